@@ -1,0 +1,317 @@
+package ir
+
+import "fmt"
+
+// OpKind is one row of the op table: all that the compiler knows of an op.
+type OpKind struct {
+	Name   string
+	Doc    string   // reference semantics, one row r of the step unless said otherwise
+	Params []string // operand names
+	// Optional is how many of the last operands may be missing.
+	Optional int
+	Attrs    []AttrSpec
+	Writes   []int // operands that the op writes in place
+	Fusion   Fusion
+	// Infer gives the result type from operands and attributes, or an error that
+	// says what does not fit. An op whose Infer returns a zero Type has no result.
+	Infer func(op *Op) (Type, error)
+}
+
+// AttrSpec declares an attribute: its name and the kind of its value.
+type AttrSpec struct {
+	Name string
+	Kind AttrKind
+}
+
+// AttrKind is the kind of an attribute's value.
+type AttrKind uint8
+
+// The kinds of attribute values.
+const (
+	IntAttr AttrKind = iota
+	FloatAttr
+	StringAttr
+)
+
+func (k AttrKind) accepts(v any) bool {
+	switch v.(type) {
+	case int64:
+		return k == IntAttr
+	case float64:
+		return k == FloatAttr
+	case string:
+		return k == StringAttr
+	}
+	return false
+}
+
+// Fusion says which part an op can play in a dispatch group.
+type Fusion uint8
+
+// The parts.
+const (
+	Alone       Fusion = iota // a dispatch of its own
+	MatMul                    // the body: rows of weights times a row of activations
+	RowNorm                   // scales a whole row; can move into its consumer
+	Elementwise               // can move into the producer of its operands
+	PerHead                   // reads one head and writes one head
+)
+
+// OpKinds returns the op table in declaration order.
+func OpKinds() []*OpKind { return opTable }
+
+// LookupOp returns the row of the op table, or nil.
+func LookupOp(name string) *OpKind {
+	for _, k := range opTable {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// The attributes of attention, shared by its whole and its split form.
+var attentionAttrs = []AttrSpec{{"head_dim", IntAttr}, {"heads", IntAttr}, {"kv_heads", IntAttr}, {"scale", FloatAttr}}
+
+var opTable = []*OpKind{
+	{
+		Name:   "embed",
+		Doc:    "y[r] = scale * table[ids[r]]",
+		Params: []string{"ids", "table"},
+		Attrs:  []AttrSpec{{"scale", FloatAttr}},
+		Infer: func(op *Op) (Type, error) {
+			ids, table := op.Args[0].Type, op.Args[1].Type
+			if len(ids.Shape) != 1 || ids.DType != I32 || len(table.Shape) != 2 {
+				return Type{}, fmt.Errorf("want ids i32[rows] and table [vocab, width], have %s and %s", ids, table)
+			}
+			return MakeType(F32, ids.Shape[0], table.Shape[1]), nil
+		},
+	},
+	{
+		Name:   "rmsnorm",
+		Doc:    "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight",
+		Params: []string{"x", "weight"},
+		Attrs:  []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
+		Fusion: RowNorm,
+		Infer: func(op *Op) (Type, error) {
+			x, w, group := op.Args[0].Type, op.Args[1].Type, Dim(op.Attrs.Int("group"))
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if group <= 0 || x.Last()%group != 0 || len(w.Shape) != 1 || w.Shape[0] != group {
+				return Type{}, fmt.Errorf("weight %s and group %d do not fit rows of %s", w, group, x)
+			}
+			return x, nil
+		},
+	},
+	{
+		Name:     "linear",
+		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]",
+		Params:   []string{"x", "weight", "bias"},
+		Optional: 1,
+		Fusion:   MatMul,
+		Infer: func(op *Op) (Type, error) {
+			x, w := op.Args[0].Type, op.Args[1].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if len(w.Shape) != 2 || w.Shape[1] != x.Last() {
+				return Type{}, fmt.Errorf("weight %s does not fit x %s", w, x)
+			}
+			if len(op.Args) == 3 {
+				if b := op.Args[2].Type; b.DType != F32 || len(b.Shape) != 1 || b.Shape[0] != w.Shape[0] {
+					return Type{}, fmt.Errorf("bias %s does not fit weight %s", b, w)
+				}
+			}
+			return MakeType(F32, x.Shape[0], w.Shape[0]), nil
+		},
+	},
+	{
+		Name:   "add",
+		Doc:    "y = a + b",
+		Params: []string{"a", "b"},
+		Fusion: Elementwise,
+		Infer:  sameRows,
+	},
+	{
+		Name:   "glu",
+		Doc:    "y = act(gate) * up; act is silu(x) = x / (1 + exp(-x)) or gelu, the tanh form",
+		Params: []string{"gate", "up"},
+		Attrs:  []AttrSpec{{"act", StringAttr}},
+		Fusion: Elementwise,
+		Infer: func(op *Op) (Type, error) {
+			if a := op.Attrs.Str("act"); a != "silu" && a != "gelu" {
+				return Type{}, fmt.Errorf("unknown activation %q", a)
+			}
+			return sameRows(op)
+		},
+	},
+	{
+		Name: "rope",
+		Doc: "rotates pairs of each head: (a, b) -> (a cos - b sin, a sin + b cos), cos and sin from table[pos[r]]; " +
+			"pair i is (2i, 2i+1) for kind norm, (i, i+n_rot/2) for kind neox; dims from n_rot on pass through",
+		Params: []string{"x", "pos", "table"},
+		Attrs:  []AttrSpec{{"kind", StringAttr}, {"head_dim", IntAttr}, {"n_rot", IntAttr}},
+		Fusion: PerHead,
+		Infer: func(op *Op) (Type, error) {
+			x, pos, table := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			hd, rot := Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("n_rot"))
+			if k := op.Attrs.Str("kind"); k != "norm" && k != "neox" {
+				return Type{}, fmt.Errorf("unknown kind %q", k)
+			}
+			if hd <= 0 || x.Last()%hd != 0 || rot <= 0 || rot > hd || rot%2 != 0 {
+				return Type{}, fmt.Errorf("head_dim %d and n_rot %d do not fit x %s", hd, rot, x)
+			}
+			if !pos.Equal(MakeType(I32, x.Shape[0])) || !table.Equal(MakeType(F32, L, rot)) {
+				return Type{}, fmt.Errorf("pos %s or table %s does not fit x %s", pos, table, x)
+			}
+			return x, nil
+		},
+	},
+	{
+		Name:   "kvwrite",
+		Doc:    "cache[slot[r]][pos[r]] = x[r], rounded to the cache's dtype",
+		Params: []string{"x", "pos", "slot", "cache"},
+		Writes: []int{3},
+		Fusion: PerHead,
+		Infer: func(op *Op) (Type, error) {
+			x, c := op.Args[0].Type, op.Args[3].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if len(c.Shape) != 3 || c.Shape[1] != L || c.Last() != x.Last() {
+				return Type{}, fmt.Errorf("cache %s does not fit x %s", c, x)
+			}
+			return Type{}, areRowIndices(x.Shape[0], op.Args[1], op.Args[2])
+		},
+	},
+	{
+		Name: "attention",
+		Doc: "head h of row r: softmax over p <= pos[r] of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
+			"the KV head of h is h / (heads / kv_heads)",
+		Params: []string{"q", "k", "v", "pos", "slot"},
+		Attrs:  attentionAttrs,
+		Infer: func(op *Op) (Type, error) {
+			return op.Args[0].Type, checkAttention(op)
+		},
+	},
+	{
+		Name: "attention_split",
+		Doc: "attention over `splits` ranges of p: with n = pos[r]+1 and step = n/splits rounded up to a multiple of block, split s covers " +
+			"[s*step, min(n, (s+1)*step)); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
+		Params: []string{"q", "k", "v", "pos", "slot"},
+		Attrs:  append(attentionAttrs[:4:4], AttrSpec{"splits", IntAttr}, AttrSpec{"block", IntAttr}),
+		Infer: func(op *Op) (Type, error) {
+			if err := checkAttention(op); err != nil {
+				return Type{}, err
+			}
+			s := op.Attrs.Int("splits")
+			if s <= 0 || s > 1024 || op.Attrs.Int("block") <= 0 {
+				return Type{}, fmt.Errorf("splits %d or block %d out of range", s, op.Attrs.Int("block"))
+			}
+			return MakeType(F32, op.Args[0].Type.Shape[0], Dim(op.Attrs.Int("heads")*s*(op.Attrs.Int("head_dim")+2))), nil
+		},
+	},
+	{
+		Name:   "attention_merge",
+		Doc:    "combines the splits of each head: sum of exp(m_s-M)*o_s over sum of exp(m_s-M)*l_s, M = max m_s, s ascending",
+		Params: []string{"partial"},
+		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"heads", IntAttr}, {"splits", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			hd, h, s := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("splits")
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if hd <= 0 || h <= 0 || s <= 0 || hd > 1<<16 || h > 1<<16 || s > 1024 || x.Last() != Dim(h*s*(hd+2)) {
+				return Type{}, fmt.Errorf("partial %s does not hold %d heads of %d in %d splits", x, h, hd, s)
+			}
+			return MakeType(F32, x.Shape[0], Dim(h*hd)), nil
+		},
+	},
+	{
+		Name:   "last_row",
+		Doc:    "y[0] = x[n-1], n the rows of this step",
+		Params: []string{"x", "n"},
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			if len(x.Shape) == 0 || x.Shape[0] != T {
+				return Type{}, fmt.Errorf("x %s has no rows", x)
+			}
+			return Type{x.DType, append([]Dim{1}, x.Shape[1:]...)}, nil
+		},
+	},
+	{
+		Name:   "argmax",
+		Doc:    "y[r] = the smallest index of the largest x[r]",
+		Params: []string{"x"},
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			return MakeType(I32, x.Shape[0]), nil
+		},
+	},
+	{
+		Name: "advance",
+		Doc: "closes the token loop, with m = n for next of T rows and m = 1 for one row, whose source row is n-1 (else r): " +
+			"token[r] = next[r], pos[r] = pos[source]+1, slot[r] = slot[source], out[(count+r) mod len(out)] = next[r], count += m, n = m",
+		Params: []string{"next", "token", "pos", "slot", "n", "out", "count"},
+		Writes: []int{1, 2, 3, 4, 5, 6},
+		Infer: func(op *Op) (Type, error) {
+			next := op.Args[0].Type
+			if next.DType != I32 || len(next.Shape) != 1 || (next.Shape[0] != T && next.Shape[0] != 1) {
+				return Type{}, fmt.Errorf("next %s is not i32[T] or i32[1]", next)
+			}
+			return Type{}, nil
+		},
+	},
+}
+
+func isRows(x Type) error {
+	if x.DType != F32 || len(x.Shape) != 2 || x.Last() <= 0 {
+		return fmt.Errorf("%s is not f32[rows, width]", x)
+	}
+	return nil
+}
+
+func sameRows(op *Op) (Type, error) {
+	a, b := op.Args[0].Type, op.Args[1].Type
+	if err := isRows(a); err != nil {
+		return Type{}, err
+	}
+	if !a.Equal(b) {
+		return Type{}, fmt.Errorf("operands differ: %s and %s", a, b)
+	}
+	return a, nil
+}
+
+func areRowIndices(rows Dim, vs ...*Value) error {
+	for _, v := range vs {
+		if !v.Type.Equal(MakeType(I32, rows)) {
+			return fmt.Errorf("%s is not i32[%s]", v.Type, rows)
+		}
+	}
+	return nil
+}
+
+func checkAttention(op *Op) error {
+	q, k, v := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
+	hd, h, kvh := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("kv_heads")
+	if err := isRows(q); err != nil {
+		return err
+	}
+	if hd <= 0 || h <= 0 || kvh <= 0 || hd > 1<<16 || h > 1<<16 || h%kvh != 0 || q.Last() != Dim(h*hd) {
+		return fmt.Errorf("%d heads of %d over %d KV heads do not fit q %s", h, hd, kvh, q)
+	}
+	for _, c := range []Type{k, v} {
+		if len(c.Shape) != 3 || c.Shape[1] != L || c.Last() != Dim(kvh*hd) {
+			return fmt.Errorf("cache %s does not hold %d heads of %d", c, kvh, hd)
+		}
+	}
+	return areRowIndices(q.Shape[0], op.Args[3], op.Args[4])
+}

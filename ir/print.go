@@ -1,0 +1,107 @@
+package ir
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Print returns p as .zir text; Parse reads it back to an equal program.
+func Print(p *Program) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "zir 1\nstage %s\n", p.Stage)
+	fmt.Fprintf(&b, "model arch=%q name=%q source=%q target=%q ctx=%d slots=%d layers=%d\n",
+		p.Arch, p.Name, p.Source, p.Target, p.Ctx, p.Slots, p.Layers)
+	for i, g := range p.Globals {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s %s%s : %s\n", g.Class, globalName(g.Name), g.Attrs, g.Type)
+	}
+	for _, f := range p.Funcs {
+		fmt.Fprintf(&b, "\nfunc %q rows=%d {\n", f.Name, f.Rows)
+		for _, g := range f.Groups {
+			printGroup(&b, g)
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+func printGroup(b *strings.Builder, g *Group) {
+	if g.Name == "" && g.Call == nil && g.Step == 0 && len(g.Ops) == 1 {
+		printOp(b, "  ", g.Ops[0])
+		return
+	}
+	fmt.Fprintf(b, "  group %q step=%d {\n", g.Name, g.Step)
+	if c := g.Call; c != nil {
+		fmt.Fprintf(b, "    call %q wave=%d grid=[%d, %d, %d] const={", c.Kernel, c.Wave, c.Grid[0], c.Grid[1], c.Grid[2])
+		for i, k := range c.Consts {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(b, "%s=%d", k.Name, k.Value)
+		}
+		b.WriteString("} args=[")
+		for i, a := range c.Args {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(a.String())
+		}
+		fmt.Fprintf(b, "] why=%q\n", c.Why)
+	}
+	for _, op := range g.Ops {
+		printOp(b, "    ", op)
+	}
+	b.WriteString("  }\n")
+}
+
+func printOp(b *strings.Builder, indent string, op *Op) {
+	b.WriteString(indent)
+	if op.Result != nil {
+		fmt.Fprintf(b, "%s = ", op.Result)
+	}
+	b.WriteString(op.Kind.Name)
+	for i, a := range op.Args {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(' ')
+		b.WriteString(a.String())
+	}
+	b.WriteString(op.Attrs.String())
+	if r := op.Result; r != nil {
+		b.WriteString(" : ")
+		if r.Class != Arena {
+			b.WriteString(r.Class.String() + " ")
+		}
+		b.WriteString(r.Type.String())
+		if r.Offset >= 0 {
+			fmt.Fprintf(b, " at %d", r.Offset)
+		}
+	}
+	b.WriteByte('\n')
+}
+
+// String returns the name that .zir text uses: "%7" or "@name".
+func (v *Value) String() string {
+	if v.IsGlobal() {
+		return globalName(v.Name)
+	}
+	return "%" + strconv.Itoa(v.ID)
+}
+
+func globalName(name string) string {
+	for i := 0; i < len(name); i++ {
+		if !isWord(name[i]) {
+			return "@" + strconv.Quote(name)
+		}
+	}
+	return "@" + name
+}
+
+// isWord reports whether c may stand in an unquoted name.
+func isWord(c byte) bool {
+	return c == '_' || c == '.' || c == '/' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

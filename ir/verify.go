@@ -1,0 +1,145 @@
+package ir
+
+import "fmt"
+
+// Verify checks that p is well formed for its stage: the op table's rules, SSA
+// order, unique names, and what each stage promises. The error names function,
+// group and op.
+func Verify(p *Program) error {
+	if p.Ctx <= 0 || p.Ctx > 1<<24 || p.Slots <= 0 || p.Slots > 1<<16 {
+		return fmt.Errorf("verify: ctx %d or slots %d out of range", p.Ctx, p.Slots)
+	}
+	names := map[string]bool{}
+	globals := map[*Value]bool{}
+	for _, g := range p.Globals {
+		if g.Name == "" || names[g.Name] {
+			return fmt.Errorf("verify: global %q: empty or repeated name", g.Name)
+		}
+		names[g.Name] = true
+		globals[g] = true
+		if g.Class == Arena {
+			return fmt.Errorf("verify: global @%s: class arena belongs to function values", g.Name)
+		}
+		if err := checkType(g.Type, 1<<20, p.Ctx); err != nil {
+			return fmt.Errorf("verify: global @%s: %w", g.Name, err)
+		}
+	}
+	if p.Stage == Import && len(p.Funcs) != 1 {
+		return fmt.Errorf("verify: stage import has %d functions, want 1", len(p.Funcs))
+	}
+	funcs := map[string]bool{}
+	for _, f := range p.Funcs {
+		if f.Name == "" || funcs[f.Name] {
+			return fmt.Errorf("verify: func %q: empty or repeated name", f.Name)
+		}
+		funcs[f.Name] = true
+		if err := verifyFunc(p, f, globals); err != nil {
+			return fmt.Errorf("verify: func %q: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkType(t Type, rows, ctx int) error {
+	if t.DType == Invalid || t.DType >= numDTypes || len(t.Shape) == 0 || len(t.Shape) > 4 {
+		return fmt.Errorf("bad type %s", t)
+	}
+	_, err := t.Bytes(rows, ctx)
+	return err
+}
+
+func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
+	if f.Rows <= 0 || f.Rows > 1<<20 {
+		return fmt.Errorf("rows %d out of range", f.Rows)
+	}
+	defined := map[*Value]bool{}
+	ids := map[int]bool{}
+	step := 0
+	for i, g := range f.Groups {
+		if err := verifyGroup(p, g); err != nil {
+			return fmt.Errorf("group %d %q: %w", i, g.Name, err)
+		}
+		if g.Step < step {
+			return fmt.Errorf("group %d %q: step %d after step %d", i, g.Name, g.Step, step)
+		}
+		step = g.Step
+		for _, op := range g.Ops {
+			if err := verifyOp(op, globals, defined); err != nil {
+				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
+			}
+			r := op.Result
+			if r == nil {
+				continue
+			}
+			if ids[r.ID] || r.ID < 0 {
+				return fmt.Errorf("group %d %q: value %%%d defined twice", i, g.Name, r.ID)
+			}
+			ids[r.ID] = true
+			defined[r] = true
+			if r.Class != Arena && r.Class != IO {
+				return fmt.Errorf("group %d %q: %%%d has class %s", i, g.Name, r.ID, r.Class)
+			}
+			if err := checkType(r.Type, f.Rows, p.Ctx); err != nil {
+				return fmt.Errorf("group %d %q: %%%d: %w", i, g.Name, r.ID, err)
+			}
+		}
+		if g.Call == nil {
+			continue
+		}
+		for _, a := range g.Call.Args {
+			if !globals[a] && !defined[a] {
+				return fmt.Errorf("group %d %q: call argument is not a value of this function", i, g.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func verifyGroup(p *Program, g *Group) error {
+	switch {
+	case len(g.Ops) == 0:
+		return fmt.Errorf("no ops")
+	case p.Stage == Import && (len(g.Ops) != 1 || g.Name != ""):
+		return fmt.Errorf("stage import has one unnamed op a group")
+	case p.Stage > Import && g.Name == "":
+		return fmt.Errorf("no name")
+	case p.Stage >= Specialize && g.Call == nil:
+		return fmt.Errorf("no kernel")
+	case p.Stage < Specialize && g.Call != nil:
+		return fmt.Errorf("a kernel before stage specialize")
+	case p.Stage < Schedule && g.Step != 0:
+		return fmt.Errorf("a step before stage schedule")
+	}
+	if g.Call != nil {
+		for _, n := range g.Call.Grid {
+			if n <= 0 {
+				return fmt.Errorf("grid %v", g.Call.Grid)
+			}
+		}
+	}
+	return nil
+}
+
+func verifyOp(op *Op, globals, defined map[*Value]bool) error {
+	t, err := op.check()
+	if err != nil {
+		return err
+	}
+	for i, a := range op.Args {
+		if !globals[a] && !defined[a] {
+			return fmt.Errorf("%s: operand %s is used before it is defined", op.Kind.Name, op.Kind.Params[i])
+		}
+	}
+	for _, i := range op.Kind.Writes {
+		if c := op.Args[i].Class; c != KV && c != State && c != Step {
+			return fmt.Errorf("%s: writes operand %s of class %s", op.Kind.Name, op.Kind.Params[i], c)
+		}
+	}
+	switch {
+	case t.DType == Invalid && op.Result != nil:
+		return fmt.Errorf("%s: has no result", op.Kind.Name)
+	case t.DType != Invalid && (op.Result == nil || !op.Result.Type.Equal(t)):
+		return fmt.Errorf("%s: result is not %s", op.Kind.Name, t)
+	}
+	return nil
+}

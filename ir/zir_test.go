@@ -1,0 +1,115 @@
+package ir
+
+import "testing"
+
+// tiny is one attention layer's worth of every op kind.
+const tiny = `zir 1
+stage import
+model arch="qwen3" name="tiny \"x\"" source="" target="" ctx=64 slots=1 layers=1
+
+weight @token_embd.weight : q8_0[32, 64]
+weight @norm : f32[64]
+weight @hn : f32[16]
+weight @"odd name" : f16[64, 64]
+weight @up : f32[64, 64]
+weight @b : f32[64]
+table @rope {kind="rope", freqs=[1.0, 0.1, 0.01, 1e-05], mscale=1.0} : f32[L, 8]
+kv @k : f16[1, L, 64]
+kv @v : f16[1, L, 64]
+step @token : i32[T]
+step @pos : i32[T]
+step @slot : i32[T]
+step @n : i32[1]
+step @out : i32[16]
+step @count : i32[1]
+
+func "forward" rows=8 {
+  %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64]
+  %1 = rmsnorm %0, @norm {eps=1e-06, group=64} : f32[T, 64]
+  %2 = linear %1, @"odd name", @b : f32[T, 64]
+  %3 = rmsnorm %2, @hn {eps=1e-06, group=16} : f32[T, 64]
+  %4 = rope %3, @pos, @rope {kind="neox", head_dim=16, n_rot=8} : f32[T, 64]
+  kvwrite %4, @pos, @slot, @k
+  kvwrite %2, @pos, @slot, @v
+  %5 = attention %4, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25} : f32[T, 64]
+  %6 = attention_split %4, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25, splits=2, block=8} : f32[T, 144]
+  %7 = attention_merge %6 {head_dim=16, heads=4, splits=2} : f32[T, 64]
+  %8 = add %5, %7 : f32[T, 64]
+  %9 = linear %8, @up : f32[T, 64]
+  %10 = glu %8, %9 {act="silu"} : f32[T, 64]
+  %11 = last_row %10, @n : f32[1, 64]
+  %12 = linear %11, @token_embd.weight : io f32[1, 32]
+  %13 = argmax %12 : io i32[1]
+  advance %13, @token, @pos, @slot, @n, @out, @count
+}
+`
+
+const placed = `zir 1
+stage place
+model arch="" name="" source="" target="host" ctx=64 slots=1 layers=0
+
+weight @w : f32[64, 64]
+step @token : i32[T]
+
+func "decode/1" rows=1 {
+  group "embed" step=0 {
+    call "embed.f32" wave=32 grid=[1, 1, 1] const={k=64, n=64} args=[@token, @w, %0] why="only candidate"
+    %0 = embed @token, @w {scale=1.0} : f32[T, 64] at 0
+  }
+  group "a b" step=1 {
+    call "copy" wave=0 grid=[2, 1, 1] const={} args=[] why=""
+    %2 = linear %0, @w : f32[T, 64] at 256
+    %1 = add %2, %0 : io f32[T, 64]
+  }
+}
+`
+
+func TestPrintParse(t *testing.T) {
+	for _, text := range []string{tiny, placed} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Print(p); got != text {
+			t.Errorf("prints back as\n%s", got)
+		}
+	}
+}
+
+func TestEveryOpKindParses(t *testing.T) {
+	p, err := Parse(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, op := range p.Funcs[0].Ops() {
+		seen[op.Kind.Name] = true
+	}
+	for _, k := range OpKinds() {
+		if !seen[k.Name] {
+			t.Errorf("op %s is not in the test program", k.Name)
+		}
+		if k.Doc == "" || k.Infer == nil {
+			t.Errorf("op %s: row of the op table is not complete", k.Name)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(tiny)
+	f.Add(placed)
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Parse(text)
+		if err != nil {
+			return
+		}
+		once := Print(p)
+		q, err := Parse(once)
+		if err != nil {
+			t.Fatalf("printed program does not parse: %v\n%s", err, once)
+		}
+		if twice := Print(q); twice != once {
+			t.Fatalf("not a fixed point:\n%s\n%s", once, twice)
+		}
+	})
+}
