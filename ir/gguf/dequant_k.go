@@ -1,7 +1,5 @@
 package gguf
 
-import "encoding/binary"
-
 // Formats with blocks of 256 in sub-blocks of 16 or 32 with a small scale each.
 
 // Q2_K: 16 bytes of (4-bit scale, 4-bit minimum) for 16 elements each, 64 bytes

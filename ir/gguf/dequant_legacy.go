@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"encoding/binary"
 	"math"
 )
 
