@@ -1,0 +1,233 @@
+package kernel
+
+import "math"
+
+// U32 returns a constant. Most operations take a Go number directly.
+func (b *Builder) U32(x uint32) Value { return b.constant(U32, x) }
+
+// I32 returns a constant.
+func (b *Builder) I32(x int32) Value { return b.constant(I32, uint32(x)) }
+
+// F32 returns a constant; infinities are welcome.
+func (b *Builder) F32(x float32) Value { return b.constant(F32, math.Float32bits(x)) }
+
+// Bool returns a constant.
+func (b *Builder) Bool(x bool) Value {
+	bits, _ := literal(x, Bool)
+	return b.constant(Bool, bits)
+}
+
+// Operations on numbers work element by element on vectors. Integers wrap.
+// Floating point add, subtract, multiply and divide are never fused: the same
+// expression gives the same bits in every module; only FMA fuses.
+
+func (b *Builder) unary(o op, k kinds, x Operand) Value {
+	n := b.same(o, k, x)
+	return b.emit(o, n[0].typ, n...)
+}
+
+func (b *Builder) binary(o op, k kinds, x, y Operand) Value {
+	n := b.same(o, k, x, y)
+	return b.emit(o, n[0].typ, n...)
+}
+
+func (b *Builder) fold(o op, k kinds, x, y Operand, more []Operand) Value {
+	v := b.binary(o, k, x, y)
+	for _, m := range more {
+		v = b.binary(o, k, v, m)
+	}
+	return v
+}
+
+// Add returns x + y + ..., summed from left to right.
+func (b *Builder) Add(x, y Operand, more ...Operand) Value { return b.fold(opAdd, kNum, x, y, more) }
+
+// Sub returns x - y.
+func (b *Builder) Sub(x, y Operand) Value { return b.binary(opSub, kNum, x, y) }
+
+// Mul returns x * y * ..., multiplied from left to right.
+func (b *Builder) Mul(x, y Operand, more ...Operand) Value { return b.fold(opMul, kNum, x, y, more) }
+
+// Div returns x / y. Integers truncate, and are undefined for y = 0; floats are
+// within 2.5 units in the last place.
+func (b *Builder) Div(x, y Operand) Value { return b.binary(opDiv, kNum, x, y) }
+
+// Mod returns the remainder of Div, with the sign of x, for integers.
+func (b *Builder) Mod(x, y Operand) Value { return b.binary(opMod, kInt, x, y) }
+
+// MulHi returns the upper 32 bits of the product of two U32.
+func (b *Builder) MulHi(x, y Operand) Value { return b.binary(opMulHi, kU32, x, y) }
+
+// FMA returns x*y + z with one rounding.
+func (b *Builder) FMA(x, y, z Operand) Value {
+	n := b.same(opFMA, kF32, x, y, z)
+	return b.emit(opFMA, n[0].typ, n...)
+}
+
+// Min returns the lesser of x and y; of a NaN and a number, either.
+func (b *Builder) Min(x, y Operand) Value { return b.minMax(opMin, opLt, x, y) }
+
+// Max returns the greater of x and y; of a NaN and a number, either.
+func (b *Builder) Max(x, y Operand) Value { return b.minMax(opMax, opGt, x, y) }
+
+// minMax selects where both are known at specialization time, which SPIR-V can
+// fold, and uses the instruction elsewhere.
+func (b *Builder) minMax(o, cmp op, x, y Operand) Value {
+	n := b.same(o, kNum, x, y)
+	t := n[0].typ
+	if n[0].static() && n[1].static() && kInt.has(t) && t.Lanes() == 1 {
+		return b.emit(opSelect, t, b.emit(cmp, Bool, n...).n, n[0], n[1])
+	}
+	return b.emit(o, t, n...)
+}
+
+// Clamp returns Min(Max(x, lo), hi).
+func (b *Builder) Clamp(x, lo, hi Operand) Value { return b.Min(b.Max(x, lo), hi) }
+
+// And is bitwise for integers, logical for Bool.
+func (b *Builder) And(x, y Operand, more ...Operand) Value { return b.fold(opAnd, kBits, x, y, more) }
+
+// Or is bitwise for integers, logical for Bool.
+func (b *Builder) Or(x, y Operand, more ...Operand) Value { return b.fold(opOr, kBits, x, y, more) }
+
+// Xor is bitwise.
+func (b *Builder) Xor(x, y Operand) Value { return b.binary(opXor, kInt, x, y) }
+
+// Not is bitwise for integers, logical for Bool.
+func (b *Builder) Not(x Operand) Value { return b.unary(opNot, kBits, x) }
+
+// Shl returns x << n, for 0 <= n < 32. n may be U32 or I32.
+func (b *Builder) Shl(x, n Operand) Value { return b.shift(opShl, x, n) }
+
+// Shr returns x >> n, for 0 <= n < 32: logical for U32, arithmetic for I32. n may
+// be U32 or I32.
+func (b *Builder) Shr(x, n Operand) Value { return b.shift(opShr, x, n) }
+
+func (b *Builder) shift(o op, x, n Operand) Value {
+	v := b.same(o, kInt, x)[0]
+	by := b.operand(n, v.typ).n
+	if !kInt.has(by.typ) || by.typ.Lanes() != v.typ.Lanes() {
+		b.fail("%s of %v by %v", ops[o].name, v.typ, by.typ)
+	}
+	return b.emit(o, v.typ, v, by)
+}
+
+// BitExtract returns count bits of x from bit offset on, zero-extended for U32,
+// sign-extended for I32. offset and count are U32.
+func (b *Builder) BitExtract(x, offset, count Operand) Value {
+	n := b.same(opBitExtract, kInt, x)[0]
+	return b.emit(opBitExtract, n.typ, n, b.typed(opBitExtract, offset, U32), b.typed(opBitExtract, count, U32))
+}
+
+// BitInsert returns x with count bits from bit offset on replaced by the lowest
+// bits of y. offset and count are U32.
+func (b *Builder) BitInsert(x, y, offset, count Operand) Value {
+	n := b.same(opBitInsert, kInt, x, y)
+	return b.emit(opBitInsert, n[0].typ, n[0], n[1], b.typed(opBitInsert, offset, U32), b.typed(opBitInsert, count, U32))
+}
+
+// BitCount returns the number of bits of x that are set.
+func (b *Builder) BitCount(x Operand) Value { return b.unary(opBitCount, kInt, x) }
+
+// FindLSB returns the position of the lowest set bit of x, and all ones for 0.
+func (b *Builder) FindLSB(x Operand) Value { return b.unary(opFindLSB, kInt, x) }
+
+// FindMSB returns the position of the highest set bit of the U32 x, and all ones
+// for 0.
+func (b *Builder) FindMSB(x Operand) Value { return b.unary(opFindMSB, kU32, x) }
+
+// Neg returns -x, for I32 and F32.
+func (b *Builder) Neg(x Operand) Value { return b.unary(opNeg, kI32|kF32, x) }
+
+// Abs returns the magnitude of x, for I32 and F32.
+func (b *Builder) Abs(x Operand) Value { return b.unary(opAbs, kI32|kF32, x) }
+
+// Sqrt returns the square root.
+func (b *Builder) Sqrt(x Operand) Value { return b.unary(opSqrt, kF32, x) }
+
+// InverseSqrt returns 1/sqrt(x).
+func (b *Builder) InverseSqrt(x Operand) Value { return b.unary(opInverseSqrt, kF32, x) }
+
+// Exp returns e to the x.
+func (b *Builder) Exp(x Operand) Value { return b.unary(opExp, kF32, x) }
+
+// Exp2 returns 2 to the x.
+func (b *Builder) Exp2(x Operand) Value { return b.unary(opExp2, kF32, x) }
+
+// Log returns the natural logarithm.
+func (b *Builder) Log(x Operand) Value { return b.unary(opLog, kF32, x) }
+
+// Log2 returns the logarithm to base 2.
+func (b *Builder) Log2(x Operand) Value { return b.unary(opLog2, kF32, x) }
+
+// Tanh returns the hyperbolic tangent.
+func (b *Builder) Tanh(x Operand) Value { return b.unary(opTanh, kF32, x) }
+
+// Sin returns the sine of x radians.
+func (b *Builder) Sin(x Operand) Value { return b.unary(opSin, kF32, x) }
+
+// Cos returns the cosine of x radians.
+func (b *Builder) Cos(x Operand) Value { return b.unary(opCos, kF32, x) }
+
+// Floor rounds down.
+func (b *Builder) Floor(x Operand) Value { return b.unary(opFloor, kF32, x) }
+
+// Ceil rounds up.
+func (b *Builder) Ceil(x Operand) Value { return b.unary(opCeil, kF32, x) }
+
+// Trunc rounds towards zero.
+func (b *Builder) Trunc(x Operand) Value { return b.unary(opTrunc, kF32, x) }
+
+// RoundEven rounds to the nearest integer, halves to the even one.
+func (b *Builder) RoundEven(x Operand) Value { return b.unary(opRoundEven, kF32, x) }
+
+// Fract returns x - Floor(x).
+func (b *Builder) Fract(x Operand) Value { return b.unary(opFract, kF32, x) }
+
+// Select returns x where cond holds, else y. cond is Bool, or for vectors a Bool
+// vector of as many elements.
+func (b *Builder) Select(cond, x, y Operand) Value {
+	n := b.same(opSelect, kAny, x, y)
+	c := b.operand(cond, Bool)
+	if lanes := n[0].typ.Lanes(); c.Type() == Bool && lanes > 1 {
+		c = b.Splat(c, lanes)
+	}
+	if c.Type() != Bool.Vec(n[0].typ.Lanes()) {
+		b.fail("select of %v by %v", n[0].typ, c.Type())
+	}
+	return b.emit(opSelect, n[0].typ, c.n, n[0], n[1])
+}
+
+func (b *Builder) compare(o op, k kinds, x, y Operand) Value {
+	n := b.same(o, k, x, y)
+	return b.emit(o, Bool.Vec(n[0].typ.Lanes()), n...)
+}
+
+// Eq returns x == y as Bool. No comparison but Ne holds for a NaN.
+func (b *Builder) Eq(x, y Operand) Value { return b.compare(opEq, kAny, x, y) }
+
+// Ne returns x != y as Bool.
+func (b *Builder) Ne(x, y Operand) Value { return b.compare(opNe, kAny, x, y) }
+
+// Lt returns x < y as Bool.
+func (b *Builder) Lt(x, y Operand) Value { return b.compare(opLt, kNum, x, y) }
+
+// Le returns x <= y as Bool.
+func (b *Builder) Le(x, y Operand) Value { return b.compare(opLe, kNum, x, y) }
+
+// Gt returns x > y as Bool.
+func (b *Builder) Gt(x, y Operand) Value { return b.compare(opGt, kNum, x, y) }
+
+// Ge returns x >= y as Bool.
+func (b *Builder) Ge(x, y Operand) Value { return b.compare(opGe, kNum, x, y) }
+
+// IsNaN returns whether x is not a number.
+func (b *Builder) IsNaN(x Operand) Value { return b.predicate(opIsNaN, x) }
+
+// IsInf returns whether x is infinite.
+func (b *Builder) IsInf(x Operand) Value { return b.predicate(opIsInf, x) }
+
+func (b *Builder) predicate(o op, x Operand) Value {
+	n := b.same(o, kF32, x)
+	return b.emit(o, Bool.Vec(n[0].typ.Lanes()), n...)
+}

@@ -1,0 +1,72 @@
+package kernel
+
+// region records body into a new region.
+func (b *Builder) region(r *region, body func()) *region {
+	outer := b.cur
+	r.open = true
+	r.loops += outer.loops
+	b.cur = r
+	body()
+	r.open = false
+	b.cur = outer
+	return r
+}
+
+// If runs then in the lanes in which cond, a Bool, holds.
+func (b *Builder) If(cond Value, then func()) { b.IfElse(cond, then, nil) }
+
+// IfElse runs then in the lanes in which cond, a Bool, holds, and otherwise in
+// the others.
+func (b *Builder) IfElse(cond Value, then, otherwise func()) {
+	n := &node{op: opIf, args: []*node{b.typed(opIf, cond, Bool)}}
+	n.regions = append(n.regions, b.region(&region{}, then))
+	if otherwise != nil {
+		n.regions = append(n.regions, b.region(&region{}, otherwise))
+	}
+	b.add(n)
+}
+
+// For runs body with i = lo, lo+step, ... while i < hi. All are U32; hi+step is
+// less than 2^32, step is not 0.
+func (b *Builder) For(lo, hi, step Operand, body func(i Value)) {
+	b.loop(lo, hi, step, body, false)
+}
+
+// ForUnroll is For, with the request to unroll the loop. It is for bounds that
+// are known at specialization time; where Go knows them, use a Go loop.
+func (b *Builder) ForUnroll(lo, hi, step Operand, body func(i Value)) {
+	b.loop(lo, hi, step, body, true)
+}
+
+func (b *Builder) loop(lo, hi, step Operand, body func(i Value), unroll bool) {
+	n := &node{op: opFor, args: []*node{b.typed(opFor, lo, U32), b.typed(opFor, hi, U32), b.typed(opFor, step, U32)}}
+	r := &region{loops: 1, unroll: unroll}
+	r.param = &node{op: opParam, typ: U32, region: r}
+	n.regions = []*region{b.region(r, func() { body(Value{r.param}) })}
+	b.add(n)
+}
+
+// While runs body as long as cond, computed before each round, holds.
+func (b *Builder) While(cond func() Value, body func()) {
+	c := &region{loops: 1}
+	b.region(c, func() { c.result = b.typed(opWhile, cond(), Bool) })
+	b.add(&node{op: opWhile, regions: []*region{c, b.region(&region{loops: 1}, body)}})
+}
+
+// BreakIf leaves the innermost loop in the lanes in which cond, a Bool, holds.
+func (b *Builder) BreakIf(cond Value) {
+	if b.cur.loops == 0 {
+		b.fail("break_if outside of a loop")
+	}
+	b.add(&node{op: opBreakIf, args: []*node{b.typed(opBreakIf, cond, Bool)}})
+}
+
+// ReturnIf ends the kernel in the lanes in which cond, a Bool, holds. Where a
+// Barrier follows, cond must be the same in the whole workgroup.
+func (b *Builder) ReturnIf(cond Value) {
+	b.add(&node{op: opReturnIf, args: []*node{b.typed(opReturnIf, cond, Bool)}})
+}
+
+// Barrier waits until all lanes of the workgroup have come to it; what they wrote
+// to shared arrays before is seen by all after it. All lanes must come to it.
+func (b *Builder) Barrier() { b.add(&node{op: opBarrier}) }

@@ -1,0 +1,107 @@
+package kernel
+
+// Convert returns the number x as type t, which has as many elements. U32 and
+// I32 keep the bits, F32 to integer truncates (and is undefined out of range),
+// integer to F32 rounds to nearest, Bool becomes 0 or 1.
+func (b *Builder) Convert(t Type, x Value) Value {
+	x = b.visible(x)
+	from := x.Type()
+	switch {
+	case !kNum.has(t) || t.Lanes() != from.Lanes():
+		b.fail("convert %v to %v", from, t)
+		return b.poison(t)
+	case from == t:
+		return x
+	case from.Elem() == Bool:
+		return b.Select(x, b.operand(1, t), b.operand(0, t))
+	case kInt.has(from) && kInt.has(t):
+		return b.Bitcast(t, x)
+	}
+	return b.emit(opConvert, t, x.n)
+}
+
+// Bitcast returns the bits of x as type t, which has as many elements.
+func (b *Builder) Bitcast(t Type, x Value) Value {
+	x = b.visible(x)
+	from := x.Type()
+	switch {
+	case !kNum.has(t) || !kNum.has(from) || t.Lanes() != from.Lanes():
+		b.fail("bitcast %v to %v", from, t)
+		return b.poison(t)
+	case from == t:
+		return x
+	case x.n.op == opConst:
+		return b.constant(t, x.n.imm)
+	}
+	return b.emit(opBitcast, t, x.n)
+}
+
+// UnpackHalf returns the two f16 in the U32 x as F32.Vec(2), the lower half
+// first.
+func (b *Builder) UnpackHalf(x Value) Value {
+	return b.emit(opUnpackHalf, F32.Vec(2), b.typed(opUnpackHalf, x, U32))
+}
+
+// PackHalf returns the two elements of the F32.Vec(2) x as f16 in a U32, the
+// first in the lower half. The device chooses the rounding: to nearest even on
+// all that matter.
+func (b *Builder) PackHalf(x Value) Value {
+	return b.emit(opPackHalf, U32, b.typed(opPackHalf, x, F32.Vec(2)))
+}
+
+// DotI8 returns the sum, as I32, of the products of the four signed bytes in
+// each of the U32 x and y. The kernel then needs the feature
+// shaderIntegerDotProduct.
+func (b *Builder) DotI8(x, y Operand) Value {
+	b.need("shaderIntegerDotProduct")
+	return b.emit(opDotI8, I32, b.typed(opDotI8, x, U32), b.typed(opDotI8, y, U32))
+}
+
+// Vec returns the vector of 2 or 4 scalars of one type.
+func (b *Builder) Vec(elems ...Operand) Value {
+	n := b.same(opVec, kAny, elems...)
+	t := n[0].typ
+	if t.Lanes() > 1 || len(n) != 2 && len(n) != 4 {
+		b.fail("vec of %d elements of type %v", len(n), t)
+		return b.poison(t)
+	}
+	return b.vec(n)
+}
+
+// Splat returns the vector of n (2 or 4) times the scalar x.
+func (b *Builder) Splat(x Value, n int) Value {
+	elems := make([]Operand, n)
+	for i := range elems {
+		elems[i] = x
+	}
+	return b.Vec(elems...)
+}
+
+func (b *Builder) vec(elems []*node) Value {
+	t := elems[0].typ.Vec(len(elems))
+	for _, e := range elems {
+		if !e.static() {
+			return b.add(&node{op: opVec, typ: t, args: elems})
+		}
+	}
+	return b.staticNode(opVec, t, elems)
+}
+
+// Elem returns element i of the vector v: a Go int, or a U32 known only at run
+// time, which is slower.
+func (b *Builder) Elem(v Value, i Operand) Value {
+	v = b.visible(v)
+	t := v.Type()
+	n := b.typed(opElem, i, U32)
+	switch {
+	case t.Lanes() == 1:
+		b.fail("element of %v", t)
+		return b.poison(t.Elem())
+	case n.op == opConst && n.imm >= uint32(t.Lanes()):
+		b.fail("element %d of %v", n.imm, t)
+		return b.poison(t.Elem())
+	case n.op == opConst && v.n.op == opVec:
+		return Value{v.n.args[n.imm]}
+	}
+	return b.emit(opElem, t.Elem(), v.n, n)
+}

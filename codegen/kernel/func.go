@@ -1,0 +1,253 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+// Func is a finished kernel: what a call site has to provide, and the body as a
+// tree of regions, from which a back end lowers it.
+type Func struct {
+	Name string
+	// Args are the buffers, in the order of their addresses in the argument
+	// block: argument i is the 64-bit address at byte 8*i. The address of the
+	// block itself arrives as an 8-byte push constant at offset 0.
+	Args []Arg
+	// Spec are the specialization constants, by id.
+	Spec []SpecConst
+	// Features are the names of the Vulkan device features that the kernel
+	// needs, sorted, such as shaderIntegerDotProduct.
+	Features []string
+	// SubgroupOps are the classes of subgroup operations that it needs, sorted:
+	// arithmetic, ballot, basic, shuffle, vote.
+	SubgroupOps []string
+
+	workgroup *node
+	arrays    []*Array
+	specNodes []*node // opSpec, one for each of Spec
+	body      *region
+}
+
+// Access says what a kernel does with a buffer.
+type Access uint8
+
+// The ways to use a buffer.
+const (
+	Read Access = 1 << iota
+	Write
+	ReadWrite = Read | Write
+)
+
+// String returns read, write or read_write.
+func (a Access) String() string {
+	switch a {
+	case Read:
+		return "read"
+	case Write:
+		return "write"
+	case ReadWrite:
+		return "read_write"
+	}
+	return fmt.Sprintf("access(%d)", uint8(a))
+}
+
+// Arg is one buffer of the argument block.
+type Arg struct {
+	Name   string
+	Access Access
+}
+
+// SpecConst is one specialization constant.
+type SpecConst struct {
+	ID      uint32 // the SpecId decoration: the order of declaration, from 0
+	Name    string
+	Type    Type   // U32 or F32
+	Default uint32 // its bits
+}
+
+// node is one operation. A node outside of all regions (region nil) is known at
+// specialization time: a constant, a specialization constant, or an expression
+// of them.
+type node struct {
+	op      op
+	typ     Type
+	imm     uint32
+	align   int
+	args    []*node
+	regions []*region
+	region  *region
+}
+
+func (n *node) static() bool { return n.region == nil }
+
+// region is a list of nodes that run one after the other.
+type region struct {
+	nodes  []*node
+	param  *node // the counter of a for
+	result *node // the condition of a while
+	open   bool  // still being built: its values may be used
+	loops  int   // loops around it, up to the body
+	unroll bool  // the loop's body should be unrolled
+}
+
+// SpecValues turns values by name into values by id, as a pipeline's
+// specialization info and spirv.Specialize take them.
+func (f *Func) SpecValues(byName map[string]uint32) (map[uint32]uint32, error) {
+	byID := make(map[uint32]uint32, len(byName))
+	for _, s := range f.Spec {
+		if v, ok := byName[s.Name]; ok {
+			byID[s.ID] = v
+		}
+	}
+	if len(byID) != len(byName) {
+		for name := range byName {
+			if !f.hasSpec(name) {
+				return nil, fmt.Errorf("kernel %s: no specialization constant %q", f.Name, name)
+			}
+		}
+	}
+	return byID, nil
+}
+
+func (f *Func) hasSpec(name string) bool {
+	for _, s := range f.Spec {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// WorkgroupSize returns the invocations of a workgroup under the given
+// specialization, by id; constants that spec lacks have their default.
+func (f *Func) WorkgroupSize(spec map[uint32]uint32) (uint32, error) {
+	n, err := f.eval(f.workgroup, spec)
+	if err != nil {
+		return 0, fmt.Errorf("kernel %s: workgroup size: %w", f.Name, err)
+	}
+	return n, nil
+}
+
+// SharedBytes returns the shared memory of a workgroup under the given
+// specialization, by id; constants that spec lacks have their default.
+func (f *Func) SharedBytes(spec map[uint32]uint32) (uint64, error) {
+	var sum uint64
+	for _, a := range f.arrays {
+		n, err := f.eval(a.length, spec)
+		if err != nil {
+			return 0, fmt.Errorf("kernel %s: length of a shared array: %w", f.Name, err)
+		}
+		sum += uint64(n) * uint64(a.elem.Size())
+	}
+	return sum, nil
+}
+
+// eval computes a static scalar.
+func (f *Func) eval(n *node, spec map[uint32]uint32) (uint32, error) {
+	switch n.op {
+	case opConst:
+		return n.imm, nil
+	case opSpec:
+		s := f.Spec[n.imm]
+		if v, ok := spec[s.ID]; ok {
+			return v, nil
+		}
+		return s.Default, nil
+	}
+	args := make([]uint32, len(n.args))
+	for i, a := range n.args {
+		var err error
+		if args[i], err = f.eval(a, spec); err != nil {
+			return 0, err
+		}
+	}
+	return foldOp(n.op, n.args[0].typ, args)
+}
+
+// foldOp computes a foldable operation on scalars of type t, as SPIR-V defines
+// it: integers wrap, Bool is 0 or 1.
+func foldOp(o op, t Type, a []uint32) (uint32, error) {
+	truth := func(b bool) (uint32, error) {
+		if b {
+			return 1, nil
+		}
+		return 0, nil
+	}
+	less := func(x, y uint32) bool {
+		if t == I32 {
+			return int32(x) < int32(y)
+		}
+		return x < y
+	}
+	switch o {
+	case opAdd:
+		return a[0] + a[1], nil
+	case opSub:
+		return a[0] - a[1], nil
+	case opMul:
+		return a[0] * a[1], nil
+	case opDiv, opMod:
+		return foldDiv(o, t, a[0], a[1])
+	case opShl, opShr:
+		return foldShift(o, t, a[0], a[1])
+	case opAnd:
+		return a[0] & a[1], nil
+	case opOr:
+		return a[0] | a[1], nil
+	case opXor:
+		return a[0] ^ a[1], nil
+	case opNeg:
+		return -a[0], nil
+	case opNot:
+		if t == Bool {
+			return a[0] ^ 1, nil
+		}
+		return ^a[0], nil
+	case opSelect:
+		if a[0] != 0 {
+			return a[1], nil
+		}
+		return a[2], nil
+	case opEq:
+		return truth(a[0] == a[1])
+	case opNe:
+		return truth(a[0] != a[1])
+	case opLt:
+		return truth(less(a[0], a[1]))
+	case opLe:
+		return truth(!less(a[1], a[0]))
+	case opGt:
+		return truth(less(a[1], a[0]))
+	case opGe:
+		return truth(!less(a[0], a[1]))
+	}
+	return 0, fmt.Errorf("%s of constants", ops[o].name)
+}
+
+func foldDiv(o op, t Type, x, y uint32) (uint32, error) {
+	switch {
+	case y == 0:
+		return 0, fmt.Errorf("%s by zero", ops[o].name)
+	case t == I32 && int32(x) == math.MinInt32 && int32(y) == -1:
+		return 0, fmt.Errorf("%s overflows", ops[o].name)
+	case t == I32 && o == opDiv:
+		return uint32(int32(x) / int32(y)), nil
+	case t == I32:
+		return uint32(int32(x) % int32(y)), nil
+	case o == opDiv:
+		return x / y, nil
+	}
+	return x % y, nil
+}
+
+func foldShift(o op, t Type, x, n uint32) (uint32, error) {
+	switch {
+	case n > 31:
+		return 0, fmt.Errorf("%s by %d", ops[o].name, n)
+	case o == opShl:
+		return x << n, nil
+	case t == I32:
+		return uint32(int32(x) >> n), nil
+	}
+	return x >> n, nil
+}

@@ -1,0 +1,162 @@
+package kernel
+
+// Buffer is a buffer of the argument block. It has no element type: each access
+// says how it reads the bytes. An index counts elements of the access's type
+// from the start of the buffer, and is less than 2^31; accesses are aligned to
+// the size of their type, except for LoadWords and StoreWords. Nothing is checked
+// against the buffer's size.
+type Buffer struct {
+	b      *Builder
+	index  int
+	access Access
+}
+
+// Load returns element i of the buffer seen as an array of t: U32, I32, F32 or a
+// vector of them (8 or 16 bytes, one access).
+func (m *Buffer) Load(t Type, i Operand) Value { return m.load(opLoad, t, t.Size(), i) }
+
+// Store writes v as element i of the buffer seen as an array of v's type.
+func (m *Buffer) Store(i Operand, v Value) { m.store(opStore, v.Type().Size(), i, v) }
+
+// LoadWords returns the t that starts at 32-bit word i of the buffer; align, a
+// power of two from 4 to the size of t, is what is known of its address in
+// bytes.
+func (m *Buffer) LoadWords(t Type, align int, i Operand) Value {
+	return m.load(opLoadWords, t, align, i)
+}
+
+// StoreWords writes v at 32-bit word i of the buffer; align as for LoadWords.
+func (m *Buffer) StoreWords(align int, i Operand, v Value) { m.store(opStoreWords, align, i, v) }
+
+// AtomicAdd adds v to element i of the buffer seen as an array of U32 and returns
+// what was there. The order between lanes is not defined, so it is for counters,
+// not for sums of floats.
+func (m *Buffer) AtomicAdd(i, v Operand) Value { return m.atomic(opAtomicAdd, i, v) }
+
+// AtomicMax stores the maximum of v and element i of the buffer, seen as an array
+// of U32, and returns what was there.
+func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(opAtomicMax, i, v) }
+
+func (m *Buffer) load(o op, t Type, align int, i Operand) Value {
+	m.check(o, t, align, Read)
+	return m.b.add(&node{op: o, typ: t, imm: uint32(m.index), align: align, args: []*node{m.b.typed(o, i, U32)}})
+}
+
+func (m *Buffer) store(o op, align int, i Operand, v Value) {
+	v = m.b.visible(v)
+	m.check(o, v.Type(), align, Write)
+	m.b.add(&node{op: o, imm: uint32(m.index), align: align, args: []*node{m.b.typed(o, i, U32), v.n}})
+}
+
+func (m *Buffer) atomic(o op, i, v Operand) Value {
+	m.check(o, U32, 4, ReadWrite)
+	return m.b.add(&node{op: o, typ: U32, imm: uint32(m.index), align: 4,
+		args: []*node{m.b.typed(o, i, U32), m.b.typed(o, v, U32)}})
+}
+
+func (m *Buffer) check(o op, t Type, align int, want Access) {
+	name := m.b.f.Args[m.index].Name
+	switch {
+	case m.access&want != want:
+		m.b.fail("%s: argument %q is declared %v", ops[o].name, name, m.access)
+	case !t.inMemory():
+		m.b.fail("%s: argument %q as %v", ops[o].name, name, t)
+	case align < 4 || align > t.Size() || align&(align-1) != 0:
+		m.b.fail("%s: argument %q: alignment %d of %v", ops[o].name, name, align, t)
+	}
+}
+
+// Array is memory shared by the lanes of a workgroup. Its content is undefined at
+// first; what one lane writes, others see after a Barrier.
+type Array struct {
+	b      *Builder
+	index  int
+	elem   Type
+	length *node
+}
+
+// Shared declares an array of n elements of type t: U32, I32, F32 or a vector of
+// them. n is a Go int or a Value known at specialization time.
+func (b *Builder) Shared(t Type, n Operand) *Array {
+	if !t.inMemory() {
+		b.fail("shared array of %v", t)
+		t = U32
+	}
+	length := b.static("length of a shared array", n)
+	if length == nil {
+		length = b.constant(U32, 1).n
+	}
+	a := &Array{b: b, index: len(b.f.arrays), elem: t, length: length}
+	b.f.arrays = append(b.f.arrays, a)
+	return a
+}
+
+// Load returns element i.
+func (a *Array) Load(i Operand) Value {
+	return a.access(opSharedLoad, a.elem, a.b.typed(opSharedLoad, i, U32))
+}
+
+// Store writes element i.
+func (a *Array) Store(i, v Operand) {
+	a.access(opSharedStore, void, a.b.typed(opSharedStore, i, U32), a.b.typed(opSharedStore, v, a.elem))
+}
+
+// LoadElem returns element e of the vector i of an array of vectors.
+func (a *Array) LoadElem(i, e Operand) Value {
+	a.vector(opSharedElem)
+	return a.access(opSharedElem, a.elem.Elem(), a.b.typed(opSharedElem, i, U32), a.b.typed(opSharedElem, e, U32))
+}
+
+// StoreElem writes element e of the vector i of an array of vectors.
+func (a *Array) StoreElem(i, e, v Operand) {
+	a.vector(opSharedSet)
+	a.access(opSharedSet, void, a.b.typed(opSharedSet, i, U32), a.b.typed(opSharedSet, e, U32),
+		a.b.typed(opSharedSet, v, a.elem.Elem()))
+}
+
+// AtomicAdd adds v to element i of an array of U32 and returns what was there.
+func (a *Array) AtomicAdd(i, v Operand) Value { return a.atomic(opSharedAdd, i, v) }
+
+// AtomicMax stores the maximum of v and element i of an array of U32 and returns
+// what was there.
+func (a *Array) AtomicMax(i, v Operand) Value { return a.atomic(opSharedMax, i, v) }
+
+func (a *Array) vector(o op) {
+	if a.elem.Lanes() == 1 {
+		a.b.fail("%s of an array of %v", ops[o].name, a.elem)
+	}
+}
+
+func (a *Array) atomic(o op, i, v Operand) Value {
+	if a.elem != U32 {
+		a.b.fail("%s of an array of %v", ops[o].name, a.elem)
+	}
+	return a.access(o, U32, a.b.typed(o, i, U32), a.b.typed(o, v, U32))
+}
+
+func (a *Array) access(o op, t Type, args ...*node) Value {
+	return a.b.add(&node{op: o, typ: t, imm: uint32(a.index), args: args})
+}
+
+// Var is a mutable local of one lane: what a loop carries from one iteration to
+// the next, or what an if changes.
+type Var struct {
+	b *Builder
+	n *node
+}
+
+// Var declares a local of type t with an initial value.
+func (b *Builder) Var(t Type, init Operand) *Var {
+	return &Var{b: b, n: b.add(&node{op: opVar, typ: t, args: []*node{b.typed(opVar, init, t)}}).n}
+}
+
+// Get returns the present value.
+func (v *Var) Get() Value {
+	return v.b.add(&node{op: opVarGet, typ: v.n.typ, args: []*node{v.b.visible(Value{v.n}).n}})
+}
+
+// Set replaces the value.
+func (v *Var) Set(x Operand) {
+	v.b.visible(Value{v.n})
+	v.b.add(&node{op: opVarSet, args: []*node{v.n, v.b.typed(opVarSet, x, v.n.typ)}})
+}

@@ -1,0 +1,248 @@
+package kernel
+
+// op is the operation of a node.
+type op uint8
+
+const (
+	opConst   op = iota // imm: the bits
+	opSpec              // imm: index into Func.Spec
+	opBuiltin           // imm: a builtin
+	opVec               // one operand an element
+
+	// Element by element; the result has the type of the operands.
+	opAdd
+	opSub
+	opMul
+	opDiv
+	opMod
+	opShl
+	opShr
+	opAnd
+	opOr
+	opXor
+	opMin
+	opMax
+	opMulHi
+	opNeg
+	opNot
+	opAbs
+	opFMA
+	opSqrt
+	opInverseSqrt
+	opExp
+	opExp2
+	opLog
+	opLog2
+	opTanh
+	opSin
+	opCos
+	opFloor
+	opCeil
+	opTrunc
+	opRoundEven
+	opFract
+	opSelect
+	opBitExtract
+	opBitInsert
+	opBitCount
+	opFindLSB
+	opFindMSB
+
+	// Element by element; the result is Bool.
+	opEq
+	opNe
+	opLt
+	opLe
+	opGt
+	opGe
+	opIsNaN
+	opIsInf
+
+	// Change of type.
+	opConvert
+	opBitcast
+	opUnpackHalf
+	opPackHalf
+	opDotI8
+	opElem // vector, index
+
+	// Between the lanes of a subgroup.
+	opSubgroupAdd
+	opSubgroupMax
+	opSubgroupMin
+	opSubgroupInclusiveAdd
+	opSubgroupExclusiveAdd
+	opSubgroupBroadcast
+	opSubgroupBroadcastFirst
+	opSubgroupShuffle
+	opSubgroupShuffleXor
+	opSubgroupElect
+	opSubgroupAny
+	opSubgroupAll
+	opSubgroupBallot
+	opBallotCount
+	opBallotExclusiveCount
+
+	// Memory. imm of a buffer access: the argument; of a shared access: the
+	// array. align is the known alignment of an access by word.
+	opLoad        // index
+	opStore       // index, value
+	opLoadWords   // word index
+	opStoreWords  // word index, value
+	opAtomicAdd   // index, value
+	opAtomicMax   // index, value
+	opSharedLoad  // index
+	opSharedStore // index, value
+	opSharedElem  // index, element
+	opSharedSet   // index, element, value
+	opSharedAdd   // index, value
+	opSharedMax   // index, value
+	opVar         // initial value
+	opVarGet      // var
+	opVarSet      // var, value
+	opBarrier
+
+	// Control. Regions are named after the operands.
+	opIf       // condition; then, else
+	opFor      // low, high, step; body, whose param is the counter
+	opWhile    // ; condition (its result decides), body
+	opBreakIf  // condition
+	opReturnIf // condition
+	opParam    // the counter of a for
+	numOps
+)
+
+// opInfo is what the builder and the printer need to know of an operation.
+type opInfo struct {
+	name string
+	// fold: of scalars known at specialization time, the result is known then
+	// too (SPIR-V's OpSpecConstantOp has the operation).
+	fold bool
+	// subgroup: the class of subgroup operations that a device must have.
+	subgroup string
+}
+
+var ops = [numOps]opInfo{
+	opConst:   {name: "const"},
+	opSpec:    {name: "spec"},
+	opBuiltin: {name: "builtin"},
+	opVec:     {name: "vec"},
+
+	opAdd:         {name: "add", fold: true},
+	opSub:         {name: "sub", fold: true},
+	opMul:         {name: "mul", fold: true},
+	opDiv:         {name: "div", fold: true},
+	opMod:         {name: "mod", fold: true},
+	opShl:         {name: "shl", fold: true},
+	opShr:         {name: "shr", fold: true},
+	opAnd:         {name: "and", fold: true},
+	opOr:          {name: "or", fold: true},
+	opXor:         {name: "xor", fold: true},
+	opMin:         {name: "min"},
+	opMax:         {name: "max"},
+	opMulHi:       {name: "mul_hi"},
+	opNeg:         {name: "neg", fold: true},
+	opNot:         {name: "not", fold: true},
+	opAbs:         {name: "abs"},
+	opFMA:         {name: "fma"},
+	opSqrt:        {name: "sqrt"},
+	opInverseSqrt: {name: "inverse_sqrt"},
+	opExp:         {name: "exp"},
+	opExp2:        {name: "exp2"},
+	opLog:         {name: "log"},
+	opLog2:        {name: "log2"},
+	opTanh:        {name: "tanh"},
+	opSin:         {name: "sin"},
+	opCos:         {name: "cos"},
+	opFloor:       {name: "floor"},
+	opCeil:        {name: "ceil"},
+	opTrunc:       {name: "trunc"},
+	opRoundEven:   {name: "round_even"},
+	opFract:       {name: "fract"},
+	opSelect:      {name: "select", fold: true},
+	opBitExtract:  {name: "bit_extract"},
+	opBitInsert:   {name: "bit_insert"},
+	opBitCount:    {name: "bit_count"},
+	opFindLSB:     {name: "find_lsb"},
+	opFindMSB:     {name: "find_msb"},
+
+	opEq:    {name: "eq", fold: true},
+	opNe:    {name: "ne", fold: true},
+	opLt:    {name: "lt", fold: true},
+	opLe:    {name: "le", fold: true},
+	opGt:    {name: "gt", fold: true},
+	opGe:    {name: "ge", fold: true},
+	opIsNaN: {name: "is_nan"},
+	opIsInf: {name: "is_inf"},
+
+	opConvert:    {name: "convert"},
+	opBitcast:    {name: "bitcast"},
+	opUnpackHalf: {name: "unpack_half"},
+	opPackHalf:   {name: "pack_half"},
+	opDotI8:      {name: "dot_i8"},
+	opElem:       {name: "elem"},
+
+	opSubgroupAdd:            {name: "subgroup_add", subgroup: "arithmetic"},
+	opSubgroupMax:            {name: "subgroup_max", subgroup: "arithmetic"},
+	opSubgroupMin:            {name: "subgroup_min", subgroup: "arithmetic"},
+	opSubgroupInclusiveAdd:   {name: "subgroup_inclusive_add", subgroup: "arithmetic"},
+	opSubgroupExclusiveAdd:   {name: "subgroup_exclusive_add", subgroup: "arithmetic"},
+	opSubgroupBroadcast:      {name: "subgroup_broadcast", subgroup: "ballot"},
+	opSubgroupBroadcastFirst: {name: "subgroup_broadcast_first", subgroup: "ballot"},
+	opSubgroupShuffle:        {name: "subgroup_shuffle", subgroup: "shuffle"},
+	opSubgroupShuffleXor:     {name: "subgroup_shuffle_xor", subgroup: "shuffle"},
+	opSubgroupElect:          {name: "subgroup_elect", subgroup: "basic"},
+	opSubgroupAny:            {name: "subgroup_any", subgroup: "vote"},
+	opSubgroupAll:            {name: "subgroup_all", subgroup: "vote"},
+	opSubgroupBallot:         {name: "subgroup_ballot", subgroup: "ballot"},
+	opBallotCount:            {name: "ballot_count", subgroup: "ballot"},
+	opBallotExclusiveCount:   {name: "ballot_exclusive_count", subgroup: "ballot"},
+
+	opLoad:        {name: "load"},
+	opStore:       {name: "store"},
+	opLoadWords:   {name: "load_words"},
+	opStoreWords:  {name: "store_words"},
+	opAtomicAdd:   {name: "atomic_add"},
+	opAtomicMax:   {name: "atomic_max"},
+	opSharedLoad:  {name: "shared_load"},
+	opSharedStore: {name: "shared_store"},
+	opSharedElem:  {name: "shared_load_elem"},
+	opSharedSet:   {name: "shared_store_elem"},
+	opSharedAdd:   {name: "shared_atomic_add"},
+	opSharedMax:   {name: "shared_atomic_max"},
+	opVar:         {name: "var"},
+	opVarGet:      {name: "get"},
+	opVarSet:      {name: "set"},
+	opBarrier:     {name: "barrier"},
+
+	opIf:       {name: "if"},
+	opFor:      {name: "for"},
+	opWhile:    {name: "while"},
+	opBreakIf:  {name: "break_if"},
+	opReturnIf: {name: "return_if"},
+	opParam:    {name: "param"},
+}
+
+// builtin is a value that a lane finds when it starts.
+type builtin uint8
+
+const (
+	subgroupLane builtin = iota
+	subgroupID
+	subgroupSize
+	numSubgroups
+	localID
+	workgroupIDX
+	workgroupIDY
+	workgroupIDZ
+	numWorkgroupsX
+	numWorkgroupsY
+	numWorkgroupsZ
+	numBuiltins
+)
+
+var builtinNames = [numBuiltins]string{
+	"subgroup_lane", "subgroup_id", "subgroup_size", "num_subgroups", "local_id",
+	"workgroup_id.x", "workgroup_id.y", "workgroup_id.z",
+	"num_workgroups.x", "num_workgroups.y", "num_workgroups.z",
+}
