@@ -1,0 +1,218 @@
+package text
+
+import (
+	"cmp"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// attr is a set of properties of a token. The file gives each token one; names
+// that models agree on add to it.
+type attr uint8
+
+const (
+	attrNormal attr = 1 << iota
+	attrUnknown
+	attrControl
+	attrUserDefined
+	attrByte
+	attrRStrip // swallows the white space after it
+)
+
+func attrOf(ggmlType int32) attr {
+	switch ggmlType {
+	case typeNormal:
+		return attrNormal
+	case typeUnknown:
+		return attrUnknown
+	case typeControl:
+		return attrControl
+	case typeUserDefined:
+		return attrUserDefined
+	case typeByte:
+		return attrByte
+	}
+	return 0
+}
+
+// Names of tokens whose meaning files often do not state.
+var (
+	eotNames = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>",
+		"<EOT>", "_<EOT>", "[EOT]", "<｜end▁of▁sentence｜>", "<end_of_utterance>"}
+	eomNames    = []string{"<|eom_id|>"}
+	fimPadNames = []string{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}
+	fimRepNames = []string{"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}
+	fimSepNames = []string{"<|file_sep|>"}
+	// Other fill-in-the-middle markers: control tokens, but generation goes on.
+	fimNames = []string{
+		"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>",
+		"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>",
+		"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>",
+	}
+	// Names that end generation wherever they occur.
+	eogNames = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
+		"<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
+		"<end_of_utterance>", "<eos>", "<｜end▁of▁sentence｜>"}
+	// Markers of the harmony format, which a reader of the text must see.
+	harmonyNames = []string{"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"}
+)
+
+// findSpecial works out which tokens are special and which end generation.
+func (t *Tokenizer) findSpecial(v Vocab) {
+	t.eog = map[int32]bool{}
+	for _, r := range []struct {
+		id    *int32
+		names []string
+		ends  bool
+	}{
+		{v.EOT, eotNames, true},
+		{v.EOM, eomNames, true},
+		{v.FIMPad, fimPadNames, true},
+		{v.FIMRep, fimRepNames, true},
+		{v.FIMSep, fimSepNames, true},
+		{nil, fimNames, false},
+	} {
+		id := t.specialID(r.id, -1)
+		if id < 0 {
+			id = t.named(r.names)
+		}
+		if r.ends && id >= 0 {
+			t.eog[id] = true
+		}
+	}
+	for _, name := range eogNames {
+		if id := t.named([]string{name}); id >= 0 {
+			t.eog[id] = true
+		}
+	}
+	if t.eos >= 0 {
+		t.eog[t.eos] = true
+	}
+	for _, name := range harmonyNames {
+		if id, ok := t.byText[name]; ok {
+			t.tokens[id].attr = attrUserDefined
+		}
+	}
+	t.fixHarmonyEnd()
+
+	for i, tok := range t.tokens {
+		if tok.attr&(attrControl|attrUserDefined|attrUnknown) != 0 {
+			t.special = append(t.special, int32(i))
+		}
+	}
+	slices.SortStableFunc(t.special, func(a, b int32) int {
+		return cmp.Compare(len(t.tokens[b].text), len(t.tokens[a].text))
+	})
+	if name := strings.ToLower(v.Name); strings.Contains(name, "phi-3") || strings.Contains(name, "phi3") {
+		t.stripAfterSpecial()
+	}
+}
+
+// named returns the first of names that is in the vocabulary and makes it a
+// control token.
+func (t *Tokenizer) named(names []string) int32 {
+	for _, name := range names {
+		if id, ok := t.byText[name]; ok {
+			t.tokens[id].attr |= attrControl
+			return id
+		}
+	}
+	return -1
+}
+
+// fixHarmonyEnd lets generation go on after <|end|> in vocabularies where that
+// ends a message and not the turn.
+func (t *Tokenizer) fixHarmonyEnd() {
+	has := func(name string) bool {
+		id, ok := t.byText[name]
+		return ok && t.eog[id]
+	}
+	call := has("<|call|>") || has("<|calls|>")
+	if call && has("<|end|>") && (has("<|return|>") || has("<|flush|>")) {
+		id := t.byText["<|end|>"]
+		delete(t.eog, id)
+		t.tokens[id].attr = attrUserDefined
+	}
+}
+
+// stripAfterSpecial sets what the Phi-3 files mean but do not say.
+func (t *Tokenizer) stripAfterSpecial() {
+	for _, id := range t.special {
+		t.tokens[id].attr |= attrRStrip
+	}
+	if id, ok := t.byText["</s>"]; ok {
+		t.tokens[id].attr |= attrRStrip
+	}
+	for _, name := range []string{"<unk>", "<s>", "<|endoftext|>"} {
+		if id, ok := t.byText[name]; ok {
+			t.tokens[id].attr &^= attrRStrip
+		}
+	}
+}
+
+// A fragment is one special token, or text between two of them.
+type fragment struct {
+	id   int32 // -1: text
+	text string
+}
+
+// partition cuts the special tokens out of s, the one with the longest text
+// first. User-defined tokens are cut out always, others if parseSpecial is set.
+func (t *Tokenizer) partition(s string, parseSpecial bool) []fragment {
+	if s == "" {
+		return nil
+	}
+	frags := []fragment{{-1, s}}
+	for _, id := range t.special {
+		tok := &t.tokens[id]
+		if !parseSpecial && tok.attr&(attrControl|attrUnknown) != 0 {
+			continue
+		}
+		if !strings.Contains(s, tok.text) {
+			continue
+		}
+		var next []fragment
+		for _, f := range frags {
+			next = t.cut(next, f, id)
+		}
+		frags = next
+	}
+	return frags
+}
+
+// cut appends the parts of f around every occurrence of one special token.
+func (t *Tokenizer) cut(out []fragment, f fragment, id int32) []fragment {
+	if f.id >= 0 {
+		return append(out, f)
+	}
+	tok := &t.tokens[id]
+	rest := f.text
+	for {
+		left, right, ok := strings.Cut(rest, tok.text)
+		if left != "" {
+			out = append(out, fragment{-1, left})
+		}
+		if !ok {
+			return out
+		}
+		out = append(out, fragment{id, ""})
+		if tok.attr&attrRStrip != 0 {
+			right = strings.TrimLeft(right, " \t\n\v\f\r")
+		}
+		rest = right
+	}
+}
+
+// byteOf returns the byte that a token <0xXX> stands for, "" for other names.
+func byteOf(name string) string {
+	digits, ok := strings.CutPrefix(name, "<0x")
+	if !ok || len(digits) != 3 || digits[2] != '>' {
+		return ""
+	}
+	b, err := hex.DecodeString(digits[:2])
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

@@ -1,0 +1,260 @@
+// Package text turns text into token ids and back: byte-level BPE ("gpt2") and
+// SentencePiece ("llama") vocabularies as GGUF files carry them. Ids are those
+// that llama.cpp gives for the same file, including for malformed UTF-8.
+package text
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Token types as in tokenizer.ggml.token_type of the GGUF format.
+const (
+	typeNormal      = 1
+	typeUnknown     = 2
+	typeControl     = 3
+	typeUserDefined = 4
+	typeByte        = 6
+)
+
+// Vocab is what a GGUF file says of its tokenizer. A nil pointer means that
+// the file has no such key, and New then takes the default of the family.
+type Vocab struct {
+	Name  string // general.name
+	Model string // tokenizer.ggml.model: "gpt2" or "llama"
+	Pre   string // tokenizer.ggml.pre, for "gpt2" only
+
+	Tokens []string
+	Scores []float32 // one a token, for "llama" only
+	Types  []int32   // one a token, or none: all normal
+	Merges []string  // "left right" in the order of their rank, for "gpt2" only
+
+	// tokenizer.ggml.*_token_id
+	BOS, EOS, EOT, EOM, UNK, PAD *int32
+	FIMPad, FIMRep, FIMSep       *int32
+
+	// tokenizer.ggml.add_bos_token, add_eos_token, add_space_prefix
+	AddBOS, AddEOS, AddSpacePrefix *bool
+
+	ChatTemplate string // tokenizer.chat_template
+}
+
+// Tokenizer encodes and decodes with one vocabulary. It is safe for use by
+// several goroutines.
+type Tokenizer struct {
+	tokens []token
+	byText map[string]int32
+	model  model
+
+	special []int32 // ids that are cut out of the text, longest text first
+	eog     map[int32]bool
+
+	bos, eos, unk  int32 // -1: none
+	addBOS, addEOS bool
+
+	chatTemplate string
+}
+
+// A token is one entry of the vocabulary.
+type token struct {
+	text  string // as in the file
+	piece string // as in text
+	score float32
+	attr  attr
+}
+
+// A model encodes text that holds no special tokens.
+type model interface {
+	// encode appends the ids of s; first says that s begins the text or
+	// follows a special token.
+	encode(ids []int32, s string, first bool) []int32
+	// piece returns the text of a normal token.
+	piece(text string) string
+}
+
+// EncodeOptions say how Encode treats special tokens.
+type EncodeOptions struct {
+	AddSpecial   bool // begin and end with BOS and EOS if the vocabulary asks for it
+	ParseSpecial bool // take the text of control tokens for the tokens
+}
+
+// New prepares a tokenizer. The error names what is not supported or does not
+// fit together.
+func New(v Vocab) (*Tokenizer, error) {
+	if len(v.Tokens) == 0 {
+		return nil, errors.New("tokenizer: vocabulary has no tokens")
+	}
+	if len(v.Types) != 0 && len(v.Types) < len(v.Tokens) {
+		return nil, fmt.Errorf("tokenizer: %d token types for %d tokens", len(v.Types), len(v.Tokens))
+	}
+	if len(v.Scores) != 0 && len(v.Scores) < len(v.Tokens) {
+		return nil, fmt.Errorf("tokenizer: %d scores for %d tokens", len(v.Scores), len(v.Tokens))
+	}
+	t := &Tokenizer{
+		tokens:       make([]token, len(v.Tokens)),
+		byText:       make(map[string]int32, len(v.Tokens)),
+		chatTemplate: v.ChatTemplate,
+	}
+	for i, s := range v.Tokens {
+		if s == "" {
+			s = fmt.Sprintf("[EMPTY_%d]", i)
+		}
+		if j, dup := t.byText[s]; dup {
+			return nil, fmt.Errorf("tokenizer: tokens %d and %d are both %q", j, i, s)
+		}
+		t.byText[s] = int32(i)
+		tok := token{text: s, attr: attrNormal}
+		if len(v.Types) != 0 {
+			tok.attr = attrOf(v.Types[i])
+		}
+		if len(v.Scores) != 0 {
+			tok.score = v.Scores[i]
+		}
+		t.tokens[i] = tok
+	}
+
+	family, err := t.newFamily(v)
+	if err != nil {
+		return nil, err
+	}
+	t.model = family.model
+	t.bos = t.specialID(v.BOS, family.bos)
+	t.eos = t.specialID(v.EOS, family.eos)
+	t.unk = t.specialID(v.UNK, family.unk)
+	t.addBOS = family.addBOS
+	if v.AddBOS != nil {
+		t.addBOS = *v.AddBOS
+	}
+	if v.AddEOS != nil {
+		t.addEOS = *v.AddEOS
+	}
+	if t.addBOS && t.bos < 0 {
+		return nil, errors.New("tokenizer: add_bos_token is set, but there is no bos_token_id")
+	}
+	if t.addEOS && t.eos < 0 {
+		return nil, errors.New("tokenizer: add_eos_token is set, but there is no eos_token_id")
+	}
+	t.findSpecial(v)
+	for i := range t.tokens {
+		t.tokens[i].piece = t.render(t.tokens[i])
+	}
+	return t, nil
+}
+
+// A family holds what follows from the kind of vocabulary.
+type family struct {
+	model         model
+	bos, eos, unk int32 // when the file does not say
+	addBOS        bool
+}
+
+func (t *Tokenizer) newFamily(v Vocab) (family, error) {
+	switch v.Model {
+	case "gpt2":
+		pre, err := newPreTokenizer(v.Pre)
+		if err != nil {
+			return family{}, err
+		}
+		f := family{model: newBPE(t.byText, v.Merges, pre), bos: 11, eos: 11, unk: -1, addBOS: pre.addBOS}
+		if pre.noBOS {
+			f.bos = -1
+		}
+		return f, nil
+	default:
+		return family{}, fmt.Errorf("tokenizer: model %q is not supported", v.Model)
+	}
+}
+
+// specialID checks an id from the file against the vocabulary.
+func (t *Tokenizer) specialID(fromFile *int32, fallback int32) int32 {
+	switch n := int32(len(t.tokens)); {
+	case fromFile != nil && 0 <= *fromFile && *fromFile < n:
+		return *fromFile
+	case fallback < n:
+		return fallback
+	}
+	return -1
+}
+
+// Len is the number of tokens.
+func (t *Tokenizer) Len() int { return len(t.tokens) }
+
+// BOS is the id of the token that begins a text, -1 if there is none.
+func (t *Tokenizer) BOS() int32 { return t.bos }
+
+// EOS is the id of the token that ends a text, -1 if there is none.
+func (t *Tokenizer) EOS() int32 { return t.eos }
+
+// AddsBOS says whether Encode with AddSpecial begins with BOS.
+func (t *Tokenizer) AddsBOS() bool { return t.addBOS }
+
+// IsEOG says whether generation ends with this token.
+func (t *Tokenizer) IsEOG(id int32) bool { return t.eog[id] }
+
+// ChatTemplate is the template that the model came with, "" if none.
+func (t *Tokenizer) ChatTemplate() string { return t.chatTemplate }
+
+// ID returns the token with this text as the vocabulary writes it.
+func (t *Tokenizer) ID(text string) (id int32, ok bool) {
+	id, ok = t.byText[text]
+	return id, ok
+}
+
+// Encode returns the tokens of s.
+func (t *Tokenizer) Encode(s string, o EncodeOptions) []int32 {
+	var ids []int32
+	if o.AddSpecial && t.addBOS {
+		ids = append(ids, t.bos)
+	}
+	first := true
+	for _, f := range t.partition(s, o.ParseSpecial) {
+		if f.id >= 0 {
+			ids = append(ids, f.id)
+			first = true
+			continue
+		}
+		ids = t.model.encode(ids, f.text, first)
+		first = false
+	}
+	if o.AddSpecial && t.addEOS {
+		ids = append(ids, t.eos)
+	}
+	return ids
+}
+
+// Piece returns the text of one token, which need not be whole UTF-8. Control
+// tokens and ids outside the vocabulary have none, unless special is set: then
+// control tokens give their name.
+func (t *Tokenizer) Piece(id int32, special bool) string {
+	if id < 0 || int(id) >= len(t.tokens) {
+		return ""
+	}
+	tok := &t.tokens[id]
+	if !special && tok.attr&(attrUnknown|attrControl) != 0 {
+		return ""
+	}
+	return tok.piece
+}
+
+// Decode returns the pieces of ids put together.
+func (t *Tokenizer) Decode(ids []int32, special bool) string {
+	var b strings.Builder
+	for _, id := range ids {
+		b.WriteString(t.Piece(id, special))
+	}
+	return b.String()
+}
+
+// render returns what a token stands for.
+func (t *Tokenizer) render(tok token) string {
+	switch {
+	case tok.attr&(attrUnknown|attrControl|attrUserDefined) != 0:
+		return tok.text
+	case tok.attr&attrNormal != 0:
+		return t.model.piece(tok.text)
+	case tok.attr&attrByte != 0:
+		return byteOf(tok.text)
+	}
+	return ""
+}
