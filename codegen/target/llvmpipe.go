@@ -1,0 +1,15 @@
+package target
+
+// llvmpipe is Mesa's Vulkan on the CPU (lavapipe). Limits are those that Mesa
+// 25.0.7 reports on a processor with 256-bit vectors; a dispatch takes 20-95 us
+// there.
+var llvmpipe = &Target{
+	Name:      "llvmpipe",
+	Doc:       "Vulkan on the CPU (Mesa lavapipe), for tests",
+	Wave:      8,
+	Workgroup: 1024,
+	Shared:    32 << 10,
+	Units:     2,
+	Bandwidth: 10e9,
+	Stage:     50e-6,
+}

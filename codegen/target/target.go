@@ -1,0 +1,38 @@
+// Package target describes the devices that zincc compiles for.
+package target
+
+import "fmt"
+
+// Target is what the compiler knows of a device. Every figure has its source in
+// the file of the target.
+type Target struct {
+	Name string
+	Doc  string // one line for people
+
+	Host      bool // evaluated by the oracle: the plan holds no kernels
+	Wave      int  // subgroup size that every pipeline asks for
+	Workgroup int  // invocations of a workgroup, at most
+	Shared    int  // bytes of shared memory of a workgroup, at most
+	Units     int  // compute units or SMs: workgroups that make progress at once
+	// Memory is the device memory in bytes, 0 when it is the host's.
+	Memory int64
+	// Bandwidth is the read bandwidth in bytes a second.
+	Bandwidth float64
+	// Stage is the time of a dispatch and its barrier in seconds.
+	Stage float64
+}
+
+// Lookup returns the target of that name.
+func Lookup(name string) (*Target, error) {
+	for _, t := range targets {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown target %q; `zincc targets` lists them", name)
+}
+
+// All returns the targets in the order in which people should read them.
+func All() []*Target { return targets }
+
+var targets = []*Target{host, llvmpipe, sm90, gfx1201}

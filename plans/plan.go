@@ -1,0 +1,160 @@
+// Package plans is plan.bin: its schema, its encoding, and the static checker.
+//
+// A plan is all that a runtime needs besides the model file: kernels, where
+// every buffer lies, which dispatches to record, and, behind every dispatch, the
+// ops that it computes, so that it can be evaluated and checked without a GPU.
+package plans
+
+import "github.com/zincc-dev/zincc/ir"
+
+// Plan is the decoded form of plan.bin.
+type Plan struct {
+	Header    Header
+	Require   Requirements
+	Modules   []Module
+	Pipelines []Pipeline
+	Memory    Memory
+	Weights   []Weight
+	Entries   []Entry
+	// Program is the op program at stage place. Dispatch i of an entry computes
+	// group i of the function that has the entry's name.
+	Program *ir.Program
+	Vocab   Vocab
+	// Embedded holds the bytes of the weights, after their layout recipe, when
+	// the plan was compiled with them; Weight.At are offsets into it.
+	Embedded []byte
+}
+
+// Header says what the plan was made from and for.
+type Header struct {
+	Compiler string // version of zincc
+	Target   string // target name
+	Model    Model
+	Ctx      int    // positions a sequence slot holds
+	Slots    int    // sequence slots
+	KV       string // dtype of the KV cache: "f16" or "f32"
+	MaxRows  int    // rows of the widest entry; extent of the step block's arrays
+	Ring     int    // entries of the output ring
+}
+
+// Model identifies the GGUF that the weights come from.
+type Model struct {
+	Arch        string
+	Name        string
+	Path        string // as given to the compiler; a hint where to look
+	Fingerprint string // hex SHA-256 of the header: gguf.File.Fingerprint
+	Shards      int
+	Layers      int
+	Vocab       int
+	Parameters  int64
+}
+
+// Requirements are what a device must offer. Names are Vulkan's.
+type Requirements struct {
+	Features   []string // such as "bufferDeviceAddress"
+	Extensions []string
+	Subgroup   [2]int // smallest and largest subgroup size that every pipeline runs with
+	Workgroup  int    // invocations of the largest workgroup
+	Shared     int    // bytes of shared memory of the hungriest workgroup
+	Memory     int64  // bytes of device memory: weights + tables + KV + state + arena + io
+}
+
+// Module is one SPIR-V module with its specialization constants still open.
+type Module struct {
+	Name  string
+	Words []uint32
+}
+
+// Pipeline is a module with its constants.
+type Pipeline struct {
+	Module    int
+	Consts    []Const
+	Wave      int // required subgroup size; 0 leaves it to the device
+	Workgroup int // invocations, for people and the checker
+	Shared    int // bytes of shared memory
+}
+
+// Const is one specialization constant.
+type Const struct {
+	ID    uint32
+	Name  string
+	Value uint32
+}
+
+// Memory is the size of each address space, in bytes, but for the weights, which
+// Weight lists.
+type Memory struct {
+	Arena  int64
+	KV     []Region // one per cache
+	Tables []Region
+	Step   []Region
+	IO     []Region // results the host reads, one per entry and value
+}
+
+// Region is one buffer of a space: a global, or an io value of an entry.
+type Region struct {
+	Name  string // of the global; "entry:%id" for io
+	Bytes int64
+}
+
+// Weight is one tensor on the device.
+type Weight struct {
+	Name   string
+	DType  ir.DType // in the GGUF
+	Shape  []int64  // row-major
+	Shard  int
+	Offset int64  // in the shard
+	Size   int64  // bytes in the GGUF
+	Layout string // recipe, a row of the layout table
+	Bytes  int64  // after the recipe
+	At     int64  // offset in Embedded, or -1
+}
+
+// Entry is one command list over the plan's weights and state.
+type Entry struct {
+	Name       string // the function's name: "decode/1", "prefill/256", "score/64"
+	Kind       string // "decode", "prefill" or "score"
+	Rows       int    // rows of a step, at most
+	Logits     string // region of the logits in Memory.IO
+	Next       string // region of the chosen ids in Memory.IO; empty for score
+	Dispatches []Dispatch
+}
+
+// Dispatch is one kernel launch: pipeline, argument block, grid.
+type Dispatch struct {
+	Site     string // call site, such as "blk.0.qkv"
+	Pipeline int
+	Grid     [3]int
+	Args     []Arg
+	Step     int // a barrier stands between dispatches of different steps
+	Cover    []Cover
+	Cost     Cost
+	Why      string // reason of the kernel choice
+}
+
+// Arg is one address of the argument block and what the dispatch does there.
+type Arg struct {
+	Name   string // operand name in the kernel
+	Space  string // "weight", "arena", "kv", "table", "step", "io"
+	Region string // weight or region name; empty for arena
+	Offset int64
+	Bytes  int64 // extent that the dispatch may touch
+	Read   bool
+	Write  bool
+}
+
+// Cover says how a dispatch's workgroups tile an output: workgroup g of grid
+// axis Axis[d] writes elements [g*Tile[d], (g+1)*Tile[d]) of dim d.
+type Cover struct {
+	Arg  string
+	Dims []int
+	Tile []int
+	Axis []int // 0, 1, 2; -1 for a dim that every workgroup covers whole
+}
+
+// Cost is what the dispatch must do at least, at full rows and an empty cache.
+type Cost struct {
+	ReadBytes  int64
+	WriteBytes int64
+	FLOPs      int64
+}
