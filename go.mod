@@ -1,6 +1,6 @@
 module github.com/zincc-dev/zincc
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/dave/jennifer v1.7.1 // indirect
