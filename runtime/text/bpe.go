@@ -116,7 +116,7 @@ func newBPE(byText map[string]int32, merges []string, pre *preTokenizer) *bpe {
 
 func (m *bpe) encode(ids []int32, s string, _ bool) []int32 {
 	t := newRunes(s)
-	var w word
+	w := merger{rule: m}
 	start := 0
 	for _, end := range m.pre.split(t) {
 		text := t.src[t.offs[start]:t.offs[end]]
@@ -125,13 +125,19 @@ func (m *bpe) encode(ids []int32, s string, _ bool) []int32 {
 			ids = append(ids, id)
 			continue
 		}
-		ids = w.encode(m, ids, text)
+		w.begin(text)
+		for i := range len(text) {
+			w.add(i, i+1, int32(text[i]))
+		}
+		for n := range w.merged() {
+			ids = m.appendSymbol(ids, m.symbols[n.symbol])
+		}
 	}
 	return ids
 }
 
 // piece returns the bytes of a token. Code points that stand for no byte are
-// spelled out as the peer does, so that a broken vocabulary is seen.
+// spelled out as llama.cpp does, so that a broken vocabulary is seen.
 func (m *bpe) piece(text string) string {
 	if bytes, ok := bytesOf(text); ok {
 		return bytes
@@ -147,65 +153,15 @@ func (m *bpe) piece(text string) string {
 	return b.String()
 }
 
-// word merges the symbols of one word. The zero value is ready; a word may be
-// reused, which saves its memory.
-type word struct {
-	nodes []node
-	queue mergeQueue
-}
-
-// A node is a symbol in a list. Merging two makes the left one the result and
-// takes the right one out.
-type node struct {
-	symbol     int32 // -1: merged into its left neighbour
-	prev, next int32 // -1: none
-}
-
-func (w *word) encode(m *bpe, ids []int32, text string) []int32 {
-	w.nodes = w.nodes[:0]
-	w.queue = w.queue[:0]
-	for i := range len(text) {
-		w.nodes = append(w.nodes, node{int32(text[i]), int32(i - 1), int32(i + 1)})
-	}
-	w.nodes[len(text)-1].next = -1
-	for i := 1; i < len(text); i++ {
-		w.propose(m, int32(i-1), int32(i))
-	}
-	for len(w.queue) > 0 {
-		c := w.queue.pop()
-		l, r := &w.nodes[c.left], &w.nodes[c.right]
-		if l.symbol != c.leftSymbol || r.symbol != c.rightSymbol {
-			continue // one side has been merged since
-		}
-		l.symbol = c.result
-		r.symbol = -1
-		l.next = r.next
-		if r.next >= 0 {
-			w.nodes[r.next].prev = c.left
-		}
-		w.propose(m, l.prev, c.left)
-		w.propose(m, c.left, l.next)
-	}
-	for i := int32(0); i >= 0; i = w.nodes[i].next {
-		ids = m.appendSymbol(ids, m.symbols[w.nodes[i].symbol])
-	}
-	return ids
-}
-
-// propose queues the merge of two neighbours if there is one.
-func (w *word) propose(m *bpe, left, right int32) {
-	if left < 0 || right < 0 {
-		return
-	}
-	l, r := w.nodes[left].symbol, w.nodes[right].symbol
-	if mg, ok := m.merges[[2]int32{l, r}]; ok {
-		w.queue.push(candidate{mg.rank, left, right, l, r, mg.symbol})
-	}
+// join returns the merge of two neighbours.
+func (m *bpe) join(_ string, l, r node) (rank int, symbol int32, ok bool) {
+	mg, ok := m.merges[[2]int32{l.symbol, r.symbol}]
+	return mg.rank, mg.symbol, ok
 }
 
 // appendSymbol appends the token of s. A symbol that is none falls apart into
 // the bytes that are written as themselves in the file and are tokens; others
-// are dropped, as in the peer.
+// are dropped, as in llama.cpp.
 func (m *bpe) appendSymbol(ids []int32, s symbol) []int32 {
 	if s.token >= 0 {
 		return append(ids, s.token)
@@ -217,54 +173,4 @@ func (m *bpe) appendSymbol(ids []int32, s symbol) []int32 {
 		}
 	}
 	return ids
-}
-
-// A candidate is a merge that was possible when it was queued.
-type candidate struct {
-	rank                    int
-	left, right             int32 // nodes
-	leftSymbol, rightSymbol int32
-	result                  int32
-}
-
-// mergeQueue is a binary heap: the lowest rank first, then the leftmost.
-type mergeQueue []candidate
-
-func (q mergeQueue) less(i, j int) bool {
-	return q[i].rank < q[j].rank || q[i].rank == q[j].rank && q[i].left < q[j].left
-}
-
-func (q *mergeQueue) push(c candidate) {
-	*q = append(*q, c)
-	h := *q
-	for i := len(h) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !h.less(i, parent) {
-			break
-		}
-		h[i], h[parent] = h[parent], h[i]
-		i = parent
-	}
-}
-
-func (q *mergeQueue) pop() candidate {
-	h := *q
-	top := h[0]
-	n := len(h) - 1
-	h[0] = h[n]
-	h = h[:n]
-	*q = h
-	for i := 0; ; {
-		least := i
-		for _, child := range [2]int{2*i + 1, 2*i + 2} {
-			if child < n && h.less(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return top
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
-	}
 }

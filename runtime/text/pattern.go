@@ -64,13 +64,13 @@ func (s *set) has(cp rune, c class) bool {
 }
 
 // setNames gives the escapes that stand for several code points. ASCII
-// members are written out; \p{S} lacks the tilde, as in the peer.
+// members are written out.
 var setNames = map[string]string{
 	`\s`:    " \t\n\v\f\r",
 	`\p{L}`: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + string(rune(classLetter)),
 	`\p{N}`: "0123456789" + string(rune(classNumber)),
 	`\p{P}`: "!\"#%&'()*,-./:;?@[\\]_{}" + string(rune(classPunct)),
-	`\p{S}`: "$+<=>^`|" + string(rune(classSymbol)),
+	`\p{S}`: "$+<=>^`|~" + string(rune(classSymbol)),
 	`\p{M}`: string(rune(classMark)),
 }
 

@@ -161,6 +161,11 @@ func (t *Tokenizer) newFamily(v Vocab) (family, error) {
 			f.bos = -1
 		}
 		return f, nil
+	case "llama":
+		prefix := v.AddSpacePrefix == nil || *v.AddSpacePrefix
+		f := family{bos: 1, eos: 2, unk: 0, addBOS: true}
+		f.model = newSPM(t.byText, t.tokens, t.specialID(v.UNK, f.unk), prefix)
+		return f, nil
 	default:
 		return family{}, fmt.Errorf("tokenizer: model %q is not supported", v.Model)
 	}
