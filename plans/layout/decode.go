@@ -1,0 +1,47 @@
+package layout
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// DecodeRow fills dst, one row, from data, the whole tensor on the device. It is
+// what kernels are compared with; the floats are those of gguf.Dequantize.
+func (t *Tensor) DecodeRow(dst []float32, data []byte, row int64) error {
+	if int64(len(data)) != t.Bytes || int64(len(dst)) != t.Cols || row < 0 || row >= t.Rows {
+		return fmt.Errorf("layout: row %d of [%d, %d] from %d bytes into %d floats", row, t.Rows, t.Cols, len(data), len(dst))
+	}
+	blocks := t.Cols / int64(t.DType.Block())
+	for b := range blocks {
+		y := dst[b*int64(t.DType.Block()):][:t.DType.Block()]
+		if err := t.decodeBlock(y, data, row*blocks+b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeBlock fills y, one block of the file.
+func (t *Tensor) decodeBlock(y []float32, data []byte, b int64) error {
+	part := func(i int) []byte {
+		p := t.Planes[i]
+		return data[p.Offset+b*int64(p.Block):][:p.Block]
+	}
+	if t.fields[0].fill == nil { // a permutation of the block's bytes
+		block := make([]byte, t.DType.BlockBytes())
+		for i, f := range t.fields {
+			copy(block[f.from:], part(i))
+		}
+		return gguf.Dequantize(y, block, t.DType)
+	}
+	for i, q := range part(0) {
+		g := i / t.Group
+		y[i] = math.Float32frombits(le.Uint32(part(1)[4*g:])) * float32(int8(q))
+		if t.Offset {
+			y[i] = float32(y[i]) + math.Float32frombits(le.Uint32(part(2)[4*g:]))
+		}
+	}
+	return nil
+}
