@@ -37,8 +37,9 @@ func dequantQ5_0(dst []float32, src []byte) {
 		y, b := (*[32]float32)(dst), (*[22]byte)(src)
 		d, high := half(b[:]), le.Uint32(b[2:])
 		for j, q := range b[6:] {
-			y[j] = float32(int(uint32(q&15)|high>>j<<4&16)-16) * d
-			y[j+16] = float32(int(uint32(q>>4)|high>>(j+12)&16)-16) * d
+			y[j] = float32(int32(uint32(q&15)|high<<4&16)-16) * d
+			y[j+16] = float32(int32(uint32(q>>4)|high>>12&16)-16) * d
+			high >>= 1
 		}
 	}
 }
@@ -49,8 +50,9 @@ func dequantQ5_1(dst []float32, src []byte) {
 		y, b := (*[32]float32)(dst), (*[24]byte)(src)
 		d, m, high := half(b[:]), half(b[2:]), le.Uint32(b[4:])
 		for j, q := range b[8:] {
-			y[j] = float32(float32(int(uint32(q&15)|high>>j<<4&16))*d) + m
-			y[j+16] = float32(float32(int(uint32(q>>4)|high>>(j+12)&16))*d) + m
+			y[j] = float32(float32(int32(uint32(q&15)|high<<4&16))*d) + m
+			y[j+16] = float32(float32(int32(uint32(q>>4)|high>>12&16))*d) + m
+			high >>= 1
 		}
 	}
 }

@@ -64,18 +64,13 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	f := &File{Path: path, Version: first.version, metadata: first.metadata, shards: []*shard{first}, index: map[string]int{}}
-	if err := f.openParts(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	err = f.openParts()
+	if err == nil {
+		err = f.collect()
 	}
-	for i, s := range f.shards {
-		for _, t := range s.tensors {
-			if _, dup := f.index[t.Name]; dup {
-				return nil, errors.Join(fmt.Errorf("%s: tensor %q is in an earlier part too", s.path, t.Name), f.Close())
-			}
-			t.Shard = i
-			f.index[t.Name] = len(f.Tensors)
-			f.Tensors = append(f.Tensors, t)
-		}
+	if err != nil {
+		f.Close()
+		return nil, err
 	}
 	return f, nil
 }
@@ -99,7 +94,8 @@ func openShard(path string) (*shard, error) {
 	}
 	h, err := parse(data)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), data.Unmap())
+		data.Unmap()
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &shard{path: path, data: data, header: h}, nil
 }
@@ -135,6 +131,9 @@ func (f *File) openParts() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.path, err)
 		}
+		if gotCount <= 1 {
+			return fmt.Errorf("%s: not a part of a split model by its metadata", s.path)
+		}
 		if gotNo != i || gotCount != count {
 			return fmt.Errorf("%s: part %d of %d by its metadata, part %d of %d by its name", s.path, gotNo+1, gotCount, i+1, count)
 		}
@@ -144,6 +143,21 @@ func (f *File) openParts() error {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	} else if ok && want != tensors {
 		return fmt.Errorf("%s: split.tensors.count is %d, the %d parts have %d tensors", f.Path, want, count, tensors)
+	}
+	return nil
+}
+
+// collect joins the tensor tables of all shards.
+func (f *File) collect() error {
+	for i, s := range f.shards {
+		for _, t := range s.tensors {
+			if _, dup := f.index[t.Name]; dup {
+				return fmt.Errorf("%s: tensor %q is in an earlier part too", s.path, t.Name)
+			}
+			t.Shard = i
+			f.index[t.Name] = len(f.Tensors)
+			f.Tensors = append(f.Tensors, t)
+		}
 	}
 	return nil
 }

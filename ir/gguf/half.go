@@ -5,17 +5,13 @@ import "math"
 // F16ToF32 converts the bits of an IEEE 754 half, exactly; a signalling NaN
 // becomes quiet.
 func F16ToF32(h uint16) float32 {
-	mag := uint32(h & 0x7fff)
-	// The half's exponent and mantissa, read as those of a float32, are the
-	// value times 2^-112, also for subnormals.
-	b := math.Float32bits(math.Float32frombits(mag<<13) * 0x1p112)
-	if mag >= 0x7c00 {
+	// Sign-extended and shifted, the half read as a float32 has its sign and is
+	// the value times 2^-112, also if subnormal.
+	b := uint32(int16(h)) << 13 & 0x8fffffff
+	if h&0x7c00 == 0x7c00 {
 		b |= 0x7f800000
-		if mag > 0x7c00 {
-			b |= 0x00400000
-		}
 	}
-	return math.Float32frombits(b | uint32(h&0x8000)<<16)
+	return math.Float32frombits(b) * 0x1p112
 }
 
 // F32ToF16 rounds to the nearest half, ties to even; what is too large becomes

@@ -78,8 +78,6 @@ func Write(w io.Writer, meta []KV, tensors []TensorData) error {
 	return out.Flush()
 }
 
-var le = binary.LittleEndian
-
 func appendString(b []byte, s string) []byte {
 	return append(le.AppendUint64(b, uint64(len(s))), s...)
 }
