@@ -102,3 +102,9 @@ func (d DType) IsQuantized() bool { return dtypes[d].block > 1 }
 
 // Bytes returns the size of n elements; n must be a multiple of Block.
 func (d DType) Bytes(n int64) int64 { return n / int64(d.Block()) * int64(d.BlockBytes()) }
+
+// Computable reports whether weights of type d can be multiplied: the float types
+// and every block format.
+func Computable(d DType) bool {
+	return d == F32 || d == F16 || d == BF16 || d.IsQuantized()
+}

@@ -44,7 +44,7 @@ func (ps *parser) program() (*Program, error) {
 	for _, f := range []struct {
 		key string
 		dst *string
-	}{{"arch", &p.Arch}, {"name", &p.Name}, {"source", &p.Source}, {"target", &p.Target}} {
+	}{{"arch", &p.Arch}, {"name", &p.Name}, {"path", &p.Path}, {"source", &p.Source}, {"target", &p.Target}} {
 		if err := ps.expect(f.key, "="); err != nil {
 			return nil, err
 		}

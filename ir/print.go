@@ -10,8 +10,8 @@ import (
 func Print(p *Program) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "zir 1\nstage %s\n", p.Stage)
-	fmt.Fprintf(&b, "model arch=%q name=%q source=%q target=%q ctx=%d slots=%d layers=%d\n",
-		p.Arch, p.Name, p.Source, p.Target, p.Ctx, p.Slots, p.Layers)
+	fmt.Fprintf(&b, "model arch=%q name=%q path=%q source=%q target=%q ctx=%d slots=%d layers=%d\n",
+		p.Arch, p.Name, p.Path, p.Source, p.Target, p.Ctx, p.Slots, p.Layers)
 	for i, g := range p.Globals {
 		if i == 0 {
 			b.WriteByte('\n')

@@ -34,6 +34,7 @@ type Program struct {
 	Stage   Stage
 	Arch    string // general.architecture
 	Name    string // general.name
+	Path    string // the model file, as given to the compiler
 	Source  string // fingerprint of the model file, in hex
 	Target  string // target name, set by specialize
 	Ctx     int    // bound of L

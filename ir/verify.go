@@ -2,10 +2,28 @@ package ir
 
 import "fmt"
 
-// Verify checks that p is well formed for its stage: the op table's rules, SSA
-// order, unique names, and what each stage promises. The error names function,
-// group and op.
+// Verify checks that p is well formed and keeps what its stage promises. The
+// error names function, group and op.
 func Verify(p *Program) error {
+	if err := VerifyStructure(p); err != nil {
+		return err
+	}
+	if p.Stage == Import && len(p.Funcs) != 1 {
+		return fmt.Errorf("verify: stage import has %d functions, want 1", len(p.Funcs))
+	}
+	for _, f := range p.Funcs {
+		for i, g := range f.Groups {
+			if err := verifyPromises(p.Stage, g); err != nil {
+				return fmt.Errorf("verify: func %q: group %d %q: %w", f.Name, i, g.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// VerifyStructure checks what holds at any time, also between the passes of a
+// stage: the op table's rules, SSA order and unique names.
+func VerifyStructure(p *Program) error {
 	if p.Ctx <= 0 || p.Ctx > 1<<24 || p.Slots <= 0 || p.Slots > 1<<16 {
 		return fmt.Errorf("verify: ctx %d or slots %d out of range", p.Ctx, p.Slots)
 	}
@@ -23,9 +41,6 @@ func Verify(p *Program) error {
 		if err := checkType(g.Type, 1<<20, p.Ctx); err != nil {
 			return fmt.Errorf("verify: global @%s: %w", g.Name, err)
 		}
-	}
-	if p.Stage == Import && len(p.Funcs) != 1 {
-		return fmt.Errorf("verify: stage import has %d functions, want 1", len(p.Funcs))
 	}
 	funcs := map[string]bool{}
 	for _, f := range p.Funcs {
@@ -56,8 +71,8 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 	ids := map[int]bool{}
 	step := 0
 	for i, g := range f.Groups {
-		if err := verifyGroup(p, g); err != nil {
-			return fmt.Errorf("group %d %q: %w", i, g.Name, err)
+		if len(g.Ops) == 0 {
+			return fmt.Errorf("group %d %q: no ops", i, g.Name)
 		}
 		if g.Step < step {
 			return fmt.Errorf("group %d %q: step %d after step %d", i, g.Name, g.Step, step)
@@ -95,19 +110,17 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 	return nil
 }
 
-func verifyGroup(p *Program, g *Group) error {
+func verifyPromises(stage Stage, g *Group) error {
 	switch {
-	case len(g.Ops) == 0:
-		return fmt.Errorf("no ops")
-	case p.Stage == Import && (len(g.Ops) != 1 || g.Name != ""):
+	case stage == Import && (len(g.Ops) != 1 || g.Name != ""):
 		return fmt.Errorf("stage import has one unnamed op a group")
-	case p.Stage > Import && g.Name == "":
+	case stage > Import && g.Name == "":
 		return fmt.Errorf("no name")
-	case p.Stage >= Specialize && g.Call == nil:
+	case stage >= Specialize && g.Call == nil:
 		return fmt.Errorf("no kernel")
-	case p.Stage < Specialize && g.Call != nil:
+	case stage < Specialize && g.Call != nil:
 		return fmt.Errorf("a kernel before stage specialize")
-	case p.Stage < Schedule && g.Step != 0:
+	case stage < Schedule && g.Step != 0:
 		return fmt.Errorf("a step before stage schedule")
 	}
 	if g.Call != nil {

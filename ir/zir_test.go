@@ -5,7 +5,7 @@ import "testing"
 // tiny is one attention layer's worth of every op kind.
 const tiny = `zir 1
 stage import
-model arch="qwen3" name="tiny \"x\"" source="" target="" ctx=64 slots=1 layers=1
+model arch="qwen3" name="tiny \"x\"" path="" source="" target="" ctx=64 slots=1 layers=1
 
 weight @token_embd.weight : q8_0[32, 64]
 weight @norm : f32[64]
@@ -46,7 +46,7 @@ func "forward" rows=8 {
 
 const placed = `zir 1
 stage place
-model arch="" name="" source="" target="host" ctx=64 slots=1 layers=0
+model arch="" name="" path="" source="" target="host" ctx=64 slots=1 layers=0
 
 weight @w : f32[64, 64]
 step @token : i32[T]

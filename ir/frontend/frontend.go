@@ -1,0 +1,233 @@
+// Package frontend lowers a GGUF model into the op IR, one file per family of
+// architectures.
+package frontend
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// Options size what a model file leaves open.
+type Options struct {
+	Ctx     int      // positions a sequence slot holds; 0 for DefaultCtx
+	KV      ir.DType // F16 or F32
+	MaxRows int      // rows of a step, at most
+}
+
+// DefaultCtx is the context that a plan gets when nobody asks for one: the
+// model's own, but no more than this.
+const DefaultCtx = 4096
+
+// Ring is the number of ids that the output ring holds, more than any
+// submission decodes.
+const Ring = 256
+
+// arch is one row of the architecture table.
+type arch struct {
+	name  string
+	lower func(m *model) error
+}
+
+var archs = []arch{
+	{"llama", dense{rope: "norm"}.lower},
+	{"qwen2", dense{rope: "neox"}.lower},
+	{"qwen3", dense{rope: "neox", headNorm: true}.lower},
+}
+
+// Archs lists the supported values of general.architecture.
+func Archs() []string {
+	var names []string
+	for _, a := range archs {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// Load builds the program of the model at stage import.
+func Load(f *gguf.File, o Options) (*ir.Program, error) {
+	p, err := load(f, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return p, nil
+}
+
+func load(f *gguf.File, o Options) (*ir.Program, error) {
+	name, _, err := f.String("general.architecture")
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range archs {
+		if a.name != name {
+			continue
+		}
+		m, err := newModel(f, o)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.lower(m); err != nil {
+			return nil, err
+		}
+		return m.p, ir.Verify(m.p)
+	}
+	return nil, ir.Unsupported("architecture %q is not supported (known: %s)", name, strings.Join(Archs(), ", "))
+}
+
+// model is what the families share while they build.
+type model struct {
+	*params
+	f   *gguf.File
+	kv  ir.DType
+	p   *ir.Program
+	b   *ir.Builder
+	err error // the first error of an op or tensor; later ops do nothing
+
+	token, pos, slot, n, out, count *ir.Value
+	weights                         map[string]*ir.Value
+}
+
+func newModel(f *gguf.File, o Options) (*model, error) {
+	c, err := readParams(f)
+	if err != nil {
+		return nil, err
+	}
+	ctx := o.Ctx
+	if ctx == 0 {
+		ctx = min(c.ctxTrain, DefaultCtx)
+	}
+	fp := f.Fingerprint()
+	title, _, err := f.String("general.name")
+	if err != nil {
+		return nil, err
+	}
+	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx)}
+	m := &model{
+		params: c,
+		f:      f,
+		kv:     o.KV,
+		p: &ir.Program{
+			Arch: c.arch, Name: title, Path: f.Path, Source: hex.EncodeToString(fp[:]),
+			Ctx: ctx, Slots: 1, Layers: c.layers, Funcs: []*ir.Func{fn},
+		},
+		b:       ir.NewBuilder(fn),
+		weights: map[string]*ir.Value{},
+	}
+	rows, one := ir.MakeType(ir.I32, ir.T), ir.MakeType(ir.I32, 1)
+	m.token = m.p.AddGlobal("token", ir.Step, rows)
+	m.pos = m.p.AddGlobal("pos", ir.Step, rows)
+	m.slot = m.p.AddGlobal("slot", ir.Step, rows)
+	m.n = m.p.AddGlobal("n", ir.Step, one)
+	m.out = m.p.AddGlobal("out", ir.Step, ir.MakeType(ir.I32, Ring))
+	m.count = m.p.AddGlobal("count", ir.Step, one)
+	return m, nil
+}
+
+// op appends an op. After an error it returns nil, which every later op takes.
+func (m *model) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+	if m.err != nil {
+		return nil
+	}
+	v, err := m.b.Op(kind, attrs, args...)
+	m.err = err
+	return v
+}
+
+// weight declares the tensor, whose shape must be dims, row-major.
+func (m *model) weight(name string, dims ...int) *ir.Value {
+	if m.err != nil {
+		return nil
+	}
+	if w := m.weights[name]; w != nil {
+		return w
+	}
+	t, ok := m.f.Tensor(name)
+	if !ok {
+		m.err = fmt.Errorf("tensor %q is missing", name)
+		return nil
+	}
+	w, err := m.declare(t, dims)
+	if err != nil {
+		m.err = fmt.Errorf("tensor %q: %w", name, err)
+		return nil
+	}
+	m.weights[name] = w
+	return w
+}
+
+func (m *model) declare(t *gguf.Tensor, dims []int) (*ir.Value, error) {
+	switch {
+	case t.Type == ir.Invalid:
+		return nil, ir.Unsupported("type %s is not supported", t.TypeName)
+	case len(dims) == 1 && t.Type != ir.F32:
+		return nil, ir.Unsupported("a vector of type %s is not supported", t.Type)
+	case !ir.Computable(t.Type):
+		return nil, ir.Unsupported("type %s is not a weight type", t.Type)
+	}
+	shape := make([]ir.Dim, len(t.Shape))
+	for i, n := range t.Shape {
+		shape[len(shape)-1-i] = ir.Dim(n)
+	}
+	// GGUF drops trailing dims of 1.
+	for len(shape) < len(dims) {
+		shape = append([]ir.Dim{1}, shape...)
+	}
+	want := make([]ir.Dim, len(dims))
+	for i, n := range dims {
+		want[i] = ir.Dim(n)
+	}
+	if have, need := ir.MakeType(t.Type, shape...), ir.MakeType(t.Type, want...); !have.Equal(need) {
+		return nil, fmt.Errorf("shape is %s, want %s", have, need)
+	}
+	return m.p.AddGlobal(t.Name, ir.Weight, ir.MakeType(t.Type, shape...)), nil
+}
+
+// optional is weight for a tensor that may be missing: nil then.
+func (m *model) optional(name string, dims ...int) *ir.Value {
+	if _, ok := m.f.Tensor(name); !ok {
+		return nil
+	}
+	return m.weight(name, dims...)
+}
+
+// linear applies name.weight {in, out} and, if there is one, name.bias to x.
+func (m *model) linear(x *ir.Value, name string, in, out int) *ir.Value {
+	w := m.weight(name+".weight", out, in)
+	if bias := m.optional(name+".bias", out); bias != nil {
+		return m.op("linear", nil, x, w, bias)
+	}
+	return m.op("linear", nil, x, w)
+}
+
+// norm applies the RMS norm name.weight over groups of width elements.
+func (m *model) norm(x *ir.Value, name string, width int) *ir.Value {
+	attrs := ir.Attrs{{Name: "eps", Value: m.eps}, {Name: "group", Value: int64(width)}}
+	return m.op("rmsnorm", attrs, x, m.weight(name+".weight", width))
+}
+
+// cache declares a KV cache of one layer.
+func (m *model) cache(name string, d ir.DType, width int) *ir.Value {
+	if m.err != nil {
+		return nil
+	}
+	return m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(m.p.Slots), ir.L, ir.Dim(width)))
+}
+
+// head is the end of every model: final norm, output projection, greedy choice
+// and the step block for the next step.
+func (m *model) head(x *ir.Value, vocab int) {
+	x = m.norm(x, "output_norm", m.embd)
+	name := "output"
+	if _, ok := m.f.Tensor("output.weight"); !ok {
+		name = "token_embd" // tied
+	}
+	logits := m.linear(x, name, m.embd, vocab)
+	next := m.op("argmax", nil, logits)
+	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
+	if m.err == nil {
+		logits.Class, next.Class = ir.IO, ir.IO
+	}
+}

@@ -1,0 +1,19 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Unsupported returns an error that says that zincc does not know a model,
+// tensor type or feature, as opposed to one that is broken. errors.Is(err,
+// errors.ErrUnsupported) holds for it.
+func Unsupported(format string, args ...any) error {
+	return unsupported(fmt.Sprintf(format, args...))
+}
+
+type unsupported string
+
+func (u unsupported) Error() string { return string(u) }
+
+func (u unsupported) Is(target error) bool { return target == errors.ErrUnsupported }

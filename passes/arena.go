@@ -1,0 +1,108 @@
+package passes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// ArenaAlign is the alignment of every arena offset, in bytes: a cache line of
+// the devices at hand, and more than any load needs.
+const ArenaAlign = 256
+
+// span is a value's place in time and memory.
+type span struct {
+	v           *ir.Value
+	first, last int // steps, inclusive
+	bytes       int64
+}
+
+// placeArena gives every value that one group makes and another reads an offset
+// in the arena. Values share bytes only if a barrier stands between the last use
+// of one and the first of the other. Largest first, lowest offset that fits: for
+// the few sizes of a transformer that is optimal or close to it.
+func placeArena(p *ir.Program) error {
+	for _, f := range p.Funcs {
+		spans, err := lifetimes(f, p.Ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		slices.SortStableFunc(spans, func(a, b span) int {
+			return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.first, b.first), cmp.Compare(a.v.ID, b.v.ID))
+		})
+		for i, s := range spans {
+			s.v.Offset = lowestFit(s, spans[:i])
+		}
+	}
+	return nil
+}
+
+// lowestFit returns the lowest offset for s that no placed span of an
+// overlapping lifetime covers.
+func lowestFit(s span, placed []span) int64 {
+	var busy []span
+	for _, o := range placed {
+		if o.first <= s.last && s.first <= o.last {
+			busy = append(busy, o)
+		}
+	}
+	slices.SortFunc(busy, func(a, b span) int { return cmp.Compare(a.v.Offset, b.v.Offset) })
+	at := int64(0)
+	for _, o := range busy {
+		if at+s.bytes <= o.v.Offset {
+			break
+		}
+		at = max(at, align(o.v.Offset+o.bytes))
+	}
+	return at
+}
+
+func align(n int64) int64 { return (n + ArenaAlign - 1) / ArenaAlign * ArenaAlign }
+
+// lifetimes returns the arena values of f that leave their group.
+func lifetimes(f *ir.Func, ctx int) ([]span, error) {
+	uses := f.Uses()
+	stepOf := map[*ir.Op]int{}
+	for _, g := range f.Groups {
+		for _, op := range g.Ops {
+			stepOf[op] = g.Step
+		}
+	}
+	var spans []span
+	for _, g := range f.Groups {
+		for _, v := range g.Outputs(uses) {
+			if v.Class != ir.Arena {
+				continue
+			}
+			bytes, err := v.Type.Bytes(f.Rows, ctx)
+			if err != nil {
+				return nil, err
+			}
+			s := span{v: v, first: g.Step, last: g.Step, bytes: bytes}
+			for _, u := range uses[v] {
+				s.last = max(s.last, stepOf[u])
+			}
+			spans = append(spans, s)
+		}
+	}
+	return spans, nil
+}
+
+// ArenaBytes is the size of the arena that f needs.
+func ArenaBytes(f *ir.Func, ctx int) (int64, error) {
+	var size int64
+	for _, op := range f.Ops() {
+		r := op.Result
+		if r == nil || r.Offset < 0 {
+			continue
+		}
+		n, err := r.Type.Bytes(f.Rows, ctx)
+		if err != nil {
+			return 0, err
+		}
+		size = max(size, align(r.Offset+n))
+	}
+	return size, nil
+}

@@ -1,0 +1,95 @@
+package passes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Entry is a command list to be compiled: what kind of step, and how many rows
+// it has at most.
+type Entry struct {
+	Kind string // Decode, Prefill or Score
+	Rows int
+}
+
+// The kinds of entry.
+const (
+	Decode  = "decode"  // every row gets logits and a next token
+	Prefill = "prefill" // the last row gets logits and a next token
+	Score   = "score"   // every row gets logits, no token is chosen
+)
+
+// Name is the name of the entry's function, such as "prefill/128".
+func (e Entry) Name() string { return fmt.Sprintf("%s/%d", e.Kind, e.Rows) }
+
+// KindOf returns the kind of the entry that a function is.
+func KindOf(f *ir.Func) string {
+	kind, _, _ := strings.Cut(f.Name, "/")
+	return kind
+}
+
+// DefaultEntries are the entries of a plan whose steps have up to maxRows rows.
+func DefaultEntries(maxRows int) []Entry {
+	var list []Entry
+	for _, e := range []Entry{{Decode, 1}, {Decode, 2}, {Decode, 4}, {Decode, 8}, {Prefill, 32}, {Prefill, 128}, {Prefill, 512}, {Score, 64}} {
+		if e.Rows <= maxRows {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// splitEntries replaces the model's one function by a copy per entry.
+func splitEntries(p *ir.Program, entries []Entry) error {
+	whole := p.Funcs[0]
+	p.Funcs = nil
+	for _, e := range entries {
+		f := clone(whole)
+		f.Name, f.Rows = e.Name(), e.Rows
+		if e.Kind == Score {
+			dropOps(f, "advance")
+			dropOps(f, "argmax")
+		}
+		p.Funcs = append(p.Funcs, f)
+	}
+	return nil
+}
+
+// clone copies f with values and ops of its own.
+func clone(f *ir.Func) *ir.Func {
+	c := &ir.Func{Name: f.Name, Rows: f.Rows}
+	copyOf := map[*ir.Value]*ir.Value{}
+	for _, g := range f.Groups {
+		ng := &ir.Group{Name: g.Name}
+		for _, op := range g.Ops {
+			n := &ir.Op{Kind: op.Kind, Attrs: op.Attrs}
+			for _, a := range op.Args {
+				if b, ok := copyOf[a]; ok {
+					a = b
+				}
+				n.Args = append(n.Args, a)
+			}
+			if op.Result != nil {
+				r := *op.Result
+				r.Def = n
+				n.Result = &r
+				copyOf[op.Result] = &r
+			}
+			ng.Ops = append(ng.Ops, n)
+		}
+		c.Groups = append(c.Groups, ng)
+	}
+	return c
+}
+
+func dropOps(f *ir.Func, kind string) {
+	keep := f.Groups[:0]
+	for _, g := range f.Groups {
+		if g.Ops[0].Kind.Name != kind {
+			keep = append(keep, g)
+		}
+	}
+	f.Groups = keep
+}

@@ -1,0 +1,177 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// dependsOn reports whether b, which stands after a, must stay there: it reads
+// what a makes or writes, or writes what a reads or writes.
+func dependsOn(b, a *ir.Group) bool {
+	for _, op := range a.Ops {
+		if op.Result != nil && slices.Contains(b.Inputs(), op.Result) {
+			return true
+		}
+	}
+	aw, bw := a.Writes(), b.Writes()
+	return intersects(aw, b.Inputs()) || intersects(bw, a.Inputs()) || intersects(aw, bw)
+}
+
+func intersects(a, b []*ir.Value) bool {
+	for _, v := range a {
+		if slices.Contains(b, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeUp moves the ops of group j behind those of group i < j, if nothing
+// between needs them apart.
+func mergeUp(f *ir.Func, i, j int) bool {
+	for k := i + 1; k < j; k++ {
+		if dependsOn(f.Groups[j], f.Groups[k]) {
+			return false
+		}
+	}
+	f.Groups[i].Ops = append(f.Groups[i].Ops, f.Groups[j].Ops...)
+	f.Groups = slices.Delete(f.Groups, j, j+1)
+	return true
+}
+
+// mergeDown moves the ops of group i in front of those of group j > i, if
+// nothing between needs them apart.
+func mergeDown(f *ir.Func, i, j int) bool {
+	for k := i + 1; k < j; k++ {
+		if dependsOn(f.Groups[k], f.Groups[i]) {
+			return false
+		}
+	}
+	f.Groups[j].Ops = append(slices.Clone(f.Groups[i].Ops), f.Groups[j].Ops...)
+	f.Groups = slices.Delete(f.Groups, i, i+1)
+	return true
+}
+
+// is reports whether every op of g has the fusion class.
+func is(g *ir.Group, c ir.Fusion) bool {
+	for _, op := range g.Ops {
+		if op.Kind.Fusion != c {
+			return false
+		}
+	}
+	return true
+}
+
+// fuseProjections joins linear ops that read the same input.
+func fuseProjections(f *ir.Func) error {
+	for i := 0; i < len(f.Groups); i++ {
+		if !is(f.Groups[i], ir.MatMul) {
+			continue
+		}
+		for j := i + 1; j < len(f.Groups); j++ {
+			if g := f.Groups[j]; is(g, ir.MatMul) && g.Ops[0].Args[0] == f.Groups[i].Ops[0].Args[0] && mergeUp(f, i, j) {
+				j--
+			}
+		}
+	}
+	return nil
+}
+
+// fuseNorm moves a norm of whole rows into the matmul that is its only reader.
+func fuseNorm(f *ir.Func) error {
+	uses := f.Uses()
+	for i := 0; i < len(f.Groups); i++ {
+		g := f.Groups[i]
+		if !is(g, ir.RowNorm) || perHead(g.Ops[0]) {
+			continue
+		}
+		y := g.Ops[0].Result
+		for j := i + 1; j < len(f.Groups); j++ {
+			if c := f.Groups[j]; is(c, ir.MatMul) && c.Ops[0].Args[0] == y && len(uses[y]) == len(c.Ops) {
+				if mergeDown(f, i, j) {
+					i--
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// perHead reports whether a norm works on heads rather than on whole rows.
+func perHead(op *ir.Op) bool {
+	return op.Kind.Fusion == ir.RowNorm && ir.Dim(op.Attrs.Int("group")) != op.Args[0].Type.Last()
+}
+
+// fuseEpilogue moves elementwise ops into the matmul group that makes their
+// operand: a GLU behind the two projections that only it reads, an add behind a
+// lone projection that only it reads.
+func fuseEpilogue(f *ir.Func) error {
+	uses := f.Uses()
+	for i := 0; i < len(f.Groups); i++ {
+		for j := i + 1; j < len(f.Groups); j++ {
+			if g := f.Groups[j]; is(g, ir.Elementwise) && takesEpilogue(f.Groups[i], g.Ops[0], uses) && mergeUp(f, i, j) {
+				j = i
+			}
+		}
+	}
+	return nil
+}
+
+func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
+	var made []*ir.Value // results of g that only op reads
+	projections := 0
+	for _, p := range g.Ops {
+		if p.Kind.Fusion == ir.MatMul {
+			projections++
+		}
+		if r := p.Result; r != nil && r.Class == ir.Arena && len(uses[r]) == 1 && uses[r][0] == op {
+			made = append(made, r)
+		}
+	}
+	last := g.Ops[len(g.Ops)-1]
+	switch op.Kind.Name {
+	case "glu":
+		return projections == 2 && last.Kind.Fusion == ir.MatMul && len(made) == 2 && made[0] == op.Args[0] && made[1] == op.Args[1]
+	case "add":
+		return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1 && op.Args[0] != op.Args[1]
+	}
+	return false
+}
+
+// fuseHeads joins the ops that work on single heads of one layer.
+func fuseHeads(f *ir.Func) error {
+	heads := func(g *ir.Group) bool {
+		for _, op := range g.Ops {
+			if op.Kind.Fusion != ir.PerHead && !perHead(op) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i < len(f.Groups); i++ {
+		if !heads(f.Groups[i]) {
+			continue
+		}
+		for j := i + 1; j < len(f.Groups); j++ {
+			if heads(f.Groups[j]) && mergeUp(f, i, j) {
+				j--
+			}
+		}
+	}
+	return nil
+}
+
+// fuseArgmax joins the choice of the next token with what it does to the step block.
+func fuseArgmax(f *ir.Func) error {
+	for j := 1; j < len(f.Groups); j++ {
+		i := slices.IndexFunc(f.Groups[:j], func(g *ir.Group) bool {
+			return f.Groups[j].Ops[0].Kind.Name == "advance" && g.Ops[0].Result == f.Groups[j].Ops[0].Args[0]
+		})
+		if i >= 0 && mergeUp(f, i, j) {
+			j--
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+// Package passes is the pass table of the compiler and the passes that need no
+// target: they turn the program of stage import into fused, scheduled and placed
+// functions. Package codegen adds the passes of stage specialize.
+package passes
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Pass is one row of the pass table.
+type Pass struct {
+	Name  string
+	Doc   string
+	Stage ir.Stage // the stage that the pass works towards
+	Run   func(p *ir.Program) error
+}
+
+// Order is one constraint on the pass table: Before runs before After.
+type Order struct{ Before, After, Reason string }
+
+// Orders are the constraints that hold between the passes of all packages.
+var Orders = []Order{
+	{"SplitEntries", "SinkLastRow", "only a prefill entry wants a single row"},
+	{"SinkLastRow", "FuseProjections", "sinking moves ops across what fusing joins"},
+	{"FuseProjections", "FuseNorm", "a norm moves into a consumer only if it is the only one"},
+	{"FuseProjections", "FuseEpilogue", "a GLU joins gate and up once they are one group"},
+	{"FuseEpilogue", "NameSites", "names say what a group computes in the end"},
+	{"FuseHeads", "NameSites", "names say what a group computes in the end"},
+	{"NameSites", "SplitAttention", "the halves are named after the whole"},
+	{"SplitAttention", "SelectKernels", "each half gets its own kernel"},
+	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
+	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},
+}
+
+// Table returns the passes of this package in order; the passes of stage
+// specialize belong between stage fuse and stage schedule.
+func Table(entries []Entry) []Pass {
+	return []Pass{
+		{"SplitEntries", "one function per entry of the plan, with its own bound on the rows of a step", ir.Fuse,
+			func(p *ir.Program) error { return splitEntries(p, entries) }},
+		{"SinkLastRow", "prefill computes after the last attention only the row whose logits are wanted", ir.Fuse, each(sinkLastRow)},
+		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse, each(fuseProjections)},
+		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse, each(fuseNorm)},
+		{"FuseEpilogue", "GLU and residual add move into the dispatch that produces their operand", ir.Fuse, each(fuseEpilogue)},
+		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
+		{"FuseArgmax", "the step block is advanced by the dispatch that chooses the token", ir.Fuse, each(fuseArgmax)},
+		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},
+		{"AssignSteps", "independent dispatches share a step; a barrier stands between steps", ir.Schedule, each(assignSteps)},
+		{"PlaceArena", "arena offsets from lifetimes", ir.Place, placeArena},
+	}
+}
+
+func each(fn func(f *ir.Func) error) func(p *ir.Program) error {
+	return func(p *ir.Program) error {
+		for _, f := range p.Funcs {
+			if err := fn(f); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+		return nil
+	}
+}
+
+// Timing is what one pass did.
+type Timing struct {
+	Pass    string
+	Stage   ir.Stage
+	Time    time.Duration
+	Changed bool
+}
+
+// Options control Run.
+type Options struct {
+	StopAfter ir.Stage // the last stage to run
+	// Dump, if set, is called with the text of the program after every pass that
+	// changed it.
+	Dump func(number int, pass, text string) error
+}
+
+// Run applies the passes of table whose stage p has not reached, up to
+// o.StopAfter, and verifies the program after each.
+func Run(p *ir.Program, table []Pass, o Options) ([]Timing, error) {
+	if err := CheckOrder(table); err != nil {
+		return nil, err
+	}
+	var times []Timing
+	from := p.Stage
+	text := ""
+	if o.Dump != nil {
+		text = ir.Print(p)
+	}
+	for i, pass := range table {
+		if pass.Stage <= from || pass.Stage > o.StopAfter {
+			continue
+		}
+		start := time.Now()
+		p.Stage = pass.Stage
+		if err := pass.Run(p); err != nil {
+			return nil, fmt.Errorf("pass %s: %w", pass.Name, err)
+		}
+		t := Timing{Pass: pass.Name, Stage: pass.Stage, Time: time.Since(start)}
+		verify := ir.VerifyStructure
+		if last := i+1 == len(table) || table[i+1].Stage != pass.Stage; last {
+			verify = ir.Verify // what the stage promises holds at its end
+		}
+		if err := verify(p); err != nil {
+			return nil, fmt.Errorf("pass %s: %w", pass.Name, err)
+		}
+		if o.Dump != nil {
+			now := ir.Print(p)
+			t.Changed = now != text
+			if t.Changed {
+				if err := o.Dump(i+1, pass.Name, now); err != nil {
+					return nil, err
+				}
+			}
+			text = now
+		}
+		times = append(times, t)
+	}
+	return times, nil
+}
+
+// CheckOrder reports the first constraint that table violates.
+func CheckOrder(table []Pass) error {
+	at := map[string]int{}
+	for i, p := range table {
+		if i > 0 && p.Stage < table[i-1].Stage {
+			return fmt.Errorf("pass %s of stage %s stands after stage %s", p.Name, p.Stage, table[i-1].Stage)
+		}
+		at[p.Name] = i + 1
+	}
+	for _, o := range Orders {
+		if b, a := at[o.Before], at[o.After]; b > 0 && a > 0 && b > a {
+			return fmt.Errorf("pass %s must run before %s: %s", o.Before, o.After, o.Reason)
+		}
+	}
+	return nil
+}
