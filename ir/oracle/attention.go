@@ -1,0 +1,163 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// emptyMax is the maximum of a split without positions.
+const emptyMax = -1e30
+
+// heads are the operands and attributes that attention and attention_split share.
+type heads struct {
+	q, k, v   []float32
+	pos, slot []int32
+	dim       int // of a head
+	count     int
+	group     int // heads that share a KV head
+	stride    int // of one cached row
+	ctx       int
+	scale     float32
+}
+
+func newHeads(c *call) (*heads, error) {
+	a, rows := c.op.Attrs, c.rows(0)
+	h := &heads{
+		q: c.arg(0), k: c.arg(1), v: c.arg(2), pos: asInts(c.arg(3)), slot: asInts(c.arg(4)),
+		dim: a.Int("head_dim"), count: a.Int("heads"), ctx: c.prog.Ctx, scale: float32(a.Float("scale")),
+	}
+	h.group = h.count / a.Int("kv_heads")
+	h.stride = a.Int("kv_heads") * h.dim
+	for _, cache := range c.op.Args[1:3] {
+		if d := cache.Type.DType; d != ir.F16 && d != ir.F32 {
+			return nil, fmt.Errorf("cache %s is neither f16 nor f32", cache.Type)
+		}
+	}
+	if err := c.inRange(3, rows, h.ctx); err != nil {
+		return nil, err
+	}
+	return h, c.inRange(4, rows, min(len(h.k), len(h.v))/(h.ctx*h.stride))
+}
+
+// each calls work for every head of every row of the step, in parallel.
+func (h *heads) each(c *call, work func(scores []float32, row, head int)) {
+	rows, longest := c.rows(0), 0
+	for _, p := range h.pos[:rows] {
+		longest = max(longest, int(p)+1)
+	}
+	c.parallel(rows*h.count, longest*h.dim, func(worker, lo, hi int) {
+		scores := c.scratchFor(worker, longest+3)
+		for i := lo; i < hi; i++ {
+			work(scores, i%rows, i/rows)
+		}
+	})
+}
+
+// attend sets out to the sum over p in [lo, hi) of exp(score - top) * v[p] and
+// returns top, the largest score, and the sum of exp(score - top). scores is
+// scratch for hi-lo+3 elements.
+func (h *heads) attend(out, scores []float32, row, head, lo, hi int) (top float32, sum float64) {
+	clear(out)
+	if lo >= hi {
+		return emptyMax, 0
+	}
+	q := h.q[(row*h.count+head)*h.dim:][:h.dim]
+	base := int(h.slot[row])*h.ctx*h.stride + head/h.group*h.dim
+	at := func(cache []float32, p int) []float32 {
+		return cache[base+min(p, hi-1)*h.stride:][:h.dim]
+	}
+	for p := lo; p < hi; p += 4 {
+		s := dot4(at(h.k, p), at(h.k, p+1), at(h.k, p+2), at(h.k, p+3), q)
+		copy(scores[p-lo:p-lo+4], s[:])
+	}
+	scores = scores[:hi-lo+3]
+	n := hi - lo
+	top = float32(math.Inf(-1))
+	for i, s := range scores[:n] {
+		scores[i] = s * h.scale
+		top = max(top, scores[i])
+	}
+	for i, s := range scores[:n] {
+		e := float32(math.Exp(float64(s - top)))
+		scores[i] = e
+		sum += float64(e)
+	}
+	clear(scores[n:]) // positions past the end weigh nothing
+	for p := lo; p < hi; p += 4 {
+		e := scores[p-lo:][:4]
+		axpy4(out, at(h.v, p), at(h.v, p+1), at(h.v, p+2), at(h.v, p+3), e[0], e[1], e[2], e[3])
+	}
+	return top, sum
+}
+
+// axpy4 adds wa*a + wb*b + wc*c + wd*d to y.
+func axpy4(y, a, b, c, d []float32, wa, wb, wc, wd float32) {
+	n := len(y)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	for i := range y {
+		y[i] += (wa*a[i] + wb*b[i]) + (wc*c[i] + wd*d[i])
+	}
+}
+
+func attention(c *call) error {
+	h, err := newHeads(c)
+	if err != nil {
+		return err
+	}
+	y := c.result()
+	h.each(c, func(scores []float32, row, head int) {
+		out := y[(row*h.count+head)*h.dim:][:h.dim]
+		_, sum := h.attend(out, scores, row, head, 0, int(h.pos[row])+1)
+		for i := range out {
+			out[i] = float32(float64(out[i]) / sum)
+		}
+	})
+	return nil
+}
+
+func attentionSplit(c *call) error {
+	h, err := newHeads(c)
+	if err != nil {
+		return err
+	}
+	splits, block, y := c.op.Attrs.Int("splits"), c.op.Attrs.Int("block"), c.result()
+	h.each(c, func(scores []float32, row, head int) {
+		n := int(h.pos[row]) + 1
+		step := ceilDiv(ceilDiv(n, splits), block) * block
+		for s := range splits {
+			out := y[((row*h.count+head)*splits+s)*(h.dim+2):][:h.dim+2]
+			top, sum := h.attend(out[:h.dim], scores, row, head, s*step, min(n, (s+1)*step))
+			out[h.dim], out[h.dim+1] = top, float32(sum)
+		}
+	})
+	return nil
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func attentionMerge(c *call) error {
+	a := c.op.Attrs
+	dim, splits, x, y := a.Int("head_dim"), a.Int("splits"), c.arg(0), c.result()
+	for i := range c.rows(0) * a.Int("heads") {
+		parts, out := x[i*splits*(dim+2):][:splits*(dim+2)], y[i*dim:][:dim]
+		top := math.Inf(-1)
+		for s := range splits {
+			top = max(top, float64(parts[s*(dim+2)+dim]))
+		}
+		total := make([]float64, dim+1) // the sums of values, then of weights
+		for s := range splits {
+			p := parts[s*(dim+2):][:dim+2]
+			w := math.Exp(float64(p[dim]) - top)
+			for j := range dim {
+				total[j] += w * float64(p[j])
+			}
+			total[dim] += w * float64(p[dim+1])
+		}
+		for j := range out {
+			out[j] = float32(total[j] / total[dim])
+		}
+	}
+	return nil
+}

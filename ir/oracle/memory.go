@@ -1,0 +1,254 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// Everything but weights is held in words of four bytes, as []float32: float32
+// values, the bits of int32 values, and float16 values widened, which is exact.
+//
+// Globals and results of class io are held for good. Values with an offset are
+// windows of the arena. All other values are temporaries, held from the op that
+// produces them (or Write) to the end of their last group.
+
+// maxWords bounds one allocation: 64 GiB.
+const maxWords = 1 << 34
+
+func asInts(f []float32) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
+}
+
+func words(t ir.Type, rows, ctx int) (int, error) {
+	switch t.DType {
+	case ir.F32, ir.I32, ir.F16:
+	default:
+		return 0, fmt.Errorf("%s: only weights can have this dtype", t)
+	}
+	n, err := t.Elements(rows, ctx)
+	if err != nil {
+		return 0, err
+	}
+	if n > maxWords {
+		return 0, fmt.Errorf("%s: %d elements do not fit in memory", t, n)
+	}
+	return int(n), nil
+}
+
+func (m *Machine) addGlobal(g *ir.Value, src Source) error {
+	switch g.Class {
+	case ir.Weight:
+		data, err := src.Weight(g.Name)
+		if err != nil {
+			return err
+		}
+		m.weights[g], err = newMatrix(g.Type, data)
+		return err
+	case ir.Table:
+		t, err := Table(g, m.prog.Ctx)
+		m.values[g] = t
+		return err
+	}
+	n, err := words(g.Type, m.maxRows(), m.prog.Ctx)
+	if err != nil {
+		return err
+	}
+	m.values[g] = make([]float32, n)
+	return nil
+}
+
+// maxRows bounds T in the types of globals, which all functions share.
+func (m *Machine) maxRows() int {
+	rows := 1
+	for _, f := range m.prog.Funcs {
+		rows = max(rows, f.Rows)
+	}
+	return rows
+}
+
+// placeArena gives every placed value its window of one arena, and io values
+// memory of their own.
+func (m *Machine) placeArena() error {
+	size := int64(0)
+	var placed []*ir.Value
+	lengths := map[*ir.Value]int{}
+	for _, f := range m.prog.Funcs {
+		for _, op := range f.Ops() {
+			v := op.Result
+			if v == nil {
+				continue
+			}
+			n, err := words(v.Type, f.Rows, m.prog.Ctx)
+			if err != nil {
+				return fmt.Errorf("func %q: %%%d: %w", f.Name, v.ID, err)
+			}
+			switch {
+			case v.Class == ir.IO:
+				m.values[v] = make([]float32, n)
+			case v.Offset < 0:
+			case v.Offset%4 != 0 || v.Offset > 4*maxWords:
+				return fmt.Errorf("func %q: %%%d: bad offset %d", f.Name, v.ID, v.Offset)
+			default:
+				size = max(size, v.Offset/4+int64(n))
+				placed = append(placed, v)
+				lengths[v] = n
+			}
+		}
+	}
+	arena := make([]float32, size)
+	for _, v := range placed {
+		at, n := int(v.Offset/4), lengths[v]
+		m.values[v] = arena[at : at+n : at+n]
+	}
+	return nil
+}
+
+// lifetimes says which temporaries end with which group of a function.
+type lifetimes struct {
+	inner [][]*ir.Value // used inside the group only
+	last  [][]*ir.Value // made by an earlier group and read by this one for the last time
+}
+
+func findLifetimes(f *ir.Func) *lifetimes {
+	lt := &lifetimes{make([][]*ir.Value, len(f.Groups)), make([][]*ir.Value, len(f.Groups))}
+	made, last := map[*ir.Value]int{}, map[*ir.Value]int{}
+	for i, g := range f.Groups {
+		for _, op := range g.Ops {
+			if r := op.Result; r != nil && r.Class != ir.IO && r.Offset < 0 {
+				made[r], last[r] = i, i
+			}
+			for _, a := range op.Args {
+				if _, ok := made[a]; ok {
+					last[a] = i
+				}
+			}
+		}
+	}
+	for v, i := range last {
+		if made[v] == i {
+			lt.inner[i] = append(lt.inner[i], v)
+		} else {
+			lt.last[i] = append(lt.last[i], v)
+		}
+	}
+	return lt
+}
+
+// hold makes sure that v has storage.
+func (m *Machine) hold(f *ir.Func, v *ir.Value) error {
+	if m.values[v] != nil {
+		return nil
+	}
+	n, err := words(v.Type, f.Rows, m.prog.Ctx)
+	if err != nil {
+		return err
+	}
+	if free := m.free[n]; len(free) > 0 {
+		m.values[v] = free[len(free)-1]
+		m.free[n] = free[:len(free)-1]
+		return nil
+	}
+	m.values[v] = make([]float32, n)
+	return nil
+}
+
+func (m *Machine) release(vs []*ir.Value) {
+	for _, v := range vs {
+		if s := m.values[v]; s != nil {
+			m.free[len(s)] = append(m.free[len(s)], s)
+			delete(m.values, v)
+		}
+	}
+}
+
+// Floats returns the float32 elements of v in place, or nil when v is not held. A
+// float16 cache shows its values widened; what is written there must be float16.
+func (m *Machine) Floats(v *ir.Value) []float32 {
+	if v.Type.DType == ir.I32 {
+		return nil
+	}
+	return m.values[v]
+}
+
+// Ints is Floats for int32.
+func (m *Machine) Ints(v *ir.Value) []int32 {
+	if v.Type.DType != ir.I32 {
+		return nil
+	}
+	return asInts(m.values[v])
+}
+
+// Read returns the elements of a global or of a value of f as little-endian bytes
+// in v's dtype and full shape, with T = f.Rows. Rows that no step has written hold
+// what the memory held before.
+func (m *Machine) Read(f *ir.Func, v *ir.Value) ([]byte, error) {
+	if w := m.weights[v]; w != nil {
+		return w.raw, nil
+	}
+	n, err := m.extent(f, v)
+	if err != nil {
+		return nil, err
+	}
+	src := m.values[v]
+	if src == nil {
+		return nil, fmt.Errorf("read %s: no value is held", label(v))
+	}
+	out := make([]byte, 0, v.Type.DType.Bytes(int64(n)))
+	for _, x := range src[:n] {
+		if v.Type.DType == ir.F16 {
+			out = binary.LittleEndian.AppendUint16(out, gguf.F32ToF16(x))
+		} else {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+		}
+	}
+	return out, nil
+}
+
+// Write sets the elements of v, in the form that Read returns.
+func (m *Machine) Write(f *ir.Func, v *ir.Value, data []byte) error {
+	if v.Class == ir.Weight || v.Class == ir.Table {
+		return fmt.Errorf("write %s: class %s is read only", label(v), v.Class)
+	}
+	n, err := m.extent(f, v)
+	if err != nil {
+		return err
+	}
+	if want := v.Type.DType.Bytes(int64(n)); int64(len(data)) != want {
+		return fmt.Errorf("write %s: %s takes %d bytes, not %d", label(v), v.Type, want, len(data))
+	}
+	if err := m.hold(f, v); err != nil {
+		return err
+	}
+	dst := m.values[v][:n]
+	for i := range dst {
+		if v.Type.DType == ir.F16 {
+			dst[i] = gguf.F16ToF32(binary.LittleEndian.Uint16(data[2*i:]))
+		} else {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		}
+	}
+	return nil
+}
+
+// extent is the number of elements of v when T is f.Rows.
+func (m *Machine) extent(f *ir.Func, v *ir.Value) (int, error) {
+	if m.funcs[f] == nil {
+		return 0, fmt.Errorf("func %q is not of this program", f.Name)
+	}
+	if v.IsGlobal() && m.values[v] == nil {
+		return 0, fmt.Errorf("%s is not of this program", label(v))
+	}
+	return words(v.Type, f.Rows, m.prog.Ctx)
+}
+
+func label(v *ir.Value) string {
+	if v.IsGlobal() {
+		return "@" + v.Name
+	}
+	return fmt.Sprintf("%%%d", v.ID)
+}

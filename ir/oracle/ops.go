@@ -1,0 +1,200 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+func embed(c *call) error {
+	table, err := c.matrixOf(c.op.Args[1])
+	if err != nil {
+		return err
+	}
+	if err := c.inRange(0, c.rows(0), table.rows); err != nil {
+		return err
+	}
+	scale, y, k := float32(c.op.Attrs.Float("scale")), c.result(), table.cols
+	for r, id := range asInts(c.arg(0))[:c.rows(0)] {
+		out := y[r*k : (r+1)*k]
+		for i, t := range table.row(int(id), out) {
+			out[i] = scale * t
+		}
+	}
+	return nil
+}
+
+func rmsnorm(c *call) error {
+	eps, group := c.op.Attrs.Float("eps"), c.op.Attrs.Int("group")
+	x, w, y := c.arg(0), c.arg(1), c.result()
+	c.parallel(c.rows(0)*width(c.op.Result)/group, 2*group, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			in, out := x[i*group:(i+1)*group], y[i*group:(i+1)*group]
+			sum := 0.0
+			for _, v := range in {
+				sum += float64(v) * float64(v)
+			}
+			s := 1 / math.Sqrt(sum/float64(group)+eps)
+			for j, v := range in {
+				out[j] = float32(float64(v) * s * float64(w[j]))
+			}
+		}
+	})
+	return nil
+}
+
+// elementwise sets the rows of the result to f of the rows of both operands; an
+// element costs about cost multiply-adds.
+func elementwise(c *call, cost int, f func(a, b float32) float32) {
+	a, b, y := c.arg(0), c.arg(1), c.result()
+	c.parallel(c.rows(0)*width(c.op.Result), cost, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y[i] = f(a[i], b[i])
+		}
+	})
+}
+
+func add(c *call) error {
+	elementwise(c, 2, func(a, b float32) float32 { return a + b })
+	return nil
+}
+
+// activations maps the attribute act of glu to its function.
+var activations = map[string]func(x float64) float64{
+	"silu": func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"gelu": func(x float64) float64 {
+		return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	},
+}
+
+func glu(c *call) error {
+	act := activations[c.op.Attrs.Str("act")]
+	if act == nil {
+		return fmt.Errorf("unknown activation %q", c.op.Attrs.Str("act"))
+	}
+	elementwise(c, 16, func(g, u float32) float32 { return float32(act(float64(g))) * u })
+	return nil
+}
+
+func rope(c *call) error {
+	rows, dim, rot := c.rows(0), c.op.Attrs.Int("head_dim"), c.op.Attrs.Int("n_rot")
+	if err := c.inRange(1, rows, c.prog.Ctx); err != nil {
+		return err
+	}
+	// Pair i is (i*step, i*step+gap).
+	step, gap := 1, rot/2
+	if c.op.Attrs.Str("kind") == "norm" {
+		step, gap = 2, 1
+	}
+	x, pos, table, y, k := c.arg(0), asInts(c.arg(1)), c.arg(2), c.result(), width(c.op.Result)
+	c.parallel(rows, 4*k, func(_, lo, hi int) {
+		copy(y[lo*k:hi*k], x[lo*k:hi*k])
+		for r := lo; r < hi; r++ {
+			t := table[int(pos[r])*rot:][:rot]
+			for h := 0; h < k; h += dim {
+				in, out := x[r*k+h:][:dim], y[r*k+h:][:dim]
+				for i := range rot / 2 {
+					cos, sin := t[2*i], t[2*i+1]
+					a, b := in[i*step], in[i*step+gap]
+					out[i*step] = a*cos - b*sin
+					out[i*step+gap] = a*sin + b*cos
+				}
+			}
+		}
+	})
+	return nil
+}
+
+func kvwrite(c *call) error {
+	rows, ctx, cacheType := c.rows(0), c.prog.Ctx, c.op.Args[3].Type.DType
+	if cacheType != ir.F16 && cacheType != ir.F32 {
+		return fmt.Errorf("cache %s is neither f16 nor f32", c.op.Args[3].Type)
+	}
+	x, pos, slot, cache, k := c.arg(0), asInts(c.arg(1)), asInts(c.arg(2)), c.arg(3), width(c.op.Args[0])
+	if err := c.inRange(1, rows, ctx); err != nil {
+		return err
+	}
+	if err := c.inRange(2, rows, len(cache)/(ctx*k)); err != nil {
+		return err
+	}
+	for r := range rows {
+		out := cache[(int(slot[r])*ctx+int(pos[r]))*k:][:k]
+		copy(out, x[r*k:(r+1)*k])
+		if cacheType == ir.F16 {
+			for i, v := range out {
+				out[i] = gguf.F16ToF32(gguf.F32ToF16(v))
+			}
+		}
+	}
+	return nil
+}
+
+// lastIndex returns n-1, n being operand i.
+func (c *call) lastIndex(i int) (int, error) {
+	n, err := c.ints(i)
+	if err != nil {
+		return 0, err
+	}
+	if n[0] < 1 || int(n[0]) > c.n {
+		return 0, fmt.Errorf("%s %d is not in [1, %d]", c.op.Kind.Params[i], n[0], c.n)
+	}
+	return int(n[0]) - 1, nil
+}
+
+func lastRow(c *call) error {
+	last, err := c.lastIndex(1)
+	if err != nil {
+		return err
+	}
+	y := c.result()
+	copy(y, c.arg(0)[last*len(y):])
+	return nil
+}
+
+func argmax(c *call) error {
+	x, y, k := c.arg(0), asInts(c.result()), width(c.op.Args[0])
+	for r := range c.rows(0) {
+		best := 0
+		row := x[r*k : (r+1)*k]
+		for i, v := range row {
+			if v > row[best] {
+				best = i
+			}
+		}
+		y[r] = int32(best)
+	}
+	return nil
+}
+
+func advance(c *call) error {
+	var arg [7][]int32
+	for i := range arg {
+		var err error
+		if arg[i], err = c.ints(i); err != nil {
+			return err
+		}
+	}
+	next, token, pos, slot, n, out, count := arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6]
+	source, err := c.lastIndex(4)
+	if err != nil {
+		return err
+	}
+	m := c.rows(0)
+	if c.op.Args[0].Type.Shape[0] == ir.T {
+		source = 0
+	}
+	if min(len(token), len(pos), len(slot)) < source+m {
+		return fmt.Errorf("token, pos or slot has fewer than %d rows", source+m)
+	}
+	for r := range m {
+		token[r] = next[r]
+		pos[r] = pos[source+r] + 1
+		slot[r] = slot[source+r]
+		out[(uint32(count[0])+uint32(r))%uint32(len(out))] = next[r]
+	}
+	count[0] += int32(m)
+	n[0] = int32(m)
+	return nil
+}

@@ -1,0 +1,209 @@
+// Package oracle evaluates programs of the op IR in plain Go. It is the truth
+// that device kernels are compared with, so every op is written from the formula
+// in its row of the op table; it is also the executor for hosts without a GPU,
+// so matrix products and attention are blocked and spread over the cores.
+//
+// Activations are float32. Sums of norms and softmax are float64; matrix products
+// and attention sum in float32. A result does not depend on the number of
+// threads or on how the tokens are split into steps.
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Source supplies weights.
+type Source interface {
+	// Weight returns the elements of the weight global name, row-major in the
+	// dtype and shape of its type. The machine keeps and never writes the slice.
+	Weight(name string) ([]byte, error)
+}
+
+// Options tune a machine; they change no result.
+type Options struct {
+	Threads int // 0 means GOMAXPROCS
+	// CacheBytes bounds the memory for matrices kept as float32. Rows of the
+	// others are dequantized at each use.
+	CacheBytes int64
+}
+
+// Machine holds the memory of one program and runs its functions. It is not safe
+// for concurrent use.
+type Machine struct {
+	prog    *ir.Program
+	threads int
+	budget  int64 // what is left of Options.CacheBytes
+
+	weights map[*ir.Value]*matrix
+	values  map[*ir.Value][]float32 // what is held now; see memory.go
+	free    map[int][][]float32     // temporaries by length
+	n       []int32                 // @n, nil when the program has none
+	funcs   map[*ir.Func]*lifetimes
+	scratch [][]float32 // one a worker
+}
+
+// New checks p, allocates its globals, zeroed, and computes its tables. It works
+// at every stage.
+func New(p *ir.Program, src Source, o Options) (*Machine, error) {
+	if err := ir.Verify(p); err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		prog:    p,
+		threads: o.Threads,
+		budget:  o.CacheBytes,
+		weights: map[*ir.Value]*matrix{},
+		values:  map[*ir.Value][]float32{},
+		free:    map[int][][]float32{},
+		funcs:   map[*ir.Func]*lifetimes{},
+	}
+	if m.threads <= 0 {
+		m.threads = runtime.GOMAXPROCS(0)
+	}
+	m.scratch = make([][]float32, m.threads)
+	for _, g := range p.Globals {
+		if err := m.addGlobal(g, src); err != nil {
+			return nil, fmt.Errorf("global @%s: %w", g.Name, err)
+		}
+	}
+	if err := m.placeArena(); err != nil {
+		return nil, err
+	}
+	for _, f := range p.Funcs {
+		m.funcs[f] = findLifetimes(f)
+	}
+	if g := p.Global("n"); g != nil {
+		if g.Class != ir.Step || !g.Type.Equal(ir.MakeType(ir.I32, 1)) {
+			return nil, fmt.Errorf("global @n: %s %s is not step i32[1]", g.Class, g.Type)
+		}
+		m.n = m.Ints(g)
+	}
+	return m, nil
+}
+
+// Run runs all groups of f in order on the step block as it is. The step has @n
+// rows, or f.Rows in a program without @n. After an error the values that the
+// groups have written are undefined.
+func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
+	if m.funcs[f] == nil {
+		return fmt.Errorf("func %q is not of this program", f.Name)
+	}
+	for i, g := range f.Groups {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("func %q: %w", f.Name, err)
+		}
+		if err := m.runGroup(f, g, i); err != nil {
+			return err
+		}
+		m.release(m.funcs[f].last[i])
+	}
+	return nil
+}
+
+// RunGroup runs one group of f. What the group reads must be held: globals, values
+// with a place in the arena, results of earlier groups, and what Write has set.
+func (m *Machine) RunGroup(f *ir.Func, g *ir.Group) error {
+	for i, h := range f.Groups {
+		if g == h && m.funcs[f] != nil {
+			return m.runGroup(f, g, i)
+		}
+	}
+	return fmt.Errorf("func %q: group %q is not of this program", f.Name, g.Name)
+}
+
+func (m *Machine) runGroup(f *ir.Func, g *ir.Group, i int) error {
+	for _, op := range g.Ops {
+		if err := m.eval(f, op); err != nil {
+			return fmt.Errorf("func %q: group %d %q: %s: %w", f.Name, i, g.Name, op.Kind.Name, err)
+		}
+	}
+	m.release(m.funcs[f].inner[i])
+	return nil
+}
+
+func (m *Machine) eval(f *ir.Func, op *ir.Op) error {
+	n := f.Rows
+	if m.n != nil {
+		n = int(m.n[0])
+	}
+	if n < 1 || n > f.Rows {
+		return fmt.Errorf("a step of %d rows, not of 1 to %d", n, f.Rows)
+	}
+	for i, a := range op.Args {
+		switch {
+		case m.weights[a] == nil && m.values[a] == nil:
+			return fmt.Errorf("operand %s has no value yet", op.Kind.Params[i])
+		case m.weights[a] != nil && a.Type.DType == ir.I32:
+			return fmt.Errorf("operand %s is a weight of integers", op.Kind.Params[i])
+		}
+	}
+	if op.Result != nil {
+		if err := m.hold(f, op.Result); err != nil {
+			return err
+		}
+	}
+	return evaluators[op.Kind.Name](&call{Machine: m, op: op, n: n})
+}
+
+// call is the evaluation of one op.
+type call struct {
+	*Machine
+	op *ir.Op
+	n  int // rows of this step
+}
+
+func (c *call) arg(i int) []float32 { return c.floats(c.op.Args[i]) }
+func (c *call) result() []float32   { return c.floats(c.op.Result) }
+
+// ints returns an operand of which the op table may not have checked the dtype.
+func (c *call) ints(i int) ([]int32, error) {
+	if v := c.op.Args[i]; v.Type.DType != ir.I32 {
+		return nil, fmt.Errorf("%s: %s is not i32", c.op.Kind.Params[i], v.Type)
+	}
+	return asInts(c.arg(i)), nil
+}
+
+// rows is the number of rows of operand i that this step has.
+func (c *call) rows(i int) int {
+	switch d := c.op.Args[i].Type.Shape[0]; d {
+	case ir.T:
+		return c.n
+	case ir.L:
+		return c.prog.Ctx
+	default:
+		return int(d)
+	}
+}
+
+func width(v *ir.Value) int { return int(v.Type.Last()) }
+
+// inRange fails unless the first rows of operand i lie in [0, limit).
+func (c *call) inRange(i, rows, limit int) error {
+	for r, x := range asInts(c.arg(i))[:rows] {
+		if x < 0 || int(x) >= limit {
+			return fmt.Errorf("row %d: %s %d is not in [0, %d)", r, c.op.Kind.Params[i], x, limit)
+		}
+	}
+	return nil
+}
+
+// evaluators has one row for each op of the op table.
+var evaluators = map[string]func(c *call) error{
+	"embed":           embed,
+	"rmsnorm":         rmsnorm,
+	"linear":          linear,
+	"add":             add,
+	"glu":             glu,
+	"rope":            rope,
+	"kvwrite":         kvwrite,
+	"attention":       attention,
+	"attention_split": attentionSplit,
+	"attention_merge": attentionMerge,
+	"last_row":        lastRow,
+	"argmax":          argmax,
+	"advance":         advance,
+}
