@@ -31,7 +31,9 @@ type Func struct {
 // Access says what a kernel does with a buffer.
 type Access uint8
 
-// The ways to use a buffer.
+// The ways to use a buffer. Memory that is read through a Read argument must not
+// be written by the same dispatch, through whatever argument: a kernel that works
+// in place declares one ReadWrite argument.
 const (
 	Read Access = 1 << iota
 	Write

@@ -1,0 +1,152 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// String prints the kernel: its interface, then its body, one operation a line.
+// Values have numbers in order of appearance; constants, specialization constants
+// ($name) and expressions of them stand where they are used.
+func (f *Func) String() string {
+	p := printer{f: f, ids: map[*node]int{}}
+	p.line("kernel %s", f.Name)
+	for i, a := range f.Args {
+		p.line("arg %d %s %v", i, a.Name, a.Access)
+	}
+	for _, s := range f.Spec {
+		p.line("spec %d %s %v = %s", s.ID, s.Name, s.Type, literalString(s.Type, s.Default))
+	}
+	for i, a := range f.arrays {
+		p.line("shared %d %v x %s", i, a.elem, p.ref(a.length))
+	}
+	p.line("workgroup %s", p.ref(f.workgroup))
+	p.line("needs %s", strings.Join(f.Features, " "))
+	p.line("subgroup %s", strings.Join(f.SubgroupOps, " "))
+	p.line("{")
+	p.region(f.body)
+	p.line("}")
+	return p.out.String()
+}
+
+type printer struct {
+	f      *Func
+	ids    map[*node]int
+	indent int
+	out    strings.Builder
+}
+
+func (p *printer) line(format string, args ...any) {
+	text := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	p.out.WriteString(strings.Repeat("\t", p.indent) + text + "\n")
+}
+
+func (p *printer) region(r *region) {
+	p.indent++
+	for _, n := range r.nodes {
+		p.node(n)
+	}
+	if r.result != nil {
+		p.line("test %s", p.ref(r.result))
+	}
+	p.indent--
+}
+
+// define numbers the result of a node.
+func (p *printer) define(n *node) string {
+	p.ids[n] = len(p.ids)
+	return p.ref(n)
+}
+
+// ref prints an operand.
+func (p *printer) ref(n *node) string {
+	switch {
+	case !n.static():
+		return "%" + strconv.Itoa(p.ids[n])
+	case n.op == opConst:
+		return literalString(n.typ, n.imm)
+	case n.op == opSpec:
+		return "$" + p.f.Spec[n.imm].Name
+	}
+	return ops[n.op].name + "(" + p.refs(n.args, ", ") + ")"
+}
+
+func (p *printer) refs(ns []*node, sep string) string {
+	list := make([]string, len(ns))
+	for i, n := range ns {
+		list[i] = p.ref(n)
+	}
+	return strings.Join(list, sep)
+}
+
+func literalString(t Type, bits uint32) string {
+	switch t {
+	case Bool:
+		return strconv.FormatBool(bits != 0)
+	case I32:
+		return strconv.Itoa(int(int32(bits)))
+	case F32:
+		s := strconv.FormatFloat(float64(math.Float32frombits(bits)), 'g', -1, 32)
+		if !strings.ContainsAny(s, ".eIN") {
+			s += ".0" // so that the type of a number is seen
+		}
+		return s
+	}
+	return strconv.FormatUint(uint64(bits), 10)
+}
+
+func (p *printer) node(n *node) {
+	switch n.op {
+	case opIf:
+		p.line("if %s {", p.ref(n.args[0]))
+		p.region(n.regions[0])
+		if len(n.regions) > 1 {
+			p.line("} else {")
+			p.region(n.regions[1])
+		}
+		p.line("}")
+	case opFor:
+		bounds := p.refs(n.args, ", ")
+		hint := ""
+		if n.regions[0].unroll {
+			hint = " unroll"
+		}
+		p.line("for %s = %s%s {", p.define(n.regions[0].param), bounds, hint)
+		p.region(n.regions[0])
+		p.line("}")
+	case opWhile:
+		p.line("while {")
+		p.region(n.regions[0])
+		p.line("} do {")
+		p.region(n.regions[1])
+		p.line("}")
+	default:
+		p.operation(n)
+	}
+}
+
+// operation prints a node without regions.
+func (p *printer) operation(n *node) {
+	text := ops[n.op].name + " " + p.subject(n) + p.refs(n.args, " ")
+	if n.typ != void {
+		text = fmt.Sprintf("%s: %v = %s", p.define(n), n.typ, text)
+	}
+	p.line("%s", text)
+}
+
+// subject prints what a node is about besides its operands, with a space after.
+func (p *printer) subject(n *node) string {
+	switch n.op {
+	case opBuiltin:
+		return builtinNames[n.imm] + " "
+	case opLoad, opStore, opAtomicAdd, opAtomicMax:
+		return p.f.Args[n.imm].Name + " "
+	case opLoadWords, opStoreWords:
+		return fmt.Sprintf("%s align %d ", p.f.Args[n.imm].Name, n.align)
+	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
+		return fmt.Sprintf("%d ", n.imm)
+	}
+	return ""
+}

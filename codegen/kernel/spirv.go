@@ -1,0 +1,267 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// SPIRV lowers the kernel to a SPIR-V 1.5 module for Vulkan 1.2, with one entry
+// point named like the kernel and the kernel's specialization constants. The
+// same kernel gives the same words.
+func (f *Func) SPIRV() ([]uint32, error) {
+	l := &lowering{
+		f: f, m: spirv.NewBuilder(),
+		values: map[*node]spirv.ID{}, inputs: map[spirv.BuiltIn]spirv.ID{},
+		views: map[view]spirv.ID{}, pointers: map[bound]spirv.ID{},
+	}
+	l.module()
+	words, err := l.m.Words()
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", f.Name, err)
+	}
+	return words, nil
+}
+
+// lowering writes one kernel as a module.
+type lowering struct {
+	f      *Func
+	m      *spirv.Builder
+	glsl   spirv.ID
+	values map[*node]spirv.ID
+
+	globals    []spirv.ID // global variables, for the entry point
+	inputs     map[spirv.BuiltIn]spirv.ID
+	shared     []spirv.ID
+	views      map[view]spirv.ID  // types of pointers to buffers
+	pointers   map[bound]spirv.ID // buffers, as pointers
+	loopMerges []spirv.ID         // where a break goes, innermost last
+}
+
+// view is a way to see a buffer: as a structure of one array of elem.
+type view struct {
+	elem   Type
+	access Access
+}
+
+// bound is an argument seen in one way.
+type bound struct {
+	arg  uint32
+	elem Type
+}
+
+func (l *lowering) module() {
+	m := l.m
+	m.Capability(spirv.CapabilityShader)
+	m.Capability(spirv.CapabilityPhysicalStorageBufferAddresses)
+	m.Capability(spirv.CapabilityVulkanMemoryModel)
+	for _, class := range l.f.SubgroupOps {
+		m.Capability(spirv.CapabilityGroupNonUniform) // the others rest on it
+		m.Capability(subgroupCapabilities[class])
+	}
+	l.glsl = m.ExtInstImport("GLSL.std.450")
+	m.MemoryModel(spirv.AddressingModelPhysicalStorageBuffer64, spirv.MemoryModelVulkan)
+
+	for i, s := range l.f.Spec {
+		id := m.SpecConstant(l.typ(s.Type), s.ID, s.Default)
+		m.Name(id, s.Name)
+		l.values[l.f.specNodes[i]] = id
+	}
+	for i, a := range l.f.arrays {
+		array := m.Type(spirv.OpTypeArray, l.typ(a.elem), l.value(a.length))
+		id := l.global(array, spirv.StorageClassWorkgroup)
+		m.Name(id, fmt.Sprintf("shared%d", i))
+		l.shared = append(l.shared, id)
+	}
+
+	void := m.Type(spirv.OpTypeVoid)
+	main := m.Function(void, m.Type(spirv.OpTypeFunction, void))
+	m.Name(main, l.f.Name)
+	l.arguments()
+	l.region(l.f.body)
+	m.Do(spirv.OpReturn)
+	m.EndFunction()
+
+	l.workgroup(main)
+	m.EntryPoint(spirv.ExecutionModelGLCompute, main, l.f.Name, l.globals...)
+}
+
+// global defines a global variable of the type to.
+func (l *lowering) global(to spirv.ID, s spirv.StorageClass) spirv.ID {
+	id := l.m.Variable(l.pointer(s, to), s)
+	l.globals = append(l.globals, id)
+	return id
+}
+
+func (l *lowering) pointer(s spirv.StorageClass, to spirv.ID) spirv.ID {
+	return l.m.Type(spirv.OpTypePointer, s, to)
+}
+
+// workgroup states the workgroup size: as an execution mode, which a
+// specialized builtin overrides.
+func (l *lowering) workgroup(main spirv.ID) {
+	n := l.f.workgroup
+	size, err := l.f.eval(n, nil)
+	if err != nil {
+		size = 1 // undefined by the defaults alone: call sites specialize it
+	}
+	l.m.ExecutionMode(main, spirv.ExecutionModeLocalSize, size, 1, 1)
+	if n.op == opConst {
+		return
+	}
+	one := l.uint(1)
+	v3 := l.m.Type(spirv.OpTypeVector, l.typ(U32), 3)
+	id := l.m.Constant(spirv.OpSpecConstantComposite, v3, l.value(n), one, one)
+	l.m.Decorate(id, spirv.DecorationBuiltIn, spirv.BuiltInWorkgroupSize)
+	l.m.Name(id, "workgroup_size")
+}
+
+func (l *lowering) typ(t Type) spirv.ID {
+	if n := t.Lanes(); n > 1 {
+		return l.m.Type(spirv.OpTypeVector, l.typ(t.Elem()), uint32(n))
+	}
+	switch t {
+	case Bool:
+		return l.m.Type(spirv.OpTypeBool)
+	case I32:
+		return l.m.Type(spirv.OpTypeInt, 32, 1)
+	case F32:
+		return l.m.Type(spirv.OpTypeFloat, 32)
+	}
+	return l.m.Type(spirv.OpTypeInt, 32, 0)
+}
+
+func (l *lowering) uint(x uint32) spirv.ID {
+	return l.m.Constant(spirv.OpConstant, l.typ(U32), x)
+}
+
+// value returns the ID of a node's result; static nodes are defined at their
+// first use.
+func (l *lowering) value(n *node) spirv.ID {
+	id, ok := l.values[n]
+	if !ok {
+		id = l.static(n)
+		l.values[n] = id
+	}
+	return id
+}
+
+func (l *lowering) ids(ns []*node) []spirv.ID {
+	ids := make([]spirv.ID, len(ns))
+	for i, n := range ns {
+		ids[i] = l.value(n)
+	}
+	return ids
+}
+
+func (l *lowering) static(n *node) spirv.ID {
+	typ := l.typ(n.typ)
+	switch {
+	case n.op == opConst && n.typ == Bool && n.imm != 0:
+		return l.m.Constant(spirv.OpConstantTrue, typ)
+	case n.op == opConst && n.typ == Bool:
+		return l.m.Constant(spirv.OpConstantFalse, typ)
+	case n.op == opConst:
+		return l.m.Constant(spirv.OpConstant, typ, n.imm)
+	case n.op == opVec:
+		o := spirv.OpConstantComposite
+		for _, a := range n.args {
+			if a.op != opConst {
+				o = spirv.OpSpecConstantComposite
+			}
+		}
+		return l.m.Constant(o, typ, l.ids(n.args)...)
+	}
+	o := plain[n.op][n.args[0].typ.Elem()].op
+	return l.m.Constant(spirv.OpSpecConstantOp, typ, append([]uint32{uint32(o)}, l.ids(n.args)...)...)
+}
+
+// arguments loads the addresses of the buffers and makes a pointer of each for
+// every type that it is seen as.
+func (l *lowering) arguments() {
+	m := l.m
+	address := l.typ(U32.Vec(2))
+	push := m.NewType(spirv.OpTypeStruct, address)
+	m.Name(push, "push")
+	m.Decorate(push, spirv.DecorationBlock)
+	m.MemberDecorate(push, 0, spirv.DecorationOffset, 0)
+	pushed := l.global(push, spirv.StorageClassPushConstant)
+
+	table := m.NewType(spirv.OpTypeArray, address, l.uint(uint32(len(l.f.Args))))
+	m.Decorate(table, spirv.DecorationArrayStride, 8)
+	block := l.bufferType(table, Read)
+	m.Name(block, "argument_block")
+
+	at := m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassPushConstant, address), pushed, l.uint(0))
+	at = m.Emit(spirv.OpLoad, address, at)
+	at = m.Emit(spirv.OpBitcast, l.pointer(spirv.StorageClassPhysicalStorageBuffer, block), at)
+	addresses := make([]spirv.ID, len(l.f.Args))
+	l.accesses(l.f.body, func(b bound) {
+		if _, ok := l.pointers[b]; ok {
+			return
+		}
+		arg := l.f.Args[b.arg]
+		if addresses[b.arg] == 0 {
+			p := l.pointer(spirv.StorageClassPhysicalStorageBuffer, address)
+			p = m.Emit(spirv.OpAccessChain, p, at, l.uint(0), l.uint(b.arg))
+			addresses[b.arg] = m.Emit(spirv.OpLoad, address, p, spirv.MemoryAccessAligned, 8)
+		}
+		id := m.Emit(spirv.OpBitcast, l.view(view{b.elem, arg.Access}), addresses[b.arg])
+		m.Name(id, arg.Name+"_"+b.elem.String())
+		l.pointers[b] = id
+	})
+}
+
+// accesses calls visit for every access to a buffer, in order.
+func (l *lowering) accesses(r *region, visit func(bound)) {
+	for _, n := range r.nodes {
+		if elem, ok := viewOf(n); ok {
+			visit(bound{n.imm, elem})
+		}
+		for _, inner := range n.regions {
+			l.accesses(inner, visit)
+		}
+	}
+}
+
+// viewOf returns the element type that a buffer access sees the buffer as.
+func viewOf(n *node) (Type, bool) {
+	switch n.op {
+	case opLoad:
+		return n.typ, true
+	case opStore:
+		return n.args[1].typ, true
+	case opLoadWords, opStoreWords, opAtomicAdd, opAtomicMax:
+		return U32, true
+	}
+	return void, false
+}
+
+// view returns the type of a pointer to a buffer seen as v.
+func (l *lowering) view(v view) spirv.ID {
+	id, ok := l.views[v]
+	if !ok {
+		array := l.m.NewType(spirv.OpTypeRuntimeArray, l.typ(v.elem))
+		l.m.Decorate(array, spirv.DecorationArrayStride, uint32(v.elem.Size()))
+		buffer := l.bufferType(array, v.access)
+		l.m.Name(buffer, fmt.Sprintf("%v_%v", v.access, v.elem))
+		id = l.pointer(spirv.StorageClassPhysicalStorageBuffer, buffer)
+		l.views[v] = id
+	}
+	return id
+}
+
+// bufferType returns the structure around one array. That a kernel only reads
+// or only writes it lets drivers choose caches.
+func (l *lowering) bufferType(array spirv.ID, access Access) spirv.ID {
+	id := l.m.NewType(spirv.OpTypeStruct, array)
+	l.m.Decorate(id, spirv.DecorationBlock)
+	l.m.MemberDecorate(id, 0, spirv.DecorationOffset, 0)
+	switch access {
+	case Read:
+		l.m.MemberDecorate(id, 0, spirv.DecorationNonWritable)
+	case Write:
+		l.m.MemberDecorate(id, 0, spirv.DecorationNonReadable)
+	}
+	return id
+}
