@@ -21,6 +21,17 @@ const (
 	classOther
 )
 
+// unicode151 is what Unicode 15.1, which llama.cpp follows, has more than the
+// 15.0 of package unicode.
+var unicode151 = []struct {
+	lo, hi rune
+	is     class
+}{
+	{0x2EBF0, 0x2EE5D, classLetter},
+	{0x2FFC, 0x2FFF, classSymbol},
+	{0x31EF, 0x31EF, classSymbol},
+}
+
 // classTable holds the class of every code point.
 var classTable = sync.OnceValue(func() []class {
 	t := make([]class, unicode.MaxRune+1)
@@ -47,6 +58,11 @@ var classTable = sync.OnceValue(func() []class {
 			for x := int(r.Lo); x <= int(r.Hi); x += int(r.Stride) {
 				t[x] = c.is
 			}
+		}
+	}
+	for _, r := range unicode151 {
+		for x := r.lo; x <= r.hi; x++ {
+			t[x] = r.is
 		}
 	}
 	for i := range utf8.RuneSelf {

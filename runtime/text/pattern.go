@@ -208,6 +208,8 @@ func (c *compiler) item() {
 		}
 	case c.eat("$"):
 		c.emit(inst{op: opEnd})
+	case strings.ContainsRune("(*+?{]}", rune(c.src[0])):
+		c.fail("unexpected %q", c.src)
 	default:
 		in := inst{op: opSet, set: c.one()}
 		in.min, in.max = c.quantifier()

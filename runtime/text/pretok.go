@@ -27,8 +27,8 @@ type preRule struct {
 // Parts that several expressions share.
 const (
 	anyContraction = `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`
-	// A letter that may be upper case and one that may be lower case. The
-	// peer knows no case outside ASCII.
+	// A letter that may be upper case and one that may be lower case. llama.cpp
+	// knows no case outside ASCII.
 	upper      = `[\p{L}--a-z]`
 	lower      = `[\p{L}--A-Z]`
 	newlines   = `|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -48,8 +48,8 @@ func tiktoken(number, tail string) string {
 	return anyContraction + `|[^\r\n\p{L}\p{N}]?\p{L}+|` + number + `| ?[^\s\p{L}\p{N}]+` + tail + newlines
 }
 
-// preRules are the expressions as the models' authors published them, with the
-// peer's simplifications of them where these give other words.
+// preRules are the expressions as the models' authors published them, with
+// llama.cpp's simplifications of them where these give other words.
 var preRules = []preRule{
 	{
 		names:  "qwen2 deepseek-r1-qwen megrez stablelm2 hunyuan grok-2 solar-open kormo f2llmv2",

@@ -1,23 +1,29 @@
 package text
 
 import (
-	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"pgregory.net/rapid"
 )
 
 // gopherVocab is the vocabulary of the gopher test model: one control token,
 // the 256 bytes, and the result of each merge.
 func gopherVocab(t testing.TB, pre string) Vocab {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "gopher.merges"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := readFile(t, "gopher.merges")
 	v := Vocab{
 		Model:  "gpt2",
 		Pre:    pre,
@@ -57,32 +63,27 @@ func mustNew(t testing.TB, v Vocab) *Tokenizer {
 	return tok
 }
 
-// A golden row is a text and the ids that llama-tokenize gives for it. The
-// file has one row a line: the text as a Go string, then the ids.
+// A goldenRow is a text and the ids that llama-tokenize gives for it. Files
+// have one a line: the text as a Go string, then the ids.
 type goldenRow struct {
 	text string
 	ids  []int32
 }
 
-func readGolden(t testing.TB, name string) []goldenRow {
+func parseGolden(t testing.TB, name string, data []byte) []goldenRow {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	var rows []goldenRow
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		quoted, err := strconv.QuotedPrefix(sc.Text())
+	for line := range strings.Lines(string(data)) {
+		quoted, err := strconv.QuotedPrefix(line)
 		if err != nil {
-			t.Fatalf("%s: %q: %v", name, sc.Text(), err)
+			t.Fatalf("%s: %q: %v", name, line, err)
 		}
 		s, err := strconv.Unquote(quoted)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := goldenRow{text: s}
-		for field := range strings.FieldsSeq(sc.Text()[len(quoted):]) {
+		for field := range strings.FieldsSeq(line[len(quoted):]) {
 			id, err := strconv.Atoi(field)
 			if err != nil {
 				t.Fatal(err)
@@ -91,15 +92,33 @@ func readGolden(t testing.TB, name string) []goldenRow {
 		}
 		rows = append(rows, r)
 	}
-	return rows
-}
-
-func checkGolden(t *testing.T, tok *Tokenizer, name string, o EncodeOptions) {
-	t.Helper()
-	rows := readGolden(t, name)
 	if len(rows) == 0 {
 		t.Fatalf("%s is empty", name)
 	}
+	return rows
+}
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// sections reads a txtar file of golden rows.
+func sections(t testing.TB, name string) map[string][]goldenRow {
+	t.Helper()
+	m := map[string][]goldenRow{}
+	for _, f := range txtar.Parse(readFile(t, name)).Files {
+		m[f.Name] = parseGolden(t, name+": "+f.Name, f.Data)
+	}
+	return m
+}
+
+func check(t *testing.T, tok *Tokenizer, rows []goldenRow, o EncodeOptions) {
+	t.Helper()
 	for _, r := range rows {
 		if got := tok.Encode(r.text, o); !slices.Equal(got, r.ids) {
 			t.Errorf("Encode(%.80q)\n got %v\nwant %v", r.text, got, r.ids)
@@ -107,6 +126,263 @@ func checkGolden(t *testing.T, tok *Tokenizer, name string, o EncodeOptions) {
 	}
 }
 
+// asPeer is what llama-tokenize does unless told otherwise.
+var asPeer = EncodeOptions{AddSpecial: true, ParseSpecial: true}
+
 func TestEncodeAwkward(t *testing.T) {
-	checkGolden(t, newGopher(t), "qwen2.golden", EncodeOptions{AddSpecial: true, ParseSpecial: true})
+	check(t, newGopher(t), parseGolden(t, "qwen2.golden", readFile(t, "qwen2.golden")), asPeer)
+}
+
+// Every rule is checked by the first of its names; the other names must load.
+func TestPreTokenizers(t *testing.T) {
+	golden := sections(t, "pre.txtar")
+	for _, rule := range preRules {
+		names := strings.Fields(rule.names)
+		t.Run(names[0], func(t *testing.T) {
+			rows, ok := golden[names[0]]
+			if !ok {
+				t.Fatal("no golden rows")
+			}
+			v := gopherVocab(t, names[0])
+			v.AddBOS = nil
+			check(t, mustNew(t, v), rows, asPeer)
+			for _, alias := range names[1:] {
+				if _, err := newPreTokenizer(alias); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// One hundred files of the Go source tree. A row has the path, the first 16
+// digits of the SHA-256 of the file, the number of ids, and the same digits for
+// the ids as little-endian 32-bit words. Other versions of Go have other
+// contents in some of the files; those are left out.
+func TestEncodeGoTree(t *testing.T) {
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := filepath.Join(strings.TrimSpace(string(out)), "src")
+	tok := newGopher(t)
+	same := 0
+	for line := range strings.Lines(string(readFile(t, "gotree.golden"))) {
+		var path, fileSum, idSum string
+		var count int
+		if _, err := fmt.Sscan(line, &path, &fileSum, &count, &idSum); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(src, path))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && sum(data) != fileSum {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		same++
+		var raw []byte
+		ids := tok.Encode(string(data), asPeer)
+		for _, id := range ids {
+			raw = binary.LittleEndian.AppendUint32(raw, uint32(id))
+		}
+		if len(ids) != count || sum(raw) != idSum {
+			t.Errorf("%s: %d ids with sum %s, want %d with %s", path, len(ids), sum(raw), count, idSum)
+		}
+		if got := tok.Decode(ids, true); got != string(data) && utf8.Valid(data) {
+			t.Errorf("%s: decodes to something else", path)
+		}
+	}
+	if same < 50 {
+		t.Errorf("only %d of the files are those the golden ids are for", same)
+	}
+}
+
+func sum(b []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(b))[:16]
+}
+
+func TestSpecialTokens(t *testing.T) {
+	golden := sections(t, "special.txtar")
+	v := gopherVocab(t, "qwen2")
+	add := func(text string, typ int32) {
+		v.Tokens = append(v.Tokens, text)
+		v.Types = append(v.Types, typ)
+	}
+	add("<|im_start|>", typeControl)
+	imEnd := int32(len(v.Tokens))
+	add("<|im_end|>", typeControl)
+	add("<tool>", typeUserDefined)
+	add("<too", typeUserDefined)
+	add("l>", typeUserDefined)
+	add("  <pad>", typeUserDefined)
+	add("<unk>", typeUnknown)
+	add("<|end|>", typeNormal)
+	add("", typeNormal)
+	add("<0x0A>", typeByte)
+	plain := EncodeOptions{AddSpecial: true}
+	check(t, mustNew(t, v), golden["parse"], asPeer)
+	check(t, mustNew(t, v), golden["plain"], plain)
+
+	v.AddBOS, v.AddEOS, v.EOS = new(true), new(true), &imEnd
+	tok := mustNew(t, v)
+	check(t, tok, golden["bos-eos"], asPeer)
+	for text, want := range map[string]bool{
+		"<|endoftext|>": true, "<|im_end|>": true, "<|end|>": true, "<|im_start|>": false, "<tool>": false, "!": false,
+	} {
+		if id, ok := tok.ID(text); !ok || tok.IsEOG(id) != want {
+			t.Errorf("IsEOG(%s) = %v, want %v", text, !want, want)
+		}
+	}
+	if tok.IsEOG(-1) {
+		t.Error("IsEOG(-1)")
+	}
+	for text, want := range map[string][2]string{
+		"<|im_end|>": {"", "<|im_end|>"}, "<tool>": {"<tool>", "<tool>"}, "<unk>": {"", "<unk>"},
+		"<0x0A>": {"\n", "\n"}, "Ġ": {" ", " "}, "[EMPTY_4104]": {"[EMPTY_4104]", "[EMPTY_4104]"},
+	} {
+		id, _ := tok.ID(text)
+		if got := [2]string{tok.Piece(id, false), tok.Piece(id, true)}; got != want {
+			t.Errorf("Piece(%s) = %q, want %q", text, got, want)
+		}
+	}
+
+	check(t, tok, golden["no-bos"], EncodeOptions{ParseSpecial: true})
+	v.Name = "Phi-3 mini"
+	add("</s>", typeControl)
+	add("<s>", typeControl)
+	check(t, mustNew(t, v), golden["phi-3"], asPeer)
+}
+
+func spmVocab(t testing.TB) Vocab {
+	t.Helper()
+	v := Vocab{Model: "llama", BOS: new(int32(1)), EOS: new(int32(2)), UNK: new(int32(0))}
+	for line := range strings.Lines(string(readFile(t, "spm.vocab"))) {
+		var text string
+		var score float32
+		var typ int32
+		if _, err := fmt.Sscanf(line, "%q %g %d", &text, &score, &typ); err != nil {
+			t.Fatal(err)
+		}
+		v.Tokens = append(v.Tokens, text)
+		v.Scores = append(v.Scores, score)
+		v.Types = append(v.Types, typ)
+	}
+	return v
+}
+
+func TestSentencePiece(t *testing.T) {
+	golden := sections(t, "spm.txtar")
+	v := spmVocab(t)
+	tok := mustNew(t, v)
+	check(t, tok, golden["parse"], asPeer)
+	check(t, tok, golden["plain"], EncodeOptions{})
+	ids := tok.Encode("hello  \u4e16\t\xff", asPeer)
+	if got, want := tok.Decode(ids, false), " hello  \u4e16\t\xff"; got != want {
+		t.Errorf("Decode = %q, want %q", got, want)
+	}
+	v.AddSpacePrefix, v.AddEOS = new(false), new(true)
+	check(t, mustNew(t, v), golden["no-prefix"], asPeer)
+}
+
+func TestIgnoreMerges(t *testing.T) {
+	v := gopherVocab(t, "llama-bpe")
+	whole := int32(len(v.Tokens))
+	v.Tokens = append(v.Tokens, "Ġzqxzq")
+	v.Types = append(v.Types, typeNormal)
+	if got := mustNew(t, v).Encode(" zqxzq", EncodeOptions{}); !slices.Equal(got, []int32{whole}) {
+		t.Errorf("Encode = %v, want the whole word %d", got, whole)
+	}
+	v.Pre = "qwen2"
+	if got := mustNew(t, v).Encode(" zqxzq", EncodeOptions{}); slices.Contains(got, whole) {
+		t.Errorf("Encode = %v has a token that no merge makes", got)
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	for want, change := range map[string]func(*Vocab){
+		`tokenizer: model "bert" is not supported`:                      func(v *Vocab) { v.Model = "bert" },
+		`tokenizer: pre-tokenizer "klingon" is not supported`:           func(v *Vocab) { v.Pre = "klingon" },
+		`tokenizer: vocabulary has no tokens`:                           func(v *Vocab) { v.Tokens = nil },
+		`tokenizer: 2 token types for 4096 tokens`:                      func(v *Vocab) { v.Types = v.Types[:2] },
+		`tokenizer: 1 scores for 4096 tokens`:                           func(v *Vocab) { v.Scores = []float32{0} },
+		`tokenizer: tokens 5 and 7 are both "%"`:                        func(v *Vocab) { v.Tokens[7] = v.Tokens[5] },
+		`tokenizer: add_bos_token is set, but there is no bos_token_id`: func(v *Vocab) { v.BOS, v.AddBOS, v.Pre = nil, new(true), "glm4" },
+		`tokenizer: add_eos_token is set, but there is no eos_token_id`: func(v *Vocab) { v.Tokens, v.EOS, v.AddEOS = v.Tokens[:9], nil, new(true) },
+	} {
+		v := gopherVocab(t, "qwen2")
+		change(&v)
+		if _, err := New(v); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestPatternErrors(t *testing.T) {
+	for _, expr := range []string{"(", "(?:a", "[a", "[^", "a)", "(?!a", `\q`, `\`, "a{2", "a{x,y}"} {
+		if _, err := compile(expr); err == nil {
+			t.Errorf("compile(%q) succeeds", expr)
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	tok := newGopher(t)
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOf(rapid.Int32Range(-1, int32(tok.Len()))).Draw(t, "ids")
+		if rapid.Bool().Draw(t, "text") {
+			ids = tok.Encode(rapid.String().Draw(t, "s"), EncodeOptions{})
+		}
+		want := tok.Decode(ids, false)
+		s := tok.Stream(false)
+		var got strings.Builder
+		for _, id := range ids {
+			part := s.Next(id)
+			if utf8.ValidString(want) && !utf8.ValidString(part) {
+				t.Fatalf("Next returns %q, which cuts a code point", part)
+			}
+			got.WriteString(part)
+		}
+		got.WriteString(s.Flush())
+		if got.String() != want {
+			t.Fatalf("stream gives %q, Decode gives %q", got.String(), want)
+		}
+		if s.Flush() != "" {
+			t.Fatal("text is left after Flush")
+		}
+	})
+}
+
+func FuzzEncode(f *testing.F) {
+	var bpes []*Tokenizer
+	for _, rule := range preRules {
+		bpes = append(bpes, mustNew(f, gopherVocab(f, strings.Fields(rule.names)[0])))
+	}
+	sp := mustNew(f, spmVocab(f))
+	for _, r := range parseGolden(f, "qwen2.golden", readFile(f, "qwen2.golden")) {
+		f.Add(r.text)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for i, tok := range bpes {
+			tok.Encode(s, asPeer)
+			if got := tok.Decode(tok.Encode(s, EncodeOptions{}), true); got != s && utf8.ValidString(s) {
+				t.Errorf("rule %s: %q decodes to %q", preRules[i].names, s, got)
+			}
+		}
+		sp.Encode(s, asPeer)
+	})
+}
+
+// One word of 50 KB is the worst case for merging.
+func BenchmarkEncode(b *testing.B) {
+	tok := newGopher(b)
+	code := strings.Repeat("func (s *Set) Add(x int) { s.m[x] = true } // adds x\n", 1000)
+	for name, text := range map[string]string{"code": code, "word": strings.Repeat("abcdefghij", 5000), "spaces": strings.Repeat(" ", 50000)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				tok.Encode(text, EncodeOptions{})
+			}
+		})
+	}
 }
