@@ -11,7 +11,7 @@ const maxDescription = 100
 // friendlyNames returns unique names: those of OpName, and for types and
 // constants what they are, such as v4float, _ptr_Workgroup_uint, uint_32.
 func friendlyNames(m *Module) map[ID]string {
-	n := namer{names: map[ID]string{}, taken: map[string]bool{}}
+	n := namer{names: map[ID]string{}, taken: map[string]bool{}, copies: map[string]int{}}
 	for i := range m.Insts {
 		in := &m.Insts[i]
 		if in.Op == OpName {
@@ -33,8 +33,9 @@ func friendlyNames(m *Module) map[ID]string {
 }
 
 type namer struct {
-	names map[ID]string
-	taken map[string]bool
+	names  map[ID]string
+	taken  map[string]bool
+	copies map[string]int // of a name that several ids want
 }
 
 // set gives id a name, changed to what the assembler reads and to be unique.
@@ -51,14 +52,13 @@ func (n *namer) set(id ID, name string) {
 	if name[0] >= '0' && name[0] <= '9' {
 		name = "_" + name
 	}
-	if n.taken[name] {
-		name += "_" + strconv.FormatUint(uint64(id), 10)
+	unique := name
+	for n.taken[unique] {
+		n.copies[name]++
+		unique = name + "_" + strconv.Itoa(n.copies[name])
 	}
-	for n.taken[name] {
-		name += "_"
-	}
-	n.taken[name] = true
-	n.names[id] = name
+	n.taken[unique] = true
+	n.names[id] = unique
 }
 
 func (n *namer) of(id ID) string {
@@ -84,7 +84,7 @@ func (n *namer) describe(m *Module, in *Inst) string {
 	case OpTypeRuntimeArray:
 		return "_runtimearr_" + n.of(in.Words[1])
 	case OpTypeStruct:
-		return fmt.Sprintf("_struct_%d", in.Result)
+		return "_struct"
 	case OpTypePointer:
 		storage := kindTable[kindStorageClass].find(in.Words[1])
 		return "_ptr_" + storage.name + "_" + n.of(in.Words[2])

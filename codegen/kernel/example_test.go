@@ -7,36 +7,36 @@ import (
 )
 
 // RMSNorm is the kernel of the package documentation.
-func RMSNorm(name string) (*kernel.Func, error) {
-	return kernel.Build(name, func(b *kernel.Builder) {
-		x := b.Arg("x", kernel.Read)       // rows x k floats
-		gain := b.Arg("gain", kernel.Read) // k floats
-		y := b.Arg("y", kernel.Write)      // rows x k floats
-		k := b.SpecU32("k", 4096)          // a multiple of 4
-		eps := b.SpecF32("eps", 1e-6)
-		size := b.SpecU32("workgroup", 256)
-		b.Workgroup(size)
+func RMSNorm(name string) (*kernel.Func, error) { return kernel.Build(name, rmsNorm) }
 
-		v4 := kernel.F32.Vec(4)
-		n := b.Div(k, 4) // known at specialization time, as k is
-		row := b.Mul(b.WorkgroupID(0), n)
-		lane := b.LocalID()
+func rmsNorm(b *kernel.Builder) {
+	x := b.Arg("x", kernel.Read)       // rows x k floats
+	gain := b.Arg("gain", kernel.Read) // k floats
+	y := b.Arg("y", kernel.Write)      // rows x k floats
+	k := b.SpecU32("k", 4096)          // a multiple of 4
+	eps := b.SpecF32("eps", 1e-6)
+	size := b.SpecU32("workgroup", 256)
+	b.Workgroup(size)
 
-		sum := b.Var(kernel.F32, 0)
-		b.For(lane, n, size, func(i kernel.Value) {
-			v := x.Load(v4, b.Add(row, i)) // one access of 16 bytes
-			for e := range 4 {             // unrolls
-				s := b.Elem(v, e)
-				sum.Set(b.FMA(s, s, sum.Get()))
-			}
-		})
-		total := WorkgroupAdd(b, size, sum.Get())
-		scale := b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, k)), eps))
-		b.For(lane, n, size, func(i kernel.Value) {
-			at := b.Add(row, i)
-			v := b.Mul(x.Load(v4, at), b.Splat(scale, 4))
-			y.Store(at, b.Mul(v, gain.Load(v4, i)))
-		})
+	v4 := kernel.F32.Vec(4)
+	n := b.Div(k, 4) // known at specialization time, as k is
+	row := b.Mul(b.WorkgroupID(0), n)
+	lane := b.LocalID()
+
+	sum := b.Var(kernel.F32, 0)
+	b.For(lane, n, size, func(i kernel.Value) {
+		v := x.Load(v4, b.Add(row, i)) // one access of 16 bytes
+		for e := range 4 {             // unrolls
+			s := b.Elem(v, e)
+			sum.Set(b.FMA(s, s, sum.Get()))
+		}
+	})
+	total := WorkgroupAdd(b, size, sum.Get())
+	scale := b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, k)), eps))
+	b.For(lane, n, size, func(i kernel.Value) {
+		at := b.Add(row, i)
+		v := b.Mul(x.Load(v4, at), b.Splat(scale, 4))
+		y.Store(at, b.Mul(v, gain.Load(v4, i)))
 	})
 }
 
