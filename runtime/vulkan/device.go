@@ -1,0 +1,241 @@
+package vulkan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
+)
+
+// Device is an open device with one queue. What is created on it and not freed
+// before is freed by Close.
+type Device struct {
+	Info DeviceInfo
+
+	inst    *instance
+	phys    vk.PhysicalDevice
+	handle  vk.Device
+	cmd     *vk.DeviceCommands
+	enabled map[string]bool // features
+	memory  vk.PhysicalDeviceMemoryProperties
+	layout  vk.PipelineLayout
+	cache   pipelineCache
+
+	queueMu   sync.Mutex // the queue and what follows
+	queue     vk.Queue
+	timeline  vk.Semaphore
+	submitted uint64 // timeline value of the last submission
+
+	liveMu sync.Mutex
+	live   map[resource]struct{}
+}
+
+// resource is something created on a device.
+type resource interface{ release() }
+
+// Open opens the device of that index in Enumerate's order and enables what
+// need lists. The error names the device and the first thing that it lacks.
+func Open(index int, need plans.Requirements) (*Device, error) {
+	in, err := newInstance()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{inst: in, live: map[resource]struct{}{}}
+	if err := d.open(index, need); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Device) open(index int, need plans.Requirements) error {
+	devices, err := d.inst.physicalDevices()
+	if err != nil {
+		return err
+	}
+	if index < 0 || index >= len(devices) {
+		return fmt.Errorf("device %d: there are %d Vulkan devices", index, len(devices))
+	}
+	d.phys = devices[index]
+	if d.Info, err = describe(d.inst, d.phys, index); err != nil {
+		return err
+	}
+	if err := d.Info.Check(need); err != nil {
+		return err
+	}
+	mem := vk.PhysicalDeviceMemoryProperties2{SType: vk.StructureTypePhysicalDeviceMemoryProperties2}
+	d.inst.cmd.GetPhysicalDeviceMemoryProperties2(d.phys, &mem)
+	d.memory = mem.MemoryProperties
+	if err := d.create(need); err != nil {
+		return d.errorf("open: %w", err)
+	}
+	if err := d.createTimeline(); err != nil {
+		return d.errorf("open: %w", err)
+	}
+	if err := d.createPipelineLayout(); err != nil {
+		return d.errorf("open: %w", err)
+	}
+	return nil
+}
+
+// Check says what the device lacks, if anything, of what need lists and of
+// what the runtime itself is built on.
+func (info *DeviceInfo) Check(need plans.Requirements) error {
+	lacks := func(format string, args ...any) error {
+		return fmt.Errorf("device %s: "+format, append([]any{info.Name}, args...)...)
+	}
+	if info.api < vk.Version12 {
+		return lacks("its driver is for Vulkan %s, 1.2 is needed", info.API)
+	}
+	for _, name := range slices.Concat(alwaysRequired, need.Features) {
+		have, known := info.Features[name]
+		if !known {
+			return lacks("feature %s is not known to this runtime", name)
+		}
+		if !have {
+			return lacks("lacks the feature %s", name)
+		}
+	}
+	for _, name := range need.Extensions {
+		if _, ok := slices.BinarySearch(info.Extensions, name); !ok {
+			return lacks("lacks the extension %s", name)
+		}
+	}
+	s, l := info.Subgroup, info.Limits
+	if need.Subgroup[0] != 0 && (need.Subgroup[0] < s.Min || need.Subgroup[1] > s.Max) {
+		return lacks("has subgroups of %d to %d, %d to %d are needed", s.Min, s.Max, need.Subgroup[0], need.Subgroup[1])
+	}
+	var local uint64
+	for _, h := range info.Heaps {
+		if h.DeviceLocal {
+			local = max(local, h.Size)
+		}
+	}
+	for _, row := range []struct {
+		what       string
+		need, have uint64
+	}{
+		{"invocations of a workgroup", uint64(need.Workgroup), uint64(l.WorkgroupInvocations)},
+		{"bytes of shared memory", uint64(need.Shared), uint64(l.SharedMemory)},
+		{"bytes of device memory", uint64(need.Memory), local},
+	} {
+		if row.need > row.have {
+			return lacks("has %d %s, %d are needed", row.have, row.what, row.need)
+		}
+	}
+	return nil
+}
+
+// create makes the VkDevice with the features that are needed or used.
+func (d *Device) create(need plans.Requirements) error {
+	d.enabled = map[string]bool{}
+	for _, name := range slices.Concat(alwaysRequired, need.Features) {
+		d.enabled[name] = true
+	}
+	for _, name := range usedIfPresent {
+		if d.Info.Features[name] {
+			d.enabled[name] = true
+		}
+	}
+	extensions := slices.Clone(need.Extensions)
+	f := &features{}
+	for _, row := range featureTable {
+		if !d.enabled[row.name] {
+			continue
+		}
+		*row.field(f) = vk.True
+		if p := &featureParts[row.part]; !p.inCore(d.Info.api) {
+			extensions = append(extensions, p.extension)
+		}
+	}
+	slices.Sort(extensions)
+	extensions = slices.Compact(extensions)
+	has := func(e string) bool { return slices.Contains(extensions, e) }
+	f.link(func(p *featurePart) bool { return p.inCore(d.Info.api) || has(p.extension) })
+
+	priority := float32(1)
+	info := vk.DeviceCreateInfo{
+		SType:                vk.StructureTypeDeviceCreateInfo,
+		PNext:                unsafe.Pointer(&f.base),
+		QueueCreateInfoCount: 1,
+		PQueueCreateInfos: &vk.DeviceQueueCreateInfo{
+			SType:            vk.StructureTypeDeviceQueueCreateInfo,
+			QueueFamilyIndex: d.Info.family,
+			QueueCount:       1,
+			PQueuePriorities: &priority,
+		},
+		EnabledExtensionCount:   uint32(len(extensions)),
+		PpEnabledExtensionNames: vk.CStrings(extensions),
+	}
+	if err := d.inst.cmd.CreateDevice(d.phys, &info, &d.handle).Err(); err != nil {
+		if len(extensions) > 0 {
+			return fmt.Errorf("with %s: %w", strings.Join(extensions, ", "), err)
+		}
+		return err
+	}
+	cmd, err := vk.LoadDevice(d.inst.cmd, d.handle, has)
+	if err != nil {
+		return err
+	}
+	d.cmd = cmd
+	d.cmd.GetDeviceQueue(d.handle, d.Info.family, 0, &d.queue)
+	return nil
+}
+
+// createPipelineLayout makes the one layout of all pipelines: the address of
+// an argument block.
+func (d *Device) createPipelineLayout() error {
+	info := vk.PipelineLayoutCreateInfo{
+		SType:                  vk.StructureTypePipelineLayoutCreateInfo,
+		PushConstantRangeCount: 1,
+		PPushConstantRanges:    &vk.PushConstantRange{StageFlags: vk.ShaderStageComputeBit, Size: addressSize},
+	}
+	return d.cmd.CreatePipelineLayout(d.handle, &info, &d.layout).Err()
+}
+
+// Close waits for the device and frees it and all that was created on it.
+func (d *Device) Close() {
+	if d.cmd != nil {
+		d.cmd.DeviceWaitIdle(d.handle)
+		for r := range d.live {
+			r.release()
+		}
+		d.live = nil
+		d.cache.close(d)
+		if d.layout != 0 {
+			d.cmd.DestroyPipelineLayout(d.handle, d.layout)
+		}
+		if d.timeline != 0 {
+			d.cmd.DestroySemaphore(d.handle, d.timeline)
+		}
+		d.cmd.DestroyDevice(d.handle)
+	}
+	d.inst.close()
+}
+
+// own notes a resource for Close.
+func (d *Device) own(r resource) {
+	d.liveMu.Lock()
+	defer d.liveMu.Unlock()
+	d.live[r] = struct{}{}
+}
+
+// free releases a resource before Close; once is enough.
+func (d *Device) free(r resource) {
+	d.liveMu.Lock()
+	_, alive := d.live[r]
+	delete(d.live, r)
+	d.liveMu.Unlock()
+	if alive {
+		r.release()
+	}
+}
+
+// errorf is an error that names the device.
+func (d *Device) errorf(format string, args ...any) error {
+	return fmt.Errorf("device %s: "+format, append([]any{d.Info.Name}, args...)...)
+}

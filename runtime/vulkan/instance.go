@@ -1,0 +1,154 @@
+// Package vulkan runs compute work on a Vulkan device: it lists and opens
+// devices, allocates buffers with addresses, creates pipelines, records command
+// buffers once and submits them many times.
+//
+// A dispatch is a pipeline, the 64-bit address of an argument block as push
+// constant, and a grid; there are no descriptors. A Device has one queue; its
+// methods may be called from several goroutines, those of a Commands may not.
+package vulkan
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
+)
+
+// apiVersion is the version that instances ask for: newer than the required
+// 1.2, so that what 1.3 made core is used without an extension where it is.
+var apiVersion = vk.Version13
+
+const validationLayer = "VK_LAYER_KHRONOS_validation"
+
+// instance is a VkInstance with its commands. Each open device has its own.
+type instance struct {
+	handle    vk.Instance
+	cmd       *vk.InstanceCommands
+	messages  *messages // nil unless validating
+	messenger vk.DebugUtilsMessengerEXT
+}
+
+// newInstance creates an instance, with the validation layer and its
+// synchronization checks when ZINC_VALIDATE=1.
+func newInstance() (*instance, error) {
+	global, err := vk.LoadGlobal()
+	if err != nil {
+		return nil, err
+	}
+	var version uint32
+	if err := global.EnumerateInstanceVersion(&version).Err(); err != nil {
+		return nil, fmt.Errorf("Vulkan loader version: %w", err)
+	}
+	if version < vk.Version11 {
+		return nil, fmt.Errorf("the Vulkan loader is of version %s, 1.1 is needed", vk.VersionString(version))
+	}
+	in := &instance{}
+	info := vk.InstanceCreateInfo{
+		SType: vk.StructureTypeInstanceCreateInfo,
+		PApplicationInfo: &vk.ApplicationInfo{
+			SType:            vk.StructureTypeApplicationInfo,
+			PApplicationName: vk.CString("zincrun"),
+			ApiVersion:       apiVersion,
+		},
+	}
+	enabled := map[string]bool{}
+	if os.Getenv("ZINC_VALIDATE") == "1" {
+		if err := checkLayer(global); err != nil {
+			return nil, err
+		}
+		in.messages = &messages{}
+		extensions := []string{"VK_EXT_debug_utils", "VK_EXT_validation_features"}
+		for _, e := range extensions {
+			enabled[e] = true
+		}
+		info.EnabledLayerCount = 1
+		info.PpEnabledLayerNames = vk.CStrings([]string{validationLayer})
+		info.EnabledExtensionCount = uint32(len(extensions))
+		info.PpEnabledExtensionNames = vk.CStrings(extensions)
+		sync := vk.ValidationFeatureEnableSynchronizationValidationEXT
+		info.PNext = unsafe.Pointer(&vk.ValidationFeaturesEXT{
+			SType:                         vk.StructureTypeValidationFeaturesEXT,
+			PNext:                         unsafe.Pointer(messengerInfo(in.messages)),
+			EnabledValidationFeatureCount: 1,
+			PEnabledValidationFeatures:    &sync,
+		})
+	}
+	if err := global.CreateInstance(&info, &in.handle).Err(); err != nil {
+		return nil, fmt.Errorf("create Vulkan instance: %w", err)
+	}
+	in.cmd, err = vk.LoadInstance(in.handle, func(e string) bool { return enabled[e] })
+	if err != nil {
+		return nil, err
+	}
+	if in.messages != nil {
+		if err := in.cmd.CreateDebugUtilsMessengerEXT(in.handle, messengerInfo(in.messages), &in.messenger).Err(); err != nil {
+			in.close()
+			return nil, fmt.Errorf("create debug messenger: %w", err)
+		}
+	}
+	return in, nil
+}
+
+func (in *instance) close() {
+	if in.messenger != 0 {
+		in.cmd.DestroyDebugUtilsMessengerEXT(in.handle, in.messenger)
+	}
+	in.cmd.DestroyInstance(in.handle)
+}
+
+// checkLayer says whether the validation layer is installed.
+func checkLayer(global *vk.GlobalCommands) error {
+	layers, err := list(func(n *uint32, p *vk.LayerProperties) vk.Result {
+		return global.EnumerateInstanceLayerProperties(n, p)
+	})
+	if err != nil {
+		return fmt.Errorf("list Vulkan layers: %w", err)
+	}
+	for _, l := range layers {
+		if vk.String(l.LayerName[:]) == validationLayer {
+			return nil
+		}
+	}
+	return fmt.Errorf("ZINC_VALIDATE=1 needs the layer %s, which is not installed", validationLayer)
+}
+
+// physicalDevices are the devices of the instance in the loader's order.
+func (in *instance) physicalDevices() ([]vk.PhysicalDevice, error) {
+	devices, err := list(func(n *uint32, p *vk.PhysicalDevice) vk.Result {
+		return in.cmd.EnumeratePhysicalDevices(in.handle, n, p)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list Vulkan devices: %w", err)
+	}
+	return devices, nil
+}
+
+// list calls an enumerating command, first for the count and then for the
+// items, again if there came to be more in between. The first item's content,
+// such as its SType, is not set; see listOf.
+func list[T any](get func(n *uint32, p *T) vk.Result) ([]T, error) {
+	var zero T
+	return listOf(zero, get)
+}
+
+// listOf is list for items that must be initialized before the call.
+func listOf[T any](initial T, get func(n *uint32, p *T) vk.Result) ([]T, error) {
+	for {
+		var n uint32
+		if err := get(&n, nil).Err(); err != nil || n == 0 {
+			return nil, err
+		}
+		items := make([]T, n)
+		for i := range items {
+			items[i] = initial
+		}
+		switch r := get(&n, unsafe.SliceData(items)); {
+		case r == vk.Incomplete:
+		case r < 0:
+			return nil, r
+		default:
+			return items[:n], nil
+		}
+	}
+}

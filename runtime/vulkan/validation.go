@@ -1,0 +1,76 @@
+package vulkan
+
+import (
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
+)
+
+// messages collects what the validation layer says about one instance.
+type messages struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// maxMessages bounds the list: one mistake in a replayed command buffer is
+// reported at each submission.
+const maxMessages = 1000
+
+// falseAlarms are messages of the layer that are known to be wrong: the layer
+// of Debian 12 is of version 1.3.239 and does not know what came later.
+var falseAlarms = []struct {
+	text   string // part of the message
+	reason string
+}{}
+
+func (m *messages) add(text string) {
+	for _, f := range falseAlarms {
+		if strings.Contains(text, f.text) {
+			return
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.list) < maxMessages {
+		m.list = append(m.list, text)
+	}
+}
+
+func (m *messages) all() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.list...)
+}
+
+// messageCallback is the one C callback of the process: they are never freed.
+// The messages of the instance are its user data.
+var messageCallback = sync.OnceValue(func() uintptr {
+	return vk.NewCallback(func(_, _ uintptr, data *vk.DebugUtilsMessengerCallbackDataEXT, m *messages) uintptr {
+		m.add(vk.StringAt(data.PMessage))
+		return 0 // the call that caused the message goes on
+	})
+})
+
+// messengerInfo describes a messenger that adds to m, which must stay reachable
+// from Go for as long as the messenger lives.
+func messengerInfo(m *messages) *vk.DebugUtilsMessengerCreateInfoEXT {
+	return &vk.DebugUtilsMessengerCreateInfoEXT{
+		SType:           vk.StructureTypeDebugUtilsMessengerCreateInfoEXT,
+		MessageSeverity: vk.DebugUtilsMessageSeverityWarningBitEXT | vk.DebugUtilsMessageSeverityErrorBitEXT,
+		MessageType:     vk.DebugUtilsMessageTypeValidationBitEXT,
+		PfnUserCallback: messageCallback(),
+		PUserData:       unsafe.Pointer(m),
+	}
+}
+
+// ValidationMessages are the warnings and errors of the validation layer since
+// the device was opened, without known false alarms. Empty unless
+// ZINC_VALIDATE=1 was set at Open.
+func (d *Device) ValidationMessages() []string {
+	if d.inst.messages == nil {
+		return nil
+	}
+	return d.inst.messages.all()
+}
