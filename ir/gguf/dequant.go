@@ -8,8 +8,9 @@ import (
 )
 
 // The arithmetic of every format is that of ggml's dequantize_row_*, operation
-// by operation in float32. A product that is added to something is converted
-// explicitly, because otherwise Go may fuse the two into one rounding.
+// by operation in float32. A product that ends up in a sum is converted
+// explicitly, wherever it is made, because otherwise Go may fuse the two into
+// one rounding (on arm64, and on amd64 with GOAMD64=v3).
 
 // dequantizers fill dst from src, whose sizes Dequantize has checked.
 var dequantizers = [...]func(dst []float32, src []byte){

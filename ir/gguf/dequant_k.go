@@ -14,7 +14,7 @@ func dequantQ2_K(dst []float32, src []byte) {
 			q := (*[16]byte)(b[16+32*(sub/8)+16*(sub%2):])
 			shift := sub % 8 / 2 * 2
 			scale := d * float32(b[sub]&15)
-			minimum := dmin * float32(b[sub]>>4)
+			minimum := float32(dmin * float32(b[sub]>>4))
 			for l := range y {
 				y[l] = float32(scale*float32(q[l]>>shift&3)) - minimum
 			}
@@ -73,7 +73,7 @@ func dequantQ4_K(dst []float32, src []byte) {
 			q := (*[32]byte)(b[16+32*pair:])
 			s1, m1 := scaleMin4((*[12]byte)(b[4:]), 2*pair)
 			s2, m2 := scaleMin4((*[12]byte)(b[4:]), 2*pair+1)
-			s1, m1, s2, m2 = d*s1, dmin*m1, d*s2, dmin*m2
+			s1, m1, s2, m2 = d*s1, float32(dmin*m1), d*s2, float32(dmin*m2)
 			for l, q := range q {
 				y[l] = float32(s1*float32(q&15)) - m1
 				y[l+32] = float32(s2*float32(q>>4)) - m2
@@ -94,7 +94,7 @@ func dequantQ5_K(dst []float32, src []byte) {
 			q := (*[32]byte)(b[48+32*pair:])
 			s1, m1 := scaleMin4((*[12]byte)(b[4:]), 2*pair)
 			s2, m2 := scaleMin4((*[12]byte)(b[4:]), 2*pair+1)
-			s1, m1, s2, m2 = d*s1, dmin*m1, d*s2, dmin*m2
+			s1, m1, s2, m2 = d*s1, float32(dmin*m1), d*s2, float32(dmin*m2)
 			for l, q := range q {
 				h := high[l] >> (2 * pair)
 				y[l] = float32(s1*float32(q&15|h&1<<4)) - m1

@@ -11,7 +11,7 @@ func F16ToF32(h uint16) float32 {
 	if h&0x7c00 == 0x7c00 {
 		b |= 0x7f800000
 	}
-	return math.Float32frombits(b) * 0x1p112
+	return float32(math.Float32frombits(b) * 0x1p112) // converted, so as not to be fused
 }
 
 // F32ToF16 rounds to the nearest half, ties to even; what is too large becomes
