@@ -144,12 +144,17 @@ type Arg struct {
 }
 
 // Cover says how a dispatch's workgroups tile an output: workgroup g of grid
-// axis Axis[d] writes elements [g*Tile[d], (g+1)*Tile[d]) of dim d.
+// axis Axis[d], counted from First[d], writes elements [g*Tile[d], (g+1)*Tile[d])
+// of dim d, as far as they exist. Workgroups before First[d], and those whose
+// elements do not exist, write nothing of this output.
 type Cover struct {
 	Arg  string
 	Dims []int
 	Tile []int
 	Axis []int // 0, 1, 2; -1 for a dim that every workgroup covers whole
+	// First is not 0 where several outputs share a grid, each with a range of its
+	// workgroups; none is all 0.
+	First []int
 }
 
 // Cost is what the dispatch must do at least, at full rows and an empty cache.
