@@ -1,0 +1,154 @@
+package kernels
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans/layout"
+)
+
+// format is one row of the format table: how a kernel reads a weight matrix that
+// package layout has laid out. A lane takes a unit at a time: the elements behind
+// one wide load. A unit is one or more runs of consecutive elements, a stride
+// apart, because blocks keep two elements in a byte that are far from each other
+// in the row. The units of a row are its elements in another order.
+type format struct {
+	layout string // what layout.Format names
+	name   string // in kernel keys: layout, or a variant for other row lengths
+	// cols: the row length is a multiple of it.
+	cols   int
+	unit   int // elements of a unit, at most 32
+	run    int // consecutive elements, a multiple of 4 and of what shares a scale
+	stride int // from one run of a unit to the next
+	// scaled and offset say which terms run has.
+	scaled, offset bool
+	// load emits the loads of unit u of a row and returns its runs.
+	load func(b *kernel.Builder, m matrix, row, u kernel.Value) []run
+}
+
+// run is a part of a unit: value = scale*code + offset.
+type run struct {
+	codes         func(i int) kernel.Value // f32x4: elements 4i to 4i+3 of the run
+	scale, offset kernel.Value             // f32, if the format has them
+}
+
+// matrix is a weight matrix in a kernel: rows x cols elements, row-major.
+type matrix struct {
+	format     *format
+	buf        *kernel.Buffer
+	rows, cols kernel.Value // known at specialization time
+}
+
+// formats is the format table. The first row that fits is taken.
+var formats = []*format{
+	{layout: "f32", name: "f32", cols: 4, unit: 4, run: 4, load: loadF32},
+	{layout: "f16", name: "f16", cols: 8, unit: 8, run: 8, load: loadF16},
+	{layout: "f16", name: "f16x4", cols: 4, unit: 4, run: 4, load: loadF16x4},
+	{layout: "bf16", name: "bf16", cols: 8, unit: 8, run: 8, load: loadBF16},
+	{layout: "bf16", name: "bf16x4", cols: 4, unit: 4, run: 4, load: loadBF16x4},
+	{layout: "q4_k", name: "q4_k", cols: 256, unit: 32, run: 16, stride: 32, scaled: true, offset: true, load: loadQ4K},
+	{layout: "q5_k", name: "q5_k", cols: 256, unit: 32, run: 16, stride: 32, scaled: true, offset: true, load: loadQ5K},
+	{layout: "q6_k", name: "q6_k", cols: 256, unit: 32, run: 16, stride: 64, scaled: true, offset: true, load: loadQ6K},
+	{layout: "q4_0", name: "q4_0", cols: 32, unit: 32, run: 32, scaled: true, offset: true, load: loadQ4_0},
+	{layout: "q8_0", name: "q8_0", cols: 32, unit: 16, run: 16, scaled: true, load: loadQ8_0},
+	{layout: "affine16", name: "affine16", cols: 16, unit: 16, run: 16, scaled: true, load: loadAffine(16, false)},
+	{layout: "affine16m", name: "affine16m", cols: 16, unit: 16, run: 16, scaled: true, offset: true, load: loadAffine(16, true)},
+	{layout: "affine32", name: "affine32", cols: 32, unit: 16, run: 16, scaled: true, load: loadAffine(32, false)},
+	{layout: "affine32m", name: "affine32m", cols: 32, unit: 16, run: 16, scaled: true, offset: true, load: loadAffine(32, true)},
+}
+
+// formatOf returns how to read a weight of dtype d with rows of cols elements,
+// nil if no kernel can.
+func formatOf(d ir.DType, cols int) *format {
+	name := layout.Format(d)
+	for _, f := range formats {
+		if f.layout == name && cols%f.cols == 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// runs returns how many runs a unit has.
+func (f *format) runs() int { return f.unit / f.run }
+
+// begin returns the first element of unit u in its row: units are numbered
+// through the gaps between the runs.
+func (f *format) begin(b *kernel.Builder, u kernel.Value) kernel.Value {
+	if f.runs() == 1 {
+		return b.Mul(u, f.unit)
+	}
+	gap := f.stride / f.run // units that lie in each other's gaps
+	return b.Add(b.Mul(b.Div(u, gap), gap*f.unit), b.Mul(b.Mod(u, gap), f.run))
+}
+
+// at returns where the i-th vec4 of a unit is, in elements after the unit's first.
+func (f *format) at(i int) int { return 4*i/f.run*f.stride + 4*i%f.run }
+
+// value returns elements 4i to 4i+3 of the run, rounded as ggml rounds them.
+func (r run) value(b *kernel.Builder, f *format, i int) kernel.Value {
+	v := r.codes(i)
+	if f.scaled {
+		v = b.Mul(v, b.Splat(r.scale, 4))
+	}
+	if f.offset {
+		v = b.Add(v, b.Splat(r.offset, 4))
+	}
+	return v
+}
+
+// bytesToF32 returns the four unsigned bytes of a U32 as f32x4.
+func bytesToF32(b *kernel.Builder, w kernel.Value) kernel.Value {
+	var v [4]kernel.Operand
+	for i := range v {
+		v[i] = b.Convert(kernel.F32, byteOf(b, w, i))
+	}
+	return b.Vec(v[:]...)
+}
+
+// byteOf returns byte i of a U32.
+func byteOf(b *kernel.Builder, w kernel.Value, i int) kernel.Value {
+	if i == 3 {
+		return b.Shr(w, 24)
+	}
+	if i > 0 {
+		w = b.Shr(w, 8*i)
+	}
+	return b.And(w, 0xff)
+}
+
+// int8sToF32 returns the four signed bytes of a U32 as f32x4.
+func int8sToF32(b *kernel.Builder, w kernel.Value) kernel.Value {
+	s := b.Bitcast(kernel.I32, w)
+	var v [4]kernel.Operand
+	for i := range v {
+		x := s
+		if i < 3 {
+			x = b.Shl(x, 24-8*i)
+		}
+		v[i] = b.Convert(kernel.F32, b.Shr(x, 24))
+	}
+	return b.Vec(v[:]...)
+}
+
+// int8At returns byte i, a U32 below 4, of a U32, as a signed number.
+func int8At(b *kernel.Builder, w, i kernel.Value) kernel.Value {
+	up := b.Shl(w, b.Sub(24, b.Mul(i, 8)))
+	return b.Convert(kernel.F32, b.Shr(b.Bitcast(kernel.I32, up), 24))
+}
+
+// halfAt returns the i-th f16 of a plane that starts at a word of the buffer.
+func halfAt(b *kernel.Builder, buf *kernel.Buffer, word, i kernel.Value) kernel.Value {
+	w := buf.Load(kernel.U32, b.Add(word, b.Shr(i, 1)))
+	return b.Elem(b.UnpackHalf(b.Shr(w, b.Mul(b.And(i, 1), 16))), 0)
+}
+
+// lowNibbles and highNibbles return the nibbles of each byte in bytes.
+func lowNibbles(b *kernel.Builder, w kernel.Value) kernel.Value { return b.And(w, 0x0f0f0f0f) }
+func highNibbles(b *kernel.Builder, w kernel.Value) kernel.Value {
+	return b.And(b.Shr(w, 4), 0x0f0f0f0f)
+}
+
+// codesOf returns the codes of a run whose elements are the unsigned bytes of words.
+func codesOf(b *kernel.Builder, words kernel.Value) func(i int) kernel.Value {
+	return func(i int) kernel.Value { return bytesToF32(b, b.Elem(words, i)) }
+}

@@ -1,0 +1,347 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// linearGroup is a dispatch group of the form
+//
+//	[last_row] [rmsnorm of whole rows] linear... [glu] [add]...
+//
+// Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
+// number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
+// summed in the same loop as the products.
+type linearGroup struct {
+	x        *ir.Value
+	n        *ir.Value // rows of the step
+	last     bool      // only row n-1 of x, which is row 0 of the results
+	gain     *ir.Value // of the norm; nil if there is none
+	eps      float32
+	k        int // row length of x
+	rows     int // rows of the results, at most
+	projects []*projection
+}
+
+// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), or without
+// act W0 x + bias0, plus residuals.
+type projection struct {
+	matrices  []*weights // one, or gate and up
+	act       string     // of glu
+	residuals []*ir.Value
+	result    *ir.Value
+	width     int // row length of the result
+}
+
+type weights struct {
+	value, bias *ir.Value
+	format      *format
+}
+
+// matchLinear returns the site's group as a linearGroup, nil if it is none or has
+// what the kernels cannot do.
+func matchLinear(s *Site) *linearGroup {
+	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
+	ops := s.Group.Ops
+	if len(ops) == 0 || len(ops[0].Args) == 0 {
+		return nil
+	}
+	cur := ops[0].Args[0]
+	g.x = cur
+	if op := ops[0]; op.Kind.Name == "last_row" {
+		g.n, g.last = op.Args[1], true
+		cur, ops = op.Result, ops[1:]
+	}
+	if len(ops) > 0 && ops[0].Kind.Name == "rmsnorm" {
+		op := ops[0]
+		if op.Args[0] != cur || ir.Dim(op.Attrs.Int("group")) != cur.Type.Last() || op.Args[1].Type.DType != ir.F32 {
+			return nil
+		}
+		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
+		cur, ops = op.Result, ops[1:]
+	}
+	if cur.Type.DType != ir.F32 || len(cur.Type.Shape) != 2 {
+		return nil
+	}
+	g.k = int(cur.Type.Last())
+	if cur.Type.Shape[0] == 1 {
+		g.rows = 1
+	}
+	for _, op := range ops {
+		if !g.take(op, cur) {
+			return nil
+		}
+	}
+	if len(g.projects) == 0 || len(g.projects) != len(s.Outputs) {
+		return nil
+	}
+	for _, p := range g.projects {
+		if !slices.Contains(s.Outputs, p.result) {
+			return nil
+		}
+	}
+	return g
+}
+
+// take adds an op behind the prologue, whose result is x.
+func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
+	switch op.Kind.Name {
+	case "linear":
+		w := &weights{value: op.Args[1], format: formatOf(op.Args[1].Type.DType, g.k)}
+		if op.Args[0] != x || w.format == nil {
+			return false
+		}
+		if len(op.Args) == 3 {
+			w.bias = op.Args[2]
+		}
+		g.projects = append(g.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last())})
+		return true
+	case "glu":
+		gate, up := g.making(op.Args[0]), g.making(op.Args[1])
+		if gate == nil || up == nil || gate == up || !gate.plain() || !up.plain() {
+			return false
+		}
+		gate.matrices = append(gate.matrices, up.matrices...)
+		gate.act, gate.result = op.Attrs.Str("act"), op.Result
+		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
+		return true
+	case "add":
+		p, other := g.making(op.Args[0]), op.Args[1]
+		if p == nil {
+			p, other = g.making(op.Args[1]), op.Args[0]
+		}
+		if p == nil || op.Args[0] == op.Args[1] || g.inside(other, x) {
+			return false
+		}
+		p.residuals, p.result = append(p.residuals, other), op.Result
+		return true
+	}
+	return false
+}
+
+// making returns the projection that has made v so far.
+func (g *linearGroup) making(v *ir.Value) *projection {
+	for _, p := range g.projects {
+		if p.result == v {
+			return p
+		}
+	}
+	return nil
+}
+
+// inside reports whether v is made in the group and not written.
+func (g *linearGroup) inside(v, x *ir.Value) bool {
+	return g.making(v) != nil || v == x && x != g.x
+}
+
+func (p *projection) plain() bool { return p.act == "" && len(p.residuals) == 0 }
+
+// key says all that shapes the code, but for what the family adds.
+func (g *linearGroup) key() string {
+	var words []string
+	if g.last {
+		words = append(words, "last")
+	}
+	if g.gain != nil {
+		words = append(words, "norm")
+	}
+	var results []string
+	for _, p := range g.projects {
+		var m []string
+		for _, w := range p.matrices {
+			name := w.format.name
+			if w.bias != nil {
+				name += "+bias"
+			}
+			m = append(m, name)
+		}
+		text := m[0]
+		if p.act != "" {
+			text = p.act + "(" + strings.Join(m, ",") + ")"
+		}
+		results = append(results, text+strings.Repeat("+add", len(p.residuals)))
+	}
+	return strings.Join(append(words, strings.Join(results, ",")), " ")
+}
+
+// operands lists the argument block. Only names and accesses shape the kernel.
+// n is there for last, and where the family asks for it.
+func (g *linearGroup) operands(n bool) []Operand {
+	list := []Operand{{"x", g.x, kernel.Read}}
+	if g.gain != nil {
+		list = append(list, Operand{"gain", g.gain, kernel.Read})
+	}
+	if n {
+		list = append(list, Operand{"n", g.n, kernel.Read})
+	}
+	for i, p := range g.projects {
+		for j, w := range p.matrices {
+			list = append(list, Operand{matrixName("w", i, j), w.value, kernel.Read})
+			if w.bias != nil {
+				list = append(list, Operand{matrixName("bias", i, j), w.bias, kernel.Read})
+			}
+		}
+		for j, r := range p.residuals {
+			list = append(list, Operand{matrixName("add", i, j), r, kernel.Read})
+		}
+		list = append(list, Operand{fmt.Sprint("y", i), p.result, kernel.Write})
+	}
+	return list
+}
+
+// matrixName names the j-th argument of a kind of projection i: w0, w0b, w1, ...
+func matrixName(kind string, i, j int) string {
+	name := fmt.Sprint(kind, i)
+	if j > 0 {
+		name += string(rune('a' + j))
+	}
+	return name
+}
+
+// consts returns the specialization constants that linearArgs declares, given how
+// many workgroups along the grid's axis of outputs one of them takes.
+func (g *linearGroup) consts(tile int) []ir.Const {
+	list := []ir.Const{{Name: "k", Value: uint32(g.k)}}
+	if g.gain != nil {
+		list = append(list, ir.Const{Name: "eps", Value: math.Float32bits(g.eps)})
+	}
+	first := 0
+	for i, p := range g.projects {
+		list = append(list, ir.Const{Name: fmt.Sprint("n", i), Value: uint32(p.width)},
+			ir.Const{Name: fmt.Sprint("first", i), Value: uint32(first)})
+		first += ceilDiv(p.width, tile)
+	}
+	return list
+}
+
+// tiles returns the workgroups that all results take together.
+func (g *linearGroup) tiles(tile int) int {
+	sum := 0
+	for _, p := range g.projects {
+		sum += ceilDiv(p.width, tile)
+	}
+	return sum
+}
+
+// linearArgs are the arguments and constants of a linearGroup in its kernel.
+type linearArgs struct {
+	group      *linearGroup
+	x, gain, n *kernel.Buffer
+	k, eps     kernel.Value
+	projects   []projectArgs
+}
+
+type projectArgs struct {
+	spec      *projection
+	matrices  []matrix
+	bias      []*kernel.Buffer // nil where there is none
+	residuals []*kernel.Buffer
+	out       *kernel.Buffer
+	width     kernel.Value
+	first     kernel.Value // the first workgroup that works on it
+}
+
+func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
+	bufs := map[string]*kernel.Buffer{}
+	for _, o := range g.operands(n) {
+		bufs[o.Name] = b.Arg(o.Name, o.Access)
+	}
+	a := &linearArgs{group: g, x: bufs["x"], gain: bufs["gain"], n: bufs["n"], k: b.SpecU32("k", 4096)}
+	if g.gain != nil {
+		a.eps = b.SpecF32("eps", 1e-6)
+	}
+	for i, p := range g.projects {
+		pa := projectArgs{spec: p, width: b.SpecU32(fmt.Sprint("n", i), 4096), first: b.SpecU32(fmt.Sprint("first", i), 0),
+			out: bufs[fmt.Sprint("y", i)]}
+		for j, w := range p.matrices {
+			pa.matrices = append(pa.matrices, matrix{w.format, bufs[matrixName("w", i, j)], pa.width, a.k})
+			pa.bias = append(pa.bias, bufs[matrixName("bias", i, j)])
+		}
+		for j := range p.residuals {
+			pa.residuals = append(pa.residuals, bufs[matrixName("add", i, j)])
+		}
+		a.projects = append(a.projects, pa)
+	}
+	return a
+}
+
+// each emits body once for every projection, for the workgroups between its first
+// and the next one's. at counts workgroups from the projection's first.
+func (a *linearArgs) each(b *kernel.Builder, workgroup kernel.Value, body func(p *projectArgs, at kernel.Value)) {
+	for i := range a.projects {
+		p := &a.projects[i]
+		if len(a.projects) == 1 {
+			body(p, workgroup)
+			continue
+		}
+		inside := b.Ge(workgroup, p.first)
+		if i+1 < len(a.projects) {
+			inside = b.And(inside, b.Lt(workgroup, a.projects[i+1].first))
+		}
+		b.If(inside, func() { body(p, b.Sub(workgroup, p.first)) })
+	}
+}
+
+// passes splits the matrices into those that go through x together, because they
+// take its elements in the same order.
+func (p *projectArgs) passes() [][]int {
+	if len(p.matrices) == 2 && p.matrices[0].format == p.matrices[1].format {
+		return [][]int{{0, 1}}
+	}
+	var list [][]int
+	for i := range p.matrices {
+		list = append(list, []int{i})
+	}
+	return list
+}
+
+// rstd returns the scale of a row from the sum of its squares.
+func (a *linearArgs) rstd(b *kernel.Builder, squares kernel.Value) kernel.Value {
+	mean := b.Div(squares, b.Convert(kernel.F32, a.k))
+	return b.InverseSqrt(b.Add(mean, a.eps))
+}
+
+// store computes element col of a row of the result and writes it. sums has the
+// row's product with each matrix; rstd is the norm's scale, nil without norm.
+func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel.Value, row, col kernel.Value) {
+	v := make([]kernel.Value, len(sums))
+	for i, s := range sums {
+		if rstd != nil {
+			s = b.Mul(s, *rstd)
+		}
+		if p.bias[i] != nil {
+			s = b.Add(s, p.bias[i].Load(kernel.F32, col))
+		}
+		v[i] = s
+	}
+	y := v[0]
+	if p.spec.act != "" {
+		y = b.Mul(activations[p.spec.act](b, y), v[1])
+	}
+	at := b.Add(b.Mul(row, p.width), col)
+	for _, r := range p.residuals {
+		y = b.Add(y, r.Load(kernel.F32, at))
+	}
+	p.out.Store(at, y)
+}
+
+// activations are those of glu.
+var activations = map[string]func(b *kernel.Builder, x kernel.Value) kernel.Value{
+	"silu": func(b *kernel.Builder, x kernel.Value) kernel.Value { return logistic(b, x, x) },
+	// 0.5*(1 + tanh(u)) is 1/(1 + exp(-2u)), here u = sqrt(2/pi)*(x + 0.044715*x^3).
+	"gelu": func(b *kernel.Builder, x kernel.Value) kernel.Value {
+		cubic := b.FMA(b.Mul(x, x, x), float32(0.044715), x)
+		return logistic(b, x, b.Mul(cubic, float32(2*0.7978845608028654)))
+	},
+}
+
+// logistic returns x / (1 + exp(-u)). The exponent is bounded, so that the divisor
+// stays in the range in which Vulkan promises a precise division.
+func logistic(b *kernel.Builder, x, u kernel.Value) kernel.Value {
+	return b.Div(x, b.Add(b.Exp(b.Min(b.Neg(u), 80.0)), 1.0))
+}
