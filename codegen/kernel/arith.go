@@ -65,21 +65,10 @@ func (b *Builder) FMA(x, y, z Operand) Value {
 }
 
 // Min returns the lesser of x and y; of a NaN and a number, either.
-func (b *Builder) Min(x, y Operand) Value { return b.minMax(opMin, opLt, x, y) }
+func (b *Builder) Min(x, y Operand) Value { return b.binary(opMin, kNum, x, y) }
 
 // Max returns the greater of x and y; of a NaN and a number, either.
-func (b *Builder) Max(x, y Operand) Value { return b.minMax(opMax, opGt, x, y) }
-
-// minMax selects where both are known at specialization time, which SPIR-V can
-// fold, and uses the instruction elsewhere.
-func (b *Builder) minMax(o, cmp op, x, y Operand) Value {
-	n := b.same(o, kNum, x, y)
-	t := n[0].typ
-	if n[0].static() && n[1].static() && kInt.has(t) && t.Lanes() == 1 {
-		return b.emit(opSelect, t, b.emit(cmp, Bool, n...).n, n[0], n[1])
-	}
-	return b.emit(o, t, n...)
-}
+func (b *Builder) Max(x, y Operand) Value { return b.binary(opMax, kNum, x, y) }
 
 // Clamp returns Min(Max(x, lo), hi).
 func (b *Builder) Clamp(x, lo, hi Operand) Value { return b.Min(b.Max(x, lo), hi) }

@@ -44,8 +44,8 @@ type Builder struct {
 	subgroup map[string]bool
 }
 
-// Build runs body over a new Builder and returns the recorded kernel. The name
-// becomes the name of the entry point.
+// Build runs body over a new Builder and returns the recorded kernel. The name is
+// for people: of listings and errors.
 func Build(name string, body func(b *Builder)) (*Func, error) {
 	b := &Builder{
 		f:        &Func{Name: name, body: &region{open: true}},

@@ -198,6 +198,11 @@ func foldOp(o op, t Type, a []uint32) (uint32, error) {
 		return a[0] | a[1], nil
 	case opXor:
 		return a[0] ^ a[1], nil
+	case opMin, opMax:
+		if less(a[0], a[1]) == (o == opMin) {
+			return a[0], nil
+		}
+		return a[1], nil
 	case opNeg:
 		return -a[0], nil
 	case opNot:

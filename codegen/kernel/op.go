@@ -115,8 +115,8 @@ const (
 // opInfo is what the builder and the printer need to know of an operation.
 type opInfo struct {
 	name string
-	// fold: of scalars known at specialization time, the result is known then
-	// too (SPIR-V's OpSpecConstantOp has the operation).
+	// fold: of integers and truth values known at specialization time, the
+	// result is known then too.
 	fold bool
 	// subgroup: the class of subgroup operations that a device must have.
 	subgroup string
@@ -138,8 +138,8 @@ var ops = [numOps]opInfo{
 	opAnd:         {name: "and", fold: true},
 	opOr:          {name: "or", fold: true},
 	opXor:         {name: "xor", fold: true},
-	opMin:         {name: "min"},
-	opMax:         {name: "max"},
+	opMin:         {name: "min", fold: true},
+	opMax:         {name: "max", fold: true},
 	opMulHi:       {name: "mul_hi"},
 	opNeg:         {name: "neg", fold: true},
 	opNot:         {name: "not", fold: true},

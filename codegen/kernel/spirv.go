@@ -6,9 +6,12 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
+// entryPoint is the name of the entry point of every module.
+const entryPoint = "main"
+
 // SPIRV lowers the kernel to a SPIR-V 1.5 module for Vulkan 1.2, with one entry
-// point named like the kernel and the kernel's specialization constants. The
-// same kernel gives the same words.
+// point, main, and the kernel's specialization constants. The same kernel gives
+// the same words.
 func (f *Func) SPIRV() ([]uint32, error) {
 	l := &lowering{
 		f: f, m: spirv.NewBuilder(),
@@ -83,7 +86,7 @@ func (l *lowering) module() {
 	m.EndFunction()
 
 	l.workgroup(main)
-	m.EntryPoint(spirv.ExecutionModelGLCompute, main, l.f.Name, l.globals...)
+	m.EntryPoint(spirv.ExecutionModelGLCompute, main, entryPoint, l.globals...)
 }
 
 // global defines a global variable of the type to.
@@ -172,8 +175,21 @@ func (l *lowering) static(n *node) spirv.ID {
 		}
 		return l.m.Constant(o, typ, l.ids(n.args)...)
 	}
-	o := plain[n.op][n.args[0].typ.Elem()].op
-	return l.m.Constant(spirv.OpSpecConstantOp, typ, append([]uint32{uint32(o)}, l.ids(n.args)...)...)
+	args := l.ids(n.args)
+	if by, ok := choices[n.op]; ok {
+		// SPIR-V has no minimum for constants.
+		first := l.constantOp(l.typ(Bool), by[n.args[0].typ].op, args...)
+		return l.constantOp(typ, spirv.OpSelect, append([]spirv.ID{first}, args...)...)
+	}
+	return l.constantOp(typ, plain[n.op][n.args[0].typ].op, args...)
+}
+
+// choices are the operations on constants that take the first operand where a
+// comparison holds, else the second.
+var choices = map[op]byKind{opMin: plain[opLt], opMax: plain[opGt]}
+
+func (l *lowering) constantOp(typ spirv.ID, o spirv.Op, args ...spirv.ID) spirv.ID {
+	return l.m.Constant(spirv.OpSpecConstantOp, typ, append([]uint32{uint32(o)}, args...)...)
 }
 
 // arguments loads the addresses of the buffers and makes a pointer of each for
