@@ -14,7 +14,7 @@ type bpe struct {
 	// Symbols are the strings that merges work on. The first 256 are the
 	// single bytes.
 	symbols []symbol
-	merges  map[[2]int32]merge
+	merges  map[uint64]merge // by pairKey
 	words   map[string]int32 // token of a whole word, if merges are to be ignored
 }
 
@@ -29,6 +29,9 @@ type merge struct {
 	rank   int
 	symbol int32
 }
+
+// pairKey is two symbols as one map key, which hashes faster than an array.
+func pairKey(l, r int32) uint64 { return uint64(l)<<32 | uint64(r) }
 
 // byteRunes are the code points that stand for bytes in the file: printable
 // Latin-1 for itself, the other bytes in order from U+0100 (the GPT-2 table).
@@ -61,7 +64,7 @@ func bytesOf(text string) (bytes string, ok bool) {
 }
 
 func newBPE(byText map[string]int32, merges []string, pre *preTokenizer) *bpe {
-	m := &bpe{pre: pre, merges: make(map[[2]int32]merge, len(merges))}
+	m := &bpe{pre: pre, merges: make(map[uint64]merge, len(merges))}
 	index := make(map[string]int32, 256+len(merges))
 	intern := func(text string) (int32, bool) {
 		if i, ok := index[text]; ok {
@@ -99,8 +102,8 @@ func newBPE(byText map[string]int32, merges []string, pre *preTokenizer) *bpe {
 		if !ok1 || !ok2 || !ok3 {
 			continue // a side that no byte sequence can have
 		}
-		if _, dup := m.merges[[2]int32{l, r}]; !dup {
-			m.merges[[2]int32{l, r}] = merge{rank, result}
+		if _, dup := m.merges[pairKey(l, r)]; !dup {
+			m.merges[pairKey(l, r)] = merge{rank, result}
 		}
 	}
 	if pre.ignoreMerges {
@@ -155,7 +158,7 @@ func (m *bpe) piece(text string) string {
 
 // join returns the merge of two neighbours.
 func (m *bpe) join(_ string, l, r node) (rank int, symbol int32, ok bool) {
-	mg, ok := m.merges[[2]int32{l.symbol, r.symbol}]
+	mg, ok := m.merges[pairKey(l.symbol, r.symbol)]
 	return mg.rank, mg.symbol, ok
 }
 

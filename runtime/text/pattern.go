@@ -130,6 +130,20 @@ func (p *pattern) match(t *runes, pos, end int, stack *[]frame) int {
 	}
 }
 
+// next returns where to try after a failure at pos. If an expression begins
+// with set+, what follows has been tried at every place in the run of the set,
+// so the whole run is skipped; this keeps the search linear.
+func (p *pattern) next(t *runes, pos, end int) int {
+	start := pos
+	// A lone alternative begins with a jump to the second instruction.
+	if in := &p.prog[1]; p.prog[0].op == opJump && in.op == opSet && in.min == 1 && in.max == unbounded {
+		for pos < end && in.set.has(t.cps[pos], t.class[pos]) {
+			pos++
+		}
+	}
+	return max(pos, start+1)
+}
+
 func compile(expr string) (*pattern, error) {
 	c := &compiler{src: expr}
 	c.alternatives()

@@ -175,7 +175,7 @@ func (p *preTokenizer) split(t *runes) []int {
 			for pos := start; pos < end; {
 				to := stage.match(t, pos, end, &stack)
 				if to <= pos {
-					pos++
+					pos = stage.next(t, pos, end)
 					continue
 				}
 				if pos > last {
