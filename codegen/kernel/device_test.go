@@ -1,0 +1,225 @@
+package kernel_test
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// device opens the CPU's Vulkan device.
+func device(t *testing.T) *vulkan.Device {
+	t.Helper()
+	list, err := vulkan.Enumerate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range list {
+		if !strings.Contains(info.Name, "llvmpipe") {
+			continue
+		}
+		d, err := vulkan.Open(info.Index, plans.Requirements{
+			Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			for _, m := range d.ValidationMessages() {
+				t.Error(m)
+			}
+			d.Close()
+		})
+		return d
+	}
+	t.Fatal("no llvmpipe among the Vulkan devices")
+	return nil
+}
+
+// run dispatches one kernel with the given buffers of words, which it changes,
+// and the specialization by name.
+func run(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map[string]uint32, groups uint32, words ...[]uint32) {
+	t.Helper()
+	f, err := kernel.Build("test", build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := f.SPIRV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spirv.Validate(module, spirv.Vulkan12); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := f.SpecValues(byName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipelines, err := d.CreatePipelines([]vulkan.PipelineInfo{{Name: "test", Words: module, Constants: spec}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := alloc(t, d, 8*len(words))
+	buffers := make([]*vulkan.Buffer, len(words))
+	for i, w := range words {
+		buffers[i] = alloc(t, d, 4*len(w))
+		copy(buffers[i].Bytes(), spirv.Bytes(w))
+		binary.LittleEndian.PutUint64(args.Bytes()[8*i:], buffers[i].Address())
+	}
+	cmds, err := d.NewCommands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmds.Bind(pipelines[0])
+	cmds.PushAddress(args.Address())
+	cmds.Dispatch(groups, 1, 1)
+	cmds.Barrier(vulkan.Compute, vulkan.Host)
+	if err := cmds.End(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := d.Submit(0, cmds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Wait(n, 20*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range words {
+		got, err := spirv.Words(buffers[i].Bytes()[:4*len(w)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(w, got)
+	}
+}
+
+func alloc(t *testing.T, d *vulkan.Device, size int) *vulkan.Buffer {
+	t.Helper()
+	b, err := d.Alloc(int64(size), vulkan.Upload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func floats(n int, f func(i int) float32) []uint32 {
+	w := make([]uint32, n)
+	for i := range w {
+		w[i] = math.Float32bits(f(i))
+	}
+	return w
+}
+
+// same compares words, or floats within an error of rel of the wanted.
+func same(t *testing.T, what string, got, want []uint32, rel float64) {
+	t.Helper()
+	for i := range want {
+		if got[i] == want[i] {
+			continue
+		}
+		g, w := float64(math.Float32frombits(got[i])), float64(math.Float32frombits(want[i]))
+		if rel == 0 || !(math.Abs(g-w) <= rel*math.Abs(w)) {
+			t.Fatalf("%s[%d] = %#x (%g), want %#x (%g)", what, i, got[i], g, want[i], w)
+		}
+	}
+}
+
+func TestReduceRuns(t *testing.T) {
+	const size = 32
+	x := floats(size, func(i int) float32 { return float32(i) })
+	y := make([]uint32, 8+size)
+	run(t, device(t), reduce, map[string]uint32{"size": size}, 1, x, y)
+	// The device's subgroups have 8 lanes: subgroup s adds 8s ... 8s+7.
+	same(t, "subgroup", y, floats(4, func(s int) float32 { return float32(64*s + 28) }), 0)
+	same(t, "workgroup", y[8:], floats(size, func(int) float32 { return size * (size - 1) / 2 }), 0)
+}
+
+func TestTransposeRuns(t *testing.T) {
+	const n = 24
+	x, y := floats(n*n, func(i int) float32 { return float32(i) }), make([]uint32, n*n)
+	run(t, device(t), transpose, map[string]uint32{"n": n}, 1, x, y)
+	same(t, "y", y, floats(n*n, func(i int) float32 { return float32(i%n*n + i/n) }), 0)
+}
+
+func TestNestedRuns(t *testing.T) {
+	const n = 23
+	got := make([]uint32, 8)
+	want := make([]uint32, 8)
+	run(t, device(t), nested, map[string]uint32{"n": n}, 1, got)
+	for lane := range want {
+		for i := range n {
+			found := uint32(0)
+			for j := 0; j <= i && found < 5; j++ {
+				if (i+j)%3 == lane%3 {
+					found++
+				}
+			}
+			want[lane] += found
+		}
+	}
+	same(t, "y", got, want, 0)
+}
+
+func TestHalfRuns(t *testing.T) {
+	x, want := make([]uint32, 64), make([]uint32, 64)
+	for i := range x {
+		// Exponents 1 to 29 in the lower half, 1 in the negative upper: to double a
+		// normal number is to add 1 to its exponent.
+		lo := uint32(1+i%29)<<10 | uint32(i*37)&0x3ff
+		x[i] = lo | 1<<26 | 5<<16 | 1<<31
+		want[i] = x[i] + 1<<10 + 1<<26
+	}
+	run(t, device(t), half, nil, 1, x)
+	same(t, "x", x, want, 0)
+}
+
+func TestRMSNormRuns(t *testing.T) {
+	const k, rows = 256, 3
+	x := floats(k*rows, func(i int) float32 { return float32(math.Sin(float64(i))) })
+	gain := floats(k, func(i int) float32 { return 1 + float32(i)/k })
+	y := make([]uint32, k*rows)
+	run(t, device(t), rmsNorm, map[string]uint32{"k": k, "workgroup": 32}, rows, x, gain, y)
+	want := floats(k*rows, func(i int) float32 {
+		sum := 0.0
+		for _, v := range x[i/k*k : i/k*k+k] {
+			f := float64(math.Float32frombits(v))
+			sum += f * f
+		}
+		return float32(float64(math.Float32frombits(x[i])) / math.Sqrt(sum/k+1e-6) * float64(math.Float32frombits(gain[i%k])))
+	})
+	same(t, "y", y, want, 1e-5)
+}
+
+func TestAtomicsAndDotRun(t *testing.T) {
+	build := func(b *kernel.Builder) {
+		y := b.Arg("y", kernel.ReadWrite)
+		b.Workgroup(32)
+		lane := b.LocalID()
+		counts := b.Shared(kernel.U32, 2)
+		b.If(b.Eq(lane, 0), func() {
+			counts.Store(0, b.U32(0))
+			counts.Store(1, b.U32(0))
+		})
+		b.Barrier()
+		counts.AtomicAdd(0, lane)
+		counts.AtomicMax(1, b.Mul(lane, 3))
+		y.AtomicAdd(0, 2)
+		y.AtomicMax(1, b.Add(b.Mul(b.WorkgroupID(0), 100), lane))
+		b.Barrier()
+		b.If(b.Eq(lane, 0), func() {
+			y.Store(2, counts.Load(0))
+			y.Store(3, counts.Load(1))
+			y.Store(4, b.DotI8(b.U32(0x01ff0280), b.U32(0x7f7f80ff)))
+		})
+	}
+	y := make([]uint32, 5)
+	run(t, device(t), build, nil, 4, y)
+	dot := int32(1*127 + -1*127 + 2*-128 + -128*-1)
+	same(t, "y", y, []uint32{4 * 32 * 2, 331, 496, 93, uint32(dot)}, 0)
+}
