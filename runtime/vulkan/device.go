@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -71,9 +72,6 @@ func (d *Device) open(index int, need plans.Requirements) error {
 	d.inst.cmd.GetPhysicalDeviceMemoryProperties2(d.phys, &mem)
 	d.memory = mem.MemoryProperties
 	if err := d.create(need); err != nil {
-		return d.errorf("open: %w", err)
-	}
-	if err := d.createTimeline(); err != nil {
 		return d.errorf("open: %w", err)
 	}
 	if err := d.createPipelineLayout(); err != nil {
@@ -197,10 +195,14 @@ func (d *Device) createPipelineLayout() error {
 	return d.cmd.CreatePipelineLayout(d.handle, &info, &d.layout).Err()
 }
 
-// Close waits for the device and frees it and all that was created on it.
+// closeTimeout bounds the wait of Close for a device that hangs.
+const closeTimeout = time.Minute
+
+// Close waits for what was submitted and frees the device and all that was
+// created on it.
 func (d *Device) Close() {
 	if d.cmd != nil {
-		d.cmd.DeviceWaitIdle(d.handle)
+		_ = d.Wait(d.submitted, closeTimeout) // a lost device is freed as well
 		for r := range d.live {
 			r.release()
 		}

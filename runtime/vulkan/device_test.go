@@ -240,9 +240,21 @@ func TestSubmitAfter(t *testing.T) {
 	if _, err := d.Submit(n+10, move); err == nil {
 		t.Error("waiting for a submission that does not exist is accepted")
 	}
-	if err := d.Wait(1<<40, time.Millisecond); !errors.Is(err, vk.Timeout) {
-		t.Errorf("waiting for a submission that does not exist: %v", err)
+	if err := d.Wait(n+10, testTimeout); err == nil {
+		t.Error("waiting on the host for a submission that does not exist is accepted")
 	}
+	slow := recorded(t, d, func(c *Commands) {
+		big := must[*Buffer](t)(d.Alloc(64<<20, DeviceLocal))
+		for range 20 {
+			c.Fill(big, 0, big.Size(), 1)
+			c.Barrier(Transfer, Transfer)
+		}
+	})
+	n = must[uint64](t)(d.Submit(0, slow))
+	if err := d.Wait(n, time.Microsecond); !errors.Is(err, vk.Timeout) {
+		t.Errorf("waiting too short: %v", err)
+	}
+	check(t, d.Wait(n, testTimeout))
 }
 
 // TestMissingBarrier: the synchronization checks of the layer are on.

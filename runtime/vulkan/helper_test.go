@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -150,13 +149,9 @@ func argBlock(t *testing.T, d *Device, buffers ...*Buffer) *Buffer {
 
 func wantWords(t *testing.T, got []uint32, want func(i int) uint32) {
 	t.Helper()
-	if i := slices.IndexFunc(slices.Collect(func(yield func(bool) bool) {
-		for i, g := range got {
-			if !yield(g != want(i)) {
-				return
-			}
+	for i, g := range got {
+		if g != want(i) {
+			t.Fatalf("element %d of %d is %d, want %d", i, len(got), g, want(i))
 		}
-	}), func(bad bool) bool { return bad }); i >= 0 {
-		t.Fatalf("element %d of %d is %d, want %d", i, len(got), got[i], want(i))
 	}
 }

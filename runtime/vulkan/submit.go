@@ -8,7 +8,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// createTimeline makes the semaphore that counts submissions.
+// createTimeline makes the semaphore that counts submissions, with the first
+// of them: drivers without hardware behind them compile pipelines but have no
+// semaphores.
 func (d *Device) createTimeline() error {
 	info := vk.SemaphoreCreateInfo{
 		SType: vk.StructureTypeSemaphoreCreateInfo,
@@ -38,6 +40,11 @@ func (d *Device) Submit(after uint64, cmds ...*Commands) (uint64, error) {
 		return 0, d.errorf("submit: waits for submission %d of %d", after, d.submitted)
 	}
 	next := d.submitted + 1
+	if d.timeline == 0 {
+		if err := d.createTimeline(); err != nil {
+			return 0, d.errorf("create timeline semaphore: %w", err)
+		}
+	}
 	timeline := vk.TimelineSemaphoreSubmitInfo{
 		SType:                     vk.StructureTypeTimelineSemaphoreSubmitInfo,
 		SignalSemaphoreValueCount: 1,
@@ -64,10 +71,18 @@ func (d *Device) Submit(after uint64, cmds ...*Commands) (uint64, error) {
 	return next, nil
 }
 
-// Wait waits until a submission and all before it have ended. When that takes
-// longer than the timeout, the error is vk.Timeout.
+// Wait waits until a submission that was made and all before it have ended.
+// When that takes longer than the timeout, the error is vk.Timeout.
 func (d *Device) Wait(submission uint64, timeout time.Duration) error {
-	semaphore := d.timeline
+	d.queueMu.Lock()
+	semaphore, submitted := d.timeline, d.submitted
+	d.queueMu.Unlock()
+	if submission > submitted {
+		return d.errorf("wait for submission %d of %d", submission, submitted)
+	}
+	if submission == 0 {
+		return nil
+	}
 	r := d.cmd.WaitSemaphores(d.handle, &vk.SemaphoreWaitInfo{
 		SType:          vk.StructureTypeSemaphoreWaitInfo,
 		SemaphoreCount: 1,
@@ -83,11 +98,18 @@ func (d *Device) Wait(submission uint64, timeout time.Duration) error {
 	return nil
 }
 
-// Completed is the number of the last submission that has ended.
+// Completed is the number of the last submission that has ended, 0 before the
+// first.
 func (d *Device) Completed() (uint64, error) {
+	d.queueMu.Lock()
+	semaphore, submitted := d.timeline, d.submitted
+	d.queueMu.Unlock()
+	if submitted == 0 {
+		return 0, nil
+	}
 	var n uint64
-	if err := d.cmd.GetSemaphoreCounterValue(d.handle, d.timeline, &n).Err(); err != nil {
-		return 0, d.queueError(err, "look at", d.submitted)
+	if err := d.cmd.GetSemaphoreCounterValue(d.handle, semaphore, &n).Err(); err != nil {
+		return 0, d.queueError(err, "look at", submitted)
 	}
 	return n, nil
 }

@@ -23,7 +23,10 @@ const maxMessages = 1000
 var falseAlarms = []struct {
 	text   string // part of the message
 	reason string
-}{}
+}{
+	{"unknown VkStructureType (1000506000)", "the features of VK_KHR_cooperative_matrix"},
+	{"Device Extension VK_KHR_cooperative_matrix is not supported by this layer", "the same"},
+}
 
 func (m *messages) add(text string) {
 	for _, f := range falseAlarms {

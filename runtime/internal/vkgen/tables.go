@@ -34,7 +34,6 @@ var commandRows = []commandRow{
 
 	// Device and queue.
 	{name: "vkDestroyDevice"},
-	{name: "vkDeviceWaitIdle"},
 	{name: "vkGetDeviceQueue"},
 	{name: "vkQueueSubmit"},
 

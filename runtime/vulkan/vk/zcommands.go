@@ -140,7 +140,6 @@ var deviceTable = [...]command{
 	{name: "vkDestroyQueryPool"},
 	{name: "vkDestroySemaphore"},
 	{name: "vkDestroyShaderModule"},
-	{name: "vkDeviceWaitIdle"},
 	{name: "vkEndCommandBuffer"},
 	{name: "vkFreeMemory"},
 	{name: "vkGetBufferDeviceAddress"},
@@ -193,7 +192,6 @@ const (
 	iDestroyQueryPool
 	iDestroySemaphore
 	iDestroyShaderModule
-	iDeviceWaitIdle
 	iEndCommandBuffer
 	iFreeMemory
 	iGetBufferDeviceAddress
@@ -357,11 +355,6 @@ func (c *DeviceCommands) DestroySemaphore(device Device, semaphore Semaphore) {
 // DestroyShaderModule calls vkDestroyShaderModule.
 func (c *DeviceCommands) DestroyShaderModule(device Device, shaderModule ShaderModule) {
 	call(address(c.fn[iDestroyShaderModule], &deviceTable[iDestroyShaderModule]), uintptr(device), uintptr(shaderModule), 0)
-}
-
-// DeviceWaitIdle calls vkDeviceWaitIdle.
-func (c *DeviceCommands) DeviceWaitIdle(device Device) Result {
-	return Result(call(address(c.fn[iDeviceWaitIdle], &deviceTable[iDeviceWaitIdle]), uintptr(device)))
 }
 
 // EndCommandBuffer calls vkEndCommandBuffer.
