@@ -5,4 +5,11 @@ package kernels
 var families = []Family{
 	{"embed", "rows of a table, dequantized", embedCandidates},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
+	{"heads", "norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", headsCandidates},
+	{"attention_split", "attention of a few rows, each over its own part of the cache: one workgroup a row, KV head and split", attentionSplitCandidates},
+	{"attention_merge", "the splits of attention combined: one workgroup a row and head", attentionMergeCandidates},
+	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attentionTiledCandidates},
+	{"argmax", "the choice of the largest logit and what it does to the step block, in one workgroup", argmaxCandidates},
+	{"rownorm", "a norm of its own: one workgroup a row and group", rowNormCandidates},
+	{"elementwise", "an add, a GLU or the choice of the last row on its own", elementwiseCandidates},
 }

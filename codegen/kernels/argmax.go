@@ -1,0 +1,249 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func argmaxCandidates(s *Site) []Candidate {
+	k, ok := matchArgmax(s)
+	if !ok {
+		return nil
+	}
+	return []Candidate{k.candidate(s)}
+}
+
+// argmaxKernel is a group of argmax, advance, or both.
+type argmaxKernel struct {
+	logits  *ir.Value // nil without argmax
+	next    *ir.Value // the choices; nil when nobody outside of the group reads them
+	advance *ir.Op    // or nil
+	rows    extent    // of the choices
+	vec     int       // logits of one access
+	wave    int
+}
+
+func matchArgmax(s *Site) (*argmaxKernel, bool) {
+	k := &argmaxKernel{wave: s.Target.Wave, vec: 1}
+	for _, op := range s.Group.Ops {
+		switch {
+		case op.Kind.Name == "argmax" && k.logits == nil && k.advance == nil:
+			k.logits, k.next = op.Args[0], op.Result
+			k.vec = widest(int(k.logits.Type.Last()))
+		case op.Kind.Name == "advance" && k.advance == nil && (k.next == nil || k.next == op.Args[0]):
+			k.advance, k.next = op, op.Args[0]
+		default:
+			return nil, false
+		}
+	}
+	var ok bool
+	if k.next == nil {
+		return nil, false
+	}
+	if k.rows, ok = extentOf(s, k.next); !ok {
+		return nil, false
+	}
+	if k.advance != nil && k.logits != nil && len(s.Outputs) == 0 {
+		k.next = nil
+	}
+	if k.advance != nil && k.rows.n != nil && k.rows.n != k.advance.Args[4] {
+		return nil, false
+	}
+	return k, true
+}
+
+func (k *argmaxKernel) key() string {
+	key := "argmax"
+	if k.logits != nil {
+		key += fmt.Sprintf(" choose v=%d w=%d", k.vec, k.wave)
+		if k.next != nil {
+			key += " next"
+		}
+	}
+	if k.advance != nil {
+		key += " advance"
+	}
+	return key + k.rows.key()
+}
+
+// stepAccess is what advance does to its operands from token on.
+var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrite, kernel.ReadWrite, kernel.Write, kernel.ReadWrite}
+
+func (k *argmaxKernel) candidate(s *Site) Candidate {
+	c := Candidate{Kernel: k.key(), Build: k.build, Grid: [3]int{1, 1, 1}}
+	size := k.wave
+	if k.rows.n == nil || k.advance == nil {
+		c.Operands, c.Consts = k.rows.operands(), k.rows.consts()
+	}
+	cover := func(name string, dims ...int) {
+		axis := make([]int, len(dims))
+		for i := range axis {
+			axis[i] = -1
+		}
+		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis})
+	}
+	if k.logits != nil {
+		width := int(k.logits.Type.Last())
+		size = min(ceilDiv(ceilDiv(width, k.vec), k.wave)*k.wave, min(s.Target.Workgroup, 1024)/k.wave*k.wave)
+		c.Operands = append(c.Operands, Operand{"logits", k.logits, kernel.Read})
+		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
+	}
+	if k.next != nil {
+		access := kernel.Write
+		if k.logits == nil {
+			access = kernel.Read
+		} else {
+			cover("next", k.rows.max)
+		}
+		c.Operands = append(c.Operands, Operand{"next", k.next, access})
+	}
+	if k.advance != nil {
+		for i, v := range k.advance.Args[1:] {
+			name := k.advance.Kind.Params[i+1]
+			c.Operands = append(c.Operands, Operand{name, v, stepAccess[i]})
+			switch name {
+			case "token", "pos", "slot":
+				cover(name, k.rows.max)
+			case "n", "count":
+				cover(name, 1)
+			}
+		}
+		ring := int(k.advance.Args[5].Type.Shape[0])
+		cover("out", min(ring, k.rows.max))
+		c.Consts = append(c.Consts, ir.Const{Name: "ring", Value: uint32(ring)})
+	}
+	c.Consts = append(c.Consts, ir.Const{Name: "workgroup", Value: uint32(size)})
+	return c
+}
+
+func (k *argmaxKernel) build() (*kernel.Func, error) {
+	return kernel.Build("argmax", func(b *kernel.Builder) {
+		r := &argmaxRun{argmaxKernel: k, b: b}
+		if k.rows.n == nil || k.advance == nil {
+			r.bound = k.rows.bound(b)
+		}
+		if k.logits != nil {
+			r.x, r.vocab = b.Arg("logits", kernel.Read), b.SpecU32("vocab", 32000)
+		}
+		if k.next != nil {
+			access := kernel.Write
+			if k.logits == nil {
+				access = kernel.Read
+			}
+			r.chosen = b.Arg("next", access)
+		}
+		if k.advance != nil {
+			for i, access := range stepAccess {
+				r.step[i] = b.Arg(k.advance.Kind.Params[i+1], access)
+			}
+			r.ring = b.SpecU32("ring", 64)
+		}
+		r.size = b.SpecU32("workgroup", 1024)
+		b.Workgroup(r.size)
+		r.run()
+	})
+}
+
+// argmaxRun is the kernel while it is built.
+type argmaxRun struct {
+	*argmaxKernel
+	b           *kernel.Builder
+	bound       kernel.Value // rows, but those of @n where advance writes it
+	x, chosen   *kernel.Buffer
+	step        [6]*kernel.Buffer // token, pos, slot, n, out, count
+	vocab, ring kernel.Value
+	size        kernel.Value
+}
+
+func (r *argmaxRun) run() {
+	b := r.b
+	var n, count kernel.Value
+	if r.advance != nil {
+		n, count = r.step[3].Load(kernel.U32, 0), r.step[5].Load(kernel.U32, 0)
+		if r.rows.n != nil {
+			r.bound = n
+		}
+	}
+	first := b.Eq(b.LocalID(), 0)
+	body := func(row kernel.Value) {
+		var next kernel.Value
+		if r.logits != nil {
+			next = r.choose(row)
+		} else {
+			next = r.chosen.Load(kernel.U32, row)
+		}
+		b.If(first, func() {
+			if r.logits != nil && r.next != nil {
+				r.chosen.Store(row, next)
+			}
+			if r.advance != nil {
+				r.move(row, next, n, count)
+			}
+		})
+	}
+	b.For(0, r.bound, 1, body)
+	if r.advance != nil {
+		b.Barrier() // all have read @n
+		b.If(first, func() {
+			r.step[5].Store(0, b.Add(count, r.bound))
+			r.step[3].Store(0, r.bound)
+		})
+	}
+}
+
+// move lets row of the step block follow its source.
+func (r *argmaxRun) move(row, next, n, count kernel.Value) {
+	b, source := r.b, row
+	if r.rows.n == nil {
+		source = b.Sub(n, 1)
+	}
+	token, pos, slot, out := r.step[0], r.step[1], r.step[2], r.step[4]
+	at, seq := pos.Load(kernel.U32, source), slot.Load(kernel.U32, source)
+	token.Store(row, next)
+	pos.Store(row, b.Add(at, 1))
+	slot.Store(row, seq)
+	out.Store(b.Mod(b.Add(count, row), r.ring), next)
+}
+
+// choose returns the smallest index of the largest logit of a row, in all lanes:
+// 0 if no logit is a number above -Inf.
+func (r *argmaxRun) choose(row kernel.Value) kernel.Value {
+	b := r.b
+	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
+	accesses := b.Div(r.vocab, r.vec)
+	from := b.Mul(row, accesses)
+	b.For(b.LocalID(), accesses, r.size, func(i kernel.Value) {
+		x := r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i))
+		for e := range r.vec {
+			v := x
+			if r.vec > 1 {
+				v = b.Elem(x, e)
+			}
+			more := b.Gt(v, most.Get()) // never holds for a NaN
+			most.Set(b.Select(more, v, most.Get()))
+			at.Set(b.Select(more, b.Add(b.Mul(i, r.vec), e), at.Get()))
+		}
+	})
+	tops, indices := b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)
+	top := b.SubgroupMax(most.Get())
+	index := b.SubgroupMin(b.Select(b.Eq(most.Get(), top), at.Get(), math.MaxInt32))
+	b.Barrier() // the row before has been read
+	b.If(b.SubgroupElect(), func() {
+		tops.Store(b.SubgroupID(), top)
+		indices.Store(b.SubgroupID(), index)
+	})
+	b.Barrier()
+	most.Set(math.Inf(-1))
+	at.Set(0)
+	b.For(0, b.NumSubgroups(), 1, func(i kernel.Value) {
+		v, j := tops.Load(i), indices.Load(i)
+		more := b.Or(b.Gt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(j, at.Get())))
+		most.Set(b.Select(more, v, most.Get()))
+		at.Set(b.Select(more, j, at.Get()))
+	})
+	return at.Get()
+}

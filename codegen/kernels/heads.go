@@ -1,0 +1,402 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func headsCandidates(s *Site) []Candidate {
+	h, ok := matchHeads(s)
+	if !ok {
+		return nil
+	}
+	return []Candidate{h.candidate(s)}
+}
+
+// headChain is what happens to the heads of one projection.
+type headChain struct {
+	x     *ir.Value // rows of heads
+	gain  *ir.Value // weight of the norm, or nil
+	rope  bool
+	last  *ir.Value // the end of the chain so far
+	cache *ir.Value // where it goes; nil for the arena
+}
+
+func (c *headChain) width() int { return int(c.x.Type.Last()) }
+
+func (c *headChain) key() string {
+	var does []string
+	if c.gain != nil {
+		does = append(does, "norm")
+	}
+	if c.rope {
+		does = append(does, "rope")
+	}
+	if c.cache != nil {
+		does = append(does, c.cache.Type.DType.String())
+	}
+	return "[" + strings.Join(does, " ") + "]"
+}
+
+// headsGroup is a group of per-head ops as chains, with what they share.
+type headsGroup struct {
+	chains           []*headChain
+	rows             extent
+	headDim          int
+	eps              float64
+	norm             *ir.Op // any of the norms, or nil
+	rope             *ir.Op // any of the rotations, or nil
+	pos, slot, table *ir.Value
+	ctx              int
+	wave             int
+	vec              int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
+}
+
+// matchHeads reads the group as chains of norm, rope and kvwrite.
+func matchHeads(s *Site) (*headsGroup, bool) {
+	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave}
+	for _, op := range s.Group.Ops {
+		if !h.add(op) {
+			return nil, false
+		}
+	}
+	if len(h.chains) == 0 || len(s.Group.Ops) == 1 && h.norm != nil {
+		return nil, false // a lone norm is a rownorm
+	}
+	if h.headDim == 0 {
+		h.headDim = h.chains[0].width()
+	}
+	var results []*ir.Value
+	for _, c := range h.chains {
+		if c.width()%h.headDim != 0 || c.x.Type.Shape[0] != h.chains[0].x.Type.Shape[0] || slices.Contains(s.Group.Ops, c.x.Def) {
+			return nil, false
+		}
+		if c.cache == nil {
+			results = append(results, c.last)
+		}
+	}
+	slices.SortFunc(results, func(a, b *ir.Value) int { return a.ID - b.ID })
+	outputs := slices.SortedFunc(slices.Values(s.Outputs), func(a, b *ir.Value) int { return a.ID - b.ID })
+	var ok bool
+	h.rows, ok = extentOf(s, h.chains[0].x)
+	h.vec = h.access()
+	return h, ok && slices.Equal(results, outputs) && h.vec > 0 && h.cachesFit(s)
+}
+
+// add appends op to the chain that ends in its operand.
+func (h *headsGroup) add(op *ir.Op) bool {
+	x := op.Args[0]
+	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil })
+	if i < 0 {
+		i = len(h.chains)
+		h.chains = append(h.chains, &headChain{x: x, last: x})
+	}
+	c := h.chains[i]
+	switch op.Kind.Name {
+	case "rmsnorm":
+		if c.last != c.x || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
+			return false
+		}
+		h.norm, c.gain = op, op.Args[1]
+		c.last = op.Result
+		return c.gain.Type.DType == ir.F32 && h.sameDim(op.Attrs.Int("group"))
+	case "rope":
+		if c.rope || h.rope != nil && (h.rope.Attrs.Str("kind") != op.Attrs.Str("kind") || h.rope.Attrs.Int("n_rot") != op.Attrs.Int("n_rot")) {
+			return false
+		}
+		h.rope, c.rope = op, true
+		c.last = op.Result
+		return h.sameDim(op.Attrs.Int("head_dim")) && same(&h.pos, op.Args[1]) && same(&h.table, op.Args[2])
+	case "kvwrite":
+		c.cache = op.Args[3]
+		d := c.cache.Type.DType
+		return (d == ir.F16 || d == ir.F32) && same(&h.pos, op.Args[1]) && same(&h.slot, op.Args[2])
+	}
+	return false
+}
+
+func (h *headsGroup) sameDim(d int) bool {
+	if h.headDim == 0 {
+		h.headDim = d
+	}
+	return h.headDim == d
+}
+
+// same sets *to at its first use and reports whether v is what it holds.
+func same(to **ir.Value, v *ir.Value) bool {
+	if *to == nil {
+		*to = v
+	}
+	return *to == v
+}
+
+// access returns the elements of one access, or 0 if none keeps pairs together.
+func (h *headsGroup) access() int {
+	for _, v := range []int{4, 2} {
+		unit := 1
+		if h.rope != nil {
+			unit = h.rope.Attrs.Int("n_rot")
+			if h.rope.Attrs.Str("kind") == "neox" {
+				unit /= 2
+			}
+		}
+		if h.headDim%v == 0 && (h.rope == nil || unit%v == 0) {
+			return v
+		}
+	}
+	return 0
+}
+
+func (h *headsGroup) cachesFit(s *Site) bool {
+	for _, c := range h.chains {
+		if c.cache != nil && !cacheFits(s, c.cache, h.vec) {
+			return false
+		}
+	}
+	return true
+}
+
+// cacheFits reports whether a kernel can index a cache in units of vec elements.
+func cacheFits(s *Site, cache *ir.Value, vec int) bool {
+	n, err := cache.Type.Elements(s.Func.Rows, s.Program.Ctx)
+	return err == nil && n/int64(vec) < 1<<31
+}
+
+func (h *headsGroup) key() string {
+	key := fmt.Sprintf("heads hd=%d w=%d", h.headDim, h.wave)
+	if h.rope != nil {
+		key += fmt.Sprintf(" %s/%d", h.rope.Attrs.Str("kind"), h.rope.Attrs.Int("n_rot"))
+	}
+	for _, c := range h.chains {
+		key += " " + c.key()
+	}
+	return key + h.rows.key()
+}
+
+// candidate is one workgroup for each row and head index, one subgroup of it for
+// each chain; chains with fewer heads leave some subgroups idle.
+func (h *headsGroup) candidate(s *Site) Candidate {
+	c := Candidate{
+		Kernel:   h.key(),
+		Build:    h.build,
+		Consts:   h.rows.consts(),
+		Operands: h.rows.operands(),
+	}
+	if h.pos != nil {
+		c.Consts = append(c.Consts, ir.Const{Name: "ctx", Value: uint32(h.ctx)})
+		c.Operands = append(c.Operands, Operand{"pos", h.pos, kernel.Read})
+	}
+	if h.slot != nil {
+		c.Operands = append(c.Operands, Operand{"slot", h.slot, kernel.Read})
+	}
+	if h.rope != nil {
+		c.Operands = append(c.Operands, Operand{"table", h.table, kernel.Read})
+	}
+	if h.norm != nil {
+		c.Consts = append(c.Consts, ir.Const{Name: "eps", Value: math.Float32bits(float32(h.norm.Attrs.Float("eps")))})
+	}
+	heads := 0
+	for i, ch := range h.chains {
+		n := ch.width() / h.headDim
+		heads = max(heads, n)
+		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprintf("heads%d", i), Value: uint32(n)})
+		c.Operands = append(c.Operands, Operand{fmt.Sprintf("x%d", i), ch.x, kernel.Read})
+		if ch.gain != nil {
+			c.Operands = append(c.Operands, Operand{fmt.Sprintf("gain%d", i), ch.gain, kernel.Read})
+		}
+		to := ch.cache
+		if to == nil {
+			to = ch.last
+		}
+		y := fmt.Sprintf("y%d", i)
+		c.Operands = append(c.Operands, Operand{y, to, kernel.Write})
+		c.Cover = append(c.Cover, plans.Cover{Arg: y, Dims: []int{h.rows.max, ch.width()}, Tile: []int{1, h.headDim}, Axis: []int{1, 0}})
+	}
+	c.Grid = [3]int{heads, h.rows.max, 1}
+	return c
+}
+
+func (h *headsGroup) build() (*kernel.Func, error) {
+	return kernel.Build("heads", func(b *kernel.Builder) {
+		rows := h.rows.bound(b)
+		k := &headsKernel{headsGroup: h, b: b}
+		var pos, slot *kernel.Buffer
+		var ctx kernel.Value
+		if h.pos != nil {
+			ctx = b.SpecU32("ctx", 4096)
+			pos = b.Arg("pos", kernel.Read)
+		}
+		if h.slot != nil {
+			slot = b.Arg("slot", kernel.Read)
+		}
+		if h.rope != nil {
+			k.cosSin = b.Arg("table", kernel.Read)
+		}
+		if h.norm != nil {
+			k.epsilon = b.SpecF32("eps", 1e-6)
+		}
+		b.Workgroup(len(h.chains) * h.wave)
+
+		k.head, k.row = b.WorkgroupID(0), b.WorkgroupID(1)
+		b.ReturnIf(b.Ge(k.row, rows))
+		if pos != nil {
+			k.at = pos.Load(kernel.U32, k.row)
+			b.ReturnIf(b.Ge(k.at, ctx)) // beyond the caches and the table
+		}
+		if slot != nil {
+			k.cached = b.Add(b.Mul(slot.Load(kernel.U32, k.row), ctx), k.at)
+		}
+		for i, c := range h.chains {
+			k.chain(i, c)
+		}
+	})
+}
+
+// headsKernel is what the chains of the kernel share.
+type headsKernel struct {
+	*headsGroup
+	b         *kernel.Builder
+	cosSin    *kernel.Buffer
+	epsilon   kernel.Value
+	head, row kernel.Value
+	at        kernel.Value // position of the row
+	cached    kernel.Value // row of the caches
+}
+
+func (k *headsKernel) chain(i int, c *headChain) {
+	b := k.b
+	x := b.Arg(fmt.Sprintf("x%d", i), kernel.Read)
+	heads := b.SpecU32(fmt.Sprintf("heads%d", i), 1)
+	var gain *kernel.Buffer
+	if c.gain != nil {
+		gain = b.Arg(fmt.Sprintf("gain%d", i), kernel.Read)
+	}
+	y := b.Arg(fmt.Sprintf("y%d", i), kernel.Write)
+	mine := b.And(b.Eq(b.SubgroupID(), i), b.Lt(k.head, heads))
+	b.If(mine, func() {
+		from := b.Mul(b.Add(b.Mul(k.row, heads), k.head), k.headDim/k.vec)
+		scale := k.norm1(c, x, from)
+		to := from
+		if c.cache != nil {
+			to = b.Mul(b.Add(b.Mul(k.cached, heads), k.head), k.headDim/k.vec)
+		}
+		k.chunks(func(j kernel.Value) {
+			v := k.load(x, from, gain, scale, j)
+			if c.rope {
+				v = k.rotate(v, x, from, gain, scale, j)
+			}
+			if c.cache != nil && c.cache.Type.DType == ir.F16 {
+				v = packHalves(b, v)
+			}
+			y.Store(b.Add(to, j), v)
+		})
+	})
+}
+
+// chunks runs body for the accesses of a head that are this lane's.
+func (k *headsKernel) chunks(body func(j kernel.Value)) {
+	n, lane := k.headDim/k.vec, k.b.SubgroupLane()
+	for first := 0; first < n; first += k.wave {
+		j := k.b.Add(lane, first)
+		if first+k.wave <= n {
+			body(j)
+		} else {
+			k.b.If(k.b.Lt(j, n), func() { body(j) })
+		}
+	}
+}
+
+// norm1 returns the factor of the head's norm, for a chain that has one.
+func (k *headsKernel) norm1(c *headChain, x *kernel.Buffer, from kernel.Value) kernel.Value {
+	b := k.b
+	if c.gain == nil {
+		return kernel.Value{}
+	}
+	sum := b.Var(kernel.F32, 0)
+	k.chunks(func(j kernel.Value) {
+		v := x.Load(kernel.F32.Vec(k.vec), b.Add(from, j))
+		for e := range k.vec {
+			sum.Set(b.FMA(b.Elem(v, e), b.Elem(v, e), sum.Get()))
+		}
+	})
+	mean := b.Div(b.SubgroupAdd(sum.Get()), float64(k.headDim))
+	return b.InverseSqrt(b.Add(mean, k.epsilon))
+}
+
+// load returns access j of the head, normed.
+func (k *headsKernel) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+	t := kernel.F32.Vec(k.vec)
+	v := x.Load(t, k.b.Add(from, j))
+	if gain != nil {
+		v = k.b.Mul(k.b.Mul(v, k.b.Splat(scale, k.vec)), gain.Load(t, j))
+	}
+	return v
+}
+
+// rotate returns v, access j of the head, rotated by the angles of the position.
+func (k *headsKernel) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+	b, nRot := k.b, k.rope.Attrs.Int("n_rot")
+	rotated := nRot / k.vec // accesses that turn
+	out := b.Var(v.Type(), v)
+	turn := func() {
+		if k.rope.Attrs.Str("kind") == "norm" {
+			out.Set(k.turnPairs(v, b.Add(b.Mul(k.at, rotated), j)))
+			return
+		}
+		half := rotated / 2
+		low := b.Lt(j, half)
+		i := b.Select(low, j, b.Sub(j, half))
+		other := k.load(x, from, gain, scale, b.Select(low, b.Add(j, half), i))
+		cos, sin := k.angles(b.Add(b.Mul(k.at, rotated), b.Mul(i, 2)))
+		// a cos - b sin for the first of a pair, b cos + a sin for the second.
+		out.Set(b.Add(b.Mul(v, cos), b.Mul(b.Select(low, b.Neg(other), other), sin)))
+	}
+	if nRot < k.headDim {
+		b.If(b.Lt(j, rotated), turn)
+	} else {
+		turn()
+	}
+	return out.Get()
+}
+
+// turnPairs rotates the neighbours in v by the cosines and sines at the access i
+// of the table, which lie like them.
+func (k *headsKernel) turnPairs(v, i kernel.Value) kernel.Value {
+	b := k.b
+	cs := k.cosSin.Load(v.Type(), i)
+	elems := make([]kernel.Operand, k.vec)
+	for e := 0; e < k.vec; e += 2 {
+		x, y, cos, sin := b.Elem(v, e), b.Elem(v, e+1), b.Elem(cs, e), b.Elem(cs, e+1)
+		elems[e] = b.Sub(b.Mul(x, cos), b.Mul(y, sin))
+		elems[e+1] = b.Add(b.Mul(x, sin), b.Mul(y, cos))
+	}
+	return b.Vec(elems...)
+}
+
+// angles returns the cosines and sines of as many pairs as an access has
+// elements, from the table's accesses i and i+1.
+func (k *headsKernel) angles(i kernel.Value) (cos, sin kernel.Value) {
+	b, t := k.b, kernel.F32.Vec(k.vec)
+	both := []kernel.Value{k.cosSin.Load(t, i), k.cosSin.Load(t, b.Add(i, 1))}
+	c, s := make([]kernel.Operand, k.vec), make([]kernel.Operand, k.vec)
+	for e := range k.vec {
+		from := both[2*e/k.vec]
+		c[e], s[e] = b.Elem(from, 2*e%k.vec), b.Elem(from, 2*e%k.vec+1)
+	}
+	return b.Vec(c...), b.Vec(s...)
+}
+
+// packHalves returns the 2 or 4 floats of v as f16 in words.
+func packHalves(b *kernel.Builder, v kernel.Value) kernel.Value {
+	low := b.PackHalf(b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
+	if v.Type().Lanes() == 2 {
+		return low
+	}
+	return b.Vec(low, b.PackHalf(b.Vec(b.Elem(v, 2), b.Elem(v, 3))))
+}

@@ -1,0 +1,103 @@
+package kernels
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Rows of a step. A value of T rows has room for Func.Rows of them; a step
+// computes the first @n. The rest hold what earlier steps left there, so a kernel
+// leaves a row at or beyond @n alone.
+
+var (
+	f32x2 = kernel.F32.Vec(2)
+	f32x4 = kernel.F32.Vec(4)
+	u32x2 = kernel.U32.Vec(2)
+	u32x4 = kernel.U32.Vec(4)
+)
+
+// extent is the rows of a value in a site.
+type extent struct {
+	max int       // rows that it has room for
+	n   *ir.Value // step value with the rows of this step; nil when it is max
+}
+
+// extentOf returns the rows of v. It fails for values of T rows in a program
+// without @n.
+func extentOf(s *Site, v *ir.Value) (extent, bool) {
+	if v.Type.Shape[0] != ir.T {
+		return extent{max: int(v.Type.Shape[0])}, true
+	}
+	n := s.Program.Global("n")
+	return extent{max: s.Func.Rows, n: n}, n != nil
+}
+
+// key tells modules that read @n from those that do not.
+func (e extent) key() string {
+	if e.n == nil {
+		return ""
+	}
+	return " n"
+}
+
+// operands are the operands that bound declares.
+func (e extent) operands() []Operand {
+	if e.n == nil {
+		return nil
+	}
+	return []Operand{{"n", e.n, kernel.Read}}
+}
+
+// bound declares what it needs and returns the rows of this step.
+func (e extent) bound(b *kernel.Builder) kernel.Value {
+	if e.n == nil {
+		return b.SpecU32("rows", 1)
+	}
+	return b.Arg("n", kernel.Read).Load(kernel.U32, 0)
+}
+
+// consts are the constants that bound declares.
+func (e extent) consts() []ir.Const {
+	if e.n == nil {
+		return []ir.Const{{Name: "rows", Value: uint32(e.max)}}
+	}
+	return nil
+}
+
+// only returns the op of a group of one op of that name whose result others read.
+func only(s *Site, name string) *ir.Op {
+	if len(s.Group.Ops) != 1 || s.Group.Ops[0].Kind.Name != name {
+		return nil
+	}
+	op := s.Group.Ops[0]
+	if op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
+		return nil
+	}
+	return op
+}
+
+// widest returns the elements, 4, 2 or 1, of an access that divides width.
+func widest(width int) int {
+	for _, v := range []int{4, 2} {
+		if width%v == 0 {
+			return v
+		}
+	}
+	return 1
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// xorLanes folds x over groups of lanes: n lanes, from those whose indices differ
+// in the bit `from` up. n and from are powers of two.
+func xorLanes(b *kernel.Builder, x kernel.Value, from, n int, fold func(x, y kernel.Value) kernel.Value) kernel.Value {
+	for mask := from; mask < from*n; mask *= 2 {
+		x = fold(x, b.SubgroupShuffleXor(x, mask))
+	}
+	return x
+}
+
+// sum4 returns the sum of the elements of a vector of 4.
+func sum4(b *kernel.Builder, x kernel.Value) kernel.Value {
+	return b.Add(b.Add(b.Elem(x, 0), b.Elem(x, 1)), b.Add(b.Elem(x, 2), b.Elem(x, 3)))
+}
