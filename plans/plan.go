@@ -5,7 +5,11 @@
 // ops that it computes, so that it can be evaluated and checked without a GPU.
 package plans
 
-import "github.com/zincc-dev/zincc/ir"
+import (
+	"github.com/edsrzf/mmap-go"
+
+	"github.com/zincc-dev/zincc/ir"
+)
 
 // Plan is the decoded form of plan.bin.
 type Plan struct {
@@ -23,6 +27,8 @@ type Plan struct {
 	// Embedded holds the bytes of the weights, after their layout recipe, when
 	// the plan was compiled with them; Weight.At are offsets into it.
 	Embedded []byte
+
+	mapped mmap.MMap // the file, if Embedded is a part of it
 }
 
 // Header says what the plan was made from and for.

@@ -1,0 +1,86 @@
+package plans
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/edsrzf/mmap-go"
+)
+
+// Read reads the plan at path. Embedded weights are not copied but mapped: the
+// file must not be truncated before Close. Errors begin with the path.
+func Read(path string) (*Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() < headSize {
+		return nil, fmt.Errorf("%s: not a zincc plan", path)
+	}
+	data, err := mmap.Map(f, mmap.RDONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: map: %w", path, err)
+	}
+	p, err := Decode(data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	if err != nil || p.Embedded == nil {
+		if unmapErr := data.Unmap(); err == nil {
+			err = unmapErr
+		}
+		return p, err
+	}
+	p.mapped = data
+	return p, nil
+}
+
+// Close unmaps the embedded weights of a plan that was read from a file.
+func (p *Plan) Close() error {
+	if p.mapped == nil {
+		return nil
+	}
+	p.Embedded = nil
+	return p.mapped.Unmap()
+}
+
+// WriteFile writes p to path, completely or not at all: what was there before
+// stays until the new file is on disk.
+func WriteFile(path string, p *Plan) error {
+	return writeFile(path, func(w io.Writer) error { return Write(w, p) })
+}
+
+func writeFile(path string, write func(w io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}()
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = write(w)
+	for _, step := range []func() error{w.Flush, func() error { return f.Chmod(0o644) }, f.Sync} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}

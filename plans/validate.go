@@ -1,0 +1,297 @@
+package plans
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans/layout"
+)
+
+// maxGrid is Vulkan's guaranteed limit of a grid, but for axis 0, where all
+// devices of interest have more.
+var maxGrid = [3]int{1<<31 - 1, 65535, 65535}
+
+const (
+	maxWorkgroup = 2048
+	maxShared    = 1 << 20
+	maxRegion    = 1 << 46 // bytes of any region, so that sums do not overflow
+	spirvMagic   = 0x07230203
+)
+
+// IsHost reports whether the plan has no kernels and is evaluated by the oracle.
+func (p *Plan) IsHost() bool { return len(p.Pipelines) == 0 }
+
+// validate checks every index, name and range of p, so that nothing that walks
+// over a plan can fail. It does not prove that the plan is right: Check does.
+func validate(p *Plan) error {
+	if p.Program == nil {
+		return fmt.Errorf("program: missing")
+	}
+	if err := ir.Verify(p.Program); err != nil {
+		return fmt.Errorf("program: %w", err)
+	}
+	for _, part := range []struct {
+		name string
+		fn   func(*Plan) error
+	}{
+		{"header", validateHeader}, {"requirements", validateRequirements}, {"modules", validateModules},
+		{"pipelines", validatePipelines}, {"memory", validateMemory}, {"weights", validateWeights},
+		{"entries", validateEntries}, {"vocab", validateVocab},
+	} {
+		if err := part.fn(p); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+func validateHeader(p *Plan) error {
+	h := &p.Header
+	switch {
+	case p.Program.Stage != ir.Place:
+		return fmt.Errorf("program is at stage %s, want %s", p.Program.Stage, ir.Place)
+	case h.Target == "" || h.Target != p.Program.Target:
+		return fmt.Errorf("target %q, program has %q", h.Target, p.Program.Target)
+	case h.Ctx != p.Program.Ctx || h.Slots != p.Program.Slots:
+		return fmt.Errorf("ctx %d and slots %d, program has %d and %d", h.Ctx, h.Slots, p.Program.Ctx, p.Program.Slots)
+	case h.Model.Fingerprint != p.Program.Source:
+		return fmt.Errorf("fingerprint %q, program has %q", h.Model.Fingerprint, p.Program.Source)
+	case !slices.Contains([]string{"f16", "f32", "none"}, h.KV):
+		return fmt.Errorf("KV dtype %q", h.KV)
+	case h.MaxRows <= 0 || h.MaxRows > 1<<20 || h.Ring <= 0 || h.Ring > 1<<24:
+		return fmt.Errorf("max rows %d or ring %d out of range", h.MaxRows, h.Ring)
+	case h.Model.Shards <= 0 || h.Model.Layers < 0 || h.Model.Vocab < 0 || h.Model.Parameters < 0:
+		return fmt.Errorf("model: %d shards, %d layers, vocabulary of %d, %d parameters",
+			h.Model.Shards, h.Model.Layers, h.Model.Vocab, h.Model.Parameters)
+	}
+	return nil
+}
+
+func validateRequirements(p *Plan) error {
+	r := &p.Require
+	if r.Subgroup[0] < 0 || r.Subgroup[0] > r.Subgroup[1] || r.Workgroup < 0 || r.Shared < 0 || r.Memory < 0 {
+		return fmt.Errorf("subgroup %d, workgroup %d, shared %d or memory %d out of range", r.Subgroup, r.Workgroup, r.Shared, r.Memory)
+	}
+	return nil
+}
+
+func validateModules(p *Plan) error {
+	seen := map[string]bool{}
+	for i, m := range p.Modules {
+		if m.Name == "" || seen[m.Name] {
+			return fmt.Errorf("module %d %q: empty or repeated name", i, m.Name)
+		}
+		seen[m.Name] = true
+		if len(m.Words) < 5 || m.Words[0] != spirvMagic {
+			return fmt.Errorf("module %d %q: not SPIR-V", i, m.Name)
+		}
+	}
+	return nil
+}
+
+func validatePipelines(p *Plan) error {
+	for i, pl := range p.Pipelines {
+		switch {
+		case pl.Module < 0 || pl.Module >= len(p.Modules):
+			return fmt.Errorf("pipeline %d: module %d of %d", i, pl.Module, len(p.Modules))
+		case pl.Wave < 0 || pl.Wave > 128 || pl.Wave&(pl.Wave-1) != 0:
+			return fmt.Errorf("pipeline %d: subgroup size %d", i, pl.Wave)
+		case pl.Workgroup <= 0 || pl.Workgroup > maxWorkgroup:
+			return fmt.Errorf("pipeline %d: workgroup of %d", i, pl.Workgroup)
+		case pl.Shared < 0 || pl.Shared > maxShared:
+			return fmt.Errorf("pipeline %d: %d bytes of shared memory", i, pl.Shared)
+		}
+		ids := map[uint32]bool{}
+		for _, c := range pl.Consts {
+			if ids[c.ID] {
+				return fmt.Errorf("pipeline %d: constant id %d twice", i, c.ID)
+			}
+			ids[c.ID] = true
+		}
+	}
+	return nil
+}
+
+func validateMemory(p *Plan) error {
+	if p.Memory.Arena < 0 || p.Memory.Arena > maxRegion {
+		return fmt.Errorf("arena of %d bytes", p.Memory.Arena)
+	}
+	for _, s := range p.Memory.spaces() {
+		seen := map[string]bool{}
+		for _, r := range s.regions {
+			if r.Name == "" || seen[r.Name] {
+				return fmt.Errorf("%s region %q: empty or repeated name", s.name, r.Name)
+			}
+			seen[r.Name] = true
+			if r.Bytes <= 0 || r.Bytes > maxRegion {
+				return fmt.Errorf("%s region %q: %d bytes", s.name, r.Name, r.Bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// space is an address space that consists of named regions.
+type space struct {
+	name    string
+	regions []Region
+}
+
+func (m *Memory) spaces() []space {
+	return []space{{"table", m.Tables}, {"kv", m.KV}, {"step", m.Step}, {"io", m.IO}}
+}
+
+func validateWeights(p *Plan) error {
+	seen := map[string]bool{}
+	for _, w := range p.Weights {
+		if w.Name == "" || seen[w.Name] {
+			return fmt.Errorf("weight %q: empty or repeated name", w.Name)
+		}
+		seen[w.Name] = true
+		if err := validateWeight(p, &w); err != nil {
+			return fmt.Errorf("weight %q: %w", w.Name, err)
+		}
+	}
+	return nil
+}
+
+func validateWeight(p *Plan, w *Weight) error {
+	l, err := layout.New(w.DType, w.Shape...)
+	if err != nil {
+		return err
+	}
+	size := l.SourceBytes()
+	switch {
+	case w.Layout != l.Name:
+		return fmt.Errorf("layout %q, want %q for %s", w.Layout, l.Name, w.DType)
+	case w.Size != size || w.Bytes != l.Bytes:
+		return fmt.Errorf("%d bytes in the file and %d on the device, want %d and %d", w.Size, w.Bytes, size, l.Bytes)
+	case w.Shard < 0 || w.Shard >= p.Header.Model.Shards:
+		return fmt.Errorf("shard %d of %d", w.Shard, p.Header.Model.Shards)
+	case w.Offset < 0 || w.Offset > 1<<60:
+		return fmt.Errorf("offset %d", w.Offset)
+	case (w.At < 0) != (len(p.Embedded) == 0) || w.At < -1:
+		return fmt.Errorf("at %d of %d embedded bytes", w.At, len(p.Embedded))
+	case w.At >= 0 && (w.At%16 != 0 || w.Bytes > int64(len(p.Embedded)) || w.At > int64(len(p.Embedded))-w.Bytes):
+		return fmt.Errorf("%d bytes at %d of %d embedded bytes", w.Bytes, w.At, len(p.Embedded))
+	}
+	return nil
+}
+
+func validateEntries(p *Plan) error {
+	regions := p.regions()
+	if len(p.Entries) != len(p.Program.Funcs) {
+		return fmt.Errorf("%d entries, program has %d functions", len(p.Entries), len(p.Program.Funcs))
+	}
+	for i := range p.Entries {
+		e, f := &p.Entries[i], p.Program.Funcs[i]
+		if e.Name != f.Name {
+			return fmt.Errorf("entry %d %q: function %d is %q", i, e.Name, i, f.Name)
+		}
+		if err := validateEntry(p, e, f, regions); err != nil {
+			return fmt.Errorf("entry %q: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) error {
+	io := func(name string) bool { _, ok := regions[regionKey{"io", name}]; return ok }
+	switch {
+	case !slices.Contains([]string{"decode", "prefill", "score"}, e.Kind):
+		return fmt.Errorf("kind %q", e.Kind)
+	case e.Rows != f.Rows || e.Rows > p.Header.MaxRows:
+		return fmt.Errorf("%d rows, function has %d and the step block %d", e.Rows, f.Rows, p.Header.MaxRows)
+	case e.Logits != "" && !io(e.Logits):
+		return fmt.Errorf("logits in region %q, which is not in memory", e.Logits)
+	case e.Next != "" && !io(e.Next):
+		return fmt.Errorf("next ids in region %q, which is not in memory", e.Next)
+	}
+	if len(e.Dispatches) != len(f.Groups) {
+		return fmt.Errorf("%d dispatches for %d groups", len(e.Dispatches), len(f.Groups))
+	}
+	for i := range e.Dispatches {
+		d, g := &e.Dispatches[i], f.Groups[i]
+		if d.Site != g.Name || d.Step != g.Step {
+			return fmt.Errorf("dispatch %d %q at step %d: group is %q at step %d", i, d.Site, d.Step, g.Name, g.Step)
+		}
+		if err := validateDispatch(p, d, regions); err != nil {
+			return fmt.Errorf("dispatch %d %q: %w", i, d.Site, err)
+		}
+	}
+	return nil
+}
+
+func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
+	if p.IsHost() {
+		if d.Pipeline != -1 || len(d.Args) != 0 || len(d.Cover) != 0 {
+			return fmt.Errorf("pipeline %d, %d arguments and %d covers in a plan without kernels", d.Pipeline, len(d.Args), len(d.Cover))
+		}
+	} else if d.Pipeline < 0 || d.Pipeline >= len(p.Pipelines) {
+		return fmt.Errorf("pipeline %d of %d", d.Pipeline, len(p.Pipelines))
+	}
+	for i, n := range d.Grid {
+		if n <= 0 || n > maxGrid[i] {
+			return fmt.Errorf("grid %d", d.Grid)
+		}
+	}
+	if d.Cost.ReadBytes < 0 || d.Cost.WriteBytes < 0 || d.Cost.FLOPs < 0 {
+		return fmt.Errorf("cost %d", d.Cost)
+	}
+	seen := map[string]bool{}
+	for _, a := range d.Args {
+		if a.Name == "" || seen[a.Name] {
+			return fmt.Errorf("argument %q: empty or repeated name", a.Name)
+		}
+		seen[a.Name] = true
+		if _, ok := regions[regionKey{a.Space, a.Region}]; !ok {
+			return fmt.Errorf("argument %q: no region %q in space %q", a.Name, a.Region, a.Space)
+		}
+		if a.Offset < 0 || a.Offset%4 != 0 || a.Bytes <= 0 || a.Bytes > maxRegion || !a.Read && !a.Write {
+			return fmt.Errorf("argument %q: %d bytes at %d, read %t, write %t", a.Name, a.Bytes, a.Offset, a.Read, a.Write)
+		}
+	}
+	for _, c := range d.Cover {
+		n := len(c.Dims)
+		if !seen[c.Arg] || n == 0 || len(c.Tile) != n || len(c.Axis) != n || len(c.First) != 0 && len(c.First) != n {
+			return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
+		}
+		for _, first := range c.First {
+			if first < 0 || first > 1<<31 {
+				return fmt.Errorf("cover of %q: first %d", c.Arg, c.First)
+			}
+		}
+		for i, n := range c.Dims {
+			if n <= 0 || n > 1<<40 || c.Tile[i] <= 0 || c.Tile[i] > 1<<31 || c.Axis[i] < -1 || c.Axis[i] > 2 {
+				return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
+			}
+		}
+	}
+	return nil
+}
+
+// regionKey names a region in its space; the arena is one region without a name.
+type regionKey struct{ space, name string }
+
+// regions maps every region that an argument can lie in to its size in bytes.
+func (p *Plan) regions() map[regionKey]int64 {
+	m := map[regionKey]int64{{"arena", ""}: p.Memory.Arena}
+	for _, s := range p.Memory.spaces() {
+		for _, r := range s.regions {
+			m[regionKey{s.name, r.Name}] = r.Bytes
+		}
+	}
+	for _, w := range p.Weights {
+		m[regionKey{"weight", w.Name}] = w.Bytes
+	}
+	return m
+}
+
+func validateVocab(p *Plan) error {
+	v := &p.Vocab
+	if n := len(v.Tokens); len(v.Scores) > n || len(v.Types) > n {
+		return fmt.Errorf("%d tokens, %d scores, %d types", n, len(v.Scores), len(v.Types))
+	}
+	return nil
+}
