@@ -1,0 +1,168 @@
+package kernels_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// device is the CPU's Vulkan device, shared by all tests.
+var device *vulkan.Device
+
+func TestMain(m *testing.M) {
+	code, err := withDevice(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func withDevice(run func() int) (int, error) {
+	list, err := vulkan.Enumerate()
+	if err != nil {
+		return 0, err
+	}
+	for _, info := range list {
+		if !strings.Contains(info.Name, "llvmpipe") {
+			continue
+		}
+		device, err = vulkan.Open(info.Index, plans.Requirements{Features: []string{"bufferDeviceAddress", "vulkanMemoryModel"}})
+		if err != nil {
+			return 0, err
+		}
+		defer device.Close()
+		code := run()
+		if m := device.ValidationMessages(); len(m) > 0 {
+			return code, fmt.Errorf("%d messages of the validation layer, such as: %s", len(m), m[0])
+		}
+		return code, nil
+	}
+	return 0, fmt.Errorf("no llvmpipe among the Vulkan devices")
+}
+
+// launch runs a candidate on the device. data has the bytes of the operands that
+// are read, in the device's layout; results come back for those that are written,
+// over NaNs where there is no data.
+func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
+	f, err := c.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := f.SPIRV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spirv.Validate(module, spirv.Vulkan12); err != nil {
+		t.Fatalf("%s: %v", c.Kernel, err)
+	}
+	if len(f.Args) != len(c.Operands) {
+		t.Fatalf("%s: %d operands, the kernel has %d", c.Kernel, len(c.Operands), len(f.Args))
+	}
+	byName := map[string]uint32{}
+	for _, k := range c.Consts {
+		byName[k.Name] = k.Value
+	}
+	spec, err := f.SpecValues(byName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec) != len(f.Spec) {
+		t.Fatalf("%s: %d constants, the kernel has %d", c.Kernel, len(spec), len(f.Spec))
+	}
+	shared, err := f.SharedBytes(spec)
+	if err != nil || shared > 32<<10 {
+		t.Fatalf("%s: %d bytes of shared memory, %v", c.Kernel, shared, err)
+	}
+	pipelines, err := device.CreatePipelines([]vulkan.PipelineInfo{{Name: c.Kernel, Words: module, Constants: spec, FullSubgroups: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipelines[0].Free()
+	args := alloc(t, 8*len(c.Operands))
+	defer args.Free()
+	bufs := map[*ir.Value]*vulkan.Buffer{}
+	for i, o := range c.Operands {
+		if o.Name != f.Args[i].Name || o.Access != f.Args[i].Access {
+			t.Fatalf("%s: operand %d is %v, the kernel's argument %v", c.Kernel, i, o, f.Args[i])
+		}
+		if bufs[o.Value] == nil {
+			b := alloc(t, sizes(o.Value))
+			defer b.Free()
+			for i := range b.Bytes() {
+				b.Bytes()[i] = 0xff
+			}
+			copy(b.Bytes(), data[o.Value])
+			bufs[o.Value] = b
+		}
+		binary.LittleEndian.PutUint64(args.Bytes()[8*i:], bufs[o.Value].Address())
+	}
+	cmds, err := device.NewCommands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cmds.Free()
+	cmds.Bind(pipelines[0])
+	cmds.PushAddress(args.Address())
+	cmds.Dispatch(uint32(c.Grid[0]), uint32(c.Grid[1]), uint32(c.Grid[2]))
+	cmds.Barrier(vulkan.Compute, vulkan.Host)
+	if err := cmds.End(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := device.Submit(0, cmds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := device.Wait(n, 20*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	out := map[*ir.Value][]byte{}
+	for _, o := range c.Operands {
+		out[o.Value] = append([]byte(nil), bufs[o.Value].Bytes()...)
+	}
+	return out
+}
+
+func alloc(t testing.TB, size int) *vulkan.Buffer {
+	t.Helper()
+	b, err := device.Alloc(int64(size), vulkan.Upload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func f32Bytes(x []float32) []byte {
+	b := make([]byte, 4*len(x))
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(v))
+	}
+	return b
+}
+
+func i32Bytes(x ...int32) []byte {
+	b := make([]byte, 4*len(x))
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
+	}
+	return b
+}
+
+func toF32(b []byte) []float32 {
+	x := make([]float32, len(b)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return x
+}

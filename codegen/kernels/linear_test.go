@@ -1,0 +1,377 @@
+package kernels_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans/layout"
+)
+
+// world is a program under construction, its data, and what it means.
+type world struct {
+	t    testing.TB
+	p    *ir.Program
+	f    *ir.Func
+	n    *ir.Value
+	make *ir.Builder
+	ops  []*ir.Op
+	rng  *rand.Rand
+	data map[*ir.Value][]byte    // as on the device
+	vals map[*ir.Value][]float64 // exact, of inputs and results
+	mags map[*ir.Value][]float64 // what an error is relative to
+}
+
+// newWorld has a function of rows rows, of which a step has n.
+func newWorld(t testing.TB, rows, n int) *world {
+	f := &ir.Func{Name: "f", Rows: rows}
+	w := &world{t: t, p: &ir.Program{Ctx: 16, Slots: 1, Funcs: []*ir.Func{f}}, f: f, make: ir.NewBuilder(f),
+		rng: rand.New(rand.NewPCG(1, 2)), data: map[*ir.Value][]byte{}, vals: map[*ir.Value][]float64{}, mags: map[*ir.Value][]float64{}}
+	w.n = w.p.AddGlobal("n", ir.Step, ir.MakeType(ir.I32, 1))
+	w.data[w.n] = i32Bytes(int32(n))
+	return w
+}
+
+func (w *world) sizes(v *ir.Value) int {
+	if d, ok := w.data[v]; ok {
+		return len(d)
+	}
+	n, err := v.Type.Bytes(w.f.Rows, w.p.Ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return int(n)
+}
+
+// rows returns an arena value of random rows.
+func (w *world) rows(rows, width ir.Dim) *ir.Value {
+	v := &ir.Value{ID: 1000 + len(w.data), Type: ir.MakeType(ir.F32, rows, width), Offset: -1}
+	n := int(width)
+	if rows == ir.T {
+		n *= w.f.Rows
+	} else {
+		n *= int(rows)
+	}
+	w.floats(v, n)
+	return v
+}
+
+func (w *world) floats(v *ir.Value, n int) {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(w.rng.NormFloat64())
+	}
+	w.data[v] = f32Bytes(x)
+	w.vals[v] = wide(x)
+}
+
+func (w *world) vector(name string, n int) *ir.Value {
+	v := w.p.AddGlobal(name, ir.Weight, ir.MakeType(ir.F32, ir.Dim(n)))
+	w.floats(v, n)
+	return v
+}
+
+// steps are scales for which weights are below 4, and where in a block they are.
+var steps = map[ir.DType]struct {
+	d  float64
+	at []int
+}{
+	ir.Q4_0: {.1, []int{0}}, ir.Q4_1: {.1, []int{0, 2}}, ir.Q5_0: {.05, []int{0}}, ir.Q5_1: {.05, []int{0, 2}},
+	ir.Q8_0: {.01, []int{0}}, ir.Q2_K: {.03, []int{80, 82}}, ir.Q3_K: {.01, []int{108}}, ir.Q4_K: {.002, []int{0, 2}},
+	ir.Q5_K: {.001, []int{0, 2}}, ir.Q6_K: {.0005, []int{208}}, ir.IQ4_NL: {.01, []int{0}}, ir.IQ4_XS: {.0005, []int{0}},
+}
+
+// matrix adds a weight of random blocks.
+func (w *world) matrix(d ir.DType, rows, cols int) *ir.Value {
+	name := fmt.Sprintf("m%d", len(w.p.Globals))
+	v := w.p.AddGlobal(name, ir.Weight, ir.MakeType(d, ir.Dim(rows), ir.Dim(cols)))
+	l, err := layout.New(d, int64(rows), int64(cols))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	src := make([]byte, l.SourceBytes())
+	for i := range src {
+		src[i] = byte(w.rng.Uint32())
+	}
+	w.tame(d, src)
+	exact := make([]float32, rows*cols)
+	if err := gguf.Dequantize(exact, src, d); err != nil {
+		w.t.Fatal(err)
+	}
+	w.data[v], w.vals[v] = make([]byte, l.Bytes), wide(exact)
+	if err := l.Fill(w.data[v], 0, src); err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+// tame makes random blocks finite.
+func (w *world) tame(d ir.DType, src []byte) {
+	put16 := func(at int, x uint16) { src[at], src[at+1] = byte(x), byte(x>>8) }
+	for b := 0; b < len(src); b += d.BlockBytes() {
+		x := float32(w.rng.NormFloat64())
+		switch d {
+		case ir.F32:
+			copy(src[b:], f32Bytes([]float32{x}))
+		case ir.F16:
+			put16(b, gguf.F32ToF16(x))
+		case ir.BF16:
+			put16(b, uint16(math.Float32bits(x)>>16))
+		case ir.MXFP4:
+			src[b] = byte(124 + w.rng.IntN(3))
+		default:
+			for _, at := range steps[d].at {
+				put16(b+at, gguf.F32ToF16(float32(steps[d].d*(w.rng.Float64()+.5))))
+			}
+		}
+	}
+}
+
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// op appends an op to the group and computes what it means.
+func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+	op, err := w.make.Make(kind, attrs, args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ops = append(w.ops, op)
+	r := op.Result
+	a := make([][]float64, len(args))
+	for i, v := range args {
+		a[i] = w.vals[v]
+	}
+	width := int(r.Type.Last())
+	y := make([]float64, w.count(r))
+	mag := make([]float64, len(y))
+	switch kind {
+	case "last_row":
+		n := int(w.data[args[1]][0])
+		copy(y, a[0][(n-1)*width:])
+	case "rmsnorm":
+		for r := 0; r < len(y); r += width {
+			sum := 0.0
+			for _, x := range a[0][r : r+width] {
+				sum += x * x
+			}
+			for i := range width {
+				y[r+i] = a[0][r+i] / math.Sqrt(sum/float64(width)+attrs.Float("eps")) * a[1][i]
+			}
+		}
+	case "linear":
+		k := int(args[0].Type.Last())
+		for i := range y {
+			for j, x := range a[0][i/width*k:][:k] {
+				p := x * a[1][i%width*k+j]
+				y[i] += p
+				mag[i] += math.Abs(p)
+			}
+			if len(a) == 3 {
+				y[i] += a[2][i%width]
+			}
+		}
+	case "glu":
+		for i := range y {
+			x := a[0][i]
+			act := x / (1 + math.Exp(-x))
+			if attrs.Str("act") == "gelu" {
+				act = x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+.044715*x*x*x)))
+			}
+			y[i] = act * a[1][i]
+			mag[i] = math.Abs(x)*w.mags[args[1]][i] + math.Abs(a[1][i])*w.mags[args[0]][i]
+		}
+	case "add":
+		for i := range y {
+			y[i] = a[0][i] + a[1][i]
+			mag[i] = math.Abs(a[0][i]) + math.Abs(a[1][i])
+			for _, v := range args {
+				if m := w.mags[v]; m != nil {
+					mag[i] += m[i]
+				}
+			}
+		}
+	}
+	w.vals[r], w.mags[r] = y, mag
+	return r
+}
+
+func (w *world) count(v *ir.Value) int {
+	n, err := v.Type.Elements(w.f.Rows, w.p.Ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return int(n)
+}
+
+func (w *world) norm(x *ir.Value) *ir.Value {
+	k := int(x.Type.Last())
+	attrs := ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}
+	return w.op("rmsnorm", attrs, x, w.vector(fmt.Sprintf("gain%d", len(w.p.Globals)), k))
+}
+
+func (w *world) linear(x *ir.Value, d ir.DType, n int) *ir.Value {
+	return w.op("linear", nil, x, w.matrix(d, n, int(x.Type.Last())))
+}
+
+func (w *world) glu(act string, gate, up *ir.Value) *ir.Value {
+	return w.op("glu", ir.Attrs{{Name: "act", Value: act}}, gate, up)
+}
+
+// candidates returns those of the group that w has built; others read outputs.
+func (w *world) candidates(t *target.Target, outputs ...*ir.Value) []kernels.Candidate {
+	w.t.Helper()
+	g := &ir.Group{Name: "g", Ops: w.ops}
+	return kernels.Candidates(&kernels.Site{Program: w.p, Func: w.f, Group: g, Outputs: outputs, Target: t})
+}
+
+// check runs a candidate and compares the first rows rows of its outputs.
+func (w *world) check(c kernels.Candidate, rows int, outputs ...*ir.Value) map[*ir.Value][]byte {
+	w.t.Helper()
+	got := launch(w.t, c, w.sizes, w.data)
+	for _, v := range outputs {
+		y, want, mag := toF32(got[v]), w.vals[v], w.mags[v]
+		width := int(v.Type.Last())
+		for i := range min(rows*width, len(want)) {
+			if bound := 4e-6*mag[i] + 1e-5*math.Abs(want[i]) + 1e-6; !(math.Abs(float64(y[i])-want[i]) <= bound) {
+				w.t.Fatalf("%s: %s row %d element %d is %g, want %g", c.Kernel, v, i/width, i%width, y[i], want[i])
+			}
+		}
+		w.covered(c, v)
+	}
+	return got
+}
+
+// covered holds the candidate's statement of who writes an output against its
+// extent.
+func (w *world) covered(c kernels.Candidate, v *ir.Value) {
+	w.t.Helper()
+	name := ""
+	for _, o := range c.Operands {
+		if o.Value == v {
+			name = o.Name
+		}
+	}
+	for _, cover := range c.Cover {
+		if cover.Arg != name {
+			continue
+		}
+		elements := 1
+		for d, dim := range cover.Dims {
+			elements *= dim
+			groups, first := 1, 0
+			if cover.First != nil {
+				first = cover.First[d]
+			}
+			if a := cover.Axis[d]; a >= 0 {
+				groups = c.Grid[a] - first
+			}
+			if groups*cover.Tile[d] < dim {
+				w.t.Fatalf("%s: %s: %d workgroups of %d do not cover dim %d of %d", c.Kernel, name, groups, cover.Tile[d], d, dim)
+			}
+		}
+		if elements != w.count(v) {
+			w.t.Fatalf("%s: %s has %d elements, %d are covered", c.Kernel, name, w.count(v), elements)
+		}
+		return
+	}
+	w.t.Fatalf("%s: nothing covers %s", c.Kernel, name)
+}
+
+func llvmpipe(t testing.TB) *target.Target {
+	d, err := target.Lookup("llvmpipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// first returns the first candidate, which is of the family.
+func first(t testing.TB, list []kernels.Candidate, family string) kernels.Candidate {
+	t.Helper()
+	if len(list) == 0 || !strings.HasPrefix(list[0].Kernel, family+" ") {
+		t.Fatalf("no %s among %d candidates", family, len(list))
+	}
+	return list[0]
+}
+
+// allFormats are the dtypes that kernels read, with a row length that is no
+// multiple of what they like best.
+func allFormats() map[ir.DType]int {
+	m := map[ir.DType]int{}
+	for _, d := range ir.DTypes() {
+		switch {
+		case layout.Format(d) == "":
+		case d.Block() == 1:
+			m[d] = 260
+		default:
+			m[d] = 3 * 256
+		}
+	}
+	return m
+}
+
+func TestGemvFormats(t *testing.T) {
+	for d, k := range allFormats() {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			var widest []byte
+			for _, cols := range []int{8, 4, 2, 1} {
+				w := newWorld(t, cols, cols)
+				m := w.matrix(d, 77, k) // before x: the same for all cols
+				y := w.op("linear", nil, w.rows(ir.T, ir.Dim(k)), m)
+				c := first(t, w.candidates(llvmpipe(t), y), "gemv")
+				got := w.check(c, cols, y)[y]
+				if widest == nil {
+					widest = got
+				}
+				if !bytes.Equal(got, widest[:len(got)]) {
+					t.Errorf("%d columns give other bits than 8", cols)
+				}
+			}
+		})
+	}
+}
+
+func TestEmbedFormats(t *testing.T) {
+	for d, k := range allFormats() {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			const vocab, rows, n = 9, 5, 3
+			w := newWorld(t, rows, n)
+			ids := w.p.AddGlobal("token", ir.Step, ir.MakeType(ir.I32, ir.T))
+			w.data[ids] = i32Bytes(8, 0, 5, -7, 1<<30)
+			table := w.matrix(d, vocab, k)
+			op, err := w.make.Make("embed", ir.Attrs{{Name: "scale", Value: 1.0}}, ids, table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ops = []*ir.Op{op}
+			c := first(t, w.candidates(llvmpipe(t), op.Result), "embed")
+			w.covered(c, op.Result)
+			got := toF32(launch(t, c, w.sizes, w.data)[op.Result])
+			for r, id := range []int{8, 0, 5} {
+				for i, x := range got[r*k:][:k] {
+					if want := w.vals[table][id*k+i]; float64(x) != want {
+						t.Fatalf("row %d element %d is %g, want %g", r, i, x, want)
+					}
+				}
+			}
+			if rest := f32Bytes(got[n*k:]); !bytes.Equal(rest, make([]byte, len(rest))) {
+				t.Error("rows without a token are not zero")
+			}
+		})
+	}
+}
