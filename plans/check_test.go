@@ -1,0 +1,273 @@
+package plans
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+func TestCheckTakesAValidPlan(t *testing.T) {
+	for _, p := range Check(testPlan(t, true)) {
+		t.Error(p)
+	}
+	if bad := Check(hostPlan(t)); len(bad) > 0 {
+		t.Error(bad)
+	}
+}
+
+// hostPlan is testPlan without kernels.
+func hostPlan(t testing.TB) *Plan {
+	p := testPlan(t, false)
+	p.Modules, p.Pipelines = nil, nil
+	for i := range p.Entries {
+		for j := range p.Entries[i].Dispatches {
+			d := &p.Entries[i].Dispatches[j]
+			d.Pipeline, d.Args, d.Cover = -1, nil, nil
+		}
+	}
+	return p
+}
+
+// dispatch returns a dispatch of decode/1 with its group.
+func dispatch(p *Plan, site string) (*Dispatch, *ir.Group) {
+	for i := range p.Entries[0].Dispatches {
+		if d := &p.Entries[0].Dispatches[i]; d.Site == site {
+			return d, p.Program.Funcs[0].Groups[i]
+		}
+	}
+	panic("no dispatch " + site)
+}
+
+func arg(p *Plan, site, name string) *Arg {
+	d, _ := dispatch(p, site)
+	for i := range d.Args {
+		if d.Args[i].Name == name {
+			return &d.Args[i]
+		}
+	}
+	panic("no argument " + name)
+}
+
+// moveTo puts a value at another arena offset, in the program and in all arguments.
+func moveTo(p *Plan, id int, offset int64) {
+	for _, op := range p.Program.Funcs[0].Ops() {
+		if op.Result != nil && op.Result.ID == id {
+			op.Result.Offset = offset
+		}
+	}
+	for i := range p.Entries[0].Dispatches {
+		for j, v := range p.Program.Funcs[0].Groups[i].Call.Args {
+			if !v.IsGlobal() && v.ID == id {
+				p.Entries[0].Dispatches[i].Args[j].Offset = offset
+			}
+		}
+	}
+}
+
+// setStep moves a dispatch and its group to a step.
+func setStep(p *Plan, site string, step int) {
+	d, g := dispatch(p, site)
+	d.Step, g.Step = step, step
+}
+
+// TestCheckFinds breaks a valid plan in every way and wants the rule that says so.
+func TestCheckFinds(t *testing.T) {
+	tests := []struct {
+		name    string
+		mutate  func(p *Plan)
+		rule    string
+		message string
+	}{
+		{"target", func(p *Plan) { p.Header.Target = "sm90" }, "schema", "target"},
+		{"fingerprint", func(p *Plan) { p.Header.Model.Fingerprint = "00" }, "schema", "fingerprint"},
+		{"pipeline index", func(p *Plan) { p.Entries[0].Dispatches[0].Pipeline = 77 }, "schema", `"decode/1": dispatch 0 "embed": pipeline 77`},
+		{"module index", func(p *Plan) { p.Pipelines[0].Module = -1 }, "schema", "module -1"},
+		{"spirv", func(p *Plan) { p.Modules[0].Words[0] = 1 }, "schema", "not SPIR-V"},
+		{"region", func(p *Plan) { arg(p, "q", "%0").Region = "x" }, "schema", `no region "x"`},
+		{"space", func(p *Plan) { arg(p, "q", "%0").Space = "push" }, "schema", `space "push"`},
+		{"grid", func(p *Plan) { p.Entries[0].Dispatches[0].Grid[1] = 0 }, "schema", "grid"},
+		{"negative size", func(p *Plan) { p.Memory.KV[0].Bytes = -1 }, "schema", "-1 bytes"},
+		{"dispatch missing", func(p *Plan) { p.Entries[1].Dispatches = p.Entries[1].Dispatches[:1] }, "schema", "1 dispatches for 2 groups"},
+		{"layout", func(p *Plan) { p.Weights[0].Layout = "raw" }, "schema", `layout "raw", want "planes"`},
+		{"weight size", func(p *Plan) { p.Weights[0].Bytes += 16 }, "schema", "bytes in the file"},
+		{"embedded", func(p *Plan) { p.Weights[0].At = 16 }, "schema", "embedded"},
+		{"logits", func(p *Plan) { p.Entries[0].Logits = "none" }, "schema", "logits"},
+		{"program", func(p *Plan) { p.Program.Funcs[0].Groups[1].Ops = nil }, "schema", "no ops"},
+
+		{"requirement", func(p *Plan) { p.Require.Memory++ }, "memory", "add up"},
+		{"arena", func(p *Plan) { p.Memory.Arena -= 4; p.Require.Memory -= 4 }, "memory", "arena has"},
+		{"fat arena", func(p *Plan) { p.Memory.Arena += 512; p.Require.Memory += 512 }, "memory", "arena has"},
+		{"small cache", func(p *Plan) { p.Memory.KV[0].Bytes /= 2; p.Require.Memory = p.MemoryBytes() }, "memory", "kv region"},
+		{"small result", func(p *Plan) { p.Memory.IO[0].Bytes -= 4; p.Require.Memory = p.MemoryBytes() }, "memory", "io region"},
+		{"weight not in program", func(p *Plan) {
+			w := p.Weights[0]
+			w.Name = "extra"
+			p.Weights = append(p.Weights, w)
+			p.Require.Memory = p.MemoryBytes()
+		}, "memory", "not of the program"},
+		{"weight of another shape", func(p *Plan) { p.Weights[0].Shape = []int64{64, 32} }, "memory", "program has q8_0[32, 64]"},
+		{"weight missing", func(p *Plan) { p.Program.AddGlobal("w9", ir.Weight, ir.MakeType(ir.F32, 4)) }, "memory", "not in the plan"},
+
+		{"live values overlap", func(p *Plan) { moveTo(p, 3, 256) }, "aliasing", "overlap"},
+		{"overlap by one value's end", func(p *Plan) { moveTo(p, 2, 240) }, "aliasing", "overlap %0"},
+		{"no place", func(p *Plan) { moveTo(p, 2, 8) }, "aliasing", "multiple of 16"},
+		{"output into its input", func(p *Plan) { moveTo(p, 6, 512) }, "aliasing", "%6"},
+
+		{"consumer in the same step", func(p *Plan) { setStep(p, "q", 0); setStep(p, "k", 0) }, "order", "reads %0"},
+		{"cache read in the step that writes it", func(p *Plan) { setStep(p, "attn", 2) }, "order", "reads @k"},
+		{"next token before the head has read it", func(p *Plan) { setStep(p, "advance", 6) }, "order", "reads %8"},
+
+		{"argument after its region", func(p *Plan) { arg(p, "head", "@embd").Bytes += 4 }, "bounds", `of weight "embd"`},
+		{"offset at the end", func(p *Plan) { arg(p, "head", "%7").Offset = 128 }, "bounds", `of io "decode/1:%7"`},
+		{"huge offset", func(p *Plan) { arg(p, "q", "%0").Offset = 1<<63 - 4 }, "bounds", "arena"},
+
+		{"other place than in the program", func(p *Plan) { arg(p, "q", "%2").Offset = 1024 }, "call", "at 1024"},
+		{"other weight", func(p *Plan) { arg(p, "q", "@wq").Region = "wk" }, "call", `"wk"`},
+		{"other grid", func(p *Plan) { d, _ := dispatch(p, "q"); d.Grid[0] = 5 }, "call", "grid"},
+		{"other kernel", func(p *Plan) { p.Modules[1].Name = "gemv.q5_k" }, "call", "gemv.q5_k"},
+		{"other constant", func(p *Plan) { p.Pipelines[1].Consts[0].Value = 65 }, "call", "k=64"},
+		{"argument missing", func(p *Plan) { d, _ := dispatch(p, "attn"); d.Args = d.Args[:5]; d.Cover = nil }, "call", "5 arguments, call has 6"},
+
+		{"write to a weight", func(p *Plan) { arg(p, "q", "@wq").Write = true }, "readonly", `"wq"`},
+
+		{"grid too small", func(p *Plan) { d, g := dispatch(p, "q"); d.Grid[0], g.Call.Grid[0] = 3, 3 }, "coverage", "takes workgroups up to 4"},
+		{"workgroup outside", func(p *Plan) { d, g := dispatch(p, "q"); d.Grid[0], g.Call.Grid[0] = 5, 5 }, "coverage", "workgroup 4 of axis 0 writes nothing"},
+		{"element written twice", func(p *Plan) { d, g := dispatch(p, "q"); d.Grid[1], g.Call.Grid[1] = 2, 2 }, "coverage", "written once by each of 2"},
+		{"part not covered", func(p *Plan) { d, _ := dispatch(p, "q"); d.Cover[0].Dims[1] = 63 }, "coverage", "have 63 elements"},
+		{"gap between outputs", func(p *Plan) { d, _ := dispatch(p, "q"); d.Cover[0].First = []int{0, 1}; d.Grid[0] = 5 }, "coverage", "workgroup 0 of axis 0"},
+		{"no cover", func(p *Plan) { d, _ := dispatch(p, "kv"); d.Cover = nil }, "coverage", "nothing says"},
+		{"output not written", func(p *Plan) {
+			d, _ := dispatch(p, "q")
+			a := arg(p, "q", "%2")
+			a.Write, a.Read, d.Cover = false, true, nil
+		}, "coverage", "no argument writes %2"},
+		{"input written", func(p *Plan) { arg(p, "q", "%0").Write = true }, "coverage", "does not produce"},
+		{"short write", func(p *Plan) { arg(p, "q", "%2").Bytes -= 4 }, "coverage", "writes 252 bytes"},
+		{"weight not read", func(p *Plan) { a := arg(p, "q", "@wq"); a.Read, a.Write = false, true }, "coverage", "no dispatch reads the weight"},
+
+		{"write under a read", func(p *Plan) { a := arg(p, "k", "%3"); a.Offset = 128 }, "hazard", `"%0" of "q"`},
+		{"write under a write", func(p *Plan) { a := arg(p, "v", "@v"); a.Region = "k" }, "hazard", `kv "k"`},
+		{"in place", func(p *Plan) { a := arg(p, "residual", "%6"); a.Offset = 0 }, "hazard", `of "residual"`},
+
+		{"position in a constant", func(p *Plan) { p.Pipelines[5].Consts[0].Name = "pos" }, "step-block", "pos"},
+
+		{"workgroup", func(p *Plan) { p.Pipelines[0].Workgroup = 128 }, "requirements", "workgroup of 128"},
+		{"subgroup", func(p *Plan) { p.Require.Subgroup = [2]int{64, 64} }, "requirements", "subgroup size 32"},
+
+		{"pipeline unused", func(p *Plan) { p.Pipelines = append(p.Pipelines, p.Pipelines[0]) }, "unused", "no dispatch"},
+		{"module unused", func(p *Plan) { p.Modules = append(p.Modules, Module{"m", p.Modules[0].Words}) }, "unused", "no pipeline"},
+	}
+	broken := map[string]bool{}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := testPlan(t, false)
+			tt.mutate(p)
+			bad := Check(p)
+			broken[tt.rule] = true
+			if !slices.ContainsFunc(bad, func(b Problem) bool { return b.Rule == tt.rule && strings.Contains(b.Message+" "+b.Site, tt.message) }) {
+				t.Errorf("want %s with %q, have %v", tt.rule, tt.message, bad)
+			}
+		})
+	}
+	for _, r := range Rules() {
+		if !broken[r.Name] {
+			t.Errorf("no test breaks rule %s", r.Name)
+		}
+		if r.Doc == "" {
+			t.Errorf("rule %s has no doc", r.Name)
+		}
+	}
+}
+
+func TestCheckOfHostPlans(t *testing.T) {
+	for rule, mutate := range map[string]func(p *Plan){
+		"aliasing": func(p *Plan) { p.Program.Funcs[0].Groups[2].Ops[0].Result.Offset = 256 },
+		"order":    func(p *Plan) { setStep(p, "attn", 2) },
+		"memory":   func(p *Plan) { p.Require.Memory = 1 },
+		"schema":   func(p *Plan) { p.Entries[0].Dispatches[0].Pipeline = 0 },
+	} {
+		p := hostPlan(t)
+		mutate(p)
+		if bad := Check(p); !slices.ContainsFunc(bad, func(b Problem) bool { return b.Rule == rule }) {
+			t.Errorf("%s: %v", rule, bad)
+		}
+	}
+}
+
+// TestSweep compares the sweep with all pairs: it must find a hazard if there is
+// one, and none that is not.
+func TestSweep(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(rt, "n")
+		var all []access
+		for i := range n {
+			lo := rapid.Int64Range(0, 12).Draw(rt, "lo")
+			size := rapid.Int64Range(1, 6).Draw(rt, "size")
+			s := &site{entry: &Entry{}, Dispatch: &Dispatch{Site: string(rune('a' + i))}}
+			all = append(all, access{s, &Arg{Read: true, Write: rapid.Bool().Draw(rt, "write")}, lo, lo + size})
+		}
+		hazards := map[string]bool{} // sites in at least one
+		for i, a := range all {
+			for _, b := range all[:i] {
+				if (a.arg.Write || b.arg.Write) && a.lo < b.hi && b.lo < a.hi {
+					hazards[a.site.Site], hazards[b.site.Site] = true, true
+				}
+			}
+		}
+		c := &checker{}
+		sweep(c, all)
+		if (len(c.problems) > 0) != (len(hazards) > 0) {
+			rt.Fatalf("%v, want hazards of %v", c.problems, hazards)
+		}
+		for _, p := range c.problems {
+			if !hazards[p.Site] {
+				rt.Fatalf("%v, want hazards of %v", p, hazards)
+			}
+		}
+	})
+}
+
+// TestAliasingOfRandomPlacements compares rule aliasing with a walk over the steps
+// that marks every byte with its owner.
+func TestAliasingOfRandomPlacements(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := testPlan(t, false)
+		f := p.Program.Funcs[0]
+		for _, v := range materialized(f) {
+			if v.Class == ir.Arena {
+				v.Offset = 16 * rapid.Int64Range(0, 80).Draw(rt, "offset")
+			}
+		}
+		overlap := false
+		for step := range 8 {
+			owner := map[int64]*ir.Value{}
+			for _, v := range materialized(f) {
+				first, last := -1, -1
+				for _, g := range f.Groups {
+					if slices.Contains(g.Ops, v.Def) {
+						first, last = g.Step, max(last, g.Step)
+					}
+					if slices.Contains(g.Inputs(), v) {
+						last = max(last, g.Step)
+					}
+				}
+				if v.Class != ir.Arena || step < first || step > last {
+					continue
+				}
+				for b := v.Offset; b < v.Offset+256; b++ {
+					overlap = overlap || owner[b] != nil
+					owner[b] = v
+				}
+			}
+		}
+		c := &checker{plan: p}
+		checkAliasing(c)
+		if (len(c.problems) > 0) != overlap {
+			rt.Fatalf("overlap %t, rule says %v", overlap, c.problems)
+		}
+	})
+}
