@@ -31,8 +31,8 @@ type Vocab struct {
 	Merges []string  // "left right" in the order of their rank, for "gpt2" only
 
 	// tokenizer.ggml.*_token_id
-	BOS, EOS, EOT, EOM, UNK, PAD *int32
-	FIMPad, FIMRep, FIMSep       *int32
+	BOS, EOS, EOT, EOM, UNK *int32
+	FIMPad, FIMRep, FIMSep  *int32
 
 	// tokenizer.ggml.add_bos_token, add_eos_token, add_space_prefix
 	AddBOS, AddEOS, AddSpacePrefix *bool
@@ -50,7 +50,7 @@ type Tokenizer struct {
 	special []int32 // ids that are cut out of the text, longest text first
 	eog     map[int32]bool
 
-	bos, eos, unk  int32 // -1: none
+	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
 
 	chatTemplate string
@@ -121,7 +121,6 @@ func New(v Vocab) (*Tokenizer, error) {
 	t.model = family.model
 	t.bos = t.specialID(v.BOS, family.bos)
 	t.eos = t.specialID(v.EOS, family.eos)
-	t.unk = t.specialID(v.UNK, family.unk)
 	t.addBOS = family.addBOS
 	if v.AddBOS != nil {
 		t.addBOS = *v.AddBOS
@@ -144,9 +143,9 @@ func New(v Vocab) (*Tokenizer, error) {
 
 // A family holds what follows from the kind of vocabulary.
 type family struct {
-	model         model
-	bos, eos, unk int32 // when the file does not say
-	addBOS        bool
+	model    model
+	bos, eos int32 // when the file does not say
+	addBOS   bool
 }
 
 func (t *Tokenizer) newFamily(v Vocab) (family, error) {
@@ -156,16 +155,15 @@ func (t *Tokenizer) newFamily(v Vocab) (family, error) {
 		if err != nil {
 			return family{}, err
 		}
-		f := family{model: newBPE(t.byText, v.Merges, pre), bos: 11, eos: 11, unk: -1, addBOS: pre.addBOS}
+		f := family{model: newBPE(t.byText, v.Merges, pre), bos: 11, eos: 11, addBOS: pre.addBOS}
 		if pre.noBOS {
 			f.bos = -1
 		}
 		return f, nil
 	case "llama":
 		prefix := v.AddSpacePrefix == nil || *v.AddSpacePrefix
-		f := family{bos: 1, eos: 2, unk: 0, addBOS: true}
-		f.model = newSPM(t.byText, t.tokens, t.specialID(v.UNK, f.unk), prefix)
-		return f, nil
+		m := newSPM(t.byText, t.tokens, t.specialID(v.UNK, 0), prefix)
+		return family{model: m, bos: 1, eos: 2, addBOS: true}, nil
 	default:
 		return family{}, fmt.Errorf("tokenizer: model %q is not supported", v.Model)
 	}
