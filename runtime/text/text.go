@@ -31,8 +31,8 @@ type Vocab struct {
 	Merges []string  // "left right" in the order of their rank, for "gpt2" only
 
 	// tokenizer.ggml.*_token_id
-	BOS, EOS, EOT, EOM, UNK *int32
-	FIMPad, FIMRep, FIMSep  *int32
+	BOS, EOS, EOT, EOM, UNK, PAD *int32
+	FIMPad, FIMRep, FIMSep       *int32
 
 	// tokenizer.ggml.add_bos_token, add_eos_token, add_space_prefix
 	AddBOS, AddEOS, AddSpacePrefix *bool
