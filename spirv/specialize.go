@@ -72,7 +72,7 @@ func Specialize(words []uint32, spec map[uint32]uint32) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := freezer{m: m, spec: spec, ids: m.specIDs(), value: map[ID]uint32{}, bools: map[ID]bool{}}
+	f := freezer{m: m, spec: spec, ids: m.specIDs(), value: map[ID]uint32{}, bools: map[ID]bool{}, word: map[ID]bool{}}
 	if err := f.checkSpec(); err != nil {
 		return nil, fmt.Errorf("spirv: %w", err)
 	}
@@ -100,6 +100,7 @@ type freezer struct {
 	ids   map[ID]uint32
 	value map[ID]uint32
 	bools map[ID]bool // the types that are OpTypeBool
+	word  map[ID]bool // the number types of one word, so far
 }
 
 func (f *freezer) checkSpec() error {
@@ -128,6 +129,8 @@ func (f *freezer) freeze(in *Inst) (Op, []uint32, error) {
 	switch in.Op {
 	case OpTypeBool:
 		f.bools[in.Result] = true
+	case OpTypeInt, OpTypeFloat:
+		f.word[in.Result] = f.m.scalars[in.Result].words() == 1
 	case OpConstantTrue, OpConstantFalse, OpConstant:
 		f.note(in)
 	case OpSpecConstantTrue, OpSpecConstantFalse:
@@ -173,10 +176,12 @@ func (f *freezer) note(in *Inst) {
 // constant defines the result of in as v.
 func (f *freezer) constant(in *Inst, v uint32) (Op, []uint32, error) {
 	f.value[in.Result] = v
-	if !f.bools[in.Type] {
+	switch {
+	case f.word[in.Type]:
 		return OpConstant, []uint32{in.Type, in.Result, v}, nil
-	}
-	if v != 0 {
+	case !f.bools[in.Type]:
+		return 0, nil, fmt.Errorf("%v of type %%%d", in.Op, in.Type)
+	case v != 0:
 		return OpConstantTrue, []uint32{in.Type, in.Result}, nil
 	}
 	return OpConstantFalse, []uint32{in.Type, in.Result}, nil
