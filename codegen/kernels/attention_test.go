@@ -1,0 +1,67 @@
+package kernels_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// attentionTest is an attention of heads over kvHeads, split if splits is not 0.
+func attentionTest(family, kv string, headDim, heads, kvHeads, splits int, c siteTest) siteTest {
+	c.family = family
+	q, row := heads*headDim, kvHeads*headDim
+	c.globals = fmt.Sprintf("step @q : f32[T, %d]\nkv @k : %s[%d, L, %d]\nkv @v : %s[%d, L, %d]\n", q, kv, c.slots, row, kv, c.slots, row)
+	attrs := fmt.Sprintf("head_dim=%d, heads=%d, kv_heads=%d, scale=0.125", headDim, heads, kvHeads)
+	if splits == 0 {
+		c.group = fmt.Sprintf("%%0 = attention @q, @k, @v, @pos, @slot {%s} : io f32[T, %d]", attrs, q)
+	} else {
+		c.group = fmt.Sprintf("%%0 = attention_split @q, @k, @v, @pos, @slot {%s, splits=%d, block=8} : io f32[T, %d]",
+			attrs, splits, heads*splits*(headDim+2))
+	}
+	return c
+}
+
+func TestAttentionSplit(t *testing.T) {
+	for _, c := range []siteTest{
+		attentionTest("attention_split", "f16", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		attentionTest("attention_split", "f16", 64, 4, 4, 8, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{5, 63}, slot: []int{1, 0}}), // empty splits
+		attentionTest("attention_split", "f32", 96, 8, 1, 1, siteTest{ctx: 32, slots: 1, rows: 1, pos: []int{31}}),
+		attentionTest("attention_split", "f16", 80, 4, 2, 3, siteTest{ctx: 32, slots: 3, rows: 4, n: 3, pos: []int{0, 8, 20}, slot: []int{2, 0, 1}}),
+		attentionTest("attention_split", "f16", 256, 8, 2, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{46}}),
+		attentionTest("attention_split", "f32", 8, 3, 1, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
+		attentionTest("attention_split", "f16", 128, 4, 1, 0, siteTest{ctx: 100, slots: 1, rows: 1, pos: []int{99}}),
+		attentionTest("attention_split", "f32", 64, 8, 2, 0, siteTest{ctx: 100, slots: 2, rows: 8, n: 5, pos: []int{17}, slot: []int{0, 1, 0}}),
+	} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestAttentionTiled(t *testing.T) {
+	for _, c := range []siteTest{
+		attentionTest("attention_tiled", "f16", 128, 4, 1, 0, siteTest{ctx: 96, slots: 1, rows: 64}),
+		attentionTest("attention_tiled", "f16", 64, 2, 2, 0, siteTest{ctx: 96, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
+		attentionTest("attention_tiled", "f32", 96, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 33, pos: []int{31}}),
+		attentionTest("attention_tiled", "f32", 80, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 40, n: 1, pos: []int{0}}),
+		attentionTest("attention_tiled", "f16", 256, 8, 2, 0, siteTest{ctx: 48, slots: 1, rows: 32, n: 20, pos: []int{9}}),
+		attentionTest("attention_tiled", "f32", 512, 1, 1, 0, siteTest{ctx: 48, slots: 1, rows: 16, pos: []int{3}}),
+	} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestAttentionMerge(t *testing.T) {
+	for _, splits := range []int{1, 3, 20} {
+		c := siteTest{family: "attention_merge", ctx: 8, slots: 1, rows: 3, n: 2}
+		c.globals = fmt.Sprintf("step @p : f32[T, %d]\n", 2*splits*82)
+		c.group = fmt.Sprintf("%%0 = attention_merge @p {head_dim=80, heads=2, splits=%d} : io f32[T, 160]", splits)
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestDecodeAttentionOfAnyWidth(t *testing.T) {
+	at := siteTest{ctx: 64, slots: 8, pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}
+	attentionTest("attention_split", "f16", 64, 4, 1, 3, at).checkWidths(t, "%0")
+	attentionTest("attention_split", "f16", 64, 4, 1, 0, at).checkWidths(t, "%0")
+}

@@ -1,0 +1,68 @@
+package kernels_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// headsTest is the work on the heads of a layer: 4 heads over kvHeads.
+func headsTest(kv, kind string, headDim, nRot, kvHeads int, norm bool, c siteTest) siteTest {
+	c.family = "heads"
+	q, row := 4*headDim, kvHeads*headDim
+	freqs := "1.0"
+	for i := 1; i < nRot/2; i++ {
+		freqs += fmt.Sprintf(", %g", 1/float64(1+i))
+	}
+	c.globals = fmt.Sprintf(`weight @qn : f32[%d]
+weight @kn : f32[%d]
+table @rope {kind="rope", freqs=[%s], mscale=1.0} : f32[L, %d]
+step @q : f32[T, %d]
+step @kx : f32[T, %d]
+step @vx : f32[T, %d]
+kv @k : %s[%d, L, %d]
+kv @v : %s[%d, L, %d]
+`, headDim, headDim, freqs, nRot, q, row, row, kv, c.slots, row, kv, c.slots, row)
+	from := [2]string{"@q", "@kx"}
+	if norm {
+		c.group = fmt.Sprintf("%%0 = rmsnorm @q, @qn {eps=1e-06, group=%d} : f32[T, %d]\n", headDim, q) +
+			fmt.Sprintf("%%1 = rmsnorm @kx, @kn {eps=1e-06, group=%d} : f32[T, %d]\n", headDim, row)
+		from = [2]string{"%0", "%1"}
+	}
+	attrs := fmt.Sprintf("kind=%q, head_dim=%d, n_rot=%d", kind, headDim, nRot)
+	c.group += fmt.Sprintf("%%2 = rope %s, @pos, @rope {%s} : io f32[T, %d]\n", from[0], attrs, q) +
+		fmt.Sprintf("%%3 = rope %s, @pos, @rope {%s} : f32[T, %d]\n", from[1], attrs, row) +
+		"kvwrite %3, @pos, @slot, @k\nkvwrite @vx, @pos, @slot, @v"
+	return c
+}
+
+func TestHeads(t *testing.T) {
+	for _, c := range []siteTest{
+		headsTest("f16", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 1, pos: []int{39}}),
+		headsTest("f16", "norm", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		headsTest("f32", "neox", 96, 32, 4, false, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
+		headsTest("f32", "norm", 80, 20, 2, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
+		headsTest("f16", "neox", 80, 20, 2, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
+		headsTest("f16", "norm", 256, 64, 1, true, siteTest{ctx: 16, slots: 1, rows: 1, pos: []int{3}}),
+		headsTest("f16", "neox", 256, 64, 1, false, siteTest{ctx: 16, slots: 1, rows: 1, pos: []int{3}}),
+	} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestHeadsApart(t *testing.T) {
+	whole := headsTest("f16", "neox", 64, 64, 2, false, siteTest{ctx: 8, slots: 1, rows: 2, n: 1})
+	for _, group := range []string{
+		"kvwrite @kx, @pos, @slot, @k",
+		"kvwrite @kx, @pos, @slot, @k\nkvwrite @vx, @pos, @slot, @v",
+		`%0 = rope @q, @pos, @rope {kind="neox", head_dim=64, n_rot=64} : io f32[T, 256]`,
+	} {
+		whole.group = group
+		whole.run(t)
+		whole.checkBuild(t)
+	}
+}
+
+func TestHeadsOfAnyWidth(t *testing.T) {
+	headsTest("f16", "neox", 64, 64, 2, true, siteTest{ctx: 8, slots: 8, pos: []int{0, 3, 5, 7, 1, 1, 1, 2}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}).checkWidths(t, "%2")
+}

@@ -1,0 +1,318 @@
+package kernels_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/ir/oracle"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// siteTest is one dispatch group in the text form. What it reads are globals, what
+// others read of it has class io.
+type siteTest struct {
+	family  string
+	ctx     int
+	slots   int
+	rows    int
+	n       int   // rows of the step; 0 for all
+	pos     []int // of the rows; the last counts on for the rows that lack one
+	slot    []int // of the rows; the last repeats
+	globals string
+	group   string
+}
+
+// poison is what results hold before; it is a number in f16 as well.
+const poison = -777
+
+// parse returns the test's program, with the step block's globals.
+func (c siteTest) parse(t testing.TB) *ir.Program {
+	t.Helper()
+	p, err := ir.Parse(fmt.Sprintf(`zir 1
+stage fuse
+model arch="" name="" path="" source="" target="" ctx=%d slots=%d layers=1
+
+step @pos : i32[T]
+step @slot : i32[T]
+step @n : i32[1]
+%s
+func "f" rows=%d {
+  group "g" step=0 {
+%s
+  }
+}
+`, c.ctx, c.slots, c.globals, c.rows, c.group))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (c siteTest) site(t testing.TB, on *target.Target) *kernels.Site {
+	t.Helper()
+	p := c.parse(t)
+	f := p.Funcs[0]
+	return &kernels.Site{Program: p, Func: f, Group: f.Groups[0], Outputs: f.Groups[0].Outputs(f.Uses()), Target: on}
+}
+
+// candidates returns those of the family that the test names.
+func (c siteTest) candidates(t testing.TB, s *kernels.Site) []kernels.Candidate {
+	t.Helper()
+	list := kernels.Candidates(s)
+	if len(list) == 0 {
+		t.Fatalf("%s: no candidate", c.group)
+	}
+	for _, k := range list {
+		if k.Kernel != c.family && !bytes.HasPrefix([]byte(k.Kernel), []byte(c.family+" ")) {
+			t.Fatalf("%s: candidate %s, want %s", c.group, k.Kernel, c.family)
+		}
+	}
+	return list
+}
+
+// at returns element i of list; past the end, the last plus the distance times step.
+func at(list []int, i, step int) int {
+	if len(list) == 0 {
+		return i * step
+	}
+	if i < len(list) {
+		return list[i]
+	}
+	return list[len(list)-1] + (i-len(list)+1)*step
+}
+
+func (c siteTest) live() int {
+	if c.n == 0 {
+		return c.rows
+	}
+	return c.n
+}
+
+// value returns the content of a global: random numbers that depend on the name
+// and the place alone, the step block, NaN in rows of a cache that no row may see.
+func (c siteTest) value(v *ir.Value) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(v.Name))
+	rng := rand.New(rand.NewPCG(h.Sum64(), 7))
+	n, _ := v.Type.Elements(c.rows, c.ctx)
+	var b []byte
+	for i := range int(n) {
+		x := float32(rng.NormFloat64())
+		switch {
+		case v.Name == "pos" && i >= c.live(), v.Name == "slot" && i >= c.live():
+			b = binary.LittleEndian.AppendUint32(b, 1<<30)
+		case v.Name == "pos":
+			b = binary.LittleEndian.AppendUint32(b, uint32(at(c.pos, i, 1)))
+		case v.Name == "slot":
+			b = binary.LittleEndian.AppendUint32(b, uint32(at(c.slot, i, 0)))
+		case v.Name == "n":
+			b = binary.LittleEndian.AppendUint32(b, uint32(c.live()))
+		case v.Type.DType == ir.I32:
+			b = binary.LittleEndian.AppendUint32(b, uint32(rng.IntN(1000)))
+		case v.Class == ir.KV && !c.seen(i/int(v.Type.Last())):
+			x = float32(math.NaN())
+			fallthrough
+		default:
+			b = appendElement(b, v.Type.DType, x)
+		}
+	}
+	return b
+}
+
+// seen reports whether a row attends to a row of a cache.
+func (c siteTest) seen(row int) bool {
+	for r := range c.live() {
+		if at(c.slot, r, 0) == row/c.ctx && row%c.ctx <= at(c.pos, r, 1) {
+			return true
+		}
+	}
+	return false
+}
+
+func appendElement(b []byte, d ir.DType, x float32) []byte {
+	if d == ir.F16 {
+		return binary.LittleEndian.AppendUint16(b, gguf.F32ToF16(x))
+	}
+	return binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+}
+
+// run runs the test's candidates and the oracle on the same data and compares what
+// they leave in every operand. It returns what the first candidate left.
+func (c siteTest) run(t testing.TB) map[string][]byte {
+	t.Helper()
+	s := c.site(t, lookup(t, "llvmpipe"))
+	src := weightSource{}
+	for _, g := range s.Program.Globals {
+		if g.Class == ir.Weight {
+			src[g.Name] = c.value(g)
+		}
+	}
+	m, err := oracle.New(s.Program, src, oracle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := c.candidates(t, s)
+	data := map[*ir.Value][]byte{}
+	for _, o := range list[0].Operands {
+		v := o.Value
+		switch {
+		case v.Class == ir.Table:
+			if data[v], err = m.Read(s.Func, v); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		case v.Class == ir.Weight:
+			data[v] = src[v.Name]
+			continue
+		case o.Access == kernel.Write:
+			n, _ := v.Type.Elements(c.rows, c.ctx)
+			for range n {
+				data[v] = appendElement(data[v], v.Type.DType, poison)
+			}
+		default:
+			data[v] = c.value(v)
+		}
+		if err := m.Write(s.Func, v, data[v]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := s.Program.Global("n")
+	if err := m.Write(s.Func, n, c.value(n)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.RunGroup(s.Func, s.Group); err != nil {
+		t.Fatal(err)
+	}
+	sizes := func(v *ir.Value) int { return len(data[v]) }
+	first := map[string][]byte{}
+	for i, k := range list {
+		for v, got := range launch(t, k, sizes, data) {
+			want, err := m.Read(s.Func, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, k.Kernel, v, got, want)
+			if i == 0 {
+				first[label(v)] = got
+			}
+		}
+	}
+	return first
+}
+
+type weightSource map[string][]byte
+
+func (w weightSource) Weight(name string) ([]byte, error) { return w[name], nil }
+
+func lookup(t testing.TB, name string) *target.Target {
+	t.Helper()
+	on, err := target.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return on
+}
+
+func label(v *ir.Value) string {
+	if v.IsGlobal() {
+		return "@" + v.Name
+	}
+	return fmt.Sprintf("%%%d", v.ID)
+}
+
+// compare fails where got differs from want: by more than rounding, or at all
+// where want is poison or an integer.
+func compare(t testing.TB, kernel string, v *ir.Value, got, want []byte) {
+	t.Helper()
+	if v.Type.DType == ir.I32 {
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: %s is %v, want %v", kernel, label(v), got, want)
+		}
+		return
+	}
+	x, y, tolerance := toF32(got), toF32(want), 1e-5
+	if v.Type.DType == ir.F16 {
+		x, y, tolerance = halves(got), halves(want), 1.0/1024
+	}
+	for i := range y {
+		if x[i] == y[i] || y[i] != y[i] && x[i] != x[i] {
+			continue
+		}
+		diff := math.Abs(float64(x[i]) - float64(y[i]))
+		if y[i] == poison || !(diff <= tolerance*(1+math.Abs(float64(y[i])))) {
+			t.Errorf("%s: element %d of %s is %g, want %g", kernel, i, label(v), x[i], y[i])
+			return
+		}
+	}
+}
+
+func halves(b []byte) []float32 {
+	x := make([]float32, len(b)/2)
+	for i := range x {
+		x[i] = gguf.F16ToF32(binary.LittleEndian.Uint16(b[2*i:]))
+	}
+	return x
+}
+
+// checkBuild builds and validates the test's kernels for every target.
+func (c siteTest) checkBuild(t testing.TB) {
+	t.Helper()
+	for _, on := range target.All() {
+		if on.Host || on.Name == "llvmpipe" { // which runs them
+			continue
+		}
+		for _, k := range c.candidates(t, c.site(t, on)) {
+			f, err := k.Build()
+			if err != nil {
+				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
+			}
+			words, err := f.SPIRV()
+			if err != nil {
+				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
+			}
+			if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
+				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
+			}
+			byName := map[string]uint32{}
+			for _, v := range k.Consts {
+				byName[v.Name] = v.Value
+			}
+			spec, err := f.SpecValues(byName)
+			if err != nil || len(spec) != len(f.Spec) {
+				t.Fatalf("%s: %s: constants %v for %v: %v", on.Name, k.Kernel, k.Consts, f.Spec, err)
+			}
+			size, err := f.WorkgroupSize(spec)
+			if err != nil || int(size) > on.Workgroup || int(size)%on.Wave != 0 {
+				t.Fatalf("%s: %s: workgroup of %d, %v", on.Name, k.Kernel, size, err)
+			}
+			shared, err := f.SharedBytes(spec)
+			if err != nil || int(shared) > on.Shared {
+				t.Fatalf("%s: %s: %d bytes of shared memory, %v", on.Name, k.Kernel, shared, err)
+			}
+		}
+	}
+}
+
+// checkWidths runs the test with 8, 4, 2 and 1 rows; rows must come out the same.
+func (c siteTest) checkWidths(t *testing.T, result string) {
+	t.Helper()
+	c.rows, c.n = 8, 0
+	all := c.run(t)[result]
+	for _, rows := range []int{4, 2, 1} {
+		c.rows = rows
+		got := c.run(t)[result]
+		if want := all[:len(all)*rows/8]; !bytes.Equal(got, want) {
+			t.Errorf("%s: %d rows differ from the same of 8", c.group, rows)
+		}
+	}
+}
