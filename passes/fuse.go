@@ -111,7 +111,7 @@ func fuseEpilogue(f *ir.Func) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
 		for j := i + 1; j < len(f.Groups); j++ {
-			if g := f.Groups[j]; is(g, ir.Elementwise) && takesEpilogue(f.Groups[i], g.Ops[0], uses) && mergeUp(f, i, j) {
+			if g := f.Groups[j]; is(g, ir.Elementwise) && takesEpilogue(f.Groups[i], g.Ops[0], uses) && (mergeUp(f, i, j) || mergeDown(f, i, j)) {
 				j = i
 			}
 		}

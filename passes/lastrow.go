@@ -1,70 +1,70 @@
 package passes
 
-import "github.com/zincc-dev/zincc/ir"
+import (
+	"slices"
 
-// sinkLastRow makes a prefill entry compute logits for its last row only: it
-// rebuilds what leads to the logits with one row, up to the ops that mix rows or
-// whose results others need too, and takes the last row of those.
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// sinkLastRow makes a prefill entry compute logits for its last row only. Ops
+// that work on each row alone and lead nowhere but to the logits are rebuilt on
+// one row; the last row is taken of what they read.
 func sinkLastRow(f *ir.Func) error {
 	if KindOf(f) != Prefill {
 		return nil
 	}
 	uses := f.Uses()
-	s := &lastRow{b: ir.NewBuilder(f), uses: uses, single: map[*ir.Value]*ir.Value{}, dead: map[*ir.Op]bool{}}
-	old := f.Groups
+	ops := f.Ops()
+	s := &lastRow{b: ir.NewBuilder(f), rebuilt: map[*ir.Op]bool{}, single: map[*ir.Value]*ir.Value{}}
+	for _, op := range slices.Backward(ops) {
+		onlyTail := op.Result != nil
+		if onlyTail {
+			for _, u := range uses[op.Result] {
+				onlyTail = onlyTail && s.rebuilt[u]
+			}
+		}
+		switch {
+		case op.Kind.Name == "advance":
+			s.n = op.Args[4]
+		case op.Kind.Name == "argmax", onlyTail && rowwise(op):
+			s.rebuilt[op] = true
+		}
+	}
 	f.Groups = nil
-	for _, g := range old {
-		op := g.Ops[0]
-		if op.Kind.Name == "argmax" {
-			logits := op.Args[0]
-			one, err := s.row(logits)
+	for _, op := range ops {
+		switch {
+		case op.Kind.Name == "argmax":
+			next, err := s.row(op.Result)
 			if err != nil {
 				return err
 			}
-			one.Class, logits.Class = logits.Class, ir.Arena
-			next, err := s.b.Op("argmax", op.Attrs, one)
-			if err != nil {
-				return err
-			}
-			next.Class = op.Result.Class
 			s.single[op.Result] = next
-			continue
-		}
-		if op.Kind.Name == "advance" {
-			if next := s.single[op.Args[0]]; next != nil {
-				op.Args[0] = next
-			}
-		}
-		f.Groups = append(f.Groups, g)
-	}
-	keep := f.Groups[:0]
-	for _, g := range f.Groups {
-		if !s.dead[g.Ops[0]] {
-			keep = append(keep, g)
+		case op.Kind.Name == "advance":
+			op.Args[0] = s.single[op.Args[0]]
+			fallthrough
+		case !s.rebuilt[op]:
+			f.Groups = append(f.Groups, &ir.Group{Ops: []*ir.Op{op}})
 		}
 	}
-	f.Groups = keep
 	return nil
 }
 
 type lastRow struct {
-	b      *ir.Builder
-	uses   map[*ir.Value][]*ir.Op
-	single map[*ir.Value]*ir.Value // value -> its last row
-	dead   map[*ir.Op]bool         // ops that were rebuilt
+	b       *ir.Builder
+	n       *ir.Value               // rows of the step
+	rebuilt map[*ir.Op]bool         // ops that are computed for the last row only
+	single  map[*ir.Value]*ir.Value // value -> its last row
 }
 
-// row returns the last row of v, by rebuilding v's op on last rows if nobody
-// else reads v and each row of it depends on that row of the operands alone.
+// row returns the last row of v.
 func (s *lastRow) row(v *ir.Value) (*ir.Value, error) {
 	if r := s.single[v]; r != nil {
 		return r, nil
 	}
 	var r *ir.Value
 	var err error
-	if op := v.Def; op != nil && s.live(v) <= 1 && rowwise(op) {
-		args := append([]*ir.Value(nil), op.Args...)
-		s.dead[op] = true
+	if op := v.Def; op != nil && s.rebuilt[op] {
+		args := slices.Clone(op.Args)
 		for i, a := range args {
 			if a.Type.Shape[0] == ir.T {
 				if args[i], err = s.row(a); err != nil {
@@ -74,34 +74,17 @@ func (s *lastRow) row(v *ir.Value) (*ir.Value, error) {
 		}
 		r, err = s.b.Op(op.Kind.Name, op.Attrs, args...)
 	} else {
-		n := s.n()
-		r, err = s.b.Op("last_row", nil, v, n)
+		r, err = s.b.Op("last_row", nil, v, s.n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Class = v.Class
+	if v.IsGlobal() {
+		r.Class = ir.Arena
 	}
 	s.single[v] = r
-	return r, err
-}
-
-// live counts the readers of v that are not rebuilt.
-func (s *lastRow) live(v *ir.Value) int {
-	n := 0
-	for _, u := range s.uses[v] {
-		if !s.dead[u] {
-			n++
-		}
-	}
-	return n
-}
-
-// n finds the step block's row count among the operands of advance.
-func (s *lastRow) n() *ir.Value {
-	for v, uses := range s.uses {
-		for _, u := range uses {
-			if u.Kind.Name == "advance" && u.Args[4] == v {
-				return v
-			}
-		}
-	}
-	return nil
+	return r, nil
 }
 
 func rowwise(op *ir.Op) bool {

@@ -1,5 +1,11 @@
 package plans
 
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
 // Vocab is what a GGUF file says of its tokenizer. A nil pointer means that
 // the file has no such key, and New then takes the default of the family.
 type Vocab struct {
@@ -20,4 +26,98 @@ type Vocab struct {
 	AddBOS, AddEOS, AddSpacePrefix *bool
 
 	ChatTemplate string // tokenizer.chat_template
+}
+
+// ReadVocab reads the tokenizer's data from the metadata of f.
+func ReadVocab(f *gguf.File) (Vocab, error) {
+	r := vocabReader{f: f}
+	v := Vocab{
+		Name:           r.str("general.name"),
+		Model:          r.str("tokenizer.ggml.model"),
+		Pre:            r.str("tokenizer.ggml.pre"),
+		Tokens:         r.strs("tokenizer.ggml.tokens"),
+		Types:          r.ints("tokenizer.ggml.token_type"),
+		Scores:         r.floats("tokenizer.ggml.scores"),
+		Merges:         r.strs("tokenizer.ggml.merges"),
+		BOS:            r.id("bos"),
+		EOS:            r.id("eos"),
+		EOT:            r.id("eot"),
+		EOM:            r.id("eom"),
+		UNK:            r.id("unknown"),
+		FIMPad:         r.id("fim_pad"),
+		FIMRep:         r.id("fim_rep"),
+		FIMSep:         r.id("fim_sep"),
+		AddBOS:         r.flag("tokenizer.ggml.add_bos_token"),
+		AddEOS:         r.flag("tokenizer.ggml.add_eos_token"),
+		AddSpacePrefix: r.flag("tokenizer.ggml.add_space_prefix"),
+		ChatTemplate:   r.str("tokenizer.chat_template"),
+	}
+	return v, r.err
+}
+
+// vocabReader keeps the first error.
+type vocabReader struct {
+	f   *gguf.File
+	err error
+}
+
+func (r *vocabReader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *vocabReader) str(key string) string {
+	s, _, err := r.f.String(key)
+	r.fail(err)
+	return s
+}
+
+func (r *vocabReader) strs(key string) []string {
+	s, _, err := r.f.Strings(key)
+	r.fail(err)
+	return s
+}
+
+func (r *vocabReader) ints(key string) []int32 {
+	v, _, err := r.f.Ints(key)
+	r.fail(err)
+	var out []int32
+	for _, x := range v {
+		out = append(out, int32(x))
+	}
+	return out
+}
+
+func (r *vocabReader) floats(key string) []float32 {
+	v, _, err := r.f.Floats(key)
+	r.fail(err)
+	var out []float32
+	for _, x := range v {
+		out = append(out, float32(x))
+	}
+	return out
+}
+
+func (r *vocabReader) flag(key string) *bool {
+	v, ok, err := r.f.Bool(key)
+	r.fail(err)
+	if err != nil || !ok {
+		return nil
+	}
+	return &v
+}
+
+func (r *vocabReader) id(name string) *int32 {
+	key := "tokenizer.ggml." + name + "_token_id"
+	v, ok, err := r.f.Uint(key)
+	if err == nil && ok && v > 1<<31-1 {
+		err = fmt.Errorf("metadata %s: %d is out of range", key, v)
+	}
+	r.fail(err)
+	if err != nil || !ok {
+		return nil
+	}
+	id := int32(v)
+	return &id
 }

@@ -6,6 +6,7 @@ package target
 var gfx1201 = &Target{
 	Name:      "gfx1201",
 	Doc:       "AMD RDNA4 (Radeon AI PRO R9700, RX 9070 XT) through Vulkan",
+	Vendor:    0x1002,
 	Wave:      32,
 	Workgroup: 1024,
 	Shared:    64 << 10,

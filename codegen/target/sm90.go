@@ -6,6 +6,7 @@ package target
 var sm90 = &Target{
 	Name:      "sm_90",
 	Doc:       "NVIDIA Hopper (H100, H200) through Vulkan",
+	Vendor:    0x10de,
 	Wave:      32,
 	Workgroup: 1024,
 	Shared:    48 << 10,

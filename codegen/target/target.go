@@ -9,11 +9,12 @@ type Target struct {
 	Name string
 	Doc  string // one line for people
 
-	Host      bool // evaluated by the oracle: the plan holds no kernels
-	Wave      int  // subgroup size that every pipeline asks for
-	Workgroup int  // invocations of a workgroup, at most
-	Shared    int  // bytes of shared memory of a workgroup, at most
-	Units     int  // compute units or SMs: workgroups that make progress at once
+	Vendor    uint32 // PCI vendor of the GPUs that `native` maps to this target; 0: none
+	Host      bool   // evaluated by the oracle: the plan holds no kernels
+	Wave      int    // subgroup size that every pipeline asks for
+	Workgroup int    // invocations of a workgroup, at most
+	Shared    int    // bytes of shared memory of a workgroup, at most
+	Units     int    // compute units or SMs: workgroups that make progress at once
 	// Memory is the device memory in bytes, 0 when it is the host's.
 	Memory int64
 	// Bandwidth is the read bandwidth in bytes a second.
@@ -30,6 +31,16 @@ func Lookup(name string) (*Target, error) {
 		}
 	}
 	return nil, fmt.Errorf("unknown target %q; `zincc targets` lists them", name)
+}
+
+// ForVendor returns the target for GPUs of a PCI vendor, or nil.
+func ForVendor(id uint32) *Target {
+	for _, t := range targets {
+		if t.Vendor == id && id != 0 {
+			return t
+		}
+	}
+	return nil
 }
 
 // All returns the targets in the order in which people should read them.

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+var checkCommand = cli.Command{
+	Name:  "check",
+	Args:  "plan.bin",
+	Short: "prove a plan without a GPU",
+	Long: `
+Proves that every output element of every dispatch is written exactly once, that a
+barrier stands between every two dispatches that need one, that no two live values
+overlap, that no access leaves its buffer, and that nothing which changes from step to
+step lives outside the step block. Prints each violation with its rule; exit 1 if any.`,
+	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
+		return func(_ context.Context, args []string) error {
+			path, err := cli.OneArg(args, "plan")
+			if err != nil {
+				return err
+			}
+			p, err := plans.Read(path)
+			if err != nil {
+				return err
+			}
+			problems := plans.Check(p)
+			for _, pr := range problems {
+				fmt.Println(pr)
+			}
+			if n := len(problems); n > 0 {
+				return fmt.Errorf("%s: %d problems", path, n)
+			}
+			dispatches := 0
+			for _, e := range p.Entries {
+				dispatches += len(e.Dispatches)
+			}
+			fmt.Printf("%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, len(plans.Rules()))
+			return nil
+		}
+	},
+}

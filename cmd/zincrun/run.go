@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+var runCommand = cli.Command{
+	Args:  "plan.bin [-p TEXT | -f FILE]",
+	Short: "continue a text",
+	Long: `
+Continues the text and prints only the continuation on standard output; load, prefill
+and decode rates go to standard error. Without -p and -f it reads lines and continues
+each. The most likely token is taken unless --temp is given.
+
+  zincrun plan.bin -p "func Reverse(s string) string {" -n 80
+  zincrun plan.bin -f prompt.txt --temp 0.7 --top-p 0.9 --seed 1`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		r := &runFlags{flags: f}
+		r.prompt.declare(f)
+		f.IntVarP(&r.n, "n-predict", "n", 128, "tokens to generate, at most")
+		f.Float64Var(&r.sampling.Temp, "temp", 0, "temperature; 0 takes the most likely token")
+		f.IntVar(&r.sampling.TopK, "top-k", 0, "draw from the k most likely tokens only; 0 for all")
+		f.Float64Var(&r.sampling.TopP, "top-p", 1, "draw from the most likely tokens that have this probability together")
+		f.Float64Var(&r.sampling.MinP, "min-p", 0, "draw from tokens that have this share of the top probability")
+		f.Uint64Var(&r.sampling.Seed, "seed", 0, "seed of the draws")
+		r.plan.declare(f)
+		f.BoolVar(&r.json, "json", false, "print one JSON object with text and rates")
+		return r.run
+	},
+}
+
+type runFlags struct {
+	flags    *pflag.FlagSet
+	plan     planFlags
+	prompt   promptFlags
+	n        int
+	sampling runtime.Sampling
+	json     bool
+}
+
+func (r *runFlags) run(ctx context.Context, args []string) error {
+	path, err := cli.OneArg(args, "plan")
+	if err != nil {
+		return err
+	}
+	s := r.sampling
+	if s.Temp < 0 || s.TopK < 0 || s.TopP <= 0 || s.TopP > 1 || s.MinP < 0 || s.MinP > 1 || r.n < 0 {
+		return cli.Usagef("want --temp >= 0, --top-k >= 0, 0 < --top-p <= 1, 0 <= --min-p <= 1 and -n >= 0")
+	}
+	prompt, given, err := r.prompt.read(r.flags)
+	if err != nil {
+		return err
+	}
+	o, err := r.plan.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	if given {
+		return r.once(ctx, o, prompt)
+	}
+	return r.interactive(ctx, o)
+}
+
+// interactive continues every line of standard input by itself.
+func (r *runFlags) interactive(ctx context.Context, o *opened) error {
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	prompt := func() {
+		if term.IsTerminal(int(os.Stdin.Fd())) {
+			fmt.Fprint(os.Stderr, "> ")
+		}
+	}
+	for prompt(); lines.Scan(); prompt() {
+		if err := r.once(ctx, o, lines.Text()); err != nil {
+			return err
+		}
+		fmt.Println()
+	}
+	return lines.Err()
+}
+
+func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
+	ids := o.tok.Encode(prompt, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+	if len(ids) == 0 {
+		return fmt.Errorf("the prompt has no tokens")
+	}
+	out := io.Writer(os.Stdout)
+	var kept []byte
+	if r.json {
+		out = writerFunc(func(p []byte) (int, error) { kept = append(kept, p...); return len(p), nil })
+	}
+	g := runtime.Generator{
+		Session: runtime.NewSession(o.plan, o.exec), Tokenizer: o.tok, Sampling: r.sampling, Max: r.n,
+	}
+	stats, err := g.Generate(ctx, ids, out)
+	stats.Load = o.load
+	if err != nil {
+		return err
+	}
+	if r.json {
+		return json.NewEncoder(os.Stdout).Encode(struct {
+			Text   string
+			Device string
+			runtime.Stats
+		}{string(kept), o.exec.Device(), stats})
+	}
+	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)\n",
+		o.exec.Device(), round(stats.Load), stats.PrefillTokens, round(stats.Prefill), rate(stats.PrefillTokens, stats.Prefill),
+		stats.DecodeTokens, round(stats.Decode), rate(stats.DecodeTokens, stats.Decode))
+	return nil
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func round(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+
+func rate(n int, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}

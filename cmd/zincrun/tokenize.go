@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+var tokenizeCommand = cli.Command{
+	Name:  "tokenize",
+	Args:  "plan.bin (-p TEXT | -f FILE)",
+	Short: "show the tokens of a text",
+	Long:  "Prints each token's id and text, a line each, as the model will see them, special tokens included.",
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		var prompt promptFlags
+		prompt.declare(f)
+		asJSON := f.Bool("json", false, "print the ids as a JSON list")
+		return func(_ context.Context, args []string) error {
+			path, err := cli.OneArg(args, "plan")
+			if err != nil {
+				return err
+			}
+			s, given, err := prompt.read(f)
+			if err != nil {
+				return err
+			}
+			if !given {
+				return cli.Usagef("tokens of what? give -p or -f")
+			}
+			plan, err := plans.Read(path)
+			if err != nil {
+				return err
+			}
+			tok, err := text.New(plan.Vocab)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+			if *asJSON {
+				return json.NewEncoder(os.Stdout).Encode(ids)
+			}
+			for _, id := range ids {
+				fmt.Printf("%6d %q\n", id, tok.Piece(id, true))
+			}
+			return nil
+		}
+	},
+}

@@ -1,0 +1,29 @@
+// Package codegen turns a program of the op IR into a plan for one target: it
+// chooses a kernel for every dispatch group, and emits kernels and commands.
+package codegen
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
+)
+
+// Version is the compiler's version, as plans record it.
+const Version = "0.1.0"
+
+// MaxRows is the largest number of rows of one step.
+const MaxRows = 512
+
+// Table returns all passes for the target, in order.
+func Table(t *target.Target, maxRows int) []passes.Pass {
+	table := passes.Table(passes.DefaultEntries(maxRows))
+	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
+	return slices.Insert(table, at,
+		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
+		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return selectKernels(p, t) }},
+	)
+}

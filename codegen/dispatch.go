@@ -1,0 +1,155 @@
+package codegen
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// baseFeatures are what the runtime itself needs: addresses in the argument
+// blocks, a timeline for submissions.
+var baseFeatures = []string{"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel"}
+
+func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op) (plans.Dispatch, error) {
+	outputs := g.Outputs(uses)
+	d := plans.Dispatch{Site: g.Name, Pipeline: -1, Grid: g.Call.Grid, Step: g.Step, Why: g.Call.Why}
+	var err error
+	if d.Cost, err = cost(e.p, f, g, outputs); err != nil {
+		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
+	}
+	if e.t.Host {
+		return d, nil
+	}
+	c, err := findCandidate(e.p, f, g, uses, e.t)
+	if err != nil {
+		return d, err
+	}
+	if d.Pipeline, err = e.pipeline(c, g.Call); err != nil {
+		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
+	}
+	d.Cover = c.Cover
+	for _, o := range c.Operands {
+		a, err := e.arg(f, o)
+		if err != nil {
+			return d, fmt.Errorf("%s: %s: argument %s: %w", f.Name, g.Name, o.Name, err)
+		}
+		d.Args = append(d.Args, a)
+	}
+	return d, nil
+}
+
+// arg says where the value of an operand lies.
+func (e *emitter) arg(f *ir.Func, o kernels.Operand) (plans.Arg, error) {
+	v := o.Value
+	rows := f.Rows
+	if v.IsGlobal() {
+		rows = e.plan.Header.MaxRows
+	}
+	n, err := v.Type.Bytes(rows, e.p.Ctx)
+	if err != nil {
+		return plans.Arg{}, err
+	}
+	a := plans.Arg{Name: o.Name, Space: v.Class.String(), Region: v.Name, Bytes: n,
+		Read: o.Access&kernel.Read != 0, Write: o.Access&kernel.Write != 0}
+	switch v.Class {
+	case ir.Weight:
+		w, err := weightLayout(v)
+		if err != nil {
+			return a, err
+		}
+		a.Bytes = w.Bytes
+	case ir.Arena:
+		if v.Offset < 0 {
+			return a, fmt.Errorf("%s has no place in the arena", v)
+		}
+		a.Offset = v.Offset
+	case ir.IO:
+		a.Region = plans.IORegion(f.Name, v)
+	}
+	return a, nil
+}
+
+// pipeline returns the index of the candidate's pipeline, made on first use.
+func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
+	key := fmt.Sprint(c.Kernel, c.Consts, call.Wave)
+	if i, ok := e.pipelines[key]; ok {
+		return i, nil
+	}
+	fn, err := c.Build()
+	if err != nil {
+		return 0, err
+	}
+	module, ok := e.modules[c.Kernel]
+	if !ok {
+		words, err := fn.SPIRV()
+		if err != nil {
+			return 0, err
+		}
+		module = len(e.plan.Modules)
+		e.modules[c.Kernel] = module
+		e.plan.Modules = append(e.plan.Modules, plans.Module{Name: c.Kernel, Words: words})
+		for _, name := range fn.Features {
+			e.features[name] = true
+		}
+	}
+	byName := map[string]uint32{}
+	for _, k := range c.Consts {
+		byName[k.Name] = k.Value
+	}
+	spec, err := fn.SpecValues(byName)
+	if err != nil {
+		return 0, err
+	}
+	size, err := fn.WorkgroupSize(spec)
+	if err != nil {
+		return 0, err
+	}
+	shared, err := fn.SharedBytes(spec)
+	if err != nil {
+		return 0, err
+	}
+	if int(size) > e.t.Workgroup || shared > uint64(e.t.Shared) {
+		return 0, fmt.Errorf("kernel %q needs a workgroup of %d with %d bytes of shared memory; target %s has %d and %d",
+			c.Kernel, size, shared, e.t.Name, e.t.Workgroup, e.t.Shared)
+	}
+	p := plans.Pipeline{Module: module, Wave: call.Wave, Workgroup: int(size), Shared: int(shared)}
+	for _, s := range fn.Spec {
+		if v, ok := spec[s.ID]; ok {
+			p.Consts = append(p.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: v})
+		}
+	}
+	e.plan.Pipelines = append(e.plan.Pipelines, p)
+	e.pipelines[key] = len(e.plan.Pipelines) - 1
+	return e.pipelines[key], nil
+}
+
+// requirements sums up what a device must offer.
+func (e *emitter) requirements() {
+	r := &e.plan.Require
+	if !e.t.Host {
+		for _, name := range baseFeatures {
+			e.features[name] = true
+		}
+	}
+	r.Features = slices.Sorted(maps.Keys(e.features))
+	for _, p := range e.plan.Pipelines {
+		r.Workgroup = max(r.Workgroup, p.Workgroup)
+		r.Shared = max(r.Shared, p.Shared)
+		r.Subgroup = [2]int{p.Wave, p.Wave}
+	}
+	m := &e.plan.Memory
+	r.Memory = m.Arena
+	for _, list := range [][]plans.Region{m.KV, m.Tables, m.Step, m.IO} {
+		for _, region := range list {
+			r.Memory += region.Bytes
+		}
+	}
+	for _, w := range e.plan.Weights {
+		r.Memory += w.Bytes
+	}
+}

@@ -1,0 +1,165 @@
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Emit makes the plan of a program at stage place; f is the model it was
+// imported from.
+func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Plan, error) {
+	if p.Stage != ir.Place {
+		return nil, fmt.Errorf("emit: program is at stage %s, want %s", p.Stage, ir.Place)
+	}
+	fp := f.Fingerprint()
+	if have := fmt.Sprintf("%x", fp); have != p.Source {
+		return nil, fmt.Errorf("%s: not the model that the program was imported from (fingerprint %.12s, want %.12s)", f.Path, have, p.Source)
+	}
+	vocab, err := plans.ReadVocab(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	e := &emitter{
+		p: p, t: t,
+		plan:      &plans.Plan{Program: p, Vocab: vocab},
+		modules:   map[string]int{},
+		pipelines: map[string]int{},
+		features:  map[string]bool{},
+	}
+	e.header(f)
+	if err := e.memory(f, embed); err != nil {
+		return nil, err
+	}
+	for _, fn := range p.Funcs {
+		if err := e.entry(fn); err != nil {
+			return nil, err
+		}
+	}
+	e.requirements()
+	return e.plan, nil
+}
+
+type emitter struct {
+	p         *ir.Program
+	t         *target.Target
+	plan      *plans.Plan
+	modules   map[string]int // kernel key -> module
+	pipelines map[string]int // module and constants -> pipeline
+	features  map[string]bool
+}
+
+func (e *emitter) header(f *gguf.File) {
+	p := e.p
+	h := plans.Header{
+		Compiler: "zincc " + Version, Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
+		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
+			Vocab: len(e.plan.Vocab.Tokens)},
+	}
+	for _, fn := range p.Funcs {
+		h.MaxRows = max(h.MaxRows, fn.Rows)
+	}
+	for _, g := range p.Globals {
+		if g.Class == ir.KV {
+			h.KV = g.Type.DType.String()
+		}
+	}
+	for i := range f.Tensors {
+		h.Model.Parameters += f.Tensors[i].Elements()
+	}
+	e.plan.Header = h
+}
+
+// memory lists weights and regions in the order of the program's globals.
+func (e *emitter) memory(f *gguf.File, embed bool) error {
+	m := &e.plan.Memory
+	for _, g := range e.p.Globals {
+		if g.Class == ir.Weight {
+			if err := e.weight(f, g, embed); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := g.Type.Bytes(e.plan.Header.MaxRows, e.p.Ctx)
+		if err != nil {
+			return fmt.Errorf("@%s: %w", g.Name, err)
+		}
+		r := plans.Region{Name: g.Name, Bytes: n}
+		switch g.Class {
+		case ir.KV:
+			m.KV = append(m.KV, r)
+		case ir.Table:
+			m.Tables = append(m.Tables, r)
+		case ir.Step:
+			m.Step = append(m.Step, r)
+		default:
+			return fmt.Errorf("@%s: class %s has no region", g.Name, g.Class)
+		}
+	}
+	for _, fn := range e.p.Funcs {
+		n, err := passes.ArenaBytes(fn, e.p.Ctx)
+		if err != nil {
+			return err
+		}
+		m.Arena = max(m.Arena, n)
+		for _, op := range fn.Ops() {
+			if r := op.Result; r != nil && r.Class == ir.IO {
+				n, err := r.Type.Bytes(fn.Rows, e.p.Ctx)
+				if err != nil {
+					return err
+				}
+				m.IO = append(m.IO, plans.Region{Name: plans.IORegion(fn.Name, r), Bytes: n})
+			}
+		}
+	}
+	return nil
+}
+
+func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
+	t, ok := f.Tensor(g.Name)
+	if !ok {
+		return fmt.Errorf("%s: tensor %q is missing", f.Path, g.Name)
+	}
+	l, err := weightLayout(g)
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", g.Name, err)
+	}
+	w := plans.Weight{Name: g.Name, DType: t.Type, Shard: t.Shard, Offset: t.Offset, Size: t.Size, Layout: l.Name, Bytes: l.Bytes, At: -1}
+	for _, d := range g.Type.Shape {
+		w.Shape = append(w.Shape, int64(d))
+	}
+	if embed {
+		w.At = int64(len(e.plan.Embedded))
+		e.plan.Embedded = append(e.plan.Embedded, f.Data(t)...)
+	}
+	e.plan.Weights = append(e.plan.Weights, w)
+	return nil
+}
+
+func (e *emitter) entry(f *ir.Func) error {
+	entry := plans.Entry{Name: f.Name, Kind: passes.KindOf(f), Rows: f.Rows}
+	uses := f.Uses()
+	for _, g := range f.Groups {
+		for _, op := range g.Ops {
+			if r := op.Result; r != nil && r.Class == ir.IO {
+				if r.Type.DType == ir.I32 {
+					entry.Next = plans.IORegion(f.Name, r)
+				} else {
+					entry.Logits = plans.IORegion(f.Name, r)
+				}
+			}
+		}
+		d, err := e.dispatch(f, g, uses)
+		if err != nil {
+			return err
+		}
+		entry.Dispatches = append(entry.Dispatches, d)
+	}
+	e.plan.Entries = append(e.plan.Entries, entry)
+	return nil
+}

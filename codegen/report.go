@@ -1,0 +1,99 @@
+package codegen
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Report sums up a compilation for people and, as JSON, for programs.
+type Report struct {
+	Plan          string
+	Target        string
+	Model         string
+	Ctx           int
+	Entries       []EntryReport
+	Weights       int64 // bytes on the device
+	KV            int64
+	Arena         int64
+	BytesPerToken int64 // read by decode/1 with an empty cache
+	Passes        []PassReport
+	Total         time.Duration
+}
+
+// EntryReport counts the dispatches of an entry and the steps between barriers.
+type EntryReport struct {
+	Name       string
+	Dispatches int
+	Steps      int
+	PerLayer   float64 // dispatches of the layers over the number of layers
+}
+
+// PassReport is the time of a pass.
+type PassReport struct {
+	Name string
+	Time time.Duration
+}
+
+// NewReport sums up plan, which was written to path.
+func NewReport(plan *plans.Plan, times []passes.Timing, path string) *Report {
+	r := &Report{Plan: path, Target: plan.Header.Target, Model: plan.Header.Model.Name, Ctx: plan.Header.Ctx, Arena: plan.Memory.Arena}
+	for _, w := range plan.Weights {
+		r.Weights += w.Bytes
+	}
+	for _, k := range plan.Memory.KV {
+		r.KV += k.Bytes
+	}
+	for _, e := range plan.Entries {
+		er := EntryReport{Name: e.Name, Dispatches: len(e.Dispatches)}
+		inLayers := 0
+		for _, d := range e.Dispatches {
+			er.Steps = max(er.Steps, d.Step+1)
+			if strings.HasPrefix(d.Site, "blk.") {
+				inLayers++
+			}
+			if e.Name == "decode/1" {
+				r.BytesPerToken += d.Cost.ReadBytes
+			}
+		}
+		if n := plan.Header.Model.Layers; n > 0 {
+			er.PerLayer = float64(inLayers) / float64(n)
+		}
+		r.Entries = append(r.Entries, er)
+	}
+	for _, t := range times {
+		r.Passes = append(r.Passes, PassReport{t.Pass, t.Time})
+		r.Total += t.Time
+	}
+	return r
+}
+
+// Print writes the report as a table.
+func (r *Report) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s for %s, context %d\n\n", r.Plan, r.Model, r.Target, r.Ctx)
+	fmt.Fprintf(&b, "%-14s %10s %6s %10s\n", "entry", "dispatches", "steps", "per layer")
+	for _, e := range r.Entries {
+		fmt.Fprintf(&b, "%-14s %10d %6d %10.1f\n", e.Name, e.Dispatches, e.Steps, e.PerLayer)
+	}
+	fmt.Fprintf(&b, "\n%-26s %12s\n", "weights", mib(r.Weights))
+	fmt.Fprintf(&b, "%-26s %12s\n", "KV cache", mib(r.KV))
+	fmt.Fprintf(&b, "%-26s %12s\n", "arena", mib(r.Arena))
+	fmt.Fprintf(&b, "%-26s %12s\n", "read per decoded token", mib(r.BytesPerToken))
+	b.WriteString("\npasses")
+	for i, p := range r.Passes {
+		if i%4 == 0 {
+			b.WriteString("\n ")
+		}
+		fmt.Fprintf(&b, " %s %s", p.Name, p.Time.Round(10*time.Microsecond))
+	}
+	fmt.Fprintf(&b, "\n  total %s\n", r.Total.Round(10*time.Microsecond))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20)) }

@@ -1,0 +1,64 @@
+package codegen
+
+import (
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
+)
+
+const (
+	// splitBlock is the granularity of a split in KV positions.
+	splitBlock = 32
+	// maxSplits bounds what the merge has to read.
+	maxSplits = 32
+)
+
+// splitAttention replaces the attention of decode entries by a split and a merge
+// if one workgroup per row and KV head would leave the target idle. The number
+// of splits must not depend on the rows of the step: every decode entry adds in
+// the same order.
+func splitAttention(p *ir.Program, t *target.Target) error {
+	if t.Host {
+		return nil
+	}
+	for _, f := range p.Funcs {
+		if passes.KindOf(f) != passes.Decode {
+			continue
+		}
+		b := ir.NewBuilder(f)
+		old := f.Groups
+		f.Groups = nil
+		for _, g := range old {
+			op := g.Ops[0]
+			n := splits(op, p.Ctx, t)
+			if op.Kind.Name != "attention" || n < 2 {
+				f.Groups = append(f.Groups, g)
+				continue
+			}
+			attrs := append(append(ir.Attrs{}, op.Attrs...),
+				ir.Attr{Name: "splits", Value: int64(n)}, ir.Attr{Name: "block", Value: int64(splitBlock)})
+			part, err := b.Op("attention_split", attrs, op.Args...)
+			if err != nil {
+				return err
+			}
+			merge, err := b.Make("attention_merge", ir.Attrs{
+				{Name: "head_dim", Value: int64(op.Attrs.Int("head_dim"))},
+				{Name: "heads", Value: int64(op.Attrs.Int("heads"))}, {Name: "splits", Value: int64(n)},
+			}, part)
+			if err != nil {
+				return err
+			}
+			// The merge takes over the attention's value, so that its readers stay.
+			op.Result.Def, merge.Result = merge, op.Result
+			f.Groups[len(f.Groups)-1].Name = g.Name + ".split"
+			f.Groups = append(f.Groups, &ir.Group{Name: g.Name + ".merge", Ops: []*ir.Op{merge}})
+		}
+	}
+	return nil
+}
+
+// splits is how many workgroups share the positions of one row and KV head.
+func splits(op *ir.Op, ctx int, t *target.Target) int {
+	heads := max(1, op.Attrs.Int("kv_heads"))
+	return max(1, min(2*t.Units/heads, maxSplits, ctx/splitBlock))
+}

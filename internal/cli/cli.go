@@ -1,0 +1,145 @@
+// Package cli is what the commands share: the command table, help, exit codes
+// and progress.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnsupported = 3
+)
+
+// Command is one row of a program's command table.
+type Command struct {
+	Name  string // "" for what the program does without a command's name
+	Args  string // how the arguments look in the usage line
+	Short string // one line
+	Long  string // the lesson
+	// Setup declares the flags and returns what runs after they are parsed.
+	Setup func(f *pflag.FlagSet) func(ctx context.Context, args []string) error
+}
+
+// Program is a program with its commands.
+type Program struct {
+	Name     string
+	Short    string
+	Long     string
+	Commands []Command
+}
+
+// UsageError is an error in how the program was called.
+type UsageError struct{ msg string }
+
+func (e *UsageError) Error() string { return e.msg }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error {
+	return &UsageError{fmt.Sprintf(format, args...)}
+}
+
+// Main runs the program with the process's arguments and returns its exit code:
+// 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device. Interrupts
+// cancel the context that commands get; a second one ends the process.
+func (p *Program) Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	err := p.run(ctx, os.Args[1:])
+	var usage *UsageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, pflag.ErrHelp):
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(os.Stderr, "%s: interrupted\n", p.Name)
+		return exitFailed
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, oneLine(err))
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, errors.ErrUnsupported):
+		return exitUnsupported
+	}
+	return exitFailed
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+func (p *Program) run(ctx context.Context, args []string) error {
+	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" || args[0] == "help" {
+		p.help(os.Stdout)
+		if len(args) == 0 {
+			return Usagef("what shall it do? `%s --help` says more", p.Name)
+		}
+		return nil
+	}
+	for _, c := range p.Commands {
+		if c.Name == args[0] {
+			return p.command(ctx, c, args[1:])
+		}
+	}
+	for _, c := range p.Commands {
+		if c.Name == "" {
+			return p.command(ctx, c, args)
+		}
+	}
+	return Usagef("unknown command %q; `%s --help` lists them", args[0], p.Name)
+}
+
+func (p *Program) command(ctx context.Context, c Command, args []string) error {
+	f := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.SortFlags = false
+	run := c.Setup(f)
+	f.Usage = func() { p.commandHelp(os.Stdout, c, f) }
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return err
+		}
+		return Usagef("%s: %s", strings.TrimSpace(p.Name+" "+c.Name), err)
+	}
+	return run(ctx, f.Args())
+}
+
+func (p *Program) help(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n\n%s\n\nCommands:\n", p.Name, p.Short, strings.TrimSpace(p.Long))
+	for _, c := range p.Commands {
+		fmt.Fprintf(w, "  %-34s %s\n", strings.TrimSpace(p.Name+" "+c.Name)+" "+firstWord(c.Args), c.Short)
+	}
+	fmt.Fprintf(w, "\n`%s COMMAND --help` says more. Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device.\n", p.Name)
+}
+
+func firstWord(s string) string {
+	w, _, _ := strings.Cut(s, " ")
+	return w
+}
+
+func (p *Program) commandHelp(w io.Writer, c Command, f *pflag.FlagSet) {
+	fmt.Fprintf(w, "%s\n\nUsage: %s %s\n\n%s\n", c.Short, strings.TrimSpace(p.Name+" "+c.Name), c.Args, strings.TrimSpace(c.Long))
+	if u := f.FlagUsages(); u != "" {
+		fmt.Fprintf(w, "\nFlags:\n%s", u)
+	}
+}
+
+// OneArg returns the only argument, which what names.
+func OneArg(args []string, what string) (string, error) {
+	if len(args) != 1 {
+		return "", Usagef("want one %s, have %d arguments", what, len(args))
+	}
+	return args[0], nil
+}

@@ -1,0 +1,77 @@
+package plans
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// Source gives the bytes of a plan's weights as they are in the GGUF, from the
+// model file or from the plan itself.
+type Source struct {
+	plan    *Plan
+	file    *gguf.File // nil when the plan embeds its weights
+	weights map[string]*Weight
+}
+
+// OpenSource finds the weights of p, which was read from planPath: in the plan,
+// else in model if that is not empty, else in the file the plan was compiled
+// from, by its path then or beside the plan. The model must be the same one.
+func OpenSource(p *Plan, planPath, model string) (*Source, error) {
+	s := &Source{plan: p, weights: map[string]*Weight{}}
+	for i := range p.Weights {
+		s.weights[p.Weights[i].Name] = &p.Weights[i]
+	}
+	if len(p.Embedded) > 0 && model == "" {
+		return s, nil
+	}
+	if model == "" {
+		model = p.Header.Model.Path
+		if _, err := os.Stat(model); err != nil {
+			model = filepath.Join(filepath.Dir(planPath), filepath.Base(model))
+		}
+		if _, err := os.Stat(model); err != nil {
+			return nil, fmt.Errorf("%s: the model %s is not where it was at compilation, nor beside the plan; name it with --model", planPath, p.Header.Model.Path)
+		}
+	}
+	f, err := gguf.Open(model)
+	if err != nil {
+		return nil, err
+	}
+	if fp := f.Fingerprint(); hex.EncodeToString(fp[:]) != p.Header.Model.Fingerprint {
+		f.Close()
+		return nil, fmt.Errorf("%s: not the model that %s was compiled from (fingerprint %x, want %.12s)", model, planPath, fp[:6], p.Header.Model.Fingerprint)
+	}
+	s.file = f
+	return s, nil
+}
+
+// Weight returns the bytes of the tensor. They are valid until Close.
+func (s *Source) Weight(name string) ([]byte, error) {
+	w := s.weights[name]
+	if w == nil {
+		return nil, fmt.Errorf("tensor %q is not in the plan", name)
+	}
+	if s.file == nil {
+		if w.At < 0 || w.At > int64(len(s.plan.Embedded))-w.Size {
+			return nil, fmt.Errorf("tensor %q is not embedded in the plan", name)
+		}
+		return s.plan.Embedded[w.At : w.At+w.Size], nil
+	}
+	t, ok := s.file.Tensor(name)
+	if !ok || t.Type != w.DType || t.Size != w.Size {
+		return nil, fmt.Errorf("%s: tensor %q is not as the plan has it", s.file.Path, name)
+	}
+	return s.file.Data(t), nil
+}
+
+// Close unmaps the model file.
+func (s *Source) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}

@@ -1,0 +1,95 @@
+package runtime
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// burst is how many greedy tokens one submission decodes: enough to hide the
+// host, few enough that text flows.
+const burst = 8
+
+// Generator continues a prompt.
+type Generator struct {
+	Session   *Session
+	Tokenizer *text.Tokenizer
+	Sampling  Sampling
+	Max       int // tokens to generate, at most; what does not fit the context is left out
+}
+
+// Stats are the counts and times of one generation.
+type Stats struct {
+	Load, Prefill, Decode       time.Duration
+	PrefillTokens, DecodeTokens int
+	Stopped                     bool // by an end-of-generation token
+}
+
+// Generate feeds prompt and writes the text of the tokens that follow to w as
+// they come, never a part of a UTF-8 code point.
+func (g *Generator) Generate(ctx context.Context, prompt []int32, w io.Writer) (Stats, error) {
+	var stats Stats
+	start := time.Now()
+	next, err := g.Session.Prefill(ctx, prompt, 0)
+	if err != nil {
+		return stats, err
+	}
+	sampler := NewSampler(g.Sampling)
+	if !g.Sampling.Greedy() {
+		if next, err = g.sample(sampler); err != nil {
+			return stats, err
+		}
+	}
+	stats.Prefill, stats.PrefillTokens = time.Since(start), len(prompt)
+	start = time.Now()
+	err = g.decode(ctx, sampler, next, w, &stats)
+	stats.Decode = time.Since(start)
+	return stats, err
+}
+
+// decode writes next and what follows it.
+func (g *Generator) decode(ctx context.Context, sampler *Sampler, next int32, w io.Writer, stats *Stats) error {
+	stream := g.Tokenizer.Stream(false)
+	chosen := []int32{next} // not yet written; the last one is not yet in the sequence
+	for left := g.Max; left > 0; {
+		for _, id := range chosen[:min(left, len(chosen))] {
+			if stats.Stopped = g.Tokenizer.IsEOG(id); stats.Stopped {
+				left = 0
+				break
+			}
+			if _, err := io.WriteString(w, stream.Next(id)); err != nil {
+				return err
+			}
+			left--
+		}
+		n := min(left, g.Session.Room(), burst)
+		if n == 0 {
+			break
+		}
+		if !g.Sampling.Greedy() {
+			n = 1
+		}
+		var err error
+		if chosen, err = g.Session.Decode(ctx, chosen[len(chosen)-1], n); err != nil {
+			return err
+		}
+		if !g.Sampling.Greedy() {
+			if chosen[0], err = g.sample(sampler); err != nil {
+				return err
+			}
+		}
+		stats.DecodeTokens += n
+	}
+	_, err := io.WriteString(w, stream.Flush())
+	return err
+}
+
+func (g *Generator) sample(s *Sampler) (int32, error) {
+	logits, err := g.Session.Logits()
+	if err != nil {
+		return 0, err
+	}
+	return s.Sample(logits), nil
+}

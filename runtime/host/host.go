@@ -1,0 +1,108 @@
+// Package host runs a plan on the oracle: the op program behind every dispatch,
+// evaluated in Go, without a GPU, driver or compiler.
+package host
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/oracle"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// cacheBytes bounds the memory for weights kept as float32; what does not fit is
+// dequantized at each use.
+const cacheBytes = 2 << 30
+
+// Executor runs the entries of one plan.
+type Executor struct {
+	plan    *plans.Plan
+	machine *oracle.Machine
+	io      map[string]region
+}
+
+type region struct {
+	f *ir.Func // nil for globals
+	v *ir.Value
+}
+
+// New prepares the executor of plan with weights from src.
+func New(plan *plans.Plan, src *plans.Source) (*Executor, error) {
+	m, err := oracle.New(plan.Program, src, oracle.Options{CacheBytes: cacheBytes})
+	if err != nil {
+		return nil, err
+	}
+	x := &Executor{plan: plan, machine: m, io: map[string]region{}}
+	for _, g := range plan.Program.Globals {
+		if g.Class == ir.Step || g.Class == ir.KV || g.Class == ir.State {
+			x.io[g.Name] = region{v: g}
+		}
+	}
+	for _, f := range plan.Program.Funcs {
+		for _, op := range f.Ops() {
+			if r := op.Result; r != nil && r.Class == ir.IO {
+				x.io[plans.IORegion(f.Name, r)] = region{f, r}
+			}
+		}
+	}
+	return x, nil
+}
+
+// Device names where the plan runs.
+func (x *Executor) Device() string {
+	return fmt.Sprintf("host (%d threads)", goruntime.GOMAXPROCS(0))
+}
+
+// Machine is the oracle underneath.
+func (x *Executor) Machine() *oracle.Machine { return x.machine }
+
+// Write sets the first elements of a region of the step block.
+func (x *Executor) Write(name string, data []int32) error {
+	r, ok := x.io[name]
+	if !ok {
+		return fmt.Errorf("plan has no region %q", name)
+	}
+	dst := x.machine.Ints(r.v)
+	if len(dst) < len(data) {
+		return fmt.Errorf("region %q holds %d values, not %d", name, len(dst), len(data))
+	}
+	copy(dst, data)
+	return nil
+}
+
+// Run runs the entry times in a row.
+func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
+	f := x.plan.Program.Func(entry.Name)
+	for range times {
+		if err := x.machine.Run(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ints returns a region of int32, valid until the next run.
+func (x *Executor) Ints(name string) ([]int32, error) {
+	r, ok := x.io[name]
+	if !ok {
+		return nil, fmt.Errorf("plan has no region %q", name)
+	}
+	return x.machine.Ints(r.v), nil
+}
+
+// Floats returns a region of float32, valid until the next run.
+func (x *Executor) Floats(name string) ([]float32, error) {
+	r, ok := x.io[name]
+	if !ok {
+		return nil, fmt.Errorf("plan has no region %q", name)
+	}
+	return x.machine.Floats(r.v), nil
+}
+
+// Close frees the memory.
+func (x *Executor) Close() error {
+	x.machine, x.io = nil, nil
+	return nil
+}

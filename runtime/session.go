@@ -1,0 +1,222 @@
+// Package runtime runs plans: it opens a device, loads weights and drives the
+// token loop.
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Executor is a device that holds a plan's weights and state and runs its
+// entries on the step block.
+type Executor interface {
+	// Device names the device for people.
+	Device() string
+	// Write sets the first values of a region of the step block.
+	Write(region string, data []int32) error
+	// Run runs an entry times in a row, without a stop at the host between.
+	Run(ctx context.Context, entry *plans.Entry, times int) error
+	// Ints and Floats return the content of a step or io region, valid until the
+	// next run.
+	Ints(region string) ([]int32, error)
+	Floats(region string) ([]float32, error)
+	Close() error
+}
+
+// Session is one sequence: its tokens lie in the KV cache of slot 0.
+type Session struct {
+	plan *plans.Plan
+	exec Executor
+	pos  int // positions in the KV cache
+	// The logits of the last token that was fed: where they are.
+	logits string
+	row    int
+}
+
+// NewSession starts an empty sequence.
+func NewSession(plan *plans.Plan, exec Executor) *Session {
+	return &Session{plan: plan, exec: exec}
+}
+
+// Len is the number of tokens in the sequence.
+func (s *Session) Len() int { return s.pos }
+
+// Room is how many more tokens fit.
+func (s *Session) Room() int { return s.plan.Header.Ctx - s.pos }
+
+// Reset empties the sequence.
+func (s *Session) Reset() { s.pos = 0 }
+
+// Prefill appends tokens and returns the most likely next one. No step has more
+// than chunk rows; 0 leaves that to the plan.
+func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32, error) {
+	var next int32
+	if err := s.admit(tokens, len(tokens)); err != nil {
+		return 0, err
+	}
+	for len(tokens) > 0 {
+		n := len(tokens)
+		if chunk > 0 {
+			n = min(n, chunk)
+		}
+		e := s.entry(n, "prefill", "decode")
+		if e == nil {
+			return 0, fmt.Errorf("plan has no entry for a prompt")
+		}
+		n = min(n, e.Rows)
+		if err := s.step(ctx, e, tokens[:n], 1); err != nil {
+			return 0, err
+		}
+		s.pos += n
+		s.logits, s.row = e.Logits, 0
+		if e.Kind == "decode" {
+			s.row = n - 1
+		}
+		ids, err := s.exec.Ints(e.Next)
+		if err != nil {
+			return 0, err
+		}
+		next = ids[s.row]
+		tokens = tokens[n:]
+	}
+	return next, nil
+}
+
+// Decode appends token and what follows greedily, n tokens in all, in one
+// submission, and returns the n tokens after it. The last of them is not yet in
+// the sequence.
+func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
+	e := s.entry(1, "decode")
+	if e == nil {
+		return nil, fmt.Errorf("plan has no entry for one row")
+	}
+	if n > s.plan.Header.Ring {
+		return nil, fmt.Errorf("%d tokens do not fit the output ring of %d", n, s.plan.Header.Ring)
+	}
+	if err := s.admit([]int32{token}, n); err != nil {
+		return nil, err
+	}
+	if err := s.step(ctx, e, []int32{token}, n); err != nil {
+		return nil, err
+	}
+	s.pos += n
+	s.logits, s.row = e.Logits, 0
+	out, err := s.exec.Ints("out")
+	if err != nil {
+		return nil, err
+	}
+	return append([]int32(nil), out[:n]...), nil
+}
+
+// Rewind drops the last n tokens of the sequence.
+func (s *Session) Rewind(n int) { s.pos = max(0, s.pos-n) }
+
+// Logits returns the logits after the last token, valid until the next step.
+func (s *Session) Logits() ([]float32, error) {
+	all, err := s.exec.Floats(s.logits)
+	if err != nil {
+		return nil, err
+	}
+	v := len(all) / s.rows(s.logits)
+	return all[s.row*v : (s.row+1)*v], nil
+}
+
+// Score appends tokens and calls each with the logits after every one of them.
+func (s *Session) Score(ctx context.Context, tokens []int32, each func(i int, logits []float32) error) error {
+	if err := s.admit(tokens, len(tokens)); err != nil {
+		return err
+	}
+	e := s.entry(len(tokens), "score", "decode")
+	if e == nil {
+		return fmt.Errorf("plan has no entry that keeps all logits")
+	}
+	for done := 0; done < len(tokens); {
+		part := tokens[done:min(len(tokens), done+e.Rows)]
+		if err := s.step(ctx, e, part, 1); err != nil {
+			return err
+		}
+		s.pos += len(part)
+		all, err := s.exec.Floats(e.Logits)
+		if err != nil {
+			return err
+		}
+		v := len(all) / e.Rows
+		for i := range part {
+			if err := each(done+i, all[i*v:(i+1)*v]); err != nil {
+				return err
+			}
+		}
+		done += len(part)
+	}
+	return nil
+}
+
+// admit checks tokens before the device sees them; total is how many positions
+// they and what follows take.
+func (s *Session) admit(tokens []int32, total int) error {
+	for _, t := range tokens {
+		if t < 0 || int(t) >= s.plan.Header.Model.Vocab {
+			return fmt.Errorf("token %d is not in the vocabulary of %d", t, s.plan.Header.Model.Vocab)
+		}
+	}
+	if total > s.Room() {
+		return fmt.Errorf("%d tokens do not fit: the plan's context is %d and holds %d", total, s.plan.Header.Ctx, s.pos)
+	}
+	return nil
+}
+
+// step writes the step block for tokens at the end of the sequence and runs e.
+func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, times int) error {
+	pos := make([]int32, len(tokens))
+	for i := range pos {
+		pos[i] = int32(s.pos + i)
+	}
+	for _, w := range []struct {
+		region string
+		data   []int32
+	}{
+		{"token", tokens}, {"pos", pos}, {"slot", make([]int32, len(tokens))},
+		{"n", []int32{int32(len(tokens))}}, {"count", []int32{0}},
+	} {
+		if err := s.exec.Write(w.region, w.data); err != nil {
+			return err
+		}
+	}
+	return s.exec.Run(ctx, e, times)
+}
+
+// entry returns the smallest entry of the kinds that takes rows rows, else the
+// largest of the first kind there is.
+func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
+	var fit, largest *plans.Entry
+	for i := range s.plan.Entries {
+		e := &s.plan.Entries[i]
+		for _, k := range kinds {
+			if e.Kind != k {
+				continue
+			}
+			if e.Rows >= rows && (fit == nil || e.Rows < fit.Rows) {
+				fit = e
+			}
+			if largest == nil || e.Rows > largest.Rows {
+				largest = e
+			}
+		}
+	}
+	if fit != nil {
+		return fit
+	}
+	return largest
+}
+
+// rows is the number of rows of logits in an io region.
+func (s *Session) rows(region string) int {
+	for _, e := range s.plan.Entries {
+		if e.Logits == region && e.Kind != "prefill" {
+			return e.Rows
+		}
+	}
+	return 1
+}

@@ -1,0 +1,269 @@
+package vulkan
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
+)
+
+// poll is how long the host waits for the device before it looks whether the
+// caller has lost interest.
+const poll = 100 * time.Millisecond
+
+// Executor holds a plan's weights and state on a device and replays its entries.
+// Command buffers are recorded once, when the executor is made.
+type Executor struct {
+	dev     *Device
+	plan    *plans.Plan
+	memory  *memory
+	entries map[string]*Commands
+	step    *Commands // copies the step block to the device
+	fetch   *Commands // copies the step block and the chosen ids back
+	dirty   bool      // the host has written to its copy of the step block
+	logits  map[string]*Commands
+}
+
+// NewExecutor opens the device of that index, or with -1 the first that meets
+// the plan's requirements, a GPU rather than a CPU. progress, if not nil, is
+// called with the number of bytes of weights that have arrived.
+func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
+	if index < 0 {
+		var err error
+		if index, err = choose(plan.Require); err != nil {
+			return nil, err
+		}
+	}
+	dev, err := Open(index, plan.Require)
+	if err != nil {
+		return nil, err
+	}
+	x := &Executor{dev: dev, plan: plan, entries: map[string]*Commands{}, logits: map[string]*Commands{}}
+	if err := x.prepare(ctx, src, progress); err != nil {
+		dev.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// choose returns the first GPU that meets need, else the first other device,
+// else what the first device lacks.
+func choose(need plans.Requirements) (int, error) {
+	all, err := Enumerate()
+	if err != nil {
+		return 0, err
+	}
+	slices.SortStableFunc(all, func(a, b DeviceInfo) int {
+		return boolInt(a.Type == "cpu") - boolInt(b.Type == "cpu")
+	})
+	var first error
+	for i := range all {
+		err := all[i].Check(need)
+		if err == nil {
+			return all[i].Index, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = errors.New("there is no Vulkan device")
+	}
+	return 0, first
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
+	pipelines, err := x.pipelines()
+	if err != nil {
+		return err
+	}
+	if x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress); err != nil {
+		return err
+	}
+	for i := range x.plan.Entries {
+		e := &x.plan.Entries[i]
+		if x.entries[e.Name], err = x.record(e, pipelines); err != nil {
+			return err
+		}
+	}
+	return x.recordCopies()
+}
+
+func (x *Executor) pipelines() ([]*Pipeline, error) {
+	infos := make([]PipelineInfo, len(x.plan.Pipelines))
+	for i, p := range x.plan.Pipelines {
+		m := x.plan.Modules[p.Module]
+		spec := map[uint32]uint32{}
+		for _, c := range p.Consts {
+			spec[c.ID] = c.Value
+		}
+		infos[i] = PipelineInfo{Name: m.Name, Words: m.Words, Constants: spec, SubgroupSize: p.Wave,
+			FullSubgroups: p.Wave > 0 && p.Workgroup%p.Wave == 0}
+	}
+	return x.dev.CreatePipelines(infos)
+}
+
+// record makes the command buffer of an entry: a barrier wherever the step
+// changes, and one before the first dispatch against what was submitted before.
+func (x *Executor) record(e *plans.Entry, pipelines []*Pipeline) (*Commands, error) {
+	c, err := x.dev.NewCommands()
+	if err != nil {
+		return nil, err
+	}
+	blocks := x.memory.blocks[e.Name]
+	c.Barrier(Compute|Transfer, Compute)
+	step := 0
+	for i, d := range e.Dispatches {
+		if d.Step != step {
+			c.Barrier(Compute, Compute)
+			step = d.Step
+		}
+		c.Bind(pipelines[d.Pipeline])
+		c.PushAddress(blocks[i])
+		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
+	}
+	return c, c.End()
+}
+
+// recordCopies makes the command buffers that move the step block to the device
+// and results back.
+func (x *Executor) recordCopies() error {
+	m := x.memory
+	var err error
+	if x.step, err = x.dev.NewCommands(); err != nil {
+		return err
+	}
+	x.step.Barrier(Compute|Transfer|Host, Transfer)
+	x.step.Copy(m.step, 0, m.stepHost, 0, m.stepHost.Size())
+	if err = x.step.End(); err != nil {
+		return err
+	}
+	if x.fetch, err = x.dev.NewCommands(); err != nil {
+		return err
+	}
+	x.fetch.Barrier(Compute, Transfer)
+	x.fetch.Copy(m.back, 0, m.step, 0, m.step.Size())
+	for _, e := range x.plan.Entries {
+		if e.Next != "" {
+			r := m.regions[e.Next]
+			x.fetch.Copy(m.back, r.back, r.buf, r.at, r.bytes)
+		}
+		c, err := x.dev.NewCommands()
+		if err != nil {
+			return err
+		}
+		r := m.regions[e.Logits]
+		c.Barrier(Compute, Transfer)
+		c.Copy(m.back, r.back, r.buf, r.at, r.bytes)
+		c.Barrier(Transfer, Host)
+		if err := c.End(); err != nil {
+			return err
+		}
+		x.logits[e.Logits] = c
+	}
+	x.fetch.Barrier(Transfer, Host)
+	return x.fetch.End()
+}
+
+// Device names the device.
+func (x *Executor) Device() string { return x.dev.Info.Name }
+
+// Underlying is the open device.
+func (x *Executor) Underlying() *Device { return x.dev }
+
+// Write sets the first values of a region of the step block.
+func (x *Executor) Write(name string, data []int32) error {
+	r, ok := x.memory.regions[name]
+	if !ok || r.buf != x.memory.step || int64(4*len(data)) > r.bytes {
+		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
+	}
+	dst := x.memory.stepHost.Bytes()[r.at:]
+	for i, v := range data {
+		binary.LittleEndian.PutUint32(dst[4*i:], uint32(v))
+	}
+	x.dirty = true
+	return nil
+}
+
+// Run replays the entry times in a row, in one submission.
+func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
+	var cmds []*Commands
+	if x.dirty {
+		cmds = append(cmds, x.step)
+	}
+	for range times {
+		cmds = append(cmds, x.entries[entry.Name])
+	}
+	x.dirty = false
+	return x.submit(ctx, append(cmds, x.fetch)...)
+}
+
+func (x *Executor) submit(ctx context.Context, cmds ...*Commands) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n, err := x.dev.Submit(0, cmds...)
+	if err != nil {
+		return err
+	}
+	for {
+		err := x.dev.Wait(n, poll)
+		if !errors.Is(err, vk.Timeout) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// Ints returns a region of the step block or the ids that an entry chose, as
+// they were after the last run.
+func (x *Executor) Ints(name string) ([]int32, error) {
+	b, err := x.bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4), nil
+}
+
+// Floats returns the logits of an entry.
+func (x *Executor) Floats(name string) ([]float32, error) {
+	b, err := x.bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4), nil
+}
+
+func (x *Executor) bytes(name string) ([]byte, error) {
+	r, ok := x.memory.regions[name]
+	if !ok || r.back < 0 {
+		return nil, fmt.Errorf("plan has no region %q", name)
+	}
+	if c := x.logits[name]; c != nil {
+		if err := x.submit(context.Background(), c); err != nil {
+			return nil, err
+		}
+	}
+	return x.memory.back.Bytes()[r.back : r.back+r.bytes], nil
+}
+
+// Close frees everything on the device.
+func (x *Executor) Close() error {
+	x.dev.Close()
+	return nil
+}

@@ -1,0 +1,256 @@
+package vulkan
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/ir/oracle"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/layout"
+)
+
+const (
+	// placeAlign is the alignment of everything inside a buffer.
+	placeAlign = 256
+	// poolBytes is the size of the buffers that weights and caches share, unless
+	// one of them is larger or the device allows less.
+	poolBytes = 1 << 30
+	// stagingBytes is the size of a staging buffer.
+	stagingBytes = 16 << 20
+)
+
+// place is where something lies on the device, and where the host finds it after
+// a fetch; back is -1 for what is not fetched.
+type place struct {
+	buf   *Buffer
+	at    int64
+	bytes int64
+	back  int64
+}
+
+func (p place) address() uint64 { return p.buf.Address() + uint64(p.at) }
+
+// memory is all of a plan's memory on a device.
+type memory struct {
+	dev      *Device
+	weights  map[string]place
+	regions  map[string]place // tables, caches, step block and io, by name
+	arena    *Buffer
+	step     *Buffer             // the step block
+	stepHost *Buffer             // what the host writes of it
+	back     *Buffer             // step block and io as the host reads them
+	blocks   map[string][]uint64 // address of each dispatch's argument block, by entry
+}
+
+func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
+	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, blocks: map[string][]uint64{}}
+	up, err := dev.NewUploader(stagingBytes, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer up.Close()
+	for _, f := range []func() error{
+		func() error { return m.placeWeights(plan) },
+		func() error { return m.placeRegions(plan) },
+		func() error { return m.uploadWeights(ctx, up, plan, src) },
+		func() error { return m.uploadTables(up, plan) },
+		func() error { return m.uploadBlocks(up, plan) },
+		up.Flush,
+	} {
+		if err := f(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// pool hands out places in buffers of a common size.
+type pool struct {
+	dev   *Device
+	sizes []int64 // bytes of each buffer
+	items []poolItem
+}
+
+type poolItem struct {
+	name   string
+	bytes  int64
+	buffer int
+	at     int64
+}
+
+func (p *pool) add(name string, bytes int64) {
+	limit := int64(poolBytes)
+	if l := p.dev.Info.Limits.AllocationSize; l != 0 {
+		limit = min(limit, int64(l))
+	}
+	last := len(p.sizes) - 1
+	if last < 0 || p.sizes[last]+bytes > limit {
+		p.sizes = append(p.sizes, 0)
+		last++
+	}
+	p.items = append(p.items, poolItem{name, bytes, last, p.sizes[last]})
+	p.sizes[last] += (bytes + placeAlign - 1) / placeAlign * placeAlign
+}
+
+// allocate makes the buffers and enters every item into places.
+func (p *pool) allocate(places map[string]place) error {
+	buffers := make([]*Buffer, len(p.sizes))
+	for i, n := range p.sizes {
+		var err error
+		if buffers[i], err = p.dev.Alloc(n, DeviceLocal); err != nil {
+			return err
+		}
+	}
+	for _, it := range p.items {
+		places[it.name] = place{buffers[it.buffer], it.at, it.bytes, -1}
+	}
+	return nil
+}
+
+func (m *memory) placeWeights(plan *plans.Plan) error {
+	p := pool{dev: m.dev}
+	for _, w := range plan.Weights {
+		p.add(w.Name, w.Bytes)
+	}
+	return p.allocate(m.weights)
+}
+
+func (m *memory) placeRegions(plan *plans.Plan) error {
+	p := pool{dev: m.dev}
+	for _, list := range [][]plans.Region{plan.Memory.KV, plan.Memory.Tables, plan.Memory.IO} {
+		for _, r := range list {
+			p.add(r.Name, r.Bytes)
+		}
+	}
+	if err := p.allocate(m.regions); err != nil {
+		return err
+	}
+	var err error
+	if m.arena, err = m.dev.Alloc(max(plan.Memory.Arena, placeAlign), DeviceLocal); err != nil {
+		return err
+	}
+	size := int64(0)
+	next := func(bytes int64) int64 {
+		at := size
+		size += (bytes + placeAlign - 1) / placeAlign * placeAlign
+		return at
+	}
+	var step []place
+	for _, r := range plan.Memory.Step {
+		at := next(r.Bytes)
+		step = append(step, place{nil, at, r.Bytes, at})
+	}
+	if m.step, err = m.dev.Alloc(size, DeviceLocal); err != nil {
+		return err
+	}
+	if m.stepHost, err = m.dev.Alloc(size, Upload); err != nil {
+		return err
+	}
+	clear(m.stepHost.Bytes())
+	for i, r := range plan.Memory.Step {
+		step[i].buf = m.step
+		m.regions[r.Name] = step[i]
+	}
+	for _, r := range plan.Memory.IO {
+		p := m.regions[r.Name]
+		p.back = next(r.Bytes)
+		m.regions[r.Name] = p
+	}
+	m.back, err = m.dev.Alloc(size, Readback)
+	return err
+}
+
+func (m *memory) uploadWeights(ctx context.Context, up *Uploader, plan *plans.Plan, src *plans.Source) error {
+	for _, w := range plan.Weights {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l, err := layout.New(w.DType, w.Shape...)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", w.Name, err)
+		}
+		if l.Name != w.Layout || l.Bytes != w.Bytes {
+			return fmt.Errorf("tensor %q: this runtime's layout of %s is %s, the plan has %s", w.Name, w.DType, l.Name, w.Layout)
+		}
+		data, err := src.Weight(w.Name)
+		if err != nil {
+			return err
+		}
+		p := m.weights[w.Name]
+		err = up.Write(p.buf, p.at, p.bytes, func(dst []byte, at int64) error { return l.Fill(dst, at, data) })
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", w.Name, err)
+		}
+	}
+	return nil
+}
+
+// uploadTables computes the tables; their ops are the oracle's.
+func (m *memory) uploadTables(up *Uploader, plan *plans.Plan) error {
+	for _, r := range plan.Memory.Tables {
+		v := plan.Program.Global(r.Name)
+		values, err := oracle.Table(v, plan.Program.Ctx)
+		if err != nil {
+			return fmt.Errorf("table %q: %w", r.Name, err)
+		}
+		data := make([]byte, 4*len(values))
+		if _, err := binary.Encode(data, binary.LittleEndian, values); err != nil {
+			return err
+		}
+		p := m.regions[r.Name]
+		err = up.Write(p.buf, p.at, p.bytes, func(dst []byte, at int64) error { copy(dst, data[at:]); return nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uploadBlocks writes the argument block of every dispatch: the addresses of its
+// arguments, 8 bytes each.
+func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
+	var data []byte
+	at := map[string][]int64{}
+	for _, e := range plan.Entries {
+		for _, d := range e.Dispatches {
+			at[e.Name] = append(at[e.Name], int64(len(data)))
+			for _, a := range d.Args {
+				addr, err := m.argument(a)
+				if err != nil {
+					return fmt.Errorf("%s: %s: %w", e.Name, d.Site, err)
+				}
+				data = binary.LittleEndian.AppendUint64(data, addr)
+			}
+			for len(data)%16 != 0 {
+				data = append(data, 0)
+			}
+		}
+	}
+	buf, err := m.dev.Alloc(int64(max(len(data), 16)), DeviceLocal)
+	if err != nil {
+		return err
+	}
+	for name, offsets := range at {
+		for _, o := range offsets {
+			m.blocks[name] = append(m.blocks[name], buf.Address()+uint64(o))
+		}
+	}
+	return up.Write(buf, 0, int64(len(data)), func(dst []byte, from int64) error { copy(dst, data[from:]); return nil })
+}
+
+func (m *memory) argument(a plans.Arg) (uint64, error) {
+	switch a.Space {
+	case "arena":
+		return m.arena.Address() + uint64(a.Offset), nil
+	case "weight":
+		if p, ok := m.weights[a.Region]; ok {
+			return p.address() + uint64(a.Offset), nil
+		}
+	default:
+		if p, ok := m.regions[a.Region]; ok {
+			return p.address() + uint64(a.Offset), nil
+		}
+	}
+	return 0, fmt.Errorf("argument %s: no region %q in space %s", a.Name, a.Region, a.Space)
+}
