@@ -107,36 +107,37 @@ func Write(w io.Writer, p *Plan) error {
 	if err := validate(p); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	return write(w, p)
+	parts := make([][]byte, len(sections))
+	for i, s := range sections {
+		parts[i] = s.encode(p)
+	}
+	return writeSections(w, parts)
 }
 
-func write(w io.Writer, p *Plan) error {
+func writeSections(w io.Writer, parts [][]byte) error {
 	head := make([]byte, headSize, headSize+len(sections)*tocEntrySize)
 	copy(head, magic)
 	le.PutUint32(head[8:], Format)
 	le.PutUint32(head[12:], schemaSum)
 	le.PutUint32(head[16:], uint32(len(sections)))
-	at := align(cap(head))
-	total := 0
-	data := make([][]byte, len(sections))
+	at, total := align(cap(head)), 0
 	for i, s := range sections {
-		b := s.encode(p)
+		n := len(parts[i])
 		if !s.large {
-			total += len(b)
-			if len(b) > maxSection || total > maxSections {
-				return fmt.Errorf("plan: section %s has %d bytes, the limit is %d, and %d for all", s.name, len(b), maxSection, maxSections)
+			total += n
+			if n > maxSection || total > maxSections {
+				return fmt.Errorf("plan: section %s has %d bytes, the limit is %d, and %d for all", s.name, n, maxSection, maxSections)
 			}
 		}
 		head = le.AppendUint32(head, uint32(i+1))
-		head = le.AppendUint32(head, checksum(b))
+		head = le.AppendUint32(head, checksum(parts[i]))
 		head = le.AppendUint64(head, uint64(at))
-		head = le.AppendUint64(head, uint64(len(b)))
-		at = align(at + len(b))
-		data[i] = b
+		head = le.AppendUint64(head, uint64(n))
+		at = align(at + n)
 	}
 	le.PutUint32(head[20:], headSum(head))
 	var zeros [sectionAlign]byte
-	for _, b := range append([][]byte{head}, data...) {
+	for _, b := range append([][]byte{head}, parts...) {
 		for _, part := range [][]byte{b, zeros[:align(len(b))-len(b)]} {
 			if _, err := w.Write(part); err != nil {
 				return err

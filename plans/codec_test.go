@@ -80,14 +80,8 @@ func rewrite(data []byte, id int, part []byte) []byte {
 		parts = append(parts, data[le.Uint64(entry[8:]):][:le.Uint64(entry[16:])])
 	}
 	parts[id] = part
-	saved := sections
-	defer func() { sections = saved }()
-	sections = nil
-	for i, s := range saved {
-		sections = append(sections, section{name: s.name, large: s.large, encode: func(*Plan) []byte { return parts[i] }})
-	}
 	var b bytes.Buffer
-	if err := write(&b, nil); err != nil {
+	if err := writeSections(&b, parts); err != nil {
 		panic(err)
 	}
 	return b.Bytes()

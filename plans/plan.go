@@ -24,8 +24,8 @@ type Plan struct {
 	// group i of the function that has the entry's name.
 	Program *ir.Program
 	Vocab   Vocab
-	// Embedded holds the bytes of the weights, after their layout recipe, when
-	// the plan was compiled with them; Weight.At are offsets into it.
+	// Embedded holds the bytes of the weights as they are in the GGUF, when the
+	// plan was compiled with them; Weight.At are offsets into it.
 	Embedded []byte
 
 	mapped mmap.MMap // the file, if Embedded is a part of it

@@ -121,7 +121,7 @@ func testPlan(t testing.TB, embed bool) *Plan {
 			if embed {
 				w.At = int64(len(p.Embedded))
 				rng := rand.New(rand.NewPCG(1, 2))
-				for range l.Bytes {
+				for range size {
 					p.Embedded = append(p.Embedded, byte(rng.Uint32()))
 				}
 			}
