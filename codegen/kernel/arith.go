@@ -58,7 +58,8 @@ func (b *Builder) Mod(x, y Operand) Value { return b.binary(opMod, kInt, x, y) }
 // MulHi returns the upper 32 bits of the product of two U32.
 func (b *Builder) MulHi(x, y Operand) Value { return b.binary(opMulHi, kU32, x, y) }
 
-// FMA returns x*y + z with one rounding.
+// FMA returns x*y + z, with one rounding where the device has the instruction, as
+// GPUs do, and with two elsewhere (llvmpipe).
 func (b *Builder) FMA(x, y, z Operand) Value {
 	n := b.same(opFMA, kF32, x, y, z)
 	return b.emit(opFMA, n[0].typ, n...)

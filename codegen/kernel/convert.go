@@ -59,10 +59,13 @@ func (b *Builder) DotI8(x, y Operand) Value {
 
 // Vec returns the vector of 2 or 4 scalars of one type.
 func (b *Builder) Vec(elems ...Operand) Value {
+	if len(elems) != 2 && len(elems) != 4 {
+		b.fail("vec of %d elements", len(elems))
+		return b.poison(F32.Vec(4))
+	}
 	n := b.same(opVec, kAny, elems...)
-	t := n[0].typ
-	if t.Lanes() > 1 || len(n) != 2 && len(n) != 4 {
-		b.fail("vec of %d elements of type %v", len(n), t)
+	if t := n[0].typ; t.Lanes() > 1 {
+		b.fail("vec of %v", t)
 		return b.poison(t)
 	}
 	return b.vec(n)
