@@ -1,0 +1,187 @@
+// Package table prints rows as aligned text and as JSON, from the same cells.
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is a titled list of rows. A cell is a string, an int, an int64, a float64,
+// or one of the types below; a row has one for each column.
+type Table struct {
+	Title   string
+	Columns []string
+	Rows    [][]any
+}
+
+// Bytes is a size: a number in JSON, with a binary unit in text.
+type Bytes int64
+
+func (b Bytes) String() string {
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	if b < 1<<10 {
+		return fmt.Sprintf("%d B", int64(b))
+	}
+	f := float64(b)
+	i := -1
+	for f >= 1024 && i+1 < len(units) {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.2f %s", f, units[i])
+}
+
+// Count is a large number: all digits in JSON, a decimal prefix in text.
+type Count int64
+
+func (c Count) String() string {
+	units := []string{"k", "M", "G", "T", "P"}
+	if c < 1000 {
+		return fmt.Sprint(int64(c))
+	}
+	f := float64(c)
+	i := -1
+	for f >= 1000 && i+1 < len(units) {
+		f /= 1000
+		i++
+	}
+	return fmt.Sprintf("%.2f %s", f, units[i])
+}
+
+// Add appends a row.
+func (t *Table) Add(cells ...any) {
+	if len(cells) != len(t.Columns) {
+		panic(fmt.Sprintf("table %s: %d cells for %d columns", t.Title, len(cells), len(t.Columns)))
+	}
+	t.Rows = append(t.Rows, cells)
+}
+
+// WriteText writes the title, the column names and the rows in aligned columns,
+// those of numbers to the right.
+func (t *Table) WriteText(w io.Writer) error {
+	lines := [][]string{t.Columns}
+	right := make([]bool, len(t.Columns)) // columns of numbers
+	for i := range right {
+		right[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { _, isText := row[i].(string); return isText })
+	}
+	for _, row := range t.Rows {
+		line := make([]string, len(row))
+		for i, c := range row {
+			line[i] = text(c)
+		}
+		lines = append(lines, line)
+	}
+	widths := make([]int, len(t.Columns))
+	for _, line := range lines {
+		for i, s := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(s))
+		}
+	}
+	var b strings.Builder
+	b.WriteString(t.Title + "\n")
+	for _, line := range lines {
+		var l strings.Builder
+		for i, s := range line {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s))
+			l.WriteString("  ")
+			if right[i] {
+				l.WriteString(pad + s)
+			} else {
+				l.WriteString(s + pad)
+			}
+		}
+		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func text(c any) string {
+	if f, ok := c.(float64); ok {
+		return fmt.Sprintf("%.1f", f)
+	}
+	// A cell is one line, whatever a model calls its tensors.
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return utf8.RuneError
+		}
+		return r
+	}, fmt.Sprint(c))
+}
+
+// MarshalJSON writes the rows as a list of objects, keyed by column.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, row := range t.Rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := object(&b, t.Columns, row); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte(']')
+	return b.Bytes(), nil
+}
+
+func object(b *bytes.Buffer, keys []string, values []any) error {
+	b.WriteByte('{')
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j, v := range []any{k, values[i]} {
+			if j > 0 {
+				b.WriteByte(':')
+			}
+			data, err := json.Marshal(v)
+			if err != nil {
+				return err
+			}
+			b.Write(data)
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+// WriteText writes tables with an empty line between them.
+func WriteText(w io.Writer, tables ...*Table) error {
+	for i, t := range tables {
+		if i > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+		}
+		if err := t.WriteText(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes one object of all tables, keyed by title.
+func WriteJSON(w io.Writer, tables ...*Table) error {
+	var keys []string
+	var values []any
+	for _, t := range tables {
+		keys = append(keys, t.Title)
+		values = append(values, t)
+	}
+	var b, indented bytes.Buffer
+	if err := object(&b, keys, values); err != nil {
+		return err
+	}
+	if err := json.Indent(&indented, b.Bytes(), "", "  "); err != nil {
+		return err
+	}
+	indented.WriteByte('\n')
+	_, err := w.Write(indented.Bytes())
+	return err
+}

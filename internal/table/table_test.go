@@ -1,0 +1,64 @@
+package table
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func sample() *Table {
+	t := &Table{Title: "memory", Columns: []string{"name", "bytes", "share"}}
+	t.Add("weights", Bytes(3<<20), 99.95)
+	t.Add("größe\n", Bytes(12), 0.0)
+	return t
+}
+
+func TestText(t *testing.T) {
+	var b strings.Builder
+	if err := WriteText(&b, sample(), &Table{Title: "empty", Columns: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := `memory
+  name        bytes  share
+  weights  3.00 MiB  100.0
+  größe` + "\uFFFD" + `       12 B    0.0
+
+empty
+  a
+`
+	if b.String() != want {
+		t.Errorf("have\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var b strings.Builder
+	if err := WriteJSON(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	var v map[string][]struct {
+		Name  string
+		Bytes int64
+		Share float64
+	}
+	if err := json.Unmarshal([]byte(b.String()), &v); err != nil {
+		t.Fatal(err)
+	}
+	if rows := v["memory"]; len(rows) != 2 || rows[0].Bytes != 3<<20 || rows[1].Name != "größe\n" || rows[0].Share != 99.95 {
+		t.Errorf("%+v", v)
+	}
+	if strings.Index(b.String(), `"name"`) > strings.Index(b.String(), `"bytes"`) {
+		t.Error("keys are not in the order of the columns")
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for have, want := range map[string]string{
+		Bytes(1023).String(): "1023 B", Bytes(1536).String(): "1.50 KiB", Bytes(5 << 30).String(): "5.00 GiB",
+		Count(999).String(): "999", Count(1234567).String(): "1.23 M",
+	} {
+		if have != want {
+			t.Errorf("%s, want %s", have, want)
+		}
+	}
+}

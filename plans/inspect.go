@@ -1,0 +1,134 @@
+package plans
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Summary says in four tables what the plan is made of: "plan", "requirements",
+// "memory", "entries".
+func Summary(p *Plan) []*table.Table {
+	return []*table.Table{headerTable(p), requirementsTable(p), memoryTable(p), entriesTable(p)}
+}
+
+func headerTable(p *Plan) *table.Table {
+	h, m := &p.Header, &p.Header.Model
+	t := &table.Table{Title: "plan", Columns: []string{"field", "value"}}
+	for _, row := range [][2]any{
+		{"compiler", h.Compiler}, {"target", h.Target},
+		{"model", m.Name}, {"architecture", m.Arch}, {"file", m.Path}, {"fingerprint", m.Fingerprint},
+		{"parameters", table.Count(m.Parameters)}, {"layers", m.Layers}, {"vocabulary", m.Vocab}, {"shards", m.Shards},
+		{"context", h.Ctx}, {"slots", h.Slots}, {"kv cache", h.KV}, {"rows at most", h.MaxRows}, {"output ring", h.Ring},
+		{"modules", len(p.Modules)}, {"pipelines", len(p.Pipelines)}, {"embedded weights", table.Bytes(len(p.Embedded))},
+	} {
+		t.Add(row[0], row[1])
+	}
+	return t
+}
+
+func requirementsTable(p *Plan) *table.Table {
+	r := &p.Require
+	t := &table.Table{Title: "requirements", Columns: []string{"field", "value"}}
+	t.Add("features", strings.Join(r.Features, " "))
+	t.Add("extensions", strings.Join(r.Extensions, " "))
+	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))
+	t.Add("workgroup", r.Workgroup)
+	t.Add("shared memory", table.Bytes(r.Shared))
+	t.Add("device memory", table.Bytes(r.Memory))
+	return t
+}
+
+func memoryTable(p *Plan) *table.Table {
+	t := &table.Table{Title: "memory", Columns: []string{"space", "regions", "bytes", "share %"}}
+	all := p.MemoryBytes()
+	add := func(name string, n int, bytes int64) {
+		t.Add(name, n, table.Bytes(bytes), 100*float64(bytes)/float64(max(all, 1)))
+	}
+	weights := int64(0)
+	for _, w := range p.Weights {
+		weights += w.Bytes
+	}
+	add("weight", len(p.Weights), weights)
+	for _, s := range p.Memory.spaces() {
+		bytes := int64(0)
+		for _, r := range s.regions {
+			bytes += r.Bytes
+		}
+		add(s.name, len(s.regions), bytes)
+	}
+	add("arena", 1, p.Memory.Arena)
+	regions := 0
+	for _, row := range t.Rows {
+		regions += row[1].(int)
+	}
+	add("sum", regions, all)
+	return t
+}
+
+func entriesTable(p *Plan) *table.Table {
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "dispatches", "steps", "per layer", "read", "write", "flops"}}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		steps, layer := map[int]bool{}, map[int]bool{}
+		var sum Cost
+		for _, d := range e.Dispatches {
+			steps[d.Step] = true
+			if strings.HasPrefix(d.Site, "blk.") {
+				layer[d.Step] = true
+			}
+			sum.ReadBytes += d.Cost.ReadBytes
+			sum.WriteBytes += d.Cost.WriteBytes
+			sum.FLOPs += d.Cost.FLOPs
+		}
+		perLayer := float64(len(layer)) / float64(max(p.Header.Model.Layers, 1))
+		t.Add(e.Name, e.Kind, e.Rows, len(e.Dispatches), len(steps), perLayer,
+			table.Bytes(sum.ReadBytes), table.Bytes(sum.WriteBytes), table.Count(sum.FLOPs))
+	}
+	return t
+}
+
+// Dispatches lists every dispatch of the entry of that name; false if there is none.
+func Dispatches(p *Plan, entry string) (*table.Table, bool) {
+	i := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Name == entry })
+	if i < 0 {
+		return nil, false
+	}
+	t := &table.Table{Title: entry, Columns: []string{"#", "step", "site", "kernel", "constants", "grid", "read", "write", "flops", "why"}}
+	for j, d := range p.Entries[i].Dispatches {
+		call := p.Program.Funcs[i].Groups[j].Call
+		var consts []string
+		for _, c := range call.Consts {
+			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
+		}
+		t.Add(j, d.Step, d.Site, call.Kernel, strings.Join(consts, " "), fmt.Sprintf("%dx%dx%d", d.Grid[0], d.Grid[1], d.Grid[2]),
+			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs), d.Why)
+	}
+	return t, true
+}
+
+// Coverage says of every weight which kernels read it; "unused" if none does.
+func Coverage(p *Plan) *table.Table {
+	readers := map[string][]string{}
+	for _, f := range p.Program.Funcs {
+		for _, g := range f.Groups {
+			for _, v := range g.Inputs() {
+				if v.Class == ir.Weight && !slices.Contains(readers[v.Name], g.Call.Kernel) {
+					readers[v.Name] = append(readers[v.Name], g.Call.Kernel)
+				}
+			}
+		}
+	}
+	t := &table.Table{Title: "coverage", Columns: []string{"tensor", "type", "shape", "layout", "bytes", "kernels"}}
+	for _, w := range p.Weights {
+		kernels := readers[w.Name]
+		if kernels == nil {
+			kernels = []string{"unused"}
+		}
+		t.Add(w.Name, w.DType.String(), fmt.Sprint(w.Shape), w.Layout, table.Bytes(w.Bytes), strings.Join(kernels, ", "))
+	}
+	return t
+}

@@ -1,0 +1,56 @@
+package plans
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/internal/table"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestInspect(t *testing.T) {
+	p := testPlan(t, false)
+	p.Weights = append(p.Weights, Weight{Name: "rope_freqs", DType: p.Weights[1].DType, Shape: []int64{4}, Layout: "raw", Bytes: 16})
+	var text, json strings.Builder
+	tables := append(Summary(p), Coverage(p))
+	for _, e := range p.Entries {
+		d, ok := Dispatches(p, e.Name)
+		if !ok {
+			t.Fatal("no entry " + e.Name)
+		}
+		tables = append(tables, d)
+	}
+	if err := table.WriteText(&text, tables...); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.WriteJSON(&json, tables...); err != nil {
+		t.Fatal(err)
+	}
+	for name, have := range map[string]string{"inspect.txt": text.String(), "inspect.json": json.String()} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(have), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have != string(want) {
+			t.Errorf("%s: have\n%s", path, have)
+		}
+	}
+	if _, ok := Dispatches(p, "decode/9"); ok {
+		t.Error("an entry that is not there has dispatches")
+	}
+	// What a host plan says comes from the program, so it is the same.
+	host, _ := Dispatches(hostPlan(t), "decode/1")
+	if len(host.Rows) != 10 || host.Rows[1][3] != "gemv.q4_0" {
+		t.Errorf("host plan: %v", host.Rows)
+	}
+}
