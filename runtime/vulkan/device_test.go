@@ -126,6 +126,27 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
+func TestHeapText(t *testing.T) {
+	d := openTest(t)
+	if got := d.heapText(0); !strings.HasPrefix(got, "heap 0 has ") {
+		t.Errorf("heap text %q", got)
+	}
+	for n, want := range map[uint64]string{17: "17 bytes", 3 << 19: "1.50 MiB", 5 << 29: "2.50 GiB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}
+
+// TestQueueError: a lost device is told in one line that names it.
+func TestQueueError(t *testing.T) {
+	d := &Device{Info: DeviceInfo{Name: "toy"}}
+	err := d.queueError(vk.ErrorDeviceLost, "wait for", 12)
+	if !errors.Is(err, vk.ErrorDeviceLost) || !strings.HasPrefix(err.Error(), "device toy: wait for submission 12: VK_ERROR_DEVICE_LOST: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func affine(t *testing.T, d *Device, multiplier, addend uint32) *Pipeline {
 	t.Helper()
 	info := PipelineInfo{

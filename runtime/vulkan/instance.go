@@ -10,6 +10,7 @@ package vulkan
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
@@ -38,7 +39,7 @@ func newInstance() (*instance, error) {
 	}
 	var version uint32
 	if err := global.EnumerateInstanceVersion(&version).Err(); err != nil {
-		return nil, fmt.Errorf("Vulkan loader version: %w", err)
+		return nil, fmt.Errorf("ask for the version of the Vulkan loader: %w", err)
 	}
 	if version < vk.Version11 {
 		return nil, fmt.Errorf("the Vulkan loader is of version %s, 1.1 is needed", vk.VersionString(version))
@@ -95,6 +96,7 @@ func (in *instance) close() {
 		in.cmd.DestroyDebugUtilsMessengerEXT(in.handle, in.messenger)
 	}
 	in.cmd.DestroyInstance(in.handle)
+	runtime.KeepAlive(in) // the layer may add to the messages until here
 }
 
 // checkLayer says whether the validation layer is installed.
