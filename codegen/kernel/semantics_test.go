@@ -177,9 +177,11 @@ func TestSemantics(t *testing.T) {
 	}
 }
 
-// TestSubgroupsRun runs the operations between lanes on subgroups of 8.
+// TestSubgroupsRun runs the operations between lanes, on subgroups of at most 32.
 func TestSubgroupsRun(t *testing.T) {
-	const lanes, size = 32, 8
+	d := device(t)
+	size := d.Info.Subgroup.Default
+	lanes := 4 * size
 	value := func(lane int) uint32 { return uint32(lane*lane%13 + 1) }
 	first := func(lane int) int { return lane / size * size }
 	over := func(from, to int, f func(a, b uint32) uint32) uint32 {
@@ -238,7 +240,7 @@ func TestSubgroupsRun(t *testing.T) {
 	for l := range x {
 		x[l] = value(l)
 	}
-	run(t, device(t), func(b *kernel.Builder) {
+	run(t, d, func(b *kernel.Builder) {
 		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
 		b.Workgroup(lanes)
 		v := x.Load(kernel.U32, b.LocalID())
