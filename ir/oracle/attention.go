@@ -48,7 +48,7 @@ func (h *heads) each(c *call, work func(scores []float32, row, head int)) {
 		longest = max(longest, int(p)+1)
 	}
 	c.parallel(rows*h.count, longest*h.dim, func(worker, lo, hi int) {
-		scores := c.scratchFor(worker, longest+3)
+		scores := c.scratchFor(worker, longest+lanes)
 		for i := lo; i < hi; i++ {
 			work(scores, i%rows, i/rows)
 		}
@@ -57,48 +57,42 @@ func (h *heads) each(c *call, work func(scores []float32, row, head int)) {
 
 // attend sets out to the sum over p in [lo, hi) of exp(score - top) * v[p] and
 // returns top, the largest score, and the sum of exp(score - top). scores is
-// scratch for hi-lo+3 elements.
+// scratch for hi-lo+lanes elements.
 func (h *heads) attend(out, scores []float32, row, head, lo, hi int) (top float32, sum float64) {
 	clear(out)
 	if lo >= hi {
 		return emptyMax, 0
 	}
 	q := h.q[(row*h.count+head)*h.dim:][:h.dim]
-	base := int(h.slot[row])*h.ctx*h.stride + head/h.group*h.dim
-	at := func(cache []float32, p int) []float32 {
-		return cache[base+min(p, hi-1)*h.stride:][:h.dim]
-	}
-	for p := lo; p < hi; p += 4 {
-		s := dot4(at(h.k, p), at(h.k, p+1), at(h.k, p+2), at(h.k, p+3), q)
-		copy(scores[p-lo:p-lo+4], s[:])
-	}
-	scores = scores[:hi-lo+3]
+	first := (int(h.slot[row])*h.ctx+lo)*h.stride + head/h.group*h.dim
 	n := hi - lo
+	var block [lanes][]float32
+	load := func(cache []float32, p int) {
+		for j := range block {
+			// Positions past the end repeat the last one; they weigh nothing.
+			block[j] = cache[first+min(p+j, n-1)*h.stride:][:h.dim]
+		}
+	}
+	for p := 0; p < n; p += lanes {
+		load(h.k, p)
+		s := dot(&block, q)
+		copy(scores[p:], s[:])
+	}
 	top = float32(math.Inf(-1))
 	for i, s := range scores[:n] {
 		scores[i] = s * h.scale
 		top = max(top, scores[i])
 	}
 	for i, s := range scores[:n] {
-		e := float32(math.Exp(float64(s - top)))
-		scores[i] = e
-		sum += float64(e)
+		scores[i] = float32(math.Exp(float64(s - top)))
+		sum += float64(scores[i])
 	}
-	clear(scores[n:]) // positions past the end weigh nothing
-	for p := lo; p < hi; p += 4 {
-		e := scores[p-lo:][:4]
-		axpy4(out, at(h.v, p), at(h.v, p+1), at(h.v, p+2), at(h.v, p+3), e[0], e[1], e[2], e[3])
+	clear(scores[n : n+lanes])
+	for p := 0; p < n; p += lanes {
+		load(h.v, p)
+		axpy(out, &block, (*[lanes]float32)(scores[p:]))
 	}
 	return top, sum
-}
-
-// axpy4 adds wa*a + wb*b + wc*c + wd*d to y.
-func axpy4(y, a, b, c, d []float32, wa, wb, wc, wd float32) {
-	n := len(y)
-	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
-	for i := range y {
-		y[i] += (wa*a[i] + wb*b[i]) + (wc*c[i] + wd*d[i])
-	}
 }
 
 func attention(c *call) error {

@@ -86,8 +86,12 @@ func (m *Machine) floats(v *ir.Value) []float32 {
 	return m.values[v]
 }
 
-// linear takes four weight rows at a time past all rows of x: a weight row is
-// dequantized once a step, and an element of x is loaded once for four products.
+// lanes is the number of rows that dot and axpy take at once. Six sums and their
+// six products are what amd64's 15 free vector registers hold.
+const lanes = 6
+
+// linear takes a few weight rows at a time past all rows of x: a weight row is
+// dequantized once a step, and an element of x is loaded once for all of them.
 func linear(c *call) error {
 	w, err := c.matrixOf(c.op.Args[1])
 	if err != nil {
@@ -98,16 +102,16 @@ func linear(c *call) error {
 		c.keep(w)
 	}
 	x, y, rows, k, n := c.arg(0), c.result(), c.rows(0), w.cols, w.rows
-	c.parallel((n+3)/4, 4*k*rows, func(worker, lo, hi int) {
-		buf := c.scratchFor(worker, 4*k)
-		for i := 4 * lo; i < min(4*hi, n); i += 4 {
-			var block [4][]float32
+	c.parallel(ceilDiv(n, lanes), lanes*k*rows, func(worker, lo, hi int) {
+		buf := c.scratchFor(worker, lanes*k)
+		for i := lanes * lo; i < min(lanes*hi, n); i += lanes {
+			var block [lanes][]float32
 			for j := range block {
 				// Rows past the end repeat the last one; their sums are dropped.
 				block[j] = w.row(min(i+j, n-1), buf[j*k:(j+1)*k])
 			}
 			for r := range rows {
-				s := dot4(block[0], block[1], block[2], block[3], x[r*k:(r+1)*k])
+				s := dot(&block, x[r*k:(r+1)*k])
 				copy(y[r*n+i:(r+1)*n], s[:])
 			}
 		}
@@ -128,29 +132,36 @@ func addTo(y, x []float32) {
 	}
 }
 
-// dot4 returns the products of four rows with x. Even and odd elements have sums
-// of their own: eight chains of additions hide the latency of one.
-func dot4(a, b, c, d, x []float32) [4]float32 {
-	n := len(x)
-	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
-	var a0, a1, b0, b1, c0, c1, d0, d1 float32
-	i := 0
-	for ; i < n-1; i += 2 {
-		x0, x1 := x[i], x[i+1]
-		a0 += a[i] * x0
-		a1 += a[i+1] * x1
-		b0 += b[i] * x0
-		b1 += b[i+1] * x1
-		c0 += c[i] * x0
-		c1 += c[i+1] * x1
-		d0 += d[i] * x0
-		d1 += d[i+1] * x1
+// dot returns the products of the rows of w with x. Each row has one chain of
+// additions, broken every 256 elements to keep the rounding errors small.
+func dot(w *[lanes][]float32, x []float32) (sums [lanes]float32) {
+	for at := 0; at < len(x); at += 256 {
+		x := x[at:min(at+256, len(x))]
+		n := len(x)
+		a, b, c := w[0][at:][:n], w[1][at:][:n], w[2][at:][:n]
+		d, e, f := w[3][at:][:n], w[4][at:][:n], w[5][at:][:n]
+		var sa, sb, sc, sd, se, sf float32
+		for i, v := range x {
+			sa += a[i] * v
+			sb += b[i] * v
+			sc += c[i] * v
+			sd += d[i] * v
+			se += e[i] * v
+			sf += f[i] * v
+		}
+		for i, s := range [lanes]float32{sa, sb, sc, sd, se, sf} {
+			sums[i] += s
+		}
 	}
-	if i < n {
-		a0 += a[i] * x[i]
-		b0 += b[i] * x[i]
-		c0 += c[i] * x[i]
-		d0 += d[i] * x[i]
+	return sums
+}
+
+// axpy adds to y the rows of w, each times its scale.
+func axpy(y []float32, w *[lanes][]float32, scale *[lanes]float32) {
+	n := len(y)
+	a, b, c, d, e, f := w[0][:n], w[1][:n], w[2][:n], w[3][:n], w[4][:n], w[5][:n]
+	sa, sb, sc, sd, se, sf := scale[0], scale[1], scale[2], scale[3], scale[4], scale[5]
+	for i := range y {
+		y[i] += (sa*a[i] + sb*b[i]) + (sc*c[i] + sd*d[i]) + (se*e[i] + sf*f[i])
 	}
-	return [4]float32{a0 + a1, b0 + b1, c0 + c1, d0 + d1}
 }
