@@ -219,7 +219,9 @@ func (r *splitRun) cached(cache *kernel.Buffer, row kernel.Value) [][2]kernel.Va
 	return out
 }
 
-// take adds positions to the sums of head h.
+// take adds positions to the sums of head h. Those past the end have emptyScore
+// and weigh nothing beside a real one; a team that saw no real one weighs nothing
+// when teams are merged, and some team of the range has one.
 func (r *splitRun) take(h int, valid []kernel.Value, keys, values [][][2]kernel.Value) {
 	b := r.b
 	old := r.top[h].Get()
@@ -244,7 +246,7 @@ func (r *splitRun) take(h int, valid []kernel.Value, keys, values [][][2]kernel.
 	weight := b.Mul(r.weight[h].Get(), fade)
 	weights := make([]kernel.Value, len(keys))
 	for j := range weights {
-		weights[j] = b.Select(valid[j], b.Exp(b.Sub(scores[j], top)), 0)
+		weights[j] = b.Exp(b.Sub(scores[j], top))
 		weight = b.Add(weight, weights[j])
 	}
 	r.top[h].Set(top)

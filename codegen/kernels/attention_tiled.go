@@ -198,24 +198,24 @@ func (r *tiledRun) score(from kernel.Value) kernel.Value {
 	})
 	old := r.top.Get()
 	top := old
-	scores, seen := make([]kernel.Value, columns), make([]kernel.Value, columns)
+	scores := make([]kernel.Value, columns)
 	for c, dot := range dots {
 		var s [4]kernel.Operand
 		for i, d := range dot {
 			s[i] = sum4(b, d.Get())
 		}
-		seen[c] = b.Lt(b.Splat(b.Add(from, at(c)), 4), r.limit)
+		seen := b.Lt(b.Splat(b.Add(from, at(c)), 4), r.limit)
 		if (c+1)*r.team > r.tileKV {
-			seen[c] = b.And(seen[c], b.Splat(b.Lt(at(c), r.tileKV), 4))
+			seen = b.And(seen, b.Splat(b.Lt(at(c), r.tileKV), 4))
 		}
-		scores[c] = b.Select(seen[c], b.Vec(s[:]...), emptyScore)
+		scores[c] = b.Select(seen, b.Vec(s[:]...), emptyScore)
 		top = b.Max(top, scores[c])
 	}
 	top = xorLanes(b, top, 1, r.team, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
 	fade := b.Exp(b.Sub(old, top))
 	weight := b.Mul(r.weight.Get(), fade)
 	for c := range dots {
-		w := b.Select(seen[c], b.Exp(b.Sub(scores[c], top)), 0)
+		w := b.Exp(b.Sub(scores[c], top)) // 0 if not seen: each row sees position 0, in the first tile
 		weight = b.Add(weight, w)
 		store := func() { r.weights.Store(b.Add(b.Mul(at(c), r.tileRows/4), r.team4), w) }
 		if (c+1)*r.team > r.tileKV {

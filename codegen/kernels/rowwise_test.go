@@ -33,7 +33,7 @@ func TestArgmax(t *testing.T) {
 	for _, c := range []siteTest{
 		{rows: 1, globals: "step @x : f32[T, 40000]\n", group: "%0 = argmax @x : io i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
 		{rows: 4, n: 3, globals: "step @x : f32[T, 5000]\n", group: "%0 = argmax @x : io i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
-		{rows: 4, globals: "step @x : f32[T, 5001]\n", group: "%0 = argmax @x : i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
+		{rows: 4, globals: "step @tied : f32[T, 5001]\n", group: "%0 = argmax @tied : i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
 		{rows: 32, n: 30, slot: []int{2}, globals: "step @x : f32[1, 12]\n", group: "%0 = argmax @x : io i32[1]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
 		{rows: 5, globals: "step @x : f32[T, 700]\n", group: "%0 = argmax @x : io i32[T]"},
 		{rows: 5, globals: "step @x : i32[T]\n", group: "advance @x, @token, @pos, @slot, @n, @out, @count"},

@@ -99,7 +99,8 @@ func (c siteTest) live() int {
 }
 
 // value returns the content of a global: random numbers that depend on the name
-// and the place alone, the step block, NaN in rows of a cache that no row may see.
+// and the place alone, ties and NaNs in @tied, the step block, NaN in rows of a
+// cache that no row may see.
 func (c siteTest) value(v *ir.Value) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(v.Name))
@@ -117,6 +118,10 @@ func (c siteTest) value(v *ir.Value) []byte {
 			b = binary.LittleEndian.AppendUint32(b, uint32(at(c.slot, i, 0)))
 		case v.Name == "n":
 			b = binary.LittleEndian.AppendUint32(b, uint32(c.live()))
+		case v.Name == "tied" && i%int(v.Type.Last())%7 == 3:
+			b = appendElement(b, v.Type.DType, float32(math.NaN()))
+		case v.Name == "tied":
+			b = appendElement(b, v.Type.DType, float32(rng.IntN(3)))
 		case v.Type.DType == ir.I32:
 			b = binary.LittleEndian.AppendUint32(b, uint32(rng.IntN(1000)))
 		case v.Class == ir.KV && !c.seen(i/int(v.Type.Last())):
