@@ -39,6 +39,7 @@ var rules = []Rule{
 	{Name: "order", Doc: "what a group reads was computed in an earlier step, and nobody writes it in the same", host: true, check: checkOrder},
 	{Name: "bounds", Doc: "every argument lies inside its region", check: func(c *checker) { c.problems = append(c.problems, checkBounds(c.plan)...) }},
 	{Name: "call", Doc: "kernel, constants, grid and arguments of a dispatch are those of its group", check: checkCalls},
+	{Name: "module", Doc: "SPIR-V has the constants and arguments that pipelines and dispatches give it, and no descriptors", check: checkModules},
 	{Name: "readonly", Doc: "weights and tables are never written", check: checkReadOnly},
 	{Name: "coverage", Doc: "each output element has exactly one workgroup that writes it, no workgroup is outside, and every weight is read", check: checkCoverage},
 	{Name: "hazard", Doc: "a barrier stands between any two accesses of the same bytes of which one is a write", check: checkHazards},

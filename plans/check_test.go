@@ -132,6 +132,17 @@ func TestCheckFinds(t *testing.T) {
 		{"other constant", func(p *Plan) { p.Pipelines[1].Consts[0].Value = 65 }, "call", "k=64"},
 		{"argument missing", func(p *Plan) { d, _ := dispatch(p, "attn"); d.Args = d.Args[:5]; d.Cover = nil }, "call", "5 arguments, call has 6"},
 
+		{"module cut", func(p *Plan) { m := &p.Modules[1]; m.Words = m.Words[:len(m.Words)-1] }, "module", "3 are left"},
+		{"instruction of no words", func(p *Plan) { p.Modules[1].Words[5] = 0 }, "module", "has 0 words"},
+		{"constant that is not there", func(p *Plan) { p.Pipelines[1].Consts[1].ID = 9 }, "module", "no specialization constant 9"},
+		{"argument too many", func(p *Plan) { p.Modules[1].Words = testModule(2, 5) }, "module", "4 arguments, the module reads 5"},
+		{"descriptor", func(p *Plan) {
+			p.Modules[1].Words = append(p.Modules[1].Words, 4<<16|opVariable, 6, 8, classStorageBuffer)
+		}, "module", "descriptors"},
+		{"push constant", func(p *Plan) {
+			p.Modules[1].Words = append(p.Modules[1].Words, 4<<16|opVariable, 6, 8, classPushConstant)
+		}, "step-block", "2 members"},
+
 		{"write to a weight", func(p *Plan) { arg(p, "q", "@wq").Write = true }, "readonly", `"wq"`},
 
 		{"grid too small", func(p *Plan) { d, g := dispatch(p, "q"); d.Grid[0], g.Call.Grid[0] = 3, 3 }, "coverage", "takes workgroups up to 4"},

@@ -201,6 +201,15 @@ func (d *decoder) slice(v reflect.Value) error {
 	if least := minSize(v.Type().Elem()); n > uint64(len(d.rest)/least) {
 		return fmt.Errorf("%d elements cannot fit in the %d bytes left", n, len(d.rest))
 	}
+	if words, ok := v.Addr().Interface().(*[]uint32); ok { // most of a plan
+		raw, err := d.take(4 * n)
+		*words = make([]uint32, n)
+		for i := range *words {
+			w := raw[4*i : 4*i+4]
+			(*words)[i] = uint32(w[0]) | uint32(w[1])<<8 | uint32(w[2])<<16 | uint32(w[3])<<24
+		}
+		return err
+	}
 	v.Set(reflect.MakeSlice(v.Type(), int(n), int(n)))
 	return d.elements(v)
 }

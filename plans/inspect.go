@@ -110,25 +110,36 @@ func Dispatches(p *Plan, entry string) (*table.Table, bool) {
 	return t, true
 }
 
-// Coverage says of every weight which kernels read it; "unused" if none does.
+// Coverage says of every weight which kernels read it in each kind of entry.
 func Coverage(p *Plan) *table.Table {
-	readers := map[string][]string{}
-	for _, f := range p.Program.Funcs {
+	var kinds []string
+	readers := map[string]map[string][]string{} // kernels by weight and kind
+	for i, f := range p.Program.Funcs {
+		kind := p.Entries[i].Kind
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
 		for _, g := range f.Groups {
 			for _, v := range g.Inputs() {
-				if v.Class == ir.Weight && !slices.Contains(readers[v.Name], g.Call.Kernel) {
-					readers[v.Name] = append(readers[v.Name], g.Call.Kernel)
+				if v.Class != ir.Weight {
+					continue
+				}
+				if readers[v.Name] == nil {
+					readers[v.Name] = map[string][]string{}
+				}
+				if list := readers[v.Name][kind]; !slices.Contains(list, g.Call.Kernel) {
+					readers[v.Name][kind] = append(list, g.Call.Kernel)
 				}
 			}
 		}
 	}
-	t := &table.Table{Title: "coverage", Columns: []string{"tensor", "type", "shape", "layout", "bytes", "kernels"}}
+	t := &table.Table{Title: "coverage", Columns: append([]string{"tensor", "type", "shape", "layout", "bytes"}, kinds...)}
 	for _, w := range p.Weights {
-		kernels := readers[w.Name]
-		if kernels == nil {
-			kernels = []string{"unused"}
+		row := []any{w.Name, w.DType.String(), fmt.Sprint(w.Shape), w.Layout, table.Bytes(w.Bytes)}
+		for _, kind := range kinds {
+			row = append(row, table.List(readers[w.Name][kind]))
 		}
-		t.Add(w.Name, w.DType.String(), fmt.Sprint(w.Shape), w.Layout, table.Bytes(w.Bytes), strings.Join(kernels, ", "))
+		t.Add(row...)
 	}
 	return t
 }

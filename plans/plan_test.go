@@ -161,7 +161,7 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 	if !ok {
 		pipeline = len(p.Modules)
 		modules[c.Kernel] = pipeline
-		p.Modules = append(p.Modules, Module{c.Kernel, []uint32{spirvMagic, 0x10600, 0, 8, 0}})
+		p.Modules = append(p.Modules, Module{c.Kernel, testModule(len(c.Consts), len(c.Args))})
 		pl := Pipeline{Module: pipeline, Wave: c.Wave, Workgroup: 64, Shared: 256}
 		for i, k := range c.Consts {
 			pl.Consts = append(pl.Consts, Const{uint32(i), k.Name, k.Value})
@@ -191,6 +191,23 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 		d.Args = append(d.Args, a)
 	}
 	return d
+}
+
+// testModule has the interface of a kernel and no code.
+func testModule(consts, args int) []uint32 {
+	words := []uint32{spirvMagic, 0x10500, 0, 100, 0}
+	for i := range consts {
+		words = append(words, 4<<16|opDecorate, uint32(50+i), decorationSpecID, uint32(i))
+	}
+	return append(words,
+		4<<16|opDecorate, 2, decorationArrayStride, addressBytes,
+		4<<16|opConstant, 9, 1, uint32(args),
+		4<<16|opTypeArray, 2, 8, 1,
+		3<<16|opTypeStruct, 3, 2,
+		4<<16|opTypePointer, 4, classPhysicalStorage, 3,
+		3<<16|opTypeStruct, 5, 8,
+		4<<16|opTypePointer, 6, classPushConstant, 5,
+		4<<16|opVariable, 6, 7, classPushConstant)
 }
 
 func encoded(t testing.TB, p *Plan) []byte {

@@ -53,6 +53,23 @@ func (c Count) String() string {
 	return fmt.Sprintf("%.2f %s", f, units[i])
 }
 
+// List is an array in JSON; text shows the first of its distinct strings and how
+// many there are besides, or "none".
+type List []string
+
+func (l List) String() string {
+	switch len(l) {
+	case 0:
+		return "none"
+	case 1:
+		return l[0]
+	}
+	return fmt.Sprintf("%s +%d", l[0], len(l)-1)
+}
+
+// MarshalJSON writes an empty list for nil.
+func (l List) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, l...)) }
+
 // Add appends a row.
 func (t *Table) Add(cells ...any) {
 	if len(cells) != len(t.Columns) {
@@ -67,7 +84,7 @@ func (t *Table) WriteText(w io.Writer) error {
 	lines := [][]string{t.Columns}
 	right := make([]bool, len(t.Columns)) // columns of numbers
 	for i := range right {
-		right[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { _, isText := row[i].(string); return isText })
+		right[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return isText(row[i]) })
 	}
 	for _, row := range t.Rows {
 		line := make([]string, len(row))
@@ -99,6 +116,14 @@ func (t *Table) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func isText(c any) bool {
+	switch c.(type) {
+	case string, List:
+		return true
+	}
+	return false
 }
 
 func text(c any) string {

@@ -55,6 +55,7 @@ func TestJSON(t *testing.T) {
 func TestUnits(t *testing.T) {
 	for have, want := range map[string]string{
 		Bytes(1023).String(): "1023 B", Bytes(1536).String(): "1.50 KiB", Bytes(5 << 30).String(): "5.00 GiB",
+		List(nil).String(): "none", List{"a"}.String(): "a", List{"a", "b", "c"}.String(): "a +2",
 		Count(999).String(): "999", Count(1234567).String(): "1.23 M",
 	} {
 		if have != want {
