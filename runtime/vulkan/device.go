@@ -17,6 +17,8 @@ import (
 type Device struct {
 	Info DeviceInfo
 
+	firstMessage int // of the validation layer that is about this device
+
 	inst    *instance
 	phys    vk.PhysicalDevice
 	handle  vk.Device
@@ -41,11 +43,14 @@ type resource interface{ release() }
 // Open opens the device of that index in Enumerate's order and enables what
 // need lists. The error names the device and the first thing that it lacks.
 func Open(index int, need plans.Requirements) (*Device, error) {
-	in, err := newInstance()
+	in, err := theInstance()
 	if err != nil {
 		return nil, err
 	}
 	d := &Device{inst: in, live: map[resource]struct{}{}}
+	if in.messages != nil {
+		d.firstMessage = len(in.messages.all())
+	}
 	if err := d.open(index, need); err != nil {
 		d.Close()
 		return nil, err
@@ -216,7 +221,6 @@ func (d *Device) Close() {
 		}
 		d.cmd.DestroyDevice(d.handle)
 	}
-	d.inst.close()
 }
 
 // own notes a resource for Close.

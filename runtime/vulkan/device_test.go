@@ -84,7 +84,6 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestOpenWithEverything enables every feature that the device has.
 func TestOpenWithEverything(t *testing.T) {
-	t.Setenv("ZINC_VALIDATE", "1")
 	info := must[[]DeviceInfo](t)(Enumerate())[0]
 	var need plans.Requirements
 	for name, have := range info.Features {
@@ -280,7 +279,6 @@ func TestSubmitAfter(t *testing.T) {
 
 // TestMissingBarrier: the synchronization checks of the layer are on.
 func TestMissingBarrier(t *testing.T) {
-	t.Setenv("ZINC_VALIDATE", "1")
 	d := must[*Device](t)(Open(0, plans.Requirements{}))
 	defer d.Close()
 	x := must[*Buffer](t)(d.Alloc(64, DeviceLocal))

@@ -15,7 +15,7 @@ import (
 const testTimeout = time.Minute
 
 // TestMain runs the tests on lavapipe unless VK_DRIVER_FILES names another
-// driver, and away from the user's pipeline cache.
+// driver, with the validation layer and away from the user's pipeline cache.
 func TestMain(m *testing.M) {
 	if os.Getenv("VK_DRIVER_FILES") == "" {
 		os.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")
@@ -25,16 +25,16 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv("XDG_CACHE_HOME", dir)
+	os.Setenv("ZINC_VALIDATE", "1")
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-// openTest opens the first device, with the validation layer on, and checks at
-// the end of the test that the layer had nothing to say.
+// openTest opens the first device and checks at the end of the test that the
+// validation layer had nothing to say.
 func openTest(t *testing.T) *Device {
 	t.Helper()
-	t.Setenv("ZINC_VALIDATE", "1")
 	d, err := Open(0, plans.Requirements{})
 	if err != nil {
 		t.Fatalf("a Vulkan device (lavapipe, from mesa-vulkan-drivers) and the validation layer are needed: %v", err)

@@ -91,11 +91,10 @@ var componentTypes = map[vk.ComponentTypeKHR]string{
 // Enumerate lists the Vulkan devices of this computer, also those that Open
 // would refuse.
 func Enumerate() ([]DeviceInfo, error) {
-	in, err := newInstance()
+	in, err := theInstance()
 	if err != nil {
 		return nil, err
 	}
-	defer in.close()
 	devices, err := in.physicalDevices()
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ package vulkan
 import (
 	"fmt"
 	"os"
-	"runtime"
+	"sync"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
@@ -22,13 +22,17 @@ var apiVersion = vk.Version13
 
 const validationLayer = "VK_LAYER_KHRONOS_validation"
 
-// instance is a VkInstance with its commands. Each open device has its own.
+// instance is a VkInstance with its commands.
 type instance struct {
-	handle    vk.Instance
-	cmd       *vk.InstanceCommands
-	messages  *messages // nil unless validating
-	messenger vk.DebugUtilsMessengerEXT
+	handle   vk.Instance
+	cmd      *vk.InstanceCommands
+	messages *messages // nil unless validating
 }
+
+// theInstance is the one of the process, made when first needed and never
+// destroyed: making one loads the drivers, which takes 0.1 s with NVIDIA's, and
+// after some twenty times of loading and unloading that driver fails.
+var theInstance = sync.OnceValues(newInstance)
 
 // newInstance creates an instance, with the validation layer and its
 // synchronization checks when ZINC_VALIDATE=1.
@@ -67,12 +71,12 @@ func newInstance() (*instance, error) {
 		info.PpEnabledLayerNames = vk.CStrings([]string{validationLayer})
 		info.EnabledExtensionCount = uint32(len(extensions))
 		info.PpEnabledExtensionNames = vk.CStrings(extensions)
-		sync := vk.ValidationFeatureEnableSynchronizationValidationEXT
+		enable := vk.ValidationFeatureEnableSynchronizationValidationEXT
 		info.PNext = unsafe.Pointer(&vk.ValidationFeaturesEXT{
 			SType:                         vk.StructureTypeValidationFeaturesEXT,
 			PNext:                         unsafe.Pointer(messengerInfo(in.messages)),
 			EnabledValidationFeatureCount: 1,
-			PEnabledValidationFeatures:    &sync,
+			PEnabledValidationFeatures:    &enable,
 		})
 	}
 	if err := global.CreateInstance(&info, &in.handle).Err(); err != nil {
@@ -83,20 +87,12 @@ func newInstance() (*instance, error) {
 		return nil, err
 	}
 	if in.messages != nil {
-		if err := in.cmd.CreateDebugUtilsMessengerEXT(in.handle, messengerInfo(in.messages), &in.messenger).Err(); err != nil {
-			in.close()
+		var messenger vk.DebugUtilsMessengerEXT
+		if err := in.cmd.CreateDebugUtilsMessengerEXT(in.handle, messengerInfo(in.messages), &messenger).Err(); err != nil {
 			return nil, fmt.Errorf("create debug messenger: %w", err)
 		}
 	}
 	return in, nil
-}
-
-func (in *instance) close() {
-	if in.messenger != 0 {
-		in.cmd.DestroyDebugUtilsMessengerEXT(in.handle, in.messenger)
-	}
-	in.cmd.DestroyInstance(in.handle)
-	runtime.KeepAlive(in) // the layer may add to the messages until here
 }
 
 // checkLayer says whether the validation layer is installed.

@@ -32,7 +32,6 @@ func TestCompileOnlyDevice(t *testing.T) {
 }
 
 func compileOnly(t *testing.T) {
-	t.Setenv("ZINC_VALIDATE", "1")
 	info := must[[]DeviceInfo](t)(Enumerate())[0]
 	if len(info.CooperativeMatrix) == 0 {
 		t.Error("no cooperative matrices")

@@ -8,7 +8,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// messages collects what the validation layer says about one instance.
+// messages collects what the validation layer says.
 type messages struct {
 	mu   sync.Mutex
 	list []string
@@ -48,7 +48,7 @@ func (m *messages) all() []string {
 }
 
 // messageCallback is the one C callback of the process: they are never freed.
-// The messages of the instance are its user data.
+// The messages to add to are its user data.
 var messageCallback = sync.OnceValue(func() uintptr {
 	return vk.NewCallback(func(_, _ uintptr, data *vk.DebugUtilsMessengerCallbackDataEXT, m *messages) uintptr {
 		m.add(vk.StringAt(data.PMessage))
@@ -69,11 +69,12 @@ func messengerInfo(m *messages) *vk.DebugUtilsMessengerCreateInfoEXT {
 }
 
 // ValidationMessages are the warnings and errors of the validation layer since
-// the device was opened, without known false alarms. Empty unless
-// ZINC_VALIDATE=1 was set at Open.
+// the device was opened, those about other devices included, known false alarms
+// not. There are none unless ZINC_VALIDATE=1 was set when the process first
+// looked for devices.
 func (d *Device) ValidationMessages() []string {
 	if d.inst.messages == nil {
 		return nil
 	}
-	return d.inst.messages.all()
+	return d.inst.messages.all()[d.firstMessage:]
 }

@@ -19,7 +19,6 @@ var commandRows = []commandRow{
 	{name: "vkCreateInstance"},
 
 	// Instance and physical device.
-	{name: "vkDestroyInstance"},
 	{name: "vkEnumeratePhysicalDevices"},
 	{name: "vkEnumerateDeviceExtensionProperties"},
 	{name: "vkGetPhysicalDeviceFeatures2"},
@@ -30,7 +29,6 @@ var commandRows = []commandRow{
 	{name: "vkCreateDevice"},
 	{name: "vkGetDeviceProcAddr"},
 	{name: "vkCreateDebugUtilsMessengerEXT"},
-	{name: "vkDestroyDebugUtilsMessengerEXT"},
 
 	// Device and queue.
 	{name: "vkDestroyDevice"},

@@ -15,11 +15,6 @@ var instanceTable = [...]command{
 		name:      "vkCreateDebugUtilsMessengerEXT",
 	},
 	{name: "vkCreateDevice"},
-	{
-		extension: "VK_EXT_debug_utils",
-		name:      "vkDestroyDebugUtilsMessengerEXT",
-	},
-	{name: "vkDestroyInstance"},
 	{name: "vkEnumerateDeviceExtensionProperties"},
 	{name: "vkEnumeratePhysicalDevices"},
 	{name: "vkGetDeviceProcAddr"},
@@ -37,8 +32,6 @@ var instanceTable = [...]command{
 const (
 	iCreateDebugUtilsMessengerEXT = iota
 	iCreateDevice
-	iDestroyDebugUtilsMessengerEXT
-	iDestroyInstance
 	iEnumerateDeviceExtensionProperties
 	iEnumeratePhysicalDevices
 	iGetDeviceProcAddr
@@ -57,16 +50,6 @@ func (c *InstanceCommands) CreateDebugUtilsMessengerEXT(instance Instance, pCrea
 // CreateDevice calls vkCreateDevice.
 func (c *InstanceCommands) CreateDevice(physicalDevice PhysicalDevice, pCreateInfo *DeviceCreateInfo, pDevice *Device) Result {
 	return Result(call(address(c.fn[iCreateDevice], &instanceTable[iCreateDevice]), uintptr(physicalDevice), uintptr(unsafe.Pointer(pCreateInfo)), 0, uintptr(unsafe.Pointer(pDevice))))
-}
-
-// DestroyDebugUtilsMessengerEXT calls vkDestroyDebugUtilsMessengerEXT.
-func (c *InstanceCommands) DestroyDebugUtilsMessengerEXT(instance Instance, messenger DebugUtilsMessengerEXT) {
-	call(address(c.fn[iDestroyDebugUtilsMessengerEXT], &instanceTable[iDestroyDebugUtilsMessengerEXT]), uintptr(instance), uintptr(messenger), 0)
-}
-
-// DestroyInstance calls vkDestroyInstance.
-func (c *InstanceCommands) DestroyInstance(instance Instance) {
-	call(address(c.fn[iDestroyInstance], &instanceTable[iDestroyInstance]), uintptr(instance), 0)
 }
 
 // EnumerateDeviceExtensionProperties calls vkEnumerateDeviceExtensionProperties.
