@@ -33,6 +33,9 @@ func attentionMergeCandidates(s *Site) []Candidate {
 	}}
 }
 
+// mergeAhead is the splits whose sums a lane loads at once.
+const mergeAhead = 8
+
 type mergeKernel struct {
 	rows extent
 	wave int
@@ -49,7 +52,6 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 		b.Workgroup(size)
 
 		row := b.WorkgroupID(1)
-		b.ReturnIf(b.Ge(row, rows))
 		head := b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0))
 		stride := b.Add(headDim, 2)
 		from := b.Mul(head, splits, stride)
@@ -64,12 +66,21 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 		top := b.SubgroupMax(most.Get())
 		b.For(b.LocalID(), headDim, size, func(i kernel.Value) {
 			sum, weight := b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
-			b.For(0, splits, 1, func(s kernel.Value) {
-				fade := b.Exp(b.Sub(load(s, headDim), top))
-				sum.Set(b.FMA(fade, load(s, i), sum.Get()))
-				weight.Set(b.FMA(fade, load(s, b.Add(headDim, 1)), weight.Get()))
+			b.For(0, splits, mergeAhead, func(from kernel.Value) {
+				var parts [mergeAhead][3]kernel.Value // all loads before the first use
+				for j := range parts {
+					s := b.Min(b.Add(from, j), b.Sub(splits, 1))
+					parts[j] = [3]kernel.Value{load(s, i), load(s, headDim), load(s, b.Add(headDim, 1))}
+				}
+				for j, p := range parts {
+					fade := b.Select(b.Lt(b.Add(from, j), splits), b.Exp(b.Sub(p[1], top)), 0)
+					sum.Set(b.FMA(fade, p[0], sum.Get()))
+					weight.Set(b.FMA(fade, p[2], weight.Get()))
+				}
 			})
-			y.Store(b.Add(b.Mul(head, headDim), i), b.Div(sum.Get(), weight.Get()))
+			b.If(b.Lt(row, rows), func() {
+				y.Store(b.Add(b.Mul(head, headDim), i), b.Div(sum.Get(), weight.Get()))
+			})
 		})
 	})
 }

@@ -116,9 +116,11 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		r.row, r.split = b.WorkgroupID(2), b.WorkgroupID(1)
 		r.splits = splits
 		r.head = b.Mul(b.WorkgroupID(0), k.share)
-		b.ReturnIf(b.Ge(r.row, r.attentionArgs.rows))
-		at := r.pos.Load(kernel.U32, r.row)
-		b.ReturnIf(b.Ge(at, r.ctx)) // beyond the cache
+		lane := b.SubgroupLane()
+		r.member = b.And(lane, k.team-1)
+		r.start()
+		at, slot := r.pos.Load(kernel.U32, r.row), r.slot.Load(kernel.U32, r.row)
+		b.ReturnIf(b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(at, r.ctx))) // beyond the step or the cache
 
 		n := b.Add(at, 1)
 		round := b.Mul(splits, block)
@@ -126,10 +128,7 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		lo := b.Mul(r.split, step)
 		hi := b.Min(n, b.Add(lo, step))
 
-		lane := b.SubgroupLane()
-		r.member = b.And(lane, k.team-1)
-		r.start()
-		r.attend(lo, hi, b.Shr(lane, log2(k.team)))
+		r.attend(b.Mul(slot, r.ctx), lo, hi, b.Shr(lane, log2(k.team)))
 		r.mergeTeams()
 		r.mergeSubgroups(lane)
 	})
@@ -183,12 +182,12 @@ func (r *splitRun) start() {
 	}
 }
 
-// attend runs over the positions from lo to hi. team is this lane's team in its
-// subgroup.
-func (r *splitRun) attend(lo, hi, team kernel.Value) {
+// attend runs over the positions from lo to hi of the sequence whose first cached
+// row is sequence. team is this lane's team in its subgroup.
+func (r *splitRun) attend(sequence, lo, hi, team kernel.Value) {
 	b, ahead, teams := r.b, r.ahead(), r.wave/r.team
 	kvHead := b.Mul(b.Div(r.head, r.group), r.headDim/chunk)
-	base := b.Add(b.Mul(b.Mul(r.slot.Load(kernel.U32, r.row), r.ctx), r.kvRow), kvHead)
+	base := b.Add(b.Mul(sequence, r.kvRow), kvHead)
 	first := b.Add(b.Mul(b.SubgroupID(), ahead*teams), team)
 	b.For(lo, hi, b.Mul(r.subgroups, ahead*teams), func(from kernel.Value) {
 		from = b.Add(from, first)

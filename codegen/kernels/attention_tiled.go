@@ -51,14 +51,13 @@ type tiledKernel struct {
 // attentionTiles are the tile sizes, rows of q and of the cache, best first.
 var attentionTiles = [][2]int{{32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}, {8, 4}}
 
-// divide chooses the first tiles that fit in the shared memory that all targets
-// have, 32 KiB.
+// divide chooses the first tiles that fit in shared memory.
 func (k *tiledKernel) divide(t *target.Target) bool {
 	for _, tile := range attentionTiles {
 		k.tileRows, k.tileKV = tile[0], tile[1]
 		k.team = min(16, k.wave)
 		size := k.lanes()
-		if k.sharedBytes() <= min(t.Shared, 32<<10) && size%k.wave == 0 && size <= t.Workgroup {
+		if k.sharedBytes() <= t.Shared && size%k.wave == 0 && size <= t.Workgroup {
 			return true
 		}
 	}

@@ -244,10 +244,11 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 		b.Workgroup(len(h.chains) * h.wave)
 
 		k.head, k.row = b.WorkgroupID(0), b.WorkgroupID(1)
-		b.ReturnIf(b.Ge(k.row, rows))
+		k.live = b.Lt(k.row, rows)
 		if pos != nil {
-			k.at = pos.Load(kernel.U32, k.row)
-			b.ReturnIf(b.Ge(k.at, ctx)) // beyond the caches and the table
+			at := pos.Load(kernel.U32, k.row)
+			k.live = b.And(k.live, b.Lt(at, ctx)) // not beyond the caches and the table
+			k.at = b.Select(k.live, at, 0)
 		}
 		if slot != nil {
 			k.cached = b.Add(b.Mul(slot.Load(kernel.U32, k.row), ctx), k.at)
@@ -265,7 +266,8 @@ type headsKernel struct {
 	cosSin    *kernel.Buffer
 	epsilon   kernel.Value
 	head, row kernel.Value
-	at        kernel.Value // position of the row
+	live      kernel.Value // the row is one of this step
+	at        kernel.Value // position of a live row, else 0
 	cached    kernel.Value // row of the caches
 }
 
@@ -294,7 +296,7 @@ func (k *headsKernel) chain(i int, c *headChain) {
 			if c.cache != nil && c.cache.Type.DType == ir.F16 {
 				v = packHalves(b, v)
 			}
-			y.Store(b.Add(to, j), v)
+			b.If(k.live, func() { y.Store(b.Add(to, j), v) })
 		})
 	})
 }

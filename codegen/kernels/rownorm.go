@@ -54,7 +54,6 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		b.Workgroup(size)
 
 		row := b.WorkgroupID(1)
-		b.ReturnIf(b.Ge(row, rows))
 		t, n := kernel.F32.Vec(k.vec), b.Div(group, k.vec)
 		from := b.Mul(b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0)), n)
 		sum := b.Var(kernel.F32, 0)
@@ -69,7 +68,7 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		b.For(b.LocalID(), n, size, func(i kernel.Value) {
 			at := b.Add(from, i)
 			v := b.Mul(x.Load(t, at), splat(b, scale, k.vec))
-			y.Store(at, b.Mul(v, gain.Load(t, i)))
+			b.If(b.Lt(row, rows), func() { y.Store(at, b.Mul(v, gain.Load(t, i))) })
 		})
 	})
 }
