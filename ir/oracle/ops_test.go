@@ -346,3 +346,22 @@ step @count : i32[1]`, dim, ring), "advance @next, @token, @pos, @slot, @n, @out
 		}
 	})
 }
+
+// BenchmarkLinear reports multiply-adds a second for one row and for many.
+func BenchmarkLinear(b *testing.B) {
+	const n, k = 1024, 512
+	for _, rows := range []int{1, 64} {
+		for _, keep := range []int64{0, 1 << 30} {
+			b.Run(fmt.Sprintf("rows=%d/cache=%d", rows, keep), func(b *testing.B) {
+				p := parse(b, 1, 1, rows, fmt.Sprintf("weight @w : q8_0[%d, %d]\nstep @x : f32[T, %d]", n, k, k),
+					fmt.Sprintf("%%0 = linear @x, @w : io f32[T, %d]", n))
+				m := machine(b, p, source{"w": make([]byte, n*k/32*34)}, Options{CacheBytes: keep})
+				run(b, m)
+				for b.Loop() {
+					run(b, m)
+				}
+				b.ReportMetric(float64(n*k*rows)*float64(b.N)/1e9/b.Elapsed().Seconds(), "GMAC/s")
+			})
+		}
+	}
+}
