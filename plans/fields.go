@@ -112,9 +112,9 @@ type decoder struct {
 	path []step // down to the value being read
 }
 
-// step is a field name or, if that is empty, an index.
+// step is a field of a struct or, if of is nil, an element.
 type step struct {
-	field string
+	of    reflect.Type
 	index int
 }
 
@@ -130,8 +130,8 @@ func decodeSection(data string, v reflect.Value) error {
 	}
 	var where strings.Builder
 	for _, p := range d.path {
-		if p.field != "" {
-			where.WriteString("." + p.field)
+		if p.of != nil {
+			where.WriteString("." + p.of.Field(p.index).Name)
 		} else {
 			fmt.Fprintf(&where, "[%d]", p.index)
 		}
@@ -145,13 +145,15 @@ func (d *decoder) value(v reflect.Value) error {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
+		d.path = append(d.path, step{of: v.Type()})
+		last := len(d.path) - 1
 		for i := range v.NumField() {
-			d.path = append(d.path, step{field: v.Type().Field(i).Name})
+			d.path[last].index = i
 			if err := d.value(v.Field(i)); err != nil {
 				return err
 			}
-			d.path = d.path[:len(d.path)-1]
 		}
+		d.path = d.path[:last]
 	case reflect.Slice:
 		return d.slice(v)
 	case reflect.Array:
@@ -201,17 +203,29 @@ func (d *decoder) slice(v reflect.Value) error {
 	if least := minSize(v.Type().Elem()); n > uint64(len(d.rest)/least) {
 		return fmt.Errorf("%d elements cannot fit in the %d bytes left", n, len(d.rest))
 	}
-	if words, ok := v.Addr().Interface().(*[]uint32); ok { // most of a plan
-		raw, err := d.take(4 * n)
-		*words = make([]uint32, n)
-		for i := range *words {
-			w := raw[4*i : 4*i+4]
-			(*words)[i] = uint32(w[0]) | uint32(w[1])<<8 | uint32(w[2])<<16 | uint32(w[3])<<24
-		}
-		return err
+	// The long lists of a plan, SPIR-V and the vocabulary, do without reflection.
+	switch list := v.Addr().Interface().(type) {
+	case *[]uint32:
+		*list = make([]uint32, n)
+		return decodeList(d, *list, (*decoder).uint32)
+	case *[]string:
+		*list = make([]string, n)
+		return decodeList(d, *list, (*decoder).string)
 	}
 	v.Set(reflect.MakeSlice(v.Type(), int(n), int(n)))
 	return d.elements(v)
+}
+
+func decodeList[T any](d *decoder, list []T, read func(*decoder) (T, error)) error {
+	for i := range list {
+		x, err := read(d)
+		if err != nil {
+			d.path = append(d.path, step{index: i})
+			return err
+		}
+		list[i] = x
+	}
+	return nil
 }
 
 func (d *decoder) elements(v reflect.Value) error {
@@ -277,6 +291,11 @@ func (d *decoder) uint32() (uint32, error) {
 }
 
 func (d *decoder) uvarint() (uint64, error) {
+	if len(d.rest) > 0 && d.rest[0] < 0x80 { // most are short
+		u := uint64(d.rest[0])
+		d.rest = d.rest[1:]
+		return u, nil
+	}
 	var u uint64
 	for i := range min(len(d.rest), binary.MaxVarintLen64) {
 		b := d.rest[i]
