@@ -9,10 +9,15 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Summary says in four tables what the plan is made of: "plan", "requirements",
-// "memory", "entries".
-func Summary(p *Plan) []*table.Table {
-	return []*table.Table{headerTable(p), requirementsTable(p), memoryTable(p), entriesTable(p)}
+// Inspect makes the tables that say what a plan does and needs: "plan",
+// "requirements", "memory", "entries", the dispatches of each entry under its name,
+// and "coverage".
+func Inspect(p *Plan) []*table.Table {
+	tables := []*table.Table{headerTable(p), requirementsTable(p), memoryTable(p), entriesTable(p)}
+	for i := range p.Entries {
+		tables = append(tables, dispatchTable(&p.Entries[i], p.Program.Funcs[i]))
+	}
+	return append(tables, coverageTable(p))
 }
 
 func headerTable(p *Plan) *table.Table {
@@ -91,27 +96,23 @@ func entriesTable(p *Plan) *table.Table {
 	return t
 }
 
-// Dispatches lists every dispatch of the entry of that name; false if there is none.
-func Dispatches(p *Plan, entry string) (*table.Table, bool) {
-	i := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Name == entry })
-	if i < 0 {
-		return nil, false
-	}
-	t := &table.Table{Title: entry, Columns: []string{"#", "step", "site", "kernel", "constants", "grid", "read", "write", "flops", "why"}}
-	for j, d := range p.Entries[i].Dispatches {
-		call := p.Program.Funcs[i].Groups[j].Call
+// dispatchTable takes the kernels from the program, which host plans have, too.
+func dispatchTable(e *Entry, f *ir.Func) *table.Table {
+	t := &table.Table{Title: e.Name, Columns: []string{"#", "step", "site", "kernel", "constants", "grid", "read", "write", "flops", "why"}}
+	for i, d := range e.Dispatches {
+		call := f.Groups[i].Call
 		var consts []string
 		for _, c := range call.Consts {
 			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
 		}
-		t.Add(j, d.Step, d.Site, call.Kernel, strings.Join(consts, " "), fmt.Sprintf("%dx%dx%d", d.Grid[0], d.Grid[1], d.Grid[2]),
+		t.Add(i, d.Step, d.Site, call.Kernel, strings.Join(consts, " "), fmt.Sprintf("%dx%dx%d", d.Grid[0], d.Grid[1], d.Grid[2]),
 			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs), d.Why)
 	}
-	return t, true
+	return t
 }
 
-// Coverage says of every weight which kernels read it in each kind of entry.
-func Coverage(p *Plan) *table.Table {
+// coverageTable says of every weight which kernels read it in each kind of entry.
+func coverageTable(p *Plan) *table.Table {
 	var kinds []string
 	readers := map[string]map[string][]string{} // kernels by weight and kind
 	for i, f := range p.Program.Funcs {
