@@ -162,7 +162,7 @@ func TestCheckFinds(t *testing.T) {
 
 		{"write under a read", func(p *Plan) { a := arg(p, "k", "%3"); a.Offset = 128 }, "hazard", `"%0" of "q"`},
 		{"write under a write", func(p *Plan) { a := arg(p, "v", "@v"); a.Region = "k" }, "hazard", `kv "k"`},
-		{"in place", func(p *Plan) { a := arg(p, "residual", "%6"); a.Offset = 0 }, "hazard", `of "residual"`},
+		{"in place", func(p *Plan) { a := arg(p, "blk.0.residual", "%6"); a.Offset = 0 }, "hazard", `of "blk.0.residual"`},
 
 		{"position in a constant", func(p *Plan) { p.Pipelines[5].Consts[0].Name = "pos" }, "step-block", "pos"},
 

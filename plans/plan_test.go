@@ -55,7 +55,7 @@ func "decode/1" rows=1 {
     call "attn" wave=32 grid=[4, 1, 1] const={hd=16} args=[%2, @k, @v, @pos, @slot, %5] why=""
     %5 = attention %2, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25} : f32[T, 64] at 512
   }
-  group "residual" step=4 {
+  group "blk.0.residual" step=4 {
     call "add" wave=32 grid=[4, 1, 1] const={w=64} args=[%0, %5, %6] why=""
     %6 = add %0, %5 : f32[T, 64] at 256
   }
