@@ -119,7 +119,7 @@ func (k gemv) rowsOf(b *kernel.Builder, a *linearArgs, p *projectArgs, wave, row
 		t.columns[0] = b.Mul(b.Sub(a.n.Load(kernel.U32, 0), 1), b.Div(a.k, 4))
 	}
 	lane := b.SubgroupLane()
-	for i, pass := range p.passes() {
+	for i, pass := range p.spec.passes() {
 		b.For(lane, b.Div(a.k, p.matrices[pass[0]].format.unit), wave, func(u kernel.Value) {
 			t.unit(u, pass, i == 0)
 		})

@@ -289,7 +289,7 @@ func (a *linearArgs) each(b *kernel.Builder, workgroup kernel.Value, body func(p
 
 // passes splits the matrices into those that go through x together, because they
 // take its elements in the same order.
-func (p *projectArgs) passes() [][]int {
+func (p *projection) passes() [][]int {
 	if len(p.matrices) == 2 && p.matrices[0].format == p.matrices[1].format {
 		return [][]int{{0, 1}}
 	}

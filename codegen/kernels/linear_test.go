@@ -375,3 +375,74 @@ func TestEmbedFormats(t *testing.T) {
 		})
 	}
 }
+
+func TestGemmFormats(t *testing.T) {
+	for d, k := range allFormats() {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 16, 13)
+			y := w.linear(w.rows(ir.T, ir.Dim(k)), d, 70)
+			w.check(first(t, w.candidates(llvmpipe(t), y), "gemm"), 13, y)
+		})
+	}
+}
+
+// groups are dispatch groups of every form.
+var groups = []struct {
+	name  string
+	last  bool
+	build func(w *world, x *ir.Value) []*ir.Value
+}{
+	{"qkv", false, func(w *world, x *ir.Value) []*ir.Value {
+		x = w.norm(x)
+		m := w.matrix(ir.Q4_K, 33, 512)
+		q := w.op("linear", nil, x, m, w.vector("bias", 33))
+		return []*ir.Value{q, w.linear(x, ir.Q8_0, 200), w.linear(x, ir.Q6_K, 65)}
+	}},
+	{"plain qkv", false, func(w *world, x *ir.Value) []*ir.Value {
+		return []*ir.Value{w.linear(x, ir.F16, 8), w.linear(x, ir.F16, 8)}
+	}},
+	{"silu", false, func(w *world, x *ir.Value) []*ir.Value {
+		x = w.norm(x)
+		return []*ir.Value{w.glu("silu", w.linear(x, ir.Q4_0, 70), w.linear(x, ir.Q4_0, 70))}
+	}},
+	{"gelu of two formats", false, func(w *world, x *ir.Value) []*ir.Value {
+		x = w.norm(x)
+		up := w.linear(x, ir.Q5_0, 70)
+		return []*ir.Value{w.glu("gelu", w.linear(x, ir.Q6_K, 70), up)}
+	}},
+	{"residuals", false, func(w *world, x *ir.Value) []*ir.Value {
+		y := w.op("add", nil, w.rows(ir.T, 512), w.linear(x, ir.Q5_K, 512))
+		return []*ir.Value{w.op("add", nil, y, x)}
+	}},
+	{"last row", true, func(w *world, x *ir.Value) []*ir.Value {
+		x = w.norm(w.op("last_row", nil, x, w.n))
+		return []*ir.Value{w.linear(x, ir.BF16, 300)}
+	}},
+}
+
+func TestGroups(t *testing.T) {
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			t.Parallel()
+			for _, rows := range []int{1, 3, 70} {
+				n := rows - rows/4
+				w := newWorld(t, rows, n)
+				out := g.build(w, w.rows(ir.T, 512))
+				family := "gemv"
+				if rows > 8 && !g.last {
+					family = "gemm"
+				}
+				list := w.candidates(llvmpipe(t), out...)
+				first(t, list, family)
+				for _, c := range list {
+					if g.last {
+						w.check(c, 1, out...)
+					} else {
+						w.check(c, n, out...)
+					}
+				}
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ package kernels
 var families = []Family{
 	{"embed", "rows of a table, dequantized", embedCandidates},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
+	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
 	{"heads", "norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", headsCandidates},
 	{"attention_split", "attention of a few rows, each over its own part of the cache: one workgroup a row, KV head and split", attentionSplitCandidates},
 	{"attention_merge", "the splits of attention combined: one workgroup a row and head", attentionMergeCandidates},
