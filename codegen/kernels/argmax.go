@@ -148,9 +148,6 @@ func (k *argmaxKernel) build() (*kernel.Func, error) {
 	})
 }
 
-// argmaxAhead is the accesses that a lane loads at once.
-const argmaxAhead = 4
-
 // argmaxRun is the kernel while it is built.
 type argmaxRun struct {
 	*argmaxKernel
@@ -219,18 +216,12 @@ func (r *argmaxRun) choose(row kernel.Value) kernel.Value {
 	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
 	accesses := b.Div(r.vocab, r.vec)
 	from := b.Mul(row, accesses)
-	b.For(b.LocalID(), accesses, b.Mul(r.size, argmaxAhead), func(i kernel.Value) {
-		var index, x [argmaxAhead]kernel.Value // all loads before the first use
-		for j := range x {
-			index[j] = b.Min(b.Add(i, b.Mul(r.size, j)), b.Sub(accesses, 1))
-			x[j] = r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, index[j]))
-		}
-		for j := range x {
-			for e, v := range elements(b, x[j]) {
-				more := b.Gt(v, most.Get()) // never holds for a NaN
-				most.Set(b.Select(more, v, most.Get()))
-				at.Set(b.Select(more, b.Add(b.Mul(index[j], r.vec), e), at.Get()))
-			}
+	b.For(b.LocalID(), accesses, r.size, func(i kernel.Value) {
+		x := r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i))
+		for e, v := range elements(b, x) {
+			more := b.Gt(v, most.Get()) // never holds for a NaN
+			most.Set(b.Select(more, v, most.Get()))
+			at.Set(b.Select(more, b.Add(b.Mul(i, r.vec), e), at.Get()))
 		}
 	})
 	tops, indices := b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)

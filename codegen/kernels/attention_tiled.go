@@ -51,13 +51,17 @@ type tiledKernel struct {
 // attentionTiles are the tile sizes, rows of q and of the cache, best first.
 var attentionTiles = [][2]int{{32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}, {8, 4}}
 
+// tiledShared bounds the shared memory of a workgroup, in bytes: with more, too
+// few of them run at once.
+const tiledShared = 48 << 10
+
 // divide chooses the first tiles that fit in shared memory.
 func (k *tiledKernel) divide(t *target.Target) bool {
 	for _, tile := range attentionTiles {
 		k.tileRows, k.tileKV = tile[0], tile[1]
 		k.team = min(16, k.wave)
 		size := k.lanes()
-		if k.sharedBytes() <= t.Shared && size%k.wave == 0 && size <= t.Workgroup {
+		if k.sharedBytes() <= min(t.Shared, tiledShared) && size%k.wave == 0 && size <= t.Workgroup {
 			return true
 		}
 	}
