@@ -1,0 +1,57 @@
+# make run    compile the model in testdata and print what it writes; needs Go only
+# make test   everything; installs the Debian packages that the tests need
+GO ?= go
+MODEL := testdata/models/gopher-q4_k_m.gguf
+
+# The programs and their tests need no C compiler; only vkcheck has one.
+export CGO_ENABLED = 0
+# Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
+TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
+
+.PHONY: build run test packages lint generate fuzz bench clean
+
+build:
+	$(GO) build -o bin/ ./cmd/...
+
+run: build
+	@mkdir -p .build
+	bin/zincc compile $(MODEL) --target native -o .build/gopher.bin
+	@echo
+	@printf '// path: sort/search.go\npackage sort\n\n// Search' | tee .build/prompt.txt
+	@bin/zincrun .build/gopher.bin -f .build/prompt.txt -n 96
+
+test: packages lint
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test ./...
+	cd runtime/vulkan/vk/vkcheck && CGO_ENABLED=1 $(GO) test ./...
+
+# What the tests need beside Go: SPIRV-Tools, a Vulkan driver, gcc.
+packages:
+	@.ci/packages
+
+lint:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt: $$bad"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# Rewrites the z*.go files from the Khronos registries.
+generate:
+	$(GO) generate ./...
+
+FUZZTIME ?= 10s
+fuzz:
+	@set -e; for f in $$(git grep -l '^func Fuzz' -- '*_test.go'); do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$f); do \
+			echo "$$f $$name"; $(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
+		done; \
+	done
+
+bench: build
+	@mkdir -p .build
+	@set -e; for target in host llvmpipe; do \
+		bin/zincc compile $(MODEL) --target $$target -o .build/gopher-$$target.bin >/dev/null; \
+	done
+	bin/zincrun bench .build/gopher-host.bin --device host -p 128,512 -n 64 -d 0,256 -r 3
+	VK_DRIVER_FILES=$(TEST_DRIVER) bin/zincrun bench .build/gopher-llvmpipe.bin --device vulkan -p 128,512 -n 64 -d 0,256 -r 3
+
+clean:
+	rm -rf bin .build
