@@ -24,11 +24,10 @@ type argmaxKernel struct {
 	advance *ir.Op    // or nil
 	rows    extent    // of the choices
 	vec     int       // logits of one access
-	wave    int
 }
 
 func matchArgmax(s *Site) (*argmaxKernel, bool) {
-	k := &argmaxKernel{wave: s.Target.Wave, vec: 1}
+	k := &argmaxKernel{vec: 1}
 	for _, op := range s.Group.Ops {
 		switch {
 		case op.Kind.Name == "argmax" && k.logits == nil && k.advance == nil:
@@ -59,7 +58,7 @@ func matchArgmax(s *Site) (*argmaxKernel, bool) {
 func (k *argmaxKernel) key() string {
 	key := "argmax"
 	if k.logits != nil {
-		key += fmt.Sprintf(" choose v=%d w=%d", k.vec, k.wave)
+		key += fmt.Sprintf(" choose v=%d", k.vec)
 		if k.next != nil {
 			key += " next"
 		}
@@ -75,7 +74,8 @@ var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrit
 
 func (k *argmaxKernel) candidate(s *Site) Candidate {
 	c := Candidate{Kernel: k.key(), Build: k.build, Grid: [3]int{1, 1, 1}}
-	size := k.wave
+	wave := s.Target.Wave
+	size := wave
 	if k.rows.n == nil || k.advance == nil {
 		c.Operands, c.Consts = k.rows.operands(), k.rows.consts()
 	}
@@ -88,7 +88,7 @@ func (k *argmaxKernel) candidate(s *Site) Candidate {
 	}
 	if k.logits != nil {
 		width := int(k.logits.Type.Last())
-		size = min(ceilDiv(ceilDiv(width, k.vec), k.wave)*k.wave, min(s.Target.Workgroup, 1024)/k.wave*k.wave)
+		size = min(ceilDiv(ceilDiv(width, k.vec), wave)*wave, min(s.Target.Workgroup, 1024)/wave*wave)
 		c.Operands = append(c.Operands, Operand{"logits", k.logits, kernel.Read})
 		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
 	}

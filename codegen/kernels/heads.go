@@ -49,7 +49,6 @@ type headsGroup struct {
 	chains           []*headChain
 	rows             extent
 	headDim          int
-	eps              float64
 	norm             *ir.Op // any of the norms, or nil
 	rope             *ir.Op // any of the rotations, or nil
 	pos, slot, table *ir.Value

@@ -19,8 +19,8 @@ func rowNormCandidates(s *Site) []Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k := rowNormKernel{rows: rows, vec: widest(group), wave: s.Target.Wave}
-	size := min(ceilDiv(group/k.vec, k.wave)*k.wave, min(s.Target.Workgroup, 256)/k.wave*k.wave)
+	k, wave := rowNormKernel{rows: rows, vec: widest(group)}, s.Target.Wave
+	size := min(ceilDiv(group/k.vec, wave)*wave, min(s.Target.Workgroup, 256)/wave*wave)
 	return []Candidate{{
 		Kernel: k.key(),
 		Build:  k.build,
@@ -38,11 +38,10 @@ func rowNormCandidates(s *Site) []Candidate {
 type rowNormKernel struct {
 	rows extent
 	vec  int // elements of one access
-	wave int
 }
 
 func (k rowNormKernel) key() string {
-	return fmt.Sprintf("rownorm v=%d w=%d%s", k.vec, k.wave, k.rows.key())
+	return fmt.Sprintf("rownorm v=%d%s", k.vec, k.rows.key())
 }
 
 func (k rowNormKernel) build() (*kernel.Func, error) {

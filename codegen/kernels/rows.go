@@ -12,7 +12,6 @@ import (
 // for another costs a stage of a decoded token a tenth of its time.
 
 var (
-	f32x2 = kernel.F32.Vec(2)
 	f32x4 = kernel.F32.Vec(4)
 	u32x2 = kernel.U32.Vec(2)
 	u32x4 = kernel.U32.Vec(4)

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -269,6 +270,9 @@ func halves(b []byte) []float32 {
 	return x
 }
 
+// built has the modules of all tests by kernel.
+var built = map[string][]uint32{}
+
 // checkBuild builds and validates the test's kernels for every target.
 func (c siteTest) checkBuild(t testing.TB) {
 	t.Helper()
@@ -288,6 +292,10 @@ func (c siteTest) checkBuild(t testing.TB) {
 			if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
 				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
 			}
+			if old := built[k.Kernel]; old != nil && !slices.Equal(old, words) {
+				t.Errorf("%s: kernel %s names two modules", on.Name, k.Kernel)
+			}
+			built[k.Kernel] = words
 			byName := map[string]uint32{}
 			for _, v := range k.Consts {
 				byName[v.Name] = v.Value
