@@ -1,0 +1,117 @@
+// Package zincc has no code: its tests hold what is true of the whole module.
+package zincc
+
+import (
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/zincc-dev/zincc"
+
+// layers is the dependency rule: a package may import its own folder's packages
+// and the listed folders, with what is below them. The longest row that fits a
+// package counts. Tests may import more: they compare layers with each other.
+var layers = []struct {
+	folder string
+	uses   []string
+}{
+	{"ir", nil},
+	{"ir/gguf", []string{"ir"}},
+	{"ir/frontend", []string{"ir", "ir/gguf"}},
+	{"ir/oracle", []string{"ir", "ir/gguf"}},
+	{"spirv", []string{"ir"}},
+	{"passes", []string{"ir"}},
+	{"plans", []string{"ir", "internal/table"}},
+	{"codegen", []string{"ir", "passes", "plans", "spirv"}},
+	{"runtime", []string{"ir", "plans", "internal/table"}},
+	{"internal", nil},
+	{"cmd", []string{"ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
+}
+
+// exact are the folders whose packages are not one layer: a row for ir does not
+// let ir itself import ir/gguf.
+var exact = map[string]bool{"ir": true}
+
+func TestDependencyRule(t *testing.T) {
+	packages := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); path != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "vkcheck") {
+			return filepath.SkipDir
+		}
+		pkg, err := build.ImportDir(path, 0)
+		if _, none := err.(*build.NoGoError); none {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		packages++
+		for _, imported := range pkg.Imports {
+			if name, ours := strings.CutPrefix(imported, module+"/"); ours && !mayImport(filepath.ToSlash(path), name) {
+				t.Errorf("%s must not import %s", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packages < 15 {
+		t.Errorf("only %d packages found", packages)
+	}
+}
+
+func TestDependencyRuleHolds(t *testing.T) {
+	for _, c := range []struct {
+		pkg, imports string
+		want         bool
+	}{
+		{"ir", "ir/gguf", false},
+		{"ir/gguf", "ir", true},
+		{"ir/gguf", "ir/frontend", false},
+		{"passes", "codegen", false},
+		{"runtime/vulkan", "codegen/target", false},
+		{"runtime/text", "passes", false},
+		{"runtime/device", "runtime/host", true},
+		{"codegen/kernels", "plans/layout", true},
+		{"plans", "runtime", false},
+		{"nowhere", "ir", false},
+	} {
+		if got := mayImport(c.pkg, c.imports); got != c.want {
+			t.Errorf("%s imports %s: %v, want %v", c.pkg, c.imports, got, c.want)
+		}
+	}
+}
+
+func mayImport(pkg, imported string) bool {
+	best := -1
+	for i, l := range layers {
+		if within(pkg, l.folder) && (best < 0 || len(l.folder) > len(layers[best].folder)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	row := layers[best]
+	if within(imported, row.folder) && !exact[row.folder] {
+		return true
+	}
+	for _, u := range row.uses {
+		// "ir" is all of ir for the folders above it, but only itself within it.
+		if imported == u || within(imported, u) && !within(pkg, u) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
