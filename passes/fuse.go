@@ -154,9 +154,9 @@ func fuseHeads(f *ir.Func) error {
 		if !heads(f.Groups[i]) {
 			continue
 		}
-		for j := i + 1; j < len(f.Groups); j++ {
-			if heads(f.Groups[j]) && mergeUp(f, i, j) {
-				j--
+		for j := i + 1; j < len(f.Groups) && heads(f.Groups[j]); {
+			if !mergeUp(f, i, j) {
+				break
 			}
 		}
 	}
