@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // OpKind is one row of the op table: all that the compiler knows of an op.
 type OpKind struct {
@@ -73,7 +76,10 @@ func LookupOp(name string) *OpKind {
 // The attributes of attention, shared by its whole and its split form.
 var attentionAttrs = []AttrSpec{{"head_dim", IntAttr}, {"heads", IntAttr}, {"kv_heads", IntAttr}, {"scale", FloatAttr}}
 
-var opTable = []*OpKind{
+var opTable = slices.Concat(denseOps, moeOps, hybridOps)
+
+// denseOps are the ops of transformers with dense layers.
+var denseOps = []*OpKind{
 	{
 		Name:   "embed",
 		Doc:    "y[r] = scale * table[ids[r]]",

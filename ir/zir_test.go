@@ -44,6 +44,50 @@ func "forward" rows=8 {
 }
 `
 
+// hybrid is the rest of the op kinds.
+const hybrid = `zir 1
+stage import
+model arch="qwen35moe" name="" path="" source="" target="" ctx=64 slots=1 layers=1
+
+weight @w : f32[8, 16, 64]
+weight @down : f32[8, 64, 16]
+weight @router : f32[8, 64]
+weight @one : f32[1, 64]
+weight @conv : f32[64, 4]
+weight @dt : f32[2]
+weight @gain : f32[16]
+weight @ab : f32[2, 64]
+state @ring : f32[1, 16, 64]
+state @s : f32[1, 2, 16, 16]
+step @pos : i32[T]
+step @slot : i32[T]
+step @token : i32[T]
+
+func "forward" rows=8 {
+  %0 = embed @token, @one {scale=1.0} : f32[T, 64]
+  %1 = linear %0, @router : f32[T, 8]
+  %2 = topk %1 {k=2} : i32[T, 2]
+  %3 = route %1, %2 {gating="softmax", norm=1, scale=1.0} : f32[T, 2]
+  %4 = expert_linear %0, @w, %2 {first=0, rows=16} : f32[T, 32]
+  %5 = expert_linear %4, @down, %2 {first=0, rows=64} : f32[T, 128]
+  %6 = expert_sum %5, %3 : f32[T, 64]
+  %7 = linear %0, @one : f32[T, 1]
+  %8 = gate_rows %6, %7 : f32[T, 64]
+  %9 = conv1d %8, @conv, @ring, @pos, @slot : f32[T, 64]
+  conv_write %8, @ring, @pos, @slot
+  %10 = slice %9 {first=0, width=16} : f32[T, 16]
+  %11 = l2norm %10 {eps=1e-06, group=16} : f32[T, 16]
+  %12 = slice %9 {first=32, width=32} : f32[T, 32]
+  %13 = linear %0, @ab : f32[T, 2]
+  %14 = decay %13, @dt, @dt : f32[T, 2]
+  %15 = sigmoid %13 : f32[T, 2]
+  %16 = deltanet %11, %10, %12, %14, %15, @s, @pos, @slot {head_dim=16, k_heads=1, v_heads=2, map="mod", scale=0.25} : f32[T, 32]
+  %17 = gated_rmsnorm %16, @gain, %12 {eps=1e-06, group=16} : f32[T, 32]
+  %18 = head_slice %9 {head_dim=16, parts=2, part=1} : f32[T, 32]
+  %19 = gate %18, %17 : io f32[T, 32]
+}
+`
+
 const placed = `zir 1
 stage place
 model arch="" name="" path="" source="" target="host" ctx=64 slots=1 layers=0
@@ -65,7 +109,7 @@ func "decode/1" rows=1 {
 `
 
 func TestPrintParse(t *testing.T) {
-	for _, text := range []string{tiny, placed} {
+	for _, text := range []string{tiny, hybrid, placed} {
 		p, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -77,13 +121,15 @@ func TestPrintParse(t *testing.T) {
 }
 
 func TestEveryOpKindParses(t *testing.T) {
-	p, err := Parse(tiny)
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]bool{}
-	for _, op := range p.Funcs[0].Ops() {
-		seen[op.Kind.Name] = true
+	for _, text := range []string{tiny, hybrid} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range p.Funcs[0].Ops() {
+			seen[op.Kind.Name] = true
+		}
 	}
 	for _, k := range OpKinds() {
 		if !seen[k.Name] {
@@ -97,6 +143,7 @@ func TestEveryOpKindParses(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(tiny)
+	f.Add(hybrid)
 	f.Add(placed)
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)

@@ -1,0 +1,165 @@
+package ir
+
+import "fmt"
+
+// hybridOps are the ops of gated attention and of gated DeltaNet layers (Yang,
+// Kautz, Hatamizadeh 2024, arXiv 2412.06464).
+var hybridOps = []*OpKind{
+	{
+		Name:   "slice",
+		Doc:    "y[r] = x[r][first : first+width]",
+		Params: []string{"x"},
+		Attrs:  []AttrSpec{{"first", IntAttr}, {"width", IntAttr}},
+		Fusion: PerHead,
+		Infer: func(op *Op) (Type, error) {
+			x, first, width := op.Args[0].Type, Dim(op.Attrs.Int("first")), Dim(op.Attrs.Int("width"))
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if first < 0 || width <= 0 || first > x.Last() || width > x.Last()-first {
+				return Type{}, fmt.Errorf("%d elements from %d are not in %s", width, first, x)
+			}
+			return MakeType(F32, x.Shape[0], width), nil
+		},
+	},
+	{
+		Name:   "head_slice",
+		Doc:    "x has for every head h `parts` runs of head_dim: y[r][h*head_dim + i] = x[r][(h*parts + part)*head_dim + i]",
+		Params: []string{"x"},
+		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"parts", IntAttr}, {"part", IntAttr}},
+		Fusion: PerHead,
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			hd, parts, part := Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("parts")), Dim(op.Attrs.Int("part"))
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if hd <= 0 || hd > 1<<16 || parts <= 0 || parts > 64 || part < 0 || part >= parts || x.Last()%(hd*parts) != 0 {
+				return Type{}, fmt.Errorf("part %d of %d of heads of %d does not fit %s", part, parts, hd, x)
+			}
+			return MakeType(F32, x.Shape[0], x.Last()/parts), nil
+		},
+	},
+	{
+		Name:   "gate",
+		Doc:    "y = sigmoid(g) * x",
+		Params: []string{"x", "g"},
+		Fusion: Elementwise,
+		Infer:  sameRows,
+	},
+	{
+		Name:   "sigmoid",
+		Doc:    "y = 1 / (1 + exp(-x))",
+		Params: []string{"x"},
+		Fusion: Elementwise,
+		Infer:  oneRows,
+	},
+	{
+		Name:   "l2norm",
+		Doc:    "each run of group elements x: y = x / max(sqrt(sum of x^2), eps)",
+		Params: []string{"x"},
+		Attrs:  []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
+		Fusion: PerHead,
+		Infer: func(op *Op) (Type, error) {
+			if g := Dim(op.Attrs.Int("group")); g <= 0 || op.Args[0].Type.Last()%g != 0 {
+				return Type{}, fmt.Errorf("group %d does not fit %s", g, op.Args[0].Type)
+			}
+			return oneRows(op)
+		},
+	},
+	{
+		Name:   "gated_rmsnorm",
+		Doc:    "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight * silu(z)",
+		Params: []string{"x", "weight", "z"},
+		Attrs:  []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
+		Fusion: PerHead,
+		Infer: func(op *Op) (Type, error) {
+			x, w, z, group := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, Dim(op.Attrs.Int("group"))
+			if group <= 0 || x.Last()%group != 0 || !w.Equal(MakeType(F32, group)) || !z.Equal(x) {
+				return Type{}, fmt.Errorf("weight %s, z %s and group %d do not fit %s", w, z, group, x)
+			}
+			return oneRows(op)
+		},
+	},
+	{
+		Name:   "decay",
+		Doc:    "log decay per head: y[r][h] = softplus(a[r][h] + dt[h]) * rate[h]; softplus(x) = x for x > 20, else ln(1 + exp(x))",
+		Params: []string{"a", "dt", "rate"},
+		Infer: func(op *Op) (Type, error) {
+			heads := MakeType(F32, op.Args[0].Type.Last())
+			if !op.Args[1].Type.Equal(heads) || !op.Args[2].Type.Equal(heads) {
+				return Type{}, fmt.Errorf("dt %s and rate %s do not fit %s", op.Args[1].Type, op.Args[2].Type, op.Args[0].Type)
+			}
+			return oneRows(op)
+		},
+	},
+	{
+		Name: "conv1d",
+		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j)); m(d) is x d positions " +
+			"before row r in its slot: x[r-d][c] if that row is of this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
+		Params: []string{"x", "weight", "ring", "pos", "slot"},
+		Infer: func(op *Op) (Type, error) {
+			x, w := op.Args[0].Type, op.Args[1].Type
+			if err := isRing(x, op.Args[2].Type, op.Args[3], op.Args[4]); err != nil {
+				return Type{}, err
+			}
+			if w.DType != F32 || len(w.Shape) != 2 || w.Shape[0] != x.Last() || w.Shape[1] < 1 || w.Shape[1] > op.Args[2].Type.Shape[1] {
+				return Type{}, fmt.Errorf("weight %s does not fit x %s and ring %s", w, x, op.Args[2].Type)
+			}
+			return x, nil
+		},
+	},
+	{
+		Name:   "conv_write",
+		Doc:    "ring[slot[r]][pos[r] mod H] = x[r] for every row that no later row of the step overwrites: row r+H is not of this step or of another slot",
+		Params: []string{"x", "ring", "pos", "slot"},
+		Writes: []int{1},
+		Infer: func(op *Op) (Type, error) {
+			return Type{}, isRing(op.Args[0].Type, op.Args[1].Type, op.Args[2], op.Args[3])
+		},
+	},
+	{
+		Name: "deltanet",
+		Doc: "gated delta rule, rows in order; S = state[slot[r]][h], d x d, S[j][i] with value dim j and key dim i, is taken as 0 if pos[r] = 0: " +
+			"S *= exp(g[r][h]); u = S k; S += beta[r][h] * (v - u) k^T; y[r][h] = scale * S q. " +
+			"Value head h reads key head h mod k_heads (map mod) or h / (v_heads/k_heads) (map div) of q and k",
+		Params: []string{"q", "k", "v", "g", "beta", "state", "pos", "slot"},
+		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr}},
+		Writes: []int{5},
+		Infer: func(op *Op) (Type, error) {
+			q, k, v, g, beta, s := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type, op.Args[4].Type, op.Args[5].Type
+			d, kh, vh := Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("k_heads")), Dim(op.Attrs.Int("v_heads"))
+			if err := isRows(v); err != nil {
+				return Type{}, err
+			}
+			if d <= 0 || kh <= 0 || vh <= 0 || d > 1<<12 || vh > 1<<12 || vh%kh != 0 {
+				return Type{}, fmt.Errorf("%d value heads over %d key heads of %d", vh, kh, d)
+			}
+			if m := op.Attrs.Str("map"); m != "mod" && m != "div" {
+				return Type{}, fmt.Errorf("unknown map %q", m)
+			}
+			rows := v.Shape[0]
+			keys, heads := MakeType(F32, rows, kh*d), MakeType(F32, rows, vh)
+			if !q.Equal(keys) || !k.Equal(keys) || v.Last() != vh*d || !g.Equal(heads) || !beta.Equal(heads) {
+				return Type{}, fmt.Errorf("q %s, k %s, v %s, g %s, beta %s do not fit together", q, k, v, g, beta)
+			}
+			if s.DType != F32 || len(s.Shape) != 4 || s.Shape[1] != vh || s.Shape[2] != d || s.Shape[3] != d {
+				return Type{}, fmt.Errorf("state %s does not hold %d heads of %d x %d", s, vh, d, d)
+			}
+			return v, areRowIndices(rows, op.Args[6], op.Args[7])
+		},
+	},
+}
+
+func oneRows(op *Op) (Type, error) { return op.Args[0].Type, isRows(op.Args[0].Type) }
+
+// isRing checks for a ring f32[slots, H, width] of past rows of x.
+func isRing(x, ring Type, pos, slot *Value) error {
+	if err := isRows(x); err != nil {
+		return err
+	}
+	if ring.DType != F32 || len(ring.Shape) != 3 || ring.Shape[1] <= 0 || ring.Last() != x.Last() {
+		return fmt.Errorf("ring %s does not fit x %s", ring, x)
+	}
+	return areRowIndices(x.Shape[0], pos, slot)
+}

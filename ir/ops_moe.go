@@ -1,0 +1,113 @@
+package ir
+
+import "fmt"
+
+// moeOps are the ops of mixture-of-experts layers. k slots a row hold the chosen
+// experts in descending order of their scores: the rank order, in which all sums
+// over experts run.
+var moeOps = []*OpKind{
+	{
+		Name:   "topk",
+		Doc:    "ids[r] = the indices of the k largest scores[r], largest first, equal ones by ascending index",
+		Params: []string{"scores"},
+		Attrs:  []AttrSpec{{"k", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x, k := op.Args[0].Type, Dim(op.Attrs.Int("k"))
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if k <= 0 || k > x.Last() {
+				return Type{}, fmt.Errorf("k %d does not fit scores %s", k, x)
+			}
+			return MakeType(I32, x.Shape[0], k), nil
+		},
+	},
+	{
+		Name: "route",
+		Doc: "w[r][i] = p[ids[r][i]]; p is softmax(scores[r]) or sigmoid(scores[r]) for gating softmax or sigmoid, softmax over the chosen " +
+			"scores alone for topk_softmax; if norm, w /= max(sum of w[r], 6.103515625e-05); then w *= scale",
+		Params: []string{"scores", "ids"},
+		Attrs:  []AttrSpec{{"gating", StringAttr}, {"norm", IntAttr}, {"scale", FloatAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x, ids := op.Args[0].Type, op.Args[1].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if err := areSlots(ids, x.Shape[0]); err != nil {
+				return Type{}, err
+			}
+			switch g := op.Attrs.Str("gating"); g {
+			case "softmax", "sigmoid", "topk_softmax":
+			default:
+				return Type{}, fmt.Errorf("unknown gating %q", g)
+			}
+			return MakeType(F32, ids.Shape...), nil
+		},
+	},
+	{
+		Name: "expert_linear",
+		Doc: "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = sum over j of weight[e][first + n][j] * x[r][j], or x[r][i*width + j] " +
+			"if x has a run of width for every slot",
+		Params: []string{"x", "weight", "ids"},
+		Attrs:  []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x, w, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if err := areSlots(ids, x.Shape[0]); err != nil {
+				return Type{}, err
+			}
+			k, first, rows := ids.Shape[1], Dim(op.Attrs.Int("first")), Dim(op.Attrs.Int("rows"))
+			if len(w.Shape) != 3 || w.Shape[2] <= 0 || w.Shape[2] != x.Last() && w.Shape[2]*k != x.Last() {
+				return Type{}, fmt.Errorf("weight %s does not fit x %s in %d slots", w, x, k)
+			}
+			if first < 0 || rows <= 0 || first > w.Shape[1] || rows > w.Shape[1]-first {
+				return Type{}, fmt.Errorf("rows %d from %d are not in weight %s", rows, first, w)
+			}
+			return MakeType(F32, x.Shape[0], k*rows), nil
+		},
+	},
+	{
+		Name:   "expert_sum",
+		Doc:    "y[r][n] = sum over slots i, ascending, of weights[r][i] * x[r][i*width + n]",
+		Params: []string{"x", "weights"},
+		Infer: func(op *Op) (Type, error) {
+			x, w := op.Args[0].Type, op.Args[1].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if err := isRows(w); err != nil {
+				return Type{}, err
+			}
+			if w.Shape[0] != x.Shape[0] || x.Last()%w.Last() != 0 {
+				return Type{}, fmt.Errorf("weights %s do not fit x %s", w, x)
+			}
+			return MakeType(F32, x.Shape[0], x.Last()/w.Last()), nil
+		},
+	},
+	{
+		Name:   "gate_rows",
+		Doc:    "y[r] = sigmoid(gate[r][0]) * x[r]",
+		Params: []string{"x", "gate"},
+		Fusion: Elementwise,
+		Infer: func(op *Op) (Type, error) {
+			x, g := op.Args[0].Type, op.Args[1].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if !g.Equal(MakeType(F32, x.Shape[0], 1)) {
+				return Type{}, fmt.Errorf("gate %s does not fit x %s", g, x)
+			}
+			return x, nil
+		},
+	},
+}
+
+// areSlots checks for i32[rows, k].
+func areSlots(ids Type, rows Dim) error {
+	if ids.DType != I32 || len(ids.Shape) != 2 || ids.Shape[0] != rows || ids.Shape[1] <= 0 || ids.Shape[1] > 1<<10 {
+		return fmt.Errorf("ids %s are not i32[%s, k]", ids, rows)
+	}
+	return nil
+}
