@@ -142,14 +142,5 @@ func (e *emitter) requirements() {
 		r.Shared = max(r.Shared, p.Shared)
 		r.Subgroup = [2]int{p.Wave, p.Wave}
 	}
-	m := &e.plan.Memory
-	r.Memory = m.Arena
-	for _, list := range [][]plans.Region{m.KV, m.Tables, m.Step, m.IO} {
-		for _, region := range list {
-			r.Memory += region.Bytes
-		}
-	}
-	for _, w := range e.plan.Weights {
-		r.Memory += w.Bytes
-	}
+	r.Memory = e.plan.MemoryBytes()
 }

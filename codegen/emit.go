@@ -93,6 +93,8 @@ func (e *emitter) memory(f *gguf.File, embed bool) error {
 		switch g.Class {
 		case ir.KV:
 			m.KV = append(m.KV, r)
+		case ir.State:
+			m.State = append(m.State, r)
 		case ir.Table:
 			m.Tables = append(m.Tables, r)
 		case ir.Step:

@@ -19,6 +19,7 @@ type Report struct {
 	Entries       []EntryReport
 	Weights       int64 // bytes on the device
 	KV            int64
+	State         int64
 	Arena         int64
 	BytesPerToken int64 // read by decode/1 with an empty cache
 	Passes        []PassReport
@@ -47,6 +48,9 @@ func NewReport(plan *plans.Plan, times []passes.Timing, path string) *Report {
 	}
 	for _, k := range plan.Memory.KV {
 		r.KV += k.Bytes
+	}
+	for _, s := range plan.Memory.State {
+		r.State += s.Bytes
 	}
 	for _, e := range plan.Entries {
 		er := EntryReport{Name: e.Name, Dispatches: len(e.Dispatches)}
@@ -82,6 +86,9 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\n%-26s %12s\n", "weights", mib(r.Weights))
 	fmt.Fprintf(&b, "%-26s %12s\n", "KV cache", mib(r.KV))
+	if r.State > 0 {
+		fmt.Fprintf(&b, "%-26s %12s\n", "recurrent state", mib(r.State))
+	}
 	fmt.Fprintf(&b, "%-26s %12s\n", "arena", mib(r.Arena))
 	fmt.Fprintf(&b, "%-26s %12s\n", "read per decoded token", mib(r.BytesPerToken))
 	b.WriteString("\npasses")

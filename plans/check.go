@@ -149,8 +149,6 @@ func checkCalls(c *checker) {
 // place returns where a value of the entry's function lies.
 func place(entry string, v *ir.Value) (space, region string, offset int64) {
 	switch {
-	case v.IsGlobal() && v.Class == ir.State:
-		return "kv", v.Name, 0
 	case v.IsGlobal():
 		return v.Class.String(), v.Name, 0
 	case v.Class == ir.IO:

@@ -92,6 +92,7 @@ type Const struct {
 type Memory struct {
 	Arena  int64
 	KV     []Region // one per cache
+	State  []Region // recurrent state, all slots
 	Tables []Region
 	Step   []Region
 	IO     []Region // results the host reads, one per entry and value

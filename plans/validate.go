@@ -139,7 +139,7 @@ type space struct {
 }
 
 func (m *Memory) spaces() []space {
-	return []space{{"table", m.Tables}, {"kv", m.KV}, {"step", m.Step}, {"io", m.IO}}
+	return []space{{"table", m.Tables}, {"kv", m.KV}, {"state", m.State}, {"step", m.Step}, {"io", m.IO}}
 }
 
 func validateWeights(p *Plan) error {

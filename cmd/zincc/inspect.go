@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -28,9 +30,11 @@ tensor its layout on the device and the kernels that read it.`,
 			if err != nil {
 				return err
 			}
-			return inspect(p, *asJSON)
+			defer p.Close()
+			if *asJSON {
+				return table.WriteJSON(os.Stdout, plans.Inspect(p)...)
+			}
+			return table.WriteText(os.Stdout, plans.Inspect(p)...)
 		}
 	},
 }
-
-func inspect(p *plans.Plan, asJSON bool) error { return nil }

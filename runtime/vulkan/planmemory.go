@@ -118,7 +118,7 @@ func (m *memory) placeWeights(plan *plans.Plan) error {
 
 func (m *memory) placeRegions(plan *plans.Plan) error {
 	p := pool{dev: m.dev}
-	for _, list := range [][]plans.Region{plan.Memory.KV, plan.Memory.Tables, plan.Memory.IO} {
+	for _, list := range [][]plans.Region{plan.Memory.KV, plan.Memory.State, plan.Memory.Tables, plan.Memory.IO} {
 		for _, r := range list {
 			p.add(r.Name, r.Bytes)
 		}
@@ -240,17 +240,32 @@ func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
 }
 
 func (m *memory) argument(a plans.Arg) (uint64, error) {
+	p, err := m.locate(a, 0)
+	if err != nil {
+		return 0, fmt.Errorf("argument %s: %w", a.Name, err)
+	}
+	return p.address(), nil
+}
+
+// locate returns the place of n bytes at a.
+func (m *memory) locate(a plans.Arg, n int64) (place, error) {
+	var p place
+	ok := true
 	switch a.Space {
 	case "arena":
-		return m.arena.Address() + uint64(a.Offset), nil
+		p = place{m.arena, 0, m.arena.Size(), -1}
 	case "weight":
-		if p, ok := m.weights[a.Region]; ok {
-			return p.address() + uint64(a.Offset), nil
-		}
+		p, ok = m.weights[a.Region]
 	default:
-		if p, ok := m.regions[a.Region]; ok {
-			return p.address() + uint64(a.Offset), nil
-		}
+		p, ok = m.regions[a.Region]
 	}
-	return 0, fmt.Errorf("argument %s: no region %q in space %s", a.Name, a.Region, a.Space)
+	if !ok {
+		return p, fmt.Errorf("no region %q in space %s", a.Region, a.Space)
+	}
+	if a.Offset < 0 || n > p.bytes-a.Offset {
+		return p, fmt.Errorf("%d bytes at %d of %s %q, which has %d", n, a.Offset, a.Space, a.Region, p.bytes)
+	}
+	p.at += a.Offset
+	p.bytes -= a.Offset
+	return p, nil
 }
