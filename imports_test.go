@@ -24,7 +24,7 @@ var layers = []struct {
 	{"ir/oracle", []string{"ir", "ir/gguf"}},
 	{"spirv", []string{"ir"}},
 	{"passes", []string{"ir"}},
-	{"plans", []string{"ir", "internal/table"}},
+	{"plans", []string{"ir", "internal/outfile", "internal/table"}},
 	{"codegen", []string{"ir", "passes", "plans", "spirv"}},
 	{"runtime", []string{"ir", "plans", "internal/table"}},
 	{"internal", nil},

@@ -1,13 +1,13 @@
 package plans
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/edsrzf/mmap-go"
+
+	"github.com/zincc-dev/zincc/internal/outfile"
 )
 
 // Read reads the plan at path. Embedded weights are not copied but mapped: the
@@ -55,32 +55,5 @@ func (p *Plan) Close() error {
 // WriteFile writes p to path, completely or not at all: what was there before
 // stays until the new file is on disk.
 func WriteFile(path string, p *Plan) error {
-	return writeFile(path, func(w io.Writer) error { return Write(w, p) })
-}
-
-func writeFile(path string, write func(w io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = write(w)
-	for _, step := range []func() error{w.Flush, func() error { return f.Chmod(0o644) }, f.Sync} {
-		if err == nil {
-			err = step()
-		}
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	return outfile.Write(path, func(w io.Writer) error { return Write(w, p) })
 }

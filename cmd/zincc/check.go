@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -30,8 +32,12 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 				return err
 			}
 			problems := plans.Check(p)
+			w := bufio.NewWriter(os.Stdout)
 			for _, pr := range problems {
-				fmt.Println(pr)
+				fmt.Fprintln(w, pr)
+			}
+			if err := w.Flush(); err != nil {
+				return err
 			}
 			if n := len(problems); n > 0 {
 				return fmt.Errorf("%s: %d problems", path, n)
@@ -40,8 +46,8 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 			for _, e := range p.Entries {
 				dispatches += len(e.Dispatches)
 			}
-			fmt.Printf("%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, len(plans.Rules()))
-			return nil
+			_, err = fmt.Printf("%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, len(plans.Rules()))
+			return err
 		}
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -95,11 +97,17 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		if out == "" {
 			out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + "." + c.stop + ".zir"
 		}
-		return os.WriteFile(out, []byte(ir.Print(p)), 0o666)
+		return outfile.Write(out, func(w io.Writer) error {
+			_, err := io.WriteString(w, ir.Print(p))
+			return err
+		})
 	}
 	start := time.Now()
 	plan, err := codegen.Emit(p, f, t, c.embed)
 	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	out := c.out

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -33,7 +34,7 @@ var logitsCommand = cli.Command{
 			if err != nil {
 				return err
 			}
-			s, given, err := prompt.read(f)
+			s, given, err := prompt.read(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -72,32 +73,13 @@ func parseTokens(list string) ([]int32, error) {
 	return ids, nil
 }
 
-func writeLogits(ctx context.Context, o *opened, ids []int32, path string) (err error) {
-	tmp := path + ".part"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(tmp)
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = runtime.NewSession(o.plan, o.exec).Score(ctx, ids, func(_ int, logits []float32) error {
-		return binary.Write(w, binary.LittleEndian, logits)
+func writeLogits(ctx context.Context, o *opened, ids []int32, path string) error {
+	err := outfile.Write(path, func(w io.Writer) error {
+		return runtime.NewSession(o.plan, o.exec).Score(ctx, ids, func(_ int, logits []float32) error {
+			return binary.Write(w, binary.LittleEndian, logits)
+		})
 	})
 	if err != nil {
-		return err
-	}
-	if err = w.Flush(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp, path); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s: %d x %d float32\n", path, len(ids), o.plan.Header.Model.Vocab)

@@ -75,12 +75,12 @@ func (p *promptFlags) declare(f *pflag.FlagSet) {
 }
 
 // read returns the text; false if neither flag was given.
-func (p *promptFlags) read(f *pflag.FlagSet) (string, bool, error) {
+func (p *promptFlags) read(ctx context.Context, f *pflag.FlagSet) (string, bool, error) {
 	switch {
 	case f.Changed("prompt") && p.file != "":
 		return "", false, cli.Usagef("give either -p or -f")
 	case p.file == "-":
-		b, err := io.ReadAll(os.Stdin)
+		b, err := io.ReadAll(cli.Stdin(ctx))
 		return string(b), true, err
 	case p.file != "":
 		b, err := os.ReadFile(p.file)

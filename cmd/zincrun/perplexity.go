@@ -32,7 +32,7 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 			if err != nil {
 				return err
 			}
-			s, given, err := prompt.read(f)
+			s, given, err := prompt.read(ctx, f)
 			if err != nil {
 				return err
 			}

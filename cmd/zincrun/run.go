@@ -60,7 +60,7 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	if s.Temp < 0 || s.TopK < 0 || s.TopP <= 0 || s.TopP > 1 || s.MinP < 0 || s.MinP > 1 || r.n < 0 {
 		return cli.Usagef("want --temp >= 0, --top-k >= 0, 0 < --top-p <= 1, 0 <= --min-p <= 1 and -n >= 0")
 	}
-	prompt, given, err := r.prompt.read(r.flags)
+	prompt, given, err := r.prompt.read(ctx, r.flags)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 
 // interactive continues every line of standard input by itself.
 func (r *runFlags) interactive(ctx context.Context, o *opened) error {
-	lines := bufio.NewScanner(os.Stdin)
+	lines := bufio.NewScanner(cli.Stdin(ctx))
 	lines.Buffer(nil, 1<<20)
 	prompt := func() {
 		if term.IsTerminal(int(os.Stdin.Fd())) {

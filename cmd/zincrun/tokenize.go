@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,12 +23,12 @@ var tokenizeCommand = cli.Command{
 		var prompt promptFlags
 		prompt.declare(f)
 		asJSON := f.Bool("json", false, "print the ids as a JSON list")
-		return func(_ context.Context, args []string) error {
+		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
 			if err != nil {
 				return err
 			}
-			s, given, err := prompt.read(f)
+			s, given, err := prompt.read(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -46,10 +47,11 @@ var tokenizeCommand = cli.Command{
 			if *asJSON {
 				return json.NewEncoder(os.Stdout).Encode(ids)
 			}
+			w := bufio.NewWriter(os.Stdout)
 			for _, id := range ids {
-				fmt.Printf("%6d %q\n", id, tok.Piece(id, true))
+				fmt.Fprintf(w, "%6d %q\n", id, tok.Piece(id, true))
 			}
-			return nil
+			return w.Flush()
 		}
 	},
 }
