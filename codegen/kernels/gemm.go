@@ -41,10 +41,9 @@ func gemmCandidates(s *Site) []Candidate {
 	if !ok {
 		return nil
 	}
-	best := gemmRows(g, s.Target)
-	list := []Candidate{gemm{g, step, best}.candidate()}
-	if best > 2 {
-		list = append(list, gemm{g, step, best / 2}.candidate())
+	var list []Candidate
+	for _, n := range gemmRows(g, s.Target) {
+		list = append(list, gemm{g, step, n}.candidate())
 	}
 	return list
 }
@@ -60,18 +59,23 @@ func (g *linearGroup) alike() bool {
 	return true
 }
 
-// gemmRows returns the rows a lane computes: the more, the less is loaded for each
-// product, as long as there are rows and all units of the device have work. On a
-// processor 16 sums are all that stays in its vector registers.
-func gemmRows(g *linearGroup, t *target.Target) int {
-	n := 8
+// gemmRows returns how many rows a lane may compute, best guess first: the more,
+// the less is loaded for each product, as long as there are rows and all units of
+// the device have work.
+func gemmRows(g *linearGroup, t *target.Target) []int {
 	if t.Wave < 16 {
-		n = 4
+		// A processor: 4x4 sums fill its vector registers, and the loops of
+		// smaller tiles, which its driver unrolls, compile slower.
+		return []int{4}
 	}
+	n := 8
 	for n > 2 && (g.rows <= gemmRowStep*n/2 || g.tiles(gemmOutputs)*ceilDiv(g.rows, gemmRowStep*n) < t.Units) {
 		n /= 2
 	}
-	return n
+	if n == 2 {
+		return []int{n}
+	}
+	return []int{n, n / 2}
 }
 
 func (k gemm) tileRows() int { return gemmRowStep * k.perLane }

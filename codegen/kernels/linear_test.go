@@ -315,9 +315,9 @@ func allFormats() map[ir.DType]int {
 		switch {
 		case layout.Format(d) == "":
 		case d.Block() == 1:
-			m[d] = 260
+			m[d] = 1060
 		default:
-			m[d] = 3 * 256
+			m[d] = 5 * 256
 		}
 	}
 	return m
@@ -444,5 +444,87 @@ func TestGroups(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGemmTiles runs the tiles that other targets get.
+func TestGemmTiles(t *testing.T) {
+	gpu := target.Target{Wave: 32, Workgroup: 1024, Shared: 32 << 10, Units: 1}
+	tiles := ""
+	for _, rows := range []int{16, 70} {
+		w := newWorld(t, rows, rows)
+		y := w.linear(w.norm(w.rows(ir.T, 256)), ir.F16, 70)
+		for _, c := range w.candidates(&gpu, y) {
+			tiles += c.Kernel[strings.LastIndex(c.Kernel, "=")+1:] + " "
+			w.check(c, rows, y)
+		}
+	}
+	if tiles != "16x64 64x64 32x64 " {
+		t.Errorf("tiles %s", tiles)
+	}
+}
+
+// TestRefuses holds that families leave groups alone that their kernels cannot do.
+func TestRefuses(t *testing.T) {
+	for name, build := range map[string]func(w *world) []*ir.Value{
+		"rows that are no vec4": func(w *world) []*ir.Value {
+			return []*ir.Value{w.linear(w.rows(ir.T, 6), ir.F32, 8)}
+		},
+		"an intermediate result that others read": func(w *world) []*ir.Value {
+			x := w.rows(ir.T, 64)
+			y := w.linear(x, ir.F32, 64)
+			return []*ir.Value{y, w.op("add", nil, y, x)}
+		},
+		"projections of different inputs": func(w *world) []*ir.Value {
+			return []*ir.Value{w.linear(w.rows(ir.T, 64), ir.F32, 64), w.linear(w.rows(ir.T, 64), ir.F32, 64)}
+		},
+		"a sum of projections": func(w *world) []*ir.Value {
+			x := w.rows(ir.T, 64)
+			return []*ir.Value{w.op("add", nil, w.linear(x, ir.F32, 8), w.linear(x, ir.F32, 8))}
+		},
+	} {
+		for _, rows := range []int{1, 20} {
+			w := newWorld(t, rows, rows)
+			out := build(w)
+			if list := w.candidates(llvmpipe(t), out...); len(list) > 0 {
+				t.Errorf("%s: %s", name, list[0].Kernel)
+			}
+		}
+	}
+}
+
+// TestShapesOfTargets holds the grids of a large matrix against the limits of the
+// targets.
+func TestShapesOfTargets(t *testing.T) {
+	for _, dev := range target.All() {
+		if dev.Host {
+			continue
+		}
+		for d := range allFormats() {
+			for _, rows := range []int{1, 8, 256} {
+				w := newWorld(t, rows, rows)
+				k, n := 4096, 151936
+				m := w.p.AddGlobal("w", ir.Weight, ir.MakeType(d, ir.Dim(n), ir.Dim(k)))
+				x := &ir.Value{ID: 1, Type: ir.MakeType(ir.F32, ir.T, ir.Dim(k))}
+				op, err := w.make.Make("linear", nil, x, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.ops = []*ir.Op{op}
+				list := w.candidates(dev, op.Result)
+				if len(list) == 0 || len(list) > 3 {
+					t.Fatalf("%s: %s: %d candidates", dev.Name, d, len(list))
+				}
+				for _, c := range list {
+					if c.Grid[0] > 65535 || c.Grid[1] > 65535 {
+						t.Errorf("%s: grid %d", c.Kernel, c.Grid)
+					}
+					if _, err := c.Build(); err != nil {
+						t.Error(err)
+					}
+					w.covered(c, op.Result)
+				}
+			}
+		}
 	}
 }
