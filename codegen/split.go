@@ -51,7 +51,7 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 			// The merge takes over the attention's value, so that its readers stay.
 			op.Result.Def, merge.Result = merge, op.Result
 			f.Groups[len(f.Groups)-1].Name = g.Name + ".split"
-			f.Groups = append(f.Groups, &ir.Group{Name: g.Name + ".merge", Ops: []*ir.Op{merge}})
+			f.Groups = append(f.Groups, &ir.Group{Name: g.Name + ".merge", Ops: append([]*ir.Op{merge}, g.Ops[1:]...)})
 		}
 	}
 	return nil

@@ -6,11 +6,12 @@ import "fmt"
 // Kautz, Hatamizadeh 2024, arXiv 2412.06464).
 var hybridOps = []*OpKind{
 	{
-		Name:   "slice",
-		Doc:    "y[r] = x[r][first : first+width]",
-		Params: []string{"x"},
-		Attrs:  []AttrSpec{{"first", IntAttr}, {"width", IntAttr}},
-		Fusion: PerHead,
+		Name:    "slice",
+		Doc:     "y[r] = x[r][first : first+width]",
+		Params:  []string{"x"},
+		Attrs:   []AttrSpec{{"first", IntAttr}, {"width", IntAttr}},
+		Fusion:  PerHead,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, first, width := op.Args[0].Type, Dim(op.Attrs.Int("first")), Dim(op.Attrs.Int("width"))
 			if err := isRows(x); err != nil {
@@ -23,11 +24,12 @@ var hybridOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "head_slice",
-		Doc:    "x has for every head h `parts` runs of head_dim: y[r][h*head_dim + i] = x[r][(h*parts + part)*head_dim + i]",
-		Params: []string{"x"},
-		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"parts", IntAttr}, {"part", IntAttr}},
-		Fusion: PerHead,
+		Name:    "head_slice",
+		Doc:     "x has for every head h `parts` runs of head_dim: y[r][h*head_dim + i] = x[r][(h*parts + part)*head_dim + i]",
+		Params:  []string{"x"},
+		Attrs:   []AttrSpec{{"head_dim", IntAttr}, {"parts", IntAttr}, {"part", IntAttr}},
+		Fusion:  PerHead,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			hd, parts, part := Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("parts")), Dim(op.Attrs.Int("part"))
@@ -41,25 +43,28 @@ var hybridOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "gate",
-		Doc:    "y = sigmoid(g) * x",
-		Params: []string{"x", "g"},
-		Fusion: Elementwise,
-		Infer:  sameRows,
+		Name:    "gate",
+		Doc:     "y = sigmoid(g) * x",
+		Params:  []string{"x", "g"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Infer:   sameRows,
 	},
 	{
-		Name:   "sigmoid",
-		Doc:    "y = 1 / (1 + exp(-x))",
-		Params: []string{"x"},
-		Fusion: Elementwise,
-		Infer:  oneRows,
+		Name:    "sigmoid",
+		Doc:     "y = 1 / (1 + exp(-x))",
+		Params:  []string{"x"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Infer:   oneRows,
 	},
 	{
-		Name:   "l2norm",
-		Doc:    "each run of group elements x: y = x / max(sqrt(sum of x^2), eps)",
-		Params: []string{"x"},
-		Attrs:  []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
-		Fusion: PerHead,
+		Name:    "l2norm",
+		Doc:     "each run of group elements x: y = x / max(sqrt(sum of x^2), eps)",
+		Params:  []string{"x"},
+		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
+		Fusion:  PerHead,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			if g := Dim(op.Attrs.Int("group")); g <= 0 || op.Args[0].Type.Last()%g != 0 {
 				return Type{}, fmt.Errorf("group %d does not fit %s", g, op.Args[0].Type)
@@ -68,11 +73,12 @@ var hybridOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "gated_rmsnorm",
-		Doc:    "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight * silu(z)",
-		Params: []string{"x", "weight", "z"},
-		Attrs:  []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
-		Fusion: PerHead,
+		Name:    "gated_rmsnorm",
+		Doc:     "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight * silu(z)",
+		Params:  []string{"x", "weight", "z"},
+		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
+		Fusion:  PerHead,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, w, z, group := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, Dim(op.Attrs.Int("group"))
 			if group <= 0 || x.Last()%group != 0 || !w.Equal(MakeType(F32, group)) || !z.Equal(x) {
@@ -82,9 +88,10 @@ var hybridOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "decay",
-		Doc:    "log decay per head: y[r][h] = softplus(a[r][h] + dt[h]) * rate[h]; softplus(x) = x for x > 20, else ln(1 + exp(x))",
-		Params: []string{"a", "dt", "rate"},
+		Name:    "decay",
+		Doc:     "log decay per head: y[r][h] = softplus(a[r][h] + dt[h]) * rate[h]; softplus(x) = x for x > 20, else ln(1 + exp(x))",
+		Params:  []string{"a", "dt", "rate"},
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			heads := MakeType(F32, op.Args[0].Type.Last())
 			if !op.Args[1].Type.Equal(heads) || !op.Args[2].Type.Equal(heads) {

@@ -7,10 +7,11 @@ import "fmt"
 // over experts run.
 var moeOps = []*OpKind{
 	{
-		Name:   "topk",
-		Doc:    "ids[r] = the indices of the k largest scores[r], largest first, equal ones by ascending index",
-		Params: []string{"scores"},
-		Attrs:  []AttrSpec{{"k", IntAttr}},
+		Name:    "topk",
+		Doc:     "ids[r] = the indices of the k largest scores[r], largest first, equal ones by ascending index",
+		Params:  []string{"scores"},
+		Attrs:   []AttrSpec{{"k", IntAttr}},
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, k := op.Args[0].Type, Dim(op.Attrs.Int("k"))
 			if err := isRows(x); err != nil {
@@ -26,8 +27,9 @@ var moeOps = []*OpKind{
 		Name: "route",
 		Doc: "w[r][i] = p[ids[r][i]]; p is softmax(scores[r]) or sigmoid(scores[r]) for gating softmax or sigmoid, softmax over the chosen " +
 			"scores alone for topk_softmax; if norm, w /= max(sum of w[r], 6.103515625e-05); then w *= scale",
-		Params: []string{"scores", "ids"},
-		Attrs:  []AttrSpec{{"gating", StringAttr}, {"norm", IntAttr}, {"scale", FloatAttr}},
+		Params:  []string{"scores", "ids"},
+		Attrs:   []AttrSpec{{"gating", StringAttr}, {"norm", IntAttr}, {"scale", FloatAttr}},
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, ids := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {
@@ -48,8 +50,9 @@ var moeOps = []*OpKind{
 		Name: "expert_linear",
 		Doc: "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = sum over j of weight[e][first + n][j] * x[r][j], or x[r][i*width + j] " +
 			"if x has a run of width for every slot",
-		Params: []string{"x", "weight", "ids"},
-		Attrs:  []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
+		Params:  []string{"x", "weight", "ids"},
+		Attrs:   []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, w, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
 			if err := isRows(x); err != nil {
@@ -69,9 +72,10 @@ var moeOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "expert_sum",
-		Doc:    "y[r][n] = sum over slots i, ascending, of weights[r][i] * x[r][i*width + n]",
-		Params: []string{"x", "weights"},
+		Name:    "expert_sum",
+		Doc:     "y[r][n] = sum over slots i, ascending, of weights[r][i] * x[r][i*width + n]",
+		Params:  []string{"x", "weights"},
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {
@@ -87,10 +91,11 @@ var moeOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "gate_rows",
-		Doc:    "y[r] = sigmoid(gate[r][0]) * x[r]",
-		Params: []string{"x", "gate"},
-		Fusion: Elementwise,
+		Name:    "gate_rows",
+		Doc:     "y[r] = sigmoid(gate[r][0]) * x[r]",
+		Params:  []string{"x", "gate"},
+		Fusion:  Elementwise,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, g := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {

@@ -15,6 +15,9 @@ type OpKind struct {
 	Attrs    []AttrSpec
 	Writes   []int // operands that the op writes in place
 	Fusion   Fusion
+	// RowWise says that each row of the result depends on the same row of the
+	// operands alone.
+	RowWise bool
 	// Infer gives the result type from operands and attributes, or an error that
 	// says what does not fit. An op whose Infer returns a zero Type has no result.
 	Infer func(op *Op) (Type, error)
@@ -94,11 +97,12 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "rmsnorm",
-		Doc:    "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight",
-		Params: []string{"x", "weight"},
-		Attrs:  []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
-		Fusion: RowNorm,
+		Name:    "rmsnorm",
+		Doc:     "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight",
+		Params:  []string{"x", "weight"},
+		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
+		Fusion:  RowNorm,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			x, w, group := op.Args[0].Type, op.Args[1].Type, Dim(op.Attrs.Int("group"))
 			if err := isRows(x); err != nil {
@@ -116,6 +120,7 @@ var denseOps = []*OpKind{
 		Params:   []string{"x", "weight", "bias"},
 		Optional: 1,
 		Fusion:   MatMul,
+		RowWise:  true,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {
@@ -133,18 +138,20 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "add",
-		Doc:    "y = a + b",
-		Params: []string{"a", "b"},
-		Fusion: Elementwise,
-		Infer:  sameRows,
+		Name:    "add",
+		Doc:     "y = a + b",
+		Params:  []string{"a", "b"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Infer:   sameRows,
 	},
 	{
-		Name:   "glu",
-		Doc:    "y = act(gate) * up; act is silu(x) = x / (1 + exp(-x)) or gelu, the tanh form",
-		Params: []string{"gate", "up"},
-		Attrs:  []AttrSpec{{"act", StringAttr}},
-		Fusion: Elementwise,
+		Name:    "glu",
+		Doc:     "y = act(gate) * up; act is silu(x) = x / (1 + exp(-x)) or gelu, the tanh form",
+		Params:  []string{"gate", "up"},
+		Attrs:   []AttrSpec{{"act", StringAttr}},
+		Fusion:  Elementwise,
+		RowWise: true,
 		Infer: func(op *Op) (Type, error) {
 			if a := op.Attrs.Str("act"); a != "silu" && a != "gelu" {
 				return Type{}, fmt.Errorf("unknown activation %q", a)

@@ -78,7 +78,9 @@ func fuseProjections(f *ir.Func) error {
 	return nil
 }
 
-// fuseNorm moves a norm of whole rows into the matmul that is its only reader.
+// fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
+// them can take it. Two readers get a copy each: at few rows a norm costs less
+// than the barrier behind it.
 func fuseNorm(f *ir.Func) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
@@ -86,17 +88,50 @@ func fuseNorm(f *ir.Func) error {
 		if !is(g, ir.RowNorm) || perHead(g.Ops[0]) {
 			continue
 		}
-		y := g.Ops[0].Result
-		for j := i + 1; j < len(f.Groups); j++ {
-			if c := f.Groups[j]; is(c, ir.MatMul) && c.Ops[0].Args[0] == y && len(uses[y]) == len(c.Ops) {
-				if mergeDown(f, i, j) {
-					i--
-				}
-				break
-			}
+		norm := g.Ops[0]
+		readers := normReaders(f, i, uses[norm.Result])
+		if len(readers) == 0 || len(readers) > 1 && rowsOf(f, norm.Result) > decodeRows {
+			continue
 		}
+		b := ir.NewBuilder(f)
+		for _, r := range readers {
+			copied, err := b.Make(norm.Kind.Name, norm.Attrs, norm.Args...)
+			if err != nil {
+				return err
+			}
+			for _, op := range r.Ops {
+				for k, a := range op.Args {
+					if a == norm.Result {
+						op.Args[k] = copied.Result
+					}
+				}
+			}
+			r.Ops = append([]*ir.Op{copied}, r.Ops...)
+		}
+		f.Groups = slices.Delete(f.Groups, i, i+1)
+		i--
 	}
 	return nil
+}
+
+// normReaders returns the groups behind i that read a norm's result, none if one
+// of them cannot take the norm in.
+func normReaders(f *ir.Func, i int, uses []*ir.Op) []*ir.Group {
+	var readers []*ir.Group
+	for _, g := range f.Groups[i+1:] {
+		reads := false
+		for _, op := range g.Ops {
+			reads = reads || slices.Contains(uses, op)
+		}
+		if !reads {
+			continue
+		}
+		if !is(g, ir.MatMul) && !isExpertUp(g) {
+			return nil
+		}
+		readers = append(readers, g)
+	}
+	return readers
 }
 
 // perHead reports whether a norm works on heads rather than on whole rows.

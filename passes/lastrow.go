@@ -26,7 +26,7 @@ func sinkLastRow(f *ir.Func) error {
 		switch {
 		case op.Kind.Name == "advance":
 			s.n = op.Args[4]
-		case op.Kind.Name == "argmax", onlyTail && rowwise(op):
+		case op.Kind.Name == "argmax", onlyTail && op.Kind.RowWise:
 			s.rebuilt[op] = true
 		}
 	}
@@ -85,12 +85,4 @@ func (s *lastRow) row(v *ir.Value) (*ir.Value, error) {
 	}
 	s.single[v] = r
 	return r, nil
-}
-
-func rowwise(op *ir.Op) bool {
-	switch op.Kind.Fusion {
-	case ir.MatMul, ir.RowNorm, ir.Elementwise:
-		return true
-	}
-	return false
 }

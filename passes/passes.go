@@ -24,6 +24,11 @@ type Order struct{ Before, After, Reason string }
 // Orders are the constraints that hold between the passes of all packages.
 var Orders = []Order{
 	{"SplitEntries", "SinkLastRow", "only a prefill entry wants a single row"},
+	{"SinkLastRow", "FuseExperts", "one row and many rows of experts are grouped in different ways"},
+	{"FuseExperts", "FuseProjections", "the shared expert's projections belong to the experts, not to the router that reads the same input"},
+	{"FuseDelta", "FuseHeads", "slices and norms of a delta rule belong to it"},
+	{"FuseGate", "FuseHeads", "the gate's slice belongs to the attention, not to RoPE"},
+	{"FuseGate", "SplitAttention", "the merge takes over what was fused behind the attention"},
 	{"SinkLastRow", "FuseProjections", "sinking moves ops across what fusing joins"},
 	{"FuseProjections", "FuseNorm", "a norm moves into a consumer only if it is the only one"},
 	{"FuseProjections", "FuseEpilogue", "a GLU joins gate and up once they are one group"},
@@ -42,6 +47,9 @@ func Table(entries []Entry) []Pass {
 		{"SplitEntries", "one function per entry of the plan, with its own bound on the rows of a step", ir.Fuse,
 			func(p *ir.Program) error { return splitEntries(p, entries) }},
 		{"SinkLastRow", "prefill computes after the last attention only the row whose logits are wanted", ir.Fuse, each(sinkLastRow)},
+		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse, each(fuseExperts)},
+		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
+		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse, each(fuseProjections)},
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse, each(fuseNorm)},
 		{"FuseEpilogue", "GLU and residual add move into the dispatch that produces their operand", ir.Fuse, each(fuseEpilogue)},

@@ -1,0 +1,83 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// deltaParts are the ops that a delta rule's dispatch can take in.
+var deltaParts = []string{"slice", "l2norm", "decay", "sigmoid", "conv1d"}
+
+// fuseDelta joins a delta rule with the ops that only it leads to on the way from
+// the projections, and with the gated norm of its result. At many rows the
+// convolution stays a dispatch of its own: there it works on all rows at once,
+// the rule on one after the other.
+func fuseDelta(f *ir.Func) error {
+	uses := f.Uses()
+	for _, rule := range f.Ops() {
+		if rule.Kind.Name != "deltanet" {
+			continue
+		}
+		few := rowsOf(f, rule.Result) <= decodeRows
+		group := []*ir.Op{rule}
+		if norm := only(uses, rule.Result, "gated_rmsnorm"); norm != nil {
+			group = append(group, norm)
+		}
+		for i := 0; i < len(group); i++ {
+			for _, a := range group[i].Args {
+				if p := a.Def; p != nil && takes(p, few) && !slices.Contains(group, p) && within(uses[a], group) {
+					group = append(group, p)
+					i = -1 // an op may have become free of readers outside
+					break
+				}
+			}
+		}
+		for _, conv := range group {
+			if conv.Kind.Name != "conv1d" {
+				continue
+			}
+			for _, u := range uses[conv.Args[0]] {
+				if u.Kind.Name == "conv_write" {
+					group = append(group, u)
+				}
+			}
+		}
+		merge(f, group...)
+	}
+	return nil
+}
+
+func takes(op *ir.Op, few bool) bool {
+	return slices.Contains(deltaParts, op.Kind.Name) && (few || op.Kind.Name != "conv1d")
+}
+
+func within(readers, group []*ir.Op) bool {
+	for _, r := range readers {
+		if !slices.Contains(group, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// fuseGate joins attention with the gate on its result and the slice that the
+// gate is.
+func fuseGate(f *ir.Func) error {
+	uses := f.Uses()
+	for _, op := range f.Ops() {
+		if op.Kind.Name != "attention" {
+			continue
+		}
+		gate := only(uses, op.Result, "gate")
+		if gate == nil || gate.Args[0] != op.Result {
+			continue
+		}
+		group := []*ir.Op{op, gate}
+		if s := gate.Args[1].Def; s != nil && s.Kind.Name == "head_slice" && only(uses, s.Result, "gate") != nil {
+			group = append(group, s)
+		}
+		merge(f, group...)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// decodeRows is the largest number of rows whose dispatches read weights once
+// for all rows, row by row; more rows are computed in tiles.
+const decodeRows = 8
+
+// rowsOf is the number of rows that v can have in f.
+func rowsOf(f *ir.Func, v *ir.Value) int {
+	if v.Type.Shape[0] == ir.T {
+		return f.Rows
+	}
+	return int(v.Type.Shape[0])
+}
+
+// merge joins the groups of the ops into one, at the place of one of them. It
+// reports whether all came together.
+func merge(f *ir.Func, ops ...*ir.Op) bool {
+	var all []*ir.Group
+	for _, g := range f.Groups {
+		if slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return slices.Contains(ops, op) }) {
+			all = append(all, g)
+		}
+	}
+	done := true
+	for _, g := range all[1:] {
+		i, j := slices.Index(f.Groups, all[0]), slices.Index(f.Groups, g)
+		if !mergeUp(f, i, j) {
+			if !mergeDown(f, i, j) {
+				done = false
+				continue
+			}
+			all[0] = g
+		}
+	}
+	return done
+}
+
+// only returns the single reader of v if it is of that kind, else nil.
+func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
+	if u := uses[v]; len(u) == 1 && u[0].Kind.Name == kind {
+		return u[0]
+	}
+	return nil
+}
+
+// fuseExperts groups what belongs to the experts of a layer. At few rows that is
+// one dispatch for top-k, gate, up and GLU of the routed and the shared experts,
+// and one for route weights, down, the sum in rank order, the shared expert's
+// gate and the residual. At many rows the projections are tiles over rows sorted
+// by expert, and only GLU and sums are fused.
+func fuseExperts(f *ir.Func) error {
+	uses := f.Uses()
+	for _, top := range f.Ops() {
+		if top.Kind.Name != "topk" {
+			continue
+		}
+		x := findExperts(f, top, uses)
+		if x == nil {
+			continue
+		}
+		if rowsOf(f, top.Result) > decodeRows {
+			merge(f, x.gate, x.up, x.glu)
+			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)
+			continue
+		}
+		merge(f, append([]*ir.Op{top, x.gate, x.up, x.glu}, x.shared...)...)
+		merge(f, append([]*ir.Op{x.route, x.down, x.sum}, append(x.sharedDown, x.tail...)...)...)
+	}
+	return nil
+}
+
+// experts are the ops behind one top-k.
+type experts struct {
+	gate, up, glu, down *ir.Op // of the routed experts
+	route, sum          *ir.Op
+	shared              []*ir.Op // gate, up and GLU of the shared expert
+	sharedDown          []*ir.Op // its down projection
+	tail                []*ir.Op // what adds it and the residual to the sum
+}
+
+func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
+	x := &experts{}
+	for _, u := range uses[top.Result] {
+		switch {
+		case u.Kind.Name == "route":
+			x.route = u
+		case u.Kind.Name != "expert_linear":
+		case x.gate == nil:
+			x.gate = u
+		case x.up == nil:
+			x.up = u
+		case x.down == nil:
+			x.down = u
+		}
+	}
+	if x.route == nil || x.down == nil {
+		return nil
+	}
+	x.glu = only(uses, x.gate.Result, "glu")
+	x.sum = only(uses, x.down.Result, "expert_sum")
+	if x.glu == nil || x.sum == nil || only(uses, x.up.Result, "glu") != x.glu || x.down.Args[0] != x.glu.Result {
+		return nil
+	}
+	x.findTail(uses)
+	x.findShared(f, uses)
+	return x
+}
+
+// findTail follows the sum through the adds that only it leads to.
+func (x *experts) findTail(uses map[*ir.Value][]*ir.Op) {
+	for v := x.sum.Result; ; {
+		add := only(uses, v, "add")
+		if add == nil || len(x.tail) >= 3 {
+			return
+		}
+		other := add.Args[0]
+		if other == v {
+			other = add.Args[1]
+		}
+		if g := other.Def; g != nil && g.Kind.Name == "gate_rows" && only(uses, other, "add") == add && len(x.tail) == 0 {
+			x.tail = append(x.tail, g)
+		}
+		x.tail = append(x.tail, add)
+		v = add.Result
+	}
+}
+
+// findShared follows the shared expert back from its gate.
+func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
+	if len(x.tail) == 0 || x.tail[0].Kind.Name != "gate_rows" {
+		return
+	}
+	down := x.tail[0].Args[0].Def
+	if down == nil || down.Kind.Name != "linear" || only(uses, down.Result, "gate_rows") == nil {
+		return
+	}
+	glu := down.Args[0].Def
+	if glu == nil || glu.Kind.Name != "glu" || only(uses, glu.Result, "linear") == nil {
+		return
+	}
+	gate, up := glu.Args[0].Def, glu.Args[1].Def
+	for _, p := range []*ir.Op{gate, up} {
+		if p == nil || p.Kind.Name != "linear" || only(uses, p.Result, "glu") != glu || p.Args[0] != x.gate.Args[0] {
+			return
+		}
+	}
+	x.shared, x.sharedDown = []*ir.Op{gate, up, glu}, []*ir.Op{down}
+}
+
+// isExpertUp reports whether g computes top-k and the experts' activations.
+func isExpertUp(g *ir.Group) bool { return g.Ops[0].Kind.Name == "topk" && len(g.Ops) > 1 }
