@@ -1,0 +1,152 @@
+// Package clitest runs the testscripts of the commands: what they share beyond
+// package testscript.
+package clitest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Run runs the scripts in testdata of a command's folder, which is two below the
+// repository's root. Scripts see the two models of the repository as $GOPHER and
+// $MOE. setup, if not nil, puts files into the work folder of every script.
+//
+// Commands beyond those of testscript:
+//
+//	fails CODE PATTERN CMD...      exits with CODE, prints one line that matches on stderr
+//	interrupt CMD...               once it has printed something, ends at SIGINT within 5 s
+//	size FILE BYTES                the file has that many bytes
+//	truncate FROM TO BYTES         copies the first BYTES bytes; of a negative count, all but those
+func Run(t *testing.T, setup func(dir string) error) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := os.Getenv("VK_DRIVER_FILES")
+	if driver == "" {
+		driver = "/usr/share/vulkan/icd.d/lvp_icd.json"
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			models := filepath.Join(root, "testdata", "models")
+			e.Setenv("GOPHER", filepath.Join(models, "gopher-q4_k_m.gguf"))
+			e.Setenv("MOE", filepath.Join(models, "gopher-moe-q4_k_m.gguf"))
+			e.Setenv("VK_DRIVER_FILES", driver)
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
+			if setup == nil {
+				return nil
+			}
+			return setup(e.WorkDir)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"fails": fails, "interrupt": interrupt, "size": size, "truncate": truncate,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+func fails(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: fails CODE PATTERN CMD...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	err = ts.Exec(args[2], args[3:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != want {
+		ts.Fatalf("%v, want exit code %d", err, want)
+	}
+	msg := ts.ReadFile("stderr")
+	if strings.Count(msg, "\n") != 1 || !strings.HasSuffix(msg, "\n") || !re.MatchString(msg) {
+		ts.Fatalf("standard error is not one line that matches %q", args[1])
+	}
+}
+
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: interrupt CMD...")
+	}
+	path := args[0]
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if _, err := os.Stat(filepath.Join(dir, args[0])); err == nil {
+			path = filepath.Join(dir, args[0])
+			break
+		}
+	}
+	cmd := exec.Command(path, args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "VK_DRIVER_FILES=" + ts.Getenv("VK_DRIVER_FILES"), "XDG_CACHE_HOME=" + ts.Getenv("XDG_CACHE_HOME")}
+	// Standard input stays open and silent: a reader of it waits.
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	defer stdin.Close()
+	_, err = stdin.Write([]byte("func\n"))
+	ts.Check(err)
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	ts.Check(cmd.Start())
+	if n, err := stdout.Read(make([]byte, 1)); n != 1 {
+		cmd.Wait()
+		ts.Fatalf("printed nothing: %v, %s", err, stderr.Bytes())
+	}
+	start := time.Now()
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	kill := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+	defer kill.Stop()
+	drained := make([]byte, 1<<12)
+	for {
+		if _, err := stdout.Read(drained); err != nil {
+			break
+		}
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted") {
+		ts.Fatalf("after %s: %v, want exit code 1 and a word of it: %s", time.Since(start), err, stderr.Bytes())
+	}
+}
+
+func size(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: size FILE BYTES")
+	}
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if have := fmt.Sprint(info.Size()); have != args[1] {
+		ts.Fatalf("%s has %s bytes, want %s", args[0], have, args[1])
+	}
+}
+
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: truncate FROM TO BYTES")
+	}
+	data, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	if n < 0 {
+		n += len(data)
+	}
+	if n < 0 || n > len(data) {
+		ts.Fatalf("%s has %d bytes", args[0], len(data))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data[:n], 0o666))
+}
