@@ -23,6 +23,7 @@ type Executor struct {
 	dev     *Device
 	plan    *plans.Plan
 	memory  *memory
+	pipes   []*Pipeline // of the plan, by index
 	entries map[string]*Commands
 	step    *Commands // copies the step block to the device
 	fetch   *Commands // copies the step block and the chosen ids back
@@ -86,8 +87,8 @@ func boolInt(b bool) int {
 }
 
 func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
-	pipelines, err := x.pipelines()
-	if err != nil {
+	var err error
+	if x.pipes, err = x.pipelines(); err != nil {
 		return err
 	}
 	if x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress); err != nil {
@@ -95,7 +96,7 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func
 	}
 	for i := range x.plan.Entries {
 		e := &x.plan.Entries[i]
-		if x.entries[e.Name], err = x.record(e, pipelines); err != nil {
+		if x.entries[e.Name], err = x.record(e); err != nil {
 			return err
 		}
 	}
@@ -118,7 +119,7 @@ func (x *Executor) pipelines() ([]*Pipeline, error) {
 
 // record makes the command buffer of an entry: a barrier wherever the step
 // changes, and one before the first dispatch against what was submitted before.
-func (x *Executor) record(e *plans.Entry, pipelines []*Pipeline) (*Commands, error) {
+func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 	c, err := x.dev.NewCommands()
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (x *Executor) record(e *plans.Entry, pipelines []*Pipeline) (*Commands, err
 			c.Barrier(Compute, Compute)
 			step = d.Step
 		}
-		c.Bind(pipelines[d.Pipeline])
+		c.Bind(x.pipes[d.Pipeline])
 		c.PushAddress(blocks[i])
 		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
 	}

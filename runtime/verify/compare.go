@@ -1,0 +1,239 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// The tolerance: see the package documentation.
+const (
+	roundoff = 1.0 / (1 << 24)
+	slack    = 64
+	spread   = 4
+	exponent = 16 // an error of a score is in an exponent
+)
+
+// tolerance is what a group's elements may be off, relative to their run.
+func (d *dispatch) tolerance() float64 {
+	k := 0
+	for _, op := range d.group.Ops {
+		if f := reductions[op.Kind.Name]; f != nil {
+			k += f(op, d.step.from+d.step.rows)
+		}
+	}
+	return roundoff * (slack + spread*math.Sqrt(float64(k)))
+}
+
+// reductions say how many elements an op reduces to one, weighted by what their
+// errors do, in a step whose longest context is that many positions.
+var reductions = map[string]func(op *ir.Op, positions int) int{
+	"rmsnorm":         func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
+	"linear":          func(op *ir.Op, _ int) int { return int(op.Args[1].Type.Last()) },
+	"attention":       func(op *ir.Op, n int) int { return exponent * (op.Attrs.Int("head_dim") + n) },
+	"attention_split": func(op *ir.Op, n int) int { return exponent * (op.Attrs.Int("head_dim") + n) },
+	"attention_merge": func(op *ir.Op, _ int) int { return op.Attrs.Int("splits") },
+}
+
+// runs returns the lengths of the runs that a row of v consists of, over and
+// over.
+func runs(v *ir.Value) []int {
+	if op := v.Def; op != nil {
+		switch op.Kind.Name {
+		case "attention", "attention_merge", "rope":
+			return []int{op.Attrs.Int("head_dim")}
+		case "attention_split": // sums of values, largest score, sum of weights
+			return []int{op.Attrs.Int("head_dim"), 1, 1}
+		case "rmsnorm":
+			return []int{op.Attrs.Int("group")}
+		}
+	}
+	return []int{int(v.Type.Last())}
+}
+
+// compareOutputs compares the results of the group.
+func (d *dispatch) compareOutputs(ctx context.Context) error {
+	for _, v := range d.outputs {
+		if err := d.compareValue(ctx, v, d.elements(v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareState compares all of the recurrent state that the group writes.
+func (d *dispatch) compareState(ctx context.Context) error {
+	for _, v := range d.group.Writes() {
+		if v.Class == ir.State {
+			if err := d.compareValue(ctx, v, len(d.held(v))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compareValue compares the first n elements of v.
+func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
+	raw, err := d.read(ctx, v, 0, n)
+	if err != nil {
+		return err
+	}
+	if v.Type.DType == ir.I32 {
+		d.compareInts(v, raw)
+		return nil
+	}
+	got := make([]float32, n)
+	decode(got, raw, v.Type.DType)
+	w := int(v.Type.Last())
+	for row := range n / w {
+		d.compareRow(v, runs(v), row, got[row*w:(row+1)*w], d.held(v)[row*w:(row+1)*w])
+	}
+	return nil
+}
+
+// compareRow compares a row of floats, run by run.
+func (d *dispatch) compareRow(v *ir.Value, lengths []int, row int, got, want []float32) {
+	relative := d.tolerance()
+	for at, i := 0, 0; at < len(want); i++ {
+		end := min(len(want), at+lengths[i%len(lengths)])
+		magnitude := 0.0
+		for _, x := range want[at:end] {
+			magnitude = math.Max(magnitude, math.Abs(float64(x)))
+		}
+		if end == at+1 {
+			magnitude = math.Max(magnitude, 1) // a score may be near 0 by chance
+		}
+		for ; at < end; at++ {
+			g, w := float64(got[at]), float64(want[at])
+			limit := relative * magnitude
+			if v.Type.DType == ir.F16 {
+				limit += ulpF16(w)
+			}
+			d.note(v, row, at, g, w, limit, magnitude)
+		}
+	}
+}
+
+// ulpF16 is the unit in the last place of a float16.
+func ulpF16(x float64) float64 {
+	_, e := math.Frexp(x) // |x| = f * 2^e, f in [0.5, 1)
+	if x == 0 || e < -13 {
+		e = -13
+	}
+	return math.Ldexp(1, e-11)
+}
+
+// note takes an element into the result.
+func (d *dispatch) note(v *ir.Value, row, column int, got, want, limit, magnitude float64) {
+	problem, ratio := "", math.Inf(1)
+	switch {
+	case math.IsNaN(want) || math.IsInf(want, 0):
+		problem = "the oracle's value is not finite, since an input is not"
+	case math.Float32bits(float32(got)) == poison || v.Type.DType == ir.F16 && math.IsNaN(got):
+		problem = "not written"
+	case math.IsNaN(got):
+		problem = "not a number"
+	case got == want:
+		return
+	default:
+		if ratio = math.Abs(got-want) / limit; ratio > 1 {
+			problem = "off by more than tolerated"
+		}
+	}
+	if ratio <= d.worst {
+		return
+	}
+	d.worst = ratio
+	r := &d.result
+	r.Output = name(v)
+	r.Error, r.Tolerance = Number(math.Abs(got-want)/magnitude), Number(limit/magnitude)
+	if problem != "" {
+		r.Difference = &Difference{problem, name(v), row, column, Number(got), Number(want)}
+	}
+}
+
+func name(v *ir.Value) string { return v.String() }
+
+// fail notes a difference that has no tolerance.
+func (d *dispatch) fail(problem, value string, row, column int, got, want float64) {
+	if d.result.Difference == nil {
+		d.result.Difference = &Difference{problem, value, row, column, Number(got), Number(want)}
+	}
+}
+
+// compareInts compares all elements of v that raw has.
+func (d *dispatch) compareInts(v *ir.Value, raw []byte) {
+	for i, want := range d.machine.Ints(v)[:len(raw)/4] {
+		if got := int32(binary.LittleEndian.Uint32(raw[4*i:])); got != want {
+			problem := "a wrong integer"
+			if got == poison {
+				problem = "not written"
+			}
+			d.fail(problem, name(v), i, 0, float64(got), float64(want))
+			return
+		}
+	}
+}
+
+// compareCaches compares the rows that had to be written, and demands that all
+// others are as before.
+func (d *dispatch) compareCaches(ctx context.Context) error {
+	for _, c := range d.caches {
+		v, w := c.value, int(c.value.Type.Last())
+		raw, err := d.read(ctx, v, 0, len(d.machine.Floats(v)))
+		if err != nil {
+			return err
+		}
+		got := make([]float32, w)
+		next := 0 // row of the step
+		for row := range len(raw) / c.rowBytes() {
+			part := raw[row*c.rowBytes() : (row+1)*c.rowBytes()]
+			if next < len(c.rows) && c.rows[next] == row {
+				decode(got, part, v.Type.DType)
+				lengths := runs(c.source)
+				d.compareRow(v, lengths, next, got, d.machine.Floats(v)[row*w:(row+1)*w])
+				next++
+			} else if !bytes.Equal(part, c.before[row*c.rowBytes():(row+1)*c.rowBytes()]) {
+				d.fail(fmt.Sprintf("cache row %d is not of this step and has changed", row), name(v), row, 0, 0, 0)
+			}
+		}
+	}
+	return nil
+}
+
+// compareStep compares the whole step block.
+func (d *dispatch) compareStep(ctx context.Context) error {
+	for _, g := range d.plan.Program.Globals {
+		if g.Class != ir.Step {
+			continue
+		}
+		raw, err := d.read(ctx, g, 0, len(d.machine.Ints(g)))
+		if err != nil {
+			return err
+		}
+		d.compareInts(g, raw)
+	}
+	return nil
+}
+
+// compareGuards demands that the memory around the outputs is as before.
+func (d *dispatch) compareGuards(ctx context.Context) error {
+	for _, g := range d.guards {
+		after := make([]byte, len(g.before))
+		if err := d.dev.Read(ctx, g.at, after); err != nil {
+			return err
+		}
+		for i := range after {
+			if after[i] != g.before[i] {
+				d.fail(fmt.Sprintf("wrote outside of its outputs, at arena offset %d", g.at.Offset+int64(i)), "arena", 0, 0, 0, 0)
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// poison is NaN as float32 and as two float16, and no index of anything.
+const poison = 0x7fed7fed
+
+// guard is how many bytes of the arena around an output must stay as they are.
+const guard = 4 << 10
+
+// dispatch is the comparison of one dispatch.
+type dispatch struct {
+	*verifier
+	step    step
+	fn      *ir.Func
+	group   *ir.Group
+	index   int
+	outputs []*ir.Value
+	result  Result
+
+	caches []cache
+	guards []guarded
+	worst  float64 // error over tolerance
+}
+
+// cache is a written cache as it was before the dispatch, with the rows that it
+// must write poisoned.
+type cache struct {
+	value  *ir.Value
+	source *ir.Value // what is written
+	rows   []int     // of the cache, for each row of the step
+	before []byte
+}
+
+// guarded is memory that the dispatch must leave alone.
+type guarded struct {
+	at     plans.Arg
+	before []byte
+}
+
+func (d *dispatch) check(ctx context.Context) error {
+	kernel := ""
+	if c := d.group.Call; c != nil {
+		kernel = c.Kernel
+	}
+	d.result = Result{Entry: d.step.entry.Name, Rows: d.step.rows, From: d.step.from, Site: d.group.Name, Kernel: kernel}
+	for _, f := range []func(context.Context) error{
+		d.load, d.loadCaches, d.poison, d.snapshot, d.runBoth,
+		d.compareOutputs, d.compareCaches, d.compareState, d.compareStep, d.compareGuards,
+	} {
+		if err := f(ctx); err != nil {
+			return err
+		}
+	}
+	if d.result.Difference != nil {
+		return d.repair(ctx)
+	}
+	return nil
+}
+
+func (d *dispatch) runBoth(ctx context.Context) error {
+	if err := d.dev.Dispatch(ctx, d.step.entry, d.index); err != nil {
+		return err
+	}
+	return d.machine.RunGroup(d.fn, d.group)
+}
+
+// load copies what the group reads from the device to the oracle.
+func (d *dispatch) load(ctx context.Context) error {
+	for _, g := range d.plan.Program.Globals {
+		if g.Class == ir.Step {
+			if err := d.copyIn(ctx, g, 0, len(d.machine.Ints(g))); err != nil {
+				return err
+			}
+		}
+	}
+	for _, v := range d.group.Inputs() {
+		var err error
+		switch {
+		case v.Class == ir.Weight || v.Class == ir.Table || v.Class == ir.Step:
+		case v.Class == ir.State:
+			err = d.copyIn(ctx, v, 0, len(d.held(v)))
+		case v.Class == ir.KV:
+			err = d.copyIn(ctx, v, 0, (d.step.from+d.step.rows)*int(v.Type.Last())) // slot 0
+		default:
+			err = d.copyIn(ctx, v, 0, d.elements(v))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elements is how many elements of a function's value this step has.
+func (d *dispatch) elements(v *ir.Value) int {
+	n, _ := v.Type.Elements(d.step.rows, d.plan.Header.Ctx) // the oracle has sized it
+	return int(n)
+}
+
+// held returns the oracle's words of v.
+func (d *dispatch) held(v *ir.Value) []float32 {
+	if v.Type.DType == ir.I32 {
+		x := d.machine.Ints(v)
+		return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+	}
+	return d.machine.Floats(v)
+}
+
+// copyIn copies n elements of v, from element `from` on.
+func (d *dispatch) copyIn(ctx context.Context, v *ir.Value, from, n int) error {
+	dst := d.held(v)
+	if from+n > len(dst) {
+		return fmt.Errorf("%s: the oracle holds %d elements, not %d", v, len(dst), from+n)
+	}
+	raw, err := d.read(ctx, v, from, n)
+	if err == nil {
+		decode(dst[from:from+n], raw, v.Type.DType)
+	}
+	return err
+}
+
+// read returns n elements of v on the device as bytes.
+func (d *dispatch) read(ctx context.Context, v *ir.Value, from, n int) ([]byte, error) {
+	at := place(d.step.entry.Name, v)
+	at.Offset += v.Type.DType.Bytes(int64(from))
+	raw := make([]byte, v.Type.DType.Bytes(int64(n)))
+	return raw, d.dev.Read(ctx, at, raw)
+}
+
+// decode widens float16 and takes words of four bytes as they are.
+func decode(dst []float32, raw []byte, t ir.DType) {
+	for i := range dst {
+		if t == ir.F16 {
+			dst[i] = gguf.F16ToF32(binary.LittleEndian.Uint16(raw[2*i:]))
+		} else {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	}
+}
+
+func encode(src []float32, t ir.DType) []byte {
+	raw := make([]byte, 0, t.Bytes(int64(len(src))))
+	for _, x := range src {
+		if t == ir.F16 {
+			raw = binary.LittleEndian.AppendUint16(raw, gguf.F32ToF16(x))
+		} else {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+		}
+	}
+	return raw
+}
+
+// loadCaches keeps the written caches as they are.
+func (d *dispatch) loadCaches(ctx context.Context) error {
+	for _, op := range d.group.Ops {
+		if op.Kind.Name != "kvwrite" {
+			continue
+		}
+		v := op.Args[3]
+		c := cache{value: v, source: op.Args[0]}
+		for r := range d.step.rows {
+			c.rows = append(c.rows, d.step.from+r) // slot 0
+		}
+		var err error
+		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {
+			return err
+		}
+		d.caches = append(d.caches, c)
+	}
+	return nil
+}
+
+func (c *cache) rowBytes() int { return int(c.value.Type.DType.Bytes(int64(c.value.Type.Last()))) }
+
+// poison spoils what the dispatch must write. Outputs that share bytes with an
+// input stay.
+func (d *dispatch) poison(ctx context.Context) error {
+	fill := func(n int64) []byte {
+		return bytes.Repeat(binary.LittleEndian.AppendUint32(nil, poison), int(n+3)/4)[:n]
+	}
+	for _, v := range d.outputs {
+		at := place(d.step.entry.Name, v)
+		at.Bytes = v.Type.DType.Bytes(int64(d.elements(v)))
+		if d.sharesInput(at) {
+			continue
+		}
+		if err := d.dev.Overwrite(ctx, at, fill(at.Bytes)); err != nil {
+			return err
+		}
+	}
+	for i := range d.caches {
+		c := &d.caches[i]
+		for _, row := range c.rows {
+			copy(c.before[row*c.rowBytes():(row+1)*c.rowBytes()], fill(int64(c.rowBytes())))
+		}
+		if err := d.dev.Overwrite(ctx, place(d.step.entry.Name, c.value), c.before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *dispatch) sharesInput(at plans.Arg) bool {
+	for _, v := range d.group.Inputs() {
+		if v.IsGlobal() || v.Class != ir.Arena || at.Space != "arena" {
+			continue
+		}
+		if v.Offset < at.Offset+at.Bytes && at.Offset < v.Offset+v.Type.DType.Bytes(int64(d.elements(v))) {
+			return true
+		}
+	}
+	return false
+}
+
+// snapshot keeps the arena around the outputs.
+func (d *dispatch) snapshot(ctx context.Context) error {
+	type span struct{ lo, hi int64 }
+	var own []span
+	for _, v := range d.outputs {
+		if v.Class == ir.Arena {
+			n, err := v.Type.Bytes(d.fn.Rows, d.plan.Header.Ctx)
+			if err != nil {
+				return err
+			}
+			own = append(own, span{v.Offset, v.Offset + n})
+		}
+	}
+	for _, o := range own {
+		for _, s := range []span{{max(0, o.lo-guard), o.lo}, {o.hi, min(d.plan.Memory.Arena, o.hi+guard)}} {
+			for _, p := range own { // a neighbour that is written, too
+				if p.lo < s.hi && s.lo < p.hi {
+					if p.lo <= s.lo {
+						s.lo = p.hi
+					} else {
+						s.hi = p.lo
+					}
+				}
+			}
+			if s.lo >= s.hi {
+				continue
+			}
+			g := guarded{plans.Arg{Space: "arena", Offset: s.lo}, make([]byte, s.hi-s.lo)}
+			if err := d.dev.Read(ctx, g.at, g.before); err != nil {
+				return err
+			}
+			d.guards = append(d.guards, g)
+		}
+	}
+	return nil
+}
+
+// repair puts the oracle's values in place of wrong ones, so that what follows is
+// judged on good input.
+func (d *dispatch) repair(ctx context.Context) error {
+	put := func(v *ir.Value, from, n int) error {
+		at := place(d.step.entry.Name, v)
+		at.Offset += v.Type.DType.Bytes(int64(from))
+		return d.dev.Overwrite(ctx, at, encode(d.held(v)[from:from+n], v.Type.DType))
+	}
+	for _, v := range d.outputs {
+		if err := put(v, 0, d.elements(v)); err != nil {
+			return err
+		}
+	}
+	for _, v := range d.group.Writes() {
+		if v.Class == ir.State {
+			if err := put(v, 0, len(d.held(v))); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range d.caches {
+		w := int(c.value.Type.Last())
+		for _, row := range c.rows {
+			if err := put(c.value, row*w, w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

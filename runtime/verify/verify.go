@@ -1,0 +1,218 @@
+// Package verify compares a device with the oracle, dispatch by dispatch.
+//
+// An entry is run on a realistic step: tokens at positions behind a context that
+// the plan's own prefill has put into the KV cache. For each dispatch, what it
+// reads is copied from the device to the oracle; its outputs on the device are
+// filled with NaNs; it runs on the device, alone, and its ops run on the oracle;
+// then every element it had to write is compared, and the memory around it must
+// be as before. So a dispatch is judged on its own: what came before it cannot
+// spoil its result. Last, the entry is replayed as it was recorded and must give
+// the bytes that its dispatches gave one at a time.
+//
+// # Tolerance
+//
+// Device and oracle add in different orders. A run is the elements that are
+// reduced or normalized together: a head, for ops on heads, else a row. An
+// element may be off by
+//
+//	2^-24 * (64 + 4*sqrt(k)) * (largest magnitude of the oracle's run)
+//
+// where k is the number of products and squares behind the element: the columns
+// of a matrix, the width of a norm, head size plus positions of attention, these
+// 16 times since an error of a score is in an exponent. The
+// error of a sum in random order grows with sqrt(k); the factors leave room for
+// drivers whose exp and division are as bad as Vulkan allows. A cached float16
+// may also be off by one unit in its last place. Integers must be equal: argmax
+// reads the same logits on both sides. Rows beyond the step's are not compared.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/oracle"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// Device is an executor that lets us look inside.
+type Device interface {
+	runtime.Executor
+	// Dispatch runs dispatch i of an entry alone.
+	Dispatch(ctx context.Context, e *plans.Entry, i int) error
+	// Read fills dst with the bytes at a; Overwrite is the inverse.
+	Read(ctx context.Context, a plans.Arg, dst []byte) error
+	Overwrite(ctx context.Context, a plans.Arg, src []byte) error
+}
+
+// Options bound the work.
+type Options struct {
+	Entry   string // only this one; empty for all
+	Layers  []int  // compare only the dispatches of these, and those of no layer; nil for all
+	Rows    int    // rows of a step, at most; 0 leaves that to the entry
+	Context int    // positions in the KV cache before a step, where the plan has room for them
+	// Progress, if not nil, is called after every dispatch.
+	Progress func(done, total int)
+}
+
+// Report is the outcome.
+type Report struct {
+	Device  string
+	Failed  int // results that are not ok
+	Results []Result
+}
+
+// First returns the first result that is not ok, or nil.
+func (r *Report) First() *Result {
+	for i := range r.Results {
+		if r.Results[i].Difference != nil {
+			return &r.Results[i]
+		}
+	}
+	return nil
+}
+
+// Result is one dispatch in one step. Its Error is the largest over all of its
+// outputs, measured against what is tolerated: both relative to the largest
+// magnitude of the run, see the package documentation.
+type Result struct {
+	Entry      string
+	Rows       int // of the step
+	From       int // position of the first row
+	Site       string
+	Kernel     string
+	Output     string // where the error is largest
+	Error      Number
+	Tolerance  Number
+	Difference *Difference // nil if ok
+}
+
+// Difference is the worst element of a dispatch that went wrong.
+type Difference struct {
+	Problem     string
+	Value       string // output or region
+	Row, Column int
+	Device      Number
+	Oracle      Number
+}
+
+// Number is a float64 that may be NaN or infinite, also in JSON.
+type Number float64
+
+// MarshalJSON writes NaN and infinities as strings.
+func (n Number) MarshalJSON() ([]byte, error) {
+	s := strconv.FormatFloat(float64(n), 'g', -1, 64)
+	if n != n || n-n != 0 {
+		s = strconv.Quote(s)
+	}
+	return []byte(s), nil
+}
+
+// Replay is the site of the result that compares the recorded entry with its
+// dispatches one at a time.
+const Replay = "replay"
+
+// Plan compares every dispatch of plan, as opts bound it. The error is not nil
+// only when a comparison could not be made.
+func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, opts Options) (*Report, error) {
+	if len(plan.Modules) == 0 {
+		return nil, fmt.Errorf("the plan is for target %s and has no kernels to compare: %w", plan.Header.Target, errors.ErrUnsupported)
+	}
+	m, err := oracle.New(plan.Program, src, oracle.Options{})
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{plan: plan, dev: dev, machine: m, opts: opts, report: &Report{Device: dev.Device()}}
+	steps, err := v.steps()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range steps {
+		v.total += len(s.entry.Dispatches)
+	}
+	if err := v.fill(ctx, steps); err != nil {
+		return nil, fmt.Errorf("fill the KV cache: %w", err)
+	}
+	for _, s := range steps {
+		if err := v.run(ctx, s); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.entry.Name, err)
+		}
+	}
+	return v.report, nil
+}
+
+type verifier struct {
+	plan        *plans.Plan
+	dev         Device
+	machine     *oracle.Machine
+	opts        Options
+	report      *Report
+	done, total int
+}
+
+// run goes through the dispatches of an entry.
+func (v *verifier) run(ctx context.Context, s step) error {
+	f := v.plan.Program.Func(s.entry.Name)
+	if err := v.write(s); err != nil {
+		return err
+	}
+	state, err := v.readState(ctx)
+	if err != nil {
+		return err
+	}
+	failed := v.report.Failed
+	uses := f.Uses()
+	for i, g := range f.Groups {
+		if v.selected(g.Name) {
+			d := &dispatch{verifier: v, step: s, fn: f, group: g, index: i, outputs: g.Outputs(uses)}
+			if err := d.check(ctx); err != nil {
+				return fmt.Errorf("%s: %w", g.Name, err)
+			}
+			v.add(d.result)
+		} else if err := v.dev.Dispatch(ctx, s.entry, i); err != nil {
+			return err
+		}
+		v.done++
+		if v.opts.Progress != nil {
+			v.opts.Progress(v.done, v.total)
+		}
+	}
+	if v.report.Failed > failed {
+		return nil // the oracle's values took the place of wrong ones
+	}
+	return v.replay(ctx, s, state)
+}
+
+func (v *verifier) add(r Result) {
+	if r.Difference != nil {
+		v.report.Failed++
+	}
+	v.report.Results = append(v.report.Results, r)
+}
+
+// selected reports whether the dispatch of a call site is to be compared.
+func (v *verifier) selected(site string) bool {
+	rest, ok := strings.CutPrefix(site, "blk.")
+	if !ok || v.opts.Layers == nil {
+		return true
+	}
+	number, _, _ := strings.Cut(rest, ".")
+	layer, err := strconv.Atoi(number)
+	return err != nil || slices.Contains(v.opts.Layers, layer)
+}
+
+// place is where a value lies on the device.
+func place(entry string, v *ir.Value) plans.Arg {
+	switch {
+	case v.IsGlobal():
+		return plans.Arg{Space: v.Class.String(), Region: v.Name}
+	case v.Class == ir.IO:
+		return plans.Arg{Space: "io", Region: plans.IORegion(entry, v)}
+	}
+	return plans.Arg{Space: "arena", Offset: v.Offset}
+}

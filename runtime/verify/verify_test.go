@@ -1,0 +1,272 @@
+package verify_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/verify"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+func TestPlan(t *testing.T) {
+	model := writeModel(t)
+	for _, kv := range []ir.DType{ir.F16, ir.F32} {
+		t.Run(kv.String(), func(t *testing.T) {
+			plan := compile(t, model, "llvmpipe", kv)
+			src, dev := open(t, plan)
+			var done, total int
+			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{
+				Context: 75, Progress: func(d, n int) { done, total = d, n },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text strings.Builder
+			if err := r.Print(&text); err != nil {
+				t.Fatal(err)
+			}
+			if r.Failed > 0 {
+				t.Errorf("\n%s", text.String())
+			}
+			want := 0
+			for _, e := range plan.Entries {
+				want += 2 * (len(e.Dispatches) + 1) // full and partial step, with replay
+				if e.Rows == 1 {
+					want -= len(e.Dispatches) + 1
+				}
+				if !strings.Contains(text.String(), e.Name) {
+					t.Errorf("the text does not name %s:\n%s", e.Name, text.String())
+				}
+			}
+			if len(r.Results) != want || done != total || total == 0 {
+				t.Errorf("%d results, want %d; progress %d of %d", len(r.Results), want, done, total)
+			}
+		})
+	}
+}
+
+func TestLayers(t *testing.T) {
+	plan := compile(t, writeModel(t), "llvmpipe", ir.F16)
+	src, dev := open(t, plan)
+	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "prefill/32", Rows: 5, Layers: []int{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sites []string
+	for _, x := range r.Results {
+		if x.Rows > 5 || strings.HasPrefix(x.Site, "blk.0.") {
+			t.Errorf("compared %s with %d rows", x.Site, x.Rows)
+		}
+		sites = append(sites, x.Site)
+	}
+	for _, want := range []string{"embed", "blk.1.ffn_down", verify.Replay} {
+		if !slices.Contains(sites, want) {
+			t.Errorf("%s was not compared: %v", want, sites)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	model := writeModel(t)
+	host := compile(t, model, "host", ir.F16)
+	if _, err := verify.Plan(t.Context(), host, nil, nil, verify.Options{}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("plan without kernels: %v", err)
+	}
+	plan := compile(t, model, "llvmpipe", ir.F16)
+	src, dev := open(t, plan)
+	if _, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "decode/3"}); err == nil || !strings.Contains(err.Error(), "decode/3") {
+		t.Errorf("unknown entry: %v", err)
+	}
+}
+
+// TestFails breaks one dispatch in every way that a compiler could and demands
+// that it, and only it, is named.
+func TestFails(t *testing.T) {
+	model := writeModel(t)
+	for _, c := range []struct {
+		name, entry, site string
+		spoil             func(t *testing.T, p *plans.Plan, d *plans.Dispatch)
+		problem           string
+	}{
+		{"constant", "decode/4", "blk.1.ffn_gate+ffn_up", setConst("eps", math.Float32bits(0.5)), "off by more"},
+		{"scale of attention", "prefill/32", "blk.1.attention", setConst("scale", math.Float32bits(0.2)), "off by more"},
+		{"swapped caches", "prefill/32", "blk.0.attention", swapArgs("k", "v"), "off by more"},
+		{"swapped weights", "decode/1", "blk.0.ffn_gate+ffn_up", swapRegions("ffn_gate", "ffn_up"), "off by more"},
+		{"caches written in wrong order", "decode/1", "blk.1.rope+kvwrite", swapRegions("blk.1.k", "blk.1.v"), "off by more"},
+		{"other layer's cache", "decode/1", "blk.1.rope+kvwrite", replaceRegion("blk.1.k", "blk.0.k"), "not written"},
+		{"grid too small", "prefill/128", "blk.1.ffn_down", func(_ *testing.T, _ *plans.Plan, d *plans.Dispatch) { d.Grid[1]-- }, "not written"},
+		{"output elsewhere", "decode/1", "blk.0.ffn_down", shiftOutputs(64), "not written"},
+		{"step block", "decode/2", "argmax+advance", swapArgs("pos", "slot"), "a wrong integer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := compile(t, model, "llvmpipe", ir.F16)
+			c.spoil(t, plan, find(t, plan, c.entry, c.site))
+			src, dev := open(t, plan)
+			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: c.entry, Context: 40})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range r.Results {
+				if (x.Difference != nil) != (x.Site == c.site) {
+					t.Errorf("%s, %d rows: difference %+v", x.Site, x.Rows, x.Difference)
+				}
+			}
+			first := r.First()
+			if first == nil || first.Entry != c.entry || !strings.HasPrefix(first.Difference.Problem, c.problem) {
+				t.Fatalf("first difference %+v, want %s", first, c.problem)
+			}
+			if text, err := json.Marshal(r); err != nil || !bytes.Contains(text, []byte(first.Difference.Problem)) {
+				t.Errorf("JSON %s: %v", text, err)
+			}
+		})
+	}
+}
+
+// meddler writes to the arena after a dispatch, or to the results after a run.
+type meddler struct {
+	*vulkan.Inspector
+	dispatch int
+	at       plans.Arg
+}
+
+func (m *meddler) spoil(ctx context.Context) error {
+	return m.Overwrite(ctx, m.at, []byte{1, 2, 3, 4})
+}
+
+func (m *meddler) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
+	err := m.Inspector.Dispatch(ctx, e, i)
+	if err == nil && i == m.dispatch {
+		err = m.spoil(ctx)
+	}
+	return err
+}
+
+func (m *meddler) Run(ctx context.Context, e *plans.Entry, times int) error {
+	err := m.Inspector.Run(ctx, e, times)
+	if err == nil && m.dispatch < 0 {
+		err = m.spoil(ctx)
+	}
+	return err
+}
+
+func TestSideEffects(t *testing.T) {
+	plan := compile(t, writeModel(t), "llvmpipe", ir.F16)
+	src, dev := open(t, plan)
+	f := plan.Program.Func("decode/1")
+	uses := f.Uses()
+	const index = 2
+	after := int64(0)
+	for _, v := range f.Groups[index].Outputs(uses) {
+		n, err := v.Type.Bytes(f.Rows, plan.Program.Ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = max(after, v.Offset+n)
+	}
+	cacheRow := plans.Arg{Space: "kv", Region: "blk.0.k", Offset: 3 * kvHeads * headDim * 2}
+	for _, c := range []struct {
+		m    meddler
+		site string
+		want string
+	}{
+		{meddler{dev, index, plans.Arg{Space: "arena", Offset: after}}, f.Groups[index].Name, "wrote outside of its outputs"},
+		{meddler{dev, index, cacheRow}, f.Groups[index].Name, "cache row 3 is not of this step and has changed"},
+		{meddler{dev, index, plans.Arg{Space: "step", Region: "out", Offset: 40}}, f.Groups[index].Name, "a wrong integer"},
+		{meddler{dev, -1, plans.Arg{Space: "io", Region: plan.Entries[0].Logits}}, verify.Replay, "the recorded entry gives other bytes"},
+	} {
+		r, err := verify.Plan(t.Context(), plan, src, &c.m, verify.Options{Entry: "decode/1", Context: 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := r.First(); first == nil || first.Site != c.site || !strings.HasPrefix(first.Difference.Problem, c.want) {
+			t.Errorf("want %s, have %+v", c.want, first)
+		}
+	}
+}
+
+func find(t *testing.T, p *plans.Plan, entry, site string) *plans.Dispatch {
+	t.Helper()
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		for j := range e.Dispatches {
+			if e.Name == entry && e.Dispatches[j].Site == site {
+				return &e.Dispatches[j]
+			}
+		}
+	}
+	t.Fatalf("no %s in %s", site, entry)
+	return nil
+}
+
+type spoiler = func(*testing.T, *plans.Plan, *plans.Dispatch)
+
+// setConst gives the dispatch a pipeline of its own with another constant.
+func setConst(name string, value uint32) spoiler {
+	return func(t *testing.T, p *plans.Plan, d *plans.Dispatch) {
+		own := p.Pipelines[d.Pipeline]
+		own.Consts = slices.Clone(own.Consts)
+		i := slices.IndexFunc(own.Consts, func(c plans.Const) bool { return c.Name == name })
+		if i < 0 {
+			t.Fatalf("no constant %s in %v", name, own.Consts)
+		}
+		own.Consts[i].Value = value
+		d.Pipeline = len(p.Pipelines)
+		p.Pipelines = append(p.Pipelines, own)
+	}
+}
+
+func swap(t *testing.T, d *plans.Dispatch, is func(plans.Arg, string) bool, a, b string) {
+	at := func(what string) *plans.Arg {
+		i := slices.IndexFunc(d.Args, func(x plans.Arg) bool { return is(x, what) })
+		if i < 0 {
+			t.Fatalf("no argument %s in %+v", what, d.Args)
+		}
+		return &d.Args[i]
+	}
+	x, y := at(a), at(b)
+	x.Space, y.Space = y.Space, x.Space
+	x.Region, y.Region = y.Region, x.Region
+	x.Offset, y.Offset = y.Offset, x.Offset
+}
+
+func swapArgs(a, b string) spoiler {
+	return func(t *testing.T, _ *plans.Plan, d *plans.Dispatch) {
+		swap(t, d, func(x plans.Arg, s string) bool { return x.Name == s }, a, b)
+	}
+}
+
+func swapRegions(a, b string) spoiler {
+	return func(t *testing.T, _ *plans.Plan, d *plans.Dispatch) {
+		swap(t, d, func(x plans.Arg, s string) bool { return strings.Contains(x.Region, s) }, a, b)
+	}
+}
+
+func replaceRegion(from, to string) spoiler {
+	return func(t *testing.T, _ *plans.Plan, d *plans.Dispatch) {
+		for i := range d.Args {
+			if d.Args[i].Region == from {
+				d.Args[i].Region = to
+				return
+			}
+		}
+		t.Fatalf("no region %s in %+v", from, d.Args)
+	}
+}
+
+func shiftOutputs(bytes int64) spoiler {
+	return func(_ *testing.T, _ *plans.Plan, d *plans.Dispatch) {
+		for i := range d.Args {
+			if d.Args[i].Write {
+				d.Args[i].Offset += bytes
+			}
+		}
+	}
+}
