@@ -167,8 +167,16 @@ func (s *Session) admit(tokens []int32, total int) error {
 	return nil
 }
 
-// step writes the step block for tokens at the end of the sequence and runs e.
+// step runs e times times on tokens at the end of the sequence.
 func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, times int) error {
+	if err := s.write(tokens); err != nil {
+		return err
+	}
+	return s.exec.Run(ctx, e, times)
+}
+
+// write sets the step block to tokens at the end of the sequence.
+func (s *Session) write(tokens []int32) error {
 	pos := make([]int32, len(tokens))
 	for i := range pos {
 		pos[i] = int32(s.pos + i)
@@ -184,7 +192,7 @@ func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, time
 			return err
 		}
 	}
-	return s.exec.Run(ctx, e, times)
+	return nil
 }
 
 // entry returns the smallest entry of the kinds that takes rows rows, else the

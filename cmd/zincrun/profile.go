@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+var profileCommand = cli.Command{
+	Name:  "profile",
+	Args:  "plan.bin [--entry decode/1]",
+	Short: "time every call site of an entry on the device",
+	Long: `
+Runs one step of an entry with a timestamp behind every dispatch and shows what each
+call site takes, summed over the layers that use the same kernel there, with the bytes
+and operations that the plan says it must do. Each time includes the dispatch's barrier,
+also where the plan itself needs none, so the sum is an upper bound of the step.`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		var plan planFlags
+		entry := f.String("entry", "decode/1", "the entry; `zincc inspect` lists them")
+		depth := f.IntP("depth", "d", 0, "positions in the KV cache before the step")
+		repeats := f.IntP("repeat", "r", 20, "repetitions; the median counts")
+		plan.declare(f)
+		asJSON := f.Bool("json", false, "print JSON")
+		return func(ctx context.Context, args []string) error {
+			path, err := cli.OneArg(args, "plan")
+			if err != nil {
+				return err
+			}
+			if *depth < 0 || *repeats <= 0 {
+				return cli.Usagef("want --depth >= 0 and --repeat > 0")
+			}
+			o, err := plan.open(ctx, path)
+			if err != nil {
+				return err
+			}
+			defer o.Close()
+			sites, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *depth, *repeats)
+			if err != nil {
+				return err
+			}
+			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.exec.Device()), sites)
+			if *asJSON {
+				return table.WriteJSON(os.Stdout, t)
+			}
+			return table.WriteText(os.Stdout, t)
+		}
+	},
+}
+
+func profileTable(title string, sites []runtime.SiteTime) *table.Table {
+	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "share %", "GB/s", "GFLOP/s"}}
+	var sum time.Duration
+	for _, s := range sites {
+		sum += s.Time
+	}
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	count := 0
+	var bytes, flops int64
+	for _, s := range sites {
+		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), 100*us(s.Time)/us(sum),
+			float64(s.Cost.ReadBytes+s.Cost.WriteBytes)/float64(s.Time), float64(s.Cost.FLOPs)/float64(s.Time))
+		count += s.Dispatches
+		bytes += s.Cost.ReadBytes + s.Cost.WriteBytes
+		flops += s.Cost.FLOPs
+	}
+	t.Add("sum", "", count, us(sum)/float64(max(count, 1)), us(sum), 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
+	return t
+}
