@@ -17,17 +17,20 @@ type Perplexity struct {
 	Windows    int
 }
 
+// MinWindow is the smallest window with a position to score.
+const MinWindow = 4
+
 // ScoreText measures the perplexity of s by llama-perplexity's rule: the text in
 // whole windows of that many tokens, the rest dropped, each evaluated from
 // scratch (behind BOS if the vocabulary adds it), and positions window/2 to
 // window-2 score the token after them. done is called after every window.
 func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
-	n := len(ids) / window
-	if window < 4 || n == 0 {
+	if window < MinWindow || len(ids) < window {
 		return Perplexity{}, fmt.Errorf("text of %d tokens has no window of %d", len(ids), window)
 	}
 	var sum, sq float64
+	n := len(ids) / window
 	r := Perplexity{Windows: n}
 	for w := range n {
 		part := append([]int32(nil), ids[w*window:(w+1)*window]...)

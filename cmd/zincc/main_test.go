@@ -22,7 +22,7 @@ func TestScripts(t *testing.T) {
 
 // foreignModels writes GGUF files that zincc reads and cannot compile: of an
 // architecture it does not know, and with a tensor of a type it does not multiply.
-func foreignModels(dir string) error {
+func foreignModels(e *testscript.Env) error {
 	models := map[string]struct {
 		meta    []gguf.KV
 		tensors []gguf.TensorData
@@ -49,7 +49,7 @@ func foreignModels(dir string) error {
 		},
 	}
 	for name, m := range models {
-		f, err := os.Create(filepath.Join(dir, name))
+		f, err := os.Create(filepath.Join(e.WorkDir, name))
 		if err != nil {
 			return err
 		}

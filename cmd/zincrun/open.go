@@ -37,6 +37,9 @@ type opened struct {
 
 func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 	start := time.Now()
+	if err := device.CheckName(o.device); err != nil {
+		return nil, cli.Usagef("--device: %s", err)
+	}
 	plan, err := plans.Read(path)
 	if err != nil {
 		return nil, err

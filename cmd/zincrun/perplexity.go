@@ -39,6 +39,9 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 			if !given {
 				return cli.Usagef("perplexity of what? give -f or -p")
 			}
+			if *window < runtime.MinWindow {
+				return cli.Usagef("--window: want %d or more, have %d", runtime.MinWindow, *window)
+			}
 			o, err := plan.open(ctx, path)
 			if err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/host"
@@ -18,27 +19,43 @@ import (
 // vulkan for a plan with kernels, else host. progress, if not nil, is called
 // with the number of bytes as weights arrive on the device.
 func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
-	if name == "auto" {
-		name = "vulkan"
+	kind, index, err := parse(name)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "auto" {
+		kind = "vulkan"
 		if len(plan.Modules) == 0 {
-			name = "host"
+			kind = "host"
 		}
 	}
-	kind, index, indexed := strings.Cut(name, ":")
-	switch {
-	case kind == "host" && !indexed:
+	if kind == "host" {
 		return host.New(plan, src)
+	}
+	if len(plan.Modules) == 0 {
+		return nil, ir.Unsupported("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)
+	}
+	return vulkan.NewExecutor(ctx, index, plan, src, progress)
+}
+
+// CheckName reports whether Open knows devices of that name.
+func CheckName(name string) error {
+	_, _, err := parse(name)
+	return err
+}
+
+// parse splits a device's name; index is -1 for the first device that fits.
+func parse(name string) (kind string, index int, err error) {
+	kind, number, indexed := strings.Cut(name, ":")
+	switch {
+	case !indexed && (kind == "auto" || kind == "host" || kind == "vulkan"):
+		return kind, -1, nil
 	case kind != "vulkan":
-		return nil, fmt.Errorf("unknown device %q: want auto, vulkan, vulkan:I or host", name)
-	case len(plan.Modules) == 0:
-		return nil, fmt.Errorf("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)
+		return "", 0, fmt.Errorf("unknown device %q: want auto, vulkan, vulkan:I or host", name)
 	}
-	i := -1
-	if indexed {
-		var err error
-		if i, err = strconv.Atoi(index); err != nil || i < 0 {
-			return nil, fmt.Errorf("unknown device %q: want a number behind vulkan:", name)
-		}
+	index, err = strconv.Atoi(number)
+	if err != nil || index < 0 {
+		return "", 0, fmt.Errorf("unknown device %q: want a number behind vulkan:", name)
 	}
-	return vulkan.NewExecutor(ctx, i, plan, src, progress)
+	return kind, index, nil
 }

@@ -5,6 +5,7 @@ package clitest
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,17 +19,19 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+var update = flag.Bool("update", false, "write what the commands print into the scripts")
+
 // Run runs the scripts in testdata of a command's folder, which is two below the
 // repository's root. Scripts see the two models of the repository as $GOPHER and
-// $MOE. setup, if not nil, puts files into the work folder of every script.
+// $MOE. setup, if not nil, prepares every script.
 //
 // Commands beyond those of testscript:
 //
 //	fails CODE PATTERN CMD...      exits with CODE, prints one line that matches on stderr
-//	interrupt CMD...               once it has printed something, ends at SIGINT within 5 s
+//	interrupt CMD...               some time after it has printed something, ends at SIGINT within 5 s
 //	size FILE BYTES                the file has that many bytes
 //	truncate FROM TO BYTES         copies the first BYTES bytes; of a negative count, all but those
-func Run(t *testing.T, setup func(dir string) error) {
+func Run(t *testing.T, setup func(e *testscript.Env) error) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +51,12 @@ func Run(t *testing.T, setup func(dir string) error) {
 			if setup == nil {
 				return nil
 			}
-			return setup(e.WorkDir)
+			return setup(e)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"fails": fails, "interrupt": interrupt, "size": size, "truncate": truncate,
 		},
+		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
@@ -106,6 +110,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 		cmd.Wait()
 		ts.Fatalf("printed nothing: %v, %s", err, stderr.Bytes())
 	}
+	time.Sleep(300 * time.Millisecond) // until it works or waits for input
 	start := time.Now()
 	ts.Check(cmd.Process.Signal(os.Interrupt))
 	kill := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
