@@ -3,7 +3,8 @@ package ir
 import "fmt"
 
 // hybridOps are the ops of gated attention and of gated DeltaNet layers (Yang,
-// Kautz, Hatamizadeh 2024, arXiv 2412.06464).
+// Kautz, Hatamizadeh 2024, arXiv 2412.06464). Ops with state take the rows of a
+// slot in a step to follow each other, at positions that ascend by one.
 var hybridOps = []*OpKind{
 	{
 		Name:    "slice",
@@ -118,7 +119,7 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name:   "conv_write",
-		Doc:    "ring[slot[r]][pos[r] mod H] = x[r] for every row that no later row of the step overwrites: row r+H is not of this step or of another slot",
+		Doc:    "ring[slot[r]][pos[r] mod H] = x[r], but for rows that a later row of the step overwrites: row r+H is of this step and slot",
 		Params: []string{"x", "ring", "pos", "slot"},
 		Writes: []int{1},
 		Infer: func(op *Op) (Type, error) {

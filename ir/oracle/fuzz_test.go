@@ -23,6 +23,35 @@ func (s ones) Weight(name string) ([]byte, error) {
 	return b, nil
 }
 
+// hybridSeed has the ops of experts and of DeltaNet layers.
+const hybridSeed = `
+weight @conv : f32[8, 4]
+weight @up : q8_0[3, 6, 32]
+weight @dt : f32[2]
+state @ring : f32[2, 5, 8]
+state @s : f32[2, 2, 4, 4]
+step @x : f32[T, 32]
+step @m : f32[T, 8]
+step @a : f32[T, 2]
+step @pos : i32[T]
+step @slot : i32[T]
+
+func "f" rows=3 {
+  %0 = slice @x {first=4, width=3} : f32[T, 3]
+  %1 = topk %0 {k=2} : i32[T, 2]
+  %2 = expert_linear @x, @up, %1 {first=2, rows=4} : f32[T, 8]
+  %3 = route %0, %1 {gating="softmax", norm=1, scale=1.0} : f32[T, 2]
+  %4 = expert_sum %2, %3 : io f32[T, 4]
+  %5 = conv1d @m, @conv, @ring, @pos, @slot : f32[T, 8]
+  conv_write @m, @ring, @pos, @slot
+  %6 = head_slice %5 {head_dim=2, parts=2, part=1} : f32[T, 4]
+  %7 = l2norm %6 {eps=1e-06, group=4} : f32[T, 4]
+  %8 = decay @a, @dt, @dt : f32[T, 2]
+  %9 = deltanet %7, %6, %5, %8, @a, @s, @pos, @slot {head_dim=4, k_heads=1, v_heads=2, map="mod", scale=0.5} : f32[T, 8]
+  %10 = gate %9, %5 : io f32[T, 8]
+}
+`
+
 // FuzzRun: a program that passes the verifier, on any step block, never panics.
 func FuzzRun(f *testing.F) {
 	head := ir.Print(&ir.Program{Ctx: 16, Slots: 2})
@@ -32,6 +61,7 @@ func FuzzRun(f *testing.F) {
 %0 = attention_split @x, @kc, @vc, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25, splits=3, block=2} : f32[T, 216]
 %1 = attention_merge %0 {head_dim=16, heads=4, splits=3} : io f32[T, 64]`),
 		ir.Print(&ir.Program{Stage: ir.Place, Ctx: 8, Slots: 1}) + placed,
+		head + hybridSeed,
 	} {
 		if _, err := ir.Parse(seed); err != nil {
 			f.Fatal(err)

@@ -13,6 +13,7 @@ type matrix struct {
 	dtype      ir.DType
 	raw        []byte
 	kept       []float32 // all elements, once keep has been called
+	parts      []*matrix // once split has been called
 }
 
 func newMatrix(t ir.Type, raw []byte) (*matrix, error) {
@@ -49,6 +50,23 @@ func (w *matrix) row(i int, buf []float32) []float32 {
 		panic(err) // newMatrix has checked type and sizes
 	}
 	return buf
+}
+
+// block returns rows i to i+lanes-1; rows from end on repeat the one before, and
+// what is computed of them is to be dropped. buf has room for all of them.
+func (w *matrix) block(i, end int, buf []float32) (rows [lanes][]float32) {
+	for j := range rows {
+		rows[j] = w.row(min(i+j, end-1), buf[j*w.cols:(j+1)*w.cols])
+	}
+	return rows
+}
+
+// keepIfCheap keeps w if the memory for it is left.
+func (m *Machine) keepIfCheap(w *matrix) {
+	if size := 4 * int64(w.rows) * int64(w.cols); w.kept == nil && size <= m.budget {
+		m.budget -= size
+		m.keep(w)
+	}
 }
 
 // keep dequantizes w for good.
@@ -97,19 +115,12 @@ func linear(c *call) error {
 	if err != nil {
 		return err
 	}
-	if size := 4 * int64(w.rows) * int64(w.cols); w.kept == nil && size <= c.budget {
-		c.budget -= size
-		c.keep(w)
-	}
+	c.keepIfCheap(w)
 	x, y, rows, k, n := c.arg(0), c.result(), c.rows(0), w.cols, w.rows
 	c.parallel(ceilDiv(n, lanes), lanes*k*rows, func(worker, lo, hi int) {
 		buf := c.scratchFor(worker, lanes*k)
 		for i := lanes * lo; i < min(lanes*hi, n); i += lanes {
-			var block [lanes][]float32
-			for j := range block {
-				// Rows past the end repeat the last one; their sums are dropped.
-				block[j] = w.row(min(i+j, n-1), buf[j*k:(j+1)*k])
-			}
+			block := w.block(i, n, buf)
 			for r := range rows {
 				s := dot(&block, x[r*k:(r+1)*k])
 				copy(y[r*n+i:(r+1)*n], s[:])

@@ -32,11 +32,7 @@ func rmsnorm(c *call) error {
 	c.parallel(c.rows(0)*width(c.op.Result)/group, 2*group, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			in, out := x[i*group:(i+1)*group], y[i*group:(i+1)*group]
-			sum := 0.0
-			for _, v := range in {
-				sum += float64(v) * float64(v)
-			}
-			s := 1 / math.Sqrt(sum/float64(group)+eps)
+			s := 1 / math.Sqrt(sumOfSquares(in)/float64(group)+eps)
 			for j, v := range in {
 				out[j] = float32(float64(v) * s * float64(w[j]))
 			}
@@ -63,7 +59,7 @@ func add(c *call) error {
 
 // activations maps the attribute act of glu to its function.
 var activations = map[string]func(x float64) float64{
-	"silu": func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"silu": silu,
 	"gelu": func(x float64) float64 {
 		return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 	},
