@@ -44,6 +44,15 @@ func CheckName(name string) error {
 	return err
 }
 
+// VulkanIndex returns I of vulkan:I, and -1 for vulkan.
+func VulkanIndex(name string) (int, error) {
+	kind, index, err := parse(name)
+	if err == nil && kind != "vulkan" {
+		err = fmt.Errorf("%q is not a Vulkan device: want vulkan or vulkan:I", name)
+	}
+	return index, err
+}
+
 // parse splits a device's name; index is -1 for the first device that fits.
 func parse(name string) (kind string, index int, err error) {
 	kind, number, indexed := strings.Cut(name, ":")
@@ -55,7 +64,7 @@ func parse(name string) (kind string, index int, err error) {
 	}
 	index, err = strconv.Atoi(number)
 	if err != nil || index < 0 {
-		return "", 0, fmt.Errorf("unknown device %q: want a number behind vulkan:", name)
+		return "", 0, fmt.Errorf("unknown device %q: want vulkan:I with a number I", name)
 	}
 	return kind, index, nil
 }

@@ -422,15 +422,19 @@ func TestPipelineCache(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	d := openTest(t)
-	words := assemble(t, "affine")
-	r := must[ProbeResult](t)(d.Probe(ProbeKernels{
-		Empty: PipelineInfo{Name: "empty", Words: assemble(t, "empty")},
-		Read: func(vectors, workgroups uint32) PipelineInfo {
-			return PipelineInfo{Name: "read", Words: words, Constants: map[uint32]uint32{0: 64}}
-		},
-	}))
-	if r.ReadBandwidth <= 0 || r.Dispatch <= 0 || r.DispatchBarrier <= 0 || r.SubmitBest <= 0 || r.SubmitMean < r.SubmitBest {
+	t.Setenv("ZINC_VALIDATE", "1")
+	d := must[*Device](t)(Open(0, ProbeRequirements()))
+	r := must[ProbeResult](t)(d.Probe())
+	d.Close()
+	for _, m := range d.ValidationMessages() {
+		t.Errorf("validation: %s", m)
+	}
+	if r.ReadBandwidth <= 0 || r.ReadWorkgroups == 0 || r.SubmitBest <= 0 || r.SubmitMean < r.SubmitBest || len(r.Dispatches) != len(probeWorkgroups) {
 		t.Errorf("probe result %+v", r)
+	}
+	for _, p := range r.Dispatches {
+		if p.Alone <= 0 || p.Barrier <= 0 {
+			t.Errorf("dispatch %+v", p)
+		}
 	}
 }

@@ -3,52 +3,77 @@ package vulkan
 import (
 	"encoding/binary"
 	"time"
-)
 
-// ProbeKernels are the kernels that Probe measures with.
-type ProbeKernels struct {
-	// Empty does nothing, in workgroups of any size.
-	Empty PipelineInfo
-	// Read makes a kernel that, on a grid of that many workgroups, reads that
-	// many vectors of 16 bytes at the first address of the argument block, each
-	// once, and may write at the second one up to 4 bytes an invocation.
-	Read func(vectors, workgroups uint32) PipelineInfo
-}
+	"github.com/zincc-dev/zincc/plans"
+)
 
 // ProbeResult is what Probe measures. Times are in seconds.
 type ProbeResult struct {
-	ReadBandwidth   float64 `json:"read_bandwidth"`  // bytes a second, of the best grid
-	ReadWorkgroups  int     `json:"read_workgroups"` // that grid
-	Dispatch        float64 `json:"dispatch"`        // a one-workgroup dispatch that waits for nothing
-	DispatchBarrier float64 `json:"dispatch_barrier"`
-	SubmitBest      float64 `json:"submit_best"` // an empty submission and the wait for it
-	SubmitMean      float64 `json:"submit_mean"`
+	ReadBandwidth  float64         `json:"read_bandwidth"`  // bytes a second, of the best grid
+	ReadWorkgroups int             `json:"read_workgroups"` // that grid
+	Dispatches     []DispatchProbe `json:"dispatches"`
+	SubmitBest     float64         `json:"submit_best"` // an empty submission and the wait for it
+	SubmitMean     float64         `json:"submit_mean"`
 }
 
+// DispatchProbe is the cost of an empty dispatch of so many workgroups among
+// others: alone, and with a barrier between it and the next.
+type DispatchProbe struct {
+	Workgroups int     `json:"workgroups"`
+	Alone      float64 `json:"alone"`
+	Barrier    float64 `json:"barrier"`
+}
+
+// ProbeRequirements are what Probe needs of a device.
+func ProbeRequirements() plans.Requirements { return plans.Requirements{Features: probeFeatures} }
+
 const (
-	probeBytes      = 1 << 30   // read at a time: far more than any cache holds
-	probeBytesOnCPU = 256 << 20 // the same, where it takes long
-	probeRepeats    = 5
+	probeBytes   = 1 << 30 // read at a time: far more than any cache holds
+	probeRepeats = 5
+	probeSubmits = 200
+	probeTimeout = 30 * time.Second
+	// probeDispatches is how many empty dispatches are timed together.
 	probeDispatches = 1000
-	probeSubmits    = 200
-	probeTimeout    = 30 * time.Second
+	// The same on a CPU, where they take long.
+	probeBytesOnCPU      = 256 << 20
+	probeDispatchesOnCPU = 50
 )
 
-// probeGrids are tried for the read bandwidth.
+// probeGrids are tried for the read bandwidth. A workgroup has probeLanes lanes,
+// and each of them reads a multiple of probeFlight vectors.
 var probeGrids = []uint32{64, 256, 1024, 4096}
 
-// Probe measures what the cost model needs to know of a device.
-func (d *Device) Probe(k ProbeKernels) (ProbeResult, error) {
+const (
+	probeLanes  = 256
+	probeFlight = 4
+	probeUnit   = 16 * probeLanes * probeFlight * 4096 // bytes that every grid divides evenly
+)
+
+// probeWorkgroups are the sizes of empty dispatches: one workgroup, about as many
+// as a large GPU has units, and several on each.
+var probeWorkgroups = []int{1, 128, 1024}
+
+// Probe measures what the cost model needs to know of a device, which must have
+// been opened with ProbeRequirements or more.
+func (d *Device) Probe() (ProbeResult, error) {
 	var r ProbeResult
-	for _, measure := range []func(ProbeKernels, *ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit} {
-		if err := measure(k, &r); err != nil {
+	for _, measure := range []func(*ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit} {
+		if err := measure(&r); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
 }
 
-func (d *Device) probeRead(k ProbeKernels, r *ProbeResult) error {
+// ReadBandwidth measures only that: bytes a second that a kernel which does
+// nothing else reads from the device's memory.
+func (d *Device) ReadBandwidth() (float64, error) {
+	var r ProbeResult
+	err := d.probeRead(&r)
+	return r.ReadBandwidth, err
+}
+
+func (d *Device) probeRead(r *ProbeResult) error {
 	size := uint64(probeBytes)
 	if d.Info.Type == "cpu" {
 		size = probeBytesOnCPU
@@ -58,10 +83,10 @@ func (d *Device) probeRead(k ProbeKernels, r *ProbeResult) error {
 			size = min(size, h.Size/4)
 		}
 	}
-	size = min(size, d.Info.Limits.AllocationSize) &^ 15
+	size = max(probeUnit, min(size, d.Info.Limits.AllocationSize)/probeUnit*probeUnit)
 	infos := make([]PipelineInfo, len(probeGrids))
-	for i, groups := range probeGrids {
-		infos[i] = k.Read(uint32(size/16), groups)
+	for i := range probeGrids {
+		infos[i] = PipelineInfo{Name: "probe_read", Words: probeRead, Constants: map[uint32]uint32{probeReadVectors: uint32(size / 16)}}
 	}
 	pipelines, err := d.CreatePipelines(infos)
 	if err != nil {
@@ -74,7 +99,7 @@ func (d *Device) probeRead(k ProbeKernels, r *ProbeResult) error {
 	}
 	defer source.Free()
 	lastGrid := probeGrids[len(probeGrids)-1]
-	sink, err := d.Alloc(int64(lastGrid)*int64(d.Info.Limits.WorkgroupInvocations)*4, DeviceLocal)
+	sink, err := d.Alloc(int64(lastGrid)*probeLanes*4, DeviceLocal)
 	if err != nil {
 		return err
 	}
@@ -106,34 +131,43 @@ func (d *Device) probeRead(k ProbeKernels, r *ProbeResult) error {
 	return nil
 }
 
-func (d *Device) probeDispatch(k ProbeKernels, r *ProbeResult) error {
-	pipelines, err := d.CreatePipelines([]PipelineInfo{k.Empty})
+func (d *Device) probeDispatch(r *ProbeResult) error {
+	pipelines, err := d.CreatePipelines([]PipelineInfo{{Name: "probe_empty", Words: probeEmpty}})
 	if err != nil {
 		return err
 	}
 	defer freeAll(pipelines)
-	for _, row := range []struct {
-		barrier bool
-		out     *float64
-	}{{false, &r.Dispatch}, {true, &r.DispatchBarrier}} {
+	count := probeDispatches
+	if d.Info.Type == "cpu" {
+		count = probeDispatchesOnCPU
+	}
+	cost := func(workgroups int, barrier bool) (float64, error) {
 		t, err := d.bestTime(probeRepeats, func(c *Commands) {
 			c.Bind(pipelines[0])
-			for range probeDispatches {
-				c.Dispatch(1, 1, 1)
-				if row.barrier {
+			c.PushAddress(0) // never read
+			for range count {
+				c.Dispatch(uint32(workgroups), 1, 1)
+				if barrier {
 					c.Barrier(Compute, Compute)
 				}
 			}
 		})
-		if err != nil {
+		return t.Seconds() / float64(count), err
+	}
+	for _, n := range probeWorkgroups {
+		p := DispatchProbe{Workgroups: n}
+		if p.Alone, err = cost(n, false); err != nil {
 			return err
 		}
-		*row.out = t.Seconds() / probeDispatches
+		if p.Barrier, err = cost(n, true); err != nil {
+			return err
+		}
+		r.Dispatches = append(r.Dispatches, p)
 	}
 	return nil
 }
 
-func (d *Device) probeSubmit(_ ProbeKernels, r *ProbeResult) error {
+func (d *Device) probeSubmit(r *ProbeResult) error {
 	c, err := d.NewCommands()
 	if err != nil {
 		return err
