@@ -86,16 +86,14 @@ func (k gemm) candidate() Candidate {
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.rows, k.tileRows()), k.tiles(gemmOutputs), 1},
-		Consts:   append(k.consts(gemmOutputs), k.step.consts()...),
+		Consts:   append(k.consts(k.firsts(gemmOutputs)), k.step.consts()...),
 	}
-	first := 0
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
 			Arg:  fmt.Sprint("y", i),
 			Dims: []int{k.rows, p.width}, Tile: []int{k.tileRows(), gemmOutputs},
-			Axis: []int{0, 1}, First: []int{0, first},
+			Axis: []int{0, 1}, First: []int{0, k.firsts(gemmOutputs)[i]},
 		})
-		first += ceilDiv(p.width, gemmOutputs)
 	}
 	return c
 }

@@ -73,16 +73,14 @@ func (k gemv) candidate(t *target.Target, workgroup int) Candidate {
 		Build:    k.build,
 		Operands: k.operands(k.last),
 		Grid:     [3]int{k.tiles(tile), 1, 1},
-		Consts:   append(k.consts(tile), ir.Const{Name: "wave", Value: uint32(t.Wave)}, ir.Const{Name: "workgroup", Value: uint32(workgroup)}),
+		Consts:   append(k.consts(k.firsts(tile)), ir.Const{Name: "wave", Value: uint32(t.Wave)}, ir.Const{Name: "workgroup", Value: uint32(workgroup)}),
 	}
-	first := 0
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
 			Arg:  fmt.Sprint("y", i),
 			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, tile},
-			Axis: []int{-1, 0}, First: []int{0, first},
+			Axis: []int{-1, 0}, First: []int{0, k.firsts(tile)[i]},
 		})
-		first += ceilDiv(p.width, tile)
 	}
 	return c
 }
@@ -103,25 +101,33 @@ func (k gemv) build() (*kernel.Func, error) {
 
 // rowsOf emits perSubgroup rows of p from row on, times all columns.
 func (k gemv) rowsOf(b *kernel.Builder, a *linearArgs, p *projectArgs, wave, row kernel.Value) {
-	t := &gemvTile{b: b, a: a, p: p, sums: make([][][]*kernel.Var, len(p.matrices)), squares: k.vars(b)}
-	for r := range k.perSubgroup {
-		t.rows = append(t.rows, b.Min(b.Add(row, r), b.Sub(p.width, 1)))
-	}
-	for i := range t.sums {
-		for range t.rows {
-			t.sums[i] = append(t.sums[i], k.vars(b))
-		}
-	}
+	var columns []kernel.Value
 	for c := range k.rows {
-		t.columns = append(t.columns, b.Mul(b.Div(a.k, 4), c))
+		columns = append(columns, b.Mul(b.Div(a.k, 4), c))
 	}
 	if k.last {
-		t.columns[0] = b.Mul(b.Sub(a.n.Load(kernel.U32, 0), 1), b.Div(a.k, 4))
+		columns[0] = b.Mul(b.Sub(a.n.Load(kernel.U32, 0), 1), b.Div(a.k, 4))
+	}
+	k.products(&gemvTile{b: b, a: a, p: p, columns: columns}, wave, row)
+}
+
+// products emits perSubgroup rows of t.p from row on, times t.columns.
+func (k gemv) products(t *gemvTile, wave, row kernel.Value) {
+	b, a, p := t.b, t.a, t.p
+	t.squares = k.vars(b)
+	for j := range p.matrices {
+		var rows []kernel.Value
+		var sums [][]*kernel.Var
+		for r := range k.perSubgroup {
+			rows = append(rows, p.row(b, j, b.Min(b.Add(row, r), b.Sub(p.width, 1))))
+			sums = append(sums, k.vars(b))
+		}
+		t.rows, t.sums = append(t.rows, rows), append(t.sums, sums)
 	}
 	lane := b.SubgroupLane()
 	for i, pass := range p.spec.passes() {
 		b.For(lane, b.Div(a.k, p.matrices[pass[0]].format.unit), wave, func(u kernel.Value) {
-			t.unit(u, pass, i == 0)
+			t.unit(u, t.load(u, pass), pass, i == 0)
 		})
 	}
 	k.finish(t, lane, row)
@@ -141,30 +147,36 @@ type gemvTile struct {
 	b       *kernel.Builder
 	a       *linearArgs
 	p       *projectArgs
-	rows    []kernel.Value
 	columns []kernel.Value    // where they begin in x, in vec4
+	result  *kernel.Value     // the row of the result of column 0; nil for 0
+	rows    [][]kernel.Value  // by matrix
 	sums    [][][]*kernel.Var // by matrix, row, column
 	squares []*kernel.Var     // by column
 }
 
-// unit adds the products of unit u with the rows of the matrices of a pass. The
-// first pass sums up the squares for the norm.
-func (t *gemvTile) unit(u kernel.Value, pass []int, first bool) {
-	b := t.b
-	f := t.p.matrices[pass[0]].format
-	begin := b.Div(f.begin(b, u), 4)
-	var loaded [][][]run // by matrix of the pass, row, run
+// load loads unit u of the rows of the matrices of a pass: by matrix, row, run.
+func (t *gemvTile) load(u kernel.Value, pass []int) [][][]run {
+	var loaded [][][]run
 	for _, m := range pass {
 		var rows [][]run
-		for _, row := range t.rows {
-			rows = append(rows, f.load(b, t.p.matrices[m], row, u))
+		for _, row := range t.rows[m] {
+			rows = append(rows, t.p.matrices[m].format.load(t.b, t.p.matrices[m], row, u))
 		}
 		loaded = append(loaded, rows)
 	}
+	return loaded
+}
+
+// unit adds the products of unit u, which load has loaded, with the columns. The
+// first pass sums up the squares for the norm.
+func (t *gemvTile) unit(u kernel.Value, loaded [][][]run, pass []int, first bool) {
+	b := t.b
+	f := t.p.matrices[pass[0]].format
+	begin := b.Div(f.begin(b, u), 4)
 	for i := range f.runs() {
 		part := make([][][]partial, len(pass))
 		for m := range part {
-			part[m] = make([][]partial, len(t.rows))
+			part[m] = make([][]partial, len(t.rows[0]))
 			for r := range part[m] {
 				part[m][r] = make([]partial, len(t.columns))
 			}
@@ -180,7 +192,7 @@ func (t *gemvTile) unit(u kernel.Value, pass []int, first bool) {
 				}
 			}
 			for m := range pass {
-				for r := range t.rows {
+				for r := range t.rows[0] {
 					codes := loaded[m][r][i].codes(v)
 					for e := range 4 {
 						q := b.Elem(codes, e)
@@ -192,7 +204,7 @@ func (t *gemvTile) unit(u kernel.Value, pass []int, first bool) {
 			}
 		}
 		for m, matrix := range pass {
-			for r := range t.rows {
+			for r := range t.rows[0] {
 				for c, sum := range t.sums[matrix][r] {
 					part[m][r][c].into(b, f, sum, loaded[m][r][i], total[c])
 				}
@@ -275,7 +287,7 @@ func (k gemv) finish(t *gemvTile, lane, row kernel.Value) {
 	}
 	sums := make([][]kernel.Value, len(t.sums)) // by matrix, result
 	for m := range sums {
-		for r := range t.rows {
+		for r := range t.rows[0] {
 			for _, s := range t.sums[m][r] {
 				sums[m] = append(sums[m], b.SubgroupAdd(s.Get()))
 			}
@@ -298,7 +310,11 @@ func (k gemv) finish(t *gemvTile, lane, row kernel.Value) {
 				r := t.a.rstd(b, pick(b, column, squares))
 				rstd = &r
 			}
-			t.p.store(b, own, rstd, column, n)
+			at := column
+			if t.result != nil {
+				at = *t.result
+			}
+			t.p.store(b, own, rstd, at, n)
 		})
 	}
 }

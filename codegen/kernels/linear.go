@@ -35,12 +35,15 @@ type projection struct {
 	act       string     // of glu
 	residuals []*ir.Value
 	result    *ir.Value
-	width     int // row length of the result
+	// width is the row length of the result, or what each of its slots has of it.
+	width int
+	slots int // experts of a row; 0 where there are none
 }
 
 type weights struct {
 	value, bias *ir.Value
 	format      *format
+	from        int // of an expert's rows, the first that counts
 }
 
 // matchLinear returns the site's group as a linearGroup, nil if it is none or has
@@ -203,18 +206,34 @@ func matrixName(kind string, i, j int) string {
 	return name
 }
 
-// consts returns the specialization constants that linearArgs declares, given how
-// many workgroups along the grid's axis of outputs one of them takes.
-func (g *linearGroup) consts(tile int) []ir.Const {
+// firsts returns the first workgroup of every projection, if one computes tile
+// elements of a row of the result.
+func (g *linearGroup) firsts(tile int) []int {
+	list, sum := make([]int, len(g.projects)), 0
+	for i, p := range g.projects {
+		list[i] = sum
+		sum += ceilDiv(p.width, tile)
+	}
+	return list
+}
+
+// consts returns the specialization constants that linearArgs declares, given the
+// first workgroup of every projection.
+func (g *linearGroup) consts(firsts []int) []ir.Const {
 	list := []ir.Const{{Name: "k", Value: uint32(g.k)}}
 	if g.gain != nil {
 		list = append(list, ir.Const{Name: "eps", Value: math.Float32bits(g.eps)})
 	}
-	first := 0
 	for i, p := range g.projects {
 		list = append(list, ir.Const{Name: fmt.Sprint("n", i), Value: uint32(p.width)},
-			ir.Const{Name: fmt.Sprint("first", i), Value: uint32(first)})
-		first += ceilDiv(p.width, tile)
+			ir.Const{Name: fmt.Sprint("first", i), Value: uint32(firsts[i])})
+		if p.slots > 0 {
+			for j, w := range p.matrices {
+				shape := w.value.Type.Shape
+				list = append(list, ir.Const{Name: matrixName("rows", i, j), Value: uint32(shape[1])},
+					ir.Const{Name: matrixName("from", i, j), Value: uint32(w.from)}, ir.Const{Name: matrixName("experts", i, j), Value: uint32(shape[0])})
+			}
+		}
 	}
 	return list
 }
@@ -244,6 +263,19 @@ type projectArgs struct {
 	out       *kernel.Buffer
 	width     kernel.Value
 	first     kernel.Value // the first workgroup that works on it
+
+	// Of an expert's projection: whose rows count, how many rows an expert has, and
+	// which is the first that counts, by matrix.
+	expert        *kernel.Value
+	heights, from []kernel.Value
+}
+
+// row returns where row n of matrix j is in its weight.
+func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value {
+	if p.expert == nil {
+		return n
+	}
+	return b.Add(b.Mul(*p.expert, p.heights[j]), p.from[j], n)
 }
 
 func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
@@ -259,7 +291,13 @@ func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
 		pa := projectArgs{spec: p, width: b.SpecU32(fmt.Sprint("n", i), 4096), first: b.SpecU32(fmt.Sprint("first", i), 0),
 			out: bufs[fmt.Sprint("y", i)]}
 		for j, w := range p.matrices {
-			pa.matrices = append(pa.matrices, matrix{w.format, bufs[matrixName("w", i, j)], pa.width, a.k})
+			m := matrix{w.format, bufs[matrixName("w", i, j)], pa.width, a.k}
+			if p.slots > 0 {
+				height := b.SpecU32(matrixName("rows", i, j), 4096)
+				pa.heights, pa.from = append(pa.heights, height), append(pa.from, b.SpecU32(matrixName("from", i, j), 0))
+				m.rows = b.Mul(height, b.SpecU32(matrixName("experts", i, j), 8))
+			}
+			pa.matrices = append(pa.matrices, m)
 			pa.bias = append(pa.bias, bufs[matrixName("bias", i, j)])
 		}
 		for j := range p.residuals {
