@@ -5,6 +5,8 @@ package frontend
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -28,14 +30,19 @@ const Ring = 256
 
 // arch is one row of the architecture table.
 type arch struct {
-	name  string
-	lower func(m *model) error
+	name    string
+	experts bool // the FFN of every layer is a mixture of experts
+	lower   func(m *model) error
 }
 
 var archs = []arch{
-	{"llama", dense{rope: "norm"}.lower},
-	{"qwen2", dense{rope: "neox"}.lower},
-	{"qwen3", dense{rope: "neox", headNorm: true}.lower},
+	{"llama", false, dense{rope: "norm"}.lower},
+	{"qwen2", false, dense{rope: "neox"}.lower},
+	{"qwen3", false, dense{rope: "neox", headNorm: true}.lower},
+	{"qwen3moe", true, dense{rope: "neox", headNorm: true}.lower},
+	{"qwen3next", true, hybrid{headMap: "div", merged: true}.lower},
+	{"qwen35", false, hybrid{headMap: "mod"}.lower},
+	{"qwen35moe", true, hybrid{headMap: "mod"}.lower},
 }
 
 // Archs lists the supported values of general.architecture.
@@ -57,24 +64,56 @@ func Load(f *gguf.File, o Options) (*ir.Program, error) {
 }
 
 func load(f *gguf.File, o Options) (*ir.Program, error) {
-	name, _, err := f.String("general.architecture")
+	a, err := archOf(f)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range archs {
-		if a.name != name {
-			continue
-		}
-		m, err := newModel(f, o)
-		if err != nil {
-			return nil, err
-		}
-		if err := a.lower(m); err != nil {
-			return nil, err
-		}
-		return m.p, ir.Verify(m.p)
+	m, err := newModel(f, a, o)
+	if err != nil {
+		return nil, err
 	}
-	return nil, ir.Unsupported("architecture %q is not supported (known: %s)", name, strings.Join(Archs(), ", "))
+	if err := a.lower(m); err != nil {
+		return nil, err
+	}
+	if err := m.checkAllUsed(); err != nil {
+		return nil, err
+	}
+	return m.p, ir.Verify(m.p)
+}
+
+func archOf(f *gguf.File) (arch, error) {
+	name, _, err := f.String("general.architecture")
+	if err != nil {
+		return arch{}, err
+	}
+	for _, a := range archs {
+		if a.name == name {
+			return a, nil
+		}
+	}
+	return arch{}, ir.Unsupported("architecture %q is not supported (known: %s)", name, strings.Join(Archs(), ", "))
+}
+
+// Ignored returns the names of the tensors of f that no program of it uses, in file
+// order: those of the layers that predict further tokens.
+func Ignored(f *gguf.File) []string {
+	a, err := archOf(f)
+	if err != nil {
+		return nil
+	}
+	r := &metadata{f: f, prefix: a.name + "."}
+	layers := r.trunk()
+	if r.err != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range f.Tensors {
+		number, _, inBlock := strings.Cut(strings.TrimPrefix(t.Name, "blk."), ".")
+		if i, err := strconv.Atoi(number); inBlock && strings.HasPrefix(t.Name, "blk.") && err == nil && i >= layers {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // model is what the families share while they build.
@@ -90,8 +129,8 @@ type model struct {
 	weights                         map[string]*ir.Value
 }
 
-func newModel(f *gguf.File, o Options) (*model, error) {
-	c, err := readParams(f)
+func newModel(f *gguf.File, a arch, o Options) (*model, error) {
+	c, err := readParams(f, a)
 	if err != nil {
 		return nil, err
 	}
@@ -216,15 +255,47 @@ func (m *model) cache(name string, d ir.DType, width int) *ir.Value {
 	return m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(m.p.Slots), ir.L, ir.Dim(width)))
 }
 
+// state declares the float32 state of one layer, per slot.
+func (m *model) state(name string, dims ...int) *ir.Value {
+	if m.err != nil {
+		return nil
+	}
+	shape := []ir.Dim{ir.Dim(m.p.Slots)}
+	for _, n := range dims {
+		shape = append(shape, ir.Dim(n))
+	}
+	return m.p.AddGlobal(name, ir.State, ir.MakeType(ir.F32, shape...))
+}
+
+// checkAllUsed fails for a tensor that would have been left out unnoticed: it says
+// that the file holds something other than what its architecture makes of it.
+func (m *model) checkAllUsed() error {
+	ignored := Ignored(m.f)
+	for _, t := range m.f.Tensors {
+		if m.weights[t.Name] == nil && t.Name != ropeFreqs && !slices.Contains(ignored, t.Name) {
+			return ir.Unsupported("tensor %q is not known in architecture %s", t.Name, m.arch)
+		}
+	}
+	return nil
+}
+
+// embed is the start of every model.
+func (m *model) embed() *ir.Value {
+	if m.vocab <= 0 && m.err == nil {
+		m.err = fmt.Errorf("tensor %q is missing or not a matrix", "token_embd.weight")
+	}
+	return m.op("embed", ir.Attrs{{Name: "scale", Value: 1.0}}, m.token, m.weight("token_embd.weight", m.vocab, m.embd))
+}
+
 // head is the end of every model: final norm, output projection, greedy choice
 // and the step block for the next step.
-func (m *model) head(x *ir.Value, vocab int) {
+func (m *model) head(x *ir.Value) {
 	x = m.norm(x, "output_norm", m.embd)
 	name := "output"
 	if _, ok := m.f.Tensor("output.weight"); !ok {
 		name = "token_embd" // tied
 	}
-	logits := m.linear(x, name, m.embd, vocab)
+	logits := m.linear(x, name, m.embd, m.vocab)
 	next := m.op("argmax", nil, logits)
 	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
 	if m.err == nil {

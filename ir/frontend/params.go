@@ -10,13 +10,14 @@ import (
 // params are the hyperparameters that every family reads.
 type params struct {
 	arch     string
-	layers   int
+	layers   int // of the trunk: those that predict further tokens follow them
 	embd     int
 	vocab    int
 	ctxTrain int
 	heads    []int // query heads, per layer
 	kvHeads  []int // KV heads, per layer
-	ff       []int // FFN width, per layer
+	ff       []int // FFN width, per layer; nil with experts
+	experts  expertParams
 	headDim  int
 	eps      float64
 	scale    float64 // of attention scores
@@ -45,6 +46,16 @@ func (r *metadata) int(key string, fallback int) int {
 	return int(v)
 }
 
+// count reads a number that may be 0 or missing, which is 0.
+func (r *metadata) count(key string) int {
+	v, _, err := r.f.Uint(r.prefix + key)
+	if err == nil && v > 1<<31-1 {
+		err = fmt.Errorf("metadata %s%s: %d is out of range", r.prefix, key, v)
+	}
+	r.fail(err)
+	return int(v)
+}
+
 func (r *metadata) float(key string, fallback float64) float64 {
 	v, ok, err := r.f.Float(r.prefix + key)
 	r.fail(err)
@@ -60,6 +71,13 @@ func (r *metadata) str(key, fallback string) string {
 	if err != nil || !ok {
 		return fallback
 	}
+	return v
+}
+
+// floats reads a list that may be missing, which is nil.
+func (r *metadata) floats(key string) []float64 {
+	v, _, err := r.f.Floats(r.prefix + key)
+	r.fail(err)
 	return v
 }
 
@@ -100,29 +118,35 @@ func (r *metadata) fail(err error) {
 	}
 }
 
-func readParams(f *gguf.File) (*params, error) {
-	name, _, err := f.String("general.architecture")
-	if err != nil {
-		return nil, err
+// trunk is the number of layers without those at the end of the list that predict
+// further tokens (multi-token prediction), which block_count includes.
+func (r *metadata) trunk() int {
+	blocks, extra := r.int("block_count", 0), r.count("nextn_predict_layers")
+	if r.err == nil && (blocks > 1<<12 || extra >= blocks) {
+		r.fail(fmt.Errorf("metadata %sblock_count: %d is out of range", r.prefix, blocks))
 	}
-	r := &metadata{f: f, prefix: name + "."}
-	c := &params{arch: name}
-	c.layers = r.int("block_count", 0)
+	return blocks - extra
+}
+
+func readParams(f *gguf.File, a arch) (*params, error) {
+	r := &metadata{f: f, prefix: a.name + "."}
+	c := &params{arch: a.name}
+	c.layers = r.trunk()
 	c.embd = r.int("embedding_length", 0)
 	c.ctxTrain = r.int("context_length", 0)
-	if r.err == nil && c.layers > 1<<12 {
-		r.fail(fmt.Errorf("metadata %sblock_count: %d is out of range", r.prefix, c.layers))
-	}
 	if r.err != nil {
 		return nil, r.err
 	}
-	if n, ok, err := f.Uint(r.prefix + "expert_count"); err != nil || ok && n > 0 {
-		r.fail(err)
-		r.fail(ir.Unsupported("metadata %sexpert_count: mixture-of-experts %s models are not supported", r.prefix, name))
+	if a.experts {
+		c.experts = readExperts(r)
+	} else {
+		if r.count("expert_count") > 0 {
+			r.fail(ir.Unsupported("metadata %sexpert_count: mixture-of-experts %s models are not supported", r.prefix, a.name))
+		}
+		c.ff = r.perLayer("feed_forward_length", c.layers, nil)
 	}
 	c.heads = r.perLayer("attention.head_count", c.layers, nil)
 	c.kvHeads = r.perLayer("attention.head_count_kv", c.layers, c.heads)
-	c.ff = r.perLayer("feed_forward_length", c.layers, nil)
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -22,6 +22,7 @@ type ropeParams struct {
 	betaFast   float64
 	betaSlow   float64
 	logMul     float64
+	sections   []float64 // of multimodal RoPE, see ropeTable
 }
 
 func readRope(r *metadata, c *params) ropeParams {
@@ -35,6 +36,7 @@ func readRope(r *metadata, c *params) ropeParams {
 		betaFast:   r.float("rope.scaling.yarn_beta_fast", 32),
 		betaSlow:   r.float("rope.scaling.yarn_beta_slow", 1),
 		logMul:     r.float("rope.scaling.yarn_log_multiplier", 0),
+		sections:   r.floats("rope.dimension_sections"),
 	}
 	if p.scaling == "yarn" {
 		p.extFactor = r.float("rope.scaling.yarn_ext_factor", 1)
@@ -85,6 +87,12 @@ func (p ropeParams) frequencies(divisors []float32) (freqs []float64, mscale flo
 }
 
 // ropeTable declares the cos/sin table of the model.
+//
+// Multimodal RoPE gives a token positions in time, height and width; its sections
+// say which of them turns a pair. Interleaved, it turns the pairs of neox. A text
+// token has one position in all of them, so that the sections change nothing and
+// the ops are those of plain RoPE. They stay with the table for a model that is
+// also given images.
 func (m *model) ropeTable() *ir.Value {
 	if m.err != nil {
 		return nil
@@ -97,6 +105,9 @@ func (m *model) ropeTable() *ir.Value {
 	freqs, mscale := m.rope.frequencies(divisors)
 	v := m.p.AddGlobal("rope", ir.Table, ir.MakeType(ir.F32, ir.L, ir.Dim(m.rope.dims)))
 	v.Attrs = ir.Attrs{{Name: "kind", Value: "rope"}, {Name: "freqs", Value: freqs}, {Name: "mscale", Value: mscale}}
+	if m.rope.sections != nil {
+		v.Attrs = append(v.Attrs, ir.Attr{Name: "sections", Value: m.rope.sections})
+	}
 	return v
 }
 
