@@ -96,6 +96,9 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 		for _, name := range fn.Features {
 			e.features[name] = true
 		}
+		for _, class := range fn.SubgroupOps {
+			e.subgroupOps[class] = true
+		}
 	}
 	byName := map[string]uint32{}
 	for _, k := range c.Consts {
@@ -137,6 +140,7 @@ func (e *emitter) requirements() {
 		}
 	}
 	r.Features = slices.Sorted(maps.Keys(e.features))
+	r.SubgroupOps = slices.Sorted(maps.Keys(e.subgroupOps))
 	for _, p := range e.plan.Pipelines {
 		r.Workgroup = max(r.Workgroup, p.Workgroup)
 		r.Shared = max(r.Shared, p.Shared)

@@ -27,10 +27,11 @@ func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 	}
 	e := &emitter{
 		p: p, t: t,
-		plan:      &plans.Plan{Program: p, Vocab: vocab},
-		modules:   map[string]int{},
-		pipelines: map[string]int{},
-		features:  map[string]bool{},
+		plan:        &plans.Plan{Program: p, Vocab: vocab},
+		modules:     map[string]int{},
+		pipelines:   map[string]int{},
+		features:    map[string]bool{},
+		subgroupOps: map[string]bool{},
 	}
 	e.header(f)
 	if err := e.memory(f, embed); err != nil {
@@ -52,6 +53,8 @@ type emitter struct {
 	modules   map[string]int // kernel key -> module
 	pipelines map[string]int // module and constants -> pipeline
 	features  map[string]bool
+	// subgroupOps are the classes of subgroup operations that kernels use.
+	subgroupOps map[string]bool
 }
 
 func (e *emitter) header(f *gguf.File) {

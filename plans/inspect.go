@@ -40,6 +40,7 @@ func requirementsTable(p *Plan) *table.Table {
 	t := &table.Table{Title: "requirements", Columns: []string{"field", "value"}}
 	t.Add("features", strings.Join(r.Features, " "))
 	t.Add("extensions", strings.Join(r.Extensions, " "))
+	t.Add("subgroup operations", strings.Join(r.SubgroupOps, " "))
 	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))
 	t.Add("workgroup", r.Workgroup)
 	t.Add("shared memory", table.Bytes(r.Shared))

@@ -57,12 +57,13 @@ type Model struct {
 
 // Requirements are what a device must offer. Names are Vulkan's.
 type Requirements struct {
-	Features   []string // such as "bufferDeviceAddress"
-	Extensions []string
-	Subgroup   [2]int // smallest and largest subgroup size that every pipeline runs with
-	Workgroup  int    // invocations of the largest workgroup
-	Shared     int    // bytes of shared memory of the hungriest workgroup
-	Memory     int64  // bytes of device memory: weights + tables + KV + state + arena + io
+	Features    []string // such as "bufferDeviceAddress"
+	Extensions  []string
+	SubgroupOps []string // classes of subgroup operations: "arithmetic", "ballot", "basic", "shuffle", "vote"
+	Subgroup    [2]int   // smallest and largest subgroup size that every pipeline runs with
+	Workgroup   int      // invocations of the largest workgroup
+	Shared      int      // bytes of shared memory of the hungriest workgroup
+	Memory      int64    // bytes of device memory: weights + tables + KV + state + arena + io
 }
 
 // Module is one SPIR-V module with its specialization constants still open.

@@ -112,6 +112,11 @@ func (info *DeviceInfo) Check(need plans.Requirements) error {
 	if need.Subgroup[0] != 0 && (need.Subgroup[0] < s.Min || need.Subgroup[1] > s.Max) {
 		return lacks("has subgroups of %d to %d, %d to %d are needed", s.Min, s.Max, need.Subgroup[0], need.Subgroup[1])
 	}
+	for _, op := range need.SubgroupOps {
+		if !slices.Contains(s.Operations, op) {
+			return lacks("lacks subgroup operations of class %s", op)
+		}
+	}
 	var local uint64
 	for _, h := range info.Heaps {
 		if h.DeviceLocal {

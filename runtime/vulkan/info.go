@@ -45,6 +45,19 @@ type SubgroupInfo struct {
 	Default int `json:"default"`
 	Min     int `json:"min"`
 	Max     int `json:"max"`
+	// Operations are the classes of operations within a subgroup.
+	Operations []string `json:"operations"`
+}
+
+var subgroupClasses = []struct {
+	name string
+	bit  vk.SubgroupFeatureFlags
+}{
+	{"basic", vk.SubgroupFeatureBasicBit},
+	{"vote", vk.SubgroupFeatureVoteBit},
+	{"arithmetic", vk.SubgroupFeatureArithmeticBit},
+	{"ballot", vk.SubgroupFeatureBallotBit},
+	{"shuffle", vk.SubgroupFeatureShuffleBit},
 }
 
 // Limits are the limits that matter to compute work. Sizes are in bytes.
@@ -173,7 +186,14 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 	info.UUID = hex.EncodeToString(v11.DeviceUUID[:])
 	info.Driver, info.DriverInfo = vk.String(v12.DriverName[:]), vk.String(v12.DriverInfo[:])
 	info.API = vk.VersionString(p.ApiVersion)
-	info.Subgroup = SubgroupInfo{int(v11.SubgroupSize), int(subgroup.MinSubgroupSize), int(subgroup.MaxSubgroupSize)}
+	info.Subgroup = SubgroupInfo{Default: int(v11.SubgroupSize), Min: int(subgroup.MinSubgroupSize), Max: int(subgroup.MaxSubgroupSize)}
+	if v11.SubgroupSupportedStages&vk.ShaderStageComputeBit != 0 {
+		for _, c := range subgroupClasses {
+			if v11.SubgroupSupportedOperations&c.bit != 0 {
+				info.Subgroup.Operations = append(info.Subgroup.Operations, c.name)
+			}
+		}
+	}
 	if info.Subgroup.Min == 0 {
 		info.Subgroup.Min, info.Subgroup.Max = info.Subgroup.Default, info.Subgroup.Default
 	}
