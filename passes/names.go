@@ -37,7 +37,7 @@ func siteName(g *ir.Group) string {
 				prefix = m
 			}
 		}
-		if op.Kind.Fusion == ir.MatMul {
+		if op.Kind.Fusion == ir.MatMul || op.Kind.Name == "expert_linear" {
 			name := strings.TrimSuffix(op.Args[1].Name, ".weight")
 			weights = append(weights, strings.TrimPrefix(name, prefix))
 		} else if op.Kind.Fusion != ir.RowNorm && !slices.Contains(kinds, op.Kind.Name) {
