@@ -119,6 +119,8 @@ func (c siteTest) value(v *ir.Value) []byte {
 			b = binary.LittleEndian.AppendUint32(b, uint32(at(c.slot, i, 0)))
 		case v.Name == "n":
 			b = binary.LittleEndian.AppendUint32(b, uint32(c.live()))
+		case v.Name == "rate": // decays
+			b = appendElement(b, v.Type.DType, -x*x)
 		case v.Name == "tied" && i%int(v.Type.Last())%7 == 3:
 			b = appendElement(b, v.Type.DType, float32(math.NaN()))
 		case v.Name == "tied":

@@ -10,6 +10,8 @@ var families = []Family{
 	{"attention_split", "attention of a few rows, each over its own part of the cache: one workgroup a row, KV head and split", attentionSplitCandidates},
 	{"attention_merge", "the splits of attention combined: one workgroup a row and head", attentionMergeCandidates},
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attentionTiledCandidates},
+	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", deltaCandidates},
+	{"conv", "causal convolution over positions and the ring of past rows, each on its own", convCandidates},
 	{"argmax", "the choice of the largest logit and what it does to the step block, in one workgroup", argmaxCandidates},
 	{"rownorm", "a norm of its own: one workgroup a row and group", rowNormCandidates},
 	{"elementwise", "an add, a GLU or the choice of the last row on its own", elementwiseCandidates},

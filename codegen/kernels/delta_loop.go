@@ -1,0 +1,368 @@
+package kernels
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// deltaRun is the kernel while it is built.
+type deltaRun struct {
+	*deltaKernel
+	b                           *kernel.Builder
+	buffers                     map[string]*kernel.Buffer
+	rows, last                  kernel.Value // of the step, and its last row
+	heads, scale, eps, gatedEps kernel.Value
+	from                        [3]kernel.Value // q, k, v of the head: where they start in a row
+	widths                      [3]kernel.Value // and the length of the row
+	conv                        *convArgs
+	group, head, part           kernel.Value
+	team, member                kernel.Value // the lane's team, and the lane in it
+	inputs, results, tokens     *kernel.Array
+	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
+	at, slot, decay, beta       *kernel.Var   // of the token that this lane prepares
+	held                        *kernel.Var   // the slot whose state the lanes hold
+	state                       [deltaColumns][]*kernel.Var
+}
+
+func (k *deltaKernel) build() (*kernel.Func, error) {
+	return kernel.Build("delta", func(b *kernel.Builder) {
+		r := &deltaRun{deltaKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
+		r.declare()
+		b.Workgroup(k.lanes())
+		r.inputs = b.Shared(f32x4, k.block()*3*k.headDim/4)
+		r.results = b.Shared(f32x4, k.block()*k.width()/4)
+		r.tokens = b.Shared(u32x4, k.block())
+		b.ReturnIf(b.Eq(r.rows, 0))
+
+		r.held = b.Var(kernel.U32, r.buffers["slot"].Load(kernel.U32, 0))
+		for c := range r.state {
+			for range k.headDim / deltaUnit {
+				r.state[c] = append(r.state[c], b.Var(f32x4, b.Splat(b.F32(0), 4)))
+			}
+		}
+		r.loadState()
+		r.startFetch()
+		if k.write != nil {
+			r.writeRing()
+		}
+		if k.rows.max <= k.block() {
+			r.tokensFrom(b.U32(0), nil)
+		} else {
+			b.For(0, r.rows, k.block(), func(first kernel.Value) {
+				r.tokensFrom(first, func() { r.fetch(b.Add(first, k.block())) })
+			})
+		}
+		r.storeState()
+	})
+}
+
+// declare declares arguments and constants.
+func (r *deltaRun) declare() {
+	b := r.b
+	r.rows = r.deltaKernel.rows.bound(b)
+	r.last = b.Sub(r.rows, 1)
+	for _, o := range r.operands() {
+		if o.Name != "n" {
+			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
+		}
+	}
+	r.heads = b.SpecU32("heads", 1)
+	keys, run := b.SpecU32("keys", 1), b.SpecU32("run", 1)
+	r.scale = b.SpecF32("scale", 1)
+	r.group = b.WorkgroupID(0)
+	r.head, r.part = b.Div(r.group, r.parts), b.Mod(r.group, r.parts)
+	keyHead := b.Mod(b.Div(r.head, run), keys)
+	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
+		name := r.delta.Kind.Params[i]
+		r.from[i] = b.Add(b.SpecU32(name+"_first", 0), b.Mul(head, r.headDim))
+		r.widths[i] = b.SpecU32(name+"_width", 128)
+	}
+	if r.norm != nil {
+		r.eps = b.SpecF32("eps", 1e-6)
+	}
+	if r.gated != nil {
+		r.gatedEps = b.SpecF32("gated_eps", 1e-6)
+	}
+	if r.deltaGroup.conv != nil {
+		r.conv = &convArgs{convKernel: convKernel{taps: r.taps()}, x: r.buffers["x"], weight: r.buffers["weight"], ring: r.buffers["ring"],
+			pos: r.buffers["pos"], slot: r.buffers["slot"], width: r.widths[0], depth: b.SpecU32("depth", 16)}
+	}
+	r.team, r.member = b.Div(b.LocalID(), deltaTeam), b.Mod(b.LocalID(), deltaTeam)
+}
+
+// column returns the column c of this lane's team, among those of the workgroup.
+func (r *deltaRun) column(c int) kernel.Value {
+	return r.b.Add(r.team, c*r.width()/deltaColumns)
+}
+
+// eachState calls do for the elements of the state that this lane holds, with
+// their place in the state of the held slot.
+func (r *deltaRun) eachState(do func(at kernel.Value, v *kernel.Var)) {
+	b, row := r.b, r.headDim/4
+	head := b.Mul(b.Add(b.Mul(r.held.Get(), r.heads), r.head), r.headDim*row)
+	for c, vars := range r.state {
+		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
+		for p, v := range vars {
+			do(b.Add(head, b.Mul(column, row), b.Add(r.member, p*deltaTeam)), v)
+		}
+	}
+}
+
+func (r *deltaRun) loadState() {
+	r.eachState(func(at kernel.Value, v *kernel.Var) { v.Set(r.buffers["state"].Load(f32x4, at)) })
+}
+
+func (r *deltaRun) storeState() {
+	r.eachState(func(at kernel.Value, v *kernel.Var) { r.buffers["state"].Store(at, v.Get()) })
+}
+
+// writeRing copies this workgroup's channels of all rows into the ring.
+func (r *deltaRun) writeRing() {
+	b, c := r.b, r.conv
+	tile := b.SpecU32("ring_tile", 128)
+	b.For(b.LocalID(), b.Mul(r.rows, tile), r.lanes(), func(i kernel.Value) {
+		row, channel := b.Div(i, tile), b.Add(b.Mul(r.group, tile), b.Mod(i, tile))
+		b.If(b.Lt(channel, c.width), func() {
+			at := b.Add(b.Mul(c.slot.Load(kernel.U32, row), c.depth), b.Mod(c.pos.Load(kernel.U32, row), c.depth))
+			c.ring.Store(b.Add(b.Mul(at, c.width), channel), c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel)))
+		})
+	})
+}
+
+// startFetch fetches the first block.
+func (r *deltaRun) startFetch() {
+	b := r.b
+	for range ceilDiv(r.block()*3*r.headDim, r.lanes()) {
+		r.fetched = append(r.fetched, b.Var(kernel.F32, 0))
+	}
+	r.at, r.slot = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
+	r.decay, r.beta = b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
+	r.fetch(b.U32(0))
+}
+
+// fetch loads what this lane prepares of the block of tokens that starts at row
+// first. Rows past the end repeat the last one.
+func (r *deltaRun) fetch(first kernel.Value) {
+	b := r.b
+	for j, v := range r.fetched {
+		token, input, i := r.item(j)
+		v.Set(r.input(b.Min(b.Add(first, token), r.last), input, i))
+	}
+	row := b.Min(b.Add(first, b.Min(b.LocalID(), r.block()-1)), r.last)
+	r.at.Set(r.buffers["pos"].Load(kernel.U32, row))
+	r.slot.Set(r.buffers["slot"].Load(kernel.U32, row))
+	at := b.Add(b.Mul(row, r.heads), r.head)
+	r.beta.Set(r.buffers["beta"].Load(kernel.F32, at))
+	if r.deltaGroup.decay == nil {
+		r.decay.Set(r.buffers["g"].Load(kernel.F32, at))
+		return
+	}
+	of := func(name string) kernel.Value { return r.buffers[name].Load(kernel.F32, r.head) }
+	r.decay.Set(logDecay(b, r.buffers["a"].Load(kernel.F32, at), of("dt"), of("rate")))
+}
+
+// item returns the token of a block, the input (0 to 2 for q, k, v) and the dim
+// that are this lane's j-th. Items past the block repeat its last token.
+func (r *deltaRun) item(j int) (token, input, i kernel.Value) {
+	b, d := r.b, r.headDim
+	at := b.Add(b.LocalID(), j*r.lanes())
+	return b.Min(b.Div(at, 3*d), r.block()-1), b.Mod(b.Div(at, d), 3), b.Mod(at, d)
+}
+
+// input returns an element of q, k or v.
+func (r *deltaRun) input(row, input, i kernel.Value) kernel.Value {
+	b := r.b
+	if r.joint() {
+		channel := b.Add(b.Select(b.Eq(input, 0), r.from[0], b.Select(b.Eq(input, 1), r.from[1], r.from[2])), i)
+		if r.conv != nil {
+			return r.conv.at(b, row, channel)
+		}
+		return r.buffers["x"].Load(kernel.F32, b.Add(b.Mul(row, r.widths[0]), channel))
+	}
+	v := b.Var(kernel.F32, 0)
+	for n, name := range r.delta.Kind.Params[:3] {
+		b.If(b.Eq(input, n), func() {
+			v.Set(r.buffers[name].Load(kernel.F32, b.Add(b.Mul(row, r.widths[n]), r.from[n], i)))
+		})
+	}
+	return v.Get()
+}
+
+// tokensFrom runs the block of tokens that has been fetched, from row first on.
+// next, if not nil, fetches another one.
+func (r *deltaRun) tokensFrom(first kernel.Value, next func()) {
+	b := r.b
+	live := b.Min(b.Sub(r.rows, first), r.block())
+	r.prepare()
+	b.Barrier()
+	if r.norm != nil {
+		r.normalize()
+	}
+	finish := r.finish(first, live)
+	if next != nil {
+		next()
+	}
+	b.Barrier()
+	b.For(0, live, 1, r.step)
+	b.Barrier()
+	finish()
+}
+
+// prepare puts what was fetched into shared memory.
+func (r *deltaRun) prepare() {
+	b, size := r.b, r.block()*3*r.headDim
+	for j, v := range r.fetched {
+		at := b.Add(b.LocalID(), j*r.lanes())
+		store := func() { r.inputs.StoreElem(b.Div(at, 4), b.Mod(at, 4), v.Get()) }
+		if (j+1)*r.lanes() <= size {
+			store()
+		} else {
+			b.If(b.Lt(at, size), store)
+		}
+	}
+	b.If(b.Lt(b.LocalID(), r.block()), func() {
+		beta := r.beta.Get()
+		if r.sigmoid != nil {
+			beta = logistic(b, b.F32(1), beta)
+		}
+		fade := b.Exp(r.decay.Get())
+		r.tokens.Store(b.LocalID(), b.Vec(r.slot.Get(), r.at.Get(), b.Bitcast(kernel.U32, fade), b.Bitcast(kernel.U32, beta)))
+	})
+}
+
+// normalize divides each q and k in shared memory by its length, a team each.
+func (r *deltaRun) normalize() {
+	b := r.b
+	b.For(r.team, 2*r.block(), r.lanes()/deltaTeam, func(i kernel.Value) {
+		from := b.Mul(b.Add(b.Mul(b.Div(i, 2), 3), b.Mod(i, 2)), r.headDim/4)
+		list, squares := r.held4(r.inputs, from)
+		scale := b.Div(1.0, b.Max(b.Sqrt(squares), r.eps))
+		for p, v := range list {
+			r.inputs.Store(b.Add(from, b.Add(r.member, p*deltaTeam)), b.Mul(v, b.Splat(scale, 4)))
+		}
+	})
+}
+
+// held4 loads this lane's elements of a vector of headDim in shared memory, and
+// sums the squares of all its elements.
+func (r *deltaRun) held4(array *kernel.Array, from kernel.Value) (list []kernel.Value, squares kernel.Value) {
+	b := r.b
+	list = r.vector(array, from)
+	sum := b.Mul(list[0], list[0])
+	for _, v := range list[1:] {
+		sum = b.FMA(v, v, sum)
+	}
+	return list, r.teamSum(sum)
+}
+
+// vector loads this lane's elements of a vector of headDim in shared memory.
+func (r *deltaRun) vector(array *kernel.Array, from kernel.Value) []kernel.Value {
+	list := make([]kernel.Value, r.headDim/deltaUnit)
+	for p := range list {
+		list[p] = array.Load(r.b.Add(from, r.b.Add(r.member, p*deltaTeam)))
+	}
+	return list
+}
+
+// teamSum returns the sum of all elements of v of all lanes of the team.
+func (r *deltaRun) teamSum(v kernel.Value) kernel.Value {
+	return xorLanes(r.b, sum4(r.b, v), 1, deltaTeam, func(x, y kernel.Value) kernel.Value { return r.b.Add(x, y) })
+}
+
+// step is one token: it changes the state and puts what it says into results.
+func (r *deltaRun) step(token kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	t := r.tokens.Load(token)
+	slot, decay, beta := b.Elem(t, 0), b.Bitcast(kernel.F32, b.Elem(t, 2)), b.Bitcast(kernel.F32, b.Elem(t, 3))
+	if r.deltaKernel.rows.max > 1 {
+		b.If(b.Ne(slot, r.held.Get()), func() {
+			r.storeState()
+			r.held.Set(slot)
+			r.loadState()
+		})
+	}
+	b.If(b.Eq(b.Elem(t, 1), 0), func() {
+		for _, column := range r.state {
+			for _, s := range column {
+				s.Set(b.Splat(b.F32(0), 4))
+			}
+		}
+	})
+	from := b.Mul(token, 3*quads)
+	q, k := r.vector(r.inputs, from), r.vector(r.inputs, b.Add(from, quads))
+	for c, column := range r.state {
+		here := r.column(c)
+		place := b.Add(b.Mul(r.part, r.width()), here)
+		v := r.inputs.LoadElem(b.Add(from, 2*quads, b.Div(place, 4)), b.Mod(place, 4))
+		dot := b.Splat(b.F32(0), 4)
+		for p, s := range column {
+			s.Set(b.Mul(s.Get(), b.Splat(decay, 4)))
+			dot = b.FMA(s.Get(), k[p], dot)
+		}
+		delta := b.Splat(b.Mul(beta, b.Sub(v, r.teamSum(dot))), 4)
+		said := b.Splat(b.F32(0), 4)
+		for p, s := range column {
+			s.Set(b.FMA(delta, k[p], s.Get()))
+			said = b.FMA(s.Get(), q[p], said)
+		}
+		y := b.Mul(r.teamSum(said), r.scale)
+		b.If(b.Eq(r.member, 0), func() {
+			at := b.Add(b.Mul(token, r.width()), here)
+			r.results.StoreElem(b.Div(at, 4), b.Mod(at, 4), y)
+		})
+	}
+}
+
+// finish returns what writes the results of a block of tokens, four elements a
+// lane, and loads what that needs. The four of all lanes of a team are of one
+// token.
+func (r *deltaRun) finish(first, live kernel.Value) func() {
+	b, quads := r.b, r.width()/4
+	token, quad := b.Div(b.LocalID(), quads), b.Mod(b.LocalID(), quads)
+	row := b.Min(b.Add(first, token), r.last)
+	at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim/4), b.Mul(r.part, quads), quad)
+	var z, gain kernel.Value
+	if r.gated != nil {
+		z, gain = r.buffers["z"].Load(f32x4, at), r.buffers["gain"].Load(f32x4, quad)
+	}
+	return func() {
+		b.If(b.Lt(token, live), func() {
+			y := r.results.Load(b.LocalID())
+			if r.gated != nil {
+				_, squares := r.held4(r.results, b.Mul(token, quads))
+				scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
+				y = b.Mul(y, b.Splat(scale, 4), gain, siluOf(b, z))
+			}
+			r.buffers["y"].Store(at, y)
+		})
+	}
+}
+
+// siluOf returns silu of the elements of a vector of 4.
+func siluOf(b *kernel.Builder, v kernel.Value) kernel.Value {
+	e := make([]kernel.Operand, 4)
+	for i := range e {
+		e[i] = logistic(b, b.Elem(v, i), b.Elem(v, i))
+	}
+	return b.Vec(e...)
+}
+
+// logDecay returns softplus(a + dt) * rate.
+func logDecay(b *kernel.Builder, a, dt, rate kernel.Value) kernel.Value {
+	return b.Mul(softplus(b, b.Add(a, dt)), rate)
+}
+
+// softplus returns ln(1 + exp(x)) = max(x, 0) + ln(1 + e) with e = exp(-|x|), the
+// logarithm as 2 artanh(s), s = e/(2+e) <= 1/3, by its series: a device's Log has
+// no relative precision near 1, and what is lost here would be lost in each token
+// that a state remembers.
+func softplus(b *kernel.Builder, x kernel.Value) kernel.Value {
+	e := b.Exp(b.Neg(b.Abs(x)))
+	s := b.Div(e, b.Add(e, 2.0))
+	square := b.Mul(s, s)
+	series := b.F32(1.0 / 15)
+	for _, n := range []float32{13, 11, 9, 7, 5, 3} {
+		series = b.FMA(series, square, 1/n)
+	}
+	series = b.FMA(series, square, 1.0)
+	return b.Add(b.Max(x, 0.0), b.Mul(s, series, 2.0))
+}

@@ -1,0 +1,89 @@
+package kernels_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// deltaTest is a gated DeltaNet layer of heads of dim over keys, with what its
+// group does of: conv, norm, decay, sigmoid, gated.
+func deltaTest(does, headMap string, dim, keys, heads int, c siteTest) siteTest {
+	c.family = "delta"
+	has := func(name string) bool { return strings.Contains(does, name) }
+	key, value := keys*dim, heads*dim
+	width := 2*key + value
+	c.globals = fmt.Sprintf(`step @m : f32[T, %d]
+step @a : f32[T, %d]
+step @b : f32[T, %d]
+step @z : f32[T, %d]
+weight @conv : f32[%d, 4]
+weight @dt : f32[%d]
+weight @rate : f32[%d]
+weight @gain : f32[%d]
+state @ring : f32[%d, 16, %d]
+state @s : f32[%d, %d, %d, %d]
+`, width, heads, heads, value, width, heads, heads, dim, c.slots, width, c.slots, heads, dim, dim)
+	var ops []string
+	op := func(format string, args ...any) string {
+		name := fmt.Sprintf("%%%d", len(ops))
+		ops = append(ops, name+" = "+fmt.Sprintf(format, args...))
+		return name
+	}
+	m := "@m"
+	if has("conv") {
+		m = op("conv1d @m, @conv, @ring, @pos, @slot : f32[T, %d]", width)
+	}
+	q := op("slice %s {first=0, width=%d} : f32[T, %d]", m, key, key)
+	k := op("slice %s {first=%d, width=%d} : f32[T, %d]", m, key, key, key)
+	v := op("slice %s {first=%d, width=%d} : f32[T, %d]", m, 2*key, value, value)
+	if has("norm") {
+		q = op("l2norm %s {eps=1e-06, group=%d} : f32[T, %d]", q, dim, key)
+		k = op("l2norm %s {eps=1e-06, group=%d} : f32[T, %d]", k, dim, key)
+	}
+	g, beta := "@a", "@b"
+	if has("decay") {
+		g = op("decay @a, @dt, @rate : f32[T, %d]", heads)
+	}
+	if has("sigmoid") {
+		beta = op("sigmoid @b : f32[T, %d]", heads)
+	}
+	y := op("deltanet %s, %s, %s, %s, %s, @s, @pos, @slot {head_dim=%d, k_heads=%d, v_heads=%d, map=%q, scale=%g} : f32[T, %d]",
+		q, k, v, g, beta, dim, keys, heads, headMap, 0.125, value)
+	if has("gated") {
+		op("gated_rmsnorm %s, @gain, @z {eps=1e-06, group=%d} : f32[T, %d]", y, dim, value)
+	}
+	last := len(ops) - 1
+	ops[last] = strings.Replace(ops[last], " : f32", " : io f32", 1)
+	if has("conv") {
+		ops = append(ops, "conv_write @m, @ring, @pos, @slot")
+	}
+	c.group = strings.Join(ops, "\n")
+	return c
+}
+
+const deltaAll = "conv norm decay sigmoid gated"
+
+func TestDelta(t *testing.T) {
+	for _, c := range []siteTest{
+		deltaTest(deltaAll, "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		deltaTest(deltaAll, "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}}),
+		deltaTest(deltaAll, "div", 64, 2, 6, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}), // over the end of the ring
+		deltaTest(deltaAll, "mod", 32, 3, 3, siteTest{ctx: 64, slots: 1, rows: 8, pos: []int{0}}),
+		deltaTest(deltaAll, "mod", 64, 1, 3, siteTest{ctx: 64, slots: 4, rows: 4, pos: []int{20, 2, 0, 33}, slot: []int{2, 1, 0, 3}}),
+		deltaTest(deltaAll, "div", 96, 1, 2, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
+		deltaTest("conv norm decay sigmoid", "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{31}}),
+		deltaTest("norm decay sigmoid gated", "mod", 64, 2, 4, siteTest{ctx: 64, slots: 2, rows: 40, n: 37, slot: []int{1}}),
+		deltaTest("norm decay sigmoid gated", "div", 128, 1, 3, siteTest{ctx: 64, slots: 1, rows: 17, pos: []int{5}}),
+		deltaTest("norm decay sigmoid", "div", 256, 1, 1, siteTest{ctx: 64, slots: 1, rows: 3, pos: []int{5}}),
+		deltaTest("norm decay sigmoid gated", "div", 160, 1, 1, siteTest{ctx: 64, slots: 1, rows: 9, pos: []int{5}}),
+	} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestDeltaOfAnyWidth(t *testing.T) {
+	c := deltaTest(deltaAll, "mod", 64, 2, 4, siteTest{ctx: 64, slots: 1, pos: []int{12}})
+	c.checkWidths(t, "%9")
+}
