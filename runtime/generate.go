@@ -8,9 +8,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// burst is how many greedy tokens one submission decodes: enough to hide the
+// Burst is how many greedy tokens one submission decodes: enough to hide the
 // host, few enough that text flows.
-const burst = 8
+const Burst = 8
 
 // Generator continues a prompt.
 type Generator struct {
@@ -64,7 +64,7 @@ func (g *Generator) decode(ctx context.Context, sampler *Sampler, next int32, w 
 			}
 			left--
 		}
-		n := min(left, g.Session.Room(), burst)
+		n := min(left, g.Session.Room(), Burst)
 		if n == 0 {
 			break
 		}

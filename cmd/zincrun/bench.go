@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/runtime/bench"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+var benchCommand = cli.Command{
+	Name:  "bench",
+	Args:  "plan.bin [-p 128,512] [-n 64] [-d 0,1024] [-r 3]",
+	Short: "measure tokens a second",
+	Long: `
+Runs llama-bench's tests, so that the figures compare: ppN is the rate of a prompt of N
+tokens, tgN of N generated ones, "@ dD" behind D tokens that are there already. Lists
+make every combination. Each test runs once to warm up and then -r times; tokenizing and
+sampling are not in it, and tokens are random but always the same.
+
+GB/s is what the plan must read for the test (weights, activations, cached keys and
+values) over the time; the share is that of the bandwidth with which a kernel that does
+nothing else reads the device's memory, measured first. It says how far a generation is
+from the best that the device can do; a prompt is bound by arithmetic. The host's
+memory is not measured.`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		var b benchFlags
+		f.IntSliceVarP(&b.prompts, "n-prompt", "p", []int{512}, "lengths of prompts; 0 for none")
+		f.IntSliceVarP(&b.gens, "n-gen", "n", []int{128}, "lengths of generations; 0 for none")
+		f.IntSliceVarP(&b.depths, "n-depth", "d", []int{0}, "tokens before each")
+		f.IntVarP(&b.repeats, "repetitions", "r", 5, "runs of each test")
+		b.plan.declare(f)
+		f.BoolVar(&b.json, "json", false, "print JSON")
+		return b.run
+	},
+}
+
+type benchFlags struct {
+	plan                  planFlags
+	prompts, gens, depths []int
+	repeats               int
+	json                  bool
+}
+
+func (b *benchFlags) run(ctx context.Context, args []string) error {
+	path, err := cli.OneArg(args, "plan")
+	if err != nil {
+		return err
+	}
+	for _, list := range [][]int{b.prompts, b.gens, b.depths} {
+		for _, n := range list {
+			if n < 0 {
+				return cli.Usagef("want -p, -n and -d >= 0, have %d", n)
+			}
+		}
+	}
+	tests := bench.Tests(b.prompts, b.gens, b.depths)
+	if len(tests) == 0 || b.repeats < 1 {
+		return cli.Usagef("want a test, by -p, -n and -d, and -r >= 1")
+	}
+	o, err := b.plan.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	for _, t := range tests {
+		if err := bench.Check(o.plan, t); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	backend, limit := "host", 0.0
+	if x, ok := o.exec.(*vulkan.Executor); ok {
+		backend = "Vulkan"
+		if limit, err = x.Underlying().ReadBandwidth(); err != nil {
+			fmt.Fprintf(os.Stderr, "zincrun: read bandwidth is left out: %s\n", err)
+		}
+	}
+	h := &o.plan.Header
+	size := int64(0)
+	for _, w := range o.plan.Weights {
+		size += w.Size
+	}
+	out := &table.Table{
+		Title:   fmt.Sprintf("%s: %s", path, o.exec.Device()),
+		Columns: []string{"model", "size", "params", "backend", "test", "t/s", "+-", "GB/s"},
+	}
+	if limit > 0 {
+		out.Columns = append(out.Columns, "share %")
+	}
+	bar := cli.NewProgress("measuring", int64(len(tests)))
+	for _, t := range tests {
+		r, err := bench.Run(ctx, o.plan, o.exec, t, b.repeats)
+		if err != nil {
+			bar.Done()
+			return err
+		}
+		bar.Add(1)
+		row := []any{h.Model.Arch + " " + h.Model.Name, table.Bytes(size), table.Count(h.Model.Parameters), backend, t.String(),
+			r.Rate, r.Deviation, r.Bandwidth / 1e9}
+		if limit > 0 {
+			row = append(row, 100*r.Bandwidth/limit)
+		}
+		out.Add(row...)
+	}
+	bar.Done()
+	if b.json {
+		return table.WriteJSON(os.Stdout, out)
+	}
+	return table.WriteText(os.Stdout, out)
+}

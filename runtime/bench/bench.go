@@ -1,0 +1,173 @@
+// Package bench measures how fast a plan runs, by llama-bench's tests: pp, the
+// tokens a second of a prompt, and tg, of generation, each at a depth, the number
+// of tokens that the sequence has before. Tokens are random but always the same;
+// tokenizing and sampling are not measured. Generated tokens are the most likely
+// ones, chosen on the device, runtime.Burst of them in a submission.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// Test is one row of llama-bench: either a prompt or a generation.
+type Test struct {
+	Prompt int // tokens
+	Gen    int // tokens
+	Depth  int // tokens before
+}
+
+// String is llama-bench's name of the test, such as "tg64 @ d1024".
+func (t Test) String() string {
+	s := fmt.Sprintf("pp%d", t.Prompt)
+	if t.Gen > 0 {
+		s = fmt.Sprintf("tg%d", t.Gen)
+	}
+	if t.Depth > 0 {
+		s += fmt.Sprintf(" @ d%d", t.Depth)
+	}
+	return s
+}
+
+// Result is the outcome of a test over its repetitions.
+type Result struct {
+	Rate      float64 // tokens a second, mean
+	Deviation float64 // standard deviation of a sample
+	// Bytes is what one repetition reads at least: weights and activations that
+	// the plan counts, and the cached keys and values.
+	Bytes     int64
+	Bandwidth float64 // Bytes over time, bytes a second, mean
+}
+
+// Tests lists the tests for all combinations of a length and a depth.
+func Tests(prompts, gens, depths []int) []Test {
+	var list []Test
+	for _, d := range depths {
+		for _, p := range prompts {
+			if p > 0 {
+				list = append(list, Test{Prompt: p, Depth: d})
+			}
+		}
+		for _, g := range gens {
+			if g > 0 {
+				list = append(list, Test{Gen: g, Depth: d})
+			}
+		}
+	}
+	return list
+}
+
+// Check says whether the plan has room for the test.
+func Check(plan *plans.Plan, t Test) error {
+	if need := t.Prompt + t.Gen + t.Depth; need > plan.Header.Ctx {
+		return fmt.Errorf("%s takes %d positions and the plan's context is %d; compile with --ctx %d or more", t, need, plan.Header.Ctx, need)
+	}
+	return nil
+}
+
+// Run measures one test. A first run, whose time does not count, warms up.
+func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, repeats int) (Result, error) {
+	if err := Check(plan, t); err != nil {
+		return Result{}, err
+	}
+	c := &counter{Executor: exec, cached: cachedBytes(plan)}
+	sess := runtime.NewSession(plan, c)
+	c.session = sess
+	rng := rand.New(rand.NewPCG(1, 1))
+	tokens := func(n int) []int32 {
+		list := make([]int32, n)
+		for i := range list {
+			list[i] = int32(rng.IntN(plan.Header.Model.Vocab))
+		}
+		return list
+	}
+	if t.Depth > 0 {
+		if _, err := sess.Prefill(ctx, tokens(t.Depth), 0); err != nil {
+			return Result{}, err
+		}
+	}
+	prompt, first := tokens(t.Prompt), tokens(1)[0]
+	once := func() error {
+		if t.Prompt > 0 {
+			_, err := sess.Prefill(ctx, prompt, 0)
+			return err
+		}
+		next := first
+		for left := t.Gen; left > 0; {
+			n := min(left, runtime.Burst)
+			out, err := sess.Decode(ctx, next, n)
+			if err != nil {
+				return err
+			}
+			next = out[n-1]
+			left -= n
+		}
+		return nil
+	}
+	var r Result
+	var rates []float64
+	for i := range repeats + 1 {
+		c.bytes = 0
+		start := time.Now()
+		if err := once(); err != nil {
+			return r, err
+		}
+		s := time.Since(start).Seconds()
+		sess.Rewind(t.Prompt + t.Gen)
+		if i > 0 {
+			rates = append(rates, float64(t.Prompt+t.Gen)/s)
+			r.Bandwidth += float64(c.bytes) / s / float64(repeats)
+		}
+	}
+	r.Bytes = c.bytes
+	r.Rate, r.Deviation = meanDeviation(rates)
+	return r, nil
+}
+
+// cachedBytes is the size of one position in all KV caches.
+func cachedBytes(plan *plans.Plan) int64 {
+	var n int64
+	for _, r := range plan.Memory.KV {
+		n += r.Bytes / int64(plan.Header.Ctx*plan.Header.Slots)
+	}
+	return n
+}
+
+// counter counts what the entries that run must read.
+type counter struct {
+	runtime.Executor
+	session *runtime.Session
+	cached  int64 // bytes of a cached position
+	bytes   int64
+}
+
+func (c *counter) Run(ctx context.Context, e *plans.Entry, times int) error {
+	// A plan counts one visible position for each row; the rest are cached.
+	pos := int64(c.session.Len())
+	for i := range int64(times) {
+		for _, d := range e.Dispatches {
+			c.bytes += d.Cost.ReadBytes
+		}
+		c.bytes += (pos + i) * c.cached
+	}
+	return c.Executor.Run(ctx, e, times)
+}
+
+func meanDeviation(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	if len(x) < 2 {
+		return mean, 0
+	}
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(len(x)-1))
+}

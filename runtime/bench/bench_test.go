@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// recorder is an executor that computes nothing.
+type recorder struct {
+	runtime.Executor
+	runs []string
+	pos  []int32 // of the first row of every run
+	now  int32
+}
+
+func (r *recorder) Write(region string, data []int32) error {
+	if region == "pos" {
+		r.now = data[0]
+	}
+	return nil
+}
+
+func (r *recorder) Run(_ context.Context, e *plans.Entry, _ int) error {
+	r.runs, r.pos = append(r.runs, e.Name), append(r.pos, r.now)
+	return nil
+}
+
+func (r *recorder) Ints(string) ([]int32, error) { return make([]int32, 256), nil }
+
+func plan() *plans.Plan {
+	cost := func(n int64) []plans.Dispatch {
+		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: n}}, {Cost: plans.Cost{ReadBytes: 1}}}
+	}
+	return &plans.Plan{
+		Header: plans.Header{Ctx: 64, Slots: 1, Ring: 256, Model: plans.Model{Vocab: 100}},
+		Memory: plans.Memory{KV: []plans.Region{{Name: "k", Bytes: 64 * 10}, {Name: "v", Bytes: 64 * 10}}},
+		Entries: []plans.Entry{
+			{Name: "decode/1", Kind: "decode", Rows: 1, Dispatches: cost(999)},
+			{Name: "prefill/16", Kind: "prefill", Rows: 16, Dispatches: cost(4999)},
+		},
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		test  Test
+		runs  []string // before the test and in each of three runs
+		pos   []int32
+		bytes int64
+	}{
+		{Test{Prompt: 20}, nil, []int32{0, 16}, 2*5000 + 16*20},
+		{Test{Gen: 10}, nil, []int32{0, 8}, 10*1000 + 45*20},
+		{Test{Gen: 10, Depth: 30}, []string{"prefill/16", "prefill/16"}, []int32{30, 38}, 10*1000 + (45+10*30)*20},
+	} {
+		x := &recorder{}
+		r, err := Run(t.Context(), plan(), x, c.test, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Bytes != c.bytes || r.Rate <= 0 || r.Bandwidth <= 0 || r.Deviation < 0 {
+			t.Errorf("%s: %+v, want %d bytes", c.test, r, c.bytes)
+		}
+		if n := len(x.pos) - len(c.runs); n != 3*len(c.pos) {
+			t.Fatalf("%s: runs %v", c.test, x.runs)
+		}
+		for i, p := range x.pos[len(c.runs):] {
+			if p != c.pos[i%len(c.pos)] {
+				t.Errorf("%s: positions %v, want %v after the depth", c.test, x.pos, c.pos)
+				break
+			}
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		test Test
+		want string
+	}{
+		{Test{Prompt: 64}, ""},
+		{Test{Gen: 4, Depth: 60}, ""},
+		{Test{Gen: 5, Depth: 60}, "tg5 @ d60 takes 65 positions and the plan's context is 64; compile with --ctx 65 or more"},
+	} {
+		err := Check(plan(), c.test)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s: %v, want %q", c.test, err, c.want)
+		}
+		if _, err := Run(t.Context(), plan(), &recorder{}, c.test, 1); (err == nil) != (c.want == "") {
+			t.Errorf("%s runs: %v", c.test, err)
+		}
+	}
+}
+
+func TestTests(t *testing.T) {
+	var names []string
+	for _, x := range Tests([]int{128, 0}, []int{64}, []int{0, 1024}) {
+		names = append(names, x.String())
+	}
+	if want := "pp128,tg64,pp128 @ d1024,tg64 @ d1024"; strings.Join(names, ",") != want {
+		t.Errorf("tests %v, want %s", names, want)
+	}
+}
+
+func TestMeanDeviation(t *testing.T) {
+	for _, c := range []struct{ x, want []float64 }{
+		{[]float64{3}, []float64{3, 0}},
+		{[]float64{2, 4}, []float64{3, math.Sqrt2}},
+		{[]float64{1, 2, 3}, []float64{2, 1}},
+	} {
+		mean, deviation := meanDeviation(c.x)
+		if got := []float64{mean, deviation}; !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.x, got, c.want)
+		}
+	}
+}
