@@ -7,17 +7,17 @@ import (
 )
 
 // format is one row of the format table: how a kernel reads a weight matrix that
-// package layout has laid out. A lane takes a unit at a time: the elements behind
-// one wide load. A unit is one or more runs of consecutive elements, a stride
-// apart, because blocks keep two elements in a byte that are far from each other
-// in the row. The units of a row are its elements in another order.
+// package layout has laid out. A lane takes a unit at a time: runs of consecutive
+// elements, a stride apart. The units of a row are its elements in another order,
+// such that neighbours in a subgroup take neighbours in the row: what they load of
+// x together lies together.
 type format struct {
 	layout string // what layout.Format names
 	name   string // in kernel keys: layout, or a variant for other row lengths
 	// cols: the row length is a multiple of it.
 	cols   int
 	unit   int // elements of a unit, at most 32
-	run    int // consecutive elements, a multiple of 4 and of what shares a scale
+	run    int // consecutive elements, a multiple of 4, that share a scale
 	stride int // from one run of a unit to the next
 	// scaled and offset say which terms run has.
 	scaled, offset bool
@@ -45,10 +45,10 @@ var formats = []*format{
 	{layout: "f16", name: "f16x4", cols: 4, unit: 4, run: 4, load: loadF16x4},
 	{layout: "bf16", name: "bf16", cols: 8, unit: 8, run: 8, load: loadBF16},
 	{layout: "bf16", name: "bf16x4", cols: 4, unit: 4, run: 4, load: loadBF16x4},
-	{layout: "q4_k", name: "q4_k", cols: 256, unit: 32, run: 16, stride: 32, scaled: true, offset: true, load: loadQ4K},
-	{layout: "q5_k", name: "q5_k", cols: 256, unit: 32, run: 16, stride: 32, scaled: true, offset: true, load: loadQ5K},
-	{layout: "q6_k", name: "q6_k", cols: 256, unit: 32, run: 16, stride: 64, scaled: true, offset: true, load: loadQ6K},
-	{layout: "q4_0", name: "q4_0", cols: 32, unit: 32, run: 32, scaled: true, offset: true, load: loadQ4_0},
+	{layout: "q4_k", name: "q4_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, offset: true, load: loadQ4K},
+	{layout: "q5_k", name: "q5_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, offset: true, load: loadQ5K},
+	{layout: "q6_k", name: "q6_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, load: loadQ6K},
+	{layout: "q4_0", name: "q4_0", cols: 32, unit: 8, run: 4, stride: 16, scaled: true, load: loadQ4_0},
 	{layout: "q8_0", name: "q8_0", cols: 32, unit: 16, run: 16, scaled: true, load: loadQ8_0},
 	{layout: "affine16", name: "affine16", cols: 16, unit: 16, run: 16, scaled: true, load: loadAffine(16, false)},
 	{layout: "affine16m", name: "affine16m", cols: 16, unit: 16, run: 16, scaled: true, offset: true, load: loadAffine(16, true)},
@@ -96,44 +96,30 @@ func (r run) value(b *kernel.Builder, f *format, i int) kernel.Value {
 	return v
 }
 
-// bytesToF32 returns the four unsigned bytes of a U32 as f32x4.
-func bytesToF32(b *kernel.Builder, w kernel.Value) kernel.Value {
+// fields returns the unsigned fields of some bits from bit base up of each of the
+// four bytes of a U32, less bias, as f32x4. A field is put into the mantissa of
+// 2^23, which is exact, and costs two instructions; to convert an integer takes
+// as long as eight on NVIDIA.
+func fields(b *kernel.Builder, w kernel.Value, base, bits int, bias float64) kernel.Value {
+	halves := [2]kernel.Value{w, b.Shr(w, 16)}
 	var v [4]kernel.Operand
 	for i := range v {
-		v[i] = b.Convert(kernel.F32, byteOf(b, w, i))
+		at := i%2*8 + base
+		x := b.Or(b.And(halves[i/2], uint32(1<<bits-1)<<at), uint32(0x4b000000))
+		unit := 1 / float64(uint32(1)<<at)
+		v[i] = b.FMA(b.Bitcast(kernel.F32, x), unit, -(1<<23*unit + bias))
 	}
 	return b.Vec(v[:]...)
 }
 
-// byteOf returns byte i of a U32.
-func byteOf(b *kernel.Builder, w kernel.Value, i int) kernel.Value {
-	if i == 3 {
-		return b.Shr(w, 24)
-	}
-	if i > 0 {
-		w = b.Shr(w, 8*i)
-	}
-	return b.And(w, 0xff)
+// bytesToF32 returns the four unsigned bytes of a U32, less bias, as f32x4.
+func bytesToF32(b *kernel.Builder, w kernel.Value, bias float64) kernel.Value {
+	return fields(b, w, 0, 8, bias)
 }
 
 // int8sToF32 returns the four signed bytes of a U32 as f32x4.
 func int8sToF32(b *kernel.Builder, w kernel.Value) kernel.Value {
-	s := b.Bitcast(kernel.I32, w)
-	var v [4]kernel.Operand
-	for i := range v {
-		x := s
-		if i < 3 {
-			x = b.Shl(x, 24-8*i)
-		}
-		v[i] = b.Convert(kernel.F32, b.Shr(x, 24))
-	}
-	return b.Vec(v[:]...)
-}
-
-// int8At returns byte i, a U32 below 4, of a U32, as a signed number.
-func int8At(b *kernel.Builder, w, i kernel.Value) kernel.Value {
-	up := b.Shl(w, b.Sub(24, b.Mul(i, 8)))
-	return b.Convert(kernel.F32, b.Shr(b.Bitcast(kernel.I32, up), 24))
+	return bytesToF32(b, b.Xor(w, uint32(0x80808080)), 128)
 }
 
 // halfAt returns the i-th f16 of a plane that starts at a word of the buffer.
@@ -146,9 +132,4 @@ func halfAt(b *kernel.Builder, buf *kernel.Buffer, word, i kernel.Value) kernel.
 func lowNibbles(b *kernel.Builder, w kernel.Value) kernel.Value { return b.And(w, 0x0f0f0f0f) }
 func highNibbles(b *kernel.Builder, w kernel.Value) kernel.Value {
 	return b.And(b.Shr(w, 4), 0x0f0f0f0f)
-}
-
-// codesOf returns the codes of a run whose elements are the unsigned bytes of words.
-func codesOf(b *kernel.Builder, words kernel.Value) func(i int) kernel.Value {
-	return func(i int) kernel.Value { return bytesToF32(b, b.Elem(words, i)) }
 }

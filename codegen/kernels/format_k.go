@@ -2,84 +2,96 @@ package kernels
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// Super-blocks of 256 elements with 8 units: unit j is the j-th 16 bytes of the
-// nibbles, whose low and high halves are its two runs.
+// Super-blocks of 256 elements, which are 8 sub-blocks of 32. Of the 8 units of a
+// block, unit j takes elements 8c to 8c+7, c = j%4, of the 4 sub-blocks of half
+// j/4 of the block: two words of each row of 32 bytes there.
 
-// loadQ4K reads raw blocks of 9 vec4: a header, then the nibbles. 32 bytes of
-// nibbles are a pair of sub-blocks of 32 elements, one in the low halves.
+// loadQ4K reads raw blocks of 9 vec4: a header, then 4 rows of nibbles. Row i is
+// sub-block 2i in the low nibbles, 2i+1 in the high ones.
 func loadQ4K(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	block, j := superBlock(b, m, row, u)
-	at := b.Mul(block, 9)
-	header := m.buf.Load(u32x4, at)
-	q := m.buf.Load(u32x4, b.Add(at, 1, j))
-	runs := minRuns(b, header, j)
-	runs[0].codes = codesOf(b, lowNibbles(b, q))
-	runs[1].codes = codesOf(b, highNibbles(b, q))
+	p := superBlock(b, m, row, u)
+	runs := p.minRuns(b, m.buf.Load(u32x4, b.Mul(p.block, 9)))
+	for i := range 2 {
+		q := m.buf.Load(u32x2, b.Add(b.Mul(p.block, 18), 2+4*i, b.Mul(p.half, 8), p.column))
+		runs[2*i].codes = func(i int) kernel.Value { return fields(b, b.Elem(q, i), 0, 4, 0) }
+		runs[2*i+1].codes = func(i int) kernel.Value { return fields(b, b.Elem(q, i), 4, 4, 0) }
+	}
 	return runs
 }
 
-// loadQ5K is as loadQ4K with 2 vec4 of fifth bits after the header: bit s of byte
-// l belongs to element l of sub-block s.
+// loadQ5K is as loadQ4K with a row of fifth bits after the header: bit s of a byte
+// belongs to sub-block s.
 func loadQ5K(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	block, j := superBlock(b, m, row, u)
-	at := b.Mul(block, 11)
-	header := m.buf.Load(u32x4, at)
-	q := m.buf.Load(u32x4, b.Add(at, 3, j))
-	fifth := m.buf.Load(u32x4, b.Add(at, 1, b.And(j, 1)))
-	fifth = b.Shr(fifth, b.Splat(b.And(j, 6), 4))
-	runs := minRuns(b, header, j)
-	runs[0].codes = codesOf(b, b.Or(lowNibbles(b, q), b.Shl(b.And(fifth, 0x01010101), 4)))
-	runs[1].codes = codesOf(b, b.Or(highNibbles(b, q), b.Shl(b.And(fifth, 0x02020202), 3)))
+	p := superBlock(b, m, row, u)
+	runs := p.minRuns(b, m.buf.Load(u32x4, b.Mul(p.block, 11)))
+	at := b.Add(b.Mul(p.block, 22), p.column)
+	fifth := m.buf.Load(u32x2, b.Add(at, 2))
+	fifth = b.Shr(fifth, b.Splat(b.Mul(p.half, 4), 2)) // bits 0 to 3 are ours
+	for i := range 2 {
+		q := m.buf.Load(u32x2, b.Add(at, 6+4*i, b.Mul(p.half, 8)))
+		for j, nibbles := range []kernel.Value{lowNibbles(b, q), highNibbles(b, q)} {
+			s := 2*i + j
+			v := b.Or(nibbles, b.Shl(b.And(fifth, 0x01010101<<s), 4-s))
+			runs[s].codes = func(i int) kernel.Value { return bytesToF32(b, b.Elem(v, i), 0) }
+		}
+	}
 	return runs
 }
 
-// superBlock returns the block of unit u, counted through the matrix, and the
-// unit's place in it.
-func superBlock(b *kernel.Builder, m matrix, row, u kernel.Value) (block, j kernel.Value) {
-	return b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(u, 3)), b.And(u, 7)
+// place is where a unit is.
+type place struct {
+	block        kernel.Value // counted through the matrix
+	half, column kernel.Value // in the block
 }
 
-// minRuns returns the scales and offsets of the pair of sub-blocks of unit j,
-// from the block's header: f16 d, f16 dmin, 12 bytes of 6-bit scales and
-// minimums. Sub-blocks 0-3 have theirs in the low bits of bytes s and 4+s; the
-// others have 4 bits of each in byte 4+s and 2 in the high bits of bytes s-4 and s.
-func minRuns(b *kernel.Builder, header, j kernel.Value) []run {
-	shift := b.Mul(b.And(b.Shr(j, 1), 1), 16) // the pair's two bytes, in each word
-	s := b.Shr(b.Elem(header, 1), shift)
-	m := b.Shr(b.Elem(header, 2), shift)
-	low := b.Shr(b.Elem(header, 3), shift)
-	upper := b.Ge(j, 4)
-	scales := b.Select(upper, b.Or(b.And(low, 0x0f0f), b.And(b.Shr(s, 2), 0x3030)), b.And(s, 0x3f3f))
-	mins := b.Select(upper, b.Or(b.And(b.Shr(low, 4), 0x0f0f), b.And(b.Shr(m, 2), 0x3030)), b.And(m, 0x3f3f))
+func superBlock(b *kernel.Builder, m matrix, row, u kernel.Value) place {
+	return place{b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(u, 3)), b.And(b.Shr(u, 2), 1), b.And(u, 3)}
+}
+
+// minRuns returns the scales and offsets of the half's sub-blocks, from the block's
+// header: f16 d, f16 dmin, 12 bytes of 6-bit scales and minimums. Sub-blocks s < 4
+// have theirs in the low bits of bytes s and 4+s; the others have 4 bits of each in
+// byte 4+s and 2 in the high bits of bytes s-4 and s.
+func (p place) minRuns(b *kernel.Builder, header kernel.Value) []run {
+	s, m, low := b.Elem(header, 1), b.Elem(header, 2), b.Elem(header, 3)
+	upper := b.Ne(p.half, 0)
+	scales := bytesToF32(b, b.Select(upper, b.Or(lowNibbles(b, low), b.And(b.Shr(s, 2), 0x30303030)), b.And(s, 0x3f3f3f3f)), 0)
+	mins := bytesToF32(b, b.Select(upper, b.Or(highNibbles(b, low), b.And(b.Shr(m, 2), 0x30303030)), b.And(m, 0x3f3f3f3f)), 0)
 	d := b.UnpackHalf(b.Elem(header, 0))
 	negMin := b.Neg(b.Elem(d, 1))
-	runs := make([]run, 2)
+	runs := make([]run, 4)
 	for i := range runs {
-		runs[i].scale = b.Mul(b.Elem(d, 0), b.Convert(kernel.F32, byteOf(b, scales, i)))
-		runs[i].offset = b.Mul(negMin, b.Convert(kernel.F32, byteOf(b, mins, i)))
+		runs[i].scale = b.Mul(b.Elem(d, 0), b.Elem(scales, i))
+		runs[i].offset = b.Mul(negMin, b.Elem(mins, i))
 	}
 	return runs
 }
 
-// loadQ6K reads the planes ql, qh, scales and d. Of each half of a block, nibble
-// byte l is elements l and l+64, and byte l%32 of the high bit pairs has those of
-// elements l%32 + 0, 32, 64 and 96. value = d*scale*(code-32).
+// loadQ6K reads the planes ql, qh, scales and d. Each half of a block has 2 rows of
+// nibbles, with 32 elements in the low and, 64 elements later, 32 in the high
+// ones, and 1 row of bit pairs, one for each of its sub-blocks. The 16 scales are
+// for 16 elements each. value = d*scale*(code-32).
 func loadQ6K(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	block, j := superBlock(b, m, row, u)
-	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 8, 4 and 1 vec4 a block
-	half, part := b.Shr(j, 2), b.And(j, 3)
-	q := m.buf.Load(u32x4, b.Add(b.Mul(block, 8), j))
-	pairs := m.buf.Load(u32x4, b.Add(b.Mul(blocks, 8), b.Mul(block, 4), b.Mul(half, 2), b.And(j, 1)))
-	pairs = b.Shr(pairs, b.Splat(b.And(part, 2), 4))
-	scales := m.buf.Load(u32x2, b.Add(b.Mul(blocks, 24), b.Mul(block, 2), half))
-	d := halfAt(b, m.buf, b.Mul(blocks, 52), block)
-	runs := []run{
-		{codes: codesOf(b, b.Or(lowNibbles(b, q), b.Shl(b.And(pairs, 0x03030303), 4)))},
-		{codes: codesOf(b, b.Or(highNibbles(b, q), b.And(pairs, 0x30303030)))},
-	}
-	for i := range runs {
-		runs[i].scale = b.Mul(d, int8At(b, b.Elem(scales, i), part))
-		runs[i].offset = b.Mul(runs[i].scale, -32.0)
+	p := superBlock(b, m, row, u)
+	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 32, 16 and 4 words a block
+	ql := b.Add(b.Mul(p.block, 16), b.Mul(p.half, 8), p.column)
+	first, second := m.buf.Load(u32x2, ql), m.buf.Load(u32x2, b.Add(ql, 4))
+	pairs := m.buf.Load(u32x2, b.Add(b.Mul(blocks, 16), b.Mul(p.block, 8), b.Mul(p.half, 4), p.column))
+	scales := m.buf.Load(u32x2, b.Add(b.Mul(blocks, 24), b.Mul(p.block, 2), p.half))
+	scales = b.Shr(scales, b.Splat(b.Mul(b.Shr(p.column, 1), 8), 2)) // bytes 0 and 2 are ours
+	d := halfAt(b, m.buf, b.Mul(blocks, 52), p.block)
+	own := [2]kernel.Value{int8sToF32(b, b.Elem(scales, 0)), int8sToF32(b, b.Elem(scales, 1))}
+	var runs []run
+	for i, q := range []kernel.Value{
+		b.Or(lowNibbles(b, first), b.Shl(b.And(pairs, 0x03030303), 4)),
+		b.Or(lowNibbles(b, second), b.Shl(b.And(pairs, 0x0c0c0c0c), 2)),
+		b.Or(highNibbles(b, first), b.And(pairs, 0x30303030)),
+		b.Or(highNibbles(b, second), b.And(b.Shr(pairs, 2), 0x30303030)),
+	} {
+		runs = append(runs, run{
+			codes: func(i int) kernel.Value { return bytesToF32(b, b.Elem(q, i), 32) },
+			scale: b.Mul(d, b.Elem(own[i/2], 2*(i%2))),
+		})
 	}
 	return runs
 }

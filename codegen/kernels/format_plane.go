@@ -5,19 +5,15 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // Blocks taken apart into planes: codes first, then what they are scaled by.
 
 // loadQ4_0 reads a plane of 16-byte blocks, elements 0-15 in the low nibbles, and
-// one of f16. value = d*(code-8).
+// one of f16; a unit is a word of nibbles. value = d*(code-8).
 func loadQ4_0(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	block := b.Add(b.Mul(row, b.Div(m.cols, 32)), u)
-	q := m.buf.Load(u32x4, block)
-	d := halfAt(b, m.buf, b.Div(b.Mul(m.rows, m.cols), 8), block)
-	low, high := lowNibbles(b, q), highNibbles(b, q)
-	codes := func(i int) kernel.Value {
-		if i < 4 {
-			return bytesToF32(b, b.Elem(low, i))
-		}
-		return bytesToF32(b, b.Elem(high, i-4))
+	at := b.Add(b.Mul(row, b.Div(m.cols, 8)), u)
+	q := m.buf.Load(kernel.U32, at)
+	d := halfAt(b, m.buf, b.Div(b.Mul(m.rows, m.cols), 8), b.Shr(at, 2))
+	return []run{
+		{codes: func(int) kernel.Value { return fields(b, q, 0, 4, 8) }, scale: d},
+		{codes: func(int) kernel.Value { return fields(b, q, 4, 4, 8) }, scale: d},
 	}
-	return []run{{codes: codes, scale: d, offset: b.Mul(d, -8.0)}}
 }
 
 // loadQ8_0 reads a plane of int8 and one of f16 for 32 of them; a unit is half a
