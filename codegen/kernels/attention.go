@@ -18,6 +18,7 @@ const chunk = 8
 // attentionShape is what the kernels of attention share.
 type attentionShape struct {
 	rows    extent
+	gate    headGate
 	headDim int      // a multiple of chunk
 	kv      ir.DType // of both caches: F16 or F32
 	heads   int
@@ -29,12 +30,12 @@ type attentionShape struct {
 
 // attentionOf reads an op of attention, whole or split. It refuses what the
 // kernels cannot index.
-func attentionOf(s *Site, op *ir.Op) (attentionShape, bool) {
+func attentionOf(s *Site, op *ir.Op, gate headGate) (attentionShape, bool) {
 	a := op.Attrs
 	k, v := op.Args[1], op.Args[2]
 	rows, ok := extentOf(s, op.Args[0])
 	shape := attentionShape{
-		rows: rows, headDim: a.Int("head_dim"), kv: k.Type.DType, heads: a.Int("heads"),
+		rows: rows, gate: gate, headDim: a.Int("head_dim"), kv: k.Type.DType, heads: a.Int("heads"),
 		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx,
 		scale: float32(a.Float("scale")), wave: s.Target.Wave,
 	}
@@ -44,7 +45,7 @@ func attentionOf(s *Site, op *ir.Op) (attentionShape, bool) {
 
 // operands are those of q, the caches, pos and slot.
 func (a attentionShape) operands(op *ir.Op) []Operand {
-	list := a.rows.operands()
+	list := append(a.rows.operands(), a.gate.operands()...)
 	for i, v := range op.Args[:5] {
 		list = append(list, Operand{op.Kind.Params[i], v, kernel.Read})
 	}
@@ -52,7 +53,7 @@ func (a attentionShape) operands(op *ir.Op) []Operand {
 }
 
 func (a attentionShape) consts() []ir.Const {
-	return append(a.rows.consts(),
+	return append(append(a.rows.consts(), a.gate.consts()...),
 		ir.Const{Name: "heads", Value: uint32(a.heads)},
 		ir.Const{Name: "group", Value: uint32(a.group)},
 		ir.Const{Name: "ctx", Value: uint32(a.ctx)},
@@ -62,6 +63,7 @@ func (a attentionShape) consts() []ir.Const {
 // attentionArgs are the arguments and constants of the kernels of attention.
 type attentionArgs struct {
 	rows         kernel.Value
+	gate         gateArgs
 	q, k, v      *kernel.Buffer
 	pos, slot    *kernel.Buffer
 	heads, group kernel.Value
@@ -71,8 +73,8 @@ type attentionArgs struct {
 
 func (a attentionShape) declare(b *kernel.Builder) attentionArgs {
 	d := attentionArgs{
-		rows: a.rows.bound(b),
-		q:    b.Arg("q", kernel.Read), k: b.Arg("k", kernel.Read), v: b.Arg("v", kernel.Read),
+		rows: a.rows.bound(b), gate: a.gate.declare(b),
+		q: b.Arg("q", kernel.Read), k: b.Arg("k", kernel.Read), v: b.Arg("v", kernel.Read),
 		pos: b.Arg("pos", kernel.Read), slot: b.Arg("slot", kernel.Read),
 		heads: b.SpecU32("heads", 1), group: b.SpecU32("group", 1),
 		ctx: b.SpecU32("ctx", 4096), scale: b.SpecF32("scale", 1),

@@ -9,7 +9,7 @@ import (
 )
 
 func attentionMergeCandidates(s *Site) []Candidate {
-	op := only(s, "attention_merge")
+	op, gate, result := onlyGated(s, "attention_merge")
 	if op == nil {
 		return nil
 	}
@@ -17,18 +17,18 @@ func attentionMergeCandidates(s *Site) []Candidate {
 	if !ok {
 		return nil
 	}
-	k := mergeKernel{rows: rows, wave: s.Target.Wave}
+	k := mergeKernel{rows: rows, gate: gate, wave: s.Target.Wave}
 	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
 	size := min(ceilDiv(headDim, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
 	return []Candidate{{
 		Kernel: k.key(),
 		Build:  k.build,
-		Consts: append(rows.consts(),
+		Consts: append(append(rows.consts(), gate.consts()...),
 			ir.Const{Name: "head_dim", Value: uint32(headDim)},
 			ir.Const{Name: "splits", Value: uint32(op.Attrs.Int("splits"))},
 			ir.Const{Name: "workgroup", Value: uint32(size)}),
 		Grid:     [3]int{heads, rows.max, 1},
-		Operands: append(rows.operands(), Operand{"partial", op.Args[0], kernel.Read}, Operand{"y", op.Result, kernel.Write}),
+		Operands: append(append(rows.operands(), gate.operands()...), Operand{"partial", op.Args[0], kernel.Read}, Operand{"y", result, kernel.Write}),
 		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.max, heads * headDim}, Tile: []int{1, headDim}, Axis: []int{1, 0}}},
 	}}
 }
@@ -38,14 +38,17 @@ const mergeAhead = 8
 
 type mergeKernel struct {
 	rows extent
+	gate headGate
 	wave int
 }
 
-func (k mergeKernel) key() string { return fmt.Sprintf("attention_merge w=%d%s", k.wave, k.rows.key()) }
+func (k mergeKernel) key() string {
+	return fmt.Sprintf("attention_merge w=%d%s%s", k.wave, k.gate.key(), k.rows.key())
+}
 
 func (k mergeKernel) build() (*kernel.Func, error) {
 	return kernel.Build("attention_merge", func(b *kernel.Builder) {
-		rows := k.rows.bound(b)
+		rows, gate := k.rows.bound(b), k.gate.declare(b)
 		partial, y := b.Arg("partial", kernel.Read), b.Arg("y", kernel.Write)
 		headDim, splits := b.SpecU32("head_dim", 128), b.SpecU32("splits", 1)
 		size := b.SpecU32("workgroup", uint32(k.wave))
@@ -65,6 +68,7 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 		})
 		top := b.SubgroupMax(most.Get())
 		b.For(b.LocalID(), headDim, size, func(i kernel.Value) {
+			gated := gate.load(b, kernel.F32, head, i, headDim)
 			sum, weight := b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
 			b.For(0, splits, mergeAhead, func(from kernel.Value) {
 				var parts [mergeAhead][3]kernel.Value // all loads before the first use
@@ -79,7 +83,7 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 				}
 			})
 			b.If(b.Lt(row, rows), func() {
-				y.Store(b.Add(b.Mul(head, headDim), i), b.Div(sum.Get(), weight.Get()))
+				y.Store(b.Add(b.Mul(head, headDim), i), gated(b.Div(sum.Get(), weight.Get())))
 			})
 		})
 	})

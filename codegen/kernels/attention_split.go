@@ -10,14 +10,16 @@ import (
 )
 
 func attentionSplitCandidates(s *Site) []Candidate {
-	op := only(s, "attention_split")
+	op, gate, result := onlyGated(s, "attention")
 	splits, block := 1, 1
-	if op != nil {
+	if op == nil {
+		if op = only(s, "attention_split"); op == nil {
+			return nil
+		}
+		result = op.Result
 		splits, block = op.Attrs.Int("splits"), op.Attrs.Int("block")
-	} else if op = only(s, "attention"); op == nil {
-		return nil
 	}
-	shape, ok := attentionOf(s, op)
+	shape, ok := attentionOf(s, op, gate)
 	if !ok || op.Kind.Name == "attention" && shape.rows.max > decodeRows {
 		return nil
 	}
@@ -40,7 +42,7 @@ func attentionSplitCandidates(s *Site) []Candidate {
 			ir.Const{Name: "block", Value: uint32(block)},
 			ir.Const{Name: "subgroups", Value: uint32(subgroups)}),
 		Grid:     [3]int{heads / k.share, splits, rows},
-		Operands: append(shape.operands(op), Operand{"y", op.Result, kernel.Write}),
+		Operands: append(shape.operands(op), Operand{"y", result, kernel.Write}),
 		Cover:    []plans.Cover{cover},
 	}}
 }
@@ -104,7 +106,7 @@ func (k *splitKernel) key() string {
 	if k.partial {
 		whole = ""
 	}
-	return fmt.Sprintf("attention_split %s hd=%d g=%d w=%d%s%s", k.kv, k.headDim, k.share, k.wave, whole, k.rows.key())
+	return fmt.Sprintf("attention_split %s hd=%d g=%d w=%d%s%s%s", k.kv, k.headDim, k.share, k.wave, whole, k.gate.key(), k.rows.key())
 }
 
 func (k *splitKernel) build() (*kernel.Func, error) {
@@ -328,7 +330,8 @@ func (r *splitRun) write(head, quad, sum, top, weight kernel.Value) {
 	b := r.b
 	at := b.Add(b.Mul(r.row, r.heads), head)
 	if !r.partial {
-		r.y.Store(b.Add(b.Mul(at, r.headDim/4), quad), b.Div(sum, b.Splat(weight, 4)))
+		gated := r.attentionArgs.gate.load(b, f32x4, at, quad, r.headDim/4)
+		r.y.Store(b.Add(b.Mul(at, r.headDim/4), quad), gated(b.Div(sum, b.Splat(weight, 4))))
 		return
 	}
 	pairs := b.Mul(b.Add(b.Mul(at, r.splits), r.split), (r.headDim+2)/2)

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -57,6 +58,39 @@ func TestAttentionMerge(t *testing.T) {
 		c.group = fmt.Sprintf("%%0 = attention_merge @p {head_dim=80, heads=2, splits=%d} : io f32[T, 160]", splits)
 		c.run(t)
 		c.checkBuild(t)
+	}
+}
+
+// gated puts a gate behind the op that the test's group consists of: a value of
+// its own, or the second of two parts of one.
+func gated(headDim, heads int, sliced bool, c siteTest) siteTest {
+	width := headDim * heads
+	c.group = strings.Replace(c.group, " : io ", " : ", 1)
+	gate := "@g"
+	if sliced {
+		c.globals += fmt.Sprintf("step @qg : f32[T, %d]\n", 2*width)
+		c.group += fmt.Sprintf("\n%%1 = head_slice @qg {head_dim=%d, parts=2, part=1} : f32[T, %d]", headDim, width)
+		gate = "%1"
+	} else {
+		c.globals += fmt.Sprintf("step @g : f32[T, %d]\n", width)
+	}
+	c.group += fmt.Sprintf("\n%%2 = gate %%0, %s : io f32[T, %d]", gate, width)
+	return c
+}
+
+func TestGatedAttention(t *testing.T) {
+	merge := siteTest{family: "attention_merge", ctx: 8, slots: 1, rows: 3, n: 2, globals: fmt.Sprintf("step @p : f32[T, %d]\n", 2*3*82),
+		group: "%0 = attention_merge @p {head_dim=80, heads=2, splits=3} : io f32[T, 160]"}
+	few, many := siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{5, 63, 40}, slot: []int{1, 0, 1}}, siteTest{ctx: 96, slots: 1, rows: 40, n: 37}
+	for _, sliced := range []bool{false, true} {
+		for _, c := range []siteTest{
+			gated(80, 2, sliced, merge),
+			gated(256, 8, sliced, attentionTest("attention_split", "f16", 256, 8, 2, 0, few)),
+			gated(96, 2, sliced, attentionTest("attention_tiled", "f32", 96, 2, 1, 0, many)),
+		} {
+			c.run(t)
+			c.checkBuild(t)
+		}
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 )
 
 func attentionTiledCandidates(s *Site) []Candidate {
-	op := only(s, "attention")
+	op, gate, result := onlyGated(s, "attention")
 	if op == nil {
 		return nil
 	}
-	shape, ok := attentionOf(s, op)
+	shape, ok := attentionOf(s, op, gate)
 	if !ok || shape.rows.max <= decodeRows {
 		return nil
 	}
@@ -27,7 +27,7 @@ func attentionTiledCandidates(s *Site) []Candidate {
 		Build:    k.build,
 		Consts:   shape.consts(),
 		Grid:     [3]int{heads, ceilDiv(rows, k.tileRows), 1},
-		Operands: append(shape.operands(op), Operand{"y", op.Result, kernel.Write}),
+		Operands: append(shape.operands(op), Operand{"y", result, kernel.Write}),
 		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
 	}}
 }
@@ -79,7 +79,7 @@ func (k *tiledKernel) sharedBytes() int {
 }
 
 func (k *tiledKernel) key() string {
-	return fmt.Sprintf("attention_tiled %s hd=%d tile=%dx%d w=%d%s", k.kv, k.headDim, k.tileRows, k.tileKV, k.wave, k.rows.key())
+	return fmt.Sprintf("attention_tiled %s hd=%d tile=%dx%d w=%d%s%s", k.kv, k.headDim, k.tileRows, k.tileKV, k.wave, k.gate.key(), k.rows.key())
 }
 
 func (k *tiledKernel) build() (*kernel.Func, error) {
@@ -270,11 +270,13 @@ func (r *tiledRun) write(y *kernel.Buffer) {
 	for i := range 4 {
 		row := b.Add(b.Add(r.row, b.Mul(r.team4, 4)), i)
 		b.If(b.Le(row, r.lastRow), func() {
-			to := b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim/4)
+			head := b.Add(b.Mul(row, r.heads), r.head)
+			to := b.Mul(head, r.headDim/4)
 			for c, chunk := range r.sum {
 				quad, real := r.quad(c)
 				b.If(real, func() {
-					y.Store(b.Add(to, quad), b.Div(chunk[i].Get(), b.Splat(b.Elem(weight, i), 4)))
+					gated := r.attentionArgs.gate.load(b, f32x4, head, quad, r.headDim/4)
+					y.Store(b.Add(to, quad), gated(b.Div(chunk[i].Get(), b.Splat(b.Elem(weight, i), 4))))
 				})
 			}
 		})

@@ -222,7 +222,7 @@ func (r *deltaRun) prepare() {
 	b.If(b.Lt(b.LocalID(), r.block()), func() {
 		beta := r.beta.Get()
 		if r.sigmoid != nil {
-			beta = logistic(b, b.F32(1), beta)
+			beta = sigmoid(b, beta)
 		}
 		fade := b.Exp(r.decay.Get())
 		r.tokens.Store(b.LocalID(), b.Vec(r.slot.Get(), r.at.Get(), b.Bitcast(kernel.U32, fade), b.Bitcast(kernel.U32, beta)))
@@ -330,20 +330,11 @@ func (r *deltaRun) finish(first, live kernel.Value) func() {
 			if r.gated != nil {
 				_, squares := r.held4(r.results, b.Mul(token, quads))
 				scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
-				y = b.Mul(y, b.Splat(scale, 4), gain, siluOf(b, z))
+				y = b.Mul(y, b.Splat(scale, 4), gain, eachElement(b, z, activations["silu"]))
 			}
 			r.buffers["y"].Store(at, y)
 		})
 	}
-}
-
-// siluOf returns silu of the elements of a vector of 4.
-func siluOf(b *kernel.Builder, v kernel.Value) kernel.Value {
-	e := make([]kernel.Operand, 4)
-	for i := range e {
-		e[i] = logistic(b, b.Elem(v, i), b.Elem(v, i))
-	}
-	return b.Vec(e...)
 }
 
 // logDecay returns softplus(a + dt) * rate.

@@ -1,9 +1,12 @@
 package kernels_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // deltaTest is a gated DeltaNet layer of heads of dim over keys, with what its
@@ -86,4 +89,92 @@ func TestDelta(t *testing.T) {
 func TestDeltaOfAnyWidth(t *testing.T) {
 	c := deltaTest(deltaAll, "mod", 64, 2, 4, siteTest{ctx: 64, slots: 1, pos: []int{12}})
 	c.checkWidths(t, "%9")
+}
+
+// TestDeltaChunks runs the same rows in steps of different lengths, from the state
+// that the step before has left.
+func TestDeltaChunks(t *testing.T) {
+	c := deltaTest("norm decay sigmoid gated", "mod", 64, 1, 2, siteTest{ctx: 64, slots: 1})
+	c.rows = 29
+	y, state := c.steps(t, 29)
+	for _, lengths := range [][]int{{1, 28}, {8, 8, 13}, {10, 19}, {3, 3, 3, 20}} {
+		y2, state2 := c.steps(t, lengths...)
+		if !bytes.Equal(y, y2) || !bytes.Equal(state, state2) {
+			t.Errorf("chunks of %d differ from one of 29", lengths)
+		}
+	}
+}
+
+// steps runs the test's rows, which start at position 0, in steps of these
+// lengths, and returns the results and the state after the last one.
+func (c siteTest) steps(t *testing.T, lengths ...int) (y, state []byte) {
+	t.Helper()
+	whole := c
+	for _, rows := range lengths {
+		first := len(y)
+		c.rows, c.pos = rows, []int{at(whole.pos, 0, 1)}
+		s := c.site(t, lookup(t, "llvmpipe"))
+		k := c.candidates(t, s)[0]
+		data := map[*ir.Value][]byte{}
+		row := func(v *ir.Value) int { n, _ := v.Type.Bytes(1, c.ctx); return int(n) }
+		done := first
+		for _, o := range k.Operands {
+			if o.Name == "y" {
+				done = first / row(o.Value)
+			}
+		}
+		c.pos = []int{done}
+		for _, o := range k.Operands {
+			v := o.Value
+			switch {
+			case o.Name == "state" && state != nil:
+				data[v] = state
+			case v.Class == ir.Step && v.Type.DType == ir.F32:
+				data[v] = whole.value(v)[done*row(v):][:rows*row(v)]
+			default:
+				data[v] = c.value(v)
+			}
+		}
+		for v, b := range launch(t, k, func(v *ir.Value) int { return len(data[v]) }, data) {
+			switch v {
+			case k.Operands[len(k.Operands)-1].Value:
+				y = append(y, b...)
+			case k.Operands[len(k.Operands)-2].Value:
+				state = b
+			}
+		}
+	}
+	return y, state
+}
+
+// TestDeltaApart has q, k and v in values of their own. Without norms errors grow
+// from token to token, so that case has one.
+func TestDeltaApart(t *testing.T) {
+	for does, n := range map[string]int{"": 1, "norm": 4} {
+		c := deltaTest(does, "div", 64, 2, 4, siteTest{ctx: 64, slots: 1, rows: 5, n: n, pos: []int{40}})
+		c.globals += "step @q : f32[T, 128]\nstep @k : f32[T, 128]\nstep @v : f32[T, 256]\n"
+		c.group = c.group[strings.Index(c.group, "%3"):] // without the slices
+		c.group = strings.NewReplacer("%0", "@q", "%1", "@k", "%2", "@v").Replace(c.group)
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestConv(t *testing.T) {
+	globals := "step @m : f32[T, %[1]d]\nweight @w : f32[%[1]d, %[2]d]\nstate @ring : f32[3, 16, %[1]d]\n"
+	for _, c := range []siteTest{
+		{rows: 20, n: 18, pos: []int{5}, slot: []int{2}},
+		{rows: 40, pos: []int{0}},
+		{rows: 1, pos: []int{2}},
+		{rows: 6, n: 5, pos: []int{4, 17, 18, 0, 1}, slot: []int{2, 0, 0, 1, 1}},
+	} {
+		c.family, c.ctx, c.slots = "conv", 64, 3
+		for _, taps := range []int{4, 3} {
+			c.globals = fmt.Sprintf(globals, 300, taps)
+			for _, c.group = range []string{"%0 = conv1d @m, @w, @ring, @pos, @slot : io f32[T, 300]", "conv_write @m, @ring, @pos, @slot"} {
+				c.run(t)
+				c.checkBuild(t)
+			}
+		}
+	}
 }

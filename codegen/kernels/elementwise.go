@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -10,7 +11,7 @@ import (
 )
 
 func elementwiseCandidates(s *Site) []Candidate {
-	return append(pairwiseCandidates(s), lastRowCandidates(s)...)
+	return slices.Concat(pointwiseCandidates(s), sliceCandidates(s), lastRowCandidates(s))
 }
 
 // rowAccesses is the shape of a kernel that handles each access of a row by
@@ -44,19 +45,37 @@ func (a rowAccesses) run(b *kernel.Builder, body func(i, n kernel.Value)) {
 	b.If(b.Lt(i, n), func() { body(i, n) })
 }
 
-// pairwiseCandidates are for y = f(a, b), element by element.
-func pairwiseCandidates(s *Site) []Candidate {
-	op := only(s, "add")
-	apply, name := func(b *kernel.Builder, x, y kernel.Value) kernel.Value { return b.Add(x, y) }, "add"
-	if op == nil {
-		if op = only(s, "glu"); op == nil {
-			return nil
-		}
-		act := op.Attrs.Str("act")
-		name = "glu " + act
-		apply = func(b *kernel.Builder, x, y kernel.Value) kernel.Value {
-			return b.Mul(activations[act](b, x), y)
-		}
+// elementFunc computes an element of a result from those of the operands.
+type elementFunc func(b *kernel.Builder, x []kernel.Value) kernel.Value
+
+// pointwise has the ops that compute each element from those at its place in the
+// rows of the operands; an operand without rows is the same in all of them.
+var pointwise = map[string]elementFunc{
+	"add":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Add(x[0], x[1]) },
+	"gate":    func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], sigmoid(b, x[1])) },
+	"sigmoid": func(b *kernel.Builder, x []kernel.Value) kernel.Value { return sigmoid(b, x[0]) },
+	"decay":   func(b *kernel.Builder, x []kernel.Value) kernel.Value { return logDecay(b, x[0], x[1], x[2]) },
+}
+
+// pointwiseOf returns the function of op and its name; nil if op is none.
+func pointwiseOf(op *ir.Op) (elementFunc, string) {
+	name := op.Kind.Name
+	if name != "glu" {
+		return pointwise[name], name
+	}
+	act := op.Attrs.Str("act")
+	apply := func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(activations[act](b, x[0]), x[1]) }
+	return apply, name + " " + act
+}
+
+func pointwiseCandidates(s *Site) []Candidate {
+	if len(s.Group.Ops) != 1 {
+		return nil
+	}
+	op := s.Group.Ops[0]
+	apply, name := pointwiseOf(op)
+	if apply == nil || only(s, op.Kind.Name) == nil {
+		return nil
 	}
 	rows, ok := extentOf(s, op.Result)
 	if !ok {
@@ -72,13 +91,29 @@ func pairwiseCandidates(s *Site) []Candidate {
 		Build: func() (*kernel.Func, error) {
 			return kernel.Build("elementwise", func(b *kernel.Builder) {
 				bound := rows.bound(b)
-				x, y := b.Arg(op.Kind.Params[0], kernel.Read), b.Arg(op.Kind.Params[1], kernel.Read)
-				out := b.Arg("y", kernel.Write)
-				row := b.WorkgroupID(1)
+				args := make([]*kernel.Buffer, len(op.Args))
+				for i := range args {
+					args[i] = b.Arg(op.Kind.Params[i], kernel.Read)
+				}
+				y, row := b.Arg("y", kernel.Write), b.WorkgroupID(1)
 				a.run(b, func(i, n kernel.Value) {
+					at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.vec)
 					b.If(b.Lt(row, bound), func() {
-						at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.vec)
-						out.Store(at, apply(b, x.Load(t, at), y.Load(t, at)))
+						x := make([][]kernel.Value, a.vec) // by element, then operand
+						for j, v := range op.Args {
+							from := at
+							if len(v.Type.Shape) == 1 {
+								from = i
+							}
+							for e, element := range elements(b, args[j].Load(t, from)) {
+								x[e] = append(x[e], element)
+							}
+						}
+						out := make([]kernel.Operand, a.vec)
+						for e := range out {
+							out[e] = apply(b, x[e])
+						}
+						y.Store(at, vector(b, out))
 					})
 				})
 			})
@@ -86,6 +121,42 @@ func pairwiseCandidates(s *Site) []Candidate {
 		Consts:   append(rows.consts(), a.consts()...),
 		Grid:     a.grid(rows.max),
 		Operands: append(operands, Operand{"y", op.Result, kernel.Write}),
+		Cover:    a.cover(rows.max),
+	}}
+}
+
+// sliceCandidates copy a run of each row.
+func sliceCandidates(s *Site) []Candidate {
+	op := only(s, "slice")
+	if op == nil {
+		return nil
+	}
+	rows, ok := extentOf(s, op.Result)
+	if !ok {
+		return nil
+	}
+	x, first := op.Args[0], op.Attrs.Int("first")
+	a := accessesOf(int(op.Result.Type.Last()), s.Target)
+	for int(x.Type.Last())%a.vec != 0 || first%a.vec != 0 {
+		a.vec /= 2
+	}
+	return []Candidate{{
+		Kernel: fmt.Sprintf("elementwise slice v=%d%s", a.vec, rows.key()),
+		Build: func() (*kernel.Func, error) {
+			return kernel.Build("slice", func(b *kernel.Builder) {
+				bound := rows.bound(b)
+				x, y, row := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write), b.WorkgroupID(1)
+				from, first := b.SpecU32("from", 4096), b.SpecU32("first", 0)
+				a.run(b, func(i, n kernel.Value) {
+					at := b.Add(b.Div(b.Add(b.Mul(row, from), first), a.vec), i)
+					b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), x.Load(kernel.F32.Vec(a.vec), at)) })
+				})
+			})
+		},
+		Consts: append(append(rows.consts(), ir.Const{Name: "from", Value: uint32(x.Type.Last())},
+			ir.Const{Name: "first", Value: uint32(first)}), a.consts()...),
+		Grid:     a.grid(rows.max),
+		Operands: append(rows.operands(), Operand{"x", x, kernel.Read}, Operand{"y", op.Result, kernel.Write}),
 		Cover:    a.cover(rows.max),
 	}}
 }
@@ -132,6 +203,14 @@ func elements(b *kernel.Builder, v kernel.Value) []kernel.Value {
 		out[i] = b.Elem(v, i)
 	}
 	return out
+}
+
+// vector is the reverse of elements.
+func vector(b *kernel.Builder, list []kernel.Operand) kernel.Value {
+	if len(list) == 1 {
+		return list[0].(kernel.Value)
+	}
+	return b.Vec(list...)
 }
 
 // splat returns the vector of n times x, or x itself for n = 1.

@@ -22,16 +22,21 @@ func headsCandidates(s *Site) []Candidate {
 // headChain is what happens to the heads of one projection.
 type headChain struct {
 	x     *ir.Value // rows of heads
+	parts int       // runs of a head in x
+	part  int       // which of them this is
 	gain  *ir.Value // weight of the norm, or nil
 	rope  bool
 	last  *ir.Value // the end of the chain so far
 	cache *ir.Value // where it goes; nil for the arena
 }
 
-func (c *headChain) width() int { return int(c.x.Type.Last()) }
+func (c *headChain) width() int { return int(c.x.Type.Last()) / c.parts }
 
 func (c *headChain) key() string {
 	var does []string
+	if c.parts > 1 {
+		does = append(does, "slice")
+	}
 	if c.gain != nil {
 		does = append(does, "norm")
 	}
@@ -57,7 +62,7 @@ type headsGroup struct {
 	vec              int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
 }
 
-// matchHeads reads the group as chains of norm, rope and kvwrite.
+// matchHeads reads the group as chains of head_slice, norm, rope and kvwrite.
 func matchHeads(s *Site) (*headsGroup, bool) {
 	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave}
 	for _, op := range s.Group.Ops {
@@ -94,12 +99,19 @@ func (h *headsGroup) add(op *ir.Op) bool {
 	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil })
 	if i < 0 {
 		i = len(h.chains)
-		h.chains = append(h.chains, &headChain{x: x, last: x})
+		h.chains = append(h.chains, &headChain{x: x, parts: 1, last: x})
 	}
 	c := h.chains[i]
 	switch op.Kind.Name {
+	case "head_slice":
+		if c.last != c.x {
+			return false
+		}
+		c.parts, c.part = op.Attrs.Int("parts"), op.Attrs.Int("part")
+		c.last = op.Result
+		return h.sameDim(op.Attrs.Int("head_dim"))
 	case "rmsnorm":
-		if c.last != c.x || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
+		if c.gain != nil || c.rope || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
 			return false
 		}
 		h.norm, c.gain = op, op.Args[1]
@@ -205,6 +217,10 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 		n := ch.width() / h.headDim
 		heads = max(heads, n)
 		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprintf("heads%d", i), Value: uint32(n)})
+		if ch.parts > 1 {
+			c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprintf("parts%d", i), Value: uint32(ch.parts)},
+				ir.Const{Name: fmt.Sprintf("part%d", i), Value: uint32(ch.part)})
+		}
 		c.Operands = append(c.Operands, Operand{fmt.Sprintf("x%d", i), ch.x, kernel.Read})
 		if ch.gain != nil {
 			c.Operands = append(c.Operands, Operand{fmt.Sprintf("gain%d", i), ch.gain, kernel.Read})
@@ -274,6 +290,11 @@ func (k *headsKernel) chain(i int, c *headChain) {
 	b := k.b
 	x := b.Arg(fmt.Sprintf("x%d", i), kernel.Read)
 	heads := b.SpecU32(fmt.Sprintf("heads%d", i), 1)
+	run := func(head kernel.Value) kernel.Value { return head }
+	if c.parts > 1 {
+		parts, part := b.SpecU32(fmt.Sprintf("parts%d", i), 1), b.SpecU32(fmt.Sprintf("part%d", i), 0)
+		run = func(head kernel.Value) kernel.Value { return b.Add(b.Mul(head, parts), part) }
+	}
 	var gain *kernel.Buffer
 	if c.gain != nil {
 		gain = b.Arg(fmt.Sprintf("gain%d", i), kernel.Read)
@@ -281,12 +302,13 @@ func (k *headsKernel) chain(i int, c *headChain) {
 	y := b.Arg(fmt.Sprintf("y%d", i), kernel.Write)
 	mine := b.And(b.Eq(b.SubgroupID(), i), b.Lt(k.head, heads))
 	b.If(mine, func() {
-		from := b.Mul(b.Add(b.Mul(k.row, heads), k.head), k.headDim/k.vec)
+		head := b.Add(b.Mul(k.row, heads), k.head)
+		from := b.Mul(run(head), k.headDim/k.vec)
 		scale := k.norm1(c, x, from)
-		to := from
 		if c.cache != nil {
-			to = b.Mul(b.Add(b.Mul(k.cached, heads), k.head), k.headDim/k.vec)
+			head = b.Add(b.Mul(k.cached, heads), k.head)
 		}
+		to := b.Mul(head, k.headDim/k.vec)
 		k.chunks(func(j kernel.Value) {
 			v := k.load(x, from, gain, scale, j)
 			if c.rope {

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -60,6 +61,26 @@ func TestHeadsApart(t *testing.T) {
 		whole.group = group
 		whole.run(t)
 		whole.checkBuild(t)
+	}
+}
+
+// slicedHeads is headsTest with q in a projection that has gates as well.
+func slicedHeads(kind string, headDim, nRot int, norm bool, c siteTest) siteTest {
+	c = headsTest("f16", kind, headDim, nRot, 2, norm, c)
+	q := 4 * headDim
+	c.globals += fmt.Sprintf("step @qg : f32[T, %d]\n", 2*q)
+	c.group = fmt.Sprintf("%%9 = head_slice @qg {head_dim=%d, parts=2, part=0} : f32[T, %d]\n", headDim, q) + strings.Replace(c.group, "@q,", "%9,", 1)
+	return c
+}
+
+func TestHeadsSliced(t *testing.T) {
+	for _, c := range []siteTest{
+		slicedHeads("neox", 256, 64, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
+		slicedHeads("norm", 64, 64, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		slicedHeads("neox", 128, 32, true, siteTest{ctx: 40, slots: 1, rows: 20, n: 19}),
+	} {
+		c.run(t)
+		c.checkBuild(t)
 	}
 }
 

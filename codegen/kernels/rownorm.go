@@ -10,8 +10,13 @@ import (
 )
 
 func rowNormCandidates(s *Site) []Candidate {
-	op := only(s, "rmsnorm")
-	if op == nil || op.Args[1].Type.DType != ir.F32 {
+	var op *ir.Op
+	for _, name := range []string{"rmsnorm", "gated_rmsnorm", "l2norm"} {
+		if op == nil {
+			op = only(s, name)
+		}
+	}
+	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
 		return nil
 	}
 	rows, ok := extentOf(s, op.Result)
@@ -19,8 +24,12 @@ func rowNormCandidates(s *Site) []Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k, wave := rowNormKernel{rows: rows, vec: widest(group)}, s.Target.Wave
+	k, wave := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group)}, s.Target.Wave
 	size := min(ceilDiv(group/k.vec, wave)*wave, min(s.Target.Workgroup, 256)/wave*wave)
+	operands := rows.operands()
+	for i, v := range op.Args {
+		operands = append(operands, Operand{rowNormArgs[i], v, kernel.Read})
+	}
 	return []Candidate{{
 		Kernel: k.key(),
 		Build:  k.build,
@@ -28,26 +37,38 @@ func rowNormCandidates(s *Site) []Candidate {
 			ir.Const{Name: "group", Value: uint32(group)},
 			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))},
 			ir.Const{Name: "workgroup", Value: uint32(size)}),
-		Grid: [3]int{width / group, rows.max, 1},
-		Operands: append(rows.operands(), Operand{"x", op.Args[0], kernel.Read},
-			Operand{"gain", op.Args[1], kernel.Read}, Operand{"y", op.Result, kernel.Write}),
-		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows.max, width}, Tile: []int{1, group}, Axis: []int{1, 0}}},
+		Grid:     [3]int{width / group, rows.max, 1},
+		Operands: append(operands, Operand{"y", op.Result, kernel.Write}),
+		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.max, width}, Tile: []int{1, group}, Axis: []int{1, 0}}},
 	}}
 }
 
+// rowNormArgs names the operands of the norms, of which l2norm has the first and
+// rmsnorm the first two.
+var rowNormArgs = []string{"x", "gain", "z"}
+
 type rowNormKernel struct {
 	rows extent
-	vec  int // elements of one access
+	op   string // rmsnorm, gated_rmsnorm or l2norm
+	vec  int    // elements of one access
 }
 
 func (k rowNormKernel) key() string {
-	return fmt.Sprintf("rownorm v=%d%s", k.vec, k.rows.key())
+	return fmt.Sprintf("rownorm %s v=%d%s", k.op, k.vec, k.rows.key())
 }
 
 func (k rowNormKernel) build() (*kernel.Func, error) {
 	return kernel.Build("rownorm", func(b *kernel.Builder) {
 		rows := k.rows.bound(b)
-		x, gain, y := b.Arg("x", kernel.Read), b.Arg("gain", kernel.Read), b.Arg("y", kernel.Write)
+		x := b.Arg("x", kernel.Read)
+		var gain, z *kernel.Buffer
+		if k.op != "l2norm" {
+			gain = b.Arg("gain", kernel.Read)
+		}
+		if k.op == "gated_rmsnorm" {
+			z = b.Arg("z", kernel.Read)
+		}
+		y := b.Arg("y", kernel.Write)
 		group, eps := b.SpecU32("group", 4096), b.SpecF32("eps", 1e-6)
 		size := b.SpecU32("workgroup", 256)
 		b.Workgroup(size)
@@ -63,11 +84,22 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 			}
 		})
 		total := workgroupSum(b, size, sum.Get())
-		scale := b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
+		var scale kernel.Value
+		if k.op == "l2norm" {
+			scale = b.Div(1.0, b.Max(b.Sqrt(total), eps))
+		} else {
+			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
+		}
 		b.For(b.LocalID(), n, size, func(i kernel.Value) {
 			at := b.Add(from, i)
 			v := b.Mul(x.Load(t, at), splat(b, scale, k.vec))
-			b.If(b.Lt(row, rows), func() { y.Store(at, b.Mul(v, gain.Load(t, i))) })
+			if gain != nil {
+				v = b.Mul(v, gain.Load(t, i))
+			}
+			if z != nil {
+				v = b.Mul(v, eachElement(b, z.Load(t, at), activations["silu"]))
+			}
+			b.If(b.Lt(row, rows), func() { y.Store(at, v) })
 		})
 	})
 }

@@ -20,6 +20,21 @@ func TestRowwise(t *testing.T) {
 			group: "%0 = rmsnorm @a, @w {eps=1e-05, group=33} : io f32[T, 99]"},
 		{family: "rownorm", rows: 12, n: 10, globals: "step @a : f32[1, 8]\nweight @w : f32[8]\n",
 			group: "%0 = rmsnorm @a, @w {eps=1e-05, group=8} : io f32[1, 8]"},
+		{family: "rownorm", rows: 3, n: 2, globals: "step @a : f32[T, 384]\nstep @z : f32[T, 384]\nweight @w : f32[128]\n",
+			group: "%0 = gated_rmsnorm @a, @w, @z {eps=1e-06, group=128} : io f32[T, 384]"},
+		{family: "rownorm", rows: 20, n: 18, globals: "step @a : f32[T, 90]\n",
+			group: "%0 = l2norm @a {eps=1e-06, group=30} : io f32[T, 90]"},
+		{family: "rownorm", rows: 2, globals: "step @a : f32[T, 8]\n",
+			group: "%0 = l2norm @a {eps=10.0, group=4} : io f32[T, 8]"},
+		{family: "elementwise", rows: 3, n: 2, globals: "step @a : f32[T, 1000]\nstep @g : f32[T, 1000]\n",
+			group: "%0 = gate @a, @g : io f32[T, 1000]"},
+		{family: "elementwise", rows: 3, globals: "step @a : f32[T, 7]\n", group: "%0 = sigmoid @a : io f32[T, 7]"},
+		{family: "elementwise", rows: 9, n: 5, globals: "step @a : f32[T, 48]\nweight @dt : f32[48]\nweight @rate : f32[48]\n",
+			group: "%0 = decay @a, @dt, @rate : io f32[T, 48]"},
+		{family: "elementwise", rows: 9, n: 5, globals: "step @a : f32[T, 100]\n",
+			group: "%0 = slice @a {first=6, width=40} : io f32[T, 40]"},
+		{family: "heads", rows: 9, n: 5, globals: "step @a : f32[T, 96]\n",
+			group: "%0 = head_slice @a {head_dim=16, parts=2, part=1} : io f32[T, 48]"},
 	} {
 		c.ctx, c.slots = 64, 1
 		c.run(t)

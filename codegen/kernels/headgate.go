@@ -1,0 +1,101 @@
+package kernels
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// headGate is a gate on the result of an op on heads: each element is multiplied
+// by the sigmoid of its own element of x, which has `parts` runs a head, the gate
+// being one of them. x is nil where there is no gate.
+type headGate struct {
+	x           *ir.Value
+	parts, part int
+}
+
+// onlyGated returns the op of that name of a group [head_slice] op [gate], its
+// gate, and the result that others read; nil if the group is none.
+func onlyGated(s *Site, name string) (*ir.Op, headGate, *ir.Value) {
+	if op := only(s, name); op != nil {
+		return op, headGate{}, op.Result
+	}
+	found := map[string]*ir.Op{}
+	for _, op := range s.Group.Ops {
+		found[op.Kind.Name] = op
+	}
+	op, gate, cut := found[name], found["gate"], found["head_slice"]
+	if op == nil || gate == nil || gate.Args[0] != op.Result || len(s.Outputs) != 1 || s.Outputs[0] != gate.Result {
+		return nil, headGate{}, nil
+	}
+	g, used := headGate{x: gate.Args[1], parts: 1}, 2
+	if cut != nil && cut.Result == g.x && cut.Attrs.Int("head_dim") == op.Attrs.Int("head_dim") {
+		g, used = headGate{cut.Args[0], cut.Attrs.Int("parts"), cut.Attrs.Int("part")}, 3
+	}
+	if len(s.Group.Ops) != used || slices.Contains(s.Group.Ops, g.x.Def) {
+		return nil, headGate{}, nil
+	}
+	return op, g, gate.Result
+}
+
+// key tells kernels with a gate from those without.
+func (g headGate) key() string {
+	if g.x == nil {
+		return ""
+	}
+	return " gate"
+}
+
+// operands and consts are what declare declares.
+func (g headGate) operands() []Operand {
+	if g.x == nil {
+		return nil
+	}
+	return []Operand{{"gate", g.x, kernel.Read}}
+}
+
+func (g headGate) consts() []ir.Const {
+	if g.x == nil {
+		return nil
+	}
+	return []ir.Const{{Name: "gate_parts", Value: uint32(g.parts)}, {Name: "gate_part", Value: uint32(g.part)}}
+}
+
+// gateArgs is a headGate in a kernel.
+type gateArgs struct {
+	x           *kernel.Buffer // nil without gate
+	parts, part kernel.Value
+}
+
+func (g headGate) declare(b *kernel.Builder) gateArgs {
+	if g.x == nil {
+		return gateArgs{}
+	}
+	return gateArgs{b.Arg("gate", kernel.Read), b.SpecU32("gate_parts", 1), b.SpecU32("gate_part", 0)}
+}
+
+// load returns a function that gates access i, of n, of a head; the head is
+// counted through all rows. What the gate needs is loaded at once.
+func (g gateArgs) load(b *kernel.Builder, t kernel.Type, head, i, n kernel.Operand) func(v kernel.Value) kernel.Value {
+	if g.x == nil {
+		return func(v kernel.Value) kernel.Value { return v }
+	}
+	run := b.Add(b.Mul(g.parts, head), g.part)
+	x := g.x.Load(t, b.Add(b.Mul(run, n), i))
+	return func(v kernel.Value) kernel.Value {
+		return b.Mul(v, eachElement(b, x, sigmoid))
+	}
+}
+
+// sigmoid returns 1 / (1 + exp(-x)).
+func sigmoid(b *kernel.Builder, x kernel.Value) kernel.Value { return logistic(b, b.F32(1), x) }
+
+// eachElement returns f of each element of a vector or scalar.
+func eachElement(b *kernel.Builder, v kernel.Value, f func(b *kernel.Builder, x kernel.Value) kernel.Value) kernel.Value {
+	var out []kernel.Operand
+	for _, x := range elements(b, v) {
+		out = append(out, f(b, x))
+	}
+	return vector(b, out)
+}
