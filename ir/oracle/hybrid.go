@@ -130,10 +130,7 @@ func convWrite(c *call) error {
 		return err
 	}
 	x := c.arg(0)
-	for r := range rows {
-		if later := r + ringRows; later < rows && slot[later] == slot[r] {
-			continue
-		}
+	for r := range rows { // in order: of rows that share a place, the last one stays
 		copy(ring[(int(slot[r])*ringRows+int(pos[r])%ringRows)*n:][:n], x[r*n:])
 	}
 	return nil

@@ -87,7 +87,7 @@ func TestDecay(t *testing.T) {
 	checkOp(t, func(t *opTest) {
 		heads := t.pick("heads", 1, 9)
 		a, dt, rate := t.floats(t.n*heads), t.floats(heads), t.floats(heads)
-		a[0] = rapid.SampledFrom([]float32{-90, 19.9, 20.1, 500}).Draw(t.T, "a")
+		a[0] = rapid.SampledFrom([]float32{-90, 11, 19.9, 20.1, 500}).Draw(t.T, "a")
 		m := t.machine(1, 1, source{"dt": f32Bytes(dt), "rate": f32Bytes(rate)},
 			fmt.Sprintf("weight @dt : f32[%d]\nweight @rate : f32[%d]\nstep @a : f32[T, %d]", heads, heads, heads),
 			fmt.Sprintf("%%0 = decay @a, @dt, @rate : io f32[T, %d]", heads))

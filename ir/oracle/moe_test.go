@@ -111,7 +111,10 @@ func TestExpertLinear(t *testing.T) {
 		}
 		raw := make([]byte, experts*height*cols/32*34)
 		for i := range raw {
-			raw[i] = byte(t.rand.IntN(60))
+			raw[i] = byte(t.rand.IntN(256))
+		}
+		for i := 1; i < len(raw); i += 34 {
+			raw[i] = 0x20 // the scale of a block is about 1/100
 		}
 		w := make([]float32, experts*height*cols)
 		if err := gguf.Dequantize(w, raw, ir.Q8_0); err != nil {

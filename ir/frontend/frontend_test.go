@@ -1,0 +1,311 @@
+package frontend_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/ir/oracle"
+)
+
+var (
+	update = flag.Bool("update", false, "write the golden programs")
+	models = flag.String("models", "", "also write the tiny models to this directory, for other engines")
+)
+
+// options are small; a step holds the whole prompt.
+var options = frontend.Options{Ctx: 64, KV: ir.F16, MaxRows: 32}
+
+func TestEveryArchitectureHasATinyModel(t *testing.T) {
+	if len(tinyModels) != len(frontend.Archs()) {
+		t.Errorf("%d tiny models for %d architectures", len(tinyModels), len(frontend.Archs()))
+	}
+	for _, arch := range frontend.Archs() {
+		if tinyModels[arch] == nil {
+			t.Errorf("no tiny model of %s", arch)
+		}
+	}
+}
+
+// TestPrograms compares the programs with testdata/ARCH.zir.
+func TestPrograms(t *testing.T) {
+	for arch, build := range tinyModels {
+		t.Run(arch, func(t *testing.T) {
+			p, err := frontend.Load(build().open(t), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Path = "model.gguf"
+			text := ir.Print(p)
+			golden := filepath.Join("testdata", arch+".zir")
+			if *update {
+				if err := os.WriteFile(golden, []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text != string(want) {
+				t.Errorf("program differs from %s (-update to accept):\n%s", golden, text)
+			}
+		})
+	}
+}
+
+// prompt is what testdata/ARCH.logits was computed for.
+const prompt = "package sort // Search"
+
+type weights struct{ f *gguf.File }
+
+func (w weights) Weight(name string) ([]byte, error) {
+	t, ok := w.f.Tensor(name)
+	if !ok {
+		return nil, fmt.Errorf("no tensor %q", name)
+	}
+	return w.f.Data(t), nil
+}
+
+// TestLogits holds the logits behind the prompt against those that llama.cpp
+// computes, whatever steps the prompt is fed in. To renew them: go test -models DIR,
+// then llama-debug -m DIR/ARCH.gguf -p PROMPT -fa off -ctk f32 -ctv f32 --save-logits,
+// whose .txt has an index and a logit a line. (With its flash attention, llama.cpp
+// sums values in float16 on the CPU.)
+func TestLogits(t *testing.T) {
+	for arch, build := range tinyModels {
+		t.Run(arch, func(t *testing.T) {
+			m := build()
+			if *models != "" {
+				m.write(t, filepath.Join(*models, arch+".gguf"))
+			}
+			want := readLogits(t, arch)
+			f := m.open(t)
+			ones := slices.Repeat([]int{1}, len(prompt))
+			first := feed(t, f, ones...)
+			for i, w := range want {
+				if d := math.Abs(float64(first[i]) - w); !(d <= 2e-5) {
+					t.Fatalf("logit %d is %g, llama.cpp has %g", i, first[i], w)
+				}
+			}
+			for _, chunks := range [][]int{{len(prompt)}, {5, len(prompt) - 5}, append([]int{len(prompt) - 3}, ones[:3]...)} {
+				if got := feed(t, f, chunks...); !slices.Equal(got, first) {
+					t.Errorf("steps of %v rows give other logits than steps of one row", chunks)
+				}
+			}
+		})
+	}
+}
+
+func readLogits(t *testing.T, arch string) []float64 {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", arch+".logits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logits []float64
+	for line := range strings.Lines(string(text)) {
+		var i int
+		var v float64
+		if _, err := fmt.Sscanf(line, "%d: %g", &i, &v); err != nil || i != len(logits) {
+			t.Fatalf("%s.logits: line %q: %v", arch, line, err)
+		}
+		logits = append(logits, v)
+	}
+	if len(logits) != tinyVocab {
+		t.Fatalf("%s.logits: %d logits", arch, len(logits))
+	}
+	return logits
+}
+
+// feed returns the logits of the last row of the prompt, fed in steps of the given
+// numbers of rows.
+func feed(t *testing.T, f *gguf.File, chunks ...int) []float32 {
+	t.Helper()
+	p, err := frontend.Load(f, frontend.Options{Ctx: 64, KV: ir.F32, MaxRows: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := oracle.New(p, weights{f}, oracle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fn, at := p.Func("forward"), 0
+	var logits *ir.Value
+	for _, op := range fn.Ops() {
+		if op.Result != nil && op.Result.Class == ir.IO && op.Result.Type.DType == ir.F32 {
+			logits = op.Result
+		}
+	}
+	for _, n := range chunks {
+		for i := range n {
+			m.Ints(p.Global("token"))[i] = 1 + int32(prompt[at])
+			m.Ints(p.Global("pos"))[i] = int32(at)
+			m.Ints(p.Global("slot"))[i] = 0
+			at++
+		}
+		m.Ints(p.Global("n"))[0] = int32(n)
+		if err := m.Run(context.Background(), fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := chunks[len(chunks)-1] - 1
+	return m.Floats(logits)[last*tinyVocab:][:tinyVocab]
+}
+
+// TestGopherMoE runs a trained model with block formats in its experts: it goes on
+// as it does on llama.cpp.
+func TestGopherMoE(t *testing.T) {
+	f, err := gguf.Open("../../testdata/models/gopher-moe-q4_k_m.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	p, err := frontend.Load(f, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := oracle.New(p, weights{f}, oracle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// "// path: sort/search.go\npackage sort\n\n// Search"
+	ids := []int32{262, 635, 26, 3644, 15, 277, 1144, 793, 199, 997, 3644, 411, 262, 4002, 1144}
+	// " returns the sort of the source location\n// that"
+	want := []int32{620, 287, 3644, 354, 287, 1814, 3821, 199, 262, 468}
+	token, pos, n, out := m.Ints(p.Global("token")), m.Ints(p.Global("pos")), m.Ints(p.Global("n")), m.Ints(p.Global("out"))
+	for i, id := range ids {
+		token[0], pos[0], n[0] = id, int32(i), 1
+		if err := m.Run(context.Background(), p.Func("forward")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range want[1:] { // the loop is closed: the step left the next one's input
+		if err := m.Run(context.Background(), p.Func("forward")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := out[len(ids)-1:][:len(want)]; !slices.Equal(got, want) {
+		t.Errorf("goes on with %v, want %v", got, want)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	for _, c := range []struct {
+		arch        string
+		change      func(m *tinyModel)
+		want        string
+		unsupported bool
+	}{
+		{"qwen3", func(m *tinyModel) { m.meta[0].Value = "mamba" }, `architecture "mamba" is not supported`, true},
+		{"qwen3", func(m *tinyModel) { m.drop("blk.1.attn_q_norm.weight") }, `tensor "blk.1.attn_q_norm.weight" is missing`, false},
+		{"qwen3", func(m *tinyModel) { m.tensor("output_norm.weight").Shape = []int64{32, 2} }, "want f32[64]", false},
+		{"qwen3", func(m *tinyModel) { m.add("blk.0.attn_sinks.weight", 4) }, `tensor "blk.0.attn_sinks.weight" is not known in architecture qwen3`, true},
+		{"qwen3", func(m *tinyModel) { m.set("expert_count", uint32(8)) }, "mixture-of-experts qwen3", true},
+		{"qwen3", func(m *tinyModel) { m.set("feed_forward_length", nil) }, "feed_forward_length is missing", false},
+		{"qwen3", func(m *tinyModel) { m.set("block_count", uint32(1<<20)) }, "block_count: 1048576 is out of range", false},
+		{"qwen3", func(m *tinyModel) { m.set("attention.head_count_kv", uint32(3)) }, "4 query heads over 3 KV heads", false},
+		{"qwen3", func(m *tinyModel) { m.set("rope.scaling.type", "longrope") }, `"longrope" is not supported`, true},
+		{"qwen3moe", func(m *tinyModel) { m.set("expert_count", nil) }, "expert_count is missing", false},
+		{"qwen3moe", func(m *tinyModel) { m.set("expert_used_count", uint32(9)) }, "9 of 8 experts", false},
+		{"qwen3moe", func(m *tinyModel) { m.set("expert_gating_func", uint32(2)) }, "expert_gating_func: 2 is not supported", true},
+		{"qwen3moe", func(m *tinyModel) { m.drop("blk.0.ffn_up_exps.weight") }, `tensor "blk.0.ffn_up_exps.weight" is missing`, false},
+		{"qwen3moe", func(m *tinyModel) { m.set("expert_feed_forward_length", uint32(16)) }, "want f32[8, 16, 64]", false},
+		{"qwen35moe", func(m *tinyModel) { m.set("expert_shared_feed_forward_length", nil) }, "_shexp.weight\" is not known", true},
+		{"qwen35moe", func(m *tinyModel) { m.tensor("blk.0.ffn_gate_inp_shexp.weight").Shape = []int64{1, 64} }, "want f32[1, 64]", false},
+		{"qwen35moe", func(m *tinyModel) { m.drop("blk.0.ssm_a") }, `tensor "blk.0.ssm_a" is missing`, false},
+		{"qwen35", func(m *tinyModel) { m.set("ssm.group_count", uint32(3)) }, "do not fit an inner size", false},
+		{"qwen35", func(m *tinyModel) { m.set("ssm.state_size", nil) }, "ssm.state_size is missing", false},
+		{"qwen35", func(m *tinyModel) { m.set("ssm.conv_kernel", uint32(10)) }, "ssm.conv_kernel: 10 is above 9", true},
+		{"qwen35", func(m *tinyModel) { m.set("ssm.conv_kernel", uint32(3)) }, "want f32[128, 3]", false},
+		{"qwen35", func(m *tinyModel) { m.set("attention.recurrent_layers", []bool{true}) }, "1 entries for 2 layers", false},
+		{"qwen35", func(m *tinyModel) { m.set("attention.recurrent_layers", uint32(1)) }, "not a list of bools", false},
+		{"qwen35", func(m *tinyModel) { m.set("nextn_predict_layers", uint32(2)) }, "block_count: 2 is out of range", false},
+		{"qwen3next", func(m *tinyModel) { m.add("blk.0.ssm_in.weight", 64, 192) }, "early qwen3next files", true},
+	} {
+		m := tinyModels[c.arch]()
+		c.change(m)
+		p, err := frontend.Load(m.open(t), options)
+		if err == nil || !strings.Contains(err.Error(), c.want) || p != nil {
+			t.Errorf("%s: error %v, want %q", c.arch, err, c.want)
+		}
+		if errors.Is(err, errors.ErrUnsupported) != c.unsupported {
+			t.Errorf("%s: %v: unsupported is not %t", c.arch, err, c.unsupported)
+		}
+	}
+}
+
+// kinds tells the layers with a DeltaNet, d, from those that attend, a.
+func kinds(p *ir.Program) string {
+	s := ""
+	for i := range p.Layers {
+		k, delta := p.Global(fmt.Sprintf("blk.%d.k", i)), p.Global(fmt.Sprintf("blk.%d.delta", i))
+		switch {
+		case k != nil && delta == nil:
+			s += "a"
+		case k == nil && delta != nil:
+			s += "d"
+		default:
+			s += "?"
+		}
+	}
+	return s
+}
+
+func TestLayerKinds(t *testing.T) {
+	for _, c := range []struct {
+		list     any
+		interval uint32
+		want     string
+	}{
+		{nil, 2, "da"},
+		{[]bool{true, false, true}, 1, "da"}, // the list goes before the interval
+	} {
+		m := tinyModels["qwen35"]()
+		m.set("attention.recurrent_layers", c.list)
+		m.set("full_attention_interval", c.interval)
+		p, err := frontend.Load(m.open(t), options)
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+		} else if kinds(p) != c.want {
+			t.Errorf("%v: kinds %q", c, kinds(p))
+		}
+	}
+}
+
+// The layers that predict further tokens are left out, and listed.
+func TestPredictingLayersAreLeftOut(t *testing.T) {
+	m := tinyModels["qwen35"]()
+	m.set("block_count", uint32(3))
+	m.set("nextn_predict_layers", uint32(1))
+	m.attention("blk.2.", 2*tinyHeads*tinyDim)
+	m.add("blk.2.nextn.eh_proj.weight", 2*tinyEmbd, tinyEmbd)
+	f := m.open(t)
+	p, err := frontend.Load(f, options)
+	if err != nil || p.Layers != 2 || kinds(p) != "da" {
+		t.Fatalf("program %v, %v", p, err)
+	}
+	ignored := frontend.Ignored(f)
+	for _, tensor := range f.Tensors {
+		used := p.Global(tensor.Name) != nil
+		if used == slices.Contains(ignored, tensor.Name) {
+			t.Errorf("tensor %s: used and ignored are both %t", tensor.Name, used)
+		}
+	}
+	if len(ignored) != 6 {
+		t.Errorf("ignored %q", ignored)
+	}
+	if names := frontend.Ignored(tinyModels["llama"]().open(t)); names != nil {
+		t.Errorf("llama: ignored %q", names)
+	}
+}

@@ -1,0 +1,294 @@
+package frontend_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// tinyModel is a GGUF file to be: small, of random weights, complete enough for
+// other engines to load it.
+type tinyModel struct {
+	prefix  string
+	meta    []gguf.KV
+	tensors []gguf.TensorData
+	rand    *rand.Rand
+}
+
+// The sizes that all tiny models share.
+const (
+	tinyEmbd, tinyHeads, tinyKV, tinyDim = 64, 4, 2, 16
+	tinyFF                               = 96
+	tinyVocab                            = 272
+)
+
+func newTiny(arch string) *tinyModel {
+	m := &tinyModel{prefix: arch + ".", rand: rand.New(rand.NewPCG(1, 2))}
+	m.meta = []gguf.KV{{Key: "general.architecture", Value: arch}, {Key: "general.name", Value: "tiny " + arch}}
+	m.set("block_count", uint32(2))
+	m.set("context_length", uint32(128))
+	m.set("embedding_length", uint32(tinyEmbd))
+	m.set("attention.head_count", uint32(tinyHeads))
+	m.set("attention.head_count_kv", uint32(tinyKV))
+	m.set("attention.key_length", uint32(tinyDim))
+	m.set("attention.value_length", uint32(tinyDim))
+	m.set("rope.dimension_count", uint32(tinyDim))
+	m.set("attention.layer_norm_rms_epsilon", float32(1e-5))
+	m.set("rope.freq_base", float32(10000))
+	m.vocabulary()
+	m.add("token_embd.weight", tinyEmbd, tinyVocab)
+	m.add("output_norm.weight", tinyEmbd)
+	return m
+}
+
+// vocabulary is byte-level: token 1+b is the byte b.
+func (m *tinyModel) vocabulary() {
+	tokens, types := []string{"<|endoftext|>"}, []int32{3}
+	next := rune(256)
+	for b := range rune(256) {
+		r := b
+		if !(b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae) {
+			r = next
+			next++
+		}
+		tokens = append(tokens, string(r))
+	}
+	for len(tokens) < tinyVocab {
+		tokens = append(tokens, fmt.Sprintf("[%d]", len(tokens)))
+	}
+	for len(types) < tinyVocab {
+		types = append(types, 1)
+	}
+	m.meta = append(m.meta,
+		gguf.KV{Key: "tokenizer.ggml.model", Value: "gpt2"}, gguf.KV{Key: "tokenizer.ggml.pre", Value: "qwen2"},
+		gguf.KV{Key: "tokenizer.ggml.tokens", Value: tokens}, gguf.KV{Key: "tokenizer.ggml.token_type", Value: types},
+		gguf.KV{Key: "tokenizer.ggml.merges", Value: []string{"[ 2"}}, gguf.KV{Key: "tokenizer.ggml.eos_token_id", Value: uint32(0)},
+		gguf.KV{Key: "tokenizer.ggml.add_bos_token", Value: false})
+}
+
+// set adds or replaces a key under the architecture's prefix; nil removes it.
+func (m *tinyModel) set(key string, v any) {
+	kept := m.meta[:0]
+	for _, e := range m.meta {
+		if e.Key != m.prefix+key {
+			kept = append(kept, e)
+		}
+	}
+	if m.meta = kept; v != nil {
+		m.meta = append(m.meta, gguf.KV{Key: m.prefix + key, Value: v})
+	}
+}
+
+// add appends a tensor of float32, whose shape is in GGUF order: weights for rows of
+// dims[0] elements, scales near 1 for norms, rates below 0 for ssm_a.
+func (m *tinyModel) add(name string, dims ...int64) {
+	n := int64(1)
+	for _, d := range dims {
+		n *= d
+	}
+	sd := 1 / math.Sqrt(float64(dims[0]))
+	var data []byte
+	for range n {
+		v := m.rand.NormFloat64() * sd
+		switch {
+		case strings.HasSuffix(name, "norm.weight"):
+			v = 1 + m.rand.NormFloat64()*0.1
+		case strings.HasSuffix(name, "ssm_a"):
+			v = -0.1 - m.rand.Float64()
+		case strings.HasPrefix(name, "rope_freqs"):
+			v = 1 + 3*m.rand.Float64()
+		}
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(v)))
+	}
+	m.tensors = append(m.tensors, gguf.TensorData{Name: name, Type: ir.F32, Shape: dims, Data: data})
+}
+
+// tensor returns the tensor of that name, to be changed.
+func (m *tinyModel) tensor(name string) *gguf.TensorData {
+	for i := range m.tensors {
+		if m.tensors[i].Name == name {
+			return &m.tensors[i]
+		}
+	}
+	panic("no tensor " + name)
+}
+
+func (m *tinyModel) drop(name string) {
+	t := m.tensor(name)
+	*t = m.tensors[0]
+	m.tensors = m.tensors[1:]
+}
+
+func (m *tinyModel) write(t *testing.T, path string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := gguf.Write(&b, m.meta, m.tensors); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *tinyModel) open(t *testing.T) *gguf.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	m.write(t, path)
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func (m *tinyModel) attention(blk string, qWidth int64) {
+	m.add(blk+"attn_norm.weight", tinyEmbd)
+	m.add(blk+"attn_q.weight", tinyEmbd, qWidth)
+	m.add(blk+"attn_k.weight", tinyEmbd, tinyKV*tinyDim)
+	m.add(blk+"attn_v.weight", tinyEmbd, tinyKV*tinyDim)
+	m.add(blk+"attn_output.weight", tinyHeads*tinyDim, tinyEmbd)
+}
+
+func (m *tinyModel) headNorms(blk string) {
+	m.add(blk+"attn_q_norm.weight", tinyDim)
+	m.add(blk+"attn_k_norm.weight", tinyDim)
+}
+
+func (m *tinyModel) denseFFN(blk string) {
+	m.set("feed_forward_length", uint32(tinyFF))
+	m.add(blk+"ffn_gate.weight", tinyEmbd, tinyFF)
+	m.add(blk+"ffn_up.weight", tinyEmbd, tinyFF)
+	m.add(blk+"ffn_down.weight", tinyFF, tinyEmbd)
+}
+
+func (m *tinyModel) moeFFN(blk string, merged bool) {
+	const experts, used, ff = 8, 3, 32
+	m.set("expert_count", uint32(experts))
+	m.set("expert_used_count", uint32(used))
+	m.set("expert_feed_forward_length", uint32(ff))
+	m.add(blk+"ffn_gate_inp.weight", tinyEmbd, experts)
+	if merged {
+		m.add(blk+"ffn_gate_up_exps.weight", tinyEmbd, 2*ff, experts)
+	} else {
+		m.add(blk+"ffn_gate_exps.weight", tinyEmbd, ff, experts)
+		m.add(blk+"ffn_up_exps.weight", tinyEmbd, ff, experts)
+	}
+	m.add(blk+"ffn_down_exps.weight", ff, tinyEmbd, experts)
+}
+
+func (m *tinyModel) sharedExpert(blk string) {
+	const ff = 48
+	m.set("expert_shared_feed_forward_length", uint32(ff))
+	m.add(blk+"ffn_gate_inp_shexp.weight", tinyEmbd)
+	m.add(blk+"ffn_gate_shexp.weight", tinyEmbd, ff)
+	m.add(blk+"ffn_up_shexp.weight", tinyEmbd, ff)
+	m.add(blk+"ffn_down_shexp.weight", ff, tinyEmbd)
+}
+
+func (m *tinyModel) deltaNet(blk string, mergedBA bool) {
+	const d, kHeads, vHeads, taps = 16, 2, 4, 4
+	m.set("ssm.conv_kernel", uint32(taps))
+	m.set("ssm.inner_size", uint32(vHeads*d))
+	m.set("ssm.state_size", uint32(d))
+	m.set("ssm.time_step_rank", uint32(vHeads))
+	m.set("ssm.group_count", uint32(kHeads))
+	m.add(blk+"attn_norm.weight", tinyEmbd)
+	m.add(blk+"attn_qkv.weight", tinyEmbd, (2*kHeads+vHeads)*d)
+	m.add(blk+"attn_gate.weight", tinyEmbd, vHeads*d)
+	m.add(blk+"ssm_conv1d.weight", taps, (2*kHeads+vHeads)*d)
+	m.add(blk+"ssm_dt.bias", vHeads)
+	m.add(blk+"ssm_a", vHeads)
+	if mergedBA {
+		m.add(blk+"ssm_ba.weight", tinyEmbd, 2*vHeads)
+	} else {
+		m.add(blk+"ssm_beta.weight", tinyEmbd, vHeads)
+		m.add(blk+"ssm_alpha.weight", tinyEmbd, vHeads)
+	}
+	m.add(blk+"ssm_norm.weight", d)
+	m.add(blk+"ssm_out.weight", vHeads*d, tinyEmbd)
+}
+
+// hybridTiny has one DeltaNet layer and one of attention.
+func hybridTiny(arch string, mergedBA bool, ffn func(m *tinyModel, blk string)) *tinyModel {
+	m := newTiny(arch)
+	m.set("full_attention_interval", uint32(2))
+	m.set("rope.dimension_count", uint32(8))
+	if arch != "qwen3next" {
+		m.set("rope.dimension_sections", []int32{2, 1, 1, 0})
+	}
+	m.add("output.weight", tinyEmbd, tinyVocab)
+	m.deltaNet("blk.0.", mergedBA)
+	m.attention("blk.1.", 2*tinyHeads*tinyDim)
+	m.headNorms("blk.1.")
+	for _, blk := range []string{"blk.0.", "blk.1."} {
+		m.add(blk+"post_attention_norm.weight", tinyEmbd)
+		ffn(m, blk)
+	}
+	return m
+}
+
+// denseTiny has two layers of attention, each finished by rest.
+func denseTiny(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
+	m := newTiny(arch)
+	for _, blk := range []string{"blk.0.", "blk.1."} {
+		m.attention(blk, tinyHeads*tinyDim)
+		m.add(blk+"ffn_norm.weight", tinyEmbd)
+		rest(m, blk)
+	}
+	return m
+}
+
+// tinyModels builds one model of every architecture.
+var tinyModels = map[string]func() *tinyModel{
+	"llama": func() *tinyModel {
+		m := denseTiny("llama", (*tinyModel).denseFFN)
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		m.add("rope_freqs.weight", tinyDim/2)
+		return m
+	},
+	"qwen2": func() *tinyModel {
+		return denseTiny("qwen2", func(m *tinyModel, blk string) {
+			m.add(blk+"attn_q.bias", tinyHeads*tinyDim)
+			m.add(blk+"attn_k.bias", tinyKV*tinyDim)
+			m.add(blk+"attn_v.bias", tinyKV*tinyDim)
+			m.denseFFN(blk)
+		})
+	},
+	"qwen3": func() *tinyModel {
+		return denseTiny("qwen3", func(m *tinyModel, blk string) {
+			m.headNorms(blk)
+			m.denseFFN(blk)
+		})
+	},
+	"qwen3moe": func() *tinyModel {
+		return denseTiny("qwen3moe", func(m *tinyModel, blk string) {
+			m.headNorms(blk)
+			m.moeFFN(blk, false)
+		})
+	},
+	"qwen3next": func() *tinyModel {
+		return hybridTiny("qwen3next", true, func(m *tinyModel, blk string) {
+			m.moeFFN(blk, false)
+			m.sharedExpert(blk)
+		})
+	},
+	"qwen35": func() *tinyModel {
+		return hybridTiny("qwen35", false, (*tinyModel).denseFFN)
+	},
+	"qwen35moe": func() *tinyModel {
+		return hybridTiny("qwen35moe", false, func(m *tinyModel, blk string) {
+			m.moeFFN(blk, true)
+			m.sharedExpert(blk)
+		})
+	},
+}
