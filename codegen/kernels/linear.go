@@ -167,6 +167,9 @@ func (g *linearGroup) key() string {
 		if p.act != "" {
 			text = p.act + "(" + strings.Join(m, ",") + ")"
 		}
+		if p.slots > 0 {
+			text = "expert " + text
+		}
 		results = append(results, text+strings.Repeat("+add", len(p.residuals)))
 	}
 	return strings.Join(append(words, strings.Join(results, ",")), " ")

@@ -203,6 +203,8 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 				}
 			}
 		}
+	default:
+		w.expertOp(op, a, y, mag)
 	}
 	w.vals[r], w.mags[r] = y, mag
 	return r
