@@ -53,6 +53,39 @@ func mergeDown(f *ir.Func, i, j int) bool {
 	return true
 }
 
+// pending returns the ops that read one of vs. A search for readers ends when it
+// has seen them all: they stand close to what they read, the end of a function
+// does not.
+func pending(uses map[*ir.Value][]*ir.Op, vs ...*ir.Value) map[*ir.Op]bool {
+	ops := map[*ir.Op]bool{}
+	for _, v := range vs {
+		for _, op := range uses[v] {
+			ops[op] = true
+		}
+	}
+	return ops
+}
+
+// saw takes the ops of g off the pending ones and reports whether one was there.
+func saw(pending map[*ir.Op]bool, g *ir.Group) bool {
+	n := len(pending)
+	for _, op := range g.Ops {
+		delete(pending, op)
+	}
+	return len(pending) < n
+}
+
+// results returns what the ops of g make.
+func results(g *ir.Group) []*ir.Value {
+	var vs []*ir.Value
+	for _, op := range g.Ops {
+		if op.Result != nil {
+			vs = append(vs, op.Result)
+		}
+	}
+	return vs
+}
+
 // is reports whether every op of g has the fusion class.
 func is(g *ir.Group, c ir.Fusion) bool {
 	for _, op := range g.Ops {
@@ -65,12 +98,16 @@ func is(g *ir.Group, c ir.Fusion) bool {
 
 // fuseProjections joins linear ops that read the same input.
 func fuseProjections(f *ir.Func) error {
+	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
 		if !is(f.Groups[i], ir.MatMul) {
 			continue
 		}
-		for j := i + 1; j < len(f.Groups); j++ {
-			if g := f.Groups[j]; is(g, ir.MatMul) && g.Ops[0].Args[0] == f.Groups[i].Ops[0].Args[0] && mergeUp(f, i, j) {
+		x := f.Groups[i].Ops[0].Args[0]
+		left := pending(uses, x)
+		saw(left, f.Groups[i])
+		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
+			if g := f.Groups[j]; saw(left, g) && is(g, ir.MatMul) && g.Ops[0].Args[0] == x && mergeUp(f, i, j) {
 				j--
 			}
 		}
@@ -83,17 +120,17 @@ func fuseProjections(f *ir.Func) error {
 // than the barrier behind it.
 func fuseNorm(f *ir.Func) error {
 	uses := f.Uses()
+	b := ir.NewBuilder(f)
 	for i := 0; i < len(f.Groups); i++ {
 		g := f.Groups[i]
 		if !is(g, ir.RowNorm) || perHead(g.Ops[0]) {
 			continue
 		}
 		norm := g.Ops[0]
-		readers := normReaders(f, i, uses[norm.Result])
+		readers := normReaders(f, i, pending(uses, norm.Result))
 		if len(readers) == 0 || len(readers) > 1 && rowsOf(f, norm.Result) > decodeRows {
 			continue
 		}
-		b := ir.NewBuilder(f)
 		for _, r := range readers {
 			copied, err := b.Make(norm.Kind.Name, norm.Attrs, norm.Args...)
 			if err != nil {
@@ -116,14 +153,13 @@ func fuseNorm(f *ir.Func) error {
 
 // normReaders returns the groups behind i that read a norm's result, none if one
 // of them cannot take the norm in.
-func normReaders(f *ir.Func, i int, uses []*ir.Op) []*ir.Group {
+func normReaders(f *ir.Func, i int, left map[*ir.Op]bool) []*ir.Group {
 	var readers []*ir.Group
 	for _, g := range f.Groups[i+1:] {
-		reads := false
-		for _, op := range g.Ops {
-			reads = reads || slices.Contains(uses, op)
+		if len(left) == 0 {
+			break
 		}
-		if !reads {
+		if !saw(left, g) {
 			continue
 		}
 		if !is(g, ir.MatMul) && !isExpertUp(g) {
@@ -145,9 +181,17 @@ func perHead(op *ir.Op) bool {
 func fuseEpilogue(f *ir.Func) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
-		for j := i + 1; j < len(f.Groups); j++ {
-			if g := f.Groups[j]; is(g, ir.Elementwise) && takesEpilogue(f.Groups[i], g.Ops[0], uses) && (mergeUp(f, i, j) || mergeDown(f, i, j)) {
+		left := pending(uses, results(f.Groups[i])...)
+		saw(left, f.Groups[i])
+		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
+			g := f.Groups[j]
+			if !saw(left, g) || !is(g, ir.Elementwise) || !takesEpilogue(f.Groups[i], g.Ops[0], uses) {
+				continue
+			}
+			if mergeUp(f, i, j) || mergeDown(f, i, j) {
 				j = i
+				left = pending(uses, results(f.Groups[i])...)
+				saw(left, f.Groups[i])
 			}
 		}
 	}

@@ -1,0 +1,65 @@
+package passes
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+var update = flag.Bool("update", false, "write what the passes make into the goldens")
+
+// goldenEntries keep the golden of SplitEntries short.
+var goldenEntries = []Entry{{Decode, 1}, {Prefill, 8}, {Score, 4}}
+
+// TestGolden runs one pass on in.zir of every testdata/PASS.txtar and
+// PASS-CASE.txtar. What a pass finds is not always the end of a stage, so in.zir
+// may be of an earlier one than the pass's.
+func TestGolden(t *testing.T) {
+	for _, pass := range Table(goldenEntries) {
+		files, err := filepath.Glob("testdata/" + pass.Name + "*.txtar")
+		if err != nil || len(files) == 0 {
+			t.Errorf("pass %s has no golden (%v)", pass.Name, err)
+		}
+		for _, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { golden(t, pass, file) })
+		}
+	}
+}
+
+func golden(t *testing.T, pass Pass, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(archive.Files) != 2 || archive.Files[0].Name != "in.zir" || archive.Files[1].Name != "want.zir" {
+		t.Fatal("want in.zir and want.zir")
+	}
+	p, err := ir.Parse(string(archive.Files[0].Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stage = pass.Stage
+	if err := pass.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := ir.VerifyStructure(p); err != nil {
+		t.Error(err)
+	}
+	have := ir.Print(p)
+	if have == string(archive.Files[1].Data) {
+		return
+	}
+	if !*update {
+		t.Fatalf("have\n%s\ngo test -update writes it", have)
+	}
+	archive.Files[1].Data = []byte(have)
+	if err := os.WriteFile(file, txtar.Format(archive), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
