@@ -231,27 +231,36 @@ func (g *deltaGroup) operands() []Operand {
 
 // deltaKernel is the gated delta rule, token by token, with the state in
 // registers: a workgroup has a value head, or a part of its value columns. The
-// key dims of a column are shared by a team of 8 lanes, 4 neighbours at a time;
-// each team has 2 columns. Tokens come in blocks of up to 8, whose operands are
-// prepared together.
+// key dims of a column are shared by a team of lanes, 4 neighbours at a time; each
+// team has 2 columns. Tokens come in blocks of up to 8, whose operands are prepared
+// together.
 type deltaKernel struct {
 	*deltaGroup
 	parts int // workgroups of a head
 }
 
 const (
-	deltaTeam    = 8
 	deltaColumns = 2 // of a team
 	deltaBlock   = 8 // tokens
-	// deltaUnit is what a head's dims must be a multiple of: the elements of a
-	// column that a team holds in one access each.
-	deltaUnit = 4 * deltaTeam
+	deltaUnit    = 16
+	deltaMax     = 256
 )
+
+// team is the lanes that share a column: no more than the smallest subgroup has.
+func (k *deltaKernel) team() int {
+	if k.headDim%(2*deltaUnit) == 0 {
+		return 8
+	}
+	return 4
+}
+
+// held is the accesses of 4 elements of a column that a lane of its team holds.
+func (k *deltaKernel) held() int { return k.headDim / (4 * k.team()) }
 
 // width is the value columns of a workgroup.
 func (k *deltaKernel) width() int { return k.headDim / k.parts }
 
-func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * deltaTeam }
+func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * k.team() }
 
 // block is the tokens that are prepared together.
 func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.max) }
@@ -264,10 +273,10 @@ func (k *deltaKernel) sharedBytes() int { return k.block() * (4*(3*k.headDim+k.w
 // units would idle, and not if its norm needs all of its columns.
 func (k *deltaKernel) fits(s *Site) bool {
 	t := s.Target
-	if k.headDim%deltaUnit != 0 || k.headDim > 256 || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.headDim%(k.parts*deltaUnit) != 0) {
+	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
 		return false
 	}
-	return t.Wave%deltaTeam == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
+	return t.Wave%k.team() == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
 }
 
 func (k *deltaKernel) key() string {

@@ -15,11 +15,11 @@ type deltaRun struct {
 	widths                      [3]kernel.Value // and the length of the row
 	conv                        *convArgs
 	group, head, part           kernel.Value
-	team, member                kernel.Value // the lane's team, and the lane in it
+	mine, member                kernel.Value // the lane's team, and the lane in it
 	inputs, results, tokens     *kernel.Array
 	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
 	at, slot, decay, beta       *kernel.Var   // of the token that this lane prepares
-	held                        *kernel.Var   // the slot whose state the lanes hold
+	stored                      *kernel.Var   // the slot whose state the lanes hold
 	state                       [deltaColumns][]*kernel.Var
 }
 
@@ -33,9 +33,9 @@ func (k *deltaKernel) build() (*kernel.Func, error) {
 		r.tokens = b.Shared(u32x4, k.block())
 		b.ReturnIf(b.Eq(r.rows, 0))
 
-		r.held = b.Var(kernel.U32, r.buffers["slot"].Load(kernel.U32, 0))
+		r.stored = b.Var(kernel.U32, r.buffers["slot"].Load(kernel.U32, 0))
 		for c := range r.state {
-			for range k.headDim / deltaUnit {
+			for range k.held() {
 				r.state[c] = append(r.state[c], b.Var(f32x4, b.Splat(b.F32(0), 4)))
 			}
 		}
@@ -86,23 +86,23 @@ func (r *deltaRun) declare() {
 		r.conv = &convArgs{convKernel: convKernel{taps: r.taps()}, x: r.buffers["x"], weight: r.buffers["weight"], ring: r.buffers["ring"],
 			pos: r.buffers["pos"], slot: r.buffers["slot"], width: r.widths[0], depth: b.SpecU32("depth", 16)}
 	}
-	r.team, r.member = b.Div(b.LocalID(), deltaTeam), b.Mod(b.LocalID(), deltaTeam)
+	r.mine, r.member = b.Div(b.LocalID(), r.team()), b.Mod(b.LocalID(), r.team())
 }
 
 // column returns the column c of this lane's team, among those of the workgroup.
 func (r *deltaRun) column(c int) kernel.Value {
-	return r.b.Add(r.team, c*r.width()/deltaColumns)
+	return r.b.Add(r.mine, c*r.width()/deltaColumns)
 }
 
 // eachState calls do for the elements of the state that this lane holds, with
-// their place in the state of the held slot.
+// their place in the state of that slot.
 func (r *deltaRun) eachState(do func(at kernel.Value, v *kernel.Var)) {
 	b, row := r.b, r.headDim/4
-	head := b.Mul(b.Add(b.Mul(r.held.Get(), r.heads), r.head), r.headDim*row)
+	head := b.Mul(b.Add(b.Mul(r.stored.Get(), r.heads), r.head), r.headDim*row)
 	for c, vars := range r.state {
 		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
 		for p, v := range vars {
-			do(b.Add(head, b.Mul(column, row), b.Add(r.member, p*deltaTeam)), v)
+			do(b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())), v)
 		}
 	}
 }
@@ -232,19 +232,19 @@ func (r *deltaRun) prepare() {
 // normalize divides each q and k in shared memory by its length, a team each.
 func (r *deltaRun) normalize() {
 	b := r.b
-	b.For(r.team, 2*r.block(), r.lanes()/deltaTeam, func(i kernel.Value) {
+	b.For(r.mine, 2*r.block(), r.lanes()/r.team(), func(i kernel.Value) {
 		from := b.Mul(b.Add(b.Mul(b.Div(i, 2), 3), b.Mod(i, 2)), r.headDim/4)
-		list, squares := r.held4(r.inputs, from)
+		list, squares := r.squares4(r.inputs, from)
 		scale := b.Div(1.0, b.Max(b.Sqrt(squares), r.eps))
 		for p, v := range list {
-			r.inputs.Store(b.Add(from, b.Add(r.member, p*deltaTeam)), b.Mul(v, b.Splat(scale, 4)))
+			r.inputs.Store(b.Add(from, b.Add(r.member, p*r.team())), b.Mul(v, b.Splat(scale, 4)))
 		}
 	})
 }
 
-// held4 loads this lane's elements of a vector of headDim in shared memory, and
+// squares4 loads this lane's elements of a vector of headDim in shared memory, and
 // sums the squares of all its elements.
-func (r *deltaRun) held4(array *kernel.Array, from kernel.Value) (list []kernel.Value, squares kernel.Value) {
+func (r *deltaRun) squares4(array *kernel.Array, from kernel.Value) (list []kernel.Value, squares kernel.Value) {
 	b := r.b
 	list = r.vector(array, from)
 	sum := b.Mul(list[0], list[0])
@@ -256,16 +256,16 @@ func (r *deltaRun) held4(array *kernel.Array, from kernel.Value) (list []kernel.
 
 // vector loads this lane's elements of a vector of headDim in shared memory.
 func (r *deltaRun) vector(array *kernel.Array, from kernel.Value) []kernel.Value {
-	list := make([]kernel.Value, r.headDim/deltaUnit)
+	list := make([]kernel.Value, r.held())
 	for p := range list {
-		list[p] = array.Load(r.b.Add(from, r.b.Add(r.member, p*deltaTeam)))
+		list[p] = array.Load(r.b.Add(from, r.b.Add(r.member, p*r.team())))
 	}
 	return list
 }
 
 // teamSum returns the sum of all elements of v of all lanes of the team.
 func (r *deltaRun) teamSum(v kernel.Value) kernel.Value {
-	return xorLanes(r.b, sum4(r.b, v), 1, deltaTeam, func(x, y kernel.Value) kernel.Value { return r.b.Add(x, y) })
+	return xorLanes(r.b, sum4(r.b, v), 1, r.team(), func(x, y kernel.Value) kernel.Value { return r.b.Add(x, y) })
 }
 
 // step is one token: it changes the state and puts what it says into results.
@@ -274,9 +274,9 @@ func (r *deltaRun) step(token kernel.Value) {
 	t := r.tokens.Load(token)
 	slot, decay, beta := b.Elem(t, 0), b.Bitcast(kernel.F32, b.Elem(t, 2)), b.Bitcast(kernel.F32, b.Elem(t, 3))
 	if r.deltaKernel.rows.max > 1 {
-		b.If(b.Ne(slot, r.held.Get()), func() {
+		b.If(b.Ne(slot, r.stored.Get()), func() {
 			r.storeState()
-			r.held.Set(slot)
+			r.stored.Set(slot)
 			r.loadState()
 		})
 	}
@@ -328,7 +328,7 @@ func (r *deltaRun) finish(first, live kernel.Value) func() {
 		b.If(b.Lt(token, live), func() {
 			y := r.results.Load(b.LocalID())
 			if r.gated != nil {
-				_, squares := r.held4(r.results, b.Mul(token, quads))
+				_, squares := r.squares4(r.results, b.Mul(token, quads))
 				scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
 				y = b.Mul(y, b.Splat(scale, 4), gain, eachElement(b, z, activations["silu"]))
 			}

@@ -75,6 +75,8 @@ func TestDelta(t *testing.T) {
 		deltaTest(deltaAll, "mod", 32, 3, 3, siteTest{ctx: 64, slots: 1, rows: 8, pos: []int{0}}),
 		deltaTest(deltaAll, "mod", 64, 1, 3, siteTest{ctx: 64, slots: 4, rows: 4, pos: []int{20, 2, 0, 33}, slot: []int{2, 1, 0, 3}}),
 		deltaTest(deltaAll, "div", 96, 1, 2, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
+		deltaTest(deltaAll, "mod", 16, 2, 4, siteTest{ctx: 64, slots: 1, rows: 8, n: 7, pos: []int{3}}),
+		deltaTest(deltaAll, "div", 48, 1, 2, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{3}}),
 		deltaTest("conv norm decay sigmoid", "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{31}}),
 		deltaTest("norm decay sigmoid gated", "mod", 64, 2, 4, siteTest{ctx: 64, slots: 2, rows: 40, n: 37, slot: []int{1}}),
 		deltaTest("norm decay sigmoid gated", "div", 128, 1, 3, siteTest{ctx: 64, slots: 1, rows: 17, pos: []int{5}}),

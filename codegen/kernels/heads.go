@@ -147,21 +147,25 @@ func same(to **ir.Value, v *ir.Value) bool {
 	return *to == v
 }
 
-// access returns the elements of one access, or 0 if none keeps pairs together.
+// access returns the elements of one access, or 0 if none keeps pairs together:
+// those that turn, and those of f16 that share a word.
 func (h *headsGroup) access() int {
-	for _, v := range []int{4, 2} {
-		unit := 1
-		if h.rope != nil {
-			unit = h.rope.Attrs.Int("n_rot")
-			if h.rope.Attrs.Str("kind") == "neox" {
-				unit /= 2
-			}
+	unit := h.headDim
+	if h.rope != nil {
+		unit = h.rope.Attrs.Int("n_rot")
+		if h.rope.Attrs.Str("kind") == "neox" {
+			unit /= 2
 		}
-		if h.headDim%v == 0 && (h.rope == nil || unit%v == 0) {
+	}
+	for _, v := range []int{4, 2} {
+		if h.headDim%v == 0 && unit%v == 0 {
 			return v
 		}
 	}
-	return 0
+	if h.rope != nil || slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil }) {
+		return 0
+	}
+	return 1
 }
 
 func (h *headsGroup) cachesFit(s *Site) bool {
@@ -344,8 +348,8 @@ func (k *headsKernel) norm1(c *headChain, x *kernel.Buffer, from kernel.Value) k
 	sum := b.Var(kernel.F32, 0)
 	k.chunks(func(j kernel.Value) {
 		v := x.Load(kernel.F32.Vec(k.vec), b.Add(from, j))
-		for e := range k.vec {
-			sum.Set(b.FMA(b.Elem(v, e), b.Elem(v, e), sum.Get()))
+		for _, e := range elements(b, v) {
+			sum.Set(b.FMA(e, e, sum.Get()))
 		}
 	})
 	mean := b.Div(b.SubgroupAdd(sum.Get()), float64(k.headDim))
@@ -357,7 +361,7 @@ func (k *headsKernel) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buf
 	t := kernel.F32.Vec(k.vec)
 	v := x.Load(t, k.b.Add(from, j))
 	if gain != nil {
-		v = k.b.Mul(k.b.Mul(v, k.b.Splat(scale, k.vec)), gain.Load(t, j))
+		v = k.b.Mul(k.b.Mul(v, splat(k.b, scale, k.vec)), gain.Load(t, j))
 	}
 	return v
 }

@@ -35,6 +35,8 @@ func TestRowwise(t *testing.T) {
 			group: "%0 = slice @a {first=6, width=40} : io f32[T, 40]"},
 		{family: "heads", rows: 9, n: 5, globals: "step @a : f32[T, 96]\n",
 			group: "%0 = head_slice @a {head_dim=16, parts=2, part=1} : io f32[T, 48]"},
+		{family: "heads", rows: 2, globals: "step @a : f32[T, 18]\n",
+			group: "%0 = head_slice @a {head_dim=3, parts=2, part=0} : io f32[T, 9]\n%1 = head_slice @a {head_dim=3, parts=2, part=1} : io f32[T, 9]"},
 	} {
 		c.ctx, c.slots = 64, 1
 		c.run(t)
