@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -215,6 +217,7 @@ func TestLoadErrors(t *testing.T) {
 		{"qwen3", func(m *tinyModel) { m.set("feed_forward_length", nil) }, "feed_forward_length is missing", false},
 		{"qwen3", func(m *tinyModel) { m.set("block_count", uint32(1<<20)) }, "block_count: 1048576 is out of range", false},
 		{"qwen3", func(m *tinyModel) { m.set("attention.head_count_kv", uint32(3)) }, "4 query heads over 3 KV heads", false},
+		{"qwen3", func(m *tinyModel) { m.set("attention.key_length", uint32(1<<30)); m.set("attention.value_length", nil) }, "key_length: 1073741824 is out of range", false},
 		{"qwen3", func(m *tinyModel) { m.set("rope.scaling.type", "longrope") }, `"longrope" is not supported`, true},
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_count", nil) }, "expert_count is missing", false},
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_used_count", uint32(9)) }, "9 of 8 experts", false},
@@ -243,6 +246,57 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%s: %v: unsupported is not %t", c.arch, err, c.unsupported)
 		}
 	}
+}
+
+// Damaged metadata and shapes give an error or a program that the verifier takes.
+func TestLoadNeverPanics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	rapid.Check(t, func(rt *rapid.T) {
+		m := tinyModels[rapid.SampledFrom(frontend.Archs()).Draw(rt, "arch")]()
+		value := rapid.OneOf(
+			rapid.Just[any](nil), rapid.Just[any]("text"), rapid.Just[any](true),
+			rapid.Map(rapid.SampledFrom([]uint32{0, 1, 2, 3, 5, 64, 1 << 16, 1<<31 - 1, 1<<32 - 1}), func(v uint32) any { return v }),
+			rapid.Map(rapid.Int32(), func(v int32) any { return v }),
+			rapid.Map(rapid.Uint64(), func(v uint64) any { return v }),
+			rapid.Map(rapid.Float32(), func(v float32) any { return v }),
+			rapid.Map(rapid.SliceOfN(rapid.Uint32(), 0, 4), func(v []uint32) any { return v }),
+			rapid.Map(rapid.SliceOfN(rapid.Float32(), 0, 4), func(v []float32) any { return v }),
+			rapid.Map(rapid.SliceOfN(rapid.Bool(), 0, 4), func(v []bool) any { return v }),
+		)
+		keys := []string{"rope.scaling.type", "rope.scaling.factor", "expert_gating_func", "nextn_predict_layers", "attention.recurrent_layers", "attention.scale", "expert_count"}
+		for _, e := range m.meta {
+			if key, ours := strings.CutPrefix(e.Key, m.prefix); ours {
+				keys = append(keys, key)
+			}
+		}
+		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
+			if rapid.Bool().Draw(rt, "tensor") {
+				dims := m.tensors[rapid.IntRange(0, len(m.tensors)-1).Draw(rt, "which")].Shape
+				if len(dims) > 1 {
+					dims[0], dims[1] = dims[1], dims[0]
+				}
+			} else {
+				m.set(rapid.SampledFrom(keys).Draw(rt, "key"), value.Draw(rt, "value"))
+			}
+		}
+		m.write(t, path)
+		f, err := gguf.Open(path)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		p, err := frontend.Load(f, options)
+		if err == nil {
+			err = ir.Verify(p)
+		} else if strings.Contains(err.Error(), "\n") {
+			rt.Fatalf("error of several lines: %v", err)
+		} else {
+			return
+		}
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
 }
 
 // kinds tells the layers with a DeltaNet, d, from those that attend, a.

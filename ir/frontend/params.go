@@ -159,6 +159,9 @@ func readParams(f *gguf.File, a arch) (*params, error) {
 	if v := r.int("attention.value_length", c.headDim); r.err == nil && v != c.headDim {
 		return nil, ir.Unsupported("metadata %sattention.value_length: %d differs from the key length %d", r.prefix, v, c.headDim)
 	}
+	if r.err == nil && c.headDim > 1<<16 {
+		r.fail(fmt.Errorf("metadata %sattention.key_length: %d is out of range", r.prefix, c.headDim))
+	}
 	c.eps = r.float("attention.layer_norm_rms_epsilon", 0)
 	if r.err == nil && c.eps <= 0 {
 		r.fail(fmt.Errorf("metadata %sattention.layer_norm_rms_epsilon is missing or not positive", r.prefix))
