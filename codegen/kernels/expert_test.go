@@ -390,3 +390,38 @@ func TestExpertDown(t *testing.T) {
 		})
 	}
 }
+
+func TestRouter(t *testing.T) {
+	for _, m := range moes {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 20, 19)
+			ids := w.topk(w.scores(&m), m.slots)
+			c := first(t, w.candidates(llvmpipe(t), ids), "router")
+			w.checkIDs(c, launch(t, c, w.sizes, w.data), 19, ids)
+			w.build(ids)
+
+			w = newWorld(t, 20, 19)
+			scores := w.scores(&m)
+			weights := w.route(&m, scores, w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, scores))
+			w.check(first(t, w.candidates(llvmpipe(t), weights), "router"), 19, weights)
+			w.build(weights)
+		})
+	}
+}
+
+func TestExpertSum(t *testing.T) {
+	for _, width := range []ir.Dim{512, 33} {
+		w := newWorld(t, 20, 19)
+		y := w.op("expert_sum", nil, w.input(3*width), w.input(3))
+		y = w.op("add", nil, y, w.op("gate_rows", nil, w.input(width), w.input(1)))
+		y = w.op("add", nil, w.input(width), y)
+		w.check(first(t, w.candidates(llvmpipe(t), y), "expert_sum"), 19, y)
+		w.build(y)
+
+		w = newWorld(t, 20, 19)
+		y = w.op("gate_rows", nil, w.input(width), w.input(1))
+		w.check(first(t, w.candidates(llvmpipe(t), y), "expert_sum"), 19, y)
+		w.build(y)
+	}
+}

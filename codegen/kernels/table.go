@@ -8,6 +8,8 @@ var families = []Family{
 	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
 	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", expertGemvCandidates},
 	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", expertDownCandidates},
+	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", routerCandidates},
+	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", expertSumCandidates},
 	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", headsCandidates},
 	{"attention_split", "attention of a few rows, each over its own part of the cache: one workgroup a row, KV head and split", attentionSplitCandidates},
 	{"attention_merge", "the splits of attention combined, and gated: one workgroup a row and head", attentionMergeCandidates},
