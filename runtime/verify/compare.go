@@ -110,11 +110,11 @@ func (d *dispatch) compareRow(v *ir.Value, lengths []int, row int, got, want []f
 		}
 		for ; at < end; at++ {
 			g, w := float64(got[at]), float64(want[at])
-			limit := relative * magnitude
+			off := math.Abs(g - w)
 			if v.Type.DType == ir.F16 {
-				limit += ulpF16(w)
+				off = max(0, off-ulpF16(w))
 			}
-			d.note(v, row, at, g, w, limit, magnitude)
+			d.note(v, row, at, g, w, off/magnitude, relative)
 		}
 	}
 }
@@ -128,8 +128,9 @@ func ulpF16(x float64) float64 {
 	return math.Ldexp(1, e-11)
 }
 
-// note takes an element into the result.
-func (d *dispatch) note(v *ir.Value, row, column int, got, want, limit, magnitude float64) {
+// note takes an element into the result that is off by so much of its run's
+// magnitude.
+func (d *dispatch) note(v *ir.Value, row, column int, got, want, off, limit float64) {
 	problem, ratio := "", math.Inf(1)
 	switch {
 	case math.IsNaN(want) || math.IsInf(want, 0):
@@ -138,10 +139,10 @@ func (d *dispatch) note(v *ir.Value, row, column int, got, want, limit, magnitud
 		problem = "not written"
 	case math.IsNaN(got):
 		problem = "not a number"
-	case got == want:
+	case got == want || off == 0:
 		return
 	default:
-		if ratio = math.Abs(got-want) / limit; ratio > 1 {
+		if ratio = off / limit; ratio > 1 {
 			problem = "off by more than tolerated"
 		}
 	}
@@ -151,7 +152,7 @@ func (d *dispatch) note(v *ir.Value, row, column int, got, want, limit, magnitud
 	d.worst = ratio
 	r := &d.result
 	r.Output = name(v)
-	r.Error, r.Tolerance = Number(math.Abs(got-want)/magnitude), Number(limit/magnitude)
+	r.Error, r.Tolerance = Number(off), Number(limit)
 	if problem != "" {
 		r.Difference = &Difference{problem, name(v), row, column, Number(got), Number(want)}
 	}

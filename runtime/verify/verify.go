@@ -22,7 +22,7 @@
 // 16 times since an error of a score is in an exponent. The
 // error of a sum in random order grows with sqrt(k); the factors leave room for
 // drivers whose exp and division are as bad as Vulkan allows. A cached float16
-// may also be off by one unit in its last place. Integers must be equal: argmax
+// may be off by one unit in its last place besides. Integers must be equal: argmax
 // reads the same logits on both sides. Rows beyond the step's are not compared.
 package verify
 
