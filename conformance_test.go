@@ -1,0 +1,206 @@
+package zincc_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/text"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+const prompt = "// path: sort/search.go\npackage sort\n\n// Search"
+
+// models are the models in testdata. Their logits after the prompt, in
+// testdata/peer, are llama.cpp's on the same weights dequantized to float32, with
+// a float32 KV cache: llama-quantize to F32, then llama-debug --save-logits.
+var models = []string{"gopher", "gopher-moe"}
+
+// devices are the targets to test and the devices to run their plans on.
+var devices = []struct{ target, device string }{{"host", "host"}, {"llvmpipe", "vulkan"}}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("VK_DRIVER_FILES") == "" {
+		os.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")
+	}
+	os.Setenv("ZINC_VALIDATE", "1")
+	os.Exit(m.Run())
+}
+
+// load compiles a model in memory and opens it.
+func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*plans.Plan, runtime.Executor, *text.Tokenizer) {
+	t.Helper()
+	path := filepath.Join("testdata", "models", model+"-q4_k_m.gguf")
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tg, err := target.Lookup(targetName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := frontend.Load(f, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := passes.Run(p, codegen.Table(tg, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := codegen.Emit(p, f, tg, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range plans.Check(plan) {
+		t.Error(problem)
+	}
+	src, err := plans.OpenSource(plan, "", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := device.Open(t.Context(), deviceName, plan, src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if v, ok := x.(*vulkan.Executor); ok {
+			for _, m := range v.Underlying().ValidationMessages() {
+				t.Error(m)
+			}
+		}
+		x.Close()
+		src.Close()
+	})
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan, x, tok
+}
+
+// TestLogitsArePeers holds the logits against llama.cpp's.
+func TestLogitsArePeers(t *testing.T) {
+	for _, model := range models {
+		want := readFloats(t, filepath.Join("testdata", "peer", model+"-q4_k_m.logits.f32"))
+		for _, d := range devices {
+			t.Run(model+"/"+d.target, func(t *testing.T) {
+				plan, x, tok := load(t, model, d.target, d.device, ir.F32)
+				s := runtime.NewSession(plan, x)
+				if _, err := s.Prefill(t.Context(), encode(tok, prompt), 0); err != nil {
+					t.Fatal(err)
+				}
+				got, err := s.Logits()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := relativeError(got, want); !(e < 1e-5) {
+					t.Errorf("logits differ from llama.cpp's by %.2g of their norm", e)
+				}
+			})
+		}
+	}
+}
+
+// TestOneText checks that the continuation is the same on every device, that
+// decode entries of every width give the same bits, and that a prompt may be cut
+// into chunks of any size.
+func TestOneText(t *testing.T) {
+	for _, model := range models {
+		var want []int32
+		for _, d := range devices {
+			t.Run(model+"/"+d.target, func(t *testing.T) {
+				plan, x, tok := load(t, model, d.target, d.device, ir.F16)
+				ids := encode(tok, prompt)
+				s := runtime.NewSession(plan, x)
+				next, err := s.Prefill(t.Context(), ids, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rest, err := s.Decode(t.Context(), next, 63)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := append([]int32{next}, rest...)
+				if want == nil {
+					want = got
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("continues with %q, host with %q", tok.Decode(got, true), tok.Decode(want, true))
+				}
+				checkChunks(t.Context(), t, s, append(ids, got...))
+			})
+		}
+	}
+}
+
+// checkChunks feeds the tokens in chunks of many sizes, the last one excepted,
+// which must be what every size predicts.
+func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32) {
+	ids, last := ids[:len(ids)-1], ids[len(ids)-1]
+	var first []float32
+	for _, chunk := range []int{1, 2, 4, 8, 7, 64, 256} {
+		s.Reset()
+		next, err := s.Prefill(ctx, ids, chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits, err := s.Logits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = slices.Clone(logits)
+		}
+		if next != last {
+			t.Errorf("chunks of %d: next token is %d, want %d", chunk, next, last)
+		}
+		if chunk <= 8 && !slices.Equal(logits, first) {
+			t.Errorf("chunks of %d: logits are not those of single rows to the bit", chunk)
+		}
+	}
+}
+
+func encode(tok *text.Tokenizer, s string) []int32 {
+	return tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+}
+
+func readFloats(t *testing.T, path string) []float32 {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, len(data)/4)
+	if _, err := binary.Decode(data, binary.LittleEndian, x); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// relativeError is the norm of got-want over the norm of want.
+func relativeError(got, want []float32) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	var diff, norm float64
+	for i := range got {
+		d := float64(got[i]) - float64(want[i])
+		diff += d * d
+		norm += float64(want[i]) * float64(want[i])
+	}
+	return math.Sqrt(diff / norm)
+}
+
