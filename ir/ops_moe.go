@@ -49,10 +49,11 @@ var moeOps = []*OpKind{
 	{
 		Name: "expert_linear",
 		Doc: "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = sum over j of weight[e][first + n][j] * x[r][j], or x[r][i*width + j] " +
-			"if x has a run of width for every slot",
-		Params:  []string{"x", "weight", "ids"},
-		Attrs:   []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
-		RowWise: true,
+			"if x has a run of width for every slot; order and offsets, both or none, are those of ids and change no result",
+		Params:   []string{"x", "weight", "ids", "order", "offsets"},
+		Optional: 2,
+		Attrs:    []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
+		RowWise:  true,
 		Infer: func(op *Op) (Type, error) {
 			x, w, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
 			if err := isRows(x); err != nil {
@@ -68,7 +69,36 @@ var moeOps = []*OpKind{
 			if first < 0 || rows <= 0 || first > w.Shape[1] || rows > w.Shape[1]-first {
 				return Type{}, fmt.Errorf("rows %d from %d are not in weight %s", rows, first, w)
 			}
+			if err := isSorted(op.Args[2:], w.Shape[0]); err != nil {
+				return Type{}, err
+			}
 			return MakeType(F32, x.Shape[0], k*rows), nil
+		},
+	},
+	{
+		Name: "expert_order",
+		Doc: "all slots r*k + i of the step in ascending order of ids[r][i], equal ones ascending: one list, row after row of the result, " +
+			"of which the rest is undefined",
+		Params: []string{"ids"},
+		Infer: func(op *Op) (Type, error) {
+			ids := op.Args[0].Type
+			if len(ids.Shape) != 2 {
+				return Type{}, fmt.Errorf("ids %s are not i32[rows, k]", ids)
+			}
+			return ids, areSlots(ids, ids.Shape[0])
+		},
+	},
+	{
+		Name:   "expert_offsets",
+		Doc:    "y[e] = how many slots of the step have ids below e, for e from 0 to experts",
+		Params: []string{"ids"},
+		Attrs:  []AttrSpec{{"experts", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			ids, n := op.Args[0].Type, op.Attrs.Int("experts")
+			if len(ids.Shape) != 2 || n <= 0 || n > 1<<16 {
+				return Type{}, fmt.Errorf("ids %s are not i32[rows, k], or experts %d is out of range", ids, n)
+			}
+			return MakeType(I32, Dim(n)+1), areSlots(ids, ids.Shape[0])
 		},
 	},
 	{
@@ -113,6 +143,22 @@ var moeOps = []*OpKind{
 func areSlots(ids Type, rows Dim) error {
 	if ids.DType != I32 || len(ids.Shape) != 2 || ids.Shape[0] != rows || ids.Shape[1] <= 0 || ids.Shape[1] > 1<<10 {
 		return fmt.Errorf("ids %s are not i32[%s, k]", ids, rows)
+	}
+	return nil
+}
+
+// isSorted checks the operands ids, order and offsets of an op over experts, of
+// which the last two may be missing.
+func isSorted(args []*Value, experts Dim) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 2:
+		return fmt.Errorf("order without offsets")
+	}
+	ids, order, offsets := args[0].Type, args[1].Type, args[2].Type
+	if !order.Equal(ids) || !offsets.Equal(MakeType(I32, experts+1)) {
+		return fmt.Errorf("order %s or offsets %s do not fit ids %s of %s experts", order, offsets, ids, experts)
 	}
 	return nil
 }

@@ -146,7 +146,10 @@ func checkGrid(c *checker, s *site) {
 			if cover.First != nil {
 				first = cover.First[d]
 			}
-			end := first + (cover.Dims[d]+cover.Tile[d]-1)/cover.Tile[d]
+			end := max(first+1, s.Grid[axis])
+			if tile := cover.Tile[d]; tile > 0 {
+				end = first + (cover.Dims[d]+tile-1)/tile
+			}
 			if end > s.Grid[axis] {
 				c.addAt("coverage", s, "output %q: dim %d of %d in tiles of %d from workgroup %d takes workgroups up to %d of axis %d, grid is %d",
 					cover.Arg, d, cover.Dims[d], cover.Tile[d], first, end, axis, s.Grid)

@@ -150,6 +150,10 @@ func TestCheckFinds(t *testing.T) {
 		{"element written twice", func(p *Plan) { d, g := dispatch(p, "q"); d.Grid[1], g.Call.Grid[1] = 2, 2 }, "coverage", "written once by each of 2"},
 		{"part not covered", func(p *Plan) { d, _ := dispatch(p, "q"); d.Cover[0].Dims[1] = 63 }, "coverage", "have 63 elements"},
 		{"gap between outputs", func(p *Plan) { d, _ := dispatch(p, "q"); d.Cover[0].First = []int{0, 1}; d.Grid[0] = 5 }, "coverage", "workgroup 0 of axis 0"},
+		{"shared dim outside of the grid", func(p *Plan) {
+			d, _ := dispatch(p, "q")
+			d.Cover[0].First, d.Cover[0].Tile[1] = []int{0, 4}, 0
+		}, "coverage", "takes workgroups up to 5"},
 		{"no cover", func(p *Plan) { d, _ := dispatch(p, "kv"); d.Cover = nil }, "coverage", "nothing says"},
 		{"output not written", func(p *Plan) {
 			d, _ := dispatch(p, "q")

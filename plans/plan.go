@@ -154,7 +154,9 @@ type Arg struct {
 // Cover says how a dispatch's workgroups tile an output: workgroup g of grid
 // axis Axis[d], counted from First[d], writes elements [g*Tile[d], (g+1)*Tile[d])
 // of dim d, as far as they exist. Workgroups before First[d], and those whose
-// elements do not exist, write nothing of this output.
+// elements do not exist, write nothing of this output. A tile of 0 says that the
+// workgroups from First[d] on share the dim as the step's data tell them: rows
+// sorted by expert are the case.
 type Cover struct {
 	Arg  string
 	Dims []int

@@ -263,7 +263,7 @@ func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
 			}
 		}
 		for i, n := range c.Dims {
-			if n <= 0 || n > 1<<40 || c.Tile[i] <= 0 || c.Tile[i] > 1<<31 || c.Axis[i] < -1 || c.Axis[i] > 2 {
+			if n <= 0 || n > 1<<40 || c.Tile[i] < 0 || c.Tile[i] > 1<<31 || c.Tile[i] == 0 && c.Axis[i] < 0 || c.Axis[i] < -1 || c.Axis[i] > 2 {
 				return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
 			}
 		}

@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"cmp"
 	"math"
+	"slices"
 )
 
 func topk(c *call) error {
@@ -141,6 +143,32 @@ func expertLinear(c *call) error {
 			}
 		}
 	})
+	return nil
+}
+
+func expertOrder(c *call) error {
+	y, ids := asInts(c.result()), asInts(c.arg(0))
+	slots := y[:c.rows(0)*width(c.op.Result)]
+	for s := range slots {
+		slots[s] = int32(s)
+	}
+	slices.SortStableFunc(slots, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
+	return nil
+}
+
+func expertOffsets(c *call) error {
+	y := asInts(c.result())
+	n := c.rows(0) * width(c.op.Args[0])
+	if err := c.inRange(0, n, len(y)-1); err != nil {
+		return err
+	}
+	clear(y)
+	for _, e := range asInts(c.arg(0))[:n] {
+		y[e+1]++
+	}
+	for e := range len(y) - 1 {
+		y[e+1] += y[e]
+	}
 	return nil
 }
 

@@ -99,6 +99,38 @@ func TestRoute(t *testing.T) {
 	})
 }
 
+func TestExpertOrder(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		experts := t.pick("experts", 1, 12)
+		k := t.pick("k", 1, experts)
+		m := t.machine(1, 1, nil, fmt.Sprintf("step @ids : i32[T, %d]", k),
+			fmt.Sprintf("%%0 = expert_order @ids : io i32[T, %d]\n%%1 = expert_offsets @ids {experts=%d} : io i32[%d]", k, experts, experts+1))
+		ids := t.chosen(t.n, k, experts)
+		m.setInts("ids", ids...)
+		run(t, m)
+		ops := m.prog.Funcs[0].Ops()
+		order, offsets := m.Ints(ops[0].Result), m.Ints(ops[1].Result)
+		at := 0
+		for e := range experts {
+			if int(offsets[e]) != at {
+				t.Fatalf("expert %d begins at %d, not %d", e, offsets[e], at)
+			}
+			for slot, id := range ids[:t.n*k] {
+				if int(id) != e {
+					continue
+				}
+				if int(order[at]) != slot {
+					t.Fatalf("place %d has slot %d, not %d", at, order[at], slot)
+				}
+				at++
+			}
+		}
+		if int(offsets[experts]) != t.n*k {
+			t.Fatalf("%d slots, not %d", offsets[experts], t.n*k)
+		}
+	})
+}
+
 func TestExpertLinear(t *testing.T) {
 	checkOp(t, func(t *opTest) {
 		experts, height, cols := t.pick("experts", 1, 6), t.pick("height", 1, 20), 32*t.pick("blocks", 1, 3)

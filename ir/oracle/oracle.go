@@ -209,6 +209,8 @@ var evaluators = map[string]func(c *call) error{
 	"topk":            topk,
 	"route":           route,
 	"expert_linear":   expertLinear,
+	"expert_order":    expertOrder,
+	"expert_offsets":  expertOffsets,
 	"expert_sum":      expertSum,
 	"gate_rows":       gateRows,
 	"slice":           slice,
