@@ -146,6 +146,54 @@ func TestOneText(t *testing.T) {
 	}
 }
 
+// TestCheckpoint goes back to checkpoints taken anywhere and continues to the same
+// text. Models without recurrent state need no memory for them.
+func TestCheckpoint(t *testing.T) {
+	for _, model := range models {
+		for _, d := range devices {
+			t.Run(model+"/"+d.target, func(t *testing.T) {
+				plan, x, tok := load(t, model, d.target, d.device, ir.F16)
+				ids := encode(tok, prompt)
+				s := runtime.NewSession(plan, x)
+				next, err := s.Prefill(t.Context(), ids, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := []int32{next}
+				var saved []*runtime.Checkpoint
+				for range 5 {
+					c, err := s.Save(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer c.Free()
+					if (c.Bytes() > 0) != (len(plan.Memory.State) > 0) {
+						t.Errorf("checkpoint of %d bytes, plan has %d states", c.Bytes(), len(plan.Memory.State))
+					}
+					saved = append(saved, c)
+					more, err := s.Decode(t.Context(), text[len(text)-1], 3)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text = append(text, more...)
+				}
+				for _, i := range []int{4, 2, 0} {
+					if err := s.Restore(t.Context(), saved[i]); err != nil {
+						t.Fatal(err)
+					}
+					again, err := s.Decode(t.Context(), text[3*i], 3*(5-i))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !slices.Equal(again, text[3*i+1:]) {
+						t.Errorf("from checkpoint %d: %q, before %q", i, tok.Decode(again, true), tok.Decode(text[3*i+1:], true))
+					}
+				}
+			})
+		}
+	}
+}
+
 // checkChunks feeds the tokens in chunks of many sizes, the last one excepted,
 // which must be what every size predicts.
 func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32) {

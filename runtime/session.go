@@ -22,6 +22,9 @@ type Executor interface {
 	// next run.
 	Ints(region string) ([]int32, error)
 	Floats(region string) ([]float32, error)
+	// SaveState copies parts of the recurrent state, RestoreState writes them back.
+	SaveState(ctx context.Context, spans []plans.Span) (State, error)
+	RestoreState(ctx context.Context, s State) error
 	Close() error
 }
 
@@ -109,9 +112,6 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 	}
 	return append([]int32(nil), out[:n]...), nil
 }
-
-// Rewind drops the last n tokens of the sequence.
-func (s *Session) Rewind(n int) { s.pos = max(0, s.pos-n) }
 
 // Logits returns the logits after the last token, valid until the next step.
 func (s *Session) Logits() ([]float32, error) {

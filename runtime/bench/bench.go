@@ -110,16 +110,23 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		}
 		return nil
 	}
+	start, err := sess.Save(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer start.Free()
 	var r Result
 	var rates []float64
 	for i := range repeats + 1 {
 		c.bytes = 0
-		start := time.Now()
+		began := time.Now()
 		if err := once(); err != nil {
 			return r, err
 		}
-		s := time.Since(start).Seconds()
-		sess.Rewind(t.Prompt + t.Gen)
+		s := time.Since(began).Seconds()
+		if err := sess.Restore(ctx, start); err != nil {
+			return r, err
+		}
 		if i > 0 {
 			rates = append(rates, float64(t.Prompt+t.Gen)/s)
 			r.Bandwidth += float64(c.bytes) / s / float64(repeats)

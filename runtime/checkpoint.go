@@ -1,0 +1,50 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// State is a copy of recurrent state, held where the executor runs.
+type State interface {
+	Bytes() int64
+	Free()
+}
+
+// Checkpoint is a place in a sequence that the session can go back to.
+type Checkpoint struct {
+	session *Session
+	pos     int
+	state   State
+}
+
+// Bytes is the memory that the checkpoint takes. Models without recurrent state
+// need none: their KV cache is the state.
+func (c *Checkpoint) Bytes() int64 { return c.state.Bytes() }
+
+// Free gives the memory back.
+func (c *Checkpoint) Free() { c.state.Free() }
+
+// Save takes a checkpoint of the sequence as it is now.
+func (s *Session) Save(ctx context.Context) (*Checkpoint, error) {
+	state, err := s.exec.SaveState(ctx, plans.StateSpans(s.plan.Program, 0, s.pos))
+	if err != nil {
+		return nil, err
+	}
+	return &Checkpoint{s, s.pos, state}, nil
+}
+
+// Restore goes back to c, which must be of this sequence: tokens that came after
+// it are dropped, those before it must still be there.
+func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
+	if c.session != s || c.pos > s.pos {
+		return fmt.Errorf("a checkpoint at position %d is not of this sequence of %d tokens", c.pos, s.pos)
+	}
+	if err := s.exec.RestoreState(ctx, c.state); err != nil {
+		return err
+	}
+	s.pos = c.pos
+	return nil
+}
