@@ -251,4 +251,3 @@ func relativeError(got, want []float32) float64 {
 	}
 	return math.Sqrt(diff / norm)
 }
-
