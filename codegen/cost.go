@@ -27,6 +27,8 @@ func cost(p *ir.Program, f *ir.Func, g *ir.Group, outputs []*ir.Value) (plans.Co
 	for _, op := range g.Ops {
 		rows := rowsOf(f, op.Args[0].Type)
 		switch op.Kind.Name {
+		case "expert_linear":
+			c.FLOPs += 2 * rows * int64(op.Result.Type.Last()) * int64(op.Args[1].Type.Last())
 		case "linear":
 			c.FLOPs += 2 * rows * int64(op.Args[1].Type.Shape[0]) * int64(op.Args[1].Type.Shape[1])
 		case "kvwrite":
@@ -48,7 +50,7 @@ func inputBytes(p *ir.Program, f *ir.Func, g *ir.Group, v *ir.Value) (int64, err
 		if g.Ops[0].Kind.Name == "embed" {
 			return w.Bytes / w.Rows * int64(f.Rows), nil
 		}
-		return w.Bytes, nil
+		return w.Bytes * expertsRead(f, g, v) / int64(v.Type.Shape[0]), nil
 	case ir.Table:
 		return int64(f.Rows) * v.Type.DType.Bytes(int64(v.Type.Last())), nil
 	case ir.KV, ir.State:
@@ -58,6 +60,19 @@ func inputBytes(p *ir.Program, f *ir.Func, g *ir.Group, v *ir.Value) (int64, err
 		return int64(f.Rows) * v.Type.DType.Bytes(int64(v.Type.Last())), nil
 	}
 	return v.Type.Bytes(f.Rows, p.Ctx)
+}
+
+// expertsRead is how many of the outermost parts of a weight g reads: of experts
+// as many as the rows can choose, of others all.
+func expertsRead(f *ir.Func, g *ir.Group, v *ir.Value) int64 {
+	all := int64(v.Type.Shape[0])
+	for _, op := range g.Ops {
+		if op.Kind.Name == "expert_linear" && op.Args[1] == v {
+			ids := op.Args[2].Type
+			return min(all, rowsOf(f, ids)*int64(ids.Last()))
+		}
+	}
+	return all
 }
 
 func rowsOf(f *ir.Func, t ir.Type) int64 {
