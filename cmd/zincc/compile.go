@@ -40,7 +40,7 @@ the file is the same one; --embed-weights puts them into the plan.
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
-		f.StringVar(&c.target, "target", "", "device to compile for; `zincc targets` lists them, native is the GPU of this computer, else host")
+		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them, native is the GPU of this computer, else host")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.IntVar(&c.ctx, "ctx", 0, fmt.Sprintf("positions of the KV cache (default the model's context, at most %d)", frontend.DefaultCtx))
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16 or f32")

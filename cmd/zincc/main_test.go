@@ -12,6 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
+func TestHelpOfEveryCommand(t *testing.T) { clitest.CheckHelp(t, program) }
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"zincc": main})
 }

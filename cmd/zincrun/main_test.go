@@ -11,6 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli/clitest"
 )
 
+func TestHelpOfEveryCommand(t *testing.T) { clitest.CheckHelp(t, program) }
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"zincrun": main})
 }

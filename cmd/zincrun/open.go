@@ -22,7 +22,7 @@ type planFlags struct {
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I (`zincrun probe` lists them) or host")
+	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I (zincrun probe lists them) or host")
 	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
 }
 

@@ -24,7 +24,7 @@ and operations that the plan says it must do. Each time includes the dispatch's 
 also where the plan itself needs none, so the sum is an upper bound of the step.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
-		entry := f.String("entry", "decode/1", "the entry; `zincc inspect` lists them")
+		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")
 		depth := f.IntP("depth", "d", 0, "positions in the KV cache before the step")
 		repeats := f.IntP("repeat", "r", 20, "repetitions; the median counts")
 		plan.declare(f)

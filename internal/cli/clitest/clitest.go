@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -60,6 +63,28 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// CheckHelp holds that testdata/help.txtar asks every command of p for help, and
+// that no flag's usage has a backquote, which pflag takes for the value's name.
+func CheckHelp(t *testing.T, p *cli.Program) {
+	script, err := os.ReadFile("testdata/help.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Commands {
+		line := strings.Join(strings.Fields("exec "+p.Name+" "+c.Name+" --help"), " ") + "\n"
+		if !strings.Contains(string(script), line) {
+			t.Errorf("testdata/help.txtar does not have %q", line)
+		}
+		flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+		c.Setup(flags)
+		flags.VisitAll(func(f *pflag.Flag) {
+			if strings.Contains(f.Usage, "`") {
+				t.Errorf("%s %s --%s: backquote in %q", p.Name, c.Name, f.Name, f.Usage)
+			}
+		})
+	}
 }
 
 func fails(ts *testscript.TestScript, neg bool, args []string) {
