@@ -50,8 +50,8 @@ bench: build
 	@set -e; for target in host llvmpipe; do \
 		bin/zincc compile $(MODEL) --target $$target -o .build/gopher-$$target.bin >/dev/null; \
 	done
-	bin/zincrun bench .build/gopher-host.bin --device host -p 128,512 -n 64 -d 0,256 -r 3
-	VK_DRIVER_FILES=$(TEST_DRIVER) bin/zincrun bench .build/gopher-llvmpipe.bin --device vulkan -p 128,512 -n 64 -d 0,256 -r 3
+	bin/zincrun bench .build/gopher-host.bin --device host -p 128 -n 64 -d 0,256 -r 3
+	VK_DRIVER_FILES=$(TEST_DRIVER) bin/zincrun bench .build/gopher-llvmpipe.bin --device vulkan -p 128 -n 64 -d 0,256 -r 3
 
 clean:
 	rm -rf bin .build
