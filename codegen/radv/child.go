@@ -1,0 +1,155 @@
+package radv
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+// familyVariable is RADV's: it makes a device of that family without hardware.
+const familyVariable = "RADV_FORCE_FAMILY"
+
+// childVariable marks the processes that start makes.
+const childVariable = "ZINC_RADV_CHILD"
+
+// answerFile is the descriptor that a child answers on: drivers may print on
+// standard output.
+const answerFile = 3
+
+// request is what a child reads for each kernel, as JSON.
+type request struct {
+	Name     string
+	SPIRV    []byte // words, little endian
+	Consts   map[uint32]uint32
+	Wave     int
+	Full     bool
+	Features []string
+}
+
+// hello is a child's first answer; the others are a Result each.
+type hello struct {
+	Driver string
+	Err    string
+}
+
+// Main turns the process into a child if Open started it as one, and returns
+// otherwise. A program that uses this package calls it first in main, a test in
+// TestMain.
+func Main() {
+	if os.Getenv(childVariable) == "" {
+		return
+	}
+	if err := serve(os.Stdin, os.NewFile(answerFile, "answers")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve answers requests until there are no more.
+func serve(r io.Reader, w io.Writer) error {
+	in, out := json.NewDecoder(r), json.NewEncoder(w)
+	d, err := openDevice()
+	if err != nil {
+		return out.Encode(hello{Err: err.Error()})
+	}
+	defer d.Close()
+	if err := out.Encode(hello{Driver: d.Info.Driver + " " + d.Info.DriverInfo}); err != nil {
+		return err
+	}
+	for {
+		var q request
+		if err := in.Decode(&q); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		f, err := compile(d, &q)
+		answer := Result{Figures: f}
+		if err != nil {
+			answer = Result{Refused: err.Error()}
+		}
+		if err := out.Encode(answer); err != nil {
+			return err
+		}
+	}
+}
+
+// openDevice opens the device without hardware with all features it has.
+func openDevice() (*vulkan.Device, error) {
+	all, err := vulkan.Enumerate()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range all {
+		// A driver that does not know the variable shows the GPUs that are there.
+		if slices.ContainsFunc(info.Heaps, func(h vulkan.Heap) bool { return h.Size > 0 }) {
+			continue
+		}
+		need := plans.Requirements{}
+		for name, has := range info.Features {
+			if has {
+				need.Features = append(need.Features, name)
+			}
+		}
+		return vulkan.Open(info.Index, need)
+	}
+	return nil, fmt.Errorf("the driver has no device without hardware for family %s", os.Getenv(familyVariable))
+}
+
+func compile(d *vulkan.Device, q *request) (Figures, error) {
+	for _, name := range q.Features {
+		if !d.Info.Features[name] {
+			return Figures{}, fmt.Errorf("the driver has no %s", name)
+		}
+	}
+	words := make([]uint32, len(q.SPIRV)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(q.SPIRV[i*4:])
+	}
+	p, err := d.CreatePipelines([]vulkan.PipelineInfo{{
+		Name: q.Name, Words: words, Constants: q.Consts, SubgroupSize: q.Wave, FullSubgroups: q.Full,
+	}})
+	if err != nil {
+		return Figures{}, err
+	}
+	defer p[0].Free()
+	statistics, err := p[0].Statistics()
+	if err != nil {
+		return Figures{}, err
+	}
+	return figures(statistics)
+}
+
+// figures reads the driver's statistics; all are wanted, so that a driver with
+// other names is an error and not a kernel without registers.
+func figures(statistics []vulkan.Statistic) (Figures, error) {
+	var f Figures
+	byName := map[string]float64{}
+	for _, s := range statistics {
+		byName[s.Name] = s.Value
+	}
+	for _, row := range []struct {
+		name string
+		at   *int
+	}{
+		{"SGPRs", &f.SGPRs}, {"VGPRs", &f.VGPRs}, {"Pre-Sched VGPRs", &f.Pressure},
+		{"Spilled SGPRs", &f.SGPRSpills}, {"Spilled VGPRs", &f.VGPRSpills},
+		{"Scratch size", &f.Scratch}, {"LDS size", &f.LDS}, {"Code size", &f.Code},
+		{"Instructions", &f.Instructions}, {"VALU", &f.VALU}, {"SALU", &f.SALU}, {"VMEM", &f.VMEM}, {"SMEM", &f.SMEM},
+		{"Latency", &f.Latency}, {"Inverse Throughput", &f.InverseThroughput},
+	} {
+		v, ok := byName[row.name]
+		if !ok {
+			return f, fmt.Errorf("the driver does not tell %q", row.name)
+		}
+		*row.at = int(v)
+	}
+	return f, nil
+}

@@ -1,0 +1,160 @@
+// Package radv asks AMD's compiler what it makes of a kernel, with no AMD GPU in
+// the computer: Mesa's Vulkan driver RADV compiles for a device without hardware
+// and tells registers, spills and cycles of every pipeline.
+//
+// The driver lives in child processes, which are this program executed again (see
+// Main): the environment that makes such a device stays there, as do crashes and
+// what the driver prints.
+package radv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrNoDriver says that this computer has no RADV that compiles without
+// hardware: Mesa is missing, too old for the device, or newer than 25, which
+// dropped the device.
+var ErrNoDriver = errors.New("no RADV that compiles without hardware")
+
+// Kernel is what the compiler gets.
+type Kernel struct {
+	Name     string // for errors
+	Words    []uint32
+	Consts   map[uint32]uint32 // specialization constants by id
+	Wave     int               // subgroup size
+	Full     bool              // the workgroup is a multiple of the subgroup
+	Features []string          // Vulkan's names, beyond what all kernels use
+}
+
+// Figures are what the compiler tells of a kernel. Registers are those of one
+// lane; counts are of instructions in the code, cycles are of one subgroup, with
+// every loop taken as eight iterations.
+type Figures struct {
+	SGPRs      int
+	VGPRs      int // allocated, rounded to what bounds the occupancy
+	Pressure   int // VGPRs that are alive at once, before scheduling
+	SGPRSpills int
+	VGPRSpills int
+	Scratch    int // bytes a lane
+	LDS        int // bytes of shared memory of a workgroup
+	Code       int // bytes
+
+	Instructions, VALU, SALU, VMEM, SMEM int
+
+	Latency           int // cycles until the subgroup ends, alone on its SIMD
+	InverseThroughput int // cycles for which it keeps its SIMD busy
+}
+
+// Result are the figures of a kernel, or why the driver did not compile it.
+type Result struct {
+	Figures
+	Refused string
+}
+
+// Oracle compiles for one GPU family. Its methods may be called from several
+// goroutines.
+type Oracle struct {
+	family string
+	driver string // name and version
+	cache  cache
+
+	mu   sync.Mutex
+	idle []*process
+}
+
+// Open starts the driver for a family, one of RADV's names such as GFX1201. The
+// error is ErrNoDriver when there is none.
+func Open(ctx context.Context, family string) (*Oracle, error) {
+	p, err := start(ctx, family)
+	if err != nil {
+		return nil, err
+	}
+	return &Oracle{family: family, driver: p.driver, cache: newCache(family, p.driver), idle: []*process{p}}, nil
+}
+
+// Driver is the driver's name and version.
+func (o *Oracle) Driver() string { return o.driver }
+
+// Close ends the children.
+func (o *Oracle) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.idle {
+		p.stop()
+	}
+	o.idle = nil
+}
+
+// Compile returns a result for each kernel. A kernel that the driver refuses, or
+// dies of, is a result; that the driver cannot be run any more is an error.
+func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error) {
+	results := make([]Result, len(kernels))
+	same := map[key][]int{} // kernels that are not in the cache
+	var missing []key
+	for i := range kernels {
+		k := kernels[i].key()
+		if r, ok := o.cache.get(k); ok {
+			results[i] = r
+			continue
+		}
+		if same[k] == nil {
+			missing = append(missing, k)
+		}
+		same[k] = append(same[k], i)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, k := range missing {
+		group.Go(func() error {
+			r, err := o.compile(ctx, &kernels[same[k][0]])
+			if err != nil {
+				return err
+			}
+			o.cache.put(k, r)
+			for _, i := range same[k] {
+				results[i] = r
+			}
+			return nil
+		})
+	}
+	return results, group.Wait()
+}
+
+func (o *Oracle) compile(ctx context.Context, k *Kernel) (Result, error) {
+	p, err := o.take(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := p.compile(ctx, k)
+	if err != nil {
+		p.stop()
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		// A child that ends in the middle has met a fault of its compiler.
+		return Result{Refused: fmt.Sprintf("the driver failed: %s", p.lastWords(err))}, nil
+	}
+	o.mu.Lock()
+	o.idle = append(o.idle, p)
+	o.mu.Unlock()
+	return r, nil
+}
+
+// take returns an idle child or a new one.
+func (o *Oracle) take(ctx context.Context) (*process, error) {
+	o.mu.Lock()
+	if n := len(o.idle); n > 0 {
+		p := o.idle[n-1]
+		o.idle = o.idle[:n-1]
+		o.mu.Unlock()
+		return p, nil
+	}
+	o.mu.Unlock()
+	return start(ctx, o.family)
+}

@@ -1,0 +1,144 @@
+package radv
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	dir, err := os.MkdirTemp("", "zincc-radv-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CACHE_HOME", dir)
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// sums is a kernel of n vectors a lane that are all alive at once.
+func sums(t *testing.T, n, wave int) Kernel {
+	t.Helper()
+	f, err := kernel.Build("sums", func(b *kernel.Builder) {
+		x := b.Arg("x", kernel.Read)
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(b.SpecU32("workgroup", 64))
+		at := b.Mul(b.LocalID(), n)
+		var loaded []kernel.Value
+		total := b.Splat(b.F32(0), 4)
+		for i := range n {
+			v := x.Load(kernel.F32.Vec(4), b.Add(at, i))
+			loaded = append(loaded, v)
+			total = b.Add(total, v)
+		}
+		for i, v := range loaded {
+			y.Store(b.Add(at, i), b.Mul(v, total))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := f.SPIRV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Kernel{Name: "sums", Words: words, Wave: wave, Full: true}
+}
+
+func open(t *testing.T, family string) *Oracle {
+	t.Helper()
+	o, err := Open(t.Context(), family)
+	if err != nil {
+		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
+	}
+	t.Cleanup(o.Close)
+	return o
+}
+
+func TestFigures(t *testing.T) {
+	for _, family := range []string{"GFX1201", "NAVI31"} {
+		o := open(t, family)
+		r, err := o.Compile(t.Context(), []Kernel{
+			sums(t, 2, 32), sums(t, 8, 32), sums(t, 8, 64), sums(t, 100, 64), sums(t, 2, 32),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range r {
+			if r.Refused != "" || r.VGPRs == 0 || r.SGPRs == 0 || r.Code == 0 || r.VALU == 0 || r.VMEM == 0 || r.Latency == 0 || r.InverseThroughput == 0 {
+				t.Errorf("%s: kernel %d: %+v", family, i, r)
+			}
+			if spills := i == 3; spills != (r.VGPRSpills > 0) || spills != (r.Scratch > 0) {
+				t.Errorf("%s: kernel %d: spills %+v", family, i, r)
+			}
+		}
+		if r[0] != r[4] || r[0].Pressure >= r[1].Pressure {
+			t.Errorf("%s: registers of 2, 8 and 2 vectors: %+v", family, r)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	o := open(t, "GFX1201")
+	good, bad, lacking := sums(t, 2, 32), sums(t, 2, 32), sums(t, 3, 32)
+	bad.Wave = 7
+	lacking.Features = []string{"noSuchFeature"}
+	r, err := o.Compile(t.Context(), []Kernel{bad, good, lacking})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r[0].Refused, "subgroups of 7") || r[1].Refused != "" || !strings.Contains(r[2].Refused, "noSuchFeature") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestFault sends what is no SPIR-V: whatever the driver does, the oracle goes on.
+func TestFault(t *testing.T) {
+	o := open(t, "NAVI31")
+	bad := Kernel{Name: "bad", Words: []uint32{1, 2, 3, 4, 5, 6}, Wave: 32}
+	r, err := o.Compile(t.Context(), []Kernel{bad, sums(t, 2, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r[0].Refused == "" || strings.Contains(r[0].Refused, "\n") || r[1].Refused != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCacheOnDisk(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	k := []Kernel{sums(t, 4, 32)}
+	first, err := open(t, "GFX1200").Compile(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := open(t, "GFX1200")
+	o.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // no child is started any more
+	second, err := o.Compile(ctx, k)
+	if err != nil || second[0] != first[0] {
+		t.Errorf("%+v, want %+v: %v", second, first, err)
+	}
+	if _, err := o.Compile(ctx, []Kernel{sums(t, 5, 32)}); err == nil {
+		t.Error("compiles with a context that is over")
+	}
+}
+
+func TestNoDriver(t *testing.T) {
+	if _, err := Open(t.Context(), "NOSUCHGPU"); !errors.Is(err, ErrNoDriver) {
+		t.Errorf("unknown family: %v", err)
+	}
+	old := manifestDirs
+	manifestDirs = []string{t.TempDir()}
+	defer func() { manifestDirs = old }()
+	if _, err := Open(t.Context(), "GFX1201"); !errors.Is(err, ErrNoDriver) {
+		t.Errorf("no manifest: %v", err)
+	}
+}
