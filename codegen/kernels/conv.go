@@ -26,7 +26,8 @@ type convArgs struct {
 }
 
 // at returns an element of the result, for a row of the step. Its terms are added
-// from the oldest on, wherever they lie.
+// from the oldest on, wherever they lie. The rows of a slot follow each other, so
+// those before this one are of this step if they have its slot.
 func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value {
 	weights := c.weights(b, channel)
 	pos, slot := c.pos.Load(kernel.U32, row), c.slot.Load(kernel.U32, row)
@@ -35,7 +36,7 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 	all := b.Bool(true)
 	for d := 1; d < c.taps; d++ {
 		from := b.Sub(row, b.Min(row, d))
-		here[d] = b.And(b.Ge(row, d), b.Eq(c.slot.Load(kernel.U32, from), slot), b.Eq(b.Add(c.pos.Load(kernel.U32, from), d), pos))
+		here[d] = b.And(b.Ge(row, d), b.Eq(c.slot.Load(kernel.U32, from), slot))
 		all = b.And(all, here[d])
 		past[d] = b.Var(kernel.F32, c.x.Load(kernel.F32, b.Add(b.Mul(from, c.width), channel)))
 	}

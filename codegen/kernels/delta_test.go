@@ -73,7 +73,7 @@ func TestDelta(t *testing.T) {
 		deltaTest(deltaAll, "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}}),
 		deltaTest(deltaAll, "div", 64, 2, 6, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}), // over the end of the ring
 		deltaTest(deltaAll, "mod", 32, 3, 3, siteTest{ctx: 64, slots: 1, rows: 8, pos: []int{0}}),
-		deltaTest(deltaAll, "mod", 64, 1, 3, siteTest{ctx: 64, slots: 4, rows: 4, pos: []int{20, 2, 0, 33}, slot: []int{2, 1, 0, 3}}),
+		deltaTest(deltaAll, "mod", 64, 1, 3, siteTest{ctx: 64, slots: 4, rows: 4, pos: []int{20, 21, 0, 33}, slot: []int{2, 1, 0, 3}}),
 		deltaTest(deltaAll, "div", 96, 1, 2, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
 		deltaTest(deltaAll, "mod", 16, 2, 4, siteTest{ctx: 64, slots: 1, rows: 8, n: 7, pos: []int{3}}),
 		deltaTest(deltaAll, "div", 48, 1, 2, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{3}}),
@@ -168,7 +168,7 @@ func TestConv(t *testing.T) {
 		{rows: 20, n: 18, pos: []int{5}, slot: []int{2}},
 		{rows: 40, pos: []int{0}},
 		{rows: 1, pos: []int{2}},
-		{rows: 6, n: 5, pos: []int{4, 17, 18, 0, 1}, slot: []int{2, 0, 0, 1, 1}},
+		{rows: 6, n: 5, pos: []int{16, 17, 18, 0, 1}, slot: []int{2, 0, 0, 1, 1}},
 	} {
 		c.family, c.ctx, c.slots = "conv", 64, 3
 		for _, taps := range []int{4, 3} {
