@@ -1,8 +1,9 @@
 package target
 
 // gfx1201 is AMD RDNA4. Memory and bandwidth are the Radeon AI PRO R9700's data
-// sheet (32 GB, 640 GB/s, 64 compute units); the stage cost is what RADV needs
-// on gfx1100 for a dispatch with its barrier, about 0.85 us.
+// sheet (32 GB, 640 GB/s, 64 compute units, 2920 MHz); limits are those that RADV of
+// Mesa 25.0 reports; the stage cost is what RADV needs on gfx1100 for a dispatch
+// with its barrier, about 0.85 us.
 var gfx1201 = &Target{
 	Name:      "gfx1201",
 	Doc:       "AMD RDNA4 (Radeon AI PRO R9700, RX 9070 XT) through Vulkan",
@@ -14,4 +15,5 @@ var gfx1201 = &Target{
 	Memory:    32e9,
 	Bandwidth: 640e9,
 	Stage:     0.85e-6,
+	AMD:       rdna("GFX1201", 2.92e9),
 }

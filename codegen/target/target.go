@@ -21,6 +21,7 @@ type Target struct {
 	Bandwidth float64
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
+	AMD   *AMD // nil for others
 }
 
 // Lookup returns the target of that name.
@@ -46,4 +47,4 @@ func ForVendor(id uint32) *Target {
 // All returns the targets in the order in which people should read them.
 func All() []*Target { return targets }
 
-var targets = []*Target{host, llvmpipe, sm90, gfx1201}
+var targets = []*Target{host, llvmpipe, sm90, gfx1201, gfx1200, gfx1100, gfx1151, xe2, generic}

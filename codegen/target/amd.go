@@ -1,0 +1,47 @@
+package target
+
+// AMD is what occupancy and issue time on RDNA follow from. A workgroup runs on
+// one workgroup processor (WGP): two compute units, four SIMDs.
+type AMD struct {
+	Family    string  // RADV's name, for the compiler without hardware
+	Registers int     // vector registers of a SIMD's lane at wave32; wave64 has half as many
+	Granule   int     // in which they are given out at wave32; wave64: half
+	Waves     int     // subgroups that a SIMD holds, at most
+	LDS       int     // bytes of shared memory of a WGP
+	Clock     float64 // boost clock in Hz
+}
+
+// rdna returns the figures that all GPUs here share: LLVM's AMDGPU back end for
+// gfx11 and gfx12 with 1536 registers ("1_5xVGPRs", granule 24), 16 subgroups a
+// SIMD and 128 KiB of LDS a WGP.
+func rdna(family string, clock float64) *AMD {
+	return &AMD{Family: family, Registers: 1536, Granule: 24, Waves: 16, LDS: 128 << 10, Clock: clock}
+}
+
+// SIMDs of a WGP, and compute units.
+const (
+	simdsOfWGP = 4
+	unitsOfWGP = 2
+)
+
+// Occupancy is how many subgroups of a kernel a SIMD holds at once: what its
+// registers allow, and no more than whole workgroups that fit a WGP with their
+// shared memory. vgprs are those of a lane, shared the bytes of a workgroup.
+// Below one workgroup a WGP it is the share of a SIMD that the one has, rounded up.
+func (a *AMD) Occupancy(wave, vgprs, workgroup, shared int) int {
+	registers, granule := a.Registers, a.Granule
+	if wave == 64 {
+		registers, granule = registers/2, granule/2
+	}
+	alloc := max(granule, (vgprs+granule-1)/granule*granule)
+	waves := min(a.Waves, registers/alloc)
+	ofGroup := max(1, (workgroup+wave-1)/wave)
+	groups := simdsOfWGP * waves / ofGroup
+	if shared > 0 {
+		groups = min(groups, a.LDS/shared)
+	}
+	return (groups*ofGroup + simdsOfWGP - 1) / simdsOfWGP
+}
+
+// SIMDs is the number of SIMDs of a GPU with that many compute units.
+func (a *AMD) SIMDs(units int) int { return units * simdsOfWGP / unitsOfWGP }

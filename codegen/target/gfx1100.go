@@ -1,0 +1,18 @@
+package target
+
+// gfx1100 is AMD RDNA3. Memory, bandwidth, clock and units are the data sheet's of
+// the Radeon RX 7900 XTX (24 GB, 960 GB/s, 96 compute units, 2500 MHz). Limits are
+// those that RADV of Mesa 25.0 reports; the stage cost is what others measured with
+// RADV on a W7900: 941 dispatches of 0.82 to 0.88 us each.
+var gfx1100 = &Target{
+	Name:      "gfx1100",
+	Doc:       "AMD RDNA3 (RX 7900 XTX, PRO W7900) through Vulkan",
+	Wave:      32,
+	Workgroup: 1024,
+	Shared:    64 << 10,
+	Units:     96,
+	Memory:    24e9,
+	Bandwidth: 960e9,
+	Stage:     0.85e-6,
+	AMD:       rdna("NAVI31", 2.5e9),
+}

@@ -1,0 +1,18 @@
+package target
+
+// gfx1151 is AMD RDNA3.5 in one package with the processor. Bandwidth, clock and
+// units are the data sheet's of the Ryzen AI Max+ 395 with its Radeon 8060S (256
+// bits of LPDDR5X-8000, 40 compute units, 2900 MHz); memory is the host's. Limits
+// are those that RADV of Mesa 25.0 reports; the stage cost is gfx1100's, for want
+// of a measurement.
+var gfx1151 = &Target{
+	Name:      "gfx1151",
+	Doc:       "AMD RDNA3.5 (Radeon 8060S of Ryzen AI Max) through Vulkan",
+	Wave:      32,
+	Workgroup: 1024,
+	Shared:    64 << 10,
+	Units:     40,
+	Bandwidth: 256e9,
+	Stage:     0.85e-6,
+	AMD:       rdna("GFX1151", 2.9e9),
+}

@@ -1,0 +1,18 @@
+package target
+
+// gfx1200 is AMD RDNA4's smaller chip. Memory, bandwidth, clock and units are the
+// data sheet's of the Radeon RX 9060 XT (16 GB on 128 bits at 20 Gbit/s, 32 compute
+// units, 3130 MHz). Limits are those that RADV of Mesa 25.0 reports; the stage cost
+// is gfx1201's.
+var gfx1200 = &Target{
+	Name:      "gfx1200",
+	Doc:       "AMD RDNA4 (RX 9060 XT) through Vulkan",
+	Wave:      32,
+	Workgroup: 1024,
+	Shared:    64 << 10,
+	Units:     32,
+	Memory:    16e9,
+	Bandwidth: 320e9,
+	Stage:     0.85e-6,
+	AMD:       rdna("GFX1200", 3.13e9),
+}
