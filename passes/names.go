@@ -12,43 +12,63 @@ import (
 var layerPrefix = regexp.MustCompile(`^blk\.[0-9]+\.`)
 
 // nameSites names every group after its layer and its matmul weights or, if it
-// has none, its ops: "blk.3.attn_q+attn_k+attn_v", "blk.3.rope+kvwrite".
+// has none, its ops: "blk.3.attn_q+attn_k+attn_v", "blk.3.rope+kvwrite". A group
+// that reads nothing of a layer belongs to the layer whose results it reads.
 func nameSites(p *ir.Program) error {
 	for _, f := range p.Funcs {
 		taken := map[string]bool{}
+		layerOf := map[*ir.Value]string{}
 		for _, g := range f.Groups {
-			name := siteName(g)
+			layer := layerName(g, layerOf)
+			base := layer + siteName(g, layer)
+			name := base
 			for i := 2; taken[name]; i++ {
-				name = fmt.Sprintf("%s.%d", siteName(g), i)
+				name = fmt.Sprintf("%s.%d", base, i)
 			}
 			taken[name] = true
 			g.Name = name
+			for _, op := range g.Ops {
+				if op.Result != nil {
+					layerOf[op.Result] = layer
+				}
+			}
 		}
 	}
 	return nil
 }
 
-func siteName(g *ir.Group) string {
-	prefix := ""
+// layerName returns the prefix of the layer that g belongs to, empty if none.
+func layerName(g *ir.Group, layerOf map[*ir.Value]string) string {
+	in := g.Inputs()
+	for _, v := range in {
+		if m := layerPrefix.FindString(v.Name); m != "" {
+			return m
+		}
+	}
+	global := slices.ContainsFunc(in, func(v *ir.Value) bool { return v.Class == ir.Weight })
+	for _, v := range slices.Backward(in) {
+		if l := layerOf[v]; l != "" && !global && len(g.Writes()) == 0 {
+			return l
+		}
+	}
+	return ""
+}
+
+func siteName(g *ir.Group, layer string) string {
 	var weights, kinds []string
 	for _, op := range g.Ops {
-		for _, a := range op.Args {
-			if m := layerPrefix.FindString(a.Name); m != "" {
-				prefix = m
-			}
-		}
 		if op.Kind.Fusion == ir.MatMul || op.Kind.Name == "expert_linear" {
 			name := strings.TrimSuffix(op.Args[1].Name, ".weight")
-			weights = append(weights, strings.TrimPrefix(name, prefix))
+			weights = append(weights, strings.TrimPrefix(name, layer))
 		} else if op.Kind.Fusion != ir.RowNorm && !slices.Contains(kinds, op.Kind.Name) {
 			kinds = append(kinds, op.Kind.Name)
 		}
 	}
 	if len(weights) > 0 {
-		return prefix + strings.Join(weights, "+")
+		return strings.Join(weights, "+")
 	}
 	if len(kinds) == 0 {
-		kinds = []string{g.Ops[0].Kind.Name}
+		return g.Ops[0].Kind.Name
 	}
-	return prefix + strings.Join(kinds, "+")
+	return strings.Join(kinds, "+")
 }
