@@ -2,9 +2,11 @@ package kernels_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sort"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -51,6 +53,18 @@ func (w *world) expertOp(op *ir.Op, a [][]float64, y, mag []float64) {
 				mag[i] += math.Abs(v * x[j])
 			}
 		}
+	case "expert_order":
+		for i := range y {
+			y[i] = float64(i)
+		}
+		live := w.live() * width
+		sort.SliceStable(y[:live], func(i, j int) bool { return a[0][int(y[i])] < a[0][int(y[j])] })
+	case "expert_offsets":
+		for _, e := range a[0][:w.live()*int(op.Args[0].Type.Last())] {
+			for i := int(e) + 1; i < len(y); i++ {
+				y[i]++
+			}
+		}
 	case "expert_sum":
 		slots := int(op.Args[1].Type.Last())
 		for i := range y {
@@ -67,6 +81,9 @@ func (w *world) expertOp(op *ir.Op, a [][]float64, y, mag []float64) {
 		}
 	}
 }
+
+// live is the rows of the step.
+func (w *world) live() int { return int(binary.LittleEndian.Uint32(w.data[w.n])) }
 
 // magnitude is what the error of element i of v is relative to.
 func (w *world) magnitude(v *ir.Value, i int) float64 {
@@ -117,20 +134,19 @@ func weigh(a ir.Attrs, y, scores, ids []float64) {
 
 // moe is the shape of an expert layer.
 type moe struct {
-	dtype           ir.DType
-	rows, n         int // of the function and of the step
-	embd, ff        int
-	experts, slots  int
-	shared          int // width of the shared expert, 0 for none
-	merged, norm    bool
-	gating          string
-	ties            bool
-	adds            int
-	up, down, gates *ir.Value
+	dtype          ir.DType
+	embd, ff       int
+	experts, slots int
+	shared         int // width of the shared expert, 0 for none
+	merged, norm   bool
+	gating         string
+	ties           bool
+	adds           int
+	all, none      int // experts that all rows choose, and that none does, if they differ
 }
 
 func (m moe) String() string {
-	return fmt.Sprintf("%s %d/%d rows %d of %d ff=%d shared=%d", m.dtype, m.n, m.rows, m.slots, m.experts, m.ff, m.shared)
+	return fmt.Sprintf("%s %d of %d ff=%d shared=%d", m.dtype, m.slots, m.experts, m.ff, m.shared)
 }
 
 // input is rows of T, whose content does not depend on how many there are.
@@ -141,13 +157,18 @@ func (w *world) input(width ir.Dim) *ir.Value {
 
 func (w *world) scores(m *moe) *ir.Value {
 	v := w.input(ir.Dim(m.experts))
-	if m.ties {
-		x := toF32(w.data[v])
-		for i := range x {
+	x := toF32(w.data[v])
+	for i := range x {
+		if m.ties {
 			x[i] = float32(math.Round(float64(x[i])))
 		}
-		w.data[v], w.vals[v] = f32Bytes(x), wide(x)
+		if e := i % m.experts; m.all != m.none && e == m.all {
+			x[i] += 100
+		} else if m.all != m.none && e == m.none {
+			x[i] -= 100
+		}
 	}
+	w.data[v], w.vals[v] = f32Bytes(x), wide(x)
 	return v
 }
 
@@ -162,8 +183,9 @@ func (w *world) topk(scores *ir.Value, k int) *ir.Value {
 	return w.op("topk", ir.Attrs{{Name: "k", Value: int64(k)}}, scores)
 }
 
-func (w *world) experts(x, weight, ids *ir.Value, first, rows int) *ir.Value {
-	return w.op("expert_linear", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "rows", Value: int64(rows)}}, x, weight, ids)
+// experts is an expert_linear, over sorted slots if order and offsets are given.
+func (w *world) experts(x, weight, ids *ir.Value, first, rows int, sorted ...*ir.Value) *ir.Value {
+	return w.op("expert_linear", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "rows", Value: int64(rows)}}, append([]*ir.Value{x, weight, ids}, sorted...)...)
 }
 
 func (w *world) route(m *moe, scores, ids *ir.Value) *ir.Value {
@@ -174,8 +196,8 @@ func (w *world) route(m *moe, scores, ids *ir.Value) *ir.Value {
 	return w.op("route", ir.Attrs{{Name: "gating", Value: m.gating}, {Name: "norm", Value: norm}, {Name: "scale", Value: 1.5}}, scores, ids)
 }
 
-// decodeUp builds the group of top-k, gate, up and GLU.
-func (m *moe) decodeUp(w *world, choose func(scores *ir.Value) *ir.Value) []*ir.Value {
+// upGroup builds the group of gate, up and GLU, with what choose adds to it.
+func (m *moe) upGroup(w *world, sorted bool, choose func(scores *ir.Value) *ir.Value) []*ir.Value {
 	var gate, up *ir.Value
 	if m.merged {
 		gate = w.stack(m.dtype, m.experts, 2*m.ff, m.embd)
@@ -201,7 +223,11 @@ func (m *moe) decodeUp(w *world, choose func(scores *ir.Value) *ir.Value) []*ir.
 	if m.merged {
 		first = m.ff
 	}
-	a, b := w.experts(x, gate, ids, 0, m.ff), w.experts(x, up, ids, first, m.ff)
+	var order []*ir.Value
+	if sorted {
+		order = w.sorted(m, ids)
+	}
+	a, b := w.experts(x, gate, ids, 0, m.ff, order...), w.experts(x, up, ids, first, m.ff, order...)
 	out := []*ir.Value{ids, w.glu("silu", a, b)}
 	if m.shared > 0 {
 		a, b := w.op("linear", nil, x, sharedGate), w.op("linear", nil, x, sharedUp)
@@ -210,8 +236,8 @@ func (m *moe) decodeUp(w *world, choose func(scores *ir.Value) *ir.Value) []*ir.
 	return out
 }
 
-// decodeDown builds the group of route, down, sum, shared expert and residuals.
-func (m *moe) decodeDown(w *world) *ir.Value {
+// downGroup builds the group of route, down, sum, shared expert and residuals.
+func (m *moe) downGroup(w *world) *ir.Value {
 	down := w.stack(m.dtype, m.experts, m.embd, m.ff)
 	var shared *ir.Value
 	if m.shared > 0 {
@@ -256,12 +282,10 @@ func (w *world) given(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value 
 // checkIDs compares rows of integers.
 func (w *world) checkIDs(c kernels.Candidate, got map[*ir.Value][]byte, rows int, v *ir.Value) {
 	w.t.Helper()
-	var want []byte
-	for _, x := range w.vals[v][:rows*int(v.Type.Last())] {
-		want = append(want, i32Bytes(int32(x))...)
-	}
-	if !bytes.Equal(got[v][:len(want)], want) {
-		w.t.Fatalf("%s: %s is %v, want %v", c.Kernel, v, got[v][:len(want)], want)
+	for i, x := range w.vals[v][:rows*int(v.Type.Last())] {
+		if have := int32(binary.LittleEndian.Uint32(got[v][4*i:])); have != int32(x) {
+			w.t.Fatalf("%s: element %d of %s is %d, want %g", c.Kernel, i, v, have, x)
+		}
 	}
 	w.covered(c, v)
 }
@@ -333,62 +357,71 @@ func TestExpertUp(t *testing.T) {
 	for _, m := range moes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			var all [][]byte
-			for _, rows := range []int{8, 2, 1} {
-				w := newWorld(t, rows, max(1, rows-1))
-				out := m.decodeUp(w, func(scores *ir.Value) *ir.Value { return w.topk(scores, m.slots) })
-				for i, c := range w.candidates(llvmpipe(t), out...) {
-					first(t, []kernels.Candidate{c}, "expert_gemv")
-					got := w.check(c, max(1, rows-1), out[1:]...)
-					w.checkIDs(c, got, max(1, rows-1), out[0])
-					if i == 0 {
-						all = sameRows(t, c, all, max(1, rows-1), got, out)
-					}
-				}
-				if rows == 1 {
-					w.build(out...)
-				}
-			}
+			checkWidths(t, "expert_gemv", func(w *world) []*ir.Value {
+				return m.upGroup(w, false, func(scores *ir.Value) *ir.Value { return w.topk(scores, m.slots) })
+			})
 		})
 	}
-}
-
-// sameRows holds the first rows of outputs against what more rows gave.
-func sameRows(t testing.TB, c kernels.Candidate, all [][]byte, rows int, got map[*ir.Value][]byte, outputs []*ir.Value) [][]byte {
-	t.Helper()
-	for i, v := range outputs {
-		have := got[v][:4*rows*int(v.Type.Last())]
-		if len(all) == i {
-			all = append(all, have)
-		}
-		if !bytes.Equal(have, all[i][:len(have)]) {
-			t.Errorf("%s: %d rows differ from the same of more", c.Kernel, rows)
-		}
-	}
-	return all
 }
 
 func TestExpertDown(t *testing.T) {
 	for _, m := range moes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			var all [][]byte
-			for _, rows := range []int{8, 2, 1} {
-				w := newWorld(t, rows, max(1, rows-1))
-				y := m.decodeDown(w)
-				for i, c := range w.candidates(llvmpipe(t), y) {
-					first(t, []kernels.Candidate{c}, "expert_down")
-					got := w.check(c, max(1, rows-1), y)
-					if i == 0 {
-						all = sameRows(t, c, all, max(1, rows-1), got, []*ir.Value{y})
-					}
-				}
-				if rows == 1 {
-					w.build(y)
-				}
-			}
+			checkWidths(t, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
 		})
 	}
+}
+
+// checkWidths runs a group in steps of 7, 2 and 1 rows: each row must come out the
+// same, rows of no step must stay as they are.
+func checkWidths(t *testing.T, family string, group func(w *world) []*ir.Value) {
+	t.Helper()
+	var widest [][]byte
+	for _, n := range []int{7, 2, 1} {
+		rows := n + n%2
+		w := newWorld(t, rows, n)
+		out := group(w)
+		list := w.candidates(llvmpipe(t), out...)
+		if n < 7 {
+			list = list[:1]
+		}
+		for i, c := range list {
+			first(t, list[i:], family)
+			got := w.checkAll(c, n, out)
+			if widest == nil {
+				for _, v := range out {
+					widest = append(widest, got[v])
+				}
+			}
+			for j, v := range out {
+				if live := 4 * n * int(v.Type.Last()); !bytes.Equal(got[v][:live], widest[j][:live]) && i == 0 {
+					t.Errorf("%s: %d rows of %s differ from the same of 7", c.Kernel, n, v)
+				}
+			}
+		}
+		if n == 7 {
+			w.build(out...)
+		}
+	}
+}
+
+// checkAll runs a candidate and compares n rows of its outputs; of the others,
+// nothing may be written.
+func (w *world) checkAll(c kernels.Candidate, n int, outputs []*ir.Value) map[*ir.Value][]byte {
+	w.t.Helper()
+	got := launch(w.t, c, w.sizes, w.data)
+	for _, v := range outputs {
+		if v.Type.DType == ir.I32 {
+			w.checkIDs(c, got, n, v)
+		} else {
+			w.compare(c, got, n, v)
+		}
+		if rest := got[v][4*n*int(v.Type.Last()):]; bytes.Count(rest, []byte{0xff}) != len(rest) {
+			w.t.Errorf("%s: %s has rows that are not of the step", c.Kernel, v)
+		}
+	}
+	return got
 }
 
 func TestRouter(t *testing.T) {
@@ -424,4 +457,67 @@ func TestExpertSum(t *testing.T) {
 		w.check(first(t, w.candidates(llvmpipe(t), y), "expert_sum"), 19, y)
 		w.build(y)
 	}
+}
+
+func TestExpertSort(t *testing.T) {
+	for _, m := range moes {
+		m.all, m.none = 3, 5
+		for _, rows := range []int{9, 300} {
+			w := newWorld(t, rows, rows-1)
+			ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+			order := w.op("expert_order", nil, ids)
+			offsets := w.op("expert_offsets", ir.Attrs{{Name: "experts", Value: int64(m.experts)}}, ids)
+			c := first(t, w.candidates(llvmpipe(t), order, offsets), "expert_sort")
+			got := launch(t, c, w.sizes, w.data)
+			w.checkIDs(c, got, rows-1, order)
+			w.checkIDs(c, got, 1, offsets)
+			w.build(order, offsets)
+		}
+	}
+}
+
+// sorted returns the order and the offsets of ids.
+func (w *world) sorted(m *moe, ids *ir.Value) []*ir.Value {
+	return []*ir.Value{w.given("expert_order", nil, ids), w.given("expert_offsets", ir.Attrs{{Name: "experts", Value: int64(m.experts)}}, ids)}
+}
+
+func TestExpertGemm(t *testing.T) {
+	for _, m := range moes {
+		m.all, m.none, m.shared = 3, 5, 0
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			const rows, n = 70, 67
+			w := newWorld(t, rows, n)
+			ids := func(scores *ir.Value) *ir.Value {
+				return w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, scores)
+			}
+			out := m.upGroup(w, true, ids)[1:]
+			for _, c := range w.candidates(llvmpipe(t), out...) {
+				first(t, []kernels.Candidate{c}, "expert_gemm")
+				w.checkAll(c, n, out)
+			}
+			w.build(out...)
+
+			w = newWorld(t, rows, n)
+			down := w.stack(m.dtype, m.experts, m.embd, m.ff)
+			chosen := ids(w.scores(&m))
+			y := w.experts(w.input(ir.Dim(m.slots*m.ff)), down, chosen, 0, m.embd, w.sorted(&m, chosen)...)
+			for _, c := range w.candidates(llvmpipe(t), y) {
+				first(t, []kernels.Candidate{c}, "expert_gemm")
+				w.checkAll(c, n, []*ir.Value{y})
+			}
+			w.build(y)
+		})
+	}
+}
+
+// Without a sorted list, projections are computed row by row.
+func TestExpertRows(t *testing.T) {
+	m := moes[0]
+	w := newWorld(t, 20, 19)
+	down := w.stack(m.dtype, m.experts, m.embd, m.ff)
+	ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+	y := w.experts(w.input(ir.Dim(m.slots*m.ff)), down, ids, 0, m.embd)
+	w.check(first(t, w.candidates(llvmpipe(t), y), "expert_gemv"), 19, y)
+	w.build(y)
 }

@@ -105,6 +105,7 @@ type gemmTile struct {
 	a          *linearArgs
 	rows       kernel.Value // rows of this step
 	row        kernel.Value // first of the tile
+	sorted     *sortedRows  // where the rows are; nil if they are those of x and the results
 	lane       kernel.Value
 	x          *kernel.Array     // the tile's rows, one after the other
 	w          []*kernel.Array   // by matrix of a pass
@@ -120,27 +121,33 @@ func (k gemm) build() (*kernel.Func, error) {
 		t.row = b.Mul(b.WorkgroupID(0), k.tileRows())
 		t.lane = b.LocalID()
 		b.ReturnIf(b.Ge(t.row, t.rows))
-		t.allocate()
-		for i, pass := range t.a.projects[0].spec.passes() {
-			b.For(0, b.Div(b.Add(t.a.k, gemmDepth-1), gemmDepth), 1, func(step kernel.Value) {
-				// The projections differ in how they load only.
-				t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
-					f := p.matrices[pass[0]].format
-					u := b.Mul(step, gemmDepth/f.unit)
-					units := b.Div(t.a.k, f.unit)
-					t.loadX(f, u, units, i == 0)
-					for j, m := range pass {
-						t.loadW(t.w[j], p.matrices[m], b.Mul(at, gemmOutputs), u, units)
-					}
-				})
-				b.Barrier()
-				t.multiply(pass)
-				b.Barrier()
-			})
-		}
-		scales := t.scales()
-		t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { t.store(p, b.Mul(at, gemmOutputs), scales) })
+		t.run()
 	})
+}
+
+// run emits the kernel behind what finds the tile.
+func (t *gemmTile) run() {
+	b := t.b
+	t.allocate()
+	for i, pass := range t.a.projects[0].spec.passes() {
+		b.For(0, b.Div(b.Add(t.a.k, gemmDepth-1), gemmDepth), 1, func(step kernel.Value) {
+			// The projections differ in how they load only.
+			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
+				f := p.matrices[pass[0]].format
+				u := b.Mul(step, gemmDepth/f.unit)
+				units := b.Div(t.a.k, f.unit)
+				t.loadX(f, u, units, i == 0)
+				for j, m := range pass {
+					t.loadW(t.w[j], p, m, b.Mul(at, gemmOutputs), u, units)
+				}
+			})
+			b.Barrier()
+			t.multiply(pass)
+			b.Barrier()
+		})
+	}
+	scales := t.scales()
+	t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { t.store(p, b.Mul(at, gemmOutputs), scales) })
 }
 
 // allocate declares the shared arrays and the sums.
@@ -185,6 +192,9 @@ func (t *gemmTile) loadX(f *format, u, units kernel.Value, first bool) {
 		row := b.Add(t.row, r)
 		x := b.Var(f32x4, 0.0)
 		b.If(b.And(b.Lt(row, t.rows), b.Lt(mine, units)), func() {
+			if t.sorted != nil {
+				row = t.sorted.sources[j]
+			}
 			v := t.a.x.Load(f32x4, b.Add(b.Mul(row, b.Div(t.a.k, 4)), at))
 			if t.gain != nil && first {
 				for e := range 4 {
@@ -201,17 +211,18 @@ func (t *gemmTile) loadX(f *format, u, units kernel.Value, first bool) {
 	}
 }
 
-// loadW dequantizes the next 32 elements of the weights' rows from col on. A lane
+// loadW dequantizes the next 32 elements of the rows of matrix i from col on. A lane
 // takes whole units. What does not exist repeats the last that does: its products
 // are zero, or not stored.
-func (t *gemmTile) loadW(to *kernel.Array, m matrix, col, u, units kernel.Value) {
-	b, f := t.b, m.format
+func (t *gemmTile) loadW(to *kernel.Array, p *projectArgs, i int, col, u, units kernel.Value) {
+	b, m := t.b, p.matrices[i]
+	f := m.format
 	together := gemmDepth / f.unit
 	for from := 0; from < gemmOutputs*together; from += gemmLanes {
 		item := b.Add(t.lane, from)
 		one := func() {
 			n, j := b.Div(item, together), b.Mod(item, together)
-			row := b.Min(b.Add(col, n), b.Sub(m.rows, 1))
+			row := p.row(b, i, b.Min(b.Add(col, n), b.Sub(p.width, 1)))
 			runs := f.load(b, m, row, b.Min(b.Add(u, j), b.Sub(units, 1)))
 			at := b.Add(b.Mul(n, gemmStride), b.Mul(j, f.unit/4))
 			for v := range f.unit / 4 {
@@ -292,6 +303,10 @@ func (t *gemmTile) store(p *projectArgs, col kernel.Value, scales []*kernel.Valu
 	col = b.Add(col, b.Mod(t.lane, gemmColStep))
 	for i, rstd := range scales {
 		r := b.Add(row, gemmRowStep*i)
+		target := r
+		if t.sorted != nil {
+			target = t.sorted.target(r)
+		}
 		for c := range gemmCols {
 			n := b.Add(col, gemmColStep*c)
 			b.If(b.And(b.Lt(r, t.rows), b.Lt(n, p.width)), func() {
@@ -299,7 +314,7 @@ func (t *gemmTile) store(p *projectArgs, col kernel.Value, scales []*kernel.Valu
 				for m := range t.sums {
 					v = append(v, t.sums[m][i][c].Get())
 				}
-				p.store(b, v, rstd, r, n)
+				p.store(b, v, rstd, target, n)
 			})
 		}
 	}

@@ -7,6 +7,8 @@ var families = []Family{
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
 	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
 	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", expertGemvCandidates},
+	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", expertGemmCandidates},
+	{"expert_sort", "rows and slots in the order of their experts: one subgroup an expert", expertSortCandidates},
 	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", expertDownCandidates},
 	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", routerCandidates},
 	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", expertSumCandidates},
