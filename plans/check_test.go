@@ -85,6 +85,7 @@ func TestCheckFinds(t *testing.T) {
 		{"target", func(p *Plan) { p.Header.Target = "sm90" }, "schema", "target"},
 		{"fingerprint", func(p *Plan) { p.Header.Model.Fingerprint = "00" }, "schema", "fingerprint"},
 		{"pipeline index", func(p *Plan) { p.Entries[0].Dispatches[0].Pipeline = 77 }, "schema", `"decode/1": dispatch 0 "embed": pipeline 77`},
+		{"machine", func(p *Plan) { p.Pipelines[0].Machine = &Machine{Waves: -1} }, "schema", "negative"},
 		{"module index", func(p *Plan) { p.Pipelines[0].Module = -1 }, "schema", "module -1"},
 		{"spirv", func(p *Plan) { p.Modules[0].Words[0] = 1 }, "schema", "not SPIR-V"},
 		{"region", func(p *Plan) { arg(p, "q", "%0").Region = "x" }, "schema", `no region "x"`},

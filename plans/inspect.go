@@ -11,11 +11,14 @@ import (
 
 // Inspect makes the tables that say what a plan does and needs: "plan",
 // "requirements", "memory", "entries", the dispatches of each entry under its name,
-// and "coverage".
+// "pipelines", and "coverage".
 func Inspect(p *Plan) []*table.Table {
 	tables := []*table.Table{headerTable(p), requirementsTable(p), memoryTable(p), entriesTable(p)}
 	for i := range p.Entries {
 		tables = append(tables, dispatchTable(&p.Entries[i], p.Program.Funcs[i]))
+	}
+	if !p.IsHost() {
+		tables = append(tables, pipelinesTable(p))
 	}
 	return append(tables, coverageTable(p))
 }
@@ -102,14 +105,42 @@ func dispatchTable(e *Entry, f *ir.Func) *table.Table {
 	t := &table.Table{Title: e.Name, Columns: []string{"#", "step", "site", "kernel", "constants", "grid", "read", "write", "flops", "why"}}
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call
-		var consts []string
-		for _, c := range call.Consts {
-			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
-		}
-		t.Add(i, d.Step, d.Site, call.Kernel, strings.Join(consts, " "), fmt.Sprintf("%dx%dx%d", d.Grid[0], d.Grid[1], d.Grid[2]),
+		consts := constants(call.Consts, func(c ir.Const) (string, uint32) { return c.Name, c.Value })
+		t.Add(i, d.Step, d.Site, call.Kernel, consts, fmt.Sprintf("%dx%dx%d", d.Grid[0], d.Grid[1], d.Grid[2]),
 			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs), d.Why)
 	}
 	return t
+}
+
+// pipelinesTable has the figures of the target's compiler where it was asked.
+func pipelinesTable(p *Plan) *table.Table {
+	t := &table.Table{Title: "pipelines", Columns: []string{"#", "kernel", "constants", "wave", "workgroup", "shared"}}
+	asked := slices.ContainsFunc(p.Pipelines, func(pl Pipeline) bool { return pl.Machine != nil })
+	if asked {
+		t.Columns = append(t.Columns, "vgprs", "sgprs", "spills", "scratch", "waves", "code", "valu", "vmem", "cycles", "latency", "compiler")
+	}
+	for i, pl := range p.Pipelines {
+		row := []any{i, p.Modules[pl.Module].Name, constants(pl.Consts, func(c Const) (string, uint32) { return c.Name, c.Value }),
+			pl.Wave, pl.Workgroup, table.Bytes(pl.Shared)}
+		if asked {
+			m := pl.Machine
+			if m == nil {
+				m = &Machine{}
+			}
+			row = append(row, m.VGPRs, m.SGPRs, m.Spills, table.Bytes(m.Scratch), m.Waves, table.Bytes(m.Code), m.VALU, m.VMEM, m.Cycles, m.Latency, m.Compiler)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func constants[C any](list []C, of func(C) (string, uint32)) string {
+	var parts []string
+	for _, c := range list {
+		name, value := of(c)
+		parts = append(parts, fmt.Sprintf("%s=%d", name, value))
+	}
+	return strings.Join(parts, " ")
 }
 
 // coverageTable says of every weight which kernels read it in each kind of entry.

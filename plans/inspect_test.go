@@ -15,6 +15,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestInspect(t *testing.T) {
 	p := testPlan(t, false)
 	p.Weights = append(p.Weights, Weight{Name: "rope_freqs", DType: p.Weights[1].DType, Shape: []int64{4}, Layout: "raw", Bytes: 16})
+	p.Pipelines[1].Machine = &Machine{Compiler: "radv 25", SGPRs: 128, VGPRs: 48, Waves: 16, Code: 2000, VALU: 200, VMEM: 10, Cycles: 900, Latency: 4000}
 	var text, json strings.Builder
 	tables := Inspect(p)
 	if err := table.WriteText(&text, tables...); err != nil {

@@ -79,6 +79,25 @@ type Pipeline struct {
 	Wave      int // required subgroup size; 0 leaves it to the device
 	Workgroup int // invocations, for people and the checker
 	Shared    int // bytes of shared memory
+	Machine   *Machine
+}
+
+// Machine is what the compiler of the target's driver made of a pipeline when the
+// plan was compiled; nil where it was not asked. Registers are those of a lane,
+// cycles those of a subgroup with every loop taken as eight iterations. The
+// driver that runs the plan may be of another version.
+type Machine struct {
+	Compiler string // name and version
+	SGPRs    int
+	VGPRs    int
+	Spills   int // registers of both kinds
+	Scratch  int // bytes of a lane
+	Waves    int // subgroups that a SIMD holds at once
+	Code     int // bytes
+	VALU     int // vector instructions in the code
+	VMEM     int // memory instructions of vectors
+	Cycles   int // for which a subgroup keeps its SIMD busy
+	Latency  int // cycles until a subgroup ends, alone on its SIMD
 }
 
 // Const is one specialization constant.

@@ -102,6 +102,9 @@ func validatePipelines(p *Plan) error {
 		case pl.Shared < 0 || pl.Shared > maxShared:
 			return fmt.Errorf("pipeline %d: %d bytes of shared memory", i, pl.Shared)
 		}
+		if m := pl.Machine; m != nil && min(m.SGPRs, m.VGPRs, m.Spills, m.Scratch, m.Waves, m.Code, m.VALU, m.VMEM, m.Cycles, m.Latency) < 0 {
+			return fmt.Errorf("pipeline %d: machine: negative figure in %+v", i, *m)
+		}
 		ids := map[uint32]bool{}
 		for _, c := range pl.Consts {
 			if ids[c.ID] {
