@@ -19,9 +19,14 @@ type Env string
 // Vulkan12 is the least that kernels need.
 const Vulkan12 Env = "vulkan1.2"
 
-// Validate checks a module with spirv-val. The error has its first line.
+// Validate checks a module with spirv-val, of one with cooperative matrices a twin
+// that older ones know. The error has its first line.
 func Validate(words []uint32, env Env) error {
-	_, err := runTool(words, "spirv-val", "--target-env", string(env), "--scalar-block-layout")
+	words, err := twin(words)
+	if err != nil {
+		return err
+	}
+	_, err = runTool(words, "spirv-val", "--target-env", string(env), "--scalar-block-layout")
 	return err
 }
 

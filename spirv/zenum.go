@@ -1136,6 +1136,7 @@ const (
 	CapabilityDebugInfoModuleINTEL                         Capability = 6114
 	CapabilitySplitBarrierINTEL                            Capability = 6141
 	CapabilityGroupUniformArithmeticKHR                    Capability = 6400
+	CapabilityCooperativeMatrixKHR                         Capability = 6022
 )
 
 // RayQueryIntersection is an operand of instructions; see the SPIR-V specification, section 3.
@@ -1173,6 +1174,38 @@ type PackedVectorFormat = uint32
 const (
 	PackedVectorFormat4x8Bit    PackedVectorFormat = 0
 	PackedVectorFormat4x8BitKHR PackedVectorFormat = 0
+)
+
+// CooperativeMatrixOperands is an operand of instructions; see the SPIR-V specification, section 3.
+type CooperativeMatrixOperands = uint32
+
+// The values of CooperativeMatrixOperands.
+const (
+	CooperativeMatrixOperandsNoneKHR                         CooperativeMatrixOperands = 0
+	CooperativeMatrixOperandsMatrixASignedComponentsKHR      CooperativeMatrixOperands = 1
+	CooperativeMatrixOperandsMatrixBSignedComponentsKHR      CooperativeMatrixOperands = 2
+	CooperativeMatrixOperandsMatrixCSignedComponentsKHR      CooperativeMatrixOperands = 4
+	CooperativeMatrixOperandsMatrixResultSignedComponentsKHR CooperativeMatrixOperands = 8
+	CooperativeMatrixOperandsSaturatingAccumulationKHR       CooperativeMatrixOperands = 16
+)
+
+// CooperativeMatrixLayout is an operand of instructions; see the SPIR-V specification, section 3.
+type CooperativeMatrixLayout = uint32
+
+// The values of CooperativeMatrixLayout.
+const (
+	CooperativeMatrixLayoutRowMajorKHR    CooperativeMatrixLayout = 0
+	CooperativeMatrixLayoutColumnMajorKHR CooperativeMatrixLayout = 1
+)
+
+// CooperativeMatrixUse is an operand of instructions; see the SPIR-V specification, section 3.
+type CooperativeMatrixUse = uint32
+
+// The values of CooperativeMatrixUse.
+const (
+	CooperativeMatrixUseMatrixAKHR           CooperativeMatrixUse = 0
+	CooperativeMatrixUseMatrixBKHR           CooperativeMatrixUse = 1
+	CooperativeMatrixUseMatrixAccumulatorKHR CooperativeMatrixUse = 2
 )
 const (
 	kindImageOperands operandKind = iota
@@ -1228,6 +1261,9 @@ const (
 	kindPairLiteralIntegerIdRef
 	kindPairIdRefLiteralInteger
 	kindPairIdRefIdRef
+	kindCooperativeMatrixOperands
+	kindCooperativeMatrixLayout
+	kindCooperativeMatrixUse
 	numKinds
 )
 
@@ -2201,6 +2237,7 @@ var kindTable = [numKinds]kindDesc{
 			{6018, "DotProductInput4x8BitPacked", nil},
 			{6019, "DotProduct", nil},
 			{6020, "RayCullMaskKHR", nil},
+			{6022, "CooperativeMatrixKHR", nil},
 			{6025, "BitInstructions", nil},
 			{6026, "GroupNonUniformRotateKHR", nil},
 			{6033, "AtomicFloat32AddEXT", nil},
@@ -2262,5 +2299,31 @@ var kindTable = [numKinds]kindDesc{
 	kindPairIdRefIdRef: {
 		bases:    []operandKind{kindIdRef, kindIdRef},
 		category: compositeOperand,
+	},
+	kindCooperativeMatrixOperands: {
+		category: bitEnum,
+		values: []enumDesc{
+			{0, "NoneKHR", nil},
+			{1, "MatrixASignedComponentsKHR", nil},
+			{2, "MatrixBSignedComponentsKHR", nil},
+			{4, "MatrixCSignedComponentsKHR", nil},
+			{8, "MatrixResultSignedComponentsKHR", nil},
+			{16, "SaturatingAccumulationKHR", nil},
+		},
+	},
+	kindCooperativeMatrixLayout: {
+		category: valueEnum,
+		values: []enumDesc{
+			{0, "RowMajorKHR", nil},
+			{1, "ColumnMajorKHR", nil},
+		},
+	},
+	kindCooperativeMatrixUse: {
+		category: valueEnum,
+		values: []enumDesc{
+			{0, "MatrixAKHR", nil},
+			{1, "MatrixBKHR", nil},
+			{2, "MatrixAccumulatorKHR", nil},
+		},
 	},
 }

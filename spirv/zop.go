@@ -707,6 +707,11 @@ const (
 	OpGroupLogicalAndKHR                                                    Op = 6406
 	OpGroupLogicalOrKHR                                                     Op = 6407
 	OpGroupLogicalXorKHR                                                    Op = 6408
+	OpTypeCooperativeMatrixKHR                                              Op = 4456
+	OpCooperativeMatrixLoadKHR                                              Op = 4457
+	OpCooperativeMatrixStoreKHR                                             Op = 4458
+	OpCooperativeMatrixMulAddKHR                                            Op = 4459
+	OpCooperativeMatrixLengthKHR                                            Op = 4460
 )
 
 // opTable describes the instructions, sorted by opcode.
@@ -1074,6 +1079,11 @@ var opTable = []opDesc{
 	{OpSDotAccSat, "OpSDotAccSat", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindPackedVectorFormat, optional}}},
 	{OpUDotAccSat, "OpUDotAccSat", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindPackedVectorFormat, optional}}},
 	{OpSUDotAccSat, "OpSUDotAccSat", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindPackedVectorFormat, optional}}},
+	{OpTypeCooperativeMatrixKHR, "OpTypeCooperativeMatrixKHR", []operandDesc{{kindIdResult, one}, {kindIdRef, one}, {kindIdScope, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}}},
+	{OpCooperativeMatrixLoadKHR, "OpCooperativeMatrixLoadKHR", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, optional}, {kindMemoryAccess, optional}}},
+	{OpCooperativeMatrixStoreKHR, "OpCooperativeMatrixStoreKHR", []operandDesc{{kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, optional}, {kindMemoryAccess, optional}}},
+	{OpCooperativeMatrixMulAddKHR, "OpCooperativeMatrixMulAddKHR", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindCooperativeMatrixOperands, optional}}},
+	{OpCooperativeMatrixLengthKHR, "OpCooperativeMatrixLengthKHR", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindIdRef, one}}},
 	{OpTypeRayQueryKHR, "OpTypeRayQueryKHR", []operandDesc{{kindIdResult, one}}},
 	{OpRayQueryInitializeKHR, "OpRayQueryInitializeKHR", []operandDesc{{kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}, {kindIdRef, one}}},
 	{OpRayQueryTerminateKHR, "OpRayQueryTerminateKHR", []operandDesc{{kindIdRef, one}}},

@@ -4,15 +4,18 @@
 //	go run ./internal/gen -grammar DIR -out DIR
 //
 // DIR of the grammar holds spirv.core.grammar.json and
-// extinst.glsl.std.450.grammar.json.
+// extinst.glsl.std.450.grammar.json. What Debian's grammar is too old for, of the
+// extension SPV_KHR_cooperative_matrix, is in supplement.json in the same form.
 package main
 
 import (
+	_ "embed"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -78,6 +81,9 @@ func run(dir, out string) error {
 	if err := read(filepath.Join(dir, "extinst.glsl.std.450.grammar.json"), &glsl); err != nil {
 		return err
 	}
+	if err := core.add(supplement); err != nil {
+		return fmt.Errorf("supplement.json: %w", err)
+	}
 	from := fmt.Sprintf("the SPIR-V grammar %d.%d revision %d", core.Major, core.Minor, core.Revision)
 	for _, f := range []struct {
 		name  string
@@ -92,6 +98,38 @@ func run(dir, out string) error {
 		}
 	}
 	return nil
+}
+
+//go:embed supplement.json
+var supplement []byte
+
+// add adds what g lacks of another grammar: instructions, kinds of operands, and
+// values of the kinds that g has.
+func (g *grammar) add(text []byte) error {
+	var more grammar
+	if err := json.Unmarshal(text, &more); err != nil {
+		return err
+	}
+	g.Instructions = merge(g.Instructions, more.Instructions, func(i instruction) string { return i.Name })
+	for i := range g.Kinds {
+		for _, k := range more.Kinds {
+			if k.Kind == g.Kinds[i].Kind {
+				g.Kinds[i].Enumerants = merge(g.Kinds[i].Enumerants, k.Enumerants, func(e enumerant) string { return e.Name })
+			}
+		}
+	}
+	g.Kinds = merge(g.Kinds, more.Kinds, func(k operandKind) string { return k.Kind })
+	return nil
+}
+
+// merge appends those of more to all whose names all lacks.
+func merge[T any](all, more []T, name func(T) string) []T {
+	for _, x := range more {
+		if !slices.ContainsFunc(all, func(y T) bool { return name(x) == name(y) }) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 func read(path string, g *grammar) error {

@@ -36,12 +36,12 @@ func TestRun(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"zop.go": {
 			"Code generated", "from the SPIR-V grammar 1.6 revision 1. DO NOT EDIT.",
-			"OpDotNEW Op = 9", "OpDot Op = 9",
+			"OpDotNEW Op = 9", "OpDot Op = 9", "OpCooperativeMatrixMulAddKHR Op = 4459",
 			// The table is sorted and has the shorter name of an opcode.
-			`{OpNop, "OpNop", nil}, {OpDot, "OpDot", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindAccess, optional}}}, }`,
+			`{OpNop, "OpNop", nil}, {OpDot, "OpDot", []operandDesc{{kindIdResultType, one}, {kindIdResult, one}, {kindAccess, optional}}}, {OpTypeCoop`,
 		},
 		"zenum.go": {
-			"AccessAligned Access = 2", "Dim2D Dim = 1", "type Dim = uint32",
+			"AccessAligned Access = 2", "CooperativeMatrixUseMatrixBKHR CooperativeMatrixUse = 1", "Dim2D Dim = 1", "type Dim = uint32",
 			`{2, "Aligned", []operandDesc{{kindLiteralInteger, one}}}`,
 			"bases: []operandKind{kindIdResult, kindLiteralInteger}",
 		},
