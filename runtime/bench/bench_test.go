@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 )
@@ -33,13 +34,25 @@ func (r *recorder) Run(_ context.Context, e *plans.Entry, _ int) error {
 
 func (r *recorder) Ints(string) ([]int32, error) { return make([]int32, 256), nil }
 
+func (r *recorder) SaveState(context.Context, []plans.Span) (runtime.State, error) {
+	return noState{}, nil
+}
+
+func (r *recorder) RestoreState(context.Context, runtime.State) error { return nil }
+
+type noState struct{}
+
+func (noState) Bytes() int64 { return 0 }
+func (noState) Free()        {}
+
 func plan() *plans.Plan {
 	cost := func(n int64) []plans.Dispatch {
 		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: n}}, {Cost: plans.Cost{ReadBytes: 1}}}
 	}
 	return &plans.Plan{
-		Header: plans.Header{Ctx: 64, Slots: 1, Ring: 256, Model: plans.Model{Vocab: 100}},
-		Memory: plans.Memory{KV: []plans.Region{{Name: "k", Bytes: 64 * 10}, {Name: "v", Bytes: 64 * 10}}},
+		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 256, Model: plans.Model{Vocab: 100}},
+		Program: &ir.Program{},
+		Memory:  plans.Memory{KV: []plans.Region{{Name: "k", Bytes: 64 * 10}, {Name: "v", Bytes: 64 * 10}}},
 		Entries: []plans.Entry{
 			{Name: "decode/1", Kind: "decode", Rows: 1, Dispatches: cost(999)},
 			{Name: "prefill/16", Kind: "prefill", Rows: 16, Dispatches: cost(4999)},
