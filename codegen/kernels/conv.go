@@ -22,6 +22,7 @@ type convArgs struct {
 	convKernel
 	x, weight, ring *kernel.Buffer
 	pos, slot       *kernel.Buffer
+	alone           bool         // the step has one row
 	width, depth    kernel.Value // channels; rows of the ring
 }
 
@@ -35,6 +36,10 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 	past := make([]*kernel.Var, c.taps)
 	all := b.Bool(true)
 	for d := 1; d < c.taps; d++ {
+		if c.alone {
+			here[d], past[d] = b.Bool(false), b.Var(kernel.F32, 0)
+			continue
+		}
 		from := b.Sub(row, b.Min(row, d))
 		here[d] = b.And(b.Ge(row, d), b.Eq(c.slot.Load(kernel.U32, from), slot))
 		all = b.And(all, here[d])
@@ -43,14 +48,19 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 	now := c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel))
 	// Where some rows are not of this step the furthest is not, and it stands for
 	// those that are: a dispatch may write their rows of the ring meanwhile.
-	b.If(b.Not(all), func() {
+	fromRing := func() {
 		for d := 1; d < c.taps; d++ {
 			back := b.Select(here[d], b.U32(uint32(c.taps-1)), b.U32(uint32(d)))
 			at := b.Add(b.Mul(slot, c.depth), b.Mod(b.Sub(b.Add(pos, c.depth), back), c.depth))
 			kept := c.ring.Load(kernel.F32, b.Add(b.Mul(at, c.width), channel))
 			past[d].Set(b.Select(here[d], past[d].Get(), b.Select(b.Ge(pos, d), kept, 0)))
 		}
-	})
+	}
+	if c.alone {
+		fromRing()
+	} else {
+		b.If(b.Not(all), fromRing)
+	}
 	sum := b.F32(0)
 	for d := c.taps - 1; d > 0; d-- {
 		sum = b.FMA(weights[c.taps-1-d], past[d].Get(), sum)

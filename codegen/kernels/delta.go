@@ -234,6 +234,10 @@ func (g *deltaGroup) operands() []Operand {
 // key dims of a column are shared by a team of lanes, 4 neighbours at a time; each
 // team has 2 columns. Tokens come in blocks of up to 8, whose operands are prepared
 // together.
+//
+// A step of few rows has a workgroup for each of them, and rows of a slot, which
+// follow each other, are the work of that of the first. The rows of a larger step
+// must all be of one slot, as those of prefill are.
 type deltaKernel struct {
 	*deltaGroup
 	parts int // workgroups of a head
@@ -262,12 +266,20 @@ func (k *deltaKernel) width() int { return k.headDim / k.parts }
 
 func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * k.team() }
 
+// runs is up to how many slots the rows of a step may have.
+func (k *deltaKernel) runs() int {
+	if k.rows.max > decodeRows {
+		return 1
+	}
+	return k.rows.max
+}
+
 // block is the tokens that are prepared together.
 func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.max) }
 
 // sharedBytes is what build declares: q, k and v of a block, its results, and
 // what else it has of each token.
-func (k *deltaKernel) sharedBytes() int { return k.block() * (4*(3*k.headDim+k.width()) + 16) }
+func (k *deltaKernel) sharedBytes() int { return k.block() * 4 * (3*k.headDim + k.width() + 2) }
 
 // fits reports whether the target runs the kernel. A head is divided only where
 // units would idle, and not if its norm needs all of its columns.
@@ -284,7 +296,7 @@ func (k *deltaKernel) key() string {
 }
 
 func (k *deltaKernel) candidate() Candidate {
-	groups := k.heads * k.parts
+	groups, rows := k.heads*k.parts, k.rows.max/k.runs()
 	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
 	real := func(name string, v float64) ir.Const {
 		return ir.Const{Name: name, Value: math.Float32bits(float32(v))}
@@ -294,11 +306,11 @@ func (k *deltaKernel) candidate() Candidate {
 		Build:  k.build,
 		Consts: append(k.rows.consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run),
 			real("scale", k.delta.Attrs.Float("scale"))),
-		Grid:     [3]int{groups, 1, 1},
+		Grid:     [3]int{groups, k.runs(), 1},
 		Operands: k.operands(),
 		Cover: []plans.Cover{
-			{Arg: "y", Dims: []int{k.rows.max, k.heads * k.headDim}, Tile: []int{k.rows.max, k.width()}, Axis: []int{-1, 0}},
-			{Arg: "state", Dims: []int{k.heads * k.headDim, k.headDim}, Tile: []int{k.width(), k.headDim}, Axis: []int{0, -1}},
+			{Arg: "y", Dims: []int{k.rows.max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{k.runs(), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
 		},
 	}
 	for i, in := range k.inputs {
@@ -318,7 +330,7 @@ func (k *deltaKernel) candidate() Candidate {
 		width := int(k.write.Args[0].Type.Last())
 		tile := ceilDiv(width, groups)
 		c.Consts = append(c.Consts, value("ring_tile", tile))
-		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.max, width}, Tile: []int{k.rows.max, tile}, Axis: []int{-1, 0}})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.max, width}, Tile: []int{rows, tile}, Axis: []int{1, 0}})
 	}
 	return c
 }

@@ -9,17 +9,18 @@ type deltaRun struct {
 	*deltaKernel
 	b                           *kernel.Builder
 	buffers                     map[string]*kernel.Buffer
-	rows, last                  kernel.Value // of the step, and its last row
+	row, rows, last             kernel.Value // of this workgroup: the first, how many, the last
+	slot                        kernel.Value // of these rows
 	heads, scale, eps, gatedEps kernel.Value
 	from                        [3]kernel.Value // q, k, v of the head: where they start in a row
 	widths                      [3]kernel.Value // and the length of the row
 	conv                        *convArgs
 	group, head, part           kernel.Value
 	mine, member                kernel.Value // the lane's team, and the lane in it
-	inputs, results, tokens     *kernel.Array
+	inputs, results             *kernel.Array
+	tokens                      *kernel.Array // decay and beta of each
 	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
-	at, slot, decay, beta       *kernel.Var   // of the token that this lane prepares
-	stored                      *kernel.Var   // the slot whose state the lanes hold
+	decay, beta                 *kernel.Var   // of the token that this lane prepares
 	state                       [deltaColumns][]*kernel.Var
 }
 
@@ -30,27 +31,20 @@ func (k *deltaKernel) build() (*kernel.Func, error) {
 		b.Workgroup(k.lanes())
 		r.inputs = b.Shared(f32x4, k.block()*3*k.headDim/4)
 		r.results = b.Shared(f32x4, k.block()*k.width()/4)
-		r.tokens = b.Shared(u32x4, k.block())
-		b.ReturnIf(b.Eq(r.rows, 0))
-
-		r.stored = b.Var(kernel.U32, r.buffers["slot"].Load(kernel.U32, 0))
-		for c := range r.state {
-			for range k.held() {
-				r.state[c] = append(r.state[c], b.Var(f32x4, b.Splat(b.F32(0), 4)))
-			}
-		}
+		r.tokens = b.Shared(f32x2, k.block())
+		r.findRows()
 		r.loadState()
 		r.startFetch()
 		if k.write != nil {
 			r.writeRing()
 		}
 		if k.rows.max <= k.block() {
-			r.tokensFrom(b.U32(0), nil)
-		} else {
-			b.For(0, r.rows, k.block(), func(first kernel.Value) {
-				r.tokensFrom(first, func() { r.fetch(b.Add(first, k.block())) })
-			})
+			r.tokensFrom(r.row, r.storeState)
+			return
 		}
+		b.For(0, r.rows, k.block(), func(first kernel.Value) {
+			r.tokensFrom(first, func() {})
+		})
 		r.storeState()
 	})
 }
@@ -59,7 +53,6 @@ func (k *deltaKernel) build() (*kernel.Func, error) {
 func (r *deltaRun) declare() {
 	b := r.b
 	r.rows = r.deltaKernel.rows.bound(b)
-	r.last = b.Sub(r.rows, 1)
 	for _, o := range r.operands() {
 		if o.Name != "n" {
 			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
@@ -84,9 +77,34 @@ func (r *deltaRun) declare() {
 	}
 	if r.deltaGroup.conv != nil {
 		r.conv = &convArgs{convKernel: convKernel{taps: r.taps()}, x: r.buffers["x"], weight: r.buffers["weight"], ring: r.buffers["ring"],
-			pos: r.buffers["pos"], slot: r.buffers["slot"], width: r.widths[0], depth: b.SpecU32("depth", 16)}
+			pos: r.buffers["pos"], slot: r.buffers["slot"], alone: r.deltaKernel.rows.max == 1, width: r.widths[0], depth: b.SpecU32("depth", 16)}
 	}
 	r.mine, r.member = b.Div(b.LocalID(), r.team()), b.Mod(b.LocalID(), r.team())
+}
+
+// findRows finds the rows of this workgroup, and ends it if there are none.
+func (r *deltaRun) findRows() {
+	b, slots, n := r.b, r.buffers["slot"], r.rows
+	r.row = b.U32(0)
+	if r.runs() > 1 {
+		r.row = b.WorkgroupID(1)
+	}
+	r.slot = slots.Load(kernel.U32, r.row)
+	before := slots.Load(kernel.U32, b.Sub(b.Max(r.row, 1), 1))
+	same := b.Bool(true)
+	if r.runs() > 1 {
+		r.rows = b.U32(1)
+	}
+	for i := 1; i < r.runs(); i++ {
+		next := b.Add(r.row, i)
+		same = b.And(same, b.Lt(next, n), b.Eq(slots.Load(kernel.U32, b.Min(next, r.runs()-1)), r.slot))
+		r.rows = b.Add(r.rows, b.Select(same, b.U32(1), b.U32(0)))
+	}
+	r.last = b.Sub(b.Add(r.row, r.rows), 1)
+	if r.deltaKernel.rows.max == 1 {
+		r.last = r.row
+	}
+	b.ReturnIf(b.Or(b.Ge(r.row, n), b.And(b.Gt(r.row, 0), b.Eq(before, r.slot))))
 }
 
 // column returns the column c of this lane's team, among those of the workgroup.
@@ -94,33 +112,43 @@ func (r *deltaRun) column(c int) kernel.Value {
 	return r.b.Add(r.mine, c*r.width()/deltaColumns)
 }
 
-// eachState calls do for the elements of the state that this lane holds, with
-// their place in the state of that slot.
-func (r *deltaRun) eachState(do func(at kernel.Value, v *kernel.Var)) {
+// eachState calls do for the elements of the state that this lane holds, the
+// accesses of a column in turn, with their place in the state.
+func (r *deltaRun) eachState(do func(column int, at kernel.Value)) {
 	b, row := r.b, r.headDim/4
-	head := b.Mul(b.Add(b.Mul(r.stored.Get(), r.heads), r.head), r.headDim*row)
-	for c, vars := range r.state {
+	head := b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim*row)
+	for c := range r.state {
 		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
-		for p, v := range vars {
-			do(b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())), v)
+		for p := range r.held() {
+			do(c, b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())))
 		}
 	}
 }
 
+// loadState loads the state, which is 0 before position 0.
 func (r *deltaRun) loadState() {
-	r.eachState(func(at kernel.Value, v *kernel.Var) { v.Set(r.buffers["state"].Load(f32x4, at)) })
+	b := r.b
+	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, r.row), 0), 4)
+	r.eachState(func(c int, at kernel.Value) {
+		s := b.Select(begun, r.buffers["state"].Load(f32x4, at), 0)
+		r.state[c] = append(r.state[c], b.Var(f32x4, s))
+	})
 }
 
 func (r *deltaRun) storeState() {
-	r.eachState(func(at kernel.Value, v *kernel.Var) { r.buffers["state"].Store(at, v.Get()) })
+	var next [deltaColumns]int
+	r.eachState(func(c int, at kernel.Value) {
+		r.buffers["state"].Store(at, r.state[c][next[c]].Get())
+		next[c]++
+	})
 }
 
-// writeRing copies this workgroup's channels of all rows into the ring.
+// writeRing copies this workgroup's channels of its rows into the ring.
 func (r *deltaRun) writeRing() {
 	b, c := r.b, r.conv
 	tile := b.SpecU32("ring_tile", 128)
 	b.For(b.LocalID(), b.Mul(r.rows, tile), r.lanes(), func(i kernel.Value) {
-		row, channel := b.Div(i, tile), b.Add(b.Mul(r.group, tile), b.Mod(i, tile))
+		row, channel := b.Add(r.row, b.Div(i, tile)), b.Add(b.Mul(r.group, tile), b.Mod(i, tile))
 		b.If(b.Lt(channel, c.width), func() {
 			at := b.Add(b.Mul(c.slot.Load(kernel.U32, row), c.depth), b.Mod(c.pos.Load(kernel.U32, row), c.depth))
 			c.ring.Store(b.Add(b.Mul(at, c.width), channel), c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel)))
@@ -134,9 +162,8 @@ func (r *deltaRun) startFetch() {
 	for range ceilDiv(r.block()*3*r.headDim, r.lanes()) {
 		r.fetched = append(r.fetched, b.Var(kernel.F32, 0))
 	}
-	r.at, r.slot = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
 	r.decay, r.beta = b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
-	r.fetch(b.U32(0))
+	r.fetch(r.row)
 }
 
 // fetch loads what this lane prepares of the block of tokens that starts at row
@@ -148,8 +175,6 @@ func (r *deltaRun) fetch(first kernel.Value) {
 		v.Set(r.input(b.Min(b.Add(first, token), r.last), input, i))
 	}
 	row := b.Min(b.Add(first, b.Min(b.LocalID(), r.block()-1)), r.last)
-	r.at.Set(r.buffers["pos"].Load(kernel.U32, row))
-	r.slot.Set(r.buffers["slot"].Load(kernel.U32, row))
 	at := b.Add(b.Mul(row, r.heads), r.head)
 	r.beta.Set(r.buffers["beta"].Load(kernel.F32, at))
 	if r.deltaGroup.decay == nil {
@@ -187,22 +212,27 @@ func (r *deltaRun) input(row, input, i kernel.Value) kernel.Value {
 	return v.Get()
 }
 
-// tokensFrom runs the block of tokens that has been fetched, from row first on.
-// next, if not nil, fetches another one.
-func (r *deltaRun) tokensFrom(first kernel.Value, next func()) {
+// tokensFrom runs the block of tokens that has been fetched, from row first on,
+// and fetches the next one if there may be one. then follows the last token.
+func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
 	b := r.b
-	live := b.Min(b.Sub(r.rows, first), r.block())
+	live := b.Min(b.Sub(b.Add(r.last, 1), first), r.block())
 	r.prepare()
 	b.Barrier()
 	if r.norm != nil {
 		r.normalize()
 	}
 	finish := r.finish(first, live)
-	if next != nil {
-		next()
+	if r.deltaKernel.rows.max > r.block() {
+		r.fetch(b.Add(first, r.block()))
 	}
 	b.Barrier()
-	b.For(0, live, 1, r.step)
+	if r.block() == 1 {
+		r.step(b.U32(0))
+	} else {
+		b.For(0, live, 1, r.step)
+	}
+	then()
 	b.Barrier()
 	finish()
 }
@@ -225,7 +255,7 @@ func (r *deltaRun) prepare() {
 			beta = sigmoid(b, beta)
 		}
 		fade := b.Exp(r.decay.Get())
-		r.tokens.Store(b.LocalID(), b.Vec(r.slot.Get(), r.at.Get(), b.Bitcast(kernel.U32, fade), b.Bitcast(kernel.U32, beta)))
+		r.tokens.Store(b.LocalID(), b.Vec(fade, beta))
 	})
 }
 
@@ -272,21 +302,7 @@ func (r *deltaRun) teamSum(v kernel.Value) kernel.Value {
 func (r *deltaRun) step(token kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	t := r.tokens.Load(token)
-	slot, decay, beta := b.Elem(t, 0), b.Bitcast(kernel.F32, b.Elem(t, 2)), b.Bitcast(kernel.F32, b.Elem(t, 3))
-	if r.deltaKernel.rows.max > 1 {
-		b.If(b.Ne(slot, r.stored.Get()), func() {
-			r.storeState()
-			r.stored.Set(slot)
-			r.loadState()
-		})
-	}
-	b.If(b.Eq(b.Elem(t, 1), 0), func() {
-		for _, column := range r.state {
-			for _, s := range column {
-				s.Set(b.Splat(b.F32(0), 4))
-			}
-		}
-	})
+	decay, beta := b.Elem(t, 0), b.Elem(t, 1)
 	from := b.Mul(token, 3*quads)
 	q, k := r.vector(r.inputs, from), r.vector(r.inputs, b.Add(from, quads))
 	for c, column := range r.state {

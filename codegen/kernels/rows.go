@@ -13,6 +13,7 @@ import (
 
 var (
 	f32x4 = kernel.F32.Vec(4)
+	f32x2 = kernel.F32.Vec(2)
 	u32x2 = kernel.U32.Vec(2)
 	u32x4 = kernel.U32.Vec(4)
 )
