@@ -3,8 +3,10 @@
 package codegen
 
 import (
+	"context"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
@@ -18,12 +20,18 @@ const MaxRows = 512
 
 // Table returns all passes for the target, in order.
 func Table(t *target.Target, maxRows int) []passes.Pass {
+	return OracleTable(context.Background(), t, maxRows, nil)
+}
+
+// OracleTable is Table with kernels chosen by what AMD's compiler says of them; o
+// is of the target's family, or nil.
+func OracleTable(ctx context.Context, t *target.Target, maxRows int, o *radv.Oracle) []passes.Pass {
 	table := passes.Table(passes.DefaultEntries(maxRows))
 	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(table, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return selectKernels(p, t) }},
+			Run: func(p *ir.Program) error { return selectKernels(ctx, p, t, o) }},
 	)
 }

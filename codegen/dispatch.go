@@ -80,49 +80,25 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 	if i, ok := e.pipelines[key]; ok {
 		return i, nil
 	}
-	fn, err := c.Build()
+	k, err := e.built.specialize(c, e.t)
 	if err != nil {
 		return 0, err
 	}
 	module, ok := e.modules[c.Kernel]
 	if !ok {
-		words, err := fn.SPIRV()
-		if err != nil {
-			return 0, err
-		}
 		module = len(e.plan.Modules)
 		e.modules[c.Kernel] = module
-		e.plan.Modules = append(e.plan.Modules, plans.Module{Name: c.Kernel, Words: words})
-		for _, name := range fn.Features {
+		e.plan.Modules = append(e.plan.Modules, plans.Module{Name: c.Kernel, Words: k.words})
+		for _, name := range k.fn.Features {
 			e.features[name] = true
 		}
-		for _, class := range fn.SubgroupOps {
+		for _, class := range k.fn.SubgroupOps {
 			e.subgroupOps[class] = true
 		}
 	}
-	byName := map[string]uint32{}
-	for _, k := range c.Consts {
-		byName[k.Name] = k.Value
-	}
-	spec, err := fn.SpecValues(byName)
-	if err != nil {
-		return 0, err
-	}
-	size, err := fn.WorkgroupSize(spec)
-	if err != nil {
-		return 0, err
-	}
-	shared, err := fn.SharedBytes(spec)
-	if err != nil {
-		return 0, err
-	}
-	if int(size) > e.t.Workgroup || shared > uint64(e.t.Shared) {
-		return 0, fmt.Errorf("kernel %q needs a workgroup of %d with %d bytes of shared memory; target %s has %d and %d",
-			c.Kernel, size, shared, e.t.Name, e.t.Workgroup, e.t.Shared)
-	}
-	p := plans.Pipeline{Module: module, Wave: call.Wave, Workgroup: int(size), Shared: int(shared)}
-	for _, s := range fn.Spec {
-		if v, ok := spec[s.ID]; ok {
+	p := plans.Pipeline{Module: module, Wave: call.Wave, Workgroup: k.workgroup, Shared: k.shared}
+	for _, s := range k.fn.Spec {
+		if v, ok := k.spec[s.ID]; ok {
 			p.Consts = append(p.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: v})
 		}
 	}
@@ -140,6 +116,7 @@ func (e *emitter) requirements() {
 		}
 	}
 	r.Features = slices.Sorted(maps.Keys(e.features))
+	r.Extensions = slices.Sorted(maps.Keys(e.extensions))
 	r.SubgroupOps = slices.Sorted(maps.Keys(e.subgroupOps))
 	for _, p := range e.plan.Pipelines {
 		r.Workgroup = max(r.Workgroup, p.Workgroup)

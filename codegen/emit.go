@@ -28,9 +28,11 @@ func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 	e := &emitter{
 		p: p, t: t,
 		plan:        &plans.Plan{Program: p, Vocab: vocab},
+		built:       modules{},
 		modules:     map[string]int{},
 		pipelines:   map[string]int{},
 		features:    map[string]bool{},
+		extensions:  map[string]bool{},
 		subgroupOps: map[string]bool{},
 	}
 	e.header(f)
@@ -50,9 +52,12 @@ type emitter struct {
 	p         *ir.Program
 	t         *target.Target
 	plan      *plans.Plan
+	built     modules
 	modules   map[string]int // kernel key -> module
 	pipelines map[string]int // module and constants -> pipeline
 	features  map[string]bool
+	// extensions are Vulkan's that kernels need.
+	extensions map[string]bool
 	// subgroupOps are the classes of subgroup operations that kernels use.
 	subgroupOps map[string]bool
 }

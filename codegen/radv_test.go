@@ -3,6 +3,7 @@ package codegen_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen"
@@ -44,23 +45,14 @@ func TestPipelinesOnAMD(t *testing.T) {
 			on := *base
 			on.Wave = wave
 			for _, model := range []string{"gopher", "gopher-moe"} {
-				plan := compile(t, model, &on)
-				results, err := o.Compile(t.Context(), kernelsOf(plan))
-				if err != nil {
-					t.Fatal(err)
+				plan := compile(t, model, &on, nil)
+				if err := codegen.Annotate(t.Context(), plan, &on, o); err != nil {
+					t.Fatalf("%s wave%d %s: %v", name, wave, model, err)
 				}
-				for i, r := range results {
-					p := &plan.Pipelines[i]
-					what := plan.Modules[p.Module].Name
-					if r.Refused != "" {
-						t.Errorf("%s wave%d %s: %s: %s", name, wave, model, what, r.Refused)
-					}
-					if r.Scratch > 0 || r.VGPRSpills > 0 || r.SGPRSpills > 0 {
-						t.Errorf("%s wave%d %s: %s: %d bytes of scratch, %d VGPRs and %d SGPRs spilled", name, wave, model, what,
-							r.Scratch, r.VGPRSpills, r.SGPRSpills)
-					}
-					if n := base.AMD.Occupancy(wave, r.VGPRs, p.Workgroup, r.LDS); n < 1 {
-						t.Errorf("%s wave%d %s: %s: does not fit: %+v", name, wave, model, what, r.Figures)
+				for _, p := range plan.Pipelines {
+					if m := p.Machine; m.Scratch > 0 || m.Spills > 0 || m.Waves < 1 {
+						t.Errorf("%s wave%d %s: %s: %d bytes of scratch, %d registers spilled, %d waves", name, wave, model,
+							plan.Modules[p.Module].Name, m.Scratch, m.Spills, m.Waves)
 					}
 				}
 			}
@@ -68,7 +60,7 @@ func TestPipelinesOnAMD(t *testing.T) {
 	}
 }
 
-func compile(t *testing.T, model string, on *target.Target) *plans.Plan {
+func compile(t *testing.T, model string, on *target.Target, o *radv.Oracle) *plans.Plan {
 	t.Helper()
 	f, err := gguf.Open(filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf"))
 	if err != nil {
@@ -79,7 +71,7 @@ func compile(t *testing.T, model string, on *target.Target) *plans.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := passes.Run(p, codegen.Table(on, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
+	if _, err := passes.Run(p, codegen.OracleTable(t.Context(), on, p.Funcs[0].Rows, o), passes.Options{StopAfter: ir.Place}); err != nil {
 		t.Fatal(err)
 	}
 	plan, err := codegen.Emit(p, f, on, false)
@@ -89,15 +81,30 @@ func compile(t *testing.T, model string, on *target.Target) *plans.Plan {
 	return plan
 }
 
-func kernelsOf(plan *plans.Plan) []radv.Kernel {
-	var list []radv.Kernel
-	for _, p := range plan.Pipelines {
-		m := &plan.Modules[p.Module]
-		k := radv.Kernel{Name: m.Name, Words: m.Words, Consts: map[uint32]uint32{}, Wave: p.Wave, Full: p.Workgroup%p.Wave == 0}
-		for _, c := range p.Consts {
-			k.Consts[c.ID] = c.Value
-		}
-		list = append(list, k)
+// TestOracleChooses holds the plans that an oracle makes against the rules, and
+// each other: the same input gives the same choices.
+func TestOracleChooses(t *testing.T) {
+	on, err := target.Lookup("gfx1201")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return list
+	o, err := radv.Open(t.Context(), on.AMD.Family)
+	if err != nil {
+		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
+	}
+	defer o.Close()
+	plan := compile(t, "gopher-moe", on, o)
+	for _, problem := range plans.Check(plan) {
+		t.Error(problem)
+	}
+	if again := compile(t, "gopher-moe", on, o); ir.Print(plan.Program) != ir.Print(again.Program) {
+		t.Error("the same model compiles into two programs")
+	}
+	for _, e := range plan.Entries {
+		for _, d := range e.Dispatches {
+			if !strings.Contains(d.Why, "VGPRs") {
+				t.Errorf("%s: %s: reason %q has no figures", e.Name, d.Site, d.Why)
+			}
+		}
+	}
 }

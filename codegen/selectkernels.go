@@ -1,18 +1,31 @@
 package codegen
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// selectKernels chooses the first candidate of every group: families offer their
+// site is a group that wants a kernel.
+type site struct {
+	f          *ir.Func
+	g          *ir.Group
+	outputs    []*ir.Value
+	candidates []kernels.Candidate
+	rated      []*rated
+}
+
+// selectKernels chooses a candidate for every group: with an oracle the one that
+// the cost model predicts to be fastest, else the first, as families offer their
 // best guess first.
-func selectKernels(p *ir.Program, t *target.Target) error {
+func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) error {
 	p.Target = t.Name
+	var sites []*site
 	for _, f := range p.Funcs {
 		uses := f.Uses()
 		for _, g := range f.Groups {
@@ -20,16 +33,31 @@ func selectKernels(p *ir.Program, t *target.Target) error {
 				g.Call = &ir.Call{Kernel: "oracle", Grid: [3]int{1, 1, 1}, Why: "the host evaluates the ops as they are"}
 				continue
 			}
-			all := kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
-			if len(all) == 0 {
+			s := &site{f: f, g: g, outputs: g.Outputs(uses)}
+			s.candidates = kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
+			if len(s.candidates) == 0 {
 				return ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
 			}
-			c := all[0]
-			g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: t.Wave,
-				Why: fmt.Sprintf("best guess of %d", len(all))}
-			for _, o := range c.Operands {
-				g.Call.Args = append(g.Call.Args, o.Value)
+			sites = append(sites, s)
+		}
+	}
+	if o != nil {
+		if err := rate(ctx, sites, t, o); err != nil {
+			return err
+		}
+	}
+	for _, s := range sites {
+		c, why := &s.candidates[0], fmt.Sprintf("best guess of %d", len(s.candidates))
+		if o != nil {
+			work, err := cost(p, s.f, s.g, s.outputs)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
 			}
+			c, why = best(s.rated, t, work)
+		}
+		s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: t.Wave, Why: why}
+		for _, operand := range c.Operands {
+			s.g.Call.Args = append(s.g.Call.Args, operand.Value)
 		}
 	}
 	return nil

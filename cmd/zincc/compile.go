@@ -36,6 +36,11 @@ after every pass that changed it.
 The plan refers to the weights in the model file, by offset, and checks at load that
 the file is the same one; --embed-weights puts them into the plan.
 
+For AMD targets no AMD GPU is needed to compile with AMD's own compiler: Mesa's driver
+does it without hardware (version 25, not 26). Kernels that spill registers are then
+refused, the others are ranked by a cost model, and the plan records registers and
+occupancy (zincc inspect). Results are cached in the user's cache folder.
+
   zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16384 -o plan.bin
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
@@ -47,15 +52,16 @@ the file is the same one; --embed-weights puts them into the plan.
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
+		f.StringVar(&c.oracle, "oracle", "auto", "choose kernels by what AMD's compiler makes of them: auto, where Mesa's driver is there; off; or require")
 		f.BoolVar(&c.json, "json", false, "print the closing table as JSON")
 		return c.run
 	},
 }
 
 type compileFlags struct {
-	target, out, kv, stop, dump string
-	ctx                         int
-	embed, json                 bool
+	target, out, kv, stop, dump, oracle string
+	ctx                                 int
+	embed, json                         bool
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
@@ -79,6 +85,13 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	oracle, err := openOracle(ctx, c.oracle, t)
+	if err != nil {
+		return err
+	}
+	if oracle != nil {
+		defer oracle.Close()
+	}
 	o := passes.Options{StopAfter: stop}
 	if c.dump != "" {
 		if err := os.MkdirAll(c.dump, 0o777); err != nil {
@@ -88,7 +101,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return os.WriteFile(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), []byte(text), 0o666)
 		}
 	}
-	times, err := passes.Run(p, codegen.Table(t, p.Funcs[0].Rows), o)
+	times, err := passes.Run(p, codegen.OracleTable(ctx, t, p.Funcs[0].Rows, oracle), o)
 	if err != nil {
 		return err
 	}
@@ -106,6 +119,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	plan, err := codegen.Emit(p, f, t, c.embed)
 	if err != nil {
 		return err
+	}
+	if oracle != nil {
+		if err := codegen.Annotate(ctx, plan, t, oracle); err != nil {
+			return err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err

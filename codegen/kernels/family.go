@@ -42,7 +42,9 @@ type Family struct {
 	Name string
 	Doc  string
 	// Candidates returns the ways to compute the site, best guess first; none
-	// when the group is not of this family.
+	// when the group is not of this family. Those of a site of few rows must all
+	// add in the same order: entries of different widths, which have to give the
+	// same bits, may be given different ones.
 	Candidates func(s *Site) []Candidate
 }
 

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/cli"
+)
+
+// openOracle returns AMD's compiler for the target, or nil where it is not to be
+// asked: with auto, that is for other targets and where the driver is missing.
+func openOracle(ctx context.Context, mode string, t *target.Target) (*radv.Oracle, error) {
+	switch mode {
+	case "off":
+		return nil, nil
+	case "auto", "require":
+	default:
+		return nil, cli.Usagef("--oracle: want auto, off or require, have %q", mode)
+	}
+	if t.AMD == nil {
+		if mode == "require" {
+			return nil, cli.Usagef("--oracle: there is none for target %s", t.Name)
+		}
+		return nil, nil
+	}
+	o, err := radv.Open(ctx, t.AMD.Family)
+	if mode == "auto" && errors.Is(err, radv.ErrNoDriver) {
+		return nil, nil
+	}
+	return o, err
+}

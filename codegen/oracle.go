@@ -1,0 +1,123 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// margin is how much faster than a candidate that its family offers earlier
+// another one must be predicted to be: the model is not finer than that.
+const margin = 0.03
+
+// rated is a candidate with what AMD's compiler makes of it.
+type rated struct {
+	*kernels.Candidate
+	*specialized
+	radv.Result
+	prediction
+}
+
+// refusal says why a candidate is not to be used; empty if it is.
+func (r *rated) refusal() string {
+	switch {
+	case r.Refused != "":
+		return r.Refused
+	case r.Scratch > 0 || r.VGPRSpills > 0 || r.SGPRSpills > 0:
+		return fmt.Sprintf("%d bytes of scratch, %d registers spilled", r.Scratch, r.VGPRSpills+r.SGPRSpills)
+	}
+	return ""
+}
+
+// rate asks the oracle about all candidates of all sites.
+func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) error {
+	built := modules{}
+	var asked []radv.Kernel
+	var answers []*rated
+	for _, s := range sites {
+		for i := range s.candidates {
+			c := &s.candidates[i]
+			k, err := built.specialize(c, t)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
+			}
+			r := &rated{Candidate: c, specialized: k}
+			s.rated = append(s.rated, r)
+			answers = append(answers, r)
+			asked = append(asked, radv.Kernel{Name: c.Kernel, Words: k.words, Consts: k.spec, Wave: t.Wave,
+				Full: k.workgroup%t.Wave == 0, Features: k.fn.Features})
+		}
+	}
+	results, err := o.Compile(ctx, asked)
+	if err != nil {
+		return err
+	}
+	for i, r := range answers {
+		r.Result = results[i]
+	}
+	return nil
+}
+
+// best returns the candidate with the shortest predicted time and the reason.
+func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, string) {
+	var first, second *rated
+	refused := 0
+	for _, r := range list {
+		if r.refusal() != "" {
+			refused++
+			continue
+		}
+		r.prediction = predict(t, &r.Figures, r.workgroup, r.Grid, c)
+		switch {
+		case first == nil || r.seconds < (1-margin)*first.seconds:
+			first, second = r, first
+		case second == nil || r.seconds < second.seconds:
+			second = r
+		}
+	}
+	if first == nil {
+		return list[0].Candidate, fmt.Sprintf("best guess of %d: %s", len(list), list[0].refusal())
+	}
+	why := fmt.Sprintf("of %d: %d VGPRs, %s", len(list), first.VGPRs, first.prediction)
+	if second != nil {
+		why += fmt.Sprintf("; next %d VGPRs, %s", second.VGPRs, second.prediction)
+	}
+	if refused > 0 {
+		why += fmt.Sprintf("; %d refused", refused)
+	}
+	return first.Candidate, why
+}
+
+// Annotate records in the plan's pipelines what AMD's compiler makes of them. A
+// pipeline that it does not compile is an error.
+func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
+	var asked []radv.Kernel
+	for _, p := range plan.Pipelines {
+		m := &plan.Modules[p.Module]
+		k := radv.Kernel{Name: m.Name, Words: m.Words, Consts: map[uint32]uint32{}, Wave: p.Wave, Full: p.Workgroup%p.Wave == 0}
+		for _, c := range p.Consts {
+			k.Consts[c.ID] = c.Value
+		}
+		asked = append(asked, k)
+	}
+	results, err := o.Compile(ctx, asked)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		p := &plan.Pipelines[i]
+		if r.Refused != "" {
+			return fmt.Errorf("%s: kernel %q: %s", o.Driver(), asked[i].Name, r.Refused)
+		}
+		p.Machine = &plans.Machine{
+			Compiler: o.Driver(), SGPRs: r.SGPRs, VGPRs: r.VGPRs, Spills: r.SGPRSpills + r.VGPRSpills, Scratch: r.Scratch,
+			Waves: t.AMD.Occupancy(p.Wave, r.VGPRs, p.Workgroup, r.LDS), Code: r.Code, VALU: r.VALU, VMEM: r.VMEM,
+			Cycles: r.InverseThroughput, Latency: r.Latency,
+		}
+	}
+	return nil
+}

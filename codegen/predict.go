@@ -1,0 +1,54 @@
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// prediction is the cost model's view of a dispatch on an AMD GPU: the time of its
+// slowest part, all of which overlap, and of the dispatch itself.
+//
+//	bytes    what it must move, over the bandwidth
+//	issue    busy cycles of all subgroups, shared out over the SIMDs
+//	latency  rounds of resident subgroups, each of which takes as long as one
+//
+// The compiler's cycles take every loop as eight iterations and every branch as
+// likely, so that times are good for comparing candidates of a call site, whose
+// loops are alike, and only roughly for more.
+type prediction struct {
+	seconds float64
+	bound   string // the slowest part
+	waves   int    // subgroups that a SIMD holds
+}
+
+// predict is the model. grid counts workgroups.
+func predict(t *target.Target, f *radv.Figures, workgroup int, grid [3]int, c plans.Cost) prediction {
+	p := prediction{waves: t.AMD.Occupancy(t.Wave, f.VGPRs, workgroup, f.LDS), bound: "bytes"}
+	subgroups := grid[0] * grid[1] * grid[2] * ((workgroup + t.Wave - 1) / t.Wave)
+	simds := t.AMD.SIMDs(t.Units)
+	slots := simds * max(1, p.waves)
+	// A SIMD works on whole subgroups: fewer than there are SIMDs take as long as one.
+	perSIMD := (subgroups + simds - 1) / simds
+	rounds := (subgroups + slots - 1) / slots
+	p.seconds = float64(c.ReadBytes+c.WriteBytes) / t.Bandwidth
+	for _, part := range []struct {
+		name   string
+		cycles float64
+	}{
+		{"issue", float64(perSIMD) * float64(f.InverseThroughput)},
+		{"latency", float64(rounds) * float64(f.Latency)},
+	} {
+		if s := part.cycles / t.AMD.Clock; s > p.seconds {
+			p.seconds, p.bound = s, part.name
+		}
+	}
+	p.seconds += t.Stage
+	return p
+}
+
+func (p prediction) String() string {
+	return fmt.Sprintf("%d waves, %.1f us of %s", p.waves, 1e6*p.seconds, p.bound)
+}
