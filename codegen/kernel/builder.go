@@ -41,7 +41,9 @@ type Builder struct {
 	names    map[string]bool
 	statics  map[string]*node
 	features map[string]bool
-	subgroup map[string]bool
+	// extensions are of Vulkan, subgroup the classes of subgroup operations.
+	extensions map[string]bool
+	subgroup   map[string]bool
 }
 
 // Build runs body over a new Builder and returns the recorded kernel. The name is
@@ -52,7 +54,7 @@ func Build(name string, body func(b *Builder)) (*Func, error) {
 		names:    map[string]bool{},
 		statics:  map[string]*node{},
 		features: map[string]bool{"bufferDeviceAddress": true, "vulkanMemoryModel": true},
-		subgroup: map[string]bool{},
+		subgroup: map[string]bool{}, extensions: map[string]bool{},
 	}
 	b.cur = b.f.body
 	body(b)
@@ -67,6 +69,7 @@ func Build(name string, body func(b *Builder)) (*Func, error) {
 		return nil, fmt.Errorf("kernel %s: %w", name, b.err)
 	}
 	b.f.Features = sortedKeys(b.features)
+	b.f.Extensions = sortedKeys(b.extensions)
 	b.f.SubgroupOps = sortedKeys(b.subgroup)
 	return b.f, nil
 }

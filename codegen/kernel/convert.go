@@ -49,6 +49,14 @@ func (b *Builder) PackHalf(x Value) Value {
 	return b.emit(opPackHalf, U32, b.typed(opPackHalf, x, F32.Vec(2)))
 }
 
+// FMAHalf returns x*y + z of the pairs of f16 in the U32 x, y and z, as a pair of
+// f16 in a U32, with one rounding where the device has the instruction. The kernel
+// then needs the feature shaderFloat16.
+func (b *Builder) FMAHalf(x, y, z Operand) Value {
+	b.need("shaderFloat16")
+	return b.emit(opFMAHalf, U32, b.typed(opFMAHalf, x, U32), b.typed(opFMAHalf, y, U32), b.typed(opFMAHalf, z, U32))
+}
+
 // DotI8 returns the sum, as I32, of the products of the four signed bytes in
 // each of the U32 x and y. The kernel then needs the feature
 // shaderIntegerDotProduct.

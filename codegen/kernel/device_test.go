@@ -31,7 +31,7 @@ func device(t *testing.T) *vulkan.Device {
 		}
 	}
 	d, err := vulkan.Open(chosen.Index, plans.Requirements{
-		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct"},
+		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct", "shaderFloat16"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,9 @@ type Func struct {
 	// Features are the names of the Vulkan device features that the kernel
 	// needs, sorted, such as shaderIntegerDotProduct.
 	Features []string
+	// Extensions are the names of the Vulkan device extensions that it needs,
+	// sorted.
+	Extensions []string
 	// SubgroupOps are the classes of subgroup operations that it needs, sorted:
 	// arithmetic, ballot, basic, shuffle, vote.
 	SubgroupOps []string

@@ -63,6 +63,7 @@ const (
 	opBitcast
 	opUnpackHalf
 	opPackHalf
+	opFMAHalf
 	opDotI8
 	opElem // vector, index
 
@@ -101,6 +102,12 @@ const (
 	opVarGet      // var
 	opVarSet      // var, value
 	opBarrier
+
+	// Cooperative matrices. imm of an access: the array. align is the Layout.
+	opMatFill   // element
+	opMatLoad   // index, stride
+	opMatStore  // index, stride, matrix
+	opMatMulAdd // a, b, c
 
 	// Control. Regions are named after the operands.
 	opIf       // condition; then, else
@@ -179,6 +186,7 @@ var ops = [numOps]opInfo{
 	opBitcast:    {name: "bitcast"},
 	opUnpackHalf: {name: "unpack_half"},
 	opPackHalf:   {name: "pack_half"},
+	opFMAHalf:    {name: "fma_half"},
 	opDotI8:      {name: "dot_i8"},
 	opElem:       {name: "elem"},
 
@@ -214,6 +222,11 @@ var ops = [numOps]opInfo{
 	opVarGet:      {name: "get"},
 	opVarSet:      {name: "set"},
 	opBarrier:     {name: "barrier"},
+
+	opMatFill:   {name: "mat_fill"},
+	opMatLoad:   {name: "mat_load"},
+	opMatStore:  {name: "mat_store"},
+	opMatMulAdd: {name: "mat_mul_add"},
 
 	opIf:       {name: "if"},
 	opFor:      {name: "for"},

@@ -24,6 +24,9 @@ func (f *Func) String() string {
 	}
 	p.line("workgroup %s", p.ref(f.workgroup))
 	p.line("needs %s", strings.Join(f.Features, " "))
+	if len(f.Extensions) > 0 {
+		p.line("extensions %s", strings.Join(f.Extensions, " "))
+	}
 	p.line("subgroup %s", strings.Join(f.SubgroupOps, " "))
 	p.line("{")
 	p.region(f.body)
@@ -147,6 +150,8 @@ func (p *printer) subject(n *node) string {
 		return fmt.Sprintf("%s align %d ", p.f.Args[n.imm].Name, n.align)
 	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
+	case opMatLoad, opMatStore:
+		return fmt.Sprintf("%d %s ", n.imm, layoutNames[n.align])
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 // inputs are the operands of one lane: three U32, whose bits are the I32 too,
@@ -111,6 +112,13 @@ var semantics = []struct {
 	{"half", func(b *kernel.Builder, v operands) kernel.Value {
 		return b.PackHalf(b.UnpackHalf(b.And(v.u[0], 0xbbffbbff)))
 	}, func(in inputs) uint32 { return in.u[0] & 0xbbffbbff }, 0},
+	{"fma_half", func(b *kernel.Builder, v operands) kernel.Value {
+		const one, less = 0x3c003c00, uint32(0xe420e420) // 1 and -1056
+		return b.FMAHalf(b.Or(b.And(v.u[0], 0x00ff00ff), 0x64006400), one, less)
+	}, func(in inputs) uint32 {
+		less := func(x uint32) uint32 { return uint32(gguf.F32ToF16(float32(x&0xff) - 32)) }
+		return less(in.u[0]) | less(in.u[0]>>16)<<16
+	}, 0},
 	{"dot_i8", func(b *kernel.Builder, v operands) kernel.Value { return b.DotI8(v.u[0], v.u[1]) }, func(in inputs) uint32 {
 		sum := int32(0)
 		for s := 0; s < 32; s += 8 {

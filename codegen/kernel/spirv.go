@@ -120,6 +120,9 @@ func (l *lowering) workgroup(main spirv.ID) {
 }
 
 func (l *lowering) typ(t Type) spirv.ID {
+	if t.isMatrix() {
+		return l.matrixType(t)
+	}
 	if n := t.Lanes(); n > 1 {
 		return l.m.Type(spirv.OpTypeVector, l.typ(t.Elem()), uint32(n))
 	}
@@ -130,6 +133,9 @@ func (l *lowering) typ(t Type) spirv.ID {
 		return l.m.Type(spirv.OpTypeInt, 32, 1)
 	case F32:
 		return l.m.Type(spirv.OpTypeFloat, 32)
+	case F16:
+		l.m.Capability(spirv.CapabilityFloat16)
+		return l.m.Type(spirv.OpTypeFloat, 16)
 	}
 	return l.m.Type(spirv.OpTypeInt, 32, 0)
 }

@@ -67,6 +67,7 @@ func init() {
 		opElem:        (*lowering).elem,
 		opMulHi:       (*lowering).mulHi,
 		opConvert:     (*lowering).convert,
+		opFMAHalf:     (*lowering).fmaHalf,
 		opDotI8:       (*lowering).dotI8,
 		opLoad:        (*lowering).load,
 		opLoadWords:   (*lowering).load,
@@ -84,6 +85,10 @@ func init() {
 		opVarGet:      (*lowering).get,
 		opVarSet:      (*lowering).set,
 		opBarrier:     (*lowering).barrier,
+		opMatFill:     (*lowering).matFill,
+		opMatLoad:     (*lowering).matLoad,
+		opMatStore:    (*lowering).matStore,
+		opMatMulAdd:   (*lowering).matMulAdd,
 		opIf:          (*lowering).branch,
 		opFor:         (*lowering).forLoop,
 		opWhile:       (*lowering).whileLoop,
@@ -133,6 +138,17 @@ func (l *lowering) mulHi(n *node) {
 func (l *lowering) convert(n *node) {
 	o := conversions[fromTo{n.args[0].typ.Elem(), n.typ.Elem()}]
 	l.values[n] = l.m.Emit(o, l.typ(n.typ), l.value(n.args[0]))
+}
+
+func (l *lowering) fmaHalf(n *node) {
+	pair := l.m.Type(spirv.OpTypeVector, l.typ(F16), 2)
+	operands := []uint32{l.glsl, spirv.GLSLFma}
+	for _, id := range l.ids(n.args) {
+		operands = append(operands, l.m.Emit(spirv.OpBitcast, pair, id))
+	}
+	id := l.m.Emit(spirv.OpExtInst, pair, operands...)
+	l.m.Decorate(id, spirv.DecorationNoContraction)
+	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.typ), id)
 }
 
 func (l *lowering) dotI8(n *node) {

@@ -114,27 +114,33 @@ func TestGoldens(t *testing.T) {
 			continue
 		}
 		f, words := lower(t, c)
-		text, err := spirv.Disassemble(words)
-		if err != nil {
+		checkGolden(t, c.name, f, words)
+	}
+}
+
+// checkGolden compares a kernel and its module with what testdata has of them.
+func checkGolden(t *testing.T, name string, f *kernel.Func, words []uint32) {
+	t.Helper()
+	text, err := spirv.Disassemble(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := txtar.Format(&txtar.Archive{Files: []txtar.File{
+		{Name: "kernel", Data: []byte(f.String())},
+		{Name: "spvasm", Data: []byte(text)},
+	}})
+	path := filepath.Join("testdata", name+".txtar")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got := txtar.Format(&txtar.Archive{Files: []txtar.File{
-			{Name: "kernel", Data: []byte(f.String())},
-			{Name: "spvasm", Data: []byte(text)},
-		}})
-		path := filepath.Join("testdata", c.name+".txtar")
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; -update rewrites it", path)
-		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; -update rewrites it", path)
 	}
 }

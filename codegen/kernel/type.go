@@ -2,8 +2,9 @@ package kernel
 
 import "fmt"
 
-// Type is the type of a Value: a scalar of 32 bits (or a truth value), or a
-// vector of 2 or 4 of them. Types are comparable.
+// Type is the type of a Value: a scalar of 32 bits (or a truth value), a vector of
+// 2 or 4 of them, or a matrix that a subgroup holds together. Types are
+// comparable.
 type Type uint32
 
 // The scalar types. Bool has no layout in memory.
@@ -12,16 +13,23 @@ const (
 	U32
 	I32
 	F32
+	F16 // of the elements of matrices only; PackHalf puts two into a U32
 )
 
 // void is the type of a statement.
 const void Type = 0
 
-// A Type keeps the scalar in the low byte and the lanes of a vector in the next;
-// the upper half is free for matrix shapes.
-const laneShift = 8
+// A Type keeps the scalar in the low byte and the lanes of a vector in the next.
+// The upper half has the use, rows and columns of a matrix.
+const (
+	laneShift = 8
+	useShift  = 16
+	rowShift  = 18
+	colShift  = 25
+	maxSide   = 1<<7 - 1
+)
 
-var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32"}
+var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16"}
 
 // Vec returns the vector type of n elements of the scalar type t. n is 1, 2 or
 // 4; other types are refused where they are used.
@@ -32,12 +40,45 @@ func (t Type) Vec(n int) Type {
 	return t | Type(uint8(n))<<laneShift
 }
 
-// Elem returns the scalar type of a vector's elements, and t for a scalar.
+// Use is the place of a matrix in MatMulAdd.
+type Use uint32
+
+// The uses: D = A x B + C, where C and D are accumulators.
+const (
+	MatrixA Use = 1 + iota
+	MatrixB
+	Accumulator
+)
+
+var useNames = [...]string{MatrixA: "a", MatrixB: "b", Accumulator: "acc"}
+
+// Matrix returns the type of a cooperative matrix of rows x cols elements of type
+// t, F16 or F32. Devices say which shapes they have; others are refused where they
+// are used.
+func (t Type) Matrix(rows, cols int, use Use) Type {
+	if rows < 1 || rows > maxSide || cols < 1 || cols > maxSide || use < MatrixA || use > Accumulator {
+		return void
+	}
+	return t | Type(use)<<useShift | Type(rows)<<rowShift | Type(cols)<<colShift
+}
+
+// shape returns what Matrix was given; the use is 0 for other types.
+func (t Type) shape() (rows, cols int, use Use) {
+	return int(t >> rowShift & maxSide), int(t >> colShift & maxSide), Use(t >> useShift & 3)
+}
+
+func (t Type) isMatrix() bool {
+	_, _, use := t.shape()
+	return use != 0 && (t.Elem() == F16 || t.Elem() == F32) && t.Lanes() == 1
+}
+
+// Elem returns the scalar type of the elements of a vector or matrix, and t for a
+// scalar.
 func (t Type) Elem() Type { return t & (1<<laneShift - 1) }
 
 // Lanes returns the number of elements of a vector, and 1 for a scalar.
 func (t Type) Lanes() int {
-	if n := int(t >> laneShift); n > 0 {
+	if n := int(uint8(t >> laneShift)); n > 0 {
 		return n
 	}
 	return 1
@@ -52,6 +93,10 @@ func (t Type) String() string {
 	if int(e) >= len(typeNames) {
 		return fmt.Sprintf("type(%#x)", uint32(t))
 	}
+	if t.isMatrix() {
+		rows, cols, use := t.shape()
+		return fmt.Sprintf("%s[%dx%d %s]", typeNames[e], rows, cols, useNames[use])
+	}
 	if t.Lanes() == 1 {
 		return typeNames[e]
 	}
@@ -60,7 +105,7 @@ func (t Type) String() string {
 
 func (t Type) valid() bool {
 	e, n := t.Elem(), t.Lanes()
-	return e >= Bool && e <= F32 && (n == 1 && t == e || n == 2 || n == 4)
+	return e >= Bool && e <= F32 && t>>useShift == 0 && (n == 1 && t == e || n == 2 || n == 4)
 }
 
 // inMemory reports whether t can be loaded and stored.

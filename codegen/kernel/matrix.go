@@ -1,0 +1,83 @@
+package kernel
+
+// Cooperative matrices (VK_KHR_cooperative_matrix): the lanes of a subgroup hold
+// the elements of a matrix together, in an order that is the device's. All
+// operations on them must be come to by all lanes of a subgroup at once. A Var may
+// hold one.
+
+// Layout says how a matrix lies in memory.
+type Layout int
+
+// The layouts: consecutive elements are those of a row, or of a column.
+const (
+	RowMajor Layout = iota
+	ColumnMajor
+)
+
+var layoutNames = [...]string{RowMajor: "row_major", ColumnMajor: "column_major"}
+
+// MatFill returns the accumulator of type t, whose elements are F32, with all
+// elements x.
+func (b *Builder) MatFill(t Type, x Operand) Value {
+	b.matrix(opMatFill, t, Accumulator)
+	if t.Elem() != F32 {
+		b.fail("%s of %v", ops[opMatFill].name, t)
+	}
+	return b.add(&node{op: opMatFill, typ: t, args: []*node{b.typed(opMatFill, x, F32)}})
+}
+
+// MatMulAdd returns x*y + z for matrices MxK, KxN and MxN of uses A, B and
+// Accumulator. The order in which an element's products are added is the device's.
+func (b *Builder) MatMulAdd(x, y, z Value) Value {
+	m, k, _ := b.matrix(opMatMulAdd, x.Type(), MatrixA)
+	k2, n, _ := b.matrix(opMatMulAdd, y.Type(), MatrixB)
+	m2, n2, _ := b.matrix(opMatMulAdd, z.Type(), Accumulator)
+	if m != m2 || k != k2 || n != n2 || x.Type().Elem() != y.Type().Elem() {
+		b.fail("%s of %v, %v and %v", ops[opMatMulAdd].name, x.Type(), y.Type(), z.Type())
+	}
+	return b.add(&node{op: opMatMulAdd, typ: z.Type(), args: []*node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
+}
+
+// LoadMatrix returns the matrix of type t whose first element is where element i of
+// the array begins. The array may be of any type: its bytes are taken as they
+// are. stride is from one row (of ColumnMajor: column) to the next, in elements of
+// the array. i and stride are the same in all lanes of the subgroup; what is loaded
+// must be aligned to the lesser of 16 bytes and the size of a row (column).
+func (a *Array) LoadMatrix(t Type, i, stride Operand, layout Layout) Value {
+	a.b.matrix(opMatLoad, t, 0)
+	n := a.matrixAccess(opMatLoad, i, stride, layout)
+	n.typ = t
+	return a.b.add(n)
+}
+
+// StoreMatrix writes a matrix where LoadMatrix reads it.
+func (a *Array) StoreMatrix(i, stride Operand, layout Layout, v Value) {
+	a.b.matrix(opMatStore, v.Type(), 0)
+	n := a.matrixAccess(opMatStore, i, stride, layout)
+	n.args = append(n.args, a.b.visible(v).n)
+	a.b.add(n)
+}
+
+func (a *Array) matrixAccess(o op, i, stride Operand, layout Layout) *node {
+	if layout != RowMajor && layout != ColumnMajor {
+		a.b.fail("%s: layout %d", ops[o].name, layout)
+		layout = RowMajor
+	}
+	return &node{op: o, imm: uint32(a.index), align: int(layout), args: []*node{a.b.typed(o, i, U32), a.b.typed(o, stride, U32)}}
+}
+
+// matrix checks that t is a matrix of that use, 0 for any, notes what it needs,
+// and returns its shape.
+func (b *Builder) matrix(o op, t Type, use Use) (rows, cols int, of Use) {
+	rows, cols, of = t.shape()
+	if !t.isMatrix() || use != 0 && of != use {
+		b.fail("%s of %v", ops[o].name, t)
+		return
+	}
+	b.need("cooperativeMatrix")
+	b.extensions["VK_KHR_cooperative_matrix"] = true
+	if t.Elem() == F16 {
+		b.need("shaderFloat16")
+	}
+	return
+}

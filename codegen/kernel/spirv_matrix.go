@@ -1,0 +1,40 @@
+package kernel
+
+import "github.com/zincc-dev/zincc/spirv"
+
+var matrixUses = [...]uint32{
+	MatrixA:     spirv.CooperativeMatrixUseMatrixAKHR,
+	MatrixB:     spirv.CooperativeMatrixUseMatrixBKHR,
+	Accumulator: spirv.CooperativeMatrixUseMatrixAccumulatorKHR,
+}
+
+var matrixLayouts = [...]uint32{
+	RowMajor:    spirv.CooperativeMatrixLayoutRowMajorKHR,
+	ColumnMajor: spirv.CooperativeMatrixLayoutColumnMajorKHR,
+}
+
+func (l *lowering) matrixType(t Type) spirv.ID {
+	l.m.Capability(spirv.CapabilityCooperativeMatrixKHR)
+	l.m.Extension("SPV_KHR_cooperative_matrix")
+	rows, cols, use := t.shape()
+	return l.m.Type(spirv.OpTypeCooperativeMatrixKHR, l.typ(t.Elem()), l.uint(spirv.ScopeSubgroup),
+		l.uint(uint32(rows)), l.uint(uint32(cols)), l.uint(matrixUses[use]))
+}
+
+func (l *lowering) matFill(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpCompositeConstruct, l.typ(n.typ), l.value(n.args[0]))
+}
+
+func (l *lowering) matLoad(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixLoadKHR, l.typ(n.typ), l.element(n, 1),
+		l.uint(matrixLayouts[n.align]), l.value(n.args[1]), spirv.MemoryAccessNonPrivatePointer)
+}
+
+func (l *lowering) matStore(n *node) {
+	l.m.Do(spirv.OpCooperativeMatrixStoreKHR, l.element(n, 1), l.value(n.args[2]),
+		l.uint(matrixLayouts[n.align]), l.value(n.args[1]), spirv.MemoryAccessNonPrivatePointer)
+}
+
+func (l *lowering) matMulAdd(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixMulAddKHR, l.typ(n.typ), l.ids(n.args)...)
+}
