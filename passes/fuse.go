@@ -96,7 +96,9 @@ func is(g *ir.Group, c ir.Fusion) bool {
 	return true
 }
 
-// fuseProjections joins linear ops that read the same input.
+// fuseProjections joins linear ops that read the same input. At many rows float32
+// weights stay apart from others: kernels may round the latter to f16, while who
+// keeps a weight in float32, as routers are kept, wants its precision.
 func fuseProjections(f *ir.Func) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
@@ -107,7 +109,7 @@ func fuseProjections(f *ir.Func) error {
 		left := pending(uses, x)
 		saw(left, f.Groups[i])
 		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
-			if g := f.Groups[j]; saw(left, g) && is(g, ir.MatMul) && g.Ops[0].Args[0] == x && mergeUp(f, i, j) {
+			if g := f.Groups[j]; saw(left, g) && is(g, ir.MatMul) && g.Ops[0].Args[0] == x && alike(f, f.Groups[i], g) && mergeUp(f, i, j) {
 				j--
 			}
 		}
@@ -115,9 +117,16 @@ func fuseProjections(f *ir.Func) error {
 	return nil
 }
 
-// fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
-// them can take it. Two readers get a copy each: at few rows a norm costs less
-// than the barrier behind it.
+// alike reports whether the projections of a and b may share a kernel.
+func alike(f *ir.Func, a, b *ir.Group) bool {
+	precise := func(g *ir.Group) bool { return g.Ops[0].Args[1].Type.DType == ir.F32 }
+	return rowsOf(f, a.Ops[0].Result) <= decodeRows || precise(a) == precise(b)
+}
+
+// fuseNorm moves a norm of few whole rows into the dispatches that read it, if all
+// of them can take it. Two readers get a copy each: at few rows a norm costs less
+// than the barrier behind it. At many rows it costs little next to the products,
+// whose kernels may round it to f16: what they round must be normalised before.
 func fuseNorm(f *ir.Func) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
@@ -128,7 +137,7 @@ func fuseNorm(f *ir.Func) error {
 		}
 		norm := g.Ops[0]
 		readers := normReaders(f, i, pending(uses, norm.Result))
-		if len(readers) == 0 || len(readers) > 1 && rowsOf(f, norm.Result) > decodeRows {
+		if len(readers) == 0 || rowsOf(f, norm.Result) > decodeRows {
 			continue
 		}
 		for _, r := range readers {

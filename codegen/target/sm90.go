@@ -11,6 +11,7 @@ var sm90 = &Target{
 	Workgroup: 1024,
 	Shared:    48 << 10,
 	Units:     132,
+	Matrix:    MatrixShape{16, 16, 16},
 	Memory:    80e9,
 	Bandwidth: 4.6e12,
 	Stage:     2.0e-6,

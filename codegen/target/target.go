@@ -15,6 +15,9 @@ type Target struct {
 	Workgroup int    // invocations of a workgroup, at most
 	Shared    int    // bytes of shared memory of a workgroup, at most
 	Units     int    // compute units or SMs: workgroups that make progress at once
+	// Matrix is the shape of the cooperative matrices that subgroups multiply, f16
+	// by f16 into f32; zero where there are none.
+	Matrix MatrixShape
 	// Memory is the device memory in bytes, 0 when it is the host's.
 	Memory int64
 	// Bandwidth is the read bandwidth in bytes a second.
@@ -23,6 +26,9 @@ type Target struct {
 	Stage float64
 	AMD   *AMD // nil for others
 }
+
+// MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.
+type MatrixShape struct{ Rows, Cols, Depth int }
 
 // Lookup returns the target of that name.
 func Lookup(name string) (*Target, error) {

@@ -1,0 +1,416 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// coopTile says what a workgroup and its subgroups compute. Outputs are counted
+// over all matrices of a projection: a tile of gate and up has half of each.
+type coopTile struct {
+	rows, outputs       int // of a workgroup
+	subRows, subOutputs int // of a subgroup
+	depth               int // elements of a row that a step takes, a multiple of coopSlice
+	stages              int // of the shared memory: with 2, a step stores while others multiply
+}
+
+// coopSide is the side of all matrices.
+const coopSide = 16
+
+// octetBytes is the size of 8 f16, which is what shared memory is counted in.
+const octetBytes = 16
+
+// stride is the octets from row to row in shared memory: one more than needed, so
+// that 8 rows begin in different banks.
+func (t coopTile) stride() int { return t.depth/8 + 1 }
+
+// stage is the octets of one stage: rows of x, then of weights.
+func (t coopTile) stage() int { return (t.rows + t.outputs) * t.stride() }
+
+// outStride is the octets' worth of f32 from row to row of the sums that a subgroup
+// puts into shared memory at the end, 16 rows at a time.
+func (t coopTile) outStride() int { return t.subOutputs/4 + 1 }
+
+func (t coopTile) subgroups() int { return t.rows / t.subRows * (t.outputs / t.subOutputs) }
+
+func (t coopTile) shared() int {
+	return octetBytes * max(t.stages*t.stage(), t.subgroups()*coopSide*t.outStride())
+}
+
+// gemmCoop computes a linear group for many rows of x with cooperative matrices. x
+// and the dequantized weights are rounded to f16; products are added in f32, in
+// the device's order. x is clamped to the range of f16, unless a norm made it.
+type gemmCoop struct {
+	*linearGroup
+	coopTile
+	step  extent
+	wave  int
+	clamp bool
+}
+
+func gemmCoopCandidates(s *Site) []Candidate {
+	g := matchLinear(s)
+	if g == nil || g.rows <= maxColumns || g.last || g.gain != nil || s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) {
+		return nil
+	}
+	step, ok := extentOf(s, g.projects[0].result)
+	if !ok || !g.alike() {
+		return nil
+	}
+	var list []Candidate
+	for _, t := range coopTiles(g, s.Target) {
+		k := gemmCoop{g, t, step, s.Target.Wave, g.x.Def == nil || g.x.Def.Kind.Name != "rmsnorm"}
+		if k.fits(s.Target) {
+			list = append(list, k.candidate())
+		}
+	}
+	return list
+}
+
+// coopShapes are the tiles, largest first. On an H200 the first is the fastest by
+// itself; what counts more is that there are workgroups for all SMs.
+var coopShapes = []coopTile{
+	{rows: 128, outputs: 256, subRows: 64, subOutputs: 64, depth: 32, stages: 1},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, depth: 64, stages: 1},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, depth: 64, stages: 1},
+	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, depth: 64, stages: 1},
+}
+
+// coopTiles returns tiles, best guess first: the largest that is not mostly empty
+// and of which there are enough, then the next.
+func coopTiles(g *linearGroup, t *target.Target) []coopTile {
+	matrices := len(g.projects[0].matrices)
+	for i, s := range coopShapes[:len(coopShapes)-1] {
+		groups := ceilDiv(g.rows, s.rows) * g.tiles(s.outputs/matrices)
+		if g.rows > s.rows/2 && 10*groups >= 9*t.Units {
+			return coopShapes[i : i+2]
+		}
+	}
+	return coopShapes[len(coopShapes)-1:]
+}
+
+// fits reports whether the tile is one for the group and the target.
+func (k gemmCoop) fits(t *target.Target) bool {
+	for _, p := range k.projects {
+		for _, w := range p.matrices {
+			if coopFormatOf(w.format.layout) == nil {
+				return false
+			}
+		}
+		if k.subOutputs/len(p.matrices)%coopSide != 0 || p.width%4 != 0 {
+			return false
+		}
+	}
+	// Half of a pair of slices has no meaning; a round of the loop is a step a stage.
+	return k.k%max(k.stages*k.depth, 2*coopSlice) == 0 && k.threads() <= t.Workgroup && k.shared() <= t.Shared
+}
+
+func (k gemmCoop) threads() int { return k.subgroups() * k.wave }
+
+// each is the outputs of each matrix in a tile.
+func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
+
+func (k gemmCoop) candidate() Candidate {
+	clamp := ""
+	if k.clamp {
+		clamp = " clamp"
+	}
+	firsts := k.firsts(k.each())
+	c := Candidate{
+		Kernel: fmt.Sprintf("gemm_coop %s%s%s tile=%dx%dx%d subgroup=%dx%d stages=%d", k.key(), k.step.key(), clamp,
+			k.coopTile.rows, k.outputs, k.depth, k.subRows, k.subOutputs, k.stages),
+		Build:    k.build,
+		Operands: append(k.operands(false), k.step.operands()...),
+		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
+		Consts:   append(k.consts(firsts), k.step.consts()...),
+	}
+	for i, p := range k.projects {
+		c.Cover = append(c.Cover, plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.coopTile.rows, k.each()},
+			Axis: []int{0, 1}, First: []int{0, firsts[i]},
+		})
+	}
+	return c
+}
+
+// coopKernel is what the parts of the kernel of one projection share.
+type coopKernel struct {
+	gemmCoop
+	b      *kernel.Builder
+	a      *linearArgs
+	p      *projectArgs
+	rows   kernel.Value // of this step
+	row    kernel.Value // first of the tile
+	col    kernel.Value // first output of each matrix
+	lane   kernel.Value
+	shared *kernel.Array
+	subRow kernel.Value      // the subgroup's first row in the tile
+	subCol kernel.Value      // and its first output of each matrix
+	sums   [][][]*kernel.Var // by matrix, row, output, in steps of 16
+	sum    kernel.Type
+}
+
+func (k gemmCoop) build() (*kernel.Func, error) {
+	return kernel.Build("gemm_coop", func(b *kernel.Builder) {
+		a, rows := k.declare(b, false), k.step.bound(b)
+		b.Workgroup(k.threads())
+		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
+		b.ReturnIf(b.Ge(row, rows))
+		shared := b.Shared(u32x4, k.coopTile.shared()/octetBytes)
+		// Each projection has its own loop: its weights stay in registers from the
+		// load to the next step, which a choice in between would make slower.
+		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
+			across := k.outputs / k.subOutputs
+			t := &coopKernel{gemmCoop: k, b: b, a: a, p: p, rows: rows, row: row, lane: b.LocalID(), shared: shared,
+				col:    b.Mul(at, k.each()),
+				subRow: b.Mul(b.Div(b.SubgroupID(), across), k.subRows),
+				subCol: b.Mul(b.Mod(b.SubgroupID(), across), k.subOutputs/len(p.matrices)),
+				sum:    kernel.F32.Matrix(coopSide, coopSide, kernel.Accumulator),
+			}
+			t.run()
+		})
+	})
+}
+
+func (t *coopKernel) run() {
+	b := t.b
+	t.sums = make([][][]*kernel.Var, len(t.p.matrices))
+	for m := range t.sums {
+		t.sums[m] = make([][]*kernel.Var, t.subRows/coopSide)
+		for r := range t.sums[m] {
+			for range t.subOutputs / len(t.sums) / coopSide {
+				t.sums[m][r] = append(t.sums[m][r], b.Var(t.sum, b.MatFill(t.sum, 0)))
+			}
+		}
+	}
+	steps := b.Div(t.a.k, t.depth)
+	for _, pass := range t.coopPasses() {
+		t.fetch(pass, b.U32(0))(0)
+		b.Barrier()
+		b.For(0, steps, t.stages, func(first kernel.Value) {
+			for s := range t.stages {
+				// The last step fetches again what it has.
+				store := t.fetch(pass, b.Min(b.Add(first, s+1), b.Sub(steps, 1)))
+				t.multiply(pass, s*t.stage())
+				if t.stages == 1 {
+					b.Barrier()
+				}
+				store((s + 1) % t.stages * t.stage())
+				b.Barrier()
+			}
+		})
+	}
+	t.store()
+}
+
+// coopPasses splits the matrices into those that go through x together, because
+// they take its elements in the same order.
+func (t *coopKernel) coopPasses() [][]int {
+	var list [][]int
+	for _, paired := range []bool{false, true} {
+		var pass []int
+		for i, m := range t.p.matrices {
+			if coopFormatOf(m.format.layout).paired == paired {
+				pass = append(pass, i)
+			}
+		}
+		if pass != nil {
+			list = append(list, pass)
+		}
+	}
+	return list
+}
+
+// fetch loads what a step needs and returns what stores it into a stage of shared
+// memory.
+func (t *coopKernel) fetch(pass []int, step kernel.Value) func(stage int) {
+	paired := coopFormatOf(t.p.matrices[pass[0]].format.layout).paired
+	stores := []func(stage int){t.fetchX(paired, step)}
+	for j, m := range pass {
+		stores = append(stores, t.fetchW(j, t.p.matrices[m], step))
+	}
+	return func(stage int) {
+		for _, s := range stores {
+			s(stage)
+		}
+	}
+}
+
+// spread calls one for every item that this lane takes of n, and then, when what
+// it returns is called, stores those that exist.
+func (t *coopKernel) spread(n int, one func(item kernel.Value) func(stage int)) func(stage int) {
+	b := t.b
+	type part struct {
+		item  kernel.Value
+		some  bool
+		store func(stage int)
+	}
+	var parts []part
+	for from := 0; from < n; from += t.threads() {
+		p := part{item: t.lane, some: from+t.threads() > n}
+		if from > 0 {
+			p.item = b.Add(p.item, from)
+		}
+		at := p.item
+		if p.some {
+			at = b.Min(at, n-1)
+		}
+		p.store = one(at)
+		parts = append(parts, p)
+	}
+	return func(stage int) {
+		for _, p := range parts {
+			if p.some {
+				b.If(b.Lt(p.item, n), func() { p.store(stage) })
+			} else {
+				p.store(stage)
+			}
+		}
+	}
+}
+
+// fetchX fetches the step's octets of the tile's rows. Rows beyond the last repeat
+// it: their results are not stored.
+func (t *coopKernel) fetchX(paired bool, step kernel.Value) func(stage int) {
+	b := t.b
+	octets := t.depth / 8
+	return t.spread(t.coopTile.rows*octets, func(item kernel.Value) func(stage int) {
+		r, o := b.Div(item, octets), b.Mod(item, octets)
+		all := b.Add(b.Mul(step, octets), o) // octet of the row, in the order of the slices
+		if paired {
+			all = b.Or(b.And(all, ^uint32(7)), b.And(all, 1), b.Shl(b.And(all, 2), 1), b.And(b.Shr(all, 1), 2))
+		}
+		row := b.Min(b.Add(t.row, r), b.Sub(t.rows, 1))
+		at := b.Add(b.Mul(row, b.Div(t.a.k, 4)), b.Mul(all, 2))
+		x := []kernel.Value{t.a.x.Load(f32x4, at), t.a.x.Load(f32x4, b.Add(at, 1))}
+		return func(stage int) {
+			y := make([]kernel.Value, len(x))
+			copy(y, x)
+			if t.clamp {
+				for i, v := range y {
+					y[i] = b.Clamp(v, -65504.0, 65504.0)
+				}
+			}
+			t.shared.Store(b.Add(b.Mul(r, t.stride()), o, stage), octet(b, y[0], y[1]))
+		}
+	})
+}
+
+// fetchW fetches the step's octets of the tile's rows of a matrix, the j-th of its
+// pass. Rows beyond the last repeat it.
+func (t *coopKernel) fetchW(j int, m matrix, step kernel.Value) func(stage int) {
+	b, f := t.b, coopFormatOf(m.format.layout)
+	slices := t.depth / coopSlice
+	perItem := coopSlice / 8 / f.items
+	return t.spread(t.each()*slices*f.items, func(item kernel.Value) func(stage int) {
+		n, part := b.Div(item, slices*f.items), b.Mod(item, slices*f.items)
+		row := b.Min(b.Add(t.col, n), b.Sub(m.rows, 1))
+		load := f.load(b, m, row, b.Add(b.Mul(step, slices), b.Div(part, f.items)), b.Mod(part, f.items))
+		return func(stage int) {
+			at := b.Add(b.Mul(n, t.stride()), b.Mul(part, perItem), (t.coopTile.rows+j*t.each())*t.stride()+stage)
+			for i, v := range load() {
+				t.shared.Store(b.Add(at, i), v)
+			}
+		}
+	})
+}
+
+// multiply adds the products of what is in a stage of shared memory.
+func (t *coopKernel) multiply(pass []int, stage int) {
+	b := t.b
+	xs := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixA)
+	ws := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixB)
+	row := b.Add(b.Mul(t.subRow, t.stride()), stage)
+	col := b.Add(b.Mul(t.subCol, t.stride()), t.coopTile.rows*t.stride()+stage)
+	for k := 0; k < t.depth/8; k += coopSide / 8 {
+		var x []kernel.Value
+		for r := range t.sums[0] {
+			x = append(x, t.shared.LoadMatrix(xs, b.Add(row, r*coopSide*t.stride()+k), t.stride(), kernel.RowMajor))
+		}
+		for j, m := range pass {
+			for c := range t.sums[m][0] {
+				w := t.shared.LoadMatrix(ws, b.Add(col, (j*t.each()+c*coopSide)*t.stride()+k), t.stride(), kernel.ColumnMajor)
+				for r := range t.sums[m] {
+					sum := t.sums[m][r][c]
+					sum.Set(b.MatMulAdd(x[r], w, sum.Get()))
+				}
+			}
+		}
+	}
+}
+
+// store finishes and writes the tile: every subgroup puts 16 rows of its sums at a
+// time into shared memory, where its lanes find 4 neighbours each. All that is
+// loaded for 16 rows is asked for before any of it is used.
+func (t *coopKernel) store() {
+	b := t.b
+	own := t.subOutputs / len(t.sums) // outputs of each matrix
+	mine := b.Mul(b.SubgroupID(), coopSide*t.outStride())
+	for r := range t.sums[0] {
+		if r > 0 {
+			b.Barrier()
+		}
+		for m := range t.sums {
+			for c, sum := range t.sums[m][r] {
+				t.shared.StoreMatrix(b.Add(mine, (m*own+c*coopSide)/4), t.outStride(), kernel.RowMajor, sum.Get())
+			}
+		}
+		b.Barrier()
+		var stores []func()
+		for from := 0; from < coopSide*own/4; from += t.wave {
+			i := b.Add(b.SubgroupLane(), from)
+			y, x := b.Div(i, own/4), b.Mod(i, own/4)
+			row := b.Add(t.row, t.subRow, r*coopSide, y)
+			col := b.Add(b.Div(b.Add(t.col, t.subCol), 4), x)
+			var v []kernel.Value
+			for m := range t.sums {
+				at := b.Add(mine, b.Mul(y, t.outStride()), x, m*own/4)
+				v = append(v, b.Bitcast(f32x4, t.shared.Load(at)))
+			}
+			stores = append(stores, t.finish(v, row, col))
+		}
+		for _, s := range stores {
+			s()
+		}
+	}
+}
+
+// finish loads what vec4 col of a row of the result needs besides its products v
+// by matrix, and returns what computes and writes it.
+func (t *coopKernel) finish(v []kernel.Value, row, col kernel.Value) func() {
+	b, p := t.b, t.p
+	width := b.Div(p.width, 4)
+	inside := b.And(b.Lt(row, t.rows), b.Lt(col, width))
+	at := b.Add(b.Mul(row, width), col)
+	safe := b.Select(inside, at, 0)
+	var biases, residuals []kernel.Value
+	for _, buf := range p.bias {
+		if buf != nil {
+			biases = append(biases, buf.Load(f32x4, b.Select(inside, col, 0)))
+		}
+	}
+	for _, r := range p.residuals {
+		residuals = append(residuals, r.Load(f32x4, safe))
+	}
+	return func() {
+		b.If(inside, func() {
+			for i := range v {
+				if p.bias[i] != nil {
+					v[i], biases = b.Add(v[i], biases[0]), biases[1:]
+				}
+			}
+			y := v[0]
+			if p.spec.act != "" {
+				y = b.Mul(activations[p.spec.act](b, y), v[1])
+			}
+			for _, r := range residuals {
+				y = b.Add(y, r)
+			}
+			p.out.Store(at, y)
+		})
+	}
+}

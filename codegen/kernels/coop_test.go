@@ -1,0 +1,126 @@
+package kernels_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// TestCoopOctets holds what gemm_coop multiplies of weights of every format
+// against their exact values: within the rounding of scale, offset and result.
+func TestCoopOctets(t *testing.T) {
+	const rows, cols = 3, 512
+	for d := range allFormats() {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1, 1)
+			m := w.matrix(d, rows, cols)
+			y := &ir.Value{ID: 1, Type: ir.MakeType(ir.F16, rows, cols), Offset: -1}
+			c := kernels.Candidate{
+				Kernel:   "octets",
+				Build:    func() (*kernel.Func, error) { return kernels.CoopOctets(d, rows, cols) },
+				Consts:   []ir.Const{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
+				Grid:     [3]int{rows, 1, 1},
+				Operands: []kernels.Operand{{Name: "w", Value: m, Access: kernel.Read}, {Name: "y", Value: y, Access: kernel.Write}},
+			}
+			got := halves(launch(t, c, w.sizes, w.data)[y])
+			for r := range rows {
+				row := w.vals[m][r*cols:][:cols]
+				largest := 0.0
+				for _, x := range row {
+					largest = max(largest, math.Abs(x))
+				}
+				for i := range cols {
+					at := kernels.CoopElement(d, cols, i)
+					if diff := math.Abs(float64(got[r*cols+i]) - row[at]); !(diff <= 3*largest/2048) {
+						t.Fatalf("row %d element %d is %g, want %g", r, at, got[r*cols+i], row[at])
+					}
+				}
+			}
+		})
+	}
+}
+
+// coopGroups are dispatch groups over rows of k elements.
+var coopGroups = []struct {
+	name  string
+	k     ir.Dim
+	coop  bool // gemm_coop computes it
+	build func(w *world, x *ir.Value) []*ir.Value
+}{
+	{"qkv", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+		q := w.op("linear", nil, x, w.matrix(ir.Q4_K, 36, 512), w.vector("bias", 36))
+		return []*ir.Value{q, w.linear(x, ir.Q8_0, 200), w.linear(x, ir.Q6_K, 64)}
+	}},
+	{"silu", 192, true, func(w *world, x *ir.Value) []*ir.Value {
+		return []*ir.Value{w.glu("silu", w.linear(x, ir.Q4_0, 72), w.linear(x, ir.Q4_0, 72))}
+	}},
+	{"gelu in two passes", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+		up := w.linear(x, ir.Q4_K, 72)
+		return []*ir.Value{w.glu("gelu", w.linear(x, ir.Q6_K, 72), up)}
+	}},
+	{"residuals", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+		y := w.op("add", nil, w.rows(ir.T, 512), w.linear(x, ir.Q5_K, 512))
+		return []*ir.Value{w.op("add", nil, y, x)}
+	}},
+	{"a norm inside", 512, false, func(w *world, x *ir.Value) []*ir.Value {
+		return []*ir.Value{w.linear(w.norm(x), ir.F16, 64)}
+	}},
+	{"half a pair of slices", 96, false, func(w *world, x *ir.Value) []*ir.Value {
+		return []*ir.Value{w.linear(x, ir.F16, 64)}
+	}},
+	{"rows of the result that are no vec4", 512, false, func(w *world, x *ir.Value) []*ir.Value {
+		return []*ir.Value{w.linear(x, ir.F16, 33)}
+	}},
+}
+
+// TestCoopGroups builds what a target with cooperative matrices gets.
+func TestCoopGroups(t *testing.T) {
+	for _, g := range coopGroups {
+		for _, rows := range []int{20, 70, 512} {
+			w := newWorld(t, rows, rows)
+			out := g.build(w, w.rows(ir.T, g.k))
+			list := w.candidates(lookup(t, "sm_90"), out...)
+			if strings.HasPrefix(list[0].Kernel, "gemm_coop ") != g.coop {
+				t.Errorf("%s, %d rows: %s", g.name, rows, list[0].Kernel)
+			}
+			for _, c := range list {
+				f, err := c.Build()
+				if err != nil {
+					t.Fatal(err)
+				}
+				words, err := f.SPIRV()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
+					t.Errorf("%s: %v", c.Kernel, err)
+				}
+				for _, v := range out {
+					w.covered(c, v)
+				}
+			}
+		}
+	}
+}
+
+// TestCoopClamps holds that x is clamped unless a norm made it.
+func TestCoopClamps(t *testing.T) {
+	for _, norm := range []bool{false, true} {
+		w := newWorld(t, 16, 16)
+		x := w.rows(ir.T, 64)
+		if norm {
+			x = w.norm(x)
+			w.ops = nil // a group of its own
+		}
+		y := w.linear(x, ir.F16, 64)
+		if c := first(t, w.candidates(lookup(t, "sm_90"), y), "gemm_coop"); strings.Contains(c.Kernel, " clamp") == norm {
+			t.Errorf("norm %v: %s", norm, c.Kernel)
+		}
+	}
+}
