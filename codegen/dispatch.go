@@ -92,6 +92,9 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 		for _, name := range k.fn.Features {
 			e.features[name] = true
 		}
+		for _, name := range k.fn.Extensions {
+			e.extensions[name] = true
+		}
 		for _, class := range k.fn.SubgroupOps {
 			e.subgroupOps[class] = true
 		}
