@@ -32,8 +32,12 @@ func placeArena(p *ir.Program) error {
 		slices.SortStableFunc(spans, func(a, b span) int {
 			return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.first, b.first), cmp.Compare(a.v.ID, b.v.ID))
 		})
-		for i, s := range spans {
-			s.v.Offset = lowestFit(s, spans[:i])
+		placed := map[int][]span{} // by step in which they live
+		for _, s := range spans {
+			s.v.Offset = lowestFit(s, placed)
+			for step := s.first; step <= s.last; step++ {
+				placed[step] = append(placed[step], s)
+			}
 		}
 	}
 	return nil
@@ -41,12 +45,10 @@ func placeArena(p *ir.Program) error {
 
 // lowestFit returns the lowest offset for s that no placed span of an
 // overlapping lifetime covers.
-func lowestFit(s span, placed []span) int64 {
+func lowestFit(s span, placed map[int][]span) int64 {
 	var busy []span
-	for _, o := range placed {
-		if o.first <= s.last && s.first <= o.last {
-			busy = append(busy, o)
-		}
+	for step := s.first; step <= s.last; step++ {
+		busy = append(busy, placed[step]...)
 	}
 	slices.SortFunc(busy, func(a, b span) int { return cmp.Compare(a.v.Offset, b.v.Offset) })
 	at := int64(0)

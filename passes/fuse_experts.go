@@ -66,6 +66,9 @@ func fuseExperts(f *ir.Func) error {
 		}
 		if rowsOf(f, top.Result) > decodeRows {
 			merge(f, x.gate, x.up, x.glu)
+			if len(x.shared) > 0 {
+				merge(f, x.shared...)
+			}
 			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)
 			continue
 		}

@@ -24,6 +24,8 @@ type Order struct{ Before, After, Reason string }
 // Orders are the constraints that hold between the passes of all packages.
 var Orders = []Order{
 	{"SplitEntries", "SinkLastRow", "only a prefill entry wants a single row"},
+	{"SinkLastRow", "SortExperts", "a single row needs no lists"},
+	{"SortExperts", "FuseExperts", "the lists lie between routing and projections"},
 	{"SinkLastRow", "FuseExperts", "one row and many rows of experts are grouped in different ways"},
 	{"FuseExperts", "FuseProjections", "the shared expert's projections belong to the experts, not to the router that reads the same input"},
 	{"FuseDelta", "FuseHeads", "slices and norms of a delta rule belong to it"},
@@ -47,6 +49,7 @@ func Table(entries []Entry) []Pass {
 		{"SplitEntries", "one function per entry of the plan, with its own bound on the rows of a step", ir.Fuse,
 			func(p *ir.Program) error { return splitEntries(p, entries) }},
 		{"SinkLastRow", "prefill computes after the last attention only the row whose logits are wanted", ir.Fuse, each(sinkLastRow)},
+		{"SortExperts", "experts of many rows get the lists of the rows that chose them", ir.Fuse, each(sortExperts)},
 		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse, each(fuseExperts)},
 		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},

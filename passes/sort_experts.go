@@ -1,0 +1,43 @@
+package passes
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// sortExperts gives the experts of many rows the list of rows that chose each of
+// them, so that the weights of an expert are read once for all its rows.
+func sortExperts(f *ir.Func) error {
+	uses := f.Uses()
+	b := ir.NewBuilder(f)
+	for _, top := range f.Ops() {
+		if top.Kind.Name != "topk" || rowsOf(f, top.Result) <= decodeRows {
+			continue
+		}
+		var experts []*ir.Op
+		for _, u := range uses[top.Result] {
+			if u.Kind.Name == "expert_linear" {
+				experts = append(experts, u)
+			}
+		}
+		if len(experts) == 0 {
+			continue
+		}
+		order, err := b.Make("expert_order", nil, top.Result)
+		if err != nil {
+			return err
+		}
+		n := int64(experts[0].Args[1].Type.Shape[0])
+		offsets, err := b.Make("expert_offsets", ir.Attrs{{Name: "experts", Value: n}}, top.Result)
+		if err != nil {
+			return err
+		}
+		for _, op := range experts {
+			op.Args = append(op.Args, order.Result, offsets.Result)
+		}
+		at := slices.IndexFunc(f.Groups, func(g *ir.Group) bool { return g.Ops[0] == top })
+		f.Groups = slices.Insert(f.Groups, at+1, &ir.Group{Ops: []*ir.Op{order, offsets}})
+	}
+	return nil
+}
