@@ -138,14 +138,14 @@ func expertDownCandidates(s *Site) []Candidate {
 	if g == nil {
 		return nil
 	}
-	g.wave, g.team = s.Target.Wave, 1
+	g.wave, g.team, g.workgroup = s.Target.Wave, 1, 128
 	for g.team < g.wave && 2*g.team <= g.k/g.down.format.unit {
 		g.team *= 2
 	}
 	var list []Candidate
 	for _, perTeam := range g.rowsPerTeam(s.Target) {
 		k := *g
-		k.perTeam, k.workgroup = perTeam, max(128, g.wave)
+		k.perTeam = perTeam
 		list = append(list, k.candidate())
 	}
 	return list
@@ -154,33 +154,37 @@ func expertDownCandidates(s *Site) []Candidate {
 // rowsPerTeam returns how many elements of the result a team may compute, best
 // guess first: two load x once, one keeps more of the device busy.
 func (g *expertDown) rowsPerTeam(t *target.Target) []int {
-	if g.width*g.team/g.wave/2 >= 32*t.Units && g.team > 1 {
+	if ceilDiv(g.width, 2*g.workgroup/g.team) >= 4*t.Units {
 		return []int{2, 1}
 	}
-	return []int{1}
+	return []int{1, 2}
 }
 
 func (g *expertDown) tile() int { return g.workgroup / g.team * g.perTeam }
 
-// once is "=" if a row of w has a unit for each lane of a team, so that no loop is
-// needed: part of the key.
-func (g *expertDown) once(w *weights, k int) string {
-	if k == g.team*w.format.unit {
-		return "="
+// maxUnits is how many units of a row a lane takes without a loop.
+const maxUnits = 2
+
+// units returns how many units of a row of w each lane of a team has, if they are
+// few and the same for all, so that no loop is needed; 0 otherwise.
+func (g *expertDown) units(w *weights, k int) int {
+	n := k / (g.team * w.format.unit)
+	if n > maxUnits || n*g.team*w.format.unit != k {
+		return 0
 	}
-	return ""
+	return n
 }
 
 func (g *expertDown) key() string {
-	words := []string{fmt.Sprintf("expert_down %s%s slots=%d t=%dx%d w=%d%s",
-		g.down.format.name, g.once(g.down, g.k), g.slots, g.team, g.perTeam, g.wave, g.extent.key())}
+	words := []string{fmt.Sprintf("expert_down %s/%d slots=%d t=%dx%d w=%d%s",
+		g.down.format.name, g.units(g.down, g.k), g.slots, g.team, g.perTeam, g.wave, g.extent.key())}
 	if g.route != nil {
 		words = append(words, fmt.Sprintf("%s of %d", gatingOf(g.route).key(), g.route.Args[0].Type.Last()))
 	}
 	for _, t := range g.terms {
 		word := "add"
 		if t.x != nil {
-			word = t.w.format.name + g.once(t.w, t.k)
+			word = fmt.Sprintf("%s/%d", t.w.format.name, g.units(t.w, t.k))
 		}
 		if t.gate != nil {
 			word = "gated " + word
@@ -257,7 +261,7 @@ func (g *expertDown) build() (*kernel.Func, error) {
 		for i, t := range g.terms {
 			if t.x != nil {
 				m := matrix{t.w.format, r.bufs[fmt.Sprint("w", i)], r.width, b.SpecU32(fmt.Sprint("k", i), 512)}
-				products = append(products, &downProduct{m: m, once: g.once(t.w, t.k) != "", x: r.bufs[fmt.Sprint("x", i)]})
+				products = append(products, &downProduct{m: m, units: g.units(t.w, t.k), x: r.bufs[fmt.Sprint("x", i)]})
 			}
 		}
 		workgroup := b.SpecU32("workgroup", 128)
@@ -269,7 +273,7 @@ func (g *expertDown) build() (*kernel.Func, error) {
 		for _, p := range products {
 			r.add(p, r.row, r.elements)
 		}
-		down := &downProduct{m: matrix{g.down.format, r.bufs["w"], b.Mul(height, experts), k}, once: g.once(g.down, g.k) != "", x: r.bufs["x"]}
+		down := &downProduct{m: matrix{g.down.format, r.bufs["w"], b.Mul(height, experts), k}, units: g.units(g.down, g.k), x: r.bufs["x"]}
 		for i, id := range r.ids {
 			var rows []kernel.Value
 			for _, n := range r.elements {
@@ -342,7 +346,7 @@ func (r *downRun) loadTerms() [][]kernel.Value {
 type downProduct struct {
 	m     matrix
 	x     *kernel.Buffer
-	once  bool
+	units int         // of each lane; 0 if a loop has to go through them
 	tiles []*gemvTile // by slot
 }
 
@@ -362,6 +366,12 @@ func (r *downRun) add(p *downProduct, x kernel.Value, rows []kernel.Value) {
 func (r *downRun) run(products []*downProduct) {
 	b, pass := r.b, []int{0}
 	var pending []func()
+	flush := func() {
+		for _, use := range pending {
+			use()
+		}
+		pending = nil
+	}
 	for _, p := range products {
 		load := func(u kernel.Value) {
 			for _, t := range p.tiles {
@@ -369,14 +379,10 @@ func (r *downRun) run(products []*downProduct) {
 				pending = append(pending, func() { t.unit(u, loaded, pass, false) })
 			}
 		}
-		flush := func() {
-			for _, use := range pending {
-				use()
+		if p.units > 0 {
+			for i := range p.units {
+				load(b.Add(r.lane, i*r.team))
 			}
-			pending = nil
-		}
-		if p.once {
-			load(r.lane)
 			continue
 		}
 		flush()
@@ -385,9 +391,7 @@ func (r *downRun) run(products []*downProduct) {
 			flush()
 		})
 	}
-	for _, use := range pending {
-		use()
-	}
+	flush()
 }
 
 // dot returns the dot product of element i with a slot, in all lanes of the team.

@@ -39,21 +39,26 @@ func expertGemvCandidates(s *Site) []Candidate {
 	return list
 }
 
-// gemvShapes returns shapes, best guess first. No tile may reach into the next
-// slot.
+// gemvShapes returns shapes as those of gemv, best guess first. No tile may reach
+// into the next slot.
 func (g *expertGroup) gemvShapes(t *target.Target) []gemvShape {
 	rows := 0 // of the weights, for one row of x
 	for _, p := range g.projects {
 		rows += max(1, p.slots) * p.width
 	}
-	order := []int{1, 2}
-	if rows/2 >= 8*t.Units {
-		order = []int{2, 1}
+	const most, workgroup = 4, 128
+	best := most
+	for best > 1 && rows/(workgroup/t.Wave*best) < 2*t.Units {
+		best /= 2
+	}
+	second := best / 2
+	if best == 1 {
+		second = 2
 	}
 	var list []gemvShape
-	for _, r := range order {
-		for size := max(128, t.Wave); size >= t.Wave; size /= 2 {
-			if tile := size / t.Wave * r; g.tiled(tile) {
+	for _, r := range []int{best, second} {
+		for size := workgroup; size >= t.Wave; size /= 2 {
+			if g.tiled(size / t.Wave * r) {
 				list = append(list, gemvShape{r, size})
 				break
 			}

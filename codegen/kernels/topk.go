@@ -46,12 +46,7 @@ func (s *scoreRow) each(count kernel.Operand, body func(i, index kernel.Value)) 
 		keys[i] = b.Var(kernel.U32, b.Select(s.exists(i), orderedBits(b, x), 0))
 	}
 	b.For(0, count, 1, func(round kernel.Value) {
-		top, at := keys[0].Get(), s.first
-		for i, k := range keys[1:] {
-			more := b.Gt(k.Get(), top)
-			top = b.Select(more, k.Get(), top)
-			at = b.Select(more, b.Add(s.first, i+1), at)
-		}
+		top, at := s.largest(keys)
 		most := b.SubgroupMax(top)
 		index := b.SubgroupMin(b.Select(b.Eq(top, most), at, math.MaxInt32))
 		for i, k := range keys {
@@ -59,6 +54,19 @@ func (s *scoreRow) each(count kernel.Operand, body func(i, index kernel.Value)) 
 		}
 		body(round, index)
 	})
+}
+
+// largest returns the largest key of the lane and its index, of equal ones the
+// first. Its comparisons are a tree, for a shorter chain of them.
+func (s *scoreRow) largest(keys []*kernel.Var) (top, at kernel.Value) {
+	if len(keys) == 1 {
+		return keys[0].Get(), s.first
+	}
+	half := &scoreRow{b: s.b, first: s.b.Add(s.first, len(keys)/2)}
+	x, i := s.largest(keys[:len(keys)/2])
+	y, j := half.largest(keys[len(keys)/2:])
+	more := s.b.Gt(y, x)
+	return s.b.Select(more, y, x), s.b.Select(more, j, i)
 }
 
 // orderedBits returns a U32 above 0 that orders as the floats do: both zeros are
