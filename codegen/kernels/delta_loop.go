@@ -112,15 +112,15 @@ func (r *deltaRun) column(c int) kernel.Value {
 	return r.b.Add(r.mine, c*r.width()/deltaColumns)
 }
 
-// eachState calls do for the elements of the state that this lane holds, the
-// accesses of a column in turn, with their place in the state.
-func (r *deltaRun) eachState(do func(column int, at kernel.Value)) {
+// eachState calls do for the accesses to the state that are this lane's: access p
+// of column c, and its place in the state.
+func (r *deltaRun) eachState(do func(c, p int, at kernel.Value)) {
 	b, row := r.b, r.headDim/4
 	head := b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim*row)
 	for c := range r.state {
 		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
 		for p := range r.held() {
-			do(c, b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())))
+			do(c, p, b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())))
 		}
 	}
 }
@@ -129,18 +129,14 @@ func (r *deltaRun) eachState(do func(column int, at kernel.Value)) {
 func (r *deltaRun) loadState() {
 	b := r.b
 	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, r.row), 0), 4)
-	r.eachState(func(c int, at kernel.Value) {
+	r.eachState(func(c, _ int, at kernel.Value) {
 		s := b.Select(begun, r.buffers["state"].Load(f32x4, at), 0)
 		r.state[c] = append(r.state[c], b.Var(f32x4, s))
 	})
 }
 
 func (r *deltaRun) storeState() {
-	var next [deltaColumns]int
-	r.eachState(func(c int, at kernel.Value) {
-		r.buffers["state"].Store(at, r.state[c][next[c]].Get())
-		next[c]++
-	})
+	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
 }
 
 // writeRing copies this workgroup's channels of its rows into the ring.
