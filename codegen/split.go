@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
@@ -29,18 +31,20 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 		old := f.Groups
 		f.Groups = nil
 		for _, g := range old {
-			op := g.Ops[0]
-			n := splits(op, p.Ctx, t)
-			if op.Kind.Name != "attention" || n < 2 {
+			at := slices.IndexFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention" })
+			if at < 0 || splits(g.Ops[at], p.Ctx, t) < 2 {
 				f.Groups = append(f.Groups, g)
 				continue
 			}
+			op := g.Ops[at]
+			n := splits(op, p.Ctx, t)
 			attrs := append(append(ir.Attrs{}, op.Attrs...),
 				ir.Attr{Name: "splits", Value: int64(n)}, ir.Attr{Name: "block", Value: int64(splitBlock)})
 			part, err := b.Op("attention_split", attrs, op.Args...)
 			if err != nil {
 				return err
 			}
+			f.Groups[len(f.Groups)-1].Name = g.Name + ".split"
 			merge, err := b.Make("attention_merge", ir.Attrs{
 				{Name: "head_dim", Value: int64(op.Attrs.Int("head_dim"))},
 				{Name: "heads", Value: int64(op.Attrs.Int("heads"))}, {Name: "splits", Value: int64(n)},
@@ -48,10 +52,12 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 			if err != nil {
 				return err
 			}
-			// The merge takes over the attention's value, so that its readers stay.
+			// The merge takes over the attention's place and value, so that what is
+			// fused around it stays.
 			op.Result.Def, merge.Result = merge, op.Result
-			f.Groups[len(f.Groups)-1].Name = g.Name + ".split"
-			f.Groups = append(f.Groups, &ir.Group{Name: g.Name + ".merge", Ops: append([]*ir.Op{merge}, g.Ops[1:]...)})
+			g.Ops[at] = merge
+			g.Name += ".merge"
+			f.Groups = append(f.Groups, g)
 		}
 	}
 	return nil

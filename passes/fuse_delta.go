@@ -10,9 +10,9 @@ import (
 var deltaParts = []string{"slice", "l2norm", "decay", "sigmoid", "conv1d"}
 
 // fuseDelta joins a delta rule with the ops that only it leads to on the way from
-// the projections, and with the gated norm of its result. At many rows the
-// convolution stays a dispatch of its own: there it works on all rows at once,
-// the rule on one after the other.
+// the projections, and with the gated norm of its result. At many rows convolution
+// and norm stay dispatches of their own: there they work on all rows at once, the
+// rule on one after the other, and without the norm a head can be cut into parts.
 func fuseDelta(f *ir.Func) error {
 	uses := f.Uses()
 	for _, rule := range f.Ops() {
@@ -21,7 +21,7 @@ func fuseDelta(f *ir.Func) error {
 		}
 		few := rowsOf(f, rule.Result) <= decodeRows
 		group := []*ir.Op{rule}
-		if norm := only(uses, rule.Result, "gated_rmsnorm"); norm != nil {
+		if norm := only(uses, rule.Result, "gated_rmsnorm"); norm != nil && few {
 			group = append(group, norm)
 		}
 		for i := 0; i < len(group); i++ {
