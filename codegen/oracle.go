@@ -14,12 +14,36 @@ import (
 // another one must be predicted to be: the model is not finer than that.
 const margin = 0.03
 
-// rated is a candidate with what AMD's compiler makes of it.
+// rated is a candidate of a site with what AMD's compiler makes of it.
 type rated struct {
 	*kernels.Candidate
+	*rating
+	prediction
+}
+
+// rating is what the candidates of many sites share: kernel, constants and grid.
+type rating struct {
 	*specialized
 	radv.Result
-	prediction
+	// mean and most are how much a workgroup executes of what the compiler takes
+	// it to: on average over the grid, and the busiest.
+	mean, most float64
+}
+
+// samples is how many workgroups of a grid are weighed.
+const samples = 16
+
+// weigh sets mean and most from workgroups all over the grid.
+func (r *rating) weigh(grid [3]int) {
+	total := grid[0] * grid[1] * grid[2]
+	n := min(samples, total)
+	for i := range n {
+		at := i * (total - 1) / max(1, n-1)
+		executed, assumed := r.fn.Weigh(r.spec, [3]uint32{uint32(at % grid[0]), uint32(at / grid[0] % grid[1]), uint32(at / grid[0] / grid[1])})
+		share := executed / max(1, assumed)
+		r.mean += share / float64(n)
+		r.most = max(r.most, share)
+	}
 }
 
 // refusal says why a candidate is not to be used; empty if it is.
@@ -36,17 +60,25 @@ func (r *rated) refusal() string {
 // rate asks the oracle about all candidates of all sites.
 func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) error {
 	built := modules{}
+	ratings := map[string]*rating{}
 	var asked []radv.Kernel
-	var answers []*rated
+	var answers []*rating
 	for _, s := range sites {
 		for i := range s.candidates {
 			c := &s.candidates[i]
+			key := fmt.Sprint(c.Kernel, c.Consts, c.Grid)
+			if r, ok := ratings[key]; ok {
+				s.rated = append(s.rated, &rated{Candidate: c, rating: r})
+				continue
+			}
 			k, err := built.specialize(c, t)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
 			}
-			r := &rated{Candidate: c, specialized: k}
-			s.rated = append(s.rated, r)
+			r := &rating{specialized: k}
+			r.weigh(c.Grid)
+			ratings[key] = r
+			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 			answers = append(answers, r)
 			asked = append(asked, radv.Kernel{Name: c.Kernel, Words: k.words, Consts: k.spec, Wave: t.Wave,
 				Full: k.workgroup%t.Wave == 0, Features: k.fn.Features})
@@ -71,7 +103,7 @@ func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, st
 			refused++
 			continue
 		}
-		r.prediction = predict(t, &r.Figures, r.workgroup, r.Grid, c)
+		r.prediction = predict(t, r.rating, r.Grid, c)
 		switch {
 		case first == nil || r.seconds < (1-margin)*first.seconds:
 			first, second = r, first

@@ -3,7 +3,6 @@ package codegen
 import (
 	"fmt"
 
-	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -15,9 +14,8 @@ import (
 //	issue    busy cycles of all subgroups, shared out over the SIMDs
 //	latency  rounds of resident subgroups, each of which takes as long as one
 //
-// The compiler's cycles take every loop as eight iterations and every branch as
-// likely, so that times are good for comparing candidates of a call site, whose
-// loops are alike, and only roughly for more.
+// Cycles are the compiler's, corrected by kernel.Func.Weigh. They know nothing of
+// caches, nor of lanes that wait for each other; the KV cache is as good as empty.
 type prediction struct {
 	seconds float64
 	bound   string // the slowest part
@@ -25,9 +23,9 @@ type prediction struct {
 }
 
 // predict is the model. grid counts workgroups.
-func predict(t *target.Target, f *radv.Figures, workgroup int, grid [3]int, c plans.Cost) prediction {
-	p := prediction{waves: t.AMD.Occupancy(t.Wave, f.VGPRs, workgroup, f.LDS), bound: "bytes"}
-	subgroups := grid[0] * grid[1] * grid[2] * ((workgroup + t.Wave - 1) / t.Wave)
+func predict(t *target.Target, r *rating, grid [3]int, c plans.Cost) prediction {
+	p := prediction{waves: t.AMD.Occupancy(t.Wave, r.VGPRs, r.workgroup, r.LDS), bound: "bytes"}
+	subgroups := grid[0] * grid[1] * grid[2] * ((r.workgroup + t.Wave - 1) / t.Wave)
 	simds := t.AMD.SIMDs(t.Units)
 	slots := simds * max(1, p.waves)
 	// A SIMD works on whole subgroups: fewer than there are SIMDs take as long as one.
@@ -38,8 +36,8 @@ func predict(t *target.Target, f *radv.Figures, workgroup int, grid [3]int, c pl
 		name   string
 		cycles float64
 	}{
-		{"issue", float64(perSIMD) * float64(f.InverseThroughput)},
-		{"latency", float64(rounds) * float64(f.Latency)},
+		{"issue", float64(perSIMD) * float64(r.InverseThroughput) * r.mean},
+		{"latency", float64(rounds) * float64(r.Latency) * r.most},
 	} {
 		if s := part.cycles / t.AMD.Clock; s > p.seconds {
 			p.seconds, p.bound = s, part.name

@@ -36,7 +36,7 @@ func TestPredict(t *testing.T) {
 		{"16 subgroups a SIMD", f, 128 * 16 / 4, plans.Cost{}, "issue", 16 * 1000 / 2920.0},
 		{"few waves", radv.Figures{VGPRs: 256, InverseThroughput: 900, Latency: 5000}, 128 * 16 / 4, plans.Cost{}, "latency", 4 * 5000 / 2920.0},
 	} {
-		p := predict(on, &c.f, 128, [3]int{c.grid, 1, 1}, c.cost)
+		p := predict(on, &rating{specialized: &specialized{workgroup: 128}, Result: radv.Result{Figures: c.f}, mean: 1, most: 1}, [3]int{c.grid, 1, 1}, c.cost)
 		if got := 1e6 * (p.seconds - on.Stage); p.bound != c.bound || got < 0.999*c.us || got > 1.001*c.us {
 			t.Errorf("%s: %.2f us of %s, want %.2f of %s", c.name, got, p.bound, c.us, c.bound)
 		}
@@ -46,9 +46,12 @@ func TestPredict(t *testing.T) {
 func TestBest(t *testing.T) {
 	make := func(name string, cycles int, change func(*rated)) *rated {
 		r := &rated{
-			Candidate:   &kernels.Candidate{Kernel: name, Grid: [3]int{4096, 1, 1}},
-			specialized: &specialized{workgroup: 128},
-			Result:      radv.Result{Figures: radv.Figures{VGPRs: 48, InverseThroughput: cycles, Latency: 100}},
+			Candidate: &kernels.Candidate{Kernel: name, Grid: [3]int{4096, 1, 1}},
+			rating: &rating{
+				specialized: &specialized{workgroup: 128},
+				Result:      radv.Result{Figures: radv.Figures{VGPRs: 48, InverseThroughput: cycles, Latency: 100}},
+				mean:        1, most: 1,
+			},
 		}
 		if change != nil {
 			change(r)

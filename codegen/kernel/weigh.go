@@ -1,0 +1,205 @@
+package kernel
+
+// A compiler that estimates cycles from code alone must assume how often loops
+// repeat and how often branches are taken. These are the assumptions of ACO, the
+// compiler of Mesa's RADV, as its figures of small kernels show (Mesa 25.0).
+const (
+	assumedUniform   = 0.5  // of a branch that subgroups take as one, however deep
+	assumedDivergent = 0.75 // of a branch for which lanes part
+	// Loops of constant bounds are unrolled up to so many iterations and, unless
+	// the kernel asks for it, so many operations.
+	unrolledIterations = 32
+	unrolledOperations = 26 * 32
+)
+
+// assumedIterations are those of a loop and what is around it, by depth.
+var assumedIterations = [...]float64{1, 8, 32, 64}
+
+// Weigh counts the operations that the first lane of a workgroup executes, and
+// those that the assumptions above amount to. The ratio corrects the compiler's
+// cycles. What depends on memory is counted by the assumptions in both; an
+// operation on vectors counts once for each element. group is the workgroup's
+// place in the grid; constants that spec lacks have their default.
+func (f *Func) Weigh(spec map[uint32]uint32, group [3]uint32) (executed, assumed float64) {
+	w := &weigher{f: f, spec: spec, group: group, seen: map[*node]known{}}
+	w.region(f.body, place{times: 1})
+	return w.executed, w.assumed
+}
+
+type weigher struct {
+	f                 *Func
+	spec              map[uint32]uint32
+	group             [3]uint32
+	seen              map[*node]known
+	executed, assumed float64
+}
+
+// known is what a weigher knows of a value.
+type known struct {
+	value   uint32
+	is      bool // value is that of the first lane
+	uniform bool // the lanes of a subgroup agree on it
+}
+
+// place is what is around a node.
+type place struct {
+	times              float64 // it is executed
+	unrolled           float64 // iterations of unrolled loops; 0 for none
+	loops              int     // others
+	uniform, divergent bool    // branches
+}
+
+func (p place) assumed() float64 {
+	n := assumedIterations[min(p.loops, len(assumedIterations)-1)] * max(1, p.unrolled)
+	if p.uniform {
+		n *= assumedUniform
+	}
+	if p.divergent {
+		n *= assumedDivergent
+	}
+	return n
+}
+
+func (w *weigher) region(r *region, p place) {
+	for _, n := range r.nodes {
+		switch n.op {
+		case opIf:
+			w.branch(n, p)
+		case opFor:
+			w.loop(n, p)
+		case opWhile:
+			inside := p
+			inside.loops++
+			inside.times *= inside.assumed() / p.assumed()
+			for _, r := range n.regions {
+				w.region(r, inside)
+			}
+		case opReturnIf:
+			if c := w.know(n.args[0]); c.is && c.value != 0 {
+				p.times = 0 // the rest is code that is not run
+			}
+		}
+		count := operationsOf(n)
+		w.executed += p.times * count
+		w.assumed += p.assumed() * count
+	}
+}
+
+// operationsOf is the elements of the widest vector that n takes or makes. Variables
+// are registers.
+func operationsOf(n *node) float64 {
+	if n.op == opVar || n.op == opVarGet || n.op == opVarSet {
+		return 0
+	}
+	most := 1
+	for _, a := range n.args {
+		most = max(most, a.typ.Lanes())
+	}
+	if n.typ != void {
+		most = max(most, n.typ.Lanes())
+	}
+	return float64(most)
+}
+
+func (w *weigher) branch(n *node, p place) {
+	c := w.know(n.args[0])
+	for i, r := range n.regions {
+		inside := p
+		inside.uniform, inside.divergent = p.uniform || c.uniform, p.divergent || !c.uniform
+		switch taken := c.value != 0; {
+		case !c.is:
+			inside.times *= inside.assumed() / p.assumed()
+		case taken != (i == 0):
+			inside.times = 0
+		}
+		w.region(r, inside)
+	}
+}
+
+func (w *weigher) loop(n *node, p place) {
+	r := n.regions[0]
+	lo, hi, step := w.know(n.args[0]), w.know(n.args[1]), w.know(n.args[2])
+	w.seen[r.param] = known{value: lo.value, is: lo.is, uniform: lo.uniform && step.uniform}
+	inside := p
+	inside.loops++
+	times := inside.assumed() / p.assumed()
+	if lo.is && hi.is && step.is && step.value != 0 {
+		times = 0
+		if hi.value > lo.value {
+			times = float64((hi.value-lo.value-1)/step.value + 1)
+		}
+		if times == 0 {
+			return
+		}
+		constant := n.args[0].static() && n.args[1].static() && n.args[2].static()
+		if constant && times <= unrolledIterations && (r.unroll || times*operations(r) <= unrolledOperations) {
+			inside.loops--
+			inside.unrolled = max(1, p.unrolled) * times
+		}
+	}
+	inside.times *= times
+	w.region(r, inside)
+}
+
+// operations counts those of r, each once.
+func operations(r *region) float64 {
+	sum := 0.0
+	for _, n := range r.nodes {
+		sum += operationsOf(n)
+		for _, inner := range n.regions {
+			sum += operations(inner)
+		}
+	}
+	return sum
+}
+
+// know computes an integer or a condition as far as it follows from the
+// constants and the workgroup's place. In a loop it is that of the first round.
+func (w *weigher) know(n *node) known {
+	k, ok := w.seen[n]
+	if !ok {
+		k = w.compute(n)
+		w.seen[n] = k
+	}
+	return k
+}
+
+func (w *weigher) compute(n *node) known {
+	if n.static() {
+		v, err := w.f.eval(n, w.spec)
+		return known{v, err == nil, true}
+	}
+	switch {
+	case n.op == opBuiltin:
+		return w.builtin(builtin(n.imm))
+	case n.op == opVarGet || n.op == opParam || len(n.args) == 0:
+		return known{}
+	case n.op >= opSubgroupAdd && n.op <= opSubgroupMin, n.op == opSubgroupBroadcastFirst, n.op >= opSubgroupAny && n.op <= opSubgroupBallot:
+		return known{uniform: true}
+	}
+	k := known{is: true, uniform: true}
+	var args []uint32
+	for _, a := range n.args {
+		arg := w.know(a)
+		k.is = k.is && arg.is && a.typ.Lanes() == 1 && a.typ != F32
+		k.uniform = k.uniform && arg.uniform
+		args = append(args, arg.value)
+	}
+	if k.is {
+		v, err := foldOp(n.op, n.args[0].typ, args)
+		k.value, k.is = v, err == nil
+	}
+	return k
+}
+
+func (w *weigher) builtin(b builtin) known {
+	switch b {
+	case workgroupIDX, workgroupIDY, workgroupIDZ:
+		return known{w.group[b-workgroupIDX], true, true}
+	case subgroupLane, localID:
+		return known{is: true}
+	case subgroupID:
+		return known{is: true, uniform: true}
+	}
+	return known{uniform: true}
+}

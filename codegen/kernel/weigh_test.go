@@ -1,0 +1,58 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// TestWeigh counts the additions of a kernel's branches and loops. Each body is 100
+// of them, which nothing else comes near.
+func TestWeigh(t *testing.T) {
+	type wrap func(b *Builder, n, fromMemory Value, body func())
+	for _, c := range []struct {
+		name              string
+		wrap              wrap
+		executed, assumed float64 // bodies
+	}{
+		{"plain", func(b *Builder, n, m Value, body func()) { body() }, 1, 1},
+		{"loop over memory", func(b *Builder, n, m Value, body func()) { b.For(0, m, 1, func(Value) { body() }) }, 8, 8},
+		{"loop over a constant", func(b *Builder, n, m Value, body func()) { b.For(0, n, 1, func(Value) { body() }) }, 40, 8},
+		{"turns of lanes", func(b *Builder, n, m Value, body func()) { b.For(b.SubgroupLane(), n, 32, func(Value) { body() }) }, 2, 8},
+		{"no turn", func(b *Builder, n, m Value, body func()) { b.For(n, 7, 1, func(Value) { body() }) }, 0, 0},
+		{"short loop", func(b *Builder, n, m Value, body func()) { b.For(0, 4, 1, func(Value) { body() }) }, 4, 4},
+		{"unrolled loop", func(b *Builder, n, m Value, body func()) { b.ForUnroll(0, 20, 1, func(Value) { body() }) }, 20, 20},
+		{"loop in a loop", func(b *Builder, n, m Value, body func()) {
+			b.For(0, n, 1, func(Value) { b.For(0, m, 1, func(Value) { body() }) })
+		}, 160, 32},
+		{"while", func(b *Builder, n, m Value, body func()) { b.While(func() Value { return b.Lt(m, 7) }, body) }, 8, 8},
+		{"this workgroup", func(b *Builder, n, m Value, body func()) { b.If(b.Eq(b.WorkgroupID(0), 3), body) }, 1, 0.5},
+		{"another workgroup", func(b *Builder, n, m Value, body func()) { b.If(b.Lt(b.Add(b.WorkgroupID(1), n), 7), body) }, 0, 0.5},
+		{"either", func(b *Builder, n, m Value, body func()) { b.IfElse(b.Eq(b.WorkgroupID(0), 2), body, body) }, 1, 1},
+		{"first lane", func(b *Builder, n, m Value, body func()) { b.If(b.Lt(b.LocalID(), 7), body) }, 1, 0.75},
+		{"memory", func(b *Builder, n, m Value, body func()) { b.If(b.Lt(m, 7), body) }, 0.5, 0.5},
+		{"lanes and memory", func(b *Builder, n, m Value, body func()) { b.If(b.Lt(b.Add(m, b.LocalID()), 7), body) }, 0.75, 0.75},
+		{"after the end", func(b *Builder, n, m Value, body func()) { b.ReturnIf(b.Eq(b.WorkgroupID(0), 3)); body() }, 0, 1},
+		{"not the end", func(b *Builder, n, m Value, body func()) { b.ReturnIf(b.Eq(b.WorkgroupID(0), 4)); body() }, 1, 1},
+	} {
+		f, err := Build("weigh", func(b *Builder) {
+			x, y := b.Arg("x", Read), b.Arg("y", Write)
+			n := b.SpecU32("n", 1)
+			b.Workgroup(64)
+			sum := b.Var(F32.Vec(4), 0)
+			c.wrap(b, n, x.Load(U32, 0), func() {
+				for range 25 {
+					sum.Set(b.Add(sum.Get(), sum.Get())) // 4 operations
+				}
+			})
+			y.Store(b.LocalID(), sum.Get())
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		executed, assumed := f.Weigh(map[uint32]uint32{0: 40}, [3]uint32{3, 5, 0})
+		const body = 25 * 4
+		if math.Abs(executed/body-c.executed) > 0.2+0.05*c.executed || math.Abs(assumed/body-c.assumed) > 0.2+0.05*c.assumed {
+			t.Errorf("%s: executes %.2f bodies, assumed %.2f; want %v, %v", c.name, executed/body, assumed/body, c.executed, c.assumed)
+		}
+	}
+}
