@@ -1,79 +1,193 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
 // cost counts the bytes and floating-point operations of a group at full rows
-// and one visible KV position.
+// behind an empty cache, and what each cached position adds.
 func cost(p *ir.Program, f *ir.Func, g *ir.Group, outputs []*ir.Value) (plans.Cost, error) {
-	var c plans.Cost
+	k := &costs{p: p, f: f, g: g}
 	for _, v := range g.Inputs() {
-		n, err := inputBytes(p, f, g, v)
-		if err != nil {
-			return c, err
+		if err := k.input(v); err != nil {
+			return k.c, err
 		}
-		c.ReadBytes += n
 	}
 	for _, v := range outputs {
 		n, err := v.Type.Bytes(f.Rows, p.Ctx)
 		if err != nil {
-			return c, err
+			return k.c, err
 		}
-		c.WriteBytes += n
+		k.c.WriteBytes += n
+	}
+	for _, v := range g.Writes() {
+		switch v.Class {
+		case ir.KV:
+			k.c.WriteBytes += int64(f.Rows) * rowBytes(v.Type)
+		case ir.State:
+			n, err := k.stateBytes(v)
+			if err != nil {
+				return k.c, err
+			}
+			k.c.WriteBytes += n
+		}
 	}
 	for _, op := range g.Ops {
-		rows := rowsOf(f, op.Args[0].Type)
-		switch op.Kind.Name {
-		case "expert_linear":
-			c.FLOPs += 2 * rows * int64(op.Result.Type.Last()) * int64(op.Args[1].Type.Last())
-		case "linear":
-			c.FLOPs += 2 * rows * int64(op.Args[1].Type.Shape[0]) * int64(op.Args[1].Type.Shape[1])
-		case "kvwrite":
-			t := op.Args[3].Type
-			c.WriteBytes += rows * t.DType.Bytes(int64(t.Last()))
+		if count := operations[op.Kind.Name]; count != nil {
+			n, perPos := count(k, op)
+			k.c.FLOPs += n
+			k.c.FLOPsPerPos += perPos
 		}
 	}
-	return c, nil
+	return k.c, nil
 }
 
-// inputBytes is what g reads of v.
-func inputBytes(p *ir.Program, f *ir.Func, g *ir.Group, v *ir.Value) (int64, error) {
+// costs adds up the cost of one group.
+type costs struct {
+	p *ir.Program
+	f *ir.Func
+	g *ir.Group
+	c plans.Cost
+}
+
+// input adds what the group reads of v.
+func (k *costs) input(v *ir.Value) error {
+	var n int64
+	var err error
 	switch v.Class {
 	case ir.Weight:
-		w, err := weightLayout(v)
-		if err != nil {
-			return 0, err
-		}
-		if g.Ops[0].Kind.Name == "embed" {
-			return w.Bytes / w.Rows * int64(f.Rows), nil
-		}
-		return w.Bytes * expertsRead(f, g, v) / int64(v.Type.Shape[0]), nil
+		n, err = k.weightBytes(v)
 	case ir.Table:
-		return int64(f.Rows) * v.Type.DType.Bytes(int64(v.Type.Last())), nil
-	case ir.KV, ir.State:
-		if len(g.Writes()) > 0 {
-			return 0, nil
+		n = int64(k.f.Rows) * rowBytes(v.Type)
+	case ir.KV:
+		if k.reads(v) {
+			n = int64(k.f.Rows) * rowBytes(v.Type)
+			k.c.BytesPerPos += k.sequences() * rowBytes(v.Type)
 		}
-		return int64(f.Rows) * v.Type.DType.Bytes(int64(v.Type.Last())), nil
+	case ir.State:
+		if k.reads(v) {
+			n, err = k.stateBytes(v)
+		}
+	default:
+		n, err = v.Type.Bytes(k.f.Rows, k.p.Ctx)
+		if !slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return op.Kind.Name != "last_row" && slices.Contains(op.Args, v) }) {
+			n /= int64(k.f.Rows)
+		}
 	}
-	return v.Type.Bytes(f.Rows, p.Ctx)
+	k.c.ReadBytes += n
+	return err
 }
 
-// expertsRead is how many of the outermost parts of a weight g reads: of experts
-// as many as the rows can choose, of others all.
-func expertsRead(f *ir.Func, g *ir.Group, v *ir.Value) int64 {
-	all := int64(v.Type.Shape[0])
-	for _, op := range g.Ops {
+// weightBytes is what the group reads of a weight: all of it, but for the rows of
+// an embedding and the experts of a mixture that nobody asks for.
+func (k *costs) weightBytes(v *ir.Value) (int64, error) {
+	w, err := weightLayout(v)
+	if err != nil {
+		return 0, err
+	}
+	if k.g.Ops[0].Kind.Name == "embed" {
+		return w.Bytes / w.Rows * int64(k.f.Rows), nil
+	}
+	n, sliced := int64(0), false
+	for _, op := range k.g.Ops {
 		if op.Kind.Name == "expert_linear" && op.Args[1] == v {
-			ids := op.Args[2].Type
-			return min(all, rowsOf(f, ids)*int64(ids.Last()))
+			experts, rows := int64(v.Type.Shape[0]), int64(v.Type.Shape[1])
+			slots := int64(op.Args[2].Type.Shape[1])
+			n += w.Bytes / experts * k.touched(experts, slots) / rows * int64(op.Attrs.Int("rows"))
+			sliced = true
 		}
 	}
-	return all
+	if sliced {
+		return n, nil
+	}
+	return w.Bytes, nil
 }
+
+// touched is how many of the experts at least one row asks for, if rows choose
+// slots of them at random: each row passes an expert by with probability
+// 1 - slots/experts.
+func (k *costs) touched(experts, slots int64) int64 {
+	missed, pass := 1.0, float64(experts-slots)/float64(experts)
+	for range k.f.Rows {
+		missed *= pass
+	}
+	// The conversion keeps processors from rounding product and sum at once.
+	return max(slots, int64(float64((1-missed)*float64(experts))+0.5))
+}
+
+// stores are the ops that write a cache or state without reading it.
+var stores = []string{"kvwrite", "conv_write"}
+
+// reads reports whether an op of the group reads the cache or state v.
+func (k *costs) reads(v *ir.Value) bool {
+	return slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool {
+		return slices.Contains(op.Args, v) && !slices.Contains(stores, op.Kind.Name)
+	})
+}
+
+// sequences is the number of sequence slots that the rows of a step are of, at most.
+func (k *costs) sequences() int64 {
+	if passes.KindOf(k.f) == passes.Decode {
+		return int64(min(k.f.Rows, k.p.Slots))
+	}
+	return 1
+}
+
+// visible is how many positions the rows of q see together behind an empty cache: a
+// row sees itself and the rows before it in its sequence.
+func (k *costs) visible(q ir.Type) int64 {
+	if q.Shape[0] != ir.T {
+		return int64(q.Shape[0]) * int64(k.f.Rows) // the last row
+	}
+	seqs := k.sequences()
+	each := (int64(k.f.Rows) + seqs - 1) / seqs
+	return seqs * each * (each + 1) / 2
+}
+
+// stateBytes is the size of v for the slots of a step.
+func (k *costs) stateBytes(v *ir.Value) (int64, error) {
+	n, err := v.Type.Bytes(k.f.Rows, k.p.Ctx)
+	return n / int64(v.Type.Shape[0]) * k.sequences(), err
+}
+
+// operations counts the floating-point operations of the ops that have many: at
+// full rows behind an empty cache, and for each cached position.
+var operations = map[string]func(k *costs, op *ir.Op) (n, perPos int64){
+	"linear": func(k *costs, op *ir.Op) (int64, int64) {
+		w := op.Args[1].Type.Shape
+		return 2 * rowsOf(k.f, op.Args[0].Type) * int64(w[0]) * int64(w[1]), 0
+	},
+	"expert_linear": func(k *costs, op *ir.Op) (int64, int64) {
+		outputs, width := int64(op.Result.Type.Last()), int64(op.Args[1].Type.Last())
+		return 2 * rowsOf(k.f, op.Args[0].Type) * outputs * width, 0
+	},
+	"attention":       attentionOperations,
+	"attention_split": attentionOperations,
+	// Per element of the state: decay, its product with k, the update, its product with q.
+	"deltanet": func(k *costs, op *ir.Op) (int64, int64) {
+		d := int64(op.Attrs.Int("head_dim"))
+		return 7 * rowsOf(k.f, op.Args[2].Type) * int64(op.Attrs.Int("v_heads")) * d * d, 0
+	},
+	"conv1d": func(k *costs, op *ir.Op) (int64, int64) {
+		w := op.Args[1].Type.Shape
+		return 2 * rowsOf(k.f, op.Args[0].Type) * int64(w[0]) * int64(w[1]), 0
+	},
+}
+
+// attentionOperations counts two products of head_dim for each head and position.
+func attentionOperations(k *costs, op *ir.Op) (int64, int64) {
+	each := 4 * int64(op.Attrs.Int("heads")) * int64(op.Attrs.Int("head_dim"))
+	q := op.Args[0].Type
+	return each * k.visible(q), each * rowsOf(k.f, q)
+}
+
+// rowBytes is the size of a row of t.
+func rowBytes(t ir.Type) int64 { return t.DType.Bytes(int64(t.Last())) }
 
 func rowsOf(f *ir.Func, t ir.Type) int64 {
 	if t.Shape[0] == ir.T {

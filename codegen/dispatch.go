@@ -22,6 +22,8 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	if d.Cost, err = cost(e.p, f, g, outputs); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
+	first := !e.steps[g.Step]
+	e.steps[g.Step] = true
 	if e.t.Host {
 		return d, nil
 	}
@@ -32,6 +34,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	if d.Pipeline, err = e.pipeline(c, g.Call); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
+	d.Cost.Predicted = roofline(&d.Cost, e.t, d.Grid, e.matrix[e.plan.Pipelines[d.Pipeline].Module], first)
 	d.Cover = c.Cover
 	for _, o := range c.Operands {
 		a, err := e.arg(f, o)
@@ -91,6 +94,7 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 		e.plan.Modules = append(e.plan.Modules, plans.Module{Name: c.Kernel, Words: k.words})
 		for _, name := range k.fn.Features {
 			e.features[name] = true
+			e.matrix[module] = e.matrix[module] || name == "cooperativeMatrix"
 		}
 		for _, name := range k.fn.Extensions {
 			e.extensions[name] = true

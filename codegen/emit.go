@@ -34,6 +34,7 @@ func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 		features:    map[string]bool{},
 		extensions:  map[string]bool{},
 		subgroupOps: map[string]bool{},
+		matrix:      map[int]bool{},
 	}
 	e.header(f)
 	if err := e.memory(f, embed); err != nil {
@@ -60,6 +61,8 @@ type emitter struct {
 	extensions map[string]bool
 	// subgroupOps are the classes of subgroup operations that kernels use.
 	subgroupOps map[string]bool
+	matrix      map[int]bool // modules that multiply on cooperative matrices
+	steps       map[int]bool // of the entry at hand, that have a dispatch already
 }
 
 func (e *emitter) header(f *gguf.File) {
@@ -154,6 +157,7 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 func (e *emitter) entry(f *ir.Func) error {
 	entry := plans.Entry{Name: f.Name, Kind: passes.KindOf(f), Rows: f.Rows}
 	uses := f.Uses()
+	e.steps = map[int]bool{}
 	for _, g := range f.Groups {
 		for _, op := range g.Ops {
 			if r := op.Result; r != nil && r.Class == ir.IO {

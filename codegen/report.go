@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -21,6 +22,7 @@ type Report struct {
 	KV            int64
 	State         int64
 	Arena         int64
+	LargestCtx    int   // largest context that fits the target's memory; 0 where that is not known
 	BytesPerToken int64 // read by decode/1 with an empty cache
 	Passes        []PassReport
 	Total         time.Duration
@@ -40,23 +42,19 @@ type PassReport struct {
 	Time time.Duration
 }
 
-// NewReport sums up plan, which was written to path.
-func NewReport(plan *plans.Plan, times []passes.Timing, path string) *Report {
-	r := &Report{Plan: path, Target: plan.Header.Target, Model: plan.Header.Model.Name, Ctx: plan.Header.Ctx, Arena: plan.Memory.Arena}
-	for _, w := range plan.Weights {
-		r.Weights += w.Bytes
+// NewReport sums up plan, which was compiled for t and written to path.
+func NewReport(plan *plans.Plan, t *target.Target, times []passes.Timing, path string) *Report {
+	r := &Report{
+		Plan: path, Target: plan.Header.Target, Model: plan.Header.Model.Name, Ctx: plan.Header.Ctx,
+		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
 	}
-	for _, k := range plan.Memory.KV {
-		r.KV += k.Bytes
-	}
-	for _, s := range plan.Memory.State {
-		r.State += s.Bytes
+	if t.Memory != 0 {
+		r.LargestCtx = plan.LargestCtx(t.Memory)
 	}
 	for _, e := range plan.Entries {
-		er := EntryReport{Name: e.Name, Dispatches: len(e.Dispatches)}
+		er := EntryReport{Name: e.Name, Dispatches: len(e.Dispatches), Steps: e.Steps()}
 		inLayers := 0
 		for _, d := range e.Dispatches {
-			er.Steps = max(er.Steps, d.Step+1)
 			if strings.HasPrefix(d.Site, "blk.") {
 				inLayers++
 			}
@@ -90,6 +88,9 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "%-26s %12s\n", "recurrent state", mib(r.State))
 	}
 	fmt.Fprintf(&b, "%-26s %12s\n", "arena", mib(r.Arena))
+	if r.LargestCtx > 0 {
+		fmt.Fprintf(&b, "%-26s %12d\n", "largest context that fits", r.LargestCtx)
+	}
 	fmt.Fprintf(&b, "%-26s %12s\n", "read per decoded token", mib(r.BytesPerToken))
 	b.WriteString("\npasses")
 	for i, p := range r.Passes {

@@ -13,14 +13,27 @@ const arenaAlign = 256
 // MemoryBytes is the device memory of the plan: weights, tables, caches, step
 // block, arena and io. It is what Requirements.Memory states.
 func (p *Plan) MemoryBytes() int64 {
-	sum := p.Memory.Arena
+	sum := p.Memory.Arena + p.WeightBytes()
 	for _, s := range p.Memory.spaces() {
-		for _, r := range s.regions {
-			sum += r.Bytes
-		}
+		sum += SumBytes(s.regions)
 	}
+	return sum
+}
+
+// WeightBytes is the size of all weights on the device.
+func (p *Plan) WeightBytes() int64 {
+	sum := int64(0)
 	for _, w := range p.Weights {
 		sum += w.Bytes
+	}
+	return sum
+}
+
+// SumBytes is the size of regions together.
+func SumBytes(regions []Region) int64 {
+	sum := int64(0)
+	for _, r := range regions {
+		sum += r.Bytes
 	}
 	return sum
 }

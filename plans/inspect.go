@@ -11,7 +11,7 @@ import (
 
 // Inspect makes the tables that say what a plan does and needs: "plan",
 // "requirements", "memory", "entries", the dispatches of each entry under its name,
-// "pipelines", and "coverage".
+// "pipelines", and "coverage". Times are predictions behind an empty cache.
 func Inspect(p *Plan) []*table.Table {
 	tables := []*table.Table{headerTable(p), requirementsTable(p), memoryTable(p), entriesTable(p)}
 	for i := range p.Entries {
@@ -55,19 +55,11 @@ func memoryTable(p *Plan) *table.Table {
 	t := &table.Table{Title: "memory", Columns: []string{"space", "regions", "bytes", "share %"}}
 	all := p.MemoryBytes()
 	add := func(name string, n int, bytes int64) {
-		t.Add(name, n, table.Bytes(bytes), 100*float64(bytes)/float64(max(all, 1)))
+		t.Add(name, n, table.Bytes(bytes), percent(float64(bytes), float64(all)))
 	}
-	weights := int64(0)
-	for _, w := range p.Weights {
-		weights += w.Bytes
-	}
-	add("weight", len(p.Weights), weights)
+	add("weight", len(p.Weights), p.WeightBytes())
 	for _, s := range p.Memory.spaces() {
-		bytes := int64(0)
-		for _, r := range s.regions {
-			bytes += r.Bytes
-		}
-		add(s.name, len(s.regions), bytes)
+		add(s.name, len(s.regions), SumBytes(s.regions))
 	}
 	add("arena", 1, p.Memory.Arena)
 	regions := 0
@@ -79,35 +71,45 @@ func memoryTable(p *Plan) *table.Table {
 }
 
 func entriesTable(p *Plan) *table.Table {
-	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "dispatches", "steps", "per layer", "read", "write", "flops"}}
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "dispatches", "steps", "per layer", "read", "write", "flops", "predicted us"}}
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		steps, layer := map[int]bool{}, map[int]bool{}
-		var sum Cost
+		layer := map[int]bool{}
 		for _, d := range e.Dispatches {
-			steps[d.Step] = true
 			if strings.HasPrefix(d.Site, "blk.") {
 				layer[d.Step] = true
 			}
-			sum.ReadBytes += d.Cost.ReadBytes
-			sum.WriteBytes += d.Cost.WriteBytes
-			sum.FLOPs += d.Cost.FLOPs
 		}
+		read, write, flops := e.Work(0)
 		perLayer := float64(len(layer)) / float64(max(p.Header.Model.Layers, 1))
-		t.Add(e.Name, e.Kind, e.Rows, len(e.Dispatches), len(steps), perLayer,
-			table.Bytes(sum.ReadBytes), table.Bytes(sum.WriteBytes), table.Count(sum.FLOPs))
+		t.Add(e.Name, e.Kind, e.Rows, len(e.Dispatches), e.Steps(), perLayer,
+			table.Bytes(read), table.Bytes(write), table.Count(flops), micro(e.Predict(0).Seconds()))
 	}
 	return t
 }
 
+// micro is a time in microseconds.
+func micro(seconds float64) float64 { return 1e6 * seconds }
+
+// percent is the share of part in whole, 0 of nothing.
+func percent(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * part / whole
+}
+
 // dispatchTable takes the kernels from the program, which host plans have, too.
 func dispatchTable(e *Entry, f *ir.Func) *table.Table {
-	t := &table.Table{Title: e.Name, Columns: []string{"#", "step", "site", "kernel", "constants", "grid", "read", "write", "flops", "why"}}
+	t := &table.Table{Title: e.Name, Columns: []string{"#", "step", "site", "kernel", "constants", "grid", "read", "write", "flops",
+		"predicted us", "share %", "bound", "why"}}
+	sum := e.Predict(0).Seconds()
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call
 		consts := constants(call.Consts, func(c ir.Const) (string, uint32) { return c.Name, c.Value })
-		t.Add(i, d.Step, d.Site, call.Kernel, consts, fmt.Sprintf("%dx%dx%d", d.Grid[0], d.Grid[1], d.Grid[2]),
-			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs), d.Why)
+		t.Add(i, d.Step, d.Site, call.Kernel, consts, gridName(d.Grid),
+			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs),
+			micro(d.Cost.Predicted.Seconds()), percent(d.Cost.Predicted.Seconds(), sum), d.Cost.Predicted.Bound(), d.Why)
 	}
 	return t
 }

@@ -186,9 +186,22 @@ type Cover struct {
 	First []int
 }
 
-// Cost is what the dispatch must do at least, at full rows and an empty cache.
+// Cost is what a dispatch must do at least, at full rows and behind an empty cache,
+// and how long that should take.
 type Cost struct {
 	ReadBytes  int64
 	WriteBytes int64
 	FLOPs      int64
+	// Each position that the cache holds before the step adds these.
+	BytesPerPos int64 // read
+	FLOPsPerPos int64
+	Predicted   Times
+}
+
+// Times is a prediction in seconds, made from the target's figures; all 0 where it
+// has none. Bytes and operations overlap, the stage does not.
+type Times struct {
+	Bytes      float32 // to move the bytes at the target's bandwidth
+	Operations float32 // to compute at the target's rate
+	Stage      float32 // launch and barrier, once for the dispatches of a step
 }

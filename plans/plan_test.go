@@ -168,7 +168,7 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 		}
 		p.Pipelines = append(p.Pipelines, pl)
 	}
-	d := Dispatch{Site: g.Name, Pipeline: pipeline, Grid: c.Grid, Step: g.Step, Why: c.Why, Cost: Cost{100, 10, 1000}}
+	d := Dispatch{Site: g.Name, Pipeline: pipeline, Grid: c.Grid, Step: g.Step, Why: c.Why, Cost: testCost(g)}
 	outs := append(g.Outputs(f.Uses()), g.Writes()...)
 	for _, v := range c.Args {
 		space, region, offset := place(f.Name, v)
@@ -191,6 +191,23 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 		d.Args = append(d.Args, a)
 	}
 	return d
+}
+
+// testCost is bound by bytes, by operations or by its stage, and depends on the
+// depth if g attends.
+func testCost(g *ir.Group) Cost {
+	c := Cost{ReadBytes: 100, WriteBytes: 10, FLOPs: 1000, Predicted: Times{Bytes: 3e-6, Operations: 1e-6, Stage: 2e-6}}
+	switch g.Ops[0].Kind.Name {
+	case "attention":
+		c.BytesPerPos, c.FLOPsPerPos = 200, 500
+	case "rmsnorm":
+		c.Predicted.Operations = 4e-6
+	case "kvwrite":
+		c.Predicted = Times{Bytes: 1e-6}
+	case "add":
+		c.Predicted.Bytes = 1e-6
+	}
+	return c
 }
 
 // testModule has the interface of a kernel and no code.

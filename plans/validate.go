@@ -239,8 +239,8 @@ func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
 			return fmt.Errorf("grid %d", d.Grid)
 		}
 	}
-	if d.Cost.ReadBytes < 0 || d.Cost.WriteBytes < 0 || d.Cost.FLOPs < 0 {
-		return fmt.Errorf("cost %d", d.Cost)
+	if err := validateCost(&d.Cost); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	for _, a := range d.Args {
@@ -269,6 +269,29 @@ func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
 			if n <= 0 || n > 1<<40 || c.Tile[i] < 0 || c.Tile[i] > 1<<31 || c.Tile[i] == 0 && c.Axis[i] < 0 || c.Axis[i] < -1 || c.Axis[i] > 2 {
 				return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
 			}
+		}
+	}
+	return nil
+}
+
+// maxCost bounds the counts of a dispatch and those per position, so that their
+// product with a position does not overflow.
+const maxCost, maxPerPos = 1 << 60, 1 << 30
+
+func validateCost(c *Cost) error {
+	for _, n := range []int64{c.ReadBytes, c.WriteBytes, c.FLOPs} {
+		if n < 0 || n > maxCost {
+			return fmt.Errorf("cost: %d is out of range", n)
+		}
+	}
+	for _, n := range []int64{c.BytesPerPos, c.FLOPsPerPos} {
+		if n < 0 || n > maxPerPos {
+			return fmt.Errorf("cost: %d a position is out of range", n)
+		}
+	}
+	for _, t := range []float32{c.Predicted.Bytes, c.Predicted.Operations, c.Predicted.Stage} {
+		if !(t >= 0 && t <= 1e9) {
+			return fmt.Errorf("cost: %g seconds are out of range", t)
 		}
 	}
 	return nil

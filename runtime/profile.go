@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -24,13 +23,14 @@ type SiteTime struct {
 	Kernel     string
 	Dispatches int
 	Time       time.Duration // of all of them
-	Cost       plans.Cost    // of all of them, without what depends on the depth
+	Predicted  float64       // seconds that the plan expects them to take
+	Bytes      int64         // that they must read and write
+	FLOPs      int64
 }
 
-var layerNumber = regexp.MustCompile(`^blk\.[0-9]+\.`)
-
 // Profile times one step of the entry with rows rows behind depth positions,
-// whose content does not matter for the time. Slowest site first.
+// whose content does not matter for the time. Prediction, bytes and operations are
+// those of full rows at this depth. Slowest site first.
 func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string, depth, repeats int) ([]SiteTime, error) {
 	p, ok := exec.(Profiler)
 	if !ok {
@@ -56,7 +56,7 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 	var sites []SiteTime
 	at := map[[2]string]int{}
 	for i, d := range e.Dispatches {
-		key := [2]string{layerNumber.ReplaceAllString(d.Site, "blk.*."), plan.Modules[plan.Pipelines[d.Pipeline].Module].Name}
+		key := [2]string{plans.FoldSite(d.Site), plan.Modules[plan.Pipelines[d.Pipeline].Module].Name}
 		j, ok := at[key]
 		if !ok {
 			j = len(sites)
@@ -65,9 +65,10 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 		}
 		sites[j].Dispatches++
 		sites[j].Time += times[i]
-		sites[j].Cost.ReadBytes += d.Cost.ReadBytes
-		sites[j].Cost.WriteBytes += d.Cost.WriteBytes
-		sites[j].Cost.FLOPs += d.Cost.FLOPs
+		c := d.Cost.At(depth)
+		sites[j].Predicted += c.Predicted.Seconds()
+		sites[j].Bytes += c.ReadBytes + c.WriteBytes
+		sites[j].FLOPs += c.FLOPs
 	}
 	slices.SortStableFunc(sites, func(a, b SiteTime) int { return cmp.Compare(b.Time, a.Time) })
 	return sites, nil

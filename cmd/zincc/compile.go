@@ -41,13 +41,16 @@ does it without hardware (version 25, not 26). Kernels that spill registers are 
 refused, the others are ranked by a cost model, and the plan records registers and
 occupancy (zincc inspect). Results are cached in the user's cache folder.
 
-  zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16384 -o plan.bin
+A plan that needs more memory than the target has is refused; the closing table says
+which context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
+
+  zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16k -o plan.bin
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
 		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them, native is the GPU of this computer, else host")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
-		f.IntVar(&c.ctx, "ctx", 0, fmt.Sprintf("positions of the KV cache (default the model's context, at most %d)", frontend.DefaultCtx))
+		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k (default the model's context, at most %d)", frontend.DefaultCtx))
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16 or f32")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
@@ -60,7 +63,7 @@ occupancy (zincc inspect). Results are cached in the user's cache folder.
 
 type compileFlags struct {
 	target, out, kv, stop, dump, oracle string
-	ctx                                 int
+	ctx                                 cli.Positions
 	embed, json                         bool
 }
 
@@ -120,6 +123,9 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := codegen.CheckMemory(plan, t); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	if oracle != nil {
 		if err := codegen.Annotate(ctx, plan, t, oracle); err != nil {
 			return err
@@ -136,7 +142,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
-	report := codegen.NewReport(plan, times, out)
+	report := codegen.NewReport(plan, t, times, out)
 	if c.json {
 		return json.NewEncoder(os.Stdout).Encode(report)
 	}
@@ -146,18 +152,15 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 // load reads a model or a program in text form and the model it came from.
 func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 	if filepath.Ext(path) != ".zir" {
-		kv, ok := map[string]ir.DType{"f16": ir.F16, "f32": ir.F32}[c.kv]
-		if !ok {
-			return nil, nil, cli.Usagef("--kv: want f16 or f32, have %q", c.kv)
-		}
-		if c.ctx < 0 {
-			return nil, nil, cli.Usagef("--ctx: want a positive number, have %d", c.ctx)
+		kv, err := kvType(c.kv)
+		if err != nil {
+			return nil, nil, err
 		}
 		f, err := gguf.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := frontend.Load(f, frontend.Options{Ctx: c.ctx, KV: kv, MaxRows: codegen.MaxRows})
+		p, err := frontend.Load(f, frontend.Options{Ctx: int(c.ctx), KV: kv, MaxRows: codegen.MaxRows})
 		if err != nil {
 			f.Close()
 			return nil, nil, err

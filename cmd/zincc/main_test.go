@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	clitest.Run(t, foreignModels)
+	clitest.Run(t, func(e *testscript.Env) error { return errors.Join(foreignModels(e), tinyModels(e)) })
 }
 
 // foreignModels writes GGUF files that zincc reads and cannot compile: of an
@@ -51,14 +52,55 @@ func foreignModels(e *testscript.Env) error {
 		},
 	}
 	for name, m := range models {
-		f, err := os.Create(filepath.Join(e.WorkDir, name))
-		if err != nil {
+		if err := writeModel(e, name, m.meta, m.tensors); err != nil {
 			return err
 		}
-		if err := gguf.Write(f, m.meta, m.tensors); err != nil {
-			return err
+	}
+	return nil
+}
+
+func writeModel(e *testscript.Env, name string, meta []gguf.KV, tensors []gguf.TensorData) error {
+	f, err := os.Create(filepath.Join(e.WorkDir, name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(gguf.Write(f, meta, tensors), f.Close())
+}
+
+// tinyModels writes a model of two layers in two quantizations.
+func tinyModels(e *testscript.Env) error {
+	meta := []gguf.KV{
+		{Key: "general.architecture", Value: "llama"},
+		{Key: "general.name", Value: "tiny"},
+		{Key: "llama.block_count", Value: uint32(2)},
+		{Key: "llama.embedding_length", Value: uint32(64)},
+		{Key: "llama.context_length", Value: uint32(2048)},
+		{Key: "llama.feed_forward_length", Value: uint32(128)},
+		{Key: "llama.attention.head_count", Value: uint32(2)},
+		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
+	}
+	for name, d := range map[string]ir.DType{"tiny-f16.gguf": ir.F16, "tiny-q4_0.gguf": ir.Q4_0} {
+		var tensors []gguf.TensorData
+		add := func(name string, d ir.DType, shape ...int64) {
+			n := int64(1)
+			for _, x := range shape {
+				n *= x
+			}
+			tensors = append(tensors, gguf.TensorData{Name: name + ".weight", Type: d, Shape: shape, Data: make([]byte, d.Bytes(n))})
 		}
-		if err := f.Close(); err != nil {
+		add("token_embd", d, 64, 96)
+		add("output_norm", ir.F32, 64)
+		for _, layer := range []string{"blk.0.", "blk.1."} {
+			add(layer+"attn_norm", ir.F32, 64)
+			add(layer+"ffn_norm", ir.F32, 64)
+			for _, w := range []string{"attn_q", "attn_k", "attn_v", "attn_output"} {
+				add(layer+w, d, 64, 64)
+			}
+			add(layer+"ffn_gate", d, 64, 128)
+			add(layer+"ffn_up", d, 64, 128)
+			add(layer+"ffn_down", d, 128, 64)
+		}
+		if err := writeModel(e, name, meta, tensors); err != nil {
 			return err
 		}
 	}

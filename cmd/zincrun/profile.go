@@ -19,8 +19,8 @@ var profileCommand = cli.Command{
 	Short: "time every call site of an entry on the device",
 	Long: `
 Runs one step of an entry with a timestamp behind every dispatch and shows what each
-call site takes, summed over the layers that use the same kernel there, with the bytes
-and operations that the plan says it must do. Each time includes the dispatch's barrier,
+call site takes, summed over the layers that use the same kernel there, beside what the
+plan predicted, with the bytes and operations that it must do. Each time includes the dispatch's barrier,
 also where the plan itself needs none, so the sum is an upper bound of the step.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
@@ -56,7 +56,7 @@ also where the plan itself needs none, so the sum is an upper bound of the step.
 }
 
 func profileTable(title string, sites []runtime.SiteTime) *table.Table {
-	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "share %", "GB/s", "GFLOP/s"}}
+	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "predicted us", "share %", "GB/s", "GFLOP/s"}}
 	var sum time.Duration
 	for _, s := range sites {
 		sum += s.Time
@@ -64,13 +64,15 @@ func profileTable(title string, sites []runtime.SiteTime) *table.Table {
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	count := 0
 	var bytes, flops int64
+	predicted := 0.0
 	for _, s := range sites {
-		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), 100*us(s.Time)/us(sum),
-			float64(s.Cost.ReadBytes+s.Cost.WriteBytes)/float64(s.Time), float64(s.Cost.FLOPs)/float64(s.Time))
+		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), 1e6*s.Predicted, 100*us(s.Time)/us(sum),
+			float64(s.Bytes)/float64(s.Time), float64(s.FLOPs)/float64(s.Time))
 		count += s.Dispatches
-		bytes += s.Cost.ReadBytes + s.Cost.WriteBytes
-		flops += s.Cost.FLOPs
+		predicted += s.Predicted
+		bytes += s.Bytes
+		flops += s.FLOPs
 	}
-	t.Add("sum", "", count, us(sum)/float64(max(count, 1)), us(sum), 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
+	t.Add("sum", "", count, us(sum)/float64(max(count, 1)), us(sum), 1e6*predicted, 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
 	return t
 }

@@ -18,6 +18,10 @@ func rdna(family string, clock float64) *AMD {
 	return &AMD{Family: family, Registers: 1536, Granule: 24, Waves: 16, LDS: 128 << 10, Clock: clock}
 }
 
+// rdnaFLOPs is the data sheets' peak of float32: each compute unit has 128 lanes,
+// counted with dual issue, that multiply and add in a cycle.
+func rdnaFLOPs(units int, clock float64) float64 { return float64(units) * 128 * 2 * clock }
+
 // SIMDs of a WGP, and compute units.
 const (
 	simdsOfWGP = 4

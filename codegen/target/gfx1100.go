@@ -13,6 +13,7 @@ var gfx1100 = &Target{
 	Units:     96,
 	Memory:    24e9,
 	Bandwidth: 960e9,
+	FLOPs:     rdnaFLOPs(96, 2.5e9),
 	Stage:     0.85e-6,
 	AMD:       rdna("NAVI31", 2.5e9),
 }

@@ -13,6 +13,7 @@ var gfx1151 = &Target{
 	Shared:    64 << 10,
 	Units:     40,
 	Bandwidth: 256e9,
+	FLOPs:     rdnaFLOPs(40, 2.9e9),
 	Stage:     0.85e-6,
 	AMD:       rdna("GFX1151", 2.9e9),
 }

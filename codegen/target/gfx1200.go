@@ -13,6 +13,7 @@ var gfx1200 = &Target{
 	Units:     32,
 	Memory:    16e9,
 	Bandwidth: 320e9,
+	FLOPs:     rdnaFLOPs(32, 3.13e9),
 	Stage:     0.85e-6,
 	AMD:       rdna("GFX1200", 3.13e9),
 }

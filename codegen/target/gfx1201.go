@@ -1,9 +1,10 @@
 package target
 
-// gfx1201 is AMD RDNA4. Memory and bandwidth are the Radeon AI PRO R9700's data
-// sheet (32 GB, 640 GB/s, 64 compute units, 2920 MHz); limits are those that RADV of
-// Mesa 25.0 reports; the stage cost is what RADV needs on gfx1100 for a dispatch
-// with its barrier, about 0.85 us.
+// gfx1201 is AMD RDNA4. Memory, bandwidth, clock and units are the Radeon AI PRO
+// R9700's data sheet (32 GB, 640 GB/s, 64 compute units, 2920 MHz; the operations that
+// follow are its 47.8 TFLOP/s); limits are those that RADV of Mesa 25.0 reports; the
+// stage cost is what RADV needs on gfx1100 for a dispatch with its barrier, about
+// 0.85 us.
 var gfx1201 = &Target{
 	Name:      "gfx1201",
 	Doc:       "AMD RDNA4 (Radeon AI PRO R9700, RX 9070 XT) through Vulkan",
@@ -14,6 +15,7 @@ var gfx1201 = &Target{
 	Units:     64,
 	Memory:    32e9,
 	Bandwidth: 640e9,
+	FLOPs:     rdnaFLOPs(64, 2.92e9),
 	Stage:     0.85e-6,
 	AMD:       rdna("GFX1201", 2.92e9),
 }

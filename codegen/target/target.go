@@ -22,6 +22,9 @@ type Target struct {
 	Memory int64
 	// Bandwidth is the read bandwidth in bytes a second.
 	Bandwidth float64
+	// FLOPs and MatrixFLOPs are the floating-point operations a second of float32
+	// arithmetic and of cooperative matrices of f16; 0 where not known.
+	FLOPs, MatrixFLOPs float64
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
 	AMD   *AMD // nil for others

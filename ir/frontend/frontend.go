@@ -94,6 +94,20 @@ func archOf(f *gguf.File) (arch, error) {
 	return arch{}, ir.Unsupported("architecture %q is not supported (known: %s)", name, strings.Join(Archs(), ", "))
 }
 
+// Context is the context that the model was trained for.
+func Context(f *gguf.File) (int, error) {
+	a, err := archOf(f)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	r := &metadata{f: f, prefix: a.name + "."}
+	n := r.int("context_length", 0)
+	if r.err != nil {
+		return 0, fmt.Errorf("%s: %w", f.Path, r.err)
+	}
+	return n, nil
+}
+
 // Ignored returns the names of the tensors of f that no program of it uses, in file
 // order: those of the layers that predict further tokens.
 func Ignored(f *gguf.File) []string {

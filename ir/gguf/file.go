@@ -58,13 +58,19 @@ type shard struct {
 // tensors. Of a split model, path is the first part and the others are found
 // beside it. Errors are one line that begins with the path. The files must not
 // be truncated while they are open.
-func Open(path string) (*File, error) {
-	first, err := openShard(path)
+func Open(path string) (*File, error) { return open(path, parse) }
+
+// OpenHeader is Open for files whose tensor data is missing or incomplete. Data must
+// not be called.
+func OpenHeader(path string) (*File, error) { return open(path, parseHeader) }
+
+func open(path string, parse parser) (*File, error) {
+	first, err := openShard(path, parse)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Path: path, Version: first.version, metadata: first.metadata, shards: []*shard{first}, index: map[string]int{}}
-	err = f.openParts()
+	err = f.openParts(parse)
 	if err == nil {
 		err = f.collect()
 	}
@@ -75,7 +81,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-func openShard(path string) (*shard, error) {
+func openShard(path string, parse parser) (*shard, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -105,7 +111,7 @@ func partSuffix(i, count uint64) string { return fmt.Sprintf("-%05d-of-%05d.gguf
 
 // openParts opens the parts of a split model after the first and checks that
 // they belong together. Source: the split.* keys that llama-gguf-split writes.
-func (f *File) openParts() error {
+func (f *File) openParts(parse parser) error {
 	no, count, err := f.shards[0].split()
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
@@ -122,7 +128,7 @@ func (f *File) openParts() error {
 	}
 	tensors := uint64(len(f.shards[0].tensors))
 	for i := uint64(1); i < count; i++ {
-		s, err := openShard(stem + partSuffix(i, count))
+		s, err := openShard(stem+partSuffix(i, count), parse)
 		if err != nil {
 			return err
 		}

@@ -244,3 +244,37 @@ func TestAccessors(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenHeader opens what is left of a model that ends anywhere behind its header.
+func TestOpenHeader(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/models/gopher-q4_k_m.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "head.gguf")
+	for _, c := range []struct {
+		size int64
+		ok   bool
+	}{{h.end, true}, {h.end + 1000, true}, {int64(len(data)), true}, {h.end - 1, false}} {
+		if err := os.WriteFile(path, data[:c.size], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenHeader(path)
+		if (err == nil) != c.ok {
+			t.Fatalf("%d of %d bytes: %v", c.size, len(data), err)
+		}
+		if err != nil {
+			continue
+		}
+		if len(f.Tensors) != len(h.tensors) || f.Tensors[3].Offset != h.tensors[3].Offset {
+			t.Errorf("%d bytes: %d tensors, want %d", c.size, len(f.Tensors), len(h.tensors))
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -34,11 +34,20 @@ type header struct {
 	end     int64 // bytes of header, without the padding before the data
 }
 
+// parser reads the header of the file that begins with data.
+type parser func(data []byte) (*header, error)
+
 // parse reads the header of a whole GGUF file held in data. The tensors it
 // returns lie inside data, aligned, and do not overlap.
+func parse(data []byte) (*header, error) { return parseSized(data, int64(len(data))) }
+
+// parseHeader is parse for a file that may end anywhere after its header.
+func parseHeader(data []byte) (*header, error) { return parseSized(data, math.MaxInt64) }
+
+// parseSized reads the header of a GGUF file of size bytes.
 //
 // Source: the GGUF specification, versions 2 and 3, little endian.
-func parse(data []byte) (*header, error) {
+func parseSized(data []byte, size int64) (*header, error) {
 	r := &reader{data: data[:min(len(data), maxHeader)], cut: len(data) > maxHeader}
 	h := &header{metadata: metadata{values: map[string]any{}}}
 	if m := r.bytes(uint64(len(magic))); r.err == nil && string(m) != magic {
@@ -78,7 +87,7 @@ func parse(data []byte) (*header, error) {
 		return nil, r.err
 	}
 	h.end = int64(r.pos)
-	return h, place(h.tensors, h.end, alignment, int64(len(data)))
+	return h, place(h.tensors, h.end, alignment, size)
 }
 
 func (h *header) readKey(r *reader) {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+var diffCommand = cli.Command{
+	Name:  "diff",
+	Args:  "a.bin b.bin [--json] [--fail-on stages,bytes,time,registers]",
+	Short: "show in what two plans differ",
+	Long: `
+Compares two plans of any targets, models, quantizations or versions of the compiler:
+call sites that were fused differently (those of only one plan, with their ops), kernels,
+constants, grids and subgroup sizes that changed, the code of kernels, steps and
+dispatches of each entry, bytes and operations, memory, and the predicted time of a step
+behind an empty cache. What all layers have in common is one row: blk.*.
+
+--fail-on is a budget for CI: exit 1 if in any entry b takes more than a of what it
+names. stages are the steps between barriers, bytes what a step reads and writes, time
+the prediction, registers the most that one of its kernels takes where AMD's compiler was
+asked. An entry that b lacks counts as worse.
+
+  zincc diff gfx1201.bin sm_90.bin
+  zincc diff main.bin branch.bin --fail-on stages,bytes`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		asJSON := f.Bool("json", false, "print JSON")
+		failOn := f.StringSlice("fail-on", nil, "exit 1 if b takes more of these: "+strings.Join(plans.Measures(), ", "))
+		return func(_ context.Context, args []string) error {
+			if len(args) != 2 {
+				return cli.Usagef("want two plans, have %d arguments", len(args))
+			}
+			for _, name := range *failOn {
+				if !slices.Contains(plans.Measures(), name) {
+					return cli.Usagef("--fail-on: want some of %s, have %q", strings.Join(plans.Measures(), ", "), name)
+				}
+			}
+			var both [2]*plans.Plan
+			for i, path := range args {
+				p, err := plans.Read(path)
+				if err != nil {
+					return err
+				}
+				defer p.Close()
+				both[i] = p
+			}
+			if err := printDiff(args, both, *asJSON); err != nil {
+				return err
+			}
+			if len(*failOn) == 0 {
+				return nil
+			}
+			if worse := plans.Worse(both[0], both[1], *failOn); len(worse) > 0 {
+				return fmt.Errorf("%s is worse than %s: %s", args[1], args[0], strings.Join(worse, ", "))
+			}
+			return nil
+		}
+	},
+}
+
+func printDiff(paths []string, both [2]*plans.Plan, asJSON bool) error {
+	tables := plans.Diff(both[0], both[1])
+	if asJSON {
+		return table.WriteJSON(os.Stdout, tables...)
+	}
+	tables = slices.DeleteFunc(tables, func(t *table.Table) bool { return len(t.Rows) == 0 })
+	fmt.Printf("a is %s\nb is %s\n\n", paths[0], paths[1])
+	if len(tables) == 0 {
+		fmt.Println("They do not differ.")
+	}
+	return table.WriteText(os.Stdout, tables...)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+var estimateCommand = cli.Command{
+	Name:  "estimate",
+	Args:  "MODEL.gguf --target TARGET [--ctx 128k] [--json]",
+	Short: "predict memory and speed of a model on a device",
+	Long: `
+Compiles the model without reading or writing a weight and predicts what a device would
+make of it. It needs neither the device nor the tensors: the first megabytes of the file,
+up to the end of its header, will do.
+
+Memory is exact: weights after their layout, KV cache, recurrent state, arena. Without
+--ctx it is that of the model's own context, or of the largest that fits.
+
+Speed is a prediction from the target's figures (` + "zincc targets" + `), not a measurement: a
+call site takes the longer of its bytes over the bandwidth and its operations over the
+rate, and each step between barriers its stage cost. Losses inside of kernels, caches and
+the host are not in it. pp is a prompt of the widest prefill entry, tg one token; depth is
+the positions that the cache holds before. Bound is what takes most of the time.
+
+  zincc estimate qwen3-8b.gguf --target gfx1201
+  zincc estimate qwen3-8b.gguf --target gfx1201 --ctx 128k --kv f16 --json`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		var ctx cli.Positions
+		name := f.String("target", "", "device to predict for; zincc targets lists them")
+		f.Var(&ctx, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
+		kv := f.String("kv", "f16", "type of the KV cache: f16 or f32")
+		asJSON := f.Bool("json", false, "print JSON")
+		return func(_ context.Context, args []string) error {
+			path, err := cli.OneArg(args, "model")
+			if err != nil {
+				return err
+			}
+			if *name == "" {
+				return cli.Usagef("--target is missing; zincc targets lists them")
+			}
+			t, err := target.Lookup(*name)
+			if err != nil {
+				return cli.Usagef("--target: %s", err)
+			}
+			dtype, err := kvType(*kv)
+			if err != nil {
+				return err
+			}
+			m, err := gguf.OpenHeader(path)
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			plan, own, err := codegen.Estimate(m, t, frontend.Options{Ctx: int(ctx), KV: dtype, MaxRows: codegen.MaxRows})
+			if err != nil {
+				return err
+			}
+			tables := plans.Estimate(plan, t.Memory, own)
+			if *asJSON {
+				return table.WriteJSON(os.Stdout, tables...)
+			}
+			fmt.Printf("%s for %s: a prediction, not a measurement\n\n", path, t.Name)
+			return table.WriteText(os.Stdout, tables...)
+		}
+	},
+}
+
+// kvType is the dtype that --kv names.
+func kvType(s string) (ir.DType, error) {
+	kv, ok := map[string]ir.DType{"f16": ir.F16, "f32": ir.F32}[s]
+	if !ok {
+		return ir.Invalid, cli.Usagef("--kv: want f16 or f32, have %q", s)
+	}
+	return kv, nil
+}

@@ -1,0 +1,92 @@
+package plans
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/internal/table"
+)
+
+// depths are the numbers of cached positions that Estimate predicts speed at.
+var depths = []int{0, 1 << 10, 16 << 10, 128 << 10}
+
+// topSites is how many call sites Estimate lists of a test.
+const topSites = 5
+
+// Estimate makes the tables that say what a plan needs and how fast it should be:
+// "memory", "context", "predicted speed" and, with the slowest of each test,
+// "predicted call sites". memory is that of the target in bytes, 0 where it is not
+// known, own the context that the model was trained for.
+func Estimate(p *Plan, memory int64, own int) []*table.Table {
+	return append([]*table.Table{memoryEstimate(p), contextEstimate(p, memory, own)}, speedEstimate(p)...)
+}
+
+func memoryEstimate(p *Plan) *table.Table {
+	m := &table.Table{Title: "memory", Columns: []string{"what", "bytes"}}
+	weights, kv, state := p.WeightBytes(), SumBytes(p.Memory.KV), SumBytes(p.Memory.State)
+	m.Add("weights", table.Bytes(weights))
+	m.Add("KV cache", table.Bytes(kv))
+	m.Add("recurrent state", table.Bytes(state))
+	m.Add("arena", table.Bytes(p.Memory.Arena))
+	m.Add("tables and results", table.Bytes(p.MemoryBytes()-weights-kv-state-p.Memory.Arena))
+	m.Add("sum", table.Bytes(p.MemoryBytes()))
+	return m
+}
+
+func contextEstimate(p *Plan, memory int64, own int) *table.Table {
+	c := &table.Table{Title: "context", Columns: []string{"what", "positions"}}
+	c.Add("this estimate", p.Header.Ctx)
+	c.Add("the model's own", own)
+	if memory != 0 {
+		c.Add(fmt.Sprintf("largest that fits %s", table.Bytes(memory)), p.LargestCtx(memory))
+	}
+	return c
+}
+
+// test is one row of the predicted speed.
+type test struct {
+	name  string
+	entry *Entry
+	depth int
+}
+
+// tests are prompts of the widest prefill entry and single tokens, as llama-bench
+// calls them, at the depths that the plan has.
+func tests(p *Plan) []test {
+	var prefill, decode *Entry
+	for i := range p.Entries {
+		switch e := &p.Entries[i]; {
+		case e.Kind == "prefill":
+			prefill = e
+		case e.Kind == "decode" && e.Rows == 1:
+			decode = e
+		}
+	}
+	var list []test
+	add := func(name string, e *Entry) {
+		for _, depth := range depths {
+			if e != nil && depth <= p.Header.Ctx {
+				list = append(list, test{name, e, min(depth, p.Header.Ctx-e.Rows)})
+			}
+		}
+	}
+	if prefill != nil {
+		add(fmt.Sprintf("pp%d", prefill.Rows), prefill)
+	}
+	add("tg", decode)
+	return list
+}
+
+func speedEstimate(p *Plan) []*table.Table {
+	speed := &table.Table{Title: "predicted speed", Columns: []string{"test", "depth", "tokens/s", "us a step", "bytes %", "operations %", "stages %", "bound"}}
+	sites := &table.Table{Title: "predicted call sites", Columns: []string{"test", "depth", "site", "dispatches", "us", "share %", "bound"}}
+	for _, t := range tests(p) {
+		sum := t.entry.Predict(t.depth)
+		all := sum.Seconds()
+		speed.Add(t.name, t.depth, float64(t.entry.Rows)/all, micro(all), 100*sum.Bytes/all, 100*sum.Operations/all, 100*sum.Stages/all, sum.Bound())
+		top := t.entry.PredictSites(t.depth)
+		for _, s := range top[:min(len(top), topSites)] {
+			sites.Add(t.name, t.depth, s.Site, s.Dispatches, micro(s.Seconds()), 100*s.Seconds()/all, s.Bound())
+		}
+	}
+	return []*table.Table{speed, sites}
+}
