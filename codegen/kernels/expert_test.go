@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
+	"sync"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -290,16 +292,22 @@ func (w *world) checkIDs(c kernels.Candidate, got map[*ir.Value][]byte, rows int
 	w.covered(c, v)
 }
 
-// build builds and validates the group's kernels for the targets that do not run
-// here.
+// modules has the words of what build has built, by kernel.
+var modules sync.Map
+
+// build builds the group's kernels for every target, and for subgroups of 64, and
+// validates each once.
 func (w *world) build(outputs ...*ir.Value) {
 	w.t.Helper()
-	for _, name := range []string{"sm_90", "gfx1201"} {
-		on := lookup(w.t, name)
-		for _, wave := range []int{32, 64} {
-			t := *on
-			t.Wave = wave
-			w.buildFor(&t, outputs)
+	for _, on := range target.All() {
+		if on.Host {
+			continue
+		}
+		w.buildFor(on, outputs)
+		if on.Wave == 32 {
+			wide := *on
+			wide.Wave = 64
+			w.buildFor(&wide, outputs)
 		}
 	}
 }
@@ -319,8 +327,12 @@ func (w *world) buildFor(on *target.Target, outputs []*ir.Value) {
 		if err != nil {
 			w.t.Fatalf("%s: %v", c.Kernel, err)
 		}
-		if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
-			w.t.Fatalf("%s: %v", c.Kernel, err)
+		if old, ok := modules.LoadOrStore(c.Kernel, words); !ok {
+			if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
+				w.t.Fatalf("%s: %v", c.Kernel, err)
+			}
+		} else if !slices.Equal(old.([]uint32), words) {
+			w.t.Fatalf("%s: the name of two modules", c.Kernel)
 		}
 		for _, v := range outputs {
 			w.covered(c, v)
@@ -520,4 +532,53 @@ func TestExpertRows(t *testing.T) {
 	y := w.experts(w.input(ir.Dim(m.slots*m.ff)), down, ids, 0, m.embd)
 	w.check(first(t, w.candidates(llvmpipe(t), y), "expert_gemv"), 19, y)
 	w.build(y)
+}
+
+func TestExpertsRefused(t *testing.T) {
+	m := moes[6]
+	chosen := func(w *world) *ir.Value {
+		return w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+	}
+	stack := func(w *world) *ir.Value { return w.stack(m.dtype, m.experts, m.ff, m.embd) }
+	for name, build := range map[string]func(w *world) []*ir.Value{
+		"a gate that others read": func(w *world) []*ir.Value {
+			ids, x := chosen(w), w.input(ir.Dim(m.embd))
+			gate := w.experts(x, stack(w), ids, 0, m.ff)
+			return []*ir.Value{gate, w.glu("silu", gate, w.experts(x, stack(w), ids, 0, m.ff))}
+		},
+		"experts of two choices": func(w *world) []*ir.Value {
+			x := w.input(ir.Dim(m.embd))
+			return []*ir.Value{w.experts(x, stack(w), chosen(w), 0, m.ff), w.experts(x, stack(w), chosen(w), 0, m.ff)}
+		},
+		"a choice for nobody": func(w *world) []*ir.Value {
+			y := w.experts(w.input(ir.Dim(m.embd)), stack(w), chosen(w), 0, m.ff)
+			return []*ir.Value{w.topk(w.scores(&m), m.slots), y}
+		},
+		"a sum of other weights": func(w *world) []*ir.Value {
+			scores, ids := w.scores(&m), chosen(w)
+			w.route(&m, scores, ids)
+			y := w.experts(w.input(ir.Dim(m.slots*m.embd)), stack(w), ids, 0, m.ff)
+			return []*ir.Value{w.op("expert_sum", nil, y, w.input(ir.Dim(m.slots)))}
+		},
+		"a shared expert that is not added": func(w *world) []*ir.Value {
+			y := w.experts(w.input(ir.Dim(m.slots*m.embd)), stack(w), chosen(w), 0, m.ff)
+			y = w.op("expert_sum", nil, y, w.input(ir.Dim(m.slots)))
+			w.op("linear", nil, w.input(64), w.matrix(ir.F16, m.ff, 64))
+			return []*ir.Value{y}
+		},
+		"offsets that nobody reads": func(w *world) []*ir.Value {
+			ids := chosen(w)
+			w.op("expert_offsets", ir.Attrs{{Name: "experts", Value: int64(m.experts)}}, ids)
+			return []*ir.Value{w.op("expert_order", nil, ids)}
+		},
+		"a gate on nothing": func(w *world) []*ir.Value {
+			w.op("gate_rows", nil, w.input(64), w.input(1))
+			return []*ir.Value{w.op("expert_sum", nil, w.input(128), w.input(2))}
+		},
+	} {
+		w := newWorld(t, 4, 4)
+		if list := w.candidates(llvmpipe(t), build(w)...); len(list) > 0 {
+			t.Errorf("%s: %s", name, list[0].Kernel)
+		}
+	}
 }
