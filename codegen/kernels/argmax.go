@@ -148,6 +148,10 @@ func (k *argmaxKernel) build() (*kernel.Func, error) {
 	})
 }
 
+// argmaxAhead is the accesses of a lane that wait for nothing: the one workgroup
+// has all of the latency to hide.
+const argmaxAhead = 8
+
 // argmaxRun is the kernel while it is built.
 type argmaxRun struct {
 	*argmaxKernel
@@ -216,12 +220,19 @@ func (r *argmaxRun) choose(row kernel.Value) kernel.Value {
 	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
 	accesses := b.Div(r.vocab, r.vec)
 	from := b.Mul(row, accesses)
-	b.For(b.LocalID(), accesses, r.size, func(i kernel.Value) {
-		x := r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i))
-		for e, v := range elements(b, x) {
-			more := b.Gt(v, most.Get()) // never holds for a NaN
-			most.Set(b.Select(more, v, most.Get()))
-			at.Set(b.Select(more, b.Add(b.Mul(i, r.vec), e), at.Get()))
+	b.For(b.LocalID(), accesses, b.Mul(r.size, argmaxAhead), func(first kernel.Value) {
+		var i, x [argmaxAhead]kernel.Value
+		for j := range x {
+			// The last access may be seen again, which changes nothing.
+			i[j] = b.Min(b.Add(first, b.Mul(r.size, j)), b.Sub(accesses, 1))
+			x[j] = r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i[j]))
+		}
+		for j := range x {
+			for e, v := range elements(b, x[j]) {
+				more := b.Gt(v, most.Get()) // never holds for a NaN
+				most.Set(b.Select(more, v, most.Get()))
+				at.Set(b.Select(more, b.Add(b.Mul(i[j], r.vec), e), at.Get()))
+			}
 		}
 	})
 	tops, indices := b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)

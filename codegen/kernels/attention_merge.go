@@ -19,7 +19,7 @@ func attentionMergeCandidates(s *Site) []Candidate {
 	}
 	k := mergeKernel{rows: rows, gate: gate, wave: s.Target.Wave}
 	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
-	size := min(ceilDiv(headDim, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
+	size := min(ceilDiv(headDim/2, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
 	return []Candidate{{
 		Kernel: k.key(),
 		Build:  k.build,
@@ -33,8 +33,9 @@ func attentionMergeCandidates(s *Site) []Candidate {
 	}}
 }
 
-// mergeAhead is the splits whose sums a lane loads at once.
-const mergeAhead = 8
+// mergeAhead is the splits whose sums a lane loads at once: all that there are at
+// maxSplits of package codegen, for the loads are most of the time.
+const mergeAhead = 32
 
 type mergeKernel struct {
 	rows extent
@@ -56,34 +57,36 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 
 		row := b.WorkgroupID(1)
 		head := b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0))
-		stride := b.Add(headDim, 2)
-		from := b.Mul(head, splits, stride)
-		load := func(split, i kernel.Value) kernel.Value {
-			return partial.Load(kernel.F32, b.Add(from, b.Mul(split, stride), i))
-		}
-
-		most := b.Var(kernel.F32, emptyScore)
-		b.For(b.SubgroupLane(), splits, k.wave, func(s kernel.Value) {
-			most.Set(b.Max(most.Get(), load(s, headDim)))
-		})
-		top := b.SubgroupMax(most.Get())
-		b.For(b.LocalID(), headDim, size, func(i kernel.Value) {
-			gated := gate.load(b, kernel.F32, head, i, headDim)
-			sum, weight := b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
-			b.For(0, splits, mergeAhead, func(from kernel.Value) {
-				var parts [mergeAhead][3]kernel.Value // all loads before the first use
-				for j := range parts {
-					s := b.Min(b.Add(from, j), b.Sub(splits, 1))
-					parts[j] = [3]kernel.Value{load(s, i), load(s, headDim), load(s, b.Add(headDim, 1))}
+		pairs := b.Div(b.Add(headDim, 2), 2) // of a split; the last has maximum and weight
+		from := b.Mul(head, splits, pairs)
+		b.For(b.LocalID(), b.Div(headDim, 2), size, func(i kernel.Value) {
+			gated := gate.load(b, f32x2, head, i, b.Div(headDim, 2))
+			top, weight := b.Var(kernel.F32, emptyScore), b.Var(kernel.F32, 0)
+			sum := b.Var(f32x2, 0.0)
+			b.For(0, splits, mergeAhead, func(first kernel.Value) {
+				var sums, tails [mergeAhead]kernel.Value // all loads before the first use
+				for j := range sums {
+					s := b.Add(from, b.Mul(b.Min(b.Add(first, j), b.Sub(splits, 1)), pairs))
+					sums[j] = partial.Load(f32x2, b.Add(s, i))
+					tails[j] = partial.Load(f32x2, b.Add(s, b.Div(headDim, 2)))
 				}
-				for j, p := range parts {
-					fade := b.Select(b.Lt(b.Add(from, j), splits), b.Exp(b.Sub(p[1], top)), 0)
-					sum.Set(b.FMA(fade, p[0], sum.Get()))
-					weight.Set(b.FMA(fade, p[2], weight.Get()))
+				most := top.Get()
+				for _, t := range tails {
+					most = b.Max(most, b.Elem(t, 0))
 				}
+				fade := b.Exp(b.Sub(top.Get(), most))
+				top.Set(most)
+				w, v := b.Mul(weight.Get(), fade), b.Mul(sum.Get(), b.Splat(fade, 2))
+				for j, t := range tails {
+					fade := b.Select(b.Lt(b.Add(first, j), splits), b.Exp(b.Sub(b.Elem(t, 0), most)), 0)
+					w = b.FMA(fade, b.Elem(t, 1), w)
+					v = b.FMA(b.Splat(fade, 2), sums[j], v)
+				}
+				weight.Set(w)
+				sum.Set(v)
 			})
 			b.If(b.Lt(row, rows), func() {
-				y.Store(b.Add(b.Mul(head, headDim), i), gated(b.Div(sum.Get(), weight.Get())))
+				y.Store(b.Add(b.Mul(head, b.Div(headDim, 2)), i), gated(b.Div(sum.Get(), b.Splat(weight.Get(), 2))))
 			})
 		})
 	})

@@ -4,37 +4,28 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 
 // Plain types: the raw bytes of the file.
 
-func loadF32(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	v := m.buf.Load(f32x4, b.Add(b.Mul(row, b.Div(m.cols, 4)), u))
-	return []run{{codes: func(int) kernel.Value { return v }}}
+func fetchF32(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+	return []kernel.Value{m.buf.Load(f32x4, b.Add(b.Mul(row, b.Div(m.cols, 4)), u))}
 }
 
-func loadF16(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	return wide16(b, m, row, u, halves)
+func decodeF32(_ *kernel.Builder, words []kernel.Value, _ kernel.Value) []run {
+	return []run{{codes: func(int) kernel.Value { return words[0] }}}
 }
 
-func loadBF16(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	return wide16(b, m, row, u, brains)
+// fetchWide16 loads eight 16-bit elements.
+func fetchWide16(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+	return []kernel.Value{m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), u))}
 }
 
-func loadF16x4(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	return narrow16(b, m, row, u, halves)
+// fetchNarrow16 loads four, for rows that are not aligned to 16 bytes.
+func fetchNarrow16(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+	return []kernel.Value{m.buf.Load(u32x2, b.Add(b.Mul(row, b.Div(m.cols, 4)), u))}
 }
 
-func loadBF16x4(b *kernel.Builder, m matrix, row, u kernel.Value) []run {
-	return narrow16(b, m, row, u, brains)
-}
-
-// wide16 loads eight 16-bit elements.
-func wide16(b *kernel.Builder, m matrix, row, u kernel.Value, unpack func(b *kernel.Builder, lo, hi kernel.Value) kernel.Value) []run {
-	w := m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), u))
-	return []run{{codes: func(i int) kernel.Value { return unpack(b, b.Elem(w, 2*i), b.Elem(w, 2*i+1)) }}}
-}
-
-// narrow16 loads four, for rows that are not aligned to 16 bytes.
-func narrow16(b *kernel.Builder, m matrix, row, u kernel.Value, unpack func(b *kernel.Builder, lo, hi kernel.Value) kernel.Value) []run {
-	w := m.buf.Load(u32x2, b.Add(b.Mul(row, b.Div(m.cols, 4)), u))
-	return []run{{codes: func(int) kernel.Value { return unpack(b, b.Elem(w, 0), b.Elem(w, 1)) }}}
+func decode16(unpack func(b *kernel.Builder, lo, hi kernel.Value) kernel.Value) func(*kernel.Builder, []kernel.Value, kernel.Value) []run {
+	return func(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []run {
+		return []run{{codes: func(i int) kernel.Value { return unpack(b, b.Elem(words[0], 2*i), b.Elem(words[0], 2*i+1)) }}}
+	}
 }
 
 // halves returns the four f16 of two words.

@@ -184,7 +184,7 @@ func (t *gemvTile) unit(u kernel.Value, loaded [][][]run, pass []int, first bool
 		total := make([]partial, len(t.columns)) // sums of x, for the offset
 		for v := range f.run / 4 {
 			x := t.elements(b.Add(begin, f.at(i*f.run/4+v)/4), first)
-			if f.offset {
+			if f.sums() {
 				for c := range x {
 					for _, e := range x[c] {
 						total[c].add(b, e)
@@ -269,8 +269,8 @@ func (p *partial) into(b *kernel.Builder, f *format, sum *kernel.Var, r run, tot
 	} else {
 		s = b.Add(s, p.sum)
 	}
-	if f.offset {
-		s = b.FMA(r.offset, total.sum, s)
+	if f.sums() {
+		s = b.FMA(r.shift(b, f), total.sum, s)
 	}
 	sum.Set(s)
 }
