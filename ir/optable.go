@@ -116,15 +116,15 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "linear",
-		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]",
+		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; x is f32 or f16",
 		Params:   []string{"x", "weight", "bias"},
 		Optional: 1,
 		Fusion:   MatMul,
 		RowWise:  true,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
-			if err := isRows(x); err != nil {
-				return Type{}, err
+			if err := isRows(MakeType(F32, x.Shape...)); err != nil || x.DType != F32 && x.DType != F16 {
+				return Type{}, fmt.Errorf("%s is neither f32[rows, width] nor f16[rows, width]", x)
 			}
 			if len(w.Shape) != 2 || w.Shape[1] != x.Last() {
 				return Type{}, fmt.Errorf("weight %s does not fit x %s", w, x)
@@ -135,6 +135,17 @@ var denseOps = []*OpKind{
 				}
 			}
 			return MakeType(F32, x.Shape[0], w.Shape[0]), nil
+		},
+	},
+	{
+		Name:    "half",
+		Doc:     "y = x, at least -65504 and at most 65504, rounded to f16",
+		Params:  []string{"x"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
 	{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -14,21 +15,14 @@ type coopTile struct {
 	rows, outputs       int // of a workgroup
 	subRows, subOutputs int // of a subgroup
 	depth               int // elements of a row that a step takes, a multiple of coopSlice
-	stages              int // of the shared memory: with 2, a step stores while others multiply
 }
 
 // coopSide is the side of all matrices.
 const coopSide = 16
 
-// octetBytes is the size of 8 f16, which is what shared memory is counted in.
-const octetBytes = 16
-
 // stride is the octets from row to row in shared memory: one more than needed, so
 // that 8 rows begin in different banks.
 func (t coopTile) stride() int { return t.depth/8 + 1 }
-
-// stage is the octets of one stage: rows of x, then of weights.
-func (t coopTile) stage() int { return (t.rows + t.outputs) * t.stride() }
 
 // outStride is the octets' worth of f32 from row to row of the sums that a subgroup
 // puts into shared memory at the end, 16 rows at a time.
@@ -36,47 +30,75 @@ func (t coopTile) outStride() int { return t.subOutputs/4 + 1 }
 
 func (t coopTile) subgroups() int { return t.rows / t.subRows * (t.outputs / t.subOutputs) }
 
+// shared is the octets of shared memory: rows of x, then of weights; at the end,
+// sums.
 func (t coopTile) shared() int {
-	return octetBytes * max(t.stages*t.stage(), t.subgroups()*coopSide*t.outStride())
+	return max((t.rows+t.outputs)*t.stride(), t.subgroups()*coopSide*t.outStride())
 }
 
-// gemmCoop computes a linear group for many rows of x with cooperative matrices. x
-// and the dequantized weights are rounded to f16; products are added in f32, in
-// the device's order. x is clamped to the range of f16, unless a norm made it.
+// gemmCoop computes a linear group for many rows of x with cooperative matrices. x is
+// f16, and the dequantized weights are rounded to it; products are added in f32, in
+// the device's order.
 type gemmCoop struct {
 	*linearGroup
 	coopTile
-	step  extent
-	wave  int
-	clamp bool
+	step extent
+	wave int
 }
 
 func gemmCoopCandidates(s *Site) []Candidate {
-	g := matchLinear(s)
-	if g == nil || g.rows <= maxColumns || g.last || g.gain != nil || s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) {
+	g := matchCoop(s)
+	if g == nil || !g.half {
 		return nil
 	}
 	step, ok := extentOf(s, g.projects[0].result)
-	if !ok || !g.alike() {
+	if !ok {
 		return nil
 	}
 	var list []Candidate
 	for _, t := range coopTiles(g, s.Target) {
-		k := gemmCoop{g, t, step, s.Target.Wave, g.x.Def == nil || g.x.Def.Kind.Name != "rmsnorm"}
-		if k.fits(s.Target) {
-			list = append(list, k.candidate())
-		}
+		list = append(list, gemmCoop{g, t, step, s.Target.Wave}.candidate())
 	}
 	return list
+}
+
+// HalfInput returns the f32 value that the group's projections read, if gemm_coop
+// computes the group once it is rounded to f16; else nil.
+func HalfInput(s *Site) *ir.Value {
+	if g := matchCoop(s); g != nil && !g.half && g.x.Def != nil {
+		return g.x
+	}
+	return nil
+}
+
+// matchCoop returns the site's group if gemm_coop computes it but for the type of x.
+func matchCoop(s *Site) *linearGroup {
+	g := matchLinear(s)
+	if g == nil || g.rows <= maxColumns || g.last || g.gain != nil || !g.alike() ||
+		s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) ||
+		g.k%(2*coopSlice) != 0 { // half of a pair of slices has no meaning
+		return nil
+	}
+	for _, p := range g.projects {
+		if p.width%4 != 0 {
+			return nil
+		}
+		for _, w := range p.matrices {
+			if coopFormatOf(w.format.layout) == nil {
+				return nil
+			}
+		}
+	}
+	return g
 }
 
 // coopShapes are the tiles, largest first. On an H200 the first is the fastest by
 // itself; what counts more is that there are workgroups for all SMs.
 var coopShapes = []coopTile{
-	{rows: 128, outputs: 256, subRows: 64, subOutputs: 64, depth: 32, stages: 1},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, depth: 64, stages: 1},
-	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, depth: 64, stages: 1},
-	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, depth: 64, stages: 1},
+	{rows: 128, outputs: 256, subRows: 64, subOutputs: 64, depth: 32},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, depth: 64},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, depth: 64},
+	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, depth: 64},
 }
 
 // coopTiles returns tiles, best guess first: the largest that is not mostly empty
@@ -92,36 +114,16 @@ func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	return coopShapes[len(coopShapes)-1:]
 }
 
-// fits reports whether the tile is one for the group and the target.
-func (k gemmCoop) fits(t *target.Target) bool {
-	for _, p := range k.projects {
-		for _, w := range p.matrices {
-			if coopFormatOf(w.format.layout) == nil {
-				return false
-			}
-		}
-		if k.subOutputs/len(p.matrices)%coopSide != 0 || p.width%4 != 0 {
-			return false
-		}
-	}
-	// Half of a pair of slices has no meaning; a round of the loop is a step a stage.
-	return k.k%max(k.stages*k.depth, 2*coopSlice) == 0 && k.threads() <= t.Workgroup && k.shared() <= t.Shared
-}
-
 func (k gemmCoop) threads() int { return k.subgroups() * k.wave }
 
 // each is the outputs of each matrix in a tile.
 func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 
 func (k gemmCoop) candidate() Candidate {
-	clamp := ""
-	if k.clamp {
-		clamp = " clamp"
-	}
 	firsts := k.firsts(k.each())
 	c := Candidate{
-		Kernel: fmt.Sprintf("gemm_coop %s%s%s tile=%dx%dx%d subgroup=%dx%d stages=%d", k.key(), k.step.key(), clamp,
-			k.coopTile.rows, k.outputs, k.depth, k.subRows, k.subOutputs, k.stages),
+		Kernel: fmt.Sprintf("gemm_coop %s%s tile=%dx%dx%d subgroup=%dx%d", k.key(), k.step.key(),
+			k.coopTile.rows, k.outputs, k.depth, k.subRows, k.subOutputs),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
@@ -160,7 +162,7 @@ func (k gemmCoop) build() (*kernel.Func, error) {
 		b.Workgroup(k.threads())
 		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
 		b.ReturnIf(b.Ge(row, rows))
-		shared := b.Shared(u32x4, k.coopTile.shared()/octetBytes)
+		shared := b.Shared(u32x4, k.coopTile.shared())
 		// Each projection has its own loop: its weights stay in registers from the
 		// load to the next step, which a choice in between would make slower.
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
@@ -189,19 +191,15 @@ func (t *coopKernel) run() {
 	}
 	steps := b.Div(t.a.k, t.depth)
 	for _, pass := range t.coopPasses() {
-		t.fetch(pass, b.U32(0))(0)
+		t.fetch(pass, b.U32(0))()
 		b.Barrier()
-		b.For(0, steps, t.stages, func(first kernel.Value) {
-			for s := range t.stages {
-				// The last step fetches again what it has.
-				store := t.fetch(pass, b.Min(b.Add(first, s+1), b.Sub(steps, 1)))
-				t.multiply(pass, s*t.stage())
-				if t.stages == 1 {
-					b.Barrier()
-				}
-				store((s + 1) % t.stages * t.stage())
-				b.Barrier()
-			}
+		b.For(0, steps, 1, func(step kernel.Value) {
+			// The last step fetches again what it has.
+			store := t.fetch(pass, b.Min(b.Add(step, 1), b.Sub(steps, 1)))
+			t.multiply(pass)
+			b.Barrier()
+			store()
+			b.Barrier()
 		})
 	}
 	t.store()
@@ -225,29 +223,28 @@ func (t *coopKernel) coopPasses() [][]int {
 	return list
 }
 
-// fetch loads what a step needs and returns what stores it into a stage of shared
-// memory.
-func (t *coopKernel) fetch(pass []int, step kernel.Value) func(stage int) {
+// fetch loads what a step needs and returns what stores it into shared memory.
+func (t *coopKernel) fetch(pass []int, step kernel.Value) func() {
 	paired := coopFormatOf(t.p.matrices[pass[0]].format.layout).paired
-	stores := []func(stage int){t.fetchX(paired, step)}
+	stores := []func(){t.fetchX(paired, step)}
 	for j, m := range pass {
 		stores = append(stores, t.fetchW(j, t.p.matrices[m], step))
 	}
-	return func(stage int) {
+	return func() {
 		for _, s := range stores {
-			s(stage)
+			s()
 		}
 	}
 }
 
 // spread calls one for every item that this lane takes of n, and then, when what
 // it returns is called, stores those that exist.
-func (t *coopKernel) spread(n int, one func(item kernel.Value) func(stage int)) func(stage int) {
+func (t *coopKernel) spread(n int, one func(item kernel.Value) func()) func() {
 	b := t.b
 	type part struct {
 		item  kernel.Value
 		some  bool
-		store func(stage int)
+		store func()
 	}
 	var parts []part
 	for from := 0; from < n; from += t.threads() {
@@ -262,12 +259,12 @@ func (t *coopKernel) spread(n int, one func(item kernel.Value) func(stage int)) 
 		p.store = one(at)
 		parts = append(parts, p)
 	}
-	return func(stage int) {
+	return func() {
 		for _, p := range parts {
 			if p.some {
-				b.If(b.Lt(p.item, n), func() { p.store(stage) })
+				b.If(b.Lt(p.item, n), func() { p.store() })
 			} else {
-				p.store(stage)
+				p.store()
 			}
 		}
 	}
@@ -275,43 +272,33 @@ func (t *coopKernel) spread(n int, one func(item kernel.Value) func(stage int)) 
 
 // fetchX fetches the step's octets of the tile's rows. Rows beyond the last repeat
 // it: their results are not stored.
-func (t *coopKernel) fetchX(paired bool, step kernel.Value) func(stage int) {
+func (t *coopKernel) fetchX(paired bool, step kernel.Value) func() {
 	b := t.b
 	octets := t.depth / 8
-	return t.spread(t.coopTile.rows*octets, func(item kernel.Value) func(stage int) {
+	return t.spread(t.coopTile.rows*octets, func(item kernel.Value) func() {
 		r, o := b.Div(item, octets), b.Mod(item, octets)
 		all := b.Add(b.Mul(step, octets), o) // octet of the row, in the order of the slices
 		if paired {
 			all = b.Or(b.And(all, ^uint32(7)), b.And(all, 1), b.Shl(b.And(all, 2), 1), b.And(b.Shr(all, 1), 2))
 		}
 		row := b.Min(b.Add(t.row, r), b.Sub(t.rows, 1))
-		at := b.Add(b.Mul(row, b.Div(t.a.k, 4)), b.Mul(all, 2))
-		x := []kernel.Value{t.a.x.Load(f32x4, at), t.a.x.Load(f32x4, b.Add(at, 1))}
-		return func(stage int) {
-			y := make([]kernel.Value, len(x))
-			copy(y, x)
-			if t.clamp {
-				for i, v := range y {
-					y[i] = b.Clamp(v, -65504.0, 65504.0)
-				}
-			}
-			t.shared.Store(b.Add(b.Mul(r, t.stride()), o, stage), octet(b, y[0], y[1]))
-		}
+		x := t.a.x.Load(u32x4, b.Add(b.Mul(row, b.Div(t.a.k, 8)), all))
+		return func() { t.shared.Store(b.Add(b.Mul(r, t.stride()), o), octetOf(b, x)) }
 	})
 }
 
 // fetchW fetches the step's octets of the tile's rows of a matrix, the j-th of its
 // pass. Rows beyond the last repeat it.
-func (t *coopKernel) fetchW(j int, m matrix, step kernel.Value) func(stage int) {
+func (t *coopKernel) fetchW(j int, m matrix, step kernel.Value) func() {
 	b, f := t.b, coopFormatOf(m.format.layout)
 	slices := t.depth / coopSlice
 	perItem := coopSlice / 8 / f.items
-	return t.spread(t.each()*slices*f.items, func(item kernel.Value) func(stage int) {
+	return t.spread(t.each()*slices*f.items, func(item kernel.Value) func() {
 		n, part := b.Div(item, slices*f.items), b.Mod(item, slices*f.items)
 		row := b.Min(b.Add(t.col, n), b.Sub(m.rows, 1))
 		load := f.load(b, m, row, b.Add(b.Mul(step, slices), b.Div(part, f.items)), b.Mod(part, f.items))
-		return func(stage int) {
-			at := b.Add(b.Mul(n, t.stride()), b.Mul(part, perItem), (t.coopTile.rows+j*t.each())*t.stride()+stage)
+		return func() {
+			at := b.Add(b.Mul(n, t.stride()), b.Mul(part, perItem), (t.coopTile.rows+j*t.each())*t.stride())
 			for i, v := range load() {
 				t.shared.Store(b.Add(at, i), v)
 			}
@@ -319,13 +306,13 @@ func (t *coopKernel) fetchW(j int, m matrix, step kernel.Value) func(stage int) 
 	})
 }
 
-// multiply adds the products of what is in a stage of shared memory.
-func (t *coopKernel) multiply(pass []int, stage int) {
+// multiply adds the products of what is in shared memory.
+func (t *coopKernel) multiply(pass []int) {
 	b := t.b
 	xs := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixA)
 	ws := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixB)
-	row := b.Add(b.Mul(t.subRow, t.stride()), stage)
-	col := b.Add(b.Mul(t.subCol, t.stride()), t.coopTile.rows*t.stride()+stage)
+	row := b.Mul(t.subRow, t.stride())
+	col := b.Add(b.Mul(t.subCol, t.stride()), t.coopTile.rows*t.stride())
 	for k := 0; k < t.depth/8; k += coopSide / 8 {
 		var x []kernel.Value
 		for r := range t.sums[0] {
@@ -410,7 +397,18 @@ func (t *coopKernel) finish(v []kernel.Value, row, col kernel.Value) func() {
 			for _, r := range residuals {
 				y = b.Add(y, r)
 			}
-			p.out.Store(at, y)
+			if p.spec.half {
+				p.out.Store(at, roundHalf(b, y))
+			} else {
+				p.out.Store(at, y)
+			}
 		})
 	}
+}
+
+// roundHalf returns a vec4 as four f16, clamped to their range.
+func roundHalf(b *kernel.Builder, x kernel.Value) kernel.Value {
+	x = b.Clamp(x, -65504.0, 65504.0)
+	pair := func(i int) kernel.Operand { return b.PackHalf(b.Vec(b.Elem(x, i), b.Elem(x, i+1))) }
+	return b.Vec(pair(0), pair(2))
 }

@@ -57,6 +57,16 @@ func octet(b *kernel.Builder, x, y kernel.Value) kernel.Value {
 	return b.Vec(pair(x, 0), pair(x, 1), pair(y, 0), pair(y, 1))
 }
 
+// octetOf puts eight f16 into the order of an octet.
+func octetOf(b *kernel.Builder, w kernel.Value) kernel.Value {
+	var v []kernel.Operand
+	for i := 0; i < 4; i += 2 {
+		x, y := b.Elem(w, i), b.Elem(w, i+1)
+		v = append(v, b.Or(b.And(x, 0xffff), b.Shl(y, 16)), b.Or(b.Shr(x, 16), b.And(y, uint32(0xffff0000))))
+	}
+	return b.Vec(v...)
+}
+
 // half2 is a pair of the same f16.
 func half2(x float32) uint32 { return uint32(gguf.F32ToF16(x)) * 0x00010001 }
 
@@ -97,14 +107,7 @@ func coopF32(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() 
 
 func coopF16(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
 	w := m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), b.Mul(slice, 4), item))
-	return func() []kernel.Value {
-		var v []kernel.Operand
-		for i := 0; i < 4; i += 2 {
-			x, y := b.Elem(w, i), b.Elem(w, i+1)
-			v = append(v, b.Or(b.And(x, 0xffff), b.Shl(y, 16)), b.Or(b.Shr(x, 16), b.And(y, uint32(0xffff0000))))
-		}
-		return []kernel.Value{b.Vec(v...)}
-	}
+	return func() []kernel.Value { return []kernel.Value{octetOf(b, w)} }
 }
 
 func coopBF16(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {

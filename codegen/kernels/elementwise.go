@@ -11,7 +11,7 @@ import (
 )
 
 func elementwiseCandidates(s *Site) []Candidate {
-	return slices.Concat(pointwiseCandidates(s), sliceCandidates(s), lastRowCandidates(s))
+	return slices.Concat(pointwiseCandidates(s), halfCandidates(s), sliceCandidates(s), lastRowCandidates(s))
 }
 
 // rowAccesses is the shape of a kernel that handles each access of a row by
@@ -219,4 +219,34 @@ func splat(b *kernel.Builder, x kernel.Value, n int) kernel.Value {
 		return x
 	}
 	return b.Splat(x, n)
+}
+
+// halfCandidates computes a half of its own.
+func halfCandidates(s *Site) []Candidate {
+	op := only(s, "half")
+	if op == nil || op.Result.Type.Last()%4 != 0 {
+		return nil
+	}
+	rows, ok := extentOf(s, op.Result)
+	if !ok {
+		return nil
+	}
+	a := accessesOf(int(op.Result.Type.Last()), s.Target)
+	return []Candidate{{
+		Kernel: "elementwise half" + rows.key(),
+		Build: func() (*kernel.Func, error) {
+			return kernel.Build("half", func(b *kernel.Builder) {
+				bound := rows.bound(b)
+				x, y, row := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write), b.WorkgroupID(1)
+				a.run(b, func(i, n kernel.Value) {
+					at := b.Add(b.Mul(row, n), i)
+					b.If(b.Lt(row, bound), func() { y.Store(at, roundHalf(b, x.Load(f32x4, at))) })
+				})
+			})
+		},
+		Consts:   append(rows.consts(), a.consts()...),
+		Grid:     a.grid(rows.max),
+		Operands: append(rows.operands(), Operand{"x", op.Args[0], kernel.Read}, Operand{"y", op.Result, kernel.Write}),
+		Cover:    a.cover(rows.max),
+	}}
 }

@@ -34,7 +34,7 @@ type gemm struct {
 
 func gemmCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || g.rows <= maxColumns || !g.alike() {
+	if g == nil || !g.allF32() || g.rows <= maxColumns || !g.alike() {
 		return nil
 	}
 	step, ok := extentOf(s, g.projects[0].result)

@@ -27,7 +27,7 @@ type gemv struct {
 
 func gemvCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || g.rows > maxColumns {
+	if g == nil || !g.allF32() || g.rows > maxColumns {
 		return nil
 	}
 	var list []Candidate

@@ -23,8 +23,9 @@ type linearGroup struct {
 	last     bool      // only row n-1 of x, which is row 0 of the results
 	gain     *ir.Value // of the norm; nil if there is none
 	eps      float32
-	k        int // row length of x
-	rows     int // rows of the results, at most
+	half     bool // x is f16
+	k        int  // row length of x
+	rows     int  // rows of the results, at most
 	projects []*projection
 }
 
@@ -37,7 +38,8 @@ type projection struct {
 	result    *ir.Value
 	// width is the row length of the result, or what each of its slots has of it.
 	width int
-	slots int // experts of a row; 0 where there are none
+	slots int  // experts of a row; 0 where there are none
+	half  bool // the result is rounded to f16
 }
 
 type weights struct {
@@ -68,7 +70,7 @@ func matchLinear(s *Site) *linearGroup {
 		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
 		cur, ops = op.Result, ops[1:]
 	}
-	if cur.Type.DType != ir.F32 || len(cur.Type.Shape) != 2 {
+	if g.half = cur.Type.DType == ir.F16; !g.half && cur.Type.DType != ir.F32 || len(cur.Type.Shape) != 2 {
 		return nil
 	}
 	g.k = int(cur.Type.Last())
@@ -113,12 +115,19 @@ func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
 		gate.act, gate.result = op.Attrs.Str("act"), op.Result
 		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
 		return true
+	case "half":
+		p := g.making(op.Args[0])
+		if p == nil || p.half {
+			return false
+		}
+		p.half, p.result = true, op.Result
+		return true
 	case "add":
 		p, other := g.making(op.Args[0]), op.Args[1]
 		if p == nil {
 			p, other = g.making(op.Args[1]), op.Args[0]
 		}
-		if p == nil || op.Args[0] == op.Args[1] || g.inside(other, x) {
+		if p == nil || p.half || op.Args[0] == op.Args[1] || g.inside(other, x) {
 			return false
 		}
 		p.residuals, p.result = append(p.residuals, other), op.Result
@@ -142,7 +151,12 @@ func (g *linearGroup) inside(v, x *ir.Value) bool {
 	return g.making(v) != nil || v == x && x != g.x
 }
 
-func (p *projection) plain() bool { return p.act == "" && len(p.residuals) == 0 }
+// allF32 reports whether x and all results are f32.
+func (g *linearGroup) allF32() bool {
+	return !g.half && !slices.ContainsFunc(g.projects, func(p *projection) bool { return p.half })
+}
+
+func (p *projection) plain() bool { return p.act == "" && !p.half && len(p.residuals) == 0 }
 
 // key says all that shapes the code, but for what the family adds.
 func (g *linearGroup) key() string {
@@ -170,7 +184,11 @@ func (g *linearGroup) key() string {
 		if p.slots > 0 {
 			text = "expert " + text
 		}
-		results = append(results, text+strings.Repeat("+add", len(p.residuals)))
+		text += strings.Repeat("+add", len(p.residuals))
+		if p.half {
+			text += "+half"
+		}
+		results = append(results, text)
 	}
 	return strings.Join(append(words, strings.Join(results, ",")), " ")
 }

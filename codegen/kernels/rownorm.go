@@ -16,6 +16,10 @@ func rowNormCandidates(s *Site) []Candidate {
 			op = only(s, name)
 		}
 	}
+	half := roundedNorm(s)
+	if half {
+		op = s.Group.Ops[0]
+	}
 	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
 		return nil
 	}
@@ -24,7 +28,7 @@ func rowNormCandidates(s *Site) []Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k, wave := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group)}, s.Target.Wave
+	k, wave := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group), half: half}, s.Target.Wave
 	size := min(ceilDiv(group/k.vec, wave)*wave, min(s.Target.Workgroup, 256)/wave*wave)
 	operands := rows.operands()
 	for i, v := range op.Args {
@@ -38,7 +42,7 @@ func rowNormCandidates(s *Site) []Candidate {
 			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))},
 			ir.Const{Name: "workgroup", Value: uint32(size)}),
 		Grid:     [3]int{width / group, rows.max, 1},
-		Operands: append(operands, Operand{"y", op.Result, kernel.Write}),
+		Operands: append(operands, Operand{"y", s.Outputs[0], kernel.Write}),
 		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.max, width}, Tile: []int{1, group}, Axis: []int{1, 0}}},
 	}}
 }
@@ -51,10 +55,23 @@ type rowNormKernel struct {
 	rows extent
 	op   string // rmsnorm, gated_rmsnorm or l2norm
 	vec  int    // elements of one access
+	half bool   // the result is rounded to f16
+}
+
+// roundedNorm reports whether the group is a norm of whole vec4 whose result is
+// rounded to f16 and read in no other form.
+func roundedNorm(s *Site) bool {
+	ops := s.Group.Ops
+	return len(ops) == 2 && ops[0].Kind.Name == "rmsnorm" && ops[1].Kind.Name == "half" && ops[1].Args[0] == ops[0].Result &&
+		ops[0].Attrs.Int("group")%4 == 0 && len(s.Outputs) == 1 && s.Outputs[0] == ops[1].Result
 }
 
 func (k rowNormKernel) key() string {
-	return fmt.Sprintf("rownorm %s v=%d%s", k.op, k.vec, k.rows.key())
+	half := ""
+	if k.half {
+		half = "+half"
+	}
+	return fmt.Sprintf("rownorm %s%s v=%d%s", k.op, half, k.vec, k.rows.key())
 }
 
 func (k rowNormKernel) build() (*kernel.Func, error) {
@@ -98,6 +115,9 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 			}
 			if z != nil {
 				v = b.Mul(v, eachElement(b, z.Load(t, at), activations["silu"]))
+			}
+			if k.half {
+				v = roundHalf(b, v)
 			}
 			b.If(b.Lt(row, rows), func() { y.Store(at, v) })
 		})

@@ -14,8 +14,9 @@ import (
 // values, the bits of int32 values, and float16 values widened, which is exact.
 //
 // Globals and results of class io are held for good. Values with an offset are
-// windows of the arena. All other values are temporaries, held from the op that
-// produces them (or Write) to the end of their last group.
+// windows of the arena, except for those of float16, which has half the room there.
+// All other values are temporaries, held from the op that produces them (or Write)
+// to the end of their last group.
 
 // maxWords bounds one allocation: 64 GiB.
 const maxWords = 1 << 34
@@ -75,7 +76,7 @@ func (m *Machine) maxRows() int {
 // memory of their own.
 func (m *Machine) placeArena() error {
 	size := int64(0)
-	var placed []*ir.Value
+	var windows []*ir.Value
 	lengths := map[*ir.Value]int{}
 	for _, f := range m.prog.Funcs {
 		for _, op := range f.Ops() {
@@ -90,23 +91,26 @@ func (m *Machine) placeArena() error {
 			switch {
 			case v.Class == ir.IO:
 				m.values[v] = make([]float32, n)
-			case v.Offset < 0:
+			case !inArena(v):
 			case v.Offset%4 != 0 || v.Offset > 4*maxWords:
 				return fmt.Errorf("func %q: %%%d: bad offset %d", f.Name, v.ID, v.Offset)
 			default:
 				size = max(size, v.Offset/4+int64(n))
-				placed = append(placed, v)
+				windows = append(windows, v)
 				lengths[v] = n
 			}
 		}
 	}
 	arena := make([]float32, size)
-	for _, v := range placed {
+	for _, v := range windows {
 		at, n := int(v.Offset/4), lengths[v]
 		m.values[v] = arena[at : at+n : at+n]
 	}
 	return nil
 }
+
+// inArena reports whether v is a window of the arena.
+func inArena(v *ir.Value) bool { return v.Offset >= 0 && v.Type.DType != ir.F16 }
 
 // lifetimes says which temporaries end with which group of a function.
 type lifetimes struct {
@@ -119,7 +123,7 @@ func findLifetimes(f *ir.Func) *lifetimes {
 	made, last := map[*ir.Value]int{}, map[*ir.Value]int{}
 	for i, g := range f.Groups {
 		for _, op := range g.Ops {
-			if r := op.Result; r != nil && r.Class != ir.IO && r.Offset < 0 {
+			if r := op.Result; r != nil && r.Class != ir.IO && !inArena(r) {
 				made[r], last[r] = i, i
 			}
 			for _, a := range op.Args {

@@ -52,6 +52,14 @@ func elementwise(c *call, cost int, f func(a, b float32) float32) {
 	})
 }
 
+func half(c *call) error {
+	x, y := c.arg(0), c.result()
+	for i := range c.rows(0) * width(c.op.Result) {
+		y[i] = gguf.F16ToF32(gguf.F32ToF16(min(max(x[i], -65504), 65504)))
+	}
+	return nil
+}
+
 func add(c *call) error {
 	elementwise(c, 2, func(a, b float32) float32 { return a + b })
 	return nil

@@ -196,6 +196,7 @@ var evaluators = map[string]func(c *call) error{
 	"embed":           embed,
 	"rmsnorm":         rmsnorm,
 	"linear":          linear,
+	"half":            half,
 	"add":             add,
 	"glu":             glu,
 	"rope":            rope,

@@ -1,0 +1,79 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// roundInputs rounds what projections read to f16 where the kernels that the target
+// has for them multiply f16. That is done once for all who read a value, behind the
+// norm or the projections that make it if nobody else reads it, else by itself.
+func roundInputs(p *ir.Program, t *target.Target) error {
+	if t.Matrix == (target.MatrixShape{}) {
+		return nil
+	}
+	for _, f := range p.Funcs {
+		r := rounding{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, rounds: map[*ir.Group]bool{}}
+		uses := f.Uses()
+		for _, g := range f.Groups {
+			s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
+			if x := kernels.HalfInput(s); x != nil {
+				if err := r.read(g, x); err != nil {
+					return err
+				}
+			}
+		}
+		r.place()
+	}
+	return nil
+}
+
+// rounding is the work of roundInputs on one function.
+type rounding struct {
+	f      *ir.Func
+	b      *ir.Builder
+	halves map[*ir.Value]*ir.Op // by what they round
+	rounds map[*ir.Group]bool   // groups that can round their own result
+}
+
+// read makes the projections of g read x as f16.
+func (r *rounding) read(g *ir.Group, x *ir.Value) error {
+	half := r.halves[x]
+	if half == nil {
+		var err error
+		if half, err = r.b.Make("half", nil, x); err != nil {
+			return err
+		}
+		r.halves[x] = half
+	}
+	for _, op := range g.Ops {
+		if op.Kind.Name == "linear" {
+			op.Args[0] = half.Result
+		}
+	}
+	r.rounds[g] = true
+	return nil
+}
+
+// place puts the ops that round behind those that make what they round.
+func (r *rounding) place() {
+	uses := r.f.Uses()
+	for i := 0; i < len(r.f.Groups); i++ {
+		g := r.f.Groups[i]
+		for _, op := range g.Ops {
+			half := r.halves[op.Result]
+			if op.Result == nil || half == nil {
+				continue
+			}
+			last := op == g.Ops[len(g.Ops)-1]
+			if norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"; last && (norm || r.rounds[g]) && len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena {
+				g.Ops = append(g.Ops, half)
+				break
+			}
+			r.f.Groups = slices.Insert(r.f.Groups, i+1, &ir.Group{Name: g.Name + ".half", Ops: []*ir.Op{half}})
+		}
+	}
+}
