@@ -76,7 +76,7 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 	if err := Check(plan, t); err != nil {
 		return Result{}, err
 	}
-	c := &counter{Executor: exec, cached: cachedBytes(plan)}
+	c := &counter{Executor: exec}
 	sess := runtime.NewSession(plan, c)
 	c.session = sess
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -137,31 +137,17 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 	return r, nil
 }
 
-// cachedBytes is the size of one position in all KV caches.
-func cachedBytes(plan *plans.Plan) int64 {
-	var n int64
-	for _, r := range plan.Memory.KV {
-		n += r.Bytes / int64(plan.Header.Ctx*plan.Header.Slots)
-	}
-	return n
-}
-
 // counter counts what the entries that run must read.
 type counter struct {
 	runtime.Executor
 	session *runtime.Session
-	cached  int64 // bytes of a cached position
 	bytes   int64
 }
 
 func (c *counter) Run(ctx context.Context, e *plans.Entry, times int) error {
-	// A plan counts one visible position for each row; the rest are cached.
-	pos := int64(c.session.Len())
-	for i := range int64(times) {
-		for _, d := range e.Dispatches {
-			c.bytes += d.Cost.ReadBytes
-		}
-		c.bytes += (pos + i) * c.cached
+	for i := range times {
+		read, _, _ := e.Work(c.session.Len() + i)
+		c.bytes += read
 	}
 	return c.Executor.Run(ctx, e, times)
 }

@@ -47,12 +47,11 @@ func (noState) Free()        {}
 
 func plan() *plans.Plan {
 	cost := func(n int64) []plans.Dispatch {
-		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: n}}, {Cost: plans.Cost{ReadBytes: 1}}}
+		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: n}}, {Cost: plans.Cost{ReadBytes: 1, BytesPerPos: 20}}}
 	}
 	return &plans.Plan{
 		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 256, Model: plans.Model{Vocab: 100}},
 		Program: &ir.Program{},
-		Memory:  plans.Memory{KV: []plans.Region{{Name: "k", Bytes: 64 * 10}, {Name: "v", Bytes: 64 * 10}}},
 		Entries: []plans.Entry{
 			{Name: "decode/1", Kind: "decode", Rows: 1, Dispatches: cost(999)},
 			{Name: "prefill/16", Kind: "prefill", Rows: 16, Dispatches: cost(4999)},
