@@ -94,11 +94,15 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 	return nil
 }
 
-// best returns the candidate with the shortest predicted time and the reason.
+// best returns the candidate with the shortest predicted time and the reason; the
+// first one if not all are known.
 func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, string) {
 	var first, second *rated
 	refused := 0
 	for _, r := range list {
+		if !r.Known {
+			return list[0].Candidate, fmt.Sprintf("best guess of %d", len(list))
+		}
 		if r.refusal() != "" {
 			refused++
 			continue
@@ -124,8 +128,8 @@ func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, st
 	return first.Candidate, why
 }
 
-// Annotate records in the plan's pipelines what AMD's compiler makes of them. A
-// pipeline that it does not compile is an error.
+// Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
+// as that is known. A pipeline that it does not compile is an error.
 func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
 	var asked []radv.Kernel
 	for _, p := range plan.Pipelines {
@@ -142,11 +146,14 @@ func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.O
 	}
 	for i, r := range results {
 		p := &plan.Pipelines[i]
+		if !r.Known {
+			continue
+		}
 		if r.Refused != "" {
-			return fmt.Errorf("%s: kernel %q: %s", o.Driver(), asked[i].Name, r.Refused)
+			return fmt.Errorf("%s: kernel %q: %s", r.Driver, asked[i].Name, r.Refused)
 		}
 		p.Machine = &plans.Machine{
-			Compiler: o.Driver(), SGPRs: r.SGPRs, VGPRs: r.VGPRs, Spills: r.SGPRSpills + r.VGPRSpills, Scratch: r.Scratch,
+			Compiler: r.Driver, SGPRs: r.SGPRs, VGPRs: r.VGPRs, Spills: r.SGPRSpills + r.VGPRSpills, Scratch: r.Scratch,
 			Waves: t.AMD.Occupancy(p.Wave, r.VGPRs, p.Workgroup, r.LDS), Code: r.Code, VALU: r.VALU, VMEM: r.VMEM,
 			Cycles: r.InverseThroughput, Latency: r.Latency,
 		}

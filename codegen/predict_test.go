@@ -49,7 +49,7 @@ func TestBest(t *testing.T) {
 			Candidate: &kernels.Candidate{Kernel: name, Grid: [3]int{4096, 1, 1}},
 			rating: &rating{
 				specialized: &specialized{workgroup: 128},
-				Result:      radv.Result{Figures: radv.Figures{VGPRs: 48, InverseThroughput: cycles, Latency: 100}},
+				Result:      radv.Result{Figures: radv.Figures{VGPRs: 48, InverseThroughput: cycles, Latency: 100}, Known: true},
 				mean:        1, most: 1,
 			},
 		}
@@ -71,6 +71,7 @@ func TestBest(t *testing.T) {
 		{"only one", []*rated{make("a", 1000, nil)}, "a", []string{"of 1: 48 VGPRs"}},
 		{"spills", []*rated{make("a", 100, spills), make("b", 1000, nil)}, "b", []string{"of 2", "1 refused"}},
 		{"refused", []*rated{make("a", 100, refused), make("b", 1000, spills), make("c", 1000, nil)}, "c", []string{"of 3", "2 refused"}},
+		{"not asked", []*rated{make("a", 100, nil), make("b", 10, func(r *rated) { r.Known = false })}, "a", []string{"best guess of 2"}},
 		{"nothing left", []*rated{make("a", 100, spills), make("b", 1000, refused)}, "a", []string{"best guess of 2", "64 bytes of scratch, 3 registers spilled"}},
 	} {
 		got, why := best(c.list, amd(t), plans.Cost{})

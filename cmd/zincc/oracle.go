@@ -10,7 +10,8 @@ import (
 )
 
 // openOracle returns AMD's compiler for the target, or nil where it is not to be
-// asked: with auto, that is for other targets and where the driver is missing.
+// asked: with auto, that is for other targets and where neither driver nor known
+// answers are there.
 func openOracle(ctx context.Context, mode string, t *target.Target) (*radv.Oracle, error) {
 	switch mode {
 	case "off":
@@ -26,8 +27,12 @@ func openOracle(ctx context.Context, mode string, t *target.Target) (*radv.Oracl
 		return nil, nil
 	}
 	o, err := radv.Open(ctx, t.AMD.Family)
-	if mode == "auto" && errors.Is(err, radv.ErrNoDriver) {
+	switch {
+	case mode == "auto" && errors.Is(err, radv.ErrNoDriver):
 		return nil, nil
+	case err == nil && mode == "require" && o.Driver() == "":
+		_, err := radv.Record(ctx, t.AMD.Family) // says what is missing
+		return nil, err
 	}
 	return o, err
 }

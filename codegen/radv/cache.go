@@ -71,7 +71,7 @@ func (c *cache) get(k key) (Result, bool) {
 	}
 	var r Result
 	data, err := os.ReadFile(c.path(k))
-	if c.dir == "" || err != nil || json.Unmarshal(data, &r) != nil {
+	if c.dir == "" || err != nil || json.Unmarshal(data, &r) != nil || !r.Known {
 		return Result{}, false
 	}
 	c.mem[k] = r

@@ -127,6 +127,12 @@ func compile(d *vulkan.Device, q *request) (Figures, error) {
 	return figures(statistics)
 }
 
+// statisticNames are the driver's names in the order of Figures.fields.
+var statisticNames = []string{
+	"SGPRs", "VGPRs", "Pre-Sched VGPRs", "Spilled SGPRs", "Spilled VGPRs", "Scratch size", "LDS size", "Code size",
+	"Instructions", "VALU", "SALU", "VMEM", "SMEM", "Latency", "Inverse Throughput",
+}
+
 // figures reads the driver's statistics; all are wanted, so that a driver with
 // other names is an error and not a kernel without registers.
 func figures(statistics []vulkan.Statistic) (Figures, error) {
@@ -135,21 +141,12 @@ func figures(statistics []vulkan.Statistic) (Figures, error) {
 	for _, s := range statistics {
 		byName[s.Name] = s.Value
 	}
-	for _, row := range []struct {
-		name string
-		at   *int
-	}{
-		{"SGPRs", &f.SGPRs}, {"VGPRs", &f.VGPRs}, {"Pre-Sched VGPRs", &f.Pressure},
-		{"Spilled SGPRs", &f.SGPRSpills}, {"Spilled VGPRs", &f.VGPRSpills},
-		{"Scratch size", &f.Scratch}, {"LDS size", &f.LDS}, {"Code size", &f.Code},
-		{"Instructions", &f.Instructions}, {"VALU", &f.VALU}, {"SALU", &f.SALU}, {"VMEM", &f.VMEM}, {"SMEM", &f.SMEM},
-		{"Latency", &f.Latency}, {"Inverse Throughput", &f.InverseThroughput},
-	} {
-		v, ok := byName[row.name]
+	for i, at := range f.fields() {
+		v, ok := byName[statisticNames[i]]
 		if !ok {
-			return f, fmt.Errorf("the driver does not tell %q", row.name)
+			return f, fmt.Errorf("the driver does not tell %q", statisticNames[i])
 		}
-		*row.at = int(v)
+		*at = int(v)
 	}
 	return f, nil
 }

@@ -55,22 +55,42 @@ type Figures struct {
 type Result struct {
 	Figures
 	Refused string
+	Driver  string // that said so: name and version
+	Known   bool   // false where there is no driver to ask
 }
 
 // Oracle compiles for one GPU family. Its methods may be called from several
 // goroutines.
 type Oracle struct {
 	family string
-	driver string // name and version
+	driver string // name and version; empty if there is none
 	cache  cache
+	known  map[key]Result
 
 	mu   sync.Mutex
 	idle []*process
 }
 
-// Open starts the driver for a family, one of RADV's names such as GFX1201. The
-// error is ErrNoDriver when there is none.
+// Open starts the driver for a family, one of RADV's names such as GFX1201. Without
+// one it answers what the program knows of the kernels of published models; the
+// error is ErrNoDriver if that is nothing. What is known is not asked again.
 func Open(ctx context.Context, family string) (*Oracle, error) {
+	known, err := readKnown(family)
+	if err != nil {
+		return nil, err
+	}
+	o, err := Record(ctx, family)
+	if errors.Is(err, ErrNoDriver) && len(known) > 0 {
+		o = &Oracle{family: family}
+	} else if err != nil {
+		return nil, err
+	}
+	o.known = known
+	return o, nil
+}
+
+// Record is Open for those who write down what the driver says: nothing is known.
+func Record(ctx context.Context, family string) (*Oracle, error) {
 	p, err := start(ctx, family)
 	if err != nil {
 		return nil, err
@@ -78,7 +98,7 @@ func Open(ctx context.Context, family string) (*Oracle, error) {
 	return &Oracle{family: family, driver: p.driver, cache: newCache(family, p.driver), idle: []*process{p}}, nil
 }
 
-// Driver is the driver's name and version.
+// Driver is the driver's name and version, empty if there is none.
 func (o *Oracle) Driver() string { return o.driver }
 
 // Close ends the children.
@@ -91,7 +111,7 @@ func (o *Oracle) Close() {
 	o.idle = nil
 }
 
-// Compile returns a result for each kernel. A kernel that the driver refuses, or
+// Compile returns a result for each kernel; without a driver not all are known. A kernel that the driver refuses, or
 // dies of, is a result; that the driver cannot be run any more is an error.
 func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error) {
 	results := make([]Result, len(kernels))
@@ -99,7 +119,11 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 	var missing []key
 	for i := range kernels {
 		k := kernels[i].key()
-		if r, ok := o.cache.get(k); ok {
+		r, ok := o.known[k]
+		if !ok && o.driver != "" {
+			r, ok = o.cache.get(k)
+		}
+		if ok || o.driver == "" {
 			results[i] = r
 			continue
 		}
@@ -116,6 +140,7 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 			if err != nil {
 				return err
 			}
+			r.Driver, r.Known = o.driver, true
 			o.cache.put(k, r)
 			for _, i := range same[k] {
 				results[i] = r

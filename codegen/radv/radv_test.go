@@ -138,7 +138,50 @@ func TestNoDriver(t *testing.T) {
 	old := manifestDirs
 	manifestDirs = []string{t.TempDir()}
 	defer func() { manifestDirs = old }()
-	if _, err := Open(t.Context(), "GFX1201"); !errors.Is(err, ErrNoDriver) {
+	if _, err := Record(t.Context(), "GFX1201"); !errors.Is(err, ErrNoDriver) {
 		t.Errorf("no manifest: %v", err)
+	}
+	if _, err := Open(t.Context(), "NOSUCHGPU"); !errors.Is(err, ErrNoDriver) {
+		t.Errorf("no manifest and nothing known: %v", err)
+	}
+}
+
+// TestKnown saves what the driver says and reads it back.
+func TestKnown(t *testing.T) {
+	o, err := Record(t.Context(), "GFX1201")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	asked := []Kernel{sums(t, 2, 32), sums(t, 8, 64)}
+	said, err := o.Compile(t.Context(), append(asked, Kernel{Name: "bad", Words: []uint32{1}, Wave: 32}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := o.Save(&text); err != nil {
+		t.Fatal(err)
+	}
+	known, err := parseKnown(strings.NewReader(text.String()))
+	if err != nil || len(known) != len(asked) {
+		t.Fatalf("%d are known: %v\n%s", len(known), err, text.String())
+	}
+	silent := &Oracle{known: known}
+	got, err := silent.Compile(t.Context(), append(asked, sums(t, 3, 32)))
+	if err != nil || got[0] != said[0] || got[1] != said[1] || got[2].Known {
+		t.Errorf("%+v, want %+v: %v", got, said, err)
+	}
+}
+
+func TestKnownFilesParse(t *testing.T) {
+	for _, family := range []string{"GFX1201", "GFX1200", "NAVI31", "GFX1151"} {
+		if known, err := readKnown(family); err != nil || len(known) == 0 {
+			t.Errorf("%s: %d kernels are known: %v", family, len(known), err)
+		}
+	}
+	for _, bad := range []string{"", "driver\nAAAA 1 2", "driver\n" + strings.Repeat("A", 22) + strings.Repeat(" x", 15)} {
+		if _, err := parseKnown(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q parses", bad)
+		}
 	}
 }
