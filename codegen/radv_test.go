@@ -36,7 +36,7 @@ func TestPipelinesOnAMD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := radv.Open(t.Context(), base.AMD.Family)
+		o, err := radv.Record(t.Context(), base.AMD.Family) // asks the driver, whatever is known
 		if err != nil {
 			t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 		}
