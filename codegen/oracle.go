@@ -81,7 +81,7 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 			answers = append(answers, r)
 			asked = append(asked, radv.Kernel{Name: c.Kernel, Words: k.words, Consts: k.spec, Wave: t.Wave,
-				Full: k.workgroup%t.Wave == 0, Features: k.fn.Features})
+				Full: k.workgroup%t.Wave == 0})
 		}
 	}
 	results, err := o.Compile(ctx, asked)
@@ -122,6 +122,9 @@ func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, st
 	if second != nil {
 		why += fmt.Sprintf("; next %d VGPRs, %s", second.VGPRs, second.prediction)
 	}
+	if first.StandIn != "" {
+		why += "; compiled for " + first.StandIn
+	}
 	if refused > 0 {
 		why += fmt.Sprintf("; %d refused", refused)
 	}
@@ -152,8 +155,12 @@ func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.O
 		if r.Refused != "" {
 			return fmt.Errorf("%s: kernel %q: %s", r.Driver, asked[i].Name, r.Refused)
 		}
+		compiler := r.Driver
+		if r.StandIn != "" {
+			compiler += " for " + r.StandIn
+		}
 		p.Machine = &plans.Machine{
-			Compiler: r.Driver, SGPRs: r.SGPRs, VGPRs: r.VGPRs, Spills: r.SGPRSpills + r.VGPRSpills, Scratch: r.Scratch,
+			Compiler: compiler, SGPRs: r.SGPRs, VGPRs: r.VGPRs, Spills: r.SGPRSpills + r.VGPRSpills, Scratch: r.Scratch,
 			Waves: t.AMD.Occupancy(p.Wave, r.VGPRs, p.Workgroup, r.LDS), Code: r.Code, VALU: r.VALU, VMEM: r.VMEM,
 			Cycles: r.InverseThroughput, Latency: r.Latency,
 		}

@@ -36,7 +36,7 @@ func TestPipelinesOnAMD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := radv.Record(t.Context(), base.AMD.Family) // asks the driver, whatever is known
+		o, err := radv.Record(t.Context(), base.AMD.Family, base.AMD.StandIn) // asks the driver, whatever is known
 		if err != nil {
 			t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 		}
@@ -88,7 +88,7 @@ func TestOracleChooses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := radv.Open(t.Context(), on.AMD.Family)
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn)
 	if err != nil {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}

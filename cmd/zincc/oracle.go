@@ -26,12 +26,12 @@ func openOracle(ctx context.Context, mode string, t *target.Target) (*radv.Oracl
 		}
 		return nil, nil
 	}
-	o, err := radv.Open(ctx, t.AMD.Family)
+	o, err := radv.Open(ctx, t.AMD.Family, t.AMD.StandIn)
 	switch {
 	case mode == "auto" && errors.Is(err, radv.ErrNoDriver):
 		return nil, nil
 	case err == nil && mode == "require" && o.Driver() == "":
-		_, err := radv.Record(ctx, t.AMD.Family) // says what is missing
+		_, err := radv.Record(ctx, t.AMD.Family, t.AMD.StandIn) // says what is missing
 		return nil, err
 	}
 	return o, err

@@ -79,12 +79,12 @@ func (c *cache) get(k key) (Result, bool) {
 }
 
 // put writes under another name first: another process may be reading the file.
-func (c *cache) put(k key, r Result) {
+func (c *cache) put(k key, r Result, disk bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mem[k] = r
 	data, err := json.Marshal(r)
-	if c.dir == "" || err != nil || os.MkdirAll(c.dir, 0o755) != nil {
+	if !disk || c.dir == "" || err != nil || os.MkdirAll(c.dir, 0o755) != nil {
 		return
 	}
 	tmp, err := os.CreateTemp(c.dir, "*.tmp")

@@ -24,18 +24,18 @@ const answerFile = 3
 
 // request is what a child reads for each kernel, as JSON.
 type request struct {
-	Name     string
-	SPIRV    []byte // words, little endian
-	Consts   map[uint32]uint32
-	Wave     int
-	Full     bool
-	Features []string
+	Name   string
+	SPIRV  []byte // words, little endian
+	Consts map[uint32]uint32
+	Wave   int
+	Full   bool
 }
 
 // hello is a child's first answer; the others are a Result each.
 type hello struct {
-	Driver string
-	Err    string
+	Driver   string
+	Features []string
+	Err      string
 }
 
 // Main turns the process into a child if Open started it as one, and returns
@@ -60,7 +60,7 @@ func serve(r io.Reader, w io.Writer) error {
 		return out.Encode(hello{Err: err.Error()})
 	}
 	defer d.Close()
-	if err := out.Encode(hello{Driver: d.Info.Driver + " " + d.Info.DriverInfo}); err != nil {
+	if err := out.Encode(hello{Driver: d.Info.Driver + " " + d.Info.DriverInfo, Features: featuresOf(&d.Info)}); err != nil {
 		return err
 	}
 	for {
@@ -92,23 +92,22 @@ func openDevice() (*vulkan.Device, error) {
 		if slices.ContainsFunc(info.Heaps, func(h vulkan.Heap) bool { return h.Size > 0 }) {
 			continue
 		}
-		need := plans.Requirements{}
-		for name, has := range info.Features {
-			if has {
-				need.Features = append(need.Features, name)
-			}
-		}
-		return vulkan.Open(info.Index, need)
+		return vulkan.Open(info.Index, plans.Requirements{Features: featuresOf(&info)})
 	}
 	return nil, fmt.Errorf("the driver has no device without hardware for family %s", os.Getenv(familyVariable))
 }
 
-func compile(d *vulkan.Device, q *request) (Figures, error) {
-	for _, name := range q.Features {
-		if !d.Info.Features[name] {
-			return Figures{}, fmt.Errorf("the driver has no %s", name)
+func featuresOf(info *vulkan.DeviceInfo) []string {
+	var names []string
+	for name, has := range info.Features {
+		if has {
+			names = append(names, name)
 		}
 	}
+	return names
+}
+
+func compile(d *vulkan.Device, q *request) (Figures, error) {
 	words := make([]uint32, len(q.SPIRV)/4)
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint32(q.SPIRV[i*4:])

@@ -15,7 +15,7 @@ import (
 // known are results for the kernels of published models, a file a family, so that
 // plans of these come out the same without Mesa, or with another one. Package
 // codegen/radvgen writes them. The first line is the driver; every other one is a
-// key and the figures in the order of fields.
+// key, the figures in the order of fields, and the family that stands in, if any.
 //
 //go:embed known/*.txt
 var known embed.FS
@@ -53,7 +53,11 @@ func parseKnown(r io.Reader) (map[key]Result, error) {
 		words := strings.Fields(s.Text())
 		r := Result{Known: true, Driver: driver}
 		fields := r.fields()
-		if len(words) != 1+len(fields) {
+		switch len(words) - len(fields) {
+		case 1:
+		case 2:
+			r.StandIn = words[1+len(fields)]
+		default:
 			return nil, fmt.Errorf("line %d: %d words, want %d", n, len(words), 1+len(fields))
 		}
 		k, err := base64.RawURLEncoding.DecodeString(words[0])
@@ -82,6 +86,9 @@ func (o *Oracle) Save(w io.Writer) error {
 		line := base64.RawURLEncoding.EncodeToString(k[:])
 		for _, at := range r.fields() {
 			line += " " + strconv.Itoa(*at)
+		}
+		if r.StandIn != "" {
+			line += " " + r.StandIn
 		}
 		lines[line] = true
 	}

@@ -38,6 +38,8 @@ type process struct {
 	recv   *json.Decoder
 	stderr *tail
 	driver string
+	// features are Vulkan's names of those that the driver has for the family.
+	features []string
 }
 
 // start executes this program again as a child.
@@ -91,7 +93,7 @@ func start(ctx context.Context, family string) (*process, error) {
 		p.stop()
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, icd, h.Err)
 	}
-	p.driver = h.Driver
+	p.driver, p.features = h.Driver, h.Features
 	return p, nil
 }
 
@@ -102,7 +104,7 @@ func (p *process) compile(ctx context.Context, k *Kernel) (Result, error) {
 		spirv = binary.LittleEndian.AppendUint32(spirv, w)
 	}
 	var r Result
-	if err := p.send.Encode(request{k.Name, spirv, k.Consts, k.Wave, k.Full, k.Features}); err != nil {
+	if err := p.send.Encode(request{k.Name, spirv, k.Consts, k.Wave, k.Full}); err != nil {
 		return r, err
 	}
 	return r, p.recv.Decode(&r)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,12 +25,11 @@ var ErrNoDriver = errors.New("no RADV that compiles without hardware")
 
 // Kernel is what the compiler gets.
 type Kernel struct {
-	Name     string // for errors
-	Words    []uint32
-	Consts   map[uint32]uint32 // specialization constants by id
-	Wave     int               // subgroup size
-	Full     bool              // the workgroup is a multiple of the subgroup
-	Features []string          // Vulkan's names, beyond what all kernels use
+	Name   string // for errors
+	Words  []uint32
+	Consts map[uint32]uint32 // specialization constants by id
+	Wave   int               // subgroup size
+	Full   bool              // the workgroup is a multiple of the subgroup
 }
 
 // Figures are what the compiler tells of a kernel. Registers are those of one
@@ -56,30 +56,36 @@ type Result struct {
 	Figures
 	Refused string
 	Driver  string // that said so: name and version
+	StandIn string // the family it was compiled for, if not the one asked about
 	Known   bool   // false where there is no driver to ask
 }
 
 // Oracle compiles for one GPU family. Its methods may be called from several
 // goroutines.
 type Oracle struct {
-	family string
-	driver string // name and version; empty if there is none
-	cache  cache
-	known  map[key]Result
+	family   string
+	driver   string // name and version; empty if there is none
+	features []string
+	standIn  func() (*Oracle, error) // nil if there is none
+	cache    cache
+	known    map[key]Result
 
-	mu   sync.Mutex
-	idle []*process
+	mu     sync.Mutex
+	idle   []*process
+	others []*Oracle // to close
 }
 
-// Open starts the driver for a family, one of RADV's names such as GFX1201. Without
-// one it answers what the program knows of the kernels of published models; the
+// Open starts the driver for a family, one of RADV's names such as GFX1201. If the
+// driver lacks a feature for it that a kernel uses, such as cooperative matrices,
+// the kernel is compiled for the family standIn; empty for none. Without a driver
+// the oracle answers what the program knows of the kernels of published models; the
 // error is ErrNoDriver if that is nothing. What is known is not asked again.
-func Open(ctx context.Context, family string) (*Oracle, error) {
+func Open(ctx context.Context, family, standIn string) (*Oracle, error) {
 	known, err := readKnown(family)
 	if err != nil {
 		return nil, err
 	}
-	o, err := Record(ctx, family)
+	o, err := Record(ctx, family, standIn)
 	if errors.Is(err, ErrNoDriver) && len(known) > 0 {
 		o = &Oracle{family: family}
 	} else if err != nil {
@@ -90,12 +96,24 @@ func Open(ctx context.Context, family string) (*Oracle, error) {
 }
 
 // Record is Open for those who write down what the driver says: nothing is known.
-func Record(ctx context.Context, family string) (*Oracle, error) {
+func Record(ctx context.Context, family, standIn string) (*Oracle, error) {
 	p, err := start(ctx, family)
 	if err != nil {
 		return nil, err
 	}
-	return &Oracle{family: family, driver: p.driver, cache: newCache(family, p.driver), idle: []*process{p}}, nil
+	o := &Oracle{family: family, driver: p.driver, features: p.features, cache: newCache(family, p.driver), idle: []*process{p}}
+	if standIn != "" {
+		o.standIn = sync.OnceValues(func() (*Oracle, error) {
+			other, err := Record(ctx, standIn, "")
+			if err == nil {
+				o.mu.Lock()
+				o.others = append(o.others, other)
+				o.mu.Unlock()
+			}
+			return other, err
+		})
+	}
+	return o, nil
 }
 
 // Driver is the driver's name and version, empty if there is none.
@@ -108,7 +126,10 @@ func (o *Oracle) Close() {
 	for _, p := range o.idle {
 		p.stop()
 	}
-	o.idle = nil
+	for _, other := range o.others {
+		other.Close()
+	}
+	o.idle, o.others = nil, nil
 }
 
 // Compile returns a result for each kernel; without a driver not all are known. A kernel that the driver refuses, or
@@ -136,12 +157,13 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, k := range missing {
 		group.Go(func() error {
-			r, err := o.compile(ctx, &kernels[same[k][0]])
+			r, err := o.ask(ctx, &kernels[same[k][0]])
 			if err != nil {
 				return err
 			}
 			r.Driver, r.Known = o.driver, true
-			o.cache.put(k, r)
+			// On disk are results for the family itself, whatever stands in for it.
+			o.cache.put(k, r, r.StandIn == "" && o.has(&kernels[same[k][0]]))
 			for _, i := range same[k] {
 				results[i] = r
 			}
@@ -149,6 +171,38 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 		})
 	}
 	return results, group.Wait()
+}
+
+// ask compiles a kernel for the family or, if the driver cannot, for its stand-in.
+func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
+	if o.has(k) {
+		return o.compile(ctx, k)
+	}
+	if o.standIn == nil {
+		return Result{Refused: "the driver has no cooperative matrices for " + o.family}, nil
+	}
+	other, err := o.standIn()
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := other.Compile(ctx, []Kernel{*k})
+	if err != nil {
+		return Result{}, err
+	}
+	r[0].StandIn = other.family
+	return r[0], nil
+}
+
+// has reports whether the driver has what k uses, among the features that it has
+// for some families only: cooperative matrices.
+func (o *Oracle) has(k *Kernel) bool {
+	const header, opCapability, cooperativeMatrix = 5, 17, 6022
+	for i := header; i+1 < len(k.Words) && k.Words[i]&0xffff == opCapability; i += 2 {
+		if k.Words[i+1] == cooperativeMatrix {
+			return slices.Contains(o.features, "cooperativeMatrix")
+		}
+	}
+	return true
 }
 
 func (o *Oracle) compile(ctx context.Context, k *Kernel) (Result, error) {

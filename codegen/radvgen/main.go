@@ -38,7 +38,7 @@ func run(ctx context.Context, dir string, models []string) error {
 		if t.AMD == nil {
 			continue
 		}
-		o, err := radv.Record(ctx, t.AMD.Family)
+		o, err := radv.Record(ctx, t.AMD.Family, t.AMD.StandIn)
 		if err != nil {
 			return err
 		}

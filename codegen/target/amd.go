@@ -4,6 +4,7 @@ package target
 // one workgroup processor (WGP): two compute units, four SIMDs.
 type AMD struct {
 	Family    string  // RADV's name, for the compiler without hardware
+	StandIn   string  // family to compile for what that compiler cannot for Family
 	Registers int     // vector registers of a SIMD's lane at wave32; wave64 has half as many
 	Granule   int     // in which they are given out at wave32; wave64: half
 	Waves     int     // subgroups that a SIMD holds, at most
@@ -17,6 +18,21 @@ type AMD struct {
 func rdna(family string, clock float64) *AMD {
 	return &AMD{Family: family, Registers: 1536, Granule: 24, Waves: 16, LDS: 128 << 10, Clock: clock}
 }
+
+// rdna4 is rdna with a stand-in: Mesa 25.0 has no cooperative matrices for gfx12, which
+// later versions have. On gfx11 they take more registers and twice the cycles.
+func rdna4(family string, clock float64) *AMD {
+	a := rdna(family, clock)
+	a.StandIn = "NAVI31"
+	return a
+}
+
+// Operations that a compute unit does in a cycle on matrices of float16, without
+// sparsity, by the data sheets.
+const (
+	rdna3Matrix = 512
+	rdna4Matrix = 1024
+)
 
 // rdnaFLOPs is the data sheets' peak of float32: each compute unit has 128 lanes,
 // counted with dual issue, that multiply and add in a cycle.

@@ -5,15 +5,17 @@ package target
 // those that RADV of Mesa 25.0 reports; the stage cost is what others measured with
 // RADV on a W7900: 941 dispatches of 0.82 to 0.88 us each.
 var gfx1100 = &Target{
-	Name:      "gfx1100",
-	Doc:       "AMD RDNA3 (RX 7900 XTX, PRO W7900) through Vulkan",
-	Wave:      32,
-	Workgroup: 1024,
-	Shared:    64 << 10,
-	Units:     96,
-	Memory:    24e9,
-	Bandwidth: 960e9,
-	FLOPs:     rdnaFLOPs(96, 2.5e9),
-	Stage:     0.85e-6,
-	AMD:       rdna("NAVI31", 2.5e9),
+	Name:        "gfx1100",
+	Doc:         "AMD RDNA3 (RX 7900 XTX, PRO W7900) through Vulkan with cooperative matrices",
+	Wave:        32,
+	Workgroup:   1024,
+	Shared:      64 << 10,
+	Units:       96,
+	Matrix:      MatrixShape{16, 16, 16},
+	Memory:      24e9,
+	Bandwidth:   960e9,
+	FLOPs:       rdnaFLOPs(96, 2.5e9),
+	MatrixFLOPs: 96 * rdna3Matrix * 2.5e9,
+	Stage:       0.85e-6,
+	AMD:         rdna("NAVI31", 2.5e9),
 }

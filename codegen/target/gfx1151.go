@@ -6,14 +6,16 @@ package target
 // are those that RADV of Mesa 25.0 reports; the stage cost is gfx1100's, for want
 // of a measurement.
 var gfx1151 = &Target{
-	Name:      "gfx1151",
-	Doc:       "AMD RDNA3.5 (Radeon 8060S of Ryzen AI Max) through Vulkan",
-	Wave:      32,
-	Workgroup: 1024,
-	Shared:    64 << 10,
-	Units:     40,
-	Bandwidth: 256e9,
-	FLOPs:     rdnaFLOPs(40, 2.9e9),
-	Stage:     0.85e-6,
-	AMD:       rdna("GFX1151", 2.9e9),
+	Name:        "gfx1151",
+	Doc:         "AMD RDNA3.5 (Radeon 8060S of Ryzen AI Max) through Vulkan with cooperative matrices",
+	Wave:        32,
+	Workgroup:   1024,
+	Shared:      64 << 10,
+	Units:       40,
+	Matrix:      MatrixShape{16, 16, 16},
+	Bandwidth:   256e9,
+	FLOPs:       rdnaFLOPs(40, 2.9e9),
+	MatrixFLOPs: 40 * rdna3Matrix * 2.9e9,
+	Stage:       0.85e-6,
+	AMD:         rdna("GFX1151", 2.9e9),
 }

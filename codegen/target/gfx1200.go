@@ -5,15 +5,17 @@ package target
 // units, 3130 MHz). Limits are those that RADV of Mesa 25.0 reports; the stage cost
 // is gfx1201's.
 var gfx1200 = &Target{
-	Name:      "gfx1200",
-	Doc:       "AMD RDNA4 (RX 9060 XT) through Vulkan",
-	Wave:      32,
-	Workgroup: 1024,
-	Shared:    64 << 10,
-	Units:     32,
-	Memory:    16e9,
-	Bandwidth: 320e9,
-	FLOPs:     rdnaFLOPs(32, 3.13e9),
-	Stage:     0.85e-6,
-	AMD:       rdna("GFX1200", 3.13e9),
+	Name:        "gfx1200",
+	Doc:         "AMD RDNA4 (RX 9060 XT) through Vulkan with cooperative matrices",
+	Wave:        32,
+	Workgroup:   1024,
+	Shared:      64 << 10,
+	Units:       32,
+	Matrix:      MatrixShape{16, 16, 16},
+	Memory:      16e9,
+	Bandwidth:   320e9,
+	FLOPs:       rdnaFLOPs(32, 3.13e9),
+	MatrixFLOPs: 32 * rdna4Matrix * 3.13e9,
+	Stage:       0.85e-6,
+	AMD:         rdna4("GFX1200", 3.13e9),
 }
