@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
@@ -89,7 +90,7 @@ func (d *Device) open(index int, need plans.Requirements) error {
 // what the runtime itself is built on.
 func (info *DeviceInfo) Check(need plans.Requirements) error {
 	lacks := func(format string, args ...any) error {
-		return fmt.Errorf("device %s: "+format, append([]any{info.Name}, args...)...)
+		return ir.Unsupported("device %s: "+format, append([]any{info.Name}, args...)...)
 	}
 	if info.api < vk.Version12 {
 		return lacks("its driver is for Vulkan %s, 1.2 is needed", info.API)

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
@@ -74,7 +75,7 @@ func choose(need plans.Requirements) (int, error) {
 		}
 	}
 	if first == nil {
-		first = errors.New("there is no Vulkan device")
+		first = ir.Unsupported("there is no Vulkan device")
 	}
 	return 0, first
 }
