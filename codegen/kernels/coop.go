@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -14,15 +15,20 @@ import (
 type coopTile struct {
 	rows, outputs       int // of a workgroup
 	subRows, subOutputs int // of a subgroup
-	depth               int // elements of a row that a step takes, a multiple of coopSlice
+	// cost is what a workgroup takes for a projection of one and of two matrices,
+	// in microseconds.
+	cost [2]int
 }
 
-// coopSide is the side of all matrices.
-const coopSide = 16
-
-// stride is the octets from row to row in shared memory: one more than needed, so
-// that 8 rows begin in different banks.
-func (t coopTile) stride() int { return t.depth/8 + 1 }
+const (
+	coopSide = 16 // of all matrices
+	// coopDepth is the elements of a row that a step takes; octets are 8 of them.
+	coopDepth  = 64
+	coopOctets = coopDepth / 8
+	// coopStride is the octets from row to row in shared memory: one more than
+	// needed, so that 8 rows begin in different banks.
+	coopStride = coopOctets + 1
+)
 
 // outStride is the octets' worth of f32 from row to row of the sums that a subgroup
 // puts into shared memory at the end, 16 rows at a time.
@@ -33,7 +39,7 @@ func (t coopTile) subgroups() int { return t.rows / t.subRows * (t.outputs / t.s
 // shared is the octets of shared memory: rows of x, then of weights; at the end,
 // sums.
 func (t coopTile) shared() int {
-	return max((t.rows+t.outputs)*t.stride(), t.subgroups()*coopSide*t.outStride())
+	return max((t.rows+t.outputs)*coopStride, t.subgroups()*coopSide*t.outStride())
 }
 
 // gemmCoop computes a linear group for many rows of x with cooperative matrices. x is
@@ -76,7 +82,7 @@ func matchCoop(s *Site) *linearGroup {
 	g := matchLinear(s)
 	if g == nil || g.rows <= maxColumns || g.last || g.gain != nil || !g.alike() ||
 		s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) ||
-		g.k%(2*coopSlice) != 0 { // half of a pair of slices has no meaning
+		g.k%coopDepth != 0 {
 		return nil
 	}
 	for _, p := range g.projects {
@@ -92,26 +98,26 @@ func matchCoop(s *Site) *linearGroup {
 	return g
 }
 
-// coopShapes are the tiles, largest first. On an H200 the first is the fastest by
-// itself; what counts more is that there are workgroups for all SMs.
+// coopShapes are the tiles, with the costs of rows of 4096 elements of Q4_K on an
+// H200. They depend little on how many workgroups an SM has.
 var coopShapes = []coopTile{
-	{rows: 128, outputs: 256, subRows: 64, subOutputs: 64, depth: 32},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, depth: 64},
-	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, depth: 64},
-	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, depth: 64},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, cost: [2]int{88, 99}},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 64, cost: [2]int{93, 82}},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, cost: [2]int{40, 40}},
+	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, cost: [2]int{38, 28}},
+	{rows: 32, outputs: 32, subRows: 16, subOutputs: 32, cost: [2]int{27, 27}},
 }
 
-// coopTiles returns tiles, best guess first: the largest that is not mostly empty
-// and of which there are enough, then the next.
+// coopTiles returns the two best tiles for the group, first the best: those that
+// cost least on the unit that gets most workgroups.
 func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	matrices := len(g.projects[0].matrices)
-	for i, s := range coopShapes[:len(coopShapes)-1] {
-		groups := ceilDiv(g.rows, s.rows) * g.tiles(s.outputs/matrices)
-		if g.rows > s.rows/2 && 10*groups >= 9*t.Units {
-			return coopShapes[i : i+2]
-		}
+	cost := func(s coopTile) int {
+		return s.cost[matrices-1] * ceilDiv(ceilDiv(g.rows, s.rows)*g.tiles(s.outputs/matrices), t.Units)
 	}
-	return coopShapes[len(coopShapes)-1:]
+	list := slices.Clone(coopShapes)
+	slices.SortStableFunc(list, func(a, b coopTile) int { return cost(a) - cost(b) })
+	return list[:2]
 }
 
 func (k gemmCoop) threads() int { return k.subgroups() * k.wave }
@@ -122,8 +128,8 @@ func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 func (k gemmCoop) candidate() Candidate {
 	firsts := k.firsts(k.each())
 	c := Candidate{
-		Kernel: fmt.Sprintf("gemm_coop %s%s tile=%dx%dx%d subgroup=%dx%d", k.key(), k.step.key(),
-			k.coopTile.rows, k.outputs, k.depth, k.subRows, k.subOutputs),
+		Kernel: fmt.Sprintf("gemm_coop %s%s tile=%dx%d subgroup=%dx%d", k.key(), k.step.key(),
+			k.coopTile.rows, k.outputs, k.subRows, k.subOutputs),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
@@ -189,46 +195,25 @@ func (t *coopKernel) run() {
 			}
 		}
 	}
-	steps := b.Div(t.a.k, t.depth)
-	for _, pass := range t.coopPasses() {
-		t.fetch(pass, b.U32(0))()
+	steps := b.Div(t.a.k, coopDepth)
+	t.fetch(b.U32(0))()
+	b.Barrier()
+	b.For(0, steps, 1, func(step kernel.Value) {
+		// The last step fetches again what it has.
+		store := t.fetch(b.Min(b.Add(step, 1), b.Sub(steps, 1)))
+		t.multiply()
 		b.Barrier()
-		b.For(0, steps, 1, func(step kernel.Value) {
-			// The last step fetches again what it has.
-			store := t.fetch(pass, b.Min(b.Add(step, 1), b.Sub(steps, 1)))
-			t.multiply(pass)
-			b.Barrier()
-			store()
-			b.Barrier()
-		})
-	}
+		store()
+		b.Barrier()
+	})
 	t.store()
 }
 
-// coopPasses splits the matrices into those that go through x together, because
-// they take its elements in the same order.
-func (t *coopKernel) coopPasses() [][]int {
-	var list [][]int
-	for _, paired := range []bool{false, true} {
-		var pass []int
-		for i, m := range t.p.matrices {
-			if coopFormatOf(m.format.layout).paired == paired {
-				pass = append(pass, i)
-			}
-		}
-		if pass != nil {
-			list = append(list, pass)
-		}
-	}
-	return list
-}
-
 // fetch loads what a step needs and returns what stores it into shared memory.
-func (t *coopKernel) fetch(pass []int, step kernel.Value) func() {
-	paired := coopFormatOf(t.p.matrices[pass[0]].format.layout).paired
-	stores := []func(){t.fetchX(paired, step)}
-	for j, m := range pass {
-		stores = append(stores, t.fetchW(j, t.p.matrices[m], step))
+func (t *coopKernel) fetch(step kernel.Value) func() {
+	stores := []func(){t.fetchX(step)}
+	for m := range t.p.matrices {
+		stores = append(stores, t.fetchW(m, step))
 	}
 	return func() {
 		for _, s := range stores {
@@ -237,90 +222,78 @@ func (t *coopKernel) fetch(pass []int, step kernel.Value) func() {
 	}
 }
 
-// spread calls one for every item that this lane takes of n, and then, when what
-// it returns is called, stores those that exist.
-func (t *coopKernel) spread(n int, one func(item kernel.Value) func()) func() {
+// spread calls one for every item, of n, that this lane takes, and returns what
+// calls what one returned. A lane takes neighbours, or else items that are as far
+// apart as there are lanes, so that those of a subgroup are neighbours.
+func (t *coopKernel) spread(n int, neighbours bool, one func(item kernel.Value) func()) func() {
 	b := t.b
-	type part struct {
-		item  kernel.Value
-		some  bool
-		store func()
+	count := ceilDiv(n, t.threads())
+	first, step := t.lane, t.threads()
+	if neighbours {
+		first, step = b.Mul(t.lane, count), 1
 	}
-	var parts []part
-	for from := 0; from < n; from += t.threads() {
-		p := part{item: t.lane, some: from+t.threads() > n}
-		if from > 0 {
-			p.item = b.Add(p.item, from)
+	var stores []func()
+	for i := range count {
+		item := b.Add(first, i*step)
+		if n%t.threads() == 0 {
+			stores = append(stores, one(item))
+			continue
 		}
-		at := p.item
-		if p.some {
-			at = b.Min(at, n-1)
-		}
-		p.store = one(at)
-		parts = append(parts, p)
+		store := one(b.Min(item, n-1)) // what others have too, and store
+		stores = append(stores, func() { b.If(b.Lt(item, n), store) })
 	}
 	return func() {
-		for _, p := range parts {
-			if p.some {
-				b.If(b.Lt(p.item, n), func() { p.store() })
-			} else {
-				p.store()
-			}
+		for _, s := range stores {
+			s()
 		}
 	}
 }
 
-// fetchX fetches the step's octets of the tile's rows. Rows beyond the last repeat
-// it: their results are not stored.
-func (t *coopKernel) fetchX(paired bool, step kernel.Value) func() {
+// fetchX fetches the step's octets of the tile's rows; a lane takes the same of
+// several rows. Rows beyond the last repeat it: their results are not stored.
+func (t *coopKernel) fetchX(step kernel.Value) func() {
 	b := t.b
-	octets := t.depth / 8
-	return t.spread(t.coopTile.rows*octets, func(item kernel.Value) func() {
-		r, o := b.Div(item, octets), b.Mod(item, octets)
-		all := b.Add(b.Mul(step, octets), o) // octet of the row, in the order of the slices
-		if paired {
-			all = b.Or(b.And(all, ^uint32(7)), b.And(all, 1), b.Shl(b.And(all, 2), 1), b.And(b.Shr(all, 1), 2))
-		}
+	return t.spread(t.coopTile.rows*coopOctets, false, func(item kernel.Value) func() {
+		r, o := b.Div(item, coopOctets), b.Mod(item, coopOctets)
 		row := b.Min(b.Add(t.row, r), b.Sub(t.rows, 1))
-		x := t.a.x.Load(u32x4, b.Add(b.Mul(row, b.Div(t.a.k, 8)), all))
-		return func() { t.shared.Store(b.Add(b.Mul(r, t.stride()), o), octetOf(b, x)) }
+		x := t.a.x.Load(u32x4, b.Add(b.Mul(row, b.Div(t.a.k, 8)), b.Mul(step, coopOctets), o))
+		return func() { t.shared.Store(b.Add(b.Mul(r, coopStride), o), octetOf(b, x)) }
 	})
 }
 
-// fetchW fetches the step's octets of the tile's rows of a matrix, the j-th of its
-// pass. Rows beyond the last repeat it.
-func (t *coopKernel) fetchW(j int, m matrix, step kernel.Value) func() {
-	b, f := t.b, coopFormatOf(m.format.layout)
-	slices := t.depth / coopSlice
-	perItem := coopSlice / 8 / f.items
-	return t.spread(t.each()*slices*f.items, func(item kernel.Value) func() {
-		n, part := b.Div(item, slices*f.items), b.Mod(item, slices*f.items)
-		row := b.Min(b.Add(t.col, n), b.Sub(m.rows, 1))
-		load := f.load(b, m, row, b.Add(b.Mul(step, slices), b.Div(part, f.items)), b.Mod(part, f.items))
+// fetchW fetches the step's octets of the tile's rows of matrix m. Rows beyond the
+// last repeat it.
+func (t *coopKernel) fetchW(m int, step kernel.Value) func() {
+	b, w := t.b, t.p.matrices[m]
+	f := coopFormatOf(w.format.layout)
+	return t.spread(t.each()*f.items, f.header, func(item kernel.Value) func() {
+		n, part := b.Div(item, f.items), b.Mod(item, f.items)
+		row := b.Min(b.Add(t.col, n), b.Sub(w.rows, 1))
+		load := f.load(b, w, row, step, part)
 		return func() {
-			at := b.Add(b.Mul(n, t.stride()), b.Mul(part, perItem), (t.coopTile.rows+j*t.each())*t.stride())
+			at := b.Add(b.Mul(n, coopStride), b.Mul(part, f.run), (t.coopTile.rows+m*t.each())*coopStride)
 			for i, v := range load() {
-				t.shared.Store(b.Add(at, i), v)
+				t.shared.Store(b.Add(at, i/f.run*f.stride+i%f.run), v)
 			}
 		}
 	})
 }
 
 // multiply adds the products of what is in shared memory.
-func (t *coopKernel) multiply(pass []int) {
+func (t *coopKernel) multiply() {
 	b := t.b
 	xs := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixA)
 	ws := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixB)
-	row := b.Mul(t.subRow, t.stride())
-	col := b.Add(b.Mul(t.subCol, t.stride()), t.coopTile.rows*t.stride())
-	for k := 0; k < t.depth/8; k += coopSide / 8 {
+	row := b.Mul(t.subRow, coopStride)
+	col := b.Add(b.Mul(t.subCol, coopStride), t.coopTile.rows*coopStride)
+	for k := 0; k < coopOctets; k += coopSide / 8 {
 		var x []kernel.Value
 		for r := range t.sums[0] {
-			x = append(x, t.shared.LoadMatrix(xs, b.Add(row, r*coopSide*t.stride()+k), t.stride(), kernel.RowMajor))
+			x = append(x, t.shared.LoadMatrix(xs, b.Add(row, r*coopSide*coopStride+k), coopStride, kernel.RowMajor))
 		}
-		for j, m := range pass {
+		for m := range t.sums {
 			for c := range t.sums[m][0] {
-				w := t.shared.LoadMatrix(ws, b.Add(col, (j*t.each()+c*coopSide)*t.stride()+k), t.stride(), kernel.ColumnMajor)
+				w := t.shared.LoadMatrix(ws, b.Add(col, (m*t.each()+c*coopSide)*coopStride+k), coopStride, kernel.ColumnMajor)
 				for r := range t.sums[m] {
 					sum := t.sums[m][r][c]
 					sum.Set(b.MatMulAdd(x[r], w, sum.Get()))

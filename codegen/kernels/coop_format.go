@@ -5,37 +5,35 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// coopSlice is the part of a row, in elements, that a coopFormat loads at once.
-const coopSlice = 32
-
-// coopFormat is one row of the table of layouts that gemm_coop reads. A row of the
-// weight is a sequence of slices of 32 elements, which are 4 octets of f16 in
-// shared memory. Lanes share a slice: item i of a slice is the 4/items octets from
-// i*4/items on.
+// coopFormat is one row of the table of layouts that gemm_coop reads, in steps of 64
+// elements of a row. Lanes share a step: each takes an item, of which there are a
+// number in a step. An item is one or more runs of octets: item i begins with octet
+// i*run.
 type coopFormat struct {
 	layout string
 	items  int
-	// paired: a slice is not 32 elements in a row, but of each 64 two times 16
-	// that share bytes: slice 0 has elements 0-15 and 32-47, slice 1 the others.
-	paired bool
+	run    int // octets
+	stride int // octets from one run to the next
+	// header: the items of a step need the same header; one lane takes them.
+	header bool
 	// load emits the loads of an item. What it returns emits the octets, each a
 	// u32x4, so that loads and what waits for them may be kept apart.
-	load func(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value
+	load func(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value
 }
 
 var coopFormats = []*coopFormat{
-	{layout: "f32", items: 4, load: coopF32},
-	{layout: "f16", items: 4, load: coopF16},
-	{layout: "bf16", items: 4, load: coopBF16},
-	{layout: "q4_k", items: 1, paired: true, load: coopQ4K},
-	{layout: "q5_k", items: 1, paired: true, load: coopQ5K},
-	{layout: "q6_k", items: 2, load: coopQ6K},
-	{layout: "q4_0", items: 1, load: coopQ4_0},
-	{layout: "q8_0", items: 2, load: coopQ8_0},
-	{layout: "affine16", items: 2, load: coopAffine(16, false)},
-	{layout: "affine16m", items: 2, load: coopAffine(16, true)},
-	{layout: "affine32", items: 2, load: coopAffine(32, false)},
-	{layout: "affine32m", items: 2, load: coopAffine(32, true)},
+	{layout: "f32", items: 8, run: 1, load: coopF32},
+	{layout: "f16", items: 8, run: 1, load: coopF16},
+	{layout: "bf16", items: 8, run: 1, load: coopBF16},
+	{layout: "q4_k", items: 2, run: 2, stride: 4, header: true, load: coopQ4K},
+	{layout: "q5_k", items: 2, run: 2, stride: 4, header: true, load: coopQ5K},
+	{layout: "q6_k", items: 4, run: 2, load: coopQ6K},
+	{layout: "q4_0", items: 2, run: 4, load: coopQ4_0},
+	{layout: "q8_0", items: 4, run: 2, load: coopQ8_0},
+	{layout: "affine16", items: 4, run: 2, load: coopAffine(16, false)},
+	{layout: "affine16m", items: 4, run: 2, load: coopAffine(16, true)},
+	{layout: "affine32", items: 4, run: 2, load: coopAffine(32, false)},
+	{layout: "affine32m", items: 4, run: 2, load: coopAffine(32, true)},
 }
 
 // coopFormatOf returns the row for a layout, nil if there is none.
@@ -99,19 +97,19 @@ func elems4(b *kernel.Builder, v kernel.Value) []kernel.Value {
 	return []kernel.Value{b.Elem(v, 0), b.Elem(v, 1), b.Elem(v, 2), b.Elem(v, 3)}
 }
 
-func coopF32(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-	at := b.Add(b.Mul(row, b.Div(m.cols, 4)), b.Mul(slice, 8), b.Mul(item, 2))
+func coopF32(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	at := b.Add(b.Mul(row, b.Div(m.cols, 4)), b.Mul(step, 16), b.Mul(item, 2))
 	x, y := m.buf.Load(f32x4, at), m.buf.Load(f32x4, b.Add(at, 1))
 	return func() []kernel.Value { return []kernel.Value{octet(b, x, y)} }
 }
 
-func coopF16(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-	w := m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), b.Mul(slice, 4), item))
+func coopF16(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	w := m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), b.Mul(step, 8), item))
 	return func() []kernel.Value { return []kernel.Value{octetOf(b, w)} }
 }
 
-func coopBF16(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-	w := m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), b.Mul(slice, 4), item))
+func coopBF16(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	w := m.buf.Load(u32x4, b.Add(b.Mul(row, b.Div(m.cols, 8)), b.Mul(step, 8), item))
 	return func() []kernel.Value {
 		return []kernel.Value{octet(b, brains(b, b.Elem(w, 0), b.Elem(w, 1)), brains(b, b.Elem(w, 2), b.Elem(w, 3)))}
 	}
@@ -119,13 +117,13 @@ func coopBF16(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func()
 
 // coopQ4K reads raw blocks of 9 vec4: a header, then the nibbles. 32 bytes of
 // nibbles are 64 elements, the first 32 in the low halves.
-func coopQ4K(b *kernel.Builder, m matrix, row, slice, _ kernel.Value) func() []kernel.Value {
-	at := b.Mul(b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(slice, 3)), 9)
-	j := b.And(slice, 7)
+func coopQ4K(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	at := b.Mul(b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(step, 2)), 9)
+	pair := b.And(step, 3)
 	header := m.buf.Load(u32x4, at)
-	q := m.buf.Load(u32x4, b.Add(at, 1, j))
+	q := m.buf.Load(u32x4, b.Add(at, 1, b.Mul(pair, 2), item))
 	return func() []kernel.Value {
-		scales, offsets := coopMins(b, header, b.Shr(j, 1))
+		scales, offsets := coopMins(b, header, pair)
 		words := elems4(b, q)
 		return append(coopCodes(b, words, 0, 4, 0, scales[0], offsets[0]), coopCodes(b, words, 4, 4, 0, scales[1], offsets[1])...)
 	}
@@ -133,15 +131,15 @@ func coopQ4K(b *kernel.Builder, m matrix, row, slice, _ kernel.Value) func() []k
 
 // coopQ5K is as coopQ4K with 2 vec4 of fifth bits after the header: bit s of byte l
 // belongs to element l of sub-block s.
-func coopQ5K(b *kernel.Builder, m matrix, row, slice, _ kernel.Value) func() []kernel.Value {
-	at := b.Mul(b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(slice, 3)), 11)
-	j := b.And(slice, 7)
+func coopQ5K(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	at := b.Mul(b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(step, 2)), 11)
+	pair := b.And(step, 3)
 	header := m.buf.Load(u32x4, at)
-	fifth := m.buf.Load(u32x4, b.Add(at, 1, b.And(j, 1)))
-	q := m.buf.Load(u32x4, b.Add(at, 3, j))
+	fifth := m.buf.Load(u32x4, b.Add(at, 1, item))
+	q := m.buf.Load(u32x4, b.Add(at, 3, b.Mul(pair, 2), item))
 	return func() []kernel.Value {
-		scales, offsets := coopMins(b, header, b.Shr(j, 1))
-		f := b.Shr(fifth, b.Splat(b.And(j, 6), 4))
+		scales, offsets := coopMins(b, header, pair)
+		f := b.Shr(fifth, b.Splat(b.Mul(pair, 2), 4))
 		low := elems4(b, b.Or(lowNibbles(b, q), b.Shl(b.And(f, 0x01010101), 4)))
 		high := elems4(b, b.Or(highNibbles(b, q), b.Shl(b.And(f, 0x02020202), 3)))
 		return append(coopCodes(b, low, 0, 5, 0, scales[0], offsets[0]), coopCodes(b, high, 0, 5, 0, scales[1], offsets[1])...)
@@ -171,29 +169,29 @@ func coopMins(b *kernel.Builder, header, pair kernel.Value) (scale, offset [2]ke
 // coopQ6K reads the planes ql, qh, scales and d. Of each half of a block, nibble
 // byte l is elements l and l+64, and byte l%32 of the high bit pairs has those of
 // elements l%32 + 0, 32, 64 and 96. value = d*scale*(code-32).
-func coopQ6K(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-	block := b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(slice, 3))
+func coopQ6K(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	block := b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(step, 2))
 	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 8, 4 and 1 vec4 a block
-	s := b.And(slice, 7)
-	half, quarter := b.Shr(s, 2), b.And(s, 3)
-	q := m.buf.Load(u32x4, b.Add(b.Mul(block, 8), b.Mul(half, 4), b.Mul(b.And(s, 1), 2), item))
-	pairs := m.buf.Load(u32x4, b.Add(b.Mul(blocks, 8), b.Mul(block, 4), b.Mul(half, 2), item))
-	scales := m.buf.Load(kernel.U32, b.Add(b.Mul(blocks, 48), b.Mul(block, 4), b.Shr(s, 1)))
+	quarter := b.And(step, 3)
+	half, high := b.Shr(quarter, 1), b.And(quarter, 1)
+	q := m.buf.Load(u32x4, b.Add(b.Mul(block, 8), b.Mul(half, 4), item))
+	pairs := m.buf.Load(u32x4, b.Add(b.Mul(blocks, 8), b.Mul(block, 4), b.Mul(half, 2), b.And(item, 1)))
+	scales := m.buf.Load(kernel.U32, b.Add(b.Mul(blocks, 48), b.Mul(block, 4), quarter))
 	d := m.buf.Load(kernel.U32, b.Add(b.Mul(blocks, 52), b.Shr(block, 1)))
 	return func() []kernel.Value {
-		up := b.Shl(scales, b.Sub(24, b.Add(b.Mul(b.And(s, 1), 16), b.Mul(item, 8))))
+		up := b.Shl(scales, b.Sub(24, b.Mul(item, 8)))
 		scale := b.Convert(kernel.F32, b.Shr(b.Bitcast(kernel.I32, up), 24))
 		scale = b.Mul(scale, b.Elem(b.UnpackHalf(b.Shr(d, b.Mul(b.And(block, 1), 16))), 0))
-		low := b.And(b.Shr(q, b.Splat(b.Mul(b.Shr(quarter, 1), 4), 4)), 0x0f0f0f0f)
-		high := b.And(b.Shr(pairs, b.Splat(b.Mul(quarter, 2), 4)), 0x03030303)
-		return coopCodes(b, elems4(b, b.Or(low, b.Shl(high, 4))), 0, 6, 32, halfPair(b, scale), b.U32(0))
+		low := b.And(b.Shr(q, b.Splat(b.Mul(high, 4), 4)), 0x0f0f0f0f)
+		top := b.And(b.Shr(pairs, b.Splat(b.Add(b.Mul(high, 4), b.And(item, 2)), 4)), 0x03030303)
+		return coopCodes(b, elems4(b, b.Or(low, b.Shl(top, 4))), 0, 6, 32, halfPair(b, scale), b.U32(0))
 	}
 }
 
 // coopQ4_0 reads a plane of 16-byte blocks, elements 0-15 in the low nibbles, and
 // one of f16. value = d*(code-8).
-func coopQ4_0(b *kernel.Builder, m matrix, row, slice, _ kernel.Value) func() []kernel.Value {
-	block := b.Add(b.Mul(row, b.Div(m.cols, 32)), slice)
+func coopQ4_0(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	block := b.Add(b.Mul(row, b.Div(m.cols, 32)), b.Mul(step, 2), item)
 	q := m.buf.Load(u32x4, block)
 	d := m.buf.Load(kernel.U32, b.Add(b.Div(b.Mul(m.rows, m.cols), 8), b.Shr(block, 1)))
 	return func() []kernel.Value {
@@ -209,9 +207,9 @@ func coopInts(b *kernel.Builder, q, scale, offset kernel.Value) []kernel.Value {
 }
 
 // coopQ8_0 reads a plane of int8 and one of f16 for 32 of them.
-func coopQ8_0(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-	block := b.Add(b.Mul(row, b.Div(m.cols, 32)), slice)
-	q := m.buf.Load(u32x4, b.Add(b.Mul(block, 2), item))
+func coopQ8_0(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	at := b.Add(b.Mul(row, b.Div(m.cols, 16)), b.Mul(step, 4), item)
+	q, block := m.buf.Load(u32x4, at), b.Shr(at, 1)
 	d := m.buf.Load(kernel.U32, b.Add(b.Div(b.Mul(m.rows, m.cols), 4), b.Shr(block, 1)))
 	return func() []kernel.Value {
 		return coopInts(b, q, b.Elem(b.UnpackHalf(b.Shr(d, b.Mul(b.And(block, 1), 16))), 0), b.F32(0))
@@ -220,9 +218,9 @@ func coopQ8_0(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func()
 
 // coopAffine reads a plane of int8, one of f32 scales and maybe one of f32
 // offsets, for 16 or 32 elements each.
-func coopAffine(group int, offset bool) func(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-	return func(b *kernel.Builder, m matrix, row, slice, item kernel.Value) func() []kernel.Value {
-		at := b.Add(b.Mul(row, b.Div(m.cols, 16)), b.Mul(slice, 2), item)
+func coopAffine(group int, offset bool) func(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+	return func(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
+		at := b.Add(b.Mul(row, b.Div(m.cols, 16)), b.Mul(step, 4), item)
 		q := m.buf.Load(u32x4, at)
 		elements := b.Mul(m.rows, m.cols)
 		scales := b.Div(elements, 4) // in words, as all below

@@ -36,7 +36,7 @@ func TestCoopOctets(t *testing.T) {
 					largest = max(largest, math.Abs(x))
 				}
 				for i := range cols {
-					at := kernels.CoopElement(d, cols, i)
+					at := kernels.CoopElement(i)
 					if diff := math.Abs(float64(got[r*cols+i]) - row[at]); !(diff <= 3*largest/2048) {
 						t.Fatalf("row %d element %d is %g, want %g", r, at, got[r*cols+i], row[at])
 					}
@@ -60,7 +60,7 @@ var coopGroups = []struct {
 	{"silu", 192, true, func(w *world, x *ir.Value) []*ir.Value {
 		return []*ir.Value{w.glu("silu", w.linear(x, ir.Q4_0, 72), w.linear(x, ir.Q4_0, 72))}
 	}},
-	{"gelu in two passes", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+	{"gelu of two formats", 512, true, func(w *world, x *ir.Value) []*ir.Value {
 		up := w.linear(x, ir.Q4_K, 72)
 		return []*ir.Value{w.glu("gelu", w.linear(x, ir.Q6_K, 72), up)}
 	}},
@@ -72,7 +72,7 @@ var coopGroups = []struct {
 		y := w.glu("silu", w.linear(x, ir.F16, 72), w.linear(x, ir.F16, 72))
 		return []*ir.Value{w.op("half", nil, y)}
 	}},
-	{"half a pair of slices", 96, false, func(w *world, x *ir.Value) []*ir.Value {
+	{"half a step", 96, false, func(w *world, x *ir.Value) []*ir.Value {
 		return []*ir.Value{w.linear(x, ir.F16, 64)}
 	}},
 	{"rows of the result that are no vec4", 512, false, func(w *world, x *ir.Value) []*ir.Value {
