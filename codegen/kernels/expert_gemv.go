@@ -41,7 +41,7 @@ func expertGemvCandidates(s *Site) []Candidate {
 
 // gemvShapes returns shapes as those of gemv, best guess first. No tile may reach
 // into the next slot.
-func (g *expertGroup) gemvShapes(t *target.Target) []gemvShape {
+func (g *expertGroup) gemvShapes(t *target.Target) []expertShape {
 	rows := 0 // of the weights, for one row of x
 	for _, p := range g.projects {
 		rows += max(1, p.slots) * p.width
@@ -55,17 +55,19 @@ func (g *expertGroup) gemvShapes(t *target.Target) []gemvShape {
 	if best == 1 {
 		second = 2
 	}
-	var list []gemvShape
+	var list []expertShape
 	for _, r := range []int{best, second} {
 		for size := workgroup; size >= t.Wave; size /= 2 {
 			if g.tiled(size / t.Wave * r) {
-				list = append(list, gemvShape{r, size})
+				list = append(list, expertShape{r, size})
 				break
 			}
 		}
 	}
 	return list
 }
+
+type expertShape struct{ perSubgroup, workgroup int }
 
 // tiled reports whether the experts' rows are whole tiles.
 func (g *expertGroup) tiled(tile int) bool {
@@ -153,8 +155,6 @@ func (k expertGemv) build() (*kernel.Func, error) {
 			scores = loadScores(b, from, row, int(k.top.Args[0].Type.Last()), k.wave)
 		}
 		b.ReturnIf(b.Ge(row, rows))
-		one := *k.linearGroup
-		one.rows = 1
 		project := func(p *projectArgs, at kernel.Value) {
 			result, column := row, row
 			if p.spec.slots > 0 {
@@ -175,8 +175,8 @@ func (k expertGemv) build() (*kernel.Func, error) {
 			}
 			n := b.Mul(b.Add(b.Mul(at, subgroups), b.SubgroupID()), k.perSubgroup)
 			b.If(b.Lt(n, p.width), func() {
-				t := &gemvTile{b: b, a: a, p: p, result: &result, columns: []kernel.Value{b.Mul(column, b.Div(a.k, 4))}}
-				gemv{&one, k.perSubgroup}.products(t, wave, n)
+				t := &gemvTile{b: b, a: a, p: p, columns: []kernel.Value{b.Mul(column, b.Div(a.k, 4))}}
+				k.products(t, wave, n, result)
 			})
 		}
 		if ids == nil {
@@ -191,4 +191,44 @@ func (k expertGemv) build() (*kernel.Func, error) {
 			})
 		}, func() { a.each(b, b.Sub(b.WorkgroupID(0), 1), project) })
 	})
+}
+
+// products computes perSubgroup elements of a result from element n on, in one
+// subgroup.
+func (k expertGemv) products(t *gemvTile, wave, n, result kernel.Value) {
+	b, p := t.b, t.p
+	sum := func() *kernel.Var { return b.Var(kernel.F32, 0.0) }
+	t.squares = []*kernel.Var{sum()}
+	for j := range p.matrices {
+		var rows []kernel.Value
+		var sums [][]*kernel.Var
+		for r := range k.perSubgroup {
+			rows = append(rows, p.row(b, j, b.Min(b.Add(n, r), b.Sub(p.width, 1))))
+			sums = append(sums, []*kernel.Var{sum()})
+		}
+		t.rows, t.sums = append(t.rows, rows), append(t.sums, sums)
+	}
+	lane := b.SubgroupLane()
+	for i, pass := range p.spec.passes() {
+		b.For(lane, b.Div(t.a.k, p.matrices[pass[0]].format.unit), wave, func(u kernel.Value) {
+			t.unit(u, t.load(u, pass), pass, i == 0)
+		})
+	}
+	var rstd *kernel.Value
+	if k.gain != nil {
+		r := t.a.rstd(b, b.SubgroupAdd(t.squares[0].Get()))
+		rstd = &r
+	}
+	own := make([]kernel.Value, len(t.sums)) // lane r stores element r
+	for m := range own {
+		for r, sums := range t.sums[m] {
+			v := b.SubgroupAdd(sums[0].Get())
+			if r > 0 {
+				v = b.Select(b.Eq(lane, r), v, own[m])
+			}
+			own[m] = v
+		}
+	}
+	at := b.Add(n, lane)
+	b.If(b.And(b.Lt(lane, k.perSubgroup), b.Lt(at, p.width)), func() { p.store(b, own, rstd, result, at) })
 }

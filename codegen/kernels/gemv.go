@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -16,13 +17,21 @@ const maxColumns = 8
 // maxGrid is the smallest limit of a grid's axis among the devices we know.
 const maxGrid = 65535
 
-// gemv computes a linear group for few rows of x: every subgroup computes a few
-// rows of the weights times all columns, its lanes taking turns at the units of a
-// row. Per column the order of all sums depends on the format and the subgroup
-// size only, so that entries of every width give the same bits.
+// gemv computes a linear group for few rows of x. The lanes of a workgroup share
+// out the units of a row and take the rows of the workgroup's tile one batch after
+// the other; the next batch is loaded before the present one is used. A lane keeps
+// its elements of x, if they are few, or else loads them for every batch.
+//
+// Each lane sums over its units, then the lanes of a subgroup add up, then the
+// subgroups in turn. Which lane has which unit depends on the row length, the
+// format and the subgroup size only, so that entries of every width give the same
+// bits.
 type gemv struct {
 	*linearGroup
-	perSubgroup int // rows of the weights
+	wave, subgroups int
+	batch           int // rows of the weights, for each matrix of a projection
+	tile            int // a multiple of batch
+	resident        bool
 }
 
 func gemvCandidates(s *Site) []Candidate {
@@ -31,55 +40,104 @@ func gemvCandidates(s *Site) []Candidate {
 		return nil
 	}
 	var list []Candidate
-	for _, shape := range gemvShapes(g, s.Target) {
-		list = append(list, gemv{g, shape.perSubgroup}.candidate(s.Target, shape.workgroup))
+	for _, k := range gemvShapes(g, s.Target) {
+		list = append(list, k.candidate())
 	}
 	return list
 }
 
-type gemvShape struct{ perSubgroup, workgroup int }
+const (
+	// gemvElements is the elements of a row that a lane should have.
+	gemvElements = 32
+	// gemvSubgroups bounds the subgroups of a workgroup.
+	gemvSubgroups = 16
+	// residentElements is the elements of x that a lane may keep.
+	residentElements = 96
+	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
+	// many registers as it takes, no more fit.
+	gemvLanes = 512
+	// gemvParts bounds the words of shared memory.
+	gemvParts = 4096
+)
 
-// gemvShapes returns shapes, best guess first. More rows a subgroup load x less
-// often; more workgroups keep all units of the device busy.
-func gemvShapes(g *linearGroup, t *target.Target) []gemvShape {
+// gemvShapes returns shapes, best guess first.
+func gemvShapes(g *linearGroup, t *target.Target) []gemv {
+	k := gemv{linearGroup: g, wave: t.Wave}
+	k.subgroups = max(1, min(gemvSubgroups, t.Workgroup/t.Wave, ceilDiv(g.k, gemvElements*t.Wave)))
+	k.resident = true
 	matrices := 1
 	for _, p := range g.projects {
 		matrices = max(matrices, len(p.matrices))
+		k.resident = k.resident && len(p.passes()) == 1 && k.units(p)*p.matrices[0].format.unit*g.rows <= residentElements
 	}
-	// Accumulators and what they are made of stay in registers.
-	most := max(1, min(4, 16/(g.rows*matrices)))
-	workgroup := 128
-	for g.tiles(workgroup/t.Wave*most) > maxGrid && workgroup < t.Workgroup {
-		workgroup *= 2
+	workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
+	shape := func(batch int) gemv {
+		k := k
+		k.batch = batch
+		tile := batch
+		if k.resident {
+			tile = ceilDiv(g.tiles(1), workgroups)
+		}
+		for g.tiles(tile) > maxGrid {
+			tile *= 2
+		}
+		k.tile = ceilDiv(min(tile, gemvParts/(matrices*g.rows*k.subgroups)), batch) * batch
+		return k
 	}
-	best := most
-	for best > 1 && g.tiles(workgroup/t.Wave*best) < 2*t.Units {
-		best /= 2
+	best := max(1, 16/(g.rows*matrices))
+	if best = min(best, 2); !k.resident {
+		best = max(1, min(4, 32/(g.rows*matrices)))
 	}
-	list := []gemvShape{{best, workgroup}}
-	if best < most {
-		list = append(list, gemvShape{2 * best, workgroup})
+	if k.resident && matrices == 1 && shape(best).tile >= 64 {
+		best = 4
 	}
+	list := []gemv{shape(best)}
 	if best > 1 {
-		list = append(list, gemvShape{best / 2, workgroup})
+		list = append(list, shape(best/2))
 	}
 	return list
 }
 
-func (k gemv) candidate(t *target.Target, workgroup int) Candidate {
-	tile := workgroup / t.Wave * k.perSubgroup
+// units returns how many units of a row of p a lane has, at most.
+func (k gemv) units(p *projection) int {
+	return ceilDiv(k.k/p.matrices[0].format.unit, k.subgroups*k.wave)
+}
+
+// exact reports whether all lanes have as many.
+func (k gemv) exact(p *projection) bool {
+	return k.units(p)*p.matrices[0].format.unit*k.subgroups*k.wave == k.k
+}
+
+// name is the key of the module.
+func (k gemv) name() string {
+	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.rows, k.batch, k.subgroups, k.wave)}
+	if k.resident {
+		units := "x"
+		for _, p := range k.projects {
+			units += fmt.Sprintf(" %d", k.units(p))
+			if !k.exact(p) {
+				units += "-"
+			}
+		}
+		words = append(words, units)
+	}
+	return strings.Join(words, " ")
+}
+
+func (k gemv) candidate() Candidate {
+	firsts := k.firsts(k.tile)
 	c := Candidate{
-		Kernel:   fmt.Sprintf("gemv %s cols=%d r=%d", k.key(), k.rows, k.perSubgroup),
+		Kernel:   k.name(),
 		Build:    k.build,
 		Operands: k.operands(k.last),
-		Grid:     [3]int{k.tiles(tile), 1, 1},
-		Consts:   append(k.consts(k.firsts(tile)), ir.Const{Name: "wave", Value: uint32(t.Wave)}, ir.Const{Name: "workgroup", Value: uint32(workgroup)}),
+		Grid:     [3]int{k.tiles(k.tile), 1, 1},
+		Consts:   append(k.consts(firsts), ir.Const{Name: "tile", Value: uint32(k.tile)}),
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, tile},
-			Axis: []int{-1, 0}, First: []int{0, k.firsts(tile)[i]},
+			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.tile},
+			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
 		})
 	}
 	return c
@@ -87,243 +145,182 @@ func (k gemv) candidate(t *target.Target, workgroup int) Candidate {
 
 func (k gemv) build() (*kernel.Func, error) {
 	return kernel.Build("gemv", func(b *kernel.Builder) {
-		a := k.declare(b, k.last)
-		wave := b.SpecU32("wave", 32)
-		workgroup := b.SpecU32("workgroup", 128)
-		b.Workgroup(workgroup)
-		a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-			subgroup := b.Add(b.Mul(at, b.Div(workgroup, wave)), b.SubgroupID())
-			row := b.Mul(subgroup, k.perSubgroup)
-			b.If(b.Lt(row, p.width), func() { k.rowsOf(b, a, p, wave, row) })
+		r := &gemvRun{gemv: k, b: b, a: k.declare(b, k.last), tile: b.SpecU32("tile", 16)}
+		b.Workgroup(k.wave * k.subgroups)
+		matrices := 1
+		for _, p := range k.projects {
+			matrices = max(matrices, len(p.matrices))
+		}
+		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.rows*k.subgroups))
+		if k.gain != nil {
+			r.squareParts = b.Shared(kernel.F32, k.rows*k.subgroups)
+		}
+		r.lane = b.SubgroupLane()
+		for c := range k.rows {
+			r.columns = append(r.columns, b.Mul(b.Div(r.a.k, 4), c))
+		}
+		if k.last {
+			r.columns[0] = b.Mul(b.Sub(r.a.n.Load(kernel.U32, 0), 1), b.Div(r.a.k, 4))
+		}
+		r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+			r.p = p
+			r.from = b.Mul(at, r.tile)
+			r.end = b.Min(b.Add(r.from, r.tile), p.width)
+			if k.resident {
+				r.keep()
+			} else {
+				r.stream()
+			}
+			b.Barrier()
+			r.finish()
 		})
 	})
 }
 
-// rowsOf emits perSubgroup rows of p from row on, times all columns.
-func (k gemv) rowsOf(b *kernel.Builder, a *linearArgs, p *projectArgs, wave, row kernel.Value) {
-	var columns []kernel.Value
-	for c := range k.rows {
-		columns = append(columns, b.Mul(b.Div(a.k, 4), c))
-	}
-	if k.last {
-		columns[0] = b.Mul(b.Sub(a.n.Load(kernel.U32, 0), 1), b.Div(a.k, 4))
-	}
-	k.products(&gemvTile{b: b, a: a, p: p, columns: columns}, wave, row)
+// gemvRun is the kernel while it is built.
+type gemvRun struct {
+	gemv
+	b         *kernel.Builder
+	a         *linearArgs
+	tile      kernel.Value
+	lane      kernel.Value   // in the subgroup
+	columns   []kernel.Value // where they begin in x, in vec4
+	p         *projectArgs
+	from, end kernel.Value // the rows of the workgroup
+	// The sums of the subgroups: by matrix, row, column, subgroup; of the squares by
+	// column, subgroup.
+	parts, squareParts *kernel.Array
 }
 
-// products emits perSubgroup rows of t.p from row on, times t.columns.
-func (k gemv) products(t *gemvTile, wave, row kernel.Value) {
-	b, a, p := t.b, t.a, t.p
-	t.squares = k.vars(b)
-	for j := range p.matrices {
-		var rows []kernel.Value
-		var sums [][]*kernel.Var
-		for r := range k.perSubgroup {
-			rows = append(rows, p.row(b, j, b.Min(b.Add(row, r), b.Sub(p.width, 1))))
-			sums = append(sums, k.vars(b))
+// stream goes through x for every batch.
+func (r *gemvRun) stream() {
+	b, p := r.b, r.p
+	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
+		t := &gemvTile{b: b, a: r.a, p: p, columns: r.columns, squares: r.vars()}
+		for j := range p.matrices {
+			var rows []kernel.Value
+			var sums [][]*kernel.Var
+			for i := range r.batch {
+				rows = append(rows, r.row(j, b.Add(n, i)))
+				sums = append(sums, r.vars())
+			}
+			t.rows, t.sums = append(t.rows, rows), append(t.sums, sums)
 		}
-		t.rows, t.sums = append(t.rows, rows), append(t.sums, sums)
-	}
-	lane := b.SubgroupLane()
-	for i, pass := range p.spec.passes() {
-		b.For(lane, b.Div(a.k, p.matrices[pass[0]].format.unit), wave, func(u kernel.Value) {
-			t.unit(u, t.load(u, pass), pass, i == 0)
-		})
-	}
-	k.finish(t, lane, row)
+		for i, pass := range p.spec.passes() {
+			units := b.Div(r.a.k, p.matrices[pass[0]].format.unit)
+			b.For(b.LocalID(), units, r.wave*r.subgroups, func(u kernel.Value) {
+				t.unit(u, t.load(u, pass), pass, i == 0)
+			})
+		}
+		var sums []kernel.Value
+		for m := range t.sums {
+			for i := range t.sums[m] {
+				for _, s := range t.sums[m][i] {
+					sums = append(sums, s.Get())
+				}
+			}
+		}
+		r.reduce(sums, n)
+		var squares []kernel.Value
+		for _, s := range t.squares {
+			squares = append(squares, s.Get())
+		}
+		r.reduceSquares(squares)
+	})
 }
 
 // vars returns a sum for every column.
-func (k gemv) vars(b *kernel.Builder) []*kernel.Var {
-	v := make([]*kernel.Var, k.rows)
+func (r *gemvRun) vars() []*kernel.Var {
+	v := make([]*kernel.Var, r.rows)
 	for c := range v {
-		v[c] = b.Var(kernel.F32, 0.0)
+		v[c] = r.b.Var(kernel.F32, 0.0)
 	}
 	return v
 }
 
-// gemvTile is what a lane keeps in its loop over the units.
-type gemvTile struct {
-	b       *kernel.Builder
-	a       *linearArgs
-	p       *projectArgs
-	columns []kernel.Value    // where they begin in x, in vec4
-	result  *kernel.Value     // the row of the result of column 0; nil for 0
-	rows    [][]kernel.Value  // by matrix
-	sums    [][][]*kernel.Var // by matrix, row, column
-	squares []*kernel.Var     // by column
+// row returns where row n of matrix j is, or the last row of the tile.
+func (r *gemvRun) row(j int, n kernel.Value) kernel.Value {
+	return r.p.row(r.b, j, r.b.Min(n, r.b.Sub(r.end, 1)))
 }
 
-// load loads unit u of the rows of the matrices of a pass: by matrix, row, run.
-func (t *gemvTile) load(u kernel.Value, pass []int) [][][]run {
-	var loaded [][][]run
-	for _, m := range pass {
-		var rows [][]run
-		for _, row := range t.rows[m] {
-			rows = append(rows, t.p.matrices[m].format.load(t.b, t.p.matrices[m], row, u))
-		}
-		loaded = append(loaded, rows)
-	}
-	return loaded
-}
-
-// unit adds the products of unit u, which load has loaded, with the columns. The
-// first pass sums up the squares for the norm.
-func (t *gemvTile) unit(u kernel.Value, loaded [][][]run, pass []int, first bool) {
-	b := t.b
-	f := t.p.matrices[pass[0]].format
-	begin := b.Div(f.begin(b, u), 4)
-	for i := range f.runs() {
-		part := make([][][]partial, len(pass))
-		for m := range part {
-			part[m] = make([][]partial, len(t.rows[0]))
-			for r := range part[m] {
-				part[m][r] = make([]partial, len(t.columns))
-			}
-		}
-		total := make([]partial, len(t.columns)) // sums of x, for the offset
-		for v := range f.run / 4 {
-			x := t.elements(b.Add(begin, f.at(i*f.run/4+v)/4), first)
-			if f.sums() {
-				for c := range x {
-					for _, e := range x[c] {
-						total[c].add(b, e)
-					}
-				}
-			}
-			for m := range pass {
-				for r := range t.rows[0] {
-					codes := loaded[m][r][i].codes(v)
-					for e := range 4 {
-						q := b.Elem(codes, e)
-						for c := range x {
-							part[m][r][c].product(b, q, x[c][e])
-						}
-					}
-				}
-			}
-		}
-		for m, matrix := range pass {
-			for r := range t.rows[0] {
-				for c, sum := range t.sums[matrix][r] {
-					part[m][r][c].into(b, f, sum, loaded[m][r][i], total[c])
-				}
-			}
-		}
-	}
-}
-
-// elements loads one vec4 of every column, times the gain if there is a norm.
-func (t *gemvTile) elements(at kernel.Value, first bool) [][4]kernel.Value {
-	b := t.b
-	norm := t.a.group.gain != nil
-	var gain kernel.Value
-	if norm {
-		gain = t.a.gain.Load(f32x4, at)
-	}
-	x := make([][4]kernel.Value, len(t.columns))
-	for c, column := range t.columns {
-		v := t.a.x.Load(f32x4, b.Add(column, at))
-		if norm && first {
-			for e := range 4 {
-				s := b.Elem(v, e)
-				t.squares[c].Set(b.FMA(s, s, t.squares[c].Get()))
-			}
-		}
-		if norm {
-			v = b.Mul(v, gain)
-		}
-		for e := range x[c] {
-			x[c][e] = b.Elem(v, e)
-		}
-	}
-	return x
-}
-
-// partial is a sum over a run; it begins with its first term.
-type partial struct {
-	sum  kernel.Value
-	some bool
-}
-
-func (p *partial) add(b *kernel.Builder, x kernel.Value) {
-	if p.some {
-		x = b.Add(p.sum, x)
-	}
-	*p = partial{x, true}
-}
-
-func (p *partial) product(b *kernel.Builder, q, x kernel.Value) {
-	if p.some {
-		*p = partial{b.FMA(q, x, p.sum), true}
-	} else {
-		*p = partial{b.Mul(q, x), true}
-	}
-}
-
-// into adds the run's sum, which is one of codes times x, to a sum of values.
-func (p *partial) into(b *kernel.Builder, f *format, sum *kernel.Var, r run, total partial) {
-	s := sum.Get()
-	if f.scaled {
-		s = b.FMA(r.scale, p.sum, s)
-	} else {
-		s = b.Add(s, p.sum)
-	}
-	if f.sums() {
-		s = b.FMA(r.shift(b, f), total.sum, s)
-	}
-	sum.Set(s)
-}
-
-// finish adds up the lanes and stores: result i = row*columns + column is lane
-// i mod 8's, for a subgroup has 8 lanes at least.
-func (k gemv) finish(t *gemvTile, lane, row kernel.Value) {
-	b := t.b
-	var squares []kernel.Value
-	if k.gain != nil {
-		for _, s := range t.squares {
-			squares = append(squares, b.SubgroupAdd(s.Get()))
-		}
-	}
-	sums := make([][]kernel.Value, len(t.sums)) // by matrix, result
-	for m := range sums {
-		for r := range t.rows[0] {
-			for _, s := range t.sums[m][r] {
-				sums[m] = append(sums[m], b.SubgroupAdd(s.Get()))
-			}
-		}
-	}
-	const lanes = 8
-	results := k.perSubgroup * k.rows
-	for from := 0; from < results; from += lanes {
-		count := min(lanes, results-from)
-		own := make([]kernel.Value, len(sums))
-		for m := range own {
-			own[m] = pick(b, lane, sums[m][from:from+count])
-		}
-		index := b.Add(lane, from)
-		column := b.Mod(index, k.rows)
-		n := b.Add(row, b.Div(index, k.rows))
-		b.If(b.And(b.Lt(lane, count), b.Lt(n, t.p.width)), func() {
-			var rstd *kernel.Value
-			if k.gain != nil {
-				r := t.a.rstd(b, pick(b, column, squares))
-				rstd = &r
-			}
-			at := column
-			if t.result != nil {
-				at = *t.result
-			}
-			t.p.store(b, own, rstd, at, n)
+// reduce adds up the sums of the batch from row n on over the subgroups, and
+// stores them: by matrix, row, column.
+func (r *gemvRun) reduce(sums []kernel.Value, n kernel.Value) {
+	b, perMatrix := r.b, r.batch*r.rows
+	at := b.Mul(b.Sub(n, r.from), r.rows)
+	for first := 0; first < len(sums); first += r.wave {
+		r.transpose(sums[first:min(len(sums), first+r.wave)], func(i, sum kernel.Value) {
+			i = b.Add(i, first)
+			m, rest := b.Div(i, perMatrix), b.Mod(i, perMatrix)
+			to := b.Add(b.Mul(m, b.Mul(r.tile, r.rows)), at, rest)
+			r.parts.Store(b.Add(b.Mul(to, r.subgroups), b.SubgroupID()), sum)
 		})
 	}
 }
 
-// pick returns element i of a list, the first if i is out of range.
-func pick(b *kernel.Builder, i kernel.Value, list []kernel.Value) kernel.Value {
-	v := list[0]
-	for j := 1; j < len(list); j++ {
-		v = b.Select(b.Eq(i, j), list[j], v)
+func (r *gemvRun) reduceSquares(sums []kernel.Value) {
+	if r.gain == nil {
+		return
 	}
-	return v
+	r.transpose(sums, func(i, sum kernel.Value) {
+		r.squareParts.Store(r.b.Add(r.b.Mul(i, r.subgroups), r.b.SubgroupID()), sum)
+	})
+}
+
+// transpose adds up values over the subgroup, at most as many as it has lanes, and
+// calls store for each in one lane. In every step lanes exchange half of the values
+// that they have left, so that all values together take hardly longer than one; the
+// order of the additions is that of a butterfly, for any number of values.
+func (r *gemvRun) transpose(values []kernel.Value, store func(i, sum kernel.Value)) {
+	b, count, n := r.b, len(values), 1
+	for n < count {
+		n *= 2
+	}
+	for len(values) < n {
+		values = append(values[:len(values):len(values)], values[0])
+	}
+	lanes := r.wave / n // that get the same value
+	mask := r.wave / 2
+	for ; n > 1; n, mask = n/2, mask/2 {
+		upper := b.Ne(b.And(r.lane, mask), 0)
+		half := make([]kernel.Value, n/2)
+		for i := range half {
+			low, high := values[i], values[i+n/2]
+			half[i] = b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
+		}
+		values = half
+	}
+	sum := values[0]
+	for ; mask > 0; mask /= 2 {
+		sum = b.Add(sum, b.SubgroupShuffleXor(sum, mask))
+	}
+	i := b.Div(r.lane, lanes)
+	b.If(b.And(b.Eq(b.Mod(r.lane, lanes), 0), b.Lt(i, count)), func() { store(i, sum) })
+}
+
+// finish adds up the subgroups' sums and stores the results of the tile.
+func (r *gemvRun) finish() {
+	b := r.b
+	total := func(parts *kernel.Array, i kernel.Value) kernel.Value {
+		i = b.Mul(i, r.subgroups)
+		sum := parts.Load(i)
+		for s := 1; s < r.subgroups; s++ {
+			sum = b.Add(sum, parts.Load(b.Add(i, s)))
+		}
+		return sum
+	}
+	results := b.Mul(b.Sub(r.end, r.from), r.rows)
+	b.For(b.LocalID(), results, r.wave*r.subgroups, func(i kernel.Value) {
+		column := b.Mod(i, r.rows)
+		var rstd *kernel.Value
+		if r.gain != nil {
+			v := r.a.rstd(b, total(r.squareParts, column))
+			rstd = &v
+		}
+		var sums []kernel.Value
+		for m := range r.p.matrices {
+			sums = append(sums, total(r.parts, b.Add(i, b.Mul(r.tile, m*r.rows))))
+		}
+		r.p.store(b, sums, rstd, column, b.Add(r.from, b.Div(i, r.rows)))
+	})
 }

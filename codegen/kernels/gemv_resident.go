@@ -1,0 +1,165 @@
+package kernels
+
+import "github.com/zincc-dev/zincc/codegen/kernel"
+
+// residentX is the elements of x that a lane keeps, by column, unit of the lane.
+// A lane without a unit repeats the last one, with zeros for x.
+type residentX struct {
+	units []kernel.Value
+	x     [][][]kernel.Value // vec4 of the unit, in its order
+	total [][][]kernel.Value // sums of x over the runs, if the format needs them
+}
+
+// keep goes through the tile's rows with x in registers.
+func (r *gemvRun) keep() {
+	b := r.b
+	k := &residentX{}
+	for j := range r.units(r.p.spec) {
+		u := b.Add(b.LocalID(), j*r.wave*r.subgroups)
+		if !r.exact(r.p.spec) {
+			u = b.Min(u, b.Sub(b.Div(r.a.k, r.p.matrices[0].format.unit), 1))
+		}
+		k.units = append(k.units, u)
+	}
+	next := newWords(b, r.fetch(k, r.from)) // before x, which is nearer
+	r.loadX(k)
+	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
+		words := next.get()
+		b.If(b.Lt(b.Add(n, r.batch), r.end), func() { next.set(r.fetch(k, b.Add(n, r.batch))) })
+		var sums []kernel.Value
+		for _, w := range words {
+			sums = append(sums, r.dot(k, w)...)
+		}
+		r.reduce(sums, n)
+	})
+}
+
+// loadX loads the lane's elements of x, and adds up what depends on x alone.
+func (r *gemvRun) loadX(k *residentX) {
+	b, f := r.b, r.p.matrices[0].format
+	var squares []kernel.Value
+	for _, column := range r.columns {
+		var square partial
+		var x, total [][]kernel.Value
+		for j, u := range k.units {
+			begin := b.Div(f.begin(b, u), 4)
+			var xs, totals []kernel.Value
+			for i := range f.runs() {
+				var sum partial
+				for v := range f.run / 4 {
+					at := b.Add(begin, f.at(i*f.run/4+v)/4)
+					x := r.a.x.Load(f32x4, b.Add(column, at))
+					if !r.exact(r.p.spec) {
+						real := b.Lt(b.Add(b.LocalID(), j*r.wave*r.subgroups), b.Div(r.a.k, f.unit))
+						x = b.Select(real, x, b.Splat(b.F32(0), 4))
+					}
+					if r.gain != nil {
+						for e := range 4 {
+							square.product(b, b.Elem(x, e), b.Elem(x, e))
+						}
+						x = b.Mul(x, r.a.gain.Load(f32x4, at))
+					}
+					if f.sums() {
+						for e := range 4 {
+							sum.add(b, b.Elem(x, e))
+						}
+					}
+					xs = append(xs, x)
+				}
+				totals = append(totals, sum.sum)
+			}
+			x, total = append(x, xs), append(total, totals)
+		}
+		k.x, k.total = append(k.x, x), append(k.total, total)
+		squares = append(squares, square.sum)
+	}
+	r.reduceSquares(squares)
+}
+
+// fetch loads the lane's units of the batch from row n on: by matrix and row, unit.
+func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
+	var all [][][]kernel.Value
+	for j, m := range r.p.matrices {
+		for i := range r.batch {
+			row := r.row(j, r.b.Add(n, i))
+			var units [][]kernel.Value
+			for _, u := range k.units {
+				units = append(units, m.format.fetch(r.b, m, row, u))
+			}
+			all = append(all, units)
+		}
+	}
+	return all
+}
+
+// dot returns the lane's part of the product of a row with each column. The order
+// is that of gemvTile.unit.
+func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
+	b, f := r.b, r.p.matrices[0].format
+	sums := make([]kernel.Value, len(r.columns))
+	for c := range sums {
+		sums[c] = b.F32(0)
+	}
+	for j, u := range k.units {
+		for i, run := range f.decode(b, words[j], u) {
+			part := make([]partial, len(sums))
+			for v := range f.run / 4 {
+				codes := run.codes(v)
+				for e := range 4 {
+					for c := range sums {
+						part[c].product(b, b.Elem(codes, e), b.Elem(k.x[c][j][i*f.run/4+v], e))
+					}
+				}
+			}
+			for c := range sums {
+				sums[c] = part[c].into(b, f, sums[c], run, k.total[c][j][i])
+			}
+		}
+	}
+	return sums
+}
+
+// heldWords are fetched words that a loop carries to its next iteration.
+type heldWords struct{ vars [][][]*kernel.Var }
+
+func newWords(b *kernel.Builder, words [][][]kernel.Value) *heldWords {
+	h := &heldWords{}
+	for _, units := range words {
+		var row [][]*kernel.Var
+		for _, unit := range units {
+			var vars []*kernel.Var
+			for _, w := range unit {
+				vars = append(vars, b.Var(w.Type(), w))
+			}
+			row = append(row, vars)
+		}
+		h.vars = append(h.vars, row)
+	}
+	return h
+}
+
+func (h *heldWords) get() [][][]kernel.Value {
+	var words [][][]kernel.Value
+	for _, units := range h.vars {
+		var row [][]kernel.Value
+		for _, unit := range units {
+			var values []kernel.Value
+			for _, v := range unit {
+				values = append(values, v.Get())
+			}
+			row = append(row, values)
+		}
+		words = append(words, row)
+	}
+	return words
+}
+
+func (h *heldWords) set(words [][][]kernel.Value) {
+	for i, units := range h.vars {
+		for j, unit := range units {
+			for k, v := range unit {
+				v.Set(words[i][j][k])
+			}
+		}
+	}
+}
