@@ -58,7 +58,7 @@ type probed struct {
 func probe(only int, asJSON bool) error {
 	infos, err := vulkan.Enumerate()
 	if err != nil {
-		return ir.Unsupported("no Vulkan driver: %s", err)
+		return err
 	}
 	if len(infos) == 0 {
 		return ir.Unsupported("there is no Vulkan device")

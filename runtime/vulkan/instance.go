@@ -13,6 +13,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
@@ -34,12 +35,17 @@ type instance struct {
 // after some twenty times of loading and unloading that driver fails.
 var theInstance = sync.OnceValues(newInstance)
 
+// noDriver says that this computer cannot run plans through Vulkan, and why.
+func noDriver(err error) error {
+	return ir.Unsupported("no Vulkan driver: %s (--device host needs none)", err)
+}
+
 // newInstance creates an instance, with the validation layer and its
 // synchronization checks when ZINC_VALIDATE=1.
 func newInstance() (*instance, error) {
 	global, err := vk.LoadGlobal()
 	if err != nil {
-		return nil, err
+		return nil, noDriver(err)
 	}
 	var version uint32
 	if err := global.EnumerateInstanceVersion(&version).Err(); err != nil {
@@ -80,7 +86,7 @@ func newInstance() (*instance, error) {
 		})
 	}
 	if err := global.CreateInstance(&info, &in.handle).Err(); err != nil {
-		return nil, fmt.Errorf("create Vulkan instance: %w", err)
+		return nil, noDriver(fmt.Errorf("create Vulkan instance: %w", err))
 	}
 	in.cmd, err = vk.LoadInstance(in.handle, func(e string) bool { return enabled[e] })
 	if err != nil {
