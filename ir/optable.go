@@ -116,7 +116,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "linear",
-		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; x is f32 or f16",
+		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; where x is f16, weight may be rounded to f16",
 		Params:   []string{"x", "weight", "bias"},
 		Optional: 1,
 		Fusion:   MatMul,

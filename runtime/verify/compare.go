@@ -16,17 +16,21 @@ const (
 	slack    = 64
 	spread   = 4
 	exponent = 16 // an error of a score is in an exponent
+	rounded  = 8.0 / (1 << 11)
 )
 
 // tolerance is what a group's elements may be off, relative to their run.
 func (d *dispatch) tolerance() float64 {
-	k := 0
+	k, matrices := 0, 0.0
 	for _, op := range d.group.Ops {
+		if op.Kind.Name == "linear" && op.Args[0].Type.DType == ir.F16 {
+			matrices = rounded
+		}
 		if f := reductions[op.Kind.Name]; f != nil {
 			k += f(op, d.step.from+d.step.rows)
 		}
 	}
-	return roundoff * (slack + spread*math.Sqrt(float64(k)))
+	return matrices + roundoff*(slack+spread*math.Sqrt(float64(k)))
 }
 
 // reductions say how many elements an op reduces to one, weighted by what their

@@ -21,9 +21,11 @@
 // of a matrix, the width of a norm, head size plus positions of attention, these
 // 16 times since an error of a score is in an exponent. The
 // error of a sum in random order grows with sqrt(k); the factors leave room for
-// drivers whose exp and division are as bad as Vulkan allows. A cached float16
-// may be off by one unit in its last place besides. Integers must be equal: argmax
-// reads the same logits on both sides. Rows beyond the step's are not compared.
+// drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
+// operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
+// to the first factor. A float16 may be off by one unit in its last place besides.
+// Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
+// step's are not compared.
 package verify
 
 import (
