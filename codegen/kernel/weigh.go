@@ -128,10 +128,10 @@ func (w *weigher) loop(n *node, p place) {
 		if hi.value > lo.value {
 			times = float64((hi.value-lo.value-1)/step.value + 1)
 		}
-		if times == 0 {
+		constant := n.args[0].static() && n.args[1].static() && n.args[2].static()
+		if constant && times == 0 {
 			return
 		}
-		constant := n.args[0].static() && n.args[1].static() && n.args[2].static()
 		if constant && times <= unrolledIterations && (r.unroll || times*operations(r) <= unrolledOperations) {
 			inside.loops--
 			inside.unrolled = max(1, p.unrolled) * times

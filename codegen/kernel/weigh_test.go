@@ -19,6 +19,9 @@ func TestWeigh(t *testing.T) {
 		{"loop over a constant", func(b *Builder, n, m Value, body func()) { b.For(0, n, 1, func(Value) { body() }) }, 40, 8},
 		{"turns of lanes", func(b *Builder, n, m Value, body func()) { b.For(b.SubgroupLane(), n, 32, func(Value) { body() }) }, 2, 8},
 		{"no turn", func(b *Builder, n, m Value, body func()) { b.For(n, 7, 1, func(Value) { body() }) }, 0, 0},
+		{"no turn of this workgroup", func(b *Builder, n, m Value, body func()) {
+			b.For(b.Add(n, b.WorkgroupID(0)), 7, 1, func(Value) { body() })
+		}, 0, 8},
 		{"short loop", func(b *Builder, n, m Value, body func()) { b.For(0, 4, 1, func(Value) { body() }) }, 4, 4},
 		{"unrolled loop", func(b *Builder, n, m Value, body func()) { b.ForUnroll(0, 20, 1, func(Value) { body() }) }, 20, 20},
 		{"loop in a loop", func(b *Builder, n, m Value, body func()) {
