@@ -8,7 +8,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build run test packages lint generate fuzz bench clean
+.PHONY: build run test packages lint generate fuzz bench bench-gpu clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -52,6 +52,12 @@ bench: build
 	done
 	bin/zincrun bench .build/gopher-host.bin --device host -p 128 -n 64 -d 0,256 -r 3
 	VK_DRIVER_FILES=$(TEST_DRIVER) bin/zincrun bench .build/gopher-llvmpipe.bin --device vulkan -p 128 -n 64 -d 0,256 -r 3
+
+# Both programs and llama.cpp by turns on a GPU, one Markdown table:
+#   make bench-gpu MODELS="a.gguf b.gguf" [PEER=llama-bench] [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"]
+PEER ?= llama-bench
+bench-gpu: build
+	$(GO) run ./internal/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
 
 clean:
 	rm -rf bin .build
