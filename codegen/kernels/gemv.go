@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -56,8 +57,13 @@ const (
 	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
 	// many registers as it takes, no more fit.
 	gemvLanes = 512
+	// gemvRows bounds the rows of a workgroup, so that the last ones to end do not
+	// end late.
+	gemvRows = 128
 	// gemvParts bounds the words of shared memory.
 	gemvParts = 4096
+	// gemvSums bounds the sums of a lane.
+	gemvSums = 48
 )
 
 // gemvShapes returns shapes, best guess first.
@@ -70,32 +76,25 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 		matrices = max(matrices, len(p.matrices))
 		k.resident = k.resident && len(p.passes()) == 1 && k.units(p)*p.matrices[0].format.unit*g.rows <= residentElements
 	}
-	workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
-	shape := func(batch int) gemv {
-		k := k
-		k.batch = batch
-		tile := batch
-		if k.resident {
-			tile = ceilDiv(g.tiles(1), workgroups)
-		}
-		for g.tiles(tile) > maxGrid {
-			tile *= 2
-		}
-		k.tile = ceilDiv(min(tile, gemvParts/(matrices*g.rows*k.subgroups)), batch) * batch
-		return k
+	k.batch = max(1, min(4, gemvSums/(g.rows*matrices)))
+	if k.resident && k.subgroups > gemvSubgroups/2 {
+		k.batch = 2 // few workgroups fit as it is
 	}
-	best := max(1, 16/(g.rows*matrices))
-	if best = min(best, 2); !k.resident {
-		best = max(1, min(4, 32/(g.rows*matrices)))
+	tile := k.batch
+	if k.resident {
+		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
+		tile = min(gemvRows, ceilDiv(g.tiles(1), workgroups))
 	}
-	if k.resident && matrices == 1 && shape(best).tile >= 64 {
-		best = 4
+	for g.tiles(tile) > maxGrid {
+		tile *= 2
 	}
-	list := []gemv{shape(best)}
-	if best > 1 {
-		list = append(list, shape(best/2))
+	tile = min(tile, gemvParts/(matrices*g.rows*k.subgroups))
+	var list []gemv
+	for _, batch := range []int{k.batch, (k.batch + 1) / 2} {
+		k.batch, k.tile = batch, ceilDiv(tile, batch)*batch
+		list = append(list, k)
 	}
-	return list
+	return slices.CompactFunc(list, func(a, b gemv) bool { return a.batch == b.batch })
 }
 
 // units returns how many units of a row of p a lane has, at most.

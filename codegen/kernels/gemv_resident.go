@@ -25,7 +25,9 @@ func (r *gemvRun) keep() {
 	r.loadX(k)
 	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
 		words := next.get()
-		b.If(b.Lt(b.Add(n, r.batch), r.end), func() { next.set(r.fetch(k, b.Add(n, r.batch))) })
+		// Not only if there is a next batch: NVIDIA's compiler moves a branch behind
+		// what does not need it. Past the end the last row is loaded again.
+		next.set(r.fetch(k, b.Add(n, r.batch)))
 		var sums []kernel.Value
 		for _, w := range words {
 			sums = append(sums, r.dot(k, w)...)
