@@ -20,26 +20,47 @@ type site struct {
 	rated      []*rated
 }
 
+// take makes c the call of the site's group.
+func (s *site) take(c *kernels.Candidate, t *target.Target, why string) {
+	s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: t.Wave, Why: why}
+	for _, o := range c.Operands {
+		s.g.Call.Args = append(s.g.Call.Args, o.Value)
+	}
+}
+
+// sitesOf lists the groups of all functions with their candidates.
+func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
+	var sites []*site
+	for _, f := range p.Funcs {
+		uses := f.Uses()
+		for _, g := range f.Groups {
+			s := &site{f: f, g: g, outputs: g.Outputs(uses)}
+			s.candidates = kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
+			if len(s.candidates) == 0 {
+				return nil, ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
+			}
+			sites = append(sites, s)
+		}
+	}
+	return sites, nil
+}
+
 // selectKernels chooses a candidate for every group: with an oracle the one that
 // the cost model predicts to be fastest, else the first, as families offer their
 // best guess first.
 func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) error {
 	p.Target = t.Name
-	var sites []*site
-	for _, f := range p.Funcs {
-		uses := f.Uses()
-		for _, g := range f.Groups {
-			if t.Host {
+	if t.Host {
+		for _, f := range p.Funcs {
+			for _, g := range f.Groups {
 				g.Call = &ir.Call{Kernel: "oracle", Grid: [3]int{1, 1, 1}, Why: "the host evaluates the ops as they are"}
-				continue
 			}
-			s := &site{f: f, g: g, outputs: g.Outputs(uses)}
-			s.candidates = kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
-			if len(s.candidates) == 0 {
-				return ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
-			}
-			sites = append(sites, s)
 		}
+		return nil
+	}
+	sites, err := sitesOf(p, t)
+	if err != nil {
+		return err
 	}
 	if o != nil {
 		if err := rate(ctx, sites, t, o); err != nil {
@@ -55,10 +76,7 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, o *radv
 			}
 			c, why = best(s.rated, t, work)
 		}
-		s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: t.Wave, Why: why}
-		for _, operand := range c.Operands {
-			s.g.Call.Args = append(s.g.Call.Args, operand.Value)
-		}
+		s.take(c, t, why)
 	}
 	return nil
 }

@@ -1,0 +1,106 @@
+package codegen
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/device"
+)
+
+// TestCandidatesAddInOneOrder runs a model by single rows with each site's first
+// candidate and by eight rows with its last: decode entries of every width must give
+// the same bits, whichever kernels they are given.
+func TestCandidatesAddInOneOrder(t *testing.T) {
+	if os.Getenv("VK_DRIVER_FILES") == "" {
+		t.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")
+	}
+	tokens := []int32{100, 7, 2000, 33, 512, 9, 1024, 64}
+	var want []float32
+	for _, c := range []struct {
+		entry string
+		width int
+		last  bool
+	}{{"decode/1", 1, false}, {"decode/8", 8, true}} {
+		plan, src, others := compileWith(t, "gopher-moe", c.entry, c.last)
+		if others == 0 {
+			t.Errorf("%s: no site has two candidates", c.entry)
+		}
+		x, err := device.Open(t.Context(), "vulkan", plan, src, nil)
+		if err != nil {
+			t.Fatalf("a Vulkan device (lavapipe, from mesa-vulkan-drivers) is needed: %v", err)
+		}
+		s := runtime.NewSession(plan, x)
+		if _, err := s.Prefill(t.Context(), tokens, c.width); err != nil {
+			t.Fatal(err)
+		}
+		logits, err := s.Logits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = slices.Clone(logits)
+		}
+		if !slices.Equal(logits, want) {
+			t.Errorf("%s with last candidates: the logits are not those of decode/1 with first ones to the bit", c.entry)
+		}
+		x.Close()
+		src.Close()
+	}
+}
+
+// compileWith makes a plan of one entry with first or last candidates; n
+// counts the sites that have others.
+func compileWith(t *testing.T, model, entry string, last bool) (plan *plans.Plan, src *plans.Source, n int) {
+	t.Helper()
+	path := filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf")
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	on, err := target.Lookup("llvmpipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := Table(on, p.Funcs[0].Rows)
+	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
+	table[at].Run = func(p *ir.Program) error {
+		p.Target = on.Name
+		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return f.Name != entry })
+		sites, err := sitesOf(p, on)
+		for _, s := range sites {
+			c := &s.candidates[0]
+			if last {
+				c = &s.candidates[len(s.candidates)-1]
+			}
+			if len(s.candidates) > 1 {
+				n++
+			}
+			s.take(c, on, "")
+		}
+		return err
+	}
+	if _, err := passes.Run(p, table, passes.Options{StopAfter: ir.Place}); err != nil {
+		t.Fatal(err)
+	}
+	if plan, err = Emit(p, f, on, false); err != nil {
+		t.Fatal(err)
+	}
+	if src, err = plans.OpenSource(plan, "", path); err != nil {
+		t.Fatal(err)
+	}
+	return plan, src, n
+}
