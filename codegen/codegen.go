@@ -26,7 +26,7 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // OracleTable is Table with kernels chosen by what AMD's compiler says of them; o
 // is of the target's family, or nil.
 func OracleTable(ctx context.Context, t *target.Target, maxRows int, o *radv.Oracle) []passes.Pass {
-	table := passes.Table(passes.DefaultEntries(maxRows))
+	table := passes.Table(passes.DefaultEntries(maxRows), t.Matrix != (target.MatrixShape{}))
 	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(table, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,

@@ -123,11 +123,11 @@ func alike(f *ir.Func, a, b *ir.Group) bool {
 	return rowsOf(f, a.Ops[0].Result) <= decodeRows || precise(a) == precise(b)
 }
 
-// fuseNorm moves a norm of few whole rows into the dispatches that read it, if all
-// of them can take it. Two readers get a copy each: at few rows a norm costs less
-// than the barrier behind it. At many rows it costs little next to the products,
-// whose kernels may round it to f16: what they round must be normalised before.
-func fuseNorm(f *ir.Func) error {
+// fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
+// them can take it. Two readers get a copy each: at few rows a norm costs less
+// than the barrier behind it. Matrix units multiply many rows rounded to f16, and
+// what is rounded must be normalised before, so there the norm stays.
+func fuseNorm(f *ir.Func, matrix bool) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
 	for i := 0; i < len(f.Groups); i++ {
@@ -137,7 +137,8 @@ func fuseNorm(f *ir.Func) error {
 		}
 		norm := g.Ops[0]
 		readers := normReaders(f, i, pending(uses, norm.Result))
-		if len(readers) == 0 || rowsOf(f, norm.Result) > decodeRows {
+		many := rowsOf(f, norm.Result) > decodeRows
+		if len(readers) == 0 || many && (matrix || len(readers) > 1) {
 			continue
 		}
 		for _, r := range readers {

@@ -44,8 +44,9 @@ var Orders = []Order{
 }
 
 // Table returns the passes of this package in order; the passes of stage
-// specialize belong between stage fuse and stage schedule.
-func Table(entries []Entry) []Pass {
+// specialize belong between stage fuse and stage schedule. matrix says that the
+// target multiplies many rows on matrix units.
+func Table(entries []Entry, matrix bool) []Pass {
 	return []Pass{
 		{"SplitEntries", "one function per entry of the plan, with its own bound on the rows of a step", ir.Fuse,
 			func(p *ir.Program) error { return splitEntries(p, entries) }},
@@ -55,7 +56,8 @@ func Table(entries []Entry) []Pass {
 		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse, each(fuseProjections)},
-		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse, each(fuseNorm)},
+		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,
+			each(func(f *ir.Func) error { return fuseNorm(f, matrix) })},
 		{"FuseEpilogue", "GLU and residual add move into the dispatch that produces their operand", ir.Fuse, each(fuseEpilogue)},
 		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
 		{"FuseArgmax", "the step block is advanced by the dispatch that chooses the token", ir.Fuse, each(fuseArgmax)},
