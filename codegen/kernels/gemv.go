@@ -77,13 +77,14 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 		k.resident = k.resident && len(p.passes()) == 1 && k.units(p)*p.matrices[0].format.unit*g.rows <= residentElements
 	}
 	k.batch = max(1, min(4, gemvSums/(g.rows*matrices)))
-	if k.resident && k.subgroups > gemvSubgroups/2 {
-		k.batch = 2 // few workgroups fit as it is
-	}
 	tile := k.batch
 	if k.resident {
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
 		tile = min(gemvRows, ceilDiv(g.tiles(1), workgroups))
+		if g.rows == 1 && tile < gemvRows/2 {
+			// Less code: what a stage executes has to come to the compute units first.
+			k.batch = 2
+		}
 	}
 	for g.tiles(tile) > maxGrid {
 		tile *= 2
