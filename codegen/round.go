@@ -10,7 +10,9 @@ import (
 
 // roundInputs rounds what projections read to f16 where the kernels that the target
 // has for them multiply f16. That is done once for all who read a value, behind the
-// norm or the projections that make it if nobody else reads it, else by itself.
+// norm or the projections that make it if nobody else reads it. Else a norm is
+// computed a second time, as that needs no step of its own; other values are rounded
+// by themselves.
 func roundInputs(p *ir.Program, t *target.Target) error {
 	if t.Matrix == (target.MatrixShape{}) {
 		return nil
@@ -26,7 +28,9 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 				}
 			}
 		}
-		r.place()
+		if err := r.place(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -50,7 +54,7 @@ func (r *rounding) read(g *ir.Group, x *ir.Value) error {
 		r.halves[x] = half
 	}
 	for _, op := range g.Ops {
-		if op.Kind.Name == "linear" {
+		if op.Args[0] == x && (op.Kind.Name == "linear" || op.Kind.Name == "expert_linear") {
 			op.Args[0] = half.Result
 		}
 	}
@@ -59,7 +63,7 @@ func (r *rounding) read(g *ir.Group, x *ir.Value) error {
 }
 
 // place puts the ops that round behind those that make what they round.
-func (r *rounding) place() {
+func (r *rounding) place() error {
 	uses := r.f.Uses()
 	for i := 0; i < len(r.f.Groups); i++ {
 		g := r.f.Groups[i]
@@ -68,12 +72,23 @@ func (r *rounding) place() {
 			if op.Result == nil || half == nil {
 				continue
 			}
-			last := op == g.Ops[len(g.Ops)-1]
-			if norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"; last && (norm || r.rounds[g]) && len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena {
+			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
+			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
+			if unread && (norm || r.rounds[g]) && op == g.Ops[len(g.Ops)-1] {
 				g.Ops = append(g.Ops, half)
 				break
 			}
-			r.f.Groups = slices.Insert(r.f.Groups, i+1, &ir.Group{Name: g.Name + ".half", Ops: []*ir.Op{half}})
+			own := &ir.Group{Name: g.Name + ".half", Ops: []*ir.Op{half}}
+			if norm {
+				again, err := r.b.Make(op.Kind.Name, op.Attrs, op.Args...)
+				if err != nil {
+					return err
+				}
+				half.Args[0] = again.Result
+				own.Ops = []*ir.Op{again, half}
+			}
+			r.f.Groups = slices.Insert(r.f.Groups, i+1, own)
 		}
 	}
+	return nil
 }

@@ -49,14 +49,15 @@ var moeOps = []*OpKind{
 	{
 		Name: "expert_linear",
 		Doc: "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = sum over j of weight[e][first + n][j] * x[r][j], or x[r][i*width + j] " +
-			"if x has a run of width for every slot; order and offsets, both or none, are those of ids and change no result",
+			"if x has a run of width for every slot; where x is f16, weight may be rounded to f16; order and offsets, both or none, " +
+			"are those of ids and change no result",
 		Params:   []string{"x", "weight", "ids", "order", "offsets"},
 		Optional: 2,
 		Attrs:    []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
 		RowWise:  true,
 		Infer: func(op *Op) (Type, error) {
 			x, w, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
-			if err := isRows(x); err != nil {
+			if err := areProjected(x); err != nil {
 				return Type{}, err
 			}
 			if err := areSlots(ids, x.Shape[0]); err != nil {

@@ -123,8 +123,8 @@ var denseOps = []*OpKind{
 		RowWise:  true,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
-			if err := isRows(MakeType(F32, x.Shape...)); err != nil || x.DType != F32 && x.DType != F16 {
-				return Type{}, fmt.Errorf("%s is neither f32[rows, width] nor f16[rows, width]", x)
+			if err := areProjected(x); err != nil {
+				return Type{}, err
 			}
 			if len(w.Shape) != 2 || w.Shape[1] != x.Last() {
 				return Type{}, fmt.Errorf("weight %s does not fit x %s", w, x)
@@ -299,6 +299,14 @@ var denseOps = []*OpKind{
 func isRows(x Type) error {
 	if x.DType != F32 || len(x.Shape) != 2 || x.Last() <= 0 {
 		return fmt.Errorf("%s is not f32[rows, width]", x)
+	}
+	return nil
+}
+
+// areProjected checks x of a projection: f32[rows, width], or f16.
+func areProjected(x Type) error {
+	if isRows(MakeType(F32, x.Shape...)) != nil || x.DType != F32 && x.DType != F16 {
+		return fmt.Errorf("%s is neither f32[rows, width] nor f16[rows, width]", x)
 	}
 	return nil
 }

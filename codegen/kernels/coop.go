@@ -68,10 +68,14 @@ func gemmCoopCandidates(s *Site) []Candidate {
 	return list
 }
 
-// HalfInput returns the f32 value that the group's projections read, if gemm_coop
-// computes the group once it is rounded to f16; else nil.
+// HalfInput returns the f32 value that the group's projections read, if gemm_coop or
+// expert_coop computes the group once it is rounded to f16; else nil.
 func HalfInput(s *Site) *ir.Value {
-	if g := matchCoop(s); g != nil && !g.half && g.x.Def != nil {
+	g := matchCoop(s)
+	if e := matchExpertCoop(s); e != nil {
+		g = e.linearGroup
+	}
+	if g != nil && !g.half && g.x.Def != nil {
 		return g.x
 	}
 	return nil
@@ -80,22 +84,30 @@ func HalfInput(s *Site) *ir.Value {
 // matchCoop returns the site's group if gemm_coop computes it but for the type of x.
 func matchCoop(s *Site) *linearGroup {
 	g := matchLinear(s)
-	if g == nil || g.rows <= maxColumns || g.last || g.gain != nil || !g.alike() ||
-		s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) ||
-		g.k%coopDepth != 0 {
+	if g == nil || g.rows <= maxColumns || g.last || !g.inMatrices(s.Target) {
 		return nil
+	}
+	return g
+}
+
+// inMatrices reports whether the target has the matrices for the group's shapes and
+// formats.
+func (g *linearGroup) inMatrices(t *target.Target) bool {
+	if g.gain != nil || !g.alike() || g.k%coopDepth != 0 ||
+		t.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) {
+		return false
 	}
 	for _, p := range g.projects {
 		if p.width%4 != 0 {
-			return nil
+			return false
 		}
 		for _, w := range p.matrices {
 			if coopFormatOf(w.format.layout) == nil {
-				return nil
+				return false
 			}
 		}
 	}
-	return g
+	return true
 }
 
 // coopShapes are the tiles, with the costs of rows of 4096 elements of Q4_K on an
@@ -151,7 +163,8 @@ type coopKernel struct {
 	b      *kernel.Builder
 	a      *linearArgs
 	p      *projectArgs
-	rows   kernel.Value // of this step
+	sorted *sortedRows  // where the rows are; nil if they are those of x and the results
+	rows   kernel.Value // of this step, or where those of the tile's expert end
 	row    kernel.Value // first of the tile
 	col    kernel.Value // first output of each matrix
 	lane   kernel.Value
@@ -168,24 +181,32 @@ func (k gemmCoop) build() (*kernel.Func, error) {
 		b.Workgroup(k.threads())
 		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
 		b.ReturnIf(b.Ge(row, rows))
-		shared := b.Shared(u32x4, k.coopTile.shared())
-		// Each projection has its own loop: its weights stay in registers from the
-		// load to the next step, which a choice in between would make slower.
-		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
-			across := k.outputs / k.subOutputs
-			t := &coopKernel{gemmCoop: k, b: b, a: a, p: p, rows: rows, row: row, lane: b.LocalID(), shared: shared,
-				col:    b.Mul(at, k.each()),
-				subRow: b.Mul(b.Div(b.SubgroupID(), across), k.subRows),
-				subCol: b.Mul(b.Mod(b.SubgroupID(), across), k.subOutputs/len(p.matrices)),
-				sum:    kernel.F32.Matrix(coopSide, coopSide, kernel.Accumulator),
-			}
-			t.run()
-		})
+		k.emit(b, a, coopKernel{rows: rows, row: row})
+	})
+}
+
+// emit emits the kernel behind what finds the tile, which tile says.
+func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile coopKernel) {
+	shared := b.Shared(u32x4, k.coopTile.shared())
+	// Each projection has its own loop: its weights stay in registers from the
+	// load to the next step, which a choice in between would make slower.
+	a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
+		across := k.outputs / k.subOutputs
+		t := tile
+		t.gemmCoop, t.b, t.a, t.p, t.lane, t.shared = k, b, a, p, b.LocalID(), shared
+		t.col = b.Mul(at, k.each())
+		t.subRow = b.Mul(b.Div(b.SubgroupID(), across), k.subRows)
+		t.subCol = b.Mul(b.Mod(b.SubgroupID(), across), k.subOutputs/len(p.matrices))
+		t.sum = kernel.F32.Matrix(coopSide, coopSide, kernel.Accumulator)
+		t.run()
 	})
 }
 
 func (t *coopKernel) run() {
 	b := t.b
+	if t.sorted != nil {
+		t.findSources()
+	}
 	t.sums = make([][][]*kernel.Var, len(t.p.matrices))
 	for m := range t.sums {
 		t.sums[m] = make([][]*kernel.Var, t.subRows/coopSide)
@@ -252,12 +273,28 @@ func (t *coopKernel) spread(n int, neighbours bool, one func(item kernel.Value) 
 // fetchX fetches the step's octets of the tile's rows; a lane takes the same of
 // several rows. Rows beyond the last repeat it: their results are not stored.
 func (t *coopKernel) fetchX(step kernel.Value) func() {
-	b := t.b
+	b, i := t.b, 0
 	return t.spread(t.coopTile.rows*coopOctets, false, func(item kernel.Value) func() {
 		r, o := b.Div(item, coopOctets), b.Mod(item, coopOctets)
 		row := b.Min(b.Add(t.row, r), b.Sub(t.rows, 1))
+		if t.sorted != nil {
+			row = t.sorted.sources[i]
+			i++
+		}
 		x := t.a.x.Load(u32x4, b.Add(b.Mul(row, b.Div(t.a.k, 8)), b.Mul(step, coopOctets), o))
 		return func() { t.shared.Store(b.Add(b.Mul(r, coopStride), o), octetOf(b, x)) }
+	})
+}
+
+// findSources finds the rows of sorted slots that fetchX fetches.
+func (t *coopKernel) findSources() {
+	rows := *t.sorted
+	rows.sources = nil
+	t.sorted = &rows
+	t.spread(t.coopTile.rows*coopOctets, false, func(item kernel.Value) func() {
+		row := t.b.Add(t.row, t.b.Div(item, coopOctets))
+		rows.sources = append(rows.sources, rows.source(row, t.rows))
+		return func() {}
 	})
 }
 
@@ -268,7 +305,7 @@ func (t *coopKernel) fetchW(m int, step kernel.Value) func() {
 	f := coopFormatOf(w.format.layout)
 	return t.spread(t.each()*f.items, f.header, func(item kernel.Value) func() {
 		n, part := b.Div(item, f.items), b.Mod(item, f.items)
-		row := b.Min(b.Add(t.col, n), b.Sub(w.rows, 1))
+		row := t.p.row(b, m, b.Min(b.Add(t.col, n), b.Sub(t.p.width, 1)))
 		load := f.load(b, w, row, step, part)
 		return func() {
 			at := b.Add(b.Mul(n, coopStride), b.Mul(part, f.run), (t.coopTile.rows+m*t.each())*coopStride)
@@ -345,6 +382,9 @@ func (t *coopKernel) finish(v []kernel.Value, row, col kernel.Value) func() {
 	b, p := t.b, t.p
 	width := b.Div(p.width, 4)
 	inside := b.And(b.Lt(row, t.rows), b.Lt(col, width))
+	if t.sorted != nil {
+		row = t.sorted.target(b.Min(row, b.Sub(t.rows, 1)))
+	}
 	at := b.Add(b.Mul(row, width), col)
 	safe := b.Select(inside, at, 0)
 	var biases, residuals []kernel.Value

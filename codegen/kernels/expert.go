@@ -8,7 +8,7 @@ import (
 
 // expertGroup is a dispatch group of the form
 //
-//	[rmsnorm of whole rows] [topk] (expert_linear | linear | glu)...
+//	[rmsnorm of whole rows] [topk] (expert_linear | linear | glu [half])...
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x.
@@ -45,6 +45,8 @@ func matchExperts(s *Site) *expertGroup {
 		case "glu":
 			gate, up := g.making(op.Args[0]), g.making(op.Args[1])
 			ok = gate != nil && up != nil && gate.slots == up.slots && g.take(op, g.x)
+		case "half":
+			ok = g.take(op, g.x)
 		}
 		if !ok {
 			return nil
@@ -58,7 +60,7 @@ func matchExperts(s *Site) *expertGroup {
 	if !ok {
 		return nil
 	}
-	g.rows = g.extent.max
+	g.rows, g.half = g.extent.max, g.x.Type.DType == ir.F16
 	return g
 }
 

@@ -15,7 +15,7 @@ type expertGemm struct {
 
 func expertGemmCandidates(s *Site) []Candidate {
 	g := matchSorted(s)
-	if g == nil {
+	if g == nil || !g.allF32() {
 		return nil
 	}
 	var list []Candidate

@@ -9,6 +9,7 @@ var families = []Family{
 	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
 	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", expertGemvCandidates},
 	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", expertGemmCandidates},
+	{"expert_coop", "expert_gemm with cooperative matrices of f16", expertCoopCandidates},
 	{"expert_sort", "rows and slots in the order of their experts: one subgroup an expert", expertSortCandidates},
 	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", expertDownCandidates},
 	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", routerCandidates},

@@ -23,7 +23,7 @@ const (
 func (d *dispatch) tolerance() float64 {
 	k, matrices := 0, 0.0
 	for _, op := range d.group.Ops {
-		if op.Kind.Name == "linear" && op.Args[0].Type.DType == ir.F16 {
+		if (op.Kind.Name == "linear" || op.Kind.Name == "expert_linear") && op.Args[0].Type.DType == ir.F16 {
 			matrices = rounded
 		}
 		if f := reductions[op.Kind.Name]; f != nil {

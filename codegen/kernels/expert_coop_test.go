@@ -1,0 +1,63 @@
+package kernels_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// TestExpertCoop builds what targets with cooperative matrices get for experts over
+// sorted slots whose x is f16.
+func TestExpertCoop(t *testing.T) {
+	for _, m := range []moe{
+		{dtype: ir.Q4_K, embd: 512, ff: 256, experts: 12, slots: 8, gating: "softmax"},
+		{dtype: ir.Q8_0, embd: 192, ff: 64, experts: 100, slots: 8, merged: true, gating: "softmax"},
+		{dtype: ir.Q6_K, embd: 256, ff: 256, experts: 3, slots: 2, gating: "sigmoid"},
+		{dtype: ir.MXFP4, embd: 256, ff: 192, experts: 32, slots: 4, merged: true, gating: "softmax"},
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			ids := func(w *world) *ir.Value {
+				return w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+			}
+			for _, rows := range []int{20, 150} {
+				w := newWorld(t, rows, rows)
+				up := m.upGroup(w, true, func(*ir.Value) *ir.Value { return ids(w) })[1]
+				w.checkCoop(w.op("half", nil, up))
+
+				w = newWorld(t, rows, rows)
+				down, chosen := w.stack(m.dtype, m.experts, m.embd, m.ff), ids(w)
+				w.checkCoop(w.experts(w.input(ir.Dim(m.slots*m.ff)), down, chosen, 0, m.embd, w.sorted(&m, chosen)...))
+			}
+		})
+	}
+}
+
+// checkCoop rounds what the group's experts read and builds the group for targets
+// with cooperative matrices.
+func (w *world) checkCoop(output *ir.Value) {
+	w.t.Helper()
+	var half *ir.Op
+	for _, op := range w.ops {
+		if op.Kind.Name != "expert_linear" {
+			continue
+		}
+		if half == nil {
+			var err error
+			if half, err = w.make.Make("half", nil, op.Args[0]); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		op.Args[0] = half.Result
+	}
+	for _, name := range []string{"sm_90", "gfx1100"} {
+		on := lookup(w.t, name)
+		for _, c := range w.candidates(on, output) {
+			if !strings.HasPrefix(c.Kernel, "expert_coop ") {
+				w.t.Errorf("%s: %s", name, c.Kernel)
+			}
+		}
+		w.buildFor(on, []*ir.Value{output})
+	}
+}
