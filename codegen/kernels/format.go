@@ -28,6 +28,9 @@ type format struct {
 	fetch func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value
 	// decode returns the runs of unit u from what fetch has loaded.
 	decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) []run
+	// decodeOne is decode for runs whose number is not known to the compiler; nil
+	// where units have few.
+	decodeOne func(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) run
 }
 
 // run is a part of a unit: value = scale*(code-bias) + offset.
@@ -50,9 +53,9 @@ var formats = []*format{
 	{layout: "f16", name: "f16x4", cols: 4, unit: 4, run: 4, fetch: fetchNarrow16, decode: decode16(halves)},
 	{layout: "bf16", name: "bf16", cols: 8, unit: 8, run: 8, fetch: fetchWide16, decode: decode16(brains)},
 	{layout: "bf16", name: "bf16x4", cols: 4, unit: 4, run: 4, fetch: fetchNarrow16, decode: decode16(brains)},
-	{layout: "q4_k", name: "q4_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, offset: true, fetch: fetchQ4K, decode: decodeQ4K},
-	{layout: "q5_k", name: "q5_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, offset: true, fetch: fetchQ5K, decode: decodeQ5K},
-	{layout: "q6_k", name: "q6_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, bias: 32 * fieldUnit, fetch: fetchQ6K, decode: decodeQ6K},
+	{layout: "q4_k", name: "q4_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, offset: true, fetch: fetchQ4K, decode: decodeQ4K, decodeOne: decodeOneQ4K},
+	{layout: "q5_k", name: "q5_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, offset: true, fetch: fetchQ5K, decode: decodeQ5K, decodeOne: decodeOneQ5K},
+	{layout: "q6_k", name: "q6_k", cols: 256, unit: 32, run: 8, stride: 32, scaled: true, bias: 32 * fieldUnit, fetch: fetchQ6K, decode: decodeQ6K, decodeOne: decodeOneQ6K},
 	{layout: "q4_0", name: "q4_0", cols: 32, unit: 8, run: 4, stride: 16, scaled: true, fetch: fetchQ4_0, decode: decodeQ4_0},
 	{layout: "q8_0", name: "q8_0", cols: 32, unit: 16, run: 16, scaled: true, fetch: fetchQ8_0, decode: decodeQ8_0},
 	{layout: "affine16", name: "affine16", cols: 16, unit: 16, run: 16, scaled: true, fetch: fetchAffine(16, false), decode: decodeAffine},

@@ -53,6 +53,50 @@ func decodeQ5K(b *kernel.Builder, words []kernel.Value, u kernel.Value) []run {
 	return runs
 }
 
+// decodeOneQ4K selects what decodeQ4K returns.
+func decodeOneQ4K(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) run {
+	runs := minRuns(b, words[0], halfOf(b, u), 0)
+	return func(i kernel.Value) run {
+		r := selectRun(b, runs, i)
+		q := b.Shr(selectRow(b, words[1:], i), b.Splat(b.Mul(b.And(i, 1), 4), 2))
+		r.codes = func(i int) kernel.Value { return fields(b, b.Elem(q, i), 0, 4) }
+		return r
+	}
+}
+
+// decodeOneQ5K selects what decodeQ5K returns.
+func decodeOneQ5K(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) run {
+	half := halfOf(b, u)
+	runs := minRuns(b, words[0], half, 0)
+	return func(i kernel.Value) run {
+		r := selectRun(b, runs, i)
+		q := b.Shr(selectRow(b, words[2:], i), b.Splat(b.Mul(b.And(i, 1), 4), 2))
+		fifth := b.Shr(words[1], b.Splat(b.Add(b.Mul(half, 4), i), 2))
+		v := b.Or(lowNibbles(b, q), b.Shl(b.And(fifth, 0x01010101), 4))
+		r.codes = func(i int) kernel.Value { return fields(b, b.Elem(v, i), 0, 8) }
+		return r
+	}
+}
+
+// selectRow returns the row of nibbles of sub-block i of a half.
+func selectRow(b *kernel.Builder, rows []kernel.Value, i kernel.Value) kernel.Value {
+	return b.Select(b.Lt(i, 2), rows[0], rows[1])
+}
+
+// selectRun returns scale and offset of the i-th of four runs.
+func selectRun(b *kernel.Builder, runs []run, i kernel.Value) run {
+	odd, high := b.Ne(b.And(i, 1), 0), b.Ge(i, 2)
+	pick := func(of func(r run) kernel.Value) kernel.Value {
+		low := b.Select(odd, of(runs[1]), of(runs[0]))
+		return b.Select(high, b.Select(odd, of(runs[3]), of(runs[2])), low)
+	}
+	r := run{scale: pick(func(r run) kernel.Value { return r.scale })}
+	if (runs[0].offset != kernel.Value{}) {
+		r.offset = pick(func(r run) kernel.Value { return r.offset })
+	}
+	return r
+}
+
 // place is where a unit is.
 type place struct {
 	block        kernel.Value // counted through the matrix
@@ -112,10 +156,7 @@ func decodeQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) []run {
 // of bit pairs, the half's scales and d; odd says which of a sub-block's scales.
 func sixBits(b *kernel.Builder, words []kernel.Value, odd kernel.Value) []run {
 	first, second, pairs := words[0], words[1], words[2]
-	d := b.Mul(lowHalf(b, words[4]), 1/fieldUnit)
-	scales := b.Shr(words[3], b.Splat(b.Mul(odd, 8), 2)) // bytes 0 and 2 are ours
-	own := [2]kernel.Value{int8sToF32(b, b.Elem(scales, 0)), int8sToF32(b, b.Elem(scales, 1))}
-	var runs []run
+	runs := sixScales(b, words, odd)
 	for i, merge := range []func(i int) kernel.Value{
 		func(i int) kernel.Value {
 			return b.Or(lowNibbles(b, b.Elem(first, i)), b.Shl(b.And(b.Elem(pairs, i), 0x03030303), 4))
@@ -130,10 +171,33 @@ func sixBits(b *kernel.Builder, words []kernel.Value, odd kernel.Value) []run {
 			return b.Or(highNibbles(b, b.Elem(second, i)), b.And(b.Shr(b.Elem(pairs, i), 2), 0x30303030))
 		},
 	} {
-		runs = append(runs, run{
-			codes: func(i int) kernel.Value { return fields(b, merge(i), 0, 6) },
-			scale: b.Mul(d, b.Elem(own[i/2], 2*(i%2))),
-		})
+		runs[i].codes = func(i int) kernel.Value { return fields(b, merge(i), 0, 6) }
 	}
 	return runs
+}
+
+// sixScales returns the scales of a half's sub-blocks.
+func sixScales(b *kernel.Builder, words []kernel.Value, odd kernel.Value) []run {
+	d := b.Mul(lowHalf(b, words[4]), 1/fieldUnit)
+	scales := b.Shr(words[3], b.Splat(b.Mul(odd, 8), 2)) // bytes 0 and 2 are ours
+	runs := make([]run, 4)
+	for i := range 2 {
+		own := int8sToF32(b, b.Elem(scales, i))
+		runs[2*i].scale, runs[2*i+1].scale = b.Mul(d, b.Elem(own, 0)), b.Mul(d, b.Elem(own, 2))
+	}
+	return runs
+}
+
+// decodeOneQ6K selects what decodeQ6K returns.
+func decodeOneQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) run {
+	runs := sixScales(b, words, b.Shr(columnOf(b, u), 1))
+	return func(i kernel.Value) run {
+		r := selectRun(b, runs, i)
+		row := b.Select(b.Ne(b.And(i, 1), 0), words[1], words[0])
+		nibbles := lowNibbles(b, b.Shr(row, b.Splat(b.Mul(b.Shr(i, 1), 4), 2)))
+		pairs := b.And(b.Shr(words[2], b.Splat(b.Mul(i, 2), 2)), 0x03030303)
+		v := b.Or(nibbles, b.Shl(pairs, 4))
+		r.codes = func(i int) kernel.Value { return fields(b, b.Elem(v, i), 0, 6) }
+		return r
+	}
 }

@@ -62,6 +62,8 @@ const (
 	gemvRows = 128
 	// gemvParts bounds the words of shared memory.
 	gemvParts = 4096
+	// loopColumns is from how many columns on the runs of a unit are in a loop.
+	loopColumns = 3
 	// gemvSums bounds the sums of a lane.
 	gemvSums = 48
 )
@@ -81,9 +83,9 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	if k.resident {
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
 		tile = min(gemvRows, ceilDiv(g.tiles(1), workgroups))
-		if g.rows == 1 && tile < gemvRows/2 {
+		if tile < gemvRows/2 {
 			// Less code: what a stage executes has to come to the compute units first.
-			k.batch = 2
+			k.batch = min(k.batch, 2)
 		}
 	}
 	for g.tiles(tile) > maxGrid {
@@ -209,7 +211,11 @@ func (r *gemvRun) stream() {
 		for i, pass := range p.spec.passes() {
 			units := b.Div(r.a.k, p.matrices[pass[0]].format.unit)
 			b.For(b.LocalID(), units, r.wave*r.subgroups, func(u kernel.Value) {
-				t.unit(u, t.load(u, pass), pass, i == 0)
+				if f := p.matrices[pass[0]].format; f.decodeOne != nil && r.rows >= loopColumns {
+					t.unitInLoop(u, pass, i == 0)
+				} else {
+					t.unit(u, t.load(u, pass), pass, i == 0)
+				}
 			})
 		}
 		var sums []kernel.Value

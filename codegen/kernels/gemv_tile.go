@@ -30,44 +30,68 @@ func (t *gemvTile) load(u kernel.Value, pass []int) [][][]run {
 // unit adds the products of unit u, which load has loaded, with the columns. The
 // first pass sums up the squares for the norm.
 func (t *gemvTile) unit(u kernel.Value, loaded [][][]run, pass []int, first bool) {
+	f := t.p.matrices[pass[0]].format
+	begin := t.b.Div(f.begin(t.b, u), 4)
+	for i := range f.runs() {
+		at := t.b.Add(begin, f.at(i*f.run/4)/4)
+		t.run(at, func(m, r int) run { return loaded[m][r][i] }, pass, first)
+	}
+}
+
+// unitInLoop is load and unit with a loop over the runs. Less code is faster where
+// there are many columns: a workgroup passes through it once only.
+func (t *gemvTile) unitInLoop(u kernel.Value, pass []int, first bool) {
 	b := t.b
 	f := t.p.matrices[pass[0]].format
+	parts := make([][]func(i kernel.Value) run, len(pass))
+	for m, matrix := range pass {
+		for _, row := range t.rows[matrix] {
+			words := f.fetch(b, t.p.matrices[matrix], row, u)
+			parts[m] = append(parts[m], f.decodeOne(b, words, u))
+		}
+	}
 	begin := b.Div(f.begin(b, u), 4)
-	for i := range f.runs() {
-		part := make([][][]partial, len(pass))
-		for m := range part {
-			part[m] = make([][]partial, len(t.rows[0]))
-			for r := range part[m] {
-				part[m][r] = make([]partial, len(t.columns))
-			}
+	b.For(0, f.runs(), 1, func(i kernel.Value) {
+		t.run(b.Add(begin, b.Mul(i, f.stride/4)), func(m, r int) run { return parts[m][r](i) }, pass, first)
+	})
+}
+
+// run adds the products of one run of each row, which begins at x's vec4 at.
+func (t *gemvTile) run(at kernel.Value, of func(m, r int) run, pass []int, first bool) {
+	b, f := t.b, t.p.matrices[pass[0]].format
+	runs, part := make([][]run, len(pass)), make([][][]partial, len(pass))
+	for m := range part {
+		for r := range t.rows[pass[m]] {
+			runs[m] = append(runs[m], of(m, r))
+			part[m] = append(part[m], make([]partial, len(t.columns)))
 		}
-		total := make([]partial, len(t.columns)) // sums of x, for the offset
-		for v := range f.run / 4 {
-			x := t.elements(b.Add(begin, f.at(i*f.run/4+v)/4), first)
-			if f.sums() {
-				for c := range x {
-					for _, e := range x[c] {
-						total[c].add(b, e)
-					}
-				}
-			}
-			for m := range pass {
-				for r := range t.rows[0] {
-					codes := loaded[m][r][i].codes(v)
-					for e := range 4 {
-						q := b.Elem(codes, e)
-						for c := range x {
-							part[m][r][c].product(b, q, x[c][e])
-						}
-					}
+	}
+	total := make([]partial, len(t.columns)) // sums of x
+	for v := range f.run / 4 {
+		x := t.elements(b.Add(at, v), first)
+		if f.sums() {
+			for c := range x {
+				for _, e := range x[c] {
+					total[c].add(b, e)
 				}
 			}
 		}
-		for m, matrix := range pass {
-			for r := range t.rows[0] {
-				for c, sum := range t.sums[matrix][r] {
-					sum.Set(part[m][r][c].into(b, f, sum.Get(), loaded[m][r][i], total[c].sum))
+		for m := range pass {
+			for r := range runs[m] {
+				codes := runs[m][r].codes(v)
+				for e := range 4 {
+					q := b.Elem(codes, e)
+					for c := range x {
+						part[m][r][c].product(b, q, x[c][e])
+					}
 				}
+			}
+		}
+	}
+	for m, matrix := range pass {
+		for r := range runs[m] {
+			for c, sum := range t.sums[matrix][r] {
+				sum.Set(part[m][r][c].into(b, f, sum.Get(), runs[m][r], total[c].sum))
 			}
 		}
 	}
