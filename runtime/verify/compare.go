@@ -41,6 +41,11 @@ var reductions = map[string]func(op *ir.Op, positions int) int{
 	"attention":       func(op *ir.Op, n int) int { return exponent * (op.Attrs.Int("head_dim") + n) },
 	"attention_split": func(op *ir.Op, n int) int { return exponent * (op.Attrs.Int("head_dim") + n) },
 	"attention_merge": func(op *ir.Op, _ int) int { return op.Attrs.Int("splits") },
+	"expert_linear":   func(op *ir.Op, _ int) int { return int(op.Args[1].Type.Last()) },
+	"l2norm":          func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
+	"gated_rmsnorm":   func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
+	// Every position adds its error to the state.
+	"deltanet": func(op *ir.Op, n int) int { return op.Attrs.Int("head_dim") + n },
 }
 
 // runs returns the lengths of the runs that a row of v consists of, over and
