@@ -8,7 +8,7 @@ import (
 // coopFormat is one row of the table of layouts that gemm_coop reads, in steps of 64
 // elements of a row. Lanes share a step: each takes an item, of which there are a
 // number in a step. An item is one or more runs of octets: item i begins with octet
-// i*run.
+// i*run. Weights in f32, such as routers, have no row: they are not rounded.
 type coopFormat struct {
 	layout string
 	items  int
@@ -22,7 +22,6 @@ type coopFormat struct {
 }
 
 var coopFormats = []*coopFormat{
-	{layout: "f32", items: 8, run: 1, load: coopF32},
 	{layout: "f16", items: 8, run: 1, load: coopF16},
 	{layout: "bf16", items: 8, run: 1, load: coopBF16},
 	{layout: "q4_k", items: 2, run: 2, stride: 4, header: true, load: coopQ4K},
@@ -95,12 +94,6 @@ func coopCodes(b *kernel.Builder, words []kernel.Value, base, bits int, bias flo
 
 func elems4(b *kernel.Builder, v kernel.Value) []kernel.Value {
 	return []kernel.Value{b.Elem(v, 0), b.Elem(v, 1), b.Elem(v, 2), b.Elem(v, 3)}
-}
-
-func coopF32(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
-	at := b.Add(b.Mul(row, b.Div(m.cols, 4)), b.Mul(step, 16), b.Mul(item, 2))
-	x, y := m.buf.Load(f32x4, at), m.buf.Load(f32x4, b.Add(at, 1))
-	return func() []kernel.Value { return []kernel.Value{octet(b, x, y)} }
 }
 
 func coopF16(b *kernel.Builder, m matrix, row, step, item kernel.Value) func() []kernel.Value {
