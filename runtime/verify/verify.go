@@ -23,7 +23,8 @@
 // error of a sum in random order grows with sqrt(k); the factors leave room for
 // drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
 // operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
-// to the first factor. A float16 may be off by one unit in its last place besides.
+// to the first factor; where its rows are narrow, the largest magnitude is that of all
+// rows. A float16 may be off by one unit in its last place besides.
 // Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
 // step's are not compared.
 package verify
