@@ -32,21 +32,26 @@ func TestMatricesOnAMD(t *testing.T) {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}
 	defer o.Close()
-	plan := compile(t, "gopher", on, nil)
-	if err := codegen.Annotate(t.Context(), plan, on, o); err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, p := range plan.Pipelines {
-		if name := plan.Modules[p.Module].Name; strings.HasPrefix(name, "gemm_coop ") {
-			found++
+	for model, families := range map[string][]string{"gopher": {"gemm_coop"}, "gopher-moe": {"gemm_coop", "expert_coop"}} {
+		plan := compile(t, model, on, nil)
+		if err := codegen.Annotate(t.Context(), plan, on, o); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, p := range plan.Pipelines {
+			name := plan.Modules[p.Module].Name
+			family, _, _ := strings.Cut(name, " ")
+			if !slices.Contains(families, family) {
+				continue
+			}
+			found[family] = true
 			if m := p.Machine; m.Scratch > 0 || m.Spills > 0 {
 				t.Errorf("%s: %d bytes of scratch, %d registers spilled", name, m.Scratch, m.Spills)
 			}
 		}
-	}
-	if found == 0 || !slices.Contains(plan.Require.Extensions, "VK_KHR_cooperative_matrix") {
-		t.Errorf("%d pipelines with cooperative matrices, extensions %v", found, plan.Require.Extensions)
+		if len(found) < len(families) || !slices.Contains(plan.Require.Extensions, "VK_KHR_cooperative_matrix") {
+			t.Errorf("%s: of families with cooperative matrices %v, extensions %v", model, found, plan.Require.Extensions)
+		}
 	}
 }
 
@@ -74,5 +79,32 @@ func TestRoundInputs(t *testing.T) {
 		if f.Rows <= 8 && halves > 0 || f.Rows > 8 && (alone == 0 || halves < 4*alone-3) {
 			t.Errorf("%s: %d values rounded, %d of them alone", f.Name, halves, alone)
 		}
+	}
+}
+
+// TestRoundExperts holds that experts of many rows read f16 as other projections do,
+// and routers do not.
+func TestRoundExperts(t *testing.T) {
+	plan := compile(t, "gopher-moe", matrices(t), nil)
+	experts, exact := 0, 0
+	for _, f := range plan.Program.Funcs {
+		for _, op := range f.Ops() {
+			name := op.Kind.Name
+			if name != "linear" && name != "expert_linear" || op.Args[0].Type.Shape[0] != ir.T {
+				continue
+			}
+			half := f.Rows > 8 && op.Args[1].Type.DType != ir.F32
+			if (op.Args[0].Type.DType == ir.F16) != half {
+				t.Errorf("%s: %s with %s reads %s", f.Name, name, op.Args[1].Type, op.Args[0].Type)
+			}
+			if half && name == "expert_linear" {
+				experts++
+			} else if f.Rows > 8 && !half {
+				exact++
+			}
+		}
+	}
+	if experts == 0 || exact == 0 {
+		t.Errorf("%d projections of experts read f16, %d projections f32", experts, exact)
 	}
 }
