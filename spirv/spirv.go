@@ -1,9 +1,9 @@
 // Package spirv makes, reads, prints and specializes SPIR-V modules, and runs
-// the programs of SPIRV-Tools on them.
+// spirv-val of SPIRV-Tools on them.
 //
 // A module is a []uint32 of words. A Builder writes one; Parse reads one with
 // all bounds checked, from anyone; Disassemble prints the assembly language of
-// SPIRV-Tools. Validate and Optimize need the programs spirv-val and spirv-opt;
+// SPIRV-Tools. Validate needs the program spirv-val;
 // all else is plain Go.
 //
 // Names and numbers are those of the SPIR-V specification: opcodes (OpLoad),

@@ -214,9 +214,6 @@ func TestToolMissing(t *testing.T) {
 	if err := spirv.Validate(module(t), spirv.Vulkan12); !errors.Is(err, spirv.ErrNoTool) {
 		t.Errorf("Validate: %v", err)
 	}
-	if _, err := spirv.Optimize(module(t), nil); !errors.Is(err, spirv.ErrNoTool) {
-		t.Errorf("Optimize: %v", err)
-	}
 }
 
 func TestValidateRefuses(t *testing.T) {
@@ -378,16 +375,6 @@ func TestSpecializeRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestOptimizeLeavesNoSpecialization(t *testing.T) {
-	opt, err := spirv.Optimize(module(t), map[uint32]uint32{3: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := spirv.Validate(opt, spirv.Vulkan12); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -30,34 +30,6 @@ func Validate(words []uint32, env Env) error {
 	return err
 }
 
-// Optimize specializes a module like Specialize, then runs the passes of
-// spirv-opt -O. No specialization constant is left.
-func Optimize(words []uint32, spec map[uint32]uint32) ([]uint32, error) {
-	frozen, err := Specialize(words, spec)
-	if err != nil {
-		return nil, err
-	}
-	out, err := runTool(frozen, "spirv-opt", "--target-env="+string(Vulkan12), "-O", "-", "-o", "-")
-	if err != nil {
-		return nil, err
-	}
-	opt, err := Words(out)
-	if err != nil {
-		return nil, fmt.Errorf("spirv-opt: %w", err)
-	}
-	m, err := Parse(opt)
-	if err != nil {
-		return nil, fmt.Errorf("spirv-opt: %w", err)
-	}
-	for i := range m.Insts {
-		switch m.Insts[i].Op {
-		case OpSpecConstant, OpSpecConstantTrue, OpSpecConstantFalse, OpSpecConstantComposite, OpSpecConstantOp:
-			return nil, fmt.Errorf("spirv-opt: %%%d is still a specialization constant", m.Insts[i].Result)
-		}
-	}
-	return opt, nil
-}
-
 // Bytes returns a module as the bytes of a .spv file, little endian.
 func Bytes(words []uint32) []byte {
 	out := make([]byte, 0, 4*len(words))

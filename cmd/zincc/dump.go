@@ -37,7 +37,7 @@ disassembles the plan's kernels instead.
 		f.StringVar(&d.target, "target", "host", "target for stages from specialize on")
 		f.StringVar(&d.entry, "entry", "", "only this entry, such as decode/1")
 		f.StringVar(&d.format, "format", "text", "text, json or dot")
-		f.BoolVar(&d.spirv, "spirv", false, "disassemble the kernels of a plan")
+		f.BoolVar(&d.spirv, "spirv", false, "disassemble the kernels of a plan, one a pipeline, with its constants")
 		return d.run
 	},
 }
@@ -131,17 +131,30 @@ func readProgram(path string) (*ir.Program, error) {
 	return plan.Program, nil
 }
 
+// dumpSPIRV prints every pipeline's module with its specialization constants.
 func dumpSPIRV(path string) error {
 	plan, err := plans.Read(path)
 	if err != nil {
 		return err
 	}
-	for _, m := range plan.Modules {
-		text, err := spirv.Disassemble(m.Words)
-		if err != nil {
-			return fmt.Errorf("%s: module %q: %w", path, m.Name, err)
+	defer plan.Close()
+	for i, p := range plan.Pipelines {
+		m := plan.Modules[p.Module]
+		spec := map[uint32]uint32{}
+		line := fmt.Sprintf("; pipeline %d: %s", i, m.Name)
+		for _, c := range p.Consts {
+			spec[c.ID] = c.Value
+			line += fmt.Sprintf(" %s=%d", c.Name, c.Value)
 		}
-		fmt.Printf("; module %q\n%s\n", m.Name, text)
+		words, err := spirv.Specialize(m.Words, spec)
+		if err != nil {
+			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
+		}
+		text, err := spirv.Disassemble(words)
+		if err != nil {
+			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
+		}
+		fmt.Printf("%s\n%s\n", line, text)
 	}
 	return nil
 }

@@ -48,12 +48,12 @@ func TestModulesAreValid(t *testing.T) {
 			if !slices.Equal(words, again) {
 				t.Error("the same kernel gave other words")
 			}
-			opt, err := spirv.Optimize(words, nil)
+			frozen, err := spirv.Specialize(words, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := spirv.Validate(opt, spirv.Vulkan12); err != nil {
-				t.Errorf("optimized: %v", err)
+			if err := spirv.Validate(frozen, spirv.Vulkan12); err != nil {
+				t.Errorf("specialized: %v", err)
 			}
 			specs, err := spirv.SpecConstants(words)
 			if err != nil {
