@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// logits of probabilities 0.5, 0.3, 0.15 and 0.05 for tokens 2, 0, 3 and 1.
+var fourTokens = []float32{float32(math.Log(0.3)), float32(math.Log(0.05)), float32(math.Log(0.5)), float32(math.Log(0.15))}
+
+// TestSamplingKeeps checks which tokens each limit leaves to be drawn.
+func TestSamplingKeeps(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    Sampling
+		want []int32
+	}{
+		{"temperature 0", Sampling{TopP: 1}, []int32{2}},
+		{"all", Sampling{Temp: 1, TopP: 1}, []int32{0, 1, 2, 3}},
+		{"top-k 1", Sampling{Temp: 1, TopK: 1, TopP: 1}, []int32{2}},
+		{"top-k 2", Sampling{Temp: 1, TopK: 2, TopP: 1}, []int32{0, 2}},
+		{"top-p 0.7", Sampling{Temp: 1, TopP: 0.7}, []int32{0, 2}},
+		{"min-p 0.2", Sampling{Temp: 1, TopP: 1, MinP: 0.2}, []int32{0, 2, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := NewSampler(c.s)
+			seen := map[int32]bool{}
+			for range 2000 {
+				seen[s.Sample(fourTokens)] = true
+			}
+			var got []int32
+			for id := range seen {
+				got = append(got, id)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("draws %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSamplingFrequencies checks that temperature 1 draws by probability, and
+// that a higher one flattens it.
+func TestSamplingFrequencies(t *testing.T) {
+	const draws = 20000
+	top := func(temp float64) float64 {
+		s := NewSampler(Sampling{Temp: temp, TopP: 1, Seed: 1})
+		n := 0
+		for range draws {
+			if s.Sample(fourTokens) == 2 {
+				n++
+			}
+		}
+		return float64(n) / draws
+	}
+	// At temperature 2 the weights are the square roots of the probabilities.
+	hot := math.Sqrt(0.5) / (math.Sqrt(0.5) + math.Sqrt(0.3) + math.Sqrt(0.15) + math.Sqrt(0.05))
+	for _, c := range []struct{ temp, want float64 }{{1, 0.5}, {2, hot}} {
+		if got := top(c.temp); math.Abs(got-c.want) > 0.02 {
+			t.Errorf("temperature %g draws the top token %.3f of the time, want %.3f", c.temp, got, c.want)
+		}
+	}
+}
+
+func TestSamplingSeed(t *testing.T) {
+	draw := func(seed uint64) []int32 {
+		s := NewSampler(Sampling{Temp: 1, TopP: 1, Seed: seed})
+		var ids []int32
+		for range 50 {
+			ids = append(ids, s.Sample(fourTokens))
+		}
+		return ids
+	}
+	if !slices.Equal(draw(7), draw(7)) {
+		t.Error("the same seed draws other tokens")
+	}
+	if slices.Equal(draw(7), draw(8)) {
+		t.Error("two seeds draw the same 50 tokens")
+	}
+}
+
+func TestSamplingNaN(t *testing.T) {
+	logits := []float32{float32(math.NaN()), 1, float32(math.NaN())}
+	if id := NewSampler(Sampling{Temp: 1, TopP: 1}).Sample(logits); id != 1 {
+		t.Errorf("draws %d, want the only token with a logit", id)
+	}
+}
