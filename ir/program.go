@@ -26,9 +26,6 @@ func ParseStage(s string) (Stage, bool) {
 	return 0, false
 }
 
-// Stages lists the stages in order.
-func Stages() []Stage { return []Stage{Import, Fuse, Specialize, Schedule, Place} }
-
 // Program is a model in the op IR.
 type Program struct {
 	Stage   Stage

@@ -35,8 +35,6 @@ type Tokenizer struct {
 
 	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
-
-	chatTemplate string
 }
 
 // A token is one entry of the vocabulary.
@@ -75,9 +73,8 @@ func New(v Vocab) (*Tokenizer, error) {
 		return nil, fmt.Errorf("tokenizer: %d scores for %d tokens", len(v.Scores), len(v.Tokens))
 	}
 	t := &Tokenizer{
-		tokens:       make([]token, len(v.Tokens)),
-		byText:       make(map[string]int32, len(v.Tokens)),
-		chatTemplate: v.ChatTemplate,
+		tokens: make([]token, len(v.Tokens)),
+		byText: make(map[string]int32, len(v.Tokens)),
 	}
 	for i, s := range v.Tokens {
 		if s == "" {
@@ -169,17 +166,11 @@ func (t *Tokenizer) Len() int { return len(t.tokens) }
 // BOS is the id of the token that begins a text, -1 if there is none.
 func (t *Tokenizer) BOS() int32 { return t.bos }
 
-// EOS is the id of the token that ends a text, -1 if there is none.
-func (t *Tokenizer) EOS() int32 { return t.eos }
-
 // AddsBOS says whether Encode with AddSpecial begins with BOS.
 func (t *Tokenizer) AddsBOS() bool { return t.addBOS }
 
 // IsEOG says whether generation ends with this token.
 func (t *Tokenizer) IsEOG(id int32) bool { return t.eog[id] }
-
-// ChatTemplate is the template that the model came with, "" if none.
-func (t *Tokenizer) ChatTemplate() string { return t.chatTemplate }
 
 // ID returns the token with this text as the vocabulary writes it.
 func (t *Tokenizer) ID(text string) (id int32, ok bool) {
