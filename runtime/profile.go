@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -28,10 +29,11 @@ type SiteTime struct {
 	FLOPs      int64
 }
 
-// Profile times one step of the entry with rows rows behind depth positions,
-// whose content does not matter for the time. Prediction, bytes and operations are
-// those of full rows at this depth. Slowest site first.
-func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string, depth, repeats int) ([]SiteTime, error) {
+// Profile times one step of the entry with rows rows, 0 for all it has, behind depth
+// positions, whose content does not matter for the time. The tokens differ, so that
+// they choose different experts. Prediction, bytes and operations are those of full
+// rows at this depth. Slowest site first.
+func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string, rows, depth, repeats int) ([]SiteTime, error) {
 	p, ok := exec.(Profiler)
 	if !ok {
 		return nil, fmt.Errorf("device %s has no timestamps", exec.Device())
@@ -41,12 +43,22 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 		return nil, fmt.Errorf("plan has no entry %q", entry)
 	}
 	e := &plan.Entries[i]
-	if depth+e.Rows > plan.Header.Ctx {
-		return nil, fmt.Errorf("depth %d and %d rows do not fit the plan's context of %d", depth, e.Rows, plan.Header.Ctx)
+	if rows == 0 {
+		rows = e.Rows
+	}
+	if rows < 0 || rows > e.Rows {
+		return nil, fmt.Errorf("entry %s has %d rows, not %d", entry, e.Rows, rows)
+	}
+	if depth+rows > plan.Header.Ctx {
+		return nil, fmt.Errorf("depth %d and %d rows do not fit the plan's context of %d", depth, rows, plan.Header.Ctx)
 	}
 	s := NewSession(plan, exec)
 	s.pos = depth
-	if err := s.write(make([]int32, e.Rows)); err != nil {
+	tokens, rng := make([]int32, rows), rand.New(rand.NewPCG(1, 1))
+	for i := range tokens {
+		tokens[i] = rng.Int32N(int32(plan.Header.Model.Vocab))
+	}
+	if err := s.write(tokens); err != nil {
 		return nil, err
 	}
 	times, err := p.Profile(ctx, e, repeats)

@@ -25,6 +25,7 @@ also where the plan itself needs none, so the sum is an upper bound of the step.
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")
+		rows := f.Int("rows", 0, "rows of the step; 0: all that the entry has")
 		depth := f.IntP("depth", "d", 0, "positions in the KV cache before the step")
 		repeats := f.IntP("repeat", "r", 20, "repetitions; the median counts")
 		plan.declare(f)
@@ -42,7 +43,7 @@ also where the plan itself needs none, so the sum is an upper bound of the step.
 				return err
 			}
 			defer o.Close()
-			sites, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *depth, *repeats)
+			sites, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *rows, *depth, *repeats)
 			if err != nil {
 				return err
 			}
