@@ -3,10 +3,12 @@ package zincc_test
 import (
 	"context"
 	"encoding/binary"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen"
@@ -19,15 +21,27 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/text"
+	"github.com/zincc-dev/zincc/runtime/verify"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 const prompt = "// path: sort/search.go\npackage sort\n\n// Search"
 
-// models are the models in testdata. Their logits after the prompt, in
-// testdata/peer, are llama.cpp's on the same weights dequantized to float32, with
-// a float32 KV cache: llama-quantize to F32, then llama-debug --save-logits.
-var models = []string{"gopher", "gopher-moe"}
+// models are the models in testdata, and hybrids that are written for the tests. Their
+// logits after the prompt, in testdata/peer, are llama.cpp's on the same weights
+// dequantized to float32, with a float32 KV cache: llama-quantize to F32, then
+// llama-debug --save-logits. For the hybrids, go test -models DIR writes the files.
+var models = []string{"gopher", "gopher-moe", "tiny-qwen35moe", "tiny-qwen35moe-3-6"}
+
+var modelsDir = flag.String("models", "", "write the tiny models to this directory and keep them, for other engines")
+
+// modelPath returns the file of a model.
+func modelPath(model string) string {
+	if _, ok := hybrids[model]; ok {
+		return filepath.Join(*modelsDir, model+".gguf")
+	}
+	return filepath.Join("testdata", "models", model+"-q4_k_m.gguf")
+}
 
 // devices are the targets to test and the devices to run their plans on.
 var devices = []struct{ target, device string }{{"host", "host"}, {"llvmpipe", "vulkan"}}
@@ -37,13 +51,32 @@ func TestMain(m *testing.M) {
 		os.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")
 	}
 	os.Setenv("ZINC_VALIDATE", "1")
-	os.Exit(m.Run())
+	flag.Parse()
+	os.Exit(run(m))
 }
 
-// load compiles a model in memory and opens it.
-func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*plans.Plan, runtime.Executor, *text.Tokenizer) {
+// run runs the tests with the tiny models written.
+func run(m *testing.M) int {
+	if *modelsDir == "" {
+		dir, err := os.MkdirTemp("", "zincc-models-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		*modelsDir = dir
+	}
+	for name, h := range hybrids {
+		if err := h.write(modelPath(name)); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
+}
+
+// compile compiles a model in memory.
+func compile(t *testing.T, model, targetName string, kv ir.DType) *plans.Plan {
 	t.Helper()
-	path := filepath.Join("testdata", "models", model+"-q4_k_m.gguf")
+	path := modelPath(model)
 	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +100,14 @@ func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*pla
 	for _, problem := range plans.Check(plan) {
 		t.Error(problem)
 	}
-	src, err := plans.OpenSource(plan, "", path)
+	return plan
+}
+
+// load compiles a model and opens it.
+func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*plans.Plan, runtime.Executor, *text.Tokenizer) {
+	t.Helper()
+	plan := compile(t, model, targetName, kv)
+	src, err := plans.OpenSource(plan, "", modelPath(model))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +131,15 @@ func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*pla
 	return plan, x, tok
 }
 
+// peerLogits is the golden of a model.
+func peerLogits(model string) string {
+	return filepath.Join("testdata", "peer", strings.TrimSuffix(filepath.Base(modelPath(model)), ".gguf")+".logits.f32")
+}
+
 // TestLogitsArePeers holds the logits against llama.cpp's.
 func TestLogitsArePeers(t *testing.T) {
 	for _, model := range models {
-		want := readFloats(t, filepath.Join("testdata", "peer", model+"-q4_k_m.logits.f32"))
+		want := readFloats(t, peerLogits(model))
 		for _, d := range devices {
 			t.Run(model+"/"+d.target, func(t *testing.T) {
 				plan, x, tok := load(t, model, d.target, d.device, ir.F32)
@@ -194,6 +239,39 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
+// TestHybridsVerify runs every dispatch of the hybrids on the device and on the
+// oracle.
+func TestHybridsVerify(t *testing.T) {
+	for model := range hybrids {
+		t.Run(model, func(t *testing.T) {
+			plan := compile(t, model, "llvmpipe", ir.F16)
+			src, err := plans.OpenSource(plan, "", modelPath(model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			x, err := vulkan.NewExecutor(t.Context(), 0, plan, src, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			dev, err := x.Inspect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Context: 20, Rows: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Failed > 0 || len(r.Results) < 500 {
+				var text strings.Builder
+				r.Print(&text)
+				t.Errorf("%d of %d dispatches differ from the oracle's\n%s", r.Failed, len(r.Results), text.String())
+			}
+		})
+	}
+}
+
 // checkChunks feeds the tokens in chunks of many sizes, the last one excepted,
 // which must be what every size predicts.
 func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32) {
@@ -217,6 +295,10 @@ func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []in
 		}
 		if chunk <= 8 && !slices.Equal(logits, first) {
 			t.Errorf("chunks of %d: logits are not those of single rows to the bit", chunk)
+		}
+		// The KV cache's float16 rounds what differs in the last bit.
+		if e := relativeError(logits, first); !(e < 1e-3) {
+			t.Errorf("chunks of %d: logits differ from those of single rows by %.2g of their norm", chunk, e)
 		}
 	}
 }
