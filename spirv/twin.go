@@ -5,8 +5,8 @@ import "slices"
 // twin returns a module for a spirv-val that is older than
 // SPV_KHR_cooperative_matrix: the same with the instructions of
 // SPV_NV_cooperative_matrix, whose types do not say the use of a matrix and whose
-// loads and stores take the layout as a truth value. A module without cooperative
-// matrices is its own twin.
+// loads and stores take the layout as a truth value. It has no products of elements,
+// for which sums stand. A module without cooperative matrices is its own twin.
 func twin(words []uint32) ([]uint32, error) {
 	m, err := Parse(words)
 	if err != nil {
@@ -15,7 +15,7 @@ func twin(words []uint32) ([]uint32, error) {
 	if !slices.ContainsFunc(m.Insts, func(in Inst) bool { return in.Op == OpTypeCooperativeMatrixKHR }) {
 		return words, nil
 	}
-	t := twinWriter{m: m, bound: m.Bound, values: map[ID]uint32{}}
+	t := twinWriter{m: m, bound: m.Bound, values: map[ID]uint32{}, matrices: map[ID]bool{}}
 	for i := range m.Insts {
 		t.inst(&m.Insts[i])
 	}
@@ -23,12 +23,13 @@ func twin(words []uint32) ([]uint32, error) {
 }
 
 type twinWriter struct {
-	m       *Module
-	words   []uint32
-	bound   ID
-	values  map[ID]uint32 // of the constants
-	boolean ID
-	layouts [2]ID // false and true: the constants for row-major and column-major
+	m        *Module
+	words    []uint32
+	bound    ID
+	values   map[ID]uint32 // of the constants
+	matrices map[ID]bool   // types
+	boolean  ID
+	layouts  [2]ID // false and true: the constants for row-major and column-major
 }
 
 func (t *twinWriter) put(o Op, operands ...uint32) {
@@ -60,10 +61,16 @@ func (t *twinWriter) inst(in *Inst) {
 	case OpTypeCooperativeMatrixKHR:
 		// Matrices that differ in their use only would be one type declared twice:
 		// each gets its own constant for the scope.
+		t.matrices[in.Result] = true
 		scope := t.newID()
 		t.put(OpConstant, t.m.typeOf[w[2]], scope, t.values[w[2]])
 		t.put(OpTypeCooperativeMatrixNV, w[0], w[1], scope, w[3], w[4])
 		return
+	case OpFMul:
+		if t.matrices[w[0]] {
+			t.put(OpFAdd, w...)
+			return
+		}
 	case OpCooperativeMatrixLoadKHR:
 		t.put(OpCooperativeMatrixLoadNV, t.access(w, 3)...)
 		return

@@ -70,3 +70,6 @@ func (b *Builder) ReturnIf(cond Value) {
 // Barrier waits until all lanes of the workgroup have come to it; what they wrote
 // to shared arrays before is seen by all after it. All lanes must come to it.
 func (b *Builder) Barrier() { b.add(&node{op: opBarrier}) }
+
+// SubgroupBarrier is Barrier for the lanes of a subgroup alone.
+func (b *Builder) SubgroupBarrier() { b.add(&node{op: opSubgroupBarrier}) }

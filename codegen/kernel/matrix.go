@@ -38,10 +38,20 @@ func (b *Builder) MatMulAdd(x, y, z Value) Value {
 	return b.add(&node{op: opMatMulAdd, typ: z.Type(), args: []*node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
 }
 
+// MatTimes returns the products of the elements of two accumulators of one type, each
+// with that in its place.
+func (b *Builder) MatTimes(x, y Value) Value {
+	b.matrix(opMatTimes, x.Type(), Accumulator)
+	if x.Type() != y.Type() {
+		b.fail("%s of %v and %v", ops[opMatTimes].name, x.Type(), y.Type())
+	}
+	return b.add(&node{op: opMatTimes, typ: x.Type(), args: []*node{b.visible(x).n, b.visible(y).n}})
+}
+
 // LoadMatrix returns the matrix of type t whose first element is where element i of
 // the array begins. The array may be of any type: its bytes are taken as they
 // are. stride is from one row (of ColumnMajor: column) to the next, in elements of
-// the array. i and stride are the same in all lanes of the subgroup; what is loaded
+// the array; with 0 all are the same. i and stride are the same in all lanes of the subgroup; what is loaded
 // must be aligned to the lesser of 16 bytes and the size of a row (column).
 func (a *Array) LoadMatrix(t Type, i, stride Operand, layout Layout) Value {
 	a.b.matrix(opMatLoad, t, 0)

@@ -27,6 +27,8 @@ func matrices(b *kernel.Builder) {
 		q := s.LoadMatrix(kernel.F16.Matrix(16, 16, kernel.MatrixB), 32, 2, kernel.ColumnMajor)
 		sum.Set(b.MatMulAdd(p, q, sum.Get()))
 	})
+	b.SubgroupBarrier()
+	sum.Set(b.MatTimes(sum.Get(), s.LoadMatrix(acc, 0, 0, kernel.ColumnMajor)))
 	b.Barrier()
 	s.StoreMatrix(0, 4, kernel.RowMajor, sum.Get())
 	b.Barrier()
@@ -79,6 +81,10 @@ func TestMatrixErrors(t *testing.T) {
 		{"store of a number", func(b *kernel.Builder, s *kernel.Array, _, _, _ kernel.Value) {
 			s.StoreMatrix(0, 2, kernel.RowMajor, b.LocalID())
 		}, "mat_store of u32"},
+		{"times", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.MatTimes(x, x) }, "mat_times of f16[16x8 a]"},
+		{"times another", func(b *kernel.Builder, s *kernel.Array, _, _, sum kernel.Value) {
+			b.MatTimes(sum, s.LoadMatrix(kernel.F32.Matrix(16, 8, kernel.Accumulator), 0, 2, kernel.RowMajor))
+		}, "mat_times of f32[16x16 acc] and f32[16x8 acc]"},
 		{"add", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Add(x, x) }, "add of f16[16x8 a]"},
 		{"element", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Elem(x, 0) }, "element of f16[16x8 a]"},
 		{"array", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Shared(xs, 4) }, "shared array of f16[16x8 a]"},

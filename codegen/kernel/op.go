@@ -102,12 +102,14 @@ const (
 	opVarGet      // var
 	opVarSet      // var, value
 	opBarrier
+	opSubgroupBarrier
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
 	opMatFill   // element
 	opMatLoad   // index, stride
 	opMatStore  // index, stride, matrix
 	opMatMulAdd // a, b, c
+	opMatTimes  // a, b
 
 	// Control. Regions are named after the operands.
 	opIf       // condition; then, else
@@ -223,10 +225,13 @@ var ops = [numOps]opInfo{
 	opVarSet:      {name: "set"},
 	opBarrier:     {name: "barrier"},
 
+	opSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
+
 	opMatFill:   {name: "mat_fill"},
 	opMatLoad:   {name: "mat_load"},
 	opMatStore:  {name: "mat_store"},
 	opMatMulAdd: {name: "mat_mul_add"},
+	opMatTimes:  {name: "mat_times"},
 
 	opIf:       {name: "if"},
 	opFor:      {name: "for"},

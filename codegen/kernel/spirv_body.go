@@ -62,38 +62,40 @@ var special [numOps]func(l *lowering, n *node)
 
 func init() {
 	special = [numOps]func(l *lowering, n *node){
-		opBuiltin:     (*lowering).builtin,
-		opVec:         (*lowering).vec,
-		opElem:        (*lowering).elem,
-		opMulHi:       (*lowering).mulHi,
-		opConvert:     (*lowering).convert,
-		opFMAHalf:     (*lowering).fmaHalf,
-		opDotI8:       (*lowering).dotI8,
-		opLoad:        (*lowering).load,
-		opLoadWords:   (*lowering).load,
-		opStore:       (*lowering).store,
-		opStoreWords:  (*lowering).store,
-		opAtomicAdd:   (*lowering).atomic,
-		opAtomicMax:   (*lowering).atomic,
-		opSharedLoad:  (*lowering).sharedLoad,
-		opSharedElem:  (*lowering).sharedLoad,
-		opSharedStore: (*lowering).sharedStore,
-		opSharedSet:   (*lowering).sharedStore,
-		opSharedAdd:   (*lowering).atomic,
-		opSharedMax:   (*lowering).atomic,
-		opVar:         (*lowering).variable,
-		opVarGet:      (*lowering).get,
-		opVarSet:      (*lowering).set,
-		opBarrier:     (*lowering).barrier,
-		opMatFill:     (*lowering).matFill,
-		opMatLoad:     (*lowering).matLoad,
-		opMatStore:    (*lowering).matStore,
-		opMatMulAdd:   (*lowering).matMulAdd,
-		opIf:          (*lowering).branch,
-		opFor:         (*lowering).forLoop,
-		opWhile:       (*lowering).whileLoop,
-		opBreakIf:     (*lowering).breakIf,
-		opReturnIf:    (*lowering).returnIf,
+		opBuiltin:         (*lowering).builtin,
+		opVec:             (*lowering).vec,
+		opElem:            (*lowering).elem,
+		opMulHi:           (*lowering).mulHi,
+		opConvert:         (*lowering).convert,
+		opFMAHalf:         (*lowering).fmaHalf,
+		opDotI8:           (*lowering).dotI8,
+		opLoad:            (*lowering).load,
+		opLoadWords:       (*lowering).load,
+		opStore:           (*lowering).store,
+		opStoreWords:      (*lowering).store,
+		opAtomicAdd:       (*lowering).atomic,
+		opAtomicMax:       (*lowering).atomic,
+		opSharedLoad:      (*lowering).sharedLoad,
+		opSharedElem:      (*lowering).sharedLoad,
+		opSharedStore:     (*lowering).sharedStore,
+		opSharedSet:       (*lowering).sharedStore,
+		opSharedAdd:       (*lowering).atomic,
+		opSharedMax:       (*lowering).atomic,
+		opVar:             (*lowering).variable,
+		opVarGet:          (*lowering).get,
+		opVarSet:          (*lowering).set,
+		opBarrier:         (*lowering).barrier,
+		opSubgroupBarrier: (*lowering).barrier,
+		opMatFill:         (*lowering).matFill,
+		opMatLoad:         (*lowering).matLoad,
+		opMatStore:        (*lowering).matStore,
+		opMatMulAdd:       (*lowering).matMulAdd,
+		opMatTimes:        (*lowering).matTimes,
+		opIf:              (*lowering).branch,
+		opFor:             (*lowering).forLoop,
+		opWhile:           (*lowering).whileLoop,
+		opBreakIf:         (*lowering).breakIf,
+		opReturnIf:        (*lowering).returnIf,
 	}
 }
 
@@ -234,8 +236,11 @@ func (l *lowering) set(n *node) {
 	l.m.Do(spirv.OpStore, l.value(n.args[0]), l.value(n.args[1]))
 }
 
-func (l *lowering) barrier(*node) {
+func (l *lowering) barrier(n *node) {
 	scope := l.uint(spirv.ScopeWorkgroup)
+	if n.op == opSubgroupBarrier {
+		scope = l.uint(spirv.ScopeSubgroup)
+	}
 	l.m.Do(spirv.OpControlBarrier, scope, scope, l.uint(spirv.MemorySemanticsAcquireRelease|
 		spirv.MemorySemanticsWorkgroupMemory|spirv.MemorySemanticsMakeAvailable|spirv.MemorySemanticsMakeVisible))
 }

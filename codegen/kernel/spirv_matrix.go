@@ -38,3 +38,7 @@ func (l *lowering) matStore(n *node) {
 func (l *lowering) matMulAdd(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixMulAddKHR, l.typ(n.typ), l.ids(n.args)...)
 }
+
+func (l *lowering) matTimes(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpFMul, l.typ(n.typ), l.ids(n.args)...)
+}
