@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"reflect"
+	"sync"
 
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -13,23 +14,23 @@ import (
 // The file, little endian:
 //
 //	magic "zinccpln", u32 format version, u32 schema, u32 sections, u32 checksum
-//	for each section: u32 id, u32 checksum, u64 offset, u64 length
+//	for each section: u32 id, u32 checksum, u64 offset, u64 length, u64 length unpacked
 //	the sections in order, each at a multiple of 64, zeros between them
 //
-// Checksums are CRC-32C; that of the head covers all before the first section but
+// Sections are packed, all but the one that is used in place. Checksums are CRC-32C; that of the head covers all before the first section but
 // itself. The schema is a checksum of the names and types of the encoded structs,
 // so that a plan of an unreleased format is never misread.
 
 const (
 	magic = "zinccpln"
 	// Format is the version of the encoding and of its meaning.
-	Format = 1
+	Format = 2
 
 	headSize     = 24
-	tocEntrySize = 24
+	tocEntrySize = 32
 	sectionAlign = 64
-	// maxSection and maxSections bound one section and all but the embedded
-	// weights, and with them the memory that a hostile file can claim.
+	// maxSection and maxSections bound one unpacked section and all but the
+	// embedded weights, and with them the memory that a hostile file can claim.
 	maxSection  = 32 << 20
 	maxSections = 64 << 20
 )
@@ -38,8 +39,9 @@ const (
 type section struct {
 	name   string
 	encode func(p *Plan) []byte
-	decode func(p *Plan, data []byte) error
-	large  bool // not decoded but used in place
+	// decode reads the unpacked section. It is nil for the one that is not packed
+	// but used in place: Plan.Embedded.
+	decode func(p *Plan, data string) error
 }
 
 // sections is in file order; a section's id is its index plus one.
@@ -54,23 +56,13 @@ var sections = []section{
 	{
 		name:   "program",
 		encode: func(p *Plan) []byte { return []byte(ir.Print(p.Program)) },
-		decode: func(p *Plan, data []byte) (err error) {
-			p.Program, err = ir.Parse(string(data))
+		decode: func(p *Plan, data string) (err error) {
+			p.Program, err = ir.Parse(data)
 			return err
 		},
 	},
 	fields("vocab", func(p *Plan) any { return &p.Vocab }),
-	{
-		name:   "embedded",
-		encode: func(p *Plan) []byte { return p.Embedded },
-		decode: func(p *Plan, data []byte) error {
-			if len(data) > 0 {
-				p.Embedded = data
-			}
-			return nil
-		},
-		large: true,
-	},
+	{name: "embedded", encode: func(p *Plan) []byte { return p.Embedded }},
 }
 
 // fields makes the section of the struct or slice that of points to.
@@ -78,8 +70,8 @@ func fields(name string, of func(p *Plan) any) section {
 	return section{
 		name:   name,
 		encode: func(p *Plan) []byte { return appendValue(nil, reflect.ValueOf(of(p)).Elem()) },
-		decode: func(p *Plan, data []byte) error {
-			return decodeSection(string(data), reflect.ValueOf(of(p)).Elem())
+		decode: func(p *Plan, data string) error {
+			return decodeSection(data, reflect.ValueOf(of(p)).Elem())
 		},
 	}
 }
@@ -107,39 +99,87 @@ func Write(w io.Writer, p *Plan) error {
 	if err := validate(p); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	parts := make([][]byte, len(sections))
-	for i, s := range sections {
-		parts[i] = s.encode(p)
+	parts := make([]part, len(sections))
+	if err := each(func(i int, s section) error {
+		parts[i] = makePart(s, s.encode(p))
+		return nil
+	}); err != nil {
+		return err
 	}
-	return writeSections(w, parts)
+	return writeParts(w, parts)
 }
 
-func writeSections(w io.Writer, parts [][]byte) error {
+// part is a section as it is in the file.
+type part struct {
+	data     []byte
+	unpacked int // bytes
+}
+
+func makePart(s section, data []byte) part {
+	if s.decode == nil {
+		return part{data, len(data)}
+	}
+	return part{pack(data), len(data)}
+}
+
+// each calls f for every section, several at a time, and returns the error of the
+// first in file order.
+func each(f func(i int, s section) error) error {
+	errs := make([]error, len(sections))
+	var wg sync.WaitGroup
+	for i, s := range sections {
+		wg.Go(func() { errs[i] = f(i, s) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("section %s: %w", sections[i].name, err)
+		}
+	}
+	return nil
+}
+
+// bound checks the sizes of unpacked sections, given in file order.
+type bound int
+
+func (total *bound) add(s section, n uint64) error {
+	if s.decode == nil {
+		return nil
+	}
+	if n > maxSection || uint64(*total)+n > maxSections {
+		return fmt.Errorf("section %s: %d bytes, the limit is %d, and %d for all", s.name, n, maxSection, maxSections)
+	}
+	*total += bound(n)
+	return nil
+}
+
+func writeParts(w io.Writer, parts []part) error {
 	head := make([]byte, headSize, headSize+len(sections)*tocEntrySize)
 	copy(head, magic)
 	le.PutUint32(head[8:], Format)
 	le.PutUint32(head[12:], schemaSum)
 	le.PutUint32(head[16:], uint32(len(sections)))
-	at, total := align(cap(head)), 0
+	at, total := align(cap(head)), bound(0)
+	blobs := [][]byte{nil}
 	for i, s := range sections {
-		n := len(parts[i])
-		if !s.large {
-			total += n
-			if n > maxSection || total > maxSections {
-				return fmt.Errorf("plan: section %s has %d bytes, the limit is %d, and %d for all", s.name, n, maxSection, maxSections)
-			}
+		p := parts[i]
+		if err := total.add(s, uint64(p.unpacked)); err != nil {
+			return fmt.Errorf("plan: %w", err)
 		}
 		head = le.AppendUint32(head, uint32(i+1))
-		head = le.AppendUint32(head, checksum(parts[i]))
+		head = le.AppendUint32(head, checksum(p.data))
 		head = le.AppendUint64(head, uint64(at))
-		head = le.AppendUint64(head, uint64(n))
-		at = align(at + n)
+		head = le.AppendUint64(head, uint64(len(p.data)))
+		head = le.AppendUint64(head, uint64(p.unpacked))
+		at = align(at + len(p.data))
+		blobs = append(blobs, p.data)
 	}
 	le.PutUint32(head[20:], headSum(head))
+	blobs[0] = head
 	var zeros [sectionAlign]byte
-	for _, b := range append([][]byte{head}, parts...) {
-		for _, part := range [][]byte{b, zeros[:align(len(b))-len(b)]} {
-			if _, err := w.Write(part); err != nil {
+	for _, b := range blobs {
+		for _, piece := range [][]byte{b, zeros[:align(len(b))-len(b)]} {
+			if _, err := w.Write(piece); err != nil {
 				return err
 			}
 		}
@@ -181,10 +221,20 @@ func Decode(data []byte) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{}
-	for i, s := range sections {
-		if err := s.decode(p, parts[i]); err != nil {
-			return nil, fmt.Errorf("section %s: %w", s.name, err)
+	if err := each(func(i int, s section) error {
+		if s.decode == nil {
+			if len(parts[i].data) > 0 {
+				p.Embedded = parts[i].data
+			}
+			return nil
 		}
+		data, err := unpack(parts[i].data, parts[i].unpacked)
+		if err != nil {
+			return err
+		}
+		return s.decode(p, data)
+	}); err != nil {
+		return nil, err
 	}
 	if err := validate(p); err != nil {
 		return nil, err
@@ -195,35 +245,35 @@ func Decode(data []byte) (*Plan, error) {
 	return p, nil
 }
 
-// split returns the bytes of each section once the table of contents, the
-// checksums and the padding are known to be right.
-func split(data []byte, tocEnd int) ([][]byte, error) {
-	parts := make([][]byte, len(sections))
-	end, total := tocEnd, 0
+// split returns each section once the table of contents, the checksums and the
+// padding are known to be right and the sizes to be in bounds.
+func split(data []byte, tocEnd int) ([]part, error) {
+	parts := make([]part, len(sections))
+	end, total := tocEnd, bound(0)
 	for i, s := range sections {
 		entry := data[headSize+i*tocEntrySize:]
-		at, n := align(end), le.Uint64(entry[16:])
+		at, n, unpacked := align(end), le.Uint64(entry[16:]), le.Uint64(entry[24:])
 		if le.Uint32(entry) != uint32(i+1) || le.Uint64(entry[8:]) != uint64(at) {
 			return nil, fmt.Errorf("section %s: id %d at %d, want %d at %d", s.name, le.Uint32(entry), le.Uint64(entry[8:]), i+1, at)
 		}
 		if at > len(data) || n > uint64(len(data)-at) {
 			return nil, fmt.Errorf("section %s: file ends early: %d bytes at %d, file has %d", s.name, n, at, len(data))
 		}
-		part := data[at : at+int(n) : at+int(n)]
-		if !s.large {
-			total += len(part)
-			if len(part) > maxSection || total > maxSections {
-				return nil, fmt.Errorf("section %s: %d bytes, the limit is %d, and %d for all", s.name, n, maxSection, maxSections)
-			}
+		if s.decode == nil && unpacked != n {
+			return nil, fmt.Errorf("section %s: %d bytes, unpacked %d", s.name, n, unpacked)
 		}
-		if checksum(part) != le.Uint32(entry[4:]) {
+		if err := total.add(s, unpacked); err != nil {
+			return nil, err
+		}
+		piece := data[at : at+int(n) : at+int(n)]
+		if checksum(piece) != le.Uint32(entry[4:]) {
 			return nil, fmt.Errorf("section %s: checksum does not match; the file is damaged", s.name)
 		}
 		if len(bytes.Trim(data[end:at], "\x00")) > 0 {
 			return nil, fmt.Errorf("section %s: bytes before it are not zero; the file is damaged", s.name)
 		}
-		parts[i] = part
-		end = at + len(part)
+		parts[i] = part{piece, int(unpacked)}
+		end = at + len(piece)
 	}
 	if len(data) != align(end) || len(bytes.Trim(data[end:], "\x00")) > 0 {
 		return nil, fmt.Errorf("file has %d bytes, want %d and zeros after the last section", len(data), align(end))

@@ -71,15 +71,19 @@ func TestDamage(t *testing.T) {
 }
 
 // rewrite replaces the bytes of a section and makes the checksums right again.
-func rewrite(data []byte, id int, part []byte) []byte {
-	var parts [][]byte
-	for i := range sections {
-		entry := data[headSize+i*tocEntrySize:]
-		parts = append(parts, data[le.Uint64(entry[8:]):][:le.Uint64(entry[16:])])
+func rewrite(data []byte, id int, section []byte) []byte {
+	return repack(data, id, makePart(sections[id], section))
+}
+
+// repack is rewrite for a section as it is in the file.
+func repack(data []byte, id int, section part) []byte {
+	parts, err := split(data, headSize+len(sections)*tocEntrySize)
+	if err != nil {
+		panic(err)
 	}
-	parts[id] = part
+	parts[id] = section
 	var b bytes.Buffer
-	if err := writeSections(&b, parts); err != nil {
+	if err := writeParts(&b, parts); err != nil {
 		panic(err)
 	}
 	return b.Bytes()
@@ -91,7 +95,7 @@ func TestForgedSections(t *testing.T) {
 	data := encoded(t, testPlan(t, true))
 	rng := rand.New(rand.NewPCG(5, 6))
 	for id, s := range sections {
-		if s.large {
+		if s.decode == nil {
 			continue
 		}
 		part := s.encode(testPlan(t, true))
@@ -109,6 +113,42 @@ func TestForgedSections(t *testing.T) {
 		huge := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, part...)
 		if _, err := Decode(rewrite(data, id, huge)); err == nil {
 			t.Errorf("section %s: count of 2^41 is taken", s.name)
+		}
+	}
+}
+
+// TestPackedSizes has sections that unpack to other sizes than the table of contents
+// says, or claim sizes beyond all bounds.
+func TestPackedSizes(t *testing.T) {
+	good := encoded(t, testPlan(t, false))
+	vocab := sections[8].encode(testPlan(t, false))
+	packed, bomb := pack(vocab), pack(make([]byte, maxSection+1))
+	for _, c := range []struct {
+		name string
+		part part
+		want string
+	}{
+		{"too few said", part{packed, len(vocab) - 1}, "unpack: not the"},
+		{"too many said", part{packed, len(vocab) + 1}, "unpack: not the"},
+		{"bytes after the end", part{append(bytes.Clone(packed), 0), len(vocab)}, "unpack: not the"},
+		{"cut", part{packed[:len(packed)-1], len(vocab)}, "unpack: unexpected EOF"},
+		{"not deflated", part{[]byte("\xff\xff\xff"), 10}, "unpack: flate: corrupt input"},
+		{"empty", part{nil, 10}, "unpack: unexpected EOF"},
+		{"more than deflate can hold", part{packed, maxSection - 1}, "cannot come out of"},
+		{"bomb", part{bomb, 1000}, "unpack: not the 1000 bytes"},
+	} {
+		_, err := Decode(repack(good, 8, c.part))
+		if err == nil || !strings.HasPrefix(err.Error(), "section vocab: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+	// Sizes beyond the limits, in a head whose checksum is right.
+	for _, n := range []uint64{maxSection + 1, 1 << 63, 1<<64 - 1} {
+		bad := bytes.Clone(good)
+		le.PutUint64(bad[headSize+8*tocEntrySize+24:], n)
+		le.PutUint32(bad[20:], headSum(bad[:headSize+len(sections)*tocEntrySize]))
+		if _, err := Decode(bad); err == nil || !strings.Contains(err.Error(), "the limit is") {
+			t.Errorf("unpacked size %d: error %v", n, err)
 		}
 	}
 }
@@ -199,19 +239,55 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !bytes.Equal(encoded(t, p), data) {
-			t.Error("encodes to other bytes")
-		}
+		checkStable(t, p)
 		Check(p)
 	})
 }
 
-// FuzzSection skips the checksums, which a fuzzer cannot guess.
+// checkStable checks that p is what its encoding decodes to. The bytes that p came
+// from may be others: a text can be deflated in many ways.
+func checkStable(t *testing.T, p *Plan) {
+	t.Helper()
+	q, err := Decode(encoded(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(encoded(t, p), encoded(t, q)) {
+		t.Error("encodes to other bytes")
+	}
+}
+
+// FuzzPacked gives a section any bytes in place of deflated ones.
+func FuzzPacked(f *testing.F) {
+	good := encoded(f, testPlan(f, false))
+	for id, s := range sections {
+		if s.decode != nil {
+			data := s.encode(testPlan(f, false))
+			f.Add(uint8(id), pack(data), uint32(len(data)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, id uint8, data []byte, unpacked uint32) {
+		section := int(id) % len(sections)
+		if sections[section].decode == nil {
+			return
+		}
+		p, err := Decode(repack(good, section, part{data, int(unpacked % maxSection)}))
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Fatalf("error of several lines: %q", err)
+			}
+			return
+		}
+		checkStable(t, p)
+	})
+}
+
+// FuzzSection skips the checksums and the packing, which a fuzzer cannot guess.
 func FuzzSection(f *testing.F) {
 	p := testPlan(f, false)
 	good := encoded(f, p)
 	for id, s := range sections {
-		if !s.large {
+		if s.decode != nil {
 			f.Add(uint8(id), s.encode(p))
 		}
 	}
@@ -220,13 +296,7 @@ func FuzzSection(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, err := Decode(encoded(t, p))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(encoded(t, p), encoded(t, q)) {
-			t.Error("encodes to other bytes")
-		}
+		checkStable(t, p)
 		Check(p)
 	})
 }

@@ -28,6 +28,21 @@ func OpenSource(p *Plan, planPath, model string) (*Source, error) {
 	if len(p.Embedded) > 0 && model == "" {
 		return s, nil
 	}
+	f, err := openModel(p, planPath, model, gguf.Open)
+	if err != nil {
+		return nil, err
+	}
+	s.file = f
+	return s, nil
+}
+
+// OpenModelHeader opens the model of p without its weights; it is looked for as
+// OpenSource does.
+func OpenModelHeader(p *Plan, planPath, model string) (*gguf.File, error) {
+	return openModel(p, planPath, model, gguf.OpenHeader)
+}
+
+func openModel(p *Plan, planPath, model string, open func(path string) (*gguf.File, error)) (*gguf.File, error) {
 	if model == "" {
 		model = p.Header.Model.Path
 		if _, err := os.Stat(model); err != nil {
@@ -37,7 +52,7 @@ func OpenSource(p *Plan, planPath, model string) (*Source, error) {
 			return nil, fmt.Errorf("%s: the model %s is not where it was at compilation, nor beside the plan; name it with --model", planPath, p.Header.Model.Path)
 		}
 	}
-	f, err := gguf.Open(model)
+	f, err := open(model)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +60,7 @@ func OpenSource(p *Plan, planPath, model string) (*Source, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: not the model that %s was compiled from (fingerprint %x, want %.12s)", model, planPath, fp[:6], p.Header.Model.Fingerprint)
 	}
-	s.file = f
-	return s, nil
+	return f, nil
 }
 
 // Weight returns the bytes of the tensor. They are valid until Close.
