@@ -22,6 +22,7 @@ type DeviceInfo struct {
 	DriverVersion uint32 `json:"driver_version"` // in the vendor's own form
 	API           string `json:"api"`            // Vulkan version, 1.3.239
 
+	Units             int                 `json:"units,omitempty"` // SMs or compute units; 0 where the driver does not tell
 	Heaps             []Heap              `json:"heaps"`
 	Subgroup          SubgroupInfo        `json:"subgroup"`
 	Limits            Limits              `json:"limits"`
@@ -165,7 +166,15 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 	v12 := vk.PhysicalDeviceVulkan12Properties{SType: vk.StructureTypePhysicalDeviceVulkan12Properties}
 	v11 := vk.PhysicalDeviceVulkan11Properties{SType: vk.StructureTypePhysicalDeviceVulkan11Properties}
 	all := vk.PhysicalDeviceProperties2{SType: vk.StructureTypePhysicalDeviceProperties2}
+	sms := vk.PhysicalDeviceShaderSMBuiltinsPropertiesNV{SType: vk.StructureTypePhysicalDeviceShaderSmBuiltinsPropertiesNV}
+	cores := vk.PhysicalDeviceShaderCorePropertiesAMD{SType: vk.StructureTypePhysicalDeviceShaderCorePropertiesAMD}
 	var chain unsafe.Pointer
+	if have["VK_NV_shader_sm_builtins"] {
+		sms.PNext, chain = chain, unsafe.Pointer(&sms)
+	}
+	if have["VK_AMD_shader_core_properties"] {
+		cores.PNext, chain = chain, unsafe.Pointer(&cores)
+	}
 	if featureParts[partMaint4].inCore(info.api) || have[featureParts[partMaint4].extension] {
 		maint4.PNext, chain = chain, unsafe.Pointer(&maint4)
 	}
@@ -186,6 +195,7 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 	info.UUID = hex.EncodeToString(v11.DeviceUUID[:])
 	info.Driver, info.DriverInfo = vk.String(v12.DriverName[:]), vk.String(v12.DriverInfo[:])
 	info.API = vk.VersionString(p.ApiVersion)
+	info.Units = int(sms.ShaderSMCount + cores.ShaderEngineCount*cores.ShaderArraysPerEngineCount*cores.ComputeUnitsPerShaderArray)
 	info.Subgroup = SubgroupInfo{Default: int(v11.SubgroupSize), Min: int(subgroup.MinSubgroupSize), Max: int(subgroup.MaxSubgroupSize)}
 	if v11.SubgroupSupportedStages&vk.ShaderStageComputeBit != 0 {
 		for _, c := range subgroupClasses {

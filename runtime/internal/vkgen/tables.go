@@ -99,6 +99,8 @@ var chained = []string{
 	"VkPhysicalDeviceVulkan12Properties",
 	"VkPhysicalDeviceSubgroupSizeControlProperties",
 	"VkPhysicalDeviceMaintenance4Properties",
+	"VkPhysicalDeviceShaderSMBuiltinsPropertiesNV",
+	"VkPhysicalDeviceShaderCorePropertiesAMD",
 	"VkPhysicalDeviceMemoryBudgetPropertiesEXT",
 	"VkMemoryAllocateFlagsInfo",
 	"VkMemoryDedicatedAllocateInfo",
@@ -110,10 +112,12 @@ var chained = []string{
 // extensions are those whose enumerants are generated; the enumerants of core
 // versions always are.
 var extensions = map[string]bool{
+	"VK_AMD_shader_core_properties":         true,
 	"VK_EXT_debug_utils":                    true,
 	"VK_EXT_memory_budget":                  true,
 	"VK_EXT_validation_features":            true,
 	"VK_KHR_pipeline_executable_properties": true,
+	"VK_NV_shader_sm_builtins":              true,
 }
 
 // wholeEnums are generated with the enumerants of every extension: drivers

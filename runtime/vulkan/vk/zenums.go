@@ -629,6 +629,8 @@ const (
 	StructureTypeDebugUtilsMessengerCreateInfoEXT                      StructureType = 1000128004
 	StructureTypeBufferMemoryRequirementsInfo2                         StructureType = 1000146000
 	StructureTypeMemoryRequirements2                                   StructureType = 1000146003
+	StructureTypePhysicalDeviceShaderSmBuiltinsPropertiesNV            StructureType = 1000154001
+	StructureTypePhysicalDeviceShaderCorePropertiesAMD                 StructureType = 1000185000
 	StructureTypeSemaphoreTypeCreateInfo                               StructureType = 1000207002
 	StructureTypeTimelineSemaphoreSubmitInfo                           StructureType = 1000207003
 	StructureTypeSemaphoreWaitInfo                                     StructureType = 1000207004

@@ -632,12 +632,42 @@ type PhysicalDeviceProperties2 struct {
 	Properties PhysicalDeviceProperties
 }
 
+// PhysicalDeviceShaderCorePropertiesAMD is VkPhysicalDeviceShaderCorePropertiesAMD.
+// Its SType is StructureTypePhysicalDeviceShaderCorePropertiesAMD.
+type PhysicalDeviceShaderCorePropertiesAMD struct {
+	SType                      StructureType
+	PNext                      unsafe.Pointer
+	ShaderEngineCount          uint32
+	ShaderArraysPerEngineCount uint32
+	ComputeUnitsPerShaderArray uint32
+	SimdPerComputeUnit         uint32
+	WavefrontsPerSimd          uint32
+	WavefrontSize              uint32
+	SgprsPerSimd               uint32
+	MinSgprAllocation          uint32
+	MaxSgprAllocation          uint32
+	SgprAllocationGranularity  uint32
+	VgprsPerSimd               uint32
+	MinVgprAllocation          uint32
+	MaxVgprAllocation          uint32
+	VgprAllocationGranularity  uint32
+}
+
 // PhysicalDeviceShaderIntegerDotProductFeatures is VkPhysicalDeviceShaderIntegerDotProductFeatures.
 // Its SType is StructureTypePhysicalDeviceShaderIntegerDotProductFeatures.
 type PhysicalDeviceShaderIntegerDotProductFeatures struct {
 	SType                   StructureType
 	PNext                   unsafe.Pointer
 	ShaderIntegerDotProduct Bool32
+}
+
+// PhysicalDeviceShaderSMBuiltinsPropertiesNV is VkPhysicalDeviceShaderSMBuiltinsPropertiesNV.
+// Its SType is StructureTypePhysicalDeviceShaderSmBuiltinsPropertiesNV.
+type PhysicalDeviceShaderSMBuiltinsPropertiesNV struct {
+	SType            StructureType
+	PNext            unsafe.Pointer
+	ShaderSMCount    uint32
+	ShaderWarpsPerSM uint32
 }
 
 // PhysicalDeviceSparseProperties is VkPhysicalDeviceSparseProperties.
