@@ -43,7 +43,10 @@ type rounding struct {
 	rounds map[*ir.Group]bool   // groups that can round their own result
 }
 
-// read makes the projections of g read x as f16.
+// roundedReaders are the ops whose first operand may be f16.
+var roundedReaders = []string{"linear", "expert_linear", "attention"}
+
+// read makes the projections or the attention of g read x as f16.
 func (r *rounding) read(g *ir.Group, x *ir.Value) error {
 	half := r.halves[x]
 	if half == nil {
@@ -54,7 +57,7 @@ func (r *rounding) read(g *ir.Group, x *ir.Value) error {
 		r.halves[x] = half
 	}
 	for _, op := range g.Ops {
-		if op.Args[0] == x && (op.Kind.Name == "linear" || op.Kind.Name == "expert_linear") {
+		if op.Args[0] == x && slices.Contains(roundedReaders, op.Kind.Name) {
 			op.Args[0] = half.Result
 		}
 	}
@@ -74,7 +77,8 @@ func (r *rounding) place() error {
 			}
 			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
 			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
-			if unread && (norm || r.rounds[g]) && op == g.Ops[len(g.Ops)-1] {
+			heads := op.Kind.Name == "rope" // whatever has one can round as well
+			if unread && (heads || (norm || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
 				g.Ops = append(g.Ops, half)
 				break
 			}

@@ -215,11 +215,11 @@ var denseOps = []*OpKind{
 	{
 		Name: "attention",
 		Doc: "head h of row r: softmax over p <= pos[r] of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
-			"the KV head of h is h / (heads / kv_heads)",
+			"the KV head of h is h / (heads / kv_heads); where q is f16, the weights of the softmax may be rounded to f16",
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Attrs:  attentionAttrs,
 		Infer: func(op *Op) (Type, error) {
-			return op.Args[0].Type, checkAttention(op)
+			return MakeType(F32, op.Args[0].Type.Shape...), checkAttention(op)
 		},
 	},
 	{
@@ -303,7 +303,7 @@ func isRows(x Type) error {
 	return nil
 }
 
-// areProjected checks x of a projection: f32[rows, width], or f16.
+// areProjected checks x of a projection or q of attention: f32[rows, width], or f16.
 func areProjected(x Type) error {
 	if isRows(MakeType(F32, x.Shape...)) != nil || x.DType != F32 && x.DType != F16 {
 		return fmt.Errorf("%s is neither f32[rows, width] nor f16[rows, width]", x)
@@ -334,7 +334,7 @@ func areRowIndices(rows Dim, vs ...*Value) error {
 func checkAttention(op *Op) error {
 	q, k, v := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
 	hd, h, kvh := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("kv_heads")
-	if err := isRows(q); err != nil {
+	if err := areProjected(q); err != nil {
 		return err
 	}
 	if hd <= 0 || h <= 0 || kvh <= 0 || hd > 1<<16 || h > 1<<16 || h%kvh != 0 || q.Last() != Dim(h*hd) {

@@ -43,6 +43,11 @@ func attentionOf(s *Site, op *ir.Op, gate headGate) (attentionShape, bool) {
 	return shape, ok && cacheFits(s, k, 4) && cacheFits(s, v, 4)
 }
 
+// exact reports whether neither q nor the result is f16.
+func (a attentionShape) exact(op *ir.Op) bool {
+	return op.Args[0].Type.DType == ir.F32 && !a.gate.half
+}
+
 // operands are those of q, the caches, pos and slot.
 func (a attentionShape) operands(op *ir.Op) []Operand {
 	list := append(a.rows.operands(), a.gate.operands()...)

@@ -10,7 +10,7 @@ import (
 
 func attentionMergeCandidates(s *Site) []Candidate {
 	op, gate, result := onlyGated(s, "attention_merge")
-	if op == nil {
+	if op == nil || gate.half {
 		return nil
 	}
 	rows, ok := extentOf(s, op.Result)

@@ -20,7 +20,7 @@ func attentionSplitCandidates(s *Site) []Candidate {
 		splits, block = op.Attrs.Int("splits"), op.Attrs.Int("block")
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || op.Kind.Name == "attention" && shape.rows.max > decodeRows {
+	if !ok || !shape.exact(op) || op.Kind.Name == "attention" && shape.rows.max > decodeRows {
 		return nil
 	}
 	k := splitKernel{attentionShape: shape, partial: op.Kind.Name == "attention_split"}

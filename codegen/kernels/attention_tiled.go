@@ -14,7 +14,7 @@ func attentionTiledCandidates(s *Site) []Candidate {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || shape.rows.max <= decodeRows {
+	if !ok || !shape.exact(op) || shape.rows.max <= decodeRows {
 		return nil
 	}
 	k := tiledKernel{attentionShape: shape}

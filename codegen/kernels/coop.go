@@ -68,9 +68,16 @@ func gemmCoopCandidates(s *Site) []Candidate {
 	return list
 }
 
-// HalfInput returns the f32 value that the group's projections read, if gemm_coop or
-// expert_coop computes the group once it is rounded to f16; else nil.
+// HalfInput returns the f32 value that the group's projections or its attention read, if
+// gemm_coop, expert_coop or attention_coop computes the group once it is rounded to f16;
+// else nil.
 func HalfInput(s *Site) *ir.Value {
+	if a := matchAttentionCoop(s); a != nil {
+		if q := a.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
+			return q
+		}
+		return nil
+	}
 	g := matchCoop(s)
 	if e := matchExpertCoop(s); e != nil {
 		g = e.linearGroup

@@ -13,38 +13,49 @@ import (
 type headGate struct {
 	x           *ir.Value
 	parts, part int
+	half        bool // the gated result is rounded to f16
 }
 
-// onlyGated returns the op of that name of a group [head_slice] op [gate], its
+// onlyGated returns the op of that name of a group [head_slice] op [gate] [half], its
 // gate, and the result that others read; nil if the group is none.
 func onlyGated(s *Site, name string) (*ir.Op, headGate, *ir.Value) {
-	if op := only(s, name); op != nil {
-		return op, headGate{}, op.Result
-	}
 	found := map[string]*ir.Op{}
 	for _, op := range s.Group.Ops {
 		found[op.Kind.Name] = op
 	}
-	op, gate, cut := found[name], found["gate"], found["head_slice"]
-	if op == nil || gate == nil || gate.Args[0] != op.Result || len(s.Outputs) != 1 || s.Outputs[0] != gate.Result {
+	op, gate, cut, half := found[name], found["gate"], found["head_slice"], found["half"]
+	if op == nil {
 		return nil, headGate{}, nil
 	}
-	g, used := headGate{x: gate.Args[1], parts: 1}, 2
-	if cut != nil && cut.Result == g.x && cut.Attrs.Int("head_dim") == op.Attrs.Int("head_dim") {
-		g, used = headGate{cut.Args[0], cut.Attrs.Int("parts"), cut.Attrs.Int("part")}, 3
+	g, result, used := headGate{}, op.Result, 1
+	if gate != nil && gate.Args[0] == result {
+		g, result, used = headGate{x: gate.Args[1], parts: 1}, gate.Result, 2
+		if cut != nil && cut.Result == g.x && cut.Attrs.Int("head_dim") == op.Attrs.Int("head_dim") {
+			g, used = headGate{x: cut.Args[0], parts: cut.Attrs.Int("parts"), part: cut.Attrs.Int("part")}, 3
+		}
+		if slices.Contains(s.Group.Ops, g.x.Def) {
+			return nil, headGate{}, nil
+		}
 	}
-	if len(s.Group.Ops) != used || slices.Contains(s.Group.Ops, g.x.Def) {
+	if half != nil && half.Args[0] == result {
+		g.half, result, used = true, half.Result, used+1
+	}
+	if len(s.Group.Ops) != used || len(s.Outputs) != 1 || s.Outputs[0] != result {
 		return nil, headGate{}, nil
 	}
-	return op, g, gate.Result
+	return op, g, result
 }
 
 // key tells kernels with a gate from those without.
 func (g headGate) key() string {
-	if g.x == nil {
-		return ""
+	key := ""
+	if g.x != nil {
+		key = " gate"
 	}
-	return " gate"
+	if g.half {
+		key += " half"
+	}
+	return key
 }
 
 // operands and consts are what declare declares.

@@ -26,6 +26,7 @@ type headChain struct {
 	part  int       // which of them this is
 	gain  *ir.Value // weight of the norm, or nil
 	rope  bool
+	half  bool      // rounded to f16, in the arena
 	last  *ir.Value // the end of the chain so far
 	cache *ir.Value // where it goes; nil for the arena
 }
@@ -45,6 +46,9 @@ func (c *headChain) key() string {
 	}
 	if c.cache != nil {
 		does = append(does, c.cache.Type.DType.String())
+	}
+	if c.half {
+		does = append(does, "half")
 	}
 	return "[" + strings.Join(does, " ") + "]"
 }
@@ -96,7 +100,7 @@ func matchHeads(s *Site) (*headsGroup, bool) {
 // add appends op to the chain that ends in its operand.
 func (h *headsGroup) add(op *ir.Op) bool {
 	x := op.Args[0]
-	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil })
+	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil && !c.half })
 	if i < 0 {
 		i = len(h.chains)
 		h.chains = append(h.chains, &headChain{x: x, parts: 1, last: x})
@@ -124,6 +128,9 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		h.rope, c.rope = op, true
 		c.last = op.Result
 		return h.sameDim(op.Attrs.Int("head_dim")) && same(&h.pos, op.Args[1]) && same(&h.table, op.Args[2])
+	case "half":
+		c.half, c.last = true, op.Result
+		return c.rope // others have families of their own
 	case "kvwrite":
 		c.cache = op.Args[3]
 		d := c.cache.Type.DType
@@ -162,7 +169,7 @@ func (h *headsGroup) access() int {
 			return v
 		}
 	}
-	if h.rope != nil || slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil }) {
+	if h.rope != nil || slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil || c.half }) {
 		return 0
 	}
 	return 1
@@ -318,7 +325,10 @@ func (k *headsKernel) chain(i int, c *headChain) {
 			if c.rope {
 				v = k.rotate(v, x, from, gain, scale, j)
 			}
-			if c.cache != nil && c.cache.Type.DType == ir.F16 {
+			switch {
+			case c.half:
+				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
+			case c.cache != nil && c.cache.Type.DType == ir.F16:
 				v = packHalves(b, v)
 			}
 			b.If(k.live, func() { y.Store(b.Add(to, j), v) })

@@ -87,3 +87,18 @@ func TestHeadsSliced(t *testing.T) {
 func TestHeadsOfAnyWidth(t *testing.T) {
 	headsTest("f16", "neox", 64, 64, 2, true, siteTest{ctx: 8, slots: 8, pos: []int{0, 3, 5, 7, 1, 1, 1, 2}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}).checkWidths(t, "%2")
 }
+
+// TestHeadsRounded rounds q to f16 behind its rotation, as attention with matrices reads it.
+func TestHeadsRounded(t *testing.T) {
+	for _, c := range []siteTest{
+		headsTest("f16", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 20, n: 19}),
+		headsTest("f16", "norm", 80, 20, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		slicedHeads("neox", 256, 64, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
+	} {
+		c.group = strings.Replace(c.group, " : io ", " : ", 1)
+		width := c.parse(t).Funcs[0].Groups[0].Ops[0].Result.Type.Last()
+		c.group += fmt.Sprintf("\n%%10 = half %%2 : io f16[T, %d]", width)
+		c.run(t)
+		c.checkBuild(t)
+	}
+}

@@ -279,41 +279,46 @@ var built = map[string][]uint32{}
 func (c siteTest) checkBuild(t testing.TB) {
 	t.Helper()
 	for _, on := range target.All() {
-		if on.Host || on.Name == "llvmpipe" { // which runs them
-			continue
+		if !on.Host && on.Name != "llvmpipe" { // which runs them
+			c.checkOn(t, on)
 		}
-		for _, k := range c.candidates(t, c.site(t, on)) {
-			f, err := k.Build()
-			if err != nil {
-				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
-			}
-			words, err := f.SPIRV()
-			if err != nil {
-				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
-			}
-			if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
-				t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
-			}
-			if old := built[k.Kernel]; old != nil && !slices.Equal(old, words) {
-				t.Errorf("%s: kernel %s names two modules", on.Name, k.Kernel)
-			}
-			built[k.Kernel] = words
-			byName := map[string]uint32{}
-			for _, v := range k.Consts {
-				byName[v.Name] = v.Value
-			}
-			spec, err := f.SpecValues(byName)
-			if err != nil || len(spec) != len(f.Spec) {
-				t.Fatalf("%s: %s: constants %v for %v: %v", on.Name, k.Kernel, k.Consts, f.Spec, err)
-			}
-			size, err := f.WorkgroupSize(spec)
-			if err != nil || int(size) > on.Workgroup || int(size)%on.Wave != 0 {
-				t.Fatalf("%s: %s: workgroup of %d, %v", on.Name, k.Kernel, size, err)
-			}
-			shared, err := f.SharedBytes(spec)
-			if err != nil || int(shared) > on.Shared {
-				t.Fatalf("%s: %s: %d bytes of shared memory, %v", on.Name, k.Kernel, shared, err)
-			}
+	}
+}
+
+// checkOn builds and validates the test's kernels for one target.
+func (c siteTest) checkOn(t testing.TB, on *target.Target) {
+	t.Helper()
+	for _, k := range c.candidates(t, c.site(t, on)) {
+		f, err := k.Build()
+		if err != nil {
+			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
+		}
+		words, err := f.SPIRV()
+		if err != nil {
+			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
+		}
+		if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
+			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
+		}
+		if old := built[k.Kernel]; old != nil && !slices.Equal(old, words) {
+			t.Errorf("%s: kernel %s names two modules", on.Name, k.Kernel)
+		}
+		built[k.Kernel] = words
+		byName := map[string]uint32{}
+		for _, v := range k.Consts {
+			byName[v.Name] = v.Value
+		}
+		spec, err := f.SpecValues(byName)
+		if err != nil || len(spec) != len(f.Spec) {
+			t.Fatalf("%s: %s: constants %v for %v: %v", on.Name, k.Kernel, k.Consts, f.Spec, err)
+		}
+		size, err := f.WorkgroupSize(spec)
+		if err != nil || int(size) > on.Workgroup || int(size)%on.Wave != 0 {
+			t.Fatalf("%s: %s: workgroup of %d, %v", on.Name, k.Kernel, size, err)
+		}
+		shared, err := f.SharedBytes(spec)
+		if err != nil || int(shared) > on.Shared {
+			t.Fatalf("%s: %s: %d bytes of shared memory, %v", on.Name, k.Kernel, shared, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ var families = []Family{
 	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", headsCandidates},
 	{"attention_split", "attention of a few rows, each over its own part of the cache: one workgroup a row, KV head and split", attentionSplitCandidates},
 	{"attention_merge", "the splits of attention combined, and gated: one workgroup a row and head", attentionMergeCandidates},
+	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attentionCoopCandidates},
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attentionTiledCandidates},
 	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", deltaCandidates},
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", convCandidates},

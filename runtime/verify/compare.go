@@ -35,10 +35,15 @@ func (d *dispatch) tolerance() float64 {
 	return matrices + roundoff*(slack+spread*math.Sqrt(float64(k)))
 }
 
-// rounds reports whether the group may round matrices to float16.
+// rounds reports whether the group may round matrices to float16: weights, or those of
+// a softmax.
 func (d *dispatch) rounds() bool {
 	return slices.ContainsFunc(d.group.Ops, func(op *ir.Op) bool {
-		return (op.Kind.Name == "linear" || op.Kind.Name == "expert_linear") && op.Args[0].Type.DType == ir.F16
+		switch op.Kind.Name {
+		case "linear", "expert_linear", "attention":
+			return op.Args[0].Type.DType == ir.F16
+		}
+		return false
 	})
 }
 

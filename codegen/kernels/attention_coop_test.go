@@ -1,0 +1,79 @@
+package kernels_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+)
+
+// halfQuery makes q of an attention test f16.
+func halfQuery(c siteTest) siteTest {
+	c.globals = strings.Replace(c.globals, "@q : f32", "@q : f16", 1)
+	return c
+}
+
+// rounded rounds the test's last value to f16.
+func rounded(width int, c siteTest) siteTest {
+	c.group = strings.Replace(c.group, " : io f32[", " : f32[", 1)
+	from := "%0"
+	if strings.Contains(c.group, "%2 = ") {
+		from = "%2"
+	}
+	c.group += fmt.Sprintf("\n%%3 = half %s : io f16[T, %d]", from, width)
+	return c
+}
+
+// TestAttentionCoop builds attention for targets with cooperative matrices; devices
+// without them have other families. What it computes, zincrun verify compares.
+func TestAttentionCoop(t *testing.T) {
+	many := siteTest{ctx: 96, slots: 2, rows: 70}
+	for _, c := range []siteTest{
+		attentionTest("attention_coop", "f16", 128, 8, 2, 0, many),
+		attentionTest("attention_coop", "f16", 64, 8, 8, 0, many),
+		attentionTest("attention_coop", "f16", 80, 12, 2, 0, many),
+		gated(256, 16, true, attentionTest("attention_coop", "f16", 256, 16, 2, 0, many)),
+		rounded(256, attentionTest("attention_coop", "f16", 64, 4, 4, 0, many)),
+		rounded(1024, gated(128, 8, false, attentionTest("attention_coop", "f16", 128, 8, 1, 0, many))),
+	} {
+		halfQuery(c).checkMatrices(t)
+	}
+}
+
+// checkMatrices is checkBuild for the targets with cooperative matrices.
+func (c siteTest) checkMatrices(t *testing.T) {
+	t.Helper()
+	found := false
+	for _, on := range target.All() {
+		if on.Matrix == (target.MatrixShape{}) {
+			if list := kernels.Candidates(c.site(t, on)); len(list) > 0 {
+				t.Errorf("%s: %s without matrices", on.Name, list[0].Kernel)
+			}
+			continue
+		}
+		found = true
+		c.checkOn(t, on)
+	}
+	if !found {
+		t.Error("no target has cooperative matrices")
+	}
+}
+
+// TestAttentionWithoutMatrices holds which attention attention_coop leaves to others.
+func TestAttentionWithoutMatrices(t *testing.T) {
+	many := siteTest{ctx: 96, slots: 2, rows: 70}
+	for _, c := range []siteTest{
+		attentionTest("attention_tiled", "f32", 128, 8, 2, 0, many), // cache
+		attentionTest("attention_tiled", "f16", 72, 8, 2, 0, many),  // no matrices of 16
+		attentionTest("attention_tiled", "f16", 512, 2, 1, 0, many), // sums of too many dims
+		attentionTest("attention_split", "f16", 128, 8, 2, 0, siteTest{ctx: 96, slots: 2, rows: 8}),
+	} {
+		s := c.site(t, lookup(t, "sm_90"))
+		if q := kernels.HalfInput(s); q != nil {
+			t.Errorf("%s: %s is to be rounded", c.group, q)
+		}
+		c.candidates(t, s)
+	}
+}
