@@ -110,6 +110,7 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 		}
 	}
 	e.plan.Pipelines = append(e.plan.Pipelines, p)
+	e.kernels = append(e.kernels, k)
 	e.pipelines[key] = len(e.plan.Pipelines) - 1
 	return e.pipelines[key], nil
 }

@@ -71,5 +71,14 @@ func (b *Builder) ReturnIf(cond Value) {
 // to shared arrays before is seen by all after it. All lanes must come to it.
 func (b *Builder) Barrier() { b.add(&node{op: opBarrier}) }
 
+// BarrierBuffers is a Barrier after which all lanes of the workgroup see what they
+// wrote to buffers before, too.
+func (b *Builder) BarrierBuffers() { b.add(&node{op: opBarrier, imm: 1}) }
+
+// Fence orders the lane's accesses to buffers before and after it as seen by the
+// whole device: with an AtomicAdd after a fence that an AtomicLoad before another
+// fence sees, what is before the first fence is seen after the second.
+func (b *Builder) Fence() { b.add(&node{op: opFence}) }
+
 // SubgroupBarrier is Barrier for the lanes of a subgroup alone.
 func (b *Builder) SubgroupBarrier() { b.add(&node{op: opSubgroupBarrier}) }

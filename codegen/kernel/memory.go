@@ -37,6 +37,13 @@ func (m *Buffer) AtomicAdd(i, v Operand) Value { return m.atomic(opAtomicAdd, i,
 // of U32, and returns what was there.
 func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(opAtomicMax, i, v) }
 
+// AtomicLoad returns element i of the buffer seen as an array of U32, as the last
+// atomic operation of any lane of the device left it.
+func (m *Buffer) AtomicLoad(i Operand) Value {
+	m.check(opAtomicLoad, U32, 4, ReadWrite)
+	return m.b.add(&node{op: opAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: []*node{m.b.typed(opAtomicLoad, i, U32)}})
+}
+
 func (m *Buffer) load(o op, t Type, align int, i Operand) Value {
 	m.check(o, t, align, Read)
 	return m.b.add(&node{op: o, typ: t, imm: uint32(m.index), align: align, args: []*node{m.b.typed(o, i, U32)}})

@@ -92,6 +92,7 @@ const (
 	opStoreWords  // word index, value
 	opAtomicAdd   // index, value
 	opAtomicMax   // index, value
+	opAtomicLoad  // index
 	opSharedLoad  // index
 	opSharedStore // index, value
 	opSharedElem  // index, element
@@ -101,8 +102,9 @@ const (
 	opVar         // initial value
 	opVarGet      // var
 	opVarSet      // var, value
-	opBarrier
+	opBarrier     // imm: 1 if it orders buffers, too
 	opSubgroupBarrier
+	opFence
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
 	opMatFill   // element
@@ -118,6 +120,7 @@ const (
 	opBreakIf  // condition
 	opReturnIf // condition
 	opParam    // the counter of a for
+	opRunCase  // index, low and high half of an address
 	numOps
 )
 
@@ -214,6 +217,7 @@ var ops = [numOps]opInfo{
 	opStoreWords:  {name: "store_words"},
 	opAtomicAdd:   {name: "atomic_add"},
 	opAtomicMax:   {name: "atomic_max"},
+	opAtomicLoad:  {name: "atomic_load"},
 	opSharedLoad:  {name: "shared_load"},
 	opSharedStore: {name: "shared_store"},
 	opSharedElem:  {name: "shared_load_elem"},
@@ -224,6 +228,7 @@ var ops = [numOps]opInfo{
 	opVarGet:      {name: "get"},
 	opVarSet:      {name: "set"},
 	opBarrier:     {name: "barrier"},
+	opFence:       {name: "fence"},
 
 	opSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
@@ -239,6 +244,7 @@ var ops = [numOps]opInfo{
 	opBreakIf:  {name: "break_if"},
 	opReturnIf: {name: "return_if"},
 	opParam:    {name: "param"},
+	opRunCase:  {name: "run_case"},
 }
 
 // builtin is a value that a lane finds when it starts.

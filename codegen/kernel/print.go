@@ -144,12 +144,16 @@ func (p *printer) subject(n *node) string {
 	switch n.op {
 	case opBuiltin:
 		return builtinNames[n.imm] + " "
-	case opLoad, opStore, opAtomicAdd, opAtomicMax:
+	case opLoad, opStore, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return p.f.Args[n.imm].Name + " "
 	case opLoadWords, opStoreWords:
 		return fmt.Sprintf("%s align %d ", p.f.Args[n.imm].Name, n.align)
 	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
+	case opBarrier:
+		if n.imm != 0 {
+			return "buffers"
+		}
 	case opMatLoad, opMatStore:
 		return fmt.Sprintf("%d %s ", n.imm, layoutNames[n.align])
 	}

@@ -20,6 +20,9 @@ func (f *Func) SPIRV() ([]uint32, error) {
 	}
 	l.module()
 	words, err := l.m.Words()
+	if err == nil {
+		err = l.err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", f.Name, err)
 	}
@@ -39,6 +42,8 @@ type lowering struct {
 	views      map[view]spirv.ID  // types of pointers to buffers
 	pointers   map[bound]spirv.ID // buffers, as pointers
 	loopMerges []spirv.ID         // where a break goes, innermost last
+	team       *team              // inside of a case
+	err        error
 }
 
 // view is a way to see a buffer: as a structure of one array of elem.
@@ -140,6 +145,12 @@ func (l *lowering) typ(t Type) spirv.ID {
 	return l.m.Type(spirv.OpTypeInt, 32, 0)
 }
 
+func (l *lowering) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
 func (l *lowering) uint(x uint32) spirv.ID {
 	return l.m.Constant(spirv.OpConstant, l.typ(U32), x)
 }
@@ -165,6 +176,13 @@ func (l *lowering) ids(ns []*node) []spirv.ID {
 
 func (l *lowering) static(n *node) spirv.ID {
 	typ := l.typ(n.typ)
+	if l.team != nil && n.op != opConst && n.op != opVec {
+		bits, err := l.f.eval(n, l.team.spec)
+		if err != nil {
+			l.fail(err)
+		}
+		n = &node{op: opConst, typ: n.typ, imm: bits}
+	}
 	switch {
 	case n.op == opConst && n.typ == Bool && n.imm != 0:
 		return l.m.Constant(spirv.OpConstantTrue, typ)
@@ -175,7 +193,7 @@ func (l *lowering) static(n *node) spirv.ID {
 	case n.op == opVec:
 		o := spirv.OpConstantComposite
 		for _, a := range n.args {
-			if a.op != opConst {
+			if a.op != opConst && l.team == nil {
 				o = spirv.OpSpecConstantComposite
 			}
 		}
@@ -198,8 +216,7 @@ func (l *lowering) constantOp(typ spirv.ID, o spirv.Op, args ...spirv.ID) spirv.
 	return l.m.Constant(spirv.OpSpecConstantOp, typ, append([]uint32{uint32(o)}, args...)...)
 }
 
-// arguments loads the addresses of the buffers and makes a pointer of each for
-// every type that it is seen as.
+// arguments finds the argument block and loads from it.
 func (l *lowering) arguments() {
 	m := l.m
 	address := l.typ(U32.Vec(2))
@@ -209,27 +226,39 @@ func (l *lowering) arguments() {
 	m.MemberDecorate(push, 0, spirv.DecorationOffset, 0)
 	pushed := l.global(push, spirv.StorageClassPushConstant)
 
-	table := m.NewType(spirv.OpTypeArray, address, l.uint(uint32(len(l.f.Args))))
-	m.Decorate(table, spirv.DecorationArrayStride, 8)
-	block := l.bufferType(table, Read)
-	m.Name(block, "argument_block")
-
+	block := l.argumentBlock()
 	at := m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassPushConstant, address), pushed, l.uint(0))
 	at = m.Emit(spirv.OpLoad, address, at)
+	l.loadArguments(at, block, func(arg int) Access { return l.f.Args[arg].Access })
+}
+
+// argumentBlock returns the type of a kernel's argument block.
+func (l *lowering) argumentBlock() spirv.ID {
+	table := l.m.NewType(spirv.OpTypeArray, l.typ(U32.Vec(2)), l.uint(uint32(len(l.f.Args))))
+	l.m.Decorate(table, spirv.DecorationArrayStride, 8)
+	block := l.bufferType(table, Read)
+	l.m.Name(block, "argument_block")
+	return block
+}
+
+// loadArguments loads the addresses of the buffers from the block at an address, and
+// makes a pointer of each for every type that it is seen as.
+func (l *lowering) loadArguments(at, block spirv.ID, access func(arg int) Access) {
+	m := l.m
 	at = m.Emit(spirv.OpBitcast, l.pointer(spirv.StorageClassPhysicalStorageBuffer, block), at)
+	address := l.typ(U32.Vec(2))
 	addresses := make([]spirv.ID, len(l.f.Args))
 	l.accesses(l.f.body, func(b bound) {
 		if _, ok := l.pointers[b]; ok {
 			return
 		}
-		arg := l.f.Args[b.arg]
 		if addresses[b.arg] == 0 {
 			p := l.pointer(spirv.StorageClassPhysicalStorageBuffer, address)
 			p = m.Emit(spirv.OpAccessChain, p, at, l.uint(0), l.uint(b.arg))
 			addresses[b.arg] = m.Emit(spirv.OpLoad, address, p, spirv.MemoryAccessAligned, 8)
 		}
-		id := m.Emit(spirv.OpBitcast, l.view(view{b.elem, arg.Access}), addresses[b.arg])
-		m.Name(id, arg.Name+"_"+b.elem.String())
+		id := m.Emit(spirv.OpBitcast, l.view(view{b.elem, access(int(b.arg))}), addresses[b.arg])
+		m.Name(id, l.f.Args[b.arg].Name+"_"+b.elem.String())
 		l.pointers[b] = id
 	})
 }
@@ -253,7 +282,7 @@ func viewOf(n *node) (Type, bool) {
 		return n.typ, true
 	case opStore:
 		return n.args[1].typ, true
-	case opLoadWords, opStoreWords, opAtomicAdd, opAtomicMax:
+	case opLoadWords, opStoreWords, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return U32, true
 	}
 	return void, false

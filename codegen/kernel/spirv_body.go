@@ -75,6 +75,7 @@ func init() {
 		opStoreWords:      (*lowering).store,
 		opAtomicAdd:       (*lowering).atomic,
 		opAtomicMax:       (*lowering).atomic,
+		opAtomicLoad:      (*lowering).atomicLoad,
 		opSharedLoad:      (*lowering).sharedLoad,
 		opSharedElem:      (*lowering).sharedLoad,
 		opSharedStore:     (*lowering).sharedStore,
@@ -85,6 +86,7 @@ func init() {
 		opVarGet:          (*lowering).get,
 		opVarSet:          (*lowering).set,
 		opBarrier:         (*lowering).barrier,
+		opFence:           (*lowering).fence,
 		opSubgroupBarrier: (*lowering).barrier,
 		opMatFill:         (*lowering).matFill,
 		opMatLoad:         (*lowering).matLoad,
@@ -96,11 +98,23 @@ func init() {
 		opWhile:           (*lowering).whileLoop,
 		opBreakIf:         (*lowering).breakIf,
 		opReturnIf:        (*lowering).returnIf,
+		opRunCase:         (*lowering).runCase,
 	}
 }
 
 func (l *lowering) builtin(n *node) {
-	in := inputs[n.imm]
+	if l.team != nil {
+		if id := l.team.builtins[n.imm]; id != 0 {
+			l.values[n] = id
+			return
+		}
+	}
+	l.values[n] = l.input(builtin(n.imm))
+}
+
+// input loads what the device says of a lane's place.
+func (l *lowering) input(b builtin) spirv.ID {
+	in := inputs[b]
 	typ := l.typ(U32)
 	if in.vector {
 		typ = l.m.Type(spirv.OpTypeVector, typ, 3)
@@ -115,7 +129,7 @@ func (l *lowering) builtin(n *node) {
 	if in.vector {
 		id = l.m.Emit(spirv.OpCompositeExtract, l.typ(U32), id, in.dim)
 	}
-	l.values[n] = id
+	return id
 }
 
 func (l *lowering) vec(n *node) {
@@ -202,6 +216,11 @@ func (l *lowering) atomic(n *node) {
 		l.uint(spirv.MemorySemanticsRelaxed), l.value(n.args[1]))
 }
 
+func (l *lowering) atomicLoad(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpAtomicLoad, l.typ(U32), l.address(n, U32),
+		l.uint(spirv.ScopeQueueFamily), l.uint(spirv.MemorySemanticsRelaxed))
+}
+
 // element returns a pointer into a shared array: of the first indices operands.
 func (l *lowering) element(n *node, indices int) spirv.ID {
 	t := l.f.arrays[n.imm].elem
@@ -209,6 +228,9 @@ func (l *lowering) element(n *node, indices int) spirv.ID {
 		t = t.Elem()
 	}
 	operands := append([]spirv.ID{l.shared[n.imm]}, l.ids(n.args[:indices])...)
+	if l.team != nil && l.team.bases[n.imm] != 0 {
+		operands[1] = l.m.Emit(spirv.OpIAdd, l.typ(U32), operands[1], l.team.bases[n.imm])
+	}
 	return l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassWorkgroup, l.typ(t)), operands...)
 }
 
@@ -236,13 +258,24 @@ func (l *lowering) set(n *node) {
 	l.m.Do(spirv.OpStore, l.value(n.args[0]), l.value(n.args[1]))
 }
 
+// ordered are the semantics of what orders accesses to memory.
+const ordered = spirv.MemorySemanticsAcquireRelease | spirv.MemorySemanticsMakeAvailable | spirv.MemorySemanticsMakeVisible
+
 func (l *lowering) barrier(n *node) {
 	scope := l.uint(spirv.ScopeWorkgroup)
 	if n.op == opSubgroupBarrier {
 		scope = l.uint(spirv.ScopeSubgroup)
 	}
-	l.m.Do(spirv.OpControlBarrier, scope, scope, l.uint(spirv.MemorySemanticsAcquireRelease|
-		spirv.MemorySemanticsWorkgroupMemory|spirv.MemorySemanticsMakeAvailable|spirv.MemorySemanticsMakeVisible))
+	semantics := ordered | spirv.MemorySemanticsWorkgroupMemory
+	if n.imm != 0 {
+		semantics |= spirv.MemorySemanticsUniformMemory
+	}
+	l.m.Do(spirv.OpControlBarrier, scope, scope, l.uint(semantics))
+}
+
+// fence has the scope of atomic.
+func (l *lowering) fence(*node) {
+	l.m.Do(spirv.OpMemoryBarrier, l.uint(spirv.ScopeQueueFamily), l.uint(ordered|spirv.MemorySemanticsUniformMemory))
 }
 
 // branch lowers an if.
@@ -269,7 +302,7 @@ func (l *lowering) selection(cond *node, then, otherwise, merge spirv.ID) {
 
 // loop lowers what fors and whiles have in common: header, condition, body and
 // continue blocks, with what differs in the callbacks.
-func (l *lowering) loop(control spirv.LoopControl, cond func() spirv.ID, body *region, next func()) {
+func (l *lowering) loop(control spirv.LoopControl, cond func() spirv.ID, body, next func()) {
 	m := l.m
 	test, inner, again, merge := m.NewID(), m.NewID(), m.NewID(), m.NewID()
 	header := m.NewID()
@@ -283,7 +316,7 @@ func (l *lowering) loop(control spirv.LoopControl, cond func() spirv.ID, body *r
 	c := cond()
 	m.Do(spirv.OpBranchConditional, c, inner, merge)
 	m.Do(spirv.OpLabel, inner)
-	l.region(body)
+	body()
 	m.Do(spirv.OpBranch, again)
 	m.Do(spirv.OpLabel, again)
 	next()
@@ -309,7 +342,7 @@ func (l *lowering) forLoop(n *node) {
 		i = m.Emit(spirv.OpLoad, u32, counter)
 		l.values[body.param] = i
 		return m.Emit(spirv.OpULessThan, l.typ(Bool), i, hi)
-	}, body, func() {
+	}, func() { l.region(body) }, func() {
 		m.Do(spirv.OpStore, counter, m.Emit(spirv.OpIAdd, u32, i, step))
 	})
 }
@@ -319,7 +352,7 @@ func (l *lowering) whileLoop(n *node) {
 	l.loop(spirv.LoopControlNone, func() spirv.ID {
 		l.region(cond)
 		return l.value(cond.result)
-	}, body, func() {})
+	}, func() { l.region(body) }, func() {})
 }
 
 func (l *lowering) breakIf(n *node) {

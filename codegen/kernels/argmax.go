@@ -88,7 +88,7 @@ func (k *argmaxKernel) candidate(s *Site) Candidate {
 	}
 	if k.logits != nil {
 		width := int(k.logits.Type.Last())
-		size = min(ceilDiv(ceilDiv(width, k.vec), wave)*wave, min(s.Target.Workgroup, 1024)/wave*wave)
+		size = min(ceilDiv(ceilDiv(width, k.vec), wave)*wave, min(s.Target.Lanes(), 1024)/wave*wave)
 		c.Operands = append(c.Operands, Operand{"logits", k.logits, kernel.Read})
 		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
 	}

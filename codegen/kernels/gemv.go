@@ -164,18 +164,21 @@ func (k gemv) build() (*kernel.Func, error) {
 		if k.last {
 			r.columns[0] = b.Mul(b.Sub(r.a.n.Load(kernel.U32, 0), 1), b.Div(r.a.k, 4))
 		}
-		r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-			r.p = p
-			r.from = b.Mul(at, r.tile)
-			r.end = b.Min(b.Add(r.from, r.tile), p.width)
-			if k.resident {
-				r.keep()
-			} else {
-				r.stream()
-			}
-			b.Barrier()
-			r.finish()
-		})
+		each := func(do func()) {
+			r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+				r.p = p
+				r.from = b.Mul(at, r.tile)
+				r.end = b.Min(b.Add(r.from, r.tile), p.width)
+				do()
+			})
+		}
+		if k.resident {
+			each(r.keep)
+		} else {
+			each(r.stream)
+		}
+		b.Barrier() // outside of ifs, as cases must have it
+		each(r.finish)
 	})
 }
 

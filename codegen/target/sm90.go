@@ -13,6 +13,7 @@ var sm90 = &Target{
 	Workgroup:   1024,
 	Shared:      48 << 10,
 	Units:       132,
+	Persistent:  512,
 	Matrix:      MatrixShape{16, 16, 16},
 	Memory:      80e9,
 	Bandwidth:   4.6e12,

@@ -15,6 +15,9 @@ type Target struct {
 	Workgroup int    // invocations of a workgroup, at most
 	Shared    int    // bytes of shared memory of a workgroup, at most
 	Units     int    // compute units or SMs: workgroups that make progress at once
+	// Persistent is the lanes of a workgroup of the kernels that run a whole token, one
+	// workgroup a unit; 0: entries are lists of dispatches.
+	Persistent int
 	// Matrix is the shape of the cooperative matrices that subgroups multiply, f16
 	// by f16 into f32; zero where there are none.
 	Matrix MatrixShape
@@ -28,6 +31,15 @@ type Target struct {
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
 	AMD   *AMD // nil for others
+}
+
+// Lanes returns the invocations of a workgroup, at most, of a kernel for few rows:
+// one that a persistent kernel can have as a case.
+func (t *Target) Lanes() int {
+	if t.Persistent > 0 {
+		return t.Persistent
+	}
+	return t.Workgroup
 }
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.

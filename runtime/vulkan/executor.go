@@ -14,6 +14,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
+// vendorAMD is AMD's PCI vendor id.
+const vendorAMD = 0x1002
+
 // poll is how long the host waits for the device before it looks whether the
 // caller has lost interest.
 const poll = 100 * time.Millisecond
@@ -118,16 +121,51 @@ func (x *Executor) pipelines() ([]*Pipeline, error) {
 	return x.dev.CreatePipelines(infos)
 }
 
-// record makes the command buffer of an entry: a barrier wherever the step
-// changes, and one before the first dispatch against what was submitted before.
+// resident is how many workgroups of the entry's persistent kernel the device surely
+// holds at once, 0 if that is not known. A device without units of its own runs one.
+func (x *Executor) resident(e *plans.Entry) int {
+	switch p := e.Persistent; {
+	case p == nil || p.Pipeline < 0:
+		return 0
+	case x.dev.Info.Type == "cpu":
+		return 1
+	case x.dev.Info.VendorID == vendorAMD:
+		return x.dev.Info.Units / 2 // a workgroup may take a pair of them
+	}
+	return x.dev.Info.Units
+}
+
+// Replay says how an entry is replayed.
+func (x *Executor) Replay(e *plans.Entry) string {
+	if n := x.resident(e); n > 0 {
+		return fmt.Sprintf("one persistent kernel of %d workgroups", n)
+	}
+	why := ""
+	switch p := e.Persistent; {
+	case p == nil:
+	case p.Pipeline < 0:
+		why = ": " + p.Why
+	default:
+		why = ": the device does not tell how many workgroups it holds at once"
+	}
+	return fmt.Sprintf("%d dispatches%s", len(e.Dispatches), why)
+}
+
+// record makes the command buffer of an entry: its persistent kernel, or else a
+// barrier wherever the step changes; and a barrier against what was submitted before.
 func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 	c, err := x.dev.NewCommands()
 	if err != nil {
 		return nil, err
 	}
-	blocks := x.memory.blocks[e.Name]
 	c.Barrier(Compute|Transfer, Compute)
-	step := 0
+	if n := x.resident(e); n > 0 {
+		c.Bind(x.pipes[e.Persistent.Pipeline])
+		c.PushAddress(x.memory.stages[e.Name])
+		c.Dispatch(uint32(n), 1, 1)
+		return c, c.End()
+	}
+	blocks, step := x.memory.blocks[e.Name], 0
 	for i, d := range e.Dispatches {
 		if d.Step != step {
 			c.Barrier(Compute, Compute)
@@ -210,7 +248,22 @@ func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error
 		cmds = append(cmds, x.entries[entry.Name])
 	}
 	x.dirty = false
-	return x.submit(ctx, append(cmds, x.fetch)...)
+	if err := x.submit(ctx, append(cmds, x.fetch)...); err != nil {
+		return err
+	}
+	return x.late(entry)
+}
+
+// late returns an error if a persistent kernel has given up a wait.
+func (x *Executor) late(e *plans.Entry) error {
+	stage := binary.LittleEndian.Uint32(x.memory.back.Bytes()[x.memory.sync+8:])
+	if stage == 0 {
+		return nil
+	}
+	clear(x.memory.stepHost.Bytes()[x.memory.sync:][:syncBytes])
+	x.dirty = true
+	return x.dev.errorf("%s: the workgroups of the persistent kernel did not all come to %s: something else keeps a part of the device busy",
+		e.Name, e.Dispatches[min(int(stage), len(e.Dispatches))-1].Site)
 }
 
 func (x *Executor) submit(ctx context.Context, cmds ...*Commands) error {

@@ -16,6 +16,8 @@ const (
 	// poolBytes is the size of the buffers that weights and caches share, unless
 	// one of them is larger or the device allows less.
 	poolBytes = 1 << 30
+	// syncBytes is the size of what the workgroups of a persistent kernel count in.
+	syncBytes = 12
 	// stagingBytes is the size of a staging buffer.
 	stagingBytes = 16 << 20
 )
@@ -41,10 +43,12 @@ type memory struct {
 	stepHost *Buffer             // what the host writes of it
 	back     *Buffer             // step block and io as the host reads them
 	blocks   map[string][]uint64 // address of each dispatch's argument block, by entry
+	stages   map[string]uint64   // address of the argument block of an entry's persistent kernel
+	sync     int64               // where the words of persistent kernels are in the step block
 }
 
 func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
-	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, blocks: map[string][]uint64{}}
+	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, blocks: map[string][]uint64{}, stages: map[string]uint64{}}
 	up, err := dev.NewUploader(stagingBytes, progress)
 	if err != nil {
 		return nil, err
@@ -141,6 +145,7 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 		at := next(r.Bytes)
 		step = append(step, place{nil, at, r.Bytes, at})
 	}
+	m.sync = next(syncBytes)
 	if m.step, err = m.dev.Alloc(size, DeviceLocal); err != nil {
 		return err
 	}
@@ -227,7 +232,13 @@ func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
 			}
 		}
 	}
-	buf, err := m.dev.Alloc(int64(max(len(data), 16)), DeviceLocal)
+	tables := int64(0)
+	for _, e := range plan.Entries {
+		if e.Persistent != nil && e.Persistent.Pipeline >= 0 {
+			tables += stageBytes * int64(len(e.Dispatches)+1)
+		}
+	}
+	buf, err := m.dev.Alloc(max(int64(len(data))+tables, 16), DeviceLocal)
 	if err != nil {
 		return err
 	}
@@ -236,7 +247,35 @@ func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
 			m.blocks[name] = append(m.blocks[name], buf.Address()+uint64(o))
 		}
 	}
+	for i := range plan.Entries {
+		if e := &plan.Entries[i]; e.Persistent != nil && e.Persistent.Pipeline >= 0 {
+			table := buf.Address() + uint64(len(data))
+			data = appendStages(data, e, m.blocks[e.Name])
+			m.stages[e.Name] = buf.Address() + uint64(len(data))
+			data = binary.LittleEndian.AppendUint64(data, table)
+			data = binary.LittleEndian.AppendUint64(data, m.step.Address()+uint64(m.sync))
+		}
+	}
 	return up.Write(buf, 0, int64(len(data)), func(dst []byte, from int64) error { copy(dst, data[from:]); return nil })
+}
+
+// stageBytes is the size of a stage in the table of a persistent kernel, and of its
+// argument block.
+const stageBytes = 16
+
+// appendStages appends the table of stages: case, address of the argument block, and
+// whether the stage waits for those before it.
+func appendStages(data []byte, e *plans.Entry, blocks []uint64) []byte {
+	for i, d := range e.Dispatches {
+		data = binary.LittleEndian.AppendUint32(data, uint32(e.Persistent.Cases[i]))
+		data = binary.LittleEndian.AppendUint64(data, blocks[i])
+		wait := uint32(0)
+		if i > 0 && d.Step != e.Dispatches[i-1].Step {
+			wait = 1
+		}
+		data = binary.LittleEndian.AppendUint32(data, wait)
+	}
+	return data
 }
 
 func (m *memory) argument(a plans.Arg) (uint64, error) {
