@@ -41,14 +41,19 @@ does it without hardware (version 25, not 26). Kernels that spill registers are 
 refused, the others are ranked by a cost model, and the plan records registers and
 occupancy (zincc inspect). Results are cached in the user's cache folder.
 
+--target probe.json compiles for the device that ` + "`zincrun probe --json`" + ` measured, here or on
+another computer: its limits, subgroups, matrices, memory, bandwidth and stage cost.
+
 A plan that needs more memory than the target has is refused; the closing table says
 which context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 
   zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16k -o plan.bin
+  zincrun probe --device vulkan:0 --json > card.json
+  zincc compile qwen3-8b.gguf --target card.json -o plan.bin
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
-		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them, native is the GPU of this computer, else host")
+		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else host; or a probe's .json")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k (default the model's context, at most %d)", frontend.DefaultCtx))
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16 or f32")
@@ -84,7 +89,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer f.Close()
-	t, err := c.pick(p)
+	t, probe, err := c.pick(p)
 	if err != nil {
 		return err
 	}
@@ -125,6 +130,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	if err := codegen.CheckMemory(plan, t); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if probe != nil {
+		if err := probe.Check(plan.Require); err != nil {
+			return fmt.Errorf("%s: %w", c.target, err)
+		}
 	}
 	if oracle != nil {
 		if err := codegen.Annotate(ctx, plan, t, oracle); err != nil {
@@ -183,23 +193,14 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 }
 
 // pick returns the target that the program is for or shall be for.
-func (c *compileFlags) pick(p *ir.Program) (*target.Target, error) {
+func (c *compileFlags) pick(p *ir.Program) (*target.Target, *target.Probe, error) {
 	name := c.target
-	if p.Target != "" {
-		if name != "" && name != p.Target {
-			return nil, cli.Usagef("--target: the program is specialized for %s already", p.Target)
-		}
+	if name == "" {
 		name = p.Target
 	}
-	switch name {
-	case "":
-		return nil, cli.Usagef("--target is missing; `zincc targets` lists them")
-	case "native":
-		return nativeTarget()
+	t, probe, err := findTarget(name)
+	if err == nil && p.Target != "" && t.Name != p.Target {
+		err = cli.Usagef("--target: the program is specialized for %s already", p.Target)
 	}
-	t, err := target.Lookup(name)
-	if err != nil {
-		return nil, cli.Usagef("--target: %s", err)
-	}
-	return t, nil
+	return t, probe, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -34,7 +35,7 @@ disassembles the plan's kernels instead.
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		d := dumpFlags{}
 		f.StringVar(&d.stage, "stage", "", "stage to compile to (default: import for a model, as it is for others)")
-		f.StringVar(&d.target, "target", "host", "target for stages from specialize on")
+		f.StringVar(&d.target, "target", "host", "target for stages from specialize on; zincc targets lists them; or a probe's .json")
 		f.StringVar(&d.entry, "entry", "", "only this entry, such as decode/1")
 		f.StringVar(&d.format, "format", "text", "text, json or dot")
 		f.BoolVar(&d.spirv, "spirv", false, "disassemble the kernels of a plan, one a pipeline, with its constants")
@@ -93,12 +94,12 @@ func (d *dumpFlags) program(path string) (*ir.Program, error) {
 		return nil, cli.Usagef("--stage: %s is at stage %s already", path, p.Stage)
 	}
 	name := d.target
-	if p.Target != "" {
+	if p.Target != "" && !strings.HasPrefix(p.Target, target.ProbePrefix) {
 		name = p.Target
 	}
-	t, err := target.Lookup(name)
+	t, _, err := findTarget(name)
 	if err != nil {
-		return nil, cli.Usagef("--target: %s", err)
+		return nil, err
 	}
 	_, err = passes.Run(p, codegen.Table(t, p.Funcs[0].Rows), passes.Options{StopAfter: stop})
 	return p, err

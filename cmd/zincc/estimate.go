@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
-	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
@@ -39,7 +38,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
   zincc estimate qwen3-8b.gguf --target gfx1201 --ctx 128k --kv f16 --json`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var ctx cli.Positions
-		name := f.String("target", "", "device to predict for; zincc targets lists them")
+		name := f.String("target", "", "device to predict for; zincc targets lists them; or a probe's .json")
 		f.Var(&ctx, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
 		kv := f.String("kv", "f16", "type of the KV cache: f16 or f32")
 		asJSON := f.Bool("json", false, "print JSON")
@@ -48,12 +47,9 @@ the positions that the cache holds before. Bound is what takes most of the time.
 			if err != nil {
 				return err
 			}
-			if *name == "" {
-				return cli.Usagef("--target is missing; zincc targets lists them")
-			}
-			t, err := target.Lookup(*name)
+			t, _, err := findTarget(*name)
 			if err != nil {
-				return cli.Usagef("--target: %s", err)
+				return err
 			}
 			dtype, err := kvType(*kv)
 			if err != nil {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -17,7 +20,7 @@ var targetsCommand = cli.Command{
 	Name:  "targets",
 	Args:  "[--json]",
 	Short: "list the devices that zincc compiles for",
-	Long:  "Every target with the figures that the compiler uses. native is not a target of its own: it stands for one of these.",
+	Long:  "Every target with the figures that the compiler uses. native is not a target of its own: it stands for one of these. A file that `zincrun probe --json` wrote is a target as well.",
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
@@ -36,13 +39,56 @@ var targetsCommand = cli.Command{
 	},
 }
 
+// findTarget returns the target that --target names. The probe is not nil if it was
+// made of one: plans must then be checked against it.
+func findTarget(name string) (*target.Target, *target.Probe, error) {
+	switch {
+	case name == "":
+		return nil, nil, cli.Usagef("--target is missing; `zincc targets` lists them")
+	case name == "native":
+		t, err := nativeTarget()
+		return t, nil, err
+	case filepath.Ext(name) == ".json":
+		probe, err := readProbe(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return probe.Target(), probe, nil
+	case strings.HasPrefix(name, target.ProbePrefix):
+		return nil, nil, cli.Usagef("--target: %q was a probe: name its file again, --target probe.json", name)
+	}
+	t, err := target.Lookup(name)
+	if err != nil {
+		return nil, nil, cli.Usagef("--target: %s", err)
+	}
+	return t, nil, nil
+}
+
+// readProbe reads what `zincrun probe --json` wrote into a file.
+func readProbe(path string) (*target.Probe, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cli.Usagef("--target: %s", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, target.MaxProbe+1))
+	if err != nil {
+		return nil, err
+	}
+	p, err := target.ParseProbe(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
 // nativeTarget is the target of the first GPU that Vulkan shows, else host: a
 // computer without a driver is no error.
 func nativeTarget() (*target.Target, error) {
 	devices, err := vulkan.Enumerate()
 	if err == nil {
 		for _, d := range devices {
-			if t := target.ForVendor(d.VendorID); t != nil && d.Type != "cpu" {
+			if t := target.ForDevice(d.VendorID, d.Name); t != nil && d.Type != "cpu" {
 				return t, nil
 			}
 		}

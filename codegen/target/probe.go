@@ -1,0 +1,261 @@
+package target
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Probe is a device as `zincrun probe --json` found and measured it. Sizes are in
+// bytes, times in seconds.
+type Probe struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"` // discrete, integrated, virtual, cpu or other
+	VendorID uint32 `json:"vendor_id"`
+	Units    int    `json:"units"` // 0 where the driver does not tell
+	Heaps    []struct {
+		Size        int64 `json:"size"`
+		DeviceLocal bool  `json:"device_local"`
+	} `json:"heaps"`
+	Subgroup struct {
+		Default    int      `json:"default"`
+		Min        int      `json:"min"`
+		Max        int      `json:"max"`
+		Operations []string `json:"operations"`
+	} `json:"subgroup"`
+	Limits struct {
+		WorkgroupSize        [3]int64 `json:"workgroup_size"`
+		WorkgroupInvocations int64    `json:"workgroup_invocations"`
+		SharedMemory         int64    `json:"shared_memory"`
+	} `json:"limits"`
+	Features map[string]bool `json:"features"`
+	Matrices []struct {
+		M      int    `json:"m"`
+		N      int    `json:"n"`
+		K      int    `json:"k"`
+		A      string `json:"a"`
+		B      string `json:"b"`
+		C      string `json:"c"`
+		Result string `json:"result"`
+	} `json:"cooperative_matrix"`
+	Extensions []string  `json:"extensions"`
+	Measured   *measured `json:"probe"` // nil: listed, not measured
+}
+
+type measured struct {
+	Bandwidth  float64 `json:"read_bandwidth"` // bytes a second
+	Dispatches []struct {
+		Workgroups int     `json:"workgroups"`
+		Barrier    float64 `json:"barrier"` // a dispatch and the barrier behind it
+	} `json:"dispatches"`
+}
+
+// MaxProbe bounds the file: a device takes about 10 kB.
+const MaxProbe = 1 << 20
+
+// ProbePrefix begins the names of targets that are made of a probe; the name of the
+// device follows.
+const ProbePrefix = "probe:"
+
+// ParseProbe reads the output of `zincrun probe --json`, in which one device must have
+// been measured, and checks every figure that a target needs.
+func ParseProbe(data []byte) (*Probe, error) {
+	if len(data) > MaxProbe {
+		return nil, fmt.Errorf("not a probe: more than %d bytes", MaxProbe)
+	}
+	var all []Probe
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&all); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the text ends too early")
+		}
+		return nil, fmt.Errorf("not what `zincrun probe --json` prints: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("not what `zincrun probe --json` prints: text after the list of devices")
+	}
+	all = slices.DeleteFunc(all, func(p Probe) bool { return p.Measured == nil })
+	if len(all) != 1 {
+		return nil, fmt.Errorf("%d devices were measured, want one: `zincrun probe --device vulkan:0 --json`", len(all))
+	}
+	if err := all[0].check(); err != nil {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// check fails for figures that are missing or that no device has.
+func (p *Probe) check() error {
+	if p.Name == "" || len(p.Name) > 256 || strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("field name: %.40q is not the name of a device", p.Name)
+	}
+	for _, f := range []struct {
+		name             string
+		value, low, high float64
+	}{
+		{"units", float64(p.Units), 0, 1 << 16},
+		{"subgroup.default", float64(p.Subgroup.Default), 1, 128},
+		{"subgroup.min", float64(p.Subgroup.Min), 1, float64(p.Subgroup.Default)},
+		{"subgroup.max", float64(p.Subgroup.Max), float64(p.Subgroup.Default), 128},
+		{"limits.workgroup_size", float64(p.Limits.WorkgroupSize[0]), float64(p.Subgroup.Max), 1 << 16},
+		{"limits.workgroup_invocations", float64(p.Limits.WorkgroupInvocations), float64(p.Subgroup.Max), 1 << 16},
+		{"limits.shared_memory", float64(p.Limits.SharedMemory), 1, 1 << 24},
+		{"probe.read_bandwidth", p.Measured.Bandwidth, 1e6, 1e15},
+	} {
+		if !(f.value >= f.low && f.value <= f.high) {
+			return fmt.Errorf("device %s: field %s is missing or out of range: %g, want %g to %g", p.Name, f.name, f.value, f.low, f.high)
+		}
+	}
+	for _, n := range []int{p.Subgroup.Min, p.Subgroup.Default, p.Subgroup.Max} {
+		if bits.OnesCount(uint(n)) != 1 {
+			return fmt.Errorf("device %s: field subgroup: %d is not a power of two", p.Name, n)
+		}
+	}
+	for i, h := range p.Heaps {
+		if h.Size < 0 || h.Size > 1<<50 {
+			return fmt.Errorf("device %s: field heaps[%d].size is out of range: %d", p.Name, i, h.Size)
+		}
+	}
+	if len(p.Measured.Dispatches) == 0 {
+		return fmt.Errorf("device %s: field probe.dispatches is missing or empty", p.Name)
+	}
+	for i, d := range p.Measured.Dispatches {
+		if d.Workgroups < 1 || !(d.Barrier >= 1e-9 && d.Barrier <= 1) {
+			return fmt.Errorf("device %s: field probe.dispatches[%d] is out of range: %d workgroups, %g s", p.Name, i, d.Workgroups, d.Barrier)
+		}
+	}
+	if p.Features == nil {
+		return fmt.Errorf("device %s: field features is missing", p.Name)
+	}
+	return nil
+}
+
+// Target makes a target of what was probed. What no probe tells, such as operations
+// a second, is that of the published target whose chip the device has, and left
+// unknown if there is none.
+func (p *Probe) Target() *Target {
+	base, chip := forDevice(p.VendorID, p.Name)
+	if base == nil {
+		base = generic
+	}
+	t := *base
+	t.Name, t.Doc, t.Vendor = ProbePrefix+p.Name, "as probed", 0
+	t.Wave = p.wave(base.Wave)
+	t.Workgroup = int(min(p.Limits.WorkgroupInvocations, p.Limits.WorkgroupSize[0]))
+	t.Shared = int(p.Limits.SharedMemory)
+	t.Memory = p.memory()
+	if p.Units > 0 {
+		t.Units = p.Units
+	}
+	if !chip {
+		t.AMD, t.FLOPs, t.MatrixFLOPs = nil, 0, 0
+	}
+	scale := float64(t.Units) / float64(base.Units)
+	t.FLOPs, t.MatrixFLOPs = t.FLOPs*scale, t.MatrixFLOPs*scale
+	if t.Matrix = p.matrix(); t.Matrix == (MatrixShape{}) {
+		t.MatrixFLOPs = 0
+	}
+	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
+	return &t
+}
+
+// wave is the subgroup size to ask for: the wanted one where the device has it.
+func (p *Probe) wave(wanted int) int {
+	if p.Features["subgroupSizeControl"] && p.Subgroup.Min <= wanted && wanted <= p.Subgroup.Max {
+		return wanted
+	}
+	return p.Subgroup.Default
+}
+
+// memory is that of the device's own, or 0 where it is the host's.
+func (p *Probe) memory() int64 {
+	size := int64(0)
+	for _, h := range p.Heaps {
+		if h.DeviceLocal && p.Type == "discrete" {
+			size = max(size, h.Size)
+		}
+	}
+	return size
+}
+
+// matrix is the one shape that there are kernels for.
+func (p *Probe) matrix() MatrixShape {
+	shape := MatrixShape{16, 16, 16}
+	for _, m := range p.Matrices {
+		if (MatrixShape{m.M, m.N, m.K}) == shape && m.A == "f16" && m.B == "f16" && m.C == "f32" && m.Result == "f32" && p.Features["cooperativeMatrix"] {
+			return shape
+		}
+	}
+	return MatrixShape{}
+}
+
+// stage is the time of a dispatch and its barrier, of about one workgroup a unit.
+func (p *Probe) stage(units int) float64 {
+	distance := func(workgroups int) float64 { return math.Abs(math.Log(float64(workgroups) / float64(units))) }
+	best := p.Measured.Dispatches[0]
+	for _, d := range p.Measured.Dispatches {
+		if distance(d.Workgroups) < distance(best.Workgroups) {
+			best = d
+		}
+	}
+	return best.Barrier
+}
+
+// Check fails if the device lacks what a plan requires.
+func (p *Probe) Check(r plans.Requirements) error {
+	for _, f := range r.Features {
+		if !p.Features[f] {
+			return ir.Unsupported("device %s lacks the feature %s, which the plan's kernels need", p.Name, f)
+		}
+	}
+	for _, e := range r.Extensions {
+		if !slices.Contains(p.Extensions, e) {
+			return ir.Unsupported("device %s lacks the extension %s, which the plan's kernels need", p.Name, e)
+		}
+	}
+	for _, op := range r.SubgroupOps {
+		if !slices.Contains(p.Subgroup.Operations, op) {
+			return ir.Unsupported("device %s lacks the subgroup operations %q, which the plan's kernels need", p.Name, op)
+		}
+	}
+	return nil
+}
+
+// chips are parts of the names that drivers give to devices of a target. RADV puts
+// its name of the chip into that of the device.
+var chips = []struct {
+	part   string
+	target *Target
+}{
+	{"llvmpipe", llvmpipe},
+	{"H100", sm90}, {"H200", sm90}, {"GH200", sm90},
+	{"RADV GFX1201", gfx1201}, {"RADV GFX1200", gfx1200}, {"RADV NAVI31", gfx1100}, {"RADV GFX1151", gfx1151},
+	{"Arc(TM) Pro B", xe2}, {"Arc(tm) Pro B", xe2},
+}
+
+// ForDevice returns the target for a device by its PCI vendor and name, or nil.
+func ForDevice(vendor uint32, name string) *Target {
+	t, _ := forDevice(vendor, name)
+	return t
+}
+
+// forDevice also tells whether the device has the target's chip, and not only its
+// vendor.
+func forDevice(vendor uint32, name string) (t *Target, chip bool) {
+	for _, c := range chips {
+		if strings.Contains(name, c.part) {
+			return c.target, true
+		}
+	}
+	return ForVendor(vendor), false
+}
