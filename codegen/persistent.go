@@ -47,11 +47,7 @@ func (e *emitter) persistent(entry *plans.Entry) (*plans.Persistent, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := fn.SpecValues(map[string]uint32{"count": uint32(len(p.Cases))})
-	if err != nil {
-		return nil, err
-	}
-	shared, err := fn.SharedBytes(spec)
+	shared, err := fn.SharedBytes(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +55,6 @@ func (e *emitter) persistent(entry *plans.Entry) (*plans.Persistent, error) {
 		return &plans.Persistent{Pipeline: -1, Cases: p.Cases, Why: fmt.Sprintf("%d bytes of shared memory, target %s has %d", shared, e.t.Name, e.t.Shared)}, nil
 	}
 	pipeline := plans.Pipeline{Module: len(e.plan.Modules), Wave: e.t.Wave, Workgroup: e.t.Persistent, Shared: int(shared)}
-	for _, s := range fn.Spec {
-		pipeline.Consts = append(pipeline.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: spec[s.ID]})
-	}
 	p.Pipeline = len(e.plan.Pipelines)
 	e.plan.Modules = append(e.plan.Modules, plans.Module{Name: "persistent " + entry.Name, Words: words})
 	e.plan.Pipelines = append(e.plan.Pipelines, pipeline)

@@ -15,6 +15,8 @@ import (
 type Profiler interface {
 	Executor
 	Profile(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error)
+	// ProfilePersistent is Profile of the entry's persistent kernel; nil without one.
+	ProfilePersistent(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error)
 }
 
 // SiteTime is what the dispatches of one call site take, over all layers that
@@ -24,6 +26,7 @@ type SiteTime struct {
 	Kernel     string
 	Dispatches int
 	Time       time.Duration // of all of them
+	Persistent time.Duration // of all of them as stages of the persistent kernel; 0 without one
 	Predicted  float64       // seconds that the plan expects them to take
 	Bytes      int64         // that they must read and write
 	FLOPs      int64
@@ -65,6 +68,13 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 	if err != nil {
 		return nil, err
 	}
+	if err := s.write(tokens); err != nil {
+		return nil, err
+	}
+	persistent, err := p.ProfilePersistent(ctx, e, repeats)
+	if err != nil {
+		return nil, err
+	}
 	var sites []SiteTime
 	at := map[[2]string]int{}
 	for i, d := range e.Dispatches {
@@ -77,6 +87,9 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 		}
 		sites[j].Dispatches++
 		sites[j].Time += times[i]
+		if persistent != nil {
+			sites[j].Persistent += persistent[i]
+		}
 		c := d.Cost.At(depth)
 		sites[j].Predicted += c.Predicted.Seconds()
 		sites[j].Bytes += c.ReadBytes + c.WriteBytes

@@ -21,7 +21,9 @@ var profileCommand = cli.Command{
 Runs one step of an entry with a timestamp behind every dispatch and shows what each
 call site takes, summed over the layers that use the same kernel there, beside what the
 plan predicted, with the bytes and operations that it must do. Each time includes the dispatch's barrier,
-also where the plan itself needs none, so the sum is an upper bound of the step.`,
+also where the plan itself needs none, so the sum is an upper bound of the step. Where the
+entry has a persistent kernel, the time of its stages stands beside: what a launch that ends
+with a stage takes longer than one that ends before it.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")
@@ -57,23 +59,24 @@ also where the plan itself needs none, so the sum is an upper bound of the step.
 }
 
 func profileTable(title string, sites []runtime.SiteTime) *table.Table {
-	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "predicted us", "share %", "GB/s", "GFLOP/s"}}
-	var sum time.Duration
+	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "persistent us", "predicted us", "share %", "GB/s", "GFLOP/s"}}
+	var sum, persistent time.Duration
 	for _, s := range sites {
 		sum += s.Time
+		persistent += s.Persistent
 	}
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	count := 0
 	var bytes, flops int64
 	predicted := 0.0
 	for _, s := range sites {
-		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), 1e6*s.Predicted, 100*us(s.Time)/us(sum),
+		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), us(s.Persistent), 1e6*s.Predicted, 100*us(s.Time)/us(sum),
 			float64(s.Bytes)/float64(s.Time), float64(s.FLOPs)/float64(s.Time))
 		count += s.Dispatches
 		predicted += s.Predicted
 		bytes += s.Bytes
 		flops += s.FLOPs
 	}
-	t.Add("sum", "", count, us(sum)/float64(max(count, 1)), us(sum), 1e6*predicted, 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
+	t.Add("sum", "", count, us(sum)/float64(max(count, 1)), us(sum), us(persistent), 1e6*predicted, 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
 	return t
 }

@@ -11,7 +11,7 @@ const spinLimit = 4 << 20
 // table of stages; where one must wait for those before it, no workgroup goes on
 // until all have come. That needs all of them to be resident at once.
 //
-// Its arguments are stages, of 4 words each: case, low and high half of the address
+// Its arguments are stages, behind a first that is their number, of 4 words each: case, low and high half of the address
 // of its argument block, and whether to wait before it; and sync, of 3 words that
 // are 0 before the first launch: how many workgroups have arrived, how many have
 // left, and if a wait ran into its limit, the stage behind it plus 1. The last to
@@ -19,18 +19,18 @@ const spinLimit = 4 << 20
 func Persistent(lanes, wave int, cases []kernel.Case) (*kernel.Func, error) {
 	return kernel.Build("persistent", func(b *kernel.Builder) {
 		stages, sync := b.Arg("stages", kernel.Read), b.Arg("sync", kernel.ReadWrite)
-		count := b.SpecU32("count", 1)
 		b.Workgroup(lanes)
 
 		first, groups := b.Eq(b.LocalID(), 0), b.NumWorkgroups(0)
 		late := b.Shared(kernel.U32, 1)
 		b.If(first, func() { late.Store(0, 0) })
 		b.Barrier()
+		count := stages.Load(kernel.U32, 0)
 		arrivals := b.Var(kernel.U32, 0) // of all workgroups, at the next wait
-		stage := b.Var(u32x4, stages.Load(u32x4, 0))
+		stage := b.Var(u32x4, stages.Load(u32x4, 1))
 		b.For(0, count, 1, func(i kernel.Value) {
 			s := stage.Get()
-			stage.Set(stages.Load(u32x4, b.Min(b.Add(i, 1), b.Sub(count, 1)))) // before the wait
+			stage.Set(stages.Load(u32x4, b.Min(b.Add(i, 2), count))) // before the wait
 			b.If(b.Ne(b.Elem(s, 3), 0), func() {
 				arrivals.Set(b.Add(arrivals.Get(), groups))
 				b.BarrierBuffers()

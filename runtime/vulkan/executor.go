@@ -161,7 +161,7 @@ func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 	c.Barrier(Compute|Transfer, Compute)
 	if n := x.resident(e); n > 0 {
 		c.Bind(x.pipes[e.Persistent.Pipeline])
-		c.PushAddress(x.memory.stages[e.Name])
+		c.PushAddress(x.memory.stages[e.Name].block)
 		c.Dispatch(uint32(n), 1, 1)
 		return c, c.End()
 	}

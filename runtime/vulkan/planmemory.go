@@ -43,12 +43,12 @@ type memory struct {
 	stepHost *Buffer             // what the host writes of it
 	back     *Buffer             // step block and io as the host reads them
 	blocks   map[string][]uint64 // address of each dispatch's argument block, by entry
-	stages   map[string]uint64   // address of the argument block of an entry's persistent kernel
+	stages   map[string]stages   // of persistent kernels, by entry
 	sync     int64               // where the words of persistent kernels are in the step block
 }
 
 func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
-	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, blocks: map[string][]uint64{}, stages: map[string]uint64{}}
+	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, blocks: map[string][]uint64{}, stages: map[string]stages{}}
 	up, err := dev.NewUploader(stagingBytes, progress)
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
 	tables := int64(0)
 	for _, e := range plan.Entries {
 		if e.Persistent != nil && e.Persistent.Pipeline >= 0 {
-			tables += stageBytes * int64(len(e.Dispatches)+1)
+			tables += stageBytes * int64(len(e.Dispatches)+2)
 		}
 	}
 	buf, err := m.dev.Alloc(max(int64(len(data))+tables, 16), DeviceLocal)
@@ -249,23 +249,34 @@ func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
 	}
 	for i := range plan.Entries {
 		if e := &plan.Entries[i]; e.Persistent != nil && e.Persistent.Pipeline >= 0 {
-			table := buf.Address() + uint64(len(data))
+			s := stages{buf: buf, table: int64(len(data))}
 			data = appendStages(data, e, m.blocks[e.Name])
-			m.stages[e.Name] = buf.Address() + uint64(len(data))
-			data = binary.LittleEndian.AppendUint64(data, table)
+			s.block = buf.Address() + uint64(len(data))
+			m.stages[e.Name] = s
+			data = binary.LittleEndian.AppendUint64(data, buf.Address()+uint64(s.table))
 			data = binary.LittleEndian.AppendUint64(data, m.step.Address()+uint64(m.sync))
 		}
 	}
 	return up.Write(buf, 0, int64(len(data)), func(dst []byte, from int64) error { copy(dst, data[from:]); return nil })
 }
 
-// stageBytes is the size of a stage in the table of a persistent kernel, and of its
+// stages are the table of stages of a persistent kernel, whose first word is their
+// number, and the address of its argument block.
+type stages struct {
+	buf   *Buffer
+	table int64
+	block uint64
+}
+
+// stageBytes is the size of a stage in the table, of their number, and of the
 // argument block.
 const stageBytes = 16
 
-// appendStages appends the table of stages: case, address of the argument block, and
+// appendStages appends the number of stages and their table: case, address of the argument block, and
 // whether the stage waits for those before it.
 func appendStages(data []byte, e *plans.Entry, blocks []uint64) []byte {
+	data = binary.LittleEndian.AppendUint64(data, uint64(len(e.Dispatches)))
+	data = binary.LittleEndian.AppendUint64(data, 0)
 	for i, d := range e.Dispatches {
 		data = binary.LittleEndian.AppendUint32(data, uint32(e.Persistent.Cases[i]))
 		data = binary.LittleEndian.AppendUint64(data, blocks[i])

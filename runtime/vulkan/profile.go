@@ -35,7 +35,61 @@ func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]
 	if err := c.End(); err != nil {
 		return nil, err
 	}
-	all := make([][]time.Duration, len(e.Dispatches))
+	return x.repeat(ctx, c, stamps, repeats)
+}
+
+// ProfilePersistent does the same for the entry's persistent kernel; nil without one.
+// The time of a stage is what a launch that ends with it takes longer than one that
+// ends before it.
+func (x *Executor) ProfilePersistent(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error) {
+	groups := x.resident(e)
+	if groups == 0 {
+		return nil, nil
+	}
+	n := len(e.Dispatches)
+	stamps, err := x.dev.NewTimestamps(2*n + 1)
+	if err != nil {
+		return nil, err
+	}
+	defer stamps.Free()
+	c, err := x.dev.NewCommands()
+	if err != nil {
+		return nil, err
+	}
+	defer c.Free()
+	s := x.memory.stages[e.Name]
+	c.ResetTimestamps(stamps)
+	c.Timestamp(stamps, 0)
+	for i := range n {
+		c.Barrier(Compute|Transfer, Transfer)
+		c.Fill(s.buf, s.table, 4, uint32(i+1))
+		c.Barrier(Transfer, Compute)
+		c.Timestamp(stamps, 2*i+1)
+		c.Bind(x.pipes[e.Persistent.Pipeline])
+		c.PushAddress(s.block)
+		c.Dispatch(uint32(groups), 1, 1)
+		c.Barrier(Compute, Compute)
+		c.Timestamp(stamps, 2*i+2)
+	}
+	if err := c.End(); err != nil {
+		return nil, err
+	}
+	times, err := x.repeat(ctx, c, stamps, repeats)
+	if err != nil {
+		return nil, err
+	}
+	stages, before := make([]time.Duration, n), time.Duration(0)
+	for i := range stages {
+		stages[i] = times[2*i+1] - before
+		before = times[2*i+1]
+	}
+	return stages, x.late(e)
+}
+
+// repeat submits c on the step block as the host has written it, repeats times, and
+// returns the medians of the times between its timestamps.
+func (x *Executor) repeat(ctx context.Context, c *Commands, stamps *Timestamps, repeats int) ([]time.Duration, error) {
+	all := make([][]time.Duration, stamps.count-1)
 	for range repeats {
 		if err := x.submit(ctx, x.step, c); err != nil {
 			return nil, err
