@@ -52,7 +52,7 @@ func (e *emitter) persistent(entry *plans.Entry) (*plans.Persistent, error) {
 		return nil, err
 	}
 	if shared > uint64(e.t.Shared) {
-		return &plans.Persistent{Pipeline: -1, Cases: p.Cases, Why: fmt.Sprintf("%d bytes of shared memory, target %s has %d", shared, e.t.Name, e.t.Shared)}, nil
+		return &plans.Persistent{Pipeline: -1, Why: fmt.Sprintf("%d bytes of shared memory, target %s has %d", shared, e.t.Name, e.t.Shared)}, nil
 	}
 	pipeline := plans.Pipeline{Module: len(e.plan.Modules), Wave: e.t.Wave, Workgroup: e.t.Persistent, Shared: int(shared)}
 	p.Pipeline = len(e.plan.Pipelines)
