@@ -25,6 +25,7 @@ var layers = []struct {
 	{"spirv", []string{"ir"}},
 	{"passes", []string{"ir"}},
 	{"plans", []string{"ir", "internal/outfile", "internal/table"}},
+	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
 	{"codegen", []string{"ir", "passes", "plans", "spirv"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
@@ -85,6 +86,8 @@ func TestDependencyRuleHolds(t *testing.T) {
 		{"codegen/kernels", "runtime/vulkan", false},
 		{"codegen/radv", "runtime/vulkan", true},
 		{"plans", "runtime", false},
+		{"plans", "spirv", false},
+		{"plans/report", "spirv", true},
 		{"nowhere", "ir", false},
 	} {
 		if got := mayImport(c.pkg, c.imports); got != c.want {

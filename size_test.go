@@ -15,6 +15,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/report"
 )
 
 // maxPlan bounds the bytes of a plan without weights.
@@ -103,24 +104,7 @@ func wordy(meta []gguf.KV) {
 // TestPlanSize compiles the published models for every target with kernels.
 func TestPlanSize(t *testing.T) {
 	for model, build := range published {
-		meta, tensors := build()
-		wordy(meta)
-		path := filepath.Join(t.TempDir(), model+".gguf")
-		out, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := gguf.WriteHeader(out, meta, tensors); err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := gguf.OpenHeader(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { f.Close() })
+		f := writeHeader(t, model, build)
 		for _, tg := range target.All() {
 			t.Run(model+"/"+tg.Name, func(t *testing.T) {
 				t.Parallel()
@@ -143,6 +127,80 @@ func TestPlanSize(t *testing.T) {
 					t.Errorf("plan has %d bytes, more than %d", n, maxPlan)
 				}
 			})
+		}
+	}
+}
+
+// writeHeader writes the header of a model and opens it.
+func writeHeader(t *testing.T, model string, build func() ([]gguf.KV, []gguf.TensorData)) *gguf.File {
+	t.Helper()
+	meta, tensors := build()
+	wordy(meta)
+	path := filepath.Join(t.TempDir(), model+".gguf")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gguf.WriteHeader(out, meta, tensors); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.OpenHeader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// maxReport bounds the bytes of a report: browsers open it at once, and people send it.
+const maxReport = 6 << 20
+
+// TestReportSize writes the report of the largest published model with all passes, and
+// that of the difference between two targets.
+func TestReportSize(t *testing.T) {
+	const model = "qwen35moe-35b-a3b"
+	f := writeHeader(t, model, published[model])
+	var compiled [2]*plans.Plan
+	var options [2]report.Options
+	for i, name := range []string{"gfx1201", "sm_90"} {
+		tg, err := target.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := passes.Run(p, codegen.Table(tg, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
+			t.Fatal(err)
+		}
+		if compiled[i], err = codegen.Emit(p, f, tg, false); err != nil {
+			t.Fatal(err)
+		}
+		trace, same, err := codegen.Trace(t.Context(), compiled[i], f, tg, nil)
+		if err != nil || !same {
+			t.Fatalf("%s for %s: compiled again, the same program: %v, %v", model, name, same, err)
+		}
+		options[i] = report.Options{Trace: trace}
+	}
+	for name, build := range map[string]func() (*report.Report, error){
+		"report": func() (*report.Report, error) { return report.New(compiled[0], options[0]) },
+		"diff":   func() (*report.Report, error) { return report.Diff(compiled[0], compiled[1], options[0], options[1]) },
+	} {
+		r, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n counter
+		if err := r.WriteHTML(&n); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s of %s: %d bytes", name, model, n)
+		if n > maxReport {
+			t.Errorf("%s of %s has %d bytes, more than %d", name, model, n, maxReport)
 		}
 	}
 }

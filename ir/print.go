@@ -57,6 +57,13 @@ func printGroup(b *strings.Builder, g *Group) {
 	b.WriteString("  }\n")
 }
 
+// String returns the op as a line of .zir text.
+func (op *Op) String() string {
+	var b strings.Builder
+	printOp(&b, "", op)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 func printOp(b *strings.Builder, indent string, op *Op) {
 	b.WriteString(indent)
 	if op.Result != nil {

@@ -16,7 +16,7 @@ import (
 
 var diffCommand = cli.Command{
 	Name:  "diff",
-	Args:  "a.bin b.bin [--json] [--fail-on stages,bytes,time,registers]",
+	Args:  "a.bin b.bin [--json | --html diff.html] [--fail-on stages,bytes,time,registers]",
 	Short: "show in what two plans differ",
 	Long: `
 Compares two plans of any targets, models, quantizations or versions of the compiler:
@@ -30,12 +30,17 @@ names. stages are the steps between barriers, bytes what a step reads and writes
 the prediction, registers the most that one of its kernels takes where AMD's compiler was
 asked. An entry that b lacks counts as worse.
 
+--html writes one file for a browser: the differences, and both plans' timelines,
+programs, rooflines and kernels beside each other.
+
   zincc diff gfx1201.bin sm_90.bin
   zincc diff main.bin branch.bin --fail-on stages,bytes`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
+		html := htmlFlags{}
+		html.add(f)
 		failOn := f.StringSlice("fail-on", nil, "exit 1 if b takes more of these: "+strings.Join(plans.Measures(), ", "))
-		return func(_ context.Context, args []string) error {
+		return func(ctx context.Context, args []string) error {
 			if len(args) != 2 {
 				return cli.Usagef("want two plans, have %d arguments", len(args))
 			}
@@ -43,6 +48,9 @@ asked. An entry that b lacks counts as worse.
 				if !slices.Contains(plans.Measures(), name) {
 					return cli.Usagef("--fail-on: want some of %s, have %q", strings.Join(plans.Measures(), ", "), name)
 				}
+			}
+			if *asJSON && html.out != "" {
+				return cli.Usagef("--json and --html exclude each other")
 			}
 			var both [2]*plans.Plan
 			for i, path := range args {
@@ -53,7 +61,11 @@ asked. An entry that b lacks counts as worse.
 				defer p.Close()
 				both[i] = p
 			}
-			if err := printDiff(args, both, *asJSON); err != nil {
+			show := func() error { return printDiff(args, both, *asJSON) }
+			if html.out != "" {
+				show = func() error { return html.diff(ctx, args, both) }
+			}
+			if err := show(); err != nil {
 				return err
 			}
 			if len(*failOn) == 0 {

@@ -84,12 +84,12 @@ func (t *Table) WriteText(w io.Writer) error {
 	lines := [][]string{t.Columns}
 	right := make([]bool, len(t.Columns)) // columns of numbers
 	for i := range right {
-		right[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return isText(row[i]) })
+		right[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return IsText(row[i]) })
 	}
 	for _, row := range t.Rows {
 		line := make([]string, len(row))
 		for i, c := range row {
-			line[i] = text(c)
+			line[i] = Text(c)
 		}
 		lines = append(lines, line)
 	}
@@ -118,7 +118,8 @@ func (t *Table) WriteText(w io.Writer) error {
 	return err
 }
 
-func isText(c any) bool {
+// IsText reports whether a cell is text rather than a number.
+func IsText(c any) bool {
 	switch c.(type) {
 	case string, List:
 		return true
@@ -126,7 +127,8 @@ func isText(c any) bool {
 	return false
 }
 
-func text(c any) string {
+// Text is a cell as WriteText writes it: one line.
+func Text(c any) string {
 	if f, ok := c.(float64); ok {
 		return fmt.Sprintf("%.1f", f)
 	}

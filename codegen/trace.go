@@ -1,0 +1,41 @@
+package codegen
+
+import (
+	"context"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/report"
+)
+
+// Trace compiles the model of a plan again, with what the plan was compiled with, and
+// records the program after each pass that changed it. same reports whether that makes
+// the program of the plan; it does not if the compiler is another one, or if the plan
+// was made from an edited program.
+func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target, o *radv.Oracle) (trace *report.Trace, same bool, err error) {
+	kv, ok := ir.ParseDType(plan.Header.KV)
+	if !ok {
+		kv = ir.F16 // of a model that has no cache
+	}
+	p, err := frontend.Load(f, frontend.Options{Ctx: plan.Header.Ctx, KV: kv, MaxRows: MaxRows})
+	if err != nil {
+		return nil, false, err
+	}
+	p.Path = plan.Program.Path // the file may have moved
+	table := OracleTable(ctx, t, p.Funcs[0].Rows, o)
+	trace = &report.Trace{}
+	trace.Add(report.Pass{Name: "import", Stage: p.Stage.String(), Doc: "the model as the frontend built it"}, p)
+	_, err = passes.Run(p, table, passes.Options{StopAfter: ir.Place, Dump: func(n int, name, _ string) error {
+		trace.Add(report.Pass{Name: name, Stage: p.Stage.String(), Doc: table[n-1].Doc}, p)
+		return ctx.Err()
+	}})
+	if err != nil {
+		return nil, false, err
+	}
+	return trace, ir.Print(p) == ir.Print(plan.Program), nil
+}

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// Kernels are the kernels of a plan.
+type Kernels struct {
+	Modules   []Module
+	Pipelines []Pipeline
+}
+
+// Module is a SPIR-V module, its specialization constants open.
+type Module struct {
+	Name    string
+	Words   int
+	Listing []int // patterns
+}
+
+// Pipeline is a module with its constants.
+type Pipeline struct {
+	Module    int
+	Consts    string
+	Wave      int
+	Workgroup int
+	Shared    int
+	Machine   *plans.Machine `json:",omitempty"`
+	Assembly  []int          `json:",omitempty"` // patterns
+}
+
+// listings collects the lines of all listings.
+type listings struct {
+	patterns []string
+	at       map[string]int
+}
+
+func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
+	var k Kernels
+	for i := range p.Modules {
+		m := &p.Modules[i]
+		text, err := spirv.Disassemble(m.Words)
+		if err != nil {
+			return k, fmt.Errorf("module %q: %w", m.Name, err)
+		}
+		k.Modules = append(k.Modules, Module{m.Name, len(m.Words), l.listing(text)})
+	}
+	for i, pl := range p.Pipelines {
+		out := Pipeline{Module: pl.Module, Wave: pl.Wave, Workgroup: pl.Workgroup, Shared: pl.Shared, Machine: pl.Machine}
+		var consts []string
+		for _, c := range pl.Consts {
+			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
+		}
+		out.Consts = strings.Join(consts, " ")
+		if assembly != nil {
+			out.Assembly = l.listing(assembly[i])
+		}
+		k.Pipelines = append(k.Pipelines, out)
+	}
+	return k, nil
+}
+
+// listing stores the lines of text.
+func (l *listings) listing(text string) []int {
+	list := []int{}
+	last := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		pattern, result := distances(line, last)
+		last = result
+		list = append(list, once(l.at, &l.patterns, pattern, pattern))
+	}
+	return list
+}
+
+// finish returns the patterns, those that many lines have first: their indices are
+// the shortest.
+func (l *listings) finish(all []*Plan) []string {
+	var lists [][]int
+	for _, p := range all {
+		for _, m := range p.Modules {
+			lists = append(lists, m.Listing)
+		}
+		for _, pl := range p.Pipelines {
+			lists = append(lists, pl.Assembly)
+		}
+	}
+	uses := make([]int, len(l.patterns))
+	for _, list := range lists {
+		for _, i := range list {
+			uses[i]++
+		}
+	}
+	order := make([]int, len(uses)) // old indices
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(uses[b], uses[a]) })
+	sorted, now := make([]string, len(order)), make([]int, len(order))
+	for i, old := range order {
+		sorted[i], now[old] = l.patterns[old], i
+	}
+	for _, list := range lists {
+		for i := range list {
+			list[i] = now[list[i]]
+		}
+	}
+	return sorted
+}
+
+// distances writes line with its ids as distances from its result, or from the last
+// result if it has none. It returns the result that counts for the next line.
+func distances(line string, last int) (string, int) {
+	var b strings.Builder
+	if id, n := number(line); n > 0 && strings.HasPrefix(line[n:], " = ") {
+		fmt.Fprintf(&b, "%+d ", id-last)
+		last = id
+		line = line[n+len(" = "):]
+	}
+	for line != "" {
+		if id, n := number(line); n > 0 {
+			fmt.Fprintf(&b, "%%~%d", last-id)
+			line = line[n:]
+			continue
+		}
+		next := strings.IndexByte(line[1:], '%') + 1
+		if next == 0 {
+			next = len(line)
+		}
+		b.WriteString(line[:next])
+		line = line[next:]
+	}
+	return b.String(), last
+}
+
+// number reads an id such as "%12" at the beginning of s; n is its length, 0 if there
+// is none. Longer numbers than those of ids are left as they are.
+func number(s string) (id, n int) {
+	if s == "" || s[0] != '%' {
+		return 0, 0
+	}
+	n = 1
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	if n == 1 || n > 10 || n < len(s) && isWord(s[n]) {
+		return 0, 0
+	}
+	id, err := strconv.Atoi(s[1:n])
+	if err != nil {
+		return 0, 0
+	}
+	return id, n
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func writeInts(h hash.Hash, ints ...int) {
+	for _, n := range ints {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	}
+}

@@ -1,0 +1,300 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/report"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+var update = flag.Bool("update", false, "write the goldens and the screenshots of the documents")
+
+// compiled is a plan of a model in testdata with what its report shows.
+func compiled(t *testing.T, model, name string) (*plans.Plan, report.Options) {
+	t.Helper()
+	f, err := gguf.Open(filepath.Join("..", "..", "testdata", "models", model+"-q4_k_m.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	on, err := target.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Path = model + "-q4_k_m.gguf"
+	if _, err := passes.Run(p, codegen.Table(on, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := codegen.Emit(p, f, on, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, same, err := codegen.Trace(t.Context(), plan, f, on, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !same {
+		t.Errorf("%s for %s: compiled again, it is another program", model, name)
+	}
+	return plan, report.Options{Path: model + ".bin", Trace: trace,
+		Figures: report.Figures{Bandwidth: on.Bandwidth, FLOPs: on.FLOPs, MatrixFLOPs: on.MatrixFLOPs}}
+}
+
+func write(t *testing.T, r *report.Report, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// open loads the page and holds that it was drawn and is no wider than the window.
+func open(t *testing.T, c *chromium, path string, width int, scheme string) {
+	t.Helper()
+	c.size(width, 1000, scheme)
+	c.open(path)
+	if c.text(`document.documentElement.dataset.drawn || "no"`) != "yes" {
+		t.Fatalf("%d pixels, %s: the page was not drawn: %s", width, scheme, c.errors)
+	}
+	if n := c.number(`document.documentElement.scrollWidth`); int(n) > width {
+		t.Errorf("%d pixels: the page is %v wide", width, n)
+	}
+}
+
+func noErrors(t *testing.T, c *chromium) {
+	t.Helper()
+	for _, e := range c.errors {
+		t.Errorf("console: %s", e)
+	}
+}
+
+func TestPage(t *testing.T) {
+	plan, o := compiled(t, "gopher-moe", "gfx1201")
+	r, err := report.New(plan, o)
+	path := write(t, r, err)
+	c := startChromium(t)
+	background := map[string]string{}
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int{390, 1280} {
+			open(t, c, path, width, scheme)
+			background[scheme] = c.text(`getComputedStyle(document.body).backgroundColor`)
+		}
+	}
+	if background["light"] == background["dark"] {
+		t.Errorf("dark and light are both %s", background["dark"])
+	}
+	open(t, c, path, 1280, "light")
+
+	// Pointing at an op lights it in every column that has it; leaving puts it out.
+	if n := c.number(`document.querySelectorAll(".column").length`); int(n) != len(r.Plans[0].Entries[0].Columns) {
+		t.Errorf("%v columns, want %d", n, len(r.Plans[0].Entries[0].Columns))
+	}
+	const litColumns = `[...document.querySelectorAll(".column")].filter(c => c.querySelector(".op.lit")).length`
+	c.point(`.column .op`, false)
+	if n := c.number(litColumns); int(n) != len(r.Plans[0].Entries[0].Columns) {
+		t.Errorf("the embedding is lit in %v columns", n)
+	}
+	if n := c.number(`document.querySelectorAll(".timeline .dispatch.lit").length`); n != 1 {
+		t.Errorf("the embedding is lit as %v dispatches", n)
+	}
+	c.point(`h1`, false)
+	if n := c.number(litColumns); n != 0 {
+		t.Errorf("still lit in %v columns", n)
+	}
+	// A click keeps it lit, Escape does not.
+	c.point(`.column .op`, true)
+	c.point(`h1`, false)
+	if n := c.number(litColumns); n == 0 {
+		t.Error("a click does not keep an op lit")
+	}
+	c.key("Escape")
+	if n := c.number(litColumns); n != 0 {
+		t.Errorf("Escape leaves %v columns lit", n)
+	}
+
+	// The keyboard walks the dispatches and pins one.
+	c.number(`document.querySelector(".timeline .dispatch").focus(), 0`)
+	c.key("ArrowRight")
+	if n := c.number(`[...document.querySelectorAll(".timeline .dispatch")].indexOf(document.activeElement)`); n != 1 {
+		t.Errorf("the right arrow leads to dispatch %v", n)
+	}
+	c.key("Enter")
+	if have := c.text(`document.querySelector(".panel").textContent`); !strings.Contains(have, plan.Entries[0].Dispatches[1].Site) {
+		t.Errorf("the panel says %q", have)
+	}
+	if n := c.number(litColumns); n < 2 {
+		t.Errorf("the dispatch's ops are lit in %v columns", n)
+	}
+	c.key("Escape")
+
+	// Columns and parts fold.
+	c.point(`.column-title`, true)
+	if c.text(`document.querySelector(".column").className`) != "column folded" {
+		t.Error("a column does not fold")
+	}
+	open(t, c, path, 1280, "light")
+	c.point(`.column details.part:nth-of-type(2) > summary`, true)
+	c.call("Runtime.evaluate", map[string]any{"expression": "new Promise(r => setTimeout(r, 100))", "awaitPromise": true}, nil)
+	if n := c.number(`[...document.querySelectorAll("details.part")].filter(d => d.dataset.part === "layer 0" && d.open).length`); n != 0 {
+		t.Errorf("a layer stays open in %v columns", n)
+	}
+
+	checkEntries(t, c, plan)
+	checkListings(t, c, plan)
+	noErrors(t, c)
+}
+
+// checkEntries switches to every entry and depth and holds the page's figures against
+// Go's.
+func checkEntries(t *testing.T, c *chromium, plan *plans.Plan) {
+	t.Helper()
+	for i := range plan.Entries {
+		e := &plan.Entries[i]
+		c.number(`[...document.querySelectorAll(".choice button")].find(b => b.textContent === %q).click(), 0`, e.Name)
+		for _, depth := range []int{0, 256} {
+			c.number(`[...document.querySelectorAll(".choice button")].find(b => b.textContent === %q).click(), 0`, fmt.Sprint(depth))
+			if n := c.number(`document.querySelectorAll(".timeline .dispatch").length`); int(n) != len(e.Dispatches) {
+				t.Errorf("%s: %v dispatches, want %d", e.Name, n, len(e.Dispatches))
+			}
+			depth = min(depth, plan.Header.Ctx-e.Rows)
+			want := 1e6 * e.Predict(depth).Seconds()
+			if have := c.number(`runsNow()[0].time`); have < want*0.9999 || have > want*1.0001 {
+				t.Errorf("%s behind %d: the page predicts %v us, want %v", e.Name, depth, have, want)
+			}
+			read, write, flops := e.Work(depth)
+			if have := c.text(`JSON.stringify([runsNow()[0].sum.read, runsNow()[0].sum.write, runsNow()[0].sum.flops])`); have != fmt.Sprintf("[%d,%d,%d]", read, write, flops) {
+				t.Errorf("%s behind %d: work %s, want %d, %d, %d", e.Name, depth, have, read, write, flops)
+			}
+		}
+		var sites []string
+		c.eval(&sites, `runsNow()[0].list.map(d => d.site)`)
+		for j, d := range e.Dispatches {
+			if sites[j] != d.Site {
+				t.Errorf("%s: dispatch %d is %q, want %q", e.Name, j, sites[j], d.Site)
+			}
+		}
+	}
+}
+
+// checkListings holds that the page writes out every module as package spirv does.
+func checkListings(t *testing.T, c *chromium, plan *plans.Plan) {
+	t.Helper()
+	for i := range plan.Modules {
+		want, err := spirv.Disassemble(plan.Modules[i].Words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := c.text(`listing(data.Plans[0].Modules[%d].Listing, 18)`, i)
+		lines, wanted := strings.Split(have, "\n"), strings.Split(strings.TrimSpace(strings.ReplaceAll(want, "\n\n", "\n")), "\n")
+		if len(lines) != len(wanted) {
+			t.Errorf("module %q: %d lines, want %d", plan.Modules[i].Name, len(lines), len(wanted))
+			continue
+		}
+		for j := range lines {
+			if lines[j] != wanted[j] {
+				t.Errorf("module %q: line %d is %q, want %q", plan.Modules[i].Name, j, lines[j], wanted[j])
+				break
+			}
+		}
+	}
+	c.number(`document.querySelector(".kernel summary").click(), 0`)
+	c.call("Runtime.evaluate", map[string]any{"expression": "new Promise(r => setTimeout(r, 100))", "awaitPromise": true}, nil)
+	if have := c.text(`document.querySelector(".kernel pre").textContent`); !strings.Contains(have, "OpEntryPoint GLCompute") {
+		t.Errorf("a kernel opens to %.200q", have)
+	}
+}
+
+// TestHostile holds that names of a stranger's file stay text.
+func TestHostile(t *testing.T) {
+	const evil = `</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">` + "\u2028'\"`${window.hacked=1}"
+	plan, o := compiled(t, "gopher", "llvmpipe")
+	plan.Header.Model.Name, plan.Header.Target, o.Path = evil, evil, evil
+	o.Notes = []string{evil}
+	for _, g := range plan.Program.Globals {
+		if g.Name == "token_embd.weight" {
+			g.Name = evil
+		}
+	}
+	plan.Weights[0].Name = evil
+	plan.Program.Funcs[0].Groups[0].Name = evil
+	plan.Entries[0].Dispatches[0].Site = evil
+	plan.Program.Funcs[0].Groups[0].Call.Why = evil
+	o.Trace = nil
+	for _, build := range []func() (*report.Report, error){
+		func() (*report.Report, error) { return report.New(plan, o) },
+		func() (*report.Report, error) {
+			other, oo := compiled(t, "gopher", "sm_90")
+			return report.Diff(plan, other, o, oo)
+		},
+	} {
+		r, err := build()
+		path := write(t, r, err)
+		c := startChromium(t)
+		open(t, c, path, 1280, "light")
+		c.point(`.column .op`, false)
+		c.point(`.site`, true)
+		if c.text(`String(window.hacked)`) != "undefined" || c.number(`document.images.length`) != 0 {
+			t.Error("a name became markup")
+		}
+		if have := c.text(`document.body.innerText`); !strings.Contains(have, "<img src=x") {
+			t.Error("the name is not shown")
+		}
+		noErrors(t, c)
+	}
+}
+
+func TestDiffPage(t *testing.T) {
+	a, oa := compiled(t, "gopher", "gfx1201")
+	b, ob := compiled(t, "gopher", "sm_90")
+	r, err := report.Diff(a, b, oa, ob)
+	path := write(t, r, err)
+	c := startChromium(t)
+	for _, width := range []int{390, 1280} {
+		open(t, c, path, width, "dark")
+	}
+	if n := c.number(`document.querySelectorAll("#differences table").length`); int(n) != len(r.Diff) || n < 3 {
+		t.Errorf("%v tables of differences, want %d", n, len(r.Diff))
+	}
+	// A site is lit in both programs and both timelines.
+	c.point(`.column .group:not(.single) .site`, false)
+	if n := c.number(`document.querySelectorAll(".timeline .dispatch.lit").length`); n < 2 {
+		t.Errorf("a site is lit as %v dispatches", n)
+	}
+	if n := c.number(`[...document.querySelectorAll(".column")].filter(c => c.querySelector(".group.lit")).length`); n != 2 {
+		t.Errorf("a site is lit in %v programs", n)
+	}
+	noErrors(t, c)
+	// Nothing differs from itself, nothing is predicted for the host.
+	host, oh := compiled(t, "gopher", "host")
+	r, err = report.Diff(host, host, oh, oh)
+	open(t, c, write(t, r, err), 1280, "light")
+	if have := c.text(`document.querySelector("#differences").innerText`); !strings.Contains(have, "do not differ") {
+		t.Errorf("differences: %q", have)
+	}
+	noErrors(t, c)
+}
