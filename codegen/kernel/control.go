@@ -29,18 +29,24 @@ func (b *Builder) IfElse(cond Value, then, otherwise func()) {
 // For runs body with i = lo, lo+step, ... while i < hi. All are U32; hi+step is
 // less than 2^32, step is not 0.
 func (b *Builder) For(lo, hi, step Operand, body func(i Value)) {
-	b.loop(lo, hi, step, body, false)
+	b.loop(lo, hi, step, body, unhinted)
 }
 
 // ForUnroll is For, with the request to unroll the loop. It is for bounds that
 // are known at specialization time; where Go knows them, use a Go loop.
 func (b *Builder) ForUnroll(lo, hi, step Operand, body func(i Value)) {
-	b.loop(lo, hi, step, body, true)
+	b.loop(lo, hi, step, body, unroll)
 }
 
-func (b *Builder) loop(lo, hi, step Operand, body func(i Value), unroll bool) {
+// ForRolled is For, with the request not to unroll the loop: for long bodies, which
+// drivers unroll until the device waits for instructions.
+func (b *Builder) ForRolled(lo, hi, step Operand, body func(i Value)) {
+	b.loop(lo, hi, step, body, rolled)
+}
+
+func (b *Builder) loop(lo, hi, step Operand, body func(i Value), hint loopHint) {
 	n := &node{op: opFor, args: []*node{b.typed(opFor, lo, U32), b.typed(opFor, hi, U32), b.typed(opFor, step, U32)}}
-	r := &region{loops: 1, unroll: unroll}
+	r := &region{loops: 1, hint: hint}
 	r.param = &node{op: opParam, typ: U32, region: r}
 	n.regions = []*region{b.region(r, func() { body(Value{r.param}) })}
 	b.add(n)

@@ -94,8 +94,19 @@ type region struct {
 	result *node // the condition of a while
 	open   bool  // still being built: its values may be used
 	loops  int   // loops around it, up to the body
-	unroll bool  // the loop's body should be unrolled
+	hint   loopHint
 }
+
+// loopHint is what a for asks of the driver's compiler.
+type loopHint int
+
+const (
+	unhinted loopHint = iota
+	unroll
+	rolled
+)
+
+var loopHints = [...]string{"", "unroll", "rolled"}
 
 // SpecValues turns values by name into values by id, as a pipeline's
 // specialization info and spirv.Specialize take them.

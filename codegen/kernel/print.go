@@ -113,8 +113,8 @@ func (p *printer) node(n *node) {
 	case opFor:
 		bounds := p.refs(n.args, ", ")
 		hint := ""
-		if n.regions[0].unroll {
-			hint = " unroll"
+		if n.regions[0].hint != unhinted {
+			hint = " " + loopHints[n.regions[0].hint]
 		}
 		p.line("for %s = %s%s {", p.define(n.regions[0].param), bounds, hint)
 		p.region(n.regions[0])

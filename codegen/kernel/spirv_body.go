@@ -326,6 +326,8 @@ func (l *lowering) loop(control spirv.LoopControl, cond func() spirv.ID, body, n
 	m.Do(spirv.OpLabel, merge)
 }
 
+var loopControls = [...]spirv.LoopControl{spirv.LoopControlNone, spirv.LoopControlUnroll, spirv.LoopControlDontUnroll}
+
 // forLoop keeps the counter in a local variable, which spirv-opt and drivers
 // turn into a phi.
 func (l *lowering) forLoop(n *node) {
@@ -333,12 +335,8 @@ func (l *lowering) forLoop(n *node) {
 	lo, hi, step := l.value(n.args[0]), l.value(n.args[1]), l.value(n.args[2])
 	counter := m.Local(l.pointer(spirv.StorageClassFunction, u32))
 	m.Do(spirv.OpStore, counter, lo)
-	control := spirv.LoopControlNone
-	if body.unroll {
-		control = spirv.LoopControlUnroll
-	}
 	var i spirv.ID
-	l.loop(control, func() spirv.ID {
+	l.loop(loopControls[body.hint], func() spirv.ID {
 		i = m.Emit(spirv.OpLoad, u32, counter)
 		l.values[body.param] = i
 		return m.Emit(spirv.OpULessThan, l.typ(Bool), i, hi)

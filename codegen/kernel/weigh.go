@@ -132,7 +132,7 @@ func (w *weigher) loop(n *node, p place) {
 		if constant && times == 0 {
 			return
 		}
-		if constant && times <= unrolledIterations && (r.unroll || times*operations(r) <= unrolledOperations) {
+		if constant && r.hint != rolled && times <= unrolledIterations && (r.hint == unroll || times*operations(r) <= unrolledOperations) {
 			inside.loops--
 			inside.unrolled = max(1, p.unrolled) * times
 		}

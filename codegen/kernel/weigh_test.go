@@ -24,6 +24,7 @@ func TestWeigh(t *testing.T) {
 		}, 0, 8},
 		{"short loop", func(b *Builder, n, m Value, body func()) { b.For(0, 4, 1, func(Value) { body() }) }, 4, 4},
 		{"unrolled loop", func(b *Builder, n, m Value, body func()) { b.ForUnroll(0, 20, 1, func(Value) { body() }) }, 20, 20},
+		{"loop that stays one", func(b *Builder, n, m Value, body func()) { b.ForRolled(0, 4, 1, func(Value) { body() }) }, 4, 8},
 		{"loop in a loop", func(b *Builder, n, m Value, body func()) {
 			b.For(0, n, 1, func(Value) { b.For(0, m, 1, func(Value) { body() }) })
 		}, 160, 32},
