@@ -131,18 +131,30 @@ func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, st
 	return first.Candidate, why
 }
 
-// Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
-// as that is known. A pipeline that it does not compile is an error.
-func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
-	var asked []radv.Kernel
+// pipelineKernels are the plan's pipelines as AMD's compiler is asked about them.
+func pipelineKernels(plan *plans.Plan) []radv.Kernel {
+	var list []radv.Kernel
 	for _, p := range plan.Pipelines {
 		m := &plan.Modules[p.Module]
 		k := radv.Kernel{Name: m.Name, Words: m.Words, Consts: map[uint32]uint32{}, Wave: p.Wave, Full: p.Workgroup%p.Wave == 0}
 		for _, c := range p.Consts {
 			k.Consts[c.ID] = c.Value
 		}
-		asked = append(asked, k)
+		list = append(list, k)
 	}
+	return list
+}
+
+// Assembly returns AMD's instructions for each pipeline of the plan, empty where the
+// compiler has none for the target.
+func Assembly(ctx context.Context, plan *plans.Plan, o *radv.Oracle) ([]string, error) {
+	return o.Assembly(ctx, pipelineKernels(plan))
+}
+
+// Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
+// as that is known. A pipeline that it does not compile is an error.
+func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
+	asked := pipelineKernels(plan)
 	results, err := o.Compile(ctx, asked)
 	if err != nil {
 		return err

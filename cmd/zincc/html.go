@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/plans"
@@ -53,41 +55,73 @@ func (h *htmlFlags) write(r *report.Report) error {
 	return outfile.Write(h.out, func(w io.Writer) error { return r.WriteHTML(w) })
 }
 
+// reportOptions are a report's, as they are found.
+type reportOptions struct{ report.Options }
+
+func (o *reportOptions) note(format string, args ...any) {
+	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
+}
+
 // options finds what the plan itself does not hold. Whatever cannot be had becomes a
 // note of the report.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
-	o := report.Options{Path: path}
-	note := func(format string, args ...any) { o.Notes = append(o.Notes, fmt.Sprintf(format, args...)) }
+	o := reportOptions{report.Options{Path: path}}
 	t, err := target.Lookup(p.Header.Target)
 	if err != nil {
-		note("This compiler does not know target %s: there are no rooflines and no passes.", p.Header.Target)
-		return o, nil
+		o.note("This compiler does not know target %s: there are no roofs and no passes.", p.Header.Target)
+		return o.Options, nil
 	}
 	o.Figures = report.Figures{Bandwidth: t.Bandwidth, FLOPs: t.FLOPs, MatrixFLOPs: t.MatrixFLOPs}
 	oracle, err := openOracle(ctx, h.oracle, t)
 	if err != nil {
-		return o, err
+		return o.Options, err
 	}
 	if oracle != nil {
 		defer oracle.Close()
 	}
-	f, err := plans.OpenModelHeader(p, path, h.model)
-	if err != nil {
-		if h.model != "" {
-			return o, err
+	if t.AMD != nil {
+		if err := o.assembly(ctx, p, oracle); err != nil {
+			return o.Options, err
 		}
-		note("The passes were not run again: %s.", err)
-		return o, nil
+	}
+	err = o.trace(ctx, path, h.model, p, t, oracle)
+	return o.Options, err
+}
+
+// assembly asks AMD's compiler for its instructions.
+func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *radv.Oracle) error {
+	if oracle == nil || oracle.Driver() == "" {
+		o.note("AMD's compiler was not asked, so the kernels are shown as SPIR-V only.")
+		return nil
+	}
+	var err error
+	o.Assembler = oracle.Driver()
+	o.Assembly, err = codegen.Assembly(ctx, p, oracle)
+	if none := slices.Contains(o.Assembly, ""); none && err == nil {
+		o.note("%s does not compile every kernel for %s without hardware: the others are shown as SPIR-V only.", oracle.Driver(), p.Header.Target)
+	}
+	return err
+}
+
+// trace runs the passes again.
+func (o *reportOptions) trace(ctx context.Context, path, model string, p *plans.Plan, t *target.Target, oracle *radv.Oracle) error {
+	f, err := plans.OpenModelHeader(p, path, model)
+	if err != nil {
+		if model != "" {
+			return err
+		}
+		o.note("The passes were not run again: %s.", err)
+		return nil
 	}
 	defer f.Close()
 	trace, same, err := codegen.Trace(ctx, p, f, t, oracle)
 	if err != nil {
-		return o, err
+		return err
 	}
 	o.Trace = trace
 	if !same {
-		note("The passes of this compiler do not make the program of the plan, which another version made, or which was edited: the last column is the plan's.")
+		o.note("The passes of this compiler do not make the program of the plan, which another version made, or which was edited: the last column is the plan's.")
 		trace.Add(report.Pass{Name: "plan", Stage: p.Program.Stage.String(), Doc: "the program as the plan holds it"}, p.Program)
 	}
-	return o, nil
+	return nil
 }

@@ -29,9 +29,16 @@ type request struct {
 	Consts map[uint32]uint32
 	Wave   int
 	Full   bool
+	Code   bool // the assembly is wanted, too
 }
 
-// hello is a child's first answer; the others are a Result each.
+// answer is a Result, and the assembly where it was asked for.
+type answer struct {
+	Result
+	Assembly string `json:",omitempty"`
+}
+
+// hello is a child's first answer; the others are an answer each.
 type hello struct {
 	Driver   string
 	Features []string
@@ -70,12 +77,11 @@ func serve(r io.Reader, w io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		f, err := compile(d, &q)
-		answer := Result{Figures: f}
+		a, err := compile(d, &q)
 		if err != nil {
-			answer = Result{Refused: err.Error()}
+			a = answer{Result: Result{Refused: err.Error()}}
 		}
-		if err := out.Encode(answer); err != nil {
+		if err := out.Encode(a); err != nil {
 			return err
 		}
 	}
@@ -107,23 +113,29 @@ func featuresOf(info *vulkan.DeviceInfo) []string {
 	return names
 }
 
-func compile(d *vulkan.Device, q *request) (Figures, error) {
+func compile(d *vulkan.Device, q *request) (answer, error) {
+	var a answer
 	words := make([]uint32, len(q.SPIRV)/4)
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint32(q.SPIRV[i*4:])
 	}
 	p, err := d.CreatePipelines([]vulkan.PipelineInfo{{
-		Name: q.Name, Words: words, Constants: q.Consts, SubgroupSize: q.Wave, FullSubgroups: q.Full,
+		Name: q.Name, Words: words, Constants: q.Consts, SubgroupSize: q.Wave, FullSubgroups: q.Full, Code: q.Code,
 	}})
 	if err != nil {
-		return Figures{}, err
+		return a, err
 	}
 	defer p[0].Free()
 	statistics, err := p[0].Statistics()
 	if err != nil {
-		return Figures{}, err
+		return a, err
 	}
-	return figures(statistics)
+	if a.Figures, err = figures(statistics); err != nil || !q.Code {
+		return a, err
+	}
+	code, err := p[0].Code()
+	a.Assembly = tidy(code["Assembly"])
+	return a, err
 }
 
 // statisticNames are the driver's names in the order of Figures.fields.

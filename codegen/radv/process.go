@@ -97,17 +97,17 @@ func start(ctx context.Context, family string) (*process, error) {
 	return p, nil
 }
 
-func (p *process) compile(ctx context.Context, k *Kernel) (Result, error) {
+func (p *process) compile(ctx context.Context, k *Kernel, code bool) (answer, error) {
 	defer context.AfterFunc(ctx, p.kill)()
 	spirv := make([]byte, 0, 4*len(k.Words))
 	for _, w := range k.Words {
 		spirv = binary.LittleEndian.AppendUint32(spirv, w)
 	}
-	var r Result
-	if err := p.send.Encode(request{k.Name, spirv, k.Consts, k.Wave, k.Full}); err != nil {
-		return r, err
+	var a answer
+	if err := p.send.Encode(request{k.Name, spirv, k.Consts, k.Wave, k.Full, code}); err != nil {
+		return a, err
 	}
-	return r, p.recv.Decode(&r)
+	return a, p.recv.Decode(&a)
 }
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }

@@ -176,7 +176,8 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 // ask compiles a kernel for the family or, if the driver cannot, for its stand-in.
 func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
 	if o.has(k) {
-		return o.compile(ctx, k)
+		a, err := o.compile(ctx, k, false)
+		return a.Result, err
 	}
 	if o.standIn == nil {
 		return Result{Refused: "the driver has no cooperative matrices for " + o.family}, nil
@@ -205,24 +206,24 @@ func (o *Oracle) has(k *Kernel) bool {
 	return true
 }
 
-func (o *Oracle) compile(ctx context.Context, k *Kernel) (Result, error) {
+func (o *Oracle) compile(ctx context.Context, k *Kernel, code bool) (answer, error) {
 	p, err := o.take(ctx)
 	if err != nil {
-		return Result{}, err
+		return answer{}, err
 	}
-	r, err := p.compile(ctx, k)
+	a, err := p.compile(ctx, k, code)
 	if err != nil {
 		p.stop()
 		if ctx.Err() != nil {
-			return Result{}, ctx.Err()
+			return answer{}, ctx.Err()
 		}
 		// A child that ends in the middle has met a fault of its compiler.
-		return Result{Refused: fmt.Sprintf("the driver failed: %s", p.lastWords(err))}, nil
+		return answer{Result: Result{Refused: fmt.Sprintf("the driver failed: %s", p.lastWords(err))}}, nil
 	}
 	o.mu.Lock()
 	o.idle = append(o.idle, p)
 	o.mu.Unlock()
-	return r, nil
+	return a, nil
 }
 
 // take returns an idle child or a new one.

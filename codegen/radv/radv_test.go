@@ -106,6 +106,33 @@ func TestRefused(t *testing.T) {
 }
 
 // TestFault sends what is no SPIR-V: whatever the driver does, the oracle goes on.
+// TestAssembly reads the instructions of a kernel, for a family that the driver's
+// disassembler knows and for one that it does not.
+func TestAssembly(t *testing.T) {
+	k := sums(t, 4, 32)
+	for _, family := range []string{"NAVI31", "GFX1201"} {
+		texts, err := open(t, family).Assembly(t.Context(), []Kernel{k, withMatrices(k)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(texts[0]), "\n")
+		if lines[0] != "BB0:" && lines[0] != "BB0" {
+			t.Errorf("%s: begins with %q", family, lines[0])
+		}
+		for _, want := range []string{" v_add_", "  s_endpgm", "global_store"} {
+			if !strings.Contains(texts[0], want) {
+				t.Errorf("%s: no %q in\n%s", family, want, texts[0])
+			}
+		}
+		if strings.ContainsAny(texts[0], "%;\t") {
+			t.Errorf("%s: not tidy:\n%s", family, texts[0])
+		}
+		if matrices := family == "NAVI31"; (texts[1] != "") != matrices {
+			t.Errorf("%s: a kernel with matrices is %q", family, texts[1])
+		}
+	}
+}
+
 func TestFault(t *testing.T) {
 	o := open(t, "NAVI31")
 	bad := Kernel{Name: "bad", Words: []uint32{1, 2, 3, 4, 5, 6}, Wave: 32}

@@ -60,7 +60,7 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
 		}
 		out.Consts = strings.Join(consts, " ")
-		if assembly != nil {
+		if assembly != nil && assembly[i] != "" {
 			out.Assembly = l.listing(assembly[i])
 		}
 		k.Pipelines = append(k.Pipelines, out)

@@ -41,7 +41,8 @@ type Plan struct {
 	Launches []Launch
 	Entries  []Entry
 	Kernels
-	Coverage Table
+	Assembler string // which compiler the pipelines' assembly is of
+	Coverage  Table
 }
 
 // Fact is a field and its value.
@@ -84,7 +85,8 @@ type Options struct {
 	Name, Path string
 	Figures    Figures
 	Trace      *Trace   // the program after each pass; nil if it was not compiled again
-	Assembly   []string // by pipeline, of the target's own compiler; nil if it was not asked
+	Assembly   []string // by pipeline, empty where there is none; nil if nobody was asked
+	Assembler  string   // who was
 	Notes      []string
 }
 
@@ -123,7 +125,7 @@ func Diff(a, b *plans.Plan, oa, ob Options) (*Report, error) {
 
 func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 	h := &p.Header
-	r := &Plan{Name: o.Name, Path: o.Path, Model: h.Model.Name, Target: h.Target, Ctx: h.Ctx, Notes: o.Notes, Figures: o.Figures}
+	r := &Plan{Name: o.Name, Path: o.Path, Model: h.Model.Name, Target: h.Target, Ctx: h.Ctx, Notes: o.Notes, Figures: o.Figures, Assembler: o.Assembler}
 	for _, t := range plans.Inspect(p) {
 		switch t.Title {
 		case "plan", "requirements":
@@ -142,7 +144,6 @@ func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 	if trace == nil {
 		trace = &Trace{}
 		trace.Add(Pass{Name: "plan", Stage: p.Program.Stage.String(), Doc: "the program as the plan holds it"}, p.Program)
-		r.Notes = append(r.Notes, "The passes were not run again, so there is one column.")
 	}
 	b := newBuilder(r)
 	for i := range p.Entries {

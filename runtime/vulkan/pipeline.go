@@ -24,6 +24,9 @@ type PipelineInfo struct {
 	// subgroup size, and asks for subgroups without idle lanes where the device
 	// can be asked.
 	FullSubgroups bool
+	// Code keeps the driver's representations of the kernel, for Pipeline.Code; the
+	// device must have been opened with the feature pipelineExecutableInfo.
+	Code bool
 }
 
 // Pipeline is a compiled kernel.
@@ -131,6 +134,9 @@ func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule) (*Pi
 	}
 	if d.enabled["pipelineExecutableInfo"] {
 		create.Flags |= vk.PipelineCreateCaptureStatisticsBitKHR
+	}
+	if info.Code {
+		create.Flags |= vk.PipelineCreateCaptureInternalRepresentationsBitKHR
 	}
 	p := &Pipeline{dev: d}
 	err := d.cmd.CreateComputePipelines(d.handle, d.cache.handle, 1, &create, &p.handle).Err()

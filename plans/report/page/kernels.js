@@ -52,7 +52,7 @@ function kernel(plan, i, share, sites) {
         m && [fact("registers", `${m.VGPRs} vector, ${m.SGPRs} scalar, ${m.Spills} spilled`), fact("subgroups a SIMD", m.Waves), fact("code", bytes(m.Code)),
           fact("instructions", `${m.VALU} vector, ${m.VMEM} memory`), fact("cycles", `${m.Cycles} busy, ${m.Latency} latency`), fact("compiler", m.Compiler)]),
       el("div", { class: "tabs" }, kinds.map(k => el("button", { onclick: () => show(k) }, k)),
-        el("small", { class: "muted" }, kinds.length > 1 ? "the assembly is of this pipeline, the SPIR-V of its module, constants open" : "its specialization constants are open")),
+        el("small", { class: "muted" }, p.Assembly ? `The assembly is what ${plan.Assembler} makes of this pipeline; the SPIR-V is that of its module.` : "The module, its specialization constants open.")),
       pre);
     show(kinds[0]);
   });

@@ -57,6 +57,7 @@ var commandRows = []commandRow{
 	{name: "vkDestroyPipeline"},
 	{name: "vkGetPipelineExecutablePropertiesKHR"},
 	{name: "vkGetPipelineExecutableStatisticsKHR"},
+	{name: "vkGetPipelineExecutableInternalRepresentationsKHR"},
 
 	// Command buffers.
 	{name: "vkCreateCommandPool"},

@@ -131,6 +131,10 @@ var deviceTable = [...]command{
 	{name: "vkGetPipelineCacheData"},
 	{
 		extension: "VK_KHR_pipeline_executable_properties",
+		name:      "vkGetPipelineExecutableInternalRepresentationsKHR",
+	},
+	{
+		extension: "VK_KHR_pipeline_executable_properties",
 		name:      "vkGetPipelineExecutablePropertiesKHR",
 	},
 	{
@@ -181,6 +185,7 @@ const (
 	iGetBufferMemoryRequirements2
 	iGetDeviceQueue
 	iGetPipelineCacheData
+	iGetPipelineExecutableInternalRepresentationsKHR
 	iGetPipelineExecutablePropertiesKHR
 	iGetPipelineExecutableStatisticsKHR
 	iGetQueryPoolResults
@@ -368,6 +373,11 @@ func (c *DeviceCommands) GetDeviceQueue(device Device, queueFamilyIndex uint32, 
 // GetPipelineCacheData calls vkGetPipelineCacheData.
 func (c *DeviceCommands) GetPipelineCacheData(device Device, pipelineCache PipelineCache, pDataSize *uintptr, pData unsafe.Pointer) Result {
 	return Result(call(address(c.fn[iGetPipelineCacheData], &deviceTable[iGetPipelineCacheData]), uintptr(device), uintptr(pipelineCache), uintptr(unsafe.Pointer(pDataSize)), uintptr(pData)))
+}
+
+// GetPipelineExecutableInternalRepresentationsKHR calls vkGetPipelineExecutableInternalRepresentationsKHR.
+func (c *DeviceCommands) GetPipelineExecutableInternalRepresentationsKHR(device Device, pExecutableInfo *PipelineExecutableInfoKHR, pInternalRepresentationCount *uint32, pInternalRepresentations *PipelineExecutableInternalRepresentationKHR) Result {
+	return Result(call(address(c.fn[iGetPipelineExecutableInternalRepresentationsKHR], &deviceTable[iGetPipelineExecutableInternalRepresentationsKHR]), uintptr(device), uintptr(unsafe.Pointer(pExecutableInfo)), uintptr(unsafe.Pointer(pInternalRepresentationCount)), uintptr(unsafe.Pointer(pInternalRepresentations))))
 }
 
 // GetPipelineExecutablePropertiesKHR calls vkGetPipelineExecutablePropertiesKHR.

@@ -645,6 +645,7 @@ const (
 	StructureTypePipelineExecutablePropertiesKHR                       StructureType = 1000269002
 	StructureTypePipelineExecutableInfoKHR                             StructureType = 1000269003
 	StructureTypePipelineExecutableStatisticKHR                        StructureType = 1000269004
+	StructureTypePipelineExecutableInternalRepresentationKHR           StructureType = 1000269005
 	StructureTypePhysicalDeviceShaderIntegerDotProductFeatures         StructureType = 1000280000
 	StructureTypePhysicalDeviceMaintenance4Features                    StructureType = 1000413000
 	StructureTypePhysicalDeviceMaintenance4Properties                  StructureType = 1000413001

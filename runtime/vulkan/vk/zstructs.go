@@ -872,6 +872,18 @@ type PipelineExecutableInfoKHR struct {
 	ExecutableIndex uint32
 }
 
+// PipelineExecutableInternalRepresentationKHR is VkPipelineExecutableInternalRepresentationKHR.
+// Its SType is StructureTypePipelineExecutableInternalRepresentationKHR.
+type PipelineExecutableInternalRepresentationKHR struct {
+	SType       StructureType
+	PNext       unsafe.Pointer
+	Name        [256]byte
+	Description [256]byte
+	IsText      Bool32
+	DataSize    uintptr
+	PData       unsafe.Pointer
+}
+
 // PipelineExecutablePropertiesKHR is VkPipelineExecutablePropertiesKHR.
 // Its SType is StructureTypePipelineExecutablePropertiesKHR.
 type PipelineExecutablePropertiesKHR struct {
