@@ -21,6 +21,7 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 		r := rounding{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, rounds: map[*ir.Group]bool{}}
 		uses := f.Uses()
 		for _, g := range f.Groups {
+			r.rounds[g] = slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention_merge" })
 			s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
 			if x := kernels.HalfInput(s); x != nil {
 				if err := r.read(g, x); err != nil {
@@ -40,11 +41,11 @@ type rounding struct {
 	f      *ir.Func
 	b      *ir.Builder
 	halves map[*ir.Value]*ir.Op // by what they round
-	rounds map[*ir.Group]bool   // groups that can round their own result
+	rounds map[*ir.Group]bool   // groups that can round their own result, as all with a rotation can
 }
 
 // roundedReaders are the ops whose first operand may be f16.
-var roundedReaders = []string{"linear", "expert_linear", "attention"}
+var roundedReaders = []string{"linear", "expert_linear", "attention", "attention_split"}
 
 // read makes the projections or the attention of g read x as f16.
 func (r *rounding) read(g *ir.Group, x *ir.Value) error {
@@ -77,8 +78,7 @@ func (r *rounding) place() error {
 			}
 			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
 			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
-			heads := op.Kind.Name == "rope" // whatever has one can round as well
-			if unread && (heads || (norm || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
+			if unread && (op.Kind.Name == "rope" || (norm || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
 				g.Ops = append(g.Ops, half)
 				break
 			}

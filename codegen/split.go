@@ -3,6 +3,7 @@ package codegen
 import (
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
@@ -15,31 +16,35 @@ const (
 	maxSplits = 32
 )
 
-// splitAttention replaces the attention of decode entries by a split and a merge
-// if one workgroup per row and KV head would leave the target idle. The number
-// of splits must not depend on the rows of the step: every decode entry adds in
-// the same order.
+// splitAttention replaces attention by a split and a merge if otherwise most of the
+// target would be idle: in decode entries, with one workgroup per row and KV head, and in
+// others if they have few rows. The number of splits of decode entries must not depend
+// on the rows of the step: every one of them adds in the same order.
 func splitAttention(p *ir.Program, t *target.Target) error {
 	if t.Host {
 		return nil
 	}
 	for _, f := range p.Funcs {
-		if passes.KindOf(f) != passes.Decode {
-			continue
-		}
-		b := ir.NewBuilder(f)
+		b, uses := ir.NewBuilder(f), f.Uses()
 		old := f.Groups
 		f.Groups = nil
 		for _, g := range old {
 			at := slices.IndexFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention" })
-			if at < 0 || splits(g.Ops[at], p.Ctx, t) < 2 {
+			n, rows := 1, 1
+			switch {
+			case at < 0:
+			case passes.KindOf(f) == passes.Decode:
+				n = splits(g.Ops[at], p.Ctx, t)
+			default:
+				n, rows = tiledSplits(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
+			}
+			if n < 2 {
 				f.Groups = append(f.Groups, g)
 				continue
 			}
 			op := g.Ops[at]
-			n := splits(op, p.Ctx, t)
-			attrs := append(append(ir.Attrs{}, op.Attrs...),
-				ir.Attr{Name: "splits", Value: int64(n)}, ir.Attr{Name: "block", Value: int64(splitBlock)})
+			attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
+				ir.Attr{Name: "block", Value: int64(splitBlock)}, ir.Attr{Name: "rows", Value: int64(rows)})
 			part, err := b.Op("attention_split", attrs, op.Args...)
 			if err != nil {
 				return err
@@ -67,4 +72,14 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 func splits(op *ir.Op, ctx int, t *target.Target) int {
 	heads := max(1, op.Attrs.Int("kv_heads"))
 	return max(1, min(2*t.Units/heads, maxSplits, ctx/splitBlock))
+}
+
+// tiledSplits is how many workgroups share the positions of a tile of rows, and the
+// rows of a tile.
+func tiledSplits(s *kernels.Site) (n, rows int) {
+	tiles, rows := kernels.AttentionTiles(s)
+	if tiles == 0 {
+		return 1, 1
+	}
+	return max(1, min(s.Target.Units/tiles, maxSplits, s.Program.Ctx/splitBlock)), rows
 }

@@ -224,17 +224,17 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "attention_split",
-		Doc: "attention over `splits` ranges of p: with n = pos[r]+1 and step = n/splits rounded up to a multiple of block, split s covers " +
-			"[s*step, min(n, (s+1)*step)); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
+		Doc: "attention over `splits` ranges of p: with n = the largest pos + 1 of each `rows` rows and step = n/splits rounded up to a multiple of block, " +
+			"split s covers [s*step, min(pos[r]+1, (s+1)*step)); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
 		Params: []string{"q", "k", "v", "pos", "slot"},
-		Attrs:  append(attentionAttrs[:4:4], AttrSpec{"splits", IntAttr}, AttrSpec{"block", IntAttr}),
+		Attrs:  append(attentionAttrs[:4:4], AttrSpec{"splits", IntAttr}, AttrSpec{"block", IntAttr}, AttrSpec{"rows", IntAttr}),
 		Infer: func(op *Op) (Type, error) {
 			if err := checkAttention(op); err != nil {
 				return Type{}, err
 			}
 			s := op.Attrs.Int("splits")
-			if s <= 0 || s > 1024 || op.Attrs.Int("block") <= 0 {
-				return Type{}, fmt.Errorf("splits %d or block %d out of range", s, op.Attrs.Int("block"))
+			if s <= 0 || s > 1024 || op.Attrs.Int("block") <= 0 || op.Attrs.Int("rows") <= 0 {
+				return Type{}, fmt.Errorf("splits %d, block %d or rows %d out of range", s, op.Attrs.Int("block"), op.Attrs.Int("rows"))
 			}
 			return MakeType(F32, op.Args[0].Type.Shape[0], Dim(op.Attrs.Int("heads")*s*(op.Attrs.Int("head_dim")+2))), nil
 		},

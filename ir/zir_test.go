@@ -32,7 +32,7 @@ func "forward" rows=8 {
   kvwrite %4, @pos, @slot, @k
   kvwrite %2, @pos, @slot, @v
   %5 = attention %4, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25} : f32[T, 64]
-  %6 = attention_split %4, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25, splits=2, block=8} : f32[T, 144]
+  %6 = attention_split %4, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25, splits=2, block=8, rows=1} : f32[T, 144]
   %7 = attention_merge %6 {head_dim=16, heads=4, splits=2} : f32[T, 64]
   %8 = add %5, %7 : f32[T, 64]
   %9 = linear %8, @up : f32[T, 64]

@@ -77,6 +77,9 @@ func (t *twinWriter) inst(in *Inst) {
 	case OpCooperativeMatrixStoreKHR:
 		t.put(OpCooperativeMatrixStoreNV, t.access(w, 2)...)
 		return
+	case OpCooperativeMatrixLengthKHR:
+		t.put(OpCooperativeMatrixLengthNV, w...)
+		return
 	case OpCooperativeMatrixMulAddKHR:
 		t.put(OpCooperativeMatrixMulAddNV, w[:5]...)
 		return

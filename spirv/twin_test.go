@@ -34,6 +34,7 @@ func product(layout uint32) []uint32 {
 	zero := b.Emit(spirv.OpCompositeConstruct, sum, b.Constant(spirv.OpConstant, f32, 0))
 	r := b.Emit(spirv.OpCooperativeMatrixMulAddKHR, sum, p, q, zero, spirv.CooperativeMatrixOperandsNoneKHR)
 	r = b.Emit(spirv.OpFMul, sum, r, r)
+	b.Emit(spirv.OpCooperativeMatrixLengthKHR, u32, sum)
 	b.Do(spirv.OpCooperativeMatrixStoreKHR, at, r, uint(layout), uint(16), private)
 	b.Do(spirv.OpReturn)
 	b.EndFunction()

@@ -48,6 +48,46 @@ func (b *Builder) MatTimes(x, y Value) Value {
 	return b.add(&node{op: opMatTimes, typ: x.Type(), args: []*node{b.visible(x).n, b.visible(y).n}})
 }
 
+// MatConvert returns the accumulator x with elements of type t, F16 or F32, rounded to
+// nearest.
+func (b *Builder) MatConvert(t Type, x Value) Value {
+	rows, cols, use := b.matrix(opMatConvert, x.Type(), Accumulator)
+	to := t.Matrix(rows, cols, use)
+	if t != F16 && t != F32 || t == x.Type().Elem() {
+		b.fail("%s of %v to %v", ops[opMatConvert].name, x.Type(), t)
+		return x
+	}
+	b.matrix(opMatConvert, to, Accumulator)
+	return b.add(&node{op: opMatConvert, typ: to, args: []*node{b.visible(x).n}})
+}
+
+// MatLength returns how many elements of a matrix of type t each lane holds.
+func (b *Builder) MatLength(t Type) Value {
+	b.matrix(opMatLength, t, 0)
+	return b.add(&node{op: opMatLength, typ: U32, imm: uint32(t)})
+}
+
+// Elem returns element i of those that the lane holds of the matrix in v, whose
+// elements are F32; i is less than MatLength. Which row and column it is of is the
+// device's, but the same in all matrices of one type.
+func (v *Var) Elem(i Operand) Value {
+	v.elements(opVarElem)
+	return v.b.add(&node{op: opVarElem, typ: F32, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarElem, i, U32)}})
+}
+
+// SetElem replaces an element that Elem returns.
+func (v *Var) SetElem(i, x Operand) {
+	v.elements(opVarSetElem)
+	v.b.add(&node{op: opVarSetElem, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarSetElem, i, U32), v.b.typed(opVarSetElem, x, F32)}})
+}
+
+func (v *Var) elements(o op) {
+	v.b.matrix(o, v.n.typ, 0)
+	if v.n.typ.Elem() != F32 {
+		v.b.fail("%s of %v", ops[o].name, v.n.typ)
+	}
+}
+
 // LoadMatrix returns the matrix of type t whose first element is where element i of
 // the array begins. The array may be of any type: its bytes are taken as they
 // are. stride is from one row (of ColumnMajor: column) to the next, in elements of

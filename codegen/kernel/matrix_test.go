@@ -29,8 +29,10 @@ func matrices(b *kernel.Builder) {
 	})
 	b.SubgroupBarrier()
 	sum.Set(b.MatTimes(sum.Get(), s.LoadMatrix(acc, 0, 0, kernel.ColumnMajor)))
+	b.ForUnroll(0, b.MatLength(acc), 1, func(i kernel.Value) { sum.SetElem(i, b.Exp2(sum.Elem(i))) })
 	b.Barrier()
 	s.StoreMatrix(0, 4, kernel.RowMajor, sum.Get())
+	s.StoreMatrix(0, 2, kernel.RowMajor, b.MatConvert(kernel.F16, sum.Get()))
 	b.Barrier()
 	y.Store(b.LocalID(), s.Load(b.LocalID()))
 }
@@ -85,6 +87,11 @@ func TestMatrixErrors(t *testing.T) {
 		{"times another", func(b *kernel.Builder, s *kernel.Array, _, _, sum kernel.Value) {
 			b.MatTimes(sum, s.LoadMatrix(kernel.F32.Matrix(16, 8, kernel.Accumulator), 0, 2, kernel.RowMajor))
 		}, "mat_times of f32[16x16 acc] and f32[16x8 acc]"},
+		{"convert of a factor", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.MatConvert(kernel.F32, x) }, "mat_convert of f16[16x8 a]"},
+		{"convert to the same", func(b *kernel.Builder, _ *kernel.Array, _, _, sum kernel.Value) { b.MatConvert(kernel.F32, sum) }, "mat_convert of f32[16x16 acc] to f32"},
+		{"length", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatLength(kernel.F32) }, "mat_length of f32"},
+		{"element of a number", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Var(kernel.F32, 0).Elem(0) }, "get_elem of f32"},
+		{"element of f16", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Var(x.Type(), x).SetElem(0, 1) }, "set_elem of f16[16x8 a]"},
 		{"add", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Add(x, x) }, "add of f16[16x8 a]"},
 		{"element", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Elem(x, 0) }, "element of f16[16x8 a]"},
 		{"array", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Shared(xs, 4) }, "shared array of f16[16x8 a]"},

@@ -107,11 +107,15 @@ const (
 	opFence
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
-	opMatFill   // element
-	opMatLoad   // index, stride
-	opMatStore  // index, stride, matrix
-	opMatMulAdd // a, b, c
-	opMatTimes  // a, b
+	opMatFill    // element
+	opMatLoad    // index, stride
+	opMatStore   // index, stride, matrix
+	opMatMulAdd  // a, b, c
+	opMatTimes   // a, b
+	opMatConvert // a
+	opMatLength  // imm: the type
+	opVarElem    // var, element
+	opVarSetElem // var, element, value
 
 	// Control. Regions are named after the operands.
 	opIf       // condition; then, else
@@ -232,11 +236,15 @@ var ops = [numOps]opInfo{
 
 	opSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
-	opMatFill:   {name: "mat_fill"},
-	opMatLoad:   {name: "mat_load"},
-	opMatStore:  {name: "mat_store"},
-	opMatMulAdd: {name: "mat_mul_add"},
-	opMatTimes:  {name: "mat_times"},
+	opMatFill:    {name: "mat_fill"},
+	opMatLoad:    {name: "mat_load"},
+	opMatStore:   {name: "mat_store"},
+	opMatMulAdd:  {name: "mat_mul_add"},
+	opMatTimes:   {name: "mat_times"},
+	opMatConvert: {name: "mat_convert"},
+	opMatLength:  {name: "mat_length"},
+	opVarElem:    {name: "get_elem"},
+	opVarSetElem: {name: "set_elem"},
 
 	opIf:       {name: "if"},
 	opFor:      {name: "for"},

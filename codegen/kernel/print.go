@@ -154,6 +154,8 @@ func (p *printer) subject(n *node) string {
 		if n.imm != 0 {
 			return "buffers"
 		}
+	case opMatLength:
+		return fmt.Sprintf("%v ", Type(n.imm))
 	case opMatLoad, opMatStore:
 		return fmt.Sprintf("%d %s ", n.imm, layoutNames[n.align])
 	}

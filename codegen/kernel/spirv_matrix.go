@@ -42,3 +42,25 @@ func (l *lowering) matMulAdd(n *node) {
 func (l *lowering) matTimes(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpFMul, l.typ(n.typ), l.ids(n.args)...)
 }
+
+func (l *lowering) matConvert(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpFConvert, l.typ(n.typ), l.value(n.args[0]))
+}
+
+func (l *lowering) matLength(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixLengthKHR, l.typ(U32), l.typ(Type(n.imm)))
+}
+
+// matElement returns a pointer to an element of a matrix in a variable.
+func (l *lowering) matElement(n *node) spirv.ID {
+	pointer := l.pointer(spirv.StorageClassFunction, l.typ(n.args[0].typ.Elem()))
+	return l.m.Emit(spirv.OpAccessChain, pointer, l.value(n.args[0]), l.value(n.args[1]))
+}
+
+func (l *lowering) varElem(n *node) {
+	l.values[n] = l.m.Emit(spirv.OpLoad, l.typ(n.typ), l.matElement(n))
+}
+
+func (l *lowering) varSetElem(n *node) {
+	l.m.Do(spirv.OpStore, l.matElement(n), l.value(n.args[2]))
+}

@@ -22,18 +22,35 @@ func attentionCoopCandidates(s *Site) []Candidate {
 // matrices, but for the type of q; nil if nothing does.
 func matchAttentionCoop(s *Site) *coopAttention {
 	op, gate, result := onlyGated(s, "attention")
-	if op == nil || s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) {
+	splits := 1
+	if op == nil {
+		if op = only(s, "attention_split"); op == nil {
+			return nil
+		}
+		result, splits = op.Result, op.Attrs.Int("splits")
+	}
+	if s.Target.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
 	if !ok || shape.rows.max <= decodeRows || shape.kv != ir.F16 {
 		return nil
 	}
-	k := &coopAttention{attentionShape: shape, op: op, result: result}
-	if !k.divide(s.Target) {
+	k := &coopAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: op.Kind.Name == "attention_split"}
+	if !k.divide(s.Target) || k.partial && (op.Attrs.Int("rows") != k.queryRows() || op.Attrs.Int("block")%k.tileKV != 0) {
 		return nil
 	}
 	return k
+}
+
+// AttentionTiles returns how many workgroups attention_coop has for the site's attention,
+// and how many rows of q a tile has; 0 if attention_coop does not compute it.
+func AttentionTiles(s *Site) (tiles, rows int) {
+	k := matchAttentionCoop(s)
+	if k == nil {
+		return 0, 0
+	}
+	return k.tiles() * k.heads / k.fold, k.queryRows()
 }
 
 // coopAttention is FlashAttention-2 (Dao, arXiv:2307.08691) with cooperative matrices
@@ -47,8 +64,10 @@ func matchAttentionCoop(s *Site) *coopAttention {
 // its part of the dims.
 type coopAttention struct {
 	attentionShape
-	op     *ir.Op
-	result *ir.Value
+	op      *ir.Op
+	result  *ir.Value
+	splits  int  // workgroups that share the positions of a tile
+	partial bool // write sums, maximum and weight of each split, not the quotient
 
 	fold   int // heads of a tile
 	teams  int
@@ -66,11 +85,14 @@ const coopDims = 64
 
 // divide chooses the tile.
 func (k *coopAttention) divide(t *target.Target) bool {
+	for k.fold = 1; k.fold < coopSide && k.group%(2*k.fold) == 0; k.fold *= 2 {
+	}
 	k.teams, k.sides, k.blocks, k.tileKV = 8, 1, 1, 32
 	if k.headDim > 128 {
 		k.teams, k.sides = 4, 2
 	}
-	for k.fold = 1; k.fold < coopSide && k.group%(2*k.fold) == 0; k.fold *= 2 {
+	for k.teams > 1 && k.tileRows()/2 >= k.rows.max*k.fold {
+		k.teams /= 2
 	}
 	part := k.headDim / k.sides
 	return k.headDim%(coopSide*k.sides) == 0 && part <= 128 && k.wave >= 2*coopSide &&
@@ -83,6 +105,12 @@ func (k *coopAttention) lanes() int { return k.teams * k.sides * k.wave }
 func (k *coopAttention) tileRows() int { return k.teams * k.teamRows() }
 
 func (k *coopAttention) teamRows() int { return k.blocks * coopSide }
+
+// queryRows is the rows of q that the tile has heads of.
+func (k *coopAttention) queryRows() int { return k.tileRows() / k.fold }
+
+// tiles is how many the heads of a tile have.
+func (k *coopAttention) tiles() int { return ceilDiv(k.rows.max, k.queryRows()) }
 
 // In shared memory lie, in octets of f16, a tile of k, one of v, the scores and then
 // the weights of all rows, and one number for each row; before that all of q, and after
@@ -114,16 +142,20 @@ func (k *coopAttention) votesAt() int { return k.numbersAt() + k.tileRows()/4 }
 func (k *coopAttention) shared() int { return k.votesAt() + ceilDiv(k.teams*k.sides, 4) }
 
 func (k *coopAttention) candidate() Candidate {
-	rows, heads := k.rows.max, k.heads
+	rows, heads, part, consts := k.rows.max, k.heads, "", k.consts()
+	cover := plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.queryRows(), k.fold * k.headDim}, Axis: []int{1, 0}}
+	if k.partial {
+		part, consts = " part", append(consts, ir.Const{Name: "block", Value: uint32(k.op.Attrs.Int("block"))})
+		cover = plans.Cover{Arg: "y", Dims: []int{rows, heads, k.splits, k.headDim + 2}, Tile: []int{k.queryRows(), k.fold, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}}
+	}
 	return Candidate{
-		Kernel: fmt.Sprintf("attention_coop hd=%d fold=%d tile=%dx%d team=%dx%d%s%s", k.headDim, k.fold, k.tileRows(), k.tileKV,
-			k.sides, k.teamRows(), k.gate.key(), k.rows.key()),
+		Kernel: fmt.Sprintf("attention_coop hd=%d fold=%d tile=%dx%d team=%dx%d%s%s%s", k.headDim, k.fold, k.tileRows(), k.tileKV,
+			k.sides, k.teamRows(), part, k.gate.key(), k.rows.key()),
 		Build:    k.build,
-		Consts:   k.consts(),
-		Grid:     [3]int{heads / k.fold, ceilDiv(rows*k.fold, k.tileRows()), 1},
+		Consts:   consts,
+		Grid:     [3]int{heads / k.fold, k.tiles(), k.splits},
 		Operands: append(k.operands(k.op), Operand{"y", k.result, kernel.Write}),
-		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim},
-			Tile: []int{k.tileRows() / k.fold, k.fold * k.headDim}, Axis: []int{1, 0}}},
+		Cover:    []plans.Cover{cover},
 	}
 }
 
@@ -136,7 +168,7 @@ type coopAttentionRun struct {
 	row        kernel.Value // first of the tile
 	head       kernel.Value // first of the tile
 	lastRow    kernel.Value // of the step
-	end        kernel.Value // of the positions that the tile sees
+	end        kernel.Value // of the positions of the tile or, of those, of the split
 	base       kernel.Value // octet of the head's first position in the caches
 	team, side kernel.Value
 	member     kernel.Value     // the lane among those that have its row in the softmax
@@ -146,6 +178,7 @@ type coopAttentionRun struct {
 	limit      []kernel.Value   // by block: positions that the lane's row sees
 	top        []*kernel.Var    // by block: what the scores of the lane's row are relative to
 	weight     []*kernel.Var    // by block: sum of the weights that the lane had
+	largest    []*kernel.Var    // by block, of a split: the largest score of the lane's row
 	grown      kernel.Value     // some row of the subgroup has a new top
 }
 
@@ -158,22 +191,30 @@ func (k *coopAttention) build() (*kernel.Func, error) {
 
 		// The last rows see most: they come first.
 		tile := b.Sub(b.Sub(b.NumWorkgroups(1), 1), b.WorkgroupID(1))
-		r.row, r.head = b.Mul(tile, k.tileRows()/k.fold), b.Mul(b.WorkgroupID(0), k.fold)
+		r.row, r.head = b.Mul(tile, k.queryRows()), b.Mul(b.WorkgroupID(0), k.fold)
 		rows := r.attentionArgs.rows
 		b.ReturnIf(b.Ge(r.row, rows))
 		r.lastRow = b.Sub(rows, 1)
 		first := r.pos.Load(kernel.U32, r.row)
-		r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows()/k.fold-1), r.lastRow)), 1)
+		r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.queryRows()-1), r.lastRow)), 1)
 		b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
 
 		slot := r.slot.Load(kernel.U32, r.row)
 		r.base = b.Add(b.Mul(b.Mul(slot, r.ctx), r.kvRow), b.Mul(b.Div(r.head, r.group), k.headDim/chunk))
 		r.team, r.side = b.Div(b.SubgroupID(), k.sides), b.Mod(b.SubgroupID(), k.sides)
+		begin := b.U32(0)
+		if k.partial {
+			splits, block := b.NumWorkgroups(2), b.SpecU32("block", 32)
+			round := b.Mul(splits, block)
+			step := b.Mul(b.Div(b.Sub(b.Add(r.end, round), 1), round), block)
+			begin = b.Mul(b.WorkgroupID(2), step)
+			r.end = b.Min(r.end, b.Add(begin, step))
+		}
 		r.start()
-		r.fetch(r.k, 0, b.U32(0))()
-		r.fetch(r.v, k.valuesAt(), b.U32(0))()
+		r.fetch(r.k, 0, begin)()
+		r.fetch(r.v, k.valuesAt(), begin)()
 		b.Barrier()
-		b.For(0, r.end, k.tileKV, func(from kernel.Value) {
+		b.For(begin, r.end, k.tileKV, func(from kernel.Value) {
 			next := b.Add(from, k.tileKV) // behind the last tile: nothing that is used
 			storeK := r.fetch(r.k, 0, next)
 			storeV := r.fetch(r.v, k.valuesAt(), next)
@@ -237,6 +278,7 @@ func (r *coopAttentionRun) start() {
 		r.limit = append(r.limit, b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, row), r.lastRow)), 1))
 		r.top = append(r.top, b.Var(kernel.F32, emptyScore))
 		r.weight = append(r.weight, b.Var(kernel.F32, 0))
+		r.largest = append(r.largest, b.Var(kernel.F32, emptyScore))
 	}
 	b.Barrier()
 }
@@ -322,7 +364,7 @@ func (r *coopAttentionRun) soften(from, masked kernel.Value) {
 			for i, x := range x {
 				p := b.Add(from, b.Mul(where[i/2], 8), i%2*4)
 				positions := b.Vec(p, b.Add(p, 1), b.Add(p, 2), b.Add(p, 3))
-				x.Set(b.Select(b.Lt(positions, b.Splat(r.limit[block], 4)), x.Get(), emptyScore))
+				x.Set(b.Select(b.Lt(positions, b.Splat(r.limit[block], 4)), x.Get(), math.Inf(-1)))
 			}
 		})
 		most := x[0].Get()
@@ -332,6 +374,9 @@ func (r *coopAttentionRun) soften(from, masked kernel.Value) {
 		largest := b.Max(b.Max(b.Elem(most, 0), b.Elem(most, 1)), b.Max(b.Elem(most, 2), b.Elem(most, 3)))
 		largest = xorLanes(b, largest, 1, r.rowLanes(), func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
 		largest = b.Mul(largest, r.factor)
+		if r.partial {
+			r.largest[block].Set(b.Max(r.largest[block].Get(), largest))
+		}
 		old := r.top[block].Get()
 		grown := b.Gt(largest, b.Add(old, growth))
 		top := b.Select(grown, largest, old)
@@ -416,13 +461,25 @@ func (r *coopAttentionRun) add() {
 	}
 }
 
-// write stores the quotients of the rows that this step has.
+// write stores the quotients of the rows that this step has, or what a split has.
 func (r *coopAttentionRun) write(y *kernel.Buffer) {
 	b, stride := r.b, r.dims()/4+1
 	for block := range r.blocks {
 		weight := xorLanes(b, r.weight[block].Get(), 1, r.rowLanes(), func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
-		row := b.Add(b.Mul(r.team, r.teamRows()), r.teamRow(block))
-		b.If(b.Eq(r.member, 0), func() { r.setNumber(row, weight) })
+		inTile := b.Add(b.Mul(r.team, r.teamRows()), r.teamRow(block))
+		b.If(b.Eq(r.member, 0), func() {
+			if !r.partial {
+				r.setNumber(inTile, weight)
+				return
+			}
+			largest := r.largest[block].Get()
+			fade := b.Exp2(b.Sub(r.top[block].Get(), largest))
+			r.setNumber(inTile, fade)
+			r.place(inTile, func(head kernel.Value) {
+				top := b.Select(b.Gt(largest, emptyScore), b.Mul(largest, math.Ln2), emptyScore)
+				y.Store(b.Add(r.pairs(head), r.headDim/2), b.Vec(top, b.Mul(weight, fade)))
+			})
+		})
 	}
 	b.Barrier()
 	mine := b.Mul(b.SubgroupID(), r.sumsSize())
@@ -438,25 +495,43 @@ func (r *coopAttentionRun) write(y *kernel.Buffer) {
 				row, quad := b.Div(i, quads), b.Mod(i, quads)
 				v := b.Bitcast(f32x4, r.shared.Load(b.Add(mine, b.Mul(row, stride), quad)))
 				inTile := b.Add(b.Mul(r.team, r.teamRows()), row, block*coopSide)
-				weight := r.shared.LoadElem(b.Add(b.Div(inTile, 4), r.numbersAt()), b.Mod(inTile, 4))
+				number := b.Bitcast(kernel.F32, r.shared.LoadElem(b.Add(b.Div(inTile, 4), r.numbersAt()), b.Mod(inTile, 4)))
 				quad = b.Add(quad, b.Mul(r.side, r.headDim/r.sides/4), from*coopSide/4)
-				r.writeQuad(y, inTile, quad, b.Div(v, b.Splat(b.Bitcast(kernel.F32, weight), 4)))
+				r.place(inTile, func(head kernel.Value) { r.writeQuad(y, head, quad, v, b.Splat(number, 4)) })
 			})
 			b.SubgroupBarrier()
 		}
 	}
 }
 
-// writeQuad stores four dims of a row of the tile.
-func (r *coopAttentionRun) writeQuad(y *kernel.Buffer, inTile, quad, v kernel.Value) {
+// place calls body with the head, counted through all rows, that is a row of the tile,
+// if it is of this step.
+func (r *coopAttentionRun) place(inTile kernel.Value, body func(head kernel.Value)) {
 	b := r.b
 	row := b.Add(r.row, b.Div(inTile, r.fold))
-	b.If(b.Le(row, r.lastRow), func() {
-		head := b.Add(b.Mul(row, r.heads), r.head, b.Mod(inTile, r.fold))
-		v = r.attentionArgs.gate.load(b, f32x4, head, quad, r.headDim/4)(v)
-		if r.coopAttention.gate.half {
-			v = roundHalf(b, v)
-		}
-		y.Store(b.Add(b.Mul(head, r.headDim/4), quad), v)
-	})
+	b.If(b.Le(row, r.lastRow), func() { body(b.Add(b.Mul(row, r.heads), r.head, b.Mod(inTile, r.fold))) })
+}
+
+// pairs returns where in y, in pairs of f32, the split's sums of a head begin.
+func (r *coopAttentionRun) pairs(head kernel.Value) kernel.Value {
+	b := r.b
+	return b.Mul(b.Add(b.Mul(head, b.NumWorkgroups(2)), b.WorkgroupID(2)), (r.headDim+2)/2)
+}
+
+// writeQuad stores four dims of a head: of a split times the row's number, else divided
+// by it.
+func (r *coopAttentionRun) writeQuad(y *kernel.Buffer, head, quad, v, number kernel.Value) {
+	b := r.b
+	if r.partial {
+		v = b.Mul(v, number)
+		at := b.Add(r.pairs(head), b.Mul(quad, 2))
+		y.Store(at, b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
+		y.Store(b.Add(at, 1), b.Vec(b.Elem(v, 2), b.Elem(v, 3)))
+		return
+	}
+	v = r.attentionArgs.gate.load(b, f32x4, head, quad, r.headDim/4)(b.Div(v, number))
+	if r.coopAttention.gate.half {
+		v = roundHalf(b, v)
+	}
+	y.Store(b.Add(b.Mul(head, r.headDim/4), quad), v)
 }

@@ -26,6 +26,12 @@ func rounded(width int, c siteTest) siteTest {
 	return c
 }
 
+// splitTiles makes the rows of a tile share the ranges of a split attention.
+func splitTiles(rows int, c siteTest) siteTest {
+	c.group = strings.Replace(c.group, "block=8, rows=1", fmt.Sprintf("block=32, rows=%d", rows), 1)
+	return c
+}
+
 // TestAttentionCoop builds attention for targets with cooperative matrices; devices
 // without them have other families. What it computes, zincrun verify compares.
 func TestAttentionCoop(t *testing.T) {
@@ -36,6 +42,7 @@ func TestAttentionCoop(t *testing.T) {
 		attentionTest("attention_coop", "f16", 80, 12, 2, 0, many),
 		gated(256, 16, true, attentionTest("attention_coop", "f16", 256, 16, 2, 0, many)),
 		rounded(256, attentionTest("attention_coop", "f16", 64, 4, 4, 0, many)),
+		splitTiles(8, attentionTest("attention_coop", "f16", 256, 16, 2, 3, many)),
 		rounded(1024, gated(128, 8, false, attentionTest("attention_coop", "f16", 128, 8, 1, 0, many))),
 	} {
 		halfQuery(c).checkMatrices(t)

@@ -10,7 +10,7 @@ import (
 
 func attentionMergeCandidates(s *Site) []Candidate {
 	op, gate, result := onlyGated(s, "attention_merge")
-	if op == nil || gate.half {
+	if op == nil {
 		return nil
 	}
 	rows, ok := extentOf(s, op.Result)
@@ -86,7 +86,11 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 				sum.Set(v)
 			})
 			b.If(b.Lt(row, rows), func() {
-				y.Store(b.Add(b.Mul(head, b.Div(headDim, 2)), i), gated(b.Div(sum.Get(), b.Splat(weight.Get(), 2))))
+				v := gated(b.Div(sum.Get(), b.Splat(weight.Get(), 2)))
+				if k.gate.half {
+					v = b.PackHalf(b.Clamp(v, -65504.0, 65504.0))
+				}
+				y.Store(b.Add(b.Mul(head, b.Div(headDim, 2)), i), v)
 			})
 		})
 	})

@@ -13,7 +13,7 @@ func attentionSplitCandidates(s *Site) []Candidate {
 	op, gate, result := onlyGated(s, "attention")
 	splits, block := 1, 1
 	if op == nil {
-		if op = only(s, "attention_split"); op == nil {
+		if op = only(s, "attention_split"); op == nil || op.Attrs.Int("rows") != 1 {
 			return nil
 		}
 		result = op.Result

@@ -15,7 +15,7 @@ func attentionTest(family, kv string, headDim, heads, kvHeads, splits int, c sit
 	if splits == 0 {
 		c.group = fmt.Sprintf("%%0 = attention @q, @k, @v, @pos, @slot {%s} : io f32[T, %d]", attrs, q)
 	} else {
-		c.group = fmt.Sprintf("%%0 = attention_split @q, @k, @v, @pos, @slot {%s, splits=%d, block=8} : io f32[T, %d]",
+		c.group = fmt.Sprintf("%%0 = attention_split @q, @k, @v, @pos, @slot {%s, splits=%d, block=8, rows=1} : io f32[T, %d]",
 			attrs, splits, heads*splits*(headDim+2))
 	}
 	return c
@@ -56,6 +56,9 @@ func TestAttentionMerge(t *testing.T) {
 		c := siteTest{family: "attention_merge", ctx: 8, slots: 1, rows: 3, n: 2}
 		c.globals = fmt.Sprintf("step @p : f32[T, %d]\n", 2*splits*82)
 		c.group = fmt.Sprintf("%%0 = attention_merge @p {head_dim=80, heads=2, splits=%d} : io f32[T, 160]", splits)
+		c.run(t)
+		c.checkBuild(t)
+		c = rounded(160, c)
 		c.run(t)
 		c.checkBuild(t)
 	}

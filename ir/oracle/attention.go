@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -117,9 +118,12 @@ func attentionSplit(c *call) error {
 		return err
 	}
 	splits, block, y := c.op.Attrs.Int("splits"), c.op.Attrs.Int("block"), c.result()
+	together := c.op.Attrs.Int("rows")
 	h.each(c, func(scores []float32, row, head int) {
 		n := int(h.pos[row]) + 1
-		step := ceilDiv(ceilDiv(n, splits), block) * block
+		first := row - row%together
+		most := slices.Max(h.pos[first:min(c.rows(0), first+together)])
+		step := ceilDiv(ceilDiv(int(most)+1, splits), block) * block
 		for s := range splits {
 			out := y[((row*h.count+head)*splits+s)*(h.dim+2):][:h.dim+2]
 			top, sum := h.attend(out[:h.dim], scores, row, head, s*step, min(n, (s+1)*step))

@@ -58,7 +58,7 @@ func FuzzRun(f *testing.F) {
 	for _, seed := range []string{
 		fmt.Sprintf("%s%s\nfunc \"f\" rows=3 {\n%s\n}\n", head, tinyGlobals, tinyBody),
 		fmt.Sprintf("%s%sstep @x : f32[T, 64]\nfunc \"f\" rows=3 {\n%s\n}\n", head, tinyGlobals, `
-%0 = attention_split @x, @kc, @vc, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25, splits=3, block=2} : f32[T, 216]
+%0 = attention_split @x, @kc, @vc, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25, splits=3, block=2, rows=1} : f32[T, 216]
 %1 = attention_merge %0 {head_dim=16, heads=4, splits=3} : io f32[T, 64]`),
 		ir.Print(&ir.Program{Stage: ir.Place, Ctx: 8, Slots: 1}) + placed,
 		head + hybridSeed,

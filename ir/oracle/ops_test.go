@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -197,7 +198,7 @@ func TestAttention(t *testing.T) {
 	checkOp(t, func(t *opTest) {
 		ctx, slots := t.pick("ctx", 1, 30), t.pick("slots", 1, 3)
 		dim, kv, group := t.pick("dim", 1, 20), t.pick("kv", 1, 3), t.pick("group", 1, 3)
-		splits, block := t.pick("splits", 1, 5), t.pick("block", 1, 8)
+		splits, block, together := t.pick("splits", 1, 5), t.pick("block", 1, 8), t.pick("together", 1, 3)
 		heads, row := kv*group, kv*dim
 		dtype := rapid.SampledFrom([]string{"f16", "f32"}).Draw(t.T, "dtype")
 		shape := fmt.Sprintf("{head_dim=%d, heads=%d, kv_heads=%d, scale=0.3", dim, heads, kv)
@@ -210,9 +211,9 @@ step @pos : i32[T]
 step @slot : i32[T]`, dtype, slots, row, dtype, slots, row, heads*dim, row), fmt.Sprintf(`
 kvwrite @x, @pos, @slot, @k
 %%0 = attention @q, @k, @v, @pos, @slot %s} : io f32[T, %d]
-%%1 = attention_split @q, @k, @v, @pos, @slot %s, splits=%d, block=%d} : io f32[T, %d]
+%%1 = attention_split @q, @k, @v, @pos, @slot %s, splits=%d, block=%d, rows=%d} : io f32[T, %d]
 %%2 = attention_merge %%1 {head_dim=%d, heads=%d, splits=%d} : io f32[T, %d]`,
-			shape, heads*dim, shape, splits, block, heads*splits*(dim+2), dim, heads, splits, heads*dim))
+			shape, heads*dim, shape, splits, block, together, heads*splits*(dim+2), dim, heads, splits, heads*dim))
 		q, x, k, v := t.floats(t.n*heads*dim), t.floats(t.n*row), t.floats(slots*ctx*row), t.floats(slots*ctx*row)
 		pos, slot := t.ints(t.n, ctx), t.ints(t.n, slots)
 		m.setFloats("q", q...)
@@ -260,9 +261,10 @@ kvwrite @x, @pos, @slot, @k
 		near(t, "attention", whole, want, 3e-6)
 		near(t, "split and merged", merged, widen(whole[:len(want)]), 1e-6)
 		for i := range t.n * heads {
-			n := int(pos[i/heads]) + 1
-			step := block
-			for step*splits < n {
+			r := i / heads
+			n, step := int(pos[r])+1, block
+			first := r - r%together
+			for step*splits <= int(slices.Max(pos[first:min(t.n, first+together)])) {
 				step += block
 			}
 			for s := range splits {

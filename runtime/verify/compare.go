@@ -40,7 +40,7 @@ func (d *dispatch) tolerance() float64 {
 func (d *dispatch) rounds() bool {
 	return slices.ContainsFunc(d.group.Ops, func(op *ir.Op) bool {
 		switch op.Kind.Name {
-		case "linear", "expert_linear", "attention":
+		case "linear", "expert_linear", "attention", "attention_split":
 			return op.Args[0].Type.DType == ir.F16
 		}
 		return false
