@@ -236,11 +236,8 @@ func Decode(data []byte) (*Plan, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := validate(p); err != nil {
+	if err := Validate(p); err != nil {
 		return nil, err
-	}
-	if bad := checkBounds(p); len(bad) > 0 {
-		return nil, fmt.Errorf("entries: %s", bad[0])
 	}
 	return p, nil
 }

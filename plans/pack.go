@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 )
 
@@ -49,4 +50,30 @@ func unpack(part []byte, n int) (string, error) {
 		return "", fmt.Errorf("unpack: not the %d bytes that the table of contents says", n)
 	}
 	return b.String(), nil
+}
+
+// MarshalBinary encodes v as the section of a plan is encoded, behind its unpacked
+// length in four bytes.
+func (v *Vocab) MarshalBinary() ([]byte, error) {
+	data := appendValue(nil, reflect.ValueOf(v).Elem())
+	if len(data) > maxSection {
+		return nil, fmt.Errorf("vocab: %d bytes, the limit is %d", len(data), maxSection)
+	}
+	return append(le.AppendUint32(nil, uint32(len(data))), pack(data)...), nil
+}
+
+// UnmarshalBinary is the inverse of MarshalBinary.
+func (v *Vocab) UnmarshalBinary(b []byte) error {
+	if len(b) < 4 || le.Uint32(b) > maxSection {
+		return fmt.Errorf("vocab: bad length")
+	}
+	data, err := unpack(b[4:], int(le.Uint32(b)))
+	if err == nil {
+		*v = Vocab{}
+		err = decodeSection(data, reflect.ValueOf(v).Elem())
+	}
+	if err != nil {
+		return fmt.Errorf("vocab: %w", err)
+	}
+	return nil
 }

@@ -22,6 +22,18 @@ const (
 // IsHost reports whether the plan has no kernels and is evaluated by the oracle.
 func (p *Plan) IsHost() bool { return len(p.Pipelines) == 0 }
 
+// Validate fails if anything that walks over p could, or if an argument leaves its
+// region: what a plan must pass that was not decoded.
+func Validate(p *Plan) error {
+	if err := validate(p); err != nil {
+		return err
+	}
+	if bad := checkBounds(p); len(bad) > 0 {
+		return fmt.Errorf("entries: %s", bad[0])
+	}
+	return nil
+}
+
 // validate checks every index, name and range of p, so that nothing that walks
 // over a plan can fail. It does not prove that the plan is right: Check does.
 func validate(p *Plan) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/gosrc"
 )
 
 var compileCommand = cli.Command{
@@ -44,6 +45,16 @@ occupancy (zincc inspect). Results are cached in the user's cache folder.
 --target probe.json compiles for the device that ` + "`zincrun probe --json`" + ` measured, here or on
 another computer: its limits, subgroups, matrices, memory, bandwidth and stage cost.
 
+--emit-go DIR also writes the plan as Go source: commands and buffers as literals, kernels
+beside them. go build makes one program of it that runs the model without zincrun; its
+weights come from the model file, or with --embed-weights from the program itself. In a
+module that requires github.com/zincc-dev/zincc, such as a checkout of it, go build ./DIR
+is all; else make one first:
+
+  zincc compile qwen3-8b.gguf --target gfx1201 --emit-go qwen
+  cd qwen && go mod init qwen && go get github.com/zincc-dev/zincc && CGO_ENABLED=0 go build
+  ./qwen --model qwen3-8b.gguf -p "Once upon a time"
+
 A plan that needs more memory than the target has is refused; the closing table says
 which context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 
@@ -58,6 +69,7 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k (default the model's context, at most %d)", frontend.DefaultCtx))
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16 or f32")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
+		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
 		f.StringVar(&c.oracle, "oracle", "auto", "choose kernels by what AMD's compiler makes of them: auto, where Mesa's driver is there; off; or require")
@@ -67,15 +79,18 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 }
 
 type compileFlags struct {
-	target, out, kv, stop, dump, oracle string
-	ctx                                 cli.Positions
-	embed, json                         bool
+	target, out, kv, stop, dump, oracle, goDir string
+	ctx                                        cli.Positions
+	embed, json                                bool
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
 	path, err := cli.OneArg(args, "model or .zir file")
 	if err != nil {
 		return err
+	}
+	if c.goDir != "" && c.stop != "" {
+		return cli.Usagef("--emit-go writes a whole plan: it does not go with --stop-after")
 	}
 	stop := ir.Place
 	if c.stop != "" {
@@ -150,6 +165,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	if err := plans.WriteFile(out, plan); err != nil {
 		return err
+	}
+	if c.goDir != "" {
+		if err := gosrc.Write(c.goDir, plan); err != nil {
+			return err
+		}
 	}
 	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
 	report := codegen.NewReport(plan, t, times, out)

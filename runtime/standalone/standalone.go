@@ -1,0 +1,155 @@
+// Package standalone is what programs are built on that zincc writes as Go source
+// (zincc compile --emit-go): it puts the plan together and continues a text.
+package standalone
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// Model is a plan in parts: what is Go, and the names of what is in files.
+type Model struct {
+	Plan    plans.Plan // without modules, program, vocabulary and weights
+	Kernels []Kernel
+	Program string // the op program as .zir text
+	Vocab   string // as Vocab.MarshalBinary encodes it
+	Files   fs.FS
+	Weights []byte // as Plan.Embedded
+}
+
+// Kernel is a module of the plan and the file that holds it, in SPIR-V.
+type Kernel struct{ Name, File string }
+
+// Assemble puts the plan together. It encodes to the bytes of the plan that the
+// model was made from.
+func (m *Model) Assemble() (*plans.Plan, error) {
+	p := m.Plan
+	for _, k := range m.Kernels {
+		data, err := fs.ReadFile(m.Files, k.File)
+		if err != nil {
+			return nil, err
+		}
+		if len(data)%4 != 0 {
+			return nil, fmt.Errorf("%s: %d bytes are not SPIR-V", k.File, len(data))
+		}
+		words := make([]uint32, len(data)/4)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint32(data[4*i:])
+		}
+		p.Modules = append(p.Modules, plans.Module{Name: k.Name, Words: words})
+	}
+	program, err := fs.ReadFile(m.Files, m.Program)
+	if err != nil {
+		return nil, err
+	}
+	if p.Program, err = ir.Parse(string(program)); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Program, err)
+	}
+	vocab, err := fs.ReadFile(m.Files, m.Vocab)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Vocab.UnmarshalBinary(vocab); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Vocab, err)
+	}
+	p.Embedded = m.Weights
+	return &p, plans.Validate(&p)
+}
+
+// Main runs the model with the process's arguments and ends the process: exit code 0,
+// 1 for a failure, 2 for wrong arguments.
+func Main(m *Model) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	os.Exit(m.run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+func (m *Model) run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	h := &m.Plan.Header
+	f := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
+	f.SetOutput(errs)
+	f.SortFlags = false
+	o := options{}
+	f.StringVarP(&o.prompt, "prompt", "p", "", "the text to continue; without it, standard input")
+	f.IntVarP(&o.n, "n-predict", "n", 128, "tokens to generate, at most")
+	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
+	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I or host")
+	f.StringVar(&o.plan, "write-plan", "", "write the plan to this file, for zincc and zincrun, and end")
+	f.Usage = func() {
+		fmt.Fprintf(out, "Continues a text on standard output: model %s for %s.\n\n%s", h.Model.Name, h.Target, f.FlagUsages())
+	}
+	switch err := f.Parse(args[1:]); {
+	case err == pflag.ErrHelp:
+		return 0
+	case err == nil && f.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+		fallthrough
+	case err != nil:
+		fmt.Fprintf(errs, "%s: %s\n", args[0], err)
+		return 2
+	}
+	o.promptGiven = f.Changed("prompt")
+	if err := m.do(ctx, args[0], o, in, out); err != nil {
+		fmt.Fprintf(errs, "%s: %s\n", args[0], err)
+		return 1
+	}
+	return 0
+}
+
+type options struct {
+	prompt, model, device, plan string
+	promptGiven                 bool
+	n                           int
+}
+
+func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, out io.Writer) error {
+	plan, err := m.Assemble()
+	if err != nil {
+		return err
+	}
+	if o.plan != "" {
+		return plans.WriteFile(o.plan, plan)
+	}
+	if !o.promptGiven {
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		o.prompt = string(data)
+	}
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		return err
+	}
+	src, err := plans.OpenSource(plan, self, o.model)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	exec, err := device.Open(ctx, o.device, plan, src, nil)
+	if err != nil {
+		return err
+	}
+	defer exec.Close()
+	ids := tok.Encode(o.prompt, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+	if len(ids) == 0 {
+		return fmt.Errorf("the prompt has no tokens")
+	}
+	g := runtime.Generator{Session: runtime.NewSession(plan, exec), Tokenizer: tok, Max: o.n}
+	_, err = g.Generate(ctx, ids, out)
+	return err
+}
