@@ -109,6 +109,16 @@ func TestLogits(t *testing.T) {
 	}
 }
 
+// TestPackedProjections has a file of an early converter give the bits of today's.
+func TestPackedProjections(t *testing.T) {
+	m := tinyModels["qwen3next"]()
+	want := feed(t, m.open(t), len(prompt))
+	m.packed("blk.0.")
+	if got := feed(t, m.open(t), len(prompt)); !slices.Equal(got, want) {
+		t.Error("logits differ")
+	}
+}
+
 func readLogits(t *testing.T, arch string) []float64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", arch+".logits"))
@@ -234,7 +244,11 @@ func TestLoadErrors(t *testing.T) {
 		{"qwen35", func(m *tinyModel) { m.set("attention.recurrent_layers", []bool{true}) }, "1 entries for 2 layers", false},
 		{"qwen35", func(m *tinyModel) { m.set("attention.recurrent_layers", uint32(1)) }, "not a list of bools", false},
 		{"qwen35", func(m *tinyModel) { m.set("nextn_predict_layers", uint32(2)) }, "block_count: 2 is out of range", false},
-		{"qwen3next", func(m *tinyModel) { m.add("blk.0.ssm_in.weight", 64, 192) }, "early qwen3next files", true},
+		{"qwen3next", func(m *tinyModel) { m.add("blk.0.ssm_in.weight", 64, 192) }, `tensor "blk.0.ssm_in.weight" is not known`, true},
+		{"qwen3next", func(m *tinyModel) {
+			m.packed("blk.0.")
+			m.tensor("blk.0.ssm_in.weight").Shape = []int64{128, 96}
+		}, `tensor "blk.0.attn_qkv.weight" is missing`, false},
 	} {
 		m := tinyModels[c.arch]()
 		c.change(m)

@@ -218,6 +218,24 @@ func (m *tinyModel) deltaNet(blk string, mergedBA bool) {
 	m.add(blk+"ssm_out.weight", vHeads*d, tinyEmbd)
 }
 
+// packed makes of the model one as early converters wrote it: per key head, the rows
+// of q, k, v and z in one tensor.
+func (m *tinyModel) packed(blk string) {
+	const d, kHeads, perKey = 16, 2, 2 // as in deltaNet
+	qkv, z := m.tensor(blk+"attn_qkv.weight").Data, m.tensor(blk+"attn_gate.weight").Data
+	var data []byte
+	rows := func(from []byte, first, n int) { data = append(data, from[4*tinyEmbd*first:][:4*tinyEmbd*n]...) }
+	for h := range kHeads {
+		rows(qkv, h*d, d)
+		rows(qkv, (kHeads+h)*d, d)
+		rows(qkv, (2*kHeads+h*perKey)*d, perKey*d)
+		rows(z, h*perKey*d, perKey*d)
+	}
+	m.drop(blk + "attn_qkv.weight")
+	m.drop(blk + "attn_gate.weight")
+	m.tensors = append(m.tensors, gguf.TensorData{Name: blk + "ssm_in.weight", Type: ir.F32, Shape: []int64{tinyEmbd, kHeads * (2 + 2*perKey) * d}, Data: data})
+}
+
 // hybridTiny has one DeltaNet layer and one of attention.
 func hybridTiny(arch string, mergedBA bool, ffn func(m *tinyModel, blk string)) *tinyModel {
 	m := newTiny(arch)

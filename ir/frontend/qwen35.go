@@ -115,9 +115,6 @@ func gatedAttention(m *model, x, table *ir.Value, blk string, layer int) *ir.Val
 func (h hybrid) deltaNet(m *model, d deltaParams, x *ir.Value, blk string) *ir.Value {
 	keys, values := d.kHeads*d.dim, d.vHeads*d.dim
 	channels := 2*keys + values
-	if _, legacy := m.f.Tensor(blk + "ssm_in.weight"); legacy && m.err == nil {
-		m.err = ir.Unsupported("tensor %q: the merged projection of early %s files is not supported; convert the model again", blk+"ssm_in.weight", m.arch)
-	}
 	n := m.norm(x, blk+"attn_norm", m.embd)
 	mixed := m.linear(n, blk+"attn_qkv", m.embd, channels)
 	z := m.linear(n, blk+"attn_gate", m.embd, values)

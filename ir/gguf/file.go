@@ -25,6 +25,8 @@ type Tensor struct {
 	Shard    int      // index into File.Shards
 	Offset   int64    // bytes from the start of its shard
 	Size     int64    // bytes
+
+	runs []run // where rows are gathered: these, of the matrix at Offset
 }
 
 // Elements is the number of elements, the product of Shape.
@@ -78,6 +80,7 @@ func open(path string, parse parser) (*File, error) {
 		f.Close()
 		return nil, err
 	}
+	f.splitLegacy()
 	return f, nil
 }
 
@@ -205,9 +208,12 @@ func (f *File) Tensor(name string) (*Tensor, bool) {
 	return &f.Tensors[i], true
 }
 
-// Data returns the bytes of t, a tensor of f, without copying. They are read-only
-// and valid until Close.
+// Data returns the bytes of t, a tensor of f, without copying, unless they do not lie
+// next to each other. They are read-only and valid until Close.
 func (f *File) Data(t *Tensor) []byte {
+	if t.runs != nil {
+		return t.gathered(f.shards[t.Shard].data)
+	}
 	return f.shards[t.Shard].data[t.Offset:][:t.Size:t.Size]
 }
 

@@ -63,10 +63,10 @@ func TestParse(t *testing.T) {
 	}
 	start := (h.end + 31) / 32 * 32
 	want := []Tensor{
-		{"token_embd.weight", ir.Q4_K, "Q4_K", []int64{256, 2}, 0, start, 288},
-		{"blk.0.attn_norm.weight", ir.F32, "F32", []int64{5}, 0, start + 288, 20},
-		{"scale", ir.F16, "F16", nil, 0, start + 320, 2},
-		{"output.weight", ir.Q8_0, "Q8_0", []int64{32, 3, 2}, 0, start + 352, 204},
+		{"token_embd.weight", ir.Q4_K, "Q4_K", []int64{256, 2}, 0, start, 288, nil},
+		{"blk.0.attn_norm.weight", ir.F32, "F32", []int64{5}, 0, start + 288, 20, nil},
+		{"scale", ir.F16, "F16", nil, 0, start + 320, 2, nil},
+		{"output.weight", ir.Q8_0, "Q8_0", []int64{32, 3, 2}, 0, start + 352, 204, nil},
 	}
 	if !reflect.DeepEqual(h.tensors, want) {
 		t.Errorf("tensors\n%+v, want\n%+v", h.tensors, want)
@@ -271,7 +271,7 @@ func TestParseUnsupportedType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Tensor{"x", ir.Invalid, "IQ2_XXS", []int64{512}, 0, 64, 132}
+	want := Tensor{"x", ir.Invalid, "IQ2_XXS", []int64{512}, 0, 64, 132, nil}
 	if !reflect.DeepEqual(h.tensors[0], want) {
 		t.Errorf("got %+v, want %+v", h.tensors[0], want)
 	}
