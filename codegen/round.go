@@ -6,6 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 )
 
 // roundInputs rounds what projections read to f16 where the kernels that the target
@@ -13,7 +14,13 @@ import (
 // norm or the projections that make it if nobody else reads it. Else a norm is
 // computed a second time, as that needs no step of its own; other values are rounded
 // by themselves.
+//
+// For few rows x is rounded to 16-bit fixed point, where kernels multiply bytes: each
+// group that reads it does so itself.
 func roundInputs(p *ir.Program, t *target.Target) error {
+	if err := fixInputs(p, t); err != nil {
+		return err
+	}
 	if t.Matrix == (target.MatrixShape{}) {
 		return nil
 	}
@@ -31,6 +38,31 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 		}
 		if err := r.place(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// fixInputs rounds what projections of few rows read to fixed point.
+func fixInputs(p *ir.Program, t *target.Target) error {
+	for _, f := range p.Funcs {
+		if passes.KindOf(f) != passes.Decode {
+			continue
+		}
+		b, uses := ir.NewBuilder(f), f.Uses()
+		for _, g := range f.Groups {
+			readers := kernels.FixedReaders(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
+			if len(readers) == 0 {
+				continue
+			}
+			fixed, err := b.Make("fixed16", nil, readers[0].Args[0])
+			if err != nil {
+				return err
+			}
+			for _, op := range readers {
+				op.Args[0] = fixed.Result
+			}
+			g.Ops = slices.Insert(g.Ops, slices.Index(g.Ops, readers[0]), fixed)
 		}
 	}
 	return nil

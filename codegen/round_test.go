@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 )
 
 // matrices returns gfx1100 as a target that multiplies with cooperative matrices,
@@ -78,6 +79,41 @@ func TestRoundInputs(t *testing.T) {
 		// up, all by those who make them. The last one does only one row after attention.
 		if want := 5*plan.Program.Layers - 3; f.Rows <= 8 && halves > 0 || f.Rows > 8 && (alone > 0 || halves < want) {
 			t.Errorf("%s: %d values rounded, %d of them alone, want %d and none", f.Name, halves, alone, want)
+		}
+	}
+}
+
+// TestFixInputs holds that projections of few rows read fixed point where there are
+// dot products of bytes and matrices of bytes, and only there.
+func TestFixInputs(t *testing.T) {
+	dot, err := target.Lookup("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"gopher", "gopher-moe"} {
+		fixed, exact := 0, 0
+		for _, f := range compile(t, model, dot, nil).Program.Funcs {
+			for _, g := range f.Groups {
+				gemv := strings.HasPrefix(g.Call.Kernel, "gemv ")
+				for _, op := range g.Ops {
+					if op.Kind.Name != "linear" {
+						continue
+					}
+					def := op.Args[0].Def
+					is := def != nil && def.Kind.Name == "fixed16"
+					if want := gemv && passes.KindOf(f) == passes.Decode && op.Args[1].Type.DType != ir.F32; is != want {
+						t.Errorf("%s: %s: linear of %s and %s, fixed %t", model, f.Name, op.Args[0].Type, op.Args[1].Type, is)
+					}
+					if is {
+						fixed++
+					} else if gemv {
+						exact++
+					}
+				}
+			}
+		}
+		if fixed == 0 || (exact > 0) != (model == "gopher-moe") {
+			t.Errorf("%s: %d projections read fixed point, %d of few rows do not", model, fixed, exact)
 		}
 	}
 }

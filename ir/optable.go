@@ -149,6 +149,23 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
+		Name:    "fixed16",
+		Doc:     "y = x in 16-bit fixed point: in each run of 16 elements, to the nearest multiple of its largest magnitude over 32639; 0 for runs below 1e-30",
+		Params:  []string{"x"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if x.DType != F32 || x.Last()%16 != 0 {
+				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of 16 f32", x)
+			}
+			return x, nil
+		},
+	},
+	{
 		Name:    "add",
 		Doc:     "y = a + b",
 		Params:  []string{"a", "b"},

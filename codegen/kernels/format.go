@@ -31,6 +31,7 @@ type format struct {
 	// decodeOne is decode for runs whose number is not known to the compiler; nil
 	// where units have few.
 	decodeOne func(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) run
+	dot       *dotFormat // how to read it for an x in fixed point; nil if it is not read so
 }
 
 // run is a part of a unit: value = scale*(code-bias) + offset.
@@ -62,6 +63,12 @@ var formats = []*format{
 	{layout: "affine16m", name: "affine16m", cols: 16, unit: 16, run: 16, scaled: true, offset: true, fetch: fetchAffine(16, true), decode: decodeAffine},
 	{layout: "affine32", name: "affine32", cols: 32, unit: 16, run: 16, scaled: true, fetch: fetchAffine(32, false), decode: decodeAffine},
 	{layout: "affine32m", name: "affine32m", cols: 32, unit: 16, run: 16, scaled: true, offset: true, fetch: fetchAffine(32, true), decode: decodeAffine},
+}
+
+func init() {
+	for _, f := range formats {
+		f.dot = dotFormatOf(f.layout)
+	}
 }
 
 // formatOf returns how to read a weight of dtype d with rows of cols elements,

@@ -33,6 +33,7 @@ type gemv struct {
 	batch           int // rows of the weights, for each matrix of a projection
 	tile            int // a multiple of batch
 	resident        bool
+	columns         int // of a workgroup
 }
 
 func gemvCandidates(s *Site) []Candidate {
@@ -70,15 +71,22 @@ const (
 
 // gemvShapes returns shapes, best guess first.
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
-	k := gemv{linearGroup: g, wave: t.Wave}
-	k.subgroups = max(1, min(gemvSubgroups, t.Workgroup/t.Wave, ceilDiv(g.k, gemvElements*t.Wave)))
-	k.resident = true
+	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows}
+	k.share(t)
 	matrices := 1
 	for _, p := range g.projects {
 		matrices = max(matrices, len(p.matrices))
-		k.resident = k.resident && len(p.passes()) == 1 && k.units(p)*p.matrices[0].format.unit*g.rows <= residentElements
 	}
-	k.batch = max(1, min(4, gemvSums/(g.rows*matrices)))
+	k.resident = k.fits(k.columns)
+	if g.fixed != nil {
+		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0) {
+			k.columns--
+		}
+		if k.resident = k.fits(k.columns); !k.resident {
+			return nil
+		}
+	}
+	k.batch = max(1, min(4, gemvSums/(k.columns*matrices)))
 	tile := k.batch
 	if k.resident {
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
@@ -91,7 +99,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	for g.tiles(tile) > maxGrid {
 		tile *= 2
 	}
-	tile = min(tile, gemvParts/(matrices*g.rows*k.subgroups))
+	tile = min(tile, gemvParts/(matrices*k.columns*k.subgroups))
 	var list []gemv
 	for _, batch := range []int{k.batch, (k.batch + 1) / 2} {
 		k.batch, k.tile = batch, ceilDiv(tile, batch)*batch
@@ -100,19 +108,76 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	return slices.CompactFunc(list, func(a, b gemv) bool { return a.batch == b.batch })
 }
 
+// share chooses how many subgroups share a row.
+func (k *gemv) share(t *target.Target) {
+	k.subgroups = max(1, min(gemvSubgroups, t.Lanes()/t.Wave, ceilDiv(k.k, gemvElements*t.Wave)))
+}
+
+// FixedReaders returns the linear ops of the site's group, of few rows, whose matrices
+// gemv multiplies with an x in fixed point on targets that have dot products of bytes.
+func FixedReaders(s *Site) []*ir.Op {
+	g := matchLinear(s)
+	if !s.Target.Dot || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || g.k%fixedRun != 0 {
+		return nil
+	}
+	k := gemv{linearGroup: g, wave: s.Target.Wave}
+	k.share(s.Target)
+	fixed := map[*ir.Value]bool{} // weights
+	for _, p := range g.projects {
+		p.fixed = len(p.passes()) == 1 && p.matrices[0].format.dot != nil
+		for _, w := range p.matrices {
+			fixed[w.value] = p.fixed
+		}
+	}
+	if !k.fits(1) {
+		return nil
+	}
+	var ops []*ir.Op
+	for _, op := range s.Group.Ops {
+		if op.Kind.Name == "linear" && fixed[op.Args[1]] {
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// fits reports whether a lane can keep its elements of that many columns of x. In
+// fixed point they take 5 registers where they take 8 in f32.
+func (k gemv) fits(columns int) bool {
+	for _, p := range k.projects {
+		elements := k.units(p) * p.unit() * columns
+		if p.fixed {
+			elements = elements * 5 / 8
+		}
+		if len(p.passes()) > 1 || elements > residentElements {
+			return false
+		}
+	}
+	return true
+}
+
+// unit is the elements of a unit of the projection's first matrix.
+func (p *projection) unit() int {
+	if f := p.matrices[0].format; p.fixed {
+		return f.dot.unit
+	} else {
+		return f.unit
+	}
+}
+
 // units returns how many units of a row of p a lane has, at most.
 func (k gemv) units(p *projection) int {
-	return ceilDiv(k.k/p.matrices[0].format.unit, k.subgroups*k.wave)
+	return ceilDiv(k.k/p.unit(), k.subgroups*k.wave)
 }
 
 // exact reports whether all lanes have as many.
 func (k gemv) exact(p *projection) bool {
-	return k.units(p)*p.matrices[0].format.unit*k.subgroups*k.wave == k.k
+	return k.units(p)*p.unit()*k.subgroups*k.wave == k.k
 }
 
 // name is the key of the module.
 func (k gemv) name() string {
-	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.rows, k.batch, k.subgroups, k.wave)}
+	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.columns, k.batch, k.subgroups, k.wave)}
 	if k.resident {
 		units := "x"
 		for _, p := range k.projects {
@@ -132,14 +197,14 @@ func (k gemv) candidate() Candidate {
 		Kernel:   k.name(),
 		Build:    k.build,
 		Operands: k.operands(k.last),
-		Grid:     [3]int{k.tiles(k.tile), 1, 1},
+		Grid:     [3]int{k.tiles(k.tile), k.rows / k.columns, 1},
 		Consts:   append(k.consts(firsts), ir.Const{Name: "tile", Value: uint32(k.tile)}),
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.tile},
-			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
+			Dims: []int{k.rows, p.width}, Tile: []int{k.columns, k.tile},
+			Axis: []int{1, 0}, First: []int{0, firsts[i]},
 		})
 	}
 	return c
@@ -153,16 +218,21 @@ func (k gemv) build() (*kernel.Func, error) {
 		for _, p := range k.projects {
 			matrices = max(matrices, len(p.matrices))
 		}
-		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.rows*k.subgroups))
+		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.columns*k.subgroups))
 		if k.gain != nil {
-			r.squareParts = b.Shared(kernel.F32, k.rows*k.subgroups)
+			r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
 		}
 		r.lane = b.SubgroupLane()
-		for c := range k.rows {
-			r.columns = append(r.columns, b.Mul(b.Div(r.a.k, 4), c))
+		if k.fixed != nil {
+			r.column = b.Mul(b.WorkgroupID(1), k.columns)
+		} else {
+			r.column = b.U32(0)
+		}
+		for c := range k.columns {
+			r.starts = append(r.starts, b.Mul(b.Div(r.a.k, 4), b.Add(r.column, c)))
 		}
 		if k.last {
-			r.columns[0] = b.Mul(b.Sub(r.a.n.Load(kernel.U32, 0), 1), b.Div(r.a.k, 4))
+			r.starts[0] = b.Mul(b.Sub(r.a.n.Load(kernel.U32, 0), 1), b.Div(r.a.k, 4))
 		}
 		each := func(do func()) {
 			r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
@@ -189,7 +259,8 @@ type gemvRun struct {
 	a         *linearArgs
 	tile      kernel.Value
 	lane      kernel.Value   // in the subgroup
-	columns   []kernel.Value // where they begin in x, in vec4
+	column    kernel.Value   // the workgroup's first
+	starts    []kernel.Value // where its columns begin in x, in vec4
 	p         *projectArgs
 	from, end kernel.Value // the rows of the workgroup
 	// The sums of the subgroups: by matrix, row, column, subgroup; of the squares by
@@ -201,7 +272,7 @@ type gemvRun struct {
 func (r *gemvRun) stream() {
 	b, p := r.b, r.p
 	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
-		t := &gemvTile{b: b, a: r.a, p: p, columns: r.columns, squares: r.vars()}
+		t := &gemvTile{b: b, a: r.a, p: p, columns: r.starts, squares: r.vars()}
 		for j := range p.matrices {
 			var rows []kernel.Value
 			var sums [][]*kernel.Var
@@ -214,7 +285,7 @@ func (r *gemvRun) stream() {
 		for i, pass := range p.spec.passes() {
 			units := b.Div(r.a.k, p.matrices[pass[0]].format.unit)
 			b.For(b.LocalID(), units, r.wave*r.subgroups, func(u kernel.Value) {
-				if f := p.matrices[pass[0]].format; f.decodeOne != nil && r.rows >= loopColumns {
+				if f := p.matrices[pass[0]].format; f.decodeOne != nil && r.columns >= loopColumns {
 					t.unitInLoop(u, pass, i == 0)
 				} else {
 					t.unit(u, t.load(u, pass), pass, i == 0)
@@ -240,7 +311,7 @@ func (r *gemvRun) stream() {
 
 // vars returns a sum for every column.
 func (r *gemvRun) vars() []*kernel.Var {
-	v := make([]*kernel.Var, r.rows)
+	v := make([]*kernel.Var, r.columns)
 	for c := range v {
 		v[c] = r.b.Var(kernel.F32, 0.0)
 	}
@@ -255,13 +326,13 @@ func (r *gemvRun) row(j int, n kernel.Value) kernel.Value {
 // reduce adds up the sums of the batch from row n on over the subgroups, and
 // stores them: by matrix, row, column.
 func (r *gemvRun) reduce(sums []kernel.Value, n kernel.Value) {
-	b, perMatrix := r.b, r.batch*r.rows
-	at := b.Mul(b.Sub(n, r.from), r.rows)
+	b, perMatrix := r.b, r.batch*r.columns
+	at := b.Mul(b.Sub(n, r.from), r.columns)
 	for first := 0; first < len(sums); first += r.wave {
 		r.transpose(sums[first:min(len(sums), first+r.wave)], func(i, sum kernel.Value) {
 			i = b.Add(i, first)
 			m, rest := b.Div(i, perMatrix), b.Mod(i, perMatrix)
-			to := b.Add(b.Mul(m, b.Mul(r.tile, r.rows)), at, rest)
+			to := b.Add(b.Mul(m, b.Mul(r.tile, r.columns)), at, rest)
 			r.parts.Store(b.Add(b.Mul(to, r.subgroups), b.SubgroupID()), sum)
 		})
 	}
@@ -318,9 +389,9 @@ func (r *gemvRun) finish() {
 		}
 		return sum
 	}
-	results := b.Mul(b.Sub(r.end, r.from), r.rows)
+	results := b.Mul(b.Sub(r.end, r.from), r.columns)
 	b.For(b.LocalID(), results, r.wave*r.subgroups, func(i kernel.Value) {
-		column := b.Mod(i, r.rows)
+		column := b.Mod(i, r.columns)
 		var rstd *kernel.Value
 		if r.gain != nil {
 			v := r.a.rstd(b, total(r.squareParts, column))
@@ -328,8 +399,8 @@ func (r *gemvRun) finish() {
 		}
 		var sums []kernel.Value
 		for m := range r.p.matrices {
-			sums = append(sums, total(r.parts, b.Add(i, b.Mul(r.tile, m*r.rows))))
+			sums = append(sums, total(r.parts, b.Add(i, b.Mul(r.tile, m*r.columns))))
 		}
-		r.p.store(b, sums, rstd, column, b.Add(r.from, b.Div(i, r.rows)))
+		r.p.store(b, sums, rstd, b.Add(r.column, column), b.Add(r.from, b.Div(i, r.columns)))
 	})
 }

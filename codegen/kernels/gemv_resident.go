@@ -8,6 +8,7 @@ type residentX struct {
 	units []kernel.Value
 	x     [][][]kernel.Value // vec4 of the unit, in its order
 	total [][][]kernel.Value // sums of x over the runs, if the format needs them
+	fixed [][][]fixed        // in their stead for a projection in fixed point: runs of the unit
 }
 
 // keep goes through the tile's rows with x in registers.
@@ -17,12 +18,18 @@ func (r *gemvRun) keep() {
 	for j := range r.units(r.p.spec) {
 		u := b.Add(b.LocalID(), j*r.wave*r.subgroups)
 		if !r.exact(r.p.spec) {
-			u = b.Min(u, b.Sub(b.Div(r.a.k, r.p.matrices[0].format.unit), 1))
+			u = b.Min(u, b.Sub(b.Div(r.a.k, r.p.spec.unit()), 1))
 		}
 		k.units = append(k.units, u)
 	}
 	next := newWords(b, r.fetch(k, r.from)) // before x, which is nearer
-	r.loadX(k)
+	dot := r.dot
+	if r.p.spec.fixed {
+		r.loadFixed(k)
+		dot = r.dotFixed
+	} else {
+		r.loadX(k)
+	}
 	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
 		words := next.get()
 		// Not only if there is a next batch: NVIDIA's compiler moves a branch behind
@@ -30,7 +37,7 @@ func (r *gemvRun) keep() {
 		next.set(r.fetch(k, b.Add(n, r.batch)))
 		var sums []kernel.Value
 		for _, w := range words {
-			sums = append(sums, r.dot(k, w)...)
+			sums = append(sums, dot(k, w)...)
 		}
 		r.reduce(sums, n)
 	})
@@ -40,7 +47,7 @@ func (r *gemvRun) keep() {
 func (r *gemvRun) loadX(k *residentX) {
 	b, f := r.b, r.p.matrices[0].format
 	var squares []kernel.Value
-	for _, column := range r.columns {
+	for _, column := range r.starts {
 		var square partial
 		var x, total [][]kernel.Value
 		for j, u := range k.units {
@@ -49,18 +56,7 @@ func (r *gemvRun) loadX(k *residentX) {
 			for i := range f.runs() {
 				var sum partial
 				for v := range f.run / 4 {
-					at := b.Add(begin, f.at(i*f.run/4+v)/4)
-					x := r.a.x.Load(f32x4, b.Add(column, at))
-					if !r.exact(r.p.spec) {
-						real := b.Lt(b.Add(b.LocalID(), j*r.wave*r.subgroups), b.Div(r.a.k, f.unit))
-						x = b.Select(real, x, b.Splat(b.F32(0), 4))
-					}
-					if r.gain != nil {
-						for e := range 4 {
-							square.product(b, b.Elem(x, e), b.Elem(x, e))
-						}
-						x = b.Mul(x, r.a.gain.Load(f32x4, at))
-					}
+					x := r.element(column, b.Add(begin, f.at(i*f.run/4+v)/4), j, &square)
 					if f.sums() {
 						for e := range 4 {
 							sum.add(b, b.Elem(x, e))
@@ -78,6 +74,49 @@ func (r *gemvRun) loadX(k *residentX) {
 	r.reduceSquares(squares)
 }
 
+// loadFixed loads the lane's elements of x and rounds them to fixed point.
+func (r *gemvRun) loadFixed(k *residentX) {
+	b, f := r.b, r.p.matrices[0].format.dot
+	var squares []kernel.Value
+	for _, column := range r.starts {
+		var square partial
+		var x [][]fixed
+		for j, u := range k.units {
+			begin := b.Div(f.begin(b, u), 4)
+			var runs []fixed
+			for i := range f.runs() {
+				var values []kernel.Value
+				for v := range fixedRun / 4 {
+					values = append(values, r.element(column, b.Add(begin, i*f.stride/4+v), j, &square))
+				}
+				runs = append(runs, toFixed(b, values, f.offset))
+			}
+			x = append(x, runs)
+		}
+		k.fixed = append(k.fixed, x)
+		squares = append(squares, square.sum)
+	}
+	r.reduceSquares(squares)
+}
+
+// element loads a vec4 of x, of the lane's j-th unit, times the gain if there is a norm,
+// whose squares it adds up.
+func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kernel.Value {
+	b := r.b
+	x := r.a.x.Load(f32x4, b.Add(column, at))
+	if !r.exact(r.p.spec) {
+		real := b.Lt(b.Add(b.LocalID(), j*r.wave*r.subgroups), b.Div(r.a.k, r.p.spec.unit()))
+		x = b.Select(real, x, b.Splat(b.F32(0), 4))
+	}
+	if r.gain != nil {
+		for e := range 4 {
+			square.product(b, b.Elem(x, e), b.Elem(x, e))
+		}
+		x = b.Mul(x, r.a.gain.Load(f32x4, at))
+	}
+	return x
+}
+
 // fetch loads the lane's units of the batch from row n on: by matrix and row, unit.
 func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 	var all [][][]kernel.Value
@@ -85,8 +124,12 @@ func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 		for i := range r.batch {
 			row := r.row(j, r.b.Add(n, i))
 			var units [][]kernel.Value
+			fetch := m.format.fetch
+			if r.p.spec.fixed {
+				fetch = m.format.dot.fetch
+			}
 			for _, u := range k.units {
-				units = append(units, m.format.fetch(r.b, m, row, u))
+				units = append(units, fetch(r.b, m, row, u))
 			}
 			all = append(all, units)
 		}
@@ -98,7 +141,7 @@ func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 // is that of gemvTile.unit.
 func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
 	b, f := r.b, r.p.matrices[0].format
-	sums := make([]kernel.Value, len(r.columns))
+	sums := make([]kernel.Value, len(r.starts))
 	for c := range sums {
 		sums[c] = b.F32(0)
 	}
@@ -115,6 +158,27 @@ func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
 			}
 			for c := range sums {
 				sums[c] = part[c].into(b, f, sums[c], run, k.total[c][j][i])
+			}
+		}
+	}
+	return sums
+}
+
+// dotFixed is dot for an x in fixed point.
+func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value {
+	b, f := r.b, r.p.matrices[0].format.dot
+	sums := make([]kernel.Value, len(r.starts))
+	for c := range sums {
+		sums[c] = b.F32(0)
+	}
+	for j, u := range k.units {
+		for i, run := range f.decode(b, words[j], u) {
+			for c := range sums {
+				x := k.fixed[c][j][i]
+				sums[c] = b.FMA(b.Mul(run.scale, x.scale), x.dot(b, run.codes), sums[c])
+				if f.offset {
+					sums[c] = b.FMA(run.offset, x.total, sums[c])
+				}
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[last_row] [rmsnorm of whole rows] linear... [glu] [add]...
+//	[last_row] [rmsnorm of whole rows] [fixed16] linear... [glu] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -23,9 +23,10 @@ type linearGroup struct {
 	last     bool      // only row n-1 of x, which is row 0 of the results
 	gain     *ir.Value // of the norm; nil if there is none
 	eps      float32
-	half     bool // x is f16
-	k        int  // row length of x
-	rows     int  // rows of the results, at most
+	half     bool      // x is f16
+	fixed    *ir.Value // x in fixed point, for the projections that are fixed
+	k        int       // row length of x
+	rows     int       // rows of the results, at most
 	projects []*projection
 }
 
@@ -40,6 +41,7 @@ type projection struct {
 	width int
 	slots int  // experts of a row; 0 where there are none
 	half  bool // the result is rounded to f16
+	fixed bool // x is taken in 16-bit fixed point
 }
 
 type weights struct {
@@ -77,6 +79,12 @@ func matchLinear(s *Site) *linearGroup {
 	if cur.Type.Shape[0] == 1 {
 		g.rows = 1
 	}
+	if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "fixed16" }); i >= 0 {
+		if ops[i].Args[0] != cur {
+			return nil
+		}
+		g.fixed, ops = ops[i].Result, slices.Delete(slices.Clone(ops), i, i+1)
+	}
 	for _, op := range ops {
 		if !g.take(op, cur) {
 			return nil
@@ -98,17 +106,18 @@ func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
 	switch op.Kind.Name {
 	case "linear":
 		w := &weights{value: op.Args[1], format: formatOf(op.Args[1].Type.DType, g.k)}
-		if op.Args[0] != x || w.format == nil {
+		fixed := op.Args[0] == g.fixed && g.fixed != nil
+		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.dot == nil {
 			return false
 		}
 		if len(op.Args) == 3 {
 			w.bias = op.Args[2]
 		}
-		g.projects = append(g.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last())})
+		g.projects = append(g.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last()), fixed: fixed})
 		return true
 	case "glu":
 		gate, up := g.making(op.Args[0]), g.making(op.Args[1])
-		if gate == nil || up == nil || gate == up || !gate.plain() || !up.plain() {
+		if gate == nil || up == nil || gate == up || !gate.plain() || !up.plain() || gate.fixed != up.fixed {
 			return false
 		}
 		gate.matrices = append(gate.matrices, up.matrices...)
@@ -148,7 +157,7 @@ func (g *linearGroup) making(v *ir.Value) *projection {
 
 // inside reports whether v is made in the group and not written.
 func (g *linearGroup) inside(v, x *ir.Value) bool {
-	return g.making(v) != nil || v == x && x != g.x
+	return g.making(v) != nil || v == x && x != g.x || v == g.fixed
 }
 
 // allF32 reports whether x and all results are f32.
@@ -172,6 +181,9 @@ func (g *linearGroup) key() string {
 		var m []string
 		for _, w := range p.matrices {
 			name := w.format.name
+			if p.fixed {
+				name += "*fixed"
+			}
 			if w.bias != nil {
 				name += "+bias"
 			}

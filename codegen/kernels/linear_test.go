@@ -171,6 +171,18 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 				y[r+i] = a[0][r+i] / math.Sqrt(sum/float64(width)+attrs.Float("eps")) * a[1][i]
 			}
 		}
+	case "fixed16":
+		for at := 0; at < len(y); at += 16 {
+			largest := 0.0
+			for _, x := range a[0][at : at+16] {
+				largest = math.Max(largest, math.Abs(x))
+			}
+			for i, x := range a[0][at : at+16] {
+				if largest > 0 {
+					y[at+i] = math.RoundToEven(x/largest*32639) / 32639 * largest
+				}
+			}
+		}
 	case "linear":
 		k := int(args[0].Type.Last())
 		for i := range y {
@@ -350,6 +362,47 @@ func TestGemvFormats(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
+// lanes that all have a unit and over some that have none.
+func TestGemvFixed(t *testing.T) {
+	dot := *llvmpipe(t)
+	dot.Dot = true
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0} {
+		for _, k := range []int{256, 5 * 256, 17 * 256} {
+			t.Run(fmt.Sprint(d, " ", k), func(t *testing.T) {
+				t.Parallel()
+				widest := make([][]byte, 3)
+				for _, cols := range []int{8, 4, 2, 1} {
+					w := newWorld(t, cols, cols)
+					gate, up, down, plain := w.matrix(d, 37, k), w.matrix(d, 37, k), w.matrix(d, 77, k), w.matrix(ir.F32, 11, k)
+					gain := w.vector("gain", k)
+					x := w.rows(ir.T, ir.Dim(k))
+					clear(w.data[x][:64]) // a run of zeros
+					clear(w.vals[x][:16])
+					x = w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, x, gain)
+					exact := w.op("linear", nil, x, plain)
+					x = w.op("fixed16", nil, x)
+					out := []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
+					for _, c := range w.candidates(&dot, out...) {
+						if !strings.HasPrefix(c.Kernel, "gemv ") || !strings.Contains(c.Kernel, "*fixed") {
+							t.Fatalf("%s", c.Kernel)
+						}
+						got := w.check(c, cols, out...)
+						for i, y := range out {
+							if widest[i] == nil {
+								widest[i] = got[y]
+							}
+							if !bytes.Equal(got[y], widest[i][:len(got[y])]) {
+								t.Errorf("%s: output %d of %d columns has other bits than of 8", c.Kernel, i, cols)
+							}
+						}
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ var sm90 = &Target{
 	Units:       132,
 	Persistent:  512,
 	Matrix:      MatrixShape{16, 16, 16},
+	Dot:         true,
 	Memory:      80e9,
 	Bandwidth:   4.6e12,
 	FLOPs:       67e12,

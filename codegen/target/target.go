@@ -21,6 +21,8 @@ type Target struct {
 	// Matrix is the shape of the cooperative matrices that subgroups multiply, f16
 	// by f16 into f32; zero where there are none.
 	Matrix MatrixShape
+	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).
+	Dot bool
 	// Memory is the device memory in bytes, 0 when it is the host's.
 	Memory int64
 	// Bandwidth is the read bandwidth in bytes a second.

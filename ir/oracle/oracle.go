@@ -197,6 +197,7 @@ var evaluators = map[string]func(c *call) error{
 	"rmsnorm":         rmsnorm,
 	"linear":          linear,
 	"half":            half,
+	"fixed16":         fixed16,
 	"add":             add,
 	"glu":             glu,
 	"rope":            rope,
