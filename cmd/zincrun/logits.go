@@ -14,7 +14,6 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/runtime"
-	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 var logitsCommand = cli.Command{
@@ -51,7 +50,7 @@ var logitsCommand = cli.Command{
 			}
 			defer o.Close()
 			if given {
-				ids = o.tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+				ids = encode(o.tok, s)
 			}
 			return writeLogits(ctx, o, ids, *out)
 		}

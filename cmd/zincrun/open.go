@@ -40,16 +40,13 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 	if err := device.CheckName(o.device); err != nil {
 		return nil, cli.Usagef("--device: %s", err)
 	}
-	plan, err := plans.Read(path)
+	plan, tok, err := readPlan(path)
 	if err != nil {
 		return nil, err
 	}
-	tok, err := text.New(plan.Vocab)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	src, err := plans.OpenSource(plan, path, o.model)
 	if err != nil {
+		plan.Close()
 		return nil, err
 	}
 	bar := cli.NewProgress("loading weights", plan.Require.Memory)
@@ -57,6 +54,7 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 	bar.Done()
 	if err != nil {
 		src.Close()
+		plan.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &opened{plan, src, exec, tok, time.Since(start)}, nil
@@ -65,6 +63,26 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 func (o *opened) Close() {
 	o.exec.Close()
 	o.src.Close()
+	o.plan.Close()
+}
+
+// readPlan reads a plan with its tokenizer.
+func readPlan(path string) (*plans.Plan, *text.Tokenizer, error) {
+	plan, err := plans.Read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		plan.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return plan, tok, nil
+}
+
+// encode returns the tokens of a prompt, special ones included.
+func encode(tok *text.Tokenizer, prompt string) []int32 {
+	return tok.Encode(prompt, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 }
 
 // promptFlags name the text to work on.
@@ -90,4 +108,17 @@ func (p *promptFlags) read(ctx context.Context, f *pflag.FlagSet) (string, bool,
 		return string(b), true, err
 	}
 	return p.text, f.Changed("prompt"), nil
+}
+
+// planAndText returns the path of the plan, the one argument, and the text. question
+// is what to ask where no text was given.
+func (p *promptFlags) planAndText(ctx context.Context, f *pflag.FlagSet, args []string, question string) (path, text string, err error) {
+	if path, err = cli.OneArg(args, "plan"); err != nil {
+		return "", "", err
+	}
+	text, given, err := p.read(ctx, f)
+	if err == nil && !given {
+		err = cli.Usagef("%s give -p or -f", question)
+	}
+	return path, text, err
 }

@@ -28,16 +28,9 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 		plan.declare(f)
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
-			path, err := cli.OneArg(args, "plan")
+			path, s, err := prompt.planAndText(ctx, f, args, "perplexity of what?")
 			if err != nil {
 				return err
-			}
-			s, given, err := prompt.read(ctx, f)
-			if err != nil {
-				return err
-			}
-			if !given {
-				return cli.Usagef("perplexity of what? give -f or -p")
 			}
 			if *window < runtime.MinWindow {
 				return cli.Usagef("--window: want %d or more, have %d", runtime.MinWindow, *window)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/runtime"
-	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 var runCommand = cli.Command{
@@ -94,7 +93,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 }
 
 func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
-	ids := o.tok.Encode(prompt, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+	ids := encode(o.tok, prompt)
 	if len(ids) == 0 {
 		return fmt.Errorf("the prompt has no tokens")
 	}

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
-	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 var tokenizeCommand = cli.Command{
@@ -24,26 +22,16 @@ var tokenizeCommand = cli.Command{
 		prompt.declare(f)
 		asJSON := f.Bool("json", false, "print the ids as a JSON list")
 		return func(ctx context.Context, args []string) error {
-			path, err := cli.OneArg(args, "plan")
+			path, s, err := prompt.planAndText(ctx, f, args, "tokens of what?")
 			if err != nil {
 				return err
 			}
-			s, given, err := prompt.read(ctx, f)
+			plan, tok, err := readPlan(path)
 			if err != nil {
 				return err
 			}
-			if !given {
-				return cli.Usagef("tokens of what? give -p or -f")
-			}
-			plan, err := plans.Read(path)
-			if err != nil {
-				return err
-			}
-			tok, err := text.New(plan.Vocab)
-			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+			defer plan.Close()
+			ids := encode(tok, s)
 			if *asJSON {
 				return json.NewEncoder(os.Stdout).Encode(ids)
 			}
