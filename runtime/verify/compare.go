@@ -18,6 +18,7 @@ const (
 	spread   = 4
 	exponent = 16 // an error of a score is in an exponent
 	rounded  = 8.0 / (1 << 11)
+	fixed    = 2.0 / (1 << 16)
 	narrow   = 16 // a row of fewer elements may be near 0 by chance
 )
 
@@ -28,6 +29,9 @@ func (d *dispatch) tolerance() float64 {
 		matrices = rounded
 	}
 	for _, op := range d.group.Ops {
+		if op.Kind.Name == "fixed16" {
+			matrices += fixed
+		}
 		if f := reductions[op.Kind.Name]; f != nil {
 			k += f(op, d.step.from+d.step.rows)
 		}

@@ -24,7 +24,8 @@
 // drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
 // operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
 // to the first factor; where its rows are narrow, the largest magnitude is that of all
-// rows. A float16 may be off by one unit in its last place besides.
+// rows. An input in 16-bit fixed point adds 2 * 2^-16: what lies between two numbers may be
+// rounded to either. A float16 may be off by one unit in its last place besides.
 // Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
 // step's are not compared.
 package verify
