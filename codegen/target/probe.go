@@ -23,7 +23,9 @@ type Probe struct {
 	Type     string `json:"type"` // discrete, integrated, virtual, cpu or other
 	VendorID uint32 `json:"vendor_id"`
 	Units    int    `json:"units"` // 0 where the driver does not tell
-	Heaps    []struct {
+	// IntegerDot: dot products of four packed signed bytes are instructions.
+	IntegerDot bool `json:"integer_dot"`
+	Heaps      []struct {
 		Size        int64 `json:"size"`
 		DeviceLocal bool  `json:"device_local"`
 	} `json:"heaps"`
@@ -165,6 +167,7 @@ func (p *Probe) Target() *Target {
 	if t.Matrix = p.matrix(); t.Matrix == (MatrixShape{}) {
 		t.MatrixFLOPs = 0
 	}
+	t.Dot = p.IntegerDot && p.Features["shaderIntegerDotProduct"]
 	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
 	return &t
 }

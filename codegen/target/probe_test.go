@@ -11,11 +11,11 @@ import (
 )
 
 // h200 is a probe with what a target is made of.
-const h200 = `[{"name":"other","type":"cpu"},{"name":"NVIDIA H200","type":"discrete","vendor_id":4318,"units":132,
+const h200 = `[{"name":"other","type":"cpu"},{"name":"NVIDIA H200","type":"discrete","vendor_id":4318,"units":132,"integer_dot":true,
 	"heaps":[{"size":150000000000,"device_local":true},{"size":500000000000,"device_local":false}],
 	"subgroup":{"default":32,"min":32,"max":32,"operations":["basic","arithmetic","shuffle"]},
 	"limits":{"workgroup_size":[1024,1024,64],"workgroup_invocations":1024,"shared_memory":49152},
-	"features":{"subgroupSizeControl":true,"cooperativeMatrix":true,"shaderInt8":true,"shaderFloat16":false},
+	"features":{"subgroupSizeControl":true,"cooperativeMatrix":true,"shaderInt8":true,"shaderIntegerDotProduct":true,"shaderFloat16":false},
 	"cooperative_matrix":[{"m":16,"n":8,"k":16,"a":"f16","b":"f16","c":"f32","result":"f32"},
 		{"m":16,"n":16,"k":16,"a":"f16","b":"f16","c":"f32","result":"f32"}],
 	"extensions":["VK_KHR_cooperative_matrix"],
@@ -37,23 +37,25 @@ func TestProbeTargets(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, probe string
-		want        string // wave, workgroup, shared, units, matrix, memory, bandwidth, stage, knows FLOPs, AMD family
+		want        string // wave, workgroup, shared, units, matrix, dot, memory, bandwidth, stage, knows FLOPs, AMD family
 	}{
-		{"lavapipe", string(lavapipe), "8 1024 32768 2 {0 0 0} 0 6e+09 1e-05 true "},
-		{"H200", h200, "32 1024 49152 132 {16 16 16} 150000000000 4e+12 2e-06 true "},
-		{"unknown NVIDIA", replace("NVIDIA H200", "NVIDIA Z1"), "32 1024 49152 132 {16 16 16} 150000000000 4e+12 2e-06 false "},
-		{"no units", replace(`"units":132,`, ""), "32 1024 49152 132 {16 16 16} 150000000000 4e+12 2e-06 true "},
-		{"few units", replace(`"units":132`, `"units":2`), "32 1024 49152 2 {16 16 16} 150000000000 4e+12 2e-06 true "},
-		{"no matrices", replace(`"cooperativeMatrix":true`, `"cooperativeMatrix":false`), "32 1024 49152 132 {0 0 0} 150000000000 4e+12 2e-06 true "},
-		{"other matrices", replace(`"m":16,"n":16`, `"m":8,"n":16`), "32 1024 49152 132 {0 0 0} 150000000000 4e+12 2e-06 true "},
-		{"narrow workgroups", replace("[1024,1024,64]", "[512,1024,64]"), "32 512 49152 132 {16 16 16} 150000000000 4e+12 2e-06 true "},
-		{"integrated", replace(`"discrete"`, `"integrated"`), "32 1024 49152 132 {16 16 16} 0 4e+12 2e-06 true "},
+		{"lavapipe", string(lavapipe), "8 1024 32768 2 {0 0 0} false 0 5e+09 1e-05 true "},
+		{"H200", h200, "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 true "},
+		{"unknown NVIDIA", replace("NVIDIA H200", "NVIDIA Z1"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
+		{"no units", replace(`"units":132,`, ""), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 true "},
+		{"few units", replace(`"units":132`, `"units":2`), "32 1024 49152 2 {16 16 16} true 150000000000 4e+12 2e-06 true "},
+		{"no matrices", replace(`"cooperativeMatrix":true`, `"cooperativeMatrix":false`), "32 1024 49152 132 {0 0 0} true 150000000000 4e+12 2e-06 true "},
+		{"other matrices", replace(`"m":16,"n":16`, `"m":8,"n":16`), "32 1024 49152 132 {0 0 0} true 150000000000 4e+12 2e-06 true "},
+		{"narrow workgroups", replace("[1024,1024,64]", "[512,1024,64]"), "32 512 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 true "},
+		{"slow dot products", replace(`"integer_dot":true`, `"integer_dot":false`), "32 1024 49152 132 {16 16 16} false 150000000000 4e+12 2e-06 true "},
+		{"no dot products", replace(`"shaderIntegerDotProduct":true`, `"shaderIntegerDotProduct":false`), "32 1024 49152 132 {16 16 16} false 150000000000 4e+12 2e-06 true "},
+		{"integrated", replace(`"discrete"`, `"integrated"`), "32 1024 49152 132 {16 16 16} true 0 4e+12 2e-06 true "},
 		{"AMD", replace("NVIDIA H200", "AMD Radeon RX 7900 XTX (RADV NAVI31)", "4318", "4098", `"default":32,"min":32,"max":32`, `"default":64,"min":32,"max":64`, `"units":132`, `"units":96`),
-			"32 1024 49152 96 {16 16 16} 150000000000 4e+12 2e-06 true NAVI31"},
-		{"unknown AMD", replace("NVIDIA H200", "AMD Radeon (RADV NAVI21)", "4318", "4098"), "32 1024 49152 132 {16 16 16} 150000000000 4e+12 2e-06 false "},
+			"32 1024 49152 96 {16 16 16} true 150000000000 4e+12 2e-06 true NAVI31"},
+		{"unknown AMD", replace("NVIDIA H200", "AMD Radeon (RADV NAVI21)", "4318", "4098"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
 		{"no choice of subgroups", replace("NVIDIA H200", "AMD Radeon (RADV NAVI21)", "4318", "4098", `"default":32,"min":32,"max":32`, `"default":64,"min":32,"max":64`, `"subgroupSizeControl":true`, `"subgroupSizeControl":false`),
-			"64 1024 49152 132 {16 16 16} 150000000000 4e+12 2e-06 false "},
-		{"unknown vendor", replace("NVIDIA H200", "Z1", "4318", "7"), "32 1024 49152 132 {16 16 16} 150000000000 4e+12 2e-06 false "},
+			"64 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
+		{"unknown vendor", replace("NVIDIA H200", "Z1", "4318", "7"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
 	} {
 		p, err := ParseProbe([]byte(c.probe))
 		if err != nil {
@@ -65,7 +67,7 @@ func TestProbeTargets(t *testing.T) {
 		if g.AMD != nil {
 			family = g.AMD.Family
 		}
-		have := fmt.Sprint(g.Wave, g.Workgroup, g.Shared, g.Units, g.Matrix, g.Memory, fmt.Sprintf(" %.0e %.0e ", g.Bandwidth, g.Stage), g.FLOPs > 0, " ", family)
+		have := fmt.Sprint(g.Wave, g.Workgroup, g.Shared, g.Units, g.Matrix, g.Dot, g.Memory, fmt.Sprintf(" %.0e %.0e ", g.Bandwidth, g.Stage), g.FLOPs > 0, " ", family)
 		if have = strings.Join(strings.Fields(have), " "); have != strings.TrimSpace(c.want) {
 			t.Errorf("%s: target %s, want %s", c.name, have, c.want)
 		}

@@ -23,6 +23,7 @@ type DeviceInfo struct {
 	API           string `json:"api"`            // Vulkan version, 1.3.239
 
 	Units             int                 `json:"units,omitempty"` // SMs or compute units; 0 where the driver does not tell
+	IntegerDot        bool                `json:"integer_dot"`     // dot products of four packed signed bytes are instructions
 	Heaps             []Heap              `json:"heaps"`
 	Subgroup          SubgroupInfo        `json:"subgroup"`
 	Limits            Limits              `json:"limits"`
@@ -168,7 +169,11 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 	all := vk.PhysicalDeviceProperties2{SType: vk.StructureTypePhysicalDeviceProperties2}
 	sms := vk.PhysicalDeviceShaderSMBuiltinsPropertiesNV{SType: vk.StructureTypePhysicalDeviceShaderSmBuiltinsPropertiesNV}
 	cores := vk.PhysicalDeviceShaderCorePropertiesAMD{SType: vk.StructureTypePhysicalDeviceShaderCorePropertiesAMD}
+	dot := vk.PhysicalDeviceShaderIntegerDotProductProperties{SType: vk.StructureTypePhysicalDeviceShaderIntegerDotProductProperties}
 	var chain unsafe.Pointer
+	if featureParts[partDot].inCore(info.api) || have[featureParts[partDot].extension] {
+		dot.PNext, chain = chain, unsafe.Pointer(&dot)
+	}
 	if have["VK_NV_shader_sm_builtins"] {
 		sms.PNext, chain = chain, unsafe.Pointer(&sms)
 	}
@@ -195,6 +200,7 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 	info.UUID = hex.EncodeToString(v11.DeviceUUID[:])
 	info.Driver, info.DriverInfo = vk.String(v12.DriverName[:]), vk.String(v12.DriverInfo[:])
 	info.API = vk.VersionString(p.ApiVersion)
+	info.IntegerDot = dot.IntegerDotProduct4x8BitPackedSignedAccelerated != vk.False
 	info.Units = int(sms.ShaderSMCount + cores.ShaderEngineCount*cores.ShaderArraysPerEngineCount*cores.ComputeUnitsPerShaderArray)
 	info.Subgroup = SubgroupInfo{Default: int(v11.SubgroupSize), Min: int(subgroup.MinSubgroupSize), Max: int(subgroup.MaxSubgroupSize)}
 	if v11.SubgroupSupportedStages&vk.ShaderStageComputeBit != 0 {

@@ -100,6 +100,7 @@ var chained = []string{
 	"VkPhysicalDeviceVulkan12Properties",
 	"VkPhysicalDeviceSubgroupSizeControlProperties",
 	"VkPhysicalDeviceMaintenance4Properties",
+	"VkPhysicalDeviceShaderIntegerDotProductProperties",
 	"VkPhysicalDeviceShaderSMBuiltinsPropertiesNV",
 	"VkPhysicalDeviceShaderCorePropertiesAMD",
 	"VkPhysicalDeviceMemoryBudgetPropertiesEXT",

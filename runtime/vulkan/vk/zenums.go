@@ -647,6 +647,7 @@ const (
 	StructureTypePipelineExecutableStatisticKHR                        StructureType = 1000269004
 	StructureTypePipelineExecutableInternalRepresentationKHR           StructureType = 1000269005
 	StructureTypePhysicalDeviceShaderIntegerDotProductFeatures         StructureType = 1000280000
+	StructureTypePhysicalDeviceShaderIntegerDotProductProperties       StructureType = 1000280001
 	StructureTypePhysicalDeviceMaintenance4Features                    StructureType = 1000413000
 	StructureTypePhysicalDeviceMaintenance4Properties                  StructureType = 1000413001
 )

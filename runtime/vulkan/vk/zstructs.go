@@ -661,6 +661,43 @@ type PhysicalDeviceShaderIntegerDotProductFeatures struct {
 	ShaderIntegerDotProduct Bool32
 }
 
+// PhysicalDeviceShaderIntegerDotProductProperties is VkPhysicalDeviceShaderIntegerDotProductProperties.
+// Its SType is StructureTypePhysicalDeviceShaderIntegerDotProductProperties.
+type PhysicalDeviceShaderIntegerDotProductProperties struct {
+	SType                                                                         StructureType
+	PNext                                                                         unsafe.Pointer
+	IntegerDotProduct8BitUnsignedAccelerated                                      Bool32
+	IntegerDotProduct8BitSignedAccelerated                                        Bool32
+	IntegerDotProduct8BitMixedSignednessAccelerated                               Bool32
+	IntegerDotProduct4x8BitPackedUnsignedAccelerated                              Bool32
+	IntegerDotProduct4x8BitPackedSignedAccelerated                                Bool32
+	IntegerDotProduct4x8BitPackedMixedSignednessAccelerated                       Bool32
+	IntegerDotProduct16BitUnsignedAccelerated                                     Bool32
+	IntegerDotProduct16BitSignedAccelerated                                       Bool32
+	IntegerDotProduct16BitMixedSignednessAccelerated                              Bool32
+	IntegerDotProduct32BitUnsignedAccelerated                                     Bool32
+	IntegerDotProduct32BitSignedAccelerated                                       Bool32
+	IntegerDotProduct32BitMixedSignednessAccelerated                              Bool32
+	IntegerDotProduct64BitUnsignedAccelerated                                     Bool32
+	IntegerDotProduct64BitSignedAccelerated                                       Bool32
+	IntegerDotProduct64BitMixedSignednessAccelerated                              Bool32
+	IntegerDotProductAccumulatingSaturating8BitUnsignedAccelerated                Bool32
+	IntegerDotProductAccumulatingSaturating8BitSignedAccelerated                  Bool32
+	IntegerDotProductAccumulatingSaturating8BitMixedSignednessAccelerated         Bool32
+	IntegerDotProductAccumulatingSaturating4x8BitPackedUnsignedAccelerated        Bool32
+	IntegerDotProductAccumulatingSaturating4x8BitPackedSignedAccelerated          Bool32
+	IntegerDotProductAccumulatingSaturating4x8BitPackedMixedSignednessAccelerated Bool32
+	IntegerDotProductAccumulatingSaturating16BitUnsignedAccelerated               Bool32
+	IntegerDotProductAccumulatingSaturating16BitSignedAccelerated                 Bool32
+	IntegerDotProductAccumulatingSaturating16BitMixedSignednessAccelerated        Bool32
+	IntegerDotProductAccumulatingSaturating32BitUnsignedAccelerated               Bool32
+	IntegerDotProductAccumulatingSaturating32BitSignedAccelerated                 Bool32
+	IntegerDotProductAccumulatingSaturating32BitMixedSignednessAccelerated        Bool32
+	IntegerDotProductAccumulatingSaturating64BitUnsignedAccelerated               Bool32
+	IntegerDotProductAccumulatingSaturating64BitSignedAccelerated                 Bool32
+	IntegerDotProductAccumulatingSaturating64BitMixedSignednessAccelerated        Bool32
+}
+
 // PhysicalDeviceShaderSMBuiltinsPropertiesNV is VkPhysicalDeviceShaderSMBuiltinsPropertiesNV.
 // Its SType is StructureTypePhysicalDeviceShaderSmBuiltinsPropertiesNV.
 type PhysicalDeviceShaderSMBuiltinsPropertiesNV struct {
