@@ -72,8 +72,8 @@ func gemmCoopCandidates(s *Site) []Candidate {
 // gemm_coop, expert_coop or attention_coop computes the group once it is rounded to f16;
 // else nil.
 func HalfInput(s *Site) *ir.Value {
-	if a := matchAttentionCoop(s); a != nil {
-		if q := a.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
+	if a := matchAttentionCoop(s); len(a) > 0 {
+		if q := a[0].op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
 			return q
 		}
 		return nil

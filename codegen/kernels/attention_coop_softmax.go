@@ -1,0 +1,188 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// Most tiles only have their scores turned into weights where they are, in the matrices.
+// Which element of a matrix a lane holds is the device's: for masks, and for what is larger
+// in a row than before, scores go through shared memory, where each row has two lanes.
+
+// each calls body for the elements of a matrix that the lane holds.
+func (r *coopAttentionRun) each(body func(i kernel.Value)) {
+	r.b.ForUnroll(0, r.b.MatLength(coopSum), 1, body)
+}
+
+// vote finds out whether the tops must change before the scores become weights, and
+// returns what returns that. In a workgroup of more than one side that is the same in all
+// of it, and all lanes must come to a barrier in between.
+func (r *coopAttentionRun) vote(masked kernel.Value) func() kernel.Value {
+	b := r.b
+	over := b.Var(kernel.F32, emptyScore)
+	r.each(func(i kernel.Value) {
+		for _, rows := range r.rows {
+			most := rows.scores[0].Elem(i)
+			for _, s := range rows.scores[1:] {
+				most = b.Max(most, s.Elem(i))
+			}
+			over.Set(b.Max(over.Get(), b.FMA(most, r.factor, rows.under.Elem(i))))
+		}
+	})
+	vote := b.Or(masked, b.SubgroupAny(b.Gt(over.Get(), growth)))
+	if r.sides == 1 {
+		return func() kernel.Value { return vote }
+	}
+	b.If(b.SubgroupElect(), func() {
+		s := b.SubgroupID()
+		r.shared.StoreElem(b.Add(b.Div(s, 4), r.votesAt()), b.Mod(s, 4), b.Convert(kernel.U32, vote))
+	})
+	return func() kernel.Value {
+		any := b.U32(0)
+		for s := range r.subgroups() {
+			any = b.Or(any, r.shared.LoadElem(s/4+r.votesAt(), s%4))
+		}
+		return b.Ne(any, 0)
+	}
+}
+
+// weigh turns the scores into weights, in shared memory.
+func (r *coopAttentionRun) weigh(from, masked, changed kernel.Value) {
+	b := r.b
+	b.If(changed, func() {
+		for block := range r.rows {
+			r.change(block, from, masked)
+		}
+	})
+	r.each(func(i kernel.Value) {
+		for _, rows := range r.rows {
+			under, sum := rows.under.Elem(i), rows.weight.Elem(i)
+			for _, s := range rows.scores {
+				x := s.Elem(i)
+				if r.partial {
+					rows.largest.SetElem(i, b.Max(rows.largest.Elem(i), x))
+				}
+				w := b.Exp2(b.FMA(x, r.factor, under))
+				s.SetElem(i, w)
+				sum = b.Add(sum, w)
+			}
+			rows.weight.SetElem(i, sum)
+		}
+	})
+	at := b.Add(b.Mul(r.team, r.teamSize()), b.Mul(r.side, r.tileKV/r.sides/8), r.weightsAt())
+	for block, rows := range r.rows {
+		for c, s := range rows.scores {
+			to := b.Add(at, block*coopSide*r.weightStride()+c*coopSide/8)
+			r.shared.StoreMatrix(to, r.weightStride(), kernel.RowMajor, b.MatConvert(kernel.F16, s.Get()))
+		}
+	}
+}
+
+// change masks the scores of a block, makes the largest of each row its top, if it is
+// larger than that was, and scales its sums.
+func (r *coopAttentionRun) change(block int, from, masked kernel.Value) {
+	b, rows := r.b, r.rows[block]
+	most := b.Var(f32x4, b.Splat(b.F32(emptyScore), 4))
+	for c, s := range rows.scores {
+		r.square(s, func(at, column kernel.Value, x *kernel.Var) {
+			p := b.Add(from, b.Mul(r.side, r.tileKV/r.sides), column, c*coopSide)
+			positions := b.Vec(p, b.Add(p, 1), b.Add(p, 2), b.Add(p, 3))
+			b.If(masked, func() {
+				x.Set(b.Select(b.Lt(positions, b.Splat(rows.limit, 4)), x.Get(), math.Inf(-1)))
+				r.shared.Store(at, b.Bitcast(u32x4, x.Get()))
+			})
+			most.Set(b.Max(most.Get(), x.Get()))
+		})
+		b.SubgroupBarrier()
+		s.Set(r.shared.LoadMatrix(coopSum, r.squareAt(), squareStride, kernel.RowMajor))
+		b.SubgroupBarrier()
+	}
+	largest := b.Mul(r.together(block, r.ofRow(largestOf, most.Get()), largestOf), r.factor)
+	old := rows.top.Get()
+	top := b.Max(old, largest)
+	rows.top.Set(top)
+	b.If(b.Eq(r.member, 0), func() {
+		r.setNumber(block, fades, b.Exp2(b.Sub(old, top)))
+		r.setNumber(block, tops, b.Neg(top))
+	})
+	b.SubgroupBarrier()
+	fade := r.shared.LoadMatrix(coopSum, r.numberAt(block, fades), 0, kernel.ColumnMajor)
+	rows.under.Set(r.shared.LoadMatrix(coopSum, r.numberAt(block, tops), 0, kernel.ColumnMajor))
+	rows.weight.Set(b.MatTimes(rows.weight.Get(), fade))
+	for _, s := range r.sums[block] {
+		s.Set(b.MatTimes(s.Get(), fade))
+	}
+}
+
+// square puts a matrix into the subgroup's square and calls body for each four elements
+// of the lane's row: where they lie, the column of the first, and what they are.
+func (r *coopAttentionRun) square(m *kernel.Var, body func(at, column kernel.Value, x *kernel.Var)) {
+	b := r.b
+	r.shared.StoreMatrix(r.squareAt(), squareStride, kernel.RowMajor, m.Get())
+	b.SubgroupBarrier()
+	for i := range coopSide / 8 {
+		column := b.Add(b.Mul(r.member, coopSide/2), 4*i)
+		at := b.Add(r.squareAt(), b.Mul(r.teamRow, squareStride), b.Div(column, 4))
+		body(at, column, b.Var(f32x4, b.Bitcast(f32x4, r.shared.Load(at))))
+	}
+}
+
+func (r *coopAttentionRun) squareAt() kernel.Value {
+	return r.b.Add(r.b.Mul(r.team, r.teamSize()), r.b.Mul(r.side, squareSize), r.weightsAt())
+}
+
+// folding makes one of two numbers.
+type folding func(b *kernel.Builder, x, y kernel.Value) kernel.Value
+
+func largestOf(b *kernel.Builder, x, y kernel.Value) kernel.Value { return b.Max(x, y) }
+func sumOf(b *kernel.Builder, x, y kernel.Value) kernel.Value     { return b.Add(x, y) }
+
+// ofRow folds the elements of x, of both lanes that have a row.
+func (r *coopAttentionRun) ofRow(f folding, x kernel.Value) kernel.Value {
+	b := r.b
+	x = f(b, f(b, b.Elem(x, 0), b.Elem(x, 1)), f(b, b.Elem(x, 2), b.Elem(x, 3)))
+	return f(b, x, b.SubgroupShuffleXor(x, 1))
+}
+
+// together folds a number of the lane's row over the sides of the team.
+func (r *coopAttentionRun) together(block int, x kernel.Value, f folding) kernel.Value {
+	if r.sides == 1 {
+		return x
+	}
+	b := r.b
+	b.If(b.Eq(r.member, 0), func() { r.setNumber(block, results, x) })
+	b.Barrier()
+	for s := range r.sides {
+		unit := b.Add(r.numbersOf(b.Add(b.Mul(r.team, r.sides), s), block, results), b.Div(r.teamRow, 4))
+		v := b.Bitcast(kernel.F32, r.shared.LoadElem(unit, b.Mod(r.teamRow, 4)))
+		if s == 0 {
+			x = v
+		} else {
+			x = f(b, x, v)
+		}
+	}
+	return x
+}
+
+// numbersOf returns where the numbers of that kind of a subgroup's rows begin.
+func (r *coopAttentionRun) numbersOf(subgroup kernel.Value, block, kind int) kernel.Value {
+	const each = coopSide / 4
+	return r.b.Add(r.b.Mul(subgroup, r.blocks*numbers*each), (block*numbers+kind)*each+r.numbersAt())
+}
+
+func (r *coopAttentionRun) numberAt(block, kind int) kernel.Value {
+	return r.numbersOf(r.b.SubgroupID(), block, kind)
+}
+
+// setNumber sets a number of the lane's row.
+func (r *coopAttentionRun) setNumber(block, kind int, x kernel.Value) {
+	b := r.b
+	r.shared.StoreElem(b.Add(r.numberAt(block, kind), b.Div(r.teamRow, 4)), b.Mod(r.teamRow, 4), b.Bitcast(kernel.U32, x))
+}
+
+// number returns a number of a row of the block.
+func (r *coopAttentionRun) number(block, kind int, row kernel.Value) kernel.Value {
+	b := r.b
+	return b.Bitcast(kernel.F32, r.shared.LoadElem(b.Add(r.numberAt(block, kind), b.Div(row, 4)), b.Mod(row, 4)))
+}

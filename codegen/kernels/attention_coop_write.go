@@ -1,0 +1,106 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// write stores the quotients of the rows that this step has, or what a split has.
+func (r *coopAttentionRun) write(y *kernel.Buffer) {
+	for block := range r.rows {
+		r.finish(block, y)
+	}
+	b := r.b
+	b.Barrier()
+	mine := b.Mul(b.SubgroupID(), r.sumsSize())
+	for block, sums := range r.sums {
+		for from := 0; from < len(sums); from += r.dims() / coopSide {
+			part := sums[from:min(len(sums), from+r.dims()/coopSide)]
+			quads := len(part) * coopSide / 4
+			for d, s := range part {
+				r.shared.StoreMatrix(b.Add(mine, d*coopSide/4), r.sumStride(), kernel.RowMajor, s.Get())
+			}
+			b.SubgroupBarrier()
+			b.For(b.SubgroupLane(), coopSide*quads, r.wave, func(i kernel.Value) {
+				row, quad := b.Div(i, quads), b.Mod(i, quads)
+				v := b.Bitcast(f32x4, r.shared.Load(b.Add(mine, b.Mul(row, r.sumStride()), quad)))
+				number := b.Splat(r.number(block, fades, row), 4)
+				quad = b.Add(quad, b.Mul(r.side, r.headDim/r.sides/4), from*coopSide/4)
+				r.place(block, row, func(head kernel.Value) { r.writeQuad(y, head, quad, v, number) })
+			})
+			b.SubgroupBarrier()
+		}
+	}
+}
+
+// finish sums up the weights of a block's rows. The number of a row is then the factor of
+// its sums: over the weights or, of a split, to what the largest score is.
+func (r *coopAttentionRun) finish(block int, y *kernel.Buffer) {
+	b, rows := r.b, r.rows[block]
+	fold := func(m *kernel.Var, f folding) kernel.Value {
+		var all kernel.Value
+		r.square(m, func(_, column kernel.Value, x *kernel.Var) {
+			if all == (kernel.Value{}) {
+				all = x.Get()
+			} else {
+				all = f(b, all, x.Get())
+			}
+		})
+		b.SubgroupBarrier()
+		folded := r.together(block, r.ofRow(f, all), f)
+		r.sync() // all have read what the next one overwrites
+		return folded
+	}
+	weight := fold(rows.weight, sumOf)
+	number := b.Div(1.0, weight)
+	var largest kernel.Value
+	if r.partial {
+		largest = b.Mul(fold(rows.largest, largestOf), r.factor)
+		number = b.Select(b.Gt(weight, 0), b.Exp2(b.Sub(rows.top.Get(), largest)), 0)
+	}
+	b.If(b.Eq(r.member, 0), func() {
+		r.setNumber(block, fades, number)
+		if r.partial {
+			r.place(block, r.teamRow, func(head kernel.Value) {
+				seen := b.Gt(weight, 0)
+				top := b.Select(seen, b.Mul(largest, math.Ln2), emptyScore)
+				b.If(b.Eq(r.side, 0), func() {
+					y.Store(b.Add(r.pairs(head), r.headDim/2), b.Vec(top, b.Mul(weight, number)))
+				})
+			})
+		}
+	})
+}
+
+// place calls body with the head, counted through all rows, that is a row of a block,
+// if it is of this step.
+func (r *coopAttentionRun) place(block int, row kernel.Value, body func(head kernel.Value)) {
+	b := r.b
+	inTile := r.inTile(block, row)
+	row = b.Add(r.row, b.Div(inTile, r.fold))
+	b.If(b.Le(row, r.lastRow), func() { body(b.Add(b.Mul(row, r.heads), r.head, b.Mod(inTile, r.fold))) })
+}
+
+// pairs returns where in y, in pairs of f32, the split's sums of a head begin.
+func (r *coopAttentionRun) pairs(head kernel.Value) kernel.Value {
+	b := r.b
+	return b.Mul(b.Add(b.Mul(head, b.NumWorkgroups(2)), b.WorkgroupID(2)), (r.headDim+2)/2)
+}
+
+// writeQuad stores four dims of a head, times a number.
+func (r *coopAttentionRun) writeQuad(y *kernel.Buffer, head, quad, v, number kernel.Value) {
+	b := r.b
+	v = b.Mul(v, number)
+	if r.partial {
+		at := b.Add(r.pairs(head), b.Mul(quad, 2))
+		y.Store(at, b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
+		y.Store(b.Add(at, 1), b.Vec(b.Elem(v, 2), b.Elem(v, 3)))
+		return
+	}
+	v = r.attentionArgs.gate.load(b, f32x4, head, quad, r.headDim/4)(v)
+	if r.coopAttention.gate.half {
+		v = roundHalf(b, v)
+	}
+	y.Store(b.Add(b.Mul(head, r.headDim/4), quad), v)
+}
