@@ -260,5 +260,5 @@ func forDevice(vendor uint32, name string) (t *Target, chip bool) {
 			return c.target, true
 		}
 	}
-	return ForVendor(vendor), false
+	return forVendor(vendor), false
 }

@@ -57,8 +57,8 @@ func Lookup(name string) (*Target, error) {
 	return nil, fmt.Errorf("unknown target %q; `zincc targets` lists them", name)
 }
 
-// ForVendor returns the target for GPUs of a PCI vendor, or nil.
-func ForVendor(id uint32) *Target {
+// forVendor returns the target for GPUs of a PCI vendor, or nil.
+func forVendor(id uint32) *Target {
 	for _, t := range targets {
 		if t.Vendor == id && id != 0 {
 			return t
