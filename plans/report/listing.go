@@ -41,6 +41,17 @@ type Pipeline struct {
 type listings struct {
 	patterns []string
 	at       map[string]int
+	bytes    int // of patterns and lists, about
+	// budget is how many bytes of assembly are still taken: its registers repeat less
+	// than the ids of SPIR-V, and reports should stay small enough to be sent.
+	budget int
+}
+
+// maxAssembly is the budget of a report.
+const maxAssembly = 3 << 19
+
+func newListings(plans int) *listings {
+	return &listings{at: map[string]int{}, budget: maxAssembly / plans}
 }
 
 func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
@@ -53,19 +64,49 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 		}
 		k.Modules = append(k.Modules, Module{m.Name, len(m.Words), l.listing(text)})
 	}
-	for i, pl := range p.Pipelines {
+	for _, pl := range p.Pipelines {
 		out := Pipeline{Module: pl.Module, Wave: pl.Wave, Workgroup: pl.Workgroup, Shared: pl.Shared, Machine: pl.Machine}
 		var consts []string
 		for _, c := range pl.Consts {
 			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
 		}
 		out.Consts = strings.Join(consts, " ")
-		if assembly != nil && assembly[i] != "" {
-			out.Assembly = l.listing(assembly[i])
-		}
 		k.Pipelines = append(k.Pipelines, out)
 	}
+	for _, i := range slowest(p) {
+		if assembly == nil || assembly[i] == "" || l.budget < 0 {
+			continue
+		}
+		before := l.bytes
+		k.Pipelines[i].Assembly = l.listing(assembly[i])
+		l.budget -= l.bytes - before
+	}
 	return k, nil
+}
+
+// slowest returns the pipelines by the largest share that they have of an entry's
+// time.
+func slowest(p *plans.Plan) []int {
+	share := make([]float64, len(p.Pipelines))
+	for _, e := range p.Entries {
+		times := make([]float64, len(p.Pipelines))
+		for _, d := range e.Dispatches {
+			if d.Pipeline >= 0 {
+				times[d.Pipeline] += d.Cost.Predicted.Seconds()
+			}
+		}
+		if all := e.Predict(0).Seconds(); all > 0 {
+			for i, t := range times {
+				share[i] = max(share[i], t/all)
+			}
+		}
+	}
+	order := make([]int, len(share))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(share[b], share[a]) })
+	return order
 }
 
 // listing stores the lines of text.
@@ -79,7 +120,12 @@ func (l *listings) listing(text string) []int {
 		}
 		pattern, result := distances(line, last)
 		last = result
+		n := len(l.patterns)
 		list = append(list, once(l.at, &l.patterns, pattern, pattern))
+		l.bytes += len(",12345")
+		if len(l.patterns) > n {
+			l.bytes += len(pattern) + len(`"",`)
+		}
 	}
 	return list
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -297,4 +300,50 @@ func TestDiffPage(t *testing.T) {
 		t.Errorf("differences: %q", have)
 	}
 	noErrors(t, c)
+}
+
+// TestScreenshots takes the pictures of the documents; with -update it writes them.
+func TestScreenshots(t *testing.T) {
+	plan, o := compiled(t, "gopher-moe", "gfx1201")
+	r, err := report.New(plan, o)
+	path := write(t, r, err)
+	c := startChromium(t)
+	for _, scheme := range []string{"light", "dark"} {
+		open(t, c, path, 1280, scheme)
+		c.size(1280, 1480, scheme)
+		c.number(`document.querySelector(".columns").scrollLeft = 346, 0`)
+		c.number(`[...document.querySelectorAll(".column:nth-child(3) .op")].find(o => o.querySelector("b").textContent === "deltanet").click(), 0`)
+		c.number(`scrollTo(0, 0), 0`)
+		c.call("Runtime.evaluate", map[string]any{"expression": "new Promise(r => setTimeout(r, 200))", "awaitPromise": true}, nil)
+		shot := c.screenshot()
+		img, err := png.Decode(bytes.NewReader(shot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := img.Bounds().Size(); size.X != 1280 || size.Y != 1480 {
+			t.Errorf("%s: the picture is %v", scheme, size)
+		}
+		if n := colours(img); n < 50 {
+			t.Errorf("%s: the picture has %d colours", scheme, n)
+		}
+		if len(shot) > 300<<10 {
+			t.Errorf("%s: the picture has %d bytes", scheme, len(shot))
+		}
+		if *update {
+			if err := os.WriteFile("../../docs/report-"+scheme+".png", shot, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	noErrors(t, c)
+}
+
+func colours(img image.Image) int {
+	seen := map[color.Color]bool{}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			seen[img.At(x, y)] = true
+		}
+	}
+	return len(seen)
 }

@@ -92,7 +92,7 @@ type Options struct {
 
 // New makes the report of one plan.
 func New(p *plans.Plan, o Options) (*Report, error) {
-	l := &listings{at: map[string]int{}}
+	l := newListings(1)
 	one, err := newPlan(p, o, l)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func New(p *plans.Plan, o Options) (*Report, error) {
 // Diff makes the report of what differs between two plans.
 func Diff(a, b *plans.Plan, oa, ob Options) (*Report, error) {
 	oa.Name, ob.Name = "a", "b"
-	l := &listings{at: map[string]int{}}
+	l := newListings(2)
 	pa, err := newPlan(a, oa, l)
 	if err != nil {
 		return nil, err
@@ -151,6 +151,15 @@ func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 	}
 	var err error
 	r.Kernels, err = l.kernels(p, o.Assembly)
+	left := 0
+	for i, text := range o.Assembly {
+		if text != "" && err == nil && r.Pipelines[i].Assembly == nil {
+			left++
+		}
+	}
+	if left > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("The assembly of %d of %d pipelines, those with the least of an entry's time, is left out: the report would be too large.", left, len(p.Pipelines)))
+	}
 	return r, err
 }
 

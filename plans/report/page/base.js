@@ -38,6 +38,12 @@ const tick = (n, unit = "") => count(n, unit).replace(/\.0+ /, " ");
 const percent = share => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
 const plural = (n, word) => n + " " + word + (n === 1 ? "" : word.endsWith("ch") ? "es" : "s");
 
+// breakable lets a long name break behind its parts.
+const breakable = name => name.split(/(?<=[+._])/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
+
+// folded is the name of a site without its layer.
+const folded = site => site.replace(/^blk\.\d+\./, "blk.*.");
+
 // ranges writes ascending numbers as "0–2, 5".
 function ranges(list) {
   const parts = [];

@@ -13,7 +13,8 @@ function listing(patterns, indent) {
       head = "%" + last + " = ";
     }
     text = text.replace(/%~(-?\d+)/g, (_, n) => "%" + (last - n));
-    if (!indent || text[0] === ";") return head + text;
+    if (!indent) return (/^BB\d+:?$/.test(text) ? "" : "  ") + head + text; // labels stand out
+    if (text[0] === ";") return text;
     // Results with names of their own are in the text.
     const named = !head && /^(%\S+ = )(.*)$/.exec(text);
     return (named ? named[1] : head).padStart(indent) + (named ? named[2] : text);
@@ -26,7 +27,7 @@ function kernels(r) {
     const i = r.plan.Launches[r.entry.Dispatches[d.i].c].Pipeline;
     share.set(i, (share.get(i) || 0) + (r.predicted ? d.work.time / r.time : 1 / r.list.length));
     if (!sites.has(i)) sites.set(i, new Set());
-    sites.get(i).add(d.site.replace(/^blk\.\d+\./, "blk.*."));
+    sites.get(i).add(folded(d.site));
   }
   const order = (r.plan.Pipelines || []).map((p, i) => i).filter(i => share.has(i)).sort((a, b) => share.get(b) - share.get(a));
   if (order.length === 0) return el("p", { class: "muted" }, "A plan for the host has no kernels: its program is evaluated.");
@@ -37,7 +38,7 @@ function kernel(plan, i, share, sites) {
   const p = plan.Pipelines[i], module = plan.Modules[p.Module], m = p.Machine;
   const root = el("details", { class: "kernel" }, el("summary", {},
     el("span", { class: "kernel-share" }, percent(share)),
-    el("span", { class: "kernel-name" }, el("code", {}, module.Name), el("small", {}, sites.join(", "))),
+    el("span", { class: "kernel-name" }, el("code", {}, module.Name), el("small", {}, breakable(sites.join(", ")))),
     m && el("span", { class: "kernel-machine" }, `${m.VGPRs} VGPRs · ${m.Waves} waves`)));
   root.addEventListener("toggle", () => {
     if (!root.open || root.querySelector("pre")) return;

@@ -99,7 +99,7 @@ function memoryBlock(plan) {
 function tableOf(t) {
   return el("div", { class: "scroll" }, el("table", {},
     el("thead", {}, el("tr", {}, t.Columns.map((c, i) => el("th", { class: t.Numbers[i] ? "number" : false }, c)))),
-    el("tbody", {}, (t.Rows || []).map(row => el("tr", {}, row.map((c, i) => el("td", { class: t.Numbers[i] ? "number" : false }, c)))))));
+    el("tbody", {}, (t.Rows || []).map(row => el("tr", {}, row.map((c, i) => el("td", { class: t.Numbers[i] ? "number" : false }, i ? c : breakable(c))))))));
 }
 
 const eachPlan = make => data.Plans.map(p => el("div", { class: "each" }, data.Plans.length > 1 && el("h3", {}, el("b", { class: "side" }, p.Name), p.Path), make(p)));

@@ -2,7 +2,7 @@
 
 // columns draws a list of {plan, entry, column, title, doc, stage}.
 function columns(list, state) {
-  return el("div", { class: "columns", tabindex: 0, role: "group", "aria-label": "program after each pass" },
+  return el("div", { class: list.length > 2 ? "columns" : "columns few", tabindex: 0, role: "group", "aria-label": "program after each pass" },
     list.map((c, i) => column(c, i > 0 ? list[i - 1] : null, state)));
 }
 
@@ -88,7 +88,7 @@ function groupPart(c, group, prefix, old) {
   const marks = {
     ops: old && !same,
     call: call && old && (!oldCall || oldCall.Kernel !== call.Kernel || oldCall.Consts !== call.Consts || String(oldCall.Grid) !== String(call.Grid)),
-    step: same && same.group.Step !== group.Step && !c.beside,
+    step: same && (same.group.Step || 0) !== (group.Step || 0) && !c.beside,
     site: same && same.group.Site !== group.Site,
   };
   const lines = group.Ops.map(i => opPart(c, i, prefix, old && !old.lines.has(lineKey(c, i))));
@@ -96,8 +96,8 @@ function groupPart(c, group, prefix, old) {
   const single = group.Ops.length === 1 && !group.Site && !call;
   const node = el("div", { class: "group" + (single ? " single" : "") + (marks.ops ? " new" : "") + (quiet ? " quiet" : "") });
   if (group.Site) {
-    const head = el("div", { class: "site" + (marks.site ? " new" : ""), tabindex: 0 }, short(group.Site, prefix),
-      c.scheduled && el("span", { class: "step" + (marks.step ? " new" : "") }, "step " + group.Step));
+    const head = el("div", { class: "site" + (marks.site ? " new" : ""), tabindex: 0 }, breakable(short(group.Site, prefix)),
+      c.scheduled && el("span", { class: "step" + (marks.step ? " new" : "") }, "step " + (group.Step || 0)));
     lightable(head, keysOf(c.plan, group), call && callDetails(c.plan, group, call));
     node.append(head);
     lights.add(siteKey(group.Site), node);

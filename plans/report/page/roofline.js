@@ -63,7 +63,7 @@ function siteTable(r) {
   const rows = bySite(r).map(s => {
     const keys = keysOf(s.first.plan, s.first.group);
     const row = el("tr", { tabindex: 0 },
-      el("td", { class: "name" }, swatch(s.work.bound), " ", s.first.site.replace(/^blk\.\d+\./, "blk.*."), s.n > 1 && el("small", { title: "layers " + ranges(s.layers) }, ` × ${s.n}`, ranges(s.layers).length < 16 && ": " + ranges(s.layers))),
+      el("td", { class: "name" }, swatch(s.work.bound), " ", breakable(folded(s.first.site)), s.n > 1 && el("small", { title: "layers " + ranges(s.layers) }, ` × ${s.n}`, ranges(s.layers).length < 16 && ": " + ranges(s.layers))),
       el("td", { class: "number" }, r.predicted ? time(s.time) : "–"),
       el("td", { class: "number" }, r.predicted ? percent(s.time / r.time) : "–"),
       el("td", { class: "share" }, el("span", { class: "bar is-" + s.work.bound, style: `width:${(r.predicted ? 100 * s.time / r.time : 0).toFixed(1)}%` })));

@@ -4,8 +4,8 @@
 const tracks = [
   { name: "layer", height: 18 },
   { name: "dispatch", height: 34 },
-  { name: "bytes take", height: 9 },
-  { name: "operations take", height: 9 },
+  { name: "bytes", height: 9 },
+  { name: "operations", height: 9 },
   { name: "moved", height: 52 },
   { name: "arena, by offset", height: 112 },
   { name: "arena in use", height: 36 },
@@ -18,7 +18,7 @@ function timeline(r, length, width) {
   const x = t => t / length * width;
   const ends = r.list.map((d, i) => i + 1 < r.list.length ? r.list[i + 1].start : r.length);
   let top = 0;
-  const rows = tracks.filter(t => r.predicted || !t.name.endsWith("take")).map(t => {
+  const rows = tracks.filter(t => r.predicted || !["bytes", "operations"].includes(t.name)).map(t => {
     const row = { ...t, top };
     top += t.height + trackGap;
     return row;
@@ -45,11 +45,12 @@ function timeline(r, length, width) {
     const main = row("dispatch");
     node.append(box(main, from, to, 0, main.height, { class: "block" }));
     if (w.Stage > 0) node.append(box(main, from, Math.min(to, from + w.Stage), 0, main.height, { class: "stage-part" }));
-    const label = d.site.replace(/^blk\.\d+\./, "");
-    if (x(to) - x(from) > 6.6 * label.length + 8) node.append(svg("text", { x: x(from) + 5, y: main.top + 21 }, label));
+    const label = d.site.replace(/^blk\.\d+\./, ""), work = x(from + Math.min(w.Stage, to - from));
+    const letters = Math.floor((x(to) - work - 10) / 6.4);
+    if (letters > 4) node.append(svg("text", { x: work + 5, y: main.top + 21 }, label.length > letters ? label.slice(0, letters - 1) + "…" : label));
     if (r.predicted) {
-      node.append(box(row("bytes take"), from + w.Stage, from + w.Stage + w.Bytes, 0, 9, { class: "is-bytes thin" }));
-      node.append(box(row("operations take"), from + w.Stage, from + w.Stage + w.Operations, 0, 9, { class: "is-operations thin" }));
+      node.append(box(row("bytes"), from + w.Stage, from + w.Stage + w.Bytes, 0, 9, { class: "is-bytes thin" }));
+      node.append(box(row("operations"), from + w.Stage, from + w.Stage + w.Operations, 0, 9, { class: "is-operations thin" }));
     }
     const moved = row("moved");
     // A root scale: the head of a model moves hundreds of times what others do.
@@ -76,7 +77,7 @@ function timeline(r, length, width) {
   return el("div", { class: "timeline-frame" },
     el("div", { class: "track-names", "aria-hidden": true },
       rows.map(t => el("div", { style: `top:${t.top}px;height:${t.height}px` }, t.name,
-        t.name === "moved" && el("small", {}, "root of " + bytes(most)), t.name === "arena, by offset" && el("small", {}, bytes(r.entry.Arena))))),
+        t.name === "moved" && el("small", {}, "root of " + bytes(most), el("br"), "light: written"), t.name === "arena, by offset" && el("small", {}, bytes(r.entry.Arena))))),
     el("div", { class: "timeline-scroll", tabindex: -1 }, root));
 }
 
@@ -131,6 +132,7 @@ function axis(root, r, x, width, height) {
   root.append(svg("line", { class: "axis", x1: 0, x2: width, y1: y, y2: y }));
   for (let t = 0; t < length; t += tick) {
     root.append(svg("line", { class: "axis", x1: x(t), x2: x(t), y1: y, y2: y + 4 }));
-    root.append(svg("text", { class: "tick", x: x(t), y: y + 15, "text-anchor": t === 0 ? "start" : "middle" }, r.predicted ? time(t).replace(/\.0+ /, " ") : Math.round(t)));
+    const anchor = t === 0 ? "start" : x(t) > width - 24 ? "end" : "middle";
+    root.append(svg("text", { class: "tick", x: x(t), y: y + 15, "text-anchor": anchor }, r.predicted ? time(t).replace(/\.0+ /, " ") : Math.round(t)));
   }
 }
