@@ -11,6 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
+// addressBytes is the size of an argument in the push constants.
+const addressBytes = 8
+
 // baseFeatures are what the runtime itself needs: addresses in the argument
 // blocks, a timeline for submissions.
 var baseFeatures = []string{"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel"}
@@ -35,6 +38,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
 	d.Cost.Predicted = roofline(&d.Cost, e.t, d.Grid, e.matrix[e.plan.Pipelines[d.Pipeline].Module], first)
+	d.Cost.Predicted.Operations = max(d.Cost.Predicted.Operations, float32(c.Seconds))
 	d.Cover = c.Cover
 	for _, o := range c.Operands {
 		a, err := e.arg(f, o)
@@ -130,6 +134,14 @@ func (e *emitter) requirements() {
 		r.Workgroup = max(r.Workgroup, p.Workgroup)
 		r.Shared = max(r.Shared, p.Shared)
 		r.Subgroup = [2]int{p.Wave, p.Wave}
+	}
+	for _, entry := range e.plan.Entries {
+		for _, d := range entry.Dispatches {
+			r.PushConstants = max(r.PushConstants, addressBytes*len(d.Args))
+		}
+		if entry.Persistent != nil && entry.Persistent.Pipeline >= 0 {
+			r.PushConstants = max(r.PushConstants, 2*addressBytes)
+		}
 	}
 	r.Memory = e.plan.MemoryBytes()
 }

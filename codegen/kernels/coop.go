@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,9 +16,15 @@ import (
 type coopTile struct {
 	rows, outputs       int // of a workgroup
 	subRows, subOutputs int // of a subgroup
-	// cost is what a workgroup takes for a projection of one and of two matrices,
-	// in microseconds.
-	cost [2]int
+	// groups is how many groups of subgroups share the steps of the tile. Each has
+	// sums of its own, which are added in the order of the groups at the end.
+	groups int
+	// ahead and aheadX are how many steps lie between the loads of weights and of x
+	// and their use.
+	ahead, aheadX int
+	// alone is what a step takes on an SM of an H200 in microseconds, busy what each
+	// workgroup's takes where an SM has several; of projections of one and two matrices.
+	alone, busy [2]float64
 }
 
 const (
@@ -34,12 +41,20 @@ const (
 // puts into shared memory at the end, 16 rows at a time.
 func (t coopTile) outStride() int { return t.subOutputs/4 + 1 }
 
+// subgroups is those of a group.
 func (t coopTile) subgroups() int { return t.rows / t.subRows * (t.outputs / t.subOutputs) }
 
-// shared is the octets of shared memory: rows of x, then of weights; at the end,
-// sums.
+// region is the octets of shared memory of a group: rows of x, then of weights.
+func (t coopTile) region() int { return (t.rows + t.outputs) * coopStride }
+
+// shared is the octets of shared memory: the groups' regions; at the end, sums.
 func (t coopTile) shared() int {
-	return max((t.rows+t.outputs)*coopStride, t.subgroups()*coopSide*t.outStride())
+	return t.groups * max(t.region(), t.subgroups()*coopSide*t.outStride())
+}
+
+// name is the tile in keys of kernels.
+func (t coopTile) name() string {
+	return fmt.Sprintf("tile=%dx%d subgroup=%dx%d groups=%d ahead=%d,%d", t.rows, t.outputs, t.subRows, t.subOutputs, t.groups, t.ahead, t.aheadX)
 }
 
 // gemmCoop computes a linear group for many rows of x with cooperative matrices. x is
@@ -63,7 +78,7 @@ func gemmCoopCandidates(s *Site) []Candidate {
 	}
 	var list []Candidate
 	for _, t := range coopTiles(g, s.Target) {
-		list = append(list, gemmCoop{g, t, step, s.Target.Wave}.candidate())
+		list = append(list, gemmCoop{g, t, step, s.Target.Wave}.candidate(s.Target))
 	}
 	return list
 }
@@ -117,42 +132,73 @@ func (g *linearGroup) inMatrices(t *target.Target) bool {
 	return true
 }
 
-// coopShapes are the tiles, with the costs of rows of 4096 elements of Q4_K on an
-// H200. They depend little on how many workgroups an SM has.
+// coopShapes are the tiles. Those of few registers fill an SM with subgroups, which
+// weights that arrive late need; those of many outputs for their rows load less of shared
+// memory for a product, which is what many rows wait for.
 var coopShapes = []coopTile{
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, cost: [2]int{88, 99}},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 64, cost: [2]int{93, 82}},
-	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, cost: [2]int{40, 40}},
-	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, cost: [2]int{38, 28}},
-	{rows: 32, outputs: 32, subRows: 16, subOutputs: 32, cost: [2]int{27, 27}},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{1.12, 1.3}, busy: [2]float64{1.17, 1.33}},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{1.16, 1.2}, busy: [2]float64{1.22, 1.2}},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{0.6, 0.7}, busy: [2]float64{0.41, 0.5}},
+	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{0.6, 0.6}, busy: [2]float64{0.47, 0.47}},
+	{rows: 48, outputs: 64, subRows: 48, subOutputs: 16, groups: 1, ahead: 4, aheadX: 1, alone: [2]float64{0.56, 0.6}, busy: [2]float64{0.38, 0.39}},
+	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 2, ahead: 4, aheadX: 2, alone: [2]float64{0.65, 0.7}, busy: [2]float64{0.53, 0.53}},
+	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 4, ahead: 4, aheadX: 1, alone: [2]float64{1.15, 1.2}, busy: [2]float64{1.2, 1.2}},
 }
 
-// coopTiles returns the two best tiles for the group, first the best: those that
-// cost least on the unit that gets most workgroups.
+// coopTiles returns the two best tiles for the group, first the best.
 func coopTiles(g *linearGroup, t *target.Target) []coopTile {
-	matrices := len(g.projects[0].matrices)
-	cost := func(s coopTile) int {
-		return s.cost[matrices-1] * ceilDiv(ceilDiv(g.rows, s.rows)*g.tiles(s.outputs/matrices), t.Units)
+	var list []coopTile
+	for _, s := range coopShapes {
+		fits := 16*s.shared() <= t.Shared && s.groups*s.subgroups()*t.Wave <= t.Workgroup
+		// AMD's compiler spills registers of the deeper ones.
+		if fits && (t.AMD == nil || s.ahead < 4) && (s.groups == 1 || g.k%(s.groups*4*coopDepth) == 0) {
+			list = append(list, s)
+		}
 	}
-	list := slices.Clone(coopShapes)
-	slices.SortStableFunc(list, func(a, b coopTile) int { return cost(a) - cost(b) })
-	return list[:2]
+	cost := func(s coopTile) float64 { return gemmCoop{linearGroup: g, coopTile: s}.seconds(t.Units) }
+	slices.SortStableFunc(list, func(a, b coopTile) int { return cmp.Compare(cost(a), cost(b)) })
+	return list[:min(2, len(list))]
 }
 
-func (k gemmCoop) threads() int { return k.subgroups() * k.wave }
+// nvidia is the PCI vendor of the device that seconds were measured on.
+const nvidia = 0x10de
+
+// coopFixed is what all kernels with matrices take besides their steps, in microseconds.
+const coopFixed = 4
+
+// seconds is what the group takes on an H200 with so many units.
+func (k gemmCoop) seconds(units int) float64 {
+	i := len(k.projects[0].matrices) - 1
+	workgroups := ceilDiv(ceilDiv(k.linearGroup.rows, k.coopTile.rows)*k.tiles(k.each()), units)
+	return 1e-6 * (coopFixed + float64(ceilDiv(k.k, coopDepth*k.groups))*max(k.alone[i], k.busy[i]*float64(workgroups)))
+}
+
+// span is the steps of a block: what a loop takes in one go.
+func (k gemmCoop) span() int {
+	if k.k%(4*coopDepth) == 0 {
+		return 4
+	}
+	return 1
+}
+
+func (k gemmCoop) threads() int { return k.groups * k.groupThreads() }
+
+func (k gemmCoop) groupThreads() int { return k.subgroups() * k.wave }
 
 // each is the outputs of each matrix in a tile.
 func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 
-func (k gemmCoop) candidate() Candidate {
+func (k gemmCoop) candidate(t *target.Target) Candidate {
 	firsts := k.firsts(k.each())
 	c := Candidate{
-		Kernel: fmt.Sprintf("gemm_coop %s%s tile=%dx%d subgroup=%dx%d", k.key(), k.step.key(),
-			k.coopTile.rows, k.outputs, k.subRows, k.subOutputs),
+		Kernel:   fmt.Sprintf("gemm_coop %s%s %s", k.key(), k.step.key(), k.name()),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
 		Consts:   append(k.consts(firsts), k.step.consts()...),
+	}
+	if t.Vendor == nvidia {
+		c.Seconds = k.seconds(t.Units)
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
@@ -174,11 +220,13 @@ type coopKernel struct {
 	rows   kernel.Value // of this step, or where those of the tile's expert end
 	row    kernel.Value // first of the tile
 	col    kernel.Value // first output of each matrix
-	lane   kernel.Value
+	group  kernel.Value
+	lane   kernel.Value // in its group
 	shared *kernel.Array
-	subRow kernel.Value      // the subgroup's first row in the tile
-	subCol kernel.Value      // and its first output of each matrix
-	sums   [][][]*kernel.Var // by matrix, row, output, in steps of 16
+	region kernel.Value    // where that of the group begins
+	subRow kernel.Value    // the subgroup's first row in the tile
+	subCol kernel.Value    // and its first output, of those of all matrices
+	sums   [][]*kernel.Var // by row and output, in steps of 16
 	sum    kernel.Type
 }
 
@@ -200,10 +248,13 @@ func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile coopKernel) {
 	a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 		across := k.outputs / k.subOutputs
 		t := tile
-		t.gemmCoop, t.b, t.a, t.p, t.lane, t.shared = k, b, a, p, b.LocalID(), shared
+		t.gemmCoop, t.b, t.a, t.p, t.shared = k, b, a, p, shared
+		t.group, t.lane = b.Div(b.SubgroupID(), k.subgroups()), b.Mod(b.LocalID(), k.groupThreads())
+		t.region = b.Mul(t.group, k.region())
 		t.col = b.Mul(at, k.each())
-		t.subRow = b.Mul(b.Div(b.SubgroupID(), across), k.subRows)
-		t.subCol = b.Mul(b.Mod(b.SubgroupID(), across), k.subOutputs/len(p.matrices))
+		place := b.Mod(b.SubgroupID(), k.subgroups())
+		t.subRow = b.Mul(b.Div(place, across), k.subRows)
+		t.subCol = b.Mul(b.Mod(place, across), k.subOutputs)
 		t.sum = kernel.F32.Matrix(coopSide, coopSide, kernel.Accumulator)
 		t.run()
 	})
@@ -211,115 +262,210 @@ func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile coopKernel) {
 
 func (t *coopKernel) run() {
 	b := t.b
-	if t.sorted != nil {
-		t.findSources()
-	}
-	t.sums = make([][][]*kernel.Var, len(t.p.matrices))
-	for m := range t.sums {
-		t.sums[m] = make([][]*kernel.Var, t.subRows/coopSide)
-		for r := range t.sums[m] {
-			for range t.subOutputs / len(t.sums) / coopSide {
-				t.sums[m][r] = append(t.sums[m][r], b.Var(t.sum, b.MatFill(t.sum, 0)))
-			}
+	for range t.subRows / coopSide {
+		var list []*kernel.Var
+		for range t.subOutputs / coopSide {
+			list = append(list, b.Var(t.sum, b.MatFill(t.sum, 0)))
 		}
+		t.sums = append(t.sums, list)
 	}
-	steps := b.Div(t.a.k, coopDepth)
-	t.fetch(b.U32(0))()
-	b.Barrier()
-	b.For(0, steps, 1, func(step kernel.Value) {
-		// The last step fetches again what it has.
-		store := t.fetch(b.Min(b.Add(step, 1), b.Sub(steps, 1)))
-		t.multiply()
-		b.Barrier()
-		store()
-		b.Barrier()
+	span := t.span()
+	blocks := b.Div(t.a.k, span*coopDepth*t.groups) // of a group
+	streams := t.streams()
+	for _, s := range streams {
+		s.start(b, t.group, span)
+	}
+	b.ForRolled(0, blocks, 1, func(i kernel.Value) {
+		// The last block fetches itself again.
+		block := b.Add(b.Mul(i, t.groups), t.group)
+		next := b.Add(b.Mul(b.Min(b.Add(i, 1), b.Sub(blocks, 1)), t.groups), t.group)
+		for p := range span {
+			b.Barrier()
+			for _, s := range streams {
+				s.store(p)
+			}
+			for _, s := range streams {
+				s.fetch(b, block, next, p, span)
+			}
+			b.Barrier()
+			t.multiply()
+		}
+		for _, s := range streams {
+			s.turn()
+		}
 	})
 	t.store()
 }
 
-// fetch loads what a step needs and returns what stores it into shared memory.
-func (t *coopKernel) fetch(step kernel.Value) func() {
-	stores := []func(){t.fetchX(step)}
-	for m := range t.p.matrices {
-		stores = append(stores, t.fetchW(m, step))
-	}
-	return func() {
-		for _, s := range stores {
-			s()
+// stream is what a lane brings into shared memory, step by step: an item, loaded some
+// steps ahead.
+type stream struct {
+	coopItem
+	write      func(octets []kernel.Value)
+	ahead      int
+	head, next []*kernel.Var   // of this block and the next one
+	loaded     [][]*kernel.Var // by step, modulo ahead
+}
+
+// start loads what the first steps need.
+func (s *stream) start(b *kernel.Builder, block kernel.Value, span int) {
+	s.ahead = min(s.ahead, span)
+	vars := func(values []kernel.Value) []*kernel.Var {
+		var list []*kernel.Var
+		for _, v := range values {
+			list = append(list, b.Var(v.Type(), v))
 		}
+		return list
+	}
+	if s.coopItem.head != nil {
+		first := s.coopItem.head(block)
+		s.head, s.next = vars(first), vars(first)
+	}
+	for p := range s.ahead {
+		s.loaded = append(s.loaded, vars(s.load(block, p)))
 	}
 }
 
-// spread calls one for every item, of n, that this lane takes, and returns what
-// calls what one returned. A lane takes neighbours, or else items that are as far
-// apart as there are lanes, so that those of a subgroup are neighbours.
-func (t *coopKernel) spread(n int, neighbours bool, one func(item kernel.Value) func()) func() {
-	b := t.b
-	count := ceilDiv(n, t.threads())
-	first, step := t.lane, t.threads()
-	if neighbours {
-		first, step = b.Mul(t.lane, count), 1
+// store puts step p of the block into shared memory.
+func (s *stream) store(p int) {
+	s.write(s.octets(gets(s.head), gets(s.loaded[p%s.ahead]), p))
+}
+
+// fetch loads what is needed in some steps, once step p of block is stored.
+func (s *stream) fetch(b *kernel.Builder, block, next kernel.Value, p, span int) {
+	if p == 0 && s.coopItem.head != nil {
+		sets(s.next, s.coopItem.head(next))
 	}
-	var stores []func()
+	if q := p + s.ahead; q < span {
+		sets(s.loaded[p%s.ahead], s.load(block, q))
+	} else {
+		sets(s.loaded[p%s.ahead], s.load(next, q-span))
+	}
+}
+
+// turn goes to the next block.
+func (s *stream) turn() { sets(s.head, gets(s.next)) }
+
+func gets(vars []*kernel.Var) []kernel.Value {
+	var list []kernel.Value
+	for _, v := range vars {
+		list = append(list, v.Get())
+	}
+	return list
+}
+
+func sets(vars []*kernel.Var, values []kernel.Value) {
+	for i, v := range vars {
+		v.Set(values[i])
+	}
+}
+
+// streams returns those of the lane.
+func (t *coopKernel) streams() []*stream {
+	list := t.streamsX()
+	for m := range t.p.matrices {
+		list = append(list, t.streamsW(m)...)
+	}
+	return list
+}
+
+// packed reports whether the runs of an item, which lie apart in the row, lie together
+// in shared memory, so that the lanes that store items meet different banks. The
+// order of the octets of a step is that of all matrices, and of x.
+func (t *coopKernel) packed() bool {
+	for _, m := range t.p.matrices {
+		if coopFormatOf(m.format.layout).stride == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// spread calls one for every item, of n, that this lane takes, with whether there is one.
+// Those of a subgroup are neighbours.
+func (t *coopKernel) spread(n int, one func(item kernel.Value, exists *kernel.Value) *stream) []*stream {
+	b := t.b
+	count := ceilDiv(n, t.groupThreads())
+	var list []*stream
 	for i := range count {
-		item := b.Add(first, i*step)
-		if n%t.threads() == 0 {
-			stores = append(stores, one(item))
+		item := b.Add(t.lane, i*t.groupThreads())
+		if n%t.groupThreads() == 0 {
+			list = append(list, one(item, nil))
 			continue
 		}
-		store := one(b.Min(item, n-1)) // what others have too, and store
-		stores = append(stores, func() { b.If(b.Lt(item, n), store) })
+		exists := b.Lt(item, n)
+		list = append(list, one(b.Min(item, n-1), &exists)) // what others have too
 	}
-	return func() {
-		for _, s := range stores {
-			s()
-		}
-	}
+	return list
 }
 
-// fetchX fetches the step's octets of the tile's rows; a lane takes the same of
-// several rows. Rows beyond the last repeat it: their results are not stored.
-func (t *coopKernel) fetchX(step kernel.Value) func() {
-	b, i := t.b, 0
-	return t.spread(t.coopTile.rows*coopOctets, false, func(item kernel.Value) func() {
-		r, o := b.Div(item, coopOctets), b.Mod(item, coopOctets)
-		row := b.Min(b.Add(t.row, r), b.Sub(t.rows, 1))
-		if t.sorted != nil {
-			row = t.sorted.sources[i]
-			i++
-		}
-		x := t.a.x.Load(u32x4, b.Add(b.Mul(row, b.Div(t.a.k, 8)), b.Mul(step, coopOctets), o))
-		return func() { t.shared.Store(b.Add(b.Mul(r, coopStride), o), octetOf(b, x)) }
-	})
-}
-
-// findSources finds the rows of sorted slots that fetchX fetches.
-func (t *coopKernel) findSources() {
-	rows := *t.sorted
-	rows.sources = nil
-	t.sorted = &rows
-	t.spread(t.coopTile.rows*coopOctets, false, func(item kernel.Value) func() {
-		row := t.b.Add(t.row, t.b.Div(item, coopOctets))
-		rows.sources = append(rows.sources, rows.source(row, t.rows))
-		return func() {}
-	})
-}
-
-// fetchW fetches the step's octets of the tile's rows of matrix m. Rows beyond the
-// last repeat it.
-func (t *coopKernel) fetchW(m int, step kernel.Value) func() {
-	b, w := t.b, t.p.matrices[m]
-	f := coopFormatOf(w.format.layout)
-	return t.spread(t.each()*f.items, f.header, func(item kernel.Value) func() {
-		n, part := b.Div(item, f.items), b.Mod(item, f.items)
-		row := t.p.row(b, m, b.Min(b.Add(t.col, n), b.Sub(t.p.width, 1)))
-		load := f.load(b, w, row, step, part)
-		return func() {
-			at := b.Add(b.Mul(n, coopStride), b.Mul(part, f.run), (t.coopTile.rows+m*t.each())*coopStride)
-			for i, v := range load() {
-				t.shared.Store(b.Add(at, i/f.run*f.stride+i%f.run), v)
+// put stores octets of a step if exists holds.
+func (t *coopKernel) put(exists *kernel.Value, at kernel.Value, place func(i int) int) func(octets []kernel.Value) {
+	b := t.b
+	return func(octets []kernel.Value) {
+		all := func() {
+			for i, v := range octets {
+				t.shared.Store(b.Add(at, place(i)), v)
 			}
 		}
+		if exists == nil {
+			all()
+		} else {
+			b.If(*exists, all)
+		}
+	}
+}
+
+// streamsX returns the octets of the tile's rows; a lane takes the same of several
+// rows. Rows beyond the last repeat it: their results are not stored.
+func (t *coopKernel) streamsX() []*stream {
+	b := t.b
+	return t.spread(t.coopTile.rows*coopOctets, func(item kernel.Value, exists *kernel.Value) *stream {
+		r, o := b.Div(item, coopOctets), b.Mod(item, coopOctets)
+		row := b.Add(t.row, r)
+		if t.sorted != nil {
+			row = t.sorted.source(row, t.rows)
+		} else {
+			row = b.Min(row, b.Sub(t.rows, 1))
+		}
+		from := b.Add(b.Mul(row, b.Div(t.a.k, 8)), o)
+		if t.packed() {
+			o = b.Or(b.And(o, 1), b.Shr(b.And(o, 4), 1), b.Shl(b.And(o, 2), 1))
+		}
+		return &stream{ahead: t.aheadX, write: t.put(exists, b.Add(t.region, b.Mul(r, coopStride), o), func(int) int { return 0 }),
+			coopItem: coopItem{
+				load: func(block kernel.Value, p int) []kernel.Value {
+					return []kernel.Value{t.a.x.Load(u32x4, b.Add(from, b.Mul(block, t.span()*coopOctets), p*coopOctets))}
+				},
+				octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
+					return []kernel.Value{octetOf(b, loaded[0])}
+				},
+			}}
+	})
+}
+
+// streamsW returns the items of the tile's rows of matrix m. Rows beyond the last
+// repeat it.
+func (t *coopKernel) streamsW(m int) []*stream {
+	b, w := t.b, t.p.matrices[m]
+	f := coopFormatOf(w.format.layout)
+	// 0x64006400 in a way that the compiler does not see through: rows are few.
+	d := &coopDecoder{b, b.Or(b.Shr(t.rows, 31), 0x64006400)}
+	return t.spread(t.each()*f.items, func(item kernel.Value, exists *kernel.Value) *stream {
+		n, part := b.Div(item, f.items), b.Mod(item, f.items)
+		row := t.p.row(b, m, b.Min(b.Add(t.col, n), b.Sub(t.p.width, 1)))
+		run, place := f.run, func(i int) int { return i/f.run*f.stride + i%f.run }
+		if t.packed() {
+			run, place = coopOctets/f.items, func(i int) int { return i }
+		}
+		at := b.Add(t.region, b.Mul(n, coopStride), b.Mul(part, run), (t.coopTile.rows+m*t.each())*coopStride)
+		s := &stream{ahead: t.ahead, write: t.put(exists, at, place), coopItem: f.open(d, w, row, part)}
+		if load := s.coopItem.load; f.span < t.span() {
+			s.coopItem.load = func(block kernel.Value, p int) []kernel.Value {
+				return load(b.Add(b.Mul(block, t.span()), p), 0)
+			}
+		}
+		return s
 	})
 }
 
@@ -328,54 +474,59 @@ func (t *coopKernel) multiply() {
 	b := t.b
 	xs := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixA)
 	ws := kernel.F16.Matrix(coopSide, coopSide, kernel.MatrixB)
-	row := b.Mul(t.subRow, coopStride)
-	col := b.Add(b.Mul(t.subCol, coopStride), t.coopTile.rows*coopStride)
+	row := b.Add(t.region, b.Mul(t.subRow, coopStride))
+	col := b.Add(t.region, b.Mul(t.subCol, coopStride), t.coopTile.rows*coopStride)
 	for k := 0; k < coopOctets; k += coopSide / 8 {
 		var x []kernel.Value
-		for r := range t.sums[0] {
+		for r := range t.sums {
 			x = append(x, t.shared.LoadMatrix(xs, b.Add(row, r*coopSide*coopStride+k), coopStride, kernel.RowMajor))
 		}
-		for m := range t.sums {
-			for c := range t.sums[m][0] {
-				w := t.shared.LoadMatrix(ws, b.Add(col, (m*t.each()+c*coopSide)*coopStride+k), coopStride, kernel.ColumnMajor)
-				for r := range t.sums[m] {
-					sum := t.sums[m][r][c]
-					sum.Set(b.MatMulAdd(x[r], w, sum.Get()))
-				}
+		for c := range t.sums[0] {
+			w := t.shared.LoadMatrix(ws, b.Add(col, c*coopSide*coopStride+k), coopStride, kernel.ColumnMajor)
+			for r := range t.sums {
+				sum := t.sums[r][c]
+				sum.Set(b.MatMulAdd(x[r], w, sum.Get()))
 			}
 		}
 	}
 }
 
 // store finishes and writes the tile: every subgroup puts 16 rows of its sums at a
-// time into shared memory, where its lanes find 4 neighbours each. All that is
-// loaded for 16 rows is asked for before any of it is used.
+// time into shared memory, where the lanes of the workgroup find 4 neighbours each, of
+// all matrices and groups. All that is loaded for 16 rows is asked for before any of it
+// is used.
 func (t *coopKernel) store() {
 	b := t.b
-	own := t.subOutputs / len(t.sums) // outputs of each matrix
-	mine := b.Mul(b.SubgroupID(), coopSide*t.outStride())
-	for r := range t.sums[0] {
-		if r > 0 {
-			b.Barrier()
-		}
-		for m := range t.sums {
-			for c, sum := range t.sums[m][r] {
-				t.shared.StoreMatrix(b.Add(mine, (m*own+c*coopSide)/4), t.outStride(), kernel.RowMajor, sum.Get())
-			}
+	down, across := t.coopTile.rows/t.subRows, t.outputs/t.subOutputs // subgroups of a group
+	slot := coopSide * t.outStride()
+	mine := b.Mul(b.SubgroupID(), slot)
+	for r := range t.sums {
+		b.Barrier()
+		for c, sum := range t.sums[r] {
+			t.shared.StoreMatrix(b.Add(mine, c*coopSide/4), t.outStride(), kernel.RowMajor, sum.Get())
 		}
 		b.Barrier()
 		var stores []func()
-		for from := 0; from < coopSide*own/4; from += t.wave {
-			i := b.Add(b.SubgroupLane(), from)
-			y, x := b.Div(i, own/4), b.Mod(i, own/4)
-			row := b.Add(t.row, t.subRow, r*coopSide, y)
-			col := b.Add(b.Div(b.Add(t.col, t.subCol), 4), x)
+		n := down * coopSide * t.each() / 4
+		for from := 0; from < n; from += t.threads() {
+			i := b.Add(b.LocalID(), from)
+			exists := b.Lt(i, n)
+			i = b.Min(i, n-1)
+			y, x := b.Div(i, t.each()/4), b.Mod(i, t.each()/4)
+			sub, y := b.Div(y, coopSide), b.Mod(y, coopSide)
+			row := b.Add(t.row, b.Mul(sub, t.subRows), y, r*coopSide)
+			col := b.Add(b.Div(t.col, 4), x)
 			var v []kernel.Value
-			for m := range t.sums {
-				at := b.Add(mine, b.Mul(y, t.outStride()), x, m*own/4)
-				v = append(v, b.Bitcast(f32x4, t.shared.Load(at)))
+			for m := range t.p.matrices {
+				n := b.Add(x, m*t.each()/4)
+				at := b.Add(b.Mul(b.Add(b.Mul(sub, across), b.Div(n, t.subOutputs/4)), slot), b.Mul(y, t.outStride()), b.Mod(n, t.subOutputs/4))
+				sum := b.Bitcast(f32x4, t.shared.Load(at))
+				for g := 1; g < t.groups; g++ {
+					sum = b.Add(sum, b.Bitcast(f32x4, t.shared.Load(b.Add(at, g*t.subgroups()*slot))))
+				}
+				v = append(v, sum)
 			}
-			stores = append(stores, t.finish(v, row, col))
+			stores = append(stores, t.finish(v, row, col, exists))
 		}
 		for _, s := range stores {
 			s()
@@ -384,11 +535,11 @@ func (t *coopKernel) store() {
 }
 
 // finish loads what vec4 col of a row of the result needs besides its products v
-// by matrix, and returns what computes and writes it.
-func (t *coopKernel) finish(v []kernel.Value, row, col kernel.Value) func() {
+// by matrix, and returns what computes and writes it if exists holds.
+func (t *coopKernel) finish(v []kernel.Value, row, col, exists kernel.Value) func() {
 	b, p := t.b, t.p
 	width := b.Div(p.width, 4)
-	inside := b.And(b.Lt(row, t.rows), b.Lt(col, width))
+	inside := b.And(exists, b.And(b.Lt(row, t.rows), b.Lt(col, width)))
 	if t.sorted != nil {
 		row = t.sorted.target(b.Min(row, b.Sub(t.rows, 1)))
 	}

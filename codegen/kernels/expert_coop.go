@@ -2,6 +2,8 @@ package kernels
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
@@ -12,17 +14,16 @@ type expertCoop struct {
 	coop gemmCoop
 }
 
-// expertShapes are the tiles. Their weights are dequantized once for all their rows,
-// which takes longer than the products of few.
+// expertShapes are the tiles, from few rows to many. Their weights are dequantized once
+// for all their rows, which takes longer than the products of few.
 var expertShapes = []coopTile{
-	{rows: 16, outputs: 64, subRows: 16, subOutputs: 32},
-	{rows: 16, outputs: 128, subRows: 16, subOutputs: 32},
-	{rows: 32, outputs: 128, subRows: 32, subOutputs: 32},
-	{rows: 32, outputs: 128, subRows: 16, subOutputs: 64},
-	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32},
-	{rows: 64, outputs: 128, subRows: 32, subOutputs: 64},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 64},
+	{rows: 16, outputs: 64, subRows: 16, subOutputs: 32, groups: 1, ahead: 4, aheadX: 2},
+	{rows: 16, outputs: 64, subRows: 16, subOutputs: 16, groups: 1, ahead: 4, aheadX: 1},
+	{rows: 32, outputs: 128, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 32, outputs: 128, subRows: 32, subOutputs: 16, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 64, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
 }
 
 func expertCoopCandidates(s *Site) []Candidate {
@@ -31,13 +32,27 @@ func expertCoopCandidates(s *Site) []Candidate {
 		return nil
 	}
 	var list []Candidate
-	for _, t := range expertTiles(g.perExpert()) {
+	for _, t := range expertTiles(g) {
 		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave}}
 		c := g.candidate(t.rows, k.coop.each())
-		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s tile=%dx%d subgroup=%dx%d", k.key(), t.rows, t.outputs, t.subRows, t.subOutputs), k.build
+		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s", k.key(), t.name()), k.build
+		if s.Target.Vendor == nvidia {
+			c.Seconds = k.seconds(s.Target.Units)
+		}
 		list = append(list, c)
 	}
 	return list
+}
+
+// seconds is what the group takes on an H200 with so many units: a workgroup so much,
+// and so much for each of its steps.
+func (k expertCoop) seconds(units int) float64 {
+	// All experts that get a row have a tile, if they get few.
+	slots, experts := float64(k.linearGroup.rows*k.slots), float64(k.experts)
+	tiles := max(experts*(1-math.Exp(-slots/experts)), slots/float64(k.coop.coopTile.rows))
+	share := float64(k.coop.coopTile.rows*k.coop.outputs) / (32 * 128)
+	workgroup := 0.4 + 1.5*share + float64(k.k/coopDepth)*(0.14+0.36*share)
+	return 1e-6 * (coopFixed + tiles*float64(k.tiles(k.coop.each()))/float64(units)*workgroup)
 }
 
 // matchExpertCoop returns the site's group if expert_coop computes it but for the
@@ -50,11 +65,11 @@ func matchExpertCoop(s *Site) *sortedGroup {
 	return g
 }
 
-// expertTiles returns two tiles for experts of so many slots, first the better: one
-// that holds most experts' slots whole.
-func expertTiles(perExpert int) []coopTile {
+// expertTiles returns two tiles for the group, first the better: one that holds most
+// experts' slots whole.
+func expertTiles(g *sortedGroup) []coopTile {
 	rows := coopSide
-	for 2*rows < 3*perExpert && rows < expertShapes[len(expertShapes)-1].rows {
+	for 2*rows < 3*g.perExpert() && rows < expertShapes[len(expertShapes)-1].rows {
 		rows *= 2
 	}
 	var list []coopTile
@@ -62,6 +77,9 @@ func expertTiles(perExpert int) []coopTile {
 		if t.rows == rows {
 			list = append(list, t)
 		}
+	}
+	if rows == coopSide && len(g.projects[0].matrices) == 1 {
+		slices.Reverse(list)
 	}
 	return list
 }

@@ -16,8 +16,18 @@ func CoopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 		b.Workgroup(cols / coopDepth * f.items)
 		step, item := b.Div(b.LocalID(), f.items), b.Mod(b.LocalID(), f.items)
 		at := b.Add(b.Mul(b.WorkgroupID(0), cols/8), b.Mul(step, coopOctets), b.Mul(item, f.run))
-		for i, v := range f.load(b, m, b.WorkgroupID(0), step, item)() {
-			y.Store(b.Add(at, i/f.run*f.stride+i%f.run), v)
+		row := f.open(&coopDecoder{b, b.U32(0x64006400)}, m, b.WorkgroupID(0), item)
+		for p := range f.span {
+			b.If(b.Eq(b.Mod(step, f.span), p), func() {
+				block := b.Div(step, f.span)
+				var head []kernel.Value
+				if row.head != nil {
+					head = row.head(block)
+				}
+				for i, v := range row.octets(head, row.load(block, p), p) {
+					y.Store(b.Add(at, i/f.run*f.stride+i%f.run), v)
+				}
+			})
 		}
 	})
 }

@@ -28,6 +28,9 @@ type Candidate struct {
 	Grid     [3]int
 	Operands []Operand // the argument block, in the kernel's order
 	Cover    []plans.Cover
+	// Seconds is what the family expects it to take on the target, from measurements; 0
+	// where it has none.
+	Seconds float64
 }
 
 // Operand is one argument of a kernel: its name there and the value bound to it.

@@ -6,6 +6,7 @@ var families = []Family{
 	{"embed", "rows of a table, dequantized", embedCandidates},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
 	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", gemmCoopCandidates},
+	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", gemmLanesCandidates},
 	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
 	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", expertGemvCandidates},
 	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", expertGemmCandidates},

@@ -56,7 +56,7 @@ func TestPlan(t *testing.T) {
 func TestLayers(t *testing.T) {
 	plan := compile(t, writeModel(t), "llvmpipe", ir.F16)
 	src, dev := open(t, plan)
-	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "prefill/32", Rows: 5, Layers: []int{1}})
+	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "prefill/48", Rows: 5, Layers: []int{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +97,8 @@ func TestFails(t *testing.T) {
 		problem           string
 	}{
 		{"constant", "decode/4", "blk.1.ffn_gate+ffn_up", setConst("eps", math.Float32bits(0.5)), "off by more"},
-		{"scale of attention", "prefill/32", "blk.1.attention", setConst("scale", math.Float32bits(0.2)), "off by more"},
-		{"swapped caches", "prefill/32", "blk.0.attention", swapArgs("k", "v"), "off by more"},
+		{"scale of attention", "prefill/48", "blk.1.attention", setConst("scale", math.Float32bits(0.2)), "off by more"},
+		{"swapped caches", "prefill/48", "blk.0.attention", swapArgs("k", "v"), "off by more"},
 		{"swapped weights", "decode/1", "blk.0.ffn_gate+ffn_up", swapRegions("ffn_gate", "ffn_up"), "off by more"},
 		{"caches written in wrong order", "decode/1", "blk.1.rope+kvwrite", swapRegions("blk.1.k", "blk.1.v"), "off by more"},
 		{"other layer's cache", "decode/1", "blk.1.rope+kvwrite", replaceRegion("blk.1.k", "blk.0.k"), "not written"},
