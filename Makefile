@@ -24,7 +24,7 @@ test: packages lint
 	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test ./...
 	cd runtime/vulkan/vk/vkcheck && CGO_ENABLED=1 $(GO) test ./...
 
-# What the tests need beside Go: SPIRV-Tools, a Vulkan driver, gcc.
+# What the tests need beside Go: SPIRV-Tools, a Vulkan driver, a browser, gcc.
 packages:
 	@.ci/packages
 

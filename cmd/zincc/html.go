@@ -11,13 +11,14 @@ import (
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/report"
 )
 
 // htmlFlags are the flags of commands that write a report.
-type htmlFlags struct{ out, model, oracle string }
+type htmlFlags struct{ out, model, target, oracle string }
 
 func (h *htmlFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&h.out, "html", "", "write a report for browsers to this file")
@@ -66,9 +67,12 @@ func (o *reportOptions) note(format string, args ...any) {
 // note of the report.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
 	o := reportOptions{report.Options{Path: path}}
-	t, err := target.Lookup(p.Header.Target)
+	t, err := h.targetOf(p)
 	if err != nil {
-		o.note("This compiler does not know target %s: there are no roofs and no passes.", p.Header.Target)
+		return o.Options, err
+	}
+	if t == nil {
+		o.note("What is known of target %s is not here: there are no roofs and no passes.", p.Header.Target)
 		return o.Options, nil
 	}
 	o.Figures = report.Figures{Bandwidth: t.Bandwidth, FLOPs: t.FLOPs, MatrixFLOPs: t.MatrixFLOPs}
@@ -84,8 +88,28 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 			return o.Options, err
 		}
 	}
+	if !slices.ContainsFunc(p.Pipelines, func(pl plans.Pipeline) bool { return pl.Machine != nil }) {
+		oracle = nil // it was not asked when the kernels were chosen
+	}
 	err = o.trace(ctx, path, h.model, p, t, oracle)
 	return o.Options, err
+}
+
+// targetOf returns the target of the plan, nil if it was a device that was probed and
+// nobody names the file.
+func (h *htmlFlags) targetOf(p *plans.Plan) (*target.Target, error) {
+	if h.target == "" {
+		t, err := target.Lookup(p.Header.Target)
+		if err != nil {
+			return nil, nil
+		}
+		return t, nil
+	}
+	t, _, err := findTarget(h.target)
+	if err == nil && t.Name != p.Header.Target {
+		err = cli.Usagef("--target: the plan is for %s, not %s", p.Header.Target, t.Name)
+	}
+	return t, err
 }
 
 // assembly asks AMD's compiler for its instructions.
@@ -121,7 +145,6 @@ func (o *reportOptions) trace(ctx context.Context, path, model string, p *plans.
 	o.Trace = trace
 	if !same {
 		o.note("The passes of this compiler do not make the program of the plan, which another version made, or which was edited: the last column is the plan's.")
-		trace.Add(report.Pass{Name: "plan", Stage: p.Program.Stage.String(), Doc: "the program as the plan holds it"}, p.Program)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ zincc compile.
 		asJSON := f.Bool("json", false, "print JSON")
 		html := htmlFlags{}
 		html.add(f)
-		f.StringVar(&html.model, "model", "", "model of the plan, if it is not where it was")
+		f.StringVar(&html.target, "target", "", "of --html: the probe's .json, if the plan is for a device that was probed")
+		f.StringVar(&html.model, "model", "", "of --html: model of the plan, if it is not where it was")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
 			if err != nil {

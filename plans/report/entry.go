@@ -19,6 +19,14 @@ type Entry struct {
 	Dispatches []Dispatch
 	Arena      int64 // bytes that its values take together
 	Values     []Value
+	Persistent *Persistent `json:",omitempty"`
+}
+
+// Persistent is the kernel that does all dispatches in one, on devices that can run
+// it.
+type Persistent struct {
+	Pipeline int    // -1 if there is none
+	Why      string // there is none
 }
 
 // Section is a part of a function. Layers that are the same in every column, but for
@@ -92,10 +100,17 @@ func once[K comparable, V any](at map[K]int, list *[]V, key K, v V) int {
 func (b *builder) entry(p *plans.Plan, e *plans.Entry, t *Trace) Entry {
 	f := p.Program.Func(e.Name)
 	out := Entry{Name: e.Name, Kind: e.Kind, Rows: e.Rows}
+	if e.Persistent != nil {
+		out.Persistent = &Persistent{e.Persistent.Pipeline, e.Persistent.Why}
+	}
 	steps := changed(t, e.Name)
-	// What the dispatches are held against is the plan's own program.
+	// The last column is the plan's own program: the dispatches are its groups.
 	final := newColumn(f)
-	sections := foldColumns(append(steps, step{funcs: map[string]*column{e.Name: final}}), e.Name)
+	if n := len(steps); n == 0 || of(steps[n-1], e.Name).sum != final.sum {
+		pass := Pass{Name: "plan", Stage: p.Program.Stage.String(), Doc: "the program as the plan holds it"}
+		steps = append(steps, step{pass, map[string]*column{e.Name: final}})
+	}
+	sections := foldColumns(steps, e.Name)
 	for _, s := range sections {
 		out.Sections = append(out.Sections, s.Section)
 	}

@@ -155,6 +155,13 @@ func TestPage(t *testing.T) {
 	}
 	c.key("Escape")
 
+	// In a column it walks the ops.
+	c.number(`document.querySelector(".column .op").focus(), 0`)
+	c.key("ArrowDown")
+	if n := c.number(`[...document.querySelectorAll(".column .op")].indexOf(document.activeElement)`); n != 1 {
+		t.Errorf("the down arrow leads to op %v", n)
+	}
+
 	// Columns and parts fold.
 	c.point(`.column-title`, true)
 	if c.text(`document.querySelector(".column").className`) != "column folded" {
@@ -290,6 +297,9 @@ func TestDiffPage(t *testing.T) {
 	}
 	if n := c.number(`[...document.querySelectorAll(".column")].filter(c => c.querySelector(".group.lit")).length`); n != 2 {
 		t.Errorf("a site is lit in %v programs", n)
+	}
+	if have := c.text(`[...document.querySelectorAll(".kernel-name")].map(k => k.textContent).join()`); !strings.Contains(have, "persistent decode/1") {
+		t.Errorf("no persistent kernel among %s", have)
 	}
 	noErrors(t, c)
 	// Nothing differs from itself, nothing is predicted for the host.

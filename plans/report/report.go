@@ -143,7 +143,6 @@ func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 	trace := o.Trace
 	if trace == nil {
 		trace = &Trace{}
-		trace.Add(Pass{Name: "plan", Stage: p.Program.Stage.String(), Doc: "the program as the plan holds it"}, p.Program)
 	}
 	b := newBuilder(r)
 	for i := range p.Entries {

@@ -115,7 +115,7 @@ func layerOf(g *ir.Group, at int) int {
 				continue
 			}
 			var layer int
-			if _, err := fmt.Sscanf(v.Name, "blk.%d.", &layer); err == nil {
+			if _, err := fmt.Sscanf(v.Name, "blk.%d.", &layer); err == nil && layer >= 0 {
 				return layer
 			}
 			if v.Class == ir.Weight && at >= 0 {

@@ -31,13 +31,16 @@ function kernels(r) {
   }
   const order = (r.plan.Pipelines || []).map((p, i) => i).filter(i => share.has(i)).sort((a, b) => share.get(b) - share.get(a));
   if (order.length === 0) return el("p", { class: "muted" }, "A plan for the host has no kernels: its program is evaluated.");
-  return el("div", { class: "kernels" }, order.map(i => kernel(r.plan, i, share.get(i), [...sites.get(i)])));
+  const all = r.entry.Persistent;
+  return el("div", { class: "kernels" }, order.map(i => kernel(r.plan, i, percent(share.get(i)), [...sites.get(i)])),
+    all && all.Pipeline >= 0 && kernel(r.plan, all.Pipeline, "or", ["all of them in one dispatch, where the device holds its workgroups at once"]),
+    all && all.Pipeline < 0 && el("p", { class: "kernel none" }, "There is no kernel that does all in one dispatch: " + all.Why));
 }
 
 function kernel(plan, i, share, sites) {
   const p = plan.Pipelines[i], module = plan.Modules[p.Module], m = p.Machine;
   const root = el("details", { class: "kernel" }, el("summary", {},
-    el("span", { class: "kernel-share" }, percent(share)),
+    el("span", { class: "kernel-share" }, share),
     el("span", { class: "kernel-name" }, el("code", {}, module.Name), el("small", {}, breakable(sites.join(", ")))),
     m && el("span", { class: "kernel-machine" }, `${m.VGPRs} VGPRs · ${m.Waves} waves`)));
   root.addEventListener("toggle", () => {

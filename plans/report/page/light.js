@@ -80,6 +80,24 @@ function lightable(node, keys, details) {
   return node;
 }
 
+// walkable makes the elements of a selector one stop of the tab key, between which keys
+// go: a key's step is how many elements further it leads.
+function walkable(root, selector, keys) {
+  const nodes = [...root.querySelectorAll(selector)];
+  nodes.forEach((node, i) => node.setAttribute("tabindex", i === 0 ? 0 : -1));
+  root.addEventListener("focusin", event => {
+    if (!nodes.includes(event.target)) return;
+    for (const node of nodes) if (node.getAttribute("tabindex") === "0") node.setAttribute("tabindex", -1);
+    event.target.setAttribute("tabindex", 0);
+  });
+  root.addEventListener("keydown", event => {
+    const next = keys[event.key] && nodes[nodes.indexOf(event.target) + keys[event.key]];
+    if (!next || !nodes.includes(event.target)) return;
+    event.preventDefault();
+    next.focus();
+  });
+}
+
 // align scrolls every pass's column so that what is lit in it stands beside origin.
 function align(origin) {
   const rect = origin.closest(".column") && origin.getBoundingClientRect();

@@ -26,6 +26,7 @@ function column(c, before, state) {
     if (groups.length === 0) return;
     body.append(sectionPart(c, section, groups.map(g => c.plan.Groups[g]), old, state));
   });
+  walkable(body, ".op, .site", { ArrowDown: 1, ArrowUp: -1 });
   root.append(body);
   return root;
 }
@@ -96,7 +97,7 @@ function groupPart(c, group, prefix, old) {
   const single = group.Ops.length === 1 && !group.Site && !call;
   const node = el("div", { class: "group" + (single ? " single" : "") + (marks.ops ? " new" : "") + (quiet ? " quiet" : "") });
   if (group.Site) {
-    const head = el("div", { class: "site" + (marks.site ? " new" : ""), tabindex: 0 }, breakable(short(group.Site, prefix)),
+    const head = el("div", { class: "site" + (marks.site ? " new" : "") }, breakable(short(group.Site, prefix)),
       c.scheduled && el("span", { class: "step" + (marks.step ? " new" : "") }, "step " + (group.Step || 0)));
     lightable(head, keysOf(c.plan, group), call && callDetails(c.plan, group, call));
     node.append(head);
@@ -118,7 +119,7 @@ const short = (name, prefix) => prefix && name.startsWith(prefix) ? name.slice(p
 
 function opPart(c, line, prefix, isNew) {
   const op = parse(c.plan.Lines[line]);
-  const node = el("div", { class: "op" + (isNew ? " new" : ""), tabindex: 0 });
+  const node = el("div", { class: "op" + (isNew ? " new" : "") });
   const values = op.args.map(name => valuePart(c, name, prefix));
   node.append(op.result ? valuePart(c, op.result, prefix) : "", op.result ? " " : "", el("b", {}, op.kind), " ",
     ...values.flatMap((v, i) => i ? [" ", v] : [v]), " ", el("span", { class: "type" }, op.type),

@@ -47,12 +47,13 @@ function roofline(runs) {
     root.append(svg("text", { class: "roof-name", x: width - right - 4, y: y(f.flops) - 6, "text-anchor": "end" }, name(f.side) + (f.kind ? f.kind + " " : "") + count(f.flops, "FLOP/s")));
   }
   for (const d of dots.sort((a, b) => b.share - a.share)) {
-    const node = svg("circle", { class: `dot is-${d.work.bound} side-${d.side}`, cx: x(d.x).toFixed(1), cy: y(d.y).toFixed(1), r: (3 + 16 * Math.sqrt(d.share)).toFixed(1), tabindex: 0, "aria-label": d.first.site });
+    const node = svg("circle", { class: `dot is-${d.work.bound} side-${d.side}`, cx: x(d.x).toFixed(1), cy: y(d.y).toFixed(1), r: (3 + 16 * Math.sqrt(d.share)).toFixed(1), "aria-label": d.first.site });
     const keys = keysOf(d.first.plan, d.first.group);
     lightable(node, keys, dispatchDetails(d.first));
     for (const key of keys) lights.add(key, node);
     root.append(node);
   }
+  walkable(root, ".dot", { ArrowRight: 1, ArrowLeft: -1 });
   const none = sites.length - dots.length;
   return el("figure", {}, root, el("figcaption", {}, "Area is the share of the time. What lies below its roof waits for its stage, or has too few workgroups for the device.",
     none > 0 && ` ${plural(none, "site")} without counted operations ${none === 1 ? "is" : "are"} left out.`));
@@ -62,7 +63,7 @@ function roofline(runs) {
 function siteTable(r) {
   const rows = bySite(r).map(s => {
     const keys = keysOf(s.first.plan, s.first.group);
-    const row = el("tr", { tabindex: 0 },
+    const row = el("tr", {},
       el("td", { class: "name" }, swatch(s.work.bound), " ", breakable(folded(s.first.site)), s.n > 1 && el("small", { title: "layers " + ranges(s.layers) }, ` × ${s.n}`, ranges(s.layers).length < 16 && ": " + ranges(s.layers))),
       el("td", { class: "number" }, r.predicted ? time(s.time) : "–"),
       el("td", { class: "number" }, r.predicted ? percent(s.time / r.time) : "–"),
@@ -71,7 +72,8 @@ function siteTable(r) {
     for (const key of keys) lights.add(key, row);
     return row;
   });
-  return el("div", { class: "scroll tall" }, el("table", { class: "sites" },
-    el("thead", {}, el("tr", {}, el("th", {}, "call site"), el("th", { class: "number" }, "time"), el("th", { class: "number" }, "share"), el("th", {}))),
-    el("tbody", {}, rows)));
+  const body = el("tbody", {}, rows);
+  walkable(body, "tr", { ArrowDown: 1, ArrowUp: -1 });
+  return el("div", { class: "scroll" }, el("table", { class: "sites" },
+    el("thead", {}, el("tr", {}, el("th", {}, "call site"), el("th", { class: "number" }, "time"), el("th", { class: "number" }, "share"), el("th", {}))), body));
 }

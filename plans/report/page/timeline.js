@@ -41,7 +41,7 @@ function timeline(r, length, width) {
   const most = Math.max(...r.list.map(d => d.work.Read + d.work.Write), 1);
   r.list.forEach((d, i) => {
     const from = d.start, to = ends[i], w = d.work;
-    const node = svg("g", { class: "dispatch " + kindOf(d), tabindex: i === 0 ? 0 : -1, "aria-label": `${d.site}, ${time(w.time)}, bound by ${w.bound}` });
+    const node = svg("g", { class: "dispatch " + kindOf(d), "aria-label": `${d.site}, ${time(w.time)}, bound by ${w.bound}` });
     const main = row("dispatch");
     node.append(box(main, from, to, 0, main.height, { class: "block" }));
     if (w.Stage > 0) node.append(box(main, from, Math.min(to, from + w.Stage), 0, main.height, { class: "stage-part" }));
@@ -62,15 +62,7 @@ function timeline(r, length, width) {
     for (const key of keysOf(d.plan, d.group)) lights.add(key, node);
     root.append(node);
   });
-  root.addEventListener("keydown", event => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const nodes = [...root.querySelectorAll(".dispatch")], now = nodes.indexOf(document.activeElement);
-    if (!step || now < 0 || !nodes[now + step]) return;
-    event.preventDefault();
-    nodes[now].setAttribute("tabindex", -1);
-    nodes[now + step].setAttribute("tabindex", 0);
-    nodes[now + step].focus();
-  });
+  walkable(root, ".dispatch", { ArrowRight: 1, ArrowLeft: -1 });
 
   arenaTracks(root, r, row, box, ends);
   axis(root, r, x, width, height);
