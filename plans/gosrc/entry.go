@@ -142,7 +142,7 @@ func (c *commands) override(i int) override {
 	}
 }
 
-// args is the argument block of dispatch i.
+// args is the arguments of dispatch i.
 func (c *commands) args(i int) jen.Code {
 	return jen.Index().Qual(plansPath, "Arg").CustomFunc(lines, func(s *jen.Group) {
 		for k, a := range c.entry.Dispatches[i].Args {
