@@ -74,7 +74,7 @@ func TestCostOfModels(t *testing.T) {
 		if more <= flops {
 			t.Errorf("%s: depth adds no operations", c.model)
 		}
-		if us := 1e6 * e.Predict(0).Seconds(); us < 60 || us > 200 {
+		if us := 1e6 * e.Predict(0).Seconds(); us < 50 || us > 200 {
 			t.Errorf("%s: %.1f us", c.model, us)
 		}
 	}

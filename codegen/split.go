@@ -14,58 +14,116 @@ const (
 	splitBlock = 32
 	// maxSplits bounds what the merge has to read.
 	maxSplits = 32
+	// meetingRows is the most rows of an entry whose workgroups meet.
+	meetingRows = 8
 )
 
 // splitAttention replaces attention by a split and a merge if otherwise most of the
 // target would be idle: in decode entries, with one workgroup per row and KV head, and in
 // others if they have few rows. The number of splits of decode entries must not depend
-// on the rows of the step: every one of them adds in the same order.
+// on the rows of the step: every one of them adds in the same order. There split and
+// merge are one dispatch, whose workgroups meet, and what makes q, k and v and writes
+// the caches is part of it if there is a kernel for that.
 func splitAttention(p *ir.Program, t *target.Target) error {
 	if t.Host {
 		return nil
 	}
+	addArrivals(p)
 	for _, f := range p.Funcs {
+		decode := passes.KindOf(f) == passes.Decode
 		b, uses := ir.NewBuilder(f), f.Uses()
 		old := f.Groups
 		f.Groups = nil
 		for _, g := range old {
-			at := slices.IndexFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention" })
+			at := attentionOf(g)
 			n, rows := 1, 1
 			switch {
 			case at < 0:
-			case passes.KindOf(f) == passes.Decode:
+			case decode:
 				n = splits(g.Ops[at], p.Ctx, t)
 			default:
 				n, rows = tiledSplits(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
 			}
-			if n < 2 {
-				f.Groups = append(f.Groups, g)
-				continue
+			if n > 1 {
+				part, err := splitOp(b, g, at, n, rows)
+				if err != nil {
+					return err
+				}
+				if decode {
+					g.Ops = slices.Insert(g.Ops, at, part)
+				} else {
+					f.Groups = append(f.Groups, &ir.Group{Name: g.Name + ".split", Ops: []*ir.Op{part}})
+					g.Name += ".merge"
+				}
 			}
-			op := g.Ops[at]
-			attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
-				ir.Attr{Name: "block", Value: int64(splitBlock)}, ir.Attr{Name: "rows", Value: int64(rows)})
-			part, err := b.Op("attention_split", attrs, op.Args...)
-			if err != nil {
-				return err
-			}
-			f.Groups[len(f.Groups)-1].Name = g.Name + ".split"
-			merge, err := b.Make("attention_merge", ir.Attrs{
-				{Name: "head_dim", Value: int64(op.Attrs.Int("head_dim"))},
-				{Name: "heads", Value: int64(op.Attrs.Int("heads"))}, {Name: "splits", Value: int64(n)},
-			}, part)
-			if err != nil {
-				return err
-			}
-			// The merge takes over the attention's place and value, so that what is
-			// fused around it stays.
-			op.Result.Def, merge.Result = merge, op.Result
-			g.Ops[at] = merge
-			g.Name += ".merge"
 			f.Groups = append(f.Groups, g)
+		}
+		if decode {
+			fuseHeads(p, f, t)
 		}
 	}
 	return nil
+}
+
+// attentionOf returns the index of g's attention, split or not, or -1.
+func attentionOf(g *ir.Group) int {
+	return slices.IndexFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention" || op.Kind.Name == "attention_split" })
+}
+
+// splitOp makes the attention at an index of g a merge of n splits, which it returns.
+func splitOp(b *ir.Builder, g *ir.Group, at, n, rows int) (*ir.Op, error) {
+	op := g.Ops[at]
+	attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
+		ir.Attr{Name: "block", Value: int64(splitBlock)}, ir.Attr{Name: "rows", Value: int64(rows)})
+	part, err := b.Make("attention_split", attrs, op.Args...)
+	if err != nil {
+		return nil, err
+	}
+	merge, err := b.Make("attention_merge", ir.Attrs{
+		{Name: "head_dim", Value: int64(op.Attrs.Int("head_dim"))},
+		{Name: "heads", Value: int64(op.Attrs.Int("heads"))}, {Name: "splits", Value: int64(n)},
+	}, part.Result)
+	if err != nil {
+		return nil, err
+	}
+	// The merge takes over the attention's place and value, so that what is fused
+	// around it stays.
+	op.Result.Def, merge.Result = merge, op.Result
+	g.Ops[at] = merge
+	return part, nil
+}
+
+// fuseHeads joins every attention with the group before it, if there is a kernel for both.
+func fuseHeads(p *ir.Program, f *ir.Func, t *target.Target) {
+	uses := f.Uses()
+	var groups []*ir.Group
+	for _, g := range f.Groups {
+		last := len(groups) - 1
+		if last >= 0 && attentionOf(g) >= 0 {
+			joint := &ir.Group{Name: g.Name, Ops: append(slices.Clone(groups[last].Ops), g.Ops...)}
+			s := &kernels.Site{Program: p, Func: f, Group: joint, Outputs: joint.Outputs(uses), Target: t}
+			if len(kernels.Candidates(s)) > 0 {
+				groups[last] = joint
+				continue
+			}
+		}
+		groups = append(groups, g)
+	}
+	f.Groups = groups
+}
+
+// addArrivals adds the counters of workgroups that meet: one for each head of the rows
+// of a decode entry are more than any kernel needs.
+func addArrivals(p *ir.Program) {
+	heads := 1
+	for _, f := range p.Funcs {
+		for _, op := range f.Ops() {
+			if op.Kind.Name == "attention" {
+				heads = max(heads, op.Attrs.Int("heads"))
+			}
+		}
+	}
+	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*meetingRows)))
 }
 
 // splits is how many workgroups share the positions of one row and KV head.

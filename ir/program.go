@@ -104,7 +104,7 @@ type Call struct {
 	Consts []Const  // specialization constants, in the kernel's order
 	Grid   [3]int   // workgroups
 	Wave   int      // required subgroup size, 0 for the device's own choice
-	Args   []*Value // the argument block, in the kernel's order
+	Args   []*Value // in the order of the kernel's arguments
 	Why    string   // reason of the choice
 }
 
@@ -181,6 +181,22 @@ func (g *Group) Outputs(uses map[*Value][]*Op) []*Value {
 			escapes = escapes || !inside[u]
 		}
 		if escapes {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Scratch returns the results of g that its kernel keeps in memory though nobody else
+// reads them, in order: workgroups hand them to each other.
+func (g *Group) Scratch(uses map[*Value][]*Op) []*Value {
+	if g.Call == nil {
+		return nil
+	}
+	var out []*Value
+	outputs := g.Outputs(uses)
+	for _, op := range g.Ops {
+		if r := op.Result; r != nil && containsValue(g.Call.Args, r) && !containsValue(outputs, r) {
 			out = append(out, r)
 		}
 	}

@@ -63,7 +63,8 @@ func lowestFit(s span, placed map[int][]span) int64 {
 
 func align(n int64) int64 { return (n + ArenaAlign - 1) / ArenaAlign * ArenaAlign }
 
-// lifetimes returns the arena values of f that leave their group.
+// lifetimes returns the arena values of f that leave their group, and the groups'
+// scratch.
 func lifetimes(f *ir.Func, ctx int) ([]span, error) {
 	uses := f.Uses()
 	stepOf := map[*ir.Op]int{}
@@ -74,7 +75,7 @@ func lifetimes(f *ir.Func, ctx int) ([]span, error) {
 	}
 	var spans []span
 	for _, g := range f.Groups {
-		for _, v := range g.Outputs(uses) {
+		for _, v := range append(g.Outputs(uses), g.Scratch(uses)...) {
 			if v.Class != ir.Arena {
 				continue
 			}

@@ -63,6 +63,7 @@ type site struct {
 	group *ir.Group
 	*Dispatch
 	outputs []*ir.Value
+	scratch []*ir.Value
 	agrees  bool // Args[i] is Call.Args[i]: set by rule "call"
 }
 
@@ -78,7 +79,7 @@ func Check(p *Plan) []Problem {
 		uses := f.Uses()
 		for j := range e.Dispatches {
 			g := f.Groups[j]
-			c.sites = append(c.sites, site{entry: e, fn: f, group: g, Dispatch: &e.Dispatches[j], outputs: g.Outputs(uses)})
+			c.sites = append(c.sites, site{entry: e, fn: f, group: g, Dispatch: &e.Dispatches[j], outputs: g.Outputs(uses), scratch: g.Scratch(uses)})
 		}
 	}
 	for _, r := range rules {
@@ -220,6 +221,7 @@ func checkStepBlock(c *checker) {
 }
 
 func checkRequirements(c *checker) {
+	checkPush(c)
 	r := &c.plan.Require
 	for i, pl := range c.plan.Pipelines {
 		name := fmt.Sprintf("pipeline %d", i)
@@ -229,6 +231,15 @@ func checkRequirements(c *checker) {
 		}
 		if pl.Wave != 0 && (pl.Wave < r.Subgroup[0] || pl.Wave > r.Subgroup[1]) {
 			c.add("requirements", "", name, "subgroup size %d, plan requires %d", pl.Wave, r.Subgroup)
+		}
+	}
+}
+
+// checkPush holds the push constants of dispatches against what the plan requires.
+func checkPush(c *checker) {
+	for i := range c.sites {
+		if n := addressBytes * len(c.sites[i].Args); n > c.plan.Require.PushConstants {
+			c.addAt("requirements", &c.sites[i], "%d bytes of push constants, plan requires %d", n, c.plan.Require.PushConstants)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func checkGrid(c *checker, s *site) {
 			used[axis] = append(used[axis], [2]int{first, end})
 		}
 		for axis, on := range onAxis {
-			if !on && s.Grid[axis] > 1 {
+			if !on && s.Grid[axis] > 1 && !slices.Contains(cover.Meet, axis) {
 				c.addAt("coverage", s, "output %q is written once by each of %d workgroups of axis %d", cover.Arg, s.Grid[axis], axis)
 			}
 		}
@@ -180,7 +180,10 @@ func checkGrid(c *checker, s *site) {
 // checkWrites holds what a dispatch writes against what its group produces.
 func checkWrites(c *checker, s *site) {
 	writes := s.group.Writes()
-	produced := func(v *ir.Value) bool { return slices.Contains(s.outputs, v) || slices.Contains(writes, v) }
+	counters := checkMeeting(c, s)
+	produced := func(v *ir.Value) bool {
+		return slices.Contains(s.outputs, v) || slices.Contains(writes, v) || slices.Contains(s.scratch, v) || v == counters
+	}
 	have := map[*ir.Value]bool{}
 	for i, a := range s.Args {
 		v := s.group.Call.Args[i]
@@ -191,7 +194,7 @@ func checkWrites(c *checker, s *site) {
 		if !produced(v) {
 			c.addAt("coverage", s, "argument %q writes %s, which the group does not produce", a.Name, v)
 		}
-		if want := size(c, v, s.fn.Rows); a.Bytes < want {
+		if want := size(c, v, s.fn.Rows); v != counters && a.Bytes < want {
 			c.addAt("coverage", s, "argument %q writes %d bytes, %s takes %d", a.Name, a.Bytes, v.Type, want)
 		}
 		covered, n := int64(0), 0
@@ -219,6 +222,40 @@ func checkWrites(c *checker, s *site) {
 			c.addAt("coverage", s, "no argument reads weight %s", v)
 		}
 	}
+}
+
+// checkMeeting proves that workgroups that meet can count themselves, and that nothing is
+// left in memory for workgroups that do not. It returns the counters, or nil.
+func checkMeeting(c *checker, s *site) *ir.Value {
+	workgroups := 0
+	for _, cover := range s.Cover {
+		if len(cover.Meet) == 0 {
+			continue
+		}
+		n := 1
+		for axis, size := range s.Grid {
+			if !slices.Contains(cover.Meet, axis) {
+				n *= size
+			}
+		}
+		workgroups = max(workgroups, n)
+	}
+	if workgroups == 0 {
+		for _, v := range s.scratch {
+			c.addAt("coverage", s, "%s is left in memory for workgroups that do not meet", v)
+		}
+		return nil
+	}
+	for i, a := range s.Args {
+		if a.Name == "arrivals" && a.Space == "step" && a.Read && a.Write {
+			if a.Bytes < 4*int64(workgroups) {
+				c.addAt("coverage", s, "argument %q has %d bytes, %d workgroups that meet need 4 each", a.Name, a.Bytes, workgroups)
+			}
+			return s.group.Call.Args[i]
+		}
+	}
+	c.addAt("coverage", s, "workgroups meet, but no argument counts them")
+	return nil
 }
 
 // product of dims, no more than maxRegion.

@@ -109,12 +109,13 @@ func size(c *checker, v *ir.Value, rows int) int64 {
 }
 
 // materialized lists the values of f that lie in memory: what a group hands to
-// another or to the host. Others live in registers of their group's kernel.
+// another or to the host, and its scratch. Others live in registers of their group's
+// kernel.
 func materialized(f *ir.Func) []*ir.Value {
 	uses := f.Uses()
 	var all []*ir.Value
 	for _, g := range f.Groups {
-		all = append(all, g.Outputs(uses)...)
+		all = append(append(all, g.Outputs(uses)...), g.Scratch(uses)...)
 	}
 	return all
 }
@@ -137,7 +138,7 @@ func lives(c *checker, f *ir.Func) []life {
 				all[i].last = max(all[i].last, g.Step)
 			}
 		}
-		for _, v := range g.Outputs(uses) {
+		for _, v := range append(g.Outputs(uses), g.Scratch(uses)...) {
 			if v.Class != ir.Arena {
 				continue
 			}

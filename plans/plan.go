@@ -57,13 +57,14 @@ type Model struct {
 
 // Requirements are what a device must offer. Names are Vulkan's.
 type Requirements struct {
-	Features    []string // such as "bufferDeviceAddress"
-	Extensions  []string
-	SubgroupOps []string // classes of subgroup operations: "arithmetic", "ballot", "basic", "shuffle", "vote"
-	Subgroup    [2]int   // smallest and largest subgroup size that every pipeline runs with
-	Workgroup   int      // invocations of the largest workgroup
-	Shared      int      // bytes of shared memory of the hungriest workgroup
-	Memory      int64    // bytes of device memory: weights + tables + KV + state + arena + io
+	Features      []string // such as "bufferDeviceAddress"
+	Extensions    []string
+	SubgroupOps   []string // classes of subgroup operations: "arithmetic", "ballot", "basic", "shuffle", "vote"
+	Subgroup      [2]int   // smallest and largest subgroup size that every pipeline runs with
+	Workgroup     int      // invocations of the largest workgroup
+	Shared        int      // bytes of shared memory of the hungriest workgroup
+	PushConstants int      // bytes: an address for each argument of the dispatch that has most
+	Memory        int64    // bytes of device memory: weights + tables + KV + state + arena + io
 }
 
 // Module is one SPIR-V module with its specialization constants still open.
@@ -157,7 +158,7 @@ type Persistent struct {
 	Cases    []int  // by dispatch, the case of the kernel that computes it
 }
 
-// Dispatch is one kernel launch: pipeline, argument block, grid.
+// Dispatch is one kernel launch: pipeline, arguments, grid.
 type Dispatch struct {
 	Site     string // call site, such as "blk.0.qkv"
 	Pipeline int
@@ -169,7 +170,7 @@ type Dispatch struct {
 	Why      string // reason of the kernel choice
 }
 
-// Arg is one address of the argument block and what the dispatch does there.
+// Arg is one address in the push constants and what the dispatch does there.
 type Arg struct {
 	Name   string // operand name in the kernel
 	Space  string // "weight", "arena", "kv", "table", "step", "io"
@@ -194,6 +195,9 @@ type Cover struct {
 	// First is not 0 where several outputs share a grid, each with a range of its
 	// workgroups; none is all 0.
 	First []int
+	// Meet are axes whose workgroups meet: the last of them to come to its end writes
+	// for all what follows from what each has left in the dispatch's own memory.
+	Meet []int
 }
 
 // Cost is what a dispatch must do at least, at full rows and behind an empty cache,

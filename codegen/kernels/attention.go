@@ -77,24 +77,36 @@ type attentionArgs struct {
 }
 
 func (a attentionShape) declare(b *kernel.Builder) attentionArgs {
-	d := attentionArgs{
-		rows: a.rows.bound(b), gate: a.gate.declare(b),
-		q: b.Arg("q", kernel.Read), k: b.Arg("k", kernel.Read), v: b.Arg("v", kernel.Read),
-		pos: b.Arg("pos", kernel.Read), slot: b.Arg("slot", kernel.Read),
-		heads: b.SpecU32("heads", 1), group: b.SpecU32("group", 1),
-		ctx: b.SpecU32("ctx", 4096), scale: b.SpecF32("scale", 1),
-	}
-	d.kvRow = b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
+	d := attentionArgs{rows: a.rows.bound(b), gate: a.gate.declare(b), q: b.Arg("q", kernel.Read)}
+	d.declareCaches(a, b, kernel.Read)
 	return d
+}
+
+// declareCaches declares what there is besides q.
+func (d *attentionArgs) declareCaches(a attentionShape, b *kernel.Builder, access kernel.Access) {
+	d.k, d.v = b.Arg("k", access), b.Arg("v", access)
+	d.pos, d.slot = b.Arg("pos", kernel.Read), b.Arg("slot", kernel.Read)
+	d.heads, d.group = b.SpecU32("heads", 1), b.SpecU32("group", 1)
+	d.ctx, d.scale = b.SpecU32("ctx", 4096), b.SpecF32("scale", 1)
+	d.kvRow = b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
 }
 
 // loadChunk returns the elements of chunk i of a cache.
 func (a attentionShape) loadChunk(b *kernel.Builder, cache *kernel.Buffer, i kernel.Value) [2]kernel.Value {
+	words := a.loadWords(b, cache, i)
+	if a.kv == ir.F32 {
+		return [2]kernel.Value(words)
+	}
+	return unpackHalves(b, words[0])
+}
+
+// loadWords returns chunk i of a cache as it is: two vec4 of f32, or one of words.
+func (a attentionShape) loadWords(b *kernel.Builder, cache *kernel.Buffer, i kernel.Value) []kernel.Value {
 	if a.kv == ir.F32 {
 		i = b.Mul(i, 2)
-		return [2]kernel.Value{cache.Load(f32x4, i), cache.Load(f32x4, b.Add(i, 1))}
+		return []kernel.Value{cache.Load(f32x4, i), cache.Load(f32x4, b.Add(i, 1))}
 	}
-	return unpackHalves(b, cache.Load(u32x4, i))
+	return []kernel.Value{cache.Load(u32x4, i)}
 }
 
 // unpackHalves returns the 8 f16 in the words of v.

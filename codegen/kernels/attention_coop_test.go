@@ -19,8 +19,8 @@ func halfQuery(c siteTest) siteTest {
 func rounded(width int, c siteTest) siteTest {
 	c.group = strings.Replace(c.group, " : io f32[", " : f32[", 1)
 	from := "%0"
-	if strings.Contains(c.group, "%2 = ") {
-		from = "%2"
+	if strings.Contains(c.group, "%12 = ") {
+		from = "%12"
 	}
 	c.group += fmt.Sprintf("\n%%3 = half %s : io f16[T, %d]", from, width)
 	return c

@@ -21,19 +21,65 @@ func attentionTest(family, kv string, headDim, heads, kvHeads, splits int, c sit
 	return c
 }
 
+// merged puts the merge behind the attention_split that the test's group ends in; the
+// workgroups that compute both meet.
+func merged(headDim, heads, splits int, c siteTest) siteTest {
+	at := strings.LastIndex(c.group, "%")
+	if i := strings.LastIndex(c.group, "%0 = attention_split"); i >= 0 {
+		at = i
+	}
+	c.group = c.group[:at] + strings.Replace(strings.Replace(c.group[at:], "%0 =", "%10 =", 1), " : io ", " : ", 1)
+	c.globals += "step @arrivals : i32[64]\n"
+	c.group += fmt.Sprintf("\n%%0 = attention_merge %%10 {head_dim=%d, heads=%d, splits=%d} : io f32[T, %d]", headDim, heads, splits, heads*headDim)
+	return c
+}
+
 func TestAttentionSplit(t *testing.T) {
+	split := func(kv string, headDim, heads, kvHeads, splits int, c siteTest) siteTest {
+		return merged(headDim, heads, splits, attentionTest("attention_split", kv, headDim, heads, kvHeads, splits, c))
+	}
 	for _, c := range []siteTest{
-		attentionTest("attention_split", "f16", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
-		attentionTest("attention_split", "f16", 64, 4, 4, 8, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{5, 63}, slot: []int{1, 0}}), // empty splits
-		attentionTest("attention_split", "f32", 96, 8, 1, 1, siteTest{ctx: 32, slots: 1, rows: 1, pos: []int{31}}),
-		attentionTest("attention_split", "f16", 80, 4, 2, 3, siteTest{ctx: 32, slots: 3, rows: 4, n: 3, pos: []int{0, 8, 20}, slot: []int{2, 0, 1}}),
-		attentionTest("attention_split", "f16", 256, 8, 2, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{46}}),
-		attentionTest("attention_split", "f32", 8, 3, 1, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
+		split("f16", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		split("f16", 64, 4, 4, 8, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{5, 63}, slot: []int{1, 0}}), // empty splits
+		split("f16", 16, 2, 2, 20, siteTest{ctx: 160, slots: 1, rows: 1, pos: []int{150}}),
+		split("f32", 96, 8, 1, 1, siteTest{ctx: 32, slots: 1, rows: 1, pos: []int{31}}),
+		split("f16", 80, 4, 2, 3, siteTest{ctx: 32, slots: 3, rows: 4, n: 3, pos: []int{0, 8, 20}, slot: []int{2, 0, 1}}),
+		split("f16", 256, 8, 2, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{46}}),
+		split("f32", 8, 3, 1, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
+		split("f16", 64, 6, 2, 4, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
 		attentionTest("attention_split", "f16", 128, 4, 1, 0, siteTest{ctx: 100, slots: 1, rows: 1, pos: []int{99}}),
 		attentionTest("attention_split", "f32", 64, 8, 2, 0, siteTest{ctx: 100, slots: 2, rows: 8, n: 5, pos: []int{17}, slot: []int{0, 1, 0}}),
 	} {
 		c.run(t)
 		c.checkBuild(t)
+	}
+}
+
+// fresh puts attention of 4 heads, split if splits is not 0, behind what makes q and
+// writes k and v of the step's rows.
+func fresh(headDim, kvHeads, splits int, c siteTest) siteTest {
+	kv := attentionTest("attention_split", "f16", headDim, 4, kvHeads, splits, c).group
+	c.family, c.fresh = "attention_split", true
+	c.group = strings.ReplaceAll(strings.Replace(c.group, " : io ", " : ", 1), "%0", "%8") + "\n" + strings.Replace(kv, "@q,", "%2,", 1)
+	if splits > 0 {
+		c = merged(headDim, 4, splits, c)
+	}
+	return c
+}
+
+func TestAttentionOfFreshRows(t *testing.T) {
+	for _, splits := range []int{0, 3} {
+		for _, c := range []siteTest{
+			fresh(128, 2, splits, headsTest("f16", "neox", 128, 128, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}})),
+			fresh(16, 1, splits, headsTest("f16", "neox", 16, 16, 1, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}})),
+			fresh(64, 1, splits, headsTest("f16", "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
+			fresh(80, 2, splits, headsTest("f32", "norm", 80, 20, 2, true, siteTest{ctx: 64, slots: 1, rows: 8, pos: []int{13}})),
+			fresh(256, 2, splits, slicedHeads("neox", 256, 64, true, siteTest{ctx: 64, slots: 1, rows: 8, n: 7, pos: []int{0}})),
+			fresh(80, 2, splits, headsTest("f16", "neox", 80, 20, 2, true, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{23, 62}})),
+		} {
+			c.run(t)
+			c.checkBuild(t)
+		}
 	}
 }
 
@@ -71,13 +117,13 @@ func gated(headDim, heads int, sliced bool, c siteTest) siteTest {
 	c.group = strings.Replace(c.group, " : io ", " : ", 1)
 	gate := "@g"
 	if sliced {
-		c.globals += fmt.Sprintf("step @qg : f32[T, %d]\n", 2*width)
-		c.group += fmt.Sprintf("\n%%1 = head_slice @qg {head_dim=%d, parts=2, part=1} : f32[T, %d]", headDim, width)
-		gate = "%1"
+		c.globals += fmt.Sprintf("step @gates : f32[T, %d]\n", 2*width)
+		c.group += fmt.Sprintf("\n%%11 = head_slice @gates {head_dim=%d, parts=2, part=1} : f32[T, %d]", headDim, width)
+		gate = "%11"
 	} else {
 		c.globals += fmt.Sprintf("step @g : f32[T, %d]\n", width)
 	}
-	c.group += fmt.Sprintf("\n%%2 = gate %%0, %s : io f32[T, %d]", gate, width)
+	c.group += fmt.Sprintf("\n%%12 = gate %%0, %s : io f32[T, %d]", gate, width)
 	return c
 }
 
@@ -89,6 +135,7 @@ func TestGatedAttention(t *testing.T) {
 		for _, c := range []siteTest{
 			gated(80, 2, sliced, merge),
 			gated(256, 8, sliced, attentionTest("attention_split", "f16", 256, 8, 2, 0, few)),
+			gated(64, 4, sliced, fresh(64, 2, 4, slicedHeads("neox", 64, 32, true, few))),
 			gated(96, 2, sliced, attentionTest("attention_tiled", "f32", 96, 2, 1, 0, many)),
 		} {
 			c.run(t)
@@ -99,6 +146,10 @@ func TestGatedAttention(t *testing.T) {
 
 func TestDecodeAttentionOfAnyWidth(t *testing.T) {
 	at := siteTest{ctx: 64, slots: 8, pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}
-	attentionTest("attention_split", "f16", 64, 4, 1, 3, at).checkWidths(t, "%0")
 	attentionTest("attention_split", "f16", 64, 4, 1, 0, at).checkWidths(t, "%0")
+	merged(64, 4, 3, attentionTest("attention_split", "f16", 64, 4, 1, 3, at)).checkWidths(t, "%0")
+	fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at)).checkWidths(t, "%0")
+	// Rows of one sequence attend to each other.
+	at.pos, at.slot = []int{20, 4, 5, 6, 7, 8, 9, 10}, []int{3, 1}
+	fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at)).checkWidths(t, "%0")
 }

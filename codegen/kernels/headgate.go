@@ -19,31 +19,43 @@ type headGate struct {
 // onlyGated returns the op of that name of a group [head_slice] op [gate] [half], its
 // gate, and the result that others read; nil if the group is none.
 func onlyGated(s *Site, name string) (*ir.Op, headGate, *ir.Value) {
-	found := map[string]*ir.Op{}
-	for _, op := range s.Group.Ops {
-		found[op.Kind.Name] = op
-	}
-	op, gate, cut, half := found[name], found["gate"], found["head_slice"], found["half"]
-	if op == nil {
+	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
+	if i < 0 {
 		return nil, headGate{}, nil
 	}
-	g, result, used := headGate{}, op.Result, 1
+	op := s.Group.Ops[i]
+	g, result := gateOf(s, op, slices.Delete(slices.Clone(s.Group.Ops), i, i+1))
+	if result == nil {
+		return nil, headGate{}, nil
+	}
+	return op, g, result
+}
+
+// gateOf returns the gate of op's result that ops are, and what becomes of the result,
+// which is all that others read of the group; nil if ops are something else.
+func gateOf(s *Site, op *ir.Op, ops []*ir.Op) (headGate, *ir.Value) {
+	found := map[string]*ir.Op{}
+	for _, o := range ops {
+		found[o.Kind.Name] = o
+	}
+	gate, cut, half := found["gate"], found["head_slice"], found["half"]
+	g, result, used := headGate{}, op.Result, 0
 	if gate != nil && gate.Args[0] == result {
-		g, result, used = headGate{x: gate.Args[1], parts: 1}, gate.Result, 2
+		g, result, used = headGate{x: gate.Args[1], parts: 1}, gate.Result, 1
 		if cut != nil && cut.Result == g.x && cut.Attrs.Int("head_dim") == op.Attrs.Int("head_dim") {
-			g, used = headGate{x: cut.Args[0], parts: cut.Attrs.Int("parts"), part: cut.Attrs.Int("part")}, 3
+			g, used = headGate{x: cut.Args[0], parts: cut.Attrs.Int("parts"), part: cut.Attrs.Int("part")}, 2
 		}
 		if slices.Contains(s.Group.Ops, g.x.Def) {
-			return nil, headGate{}, nil
+			return headGate{}, nil
 		}
 	}
 	if half != nil && half.Args[0] == result {
 		g.half, result, used = true, half.Result, used+1
 	}
-	if len(s.Group.Ops) != used || len(s.Outputs) != 1 || s.Outputs[0] != result {
-		return nil, headGate{}, nil
+	if len(ops) != used || len(s.Outputs) != 1 || s.Outputs[0] != result {
+		return headGate{}, nil
 	}
-	return op, g, result
+	return g, result
 }
 
 // key tells kernels with a gate from those without.

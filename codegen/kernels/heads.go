@@ -220,22 +220,12 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 	if h.rope != nil {
 		c.Operands = append(c.Operands, Operand{"table", h.table, kernel.Read})
 	}
-	if h.norm != nil {
-		c.Consts = append(c.Consts, ir.Const{Name: "eps", Value: math.Float32bits(float32(h.norm.Attrs.Float("eps")))})
-	}
+	c.Consts = append(c.Consts, h.normConsts()...)
 	heads := 0
 	for i, ch := range h.chains {
-		n := ch.width() / h.headDim
-		heads = max(heads, n)
-		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprintf("heads%d", i), Value: uint32(n)})
-		if ch.parts > 1 {
-			c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprintf("parts%d", i), Value: uint32(ch.parts)},
-				ir.Const{Name: fmt.Sprintf("part%d", i), Value: uint32(ch.part)})
-		}
-		c.Operands = append(c.Operands, Operand{fmt.Sprintf("x%d", i), ch.x, kernel.Read})
-		if ch.gain != nil {
-			c.Operands = append(c.Operands, Operand{fmt.Sprintf("gain%d", i), ch.gain, kernel.Read})
-		}
+		heads = max(heads, ch.width()/h.headDim)
+		c.Consts = append(c.Consts, h.chainConsts(i)...)
+		c.Operands = append(c.Operands, h.chainOperands(i)...)
 		to := ch.cache
 		if to == nil {
 			to = ch.last
@@ -248,10 +238,38 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 	return c
 }
 
+// normConsts are the constants of the norms.
+func (h *headsGroup) normConsts() []ir.Const {
+	if h.norm == nil {
+		return nil
+	}
+	return []ir.Const{{Name: "eps", Value: math.Float32bits(float32(h.norm.Attrs.Float("eps")))}}
+}
+
+// chainConsts and chainOperands are what declareChain declares.
+func (h *headsGroup) chainConsts(i int) []ir.Const {
+	c := h.chains[i]
+	list := []ir.Const{{Name: fmt.Sprintf("heads%d", i), Value: uint32(c.width() / h.headDim)}}
+	if c.parts > 1 {
+		list = append(list, ir.Const{Name: fmt.Sprintf("parts%d", i), Value: uint32(c.parts)},
+			ir.Const{Name: fmt.Sprintf("part%d", i), Value: uint32(c.part)})
+	}
+	return list
+}
+
+func (h *headsGroup) chainOperands(i int) []Operand {
+	c := h.chains[i]
+	list := []Operand{{fmt.Sprintf("x%d", i), c.x, kernel.Read}}
+	if c.gain != nil {
+		list = append(list, Operand{fmt.Sprintf("gain%d", i), c.gain, kernel.Read})
+	}
+	return list
+}
+
 func (h *headsGroup) build() (*kernel.Func, error) {
 	return kernel.Build("heads", func(b *kernel.Builder) {
 		rows := h.rows.bound(b)
-		k := &headsKernel{headsGroup: h, b: b}
+		k := &headsKernel{headMaker: headMaker{headsGroup: h, b: b}}
 		var pos, slot *kernel.Buffer
 		var ctx kernel.Value
 		if h.pos != nil {
@@ -279,52 +297,41 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 		if slot != nil {
 			k.cached = b.Add(b.Mul(slot.Load(kernel.U32, k.row), ctx), k.at)
 		}
-		for i, c := range h.chains {
-			k.chain(i, c)
+		for i := range h.chains {
+			k.chain(i)
 		}
 	})
 }
 
+// headMaker computes heads of chains, each in one subgroup.
+type headMaker struct {
+	*headsGroup
+	b       *kernel.Builder
+	cosSin  *kernel.Buffer
+	epsilon kernel.Value
+	at      kernel.Value // position of the row
+}
+
 // headsKernel is what the chains of the kernel share.
 type headsKernel struct {
-	*headsGroup
-	b         *kernel.Builder
-	cosSin    *kernel.Buffer
-	epsilon   kernel.Value
+	headMaker
 	head, row kernel.Value
 	live      kernel.Value // the row is one of this step
-	at        kernel.Value // position of a live row, else 0
 	cached    kernel.Value // row of the caches
 }
 
-func (k *headsKernel) chain(i int, c *headChain) {
-	b := k.b
-	x := b.Arg(fmt.Sprintf("x%d", i), kernel.Read)
-	heads := b.SpecU32(fmt.Sprintf("heads%d", i), 1)
-	run := func(head kernel.Value) kernel.Value { return head }
-	if c.parts > 1 {
-		parts, part := b.SpecU32(fmt.Sprintf("parts%d", i), 1), b.SpecU32(fmt.Sprintf("part%d", i), 0)
-		run = func(head kernel.Value) kernel.Value { return b.Add(b.Mul(head, parts), part) }
-	}
-	var gain *kernel.Buffer
-	if c.gain != nil {
-		gain = b.Arg(fmt.Sprintf("gain%d", i), kernel.Read)
-	}
+func (k *headsKernel) chain(i int) {
+	b, c := k.b, k.chains[i]
+	a := k.declareChain(i)
 	y := b.Arg(fmt.Sprintf("y%d", i), kernel.Write)
-	mine := b.And(b.Eq(b.SubgroupID(), i), b.Lt(k.head, heads))
-	b.If(mine, func() {
-		head := b.Add(b.Mul(k.row, heads), k.head)
-		from := b.Mul(run(head), k.headDim/k.vec)
-		scale := k.norm1(c, x, from)
+	b.If(b.And(b.Eq(b.SubgroupID(), i), b.Lt(k.head, a.heads)), func() {
+		head := b.Add(b.Mul(k.row, a.heads), k.head)
+		to := head
 		if c.cache != nil {
-			head = b.Add(b.Mul(k.cached, heads), k.head)
+			to = b.Add(b.Mul(k.cached, a.heads), k.head)
 		}
-		to := b.Mul(head, k.headDim/k.vec)
-		k.chunks(func(j kernel.Value) {
-			v := k.load(x, from, gain, scale, j)
-			if c.rope {
-				v = k.rotate(v, x, from, gain, scale, j)
-			}
+		to = b.Mul(to, k.headDim/k.vec)
+		k.make(a, head, func(j, v kernel.Value) {
 			switch {
 			case c.half:
 				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
@@ -336,8 +343,49 @@ func (k *headsKernel) chain(i int, c *headChain) {
 	})
 }
 
+// chainArgs are a chain's arguments and constants in a kernel.
+type chainArgs struct {
+	*headChain
+	x, gain     *kernel.Buffer // gain is nil without norm
+	heads       kernel.Value
+	parts, part kernel.Value // if there are several parts
+}
+
+func (k *headMaker) declareChain(i int) *chainArgs {
+	b := k.b
+	a := &chainArgs{headChain: k.chains[i], x: b.Arg(fmt.Sprintf("x%d", i), kernel.Read), heads: b.SpecU32(fmt.Sprintf("heads%d", i), 1)}
+	if a.headChain.parts > 1 {
+		a.parts, a.part = b.SpecU32(fmt.Sprintf("parts%d", i), 1), b.SpecU32(fmt.Sprintf("part%d", i), 0)
+	}
+	if a.headChain.gain != nil {
+		a.gain = b.Arg(fmt.Sprintf("gain%d", i), kernel.Read)
+	}
+	return a
+}
+
+// make computes a head of a chain, counted through all rows, and calls body with
+// what each access of it becomes.
+func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.Value)) {
+	b := k.b
+	if a.headChain.parts > 1 {
+		head = b.Add(b.Mul(head, a.parts), a.part)
+	}
+	from := b.Mul(head, k.headDim/k.vec)
+	var scale kernel.Value
+	if a.gain != nil {
+		scale = k.rstd(a.x, from)
+	}
+	k.chunks(func(j kernel.Value) {
+		v := k.load(a.x, from, a.gain, scale, j)
+		if a.rope {
+			v = k.rotate(v, a.x, from, a.gain, scale, j)
+		}
+		body(j, v)
+	})
+}
+
 // chunks runs body for the accesses of a head that are this lane's.
-func (k *headsKernel) chunks(body func(j kernel.Value)) {
+func (k *headMaker) chunks(body func(j kernel.Value)) {
 	n, lane := k.headDim/k.vec, k.b.SubgroupLane()
 	for first := 0; first < n; first += k.wave {
 		j := k.b.Add(lane, first)
@@ -349,12 +397,9 @@ func (k *headsKernel) chunks(body func(j kernel.Value)) {
 	}
 }
 
-// norm1 returns the factor of the head's norm, for a chain that has one.
-func (k *headsKernel) norm1(c *headChain, x *kernel.Buffer, from kernel.Value) kernel.Value {
+// rstd returns the factor of a head's norm.
+func (k *headMaker) rstd(x *kernel.Buffer, from kernel.Value) kernel.Value {
 	b := k.b
-	if c.gain == nil {
-		return kernel.Value{}
-	}
 	sum := b.Var(kernel.F32, 0)
 	k.chunks(func(j kernel.Value) {
 		v := x.Load(kernel.F32.Vec(k.vec), b.Add(from, j))
@@ -367,7 +412,7 @@ func (k *headsKernel) norm1(c *headChain, x *kernel.Buffer, from kernel.Value) k
 }
 
 // load returns access j of the head, normed.
-func (k *headsKernel) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+func (k *headMaker) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
 	t := kernel.F32.Vec(k.vec)
 	v := x.Load(t, k.b.Add(from, j))
 	if gain != nil {
@@ -377,7 +422,7 @@ func (k *headsKernel) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buf
 }
 
 // rotate returns v, access j of the head, rotated by the angles of the position.
-func (k *headsKernel) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
 	b, nRot := k.b, k.rope.Attrs.Int("n_rot")
 	rotated := nRot / k.vec // accesses that turn
 	out := b.Var(v.Type(), v)
@@ -404,7 +449,7 @@ func (k *headsKernel) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value
 
 // turnPairs rotates the neighbours in v by the cosines and sines at the access i
 // of the table, which lie like them.
-func (k *headsKernel) turnPairs(v, i kernel.Value) kernel.Value {
+func (k *headMaker) turnPairs(v, i kernel.Value) kernel.Value {
 	b := k.b
 	cs := k.cosSin.Load(v.Type(), i)
 	elems := make([]kernel.Operand, k.vec)
@@ -418,7 +463,7 @@ func (k *headsKernel) turnPairs(v, i kernel.Value) kernel.Value {
 
 // angles returns the cosines and sines of as many pairs as an access has
 // elements, from the table's accesses i and i+1.
-func (k *headsKernel) angles(i kernel.Value) (cos, sin kernel.Value) {
+func (k *headMaker) angles(i kernel.Value) (cos, sin kernel.Value) {
 	b, t := k.b, kernel.F32.Vec(k.vec)
 	both := []kernel.Value{k.cosSin.Load(t, i), k.cosSin.Load(t, b.Add(i, 1))}
 	c, s := make([]kernel.Operand, k.vec), make([]kernel.Operand, k.vec)

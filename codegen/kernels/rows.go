@@ -103,3 +103,12 @@ func xorLanes(b *kernel.Builder, x kernel.Value, from, n int, fold func(x, y ker
 func sum4(b *kernel.Builder, x kernel.Value) kernel.Value {
 	return b.Add(b.Add(b.Elem(x, 0), b.Elem(x, 1)), b.Add(b.Elem(x, 2), b.Elem(x, 3)))
 }
+
+// log2 returns the logarithm of a power of two.
+func log2(n int) int {
+	k := 0
+	for ; n > 1; n /= 2 {
+		k++
+	}
+	return k
+}

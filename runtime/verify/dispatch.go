@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -27,6 +28,7 @@ type dispatch struct {
 	group   *ir.Group
 	index   int
 	outputs []*ir.Value
+	scratch []*ir.Value
 	result  Result
 
 	caches []cache
@@ -228,7 +230,7 @@ func (d *dispatch) sharesInput(at plans.Arg) bool {
 func (d *dispatch) snapshot(ctx context.Context) error {
 	type span struct{ lo, hi int64 }
 	var own []span
-	for _, v := range d.outputs {
+	for _, v := range append(slices.Clone(d.outputs), d.scratch...) {
 		if v.Class == ir.Arena {
 			n, err := v.Type.Bytes(d.fn.Rows, d.plan.Header.Ctx)
 			if err != nil {

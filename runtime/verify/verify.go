@@ -173,7 +173,7 @@ func (v *verifier) run(ctx context.Context, s step) error {
 	uses := f.Uses()
 	for i, g := range f.Groups {
 		if v.selected(g.Name) {
-			d := &dispatch{verifier: v, step: s, fn: f, group: g, index: i, outputs: g.Outputs(uses)}
+			d := &dispatch{verifier: v, step: s, fn: f, group: g, index: i, outputs: g.Outputs(uses), scratch: g.Scratch(uses)}
 			if err := d.check(ctx); err != nil {
 				return fmt.Errorf("%s: %w", g.Name, err)
 			}

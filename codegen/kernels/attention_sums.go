@@ -1,0 +1,133 @@
+package kernels
+
+import "github.com/zincc-dev/zincc/codegen/kernel"
+
+// mergeTeams leaves in every team the sums of its subgroup.
+func (r *splitRun) mergeTeams() {
+	b := r.b
+	old := r.top.Get()
+	top := xorLanes(b, old, r.team, r.teams(), func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	add := func(x, y kernel.Value) kernel.Value { return b.Add(x, y) }
+	fade := b.Exp(b.Sub(old, top))
+	weight := xorLanes(b, b.Mul(r.weight.Get(), fade), r.dealt.copies, r.dealt.lanes, add)
+	r.top.Set(top)
+	r.weight.Set(xorLanes(b, weight, r.team, r.teams(), add))
+	for h, fade := range r.perHead(fade) {
+		for p := range r.parts {
+			for _, sum := range r.sum[h][p] {
+				sum.Set(xorLanes(b, b.Mul(sum.Get(), b.Splat(fade, 4)), r.team, r.teams(), add))
+			}
+		}
+	}
+}
+
+// mergeSubgroups adds up the sums of all subgroups and writes the split's.
+func (r *splitRun) mergeSubgroups(lane kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	sums := b.Shared(f32x4, r.subgroups*r.share*quads)
+	tops, weights := b.Shared(kernel.F32, r.subgroups*r.share), b.Shared(kernel.F32, r.subgroups*r.share)
+	b.If(b.Lt(lane, r.team), func() {
+		first := b.Mul(b.SubgroupID(), r.share)
+		ofHead := r.dealt.copies * r.dealt.lanes // lanes
+		h := b.Div(lane, ofHead)
+		b.If(b.And(b.Eq(b.Mod(lane, ofHead), 0), b.Lt(h, r.share)), func() {
+			tops.Store(b.Add(first, h), r.top.Get())
+			weights.Store(b.Add(first, h), r.weight.Get())
+		})
+		for h := range r.share {
+			at := b.Add(first, h)
+			for p := range r.parts {
+				c, real := r.part(p)
+				b.If(real, func() {
+					for i, sum := range r.sum[h][p] {
+						sums.Store(b.Add(b.Mul(at, quads), b.Add(b.Mul(c, 2), i)), sum.Get())
+					}
+				})
+			}
+		}
+	})
+	b.Barrier()
+	r.eachQuad(func(h, quad kernel.Value) {
+		top := b.Var(kernel.F32, emptyScore)
+		b.For(0, r.subgroups, 1, func(s kernel.Value) {
+			top.Set(b.Max(top.Get(), tops.Load(b.Add(b.Mul(s, r.share), h))))
+		})
+		sum, weight := b.Var(f32x4, b.Splat(b.F32(0), 4)), b.Var(kernel.F32, 0)
+		b.For(0, r.subgroups, 1, func(s kernel.Value) {
+			at := b.Add(b.Mul(s, r.share), h)
+			fade := b.Exp(b.Sub(tops.Load(at), top.Get()))
+			weight.Set(b.FMA(weights.Load(at), fade, weight.Get()))
+			sum.Set(b.FMA(sums.Load(b.Add(b.Mul(at, quads), quad)), b.Splat(fade, 4), sum.Get()))
+		})
+		if r.merge == nil {
+			r.write(h, quad, sum.Get(), weight.Get())
+			return
+		}
+		at := r.scratch(h, r.split)
+		r.partial.Store(b.Add(b.Mul(at, quads), quad), sum.Get())
+		b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(top.Get(), weight.Get())) })
+	})
+}
+
+// eachQuad deals out the elements of the workgroup's heads, four at a time.
+func (r *splitRun) eachQuad(body func(h, quad kernel.Value)) {
+	b, quads := r.b, r.headDim/4
+	b.For(b.LocalID(), r.share*quads, r.subgroups*r.wave, func(i kernel.Value) { body(b.Div(i, quads), b.Mod(i, quads)) })
+}
+
+// scratch counts the splits of one of the workgroup's heads through all heads and rows.
+// In memory the sums of all lie before the pairs of maximum and weight, of which tail
+// is the index.
+func (r *splitRun) scratch(h, split kernel.Value) kernel.Value {
+	b := r.b
+	return b.Add(b.Mul(b.Add(b.Mul(r.row, r.heads), r.head, h), r.splits), split)
+}
+
+func (r *splitRun) tail(at kernel.Value) kernel.Value {
+	b := r.b
+	return b.Add(b.Mul(r.heads, r.splits, r.attentionShape.rows.max*r.headDim/2), at)
+}
+
+// mergeAtOnce is the splits whose sums a lane loads at once. Of 16 the code takes longer
+// to come to the compute units than the loads that they save.
+const mergeAtOnce = 8
+
+// mergeSplits adds up the sums of the splits that have some, in their order.
+func (r *splitRun) mergeSplits(active kernel.Value) {
+	b := r.b
+	r.eachQuad(func(h, quad kernel.Value) {
+		top, weight := b.Var(kernel.F32, emptyScore), b.Var(kernel.F32, 0)
+		sum := b.Var(f32x4, b.Splat(b.F32(0), 4))
+		b.For(0, active, mergeAtOnce, func(first kernel.Value) {
+			var tails, sums [mergeAtOnce]kernel.Value // all loads before the first use
+			for j := range sums {
+				at := r.scratch(h, b.Min(b.Add(first, j), b.Sub(active, 1)))
+				tails[j] = r.partial.Load(f32x2, r.tail(at))
+				sums[j] = r.partial.Load(f32x4, b.Add(b.Mul(at, r.headDim/4), quad))
+			}
+			most := top.Get()
+			for _, t := range tails {
+				most = b.Max(most, b.Elem(t, 0))
+			}
+			fade := b.Exp(b.Sub(top.Get(), most))
+			top.Set(most)
+			w, v := b.Mul(weight.Get(), fade), b.Mul(sum.Get(), b.Splat(fade, 4))
+			for j, t := range tails {
+				fade := b.Select(b.Lt(b.Add(first, j), active), b.Exp(b.Sub(b.Elem(t, 0), most)), 0)
+				w = b.FMA(fade, b.Elem(t, 1), w)
+				v = b.FMA(b.Splat(fade, 4), sums[j], v)
+			}
+			weight.Set(w)
+			sum.Set(v)
+		})
+		r.write(h, quad, sum.Get(), weight.Get())
+	})
+}
+
+// write stores elements 4*quad and on of one of the workgroup's heads.
+func (r *splitRun) write(h, quad, sum, weight kernel.Value) {
+	b := r.b
+	head := b.Add(b.Mul(r.row, r.heads), r.head, h)
+	gated := r.attentionArgs.gate.load(b, f32x4, head, quad, r.headDim/4)
+	r.y.Store(b.Add(b.Mul(head, r.headDim/4), quad), gated(b.Div(sum, b.Splat(weight, 4))))
+}

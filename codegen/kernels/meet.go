@@ -1,0 +1,33 @@
+package kernels
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// arrivals returns the step value whose elements count the workgroups that meet, if
+// it has as many; else nil. All are 0 when a dispatch begins and when it ends.
+func arrivals(s *Site, count int) *ir.Value {
+	v := s.Program.Global("arrivals")
+	if v == nil || int(v.Type.Shape[0]) < count {
+		return nil
+	}
+	return v
+}
+
+// meet counts the workgroup in at element i of arrivals and returns whether it is the
+// last of n: what any of them has written to buffers before is seen by the last after.
+// Nobody waits. All lanes of the n workgroups must come to it, outside of loops and ifs.
+func meet(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
+	arrived := b.Shared(kernel.U32, 1)
+	b.BarrierBuffers()
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		b.Fence()
+		now := b.Add(arrivals.AtomicAdd(i, 1), 1)
+		b.Fence()
+		b.If(b.Eq(now, n), func() { arrivals.AtomicAdd(i, b.Sub(b.U32(0), n)) })
+		arrived.Store(0, now)
+	})
+	b.BarrierBuffers()
+	return b.Eq(arrived.Load(0), n)
+}
