@@ -80,9 +80,23 @@ func body(v reflect.Value, o override) *jen.Statement {
 	})
 }
 
-// isZero reports whether v may be left out: an empty slice is as good as nil.
+// isZero reports whether v may be left out, for its encoding is that of the zero value:
+// an empty slice's is, that of -0 is not.
 func isZero(v reflect.Value) bool {
-	return v.IsZero() && !(v.Kind() == reflect.Float32 && math.Signbit(v.Float())) || v.Kind() == reflect.Slice && v.Len() == 0
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !isZero(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		return v.Len() == 0
+	case reflect.Float32:
+		return math.Float32bits(float32(v.Float())) == 0
+	}
+	return v.IsZero()
 }
 
 // long reports whether a literal is better read with a line for each part.
