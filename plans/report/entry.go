@@ -12,7 +12,6 @@ import (
 // Entry is an entry of the plan.
 type Entry struct {
 	Name       string
-	Kind       string
 	Rows       int
 	Sections   []Section
 	Columns    []Column
@@ -99,7 +98,7 @@ func once[K comparable, V any](at map[K]int, list *[]V, key K, v V) int {
 
 func (b *builder) entry(p *plans.Plan, e *plans.Entry, t *Trace) Entry {
 	f := p.Program.Func(e.Name)
-	out := Entry{Name: e.Name, Kind: e.Kind, Rows: e.Rows}
+	out := Entry{Name: e.Name, Rows: e.Rows}
 	if e.Persistent != nil {
 		out.Persistent = &Persistent{e.Persistent.Pipeline, e.Persistent.Why}
 	}
@@ -241,7 +240,7 @@ func (b *builder) dispatches(out *Entry, e *plans.Entry, final *column, sections
 	for i := range e.Dispatches {
 		d := &e.Dispatches[i]
 		c := &d.Cost
-		l := Launch{Pipeline: d.Pipeline, Grid: d.Grid, Read: c.ReadBytes, Write: c.WriteBytes, FLOPs: c.FLOPs,
+		l := Launch{Pipeline: d.Pipeline, Read: c.ReadBytes, Write: c.WriteBytes, FLOPs: c.FLOPs,
 			ReadPos: c.BytesPerPos, FLOPsPos: c.FLOPsPerPos,
 			Bytes: micro(c.Predicted.Bytes), Operations: micro(c.Predicted.Operations), Stage: micro(c.Predicted.Stage)}
 		out.Dispatches = append(out.Dispatches, Dispatch{Section: at[i].section, Group: at[i].group, Layer: at[i].layer,

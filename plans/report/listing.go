@@ -22,7 +22,6 @@ type Kernels struct {
 // Module is a SPIR-V module, its specialization constants open.
 type Module struct {
 	Name    string
-	Words   int
 	Listing []int // patterns
 }
 
@@ -62,7 +61,7 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 		if err != nil {
 			return k, fmt.Errorf("module %q: %w", m.Name, err)
 		}
-		k.Modules = append(k.Modules, Module{m.Name, len(m.Words), l.listing(text)})
+		k.Modules = append(k.Modules, Module{m.Name, l.listing(text)})
 	}
 	for _, pl := range p.Pipelines {
 		out := Pipeline{Module: pl.Module, Wave: pl.Wave, Workgroup: pl.Workgroup, Shared: pl.Shared, Machine: pl.Machine}

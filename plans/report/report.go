@@ -71,7 +71,6 @@ type Table struct {
 // FLOPsPos operations.
 type Launch struct {
 	Pipeline          int
-	Grid              [3]int
 	Read, Write       int64
 	FLOPs             int64
 	ReadPos, FLOPsPos int64

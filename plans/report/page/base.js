@@ -39,7 +39,7 @@ const percent = share => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
 const plural = (n, word) => n + " " + word + (n === 1 ? "" : word.endsWith("ch") ? "es" : "s");
 
 // breakable lets a long name break behind its parts.
-const breakable = name => name.split(/(?<=[+._])/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
+const breakable = name => name.match(/[^+._]*[+._]?/g).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
 
 // folded is the name of a site without its layer.
 const folded = site => site.replace(/^blk\.\d+\./, "blk.*.");
