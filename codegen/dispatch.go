@@ -11,6 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
+// addressBytes is the size of an argument in the push constants.
+const addressBytes = 8
+
 // baseFeatures are what the runtime itself needs: addresses in the argument
 // blocks, a timeline for submissions.
 var baseFeatures = []string{"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel"}
@@ -131,6 +134,14 @@ func (e *emitter) requirements() {
 		r.Workgroup = max(r.Workgroup, p.Workgroup)
 		r.Shared = max(r.Shared, p.Shared)
 		r.Subgroup = [2]int{p.Wave, p.Wave}
+	}
+	for _, entry := range e.plan.Entries {
+		for _, d := range entry.Dispatches {
+			r.PushConstants = max(r.PushConstants, addressBytes*len(d.Args))
+		}
+		if entry.Persistent != nil && entry.Persistent.Pipeline >= 0 {
+			r.PushConstants = max(r.PushConstants, 2*addressBytes)
+		}
 	}
 	r.Memory = e.plan.MemoryBytes()
 }

@@ -18,16 +18,15 @@ const (
 	classUniform         = 2
 	classPushConstant    = 9
 	classStorageBuffer   = 12
-	classPhysicalStorage = 5349
 
 	spirvHeader  = 5 // words before the first instruction
-	addressBytes = 8 // of an argument in the argument block
+	addressBytes = 8 // of an argument in the push constants
 )
 
 // moduleInfo is the interface of a SPIR-V module.
 type moduleInfo struct {
 	specIDs     map[uint32]bool
-	args        int  // addresses in the argument block, -1 if it has none
+	args        int  // addresses in the push constants, -1 if it has none
 	push        int  // members of all push constant blocks
 	descriptors bool // it has a variable that a descriptor set must bind
 }
@@ -69,9 +68,8 @@ func readModule(words []uint32) (*moduleInfo, error) {
 			}
 		}
 	}
-	// The argument block is the one struct of a fixed array of addresses.
 	for _, p := range pointees {
-		if members := structs[p[1]]; p[0] == classPhysicalStorage && len(members) == 1 && addresses[members[0]] {
+		if members := structs[p[1]]; p[0] == classPushConstant && len(members) == 1 && addresses[members[0]] {
 			if length, ok := arrays[members[0]]; ok {
 				info.args = int(constants[length])
 			}
@@ -90,10 +88,10 @@ func checkModules(c *checker) {
 			continue
 		}
 		if infos[i] = info; info.descriptors {
-			c.add("module", "", m.Name, "has descriptors; kernels reach memory through the argument block")
+			c.add("module", "", m.Name, "has descriptors; kernels reach memory through the addresses in the push constants")
 		}
 		if info.push > 1 {
-			c.add("step-block", "", m.Name, "push constants have %d members, want the address of the argument block alone", info.push)
+			c.add("step-block", "", m.Name, "push constants have %d members, want the addresses of the arguments alone", info.push)
 		}
 	}
 	for i, pl := range c.plan.Pipelines {

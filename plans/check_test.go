@@ -176,6 +176,7 @@ func TestCheckFinds(t *testing.T) {
 		{"position in a constant", func(p *Plan) { p.Pipelines[5].Consts[0].Name = "pos" }, "step-block", "pos"},
 
 		{"workgroup", func(p *Plan) { p.Pipelines[0].Workgroup = 128 }, "requirements", "workgroup of 128"},
+		{"push constants", func(p *Plan) { p.Require.PushConstants = 16 }, "requirements", "bytes of push constants"},
 		{"subgroup", func(p *Plan) { p.Require.Subgroup = [2]int{64, 64} }, "requirements", "subgroup size 32"},
 
 		{"pipeline unused", func(p *Plan) { p.Pipelines = append(p.Pipelines, p.Pipelines[0]) }, "unused", "no dispatch"},

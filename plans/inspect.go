@@ -47,6 +47,7 @@ func requirementsTable(p *Plan) *table.Table {
 	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))
 	t.Add("workgroup", r.Workgroup)
 	t.Add("shared memory", table.Bytes(r.Shared))
+	t.Add("push constants", table.Bytes(r.PushConstants))
 	t.Add("device memory", table.Bytes(r.Memory))
 	return t
 }

@@ -94,7 +94,7 @@ func testPlan(t testing.TB, embed bool) *Plan {
 	p := &Plan{
 		Header: Header{Compiler: "v0.1", Target: "llvmpipe", Ctx: 64, Slots: 1, KV: "f16", MaxRows: 8, Ring: 16,
 			Model: Model{Arch: "qwen3", Name: "tiny", Path: "tiny.gguf", Fingerprint: "c0ffee", Shards: 1, Layers: 1, Vocab: 32, Parameters: 10304}},
-		Require: Requirements{Features: []string{"bufferDeviceAddress"}, Subgroup: [2]int{32, 32}, Workgroup: 64, Shared: 256},
+		Require: Requirements{Features: []string{"bufferDeviceAddress"}, Subgroup: [2]int{32, 32}, Workgroup: 64, Shared: 256, PushConstants: 64},
 		Program: prog,
 		Memory:  Memory{Arena: 2048},
 		Vocab: Vocab{Model: "gpt2", Pre: "qwen2", Tokens: []string{"a", "b", "\x00\xff", ""}, Types: []int32{1, 1, 3, -1},
@@ -221,9 +221,7 @@ func testModule(consts, args int) []uint32 {
 		4<<16|opConstant, 9, 1, uint32(args),
 		4<<16|opTypeArray, 2, 8, 1,
 		3<<16|opTypeStruct, 3, 2,
-		4<<16|opTypePointer, 4, classPhysicalStorage, 3,
-		3<<16|opTypeStruct, 5, 8,
-		4<<16|opTypePointer, 6, classPushConstant, 5,
+		4<<16|opTypePointer, 6, classPushConstant, 3,
 		4<<16|opVariable, 6, 7, classPushConstant)
 }
 

@@ -83,7 +83,7 @@ func sortedKeys(m map[string]bool) []string {
 	return keys
 }
 
-// Arg declares the next buffer of the argument block.
+// Arg declares the next argument.
 func (b *Builder) Arg(name string, access Access) *Buffer {
 	if access < Read || access > ReadWrite {
 		b.fail("argument %q: bad %v", name, access)

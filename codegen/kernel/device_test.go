@@ -1,7 +1,6 @@
 package kernel_test
 
 import (
-	"encoding/binary"
 	"math"
 	"strings"
 	"testing"
@@ -68,19 +67,19 @@ func run(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := alloc(t, d, 8*len(words))
+	var args []uint64
 	buffers := make([]*vulkan.Buffer, len(words))
 	for i, w := range words {
 		buffers[i] = alloc(t, d, 4*len(w))
 		copy(buffers[i].Bytes(), spirv.Bytes(w))
-		binary.LittleEndian.PutUint64(args.Bytes()[8*i:], buffers[i].Address())
+		args = append(args, buffers[i].Address())
 	}
 	cmds, err := d.NewCommands()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmds.Bind(pipelines[0])
-	cmds.PushAddress(args.Address())
+	cmds.Push(args...)
 	cmds.Dispatch(groups, 1, 1)
 	cmds.Barrier(vulkan.Compute, vulkan.Host)
 	if err := cmds.End(); err != nil {

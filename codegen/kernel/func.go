@@ -9,9 +9,8 @@ import (
 // tree of regions, from which a back end lowers it.
 type Func struct {
 	Name string
-	// Args are the buffers, in the order of their addresses in the argument
-	// block: argument i is the 64-bit address at byte 8*i. The address of the
-	// block itself arrives as an 8-byte push constant at offset 0.
+	// Args are the buffers, in the order of their addresses in the push constants:
+	// argument i is the 64-bit address at byte 8*i.
 	Args []Arg
 	// Spec are the specialization constants, by id.
 	Spec []SpecConst
@@ -58,7 +57,7 @@ func (a Access) String() string {
 	return fmt.Sprintf("access(%d)", uint8(a))
 }
 
-// Arg is one buffer of the argument block.
+// Arg is one buffer.
 type Arg struct {
 	Name   string
 	Access Access

@@ -1,6 +1,6 @@
 package kernel
 
-// Buffer is a buffer of the argument block. It has no element type: each access
+// Buffer is an argument of the kernel. It has no element type: each access
 // says how it reads the bytes. An index counts elements of the access's type
 // from the start of the buffer, and is less than 2^31; accesses are aligned to
 // the size of their type, except for LoadWords and StoreWords. Nothing is checked

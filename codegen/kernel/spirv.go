@@ -216,49 +216,38 @@ func (l *lowering) constantOp(typ spirv.ID, o spirv.Op, args ...spirv.ID) spirv.
 	return l.m.Constant(spirv.OpSpecConstantOp, typ, append([]uint32{uint32(o)}, args...)...)
 }
 
-// arguments finds the argument block and loads from it.
+// arguments finds the addresses of the buffers in the push constants.
 func (l *lowering) arguments() {
 	m := l.m
-	address := l.typ(U32.Vec(2))
-	push := m.NewType(spirv.OpTypeStruct, address)
+	push := l.addresses()
 	m.Name(push, "push")
-	m.Decorate(push, spirv.DecorationBlock)
-	m.MemberDecorate(push, 0, spirv.DecorationOffset, 0)
 	pushed := l.global(push, spirv.StorageClassPushConstant)
-
-	block := l.argumentBlock()
-	at := m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassPushConstant, address), pushed, l.uint(0))
-	at = m.Emit(spirv.OpLoad, address, at)
-	l.loadArguments(at, block, func(arg int) Access { return l.f.Args[arg].Access })
+	l.bind(func(arg int) spirv.ID {
+		p := l.pointer(spirv.StorageClassPushConstant, l.typ(U32.Vec(2)))
+		return m.Emit(spirv.OpLoad, l.typ(U32.Vec(2)), m.Emit(spirv.OpAccessChain, p, pushed, l.uint(0), l.uint(uint32(arg))))
+	}, func(arg int) Access { return l.f.Args[arg].Access })
 }
 
-// argumentBlock returns the type of a kernel's argument block.
-func (l *lowering) argumentBlock() spirv.ID {
+// addresses returns the type of a structure of an address for each argument.
+func (l *lowering) addresses() spirv.ID {
 	table := l.m.NewType(spirv.OpTypeArray, l.typ(U32.Vec(2)), l.uint(uint32(len(l.f.Args))))
 	l.m.Decorate(table, spirv.DecorationArrayStride, 8)
-	block := l.bufferType(table, Read)
-	l.m.Name(block, "argument_block")
-	return block
+	return l.bufferType(table, ReadWrite)
 }
 
-// loadArguments loads the addresses of the buffers from the block at an address, and
-// makes a pointer of each for every type that it is seen as.
-func (l *lowering) loadArguments(at, block spirv.ID, access func(arg int) Access) {
-	m := l.m
-	at = m.Emit(spirv.OpBitcast, l.pointer(spirv.StorageClassPhysicalStorageBuffer, block), at)
-	address := l.typ(U32.Vec(2))
+// bind makes pointers of the addresses of the buffers, for every type that one is
+// seen as.
+func (l *lowering) bind(load func(arg int) spirv.ID, access func(arg int) Access) {
 	addresses := make([]spirv.ID, len(l.f.Args))
 	l.accesses(l.f.body, func(b bound) {
 		if _, ok := l.pointers[b]; ok {
 			return
 		}
 		if addresses[b.arg] == 0 {
-			p := l.pointer(spirv.StorageClassPhysicalStorageBuffer, address)
-			p = m.Emit(spirv.OpAccessChain, p, at, l.uint(0), l.uint(b.arg))
-			addresses[b.arg] = m.Emit(spirv.OpLoad, address, p, spirv.MemoryAccessAligned, 8)
+			addresses[b.arg] = load(int(b.arg))
 		}
-		id := m.Emit(spirv.OpBitcast, l.view(view{b.elem, access(int(b.arg))}), addresses[b.arg])
-		m.Name(id, l.f.Args[b.arg].Name+"_"+b.elem.String())
+		id := l.m.Emit(spirv.OpBitcast, l.view(view{b.elem, access(int(b.arg))}), addresses[b.arg])
+		l.m.Name(id, l.f.Args[b.arg].Name+"_"+b.elem.String())
 		l.pointers[b] = id
 	})
 }

@@ -88,12 +88,20 @@ func (l *lowering) oneCase(c *Case, block spirv.ID, outer *lowering, pools map[T
 		t.builtins[subgroupID] = m.Emit(spirv.OpISub, u32, t.builtins[subgroupID], first)
 	}
 	l.placeArrays(c, teams, pools)
-	l.loadArguments(block, l.argumentBlock(), func(arg int) Access {
+	typ := l.addresses()
+	m.MemberDecorate(typ, 0, spirv.DecorationNonWritable)
+	m.Name(typ, "argument_block")
+	block = m.Emit(spirv.OpBitcast, l.pointer(spirv.StorageClassPhysicalStorageBuffer, typ), block)
+	address := l.typ(U32.Vec(2))
+	l.bind(func(arg int) spirv.ID {
+		p := l.pointer(spirv.StorageClassPhysicalStorageBuffer, address)
+		p = m.Emit(spirv.OpAccessChain, p, block, l.uint(0), l.uint(uint32(arg)))
+		return m.Emit(spirv.OpLoad, address, p, spirv.MemoryAccessAligned, 8)
+	}, func(arg int) Access {
 		if c.Constant[arg] {
 			return Read
 		}
-		// Others write it between the stages.
-		return ReadWrite
+		return ReadWrite // others write it between the stages
 	})
 
 	total := uint32(c.Grid[0] * c.Grid[1] * c.Grid[2])

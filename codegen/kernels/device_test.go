@@ -90,8 +90,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 		t.Fatal(err)
 	}
 	defer pipelines[0].Free()
-	args := alloc(t, 8*len(c.Operands))
-	defer args.Free()
+	var args []uint64
 	bufs := map[*ir.Value]*vulkan.Buffer{}
 	for i, o := range c.Operands {
 		if o.Name != f.Args[i].Name || o.Access != f.Args[i].Access {
@@ -106,7 +105,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 			copy(b.Bytes(), data[o.Value])
 			bufs[o.Value] = b
 		}
-		binary.LittleEndian.PutUint64(args.Bytes()[8*i:], bufs[o.Value].Address())
+		args = append(args, bufs[o.Value].Address())
 	}
 	cmds, err := device.NewCommands()
 	if err != nil {
@@ -114,7 +113,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 	}
 	defer cmds.Free()
 	cmds.Bind(pipelines[0])
-	cmds.PushAddress(args.Address())
+	cmds.Push(args...)
 	cmds.Dispatch(uint32(c.Grid[0]), uint32(c.Grid[1]), uint32(c.Grid[2]))
 	cmds.Barrier(vulkan.Compute, vulkan.Host)
 	if err := cmds.End(); err != nil {

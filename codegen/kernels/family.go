@@ -26,7 +26,7 @@ type Candidate struct {
 	Build    func() (*kernel.Func, error)
 	Consts   []ir.Const // for the kernel's specialization constants, by name
 	Grid     [3]int
-	Operands []Operand // the argument block, in the kernel's order
+	Operands []Operand // in the order of the kernel's arguments
 	Cover    []plans.Cover
 	// Seconds is what the family expects it to take on the target, from measurements; 0
 	// where it has none.

@@ -205,7 +205,7 @@ func (g *linearGroup) key() string {
 	return strings.Join(append(words, strings.Join(results, ",")), " ")
 }
 
-// operands lists the argument block. Only names and accesses shape the kernel.
+// operands lists the arguments. Only names and accesses shape the kernel.
 // n is there for last, and where the family asks for it.
 func (g *linearGroup) operands(n bool) []Operand {
 	list := []Operand{{"x", g.x, kernel.Read}}

@@ -128,6 +128,7 @@ func (info *DeviceInfo) Check(need plans.Requirements) error {
 		what       string
 		need, have uint64
 	}{
+		{"bytes of push constants", uint64(need.PushConstants), uint64(l.PushConstants)},
 		{"invocations of a workgroup", uint64(need.Workgroup), uint64(l.WorkgroupInvocations)},
 		{"bytes of shared memory", uint64(need.Shared), uint64(l.SharedMemory)},
 		{"bytes of device memory", uint64(need.Memory), local},
@@ -195,13 +196,13 @@ func (d *Device) create(need plans.Requirements) error {
 	return nil
 }
 
-// createPipelineLayout makes the one layout of all pipelines: the address of
-// an argument block.
+// createPipelineLayout makes the one layout of all pipelines: as many push constants
+// as there can be.
 func (d *Device) createPipelineLayout() error {
 	info := vk.PipelineLayoutCreateInfo{
 		SType:                  vk.StructureTypePipelineLayoutCreateInfo,
 		PushConstantRangeCount: 1,
-		PPushConstantRanges:    &vk.PushConstantRange{StageFlags: vk.ShaderStageComputeBit, Size: addressSize},
+		PPushConstantRanges:    &vk.PushConstantRange{StageFlags: vk.ShaderStageComputeBit, Size: d.Info.Limits.PushConstants},
 	}
 	return d.cmd.CreatePipelineLayout(d.handle, &info, &d.layout).Err()
 }

@@ -169,7 +169,7 @@ func TestDispatch(t *testing.T) {
 	p := affine(t, d, 7, 5)
 	run(t, d, func(c *Commands) {
 		c.Bind(p)
-		c.PushAddress(args.Address())
+		c.Push(args.Address())
 		c.Dispatch(33, 1, 1)
 	})
 	wantWords(t, download(t, d, y), func(i int) uint32 { return uint32(i*i)*7 + 5 })
@@ -187,7 +187,7 @@ func TestDispatchIndirect(t *testing.T) {
 	run(t, d, func(c *Commands) {
 		c.Barrier(Host, Indirect)
 		c.Bind(p)
-		c.PushAddress(args.Address())
+		c.Push(args.Address())
 		c.DispatchIndirect(grid, 4)
 	})
 	wantWords(t, download(t, d, x), func(i int) uint32 {
@@ -210,10 +210,10 @@ func TestReplay(t *testing.T) {
 	c := recorded(t, d, func(c *Commands) {
 		c.Barrier(Compute|Transfer, Compute)
 		c.Bind(p)
-		c.PushAddress(there.Address())
+		c.Push(there.Address())
 		c.Dispatch(4, 1, 1)
 		c.Barrier(Compute, Compute)
-		c.PushAddress(back.Address())
+		c.Push(back.Address())
 		c.Dispatch(4, 1, 1)
 	})
 
@@ -373,7 +373,7 @@ func TestPipelines(t *testing.T) {
 	x := upload(t, d, make([]uint32, 64))
 	args := argBlock(t, d, x, x)
 	run(t, d, func(c *Commands) {
-		c.PushAddress(args.Address())
+		c.Push(args.Address())
 		for _, p := range pipelines {
 			c.Bind(p)
 			c.Dispatch(1, 1, 1)

@@ -161,18 +161,18 @@ func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 	c.Barrier(Compute|Transfer, Compute)
 	if n := x.resident(e); n > 0 {
 		c.Bind(x.pipes[e.Persistent.Pipeline])
-		c.PushAddress(x.memory.stages[e.Name].block)
+		c.Push(x.memory.stages[e.Name].address(), x.memory.step.Address()+uint64(x.memory.sync))
 		c.Dispatch(uint32(n), 1, 1)
 		return c, c.End()
 	}
-	blocks, step := x.memory.blocks[e.Name], 0
+	arguments, step := x.memory.arguments[e.Name], 0
 	for i, d := range e.Dispatches {
 		if d.Step != step {
 			c.Barrier(Compute, Compute)
 			step = d.Step
 		}
 		c.Bind(x.pipes[d.Pipeline])
-		c.PushAddress(blocks[i])
+		c.Push(arguments[i]...)
 		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
 	}
 	return c, c.End()

@@ -68,6 +68,7 @@ type Limits struct {
 	WorkgroupSize        [3]uint32 `json:"workgroup_size"`
 	WorkgroupInvocations uint32    `json:"workgroup_invocations"`
 	SharedMemory         uint32    `json:"shared_memory"`
+	PushConstants        uint32    `json:"push_constants"`
 	StorageBufferRange   uint32    `json:"storage_buffer_range"`
 	AllocationSize       uint64    `json:"allocation_size"`
 	AllocationCount      uint32    `json:"allocation_count"`
@@ -218,6 +219,7 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 		WorkgroupSize:        l.MaxComputeWorkGroupSize,
 		WorkgroupInvocations: l.MaxComputeWorkGroupInvocations,
 		SharedMemory:         l.MaxComputeSharedMemorySize,
+		PushConstants:        l.MaxPushConstantsSize,
 		StorageBufferRange:   l.MaxStorageBufferRange,
 		AllocationSize:       v11.MaxMemoryAllocationSize,
 		AllocationCount:      l.MaxMemoryAllocationCount,

@@ -45,7 +45,7 @@ func (s *Inspector) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
 	return s.once(ctx, func(c *Commands) {
 		c.Barrier(Compute|Transfer, Compute)
 		c.Bind(s.pipes[d.Pipeline])
-		c.PushAddress(s.memory.blocks[e.Name][i])
+		c.Push(s.memory.arguments[e.Name][i]...)
 		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
 	})
 }

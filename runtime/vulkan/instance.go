@@ -2,8 +2,8 @@
 // devices, allocates buffers with addresses, creates pipelines, records command
 // buffers once and submits them many times.
 //
-// A dispatch is a pipeline, the 64-bit address of an argument block as push
-// constant, and a grid; there are no descriptors. A Device has one queue; its
+// A dispatch is a pipeline, the 64-bit addresses of its arguments as push constants,
+// and a grid; there are no descriptors. A Device has one queue; its
 // methods may be called from several goroutines, those of a Commands may not.
 package vulkan
 

@@ -35,20 +35,20 @@ func (p place) address() uint64 { return p.buf.Address() + uint64(p.at) }
 
 // memory is all of a plan's memory on a device.
 type memory struct {
-	dev      *Device
-	weights  map[string]place
-	regions  map[string]place // tables, caches, step block and io, by name
-	arena    *Buffer
-	step     *Buffer             // the step block
-	stepHost *Buffer             // what the host writes of it
-	back     *Buffer             // step block and io as the host reads them
-	blocks   map[string][]uint64 // address of each dispatch's argument block, by entry
-	stages   map[string]stages   // of persistent kernels, by entry
-	sync     int64               // where the words of persistent kernels are in the step block
+	dev       *Device
+	weights   map[string]place
+	regions   map[string]place // tables, caches, step block and io, by name
+	arena     *Buffer
+	step      *Buffer               // the step block
+	stepHost  *Buffer               // what the host writes of it
+	back      *Buffer               // step block and io as the host reads them
+	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
+	stages    map[string]stages     // of persistent kernels, by entry
+	sync      int64                 // where the words of persistent kernels are in the step block
 }
 
 func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
-	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, blocks: map[string][]uint64{}, stages: map[string]stages{}}
+	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}, stages: map[string]stages{}}
 	up, err := dev.NewUploader(stagingBytes, progress)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,8 @@ func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.So
 		func() error { return m.placeRegions(plan) },
 		func() error { return m.uploadWeights(ctx, up, plan, src) },
 		func() error { return m.uploadTables(up, plan) },
-		func() error { return m.uploadBlocks(up, plan) },
+		func() error { return m.findArguments(plan) },
+		func() error { return m.uploadStages(up, plan) },
 		up.Flush,
 	} {
 		if err := f(); err != nil {
@@ -212,64 +213,71 @@ func (m *memory) uploadTables(up *Uploader, plan *plans.Plan) error {
 	return nil
 }
 
-// uploadBlocks writes the argument block of every dispatch: the addresses of its
-// arguments, 8 bytes each.
-func (m *memory) uploadBlocks(up *Uploader, plan *plans.Plan) error {
-	var data []byte
-	at := map[string][]int64{}
+// findArguments computes the addresses of the arguments of every dispatch.
+func (m *memory) findArguments(plan *plans.Plan) error {
 	for _, e := range plan.Entries {
 		for _, d := range e.Dispatches {
-			at[e.Name] = append(at[e.Name], int64(len(data)))
+			var list []uint64
 			for _, a := range d.Args {
 				addr, err := m.argument(a)
 				if err != nil {
 					return fmt.Errorf("%s: %s: %w", e.Name, d.Site, err)
 				}
+				list = append(list, addr)
+			}
+			m.arguments[e.Name] = append(m.arguments[e.Name], list)
+		}
+	}
+	return nil
+}
+
+// uploadStages writes for every persistent kernel the argument blocks of its stages,
+// which are the addresses, then the table of the stages.
+func (m *memory) uploadStages(up *Uploader, plan *plans.Plan) error {
+	for i := range plan.Entries {
+		e := &plan.Entries[i]
+		if e.Persistent == nil || e.Persistent.Pipeline < 0 {
+			continue
+		}
+		var data []byte
+		var blocks []uint64 // from the beginning of the buffer
+		for _, list := range m.arguments[e.Name] {
+			blocks = append(blocks, uint64(len(data)))
+			for _, addr := range list {
 				data = binary.LittleEndian.AppendUint64(data, addr)
 			}
-			for len(data)%16 != 0 {
+			for len(data)%stageBytes != 0 {
 				data = append(data, 0)
 			}
 		}
-	}
-	tables := int64(0)
-	for _, e := range plan.Entries {
-		if e.Persistent != nil && e.Persistent.Pipeline >= 0 {
-			tables += stageBytes * int64(len(e.Dispatches)+2)
+		table := int64(len(data))
+		buf, err := m.dev.Alloc(table+stageBytes*int64(len(e.Dispatches)+1), DeviceLocal)
+		if err != nil {
+			return err
+		}
+		for i := range blocks {
+			blocks[i] += buf.Address()
+		}
+		data = appendStages(data, e, blocks)
+		m.stages[e.Name] = stages{buf, table}
+		err = up.Write(buf, 0, int64(len(data)), func(dst []byte, from int64) error { copy(dst, data[from:]); return nil })
+		if err != nil {
+			return err
 		}
 	}
-	buf, err := m.dev.Alloc(max(int64(len(data))+tables, 16), DeviceLocal)
-	if err != nil {
-		return err
-	}
-	for name, offsets := range at {
-		for _, o := range offsets {
-			m.blocks[name] = append(m.blocks[name], buf.Address()+uint64(o))
-		}
-	}
-	for i := range plan.Entries {
-		if e := &plan.Entries[i]; e.Persistent != nil && e.Persistent.Pipeline >= 0 {
-			s := stages{buf: buf, table: int64(len(data))}
-			data = appendStages(data, e, m.blocks[e.Name])
-			s.block = buf.Address() + uint64(len(data))
-			m.stages[e.Name] = s
-			data = binary.LittleEndian.AppendUint64(data, buf.Address()+uint64(s.table))
-			data = binary.LittleEndian.AppendUint64(data, m.step.Address()+uint64(m.sync))
-		}
-	}
-	return up.Write(buf, 0, int64(len(data)), func(dst []byte, from int64) error { copy(dst, data[from:]); return nil })
+	return nil
 }
 
-// stages are the table of stages of a persistent kernel, whose first word is their
-// number, and the address of its argument block.
+// stages is where the table of stages of a persistent kernel is, whose first word is
+// their number.
 type stages struct {
-	buf   *Buffer
-	table int64
-	block uint64
+	buf *Buffer
+	at  int64
 }
 
-// stageBytes is the size of a stage in the table, of their number, and of the
-// argument block.
+func (s stages) address() uint64 { return s.buf.Address() + uint64(s.at) }
+
+// stageBytes is the size of a stage in the table, and of their number.
 const stageBytes = 16
 
 // appendStages appends the number of stages and their table: case, address of the argument block, and

@@ -1,7 +1,6 @@
 package vulkan
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -104,13 +103,6 @@ func (d *Device) probeRead(r *ProbeResult) error {
 		return err
 	}
 	defer sink.Free()
-	args, err := d.Alloc(2*addressSize, Upload)
-	if err != nil {
-		return err
-	}
-	defer args.Free()
-	binary.LittleEndian.PutUint64(args.Bytes(), source.Address())
-	binary.LittleEndian.PutUint64(args.Bytes()[addressSize:], sink.Address())
 	// Some drivers leave memory that was never written unmapped.
 	if _, err := d.bestTime(1, func(c *Commands) { c.Fill(source, 0, int64(size), 1) }); err != nil {
 		return err
@@ -118,7 +110,7 @@ func (d *Device) probeRead(r *ProbeResult) error {
 	for i, groups := range probeGrids {
 		t, err := d.bestTime(probeRepeats, func(c *Commands) {
 			c.Bind(pipelines[i])
-			c.PushAddress(args.Address())
+			c.Push(source.Address(), sink.Address())
 			c.Dispatch(groups, 1, 1)
 		})
 		if err != nil {
@@ -144,7 +136,7 @@ func (d *Device) probeDispatch(r *ProbeResult) error {
 	cost := func(workgroups int, barrier bool) (float64, error) {
 		t, err := d.bestTime(probeRepeats, func(c *Commands) {
 			c.Bind(pipelines[0])
-			c.PushAddress(0) // never read
+			c.Push(0) // never read
 			for range count {
 				c.Dispatch(uint32(workgroups), 1, 1)
 				if barrier {

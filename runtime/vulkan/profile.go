@@ -27,7 +27,7 @@ func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]
 	c.Timestamp(stamps, 0)
 	for i, d := range e.Dispatches {
 		c.Bind(x.pipes[d.Pipeline])
-		c.PushAddress(x.memory.blocks[e.Name][i])
+		c.Push(x.memory.arguments[e.Name][i]...)
 		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
 		c.Barrier(Compute, Compute)
 		c.Timestamp(stamps, i+1)
@@ -62,11 +62,11 @@ func (x *Executor) ProfilePersistent(ctx context.Context, e *plans.Entry, repeat
 	c.Timestamp(stamps, 0)
 	for i := range n {
 		c.Barrier(Compute|Transfer, Transfer)
-		c.Fill(s.buf, s.table, 4, uint32(i+1))
+		c.Fill(s.buf, s.at, 4, uint32(i+1))
 		c.Barrier(Transfer, Compute)
 		c.Timestamp(stamps, 2*i+1)
 		c.Bind(x.pipes[e.Persistent.Pipeline])
-		c.PushAddress(s.block)
+		c.Push(s.address(), x.memory.step.Address()+uint64(x.memory.sync))
 		c.Dispatch(uint32(groups), 1, 1)
 		c.Barrier(Compute, Compute)
 		c.Timestamp(stamps, 2*i+2)

@@ -6,7 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// addressSize is the size of the push constants: one 64-bit address.
+// addressSize is the size of an address in the push constants.
 const addressSize = 8
 
 // Access is a set of ways in which work touches memory.
@@ -88,10 +88,11 @@ func (c *Commands) Bind(p *Pipeline) {
 	c.dev.cmd.CmdBindPipeline(c.handle, vk.PipelineBindPointCompute, p.handle)
 }
 
-// PushAddress sets the address that the dispatches that follow get as push
-// constant.
-func (c *Commands) PushAddress(address uint64) {
-	c.dev.cmd.CmdPushConstants(c.handle, c.dev.layout, vk.ShaderStageComputeBit, 0, addressSize, unsafe.Pointer(&address))
+// Push sets the addresses that the dispatches that follow get as push constants: one
+// or more, no more than the device's limit allows.
+func (c *Commands) Push(addresses ...uint64) {
+	c.dev.cmd.CmdPushConstants(c.handle, c.dev.layout, vk.ShaderStageComputeBit, 0,
+		uint32(addressSize*len(addresses)), unsafe.Pointer(unsafe.SliceData(addresses)))
 }
 
 // Dispatch runs the bound pipeline on a grid of x*y*z workgroups.
