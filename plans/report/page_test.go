@@ -129,6 +129,11 @@ func TestPage(t *testing.T) {
 	if n := c.number(litColumns); n != 0 {
 		t.Errorf("still lit in %v columns", n)
 	}
+	// A norm that FuseNorm copies into its consumer is found there.
+	c.point(`.column details:nth-of-type(2) .op`, false)
+	if n := c.number(litColumns); int(n) != len(r.Plans[0].Entries[0].Columns) {
+		t.Errorf("a norm is lit in %v columns", n)
+	}
 	// A click keeps it lit, Escape does not.
 	c.point(`.column .op`, true)
 	c.point(`h1`, false)
@@ -298,8 +303,14 @@ func TestDiffPage(t *testing.T) {
 	if n := c.number(`[...document.querySelectorAll(".column")].filter(c => c.querySelector(".group.lit")).length`); n != 2 {
 		t.Errorf("a site is lit in %v programs", n)
 	}
-	if have := c.text(`[...document.querySelectorAll(".kernel-name")].map(k => k.textContent).join()`); !strings.Contains(have, "persistent decode/1") {
-		t.Errorf("no persistent kernel among %s", have)
+	if all := b.Entries[0].Persistent; all != nil {
+		want := all.Why
+		if all.Pipeline >= 0 {
+			want = b.Modules[b.Pipelines[all.Pipeline].Module].Name
+		}
+		if have := c.text(`document.querySelector("#kernels").textContent`); want == "" || !strings.Contains(have, want) {
+			t.Errorf("the kernels do not say %q of the persistent one", want)
+		}
 	}
 	noErrors(t, c)
 	// Nothing differs from itself, nothing is predicted for the host.

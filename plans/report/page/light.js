@@ -44,14 +44,18 @@ const lights = {
 const valueKey = (plan, name) => name[0] === "%" ? data.Plans.indexOf(plan) + name : name;
 const siteKey = site => "site " + site;
 
-// keysOf are the keys of a group: its site and what its ops make.
-function keysOf(plan, group) {
-  const keys = group.Site ? [siteKey(group.Site)] : [];
-  for (const line of group.Ops) {
-    const op = parse(plan.Lines[line]);
-    if (op.result) keys.push(valueKey(plan, op.result));
-  }
+// opKeys are the keys of an op: what it makes, and what it does with which tensors,
+// which finds it again where a pass has copied it, and in another plan.
+function opKeys(plan, op) {
+  const tensors = op.args.filter(a => a[0] === "@" && a.includes("."));
+  const keys = op.result ? [valueKey(plan, op.result)] : [];
+  if (tensors.length > 0) keys.push("op " + op.kind + tensors.join());
   return keys;
+}
+
+// keysOf are the keys of a group: its site and its ops.
+function keysOf(plan, group) {
+  return [...(group.Site ? [siteKey(group.Site)] : []), ...group.Ops.flatMap(line => opKeys(plan, parse(plan.Lines[line])))];
 }
 
 // lightable makes node light up keys when pointed at or focused, and keep them lit

@@ -120,28 +120,31 @@ const short = (name, prefix) => prefix && name.startsWith(prefix) ? name.slice(p
 function opPart(c, line, prefix, isNew) {
   const op = parse(c.plan.Lines[line]);
   const node = el("div", { class: "op" + (isNew ? " new" : "") });
-  const values = op.args.map(name => valuePart(c, name, prefix));
-  node.append(op.result ? valuePart(c, op.result, prefix) : "", op.result ? " " : "", el("b", {}, op.kind), " ",
+  const keys = opKeys(c.plan, op);
+  const values = op.args.map(name => valuePart(c, name, prefix, [valueKey(c.plan, name)]));
+  node.append(op.result ? valuePart(c, op.result, prefix, keys) : "", op.result ? " " : "", el("b", {}, op.kind), " ",
     ...values.flatMap((v, i) => i ? [" ", v] : [v]), " ", el("span", { class: "type" }, op.type),
     op.attrs ? el("span", { class: "attrs" }, op.attrs) : "");
-  const key = op.result ? valueKey(c.plan, op.result) : siteKey(op.kind + op.args.join());
-  lights.add(key, node);
-  lightable(node, [key], () => [
+  for (const key of keys) lights.add(key, node);
+  lightable(node, keys, () => [
     el("div", { class: "panel-title" }, data.Plans.length > 1 && el("b", { class: "side" }, c.plan.Name), el("code", {}, op.text)),
   ]);
   return node;
 }
 
-function valuePart(c, name, prefix) {
+// valuePart is a value's name; keys are what lights up when it is pointed at.
+function valuePart(c, name, prefix, keys) {
   const bare = name.startsWith("@") ? "@" + short(name.slice(1), prefix).replace(/\.weight$/, "") : name;
   const node = el("span", { class: name[0] === "%" ? "v" : "v global", title: name }, bare);
-  const key = valueKey(c.plan, name);
-  lights.add(key, node);
-  node.addEventListener("pointerenter", () => lights.hover([key]));
-  node.addEventListener("pointerleave", () => lights.leave());
+  lights.add(valueKey(c.plan, name), node);
+  node.addEventListener("pointerenter", () => lights.hover(keys));
+  node.addEventListener("pointerleave", event => {
+    const op = node.closest(".op");
+    op.contains(event.relatedTarget) ? op.dispatchEvent(new Event("pointerenter")) : lights.leave();
+  });
   node.addEventListener("click", event => {
     event.stopPropagation();
-    lights.pin([key], node);
+    lights.pin(keys, node);
   });
   return node;
 }
