@@ -261,8 +261,9 @@ func (b *builder) values(out *Entry, p *plans.Plan, f *ir.Func, final *column, s
 	names := map[[3]int]string{} // of the values of layers that stand for others
 	for i, g := range f.Groups {
 		n := 0
-		for _, v := range g.Outputs(uses) {
-			if v.Class != ir.Arena || v.Offset < 0 {
+		for _, op := range g.Ops {
+			v := op.Result
+			if v == nil || v.Class != ir.Arena || v.Offset < 0 { // of a register, or no value
 				continue
 			}
 			key := [3]int{at[i].section, at[i].group, n}

@@ -244,6 +244,41 @@ func checkListings(t *testing.T, c *chromium, plan *plans.Plan) {
 	}
 }
 
+// TestArena holds that the values of an entry take the arena that the plan has.
+func TestArena(t *testing.T) {
+	plan, o := compiled(t, "gopher-moe", "gfx1201")
+	r, err := report.New(plan, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most int64
+	for i, e := range r.Plans[0].Entries {
+		most = max(most, e.Arena)
+		listed := 0
+		for _, op := range plan.Program.Func(e.Name).Ops() {
+			if v := op.Result; v != nil && v.Offset >= 0 {
+				listed++
+			}
+		}
+		if len(e.Values) != listed {
+			t.Errorf("%s: %d values lie in the arena, want %d", e.Name, len(e.Values), listed)
+		}
+		for j, a := range e.Values {
+			for _, b := range e.Values[:j] {
+				if a.First <= b.Last && b.First <= a.Last && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes {
+					t.Errorf("%s: %v and %v overlap", e.Name, a, b)
+				}
+			}
+		}
+		if last := plan.Entries[i].Dispatches[len(e.Dispatches)-1].Step; e.Values[len(e.Values)-1].Last > last {
+			t.Errorf("%s: a value outlives step %d", e.Name, last)
+		}
+	}
+	if have := plan.Memory.Arena; have < most || have-most >= 256 {
+		t.Errorf("the arena has %d bytes, the values end at %d", have, most)
+	}
+}
+
 // TestHostile holds that names of a stranger's file stay text.
 func TestHostile(t *testing.T) {
 	const evil = `</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">` + "\u2028'\"`${window.hacked=1}"

@@ -122,6 +122,7 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Plans[0].Facts = r.Plans[0].Facts[:2] // the others are the golden's of package plans
 	var have bytes.Buffer
 	e := json.NewEncoder(&have)
 	e.SetEscapeHTML(false)
