@@ -102,11 +102,9 @@ func TestPage(t *testing.T) {
 	path := write(t, r, err)
 	c := startChromium(t)
 	background := map[string]string{}
-	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int{390, 1280} {
-			open(t, c, path, width, scheme)
-			background[scheme] = c.text(`getComputedStyle(document.body).backgroundColor`)
-		}
+	for scheme, width := range map[string]int{"light": 390, "dark": 1280} {
+		open(t, c, path, width, scheme)
+		background[scheme] = c.text(`getComputedStyle(document.body).backgroundColor`)
 	}
 	if background["light"] == background["dark"] {
 		t.Errorf("dark and light are both %s", background["dark"])
@@ -184,35 +182,48 @@ func TestPage(t *testing.T) {
 	noErrors(t, c)
 }
 
-// checkEntries switches to every entry and depth and holds the page's figures against
-// Go's.
+// checkEntries holds the page's figures of every entry and depth against Go's, and
+// switches to another entry.
 func checkEntries(t *testing.T, c *chromium, plan *plans.Plan) {
 	t.Helper()
-	for i := range plan.Entries {
-		e := &plan.Entries[i]
-		c.number(`[...document.querySelectorAll(".choice button")].find(b => b.textContent === %q).click(), 0`, e.Name)
-		for _, depth := range []int{0, 256} {
-			c.number(`[...document.querySelectorAll(".choice button")].find(b => b.textContent === %q).click(), 0`, fmt.Sprint(depth))
-			if n := c.number(`document.querySelectorAll(".timeline .dispatch").length`); int(n) != len(e.Dispatches) {
-				t.Errorf("%s: %v dispatches, want %d", e.Name, n, len(e.Dispatches))
-			}
-			depth = min(depth, plan.Header.Ctx-e.Rows)
-			want := 1e6 * e.Predict(depth).Seconds()
-			if have := c.number(`runsNow()[0].time`); have < want*0.9999 || have > want*1.0001 {
-				t.Errorf("%s behind %d: the page predicts %v us, want %v", e.Name, depth, have, want)
+	for _, depth := range []int{0, 256} {
+		var have []struct {
+			Time  float64
+			Work  string
+			Sites []string
+		}
+		c.eval(&have, `data.Plans[0].Entries.map(e => run(data.Plans[0], e, Math.min(%d, data.Plans[0].Ctx - e.Rows))).map(r =>
+			({ Time: r.time, Work: [r.sum.read, r.sum.write, r.sum.flops].join(), Sites: r.list.map(d => d.site) }))`, depth)
+		for i := range plan.Entries {
+			e, page := &plan.Entries[i], have[i]
+			depth := min(depth, plan.Header.Ctx-e.Rows)
+			if want := 1e6 * e.Predict(depth).Seconds(); page.Time < want*0.9999 || page.Time > want*1.0001 {
+				t.Errorf("%s behind %d: the page predicts %v us, want %v", e.Name, depth, page.Time, want)
 			}
 			read, write, flops := e.Work(depth)
-			if have := c.text(`JSON.stringify([runsNow()[0].sum.read, runsNow()[0].sum.write, runsNow()[0].sum.flops])`); have != fmt.Sprintf("[%d,%d,%d]", read, write, flops) {
-				t.Errorf("%s behind %d: work %s, want %d, %d, %d", e.Name, depth, have, read, write, flops)
+			if want := fmt.Sprintf("%d,%d,%d", read, write, flops); page.Work != want {
+				t.Errorf("%s behind %d: work %s, want %s", e.Name, depth, page.Work, want)
+			}
+			if len(page.Sites) != len(e.Dispatches) {
+				t.Fatalf("%s: %d dispatches, want %d", e.Name, len(page.Sites), len(e.Dispatches))
+			}
+			for j, d := range e.Dispatches {
+				if page.Sites[j] != d.Site {
+					t.Errorf("%s: dispatch %d is %q, want %q", e.Name, j, page.Sites[j], d.Site)
+				}
 			}
 		}
-		var sites []string
-		c.eval(&sites, `runsNow()[0].list.map(d => d.site)`)
-		for j, d := range e.Dispatches {
-			if sites[j] != d.Site {
-				t.Errorf("%s: dispatch %d is %q, want %q", e.Name, j, sites[j], d.Site)
-			}
-		}
+	}
+	const press = `[...document.querySelectorAll(".choice button")].find(b => b.textContent === %q).click(), 0`
+	e := &plan.Entries[len(plan.Entries)-1]
+	c.number(press, e.Name)
+	if n := c.number(`document.querySelectorAll(".timeline .dispatch").length`); int(n) != len(e.Dispatches) {
+		t.Errorf("%s: %v dispatches are drawn, want %d", e.Name, n, len(e.Dispatches))
+	}
+	before := c.text(`document.querySelector(".card b").textContent`)
+	c.number(press, "256")
+	if after := c.text(`document.querySelector(".card b").textContent`); after == before {
+		t.Errorf("%s: %s whatever the cache holds", e.Name, after)
 	}
 }
 
