@@ -89,7 +89,7 @@ type coopAttention struct {
 const growth = 8
 
 // coopDims is the dims that a subgroup puts into shared memory at a time at the end.
-const coopDims = 64
+const coopDims = 32
 
 // divide chooses the tile.
 func (k *coopAttention) divide(t *target.Target) bool {
@@ -129,7 +129,8 @@ func (k *coopAttention) tiles() int { return ceilDiv(k.rows.max, k.queryRows()) 
 
 // In shared memory lie, in units of 16 bytes: for each buffer a tile of k and one of v;
 // the weights of all teams; numbers of the rows of each subgroup; a vote of each subgroup;
-// q, if it stays. Else it is where the buffers will be. At the end the sums are there.
+// q, if it stays. Else it is where the buffers and weights will be; at the end the sums
+// are there.
 
 // stride is the units from row to row of q and the caches. Like other strides it is odd,
 // so that 8 rows begin in different banks.
@@ -140,13 +141,7 @@ func (k *coopAttention) values() int { return k.tileKV * k.stride() }
 
 func (k *coopAttention) bufferSize() int { return 2 * k.values() }
 
-func (k *coopAttention) weightsAt() int {
-	size := max(k.buffers*k.bufferSize(), k.subgroups()*k.sumsSize())
-	if !k.stays {
-		size = max(size, k.tileRows()*k.stride())
-	}
-	return size
-}
+func (k *coopAttention) weightsAt() int { return k.buffers * k.bufferSize() }
 
 // weightStride is the units from row to row of the weights.
 func (k *coopAttention) weightStride() int { return k.tileKV/8 + 1 }
@@ -163,7 +158,13 @@ func (k *coopAttention) teamSize() int {
 	return max(k.teamRows()*k.weightStride(), k.sides*squareSize)
 }
 
-func (k *coopAttention) numbersAt() int { return k.weightsAt() + k.teams*k.teamSize() }
+func (k *coopAttention) numbersAt() int {
+	size := max(k.weightsAt()+k.teams*k.teamSize(), k.subgroups()*k.sumsSize())
+	if !k.stays {
+		size = max(size, k.tileRows()*k.stride())
+	}
+	return size
+}
 
 // numbers are kept of each row of a subgroup.
 const (
@@ -293,37 +294,65 @@ func (k *coopAttention) build() (*kernel.Func, error) {
 		}
 		r.start()
 		r.fetch(r.k, begin)(b.U32(0))
-		r.fetch(r.v, begin)(b.U32(uint32(k.values())))
+		if k.buffers == 1 {
+			r.alternate(begin, first)
+		} else {
+			r.ahead(begin, first)
+		}
 		b.Barrier()
-		buffer := b.Var(kernel.U32, 0)
-		b.For(begin, r.end, k.tileKV, func(from kernel.Value) {
-			next := b.Add(from, k.tileKV) // behind the last tile: nothing that is used
-			storeK, storeV := r.fetch(r.k, next), r.fetch(r.v, next)
-			masked := b.Gt(next, b.Add(first, 1)) // some row does not see all
-			keys := buffer.Get()
-			values := b.Add(keys, k.values())
-			r.score(keys)
-			if k.buffers == 1 {
-				vote := r.vote(masked)
-				b.Barrier()
-				storeK(keys)
-				r.weigh(from, masked, vote())
-				r.sync()
-				r.add(values)
-				b.Barrier()
-				storeV(values)
-				return
-			}
-			r.weigh(from, masked, r.vote(masked)())
-			r.sync()
-			r.add(values)
-			other := b.Sub(k.bufferSize(), keys)
-			storeK(other)
-			storeV(b.Add(other, k.values()))
-			buffer.Set(other)
-			b.Barrier()
-		})
 		r.write(y)
+	})
+}
+
+// alternate has one buffer: while scores become weights, the next keys and these values
+// come.
+func (r *coopAttentionRun) alternate(begin, first kernel.Value) {
+	b := r.b
+	keys, values := b.U32(0), b.U32(uint32(r.values()))
+	b.Barrier()
+	b.For(begin, r.end, r.tileKV, func(from kernel.Value) {
+		next := b.Add(from, r.tileKV)
+		storeK, storeV := r.fetch(r.k, next), r.fetch(r.v, from)
+		masked := b.Gt(next, b.Add(first, 1)) // some row does not see all
+		r.setScores(r.score(keys))
+		vote := r.vote(masked)
+		b.Barrier()
+		storeK(keys)
+		storeV(values)
+		r.change(from, masked, vote())
+		r.weigh()
+		b.Barrier()
+		r.add(values)
+	})
+}
+
+// ahead computes the scores of the next tile while those of this one become weights, and
+// votes on them while it waits for what it has fetched.
+func (r *coopAttentionRun) ahead(begin, first kernel.Value) {
+	b := r.b
+	masked := func(from kernel.Value) kernel.Value { return b.Gt(b.Add(from, r.tileKV), b.Add(first, 1)) }
+	b.Barrier()
+	r.setScores(r.score(b.U32(0)))
+	r.fetch(r.k, b.Add(begin, r.tileKV))(b.U32(uint32(r.bufferSize())))
+	r.fetch(r.v, begin)(b.U32(uint32(r.values())))
+	b.Barrier()
+	buffer, changed := b.Var(kernel.U32, 0), b.Var(kernel.Bool, r.vote(masked(begin))())
+	b.For(begin, r.end, r.tileKV, func(from kernel.Value) {
+		next := b.Add(from, r.tileKV) // behind the last tile: nothing that is used
+		storeK, storeV := r.fetch(r.k, b.Add(next, r.tileKV)), r.fetch(r.v, next)
+		this := buffer.Get()
+		other := b.Sub(r.bufferSize(), this)
+		r.change(from, masked(from), changed.Get())
+		scores := r.score(other)
+		r.weigh()
+		b.SubgroupBarrier()
+		r.add(b.Add(this, r.values()))
+		r.setScores(scores)
+		changed.Set(r.vote(masked(next))())
+		storeK(this)
+		storeV(b.Add(other, r.values()))
+		buffer.Set(other)
+		b.Barrier()
 	})
 }
 
@@ -415,7 +444,7 @@ func (r *coopAttentionRun) fetch(cache *kernel.Buffer, from kernel.Value) func(t
 }
 
 // score computes the products of q and the side's positions.
-func (r *coopAttentionRun) score(keys kernel.Value) {
+func (r *coopAttentionRun) score(keys kernel.Value) [][]kernel.Value {
 	b := r.b
 	own := r.tileKV / r.sides
 	from := b.Add(keys, b.Mul(r.side, own*r.stride()))
@@ -441,6 +470,11 @@ func (r *coopAttentionRun) score(keys kernel.Value) {
 			}
 		}
 	}
+	return scores
+}
+
+// setScores makes scores, by 16 positions, then block, those of the tile.
+func (r *coopAttentionRun) setScores(scores [][]kernel.Value) {
 	for c := range scores {
 		for block, s := range scores[c] {
 			r.rows[block].scores[c].Set(s)

@@ -47,14 +47,18 @@ func (r *coopAttentionRun) vote(masked kernel.Value) func() kernel.Value {
 	}
 }
 
-// weigh turns the scores into weights, in shared memory.
-func (r *coopAttentionRun) weigh(from, masked, changed kernel.Value) {
-	b := r.b
-	b.If(changed, func() {
+// change changes what the weights are relative to where changed holds.
+func (r *coopAttentionRun) change(from, masked, changed kernel.Value) {
+	r.b.If(changed, func() {
 		for block := range r.rows {
-			r.change(block, from, masked)
+			r.changeBlock(block, from, masked)
 		}
 	})
+}
+
+// weigh turns the scores into weights, in shared memory.
+func (r *coopAttentionRun) weigh() {
+	b := r.b
 	r.each(func(i kernel.Value) {
 		for _, rows := range r.rows {
 			under, sum := rows.under.Elem(i), rows.weight.Elem(i)
@@ -79,9 +83,9 @@ func (r *coopAttentionRun) weigh(from, masked, changed kernel.Value) {
 	}
 }
 
-// change masks the scores of a block, makes the largest of each row its top, if it is
+// changeBlock masks the scores of a block, makes the largest of each row its top, if it is
 // larger than that was, and scales its sums.
-func (r *coopAttentionRun) change(block int, from, masked kernel.Value) {
+func (r *coopAttentionRun) changeBlock(block int, from, masked kernel.Value) {
 	b, rows := r.b, r.rows[block]
 	most := b.Var(f32x4, b.Splat(b.F32(emptyScore), 4))
 	for c, s := range rows.scores {
