@@ -18,27 +18,19 @@ type Case struct {
 	Teams int
 }
 
-// RunCase runs the case of that index, a U32 that is the same in the whole grid, on
-// all workgroups of this kernel: the workgroups of the case's grid are dealt out to
-// teams of lanes, as many of a workgroup as fit. low and high are the halves of the
-// address of the case's argument block. Subgroups have wave lanes. All lanes of all
-// workgroups must come to it; it ends without waiting for other workgroups. The
-// size of this kernel's workgroups, a Go int, must be set before.
+// Cases sets what RunCase chooses from. Subgroups have wave lanes. The size of this
+// kernel's workgroups, a Go int, must be set before.
 //
 // Barriers of a case may be inside of its loops and ifs only if its workgroup is as
 // large as this kernel's: else some teams would wait for others. A case ends
 // (ReturnIf) outside of loops and ifs.
-func (b *Builder) RunCase(cases []Case, wave int, index, low, high Value) {
+func (b *Builder) Cases(wave int, cases []Case) {
 	if b.f.workgroup == nil || b.f.workgroup.op != opConst {
-		b.fail("run_case in a workgroup of unknown size")
+		b.fail("cases in a workgroup of unknown size")
 		return
 	}
-	if b.cur.loops == 0 && b.cur != b.f.body {
-		b.fail("run_case inside of an if")
-	}
-	lanes := int(b.f.workgroup.imm)
 	for i := range cases {
-		if err := cases[i].check(lanes, wave); err != nil {
+		if err := cases[i].check(int(b.f.workgroup.imm), wave); err != nil {
 			b.fail("case %d: kernel %s: %v", i, cases[i].Kernel.Name, err)
 			return
 		}
@@ -51,7 +43,25 @@ func (b *Builder) RunCase(cases []Case, wave int, index, low, high Value) {
 	}
 	b.subgroup["basic"] = true
 	b.f.cases, b.f.caseWave = cases, wave
-	b.add(&node{op: opRunCase, args: []*node{b.typed(opRunCase, index, U32), b.typed(opRunCase, low, U32), b.typed(opRunCase, high, U32)}})
+}
+
+// RunCase runs the case of that index, a U32 that is the same in the whole grid, on
+// all workgroups of this kernel: the workgroups of the case's grid are dealt out to
+// teams of lanes, as many of a workgroup as fit. low and high are the halves of the
+// address of the case's argument block. All lanes of all workgroups must come to it,
+// and to a RunAhead of the same case before it; it ends without waiting for other
+// workgroups.
+func (b *Builder) RunCase(index, low, high Value) { b.runCase(opRunCase, index, low, high) }
+
+// RunAhead runs the part of a case before its mark Ahead, of the workgroups that
+// RunCase begins with.
+func (b *Builder) RunAhead(index, low, high Value) { b.runCase(opRunAhead, index, low, high) }
+
+func (b *Builder) runCase(o op, index, low, high Value) {
+	if b.f.cases == nil {
+		b.fail("%s without cases", ops[o].name)
+	}
+	b.add(&node{op: o, args: []*node{b.typed(o, index, U32), b.typed(o, low, U32), b.typed(o, high, U32)}})
 }
 
 // teamsOf returns how many workgroups of the case fit into one of that many lanes.
@@ -82,15 +92,45 @@ func (c *Case) check(lanes, wave int) error {
 	if len(c.Constant) != len(f.Args) {
 		return fmt.Errorf("%d arguments, %d are described", len(f.Args), len(c.Constant))
 	}
+	if err := c.checkAhead(); err != nil {
+		return err
+	}
 	return checkInside(f.body, f.body, int(size) == lanes)
+}
+
+// checkAhead holds what comes before the mark Ahead against what it may do.
+func (c *Case) checkAhead() error {
+	s := c.Kernel.segments()
+	if !s.ahead {
+		return nil
+	}
+	var check func(nodes []*node) error
+	check = func(nodes []*node) error {
+		for _, n := range nodes {
+			switch n.op {
+			case opLoad, opLoadWords:
+				if !c.Constant[n.imm] {
+					return fmt.Errorf("it reads argument %q ahead", c.Kernel.Args[n.imm].Name)
+				}
+			case opStore, opStoreWords, opAtomicAdd, opAtomicMax, opAtomicLoad, opSharedLoad, opSharedStore, opSharedElem, opSharedSet,
+				opSharedAdd, opSharedMax, opReturnIf:
+				return fmt.Errorf("%s ahead", ops[n.op].name)
+			}
+			for _, r := range n.regions {
+				if err := check(r.nodes); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return check(s.nodes[0])
 }
 
 // checkInside refuses what a case cannot have inside of loops and ifs.
 func checkInside(r, body *region, whole bool) error {
 	for _, n := range r.nodes {
 		switch {
-		case n.op == opBarrier && n.imm != 0:
-			return fmt.Errorf("a barrier that orders buffers")
 		case n.op == opBarrier && r != body && !whole:
 			return fmt.Errorf("a barrier inside of a loop or if")
 		case n.op == opReturnIf && r != body:
@@ -141,18 +181,29 @@ func (f *Func) pools() ([]pool, error) {
 	return pools, nil
 }
 
-// segments splits the body at the barriers that all lanes come to.
-func (f *Func) segments() [][]*node {
-	list := [][]*node{nil}
+// segments is a body split at the barriers that all lanes come to, and at the mark
+// Ahead.
+type segments struct {
+	nodes [][]*node
+	marks []*node   // what ends a segment, but the last
+	uses  [][]*node // by segment, the values made in those before it that it uses
+	ahead bool      // the first mark is Ahead
+}
+
+func (f *Func) segments() *segments {
+	s := &segments{nodes: [][]*node{nil}}
 	for _, n := range f.body.nodes {
-		if n.op == opBarrier {
-			list = append(list, nil)
+		last := len(s.marks)
+		if n.op == opBarrier || n.op == opAhead && last == 0 {
+			s.ahead = s.ahead || n.op == opAhead
+			s.marks = append(s.marks, n)
+			s.nodes = append(s.nodes, nil)
 			continue
 		}
-		last := len(list) - 1
-		list[last] = append(list[last], n)
+		s.nodes[last] = append(s.nodes[last], n)
 	}
-	return list
+	s.uses = crossing(s.nodes)
+	return s
 }
 
 // crossing returns, by segment, the values made in the segments before that it uses.

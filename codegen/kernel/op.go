@@ -124,7 +124,9 @@ const (
 	opBreakIf  // condition
 	opReturnIf // condition
 	opParam    // the counter of a for
-	opRunCase  // index, low and high half of an address
+	opAhead    // a mark
+	opRunAhead // index, low and high half of an address
+	opRunCase  // the same
 	numOps
 )
 
@@ -252,6 +254,8 @@ var ops = [numOps]opInfo{
 	opBreakIf:  {name: "break_if"},
 	opReturnIf: {name: "return_if"},
 	opParam:    {name: "param"},
+	opAhead:    {name: "ahead"},
+	opRunAhead: {name: "run_ahead"},
 	opRunCase:  {name: "run_case"},
 }
 

@@ -42,6 +42,8 @@ type lowering struct {
 	views      map[view]spirv.ID  // types of pointers to buffers
 	pointers   map[bound]spirv.ID // buffers, as pointers
 	loopMerges []spirv.ID         // where a break goes, innermost last
+	teams      []*team            // of the cases
+	pools      map[Type]spirv.ID  // their shared memory
 	team       *team              // inside of a case
 	err        error
 }

@@ -89,8 +89,13 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	k.batch = max(1, min(4, gemvSums/(k.columns*matrices)))
 	tile := k.batch
 	if k.resident {
+		// As many workgroups as run at once, or a multiple of that.
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
-		tile = min(gemvRows, ceilDiv(g.tiles(1), workgroups))
+		if t.Persistent > 0 {
+			workgroups = t.Units * max(1, t.Persistent/(k.subgroups*t.Wave))
+		}
+		rounds := ceilDiv(g.tiles(1), workgroups*gemvRows)
+		tile = ceilDiv(g.tiles(1), workgroups*rounds)
 		if tile < gemvRows/2 {
 			// Less code: what a stage executes has to come to the compute units first.
 			k.batch = min(k.batch, 2)
@@ -243,6 +248,8 @@ func (k gemv) build() (*kernel.Func, error) {
 			})
 		}
 		if k.resident {
+			each(r.begin)
+			b.Ahead()
 			each(r.keep)
 		} else {
 			each(r.stream)
@@ -263,6 +270,7 @@ type gemvRun struct {
 	starts    []kernel.Value // where its columns begin in x, in vec4
 	p         *projectArgs
 	from, end kernel.Value // the rows of the workgroup
+	held      map[kernel.Type][]*kernel.Var
 	// The sums of the subgroups: by matrix, row, column, subgroup; of the squares by
 	// column, subgroup.
 	parts, squareParts *kernel.Array

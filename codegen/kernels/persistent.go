@@ -28,9 +28,11 @@ func Persistent(lanes, wave int, cases []kernel.Case) (*kernel.Func, error) {
 		count := stages.Load(kernel.U32, 0)
 		arrivals := b.Var(kernel.U32, 0) // of all workgroups, at the next wait
 		stage := b.Var(u32x4, stages.Load(u32x4, 1))
+		b.Cases(wave, cases)
 		b.For(0, count, 1, func(i kernel.Value) {
 			s := stage.Get()
 			stage.Set(stages.Load(u32x4, b.Min(b.Add(i, 2), count))) // before the wait
+			b.RunAhead(b.Elem(s, 0), b.Elem(s, 1), b.Elem(s, 2))
 			b.If(b.Ne(b.Elem(s, 3), 0), func() {
 				arrivals.Set(b.Add(arrivals.Get(), groups))
 				b.BarrierBuffers()
@@ -52,7 +54,7 @@ func Persistent(lanes, wave int, cases []kernel.Case) (*kernel.Func, error) {
 				b.BarrierBuffers()
 			})
 			b.BreakIf(b.Ne(late.Load(0), 0))
-			b.RunCase(cases, wave, b.Elem(s, 0), b.Elem(s, 1), b.Elem(s, 2))
+			b.RunCase(b.Elem(s, 0), b.Elem(s, 1), b.Elem(s, 2))
 		})
 		b.If(b.And(first, b.Eq(late.Load(0), 0)), func() {
 			b.If(b.Eq(sync.AtomicAdd(1, 1), b.Sub(groups, 1)), func() {
