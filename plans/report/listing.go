@@ -47,7 +47,7 @@ type listings struct {
 }
 
 // maxAssembly is the budget of a report.
-const maxAssembly = 3 << 19
+const maxAssembly = 2 << 20
 
 func newListings(plans int) *listings {
 	return &listings{at: map[string]int{}, budget: maxAssembly / plans}
@@ -164,8 +164,13 @@ func (l *listings) finish(all []*Plan) []string {
 	return sorted
 }
 
-// distances writes line with its ids as distances from its result, or from the last
-// result if it has none. It returns the result that counts for the next line.
+// near is how far an id may be from the result to be told by its distance. Those that
+// are farther are often of what every iteration of a loop that was unrolled uses.
+const near = 256
+
+// distances writes line with the ids that are near as distances from its result, or
+// from the last result if it has none. It returns the result that counts for the next
+// line.
 func distances(line string, last int) (string, int) {
 	var b strings.Builder
 	if id, n := number(line); n > 0 && strings.HasPrefix(line[n:], " = ") {
@@ -174,7 +179,7 @@ func distances(line string, last int) (string, int) {
 		line = line[n+len(" = "):]
 	}
 	for line != "" {
-		if id, n := number(line); n > 0 {
+		if id, n := number(line); n > 0 && -near <= last-id && last-id <= near {
 			fmt.Fprintf(&b, "%%~%d", last-id)
 			line = line[n:]
 			continue

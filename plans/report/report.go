@@ -17,9 +17,9 @@ type Report struct {
 	Title string
 	Plans []*Plan // one, or the two that are compared
 	Diff  []Table `json:",omitempty"` // in what they differ, for people
-	// Patterns are the lines of all listings, in which ids are told by their distance
-	// from the last result: "OpFAdd %float %~1 %~4" is what unrolled code has many of.
-	// A line with a result begins with how far it is from the one before: "+1 ".
+	// Patterns are the lines of all listings, in which near ids are told by their
+	// distance from the last result: "OpFAdd %float %~1 %~4" is what unrolled code has
+	// many of. A line with a result begins with how far it is from the one before: "+1 ".
 	Patterns []string
 }
 
