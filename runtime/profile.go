@@ -19,10 +19,10 @@ type Profiler interface {
 	ProfilePersistent(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error)
 }
 
-// SiteTime is what the dispatches of one call site take, over all layers that
-// use the same kernel there.
+// SiteTime is what a dispatch takes, or by BySite the dispatches of one call site, over
+// all layers that use the same kernel there.
 type SiteTime struct {
-	Site       string // with "blk.*" for the layers
+	Site       string // in a sum with "blk.*" for the layers
 	Kernel     string
 	Dispatches int
 	Time       time.Duration // of all of them
@@ -35,7 +35,7 @@ type SiteTime struct {
 // Profile times one step of the entry with rows rows, 0 for all it has, behind depth
 // positions, whose content does not matter for the time. The tokens differ, so that
 // they choose different experts. Prediction, bytes and operations are those of full
-// rows at this depth. Slowest site first.
+// rows at this depth. There is one SiteTime for each dispatch, in their order.
 func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string, rows, depth, repeats int) ([]SiteTime, error) {
 	p, ok := exec.(Profiler)
 	if !ok {
@@ -75,26 +75,39 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 	if err != nil {
 		return nil, err
 	}
+	var list []SiteTime
+	for i, d := range e.Dispatches {
+		c := d.Cost.At(depth)
+		t := SiteTime{Site: d.Site, Kernel: plan.Modules[plan.Pipelines[d.Pipeline].Module].Name, Dispatches: 1, Time: times[i],
+			Predicted: c.Predicted.Seconds(), Bytes: c.ReadBytes + c.WriteBytes, FLOPs: c.FLOPs}
+		if persistent != nil {
+			t.Persistent = persistent[i]
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// BySite adds up the dispatches of each call site, slowest first.
+func BySite(list []SiteTime) []SiteTime {
 	var sites []SiteTime
 	at := map[[2]string]int{}
-	for i, d := range e.Dispatches {
-		key := [2]string{plans.FoldSite(d.Site), plan.Modules[plan.Pipelines[d.Pipeline].Module].Name}
+	for _, d := range list {
+		key := [2]string{plans.FoldSite(d.Site), d.Kernel}
 		j, ok := at[key]
 		if !ok {
 			j = len(sites)
 			at[key] = j
 			sites = append(sites, SiteTime{Site: key[0], Kernel: key[1]})
 		}
-		sites[j].Dispatches++
-		sites[j].Time += times[i]
-		if persistent != nil {
-			sites[j].Persistent += persistent[i]
-		}
-		c := d.Cost.At(depth)
-		sites[j].Predicted += c.Predicted.Seconds()
-		sites[j].Bytes += c.ReadBytes + c.WriteBytes
-		sites[j].FLOPs += c.FLOPs
+		s := &sites[j]
+		s.Dispatches += d.Dispatches
+		s.Time += d.Time
+		s.Persistent += d.Persistent
+		s.Predicted += d.Predicted
+		s.Bytes += d.Bytes
+		s.FLOPs += d.FLOPs
 	}
 	slices.SortStableFunc(sites, func(a, b SiteTime) int { return cmp.Compare(b.Time, a.Time) })
-	return sites, nil
+	return sites
 }

@@ -23,6 +23,10 @@ tokens, tgN of N generated ones, "@ dD" behind D tokens that are there already. 
 make every combination. Each test runs once to warm up and then -r times; tokenizing and
 sampling are not in it, and tokens are random but always the same.
 
+Stages are those between barriers, of a prompt or of a generated token. The roofline is
+the time that bytes and operations of the plan take at the rates of its target; its share
+of the measured time would be 100 if nothing else took any.
+
 GB/s is what the plan must read for the test (weights, activations, cached keys and
 values) over the time; the share is that of the bandwidth with which a kernel that does
 nothing else reads the device's memory, measured first. It says how far a generation is
@@ -87,7 +91,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 	}
 	out := &table.Table{
 		Title:   fmt.Sprintf("%s: %s", path, o.exec.Device()),
-		Columns: []string{"model", "size", "params", "backend", "test", "t/s", "+-", "GB/s"},
+		Columns: []string{"model", "size", "params", "backend", "test", "t/s", "+-", "stages", "roofline %", "GB/s"},
 	}
 	if limit > 0 {
 		out.Columns = append(out.Columns, "share %")
@@ -101,7 +105,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 		}
 		bar.Add(1)
 		row := []any{h.Model.Arch + " " + h.Model.Name, table.Bytes(size), table.Count(h.Model.Parameters), backend, t.String(),
-			r.Rate, r.Deviation, r.Bandwidth / 1e9}
+			r.Rate, r.Deviation, r.Stages / max(t.Gen, 1), 100 * r.Roofline, r.Bandwidth / 1e9}
 		if limit > 0 {
 			row = append(row, 100*r.Bandwidth/limit)
 		}

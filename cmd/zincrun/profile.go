@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime"
 )
@@ -32,6 +34,7 @@ with a stage takes longer than one that ends before it.`,
 		repeats := f.IntP("repeat", "r", 20, "repetitions; the median counts")
 		plan.declare(f)
 		asJSON := f.Bool("json", false, "print JSON")
+		trace := f.String("trace", "", "also write every dispatch to this file, for chrome://tracing or Perfetto")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
 			if err != nil {
@@ -45,11 +48,16 @@ with a stage takes longer than one that ends before it.`,
 				return err
 			}
 			defer o.Close()
-			sites, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *rows, *depth, *repeats)
+			list, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *rows, *depth, *repeats)
 			if err != nil {
 				return err
 			}
-			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.exec.Device()), sites)
+			if *trace != "" {
+				if err := outfile.Write(*trace, func(w io.Writer) error { return runtime.WriteTrace(w, list) }); err != nil {
+					return err
+				}
+			}
+			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.exec.Device()), runtime.BySite(list))
 			if *asJSON {
 				return table.WriteJSON(os.Stdout, t)
 			}

@@ -43,6 +43,11 @@ type Result struct {
 	// the plan counts, and the cached keys and values.
 	Bytes     int64
 	Bandwidth float64 // Bytes over time, bytes a second, mean
+	// Roofline is the share of the time that the plan's bytes and operations take at the
+	// target's rates, without stages: 1 is the best there is; 0 where the target has no
+	// rates.
+	Roofline float64
+	Stages   int // between barriers, of one repetition
 }
 
 // Tests lists the tests for all combinations of a length and a depth.
@@ -118,7 +123,7 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 	var r Result
 	var rates []float64
 	for i := range repeats + 1 {
-		c.bytes = 0
+		c.bytes, c.roofline, c.stages = 0, 0, 0
 		began := time.Now()
 		if err := once(); err != nil {
 			return r, err
@@ -130,24 +135,31 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		if i > 0 {
 			rates = append(rates, float64(t.Prompt+t.Gen)/s)
 			r.Bandwidth += float64(c.bytes) / s / float64(repeats)
+			r.Roofline += c.roofline / s / float64(repeats)
 		}
 	}
-	r.Bytes = c.bytes
+	r.Bytes, r.Stages = c.bytes, c.stages
 	r.Rate, r.Deviation = meanDeviation(rates)
 	return r, nil
 }
 
-// counter counts what the entries that run must read.
+// counter counts what the entries that run must read, and how long that and their
+// operations take at best.
 type counter struct {
 	runtime.Executor
-	session *runtime.Session
-	bytes   int64
+	session  *runtime.Session
+	bytes    int64
+	roofline float64 // seconds
+	stages   int
 }
 
 func (c *counter) Run(ctx context.Context, e *plans.Entry, times int) error {
 	for i := range times {
 		read, _, _ := e.Work(c.session.Len() + i)
 		c.bytes += read
+		best := e.Predict(c.session.Len() + i)
+		c.roofline += best.Bytes + best.Operations
+		c.stages += e.Steps()
 	}
 	return c.Executor.Run(ctx, e, times)
 }

@@ -47,7 +47,11 @@ func (noState) Free()        {}
 
 func plan() *plans.Plan {
 	cost := func(n int64) []plans.Dispatch {
-		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: n}}, {Cost: plans.Cost{ReadBytes: 1, BytesPerPos: 20}}}
+		best := func(bytes int64) plans.Times { return plans.Times{Bytes: float32(bytes) * 1e-12, Stage: 1} }
+		return []plans.Dispatch{
+			{Cost: plans.Cost{ReadBytes: n, Predicted: best(n)}},
+			{Step: 1, Cost: plans.Cost{ReadBytes: 1, BytesPerPos: 20, Predicted: best(1)}},
+		}
 	}
 	return &plans.Plan{
 		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 256, Model: plans.Model{Vocab: 100}},
@@ -77,6 +81,13 @@ func TestRun(t *testing.T) {
 		}
 		if r.Bytes != c.bytes || r.Rate <= 0 || r.Bandwidth <= 0 || r.Deviation < 0 {
 			t.Errorf("%s: %+v, want %d bytes", c.test, r, c.bytes)
+		}
+		// The dispatches of two steps; bytes take 1e-12 s each at best.
+		if steps := 2 * max(c.test.Gen, (c.test.Prompt+15)/16); r.Stages != steps {
+			t.Errorf("%s: %d stages, want %d", c.test, r.Stages, steps)
+		}
+		if best := r.Bandwidth * 1e-12; math.Abs(r.Roofline-best) > 1e-4*best {
+			t.Errorf("%s: %g of the roofline, want %g", c.test, r.Roofline, best)
 		}
 		if n := len(x.pos) - len(c.runs); n != 3*len(c.pos) {
 			t.Fatalf("%s: runs %v", c.test, x.runs)
