@@ -7,13 +7,13 @@ import (
 
 // makeHeads computes q of the workgroup's heads, and k and v of the rows of the step
 // that the split attends to, or, in the writer, those that it puts into the caches.
-func (r *splitRun) makeHeads(at, writer kernel.Value) {
+func (r *splitRun) makeHeads(writer kernel.Value) {
 	b, m := r.b, &r.maker
 	accesses := r.headDim / m.vec
 	r.queries = b.Shared(kernel.F32.Vec(m.vec), r.share*accesses)
 	scale := b.Splat(r.scale, m.vec)
 	b.For(b.SubgroupID(), r.share, r.subgroups, func(h kernel.Value) {
-		m.at = at
+		m.at = r.at
 		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) {
 			r.queries.Store(b.Add(b.Mul(h, accesses), j), b.Mul(v, scale))
 		})
@@ -29,9 +29,8 @@ func (r *splitRun) makeHeads(at, writer kernel.Value) {
 	r.freshK, r.freshV = b.Shared(elem, rows*accesses), b.Shared(elem, rows*accesses)
 	kvHeads := b.Div(r.heads, r.group)
 	kvHead := b.Select(writer, b.WorkgroupID(0), b.Div(r.head, r.group))
-	b.For(b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups), rows, r.subgroups, func(i kernel.Value) {
-		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
-		attended := b.And(b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)), b.And(b.Ge(pos, r.lo), b.Lt(pos, r.hi)))
+	makeRow := func(i, pos, visible kernel.Value) {
+		attended := b.And(visible, b.And(b.Ge(pos, r.lo), b.Lt(pos, r.hi)))
 		own := b.And(b.Eq(i, r.row), b.Lt(kvHead, kvHeads))
 		b.If(b.Or(b.And(writer, own), b.And(b.Not(writer), attended)), func() {
 			m.at = pos
@@ -49,12 +48,25 @@ func (r *splitRun) makeHeads(at, writer kernel.Value) {
 			put(r.chains[2], r.v, r.freshV)
 			put(r.chains[1], r.k, r.freshK)
 		})
+	}
+	if rows == 1 {
+		b.If(b.Eq(b.SubgroupID(), r.share%r.subgroups), func() { makeRow(b.U32(0), r.at, b.Bool(true)) })
+		return
+	}
+	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
+	b.For(first, rows, r.subgroups, func(i kernel.Value) {
+		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
+		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)))
 	})
 }
 
 // eachFresh emits body for the rows of the step that are of this row's sequence.
 func (r *splitRun) eachFresh(body func(i, pos kernel.Value)) {
 	b := r.b
+	if r.attentionShape.rows.max == 1 { // without a loop, which would wait for all loads
+		body(b.U32(0), r.at)
+		return
+	}
 	b.For(0, r.attentionArgs.rows, 1, func(i kernel.Value) {
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
 		b.If(b.Eq(slot, r.slot), func() { body(i, pos) })
@@ -62,12 +74,8 @@ func (r *splitRun) eachFresh(body func(i, pos kernel.Value)) {
 }
 
 // findFresh finds out from which position on rows of the step may be attended to.
-func (r *splitRun) findFresh(at kernel.Value) {
-	r.firstFresh = at
-	if r.attentionShape.rows.max == 1 {
-		return
-	}
-	first := r.b.Var(kernel.U32, at)
+func (r *splitRun) findFresh() {
+	first := r.b.Var(kernel.U32, r.at)
 	r.eachFresh(func(_, pos kernel.Value) { first.Set(r.b.Min(first.Get(), pos)) })
 	r.firstFresh = first.Get()
 }

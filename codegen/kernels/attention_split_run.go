@@ -38,10 +38,10 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		r.head = b.Mul(b.WorkgroupID(0), k.share)
 		lane := b.SubgroupLane()
 		r.member = b.And(lane, k.team-1)
-		at := r.pos.Load(kernel.U32, r.row)
+		r.at = r.pos.Load(kernel.U32, r.row)
 		r.slot = r.attentionArgs.slot.Load(kernel.U32, r.row)
 
-		n := b.Add(at, 1)
+		n := b.Add(r.at, 1)
 		round := b.Mul(r.splits, block)
 		step := b.Mul(b.Div(b.Sub(b.Add(n, round), 1), round), block)
 		if k.merge == nil {
@@ -50,15 +50,15 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		r.lo = b.Mul(r.split, step)
 		r.hi = b.Min(n, b.Add(r.lo, step))
 		idle := b.Ge(r.lo, n)
-		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(at, r.ctx)) // beyond the step or the cache
+		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(r.at, r.ctx)) // beyond the step or the cache
 		b.ReturnIf(b.Or(dead, b.And(idle, b.Not(writer))))
 
 		r.prepare(b.Mul(r.slot, r.ctx), b.Shr(lane, log2(k.team)))
 		r.startDealing(lane)
-		r.makeHeads(at, writer)
+		r.makeHeads(writer)
 		if k.fresh() {
 			b.ReturnIf(writer)
-			r.findFresh(at)
+			r.findFresh()
 		}
 		b.Barrier()
 		r.start()
@@ -91,7 +91,7 @@ type splitRun struct {
 	// first position of the rows that are of this row's sequence.
 	queries        *kernel.Array
 	freshK, freshV *kernel.Array
-	slot           kernel.Value
+	at, slot       kernel.Value // of the row
 	firstFresh     kernel.Value
 
 	dealt        dealt
@@ -129,40 +129,6 @@ func (r *splitRun) prepare(sequence, team kernel.Value) {
 // teams are those of a subgroup, round the positions that a workgroup loads at once.
 func (r *splitRun) teams() int { return r.wave / r.team }
 func (r *splitRun) round() int { return r.subgroups * splitAhead * r.teams() }
-
-func vars(b *kernel.Builder, chunks [][]kernel.Value) [][]*kernel.Var {
-	var list [][]*kernel.Var
-	for _, words := range chunks {
-		var held []*kernel.Var
-		for _, w := range words {
-			held = append(held, b.Var(w.Type(), w))
-		}
-		list = append(list, held)
-	}
-	return list
-}
-
-func getVars(held [][][]*kernel.Var) [][][]kernel.Value {
-	list := make([][][]kernel.Value, len(held))
-	for j, chunks := range held {
-		for _, words := range chunks {
-			var values []kernel.Value
-			for _, w := range words {
-				values = append(values, w.Get())
-			}
-			list[j] = append(list[j], values)
-		}
-	}
-	return list
-}
-
-func setVars(held [][]*kernel.Var, chunks [][]kernel.Value) {
-	for p, words := range chunks {
-		for i, w := range words {
-			held[p][i].Set(w)
-		}
-	}
-}
 
 // position returns the j-th position that the team takes in the round from position
 // `from` on, and cachedRow where it is in the caches, in chunks; past the end it is the last.
@@ -212,7 +178,10 @@ func (r *splitRun) attend() {
 		if r.fresh() {
 			b.If(b.Gt(b.Add(from, r.round()), r.firstFresh), func() { r.takeFresh(from) })
 		}
-		keys, values := getVars(r.keys), getVars(r.values)
+		keys, values := make([][][]kernel.Value, splitAhead), make([][][]kernel.Value, splitAhead)
+		for j := range keys {
+			keys[j], values[j] = getVars(r.keys[j]), getVars(r.values[j])
+		}
 		next := b.Add(from, r.round()) // past the end the last position is loaded again
 		for j := range r.keys {
 			row := r.cachedRow(next, j)

@@ -18,9 +18,9 @@ const maxSlots = 16
 //
 //	[route] expert_linear expert_sum [linear [gate_rows]] [add]...
 //
-// A team of lanes computes a few elements of a row of the result: the dot products
-// of all slots, then their sum in rank order, then what is added. A lane's loads
-// for all slots are under way together.
+// A workgroup computes a tile of a row of the result. Each of its subgroups, the
+// members, has the dot products of one slot, or of one projection that is added, and
+// keeps its part of x; one more has the slots' weights. Then lanes sum up in rank order.
 type expertDown struct {
 	route   *ir.Op // of the group, or nil
 	weights *ir.Value
@@ -33,7 +33,7 @@ type expertDown struct {
 	result  *ir.Value
 	extent  extent
 
-	wave, team, perTeam, workgroup int
+	wave, tile int
 }
 
 // downTerm is what is added to the sum: a value, or a projection of another x,
@@ -138,53 +138,46 @@ func expertDownCandidates(s *Site) []Candidate {
 	if g == nil {
 		return nil
 	}
-	g.wave, g.team, g.workgroup = s.Target.Wave, 1, 128
-	for g.team < g.wave && 2*g.team <= g.k/g.down.format.unit {
-		g.team *= 2
-	}
+	g.wave = s.Target.Wave
 	var list []Candidate
-	for _, perTeam := range g.rowsPerTeam(s.Target) {
+	for _, tile := range g.tiles(s.Target) {
 		k := *g
-		k.perTeam = perTeam
-		list = append(list, k.candidate())
+		if k.tile = tile; k.subgroups()*k.wave <= s.Target.Workgroup {
+			list = append(list, k.candidate())
+		}
 	}
 	return list
 }
 
-// rowsPerTeam returns how many elements of the result a team may compute, best
-// guess first: two load x once, one keeps more of the device busy.
-func (g *expertDown) rowsPerTeam(t *target.Target) []int {
-	if ceilDiv(g.width, 2*g.workgroup/g.team) >= 4*t.Units {
-		return []int{2, 1}
+// tiles returns how many elements of the result a workgroup may compute, best guess
+// first: more of them load x less often, fewer keep more of the device busy.
+func (g *expertDown) tiles(t *target.Target) []int {
+	if g.width < 16*t.Units {
+		return []int{8, 16}
 	}
-	return []int{1, 2}
+	return []int{16, 8}
 }
 
-func (g *expertDown) tile() int { return g.workgroup / g.team * g.perTeam }
-
-// maxUnits is how many units of a row a lane takes without a loop.
-const maxUnits = 2
-
-// units returns how many units of a row of w each lane of a team has, if they are
-// few and the same for all, so that no loop is needed; 0 otherwise.
-func (g *expertDown) units(w *weights, k int) int {
-	n := k / (g.team * w.format.unit)
-	if n > maxUnits || n*g.team*w.format.unit != k {
-		return 0
+// subgroups returns those of a workgroup: the members, and one for the weights.
+func (g *expertDown) subgroups() int {
+	n := g.slots + 1
+	for _, t := range g.terms {
+		if t.x != nil {
+			n++
+		}
 	}
 	return n
 }
 
 func (g *expertDown) key() string {
-	words := []string{fmt.Sprintf("expert_down %s/%d slots=%d t=%dx%d w=%d%s",
-		g.down.format.name, g.units(g.down, g.k), g.slots, g.team, g.perTeam, g.wave, g.extent.key())}
+	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", newDownShape(g.down, g.k, g.wave).key(), g.slots, g.wave, g.extent.key())}
 	if g.route != nil {
 		words = append(words, fmt.Sprintf("%s of %d", gatingOf(g.route).key(), g.route.Args[0].Type.Last()))
 	}
 	for _, t := range g.terms {
 		word := "add"
 		if t.x != nil {
-			word = fmt.Sprintf("%s/%d", t.w.format.name, g.units(t.w, t.k))
+			word = newDownShape(t.w, t.k, g.wave).key()
 		}
 		if t.gate != nil {
 			word = "gated " + word
@@ -218,8 +211,8 @@ func (g *expertDown) candidate() Candidate {
 	rows, shape := g.extent.max, g.down.value.Type.Shape
 	c := Candidate{
 		Kernel: g.key(), Build: g.build, Operands: g.operands(),
-		Grid:  [3]int{ceilDiv(g.width, g.tile()), rows, 1},
-		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile()}, Axis: []int{1, 0}}},
+		Grid:  [3]int{ceilDiv(g.width, g.tile), rows, 1},
+		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile}, Axis: []int{1, 0}}},
 		Consts: append(g.extent.consts(),
 			ir.Const{Name: "k", Value: uint32(g.k)}, ir.Const{Name: "width", Value: uint32(g.width)},
 			ir.Const{Name: "from", Value: uint32(g.down.from)},
@@ -230,195 +223,6 @@ func (g *expertDown) candidate() Candidate {
 			c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("k", i), Value: uint32(t.k)})
 		}
 	}
-	c.Consts = append(c.Consts, ir.Const{Name: "workgroup", Value: uint32(g.workgroup)})
+	c.Consts = append(c.Consts, ir.Const{Name: "tile", Value: uint32(g.tile)})
 	return c
-}
-
-// downRun is the kernel while it is built.
-type downRun struct {
-	*expertDown
-	b        *kernel.Builder
-	bufs     map[string]*kernel.Buffer
-	row      kernel.Value   // of the result
-	elements []kernel.Value // of the row: what the lane's team computes
-	exists   []kernel.Value // whether the row has them; if not, they repeat its last
-	lane     kernel.Value   // in the team
-	width    kernel.Value
-	ids      []kernel.Value
-}
-
-func (g *expertDown) build() (*kernel.Func, error) {
-	return kernel.Build("expert_down", func(b *kernel.Builder) {
-		r := &downRun{expertDown: g, b: b, bufs: map[string]*kernel.Buffer{}}
-		bound := g.extent.bound(b)
-		for _, o := range g.operands()[len(g.extent.operands()):] {
-			r.bufs[o.Name] = b.Arg(o.Name, o.Access)
-		}
-		k := b.SpecU32("k", 512)
-		r.width = b.SpecU32("width", 2048)
-		from, height, experts := b.SpecU32("from", 0), b.SpecU32("height", 2048), b.SpecU32("experts", 256)
-		var products []*downProduct
-		for i, t := range g.terms {
-			if t.x != nil {
-				m := matrix{t.w.format, r.bufs[fmt.Sprint("w", i)], r.width, b.SpecU32(fmt.Sprint("k", i), 512)}
-				products = append(products, &downProduct{m: m, units: g.units(t.w, t.k), x: r.bufs[fmt.Sprint("x", i)]})
-			}
-		}
-		workgroup := b.SpecU32("workgroup", 128)
-		b.Workgroup(workgroup)
-
-		r.place(workgroup)
-		weigh, terms := r.routing(), r.loadTerms()
-		b.ReturnIf(b.Ge(r.row, bound))
-		for _, p := range products {
-			r.add(p, r.row, r.elements)
-		}
-		down := &downProduct{m: matrix{g.down.format, r.bufs["w"], b.Mul(height, experts), k}, units: g.units(g.down, g.k), x: r.bufs["x"]}
-		for i, id := range r.ids {
-			var rows []kernel.Value
-			for _, n := range r.elements {
-				rows = append(rows, b.Add(b.Mul(id, height), from, n))
-			}
-			r.add(down, b.Add(b.Mul(r.row, g.slots), i), rows)
-		}
-		r.run(append(products, down))
-		r.finish(weigh(), down, products, terms)
-	})
-}
-
-// place computes which elements of the result are the lane's.
-func (r *downRun) place(workgroup kernel.Value) {
-	b := r.b
-	r.row, r.lane = b.WorkgroupID(1), b.Mod(b.SubgroupLane(), r.team)
-	subgroup := b.Add(b.Mul(b.WorkgroupID(0), b.Div(workgroup, r.wave)), b.SubgroupID())
-	team := b.Add(b.Mul(subgroup, r.wave/r.team), b.Div(b.SubgroupLane(), r.team))
-	for i := range r.perTeam {
-		n := b.Add(b.Mul(team, r.perTeam), i)
-		r.elements = append(r.elements, b.Min(n, b.Sub(r.width, 1)))
-		r.exists = append(r.exists, b.Lt(n, r.width))
-	}
-}
-
-// routing loads what the slots' weights depend on and returns what computes them.
-func (r *downRun) routing() func() []kernel.Value {
-	b := r.b
-	first := b.Mul(r.row, r.slots)
-	for i := range r.slots {
-		r.ids = append(r.ids, r.bufs["ids"].Load(kernel.U32, b.Add(first, i)))
-	}
-	list := make([]kernel.Value, r.slots)
-	if r.route == nil {
-		for i := range list {
-			list[i] = r.bufs["weights"].Load(kernel.F32, b.Add(first, i))
-		}
-		return func() []kernel.Value { return list }
-	}
-	g, experts := gatingOf(r.route), int(r.route.Args[0].Type.Last())
-	var row *scoreRow
-	if g.all() {
-		row = loadScores(b, r.bufs["scores"], r.row, experts, r.wave)
-	}
-	for i, id := range r.ids {
-		list[i] = r.bufs["scores"].Load(kernel.F32, b.Add(b.Mul(r.row, experts), id))
-	}
-	return func() []kernel.Value { return g.weights(b, row, list) }
-}
-
-// loadTerms loads, by term and element, what is added, and in place of it the gate
-// of a projection that has one.
-func (r *downRun) loadTerms() [][]kernel.Value {
-	b := r.b
-	list := make([][]kernel.Value, len(r.terms))
-	for i, t := range r.terms {
-		for _, n := range r.elements {
-			switch {
-			case t.x == nil:
-				list[i] = append(list[i], r.bufs[fmt.Sprint("add", i)].Load(kernel.F32, b.Add(b.Mul(r.row, r.width), n)))
-			case t.gate != nil:
-				list[i] = append(list[i], r.bufs[fmt.Sprint("gate", i)].Load(kernel.F32, r.row))
-			}
-		}
-	}
-	return list
-}
-
-// downProduct is a matrix with what it is multiplied with.
-type downProduct struct {
-	m     matrix
-	x     *kernel.Buffer
-	units int         // of each lane; 0 if a loop has to go through them
-	tiles []*gemvTile // by slot
-}
-
-// add adds rows of p's matrix times row x of its operand.
-func (r *downRun) add(p *downProduct, x kernel.Value, rows []kernel.Value) {
-	b := r.b
-	t := &gemvTile{b: b, a: &linearArgs{group: &linearGroup{}, x: p.x}, p: &projectArgs{matrices: []matrix{p.m}},
-		columns: []kernel.Value{b.Mul(x, b.Div(p.m.cols, 4))}, rows: [][]kernel.Value{rows}, sums: make([][][]*kernel.Var, 1)}
-	for range rows {
-		t.sums[0] = append(t.sums[0], []*kernel.Var{b.Var(kernel.F32, 0.0)})
-	}
-	p.tiles = append(p.tiles, t)
-}
-
-// run sums up the products of the lane's units. All loads of a unit come before
-// any use, those of all matrices if no loop is needed.
-func (r *downRun) run(products []*downProduct) {
-	b, pass := r.b, []int{0}
-	var pending []func()
-	flush := func() {
-		for _, use := range pending {
-			use()
-		}
-		pending = nil
-	}
-	for _, p := range products {
-		load := func(u kernel.Value) {
-			for _, t := range p.tiles {
-				loaded := t.load(u, pass)
-				pending = append(pending, func() { t.unit(u, loaded, pass, false) })
-			}
-		}
-		if p.units > 0 {
-			for i := range p.units {
-				load(b.Add(r.lane, i*r.team))
-			}
-			continue
-		}
-		flush()
-		b.For(r.lane, b.Div(p.m.cols, p.m.format.unit), r.team, func(u kernel.Value) {
-			load(u)
-			flush()
-		})
-	}
-	flush()
-}
-
-// dot returns the dot product of element i with a slot, in all lanes of the team.
-func (r *downRun) dot(t *gemvTile, i int) kernel.Value {
-	return xorLanes(r.b, t.sums[0][i][0].Get(), 1, r.team, func(x, y kernel.Value) kernel.Value { return r.b.Add(x, y) })
-}
-
-func (r *downRun) finish(weights []kernel.Value, down *downProduct, products []*downProduct, terms [][]kernel.Value) {
-	b := r.b
-	for i, n := range r.elements {
-		y := b.Mul(weights[0], r.dot(down.tiles[0], i))
-		for s := 1; s < r.slots; s++ {
-			y = b.FMA(weights[s], r.dot(down.tiles[s], i), y)
-		}
-		left := products
-		for j, t := range r.terms {
-			if t.x == nil {
-				y = b.Add(y, terms[j][i])
-				continue
-			}
-			v := r.dot(left[0].tiles[0], i)
-			left = left[1:]
-			if t.gate != nil {
-				v = logistic(b, v, terms[j][i])
-			}
-			y = b.Add(y, v)
-		}
-		b.If(b.And(b.Eq(r.lane, i%r.team), r.exists[i]), func() { r.bufs["y"].Store(b.Add(b.Mul(r.row, r.width), n), y) })
-	}
 }

@@ -11,16 +11,14 @@ import (
 )
 
 // expertGemv computes an expert group row by row, as gemv with one column: a
-// workgroup computes a few rows of the weights of the expert in one slot of one
-// row, or of a shared expert. Grid axis 0 has the slots' tiles of every
-// projection, axis 1 the rows. If the group chooses the experts, every workgroup
-// does so for itself, as far as its slot, and one more, the first, writes ids.
+// workgroup computes a tile of the weights' rows, of the expert in one slot of one
+// row or of a shared expert. Grid axis 0 has the slots' tiles of every projection,
+// axis 1 the rows. If the group chooses the experts, every workgroup does so for
+// itself, as far as its slot, and one more, the first, writes ids.
 type expertGemv struct {
 	*expertGroup
-	perSubgroup int // rows of the weights
-	workgroup   int
-	wave        int
-	writesIDs   bool
+	gemv      gemv // of one column
+	writesIDs bool
 }
 
 func expertGemvCandidates(s *Site) []Candidate {
@@ -31,7 +29,7 @@ func expertGemvCandidates(s *Site) []Candidate {
 	writesIDs := g.top != nil && slices.Contains(s.Outputs, g.ids)
 	var list []Candidate
 	for _, shape := range g.gemvShapes(s.Target) {
-		k := expertGemv{g, shape.perSubgroup, shape.workgroup, s.Target.Wave, writesIDs}
+		k := expertGemv{g, shape, writesIDs}
 		if c := k.candidate(); c.Grid[0] <= maxGrid {
 			list = append(list, c)
 		}
@@ -41,33 +39,30 @@ func expertGemvCandidates(s *Site) []Candidate {
 
 // gemvShapes returns shapes as those of gemv, best guess first. No tile may reach
 // into the next slot.
-func (g *expertGroup) gemvShapes(t *target.Target) []expertShape {
-	rows := 0 // of the weights, for one row of x
+func (g *expertGroup) gemvShapes(t *target.Target) []gemv {
+	column := *g.linearGroup
+	column.rows = 1
+	rows, matrices := 0, 1 // of the weights, for one row of x; of a projection
 	for _, p := range g.projects {
 		rows += max(1, p.slots) * p.width
+		matrices = max(matrices, len(p.matrices))
 	}
-	const most, workgroup = 4, 128
-	best := most
-	for best > 1 && rows/(workgroup/t.Wave*best) < 2*t.Units {
-		best /= 2
-	}
-	second := best / 2
-	if best == 1 {
-		second = 2
-	}
-	var list []expertShape
-	for _, r := range []int{best, second} {
-		for size := workgroup; size >= t.Wave; size /= 2 {
-			if g.tiled(size / t.Wave * r) {
-				list = append(list, expertShape{r, size})
-				break
-			}
+	k := gemv{linearGroup: &column, wave: t.Wave, columns: 1}
+	k.share(t)
+	k.resident = k.fits(1)
+	tile := min(gemvRows, gemvParts/(matrices*k.subgroups), ceilDiv(rows, t.Units*ceilDiv(gemvLanes, k.subgroups*t.Wave)))
+	var list []gemv
+	for _, batch := range []int{1, 2} {
+		k.batch, k.tile = batch, batch
+		for n := 2 * batch; n <= tile && g.tiled(n); n *= 2 {
+			k.tile = n
+		}
+		if g.tiled(k.tile) {
+			list = append(list, k)
 		}
 	}
 	return list
 }
-
-type expertShape struct{ perSubgroup, workgroup int }
 
 // tiled reports whether the experts' rows are whole tiles.
 func (g *expertGroup) tiled(tile int) bool {
@@ -75,12 +70,12 @@ func (g *expertGroup) tiled(tile int) bool {
 }
 
 func (k expertGemv) key() string {
-	key := fmt.Sprintf("expert_gemv %s r=%d%s", k.linearGroup.key(), k.perSubgroup, k.extent.key())
+	key := fmt.Sprintf("expert_%s%s", k.gemv.name(), k.extent.key())
 	if k.perSlot {
 		key += " slotwise"
 	}
 	if k.top != nil {
-		key += fmt.Sprintf(" top of %d w=%d", k.top.Args[0].Type.Last(), k.wave)
+		key += fmt.Sprintf(" top of %d", k.top.Args[0].Type.Last())
 	}
 	if k.writesIDs {
 		key += " ids"
@@ -92,12 +87,10 @@ func (k expertGemv) key() string {
 func (k expertGemv) slotTiles() []int {
 	var list []int
 	for _, p := range k.projects {
-		list = append(list, max(1, p.slots)*ceilDiv(p.width, k.tile()))
+		list = append(list, max(1, p.slots)*ceilDiv(p.width, k.gemv.tile))
 	}
 	return list
 }
-
-func (k expertGemv) tile() int { return k.workgroup / k.wave * k.perSubgroup }
 
 // chooser returns the operand that the experts come from.
 func (k expertGemv) chooser() Operand {
@@ -125,13 +118,12 @@ func (k expertGemv) candidate() Candidate {
 		firsts = append(firsts, end)
 		width := max(1, k.projects[i].slots) * k.projects[i].width
 		c.Cover = append(c.Cover, plans.Cover{Arg: fmt.Sprint("y", i),
-			Dims: []int{rows, width}, Tile: []int{1, k.tile()}, Axis: []int{1, 0}, First: []int{0, ids + end}})
+			Dims: []int{rows, width}, Tile: []int{1, k.gemv.tile}, Axis: []int{1, 0}, First: []int{0, ids + end}})
 		end += tiles
 	}
 	c.Grid = [3]int{ids + end, rows, 1}
 	c.Consts = append(append(k.consts(firsts), k.extent.consts()...),
-		ir.Const{Name: "slots", Value: uint32(k.slots)},
-		ir.Const{Name: "wave", Value: uint32(k.wave)}, ir.Const{Name: "workgroup", Value: uint32(k.workgroup)})
+		ir.Const{Name: "slots", Value: uint32(k.slots)}, ir.Const{Name: "tile", Value: uint32(k.gemv.tile)})
 	return c
 }
 
@@ -145,23 +137,41 @@ func (k expertGemv) build() (*kernel.Func, error) {
 			ids = b.Arg("ids", kernel.Write)
 		}
 		slots := b.SpecU32("slots", 8)
-		wave, workgroup := b.SpecU32("wave", 32), b.SpecU32("workgroup", 128)
-		b.Workgroup(workgroup)
-		subgroups := b.Div(workgroup, wave)
+		r := k.gemv.run(b, a)
 		row := b.WorkgroupID(1)
+		workgroup := b.WorkgroupID(0)
 
 		var scores *scoreRow
 		if k.top != nil {
-			scores = loadScores(b, from, row, int(k.top.Args[0].Type.Last()), k.wave)
+			scores = loadScores(b, from, row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
 		}
 		b.ReturnIf(b.Ge(row, rows))
-		project := func(p *projectArgs, at kernel.Value) {
-			result, column := row, row
+		if ids != nil {
+			b.If(b.And(b.Eq(workgroup, 0), b.Lt(b.SubgroupID(), 1)), func() {
+				scores.each(slots, func(i, index kernel.Value) {
+					b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(row, slots), i), index) })
+				})
+			})
+			b.ReturnIf(b.Eq(workgroup, 0))
+			workgroup = b.Sub(workgroup, 1)
+		}
+		// place finds the tile of a workgroup: r.from to r.end of a slot, whose result
+		// is that row; both are the same for all who call it.
+		place := func(p *projectArgs, at kernel.Value) (slot, result kernel.Value) {
+			result = row
 			if p.spec.slots > 0 {
-				tiles := b.Div(p.width, b.Mul(subgroups, k.perSubgroup))
-				slot := b.Div(at, tiles)
-				at = b.Mod(at, tiles)
+				tiles := b.Div(p.width, r.tile)
+				slot, at = b.Div(at, tiles), b.Mod(at, tiles)
 				result = b.Add(b.Mul(row, slots), slot)
+			}
+			r.p, r.from = p, b.Mul(at, r.tile)
+			r.end = b.Min(b.Add(r.from, r.tile), p.width)
+			return slot, result
+		}
+		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+			slot, result := place(p, at)
+			column := row
+			if p.spec.slots > 0 {
 				var expert kernel.Value
 				if k.top != nil {
 					expert = scores.slot(slot)
@@ -173,62 +183,18 @@ func (k expertGemv) build() (*kernel.Func, error) {
 					column = result
 				}
 			}
-			n := b.Mul(b.Add(b.Mul(at, subgroups), b.SubgroupID()), k.perSubgroup)
-			b.If(b.Lt(n, p.width), func() {
-				t := &gemvTile{b: b, a: a, p: p, columns: []kernel.Value{b.Mul(column, b.Div(a.k, 4))}}
-				k.products(t, wave, n, result)
-			})
-		}
-		if ids == nil {
-			a.each(b, b.WorkgroupID(0), project)
-			return
-		}
-		b.IfElse(b.Lt(b.WorkgroupID(0), 1), func() {
-			b.If(b.Lt(b.SubgroupID(), 1), func() {
-				scores.each(slots, func(i, index kernel.Value) {
-					b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(row, slots), i), index) })
-				})
-			})
-		}, func() { a.each(b, b.Sub(b.WorkgroupID(0), 1), project) })
-	})
-}
-
-// products computes perSubgroup elements of a result from element n on, in one
-// subgroup.
-func (k expertGemv) products(t *gemvTile, wave, n, result kernel.Value) {
-	b, p := t.b, t.p
-	sum := func() *kernel.Var { return b.Var(kernel.F32, 0.0) }
-	t.squares = []*kernel.Var{sum()}
-	for j := range p.matrices {
-		var rows []kernel.Value
-		var sums [][]*kernel.Var
-		for r := range k.perSubgroup {
-			rows = append(rows, p.row(b, j, b.Min(b.Add(n, r), b.Sub(p.width, 1))))
-			sums = append(sums, []*kernel.Var{sum()})
-		}
-		t.rows, t.sums = append(t.rows, rows), append(t.sums, sums)
-	}
-	lane := b.SubgroupLane()
-	for i, pass := range p.spec.passes() {
-		b.For(lane, b.Div(t.a.k, p.matrices[pass[0]].format.unit), wave, func(u kernel.Value) {
-			t.unit(u, t.load(u, pass), pass, i == 0)
-		})
-	}
-	var rstd *kernel.Value
-	if k.gain != nil {
-		r := t.a.rstd(b, b.SubgroupAdd(t.squares[0].Get()))
-		rstd = &r
-	}
-	own := make([]kernel.Value, len(t.sums)) // lane r stores element r
-	for m := range own {
-		for r, sums := range t.sums[m] {
-			v := b.SubgroupAdd(sums[0].Get())
-			if r > 0 {
-				v = b.Select(b.Eq(lane, r), v, own[m])
+			r.starts = []kernel.Value{b.Mul(column, b.Div(a.k, 4))}
+			if k.gemv.resident {
+				r.begin()
+				r.keep()
+			} else {
+				r.stream()
 			}
-			own[m] = v
-		}
-	}
-	at := b.Add(n, lane)
-	b.If(b.And(b.Lt(lane, k.perSubgroup), b.Lt(at, p.width)), func() { p.store(b, own, rstd, result, at) })
+		})
+		b.Barrier()
+		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+			_, r.column = place(p, at)
+			r.finish()
+		})
+	})
 }

@@ -217,17 +217,7 @@ func (k gemv) candidate() Candidate {
 
 func (k gemv) build() (*kernel.Func, error) {
 	return kernel.Build("gemv", func(b *kernel.Builder) {
-		r := &gemvRun{gemv: k, b: b, a: k.declare(b, k.last), tile: b.SpecU32("tile", 16)}
-		b.Workgroup(k.wave * k.subgroups)
-		matrices := 1
-		for _, p := range k.projects {
-			matrices = max(matrices, len(p.matrices))
-		}
-		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.columns*k.subgroups))
-		if k.gain != nil {
-			r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
-		}
-		r.lane = b.SubgroupLane()
+		r := k.run(b, k.declare(b, k.last))
 		if k.fixed != nil {
 			r.column = b.Mul(b.WorkgroupID(1), k.columns)
 		} else {
@@ -257,6 +247,21 @@ func (k gemv) build() (*kernel.Func, error) {
 		b.Barrier() // outside of ifs, as cases must have it
 		each(r.finish)
 	})
+}
+
+// run declares the kernel's own constant, its workgroup and shared memory.
+func (k gemv) run(b *kernel.Builder, a *linearArgs) *gemvRun {
+	r := &gemvRun{gemv: k, b: b, a: a, tile: b.SpecU32("tile", 16), lane: b.SubgroupLane()}
+	b.Workgroup(k.wave * k.subgroups)
+	matrices := 1
+	for _, p := range k.projects {
+		matrices = max(matrices, len(p.matrices))
+	}
+	r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.columns*k.subgroups))
+	if k.gain != nil {
+		r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
+	}
+	return r
 }
 
 // gemvRun is the kernel while it is built.

@@ -112,3 +112,33 @@ func log2(n int) int {
 	}
 	return k
 }
+
+// vars declares variables that hold words, as a loop carries them to its next
+// iteration; getVars and setVars are their Get and Set.
+func vars(b *kernel.Builder, words [][]kernel.Value) [][]*kernel.Var {
+	list := make([][]*kernel.Var, len(words))
+	for i, row := range words {
+		for _, w := range row {
+			list[i] = append(list[i], b.Var(w.Type(), w))
+		}
+	}
+	return list
+}
+
+func getVars(held [][]*kernel.Var) [][]kernel.Value {
+	list := make([][]kernel.Value, len(held))
+	for i, row := range held {
+		for _, v := range row {
+			list[i] = append(list[i], v.Get())
+		}
+	}
+	return list
+}
+
+func setVars(held [][]*kernel.Var, words [][]kernel.Value) {
+	for i, row := range held {
+		for j, v := range row {
+			v.Set(words[i][j])
+		}
+	}
+}

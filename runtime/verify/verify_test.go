@@ -100,7 +100,7 @@ func TestFails(t *testing.T) {
 		{"scale of attention", "prefill/48", "blk.1.attention", setConst("scale", math.Float32bits(0.2)), "off by more"},
 		{"swapped caches", "prefill/48", "blk.0.attention", swapArgs("k", "v"), "off by more"},
 		{"swapped weights", "decode/1", "blk.0.ffn_gate+ffn_up", swapRegions("ffn_gate", "ffn_up"), "off by more"},
-		{"caches written in wrong order", "prefill/32", "blk.1.rope+kvwrite", swapRegions("blk.1.k", "blk.1.v"), "off by more"},
+		{"caches written in wrong order", "prefill/48", "blk.1.rope+kvwrite", swapRegions("blk.1.k", "blk.1.v"), "off by more"},
 		{"other layer's cache", "decode/1", "blk.1.attention", replaceRegion("blk.1.k", "blk.0.k"), "not written"},
 		{"grid too small", "prefill/128", "blk.1.ffn_down", func(_ *testing.T, _ *plans.Plan, d *plans.Dispatch) { d.Grid[1]-- }, "not written"},
 		{"output elsewhere", "decode/1", "blk.0.ffn_down", shiftOutputs(64), "not written"},

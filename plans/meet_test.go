@@ -1,0 +1,44 @@
+package plans
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// TestMeeting changes a dispatch of 2 x 5 workgroups, of which those along axis 1 meet.
+func TestMeeting(t *testing.T) {
+	counters, partial := &ir.Value{Name: "arrivals", Class: ir.Step}, &ir.Value{ID: 1}
+	for _, c := range []struct {
+		name    string
+		change  func(s *site)
+		message string // empty where all is well
+	}{
+		{"meets", func(s *site) {}, ""},
+		{"does not meet", func(s *site) { s.Cover[0].Meet = nil; s.scratch = nil }, `output "y" is written once by each of 5 workgroups of axis 1`},
+		{"meets on another axis", func(s *site) { s.Cover[0].Meet = []int{2} }, `output "y" is written once by each of 5 workgroups`},
+		{"hands over without meeting", func(s *site) { s.Cover[0].Meet = nil }, "%1 is left in memory for workgroups that do not meet"},
+		{"no counters", func(s *site) { s.Args[1].Name = "others" }, "no argument counts them"},
+		{"counters are not of the step", func(s *site) { s.Args[1].Space = "arena" }, "no argument counts them"},
+		{"counters are only written", func(s *site) { s.Args[1].Read = false }, "no argument counts them"},
+		{"too few counters", func(s *site) { s.Args[1].Bytes = 4 }, "has 4 bytes, 2 workgroups"},
+	} {
+		s := &site{
+			entry: &Entry{Name: "decode/1"}, group: &ir.Group{Call: &ir.Call{Args: []*ir.Value{partial, counters}}}, scratch: []*ir.Value{partial},
+			Dispatch: &Dispatch{Site: "a", Grid: [3]int{2, 5, 1},
+				Args: []Arg{{Name: "partial", Space: "arena", Bytes: 400, Read: true, Write: true},
+					{Name: "arrivals", Space: "step", Region: "arrivals", Bytes: 64, Read: true, Write: true}},
+				Cover: []Cover{{Arg: "y", Dims: []int{8}, Tile: []int{4}, Axis: []int{0}, Meet: []int{1}}}},
+		}
+		c.change(s)
+		check := &checker{}
+		checkGrid(check, s)
+		found := checkMeeting(check, s)
+		bad := slices.ContainsFunc(check.problems, func(p Problem) bool { return strings.Contains(p.Message, c.message) })
+		if c.message == "" && (len(check.problems) > 0 || found != counters) || c.message != "" && !bad {
+			t.Errorf("%s: %v", c.name, check.problems)
+		}
+	}
+}
