@@ -102,14 +102,15 @@ func (k *coopAttention) divide(t *target.Target) bool {
 	if k.stays {
 		k.teams /= 2
 	}
-	for k.teams > 1 && k.tileRows()/2 >= k.rows.max*k.fold {
+	fits := func(buffers int) bool {
+		k.buffers = buffers
+		return 16*k.shared() <= t.Shared
+	}
+	for k.teams > 1 && (k.tileRows()/2 >= k.rows.max*k.fold || !fits(1)) {
 		k.teams /= 2
 	}
-	if k.buffers = 2; k.sides > 1 || 16*k.shared() > t.Shared {
-		k.buffers = 1
-	}
 	return k.headDim%(coopSide*k.sides) == 0 && k.headDim/k.sides <= 128 && k.wave == 2*coopSide &&
-		16*k.shared() <= t.Shared && k.lanes() <= t.Workgroup
+		(k.sides == 1 && fits(2) || fits(1)) && k.lanes() <= t.Workgroup
 }
 
 func (k *coopAttention) subgroups() int { return k.teams * k.sides }
