@@ -48,20 +48,13 @@ func (b *Builder) Cases(wave int, cases []Case) {
 // RunCase runs the case of that index, a U32 that is the same in the whole grid, on
 // all workgroups of this kernel: the workgroups of the case's grid are dealt out to
 // teams of lanes, as many of a workgroup as fit. low and high are the halves of the
-// address of the case's argument block. All lanes of all workgroups must come to it,
-// and to a RunAhead of the same case before it; it ends without waiting for other
-// workgroups.
-func (b *Builder) RunCase(index, low, high Value) { b.runCase(opRunCase, index, low, high) }
-
-// RunAhead runs the part of a case before its mark Ahead, of the workgroups that
-// RunCase begins with.
-func (b *Builder) RunAhead(index, low, high Value) { b.runCase(opRunAhead, index, low, high) }
-
-func (b *Builder) runCase(o op, index, low, high Value) {
+// address of the case's argument block. All lanes of all workgroups must come to it;
+// it ends without waiting for other workgroups.
+func (b *Builder) RunCase(index, low, high Value) {
 	if b.f.cases == nil {
-		b.fail("%s without cases", ops[o].name)
+		b.fail("run_case without cases")
 	}
-	b.add(&node{op: o, args: []*node{b.typed(o, index, U32), b.typed(o, low, U32), b.typed(o, high, U32)}})
+	b.add(&node{op: opRunCase, args: []*node{b.typed(opRunCase, index, U32), b.typed(opRunCase, low, U32), b.typed(opRunCase, high, U32)}})
 }
 
 // teamsOf returns how many workgroups of the case fit into one of that many lanes.
@@ -92,39 +85,7 @@ func (c *Case) check(lanes, wave int) error {
 	if len(c.Constant) != len(f.Args) {
 		return fmt.Errorf("%d arguments, %d are described", len(f.Args), len(c.Constant))
 	}
-	if err := c.checkAhead(); err != nil {
-		return err
-	}
 	return checkInside(f.body, f.body, int(size) == lanes)
-}
-
-// checkAhead holds what comes before the mark Ahead against what it may do.
-func (c *Case) checkAhead() error {
-	s := c.Kernel.segments()
-	if !s.ahead {
-		return nil
-	}
-	var check func(nodes []*node) error
-	check = func(nodes []*node) error {
-		for _, n := range nodes {
-			switch n.op {
-			case opLoad, opLoadWords:
-				if !c.Constant[n.imm] {
-					return fmt.Errorf("it reads argument %q ahead", c.Kernel.Args[n.imm].Name)
-				}
-			case opStore, opStoreWords, opAtomicAdd, opAtomicMax, opAtomicLoad, opSharedLoad, opSharedStore, opSharedElem, opSharedSet,
-				opSharedAdd, opSharedMax, opReturnIf:
-				return fmt.Errorf("%s ahead", ops[n.op].name)
-			}
-			for _, r := range n.regions {
-				if err := check(r.nodes); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	return check(s.nodes[0])
 }
 
 // checkInside refuses what a case cannot have inside of loops and ifs.
@@ -181,25 +142,22 @@ func (f *Func) pools() ([]pool, error) {
 	return pools, nil
 }
 
-// segments is a body split at the barriers that all lanes come to, and at the mark
-// Ahead.
+// segments is a body split at the barriers that all lanes come to.
 type segments struct {
-	nodes [][]*node
-	marks []*node   // what ends a segment, but the last
-	uses  [][]*node // by segment, the values made in those before it that it uses
-	ahead bool      // the first mark is Ahead
+	nodes    [][]*node
+	barriers []*node   // between them
+	uses     [][]*node // by segment, the values made in those before it that it uses
 }
 
 func (f *Func) segments() *segments {
 	s := &segments{nodes: [][]*node{nil}}
 	for _, n := range f.body.nodes {
-		last := len(s.marks)
-		if n.op == opBarrier || n.op == opAhead && last == 0 {
-			s.ahead = s.ahead || n.op == opAhead
-			s.marks = append(s.marks, n)
+		if n.op == opBarrier {
+			s.barriers = append(s.barriers, n)
 			s.nodes = append(s.nodes, nil)
 			continue
 		}
+		last := len(s.barriers)
 		s.nodes[last] = append(s.nodes[last], n)
 	}
 	s.uses = crossing(s.nodes)

@@ -77,15 +77,6 @@ func (b *Builder) ReturnIf(cond Value) {
 // to shared arrays before is seen by all after it. All lanes must come to it.
 func (b *Builder) Barrier() { b.add(&node{op: opBarrier}) }
 
-// Ahead marks that what comes before it, outside of loops and ifs, reads nothing that
-// changes while the kernel or those before it run: it may be done before they end.
-func (b *Builder) Ahead() {
-	if b.cur != b.f.body {
-		b.fail("ahead inside of a loop or if")
-	}
-	b.add(&node{op: opAhead})
-}
-
 // BarrierBuffers is a Barrier after which all lanes of the workgroup see what they
 // wrote to buffers before, too.
 func (b *Builder) BarrierBuffers() { b.add(&node{op: opBarrier, imm: 1}) }

@@ -157,15 +157,6 @@ func (b *Builder) Var(t Type, init Operand) *Var {
 	return &Var{b: b, n: b.add(&node{op: opVar, typ: t, args: []*node{b.typed(opVar, init, t)}}).n}
 }
 
-// Local declares a variable of type t, undefined at first, that all of the kernel that
-// follows may use, also outside of the present region.
-func (b *Builder) Local(t Type) *Var {
-	n := &node{op: opVar, typ: t, region: b.f.body}
-	// What is built now is not yet a node of the body: this comes before it.
-	b.f.body.nodes = append(b.f.body.nodes, n)
-	return &Var{b: b, n: n}
-}
-
 // Get returns the present value.
 func (v *Var) Get() Value {
 	return v.b.add(&node{op: opVarGet, typ: v.n.typ, args: []*node{v.b.visible(Value{v.n}).n}})

@@ -124,9 +124,7 @@ const (
 	opBreakIf  // condition
 	opReturnIf // condition
 	opParam    // the counter of a for
-	opAhead    // a mark
-	opRunAhead // index, low and high half of an address
-	opRunCase  // the same
+	opRunCase  // index, low and high half of an address
 	numOps
 )
 
@@ -254,8 +252,6 @@ var ops = [numOps]opInfo{
 	opBreakIf:  {name: "break_if"},
 	opReturnIf: {name: "return_if"},
 	opParam:    {name: "param"},
-	opAhead:    {name: "ahead"},
-	opRunAhead: {name: "run_ahead"},
 	opRunCase:  {name: "run_case"},
 }
 

@@ -102,8 +102,6 @@ func init() {
 		opWhile:           (*lowering).whileLoop,
 		opBreakIf:         (*lowering).breakIf,
 		opReturnIf:        (*lowering).returnIf,
-		opAhead:           func(*lowering, *node) {},
-		opRunAhead:        (*lowering).runAhead,
 		opRunCase:         (*lowering).runCase,
 	}
 }
@@ -251,17 +249,9 @@ func (l *lowering) sharedStore(n *node) {
 }
 
 func (l *lowering) variable(n *node) {
-	id, ok := l.values[n] // a case's code may be there twice
-	if !ok {
-		id = l.m.Local(l.pointer(spirv.StorageClassFunction, l.typ(n.typ)))
-		l.values[n] = id
-	}
-	if l.team != nil {
-		l.team.vars[n] = id
-	}
-	if len(n.args) > 0 {
-		l.m.Do(spirv.OpStore, id, l.value(n.args[0]))
-	}
+	id := l.m.Local(l.pointer(spirv.StorageClassFunction, l.typ(n.typ)))
+	l.m.Do(spirv.OpStore, id, l.value(n.args[0]))
+	l.values[n] = id
 }
 
 func (l *lowering) get(n *node) {

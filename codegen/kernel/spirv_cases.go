@@ -11,7 +11,6 @@ type team struct {
 	index    spirv.ID // of the team; 0 if there is one
 	builtins [numBuiltins]spirv.ID
 	bases    []spirv.ID         // of shared arrays in their pools; 0 for the beginning
-	vars     map[*node]spirv.ID // variables
 	spills   map[*node]spirv.ID // variables of values that later segments use
 	live     spirv.ID           // variable: the team has a workgroup that has not ended
 	*segments
@@ -34,7 +33,7 @@ func (l *lowering) enterCases() {
 	lanes := l.f.workgroup.imm
 	for i := range l.f.cases {
 		c := &l.f.cases[i]
-		t := &team{Case: c, spec: c.Spec, vars: map[*node]spirv.ID{}, spills: map[*node]spirv.ID{}}
+		t := &team{Case: c, spec: c.Spec, spills: map[*node]spirv.ID{}}
 		size, err := c.Kernel.WorkgroupSize(c.Spec)
 		if err != nil {
 			l.fail(err)
@@ -57,86 +56,61 @@ func (l *lowering) enterCases() {
 	}
 }
 
-// runAhead lowers a switch over the cases that have something to run ahead.
-func (l *lowering) runAhead(n *node) {
-	l.eachCase(n, func(t *team) bool { return t.ahead }, func(t *team, first spirv.ID) {
-		l.placeTeam(first)
-		l.whenLive(func() { l.segment(0) })
-	})
-}
-
 // runCase lowers a switch over the cases, in each a loop over the workgroups of the
 // case that are this workgroup's.
 func (l *lowering) runCase(n *node) {
-	m, u32, boolean := l.m, l.typ(U32), l.typ(Bool)
-	l.eachCase(n, func(*team) bool { return true }, func(t *team, first spirv.ID) {
-		next := m.Local(l.pointer(spirv.StorageClassFunction, u32))
-		m.Do(spirv.OpStore, next, first)
-		stride := m.Emit(spirv.OpIMul, u32, l.input(numWorkgroupsX), l.uint(t.count))
-		var base spirv.ID
-		l.loop(spirv.LoopControlNone, func() spirv.ID {
-			base = m.Emit(spirv.OpLoad, u32, next)
-			return m.Emit(spirv.OpULessThan, boolean, base, l.uint(t.total()))
-		}, func() {
-			l.placeTeam(base)
-			from := 0
-			if t.ahead {
-				from = 1
-				again := m.Emit(spirv.OpINotEqual, boolean, base, first)
-				live := m.Emit(spirv.OpLoad, boolean, t.live)
-				l.when(m.Emit(spirv.OpLogicalAnd, boolean, live, again), func() { l.segment(0) })
-			}
-			for i := from; i < len(t.nodes); i++ {
-				if i > from {
-					l.barrier(t.marks[i-1])
-				}
-				l.whenLive(func() { l.segment(i) })
-			}
-			if len(t.Kernel.arrays) > 0 {
-				l.barrier(&node{op: opBarrier}) // before the next one uses the arrays
-			}
-		}, func() {
-			m.Do(spirv.OpStore, next, m.Emit(spirv.OpIAdd, u32, base, stride))
-		})
-	})
-}
-
-// total is the workgroups of the case's grid.
-func (t *team) total() uint32 { return uint32(t.Grid[0] * t.Grid[1] * t.Grid[2]) }
-
-// eachCase lowers a switch over some of the cases; first is the case's workgroup that
-// the first team of this workgroup begins with.
-func (l *lowering) eachCase(n *node, some func(t *team) bool, body func(t *team, first spirv.ID)) {
 	m := l.m
 	l.enterCases()
 	index, low, high := l.value(n.args[0]), l.value(n.args[1]), l.value(n.args[2])
 	block := m.Emit(spirv.OpCompositeConstruct, l.typ(U32.Vec(2)), low, high)
 	merge := m.NewID()
 	operands := []uint32{index, merge}
-	labels := map[*team]spirv.ID{}
-	for i, t := range l.teams {
-		if some(t) {
-			labels[t] = m.NewID()
-			operands = append(operands, uint32(i), labels[t])
-		}
-	}
-	if len(labels) == 0 {
-		return
+	var labels []spirv.ID
+	for i := range l.teams {
+		labels = append(labels, m.NewID())
+		operands = append(operands, uint32(i), labels[i])
 	}
 	m.Do(spirv.OpSelectionMerge, merge, spirv.SelectionControlNone)
 	m.Do(spirv.OpSwitch, operands...)
 	outer := *l
-	for _, t := range l.teams {
-		if labels[t] != 0 {
-			m.Do(spirv.OpLabel, labels[t])
-			l.enter(t, &outer, block)
-			body(t, m.Emit(spirv.OpIMul, l.typ(U32), l.input(workgroupIDX), l.uint(t.count)))
-			m.Do(spirv.OpBranch, merge)
-		}
+	for i, t := range l.teams {
+		m.Do(spirv.OpLabel, labels[i])
+		l.enter(t, &outer, block)
+		l.eachWorkgroup(t)
+		m.Do(spirv.OpBranch, merge)
 	}
 	l.f, l.values, l.pointers, l.shared, l.team = outer.f, outer.values, outer.pointers, outer.shared, nil
 	m.Do(spirv.OpLabel, merge)
 }
+
+// eachWorkgroup lowers the loop over a case's workgroups.
+func (l *lowering) eachWorkgroup(t *team) {
+	m, u32 := l.m, l.typ(U32)
+	next := m.Local(l.pointer(spirv.StorageClassFunction, u32))
+	m.Do(spirv.OpStore, next, m.Emit(spirv.OpIMul, u32, l.input(workgroupIDX), l.uint(t.count)))
+	stride := m.Emit(spirv.OpIMul, u32, l.input(numWorkgroupsX), l.uint(t.count))
+	var base spirv.ID
+	l.loop(spirv.LoopControlNone, func() spirv.ID {
+		base = m.Emit(spirv.OpLoad, u32, next)
+		return m.Emit(spirv.OpULessThan, l.typ(Bool), base, l.uint(t.total()))
+	}, func() {
+		l.placeTeam(base)
+		for i := range t.nodes {
+			if i > 0 {
+				l.barrier(t.barriers[i-1])
+			}
+			l.whenLive(func() { l.segment(i) })
+		}
+		if len(t.Kernel.arrays) > 0 {
+			l.barrier(&node{op: opBarrier}) // before the next one uses the arrays
+		}
+	}, func() {
+		m.Do(spirv.OpStore, next, m.Emit(spirv.OpIAdd, u32, base, stride))
+	})
+}
+
+// total is the workgroups of the case's grid.
+func (t *team) total() uint32 { return uint32(t.Grid[0] * t.Grid[1] * t.Grid[2]) }
 
 // enter makes t what is lowered: its constants, variables, lanes, arrays, arguments.
 func (l *lowering) enter(t *team, outer *lowering, block spirv.ID) {
@@ -148,9 +122,6 @@ func (l *lowering) enter(t *team, outer *lowering, block spirv.ID) {
 			bits = s.Default
 		}
 		l.values[t.Kernel.specNodes[i]] = m.Constant(spirv.OpConstant, l.typ(s.Type), bits)
-	}
-	for n, id := range t.vars {
-		l.values[n] = id
 	}
 	wave, local := uint32(outer.f.caseWave), l.input(localID)
 	t.builtins[numSubgroups] = l.uint(t.size / wave)

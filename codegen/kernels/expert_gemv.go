@@ -185,7 +185,6 @@ func (k expertGemv) build() (*kernel.Func, error) {
 			}
 			r.starts = []kernel.Value{b.Mul(column, b.Div(a.k, 4))}
 			if k.gemv.resident {
-				r.begin()
 				r.keep()
 			} else {
 				r.stream()

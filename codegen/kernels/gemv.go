@@ -91,9 +91,6 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	if k.resident {
 		// As many workgroups as run at once, or a multiple of that.
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
-		if t.Persistent > 0 {
-			workgroups = t.Units * max(1, t.Persistent/(k.subgroups*t.Wave))
-		}
 		rounds := ceilDiv(g.tiles(1), workgroups*gemvRows)
 		tile = ceilDiv(g.tiles(1), workgroups*rounds)
 		if tile < gemvRows/2 {
@@ -238,8 +235,6 @@ func (k gemv) build() (*kernel.Func, error) {
 			})
 		}
 		if k.resident {
-			each(r.begin)
-			b.Ahead()
 			each(r.keep)
 		} else {
 			each(r.stream)
@@ -275,7 +270,6 @@ type gemvRun struct {
 	starts    []kernel.Value // where its columns begin in x, in vec4
 	p         *projectArgs
 	from, end kernel.Value // the rows of the workgroup
-	held      map[kernel.Type][]*kernel.Var
 	// The sums of the subgroups: by matrix, row, column, subgroup; of the squares by
 	// column, subgroup.
 	parts, squareParts *kernel.Array

@@ -11,9 +11,10 @@ type residentX struct {
 	fixed [][][]fixed        // in their stead for a projection in fixed point: runs of the unit
 }
 
-// own returns the lane's units.
-func (r *gemvRun) own() *residentX {
-	b, k := r.b, &residentX{}
+// keep goes through the tile's rows with x in registers.
+func (r *gemvRun) keep() {
+	b := r.b
+	k := &residentX{}
 	for j := range r.units(r.p.spec) {
 		u := b.Add(b.LocalID(), j*r.wave*r.subgroups)
 		if !r.exact(r.p.spec) {
@@ -21,16 +22,7 @@ func (r *gemvRun) own() *residentX {
 		}
 		k.units = append(k.units, u)
 	}
-	return k
-}
-
-// begin fetches the first batch: before x, which is nearer, and which in a persistent
-// kernel has to be waited for.
-func (r *gemvRun) begin() { r.hold(r.fetch(r.own(), r.from)).set() }
-
-// keep goes through the tile's rows with x in registers.
-func (r *gemvRun) keep() {
-	b, k := r.b, r.own()
+	next := newWords(b, r.fetch(k, r.from)) // before x, which is nearer
 	dot := r.dot
 	if r.p.spec.fixed {
 		r.loadFixed(k)
@@ -39,11 +31,10 @@ func (r *gemvRun) keep() {
 		r.loadX(k)
 	}
 	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
+		words := next.get()
 		// Not only if there is a next batch: NVIDIA's compiler moves a branch behind
 		// what does not need it. Past the end the last row is loaded again.
-		next := r.hold(r.fetch(k, b.Add(n, r.batch)))
-		words := next.get()
-		next.set()
+		next.set(r.fetch(k, b.Add(n, r.batch)))
 		var sums []kernel.Value
 		for _, w := range words {
 			sums = append(sums, dot(k, w)...)
@@ -194,31 +185,17 @@ func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value 
 	return sums
 }
 
-// heldWords are fetched words that a loop carries to its next iteration. The
-// projections of a workgroup's kernel share the variables, since it has only one of
-// them.
-type heldWords struct {
-	words [][][]kernel.Value
-	vars  [][][]*kernel.Var
-}
+// heldWords are fetched words that a loop carries to its next iteration.
+type heldWords struct{ vars [][][]*kernel.Var }
 
-// hold finds variables for words.
-func (r *gemvRun) hold(words [][][]kernel.Value) *heldWords {
-	h, used := &heldWords{words: words}, map[kernel.Type]int{}
-	if r.held == nil {
-		r.held = map[kernel.Type][]*kernel.Var{}
-	}
+func newWords(b *kernel.Builder, words [][][]kernel.Value) *heldWords {
+	h := &heldWords{}
 	for _, units := range words {
 		var row [][]*kernel.Var
 		for _, unit := range units {
 			var vars []*kernel.Var
 			for _, w := range unit {
-				t := w.Type()
-				if used[t] == len(r.held[t]) {
-					r.held[t] = append(r.held[t], r.b.Local(t))
-				}
-				vars = append(vars, r.held[t][used[t]])
-				used[t]++
+				vars = append(vars, b.Var(w.Type(), w))
 			}
 			row = append(row, vars)
 		}
@@ -227,7 +204,6 @@ func (r *gemvRun) hold(words [][][]kernel.Value) *heldWords {
 	return h
 }
 
-// get returns what the variables hold.
 func (h *heldWords) get() [][][]kernel.Value {
 	var words [][][]kernel.Value
 	for _, units := range h.vars {
@@ -244,12 +220,11 @@ func (h *heldWords) get() [][][]kernel.Value {
 	return words
 }
 
-// set makes the variables hold the words.
-func (h *heldWords) set() {
+func (h *heldWords) set(words [][][]kernel.Value) {
 	for i, units := range h.vars {
 		for j, unit := range units {
 			for k, v := range unit {
-				v.Set(h.words[i][j][k])
+				v.Set(words[i][j][k])
 			}
 		}
 	}

@@ -32,7 +32,6 @@ func Persistent(lanes, wave int, cases []kernel.Case) (*kernel.Func, error) {
 		b.For(0, count, 1, func(i kernel.Value) {
 			s := stage.Get()
 			stage.Set(stages.Load(u32x4, b.Min(b.Add(i, 2), count))) // before the wait
-			b.RunAhead(b.Elem(s, 0), b.Elem(s, 1), b.Elem(s, 2))
 			b.If(b.Ne(b.Elem(s, 3), 0), func() {
 				arrivals.Set(b.Add(arrivals.Get(), groups))
 				b.BarrierBuffers()
