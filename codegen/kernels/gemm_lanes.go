@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -51,7 +52,7 @@ func gemmLanesCandidates(s *Site) []Candidate {
 	var list []Candidate
 	for _, t := range lanesTiles {
 		if g.k%(4*s.Target.Wave*t.split) == 0 {
-			list = append(list, lanesGemm{g, t, step, s.Target.Wave}.candidate())
+			list = append(list, lanesGemm{g, t, step, s.Target.Wave}.candidate(s.Target))
 		}
 	}
 	if len(list) == 2 && g.rows > 256 {
@@ -63,7 +64,7 @@ func gemmLanesCandidates(s *Site) []Candidate {
 func (k lanesGemm) tileRows() int    { return k.lanesTile.rows * k.down }
 func (k lanesGemm) tileOutputs() int { return k.outputs * k.across }
 
-func (k lanesGemm) candidate() Candidate {
+func (k lanesGemm) candidate(t *target.Target) Candidate {
 	firsts := k.firsts(k.tileOutputs())
 	c := Candidate{
 		Kernel: fmt.Sprintf("gemm_lanes %s%s tile=%dx%d subgroups=%dx%dx%d w=%d", k.key(), k.step.key(),
@@ -72,6 +73,9 @@ func (k lanesGemm) candidate() Candidate {
 		Operands: append(k.linearGroup.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.tileRows()), k.tiles(k.tileOutputs()), 1},
 		Consts:   append(k.consts(firsts), k.step.consts()...),
+	}
+	if t.Vendor == nvidia {
+		c.Seconds = 11e-6 + 2e-13*float64(k.linearGroup.rows)*float64(k.tiles(1))*float64(k.k)
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
