@@ -96,7 +96,7 @@ func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("func %q: %w", f.Name, err)
 		}
-		if err := m.runGroup(f, g, i); err != nil {
+		if err := m.runGroup(f, g, i, nil); err != nil {
 			return err
 		}
 		m.release(m.funcs[f].last[i])
@@ -106,19 +106,27 @@ func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
 
 // RunGroup runs one group of f. What the group reads must be held: globals, values
 // with a place in the arena, results of earlier groups, and what Write has set.
-func (m *Machine) RunGroup(f *ir.Func, g *ir.Group) error {
+func (m *Machine) RunGroup(f *ir.Func, g *ir.Group) error { return m.RunGroupWith(f, g, nil) }
+
+// RunGroupWith is RunGroup and calls then, if it is not nil, behind each op.
+func (m *Machine) RunGroupWith(f *ir.Func, g *ir.Group, then func(op *ir.Op) error) error {
 	for i, h := range f.Groups {
 		if g == h && m.funcs[f] != nil {
-			return m.runGroup(f, g, i)
+			return m.runGroup(f, g, i, then)
 		}
 	}
 	return fmt.Errorf("func %q: group %q is not of this program", f.Name, g.Name)
 }
 
-func (m *Machine) runGroup(f *ir.Func, g *ir.Group, i int) error {
+func (m *Machine) runGroup(f *ir.Func, g *ir.Group, i int, then func(op *ir.Op) error) error {
 	for _, op := range g.Ops {
 		if err := m.eval(f, op); err != nil {
 			return fmt.Errorf("func %q: group %d %q: %s: %w", f.Name, i, g.Name, op.Kind.Name, err)
+		}
+		if then != nil {
+			if err := then(op); err != nil {
+				return err
+			}
 		}
 	}
 	m.release(m.funcs[f].inner[i])
