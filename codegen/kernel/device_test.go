@@ -48,6 +48,12 @@ func device(t *testing.T) *vulkan.Device {
 // and the specialization by name.
 func run(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map[string]uint32, groups uint32, words ...[]uint32) {
 	t.Helper()
+	runAt(t, d, build, byName, groups, func([]uint64) {}, words...)
+}
+
+// runAt is run with words that may depend on the addresses of the buffers.
+func runAt(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map[string]uint32, groups uint32, at func(addresses []uint64), words ...[]uint32) {
+	t.Helper()
 	f, err := kernel.Build("test", build)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +77,11 @@ func run(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map
 	buffers := make([]*vulkan.Buffer, len(words))
 	for i, w := range words {
 		buffers[i] = alloc(t, d, 4*len(w))
-		copy(buffers[i].Bytes(), spirv.Bytes(w))
 		args = append(args, buffers[i].Address())
+	}
+	at(args)
+	for i, w := range words {
+		copy(buffers[i].Bytes(), spirv.Bytes(w))
 	}
 	cmds, err := d.NewCommands()
 	if err != nil {
