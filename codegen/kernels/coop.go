@@ -181,6 +181,15 @@ func (k gemmCoop) span() int {
 	return 1
 }
 
+// name is all that shapes the code, but for what is multiplied.
+func (k gemmCoop) name() string {
+	name := k.coopTile.name()
+	if k.span() == 1 {
+		name += " single steps"
+	}
+	return name
+}
+
 func (k gemmCoop) threads() int { return k.groups * k.groupThreads() }
 
 func (k gemmCoop) groupThreads() int { return k.subgroups() * k.wave }

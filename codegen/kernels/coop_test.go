@@ -127,3 +127,21 @@ func TestCoopGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestCoopKeys holds that rows of a length that is no multiple of 256, whose code is
+// another, have kernels of other names.
+func TestCoopKeys(t *testing.T) {
+	names := map[string]bool{}
+	for _, k := range []ir.Dim{192, 256} {
+		w := newWorld(t, 20, 20)
+		half, err := w.make.Make("half", nil, w.rows(ir.T, k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.vals[half.Result] = make([]float64, 20*k)
+		names[w.candidates(lookup(t, "sm_90"), w.linear(half.Result, ir.F16, 64))[0].Kernel] = true
+	}
+	if len(names) != 2 {
+		t.Errorf("%d names: %v", len(names), names)
+	}
+}
