@@ -13,7 +13,6 @@ var sm90 = &Target{
 	Workgroup:   1024,
 	Shared:      48 << 10,
 	Units:       132,
-	Persistent:  512,
 	Matrix:      MatrixShape{16, 16, 16},
 	Dot:         true,
 	Memory:      80e9,

@@ -62,8 +62,8 @@ var reductions = map[string]func(op *ir.Op, positions int) int{
 	"expert_linear":   func(op *ir.Op, _ int) int { return int(op.Args[1].Type.Last()) },
 	"l2norm":          func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
 	"gated_rmsnorm":   func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
-	// Every position adds its error to the state.
-	"deltanet": func(op *ir.Op, n int) int { return op.Attrs.Int("head_dim") + n },
+	// Every position adds its error to the state, and its decay is an exponential.
+	"deltanet": func(op *ir.Op, n int) int { return op.Attrs.Int("head_dim") + exponent*n },
 }
 
 // runs returns the lengths of the runs that a row of v consists of, over and

@@ -19,8 +19,8 @@
 //
 // where k is the number of products and squares behind the element: the columns
 // of a matrix, the width of a norm, head size plus positions of attention, these
-// 16 times since an error of a score is in an exponent. The
-// error of a sum in random order grows with sqrt(k); the factors leave room for
+// 16 times since an error of a score is in an exponent, as is one of a decay of the delta
+// rule at every position. The error of a sum in random order grows with sqrt(k); the factors leave room for
 // drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
 // operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
 // to the first factor; where its rows are narrow, the largest magnitude is that of all
