@@ -12,6 +12,10 @@ type AMD struct {
 	Clock     float64 // boost clock in Hz
 }
 
+// The targets here have dot products of bytes: RADV of Mesa 25.0 reports them as
+// accelerated for all of their families, and makes one v_dot4_i32_iu8, with its
+// addition, of SPIR-V's dot product and the addition to it.
+
 // rdna returns the figures that all GPUs here share: LLVM's AMDGPU back end for
 // gfx11 and gfx12 with 1536 registers ("1_5xVGPRs", granule 24), 16 subgroups a
 // SIMD and 128 KiB of LDS a WGP.

@@ -12,6 +12,7 @@ var gfx1100 = &Target{
 	Shared:      64 << 10,
 	Units:       96,
 	Matrix:      MatrixShape{16, 16, 16},
+	Dot:         true,
 	Memory:      24e9,
 	Bandwidth:   960e9,
 	FLOPs:       rdnaFLOPs(96, 2.5e9),

@@ -13,6 +13,7 @@ var gfx1151 = &Target{
 	Shared:      64 << 10,
 	Units:       40,
 	Matrix:      MatrixShape{16, 16, 16},
+	Dot:         true,
 	Bandwidth:   256e9,
 	FLOPs:       rdnaFLOPs(40, 2.9e9),
 	MatrixFLOPs: 40 * rdna3Matrix * 2.9e9,

@@ -12,6 +12,7 @@ var gfx1200 = &Target{
 	Shared:      64 << 10,
 	Units:       32,
 	Matrix:      MatrixShape{16, 16, 16},
+	Dot:         true,
 	Memory:      16e9,
 	Bandwidth:   320e9,
 	FLOPs:       rdnaFLOPs(32, 3.13e9),

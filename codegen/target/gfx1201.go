@@ -14,6 +14,7 @@ var gfx1201 = &Target{
 	Shared:      64 << 10,
 	Units:       64,
 	Matrix:      MatrixShape{16, 16, 16},
+	Dot:         true,
 	Memory:      32e9,
 	Bandwidth:   640e9,
 	FLOPs:       rdnaFLOPs(64, 2.92e9),
