@@ -76,16 +76,21 @@ func run(m *testing.M) int {
 // compile compiles a model in memory.
 func compile(t *testing.T, model, targetName string, kv ir.DType) *plans.Plan {
 	t.Helper()
+	tg, err := target.Lookup(targetName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compileFor(t, model, tg, kv)
+}
+
+func compileFor(t *testing.T, model string, tg *target.Target, kv ir.DType) *plans.Plan {
+	t.Helper()
 	path := modelPath(model)
 	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tg, err := target.Lookup(targetName)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p, err := frontend.Load(f, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
 	if err != nil {
 		t.Fatal(err)
@@ -245,30 +250,52 @@ func TestHybridsVerify(t *testing.T) {
 	for model := range hybrids {
 		t.Run(model, func(t *testing.T) {
 			plan := compile(t, model, "llvmpipe", ir.F16)
-			src, err := plans.OpenSource(plan, "", modelPath(model))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer src.Close()
-			x, err := vulkan.NewExecutor(t.Context(), 0, plan, src, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer x.Close()
-			dev, err := x.Inspect()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Context: 20, Rows: 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Failed > 0 || len(r.Results) < 500 {
-				var text strings.Builder
-				r.Print(&text)
-				t.Errorf("%d of %d dispatches differ from the oracle's\n%s", r.Failed, len(r.Results), text.String())
-			}
+			checkDispatches(t, model, plan, verify.Options{Context: 20, Rows: 20}, 500)
 		})
+	}
+}
+
+// TestPersistent runs what only other targets have: a persistent kernel, whose replay
+// must give the bytes that its dispatches give one at a time, and inputs in fixed point.
+func TestPersistent(t *testing.T) {
+	llvmpipe, err := target.Lookup("llvmpipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tg := *llvmpipe
+	tg.Dot, tg.Persistent = true, 128
+	plan := compileFor(t, "gopher", &tg, ir.F16)
+	if p := plan.Entries[0].Persistent; p == nil || p.Pipeline < 0 {
+		t.Fatalf("entry %s: %+v", plan.Entries[0].Name, p)
+	}
+	checkDispatches(t, "gopher", plan, verify.Options{Context: 20, Entry: "decode/1"}, 25)
+}
+
+// checkDispatches runs dispatches, least or more, on the device and on the oracle.
+func checkDispatches(t *testing.T, model string, plan *plans.Plan, options verify.Options, least int) {
+	t.Helper()
+	src, err := plans.OpenSource(plan, "", modelPath(model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	x, err := vulkan.NewExecutor(t.Context(), 0, plan, src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	dev, err := x.Inspect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := verify.Plan(t.Context(), plan, src, dev, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed > 0 || len(r.Results) < least {
+		var text strings.Builder
+		r.Print(&text)
+		t.Errorf("%d of %d dispatches differ from the oracle's\n%s", r.Failed, len(r.Results), text.String())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/text"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // planFlags are the flags of every command that runs a plan.
@@ -56,6 +57,13 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 		src.Close()
 		plan.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if x, ok := exec.(*vulkan.Executor); ok {
+		for i := range plan.Entries {
+			if why := x.Fallback(&plan.Entries[i]); why != "" {
+				fmt.Fprintf(os.Stderr, "zincrun: %s runs as dispatches, not as one persistent kernel: %s\n", plan.Entries[i].Name, why)
+			}
+		}
 	}
 	return &opened{plan, src, exec, tok, time.Since(start)}, nil
 }

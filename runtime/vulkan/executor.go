@@ -135,20 +135,13 @@ func (x *Executor) resident(e *plans.Entry) int {
 	return x.dev.Info.Units
 }
 
-// Replay says how an entry is replayed.
-func (x *Executor) Replay(e *plans.Entry) string {
-	if n := x.resident(e); n > 0 {
-		return fmt.Sprintf("one persistent kernel of %d workgroups", n)
+// Fallback says why an entry that has a persistent kernel is replayed as dispatches;
+// nothing if it is not.
+func (x *Executor) Fallback(e *plans.Entry) string {
+	if p := e.Persistent; p == nil || p.Pipeline < 0 || x.resident(e) > 0 {
+		return ""
 	}
-	why := ""
-	switch p := e.Persistent; {
-	case p == nil:
-	case p.Pipeline < 0:
-		why = ": " + p.Why
-	default:
-		why = ": the device does not tell how many workgroups it holds at once"
-	}
-	return fmt.Sprintf("%d dispatches%s", len(e.Dispatches), why)
+	return x.dev.Info.Name + " does not tell how many workgroups it holds at once"
 }
 
 // record makes the command buffer of an entry: its persistent kernel, or else a
