@@ -64,7 +64,7 @@ func AttentionTiles(s *Site) (tiles, rows int) {
 //
 // The rows of a step must be consecutive positions of one sequence slot, as those of
 // prefill are. A row of the tile is one head of one row of q: heads that share a KV
-// head share what is read of the cache. A team of subgroups has some rows of the tile;
+// head share what is read of the cache. A team of subgroups has 16 rows of the tile;
 // each of its sides computes the scores of its part of the positions, and the sums of
 // its part of the dims.
 type coopAttention struct {
@@ -78,7 +78,6 @@ type coopAttention struct {
 	fold    int // heads of a tile
 	teams   int
 	sides   int // subgroups of a team
-	blocks  int // of 16 rows that a team has
 	tileKV  int // positions of the cache in a buffer
 	buffers int // in shared memory: of two, one is filled while the other is used
 }
@@ -95,7 +94,7 @@ const coopDims = 32
 func (k *coopAttention) divide(t *target.Target) bool {
 	for k.fold = 1; k.fold < coopSide && k.group%(2*k.fold) == 0; k.fold *= 2 {
 	}
-	k.teams, k.sides, k.blocks, k.tileKV = 8, 1, 1, 32
+	k.teams, k.sides, k.tileKV = 8, 1, 32
 	if k.headDim > 128 {
 		k.teams, k.sides = 4, 2
 	}
@@ -118,9 +117,7 @@ func (k *coopAttention) subgroups() int { return k.teams * k.sides }
 func (k *coopAttention) lanes() int { return k.subgroups() * k.wave }
 
 // tileRows is the rows of the tile.
-func (k *coopAttention) tileRows() int { return k.teams * k.teamRows() }
-
-func (k *coopAttention) teamRows() int { return k.blocks * coopSide }
+func (k *coopAttention) tileRows() int { return k.teams * coopSide }
 
 // queryRows is the rows of q that the tile has heads of.
 func (k *coopAttention) queryRows() int { return k.tileRows() / k.fold }
@@ -156,7 +153,7 @@ const (
 
 // teamSize is what a team has for its weights, or its subgroups for a square each.
 func (k *coopAttention) teamSize() int {
-	return max(k.teamRows()*k.weightStride(), k.sides*squareSize)
+	return max(coopSide*k.weightStride(), k.sides*squareSize)
 }
 
 func (k *coopAttention) numbersAt() int {
@@ -176,7 +173,7 @@ const (
 )
 
 func (k *coopAttention) votesAt() int {
-	return k.numbersAt() + k.subgroups()*k.blocks*numbers*coopSide/4
+	return k.numbersAt() + k.subgroups()*numbers*coopSide/4
 }
 
 func (k *coopAttention) queryAt() int {
@@ -216,7 +213,7 @@ func (k *coopAttention) candidate() Candidate {
 	}
 	return Candidate{
 		Kernel: fmt.Sprintf("attention_coop hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s%s", k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
-			k.sides, k.teamRows(), part, k.gate.key(), k.rows.key()),
+			k.sides, coopSide, part, k.gate.key(), k.rows.key()),
 		Build:    k.build,
 		Consts:   consts,
 		Grid:     [3]int{heads / k.fold, k.tiles(), k.splits},
@@ -237,15 +234,15 @@ type coopAttentionRun struct {
 	end        kernel.Value // of the positions of the tile or, of those, of the split
 	base       kernel.Value // octet of the head's first position in the caches
 	team, side kernel.Value
-	teamRow    kernel.Value     // the lane's row of a block, which it shares with a neighbour
-	member     kernel.Value     // 0 or 1: which of the two it is
-	factor     kernel.Value     // of the scores, to powers of two
-	query      [][]kernel.Value // by block, then 16 dims, if it does not stay in shared memory
-	sums       [][]*kernel.Var  // by block, then 16 dims of the side
-	rows       []coopRows       // by block
+	teamRow    kernel.Value   // the lane's row of the team, which it shares with a neighbour
+	member     kernel.Value   // 0 or 1: which of the two it is
+	factor     kernel.Value   // of the scores, to powers of two
+	query      []kernel.Value // 16 dims each, if it does not stay in shared memory
+	sums       []*kernel.Var  // 16 dims of the side each
+	coopRows
 }
 
-// coopRows are the rows of a block in the softmax. Matrices have 16 columns, in each of
+// coopRows are the rows of a team in the softmax. Matrices have 16 columns, in each of
 // which is what belongs to some of the side's positions, or the same in all.
 type coopRows struct {
 	scores  []*kernel.Var // of a tile, 16 positions each
@@ -376,36 +373,30 @@ func (r *coopAttentionRun) start() {
 	})
 	b.Barrier()
 	r.factor = b.Mul(r.scale, math.Log2E)
-	for block := range r.blocks {
-		var query []kernel.Value
-		var sums []*kernel.Var
-		for d := 0; d < r.headDim/coopSide && !r.stays; d++ {
-			query = append(query, r.loadQuery(block, d))
-		}
-		for range r.headDim / r.sides / coopSide {
-			sums = append(sums, r.matrix(0))
-		}
-		r.query, r.sums = append(r.query, query), append(r.sums, sums)
-		row := b.Add(r.row, b.Div(r.inTile(block, r.teamRow), r.fold))
-		rows := coopRows{
-			limit: b.Add(r.pos.Load(kernel.U32, b.Min(row, r.lastRow)), 1),
-			top:   b.Var(kernel.F32, emptyScore), under: r.matrix(-emptyScore), weight: r.matrix(0),
-		}
-		if r.partial {
-			rows.largest = r.matrix(emptyScore)
-		}
-		for range r.tileKV / r.sides / coopSide {
-			rows.scores = append(rows.scores, r.matrix(0))
-		}
-		r.rows = append(r.rows, rows)
+	for d := 0; d < r.headDim/coopSide && !r.stays; d++ {
+		r.query = append(r.query, r.loadQuery(d))
+	}
+	for range r.headDim / r.sides / coopSide {
+		r.sums = append(r.sums, r.matrix(0))
+	}
+	row := b.Add(r.row, b.Div(r.inTile(r.teamRow), r.fold))
+	r.coopRows = coopRows{
+		limit: b.Add(r.pos.Load(kernel.U32, b.Min(row, r.lastRow)), 1),
+		top:   b.Var(kernel.F32, emptyScore), under: r.matrix(-emptyScore), weight: r.matrix(0),
+	}
+	if r.partial {
+		r.largest = r.matrix(emptyScore)
+	}
+	for range r.tileKV / r.sides / coopSide {
+		r.scores = append(r.scores, r.matrix(0))
 	}
 	b.Barrier()
 }
 
 // loadQuery loads 16 dims of q.
-func (r *coopAttentionRun) loadQuery(block, d int) kernel.Value {
+func (r *coopAttentionRun) loadQuery(d int) kernel.Value {
 	b := r.b
-	at := b.Add(b.Mul(r.team, r.teamRows()*r.stride()), block*coopSide*r.stride()+d*coopSide/8+r.queryAt())
+	at := b.Add(b.Mul(r.team, coopSide*r.stride()), d*coopSide/8+r.queryAt())
 	return r.shared.LoadMatrix(coopLeft, at, r.stride(), kernel.RowMajor)
 }
 
@@ -414,9 +405,9 @@ func (r *coopAttentionRun) matrix(x float32) *kernel.Var {
 	return r.b.Var(coopSum, r.b.MatFill(coopSum, x))
 }
 
-// inTile returns which row of the tile a row of a block is.
-func (r *coopAttentionRun) inTile(block int, row kernel.Value) kernel.Value {
-	return r.b.Add(r.b.Mul(r.team, r.teamRows()), row, block*coopSide)
+// inTile returns which row of the tile a row of the team is.
+func (r *coopAttentionRun) inTile(row kernel.Value) kernel.Value {
+	return r.b.Add(r.b.Mul(r.team, coopSide), row)
 }
 
 // fetch loads the positions from `from` on and returns what stores them into shared
@@ -445,41 +436,33 @@ func (r *coopAttentionRun) fetch(cache *kernel.Buffer, from kernel.Value) func(t
 }
 
 // score computes the products of q and the side's positions.
-func (r *coopAttentionRun) score(keys kernel.Value) [][]kernel.Value {
+func (r *coopAttentionRun) score(keys kernel.Value) []kernel.Value {
 	b := r.b
 	own := r.tileKV / r.sides
 	from := b.Add(keys, b.Mul(r.side, own*r.stride()))
-	scores := make([][]kernel.Value, own/coopSide)
+	scores := make([]kernel.Value, own/coopSide)
 	for c := range scores {
-		for range r.blocks {
-			scores[c] = append(scores[c], b.MatFill(coopSum, 0))
-		}
+		scores[c] = b.MatFill(coopSum, 0)
 	}
 	for d := range r.headDim / coopSide {
-		var query []kernel.Value
-		for block := range r.rows {
-			if r.stays {
-				query = append(query, r.loadQuery(block, d))
-			} else {
-				query = append(query, r.query[block][d])
-			}
+		var q kernel.Value
+		if r.stays {
+			q = r.loadQuery(d)
+		} else {
+			q = r.query[d]
 		}
 		for c := range scores {
 			k := r.shared.LoadMatrix(coopRight, b.Add(from, c*coopSide*r.stride()+d*coopSide/8), r.stride(), kernel.ColumnMajor)
-			for block, q := range query {
-				scores[c][block] = b.MatMulAdd(q, k, scores[c][block])
-			}
+			scores[c] = b.MatMulAdd(q, k, scores[c])
 		}
 	}
 	return scores
 }
 
-// setScores makes scores, by 16 positions, then block, those of the tile.
-func (r *coopAttentionRun) setScores(scores [][]kernel.Value) {
-	for c := range scores {
-		for block, s := range scores[c] {
-			r.rows[block].scores[c].Set(s)
-		}
+// setScores makes scores, 16 positions each, those of the tile.
+func (r *coopAttentionRun) setScores(scores []kernel.Value) {
+	for c, s := range scores {
+		r.scores[c].Set(s)
 	}
 }
 
@@ -489,16 +472,10 @@ func (r *coopAttentionRun) add(values kernel.Value) {
 	weights := b.Add(b.Mul(r.team, r.teamSize()), r.weightsAt())
 	values = b.Add(values, b.Mul(r.side, r.headDim/r.sides/8))
 	for p := 0; p < r.tileKV; p += coopSide {
-		var w []kernel.Value
-		for block := range r.sums {
-			at := b.Add(weights, block*coopSide*r.weightStride()+p/8)
-			w = append(w, r.shared.LoadMatrix(coopLeft, at, r.weightStride(), kernel.RowMajor))
-		}
-		for d := range r.sums[0] {
+		w := r.shared.LoadMatrix(coopLeft, b.Add(weights, p/8), r.weightStride(), kernel.RowMajor)
+		for d, sum := range r.sums {
 			v := r.shared.LoadMatrix(coopRight, b.Add(values, p*r.stride()+d*coopSide/8), r.stride(), kernel.RowMajor)
-			for block, sums := range r.sums {
-				sums[d].Set(b.MatMulAdd(w[block], v, sums[d].Get()))
-			}
+			sum.Set(b.MatMulAdd(w, v, sum.Get()))
 		}
 	}
 }

@@ -22,13 +22,11 @@ func (r *coopAttentionRun) vote(masked kernel.Value) func() kernel.Value {
 	b := r.b
 	over := b.Var(kernel.F32, emptyScore)
 	r.each(func(i kernel.Value) {
-		for _, rows := range r.rows {
-			most := rows.scores[0].Elem(i)
-			for _, s := range rows.scores[1:] {
-				most = b.Max(most, s.Elem(i))
-			}
-			over.Set(b.Max(over.Get(), b.FMA(most, r.factor, rows.under.Elem(i))))
+		most := r.scores[0].Elem(i)
+		for _, s := range r.scores[1:] {
+			most = b.Max(most, s.Elem(i))
 		}
+		over.Set(b.Max(over.Get(), b.FMA(most, r.factor, r.under.Elem(i))))
 	})
 	vote := b.Or(masked, b.SubgroupAny(b.Gt(over.Get(), growth)))
 	if r.sides == 1 {
@@ -47,53 +45,44 @@ func (r *coopAttentionRun) vote(masked kernel.Value) func() kernel.Value {
 	}
 }
 
-// change changes what the weights are relative to where changed holds.
-func (r *coopAttentionRun) change(from, masked, changed kernel.Value) {
-	r.b.If(changed, func() {
-		for block := range r.rows {
-			r.changeBlock(block, from, masked)
-		}
-	})
-}
-
 // weigh turns the scores into weights, in shared memory.
 func (r *coopAttentionRun) weigh() {
 	b := r.b
 	r.each(func(i kernel.Value) {
-		for _, rows := range r.rows {
-			under, sum := rows.under.Elem(i), rows.weight.Elem(i)
-			for _, s := range rows.scores {
-				x := s.Elem(i)
-				if r.partial {
-					rows.largest.SetElem(i, b.Max(rows.largest.Elem(i), x))
-				}
-				w := b.Exp2(b.FMA(x, r.factor, under))
-				s.SetElem(i, w)
-				sum = b.Add(sum, w)
+		under, sum := r.under.Elem(i), r.weight.Elem(i)
+		for _, s := range r.scores {
+			x := s.Elem(i)
+			if r.partial {
+				r.largest.SetElem(i, b.Max(r.largest.Elem(i), x))
 			}
-			rows.weight.SetElem(i, sum)
+			w := b.Exp2(b.FMA(x, r.factor, under))
+			s.SetElem(i, w)
+			sum = b.Add(sum, w)
 		}
+		r.weight.SetElem(i, sum)
 	})
 	at := b.Add(b.Mul(r.team, r.teamSize()), b.Mul(r.side, r.tileKV/r.sides/8), r.weightsAt())
-	for block, rows := range r.rows {
-		for c, s := range rows.scores {
-			to := b.Add(at, block*coopSide*r.weightStride()+c*coopSide/8)
-			r.shared.StoreMatrix(to, r.weightStride(), kernel.RowMajor, b.MatConvert(kernel.F16, s.Get()))
-		}
+	for c, s := range r.scores {
+		r.shared.StoreMatrix(b.Add(at, c*coopSide/8), r.weightStride(), kernel.RowMajor, b.MatConvert(kernel.F16, s.Get()))
 	}
 }
 
-// changeBlock masks the scores of a block, makes the largest of each row its top, if it is
-// larger than that was, and scales its sums.
-func (r *coopAttentionRun) changeBlock(block int, from, masked kernel.Value) {
-	b, rows := r.b, r.rows[block]
+// change changes what the weights are relative to where changed holds: it masks the
+// scores, makes the largest of each row its top, if it is larger than that was, and
+// scales the sums.
+func (r *coopAttentionRun) change(from, masked, changed kernel.Value) {
+	r.b.If(changed, func() { r.changeTops(from, masked) })
+}
+
+func (r *coopAttentionRun) changeTops(from, masked kernel.Value) {
+	b := r.b
 	most := b.Var(f32x4, b.Splat(b.F32(emptyScore), 4))
-	for c, s := range rows.scores {
+	for c, s := range r.scores {
 		r.square(s, func(at, column kernel.Value, x *kernel.Var) {
 			p := b.Add(from, b.Mul(r.side, r.tileKV/r.sides), column, c*coopSide)
 			positions := b.Vec(p, b.Add(p, 1), b.Add(p, 2), b.Add(p, 3))
 			b.If(masked, func() {
-				x.Set(b.Select(b.Lt(positions, b.Splat(rows.limit, 4)), x.Get(), math.Inf(-1)))
+				x.Set(b.Select(b.Lt(positions, b.Splat(r.limit, 4)), x.Get(), math.Inf(-1)))
 				r.shared.Store(at, b.Bitcast(u32x4, x.Get()))
 			})
 			most.Set(b.Max(most.Get(), x.Get()))
@@ -102,19 +91,19 @@ func (r *coopAttentionRun) changeBlock(block int, from, masked kernel.Value) {
 		s.Set(r.shared.LoadMatrix(coopSum, r.squareAt(), squareStride, kernel.RowMajor))
 		b.SubgroupBarrier()
 	}
-	largest := b.Mul(r.together(block, r.ofRow(largestOf, most.Get()), largestOf), r.factor)
-	old := rows.top.Get()
+	largest := b.Mul(r.together(r.ofRow(largestOf, most.Get()), largestOf), r.factor)
+	old := r.top.Get()
 	top := b.Max(old, largest)
-	rows.top.Set(top)
+	r.top.Set(top)
 	b.If(b.Eq(r.member, 0), func() {
-		r.setNumber(block, fades, b.Exp2(b.Sub(old, top)))
-		r.setNumber(block, tops, b.Neg(top))
+		r.setNumber(fades, b.Exp2(b.Sub(old, top)))
+		r.setNumber(tops, b.Neg(top))
 	})
 	b.SubgroupBarrier()
-	fade := r.shared.LoadMatrix(coopSum, r.numberAt(block, fades), 0, kernel.ColumnMajor)
-	rows.under.Set(r.shared.LoadMatrix(coopSum, r.numberAt(block, tops), 0, kernel.ColumnMajor))
-	rows.weight.Set(b.MatTimes(rows.weight.Get(), fade))
-	for _, s := range r.sums[block] {
+	fade := r.shared.LoadMatrix(coopSum, r.numberAt(fades), 0, kernel.ColumnMajor)
+	r.under.Set(r.shared.LoadMatrix(coopSum, r.numberAt(tops), 0, kernel.ColumnMajor))
+	r.weight.Set(b.MatTimes(r.weight.Get(), fade))
+	for _, s := range r.sums {
 		s.Set(b.MatTimes(s.Get(), fade))
 	}
 }
@@ -150,15 +139,15 @@ func (r *coopAttentionRun) ofRow(f folding, x kernel.Value) kernel.Value {
 }
 
 // together folds a number of the lane's row over the sides of the team.
-func (r *coopAttentionRun) together(block int, x kernel.Value, f folding) kernel.Value {
+func (r *coopAttentionRun) together(x kernel.Value, f folding) kernel.Value {
 	if r.sides == 1 {
 		return x
 	}
 	b := r.b
-	b.If(b.Eq(r.member, 0), func() { r.setNumber(block, results, x) })
+	b.If(b.Eq(r.member, 0), func() { r.setNumber(results, x) })
 	b.Barrier()
 	for s := range r.sides {
-		unit := b.Add(r.numbersOf(b.Add(b.Mul(r.team, r.sides), s), block, results), b.Div(r.teamRow, 4))
+		unit := b.Add(r.numbersOf(b.Add(b.Mul(r.team, r.sides), s), results), b.Div(r.teamRow, 4))
 		v := b.Bitcast(kernel.F32, r.shared.LoadElem(unit, b.Mod(r.teamRow, 4)))
 		if s == 0 {
 			x = v
@@ -170,23 +159,23 @@ func (r *coopAttentionRun) together(block int, x kernel.Value, f folding) kernel
 }
 
 // numbersOf returns where the numbers of that kind of a subgroup's rows begin.
-func (r *coopAttentionRun) numbersOf(subgroup kernel.Value, block, kind int) kernel.Value {
+func (r *coopAttentionRun) numbersOf(subgroup kernel.Value, kind int) kernel.Value {
 	const each = coopSide / 4
-	return r.b.Add(r.b.Mul(subgroup, r.blocks*numbers*each), (block*numbers+kind)*each+r.numbersAt())
+	return r.b.Add(r.b.Mul(subgroup, numbers*each), kind*each+r.numbersAt())
 }
 
-func (r *coopAttentionRun) numberAt(block, kind int) kernel.Value {
-	return r.numbersOf(r.b.SubgroupID(), block, kind)
+func (r *coopAttentionRun) numberAt(kind int) kernel.Value {
+	return r.numbersOf(r.b.SubgroupID(), kind)
 }
 
 // setNumber sets a number of the lane's row.
-func (r *coopAttentionRun) setNumber(block, kind int, x kernel.Value) {
+func (r *coopAttentionRun) setNumber(kind int, x kernel.Value) {
 	b := r.b
-	r.shared.StoreElem(b.Add(r.numberAt(block, kind), b.Div(r.teamRow, 4)), b.Mod(r.teamRow, 4), b.Bitcast(kernel.U32, x))
+	r.shared.StoreElem(b.Add(r.numberAt(kind), b.Div(r.teamRow, 4)), b.Mod(r.teamRow, 4), b.Bitcast(kernel.U32, x))
 }
 
-// number returns a number of a row of the block.
-func (r *coopAttentionRun) number(block, kind int, row kernel.Value) kernel.Value {
+// number returns a number of a row of the team.
+func (r *coopAttentionRun) number(kind int, row kernel.Value) kernel.Value {
 	b := r.b
-	return b.Bitcast(kernel.F32, r.shared.LoadElem(b.Add(r.numberAt(block, kind), b.Div(row, 4)), b.Mod(row, 4)))
+	return b.Bitcast(kernel.F32, r.shared.LoadElem(b.Add(r.numberAt(kind), b.Div(row, 4)), b.Mod(row, 4)))
 }

@@ -8,36 +8,32 @@ import (
 
 // write stores the quotients of the rows that this step has, or what a split has.
 func (r *coopAttentionRun) write(y *kernel.Buffer) {
-	for block := range r.rows {
-		r.finish(block, y)
-	}
+	r.finish(y)
 	b := r.b
 	b.Barrier()
 	mine := b.Mul(b.SubgroupID(), r.sumsSize())
-	for block, sums := range r.sums {
-		for from := 0; from < len(sums); from += r.dims() / coopSide {
-			part := sums[from:min(len(sums), from+r.dims()/coopSide)]
-			quads := len(part) * coopSide / 4
-			for d, s := range part {
-				r.shared.StoreMatrix(b.Add(mine, d*coopSide/4), r.sumStride(), kernel.RowMajor, s.Get())
-			}
-			b.SubgroupBarrier()
-			b.For(b.SubgroupLane(), coopSide*quads, r.wave, func(i kernel.Value) {
-				row, quad := b.Div(i, quads), b.Mod(i, quads)
-				v := b.Bitcast(f32x4, r.shared.Load(b.Add(mine, b.Mul(row, r.sumStride()), quad)))
-				number := b.Splat(r.number(block, fades, row), 4)
-				quad = b.Add(quad, b.Mul(r.side, r.headDim/r.sides/4), from*coopSide/4)
-				r.place(block, row, func(head kernel.Value) { r.writeQuad(y, head, quad, v, number) })
-			})
-			b.SubgroupBarrier()
+	for from := 0; from < len(r.sums); from += r.dims() / coopSide {
+		part := r.sums[from:min(len(r.sums), from+r.dims()/coopSide)]
+		quads := len(part) * coopSide / 4
+		for d, s := range part {
+			r.shared.StoreMatrix(b.Add(mine, d*coopSide/4), r.sumStride(), kernel.RowMajor, s.Get())
 		}
+		b.SubgroupBarrier()
+		b.For(b.SubgroupLane(), coopSide*quads, r.wave, func(i kernel.Value) {
+			row, quad := b.Div(i, quads), b.Mod(i, quads)
+			v := b.Bitcast(f32x4, r.shared.Load(b.Add(mine, b.Mul(row, r.sumStride()), quad)))
+			number := b.Splat(r.number(fades, row), 4)
+			quad = b.Add(quad, b.Mul(r.side, r.headDim/r.sides/4), from*coopSide/4)
+			r.place(row, func(head kernel.Value) { r.writeQuad(y, head, quad, v, number) })
+		})
+		b.SubgroupBarrier()
 	}
 }
 
-// finish sums up the weights of a block's rows. The number of a row is then the factor of
+// finish sums up the weights of the rows. The number of a row is then the factor of
 // its sums: over the weights or, of a split, to what the largest score is.
-func (r *coopAttentionRun) finish(block int, y *kernel.Buffer) {
-	b, rows := r.b, r.rows[block]
+func (r *coopAttentionRun) finish(y *kernel.Buffer) {
+	b := r.b
 	fold := func(m *kernel.Var, f folding) kernel.Value {
 		var all kernel.Value
 		r.square(m, func(_, column kernel.Value, x *kernel.Var) {
@@ -48,21 +44,21 @@ func (r *coopAttentionRun) finish(block int, y *kernel.Buffer) {
 			}
 		})
 		b.SubgroupBarrier()
-		folded := r.together(block, r.ofRow(f, all), f)
+		folded := r.together(r.ofRow(f, all), f)
 		r.sync() // all have read what the next one overwrites
 		return folded
 	}
-	weight := fold(rows.weight, sumOf)
+	weight := fold(r.weight, sumOf)
 	number := b.Div(1.0, weight)
 	var largest kernel.Value
 	if r.partial {
-		largest = b.Mul(fold(rows.largest, largestOf), r.factor)
-		number = b.Select(b.Gt(weight, 0), b.Exp2(b.Sub(rows.top.Get(), largest)), 0)
+		largest = b.Mul(fold(r.largest, largestOf), r.factor)
+		number = b.Select(b.Gt(weight, 0), b.Exp2(b.Sub(r.top.Get(), largest)), 0)
 	}
 	b.If(b.Eq(r.member, 0), func() {
-		r.setNumber(block, fades, number)
+		r.setNumber(fades, number)
 		if r.partial {
-			r.place(block, r.teamRow, func(head kernel.Value) {
+			r.place(r.teamRow, func(head kernel.Value) {
 				seen := b.Gt(weight, 0)
 				top := b.Select(seen, b.Mul(largest, math.Ln2), emptyScore)
 				b.If(b.Eq(r.side, 0), func() {
@@ -73,11 +69,11 @@ func (r *coopAttentionRun) finish(block int, y *kernel.Buffer) {
 	})
 }
 
-// place calls body with the head, counted through all rows, that is a row of a block,
+// place calls body with the head, counted through all rows, that is a row of the team,
 // if it is of this step.
-func (r *coopAttentionRun) place(block int, row kernel.Value, body func(head kernel.Value)) {
+func (r *coopAttentionRun) place(row kernel.Value, body func(head kernel.Value)) {
 	b := r.b
-	inTile := r.inTile(block, row)
+	inTile := r.inTile(row)
 	row = b.Add(r.row, b.Div(inTile, r.fold))
 	b.If(b.Le(row, r.lastRow), func() { body(b.Add(b.Mul(row, r.heads), r.head, b.Mod(inTile, r.fold))) })
 }
