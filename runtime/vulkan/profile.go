@@ -12,30 +12,17 @@ import (
 // times from the same state of it, with a barrier and a timestamp behind every
 // dispatch, and returns the median time of each dispatch, its barrier included.
 func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error) {
-	stamps, err := x.dev.NewTimestamps(len(e.Dispatches) + 1)
-	if err != nil {
-		return nil, err
-	}
-	defer stamps.Free()
-	c, err := x.dev.NewCommands()
-	if err != nil {
-		return nil, err
-	}
-	defer c.Free()
-	c.ResetTimestamps(stamps)
-	c.Barrier(Compute|Transfer, Compute)
-	c.Timestamp(stamps, 0)
-	for i, d := range e.Dispatches {
-		c.Bind(x.pipes[d.Pipeline])
-		c.Push(x.memory.arguments[e.Name][i]...)
-		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
-		c.Barrier(Compute, Compute)
-		c.Timestamp(stamps, i+1)
-	}
-	if err := c.End(); err != nil {
-		return nil, err
-	}
-	return x.repeat(ctx, c, stamps, repeats)
+	return x.time(ctx, len(e.Dispatches)+1, repeats, func(c *Commands, stamps *Timestamps) {
+		c.Barrier(Compute|Transfer, Compute)
+		c.Timestamp(stamps, 0)
+		for i, d := range e.Dispatches {
+			c.Bind(x.pipes[d.Pipeline])
+			c.Push(x.memory.arguments[e.Name][i]...)
+			c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
+			c.Barrier(Compute, Compute)
+			c.Timestamp(stamps, i+1)
+		}
+	})
 }
 
 // ProfilePersistent does the same for the entry's persistent kernel; nil without one.
@@ -46,35 +33,21 @@ func (x *Executor) ProfilePersistent(ctx context.Context, e *plans.Entry, repeat
 	if groups == 0 {
 		return nil, nil
 	}
-	n := len(e.Dispatches)
-	stamps, err := x.dev.NewTimestamps(2*n + 1)
-	if err != nil {
-		return nil, err
-	}
-	defer stamps.Free()
-	c, err := x.dev.NewCommands()
-	if err != nil {
-		return nil, err
-	}
-	defer c.Free()
-	s := x.memory.stages[e.Name]
-	c.ResetTimestamps(stamps)
-	c.Timestamp(stamps, 0)
-	for i := range n {
-		c.Barrier(Compute|Transfer, Transfer)
-		c.Fill(s.buf, s.at, 4, uint32(i+1))
-		c.Barrier(Transfer, Compute)
-		c.Timestamp(stamps, 2*i+1)
-		c.Bind(x.pipes[e.Persistent.Pipeline])
-		c.Push(s.address(), x.memory.step.Address()+uint64(x.memory.sync))
-		c.Dispatch(uint32(groups), 1, 1)
-		c.Barrier(Compute, Compute)
-		c.Timestamp(stamps, 2*i+2)
-	}
-	if err := c.End(); err != nil {
-		return nil, err
-	}
-	times, err := x.repeat(ctx, c, stamps, repeats)
+	n, s := len(e.Dispatches), x.memory.stages[e.Name]
+	times, err := x.time(ctx, 2*n+1, repeats, func(c *Commands, stamps *Timestamps) {
+		c.Timestamp(stamps, 0)
+		for i := range n {
+			c.Barrier(Compute|Transfer, Transfer)
+			c.Fill(s.buf, s.at, 4, uint32(i+1))
+			c.Barrier(Transfer, Compute)
+			c.Timestamp(stamps, 2*i+1)
+			c.Bind(x.pipes[e.Persistent.Pipeline])
+			c.Push(s.address(), x.memory.step.Address()+uint64(x.memory.sync))
+			c.Dispatch(uint32(groups), 1, 1)
+			c.Barrier(Compute, Compute)
+			c.Timestamp(stamps, 2*i+2)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +59,26 @@ func (x *Executor) ProfilePersistent(ctx context.Context, e *plans.Entry, repeat
 	return stages, x.late(e)
 }
 
-// repeat submits c on the step block as the host has written it, repeats times, and
-// returns the medians of the times between its timestamps.
-func (x *Executor) repeat(ctx context.Context, c *Commands, stamps *Timestamps, repeats int) ([]time.Duration, error) {
-	all := make([][]time.Duration, stamps.count-1)
+// time records commands with timestamps in so many slots, submits them on the step
+// block as the host has written it, repeats times, and returns the medians of the
+// times from slot to slot.
+func (x *Executor) time(ctx context.Context, slots, repeats int, record func(c *Commands, stamps *Timestamps)) ([]time.Duration, error) {
+	stamps, err := x.dev.NewTimestamps(slots)
+	if err != nil {
+		return nil, err
+	}
+	defer stamps.Free()
+	c, err := x.dev.NewCommands()
+	if err != nil {
+		return nil, err
+	}
+	defer c.Free()
+	c.ResetTimestamps(stamps)
+	record(c, stamps)
+	if err := c.End(); err != nil {
+		return nil, err
+	}
+	all := make([][]time.Duration, slots-1)
 	for range repeats {
 		if err := x.submit(ctx, x.step, c); err != nil {
 			return nil, err
