@@ -1,0 +1,171 @@
+package codegen
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+)
+
+// TestRank compares, over the candidates of each call site, the order of the predicted
+// times with that of the cycles for which AMD's compiler says that they keep the SIMDs
+// busy: as it counts them, every loop as eight iterations, and corrected by Weigh. The
+// predictions know the latter, and bytes and latency besides. With -v it prints the
+// figures of docs/benchmarks.md; -args names other models.
+func TestRank(t *testing.T) {
+	models := flag.Args()
+	if len(models) == 0 {
+		models = []string{filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf")}
+	}
+	for _, model := range models {
+		for _, on := range []string{"gfx1201", "gfx1100"} {
+			var raw, corrected float64
+			ranks := ratedSites(t, model, on)
+			if len(ranks) == 0 {
+				t.Fatalf("%s %s: no site has candidates that differ", model, on)
+			}
+			for _, s := range ranks {
+				raw += spearman(s.predicted, s.busy) / float64(len(ranks))
+				corrected += spearman(s.predicted, s.corrected) / float64(len(ranks))
+			}
+			t.Logf("%s %s: %d sites, rho %.2f with the cycles, %.2f with the corrected cycles", filepath.Base(model), on, len(ranks), raw, corrected)
+			if corrected <= 0 {
+				t.Errorf("%s %s: rho %.2f: the order of the predictions is no better than chance", model, on, corrected)
+			}
+		}
+	}
+}
+
+// siteRank is a call site's candidates.
+type siteRank struct{ predicted, busy, corrected []float64 }
+
+// ratedSites returns the call sites of a model for whose candidates times are predicted
+// that differ by more than the margin; one of those that differ by the layer only.
+func ratedSites(t *testing.T, path, name string) []siteRank {
+	t.Helper()
+	on, err := target.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn)
+	if err != nil {
+		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
+	}
+	defer o.Close()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: MaxRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ranks []siteRank
+	table := Table(on, p.Funcs[0].Rows)
+	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
+	table[at].Run = func(p *ir.Program) error {
+		sites, err := sitesOf(p, on)
+		if err != nil {
+			return err
+		}
+		if err := rate(t.Context(), sites, on, o); err != nil {
+			return err
+		}
+		seen := map[string]bool{}
+		for _, s := range sites {
+			work, err := cost(p, s.f, s.g, s.outputs)
+			if err != nil {
+				return err
+			}
+			var r siteRank
+			key := s.f.Name
+			for _, c := range s.rated {
+				key += fmt.Sprintln(c.Kernel, c.Consts, c.Grid, work)
+				if c.refusal() != "" {
+					continue
+				}
+				grid := c.Grid[0] * c.Grid[1] * c.Grid[2] * ((c.workgroup + on.Wave - 1) / on.Wave)
+				r.predicted = append(r.predicted, predict(on, c.rating, c.Grid, work).seconds)
+				r.busy = append(r.busy, float64(grid)*float64(c.InverseThroughput))
+				r.corrected = append(r.corrected, float64(grid)*float64(c.InverseThroughput)*c.mean)
+			}
+			if !seen[key] && len(r.busy) > 1 && slices.Max(r.predicted) > (1+margin)*slices.Min(r.predicted) {
+				ranks = append(ranks, r)
+			}
+			seen[key] = true
+			s.take(&s.candidates[0], on, "")
+		}
+		return nil
+	}
+	if _, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize}); err != nil {
+		t.Fatal(err)
+	}
+	return ranks
+}
+
+// spearman is the correlation of the ranks of x and y.
+func spearman(x, y []float64) float64 {
+	a, b := rankOf(x), rankOf(y)
+	n := float64(len(a))
+	var mean, ab, aa, bb float64
+	for i := range a {
+		mean += a[i] / n
+	}
+	for i := range a {
+		ab += (a[i] - mean) * (b[i] - mean)
+		aa += (a[i] - mean) * (a[i] - mean)
+		bb += (b[i] - mean) * (b[i] - mean)
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// rankOf returns the ranks, those of equal values their mean.
+func rankOf(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	ranks := make([]float64, len(x))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && x[order[j]] == x[order[i]] {
+			j++
+		}
+		for k := i; k < j; k++ {
+			ranks[order[k]] = float64(i+j-1) / 2
+		}
+		i = j
+	}
+	return ranks
+}
+
+func TestSpearman(t *testing.T) {
+	for _, c := range []struct {
+		x, y []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3}, []float64{10, 100, 1000}, 1},
+		{[]float64{1, 2, 3}, []float64{3, 2, 1}, -1},
+		{[]float64{1, 2, 3, 4}, []float64{2, 1, 4, 3}, 0.6},
+		{[]float64{1, 1, 2}, []float64{1, 2, 2}, 0.5},
+	} {
+		if got := spearman(c.x, c.y); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v %v: %v, want %v", c.x, c.y, got, c.want)
+		}
+	}
+}
