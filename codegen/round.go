@@ -6,7 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // roundInputs rounds what projections read to f16 where the kernels that the target
@@ -46,9 +45,6 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 // fixInputs rounds what projections of few rows read to fixed point.
 func fixInputs(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
-		if passes.KindOf(f) != passes.Decode {
-			continue
-		}
 		b, uses := ir.NewBuilder(f), f.Uses()
 		for _, g := range f.Groups {
 			readers := kernels.FixedReaders(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})

@@ -9,7 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // matrices returns gfx1100 as a target that multiplies with cooperative matrices,
@@ -101,12 +100,12 @@ func TestFixInputs(t *testing.T) {
 					}
 					def := op.Args[0].Def
 					is := def != nil && def.Kind.Name == "fixed16"
-					if want := gemv && passes.KindOf(f) == passes.Decode && op.Args[1].Type.DType != ir.F32; is != want {
+					if want := gemv && op.Args[1].Type.DType != ir.F32; is != want {
 						t.Errorf("%s: %s: linear of %s and %s, fixed %t", model, f.Name, op.Args[0].Type, op.Args[1].Type, is)
 					}
 					if is {
 						fixed++
-					} else if gemv && passes.KindOf(f) == passes.Decode {
+					} else if gemv {
 						exact++
 					}
 				}

@@ -80,6 +80,32 @@ func TestEmbed(t *testing.T) {
 	})
 }
 
+func TestFixed16(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		k := 16 * t.pick("runs", 1, 4)
+		x := t.floats(t.n * k)
+		clear(x[:16])      // zeros stay zeros
+		x[t.n*k-1] = 1e-31 // and what is as good as zero becomes one beside others
+		m := t.machine(1, 1, nil, fmt.Sprintf("step @x : f32[T, %d]", k), fmt.Sprintf("%%0 = fixed16 @x : io f32[T, %d]", k))
+		m.setFloats("x", x...)
+		run(t, m)
+		for i, got := range m.Floats(m.last())[:t.n*k] {
+			largest := 0.0
+			for _, v := range x[i/16*16:][:16] {
+				largest = max(largest, math.Abs(float64(v)))
+			}
+			steps := float64(got) / largest * 32639
+			off := math.Abs(float64(got) - float64(x[i]))
+			switch {
+			case largest < 1e-30 && got != 0:
+				t.Fatalf("element %d of a run of zeros is %g", i, got)
+			case largest >= 1e-30 && (off > 0.5001*largest/32639 || math.Abs(steps-math.Round(steps)) > 1e-2):
+				t.Fatalf("element %d: %g is %g, %g steps of %g/32639", i, x[i], got, steps, largest)
+			}
+		}
+	})
+}
+
 func TestRMSNorm(t *testing.T) {
 	checkOp(t, func(t *opTest) {
 		group, heads := t.pick("group", 1, 40), t.pick("heads", 1, 5)
