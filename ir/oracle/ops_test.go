@@ -99,7 +99,7 @@ func TestFixed16(t *testing.T) {
 			switch {
 			case largest < 1e-30 && got != 0:
 				t.Fatalf("element %d of a run of zeros is %g", i, got)
-			case largest >= 1e-30 && (off > 0.5001*largest/32639 || math.Abs(steps-math.Round(steps)) > 1e-2):
+			case largest >= 1e-30 && (off > 0.51*largest/32639 || math.Abs(steps-math.Round(steps)) > 1e-2):
 				t.Fatalf("element %d: %g is %g, %g steps of %g/32639", i, x[i], got, steps, largest)
 			}
 		}

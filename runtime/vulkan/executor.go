@@ -29,9 +29,9 @@ type Executor struct {
 	memory  *memory
 	pipes   []*Pipeline // of the plan, by index
 	entries map[string]*Commands
-	step    *Commands             // copies the step block to the device
-	fetch   *Commands             // copies the step block and the chosen ids back
-	dirty   bool                  // the host has written to its copy of the step block
+	step    *Commands                // copies the step block to the device
+	fetch   *Commands                // copies the step block and the chosen ids back
+	dirty   bool                     // the host has written to its copy of the step block
 	took    map[replay]time.Duration // the last time
 	logits  map[string]*Commands
 }
