@@ -1,16 +1,15 @@
 package codegen
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/rank"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -35,8 +34,8 @@ func TestRank(t *testing.T) {
 				t.Fatalf("%s %s: no site has candidates that differ", model, on)
 			}
 			for _, s := range ranks {
-				raw += spearman(s.predicted, s.busy) / float64(len(ranks))
-				corrected += spearman(s.predicted, s.corrected) / float64(len(ranks))
+				raw += rank.Correlation(s.predicted, s.busy) / float64(len(ranks))
+				corrected += rank.Correlation(s.predicted, s.corrected) / float64(len(ranks))
 			}
 			t.Logf("%s %s: %d sites, rho %.2f with the cycles, %.2f with the corrected cycles", filepath.Base(model), on, len(ranks), raw, corrected)
 			if corrected <= 0 {
@@ -112,60 +111,4 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 		t.Fatal(err)
 	}
 	return ranks
-}
-
-// spearman is the correlation of the ranks of x and y.
-func spearman(x, y []float64) float64 {
-	a, b := rankOf(x), rankOf(y)
-	n := float64(len(a))
-	var mean, ab, aa, bb float64
-	for i := range a {
-		mean += a[i] / n
-	}
-	for i := range a {
-		ab += (a[i] - mean) * (b[i] - mean)
-		aa += (a[i] - mean) * (a[i] - mean)
-		bb += (b[i] - mean) * (b[i] - mean)
-	}
-	if aa == 0 || bb == 0 {
-		return 0
-	}
-	return ab / math.Sqrt(aa*bb)
-}
-
-// rankOf returns the ranks, those of equal values their mean.
-func rankOf(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	ranks := make([]float64, len(x))
-	for i := 0; i < len(order); {
-		j := i
-		for j < len(order) && x[order[j]] == x[order[i]] {
-			j++
-		}
-		for k := i; k < j; k++ {
-			ranks[order[k]] = float64(i+j-1) / 2
-		}
-		i = j
-	}
-	return ranks
-}
-
-func TestSpearman(t *testing.T) {
-	for _, c := range []struct {
-		x, y []float64
-		want float64
-	}{
-		{[]float64{1, 2, 3}, []float64{10, 100, 1000}, 1},
-		{[]float64{1, 2, 3}, []float64{3, 2, 1}, -1},
-		{[]float64{1, 2, 3, 4}, []float64{2, 1, 4, 3}, 0.6},
-		{[]float64{1, 1, 2}, []float64{1, 2, 2}, 0.5},
-	} {
-		if got := spearman(c.x, c.y); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%v %v: %v, want %v", c.x, c.y, got, c.want)
-		}
-	}
 }

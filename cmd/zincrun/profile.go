@@ -11,6 +11,7 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/internal/rank"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime"
 )
@@ -22,7 +23,8 @@ var profileCommand = cli.Command{
 	Long: `
 Runs one step of an entry with a timestamp behind every dispatch and shows what each
 call site takes, summed over the layers that use the same kernel there, beside what the
-plan predicted, with the bytes and operations that it must do. Each time includes the dispatch's barrier,
+plan predicted, with the bytes and operations that it must do, and whether the predictions are
+in the order of the times: Spearman's rank correlation over the rows. Each time includes the dispatch's barrier,
 also where the plan itself needs none, so the sum is an upper bound of the step. Where the
 entry has a persistent kernel, the time of its stages stands beside: what a launch that ends
 with a stage takes longer than one that ends before it.`,
@@ -77,14 +79,21 @@ func profileTable(title string, sites []runtime.SiteTime) *table.Table {
 	count := 0
 	var bytes, flops int64
 	predicted := 0.0
+	var measured, expected []float64 // of one dispatch
 	for _, s := range sites {
 		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), us(s.Persistent), 1e6*s.Predicted, 100*us(s.Time)/us(sum),
 			float64(s.Bytes)/float64(s.Time), float64(s.FLOPs)/float64(s.Time))
+		measured = append(measured, float64(s.Time)/float64(s.Dispatches))
+		expected = append(expected, s.Predicted/float64(s.Dispatches))
 		count += s.Dispatches
 		predicted += s.Predicted
 		bytes += s.Bytes
 		flops += s.FLOPs
 	}
-	t.Add("sum", "", count, us(sum)/float64(max(count, 1)), us(sum), us(persistent), 1e6*predicted, 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
+	note := ""
+	if predicted > 0 {
+		note = fmt.Sprintf("rank correlation with the prediction %.2f", rank.Correlation(measured, expected))
+	}
+	t.Add("sum", note, count, us(sum)/float64(max(count, 1)), us(sum), us(persistent), 1e6*predicted, 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
 	return t
 }
