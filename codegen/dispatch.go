@@ -30,10 +30,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	if e.t.Host {
 		return d, nil
 	}
-	c, err := findCandidate(e.p, f, g, uses, e.t)
-	if err != nil {
-		return d, err
-	}
+	c := e.chosen[g]
 	if d.Pipeline, err = e.pipeline(c, g.Call); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}

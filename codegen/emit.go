@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
@@ -40,6 +41,11 @@ func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 	if err := e.memory(f, embed); err != nil {
 		return nil, err
 	}
+	if !t.Host {
+		if err := e.prepare(); err != nil {
+			return nil, err
+		}
+	}
 	for _, fn := range p.Funcs {
 		if err := e.entry(fn); err != nil {
 			return nil, err
@@ -53,6 +59,7 @@ type emitter struct {
 	p         *ir.Program
 	t         *target.Target
 	plan      *plans.Plan
+	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
 	built     modules
 	modules   map[string]int // kernel key -> module
 	pipelines map[string]int // module and constants -> pipeline

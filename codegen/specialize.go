@@ -22,6 +22,16 @@ func (m modules) get(c *kernels.Candidate) (*module, error) {
 	if have, ok := m[c.Kernel]; ok {
 		return have, nil
 	}
+	have, err := build(c)
+	if err != nil {
+		return nil, err
+	}
+	m[c.Kernel] = have
+	return have, nil
+}
+
+// build builds the kernel of a candidate.
+func build(c *kernels.Candidate) (*module, error) {
 	fn, err := c.Build()
 	if err != nil {
 		return nil, err
@@ -30,8 +40,7 @@ func (m modules) get(c *kernels.Candidate) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	m[c.Kernel] = &module{fn, words}
-	return m[c.Kernel], nil
+	return &module{fn, words}, nil
 }
 
 // specialized is a kernel with a candidate's constants.

@@ -1,0 +1,67 @@
+package codegen
+
+import (
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// prepare finds the candidates that the calls of all groups name and builds their
+// kernels, on all processors. What is emitted does not depend on the order.
+func (e *emitter) prepare() error {
+	type call struct {
+		f    *ir.Func
+		g    *ir.Group
+		uses map[*ir.Value][]*ir.Op
+	}
+	var calls []call
+	for _, f := range e.p.Funcs {
+		uses := f.Uses()
+		for _, g := range f.Groups {
+			calls = append(calls, call{f, g, uses})
+		}
+	}
+	found := make([]*kernels.Candidate, len(calls))
+	err := parallel(len(calls), func(i int) (err error) {
+		found[i], err = findCandidate(e.p, calls[i].f, calls[i].g, calls[i].uses, e.t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var different []*kernels.Candidate
+	seen := map[string]bool{}
+	e.chosen = map[*ir.Group]*kernels.Candidate{}
+	for i, c := range found {
+		e.chosen[calls[i].g] = c
+		if !seen[c.Kernel] {
+			seen[c.Kernel] = true
+			different = append(different, c)
+		}
+	}
+	built := make([]*module, len(different))
+	err = parallel(len(different), func(i int) (err error) {
+		built[i], err = build(different[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range different {
+		e.built[c.Kernel] = built[i]
+	}
+	return nil
+}
+
+// parallel runs do for 0 to n-1 on all processors and returns an error if one has.
+func parallel(n int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	return group.Wait()
+}
