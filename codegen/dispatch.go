@@ -14,8 +14,8 @@ import (
 // addressBytes is the size of an argument in the push constants.
 const addressBytes = 8
 
-// baseFeatures are what the runtime itself needs: addresses in the argument
-// blocks, a timeline for submissions.
+// baseFeatures are what the runtime itself needs: addresses of buffers, a timeline for
+// submissions.
 var baseFeatures = []string{"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel"}
 
 func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op) (plans.Dispatch, error) {
