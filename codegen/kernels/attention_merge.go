@@ -70,20 +70,7 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 					sums[j] = partial.Load(f32x2, b.Add(s, i))
 					tails[j] = partial.Load(f32x2, b.Add(s, b.Div(headDim, 2)))
 				}
-				most := top.Get()
-				for _, t := range tails {
-					most = b.Max(most, b.Elem(t, 0))
-				}
-				fade := b.Exp(b.Sub(top.Get(), most))
-				top.Set(most)
-				w, v := b.Mul(weight.Get(), fade), b.Mul(sum.Get(), b.Splat(fade, 2))
-				for j, t := range tails {
-					fade := b.Select(b.Lt(b.Add(first, j), splits), b.Exp(b.Sub(b.Elem(t, 0), most)), 0)
-					w = b.FMA(fade, b.Elem(t, 1), w)
-					v = b.FMA(b.Splat(fade, 2), sums[j], v)
-				}
-				weight.Set(w)
-				sum.Set(v)
+				addSplits(b, splitSums{top, weight, sum}, tails[:], sums[:], first, splits)
 			})
 			b.If(b.Lt(row, rows), func() {
 				v := gated(b.Div(sum.Get(), b.Splat(weight.Get(), 2)))
@@ -94,4 +81,27 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 			})
 		})
 	})
+}
+
+// splitSums are what splits of a head add up to: the largest score, the weights
+// relative to it, and a vector of the values so weighted.
+type splitSums struct{ top, weight, sum *kernel.Var }
+
+// addSplits adds splits from first on, in their order; those from end on weigh nothing.
+// tails are pairs of a split's largest score and weight.
+func addSplits(b *kernel.Builder, to splitSums, tails, sums []kernel.Value, first, end kernel.Value) {
+	most := to.top.Get()
+	for _, t := range tails {
+		most = b.Max(most, b.Elem(t, 0))
+	}
+	fade, lanes := b.Exp(b.Sub(to.top.Get(), most)), sums[0].Type().Lanes()
+	to.top.Set(most)
+	w, v := b.Mul(to.weight.Get(), fade), b.Mul(to.sum.Get(), b.Splat(fade, lanes))
+	for j, t := range tails {
+		fade := b.Select(b.Lt(b.Add(first, j), end), b.Exp(b.Sub(b.Elem(t, 0), most)), 0)
+		w = b.FMA(fade, b.Elem(t, 1), w)
+		v = b.FMA(b.Splat(fade, lanes), sums[j], v)
+	}
+	to.weight.Set(w)
+	to.sum.Set(v)
 }

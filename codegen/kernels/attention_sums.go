@@ -105,20 +105,7 @@ func (r *splitRun) mergeSplits(active kernel.Value) {
 				tails[j] = r.partial.Load(f32x2, r.tail(at))
 				sums[j] = r.partial.Load(f32x4, b.Add(b.Mul(at, r.headDim/4), quad))
 			}
-			most := top.Get()
-			for _, t := range tails {
-				most = b.Max(most, b.Elem(t, 0))
-			}
-			fade := b.Exp(b.Sub(top.Get(), most))
-			top.Set(most)
-			w, v := b.Mul(weight.Get(), fade), b.Mul(sum.Get(), b.Splat(fade, 4))
-			for j, t := range tails {
-				fade := b.Select(b.Lt(b.Add(first, j), active), b.Exp(b.Sub(b.Elem(t, 0), most)), 0)
-				w = b.FMA(fade, b.Elem(t, 1), w)
-				v = b.FMA(b.Splat(fade, 4), sums[j], v)
-			}
-			weight.Set(w)
-			sum.Set(v)
+			addSplits(b, splitSums{top, weight, sum}, tails[:], sums[:], first, active)
 		})
 		r.write(h, quad, sum.Get(), weight.Get())
 	})

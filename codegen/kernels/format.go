@@ -94,11 +94,15 @@ func (f *format) runs() int { return f.unit / f.run }
 // begin returns the first element of unit u in its row: units are numbered
 // through the gaps between the runs.
 func (f *format) begin(b *kernel.Builder, u kernel.Value) kernel.Value {
-	if f.runs() == 1 {
-		return b.Mul(u, f.unit)
+	return beginOf(b, u, f.unit, f.run, f.stride)
+}
+
+func beginOf(b *kernel.Builder, u kernel.Value, unit, run, stride int) kernel.Value {
+	if unit == run {
+		return b.Mul(u, unit)
 	}
-	gap := f.stride / f.run // units that lie in each other's gaps
-	return b.Add(b.Mul(b.Div(u, gap), gap*f.unit), b.Mul(b.Mod(u, gap), f.run))
+	gap := stride / run // units that lie in each other's gaps
+	return b.Add(b.Mul(b.Div(u, gap), gap*unit), b.Mul(b.Mod(u, gap), run))
 }
 
 // at returns where the i-th vec4 of a unit is, in elements after the unit's first.

@@ -42,14 +42,9 @@ func dotFormatOf(layout string) *dotFormat {
 
 func (f *dotFormat) runs() int { return f.unit / fixedRun }
 
-// begin returns the first element of unit u in its row: units are numbered through
-// the gaps between the runs.
+// begin returns the first element of unit u in its row.
 func (f *dotFormat) begin(b *kernel.Builder, u kernel.Value) kernel.Value {
-	if f.runs() == 1 {
-		return b.Mul(u, f.unit)
-	}
-	gap := f.stride / fixedRun
-	return b.Add(b.Mul(b.Div(u, gap), gap*f.unit), b.Mul(b.Mod(u, gap), fixedRun))
+	return beginOf(b, u, f.unit, fixedRun, f.stride)
 }
 
 // Of the 8 units of a super-block of q4_k and q5_k, unit j takes 16 elements each of
