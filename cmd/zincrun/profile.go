@@ -69,31 +69,34 @@ with a stage takes longer than one that ends before it.`,
 }
 
 func profileTable(title string, sites []runtime.SiteTime) *table.Table {
-	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "persistent us", "predicted us", "share %", "GB/s", "GFLOP/s"}}
-	var sum, persistent time.Duration
-	for _, s := range sites {
-		sum += s.Time
-		persistent += s.Persistent
-	}
-	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	count := 0
-	var bytes, flops int64
-	predicted := 0.0
+	var sum runtime.SiteTime
 	var measured, expected []float64 // of one dispatch
 	for _, s := range sites {
-		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(s.Dispatches), us(s.Time), us(s.Persistent), 1e6*s.Predicted, 100*us(s.Time)/us(sum),
-			float64(s.Bytes)/float64(s.Time), float64(s.FLOPs)/float64(s.Time))
+		sum.Dispatches += s.Dispatches
+		sum.Time += s.Time
+		sum.Persistent += s.Persistent
+		sum.Predicted += s.Predicted
+		sum.Bytes += s.Bytes
+		sum.FLOPs += s.FLOPs
 		measured = append(measured, float64(s.Time)/float64(s.Dispatches))
 		expected = append(expected, s.Predicted/float64(s.Dispatches))
-		count += s.Dispatches
-		predicted += s.Predicted
-		bytes += s.Bytes
-		flops += s.FLOPs
 	}
-	note := ""
-	if predicted > 0 {
-		note = fmt.Sprintf("rank correlation with the prediction %.2f", rank.Correlation(measured, expected))
+	if sum.Predicted > 0 {
+		title += fmt.Sprintf(", rank correlation with the prediction %.2f", rank.Correlation(measured, expected))
 	}
-	t.Add("sum", note, count, us(sum)/float64(max(count, 1)), us(sum), us(persistent), 1e6*predicted, 100.0, float64(bytes)/float64(sum), float64(flops)/float64(sum))
+	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "predicted us", "share %", "GB/s", "GFLOP/s"}}
+	if sum.Persistent > 0 {
+		t.Columns = append(t.Columns, "persistent us")
+	}
+	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+	sum.Site = "sum"
+	for _, s := range append(sites, sum) {
+		row := []any{s.Site, s.Kernel, s.Dispatches, us(s.Time) / float64(max(s.Dispatches, 1)), us(s.Time), 1e6 * s.Predicted,
+			100 * us(s.Time) / us(sum.Time), float64(s.Bytes) / float64(s.Time), float64(s.FLOPs) / float64(s.Time)}
+		if sum.Persistent > 0 {
+			row = append(row, us(s.Persistent))
+		}
+		t.Add(row...)
+	}
 	return t
 }
