@@ -32,6 +32,16 @@ type SiteTime struct {
 	FLOPs      int64
 }
 
+// Add adds another's dispatches, times and work.
+func (s *SiteTime) Add(o SiteTime) {
+	s.Dispatches += o.Dispatches
+	s.Time += o.Time
+	s.Persistent += o.Persistent
+	s.Predicted += o.Predicted
+	s.Bytes += o.Bytes
+	s.FLOPs += o.FLOPs
+}
+
 // Profile times one step of the entry with rows rows, 0 for all it has, behind depth
 // positions, whose content does not matter for the time. The tokens differ, so that
 // they choose different experts. Prediction, bytes and operations are those of full
@@ -100,13 +110,7 @@ func BySite(list []SiteTime) []SiteTime {
 			at[key] = j
 			sites = append(sites, SiteTime{Site: key[0], Kernel: key[1]})
 		}
-		s := &sites[j]
-		s.Dispatches += d.Dispatches
-		s.Time += d.Time
-		s.Persistent += d.Persistent
-		s.Predicted += d.Predicted
-		s.Bytes += d.Bytes
-		s.FLOPs += d.FLOPs
+		sites[j].Add(d)
 	}
 	slices.SortStableFunc(sites, func(a, b SiteTime) int { return cmp.Compare(b.Time, a.Time) })
 	return sites

@@ -72,12 +72,7 @@ func profileTable(title string, sites []runtime.SiteTime) *table.Table {
 	var sum runtime.SiteTime
 	var measured, expected []float64 // of one dispatch
 	for _, s := range sites {
-		sum.Dispatches += s.Dispatches
-		sum.Time += s.Time
-		sum.Persistent += s.Persistent
-		sum.Predicted += s.Predicted
-		sum.Bytes += s.Bytes
-		sum.FLOPs += s.FLOPs
+		sum.Add(s)
 		measured = append(measured, float64(s.Time)/float64(s.Dispatches))
 		expected = append(expected, s.Predicted/float64(s.Dispatches))
 	}
