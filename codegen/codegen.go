@@ -31,6 +31,8 @@ func OracleTable(ctx context.Context, t *target.Target, maxRows int, o *radv.Ora
 	return slices.Insert(table, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
+		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit is split over the vocabulary, so that it fills the device", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
 		passes.Pass{Name: "RoundInputs", Doc: "what projections of many rows read is rounded to f16, where their kernels multiply f16, and of few rows to fixed point, where they multiply bytes", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return roundInputs(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,

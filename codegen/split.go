@@ -126,6 +126,41 @@ func addArrivals(p *ir.Program) {
 	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*meetingRows)))
 }
 
+// argmaxSplit is the logits of a part, at least; maxSplits bounds the parts.
+const argmaxSplit = 4096
+
+// splitArgmax divides the argmax of a vocabulary among workgroups that meet.
+func splitArgmax(p *ir.Program, t *target.Target) error {
+	if t.Host {
+		return nil
+	}
+	for _, f := range p.Funcs {
+		b := ir.NewBuilder(f)
+		for _, g := range f.Groups {
+			op := g.Ops[0]
+			if op.Kind.Name != "argmax" {
+				continue
+			}
+			n := min(int(op.Args[0].Type.Last())/argmaxSplit, maxSplits)
+			if n < 2 {
+				continue
+			}
+			attrs := ir.Attrs{{Name: "splits", Value: int64(n)}}
+			part, err := b.Make("argmax_split", attrs, op.Args...)
+			if err != nil {
+				return err
+			}
+			merge, err := b.Make("argmax_merge", attrs, part.Result)
+			if err != nil {
+				return err
+			}
+			op.Result.Def, merge.Result = merge, op.Result
+			g.Ops = append([]*ir.Op{part, merge}, g.Ops[1:]...)
+		}
+	}
+	return nil
+}
+
 // splits is how many workgroups share the positions of one row and KV head.
 func splits(op *ir.Op, ctx int, t *target.Target) int {
 	heads := max(1, op.Attrs.Int("kv_heads"))

@@ -298,6 +298,40 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
+		Name: "argmax_split",
+		Doc: "argmax over `splits` ranges of x: with step = width/splits rounded up to a multiple of 4, split s covers [s*step, min(width, (s+1)*step)); " +
+			"per split: the largest number and its smallest index, or -Inf and 0 if there is none above -Inf",
+		Params: []string{"x"},
+		Attrs:  []AttrSpec{{"splits", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x, s := op.Args[0].Type, op.Attrs.Int("splits")
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			// An index is exact in f32.
+			if s <= 0 || s > 1024 || x.Last() > 1<<24 {
+				return Type{}, fmt.Errorf("splits %d or x %s out of range", s, x)
+			}
+			return MakeType(F32, x.Shape[0], Dim(2*s)), nil
+		},
+	},
+	{
+		Name:   "argmax_merge",
+		Doc:    "combines the splits of each row: the smallest index of the largest number",
+		Params: []string{"partial"},
+		Attrs:  []AttrSpec{{"splits", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x, s := op.Args[0].Type, op.Attrs.Int("splits")
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if s <= 0 || s > 1024 || x.Last() != Dim(2*s) {
+				return Type{}, fmt.Errorf("partial %s does not hold %d splits", x, s)
+			}
+			return MakeType(I32, x.Shape[0]), nil
+		},
+	},
+	{
 		Name: "advance",
 		Doc: "closes the token loop, with m = n for next of T rows and m = 1 for one row, whose source row is n-1 (else r): " +
 			"token[r] = next[r], pos[r] = pos[source]+1, slot[r] = slot[source], out[(count+r) mod len(out)] = next[r], count += m, n = m",

@@ -40,6 +40,8 @@ func "forward" rows=8 {
   %11 = last_row %10, @n : f32[1, 64]
   %12 = linear %11, @token_embd.weight : io f32[1, 32]
   %13 = argmax %12 : io i32[1]
+  %14 = argmax_split %12 {splits=4} : f32[1, 8]
+  %15 = argmax_merge %14 {splits=4} : io i32[1]
   advance %13, @token, @pos, @slot, @n, @out, @count
 }
 `

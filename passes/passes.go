@@ -38,6 +38,8 @@ var Orders = []Order{
 	{"FuseHeads", "NameSites", "names say what a group computes in the end"},
 	{"NameSites", "SplitAttention", "the halves are named after the whole"},
 	{"SplitAttention", "SelectKernels", "each half gets its own kernel"},
+	{"SplitAttention", "SplitArgmax", "it adds the counters that the parts meet at"},
+	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
 	{"RoundInputs", "SelectKernels", "the kernels depend on the types"},
 	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},

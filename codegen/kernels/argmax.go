@@ -17,9 +17,12 @@ func argmaxCandidates(s *Site) []Candidate {
 	return []Candidate{k.candidate(s)}
 }
 
-// argmaxKernel is a group of argmax, advance, or both.
+// argmaxKernel is a group of argmax, whole or split and merged, advance, or both. The
+// parts of a split are workgroups, of which the last to end merges them and goes on.
 type argmaxKernel struct {
 	logits  *ir.Value // nil without argmax
+	part    *ir.Op    // the split, or nil
+	counts  *ir.Value // where its parts meet
 	next    *ir.Value // the choices; nil when nobody outside of the group reads them
 	advance *ir.Op    // or nil
 	rows    extent    // of the choices
@@ -33,6 +36,11 @@ func matchArgmax(s *Site) (*argmaxKernel, bool) {
 		case op.Kind.Name == "argmax" && k.logits == nil && k.advance == nil:
 			k.logits, k.next = op.Args[0], op.Result
 			k.vec = widest(int(k.logits.Type.Last()))
+		case op.Kind.Name == "argmax_split" && k.logits == nil && k.advance == nil:
+			k.logits, k.part, k.counts = op.Args[0], op, arrivals(s, 1)
+			k.vec = widest(int(k.logits.Type.Last()))
+		case op.Kind.Name == "argmax_merge" && k.part != nil && op.Args[0] == k.part.Result:
+			k.next = op.Result
 		case op.Kind.Name == "advance" && k.advance == nil && (k.next == nil || k.next == op.Args[0]):
 			k.advance, k.next = op, op.Args[0]
 		default:
@@ -40,7 +48,7 @@ func matchArgmax(s *Site) (*argmaxKernel, bool) {
 		}
 	}
 	var ok bool
-	if k.next == nil {
+	if k.next == nil || k.part != nil && k.counts == nil {
 		return nil, false
 	}
 	if k.rows, ok = extentOf(s, k.next); !ok {
@@ -59,6 +67,9 @@ func (k *argmaxKernel) key() string {
 	key := "argmax"
 	if k.logits != nil {
 		key += fmt.Sprintf(" choose v=%d", k.vec)
+		if k.part != nil {
+			key += " split"
+		}
 		if k.next != nil {
 			key += " next"
 		}
@@ -73,9 +84,13 @@ func (k *argmaxKernel) key() string {
 var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrite, kernel.ReadWrite, kernel.Write, kernel.ReadWrite}
 
 func (k *argmaxKernel) candidate(s *Site) Candidate {
-	c := Candidate{Kernel: k.key(), Build: k.build, Grid: [3]int{1, 1, 1}}
+	c := Candidate{Kernel: k.key(), Build: k.build, Grid: [3]int{k.splits(), 1, 1}}
 	wave := s.Target.Wave
 	size := wave
+	var meet []int
+	if k.part != nil {
+		meet = []int{0}
+	}
 	if k.rows.n == nil || k.advance == nil {
 		c.Operands, c.Consts = k.rows.operands(), k.rows.consts()
 	}
@@ -84,13 +99,19 @@ func (k *argmaxKernel) candidate(s *Site) Candidate {
 		for i := range axis {
 			axis[i] = -1
 		}
-		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis})
+		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis, Meet: meet})
 	}
 	if k.logits != nil {
 		width := int(k.logits.Type.Last())
-		size = min(ceilDiv(ceilDiv(width, k.vec), wave)*wave, min(s.Target.Lanes(), 1024)/wave*wave)
+		size = min(ceilDiv(ceilDiv(width, k.vec), wave)*wave, min(s.Target.Lanes(), k.lanes())/wave*wave)
 		c.Operands = append(c.Operands, Operand{"logits", k.logits, kernel.Read})
 		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
+	}
+	if k.part != nil {
+		splits := k.splits()
+		c.Operands = append(c.Operands, Operand{"partial", k.part.Result, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
+		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows.max, splits, 2}, Tile: []int{k.rows.max, 1, 2}, Axis: []int{-1, 0, -1}})
 	}
 	if k.next != nil {
 		access := kernel.Write
@@ -120,6 +141,22 @@ func (k *argmaxKernel) candidate(s *Site) Candidate {
 	return c
 }
 
+// splits is the workgroups that share a row.
+func (k *argmaxKernel) splits() int {
+	if k.part == nil {
+		return 1
+	}
+	return k.part.Attrs.Int("splits")
+}
+
+// lanes is the most of a workgroup: the only one has all of the latency to hide.
+func (k *argmaxKernel) lanes() int {
+	if k.part == nil {
+		return 1024
+	}
+	return 256
+}
+
 func (k *argmaxKernel) build() (*kernel.Func, error) {
 	return kernel.Build("argmax", func(b *kernel.Builder) {
 		r := &argmaxRun{argmaxKernel: k, b: b}
@@ -128,6 +165,10 @@ func (k *argmaxKernel) build() (*kernel.Func, error) {
 		}
 		if k.logits != nil {
 			r.x, r.vocab = b.Arg("logits", kernel.Read), b.SpecU32("vocab", 32000)
+		}
+		if k.part != nil {
+			r.partial, r.counts = b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite)
+			r.splits = b.SpecU32("splits", 1)
 		}
 		if k.next != nil {
 			access := kernel.Write
@@ -144,12 +185,14 @@ func (k *argmaxKernel) build() (*kernel.Func, error) {
 		}
 		r.size = b.SpecU32("workgroup", 1024)
 		b.Workgroup(r.size)
+		if k.logits != nil {
+			r.tops, r.indices = b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)
+		}
 		r.run()
 	})
 }
 
-// argmaxAhead is the accesses of a lane that wait for nothing: the one workgroup
-// has all of the latency to hide.
+// argmaxAhead is the accesses of a lane that wait for nothing.
 const argmaxAhead = 8
 
 // argmaxRun is the kernel while it is built.
@@ -158,9 +201,14 @@ type argmaxRun struct {
 	b           *kernel.Builder
 	bound       kernel.Value // rows, but those of @n where advance writes it
 	x, chosen   *kernel.Buffer
+	partial     *kernel.Buffer
+	counts      *kernel.Buffer
+	splits      kernel.Value
 	step        [6]*kernel.Buffer // token, pos, slot, n, out, count
 	vocab, ring kernel.Value
 	size        kernel.Value
+
+	tops, indices *kernel.Array // of the subgroups
 }
 
 func (r *argmaxRun) run() {
@@ -173,11 +221,18 @@ func (r *argmaxRun) run() {
 		}
 	}
 	first := b.Eq(b.LocalID(), 0)
+	if r.part != nil {
+		r.chooseParts(first)
+		b.ReturnIf(b.Not(meet(b, r.counts, b.U32(0), r.splits)))
+	}
 	body := func(row kernel.Value) {
 		var next kernel.Value
-		if r.logits != nil {
-			next = r.choose(row)
-		} else {
+		switch {
+		case r.part != nil:
+			next = r.merge(row)
+		case r.logits != nil:
+			_, next = r.choose(row, b.U32(0), b.Div(r.vocab, r.vec))
+		default:
 			next = r.chosen.Load(kernel.U32, row)
 		}
 		b.If(first, func() {
@@ -213,18 +268,45 @@ func (r *argmaxRun) move(row, next, n, count kernel.Value) {
 	out.Store(b.Mod(b.Add(count, row), r.ring), next)
 }
 
-// choose returns the smallest index of the largest logit of a row, in all lanes:
-// 0 if no logit is a number above -Inf.
-func (r *argmaxRun) choose(row kernel.Value) kernel.Value {
+// chooseParts writes what the workgroup finds in its part of every row.
+func (r *argmaxRun) chooseParts(first kernel.Value) {
+	b := r.b
+	step := b.Mul(b.Div(b.Add(b.Div(b.Sub(b.Add(r.vocab, r.splits), 1), r.splits), 3), 4), 4/r.vec)
+	end := b.Div(r.vocab, r.vec)
+	lo := b.Mul(b.WorkgroupID(0), step)
+	b.For(0, r.bound, 1, func(row kernel.Value) {
+		most, at := r.choose(row, lo, b.Min(end, b.Add(lo, step)))
+		b.If(first, func() {
+			r.partial.Store(b.Add(b.Mul(row, r.splits), b.WorkgroupID(0)), b.Vec(most, b.Convert(kernel.F32, at)))
+		})
+	})
+}
+
+// merge returns the smallest index of the largest number of all parts of a row, in all lanes.
+func (r *argmaxRun) merge(row kernel.Value) kernel.Value {
 	b := r.b
 	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
-	accesses := b.Div(r.vocab, r.vec)
-	from := b.Mul(row, accesses)
-	b.For(b.LocalID(), accesses, b.Mul(r.size, argmaxAhead), func(first kernel.Value) {
+	b.For(b.LocalID(), r.splits, r.size, func(i kernel.Value) {
+		part := r.partial.Load(f32x2, b.Add(b.Mul(row, r.splits), i))
+		more := b.Gt(b.Elem(part, 0), most.Get())
+		most.Set(b.Select(more, b.Elem(part, 0), most.Get()))
+		at.Set(b.Select(more, b.Convert(kernel.U32, b.Elem(part, 1)), at.Get()))
+	})
+	_, index := r.reduce(most, at)
+	return index
+}
+
+// choose returns the largest of a row's logits in some accesses and its smallest index,
+// in all lanes: -Inf and 0 if none is a number above -Inf.
+func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
+	b := r.b
+	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
+	from := b.Mul(row, b.Div(r.vocab, r.vec))
+	b.For(b.Add(lo, b.LocalID()), hi, b.Mul(r.size, argmaxAhead), func(first kernel.Value) {
 		var i, x [argmaxAhead]kernel.Value
 		for j := range x {
 			// The last access may be seen again, which changes nothing.
-			i[j] = b.Min(b.Add(first, b.Mul(r.size, j)), b.Sub(accesses, 1))
+			i[j] = b.Min(b.Add(first, b.Mul(r.size, j)), b.Sub(hi, 1))
 			x[j] = r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i[j]))
 		}
 		for j := range x {
@@ -235,22 +317,27 @@ func (r *argmaxRun) choose(row kernel.Value) kernel.Value {
 			}
 		}
 	})
-	tops, indices := b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)
+	return r.reduce(most, at)
+}
+
+// reduce returns the largest of what the lanes have and its smallest index, in all lanes.
+func (r *argmaxRun) reduce(most, at *kernel.Var) (kernel.Value, kernel.Value) {
+	b := r.b
 	top := b.SubgroupMax(most.Get())
 	index := b.SubgroupMin(b.Select(b.Eq(most.Get(), top), at.Get(), math.MaxInt32))
 	b.Barrier() // the row before has been read
 	b.If(b.SubgroupElect(), func() {
-		tops.Store(b.SubgroupID(), top)
-		indices.Store(b.SubgroupID(), index)
+		r.tops.Store(b.SubgroupID(), top)
+		r.indices.Store(b.SubgroupID(), index)
 	})
 	b.Barrier()
 	most.Set(math.Inf(-1))
 	at.Set(0)
 	b.For(0, b.NumSubgroups(), 1, func(i kernel.Value) {
-		v, j := tops.Load(i), indices.Load(i)
+		v, j := r.tops.Load(i), r.indices.Load(i)
 		more := b.Or(b.Gt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(j, at.Get())))
 		most.Set(b.Select(more, v, most.Get()))
 		at.Set(b.Select(more, j, at.Get()))
 	})
-	return at.Get()
+	return most.Get(), at.Get()
 }

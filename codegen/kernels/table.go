@@ -22,7 +22,7 @@ var families = []Family{
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attentionTiledCandidates},
 	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", deltaCandidates},
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", convCandidates},
-	{"argmax", "the choice of the largest logit and what it does to the step block, in one workgroup", argmaxCandidates},
+	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", argmaxCandidates},
 	{"rownorm", "a norm of its own: one workgroup a row and group", rowNormCandidates},
 	{"elementwise", "an add, a gate, a slice and the like on its own", elementwiseCandidates},
 }

@@ -179,14 +179,45 @@ func lastRow(c *call) error {
 func argmax(c *call) error {
 	x, y, k := c.arg(0), asInts(c.result()), width(c.op.Args[0])
 	for r := range c.rows(0) {
-		best := 0
-		row := x[r*k : (r+1)*k]
-		for i, v := range row {
-			if v > row[best] {
-				best = i
+		_, y[r] = largest(x[r*k:(r+1)*k], 0)
+	}
+	return nil
+}
+
+// largest returns the largest number of x and its smallest index, counted from first;
+// -Inf and 0 if there is none above that.
+func largest(x []float32, first int) (most float32, at int32) {
+	most = float32(math.Inf(-1))
+	for i, v := range x {
+		if v > most {
+			most, at = v, int32(first+i)
+		}
+	}
+	return most, at
+}
+
+func argmaxSplit(c *call) error {
+	x, y, k, splits := c.arg(0), c.result(), width(c.op.Args[0]), c.op.Attrs.Int("splits")
+	step := ceilDiv(ceilDiv(k, splits), 4) * 4
+	for i := range c.rows(0) * splits {
+		row, lo := i/splits*k, min(k, i%splits*step)
+		most, at := largest(x[row+lo:row+min(k, lo+step)], lo)
+		y[2*i], y[2*i+1] = most, float32(at)
+	}
+	return nil
+}
+
+func argmaxMerge(c *call) error {
+	x, y, splits := c.arg(0), asInts(c.result()), c.op.Attrs.Int("splits")
+	for r := range c.rows(0) {
+		most := float32(math.Inf(-1))
+		y[r] = 0
+		for s := range splits {
+			// Splits are in the order of their indices.
+			if part := x[2*(r*splits+s):][:2]; part[0] > most {
+				most, y[r] = part[0], int32(part[1])
 			}
 		}
-		y[r] = int32(best)
 	}
 	return nil
 }

@@ -313,8 +313,10 @@ func widen(x []float32) []float64 {
 func TestLastRowAndArgmax(t *testing.T) {
 	checkOp(t, func(t *opTest) {
 		k := t.pick("width", 1, 9)
+		splits := t.pick("splits", 1, 12)
 		m := t.machine(1, 1, nil, fmt.Sprintf("step @x : f32[T, %d]", k),
-			fmt.Sprintf("%%0 = last_row @x, @n : io f32[1, %d]\n%%1 = argmax @x : io i32[T]", k))
+			fmt.Sprintf("%%0 = last_row @x, @n : io f32[1, %d]\n%%1 = argmax_split @x {splits=%d} : f32[T, %d]\n%%2 = argmax_merge %%1 {splits=%d} : io i32[T]\n%%3 = argmax @x : io i32[T]",
+				k, splits, 2*splits, splits))
 		x := make([]float32, t.n*k)
 		for i := range x {
 			x[i] = float32(t.rand.IntN(4)) - 2
@@ -322,7 +324,11 @@ func TestLastRowAndArgmax(t *testing.T) {
 		m.setFloats("x", x...)
 		run(t, m)
 		near(t, "last_row", m.Floats(m.prog.Funcs[0].Ops()[0].Result), widen(x[(t.n-1)*k:]), 0)
+		merged := m.Ints(m.prog.Funcs[0].Ops()[2].Result)
 		for r, got := range m.Ints(m.last())[:t.n] {
+			if merged[r] != got {
+				t.Fatalf("argmax %d of %v, its splits choose %d", got, x[r*k:][:k], merged[r])
+			}
 			for i, v := range x[r*k:][:k] {
 				if best := x[r*k+int(got)]; v > best || v == best && i < int(got) {
 					t.Fatalf("argmax %d of %v", got, x[r*k:][:k])

@@ -215,6 +215,8 @@ var evaluators = map[string]func(c *call) error{
 	"attention_merge": attentionMerge,
 	"last_row":        lastRow,
 	"argmax":          argmax,
+	"argmax_split":    argmaxSplit,
+	"argmax_merge":    argmaxMerge,
 	"advance":         advance,
 	"topk":            topk,
 	"route":           route,
