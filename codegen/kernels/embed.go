@@ -65,16 +65,15 @@ func (k embed) build() (*kernel.Func, error) {
 		b.ReturnIf(b.Ge(u, b.Div(width, k.format.unit)))
 		row := b.WorkgroupID(1)
 		begin := b.Add(b.Mul(row, b.Div(width, 4)), b.Div(k.format.begin(b, u), 4))
-		id := b.Var(kernel.U32, vocab)
-		b.If(b.Lt(row, rows), func() { id.Set(ids.Load(kernel.U32, row)) })
+		id := b.Select(b.Lt(row, rows), ids.Load(kernel.U32, row), vocab)
 		put := func(value func(run, i int) kernel.Value) {
 			for v := range k.format.unit / 4 {
 				i := k.format.run / 4
 				y.Store(b.Add(begin, k.format.at(v)/4), value(v/i, v%i))
 			}
 		}
-		b.IfElse(b.Lt(id.Get(), vocab), func() {
-			runs := k.format.load(b, matrix{k.format, table, vocab, width}, id.Get(), u)
+		b.IfElse(b.Lt(id, vocab), func() {
+			runs := k.format.load(b, matrix{k.format, table, vocab, width}, id, u)
 			put(func(r, i int) kernel.Value { return b.Mul(runs[r].value(b, k.format, i), b.Splat(scale, 4)) })
 		}, func() {
 			zero := b.Splat(b.F32(0), 4)
