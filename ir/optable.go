@@ -213,8 +213,10 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "kvwrite",
-		Doc:    "cache[slot[r]][pos[r]] = x[r], rounded to the cache's dtype",
+		Name: "kvwrite",
+		Doc: "cache[slot[r]][pos[r]] = x[r], rounded to the cache's dtype: to the nearest f16, ties to even; or to q8_0, each 32 elements, " +
+			"in float32: d = max|x| * (1/127), of which the block keeps the nearest f16; a code has the sign of x and the magnitude " +
+			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i*(2 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d",
 		Params: []string{"x", "pos", "slot", "cache"},
 		Writes: []int{3},
 		Fusion: PerHead,
@@ -226,13 +228,16 @@ var denseOps = []*OpKind{
 			if len(c.Shape) != 3 || c.Shape[1] != L || c.Last() != x.Last() {
 				return Type{}, fmt.Errorf("cache %s does not fit x %s", c, x)
 			}
+			if err := isCached(c); err != nil {
+				return Type{}, err
+			}
 			return Type{}, areRowIndices(x.Shape[0], op.Args[1], op.Args[2])
 		},
 	},
 	{
 		Name: "attention",
 		Doc: "head h of row r: softmax over p <= pos[r] of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
-			"the KV head of h is h / (heads / kv_heads); where q is f16, the weights of the softmax may be rounded to f16",
+			"the KV head of h is h / (heads / kv_heads); where q is f16, the weights of the softmax may be rounded to f16, and so may the elements of q8_0",
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Attrs:  attentionAttrs,
 		Infer: func(op *Op) (Type, error) {
@@ -382,6 +387,14 @@ func areRowIndices(rows Dim, vs ...*Value) error {
 	return nil
 }
 
+// isCached checks the dtype of a KV cache.
+func isCached(c Type) error {
+	if c.DType != F32 && c.DType != F16 && c.DType != Q8_0 {
+		return fmt.Errorf("cache %s is none of f32, f16 and q8_0", c)
+	}
+	return nil
+}
+
 func checkAttention(op *Op) error {
 	q, k, v := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
 	hd, h, kvh := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("kv_heads")
@@ -394,6 +407,12 @@ func checkAttention(op *Op) error {
 	for _, c := range []Type{k, v} {
 		if len(c.Shape) != 3 || c.Shape[1] != L || c.Last() != Dim(kvh*hd) {
 			return fmt.Errorf("cache %s does not hold %d heads of %d", c, kvh, hd)
+		}
+		if err := isCached(c); err != nil {
+			return err
+		}
+		if hd%c.DType.Block() != 0 {
+			return fmt.Errorf("cache %s: heads of %d are not whole blocks of %d", c, hd, c.DType.Block())
 		}
 	}
 	return areRowIndices(q.Shape[0], op.Args[3], op.Args[4])

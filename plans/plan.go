@@ -38,7 +38,7 @@ type Header struct {
 	Model    Model
 	Ctx      int    // positions a sequence slot holds
 	Slots    int    // sequence slots
-	KV       string // dtype of the KV cache: "f16" or "f32"
+	KV       string // dtype of the KV cache: "f16", "f32" or "q8_0"; "none" without
 	MaxRows  int    // rows of the widest entry; extent of the step block's arrays
 	Ring     int    // entries of the output ring
 }

@@ -67,7 +67,7 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else host; or a probe's .json")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k (default the model's context, at most %d)", frontend.DefaultCtx))
-		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16 or f32")
+		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")

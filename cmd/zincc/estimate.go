@@ -40,7 +40,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 		var ctx cli.Positions
 		name := f.String("target", "", "device to predict for; zincc targets lists them; or a probe's .json")
 		f.Var(&ctx, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
-		kv := f.String("kv", "f16", "type of the KV cache: f16 or f32")
+		kv := f.String("kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
 			path, err := cli.OneArg(args, "model")
@@ -76,9 +76,9 @@ the positions that the cache holds before. Bound is what takes most of the time.
 
 // kvType is the dtype that --kv names.
 func kvType(s string) (ir.DType, error) {
-	kv, ok := map[string]ir.DType{"f16": ir.F16, "f32": ir.F32}[s]
+	kv, ok := map[string]ir.DType{"f16": ir.F16, "f32": ir.F32, "q8_0": ir.Q8_0}[s]
 	if !ok {
-		return ir.Invalid, cli.Usagef("--kv: want f16 or f32, have %q", s)
+		return ir.Invalid, cli.Usagef("--kv: want f16, f32 or q8_0, have %q", s)
 	}
 	return kv, nil
 }

@@ -28,6 +28,28 @@ func (m *Buffer) LoadWords(t Type, align int, i Operand) Value {
 // StoreWords writes v at 32-bit word i of the buffer; align as for LoadWords.
 func (m *Buffer) StoreWords(align int, i Operand, v Value) { m.store(opStoreWords, align, i, v) }
 
+// Load16 returns element i of the buffer seen as an array of 16 bits, in the lower half
+// of a U32. Load16 and Store16 need the features shaderInt16 and storageBuffer16BitAccess.
+func (m *Buffer) Load16(i Operand) Value {
+	m.check(opLoad16, U32, 4, Read)
+	m.b.need16()
+	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, args: []*node{m.b.typed(opLoad16, i, U32)}})
+}
+
+// Store16 writes the lower half of the U32 v as element i of the buffer seen as an array
+// of 16 bits.
+func (m *Buffer) Store16(i, v Operand) {
+	m.check(opStore16, U32, 4, Write)
+	m.b.need16()
+	m.b.add(&node{op: opStore16, imm: uint32(m.index), align: 2,
+		args: []*node{m.b.typed(opStore16, i, U32), m.b.typed(opStore16, v, U32)}})
+}
+
+func (b *Builder) need16() {
+	b.need("shaderInt16")
+	b.need("storageBuffer16BitAccess")
+}
+
 // AtomicAdd adds v to element i of the buffer seen as an array of U32 and returns
 // what was there. The order between lanes is not defined, so it is for counters,
 // not for sums of floats.

@@ -90,6 +90,8 @@ const (
 	opStore       // index, value
 	opLoadWords   // word index
 	opStoreWords  // word index, value
+	opLoad16      // index
+	opStore16     // index, value
 	opAtomicAdd   // index, value
 	opAtomicMax   // index, value
 	opAtomicLoad  // index
@@ -219,6 +221,8 @@ var ops = [numOps]opInfo{
 	opStore:       {name: "store"},
 	opLoadWords:   {name: "load_words"},
 	opStoreWords:  {name: "store_words"},
+	opLoad16:      {name: "load16"},
+	opStore16:     {name: "store16"},
 	opAtomicAdd:   {name: "atomic_add"},
 	opAtomicMax:   {name: "atomic_max"},
 	opAtomicLoad:  {name: "atomic_load"},

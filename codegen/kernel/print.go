@@ -144,7 +144,7 @@ func (p *printer) subject(n *node) string {
 	switch n.op {
 	case opBuiltin:
 		return builtinNames[n.imm] + " "
-	case opLoad, opStore, opAtomicAdd, opAtomicMax, opAtomicLoad:
+	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return p.f.Args[n.imm].Name + " "
 	case opLoadWords, opStoreWords:
 		return fmt.Sprintf("%s align %d ", p.f.Args[n.imm].Name, n.align)

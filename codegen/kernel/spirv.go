@@ -143,6 +143,10 @@ func (l *lowering) typ(t Type) spirv.ID {
 	case F16:
 		l.m.Capability(spirv.CapabilityFloat16)
 		return l.m.Type(spirv.OpTypeFloat, 16)
+	case u16:
+		l.m.Capability(spirv.CapabilityStorageBuffer16BitAccess)
+		l.m.Capability(spirv.CapabilityInt16) // spirv-val has a cast to a pointer to 16 bits need it
+		return l.m.Type(spirv.OpTypeInt, 16, 0)
 	}
 	return l.m.Type(spirv.OpTypeInt, 32, 0)
 }
@@ -273,6 +277,8 @@ func viewOf(n *node) (Type, bool) {
 		return n.typ, true
 	case opStore:
 		return n.args[1].typ, true
+	case opLoad16, opStore16:
+		return u16, true
 	case opLoadWords, opStoreWords, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return U32, true
 	}

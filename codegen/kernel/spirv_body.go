@@ -71,6 +71,8 @@ func init() {
 		opDotI8:           (*lowering).dotI8,
 		opLoad:            (*lowering).load,
 		opLoadWords:       (*lowering).load,
+		opLoad16:          (*lowering).load16,
+		opStore16:         (*lowering).store16,
 		opStore:           (*lowering).store,
 		opStoreWords:      (*lowering).store,
 		opAtomicAdd:       (*lowering).atomic,
@@ -199,6 +201,16 @@ func (l *lowering) load(n *node) {
 func (l *lowering) store(n *node) {
 	to := l.address(n, n.args[1].typ)
 	l.m.Do(spirv.OpStore, to, l.value(n.args[1]), spirv.MemoryAccessAligned, uint32(n.align))
+}
+
+func (l *lowering) load16(n *node) {
+	half := l.m.Emit(spirv.OpLoad, l.typ(u16), l.address(n, u16), spirv.MemoryAccessAligned, uint32(n.align))
+	l.values[n] = l.m.Emit(spirv.OpUConvert, l.typ(n.typ), half)
+}
+
+func (l *lowering) store16(n *node) {
+	half := l.m.Emit(spirv.OpUConvert, l.typ(u16), l.value(n.args[1]))
+	l.m.Do(spirv.OpStore, l.address(n, u16), half, spirv.MemoryAccessAligned, uint32(n.align))
 }
 
 var atomics = map[op]spirv.Op{

@@ -19,6 +19,9 @@ const (
 // void is the type of a statement.
 const void Type = 0
 
+// u16 is what Load16 and Store16 see a buffer as.
+const u16 Type = F16 + 1
+
 // A Type keeps the scalar in the low byte and the lanes of a vector in the next.
 // The upper half has the use, rows and columns of a matrix.
 const (
@@ -29,7 +32,7 @@ const (
 	maxSide   = 1<<7 - 1
 )
 
-var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16"}
+var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16", u16: "u16"}
 
 // Vec returns the vector type of n elements of the scalar type t. n is 1, 2 or
 // 4; other types are refused where they are used.
@@ -85,7 +88,12 @@ func (t Type) Lanes() int {
 }
 
 // Size returns the bytes of a value in memory, which are also its alignment.
-func (t Type) Size() int { return 4 * t.Lanes() }
+func (t Type) Size() int {
+	if t == u16 {
+		return 2
+	}
+	return 4 * t.Lanes()
+}
 
 // String returns u32, f32x4 and the like.
 func (t Type) String() string {

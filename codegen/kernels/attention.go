@@ -12,7 +12,7 @@ import (
 const decodeRows = 8
 
 // chunk is the elements of a cached head that a lane loads at once: 16 bytes of
-// f16.
+// f16, 8 of codes.
 const chunk = 8
 
 // attentionShape is what the kernels of attention share.
@@ -20,7 +20,8 @@ type attentionShape struct {
 	rows    extent
 	gate    headGate
 	headDim int      // a multiple of chunk
-	kv      ir.DType // of both caches: F16 or F32
+	kv      ir.DType // of both caches: F32, F16 or Q8_0
+	slots   int
 	heads   int
 	group   int // heads that share a KV head
 	ctx     int
@@ -39,7 +40,8 @@ func attentionOf(s *Site, op *ir.Op, gate headGate) (attentionShape, bool) {
 		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx,
 		scale: float32(a.Float("scale")), wave: s.Target.Wave,
 	}
-	ok = ok && shape.headDim%chunk == 0 && v.Type.DType == shape.kv && (shape.kv == ir.F16 || shape.kv == ir.F32)
+	ok = ok && shape.headDim%chunk == 0 && v.Type.DType == shape.kv && k.Type.Shape[0] == v.Type.Shape[0]
+	shape.slots = int(k.Type.Shape[0])
 	return shape, ok && cacheFits(s, k, 4) && cacheFits(s, v, 4)
 }
 
@@ -58,7 +60,11 @@ func (a attentionShape) operands(op *ir.Op) []Operand {
 }
 
 func (a attentionShape) consts() []ir.Const {
-	return append(append(a.rows.consts(), a.gate.consts()...),
+	list := append(a.rows.consts(), a.gate.consts()...)
+	if a.kv == ir.Q8_0 {
+		list = append(list, ir.Const{Name: "slots", Value: uint32(a.slots)})
+	}
+	return append(list,
 		ir.Const{Name: "heads", Value: uint32(a.heads)},
 		ir.Const{Name: "group", Value: uint32(a.group)},
 		ir.Const{Name: "ctx", Value: uint32(a.ctx)},
@@ -73,6 +79,7 @@ type attentionArgs struct {
 	pos, slot    *kernel.Buffer
 	heads, group kernel.Value
 	ctx, scale   kernel.Value
+	slots        kernel.Value // of q8_0
 	kvRow        kernel.Value // chunks of a cached row
 }
 
@@ -88,33 +95,8 @@ func (d *attentionArgs) declareCaches(a attentionShape, b *kernel.Builder, acces
 	d.pos, d.slot = b.Arg("pos", kernel.Read), b.Arg("slot", kernel.Read)
 	d.heads, d.group = b.SpecU32("heads", 1), b.SpecU32("group", 1)
 	d.ctx, d.scale = b.SpecU32("ctx", 4096), b.SpecF32("scale", 1)
+	if a.kv == ir.Q8_0 {
+		d.slots = b.SpecU32("slots", 1)
+	}
 	d.kvRow = b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
-}
-
-// loadChunk returns the elements of chunk i of a cache.
-func (a attentionShape) loadChunk(b *kernel.Builder, cache *kernel.Buffer, i kernel.Value) [2]kernel.Value {
-	words := a.loadWords(b, cache, i)
-	if a.kv == ir.F32 {
-		return [2]kernel.Value(words)
-	}
-	return unpackHalves(b, words[0])
-}
-
-// loadWords returns chunk i of a cache as it is: two vec4 of f32, or one of words.
-func (a attentionShape) loadWords(b *kernel.Builder, cache *kernel.Buffer, i kernel.Value) []kernel.Value {
-	if a.kv == ir.F32 {
-		i = b.Mul(i, 2)
-		return []kernel.Value{cache.Load(f32x4, i), cache.Load(f32x4, b.Add(i, 1))}
-	}
-	return []kernel.Value{cache.Load(u32x4, i)}
-}
-
-// unpackHalves returns the 8 f16 in the words of v.
-func unpackHalves(b *kernel.Builder, v kernel.Value) [2]kernel.Value {
-	var out [2]kernel.Value
-	for i := range out {
-		x, y := b.UnpackHalf(b.Elem(v, 2*i)), b.UnpackHalf(b.Elem(v, 2*i+1))
-		out[i] = b.Vec(b.Elem(x, 0), b.Elem(x, 1), b.Elem(y, 0), b.Elem(y, 1))
-	}
-	return out
 }

@@ -35,7 +35,7 @@ func matchAttentionCoop(s *Site) []*coopAttention {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || shape.rows.max <= decodeRows || shape.kv != ir.F16 {
+	if !ok || shape.rows.max <= decodeRows || shape.kv == ir.F32 {
 		return nil
 	}
 	var list []*coopAttention
@@ -211,8 +211,12 @@ func (k *coopAttention) candidate() Candidate {
 	if k.stays {
 		part += " q"
 	}
+	kv := ""
+	if k.kv != ir.F16 {
+		kv = " " + k.kv.String()
+	}
 	return Candidate{
-		Kernel: fmt.Sprintf("attention_coop hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s%s", k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
+		Kernel: fmt.Sprintf("attention_coop%s hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s%s", kv, k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
 			k.sides, coopSide, part, k.gate.key(), k.rows.key()),
 		Build:    k.build,
 		Consts:   consts,
@@ -232,7 +236,7 @@ type coopAttentionRun struct {
 	head       kernel.Value // first of the tile
 	lastRow    kernel.Value // of the step
 	end        kernel.Value // of the positions of the tile or, of those, of the split
-	base       kernel.Value // octet of the head's first position in the caches
+	base       cachedHead
 	team, side kernel.Value
 	teamRow    kernel.Value   // the lane's row of the team, which it shares with a neighbour
 	member     kernel.Value   // 0 or 1: which of the two it is
@@ -277,7 +281,7 @@ func (k *coopAttention) build() (*kernel.Func, error) {
 		b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
 
 		slot := r.slot.Load(kernel.U32, r.row)
-		r.base = b.Add(b.Mul(b.Mul(slot, r.ctx), r.kvRow), b.Mul(b.Div(r.head, r.group), k.headDim/chunk))
+		r.base = r.cachedHead(b, k.attentionShape, slot, b.Div(r.head, r.group))
 		r.team, r.side = b.Div(b.SubgroupID(), k.sides), b.Mod(b.SubgroupID(), k.sides)
 		r.teamRow, r.member = b.Div(b.SubgroupLane(), 2), b.Mod(b.SubgroupLane(), 2)
 		begin := b.U32(0)
@@ -419,9 +423,15 @@ func (r *coopAttentionRun) fetch(cache *kernel.Buffer, from kernel.Value) func(t
 	for first := 0; first < n; first += r.lanes() {
 		item := b.Add(b.LocalID(), first)
 		p, o := b.Div(item, octets), b.Mod(item, octets)
-		row := b.Mul(b.Min(b.Add(from, p), b.Sub(r.end, 1)), r.kvRow)
-		x := cache.Load(u32x4, b.Add(r.base, row, o))
-		store := func(to kernel.Value) { r.shared.Store(b.Add(to, b.Mul(p, r.stride()), o), x) }
+		at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
+		words := r.loadWords(b, r.attentionShape, cache, at, o)
+		store := func(to kernel.Value) {
+			x := words[0]
+			if r.kv == ir.Q8_0 {
+				x = halfCodes(b, x, words[1])
+			}
+			r.shared.Store(b.Add(to, b.Mul(p, r.stride()), o), x)
+		}
 		if n-first < r.lanes() {
 			whole := store
 			store = func(to kernel.Value) { b.If(b.Lt(item, n), func() { whole(to) }) }

@@ -39,6 +39,8 @@ func TestAttentionCoop(t *testing.T) {
 	for _, c := range []siteTest{
 		attentionTest("attention_coop", "f16", 128, 8, 2, 0, many),
 		attentionTest("attention_coop", "f16", 64, 8, 8, 0, many),
+		attentionTest("attention_coop", "q8_0", 128, 8, 2, 0, many),
+		splitTiles(8, attentionTest("attention_coop", "q8_0", 256, 16, 2, 3, many)),
 		attentionTest("attention_coop", "f16", 80, 12, 2, 0, many),
 		gated(256, 16, true, attentionTest("attention_coop", "f16", 256, 16, 2, 0, many)),
 		rounded(256, attentionTest("attention_coop", "f16", 64, 4, 4, 0, many)),

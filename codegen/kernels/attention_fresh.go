@@ -22,11 +22,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		return
 	}
 	rows := r.attentionShape.rows.max
-	elem := kernel.F32.Vec(m.vec)
-	if r.kv == ir.F16 {
-		elem = map[int]kernel.Type{2: kernel.U32, 4: u32x2}[m.vec]
-	}
-	r.freshK, r.freshV = b.Shared(elem, rows*accesses), b.Shared(elem, rows*accesses)
+	r.freshK, r.freshV = r.newFresh(rows), r.newFresh(rows)
 	kvHeads := b.Div(r.heads, r.group)
 	kvHead := b.Select(writer, b.WorkgroupID(0), b.Div(r.head, r.group))
 	makeRow := func(i, pos, visible kernel.Value) {
@@ -36,13 +32,30 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 			m.at = pos
 			head := b.Add(b.Mul(i, kvHeads), kvHead)
 			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.ctx), pos), kvHeads), kvHead)
-			put := func(chain *chainArgs, cache *kernel.Buffer, fresh *kernel.Array) {
+			put := func(chain *chainArgs, cache *kernel.Buffer, fresh freshRows) {
+				var scales kernel.Value
+				if r.kv == ir.Q8_0 {
+					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), pos)
+				}
 				m.make(chain, head, func(j, v kernel.Value) {
-					if r.kv == ir.F16 {
+					var scale kernel.Value
+					switch r.kv {
+					case ir.F16:
 						v = packHalves(b, v)
+					case ir.Q8_0:
+						v, scale = roundQ8(b, v)
 					}
-					b.IfElse(writer, func() { cache.Store(b.Add(b.Mul(cachedHead, accesses), j), v) },
-						func() { fresh.Store(b.Add(b.Mul(i, accesses), j), v) })
+					b.IfElse(writer, func() {
+						cache.Store(b.Add(b.Mul(cachedHead, accesses), j), v)
+						if r.kv == ir.Q8_0 {
+							storeScale(b, cache, scales, r.ctx, j, scale)
+						}
+					}, func() {
+						fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
+						if r.kv == ir.Q8_0 {
+							ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
+						}
+					})
 				})
 			}
 			put(r.chains[2], r.v, r.freshV)
@@ -58,6 +71,40 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
 		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)))
 	})
+}
+
+// freshRows is k or v of the step's rows in shared memory, as the cache holds them.
+type freshRows struct {
+	elems  *kernel.Array // an access of the heads' maker each
+	scales *kernel.Array // of q8_0, a word each
+	words  int           // of an element of elems
+}
+
+func (r *splitRun) newFresh(rows int) freshRows {
+	b, vec := r.b, r.maker.vec
+	f := freshRows{words: vec}
+	elem := kernel.F32.Vec(vec)
+	switch r.kv {
+	case ir.F16:
+		f.words = vec / 2
+		elem = kernel.U32.Vec(f.words)
+	case ir.Q8_0:
+		f.words, elem = vec/4, kernel.U32
+		f.scales = b.Shared(kernel.U32, rows*r.headDim/scaled)
+	}
+	f.elems = b.Shared(elem, rows*r.headDim/vec)
+	return f
+}
+
+// chunk returns chunk c of a row as loadWords returns that of a cache.
+func (f freshRows) chunk(r *splitRun, row, c kernel.Value) []kernel.Value {
+	b, vec := r.b, r.maker.vec
+	i := b.Add(b.Mul(row, r.headDim/vec), b.Mul(c, chunk/vec))
+	if f.scales == nil {
+		return sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 4)
+	}
+	scale := f.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), b.Div(c, scaled/chunk)))
+	return append(sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 2), scale)
 }
 
 // eachFresh emits body for the rows of the step that are of this row's sequence.
@@ -82,19 +129,14 @@ func (r *splitRun) findFresh() {
 
 // takeFresh puts k and v of the step's rows in place of what the caches had there.
 func (r *splitRun) takeFresh(from kernel.Value) {
-	b, vec := r.b, r.maker.vec
-	words := vec // of an element of the arrays
-	if r.kv == ir.F16 {
-		words /= 2
-	}
+	b := r.b
 	r.eachFresh(func(row, pos kernel.Value) {
 		for j := range r.keys {
 			is := b.Eq(b.Min(r.position(from, j), b.Sub(r.hi, 1)), pos)
 			for part := range r.parts {
 				c, _ := r.part(part)
-				i := b.Add(b.Mul(row, r.headDim/vec), b.Mul(c, chunk/vec))
 				for m, held := range [][]*kernel.Var{r.keys[j][part], r.values[j][part]} {
-					list := sharedWords(b, []*kernel.Array{r.freshK, r.freshV}[m], i, words, len(held)*4)
+					list := []freshRows{r.freshK, r.freshV}[m].chunk(r, row, c)
 					for w, v := range held {
 						v.Set(b.Select(is, list[w], v.Get()))
 					}
@@ -105,8 +147,8 @@ func (r *splitRun) takeFresh(from kernel.Value) {
 }
 
 // sharedWords returns n words from element i on of an array whose elements have that
-// many words, as vectors of 4.
-func sharedWords(b *kernel.Builder, a *kernel.Array, i kernel.Value, words, n int) []kernel.Value {
+// many words, as vectors.
+func sharedWords(b *kernel.Builder, a *kernel.Array, i kernel.Value, words, n, vector int) []kernel.Value {
 	var all []kernel.Operand
 	for j := range n / words {
 		for _, e := range elements(b, a.Load(b.Add(i, j))) {
@@ -114,8 +156,8 @@ func sharedWords(b *kernel.Builder, a *kernel.Array, i kernel.Value, words, n in
 		}
 	}
 	var list []kernel.Value
-	for ; len(all) > 0; all = all[4:] {
-		list = append(list, b.Vec(all[:4]...))
+	for ; len(all) > 0; all = all[vector:] {
+		list = append(list, b.Vec(all[:vector]...))
 	}
 	return list
 }

@@ -161,6 +161,9 @@ func (k *splitKernel) divide(t *target.Target) {
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
 		fresh := int(k.kv.Bytes(int64(2 * decodeRows * k.headDim)))
+		if k.kv == ir.Q8_0 {
+			fresh += 2 * decodeRows * k.headDim / scaled * 2 // scales are whole words
+		}
 		bytes := 4*k.headDim*k.share + fresh + n*k.share*4*(k.headDim+2) + 4
 		if bytes <= t.Shared && n*k.wave <= t.Workgroup {
 			k.subgroups = n

@@ -1,9 +1,6 @@
 package kernels
 
-import (
-	"github.com/zincc-dev/zincc/codegen/kernel"
-	"github.com/zincc-dev/zincc/ir"
-)
+import "github.com/zincc-dev/zincc/codegen/kernel"
 
 func (k *splitKernel) build() (*kernel.Func, error) {
 	return kernel.Build("attention_split", func(b *kernel.Builder) {
@@ -53,7 +50,7 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(r.at, r.ctx)) // beyond the step or the cache
 		b.ReturnIf(b.Or(dead, b.And(idle, b.Not(writer))))
 
-		r.prepare(b.Mul(r.slot, r.ctx), b.Shr(lane, log2(k.team)))
+		r.prepare(b.Shr(lane, log2(k.team)))
 		r.startDealing(lane)
 		r.makeHeads(writer)
 		if k.fresh() {
@@ -90,12 +87,13 @@ type splitRun struct {
 	// In shared memory: q of all heads, k and v of the step's rows. firstFresh is the
 	// first position of the rows that are of this row's sequence.
 	queries        *kernel.Array
-	freshK, freshV *kernel.Array
+	freshK, freshV freshRows
 	at, slot       kernel.Value // of the row
 	firstFresh     kernel.Value
 
 	dealt        dealt
-	base, first  kernel.Value      // of the sequence in the caches, of the team in a round
+	base         cachedHead
+	first        kernel.Value      // of the team in a round
 	keys, values [][][]*kernel.Var // by position, part: what is loaded, not unpacked
 	query        [][][2]kernel.Value
 	sum          [][][2]*kernel.Var // by head, part
@@ -114,10 +112,9 @@ func (r *splitRun) part(p int) (kernel.Value, kernel.Value) {
 }
 
 // prepare loads the first positions of the split, for they are farthest away.
-func (r *splitRun) prepare(sequence, team kernel.Value) {
+func (r *splitRun) prepare(team kernel.Value) {
 	b := r.b
-	kvHead := b.Mul(b.Div(r.head, r.group), r.headDim/chunk)
-	r.base = b.Add(b.Mul(sequence, r.kvRow), kvHead)
+	r.base = r.cachedHead(b, r.attentionShape, r.slot, b.Div(r.head, r.group))
 	r.first = b.Add(b.Mul(b.SubgroupID(), splitAhead*r.teams()), team)
 	for j := range splitAhead {
 		row := r.cachedRow(r.lo, j)
@@ -131,22 +128,22 @@ func (r *splitRun) teams() int { return r.wave / r.team }
 func (r *splitRun) round() int { return r.subgroups * splitAhead * r.teams() }
 
 // position returns the j-th position that the team takes in the round from position
-// `from` on, and cachedRow where it is in the caches, in chunks; past the end it is the last.
+// `from` on, and cachedRow where it is in the caches; past the end it is the last.
 func (r *splitRun) position(from kernel.Value, j int) kernel.Value {
 	return r.b.Add(from, r.first, j*r.teams())
 }
 
-func (r *splitRun) cachedRow(from kernel.Value, j int) kernel.Value {
+func (r *splitRun) cachedRow(from kernel.Value, j int) cachedHead {
 	b := r.b
-	return b.Add(r.base, b.Mul(b.Min(r.position(from, j), b.Sub(r.hi, 1)), r.kvRow))
+	return r.attentionArgs.at(b, r.base, b.Min(r.position(from, j), b.Sub(r.hi, 1)))
 }
 
 // cached returns the words of the lane's chunks of a cached row.
-func (r *splitRun) cached(cache *kernel.Buffer, row kernel.Value) [][]kernel.Value {
+func (r *splitRun) cached(cache *kernel.Buffer, row cachedHead) [][]kernel.Value {
 	out := make([][]kernel.Value, r.parts)
 	for p := range out {
 		c, _ := r.part(p)
-		out[p] = r.loadWords(r.b, cache, r.b.Add(row, c))
+		out[p] = r.loadWords(r.b, r.attentionShape, cache, row, c)
 	}
 	return out
 }
@@ -162,7 +159,7 @@ func (r *splitRun) start() {
 		for p := range r.parts {
 			c, real := r.part(p)
 			factor := b.Splat(b.Select(real, 1.0, b.F32(0)), 4)
-			words := sharedWords(b, r.queries, b.Add(b.Mul(c, chunk/r.maker.vec), h*r.headDim/r.maker.vec), r.maker.vec, chunk)
+			words := sharedWords(b, r.queries, b.Add(b.Mul(c, chunk/r.maker.vec), h*r.headDim/r.maker.vec), r.maker.vec, chunk, 4)
 			for i := range 2 {
 				r.query[h][p][i] = b.Mul(words[i], factor)
 				r.sum[h][p][i] = b.Var(f32x4, b.Splat(b.F32(0), 4))
@@ -204,29 +201,37 @@ func (r *splitRun) attend() {
 }
 
 // unpacked returns the elements of a row's chunks.
-func (r *splitRun) unpacked(chunks [][]kernel.Value) [][2]kernel.Value {
-	out := make([][2]kernel.Value, len(chunks))
+func (r *splitRun) unpacked(chunks [][]kernel.Value) []unpacked {
+	out := make([]unpacked, len(chunks))
 	for p, words := range chunks {
-		if r.kv == ir.F32 {
-			out[p] = [2]kernel.Value(words)
-		} else {
-			out[p] = unpackHalves(r.b, words[0])
-		}
+		out[p] = r.unpack(r.b, words)
 	}
 	return out
 }
 
 // score returns the lane's part of the product of q of head h with a row.
-func (r *splitRun) score(h int, key [][2]kernel.Value) kernel.Value {
+func (r *splitRun) score(h int, key []unpacked) kernel.Value {
+	b := r.b
+	var sum kernel.Value
 	var dot partial
-	for p := range key {
-		for i, x := range key[p] {
+	for p, chunk := range key {
+		for i, x := range chunk.elems {
 			for e := range 4 {
-				dot.product(r.b, r.b.Elem(r.query[h][p][i], e), r.b.Elem(x, e))
+				dot.product(b, b.Elem(r.query[h][p][i], e), b.Elem(x, e))
 			}
 		}
+		switch {
+		case chunk.scale == (kernel.Value{}): // one sum
+		case p == 0:
+			sum, dot = b.Mul(dot.sum, chunk.scale), partial{}
+		default:
+			sum, dot = b.FMA(dot.sum, chunk.scale, sum), partial{}
+		}
 	}
-	return dot.sum
+	if sum == (kernel.Value{}) {
+		return dot.sum
+	}
+	return sum
 }
 
 // take adds positions, whose scores are dealt out, to the sums of all heads. Those
@@ -249,7 +254,7 @@ func (r *splitRun) take(scores []kernel.Value, words [][][]kernel.Value) {
 	r.top.Set(top)
 	r.weight.Set(weight)
 	fades := r.perHead(fade)
-	values := make([][][2]kernel.Value, len(words))
+	values := make([][]unpacked, len(words))
 	for j := range values {
 		values[j] = r.unpacked(words[j])
 	}
@@ -260,10 +265,17 @@ func (r *splitRun) take(scores []kernel.Value, words [][][]kernel.Value) {
 			weights[j] = b.SubgroupShuffle(scores[i%r.dealt.each], r.holder(i))
 		}
 		for p := range r.parts {
+			scaled := make([]kernel.Value, splitAhead)
+			for j, w := range weights {
+				scaled[j] = w
+				if s := values[j][p].scale; s != (kernel.Value{}) {
+					scaled[j] = b.Mul(w, s)
+				}
+			}
 			for i := range 2 {
 				sum := b.Mul(r.sum[h][p][i].Get(), b.Splat(fades[h], 4))
-				for j, w := range weights {
-					sum = b.FMA(b.Splat(w, 4), values[j][p][i], sum)
+				for j, w := range scaled {
+					sum = b.FMA(b.Splat(w, 4), values[j][p].elems[i], sum)
 				}
 				r.sum[h][p][i].Set(sum)
 			}

@@ -47,6 +47,11 @@ func TestAttentionSplit(t *testing.T) {
 		split("f16", 256, 8, 2, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{46}}),
 		split("f32", 8, 3, 1, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
 		split("f16", 64, 6, 2, 4, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
+		split("q8_0", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		split("q8_0", 64, 6, 2, 4, siteTest{ctx: 48, slots: 2, rows: 2, pos: []int{33, 5}, slot: []int{1, 0}}),
+		split("q8_0", 256, 8, 2, 2, siteTest{ctx: 48, slots: 3, rows: 4, n: 3, pos: []int{0, 46, 8}, slot: []int{2, 0, 1}}),
+		split("q8_0", 96, 8, 1, 1, siteTest{ctx: 33, slots: 1, rows: 1, pos: []int{31}}),
+		attentionTest("attention_split", "q8_0", 32, 4, 2, 0, siteTest{ctx: 101, slots: 2, rows: 8, n: 5, pos: []int{17}, slot: []int{0, 1, 0}}),
 		attentionTest("attention_split", "f16", 128, 4, 1, 0, siteTest{ctx: 100, slots: 1, rows: 1, pos: []int{99}}),
 		attentionTest("attention_split", "f32", 64, 8, 2, 0, siteTest{ctx: 100, slots: 2, rows: 8, n: 5, pos: []int{17}, slot: []int{0, 1, 0}}),
 	} {
@@ -58,9 +63,9 @@ func TestAttentionSplit(t *testing.T) {
 // fresh puts attention of 4 heads, split if splits is not 0, behind what makes q and
 // writes k and v of the step's rows.
 func fresh(headDim, kvHeads, splits int, c siteTest) siteTest {
-	kv := attentionTest("attention_split", "f16", headDim, 4, kvHeads, splits, c).group
+	attention := attentionTest("attention_split", "f16", headDim, 4, kvHeads, splits, c).group
 	c.family, c.fresh = "attention_split", true
-	c.group = strings.ReplaceAll(strings.Replace(c.group, " : io ", " : ", 1), "%0", "%8") + "\n" + strings.Replace(kv, "@q,", "%2,", 1)
+	c.group = strings.ReplaceAll(strings.Replace(c.group, " : io ", " : ", 1), "%0", "%8") + "\n" + strings.Replace(attention, "@q,", "%2,", 1)
 	if splits > 0 {
 		c = merged(headDim, 4, splits, c)
 	}
@@ -76,6 +81,9 @@ func TestAttentionOfFreshRows(t *testing.T) {
 			fresh(80, 2, splits, headsTest("f32", "norm", 80, 20, 2, true, siteTest{ctx: 64, slots: 1, rows: 8, pos: []int{13}})),
 			fresh(256, 2, splits, slicedHeads("neox", 256, 64, true, siteTest{ctx: 64, slots: 1, rows: 8, n: 7, pos: []int{0}})),
 			fresh(80, 2, splits, headsTest("f16", "neox", 80, 20, 2, true, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{23, 62}})),
+			fresh(128, 2, splits, headsTest("q8_0", "neox", 128, 128, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}})),
+			fresh(64, 1, splits, headsTest("q8_0", "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
+			fresh(96, 2, splits, headsTest("q8_0", "neox", 96, 96, 2, true, siteTest{ctx: 65, slots: 1, rows: 8, pos: []int{13}})),
 		} {
 			c.run(t)
 			c.checkBuild(t)
@@ -90,6 +98,8 @@ func TestAttentionTiled(t *testing.T) {
 		attentionTest("attention_tiled", "f32", 96, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 33, pos: []int{31}}),
 		attentionTest("attention_tiled", "f32", 80, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 40, n: 1, pos: []int{0}}),
 		attentionTest("attention_tiled", "f16", 256, 8, 2, 0, siteTest{ctx: 48, slots: 1, rows: 32, n: 20, pos: []int{9}}),
+		attentionTest("attention_tiled", "q8_0", 128, 4, 1, 0, siteTest{ctx: 96, slots: 1, rows: 64}),
+		attentionTest("attention_tiled", "q8_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
 		attentionTest("attention_tiled", "f32", 512, 1, 1, 0, siteTest{ctx: 48, slots: 1, rows: 16, pos: []int{3}}),
 	} {
 		c.run(t)
@@ -149,6 +159,7 @@ func TestDecodeAttentionOfAnyWidth(t *testing.T) {
 	attentionTest("attention_split", "f16", 64, 4, 1, 0, at).checkWidths(t, "%0")
 	merged(64, 4, 3, attentionTest("attention_split", "f16", 64, 4, 1, 3, at)).checkWidths(t, "%0")
 	fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at)).checkWidths(t, "%0")
+	fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, at)).checkWidths(t, "%0")
 	// Rows of one sequence attend to each other.
 	at.pos, at.slot = []int{20, 4, 5, 6, 7, 8, 9, 10}, []int{3, 1}
 	fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at)).checkWidths(t, "%0")

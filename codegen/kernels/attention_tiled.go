@@ -100,8 +100,7 @@ func (k *tiledKernel) build() (*kernel.Func, error) {
 
 		r.team4, r.member = b.Shr(b.LocalID(), log2(k.team)), b.And(b.LocalID(), k.team-1)
 		r.start()
-		kvHead := b.Mul(b.Div(r.head, r.group), k.headDim/chunk)
-		base := b.Add(b.Mul(b.Mul(r.slot.Load(kernel.U32, r.row), r.ctx), r.kvRow), kvHead)
+		base := r.cachedHead(b, k.attentionShape, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
 		b.For(0, end, k.tileKV, func(from kernel.Value) {
 			b.Barrier()
 			r.fill(r.k, base, from, end)
@@ -161,12 +160,12 @@ func (r *tiledRun) start() {
 
 // fill puts the positions from `from` on into shared memory; those from end on
 // repeat the last.
-func (r *tiledRun) fill(cache *kernel.Buffer, base, from, end kernel.Value) {
+func (r *tiledRun) fill(cache *kernel.Buffer, base cachedHead, from, end kernel.Value) {
 	b, chunks := r.b, r.headDim/chunk
 	b.For(b.LocalID(), r.tileKV*chunks, r.lanes(), func(i kernel.Value) {
 		p, c := b.Div(i, chunks), b.Mod(i, chunks)
-		row := b.Mul(b.Min(b.Add(from, p), b.Sub(end, 1)), r.kvRow)
-		x := r.loadChunk(b, cache, b.Add(base, row, c))
+		at := r.at(b, base, b.Min(b.Add(from, p), b.Sub(end, 1)))
+		x := r.unpack(b, r.loadWords(b, r.attentionShape, cache, at, c)).whole(b)
 		to := b.Add(b.Mul(p, r.stride()), b.Mul(c, 2))
 		r.cached.Store(to, x[0])
 		r.cached.Store(b.Add(to, 1), x[1])

@@ -62,6 +62,7 @@ type headsGroup struct {
 	rope             *ir.Op // any of the rotations, or nil
 	pos, slot, table *ir.Value
 	ctx              int
+	slots            int // of the caches
 	wave             int
 	vec              int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
 }
@@ -133,8 +134,7 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		return c.rope // others have families of their own
 	case "kvwrite":
 		c.cache = op.Args[3]
-		d := c.cache.Type.DType
-		return (d == ir.F16 || d == ir.F32) && same(&h.pos, op.Args[1]) && same(&h.slot, op.Args[2])
+		return same(&h.pos, op.Args[1]) && same(&h.slot, op.Args[2])
 	}
 	return false
 }
@@ -175,20 +175,24 @@ func (h *headsGroup) access() int {
 	return 1
 }
 
+// cachesFit reports whether heads can be written to their caches. A block of q8_0 is made
+// by eight lanes.
 func (h *headsGroup) cachesFit(s *Site) bool {
 	for _, c := range h.chains {
-		if c.cache != nil && !cacheFits(s, c.cache, h.vec) {
+		if c.cache == nil {
+			continue
+		}
+		whole := c.cache.Type.DType != ir.Q8_0 || h.vec == 4 && h.headDim%scaled == 0
+		if !whole || !cacheFits(s, c.cache, h.vec) {
 			return false
 		}
+		h.slots = int(c.cache.Type.Shape[0])
 	}
 	return true
 }
 
-// cacheFits reports whether a kernel can index a cache in units of vec elements.
-func cacheFits(s *Site, cache *ir.Value, vec int) bool {
-	n, err := cache.Type.Elements(s.Func.Rows, s.Program.Ctx)
-	return err == nil && n/int64(vec) < 1<<31
-}
+// scales reports whether a chain's cache is one of q8_0.
+func (c *headChain) scales() bool { return c.cache != nil && c.cache.Type.DType == ir.Q8_0 }
 
 func (h *headsGroup) key() string {
 	key := fmt.Sprintf("heads hd=%d w=%d", h.headDim, h.wave)
@@ -216,6 +220,9 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 	}
 	if h.slot != nil {
 		c.Operands = append(c.Operands, Operand{"slot", h.slot, kernel.Read})
+	}
+	if slices.ContainsFunc(h.chains, (*headChain).scales) {
+		c.Consts = append(c.Consts, ir.Const{Name: "slots", Value: uint32(h.slots)})
 	}
 	if h.rope != nil {
 		c.Operands = append(c.Operands, Operand{"table", h.table, kernel.Read})
@@ -279,6 +286,9 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 		if h.slot != nil {
 			slot = b.Arg("slot", kernel.Read)
 		}
+		if slices.ContainsFunc(h.chains, (*headChain).scales) {
+			k.slots = b.SpecU32("slots", 1)
+		}
 		if h.rope != nil {
 			k.cosSin = b.Arg("table", kernel.Read)
 		}
@@ -295,7 +305,8 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 			k.at = b.Select(k.live, at, 0)
 		}
 		if slot != nil {
-			k.cached = b.Add(b.Mul(slot.Load(kernel.U32, k.row), ctx), k.at)
+			k.ctx, k.slot = ctx, slot.Load(kernel.U32, k.row)
+			k.cached = b.Add(b.Mul(k.slot, ctx), k.at)
 		}
 		for i := range h.chains {
 			k.chain(i)
@@ -315,9 +326,11 @@ type headMaker struct {
 // headsKernel is what the chains of the kernel share.
 type headsKernel struct {
 	headMaker
-	head, row kernel.Value
-	live      kernel.Value // the row is one of this step
-	cached    kernel.Value // row of the caches
+	head, row  kernel.Value
+	live       kernel.Value // the row is one of this step
+	ctx, slots kernel.Value
+	slot       kernel.Value
+	cached     kernel.Value // row of the caches
 }
 
 func (k *headsKernel) chain(i int) {
@@ -331,8 +344,16 @@ func (k *headsKernel) chain(i int) {
 			to = b.Add(b.Mul(k.cached, a.heads), k.head)
 		}
 		to = b.Mul(to, k.headDim/k.vec)
+		var scales kernel.Value
+		if c.scales() {
+			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, k.head, k.headDim), k.at)
+		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {
+			case c.scales():
+				var scale kernel.Value
+				v, scale = roundQ8(b, v)
+				b.If(k.live, func() { storeScale(b, y, scales, k.ctx, j, scale) })
 			case c.half:
 				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
 			case c.cache != nil && c.cache.Type.DType == ir.F16:

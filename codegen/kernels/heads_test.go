@@ -44,6 +44,9 @@ func TestHeads(t *testing.T) {
 		headsTest("f32", "norm", 80, 20, 2, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
 		headsTest("f16", "neox", 80, 20, 2, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
 		headsTest("f16", "norm", 256, 64, 1, true, siteTest{ctx: 16, slots: 1, rows: 1, pos: []int{3}}),
+		headsTest("q8_0", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 1, pos: []int{39}}),
+		headsTest("q8_0", "norm", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		headsTest("q8_0", "neox", 96, 32, 4, true, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
 		headsTest("f16", "neox", 256, 64, 1, false, siteTest{ctx: 16, slots: 1, rows: 1, pos: []int{3}}),
 	} {
 		c.run(t)

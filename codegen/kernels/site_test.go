@@ -3,8 +3,10 @@ package kernels_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/ir/oracle"
+	"github.com/zincc-dev/zincc/plans/layout"
 	"github.com/zincc-dev/zincc/spirv"
 )
 
@@ -109,8 +112,21 @@ func (c siteTest) value(v *ir.Value) []byte {
 	rng := rand.New(rand.NewPCG(h.Sum64(), 7))
 	n, _ := v.Type.Elements(c.rows, c.ctx)
 	var b []byte
+	var block []float32 // of q8_0
 	for i := range int(n) {
 		x := float32(rng.NormFloat64())
+		if v.Type.DType == ir.Q8_0 {
+			if block = append(block, x); len(block) == ir.Q8_0.Block() {
+				if v.Class == ir.KV && !c.seen(i/int(v.Type.Last())) {
+					b = binary.LittleEndian.AppendUint16(b, 0x7e00) // NaN
+					b = append(b, make([]byte, len(block))...)
+				} else {
+					b = gguf.EncodeQ8_0(b, block)
+				}
+				block = block[:0]
+			}
+			continue
+		}
 		switch {
 		case v.Name == "pos" && i >= c.live(), v.Name == "slot" && i >= c.live():
 			b = binary.LittleEndian.AppendUint32(b, 1<<30)
@@ -188,9 +204,7 @@ func (c siteTest) run(t testing.TB) map[string][]byte {
 			continue
 		case o.Access == kernel.Write:
 			n, _ := v.Type.Elements(c.rows, c.ctx)
-			for range n {
-				data[v] = appendElement(data[v], v.Type.DType, poison)
-			}
+			data[v] = oracle.Encode(nil, v.Type.DType, slices.Repeat([]float32{poison}, int(n)))
 		default:
 			data[v] = c.value(v)
 		}
@@ -208,7 +222,12 @@ func (c siteTest) run(t testing.TB) map[string][]byte {
 	sizes := func(v *ir.Value) int { return len(data[v]) }
 	first := map[string][]byte{}
 	for i, k := range list {
-		for v, got := range launch(t, k, sizes, data) {
+		for v, got := range launch(t, k, sizes, c.onDevice(t, data)) {
+			if v.Class == ir.KV {
+				if got, err = layout.CacheFromDevice(v.Type, c.ctx, got); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if !v.IsGlobal() && !slices.Contains(s.Outputs, v) {
 				continue // scratch
 			}
@@ -223,6 +242,21 @@ func (c siteTest) run(t testing.TB) map[string][]byte {
 		}
 	}
 	return first
+}
+
+// onDevice returns data with caches as they lie on the device.
+func (c siteTest) onDevice(t testing.TB, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
+	data = maps.Clone(data)
+	for v, b := range data {
+		if v.Class == ir.KV {
+			var err error
+			if data[v], err = layout.CacheToDevice(v.Type, c.ctx, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return data
 }
 
 type weightSource map[string][]byte
@@ -255,9 +289,17 @@ func compare(t testing.TB, kernel string, v *ir.Value, got, want []byte) {
 		}
 		return
 	}
-	x, y, tolerance := toF32(got), toF32(want), 1e-5
-	if v.Type.DType == ir.F16 {
-		x, y, tolerance = halves(got), halves(want), 1.0/1024
+	x, y, tolerance := make([]float32, len(want)*v.Type.DType.Block()/v.Type.DType.BlockBytes()), []float32(nil), 1e-5
+	y = slices.Clone(x)
+	if err := errors.Join(oracle.Decode(x, v.Type.DType, got), oracle.Decode(y, v.Type.DType, want)); err != nil {
+		t.Fatal(err)
+	}
+	switch v.Type.DType {
+	case ir.F16:
+		tolerance = 1.0 / 1024
+	case ir.Q8_0:
+		compareBlocks(t, kernel, v, got, want)
+		return
 	}
 	for i := range y {
 		if x[i] == y[i] || y[i] != y[i] && x[i] != x[i] {
@@ -277,6 +319,25 @@ func halves(b []byte) []float32 {
 		x[i] = gguf.F16ToF32(binary.LittleEndian.Uint16(b[2*i:]))
 	}
 	return x
+}
+
+// compareBlocks fails where a scale differs by more than its last place, or a code by more
+// than 1: what is rounded may differ in its last place.
+func compareBlocks(t testing.TB, kernel string, v *ir.Value, got, want []byte) {
+	t.Helper()
+	for i := range len(want) / ir.Q8_0.BlockBytes() {
+		x, y := got[i*ir.Q8_0.BlockBytes():][:ir.Q8_0.BlockBytes()], want[i*ir.Q8_0.BlockBytes():][:ir.Q8_0.BlockBytes()]
+		d := int(binary.LittleEndian.Uint16(x)) - int(binary.LittleEndian.Uint16(y))
+		bad := d*d > 1
+		for j := range x[2:] {
+			d := int(int8(x[2+j])) - int(int8(y[2+j]))
+			bad = bad || d*d > 1
+		}
+		if bad {
+			t.Errorf("%s: block %d of %s is %v, want %v", kernel, i, label(v), x, y)
+			return
+		}
+	}
 }
 
 // built has the modules of all tests by kernel.

@@ -47,6 +47,9 @@ func (m *model) attend(q, k, v, table *ir.Value, kind, blk string, layer int) *i
 	rope := ir.Attrs{{Name: "kind", Value: kind}, {Name: "head_dim", Value: int64(hd)}, {Name: "n_rot", Value: int64(m.rope.dims)}}
 	q = m.op("rope", rope, q, m.pos, table)
 	k = m.op("rope", rope, k, m.pos, table)
+	if m.err == nil && hd%m.kv.Block() != 0 {
+		m.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", m.kv, m.kv.Block(), hd)
+	}
 	kc := m.cache(blk+"k", m.kv, kvHeads*hd)
 	vc := m.cache(blk+"v", m.kv, kvHeads*hd)
 	m.op("kvwrite", nil, k, m.pos, m.slot, kc)

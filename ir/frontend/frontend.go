@@ -16,7 +16,7 @@ import (
 // Options size what a model file leaves open.
 type Options struct {
 	Ctx     int      // positions a sequence slot holds; 0 for DefaultCtx
-	KV      ir.DType // F16 or F32
+	KV      ir.DType // F32, F16 or Q8_0
 	MaxRows int      // rows of a step, at most
 }
 

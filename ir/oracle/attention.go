@@ -1,11 +1,8 @@
 package oracle
 
 import (
-	"fmt"
 	"math"
 	"slices"
-
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // emptyMax is the maximum of a split without positions.
@@ -31,11 +28,6 @@ func newHeads(c *call) (*heads, error) {
 	}
 	h.group = h.count / a.Int("kv_heads")
 	h.stride = a.Int("kv_heads") * h.dim
-	for _, cache := range c.op.Args[1:3] {
-		if d := cache.Type.DType; d != ir.F16 && d != ir.F32 {
-			return nil, fmt.Errorf("cache %s is neither f16 nor f32", cache.Type)
-		}
-	}
 	if err := c.inRange(3, rows, h.ctx); err != nil {
 		return nil, err
 	}

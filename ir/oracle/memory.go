@@ -11,7 +11,8 @@ import (
 )
 
 // Everything but weights is held in words of four bytes, as []float32: float32
-// values, the bits of int32 values, and float16 values widened, which is exact.
+// values, the bits of int32 values, and float16 and, in caches, q8_0 values widened,
+// which is exact.
 //
 // Globals and results of class io are held for good. Values with an offset are
 // windows of the arena, except for those of float16, which has half the room there.
@@ -27,7 +28,7 @@ func asInts(f []float32) []int32 {
 
 func words(t ir.Type, rows, ctx int) (int, error) {
 	switch t.DType {
-	case ir.F32, ir.I32, ir.F16:
+	case ir.F32, ir.I32, ir.F16, ir.Q8_0:
 	default:
 		return 0, fmt.Errorf("%s: only weights can have this dtype", t)
 	}
@@ -171,7 +172,7 @@ func (m *Machine) release(vs []*ir.Value) {
 }
 
 // Floats returns the float32 elements of v in place, or nil when v is not held. A
-// float16 cache shows its values widened; what is written there must be float16.
+// float16 or q8_0 cache shows its values widened; what is written there must be such.
 func (m *Machine) Floats(v *ir.Value) []float32 {
 	if v.Type.DType == ir.I32 {
 		return nil
@@ -203,14 +204,33 @@ func (m *Machine) Read(f *ir.Func, v *ir.Value) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: no value is held", label(v))
 	}
 	out := make([]byte, 0, v.Type.DType.Bytes(int64(n)))
-	for _, x := range src[:n] {
-		if v.Type.DType == ir.F16 {
-			out = binary.LittleEndian.AppendUint16(out, gguf.F32ToF16(x))
-		} else {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	return Encode(out, v.Type.DType, src[:n]), nil
+}
+
+// Encode appends x, which values of dtype t hold, to b as Read does: words of four
+// bytes as they are, float16 or q8_0. Of q8_0 that gives the blocks that kvwrite wrote.
+func Encode(b []byte, t ir.DType, x []float32) []byte {
+	switch t {
+	case ir.F16:
+		for _, v := range x {
+			b = binary.LittleEndian.AppendUint16(b, gguf.F32ToF16(v))
+		}
+	case ir.Q8_0:
+		b = gguf.EncodeQ8_0(b, x)
+	default:
+		for _, v := range x {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 		}
 	}
-	return out, nil
+	return b
+}
+
+// Decode is the inverse of Encode: it sets x to the elements that b has.
+func Decode(x []float32, t ir.DType, b []byte) error {
+	if t == ir.I32 {
+		t = ir.F32 // the bits
+	}
+	return gguf.Dequantize(x, b, t)
 }
 
 // Write sets the elements of v, in the form that Read returns.
@@ -228,15 +248,7 @@ func (m *Machine) Write(f *ir.Func, v *ir.Value, data []byte) error {
 	if err := m.hold(f, v); err != nil {
 		return err
 	}
-	dst := m.values[v][:n]
-	for i := range dst {
-		if v.Type.DType == ir.F16 {
-			dst[i] = gguf.F16ToF32(binary.LittleEndian.Uint16(data[2*i:]))
-		} else {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		}
-	}
-	return nil
+	return Decode(m.values[v][:n], v.Type.DType, data)
 }
 
 // extent is the number of elements of v when T is f.Rows.

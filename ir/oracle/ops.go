@@ -132,9 +132,6 @@ func rope(c *call) error {
 
 func kvwrite(c *call) error {
 	rows, ctx, cacheType := c.rows(0), c.prog.Ctx, c.op.Args[3].Type.DType
-	if cacheType != ir.F16 && cacheType != ir.F32 {
-		return fmt.Errorf("cache %s is neither f16 nor f32", c.op.Args[3].Type)
-	}
 	x, pos, slot, cache, k := c.arg(0), asInts(c.arg(1)), asInts(c.arg(2)), c.arg(3), width(c.op.Args[0])
 	if err := c.inRange(1, rows, ctx); err != nil {
 		return err
@@ -145,10 +142,13 @@ func kvwrite(c *call) error {
 	for r := range rows {
 		out := cache[(int(slot[r])*ctx+int(pos[r]))*k:][:k]
 		copy(out, x[r*k:(r+1)*k])
-		if cacheType == ir.F16 {
+		switch cacheType {
+		case ir.F16:
 			for i, v := range out {
 				out[i] = gguf.F16ToF32(gguf.F32ToF16(v))
 			}
+		case ir.Q8_0:
+			gguf.RoundQ8_0(out)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/oracle"
 )
 
 // The tolerance: see the package documentation.
@@ -115,7 +116,9 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 		return nil
 	}
 	got := make([]float32, n)
-	decode(got, raw, v.Type.DType)
+	if err := oracle.Decode(got, v.Type.DType, raw); err != nil {
+		return err
+	}
 	w, want, least := int(v.Type.Last()), d.held(v), 0.0
 	if w < narrow && d.rounds() {
 		least = largest(want[:n])
@@ -147,12 +150,23 @@ func (d *dispatch) compareRow(v *ir.Value, lengths []int, row int, least float64
 		for ; at < end; at++ {
 			g, w := float64(got[at]), float64(want[at])
 			off := math.Abs(g - w)
-			if v.Type.DType == ir.F16 {
-				off = max(0, off-ulpF16(w))
-			}
+			off = max(0, off-lastPlace(v, want, at))
 			d.note(v, row, at, g, w, off/magnitude, relative)
 		}
 	}
+}
+
+// lastPlace is what the rounding of an element of want to v's dtype may be off, if what is
+// rounded differs by little.
+func lastPlace(v *ir.Value, want []float32, at int) float64 {
+	switch v.Type.DType {
+	case ir.F16:
+		return ulpF16(float64(want[at]))
+	case ir.Q8_0: // a code, and the last place of the scale
+		block := want[at/32*32:][:32]
+		return largest(block) * (1.0/127 + 1.0/(1<<10))
+	}
+	return 0
 }
 
 // ulpF16 is the unit in the last place of a float16.
@@ -171,7 +185,7 @@ func (d *dispatch) note(v *ir.Value, row, column int, got, want, off, limit floa
 	switch {
 	case math.IsNaN(want) || math.IsInf(want, 0):
 		problem = "the oracle's value is not finite, since an input is not"
-	case math.Float32bits(float32(got)) == poison || v.Type.DType == ir.F16 && math.IsNaN(got):
+	case math.Float32bits(float32(got)) == poison || v.Type.DType != ir.F32 && math.IsNaN(got):
 		problem = "not written"
 	case math.IsNaN(got):
 		problem = "not a number"
@@ -232,7 +246,9 @@ func (d *dispatch) compareCache(ctx context.Context, c *cache) error {
 		part := raw[row*c.rowBytes() : (row+1)*c.rowBytes()]
 		if next < len(c.rows) && c.rows[next] == row {
 			got := written[next*w:][:w]
-			decode(got, part, v.Type.DType)
+			if err := oracle.Decode(got, v.Type.DType, part); err != nil {
+				return err
+			}
 			d.compareRow(v, runs(c.source), next, 0, got, d.machine.Floats(v)[row*w:(row+1)*w])
 			next++
 		} else if !bytes.Equal(part, c.before[row*c.rowBytes():(row+1)*c.rowBytes()]) {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/layout"
 )
 
 // poison is NaN as float32 and as two float16, and no index of anything.
@@ -134,41 +134,59 @@ func (d *dispatch) copyIn(ctx context.Context, v *ir.Value, from, n int) error {
 		return fmt.Errorf("%s: the oracle holds %d elements, not %d", v, len(dst), from+n)
 	}
 	raw, err := d.read(ctx, v, from, n)
-	if err == nil {
-		decode(dst[from:from+n], raw, v.Type.DType)
+	if err != nil {
+		return err
 	}
-	return err
+	return oracle.Decode(dst[from:from+n], v.Type.DType, raw)
 }
 
-// read returns n elements of v on the device as bytes.
+// read returns n elements of v on the device as bytes, in v's dtype.
 func (d *dispatch) read(ctx context.Context, v *ir.Value, from, n int) ([]byte, error) {
+	lo, hi := v.Type.DType.Bytes(int64(from)), v.Type.DType.Bytes(int64(from+n))
+	if v.Class == ir.KV {
+		rows, err := d.readCache(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		return rows[lo:hi], nil
+	}
 	at := place(d.step.entry.Name, v)
-	at.Offset += v.Type.DType.Bytes(int64(from))
-	raw := make([]byte, v.Type.DType.Bytes(int64(n)))
+	at.Offset += lo
+	raw := make([]byte, hi-lo)
 	return raw, d.dev.Read(ctx, at, raw)
 }
 
-// decode widens float16 and takes words of four bytes as they are.
-func decode(dst []float32, raw []byte, t ir.DType) {
-	for i := range dst {
-		if t == ir.F16 {
-			dst[i] = gguf.F16ToF32(binary.LittleEndian.Uint16(raw[2*i:]))
-		} else {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+// put sets the elements of v on the device from `from` on.
+func (d *dispatch) put(ctx context.Context, v *ir.Value, from int, raw []byte) error {
+	lo := v.Type.DType.Bytes(int64(from))
+	if v.Class == ir.KV {
+		rows, err := d.readCache(ctx, v)
+		if err != nil {
+			return err
 		}
+		copy(rows[lo:], raw)
+		return d.overwriteCache(ctx, v, rows)
 	}
+	at := place(d.step.entry.Name, v)
+	at.Offset += lo
+	return d.dev.Overwrite(ctx, at, raw)
 }
 
-func encode(src []float32, t ir.DType) []byte {
-	raw := make([]byte, 0, t.Bytes(int64(len(src))))
-	for _, x := range src {
-		if t == ir.F16 {
-			raw = binary.LittleEndian.AppendUint16(raw, gguf.F32ToF16(x))
-		} else {
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-		}
+// readCache returns all rows of a cache, overwriteCache sets them.
+func (d *dispatch) readCache(ctx context.Context, v *ir.Value) ([]byte, error) {
+	raw := make([]byte, v.Type.DType.Bytes(int64(len(d.machine.Floats(v)))))
+	if err := d.dev.Read(ctx, place(d.step.entry.Name, v), raw); err != nil {
+		return nil, err
 	}
-	return raw
+	return layout.CacheFromDevice(v.Type, d.plan.Header.Ctx, raw)
+}
+
+func (d *dispatch) overwriteCache(ctx context.Context, v *ir.Value, rows []byte) error {
+	raw, err := layout.CacheToDevice(v.Type, d.plan.Header.Ctx, rows)
+	if err != nil {
+		return err
+	}
+	return d.dev.Overwrite(ctx, place(d.step.entry.Name, v), raw)
 }
 
 // loadCaches keeps the written caches as they are.
@@ -214,7 +232,7 @@ func (d *dispatch) poison(ctx context.Context) error {
 		for _, row := range c.rows {
 			copy(c.before[row*c.rowBytes():(row+1)*c.rowBytes()], fill(int64(c.rowBytes())))
 		}
-		if err := d.dev.Overwrite(ctx, place(d.step.entry.Name, c.value), c.before); err != nil {
+		if err := d.overwriteCache(ctx, c.value, c.before); err != nil {
 			return err
 		}
 	}
@@ -274,9 +292,7 @@ func (d *dispatch) snapshot(ctx context.Context) error {
 // judged on good input.
 func (d *dispatch) repair(ctx context.Context) error {
 	put := func(v *ir.Value, from, n int) error {
-		at := place(d.step.entry.Name, v)
-		at.Offset += v.Type.DType.Bytes(int64(from))
-		return d.dev.Overwrite(ctx, at, encode(d.held(v)[from:from+n], v.Type.DType))
+		return d.put(ctx, v, from, oracle.Encode(nil, v.Type.DType, d.held(v)[from:from+n]))
 	}
 	for _, v := range d.outputs {
 		if err := put(v, 0, d.elements(v)); err != nil {
