@@ -33,6 +33,21 @@ const prompt = "// path: sort/search.go\npackage sort\n\n// Search"
 // llama-debug --save-logits. For the hybrids, go test -models DIR writes the files.
 var models = []string{"gopher", "gopher-moe", "tiny-qwen35moe", "tiny-qwen35moe-3-6"}
 
+// withCache is a model with a KV cache of some type.
+type withCache struct {
+	model string
+	kv    ir.DType
+}
+
+func (c withCache) name(target string) string { return c.model + "/" + c.kv.String() + "/" + target }
+
+// cached are the models with the types of their KV caches: the dense one and a hybrid
+// with q8_0, too.
+var cached = []withCache{
+	{"gopher", ir.F16}, {"gopher", ir.Q8_0}, {"gopher-moe", ir.F16},
+	{"tiny-qwen35moe", ir.F16}, {"tiny-qwen35moe-3-6", ir.F16}, {"tiny-qwen35moe-3-6", ir.Q8_0},
+}
+
 var modelsDir = flag.String("models", "", "write the tiny models to this directory and keep them, for other engines")
 
 // modelPath returns the file of a model.
@@ -168,11 +183,11 @@ func TestLogitsArePeers(t *testing.T) {
 // decode entries of every width give the same bits, and that a prompt may be cut
 // into chunks of any size.
 func TestOneText(t *testing.T) {
-	for _, model := range models {
+	for _, c := range cached {
 		var want []int32
 		for _, d := range devices {
-			t.Run(model+"/"+d.target, func(t *testing.T) {
-				plan, x, tok := load(t, model, d.target, d.device, ir.F16)
+			t.Run(c.name(d.target), func(t *testing.T) {
+				plan, x, tok := load(t, c.model, d.target, d.device, c.kv)
 				ids := encode(tok, prompt)
 				s := runtime.NewSession(plan, x)
 				next, err := s.Prefill(t.Context(), ids, 0)
@@ -190,7 +205,7 @@ func TestOneText(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Fatalf("continues with %q, host with %q", tok.Decode(got, true), tok.Decode(want, true))
 				}
-				checkChunks(t.Context(), t, s, append(ids, got...))
+				checkChunks(t.Context(), t, s, append(ids, got...), roundings[c.kv])
 			})
 		}
 	}
@@ -199,10 +214,10 @@ func TestOneText(t *testing.T) {
 // TestCheckpoint goes back to checkpoints taken anywhere and continues to the same
 // text. Models without recurrent state need no memory for them.
 func TestCheckpoint(t *testing.T) {
-	for _, model := range models {
+	for _, c := range cached {
 		for _, d := range devices {
-			t.Run(model+"/"+d.target, func(t *testing.T) {
-				plan, x, tok := load(t, model, d.target, d.device, ir.F16)
+			t.Run(c.name(d.target), func(t *testing.T) {
+				plan, x, tok := load(t, c.model, d.target, d.device, c.kv)
 				ids := encode(tok, prompt)
 				s := runtime.NewSession(plan, x)
 				next, err := s.Prefill(t.Context(), ids, 0)
@@ -299,9 +314,13 @@ func checkDispatches(t *testing.T, model string, plan *plans.Plan, options verif
 	}
 }
 
+// roundings are how far logits may be apart, relative to their norm, if what the KV cache
+// rounds differs in its last bit.
+var roundings = map[ir.DType]float64{ir.F16: 1e-3, ir.Q8_0: 8e-3}
+
 // checkChunks feeds the tokens in chunks of many sizes, the last one excepted,
 // which must be what every size predicts.
-func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32) {
+func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32, rounding float64) {
 	ids, last := ids[:len(ids)-1], ids[len(ids)-1]
 	var first []float32
 	for _, chunk := range []int{1, 2, 4, 8, 7, 64, 256} {
@@ -323,8 +342,7 @@ func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []in
 		if chunk <= 8 && !slices.Equal(logits, first) {
 			t.Errorf("chunks of %d: logits are not those of single rows to the bit", chunk)
 		}
-		// The KV cache's float16 rounds what differs in the last bit.
-		if e := relativeError(logits, first); !(e < 1e-3) {
+		if e := relativeError(logits, first); !(e < rounding) {
 			t.Errorf("chunks of %d: logits differ from those of single rows by %.2g of their norm", chunk, e)
 		}
 	}

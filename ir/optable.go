@@ -216,7 +216,7 @@ var denseOps = []*OpKind{
 		Name: "kvwrite",
 		Doc: "cache[slot[r]][pos[r]] = x[r], rounded to the cache's dtype: to the nearest f16, ties to even; or to q8_0, each 32 elements, " +
 			"in float32: d = max|x| * (1/127), of which the block keeps the nearest f16; a code has the sign of x and the magnitude " +
-			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i*(2 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d",
+			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i + i*(1 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d",
 		Params: []string{"x", "pos", "slot", "cache"},
 		Writes: []int{3},
 		Fusion: PerHead,

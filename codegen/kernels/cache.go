@@ -147,7 +147,7 @@ func roundQ8(b *kernel.Builder, x kernel.Value) (codes, scale kernel.Value) {
 	scale = positiveHalf(b, d)
 	inverse := b.Bitcast(kernel.F32, b.Sub(b.U32(0x7ef311c7), b.Bitcast(kernel.U32, d)))
 	for range 4 {
-		inverse = b.Mul(inverse, b.Sub(2.0, b.Mul(d, inverse)))
+		inverse = b.Add(inverse, b.Mul(inverse, b.Sub(1.0, b.Mul(d, inverse))))
 	}
 	inverse = b.Select(b.Eq(scale, 0), 0, inverse)
 	codes = b.U32(0)

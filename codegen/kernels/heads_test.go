@@ -105,3 +105,13 @@ func TestHeadsRounded(t *testing.T) {
 		c.checkBuild(t)
 	}
 }
+
+// TestCacheRounding writes rows as they are to a cache of q8_0, which must hold the
+// oracle's bytes: rows of normal numbers, very large and small ones, and halves of codes.
+func TestCacheRounding(t *testing.T) {
+	c := headsTest("q8_0", "neox", 64, 64, 2, false, siteTest{ctx: 9, slots: 2, rows: 8, n: 7, pos: []int{1}, slot: []int{1}})
+	c.globals = strings.ReplaceAll(c.globals, "step @kx", "step @edges")
+	c.group = "kvwrite @edges, @pos, @slot, @k\nkvwrite @vx, @pos, @slot, @v"
+	c.exact = true
+	c.run(t)
+}

@@ -46,7 +46,7 @@ func scaleQ8_0(x []float32) (scale uint16, inverse float32) {
 	// difference at once.
 	inverse = math.Float32frombits(0x7ef311c7 - math.Float32bits(d))
 	for range 4 {
-		inverse *= 2 - float32(d*inverse)
+		inverse += float32(inverse * (1 - float32(d*inverse)))
 	}
 	return scale, inverse
 }

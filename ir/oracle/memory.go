@@ -27,9 +27,7 @@ func asInts(f []float32) []int32 {
 }
 
 func words(t ir.Type, rows, ctx int) (int, error) {
-	switch t.DType {
-	case ir.F32, ir.I32, ir.F16, ir.Q8_0:
-	default:
+	if t.DType != ir.F32 && t.DType != ir.I32 && t.DType != ir.F16 {
 		return 0, fmt.Errorf("%s: only weights can have this dtype", t)
 	}
 	n, err := t.Elements(rows, ctx)
@@ -56,7 +54,11 @@ func (m *Machine) addGlobal(g *ir.Value, src Source) error {
 		m.values[g] = t
 		return err
 	}
-	n, err := words(g.Type, m.maxRows(), m.prog.Ctx)
+	held := g.Type
+	if g.Class == ir.KV && held.DType == ir.Q8_0 {
+		held.DType = ir.F32
+	}
+	n, err := words(held, m.maxRows(), m.prog.Ctx)
 	if err != nil {
 		return err
 	}
@@ -258,6 +260,9 @@ func (m *Machine) extent(f *ir.Func, v *ir.Value) (int, error) {
 	}
 	if v.IsGlobal() && m.values[v] == nil {
 		return 0, fmt.Errorf("%s is not of this program", label(v))
+	}
+	if v.Class == ir.KV {
+		return len(m.values[v]), nil
 	}
 	return words(v.Type, f.Rows, m.prog.Ctx)
 }
