@@ -263,6 +263,19 @@ func TestLoadErrors(t *testing.T) {
 }
 
 // Damaged metadata and shapes give an error or a program that the verifier takes.
+// TestHeadsOfWholeBlocks holds that a cache of q8_0 is refused where a head is no whole
+// blocks, in a dense model and in a hybrid.
+func TestHeadsOfWholeBlocks(t *testing.T) {
+	o := options
+	o.KV = ir.Q8_0
+	for _, arch := range []string{"qwen3", "qwen35moe"} { // heads of 16
+		p, err := frontend.Load(tinyModels[arch]().open(t), o)
+		if p != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "q8_0 holds heads of whole blocks of 32, not of 16") {
+			t.Errorf("%s: %v", arch, err)
+		}
+	}
+}
+
 func TestLoadNeverPanics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	rapid.Check(t, func(rt *rapid.T) {
