@@ -89,7 +89,7 @@ func compileWith(t *testing.T, model, entry string, last bool) (plan *plans.Plan
 			if len(s.candidates) > 1 {
 				n++
 			}
-			s.take(c, on, "")
+			s.take(c, "")
 		}
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // Version is the compiler's version, as plans record it.
@@ -18,14 +19,21 @@ const Version = "0.1.0"
 // MaxRows is the largest number of rows of one step.
 const MaxRows = 512
 
-// Table returns all passes for the target, in order.
-func Table(t *target.Target, maxRows int) []passes.Pass {
-	return OracleTable(context.Background(), t, maxRows, nil)
+// Choice is what kernels are chosen by.
+type Choice struct {
+	Tuned  *tuning.Table // rows for sites that are known; nil: none
+	Oracle *radv.Oracle  // AMD's compiler, of the target's family, for other sites; nil: none
+	// All makes copies of each entry that have the other candidates, for `zincrun tune`.
+	All bool
 }
 
-// OracleTable is Table with kernels chosen by what AMD's compiler says of them; o
-// is of the target's family, or nil.
-func OracleTable(ctx context.Context, t *target.Target, maxRows int, o *radv.Oracle) []passes.Pass {
+// Table returns all passes for the target, in order; kernels are each family's best guess.
+func Table(t *target.Target, maxRows int) []passes.Pass {
+	return ChoiceTable(context.Background(), t, maxRows, Choice{})
+}
+
+// ChoiceTable is Table with kernels chosen by c.
+func ChoiceTable(ctx context.Context, t *target.Target, maxRows int, c Choice) []passes.Pass {
 	table := passes.Table(passes.DefaultEntries(maxRows), t.Matrix != (target.MatrixShape{}))
 	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(table, at,
@@ -36,6 +44,6 @@ func OracleTable(ctx context.Context, t *target.Target, maxRows int, o *radv.Ora
 		passes.Pass{Name: "RoundInputs", Doc: "what projections of many rows read is rounded to f16, where their kernels multiply f16, and of few rows to fixed point, where they multiply bytes", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return roundInputs(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return selectKernels(ctx, p, t, o) }},
+			Run: func(p *ir.Program) error { return selectKernels(ctx, p, t, c) }},
 	)
 }

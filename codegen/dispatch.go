@@ -127,10 +127,13 @@ func (e *emitter) requirements() {
 	r.Features = slices.Sorted(maps.Keys(e.features))
 	r.Extensions = slices.Sorted(maps.Keys(e.extensions))
 	r.SubgroupOps = slices.Sorted(maps.Keys(e.subgroupOps))
-	for _, p := range e.plan.Pipelines {
+	for i, p := range e.plan.Pipelines {
 		r.Workgroup = max(r.Workgroup, p.Workgroup)
 		r.Shared = max(r.Shared, p.Shared)
-		r.Subgroup = [2]int{p.Wave, p.Wave}
+		if i == 0 {
+			r.Subgroup = [2]int{p.Wave, p.Wave}
+		}
+		r.Subgroup = [2]int{min(r.Subgroup[0], p.Wave), max(r.Subgroup[1], p.Wave)}
 	}
 	for _, entry := range e.plan.Entries {
 		for _, d := range entry.Dispatches {

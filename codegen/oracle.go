@@ -3,11 +3,14 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // margin is how much faster than a candidate that its family offers earlier
@@ -66,7 +69,7 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 	for _, s := range sites {
 		for i := range s.candidates {
 			c := &s.candidates[i]
-			key := fmt.Sprint(c.Kernel, c.Consts, c.Grid)
+			key := fmt.Sprint(c.Kernel, c.Consts, c.Grid, c.Wave)
 			if r, ok := ratings[key]; ok {
 				s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 				continue
@@ -80,8 +83,7 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 			ratings[key] = r
 			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 			answers = append(answers, r)
-			asked = append(asked, radv.Kernel{Name: c.Kernel, Words: k.words, Consts: k.spec, Wave: t.Wave,
-				Full: k.workgroup%t.Wave == 0})
+			asked = append(asked, k.kernel(c))
 		}
 	}
 	results, err := o.Compile(ctx, asked)
@@ -94,41 +96,74 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 	return nil
 }
 
-// best returns the candidate with the shortest predicted time and the reason; the
-// first one if not all are known.
-func best(list []*rated, t *target.Target, c plans.Cost) (*kernels.Candidate, string) {
-	var first, second *rated
-	refused := 0
-	for _, r := range list {
+// predictSites returns a table with the candidate that the cost model predicts to be
+// fastest for each site that is not tuned; nil without an oracle.
+func predictSites(ctx context.Context, p *ir.Program, sites []*site, t *target.Target, c Choice) (*tuning.Table, error) {
+	if c.Oracle == nil {
+		return nil, nil
+	}
+	open := slices.DeleteFunc(differentSites(sites), func(s *site) bool {
+		row, ok := c.Tuned.Lookup(s.key)
+		return ok && slices.ContainsFunc(s.candidates, func(c kernels.Candidate) bool { return c.Name() == row.Best })
+	})
+	rows, err := predictRows(ctx, p, open, t, c.Oracle)
+	return tuning.NewTable(rows), err
+}
+
+// differentSites returns the first site of each key.
+func differentSites(sites []*site) []*site {
+	var list []*site
+	seen := map[string]bool{}
+	for _, s := range sites {
+		if !seen[s.key] {
+			seen[s.key] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// predictRows asks the oracle about all candidates of the sites and returns a row for each
+// site whose candidates it knows all.
+func predictRows(ctx context.Context, p *ir.Program, sites []*site, t *target.Target, o *radv.Oracle) ([]tuning.Row, error) {
+	if err := rate(ctx, sites, t, o); err != nil {
+		return nil, err
+	}
+	var timings []tuning.Timing
+	for _, s := range sites {
+		work, err := cost(p, s.f, s.g, s.outputs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
+		}
+		timings = append(timings, s.predict(t, work)...)
+	}
+	rows := tuning.Decide(timings, margin)
+	for i := range rows {
+		rows[i].Predicted, rows[i].Device, rows[i].Driver = true, t.AMD.Family, o.Driver()
+	}
+	return rows, nil
+}
+
+// predict returns the predicted times of the site's candidates that the compiler does
+// not refuse; none if it does not know them all.
+func (s *site) predict(t *target.Target, work plans.Cost) []tuning.Timing {
+	var list []tuning.Timing
+	for _, r := range s.rated {
 		if !r.Known {
-			return list[0].Candidate, fmt.Sprintf("best guess of %d", len(list))
+			return nil
 		}
-		if r.refusal() != "" {
-			refused++
-			continue
-		}
-		r.prediction = predict(t, r.rating, r.Grid, c)
-		switch {
-		case first == nil || r.seconds < (1-margin)*first.seconds:
-			first, second = r, first
-		case second == nil || r.seconds < second.seconds:
-			second = r
+		if r.refusal() == "" {
+			r.prediction = predict(t, r.rating, r.Wave, r.Grid, work)
+			list = append(list, tuning.Timing{Site: s.key, Candidate: r.Name(), Micros: 1e6 * r.seconds,
+				Note: fmt.Sprintf("%d VGPRs, %d waves, %s", r.VGPRs, r.waves, r.bound)})
 		}
 	}
-	if first == nil {
-		return list[0].Candidate, fmt.Sprintf("best guess of %d: %s", len(list), list[0].refusal())
+	if refused := len(s.rated) - len(list); refused > 0 {
+		for i := range list {
+			list[i].Note += fmt.Sprintf("; %d refused", refused)
+		}
 	}
-	why := fmt.Sprintf("of %d: %d VGPRs, %s", len(list), first.VGPRs, first.prediction)
-	if second != nil {
-		why += fmt.Sprintf("; next %d VGPRs, %s", second.VGPRs, second.prediction)
-	}
-	if first.StandIn != "" {
-		why += "; compiled for " + first.StandIn
-	}
-	if refused > 0 {
-		why += fmt.Sprintf("; %d refused", refused)
-	}
-	return first.Candidate, why
+	return list
 }
 
 // pipelineKernels are the plan's pipelines as AMD's compiler is asked about them.

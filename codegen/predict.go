@@ -1,8 +1,6 @@
 package codegen
 
 import (
-	"fmt"
-
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -22,10 +20,10 @@ type prediction struct {
 	waves   int    // subgroups that a SIMD holds
 }
 
-// predict is the model. grid counts workgroups.
-func predict(t *target.Target, r *rating, grid [3]int, c plans.Cost) prediction {
-	p := prediction{waves: t.AMD.Occupancy(t.Wave, r.VGPRs, r.workgroup, r.LDS), bound: "bytes"}
-	subgroups := grid[0] * grid[1] * grid[2] * ((r.workgroup + t.Wave - 1) / t.Wave)
+// predict is the model. wave is the subgroup size, grid counts workgroups.
+func predict(t *target.Target, r *rating, wave int, grid [3]int, c plans.Cost) prediction {
+	p := prediction{waves: t.AMD.Occupancy(wave, r.VGPRs, r.workgroup, r.LDS), bound: "bytes"}
+	subgroups := grid[0] * grid[1] * grid[2] * ((r.workgroup + wave - 1) / wave)
 	simds := t.AMD.SIMDs(t.Units)
 	slots := simds * max(1, p.waves)
 	// A SIMD works on whole subgroups: fewer than there are SIMDs take as long as one.
@@ -45,8 +43,4 @@ func predict(t *target.Target, r *rating, grid [3]int, c plans.Cost) prediction 
 	}
 	p.seconds += t.Stage
 	return p
-}
-
-func (p prediction) String() string {
-	return fmt.Sprintf("%d waves, %.1f us of %s", p.waves, 1e6*p.seconds, p.bound)
 }

@@ -36,14 +36,14 @@ func TestPipelinesOnAMD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := radv.Record(t.Context(), base.AMD.Family, base.AMD.StandIn) // asks the driver, whatever is known
+		o, err := radv.Open(t.Context(), base.AMD.Family, base.AMD.StandIn, nil)
 		if err != nil {
 			t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 		}
 		defer o.Close()
 		for _, wave := range []int{32, 64} {
 			on := *base
-			on.Wave = wave
+			on.Wave, on.Waves = wave, nil
 			for _, model := range []string{"gopher", "gopher-moe"} {
 				plan := compile(t, model, &on, nil)
 				if err := codegen.Annotate(t.Context(), plan, &on, o); err != nil {
@@ -71,7 +71,7 @@ func compile(t *testing.T, model string, on *target.Target, o *radv.Oracle) *pla
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := passes.Run(p, codegen.OracleTable(t.Context(), on, p.Funcs[0].Rows, o), passes.Options{StopAfter: ir.Place}); err != nil {
+	if _, err := passes.Run(p, codegen.ChoiceTable(t.Context(), on, p.Funcs[0].Rows, codegen.Choice{Oracle: o}), passes.Options{StopAfter: ir.Place}); err != nil {
 		t.Fatal(err)
 	}
 	plan, err := codegen.Emit(p, f, on, false)
@@ -88,7 +88,7 @@ func TestOracleChooses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn)
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
 	if err != nil {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}

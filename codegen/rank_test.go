@@ -56,7 +56,7 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn)
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
 	if err != nil {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}
@@ -94,8 +94,8 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 				if c.refusal() != "" {
 					continue
 				}
-				grid := c.Grid[0] * c.Grid[1] * c.Grid[2] * ((c.workgroup + on.Wave - 1) / on.Wave)
-				r.predicted = append(r.predicted, predict(on, c.rating, c.Grid, work).seconds)
+				grid := c.Grid[0] * c.Grid[1] * c.Grid[2] * ((c.workgroup + c.Wave - 1) / c.Wave)
+				r.predicted = append(r.predicted, predict(on, c.rating, c.Wave, c.Grid, work).seconds)
 				r.busy = append(r.busy, float64(grid)*float64(c.InverseThroughput))
 				r.corrected = append(r.corrected, float64(grid)*float64(c.InverseThroughput)*c.mean)
 			}
@@ -103,7 +103,7 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 				ranks = append(ranks, r)
 			}
 			seen[key] = true
-			s.take(&s.candidates[0], on, "")
+			s.take(&s.candidates[0], "")
 		}
 		return nil
 	}

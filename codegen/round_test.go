@@ -27,7 +27,7 @@ func matrices(t *testing.T) *target.Target {
 // has seen a twin of them only.
 func TestMatricesOnAMD(t *testing.T) {
 	on := matrices(t)
-	o, err := radv.Record(t.Context(), on.AMD.Family, on.AMD.StandIn)
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
 	if err != nil {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}

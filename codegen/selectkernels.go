@@ -3,12 +3,15 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
-	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // site is a group that wants a kernel.
@@ -18,11 +21,13 @@ type site struct {
 	outputs    []*ir.Value
 	candidates []kernels.Candidate
 	rated      []*rated
+	work       plans.Cost
+	key        string // in tables of what is tuned
 }
 
 // take makes c the call of the site's group.
-func (s *site) take(c *kernels.Candidate, t *target.Target, why string) {
-	s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: t.Wave, Why: why}
+func (s *site) take(c *kernels.Candidate, why string) {
+	s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
 	for _, o := range c.Operands {
 		s.g.Call.Args = append(s.g.Call.Args, o.Value)
 	}
@@ -34,7 +39,7 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 	for _, f := range p.Funcs {
 		uses := f.Uses()
 		for _, g := range f.Groups {
-			s := &site{f: f, g: g, outputs: g.Outputs(uses)}
+			s := &site{f: f, g: g, outputs: g.Outputs(uses), key: tuning.SiteOf(f, g)}
 			s.candidates = kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
 			if len(s.candidates) == 0 {
 				return nil, ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
@@ -45,10 +50,10 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 	return sites, nil
 }
 
-// selectKernels chooses a candidate for every group: with an oracle the one that
-// the cost model predicts to be fastest, else the first, as families offer their
-// best guess first.
-func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) error {
+// selectKernels chooses a candidate for every group: the one that was found best when the
+// target was tuned; of what is not tuned, with an oracle the one that the cost model
+// predicts to be fastest; else the first, as families offer their best guess first.
+func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) error {
 	p.Target = t.Name
 	if t.Host {
 		for _, f := range p.Funcs {
@@ -62,21 +67,70 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, o *radv
 	if err != nil {
 		return err
 	}
-	if o != nil {
-		if err := rate(ctx, sites, t, o); err != nil {
-			return err
+	if c.All {
+		return takeAll(p, t, sites)
+	}
+	predicted, err := predictSites(ctx, p, sites, t, c)
+	if err != nil {
+		return err
+	}
+	orders := map[string]string{} // of decode entries, by group
+	for _, s := range sites {
+		list, decode := s.candidates, passes.KindOf(s.f) == passes.Decode
+		if order, ok := orders[s.g.Name]; ok && decode {
+			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Order != order })
+			if len(list) == 0 {
+				return fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
+			}
+		}
+		best, why := choose(s, list, c.Tuned, predicted)
+		if decode {
+			orders[s.g.Name] = best.Order
+		}
+		s.take(best, why)
+	}
+	return nil
+}
+
+// choose returns the candidate of the list that a table names, and the reason.
+func choose(s *site, list []kernels.Candidate, tables ...*tuning.Table) (*kernels.Candidate, string) {
+	gone := ""
+	for _, t := range tables {
+		row, ok := t.Lookup(s.key)
+		if !ok {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(c kernels.Candidate) bool { return c.Name() == row.Best }); i >= 0 {
+			return &list[i], row.Why()
+		}
+		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
+	}
+	return &list[0], fmt.Sprintf("best guess of %d%s", len(s.candidates), gone)
+}
+
+// takeAll gives each site its first candidate and makes copies of the functions with the
+// others: as many as the site with most has. The reason of a call is the candidate's name.
+func takeAll(p *ir.Program, t *target.Target, sites []*site) error {
+	most := map[*ir.Func]int{}
+	for _, s := range sites {
+		most[s.f] = max(most[s.f], len(s.candidates))
+	}
+	originals := p.Funcs
+	variant := map[*ir.Func]int{}
+	for _, f := range originals {
+		for n := 1; n < most[f]; n++ {
+			c := passes.Clone(f)
+			c.Name = tuning.VariantName(f.Name, n)
+			p.Funcs, variant[c] = append(p.Funcs, c), n
 		}
 	}
+	sites, err := sitesOf(p, t)
+	if err != nil {
+		return err
+	}
 	for _, s := range sites {
-		c, why := &s.candidates[0], fmt.Sprintf("best guess of %d", len(s.candidates))
-		if o != nil {
-			work, err := cost(p, s.f, s.g, s.outputs)
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
-			}
-			c, why = best(s.rated, t, work)
-		}
-		s.take(c, t, why)
+		c := &s.candidates[variant[s.f]%len(s.candidates)]
+		s.take(c, c.Name())
 	}
 	return nil
 }
@@ -100,7 +154,7 @@ func describe(g *ir.Group) string {
 func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
 	all := kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
 	for i, c := range all {
-		if c.Kernel == g.Call.Kernel && equalConsts(c.Consts, g.Call.Consts) {
+		if c.Kernel == g.Call.Kernel && c.Wave == g.Call.Wave && equalConsts(c.Consts, g.Call.Consts) {
 			return &all[i], nil
 		}
 	}

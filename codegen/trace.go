@@ -3,7 +3,6 @@ package codegen
 import (
 	"context"
 
-	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
@@ -17,7 +16,7 @@ import (
 // records the program after each pass that changed it. same reports whether that makes
 // the program of the plan; it does not if the compiler is another one, or if the plan
 // was made from an edited program.
-func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target, o *radv.Oracle) (trace *report.Trace, same bool, err error) {
+func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target, c Choice) (trace *report.Trace, same bool, err error) {
 	kv, ok := ir.ParseDType(plan.Header.KV)
 	if !ok {
 		kv = ir.F16 // of a model that has no cache
@@ -27,7 +26,7 @@ func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target
 		return nil, false, err
 	}
 	p.Path = plan.Program.Path // the file may have moved
-	table := OracleTable(ctx, t, p.Funcs[0].Rows, o)
+	table := ChoiceTable(ctx, t, p.Funcs[0].Rows, c)
 	trace = &report.Trace{}
 	trace.Add(report.Pass{Name: "import", Stage: p.Stage.String(), Doc: "the model as the frontend built it"}, p)
 	_, err = passes.Run(p, table, passes.Options{StopAfter: ir.Place, Dump: func(n int, name, _ string) error {

@@ -46,7 +46,7 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 	whole := p.Funcs[0]
 	p.Funcs = nil
 	for _, e := range entries {
-		f := clone(whole)
+		f := Clone(whole)
 		f.Name, f.Rows = e.Name(), e.Rows
 		if e.Kind == Score {
 			dropOps(f, "advance")
@@ -57,8 +57,8 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 	return nil
 }
 
-// clone copies f with values and ops of its own.
-func clone(f *ir.Func) *ir.Func {
+// Clone copies f, before kernels are chosen, with values and ops of its own.
+func Clone(f *ir.Func) *ir.Func {
 	c := &ir.Func{Name: f.Name, Rows: f.Rows}
 	copyOf := map[*ir.Value]*ir.Value{}
 	for _, g := range f.Groups {

@@ -42,6 +42,12 @@ does it without hardware (version 25, not 26). Kernels that spill registers are 
 refused, the others are ranked by a cost model, and the plan records registers and
 occupancy (zincc inspect). Results are cached in the user's cache folder.
 
+Call sites that were tuned get the kernel that was best: this program holds measurements
+of NVIDIA Hopper and what AMD's compiler says of the shapes of published models. --tuning
+FILE, which may come several times, adds files of ` + "`zincrun tune` or `zincc tune`" + `, which count
+more than what the program holds; --tuning off uses neither. --candidates makes the plan that
+zincrun tune times: each entry comes as often as there are candidates.
+
 --target probe.json compiles for the device that ` + "`zincrun probe --json`" + ` measured, here or on
 another computer: its limits, subgroups, matrices, memory, bandwidth and stage cost.
 
@@ -61,6 +67,9 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
   zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16k -o plan.bin
   zincrun probe --device vulkan:0 --json > card.json
   zincc compile qwen3-8b.gguf --target card.json -o plan.bin
+  zincc compile qwen3-8b.gguf --target card.json --candidates -o tune.bin
+  zincrun tune tune.bin -o card.jsonl
+  zincc compile qwen3-8b.gguf --target card.json --tuning card.jsonl -o plan.bin
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
@@ -72,16 +81,17 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
-		f.StringVar(&c.oracle, "oracle", "auto", "choose kernels by what AMD's compiler makes of them: auto, where Mesa's driver is there; off; or require")
+		c.choice.declare(f)
 		f.BoolVar(&c.json, "json", false, "print the closing table as JSON")
 		return c.run
 	},
 }
 
 type compileFlags struct {
-	target, out, kv, stop, dump, oracle, goDir string
-	ctx                                        cli.Positions
-	embed, json                                bool
+	target, out, kv, stop, dump, goDir string
+	choice                             choiceFlags
+	ctx                                cli.Positions
+	embed, json                        bool
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
@@ -108,13 +118,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	oracle, err := openOracle(ctx, c.oracle, t)
+	choice, done, err := c.choice.open(ctx, t)
 	if err != nil {
 		return err
 	}
-	if oracle != nil {
-		defer oracle.Close()
-	}
+	defer done()
 	o := passes.Options{StopAfter: stop}
 	if c.dump != "" {
 		if err := os.MkdirAll(c.dump, 0o777); err != nil {
@@ -124,7 +132,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return os.WriteFile(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), []byte(text), 0o666)
 		}
 	}
-	times, err := passes.Run(p, codegen.OracleTable(ctx, t, p.Funcs[0].Rows, oracle), o)
+	times, err := passes.Run(p, codegen.ChoiceTable(ctx, t, p.Funcs[0].Rows, choice), o)
 	if err != nil {
 		return err
 	}
@@ -151,8 +159,8 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", c.target, err)
 		}
 	}
-	if oracle != nil {
-		if err := codegen.Annotate(ctx, plan, t, oracle); err != nil {
+	if choice.Oracle != nil {
+		if err := codegen.Annotate(ctx, plan, t, choice.Oracle); err != nil {
 			return err
 		}
 	}

@@ -101,7 +101,12 @@ func (d *dumpFlags) program(path string) (*ir.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = passes.Run(p, codegen.Table(t, p.Funcs[0].Rows), passes.Options{StopAfter: stop})
+	c, done, err := (&choiceFlags{oracle: "off"}).open(context.Background(), t)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	_, err = passes.Run(p, codegen.ChoiceTable(context.Background(), t, p.Funcs[0].Rows, c), passes.Options{StopAfter: stop})
 	return p, err
 }
 

@@ -76,22 +76,20 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 		return o.Options, nil
 	}
 	o.Figures = report.Figures{Bandwidth: t.Bandwidth, FLOPs: t.FLOPs, MatrixFLOPs: t.MatrixFLOPs}
-	oracle, err := openOracle(ctx, h.oracle, t)
+	choice, done, err := (&choiceFlags{oracle: h.oracle}).open(ctx, t)
 	if err != nil {
 		return o.Options, err
 	}
-	if oracle != nil {
-		defer oracle.Close()
-	}
+	defer done()
 	if t.AMD != nil {
-		if err := o.assembly(ctx, p, oracle); err != nil {
+		if err := o.assembly(ctx, p, choice.Oracle); err != nil {
 			return o.Options, err
 		}
 	}
 	if !slices.ContainsFunc(p.Pipelines, func(pl plans.Pipeline) bool { return pl.Machine != nil }) {
-		oracle = nil // it was not asked when the kernels were chosen
+		choice.Oracle = nil // it was not asked when the kernels were chosen
 	}
-	err = o.trace(ctx, path, h.model, p, t, oracle)
+	err = o.trace(ctx, path, h.model, p, t, choice)
 	return o.Options, err
 }
 
@@ -128,7 +126,7 @@ func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *rad
 }
 
 // trace runs the passes again.
-func (o *reportOptions) trace(ctx context.Context, path, model string, p *plans.Plan, t *target.Target, oracle *radv.Oracle) error {
+func (o *reportOptions) trace(ctx context.Context, path, model string, p *plans.Plan, t *target.Target, c codegen.Choice) error {
 	f, err := plans.OpenModelHeader(p, path, model)
 	if err != nil {
 		if model != "" {
@@ -138,7 +136,7 @@ func (o *reportOptions) trace(ctx context.Context, path, model string, p *plans.
 		return nil
 	}
 	defer f.Close()
-	trace, same, err := codegen.Trace(ctx, p, f, t, oracle)
+	trace, same, err := codegen.Trace(ctx, p, f, t, c)
 	if err != nil {
 		return err
 	}

@@ -24,5 +24,5 @@ in the plan.
 
   zincc compile model.gguf --target native -o plan.bin
   zincrun plan.bin -p "Once upon a time"`,
-	Commands: []cli.Command{compileCommand, dumpCommand, inspectCommand, diffCommand, estimateCommand, checkCommand, targetsCommand},
+	Commands: []cli.Command{compileCommand, dumpCommand, inspectCommand, diffCommand, estimateCommand, tuneCommand, checkCommand, targetsCommand},
 }

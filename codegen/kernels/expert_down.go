@@ -153,9 +153,9 @@ func expertDownCandidates(s *Site) []Candidate {
 // first: more of them load x less often, fewer keep more of the device busy.
 func (g *expertDown) tiles(t *target.Target) []int {
 	if g.width < 16*t.Units {
-		return []int{8, 16}
+		return []int{8, 16, 4}
 	}
-	return []int{16, 8}
+	return []int{16, 8, 32}
 }
 
 // subgroups returns those of a workgroup: the members, and one for the weights.
@@ -210,7 +210,7 @@ func (g *expertDown) operands() []Operand {
 func (g *expertDown) candidate() Candidate {
 	rows, shape := g.extent.max, g.down.value.Type.Shape
 	c := Candidate{
-		Kernel: g.key(), Build: g.build, Operands: g.operands(),
+		Kernel: g.key(), Shape: fmt.Sprintf("tile %d", g.tile), Build: g.build, Operands: g.operands(),
 		Grid:  [3]int{ceilDiv(g.width, g.tile), rows, 1},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile}, Axis: []int{1, 0}}},
 		Consts: append(g.extent.consts(),

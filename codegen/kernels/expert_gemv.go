@@ -49,16 +49,29 @@ func (g *expertGroup) gemvShapes(t *target.Target) []gemv {
 	}
 	k := gemv{linearGroup: &column, wave: t.Wave, columns: 1}
 	k.share(t)
-	k.resident = k.fits(1)
-	tile := min(gemvRows, gemvParts/(matrices*k.subgroups), ceilDiv(rows, t.Units*ceilDiv(gemvLanes, k.subgroups*t.Wave)))
 	var list []gemv
-	for _, batch := range []int{1, 2} {
-		k.batch, k.tile = batch, batch
-		for n := 2 * batch; n <= tile && g.tiled(n); n *= 2 {
-			k.tile = n
+	for i, n := range append([]int{k.subgroups}, k.otherSubgroups(t)...) {
+		k.subgroups = n
+		k.resident = k.fits(1)
+		most := min(gemvRows, gemvParts/(matrices*k.subgroups))
+		tile := min(most, ceilDiv(rows, t.Units*ceilDiv(gemvLanes, k.subgroups*t.Wave)))
+		add := func(batch, tile int) {
+			k.batch, k.tile = batch, batch
+			for n := 2 * batch; n <= tile && g.tiled(n); n *= 2 {
+				k.tile = n
+			}
+			same := func(o gemv) bool { return o.subgroups == k.subgroups && o.batch == k.batch && o.tile == k.tile }
+			if g.tiled(k.tile) && !slices.ContainsFunc(list, same) {
+				list = append(list, k)
+			}
 		}
-		if g.tiled(k.tile) {
-			list = append(list, k)
+		add(1, tile)
+		add(2, tile)
+		if i == 0 {
+			add(4, tile)
+			add(1, tile/2)
+			add(1, min(most, 2*tile))
+			add(2, min(most, 2*tile))
 		}
 	}
 	return list
@@ -103,6 +116,8 @@ func (k expertGemv) chooser() Operand {
 func (k expertGemv) candidate() Candidate {
 	c := Candidate{
 		Kernel:   k.key(),
+		Order:    k.gemv.order(),
+		Shape:    k.gemv.shape(),
 		Build:    k.build,
 		Operands: append(append(k.operands(false), k.extent.operands()...), k.chooser()),
 	}

@@ -5,6 +5,8 @@
 package kernels
 
 import (
+	"fmt"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -22,12 +24,16 @@ type Site struct {
 
 // Candidate is one way to compute a site.
 type Candidate struct {
-	Kernel   string // module key: the family and all that shapes the code
-	Build    func() (*kernel.Func, error)
-	Consts   []ir.Const // for the kernel's specialization constants, by name
-	Grid     [3]int
-	Operands []Operand // in the order of the kernel's arguments
-	Cover    []plans.Cover
+	Kernel string // module key: the family and all that shapes the code
+	Wave   int    // subgroup size
+	// Order names the order of the candidate's sums, and Shape the rest of what tells it
+	// from the site's others; both are short, and empty where there is one only.
+	Order, Shape string
+	Build        func() (*kernel.Func, error)
+	Consts       []ir.Const // for the kernel's specialization constants, by name
+	Grid         [3]int
+	Operands     []Operand // in the order of the kernel's arguments
+	Cover        []plans.Cover
 	// Seconds is what the family expects it to take on the target, from measurements; 0
 	// where it has none.
 	Seconds float64
@@ -45,17 +51,43 @@ type Family struct {
 	Name string
 	Doc  string
 	// Candidates returns the ways to compute the site, best guess first; none
-	// when the group is not of this family. Those of a site of few rows must all
-	// add in the same order: entries of different widths, which have to give the
-	// same bits, may be given different ones.
+	// when the group is not of this family. Entries of different widths have to give the
+	// same bits: at a site of few rows, candidates of the same Order add in the same order,
+	// and a family offers the same orders at every width.
 	Candidates func(s *Site) []Candidate
 }
 
-// Candidates asks every family for its ways to compute s.
+// Candidates asks every family for its ways to compute s. Where the target leaves the
+// subgroup size open, those of few rows are offered for each, that of the target first.
 func Candidates(s *Site) []Candidate {
 	var all []Candidate
-	for _, f := range families {
-		all = append(all, f.Candidates(s)...)
+	for _, wave := range s.waves() {
+		on := *s.Target
+		on.Wave = wave
+		at := *s
+		at.Target = &on
+		for _, f := range families {
+			for _, c := range f.Candidates(&at) {
+				c.Wave = wave
+				if c.Order == "" {
+					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
+				} else {
+					c.Order = f.Name + " " + c.Order
+				}
+				all = append(all, c)
+			}
+		}
 	}
 	return all
 }
+
+// waves returns the subgroup sizes to offer kernels for.
+func (s *Site) waves() []int {
+	if len(s.Target.Waves) == 0 || s.Func.Rows > maxColumns {
+		return []int{s.Target.Wave}
+	}
+	return s.Target.Waves
+}
+
+// Name tells the candidate from the others of its site: ORDER/SHAPE, see tuning.Order.
+func (c *Candidate) Name() string { return c.Order + "/" + c.Shape }

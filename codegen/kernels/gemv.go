@@ -69,16 +69,29 @@ const (
 	gemvSums = 48
 )
 
-// gemvShapes returns shapes, best guess first.
+// gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
+// with others.
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows}
 	k.share(t)
+	list := k.sized(t)
+	for _, n := range k.otherSubgroups(t) {
+		k.subgroups = n
+		other := k.sized(t)
+		list = append(list, other[:min(2, len(other))]...) // not also all tiles
+	}
+	return list
+}
+
+// sized returns the shapes with k's subgroups, best guess first: with other rows at a
+// time, then with other tiles.
+func (k gemv) sized(t *target.Target) []gemv {
 	matrices := 1
-	for _, p := range g.projects {
+	for _, p := range k.projects {
 		matrices = max(matrices, len(p.matrices))
 	}
 	k.resident = k.fits(k.columns)
-	if g.fixed != nil {
+	if k.fixed != nil {
 		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0) {
 			k.columns--
 		}
@@ -86,29 +99,64 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 			return nil
 		}
 	}
-	k.batch = max(1, min(4, gemvSums/(k.columns*matrices)))
+	most := max(1, min(4, gemvSums/(k.columns*matrices)))
+	k.batch = most
 	tile := k.batch
 	if k.resident {
 		// As many workgroups as run at once, or a multiple of that.
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
-		rounds := ceilDiv(g.tiles(1), workgroups*gemvRows)
-		tile = ceilDiv(g.tiles(1), workgroups*rounds)
+		rounds := ceilDiv(k.tiles(1), workgroups*gemvRows)
+		tile = ceilDiv(k.tiles(1), workgroups*rounds)
 		if tile < gemvRows/2 {
 			// Less code: what a stage executes has to come to the compute units first.
 			k.batch = min(k.batch, 2)
 		}
 	}
-	for g.tiles(tile) > maxGrid {
+	for k.tiles(tile) > maxGrid {
 		tile *= 2
 	}
-	tile = min(tile, gemvParts/(matrices*k.columns*k.subgroups))
 	var list []gemv
-	for _, batch := range []int{k.batch, (k.batch + 1) / 2} {
-		k.batch, k.tile = batch, ceilDiv(tile, batch)*batch
-		list = append(list, k)
+	add := func(batch, tile int) {
+		c := k
+		c.batch = batch
+		c.tile = ceilDiv(min(tile, gemvParts/(matrices*c.columns*c.subgroups)), batch) * batch
+		same := func(o gemv) bool { return o.batch == c.batch && o.tile == c.tile }
+		if c.tiles(c.tile) <= maxGrid && !slices.ContainsFunc(list, same) {
+			list = append(list, c)
+		}
 	}
-	return slices.CompactFunc(list, func(a, b gemv) bool { return a.batch == b.batch })
+	add(k.batch, tile)
+	for batch := most; batch > 0; batch /= 2 {
+		add(batch, tile)
+	}
+	if k.resident {
+		add(k.batch, (tile+1)/2)
+		add(k.batch, 2*tile)
+	}
+	return list
 }
+
+// otherSubgroups are numbers of them beside k's that leave no lane without a unit.
+func (k gemv) otherSubgroups(t *target.Target) []int {
+	var list []int
+	for _, n := range []int{k.subgroups / 2, k.subgroups / 3, 2 * k.subgroups} {
+		unit := 0
+		for _, p := range k.projects {
+			unit = max(unit, p.unit())
+		}
+		fill := n > 0 && n*k.wave*unit <= k.k && n <= t.Lanes()/k.wave
+		if fill && k.k%(n*k.wave*unit) == 0 {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// order names the order of the sums: it follows from the lanes that share a row.
+func (k gemv) order() string { return fmt.Sprintf("%dx%d", k.subgroups, k.wave) }
+
+// shape names the rest.
+func (k gemv) shape() string { return fmt.Sprintf("%d of %d rows", k.batch, k.tile) }
 
 // share chooses how many subgroups share a row.
 func (k *gemv) share(t *target.Target) {
@@ -197,6 +245,8 @@ func (k gemv) candidate() Candidate {
 	firsts := k.firsts(k.tile)
 	c := Candidate{
 		Kernel:   k.name(),
+		Order:    k.order(),
+		Shape:    k.shape(),
 		Build:    k.build,
 		Operands: k.operands(k.last),
 		Grid:     [3]int{k.tiles(k.tile), k.rows / k.columns, 1},

@@ -68,7 +68,7 @@ type Oracle struct {
 	features []string
 	standIn  func() (*Oracle, error) // nil if there is none
 	cache    cache
-	known    map[key]Result
+	known    Known
 
 	mu     sync.Mutex
 	idle   []*process
@@ -77,34 +77,21 @@ type Oracle struct {
 
 // Open starts the driver for a family, one of RADV's names such as GFX1201. If the
 // driver lacks a feature for it that a kernel uses, such as cooperative matrices,
-// the kernel is compiled for the family standIn; empty for none. Without a driver
-// the oracle answers what the program knows of the kernels of published models; the
-// error is ErrNoDriver if that is nothing. What is known is not asked again.
-func Open(ctx context.Context, family, standIn string) (*Oracle, error) {
-	known, err := readKnown(family)
-	if err != nil {
-		return nil, err
-	}
-	o, err := Record(ctx, family, standIn)
-	if errors.Is(err, ErrNoDriver) && len(known) > 0 {
-		o = &Oracle{family: family}
-	} else if err != nil {
-		return nil, err
-	}
-	o.known = known
-	return o, nil
-}
-
-// Record is Open for those who write down what the driver says: nothing is known.
-func Record(ctx context.Context, family, standIn string) (*Oracle, error) {
+// the kernel is compiled for the family standIn; empty for none. What is known is not
+// asked again. Without a driver the oracle answers that alone; the error is ErrNoDriver
+// if it is nothing.
+func Open(ctx context.Context, family, standIn string, known Known) (*Oracle, error) {
 	p, err := start(ctx, family)
+	if errors.Is(err, ErrNoDriver) && len(known) > 0 {
+		return &Oracle{family: family, known: known}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	o := &Oracle{family: family, driver: p.driver, features: p.features, cache: newCache(family, p.driver), idle: []*process{p}}
+	o := &Oracle{family: family, driver: p.driver, features: p.features, cache: newCache(family, p.driver), known: known, idle: []*process{p}}
 	if standIn != "" {
 		o.standIn = sync.OnceValues(func() (*Oracle, error) {
-			other, err := Record(ctx, standIn, "")
+			other, err := Open(ctx, standIn, "", nil)
 			if err == nil {
 				o.mu.Lock()
 				o.others = append(o.others, other)

@@ -54,7 +54,7 @@ func sums(t *testing.T, n, wave int) Kernel {
 
 func open(t *testing.T, family string) *Oracle {
 	t.Helper()
-	o, err := Open(t.Context(), family, "")
+	o, err := Open(t.Context(), family, "", nil)
 	if err != nil {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}
@@ -166,39 +166,37 @@ func TestCacheOnDisk(t *testing.T) {
 }
 
 func TestNoDriver(t *testing.T) {
-	if _, err := Open(t.Context(), "NOSUCHGPU", ""); !errors.Is(err, ErrNoDriver) {
+	if _, err := Open(t.Context(), "NOSUCHGPU", "", nil); !errors.Is(err, ErrNoDriver) {
 		t.Errorf("unknown family: %v", err)
 	}
 	old := manifestDirs
 	manifestDirs = []string{t.TempDir()}
 	defer func() { manifestDirs = old }()
-	if _, err := Record(t.Context(), "GFX1201", "NAVI31"); !errors.Is(err, ErrNoDriver) {
+	if _, err := Open(t.Context(), "GFX1201", "NAVI31", nil); !errors.Is(err, ErrNoDriver) {
 		t.Errorf("no manifest: %v", err)
 	}
-	if _, err := Open(t.Context(), "NOSUCHGPU", ""); !errors.Is(err, ErrNoDriver) {
+	if _, err := Open(t.Context(), "NOSUCHGPU", "", nil); !errors.Is(err, ErrNoDriver) {
 		t.Errorf("no manifest and nothing known: %v", err)
 	}
 }
 
-// TestKnown saves what the driver says and reads it back.
+// TestKnown writes down what the driver says and reads it back.
 func TestKnown(t *testing.T) {
-	o, err := Record(t.Context(), "GFX1201", "NAVI31")
+	o, err := Open(t.Context(), "GFX1201", "NAVI31", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()
 	asked := []Kernel{sums(t, 2, 32), sums(t, 8, 64), withMatrices(sums(t, 3, 32))}
-	said, err := o.Compile(t.Context(), append(asked, Kernel{Name: "bad", Words: []uint32{1}, Wave: 32}))
+	said, err := o.Compile(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	if err := o.Save(&text); err != nil {
-		t.Fatal(err)
-	}
-	known, err := parseKnown(strings.NewReader(text.String()))
-	if err != nil || len(known) != len(asked) {
-		t.Fatalf("%d are known: %v\n%s%+v", len(known), err, text.String(), said)
+	known := Known{}
+	for i := range asked {
+		if err := known.Add(Line(&asked[i], &said[i]), said[i].Driver); err != nil {
+			t.Fatal(err)
+		}
 	}
 	silent := &Oracle{known: known}
 	got, err := silent.Compile(t.Context(), append(asked, sums(t, 4, 32)))
@@ -207,14 +205,9 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-func TestKnownFilesParse(t *testing.T) {
-	for _, family := range []string{"GFX1201", "GFX1200", "NAVI31", "GFX1151"} {
-		if known, err := readKnown(family); err != nil || len(known) == 0 {
-			t.Errorf("%s: %d kernels are known: %v", family, len(known), err)
-		}
-	}
-	for _, bad := range []string{"", "driver\nAAAA 1 2", "driver\n" + strings.Repeat("A", 22) + strings.Repeat(" x", 15)} {
-		if _, err := parseKnown(strings.NewReader(bad)); err == nil {
+func TestBadLines(t *testing.T) {
+	for _, bad := range []string{"", "AAAA 1 2", strings.Repeat("A", 22) + strings.Repeat(" x", 15), "AAAA" + strings.Repeat(" 1", 15)} {
+		if err := (Known{}).Add(bad, "driver"); err == nil {
 			t.Errorf("%q parses", bad)
 		}
 	}

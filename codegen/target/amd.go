@@ -16,6 +16,10 @@ type AMD struct {
 // accelerated for all of their families, and makes one v_dot4_i32_iu8, with its
 // addition, of SPIR-V's dot product and the addition to it.
 
+// rdnaWaves are the subgroup sizes of RDNA: a wave64 takes the vector units twice for each
+// instruction, and has fewer instructions on scalars and addresses for its lanes.
+var rdnaWaves = []int{32, 64}
+
 // rdna returns the figures that all GPUs here share: LLVM's AMDGPU back end for
 // gfx11 and gfx12 with 1536 registers ("1_5xVGPRs", granule 24), 16 subgroups a
 // SIMD and 128 KiB of LDS a WGP.

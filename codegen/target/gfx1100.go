@@ -8,6 +8,7 @@ var gfx1100 = &Target{
 	Name:        "gfx1100",
 	Doc:         "AMD RDNA3 (RX 7900 XTX, PRO W7900) through Vulkan with cooperative matrices",
 	Wave:        32,
+	Waves:       rdnaWaves,
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       96,

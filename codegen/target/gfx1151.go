@@ -9,6 +9,7 @@ var gfx1151 = &Target{
 	Name:        "gfx1151",
 	Doc:         "AMD RDNA3.5 (Radeon 8060S of Ryzen AI Max) through Vulkan with cooperative matrices",
 	Wave:        32,
+	Waves:       rdnaWaves,
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       40,

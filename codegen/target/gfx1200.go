@@ -8,6 +8,7 @@ var gfx1200 = &Target{
 	Name:        "gfx1200",
 	Doc:         "AMD RDNA4 (RX 9060 XT) through Vulkan with cooperative matrices",
 	Wave:        32,
+	Waves:       rdnaWaves,
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       32,

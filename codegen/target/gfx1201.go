@@ -10,6 +10,7 @@ var gfx1201 = &Target{
 	Doc:         "AMD RDNA4 (Radeon AI PRO R9700, RX 9070 XT) through Vulkan with cooperative matrices",
 	Vendor:      0x1002,
 	Wave:        32,
+	Waves:       rdnaWaves,
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       64,

@@ -153,6 +153,7 @@ func (p *Probe) Target() *Target {
 	t := *base
 	t.Name, t.Doc, t.Vendor = ProbePrefix+p.Name, "as probed", 0
 	t.Wave = p.wave(base.Wave)
+	t.Waves = slices.DeleteFunc(slices.Clone(t.Waves), func(wave int) bool { return p.wave(wave) != wave })
 	t.Workgroup = int(min(p.Limits.WorkgroupInvocations, p.Limits.WorkgroupSize[0]))
 	t.Shared = int(p.Limits.SharedMemory)
 	t.Memory = p.memory()

@@ -11,7 +11,8 @@ type Target struct {
 
 	Vendor    uint32 // PCI vendor of the GPUs that `native` maps to this target; 0: none
 	Host      bool   // evaluated by the oracle: the plan holds no kernels
-	Wave      int    // subgroup size that every pipeline asks for
+	Wave      int    // subgroup size that pipelines ask for
+	Waves     []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
 	Workgroup int    // invocations of a workgroup, at most
 	Shared    int    // bytes of shared memory of a workgroup, at most
 	Units     int    // compute units or SMs: workgroups that make progress at once

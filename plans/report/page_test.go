@@ -49,7 +49,7 @@ func compiled(t *testing.T, model, name string) (*plans.Plan, report.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace, same, err := codegen.Trace(t.Context(), plan, f, on, nil)
+	trace, same, err := codegen.Trace(t.Context(), plan, f, on, codegen.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

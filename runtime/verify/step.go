@@ -29,6 +29,9 @@ func (v *verifier) steps() ([]step, error) {
 		if v.opts.Entry != "" && v.opts.Entry != e.Name {
 			continue
 		}
+		if !v.wanted(e) {
+			continue
+		}
 		rows := min(e.Rows, v.plan.Header.Ctx)
 		if v.opts.Rows > 0 {
 			rows = min(rows, v.opts.Rows)
@@ -42,6 +45,16 @@ func (v *verifier) steps() ([]step, error) {
 		return nil, fmt.Errorf("the plan has no entry %q", v.opts.Entry)
 	}
 	return list, nil
+}
+
+// wanted reports whether a dispatch of e is to be compared.
+func (v *verifier) wanted(e *plans.Entry) bool {
+	for i := range e.Dispatches {
+		if v.opts.Only == nil || v.opts.Only(e.Name, i) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *verifier) step(e *plans.Entry, rows int) step {

@@ -56,10 +56,12 @@ type Device interface {
 
 // Options bound the work.
 type Options struct {
-	Entry   string // only this one; empty for all
-	Layers  []int  // compare only the dispatches of these, and those of no layer; nil for all
-	Rows    int    // rows of a step, at most; 0 leaves that to the entry
-	Context int    // positions in the KV cache before a step, where the plan has room for them
+	Entry  string // only this one; empty for all
+	Layers []int  // compare only the dispatches of these, and those of no layer; nil for all
+	// Only, if not nil, chooses the dispatches to compare instead, and so the entries.
+	Only    func(entry string, dispatch int) bool
+	Rows    int // rows of a step, at most; 0 leaves that to the entry
+	Context int // positions in the KV cache before a step, where the plan has room for them
 	// Progress, if not nil, is called after every dispatch.
 	Progress func(done, total int)
 }
@@ -172,7 +174,7 @@ func (v *verifier) run(ctx context.Context, s step) error {
 	failed := v.report.Failed
 	uses := f.Uses()
 	for i, g := range f.Groups {
-		if v.selected(g.Name) {
+		if v.selected(s.entry.Name, i, g.Name) {
 			d := &dispatch{verifier: v, step: s, fn: f, group: g, index: i, outputs: g.Outputs(uses), scratch: g.Scratch(uses)}
 			if err := d.check(ctx); err != nil {
 				return fmt.Errorf("%s: %w", g.Name, err)
@@ -200,7 +202,10 @@ func (v *verifier) add(r Result) {
 }
 
 // selected reports whether the dispatch of a call site is to be compared.
-func (v *verifier) selected(site string) bool {
+func (v *verifier) selected(entry string, dispatch int, site string) bool {
+	if v.opts.Only != nil {
+		return v.opts.Only(entry, dispatch)
+	}
 	rest, ok := strings.CutPrefix(site, "blk.")
 	if !ok || v.opts.Layers == nil {
 		return true

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// choiceFlags say by what kernels are chosen.
+type choiceFlags struct {
+	oracle     string
+	tuning     []string
+	candidates bool
+}
+
+func (c *choiceFlags) declare(f *pflag.FlagSet) {
+	f.StringVar(&c.oracle, "oracle", "auto", "choose kernels by what AMD's compiler makes of them: auto, where Mesa's driver is there; off; or require")
+	f.StringArrayVar(&c.tuning, "tuning", nil, "also choose by this file of zincrun tune or zincc tune; off: choose by no measurement at all")
+	f.BoolVar(&c.candidates, "candidates", false, "make a plan of all candidates, for zincrun tune")
+}
+
+// open reads the tuning files and starts AMD's compiler, if they are wanted; done ends it.
+func (c *choiceFlags) open(ctx context.Context, t *target.Target) (choice codegen.Choice, done func(), err error) {
+	choice.All = c.candidates
+	var lists [][]tuning.Row
+	off := len(c.tuning) == 1 && c.tuning[0] == "off"
+	if !off {
+		for _, path := range c.tuning {
+			rows, err := tuning.Read(path)
+			if err != nil {
+				return choice, nil, err
+			}
+			lists = append(lists, rows)
+		}
+		rows, err := t.Tuned()
+		if err != nil {
+			return choice, nil, err
+		}
+		lists = append(lists, rows)
+	}
+	choice.Tuned = tuning.NewTable(lists...)
+	known := radv.Known{}
+	for _, rows := range lists {
+		for _, r := range rows {
+			if r.Compiled == "" || t.AMD == nil || r.Device != t.AMD.Family {
+				continue
+			}
+			if err := known.Add(r.Compiled, r.Driver); err != nil {
+				return choice, nil, fmt.Errorf("tuning of %s: compiled: %w", r.Site, err)
+			}
+		}
+	}
+	if choice.Oracle, err = openOracle(ctx, c.oracle, t, known); err != nil {
+		return choice, nil, err
+	}
+	return choice, func() {
+		if choice.Oracle != nil {
+			choice.Oracle.Close()
+		}
+	}, nil
+}
+
+// openOracle returns AMD's compiler for the target, or nil where it is not to be
+// asked: with auto, that is for other targets and where neither driver nor known
+// answers are there.
+func openOracle(ctx context.Context, mode string, t *target.Target, known radv.Known) (*radv.Oracle, error) {
+	switch mode {
+	case "off":
+		return nil, nil
+	case "auto", "require":
+	default:
+		return nil, cli.Usagef("--oracle: want auto, off or require, have %q", mode)
+	}
+	if t.AMD == nil {
+		if mode == "require" {
+			return nil, cli.Usagef("--oracle: there is none for target %s", t.Name)
+		}
+		return nil, nil
+	}
+	if mode == "require" {
+		o, err := radv.Open(ctx, t.AMD.Family, t.AMD.StandIn, nil) // says what is missing
+		if err != nil {
+			return nil, err
+		}
+		o.Close()
+	}
+	o, err := radv.Open(ctx, t.AMD.Family, t.AMD.StandIn, known)
+	if errors.Is(err, radv.ErrNoDriver) {
+		return nil, nil
+	}
+	return o, err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+var tuneCommand = cli.Command{
+	Name:  "tune",
+	Args:  "MODEL.gguf... --target gfx1201 -o FILE",
+	Short: "find the best kernel of every call site with AMD's compiler, without an AMD GPU",
+	Long: `
+Compiles all candidates of each call site of the models with Mesa's driver for AMD, which
+needs no GPU for that (version 25, not 26), and ranks them by a cost model: bytes over
+bandwidth, the compiler's cycles over the SIMDs, occupancy, rounds. Candidates that spill
+registers are refused. The best of each site goes into a file, a row a line, for
+` + "`zincc compile --tuning FILE`" + `; rows that the file has of other sites stay. Headers of the
+models are enough. What this program holds of published models was made this way.
+
+On a device, of whatever vendor, measure instead:
+
+  zincc compile MODEL.gguf --target TARGET --candidates -o tune.bin
+  zincrun tune tune.bin -o FILE
+
+  zincc tune qwen3-8b.gguf --target gfx1201 -o gfx1201.jsonl
+  zincc compile qwen3-8b.gguf --target gfx1201 --tuning gfx1201.jsonl -o plan.bin`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		name := f.String("target", "", "the AMD device; zincc targets lists them")
+		out := f.StringP("output", "o", "", "file to merge the rows into")
+		kv := f.String("kv", "f16", "type of the KV cache: f16 or f32")
+		asJSON := f.Bool("json", false, "print JSON")
+		return func(ctx context.Context, models []string) error {
+			if len(models) == 0 || *out == "" {
+				return cli.Usagef("want models and -o FILE")
+			}
+			t, _, err := findTarget(*name)
+			if err != nil {
+				return err
+			}
+			if t.AMD == nil {
+				return cli.Usagef("--target: there is no compiler to ask for %s; measure instead: zincc compile --candidates, zincrun tune", t.Name)
+			}
+			dtype, err := kvType(*kv)
+			if err != nil {
+				return err
+			}
+			o, err := radv.Open(ctx, t.AMD.Family, t.AMD.StandIn, nil)
+			if err != nil {
+				return err
+			}
+			defer o.Close()
+			now := time.Now().UTC().Truncate(time.Second)
+			var rows []tuning.Row
+			for _, model := range models {
+				program, err := loadHeader(model, dtype)
+				if err != nil {
+					return err
+				}
+				more, err := codegen.Tune(ctx, program, t, o)
+				if err != nil {
+					return fmt.Errorf("%s: %w", model, err)
+				}
+				for i := range more {
+					more[i].When = now
+				}
+				rows = tuning.Merge(rows, more)
+			}
+			if err := tuning.MergeFile(*out, rows); err != nil {
+				return err
+			}
+			best := tuning.Report(fmt.Sprintf("%s: what is predicted to be best on %s", *out, t.Name), rows)
+			if *asJSON {
+				return table.WriteJSON(os.Stdout, best)
+			}
+			return table.WriteText(os.Stdout, best)
+		}
+	},
+}
+
+// loadHeader imports a model of which only the header need be there.
+func loadHeader(path string, kv ir.DType) (*ir.Program, error) {
+	m, err := gguf.OpenHeader(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return frontend.Load(m, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/plans/tuning"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/verify"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+// tuneMargin is the share by which a candidate must be faster than one that the compiler
+// offers earlier: times differ by as much from run to run.
+const tuneMargin = 0.01
+
+var tuneCommand = cli.Command{
+	Name:  "tune",
+	Args:  "tune.bin -o FILE",
+	Short: "time all candidates of every call site on the device",
+	Long: `
+Times each kernel that the compiler could have chosen, at every call site of a plan that
+holds them all (zincc compile --candidates): on the real weights, between its real
+neighbours, by timestamps behind every dispatch, all candidates by turns, median over the
+turns. The best of each site, and the next, go into a file, a row a line, whose key is what
+the site computes with which shapes and types, the device and its driver. Rows that the file
+has of other keys stay, so one file takes the results of many models and devices.
+
+A candidate is taken instead of the compiler's first guess if it is faster by 1 %. The widths
+of a decode entry keep the same order of additions, which that of one row decides: all
+give the same bits. What is chosen is compared with the oracle, as zincrun verify does, before
+the file is written.
+
+  zincc compile qwen3-8b.gguf --target sm_90 --candidates -o tune.bin
+  zincrun tune tune.bin -o h200.jsonl
+  zincc compile qwen3-8b.gguf --target sm_90 --tuning h200.jsonl -o plan.bin`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		var t tuneFlags
+		f.StringVarP(&t.out, "output", "o", "", "file to merge the rows into")
+		f.Float64Var(&t.seconds, "seconds", 10, "how long to time; every candidate is timed three times at least")
+		f.IntVarP(&t.depth, "depth", "d", 512, "positions in the KV cache, where the plan has room for them")
+		f.IntVar(&t.rows, "verify-rows", 16, "rows of a step that are compared with the oracle, at most; 0: compare nothing")
+		t.plan.declare(f)
+		f.BoolVar(&t.json, "json", false, "print JSON")
+		return t.run
+	},
+}
+
+type tuneFlags struct {
+	plan        planFlags
+	out         string
+	seconds     float64
+	depth, rows int
+	json        bool
+}
+
+func (t *tuneFlags) run(ctx context.Context, args []string) error {
+	path, err := cli.OneArg(args, "plan")
+	if err != nil {
+		return err
+	}
+	if t.out == "" || t.depth < 0 || t.rows < 0 || !(t.seconds >= 0 && t.seconds <= 3600) {
+		return cli.Usagef("want -o FILE, --depth and --verify-rows >= 0, --seconds from 0 to 3600")
+	}
+	if _, err := tuning.Read(t.out); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // before the work, not behind it
+	}
+	o, err := t.plan.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	x, ok := o.exec.(*vulkan.Executor)
+	if !ok {
+		return fmt.Errorf("%s: device %s has no kernels to time: %w", path, o.exec.Device(), errors.ErrUnsupported)
+	}
+	bar := cli.NewProgress("timing", 1000)
+	last := int64(0)
+	times, err := runtime.Tune(ctx, o.plan, x, t.depth, time.Duration(t.seconds*float64(time.Second)), func(share float64) {
+		now := int64(1000 * share)
+		bar.Add(now - last)
+		last = now
+	})
+	bar.Done()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	rows := t.decide(times, x)
+	if err := t.verify(ctx, o, x, times, rows); err != nil {
+		return err
+	}
+	if err := tuning.MergeFile(t.out, rows); err != nil {
+		return err
+	}
+	best := tuning.Report(fmt.Sprintf("%s: what is best on %s", t.out, o.exec.Device()), rows)
+	if t.json {
+		return table.WriteJSON(os.Stdout, best)
+	}
+	return table.WriteText(os.Stdout, best)
+}
+
+// decide returns the rows of the sites that have a choice.
+func (t *tuneFlags) decide(times []runtime.CandidateTime, x *vulkan.Executor) []tuning.Row {
+	var timings []tuning.Timing
+	for _, c := range times {
+		timings = append(timings, c.Timing)
+	}
+	info, now := x.Underlying().Info, time.Now().UTC().Truncate(time.Second)
+	var rows []tuning.Row
+	for _, r := range tuning.Decide(timings, tuneMargin) {
+		if r.Of > 1 {
+			r.Device, r.Driver, r.When = info.Name, info.Driver+" "+info.DriverInfo, now
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// verify compares a dispatch of each row's best candidate with the oracle.
+func (t *tuneFlags) verify(ctx context.Context, o *opened, x *vulkan.Executor, times []runtime.CandidateTime, rows []tuning.Row) error {
+	if t.rows == 0 || len(rows) == 0 {
+		return nil
+	}
+	best := map[[2]string]bool{}
+	for _, r := range rows {
+		best[[2]string{r.Site, r.Best}] = true
+	}
+	type dispatch struct {
+		entry string
+		index int
+	}
+	chosen := map[dispatch]bool{}
+	for _, c := range times {
+		if best[[2]string{c.Site, c.Candidate}] {
+			chosen[dispatch{c.Entry, c.Dispatch}] = true
+		}
+	}
+	dev, err := x.Inspect()
+	if err != nil {
+		return err
+	}
+	opts := verify.Options{Rows: t.rows, Context: 75, Only: func(entry string, i int) bool { return chosen[dispatch{entry, i}] }}
+	bar := cli.NewProgress("verifying", 1000)
+	last := 0
+	opts.Progress = func(done, total int) {
+		now := done * 1000 / total
+		bar.Add(int64(now - last))
+		last = now
+	}
+	r, err := verify.Plan(ctx, o.plan, o.src, dev, opts)
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	if first := r.First(); first != nil {
+		return fmt.Errorf("%s: %s: %s differs from the oracle: nothing is written; zincrun verify --entry %s says more", first.Entry, first.Site, first.Kernel, first.Entry)
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+// Package tuning keeps which kernel was found best at a call site: what `zincrun tune`
+// measures on a device and `zincc tune` asks AMD's compiler, for `zincc compile`.
+//
+// A file of it has a row a line, each a JSON object, in the order of the keys. So files
+// merge: a row of the same key takes the place of an older one.
+package tuning
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zincc-dev/zincc/internal/outfile"
+)
+
+// Row is the candidate that is best at a site on a device. Site, Device and Driver are
+// its key.
+type Row struct {
+	Site       string    `json:"site"`   // see SiteOf
+	Device     string    `json:"device"` // as the driver names it
+	Driver     string    `json:"driver"`
+	Best       string    `json:"best"` // the candidate: see Order
+	Micros     float64   `json:"us"`   // of one dispatch and its barrier
+	Next       string    `json:"next,omitempty"`
+	NextMicros float64   `json:"next_us,omitempty"`
+	Of         int       `json:"of"` // candidates that were compared
+	Predicted  bool      `json:"predicted,omitempty"` // not measured
+	Note       string    `json:"note,omitempty"`      // what else is known of the best
+	When       time.Time `json:"when"`
+	// Compiled is what AMD's compiler made of the candidate, as package radv writes it;
+	// only in rows that are predicted from that.
+	Compiled string `json:"compiled,omitempty"`
+}
+
+// MaxFile bounds a file; a model takes some 20 kB on a target.
+const MaxFile = 64 << 20
+
+// maxLine bounds a row.
+const maxLine = 64 << 10
+
+// Read reads the rows of a file.
+func Read(path string) ([]Row, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows, err := Decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not a tuning file: %w", path, err)
+	}
+	return rows, nil
+}
+
+// Decode reads rows. Fields that it does not know, times that are none and a key that
+// comes twice are errors, which name the line.
+func Decode(r io.Reader) ([]Row, error) {
+	limited := &io.LimitedReader{R: r, N: MaxFile + 1}
+	s := bufio.NewScanner(limited)
+	s.Buffer(nil, maxLine)
+	var rows []Row
+	keys := map[[3]string]bool{}
+	for n := 1; s.Scan(); n++ {
+		if limited.N <= 0 {
+			return nil, fmt.Errorf("more than %d bytes", MaxFile)
+		}
+		row, err := decodeRow(s.Bytes())
+		if err == nil && keys[row.key()] {
+			err = errors.New("the key of an earlier line")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		keys[row.key()] = true
+		rows = append(rows, row)
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", len(rows)+1, err)
+	}
+	return rows, nil
+}
+
+func decodeRow(line []byte) (Row, error) {
+	var row Row
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return row, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return row, errors.New("more than one value")
+	}
+	return row, row.check()
+}
+
+func (r *Row) check() error {
+	positive := func(us float64) bool { return us > 0 && !math.IsInf(us, 0) }
+	switch {
+	case r.Site == "" || r.Device == "" || r.Driver == "" || r.Best == "":
+		return errors.New("site, device, driver or best is missing")
+	case !positive(r.Micros):
+		return fmt.Errorf("us: %v is no time", r.Micros)
+	case r.Next != "" && !positive(r.NextMicros):
+		return fmt.Errorf("next_us: %v is no time", r.NextMicros)
+	case r.Of < 1:
+		return fmt.Errorf("of: %d candidates", r.Of)
+	case r.When.IsZero():
+		return errors.New("when is missing")
+	}
+	for _, text := range []string{r.Site, r.Device, r.Driver, r.Best, r.Next, r.Note, r.Compiled} {
+		if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' }) {
+			return fmt.Errorf("a control character in %q", text)
+		}
+	}
+	return nil
+}
+
+// Why is the reason of a choice by the row, for people.
+func (r *Row) Why() string {
+	how := "measured"
+	if r.Predicted {
+		how = "predicted"
+	}
+	s := fmt.Sprintf("%s %.2f us on %s, of %d", how, r.Micros, r.Device, r.Of)
+	if r.Note != "" {
+		s += ": " + r.Note
+	}
+	if r.Next != "" {
+		s += fmt.Sprintf("; next %.2f us, %s", r.NextMicros, r.Next)
+	}
+	return s
+}
+
+func (r *Row) key() [3]string { return [3]string{r.Site, r.Device, r.Driver} }
+
+// Encode writes rows as Decode reads them.
+func Encode(w io.Writer, rows []Row) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, r := range rows {
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Merge returns the rows of both, in the order of their keys; where both have a key, the
+// newer one, of equally old ones that of b.
+func Merge(a, b []Row) []Row {
+	at := map[[3]string]int{}
+	var all []Row
+	for _, r := range slices.Concat(a, b) {
+		i, ok := at[r.key()]
+		switch {
+		case !ok:
+			at[r.key()] = len(all)
+			all = append(all, r)
+		case !r.When.Before(all[i].When):
+			all[i] = r
+		}
+	}
+	slices.SortFunc(all, func(x, y Row) int {
+		return cmp.Or(cmp.Compare(x.Site, y.Site), cmp.Compare(x.Device, y.Device), cmp.Compare(x.Driver, y.Driver))
+	})
+	return all
+}
+
+// MergeFile merges rows into a file, which need not be there.
+func MergeFile(path string, rows []Row) error {
+	old, err := Read(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return outfile.Write(path, func(w io.Writer) error { return Encode(w, Merge(old, rows)) })
+}
+
+// Table finds rows by site. A nil Table has none.
+type Table struct{ bySite map[string]Row }
+
+// NewTable makes a table of lists of rows. Of the rows of a site that are of several
+// devices or drivers it has the newest of the first list that has one.
+func NewTable(lists ...[]Row) *Table {
+	t := &Table{bySite: map[string]Row{}}
+	for _, rows := range lists {
+		newest := map[string]Row{}
+		for _, r := range rows {
+			if have, ok := newest[r.Site]; !ok || r.When.After(have.When) {
+				newest[r.Site] = r
+			}
+		}
+		for site, r := range newest {
+			if _, ok := t.bySite[site]; !ok {
+				t.bySite[site] = r
+			}
+		}
+	}
+	return t
+}
+
+// Lookup returns the row of a site.
+func (t *Table) Lookup(site string) (Row, bool) {
+	if t == nil {
+		return Row{}, false
+	}
+	r, ok := t.bySite[site]
+	return r, ok
+}

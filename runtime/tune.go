@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// tuneRounds is how often every candidate is timed at least.
+const tuneRounds = 3
+
+// CandidateTime is how long a candidate takes, with a dispatch of the plan that it computes.
+type CandidateTime struct {
+	tuning.Timing
+	Entry    string
+	Dispatch int
+}
+
+// Tune times all candidates of a plan that was compiled with them: each entry comes as often
+// as a site of it has candidates, and the reason of a dispatch is its candidate's name. It
+// profiles all entries by turns, each behind depth positions, until the budget is spent; the
+// median over the turns counts, of the mean over the dispatches that compute the same. The
+// candidates of a site are in the order in which they were offered.
+func Tune(ctx context.Context, plan *plans.Plan, exec Executor, depth int, budget time.Duration, progress func(share float64)) ([]CandidateTime, error) {
+	var list []*candidateTimes
+	at := map[[2]string]*candidateTimes{} // by site and candidate
+	copies := 0
+	for i := range plan.Entries {
+		e, f := &plan.Entries[i], plan.Program.Funcs[i]
+		if _, copied := tuning.Variant(e.Name); copied {
+			copies++
+		}
+		for j, d := range e.Dispatches {
+			key := [2]string{tuning.SiteOf(f, f.Groups[j]), d.Why}
+			if at[key] == nil {
+				at[key] = &candidateTimes{CandidateTime: CandidateTime{tuning.Timing{Site: key[0], Candidate: key[1]}, e.Name, j}}
+				list = append(list, at[key])
+			}
+		}
+	}
+	if copies == 0 {
+		return nil, fmt.Errorf("the plan has one kernel for each call site: compile it with --candidates")
+	}
+	start := time.Now()
+	for round := 0; round <= tuneRounds || time.Since(start) < budget; round++ {
+		for i := range plan.Entries {
+			e, f := &plan.Entries[i], plan.Program.Funcs[i]
+			times, err := Profile(ctx, plan, exec, e.Name, 0, min(depth, plan.Header.Ctx-e.Rows), 1)
+			if err != nil {
+				return nil, err
+			}
+			if round == 0 {
+				continue // clocks rise, caches fill
+			}
+			for j, t := range times {
+				c := at[[2]string{tuning.SiteOf(f, f.Groups[j]), e.Dispatches[j].Why}]
+				c.sum, c.count = c.sum+t.Time, c.count+1
+			}
+		}
+		for _, c := range list {
+			c.turn()
+		}
+		byTurns, byTime := float64(round+1)/(tuneRounds+1), float64(time.Since(start))/float64(max(1, budget))
+		progress(min(1, byTurns, byTime))
+	}
+	var times []CandidateTime
+	for _, c := range list {
+		slices.Sort(c.turns)
+		c.Micros = float64(c.turns[len(c.turns)/2]) / 1e3
+		times = append(times, c.CandidateTime)
+	}
+	return times, nil
+}
+
+// candidateTimes are the times of a candidate.
+type candidateTimes struct {
+	CandidateTime
+	sum   time.Duration // of the turn at hand
+	count int
+	turns []time.Duration
+}
+
+// turn ends a turn.
+func (c *candidateTimes) turn() {
+	if c.count > 0 {
+		c.turns = append(c.turns, c.sum/time.Duration(c.count))
+	}
+	c.sum, c.count = 0, 0
+}
