@@ -8,7 +8,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build run test packages lint generate fuzz bench bench-gpu clean
+.PHONY: build run test packages lint generate fuzz bench bench-gpu tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -58,6 +58,24 @@ bench: build
 PEER ?= llama-bench
 bench-gpu: build
 	$(GO) run ./internal/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
+
+# Times all candidates of every call site on this computer's GPU, and keeps what is best:
+#   make tune TARGET=sm_90 MODELS="a.gguf b.gguf"
+# What AMD's compiler predicts is made anew for all AMD targets; headers of models are enough:
+#   make tune-amd MODELS="a.gguf b.gguf"
+TUNED := codegen/target/tuned
+tune: build
+	@mkdir -p .build
+	@set -e; for model in $(MODELS); do \
+		bin/zincc compile $$model --target $(TARGET) --candidates -o .build/tune.bin >/dev/null; \
+		bin/zincrun tune .build/tune.bin -o $(TUNED)/$(TARGET).jsonl; \
+	done
+
+tune-amd: build
+	@set -e; for target in gfx1201 gfx1200 gfx1100 gfx1151; do \
+		rm -f $(TUNED)/$$target.jsonl; \
+		bin/zincc tune --target $$target -o $(TUNED)/$$target.jsonl $(MODELS) $(wildcard testdata/models/*.gguf) >/dev/null; \
+	done
 
 clean:
 	rm -rf bin .build

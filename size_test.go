@@ -180,7 +180,7 @@ func TestReportSize(t *testing.T) {
 		if compiled[i], err = codegen.Emit(p, f, tg, false); err != nil {
 			t.Fatal(err)
 		}
-		trace, same, err := codegen.Trace(t.Context(), compiled[i], f, tg, nil)
+		trace, same, err := codegen.Trace(t.Context(), compiled[i], f, tg, codegen.Choice{})
 		if err != nil || !same {
 			t.Fatalf("%s for %s: compiled again, the same program: %v, %v", model, name, same, err)
 		}

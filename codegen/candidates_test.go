@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
@@ -16,13 +17,19 @@ import (
 	"github.com/zincc-dev/zincc/runtime/device"
 )
 
-// TestCandidatesAddInOneOrder runs a model by single rows with each site's first
-// candidate and by eight rows with its last: decode entries of every width must give
+// TestCandidatesAddInOneOrder runs a model by single rows with one candidate at each site
+// and by eight rows with another of the same order: decode entries of every width must give
 // the same bits, whichever kernels they are given.
 func TestCandidatesAddInOneOrder(t *testing.T) {
 	if os.Getenv("VK_DRIVER_FILES") == "" {
 		t.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")
 	}
+	for _, order := range []string{"first", "last"} {
+		t.Run(order, func(t *testing.T) { checkOneOrder(t, order == "last") })
+	}
+}
+
+func checkOneOrder(t *testing.T, lastOrder bool) {
 	tokens := []int32{100, 7, 2000, 33, 512, 9, 1024, 64}
 	var want []float32
 	for _, c := range []struct {
@@ -30,7 +37,7 @@ func TestCandidatesAddInOneOrder(t *testing.T) {
 		width int
 		last  bool
 	}{{"decode/1", 1, false}, {"decode/8", 8, true}} {
-		plan, src, others := compileWith(t, "gopher-moe", c.entry, c.last)
+	plan, src, others := compileWith(t, "gopher-moe", c.entry, lastOrder, c.last)
 		if others == 0 {
 			t.Errorf("%s: no site has two candidates", c.entry)
 		}
@@ -57,9 +64,9 @@ func TestCandidatesAddInOneOrder(t *testing.T) {
 	}
 }
 
-// compileWith makes a plan of one entry with first or last candidates; n
-// counts the sites that have others.
-func compileWith(t *testing.T, model, entry string, last bool) (plan *plans.Plan, src *plans.Source, n int) {
+// compileWith makes a plan of one entry with the first or last candidates of the first or
+// last order; n counts the sites that have others.
+func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan *plans.Plan, src *plans.Source, n int) {
 	t.Helper()
 	path := filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf")
 	f, err := gguf.Open(path)
@@ -82,9 +89,15 @@ func compileWith(t *testing.T, model, entry string, last bool) (plan *plans.Plan
 		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return f.Name != entry })
 		sites, err := sitesOf(p, on)
 		for _, s := range sites {
-			c := &s.candidates[0]
-			if last {
-				c = &s.candidates[len(s.candidates)-1]
+			order := s.candidates[0].Order
+			if lastOrder {
+				order = s.candidates[len(s.candidates)-1].Order
+			}
+			var c *kernels.Candidate
+			for i := range s.candidates {
+				if s.candidates[i].Order == order && (c == nil || last) {
+					c = &s.candidates[i]
+				}
 			}
 			if len(s.candidates) > 1 {
 				n++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -62,7 +61,6 @@ On a device, of whatever vendor, measure instead:
 				return err
 			}
 			defer o.Close()
-			now := time.Now().UTC().Truncate(time.Second)
 			var rows []tuning.Row
 			for _, model := range models {
 				program, err := loadHeader(model, dtype)
@@ -72,9 +70,6 @@ On a device, of whatever vendor, measure instead:
 				more, err := codegen.Tune(ctx, program, t, o)
 				if err != nil {
 					return fmt.Errorf("%s: %w", model, err)
-				}
-				for i := range more {
-					more[i].When = now
 				}
 				rows = tuning.Merge(rows, more)
 			}

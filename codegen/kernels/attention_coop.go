@@ -218,6 +218,7 @@ func (k *coopAttention) candidate() Candidate {
 	return Candidate{
 		Kernel: fmt.Sprintf("attention_coop%s hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s%s", kv, k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
 			k.sides, coopSide, part, k.gate.key(), k.rows.key()),
+		Shape:    fmt.Sprintf("fold %d tile %dx%dx%d team %d%s", k.fold, k.tileRows(), k.tileKV, k.buffers, k.sides, part),
 		Build:    k.build,
 		Consts:   consts,
 		Grid:     [3]int{heads / k.fold, k.tiles(), k.splits},

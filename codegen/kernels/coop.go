@@ -145,7 +145,10 @@ var coopShapes = []coopTile{
 	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 4, ahead: 4, aheadX: 1, alone: [2]float64{1.15, 1.2}, busy: [2]float64{1.2, 1.2}},
 }
 
-// coopTiles returns the two best tiles for the group, first the best.
+// coopCandidates bounds the tiles that are offered: on AMD each is compiled to be ranked.
+const coopCandidates = 4
+
+// coopTiles returns the best tiles for the group, first the best.
 func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	var list []coopTile
 	for _, s := range coopShapes {
@@ -157,7 +160,7 @@ func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	}
 	cost := func(s coopTile) float64 { return gemmCoop{linearGroup: g, coopTile: s}.seconds(t.Units) }
 	slices.SortStableFunc(list, func(a, b coopTile) int { return cmp.Compare(cost(a), cost(b)) })
-	return list[:min(2, len(list))]
+	return list[:min(coopCandidates, len(list))]
 }
 
 // nvidia is the PCI vendor of the device that seconds were measured on.
@@ -201,6 +204,7 @@ func (k gemmCoop) candidate(t *target.Target) Candidate {
 	firsts := k.firsts(k.each())
 	c := Candidate{
 		Kernel:   fmt.Sprintf("gemm_coop %s%s %s", k.key(), k.step.key(), k.name()),
+		Shape:    k.name(),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},

@@ -303,6 +303,7 @@ func (k *deltaKernel) candidate() Candidate {
 	}
 	c := Candidate{
 		Kernel: k.key(),
+		Shape:  fmt.Sprintf("%d parts", k.parts),
 		Build:  k.build,
 		Consts: append(k.rows.consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run),
 			real("scale", k.delta.Attrs.Float("scale"))),

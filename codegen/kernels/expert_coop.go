@@ -36,6 +36,7 @@ func expertCoopCandidates(s *Site) []Candidate {
 		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave}}
 		c := g.candidate(t.rows, k.coop.each())
 		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s", k.key(), k.coop.name()), k.build
+		c.Shape = k.coop.name()
 		if s.Target.Vendor == nvidia {
 			c.Seconds = k.seconds(s.Target.Units)
 		}
@@ -65,7 +66,7 @@ func matchExpertCoop(s *Site) *sortedGroup {
 	return g
 }
 
-// expertTiles returns two tiles for the group, first the better: one that holds most
+// expertTiles returns tiles for the group, best guess first: one that holds most
 // experts' slots whole.
 func expertTiles(g *sortedGroup) []coopTile {
 	rows := coopSide
@@ -81,7 +82,12 @@ func expertTiles(g *sortedGroup) []coopTile {
 	if rows == coopSide && len(g.projects[0].matrices) == 1 {
 		slices.Reverse(list)
 	}
-	return list
+	for _, t := range expertShapes {
+		if t.rows == 2*rows || 2*t.rows == rows {
+			list = append(list, t)
+		}
+	}
+	return list[:min(coopCandidates, len(list))]
 }
 
 func (k expertCoop) build() (*kernel.Func, error) {

@@ -142,7 +142,7 @@ func expertDownCandidates(s *Site) []Candidate {
 	var list []Candidate
 	for _, tile := range g.tiles(s.Target) {
 		k := *g
-		if k.tile = tile; k.subgroups()*k.wave <= s.Target.Workgroup {
+		if k.tile = tile; k.subgroups()*k.wave <= s.Target.Workgroup && tile <= k.subgroups()*k.wave {
 			list = append(list, k.candidate())
 		}
 	}

@@ -23,6 +23,7 @@ func expertGemmCandidates(s *Site) []Candidate {
 		k := expertGemm{g, gemm{g.linearGroup, g.extent, n}}
 		c := g.candidate(k.gemm.tileRows(), gemmOutputs)
 		c.Kernel, c.Build = fmt.Sprintf("expert_gemm %s tile=%dx%d", k.key(), k.gemm.tileRows(), gemmOutputs), k.build
+		c.Shape = fmt.Sprintf("%dx%d", k.gemm.tileRows(), gemmOutputs)
 		list = append(list, c)
 	}
 	return list

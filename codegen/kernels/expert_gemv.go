@@ -66,8 +66,8 @@ func (g *expertGroup) gemvShapes(t *target.Target) []gemv {
 			}
 		}
 		add(1, tile)
-		add(2, tile)
 		if i == 0 {
+			add(2, tile)
 			add(4, tile)
 			add(1, tile/2)
 			add(1, min(most, 2*tile))

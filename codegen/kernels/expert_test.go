@@ -306,7 +306,7 @@ func (w *world) build(outputs ...*ir.Value) {
 		w.buildFor(on, outputs)
 		if on.Wave == 32 {
 			wide := *on
-			wide.Wave = 64
+			wide.Wave, wide.Waves = 64, nil
 			w.buildFor(&wide, outputs)
 		}
 	}
@@ -345,7 +345,7 @@ func (w *world) buildFor(on *target.Target, outputs []*ir.Value) {
 		if err != nil || len(spec) != len(f.Spec) {
 			w.t.Fatalf("%s: constants %v for %v: %v", c.Kernel, c.Consts, f.Spec, err)
 		}
-		if size, err := f.WorkgroupSize(spec); err != nil || int(size)%on.Wave != 0 || int(size) > on.Workgroup {
+		if size, err := f.WorkgroupSize(spec); err != nil || int(size)%c.Wave != 0 || int(size) > on.Workgroup {
 			w.t.Fatalf("%s: workgroup of %d, %v", c.Kernel, size, err)
 		}
 		if shared, err := f.SharedBytes(spec); err != nil || int(shared) > on.Shared {

@@ -83,6 +83,7 @@ func (k gemm) tileRows() int { return gemmRowStep * k.perLane }
 func (k gemm) candidate() Candidate {
 	c := Candidate{
 		Kernel:   fmt.Sprintf("gemm %s%s tile=%dx%d", k.key(), k.step.key(), k.tileRows(), gemmOutputs),
+		Shape:    fmt.Sprintf("%dx%d", k.tileRows(), gemmOutputs),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.rows, k.tileRows()), k.tiles(gemmOutputs), 1},

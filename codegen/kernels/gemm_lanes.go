@@ -69,6 +69,7 @@ func (k lanesGemm) candidate(t *target.Target) Candidate {
 	c := Candidate{
 		Kernel: fmt.Sprintf("gemm_lanes %s%s tile=%dx%d subgroups=%dx%dx%d w=%d", k.key(), k.step.key(),
 			k.lanesTile.rows, k.outputs, k.down, k.across, k.split, k.wave),
+		Shape:    fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
 		Build:    k.build,
 		Operands: append(k.linearGroup.operands(false), k.step.operands()...),
 		Grid:     [3]int{ceilDiv(k.linearGroup.rows, k.tileRows()), k.tiles(k.tileOutputs()), 1},

@@ -78,7 +78,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	for _, n := range k.otherSubgroups(t) {
 		k.subgroups = n
 		other := k.sized(t)
-		list = append(list, other[:min(2, len(other))]...) // not also all tiles
+		list = append(list, other[:min(1, len(other))]...) // its best guess
 	}
 	return list
 }
@@ -132,6 +132,9 @@ func (k gemv) sized(t *target.Target) []gemv {
 	if k.resident {
 		add(k.batch, (tile+1)/2)
 		add(k.batch, 2*tile)
+		if k.columns > 1 { // which all have to be loaded before the first row
+			add(k.batch, 4*tile)
+		}
 	}
 	return list
 }

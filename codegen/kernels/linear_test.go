@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +252,16 @@ func (w *world) candidates(t *target.Target, outputs ...*ir.Value) []kernels.Can
 	return kernels.Candidates(&kernels.Site{Program: w.p, Func: w.f, Group: g, Outputs: outputs, Target: t})
 }
 
+// different returns candidates without those that share a module with an earlier one.
+func different(list []kernels.Candidate) []kernels.Candidate {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(c kernels.Candidate) bool {
+		had := seen[c.Kernel]
+		seen[c.Kernel] = true
+		return had
+	})
+}
+
 // check runs a candidate and compares the first rows rows of its outputs.
 func (w *world) check(c kernels.Candidate, rows int, outputs ...*ir.Value) map[*ir.Value][]byte {
 	w.t.Helper()
@@ -374,7 +385,7 @@ func TestGemvFixed(t *testing.T) {
 		for _, k := range []int{256, 5 * 256, 17 * 256} {
 			t.Run(fmt.Sprint(d, " ", k), func(t *testing.T) {
 				t.Parallel()
-				widest := make([][]byte, 3)
+				widest := map[string][][]byte{} // by order
 				for _, cols := range []int{8, 4, 2, 1} {
 					w := newWorld(t, cols, cols)
 					gate, up, down, plain := w.matrix(d, 37, k), w.matrix(d, 37, k), w.matrix(d, 77, k), w.matrix(ir.F32, 11, k)
@@ -386,16 +397,22 @@ func TestGemvFixed(t *testing.T) {
 					exact := w.op("linear", nil, x, plain)
 					x = w.op("fixed16", nil, x)
 					out := []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
-					for _, c := range w.candidates(&dot, out...) {
+					for _, c := range different(w.candidates(&dot, out...)) {
 						if !strings.HasPrefix(c.Kernel, "gemv ") || !strings.Contains(c.Kernel, "*fixed") {
 							t.Fatalf("%s", c.Kernel)
 						}
 						got := w.check(c, cols, out...)
+						if cols == 8 && widest[c.Order] == nil {
+							widest[c.Order] = make([][]byte, len(out))
+						}
+						if widest[c.Order] == nil {
+							t.Fatalf("%s: 8 columns have no candidate of order %q", c.Kernel, c.Order)
+						}
 						for i, y := range out {
-							if widest[i] == nil {
-								widest[i] = got[y]
+							if widest[c.Order][i] == nil {
+								widest[c.Order][i] = got[y]
 							}
-							if !bytes.Equal(got[y], widest[i][:len(got[y])]) {
+							if !bytes.Equal(got[y], widest[c.Order][i][:len(got[y])]) {
 								t.Errorf("%s: output %d of %d columns has other bits than of 8", c.Kernel, i, cols)
 							}
 						}
@@ -573,7 +590,7 @@ func TestShapesOfTargets(t *testing.T) {
 				}
 				w.ops = []*ir.Op{op}
 				list := w.candidates(dev, op.Result)
-				if len(list) == 0 || len(list) > 4 {
+				if len(list) == 0 || len(list) > 32 {
 					t.Fatalf("%s: %s: %d candidates", dev.Name, d, len(list))
 				}
 				for _, c := range list {

@@ -368,7 +368,7 @@ func (c siteTest) checkBuild(t testing.TB) {
 // checkOn builds and validates the test's kernels for one target.
 func (c siteTest) checkOn(t testing.TB, on *target.Target) {
 	t.Helper()
-	for _, k := range c.candidates(t, c.site(t, on)) {
+	for _, k := range different(c.candidates(t, c.site(t, on))) {
 		f, err := k.Build()
 		if err != nil {
 			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
@@ -393,7 +393,7 @@ func (c siteTest) checkOn(t testing.TB, on *target.Target) {
 			t.Fatalf("%s: %s: constants %v for %v: %v", on.Name, k.Kernel, k.Consts, f.Spec, err)
 		}
 		size, err := f.WorkgroupSize(spec)
-		if err != nil || int(size) > on.Workgroup || int(size)%on.Wave != 0 {
+		if err != nil || int(size) > on.Workgroup || int(size)%k.Wave != 0 {
 			t.Fatalf("%s: %s: workgroup of %d, %v", on.Name, k.Kernel, size, err)
 		}
 		shared, err := f.SharedBytes(spec)

@@ -32,10 +32,10 @@ type Row struct {
 	Micros     float64   `json:"us"`   // of one dispatch and its barrier
 	Next       string    `json:"next,omitempty"`
 	NextMicros float64   `json:"next_us,omitempty"`
-	Of         int       `json:"of"` // candidates that were compared
+	Of         int       `json:"of"`                  // candidates that were compared
 	Predicted  bool      `json:"predicted,omitempty"` // not measured
 	Note       string    `json:"note,omitempty"`      // what else is known of the best
-	When       time.Time `json:"when"`
+	When       time.Time `json:"when,omitzero"`       // none if predicted, which can be done again
 	// Compiled is what AMD's compiler made of the candidate, as package radv writes it;
 	// only in rows that are predicted from that.
 	Compiled string `json:"compiled,omitempty"`
@@ -113,7 +113,7 @@ func (r *Row) check() error {
 		return fmt.Errorf("next_us: %v is no time", r.NextMicros)
 	case r.Of < 1:
 		return fmt.Errorf("of: %d candidates", r.Of)
-	case r.When.IsZero():
+	case r.When.IsZero() && !r.Predicted:
 		return errors.New("when is missing")
 	}
 	for _, text := range []string{r.Site, r.Device, r.Driver, r.Best, r.Next, r.Note, r.Compiled} {

@@ -1,0 +1,83 @@
+package codegen
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+)
+
+// TestCandidatesHaveNames holds the names of candidates, by which tuning files tell them
+// apart: no two of a site have the same; and the orders of their sums: every width of a
+// decode entry offers the same at a call site.
+func TestCandidatesHaveNames(t *testing.T) {
+	models, err := filepath.Glob(filepath.Join("..", "testdata", "models", "*.gguf"))
+	if err != nil || len(models) == 0 {
+		t.Fatalf("no models: %v", err)
+	}
+	for _, path := range models {
+		for _, on := range target.All() {
+			if on.Host {
+				continue
+			}
+			f, err := gguf.OpenHeader(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: MaxRows})
+			f.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			table := Table(on, p.Funcs[0].Rows)
+			for i := range table {
+				if table[i].Name == "SelectKernels" {
+					table[i].Run = func(p *ir.Program) error {
+						checkNames(t, path+" "+on.Name, p, on)
+						return selectKernels(t.Context(), p, on, Choice{})
+					}
+				}
+			}
+			if _, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func checkNames(t *testing.T, what string, p *ir.Program, on *target.Target) {
+	sites, err := sitesOf(p, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders := map[string]map[string]bool{}
+	for _, s := range sites {
+		names, mine := map[string]bool{}, map[string]bool{}
+		for _, c := range s.candidates {
+			if names[c.Name()] {
+				t.Fatalf("%s %s %s: two candidates are named %q: %s", what, s.f.Name, s.g.Name, c.Name(), c.Kernel)
+			}
+			names[c.Name()], mine[c.Order] = true, true
+		}
+		if passes.KindOf(s.f) != passes.Decode {
+			continue
+		}
+		if orders[s.g.Name] == nil {
+			orders[s.g.Name] = mine
+		}
+		for o := range orders[s.g.Name] {
+			if !mine[o] {
+				t.Errorf("%s %s %s: no candidate of order %q, which a narrower entry has", what, s.f.Name, s.g.Name, o)
+			}
+		}
+	}
+	for _, f := range p.Funcs {
+		if passes.KindOf(f) == passes.Decode && len(f.Groups) != len(p.Funcs[0].Groups) {
+			t.Errorf("%s %s: %d groups, %s has %d", what, f.Name, len(f.Groups), p.Funcs[0].Name, len(p.Funcs[0].Groups))
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package codegen_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// program imports a model and compiles it as far as the target goes.
+func program(t *testing.T, model string, on *target.Target, c codegen.Choice, stage ir.Stage) *ir.Program {
+	t.Helper()
+	f, err := gguf.OpenHeader(filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := passes.Run(p, codegen.ChoiceTable(t.Context(), on, p.Funcs[0].Rows, c), passes.Options{StopAfter: stage}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// offers returns the candidates' names of each site, as a plan of candidates has them.
+func offers(t *testing.T, on *target.Target) map[string][]string {
+	t.Helper()
+	names := map[string][]string{}
+	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Specialize)
+	for _, f := range p.Funcs {
+		for _, g := range f.Groups {
+			site := tuning.SiteOf(f, g)
+			if !slices.Contains(names[site], g.Call.Why) {
+				names[site] = append(names[site], g.Call.Why)
+			}
+		}
+	}
+	return names
+}
+
+// TestTunedChoice compiles with a row for each site that names its last candidate.
+func TestTunedChoice(t *testing.T) {
+	on, err := target.Lookup("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := offers(t, on)
+	var rows []tuning.Row
+	for site, list := range names {
+		rows = append(rows, tuning.Row{Site: site, Device: "card", Driver: "1", Best: list[len(list)-1], Micros: 12.1,
+			Next: list[0], NextMicros: 13.4, Of: len(list), When: time.Now()})
+	}
+	p := program(t, "gopher-moe", on, codegen.Choice{Tuned: tuning.NewTable(rows)}, ir.Place)
+	guess := program(t, "gopher-moe", on, codegen.Choice{}, ir.Place)
+	changed := 0
+	for i, f := range p.Funcs {
+		for j, g := range f.Groups {
+			if !strings.HasPrefix(g.Call.Why, "measured 12.10 us on card, of ") || !strings.Contains(g.Call.Why, "; next 13.40 us, ") {
+				t.Errorf("%s %s: %s", f.Name, g.Name, g.Call.Why)
+			}
+			other := guess.Funcs[i].Groups[j].Call
+			differs := g.Call.Kernel != other.Kernel || !slices.Equal(g.Call.Consts, other.Consts)
+			if several := len(names[tuning.SiteOf(f, g)]) > 1; differs != several {
+				t.Errorf("%s %s: of %d candidates, the same as the best guess: %v", f.Name, g.Name, len(names[tuning.SiteOf(f, g)]), !differs)
+			}
+			if differs {
+				changed++
+			}
+		}
+	}
+	if changed == 0 {
+		t.Error("no site has another kernel")
+	}
+}
+
+// TestTunedOrders: rows that name candidates of different orders for the widths of a decode
+// entry do not make it add in different orders, and rows that name nobody change nothing.
+func TestTunedOrders(t *testing.T) {
+	on, err := target.Lookup("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []tuning.Row
+	for site, list := range offers(t, on) {
+		r := tuning.Row{Site: site, Device: "card", Driver: "1", Best: list[0], Micros: 1, Of: 1, When: time.Now()}
+		if strings.HasPrefix(site, "decode/8: ") {
+			r.Best = list[len(list)-1]
+		}
+		if strings.HasPrefix(site, "decode/4: ") {
+			r.Best = "gone w32/"
+		}
+		rows = append(rows, r)
+	}
+	p := program(t, "gopher-moe", on, codegen.Choice{Tuned: tuning.NewTable(rows)}, ir.Place)
+	guess := program(t, "gopher-moe", on, codegen.Choice{}, ir.Place)
+	for i, f := range p.Funcs {
+		for j, g := range f.Groups {
+			other := guess.Funcs[i].Groups[j].Call
+			switch f.Name {
+			case "decode/4":
+				if g.Call.Kernel != other.Kernel || !strings.Contains(g.Call.Why, "gone w32/, the best on card, is none of them") {
+					t.Errorf("%s: %s: %s", g.Name, g.Call.Kernel, g.Call.Why)
+				}
+			case "decode/8":
+				// How many lanes share a row stands in the key of a gemv.
+				if lanes(g.Call.Kernel) != lanes(other.Kernel) {
+					t.Errorf("%s: %s, narrower entries have %s", g.Name, g.Call.Kernel, other.Kernel)
+				}
+			}
+		}
+	}
+}
+
+func lanes(kernel string) string {
+	for _, word := range strings.Fields(kernel) {
+		if strings.HasPrefix(word, "w=") {
+			return word
+		}
+	}
+	return ""
+}
+
+// TestPlanOfCandidates holds the plan of all candidates against the checker's rules.
+func TestPlanOfCandidates(t *testing.T) {
+	on, err := target.Lookup("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Place)
+	f, err := gguf.Open(filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	plan, err := codegen.Emit(p, f, on, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range plans.Check(plan) {
+		t.Error(problem)
+	}
+}
+
+// TestTuneOnAMD tunes without hardware: what is compiled with the rows and no compiler is
+// what is compiled with the compiler.
+func TestTuneOnAMD(t *testing.T) {
+	on, err := target.Lookup("gfx1201")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
+	if err != nil {
+		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
+	}
+	defer o.Close()
+	f, err := gguf.Open(filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := codegen.Tune(t.Context(), p, on, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waves := map[int]bool{}
+	var programs []string
+	for _, c := range []codegen.Choice{{Oracle: o}, {Tuned: tuning.NewTable(rows)}} {
+		p := program(t, "gopher-moe", on, c, ir.Place)
+		programs = append(programs, ir.Print(p))
+		for _, f := range p.Funcs {
+			for _, g := range f.Groups {
+				waves[g.Call.Wave] = true
+				if !strings.HasPrefix(g.Call.Why, "predicted ") || !strings.Contains(g.Call.Why, "VGPRs") {
+					t.Errorf("%s %s: %s", f.Name, g.Name, g.Call.Why)
+				}
+			}
+		}
+	}
+	if programs[0] != programs[1] {
+		t.Error("the compiler itself and what it said give two programs")
+	}
+	if !waves[32] || !waves[64] {
+		t.Errorf("subgroup sizes %v: none is chosen by site", waves)
+	}
+	known := radv.Known{}
+	for _, r := range rows {
+		if err := known.Add(r.Compiled, r.Driver); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, k := range known {
+		if k.Scratch > 0 || k.VGPRSpills > 0 {
+			t.Errorf("a chosen kernel spills: %+v", k.Figures)
+		}
+	}
+}
