@@ -30,6 +30,7 @@ var layers = []struct {
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"runtime", []string{"ir", "plans", "internal/table"}},
+	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/text", "internal/cli"}},
 	{"internal", nil},
 	{"cmd", []string{"ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }

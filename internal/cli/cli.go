@@ -57,7 +57,12 @@ func (p *Program) Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := p.run(ctx, os.Args[1:])
+	return Exit(os.Stderr, p.Name, p.run(ctx, os.Args[1:]))
+}
+
+// Exit says on w, in one line, with what error the program of that name ends, if any, and
+// returns its exit code.
+func Exit(w io.Writer, name string, err error) int {
 	var usage *UsageError
 	switch {
 	case err == nil:
@@ -65,10 +70,10 @@ func (p *Program) Main() int {
 	case errors.Is(err, pflag.ErrHelp):
 		return exitOK
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(os.Stderr, "%s: interrupted\n", p.Name)
+		fmt.Fprintf(w, "%s: interrupted\n", name)
 		return exitFailed
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, oneLine(err))
+	fmt.Fprintf(w, "%s: %s\n", name, oneLine(err))
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage

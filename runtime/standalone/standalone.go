@@ -5,6 +5,7 @@ package standalone
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -69,19 +71,19 @@ func (m *Model) Assemble() (*plans.Plan, error) {
 	return &p, plans.Validate(&p)
 }
 
-// Main runs the model with the process's arguments and ends the process: exit code 0,
-// 1 for a failure, 2 for wrong arguments.
+// Main runs the model with the process's arguments and ends the process, with the exit
+// codes of zincrun: 0 ok, 1 failed, 2 wrong usage, 3 unsupported device.
 func Main(m *Model) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	os.Exit(m.run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, os.Stdout)))
 }
 
-func (m *Model) run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+func (m *Model) run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	h := &m.Plan.Header
 	f := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
-	f.SetOutput(errs)
+	f.SetOutput(io.Discard)
 	f.SortFlags = false
 	o := options{}
 	f.StringVarP(&o.prompt, "prompt", "p", "", "the text to continue; without it, standard input")
@@ -93,21 +95,18 @@ func (m *Model) run(ctx context.Context, args []string, in io.Reader, out, errs 
 		fmt.Fprintf(out, "Continues a text on standard output: model %s for %s.\n\n%s", h.Model.Name, h.Target, f.FlagUsages())
 	}
 	switch err := f.Parse(args[1:]); {
-	case err == pflag.ErrHelp:
-		return 0
-	case err == nil && f.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
-		fallthrough
+	case errors.Is(err, pflag.ErrHelp):
+		return err
 	case err != nil:
-		fmt.Fprintf(errs, "%s: %s\n", args[0], err)
-		return 2
+		return cli.Usagef("%s", err)
+	case f.NArg() > 0:
+		return cli.Usagef("unexpected argument %q", f.Arg(0))
+	}
+	if err := device.CheckName(o.device); err != nil {
+		return cli.Usagef("--device: %s", err)
 	}
 	o.promptGiven = f.Changed("prompt")
-	if err := m.do(ctx, args[0], o, in, out); err != nil {
-		fmt.Fprintf(errs, "%s: %s\n", args[0], err)
-		return 1
-	}
-	return 0
+	return m.do(ctx, args[0], o, in, out)
 }
 
 type options struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -40,7 +41,7 @@ func TestAssembleErrors(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	m := &Model{Files: fstest.MapFS{}}
+	m := &Model{Program: "p.zir", Files: fstest.MapFS{}}
 	m.Plan.Header.Model.Name = "tiny"
 	for _, c := range []struct {
 		args []string
@@ -50,10 +51,11 @@ func TestArguments(t *testing.T) {
 		{[]string{"--help"}, 0, "model tiny for"},
 		{[]string{"--nonsense"}, 2, "unknown flag: --nonsense"},
 		{[]string{"x"}, 2, `unexpected argument "x"`},
-		{nil, 1, "x: "},
+		{[]string{"--device", "cuda"}, 2, `--device: unknown device "cuda"`},
+		{nil, 1, "x: open p.zir: file does not exist"},
 	} {
 		var out, errs bytes.Buffer
-		code := m.run(t.Context(), append([]string{"x"}, c.args...), strings.NewReader(""), &out, &errs)
+		code := cli.Exit(&errs, "x", m.run(t.Context(), append([]string{"x"}, c.args...), strings.NewReader(""), &out))
 		text, silent := &errs, &out
 		if c.code == 0 {
 			text, silent = silent, text
