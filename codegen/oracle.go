@@ -180,12 +180,6 @@ func pipelineKernels(plan *plans.Plan) []radv.Kernel {
 	return list
 }
 
-// Assembly returns AMD's instructions for each pipeline of the plan, empty where the
-// compiler has none for the target.
-func Assembly(ctx context.Context, plan *plans.Plan, o *radv.Oracle) ([]string, error) {
-	return o.Assembly(ctx, pipelineKernels(plan))
-}
-
 // Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
 // as that is known. A pipeline that it does not compile is an error.
 func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {

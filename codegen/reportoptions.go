@@ -1,0 +1,79 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/report"
+)
+
+// reportOptions are a report's, as they are found.
+type reportOptions struct{ report.Options }
+
+func (o *reportOptions) note(format string, args ...any) {
+	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
+}
+
+// ReportOptions finds what a report of the plan at path shows besides it. t is the plan's
+// target, or nil where it is not known, c how its kernels are chosen, model the model's
+// file, or empty to look where the plan says. Whatever cannot be had becomes a note of the
+// report.
+func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *target.Target, c Choice) (report.Options, error) {
+	r := reportOptions{report.Options{Path: path}}
+	if t == nil {
+		r.note("What is known of target %s is not here: there are no roofs and no passes.", p.Header.Target)
+		return r.Options, nil
+	}
+	r.Figures = report.Figures{Bandwidth: t.Bandwidth, FLOPs: t.FLOPs, MatrixFLOPs: t.MatrixFLOPs}
+	if t.AMD != nil {
+		if err := r.assembly(ctx, p, c.Oracle); err != nil {
+			return r.Options, err
+		}
+	}
+	if !slices.ContainsFunc(p.Pipelines, func(pl plans.Pipeline) bool { return pl.Machine != nil }) {
+		c.Oracle = nil // it was not asked when the kernels were chosen
+	}
+	err := r.trace(ctx, path, model, p, t, c)
+	return r.Options, err
+}
+
+// assembly asks AMD's compiler for its instructions.
+func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *radv.Oracle) error {
+	if oracle == nil || oracle.Driver() == "" {
+		o.note("AMD's compiler was not asked, so the kernels are shown as SPIR-V only.")
+		return nil
+	}
+	var err error
+	o.Assembler = oracle.Driver()
+	o.Assembly, err = oracle.Assembly(ctx, pipelineKernels(p))
+	if none := slices.Contains(o.Assembly, ""); none && err == nil {
+		o.note("%s does not compile every kernel for %s without hardware: the others are shown as SPIR-V only.", oracle.Driver(), p.Header.Target)
+	}
+	return err
+}
+
+// trace runs the passes again.
+func (o *reportOptions) trace(ctx context.Context, path, model string, p *plans.Plan, t *target.Target, c Choice) error {
+	f, err := plans.OpenModelHeader(p, path, model)
+	if err != nil {
+		if model != "" {
+			return err
+		}
+		o.note("The passes were not run again: %s.", err)
+		return nil
+	}
+	defer f.Close()
+	trace, same, err := Trace(ctx, p, f, t, c)
+	if err != nil {
+		return err
+	}
+	o.Trace = trace
+	if !same {
+		o.note("The passes of this compiler do not make the program of the plan, which another version made, or which was edited: the last column is the plan's.")
+	}
+	return nil
+}
