@@ -53,9 +53,8 @@ bench: build
 	bin/zincrun bench .build/gopher-host.bin --device host -p 128 -n 64 -d 0,256 -r 3
 	VK_DRIVER_FILES=$(TEST_DRIVER) bin/zincrun bench .build/gopher-llvmpipe.bin --device vulkan -p 128 -n 64 -d 0,256 -r 3
 
-# Both programs and llama.cpp by turns on a GPU, one Markdown table:
-#   make bench-gpu MODELS="a.gguf b.gguf" [PEER=llama-bench] [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"]
-PEER ?= llama-bench
+# zincrun and llama.cpp by turns on an NVIDIA GPU, rates and starts as Markdown tables:
+#   make bench-gpu MODELS="a.gguf b.gguf" [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"] [PEER="env A=b"]
 bench-gpu: build
 	$(GO) run ./internal/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
 

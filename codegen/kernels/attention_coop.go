@@ -418,20 +418,18 @@ func (r *coopAttentionRun) inTile(row kernel.Value) kernel.Value {
 // fetch loads the positions from `from` on and returns what stores them into shared
 // memory. Those from end on repeat the last.
 func (r *coopAttentionRun) fetch(cache *kernel.Buffer, from kernel.Value) func(to kernel.Value) {
-	b, octets := r.b, r.headDim/8
+	b, octets := r.b, r.octets()
+	units := r.headDim / 8 / octets
 	var stores []func(to kernel.Value)
-	n := r.tileKV * octets
+	n := r.tileKV * units
 	for first := 0; first < n; first += r.lanes() {
 		item := b.Add(b.LocalID(), first)
-		p, o := b.Div(item, octets), b.Mod(item, octets)
+		p, u := b.Div(item, units), b.Mod(item, units)
 		at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
-		words := r.loadWords(b, r.attentionShape, cache, at, o)
+		load := r.loadOctets(b, r.attentionShape, cache, at, u)
 		store := func(to kernel.Value) {
-			x := words[0]
-			if r.kv == ir.Q8_0 {
-				x = halfCodes(b, x, words[1])
-			}
-			r.shared.Store(b.Add(to, b.Mul(p, r.stride()), o), x)
+			to = b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))
+			load(func(octet int, x kernel.Value) { r.shared.Store(b.Add(to, octet), x) })
 		}
 		if n-first < r.lanes() {
 			whole := store

@@ -71,6 +71,31 @@ func (d *attentionArgs) loadWords(b *kernel.Builder, a attentionShape, cache *ke
 	return []kernel.Value{cache.Load(u32x2, i), cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk), d.ctx)))}
 }
 
+// loadOctets returns what stores the octets of f16, two of q8_0, at unit c of a head: the
+// units count as many octets.
+func (d *attentionArgs) loadOctets(b *kernel.Builder, a attentionShape, cache *kernel.Buffer, at cachedHead, c kernel.Value) func(store func(octet int, x kernel.Value)) {
+	if a.kv == ir.F16 {
+		words := d.loadWords(b, a, cache, at, c)
+		return func(store func(octet int, x kernel.Value)) { store(0, words[0]) }
+	}
+	words := cache.Load(u32x4, b.Add(b.Div(at.chunks, 2), c))
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk/2), d.ctx)))
+	return func(store func(octet int, x kernel.Value)) {
+		both := b.Or(scale, b.Shl(scale, 16))
+		for i := range 2 {
+			store(i, halfElements(b, [2]kernel.Value{b.Elem(words, 2*i), b.Elem(words, 2*i+1)}, both))
+		}
+	}
+}
+
+// octets is how many a unit of loadOctets has.
+func (a attentionShape) octets() int {
+	if a.kv == ir.Q8_0 {
+		return 2
+	}
+	return 1
+}
+
 // unpacked is the elements of a chunk: elems, times scale if there is one.
 type unpacked struct {
 	elems [2]kernel.Value // vec4
@@ -111,24 +136,33 @@ func unpackHalves(b *kernel.Builder, v kernel.Value) [2]kernel.Value {
 	return out
 }
 
-// unpackCodes returns the four codes in a word of a cache as f32x4: see fields.
-func unpackCodes(b *kernel.Builder, w kernel.Value) kernel.Value {
-	low, high := b.UnpackHalf(b.And(w, 0x00ff00ff)), b.UnpackHalf(b.And(b.Shr(w, 8), 0x00ff00ff))
-	v := b.Vec(b.Elem(low, 0), b.Elem(low, 1), b.Elem(high, 0), b.Elem(high, 1))
-	return b.FMA(v, 1/fieldUnit, -128.0) // exact
+// Pairs of f16: 1, 1024, and what takes 1024 and the bias of codes away.
+const halfOnes, halfMagic, halfBias = uint32(0x3c003c00), uint32(0x64006400), uint32(0xe480e480)
+
+// halfCodes returns the four codes in a word of a cache as two pairs of f16. A byte in the
+// low bits of 1024 is added to it.
+func halfCodes(b *kernel.Builder, w kernel.Value) [2]kernel.Value {
+	const mask = 0x00ff00ff
+	return [2]kernel.Value{
+		b.FMAHalf(b.Or(b.And(w, mask), halfMagic), halfOnes, halfBias),
+		b.FMAHalf(b.Or(b.And(b.Shr(w, 8), mask), halfMagic), halfOnes, halfBias),
+	}
 }
 
-// halfCodes returns the elements of the codes in two words of a cache as 8 f16: each is
-// the product with the scale, an f16 in the low half of a word, rounded once.
-func halfCodes(b *kernel.Builder, words, scale kernel.Value) kernel.Value {
-	const one, magic, bias = 0x3c003c00, 0x64006400, 0xe480e480 // pairs of 1, 1024, -(1024+128)
-	both := b.Or(scale, b.Shl(scale, 16))
+// unpackCodes returns the four codes in a word of a cache as f32x4.
+func unpackCodes(b *kernel.Builder, w kernel.Value) kernel.Value {
+	pairs := halfCodes(b, w)
+	low, high := b.UnpackHalf(pairs[0]), b.UnpackHalf(pairs[1])
+	return b.Vec(b.Elem(low, 0), b.Elem(low, 1), b.Elem(high, 0), b.Elem(high, 1))
+}
+
+// halfElements returns the elements whose codes are in two words of a cache as 8 f16. both
+// is the scale twice, a pair of f16: each product is rounded once.
+func halfElements(b *kernel.Builder, words [2]kernel.Value, both kernel.Value) kernel.Value {
 	var out []kernel.Operand
-	for i := range 2 {
-		w := b.Elem(words, i)
-		for _, pair := range []kernel.Value{b.And(w, 0x00ff00ff), b.And(b.Shr(w, 8), 0x00ff00ff)} {
-			code := b.FMAHalf(b.Or(pair, magic), uint32(one), uint32(bias)) // exact
-			out = append(out, b.FMAHalf(code, both, uint32(0)))
+	for _, w := range words {
+		for _, pair := range halfCodes(b, w) {
+			out = append(out, b.FMAHalf(pair, both, uint32(0)))
 		}
 	}
 	return b.Vec(out...)
