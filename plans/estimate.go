@@ -25,6 +25,7 @@ func memoryEstimate(p *Plan) *table.Table {
 	weights, kv, state := p.WeightBytes(), SumBytes(p.Memory.KV), SumBytes(p.Memory.State)
 	m.Add("weights", table.Bytes(weights))
 	m.Add("KV cache", table.Bytes(kv))
+	m.Add("KV cache, a position", table.Bytes(p.cacheRow()))
 	m.Add("recurrent state", table.Bytes(state))
 	m.Add("arena", table.Bytes(p.Memory.Arena))
 	m.Add("tables and results", table.Bytes(p.MemoryBytes()-weights-kv-state-p.Memory.Arena))

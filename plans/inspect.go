@@ -30,7 +30,7 @@ func headerTable(p *Plan) *table.Table {
 		{"compiler", h.Compiler}, {"target", h.Target},
 		{"model", m.Name}, {"architecture", m.Arch}, {"file", m.Path}, {"fingerprint", m.Fingerprint},
 		{"parameters", table.Count(m.Parameters)}, {"layers", m.Layers}, {"vocabulary", m.Vocab}, {"shards", m.Shards},
-		{"context", h.Ctx}, {"slots", h.Slots}, {"kv cache", h.KV}, {"rows at most", h.MaxRows}, {"output ring", h.Ring},
+		{"context", h.Ctx}, {"slots", h.Slots}, {"kv cache", h.KV}, {"kv cache a position", table.Bytes(p.cacheRow())}, {"rows at most", h.MaxRows}, {"output ring", h.Ring},
 		{"modules", len(p.Modules)}, {"pipelines", len(p.Pipelines)}, {"embedded weights", table.Bytes(len(p.Embedded))},
 	} {
 		t.Add(row[0], row[1])

@@ -137,6 +137,11 @@ func FoldSite(site string) string {
 	return repeat.ReplaceAllString(site, "")
 }
 
+// cacheRow is what a position takes in the KV caches of all layers, in bytes.
+func (p *Plan) cacheRow() int64 {
+	return SumBytes(p.Memory.KV) / int64(p.Header.Ctx) / int64(p.Header.Slots)
+}
+
 // LargestCtx is the largest context with which the plan needs no more than memory
 // bytes on the device, 0 if there is none.
 func (p *Plan) LargestCtx(memory int64) int {
