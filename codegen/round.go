@@ -14,8 +14,8 @@ import (
 // computed a second time, as that needs no step of its own; other values are rounded
 // by themselves.
 //
-// For few rows x is rounded to 16-bit fixed point, where kernels multiply bytes: each
-// group that reads it does so itself.
+// Where kernels multiply bytes, x is rounded to fixed point: of 16 bits for few rows, of 8
+// for many, unless the target has matrices. Each group that reads it does so itself.
 func roundInputs(p *ir.Program, t *target.Target) error {
 	if err := fixInputs(p, t); err != nil {
 		return err
@@ -42,16 +42,20 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 	return nil
 }
 
-// fixInputs rounds what projections of few rows read to fixed point.
+// fixInputs rounds what projections read to fixed point.
 func fixInputs(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
 		b, uses := ir.NewBuilder(f), f.Uses()
 		for _, g := range f.Groups {
-			readers := kernels.FixedReaders(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
+			s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
+			kind, readers := "fixed16", kernels.FixedReaders(s)
+			if len(readers) == 0 {
+				kind, readers = "fixed8", kernels.ByteReaders(s)
+			}
 			if len(readers) == 0 {
 				continue
 			}
-			fixed, err := b.Make("fixed16", nil, readers[0].Args[0])
+			fixed, err := b.Make(kind, nil, readers[0].Args[0])
 			if err != nil {
 				return err
 			}

@@ -148,23 +148,8 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	{
-		Name:    "fixed16",
-		Doc:     "y = x in 16-bit fixed point: in each run of 16 elements, to the nearest multiple of its largest magnitude over 32639; 0 for runs below 1e-30",
-		Params:  []string{"x"},
-		Fusion:  Elementwise,
-		RowWise: true,
-		Infer: func(op *Op) (Type, error) {
-			x := op.Args[0].Type
-			if err := isRows(x); err != nil {
-				return Type{}, err
-			}
-			if x.DType != F32 || x.Last()%16 != 0 {
-				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of 16 f32", x)
-			}
-			return x, nil
-		},
-	},
+	fixedPoint("fixed16", 16, "y = x in 16-bit fixed point: in each run of 16 elements, to the nearest multiple of its largest magnitude over 32639; 0 for runs below 1e-30"),
+	fixedPoint("fixed8", 32, "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
 	{
 		Name:    "add",
 		Doc:     "y = a + b",
@@ -365,6 +350,27 @@ func areProjected(x Type) error {
 		return fmt.Errorf("%s is neither f32[rows, width] nor f16[rows, width]", x)
 	}
 	return nil
+}
+
+// fixedPoint is an op that rounds x to multiples of a scale that a run of elements shares.
+func fixedPoint(name string, run Dim, doc string) *OpKind {
+	return &OpKind{
+		Name:    name,
+		Doc:     doc,
+		Params:  []string{"x"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if x.DType != F32 || x.Last()%run != 0 {
+				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of %d f32", x, run)
+			}
+			return x, nil
+		},
+	}
 }
 
 func sameRows(op *Op) (Type, error) {

@@ -115,7 +115,7 @@ func matchCoop(s *Site) *linearGroup {
 // inMatrices reports whether the target has the matrices for the group's shapes and
 // formats.
 func (g *linearGroup) inMatrices(t *target.Target) bool {
-	if g.gain != nil || !g.alike() || g.k%coopDepth != 0 ||
+	if g.gain != nil || g.fixed != nil || !g.alike() || g.k%coopDepth != 0 ||
 		t.Matrix != (target.MatrixShape{Rows: coopSide, Cols: coopSide, Depth: coopSide}) {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 
 // expertGroup is a dispatch group of the form
 //
-//	[rmsnorm of whole rows] [topk] (expert_linear | linear | glu [half])...
+//	[rmsnorm of whole rows] [fixed8] [topk] (expert_linear | linear | glu [half])...
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x.
@@ -35,6 +35,12 @@ func matchExperts(s *Site) *expertGroup {
 			ok = i == 0 && ir.Dim(op.Attrs.Int("group")) == op.Result.Type.Last() && op.Args[1].Type.DType == ir.F32
 			g.x, norm = op.Args[0], op.Result
 			g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
+		case "fixed8":
+			ok = g.fixed == nil && (norm == nil && g.x == nil || norm == op.Args[0])
+			if norm == nil {
+				g.x = op.Args[0]
+			}
+			g.fixed, g.bits = op.Result, fixedBits[op.Kind.Name]
 		case "topk":
 			ok = g.top == nil
 			g.top = op
@@ -67,6 +73,9 @@ func matchExperts(s *Site) *expertGroup {
 // reads checks that a projection of k columns reads the group's x, which is norm
 // behind a norm.
 func (g *expertGroup) reads(x *ir.Value, k int, norm *ir.Value) bool {
+	if g.fixed != nil && x == g.fixed {
+		x = g.fixed.Def.Args[0]
+	}
 	if norm != nil && x != norm {
 		return false
 	}
@@ -91,9 +100,10 @@ func (g *expertGroup) addExperts(op *ir.Op, norm *ir.Value) bool {
 	if len(op.Args) > 3 {
 		g.order, g.offsets = op.Args[3], op.Args[4]
 	}
+	fixed := g.fixed != nil && x == g.fixed
 	m := &weights{value: w, format: formatOf(w.Type.DType, k), from: op.Attrs.Int("first")}
-	g.projects = append(g.projects, &projection{matrices: []*weights{m}, result: op.Result, width: op.Attrs.Int("rows"), slots: g.slots})
-	return m.format != nil && !(g.perSlot && g.gain != nil)
+	g.projects = append(g.projects, &projection{matrices: []*weights{m}, result: op.Result, width: op.Attrs.Int("rows"), slots: g.slots, fixed: fixed})
+	return m.format != nil && (!fixed || m.format.dot != nil) && !(g.perSlot && g.gain != nil)
 }
 
 // indexable reports whether the elements of a weight can be counted in 32 bits.

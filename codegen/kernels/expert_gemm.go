@@ -2,12 +2,13 @@ package kernels
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-// expertGemm is gemm over the tiles of a sortedGroup.
+// expertGemm is gemm, or gemm_dot, over the tiles of a sortedGroup.
 type expertGemm struct {
 	*sortedGroup
 	gemm gemm
@@ -15,18 +16,25 @@ type expertGemm struct {
 
 func expertGemmCandidates(s *Site) []Candidate {
 	g := matchSorted(s)
-	if g == nil || !g.allF32() {
+	if g == nil || !g.allF32() || g.fixed != nil {
 		return nil
 	}
 	var list []Candidate
 	for _, n := range expertRows(g.perExpert(), s.Target) {
-		k := expertGemm{g, gemm{g.linearGroup, g.extent, n}}
-		c := g.candidate(k.gemm.tileRows(), gemmOutputs)
-		c.Kernel, c.Build = fmt.Sprintf("expert_gemm %s tile=%dx%d", k.key(), k.gemm.tileRows(), gemmOutputs), k.build
-		c.Shape = fmt.Sprintf("%dx%d", k.gemm.tileRows(), gemmOutputs)
-		list = append(list, c)
+		list = append(list, expertGemm{g, gemm{g.linearGroup, g.extent, gemmOf(n)}}.candidate("expert_gemm", (*gemmTile).run))
 	}
 	return list
+}
+
+// candidate returns the group's candidate of a family with this tile.
+func (k expertGemm) candidate(family string, run func(t *gemmTile)) Candidate {
+	c := k.sortedGroup.candidate(k.gemm.tileRows(), k.gemm.outputs())
+	c.Kernel = fmt.Sprintf("%s %s tile=%dx%d", family, k.key(), k.gemm.tileRows(), k.gemm.outputs())
+	c.Shape = fmt.Sprintf("%dx%d", k.gemm.tileRows(), k.gemm.outputs())
+	c.Build = func() (*kernel.Func, error) {
+		return kernel.Build(family, func(b *kernel.Builder) { run(k.tile(b)) })
+	}
+	return c
 }
 
 // expertRows returns how many rows a lane may compute, best guess first, given the
@@ -46,15 +54,15 @@ func expertRows(perExpert int, t *target.Target) []int {
 	return []int{n, 2 * n}
 }
 
-func (k expertGemm) build() (*kernel.Func, error) {
-	return kernel.Build("expert_gemm", func(b *kernel.Builder) {
-		a := k.declare(b, false)
-		tile := k.findTile(b, a, k.gemm.tileRows(), func() { b.Workgroup(gemmLanes) })
-		t := &gemmTile{gemm: k.gemm, b: b, a: a, sorted: tile.rows, row: tile.row, rows: tile.end, lane: b.LocalID()}
-		for j := range k.gemm.tileRows() / gemmColStep {
-			r := b.Add(t.row, b.Shr(t.lane, 3), gemmColStep*j)
-			t.sorted.sources = append(t.sorted.sources, t.sorted.source(r, t.rows))
-		}
-		t.run()
-	})
+// tile declares the arguments and finds the workgroup's tile.
+func (k expertGemm) tile(b *kernel.Builder) *gemmTile {
+	a := k.declare(b, false)
+	tile := k.findTile(b, a, k.gemm.tileRows(), func() { b.Workgroup(k.gemm.lanes) })
+	t := &gemmTile{gemm: k.gemm, b: b, a: a, sorted: tile.rows, row: tile.row, rows: tile.end, lane: b.LocalID()}
+	down := k.gemm.lanes / k.gemm.loaders // rows that are loaded at once
+	for j := range k.gemm.tileRows() / down {
+		r := b.Add(t.row, b.Shr(t.lane, bits.TrailingZeros(uint(k.gemm.loaders))), down*j)
+		t.sorted.sources = append(t.sorted.sources, t.sorted.source(r, t.rows))
+	}
+	return t
 }

@@ -23,7 +23,7 @@ type expertGemv struct {
 
 func expertGemvCandidates(s *Site) []Candidate {
 	g := matchExperts(s)
-	if g == nil || g.order != nil || !g.allF32() {
+	if g == nil || g.order != nil || g.fixed != nil || !g.allF32() {
 		return nil
 	}
 	writesIDs := g.top != nil && slices.Contains(s.Outputs, g.ids)

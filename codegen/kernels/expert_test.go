@@ -45,14 +45,15 @@ func (w *world) expertOp(op *ir.Op, a [][]float64, y, mag []float64) {
 		height, runs := int(op.Args[1].Type.Shape[1]), int(op.Args[0].Type.Last())/k
 		for i := range y {
 			slot := i / n
-			x := a[0][slot/slots*runs*k:]
+			at := slot / slots * runs * k
 			if runs > 1 {
-				x = a[0][slot*k:]
+				at = slot * k
 			}
+			x := a[0][at:]
 			row := a[1][(int(a[2][slot])*height+attrs.Int("first")+i%n)*k:][:k]
 			for j, v := range row {
 				y[i] += v * x[j]
-				mag[i] += math.Abs(v * x[j])
+				mag[i] += math.Abs(v*x[j]) + w.either(op.Args[0], at+j, v)
 			}
 		}
 	case "expert_order":
@@ -519,6 +520,47 @@ func TestExpertGemm(t *testing.T) {
 				w.checkAll(c, n, []*ir.Value{y})
 			}
 			w.build(y)
+		})
+	}
+}
+
+// TestExpertDot is TestExpertGemm with x in 8-bit fixed point: behind a norm, of a row and of
+// a slot.
+func TestExpertDot(t *testing.T) {
+	for _, m := range []moe{moes[0], moes[4]} {
+		m.all, m.none, m.shared = 3, 5, 0
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			const rows, n = 70, 67
+			on := dotTarget(t)
+			w := newWorld(t, rows, n)
+			out := m.upGroup(w, true, func(scores *ir.Value) *ir.Value {
+				return w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, scores)
+			})[1:]
+			if readers := w.byteReaders(on, out...); len(readers) != 2 {
+				t.Fatalf("%d readers in 8 bits", len(readers))
+			}
+
+			w = newWorld(t, rows, n)
+			down := w.stack(m.dtype, m.experts, m.embd, m.ff)
+			chosen := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+			x := w.input(ir.Dim(m.slots * m.ff))
+			y := w.experts(w.fixed8(x), down, chosen, 0, m.embd, w.sorted(&m, chosen)...)
+			c := first(t, w.candidates(on, y), "expert_dot")
+			w.checkAll(c, n, []*ir.Value{y})
+
+			w = newWorld(t, rows, n)
+			gate, up := w.stack(m.dtype, m.experts, m.ff, m.embd), w.stack(m.dtype, m.experts, m.ff, m.embd)
+			x = w.input(ir.Dim(m.embd))
+			if m.norm {
+				x = w.norm(x)
+			}
+			chosen = w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+			order := w.sorted(&m, chosen)
+			x = w.fixed8(x)
+			y = w.glu("silu", w.experts(x, gate, chosen, 0, m.ff, order...), w.experts(x, up, chosen, 0, m.ff, order...))
+			c = first(t, w.candidates(on, y), "expert_dot")
+			w.checkAll(c, n, []*ir.Value{y})
 		})
 	}
 }

@@ -3,13 +3,16 @@ package kernels
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
 // dotFormat is one row of the table of layouts whose codes are bytes, to be multiplied
-// with an x in 16-bit fixed point by dot products of four bytes. What it shares with
+// with an x in fixed point by dot products of four bytes. What it shares with
 // format means the same there; all runs are of 16 elements.
 type dotFormat struct {
 	layout string
 	unit   int // elements of a unit: 16 or 32
 	stride int // from one run of a unit to the next
 	offset bool
+	// bias, if not 0, is what to take from every code: offset is -bias*scale.
+	bias   int
+	fine   bool // scales are of 16 elements, not of 32
 	fetch  func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value
 	decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) []dotRun
 }
@@ -26,8 +29,13 @@ const fixedRun = 16
 var dotFormats = []*dotFormat{
 	{layout: "q4_k", unit: 32, stride: 32, offset: true, fetch: fetchDotQ4K, decode: decodeDotQ4K},
 	{layout: "q5_k", unit: 32, stride: 32, offset: true, fetch: fetchDotQ5K, decode: decodeDotQ5K},
-	{layout: "q6_k", unit: 32, stride: 64, offset: true, fetch: fetchDotQ6K, decode: decodeDotQ6K},
+	{layout: "q6_k", unit: 32, stride: 64, offset: true, bias: 32, fine: true, fetch: fetchDotQ6K, decode: decodeDotQ6K},
+	{layout: "q4_0", unit: 32, stride: 16, offset: true, bias: 8, fetch: fetchDotQ4_0, decode: decodeDotQ4_0},
 	{layout: "q8_0", unit: 16, fetch: fetchQ8_0, decode: decodeDotQ8_0},
+	{layout: "affine16", unit: 16, fine: true, fetch: fetchAffine(16, false), decode: decodeDotAffine},
+	{layout: "affine16m", unit: 16, offset: true, fine: true, fetch: fetchAffine(16, true), decode: decodeDotAffine},
+	{layout: "affine32", unit: 16, fetch: fetchAffine(32, false), decode: decodeDotAffine},
+	{layout: "affine32m", unit: 16, offset: true, fetch: fetchAffine(32, true), decode: decodeDotAffine},
 }
 
 // dotFormatOf returns the row for a layout, nil if there is none.
@@ -132,6 +140,38 @@ func decodeDotQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) []dot
 		runs[j].offset = b.Mul(runs[j].scale, -32.0)
 	}
 	return runs
+}
+
+// A unit of q4_0 is a block: the 16 elements in the low nibbles and those in the high ones.
+
+func fetchDotQ4_0(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+	at := b.Add(b.Mul(row, b.Div(m.cols, 32)), u)
+	return []kernel.Value{m.buf.Load(u32x4, at), halfAt(b, m.buf, b.Div(b.Mul(m.rows, m.cols), 8), at)}
+}
+
+func decodeDotQ4_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []dotRun {
+	runs := make([]dotRun, 2)
+	d := lowHalf(b, words[1])
+	for j := range runs {
+		runs[j].scale, runs[j].offset = d, b.Mul(d, -8.0)
+	}
+	for i := range 4 {
+		w := b.Elem(words[0], i)
+		runs[0].codes = append(runs[0].codes, lowNibbles(b, w))
+		runs[1].codes = append(runs[1].codes, highNibbles(b, w))
+	}
+	return runs
+}
+
+func decodeDotAffine(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []dotRun {
+	r := dotRun{scale: words[1]}
+	if len(words) > 2 {
+		r.offset = words[2]
+	}
+	for i := range 4 {
+		r.codes = append(r.codes, b.Elem(words[0], i))
+	}
+	return []dotRun{r}
 }
 
 func decodeDotQ8_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []dotRun {

@@ -8,15 +8,30 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// The tile of a workgroup of gemm: 8*perLane rows of x times 64 outputs; a lane
-// has perLane rows, 8 apart, times 4 outputs, 16 apart. Each step of its loop
-// takes 32 elements of the rows through shared memory.
+// gemmShape is the tile of a workgroup: a lane has perLane rows of x, rowStep apart,
+// times cols outputs, gemmColStep apart.
+type gemmShape struct {
+	lanes         int
+	perLane, cols int
+	loaders       int // lanes that load a row of x together
+}
+
+func (s gemmShape) rowStep() int  { return s.lanes / gemmColStep } // lanes that differ in their rows
+func (s gemmShape) tileRows() int { return s.rowStep() * s.perLane }
+func (s gemmShape) outputs() int  { return gemmColStep * s.cols }
+
+// gemmOf is the tile of gemm for some rows of a lane. Each step of its loop takes 32
+// elements of the rows through shared memory.
+func gemmOf(perLane int) gemmShape {
+	return gemmShape{lanes: gemmLanes, perLane: perLane, cols: gemmCols, loaders: 8}
+}
+
 const (
 	gemmLanes   = 128
-	gemmOutputs = 64
-	gemmRowStep = 8 // lanes that differ in their rows
 	gemmColStep = 16
-	gemmCols    = gemmOutputs / gemmColStep
+	gemmRowStep = gemmLanes / gemmColStep
+	gemmCols    = 4
+	gemmOutputs = gemmCols * gemmColStep
 	gemmDepth   = 32
 	// gemmStride is the vec4 from row to row in shared memory: one more than
 	// needed, so that lanes that read 8 rows at once meet different banks.
@@ -28,13 +43,13 @@ const (
 // the order of the format's units, in one lane.
 type gemm struct {
 	*linearGroup
-	step    extent
-	perLane int // rows
+	step extent
+	gemmShape
 }
 
 func gemmCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= maxColumns || !g.alike() {
+	if g == nil || !g.allF32() || g.fixed != nil || g.rows <= maxColumns || !g.alike() {
 		return nil
 	}
 	step, ok := extentOf(s, g.projects[0].result)
@@ -43,7 +58,7 @@ func gemmCandidates(s *Site) []Candidate {
 	}
 	var list []Candidate
 	for _, n := range gemmRows(g, s.Target) {
-		list = append(list, gemm{g, step, n}.candidate())
+		list = append(list, gemm{g, step, gemmOf(n)}.candidate("gemm", gemm.build))
 	}
 	return list
 }
@@ -78,22 +93,21 @@ func gemmRows(g *linearGroup, t *target.Target) []int {
 	return []int{n, n / 2}
 }
 
-func (k gemm) tileRows() int { return gemmRowStep * k.perLane }
-
-func (k gemm) candidate() Candidate {
+// candidate returns the group's candidate of a family with this tile.
+func (k gemm) candidate(family string, build func(k gemm) (*kernel.Func, error)) Candidate {
 	c := Candidate{
-		Kernel:   fmt.Sprintf("gemm %s%s tile=%dx%d", k.key(), k.step.key(), k.tileRows(), gemmOutputs),
-		Shape:    fmt.Sprintf("%dx%d", k.tileRows(), gemmOutputs),
-		Build:    k.build,
+		Kernel:   fmt.Sprintf("%s %s%s tile=%dx%d", family, k.key(), k.step.key(), k.tileRows(), k.outputs()),
+		Shape:    fmt.Sprintf("%dx%d", k.tileRows(), k.outputs()),
+		Build:    func() (*kernel.Func, error) { return build(k) },
 		Operands: append(k.operands(false), k.step.operands()...),
-		Grid:     [3]int{ceilDiv(k.rows, k.tileRows()), k.tiles(gemmOutputs), 1},
-		Consts:   append(k.consts(k.firsts(gemmOutputs)), k.step.consts()...),
+		Grid:     [3]int{ceilDiv(k.rows, k.tileRows()), k.tiles(k.outputs()), 1},
+		Consts:   append(k.consts(k.firsts(k.outputs())), k.step.consts()...),
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.tileRows(), gemmOutputs},
-			Axis: []int{0, 1}, First: []int{0, k.firsts(gemmOutputs)[i]},
+			Dims: []int{k.rows, p.width}, Tile: []int{k.tileRows(), k.outputs()},
+			Axis: []int{0, 1}, First: []int{0, k.firsts(k.outputs())[i]},
 		})
 	}
 	return c
@@ -112,18 +126,23 @@ type gemmTile struct {
 	w          []*kernel.Array   // by matrix of a pass
 	sums       [][][]*kernel.Var // by matrix, row, output
 	squares    []*kernel.Var     // of the rows that the lane loads
-	squareSums *kernel.Array     // by row and the 8 lanes that load it
+	squareSums *kernel.Array     // by row and the lanes that load it
 }
 
 func (k gemm) build() (*kernel.Func, error) {
 	return kernel.Build("gemm", func(b *kernel.Builder) {
-		t := &gemmTile{gemm: k, b: b, a: k.declare(b, false), rows: k.step.bound(b)}
-		b.Workgroup(gemmLanes)
-		t.row = b.Mul(b.WorkgroupID(0), k.tileRows())
-		t.lane = b.LocalID()
-		b.ReturnIf(b.Ge(t.row, t.rows))
-		t.run()
+		k.tile(b).run()
 	})
+}
+
+// tile declares the arguments and finds the workgroup's tile.
+func (k gemm) tile(b *kernel.Builder) *gemmTile {
+	t := &gemmTile{gemm: k, b: b, a: k.declare(b, false), rows: k.step.bound(b)}
+	b.Workgroup(k.lanes)
+	t.row = b.Mul(b.WorkgroupID(0), k.tileRows())
+	t.lane = b.LocalID()
+	b.ReturnIf(b.Ge(t.row, t.rows))
+	return t
 }
 
 // run emits the kernel behind what finds the tile.
@@ -147,8 +166,13 @@ func (t *gemmTile) run() {
 			b.Barrier()
 		})
 	}
+	t.finish()
+}
+
+// finish stores the results of the tile.
+func (t *gemmTile) finish() {
 	scales := t.scales()
-	t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { t.store(p, b.Mul(at, gemmOutputs), scales) })
+	t.a.each(t.b, t.b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { t.store(p, t.b.Mul(at, t.outputs()), scales) })
 }
 
 // allocate declares the shared arrays and the sums.
@@ -158,18 +182,23 @@ func (t *gemmTile) allocate() {
 	for range t.a.projects[0].spec.passes()[0] {
 		t.w = append(t.w, b.Shared(f32x4, gemmOutputs*gemmStride))
 	}
+	t.allocateSums()
+}
+
+func (t *gemmTile) allocateSums() {
+	b := t.b
 	t.sums = make([][][]*kernel.Var, len(t.a.projects[0].matrices))
 	for m := range t.sums {
 		t.sums[m] = make([][]*kernel.Var, t.perLane)
 		for i := range t.sums[m] {
-			for range gemmCols {
+			for range t.cols {
 				t.sums[m][i] = append(t.sums[m][i], b.Var(kernel.F32, 0.0))
 			}
 		}
 	}
 	if t.gain != nil {
-		t.squareSums = b.Shared(kernel.F32, t.tileRows()*8)
-		for range t.tileRows() / gemmColStep {
+		t.squareSums = b.Shared(kernel.F32, t.tileRows()*t.loaders)
+		for range t.tileRows() * t.loaders / t.lanes {
 			t.squares = append(t.squares, b.Var(kernel.F32, 0.0))
 		}
 	}
@@ -282,13 +311,13 @@ func (t *gemmTile) scales() []*kernel.Value {
 		return list
 	}
 	for j, s := range t.squares {
-		t.squareSums.Store(b.Add(t.lane, gemmLanes*j), s.Get())
+		t.squareSums.Store(b.Add(t.lane, t.lanes*j), s.Get())
 	}
 	b.Barrier()
 	for i := range list {
-		at := b.Mul(b.Add(b.Div(t.lane, gemmColStep), gemmRowStep*i), 8)
+		at := b.Mul(b.Add(b.Div(t.lane, gemmColStep), t.rowStep()*i), t.loaders)
 		squares := t.squareSums.Load(at)
-		for j := 1; j < 8; j++ {
+		for j := 1; j < t.loaders; j++ {
 			squares = b.Add(squares, t.squareSums.Load(b.Add(at, j)))
 		}
 		v := t.a.rstd(b, squares)
@@ -303,12 +332,12 @@ func (t *gemmTile) store(p *projectArgs, col kernel.Value, scales []*kernel.Valu
 	row := b.Add(t.row, b.Div(t.lane, gemmColStep))
 	col = b.Add(col, b.Mod(t.lane, gemmColStep))
 	for i, rstd := range scales {
-		r := b.Add(row, gemmRowStep*i)
+		r := b.Add(row, t.rowStep()*i)
 		target := r
 		if t.sorted != nil {
 			target = t.sorted.target(r)
 		}
-		for c := range gemmCols {
+		for c := range t.cols {
 			n := b.Add(col, gemmColStep*c)
 			b.If(b.And(b.Lt(r, t.rows), b.Lt(n, p.width)), func() {
 				var v []kernel.Value

@@ -37,7 +37,7 @@ type lanesGemm struct {
 
 func gemmLanesCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= maxColumns || g.gain != nil || g.last {
+	if g == nil || !g.allF32() || g.rows <= maxColumns || g.gain != nil || g.fixed != nil || g.last {
 		return nil
 	}
 	for _, p := range g.projects {

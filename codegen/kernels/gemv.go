@@ -38,7 +38,7 @@ type gemv struct {
 
 func gemvCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows > maxColumns {
+	if g == nil || !g.allF32() || g.bits == 8 || g.rows > maxColumns {
 		return nil
 	}
 	var list []Candidate

@@ -12,7 +12,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[last_row] [rmsnorm of whole rows] [fixed16] linear... [glu] [add]...
+//	[last_row] [rmsnorm of whole rows] [fixed16 or fixed8] linear... [glu] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -25,6 +25,7 @@ type linearGroup struct {
 	eps      float32
 	half     bool      // x is f16
 	fixed    *ir.Value // x in fixed point, for the projections that are fixed
+	bits     int       // of it: 16 or 8
 	k        int       // row length of x
 	rows     int       // rows of the results, at most
 	projects []*projection
@@ -41,7 +42,7 @@ type projection struct {
 	width int
 	slots int  // experts of a row; 0 where there are none
 	half  bool // the result is rounded to f16
-	fixed bool // x is taken in 16-bit fixed point
+	fixed bool // x is taken in fixed point
 }
 
 type weights struct {
@@ -79,11 +80,11 @@ func matchLinear(s *Site) *linearGroup {
 	if cur.Type.Shape[0] == 1 {
 		g.rows = 1
 	}
-	if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "fixed16" }); i >= 0 {
+	if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return fixedBits[op.Kind.Name] != 0 }); i >= 0 {
 		if ops[i].Args[0] != cur {
 			return nil
 		}
-		g.fixed, ops = ops[i].Result, slices.Delete(slices.Clone(ops), i, i+1)
+		g.fixed, g.bits, ops = ops[i].Result, fixedBits[ops[i].Kind.Name], slices.Delete(slices.Clone(ops), i, i+1)
 	}
 	for _, op := range ops {
 		if !g.take(op, cur) {
@@ -100,6 +101,9 @@ func matchLinear(s *Site) *linearGroup {
 	}
 	return g
 }
+
+// fixedBits are those of the ops that round x to fixed point.
+var fixedBits = map[string]int{"fixed16": 16, "fixed8": 8}
 
 // take adds an op behind the prologue, whose result is x.
 func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
@@ -182,7 +186,7 @@ func (g *linearGroup) key() string {
 		for _, w := range p.matrices {
 			name := w.format.name
 			if p.fixed {
-				name += "*fixed"
+				name += fixedNames[g.bits]
 			}
 			if w.bias != nil {
 				name += "+bias"
@@ -204,6 +208,8 @@ func (g *linearGroup) key() string {
 	}
 	return strings.Join(append(words, strings.Join(results, ",")), " ")
 }
+
+var fixedNames = map[int]string{16: "*fixed", 8: "*fixed8"}
 
 // operands lists the arguments. Only names and accesses shape the kernel.
 // n is there for last, and where the family asks for it.

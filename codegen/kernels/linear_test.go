@@ -173,24 +173,16 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 			}
 		}
 	case "fixed16":
-		for at := 0; at < len(y); at += 16 {
-			largest := 0.0
-			for _, x := range a[0][at : at+16] {
-				largest = math.Max(largest, math.Abs(x))
-			}
-			for i, x := range a[0][at : at+16] {
-				if largest > 0 {
-					y[at+i] = math.RoundToEven(x/largest*32639) / 32639 * largest
-				}
-			}
-		}
+		toFixed(y, mag, a[0], 16, 32639)
+	case "fixed8":
+		toFixed(y, mag, a[0], 32, 127)
 	case "linear":
 		k := int(args[0].Type.Last())
 		for i := range y {
 			for j, x := range a[0][i/width*k:][:k] {
 				p := x * a[1][i%width*k+j]
 				y[i] += p
-				mag[i] += math.Abs(p)
+				mag[i] += math.Abs(p) + w.either(args[0], i/width*k+j, a[1][i%width*k+j])
 			}
 			if len(a) == 3 {
 				y[i] += a[2][i%width]
@@ -222,6 +214,39 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 	w.vals[r], w.mags[r] = y, mag
 	return r
 }
+
+// toFixed rounds runs of x to multiples of their largest magnitude over most. What lies
+// between two of them may become either: mag says how far it may be off.
+func toFixed(y, mag, x []float64, run int, most float64) {
+	for at := 0; at < len(y); at += run {
+		largest := 0.0
+		for _, v := range x[at : at+run] {
+			largest = math.Max(largest, math.Abs(v))
+		}
+		for i, v := range x[at : at+run] {
+			if largest == 0 {
+				continue
+			}
+			n := v / largest * most
+			y[at+i] = math.RoundToEven(n) / most * largest
+			if math.Abs(math.Abs(n-math.Trunc(n))-.5) < 1e-6*most {
+				mag[at+i] = largest / most
+			}
+		}
+	}
+}
+
+// either is what element i of an x in fixed point may be off, times a weight, as a
+// magnitude of errors.
+func (w *world) either(x *ir.Value, i int, weight float64) float64 {
+	if x.Def == nil || !strings.HasPrefix(x.Def.Kind.Name, "fixed") {
+		return 0
+	}
+	return w.mags[x][i] * math.Abs(weight) / magnitudes
+}
+
+// magnitudes is what a sum may be off of the magnitude of its terms.
+const magnitudes = 4e-6
 
 func (w *world) count(v *ir.Value) int {
 	n, err := v.Type.Elements(w.f.Rows, w.p.Ctx)
@@ -278,7 +303,7 @@ func (w *world) compare(c kernels.Candidate, got map[*ir.Value][]byte, rows int,
 	y, want, mag := toF32(got[v]), w.vals[v], w.mags[v]
 	width := int(v.Type.Last())
 	for i := range min(rows*width, len(want)) {
-		if bound := 4e-6*mag[i] + 1e-5*math.Abs(want[i]) + 1e-6; !(math.Abs(float64(y[i])-want[i]) <= bound) {
+		if bound := magnitudes*mag[i] + 1e-5*math.Abs(want[i]) + 1e-6; !(math.Abs(float64(y[i])-want[i]) <= bound) {
 			w.t.Fatalf("%s: %s row %d element %d is %g, want %g", c.Kernel, v, i/width, i%width, y[i], want[i])
 		}
 	}
@@ -376,12 +401,15 @@ func TestGemvFormats(t *testing.T) {
 	}
 }
 
+// byteFormats have codes that are multiplied as bytes.
+var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q5_0, ir.Q5_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.IQ4_NL, ir.IQ4_XS, ir.MXFP4}
+
 // TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
 // lanes that all have a unit and over some that have none.
 func TestGemvFixed(t *testing.T) {
 	dot := *llvmpipe(t)
 	dot.Dot = true
-	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0} {
+	for _, d := range byteFormats {
 		for _, k := range []int{256, 5 * 256, 17 * 256} {
 			t.Run(fmt.Sprint(d, " ", k), func(t *testing.T) {
 				t.Parallel()

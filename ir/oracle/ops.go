@@ -60,23 +60,25 @@ func half(c *call) error {
 	return nil
 }
 
-func fixed16(c *call) error {
-	const run, most = 16, 32639
-	x, y := c.arg(0), c.result()
-	for at := 0; at < c.rows(0)*width(c.op.Result); at += run {
-		largest := float32(0)
-		for _, v := range x[at : at+run] {
-			largest = max(largest, float32(math.Abs(float64(v))))
-		}
-		for i, v := range x[at : at+run] {
-			y[at+i] = 0
-			if largest > 1e-30 {
-				n := math.RoundToEven(float64(v) * most / float64(largest))
-				y[at+i] = float32(n * float64(largest) / most)
+// fixedPoint rounds to multiples of the largest magnitude of each run over most.
+func fixedPoint(run int, most float64) func(c *call) error {
+	return func(c *call) error {
+		x, y := c.arg(0), c.result()
+		for at := 0; at < c.rows(0)*width(c.op.Result); at += run {
+			largest := float32(0)
+			for _, v := range x[at : at+run] {
+				largest = max(largest, float32(math.Abs(float64(v))))
+			}
+			for i, v := range x[at : at+run] {
+				y[at+i] = 0
+				if largest > 1e-30 {
+					n := math.RoundToEven(float64(v) * most / float64(largest))
+					y[at+i] = float32(n * float64(largest) / most)
+				}
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
 func add(c *call) error {

@@ -80,27 +80,33 @@ func TestEmbed(t *testing.T) {
 	})
 }
 
-func TestFixed16(t *testing.T) {
+func TestFixedPoint(t *testing.T) {
+	t.Run("fixed16", func(t *testing.T) { checkFixed(t, "fixed16", 16, 32639) })
+	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 32, 127) })
+}
+
+// checkFixed holds an op that rounds to multiples of the largest of a run over most.
+func checkFixed(t *testing.T, op string, size int, most float64) {
 	checkOp(t, func(t *opTest) {
-		k := 16 * t.pick("runs", 1, 4)
+		k := size * t.pick("runs", 1, 4)
 		x := t.floats(t.n * k)
-		clear(x[:16])      // zeros stay zeros
+		clear(x[:size])    // zeros stay zeros
 		x[t.n*k-1] = 1e-31 // and what is as good as zero becomes one beside others
-		m := t.machine(1, 1, nil, fmt.Sprintf("step @x : f32[T, %d]", k), fmt.Sprintf("%%0 = fixed16 @x : io f32[T, %d]", k))
+		m := t.machine(1, 1, nil, fmt.Sprintf("step @x : f32[T, %d]", k), fmt.Sprintf("%%0 = %s @x : io f32[T, %d]", op, k))
 		m.setFloats("x", x...)
 		run(t, m)
 		for i, got := range m.Floats(m.last())[:t.n*k] {
 			largest := 0.0
-			for _, v := range x[i/16*16:][:16] {
+			for _, v := range x[i/size*size:][:size] {
 				largest = max(largest, math.Abs(float64(v)))
 			}
-			steps := float64(got) / largest * 32639
+			steps := float64(got) / largest * most
 			off := math.Abs(float64(got) - float64(x[i]))
 			switch {
 			case largest < 1e-30 && got != 0:
 				t.Fatalf("element %d of a run of zeros is %g", i, got)
-			case largest >= 1e-30 && (off > 0.51*largest/32639 || math.Abs(steps-math.Round(steps)) > 1e-2):
-				t.Fatalf("element %d: %g is %g, %g steps of %g/32639", i, x[i], got, steps, largest)
+			case largest >= 1e-30 && (off > 0.51*largest/most || math.Abs(steps-math.Round(steps)) > 1e-2):
+				t.Fatalf("element %d: %g is %g, %g steps of %g/%g", i, x[i], got, steps, largest, most)
 			}
 		}
 	})

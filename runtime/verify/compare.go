@@ -19,9 +19,11 @@ const (
 	spread   = 4
 	exponent = 16 // an error of a score is in an exponent
 	rounded  = 8.0 / (1 << 11)
-	fixed    = 2.0 / (1 << 16)
 	narrow   = 16 // a row of fewer elements may be near 0 by chance
 )
+
+// fixed is what ops that round to fixed point add.
+var fixed = map[string]float64{"fixed16": 2.0 / (1 << 16), "fixed8": 2.0 / (1 << 8)}
 
 // tolerance is what a group's elements may be off, relative to their run.
 func (d *dispatch) tolerance() float64 {
@@ -30,9 +32,7 @@ func (d *dispatch) tolerance() float64 {
 		matrices = rounded
 	}
 	for _, op := range d.group.Ops {
-		if op.Kind.Name == "fixed16" {
-			matrices += fixed
-		}
+		matrices += fixed[op.Kind.Name]
 		if f := reductions[op.Kind.Name]; f != nil {
 			k += f(op, d.step.from+d.step.rows)
 		}

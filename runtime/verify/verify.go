@@ -24,7 +24,7 @@
 // drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
 // operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
 // to the first factor; where its rows are narrow, the largest magnitude is that of all
-// rows. An input in 16-bit fixed point adds 2 * 2^-16: what lies between two numbers may be
+// rows. An input in fixed point of 16 or 8 bits adds 2 * 2^-16 or 2 * 2^-8: what lies between two numbers may be
 // rounded to either. A float16 may be off by one unit in its last place besides,
 // and an element of a q8_0 cache by one code and what the last place of the scale makes.
 // Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
