@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // TestPipelinesOnAMD compiles every pipeline of the models' plans with AMD's own
 // compiler: none may fail, use scratch memory or spill.
 func TestPipelinesOnAMD(t *testing.T) {
-	for _, name := range []string{"gfx1201", "gfx1100"} {
+	for _, name := range []string{"gfx1201", "gfx1100", "gfx1201-nomatrix"} {
 		base, err := target.Lookup(name)
 		if err != nil {
 			t.Fatal(err)

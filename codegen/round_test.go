@@ -117,6 +117,41 @@ func TestFixInputs(t *testing.T) {
 	}
 }
 
+// TestByteInputs holds that projections of many rows, also those of experts, read 8-bit fixed
+// point where there are dot products of bytes and no matrices, and routers do not.
+func TestByteInputs(t *testing.T) {
+	dot, err := target.Lookup("gfx1201-nomatrix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"gopher", "gopher-moe"} {
+		plan := compile(t, model, dot, nil)
+		if slices.Contains(plan.Require.Features, "cooperativeMatrix") {
+			t.Errorf("%s: features %v", model, plan.Require.Features)
+		}
+		count := map[string]int{}
+		for _, f := range plan.Program.Funcs {
+			for _, op := range f.Ops() {
+				name := op.Kind.Name
+				if name != "linear" && name != "expert_linear" || f.Rows <= 8 || op.Args[0].Type.Shape[0] != ir.T {
+					continue
+				}
+				def := op.Args[0].Def
+				is := def != nil && def.Kind.Name == "fixed8"
+				if want := op.Args[1].Type.DType != ir.F32; is != want {
+					t.Errorf("%s: %s: %s with %s, in 8 bits %t", model, f.Name, name, op.Args[1].Type, is)
+				}
+				if is {
+					count[name]++
+				}
+			}
+		}
+		if count["linear"] == 0 || (count["expert_linear"] > 0) != (model == "gopher-moe") {
+			t.Errorf("%s: projections in 8 bits: %v", model, count)
+		}
+	}
+}
+
 // TestRoundExperts holds that experts of many rows read f16 as other projections do,
 // and routers do not.
 func TestRoundExperts(t *testing.T) {

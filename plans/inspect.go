@@ -10,10 +10,10 @@ import (
 )
 
 // Inspect makes the tables that say what a plan does and needs: "plan",
-// "requirements", "memory", "entries", the dispatches of each entry under its name,
+// "requirements", "numerics", "memory", "entries", the dispatches of each entry under its name,
 // "pipelines", and "coverage". Times are predictions behind an empty cache.
 func Inspect(p *Plan) []*table.Table {
-	tables := []*table.Table{headerTable(p), requirementsTable(p), memoryTable(p), entriesTable(p)}
+	tables := []*table.Table{headerTable(p), requirementsTable(p), numericsTable(p), memoryTable(p), entriesTable(p)}
 	for i := range p.Entries {
 		tables = append(tables, dispatchTable(&p.Entries[i], p.Program.Funcs[i]))
 	}
@@ -49,6 +49,32 @@ func requirementsTable(p *Plan) *table.Table {
 	t.Add("shared memory", table.Bytes(r.Shared))
 	t.Add("push constants", table.Bytes(r.PushConstants))
 	t.Add("device memory", table.Bytes(r.Memory))
+	return t
+}
+
+// numericsTable counts, by entry, the projections that read x as it is and those that
+// read it rounded, by the op that rounds it.
+func numericsTable(p *Plan) *table.Table {
+	ops := []string{"", "half", "fixed16", "fixed8"}
+	t := &table.Table{Title: "numerics", Columns: append([]string{"entry", "x in f32"}, ops[1:]...)}
+	for _, f := range p.Program.Funcs {
+		count := make([]int, len(ops))
+		for _, op := range f.Ops() {
+			if op.Kind.Name != "linear" && op.Kind.Name != "expert_linear" {
+				continue
+			}
+			rounded := ""
+			if d := op.Args[0].Def; d != nil && slices.Contains(ops, d.Kind.Name) {
+				rounded = d.Kind.Name
+			}
+			count[slices.Index(ops, rounded)]++
+		}
+		row := []any{f.Name}
+		for _, n := range count {
+			row = append(row, n)
+		}
+		t.Add(row...)
+	}
 	return t
 }
 

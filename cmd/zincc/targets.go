@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -20,7 +21,7 @@ var targetsCommand = cli.Command{
 	Name:  "targets",
 	Args:  "[--json]",
 	Short: "list the devices that zincc compiles for",
-	Long:  "Every target with the figures that the compiler uses. native is not a target of its own: it stands for one of these. A file that `zincrun probe --json` wrote is a target as well.",
+	Long:  "Every target with the figures that the compiler uses. native is not a target of its own: it stands for one of these. A file that `zincrun probe --json` wrote is a target as well. A name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", is the device through a driver that has no cooperative matrices.",
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
@@ -82,13 +83,25 @@ func readProbe(path string) (*target.Probe, error) {
 	return p, nil
 }
 
+// multiplies reports whether the device's driver has matrices of f16 of that shape.
+func multiplies(d *vulkan.DeviceInfo, m target.MatrixShape) bool {
+	return d.Features["cooperativeMatrix"] && slices.ContainsFunc(d.CooperativeMatrix, func(c vulkan.CooperativeMatrix) bool {
+		return c.M == uint32(m.Rows) && c.N == uint32(m.Cols) && c.K == uint32(m.Depth) && c.A == "f16" && c.B == "f16" && c.C == "f32" && c.Result == "f32"
+	})
+}
+
 // nativeTarget is the target of the first GPU that Vulkan shows, else host: a
 // computer without a driver is no error.
 func nativeTarget() (*target.Target, error) {
 	devices, err := vulkan.Enumerate()
 	if err == nil {
 		for _, d := range devices {
-			if t := target.ForDevice(d.VendorID, d.Name); t != nil && d.Type != "cpu" {
+			t := target.ForDevice(d.VendorID, d.Name)
+			switch {
+			case t == nil || d.Type == "cpu":
+			case t.Matrix != (target.MatrixShape{}) && !multiplies(&d, t.Matrix):
+				return t.WithoutMatrix(), nil
+			default:
 				return t, nil
 			}
 		}

@@ -30,9 +30,17 @@ func TestNames(t *testing.T) {
 		if got, err := Lookup(want.Name); err != nil || got != want {
 			t.Errorf("%s: %v, %v", want.Name, got, err)
 		}
+		got, err := Lookup(want.Name + NoMatrix)
+		if has := want.Matrix != (MatrixShape{}); has != (err == nil) {
+			t.Errorf("%s without matrices: %v", want.Name, err)
+		} else if has && (got.Matrix != (MatrixShape{}) || got.MatrixFLOPs != 0 || got.Dot != want.Dot || got.Name != want.Name+NoMatrix || got.Doc == want.Doc) {
+			t.Errorf("%s: without matrices %+v", want.Name, got)
+		}
 	}
-	if _, err := Lookup("gfx9999"); err == nil {
-		t.Error("gfx9999 is found")
+	for _, name := range []string{"gfx9999", NoMatrix} {
+		if _, err := Lookup(name); err == nil {
+			t.Errorf("%q is found", name)
+		}
 	}
 	for vendor, want := range map[uint32]string{0x10de: "sm_90", 0x1002: "gfx1201", 0x8086: "xe2"} {
 		if got := forVendor(vendor); got == nil || got.Name != want {

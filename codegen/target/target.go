@@ -1,7 +1,10 @@
 // Package target describes the devices that zincc compiles for.
 package target
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Target is what the compiler knows of a device. Every figure has its source in
 // the file of the target.
@@ -48,11 +51,30 @@ func (t *Target) Lanes() int {
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.
 type MatrixShape struct{ Rows, Cols, Depth int }
 
-// Lookup returns the target of that name.
+// NoMatrix ends the names of targets whose driver has no cooperative matrices, though
+// later drivers for the device have.
+const NoMatrix = "-nomatrix"
+
+// WithoutMatrix returns the target for such a driver.
+func (t *Target) WithoutMatrix() *Target {
+	without := *t
+	without.Name += NoMatrix
+	without.Doc = strings.TrimSuffix(t.Doc, " with cooperative matrices") + " without cooperative matrices"
+	without.Matrix, without.MatrixFLOPs = MatrixShape{}, 0
+	return &without
+}
+
+// Lookup returns the target of that name. Each target with cooperative matrices has
+// one without beside it.
 func Lookup(name string) (*Target, error) {
+	base, without := strings.CutSuffix(name, NoMatrix)
 	for _, t := range targets {
-		if t.Name == name {
+		switch {
+		case t.Name != base:
+		case !without:
 			return t, nil
+		case t.Matrix != (MatrixShape{}):
+			return t.WithoutMatrix(), nil
 		}
 	}
 	return nil, fmt.Errorf("unknown target %q; `zincc targets` lists them", name)

@@ -100,6 +100,9 @@ func (info *DeviceInfo) Check(need plans.Requirements) error {
 		if !known {
 			return lacks("feature %s is not known to this runtime", name)
 		}
+		if !have && name == "cooperativeMatrix" {
+			return lacks("lacks the feature %s; zincc compiles for such drivers with --target NAME-nomatrix", name)
+		}
 		if !have {
 			return lacks("lacks the feature %s", name)
 		}

@@ -40,7 +40,7 @@ func TestEnumerate(t *testing.T) {
 func TestRequirements(t *testing.T) {
 	info := DeviceInfo{
 		Name: "toy", api: vk.Version12, API: "1.2.0",
-		Features:   map[string]bool{"bufferDeviceAddress": true, "timelineSemaphore": true, "shaderInt8": false},
+		Features:   map[string]bool{"bufferDeviceAddress": true, "timelineSemaphore": true, "shaderInt8": false, "cooperativeMatrix": false},
 		Extensions: []string{"VK_A", "VK_B"},
 		Subgroup:   SubgroupInfo{Default: 32, Min: 16, Max: 32},
 		Limits:     Limits{WorkgroupInvocations: 256, SharedMemory: 1024},
@@ -54,6 +54,7 @@ func TestRequirements(t *testing.T) {
 		{"nothing", plans.Requirements{}, ""},
 		{"all there", plans.Requirements{Extensions: []string{"VK_B"}, Subgroup: [2]int{16, 32}, Workgroup: 256, Shared: 1024, Memory: 100}, ""},
 		{"feature", plans.Requirements{Features: []string{"shaderInt8"}}, "device toy: lacks the feature shaderInt8"},
+		{"matrices", plans.Requirements{Features: []string{"cooperativeMatrix"}}, "lacks the feature cooperativeMatrix; zincc compiles for such drivers with --target NAME-nomatrix"},
 		{"unknown feature", plans.Requirements{Features: []string{"fastMath"}}, "feature fastMath is not known"},
 		{"extension", plans.Requirements{Extensions: []string{"VK_C"}}, "lacks the extension VK_C"},
 		{"subgroup", plans.Requirements{Subgroup: [2]int{64, 64}}, "subgroups of 16 to 32, 64 to 64 are needed"},
