@@ -73,7 +73,9 @@ tune: build
 tune-amd: build
 	@set -e; for target in gfx1201 gfx1200 gfx1100 gfx1151; do \
 		rm -f $(TUNED)/$$target.jsonl; \
-		bin/zincc tune --target $$target -o $(TUNED)/$$target.jsonl $(MODELS) $(wildcard testdata/models/*.gguf) >/dev/null; \
+		for on in $$target $$target-nomatrix; do \
+			bin/zincc tune --target $$on -o $(TUNED)/$$target.jsonl $(MODELS) $(wildcard testdata/models/*.gguf) >/dev/null; \
+		done; \
 	done
 
 clean:

@@ -10,7 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// tuned are the tuning files of targets, for the shapes of published models: TARGET.jsonl.
+// tuned are the tuning files of targets, for the shapes of published models: TARGET.jsonl,
+// also for TARGET-nomatrix.
 // Those of AMD are AMD's compiler's, the others measured.
 //
 //go:embed tuned/*.jsonl
@@ -21,7 +22,7 @@ var tuned embed.FS
 func (t *Target) Tuned() ([]tuning.Row, error) {
 	device, probed := strings.CutPrefix(t.Name, ProbePrefix)
 	if !probed {
-		return readTuned(t.Name)
+		return readTuned(strings.TrimSuffix(t.Name, NoMatrix))
 	}
 	var rows []tuning.Row
 	for _, other := range targets {
