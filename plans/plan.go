@@ -59,7 +59,7 @@ type Model struct {
 type Requirements struct {
 	Features      []string // such as "bufferDeviceAddress"
 	Extensions    []string
-	SubgroupOps   []string // classes of subgroup operations: "arithmetic", "ballot", "basic", "shuffle", "vote"
+	SubgroupOps   []string // classes of subgroup operations: "arithmetic", "basic", "shuffle", "vote"
 	Subgroup      [2]int   // smallest and largest subgroup size that every pipeline runs with
 	Workgroup     int      // invocations of the largest workgroup
 	Shared        int      // bytes of shared memory of the hungriest workgroup

@@ -5,9 +5,6 @@ import "math"
 // U32 returns a constant. Most operations take a Go number directly.
 func (b *Builder) U32(x uint32) Value { return b.constant(U32, x) }
 
-// I32 returns a constant.
-func (b *Builder) I32(x int32) Value { return b.constant(I32, uint32(x)) }
-
 // F32 returns a constant; infinities are welcome.
 func (b *Builder) F32(x float32) Value { return b.constant(F32, math.Float32bits(x)) }
 
@@ -54,9 +51,6 @@ func (b *Builder) Div(x, y Operand) Value { return b.binary(opDiv, kNum, x, y) }
 
 // Mod returns the remainder of Div, with the sign of x, for integers.
 func (b *Builder) Mod(x, y Operand) Value { return b.binary(opMod, kInt, x, y) }
-
-// MulHi returns the upper 32 bits of the product of two U32.
-func (b *Builder) MulHi(x, y Operand) Value { return b.binary(opMulHi, kU32, x, y) }
 
 // FMA returns x*y + z, with one rounding where the device has the instruction, as
 // GPUs do, and with two elsewhere (llvmpipe).
@@ -109,23 +103,6 @@ func (b *Builder) BitExtract(x, offset, count Operand) Value {
 	return b.emit(opBitExtract, n.typ, n, b.typed(opBitExtract, offset, U32), b.typed(opBitExtract, count, U32))
 }
 
-// BitInsert returns x with count bits from bit offset on replaced by the lowest
-// bits of y. offset and count are U32.
-func (b *Builder) BitInsert(x, y, offset, count Operand) Value {
-	n := b.same(opBitInsert, kInt, x, y)
-	return b.emit(opBitInsert, n[0].typ, n[0], n[1], b.typed(opBitInsert, offset, U32), b.typed(opBitInsert, count, U32))
-}
-
-// BitCount returns the number of bits of x that are set.
-func (b *Builder) BitCount(x Operand) Value { return b.unary(opBitCount, kInt, x) }
-
-// FindLSB returns the position of the lowest set bit of x, and all ones for 0.
-func (b *Builder) FindLSB(x Operand) Value { return b.unary(opFindLSB, kInt, x) }
-
-// FindMSB returns the position of the highest set bit of the U32 x, and all ones
-// for 0.
-func (b *Builder) FindMSB(x Operand) Value { return b.unary(opFindMSB, kU32, x) }
-
 // Neg returns -x, for I32 and F32.
 func (b *Builder) Neg(x Operand) Value { return b.unary(opNeg, kI32|kF32, x) }
 
@@ -146,33 +123,6 @@ func (b *Builder) Exp2(x Operand) Value { return b.unary(opExp2, kF32, x) }
 
 // Log returns the natural logarithm.
 func (b *Builder) Log(x Operand) Value { return b.unary(opLog, kF32, x) }
-
-// Log2 returns the logarithm to base 2.
-func (b *Builder) Log2(x Operand) Value { return b.unary(opLog2, kF32, x) }
-
-// Tanh returns the hyperbolic tangent.
-func (b *Builder) Tanh(x Operand) Value { return b.unary(opTanh, kF32, x) }
-
-// Sin returns the sine of x radians.
-func (b *Builder) Sin(x Operand) Value { return b.unary(opSin, kF32, x) }
-
-// Cos returns the cosine of x radians.
-func (b *Builder) Cos(x Operand) Value { return b.unary(opCos, kF32, x) }
-
-// Floor rounds down.
-func (b *Builder) Floor(x Operand) Value { return b.unary(opFloor, kF32, x) }
-
-// Ceil rounds up.
-func (b *Builder) Ceil(x Operand) Value { return b.unary(opCeil, kF32, x) }
-
-// Trunc rounds towards zero.
-func (b *Builder) Trunc(x Operand) Value { return b.unary(opTrunc, kF32, x) }
-
-// RoundEven rounds to the nearest integer, halves to the even one.
-func (b *Builder) RoundEven(x Operand) Value { return b.unary(opRoundEven, kF32, x) }
-
-// Fract returns x - Floor(x).
-func (b *Builder) Fract(x Operand) Value { return b.unary(opFract, kF32, x) }
 
 // Select returns x where cond holds, else y. cond is Bool, or for vectors a Bool
 // vector of as many elements.
@@ -213,9 +163,6 @@ func (b *Builder) Ge(x, y Operand) Value { return b.compare(opGe, kNum, x, y) }
 
 // IsNaN returns whether x is not a number.
 func (b *Builder) IsNaN(x Operand) Value { return b.predicate(opIsNaN, x) }
-
-// IsInf returns whether x is infinite.
-func (b *Builder) IsInf(x Operand) Value { return b.predicate(opIsInf, x) }
 
 func (b *Builder) predicate(o op, x Operand) Value {
 	n := b.same(o, kF32, x)

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func device(t *testing.T) *vulkan.Device {
 		}
 	}
 	d, err := vulkan.Open(chosen.Index, plans.Requirements{
-		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct", "shaderFloat16"},
+		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct", "shaderFloat16", "shaderInt16", "storageBuffer16BitAccess"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -235,4 +236,18 @@ func TestAtomicsAndDotRun(t *testing.T) {
 	run(t, device(t), build, nil, 4, y)
 	dot := int32(1*127 + -1*127 + 2*-128 + -128*-1)
 	same(t, "y", y, []uint32{4 * 32 * 2, 331, 496, 93, uint32(dot)}, 0)
+}
+
+// TestHalfWords moves 16 bits to the other half of their words, and no others.
+func TestHalfWords(t *testing.T) {
+	x, y := []uint32{0x00020001, 0xfffe8000}, []uint32{7, 7, 7}
+	run(t, device(t), func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(4)
+		i := b.LocalID()
+		y.Store16(b.Add(b.Xor(i, 1), 1), b.Or(x.Load16(i), 0x50000))
+	}, nil, 1, x, y)
+	if want := []uint32{0x00020007, 0xfffe0001, 0x00008000}; !slices.Equal(y, want) {
+		t.Errorf("%#x, want %#x", y, want)
+	}
 }

@@ -43,8 +43,6 @@ func TestBuildErrors(t *testing.T) {
 		{"load bool", func(k parts) { k.x.Load(kernel.Bool, 0) }, `load: argument "x" as bool`},
 		{"load x3", func(k parts) { k.x.Load(kernel.F32.Vec(3), 0) }, `load: argument "x" as f32x3`},
 		{"index", func(k parts) { k.x.Load(kernel.F32, k.i) }, "load: operand of type i32, want u32"},
-		{"alignment", func(k parts) { k.x.LoadWords(kernel.F32.Vec(4), 32, 0) }, "alignment 32 of f32x4"},
-		{"odd alignment", func(k parts) { k.x.LoadWords(kernel.F32.Vec(4), 6, 0) }, "alignment 6 of f32x4"},
 		{"vec of 3", func(k parts) { k.b.Vec(k.f, 1, 2) }, "vec of 3 elements"}, {"vec of vectors", func(k parts) { k.b.Vec(k.v, k.v) }, "vec of f32x4"},
 		{"vec of nothing", func(k parts) { k.b.Vec() }, "vec of 0 elements"},
 		{"element", func(k parts) { k.b.Elem(k.v, 4) }, "element 4 of f32x4"},

@@ -21,7 +21,7 @@ type Func struct {
 	// sorted.
 	Extensions []string
 	// SubgroupOps are the classes of subgroup operations that it needs, sorted:
-	// arithmetic, ballot, basic, shuffle, vote.
+	// arithmetic, basic, shuffle, vote.
 	SubgroupOps []string
 
 	workgroup *node

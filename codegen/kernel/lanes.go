@@ -10,10 +10,6 @@ func (b *Builder) SubgroupLane() Value { return b.builtin(subgroupLane, "basic")
 // SubgroupID returns the subgroup's index in its workgroup.
 func (b *Builder) SubgroupID() Value { return b.builtin(subgroupID, "basic") }
 
-// SubgroupSize returns the lanes of a subgroup. Where the kernel's shape depends
-// on it, take it as a specialization constant as well.
-func (b *Builder) SubgroupSize() Value { return b.builtin(subgroupSize, "basic") }
-
 // NumSubgroups returns the subgroups of a workgroup.
 func (b *Builder) NumSubgroups() Value { return b.builtin(numSubgroups, "basic") }
 
@@ -55,24 +51,9 @@ func (b *Builder) SubgroupMax(x Value) Value { return b.unary(opSubgroupMax, kNu
 // SubgroupMin returns the minimum of x over the subgroup.
 func (b *Builder) SubgroupMin(x Value) Value { return b.unary(opSubgroupMin, kNum, x) }
 
-// SubgroupInclusiveAdd returns the sum of x over the lanes up to this one.
-func (b *Builder) SubgroupInclusiveAdd(x Value) Value {
-	return b.unary(opSubgroupInclusiveAdd, kNum, x)
-}
-
 // SubgroupExclusiveAdd returns the sum of x over the lanes before this one.
 func (b *Builder) SubgroupExclusiveAdd(x Value) Value {
 	return b.unary(opSubgroupExclusiveAdd, kNum, x)
-}
-
-// SubgroupBroadcast returns the x of one lane, which is the same U32 in all lanes.
-func (b *Builder) SubgroupBroadcast(x Value, lane Operand) Value {
-	return b.fromLane(opSubgroupBroadcast, x, lane)
-}
-
-// SubgroupBroadcastFirst returns the x of the first active lane.
-func (b *Builder) SubgroupBroadcastFirst(x Value) Value {
-	return b.unary(opSubgroupBroadcastFirst, kAny, x)
 }
 
 // SubgroupShuffle returns the x of the lane that each lane names, a U32.
@@ -97,25 +78,4 @@ func (b *Builder) SubgroupElect() Value { return b.emit(opSubgroupElect, Bool) }
 // SubgroupAny returns whether the Bool x holds in any lane.
 func (b *Builder) SubgroupAny(x Value) Value {
 	return b.emit(opSubgroupAny, Bool, b.typed(opSubgroupAny, x, Bool))
-}
-
-// SubgroupAll returns whether the Bool x holds in all lanes.
-func (b *Builder) SubgroupAll(x Value) Value {
-	return b.emit(opSubgroupAll, Bool, b.typed(opSubgroupAll, x, Bool))
-}
-
-// SubgroupBallot returns the lanes in which the Bool x holds, as bits of a
-// U32.Vec(4), lane 0 the lowest bit of element 0.
-func (b *Builder) SubgroupBallot(x Value) Value {
-	return b.emit(opSubgroupBallot, U32.Vec(4), b.typed(opSubgroupBallot, x, Bool))
-}
-
-// BallotCount returns the number of lanes in a ballot.
-func (b *Builder) BallotCount(ballot Value) Value {
-	return b.emit(opBallotCount, U32, b.typed(opBallotCount, ballot, U32.Vec(4)))
-}
-
-// BallotExclusiveCount returns the number of lanes before this one in a ballot.
-func (b *Builder) BallotExclusiveCount(ballot Value) Value {
-	return b.emit(opBallotExclusiveCount, U32, b.typed(opBallotExclusiveCount, ballot, U32.Vec(4)))
 }

@@ -3,8 +3,7 @@ package kernel
 // Buffer is an argument of the kernel. It has no element type: each access
 // says how it reads the bytes. An index counts elements of the access's type
 // from the start of the buffer, and is less than 2^31; accesses are aligned to
-// the size of their type, except for LoadWords and StoreWords. Nothing is checked
-// against the buffer's size.
+// the size of their type. Nothing is checked against the buffer's size.
 type Buffer struct {
 	b      *Builder
 	index  int
@@ -13,25 +12,22 @@ type Buffer struct {
 
 // Load returns element i of the buffer seen as an array of t: U32, I32, F32 or a
 // vector of them (8 or 16 bytes, one access).
-func (m *Buffer) Load(t Type, i Operand) Value { return m.load(opLoad, t, t.Size(), i) }
-
-// Store writes v as element i of the buffer seen as an array of v's type.
-func (m *Buffer) Store(i Operand, v Value) { m.store(opStore, v.Type().Size(), i, v) }
-
-// LoadWords returns the t that starts at 32-bit word i of the buffer; align, a
-// power of two from 4 to the size of t, is what is known of its address in
-// bytes.
-func (m *Buffer) LoadWords(t Type, align int, i Operand) Value {
-	return m.load(opLoadWords, t, align, i)
+func (m *Buffer) Load(t Type, i Operand) Value {
+	m.check(opLoad, t, Read)
+	return m.b.add(&node{op: opLoad, typ: t, imm: uint32(m.index), align: t.Size(), args: []*node{m.b.typed(opLoad, i, U32)}})
 }
 
-// StoreWords writes v at 32-bit word i of the buffer; align as for LoadWords.
-func (m *Buffer) StoreWords(align int, i Operand, v Value) { m.store(opStoreWords, align, i, v) }
+// Store writes v as element i of the buffer seen as an array of v's type.
+func (m *Buffer) Store(i Operand, v Value) {
+	v = m.b.visible(v)
+	m.check(opStore, v.Type(), Write)
+	m.b.add(&node{op: opStore, imm: uint32(m.index), align: v.Type().Size(), args: []*node{m.b.typed(opStore, i, U32), v.n}})
+}
 
 // Load16 returns element i of the buffer seen as an array of 16 bits, in the lower half
 // of a U32. Load16 and Store16 need the features shaderInt16 and storageBuffer16BitAccess.
 func (m *Buffer) Load16(i Operand) Value {
-	m.check(opLoad16, U32, 4, Read)
+	m.check(opLoad16, U32, Read)
 	m.b.need16()
 	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, args: []*node{m.b.typed(opLoad16, i, U32)}})
 }
@@ -39,7 +35,7 @@ func (m *Buffer) Load16(i Operand) Value {
 // Store16 writes the lower half of the U32 v as element i of the buffer seen as an array
 // of 16 bits.
 func (m *Buffer) Store16(i, v Operand) {
-	m.check(opStore16, U32, 4, Write)
+	m.check(opStore16, U32, Write)
 	m.b.need16()
 	m.b.add(&node{op: opStore16, imm: uint32(m.index), align: 2,
 		args: []*node{m.b.typed(opStore16, i, U32), m.b.typed(opStore16, v, U32)}})
@@ -62,36 +58,23 @@ func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(opAtomicMax, i,
 // AtomicLoad returns element i of the buffer seen as an array of U32, as the last
 // atomic operation of any lane of the device left it.
 func (m *Buffer) AtomicLoad(i Operand) Value {
-	m.check(opAtomicLoad, U32, 4, ReadWrite)
+	m.check(opAtomicLoad, U32, ReadWrite)
 	return m.b.add(&node{op: opAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: []*node{m.b.typed(opAtomicLoad, i, U32)}})
 }
 
-func (m *Buffer) load(o op, t Type, align int, i Operand) Value {
-	m.check(o, t, align, Read)
-	return m.b.add(&node{op: o, typ: t, imm: uint32(m.index), align: align, args: []*node{m.b.typed(o, i, U32)}})
-}
-
-func (m *Buffer) store(o op, align int, i Operand, v Value) {
-	v = m.b.visible(v)
-	m.check(o, v.Type(), align, Write)
-	m.b.add(&node{op: o, imm: uint32(m.index), align: align, args: []*node{m.b.typed(o, i, U32), v.n}})
-}
-
 func (m *Buffer) atomic(o op, i, v Operand) Value {
-	m.check(o, U32, 4, ReadWrite)
+	m.check(o, U32, ReadWrite)
 	return m.b.add(&node{op: o, typ: U32, imm: uint32(m.index), align: 4,
 		args: []*node{m.b.typed(o, i, U32), m.b.typed(o, v, U32)}})
 }
 
-func (m *Buffer) check(o op, t Type, align int, want Access) {
+func (m *Buffer) check(o op, t Type, want Access) {
 	name := m.b.f.Args[m.index].Name
 	switch {
 	case m.access&want != want:
 		m.b.fail("%s: argument %q is declared %v", ops[o].name, name, m.access)
 	case !t.inMemory():
 		m.b.fail("%s: argument %q as %v", ops[o].name, name, t)
-	case align < 4 || align > t.Size() || align&(align-1) != 0:
-		m.b.fail("%s: argument %q: alignment %d of %v", ops[o].name, name, align, t)
 	}
 }
 

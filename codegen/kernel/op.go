@@ -22,7 +22,6 @@ const (
 	opXor
 	opMin
 	opMax
-	opMulHi
 	opNeg
 	opNot
 	opAbs
@@ -32,21 +31,8 @@ const (
 	opExp
 	opExp2
 	opLog
-	opLog2
-	opTanh
-	opSin
-	opCos
-	opFloor
-	opCeil
-	opTrunc
-	opRoundEven
-	opFract
 	opSelect
 	opBitExtract
-	opBitInsert
-	opBitCount
-	opFindLSB
-	opFindMSB
 
 	// Element by element; the result is Bool.
 	opEq
@@ -56,7 +42,6 @@ const (
 	opGt
 	opGe
 	opIsNaN
-	opIsInf
 
 	// Change of type.
 	opConvert
@@ -71,25 +56,16 @@ const (
 	opSubgroupAdd
 	opSubgroupMax
 	opSubgroupMin
-	opSubgroupInclusiveAdd
 	opSubgroupExclusiveAdd
-	opSubgroupBroadcast
-	opSubgroupBroadcastFirst
 	opSubgroupShuffle
 	opSubgroupShuffleXor
 	opSubgroupElect
 	opSubgroupAny
-	opSubgroupAll
-	opSubgroupBallot
-	opBallotCount
-	opBallotExclusiveCount
 
 	// Memory. imm of a buffer access: the argument; of a shared access: the
 	// array. align is the known alignment of an access by word.
 	opLoad        // index
 	opStore       // index, value
-	opLoadWords   // word index
-	opStoreWords  // word index, value
 	opLoad16      // index
 	opStore16     // index, value
 	opAtomicAdd   // index, value
@@ -158,7 +134,6 @@ var ops = [numOps]opInfo{
 	opXor:         {name: "xor", fold: true},
 	opMin:         {name: "min", fold: true},
 	opMax:         {name: "max", fold: true},
-	opMulHi:       {name: "mul_hi"},
 	opNeg:         {name: "neg", fold: true},
 	opNot:         {name: "not", fold: true},
 	opAbs:         {name: "abs"},
@@ -168,21 +143,8 @@ var ops = [numOps]opInfo{
 	opExp:         {name: "exp"},
 	opExp2:        {name: "exp2"},
 	opLog:         {name: "log"},
-	opLog2:        {name: "log2"},
-	opTanh:        {name: "tanh"},
-	opSin:         {name: "sin"},
-	opCos:         {name: "cos"},
-	opFloor:       {name: "floor"},
-	opCeil:        {name: "ceil"},
-	opTrunc:       {name: "trunc"},
-	opRoundEven:   {name: "round_even"},
-	opFract:       {name: "fract"},
 	opSelect:      {name: "select", fold: true},
 	opBitExtract:  {name: "bit_extract"},
-	opBitInsert:   {name: "bit_insert"},
-	opBitCount:    {name: "bit_count"},
-	opFindLSB:     {name: "find_lsb"},
-	opFindMSB:     {name: "find_msb"},
 
 	opEq:    {name: "eq", fold: true},
 	opNe:    {name: "ne", fold: true},
@@ -191,7 +153,6 @@ var ops = [numOps]opInfo{
 	opGt:    {name: "gt", fold: true},
 	opGe:    {name: "ge", fold: true},
 	opIsNaN: {name: "is_nan"},
-	opIsInf: {name: "is_inf"},
 
 	opConvert:    {name: "convert"},
 	opBitcast:    {name: "bitcast"},
@@ -201,26 +162,17 @@ var ops = [numOps]opInfo{
 	opDotI8:      {name: "dot_i8"},
 	opElem:       {name: "elem"},
 
-	opSubgroupAdd:            {name: "subgroup_add", subgroup: "arithmetic"},
-	opSubgroupMax:            {name: "subgroup_max", subgroup: "arithmetic"},
-	opSubgroupMin:            {name: "subgroup_min", subgroup: "arithmetic"},
-	opSubgroupInclusiveAdd:   {name: "subgroup_inclusive_add", subgroup: "arithmetic"},
-	opSubgroupExclusiveAdd:   {name: "subgroup_exclusive_add", subgroup: "arithmetic"},
-	opSubgroupBroadcast:      {name: "subgroup_broadcast", subgroup: "ballot"},
-	opSubgroupBroadcastFirst: {name: "subgroup_broadcast_first", subgroup: "ballot"},
-	opSubgroupShuffle:        {name: "subgroup_shuffle", subgroup: "shuffle"},
-	opSubgroupShuffleXor:     {name: "subgroup_shuffle_xor", subgroup: "shuffle"},
-	opSubgroupElect:          {name: "subgroup_elect", subgroup: "basic"},
-	opSubgroupAny:            {name: "subgroup_any", subgroup: "vote"},
-	opSubgroupAll:            {name: "subgroup_all", subgroup: "vote"},
-	opSubgroupBallot:         {name: "subgroup_ballot", subgroup: "ballot"},
-	opBallotCount:            {name: "ballot_count", subgroup: "ballot"},
-	opBallotExclusiveCount:   {name: "ballot_exclusive_count", subgroup: "ballot"},
+	opSubgroupAdd:          {name: "subgroup_add", subgroup: "arithmetic"},
+	opSubgroupMax:          {name: "subgroup_max", subgroup: "arithmetic"},
+	opSubgroupMin:          {name: "subgroup_min", subgroup: "arithmetic"},
+	opSubgroupExclusiveAdd: {name: "subgroup_exclusive_add", subgroup: "arithmetic"},
+	opSubgroupShuffle:      {name: "subgroup_shuffle", subgroup: "shuffle"},
+	opSubgroupShuffleXor:   {name: "subgroup_shuffle_xor", subgroup: "shuffle"},
+	opSubgroupElect:        {name: "subgroup_elect", subgroup: "basic"},
+	opSubgroupAny:          {name: "subgroup_any", subgroup: "vote"},
 
 	opLoad:        {name: "load"},
 	opStore:       {name: "store"},
-	opLoadWords:   {name: "load_words"},
-	opStoreWords:  {name: "store_words"},
 	opLoad16:      {name: "load16"},
 	opStore16:     {name: "store16"},
 	opAtomicAdd:   {name: "atomic_add"},
@@ -265,7 +217,6 @@ type builtin uint8
 const (
 	subgroupLane builtin = iota
 	subgroupID
-	subgroupSize
 	numSubgroups
 	localID
 	workgroupIDX
@@ -278,7 +229,7 @@ const (
 )
 
 var builtinNames = [numBuiltins]string{
-	"subgroup_lane", "subgroup_id", "subgroup_size", "num_subgroups", "local_id",
+	"subgroup_lane", "subgroup_id", "num_subgroups", "local_id",
 	"workgroup_id.x", "workgroup_id.y", "workgroup_id.z",
 	"num_workgroups.x", "num_workgroups.y", "num_workgroups.z",
 }

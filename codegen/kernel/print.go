@@ -146,8 +146,6 @@ func (p *printer) subject(n *node) string {
 		return builtinNames[n.imm] + " "
 	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return p.f.Args[n.imm].Name + " "
-	case opLoadWords, opStoreWords:
-		return fmt.Sprintf("%s align %d ", p.f.Args[n.imm].Name, n.align)
 	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
 	case opBarrier:

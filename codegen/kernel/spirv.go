@@ -279,7 +279,7 @@ func viewOf(n *node) (Type, bool) {
 		return n.args[1].typ, true
 	case opLoad16, opStore16:
 		return u16, true
-	case opLoadWords, opStoreWords, opAtomicAdd, opAtomicMax, opAtomicLoad:
+	case opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return U32, true
 	}
 	return void, false

@@ -65,16 +65,13 @@ func init() {
 		opBuiltin:         (*lowering).builtin,
 		opVec:             (*lowering).vec,
 		opElem:            (*lowering).elem,
-		opMulHi:           (*lowering).mulHi,
 		opConvert:         (*lowering).convert,
 		opFMAHalf:         (*lowering).fmaHalf,
 		opDotI8:           (*lowering).dotI8,
 		opLoad:            (*lowering).load,
-		opLoadWords:       (*lowering).load,
 		opLoad16:          (*lowering).load16,
 		opStore16:         (*lowering).store16,
 		opStore:           (*lowering).store,
-		opStoreWords:      (*lowering).store,
 		opAtomicAdd:       (*lowering).atomic,
 		opAtomicMax:       (*lowering).atomic,
 		opAtomicLoad:      (*lowering).atomicLoad,
@@ -151,12 +148,6 @@ func (l *lowering) elem(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpVectorExtractDynamic, l.typ(n.typ), l.value(v), l.value(i))
 }
 
-func (l *lowering) mulHi(n *node) {
-	typ := l.typ(n.typ)
-	both := l.m.Emit(spirv.OpUMulExtended, l.m.Type(spirv.OpTypeStruct, typ, typ), l.ids(n.args)...)
-	l.values[n] = l.m.Emit(spirv.OpCompositeExtract, typ, both, 1)
-}
-
 func (l *lowering) convert(n *node) {
 	o := conversions[fromTo{n.args[0].typ.Elem(), n.typ.Elem()}]
 	l.values[n] = l.m.Emit(o, l.typ(n.typ), l.value(n.args[0]))
@@ -182,35 +173,28 @@ func (l *lowering) dotI8(n *node) {
 }
 
 // address returns a pointer to what a buffer access accesses.
-func (l *lowering) address(n *node, t Type) spirv.ID {
+func (l *lowering) address(n *node) spirv.ID {
 	elem, _ := viewOf(n)
-	buffer := l.pointers[bound{n.imm, elem}]
 	pointer := l.pointer(spirv.StorageClassPhysicalStorageBuffer, l.typ(elem))
-	id := l.m.Emit(spirv.OpAccessChain, pointer, buffer, l.uint(0), l.value(n.args[0]))
-	if t != elem {
-		id = l.m.Emit(spirv.OpBitcast, l.pointer(spirv.StorageClassPhysicalStorageBuffer, l.typ(t)), id)
-	}
-	return id
+	return l.m.Emit(spirv.OpAccessChain, pointer, l.pointers[bound{n.imm, elem}], l.uint(0), l.value(n.args[0]))
 }
 
 func (l *lowering) load(n *node) {
-	from := l.address(n, n.typ)
-	l.values[n] = l.m.Emit(spirv.OpLoad, l.typ(n.typ), from, spirv.MemoryAccessAligned, uint32(n.align))
+	l.values[n] = l.m.Emit(spirv.OpLoad, l.typ(n.typ), l.address(n), spirv.MemoryAccessAligned, uint32(n.align))
 }
 
 func (l *lowering) store(n *node) {
-	to := l.address(n, n.args[1].typ)
-	l.m.Do(spirv.OpStore, to, l.value(n.args[1]), spirv.MemoryAccessAligned, uint32(n.align))
+	l.m.Do(spirv.OpStore, l.address(n), l.value(n.args[1]), spirv.MemoryAccessAligned, uint32(n.align))
 }
 
 func (l *lowering) load16(n *node) {
-	half := l.m.Emit(spirv.OpLoad, l.typ(u16), l.address(n, u16), spirv.MemoryAccessAligned, uint32(n.align))
+	half := l.m.Emit(spirv.OpLoad, l.typ(u16), l.address(n), spirv.MemoryAccessAligned, uint32(n.align))
 	l.values[n] = l.m.Emit(spirv.OpUConvert, l.typ(n.typ), half)
 }
 
 func (l *lowering) store16(n *node) {
 	half := l.m.Emit(spirv.OpUConvert, l.typ(u16), l.value(n.args[1]))
-	l.m.Do(spirv.OpStore, l.address(n, u16), half, spirv.MemoryAccessAligned, uint32(n.align))
+	l.m.Do(spirv.OpStore, l.address(n), half, spirv.MemoryAccessAligned, uint32(n.align))
 }
 
 var atomics = map[op]spirv.Op{
@@ -226,14 +210,14 @@ func (l *lowering) atomic(n *node) {
 	if n.op == opSharedAdd || n.op == opSharedMax {
 		at, scope = l.element(n, 1), spirv.ScopeWorkgroup
 	} else {
-		at = l.address(n, U32)
+		at = l.address(n)
 	}
 	l.values[n] = l.m.Emit(atomics[n.op], l.typ(U32), at, l.uint(scope),
 		l.uint(spirv.MemorySemanticsRelaxed), l.value(n.args[1]))
 }
 
 func (l *lowering) atomicLoad(n *node) {
-	l.values[n] = l.m.Emit(spirv.OpAtomicLoad, l.typ(U32), l.address(n, U32),
+	l.values[n] = l.m.Emit(spirv.OpAtomicLoad, l.typ(U32), l.address(n),
 		l.uint(spirv.ScopeQueueFamily), l.uint(spirv.MemorySemanticsRelaxed))
 }
 

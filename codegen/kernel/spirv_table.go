@@ -44,21 +44,8 @@ var plain = map[op]byKind{
 	opExp:         float(spirv.GLSLExp),
 	opExp2:        float(spirv.GLSLExp2),
 	opLog:         float(spirv.GLSLLog),
-	opLog2:        float(spirv.GLSLLog2),
-	opTanh:        float(spirv.GLSLTanh),
-	opSin:         float(spirv.GLSLSin),
-	opCos:         float(spirv.GLSLCos),
-	opFloor:       float(spirv.GLSLFloor),
-	opCeil:        float(spirv.GLSLCeil),
-	opTrunc:       float(spirv.GLSLTrunc),
-	opRoundEven:   float(spirv.GLSLRoundEven),
-	opFract:       float(spirv.GLSLFract),
 	opSelect:      {Bool: core(spirv.OpSelect)}, // by the condition
 	opBitExtract:  {U32: core(spirv.OpBitFieldUExtract), I32: core(spirv.OpBitFieldSExtract)},
-	opBitInsert:   ints(spirv.OpBitFieldInsert),
-	opBitCount:    ints(spirv.OpBitCount),
-	opFindLSB:     {U32: glsl(spirv.GLSLFindILsb), I32: glsl(spirv.GLSLFindILsb)},
-	opFindMSB:     {U32: glsl(spirv.GLSLFindUMsb)},
 
 	opEq:    {Bool: core(spirv.OpLogicalEqual), U32: core(spirv.OpIEqual), I32: core(spirv.OpIEqual), F32: core(spirv.OpFOrdEqual)},
 	opNe:    {Bool: core(spirv.OpLogicalNotEqual), U32: core(spirv.OpINotEqual), I32: core(spirv.OpINotEqual), F32: core(spirv.OpFUnordNotEqual)},
@@ -67,7 +54,6 @@ var plain = map[op]byKind{
 	opGt:    {U32: core(spirv.OpUGreaterThan), I32: core(spirv.OpSGreaterThan), F32: core(spirv.OpFOrdGreaterThan)},
 	opGe:    {U32: core(spirv.OpUGreaterThanEqual), I32: core(spirv.OpSGreaterThanEqual), F32: core(spirv.OpFOrdGreaterThanEqual)},
 	opIsNaN: {F32: core(spirv.OpIsNan)},
-	opIsInf: {F32: core(spirv.OpIsInf)},
 
 	opBitcast:    all(spirv.OpBitcast),
 	opUnpackHalf: {U32: glsl(spirv.GLSLUnpackHalf2x16)},
@@ -104,25 +90,17 @@ var groups = map[op]group{
 	opSubgroupMin: {byKind{
 		U32: core(spirv.OpGroupNonUniformUMin), I32: core(spirv.OpGroupNonUniformSMin), F32: core(spirv.OpGroupNonUniformFMin),
 	}, spirv.GroupOperationReduce, true},
-	opSubgroupInclusiveAdd:   {sums, spirv.GroupOperationInclusiveScan, true},
-	opSubgroupExclusiveAdd:   {sums, spirv.GroupOperationExclusiveScan, true},
-	opSubgroupBroadcast:      {instr: all(spirv.OpGroupNonUniformBroadcast)},
-	opSubgroupBroadcastFirst: {instr: all(spirv.OpGroupNonUniformBroadcastFirst)},
-	opSubgroupShuffle:        {instr: all(spirv.OpGroupNonUniformShuffle)},
-	opSubgroupShuffleXor:     {instr: all(spirv.OpGroupNonUniformShuffleXor)},
-	opSubgroupElect:          {instr: byKind{void: core(spirv.OpGroupNonUniformElect)}},
-	opSubgroupAny:            {instr: all(spirv.OpGroupNonUniformAny)},
-	opSubgroupAll:            {instr: all(spirv.OpGroupNonUniformAll)},
-	opSubgroupBallot:         {instr: all(spirv.OpGroupNonUniformBallot)},
-	opBallotCount:            {all(spirv.OpGroupNonUniformBallotBitCount), spirv.GroupOperationReduce, true},
-	opBallotExclusiveCount:   {all(spirv.OpGroupNonUniformBallotBitCount), spirv.GroupOperationExclusiveScan, true},
+	opSubgroupExclusiveAdd: {sums, spirv.GroupOperationExclusiveScan, true},
+	opSubgroupShuffle:      {instr: all(spirv.OpGroupNonUniformShuffle)},
+	opSubgroupShuffleXor:   {instr: all(spirv.OpGroupNonUniformShuffleXor)},
+	opSubgroupElect:        {instr: byKind{void: core(spirv.OpGroupNonUniformElect)}},
+	opSubgroupAny:          {instr: all(spirv.OpGroupNonUniformAny)},
 }
 
 var subgroupCapabilities = map[string]spirv.Capability{
 	"basic":      spirv.CapabilityGroupNonUniform,
 	"vote":       spirv.CapabilityGroupNonUniformVote,
 	"arithmetic": spirv.CapabilityGroupNonUniformArithmetic,
-	"ballot":     spirv.CapabilityGroupNonUniformBallot,
 	"shuffle":    spirv.CapabilityGroupNonUniformShuffle,
 }
 
@@ -137,7 +115,6 @@ type input struct {
 var inputs = [numBuiltins]input{
 	subgroupLane:   {builtin: spirv.BuiltInSubgroupLocalInvocationId},
 	subgroupID:     {builtin: spirv.BuiltInSubgroupId},
-	subgroupSize:   {builtin: spirv.BuiltInSubgroupSize},
 	numSubgroups:   {builtin: spirv.BuiltInNumSubgroups},
 	localID:        {builtin: spirv.BuiltInLocalInvocationIndex},
 	workgroupIDX:   {spirv.BuiltInWorkgroupId, true, 0},

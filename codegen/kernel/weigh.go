@@ -174,7 +174,7 @@ func (w *weigher) compute(n *node) known {
 		return w.builtin(builtin(n.imm))
 	case n.op == opVarGet || n.op == opParam || len(n.args) == 0:
 		return known{}
-	case n.op >= opSubgroupAdd && n.op <= opSubgroupMin, n.op == opSubgroupBroadcastFirst, n.op >= opSubgroupAny && n.op <= opSubgroupBallot:
+	case n.op >= opSubgroupAdd && n.op <= opSubgroupMin, n.op == opSubgroupAny:
 		return known{uniform: true}
 	}
 	k := known{is: true, uniform: true}
