@@ -12,7 +12,8 @@ type dotFormat struct {
 	offset bool
 	// bias, if not 0, is what to take from every code: offset is -bias*scale.
 	bias   int
-	fine   bool // scales are of 16 elements, not of 32
+	fine   bool          // scales are of 16 elements, not of 32
+	words  []kernel.Type // that fetch returns
 	fetch  func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value
 	decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) []dotRun
 }
@@ -27,15 +28,15 @@ type dotRun struct {
 const fixedRun = 16
 
 var dotFormats = []*dotFormat{
-	{layout: "q4_k", unit: 32, stride: 32, offset: true, fetch: fetchDotQ4K, decode: decodeDotQ4K},
-	{layout: "q5_k", unit: 32, stride: 32, offset: true, fetch: fetchDotQ5K, decode: decodeDotQ5K},
-	{layout: "q6_k", unit: 32, stride: 64, offset: true, bias: 32, fine: true, fetch: fetchDotQ6K, decode: decodeDotQ6K},
-	{layout: "q4_0", unit: 32, stride: 16, offset: true, bias: 8, fetch: fetchDotQ4_0, decode: decodeDotQ4_0},
-	{layout: "q8_0", unit: 16, fetch: fetchQ8_0, decode: decodeDotQ8_0},
-	{layout: "affine16", unit: 16, fine: true, fetch: fetchAffine(16, false), decode: decodeDotAffine},
-	{layout: "affine16m", unit: 16, offset: true, fine: true, fetch: fetchAffine(16, true), decode: decodeDotAffine},
-	{layout: "affine32", unit: 16, fetch: fetchAffine(32, false), decode: decodeDotAffine},
-	{layout: "affine32m", unit: 16, offset: true, fetch: fetchAffine(32, true), decode: decodeDotAffine},
+	{layout: "q4_k", unit: 32, stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4}, fetch: fetchDotQ4K, decode: decodeDotQ4K},
+	{layout: "q5_k", unit: 32, stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4, u32x4}, fetch: fetchDotQ5K, decode: decodeDotQ5K},
+	{layout: "q6_k", unit: 32, stride: 64, offset: true, bias: 32, fine: true, words: []kernel.Type{u32x4, u32x4, u32x2, kernel.U32}, fetch: fetchDotQ6K, decode: decodeDotQ6K},
+	{layout: "q4_0", unit: 32, stride: 16, offset: true, bias: 8, words: []kernel.Type{u32x4, kernel.U32}, fetch: fetchDotQ4_0, decode: decodeDotQ4_0},
+	{layout: "q8_0", unit: 16, words: []kernel.Type{u32x4, kernel.U32}, fetch: fetchQ8_0, decode: decodeDotQ8_0},
+	{layout: "affine16", unit: 16, fine: true, words: []kernel.Type{u32x4, kernel.F32}, fetch: fetchAffine(16, false), decode: decodeDotAffine},
+	{layout: "affine16m", unit: 16, offset: true, fine: true, words: []kernel.Type{u32x4, kernel.F32, kernel.F32}, fetch: fetchAffine(16, true), decode: decodeDotAffine},
+	{layout: "affine32", unit: 16, words: []kernel.Type{u32x4, kernel.F32}, fetch: fetchAffine(32, false), decode: decodeDotAffine},
+	{layout: "affine32m", unit: 16, offset: true, words: []kernel.Type{u32x4, kernel.F32, kernel.F32}, fetch: fetchAffine(32, true), decode: decodeDotAffine},
 }
 
 // dotFormatOf returns the row for a layout, nil if there is none.
@@ -203,24 +204,34 @@ func toFixed(b *kernel.Builder, x []kernel.Value, sum bool) fixed {
 			}
 		}
 	}
-	// Below, x counts as 0: the quotient would leave the range of f32.
-	inverse := b.Select(b.Gt(most, 1e-30), b.Div(b.F32(fixedMost), b.Max(most, 1e-30)), 0)
+	inverse := inverseScale(b, most)
 	f := fixed{scale: b.Mul(most, 1.0/fixedMost)}
-	// In the low 16 bits of 3*2^22 + n is n: here that of 256*high + low + 128, whose
-	// low byte is low + 128.
 	for _, v := range x {
-		n := b.Bitcast(u32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22+128), 4)))
-		even := b.Or(b.And(b.Elem(n, 0), 0xffff), b.Shl(b.Elem(n, 2), 16))
-		odd := b.Or(b.And(b.Elem(n, 1), 0xffff), b.Shl(b.Elem(n, 3), 16))
-		low := b.Or(b.And(even, 0x00ff00ff), b.Shl(b.And(odd, 0x00ff00ff), 8))
-		f.low = append(f.low, b.Xor(low, uint32(0x80808080)))
-		f.high = append(f.high, b.Or(b.And(b.Shr(even, 8), 0x00ff00ff), b.And(odd, uint32(0xff00ff00))))
+		high, low := fixedWords(b, v, inverse)
+		f.high, f.low = append(f.high, high), append(f.low, low)
 	}
 	if sum {
 		ones := b.U32(0x01010101)
 		f.total = b.Mul(f.scale, f.dot(b, []kernel.Value{ones, ones, ones, ones}))
 	}
 	return f
+}
+
+// inverseScale returns what brings the largest magnitude of a run to fixedMost. Below
+// 1e-30 x counts as 0: the quotient would leave the range of f32.
+func inverseScale(b *kernel.Builder, most kernel.Value) kernel.Value {
+	return b.Select(b.Gt(most, 1e-30), b.Div(b.F32(fixedMost), b.Max(most, 1e-30)), 0)
+}
+
+// fixedWords returns the high and the low bytes of a vec4 of x.
+func fixedWords(b *kernel.Builder, v, inverse kernel.Value) (high, low kernel.Value) {
+	// In the low 16 bits of 3*2^22 + n is n: here that of 256*high + low + 128, whose
+	// low byte is low + 128.
+	n := b.Bitcast(u32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22+128), 4)))
+	even := b.Or(b.And(b.Elem(n, 0), 0xffff), b.Shl(b.Elem(n, 2), 16))
+	odd := b.Or(b.And(b.Elem(n, 1), 0xffff), b.Shl(b.Elem(n, 3), 16))
+	low = b.Or(b.And(even, 0x00ff00ff), b.Shl(b.And(odd, 0x00ff00ff), 8))
+	return b.Or(b.And(b.Shr(even, 8), 0x00ff00ff), b.And(odd, uint32(0xff00ff00))), b.Xor(low, uint32(0x80808080))
 }
 
 // dot returns the sum of the products with signed bytes, without the scale.
@@ -234,4 +245,25 @@ func (f *fixed) dot(b *kernel.Builder, codes []kernel.Value) kernel.Value {
 		high, low = h, l
 	}
 	return b.Convert(kernel.F32, b.Add(b.Shl(high, 8), low))
+}
+
+// fixedQuarter is a quarter of a run, with the run's scale and the sum of its x.
+type fixedQuarter struct{ high, low, scale, total kernel.Value }
+
+// quarterFixed is toFixed by four neighbouring lanes, of which each has a vec4.
+func quarterFixed(b *kernel.Builder, v kernel.Value) fixedQuarter {
+	most := b.Max(b.Max(b.Abs(b.Elem(v, 0)), b.Abs(b.Elem(v, 1))), b.Max(b.Abs(b.Elem(v, 2)), b.Abs(b.Elem(v, 3))))
+	for mask := range 2 {
+		most = b.Max(most, b.SubgroupShuffleXor(most, 1<<mask))
+	}
+	inverse := inverseScale(b, most)
+	q := fixedQuarter{scale: b.Mul(most, 1.0/fixedMost)}
+	q.high, q.low = fixedWords(b, v, inverse)
+	ones := b.U32(0x01010101)
+	sum := b.Add(b.Shl(b.DotI8(ones, q.high), 8), b.DotI8(ones, q.low))
+	for mask := range 2 {
+		sum = b.Add(sum, b.SubgroupShuffleXor(sum, 1<<mask))
+	}
+	q.total = b.Mul(q.scale, b.Convert(kernel.F32, sum))
+	return q
 }

@@ -34,6 +34,9 @@ type gemv struct {
 	tile            int // a multiple of batch
 	resident        bool
 	columns         int // of a workgroup
+	// teams of subgroups take rows of the tile in turn, if they share x in fixed point;
+	// else 0: all subgroups take a row together.
+	teams int
 }
 
 func gemvCandidates(s *Site) []Candidate {
@@ -92,7 +95,7 @@ func (k gemv) sized(t *target.Target) []gemv {
 	}
 	k.resident = k.fits(k.columns)
 	if k.fixed != nil {
-		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0) {
+		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0 || k.columns > sharedColumns && k.shares(t)) {
 			k.columns--
 		}
 		if k.resident = k.fits(k.columns); !k.resident {
@@ -102,6 +105,9 @@ func (k gemv) sized(t *target.Target) []gemv {
 	most := max(1, min(4, gemvSums/(k.columns*matrices)))
 	k.batch = most
 	tile := k.batch
+	if k.shares(t) {
+		return k.shared(t, matrices)
+	}
 	if k.resident {
 		// As many workgroups as run at once, or a multiple of that.
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
@@ -135,6 +141,30 @@ func (k gemv) sized(t *target.Target) []gemv {
 		if k.columns > 1 { // which all have to be loaded before the first row
 			add(k.batch, 4*tile)
 		}
+	}
+	return list
+}
+
+// shares reports whether the subgroups of a workgroup take x in fixed point from shared
+// memory. It does not depend on the columns: the squares of x are added in another order.
+func (k gemv) shares(t *target.Target) bool {
+	return k.fixed != nil && k.k/4%k.wave == 0 && k.subgroups*k.wave < gemvLanes &&
+		sharedColumns*k.sharedBytes()+4*sharedParts <= t.Shared
+}
+
+// shared returns the shapes of a kernel whose teams share x.
+func (k gemv) shared(t *target.Target, matrices int) []gemv {
+	var list []gemv
+	for batch := min(2, k.batch); batch > 0; batch /= 2 {
+		c := k
+		c.batch = batch
+		batches := ceilDiv(k.tiles(1), batch)
+		c.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*t.Wave), ceilDiv(batches, t.Units)))
+		limit := sharedParts / (matrices * k.columns * k.subgroups) / (batch * c.teams)
+		each := ceilDiv(batches, t.Units*c.teams)
+		each = ceilDiv(each, ceilDiv(each, limit))
+		c.tile = batch * c.teams * each
+		list = append(list, c)
 	}
 	return list
 }
@@ -231,6 +261,9 @@ func (k gemv) exact(p *projection) bool {
 // name is the key of the module.
 func (k gemv) name() string {
 	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.columns, k.batch, k.subgroups, k.wave)}
+	if k.teams > 0 {
+		words[2] += fmt.Sprintf("x%d", k.teams)
+	}
 	if k.resident {
 		units := "x"
 		for _, p := range k.projects {
@@ -287,9 +320,12 @@ func (k gemv) build() (*kernel.Func, error) {
 				do()
 			})
 		}
-		if k.resident {
+		switch {
+		case k.teams > 0:
+			r.share(each)
+		case k.resident:
 			each(r.keep)
-		} else {
+		default:
 			each(r.stream)
 		}
 		b.Barrier() // outside of ifs, as cases must have it
@@ -300,13 +336,21 @@ func (k gemv) build() (*kernel.Func, error) {
 // run declares the kernel's own constant, its workgroup and shared memory.
 func (k gemv) run(b *kernel.Builder, a *linearArgs) *gemvRun {
 	r := &gemvRun{gemv: k, b: b, a: a, tile: b.SpecU32("tile", 16), lane: b.SubgroupLane()}
-	b.Workgroup(k.wave * k.subgroups)
+	r.member, r.subgroup, r.team = b.LocalID(), b.SubgroupID(), b.U32(0)
+	lanes := k.wave * k.subgroups
+	if k.teams > 0 {
+		r.member, r.subgroup, r.team = b.Mod(b.LocalID(), lanes), b.Mod(b.SubgroupID(), k.subgroups), b.Div(b.SubgroupID(), k.subgroups)
+		lanes *= k.teams
+		r.sharedX = newSharedX(b, k)
+	}
+	r.lanes = lanes
+	b.Workgroup(lanes)
 	matrices := 1
 	for _, p := range k.projects {
 		matrices = max(matrices, len(p.matrices))
 	}
 	r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.columns*k.subgroups))
-	if k.gain != nil {
+	if k.gain != nil && k.teams == 0 {
 		r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
 	}
 	return r
@@ -319,6 +363,11 @@ type gemvRun struct {
 	a         *linearArgs
 	tile      kernel.Value
 	lane      kernel.Value   // in the subgroup
+	lanes     int            // of the workgroup
+	member    kernel.Value   // the lane among those that share a row, and
+	subgroup  kernel.Value   // the subgroup among theirs
+	team      kernel.Value   // which they are
+	sharedX   *sharedX       // nil if each has its own
 	column    kernel.Value   // the workgroup's first
 	starts    []kernel.Value // where its columns begin in x, in vec4
 	p         *projectArgs
@@ -393,13 +442,13 @@ func (r *gemvRun) reduce(sums []kernel.Value, n kernel.Value) {
 			i = b.Add(i, first)
 			m, rest := b.Div(i, perMatrix), b.Mod(i, perMatrix)
 			to := b.Add(b.Mul(m, b.Mul(r.tile, r.columns)), at, rest)
-			r.parts.Store(b.Add(b.Mul(to, r.subgroups), b.SubgroupID()), sum)
+			r.parts.Store(b.Add(b.Mul(to, r.subgroups), r.subgroup), sum)
 		})
 	}
 }
 
 func (r *gemvRun) reduceSquares(sums []kernel.Value) {
-	if r.gain == nil {
+	if r.gain == nil || r.sharedX != nil {
 		return
 	}
 	r.transpose(sums, func(i, sum kernel.Value) {
@@ -450,10 +499,14 @@ func (r *gemvRun) finish() {
 		return sum
 	}
 	results := b.Mul(b.Sub(r.end, r.from), r.columns)
-	b.For(b.LocalID(), results, r.wave*r.subgroups, func(i kernel.Value) {
+	b.For(b.LocalID(), results, r.lanes, func(i kernel.Value) {
 		column := b.Mod(i, r.columns)
 		var rstd *kernel.Value
-		if r.gain != nil {
+		switch {
+		case r.gain != nil && r.sharedX != nil:
+			v := r.sharedX.rstd(r, column)
+			rstd = &v
+		case r.gain != nil:
 			v := r.a.rstd(b, total(r.squareParts, column))
 			rstd = &v
 		}

@@ -13,28 +13,46 @@ type residentX struct {
 
 // keep goes through the tile's rows with x in registers.
 func (r *gemvRun) keep() {
-	b := r.b
-	k := &residentX{}
+	k := r.place()
+	next := newWords(r.b, r.first(k)) // before x, which is nearer
+	if r.p.spec.fixed {
+		r.loadFixed(k)
+	} else {
+		r.loadX(k)
+	}
+	r.products(k, next)
+}
+
+// place finds the lane's units.
+func (r *gemvRun) place() *residentX {
+	b, k := r.b, &residentX{}
 	for j := range r.units(r.p.spec) {
-		u := b.Add(b.LocalID(), j*r.wave*r.subgroups)
+		u := b.Add(r.member, j*r.wave*r.subgroups)
 		if !r.exact(r.p.spec) {
 			u = b.Min(u, b.Sub(b.Div(r.a.k, r.p.spec.unit()), 1))
 		}
 		k.units = append(k.units, u)
 	}
-	next := newWords(b, r.fetch(k, r.from)) // before x, which is nearer
+	return k
+}
+
+// first loads the lane's words of the team's first rows.
+func (r *gemvRun) first(k *residentX) [][][]kernel.Value {
+	return r.fetch(k, r.b.Add(r.from, r.b.Mul(r.team, r.batch)))
+}
+
+// products goes through the team's rows of the tile.
+func (r *gemvRun) products(k *residentX, next *heldWords) {
+	b, step := r.b, r.batch*max(1, r.teams)
 	dot := r.dot
 	if r.p.spec.fixed {
-		r.loadFixed(k)
 		dot = r.dotFixed
-	} else {
-		r.loadX(k)
 	}
-	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
+	b.For(b.Add(r.from, b.Mul(r.team, r.batch)), r.end, step, func(n kernel.Value) {
 		words := next.get()
 		// Not only if there is a next batch: NVIDIA's compiler moves a branch behind
 		// what does not need it. Past the end the last row is loaded again.
-		next.set(r.fetch(k, b.Add(n, r.batch)))
+		next.set(r.fetch(k, b.Add(n, step)))
 		var sums []kernel.Value
 		for _, w := range words {
 			sums = append(sums, dot(k, w)...)
@@ -105,8 +123,7 @@ func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kerne
 	b := r.b
 	x := r.a.x.Load(f32x4, b.Add(column, at))
 	if !r.exact(r.p.spec) {
-		real := b.Lt(b.Add(b.LocalID(), j*r.wave*r.subgroups), b.Div(r.a.k, r.p.spec.unit()))
-		x = b.Select(real, x, b.Splat(b.F32(0), 4))
+		x = b.Select(r.real(j), x, b.Splat(b.F32(0), 4))
 	}
 	if r.gain != nil {
 		for e := range 4 {
@@ -115,6 +132,12 @@ func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kerne
 		x = b.Mul(x, r.a.gain.Load(f32x4, at))
 	}
 	return x
+}
+
+// real reports whether the lane has a j-th unit.
+func (r *gemvRun) real(j int) kernel.Value {
+	b := r.b
+	return b.Lt(b.Add(r.member, j*r.wave*r.subgroups), b.Div(r.a.k, r.p.spec.unit()))
 }
 
 // fetch loads the lane's units of the batch from row n on: by matrix and row, unit.
