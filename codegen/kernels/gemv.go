@@ -77,25 +77,31 @@ const (
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows}
 	k.share(t)
-	list := k.sized(t)
+	list := k.shapes(t)
 	for _, n := range k.otherSubgroups(t) {
 		k.subgroups = n
-		other := k.sized(t)
+		other := k.shapes(t)
 		list = append(list, other[:min(1, len(other))]...) // its best guess
 	}
 	return list
 }
 
-// sized returns the shapes with k's subgroups, best guess first: with other rows at a
-// time, then with other tiles.
-func (k gemv) sized(t *target.Target) []gemv {
-	matrices := 1
-	for _, p := range k.projects {
-		matrices = max(matrices, len(p.matrices))
+// shapes returns the shapes with k's subgroups, best guess first.
+func (k gemv) shapes(t *target.Target) []gemv {
+	own, teams := k.sized(t), k.shared(t)
+	if k.rowsOfTeam(t) > sharedRows {
+		return append(own, teams...)
 	}
+	return append(teams, own...)
+}
+
+// sized returns the shapes whose subgroups take a row together: with other rows at a time,
+// then with other tiles.
+func (k gemv) sized(t *target.Target) []gemv {
+	matrices := k.matrices()
 	k.resident = k.fits(k.columns)
 	if k.fixed != nil {
-		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0 || k.columns > sharedColumns && k.shares(t)) {
+		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0) {
 			k.columns--
 		}
 		if k.resident = k.fits(k.columns); !k.resident {
@@ -105,9 +111,6 @@ func (k gemv) sized(t *target.Target) []gemv {
 	most := max(1, min(4, gemvSums/(k.columns*matrices)))
 	k.batch = most
 	tile := k.batch
-	if k.shares(t) {
-		return k.shared(t, matrices)
-	}
 	if k.resident {
 		// As many workgroups as run at once, or a multiple of that.
 		workgroups := t.Units * ceilDiv(gemvLanes, k.subgroups*t.Wave)
@@ -145,28 +148,13 @@ func (k gemv) sized(t *target.Target) []gemv {
 	return list
 }
 
-// shares reports whether the subgroups of a workgroup take x in fixed point from shared
-// memory. It does not depend on the columns: the squares of x are added in another order.
-func (k gemv) shares(t *target.Target) bool {
-	return k.fixed != nil && k.k/4%k.wave == 0 && k.subgroups*k.wave < gemvLanes &&
-		sharedColumns*k.sharedBytes()+4*sharedParts <= t.Shared
-}
-
-// shared returns the shapes of a kernel whose teams share x.
-func (k gemv) shared(t *target.Target, matrices int) []gemv {
-	var list []gemv
-	for batch := min(2, k.batch); batch > 0; batch /= 2 {
-		c := k
-		c.batch = batch
-		batches := ceilDiv(k.tiles(1), batch)
-		c.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*t.Wave), ceilDiv(batches, t.Units)))
-		limit := sharedParts / (matrices * k.columns * k.subgroups) / (batch * c.teams)
-		each := ceilDiv(batches, t.Units*c.teams)
-		each = ceilDiv(each, ceilDiv(each, limit))
-		c.tile = batch * c.teams * each
-		list = append(list, c)
+// matrices is the most of a projection.
+func (k gemv) matrices() int {
+	n := 1
+	for _, p := range k.projects {
+		n = max(n, len(p.matrices))
 	}
-	return list
+	return n
 }
 
 // otherSubgroups are numbers of them beside k's that leave no lane without a unit.
@@ -186,10 +174,21 @@ func (k gemv) otherSubgroups(t *target.Target) []int {
 }
 
 // order names the order of the sums: it follows from the lanes that share a row.
-func (k gemv) order() string { return fmt.Sprintf("%dx%d", k.subgroups, k.wave) }
+func (k gemv) order() string {
+	order := fmt.Sprintf("%dx%d", k.subgroups, k.wave)
+	if k.teams > 0 && k.gain != nil {
+		order += " shared"
+	}
+	return order
+}
 
 // shape names the rest.
-func (k gemv) shape() string { return fmt.Sprintf("%d of %d rows", k.batch, k.tile) }
+func (k gemv) shape() string {
+	if k.teams > 0 {
+		return fmt.Sprintf("%d of %d rows, %d teams", k.batch, k.tile, k.teams)
+	}
+	return fmt.Sprintf("%d of %d rows", k.batch, k.tile)
+}
 
 // share chooses how many subgroups share a row.
 func (k *gemv) share(t *target.Target) {
@@ -345,11 +344,7 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs) *gemvRun {
 	}
 	r.lanes = lanes
 	b.Workgroup(lanes)
-	matrices := 1
-	for _, p := range k.projects {
-		matrices = max(matrices, len(p.matrices))
-	}
-	r.parts = b.Shared(kernel.F32, b.Mul(r.tile, matrices*k.columns*k.subgroups))
+	r.parts = b.Shared(kernel.F32, b.Mul(r.tile, k.matrices()*k.columns*k.subgroups))
 	if k.gain != nil && k.teams == 0 {
 		r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
 	}
