@@ -25,10 +25,14 @@ func (k gemv) rowsOfTeam(t *target.Target) int {
 }
 
 // shared returns the shapes of a kernel whose teams share x, best guess first; none if
-// there is no room for as many columns as any entry has. So which sites may share does not
-// depend on the columns: the squares of x are added in another order.
+// there is no room for x. With a norm there must be room for all columns that a workgroup of
+// any entry has, for then the squares of x are added in another order.
 func (k gemv) shared(t *target.Target) []gemv {
-	fits := sharedColumns*k.sharedBytes()+4*sharedParts <= t.Shared
+	columns := sharedColumns
+	if k.gain == nil {
+		columns = min(columns, k.columns)
+	}
+	fits := columns*k.sharedBytes()+4*sharedParts <= t.Shared
 	if k.fixed == nil || k.k/4%k.wave != 0 || 2*k.subgroups*k.wave > gemvLanes || !fits || !k.fits(1) {
 		return nil
 	}
