@@ -37,7 +37,7 @@ func checkOneOrder(t *testing.T, lastOrder bool) {
 		width int
 		last  bool
 	}{{"decode/1", 1, false}, {"decode/8", 8, true}} {
-	plan, src, others := compileWith(t, "gopher-moe", c.entry, lastOrder, c.last)
+		plan, src, others := compileWith(t, "gopher-moe", c.entry, lastOrder, c.last)
 		if others == 0 {
 			t.Errorf("%s: no site has two candidates", c.entry)
 		}
