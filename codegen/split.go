@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// splitBlock is the granularity of a split in KV positions.
+	// splitBlock is the granularity of a split in KV positions, at least.
 	splitBlock = 32
 	// maxSplits bounds what the merge has to read.
 	maxSplits = 32
@@ -74,7 +74,7 @@ func attentionOf(g *ir.Group) int {
 func splitOp(b *ir.Builder, g *ir.Group, at, n, rows int) (*ir.Op, error) {
 	op := g.Ops[at]
 	attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
-		ir.Attr{Name: "block", Value: int64(splitBlock)}, ir.Attr{Name: "rows", Value: int64(rows)})
+		ir.Attr{Name: "block", Value: int64(blockOf(op))}, ir.Attr{Name: "rows", Value: int64(rows)})
 	part, err := b.Make("attention_split", attrs, op.Args...)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,16 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 // splits is how many workgroups share the positions of one row and KV head.
 func splits(op *ir.Op, ctx int, t *target.Target) int {
 	heads := max(1, op.Attrs.Int("kv_heads"))
-	return max(1, min(2*t.Units/heads, maxSplits, ctx/splitBlock))
+	return max(1, min(2*t.Units/heads, maxSplits, ctx/blockOf(op)))
+}
+
+// blockOf is the granularity of a split in KV positions: as many as the teams of a
+// workgroup of attention_split take at once.
+func blockOf(op *ir.Op) int {
+	if op.Attrs.Int("head_dim") <= 64 {
+		return 2 * splitBlock
+	}
+	return splitBlock
 }
 
 // tiledSplits is how many workgroups share the positions of a tile of rows, and the

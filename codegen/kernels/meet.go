@@ -22,11 +22,14 @@ func meet(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) kernel.
 	arrived := b.Shared(kernel.U32, 1)
 	b.BarrierBuffers()
 	b.If(b.Eq(b.LocalID(), 0), func() {
-		b.Fence()
-		now := b.Add(arrivals.AtomicAdd(i, 1), 1)
-		b.Fence()
-		b.If(b.Eq(now, n), func() { arrivals.AtomicAdd(i, b.Sub(b.U32(0), n)) })
-		arrived.Store(0, now)
+		now := b.Var(kernel.U32, 1) // alone it need not count, which takes a microsecond
+		b.If(b.Gt(n, 1), func() {
+			b.Fence()
+			now.Set(b.Add(arrivals.AtomicAdd(i, 1), 1))
+			b.Fence()
+			b.If(b.Eq(now.Get(), n), func() { arrivals.AtomicAdd(i, b.Sub(b.U32(0), n)) })
+		})
+		arrived.Store(0, now.Get())
 	})
 	b.BarrierBuffers()
 	return b.Eq(arrived.Load(0), n)
