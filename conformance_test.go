@@ -260,11 +260,15 @@ func TestCheckpoint(t *testing.T) {
 }
 
 // TestHybridsVerify runs every dispatch of the hybrids on the device and on the
-// oracle.
+// oracle, those of one with a cache of q8_0.
 func TestHybridsVerify(t *testing.T) {
-	for model := range hybrids {
+	for model, h := range hybrids {
 		t.Run(model, func(t *testing.T) {
-			plan := compile(t, model, "llvmpipe", ir.F16)
+			kv := ir.F16
+			if h.merged {
+				kv = ir.Q8_0
+			}
+			plan := compile(t, model, "llvmpipe", kv)
 			checkDispatches(t, model, plan, verify.Options{Context: 20, Rows: 20}, 500)
 		})
 	}
