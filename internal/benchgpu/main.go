@@ -62,6 +62,10 @@ func (o *options) run(models []string) error {
 	if len(models) == 0 {
 		return errors.New("no model given")
 	}
+	var err error
+	if o.bin, err = filepath.Abs(o.bin); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "benchgpu")
 	if err != nil {
 		return err
