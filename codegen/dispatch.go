@@ -100,6 +100,7 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 		for _, name := range k.fn.Extensions {
 			e.extensions[name] = true
 		}
+		e.plan.Require.Dealt = e.plan.Require.Dealt || k.fn.Dealt
 		for _, class := range k.fn.SubgroupOps {
 			e.subgroupOps[class] = true
 		}

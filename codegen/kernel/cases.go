@@ -34,6 +34,7 @@ func (b *Builder) Cases(wave int, cases []Case) {
 			b.fail("case %d: kernel %s: %v", i, cases[i].Kernel.Name, err)
 			return
 		}
+		b.f.Dealt = b.f.Dealt || cases[i].Kernel.Dealt
 		for _, class := range cases[i].Kernel.SubgroupOps {
 			b.subgroup[class] = true
 		}

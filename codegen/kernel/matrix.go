@@ -26,6 +26,24 @@ func (b *Builder) MatFill(t Type, x Operand) Value {
 	return b.add(&node{op: opMatFill, typ: t, args: []*node{b.typed(opMatFill, x, F32)}})
 }
 
+// MatPairs returns the matrix of type t, of F16, of which the lane holds the pairs of
+// f16 in the U32 words: elements 2i and 2i+1 of those that it holds are in word i.
+// Which rows and columns they are of is the device's: a kernel that uses it relies on
+// a device of which that is known, and says so in Func.Dealt.
+func (b *Builder) MatPairs(t Type, words ...Operand) Value {
+	rows, cols, use := b.matrix(opMatPairs, t, 0)
+	b.f.Dealt = true
+	if t.Elem() != F16 || use == Accumulator || rows*cols != 64*len(words) {
+		b.fail("%s of %d words for %v", ops[opMatPairs].name, len(words), t)
+		return b.poison(t)
+	}
+	var args []*node
+	for _, w := range words {
+		args = append(args, b.typed(opMatPairs, w, U32))
+	}
+	return b.add(&node{op: opMatPairs, typ: t, args: args})
+}
+
 // MatMulAdd returns x*y + z for matrices MxK, KxN and MxN of uses A, B and
 // Accumulator. The order in which an element's products are added is the device's.
 func (b *Builder) MatMulAdd(x, y, z Value) Value {

@@ -88,6 +88,7 @@ func init() {
 		opFence:           (*lowering).fence,
 		opSubgroupBarrier: (*lowering).barrier,
 		opMatFill:         (*lowering).matFill,
+		opMatPairs:        (*lowering).matPairs,
 		opMatLoad:         (*lowering).matLoad,
 		opMatStore:        (*lowering).matStore,
 		opMatMulAdd:       (*lowering).matMulAdd,

@@ -25,6 +25,19 @@ func (l *lowering) matFill(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpCompositeConstruct, l.typ(n.typ), l.value(n.args[0]))
 }
 
+func (l *lowering) matPairs(n *node) {
+	half := l.typ(F16)
+	pair := l.m.Type(spirv.OpTypeVector, half, 2)
+	m := l.m.Emit(spirv.OpUndef, l.typ(n.typ))
+	for i, w := range l.ids(n.args) {
+		p := l.m.Emit(spirv.OpBitcast, pair, w)
+		for j := range uint32(2) {
+			m = l.m.Emit(spirv.OpCompositeInsert, l.typ(n.typ), l.m.Emit(spirv.OpCompositeExtract, half, p, j), m, 2*uint32(i)+j)
+		}
+	}
+	l.values[n] = m
+}
+
 func (l *lowering) matLoad(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixLoadKHR, l.typ(n.typ), l.element(n, 1),
 		l.uint(matrixLayouts[n.align]), l.value(n.args[1]), spirv.MemoryAccessNonPrivatePointer)

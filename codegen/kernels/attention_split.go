@@ -86,7 +86,7 @@ func matchSplit(s *Site) *splitKernel {
 		last = k.merge
 	}
 	var gate headGate
-	if gate, k.result = gateOf(s, last, rest); k.result == nil || gate.half || k.merge != nil && k.op.Attrs.Int("rows") != 1 {
+	if gate, k.result = gateOf(s, last, rest); k.result == nil || k.merge != nil && k.op.Attrs.Int("rows") != 1 {
 		return nil
 	}
 	var ok bool

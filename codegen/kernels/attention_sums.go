@@ -116,5 +116,9 @@ func (r *splitRun) write(h, quad, sum, weight kernel.Value) {
 	b := r.b
 	head := b.Add(b.Mul(r.row, r.heads), r.head, h)
 	gated := r.attentionArgs.gate.load(b, f32x4, head, quad, r.headDim/4)
-	r.y.Store(b.Add(b.Mul(head, r.headDim/4), quad), gated(b.Div(sum, b.Splat(weight, 4))))
+	y := gated(b.Div(sum, b.Splat(weight, 4)))
+	if r.splitKernel.gate.half {
+		y = roundHalf(b, y)
+	}
+	r.y.Store(b.Add(b.Mul(head, r.headDim/4), quad), y)
 }

@@ -94,6 +94,9 @@ func HalfInput(s *Site) *ir.Value {
 		return nil
 	}
 	g := matchCoop(s)
+	if d := matchDealt(s); d != nil {
+		g = d
+	}
 	if e := matchExpertCoop(s); e != nil {
 		g = e.linearGroup
 	}
@@ -223,15 +226,30 @@ func (k gemmCoop) candidate(t *target.Target) Candidate {
 	return c
 }
 
-// coopKernel is what the parts of the kernel of one projection share.
-type coopKernel struct {
-	gemmCoop
+// rowTile is a tile of rows of x, and what a projection makes of them.
+type rowTile struct {
 	b      *kernel.Builder
-	a      *linearArgs
 	p      *projectArgs
 	sorted *sortedRows  // where the rows are; nil if they are those of x and the results
 	rows   kernel.Value // of this step, or where those of the tile's expert end
 	row    kernel.Value // first of the tile
+}
+
+// source returns which row of x row r of the tile is. Rows beyond the last repeat it:
+// their results are not stored.
+func (t *rowTile) source(r kernel.Value) kernel.Value {
+	r = t.b.Add(t.row, r)
+	if t.sorted != nil {
+		return t.sorted.source(r, t.rows)
+	}
+	return t.b.Min(r, t.b.Sub(t.rows, 1))
+}
+
+// coopKernel is what the parts of the kernel of one projection share.
+type coopKernel struct {
+	gemmCoop
+	rowTile
+	a      *linearArgs
 	col    kernel.Value // first output of each matrix
 	group  kernel.Value
 	lane   kernel.Value // in its group
@@ -249,19 +267,19 @@ func (k gemmCoop) build() (*kernel.Func, error) {
 		b.Workgroup(k.threads())
 		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
 		b.ReturnIf(b.Ge(row, rows))
-		k.emit(b, a, coopKernel{rows: rows, row: row})
+		k.emit(b, a, rowTile{rows: rows, row: row})
 	})
 }
 
 // emit emits the kernel behind what finds the tile, which tile says.
-func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile coopKernel) {
+func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile rowTile) {
 	shared := b.Shared(u32x4, k.coopTile.shared())
 	// Each projection has its own loop: its weights stay in registers from the
 	// load to the next step, which a choice in between would make slower.
 	a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 		across := k.outputs / k.subOutputs
-		t := tile
-		t.gemmCoop, t.b, t.a, t.p, t.shared = k, b, a, p, shared
+		tile.b, tile.p = b, p
+		t := coopKernel{gemmCoop: k, rowTile: tile, a: a, shared: shared}
 		t.group, t.lane = b.Div(b.SubgroupID(), k.subgroups()), b.Mod(b.LocalID(), k.groupThreads())
 		t.region = b.Mul(t.group, k.region())
 		t.col = b.Mul(at, k.each())
@@ -430,18 +448,12 @@ func (t *coopKernel) put(exists *kernel.Value, at kernel.Value, place func(i int
 }
 
 // streamsX returns the octets of the tile's rows; a lane takes the same of several
-// rows. Rows beyond the last repeat it: their results are not stored.
+// rows.
 func (t *coopKernel) streamsX() []*stream {
 	b := t.b
 	return t.spread(t.coopTile.rows*coopOctets, func(item kernel.Value, exists *kernel.Value) *stream {
 		r, o := b.Div(item, coopOctets), b.Mod(item, coopOctets)
-		row := b.Add(t.row, r)
-		if t.sorted != nil {
-			row = t.sorted.source(row, t.rows)
-		} else {
-			row = b.Min(row, b.Sub(t.rows, 1))
-		}
-		from := b.Add(b.Mul(row, b.Div(t.a.k, 8)), o)
+		from := b.Add(b.Mul(t.source(r), b.Div(t.a.k, 8)), o)
 		if t.packed() {
 			o = b.Or(b.And(o, 1), b.Shr(b.And(o, 4), 1), b.Shl(b.And(o, 2), 1))
 		}
@@ -462,8 +474,7 @@ func (t *coopKernel) streamsX() []*stream {
 func (t *coopKernel) streamsW(m int) []*stream {
 	b, w := t.b, t.p.matrices[m]
 	f := coopFormatOf(w.format.layout)
-	// 0x64006400 in a way that the compiler does not see through: rows are few.
-	d := &coopDecoder{b, b.Or(b.Shr(t.rows, 31), 0x64006400)}
+	d := newCoopDecoder(b, t.rows)
 	return t.spread(t.each()*f.items, func(item kernel.Value, exists *kernel.Value) *stream {
 		n, part := b.Div(item, f.items), b.Mod(item, f.items)
 		row := t.p.row(b, m, b.Min(b.Add(t.col, n), b.Sub(t.p.width, 1)))
@@ -549,7 +560,7 @@ func (t *coopKernel) store() {
 
 // finish loads what vec4 col of a row of the result needs besides its products v
 // by matrix, and returns what computes and writes it if exists holds.
-func (t *coopKernel) finish(v []kernel.Value, row, col, exists kernel.Value) func() {
+func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func() {
 	b, p := t.b, t.p
 	width := b.Div(p.width, 4)
 	inside := b.And(exists, b.And(b.Lt(row, t.rows), b.Lt(col, width)))

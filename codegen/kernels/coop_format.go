@@ -36,6 +36,26 @@ type coopDecoder struct {
 	// magic is 1024 twice as f16, in a register: the compiler of NVIDIA's driver makes one
 	// instruction of an "and" and an "or" only if one of their masks is no constant.
 	magic kernel.Value
+	// sixteenth is 1/16 twice as f16, likewise: it is put together anew for each use
+	// otherwise.
+	sixteenth kernel.Value
+	// live is whether what is loaded counts, nil where it always does: if not, loads are
+	// of the first word.
+	live *kernel.Value
+}
+
+// load loads element i of a buffer, as Buffer.Load does.
+func (d *coopDecoder) load(buf *kernel.Buffer, t kernel.Type, i kernel.Operand) kernel.Value {
+	if d.live != nil {
+		i = d.Select(*d.live, i, 0)
+	}
+	return buf.Load(t, i)
+}
+
+// newCoopDecoder returns a decoder. odd is a value below 2^31 that only the device knows.
+func newCoopDecoder(b *kernel.Builder, odd kernel.Value) *coopDecoder {
+	zero := b.Shr(odd, 31)
+	return &coopDecoder{Builder: b, magic: b.Or(zero, 0x64006400), sixteenth: b.Or(zero, half2(1.0/16))}
 }
 
 var coopFormats = []*coopFormat{
@@ -98,7 +118,11 @@ func (d *coopDecoder) codes(words []kernel.Value, base, bits int, bias float32, 
 	for _, w := range words {
 		for _, x := range []kernel.Value{w, d.Shr(w, 8)} {
 			x = d.Or(d.And(x, mask), d.magic)
-			x = d.FMAHalf(x, half2(unit), half2(-1024*unit-bias))
+			factor := d.U32(half2(unit))
+			if base == 4 {
+				factor = d.sixteenth
+			}
+			x = d.FMAHalf(x, factor, half2(-1024*unit-bias))
 			v = append(v, d.FMAHalf(x, scale, offset))
 		}
 	}

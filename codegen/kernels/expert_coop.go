@@ -94,6 +94,6 @@ func (k expertCoop) build() (*kernel.Func, error) {
 	return kernel.Build("expert_coop", func(b *kernel.Builder) {
 		a := k.declare(b, false)
 		tile := k.findTile(b, a, k.coop.coopTile.rows, func() { b.Workgroup(k.coop.threads()) })
-		k.coop.emit(b, a, coopKernel{sorted: tile.rows, row: tile.row, rows: tile.end})
+		k.coop.emit(b, a, rowTile{sorted: tile.rows, row: tile.row, rows: tile.end})
 	})
 }

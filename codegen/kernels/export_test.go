@@ -16,7 +16,7 @@ func CoopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 		b.Workgroup(cols / coopDepth * f.items)
 		step, item := b.Div(b.LocalID(), f.items), b.Mod(b.LocalID(), f.items)
 		at := b.Add(b.Mul(b.WorkgroupID(0), cols/8), b.Mul(step, coopOctets), b.Mul(item, f.run))
-		row := f.open(&coopDecoder{b, b.U32(0x64006400)}, m, b.WorkgroupID(0), item)
+		row := f.open(newCoopDecoder(b, b.LocalID()), m, b.WorkgroupID(0), item)
 		for p := range f.span {
 			b.If(b.Eq(b.Mod(step, f.span), p), func() {
 				block := b.Div(step, f.span)

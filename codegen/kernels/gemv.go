@@ -199,7 +199,7 @@ func (k *gemv) share(t *target.Target) {
 // gemv multiplies with an x in fixed point on targets that have dot products of bytes.
 func FixedReaders(s *Site) []*ir.Op {
 	g := matchLinear(s)
-	if !s.Target.Dot || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || g.k%fixedRun != 0 {
+	if !s.Target.Dot || matchDealt(s) != nil || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || g.k%fixedRun != 0 {
 		return nil
 	}
 	k := gemv{linearGroup: g, wave: s.Target.Wave}

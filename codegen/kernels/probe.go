@@ -4,10 +4,10 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 
 //go:generate go run ./probegen ../../runtime/vulkan/zprobe.go
 
-// The kernels that a runtime measures devices with. It has them as words, since
-// it does not import this package.
+// The kernels that a runtime measures devices with, and proves one thing. It has them as
+// words, since it does not import this package.
 
-// probeLanes is the workgroup of both.
+// probeLanes is the workgroup of those that measure.
 const probeLanes = 256
 
 // ProbeEmpty does nothing: what is left is the cost of a dispatch.
@@ -15,6 +15,37 @@ func ProbeEmpty() (*kernel.Func, error) {
 	return kernel.Build("probe_empty", func(b *kernel.Builder) {
 		b.Arg("unused", kernel.Read) // no kernel is without
 		b.Workgroup(probeLanes)
+	})
+}
+
+// ProbeDeal multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
+// PTX, and writes the product: y has 16 rows of 8. Element (i, k) of the first factor is
+// (i*i + 3*k) mod 17, (k, j) of the second (k*k + 5*j) mod 13.
+func ProbeDeal() (*kernel.Func, error) {
+	return kernel.Build("probe_deal", func(b *kernel.Builder) {
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(dealtLanes)
+		shared := b.Shared(kernel.F32, dealtSide*dealtRows)
+		place, quad := b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
+		pair := func(element func(k kernel.Value) kernel.Value, from int) kernel.Value {
+			k := b.Add(b.Mul(quad, 2), from)
+			return b.PackHalf(b.Vec(b.Convert(kernel.F32, element(k)), b.Convert(kernel.F32, element(b.Add(k, 1)))))
+		}
+		first := func(add int) func(k kernel.Value) kernel.Value {
+			i := b.Add(place, add)
+			return func(k kernel.Value) kernel.Value { return b.Mod(b.Add(b.Mul(i, i), b.Mul(k, 3)), 17) }
+		}
+		second := func(k kernel.Value) kernel.Value { return b.Mod(b.Add(b.Mul(k, k), b.Mul(place, 5)), 13) }
+		ws := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA),
+			pair(first(0), 0), pair(first(0), 8), pair(first(8), 0), pair(first(8), 8))
+		xs := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), pair(second, 0), pair(second, 8))
+		sum := kernel.F32.Matrix(dealtSide, dealtRows, kernel.Accumulator)
+		shared.StoreMatrix(0, dealtRows, kernel.RowMajor, b.MatMulAdd(ws, xs, b.MatFill(sum, 0)))
+		b.Barrier()
+		for i := 0; i < dealtSide*dealtRows; i += dealtLanes {
+			at := b.Add(b.LocalID(), i)
+			y.Store(at, shared.Load(at))
+		}
 	})
 }
 

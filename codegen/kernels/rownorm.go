@@ -28,8 +28,8 @@ func rowNormCandidates(s *Site) []Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k, wave := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group), half: half}, s.Target.Wave
-	size := min(ceilDiv(group/k.vec, wave)*wave, min(s.Target.Workgroup, 256)/wave*wave)
+	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group), half: half, group: group, wave: s.Target.Wave}
+	k.size = min(ceilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave) * k.wave
 	operands := rows.operands()
 	for i, v := range op.Args {
 		operands = append(operands, Operand{rowNormArgs[i], v, kernel.Read})
@@ -39,8 +39,7 @@ func rowNormCandidates(s *Site) []Candidate {
 		Build:  k.build,
 		Consts: append(rows.consts(),
 			ir.Const{Name: "group", Value: uint32(group)},
-			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))},
-			ir.Const{Name: "workgroup", Value: uint32(size)}),
+			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))}),
 		Grid:     [3]int{width / group, rows.max, 1},
 		Operands: append(operands, Operand{"y", s.Outputs[0], kernel.Write}),
 		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.max, width}, Tile: []int{1, group}, Axis: []int{1, 0}}},
@@ -51,12 +50,22 @@ func rowNormCandidates(s *Site) []Candidate {
 // rmsnorm the first two.
 var rowNormArgs = []string{"x", "gain", "z"}
 
+// rowNormKernel has one workgroup a row or run of it, whose lanes hold all of it.
 type rowNormKernel struct {
-	rows extent
-	op   string // rmsnorm, gated_rmsnorm or l2norm
-	vec  int    // elements of one access
-	half bool   // the result is rounded to f16
+	rows  extent
+	op    string // rmsnorm, gated_rmsnorm or l2norm
+	vec   int    // elements of one access
+	half  bool   // the result is rounded to f16
+	group int    // elements of a run
+	wave  int
+	size  int // lanes
 }
+
+// perLane is the accesses of a lane, at most.
+func (k rowNormKernel) perLane() int { return ceilDiv(k.group/k.vec, k.size) }
+
+// exact reports whether all lanes have as many.
+func (k rowNormKernel) exact() bool { return k.perLane()*k.size*k.vec == k.group }
 
 // roundedNorm reports whether the group is a norm of whole vec4 whose result is
 // rounded to f16 and read in no other form.
@@ -71,7 +80,11 @@ func (k rowNormKernel) key() string {
 	if k.half {
 		half = "+half"
 	}
-	return fmt.Sprintf("rownorm %s%s v=%d%s", k.op, half, k.vec, k.rows.key())
+	exact := ""
+	if !k.exact() {
+		exact = "-"
+	}
+	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s", k.op, half, k.vec, k.perLane(), exact, k.size/k.wave, k.wave, k.rows.key())
 }
 
 func (k rowNormKernel) build() (*kernel.Func, error) {
@@ -87,53 +100,67 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		}
 		y := b.Arg("y", kernel.Write)
 		group, eps := b.SpecU32("group", 4096), b.SpecF32("eps", 1e-6)
-		size := b.SpecU32("workgroup", 256)
-		b.Workgroup(size)
+		b.Workgroup(k.size)
 
 		row := b.WorkgroupID(1)
 		t, n := kernel.F32.Vec(k.vec), b.Div(group, k.vec)
 		from := b.Mul(b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0)), n)
-		sum := b.Var(kernel.F32, 0)
-		b.For(b.LocalID(), n, size, func(i kernel.Value) {
-			v := x.Load(t, b.Add(from, i))
-			for _, e := range elements(b, v) {
-				sum.Set(b.FMA(e, e, sum.Get()))
+		type part struct{ i, exists, x, gain, z kernel.Value }
+		var parts []part
+		for j := range k.perLane() { // all is loaded at once
+			p := part{i: b.Add(b.LocalID(), j*k.size), exists: b.Bool(true)}
+			if !k.exact() {
+				p.exists, p.i = b.Lt(p.i, n), b.Min(p.i, b.Sub(n, 1))
 			}
-		})
-		total := workgroupSum(b, size, sum.Get())
+			p.x = x.Load(t, b.Add(from, p.i))
+			if gain != nil {
+				p.gain = gain.Load(t, p.i)
+			}
+			if z != nil {
+				p.z = z.Load(t, b.Add(from, p.i))
+			}
+			parts = append(parts, p)
+		}
+		sum := b.F32(0)
+		for _, p := range parts {
+			for _, e := range elements(b, p.x) {
+				sum = b.FMA(b.Select(p.exists, e, 0), e, sum)
+			}
+		}
+		total := k.sum(b, sum)
 		var scale kernel.Value
 		if k.op == "l2norm" {
 			scale = b.Div(1.0, b.Max(b.Sqrt(total), eps))
 		} else {
 			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
 		}
-		b.For(b.LocalID(), n, size, func(i kernel.Value) {
-			at := b.Add(from, i)
-			v := b.Mul(x.Load(t, at), splat(b, scale, k.vec))
+		for _, p := range parts {
+			v := b.Mul(p.x, splat(b, scale, k.vec))
 			if gain != nil {
-				v = b.Mul(v, gain.Load(t, i))
+				v = b.Mul(v, p.gain)
 			}
 			if z != nil {
-				v = b.Mul(v, eachElement(b, z.Load(t, at), activations["silu"]))
+				v = b.Mul(v, eachElement(b, p.z, activations["silu"]))
 			}
 			if k.half {
 				v = roundHalf(b, v)
 			}
-			b.If(b.Lt(row, rows), func() { y.Store(at, v) })
-		})
+			b.If(b.And(p.exists, b.Lt(row, rows)), func() { y.Store(b.Add(from, p.i), v) })
+		}
 	})
 }
 
-// workgroupSum returns the sum of x over the workgroup, in all lanes: those of the
-// subgroups are added in their order.
-func workgroupSum(b *kernel.Builder, size, x kernel.Value) kernel.Value {
-	parts := b.Shared(kernel.F32, size)
+// sum returns the sum of x over the workgroup, in all lanes: over lanes, then over
+// subgroups, of which there are no more than lanes in one.
+func (k rowNormKernel) sum(b *kernel.Builder, x kernel.Value) kernel.Value {
+	subgroups := k.size / k.wave
 	x = b.SubgroupAdd(x)
+	if subgroups == 1 {
+		return x
+	}
+	parts := b.Shared(kernel.F32, subgroups)
 	b.If(b.SubgroupElect(), func() { parts.Store(b.SubgroupID(), x) })
 	b.Barrier()
-	sum := b.Var(kernel.F32, 0)
-	b.For(0, b.NumSubgroups(), 1, func(i kernel.Value) {
-		sum.Set(b.Add(sum.Get(), parts.Load(i)))
-	})
-	return sum.Get()
+	lane := b.SubgroupLane()
+	return b.SubgroupAdd(b.Select(b.Lt(lane, subgroups), parts.Load(b.Min(lane, subgroups-1)), 0))
 }

@@ -99,6 +99,11 @@ func boolInt(b bool) int {
 
 func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
 	var err error
+	if x.plan.Require.Dealt {
+		if err := x.dev.proveDeal(); err != nil {
+			return err
+		}
+	}
 	if x.pipes, err = x.pipelines(); err != nil {
 		return err
 	}

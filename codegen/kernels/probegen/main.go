@@ -37,6 +37,7 @@ var probes = []struct {
 }{
 	{"probeEmpty", kernels.ProbeEmpty},
 	{"probeRead", kernels.ProbeRead},
+	{"probeDeal", kernels.ProbeDeal},
 }
 
 // generate returns the file: words, ids of specialization constants, features.
@@ -65,9 +66,10 @@ func generate() ([]byte, error) {
 		}
 		b.WriteString("\n}\n\n")
 		for _, name := range f.Features {
-			features[name] = true
+			features[name] = features[name] || !f.Dealt // plans that want the proof need the rest themselves
 		}
 	}
+	maps.DeleteFunc(features, func(_ string, needed bool) bool { return !needed })
 	fmt.Fprintf(&b, "// probeFeatures are what the kernels need.\nvar probeFeatures = %#v\n", slices.Sorted(maps.Keys(features)))
 	return format.Source(b.Bytes())
 }

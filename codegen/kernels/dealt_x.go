@@ -1,0 +1,116 @@
+package kernels
+
+import "github.com/zincc-dev/zincc/codegen/kernel"
+
+// keptX is x in the registers of the lanes that multiply it: a block of each row.
+type keptX struct {
+	*dealtRun
+	octets [][][]kernel.Value // by step, octet, 8 rows
+}
+
+func (x *keptX) start(block kernel.Value) {
+	b := x.b
+	var from []kernel.Value // where rows begin, in octets
+	for c := range x.tileRows() / dealtRows {
+		row := b.Mul(x.source(b.Add(x.place, c*dealtRows)), b.Div(x.a.k, 8))
+		from = append(from, b.Add(row, b.Mul(block, dealtBlock/8)))
+	}
+	for p := range dealtSteps {
+		var step [][]kernel.Value
+		for o := range 4 {
+			at := x.deal(b, x.quad, b.U32(uint32(o)), p)
+			var rows []kernel.Value
+			for _, row := range from {
+				rows = append(rows, x.a.x.Load(u32x4, b.Add(row, at)))
+			}
+			step = append(step, rows)
+		}
+		x.octets = append(x.octets, step)
+	}
+	for _, step := range x.octets { // all is loaded before any of it is waited for
+		for _, rows := range step {
+			for c := range rows {
+				rows[c] = octetOf(b, rows[c])
+			}
+		}
+	}
+}
+
+func (x *keptX) step(_, _ kernel.Value, p int) func(o, rows int) kernel.Value {
+	return func(o, rows int) kernel.Value { return x.octets[p][o][rows] }
+}
+
+// stagedX is x in shared memory, a block at a time. Each subgroup brings its own.
+type stagedX struct {
+	*dealtRun
+	region kernel.Value // of the subgroup
+	items  []stagedItem
+	held   []*kernel.Var // of the next step
+}
+
+// stagedItem is an octet of x that a lane brings, of every step.
+type stagedItem struct {
+	from, to kernel.Value // in x, in the region
+	quad, o  kernel.Value // whose octet it is
+}
+
+// strideX is the vec4 from an octet of all rows to the next in shared memory, such that
+// two begin in different banks.
+func (k gemmDealt) strideX() int { return k.tileRows()*4 + 4 }
+
+// regionX is the vec4 of a step of x.
+func (k gemmDealt) regionX() int { return 4 * k.strideX() }
+
+// stageX shares out the octets of a step to the lanes of the subgroup.
+func (t *dealtRun) stageX() *stagedX {
+	b := t.b
+	list := &stagedX{dealtRun: t, region: b.Mul(t.group, dealtSteps*t.regionX())}
+	for from := 0; from < t.tileRows()*dealtBlock/dealtSteps/8; from += t.wave {
+		// Neighbours have the neighbour octet, then that of the next lane of four, then
+		// the next row.
+		id := b.Add(b.SubgroupLane(), from)
+		r := b.Shr(id, 3)
+		x := stagedItem{quad: b.And(b.Shr(id, 1), 3), o: b.Or(b.And(id, 1), b.Shl(b.Div(r, t.tileRows()), 1))}
+		r = b.Mod(r, t.tileRows())
+		x.from = b.Mul(t.source(r), b.Div(t.a.k, 8))
+		x.to = b.Add(b.Mul(x.o, t.strideX()), b.Mul(r, 4), x.quad)
+		list.items = append(list.items, x)
+	}
+	return list
+}
+
+// fetch loads a lane's octets of step p of a block.
+func (x *stagedX) fetch(block kernel.Value, p int) []kernel.Value {
+	b := x.b
+	block = b.Mul(block, dealtBlock/8)
+	var list []kernel.Value
+	for _, i := range x.items {
+		list = append(list, x.a.x.Load(u32x4, b.Add(i.from, block, x.deal(b, i.quad, i.o, p))))
+	}
+	return list
+}
+
+func (x *stagedX) start(block kernel.Value) {
+	for _, v := range x.fetch(block, 0) {
+		x.held = append(x.held, x.b.Var(u32x4, v))
+	}
+}
+
+func (x *stagedX) step(block, next kernel.Value, p int) func(o, rows int) kernel.Value {
+	b := x.b
+	// All lanes are through with what was here: since then there was a step with a barrier.
+	at := b.Add(x.region, p*x.regionX())
+	for j, i := range x.items {
+		x.shared.Store(b.Add(at, i.to), octetOf(b, x.held[j].Get()))
+	}
+	if p+1 < dealtSteps {
+		sets(x.held, x.fetch(block, p+1))
+	} else {
+		sets(x.held, x.fetch(next, 0))
+	}
+	b.SubgroupBarrier()
+	at = b.Add(at, b.SubgroupLane())
+	return func(o, rows int) kernel.Value {
+		return x.shared.Load(b.Add(at, o*x.strideX()+rows*4*dealtRows))
+	}
+}

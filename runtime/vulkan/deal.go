@@ -1,0 +1,74 @@
+package vulkan
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// The matrices that the kernel probe_deal multiplies: dealSide x dealSide by dealSide x
+// dealCols.
+const (
+	dealSide  = 16
+	dealCols  = 8
+	dealLanes = 32
+)
+
+// dealtProduct is element (i, j) of what the kernel probe_deal computes on a device that
+// deals as plans.Requirements.Dealt says.
+func dealtProduct(i, j int) float32 {
+	sum := 0
+	for k := range dealSide {
+		sum += (i*i + 3*k) % 17 * ((k*k + 5*j) % 13)
+	}
+	return float32(sum)
+}
+
+// proveDeal fails if the device deals the elements of cooperative matrices to lanes in
+// another way than Requirements.Dealt says. It must have been opened with what plans
+// that require it need.
+func (d *Device) proveDeal() error {
+	pipelines, err := d.CreatePipelines([]PipelineInfo{{Name: "probe_deal", Words: probeDeal, SubgroupSize: dealLanes, FullSubgroups: true}})
+	if err != nil {
+		return err
+	}
+	defer freeAll(pipelines)
+	y, err := d.Alloc(4*dealSide*dealCols, Readback)
+	if err != nil {
+		return err
+	}
+	defer y.Free()
+	c, err := d.NewCommands()
+	if err != nil {
+		return err
+	}
+	defer c.Free()
+	c.Bind(pipelines[0])
+	c.Push(y.Address())
+	c.Dispatch(1, 1, 1)
+	c.Barrier(Compute, Host)
+	if err := c.End(); err != nil {
+		return err
+	}
+	n, err := d.Submit(0, c)
+	if err != nil {
+		return err
+	}
+	if err := d.Wait(n, probeTimeout); err != nil {
+		return err
+	}
+	return d.checkDeal(y.Bytes())
+}
+
+// checkDeal holds what the device has computed against dealtProduct.
+func (d *Device) checkDeal(y []byte) error {
+	for i := range dealSide {
+		for j := range dealCols {
+			if math.Float32frombits(binary.LittleEndian.Uint32(y[4*(i*dealCols+j):])) != dealtProduct(i, j) {
+				return ir.Unsupported("device %s: lanes hold other elements of cooperative matrices than by mma.m16n8k16, which the plan's kernels rely on", d.Info.Name)
+			}
+		}
+	}
+	return nil
+}
