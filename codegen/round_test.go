@@ -178,3 +178,43 @@ func TestRoundExperts(t *testing.T) {
 		t.Errorf("%d projections of experts read f16, %d projections f32", experts, exact)
 	}
 }
+
+// TestSplitNorms holds that where lanes are known to hold certain elements of matrices,
+// projections of 4 and 8 rows read norms that a dispatch of their own has rounded, and
+// routers beside them do not.
+func TestSplitNorms(t *testing.T) {
+	dealt, err := target.Lookup("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"gopher", "gopher-moe"} {
+		plan := compile(t, model, dealt, nil)
+		if !plan.Require.Dealt {
+			t.Errorf("%s: the plan does not require what its kernels rely on", model)
+		}
+		for _, f := range plan.Program.Funcs {
+			if f.Rows > 8 || !strings.HasPrefix(f.Name, "decode/") {
+				continue
+			}
+			halves, norms, routers := 0, 0, 0
+			for _, g := range f.Groups {
+				dealt := strings.HasPrefix(g.Call.Kernel, "gemm_dealt ")
+				for i, op := range g.Ops {
+					switch name := op.Kind.Name; {
+					case name == "rmsnorm" && i == 0 && len(g.Ops) == 2 && g.Ops[1].Kind.Name == "half":
+						norms++
+					case name == "linear" && dealt != (op.Args[0].Type.DType == ir.F16), name != "linear" && i == 0 && dealt:
+						t.Errorf("%s: %s: %s of %s in %s", model, f.Name, name, op.Args[0].Type, g.Call.Kernel)
+					case name == "linear" && dealt:
+						halves++
+					case name == "linear" && op.Args[1].Type.DType == ir.F32:
+						routers++
+					}
+				}
+			}
+			if many := f.Rows >= 4; (halves > 0) != many || (norms > 0) != many || (routers > 0) != (model == "gopher-moe") {
+				t.Errorf("%s: %s: %d projections of f16, %d norms rounded, %d projections with f32", model, f.Name, halves, norms, routers)
+			}
+		}
+	}
+}

@@ -53,6 +53,34 @@ func TestMatrices(t *testing.T) {
 	}
 }
 
+// pairs multiplies two matrices that lanes make of words, and puts the sums into memory.
+func pairs(b *kernel.Builder) {
+	x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+	b.Workgroup(32)
+	s := b.Shared(kernel.F32, 128)
+	w := x.Load(kernel.U32.Vec(4), b.LocalID())
+	acc := kernel.F32.Matrix(16, 8, kernel.Accumulator)
+	p := b.MatPairs(kernel.F16.Matrix(16, 16, kernel.MatrixA), b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
+	q := b.MatPairs(kernel.F16.Matrix(16, 8, kernel.MatrixB), b.Elem(w, 3), 0)
+	s.StoreMatrix(0, 16, kernel.ColumnMajor, b.MatMulAdd(p, q, b.MatFill(acc, 0)))
+	b.Barrier()
+	y.Store(b.LocalID(), s.Load(b.LocalID()))
+}
+
+func TestMatPairs(t *testing.T) {
+	f, words := lower(t, kernelCase{"pairs", true, pairs})
+	if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
+		t.Error(err)
+	}
+	checkGolden(t, "pairs", f, words)
+	if !f.Dealt {
+		t.Error("the kernel does not say that it relies on which elements lanes hold")
+	}
+	if f, _ := lower(t, kernelCase{"matrices", true, matrices}); f.Dealt {
+		t.Error("a kernel that does not use it says so")
+	}
+}
+
 func TestMatrixErrors(t *testing.T) {
 	xs := kernel.F16.Matrix(16, 8, kernel.MatrixA)
 	ws := kernel.F16.Matrix(8, 16, kernel.MatrixB)
@@ -92,6 +120,9 @@ func TestMatrixErrors(t *testing.T) {
 		{"length", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatLength(kernel.F32) }, "mat_length of f32"},
 		{"element of a number", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Var(kernel.F32, 0).Elem(0) }, "get_elem of f32"},
 		{"element of f16", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Var(x.Type(), x).SetElem(0, 1) }, "set_elem of f16[16x8 a]"},
+		{"pairs for a sum", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(acc, 1, 2, 3, 4) }, "mat_pairs of 4 words for f32[16x16 acc]"},
+		{"too few pairs", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(xs, 1) }, "mat_pairs of 1 words for f16[16x8 a]"},
+		{"pairs of numbers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(xs, b.F32(1), 2) }, "mat_pairs"},
 		{"add", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Add(x, x) }, "add of f16[16x8 a]"},
 		{"element", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Elem(x, 0) }, "element of f16[16x8 a]"},
 		{"array", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Shared(xs, 4) }, "shared array of f16[16x8 a]"},

@@ -11,41 +11,45 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// TestCoopOctets holds what gemm_coop multiplies of weights of every format
+// TestOctets holds what gemm_coop and gemm_dealt multiply of weights of every format
 // against their exact values: within the rounding of scale, offset and result.
-func TestCoopOctets(t *testing.T) {
+func TestOctets(t *testing.T) {
 	const rows, cols = 3, 512
 	for d := range allFormats() {
 		if d == ir.F32 {
 			continue // is not rounded
 		}
-		t.Run(d.String(), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 1, 1)
-			m := w.matrix(d, rows, cols)
-			y := &ir.Value{ID: 1, Type: ir.MakeType(ir.F16, rows, cols), Offset: -1}
-			c := kernels.Candidate{
-				Kernel:   "octets",
-				Build:    func() (*kernel.Func, error) { return kernels.CoopOctets(d, rows, cols) },
-				Consts:   []ir.Const{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
-				Grid:     [3]int{rows, 1, 1},
-				Operands: []kernels.Operand{{Name: "w", Value: m, Access: kernel.Read}, {Name: "y", Value: y, Access: kernel.Write}},
-			}
-			got := halves(launch(t, c, w.sizes, w.data)[y])
-			for r := range rows {
-				row := w.vals[m][r*cols:][:cols]
-				largest := 0.0
-				for _, x := range row {
-					largest = max(largest, math.Abs(x))
+		for family, build := range map[string]func(d ir.DType, rows, cols int) (*kernel.Func, error){
+			"gemm_coop": kernels.CoopOctets, "gemm_dealt": kernels.DealtOctets,
+		} {
+			t.Run(family+" "+d.String(), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, 1, 1)
+				m := w.matrix(d, rows, cols)
+				y := &ir.Value{ID: 1, Type: ir.MakeType(ir.F16, rows, cols), Offset: -1}
+				c := kernels.Candidate{
+					Kernel:   "octets",
+					Build:    func() (*kernel.Func, error) { return build(d, rows, cols) },
+					Consts:   []ir.Const{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
+					Grid:     [3]int{rows, 1, 1},
+					Operands: []kernels.Operand{{Name: "w", Value: m, Access: kernel.Read}, {Name: "y", Value: y, Access: kernel.Write}},
 				}
-				for i := range cols {
-					at := kernels.CoopElement(i)
-					if diff := math.Abs(float64(got[r*cols+i]) - row[at]); !(diff <= 3*largest/2048) {
-						t.Fatalf("row %d element %d is %g, want %g", r, at, got[r*cols+i], row[at])
+				got := halves(launch(t, c, w.sizes, w.data)[y])
+				for r := range rows {
+					row := w.vals[m][r*cols:][:cols]
+					largest := 0.0
+					for _, x := range row {
+						largest = max(largest, math.Abs(x))
+					}
+					for i := range cols {
+						at := kernels.CoopElement(i)
+						if diff := math.Abs(float64(got[r*cols+i]) - row[at]); !(diff <= 3*largest/2048) {
+							t.Fatalf("row %d element %d is %g, want %g", r, at, got[r*cols+i], row[at])
+						}
 					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -54,34 +58,38 @@ var coopGroups = []struct {
 	name  string
 	k     ir.Dim
 	coop  bool // gemm_coop computes it
+	dealt bool // gemm_dealt computes it for few rows
 	build func(w *world, x *ir.Value) []*ir.Value
 }{
-	{"qkv", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+	{"qkv", 512, true, true, func(w *world, x *ir.Value) []*ir.Value {
 		q := w.op("linear", nil, x, w.matrix(ir.Q4_K, 36, 512), w.vector("bias", 36))
 		return []*ir.Value{q, w.linear(x, ir.Q8_0, 200), w.linear(x, ir.Q6_K, 64)}
 	}},
-	{"silu", 192, true, func(w *world, x *ir.Value) []*ir.Value {
+	{"silu", 192, true, false, func(w *world, x *ir.Value) []*ir.Value {
 		return []*ir.Value{w.glu("silu", w.linear(x, ir.Q4_0, 72), w.linear(x, ir.Q4_0, 72))}
 	}},
-	{"gelu of two formats", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+	{"gelu of two formats", 512, true, false, func(w *world, x *ir.Value) []*ir.Value {
 		up := w.linear(x, ir.Q4_K, 72)
 		return []*ir.Value{w.glu("gelu", w.linear(x, ir.Q6_K, 72), up)}
 	}},
-	{"residuals", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+	{"residuals", 512, true, true, func(w *world, x *ir.Value) []*ir.Value {
 		y := w.op("add", nil, w.rows(ir.T, 512), w.linear(x, ir.Q5_K, 512))
 		return []*ir.Value{w.op("add", nil, y, w.rows(ir.T, 512))}
 	}},
-	{"a rounded result", 512, true, func(w *world, x *ir.Value) []*ir.Value {
+	{"a rounded result", 512, true, true, func(w *world, x *ir.Value) []*ir.Value {
 		y := w.glu("silu", w.linear(x, ir.F16, 72), w.linear(x, ir.F16, 72))
 		return []*ir.Value{w.op("half", nil, y)}
 	}},
-	{"a router", 512, false, func(w *world, x *ir.Value) []*ir.Value {
+	{"a router", 512, false, false, func(w *world, x *ir.Value) []*ir.Value {
 		return []*ir.Value{w.linear(x, ir.F32, 64)}
 	}},
-	{"half a step", 96, false, func(w *world, x *ir.Value) []*ir.Value {
+	{"half a step", 96, false, false, func(w *world, x *ir.Value) []*ir.Value {
 		return []*ir.Value{w.linear(x, ir.F16, 64)}
 	}},
-	{"rows of the result that are no vec4", 512, false, func(w *world, x *ir.Value) []*ir.Value {
+	{"long rows", 5120, true, true, func(w *world, x *ir.Value) []*ir.Value {
+		return []*ir.Value{w.op("add", nil, w.linear(x, ir.Q6_K, 20), w.rows(ir.T, 20))}
+	}},
+	{"rows of the result that are no vec4", 512, false, false, func(w *world, x *ir.Value) []*ir.Value {
 		return []*ir.Value{w.linear(x, ir.F16, 33)}
 	}},
 }
@@ -89,23 +97,26 @@ var coopGroups = []struct {
 // TestCoopGroups builds what a target with cooperative matrices gets.
 func TestCoopGroups(t *testing.T) {
 	for _, g := range coopGroups {
-		for _, rows := range []int{20, 70, 512} {
-			w := newWorld(t, rows, rows)
-			x := w.rows(ir.T, g.k)
-			half, err := w.make.Make("half", nil, x)
-			if err != nil {
-				t.Fatal(err)
+		for _, rows := range []int{2, 4, 8, 20, 70, 512} {
+			family, is := "gemm_coop", g.coop
+			if rows <= 8 {
+				family, is = "gemm_dealt", g.dealt && rows > 2
 			}
-			w.vals[half.Result] = w.vals[x]
-			out := g.build(w, half.Result)
+			w := newWorld(t, rows, rows)
+			out := g.build(w, w.half(w.rows(ir.T, g.k)))
+			small := *lookup(t, "sm_90")
+			small.Units = 1 // so that workgroups take several tiles
 			list := w.candidates(lookup(t, "sm_90"), out...)
+			if rows <= 8 {
+				list = append(list, w.candidates(&small, out...)...)
+			}
 			if len(list) == 0 {
-				if g.coop {
+				if is {
 					t.Errorf("%s, %d rows: no candidate", g.name, rows)
 				}
 				continue
 			}
-			if strings.HasPrefix(list[0].Kernel, "gemm_coop ") != g.coop {
+			if strings.HasPrefix(list[0].Kernel, family+" ") != is {
 				t.Errorf("%s, %d rows: %s", g.name, rows, list[0].Kernel)
 			}
 			for _, c := range list {
@@ -120,12 +131,25 @@ func TestCoopGroups(t *testing.T) {
 				if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
 					t.Errorf("%s: %v", c.Kernel, err)
 				}
+				if f.Dealt != strings.HasPrefix(c.Kernel, "gemm_dealt ") {
+					t.Errorf("%s: relies on which elements lanes hold: %t", c.Kernel, f.Dealt)
+				}
 				for _, v := range out {
 					w.covered(c, v)
 				}
 			}
 		}
 	}
+}
+
+// half returns x rounded to f16.
+func (w *world) half(x *ir.Value) *ir.Value {
+	half, err := w.make.Make("half", nil, x)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.vals[half.Result] = w.vals[x]
+	return half.Result
 }
 
 // TestCoopKeys holds that rows of a length that is no multiple of 256, whose code is

@@ -32,5 +32,28 @@ func CoopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 	})
 }
 
+// DealtOctets returns a kernel that writes the octets of a weight of dtype d as lanes of
+// gemm_dealt make them, each where it is in its row: one workgroup a row, four lanes a block.
+func DealtOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
+	w := formatOf(d, cols)
+	f := dealtFormatOf(w.layout)
+	return kernel.Build("octets", func(b *kernel.Builder) {
+		m := matrix{w, b.Arg("w", kernel.Read), b.SpecU32("rows", uint32(rows)), b.SpecU32("cols", uint32(cols))}
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(cols / dealtBlock * 4)
+		block, quad := b.Div(b.LocalID(), 4), b.Mod(b.LocalID(), 4)
+		row := b.WorkgroupID(0)
+		item := f.open(newCoopDecoder(b, b.LocalID()), m, row, quad)
+		loaded := item.load(block)
+		scales := item.scales(loaded[dealtSteps])
+		for p := range dealtSteps {
+			for i, v := range item.octets(scales, loaded[p], p) {
+				at := dealings[f.dealing](b, quad, b.U32(uint32(i)), p)
+				y.Store(b.Add(b.Mul(row, cols/8), b.Mul(block, dealtBlock/8), at), v)
+			}
+		}
+	})
+}
+
 // CoopElement returns which element of the row is half i of its octets.
 func CoopElement(i int) int { return i&^7 | []int{0, 2, 1, 3, 4, 6, 5, 7}[i%8] }
