@@ -44,9 +44,11 @@ func requirementsTable(p *Plan) *table.Table {
 	t.Add("features", strings.Join(r.Features, " "))
 	t.Add("extensions", strings.Join(r.Extensions, " "))
 	t.Add("subgroup operations", strings.Join(r.SubgroupOps, " "))
+	dealt := "any"
 	if r.Dealt {
-		t.Add("matrices", "dealt to lanes as by mma.m16n8k16")
+		dealt = "those of mma.m16n8k16"
 	}
+	t.Add("elements of matrices in a lane", dealt)
 	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))
 	t.Add("workgroup", r.Workgroup)
 	t.Add("shared memory", table.Bytes(r.Shared))

@@ -173,6 +173,7 @@ func (k gemmDealt) candidate() Candidate {
 	firsts := k.firsts(k.outputsOf())
 	c := Candidate{
 		Kernel:   fmt.Sprintf("gemm_dealt %s%s rows=%d %s", k.key(), k.step.key(), k.tileRows(), k.name()),
+		Shape:    k.name(),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{k.tiles(k.outputsOf()), 1, 1},
