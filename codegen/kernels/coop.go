@@ -65,6 +65,9 @@ type gemmCoop struct {
 	coopTile
 	step extent
 	wave int
+	// fence keeps the driver's compiler from loading the matrices of all products of a step
+	// before the first: that takes registers, and products wait for loads.
+	fence bool
 }
 
 func gemmCoopCandidates(s *Site) []Candidate {
@@ -78,7 +81,7 @@ func gemmCoopCandidates(s *Site) []Candidate {
 	}
 	var list []Candidate
 	for _, t := range coopTiles(g, s.Target) {
-		list = append(list, gemmCoop{g, t, step, s.Target.Wave}.candidate(s.Target))
+		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Vendor == nvidia}.candidate(s.Target))
 	}
 	return list
 }
@@ -139,8 +142,10 @@ func (g *linearGroup) inMatrices(t *target.Target) bool {
 // weights that arrive late need; those of many outputs for their rows load less of shared
 // memory for a product, which is what many rows wait for.
 var coopShapes = []coopTile{
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{1.12, 1.3}, busy: [2]float64{1.17, 1.33}},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{1.16, 1.2}, busy: [2]float64{1.22, 1.2}},
+	{rows: 128, outputs: 192, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{1.5, 1.55}, busy: [2]float64{1.5, 1.55}},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{1.1, 1.15}, busy: [2]float64{1.1, 1.15}},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{1.16, 1.2}, busy: [2]float64{1.17, 1.2}},
+	{rows: 128, outputs: 96, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{0.97, 1.03}, busy: [2]float64{1.01, 1.03}},
 	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{0.6, 0.7}, busy: [2]float64{0.41, 0.5}},
 	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{0.6, 0.6}, busy: [2]float64{0.47, 0.47}},
 	{rows: 48, outputs: 64, subRows: 48, subOutputs: 16, groups: 1, ahead: 4, aheadX: 1, alone: [2]float64{0.56, 0.6}, busy: [2]float64{0.38, 0.39}},
@@ -156,8 +161,9 @@ func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	var list []coopTile
 	for _, s := range coopShapes {
 		fits := 16*s.shared() <= t.Shared && s.groups*s.subgroups()*t.Wave <= t.Workgroup
-		// AMD's compiler spills registers of the deeper ones.
-		if fits && (t.AMD == nil || s.ahead < 4) && (s.groups == 1 || g.k%(s.groups*4*coopDepth) == 0) {
+		// AMD's compiler spills registers of the deeper ones, and makes slower code of those of
+		// other widths than powers of two.
+		if fits && (t.AMD == nil || s.ahead < 4 && s.outputs&(s.outputs-1) == 0) && (s.groups == 1 || g.k%(s.groups*4*coopDepth) == 0) {
 			list = append(list, s)
 		}
 	}
@@ -501,6 +507,9 @@ func (t *coopKernel) multiply() {
 	row := b.Add(t.region, b.Mul(t.subRow, coopStride))
 	col := b.Add(t.region, b.Mul(t.subCol, coopStride), t.coopTile.rows*coopStride)
 	for k := 0; k < coopOctets; k += coopSide / 8 {
+		if k > 0 && t.fence {
+			b.SubgroupBarrier()
+		}
 		var x []kernel.Value
 		for r := range t.sums {
 			x = append(x, t.shared.LoadMatrix(xs, b.Add(row, r*coopSide*coopStride+k), coopStride, kernel.RowMajor))

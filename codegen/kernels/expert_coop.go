@@ -33,7 +33,7 @@ func expertCoopCandidates(s *Site) []Candidate {
 	}
 	var list []Candidate
 	for _, t := range expertTiles(g) {
-		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave}}
+		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Vendor == nvidia}}
 		c := g.candidate(t.rows, k.coop.each())
 		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s", k.key(), k.coop.name()), k.build
 		c.Shape = k.coop.name()
