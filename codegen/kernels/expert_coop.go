@@ -35,7 +35,7 @@ func expertCoopCandidates(s *Site) []Candidate {
 	for _, t := range expertTiles(g) {
 		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Vendor == nvidia}}
 		c := g.candidate(t.rows, k.coop.each())
-		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s", k.key(), k.coop.name()), k.build
+		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey()), k.build
 		c.Shape = k.coop.name()
 		if s.Target.Vendor == nvidia {
 			c.Seconds = k.seconds(s.Target.Units)

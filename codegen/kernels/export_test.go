@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -57,3 +58,12 @@ func DealtOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 
 // CoopElement returns which element of the row is half i of its octets.
 func CoopElement(i int) int { return i&^7 | []int{0, 2, 1, 3, 4, 6, 5, 7}[i%8] }
+
+// CoopTile names the best tile for projections of so many outputs from rows of k.
+func CoopTile(t *target.Target, rows, k, matrices int, widths ...int) string {
+	g := &linearGroup{rows: rows, k: k}
+	for _, w := range widths {
+		g.projects = append(g.projects, &projection{width: w, matrices: make([]*weights, matrices)})
+	}
+	return coopTiles(g, t)[0].name()
+}
