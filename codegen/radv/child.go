@@ -121,6 +121,7 @@ func compile(d *vulkan.Device, q *request) (answer, error) {
 	}
 	p, err := d.CreatePipelines([]vulkan.PipelineInfo{{
 		Name: q.Name, Words: words, Constants: q.Consts, SubgroupSize: q.Wave, FullSubgroups: q.Full, Code: q.Code,
+		Bindings: bindings(words),
 	}})
 	if err != nil {
 		return a, err
@@ -136,6 +137,18 @@ func compile(d *vulkan.Device, q *request) (answer, error) {
 	code, err := p[0].Code()
 	a.Assembly = tidy(code["Assembly"])
 	return a, err
+}
+
+// bindings returns those of a module's buffers, which are of other programs' kernels.
+func bindings(words []uint32) []uint32 {
+	const header, opDecorate, decorationBinding = 5, 71, 33
+	var list []uint32
+	for at := header; at < len(words) && words[at]>>16 > 0; at += int(words[at] >> 16) {
+		if words[at]&0xffff == opDecorate && at+3 < len(words) && words[at+2] == decorationBinding && !slices.Contains(list, words[at+3]) {
+			list = append(list, words[at+3])
+		}
+	}
+	return list
 }
 
 // statisticNames are the driver's names in the order of Figures.fields.

@@ -202,12 +202,17 @@ func (d *Device) create(need plans.Requirements) error {
 // createPipelineLayout makes the one layout of all pipelines: as many push constants
 // as there can be.
 func (d *Device) createPipelineLayout() error {
-	info := vk.PipelineLayoutCreateInfo{
+	info := d.layoutInfo()
+	return d.cmd.CreatePipelineLayout(d.handle, &info, &d.layout).Err()
+}
+
+// layoutInfo is a layout with all push constants that the device has.
+func (d *Device) layoutInfo() vk.PipelineLayoutCreateInfo {
+	return vk.PipelineLayoutCreateInfo{
 		SType:                  vk.StructureTypePipelineLayoutCreateInfo,
 		PushConstantRangeCount: 1,
 		PPushConstantRanges:    &vk.PushConstantRange{StageFlags: vk.ShaderStageComputeBit, Size: d.Info.Limits.PushConstants},
 	}
-	return d.cmd.CreatePipelineLayout(d.handle, &info, &d.layout).Err()
 }
 
 // closeTimeout bounds the wait of Close for a device that hangs.

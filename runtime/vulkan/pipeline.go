@@ -24,6 +24,9 @@ type PipelineInfo struct {
 	// subgroup size, and asks for subgroups without idle lanes where the device
 	// can be asked.
 	FullSubgroups bool
+	// Bindings are those of the storage buffers of set 0 that the module has, which
+	// kernels of this project have not.
+	Bindings []uint32
 	// Code keeps the driver's representations of the kernel, for Pipeline.Code; the
 	// device must have been opened with the feature pipelineExecutableInfo.
 	Code bool
@@ -31,8 +34,10 @@ type PipelineInfo struct {
 
 // Pipeline is a compiled kernel.
 type Pipeline struct {
-	dev    *Device
-	handle vk.Pipeline
+	dev     *Device
+	handle  vk.Pipeline
+	layout  vk.PipelineLayout // its own, if the module has bindings; else 0
+	buffers vk.DescriptorSetLayout
 }
 
 // CreatePipelines compiles pipelines, several at once, with the help of the
@@ -139,11 +144,19 @@ func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule) (*Pi
 		create.Flags |= vk.PipelineCreateCaptureInternalRepresentationsBitKHR
 	}
 	p := &Pipeline{dev: d}
+	if err := p.bind(info.Bindings); err != nil {
+		p.release()
+		return nil, d.errorf("pipeline %s: layout of its bindings: %w", info.Name, err)
+	}
+	if p.layout != 0 {
+		create.Layout = p.layout
+	}
 	err := d.cmd.CreateComputePipelines(d.handle, d.cache.handle, 1, &create, &p.handle).Err()
 	if err == nil && p.handle == 0 {
 		err = errors.New("the driver reports success and gives no pipeline")
 	}
 	if err != nil {
+		p.release()
 		return nil, d.errorf("pipeline %s: %w", info.Name, err)
 	}
 	d.own(p)
@@ -174,4 +187,28 @@ func (d *Device) setSubgroup(stage *vk.PipelineShaderStageCreateInfo, info *Pipe
 // Free frees the pipeline. No command buffer that binds it may be in use.
 func (p *Pipeline) Free() { p.dev.free(p) }
 
-func (p *Pipeline) release() { p.dev.cmd.DestroyPipeline(p.dev.handle, p.handle) }
+func (p *Pipeline) release() {
+	d := p.dev
+	d.cmd.DestroyPipeline(d.handle, p.handle)
+	d.cmd.DestroyPipelineLayout(d.handle, p.layout)
+	d.cmd.DestroyDescriptorSetLayout(d.handle, p.buffers)
+}
+
+// bind makes the pipeline a layout with storage buffers, if it needs one of its own.
+func (p *Pipeline) bind(bindings []uint32) error {
+	if len(bindings) == 0 {
+		return nil
+	}
+	d := p.dev
+	list := make([]vk.DescriptorSetLayoutBinding, len(bindings))
+	for i, n := range bindings {
+		list[i] = vk.DescriptorSetLayoutBinding{Binding: n, DescriptorType: vk.DescriptorTypeStorageBuffer, DescriptorCount: 1, StageFlags: vk.ShaderStageComputeBit}
+	}
+	info := vk.DescriptorSetLayoutCreateInfo{SType: vk.StructureTypeDescriptorSetLayoutCreateInfo, BindingCount: uint32(len(list)), PBindings: &list[0]}
+	if err := d.cmd.CreateDescriptorSetLayout(d.handle, &info, &p.buffers).Err(); err != nil {
+		return err
+	}
+	layout := d.layoutInfo()
+	layout.SetLayoutCount, layout.PSetLayouts = 1, &p.buffers
+	return d.cmd.CreatePipelineLayout(d.handle, &layout, &p.layout).Err()
+}

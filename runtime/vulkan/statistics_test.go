@@ -45,6 +45,7 @@ func compileOnly(t *testing.T) {
 	pipelines := must[[]*Pipeline](t)(d.CreatePipelines([]PipelineInfo{
 		{Name: "wave32", Words: words, SubgroupSize: 32},
 		{Name: "wave64", Words: words, SubgroupSize: 64, FullSubgroups: true},
+		{Name: "bindings", Words: words, Bindings: []uint32{0, 2}}, // which it has not: a layout of its own
 	}))
 	for _, p := range pipelines {
 		have := map[string]float64{}

@@ -48,6 +48,8 @@ var commandRows = []commandRow{
 	// Pipelines.
 	{name: "vkCreateShaderModule"},
 	{name: "vkDestroyShaderModule"},
+	{name: "vkCreateDescriptorSetLayout"},
+	{name: "vkDestroyDescriptorSetLayout"},
 	{name: "vkCreatePipelineLayout"},
 	{name: "vkDestroyPipelineLayout"},
 	{name: "vkCreatePipelineCache"},

@@ -109,6 +109,7 @@ var deviceTable = [...]command{
 	{name: "vkCreateBuffer"},
 	{name: "vkCreateCommandPool"},
 	{name: "vkCreateComputePipelines"},
+	{name: "vkCreateDescriptorSetLayout"},
 	{name: "vkCreatePipelineCache"},
 	{name: "vkCreatePipelineLayout"},
 	{name: "vkCreateQueryPool"},
@@ -116,6 +117,7 @@ var deviceTable = [...]command{
 	{name: "vkCreateShaderModule"},
 	{name: "vkDestroyBuffer"},
 	{name: "vkDestroyCommandPool"},
+	{name: "vkDestroyDescriptorSetLayout"},
 	{name: "vkDestroyDevice"},
 	{name: "vkDestroyPipeline"},
 	{name: "vkDestroyPipelineCache"},
@@ -165,6 +167,7 @@ const (
 	iCreateBuffer
 	iCreateCommandPool
 	iCreateComputePipelines
+	iCreateDescriptorSetLayout
 	iCreatePipelineCache
 	iCreatePipelineLayout
 	iCreateQueryPool
@@ -172,6 +175,7 @@ const (
 	iCreateShaderModule
 	iDestroyBuffer
 	iDestroyCommandPool
+	iDestroyDescriptorSetLayout
 	iDestroyDevice
 	iDestroyPipeline
 	iDestroyPipelineCache
@@ -275,6 +279,11 @@ func (c *DeviceCommands) CreateComputePipelines(device Device, pipelineCache Pip
 	return Result(call(address(c.fn[iCreateComputePipelines], &deviceTable[iCreateComputePipelines]), uintptr(device), uintptr(pipelineCache), uintptr(createInfoCount), uintptr(unsafe.Pointer(pCreateInfos)), 0, uintptr(unsafe.Pointer(pPipelines))))
 }
 
+// CreateDescriptorSetLayout calls vkCreateDescriptorSetLayout.
+func (c *DeviceCommands) CreateDescriptorSetLayout(device Device, pCreateInfo *DescriptorSetLayoutCreateInfo, pSetLayout *DescriptorSetLayout) Result {
+	return Result(call(address(c.fn[iCreateDescriptorSetLayout], &deviceTable[iCreateDescriptorSetLayout]), uintptr(device), uintptr(unsafe.Pointer(pCreateInfo)), 0, uintptr(unsafe.Pointer(pSetLayout))))
+}
+
 // CreatePipelineCache calls vkCreatePipelineCache.
 func (c *DeviceCommands) CreatePipelineCache(device Device, pCreateInfo *PipelineCacheCreateInfo, pPipelineCache *PipelineCache) Result {
 	return Result(call(address(c.fn[iCreatePipelineCache], &deviceTable[iCreatePipelineCache]), uintptr(device), uintptr(unsafe.Pointer(pCreateInfo)), 0, uintptr(unsafe.Pointer(pPipelineCache))))
@@ -308,6 +317,11 @@ func (c *DeviceCommands) DestroyBuffer(device Device, buffer Buffer) {
 // DestroyCommandPool calls vkDestroyCommandPool.
 func (c *DeviceCommands) DestroyCommandPool(device Device, commandPool CommandPool) {
 	call(address(c.fn[iDestroyCommandPool], &deviceTable[iDestroyCommandPool]), uintptr(device), uintptr(commandPool), 0)
+}
+
+// DestroyDescriptorSetLayout calls vkDestroyDescriptorSetLayout.
+func (c *DeviceCommands) DestroyDescriptorSetLayout(device Device, descriptorSetLayout DescriptorSetLayout) {
+	call(address(c.fn[iDestroyDescriptorSetLayout], &deviceTable[iDestroyDescriptorSetLayout]), uintptr(device), uintptr(descriptorSetLayout), 0)
 }
 
 // DestroyDevice calls vkDestroyDevice.

@@ -113,6 +113,31 @@ const (
 	DependencyDeviceGroupBit DependencyFlags = 1 << 2
 )
 
+// DescriptorSetLayoutCreateFlags is VkDescriptorSetLayoutCreateFlags.
+type DescriptorSetLayoutCreateFlags uint32
+
+const (
+	DescriptorSetLayoutCreateUpdateAfterBindPoolBit DescriptorSetLayoutCreateFlags = 1 << 1
+)
+
+// DescriptorType is VkDescriptorType.
+type DescriptorType int32
+
+const (
+	DescriptorTypeSampler              DescriptorType = 0
+	DescriptorTypeCombinedImageSampler DescriptorType = 1
+	DescriptorTypeSampledImage         DescriptorType = 2
+	DescriptorTypeStorageImage         DescriptorType = 3
+	DescriptorTypeUniformTexelBuffer   DescriptorType = 4
+	DescriptorTypeStorageTexelBuffer   DescriptorType = 5
+	DescriptorTypeUniformBuffer        DescriptorType = 6
+	DescriptorTypeStorageBuffer        DescriptorType = 7
+	DescriptorTypeUniformBufferDynamic DescriptorType = 8
+	DescriptorTypeStorageBufferDynamic DescriptorType = 9
+	DescriptorTypeInputAttachment      DescriptorType = 10
+	DescriptorTypeInlineUniformBlock   DescriptorType = 1000138000
+)
+
 // DeviceCreateFlags is VkDeviceCreateFlags.
 type DeviceCreateFlags uint32
 
@@ -607,6 +632,7 @@ const (
 	StructureTypePipelineShaderStageCreateInfo                         StructureType = 18
 	StructureTypeComputePipelineCreateInfo                             StructureType = 29
 	StructureTypePipelineLayoutCreateInfo                              StructureType = 30
+	StructureTypeDescriptorSetLayoutCreateInfo                         StructureType = 32
 	StructureTypeCommandPoolCreateInfo                                 StructureType = 39
 	StructureTypeCommandBufferAllocateInfo                             StructureType = 40
 	StructureTypeCommandBufferInheritanceInfo                          StructureType = 41

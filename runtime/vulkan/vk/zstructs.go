@@ -58,6 +58,9 @@ type Queue uintptr
 // RenderPass is the handle VkRenderPass.
 type RenderPass uint64
 
+// Sampler is the handle VkSampler.
+type Sampler uint64
+
 // Semaphore is the handle VkSemaphore.
 type Semaphore uint64
 
@@ -236,6 +239,25 @@ type DebugUtilsObjectNameInfoEXT struct {
 	ObjectType   ObjectType
 	ObjectHandle uint64
 	PObjectName  *byte
+}
+
+// DescriptorSetLayoutBinding is VkDescriptorSetLayoutBinding.
+type DescriptorSetLayoutBinding struct {
+	Binding            uint32
+	DescriptorType     DescriptorType
+	DescriptorCount    uint32
+	StageFlags         ShaderStageFlags
+	PImmutableSamplers *Sampler
+}
+
+// DescriptorSetLayoutCreateInfo is VkDescriptorSetLayoutCreateInfo.
+// Its SType is StructureTypeDescriptorSetLayoutCreateInfo.
+type DescriptorSetLayoutCreateInfo struct {
+	SType        StructureType
+	PNext        unsafe.Pointer
+	Flags        DescriptorSetLayoutCreateFlags
+	BindingCount uint32
+	PBindings    *DescriptorSetLayoutBinding
 }
 
 // DeviceCreateInfo is VkDeviceCreateInfo.

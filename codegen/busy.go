@@ -1,0 +1,60 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// Busy is what AMD's compiler makes of the kernel of a call site.
+type Busy struct {
+	Entry, Site, Kernel string
+	// Cycles are those for which the dispatch keeps SIMDs busy, all of them together: the
+	// compiler's, corrected by what workgroups really execute.
+	Cycles float64
+	Waves  int // subgroups that a SIMD holds
+	radv.Figures
+}
+
+// BusyCycles chooses the kernels of a program at stage fuse by the compiler and returns
+// what it makes of each.
+func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) ([]Busy, error) {
+	var list []Busy
+	table := Table(t, MaxRows)
+	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
+	table[at].Run = func(p *ir.Program) error {
+		sites, err := sitesOf(p, t)
+		if err != nil {
+			return err
+		}
+		sites = differentSites(sites)
+		rows, err := predictRows(ctx, p, sites, t, o)
+		if err != nil {
+			return err
+		}
+		if err := selectKernels(ctx, p, t, Choice{Tuned: tuning.NewTable(rows)}); err != nil {
+			return err
+		}
+		for _, s := range sites {
+			i := slices.IndexFunc(s.rated, func(r *rated) bool {
+				return r.Kernel == s.g.Call.Kernel && r.Wave == s.g.Call.Wave && equalConsts(r.Consts, s.g.Call.Consts)
+			})
+			if i < 0 || !s.rated[i].Known {
+				return fmt.Errorf("%s %s: the compiler says nothing of %s", s.f.Name, s.g.Name, s.g.Call.Kernel)
+			}
+			r := s.rated[i]
+			subgroups := r.Grid[0] * r.Grid[1] * r.Grid[2] * ((r.workgroup + r.Wave - 1) / r.Wave)
+			list = append(list, Busy{Entry: s.f.Name, Site: s.g.Name, Kernel: r.Kernel, Cycles: float64(subgroups) * float64(r.InverseThroughput) * r.mean,
+				Waves: r.waves, Figures: r.Figures})
+		}
+		return nil
+	}
+	_, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize})
+	return list, err
+}
