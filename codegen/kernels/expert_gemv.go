@@ -47,7 +47,7 @@ func (g *expertGroup) gemvShapes(t *target.Target) []gemv {
 		rows += max(1, p.slots) * p.width
 		matrices = max(matrices, len(p.matrices))
 	}
-	k := gemv{linearGroup: &column, wave: t.Wave, columns: 1}
+	k := gemv{linearGroup: &column, wave: t.Wave, columns: 1, most: residentElements}
 	k.share(t)
 	var list []gemv
 	for i, n := range append([]int{k.subgroups}, k.otherSubgroups(t)...) {

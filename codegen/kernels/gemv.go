@@ -37,6 +37,7 @@ type gemv struct {
 	// teams of subgroups take rows of the tile in turn, if they share x in fixed point;
 	// else 0: all subgroups take a row together.
 	teams int
+	most  int // elements of x that a lane may keep
 }
 
 func gemvCandidates(s *Site) []Candidate {
@@ -56,8 +57,10 @@ const (
 	gemvElements = 32
 	// gemvSubgroups bounds the subgroups of a workgroup.
 	gemvSubgroups = 16
-	// residentElements is the elements of x that a lane may keep.
+	// residentElements is the elements of x that a lane may keep, and amdElements what it
+	// may on AMD, whose lanes have more registers to share out: see sized.
 	residentElements = 96
+	amdElements      = 160
 	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
 	// many registers as it takes, no more fit.
 	gemvLanes = 512
@@ -75,9 +78,19 @@ const (
 // gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
 // with others.
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
-	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows}
+	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}
 	k.share(t)
 	list := k.shapes(t)
+	if own := k.sized(t); t.AMD != nil && g.fixed != nil && len(own) > 0 {
+		wide := k
+		wide.most = amdElements
+		for _, w := range wide.sized(t) {
+			// Weights are taken apart once for more columns. Those that spill are refused.
+			if w.columns > own[0].columns && w.batch <= 2 {
+				list = append(list, w)
+			}
+		}
+	}
 	for _, n := range k.otherSubgroups(t) {
 		k.subgroups = n
 		other := k.shapes(t)
@@ -184,10 +197,14 @@ func (k gemv) order() string {
 
 // shape names the rest.
 func (k gemv) shape() string {
-	if k.teams > 0 {
-		return fmt.Sprintf("%d of %d rows, %d teams", k.batch, k.tile, k.teams)
+	s := fmt.Sprintf("%d of %d rows", k.batch, k.tile)
+	switch {
+	case k.teams > 0:
+		s += fmt.Sprintf(", %d teams", k.teams)
+	case k.most > residentElements:
+		s += fmt.Sprintf(", %d columns", k.columns)
 	}
-	return fmt.Sprintf("%d of %d rows", k.batch, k.tile)
+	return s
 }
 
 // share chooses how many subgroups share a row.
@@ -202,7 +219,7 @@ func FixedReaders(s *Site) []*ir.Op {
 	if !s.Target.Dot || matchDealt(s) != nil || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || g.k%fixedRun != 0 {
 		return nil
 	}
-	k := gemv{linearGroup: g, wave: s.Target.Wave}
+	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
 	k.share(s.Target)
 	fixed := map[*ir.Value]bool{} // weights
 	for _, p := range g.projects {
@@ -231,7 +248,7 @@ func (k gemv) fits(columns int) bool {
 		if p.fixed {
 			elements = elements * 5 / 8
 		}
-		if len(p.passes()) > 1 || elements > residentElements {
+		if len(p.passes()) > 1 || elements > k.most {
 			return false
 		}
 	}
