@@ -71,7 +71,6 @@ type sharedX struct {
 	scales    *kernel.Array // scale and sum of a run
 	// squares has the sums of the squares of what a subgroup took at once; nil without norm.
 	squares *kernel.Array
-	runs    kernel.Value // of a column
 }
 
 func newSharedX(b *kernel.Builder, k gemv) *sharedX {
