@@ -346,6 +346,33 @@ func TestUploader(t *testing.T) {
 	}
 }
 
+// TestUploaderFillsInParts writes more than a staging buffer, whose parts are filled at once.
+func TestUploaderFillsInParts(t *testing.T) {
+	d := openTest(t)
+	b := must[*Buffer](t)(d.Alloc(7<<20, DeviceLocal))
+	u := must[*Uploader](t)(d.NewUploader(3<<20, nil))
+	defer u.Close()
+	broken := errors.New("file is gone")
+	fill := func(p []byte, at int64) error {
+		for i := range p {
+			p[i] = byte((at + int64(i)) / 4 % 253)
+		}
+		return nil
+	}
+	check(t, u.Write(b, 0, b.Size(), fill))
+	check(t, u.Flush())
+	wantWords(t, download(t, d, b), func(i int) uint32 { return uint32(i%253) * 0x01010101 })
+	err := u.Write(b, 0, b.Size(), func(p []byte, at int64) error {
+		if at == fillPart {
+			return broken
+		}
+		return fill(p, at)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error of one part: %v", err)
+	}
+}
+
 func TestTimestamps(t *testing.T) {
 	d := openTest(t)
 	x := must[*Buffer](t)(d.Alloc(1<<20, DeviceLocal))

@@ -1,7 +1,10 @@
 package vulkan
 
 import (
+	"runtime"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // uploadTimeout is for one copy of a staging buffer: far longer than any bus
@@ -36,8 +39,7 @@ type region struct {
 // stagingAlign is the alignment of every piece in a staging buffer.
 const stagingAlign = 256
 
-// NewUploader makes an uploader with staging buffers of chunk bytes each. 16 MiB
-// is enough: an H100 took 10 GB/s so, all that one host thread could fill.
+// NewUploader makes an uploader with staging buffers of chunk bytes each.
 // Progress, if not nil, is called with the number of bytes of each finished
 // staging buffer.
 func (d *Device) NewUploader(chunk int64, progress func(bytes int64)) (*Uploader, error) {
@@ -53,10 +55,9 @@ func (d *Device) NewUploader(chunk int64, progress func(bytes int64)) (*Uploader
 }
 
 // Write writes size bytes to dst at the offset. Fill is called with pieces of
-// them, in order, and writes each: p is what the bytes from at on, counted from
-// offset, shall be. A write of no more than a staging buffer is one piece. The
-// memory of p may be slow to read. The write is done after Flush; writes before
-// one Flush must not overlap.
+// them, several at once, and writes each: p is what the bytes from at on, counted from
+// offset, shall be. The memory of p may be slow to read. The write is done after Flush;
+// writes before one Flush must not overlap.
 func (u *Uploader) Write(dst *Buffer, offset, size int64, fill func(p []byte, at int64) error) error {
 	if offset < 0 || size < 0 || offset > dst.size-size {
 		return u.dev.errorf("upload of %d bytes at %d into a buffer of %d", size, offset, dst.size)
@@ -74,7 +75,7 @@ func (u *Uploader) Write(dst *Buffer, offset, size int64, fill func(p []byte, at
 			}
 			continue
 		}
-		if err := fill(s.staging.mapped[s.used:s.used+n:s.used+n], at); err != nil {
+		if err := fillParts(s.staging.mapped[s.used:s.used+n:s.used+n], at, fill); err != nil {
 			return err
 		}
 		s.regions = append(s.regions, region{dst, offset + at, s.used, n})
@@ -82,6 +83,21 @@ func (u *Uploader) Write(dst *Buffer, offset, size int64, fill func(p []byte, at
 		at += n
 	}
 	return nil
+}
+
+// fillPart is the bytes of a piece. One thread alone fills less than the bus takes, and
+// reads less than the disk gives of a file that the system does not hold.
+const fillPart = 1 << 20
+
+// fillParts fills p in pieces, on all processors.
+func fillParts(p []byte, at int64, fill func(p []byte, at int64) error) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for from := 0; from < len(p); from += fillPart {
+		part := p[from:min(from+fillPart, len(p))]
+		g.Go(func() error { return fill(part, at+int64(from)) })
+	}
+	return g.Wait()
 }
 
 // submit starts the copies of the current slot and goes on to the other one.
