@@ -20,20 +20,34 @@ type CandidateTime struct {
 	Dispatch int
 }
 
+// TuneOptions bound the work.
+type TuneOptions struct {
+	Entry    string // only this one and its copies; empty for all
+	Depth    int    // positions in the KV cache, where the plan has room for them
+	Budget   time.Duration
+	Progress func(share float64)
+}
+
 // Tune times all candidates of a plan that was compiled with them: each entry comes as often
 // as a site of it has candidates, and the reason of a dispatch is its candidate's name. It
-// profiles all entries by turns, each behind depth positions, until the budget is spent; the
+// profiles all entries by turns until the budget is spent; the
 // median over the turns counts, of the mean over the dispatches that compute the same. The
 // candidates of a site are in the order in which they were offered.
-func Tune(ctx context.Context, plan *plans.Plan, exec Executor, depth int, budget time.Duration, progress func(share float64)) ([]CandidateTime, error) {
+func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate
 	copies := 0
+	var entries []int
 	for i := range plan.Entries {
 		e, f := &plan.Entries[i], plan.Program.Funcs[i]
-		if _, copied := tuning.Variant(e.Name); copied {
+		name, copied := tuning.Variant(e.Name)
+		if copied {
 			copies++
 		}
+		if o.Entry != "" && o.Entry != name {
+			continue
+		}
+		entries = append(entries, i)
 		for j, d := range e.Dispatches {
 			key := [2]string{tuning.SiteOf(f, f.Groups[j]), d.Why}
 			if at[key] == nil {
@@ -45,11 +59,14 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, depth int, budge
 	if copies == 0 {
 		return nil, fmt.Errorf("the plan has one kernel for each call site: compile it with --candidates")
 	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("the plan has no entry %q", o.Entry)
+	}
 	start := time.Now()
-	for round := 0; round <= tuneRounds || time.Since(start) < budget; round++ {
-		for i := range plan.Entries {
+	for round := 0; round <= tuneRounds || time.Since(start) < o.Budget; round++ {
+		for _, i := range entries {
 			e, f := &plan.Entries[i], plan.Program.Funcs[i]
-			times, err := Profile(ctx, plan, exec, e.Name, 0, min(depth, plan.Header.Ctx-e.Rows), 1)
+			times, err := Profile(ctx, plan, exec, e.Name, 0, min(o.Depth, plan.Header.Ctx-e.Rows), 1)
 			if err != nil {
 				return nil, err
 			}
@@ -64,8 +81,8 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, depth int, budge
 		for _, c := range list {
 			c.turn()
 		}
-		byTurns, byTime := float64(round+1)/(tuneRounds+1), float64(time.Since(start))/float64(max(1, budget))
-		progress(min(1, byTurns, byTime))
+		byTurns, byTime := float64(round+1)/(tuneRounds+1), float64(time.Since(start))/float64(max(1, o.Budget))
+		o.Progress(min(1, byTurns, byTime))
 	}
 	var times []CandidateTime
 	for _, c := range list {

@@ -44,6 +44,7 @@ the file is written.
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var t tuneFlags
 		f.StringVarP(&t.out, "output", "o", "", "file to merge the rows into")
+		f.StringVar(&t.entry, "entry", "", "only this entry, such as decode/1")
 		f.Float64Var(&t.seconds, "seconds", 10, "how long to time; every candidate is timed three times at least")
 		f.IntVarP(&t.depth, "depth", "d", 512, "positions in the KV cache, where the plan has room for them")
 		f.IntVar(&t.rows, "verify-rows", 16, "rows of a step that are compared with the oracle, at most; 0: compare nothing")
@@ -55,7 +56,7 @@ the file is written.
 
 type tuneFlags struct {
 	plan        planFlags
-	out         string
+	out, entry  string
 	seconds     float64
 	depth, rows int
 	json        bool
@@ -83,10 +84,13 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 	}
 	bar := cli.NewProgress("timing", 1000)
 	last := int64(0)
-	times, err := runtime.Tune(ctx, o.plan, x, t.depth, time.Duration(t.seconds*float64(time.Second)), func(share float64) {
-		now := int64(1000 * share)
-		bar.Add(now - last)
-		last = now
+	times, err := runtime.Tune(ctx, o.plan, x, runtime.TuneOptions{
+		Entry: t.entry, Depth: t.depth, Budget: time.Duration(t.seconds * float64(time.Second)),
+		Progress: func(share float64) {
+			now := int64(1000 * share)
+			bar.Add(now - last)
+			last = now
+		},
 	})
 	bar.Done()
 	if err != nil {

@@ -416,6 +416,9 @@ func checkWidths(t *testing.T, family string, group func(w *world) []*ir.Value) 
 		if n == 7 {
 			w.build(out...)
 		}
+		if n == 1 {
+			w.checkAll(w.candidates(withWave(t, 64), out...)[0], n, out)
+		}
 	}
 }
 

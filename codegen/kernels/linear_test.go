@@ -354,6 +354,13 @@ func llvmpipe(t testing.TB) *target.Target {
 	return d
 }
 
+// withWave is llvmpipe with other subgroups than it has, as launch interprets.
+func withWave(t testing.TB, wave int) *target.Target {
+	on := *llvmpipe(t)
+	on.Wave, on.Workgroup = wave, 1024
+	return &on
+}
+
 // first returns the first candidate, which is of the family.
 func first(t testing.TB, list []kernels.Candidate, family string) kernels.Candidate {
 	t.Helper()
@@ -383,18 +390,20 @@ func TestGemvFormats(t *testing.T) {
 	for d, k := range allFormats() {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
-			var widest []byte
-			for _, cols := range []int{8, 4, 2, 1} {
-				w := newWorld(t, cols, cols)
-				m := w.matrix(d, 77, k) // before x: the same for all cols
-				y := w.op("linear", nil, w.rows(ir.T, ir.Dim(k)), m)
-				c := first(t, w.candidates(llvmpipe(t), y), "gemv")
-				got := w.check(c, cols, y)[y]
-				if widest == nil {
-					widest = got
-				}
-				if !bytes.Equal(got, widest[:len(got)]) {
-					t.Errorf("%d columns give other bits than 8", cols)
+			for _, on := range []*target.Target{llvmpipe(t), withWave(t, 64)} {
+				var widest []byte
+				for _, cols := range []int{8, 4, 2, 1} {
+					w := newWorld(t, cols, cols)
+					m := w.matrix(d, 77, k) // before x: the same for all cols
+					y := w.op("linear", nil, w.rows(ir.T, ir.Dim(k)), m)
+					c := first(t, w.candidates(on, y), "gemv")
+					got := w.check(c, cols, y)[y]
+					if widest == nil {
+						widest = got
+					}
+					if !bytes.Equal(got, widest[:len(got)]) {
+						t.Errorf("subgroups of %d: %d columns give other bits than 8", on.Wave, cols)
+					}
 				}
 			}
 		})
@@ -407,8 +416,8 @@ var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q5_0, ir.Q5_1, ir.Q8_0, ir.Q2_
 // TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
 // lanes that all have a unit and over some that have none.
 func TestGemvFixed(t *testing.T) {
-	dot := *llvmpipe(t)
-	dot.Dot = true
+	dot, wide := *llvmpipe(t), *withWave(t, 64)
+	dot.Dot, wide.Dot = true, true
 	for _, d := range byteFormats {
 		lengths := []int{5 * 256}
 		switch d {
@@ -435,7 +444,11 @@ func TestGemvFixed(t *testing.T) {
 					exact := w.op("linear", nil, x, plain)
 					x = w.op("fixed16", nil, x)
 					out := []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
-					for _, c := range different(w.candidates(&dot, out...)) {
+					list := different(w.candidates(&dot, out...))
+					if k == 5*256 && (cols == 8 || cols == 1) {
+						list = append(list, different(w.candidates(&wide, out...))[:2]...)
+					}
+					for _, c := range list {
 						if !strings.HasPrefix(c.Kernel, "gemv ") || !strings.Contains(c.Kernel, "*fixed") {
 							t.Fatalf("%s", c.Kernel)
 						}

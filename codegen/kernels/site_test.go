@@ -187,7 +187,13 @@ func appendElement(b []byte, d ir.DType, x float32) []byte {
 // they leave in every operand. It returns what the first candidate left.
 func (c siteTest) run(t testing.TB) map[string][]byte {
 	t.Helper()
-	s := c.site(t, lookup(t, "llvmpipe"))
+	return c.runOn(t, llvmpipe(t))
+}
+
+// runOn is run for another target.
+func (c siteTest) runOn(t testing.TB, on *target.Target) map[string][]byte {
+	t.Helper()
+	s := c.site(t, on)
 	src := weightSource{}
 	for _, g := range s.Program.Globals {
 		if g.Class == ir.Weight {
@@ -355,9 +361,15 @@ func compareBlocks(t testing.TB, kernel string, v *ir.Value, got, want []byte) {
 // built has the modules of all tests by kernel.
 var built = map[string][]uint32{}
 
-// checkBuild builds and validates the test's kernels for every target.
+// checkBuild builds and validates the test's kernels for every target, and runs those of
+// few rows with subgroups of 64, which targets may choose.
 func (c siteTest) checkBuild(t testing.TB) {
 	t.Helper()
+	if c.rows <= 8 {
+		if on := withWave(t, 64); len(kernels.Candidates(c.site(t, on))) > 0 {
+			c.runOn(t, on)
+		}
+	}
 	for _, on := range target.All() {
 		if !on.Host && on.Name != "llvmpipe" { // which runs them
 			c.checkOn(t, on)

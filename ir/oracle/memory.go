@@ -146,8 +146,9 @@ func findLifetimes(f *ir.Func) *lifetimes {
 	return lt
 }
 
-// hold makes sure that v has storage.
-func (m *Machine) hold(f *ir.Func, v *ir.Value) error {
+// Hold makes sure that v, a value of f, has storage: that of some is there only from the
+// group that makes them to the last that reads them.
+func (m *Machine) Hold(f *ir.Func, v *ir.Value) error {
 	if m.values[v] != nil {
 		return nil
 	}
@@ -247,7 +248,7 @@ func (m *Machine) Write(f *ir.Func, v *ir.Value, data []byte) error {
 	if want := v.Type.DType.Bytes(int64(n)); int64(len(data)) != want {
 		return fmt.Errorf("write %s: %s takes %d bytes, not %d", label(v), v.Type, want, len(data))
 	}
-	if err := m.hold(f, v); err != nil {
+	if err := m.Hold(f, v); err != nil {
 		return err
 	}
 	return Decode(m.values[v][:n], v.Type.DType, data)

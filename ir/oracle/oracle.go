@@ -150,7 +150,7 @@ func (m *Machine) eval(f *ir.Func, op *ir.Op) error {
 		}
 	}
 	if op.Result != nil {
-		if err := m.hold(f, op.Result); err != nil {
+		if err := m.Hold(f, op.Result); err != nil {
 			return err
 		}
 	}

@@ -129,6 +129,11 @@ func (d *dispatch) held(v *ir.Value) []float32 {
 
 // copyIn copies n elements of v, from element `from` on.
 func (d *dispatch) copyIn(ctx context.Context, v *ir.Value, from, n int) error {
+	if !v.IsGlobal() { // the group that makes it may not have been compared
+		if err := d.machine.Hold(d.fn, v); err != nil {
+			return err
+		}
+	}
 	dst := d.held(v)
 	if from+n > len(dst) {
 		return fmt.Errorf("%s: the oracle holds %d elements, not %d", v, len(dst), from+n)

@@ -1,0 +1,399 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Run computes the kernel on this computer's processor, for subgroup sizes that no device at
+// hand has: grid workgroups one after the other, the lanes of a workgroup in lock step, with
+// the constants of spec, by id. args are the buffers, in the order of Args; an access outside
+// of them is an error, and so is a barrier to which not all lanes come. What lock step hides,
+// such as a barrier that is missing, it does not find. Matrices and cases it does not have.
+func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
+	size, err := f.WorkgroupSize(spec)
+	if err != nil {
+		return err
+	}
+	if len(args) != len(f.Args) {
+		return fmt.Errorf("kernel %s: %d buffers for %d arguments", f.Name, len(args), len(f.Args))
+	}
+	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: map[*node][]uint32{}}
+	for i := range grid[0] * grid[1] * grid[2] {
+		m.group = [3]int{i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]}
+		if err := m.workgroup(); err != nil {
+			return fmt.Errorf("kernel %s, workgroup %d: %w", f.Name, m.group, err)
+		}
+	}
+	return nil
+}
+
+// machine is a workgroup that runs.
+type machine struct {
+	f           *Func
+	spec        map[uint32]uint32
+	wave, lanes int
+	grid, group [3]int
+	args        [][]byte
+	shared      [][]uint32
+	values      map[*node][]uint32 // by lane and element; of a var its content
+	gone        []bool             // lanes that have returned
+	left        [][]bool           // lanes that have left a loop, by the loops around
+	err         error
+}
+
+func (m *machine) workgroup() error {
+	m.gone, m.shared = make([]bool, m.lanes), nil
+	for _, a := range m.f.arrays {
+		n, err := m.f.eval(a.length, m.spec)
+		if err != nil {
+			return err
+		}
+		words := make([]uint32, int(n)*a.elem.Lanes())
+		for i := range words {
+			words[i] = ^uint32(0) // a NaN
+		}
+		m.shared = append(m.shared, words)
+	}
+	active := make([]bool, m.lanes)
+	for i := range active {
+		active[i] = true
+	}
+	m.region(m.f.body, active)
+	return m.err
+}
+
+func (m *machine) fail(n *node, format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf("%s: %s", ops[n.op].name, fmt.Sprintf(format, args...))
+	}
+}
+
+// region runs in the active lanes and takes those out that return or leave a loop.
+func (m *machine) region(r *region, active []bool) {
+	for _, n := range r.nodes {
+		if m.err != nil {
+			return
+		}
+		m.node(n, active)
+	}
+}
+
+// stay takes lanes out that have returned or left the innermost loop.
+func (m *machine) stay(active []bool) {
+	for l := range active {
+		if m.gone[l] || len(m.left) > 0 && m.left[len(m.left)-1][l] {
+			active[l] = false
+		}
+	}
+}
+
+func (m *machine) node(n *node, active []bool) {
+	switch n.op {
+	case opIf:
+		cond := m.value(n.args[0])
+		for i, r := range n.regions {
+			m.region(r, where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }))
+		}
+		m.stay(active)
+	case opFor:
+		m.loop(active, n.regions[0], n)
+		m.stay(active)
+	case opWhile:
+		m.while(active, n)
+		m.stay(active)
+	case opReturnIf, opBreakIf:
+		flags := m.gone
+		if n.op == opBreakIf {
+			flags = m.left[len(m.left)-1]
+		}
+		for l, cond := 0, m.value(n.args[0]); l < m.lanes; l++ {
+			flags[l] = flags[l] || active[l] && cond[l] != 0
+		}
+		m.stay(active)
+	case opBarrier:
+		for l := range active {
+			if !active[l] && !m.gone[l] {
+				m.fail(n, "lane %d does not come to it", l)
+			}
+		}
+	case opFence, opSubgroupBarrier:
+	case opVar:
+		copyLanes(m.storage(n, n.typ.Lanes()), m.value(n.args[0]), active)
+	case opVarSet:
+		copyLanes(m.storage(n.args[0], n.args[0].typ.Lanes()), m.value(n.args[1]), active)
+	case opVarGet:
+		copyLanes(m.storage(n, n.typ.Lanes()), m.storage(n.args[0], n.typ.Lanes()), active)
+	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
+		m.buffer(n, active)
+	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
+		m.array(n, active)
+	default:
+		switch {
+		case ops[n.op].subgroup != "":
+			m.subgroup(n, active)
+		case n.op >= opMatFill:
+			m.fail(n, "not here")
+		default:
+			m.compute(n, active)
+		}
+	}
+}
+
+// where returns the active lanes for which cond holds.
+func where(active []bool, cond func(l int) bool) []bool {
+	some := make([]bool, len(active))
+	for l := range active {
+		some[l] = active[l] && cond(l)
+	}
+	return some
+}
+
+func anyLane(active []bool) bool {
+	for _, a := range active {
+		if a {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) loop(active []bool, body *region, n *node) {
+	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
+	copyLanes(i, m.value(n.args[0]), active)
+	m.left = append(m.left, make([]bool, m.lanes))
+	for m.err == nil {
+		inside := where(active, func(l int) bool { return i[l] < hi[l] })
+		m.stay(inside)
+		if !anyLane(inside) {
+			break
+		}
+		m.region(body, append([]bool(nil), inside...))
+		for l := range inside {
+			if inside[l] {
+				i[l] += step[l]
+			}
+		}
+	}
+	m.left = m.left[:len(m.left)-1]
+}
+
+func (m *machine) while(active []bool, n *node) {
+	m.left = append(m.left, make([]bool, m.lanes))
+	inside := append([]bool(nil), active...)
+	for m.err == nil && anyLane(inside) {
+		m.region(n.regions[0], inside)
+		cond := m.value(n.regions[0].result)
+		inside = where(inside, func(l int) bool { return cond[l] != 0 })
+		m.region(n.regions[1], inside)
+		m.stay(inside)
+	}
+	m.left = m.left[:len(m.left)-1]
+}
+
+// storage is where the values of n are kept: width elements for each lane.
+func (m *machine) storage(n *node, width int) []uint32 {
+	v, ok := m.values[n]
+	if !ok {
+		v = make([]uint32, m.lanes*width)
+		m.values[n] = v
+	}
+	return v
+}
+
+// value returns the values of n, which an earlier node or the constants have given.
+func (m *machine) value(n *node) []uint32 {
+	if v, ok := m.values[n]; ok || !n.static() {
+		return v
+	}
+	width := n.typ.Lanes()
+	v := m.storage(n, width)
+	parts := []*node{n}
+	if n.op == opVec {
+		parts = n.args
+	}
+	for e, part := range parts {
+		x, err := m.f.eval(part, m.spec)
+		if err != nil {
+			m.fail(n, "%v", err)
+		}
+		for l := range m.lanes {
+			v[l*width+e] = x
+		}
+	}
+	return v
+}
+
+func copyLanes(dst, src []uint32, active []bool) {
+	width := len(dst) / len(active)
+	for l, a := range active {
+		if a {
+			copy(dst[l*width:][:width], src[l*width:])
+		}
+	}
+}
+
+// buffer accesses an argument.
+func (m *machine) buffer(n *node, active []bool) {
+	data, index := m.args[n.imm], m.value(n.args[0])
+	typ := n.typ
+	var from, to []uint32
+	if n.op == opStore {
+		typ = n.args[1].typ
+	}
+	if len(n.args) > 1 {
+		from = m.value(n.args[1])
+	}
+	if n.typ != void {
+		to = m.storage(n, typ.Lanes())
+	}
+	size, width := typ.Size(), typ.Lanes()
+	if n.op == opLoad16 || n.op == opStore16 {
+		size, width = 2, 1
+	}
+	for l := range m.lanes {
+		if !active[l] {
+			continue
+		}
+		at := int(index[l]) * size
+		if at+size > len(data) {
+			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, at, m.f.Args[n.imm].Name, len(data))
+			return
+		}
+		for e := range width {
+			word := data[at+4*e:]
+			switch n.op {
+			case opLoad16:
+				to[l] = uint32(binary.LittleEndian.Uint16(word))
+			case opStore16:
+				binary.LittleEndian.PutUint16(word, uint16(from[l]))
+			case opStore:
+				binary.LittleEndian.PutUint32(word, from[l*width+e])
+			default:
+				to[l*width+e] = binary.LittleEndian.Uint32(word)
+			}
+			switch n.op {
+			case opAtomicAdd:
+				binary.LittleEndian.PutUint32(word, to[l]+from[l])
+			case opAtomicMax:
+				binary.LittleEndian.PutUint32(word, max(to[l], from[l]))
+			}
+		}
+	}
+}
+
+// array accesses shared memory.
+func (m *machine) array(n *node, active []bool) {
+	words, index := m.shared[n.imm], m.value(n.args[0])
+	width := m.f.arrays[n.imm].elem.Lanes()
+	last := m.value(n.args[len(n.args)-1]) // what is stored, of stores
+	var to []uint32
+	if n.typ != void {
+		to = m.storage(n, n.typ.Lanes())
+	}
+	for l := range m.lanes {
+		if !active[l] {
+			continue
+		}
+		at := int(index[l]) * width
+		if n.op == opSharedElem || n.op == opSharedSet {
+			at += int(m.value(n.args[1])[l])
+		}
+		if at >= len(words) {
+			m.fail(n, "lane %d: element %d of an array of %d", l, at, len(words))
+			return
+		}
+		switch n.op {
+		case opSharedLoad:
+			copy(to[l*width:][:width], words[at:])
+		case opSharedStore:
+			copy(words[at:][:width], last[l*width:])
+		case opSharedElem:
+			to[l] = words[at]
+		case opSharedSet:
+			words[at] = last[l]
+		case opSharedAdd:
+			to[l] = words[at]
+			words[at] += last[l]
+		case opSharedMax:
+			to[l] = words[at]
+			words[at] = max(words[at], last[l])
+		}
+	}
+}
+
+// subgroup computes an operation between the active lanes of each subgroup.
+func (m *machine) subgroup(n *node, active []bool) {
+	width := n.typ.Lanes()
+	to := m.storage(n, width)
+	for first := 0; first < m.lanes; first += m.wave {
+		var lanes []int
+		for l := first; l < min(first+m.wave, m.lanes); l++ {
+			if active[l] {
+				lanes = append(lanes, l)
+			}
+		}
+		for at, l := range lanes {
+			for e := range width {
+				to[l*width+e] = m.across(n, lanes, at, e)
+			}
+		}
+	}
+}
+
+// across returns element e of the result in the at-th of the active lanes of a subgroup.
+func (m *machine) across(n *node, lanes []int, at, e int) uint32 {
+	l := lanes[at]
+	var x, y []uint32
+	if len(n.args) > 0 {
+		x = m.value(n.args[0])
+	}
+	if len(n.args) > 1 {
+		y = m.value(n.args[1])
+	}
+	base := l - l%m.wave
+	fold := func(o op, among []int) uint32 {
+		sum := uint32(0)
+		for i, other := range among {
+			term := x[other*n.typ.Lanes()+e]
+			if i == 0 {
+				sum = term
+			} else {
+				sum = scalar(o, n.typ.Elem(), []uint32{sum, term})
+			}
+		}
+		return sum
+	}
+	from := func(lane uint32) uint32 {
+		if other := base + int(lane); int(lane) < m.wave && other < m.lanes {
+			return x[other*n.typ.Lanes()+e]
+		}
+		return ^uint32(0)
+	}
+	truth := func(b bool) uint32 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	switch n.op {
+	case opSubgroupAdd:
+		return fold(opAdd, lanes)
+	case opSubgroupMax:
+		return fold(opMax, lanes)
+	case opSubgroupMin:
+		return fold(opMin, lanes)
+	case opSubgroupExclusiveAdd:
+		return fold(opAdd, lanes[:at])
+	case opSubgroupShuffle:
+		return from(y[l])
+	case opSubgroupShuffleXor:
+		return from(uint32(l-base) ^ y[l])
+	case opSubgroupElect:
+		return truth(at == 0)
+	case opSubgroupAny:
+		return fold(opOr, lanes)
+	}
+	m.fail(n, "not here")
+	return 0
+}

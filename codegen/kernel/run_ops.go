@@ -1,0 +1,170 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// compute computes an operation of each lane on its own.
+func (m *machine) compute(n *node, active []bool) {
+	if n.op == opBuiltin {
+		m.builtin(n)
+		return
+	}
+	width := n.typ.Lanes()
+	to := m.storage(n, width)
+	args := make([][]uint32, len(n.args))
+	for i, a := range n.args {
+		args[i] = m.value(a)
+	}
+	in := make([]uint32, len(args))
+	typ := n.args[0].typ.Elem() // of a shift the first operand's counts, of a select the last's
+	if n.op == opSelect {
+		typ = n.typ.Elem()
+	}
+	for l := range m.lanes {
+		if !active[l] {
+			continue
+		}
+		switch n.op {
+		case opVec:
+			for e := range width {
+				to[l*width+e] = args[e][l]
+			}
+		case opElem:
+			vector := n.args[0].typ.Lanes()
+			to[l] = args[0][l*vector+int(args[1][l])%vector]
+		case opUnpackHalf:
+			for e := range width {
+				to[l*width+e] = math.Float32bits(gguf.F16ToF32(uint16(args[0][l] >> (16 * e))))
+			}
+		case opPackHalf:
+			to[l] = uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l]))) | uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l+1])))<<16
+		case opFMAHalf:
+			to[l] = fmaHalf(args[0][l], args[1][l], args[2][l])
+		case opConvert:
+			for e := range width {
+				to[l*width+e] = convert(n.args[0].typ.Elem(), n.typ.Elem(), args[0][l*width+e])
+			}
+		case opBitExtract:
+			to[l] = bitExtract(n.typ, args[0][l], args[1][l], args[2][l])
+		default:
+			for e := range width {
+				for i := range args {
+					in[i] = args[i][l*width+e]
+				}
+				to[l*width+e] = scalar(n.op, typ, in)
+			}
+		}
+	}
+}
+
+func (m *machine) builtin(n *node) {
+	to := m.storage(n, 1)
+	for l := range m.lanes {
+		values := [numBuiltins]int{
+			subgroupLane: l % m.wave, subgroupID: l / m.wave, numSubgroups: (m.lanes + m.wave - 1) / m.wave, localID: l,
+			workgroupIDX: m.group[0], workgroupIDY: m.group[1], workgroupIDZ: m.group[2],
+			numWorkgroupsX: m.grid[0], numWorkgroupsY: m.grid[1], numWorkgroupsZ: m.grid[2],
+		}
+		to[l] = uint32(values[n.imm])
+	}
+}
+
+func convert(from, to Type, x uint32) uint32 {
+	switch {
+	case from == U32:
+		return math.Float32bits(float32(x))
+	case from == I32:
+		return math.Float32bits(float32(int32(x)))
+	case to == U32:
+		return uint32(math.Float32frombits(x))
+	}
+	return uint32(int32(math.Float32frombits(x)))
+}
+
+func fmaHalf(x, y, z uint32) (pair uint32) {
+	for shift := 0; shift < 32; shift += 16 {
+		of := func(w uint32) float64 { return float64(gguf.F16ToF32(uint16(w >> shift))) }
+		pair |= uint32(gguf.F32ToF16(float32(math.FMA(of(x), of(y), of(z))))) << shift
+	}
+	return pair
+}
+
+// bitExtract is of scalars: kernels extract from no vectors.
+func bitExtract(t Type, x, offset, count uint32) uint32 {
+	if count == 0 {
+		return 0
+	}
+	x = x << (32 - offset - count)
+	if t == I32 {
+		return uint32(int32(x) >> (32 - count))
+	}
+	return x >> (32 - count)
+}
+
+// floats are operations that give a float of floats.
+var floats = map[op]func(a []float64) float64{
+	opAdd: func(a []float64) float64 { return a[0] + a[1] }, opSub: func(a []float64) float64 { return a[0] - a[1] },
+	opMul: func(a []float64) float64 { return a[0] * a[1] }, opDiv: func(a []float64) float64 { return a[0] / a[1] },
+	opMin: func(a []float64) float64 {
+		if a[1] < a[0] {
+			return a[1]
+		}
+		return a[0]
+	},
+	opMax: func(a []float64) float64 {
+		if a[0] < a[1] {
+			return a[1]
+		}
+		return a[0]
+	},
+	opNeg: func(a []float64) float64 { return -a[0] }, opAbs: func(a []float64) float64 { return math.Abs(a[0]) },
+	opFMA:         func(a []float64) float64 { return a[0]*a[1] + a[2] },
+	opSqrt:        func(a []float64) float64 { return math.Sqrt(a[0]) },
+	opInverseSqrt: func(a []float64) float64 { return 1 / math.Sqrt(a[0]) },
+	opExp:         func(a []float64) float64 { return math.Exp(a[0]) }, opExp2: func(a []float64) float64 { return math.Exp2(a[0]) },
+	opLog: func(a []float64) float64 { return math.Log(a[0]) },
+}
+
+// truths are operations that tell something of floats.
+var truths = map[op]func(a []float64) bool{
+	opEq: func(a []float64) bool { return a[0] == a[1] }, opNe: func(a []float64) bool { return a[0] != a[1] },
+	opLt: func(a []float64) bool { return a[0] < a[1] }, opLe: func(a []float64) bool { return a[0] <= a[1] },
+	opGt: func(a []float64) bool { return a[0] > a[1] }, opGe: func(a []float64) bool { return a[0] >= a[1] },
+	opIsNaN: func(a []float64) bool { return a[0] != a[0] },
+}
+
+// scalar computes an operation on scalars of type t.
+func scalar(o op, t Type, in []uint32) uint32 {
+	if t == F32 && o != opSelect && o != opBitcast {
+		var a [3]float64
+		for i, x := range in {
+			a[i] = float64(math.Float32frombits(x))
+		}
+		if do := floats[o]; do != nil {
+			return math.Float32bits(float32(do(a[:])))
+		}
+		if do := truths[o]; do != nil {
+			if do(a[:]) {
+				return 1
+			}
+			return 0
+		}
+	}
+	switch o {
+	case opBitcast:
+		return in[0]
+	case opAbs:
+		return uint32(max(int32(in[0]), -int32(in[0])))
+	case opDotI8:
+		sum := int32(0)
+		for shift := 0; shift < 32; shift += 8 {
+			sum += int32(int8(in[0]>>shift)) * int32(int8(in[1]>>shift))
+		}
+		return uint32(sum)
+	}
+	v, _ := foldOp(o, t, in) // undefined operations give 0
+	return v
+}
