@@ -36,20 +36,22 @@ func program(t *testing.T, model string, on *target.Target, c codegen.Choice, st
 	return p
 }
 
-// offers returns the candidates' names of each site, as a plan of candidates has them.
-func offers(t *testing.T, on *target.Target) map[string][]string {
+// offers returns the candidates' names of each site, as a plan of candidates has them, and
+// the order of sums of each kernel.
+func offers(t *testing.T, on *target.Target) (names map[string][]string, orders map[string]string) {
 	t.Helper()
-	names := map[string][]string{}
+	names, orders = map[string][]string{}, map[string]string{}
 	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Specialize)
 	for _, f := range p.Funcs {
 		for _, g := range f.Groups {
 			site := tuning.SiteOf(f, g)
+			orders[g.Call.Kernel] = tuning.Order(g.Call.Why)
 			if !slices.Contains(names[site], g.Call.Why) {
 				names[site] = append(names[site], g.Call.Why)
 			}
 		}
 	}
-	return names
+	return names, orders
 }
 
 // TestTunedChoice compiles with a row for each site that names its last candidate.
@@ -58,7 +60,7 @@ func TestTunedChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := offers(t, on)
+	names, _ := offers(t, on)
 	var rows []tuning.Row
 	for site, list := range names {
 		rows = append(rows, tuning.Row{Site: site, Device: "card", Driver: "1", Best: list[len(list)-1], Micros: 12.1,
@@ -94,8 +96,9 @@ func TestTunedOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	names, orders := offers(t, on)
 	var rows []tuning.Row
-	for site, list := range offers(t, on) {
+	for site, list := range names {
 		r := tuning.Row{Site: site, Device: "card", Driver: "1", Best: list[0], Micros: 1, Of: 1, When: time.Now()}
 		if strings.HasPrefix(site, "decode/8: ") {
 			r.Best = list[len(list)-1]
@@ -116,22 +119,12 @@ func TestTunedOrders(t *testing.T) {
 					t.Errorf("%s: %s: %s", g.Name, g.Call.Kernel, g.Call.Why)
 				}
 			case "decode/8":
-				// How many lanes share a row stands in the key of a gemv.
-				if lanes(g.Call.Kernel) != lanes(other.Kernel) {
-					t.Errorf("%s: %s, narrower entries have %s", g.Name, g.Call.Kernel, other.Kernel)
+				if orders[g.Call.Kernel] != orders[other.Kernel] {
+					t.Errorf("%s: %s, narrower entries have %s", g.Name, orders[g.Call.Kernel], orders[other.Kernel])
 				}
 			}
 		}
 	}
-}
-
-func lanes(kernel string) string {
-	for _, word := range strings.Fields(kernel) {
-		if strings.HasPrefix(word, "w=") {
-			return word
-		}
-	}
-	return ""
 }
 
 // TestPlanOfCandidates holds the plan of all candidates against the checker's rules.
