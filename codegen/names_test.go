@@ -1,8 +1,8 @@
 package codegen
 
 import (
-	"slices"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/target"

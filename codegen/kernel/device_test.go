@@ -46,14 +46,19 @@ func device(t *testing.T) *vulkan.Device {
 }
 
 // run dispatches one kernel with the given buffers of words, which it changes,
-// and the specialization by name.
+// and the specialization by name, and again on this computer's processor.
 func run(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map[string]uint32, groups uint32, words ...[]uint32) {
 	t.Helper()
-	runAt(t, d, build, byName, groups, func([]uint64) {}, words...)
+	var before [][]uint32
+	for _, w := range words {
+		before = append(before, slices.Clone(w))
+	}
+	f, spec := runAt(t, d, build, byName, groups, func([]uint64) {}, words...)
+	interpreted(t, f, spec, groups, before, words)
 }
 
 // runAt is run with words that may depend on the addresses of the buffers.
-func runAt(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map[string]uint32, groups uint32, at func(addresses []uint64), words ...[]uint32) {
+func runAt(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName map[string]uint32, groups uint32, at func(addresses []uint64), words ...[]uint32) (*kernel.Func, map[uint32]uint32) {
 	t.Helper()
 	f, err := kernel.Build("test", build)
 	if err != nil {
@@ -109,6 +114,7 @@ func runAt(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName m
 		}
 		copy(w, got)
 	}
+	return f, spec
 }
 
 func alloc(t *testing.T, d *vulkan.Device, size int) *vulkan.Buffer {

@@ -1,0 +1,91 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/spirv"
+)
+
+// interpreted runs the kernel on this computer's processor and compares with what the device
+// has made of the same words. What is no close float must be the same.
+func interpreted(t *testing.T, f *kernel.Func, spec map[uint32]uint32, groups uint32, before, after [][]uint32) {
+	t.Helper()
+	var args [][]byte
+	for _, w := range before {
+		args = append(args, append([]byte(nil), spirv.Bytes(w)...))
+	}
+	if err := f.Run(spec, 8, [3]int{int(groups), 1, 1}, args); err != nil {
+		t.Fatal(err)
+	}
+	for i := range args {
+		words, err := spirv.Words(args[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprintf("interpreted: buffer %d", i), words, after[i], 1e-5)
+	}
+}
+
+// TestRunRefuses finds what a device would not tell.
+func TestRunRefuses(t *testing.T) {
+	for want, body := range map[string]func(b *kernel.Builder, y *kernel.Buffer){
+		`store: lane 4: byte 16 of argument "y", which has 16`: func(b *kernel.Builder, y *kernel.Buffer) { y.Store(b.LocalID(), b.U32(1)) },
+		"barrier: lane 0 does not come to it": func(b *kernel.Builder, y *kernel.Buffer) {
+			b.If(b.Gt(b.LocalID(), 0), func() { b.Barrier() })
+		},
+		"shared_load: lane 2: element 2 of an array of 2": func(b *kernel.Builder, y *kernel.Buffer) {
+			y.Store(0, b.Shared(kernel.U32, 2).Load(b.LocalID()))
+		},
+	} {
+		f, err := kernel.Build("test", func(b *kernel.Builder) {
+			b.Workgroup(8)
+			body(b, b.Arg("y", kernel.Write))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.Run(nil, 8, [3]int{1, 1, 1}, [][]byte{make([]byte, 16)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestRunSubgroups: sums over subgroups of any size, of lanes of which some have left.
+func TestRunSubgroups(t *testing.T) {
+	f, err := kernel.Build("test", func(b *kernel.Builder) {
+		b.Workgroup(128)
+		y := b.Arg("y", kernel.Write)
+		b.ReturnIf(b.Eq(b.Mod(b.LocalID(), 3), 0))
+		sum := b.SubgroupAdd(b.Convert(kernel.F32, b.SubgroupLane()))
+		y.Store(b.LocalID(), sum)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wave := range []int{4, 32, 64, 128} {
+		y := make([]byte, 4*128)
+		if err := f.Run(nil, wave, [3]int{1, 1, 1}, [][]byte{y}); err != nil {
+			t.Fatal(err)
+		}
+		words, err := spirv.Words(y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for l, got := range words {
+			want := 0
+			for other := l / wave * wave; other < (l/wave+1)*wave; other++ {
+				if other%3 != 0 && l%3 != 0 {
+					want += other % wave
+				}
+			}
+			if got != math.Float32bits(float32(want)) {
+				t.Fatalf("subgroups of %d: lane %d has %g, want %d", wave, l, math.Float32frombits(got), want)
+			}
+		}
+	}
+}
