@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -21,7 +20,6 @@ type site struct {
 	outputs    []*ir.Value
 	candidates []kernels.Candidate
 	rated      []*rated
-	work       plans.Cost
 	key        string // in tables of what is tuned
 }
 
