@@ -344,7 +344,7 @@ func (t *gemmTile) store(p *projectArgs, col kernel.Value, scales []*kernel.Valu
 				for m := range t.sums {
 					v = append(v, t.sums[m][i][c].Get())
 				}
-				p.store(b, v, rstd, target, n)
+				p.store(b, v, rstd, p.loadResiduals(b, target, n), target, n)
 			})
 		}
 	}

@@ -182,7 +182,7 @@ func (k lanesGemm) store(b *kernel.Builder, p *projectArgs, sums [][]*kernel.Var
 			for s := 1; s < k.split; s++ {
 				v = b.Add(v, parts.Load(b.Add(first, i, s*tiles*each)))
 			}
-			p.store(b, []kernel.Value{v}, nil, r, n)
+			p.store(b, []kernel.Value{v}, nil, p.loadResiduals(b, r, n), r, n)
 		})
 	}
 }

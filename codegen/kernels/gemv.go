@@ -38,6 +38,8 @@ type gemv struct {
 	// else 0: all subgroups take a row together.
 	teams int
 	most  int // elements of x that a lane may keep
+	// early: no lane has more than one result, and loads what is added to it before the products.
+	early bool
 }
 
 func gemvCandidates(s *Site) []Candidate {
@@ -95,6 +97,9 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 		k.subgroups = n
 		other := k.shapes(t)
 		list = append(list, other[:min(1, len(other))]...) // its best guess
+	}
+	for i, k := range list {
+		list[i].early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
 	}
 	return list
 }
@@ -160,6 +165,9 @@ func (k gemv) sized(t *target.Target) []gemv {
 	}
 	return list
 }
+
+// lanes is those of a workgroup.
+func (k gemv) lanes() int { return k.wave * k.subgroups * max(1, k.teams) }
 
 // matrices is the most of a projection.
 func (k gemv) matrices() int {
@@ -280,6 +288,9 @@ func (k gemv) name() string {
 	if k.teams > 0 {
 		words[2] += fmt.Sprintf("x%d", k.teams)
 	}
+	if k.early {
+		words = append(words, "early")
+	}
 	if k.resident {
 		units := "x"
 		for _, p := range k.projects {
@@ -353,14 +364,19 @@ func (k gemv) build() (*kernel.Func, error) {
 func (k gemv) run(b *kernel.Builder, a *linearArgs) *gemvRun {
 	r := &gemvRun{gemv: k, b: b, a: a, tile: b.SpecU32("tile", 16), lane: b.SubgroupLane()}
 	r.member, r.subgroup, r.team = b.LocalID(), b.SubgroupID(), b.U32(0)
-	lanes := k.wave * k.subgroups
 	if k.teams > 0 {
+		lanes := k.wave * k.subgroups
 		r.member, r.subgroup, r.team = b.Mod(b.LocalID(), lanes), b.Mod(b.SubgroupID(), k.subgroups), b.Div(b.SubgroupID(), k.subgroups)
-		lanes *= k.teams
 		r.sharedX = newSharedX(b, k)
 	}
-	r.lanes = lanes
-	b.Workgroup(lanes)
+	b.Workgroup(k.lanes())
+	if k.early {
+		for _, p := range k.projects {
+			for len(r.residuals) < len(p.residuals) {
+				r.residuals = append(r.residuals, b.Var(kernel.F32, 0.0))
+			}
+		}
+	}
 	r.parts = b.Shared(kernel.F32, b.Mul(r.tile, k.matrices()*k.columns*k.subgroups))
 	if k.gain != nil && k.teams == 0 {
 		r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
@@ -375,7 +391,6 @@ type gemvRun struct {
 	a         *linearArgs
 	tile      kernel.Value
 	lane      kernel.Value   // in the subgroup
-	lanes     int            // of the workgroup
 	member    kernel.Value   // the lane among those that share a row, and
 	subgroup  kernel.Value   // the subgroup among theirs
 	team      kernel.Value   // which they are
@@ -383,7 +398,8 @@ type gemvRun struct {
 	column    kernel.Value   // the workgroup's first
 	starts    []kernel.Value // where its columns begin in x, in vec4
 	p         *projectArgs
-	from, end kernel.Value // the rows of the workgroup
+	from, end kernel.Value  // the rows of the workgroup
+	residuals []*kernel.Var // what is added to the lane's result, if it is loaded early
 	// The sums of the subgroups: by matrix, row, column, subgroup; of the squares by
 	// column, subgroup.
 	parts, squareParts *kernel.Array
@@ -499,6 +515,11 @@ func (r *gemvRun) transpose(values []kernel.Value, store func(i, sum kernel.Valu
 	b.If(b.And(b.Eq(b.Mod(r.lane, lanes), 0), b.Lt(i, count)), func() { store(i, sum) })
 }
 
+// result returns row and column in the result of the i-th of the workgroup's results.
+func (r *gemvRun) result(i kernel.Value) (row, col kernel.Value) {
+	return r.b.Add(r.column, r.b.Mod(i, r.columns)), r.b.Add(r.from, r.b.Div(i, r.columns))
+}
+
 // finish adds up the subgroups' sums and stores the results of the tile.
 func (r *gemvRun) finish() {
 	b := r.b
@@ -511,7 +532,7 @@ func (r *gemvRun) finish() {
 		return sum
 	}
 	results := b.Mul(b.Sub(r.end, r.from), r.columns)
-	b.For(b.LocalID(), results, r.lanes, func(i kernel.Value) {
+	one := func(i kernel.Value) {
 		column := b.Mod(i, r.columns)
 		var rstd *kernel.Value
 		switch {
@@ -526,6 +547,20 @@ func (r *gemvRun) finish() {
 		for m := range r.p.matrices {
 			sums = append(sums, total(r.parts, b.Add(i, b.Mul(r.tile, m*r.columns))))
 		}
-		r.p.store(b, sums, rstd, b.Add(r.column, column), b.Add(r.from, b.Div(i, r.columns)))
-	})
+		row, col := r.result(i)
+		var residuals []kernel.Value
+		if r.early {
+			for j := range r.p.residuals {
+				residuals = append(residuals, r.residuals[j].Get())
+			}
+		} else {
+			residuals = r.p.loadResiduals(b, row, col)
+		}
+		r.p.store(b, sums, rstd, residuals, row, col)
+	}
+	if r.early {
+		b.If(b.Lt(b.LocalID(), results), func() { one(b.LocalID()) })
+	} else {
+		b.For(b.LocalID(), results, r.lanes(), one)
+	}
 }

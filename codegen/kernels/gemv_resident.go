@@ -36,9 +36,19 @@ func (r *gemvRun) place() *residentX {
 	return k
 }
 
-// first loads the lane's words of the team's first rows.
+// first loads the lane's words of the team's first rows, and what is added to its result
+// if that is loaded early.
 func (r *gemvRun) first(k *residentX) [][][]kernel.Value {
-	return r.fetch(k, r.b.Add(r.from, r.b.Mul(r.team, r.batch)))
+	b := r.b
+	words := r.fetch(k, b.Add(r.from, b.Mul(r.team, r.batch)))
+	if r.early {
+		last := b.Sub(b.Mul(b.Sub(r.end, r.from), r.columns), 1)
+		row, col := r.result(b.Min(b.LocalID(), last))
+		for j, v := range r.p.loadResiduals(b, row, col) {
+			r.residuals[j].Set(v)
+		}
+	}
+	return words
 }
 
 // products goes through the team's rows of the tile.

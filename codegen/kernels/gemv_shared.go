@@ -131,7 +131,7 @@ func (r *gemvRun) roomFor(p *projectArgs) *heldWords {
 func (r *gemvRun) makeShared(c int) {
 	b, x := r.b, r.sharedX
 	quads := r.k / 4
-	b.For(b.LocalID(), quads, r.lanes, func(i kernel.Value) {
+	b.For(b.LocalID(), quads, r.lanes(), func(i kernel.Value) {
 		v := r.a.x.Load(f32x4, b.Add(r.starts[c], i))
 		if r.gain != nil {
 			gain := r.a.gain.Load(f32x4, i)

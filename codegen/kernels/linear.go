@@ -347,6 +347,11 @@ func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
 	return a
 }
 
+// adds reports whether something is added to a result.
+func (g *linearGroup) adds() bool {
+	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 })
+}
+
 // each emits body once for every projection, for the workgroups between its first
 // and the next one's. at counts workgroups from the projection's first.
 func (a *linearArgs) each(b *kernel.Builder, workgroup kernel.Value, body func(p *projectArgs, at kernel.Value)) {
@@ -384,8 +389,9 @@ func (a *linearArgs) rstd(b *kernel.Builder, squares kernel.Value) kernel.Value 
 }
 
 // store computes element col of a row of the result and writes it. sums has the
-// row's product with each matrix; rstd is the norm's scale, nil without norm.
-func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel.Value, row, col kernel.Value) {
+// row's product with each matrix; rstd is the norm's scale, nil without norm;
+// residuals are what loadResiduals returns.
+func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel.Value, residuals []kernel.Value, row, col kernel.Value) {
 	v := make([]kernel.Value, len(sums))
 	for i, s := range sums {
 		if rstd != nil {
@@ -401,10 +407,19 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 		y = b.Mul(activations[p.spec.act](b, y), v[1])
 	}
 	at := b.Add(b.Mul(row, p.width), col)
-	for _, r := range p.residuals {
-		y = b.Add(y, r.Load(kernel.F32, at))
+	for _, r := range residuals {
+		y = b.Add(y, r)
 	}
 	p.out.Store(at, y)
+}
+
+// loadResiduals loads what is added to element col of a row of the result.
+func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []kernel.Value {
+	var values []kernel.Value
+	for _, r := range p.residuals {
+		values = append(values, r.Load(kernel.F32, b.Add(b.Mul(row, p.width), col)))
+	}
+	return values
 }
 
 // activations are those of glu.
