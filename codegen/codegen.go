@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -27,6 +28,16 @@ type Choice struct {
 	All bool
 }
 
+// entriesOf are the default entries, and one more where there are kernels for its rows.
+func entriesOf(t *target.Target, maxRows int) []passes.Entry {
+	list := passes.DefaultEntries(maxRows)
+	i := slices.IndexFunc(list, func(e passes.Entry) bool { return e.Kind == passes.Prefill })
+	if t.Dealt && i >= 0 {
+		list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: kernels.DealtMost})
+	}
+	return list
+}
+
 // Table returns all passes for the target, in order; kernels are each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
 	return ChoiceTable(context.Background(), t, maxRows, Choice{})
@@ -34,7 +45,7 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 
 // ChoiceTable is Table with kernels chosen by c.
 func ChoiceTable(ctx context.Context, t *target.Target, maxRows int, c Choice) []passes.Pass {
-	table := passes.Table(passes.DefaultEntries(maxRows), t.Matrix != (target.MatrixShape{}))
+	table := passes.Table(entriesOf(t, maxRows), t.Matrix != (target.MatrixShape{}))
 	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(table, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,

@@ -97,9 +97,9 @@ var coopGroups = []struct {
 // TestCoopGroups builds what a target with cooperative matrices gets.
 func TestCoopGroups(t *testing.T) {
 	for _, g := range coopGroups {
-		for _, rows := range []int{2, 4, 8, 20, 70, 512} {
+		for _, rows := range []int{2, 4, 8, 12, 20, 70, 512} {
 			family, is := "gemm_coop", g.coop
-			if rows <= 8 {
+			if rows <= kernels.DealtMost {
 				family, is = "gemm_dealt", g.dealt && rows > 2
 			}
 			w := newWorld(t, rows, rows)
@@ -107,7 +107,7 @@ func TestCoopGroups(t *testing.T) {
 			small := *lookup(t, "sm_90")
 			small.Units = 1 // so that workgroups take several tiles
 			list := w.candidates(lookup(t, "sm_90"), out...)
-			if rows <= 8 {
+			if rows <= kernels.DealtMost {
 				list = append(list, w.candidates(&small, out...)...)
 			}
 			if len(list) == 0 {

@@ -14,9 +14,9 @@ const (
 	dealtRows = 8  // rows of x of a matrix
 	// dealtLanes is the lanes among which matrices are dealt: 8 places for rows, 4 lanes each.
 	dealtLanes = 32
-	// dealtFrom and dealtMost are the rows that gemm_dealt takes: of fewer, gemv reads
-	// the weights as fast.
-	dealtFrom, dealtMost = 3, 8
+	// dealtFrom and DealtMost are the rows that gemm_dealt takes: of fewer, gemv reads
+	// the weights as fast; of more, its lanes cannot keep x.
+	dealtFrom, DealtMost = 3, 16
 )
 
 // dealtTile says what a workgroup computes. Outputs are counted over all matrices of a
@@ -115,7 +115,7 @@ func BehindNorm(s *Site) []*ir.Op {
 // fitsDealt reports whether gemm_dealt has what the group needs besides what it does
 // before its projections.
 func (g *linearGroup) fitsDealt(t *target.Target) bool {
-	if !t.Dealt || t.Wave != dealtLanes || g.last || g.rows < dealtFrom || g.rows > dealtMost || g.k%dealtBlock != 0 || !g.alike() {
+	if !t.Dealt || t.Wave != dealtLanes || g.last || g.rows < dealtFrom || g.rows > DealtMost || g.k%dealtBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {
@@ -155,7 +155,8 @@ func dealtTileOf(g *linearGroup, t *target.Target) dealtTile {
 		return s
 	}
 	s.outputs, s.staged = 2*dealtSide, true
-	for s.groups = stagedGroups; blocks%s.groups != 0; s.groups-- {
+	rows := gemmDealt{linearGroup: g}.tileRows()
+	for s.groups = stagedGroups * dealtRows / rows; blocks%s.groups != 0; s.groups-- {
 	}
 	return s
 }
