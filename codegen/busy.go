@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -26,9 +25,7 @@ type Busy struct {
 // what it makes of each.
 func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) ([]Busy, error) {
 	var list []Busy
-	table := Table(t, MaxRows)
-	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
-	table[at].Run = func(p *ir.Program) error {
+	err := selectBy(p, t, MaxRows, func(p *ir.Program) error {
 		sites, err := sitesOf(p, t)
 		if err != nil {
 			return err
@@ -54,7 +51,6 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 				Waves: r.waves, Figures: r.Figures})
 		}
 		return nil
-	}
-	_, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize})
+	})
 	return list, err
 }

@@ -10,9 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -32,15 +30,7 @@ func TestMain(m *testing.M) {
 // compiler: none may fail, use scratch memory or spill.
 func TestPipelinesOnAMD(t *testing.T) {
 	for _, name := range []string{"gfx1201", "gfx1100", "gfx1201-nomatrix"} {
-		base, err := target.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := radv.Open(t.Context(), base.AMD.Family, base.AMD.StandIn, nil)
-		if err != nil {
-			t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
-		}
-		defer o.Close()
+		base, o := openAMD(t, name)
 		for _, wave := range []int{32, 64} {
 			on := *base
 			on.Wave, on.Waves = wave, nil
@@ -60,20 +50,34 @@ func TestPipelinesOnAMD(t *testing.T) {
 	}
 }
 
+// openAMD returns a target and its compiler.
+func openAMD(t *testing.T, name string) (*target.Target, *radv.Oracle) {
+	t.Helper()
+	on, err := target.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
+	if err != nil {
+		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return on, o
+}
+
 func compile(t *testing.T, model string, on *target.Target, o *radv.Oracle) *plans.Plan {
+	t.Helper()
+	return emit(t, model, program(t, model, on, codegen.Choice{Oracle: o}, ir.Place), on)
+}
+
+// emit makes the plan of a model's program.
+func emit(t *testing.T, model string, p *ir.Program, on *target.Target) *plans.Plan {
 	t.Helper()
 	f, err := gguf.Open(filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := passes.Run(p, codegen.ChoiceTable(t.Context(), on, p.Funcs[0].Rows, codegen.Choice{Oracle: o}), passes.Options{StopAfter: ir.Place}); err != nil {
-		t.Fatal(err)
-	}
 	plan, err := codegen.Emit(p, f, on, false)
 	if err != nil {
 		t.Fatal(err)
@@ -84,15 +88,7 @@ func compile(t *testing.T, model string, on *target.Target, o *radv.Oracle) *pla
 // TestOracleChooses holds the plans that an oracle makes against the rules, and
 // each other: the same input gives the same choices.
 func TestOracleChooses(t *testing.T) {
-	on, err := target.Lookup("gfx1201")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
-	if err != nil {
-		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
-	}
-	defer o.Close()
+	on, o := openAMD(t, "gfx1201")
 	plan := compile(t, "gopher-moe", on, o)
 	for _, problem := range plans.Check(plan) {
 		t.Error(problem)

@@ -13,7 +13,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // TestRank compares, over the candidates of each call site, the order of the predicted
@@ -71,9 +70,7 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 		t.Fatal(err)
 	}
 	var ranks []siteRank
-	table := Table(on, p.Funcs[0].Rows)
-	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
-	table[at].Run = func(p *ir.Program) error {
+	err = selectBy(p, on, p.Funcs[0].Rows, func(p *ir.Program) error {
 		sites, err := sitesOf(p, on)
 		if err != nil {
 			return err
@@ -106,8 +103,8 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 			s.take(&s.candidates[0], "")
 		}
 		return nil
-	}
-	if _, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return ranks

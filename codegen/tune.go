@@ -17,9 +17,7 @@ import (
 // AMD's compiler makes of them, and returns the best, without a date.
 func Tune(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) ([]tuning.Row, error) {
 	var rows []tuning.Row
-	table := Table(t, p.Funcs[0].Rows)
-	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
-	table[at].Run = func(p *ir.Program) error {
+	err := selectBy(p, t, p.Funcs[0].Rows, func(p *ir.Program) error {
 		sites, err := sitesOf(p, t)
 		if err != nil {
 			return err
@@ -32,9 +30,17 @@ func Tune(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) 
 			return err
 		}
 		return selectKernels(ctx, p, t, Choice{Tuned: tuning.NewTable(rows)})
-	}
-	_, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize})
+	})
 	return rows, err
+}
+
+// selectBy runs the passes up to stage specialize, with choose in the place of SelectKernels.
+func selectBy(p *ir.Program, t *target.Target, maxRows int, choose func(p *ir.Program) error) error {
+	table := Table(t, maxRows)
+	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
+	table[at].Run = choose
+	_, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize})
+	return err
 }
 
 // compiled adds to each row what the compiler said of its best candidate.

@@ -18,8 +18,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// program imports a model and compiles it as far as the target goes.
-func program(t *testing.T, model string, on *target.Target, c codegen.Choice, stage ir.Stage) *ir.Program {
+// load imports a model.
+func load(t *testing.T, model string) *ir.Program {
 	t.Helper()
 	f, err := gguf.OpenHeader(filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf"))
 	if err != nil {
@@ -30,6 +30,13 @@ func program(t *testing.T, model string, on *target.Target, c codegen.Choice, st
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// program compiles a model as far as a stage.
+func program(t *testing.T, model string, on *target.Target, c codegen.Choice, stage ir.Stage) *ir.Program {
+	t.Helper()
+	p := load(t, model)
 	if _, err := passes.Run(p, codegen.ChoiceTable(t.Context(), on, p.Funcs[0].Rows, c), passes.Options{StopAfter: stage}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,16 +141,7 @@ func TestPlanOfCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Place)
-	f, err := gguf.Open(filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	plan, err := codegen.Emit(p, f, on, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range plans.Check(plan) {
+	for _, problem := range plans.Check(emit(t, "gopher-moe", p, on)) {
 		t.Error(problem)
 	}
 }
@@ -151,25 +149,8 @@ func TestPlanOfCandidates(t *testing.T) {
 // TestTuneOnAMD tunes without hardware: what is compiled with the rows and no compiler is
 // what is compiled with the compiler.
 func TestTuneOnAMD(t *testing.T) {
-	on, err := target.Lookup("gfx1201")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
-	if err != nil {
-		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
-	}
-	defer o.Close()
-	f, err := gguf.Open(filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := codegen.Tune(t.Context(), p, on, o)
+	on, o := openAMD(t, "gfx1201")
+	rows, err := codegen.Tune(t.Context(), load(t, "gopher-moe"), on, o)
 	if err != nil {
 		t.Fatal(err)
 	}
