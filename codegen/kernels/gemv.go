@@ -106,7 +106,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 
 // shapes returns the shapes with k's subgroups, best guess first.
 func (k gemv) shapes(t *target.Target) []gemv {
-	own, teams := k.sized(t), k.shared(t)
+	own, teams := k.sized(t), k.inTeams(t)
 	if k.rowsOfTeam(t) > sharedRows {
 		return append(own, teams...)
 	}
@@ -349,7 +349,7 @@ func (k gemv) build() (*kernel.Func, error) {
 		}
 		switch {
 		case k.teams > 0:
-			r.share(each)
+			r.keepShared(each)
 		case k.resident:
 			each(r.keep)
 		default:

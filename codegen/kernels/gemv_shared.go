@@ -24,10 +24,10 @@ func (k gemv) rowsOfTeam(t *target.Target) int {
 	return ceilDiv(k.tiles(1), t.Units*max(1, gemvLanes/(k.subgroups*k.wave)))
 }
 
-// shared returns the shapes of a kernel whose teams share x, best guess first; none if
+// inTeams returns the shapes of a kernel whose teams share x, best guess first; none if
 // there is no room for x. With a norm there must be room for all columns that a workgroup of
 // any entry has, for then the squares of x are added in another order.
-func (k gemv) shared(t *target.Target) []gemv {
+func (k gemv) inTeams(t *target.Target) []gemv {
 	columns := sharedColumns
 	if k.gain == nil {
 		columns = min(columns, k.columns)
@@ -82,8 +82,8 @@ func newSharedX(b *kernel.Builder, k gemv) *sharedX {
 	return x
 }
 
-// share is keep with x in fixed point from shared memory.
-func (r *gemvRun) share(each func(do func())) {
+// keepShared is keep with x in fixed point from shared memory.
+func (r *gemvRun) keepShared(each func(do func())) {
 	held := map[*projectArgs]*heldWords{}
 	for i := range r.a.projects {
 		if p := &r.a.projects[i]; p.spec.fixed {
