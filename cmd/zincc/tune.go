@@ -39,7 +39,7 @@ On a device, of whatever vendor, measure instead:
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		name := f.String("target", "", "the AMD device; zincc targets lists them")
 		out := f.StringP("output", "o", "", "file to merge the rows into")
-		kv := f.String("kv", "f16", "type of the KV cache: f16 or f32")
+		kv := f.String("kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, models []string) error {
 			if len(models) == 0 || *out == "" {
