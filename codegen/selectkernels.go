@@ -21,6 +21,7 @@ type site struct {
 	candidates []kernels.Candidate
 	rated      []*rated
 	key        string // in tables of what is tuned
+	chosen     *kernels.Candidate
 }
 
 // take makes c the call of the site's group.
@@ -65,9 +66,6 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 	if err != nil {
 		return err
 	}
-	if c.All {
-		return takeAll(p, t, sites)
-	}
 	predicted, err := predictSites(ctx, p, sites, t, c)
 	if err != nil {
 		return err
@@ -86,6 +84,10 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 			orders[alike(s.g)] = best.Order
 		}
 		s.take(best, why)
+		s.chosen = best
+	}
+	if c.All {
+		return takeAll(p, t, sites)
 	}
 	return nil
 }
@@ -114,20 +116,42 @@ func choose(s *site, list []kernels.Candidate, tables ...*tuning.Table) (*kernel
 	return &list[0], fmt.Sprintf("best guess of %d%s", len(s.candidates), gone)
 }
 
-// takeAll gives each site its first candidate and makes copies of the functions with the
-// others: as many as the site with most has. The reason of a call is the candidate's name.
+// takeAll adds copies of the functions to what was chosen, with other candidates. A site
+// has another one only where its neighbours have what was chosen: their code has to come to
+// the compute units before its own, their tails overlap. The reason of a call becomes the
+// candidate's name.
 func takeAll(p *ir.Program, t *target.Target, sites []*site) error {
-	most := map[*ir.Func]int{}
+	chosen := map[string]string{}   // by site
+	others := map[string][]string{} // candidates that were not chosen
 	for _, s := range sites {
-		most[s.f] = max(most[s.f], len(s.candidates))
+		if chosen[s.key] != "" {
+			continue
+		}
+		chosen[s.key] = s.chosen.Name()
+		for _, c := range s.candidates {
+			if c.Name() != s.chosen.Name() {
+				others[s.key] = append(others[s.key], c.Name())
+			}
+		}
 	}
-	originals := p.Funcs
-	variant := map[*ir.Func]int{}
-	for _, f := range originals {
-		for n := 1; n < most[f]; n++ {
-			c := passes.Clone(f)
-			c.Name = tuning.VariantName(f.Name, n)
-			p.Funcs, variant[c] = append(p.Funcs, c), n
+	turns := turnsOf(sites)
+	type variant struct{ turn, other int }
+	variants := map[*ir.Func]variant{}
+	for _, f := range slices.Clone(p.Funcs) {
+		most := map[int]int{} // others of a turn
+		for _, s := range sites {
+			if s.f == f {
+				most[turns[s.key]] = max(most[turns[s.key]], len(others[s.key]))
+			}
+		}
+		n := 0
+		for turn := range len(most) {
+			for other := range most[turn] {
+				n++
+				c := passes.Clone(f)
+				c.Name = tuning.VariantName(f.Name, n)
+				p.Funcs, variants[c] = append(p.Funcs, c), variant{turn, other}
+			}
 		}
 	}
 	sites, err := sitesOf(p, t)
@@ -135,10 +159,47 @@ func takeAll(p *ir.Program, t *target.Target, sites []*site) error {
 		return err
 	}
 	for _, s := range sites {
-		c := &s.candidates[variant[s.f]%len(s.candidates)]
-		s.take(c, c.Name())
+		name, list := chosen[s.key], others[s.key]
+		if v, ok := variants[s.f]; ok && v.turn == turns[s.key] && v.other < len(list) {
+			name = list[v.other]
+		}
+		i := slices.IndexFunc(s.candidates, func(c kernels.Candidate) bool { return c.Name() == name })
+		s.take(&s.candidates[i], name)
 	}
 	return nil
+}
+
+// turnsOf numbers the sites, by key, such that no two of a number are next to each other,
+// unless they are the same.
+func turnsOf(sites []*site) map[string]int {
+	next := map[string]map[string]bool{}
+	for i, s := range sites {
+		if next[s.key] == nil {
+			next[s.key] = map[string]bool{}
+		}
+		if i > 0 && sites[i-1].f == s.f && sites[i-1].key != s.key {
+			before := sites[i-1].key
+			next[s.key][before], next[before][s.key] = true, true
+		}
+	}
+	turns := map[string]int{}
+	for _, s := range sites {
+		if _, ok := turns[s.key]; ok {
+			continue
+		}
+		taken := map[int]bool{}
+		for n := range next[s.key] {
+			if turn, ok := turns[n]; ok {
+				taken[turn] = true
+			}
+		}
+		turn := 0
+		for taken[turn] {
+			turn++
+		}
+		turns[s.key] = turn
+	}
+	return turns
 }
 
 // describe says what a group computes and on which weight types.

@@ -31,8 +31,8 @@ const (
 	sectionAlign = 64
 	// maxSection and maxSections bound one unpacked section and all but the
 	// embedded weights, and with them the memory that a hostile file can claim.
-	maxSection  = 32 << 20
-	maxSections = 64 << 20
+	maxSection  = 64 << 20
+	maxSections = 96 << 20
 )
 
 // section is one row of the table of sections.

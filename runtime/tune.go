@@ -28,21 +28,26 @@ type TuneOptions struct {
 	Progress func(share float64)
 }
 
-// Tune times all candidates of a plan that was compiled with them: each entry comes as often
-// as a site of it has candidates, and the reason of a dispatch is its candidate's name. It
+// Tune times all candidates of a plan that was compiled with them: each entry has copies, in
+// which some sites have other candidates, and the reason of a dispatch is its candidate's name. It
 // profiles all entries by turns until the budget is spent; the
-// median over the turns counts, of the mean over the dispatches that compute the same. The
-// candidates of a site are in the order in which they were offered.
+// median over the turns counts, of the mean over the dispatches that compute the same. What a
+// copy has in common with its entry counts in the entry only, where its neighbours are those
+// that were chosen. The candidates of a site are in the order in which they were offered, but
+// for that of the entry, which comes first.
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate
 	copies := 0
 	var entries []int
+	own := map[string]*plans.Entry{} // not copied
 	for i := range plan.Entries {
 		e, f := &plan.Entries[i], plan.Program.Funcs[i]
 		name, copied := tuning.Variant(e.Name)
 		if copied {
 			copies++
+		} else {
+			own[name] = e
 		}
 		if o.Entry != "" && o.Entry != name {
 			continue
@@ -73,7 +78,11 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 			if round == 0 {
 				continue // clocks rise, caches fill
 			}
+			name, copied := tuning.Variant(e.Name)
 			for j, t := range times {
+				if copied && e.Dispatches[j].Why == own[name].Dispatches[j].Why {
+					continue
+				}
 				c := at[[2]string{tuning.SiteOf(f, f.Groups[j]), e.Dispatches[j].Why}]
 				c.sum, c.count = c.sum+t.Time, c.count+1
 			}

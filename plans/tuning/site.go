@@ -31,7 +31,7 @@ func SiteOf(f *ir.Func, g *ir.Group) string {
 	return entry + ": " + strings.Join(ops, "; ")
 }
 
-// VariantName names the n-th copy of an entry, which has the n-th candidate at each site.
+// VariantName names the n-th copy of an entry, which has other candidates at some sites.
 func VariantName(entry string, n int) string {
 	if n == 0 {
 		return entry
