@@ -57,6 +57,17 @@ func (b *Builder) FMAHalf(x, y, z Operand) Value {
 	return b.emit(opFMAHalf, U32, b.typed(opFMAHalf, x, U32), b.typed(opFMAHalf, y, U32), b.typed(opFMAHalf, z, U32))
 }
 
+// PairHalves returns the lower halves of the U32 x and y as one word, that of x below, and
+// their upper halves. The kernel then needs the feature shaderFloat16.
+func (b *Builder) PairHalves(x, y Operand) (lower, upper Value) {
+	b.need("shaderFloat16")
+	var pairs [2]Value
+	for i := range pairs {
+		pairs[i] = b.add(&node{op: opPairHalves, typ: U32, imm: uint32(i), args: []*node{b.typed(opPairHalves, x, U32), b.typed(opPairHalves, y, U32)}})
+	}
+	return pairs[0], pairs[1]
+}
+
 // DotI8 returns the sum, as I32, of the products of the four signed bytes in
 // each of the U32 x and y. The kernel then needs the feature
 // shaderIntegerDotProduct.

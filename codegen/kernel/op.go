@@ -49,6 +49,7 @@ const (
 	opUnpackHalf
 	opPackHalf
 	opFMAHalf
+	opPairHalves // imm: 0 for the lower halves, 1 for the upper
 	opDotI8
 	opElem // vector, index
 
@@ -160,6 +161,7 @@ var ops = [numOps]opInfo{
 	opUnpackHalf: {name: "unpack_half"},
 	opPackHalf:   {name: "pack_half"},
 	opFMAHalf:    {name: "fma_half"},
+	opPairHalves: {name: "pair_halves"},
 	opDotI8:      {name: "dot_i8"},
 	opElem:       {name: "elem"},
 

@@ -9,7 +9,8 @@ import (
 // hand has: grid workgroups one after the other, the lanes of a workgroup in lock step, with
 // the constants of spec, by id. args are the buffers, in the order of Args; an access outside
 // of them is an error, and so is a barrier to which not all lanes come. What lock step hides,
-// such as a barrier that is missing, it does not find. Matrices and cases it does not have.
+// such as a barrier that is missing, it does not find. Of matrices it has those that lanes put
+// together (MatPairs), dealt as Func.Dealt says, and no others; cases it does not have.
 func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {
@@ -119,11 +120,11 @@ func (m *machine) node(n *node, active []bool) {
 		}
 	case opFence, opSubgroupBarrier:
 	case opVar:
-		copyLanes(m.storage(n, n.typ.Lanes()), m.value(n.args[0]), active)
+		copyLanes(m.storage(n, n.typ.words()), m.value(n.args[0]), active)
 	case opVarSet:
-		copyLanes(m.storage(n.args[0], n.args[0].typ.Lanes()), m.value(n.args[1]), active)
+		copyLanes(m.storage(n.args[0], n.args[0].typ.words()), m.value(n.args[1]), active)
 	case opVarGet:
-		copyLanes(m.storage(n, n.typ.Lanes()), m.storage(n.args[0], n.typ.Lanes()), active)
+		copyLanes(m.storage(n, n.typ.words()), m.storage(n.args[0], n.typ.words()), active)
 	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		m.buffer(n, active)
 	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
@@ -133,7 +134,7 @@ func (m *machine) node(n *node, active []bool) {
 		case ops[n.op].subgroup != "":
 			m.subgroup(n, active)
 		case n.op >= opMatFill:
-			m.fail(n, "not here")
+			m.matrix(n, active)
 		default:
 			m.compute(n, active)
 		}

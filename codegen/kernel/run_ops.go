@@ -43,6 +43,9 @@ func (m *machine) compute(n *node, active []bool) {
 			to[l] = uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l]))) | uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l+1])))<<16
 		case opFMAHalf:
 			to[l] = fmaHalf(args[0][l], args[1][l], args[2][l])
+		case opPairHalves:
+			shift := 16 * n.imm
+			to[l] = args[0][l]>>shift&0xffff | args[1][l]>>shift<<16
 		case opConvert:
 			for e := range width {
 				to[l*width+e] = convert(n.args[0].typ.Elem(), n.typ.Elem(), args[0][l*width+e])

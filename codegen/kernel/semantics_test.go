@@ -101,6 +101,13 @@ var semantics = []struct {
 		less := func(x uint32) uint32 { return uint32(gguf.F32ToF16(float32(x&0xff) - 32)) }
 		return less(in.u[0]) | less(in.u[0]>>16)<<16
 	}, 0},
+	{"pair_halves", func(b *kernel.Builder, v operands) kernel.Value {
+		lower, upper := b.PairHalves(b.And(v.u[0], 0xbbffbbff), b.And(v.u[1], 0xbbffbbff)) // no NaN, whose bits may change
+		return b.Xor(lower, b.Shl(upper, 1))
+	}, func(in inputs) uint32 {
+		x, y := in.u[0]&0xbbffbbff, in.u[1]&0xbbffbbff
+		return (x&0xffff | y<<16) ^ (x>>16|y&0xffff0000)<<1
+	}, 0},
 	{"dot_i8", func(b *kernel.Builder, v operands) kernel.Value { return b.DotI8(v.u[0], v.u[1]) }, func(in inputs) uint32 {
 		sum := int32(0)
 		for s := 0; s < 32; s += 8 {

@@ -67,6 +67,7 @@ func init() {
 		opElem:            (*lowering).elem,
 		opConvert:         (*lowering).convert,
 		opFMAHalf:         (*lowering).fmaHalf,
+		opPairHalves:      (*lowering).pairHalves,
 		opDotI8:           (*lowering).dotI8,
 		opLoad:            (*lowering).load,
 		opLoad16:          (*lowering).load16,
@@ -163,6 +164,12 @@ func (l *lowering) fmaHalf(n *node) {
 	id := l.m.Emit(spirv.OpExtInst, pair, operands...)
 	l.m.Decorate(id, spirv.DecorationNoContraction)
 	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.typ), id)
+}
+
+func (l *lowering) pairHalves(n *node) {
+	pair := l.m.Type(spirv.OpTypeVector, l.typ(F16), 2)
+	x, y := l.m.Emit(spirv.OpBitcast, pair, l.value(n.args[0])), l.m.Emit(spirv.OpBitcast, pair, l.value(n.args[1]))
+	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.typ), l.m.Emit(spirv.OpVectorShuffle, pair, x, y, n.imm, n.imm+2))
 }
 
 func (l *lowering) dotI8(n *node) {

@@ -14,6 +14,8 @@ const (
 	dealtRows = 8  // rows of x of a matrix
 	// dealtLanes is the lanes among which matrices are dealt: 8 places for rows, 4 lanes each.
 	dealtLanes = 32
+	// dealtSums is the elements of a matrix of sums that a lane holds.
+	dealtSums = dealtSide * dealtRows / dealtLanes
 	// dealtFrom and DealtMost are the rows that gemm_dealt takes: of fewer, gemv reads
 	// the weights as fast; of more, its lanes cannot keep x.
 	dealtFrom, DealtMost = 3, 16

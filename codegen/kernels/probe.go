@@ -19,13 +19,12 @@ func ProbeEmpty() (*kernel.Func, error) {
 }
 
 // ProbeDeal multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
-// PTX, and writes the product: y has 16 rows of 8. Element (i, k) of the first factor is
+// PTX, and writes the product, of which lanes hold what it says, too: y has 16 rows of 8. Element (i, k) of the first factor is
 // (i*i + 3*k) mod 17, (k, j) of the second (k*k + 5*j) mod 13.
 func ProbeDeal() (*kernel.Func, error) {
 	return kernel.Build("probe_deal", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)
 		b.Workgroup(dealtLanes)
-		shared := b.Shared(kernel.F32, dealtSide*dealtRows)
 		place, quad := b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
 		pair := func(element func(k kernel.Value) kernel.Value, from int) kernel.Value {
 			k := b.Add(b.Mul(quad, 2), from)
@@ -39,12 +38,11 @@ func ProbeDeal() (*kernel.Func, error) {
 		ws := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA),
 			pair(first(0), 0), pair(first(0), 8), pair(first(8), 0), pair(first(8), 8))
 		xs := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), pair(second, 0), pair(second, 8))
-		sum := kernel.F32.Matrix(dealtSide, dealtRows, kernel.Accumulator)
-		shared.StoreMatrix(0, dealtRows, kernel.RowMajor, b.MatMulAdd(ws, xs, b.MatFill(sum, 0)))
-		b.Barrier()
-		for i := 0; i < dealtSide*dealtRows; i += dealtLanes {
-			at := b.Add(b.LocalID(), i)
-			y.Store(at, shared.Load(at))
+		sums := kernel.F32.Matrix(dealtSide, dealtRows, kernel.Accumulator)
+		sum := b.Var(sums, b.MatMulAdd(ws, xs, b.MatFill(sums, 0)))
+		for i := range dealtSums {
+			row := b.Add(place, i/2*8)
+			y.Store(b.Add(b.Mul(row, dealtRows), b.Mul(quad, 2), i%2), sum.Elem(i))
 		}
 	})
 }

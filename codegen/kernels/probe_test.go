@@ -1,0 +1,28 @@
+package kernels_test
+
+import (
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+)
+
+// TestProbeDeal runs the probe where matrices are dealt as it expects.
+func TestProbeDeal(t *testing.T) {
+	f, err := kernels.ProbeDeal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := make([]byte, 4*16*8)
+	if err := f.Run(nil, 32, [3]int{1, 1, 1}, [][]byte{y}); err != nil {
+		t.Fatal(err)
+	}
+	for at, got := range toF32(y) {
+		i, j, want := at/8, at%8, 0
+		for k := range 16 {
+			want += (i*i + 3*k) % 17 * ((k*k + 5*j) % 13)
+		}
+		if got != float32(want) {
+			t.Errorf("row %d, column %d: %g, want %d", i, j, got, want)
+		}
+	}
+}
