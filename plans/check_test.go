@@ -97,6 +97,7 @@ func TestCheckFinds(t *testing.T) {
 		{"weight size", func(p *Plan) { p.Weights[0].Bytes += 16 }, "schema", "bytes in the file"},
 		{"embedded", func(p *Plan) { p.Weights[0].At = 16 }, "schema", "embedded"},
 		{"logits", func(p *Plan) { p.Entries[0].Logits = "none" }, "schema", "logits"},
+		{"no logits", func(p *Plan) { p.Entries[0].Logits = "" }, "schema", "logits"},
 		{"program", func(p *Plan) { p.Program.Funcs[0].Groups[1].Ops = nil }, "schema", "no ops"},
 
 		{"requirement", func(p *Plan) { p.Require.Memory++ }, "memory", "add up"},

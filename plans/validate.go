@@ -218,7 +218,7 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 		return fmt.Errorf("kind %q", e.Kind)
 	case e.Rows != f.Rows || e.Rows > p.Header.MaxRows:
 		return fmt.Errorf("%d rows, function has %d and the step block %d", e.Rows, f.Rows, p.Header.MaxRows)
-	case e.Logits != "" && !io(e.Logits):
+	case !io(e.Logits):
 		return fmt.Errorf("logits in region %q, which is not in memory", e.Logits)
 	case e.Next != "" && !io(e.Next):
 		return fmt.Errorf("next ids in region %q, which is not in memory", e.Next)
