@@ -87,7 +87,7 @@ const (
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
 	opMatFill    // element
-	opMatPairs   // words
+	opMatWords   // words
 	opMatLoad    // index, stride
 	opMatStore   // index, stride, matrix
 	opMatMulAdd  // a, b, c
@@ -196,7 +196,7 @@ var ops = [numOps]opInfo{
 	opSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
 	opMatFill:    {name: "mat_fill"},
-	opMatPairs:   {name: "mat_pairs"},
+	opMatWords:   {name: "mat_words"},
 	opMatLoad:    {name: "mat_load"},
 	opMatStore:   {name: "mat_store"},
 	opMatMulAdd:  {name: "mat_mul_add"},

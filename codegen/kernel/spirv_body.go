@@ -89,7 +89,7 @@ func init() {
 		opFence:           (*lowering).fence,
 		opSubgroupBarrier: (*lowering).barrier,
 		opMatFill:         (*lowering).matFill,
-		opMatPairs:        (*lowering).matPairs,
+		opMatWords:        (*lowering).matWords,
 		opMatLoad:         (*lowering).matLoad,
 		opMatStore:        (*lowering).matStore,
 		opMatMulAdd:       (*lowering).matMulAdd,

@@ -168,7 +168,7 @@ func (t *dealtRun) multiply(items [][2]dealtItem, words dealtWords, block, next 
 			for e := range a {
 				for i := range octets {
 					lo, hi := octets[i][0][o], octets[i][1][o]
-					a[e] = append(a[e], b.MatPairs(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
+					a[e] = append(a[e], b.MatWords(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
 				}
 			}
 			var v []kernel.Value
@@ -177,7 +177,7 @@ func (t *dealtRun) multiply(items [][2]dealtItem, words dealtWords, block, next 
 			}
 			for e := range a {
 				for c := range v {
-					q := b.MatPairs(xs, b.Elem(v[c], 2*e), b.Elem(v[c], 2*e+1))
+					q := b.MatWords(xs, b.Elem(v[c], 2*e), b.Elem(v[c], 2*e+1))
 					for i := range octets {
 						sum := t.sums[i][c]
 						sum.Set(b.MatMulAdd(a[e][i], q, sum.Get()))

@@ -19,30 +19,49 @@ func ProbeEmpty() (*kernel.Func, error) {
 }
 
 // ProbeDeal multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
-// PTX, and writes the product, of which lanes hold what it says, too: y has 16 rows of 8. Element (i, k) of the first factor is
-// (i*i + 3*k) mod 17, (k, j) of the second (k*k + 5*j) mod 13.
+// PTX, and two of bytes by mma.m16n8k32, and writes the products, of which lanes hold what that
+// says, too: y has 16 rows of 8, twice. Element (i, k) of a first factor is (i*i + 3*k) mod 17 - 8, (k, j) of
+// a second (k*k + 5*j) mod 13 - 6.
 func ProbeDeal() (*kernel.Func, error) {
 	return kernel.Build("probe_deal", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)
 		b.Workgroup(dealtLanes)
 		place, quad := b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
-		pair := func(element func(k kernel.Value) kernel.Value, from int) kernel.Value {
-			k := b.Add(b.Mul(quad, 2), from)
-			return b.PackHalf(b.Vec(b.Convert(kernel.F32, element(k)), b.Convert(kernel.F32, element(b.Add(k, 1)))))
+		first := func(i kernel.Value) func(k kernel.Value) kernel.Value {
+			return func(k kernel.Value) kernel.Value { return b.Sub(b.Mod(b.Add(b.Mul(i, i), b.Mul(k, 3)), 17), 8) }
 		}
-		first := func(add int) func(k kernel.Value) kernel.Value {
-			i := b.Add(place, add)
-			return func(k kernel.Value) kernel.Value { return b.Mod(b.Add(b.Mul(i, i), b.Mul(k, 3)), 17) }
-		}
-		second := func(k kernel.Value) kernel.Value { return b.Mod(b.Add(b.Mul(k, k), b.Mul(place, 5)), 13) }
-		ws := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA),
-			pair(first(0), 0), pair(first(0), 8), pair(first(8), 0), pair(first(8), 8))
-		xs := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), pair(second, 0), pair(second, 8))
-		sums := kernel.F32.Matrix(dealtSide, dealtRows, kernel.Accumulator)
-		sum := b.Var(sums, b.MatMulAdd(ws, xs, b.MatFill(sums, 0)))
-		for i := range dealtSums {
-			row := b.Add(place, i/2*8)
-			y.Store(b.Add(b.Mul(row, dealtRows), b.Mul(quad, 2), i%2), sum.Elem(i))
+		second := func(k kernel.Value) kernel.Value { return b.Sub(b.Mod(b.Add(b.Mul(k, k), b.Mul(place, 5)), 13), 6) }
+		for n, t := range []struct {
+			elem, sum kernel.Type
+			zero      kernel.Operand
+			depth     int
+			word      func(element func(i int) kernel.Value) kernel.Value // of depth/8 elements
+		}{
+			{kernel.F16, kernel.F32, 0.0, dealtSide, func(element func(i int) kernel.Value) kernel.Value {
+				of := func(i int) kernel.Value { return b.Convert(kernel.F32, b.Bitcast(kernel.I32, element(i))) }
+				return b.PackHalf(b.Vec(of(0), of(1)))
+			}},
+			{kernel.I8, kernel.I32, 0, 2 * dealtSide, func(element func(i int) kernel.Value) kernel.Value {
+				w := b.U32(0)
+				for i := range 4 {
+					w = b.Or(w, b.Shl(b.And(element(i), 0xff), 8*i))
+				}
+				return w
+			}},
+		} {
+			word := func(element func(k kernel.Value) kernel.Value, half int) kernel.Operand {
+				from := b.Add(b.Mul(quad, t.depth/8), half*t.depth/2)
+				return t.word(func(i int) kernel.Value { return element(b.Add(from, i)) })
+			}
+			upper, lower := first(place), first(b.Add(place, dealtSide/2))
+			ws := b.MatWords(t.elem.Matrix(dealtSide, t.depth, kernel.MatrixA), word(upper, 0), word(upper, 1), word(lower, 0), word(lower, 1))
+			xs := b.MatWords(t.elem.Matrix(t.depth, dealtRows, kernel.MatrixB), word(second, 0), word(second, 1))
+			sums := t.sum.Matrix(dealtSide, dealtRows, kernel.Accumulator)
+			sum := b.Var(sums, b.MatMulAdd(ws, xs, b.MatFill(sums, t.zero)))
+			for i := range dealtSums {
+				row := b.Add(place, n*dealtSide+i/2*8)
+				y.Store(b.Add(b.Mul(row, dealtRows), b.Mul(quad, 2), i%2), sum.Elem(i))
+			}
 		}
 	})
 }
