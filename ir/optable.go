@@ -148,8 +148,8 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed16", 16, "y = x in 16-bit fixed point: in each run of 16 elements, to the nearest multiple of its largest magnitude over 32639; 0 for runs below 1e-30"),
-	fixedPoint("fixed8", 32, "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
+	fixedPoint("fixed16", "y = x in 16-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 32639; 0 for runs below 1e-30"),
+	fixedPoint("fixed8", "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
 	{
 		Name:    "add",
 		Doc:     "y = a + b",
@@ -352,8 +352,8 @@ func areProjected(x Type) error {
 	return nil
 }
 
-// fixedPoint is an op that rounds x to multiples of a scale that a run of elements shares.
-func fixedPoint(name string, run Dim, doc string) *OpKind {
+// fixedPoint is an op that rounds x to multiples of a scale that a run of 32 elements shares.
+func fixedPoint(name, doc string) *OpKind {
 	return &OpKind{
 		Name:    name,
 		Doc:     doc,
@@ -365,8 +365,8 @@ func fixedPoint(name string, run Dim, doc string) *OpKind {
 			if err := isRows(x); err != nil {
 				return Type{}, err
 			}
-			if x.DType != F32 || x.Last()%run != 0 {
-				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of %d f32", x, run)
+			if x.DType != F32 || x.Last()%32 != 0 {
+				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of 32 f32", x)
 			}
 			return x, nil
 		},

@@ -108,11 +108,19 @@ func octetOfBrains(b *kernel.Builder, w kernel.Value) kernel.Value {
 	return octet(b, brains(b, b.Elem(w, 0), b.Elem(w, 1)), brains(b, b.Elem(w, 2), b.Elem(w, 3)))
 }
 
-// pairScales returns scales and offsets of the lane's two sub-blocks, as pairs of f16.
+// pairScales returns scales and offsets of the lane's two sub-blocks, as pairs of f16,
+// from a super-block's header: see minRuns.
 func pairScales(d *coopDecoder, header, lane kernel.Value) []kernel.Value {
-	runs := pairRuns(d.Builder, header, lane)
-	return []kernel.Value{halfPair(d.Builder, runs[0].scale), halfPair(d.Builder, runs[0].offset),
-		halfPair(d.Builder, runs[1].scale), halfPair(d.Builder, runs[1].offset)}
+	b := d.Builder
+	shift, upper := b.Mul(b.And(lane, 1), 16), b.Ge(lane, 2)
+	s, m, low := b.Shr(b.Elem(header, 1), shift), b.Shr(b.Elem(header, 2), shift), b.Shr(b.Elem(header, 3), shift)
+	scales := b.Select(upper, b.Or(b.And(low, 0x0f0f), b.And(b.Shr(s, 2), 0x3030)), b.And(s, 0x3f3f))
+	mins := b.Select(upper, b.Or(b.And(b.Shr(low, 4), 0x0f0f), b.And(b.Shr(m, 2), 0x3030)), b.And(m, 0x3f3f))
+	of := fields(b, b.Or(scales, b.Shl(mins, 16)), 0, 8)
+	pair := b.UnpackHalf(b.Elem(header, 0))
+	scale, negMin := b.Mul(b.Elem(pair, 0), 1/fieldUnit), b.Mul(b.Elem(pair, 1), -1/fieldUnit)
+	return []kernel.Value{halfPair(b, b.Mul(scale, b.Elem(of, 0))), halfPair(b, b.Mul(negMin, b.Elem(of, 2))),
+		halfPair(b, b.Mul(scale, b.Elem(of, 1))), halfPair(b, b.Mul(negMin, b.Elem(of, 3)))}
 }
 
 // dealtQ4K reads raw blocks of 9 vec4: see coopQ4K.

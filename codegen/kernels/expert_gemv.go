@@ -116,7 +116,7 @@ func (k expertGemv) chooser() Operand {
 func (k expertGemv) candidate() Candidate {
 	c := Candidate{
 		Kernel:   k.key(),
-		Order:    k.gemv.order(),
+		Order:    "expert_" + k.gemv.order(),
 		Shape:    k.gemv.shape(),
 		Build:    k.build,
 		Operands: append(append(k.operands(false), k.extent.operands()...), k.chooser()),

@@ -360,7 +360,7 @@ var moes = []moe{
 	{dtype: ir.Q8_0, embd: 96, ff: 32, experts: 256, slots: 8, merged: true, gating: "softmax", ties: true},
 	{dtype: ir.Q5_K, embd: 256, ff: 256, experts: 9, slots: 4, gating: "topk_softmax", adds: 2},
 	{dtype: ir.Q6_K, embd: 256, ff: 256, experts: 7, slots: 1, shared: 512, gating: "sigmoid", adds: 1},
-	{dtype: ir.Q8_0, embd: 160, ff: 96, experts: 20, slots: 4, norm: true, gating: "softmax", ties: true, adds: 1},
+	{dtype: ir.Q8_0, embd: 192, ff: 192, experts: 20, slots: 4, norm: true, gating: "softmax", ties: true, adds: 1},
 	{dtype: ir.MXFP4, embd: 256, ff: 96, experts: 32, slots: 4, merged: true, gating: "topk_softmax"},
 	{dtype: ir.F16, embd: 100, ff: 36, experts: 17, slots: 2, gating: "sigmoid", adds: 1},
 	{dtype: ir.F32, embd: 100, ff: 36, experts: 10, slots: 10, gating: "softmax", ties: true},

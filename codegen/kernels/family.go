@@ -26,8 +26,9 @@ type Site struct {
 type Candidate struct {
 	Kernel string // module key: the family and all that shapes the code
 	Wave   int    // subgroup size
-	// Order names the order of the candidate's sums, and Shape the rest of what tells it
-	// from the site's others; both are short, and empty where there is one only.
+	// Order names the order of the candidate's sums, which families may share, and Shape the
+	// rest of what tells it from the site's others; both are short, and empty where there is
+	// one only.
 	Order, Shape string
 	Build        func() (*kernel.Func, error)
 	Consts       []ir.Const // for the kernel's specialization constants, by name
@@ -71,8 +72,6 @@ func Candidates(s *Site) []Candidate {
 				c.Wave = wave
 				if c.Order == "" {
 					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
-				} else {
-					c.Order = f.Name + " " + c.Order
 				}
 				all = append(all, c)
 			}

@@ -35,16 +35,21 @@ func decodeQ8_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []run {
 func fetchAffine(group int, offset bool) func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
 	return func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
 		q, at := int8Unit(b, m, row, u)
-		elements := b.Mul(m.rows, m.cols)
-		scales := b.Div(elements, 4) // in words, as all below
-		i := b.Div(at, group/16)
-		words := []kernel.Value{q, m.buf.Load(kernel.F32, b.Add(scales, i))}
+		p, i := affinePlanes(b, m, group), b.Div(at, group/16)
+		words := []kernel.Value{q, m.buf.Load(kernel.F32, b.Add(p.scales, i))}
 		if offset {
-			padded := b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4)
-			words = append(words, m.buf.Load(kernel.F32, b.Add(scales, padded, i)))
+			words = append(words, m.buf.Load(kernel.F32, b.Add(p.offsets, i)))
 		}
 		return words
 	}
+}
+
+// affinePlanes returns where the planes of f32 begin, in words.
+func affinePlanes(b *kernel.Builder, m matrix, group int) (planes struct{ scales, offsets kernel.Value }) {
+	elements := b.Mul(m.rows, m.cols)
+	planes.scales = b.Div(elements, 4)
+	planes.offsets = b.Add(planes.scales, b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4))
+	return planes
 }
 
 func decodeAffine(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []run {

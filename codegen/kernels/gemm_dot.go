@@ -19,7 +19,7 @@ const (
 	dotBlock  = 32 // the elements of x that share a scale: those of op fixed8
 	dotBlocks = dotDepth / dotBlock
 	// dotStride is the vec4 from row to row in shared memory: see gemmStride.
-	dotStride = dotDepth/fixedRun + 1
+	dotStride = dotDepth/fixedHalf + 1
 	fixed8Max = 127
 )
 
@@ -55,7 +55,7 @@ func expertDotCandidates(s *Site) []Candidate {
 
 // inBytes reports whether all matrices may be multiplied with an x in 8-bit fixed point.
 func (g *linearGroup) inBytes() bool {
-	if !g.allF32() || g.rows <= maxColumns || !g.alike() || g.k%dotBlock != 0 {
+	if !g.allF32() || g.rows <= maxColumns || !g.alike() || !fitsDot(g.k) {
 		return false
 	}
 	for _, p := range g.projects {
@@ -94,7 +94,7 @@ func ByteReaders(s *Site) []*ir.Op {
 // counts the less, the more outputs it has; registers bound that where workgroups are
 // small and load more in each lane.
 func (g *linearGroup) dotShape(rows int) gemmShape {
-	s := gemmShape{lanes: min(4*rows, 256), cols: 8, loaders: dotDepth / fixedRun}
+	s := gemmShape{lanes: min(4*rows, 256), cols: 8, loaders: dotDepth / fixedHalf}
 	if s.lanes < 256 && len(g.projects[0].matrices) > 1 {
 		s.cols = 4
 	}
@@ -103,7 +103,7 @@ func (g *linearGroup) dotShape(rows int) gemmShape {
 }
 
 // processorDot is the tile for a processor, whose compiler takes long for many sums.
-var processorDot = gemmShape{lanes: 64, perLane: 4, cols: 2, loaders: dotDepth / fixedRun}
+var processorDot = gemmShape{lanes: 64, perLane: 4, cols: 2, loaders: dotDepth / fixedHalf}
 
 // dotShapes returns the tiles, best guess first: as many rows as there are, as long as
 // all units of the device have work, or half of them; or twice as many, if the lanes have
@@ -162,7 +162,7 @@ func runDot(g *gemmTile) {
 	b := t.b
 	t.allocate()
 	for i, pass := range t.a.projects[0].spec.passes() {
-		b.For(0, b.Div(b.Add(t.a.k, dotDepth-1), dotDepth), 1, func(step kernel.Value) {
+		b.For(0, b.Div(t.a.k, dotDepth), 1, func(step kernel.Value) {
 			// The projections differ in how they load only.
 			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 				t.loadX(p.matrices[pass[0]].format.dot, step, i == 0)
@@ -209,23 +209,22 @@ func (t *dotTile) parts() int {
 	return 1
 }
 
-// loadX rounds the next 64 elements of the tile's rows. Two lanes load a block; rows and
-// blocks that do not exist are zero.
+// loadX rounds the next 64 elements of the tile's rows. Two lanes load a block; rows that
+// do not exist are zero.
 func (t *dotTile) loadX(f *dotFormat, step kernel.Value, first bool) {
 	b := t.b
 	block, half := b.And(b.Shr(t.lane, 1), 1), b.And(t.lane, 1)
 	begin := f.blockBegin(b, step, block)
-	real := b.Lt(begin, t.a.k)
-	at := b.Add(b.Div(begin, 4), b.Mul(half, fixedRun/4))
+	at := b.Add(b.Div(begin, 4), b.Mul(half, fixedHalf/4))
 	down := t.lanes / t.loaders
 	for j := range t.tileRows() / down {
 		r := b.Add(b.Div(t.lane, t.loaders), down*j)
 		row := b.Add(t.row, r)
 		var x []*kernel.Var
-		for range fixedRun / 4 {
+		for range fixedHalf / 4 {
 			x = append(x, b.Var(f32x4, 0.0))
 		}
-		b.If(b.And(b.Lt(row, t.rows), real), func() {
+		b.If(b.Lt(row, t.rows), func() {
 			if t.sorted != nil {
 				row = t.sorted.sources[j]
 			}
@@ -259,10 +258,10 @@ func (t *dotTile) loadX(f *dotFormat, step kernel.Value, first bool) {
 
 // blockBegin returns the first element of a block of a step.
 func (f *dotFormat) blockBegin(b *kernel.Builder, step, block kernel.Value) kernel.Value {
-	if f.stride > fixedRun {
-		return b.Add(f.begin(b, b.Mul(step, 2)), b.Mul(block, f.stride))
+	if f.whole() {
+		return b.Add(b.Mul(step, dotDepth), b.Mul(block, dotBlock))
 	}
-	return b.Add(b.Mul(step, dotDepth), b.Mul(block, dotBlock))
+	return b.Add(f.begin(b, b.Mul(step, 2)), b.Mul(block, f.stride))
 }
 
 // toBytes rounds 16 elements of x, half of a block whose other half the neighbour lane
@@ -298,64 +297,59 @@ func byteSum(b *kernel.Builder, codes kernel.Value) kernel.Value {
 }
 
 // loadW takes the next 64 elements of the rows of matrix i from col on apart, into place
-// to of the shared arrays. A lane takes whole units. What does not exist repeats the
-// last that does: its products are zero, or not stored.
+// to of the shared arrays. A lane takes whole units, of which a step has two. Rows that do
+// not exist repeat the last that does: they are not stored.
 func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 	b, m := t.b, p.matrices[i]
 	f := m.format.dot
-	together := dotDepth / f.unit
-	units := b.Div(t.a.k, f.unit)
-	for from := 0; from < t.outputs()*together; from += t.lanes {
+	for from := 0; from < t.outputs()*2; from += t.lanes {
 		item := b.Add(t.lane, from)
-		n, j := b.Div(item, together), b.Mod(item, together)
+		n, j := b.Div(item, 2), b.Mod(item, 2)
 		row := p.row(b, i, b.Min(b.Add(col, n), b.Sub(p.width, 1)))
-		u := b.Min(b.Add(b.Mul(step, together), j), b.Sub(units, 1))
-		runs := f.decode(b, f.fetch(b, m, row, u), u)
-		for r, run := range runs {
-			block, half := f.place(b, j, r)
+		u := b.Add(b.Mul(step, 2), j)
+		unit := f.decode(b, f.fetch(b, m, row, u), u)
+		for h, codes := range unit.codes {
 			var words []kernel.Operand
-			for _, c := range run.codes {
+			for _, c := range codes {
 				if f.bias != 0 {
 					// No carries: the codes are less than 2*bias.
 					c = b.Xor(b.Add(c, uint32(128-f.bias)*0x01010101), uint32(0x80808080))
 				}
 				words = append(words, c)
 			}
-			t.w[to].Store(b.Add(b.Mul(n, dotStride), b.Mul(block, 2), half), b.Vec(words...))
-			t.storeScales(to, f, n, block, half, run)
+			at := b.Add(b.U32(uint32(2*h)), j) // block h, half j
+			if f.whole() {
+				at = b.Add(b.Mul(j, 2), h)
+			}
+			t.w[to].Store(b.Add(b.Mul(n, dotStride), at), b.Vec(words...))
 		}
+		t.storeScales(to, f, n, j, unit.scales)
 	}
 }
 
-// place returns which block and half of a step run r of unit j is.
-func (f *dotFormat) place(b *kernel.Builder, j kernel.Value, r int) (block, half kernel.Value) {
-	switch {
-	case f.unit == fixedRun:
-		return b.Shr(j, 1), b.And(j, 1)
-	case f.stride == fixedRun:
-		return j, b.U32(uint32(r))
-	}
-	return b.U32(uint32(r)), j
-}
-
-// storeScales keeps a run's scale and offset.
-func (t *dotTile) storeScales(to int, f *dotFormat, n, block, half kernel.Value, run dotRun) {
+// storeScales keeps the scales of unit j of a step: of half j of both blocks or, if they
+// are not fine, of block j.
+func (t *dotTile) storeScales(to int, f *dotFormat, n, j kernel.Value, scales []dotScale) {
 	b := t.b
-	keep := func(half kernel.Value) {
-		at := b.Add(b.Mul(n, dotBlocks*t.parts()), b.Mul(block, t.parts()), half)
-		t.scales[to].Store(at, run.scale)
+	keep := func(block, part kernel.Value, s dotScale) {
+		at := b.Add(b.Mul(n, dotBlocks*t.parts()), b.Mul(block, t.parts()), part)
+		t.scales[to].Store(at, s.scale)
 		if t.offset {
 			offset := b.F32(0)
 			if f.offset && f.bias == 0 {
-				offset = run.offset
+				offset = s.offset
 			}
 			t.offsets[to].Store(at, offset)
 		}
 	}
-	if t.fine {
-		keep(half)
-	} else {
-		b.If(b.Eq(half, 0), func() { keep(b.U32(0)) })
+	if f.fine {
+		for h, s := range scales {
+			keep(b.U32(uint32(h)), j, s)
+		}
+		return
+	}
+	for part := range t.parts() {
+		keep(j, b.U32(uint32(part)), scales[0])
 	}
 }
 

@@ -33,7 +33,7 @@ func TestGemmDotFormats(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 40, 37)
-			y := w.linear(w.fixed8(w.dotInput(5*d.Block())), d, 70) // half a step is left of blocks of 32
+			y := w.linear(w.fixed8(w.dotInput(5*max(64, d.Block()))), d, 70)
 			w.check(first(t, w.candidates(dotTarget(t), y), "gemm_dot"), 37, y)
 		})
 	}
@@ -85,7 +85,7 @@ func TestGemmDotTiles(t *testing.T) {
 		run  string
 	}{{16, true, "16x64"}, {100, false, "32x128"}} {
 		w := newWorld(t, c.rows, c.rows-1)
-		x := w.fixed8(w.norm(w.dotInput(96)))
+		x := w.fixed8(w.norm(w.dotInput(192)))
 		y := w.linear(x, ir.Q8_0, 140)
 		if c.glu {
 			y = w.glu("silu", y, w.linear(x, ir.Q8_0, 140))

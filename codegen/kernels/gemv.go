@@ -23,10 +23,10 @@ const maxGrid = 65535
 // the other; the next batch is loaded before the present one is used. A lane keeps
 // its elements of x, if they are few, or else loads them for every batch.
 //
-// Each lane sums over its units, then the lanes of a subgroup add up, then the
-// subgroups in turn. Which lane has which unit depends on the row length, the
-// format and the subgroup size only, so that entries of every width give the same
-// bits.
+// Each lane sums over its units, then the lanes of a subgroup add up, neighbours first,
+// then the subgroups in turn: with as many subgroups a row, entries of every width give the
+// same bits. Of a group in fixed point all shapes do: a row is chunks of 32 elements for
+// each lane of a subgroup, which are added in turn, whichever subgroups have them.
 type gemv struct {
 	*linearGroup
 	wave, subgroups int
@@ -73,6 +73,8 @@ const (
 	gemvParts = 4096
 	// loopColumns is from how many columns on the runs of a unit are in a loop.
 	loopColumns = 3
+	// longSum is from how many terms on finish has a loop for them: processors have that many.
+	longSum = 48
 	// gemvSums bounds the sums of a lane.
 	gemvSums = 48
 )
@@ -146,7 +148,7 @@ func (k gemv) sized(t *target.Target) []gemv {
 	add := func(batch, tile int) {
 		c := k
 		c.batch = batch
-		c.tile = ceilDiv(min(tile, gemvParts/(matrices*c.columns*c.subgroups)), batch) * batch
+		c.tile = ceilDiv(min(tile, gemvParts/(c.columns*c.parts())), batch) * batch
 		same := func(o gemv) bool { return o.batch == c.batch && o.tile == c.tile }
 		if c.tiles(c.tile) <= maxGrid && !slices.ContainsFunc(list, same) {
 			list = append(list, c)
@@ -194,18 +196,23 @@ func (k gemv) otherSubgroups(t *target.Target) []int {
 	return list
 }
 
+// fixedOrder names the order of the sums of a group in fixed point.
+func fixedOrder(wave int) string { return fmt.Sprintf("fixed w%d", wave) }
+
 // order names the order of the sums: it follows from the lanes that share a row.
 func (k gemv) order() string {
-	order := fmt.Sprintf("%dx%d", k.subgroups, k.wave)
-	if k.teams > 0 && k.gain != nil {
-		order += " shared"
+	if k.fixed != nil {
+		return fixedOrder(k.wave)
 	}
-	return order
+	return fmt.Sprintf("gemv %dx%d", k.subgroups, k.wave)
 }
 
 // shape names the rest.
 func (k gemv) shape() string {
 	s := fmt.Sprintf("%d of %d rows", k.batch, k.tile)
+	if k.fixed != nil {
+		s = fmt.Sprintf("%dx%d, ", k.subgroups, k.wave) + s
+	}
 	switch {
 	case k.teams > 0:
 		s += fmt.Sprintf(", %d teams", k.teams)
@@ -224,7 +231,7 @@ func (k *gemv) share(t *target.Target) {
 // gemv multiplies with an x in fixed point on targets that have dot products of bytes.
 func FixedReaders(s *Site) []*ir.Op {
 	g := matchLinear(s)
-	if !s.Target.Dot || matchDealt(s) != nil || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || g.k%fixedRun != 0 {
+	if !s.Target.Dot || matchDealt(s) != nil || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || !fitsDot(g.k) {
 		return nil
 	}
 	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
@@ -265,16 +272,42 @@ func (k gemv) fits(columns int) bool {
 
 // unit is the elements of a unit of the projection's first matrix.
 func (p *projection) unit() int {
-	if f := p.matrices[0].format; p.fixed {
-		return f.dot.unit
-	} else {
-		return f.unit
+	if p.fixed {
+		return dotUnitElements
 	}
+	return p.matrices[0].format.unit
+}
+
+// chunks returns how many sums of a row, of each matrix of p, are left for finish.
+func (k gemv) chunks(p *projection) int {
+	if k.fixed != nil {
+		return k.subgroups * k.units(p) / k.together(p)
+	}
+	return k.subgroups
+}
+
+// parts is the most that are left of a row of all matrices of a projection, for a column.
+func (k gemv) parts() int {
+	n := 0
+	for _, p := range k.projects {
+		n = max(n, len(p.matrices)*k.chunks(p))
+	}
+	return n
 }
 
 // units returns how many units of a row of p a lane has, at most.
 func (k gemv) units(p *projection) int {
-	return ceilDiv(k.k/p.unit(), k.subgroups*k.wave)
+	n := k.together(p)
+	return ceilDiv(k.k, p.unit()*n*k.subgroups*k.wave) * n
+}
+
+// together is how many units, a subgroup's lanes apart, a lane adds up: of a group in fixed
+// point those of a chunk, else all of them.
+func (k gemv) together(p *projection) int {
+	if k.fixed == nil {
+		return 1
+	}
+	return dotUnitElements / p.unit()
 }
 
 // exact reports whether all lanes have as many.
@@ -296,7 +329,7 @@ func (k gemv) name() string {
 		for _, p := range k.projects {
 			units += fmt.Sprintf(" %d", k.units(p))
 			if !k.exact(p) {
-				units += "-"
+				units += fmt.Sprint("-", k.k)
 			}
 		}
 		words = append(words, units)
@@ -351,6 +384,9 @@ func (k gemv) build() (*kernel.Func, error) {
 		case k.teams > 0:
 			r.keepShared(each)
 		case k.resident:
+			if k.gain != nil && k.fixed != nil {
+				r.sumSquares()
+			}
 			each(r.keep)
 		default:
 			each(r.stream)
@@ -377,9 +413,12 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs) *gemvRun {
 			}
 		}
 	}
-	r.parts = b.Shared(kernel.F32, b.Mul(r.tile, k.matrices()*k.columns*k.subgroups))
-	if k.gain != nil && k.teams == 0 {
-		r.squareParts = b.Shared(kernel.F32, k.columns*k.subgroups)
+	r.sums = b.Shared(kernel.F32, b.Mul(r.tile, k.columns*k.parts()))
+	switch {
+	case k.gain != nil && k.fixed != nil:
+		r.squares = b.Shared(kernel.F32, k.columns*k.squareGroups())
+	case k.gain != nil:
+		r.squares = b.Shared(kernel.F32, k.columns*k.subgroups)
 	}
 	return r
 }
@@ -400,9 +439,9 @@ type gemvRun struct {
 	p         *projectArgs
 	from, end kernel.Value  // the rows of the workgroup
 	residuals []*kernel.Var // what is added to the lane's result, if it is loaded early
-	// The sums of the subgroups: by matrix, row, column, subgroup; of the squares by
-	// column, subgroup.
-	parts, squareParts *kernel.Array
+	// The sums of the subgroups: by matrix, row, column, chunk or subgroup; of the squares by
+	// column, group or subgroup.
+	sums, squares *kernel.Array
 }
 
 // stream goes through x for every batch.
@@ -461,33 +500,37 @@ func (r *gemvRun) row(j int, n kernel.Value) kernel.Value {
 }
 
 // reduce adds up the sums of the batch from row n on over the subgroups, and
-// stores them: by matrix, row, column.
+// stores them: by matrix, row, column, unit of the lane if they are kept apart.
 func (r *gemvRun) reduce(sums []kernel.Value, n kernel.Value) {
 	b, perMatrix := r.b, r.batch*r.columns
 	at := b.Mul(b.Sub(n, r.from), r.columns)
+	units := len(sums) / (perMatrix * len(r.p.matrices))
 	for first := 0; first < len(sums); first += r.wave {
 		r.transpose(sums[first:min(len(sums), first+r.wave)], func(i, sum kernel.Value) {
 			i = b.Add(i, first)
+			unit := b.Mod(i, units)
+			i = b.Div(i, units)
 			m, rest := b.Div(i, perMatrix), b.Mod(i, perMatrix)
 			to := b.Add(b.Mul(m, b.Mul(r.tile, r.columns)), at, rest)
-			r.parts.Store(b.Add(b.Mul(to, r.subgroups), r.subgroup), sum)
+			r.sums.Store(b.Add(b.Mul(b.Add(b.Mul(to, units), unit), r.subgroups), r.subgroup), sum)
 		})
 	}
 }
 
 func (r *gemvRun) reduceSquares(sums []kernel.Value) {
-	if r.gain == nil || r.sharedX != nil {
+	if r.gain == nil || r.fixed != nil {
 		return
 	}
 	r.transpose(sums, func(i, sum kernel.Value) {
-		r.squareParts.Store(r.b.Add(r.b.Mul(i, r.subgroups), r.b.SubgroupID()), sum)
+		r.squares.Store(r.b.Add(r.b.Mul(i, r.subgroups), r.b.SubgroupID()), sum)
 	})
 }
 
 // transpose adds up values over the subgroup, at most as many as it has lanes, and
-// calls store for each in one lane. In every step lanes exchange half of the values
-// that they have left, so that all values together take hardly longer than one; the
-// order of the additions is that of a butterfly, for any number of values.
+// calls store for each in one lane. In every step neighbours, then pairs of lanes, and so
+// on, exchange half of the values that they have left, so that all values together take
+// hardly longer than one; the order of the additions is that of a butterfly, for any number
+// of values.
 func (r *gemvRun) transpose(values []kernel.Value, store func(i, sum kernel.Value)) {
 	b, count, n := r.b, len(values), 1
 	for n < count {
@@ -496,23 +539,18 @@ func (r *gemvRun) transpose(values []kernel.Value, store func(i, sum kernel.Valu
 	for len(values) < n {
 		values = append(values[:len(values):len(values)], values[0])
 	}
-	lanes := r.wave / n // that get the same value
-	mask := r.wave / 2
-	for ; n > 1; n, mask = n/2, mask/2 {
+	mask := 1
+	for ; mask < n; mask *= 2 {
 		upper := b.Ne(b.And(r.lane, mask), 0)
-		half := make([]kernel.Value, n/2)
+		half := make([]kernel.Value, len(values)/2)
 		for i := range half {
-			low, high := values[i], values[i+n/2]
+			low, high := values[2*i], values[2*i+1]
 			half[i] = b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
 		}
 		values = half
 	}
-	sum := values[0]
-	for ; mask > 0; mask /= 2 {
-		sum = b.Add(sum, b.SubgroupShuffleXor(sum, mask))
-	}
-	i := b.Div(r.lane, lanes)
-	b.If(b.And(b.Eq(b.Mod(r.lane, lanes), 0), b.Lt(i, count)), func() { store(i, sum) })
+	sum := xorLanes(b, values[0], mask, r.wave/n, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+	b.If(b.Lt(r.lane, count), func() { store(r.lane, sum) })
 }
 
 // result returns row and column in the result of the i-th of the workgroup's results.
@@ -523,29 +561,34 @@ func (r *gemvRun) result(i kernel.Value) (row, col kernel.Value) {
 // finish adds up the subgroups' sums and stores the results of the tile.
 func (r *gemvRun) finish() {
 	b := r.b
-	total := func(parts *kernel.Array, i kernel.Value) kernel.Value {
-		i = b.Mul(i, r.subgroups)
-		sum := parts.Load(i)
-		for s := 1; s < r.subgroups; s++ {
-			sum = b.Add(sum, parts.Load(b.Add(i, s)))
+	total := func(sums *kernel.Array, i kernel.Value, n int) kernel.Value {
+		i = b.Mul(i, n)
+		sum := b.Var(kernel.F32, sums.Load(i))
+		next := func(s kernel.Value) { sum.Set(b.Add(sum.Get(), sums.Load(b.Add(i, s)))) }
+		if n > longSum {
+			b.For(1, n, 1, next)
+			return sum.Get()
 		}
-		return sum
+		for s := 1; s < n; s++ {
+			next(b.U32(uint32(s)))
+		}
+		return sum.Get()
 	}
 	results := b.Mul(b.Sub(r.end, r.from), r.columns)
 	one := func(i kernel.Value) {
 		column := b.Mod(i, r.columns)
 		var rstd *kernel.Value
-		switch {
-		case r.gain != nil && r.sharedX != nil:
-			v := r.sharedX.rstd(r, column)
-			rstd = &v
-		case r.gain != nil:
-			v := r.a.rstd(b, total(r.squareParts, column))
+		if r.gain != nil {
+			n := r.subgroups
+			if r.fixed != nil {
+				n = r.squareGroups()
+			}
+			v := r.a.rstd(b, total(r.squares, column, n))
 			rstd = &v
 		}
 		var sums []kernel.Value
 		for m := range r.p.matrices {
-			sums = append(sums, total(r.parts, b.Add(i, b.Mul(r.tile, m*r.columns))))
+			sums = append(sums, total(r.sums, b.Add(i, b.Mul(r.tile, m*r.columns)), r.chunks(r.p.spec)))
 		}
 		row, col := r.result(i)
 		var residuals []kernel.Value

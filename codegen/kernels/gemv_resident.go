@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/zincc-dev/zincc/codegen/kernel"
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
 
 // residentX is the elements of x that a lane keeps, by column, unit of the lane.
 // A lane without a unit repeats the last one, with zeros for x.
@@ -8,7 +12,7 @@ type residentX struct {
 	units []kernel.Value
 	x     [][][]kernel.Value // vec4 of the unit, in its order
 	total [][][]kernel.Value // sums of x over the runs, if the format needs them
-	fixed [][][]fixed        // in their stead for a projection in fixed point: runs of the unit
+	fixed [][]fixedUnit      // in their stead for a projection in fixed point
 }
 
 // keep goes through the tile's rows with x in registers.
@@ -27,13 +31,22 @@ func (r *gemvRun) keep() {
 func (r *gemvRun) place() *residentX {
 	b, k := r.b, &residentX{}
 	for j := range r.units(r.p.spec) {
-		u := b.Add(r.member, j*r.wave*r.subgroups)
+		u := r.unit(j)
 		if !r.exact(r.p.spec) {
 			u = b.Min(u, b.Sub(b.Div(r.a.k, r.p.spec.unit()), 1))
 		}
 		k.units = append(k.units, u)
 	}
 	return k
+}
+
+// unit returns the lane's j-th unit, which may be beyond the last.
+func (r *gemvRun) unit(j int) kernel.Value {
+	b, n := r.b, r.together(r.p.spec)
+	if n == 1 {
+		return b.Add(r.member, j*r.wave*r.subgroups)
+	}
+	return b.Add(b.Mul(r.subgroup, n*r.wave), r.lane, j/n*n*r.wave*r.subgroups+j%n*r.wave)
 }
 
 // first loads the lane's words of the team's first rows, and what is added to its result
@@ -102,33 +115,8 @@ func (r *gemvRun) loadX(k *residentX) {
 	r.reduceSquares(squares)
 }
 
-// loadFixed loads the lane's elements of x and rounds them to fixed point.
-func (r *gemvRun) loadFixed(k *residentX) {
-	b, f := r.b, r.p.matrices[0].format.dot
-	var squares []kernel.Value
-	for _, column := range r.starts {
-		var square partial
-		var x [][]fixed
-		for j, u := range k.units {
-			begin := b.Div(f.begin(b, u), 4)
-			var runs []fixed
-			for i := range f.runs() {
-				var values []kernel.Value
-				for v := range fixedRun / 4 {
-					values = append(values, r.element(column, b.Add(begin, i*f.stride/4+v), j, &square))
-				}
-				runs = append(runs, toFixed(b, values, f.offset))
-			}
-			x = append(x, runs)
-		}
-		k.fixed = append(k.fixed, x)
-		squares = append(squares, square.sum)
-	}
-	r.reduceSquares(squares)
-}
-
 // element loads a vec4 of x, of the lane's j-th unit, times the gain if there is a norm,
-// whose squares it adds up.
+// whose squares it adds up unless square is nil.
 func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kernel.Value {
 	b := r.b
 	x := r.a.x.Load(f32x4, b.Add(column, at))
@@ -137,7 +125,9 @@ func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kerne
 	}
 	if r.gain != nil {
 		for e := range 4 {
-			square.product(b, b.Elem(x, e), b.Elem(x, e))
+			if square != nil {
+				square.product(b, b.Elem(x, e), b.Elem(x, e))
+			}
 		}
 		x = b.Mul(x, r.a.gain.Load(f32x4, at))
 	}
@@ -147,7 +137,7 @@ func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kerne
 // real reports whether the lane has a j-th unit.
 func (r *gemvRun) real(j int) kernel.Value {
 	b := r.b
-	return b.Lt(b.Add(r.member, j*r.wave*r.subgroups), b.Div(r.a.k, r.p.spec.unit()))
+	return b.Lt(r.unit(j), b.Div(r.a.k, r.p.spec.unit()))
 }
 
 // fetch loads the lane's units of the batch from row n on: by matrix and row, unit.
@@ -170,15 +160,17 @@ func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 	return all
 }
 
-// dot returns the lane's part of the product of a row with each column. The order
-// is that of gemvTile.unit.
+// dot returns the lane's part of the product of a row with each column: the sum over its
+// units, in the order of gemvTile.unit, or in a group in fixed point one for each chunk.
 func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
 	b, f := r.b, r.p.matrices[0].format
-	sums := make([]kernel.Value, len(r.starts))
-	for c := range sums {
-		sums[c] = b.F32(0)
-	}
+	sums := make([][]kernel.Value, len(r.starts))
 	for j, u := range k.units {
+		for c := range sums {
+			if j == 0 || r.fixed != nil && j%r.together(r.p.spec) == 0 {
+				sums[c] = append(sums[c], b.F32(0))
+			}
+		}
 		for i, run := range f.decode(b, words[j], u) {
 			part := make([]partial, len(sums))
 			for v := range f.run / 4 {
@@ -190,32 +182,12 @@ func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
 				}
 			}
 			for c := range sums {
-				sums[c] = part[c].into(b, f, sums[c], run, k.total[c][j][i])
+				last := &sums[c][len(sums[c])-1]
+				*last = part[c].into(b, f, *last, run, k.total[c][j][i])
 			}
 		}
 	}
-	return sums
-}
-
-// dotFixed is dot for an x in fixed point.
-func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value {
-	b, f := r.b, r.p.matrices[0].format.dot
-	sums := make([]kernel.Value, len(r.starts))
-	for c := range sums {
-		sums[c] = b.F32(0)
-	}
-	for j, u := range k.units {
-		for i, run := range f.decode(b, words[j], u) {
-			for c := range sums {
-				x := k.fixed[c][j][i]
-				sums[c] = b.FMA(b.Mul(run.scale, x.scale), x.dot(b, run.codes), sums[c])
-				if f.offset {
-					sums[c] = b.FMA(run.offset, x.total, sums[c])
-				}
-			}
-		}
-	}
-	return sums
+	return slices.Concat(sums...)
 }
 
 // heldWords are fetched words that a loop carries to its next iteration.

@@ -25,21 +25,19 @@ func (k gemv) rowsOfTeam(t *target.Target) int {
 }
 
 // inTeams returns the shapes of a kernel whose teams share x, best guess first; none if
-// there is no room for x. With a norm there must be room for all columns that a workgroup of
-// any entry has, for then the squares of x are added in another order.
+// there is no room for x.
 func (k gemv) inTeams(t *target.Target) []gemv {
-	columns := sharedColumns
-	if k.gain == nil {
-		columns = min(columns, k.columns)
+	if k.fixed == nil || k.k/4%k.wave != 0 || 2*k.subgroups*k.wave > gemvLanes {
+		return nil
 	}
-	fits := columns*k.sharedBytes()+4*sharedParts <= t.Shared
-	if k.fixed == nil || k.k/4%k.wave != 0 || 2*k.subgroups*k.wave > gemvLanes || !fits || !k.fits(1) {
+	fits := func() bool { return k.fits(k.columns) && k.columns*k.sharedBytes()+4*sharedParts <= t.Shared }
+	for k.columns > 1 && (k.columns > sharedColumns || !fits() || k.rows%k.columns != 0) {
+		k.columns--
+	}
+	if !fits() {
 		return nil
 	}
 	k.resident = true
-	for k.columns > sharedColumns || !k.fits(k.columns) || k.rows%k.columns != 0 {
-		k.columns--
-	}
 	perBatch := k.matrices() * k.columns
 	k.batch = max(1, min(4, gemvSums/perBatch))
 	if k.rowsOfTeam(t) < deepRows {
@@ -48,7 +46,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	var list []gemv
 	for ; k.batch > 0; k.batch /= 2 {
 		batches := ceilDiv(k.tiles(1), k.batch)
-		room := sharedParts / (perBatch * k.subgroups * k.batch) // for batches
+		room := sharedParts / (k.columns * k.parts() * k.batch) // for batches
 		k.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*k.wave), ceilDiv(batches, t.Units), room))
 		most := max(1, room/k.teams)
 		each := ceilDiv(batches, t.Units*k.teams) // batches of a team
@@ -59,25 +57,26 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	return list
 }
 
-// sharedBytes is what a column takes: two bytes an element, scale and sum of each run, the
-// squares of a subgroup's elements.
-func (k gemv) sharedBytes() int { return 2*k.k + k.k/fixedRun*8 + k.k/k.wave }
+// sharedBytes is what a column takes: two bytes an element, scale and sum of each run, sums
+// of its halves, the squares of a subgroup's elements.
+func (k gemv) sharedBytes() int {
+	return 2*k.k + k.k/fixedRun*8 + k.k/fixedHalf*4 + k.squareGroups()*4
+}
 
 // sharedX is x in fixed point in shared memory, made once for all rows of the tile: of the
 // instructions of a short matrix most would otherwise be those that round x, again for each
 // row.
 type sharedX struct {
-	high, low *kernel.Array // four words a run
+	high, low *kernel.Array // four words a half run
 	scales    *kernel.Array // scale and sum of a run
-	// squares has the sums of the squares of what a subgroup took at once; nil without norm.
-	squares *kernel.Array
+	halves    *kernel.Array // sum of a half, if a format has fine scales; else nil
 }
 
 func newSharedX(b *kernel.Builder, k gemv) *sharedX {
-	runs := k.k / fixedRun * k.columns
-	x := &sharedX{high: b.Shared(u32x4, runs), low: b.Shared(u32x4, runs), scales: b.Shared(f32x2, runs)}
-	if k.gain != nil {
-		x.squares = b.Shared(kernel.F32, k.k/4/k.wave*k.columns)
+	halves, runs := k.k/fixedHalf*k.columns, k.k/fixedRun*k.columns
+	x := &sharedX{high: b.Shared(u32x4, halves), low: b.Shared(u32x4, halves), scales: b.Shared(f32x2, runs)}
+	if slices.ContainsFunc(k.projects, func(p *projection) bool { return p.fixed && p.matrices[0].format.dot.fine }) {
+		x.halves = b.Shared(kernel.F32, halves)
 	}
 	return x
 }
@@ -127,63 +126,57 @@ func (r *gemvRun) roomFor(p *projectArgs) *heldWords {
 	return newWords(r.b, slices.Repeat([][][]kernel.Value{slices.Repeat([][]kernel.Value{zeros}, r.units(p.spec))}, r.batch*len(p.matrices)))
 }
 
-// makeShared rounds column c, four elements a lane and four lanes a run.
+// makeShared rounds column c, four elements a lane and eight lanes a run.
 func (r *gemvRun) makeShared(c int) {
 	b, x := r.b, r.sharedX
-	quads := r.k / 4
-	b.For(b.LocalID(), quads, r.lanes(), func(i kernel.Value) {
+	b.For(b.LocalID(), r.k/4, r.lanes(), func(i kernel.Value) {
 		v := r.a.x.Load(f32x4, b.Add(r.starts[c], i))
 		if r.gain != nil {
 			gain := r.a.gain.Load(f32x4, i)
-			var square partial
-			for e := range 4 {
-				square.product(b, b.Elem(v, e), b.Elem(v, e))
-			}
-			sum := square.sum
-			for mask := r.wave / 2; mask > 0; mask /= 2 {
-				sum = b.Add(sum, b.SubgroupShuffleXor(sum, mask))
-			}
-			b.If(b.SubgroupElect(), func() { x.squares.Store(b.Add(b.Div(i, r.wave), c*quads/r.wave), sum) })
+			r.addSquares(c, i, v)
 			v = b.Mul(v, gain)
 		}
-		q := quarterFixed(b, v)
-		run, quarter := b.Add(b.Div(i, 4), c*r.k/fixedRun), b.And(i, 3)
-		x.high.StoreElem(run, quarter, q.high)
-		x.low.StoreElem(run, quarter, q.low)
-		b.If(b.Eq(quarter, 0), func() { x.scales.Store(run, b.Vec(q.scale, q.total)) })
+		q := quarterFixed(b, v, x.halves != nil)
+		half := b.Add(b.Div(i, 4), c*r.k/fixedHalf)
+		x.high.StoreElem(half, b.And(i, 3), q.high)
+		x.low.StoreElem(half, b.And(i, 3), q.low)
+		b.If(b.Eq(b.And(i, 7), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.total)) })
+		if x.halves != nil {
+			b.If(b.Eq(b.And(i, 3), 0), func() { x.halves.Store(half, q.halfTotal) })
+		}
 	})
 }
 
-// takeShared gives the lane its runs.
+// takeShared gives the lane its units.
 func (r *gemvRun) takeShared(k *residentX) {
 	b, x, f := r.b, r.sharedX, r.p.matrices[0].format.dot
 	for c := range r.columns {
-		var columns [][]fixed
+		var units []fixedUnit
 		for j, u := range k.units {
-			first := b.Add(b.Div(f.begin(b, u), fixedRun), c*r.k/fixedRun)
-			var runs []fixed
-			for i := range f.runs() {
-				at := b.Add(first, i*f.stride/fixedRun)
-				run := fixed{high: elements(b, x.high.Load(at)), low: elements(b, x.low.Load(at))}
-				scale := x.scales.Load(at)
-				if !r.exact(r.p.spec) {
-					scale = b.Select(r.real(j), scale, b.Splat(b.F32(0), 2))
+			var unit fixedUnit
+			first := b.Add(b.Div(f.begin(b, u), fixedHalf), c*r.k/fixedHalf)
+			for h := range 2 {
+				half := b.Add(first, h*f.stride/fixedHalf)
+				unit.high[h], unit.low[h] = elements(b, x.high.Load(half)), elements(b, x.low.Load(half))
+				switch {
+				case f.fine:
+					scale := r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)
+					unit.scales, unit.totals = append(unit.scales, scale), append(unit.totals, r.orZero(x.halves.Load(half), j))
+				case h == 0:
+					run := x.scales.Load(b.Add(u, c*r.k/fixedRun)) // the unit's number is its run's
+					unit.scales, unit.totals = []kernel.Value{r.orZero(b.Elem(run, 0), j)}, []kernel.Value{r.orZero(b.Elem(run, 1), j)}
 				}
-				run.scale, run.total = b.Elem(scale, 0), b.Elem(scale, 1)
-				runs = append(runs, run)
 			}
-			columns = append(columns, runs)
+			units = append(units, unit)
 		}
-		k.fixed = append(k.fixed, columns)
+		k.fixed = append(k.fixed, units)
 	}
 }
 
-// rstd returns the scale of the norm of a column.
-func (x *sharedX) rstd(r *gemvRun, column kernel.Value) kernel.Value {
-	b, n := r.b, r.k/4/r.wave
-	var sum partial
-	for i := range n {
-		sum.add(b, x.squares.Load(b.Add(b.Mul(column, n), i)))
+// orZero returns v, or 0 where the lane has no j-th unit.
+func (r *gemvRun) orZero(v kernel.Value, j int) kernel.Value {
+	if r.exact(r.p.spec) {
+		return v
 	}
-	return r.a.rstd(b, sum.sum)
+	return r.b.Select(r.real(j), v, 0)
 }

@@ -173,9 +173,9 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 			}
 		}
 	case "fixed16":
-		toFixed(y, mag, a[0], 16, 32639)
+		toFixed(y, mag, a[0], 32639)
 	case "fixed8":
-		toFixed(y, mag, a[0], 32, 127)
+		toFixed(y, mag, a[0], 127)
 	case "linear":
 		k := int(args[0].Type.Last())
 		for i := range y {
@@ -215,9 +215,10 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 	return r
 }
 
-// toFixed rounds runs of x to multiples of their largest magnitude over most. What lies
+// toFixed rounds runs of 32 of x to multiples of their largest magnitude over most. What lies
 // between two of them may become either: mag says how far it may be off.
-func toFixed(y, mag, x []float64, run int, most float64) {
+func toFixed(y, mag, x []float64, most float64) {
+	const run = 32
 	for at := 0; at < len(y); at += run {
 		largest := 0.0
 		for _, v := range x[at : at+run] {
@@ -414,69 +415,58 @@ func TestGemvFormats(t *testing.T) {
 var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.IQ4_NL}
 
 // TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
-// lanes that all have a unit and over some that have none.
+// lanes that all have a unit and over some that have none. All shapes of all widths have to
+// give the same bits with subgroups of one size.
 func TestGemvFixed(t *testing.T) {
-	dot, wide := *llvmpipe(t), *withWave(t, 64)
-	dot.Dot, wide.Dot = true, true
 	for _, d := range byteFormats {
 		lengths := []int{5 * 256}
-		thorough := d == ir.Q4_K || d == ir.Q6_K || d == ir.Q8_0
-		if thorough {
+		if d == ir.Q4_K || d == ir.Q6_K || d == ir.Q8_0 {
 			lengths = []int{256, 5 * 256, 17 * 256}
 		}
 		for _, k := range lengths {
 			t.Run(fmt.Sprint(d, " ", k), func(t *testing.T) {
 				t.Parallel()
-				widest := map[string][][]byte{} // by order
-				tries := map[string]bool{}      // one candidate of each kind is enough
-				dot := dot
-				if d == ir.Q4_K && k == 5*256 {
-					dot.AMD = &target.AMD{} // whose lanes keep more columns
+				thorough := len(lengths) > 1 && k == 5*256
+				widths, waves := []int{8, 1}, []int{8}
+				if thorough {
+					waves = []int{8, 32, 64}
 				}
-				widths := []int{8, 1}
-				if d == ir.Q4_K && k == 5*256 {
+				if thorough && d == ir.Q4_K {
 					widths = []int{8, 4, 2, 1}
 				}
-				for _, cols := range widths {
-					w := newWorld(t, cols, cols)
-					gate, up, down, plain := w.matrix(d, 37, k), w.matrix(d, 37, k), w.matrix(d, 77, k), w.matrix(ir.F32, 11, k)
-					gain := w.vector("gain", k)
-					x := w.rows(ir.T, ir.Dim(k))
-					clear(w.data[x][:64]) // a run of zeros
-					clear(w.vals[x][:16])
-					x = w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, x, gain)
-					exact := w.op("linear", nil, x, plain)
-					x = w.op("fixed16", nil, x)
-					out := []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
-					list := different(w.candidates(&dot, out...))
-					switch {
-					case !thorough || k != 5*256:
-						list = list[:1]
-					case cols == 8 || cols == 1:
-						list = append(list, w.candidates(&wide, out...)[0])
+				for _, wave := range waves {
+					on := llvmpipe(t)
+					if wave != on.Wave {
+						on = withWave(t, wave)
 					}
-					for _, c := range list {
-						if !strings.HasPrefix(c.Kernel, "gemv ") || !strings.Contains(c.Kernel, "*fixed") {
-							t.Fatalf("%s", c.Kernel)
-						}
-						kind := fmt.Sprint(cols, c.Order, strings.Contains(c.Shape, "teams"), strings.Contains(c.Shape, "columns"))
-						if tries[kind] {
-							continue
-						}
-						tries[kind] = true
-						got := w.check(c, cols, out...)
-						if cols == 8 && widest[c.Order] == nil {
-							widest[c.Order] = make([][]byte, len(out))
-						}
-						if widest[c.Order] == nil {
-							t.Fatalf("%s: 8 columns have no candidate of order %q", c.Kernel, c.Order)
-						}
-						for i, y := range out {
-							if widest[c.Order][i] == nil {
-								widest[c.Order][i] = got[y]
+					dot := *on
+					dot.Dot = true
+					if thorough && d == ir.Q4_K {
+						dot.AMD = &target.AMD{} // whose lanes keep more columns
+					}
+					var widest [][]byte
+					for _, cols := range widths {
+						w := newWorld(t, cols, cols)
+						out := w.fixedGroup(d, k)
+						tries := map[string]bool{} // one candidate of each kind is enough
+						for _, c := range different(w.candidates(&dot, out...)) {
+							if !strings.HasPrefix(c.Kernel, "gemv ") || !strings.Contains(c.Kernel, "*fixed") || c.Order != fmt.Sprint("fixed w", wave) {
+								t.Fatalf("%s of order %q", c.Kernel, c.Order)
 							}
-							if !bytes.Equal(got[y], widest[c.Order][i][:len(got[y])]) {
-								t.Errorf("%s: output %d of %d columns has other bits than of 8", c.Kernel, i, cols)
+							subgroups, _, _ := strings.Cut(c.Shape, ",")
+							kind := fmt.Sprint(subgroups, strings.Contains(c.Shape, "teams"), strings.Contains(c.Shape, "columns"))
+							if tries[kind] || !thorough && len(tries) > 0 {
+								continue
+							}
+							tries[kind] = true
+							got := w.check(c, cols, out...)
+							for i, y := range out {
+								if len(widest) == i {
+									widest = append(widest, got[y])
+								}
+								if !bytes.Equal(got[y], widest[i][:len(got[y])]) {
+									t.Errorf("%s: output %d of %d columns has other bits than that of 8", c.Kernel, i, cols)
+								}
 							}
 						}
 					}
@@ -484,6 +474,19 @@ func TestGemvFixed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// fixedGroup builds projections of an x in fixed point and one that is not, behind a norm.
+func (w *world) fixedGroup(d ir.DType, k int) []*ir.Value {
+	gate, up, down, plain := w.matrix(d, 37, k), w.matrix(d, 37, k), w.matrix(d, 77, k), w.matrix(ir.F32, 11, k)
+	gain := w.vector("gain", k)
+	x := w.rows(ir.T, ir.Dim(k))
+	clear(w.data[x][:4*32]) // a run of zeros
+	clear(w.vals[x][:32])
+	x = w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, x, gain)
+	exact := w.op("linear", nil, x, plain)
+	x = w.op("fixed16", nil, x)
+	return []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
 }
 
 func TestEmbedFormats(t *testing.T) {

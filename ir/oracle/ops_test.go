@@ -81,12 +81,13 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestFixedPoint(t *testing.T) {
-	t.Run("fixed16", func(t *testing.T) { checkFixed(t, "fixed16", 16, 32639) })
-	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 32, 127) })
+	t.Run("fixed16", func(t *testing.T) { checkFixed(t, "fixed16", 32639) })
+	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 127) })
 }
 
 // checkFixed holds an op that rounds to multiples of the largest of a run over most.
-func checkFixed(t *testing.T, op string, size int, most float64) {
+func checkFixed(t *testing.T, op string, most float64) {
+	const size = 32
 	checkOp(t, func(t *opTest) {
 		k := size * t.pick("runs", 1, 4)
 		x := t.floats(t.n * k)
