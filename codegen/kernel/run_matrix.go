@@ -64,6 +64,8 @@ func (m *machine) matrix(n *node, active []bool) {
 		}
 	case opMatMulAdd:
 		m.matMulAdd(n, active)
+	case opMatStore:
+		m.matStore(n, active)
 	case opVarElem:
 		x, i, to, width := m.storage(n.args[0], n.args[0].typ.words()), m.value(n.args[1]), m.storage(n, 1), n.args[0].typ.words()
 		for l := range to {
@@ -80,6 +82,31 @@ func (m *machine) matrix(n *node, active []bool) {
 		}
 	default:
 		m.fail(n, "not here")
+	}
+}
+
+// matStore writes the matrices of words of the lanes that are here.
+func (m *machine) matStore(n *node, active []bool) {
+	t := n.args[2].typ
+	if t.perWord() > 1 {
+		m.fail(n, "of %v", t)
+		return
+	}
+	to, width := m.shared[n.imm], uint32(m.f.arrays[n.imm].elem.Lanes())
+	at, stride, x := m.value(n.args[0]), m.value(n.args[1]), m.value(n.args[2])
+	for l := range m.lanes {
+		for i := 0; i < t.words() && active[l]; i++ {
+			row, col := dealtPlace(t, l%m.wave, i)
+			if Layout(n.align) == ColumnMajor {
+				row, col = col, row
+			}
+			place := (at[l]+uint32(row)*stride[l])*width + uint32(col)
+			if int(place) >= len(to) {
+				m.fail(n, "lane %d: word %d of an array of %d", l, place, len(to))
+				return
+			}
+			to[place] = x[l*t.words()+i]
+		}
 	}
 }
 

@@ -219,6 +219,6 @@ func (k gemmDealt) build() (*kernel.Func, error) {
 	return kernel.Build("gemm_dealt", func(b *kernel.Builder) {
 		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.bound(b)
 		b.Workgroup(k.groups * k.wave)
-		k.emit(b, a, series, rowTile{rows: rows, row: b.U32(0)})
+		k.emit(b, a, series, b.WorkgroupID(0), rowTile{rows: rows, row: b.U32(0)})
 	})
 }

@@ -26,10 +26,10 @@ type dealtX interface {
 	step(block, next kernel.Value, p int) func(o, rows int) kernel.Value
 }
 
-// emit emits the kernel behind what finds the tile.
-func (k gemmDealt) emit(b *kernel.Builder, a *linearArgs, series kernel.Value, tile rowTile) {
+// emit emits the kernel behind what finds the tile of rows. workgroup counts the tiles of outputs.
+func (k gemmDealt) emit(b *kernel.Builder, a *linearArgs, series, workgroup kernel.Value, tile rowTile) {
 	shared := b.Shared(u32x4, k.shared())
-	a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 		tile.b, tile.p = b, p
 		t := &dealtRun{gemmDealt: k, rowTile: tile, a: a, shared: shared, d: newCoopDecoder(b, tile.rows)}
 		t.deal = dealings[p.spec.dealing()]
@@ -220,7 +220,7 @@ func (t *dealtRun) store(col, i kernel.Value) {
 				}
 				v = append(v, sum)
 			}
-			t.finish(v, row, b.Add(b.Div(col, 4), x), b.Bool(true))()
+			t.finish(v, b.Add(t.row, row), b.Add(b.Div(col, 4), x), b.Bool(true))()
 		})
 	}
 }

@@ -13,6 +13,7 @@ var families = []Family{
 	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", expertGemvCandidates},
 	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", expertGemmCandidates},
 	{"expert_dot", "expert_gemm with x in 8-bit fixed point and dot products of bytes", expertDotCandidates},
+	{"expert_dealt", "expert_gemm for few rows of each expert, with matrices as those of gemm_dealt", expertDealtCandidates},
 	{"expert_coop", "expert_gemm with cooperative matrices of f16", expertCoopCandidates},
 	{"expert_sort", "rows and slots in the order of their experts: one subgroup an expert", expertSortCandidates},
 	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", expertDownCandidates},

@@ -1,0 +1,83 @@
+package kernels_test
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// TestExpertDealt computes experts' projections of few rows: of an expert that all rows
+// choose, one that none does, of rows and of slots, in one tile of outputs a workgroup and in
+// several.
+func TestExpertDealt(t *testing.T) {
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.F16} {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			const rows, n, k, width = 14, 12, 256, 40
+			m := &moe{dtype: d, experts: 8, slots: 2, all: 3, none: 5}
+			one := *lookup(t, "sm_90")
+			one.Units = 1
+			for _, perSlot := range []bool{false, true} {
+				w := newWorld(t, rows, n)
+				ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
+				order := w.sorted(m, ids)
+				gate := w.stack(d, m.experts, width, k)
+				y := w.experts(w.inHalf(k, m.slots, perSlot), gate, ids, 0, width, order...)
+				if !perSlot {
+					up := w.stack(d, m.experts, 2*width, k)
+					x := w.ops[len(w.ops)-1].Args[0]
+					y = w.glu("silu", y, w.experts(x, up, ids, width, width, order...))
+				}
+				for _, on := range []*target.Target{lookup(t, "sm_90"), &one} {
+					c := w.candidates(on, y)[0]
+					if !strings.HasPrefix(c.Kernel, "expert_dealt ") {
+						t.Fatal(c.Kernel)
+					}
+					w.closeTo(c, n, y)
+				}
+			}
+		})
+	}
+}
+
+// inHalf is an input of rows of k f16, or of as many for each slot.
+func (w *world) inHalf(k, slots int, perSlot bool) *ir.Value {
+	if perSlot {
+		k *= slots
+	}
+	x := w.input(ir.Dim(k))
+	h := w.half(x)
+	var data []byte
+	vals := make([]float64, len(w.vals[x]))
+	for i, v := range w.vals[x] {
+		bits := gguf.F32ToF16(float32(v))
+		vals[i] = float64(gguf.F16ToF32(bits))
+		data = binary.LittleEndian.AppendUint16(data, bits)
+	}
+	w.vals[h], w.data[h] = vals, data
+	return h
+}
+
+// closeTo runs a candidate that rounds weights to f16 and compares the first rows of the
+// result.
+func (w *world) closeTo(c kernels.Candidate, rows int, v *ir.Value) {
+	w.t.Helper()
+	y, width := toF32(launch(w.t, c, w.sizes, w.data)[v]), int(v.Type.Last())
+	for i, want := range w.vals[v][:rows*width] {
+		if off := math.Abs(float64(y[i]) - want); !(off <= w.mags[v][i]/1000+1e-6) {
+			w.t.Fatalf("%s: row %d element %d is %g, want %g", c.Kernel, i/width, i%width, y[i], want)
+		}
+	}
+	for i, b := range y[rows*width:] {
+		if !math.IsNaN(float64(b)) {
+			w.t.Fatalf("%s: element %d behind the step is written", c.Kernel, i)
+		}
+	}
+	w.covered(c, v)
+}
