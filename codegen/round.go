@@ -14,7 +14,7 @@ import (
 // computed a second time, as that needs no step of its own; other values are rounded
 // by themselves.
 //
-// Where kernels multiply bytes, x is rounded to fixed point: of 16 bits for few rows, of 8
+// Where kernels multiply bytes, x is rounded to fixed point: of 12 bits for few rows, of 8
 // for many, unless the target has matrices. Each group that reads it does so itself.
 func roundInputs(p *ir.Program, t *target.Target) error {
 	if err := splitNorms(p, t); err != nil {
@@ -85,7 +85,7 @@ func fixInputs(p *ir.Program, t *target.Target) error {
 		b, uses := ir.NewBuilder(f), f.Uses()
 		for _, g := range f.Groups {
 			s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
-			kind, readers := "fixed16", kernels.FixedReaders(s)
+			kind, readers := "fixed12", kernels.FixedReaders(s)
 			if len(readers) == 0 {
 				kind, readers = "fixed8", kernels.ByteReaders(s)
 			}

@@ -99,7 +99,7 @@ func TestFixInputs(t *testing.T) {
 						continue
 					}
 					def := op.Args[0].Def
-					is := def != nil && def.Kind.Name == "fixed16"
+					is := def != nil && def.Kind.Name == "fixed12"
 					if want := gemv && op.Args[1].Type.DType != ir.F32; is != want {
 						t.Errorf("%s: %s: linear of %s and %s, fixed %t", model, f.Name, op.Args[0].Type, op.Args[1].Type, is)
 					}

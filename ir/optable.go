@@ -148,7 +148,7 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed16", "y = x in 16-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 32639; 0 for runs below 1e-30"),
+	fixedPoint("fixed12", "y = x in 12-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
 	fixedPoint("fixed8", "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
 	{
 		Name:    "add",

@@ -75,7 +75,7 @@ func "forward" rows=8 {
   %21 = expert_offsets %2 {experts=8} : i32[9]
   %5 = expert_linear %4, @down, %2, %20, %21 {first=0, rows=64} : f32[T, 128]
   %6 = expert_sum %5, %3 : f32[T, 64]
-  %23 = fixed16 %0 : f32[T, 64]
+  %23 = fixed12 %0 : f32[T, 64]
   %24 = fixed8 %0 : f32[T, 64]
   %7 = linear %23, @one : f32[T, 1]
   %8 = gate_rows %6, %7 : f32[T, 64]

@@ -60,7 +60,7 @@ func requirementsTable(p *Plan) *table.Table {
 // numericsTable counts, by entry, the projections that read x as it is and those that
 // read it rounded, by the op that rounds it.
 func numericsTable(p *Plan) *table.Table {
-	ops := []string{"", "half", "fixed16", "fixed8"}
+	ops := []string{"", "half", "fixed12", "fixed8"}
 	t := &table.Table{Title: "numerics", Columns: append([]string{"entry", "x in f32"}, ops[1:]...)}
 	for _, f := range p.Program.Funcs {
 		count := make([]int, len(ops))

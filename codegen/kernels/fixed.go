@@ -11,10 +11,10 @@ type fixedUnit struct {
 	scales, totals []kernel.Value
 }
 
-// fixedMost is the largest magnitude of 256*high + low.
-const fixedMost = 127*256 + 127
+// fixedMost is the largest magnitude of 256*high + low: an integer that is exact in f16.
+const fixedMost = 1<<11 - 1
 
-// toFixed rounds the elements of a unit, four vec4 a half, as op fixed16 does. odd says
+// toFixed rounds the elements of a unit, four vec4 a half, as op fixed12 does. odd says
 // which of the two runs is the lane's.
 func (f *dotFormat) toFixed(b *kernel.Builder, x [2][]kernel.Value, odd kernel.Value) fixedUnit {
 	var u fixedUnit

@@ -35,7 +35,7 @@ type dotUnit struct {
 type dotScale struct{ scale, offset kernel.Value }
 
 const (
-	fixedRun  = 32 // the elements of x that share a scale: those of op fixed16
+	fixedRun  = 32 // the elements of x that share a scale: those of op fixed12
 	fixedHalf = fixedRun / 2
 	// dotUnitElements is the elements of a unit. A row has an even number of units.
 	dotUnitElements = 32

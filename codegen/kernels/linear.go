@@ -12,7 +12,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[last_row] [rmsnorm of whole rows] [fixed16 or fixed8] linear... [glu] [add]...
+//	[last_row] [rmsnorm of whole rows] [fixed12 or fixed8] linear... [glu] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -25,7 +25,7 @@ type linearGroup struct {
 	eps      float32
 	half     bool      // x is f16
 	fixed    *ir.Value // x in fixed point, for the projections that are fixed
-	bits     int       // of it: 16 or 8
+	bits     int       // of it: 12 or 8
 	k        int       // row length of x
 	rows     int       // rows of the results, at most
 	projects []*projection
@@ -103,7 +103,7 @@ func matchLinear(s *Site) *linearGroup {
 }
 
 // fixedBits are those of the ops that round x to fixed point.
-var fixedBits = map[string]int{"fixed16": 16, "fixed8": 8}
+var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8}
 
 // take adds an op behind the prologue, whose result is x.
 func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
@@ -209,7 +209,7 @@ func (g *linearGroup) key() string {
 	return strings.Join(append(words, strings.Join(results, ",")), " ")
 }
 
-var fixedNames = map[int]string{16: "*fixed", 8: "*fixed8"}
+var fixedNames = map[int]string{12: "*fixed", 8: "*fixed8"}
 
 // operands lists the arguments. Only names and accesses shape the kernel.
 // n is there for last, and where the family asks for it.

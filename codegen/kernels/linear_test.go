@@ -172,8 +172,8 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 				y[r+i] = a[0][r+i] / math.Sqrt(sum/float64(width)+attrs.Float("eps")) * a[1][i]
 			}
 		}
-	case "fixed16":
-		toFixed(y, mag, a[0], 32639)
+	case "fixed12":
+		toFixed(y, mag, a[0], 2047)
 	case "fixed8":
 		toFixed(y, mag, a[0], 127)
 	case "linear":
@@ -485,7 +485,7 @@ func (w *world) fixedGroup(d ir.DType, k int) []*ir.Value {
 	clear(w.vals[x][:32])
 	x = w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, x, gain)
 	exact := w.op("linear", nil, x, plain)
-	x = w.op("fixed16", nil, x)
+	x = w.op("fixed12", nil, x)
 	return []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
 }
 

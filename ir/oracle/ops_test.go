@@ -81,7 +81,7 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestFixedPoint(t *testing.T) {
-	t.Run("fixed16", func(t *testing.T) { checkFixed(t, "fixed16", 32639) })
+	t.Run("fixed12", func(t *testing.T) { checkFixed(t, "fixed12", 2047) })
 	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 127) })
 }
 

@@ -205,7 +205,7 @@ var evaluators = map[string]func(c *call) error{
 	"rmsnorm":         rmsnorm,
 	"linear":          linear,
 	"half":            half,
-	"fixed16":         fixedPoint(32639),
+	"fixed12":         fixedPoint(2047),
 	"fixed8":          fixedPoint(127),
 	"add":             add,
 	"glu":             glu,

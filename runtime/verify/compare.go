@@ -23,7 +23,7 @@ const (
 )
 
 // fixed is what ops that round to fixed point add.
-var fixed = map[string]float64{"fixed16": 2.0 / (1 << 16), "fixed8": 2.0 / (1 << 8)}
+var fixed = map[string]float64{"fixed12": 2.0 / (1 << 12), "fixed8": 2.0 / (1 << 8)}
 
 // tolerance is what a group's elements may be off, relative to their run.
 func (d *dispatch) tolerance() float64 {
