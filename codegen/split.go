@@ -36,16 +36,17 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 		f.Groups = nil
 		for _, g := range old {
 			at := attentionOf(g)
-			n, rows := 1, 1
+			n, rows, block := 1, 1, splitBlock
 			switch {
 			case at < 0:
 			case decode:
-				n = splits(g.Ops[at], p.Ctx, t)
+				block = blockOf(g.Ops[at], t)
+				n = splits(g.Ops[at], block, p.Ctx, t)
 			default:
 				n, rows = tiledSplits(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
 			}
 			if n > 1 {
-				part, err := splitOp(b, g, at, n, rows)
+				part, err := splitOp(b, g, at, n, rows, block)
 				if err != nil {
 					return err
 				}
@@ -71,10 +72,10 @@ func attentionOf(g *ir.Group) int {
 }
 
 // splitOp makes the attention at an index of g a merge of n splits, which it returns.
-func splitOp(b *ir.Builder, g *ir.Group, at, n, rows int) (*ir.Op, error) {
+func splitOp(b *ir.Builder, g *ir.Group, at, n, rows, block int) (*ir.Op, error) {
 	op := g.Ops[at]
 	attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
-		ir.Attr{Name: "block", Value: int64(blockOf(op))}, ir.Attr{Name: "rows", Value: int64(rows)})
+		ir.Attr{Name: "block", Value: int64(block)}, ir.Attr{Name: "rows", Value: int64(rows)})
 	part, err := b.Make("attention_split", attrs, op.Args...)
 	if err != nil {
 		return nil, err
@@ -162,15 +163,18 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 }
 
 // splits is how many workgroups share the positions of one row and KV head.
-func splits(op *ir.Op, ctx int, t *target.Target) int {
+func splits(op *ir.Op, block, ctx int, t *target.Target) int {
 	heads := max(1, op.Attrs.Int("kv_heads"))
-	return max(1, min(2*t.Units/heads, maxSplits, ctx/blockOf(op)))
+	return max(1, min(2*t.Units/heads, maxSplits, ctx/block))
 }
 
-// blockOf is the granularity of a split in KV positions: as many as the teams of a
-// workgroup of attention_split take at once.
-func blockOf(op *ir.Op) int {
-	if op.Attrs.Int("head_dim") <= 64 {
+// blockOf is the granularity of a split in KV positions: as many as a workgroup of
+// attention_split takes at once, on matrices or in teams of lanes.
+func blockOf(op *ir.Op, t *target.Target) int {
+	switch dim := op.Attrs.Int("head_dim"); {
+	case t.Dealt && dim%64 == 0:
+		return 4 * splitBlock
+	case dim <= 64:
 		return 2 * splitBlock
 	}
 	return splitBlock

@@ -14,7 +14,7 @@ type dealt struct {
 	team   kernel.Value   // first lane of the team
 }
 
-func (r *splitRun) startDealing(lane kernel.Value) {
+func (r *teamSums) startDealing(lane kernel.Value) {
 	b, n := r.b, r.dealtScores()
 	r.dealt = dealt{each: max(1, n/r.team), copies: max(1, r.team/n), team: b.Sub(lane, r.member)}
 	r.dealt.lanes = splitAhead / r.dealt.each
@@ -25,7 +25,7 @@ func (r *splitRun) startDealing(lane kernel.Value) {
 }
 
 // dealtScores is the number of scores as a power of two.
-func (r *splitRun) dealtScores() int {
+func (r *teamSums) dealtScores() int {
 	n := splitAhead
 	for n < r.share*splitAhead {
 		n *= 2
@@ -35,7 +35,7 @@ func (r *splitRun) dealtScores() int {
 
 // deal returns the lane's scores, each summed over the team. In every step lanes
 // exchange half of what they have left.
-func (r *splitRun) deal(parts []kernel.Value) []kernel.Value {
+func (r *teamSums) deal(parts []kernel.Value) []kernel.Value {
 	b := r.b
 	for n := r.dealtScores(); len(parts) < n; {
 		parts = append(parts, parts[0])
@@ -57,12 +57,12 @@ func (r *splitRun) deal(parts []kernel.Value) []kernel.Value {
 }
 
 // holder returns the lane that has score i, by head and position.
-func (r *splitRun) holder(i int) kernel.Value {
+func (r *teamSums) holder(i int) kernel.Value {
 	return r.b.Add(r.dealt.team, i/r.dealt.each*r.dealt.copies)
 }
 
 // perHead returns, by head, what the lanes of the head have in x.
-func (r *splitRun) perHead(x kernel.Value) []kernel.Value {
+func (r *teamSums) perHead(x kernel.Value) []kernel.Value {
 	list := make([]kernel.Value, r.share)
 	for h := range list {
 		list[h] = r.b.SubgroupShuffle(x, r.holder(h*splitAhead))

@@ -10,13 +10,9 @@ import (
 func (r *splitRun) makeHeads(writer kernel.Value) {
 	b, m := r.b, &r.maker
 	accesses := r.headDim / m.vec
-	r.queries = b.Shared(kernel.F32.Vec(m.vec), r.share*accesses)
-	scale := b.Splat(r.scale, m.vec)
 	b.For(b.SubgroupID(), r.share, r.subgroups, func(h kernel.Value) {
 		m.at = r.at
-		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) {
-			r.queries.Store(b.Add(b.Mul(h, accesses), j), b.Mul(v, scale))
-		})
+		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) { r.sums.query(h, j, v) })
 	})
 	if !r.fresh() {
 		return
@@ -24,11 +20,17 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	rows := r.attentionShape.rows.max
 	r.freshK, r.freshV = r.newFresh(rows), r.newFresh(rows)
 	kvHeads := b.Div(r.heads, r.group)
-	kvHead := b.Select(writer, b.WorkgroupID(0), b.Div(r.head, r.group))
+	kvHead := b.Div(r.head, r.group)
+	if r.writer() {
+		kvHead = b.Select(writer, b.WorkgroupID(0), kvHead)
+	}
 	makeRow := func(i, pos, visible kernel.Value) {
 		attended := b.And(visible, b.And(b.Ge(pos, r.lo), b.Lt(pos, r.hi)))
 		own := b.And(b.Eq(i, r.row), b.Lt(kvHead, kvHeads))
-		b.If(b.Or(b.And(writer, own), b.And(b.Not(writer), attended)), func() {
+		if r.writer() {
+			attended = b.And(b.Not(writer), attended)
+		}
+		b.If(b.Or(b.And(writer, own), attended), func() {
 			m.at = pos
 			head := b.Add(b.Mul(i, kvHeads), kvHead)
 			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.ctx), pos), kvHeads), kvHead)
@@ -45,17 +47,25 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 					case ir.Q8_0:
 						v, scale = roundQ8(b, v)
 					}
-					b.IfElse(writer, func() {
+					store := func() {
 						cache.Store(b.Add(b.Mul(cachedHead, accesses), j), v)
 						if r.kv == ir.Q8_0 {
 							storeScale(b, cache, scales, r.ctx, j, scale)
 						}
-					}, func() {
+					}
+					keep := func() {
 						fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
 						if r.kv == ir.Q8_0 {
 							ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
 						}
-					})
+					}
+					if r.writer() {
+						b.IfElse(writer, store, keep)
+						return
+					}
+					part := b.Eq(b.Div(j, accesses/r.sharers()), b.Mod(b.WorkgroupID(0), r.sharers()))
+					b.If(b.And(b.And(writer, own), part), store)
+					keep()
 				})
 			}
 			put(r.chains[2], r.v, r.freshV)
@@ -125,25 +135,6 @@ func (r *splitRun) findFresh() {
 	first := r.b.Var(kernel.U32, r.at)
 	r.eachFresh(func(_, pos kernel.Value) { first.Set(r.b.Min(first.Get(), pos)) })
 	r.firstFresh = first.Get()
-}
-
-// takeFresh puts k and v of the step's rows in place of what the caches had there.
-func (r *splitRun) takeFresh(from kernel.Value) {
-	b := r.b
-	r.eachFresh(func(row, pos kernel.Value) {
-		for j := range r.keys {
-			is := b.Eq(b.Min(r.position(from, j), b.Sub(r.hi, 1)), pos)
-			for part := range r.parts {
-				c, _ := r.part(part)
-				for m, held := range [][]*kernel.Var{r.keys[j][part], r.values[j][part]} {
-					list := []freshRows{r.freshK, r.freshV}[m].chunk(r, row, c)
-					for w, v := range held {
-						v.Set(b.Select(is, list[w], v.Get()))
-					}
-				}
-			}
-		}
-	})
 }
 
 // sharedWords returns n words from element i on of an array whose elements have that

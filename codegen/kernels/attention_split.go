@@ -22,7 +22,7 @@ import (
 // without positions do nothing; of the others the last to end merges them all.
 //
 // Where the group writes the caches, workgroups make k and v of the step's rows
-// themselves as far as they attend to them, and one more workgroup, the first, writes them. What a
+// themselves as far as they attend to them, and one more workgroup, the first, or the first split writes them. What a
 // workgroup reads of such a row in the cache, maybe while it is written, is not used.
 type splitKernel struct {
 	attentionShape
@@ -32,9 +32,10 @@ type splitKernel struct {
 	result *ir.Value
 	counts *ir.Value // where the splits meet
 
-	share     int // heads of a workgroup
-	team      int // lanes of a team: a power of two
-	parts     int // chunks of a head that a lane holds
+	matrices  bool // see matrixSums
+	share     int  // heads of a workgroup
+	team      int  // lanes of a team: a power of two
+	parts     int  // chunks of a head that a lane holds
 	subgroups int
 }
 
@@ -93,6 +94,7 @@ func matchSplit(s *Site) *splitKernel {
 	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.max > decodeRows || !k.takeHeads(s, heads) {
 		return nil
 	}
+	k.matrices = k.onMatrices(s.Target)
 	k.divide(s.Target)
 	if k.merge != nil {
 		k.counts = arrivals(s, k.rows.max*k.heads/k.share)
@@ -146,8 +148,13 @@ func (k *splitKernel) takeHeads(s *Site, ops []*ir.Op) bool {
 	return same(&h.pos, k.op.Args[3]) && same(&h.slot, k.op.Args[4]) && h.vec > 1 && h.cachesFit(s)
 }
 
-// fresh reports whether the group writes the caches.
-func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
+// fresh reports whether the group writes the caches, and writer whether a workgroup of its own
+// does; if not, the workgroups of a KV head's first split do, each of a part of the head.
+func (k *splitKernel) fresh() bool  { return len(k.chains.chains) > 1 }
+func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices }
+
+// sharers is the workgroups of a KV head.
+func (k *splitKernel) sharers() int { return k.group / k.share }
 
 // divide chooses team, parts, share and subgroups: as many subgroups as hide the
 // latency of the loads, 0 if even one does not fit.
@@ -156,7 +163,9 @@ func (k *splitKernel) divide(t *target.Target) {
 	for k.team = 1; k.team < min(chunks, k.wave); k.team *= 2 {
 	}
 	k.parts = ceilDiv(chunks, k.team)
-	for k.share = k.group; k.group%k.share != 0 || k.share > 1 && (k.share*k.parts > splitRegisters || k.share > k.team); k.share-- {
+	k.share = k.shareOf(min(splitRegisters/k.parts, k.team))
+	if k.matrices {
+		k.share = k.shareOf(matrixHeads)
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
@@ -170,6 +179,15 @@ func (k *splitKernel) divide(t *target.Target) {
 			return
 		}
 	}
+}
+
+// shareOf returns how many heads share a workgroup if it takes `most`.
+func (k *splitKernel) shareOf(most int) int {
+	share := min(k.group, max(1, most))
+	for k.group%share != 0 {
+		share--
+	}
+	return share
 }
 
 // splitSubgroups is the most subgroups of a workgroup.
@@ -188,10 +206,13 @@ func (k *splitKernel) splits() int {
 
 func (k *splitKernel) key() string {
 	key := fmt.Sprintf("attention_split %s hd=%d g=%d w=%dx%d", k.kv, k.headDim, k.share, k.subgroups, k.wave)
+	if k.matrices {
+		key += " matrices"
+	}
 	if k.merge == nil {
 		key += " whole"
 	}
-	if k.fresh() && k.rows.max > 1 {
+	if (k.fresh() || k.merge != nil) && k.rows.max > 1 {
 		key += fmt.Sprintf(" rows=%d", k.rows.max)
 	}
 	if k.chains.rope != nil {
@@ -235,7 +256,7 @@ func (k *splitKernel) candidate() Candidate {
 		c.Operands = append(c.Operands, k.chains.chainOperands(i)...)
 	}
 	first := 0 // split on its axis
-	if k.fresh() {
+	if k.writer() {
 		first = 1
 	}
 	y := plans.Cover{Arg: "y", Dims: []int{rows, 1, heads * k.headDim}, Tile: []int{1, 1, k.share * k.headDim}, Axis: []int{2, 1, 0}, First: []int{0, first, 0}}
@@ -248,9 +269,13 @@ func (k *splitKernel) candidate() Candidate {
 	c.Operands = append(c.Operands, Operand{"y", k.result, kernel.Write})
 	c.Cover = append(c.Cover, y)
 	if k.fresh() {
-		c.Grid[1]++
+		tile := k.headDim / k.sharers()
+		if k.writer() {
+			tile = k.headDim
+			c.Grid[1]++
+		}
 		for _, name := range []string{"k", "v"} {
-			c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows, 1, heads / k.group * k.headDim}, Tile: []int{1, 1, k.headDim},
+			c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows, 1, heads / k.group * k.headDim}, Tile: []int{1, 1, tile},
 				Axis: []int{2, 1, 0}})
 		}
 	}

@@ -2,56 +2,30 @@ package kernels
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// mergeTeams leaves in every team the sums of its subgroup.
-func (r *splitRun) mergeTeams() {
-	b := r.b
-	old := r.top.Get()
-	top := xorLanes(b, old, r.team, r.teams(), func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
-	add := func(x, y kernel.Value) kernel.Value { return b.Add(x, y) }
-	fade := b.Exp(b.Sub(old, top))
-	weight := xorLanes(b, b.Mul(r.weight.Get(), fade), r.dealt.copies, r.dealt.lanes, add)
-	r.top.Set(top)
-	r.weight.Set(xorLanes(b, weight, r.team, r.teams(), add))
-	for h, fade := range r.perHead(fade) {
-		for p := range r.parts {
-			for _, sum := range r.sum[h][p] {
-				sum.Set(xorLanes(b, b.Mul(sum.Get(), b.Splat(fade, 4)), r.team, r.teams(), add))
-			}
-		}
-	}
+// subgroupSums are what subgroups have added up, in shared memory.
+type subgroupSums struct {
+	sums          *kernel.Array // by subgroup, head, four elements
+	tops, weights *kernel.Array // by subgroup, head
 }
 
-// mergeSubgroups adds up the sums of all subgroups and writes the split's.
-func (r *splitRun) mergeSubgroups(lane kernel.Value) {
+// mergeSubgroups adds up the sums of all subgroups and writes the split's, or the result if
+// the split is alone.
+func (r *splitRun) mergeSubgroups(alone kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	sums := b.Shared(f32x4, r.subgroups*r.share*quads)
 	tops, weights := b.Shared(kernel.F32, r.subgroups*r.share), b.Shared(kernel.F32, r.subgroups*r.share)
-	b.If(b.Lt(lane, r.team), func() {
-		first := b.Mul(b.SubgroupID(), r.share)
-		ofHead := r.dealt.copies * r.dealt.lanes // lanes
-		h := b.Div(lane, ofHead)
-		b.If(b.And(b.Eq(b.Mod(lane, ofHead), 0), b.Lt(h, r.share)), func() {
-			tops.Store(b.Add(first, h), r.top.Get())
-			weights.Store(b.Add(first, h), r.weight.Get())
-		})
-		for h := range r.share {
-			at := b.Add(first, h)
-			for p := range r.parts {
-				c, real := r.part(p)
-				b.If(real, func() {
-					for i, sum := range r.sum[h][p] {
-						sums.Store(b.Add(b.Mul(at, quads), b.Add(b.Mul(c, 2), i)), sum.Get())
-					}
-				})
-			}
-		}
-	})
+	r.sums.store(subgroupSums{sums, tops, weights})
 	b.Barrier()
 	r.eachQuad(func(h, quad kernel.Value) {
 		top := b.Var(kernel.F32, emptyScore)
 		b.For(0, r.subgroups, 1, func(s kernel.Value) {
 			top.Set(b.Max(top.Get(), tops.Load(b.Add(b.Mul(s, r.share), h))))
 		})
+		score, v := r.sums.apart(h, quad)
+		apart := score != (kernel.Value{})
+		if apart {
+			top.Set(b.Max(top.Get(), score))
+		}
 		sum, weight := b.Var(f32x4, b.Splat(b.F32(0), 4)), b.Var(kernel.F32, 0)
 		b.For(0, r.subgroups, 1, func(s kernel.Value) {
 			at := b.Add(b.Mul(s, r.share), h)
@@ -59,13 +33,20 @@ func (r *splitRun) mergeSubgroups(lane kernel.Value) {
 			weight.Set(b.FMA(weights.Load(at), fade, weight.Get()))
 			sum.Set(b.FMA(sums.Load(b.Add(b.Mul(at, quads), quad)), b.Splat(fade, 4), sum.Get()))
 		})
+		if apart {
+			fade := b.Exp(b.Sub(score, top.Get()))
+			weight.Set(b.Add(weight.Get(), fade))
+			sum.Set(b.FMA(v, b.Splat(fade, 4), sum.Get()))
+		}
 		if r.merge == nil {
 			r.write(h, quad, sum.Get(), weight.Get())
 			return
 		}
-		at := r.scratch(h, r.split)
-		r.partial.Store(b.Add(b.Mul(at, quads), quad), sum.Get())
-		b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(top.Get(), weight.Get())) })
+		b.IfElse(alone, func() { r.write(h, quad, sum.Get(), weight.Get()) }, func() {
+			at := r.scratch(h, r.split)
+			r.partial.Store(b.Add(b.Mul(at, quads), quad), sum.Get())
+			b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(top.Get(), weight.Get())) })
+		})
 	})
 }
 

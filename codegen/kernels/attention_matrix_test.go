@@ -1,0 +1,59 @@
+package kernels_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAttentionMatrices runs attention of few rows on matrices, in the interpreter.
+func TestAttentionMatrices(t *testing.T) {
+	on := lookup(t, "sm_90")
+	split := func(kv string, headDim, heads, kvHeads, splits int, c siteTest) siteTest {
+		return merged(headDim, heads, splits, attentionTest("attention_split", kv, headDim, heads, kvHeads, splits, c))
+	}
+	for _, kv := range []string{"f16", "q8_0"} {
+		for _, c := range []siteTest{
+			split(kv, 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+			split(kv, 64, 4, 4, 8, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{5, 63}, slot: []int{1, 0}}), // empty splits
+			split(kv, 256, 8, 2, 2, siteTest{ctx: 48, slots: 3, rows: 4, n: 3, pos: []int{0, 46, 8}, slot: []int{2, 0, 1}}),
+			split(kv, 64, 6, 2, 4, siteTest{ctx: 300, slots: 1, rows: 1, pos: []int{299}}),
+			split(kv, 64, 5, 1, 1, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
+			attentionTest("attention_split", kv, 128, 4, 1, 0, siteTest{ctx: 300, slots: 1, rows: 1, pos: []int{299}}),
+			fresh(128, 2, 3, headsTest(kv, "neox", 128, 128, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}})),
+			fresh(64, 2, 0, headsTest(kv, "neox", 64, 64, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}})),
+			fresh(64, 1, 0, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
+			fresh(64, 1, 3, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 300, slots: 1, rows: 8, pos: []int{203}})),
+			moreHeads(fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, siteTest{ctx: 300, slots: 1, rows: 2, pos: []int{140, 141}}))), // two workgroups of a KV head
+			gated(64, 4, true, fresh(64, 2, 4, slicedHeads("neox", 64, 32, true, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{5, 63, 40}, slot: []int{1, 0, 1}}))),
+		} {
+			if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " matrices") {
+				t.Errorf("%s: %s", c.group, list[0].Kernel)
+			}
+			c.runOn(t, on)
+			c.checkOn(t, on)
+		}
+	}
+}
+
+// moreHeads doubles the heads of q of a test of heads of 64 in three splits.
+func moreHeads(c siteTest) siteTest {
+	more := strings.NewReplacer("f32[T, 256]", "f32[T, 512]", "f32[T, 792]", "f32[T, 1584]", "heads=4,", "heads=8,")
+	c.globals, c.group = more.Replace(c.globals), more.Replace(c.group)
+	return c
+}
+
+// TestSplitWithoutMatrices holds what teams of lanes compute.
+func TestSplitWithoutMatrices(t *testing.T) {
+	at := siteTest{ctx: 99, slots: 1, rows: 1, pos: []int{40}}
+	for _, c := range []siteTest{
+		merged(128, 4, 3, attentionTest("attention_split", "f32", 128, 4, 1, 3, at)),
+		merged(80, 4, 3, attentionTest("attention_split", "f16", 80, 4, 1, 3, at)),
+		merged(128, 4, 3, attentionTest("attention_split", "q8_0", 128, 4, 1, 3, at)), // four scales are not aligned
+	} {
+		for _, k := range c.candidates(t, c.site(t, lookup(t, "sm_90"))) {
+			if strings.Contains(k.Kernel, " matrices") {
+				t.Errorf("%s: %s", c.group, k.Kernel)
+			}
+		}
+	}
+}
