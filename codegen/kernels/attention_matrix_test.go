@@ -57,3 +57,16 @@ func TestSplitWithoutMatrices(t *testing.T) {
 		}
 	}
 }
+
+// TestMatricesOfAnyWidth: rows of other sequences, and of one, which attend to each other.
+func TestMatricesOfAnyWidth(t *testing.T) {
+	on := lookup(t, "sm_90")
+	for _, at := range []siteTest{
+		{ctx: 64, slots: 8, pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}},
+		{ctx: 64, slots: 8, pos: []int{20, 4, 5, 6, 7, 8, 9, 10}, slot: []int{3, 1}},
+	} {
+		for _, kv := range []string{"f16", "q8_0"} {
+			fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, at)).checkWidthsOn(t, on, "%0")
+		}
+	}
+}

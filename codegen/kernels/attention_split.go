@@ -22,8 +22,9 @@ import (
 // without positions do nothing; of the others the last to end merges them all.
 //
 // Where the group writes the caches, workgroups make k and v of the step's rows
-// themselves as far as they attend to them, and one more workgroup, the first, or the first split writes them. What a
-// workgroup reads of such a row in the cache, maybe while it is written, is not used.
+// themselves as far as they attend to them, and one more workgroup, the first, writes them; on
+// matrices the first split does. What a workgroup reads of such a row in the cache, maybe
+// while it is written, is not used.
 type splitKernel struct {
 	attentionShape
 	op     *ir.Op

@@ -418,11 +418,16 @@ func (c siteTest) checkOn(t testing.TB, on *target.Target) {
 // checkWidths runs the test with 8, 4, 2 and 1 rows; rows must come out the same.
 func (c siteTest) checkWidths(t *testing.T, result string) {
 	t.Helper()
+	c.checkWidthsOn(t, llvmpipe(t), result)
+}
+
+func (c siteTest) checkWidthsOn(t *testing.T, on *target.Target, result string) {
+	t.Helper()
 	c.rows, c.n = 8, 0
-	all := c.run(t)[result]
+	all := c.runOn(t, on)[result]
 	for _, rows := range []int{4, 2, 1} {
 		c.rows = rows
-		got := c.run(t)[result]
+		got := c.runOn(t, on)[result]
 		if want := all[:len(all)*rows/8]; !bytes.Equal(got, want) {
 			t.Errorf("%s: %d rows differ from the same of 8", c.group, rows)
 		}
