@@ -146,8 +146,9 @@ func (r *rounding) place() error {
 				continue
 			}
 			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
+			gated := len(g.Ops) == 1 && op.Kind.Name == "gated_rmsnorm"
 			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
-			if unread && (op.Kind.Name == "rope" || (norm || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
+			if unread && (op.Kind.Name == "rope" || (norm || gated || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
 				g.Ops = append(g.Ops, half)
 				break
 			}

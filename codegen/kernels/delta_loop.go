@@ -223,10 +223,14 @@ func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
 		r.fetch(b.Add(first, r.block()))
 	}
 	b.Barrier()
-	if r.block() == 1 {
+	each := func() { b.For(0, live, 1, r.step) }
+	switch {
+	case r.block() == 1:
 		r.step(b.U32(0))
-	} else {
-		b.For(0, live, 1, r.step)
+	case r.whole():
+		b.IfElse(b.Eq(live, r.block()), r.steps, each)
+	default:
+		each()
 	}
 	then()
 	b.Barrier()
@@ -296,14 +300,59 @@ func (r *deltaRun) teamSum(v kernel.Value) kernel.Value {
 
 // step is one token: it changes the state and puts what it says into results.
 func (r *deltaRun) step(token kernel.Value) {
+	b := r.b
+	for c, said := range r.change(token) {
+		y := b.Mul(r.teamSum(said), r.scale)
+		b.If(b.Eq(r.member, 0), func() { r.say(token, c, y) })
+	}
+}
+
+// whole reports whether a block of tokens in one go pays: each lane of a team gets one of
+// the sums that they leave, and there are enough of them for the code, which is long.
+func (k *deltaKernel) whole() bool { return k.team() == k.block() && k.rows.max >= 16*deltaBlock }
+
+// steps is a block of tokens. What each says is added up over the team behind them all, as
+// no state waits for it: the lanes exchange half of the sums that they have left, and end
+// with that of one token each.
+func (r *deltaRun) steps() {
+	b := r.b
+	var said [deltaColumns][]kernel.Value
+	for token := range r.block() {
+		for c, v := range r.change(b.U32(uint32(token))) {
+			said[c] = append(said[c], sum4(b, v))
+		}
+	}
+	for c, list := range said {
+		for mask := 1; mask < r.team(); mask *= 2 {
+			upper := b.Ne(b.And(r.member, mask), 0)
+			half := make([]kernel.Value, len(list)/2)
+			for i := range half {
+				low, high := list[2*i], list[2*i+1]
+				half[i] = b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
+			}
+			list = half
+		}
+		r.say(r.member, c, b.Mul(list[0], r.scale))
+	}
+}
+
+// say puts what a token says in column c into results.
+func (r *deltaRun) say(token kernel.Value, c int, y kernel.Value) {
+	b := r.b
+	at := b.Add(b.Mul(token, r.width()), r.column(c))
+	r.results.StoreElem(b.Div(at, 4), b.Mod(at, 4), y)
+}
+
+// change lets a token change the state and returns what it says, by column: this lane's
+// part of it.
+func (r *deltaRun) change(token kernel.Value) (says [deltaColumns]kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	t := r.tokens.Load(token)
 	decay, beta := b.Elem(t, 0), b.Elem(t, 1)
 	from := b.Mul(token, 3*quads)
 	q, k := r.vector(r.inputs, from), r.vector(r.inputs, b.Add(from, quads))
 	for c, column := range r.state {
-		here := r.column(c)
-		place := b.Add(b.Mul(r.part, r.width()), here)
+		place := b.Add(b.Mul(r.part, r.width()), r.column(c))
 		v := r.inputs.LoadElem(b.Add(from, 2*quads, b.Div(place, 4)), b.Mod(place, 4))
 		dot := b.Splat(b.F32(0), 4)
 		for p, s := range column {
@@ -316,12 +365,9 @@ func (r *deltaRun) step(token kernel.Value) {
 			s.Set(b.FMA(delta, k[p], s.Get()))
 			said = b.FMA(s.Get(), q[p], said)
 		}
-		y := b.Mul(r.teamSum(said), r.scale)
-		b.If(b.Eq(r.member, 0), func() {
-			at := b.Add(b.Mul(token, r.width()), here)
-			r.results.StoreElem(b.Div(at, 4), b.Mod(at, 4), y)
-		})
+		says[c] = said
 	}
+	return says
 }
 
 // finish returns what writes the results of a block of tokens, four elements a

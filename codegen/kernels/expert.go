@@ -8,7 +8,7 @@ import (
 
 // expertGroup is a dispatch group of the form
 //
-//	[rmsnorm of whole rows] [fixed8] [topk] (expert_linear | linear | glu [half])...
+//	[rmsnorm of whole rows] [fixed12 or fixed8] [topk] (expert_linear | linear | glu [half])...
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x.
@@ -35,7 +35,7 @@ func matchExperts(s *Site) *expertGroup {
 			ok = i == 0 && ir.Dim(op.Attrs.Int("group")) == op.Result.Type.Last() && op.Args[1].Type.DType == ir.F32
 			g.x, norm = op.Args[0], op.Result
 			g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
-		case "fixed8":
+		case "fixed12", "fixed8":
 			ok = g.fixed == nil && (norm == nil && g.x == nil || norm == op.Args[0])
 			if norm == nil {
 				g.x = op.Args[0]

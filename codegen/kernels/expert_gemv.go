@@ -15,6 +15,9 @@ import (
 // row or of a shared expert. Grid axis 0 has the slots' tiles of every projection,
 // axis 1 the rows. If the group chooses the experts, every workgroup does so for
 // itself, as far as its slot, and one more, the first, writes ids.
+//
+// In fixed point teams share x as gemv's do. Then all workgroups have a part of each shared
+// expert, so that they have the same to do, and one subgroup chooses for the workgroup.
 type expertGemv struct {
 	*expertGroup
 	gemv      gemv // of one column
@@ -23,12 +26,16 @@ type expertGemv struct {
 
 func expertGemvCandidates(s *Site) []Candidate {
 	g := matchExperts(s)
-	if g == nil || g.order != nil || g.fixed != nil || !g.allF32() {
+	if g == nil || g.order != nil || g.bits == 8 || !g.allF32() {
 		return nil
 	}
 	writesIDs := g.top != nil && slices.Contains(s.Outputs, g.ids)
 	var list []Candidate
-	for _, shape := range g.gemvShapes(s.Target) {
+	shapes := g.gemvShapes
+	if g.fixed != nil {
+		shapes = g.teamShapes
+	}
+	for _, shape := range shapes(s.Target) {
 		k := expertGemv{g, shape, writesIDs}
 		if c := k.candidate(); c.Grid[0] <= maxGrid {
 			list = append(list, c)
@@ -77,6 +84,52 @@ func (g *expertGroup) gemvShapes(t *target.Target) []gemv {
 	return list
 }
 
+// teamTile is the most rows of an expert that a workgroup has by the best guess.
+const teamTile = 32
+
+// teamShapes returns shapes whose teams share x in fixed point, best guess first: with one or
+// two workgroups for each unit, or more.
+func (g *expertGroup) teamShapes(t *target.Target) []gemv {
+	column := *g.linearGroup
+	column.rows = 1
+	k := gemv{linearGroup: &column, wave: t.Wave, columns: 1, most: residentElements, resident: true}
+	k.share(t)
+	k.teams = min(gemvLanes, t.Lanes()) / (k.subgroups * k.wave)
+	if k.teams == 0 || k.k/4%k.wave != 0 || !k.fits(1) || k.sharedBytes()+4*sharedParts > t.Shared {
+		return nil
+	}
+	rows := 0 // of the experts, in all rows of the step
+	for _, p := range g.projects {
+		rows += g.extent.max * p.slots * p.width
+	}
+	most := sharedParts / k.parts()
+	tile := 2
+	for g.tiled(2*tile) && 2*tile <= min(most, teamTile) && rows > 2*tile*t.Units {
+		tile *= 2
+	}
+	var list []gemv
+	for _, k.tile = range []int{tile, tile / 2, 2 * tile} {
+		for _, k.batch = range []int{1, 2} {
+			if k.tile%k.batch == 0 && k.tile <= most && g.tiled(k.tile) {
+				list = append(list, k)
+			}
+		}
+	}
+	return list
+}
+
+// fixedReaders returns the ops that read x in fixed point, none if teams cannot share it.
+func (g *expertGroup) fixedReaders(s *Site) []*ir.Op {
+	if g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || g.rows > maxColumns || !fitsDot(g.k) {
+		return nil
+	}
+	ops := g.inFixed(s)
+	if len(ops) == 0 || len(g.teamShapes(s.Target)) == 0 {
+		return nil
+	}
+	return ops
+}
+
 // tiled reports whether the experts' rows are whole tiles.
 func (g *expertGroup) tiled(tile int) bool {
 	return !slices.ContainsFunc(g.projects, func(p *projection) bool { return p.slots > 0 && p.width%tile != 0 })
@@ -96,13 +149,12 @@ func (k expertGemv) key() string {
 	return key
 }
 
-// slotTiles returns the workgroups of every projection for one row.
-func (k expertGemv) slotTiles() []int {
-	var list []int
-	for _, p := range k.projects {
-		list = append(list, max(1, p.slots)*ceilDiv(p.width, k.gemv.tile))
+// tiles returns the workgroups of projection p for one row, counted apart from others'.
+func (k expertGemv) tiles(p *projection) int {
+	if p.slots == 0 && k.gemv.teams > 0 {
+		return 0 // a part of each of the others'
 	}
-	return list
+	return max(1, p.slots) * ceilDiv(p.width, k.gemv.tile)
 }
 
 // chooser returns the operand that the experts come from.
@@ -129,86 +181,21 @@ func (k expertGemv) candidate() Candidate {
 		c.Cover = []plans.Cover{{Arg: "ids", Dims: []int{rows, k.slots}, Tile: []int{1, k.slots}, Axis: []int{1, 0}}}
 		ids = 1
 	}
-	for i, tiles := range k.slotTiles() {
+	for _, p := range k.projects {
 		firsts = append(firsts, end)
-		width := max(1, k.projects[i].slots) * k.projects[i].width
+		end += k.tiles(p)
+	}
+	for i, p := range k.projects {
+		tile, first := k.gemv.tile, firsts[i]
+		if k.tiles(p) == 0 {
+			tile, first = ceilDiv(ceilDiv(p.width, end), k.gemv.batch)*k.gemv.batch, 0 // a part for each workgroup
+			c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("part", i), Value: uint32(tile)})
+		}
 		c.Cover = append(c.Cover, plans.Cover{Arg: fmt.Sprint("y", i),
-			Dims: []int{rows, width}, Tile: []int{1, k.gemv.tile}, Axis: []int{1, 0}, First: []int{0, ids + end}})
-		end += tiles
+			Dims: []int{rows, max(1, p.slots) * p.width}, Tile: []int{1, tile}, Axis: []int{1, 0}, First: []int{0, ids + first}})
 	}
 	c.Grid = [3]int{ids + end, rows, 1}
-	c.Consts = append(append(k.consts(firsts), k.extent.consts()...),
+	c.Consts = append(append(append(c.Consts, k.consts(firsts)...), k.extent.consts()...),
 		ir.Const{Name: "slots", Value: uint32(k.slots)}, ir.Const{Name: "tile", Value: uint32(k.gemv.tile)})
 	return c
-}
-
-func (k expertGemv) build() (*kernel.Func, error) {
-	return kernel.Build("expert_gemv", func(b *kernel.Builder) {
-		a, rows := k.declare(b, false), k.extent.bound(b)
-		chooser := k.chooser()
-		from := b.Arg(chooser.Name, chooser.Access)
-		var ids *kernel.Buffer
-		if k.writesIDs {
-			ids = b.Arg("ids", kernel.Write)
-		}
-		slots := b.SpecU32("slots", 8)
-		r := k.gemv.run(b, a)
-		row := b.WorkgroupID(1)
-		workgroup := b.WorkgroupID(0)
-
-		var scores *scoreRow
-		if k.top != nil {
-			scores = loadScores(b, from, row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
-		}
-		b.ReturnIf(b.Ge(row, rows))
-		if ids != nil {
-			b.If(b.And(b.Eq(workgroup, 0), b.Lt(b.SubgroupID(), 1)), func() {
-				scores.each(slots, func(i, index kernel.Value) {
-					b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(row, slots), i), index) })
-				})
-			})
-			b.ReturnIf(b.Eq(workgroup, 0))
-			workgroup = b.Sub(workgroup, 1)
-		}
-		// place finds the tile of a workgroup: r.from to r.end of a slot, whose result
-		// is that row; both are the same for all who call it.
-		place := func(p *projectArgs, at kernel.Value) (slot, result kernel.Value) {
-			result = row
-			if p.spec.slots > 0 {
-				tiles := b.Div(p.width, r.tile)
-				slot, at = b.Div(at, tiles), b.Mod(at, tiles)
-				result = b.Add(b.Mul(row, slots), slot)
-			}
-			r.p, r.from = p, b.Mul(at, r.tile)
-			r.end = b.Min(b.Add(r.from, r.tile), p.width)
-			return slot, result
-		}
-		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
-			slot, result := place(p, at)
-			column := row
-			if p.spec.slots > 0 {
-				var expert kernel.Value
-				if k.top != nil {
-					expert = scores.slot(slot)
-				} else {
-					expert = from.Load(kernel.U32, result)
-				}
-				p.expert = &expert
-				if k.perSlot {
-					column = result
-				}
-			}
-			r.starts = []kernel.Value{b.Mul(column, b.Div(a.k, 4))}
-			if k.gemv.resident {
-				r.keep()
-			} else {
-				r.stream()
-			}
-		})
-		b.Barrier()
-		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
-			_, r.column = place(p, at)
-			r.finish()
-		})
-	})
 }

@@ -145,7 +145,8 @@ type moe struct {
 	gating         string
 	ties           bool
 	adds           int
-	all, none      int // experts that all rows choose, and that none does, if they differ
+	fixed          bool // x is read in 16-bit fixed point
+	all, none      int  // experts that all rows choose, and that none does, if they differ
 }
 
 func (m moe) String() string {
@@ -221,6 +222,14 @@ func (m *moe) upGroup(w *world, sorted bool, choose func(scores *ir.Value) *ir.V
 	if m.norm {
 		x = w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(m.embd)}}, x, gain)
 	}
+	plain := x
+	if m.fixed {
+		x = w.op("fixed12", nil, x)
+	}
+	routed := x
+	if m.dtype == ir.F16 {
+		routed = plain
+	}
 	ids := choose(scores)
 	first := 0
 	if m.merged {
@@ -230,7 +239,7 @@ func (m *moe) upGroup(w *world, sorted bool, choose func(scores *ir.Value) *ir.V
 	if sorted {
 		order = w.sorted(m, ids)
 	}
-	a, b := w.experts(x, gate, ids, 0, m.ff, order...), w.experts(x, up, ids, first, m.ff, order...)
+	a, b := w.experts(routed, gate, ids, 0, m.ff, order...), w.experts(routed, up, ids, first, m.ff, order...)
 	out := []*ir.Value{ids, w.glu("silu", a, b)}
 	if m.shared > 0 {
 		a, b := w.op("linear", nil, x, sharedGate), w.op("linear", nil, x, sharedUp)
@@ -370,9 +379,39 @@ func TestExpertUp(t *testing.T) {
 	for _, m := range moes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			checkWidths(t, "expert_gemv", func(w *world) []*ir.Value {
+			checkWidths(t, llvmpipe(t), "expert_gemv", func(w *world) []*ir.Value {
 				return m.upGroup(w, false, func(scores *ir.Value) *ir.Value { return w.topk(scores, m.slots) })
 			})
+		})
+	}
+}
+
+// TestExpertUpFixed is TestExpertUp with x in fixed point, with and without top-k, and holds
+// that groups of few rows read it so.
+func TestExpertUpFixed(t *testing.T) {
+	for _, m := range []moe{
+		moes[0], moes[2], moes[3], moes[5],
+		{dtype: ir.Q5_K, embd: 1280, ff: 96, experts: 5, slots: 3, shared: 40, norm: true, gating: "softmax"},
+		{dtype: ir.F16, embd: 256, ff: 32, experts: 4, slots: 2, shared: 96, norm: true, gating: "softmax"},
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			choose := func(w *world) func(scores *ir.Value) *ir.Value {
+				return func(scores *ir.Value) *ir.Value { return w.topk(scores, m.slots) }
+			}
+			w := newWorld(t, 8, 8)
+			out := m.upGroup(w, false, choose(w))
+			linears := 2 + 2*min(1, m.shared)
+			if m.dtype == ir.F16 {
+				linears -= 2
+			}
+			on := dotTarget(t)
+			site := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: out, Target: on}
+			if got := kernels.FixedReaders(site); len(got) != linears {
+				t.Errorf("%d ops read x in fixed point, want %d", len(got), linears)
+			}
+			m.fixed = true
+			checkWidths(t, on, "expert_gemv", func(w *world) []*ir.Value { return m.upGroup(w, false, choose(w)) })
 		})
 	}
 }
@@ -381,21 +420,21 @@ func TestExpertDown(t *testing.T) {
 	for _, m := range moes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			checkWidths(t, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
+			checkWidths(t, llvmpipe(t), "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
 		})
 	}
 }
 
 // checkWidths runs a group in steps of 7, 2 and 1 rows: each row must come out the
 // same, rows of no step must stay as they are.
-func checkWidths(t *testing.T, family string, group func(w *world) []*ir.Value) {
+func checkWidths(t *testing.T, on *target.Target, family string, group func(w *world) []*ir.Value) {
 	t.Helper()
 	var widest [][]byte
 	for _, n := range []int{7, 2, 1} {
 		rows := n + n%2
 		w := newWorld(t, rows, n)
 		out := group(w)
-		list := w.candidates(llvmpipe(t), out...)
+		list := w.candidates(on, out...)
 		if n < 7 {
 			list = list[:1]
 		}
@@ -417,7 +456,9 @@ func checkWidths(t *testing.T, family string, group func(w *world) []*ir.Value) 
 			w.build(out...)
 		}
 		if n == 1 {
-			w.checkAll(w.candidates(withWave(t, 64), out...)[0], n, out)
+			wide := *on
+			wide.Wave = 64
+			w.checkAll(w.candidates(&wide, out...)[0], n, out)
 		}
 	}
 }

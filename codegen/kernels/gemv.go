@@ -227,15 +227,31 @@ func (k *gemv) share(t *target.Target) {
 	k.subgroups = max(1, min(gemvSubgroups, t.Lanes()/t.Wave, ceilDiv(k.k, gemvElements*t.Wave)))
 }
 
-// FixedReaders returns the linear ops of the site's group, of few rows, whose matrices
-// gemv multiplies with an x in fixed point on targets that have dot products of bytes.
+// FixedReaders returns the ops of the site's group, of few rows, whose matrices gemv or
+// expert_gemv multiplies with an x in fixed point on targets that have dot products of bytes.
 func FixedReaders(s *Site) []*ir.Op {
-	g := matchLinear(s)
-	if !s.Target.Dot || matchDealt(s) != nil || g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || !fitsDot(g.k) {
+	if !s.Target.Dot || matchDealt(s) != nil {
 		return nil
 	}
+	if e := matchExperts(s); e != nil {
+		return e.fixedReaders(s)
+	}
+	g := matchLinear(s)
+	if g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || !fitsDot(g.k) {
+		return nil
+	}
+	ops := g.inFixed(s)
 	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
 	k.share(s.Target)
+	if !k.fits(1) {
+		return nil
+	}
+	return ops
+}
+
+// inFixed marks the projections whose matrices can be multiplied with an x in fixed point,
+// and returns their ops.
+func (g *linearGroup) inFixed(s *Site) []*ir.Op {
 	fixed := map[*ir.Value]bool{} // weights
 	for _, p := range g.projects {
 		p.fixed = len(p.passes()) == 1 && p.matrices[0].format.dot != nil
@@ -243,12 +259,9 @@ func FixedReaders(s *Site) []*ir.Op {
 			fixed[w.value] = p.fixed
 		}
 	}
-	if !k.fits(1) {
-		return nil
-	}
 	var ops []*ir.Op
 	for _, op := range s.Group.Ops {
-		if op.Kind.Name == "linear" && fixed[op.Args[1]] {
+		if (op.Kind.Name == "linear" || op.Kind.Name == "expert_linear") && fixed[op.Args[1]] {
 			ops = append(ops, op)
 		}
 	}

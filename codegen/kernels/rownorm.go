@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/ir"
@@ -71,7 +72,7 @@ func (k rowNormKernel) exact() bool { return k.perLane()*k.size*k.vec == k.group
 // rounded to f16 and read in no other form.
 func roundedNorm(s *Site) bool {
 	ops := s.Group.Ops
-	return len(ops) == 2 && ops[0].Kind.Name == "rmsnorm" && ops[1].Kind.Name == "half" && ops[1].Args[0] == ops[0].Result &&
+	return len(ops) == 2 && strings.HasSuffix(ops[0].Kind.Name, "rmsnorm") && ops[1].Kind.Name == "half" && ops[1].Args[0] == ops[0].Result &&
 		ops[0].Attrs.Int("group")%4 == 0 && len(s.Outputs) == 1 && s.Outputs[0] == ops[1].Result
 }
 
