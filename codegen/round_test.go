@@ -93,15 +93,15 @@ func TestFixInputs(t *testing.T) {
 		fixed, exact := 0, 0
 		for _, f := range compile(t, model, dot, nil).Program.Funcs {
 			for _, g := range f.Groups {
-				gemv := strings.HasPrefix(g.Call.Kernel, "gemv ")
+				gemv := strings.HasPrefix(g.Call.Kernel, "gemv ") || strings.HasPrefix(g.Call.Kernel, "expert_gemv ")
 				for _, op := range g.Ops {
-					if op.Kind.Name != "linear" {
+					if op.Kind.Name != "linear" && op.Kind.Name != "expert_linear" {
 						continue
 					}
 					def := op.Args[0].Def
 					is := def != nil && def.Kind.Name == "fixed12"
 					if want := gemv && op.Args[1].Type.DType != ir.F32; is != want {
-						t.Errorf("%s: %s: linear of %s and %s, fixed %t", model, f.Name, op.Args[0].Type, op.Args[1].Type, is)
+						t.Errorf("%s: %s: %s of %s and %s, fixed %t", model, f.Name, op.Kind.Name, op.Args[0].Type, op.Args[1].Type, is)
 					}
 					if is {
 						fixed++

@@ -292,7 +292,11 @@ func (k *deltaKernel) fits(s *Site) bool {
 }
 
 func (k *deltaKernel) key() string {
-	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s", k.headDim, k.parts, k.block(), k.deltaGroup.key())
+	whole := ""
+	if k.whole() {
+		whole = " whole"
+	}
+	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
 }
 
 func (k *deltaKernel) candidate() Candidate {

@@ -309,7 +309,7 @@ func (r *deltaRun) step(token kernel.Value) {
 
 // whole reports whether a block of tokens in one go pays: each lane of a team gets one of
 // the sums that they leave, and there are enough of them for the code, which is long.
-func (k *deltaKernel) whole() bool { return k.team() == k.block() && k.rows.max >= 16*deltaBlock }
+func (k *deltaKernel) whole() bool { return k.team() == k.block() && k.rows.max >= 32*deltaBlock }
 
 // steps is a block of tokens. What each says is added up over the team behind them all, as
 // no state waits for it: the lanes exchange half of the sums that they have left, and end

@@ -84,7 +84,7 @@ func TestDelta(t *testing.T) {
 		deltaTest("conv norm decay sigmoid", "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{31}}),
 		deltaTest("norm decay sigmoid gated", "mod", 64, 2, 4, siteTest{ctx: 64, slots: 2, rows: 40, n: 37, slot: []int{1}}),
 		deltaTest("norm decay sigmoid gated", "div", 128, 1, 3, siteTest{ctx: 64, slots: 1, rows: 17, pos: []int{5}}),
-		deltaTest("norm decay sigmoid", "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 130, n: 45, pos: []int{5}}), // blocks in one go, and one of 5
+		deltaTest("norm decay sigmoid", "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 256, n: 45, pos: []int{5}}), // blocks in one go, and one of 5
 		deltaTest("norm decay sigmoid", "div", 256, 1, 1, siteTest{ctx: 64, slots: 1, rows: 3, pos: []int{5}}),
 		deltaTest("norm floor decay sigmoid", "mod", 64, 1, 1, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{5}}),
 		deltaTest("norm decay sigmoid gated", "div", 160, 1, 1, siteTest{ctx: 64, slots: 1, rows: 9, pos: []int{5}}),
