@@ -76,6 +76,12 @@ func (b *Builder) DotI8(x, y Operand) Value {
 	return b.emit(opDotI8, I32, b.typed(opDotI8, x, U32), b.typed(opDotI8, y, U32))
 }
 
+// DotU8 is DotI8 for unsigned bytes in y.
+func (b *Builder) DotU8(x, y Operand) Value {
+	b.need("shaderIntegerDotProduct")
+	return b.emit(opDotU8, I32, b.typed(opDotU8, x, U32), b.typed(opDotU8, y, U32))
+}
+
 // Vec returns the vector of 2 or 4 scalars of one type.
 func (b *Builder) Vec(elems ...Operand) Value {
 	if len(elems) != 2 && len(elems) != 4 {

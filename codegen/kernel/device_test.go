@@ -236,12 +236,13 @@ func TestAtomicsAndDotRun(t *testing.T) {
 			y.Store(2, counts.Load(0))
 			y.Store(3, counts.Load(1))
 			y.Store(4, b.DotI8(b.U32(0x01ff0280), b.U32(0x7f7f80ff)))
+			y.Store(5, b.DotU8(b.U32(0x01ff0280), b.U32(0x7f7f80ff)))
 		})
 	}
-	y := make([]uint32, 5)
+	y := make([]uint32, 6)
 	run(t, device(t), build, nil, 4, y)
-	dot := int32(1*127 + -1*127 + 2*-128 + -128*-1)
-	same(t, "y", y, []uint32{4 * 32 * 2, 331, 496, 93, uint32(dot)}, 0)
+	dot, unsigned := int32(1*127+-1*127+2*-128+-128*-1), int32(1*127+-1*127+2*128+-128*255)
+	same(t, "y", y, []uint32{4 * 32 * 2, 331, 496, 93, uint32(dot), uint32(unsigned)}, 0)
 }
 
 // TestHalfWords moves 16 bits to the other half of their words, and no others.

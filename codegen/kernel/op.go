@@ -51,6 +51,7 @@ const (
 	opFMAHalf
 	opPairHalves // imm: 0 for the lower halves, 1 for the upper
 	opDotI8
+	opDotU8
 	opElem // vector, index
 
 	// Between the lanes of a subgroup.
@@ -163,6 +164,7 @@ var ops = [numOps]opInfo{
 	opFMAHalf:    {name: "fma_half"},
 	opPairHalves: {name: "pair_halves"},
 	opDotI8:      {name: "dot_i8"},
+	opDotU8:      {name: "dot_u8"},
 	opElem:       {name: "elem"},
 
 	opSubgroupAdd:          {name: "subgroup_add", subgroup: "arithmetic"},

@@ -161,10 +161,14 @@ func scalar(o op, t Type, in []uint32) uint32 {
 		return in[0]
 	case opAbs:
 		return uint32(max(int32(in[0]), -int32(in[0])))
-	case opDotI8:
+	case opDotI8, opDotU8:
 		sum := int32(0)
 		for shift := 0; shift < 32; shift += 8 {
-			sum += int32(int8(in[0]>>shift)) * int32(int8(in[1]>>shift))
+			y := int32(int8(in[1] >> shift))
+			if o == opDotU8 {
+				y &= 0xff
+			}
+			sum += int32(int8(in[0]>>shift)) * y
 		}
 		return uint32(sum)
 	}

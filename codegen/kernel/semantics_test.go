@@ -115,6 +115,13 @@ var semantics = []struct {
 		}
 		return uint32(sum)
 	}, 0},
+	{"dot_u8", func(b *kernel.Builder, v operands) kernel.Value { return b.DotU8(v.u[0], v.u[1]) }, func(in inputs) uint32 {
+		sum := int32(0)
+		for s := 0; s < 32; s += 8 {
+			sum += int32(int8(in.u[0]>>s)) * int32(uint8(in.u[1]>>s))
+		}
+		return uint32(sum)
+	}, 0},
 	{"elem", func(b *kernel.Builder, v operands) kernel.Value {
 		return b.Elem(b.Vec(v.u[0], v.u[1], v.u[2], 5), b.And(v.u[0], 3))
 	}, func(in inputs) uint32 { return []uint32{in.u[0], in.u[1], in.u[2], 5}[in.u[0]&3] }, 0},

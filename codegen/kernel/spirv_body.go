@@ -68,7 +68,8 @@ func init() {
 		opConvert:         (*lowering).convert,
 		opFMAHalf:         (*lowering).fmaHalf,
 		opPairHalves:      (*lowering).pairHalves,
-		opDotI8:           (*lowering).dotI8,
+		opDotI8:           (*lowering).dot,
+		opDotU8:           (*lowering).dot,
 		opLoad:            (*lowering).load,
 		opLoad16:          (*lowering).load16,
 		opStore16:         (*lowering).store16,
@@ -172,11 +173,15 @@ func (l *lowering) pairHalves(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.typ), l.m.Emit(spirv.OpVectorShuffle, pair, x, y, n.imm, n.imm+2))
 }
 
-func (l *lowering) dotI8(n *node) {
+func (l *lowering) dot(n *node) {
+	op := spirv.OpSDot
+	if n.op == opDotU8 {
+		op = spirv.OpSUDot
+	}
 	l.m.Capability(spirv.CapabilityDotProduct)
 	l.m.Capability(spirv.CapabilityDotProductInput4x8BitPacked)
 	l.m.Extension("SPV_KHR_integer_dot_product")
-	l.values[n] = l.m.Emit(spirv.OpSDot, l.typ(n.typ), l.value(n.args[0]), l.value(n.args[1]),
+	l.values[n] = l.m.Emit(op, l.typ(n.typ), l.value(n.args[0]), l.value(n.args[1]),
 		spirv.PackedVectorFormat4x8Bit)
 }
 

@@ -38,7 +38,7 @@ func (f *dotFormat) toFixed(b *kernel.Builder, x [2][]kernel.Value, odd kernel.V
 			u.high[h], u.low[h] = append(u.high[h], high), append(u.low[h], low)
 		}
 		ones := b.U32(0x01010101)
-		sums[h] = u.product(b, h, []kernel.Value{ones, ones, ones, ones})
+		sums[h] = u.product(b, h, []kernel.Value{ones, ones, ones, ones}, b.DotI8)
 	}
 	switch {
 	case f.fine:
@@ -86,11 +86,11 @@ func fixedWords(b *kernel.Builder, v, inverse kernel.Value) (high, low kernel.Va
 	return b.Or(b.And(b.Shr(even, 8), 0x00ff00ff), b.And(odd, uint32(0xff00ff00))), b.Xor(low, uint32(0x80808080))
 }
 
-// product returns the sum of the products of half h with signed bytes, without the scale.
-func (u *fixedUnit) product(b *kernel.Builder, h int, codes []kernel.Value) kernel.Value {
+// product returns the sum of the products of half h with bytes, by dot, without the scale.
+func (u *fixedUnit) product(b *kernel.Builder, h int, codes []kernel.Value, dot func(x, code kernel.Operand) kernel.Value) kernel.Value {
 	var high, low kernel.Value
 	for i, c := range codes {
-		p, q := b.DotI8(c, u.high[h][i]), b.DotI8(c, u.low[h][i])
+		p, q := dot(u.high[h][i], c), dot(u.low[h][i], c)
 		if i > 0 {
 			p, q = b.Add(p, high), b.Add(q, low)
 		}
@@ -122,7 +122,13 @@ func meetNeighbour(b *kernel.Builder, halves [2]kernel.Value, odd kernel.Value) 
 // what the lane and its neighbour have of it. It is the same whichever lanes those are:
 // the products of bytes are summed exactly for each scale of the weights.
 func (f *dotFormat) product(b *kernel.Builder, w dotUnit, x fixedUnit, odd kernel.Value) kernel.Value {
-	sums := f.perScale(b, [2]kernel.Value{x.product(b, 0, w.codes[0]), x.product(b, 1, w.codes[1])}, odd)
+	halves := [2]kernel.Value{x.product(b, 0, w.codes[0], b.DotI8)}
+	if w.times16 {
+		halves[1] = b.Shr(x.product(b, 1, w.codes[1], b.DotU8), 4)
+	} else {
+		halves[1] = x.product(b, 1, w.codes[1], b.DotI8)
+	}
+	sums := f.perScale(b, halves, odd)
 	var parts [2]kernel.Value
 	for i, sum := range sums {
 		parts[i] = b.Mul(b.Mul(w.scales[i].scale, x.scales[i]), b.Convert(kernel.F32, sum))
@@ -131,25 +137,30 @@ func (f *dotFormat) product(b *kernel.Builder, w dotUnit, x fixedUnit, odd kerne
 		}
 	}
 	if f.fine {
-		return meetNeighbour(b, parts, odd)
+		return b.Add(parts[0], parts[1])
 	}
 	return parts[0]
 }
 
-// fixedQuarter is a quarter of a half run, with what belongs to the run and to the half.
-type fixedQuarter struct{ high, low, scale, total, halfTotal kernel.Value }
+// fixedQuarter is eight elements of a run, with what belongs to the run and to the half.
+type fixedQuarter struct {
+	high, low               []kernel.Value
+	scale, total, halfTotal kernel.Value
+}
 
-// quarterFixed is toFixed by eight neighbouring lanes, of which each has a vec4 of the run.
-func quarterFixed(b *kernel.Builder, v kernel.Value, halves bool) fixedQuarter {
-	most := xorLanes(b, largest(b, []kernel.Value{v}), 1, 8, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
-	q := fixedQuarter{scale: b.Mul(most, 1.0/fixedMost)}
-	q.high, q.low = fixedWords(b, v, inverseScale(b, most))
+// quarterFixed is toFixed by four neighbouring lanes, of which each has two vec4 of the run.
+func quarterFixed(b *kernel.Builder, x []kernel.Value) fixedQuarter {
+	most := xorLanes(b, largest(b, x), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	q, inverse := fixedQuarter{scale: b.Mul(most, 1.0/fixedMost)}, inverseScale(b, most)
 	ones := b.U32(0x01010101)
-	add := func(x, y kernel.Value) kernel.Value { return b.Add(x, y) }
-	half := xorLanes(b, b.Add(b.Shl(b.DotI8(ones, q.high), 8), b.DotI8(ones, q.low)), 1, 4, add)
-	q.total = b.Mul(q.scale, b.Convert(kernel.F32, xorLanes(b, half, 4, 2, add)))
-	if halves {
-		q.halfTotal = b.Mul(q.scale, b.Convert(kernel.F32, half))
+	var sums [2]kernel.Value
+	for j, v := range x {
+		high, low := fixedWords(b, v, inverse)
+		q.high, q.low = append(q.high, high), append(q.low, low)
+		sums[j] = b.Add(b.Shl(b.DotI8(ones, high), 8), b.DotI8(ones, low))
 	}
+	half := addLanes(b, b.Add(sums[0], sums[1]), 1, 2)
+	q.total = b.Mul(q.scale, b.Convert(kernel.F32, addLanes(b, half, 2, 2)))
+	q.halfTotal = b.Mul(q.scale, b.Convert(kernel.F32, half))
 	return q
 }

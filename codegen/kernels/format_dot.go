@@ -18,15 +18,17 @@ type dotFormat struct {
 	// bias, if not 0, is what to take from every code: offset is -bias*scale.
 	bias  int
 	fine  bool          // each half has a scale of its own
+	bytes bool          // codes are bytes in a plane
 	words []kernel.Type // that fetch returns
-	fetch func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value
+	fetch func(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []kernel.Value
 	// decode returns unit u from what fetch has loaded.
 	decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUnit
 }
 
 // dotUnit is a unit of a row: value = scale*code + offset, with the codes as signed bytes.
 type dotUnit struct {
-	codes [2][]kernel.Value // of the halves, four U32 each
+	codes   [2][]kernel.Value // of the halves, four U32 each
+	times16 bool              // the second half's are 16 times as large, in unsigned bytes
 	// scales are those of both halves if they are fine, else that of the run that the unit
 	// ends with.
 	scales []dotScale
@@ -49,11 +51,11 @@ var dotFormats = []*dotFormat{
 	{layout: "q5_k", stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4, u32x4}, fetch: fetchDotQ5K, decode: decodeDotQ5K},
 	{layout: "q6_k", stride: 64, offset: true, bias: 32, fine: true, words: []kernel.Type{u32x4, u32x4, u32x2, kernel.U32}, fetch: fetchDotQ6K, decode: decodeDotQ6K},
 	{layout: "q4_0", stride: 16, offset: true, bias: 8, words: []kernel.Type{u32x4, kernel.U32}, fetch: fetchDotQ4_0, decode: decodeDotQ4_0},
-	{layout: "q8_0", stride: 32, words: []kernel.Type{u32x4, u32x4, kernel.U32}, fetch: fetchDotQ8_0, decode: decodeDotQ8_0},
-	{layout: "affine16", stride: 32, fine: true, words: floatsBehind(2), fetch: fetchDotAffine(16, false), decode: decodeDotAffine(2, false)},
-	{layout: "affine16m", stride: 32, offset: true, fine: true, words: floatsBehind(4), fetch: fetchDotAffine(16, true), decode: decodeDotAffine(2, true)},
-	{layout: "affine32", stride: 32, words: floatsBehind(1), fetch: fetchDotAffine(32, false), decode: decodeDotAffine(1, false)},
-	{layout: "affine32m", stride: 32, offset: true, words: floatsBehind(2), fetch: fetchDotAffine(32, true), decode: decodeDotAffine(1, true)},
+	{layout: "q8_0", stride: 32, bytes: true, words: []kernel.Type{u32x4, u32x4, kernel.U32}, fetch: fetchDotQ8_0, decode: decodeDotQ8_0},
+	{layout: "affine16", stride: 32, bytes: true, fine: true, words: floatsBehind(2), fetch: fetchDotAffine(16, false), decode: decodeDotAffine(2, false)},
+	{layout: "affine16m", stride: 32, bytes: true, offset: true, fine: true, words: floatsBehind(4), fetch: fetchDotAffine(16, true), decode: decodeDotAffine(2, true)},
+	{layout: "affine32", stride: 32, bytes: true, words: floatsBehind(1), fetch: fetchDotAffine(32, false), decode: decodeDotAffine(1, false)},
+	{layout: "affine32m", stride: 32, bytes: true, offset: true, words: floatsBehind(2), fetch: fetchDotAffine(32, true), decode: decodeDotAffine(1, true)},
 }
 
 // dotFormatOf returns the row for a layout, nil if there is none.
@@ -69,22 +71,46 @@ func dotFormatOf(layout string) *dotFormat {
 // whole reports whether a unit is a run.
 func (f *dotFormat) whole() bool { return f.stride == fixedHalf }
 
-// begin returns the first element of unit u in its row.
-func (f *dotFormat) begin(b *kernel.Builder, u kernel.Value) kernel.Value {
-	return beginOf(b, u, dotUnitElements, fixedHalf, f.stride)
+// dotPlace is where a unit is in its row.
+type dotPlace struct {
+	unit   kernel.Value
+	half   kernel.Value // the number of its first half, and
+	stride int          // how many halves on the other is
+	run    kernel.Value // the run that it ends with, if its scales are not fine
+}
+
+// place returns where unit u is.
+func (f *dotFormat) place(b *kernel.Builder, u kernel.Value) dotPlace {
+	return dotPlace{u, b.Div(beginOf(b, u, dotUnitElements, fixedHalf, f.stride), fixedHalf), f.stride / fixedHalf, u}
+}
+
+// wide reports whether lanes may take halves as far apart as a subgroup has lanes, as those
+// of bytes may: neighbours load what lies together in both loads.
+func (f *dotFormat) wide() bool { return f.bytes && !f.fine }
+
+// placeWide returns where unit u of a wide format is. The lanes' runs are not those of place:
+// of a chunk of as many runs as a subgroup has lanes, the first half are those of even lanes.
+func (f *dotFormat) placeWide(b *kernel.Builder, u kernel.Value, wave int) dotPlace {
+	chunk, lane := b.Mul(b.Div(u, wave), wave), b.Mod(u, wave)
+	return dotPlace{u, b.Add(b.Mul(chunk, 2), lane), wave, b.Add(chunk, b.Shr(lane, 1), b.Mul(b.And(lane, 1), wave/2))}
 }
 
 // Of the 8 units of a super-block of q4_k and q5_k, unit j takes 16 elements each of
 // the sub-blocks 2i and 2i+1, i = j/2, which are the low and the high nibbles of a
 // vec4 of the block. It ends with sub-block j.
 
-func fetchDotQ4K(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+func fetchDotQ4K(b *kernel.Builder, m matrix, row kernel.Value, at dotPlace) []kernel.Value {
+	u := at.unit
 	block := b.Mul(b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(u, 3)), 9)
 	return []kernel.Value{m.buf.Load(u32x4, block), m.buf.Load(u32x4, b.Add(block, 1, b.And(u, 7)))}
 }
 
 func decodeDotQ4K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUnit {
-	return dotUnit{nibbleHalves(b, words[1]), []dotScale{subScale(b, words[0], b.And(u, 7))}}
+	unit := dotUnit{times16: true, scales: []dotScale{subScale(b, words[0], b.And(u, 7))}}
+	for _, w := range elements(b, words[1]) {
+		unit.codes[0], unit.codes[1] = append(unit.codes[0], lowNibbles(b, w)), append(unit.codes[1], b.And(w, uint32(0xf0f0f0f0)))
+	}
+	return unit
 }
 
 // nibbleHalves returns the low and the high nibbles of a vec4 as bytes.
@@ -95,14 +121,15 @@ func nibbleHalves(b *kernel.Builder, v kernel.Value) (codes [2][]kernel.Value) {
 	return codes
 }
 
-func fetchDotQ5K(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+func fetchDotQ5K(b *kernel.Builder, m matrix, row kernel.Value, at dotPlace) []kernel.Value {
+	u := at.unit
 	block := b.Mul(b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(u, 3)), 11)
 	return []kernel.Value{m.buf.Load(u32x4, block), m.buf.Load(u32x4, b.Add(block, 1, b.And(u, 1))),
 		m.buf.Load(u32x4, b.Add(block, 3, b.And(u, 7)))}
 }
 
 func decodeDotQ5K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUnit {
-	unit := dotUnit{nibbleHalves(b, words[2]), []dotScale{subScale(b, words[0], b.And(u, 7))}}
+	unit := dotUnit{codes: nibbleHalves(b, words[2]), scales: []dotScale{subScale(b, words[0], b.And(u, 7))}}
 	at := b.And(u, 6) // bits 0 and 1 of each byte from here on are ours
 	for i, w := range elements(b, words[1]) {
 		fifth := b.Shr(w, at)
@@ -127,7 +154,8 @@ func subScale(b *kernel.Builder, header, i kernel.Value) dotScale {
 // Of the 8 units of a super-block of q6_k, unit j takes of half j/4 the vec4 j%4 of
 // nibbles: 16 elements in the low ones and, 64 elements later, 16 in the high ones.
 
-func fetchDotQ6K(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+func fetchDotQ6K(b *kernel.Builder, m matrix, row kernel.Value, at dotPlace) []kernel.Value {
+	u := at.unit
 	block := b.Add(b.Mul(row, b.Div(m.cols, 256)), b.Shr(u, 3))
 	half := b.And(b.Shr(u, 2), 1)
 	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 32, 16 and 4 words a block
@@ -159,36 +187,35 @@ func decodeDotQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUn
 
 // A unit of q4_0 is a block: the 16 elements in the low nibbles and those in the high ones.
 
-func fetchDotQ4_0(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
-	at := b.Add(b.Mul(row, b.Div(m.cols, 32)), u)
+func fetchDotQ4_0(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []kernel.Value {
+	at := b.Add(b.Mul(row, b.Div(m.cols, fixedRun)), u.run)
 	return []kernel.Value{m.buf.Load(u32x4, at), halfAt(b, m.buf, b.Div(b.Mul(m.rows, m.cols), 8), at)}
 }
 
 func decodeDotQ4_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
 	d := lowHalf(b, words[1])
-	return dotUnit{nibbleHalves(b, words[0]), []dotScale{{d, b.Mul(d, -8.0)}}}
+	return dotUnit{codes: nibbleHalves(b, words[0]), scales: []dotScale{{d, b.Mul(d, -8.0)}}}
 }
 
-// byteHalves loads of a plane of bytes, 16 to a vec4, the first halves of two runs or, in
-// the next unit, their second halves: neighbours load what lies together. at is the number
+// byteHalves loads of a plane of bytes, 16 to a vec4, the halves of a unit. at is the number
 // of the first of the two in the matrix.
-func byteHalves(b *kernel.Builder, m matrix, row, u kernel.Value) (words []kernel.Value, at kernel.Value) {
-	at = b.Add(b.Mul(row, b.Div(m.cols, fixedHalf)), b.Add(b.Mul(b.Shr(u, 1), 4), b.And(u, 1)))
-	return []kernel.Value{m.buf.Load(u32x4, at), m.buf.Load(u32x4, b.Add(at, 2))}, at
+func byteHalves(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) (words []kernel.Value, at kernel.Value) {
+	at = b.Add(b.Mul(row, b.Div(m.cols, fixedHalf)), u.half)
+	return []kernel.Value{m.buf.Load(u32x4, at), m.buf.Load(u32x4, b.Add(at, u.stride))}, at
 }
 
 func byteCodes(b *kernel.Builder, words []kernel.Value) [2][]kernel.Value {
 	return [2][]kernel.Value{elements(b, words[0]), elements(b, words[1])}
 }
 
-func fetchDotQ8_0(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+func fetchDotQ8_0(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []kernel.Value {
 	words, _ := byteHalves(b, m, row, u)
-	run := b.Add(b.Mul(row, b.Div(m.cols, fixedRun)), u)
+	run := b.Add(b.Mul(row, b.Div(m.cols, fixedRun)), u.run)
 	return append(words, halfAt(b, m.buf, b.Div(b.Mul(m.rows, m.cols), 4), run))
 }
 
 func decodeDotQ8_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
-	return dotUnit{byteCodes(b, words), []dotScale{{scale: lowHalf(b, words[2])}}}
+	return dotUnit{codes: byteCodes(b, words), scales: []dotScale{{scale: lowHalf(b, words[2])}}}
 }
 
 // floatsBehind is the words of two vec4 of bytes and some scales and offsets.
@@ -202,12 +229,12 @@ func floatsBehind(floats int) []kernel.Type {
 
 // fetchDotAffine loads what fetchAffine does: behind the bytes a scale and maybe an offset
 // of the run that the unit ends with or, in groups of 16, of both halves.
-func fetchDotAffine(group int, offset bool) func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
-	return func(b *kernel.Builder, m matrix, row, u kernel.Value) []kernel.Value {
+func fetchDotAffine(group int, offset bool) func(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []kernel.Value {
+	return func(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []kernel.Value {
 		words, at := byteHalves(b, m, row, u)
-		groups := []kernel.Value{at, b.Add(at, 2)}
+		groups := []kernel.Value{at, b.Add(at, u.stride)}
 		if group == fixedRun {
-			groups = []kernel.Value{b.Add(b.Mul(row, b.Div(m.cols, fixedRun)), u)}
+			groups = []kernel.Value{b.Add(b.Mul(row, b.Div(m.cols, fixedRun)), u.run)}
 		}
 		p := affinePlanes(b, m, group)
 		for _, i := range groups {

@@ -261,7 +261,7 @@ func (f *dotFormat) blockBegin(b *kernel.Builder, step, block kernel.Value) kern
 	if f.whole() {
 		return b.Add(b.Mul(step, dotDepth), b.Mul(block, dotBlock))
 	}
-	return b.Add(f.begin(b, b.Mul(step, 2)), b.Mul(block, f.stride))
+	return b.Add(b.Mul(f.place(b, b.Mul(step, 2)).half, fixedHalf), b.Mul(block, f.stride))
 }
 
 // toBytes rounds 16 elements of x, half of a block whose other half the neighbour lane
@@ -307,10 +307,13 @@ func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 		n, j := b.Div(item, 2), b.Mod(item, 2)
 		row := p.row(b, i, b.Min(b.Add(col, n), b.Sub(p.width, 1)))
 		u := b.Add(b.Mul(step, 2), j)
-		unit := f.decode(b, f.fetch(b, m, row, u), u)
+		unit := f.decode(b, f.fetch(b, m, row, f.place(b, u)), u)
 		for h, codes := range unit.codes {
 			var words []kernel.Operand
 			for _, c := range codes {
+				if h == 1 && unit.times16 {
+					c = b.Shr(c, 4)
+				}
 				if f.bias != 0 {
 					// No carries: the codes are less than 2*bias.
 					c = b.Xor(b.Add(c, uint32(128-f.bias)*0x01010101), uint32(0x80808080))

@@ -6,18 +6,108 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
+// keepFixed is keep for a group in fixed point.
+func (r *gemvRun) keepFixed(each func(do func())) {
+	held := map[*projectArgs]*heldWords{}
+	for i := range r.a.projects {
+		if p := &r.a.projects[i]; p.spec.fixed {
+			held[p] = r.roomFor(p)
+		}
+	}
+	each(func() { // before x, which is nearer
+		if r.p.spec.fixed {
+			held[r.p].set(r.first(r.place()))
+		}
+	})
+	if r.sharedX != nil {
+		for c := range r.columns {
+			r.makeShared(c)
+		}
+		r.b.Barrier()
+	} else if r.subgroups <= aheadSubgroups {
+		r.b.Barrier()
+	}
+	each(func() {
+		k := r.place()
+		switch {
+		case !r.p.spec.fixed:
+			held[r.p] = newWords(r.b, r.first(k))
+			r.loadX(k)
+			if r.sharedX == nil && r.gain != nil {
+				r.sumSquares()
+			}
+		case r.sharedX != nil:
+			r.takeShared(k)
+		default:
+			r.loadFixed(k)
+		}
+		r.products(k, held[r.p])
+	})
+}
+
+// roomFor returns where to keep words of a projection.
+func (r *gemvRun) roomFor(p *projectArgs) *heldWords {
+	var zeros []kernel.Value
+	for _, t := range p.spec.matrices[0].format.dot.words {
+		zero := r.b.U32(0)
+		if t.Elem() == kernel.F32 {
+			zero = r.b.F32(0)
+		}
+		if t.Lanes() > 1 {
+			zero = r.b.Splat(zero, t.Lanes())
+		}
+		zeros = append(zeros, zero)
+	}
+	return newWords(r.b, slices.Repeat([][][]kernel.Value{slices.Repeat([][]kernel.Value{zeros}, r.units(p.spec))}, r.batch*len(p.matrices)))
+}
+
+// wide reports whether the lanes' units are those of placeWide.
+func (r *gemvRun) wide() bool {
+	return r.p.spec.fixed && r.exact(r.p.spec) && r.p.matrices[0].format.dot.wide()
+}
+
+// placeOf returns where unit u is.
+func (r *gemvRun) placeOf(u kernel.Value) dotPlace {
+	f := r.p.matrices[0].format.dot
+	if r.wide() {
+		return f.placeWide(r.b, u, r.wave)
+	}
+	return f.place(r.b, u)
+}
+
+// masks are those of the lanes that add up one after the other: neighbours first, in the order of
+// their runs.
+func (r *gemvRun) masks() []int {
+	var list []int
+	for mask := 1; mask < r.wave; mask *= 2 {
+		list = append(list, mask)
+	}
+	if r.wide() {
+		list = append(list[1:], list[0])
+	}
+	return list
+}
+
 // loadFixed loads the lane's elements of x and rounds them to fixed point.
 func (r *gemvRun) loadFixed(k *residentX) {
 	b, f := r.b, r.p.matrices[0].format.dot
-	for _, column := range r.starts {
+	for c, column := range r.starts {
 		var units []fixedUnit
-		for j, u := range k.units {
-			begin := b.Div(f.begin(b, u), 4)
-			var halves [2][]kernel.Value
+		for j, u := range k.places {
+			var x, halves [2][]kernel.Value
 			for h := range halves {
 				for v := range fixedHalf / 4 {
-					halves[h] = append(halves[h], r.element(column, b.Add(begin, h*f.stride/4+v), j, nil))
+					at := b.Add(b.Mul(u.half, fixedHalf/4), h*u.stride*fixedHalf/4+v)
+					e := r.element(column, at, j)
+					x[h] = append(x[h], e)
+					if r.gain != nil {
+						e = b.Mul(e, r.a.gain.Load(f32x4, at))
+					}
+					halves[h] = append(halves[h], e)
 				}
+			}
+			if r.gain != nil {
+				r.addSquares(c, j, u, x)
 			}
 			units = append(units, f.toFixed(b, halves, r.odd()))
 		}
@@ -42,32 +132,69 @@ func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value 
 }
 
 // Beside an x in fixed point, squares of x are added up in one order, too: four elements,
-// then as many fours as a subgroup has lanes, then these groups in turn.
+// then as many fours as a subgroup has lanes, by pairs, then these groups in turn.
 
 // squareGroups is how many groups a column has.
 func (k gemv) squareGroups() int { return ceilDiv(k.k/4, k.wave) }
 
-// sumSquares adds up the squares of all columns.
-func (r *gemvRun) sumSquares() {
-	b, quads := r.b, r.k/4
-	for c := range r.columns {
-		b.For(b.LocalID(), r.squareGroups()*r.wave, r.lanes(), func(i kernel.Value) {
-			v := r.a.x.Load(f32x4, b.Add(r.starts[c], b.Min(i, quads-1)))
-			if quads%r.wave != 0 {
-				v = b.Select(b.Lt(i, quads), v, b.Splat(b.F32(0), 4))
-			}
-			r.addSquares(c, i, v)
-		})
-	}
-}
-
-// addSquares adds up those of the i-th four elements of column c and of its neighbours'.
-func (r *gemvRun) addSquares(c int, i, v kernel.Value) {
-	b := r.b
+// squareOf returns the sum of the squares of four elements.
+func squareOf(b *kernel.Builder, v kernel.Value) kernel.Value {
 	var square partial
 	for e := range 4 {
 		square.product(b, b.Elem(v, e), b.Elem(v, e))
 	}
-	sum := xorLanes(b, square.sum, 1, r.wave, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
-	b.If(b.SubgroupElect(), func() { r.squares.Store(b.Add(b.Div(i, r.wave), c*r.squareGroups()), sum) })
+	return square.sum
+}
+
+// addSquares adds up the squares of the lane's j-th unit, at u, of column c, four vec4 a half,
+// over the lanes that have the rest of its groups.
+func (r *gemvRun) addSquares(c, j int, u dotPlace, halves [2][]kernel.Value) {
+	b := r.b
+	var sums [2]kernel.Value
+	for h, v := range halves {
+		sums[h] = b.Add(b.Add(squareOf(b, v[0]), squareOf(b, v[1])), b.Add(squareOf(b, v[2]), squareOf(b, v[3])))
+	}
+	// Bit i of the number of a half is bit i of the lane, or from the one on that tells the
+	// lane's two halves apart bit i-1.
+	both := 0
+	bits, own := log2(r.wave/4), log2(u.stride)
+	for i := range bits {
+		switch {
+		case i == own:
+			sums[0] = b.Add(sums[0], sums[1])
+			both = 1
+		case both == 1:
+			sums[0] = addLanes(b, sums[0], 1<<(i-1), 2)
+		default:
+			for h := range sums {
+				sums[h] = addLanes(b, sums[h], 1<<i, 2)
+			}
+		}
+	}
+	perGroup := r.wave / 4 // halves
+	first := b.Eq(b.Mod(u.half, perGroup), 0)
+	if !r.exact(r.p.spec) {
+		first = b.And(first, r.real(j))
+	}
+	b.If(first, func() {
+		for h := range 2 - both {
+			group := b.Div(b.Add(u.half, h*u.stride), perGroup)
+			r.squares.Store(b.Add(group, c*r.squareGroups()), sums[h])
+		}
+	})
+}
+
+// sumSquares adds up the squares of all columns in a pass of its own.
+func (r *gemvRun) sumSquares() {
+	b, quads := r.b, r.k/4
+	for c := range r.columns {
+		b.For(r.member, r.squareGroups()*r.wave, r.subgroups*r.wave, func(i kernel.Value) {
+			v := r.a.x.Load(f32x4, b.Add(r.starts[c], b.Min(i, quads-1)))
+			if quads%r.wave != 0 {
+				v = b.Select(b.Lt(i, quads), v, b.Splat(b.F32(0), 4))
+			}
+			sum := addLanes(b, squareOf(b, v), 1, r.wave)
+			b.If(b.SubgroupElect(), func() { r.squares.Store(b.Add(b.Div(i, r.wave), c*r.squareGroups()), sum) })
+		})
+	}
 }

@@ -9,21 +9,18 @@ import (
 // residentX is the elements of x that a lane keeps, by column, unit of the lane.
 // A lane without a unit repeats the last one, with zeros for x.
 type residentX struct {
-	units []kernel.Value
-	x     [][][]kernel.Value // vec4 of the unit, in its order
-	total [][][]kernel.Value // sums of x over the runs, if the format needs them
-	fixed [][]fixedUnit      // in their stead for a projection in fixed point
+	units  []kernel.Value
+	places []dotPlace         // if they are in fixed point
+	x      [][][]kernel.Value // vec4 of the unit, in its order
+	total  [][][]kernel.Value // sums of x over the runs, if the format needs them
+	fixed  [][]fixedUnit      // in their stead for a projection in fixed point
 }
 
 // keep goes through the tile's rows with x in registers.
 func (r *gemvRun) keep() {
 	k := r.place()
 	next := newWords(r.b, r.first(k)) // before x, which is nearer
-	if r.p.spec.fixed {
-		r.loadFixed(k)
-	} else {
-		r.loadX(k)
-	}
+	r.loadX(k)
 	r.products(k, next)
 }
 
@@ -36,6 +33,9 @@ func (r *gemvRun) place() *residentX {
 			u = b.Min(u, b.Sub(b.Div(r.a.k, r.p.spec.unit()), 1))
 		}
 		k.units = append(k.units, u)
+		if r.p.spec.fixed {
+			k.places = append(k.places, r.placeOf(u))
+		}
 	}
 	return k
 }
@@ -97,7 +97,14 @@ func (r *gemvRun) loadX(k *residentX) {
 			for i := range f.runs() {
 				var sum partial
 				for v := range f.run / 4 {
-					x := r.element(column, b.Add(begin, f.at(i*f.run/4+v)/4), j, &square)
+					at := b.Add(begin, f.at(i*f.run/4+v)/4)
+					x := r.element(column, at, j)
+					if r.gain != nil {
+						for e := range 4 {
+							square.product(b, b.Elem(x, e), b.Elem(x, e))
+						}
+						x = b.Mul(x, r.a.gain.Load(f32x4, at))
+					}
 					if f.sums() {
 						for e := range 4 {
 							sum.add(b, b.Elem(x, e))
@@ -115,21 +122,12 @@ func (r *gemvRun) loadX(k *residentX) {
 	r.reduceSquares(squares)
 }
 
-// element loads a vec4 of x, of the lane's j-th unit, times the gain if there is a norm,
-// whose squares it adds up unless square is nil.
-func (r *gemvRun) element(column, at kernel.Value, j int, square *partial) kernel.Value {
+// element loads a vec4 of x, of the lane's j-th unit.
+func (r *gemvRun) element(column, at kernel.Value, j int) kernel.Value {
 	b := r.b
 	x := r.a.x.Load(f32x4, b.Add(column, at))
 	if !r.exact(r.p.spec) {
 		x = b.Select(r.real(j), x, b.Splat(b.F32(0), 4))
-	}
-	if r.gain != nil {
-		for e := range 4 {
-			if square != nil {
-				square.product(b, b.Elem(x, e), b.Elem(x, e))
-			}
-		}
-		x = b.Mul(x, r.a.gain.Load(f32x4, at))
 	}
 	return x
 }
@@ -147,12 +145,12 @@ func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 		for i := range r.batch {
 			row := r.row(j, r.b.Add(n, i))
 			var units [][]kernel.Value
-			fetch := m.format.fetch
-			if r.p.spec.fixed {
-				fetch = m.format.dot.fetch
-			}
-			for _, u := range k.units {
-				units = append(units, fetch(r.b, m, row, u))
+			for j, u := range k.units {
+				if r.p.spec.fixed {
+					units = append(units, m.format.dot.fetch(r.b, m, row, k.places[j]))
+				} else {
+					units = append(units, m.format.fetch(r.b, m, row, u))
+				}
 			}
 			all = append(all, units)
 		}

@@ -81,68 +81,34 @@ func newSharedX(b *kernel.Builder, k gemv) *sharedX {
 	return x
 }
 
-// keepShared is keep with x in fixed point from shared memory.
-func (r *gemvRun) keepShared(each func(do func())) {
-	held := map[*projectArgs]*heldWords{}
-	for i := range r.a.projects {
-		if p := &r.a.projects[i]; p.spec.fixed {
-			held[p] = r.roomFor(p)
-		}
-	}
-	each(func() { // before x, which is nearer
-		if r.p.spec.fixed {
-			held[r.p].set(r.first(r.place()))
-		}
-	})
-	for c := range r.columns {
-		r.makeShared(c)
-	}
-	r.b.Barrier()
-	each(func() {
-		k := r.place()
-		if r.p.spec.fixed {
-			r.takeShared(k)
-		} else {
-			held[r.p] = newWords(r.b, r.first(k))
-			r.loadX(k)
-		}
-		r.products(k, held[r.p])
-	})
-}
-
-// roomFor returns where to keep words of a projection.
-func (r *gemvRun) roomFor(p *projectArgs) *heldWords {
-	var zeros []kernel.Value
-	for _, t := range p.spec.matrices[0].format.dot.words {
-		zero := r.b.U32(0)
-		if t.Elem() == kernel.F32 {
-			zero = r.b.F32(0)
-		}
-		if t.Lanes() > 1 {
-			zero = r.b.Splat(zero, t.Lanes())
-		}
-		zeros = append(zeros, zero)
-	}
-	return newWords(r.b, slices.Repeat([][][]kernel.Value{slices.Repeat([][]kernel.Value{zeros}, r.units(p.spec))}, r.batch*len(p.matrices)))
-}
-
-// makeShared rounds column c, four elements a lane and eight lanes a run.
+// makeShared rounds column c, eight elements a lane and four lanes a run.
 func (r *gemvRun) makeShared(c int) {
 	b, x := r.b, r.sharedX
-	b.For(b.LocalID(), r.k/4, r.lanes(), func(i kernel.Value) {
-		v := r.a.x.Load(f32x4, b.Add(r.starts[c], i))
-		if r.gain != nil {
-			gain := r.a.gain.Load(f32x4, i)
-			r.addSquares(c, i, v)
-			v = b.Mul(v, gain)
+	b.For(b.LocalID(), r.k/8, r.lanes(), func(i kernel.Value) {
+		var v, squares []kernel.Value
+		for j := range 2 {
+			e := r.a.x.Load(f32x4, b.Add(r.starts[c], b.Mul(i, 2), j))
+			if r.gain != nil {
+				squares = append(squares, squareOf(b, e))
+				e = b.Mul(e, r.a.gain.Load(f32x4, b.Add(b.Mul(i, 2), j)))
+			}
+			v = append(v, e)
 		}
-		q := quarterFixed(b, v, x.halves != nil)
-		half := b.Add(b.Div(i, 4), c*r.k/fixedHalf)
-		x.high.StoreElem(half, b.And(i, 3), q.high)
-		x.low.StoreElem(half, b.And(i, 3), q.low)
-		b.If(b.Eq(b.And(i, 7), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.total)) })
+		if r.gain != nil {
+			perGroup := r.wave / 2 // lanes
+			sum := addLanes(b, b.Add(squares[0], squares[1]), 1, perGroup)
+			b.If(b.Eq(b.Mod(i, perGroup), 0), func() { r.squares.Store(b.Add(b.Div(i, perGroup), c*r.squareGroups()), sum) })
+		}
+		q := quarterFixed(b, v)
+		half := b.Add(b.Div(i, 2), c*r.k/fixedHalf)
+		for j := range v {
+			at := b.Add(b.Mul(b.And(i, 1), 2), j)
+			x.high.StoreElem(half, at, q.high[j])
+			x.low.StoreElem(half, at, q.low[j])
+		}
+		b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.total)) })
 		if x.halves != nil {
-			b.If(b.Eq(b.And(i, 3), 0), func() { x.halves.Store(half, q.halfTotal) })
+			b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.halfTotal) })
 		}
 	})
 }
@@ -152,18 +118,18 @@ func (r *gemvRun) takeShared(k *residentX) {
 	b, x, f := r.b, r.sharedX, r.p.matrices[0].format.dot
 	for c := range r.columns {
 		var units []fixedUnit
-		for j, u := range k.units {
+		for j := range k.units {
 			var unit fixedUnit
-			first := b.Add(b.Div(f.begin(b, u), fixedHalf), c*r.k/fixedHalf)
+			u := k.places[j]
 			for h := range 2 {
-				half := b.Add(first, h*f.stride/fixedHalf)
+				half := b.Add(u.half, c*r.k/fixedHalf+h*u.stride)
 				unit.high[h], unit.low[h] = elements(b, x.high.Load(half)), elements(b, x.low.Load(half))
 				switch {
 				case f.fine:
 					scale := r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)
 					unit.scales, unit.totals = append(unit.scales, scale), append(unit.totals, r.orZero(x.halves.Load(half), j))
 				case h == 0:
-					run := x.scales.Load(b.Add(u, c*r.k/fixedRun)) // the unit's number is its run's
+					run := x.scales.Load(b.Add(u.run, c*r.k/fixedRun))
 					unit.scales, unit.totals = []kernel.Value{r.orZero(b.Elem(run, 0), j)}, []kernel.Value{r.orZero(b.Elem(run, 1), j)}
 				}
 			}

@@ -99,6 +99,11 @@ func xorLanes(b *kernel.Builder, x kernel.Value, from, n int, fold func(x, y ker
 	return x
 }
 
+// addLanes adds x up over groups of lanes, as xorLanes does.
+func addLanes(b *kernel.Builder, x kernel.Value, from, n int) kernel.Value {
+	return xorLanes(b, x, from, n, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+}
+
 // sum4 returns the sum of the elements of a vector of 4.
 func sum4(b *kernel.Builder, x kernel.Value) kernel.Value {
 	return b.Add(b.Add(b.Elem(x, 0), b.Elem(x, 1)), b.Add(b.Elem(x, 2), b.Elem(x, 3)))
