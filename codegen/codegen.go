@@ -33,7 +33,7 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 	list := passes.DefaultEntries(maxRows)
 	i := slices.IndexFunc(list, func(e passes.Entry) bool { return e.Kind == passes.Prefill })
 	if t.Dealt && i >= 0 {
-		list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: kernels.DealtMost})
+		list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: kernels.DealtFew})
 	}
 	return list
 }
@@ -54,6 +54,8 @@ func ChoiceTable(ctx context.Context, t *target.Target, maxRows int, c Choice) [
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
 		passes.Pass{Name: "RoundInputs", Doc: "what projections of many rows read is rounded to f16, where their kernels multiply f16, and of few rows to fixed point, where they multiply bytes", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return roundInputs(p, t) }},
+		passes.Pass{Name: "SplitLinear", Doc: "projections of some rows are split over the elements of a row, so that they fill the device", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return splitLinear(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return selectKernels(ctx, p, t, c) }},
 	)

@@ -115,6 +115,22 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
+		Name:   "room",
+		Doc:    "memory that workgroups of a dispatch leave sums in for each other, for every row of x `width` elements; what is in them means nothing",
+		Params: []string{"x"},
+		Attrs:  []AttrSpec{{"width", IntAttr}},
+		Infer: func(op *Op) (Type, error) {
+			x, width := op.Args[0].Type, op.Attrs.Int("width")
+			if err := areProjected(x); err != nil {
+				return Type{}, err
+			}
+			if width <= 0 || width > 1<<24 {
+				return Type{}, fmt.Errorf("width %d out of range", width)
+			}
+			return MakeType(F32, x.Shape[0], Dim(width)), nil
+		},
+	},
+	{
 		Name:     "linear",
 		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; where x is f16, weight may be rounded to f16",
 		Params:   []string{"x", "weight", "bias"},

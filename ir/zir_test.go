@@ -42,6 +42,7 @@ func "forward" rows=8 {
   %13 = argmax %12 : io i32[1]
   %14 = argmax_split %12 {splits=4} : f32[1, 8]
   %15 = argmax_merge %14 {splits=4} : io i32[1]
+  %16 = room %0 {width=32} : f32[T, 32]
   advance %13, @token, @pos, @slot, @n, @out, @count
 }
 `

@@ -94,7 +94,9 @@ func (m *machine) node(n *node, active []bool) {
 	case opIf:
 		cond := m.value(n.args[0])
 		for i, r := range n.regions {
-			m.region(r, where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }))
+			if some := where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }); anyLane(some) {
+				m.region(r, some) // else no barrier in it waits for anyone
+			}
 		}
 		m.stay(active)
 	case opFor:

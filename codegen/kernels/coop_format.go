@@ -273,10 +273,14 @@ func coopQ4_0(d *coopDecoder, m matrix, row, item kernel.Value) coopItem {
 	}
 }
 
-// ints returns the octets of 16 int8. scale and offset are f32.
-func (d *coopDecoder) ints(q, scale, offset kernel.Value) []kernel.Value {
+// ints returns the octets of int8, each of two words. scale and offset are f32.
+func (d *coopDecoder) ints(words []kernel.Value, scale, offset kernel.Value) []kernel.Value {
 	b := d.Builder
-	return d.codes(elems4(b, b.Xor(q, uint32(0x80808080))), 0, 8, 128, halfPair(b, scale), halfPair(b, offset))
+	var codes []kernel.Value
+	for _, w := range words {
+		codes = append(codes, b.Xor(w, uint32(0x80808080)))
+	}
+	return d.codes(codes, 0, 8, 128, halfPair(b, scale), halfPair(b, offset))
 }
 
 // coopQ8_0 reads a plane of int8 and one of f16 for 32 of them.
@@ -289,7 +293,7 @@ func coopQ8_0(d *coopDecoder, m matrix, row, item kernel.Value) coopItem {
 			return []kernel.Value{m.buf.Load(u32x4, at), halfAt(b, m.buf, b.Div(b.Mul(m.rows, m.cols), 4), b.Shr(at, 1))}
 		},
 		octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
-			return d.ints(loaded[0], lowHalf(b, loaded[1]), b.F32(0))
+			return d.ints(elems4(b, loaded[0]), lowHalf(b, loaded[1]), b.F32(0))
 		},
 	}
 }
@@ -318,7 +322,7 @@ func coopAffine(group int, offset bool) func(d *coopDecoder, m matrix, row, item
 				if offset {
 					low = loaded[2]
 				}
-				return d.ints(loaded[0], loaded[1], low)
+				return d.ints(elems4(b, loaded[0]), loaded[1], low)
 			},
 		}
 	}

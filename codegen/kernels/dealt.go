@@ -17,31 +17,10 @@ const (
 	// dealtSums is the elements of a matrix of sums that a lane holds.
 	dealtSums = dealtSide * dealtRows / dealtLanes
 	// dealtFrom and DealtMost are the rows that gemm_dealt takes: of fewer, gemv reads
-	// the weights as fast; of more, its lanes cannot keep x.
-	dealtFrom, DealtMost = 3, 16
+	// the weights as fast; of more, its lanes cannot keep the sums. Up to DealtFew a
+	// workgroup takes few outputs, and more rows cost little.
+	dealtFrom, DealtFew, DealtMost = 3, 16, 48
 )
-
-// dealtTile says what a workgroup computes. Outputs are counted over all matrices of a
-// projection, as in coopTile.
-type dealtTile struct {
-	outputs int // a multiple of 16
-	groups  int // subgroups, which share the blocks of a row
-	// staged: x goes through shared memory; else lanes keep theirs, which is one block of
-	// every row.
-	staged bool
-	series int // tiles of a workgroup, one after the other
-}
-
-func (t dealtTile) name() string {
-	x := "kept"
-	if t.staged {
-		x = "staged"
-	}
-	return fmt.Sprintf("outputs=%d groups=%d x %s turns=%d", t.outputs, t.groups, x, t.turns())
-}
-
-// turns is how many regions for sums tiles take turns in.
-func (t dealtTile) turns() int { return min(2, t.series) }
 
 // gemmDealt computes a linear group for few rows of x with cooperative matrices, as
 // gemm_coop does, on devices of which it is known which elements of a matrix each lane
@@ -56,6 +35,9 @@ type gemmDealt struct {
 	dealtTile
 	step extent
 	wave int
+	most int // rows that are multiplied
+	// counts is where workgroups meet, nil if they do not.
+	counts *ir.Value
 }
 
 func gemmDealtCandidates(s *Site) []Candidate {
@@ -67,17 +49,37 @@ func gemmDealtCandidates(s *Site) []Candidate {
 	if !ok {
 		return nil
 	}
-	return []Candidate{gemmDealt{g, dealtTileOf(g, s.Target), step, s.Target.Wave}.candidate()}
+	k := gemmDealt{g, dealtTileOf(s, g), step, s.Target.Wave, g.rows, nil}
+	if k.splits > 1 {
+		k.counts = arrivals(s, k.tiles(k.outputsOf()))
+	}
+	return []Candidate{k.candidate(s.Target)}
 }
 
 // matchDealt returns the site's group if gemm_dealt computes it but for the type of x.
 func matchDealt(s *Site) *linearGroup {
-	g := matchLinear(s)
+	g := matchRoomy(s)
 	if g == nil || g.gain != nil || g.fixed != nil || !g.fitsDealt(s.Target) {
 		return nil
 	}
 	return g
 }
+
+// RoomToSplit returns the width of the room that the site's projections want for sums of
+// workgroups that share the elements of a row, 0 if they want none.
+func RoomToSplit(s *Site) int {
+	g := matchDealt(s)
+	if g == nil || !g.half {
+		return 0
+	}
+	if k := (gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}); k.splits > 1 {
+		return k.roomWidth()
+	}
+	return 0
+}
+
+// roomWidth is the sums that the workgroups of all splits leave of a row.
+func (k gemmDealt) roomWidth() int { return k.splits * k.tiles(k.outputsOf()) * k.outputsOf() }
 
 // BehindNorm returns the linear ops of a site of norm and projections that gemm_dealt
 // computes if the norm is a dispatch of its own.
@@ -137,42 +139,21 @@ func (g *linearGroup) fitsDealt(t *target.Target) bool {
 // dealing is that of the projection's first matrix.
 func (p *projection) dealing() string { return dealtFormatOf(p.matrices[0].format.layout).dealing }
 
-const (
-	// dealtGroups bounds the groups of a workgroup whose lanes keep x, stagedGroups those
-	// of others.
-	dealtGroups, stagedGroups = 16, 8
-)
-
-// dealtTileOf returns the tile for the group. Where a lane's part of a row is one block,
-// it keeps its x and goes through many tiles, such that all workgroups run at once. That is
-// fastest. Longer rows go through shared memory.
-func dealtTileOf(g *linearGroup, t *target.Target) dealtTile {
-	blocks := g.k / dealtBlock
-	s := dealtTile{outputs: dealtSide, groups: blocks, series: 1}
-	if blocks <= dealtGroups {
-		most := t.Units * (dealtGroups / blocks) // workgroups at once
-		for g.tiles(gemmDealt{linearGroup: g, dealtTile: s}.outputsOf()) > most {
-			s.series++
-		}
-		return s
-	}
-	s.outputs, s.staged = 2*dealtSide, true
-	rows := gemmDealt{linearGroup: g}.tileRows()
-	for s.groups = stagedGroups * dealtRows / rows; blocks%s.groups != 0; s.groups-- {
-	}
-	return s
-}
-
-// each is the outputs of each matrix of a tile.
+// each is the outputs of each matrix of a subgroup.
 func (k gemmDealt) each() int { return k.outputs / len(k.projects[0].matrices) }
 
+// tile is the outputs of each matrix of a tile.
+func (k gemmDealt) tile() int { return k.across * k.each() }
+
 // outputsOf is the outputs of each matrix of a workgroup.
-func (k gemmDealt) outputsOf() int { return k.series * k.each() }
+func (k gemmDealt) outputsOf() int { return k.series * k.tile() }
 
 // tileRows is the rows of x of a workgroup: all, in whole matrices.
-func (k gemmDealt) tileRows() int { return ceilDiv(k.rows, dealtRows) * dealtRows }
+func (k gemmDealt) tileRows() int { return ceilDiv(k.most, dealtRows) * dealtRows }
 
-func (k gemmDealt) candidate() Candidate {
+func (k gemmDealt) threads() int { return k.groups * k.across * k.wave }
+
+func (k gemmDealt) candidate(t *target.Target) Candidate {
 	firsts := k.firsts(k.outputsOf())
 	c := Candidate{
 		Kernel:   fmt.Sprintf("gemm_dealt %s%s rows=%d %s", k.key(), k.step.key(), k.tileRows(), k.name()),
@@ -181,36 +162,58 @@ func (k gemmDealt) candidate() Candidate {
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{k.tiles(k.outputsOf()), 1, 1},
 		Consts:   append(append(k.consts(firsts), ir.Const{Name: "series", Value: uint32(k.series)}), k.step.consts()...),
-		Seconds:  k.seconds(),
+		Seconds:  k.seconds(t.Units),
 	}
 	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
+		y := plans.Cover{
 			Arg:  fmt.Sprint("y", i),
 			Dims: []int{k.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf()},
-			Axis: []int{1, 0}, First: []int{0, firsts[i]},
-		})
+			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
+		}
+		if k.splits > 1 {
+			y.Meet = []int{1}
+		}
+		c.Cover = append(c.Cover, y)
+	}
+	if k.splits > 1 {
+		c.Grid[1] = k.splits
+		tiles := k.tiles(k.outputsOf())
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.splits, tiles, k.outputsOf()},
+			Tile: []int{k.tileRows(), 1, 1, k.outputsOf()}, Axis: []int{-1, 1, 0, -1}})
+		c.Consts = append(c.Consts, ir.Const{Name: "tiles", Value: uint32(tiles)})
+		c.Operands = append(c.Operands, Operand{"partial", k.room, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
 	}
 	return c
 }
 
-// seconds is what the group takes on an H200, where it was measured.
-func (k gemmDealt) seconds() float64 {
-	if k.staged {
-		return 1e-6 * (5 + float64(k.k)/700)
+// stride is the vec4 from row to row of the sums in shared memory.
+func (k gemmDealt) stride() int { return k.across*k.outputs/4 + 1 }
+
+// part is the rows of sums that are in shared memory at once.
+func (k gemmDealt) part() int {
+	part := k.tileRows()
+	if k.where == pooled {
+		for part > dealtRows && (k.tileRows()%part != 0 || k.groups*part*k.stride() > k.space()) {
+			part -= dealtRows
+		}
 	}
-	return 1e-6 * (6 + float64(k.series)*(1+float64(k.k)/6000))
+	return part
 }
 
-// stride is the vec4 from row to row of a subgroup's sums in shared memory.
-func (k gemmDealt) stride() int { return k.outputs/4 + 1 }
-
 // region is the vec4 of the sums of a tile.
-func (k gemmDealt) region() int { return k.groups * k.tileRows() * k.stride() }
+func (k gemmDealt) region() int { return k.groups * k.part() * k.stride() }
 
 // shared is the vec4 of shared memory: x, later sums; of tiles in series those of two.
 func (k gemmDealt) shared() int {
-	if k.staged {
+	switch k.where {
+	case staged:
 		return max(k.groups*dealtSteps*k.regionX(), k.region())
+	case pooled:
+		size := 0
+		for _, k.most = range pooledCases(k.tileRows()) {
+			size = max(size, 2*k.pooledX(), k.region())
+		}
+		return size
 	}
 	return k.turns() * k.region()
 }
@@ -218,7 +221,12 @@ func (k gemmDealt) shared() int {
 func (k gemmDealt) build() (*kernel.Func, error) {
 	return kernel.Build("gemm_dealt", func(b *kernel.Builder) {
 		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.bound(b)
-		b.Workgroup(k.groups * k.wave)
-		k.emit(b, a, series, b.WorkgroupID(0), rowTile{rows: rows, row: b.U32(0)})
+		b.Workgroup(k.threads())
+		tile := rowTile{rows: rows, row: b.U32(0)}
+		if k.splits > 1 {
+			k.emitSplits(b, a, series, tile)
+			return
+		}
+		k.emit(b, a, series, b.WorkgroupID(0), tile, nil)
 	})
 }

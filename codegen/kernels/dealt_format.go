@@ -12,9 +12,13 @@ type dealtFormat struct {
 	open    func(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem
 }
 
-// dealing says which elements of a block the lanes get: which octet of it octet i of
-// step p of a lane of four is.
-type dealing func(b *kernel.Builder, lane, i kernel.Value, p int) kernel.Value
+// dealing says which elements of a block the lanes get: which bit of an octet's number in
+// its block is which bit of its number o of the four of a step, of the lane of four that
+// gets it, and of the step.
+type dealing struct {
+	o, lane [2]int
+	step    int
+}
 
 const (
 	dealtBlock = 256 // elements
@@ -24,12 +28,13 @@ const (
 // dealtItem is what a lane takes of the blocks of a row. Loads and what waits for them
 // are kept apart.
 type dealtItem struct {
-	// load loads what the lane needs of a block: by step; the last list is for all.
-	load func(block kernel.Value) [][]kernel.Value
-	// scales returns what all steps need, from the last list.
+	// load loads what the lane needs of a block for step p, or as step dealtSteps what all
+	// steps need.
+	load func(block kernel.Value, p int) []kernel.Value
+	// scales returns what all steps need, from what was loaded for them.
 	scales func(loaded []kernel.Value) []kernel.Value
-	// octets returns the four octets of step p, each a u32x4.
-	octets func(scales, loaded []kernel.Value, p int) []kernel.Value
+	// octet returns octet o of the four of step p, a u32x4.
+	octet func(scales, loaded []kernel.Value, p, o int) kernel.Value
 }
 
 var dealtFormats = []*dealtFormat{
@@ -56,23 +61,30 @@ func dealtFormatOf(layout string) *dealtFormat {
 	return nil
 }
 
-var dealings = map[string]dealing{"turn": octetInTurn, "pairs": octetOfPair, "halves": octetOfHalf}
-
-// octetInTurn deals 32 neighbours of each half of a block to each lane.
-func octetInTurn(b *kernel.Builder, lane, i kernel.Value, p int) kernel.Value {
-	return b.Add(b.Mul(lane, 4), i, 16*p)
+var dealings = map[string]dealing{
+	// 32 neighbours of each half of a block to each lane
+	"turn": {o: [2]int{0, 1}, lane: [2]int{2, 3}, step: 4},
+	// A pair of sub-blocks of 32 to each lane, which are the low and the high nibbles of
+	// 32 bytes; a step has half of each.
+	"pairs": {o: [2]int{0, 2}, lane: [2]int{3, 4}, step: 1},
+	// Of each half of a super-block 32 elements and the 32 that lie 64 further to each of
+	// two lanes; a step has half of each.
+	"halves": {o: [2]int{0, 3}, lane: [2]int{2, 4}, step: 1},
 }
 
-// octetOfPair deals a pair of sub-blocks of 32 to each lane, which are the low and the
-// high nibbles of 32 bytes; a step has half of each.
-func octetOfPair(b *kernel.Builder, lane, i kernel.Value, p int) kernel.Value {
-	return b.Add(b.Mul(lane, 8), b.Mul(b.Shr(i, 1), 4), b.And(i, 1), 2*p)
+// octet returns the number in a block of a lane's octet o of step p.
+func (d dealing) octet(b *kernel.Builder, lane, o kernel.Value, p int) kernel.Value {
+	at := b.U32(uint32(p << d.step))
+	for i := range 2 {
+		at = b.Add(at, b.Shl(b.And(b.Shr(lane, i), 1), d.lane[i]), b.Shl(b.And(b.Shr(o, i), 1), d.o[i]))
+	}
+	return at
 }
 
-// octetOfHalf deals of each half of a super-block 32 elements and the 32 that lie 64
-// further to each of two lanes; a step has half of each.
-func octetOfHalf(b *kernel.Builder, lane, i kernel.Value, p int) kernel.Value {
-	return b.Add(b.Mul(b.Shr(lane, 1), 16), b.Mul(b.Shr(i, 1), 8), b.Mul(b.And(lane, 1), 4), b.And(i, 1), 2*p)
+// place returns whose octet has a number, and which it is: o and 4 times the step.
+func (d dealing) place(b *kernel.Builder, octet kernel.Value) (lane, o kernel.Value) {
+	bit := func(at, to int) kernel.Value { return b.Shl(b.And(b.Shr(octet, at), 1), to) }
+	return b.Or(bit(d.lane[0], 0), bit(d.lane[1], 1)), b.Or(bit(d.o[0], 0), bit(d.o[1], 1), bit(d.step, 2))
 }
 
 // noScales is dealtItem.scales of formats whose steps have nothing in common.
@@ -83,23 +95,17 @@ func dealtWide(octet func(b *kernel.Builder, w kernel.Value) kernel.Value) func(
 	return func(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 		first := d.Add(d.Mul(row, d.Div(m.cols, 8)), d.Mul(lane, 4))
 		return dealtItem{
-			load: func(block kernel.Value) [][]kernel.Value {
-				steps := make([][]kernel.Value, dealtSteps+1)
-				for p := range dealtSteps {
-					for i := range 4 {
-						steps[p] = append(steps[p], d.load(m.buf, u32x4, d.Add(first, d.Mul(block, 32), 16*p+i)))
-					}
+			load: func(block kernel.Value, p int) (list []kernel.Value) {
+				if p == dealtSteps {
+					return nil
 				}
-				return steps
-			},
-			scales: noScales,
-			octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
-				var list []kernel.Value
-				for _, w := range loaded {
-					list = append(list, octet(d.Builder, w))
+				for i := range 4 {
+					list = append(list, d.load(m.buf, u32x4, d.Add(first, d.Mul(block, 32), 16*p+i)))
 				}
 				return list
 			},
+			scales: noScales,
+			octet:  func(_, loaded []kernel.Value, _, o int) kernel.Value { return octet(d.Builder, loaded[o]) },
 		}
 	}
 }
@@ -127,16 +133,17 @@ func pairScales(d *coopDecoder, header, lane kernel.Value) []kernel.Value {
 func dealtQ4K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	first := d.Mul(row, d.Div(m.cols, 256))
 	return dealtItem{
-		load: func(block kernel.Value) [][]kernel.Value {
+		load: func(block kernel.Value, p int) []kernel.Value {
 			at := d.Mul(d.Add(first, block), 9)
-			nibbles := d.Add(at, d.Mul(lane, 2))
-			head := d.load(m.buf, u32x4, at)
-			return [][]kernel.Value{{d.load(m.buf, u32x4, d.Add(nibbles, 1))}, {d.load(m.buf, u32x4, d.Add(nibbles, 2))}, {head}}
+			if p < dealtSteps {
+				at = d.Add(at, d.Mul(lane, 2), 1+p)
+			}
+			return []kernel.Value{d.load(m.buf, u32x4, at)}
 		},
 		scales: func(loaded []kernel.Value) []kernel.Value { return pairScales(d, loaded[0], lane) },
-		octets: func(s, loaded []kernel.Value, _ int) []kernel.Value {
-			words := elems4(d.Builder, loaded[0])
-			return append(d.codes(words, 0, 4, 0, s[0], s[1]), d.codes(words, 4, 4, 0, s[2], s[3])...)
+		octet: func(s, loaded []kernel.Value, _, o int) kernel.Value {
+			high := o / 2
+			return d.codes(elems2(d.Builder, loaded[0], o%2), 4*high, 4, 0, s[2*high], s[2*high+1])[0]
 		},
 	}
 }
@@ -146,22 +153,26 @@ func dealtQ5K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	b := d.Builder
 	first := b.Mul(row, b.Div(m.cols, 256))
 	return dealtItem{
-		load: func(block kernel.Value) [][]kernel.Value {
+		load: func(block kernel.Value, p int) []kernel.Value {
 			at := b.Mul(b.Add(first, block), 11)
-			nibbles := b.Add(at, b.Mul(lane, 2))
-			head := d.load(m.buf, u32x4, at)
-			var steps [][]kernel.Value
-			for p := range dealtSteps {
-				steps = append(steps, []kernel.Value{d.load(m.buf, u32x4, b.Add(nibbles, 3+p)), d.load(m.buf, u32x4, b.Add(at, 1+p))})
+			if p == dealtSteps {
+				return []kernel.Value{d.load(m.buf, u32x4, at)}
 			}
-			return append(steps, []kernel.Value{head})
+			return []kernel.Value{d.load(m.buf, u32x4, b.Add(at, b.Mul(lane, 2), 3+p)), d.load(m.buf, u32x4, b.Add(at, 1+p))}
 		},
 		scales: func(loaded []kernel.Value) []kernel.Value { return pairScales(d, loaded[0], lane) },
-		octets: func(s, loaded []kernel.Value, _ int) []kernel.Value {
-			fifth := b.Shr(loaded[1], b.Splat(b.Mul(lane, 2), 4)) // bits 0 and 1 of each byte are ours
-			low := elems4(b, b.Or(lowNibbles(b, loaded[0]), b.Shl(b.And(fifth, 0x01010101), 4)))
-			high := elems4(b, b.Or(highNibbles(b, loaded[0]), b.Shl(b.And(fifth, 0x02020202), 3)))
-			return append(d.codes(low, 0, 5, 0, s[0], s[1]), d.codes(high, 0, 5, 0, s[2], s[3])...)
+		octet: func(s, loaded []kernel.Value, _, o int) kernel.Value {
+			var codes []kernel.Value
+			fifths := elems2(b, loaded[1], o%2)
+			for i, w := range elems2(b, loaded[0], o%2) {
+				fifth := b.Shr(fifths[i], b.Mul(lane, 2)) // bits 0 and 1 of each byte are ours
+				if o < 2 {
+					codes = append(codes, b.Or(lowNibbles(b, w), b.Shl(b.And(fifth, 0x01010101), 4)))
+				} else {
+					codes = append(codes, b.Or(highNibbles(b, w), b.Shl(b.And(fifth, 0x02020202), 3)))
+				}
+			}
+			return d.codes(codes, 0, 5, 0, s[o/2*2], s[o/2*2+1])[0]
 		},
 	}
 }
@@ -173,19 +184,18 @@ func dealtQ6K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 32, 16 and 4 words a block
 	half, odd := b.Shr(lane, 1), b.And(lane, 1)
 	return dealtItem{
-		load: func(block kernel.Value) [][]kernel.Value {
+		load: func(block kernel.Value, p int) []kernel.Value {
 			at := b.Add(first, block)
-			var steps [][]kernel.Value
-			for p := range dealtSteps {
-				steps = append(steps, []kernel.Value{
-					d.load(m.buf, u32x4, b.Add(b.Mul(at, 8), b.Mul(lane, 2), p)),
-					d.load(m.buf, u32x4, b.Add(b.Mul(blocks, 8), b.Mul(at, 4), b.Mul(half, 2), p)),
-				})
+			if p == dealtSteps {
+				return []kernel.Value{
+					d.load(m.buf, u32x2, b.Add(b.Mul(blocks, 24), b.Mul(at, 2), half)),
+					d.halfAt(m.buf, b.Mul(blocks, 52), at),
+				}
 			}
-			return append(steps, []kernel.Value{
-				d.load(m.buf, u32x2, b.Add(b.Mul(blocks, 24), b.Mul(at, 2), half)),
-				d.halfAt(m.buf, b.Mul(blocks, 52), at),
-			})
+			return []kernel.Value{
+				d.load(m.buf, u32x4, b.Add(b.Mul(at, 8), b.Mul(lane, 2), p)),
+				d.load(m.buf, u32x4, b.Add(b.Mul(blocks, 8), b.Mul(at, 4), b.Mul(half, 2), p)),
+			}
 		},
 		scales: func(loaded []kernel.Value) []kernel.Value {
 			var list []kernel.Value // by step, then half
@@ -198,11 +208,18 @@ func dealtQ6K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 			}
 			return list
 		},
-		octets: func(s, loaded []kernel.Value, p int) []kernel.Value {
-			pairs := b.Shr(loaded[1], b.Splat(b.Mul(odd, 2), 4)) // bit pairs 0 and 2 are ours
-			low := b.Or(lowNibbles(b, loaded[0]), b.Shl(b.And(pairs, 0x03030303), 4))
-			high := b.Or(highNibbles(b, loaded[0]), b.And(pairs, 0x30303030))
-			return append(d.codes(elems4(b, low), 0, 6, 32, s[2*p], b.U32(0)), d.codes(elems4(b, high), 0, 6, 32, s[2*p+1], b.U32(0))...)
+		octet: func(s, loaded []kernel.Value, p, o int) kernel.Value {
+			var codes []kernel.Value
+			tops := elems2(b, loaded[1], o%2)
+			for i, w := range elems2(b, loaded[0], o%2) {
+				pairs := b.Shr(tops[i], b.Mul(odd, 2)) // bit pairs 0 and 2 are ours
+				if o < 2 {
+					codes = append(codes, b.Or(lowNibbles(b, w), b.Shl(b.And(pairs, 0x03030303), 4)))
+				} else {
+					codes = append(codes, b.Or(highNibbles(b, w), b.And(pairs, 0x30303030)))
+				}
+			}
+			return d.codes(codes, 0, 6, 32, s[2*p+o/2], b.U32(0))[0]
 		},
 	}
 }
@@ -212,18 +229,17 @@ func dealtQ4_0(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	b := d.Builder
 	first := b.Add(b.Mul(row, b.Div(m.cols, 32)), lane)
 	return dealtItem{
-		load: func(block kernel.Value) [][]kernel.Value {
-			steps := make([][]kernel.Value, dealtSteps+1)
-			for p := range dealtSteps {
-				at := b.Add(first, b.Mul(block, 8), 4*p)
-				steps[p] = []kernel.Value{d.load(m.buf, u32x4, at), d.halfAt(m.buf, b.Div(b.Mul(m.rows, m.cols), 8), at)}
+		load: func(block kernel.Value, p int) []kernel.Value {
+			if p == dealtSteps {
+				return nil
 			}
-			return steps
+			at := b.Add(first, b.Mul(block, 8), 4*p)
+			return []kernel.Value{d.load(m.buf, u32x4, at), d.halfAt(m.buf, b.Div(b.Mul(m.rows, m.cols), 8), at)}
 		},
 		scales: noScales,
-		octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
-			scale, words := halfPair(b, lowHalf(b, loaded[1])), elems4(b, loaded[0])
-			return append(d.codes(words, 0, 4, 8, scale, b.U32(0)), d.codes(words, 4, 4, 8, scale, b.U32(0))...)
+		octet: func(_, loaded []kernel.Value, _, o int) kernel.Value {
+			scale := halfPair(b, lowHalf(b, loaded[1]))
+			return d.codes(elems2(b, loaded[0], o%2), o/2*4, 4, 8, scale, b.U32(0))[0]
 		},
 	}
 }
@@ -234,22 +250,17 @@ func dealtQ4_0(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 func dealtBytes(d *coopDecoder, m matrix, row, lane kernel.Value, rest func(at kernel.Value) []kernel.Value, terms func(rest []kernel.Value, i int) (scale, offset kernel.Value)) dealtItem {
 	first := d.Add(d.Mul(row, d.Div(m.cols, 16)), d.Mul(lane, 2))
 	return dealtItem{
-		load: func(block kernel.Value) [][]kernel.Value {
-			steps := make([][]kernel.Value, dealtSteps+1)
-			for p := range dealtSteps {
-				at := d.Add(first, d.Mul(block, 16), 8*p)
-				steps[p] = append([]kernel.Value{d.load(m.buf, u32x4, at), d.load(m.buf, u32x4, d.Add(at, 1))}, rest(at)...)
+		load: func(block kernel.Value, p int) []kernel.Value {
+			if p == dealtSteps {
+				return nil
 			}
-			return steps
+			at := d.Add(first, d.Mul(block, 16), 8*p)
+			return append([]kernel.Value{d.load(m.buf, u32x4, at), d.load(m.buf, u32x4, d.Add(at, 1))}, rest(at)...)
 		},
 		scales: noScales,
-		octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
-			var list []kernel.Value
-			for i := range 2 {
-				scale, offset := terms(loaded[2:], i)
-				list = append(list, d.ints(loaded[i], scale, offset)...)
-			}
-			return list
+		octet: func(_, loaded []kernel.Value, _, o int) kernel.Value {
+			scale, offset := terms(loaded[2:], o/2)
+			return d.ints(elems2(d.Builder, loaded[o/2], o%2), scale, offset)[0]
 		},
 	}
 }
@@ -294,6 +305,11 @@ func dealtAffine(group int, offset bool) func(d *coopDecoder, m matrix, row, lan
 				return rest[0], d.F32(0)
 			})
 	}
+}
+
+// elems2 returns words 2i and 2i+1 of a vec4.
+func elems2(b *kernel.Builder, v kernel.Value, i int) []kernel.Value {
+	return []kernel.Value{b.Elem(v, 2*i), b.Elem(v, 2*i+1)}
 }
 
 // halfAt is halfAt with load.

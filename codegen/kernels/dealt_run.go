@@ -11,36 +11,71 @@ type dealtRun struct {
 	deal   dealing
 	shared *kernel.Array
 	group  kernel.Value
+	sub    kernel.Value // of those side by side
 	place  kernel.Value // of the lane's row of a matrix: 0 to 7
 	quad   kernel.Value // the lane of those that share a row
 	col    kernel.Value // first output of each matrix of the workgroup
+	mine   kernel.Value // and of the subgroup, from that of the tile on
+	split  *dealtSplit  // nil if there is none
 	x      dealtX
 	sums   [][]*kernel.Var // by 16 outputs and 8 rows
 }
 
-// dealtX brings x: octet o of step p of a block of 8 rows.
+// dealtX brings x.
 type dealtX interface {
 	// start loads what the first block needs.
 	start(block kernel.Value)
-	// step makes step p of a block ready, behind which comes block next.
-	step(block, next kernel.Value, p int) func(o, rows int) kernel.Value
+	// octet makes octet o of step p of a block ready, behind which comes block next if
+	// more holds, and returns what 8 rows have of it.
+	octet(at dealtAt, p, o int) func(rows int) kernel.Value
+}
+
+// dealtAt is a block of the group, and what comes behind it.
+type dealtAt struct {
+	block, next kernel.Value
+	more        *kernel.Value // whether there is a next one, nil if that is the same one
+	i, blocks   kernel.Value  // it is the i-th of so many
 }
 
 // emit emits the kernel behind what finds the tile of rows. workgroup counts the tiles of outputs.
-func (k gemmDealt) emit(b *kernel.Builder, a *linearArgs, series, workgroup kernel.Value, tile rowTile) {
-	shared := b.Shared(u32x4, k.shared())
+// split is the workgroup's part of the elements of a row, nil if that is all.
+func (k gemmDealt) emit(b *kernel.Builder, a *linearArgs, series, workgroup kernel.Value, tile rowTile, split *dealtSplit) {
+	memory := b.Shared(u32x4, k.shared())
+	tile.b = b
+	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split) }
+	if k.where != pooled {
+		rows()
+		return
+	}
+	least := 0
+	for _, k.most = range pooledCases(k.tileRows()) {
+		b.If(b.And(b.Gt(tile.rows, least), b.Le(tile.rows, k.most)), rows)
+		least = k.most
+	}
+}
+
+// emitRows emits the kernel for so many rows.
+func (k gemmDealt) emitRows(a *linearArgs, series, workgroup kernel.Value, tile rowTile, memory *kernel.Array, split *dealtSplit) {
+	b := tile.b
 	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
-		tile.b, tile.p = b, p
-		t := &dealtRun{gemmDealt: k, rowTile: tile, a: a, shared: shared, d: newCoopDecoder(b, tile.rows)}
+		tile.p = p
+		t := &dealtRun{gemmDealt: k, rowTile: tile, a: a, shared: memory, split: split, d: newCoopDecoder(b, tile.rows)}
 		t.deal = dealings[p.spec.dealing()]
-		t.group, t.place, t.quad = b.SubgroupID(), b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
-		t.col = b.Mul(at, b.Mul(series, k.each()))
-		if k.staged {
-			t.x = t.stageX()
-		} else {
+		t.group, t.sub = b.Div(b.SubgroupID(), k.across), b.Mod(b.SubgroupID(), k.across)
+		t.place, t.quad = b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
+		t.col = b.Mul(at, b.Mul(series, k.tile()))
+		t.mine = b.Mul(t.sub, k.each())
+		switch k.where {
+		case kept:
 			t.x = &keptX{dealtRun: t}
+			t.runSeries(series)
+		case staged:
+			t.x = t.stageX()
+			t.runStaged()
+		case pooled:
+			t.x = t.poolX()
+			t.runPooled()
 		}
-		t.run(series)
 	})
 }
 
@@ -56,7 +91,7 @@ func (t *dealtRun) items(col kernel.Value, live *kernel.Value) [][2]dealtItem {
 			n := i*dealtSide + h*dealtSide/2
 			m := n / t.each()
 			w := t.p.matrices[m]
-			row := b.Add(col, t.place, n%t.each())
+			row := b.Add(col, t.mine, t.place, n%t.each())
 			list[i][h] = dealtFormatOf(w.format.layout).open(&d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
 		}
 	}
@@ -64,63 +99,132 @@ func (t *dealtRun) items(col kernel.Value, live *kernel.Value) [][2]dealtItem {
 }
 
 // dealtWords are what a lane has loaded of a block: by item and row, step.
-type dealtWords [][2][][]kernel.Value
+type dealtWords [][2][dealtSteps + 1][]kernel.Value
 
 func (t *dealtRun) load(items [][2]dealtItem, block kernel.Value) dealtWords {
-	var w dealtWords
-	for _, pair := range items {
-		w = append(w, [2][][]kernel.Value{pair[0].load(block), pair[1].load(block)})
+	w := make(dealtWords, len(items))
+	for i, pair := range items {
+		for h, item := range pair {
+			for p := range w[i][h] {
+				w[i][h][p] = item.load(block, p)
+			}
+		}
 	}
 	return w
 }
 
-// held are variables for such words.
-func (w dealtWords) held(b *kernel.Builder) [][2][][]*kernel.Var {
-	var list [][2][][]*kernel.Var
-	for _, pair := range w {
-		list = append(list, [2][][]*kernel.Var{vars(b, pair[0]), vars(b, pair[1])})
+// dealtHeld are variables for such words.
+type dealtHeld [][2][dealtSteps + 1][]*kernel.Var
+
+func (w dealtWords) held(b *kernel.Builder) dealtHeld {
+	list := make(dealtHeld, len(w))
+	for i := range w {
+		for h := range w[i] {
+			for p, words := range w[i][h] {
+				for _, v := range words {
+					list[i][h][p] = append(list[i][h][p], b.Var(v.Type(), v))
+				}
+			}
+		}
 	}
 	return list
 }
 
-func (t *dealtRun) run(series kernel.Value) {
+// turn returns the words that are held and has those of next held.
+func (held dealtHeld) turn(next dealtWords) dealtWords {
+	w := make(dealtWords, len(held))
+	for i := range held {
+		for h := range held[i] {
+			for p, vars := range held[i][h] {
+				w[i][h][p] = gets(vars)
+				sets(vars, next[i][h][p])
+			}
+		}
+	}
+	return w
+}
+
+// runSeries goes through tiles, of which each subgroup has one block.
+func (t *dealtRun) runSeries(series kernel.Value) {
 	b := t.b
-	blocks := b.Div(t.a.k, dealtBlock*t.groups) // of a group
 	items := t.items(t.col, nil)
 	words := t.load(items, t.group)
 	t.x.start(t.group)
 	held := words.held(b)
-	turn := func(next dealtWords) dealtWords {
-		for i := range words {
-			for h := range words[i] {
-				words[i][h] = getVars(held[i][h])
-				setVars(held[i][h], next[i][h])
-			}
-		}
-		return words
-	}
-	t.clear()
-	if t.staged {
-		b.ForRolled(0, blocks, 1, func(i kernel.Value) {
-			more := b.Lt(b.Add(i, 1), blocks)
-			at := b.Add(b.Mul(i, t.groups), t.group)
-			next := b.Select(more, b.Add(at, t.groups), at)
-			t.multiply(items, turn(t.load(t.items(t.col, &more), next)), at, next)
-		})
-		t.store(t.col, b.U32(0))
-		return
-	}
 	// The last workgroup of a projection may have fewer tiles.
 	left := b.Sub(t.p.width, t.col)
-	series = b.Min(series, b.Div(b.Add(left, t.each()-1), t.each()))
+	series = b.Min(series, b.Div(b.Add(left, t.tile()-1), t.tile()))
 	b.ForRolled(0, series, 1, func(i kernel.Value) {
-		col := b.Add(t.col, b.Mul(i, t.each()))
+		col := b.Add(t.col, b.Mul(i, t.tile()))
 		more := b.Lt(b.Add(i, 1), series)
 		t.clear()
-		next := t.load(t.items(b.Add(col, t.each()), &more), t.group)
-		t.multiply(items, turn(next), t.group, t.group)
+		now := held.turn(t.load(t.items(b.Add(col, t.tile()), &more), t.group))
+		t.multiply(items, wordsOf(now), dealtAt{block: t.group, next: t.group})
 		t.store(col, i)
 	})
+}
+
+// blocks calls one for every block of the group.
+func (t *dealtRun) blocks(one func(at dealtAt)) {
+	b := t.b
+	blocks := t.blocksOf()
+	b.ForRolled(0, blocks, 1, func(i kernel.Value) {
+		more := b.Lt(b.Add(i, 1), blocks)
+		at := b.Add(b.Mul(i, t.groups), t.firstBlock())
+		one(dealtAt{at, b.Select(more, b.Add(at, t.groups), at), &more, i, blocks})
+	})
+}
+
+// blocksOf is how many blocks a group of the workgroup has.
+func (t *dealtRun) blocksOf() kernel.Value {
+	if t.split == nil {
+		return t.b.Div(t.a.k, dealtBlock*t.groups)
+	}
+	return t.b.Div(t.a.k, dealtBlock*t.groups*t.split.splits)
+}
+
+// firstBlock is the first of them.
+func (t *dealtRun) firstBlock() kernel.Value {
+	if t.split == nil {
+		return t.group
+	}
+	return t.b.Add(t.b.Mul(t.split.split, t.blocksOf(), t.groups), t.group)
+}
+
+// runStaged goes through the blocks of the subgroup.
+func (t *dealtRun) runStaged() {
+	items := t.items(t.col, nil)
+	words := t.load(items, t.group)
+	t.x.start(t.group)
+	held := words.held(t.b)
+	t.clear()
+	t.blocks(func(at dealtAt) {
+		t.multiply(items, wordsOf(held.turn(t.load(t.items(t.col, at.more), at.next))), at)
+	})
+	t.store(t.col, t.b.U32(0))
+}
+
+// runPooled goes through the blocks of the group. What was loaded of a step makes room
+// for the next block's once it is used: many sums leave few registers.
+func (t *dealtRun) runPooled() {
+	items := t.items(t.col, nil)
+	t.x.start(t.group)
+	held := t.load(items, t.firstBlock()).held(t.b)
+	t.clear()
+	t.blocks(func(at dealtAt) {
+		next := t.items(t.col, at.more)
+		t.multiply(items, func(i, h, p int) []kernel.Value {
+			words := gets(held[i][h][p])
+			sets(held[i][h][p], next[i][h].load(at.next, p))
+			return words
+		}, at)
+	})
+	t.store(t.col, t.b.U32(0))
+}
+
+// wordsOf returns what multiply takes words from.
+func wordsOf(w dealtWords) func(i, h, p int) []kernel.Value {
+	return func(i, h, p int) []kernel.Value { return w[i][h][p] }
 }
 
 // clear sets the sums to zero.
@@ -142,43 +246,56 @@ func (t *dealtRun) clear() {
 	}
 }
 
-// multiply adds the products of a block.
-func (t *dealtRun) multiply(items [][2]dealtItem, words dealtWords, block, next kernel.Value) {
+// multiply adds the products of a block, whose words take returns: of an item and row
+// those of a step, each once.
+func (t *dealtRun) multiply(items [][2]dealtItem, take func(i, h, p int) []kernel.Value, at dealtAt) {
 	b := t.b
 	ws := kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA)
 	xs := kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB)
-	var scales [][2][]kernel.Value
+	scales := make([][2][]kernel.Value, len(items))
 	for i, pair := range items {
-		var s [2][]kernel.Value
 		for h := range pair {
-			s[h] = pair[h].scales(words[i][h][dealtSteps])
+			scales[i][h] = pair[h].scales(take(i, h, dealtSteps))
 		}
-		scales = append(scales, s)
 	}
-	for p := range dealtSteps {
-		x := t.x.step(block, next, p)
-		octets := make([][2][]kernel.Value, len(items))
+	words := make([][2][]kernel.Value, len(items)) // of the step
+	// weights returns the matrices of an octet of 16 outputs each: of two times 16 elements.
+	weights := func(p, o int) [2][]kernel.Value {
+		var a [2][]kernel.Value
 		for i, pair := range items {
+			var octets [2]kernel.Value
 			for h := range pair {
-				octets[i][h] = pair[h].octets(scales[i][h], words[i][h][p], p)
+				if o == 0 {
+					words[i][h] = take(i, h, p)
+				}
+				octets[h] = pair[h].octet(scales[i][h], words[i][h], p, o)
+			}
+			for e := range a {
+				lo, hi := octets[0], octets[1]
+				a[e] = append(a[e], b.MatWords(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
 			}
 		}
+		return a
+	}
+	for p := range dealtSteps {
+		var next [2][]kernel.Value
 		for o := range 4 {
-			var a [2][]kernel.Value
-			for e := range a {
-				for i := range octets {
-					lo, hi := octets[i][0][o], octets[i][1][o]
-					a[e] = append(a[e], b.MatWords(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
-				}
+			x := t.x.octet(at, p, o)
+			if o == 0 {
+				next = weights(p, o)
 			}
 			var v []kernel.Value
 			for c := range t.tileRows() / dealtRows {
-				v = append(v, x(o, c))
+				v = append(v, x(c))
+			}
+			a := next
+			if o+1 < 4 { // while x is on its way
+				next = weights(p, o+1)
 			}
 			for e := range a {
 				for c := range v {
 					q := b.MatWords(xs, b.Elem(v[c], 2*e), b.Elem(v[c], 2*e+1))
-					for i := range octets {
+					for i := range items {
 						sum := t.sums[i][c]
 						sum.Set(b.MatMulAdd(a[e][i], q, sum.Get()))
 					}
@@ -193,34 +310,48 @@ func (t *dealtRun) multiply(items [][2]dealtItem, words dealtWords, block, next 
 // neighbours each, of all matrices and groups.
 func (t *dealtRun) store(col, i kernel.Value) {
 	b := t.b
-	slot := t.tileRows() * t.stride()
+	slot := t.part() * t.stride()
 	// Tiles take turns, so that one is finished while the next is multiplied.
 	base := b.Mul(b.Mod(i, t.turns()), t.region())
-	mine := b.Add(base, b.Mul(b.SubgroupID(), slot))
-	if t.staged {
-		b.Barrier() // there is x
-	}
-	for m := range t.sums {
-		for c, sum := range t.sums[m] {
-			t.shared.StoreMatrix(b.Add(mine, c*dealtRows*t.stride()+m*dealtSide/4), t.stride(), kernel.ColumnMajor, sum.Get())
+	mine := b.Add(base, b.Mul(t.group, slot), b.Mul(t.sub, t.outputs/4))
+	for from := 0; from < t.tileRows(); from += t.part() {
+		if t.where != kept || from > 0 {
+			b.Barrier() // there is x, or the rows before
 		}
+		for m := range t.sums {
+			for c := range t.part() / dealtRows {
+				t.shared.StoreMatrix(b.Add(mine, c*dealtRows*t.stride()+m*dealtSide/4), t.stride(), kernel.ColumnMajor, t.sums[m][from/dealtRows+c].Get())
+			}
+		}
+		b.Barrier()
+		t.write(base, from, col)
 	}
-	b.Barrier()
-	n, threads := t.tileRows()*t.each()/4, t.groups*t.wave
-	for from := 0; from < n; from += threads {
-		i := b.Add(b.LocalID(), from)
+}
+
+// write finishes and writes the rows from row from on, whose sums begin at base.
+func (t *dealtRun) write(base kernel.Value, from int, col kernel.Value) {
+	b := t.b
+	each, wide := t.each()/4, t.tile()/4
+	n := t.part() * wide
+	for first := 0; first < n; first += t.threads() {
+		i := b.Add(b.LocalID(), first)
 		b.If(b.Lt(i, n), func() {
-			row, x := b.Div(i, t.each()/4), b.Mod(i, t.each()/4)
+			row, x := b.Div(i, wide), b.Mod(i, wide)
 			var v []kernel.Value
 			for m := range t.p.matrices {
-				at := b.Add(base, b.Mul(row, t.stride()), x, m*t.each()/4)
+				at := b.Add(base, b.Mul(row, t.stride()), b.Mul(b.Div(x, each), t.outputs/4), b.Mod(x, each), m*each)
 				sum := b.Bitcast(f32x4, t.shared.Load(at))
 				for g := 1; g < t.groups; g++ {
-					sum = b.Add(sum, b.Bitcast(f32x4, t.shared.Load(b.Add(at, g*slot))))
+					sum = b.Add(sum, b.Bitcast(f32x4, t.shared.Load(b.Add(at, g*t.part()*t.stride()))))
 				}
 				v = append(v, sum)
 			}
-			t.finish(v, b.Add(t.row, row), b.Add(b.Div(col, 4), x), b.Bool(true))()
+			row = b.Add(t.row, row, from)
+			if t.split != nil {
+				t.split.leave(t, v[0], row, x)
+			} else {
+				t.finish(v, row, b.Add(b.Div(col, 4), x), b.Bool(true))()
+			}
 		})
 	}
 }

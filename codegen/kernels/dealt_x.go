@@ -18,7 +18,7 @@ func (x *keptX) start(block kernel.Value) {
 	for p := range dealtSteps {
 		var step [][]kernel.Value
 		for o := range 4 {
-			at := x.deal(b, x.quad, b.U32(uint32(o)), p)
+			at := x.deal.octet(b, x.quad, b.U32(uint32(o)), p)
 			var rows []kernel.Value
 			for _, row := range from {
 				rows = append(rows, x.a.x.Load(u32x4, b.Add(row, at)))
@@ -36,8 +36,8 @@ func (x *keptX) start(block kernel.Value) {
 	}
 }
 
-func (x *keptX) step(_, _ kernel.Value, p int) func(o, rows int) kernel.Value {
-	return func(o, rows int) kernel.Value { return x.octets[p][o][rows] }
+func (x *keptX) octet(_ dealtAt, p, o int) func(rows int) kernel.Value {
+	return func(rows int) kernel.Value { return x.octets[p][o][rows] }
 }
 
 // stagedX is x in shared memory, a block at a time. Each subgroup brings its own.
@@ -85,7 +85,7 @@ func (x *stagedX) fetch(block kernel.Value, p int) []kernel.Value {
 	block = b.Mul(block, dealtBlock/8)
 	var list []kernel.Value
 	for _, i := range x.items {
-		list = append(list, x.a.x.Load(u32x4, b.Add(i.from, block, x.deal(b, i.quad, i.o, p))))
+		list = append(list, x.a.x.Load(u32x4, b.Add(i.from, block, x.deal.octet(b, i.quad, i.o, p))))
 	}
 	return list
 }
@@ -96,21 +96,23 @@ func (x *stagedX) start(block kernel.Value) {
 	}
 }
 
-func (x *stagedX) step(block, next kernel.Value, p int) func(o, rows int) kernel.Value {
+func (x *stagedX) octet(block dealtAt, p, o int) func(rows int) kernel.Value {
 	b := x.b
-	// All lanes are through with what was here: since then there was a step with a barrier.
 	at := b.Add(x.region, p*x.regionX())
-	for j, i := range x.items {
-		x.shared.Store(b.Add(at, i.to), octetOf(b, x.held[j].Get()))
+	if o == 0 {
+		// All lanes are through with what was here: since then there was a step with a barrier.
+		for j, i := range x.items {
+			x.shared.Store(b.Add(at, i.to), octetOf(b, x.held[j].Get()))
+		}
+		if p+1 < dealtSteps {
+			sets(x.held, x.fetch(block.block, p+1))
+		} else {
+			sets(x.held, x.fetch(block.next, 0))
+		}
+		b.SubgroupBarrier()
 	}
-	if p+1 < dealtSteps {
-		sets(x.held, x.fetch(block, p+1))
-	} else {
-		sets(x.held, x.fetch(next, 0))
-	}
-	b.SubgroupBarrier()
 	at = b.Add(at, b.SubgroupLane())
-	return func(o, rows int) kernel.Value {
+	return func(rows int) kernel.Value {
 		return x.shared.Load(b.Add(at, o*x.strideX()+rows*4*dealtRows))
 	}
 }

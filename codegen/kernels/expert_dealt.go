@@ -35,7 +35,7 @@ func expertDealtCandidates(s *Site) []Candidate {
 	if !tile.fitsDealt(s.Target) || tile.k/dealtBlock > dealtGroups {
 		return nil
 	}
-	k := expertDealt{g, gemmDealt{&tile, dealtTile{outputs: dealtSide, groups: tile.k / dealtBlock}, g.extent, g.wave}}
+	k := expertDealt{g, gemmDealt{&tile, dealtTile{outputs: dealtSide, across: 1, splits: 1, groups: tile.k / dealtBlock}, g.extent, g.wave, dealtRows, nil}}
 	var list []Candidate
 	for _, k.dealt.series = range k.series(s.Target) {
 		list = append(list, k.candidate())
@@ -70,7 +70,7 @@ func (k expertDealt) candidate() Candidate {
 func (k expertDealt) build() (*kernel.Func, error) {
 	return kernel.Build("expert_dealt", func(b *kernel.Builder) {
 		a, series := k.declare(b, false), b.SpecU32("series", 1)
-		tile := k.findTile(b, a, dealtRows, func() { b.Workgroup(k.dealt.groups * k.dealt.wave) })
-		k.dealt.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end})
+		tile := k.findTile(b, a, dealtRows, func() { b.Workgroup(k.dealt.threads()) })
+		k.dealt.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end}, nil)
 	})
 }

@@ -29,6 +29,7 @@ type linearGroup struct {
 	k        int       // row length of x
 	rows     int       // rows of the results, at most
 	projects []*projection
+	room     *ir.Value // for sums of workgroups that meet; nil if there is none
 }
 
 // projection computes one result: act(W0 x + bias0) * (W1 x + bias1), or without
@@ -54,6 +55,14 @@ type weights struct {
 // matchLinear returns the site's group as a linearGroup, nil if it is none or has
 // what the kernels cannot do.
 func matchLinear(s *Site) *linearGroup {
+	if g := matchRoomy(s); g != nil && g.room == nil {
+		return g
+	}
+	return nil
+}
+
+// matchRoomy is matchLinear for groups with room, too.
+func matchRoomy(s *Site) *linearGroup {
 	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
@@ -127,6 +136,12 @@ func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
 		gate.matrices = append(gate.matrices, up.matrices...)
 		gate.act, gate.result = op.Attrs.Str("act"), op.Result
 		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
+		return true
+	case "room":
+		if g.room != nil || op.Args[0] != x {
+			return false
+		}
+		g.room = op.Result
 		return true
 	case "half":
 		p := g.making(op.Args[0])

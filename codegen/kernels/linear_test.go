@@ -188,6 +188,9 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 				y[i] += a[2][i%width]
 			}
 		}
+	case "half":
+		copy(y, a[0])
+		copy(mag, w.mags[args[0]])
 	case "glu":
 		for i := range y {
 			x := a[0][i]
@@ -274,8 +277,11 @@ func (w *world) glu(act string, gate, up *ir.Value) *ir.Value {
 // candidates returns those of the group that w has built; others read outputs.
 func (w *world) candidates(t *target.Target, outputs ...*ir.Value) []kernels.Candidate {
 	w.t.Helper()
-	g := &ir.Group{Name: "g", Ops: w.ops}
-	return kernels.Candidates(&kernels.Site{Program: w.p, Func: w.f, Group: g, Outputs: outputs, Target: t})
+	return kernels.Candidates(w.site(t, outputs...))
+}
+
+func (w *world) site(t *target.Target, outputs ...*ir.Value) *kernels.Site {
+	return &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Name: "g", Ops: w.ops}, Outputs: outputs, Target: t}
 }
 
 // different returns candidates without those that share a module with an earlier one.

@@ -1,0 +1,122 @@
+package kernels_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// TestGemmDealt computes projections of rows in f16 with the matrices of an interpreter. Of the
+// last row of a step nothing is there.
+func TestGemmDealt(t *testing.T) {
+	small := *lookup(t, "sm_90")
+	small.Units = 1 // so that workgroups take several tiles
+	for _, g := range coopGroups {
+		for _, rows := range []int{4, 12, 20, 48} {
+			if !g.dealt {
+				continue
+			}
+			t.Run(fmt.Sprint(g.name, " ", rows), func(t *testing.T) {
+				t.Parallel()
+				for _, on := range []*target.Target{lookup(t, "sm_90"), &small} {
+					w := newWorld(t, rows, rows-1)
+					out := g.build(w, w.rounded(w.rows(ir.T, g.k)))
+					c := first(t, w.candidates(on, out...), "gemm_dealt")
+					w.near(c, launch(t, c, w.sizes, w.data), rows-1, int(g.k), out)
+				}
+			})
+		}
+	}
+}
+
+// TestGemmDealtRows computes steps of all numbers of rows that have code of their own.
+func TestGemmDealtRows(t *testing.T) {
+	for _, n := range []int{1, 24, 25, 40, 41, 48} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 48, n)
+			y := w.linear(w.rounded(w.rows(ir.T, 1024)), ir.Q4_K, 40)
+			c := first(t, w.candidates(lookup(t, "sm_90"), y), "gemm_dealt")
+			w.near(c, launch(t, c, w.sizes, w.data), n, 1024, []*ir.Value{y})
+		})
+	}
+}
+
+// TestGemmDealtSplits computes projections whose workgroups share the elements of a row: the last
+// of them adds, and leaves the counters as they were.
+func TestGemmDealtSplits(t *testing.T) {
+	w := newWorld(t, 48, 37)
+	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
+	w.data[counts] = make([]byte, 4*64)
+	x := w.rounded(w.rows(ir.T, 2048))
+	q := w.linear(x, ir.Q4_K, 200)
+	out := []*ir.Value{q, w.op("add", nil, w.linear(x, ir.Q6_K, 36), w.rows(ir.T, 36))}
+	on := lookup(t, "sm_90")
+	width := kernels.RoomToSplit(w.site(on, out...))
+	if width == 0 {
+		t.Fatal("want no room")
+	}
+	room, err := w.make.Make("room", ir.Attrs{{Name: "width", Value: int64(width)}}, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ops = append(w.ops, room)
+	c := first(t, w.candidates(on, out...), "gemm_dealt")
+	if c.Grid[1] < 2 {
+		t.Fatalf("%s: %d workgroups share a row", c.Kernel, c.Grid[1])
+	}
+	got := launch(t, c, w.sizes, w.data)
+	w.near(c, got, 37, 2048, out)
+	if !bytes.Equal(got[counts], w.data[counts]) {
+		t.Errorf("the counters are %v at the end", got[counts])
+	}
+}
+
+// rounded returns x in f16, which is x from here on.
+func (w *world) rounded(x *ir.Value) *ir.Value {
+	bytes := make([]byte, 2*len(w.vals[x]))
+	for i, v := range w.vals[x] {
+		h := gguf.F32ToF16(float32(v))
+		binary.LittleEndian.PutUint16(bytes[2*i:], h)
+		w.vals[x][i] = float64(gguf.F16ToF32(h))
+	}
+	half := w.half(x)
+	w.data[half] = bytes
+	return half
+}
+
+// near compares rows of outputs, whose weights were rounded to f16: closer than where two elements
+// of a row of k of them had changed places.
+func (w *world) near(c kernels.Candidate, got map[*ir.Value][]byte, rows, k int, out []*ir.Value) {
+	w.t.Helper()
+	for _, v := range out {
+		w.nearValue(c, got, rows, k, v)
+	}
+}
+
+func (w *world) nearValue(c kernels.Candidate, got map[*ir.Value][]byte, rows, k int, v *ir.Value) {
+	w.t.Helper()
+	y, want, mag := toF32(got[v]), w.vals[v], w.mags[v]
+	if v.Type.DType == ir.F16 {
+		y = halves(got[v])
+	}
+	width := int(v.Type.Last())
+	for i := range rows * width {
+		if bound := mag[i]/float64(4*k) + math.Abs(want[i])/1024; !(math.Abs(float64(y[i])-want[i]) <= bound) {
+			w.t.Fatalf("%s: %s row %d element %d is %g, want %g within %g", c.Kernel, v, i/width, i%width, y[i], want[i], bound)
+		}
+	}
+	for i := rows * width; i < len(want); i++ {
+		if !math.IsNaN(float64(y[i])) {
+			w.t.Fatalf("%s: %s row %d element %d was written", c.Kernel, v, i/width, i%width)
+		}
+	}
+	w.covered(c, v)
+}
