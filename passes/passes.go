@@ -40,7 +40,9 @@ var Orders = []Order{
 	{"SplitAttention", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "SplitArgmax", "it adds the counters that the parts meet at"},
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
-	{"RoundInputs", "SelectKernels", "the kernels depend on the types"},
+	{"RoundInputs", "SplitLinear", "which kernel there is depends on the types"},
+	{"SplitAttention", "SplitLinear", "it adds the counters that the parts meet at"},
+	{"SplitLinear", "SelectKernels", "the kernel depends on the parts"},
 	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},
 }

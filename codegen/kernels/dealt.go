@@ -50,6 +50,13 @@ func gemmDealtCandidates(s *Site) []Candidate {
 		return nil
 	}
 	k := gemmDealt{g, dealtTileOf(s, g), step, s.Target.Wave, g.rows, nil}
+	room := 0
+	if g.room != nil {
+		room = int(g.room.Type.Last())
+	}
+	if room != k.roomWidth() {
+		return nil
+	}
 	if k.splits > 1 {
 		k.counts = arrivals(s, k.tiles(k.outputsOf()))
 	}
@@ -72,14 +79,16 @@ func RoomToSplit(s *Site) int {
 	if g == nil || !g.half {
 		return 0
 	}
-	if k := (gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}); k.splits > 1 {
-		return k.roomWidth()
-	}
-	return 0
+	return gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}.roomWidth()
 }
 
-// roomWidth is the sums that the workgroups of all splits leave of a row.
-func (k gemmDealt) roomWidth() int { return k.splits * k.tiles(k.outputsOf()) * k.outputsOf() }
+// roomWidth is the sums of a row that the workgroups of all splits leave for each other.
+func (k gemmDealt) roomWidth() int {
+	if k.splits == 1 {
+		return 0
+	}
+	return k.splits * k.tiles(k.outputsOf()) * k.outputsOf()
+}
 
 // BehindNorm returns the linear ops of a site of norm and projections that gemm_dealt
 // computes if the norm is a dispatch of its own.
