@@ -17,9 +17,6 @@ import (
 // Where kernels multiply bytes, x is rounded to fixed point: of 12 bits for few rows, of 8
 // for many, unless the target has matrices. Each group that reads it does so itself.
 func roundInputs(p *ir.Program, t *target.Target) error {
-	if err := splitNorms(p, t); err != nil {
-		return err
-	}
 	if err := fixInputs(p, t); err != nil {
 		return err
 	}
@@ -40,40 +37,6 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 		}
 		if err := r.place(); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// splitNorms takes norms out of the groups of few rows whose projections multiply f16:
-// rounded, they are computed once for all workgroups. Projections of the group that
-// do not, such as routers, get a group of their own with the norm in front.
-func splitNorms(p *ir.Program, t *target.Target) error {
-	for _, f := range p.Funcs {
-		b, uses := ir.NewBuilder(f), f.Uses()
-		for i := 0; i < len(f.Groups); i++ {
-			g := f.Groups[i]
-			ops := kernels.BehindNorm(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
-			if len(ops) == 0 {
-				continue
-			}
-			norm := g.Ops[0]
-			rest := slices.DeleteFunc(slices.Clone(uses[norm.Result]), func(op *ir.Op) bool { return slices.Contains(ops, op) })
-			split := []*ir.Group{{Name: g.Name + ".norm", Ops: []*ir.Op{norm}}}
-			g.Ops = g.Ops[1:]
-			if len(rest) > 0 {
-				again, err := b.Make(norm.Kind.Name, norm.Attrs, norm.Args...)
-				if err != nil {
-					return err
-				}
-				for _, op := range rest {
-					op.Args[0] = again.Result
-				}
-				g.Ops = slices.DeleteFunc(g.Ops, func(op *ir.Op) bool { return slices.Contains(rest, op) })
-				split = append(split, &ir.Group{Name: g.Name + ".rest", Ops: append([]*ir.Op{again}, rest...)})
-			}
-			f.Groups = slices.Insert(f.Groups, i, split...)
-			i += len(split)
 		}
 	}
 	return nil

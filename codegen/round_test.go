@@ -93,19 +93,20 @@ func TestFixInputs(t *testing.T) {
 		fixed, exact := 0, 0
 		for _, f := range compile(t, model, dot, nil).Program.Funcs {
 			for _, g := range f.Groups {
-				gemv := strings.HasPrefix(g.Call.Kernel, "gemv ") || strings.HasPrefix(g.Call.Kernel, "expert_gemv ")
+				family, _, _ := strings.Cut(g.Call.Kernel, " ")
+				few := slices.Contains([]string{"gemv", "gemm_fixed", "expert_gemv"}, family)
 				for _, op := range g.Ops {
 					if op.Kind.Name != "linear" && op.Kind.Name != "expert_linear" {
 						continue
 					}
 					def := op.Args[0].Def
 					is := def != nil && def.Kind.Name == "fixed12"
-					if want := gemv && op.Args[1].Type.DType != ir.F32; is != want {
+					if want := few && op.Args[1].Type.DType != ir.F32; is != want {
 						t.Errorf("%s: %s: %s of %s and %s, fixed %t", model, f.Name, op.Kind.Name, op.Args[0].Type, op.Args[1].Type, is)
 					}
 					if is {
 						fixed++
-					} else if gemv {
+					} else if few {
 						exact++
 					}
 				}
@@ -176,45 +177,5 @@ func TestRoundExperts(t *testing.T) {
 	}
 	if experts == 0 || exact == 0 {
 		t.Errorf("%d projections of experts read f16, %d projections f32", experts, exact)
-	}
-}
-
-// TestSplitNorms holds that where lanes are known to hold certain elements of matrices,
-// projections of 4 and 8 rows read norms that a dispatch of their own has rounded, and
-// routers beside them do not.
-func TestSplitNorms(t *testing.T) {
-	dealt, err := target.Lookup("sm_90")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, model := range []string{"gopher", "gopher-moe"} {
-		plan := compile(t, model, dealt, nil)
-		if !plan.Require.Dealt {
-			t.Errorf("%s: the plan does not require what its kernels rely on", model)
-		}
-		for _, f := range plan.Program.Funcs {
-			if f.Rows > 8 || !strings.HasPrefix(f.Name, "decode/") {
-				continue
-			}
-			halves, norms, routers := 0, 0, 0
-			for _, g := range f.Groups {
-				dealt := strings.HasPrefix(g.Call.Kernel, "gemm_dealt ")
-				for i, op := range g.Ops {
-					switch name := op.Kind.Name; {
-					case name == "rmsnorm" && i == 0 && len(g.Ops) == 2 && g.Ops[1].Kind.Name == "half":
-						norms++
-					case name == "linear" && dealt != (op.Args[0].Type.DType == ir.F16), name != "linear" && i == 0 && dealt:
-						t.Errorf("%s: %s: %s of %s in %s", model, f.Name, name, op.Args[0].Type, g.Call.Kernel)
-					case name == "linear" && dealt:
-						halves++
-					case name == "linear" && op.Args[1].Type.DType == ir.F32:
-						routers++
-					}
-				}
-			}
-			if many := f.Rows >= 4; (halves > 0) != many || (norms > 0) != many || (routers > 0) != (model == "gopher-moe") {
-				t.Errorf("%s: %s: %d projections of f16, %d norms rounded, %d projections with f32", model, f.Name, halves, norms, routers)
-			}
-		}
 	}
 }

@@ -70,10 +70,10 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 	if err != nil {
 		return err
 	}
-	orders := map[string]string{} // of decode entries, by group and how it rounds what it reads
+	orders := map[string]string{} // of decode entries, by group
 	for _, s := range sites {
 		list, decode := s.candidates, passes.KindOf(s.f) == passes.Decode
-		if order, ok := orders[alike(s.g)]; ok && decode {
+		if order, ok := orders[s.g.Name]; ok && decode {
 			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Order != order })
 			if len(list) == 0 {
 				return fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
@@ -81,7 +81,7 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 		}
 		best, why := choose(s, list, c.Tuned, predicted)
 		if decode {
-			orders[alike(s.g)] = best.Order
+			orders[s.g.Name] = best.Order
 		}
 		s.take(best, why)
 		s.chosen = best
@@ -90,14 +90,6 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 		return takeAll(p, t, sites)
 	}
 	return nil
-}
-
-// alike is the same for groups of decode entries of several widths that must add in the same
-// order: those of one name, unless one reads f16 and another does not. Then the program
-// says that they differ.
-func alike(g *ir.Group) string {
-	half := slices.ContainsFunc(g.Inputs(), func(v *ir.Value) bool { return v.Class == ir.Arena && v.Type.DType == ir.F16 })
-	return fmt.Sprint(g.Name, half)
 }
 
 // choose returns the candidate of the list that a table names, and the reason.

@@ -46,7 +46,7 @@ func requirementsTable(p *Plan) *table.Table {
 	t.Add("subgroup operations", strings.Join(r.SubgroupOps, " "))
 	dealt := "any"
 	if r.Dealt {
-		dealt = "those of mma.m16n8k16 and m16n8k32"
+		dealt = "those of mma.m16n8k16"
 	}
 	t.Add("elements of matrices in a lane", dealt)
 	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))

@@ -61,8 +61,8 @@ type Requirements struct {
 	Extensions  []string
 	SubgroupOps []string // classes of subgroup operations: "arithmetic", "basic", "shuffle", "vote"
 	// Dealt: of cooperative matrices of f16, 16x16 and 16x8, the lanes of a subgroup of 32
-	// hold the elements that mma.m16n8k16 of PTX says, of bytes, 16x32 and 32x8, those of
-	// mma.m16n8k32, and of their products, too. Vulkan does not tell; a runtime tries.
+	// hold the elements that mma.m16n8k16 of PTX says, of their products in f32, too, and products
+	// of integers, also subnormal ones, are summed exactly in 24 bits. Vulkan does not tell; a runtime tries.
 	Dealt         bool
 	Subgroup      [2]int // smallest and largest subgroup size that every pipeline runs with
 	Workgroup     int    // invocations of the largest workgroup

@@ -30,7 +30,8 @@ on its own; after a difference the oracle's values take the place of the wrong o
 Floats may differ by what another order of additions explains (in proportion to the
 largest value of the row or head and the square root of the reduction's length), cached
 f16 also by one unit in the last place and q8_0 by one code, integers not at all. Nothing else may have been
-written. Last, the replay of the whole entry must give the same bytes.
+written. Last, the replay of the whole entry must give the same bytes, and decode entries of
+all widths the same bits for the same tokens.
 
 The result is the first dispatch that differs, with entry, call site, kernel, element
 and both numbers, and exit code 1. For a large model, bound the work:

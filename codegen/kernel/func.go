@@ -23,7 +23,7 @@ type Func struct {
 	// SubgroupOps are the classes of subgroup operations that it needs, sorted:
 	// arithmetic, basic, shuffle, vote.
 	SubgroupOps []string
-	// Dealt: it uses MatWords, and so relies on which elements of a matrix lanes hold.
+	// Dealt: it uses MatPairs, and so relies on which elements of a matrix lanes hold.
 	Dealt bool
 
 	workgroup *node

@@ -1,7 +1,5 @@
 package kernel
 
-import "slices"
-
 // Cooperative matrices (VK_KHR_cooperative_matrix): the lanes of a subgroup hold
 // the elements of a matrix together, in an order that is the device's. All
 // operations on them must be come to by all lanes of a subgroup at once. A Var may
@@ -18,45 +16,41 @@ const (
 
 var layoutNames = [...]string{RowMajor: "row_major", ColumnMajor: "column_major"}
 
-// MatFill returns the accumulator of type t, whose elements are F32 or I32, with all
+// MatFill returns the accumulator of type t, whose elements are F32, with all
 // elements x.
 func (b *Builder) MatFill(t Type, x Operand) Value {
 	b.matrix(opMatFill, t, Accumulator)
-	if t.Elem() != F32 && t.Elem() != I32 {
+	if t.Elem() != F32 {
 		b.fail("%s of %v", ops[opMatFill].name, t)
-		return b.poison(t)
 	}
-	return b.add(&node{op: opMatFill, typ: t, args: []*node{b.typed(opMatFill, x, t.Elem())}})
+	return b.add(&node{op: opMatFill, typ: t, args: []*node{b.typed(opMatFill, x, F32)}})
 }
 
-// MatWords returns the matrix of type t, of F16 or I8, of which the lane holds what is in
-// the U32 words: elements 2i and 2i+1 of those that it holds are in word i, of I8 4i to 4i+3.
+// MatPairs returns the matrix of type t, of F16, of which the lane holds the pairs of
+// f16 in the U32 words: elements 2i and 2i+1 of those that it holds are in word i.
 // Which rows and columns they are of is the device's: a kernel that uses it relies on
 // a device of which that is known, and says so in Func.Dealt.
-func (b *Builder) MatWords(t Type, words ...Operand) Value {
-	rows, cols, use := b.matrix(opMatWords, t, 0)
+func (b *Builder) MatPairs(t Type, words ...Operand) Value {
+	rows, cols, use := b.matrix(opMatPairs, t, 0)
 	b.f.Dealt = true
-	lane := len(words) * t.perWord() // elements of a lane of 32
-	if lane == 0 || use == Accumulator || rows*cols != 32*lane {
-		b.fail("%s of %d words for %v", ops[opMatWords].name, len(words), t)
+	if t.Elem() != F16 || use == Accumulator || rows*cols != 64*len(words) {
+		b.fail("%s of %d words for %v", ops[opMatPairs].name, len(words), t)
 		return b.poison(t)
 	}
 	var args []*node
 	for _, w := range words {
-		args = append(args, b.typed(opMatWords, w, U32))
+		args = append(args, b.typed(opMatPairs, w, U32))
 	}
-	return b.add(&node{op: opMatWords, typ: t, args: args})
+	return b.add(&node{op: opMatPairs, typ: t, args: args})
 }
 
 // MatMulAdd returns x*y + z for matrices MxK, KxN and MxN of uses A, B and
-// Accumulator. x and y are of F16, or of I8 and then z of I32. The order in which an
-// element's products are added is the device's; in integers it does not matter.
+// Accumulator. The order in which an element's products are added is the device's.
 func (b *Builder) MatMulAdd(x, y, z Value) Value {
 	m, k, _ := b.matrix(opMatMulAdd, x.Type(), MatrixA)
 	k2, n, _ := b.matrix(opMatMulAdd, y.Type(), MatrixB)
 	m2, n2, _ := b.matrix(opMatMulAdd, z.Type(), Accumulator)
-	of := x.Type().Elem()
-	if m != m2 || k != k2 || n != n2 || of != y.Type().Elem() || (of == I8) != (z.Type().Elem() == I32) {
+	if m != m2 || k != k2 || n != n2 || x.Type().Elem() != y.Type().Elem() {
 		b.fail("%s of %v, %v and %v", ops[opMatMulAdd].name, x.Type(), y.Type(), z.Type())
 	}
 	return b.add(&node{op: opMatMulAdd, typ: z.Type(), args: []*node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
@@ -66,7 +60,7 @@ func (b *Builder) MatMulAdd(x, y, z Value) Value {
 // with that in its place.
 func (b *Builder) MatTimes(x, y Value) Value {
 	b.matrix(opMatTimes, x.Type(), Accumulator)
-	if x.Type() != y.Type() || x.Type().Elem() == I32 {
+	if x.Type() != y.Type() {
 		b.fail("%s of %v and %v", ops[opMatTimes].name, x.Type(), y.Type())
 	}
 	return b.add(&node{op: opMatTimes, typ: x.Type(), args: []*node{b.visible(x).n, b.visible(y).n}})
@@ -77,7 +71,7 @@ func (b *Builder) MatTimes(x, y Value) Value {
 func (b *Builder) MatConvert(t Type, x Value) Value {
 	rows, cols, use := b.matrix(opMatConvert, x.Type(), Accumulator)
 	to := t.Matrix(rows, cols, use)
-	if t != F16 && t != F32 || t == x.Type().Elem() || x.Type().Elem() == I32 {
+	if t != F16 && t != F32 || t == x.Type().Elem() {
 		b.fail("%s of %v to %v", ops[opMatConvert].name, x.Type(), t)
 		return x
 	}
@@ -92,28 +86,24 @@ func (b *Builder) MatLength(t Type) Value {
 }
 
 // Elem returns element i of those that the lane holds of the matrix in v, whose
-// elements are F32 or I32; i is less than MatLength. Which row and column it is of is the
+// elements are F32; i is less than MatLength. Which row and column it is of is the
 // device's, but the same in all matrices of one type.
 func (v *Var) Elem(i Operand) Value {
-	t := v.elements(opVarElem, F32, I32)
-	return v.b.add(&node{op: opVarElem, typ: t, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarElem, i, U32)}})
+	v.elements(opVarElem)
+	return v.b.add(&node{op: opVarElem, typ: F32, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarElem, i, U32)}})
 }
 
-// SetElem replaces an element that Elem returns, of F32.
+// SetElem replaces an element that Elem returns.
 func (v *Var) SetElem(i, x Operand) {
-	v.elements(opVarSetElem, F32)
+	v.elements(opVarSetElem)
 	v.b.add(&node{op: opVarSetElem, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarSetElem, i, U32), v.b.typed(opVarSetElem, x, F32)}})
 }
 
-// elements checks that v has a matrix of one of the types, which it returns.
-func (v *Var) elements(o op, types ...Type) Type {
+func (v *Var) elements(o op) {
 	v.b.matrix(o, v.n.typ, 0)
-	t := v.n.typ.Elem()
-	if !slices.Contains(types, t) {
+	if v.n.typ.Elem() != F32 {
 		v.b.fail("%s of %v", ops[o].name, v.n.typ)
-		return types[0]
 	}
-	return t
 }
 
 // LoadMatrix returns the matrix of type t whose first element is where element i of
@@ -154,23 +144,8 @@ func (b *Builder) matrix(o op, t Type, use Use) (rows, cols int, of Use) {
 	}
 	b.need("cooperativeMatrix")
 	b.extensions["VK_KHR_cooperative_matrix"] = true
-	switch t.Elem() {
-	case F16:
+	if t.Elem() == F16 {
 		b.need("shaderFloat16")
-	case I8:
-		b.need("shaderInt8")
 	}
 	return
-}
-
-// perWord is how many elements of a matrix of type t MatWords takes from a word; 0 if it
-// takes none.
-func (t Type) perWord() int {
-	switch t.Elem() {
-	case F16:
-		return 2
-	case I8:
-		return 4
-	}
-	return 0
 }

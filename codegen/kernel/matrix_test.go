@@ -60,41 +60,21 @@ func pairs(b *kernel.Builder) {
 	s := b.Shared(kernel.F32, 128)
 	w := x.Load(kernel.U32.Vec(4), b.LocalID())
 	acc := kernel.F32.Matrix(16, 8, kernel.Accumulator)
-	p := b.MatWords(kernel.F16.Matrix(16, 16, kernel.MatrixA), b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
-	q := b.MatWords(kernel.F16.Matrix(16, 8, kernel.MatrixB), b.Elem(w, 3), 0)
+	p := b.MatPairs(kernel.F16.Matrix(16, 16, kernel.MatrixA), b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
+	q := b.MatPairs(kernel.F16.Matrix(16, 8, kernel.MatrixB), b.Elem(w, 3), 0)
 	s.StoreMatrix(0, 16, kernel.ColumnMajor, b.MatMulAdd(p, q, b.MatFill(acc, 0)))
 	b.Barrier()
 	y.Store(b.LocalID(), s.Load(b.LocalID()))
 }
 
-// octets multiplies two matrices of bytes that lanes make of words, and stores the sums as
-// lanes hold them.
-func octets(b *kernel.Builder) {
-	x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
-	b.Workgroup(32)
-	w := x.Load(kernel.U32.Vec(4), b.LocalID())
-	acc := kernel.I32.Matrix(16, 8, kernel.Accumulator)
-	p := b.MatWords(kernel.I8.Matrix(16, 32, kernel.MatrixA), b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
-	q := b.MatWords(kernel.I8.Matrix(32, 8, kernel.MatrixB), b.Elem(w, 2), b.Elem(w, 1))
-	sum := b.Var(acc, b.MatMulAdd(p, q, b.MatFill(acc, -3)))
-	for i := range 4 {
-		y.Store(b.Add(b.Mul(b.LocalID(), 4), i), sum.Elem(i))
+func TestMatPairs(t *testing.T) {
+	f, words := lower(t, kernelCase{"pairs", true, pairs})
+	if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
+		t.Error(err)
 	}
-}
-
-func TestMatWords(t *testing.T) {
-	for name, build := range map[string]func(*kernel.Builder){"pairs": pairs, "octets": octets} {
-		f, words := lower(t, kernelCase{name, true, build})
-		if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
-			t.Error(err)
-		}
-		checkGolden(t, name, f, words)
-		if !f.Dealt {
-			t.Errorf("%s does not say that it relies on which elements lanes hold", name)
-		}
-		if slices.Contains(f.Features, "shaderInt8") != (name == "octets") {
-			t.Errorf("%s: features %v", name, f.Features)
-		}
+	checkGolden(t, "pairs", f, words)
+	if !f.Dealt {
+		t.Error("the kernel does not say that it relies on which elements lanes hold")
 	}
 	if f, _ := lower(t, kernelCase{"matrices", true, matrices}); f.Dealt {
 		t.Error("a kernel that does not use it says so")
@@ -140,26 +120,9 @@ func TestMatrixErrors(t *testing.T) {
 		{"length", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatLength(kernel.F32) }, "mat_length of f32"},
 		{"element of a number", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Var(kernel.F32, 0).Elem(0) }, "get_elem of f32"},
 		{"element of f16", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Var(x.Type(), x).SetElem(0, 1) }, "set_elem of f16[16x8 a]"},
-		{"pairs for a sum", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatWords(acc, 1, 2, 3, 4) }, "mat_words of 4 words for f32[16x16 acc]"},
-		{"too few pairs", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatWords(xs, 1) }, "mat_words of 1 words for f16[16x8 a]"},
-		{"pairs of numbers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatWords(xs, b.F32(1), 2) }, "mat_words"},
-		{"bytes into floats", func(b *kernel.Builder, _ *kernel.Array, _, _, sum kernel.Value) {
-			b.MatMulAdd(b.MatWords(kernel.I8.Matrix(16, 32, kernel.MatrixA), 1, 2, 3, 4), b.MatWords(kernel.I8.Matrix(32, 16, kernel.MatrixB), 1, 2, 3, 4), sum)
-		}, "mat_mul_add of i8[16x32 a], i8[32x16 b] and f32[16x16 acc]"},
-		{"words of integers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) {
-			b.MatWords(kernel.I32.Matrix(16, 16, kernel.MatrixA), 1, 2, 3, 4)
-		}, "mat_words of 4 words for i32[16x16 a]"},
-		{"element of bytes", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) {
-			m := kernel.I8.Matrix(16, 32, kernel.MatrixA)
-			b.Var(m, b.MatWords(m, 1, 2, 3, 4)).Elem(0)
-		}, "get_elem of i8[16x32 a]"},
-		{"times integers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) {
-			z := b.MatFill(kernel.I32.Matrix(16, 16, kernel.Accumulator), 0)
-			b.MatTimes(z, z)
-		}, "mat_times of i32[16x16 acc]"},
-		{"convert integers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) {
-			b.MatConvert(kernel.F16, b.MatFill(kernel.I32.Matrix(16, 16, kernel.Accumulator), 0))
-		}, "mat_convert of i32[16x16 acc]"},
+		{"pairs for a sum", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(acc, 1, 2, 3, 4) }, "mat_pairs of 4 words for f32[16x16 acc]"},
+		{"too few pairs", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(xs, 1) }, "mat_pairs of 1 words for f16[16x8 a]"},
+		{"pairs of numbers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(xs, b.F32(1), 2) }, "mat_pairs"},
 		{"add", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Add(x, x) }, "add of f16[16x8 a]"},
 		{"element", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Elem(x, 0) }, "element of f16[16x8 a]"},
 		{"array", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.Shared(xs, 4) }, "shared array of f16[16x8 a]"},

@@ -88,7 +88,7 @@ const (
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
 	opMatFill    // element
-	opMatWords   // words
+	opMatPairs   // words
 	opMatLoad    // index, stride
 	opMatStore   // index, stride, matrix
 	opMatMulAdd  // a, b, c
@@ -198,7 +198,7 @@ var ops = [numOps]opInfo{
 	opSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
 	opMatFill:    {name: "mat_fill"},
-	opMatWords:   {name: "mat_words"},
+	opMatPairs:   {name: "mat_pairs"},
 	opMatLoad:    {name: "mat_load"},
 	opMatStore:   {name: "mat_store"},
 	opMatMulAdd:  {name: "mat_mul_add"},

@@ -6,10 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// Matrices in Run: the lanes of a subgroup of 32 hold what mma.m16n8k16 of NVIDIA's PTX says,
-// of bytes what mma.m16n8k32 does. Of each 8 rows of A and of an accumulator, or columns of B,
-// four neighbouring lanes have one, and in it elements that lie together: as many as a word has,
-// or of an accumulator two.
+// Matrices in Run: the lanes of a subgroup of 32 hold what mma.m16n8k16 of NVIDIA's PTX says.
+// Of each 8 rows of A and of an accumulator, or columns of B, four neighbouring lanes have one,
+// and in it pairs of elements.
 
 // words is how many words a lane's value of type t has.
 func (t Type) words() int {
@@ -17,34 +16,31 @@ func (t Type) words() int {
 		return t.Lanes()
 	}
 	rows, cols, _ := t.shape()
-	return rows * cols / (32 * max(1, t.perWord()))
+	if t.Elem() == F16 {
+		return rows * cols / 64
+	}
+	return rows * cols / 32
 }
 
 // dealtPlace returns the row and column of element i of those that a lane holds.
-func dealtPlace(t Type, lane, i int) (row, col int) {
-	each := max(2, t.perWord())
-	place, near, word := lane/4, lane%4*each+i%each, i/each
-	switch _, _, use := t.shape(); use {
-	case MatrixA: // two words of a row, then those of the row 8 below; they are 4 lanes apart
-		return place + word/2*8, near + word%2*4*each
+func dealtPlace(use Use, lane, i int) (row, col int) {
+	place, pair := lane/4, lane%4*2+i%2
+	switch use {
+	case MatrixA: // two pairs of a row, then those of the row 8 below
+		return place + i/4*8, pair + i/2%2*8
 	case MatrixB:
-		return near + word*4*each, place
+		return pair + i/2*8, place
 	}
-	return place + word*8, near
+	return place + i/2*8, pair
 }
 
 // dealtElement returns element i of those that a lane holds of a matrix of type t.
-func (m *machine) dealtElement(t Type, words []uint32, lane, i int) float64 {
+func (m *machine) dealtElement(t Type, words []uint32, lane, i int) float32 {
 	words = words[lane*t.words():]
-	switch t.Elem() {
-	case F32:
-		return float64(math.Float32frombits(words[i]))
-	case I32:
-		return float64(int32(words[i]))
-	case I8:
-		return float64(int8(words[i/4] >> (8 * (i % 4))))
+	if t.Elem() == F32 {
+		return math.Float32frombits(words[i])
 	}
-	return float64(gguf.F16ToF32(uint16(words[i/2] >> (16 * (i % 2)))))
+	return gguf.F16ToF32(uint16(words[i/2] >> (16 * (i % 2))))
 }
 
 func (m *machine) matrix(n *node, active []bool) {
@@ -54,7 +50,7 @@ func (m *machine) matrix(n *node, active []bool) {
 		for i := range to {
 			to[i] = x[i/n.typ.words()]
 		}
-	case opMatWords:
+	case opMatPairs:
 		width := n.typ.words()
 		to := m.storage(n, width)
 		for i, a := range n.args {
@@ -88,7 +84,7 @@ func (m *machine) matrix(n *node, active []bool) {
 // matStore writes the matrices of words of the lanes that are here.
 func (m *machine) matStore(n *node, active []bool) {
 	t := n.args[2].typ
-	if t.perWord() > 1 {
+	if t.Elem() == F16 {
 		m.fail(n, "of %v", t)
 		return
 	}
@@ -96,7 +92,8 @@ func (m *machine) matStore(n *node, active []bool) {
 	at, stride, x := m.value(n.args[0]), m.value(n.args[1]), m.value(n.args[2])
 	for l := range m.lanes {
 		for i := 0; i < t.words() && active[l]; i++ {
-			row, col := dealtPlace(t, l%m.wave, i)
+			_, _, use := t.shape()
+			row, col := dealtPlace(use, l%m.wave, i)
 			if Layout(n.align) == ColumnMajor {
 				row, col = col, row
 			}
@@ -112,42 +109,37 @@ func (m *machine) matStore(n *node, active []bool) {
 
 // matMulAdd multiplies in the subgroups that are here as a whole.
 func (m *machine) matMulAdd(n *node, active []bool) {
-	const dealtLanes, rows, cols = 32, 16, 8
-	x, y, z := n.args[0].typ, n.args[1].typ, n.typ
-	depth := 8 * x.perWord()
-	if m.wave != dealtLanes || m.lanes%m.wave != 0 || x != x.Elem().Matrix(rows, depth, MatrixA) || y != x.Elem().Matrix(depth, cols, MatrixB) {
-		m.fail(n, "%v by %v in subgroups of %d", x, y, m.wave)
+	const dealtLanes, rows, cols, depth = 32, 16, 8, 16
+	x, y, z := n.args[0], n.args[1], n.args[2]
+	if m.wave != dealtLanes || m.lanes%m.wave != 0 || x.typ != F16.Matrix(rows, depth, MatrixA) || y.typ != F16.Matrix(depth, cols, MatrixB) {
+		m.fail(n, "%v by %v in subgroups of %d", x.typ, y.typ, m.wave)
 		return
 	}
-	xs, ys, zs, to := m.value(n.args[0]), m.value(n.args[1]), m.value(n.args[2]), m.storage(n, z.words())
-	var a, b [16][32]float64 // rows of the one, columns of the other
+	xs, ys, zs, to := m.value(x), m.value(y), m.value(z), m.storage(n, n.typ.words())
 	for first := 0; first < m.lanes; first += m.wave {
+		var a, b [16][16]float64
 		for l := range m.wave {
 			if active[first+l] != active[first] {
 				m.fail(n, "lane %d does not come to it", first+l)
 				return
 			}
-			for i := range rows * depth / dealtLanes {
-				row, col := dealtPlace(x, l, i)
-				a[row][col] = m.dealtElement(x, xs, first+l, i)
+			for i := range 8 {
+				row, col := dealtPlace(MatrixA, l, i)
+				a[row][col] = float64(m.dealtElement(x.typ, xs, first+l, i))
 			}
-			for i := range depth * cols / dealtLanes {
-				row, col := dealtPlace(y, l, i)
-				b[col][row] = m.dealtElement(y, ys, first+l, i)
+			for i := range 4 {
+				row, col := dealtPlace(MatrixB, l, i)
+				b[row][col] = float64(m.dealtElement(y.typ, ys, first+l, i))
 			}
 		}
 		for l := first; l < first+m.wave && active[l]; l++ {
-			for i := range rows * cols / dealtLanes {
-				row, col := dealtPlace(z, l-first, i)
-				sum := m.dealtElement(z, zs, l, i)
+			for i := range 4 {
+				row, col := dealtPlace(Accumulator, l-first, i)
+				sum := float64(m.dealtElement(z.typ, zs, l, i))
 				for k := range depth {
-					sum += a[row][k] * b[col][k]
+					sum += a[row][k] * b[k][col]
 				}
-				if z.Elem() == I32 {
-					to[l*z.words()+i] = uint32(int32(sum))
-				} else {
-					to[l*z.words()+i] = math.Float32bits(float32(sum))
-				}
+				to[l*n.typ.words()+i] = math.Float32bits(float32(sum))
 			}
 		}
 	}

@@ -143,9 +143,6 @@ func (l *lowering) typ(t Type) spirv.ID {
 	case F16:
 		l.m.Capability(spirv.CapabilityFloat16)
 		return l.m.Type(spirv.OpTypeFloat, 16)
-	case I8:
-		l.m.Capability(spirv.CapabilityInt8)
-		return l.m.Type(spirv.OpTypeInt, 8, 1)
 	case u16:
 		l.m.Capability(spirv.CapabilityStorageBuffer16BitAccess)
 		l.m.Capability(spirv.CapabilityInt16) // spirv-val has a cast to a pointer to 16 bits need it

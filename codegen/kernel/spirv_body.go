@@ -90,7 +90,7 @@ func init() {
 		opFence:           (*lowering).fence,
 		opSubgroupBarrier: (*lowering).barrier,
 		opMatFill:         (*lowering).matFill,
-		opMatWords:        (*lowering).matWords,
+		opMatPairs:        (*lowering).matPairs,
 		opMatLoad:         (*lowering).matLoad,
 		opMatStore:        (*lowering).matStore,
 		opMatMulAdd:       (*lowering).matMulAdd,

@@ -13,10 +13,6 @@ var matrixLayouts = [...]uint32{
 	ColumnMajor: spirv.CooperativeMatrixLayoutColumnMajorKHR,
 }
 
-// signedMatrices says that all four matrices have signed elements.
-const signedMatrices = spirv.CooperativeMatrixOperandsMatrixASignedComponentsKHR | spirv.CooperativeMatrixOperandsMatrixBSignedComponentsKHR |
-	spirv.CooperativeMatrixOperandsMatrixCSignedComponentsKHR | spirv.CooperativeMatrixOperandsMatrixResultSignedComponentsKHR
-
 func (l *lowering) matrixType(t Type) spirv.ID {
 	l.m.Capability(spirv.CapabilityCooperativeMatrixKHR)
 	l.m.Extension("SPV_KHR_cooperative_matrix")
@@ -29,33 +25,17 @@ func (l *lowering) matFill(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpCompositeConstruct, l.typ(n.typ), l.value(n.args[0]))
 }
 
-func (l *lowering) matWords(n *node) {
-	split, count := l.halves, uint32(2)
-	if n.typ.Elem() == I8 {
-		split, count = l.bytes, 4
-	}
+func (l *lowering) matPairs(n *node) {
+	half := l.typ(F16)
+	pair := l.m.Type(spirv.OpTypeVector, half, 2)
 	m := l.m.Emit(spirv.OpUndef, l.typ(n.typ))
 	for i, w := range l.ids(n.args) {
-		for j := range count {
-			m = l.m.Emit(spirv.OpCompositeInsert, l.typ(n.typ), split(w, j), m, count*uint32(i)+j)
+		p := l.m.Emit(spirv.OpBitcast, pair, w)
+		for j := range uint32(2) {
+			m = l.m.Emit(spirv.OpCompositeInsert, l.typ(n.typ), l.m.Emit(spirv.OpCompositeExtract, half, p, j), m, 2*uint32(i)+j)
 		}
 	}
 	l.values[n] = m
-}
-
-// halves returns half j of a word.
-func (l *lowering) halves(w spirv.ID, j uint32) spirv.ID {
-	half := l.typ(F16)
-	return l.m.Emit(spirv.OpCompositeExtract, half, l.m.Emit(spirv.OpBitcast, l.m.Type(spirv.OpTypeVector, half, 2), w), j)
-}
-
-// bytes returns byte j of a word. NVIDIA's compiler makes more instructions of the elements of
-// a vector of bytes.
-func (l *lowering) bytes(w spirv.ID, j uint32) spirv.ID {
-	if j > 0 {
-		w = l.m.Emit(spirv.OpShiftRightLogical, l.typ(U32), w, l.uint(8*j))
-	}
-	return l.m.Emit(spirv.OpSConvert, l.typ(I8), w)
 }
 
 func (l *lowering) matLoad(n *node) {
@@ -69,11 +49,7 @@ func (l *lowering) matStore(n *node) {
 }
 
 func (l *lowering) matMulAdd(n *node) {
-	operands := l.ids(n.args)
-	if n.typ.Elem() == I32 {
-		operands = append(operands, signedMatrices)
-	}
-	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixMulAddKHR, l.typ(n.typ), operands...)
+	l.values[n] = l.m.Emit(spirv.OpCooperativeMatrixMulAddKHR, l.typ(n.typ), l.ids(n.args)...)
 }
 
 func (l *lowering) matTimes(n *node) {

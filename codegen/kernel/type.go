@@ -14,14 +14,13 @@ const (
 	I32
 	F32
 	F16 // of the elements of matrices only; PackHalf puts two into a U32
-	I8  // of the elements of matrices only
 )
 
 // void is the type of a statement.
 const void Type = 0
 
 // u16 is what Load16 and Store16 see a buffer as.
-const u16 Type = I8 + 1
+const u16 Type = F16 + 1
 
 // A Type keeps the scalar in the low byte and the lanes of a vector in the next.
 // The upper half has the use, rows and columns of a matrix.
@@ -33,7 +32,7 @@ const (
 	maxSide   = 1<<7 - 1
 )
 
-var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16", I8: "i8", u16: "u16"}
+var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16", u16: "u16"}
 
 // Vec returns the vector type of n elements of the scalar type t. n is 1, 2 or
 // 4; other types are refused where they are used.
@@ -57,7 +56,7 @@ const (
 var useNames = [...]string{MatrixA: "a", MatrixB: "b", Accumulator: "acc"}
 
 // Matrix returns the type of a cooperative matrix of rows x cols elements of type
-// t, F16 or F32, or I8 or I32. Devices say which shapes they have; others are refused where they
+// t, F16 or F32. Devices say which shapes they have; others are refused where they
 // are used.
 func (t Type) Matrix(rows, cols int, use Use) Type {
 	if rows < 1 || rows > maxSide || cols < 1 || cols > maxSide || use < MatrixA || use > Accumulator {
@@ -73,11 +72,7 @@ func (t Type) shape() (rows, cols int, use Use) {
 
 func (t Type) isMatrix() bool {
 	_, _, use := t.shape()
-	switch t.Elem() {
-	case F16, F32, I8, I32:
-		return use != 0 && t.Lanes() == 1
-	}
-	return false
+	return use != 0 && (t.Elem() == F16 || t.Elem() == F32) && t.Lanes() == 1
 }
 
 // Elem returns the scalar type of the elements of a vector or matrix, and t for a

@@ -149,10 +149,10 @@ func (r *matrixSums) scores(from kernel.Value, keys tileWords) (list [4]kernel.V
 	lane := b.Add(b.Mul(b.Mod(b.And(r.place, matrixHeads-1), r.share), 4), r.quad)
 	for m := range r.headDim / dealtSide {
 		w := r.queries.Load(b.Add(lane, m*4*r.share))
-		q := b.MatWords(qs, b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
+		q := b.MatPairs(qs, b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
 		for i, t := range tiles {
 			x, y := r.keyPairs(keys.words[i], m)
-			t.Set(b.MatMulAdd(q, b.MatWords(ks, x, y), t.Get()))
+			t.Set(b.MatMulAdd(q, b.MatPairs(ks, x, y), t.Get()))
 		}
 		if keys.scales != nil && m%2 == 1 {
 			take(func(i int) kernel.Value { return keys.scale(b, m/2, i) })
@@ -222,7 +222,7 @@ func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 		}
 		even, odd := b.PairHalves(pairs[0], pairs[1])
 		even2, odd2 := b.PairHalves(pairs[2], pairs[3])
-		sum.Set(b.MatMulAdd(b.MatWords(vs, even, even2, odd, odd2), w, sum.Get()))
+		sum.Set(b.MatMulAdd(b.MatPairs(vs, even, even2, odd, odd2), w, sum.Get()))
 	}
 }
 
@@ -233,7 +233,7 @@ func (r *matrixSums) weightMatrix(weights [4]kernel.Value) kernel.Value {
 		upper, lower := splitHalves(b, weights[i], weights[i+1])
 		words = append(words, b.Select(b.Ge(r.place, matrixHeads), lower, upper))
 	}
-	return b.MatWords(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), words...)
+	return b.MatPairs(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), words...)
 }
 
 // store adds up the parts, which columns 4 apart have: of each eight dims that two lanes have of

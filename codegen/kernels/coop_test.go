@@ -58,7 +58,7 @@ var coopGroups = []struct {
 	name  string
 	k     ir.Dim
 	coop  bool // gemm_coop computes it
-	dealt bool // gemm_dealt computes it for few rows
+	dealt bool // gemm_dealt computes it for 9 to 16 rows
 	build func(w *world, x *ir.Value) []*ir.Value
 }{
 	{"qkv", 512, true, true, func(w *world, x *ir.Value) []*ir.Value {
@@ -97,10 +97,10 @@ var coopGroups = []struct {
 // TestCoopGroups builds what a target with cooperative matrices gets.
 func TestCoopGroups(t *testing.T) {
 	for _, g := range coopGroups {
-		for _, rows := range []int{2, 4, 8, 12, 20, 70, 512} {
+		for _, rows := range []int{8, 9, 16, 20, 70, 512} {
 			family, is := "gemm_coop", g.coop
 			if rows <= kernels.DealtMost {
-				family, is = "gemm_dealt", g.dealt && rows > 2
+				family, is = "gemm_dealt", g.dealt && rows > 8
 			}
 			w := newWorld(t, rows, rows)
 			out := g.build(w, w.half(w.rows(ir.T, g.k)))

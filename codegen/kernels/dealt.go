@@ -16,10 +16,9 @@ const (
 	dealtLanes = 32
 	// dealtSums is the elements of a matrix of sums that a lane holds.
 	dealtSums = dealtSide * dealtRows / dealtLanes
-	// dealtFrom and DealtMost are the rows that gemm_dealt takes: of fewer, gemv reads
-	// the weights as fast; of more, its lanes cannot keep the sums. Up to DealtFew a
-	// workgroup takes few outputs, and more rows cost little.
-	dealtFrom, DealtFew, DealtMost = 3, 16, 48
+	// DealtMost is how many rows gemm_dealt takes: of more, its lanes cannot keep the sums. Up
+	// to DealtFew a workgroup takes few outputs, and more rows cost little.
+	DealtFew, DealtMost = 16, 48
 )
 
 // gemmDealt computes a linear group for few rows of x with cooperative matrices, as
@@ -66,7 +65,7 @@ func gemmDealtCandidates(s *Site) []Candidate {
 // matchDealt returns the site's group if gemm_dealt computes it but for the type of x.
 func matchDealt(s *Site) *linearGroup {
 	g := matchRoomy(s)
-	if g == nil || g.gain != nil || g.fixed != nil || !g.fitsDealt(s.Target) {
+	if g == nil || g.gain != nil || g.fixed != nil || g.rows <= maxColumns || !g.fitsDealt(s.Target) {
 		return nil
 	}
 	return g
@@ -90,45 +89,10 @@ func (k gemmDealt) roomWidth() int {
 	return k.splits * k.tiles(k.outputsOf()) * k.outputsOf()
 }
 
-// BehindNorm returns the linear ops of a site of norm and projections that gemm_dealt
-// computes if the norm is a dispatch of its own.
-func BehindNorm(s *Site) []*ir.Op {
-	g := matchLinear(s)
-	if g == nil || g.gain == nil || !s.Target.Dealt {
-		return nil
-	}
-	part := *g
-	part.projects = nil
-	for _, p := range g.projects {
-		alone := *g
-		if alone.projects = []*projection{p}; alone.fitsDealt(s.Target) {
-			part.projects = append(part.projects, p)
-		} else if !p.plain() || len(p.matrices) > 1 {
-			return nil // more than a linear op
-		}
-	}
-	if len(part.projects) == 0 || !part.fitsDealt(s.Target) {
-		return nil
-	}
-	taken := map[*ir.Value]bool{} // weights
-	for _, p := range part.projects {
-		for _, w := range p.matrices {
-			taken[w.value] = true
-		}
-	}
-	var ops []*ir.Op
-	for _, op := range s.Group.Ops {
-		if op.Kind.Name == "linear" && taken[op.Args[1]] {
-			ops = append(ops, op)
-		}
-	}
-	return ops
-}
-
 // fitsDealt reports whether gemm_dealt has what the group needs besides what it does
 // before its projections.
 func (g *linearGroup) fitsDealt(t *target.Target) bool {
-	if !t.Dealt || t.Wave != dealtLanes || g.last || g.rows < dealtFrom || g.rows > DealtMost || g.k%dealtBlock != 0 || !g.alike() {
+	if !t.Dealt || t.Wave != dealtLanes || g.last || g.rows > DealtMost || g.k%dealtBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {

@@ -118,15 +118,27 @@ func octetOfBrains(b *kernel.Builder, w kernel.Value) kernel.Value {
 // from a super-block's header: see minRuns.
 func pairScales(d *coopDecoder, header, lane kernel.Value) []kernel.Value {
 	b := d.Builder
-	shift, upper := b.Mul(b.And(lane, 1), 16), b.Ge(lane, 2)
+	var list []kernel.Value
+	for _, s := range pairTerms(b, header, lane) {
+		list = append(list, halfPair(b, s.scale), halfPair(b, s.offset))
+	}
+	return list
+}
+
+// pairTerms returns scales and offsets of the sub-blocks 2i and 2i+1 of a super-block: see
+// subScale.
+func pairTerms(b *kernel.Builder, header, i kernel.Value) (terms [2]dotScale) {
+	shift, upper := b.Mul(b.And(i, 1), 16), b.Ge(i, 2)
 	s, m, low := b.Shr(b.Elem(header, 1), shift), b.Shr(b.Elem(header, 2), shift), b.Shr(b.Elem(header, 3), shift)
 	scales := b.Select(upper, b.Or(b.And(low, 0x0f0f), b.And(b.Shr(s, 2), 0x3030)), b.And(s, 0x3f3f))
 	mins := b.Select(upper, b.Or(b.And(b.Shr(low, 4), 0x0f0f), b.And(b.Shr(m, 2), 0x3030)), b.And(m, 0x3f3f))
 	of := fields(b, b.Or(scales, b.Shl(mins, 16)), 0, 8)
-	pair := b.UnpackHalf(b.Elem(header, 0))
-	scale, negMin := b.Mul(b.Elem(pair, 0), 1/fieldUnit), b.Mul(b.Elem(pair, 1), -1/fieldUnit)
-	return []kernel.Value{halfPair(b, b.Mul(scale, b.Elem(of, 0))), halfPair(b, b.Mul(negMin, b.Elem(of, 2))),
-		halfPair(b, b.Mul(scale, b.Elem(of, 1))), halfPair(b, b.Mul(negMin, b.Elem(of, 3)))}
+	d := b.UnpackHalf(b.Elem(header, 0))
+	scale, negMin := b.Mul(b.Elem(d, 0), 1/fieldUnit), b.Mul(b.Elem(d, 1), -1/fieldUnit)
+	for j := range terms {
+		terms[j] = dotScale{b.Mul(scale, b.Elem(of, j)), b.Mul(negMin, b.Elem(of, 2+j))}
+	}
+	return
 }
 
 // dealtQ4K reads raw blocks of 9 vec4: see coopQ4K.

@@ -272,7 +272,7 @@ func (t *dealtRun) multiply(items [][2]dealtItem, take func(i, h, p int) []kerne
 			}
 			for e := range a {
 				lo, hi := octets[0], octets[1]
-				a[e] = append(a[e], b.MatWords(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
+				a[e] = append(a[e], b.MatPairs(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
 			}
 		}
 		return a
@@ -294,7 +294,7 @@ func (t *dealtRun) multiply(items [][2]dealtItem, take func(i, h, p int) []kerne
 			}
 			for e := range a {
 				for c := range v {
-					q := b.MatWords(xs, b.Elem(v[c], 2*e), b.Elem(v[c], 2*e+1))
+					q := b.MatPairs(xs, b.Elem(v[c], 2*e), b.Elem(v[c], 2*e+1))
 					for i := range items {
 						sum := t.sums[i][c]
 						sum.Set(b.MatMulAdd(a[e][i], q, sum.Get()))

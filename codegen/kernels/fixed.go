@@ -7,7 +7,7 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 type fixedUnit struct {
 	high, low [2][]kernel.Value // of the halves
 	// Of the run that the unit ends with, or of both halves if they are fine: the scale and,
-	// if the format has offsets, the sum of x.
+	// if the format has offsets, what total makes of the sum of x.
 	scales, totals []kernel.Value
 }
 
@@ -50,10 +50,19 @@ func (f *dotFormat) toFixed(b *kernel.Builder, x [2][]kernel.Value, odd kernel.V
 	}
 	if f.offset {
 		for i, sum := range f.perScale(b, sums, odd) {
-			u.totals = append(u.totals, b.Mul(u.scales[i], b.Convert(kernel.F32, sum)))
+			u.totals = append(u.totals, f.total(b, u.scales[i], b.Convert(kernel.F32, sum)))
 		}
 	}
 	return u
+}
+
+// total returns what offsets are multiplied with, from scale and sum of some integers of x; of
+// a biased format what is to be added to their products with codes.
+func (f *dotFormat) total(b *kernel.Builder, scale, sum kernel.Value) kernel.Value {
+	if f.bias != 0 {
+		return b.Mul(sum, -float32(f.bias)) // exact
+	}
+	return b.Mul(scale, sum)
 }
 
 // largest returns the largest magnitude of some vec4.
@@ -131,8 +140,12 @@ func (f *dotFormat) product(b *kernel.Builder, w dotUnit, x fixedUnit, odd kerne
 	sums := f.perScale(b, halves, odd)
 	var parts [2]kernel.Value
 	for i, sum := range sums {
-		parts[i] = b.Mul(b.Mul(w.scales[i].scale, x.scales[i]), b.Convert(kernel.F32, sum))
-		if f.offset {
+		product := b.Convert(kernel.F32, sum)
+		if f.bias != 0 {
+			product = b.Add(product, x.totals[i]) // exact
+		}
+		parts[i] = b.Mul(b.Mul(w.scales[i].scale, x.scales[i]), product)
+		if f.offset && f.bias == 0 {
 			parts[i] = b.FMA(w.scales[i].offset, x.totals[i], parts[i])
 		}
 	}
@@ -142,10 +155,11 @@ func (f *dotFormat) product(b *kernel.Builder, w dotUnit, x fixedUnit, odd kerne
 	return parts[0]
 }
 
-// fixedQuarter is eight elements of a run, with what belongs to the run and to the half.
+// fixedQuarter is eight elements of a run, with the scale and the sums of the integers of the run
+// and of the half.
 type fixedQuarter struct {
-	high, low               []kernel.Value
-	scale, total, halfTotal kernel.Value
+	high, low           []kernel.Value
+	scale, sum, halfSum kernel.Value
 }
 
 // quarterFixed is toFixed by four neighbouring lanes, of which each has two vec4 of the run.
@@ -160,7 +174,6 @@ func quarterFixed(b *kernel.Builder, x []kernel.Value) fixedQuarter {
 		sums[j] = b.Add(b.Shl(b.DotI8(ones, high), 8), b.DotI8(ones, low))
 	}
 	half := addLanes(b, b.Add(sums[0], sums[1]), 1, 2)
-	q.total = b.Mul(q.scale, b.Convert(kernel.F32, addLanes(b, half, 2, 2)))
-	q.halfTotal = b.Mul(q.scale, b.Convert(kernel.F32, half))
+	q.sum, q.halfSum = b.Convert(kernel.F32, addLanes(b, half, 2, 2)), b.Convert(kernel.F32, half)
 	return q
 }

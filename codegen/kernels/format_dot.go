@@ -15,7 +15,7 @@ type dotFormat struct {
 	// 16 where a unit is a run.
 	stride int
 	offset bool
-	// bias, if not 0, is what to take from every code: offset is -bias*scale.
+	// bias, if not 0, is what to take from every code; then there are no other offsets.
 	bias  int
 	fine  bool          // each half has a scale of its own
 	bytes bool          // codes are bytes in a plane
@@ -179,8 +179,7 @@ func decodeDotQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUn
 	at := b.Mul(b.And(u, 3), 8)
 	for j := range 2 {
 		s := b.BitExtract(b.Bitcast(kernel.I32, b.Elem(words[2], j)), at, 8)
-		scale := b.Mul(d, b.Convert(kernel.F32, s))
-		unit.scales = append(unit.scales, dotScale{scale, b.Mul(scale, -32.0)})
+		unit.scales = append(unit.scales, dotScale{scale: b.Mul(d, b.Convert(kernel.F32, s))})
 	}
 	return unit
 }
@@ -194,7 +193,7 @@ func fetchDotQ4_0(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []k
 
 func decodeDotQ4_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
 	d := lowHalf(b, words[1])
-	return dotUnit{codes: nibbleHalves(b, words[0]), scales: []dotScale{{d, b.Mul(d, -8.0)}}}
+	return dotUnit{codes: nibbleHalves(b, words[0]), scales: []dotScale{{scale: d}}}
 }
 
 // byteHalves loads of a plane of bytes, 16 to a vec4, the halves of a unit. at is the number

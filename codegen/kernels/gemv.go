@@ -233,7 +233,7 @@ func (k *gemv) share(t *target.Target) {
 // FixedReaders returns the ops of the site's group, of few rows, whose matrices gemv or
 // expert_gemv multiplies with an x in fixed point on targets that have dot products of bytes.
 func FixedReaders(s *Site) []*ir.Op {
-	if !s.Target.Dot || matchDealt(s) != nil {
+	if !s.Target.Dot {
 		return nil
 	}
 	if e := matchExperts(s); e != nil {

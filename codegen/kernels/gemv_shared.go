@@ -106,9 +106,9 @@ func (r *gemvRun) makeShared(c int) {
 			x.high.StoreElem(half, at, q.high[j])
 			x.low.StoreElem(half, at, q.low[j])
 		}
-		b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.total)) })
+		b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.sum)) })
 		if x.halves != nil {
-			b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.halfTotal) })
+			b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.halfSum) })
 		}
 	})
 }
@@ -127,10 +127,11 @@ func (r *gemvRun) takeShared(k *residentX) {
 				switch {
 				case f.fine:
 					scale := r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)
-					unit.scales, unit.totals = append(unit.scales, scale), append(unit.totals, r.orZero(x.halves.Load(half), j))
+					unit.scales, unit.totals = append(unit.scales, scale), append(unit.totals, f.total(b, scale, r.orZero(x.halves.Load(half), j)))
 				case h == 0:
 					run := x.scales.Load(b.Add(u.run, c*r.k/fixedRun))
-					unit.scales, unit.totals = []kernel.Value{r.orZero(b.Elem(run, 0), j)}, []kernel.Value{r.orZero(b.Elem(run, 1), j)}
+					scale := r.orZero(b.Elem(run, 0), j)
+					unit.scales, unit.totals = []kernel.Value{scale}, []kernel.Value{f.total(b, scale, r.orZero(b.Elem(run, 1), j))}
 				}
 			}
 			units = append(units, unit)

@@ -19,49 +19,38 @@ func ProbeEmpty() (*kernel.Func, error) {
 }
 
 // ProbeDeal multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
-// PTX, and two of bytes by mma.m16n8k32, and writes the products, of which lanes hold what that
-// says, too: y has 16 rows of 8, twice. Element (i, k) of a first factor is (i*i + 3*k) mod 17 - 8, (k, j) of
-// a second (k*k + 5*j) mod 13 - 6.
+// PTX, adds that up four times, and writes the sums, of which lanes hold what it says, too: y has 16
+// rows of 8. Element (i, k) of the first factor is a subnormal f16, 2^-24 times 110 + (i*i + 3*k) mod 17, (k, j) of
+// the second 2030 + (k*k + 5*j) mod 13: sums take all 24 bits of an f32, and are exact.
 func ProbeDeal() (*kernel.Func, error) {
 	return kernel.Build("probe_deal", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)
 		b.Workgroup(dealtLanes)
 		place, quad := b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
-		first := func(i kernel.Value) func(k kernel.Value) kernel.Value {
-			return func(k kernel.Value) kernel.Value { return b.Sub(b.Mod(b.Add(b.Mul(i, i), b.Mul(k, 3)), 17), 8) }
+		codes := func(add, from int) kernel.Operand {
+			i, k := b.Add(place, add), b.Add(b.Mul(quad, 2), from)
+			code := func(k kernel.Value) kernel.Value {
+				return b.Add(b.Mod(b.Add(b.Mul(i, i), b.Mul(k, 3)), 17), 110)
+			}
+			return b.Or(code(k), b.Shl(code(b.Add(k, 1)), 16))
 		}
-		second := func(k kernel.Value) kernel.Value { return b.Sub(b.Mod(b.Add(b.Mul(k, k), b.Mul(place, 5)), 13), 6) }
-		for n, t := range []struct {
-			elem, sum kernel.Type
-			zero      kernel.Operand
-			depth     int
-			word      func(element func(i int) kernel.Value) kernel.Value // of depth/8 elements
-		}{
-			{kernel.F16, kernel.F32, 0.0, dealtSide, func(element func(i int) kernel.Value) kernel.Value {
-				of := func(i int) kernel.Value { return b.Convert(kernel.F32, b.Bitcast(kernel.I32, element(i))) }
-				return b.PackHalf(b.Vec(of(0), of(1)))
-			}},
-			{kernel.I8, kernel.I32, 0, 2 * dealtSide, func(element func(i int) kernel.Value) kernel.Value {
-				w := b.U32(0)
-				for i := range 4 {
-					w = b.Or(w, b.Shl(b.And(element(i), 0xff), 8*i))
-				}
-				return w
-			}},
-		} {
-			word := func(element func(k kernel.Value) kernel.Value, half int) kernel.Operand {
-				from := b.Add(b.Mul(quad, t.depth/8), half*t.depth/2)
-				return t.word(func(i int) kernel.Value { return element(b.Add(from, i)) })
+		integers := func(from int) kernel.Operand {
+			k := b.Add(b.Mul(quad, 2), from)
+			integer := func(k kernel.Value) kernel.Value {
+				return b.Convert(kernel.F32, b.Add(b.Mod(b.Add(b.Mul(k, k), b.Mul(place, 5)), 13), 2030))
 			}
-			upper, lower := first(place), first(b.Add(place, dealtSide/2))
-			ws := b.MatWords(t.elem.Matrix(dealtSide, t.depth, kernel.MatrixA), word(upper, 0), word(upper, 1), word(lower, 0), word(lower, 1))
-			xs := b.MatWords(t.elem.Matrix(t.depth, dealtRows, kernel.MatrixB), word(second, 0), word(second, 1))
-			sums := t.sum.Matrix(dealtSide, dealtRows, kernel.Accumulator)
-			sum := b.Var(sums, b.MatMulAdd(ws, xs, b.MatFill(sums, t.zero)))
-			for i := range dealtSums {
-				row := b.Add(place, n*dealtSide+i/2*8)
-				y.Store(b.Add(b.Mul(row, dealtRows), b.Mul(quad, 2), i%2), sum.Elem(i))
-			}
+			return b.PackHalf(b.Vec(integer(k), integer(b.Add(k, 1))))
+		}
+		ws := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA), codes(0, 0), codes(0, 8), codes(8, 0), codes(8, 8))
+		xs := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), integers(0), integers(8))
+		sums := kernel.F32.Matrix(dealtSide, dealtRows, kernel.Accumulator)
+		sum := b.Var(sums, b.MatFill(sums, 0))
+		for range 4 {
+			sum.Set(b.MatMulAdd(ws, xs, sum.Get()))
+		}
+		for i := range dealtSums {
+			row := b.Add(place, i/2*8)
+			y.Store(b.Add(b.Mul(row, dealtRows), b.Mul(quad, 2), i%2), sum.Elem(i))
 		}
 	})
 }

@@ -165,12 +165,11 @@ func (p *Probe) Target() *Target {
 	}
 	scale := float64(t.Units) / float64(base.Units)
 	t.FLOPs, t.MatrixFLOPs = t.FLOPs*scale, t.MatrixFLOPs*scale
-	if t.Matrix = p.matrix(MatrixShape{16, 16, 16}, "f16", "f32"); t.Matrix == (MatrixShape{}) {
+	if t.Matrix = p.matrix(MatrixShape{16, 16, 16}); t.Matrix == (MatrixShape{}) {
 		t.MatrixFLOPs = 0
 	}
 	// That lanes hold what they do on the published target is known of its chip only.
-	t.Dealt = t.Dealt && chip && p.matrix(MatrixShape{16, 8, 16}, "f16", "f32") != (MatrixShape{}) &&
-		p.matrix(MatrixShape{16, 8, 32}, "i8", "i32") != (MatrixShape{})
+	t.Dealt = t.Dealt && chip && p.matrix(MatrixShape{16, 8, 16}) != (MatrixShape{})
 	t.Dot = p.IntegerDot && p.Features["shaderIntegerDotProduct"]
 	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
 	return &t
@@ -195,10 +194,10 @@ func (p *Probe) memory() int64 {
 	return size
 }
 
-// matrix is the shape if the device multiplies matrices of it, of such elements into such sums.
-func (p *Probe) matrix(shape MatrixShape, elem, sum string) MatrixShape {
+// matrix is the shape if the device multiplies matrices of it.
+func (p *Probe) matrix(shape MatrixShape) MatrixShape {
 	for _, m := range p.Matrices {
-		if (MatrixShape{m.M, m.N, m.K}) == shape && m.A == elem && m.B == elem && m.C == sum && m.Result == sum && p.Features["cooperativeMatrix"] {
+		if (MatrixShape{m.M, m.N, m.K}) == shape && m.A == "f16" && m.B == "f16" && m.C == "f32" && m.Result == "f32" && p.Features["cooperativeMatrix"] {
 			return shape
 		}
 	}

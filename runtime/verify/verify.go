@@ -7,7 +7,8 @@
 // then every element it had to write is compared, and the memory around it must
 // be as before. So a dispatch is judged on its own: what came before it cannot
 // spoil its result. Last, the entry is replayed as it was recorded and must give
-// the bytes that its dispatches gave one at a time.
+// the bytes that its dispatches gave one at a time. Where all entries are compared, those
+// that decode are then given the same tokens, and must give the same bits.
 //
 // # Tolerance
 //
@@ -148,6 +149,11 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 	for _, s := range steps {
 		if err := v.run(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.entry.Name, err)
+		}
+	}
+	if opts.Entry == "" && opts.Only == nil {
+		if err := v.widths(ctx); err != nil {
+			return nil, fmt.Errorf("widths of decode entries: %w", err)
 		}
 	}
 	return v.report, nil

@@ -36,8 +36,11 @@ func TestPlan(t *testing.T) {
 			if r.Failed > 0 {
 				t.Errorf("\n%s", text.String())
 			}
-			want := 0
+			want, decode := 0, 0
 			for _, e := range plan.Entries {
+				if e.Kind == "decode" {
+					decode++
+				}
 				want += 2 * (len(e.Dispatches) + 1) // full and partial step, with replay
 				if e.Rows == 1 {
 					want -= len(e.Dispatches) + 1
@@ -46,6 +49,7 @@ func TestPlan(t *testing.T) {
 					t.Errorf("the text does not name %s:\n%s", e.Name, text.String())
 				}
 			}
+			want += decode - 1 // widths
 			if len(r.Results) != want || done != total || total == 0 {
 				t.Errorf("%d results, want %d; progress %d of %d", len(r.Results), want, done, total)
 			}
@@ -189,6 +193,31 @@ func TestSideEffects(t *testing.T) {
 		if first := r.First(); first == nil || first.Site != c.site || !strings.HasPrefix(first.Difference.Problem, c.want) {
 			t.Errorf("want %s, have %+v", c.want, first)
 		}
+	}
+}
+
+// TestWidths holds that decode entries whose results differ by less than what is tolerated are
+// told apart.
+func TestWidths(t *testing.T) {
+	plan := compile(t, writeModel(t), "llvmpipe", ir.F16)
+	setConst("eps", math.Float32bits(1.1e-6))(t, plan, find(t, plan, "decode/4", "blk.1.ffn_gate+ffn_up"))
+	src, dev := open(t, plan)
+	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Layers: []int{1}, Rows: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := r.First()
+	if r.Failed != 1 || first.Site != verify.Widths || first.Entry != "decode/4" || first.Difference.Device == first.Difference.Oracle {
+		t.Errorf("%d failed, first %+v", r.Failed, first)
+	}
+	widths := 0
+	for _, x := range r.Results {
+		if x.Site == verify.Widths {
+			widths++
+		}
+	}
+	if widths != 3 { // 4, 2 and 1 beside 8
+		t.Errorf("%d widths compared", widths)
 	}
 }
 

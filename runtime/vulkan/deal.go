@@ -7,46 +7,34 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// The products of the kernel probe_deal have dealRows x dealCols elements each: first one of
-// matrices of f16, then one of bytes.
+// The matrices that the kernel probe_deal multiplies: dealSide x dealSide by dealSide x
+// dealCols.
 const (
-	dealRows  = 16
+	dealSide  = 16
 	dealCols  = 8
 	dealLanes = 32
 )
 
-// dealtProducts are the depths of the products, and how a sum is written.
-var dealtProducts = []struct {
-	depth int
-	bits  func(sum int) uint32
-}{
-	{16, func(sum int) uint32 { return math.Float32bits(float32(sum)) }},
-	{32, func(sum int) uint32 { return uint32(int32(sum)) }},
-}
-
-// dealtFeatures are what the kernel probe_deal needs, beside what all plans do that require it.
-var dealtFeatures = []string{"shaderFloat16", "shaderInt8"}
-
-// dealtProduct is element (i, j) of a product of that depth on a device that deals as
-// plans.Requirements.Dealt says.
-func dealtProduct(i, j, depth int) int {
+// dealtProduct is element (i, j) of what the kernel probe_deal computes on a device that
+// deals as plans.Requirements.Dealt says.
+func dealtProduct(i, j int) float32 {
 	sum := 0
-	for k := range depth {
-		sum += ((i*i+3*k)%17 - 8) * ((k*k+5*j)%13 - 6)
+	for k := range dealSide {
+		sum += 4 * (110 + (i*i+3*k)%17) * (2030 + (k*k+5*j)%13)
 	}
-	return sum
+	return float32(math.Ldexp(float64(sum), -24)) // exact
 }
 
 // proveDeal fails if the device deals the elements of cooperative matrices to lanes in
 // another way than Requirements.Dealt says. It must have been opened with what plans
-// that require it need, and with dealtFeatures.
+// that require it need.
 func (d *Device) proveDeal() error {
 	pipelines, err := d.CreatePipelines([]PipelineInfo{{Name: "probe_deal", Words: probeDeal, SubgroupSize: dealLanes, FullSubgroups: true}})
 	if err != nil {
 		return err
 	}
 	defer freeAll(pipelines)
-	y, err := d.Alloc(int64(4*dealRows*dealCols*len(dealtProducts)), Readback)
+	y, err := d.Alloc(4*dealSide*dealCols, Readback)
 	if err != nil {
 		return err
 	}
@@ -75,15 +63,12 @@ func (d *Device) proveDeal() error {
 
 // checkDeal holds what the device has computed against dealtProduct.
 func (d *Device) checkDeal(y []byte) error {
-	for _, p := range dealtProducts {
-		for i := range dealRows {
-			for j := range dealCols {
-				if binary.LittleEndian.Uint32(y[4*(i*dealCols+j):]) != p.bits(dealtProduct(i, j, p.depth)) {
-					return ir.Unsupported("device %s: lanes hold other elements of cooperative matrices than by mma.m16n8k16 and m16n8k32, which the plan's kernels rely on", d.Info.Name)
-				}
+	for i := range dealSide {
+		for j := range dealCols {
+			if math.Float32frombits(binary.LittleEndian.Uint32(y[4*(i*dealCols+j):])) != dealtProduct(i, j) {
+				return ir.Unsupported("device %s: lanes hold other elements of cooperative matrices than by mma.m16n8k16, or sums are not exact, which the plan's kernels rely on", d.Info.Name)
 			}
 		}
-		y = y[4*dealRows*dealCols:]
 	}
 	return nil
 }

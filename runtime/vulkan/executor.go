@@ -46,17 +46,13 @@ type replay struct {
 // the plan's requirements, a GPU rather than a CPU. progress, if not nil, is
 // called with the number of bytes of weights that have arrived.
 func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
-	need := plan.Require
-	if need.Dealt {
-		need.Features = slices.Concat(need.Features, dealtFeatures)
-	}
 	if index < 0 {
 		var err error
-		if index, err = choose(need); err != nil {
+		if index, err = choose(plan.Require); err != nil {
 			return nil, err
 		}
 	}
-	dev, err := Open(index, need)
+	dev, err := Open(index, plan.Require)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,332 @@
+package kernels
+
+import "github.com/zincc-dev/zincc/codegen/kernel"
+
+// fixedFormat is one row of the table of layouts that gemm_fixed reads. The four lanes of a
+// subgroup that hold parts of the same row of a matrix have 8 elements each of every run
+// of 32. The runs of a block of 256 are taken in the order of their slots: those of gemv's units.
+type fixedFormat struct {
+	layout string
+	// apart: a lane's elements of a run are 4 of the first and 4 of the second half, see apartQuad; else
+	// they lie together.
+	apart bool
+	fine  bool // scales are of 16 elements, not of 32; then they are apart
+	// offset: there are offsets; bias, if not 0, is what to take from every code instead.
+	offset bool
+	bias   int
+	// exponents: codes are multiplied by 2 to them, in slots of even and of odd number.
+	exponents [2]int
+	runs      []int // by slot of a block; nil for all in order
+	open      func(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem
+}
+
+// fixedItem is what a lane takes of the blocks of a row.
+type fixedItem struct {
+	// load returns loads of the words of a block.
+	load func(block kernel.Value) []fixedWord
+	// codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
+	// each four that lie together, then 1 and 3.
+	codes func(words []kernel.Value, slot int) [4]kernel.Value
+	// terms returns scales and, unless there is a bias, offsets of the runs of slots 2i and 2i+1 in
+	// lane i of four; of each run's halves if scales are fine.
+	terms func(words []kernel.Value) [2][]dotScale
+}
+
+// fixedWord loads a word, which is not needed behind the slot last: -1 if terms alone need it.
+type fixedWord struct {
+	load func() kernel.Value
+	last int
+}
+
+// wordAt is a load of element first+i of a buffer.
+func wordAt(b *kernel.Builder, buf *kernel.Buffer, t kernel.Type, first kernel.Value, i, last int) fixedWord {
+	return fixedWord{func() kernel.Value { return buf.Load(t, b.Add(first, i)) }, last}
+}
+
+// A code of less than 11 bits in the low bits of an f16 is a subnormal number, which matrices
+// multiply exactly.
+const subnormal = -24
+
+var fixedFormats = []*fixedFormat{
+	{layout: "q4_k", offset: true, exponents: [2]int{subnormal, subnormal + 4}, open: fixedQ4K},
+	{layout: "q5_k", offset: true, exponents: [2]int{subnormal, subnormal}, open: fixedQ5K},
+	{layout: "q6_k", apart: true, fine: true, offset: true, bias: 32, exponents: [2]int{subnormal, subnormal}, runs: []int{0, 2, 1, 3, 4, 6, 5, 7}, open: fixedQ6K},
+	{layout: "q4_0", apart: true, offset: true, bias: 8, exponents: [2]int{subnormal, subnormal}, open: fixedQ4_0},
+	{layout: "q8_0", open: fixedQ8_0},
+	{layout: "affine16", apart: true, fine: true, open: fixedAffine(16, false)},
+	{layout: "affine16m", apart: true, fine: true, offset: true, open: fixedAffine(16, true)},
+	{layout: "affine32", open: fixedAffine(32, false)},
+	{layout: "affine32m", offset: true, open: fixedAffine(32, true)},
+}
+
+// fixedFormatOf returns the row for a layout, nil if there is none.
+func fixedFormatOf(layout string) *fixedFormat {
+	for _, f := range fixedFormats {
+		if f.layout == layout {
+			return f
+		}
+	}
+	return nil
+}
+
+// run is the run of a block in a slot.
+func (f *fixedFormat) run(slot int) int {
+	if f.runs == nil {
+		return slot
+	}
+	return f.runs[slot]
+}
+
+// halves is how many parts of a run have a scale.
+func (f *fixedFormat) halves() int {
+	if f.fine {
+		return 2
+	}
+	return 1
+}
+
+// stored reports whether offsets are stored on their own.
+func (f *fixedFormat) stored() bool { return f.offset && f.bias == 0 }
+
+// fixedQ4K reads raw blocks of 9 vec4: see fetchDotQ4K.
+func fixedQ4K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+	first := b.Mul(row, b.Div(m.cols, 256))
+	return fixedItem{
+		load: func(block kernel.Value) []fixedWord {
+			at := b.Mul(b.Add(first, block), 9)
+			words := []fixedWord{wordAt(b, m.buf, u32x4, at, 0, -1)}
+			nibbles := b.Add(b.Mul(at, 2), quad, 2)
+			for i := range 4 {
+				words = append(words, wordAt(b, m.buf, u32x2, nibbles, 4*i, 2*i+1))
+			}
+			return words
+		},
+		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			return nibblePairs(b, elements(b, words[1+slot/2]), slot%2)
+		},
+		terms: func(words []kernel.Value) [2][]dotScale { return ofRuns(pairTerms(b, words[0], quad)) },
+	}
+}
+
+// ofRuns are terms of whole runs.
+func ofRuns(terms [2]dotScale) [2][]dotScale { return [2][]dotScale{terms[:1], terms[1:]} }
+
+// pairsOf returns bytes 0 and 2 of words under a mask, then 1 and 3.
+func pairsOf(b *kernel.Builder, words []kernel.Value, mask uint32) (pairs [4]kernel.Value) {
+	for i, w := range words {
+		pairs[2*i], pairs[2*i+1] = b.And(w, mask), b.And(b.Shr(w, 8), mask)
+	}
+	return
+}
+
+// nibblePairs returns the low or, times 16, the high nibbles of words.
+func nibblePairs(b *kernel.Builder, words []kernel.Value, high int) [4]kernel.Value {
+	return pairsOf(b, words, uint32(0x000f000f)<<(4*high))
+}
+
+// bytePairs returns the signed bytes of words.
+func bytePairs(b *kernel.Builder, words []kernel.Value) [4]kernel.Value {
+	for i, w := range words {
+		words[i] = b.Xor(w, uint32(0x80808080))
+	}
+	pairs := pairsOf(b, words, 0x00ff00ff)
+	for i, p := range pairs { // in the mantissa of 1024
+		pairs[i] = b.FMAHalf(b.Or(p, 0x64006400), half2(1), half2(-1024-128))
+	}
+	return pairs
+}
+
+// apartQuad is which four elements of each half of a run a lane has if they are apart: such that
+// lanes exchange one word where they have loaded 8 bytes that lie together.
+func apartQuad(b *kernel.Builder, quad kernel.Value) kernel.Value {
+	return b.Or(b.Shl(b.And(quad, 1), 1), b.Shr(quad, 1))
+}
+
+// exchange returns the lane's words of both halves of a run of bytes, of which it has loaded two that
+// lie together.
+func exchange(b *kernel.Builder, w, quad kernel.Value) kernel.Value {
+	second := b.Ge(quad, 2) // whether they are of the second half
+	got := b.SubgroupShuffleXor(b.Select(second, b.Elem(w, 0), b.Elem(w, 1)), 2)
+	return b.Vec(b.Select(second, got, b.Elem(w, 0)), b.Select(second, b.Elem(w, 1), got))
+}
+
+// fixedQ5K is as fixedQ4K with 2 vec4 of fifth bits after the header: see fetchDotQ5K.
+func fixedQ5K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+	first := b.Mul(row, b.Div(m.cols, 256))
+	return fixedItem{
+		load: func(block kernel.Value) []fixedWord {
+			at := b.Mul(b.Add(first, block), 11)
+			rest := b.Add(b.Mul(at, 2), quad, 2)
+			words := []fixedWord{wordAt(b, m.buf, u32x4, at, 0, -1), wordAt(b, m.buf, u32x2, rest, 0, 7)}
+			for i := range 4 {
+				words = append(words, wordAt(b, m.buf, u32x2, rest, 4+4*i, 2*i+1))
+			}
+			return words
+		},
+		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			var list []kernel.Value
+			for i := range 2 {
+				nibbles := lowNibbles(b, b.Shr(b.Elem(words[2+slot/2], i), slot%2*4))
+				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(words[1], i), slot, 1)))
+			}
+			return pairsOf(b, list, 0x001f001f)
+		},
+		terms: func(words []kernel.Value) [2][]dotScale { return ofRuns(pairTerms(b, words[0], quad)) },
+	}
+}
+
+// bitsAt returns some bits of each byte of a word, from bit base up, as bits from bit 4 up.
+func bitsAt(b *kernel.Builder, w kernel.Value, base, bits int) kernel.Value {
+	w = b.And(w, uint32(1<<bits-1)*0x01010101<<base)
+	if base < 4 {
+		return b.Shl(w, 4-base)
+	}
+	return b.Shr(w, base-4)
+}
+
+// fixedQ6K reads the planes ql, qh, scales and d: see fetchDotQ6K. The slots of a half are its
+// runs 0, 2, 1 and 3.
+func fixedQ6K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+	first := b.Mul(row, b.Div(m.cols, 256))
+	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 32, 16 and 4 words a block
+	half, odd := b.Shr(quad, 1), b.And(quad, 1)
+	return fixedItem{
+		load: func(block kernel.Value) []fixedWord {
+			at := b.Add(first, block)
+			words := []fixedWord{
+				wordAt(b, m.buf, u32x2, b.Add(b.Mul(blocks, 24), b.Mul(at, 2), half), 0, -1),
+				{func() kernel.Value { return halfAt(b, m.buf, b.Mul(blocks, 52), at) }, -1},
+			}
+			pairs, nibbles := b.Add(b.Mul(b.Add(b.Mul(blocks, 2), at), 8), quad), b.Add(b.Mul(at, 16), quad)
+			for i := range 2 {
+				words = append(words, wordAt(b, m.buf, u32x2, pairs, 4*i, i*4+3))
+			}
+			for i := range 4 {
+				words = append(words, wordAt(b, m.buf, u32x2, nibbles, 4*i, i*2+1))
+			}
+			return words
+		},
+		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			h, r, high := slot/4, slot%4/2, slot%2
+			pairs, row := &words[2+h], &words[4+2*h+r]
+			if high == 0 { // the first slot of both, or of the row
+				*row = exchange(b, *row, quad)
+				if r == 0 {
+					*pairs = exchange(b, *pairs, quad)
+				}
+			}
+			var list []kernel.Value
+			for i := range 2 {
+				nibbles := lowNibbles(b, b.Shr(b.Elem(*row, i), high*4))
+				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(*pairs, i), 2*(r+2*high), 2)))
+			}
+			return pairsOf(b, list, 0x003f003f)
+		},
+		terms: func(words []kernel.Value) (terms [2][]dotScale) {
+			factor := lowHalf(b, words[1])
+			for j := range terms {
+				w := b.Bitcast(kernel.I32, b.Elem(words[0], j))
+				for h := range 2 {
+					s := b.BitExtract(w, b.Add(b.Mul(odd, 16), 8*h), 8)
+					terms[j] = append(terms[j], dotScale{scale: b.Mul(factor, b.Convert(kernel.F32, s))})
+				}
+			}
+			return
+		},
+	}
+}
+
+// fixedQ4_0 reads a plane of 16-byte blocks and one of f16: see fetchDotQ4_0.
+func fixedQ4_0(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+	first := b.Mul(row, b.Div(m.cols, 32))
+	scales := b.Div(b.Mul(m.rows, m.cols), 8)
+	return fixedItem{
+		load: func(block kernel.Value) []fixedWord {
+			at := b.Add(first, b.Mul(block, fixedRuns))
+			words := []fixedWord{wordAt(b, m.buf, kernel.U32, b.Add(scales, b.Shr(at, 1), quad), 0, -1)}
+			nibbles := b.Add(b.Mul(at, 4), apartQuad(b, quad))
+			for i := range fixedRuns {
+				words = append(words, wordAt(b, m.buf, kernel.U32, nibbles, 4*i, i))
+			}
+			return words
+		},
+		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			return nibblePairs(b, []kernel.Value{words[1+slot], b.Shr(words[1+slot], 4)}, 0)
+		},
+		terms: func(words []kernel.Value) [2][]dotScale { return halfTerms(b, words[0]) },
+	}
+}
+
+// halfTerms are scales that are the two f16 of a word.
+func halfTerms(b *kernel.Builder, w kernel.Value) [2][]dotScale {
+	pair := b.UnpackHalf(w)
+	return ofRuns([2]dotScale{{scale: b.Elem(pair, 0)}, {scale: b.Elem(pair, 1)}})
+}
+
+// fixedBytes reads a plane of int8, of which a lane's elements may lie apart, and what load loads
+// besides of runs from at on.
+func fixedBytes(b *kernel.Builder, m matrix, row, quad kernel.Value, apart bool, load func(at kernel.Value) []fixedWord, terms func(words []kernel.Value) [2][]dotScale) fixedItem {
+	first := b.Mul(row, b.Div(m.cols, 32))
+	return fixedItem{
+		load: func(block kernel.Value) []fixedWord {
+			at := b.Add(first, b.Mul(block, fixedRuns))
+			var words []fixedWord
+			codes := b.Add(b.Mul(at, 4), quad)
+			for i := range fixedRuns {
+				words = append(words, wordAt(b, m.buf, u32x2, codes, 4*i, i))
+			}
+			return append(words, load(at)...)
+		},
+		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			w := words[slot]
+			if apart {
+				w = exchange(b, w, quad)
+			}
+			return bytePairs(b, elements(b, w))
+		},
+		terms: func(words []kernel.Value) [2][]dotScale { return terms(words[fixedRuns:]) },
+	}
+}
+
+// fixedQ8_0 reads a plane of int8 and one of f16 for 32 of them.
+func fixedQ8_0(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+	scales := b.Div(b.Mul(m.rows, m.cols), 4)
+	return fixedBytes(b, m, row, quad, false,
+		func(at kernel.Value) []fixedWord {
+			return []fixedWord{wordAt(b, m.buf, kernel.U32, b.Add(scales, b.Shr(at, 1), quad), 0, -1)}
+		},
+		func(words []kernel.Value) [2][]dotScale { return halfTerms(b, words[0]) })
+}
+
+// fixedAffine reads a plane of int8, one of f32 scales and maybe one of f32 offsets, for 16 or 32
+// elements each: see fetchAffine.
+func fixedAffine(group int, offset bool) func(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+	return func(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
+		elements := b.Mul(m.rows, m.cols)
+		count := 64 / group // scales of the lane's two runs
+		vector := kernel.F32.Vec(count)
+		scales := b.Div(elements, 4*count) // in such vectors
+		padded := b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4/count)
+		return fixedBytes(b, m, row, quad, group == 16,
+			func(at kernel.Value) []fixedWord {
+				i := b.Add(scales, b.Div(at, 2), quad)
+				words := []fixedWord{wordAt(b, m.buf, vector, i, 0, -1)}
+				if offset {
+					words = append(words, wordAt(b, m.buf, vector, b.Add(i, padded), 0, -1))
+				}
+				return words
+			},
+			func(words []kernel.Value) (terms [2][]dotScale) {
+				for j := range terms {
+					for h := range count / 2 {
+						s := dotScale{scale: b.Elem(words[0], j*count/2+h)}
+						if offset {
+							s.offset = b.Elem(words[1], j*count/2+h)
+						}
+						terms[j] = append(terms[j], s)
+					}
+				}
+				return
+			})
+	}
+}

@@ -1,0 +1,415 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// fixedTask is the kernel of one projection while it is built.
+type fixedTask struct {
+	gemmFixed
+	fixedShared
+	b       *kernel.Builder
+	a       *linearArgs
+	p       *projectArgs
+	format  *fixedFormat
+	columns kernel.Value // rows of x
+	lane    kernel.Value // in the subgroup
+	group   kernel.Value // the subgroup
+	place   kernel.Value // of the lane's row of a matrix of weights and its column of x: 0 to 7
+	quad    kernel.Value // the lane of those that share them
+	col     kernel.Value // first output of each matrix of the workgroup
+}
+
+var (
+	weightMatrix = kernel.F16.Matrix(fixedSide, fixedSide, kernel.MatrixA)
+	sumMatrix    = kernel.F32.Matrix(fixedSide, fixedColumns, kernel.Accumulator)
+)
+
+// fixedRows are the two rows of weights of each 16 outputs that a lane holds parts of.
+type fixedRows [][2]fixedItem
+
+// rowsAt are those of the tile whose first output of each matrix is col. live is whether
+// they count: if not, all are the first.
+func (r *fixedTask) rowsAt(col kernel.Value, live *kernel.Value) fixedRows {
+	b := r.b
+	list := make(fixedRows, r.outputs/fixedSide)
+	for i := range list {
+		for h := range 2 {
+			n := i*fixedSide + h*fixedSide/2
+			m := n / r.each()
+			row := b.Min(b.Add(col, r.place, n%r.each()), b.Sub(r.p.width, 1))
+			if live != nil {
+				row = b.Select(*live, row, 0)
+			}
+			list[i][h] = r.format.open(b, r.p.matrices[m], row, r.quad)
+		}
+	}
+	return list
+}
+
+// load returns loads of a lane's words of a block: by 16 outputs, row.
+func (rows fixedRows) load(block kernel.Value) [][2][]fixedWord {
+	var words [][2][]fixedWord
+	for _, pair := range rows {
+		words = append(words, [2][]fixedWord{pair[0].load(block), pair[1].load(block)})
+	}
+	return words
+}
+
+// fixedHeld are a lane's words of the block that is multiplied. As it goes on, those of the next
+// one take the places of words that are no longer needed.
+type fixedHeld [][2][]*kernel.Var
+
+// hold loads words.
+func hold(b *kernel.Builder, words [][2][]fixedWord) (held fixedHeld) {
+	for _, pair := range words {
+		var own [2][]*kernel.Var
+		for h, row := range pair {
+			for _, w := range row {
+				v := w.load()
+				own[h] = append(own[h], b.Var(v.Type(), v))
+			}
+		}
+		held = append(held, own)
+	}
+	return
+}
+
+// words are those of 16 outputs.
+func (held fixedHeld) words(j int) (words [2][]kernel.Value) {
+	for h, row := range held[j] {
+		for _, v := range row {
+			words[h] = append(words[h], v.Get())
+		}
+	}
+	return
+}
+
+// follow loads the next words in the place of those of 16 outputs that are not needed behind slot.
+func (held fixedHeld) follow(j int, next [][2][]fixedWord, slot int) {
+	for h, row := range next[j] {
+		for i, w := range row {
+			if w.last == slot {
+				held[j][h][i].Set(w.load())
+			}
+		}
+	}
+}
+
+// inSeries computes tiles one after the other. Each subgroup has a block, whose x its lanes keep.
+func (r *fixedTask) inSeries(series kernel.Value) {
+	b := r.b
+	// The last workgroup of a projection may have fewer tiles.
+	left := b.Sub(r.p.width, r.col)
+	series = b.Min(series, b.Div(b.Add(left, r.each()-1), r.each()))
+	rows := r.rowsAt(r.col, nil)
+	held := hold(b, rows.load(r.group)) // before x, which is nearer
+	x := r.roundX(r.group)
+	if r.gain != nil {
+		b.Barrier()
+		r.scaleColumns()
+	}
+	b.ForRolled(0, series, 1, func(i kernel.Value) {
+		col := b.Add(r.col, b.Mul(i, r.each()))
+		more := b.Lt(b.Add(i, 1), series)
+		next := r.rowsAt(b.Add(col, r.each()), &more).load(r.group)
+		base := b.Mul(b.Mod(i, r.turns()), r.parts()*fixedSums)
+		finishers := [2]kernel.Value{}
+		for c := range finishers { // in turn, one for each column of a lane
+			finishers[c] = b.Eq(r.group, b.Mod(b.Add(b.Mul(i, 2), c), r.groups))
+		}
+		sums := r.block(rows[0], held.words(0), x, func(slot int) { held.follow(0, next, slot) })
+		r.put(b.Add(base, b.Mul(r.group, fixedSums)), sums)
+		b.Barrier()
+		for c, mine := range finishers {
+			b.If(mine, func() { r.finish(base, col, c) })
+		}
+	})
+}
+
+// inChunks computes one tile. Each subgroup goes through the blocks of its chunks.
+func (r *fixedTask) inChunks() {
+	b := r.b
+	blocks, tiles := r.k/fixedBlock, r.outputs/fixedSide
+	rows := r.rowsAt(r.col, nil)
+	b.ForRolled(r.group, r.parts(), r.groups, func(chunk kernel.Value) {
+		first := b.Mul(chunk, fixedChunk)
+		count := b.Min(fixedChunk, b.Sub(blocks, first))
+		held := hold(b, rows.load(first))
+		var totals, pairs [][4]*kernel.Var
+		for range tiles {
+			var total, pair [4]*kernel.Var
+			for e := range 4 {
+				total[e], pair[e] = b.Var(kernel.F32, 0.0), b.Var(kernel.F32, 0.0)
+			}
+			totals, pairs = append(totals, total), append(pairs, pair)
+		}
+		b.ForRolled(0, count, 1, func(i kernel.Value) {
+			block, more := b.Add(first, i), b.Lt(b.Add(i, 1), count)
+			next := r.rowsAt(r.col, &more).load(b.Add(block, 1))
+			b.SubgroupBarrier() // all are through with the terms of the block before
+			x := r.roundX(block)
+			odd := b.Eq(b.And(i, 1), 1)
+			for j := range tiles {
+				sums := r.block(rows[j], held.words(j), x, func(slot int) { held.follow(j, next, slot) })
+				for e, s := range sums {
+					// Of four blocks: (0 + 1) + (2 + 3).
+					second := b.Add(pairs[j][e].Get(), s)
+					totals[j][e].Set(b.Select(odd, b.Add(totals[j][e].Get(), second), totals[j][e].Get()))
+					pairs[j][e].Set(b.Select(odd, 0.0, s))
+				}
+			}
+		})
+		for j := range tiles {
+			var sums [4]kernel.Value
+			for e := range sums {
+				sums[e] = b.Add(totals[j][e].Get(), pairs[j][e].Get()) // there may be a block without a neighbour
+			}
+			r.put(b.Mul(b.Add(b.Mul(chunk, tiles), j), fixedSums), sums)
+		}
+	})
+	b.Barrier()
+	if r.gain != nil {
+		r.scaleColumns()
+		b.Barrier()
+	}
+	for c := range 2 {
+		b.If(b.Eq(r.group, c%r.groups), func() { r.finish(b.U32(0), r.col, c) })
+	}
+}
+
+// fixedSums is the pairs of sums of 16 outputs and 8 columns.
+const fixedSums = fixedSide * fixedColumns / 2
+
+// put stores what block returns: of each column of the lane two outputs.
+func (r *fixedTask) put(at kernel.Value, sums [4]kernel.Value) {
+	for c := range 2 {
+		r.sums.Store(r.b.Add(at, c*dealtLanes, r.lane), r.b.Vec(sums[c], sums[2+c]))
+	}
+}
+
+// block returns the lane's sums of a block: of its two rows of 16 outputs and its two
+// columns, one row after the other.
+// follow is called behind each slot, and before the first one with -1.
+func (r *fixedTask) block(rows [2]fixedItem, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
+	b := r.b
+	terms := r.meetTerms(rows, words)
+	follow(-1)
+	var tree [4]slotTree
+	var before [][4]kernel.Value
+	for slot := range fixedRuns {
+		run := r.format.run(slot)
+		w := terms(slot)
+		xs := r.xTerms(run)
+		codes := [2][4]kernel.Value{rows[0].codes(words[0], slot), rows[1].codes(words[1], slot)}
+		values := r.leaves(codes, w, xs, x[run])
+		for h := range values {
+			for e := range tree {
+				switch {
+				case !r.format.fine:
+					tree[e].add(b, values[h][e])
+				case slot%2 == 1: // first halves of two runs have a slot, and second ones
+					tree[e].add(b, b.Add(before[h][e], values[h][e]))
+				}
+			}
+		}
+		before = values
+		follow(slot)
+	}
+	for e := range sums {
+		sums[e] = tree[e].waiting[0]
+	}
+	return
+}
+
+// products returns the products of codes and x, as integers times a power of two: of a run or,
+// if scales are fine, of its halves. All sums are exact: they have less than 24 bits.
+func (r *fixedTask) products(codes [2][4]kernel.Value, t xTerms, x [2]kernel.Value) (sums [][4]kernel.Value) {
+	b := r.b
+	begin := func(h int) kernel.Value {
+		sum := b.MatFill(sumMatrix, 0)
+		if r.format.bias == 0 {
+			return sum
+		}
+		v := b.Var(sumMatrix, sum)
+		for e := range 4 {
+			v.SetElem(e, t.totals[h][e%2])
+		}
+		return v.Get()
+	}
+	sum := begin(0)
+	for i := range x {
+		a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
+		if sum = b.MatMulAdd(a, x[i], sum); i == 0 && !r.format.fine {
+			continue
+		}
+		var own [4]kernel.Value
+		v := b.Var(sumMatrix, sum)
+		for e := range own {
+			own[e] = v.Elem(e)
+		}
+		if sums = append(sums, own); i == 0 {
+			sum = begin(1)
+		}
+	}
+	return
+}
+
+// leaves returns the products of a run, or of its halves if scales are fine, with what they are
+// multiplied by and what is added.
+func (r *fixedTask) leaves(codes [2][4]kernel.Value, w [2][]dotScale, t xTerms, x [2]kernel.Value) (values [][4]kernel.Value) {
+	b := r.b
+	for h, sums := range r.products(codes, t, x) {
+		for e, sum := range sums {
+			row, column := e/2, e%2
+			sums[e] = b.Mul(b.Mul(w[row][h].scale, t.scale[column]), sum)
+			if r.format.stored() {
+				sums[e] = b.FMA(w[row][h].offset, t.totals[h][column], sums[e])
+			}
+		}
+		values = append(values, sums)
+	}
+	return
+}
+
+// slotTree adds values, one slot after the other, in pairs of neighbours, then pairs of pairs.
+type slotTree struct {
+	slots   int
+	waiting []kernel.Value // for their neighbours
+}
+
+func (t *slotTree) add(b *kernel.Builder, v kernel.Value) {
+	t.slots++
+	for n := t.slots; n%2 == 0; n /= 2 {
+		last := len(t.waiting) - 1
+		v = b.Add(t.waiting[last], v)
+		t.waiting = t.waiting[:last]
+	}
+	t.waiting = append(t.waiting, v)
+}
+
+// vectors is how many vec4 the terms of a run take, of two rows.
+func (f *fixedFormat) vectors() int {
+	n := 2 * f.halves()
+	if f.stored() {
+		n *= 2
+	}
+	return ceilDiv(n, 4)
+}
+
+// meetTerms has the lanes of the subgroup tell each other the terms of the block's runs: each
+// works out those of two, and all need all. It returns those of the lane's two rows by slot.
+func (r *fixedTask) meetTerms(rows [2]fixedItem, words [2][]kernel.Value) func(slot int) [2][]dotScale {
+	b, f := r.b, r.format
+	at := func(slot kernel.Value, vector int) kernel.Value {
+		return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.group, fixedRuns), slot), f.vectors()), vector), 8), r.place)
+	}
+	terms := [2][2][]dotScale{rows[0].terms(words[0]), rows[1].terms(words[1])}
+	for _, row := range terms {
+		for j, e := range f.exponents {
+			for i := range row[j] {
+				if e != 0 {
+					row[j][i].scale = b.Mul(row[j][i].scale, math.Ldexp(1, -e)) // exact
+				}
+			}
+		}
+	}
+	b.SubgroupBarrier() // all are through with those of the block before
+	for j := range 2 {
+		var list []kernel.Operand // scales of both rows, then offsets
+		for _, of := range []func(s dotScale) kernel.Value{func(s dotScale) kernel.Value { return s.scale }, func(s dotScale) kernel.Value { return s.offset }} {
+			for _, row := range terms {
+				for _, s := range row[j] {
+					list = append(list, of(s))
+				}
+			}
+			if !f.stored() {
+				break
+			}
+		}
+		for len(list)%4 > 0 {
+			list = append(list, float32(0))
+		}
+		for v := range f.vectors() {
+			r.terms.Store(at(b.Add(b.Mul(r.quad, 2), j), v), b.Vec(list[4*v:4*v+4]...))
+		}
+	}
+	b.SubgroupBarrier()
+	return func(slot int) (w [2][]dotScale) {
+		var list []kernel.Value
+		for v := range f.vectors() {
+			list = append(list, elems4(b, r.terms.Load(at(b.U32(uint32(slot)), v)))...)
+		}
+		n := f.halves()
+		for row := range w {
+			for h := range n {
+				s := dotScale{scale: list[row*n+h]}
+				if f.stored() {
+					s.offset = list[(2+row)*n+h]
+				}
+				w[row] = append(w[row], s)
+			}
+		}
+		return
+	}
+}
+
+// finish adds up the sums of one of a lane's columns, of the tile whose first output of each
+// matrix is col, and stores the results. Sums begin at base.
+func (r *fixedTask) finish(base, col kernel.Value, c int) {
+	b, tiles := r.b, r.outputs/fixedSide
+	var sums []kernel.Value
+	for j := range tiles {
+		var parts []kernel.Value
+		for i := range r.parts() {
+			parts = append(parts, r.sums.Load(b.Add(base, (i*tiles+j)*fixedSums+c*dealtLanes, r.lane)))
+		}
+		if !r.chunks {
+			var whole []kernel.Value
+			for i := 0; i < len(parts); i += fixedChunk {
+				whole = append(whole, blocksOf(b, parts[i:min(len(parts), i+fixedChunk)]))
+			}
+			parts = whole
+		}
+		sum := parts[0]
+		for _, v := range parts[1:] {
+			sum = b.Add(sum, v)
+		}
+		sums = append(sums, sum)
+	}
+	column := b.Add(b.Mul(r.quad, 2), c)
+	var rstd *kernel.Value
+	if r.gain != nil {
+		v := r.rstd.Load(column)
+		rstd = &v
+	}
+	for from := 0; from < r.each(); from += fixedSide / 2 {
+		out := b.Add(col, from, r.place)
+		b.If(b.And(b.Lt(out, r.p.width), b.Lt(column, r.columns)), func() {
+			residuals := r.p.loadResiduals(b, column, out)
+			var own []kernel.Value
+			for m := range r.p.matrices {
+				n := m*r.each() + from
+				own = append(own, b.Elem(sums[n/fixedSide], n%fixedSide/8))
+			}
+			r.p.store(b, own, rstd, residuals, column, out)
+		})
+	}
+}
+
+// blocksOf adds the blocks of a chunk, of which the last one may lack some.
+func blocksOf(b *kernel.Builder, blocks []kernel.Value) kernel.Value {
+	sum := blocks[0]
+	if len(blocks) > 1 {
+		sum = b.Add(sum, blocks[1])
+	}
+	switch len(blocks) {
+	case 3:
+		sum = b.Add(sum, blocks[2])
+	case 4:
+		sum = b.Add(sum, b.Add(blocks[2], blocks[3]))
+	}
+	return sum
+}

@@ -1,0 +1,82 @@
+package kernels_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// dealing is a small GPU of which it is known how it deals elements of matrices to lanes.
+var dealing = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Units: 2, Dot: true, Dealt: true}
+
+// fixedGroups are groups over an x in fixed point. They make the weights before x: the same
+// for any number of columns.
+var fixedGroups = map[string]func(w *world, d ir.DType, k int) []*ir.Value{
+	"gate and up": func(w *world, d ir.DType, k int) []*ir.Value {
+		gate, up, gain := w.matrix(d, 37, k), w.matrix(d, 37, k), w.vector("gain", k)
+		x := w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, w.zeros(k), gain)
+		x = w.op("fixed12", nil, x)
+		return []*ir.Value{w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up))}
+	},
+	"two": func(w *world, d ir.DType, k int) []*ir.Value {
+		one, bias, other := w.matrix(d, 75, k), w.vector("bias", 75), w.matrix(ir.Q8_0, 16, k)
+		x := w.op("fixed12", nil, w.zeros(k))
+		return []*ir.Value{w.op("linear", nil, x, one, bias), w.op("linear", nil, x, other)}
+	},
+	"residual": func(w *world, d ir.DType, k int) []*ir.Value {
+		m := w.matrix(d, 41, k)
+		y := w.op("linear", nil, w.op("fixed12", nil, w.zeros(k)), m)
+		w.rng = rand.New(rand.NewPCG(3, 4))
+		return []*ir.Value{w.op("add", nil, y, w.rows(ir.T, 41))}
+	},
+}
+
+// zeros returns rows of k elements that begin with runs of zeros.
+func (w *world) zeros(k int) *ir.Value {
+	x := w.rows(ir.T, ir.Dim(k))
+	clear(w.data[x][:4*64])
+	clear(w.vals[x][:64])
+	return x
+}
+
+// TestGemmFixed holds that matrices of bytes give the bits that gemv gives one column.
+func TestGemmFixed(t *testing.T) {
+	for _, d := range byteFormats {
+		for _, blocks := range []int{1, 6, 19} { // less than a chunk, not whole ones, and more than lanes keep
+			if blocks != 6 && d != ir.Q4_K && d != ir.Q6_K && d != ir.Q2_K {
+				continue
+			}
+			for name, build := range fixedGroups {
+				t.Run(fmt.Sprint(d, " ", blocks, " ", name), func(t *testing.T) {
+					t.Parallel()
+					var widest [][]byte
+					for _, cols := range []int{8, 3, 1} {
+						w := newWorld(t, cols, cols)
+						out := build(w, d, 256*blocks)
+						for _, c := range different(w.candidates(&dealing, out...)) {
+							if (cols > 1) != strings.HasPrefix(c.Kernel, "gemm_fixed ") {
+								continue
+							}
+							got := w.check(c, cols, out...)
+							for i, y := range out {
+								if cols == 8 {
+									widest = append(widest, got[y])
+								} else if n := len(got[y]); !bytes.Equal(got[y], widest[i][:n]) {
+									t.Errorf("%s: output %d has other bits than 8 columns", c.Kernel, i)
+								}
+							}
+						}
+					}
+					if len(widest) == 0 {
+						t.Error("no gemm_fixed among the candidates")
+					}
+				})
+			}
+		}
+	}
+}

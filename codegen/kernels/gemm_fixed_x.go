@@ -1,0 +1,237 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// fixedX is a block of x of all columns in fixed point, as integers in f16, by run and half of it
+// that the lanes have. Scales and sums are in shared memory.
+type fixedX [][2]kernel.Value
+
+// xMatrix is half a run of x: of 8 columns.
+var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
+
+// roundX rounds a block of x as op fixed12 does.
+func (r *fixedTask) roundX(block kernel.Value) fixedX {
+	b := r.b
+	column := b.Min(r.place, b.Sub(r.columns, 1)) // further ones repeat the last
+	row := b.Mul(column, b.Div(r.a.k, 4))
+	from := b.Add(b.Mul(block, fixedBlock/4), b.Mul(r.quad, 2))
+	next := 1 // from a lane's first vec4 of a run to its second
+	if r.format.apart {
+		from, next = b.Add(b.Mul(block, fixedBlock/4), apartQuad(b, r.quad)), 4
+	}
+	var loaded, gains [][2]kernel.Value
+	for run := range fixedRuns {
+		var v, gain [2]kernel.Value
+		for i := range v {
+			at := b.Add(from, run*8+i*next)
+			v[i] = r.a.x.Load(f32x4, b.Add(row, at))
+			if r.gain != nil {
+				gain[i] = r.a.gain.Load(f32x4, at)
+			}
+		}
+		loaded, gains = append(loaded, v), append(gains, gain)
+	}
+	if r.gain != nil {
+		r.sumSquares(loaded, block)
+		for i := range loaded {
+			for j := range loaded[i] {
+				loaded[i][j] = b.Mul(loaded[i][j], gains[i][j])
+			}
+		}
+	}
+	x := make(fixedX, fixedRuns)
+	var scales []kernel.Value
+	var sums [][]kernel.Value
+	for run, v := range loaded {
+		n, scale := r.roundRun(v)
+		totals := make([]kernel.Value, r.format.halves())
+		for i := range n {
+			x[run][i] = r.pairs(n[i])
+			if h := i % len(totals); i == h {
+				totals[h] = sum4(b, n[i])
+			} else {
+				totals[h] = b.Add(totals[h], sum4(b, n[i]))
+			}
+		}
+		scales, sums = append(scales, scale), append(sums, totals)
+	}
+	r.keepTerms(scales, sums)
+	return x
+}
+
+// pairs returns the matrix of which the lane holds the four elements of v, in the order of codes.
+func (r *fixedTask) pairs(v kernel.Value) kernel.Value {
+	b := r.b
+	pair := func(i int) kernel.Value { return b.PackHalf(b.Vec(b.Elem(v, i), b.Elem(v, i+2))) }
+	return b.MatPairs(xMatrix, pair(0), pair(1))
+}
+
+// roundRun rounds the lane's part of a run to integers.
+func (r *fixedTask) roundRun(v [2]kernel.Value) (n [2]kernel.Value, scale kernel.Value) {
+	b := r.b
+	most := xorLanes(b, largest(b, v[:]), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	inverse, whole := b.Splat(inverseScale(b, most), 4), b.Splat(b.F32(3<<22), 4)
+	for i := range v {
+		n[i] = b.Sub(b.FMA(v[i], inverse, whole), whole)
+	}
+	return n, b.Mul(most, 1.0/fixedMost)
+}
+
+// sumSquares adds up the squares of each 128 elements: of four neighbours one after the other,
+// then in pairs of neighbours.
+func (r *fixedTask) sumSquares(x [][2]kernel.Value, block kernel.Value) {
+	b := r.b
+	var runs []kernel.Value
+	for _, v := range x {
+		var quads [2]kernel.Value
+		for i := range v {
+			var sum partial
+			for e := range 4 {
+				sum.product(b, b.Elem(v[i], e), b.Elem(v[i], e))
+			}
+			quads[i] = sum.sum
+		}
+		across := func(s kernel.Value, masks ...int) kernel.Value {
+			for _, mask := range masks {
+				s = b.Add(s, b.SubgroupShuffleXor(s, mask))
+			}
+			return s
+		}
+		if r.format.apart {
+			runs = append(runs, b.Add(across(quads[0], 2, 1), across(quads[1], 2, 1)))
+		} else {
+			runs = append(runs, across(b.Add(quads[0], quads[1]), 1, 2))
+		}
+	}
+	const each = 4 // runs of 128 elements
+	b.If(b.Eq(r.quad, 0), func() {
+		for i := 0; i < len(runs); i += each {
+			at := b.Add(b.Mul(r.place, r.k/(32*each)), b.Mul(block, fixedRuns/each), i/each)
+			r.squares.Store(at, pairwise(b, runs[i:i+each]))
+		}
+	})
+}
+
+// pairwise adds values, a power of two of them, in pairs of neighbours, then pairs of those.
+func pairwise(b *kernel.Builder, values []kernel.Value) kernel.Value {
+	for len(values) > 1 {
+		var sums []kernel.Value
+		for i := 0; i < len(values); i += 2 {
+			sums = append(sums, b.Add(values[i], values[i+1]))
+		}
+		values = sums
+	}
+	return values[0]
+}
+
+// fixedShared is the shared memory of gemm_fixed. What belongs to a subgroup's block is
+// of each subgroup.
+type fixedShared struct {
+	sums *kernel.Array // of 16 outputs and 8 columns as lanes hold them: by turn, part, 16 outputs, column of a lane
+	// totals of x, by run and two columns: scales of both and totals of both; if scales of weights
+	// are fine, totals of first halves and of second ones, and scales apart.
+	totals, scales *kernel.Array
+	// terms of weights, by slot, vector of them, row of a matrix of 8.
+	terms         *kernel.Array
+	squares, rstd *kernel.Array // of the norm: sums of 128 elements by column; by column
+}
+
+func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
+	// All projections have the shared memory of the one that needs most.
+	fine, terms := false, 0
+	for _, p := range k.projects {
+		f := fixedFormatOf(p.matrices[0].format.layout)
+		fine, terms = fine || f.fine, max(terms, f.vectors())
+	}
+	s := fixedShared{
+		sums:   b.Shared(f32x2, k.turns()*k.parts()*k.outputs/fixedSide*fixedSums),
+		totals: b.Shared(f32x4, k.groups*fixedRuns*4),
+		terms:  b.Shared(f32x4, k.groups*fixedRuns*terms*8),
+	}
+	if fine {
+		s.scales = b.Shared(f32x2, k.groups*fixedRuns*4)
+	}
+	if k.gain != nil {
+		s.squares = b.Shared(kernel.F32, fixedColumns*k.k/128)
+		s.rstd = b.Shared(kernel.F32, fixedColumns)
+	}
+	return s
+}
+
+// keepTerms puts scales and sums of the lane's column, by run, into shared memory.
+func (r *fixedTask) keepTerms(scales []kernel.Value, sums [][]kernel.Value) {
+	b, f := r.b, r.format
+	for run := range sums {
+		for h, sum := range sums[run] {
+			if !f.offset {
+				continue
+			}
+			// Exact, whichever way it is added.
+			sum = xorLanes(b, sum, 1, 4, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+			if f.bias != 0 {
+				sums[run][h] = b.Mul(sum, -math.Ldexp(float64(f.bias), f.exponents[0])) // exact
+			} else {
+				sums[run][h] = b.Mul(scales[run], sum)
+			}
+		}
+	}
+	column := b.And(r.place, 1)
+	b.If(b.Eq(r.quad, 0), func() {
+		for run, scale := range scales {
+			at := b.Add(b.Mul(r.group, fixedRuns*4), run*4, b.Shr(r.place, 1))
+			if f.fine {
+				r.scales.StoreElem(at, column, scale)
+			} else {
+				r.totals.StoreElem(at, column, scale)
+			}
+			for h, sum := range sums[run] {
+				if f.offset {
+					r.totals.StoreElem(at, b.Add(column, 2*(h+2-len(sums[run]))), sum)
+				}
+			}
+		}
+	})
+}
+
+// xTerms are scale and, by half of a run, total of the two columns that a lane has sums of: what
+// offsets are multiplied by or, of biased formats, what is added to products.
+type xTerms struct {
+	scale  [2]kernel.Value
+	totals [][2]kernel.Value
+}
+
+func (r *fixedTask) xTerms(run int) (x xTerms) {
+	b, f := r.b, r.format
+	at := b.Add(b.Mul(r.group, fixedRuns*4), run*4, r.quad)
+	pair := func(v kernel.Value, from int) [2]kernel.Value {
+		return [2]kernel.Value{b.Elem(v, from), b.Elem(v, from+1)}
+	}
+	if f.fine {
+		x.scale = pair(r.scales.Load(at), 0)
+		if f.offset {
+			v := r.totals.Load(at)
+			x.totals = [][2]kernel.Value{pair(v, 0), pair(v, 2)}
+		}
+		return
+	}
+	v := r.totals.Load(at)
+	return xTerms{pair(v, 0), [][2]kernel.Value{pair(v, 2)}}
+}
+
+// scaleColumns computes the scales of the norm. All lanes have come to a barrier behind
+// sumSquares, and come to one behind this.
+func (r *fixedTask) scaleColumns() {
+	b := r.b
+	b.If(b.Lt(b.LocalID(), fixedColumns), func() {
+		n := r.k / 128
+		sum := r.squares.Load(b.Mul(b.LocalID(), n))
+		for i := 1; i < n; i++ {
+			sum = b.Add(sum, r.squares.Load(b.Add(b.Mul(b.LocalID(), n), i)))
+		}
+		r.rstd.Store(b.LocalID(), r.a.rstd(b, sum))
+	})
+}

@@ -1,0 +1,84 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Widths is the site of the results that compare decode entries of different widths.
+const Widths = "widths"
+
+// widths gives the tokens of one step of the widest decode entry to each of the others, as many
+// at a time as it takes, and compares the bits of logits and chosen tokens.
+func (v *verifier) widths(ctx context.Context) error {
+	var entries []*plans.Entry
+	for i := range v.plan.Entries {
+		if e := &v.plan.Entries[i]; e.Kind == "decode" {
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) < 2 {
+		return nil
+	}
+	slices.SortFunc(entries, func(a, b *plans.Entry) int { return cmp.Compare(b.Rows, a.Rows) })
+	whole := v.step(entries[0], min(entries[0].Rows, v.plan.Header.Ctx))
+	state, err := v.readState(ctx)
+	if err != nil {
+		return err
+	}
+	var want []byte
+	for _, e := range entries {
+		for i, r := range v.plan.Memory.State {
+			if err := v.dev.Overwrite(ctx, plans.Arg{Space: "state", Region: r.Name}, state[i]); err != nil {
+				return err
+			}
+		}
+		var logits, next []byte
+		for done := 0; done < whole.rows; done += e.Rows {
+			s := step{e, min(e.Rows, whole.rows-done), whole.from + done}
+			if err := v.write(s); err != nil {
+				return err
+			}
+			if err := v.dev.Run(ctx, e, 1); err != nil {
+				return err
+			}
+			for name, to := range map[string]*[]byte{e.Logits: &logits, e.Next: &next} {
+				b, err := v.results(ctx, s, name)
+				if err != nil {
+					return err
+				}
+				*to = append(*to, b...)
+			}
+		}
+		got := append(logits, next...)
+		if want == nil {
+			want = got
+			continue
+		}
+		r := Result{Entry: e.Name, Rows: whole.rows, From: whole.from, Site: Widths}
+		r.Difference = otherBits(got, want, len(logits)/whole.rows/4)
+		if r.Difference != nil {
+			r.Difference.Problem = "not the bits that " + whole.entry.Name + " gives for the same tokens, which is said to be the oracle's"
+			r.Difference.Value = e.Logits
+		}
+		v.add(r)
+	}
+	return nil
+}
+
+// otherBits returns the first element that differs, of rows of a width and what comes behind
+// them; nil if there is none.
+func otherBits(got, want []byte, width int) *Difference {
+	for i := 0; i < len(want); i += 4 {
+		x, y := binary.LittleEndian.Uint32(got[i:]), binary.LittleEndian.Uint32(want[i:])
+		if x != y {
+			return &Difference{Row: i / 4 / width, Column: i / 4 % width, Device: Number(math.Float32frombits(x)), Oracle: Number(math.Float32frombits(y))}
+		}
+	}
+	return nil
+}
