@@ -19,7 +19,7 @@ func TestGemmDealt(t *testing.T) {
 	small := *lookup(t, "sm_90")
 	small.Units = 1 // so that workgroups take several tiles
 	for _, g := range coopGroups {
-		for _, rows := range []int{4, 12, 20, 48} {
+		for _, rows := range []int{9, 12, 20, 48} {
 			if !g.dealt {
 				continue
 			}
