@@ -258,3 +258,22 @@ func TestHalfWords(t *testing.T) {
 		t.Errorf("%#x, want %#x", y, want)
 	}
 }
+
+// TestAmong reads and writes one of several arguments.
+func TestAmong(t *testing.T) {
+	build := func(b *kernel.Builder) {
+		one, two, three := b.Arg("one", kernel.Read), b.Arg("two", kernel.Read), b.Arg("three", kernel.Read)
+		y, z := b.Arg("y", kernel.Write), b.Arg("z", kernel.Write)
+		b.Workgroup(4)
+		x := b.Among([]*kernel.Buffer{one, two, three}, b.WorkgroupID(0))
+		to := b.Among([]*kernel.Buffer{y, z}, b.Mod(b.WorkgroupID(0), 2))
+		v := x.Load(kernel.U32.Vec(2), b.And(b.LocalID(), 1))
+		b.If(b.Lt(b.LocalID(), 2), func() {
+			to.Store(b.Add(b.LocalID(), b.And(b.WorkgroupID(0), 2)), b.Add(b.Elem(v, 0), b.Elem(v, 1)))
+		})
+	}
+	y, z := make([]uint32, 4), make([]uint32, 4)
+	run(t, device(t), build, nil, 3, []uint32{1, 2, 3, 4}, []uint32{10, 20, 30, 40}, []uint32{100, 200, 300, 400}, y, z)
+	same(t, "y", y, []uint32{3, 7, 300, 700}, 0)
+	same(t, "z", z, []uint32{30, 70, 0, 0}, 0)
+}

@@ -5,23 +5,66 @@ package kernel
 // from the start of the buffer, and is less than 2^31; accesses are aligned to
 // the size of their type. Nothing is checked against the buffer's size.
 type Buffer struct {
-	b      *Builder
-	index  int
-	access Access
+	b       *Builder
+	index   int
+	access  Access
+	address *node // of one of several; nil for the argument of the index
+}
+
+// Among returns the buffer of a list whose index is which, less than its length. All are
+// declared with one access. A kernel that does the same with one of several arguments
+// then has the code once.
+func (b *Builder) Among(list []*Buffer, which Operand) *Buffer {
+	first := list[0]
+	chosen := first.pointer()
+	for i, m := range list[1:] {
+		if m.access != first.access {
+			b.fail("among: arguments %q and %q are declared %v and %v", b.f.Args[first.index].Name, b.f.Args[m.index].Name, first.access, m.access)
+		}
+		chosen = b.Select(b.Eq(Value{b.typed(opAddress, which, U32)}, i+1), m.pointer(), chosen)
+	}
+	return &Buffer{b, first.index, first.access, chosen.n}
+}
+
+// pointer returns the buffer's address.
+func (m *Buffer) pointer() Value {
+	if m.address != nil {
+		return m.b.visible(Value{m.address})
+	}
+	return m.b.add(&node{op: opAddress, typ: U32.Vec(2), imm: uint32(m.index)})
+}
+
+// at returns the operands of an access.
+func (m *Buffer) at(args ...*node) []*node {
+	if m.address != nil {
+		args = append(args, m.b.visible(Value{m.address}).n)
+	}
+	return args
+}
+
+// bufferOperands are those of an access to an argument of its own.
+var bufferOperands = map[op]int{opLoad: 1, opStore: 2, opLoad16: 1, opStore16: 2, opAtomicAdd: 2, opAtomicMax: 2, opAtomicLoad: 1}
+
+// through returns the address that a buffer access goes through, nil if it is the argument's.
+func (n *node) through() *node {
+	if count := bufferOperands[n.op]; len(n.args) > count {
+		return n.args[count]
+	}
+	return nil
 }
 
 // Load returns element i of the buffer seen as an array of t: U32, I32, F32 or a
 // vector of them (8 or 16 bytes, one access).
 func (m *Buffer) Load(t Type, i Operand) Value {
 	m.check(opLoad, t, Read)
-	return m.b.add(&node{op: opLoad, typ: t, imm: uint32(m.index), align: t.Size(), args: []*node{m.b.typed(opLoad, i, U32)}})
+	return m.b.add(&node{op: opLoad, typ: t, imm: uint32(m.index), align: t.Size(), args: m.at(m.b.typed(opLoad, i, U32))})
 }
 
 // Store writes v as element i of the buffer seen as an array of v's type.
 func (m *Buffer) Store(i Operand, v Value) {
 	v = m.b.visible(v)
 	m.check(opStore, v.Type(), Write)
-	m.b.add(&node{op: opStore, imm: uint32(m.index), align: v.Type().Size(), args: []*node{m.b.typed(opStore, i, U32), v.n}})
+	m.b.add(&node{op: opStore, imm: uint32(m.index), align: v.Type().Size(), args: m.at(m.b.typed(opStore, i, U32), v.n)})
 }
 
 // Load16 returns element i of the buffer seen as an array of 16 bits, in the lower half
@@ -29,7 +72,7 @@ func (m *Buffer) Store(i Operand, v Value) {
 func (m *Buffer) Load16(i Operand) Value {
 	m.check(opLoad16, U32, Read)
 	m.b.need16()
-	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, args: []*node{m.b.typed(opLoad16, i, U32)}})
+	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, args: m.at(m.b.typed(opLoad16, i, U32))})
 }
 
 // Store16 writes the lower half of the U32 v as element i of the buffer seen as an array
@@ -38,7 +81,7 @@ func (m *Buffer) Store16(i, v Operand) {
 	m.check(opStore16, U32, Write)
 	m.b.need16()
 	m.b.add(&node{op: opStore16, imm: uint32(m.index), align: 2,
-		args: []*node{m.b.typed(opStore16, i, U32), m.b.typed(opStore16, v, U32)}})
+		args: m.at(m.b.typed(opStore16, i, U32), m.b.typed(opStore16, v, U32))})
 }
 
 func (b *Builder) need16() {
@@ -59,13 +102,13 @@ func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(opAtomicMax, i,
 // atomic operation of any lane of the device left it.
 func (m *Buffer) AtomicLoad(i Operand) Value {
 	m.check(opAtomicLoad, U32, ReadWrite)
-	return m.b.add(&node{op: opAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: []*node{m.b.typed(opAtomicLoad, i, U32)}})
+	return m.b.add(&node{op: opAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(opAtomicLoad, i, U32))})
 }
 
 func (m *Buffer) atomic(o op, i, v Operand) Value {
 	m.check(o, U32, ReadWrite)
 	return m.b.add(&node{op: o, typ: U32, imm: uint32(m.index), align: 4,
-		args: []*node{m.b.typed(o, i, U32), m.b.typed(o, v, U32)}})
+		args: m.at(m.b.typed(o, i, U32), m.b.typed(o, v, U32))})
 }
 
 func (m *Buffer) check(o op, t Type, want Access) {

@@ -65,7 +65,9 @@ const (
 	opSubgroupAny
 
 	// Memory. imm of a buffer access: the argument; of a shared access: the
-	// array. align is the known alignment of an access by word.
+	// array. align is the known alignment of an access by word. A last operand of a
+	// buffer access is the address of the argument, if it is one of several.
+	opAddress
 	opLoad        // index
 	opStore       // index, value
 	opLoad16      // index
@@ -176,6 +178,7 @@ var ops = [numOps]opInfo{
 	opSubgroupElect:        {name: "subgroup_elect", subgroup: "basic"},
 	opSubgroupAny:          {name: "subgroup_any", subgroup: "vote"},
 
+	opAddress:     {name: "address"},
 	opLoad:        {name: "load"},
 	opStore:       {name: "store"},
 	opLoad16:      {name: "load16"},

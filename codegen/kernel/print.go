@@ -144,7 +144,7 @@ func (p *printer) subject(n *node) string {
 	switch n.op {
 	case opBuiltin:
 		return builtinNames[n.imm] + " "
-	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
+	case opAddress, opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		return p.f.Args[n.imm].Name + " "
 	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
 		return fmt.Sprintf("%d ", n.imm)

@@ -127,6 +127,11 @@ func (m *machine) node(n *node, active []bool) {
 		copyLanes(m.storage(n.args[0], n.args[0].typ.words()), m.value(n.args[1]), active)
 	case opVarGet:
 		copyLanes(m.storage(n, n.typ.words()), m.storage(n.args[0], n.typ.words()), active)
+	case opAddress: // the argument's number stands for it
+		to := m.storage(n, 2)
+		for l := range m.lanes {
+			to[2*l] = n.imm
+		}
 	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
 		m.buffer(n, active)
 	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
@@ -238,13 +243,16 @@ func copyLanes(dst, src []uint32, active []bool) {
 
 // buffer accesses an argument.
 func (m *machine) buffer(n *node, active []bool) {
-	data, index := m.args[n.imm], m.value(n.args[0])
+	index := m.value(n.args[0])
 	typ := n.typ
-	var from, to []uint32
+	var from, to, address []uint32
+	if through := n.through(); through != nil {
+		address = m.value(through)
+	}
 	if n.op == opStore {
 		typ = n.args[1].typ
 	}
-	if len(n.args) > 1 {
+	if bufferOperands[n.op] > 1 {
 		from = m.value(n.args[1])
 	}
 	if n.typ != void {
@@ -258,9 +266,13 @@ func (m *machine) buffer(n *node, active []bool) {
 		if !active[l] {
 			continue
 		}
-		at := int(index[l]) * size
+		arg := n.imm
+		if address != nil {
+			arg = address[2*l]
+		}
+		data, at := m.args[arg], int(index[l])*size
 		if at+size > len(data) {
-			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, at, m.f.Args[n.imm].Name, len(data))
+			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, at, m.f.Args[arg].Name, len(data))
 			return
 		}
 		for e := range width {

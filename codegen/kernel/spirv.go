@@ -40,7 +40,8 @@ type lowering struct {
 	inputs     map[spirv.BuiltIn]spirv.ID
 	shared     []spirv.ID
 	views      map[view]spirv.ID  // types of pointers to buffers
-	pointers   map[bound]spirv.ID // buffers, as pointers
+	pointers   map[bound]spirv.ID // buffers, as pointers; void: their addresses
+	access     func(arg int) Access
 	loopMerges []spirv.ID         // where a break goes, innermost last
 	teams      []*team            // of the cases
 	pools      map[Type]spirv.ID  // their shared memory
@@ -245,6 +246,7 @@ func (l *lowering) addresses() spirv.ID {
 // seen as.
 func (l *lowering) bind(load func(arg int) spirv.ID, access func(arg int) Access) {
 	addresses := make([]spirv.ID, len(l.f.Args))
+	l.access = access
 	l.accesses(l.f.body, func(b bound) {
 		if _, ok := l.pointers[b]; ok {
 			return
@@ -252,16 +254,20 @@ func (l *lowering) bind(load func(arg int) spirv.ID, access func(arg int) Access
 		if addresses[b.arg] == 0 {
 			addresses[b.arg] = load(int(b.arg))
 		}
+		if b.elem == void {
+			l.pointers[b] = addresses[b.arg]
+			return
+		}
 		id := l.m.Emit(spirv.OpBitcast, l.view(view{b.elem, access(int(b.arg))}), addresses[b.arg])
 		l.m.Name(id, l.f.Args[b.arg].Name+"_"+b.elem.String())
 		l.pointers[b] = id
 	})
 }
 
-// accesses calls visit for every access to a buffer, in order.
+// accesses calls visit for every access to a buffer, in order, with void for its address.
 func (l *lowering) accesses(r *region, visit func(bound)) {
 	for _, n := range r.nodes {
-		if elem, ok := viewOf(n); ok {
+		if elem, ok := viewOf(n); ok && n.through() == nil {
 			visit(bound{n.imm, elem})
 		}
 		for _, inner := range n.regions {
@@ -273,6 +279,8 @@ func (l *lowering) accesses(r *region, visit func(bound)) {
 // viewOf returns the element type that a buffer access sees the buffer as.
 func viewOf(n *node) (Type, bool) {
 	switch n.op {
+	case opAddress:
+		return void, true
 	case opLoad:
 		return n.typ, true
 	case opStore:

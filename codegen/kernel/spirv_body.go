@@ -70,6 +70,7 @@ func init() {
 		opPairHalves:      (*lowering).pairHalves,
 		opDotI8:           (*lowering).dot,
 		opDotU8:           (*lowering).dot,
+		opAddress:         (*lowering).addressOf,
 		opLoad:            (*lowering).load,
 		opLoad16:          (*lowering).load16,
 		opStore16:         (*lowering).store16,
@@ -189,8 +190,15 @@ func (l *lowering) dot(n *node) {
 func (l *lowering) address(n *node) spirv.ID {
 	elem, _ := viewOf(n)
 	pointer := l.pointer(spirv.StorageClassPhysicalStorageBuffer, l.typ(elem))
-	return l.m.Emit(spirv.OpAccessChain, pointer, l.pointers[bound{n.imm, elem}], l.uint(0), l.value(n.args[0]))
+	buffer := l.pointers[bound{n.imm, elem}]
+	if through := n.through(); through != nil {
+		buffer = l.m.Emit(spirv.OpBitcast, l.view(view{elem, l.access(int(n.imm))}), l.value(through))
+	}
+	return l.m.Emit(spirv.OpAccessChain, pointer, buffer, l.uint(0), l.value(n.args[0]))
 }
+
+// addressOf returns the address of an argument as two words.
+func (l *lowering) addressOf(n *node) { l.values[n] = l.pointers[bound{n.imm, void}] }
 
 func (l *lowering) load(n *node) {
 	l.values[n] = l.m.Emit(spirv.OpLoad, l.typ(n.typ), l.address(n), spirv.MemoryAccessAligned, uint32(n.align))

@@ -79,7 +79,7 @@ func (l *lowering) runCase(n *node) {
 		l.eachWorkgroup(t)
 		m.Do(spirv.OpBranch, merge)
 	}
-	l.f, l.values, l.pointers, l.shared, l.team = outer.f, outer.values, outer.pointers, outer.shared, nil
+	l.f, l.values, l.pointers, l.access, l.shared, l.team = outer.f, outer.values, outer.pointers, outer.access, outer.shared, nil
 	m.Do(spirv.OpLabel, merge)
 }
 

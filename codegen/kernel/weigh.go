@@ -172,6 +172,8 @@ func (w *weigher) compute(n *node) known {
 	switch {
 	case n.op == opBuiltin:
 		return w.builtin(builtin(n.imm))
+	case n.op == opAddress:
+		return known{uniform: true}
 	case n.op == opVarGet || n.op == opParam || len(n.args) == 0:
 		return known{}
 	case n.op >= opSubgroupAdd && n.op <= opSubgroupMin, n.op == opSubgroupAny:

@@ -44,7 +44,7 @@ type run struct {
 type matrix struct {
 	format     *format
 	buf        *kernel.Buffer
-	rows, cols kernel.Value // known at specialization time
+	rows, cols kernel.Value // known at specialization time, but for the rows of one of several
 }
 
 // formats is the format table. The first row that fits is taken.

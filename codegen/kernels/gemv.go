@@ -388,6 +388,7 @@ func (k gemv) build() (*kernel.Func, error) {
 		if k.last {
 			r.starts[0] = b.Mul(b.Sub(r.a.n.Load(kernel.U32, 0), 1), b.Div(r.a.k, 4))
 		}
+		r.a.join(b, b.WorkgroupID(0))
 		each := func(do func()) {
 			r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
 				r.p = p

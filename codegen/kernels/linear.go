@@ -317,6 +317,8 @@ type projectArgs struct {
 	out       *kernel.Buffer
 	width     kernel.Value
 	first     kernel.Value // the first workgroup that works on it
+	// begin is the first workgroup of the first of the projections that join has made one.
+	begin kernel.Value
 
 	// Of an expert's projection: whose rows count, how many rows an expert has, and
 	// which is the first that counts, by matrix.
@@ -344,6 +346,7 @@ func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
 	for i, p := range g.projects {
 		pa := projectArgs{spec: p, width: b.SpecU32(fmt.Sprint("n", i), 4096), first: b.SpecU32(fmt.Sprint("first", i), 0),
 			out: bufs[fmt.Sprint("y", i)]}
+		pa.begin = pa.first
 		for j, w := range p.matrices {
 			m := matrix{w.format, bufs[matrixName("w", i, j)], pa.width, a.k}
 			if p.slots > 0 {
@@ -367,18 +370,79 @@ func (g *linearGroup) adds() bool {
 	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 })
 }
 
+// join makes one of projections that come one behind the other and have the same code, so
+// that the code is there once: a workgroup takes what belongs to the one that it works on.
+// It comes before each, outside of loops and ifs, with the same workgroup.
+func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
+	var joined []projectArgs
+	for i := 0; i < len(a.projects); {
+		n := i + 1
+		for n < len(a.projects) && a.projects[n].spec.sameCode(a.projects[i].spec) {
+			n++
+		}
+		joined = append(joined, choose(b, a.projects[i:n], workgroup))
+		i = n
+	}
+	a.projects = joined
+}
+
+// sameCode reports whether both projections have the same code but for their arguments.
+func (p *projection) sameCode(o *projection) bool {
+	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
+	return p.slots == 0 && o.slots == 0 && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
+}
+
+// choose returns that of some projections that the workgroup works on.
+func choose(b *kernel.Builder, list []projectArgs, workgroup kernel.Value) projectArgs {
+	p := list[0]
+	if len(list) == 1 {
+		return p
+	}
+	which := b.U32(0)
+	for i, o := range list[1:] {
+		inside := b.Ge(workgroup, o.first)
+		which = b.Select(inside, i+1, which)
+		p.width, p.first = b.Select(inside, o.width, p.width), b.Select(inside, o.first, p.first)
+	}
+	among := func(of func(p *projectArgs) *kernel.Buffer) *kernel.Buffer {
+		var bufs []*kernel.Buffer
+		for i := range list {
+			bufs = append(bufs, of(&list[i]))
+		}
+		if bufs[0] == nil {
+			return nil
+		}
+		return b.Among(bufs, which)
+	}
+	p.matrices, p.bias, p.residuals = slices.Clone(p.matrices), slices.Clone(p.bias), slices.Clone(p.residuals)
+	for j := range p.matrices {
+		p.matrices[j].buf = among(func(p *projectArgs) *kernel.Buffer { return p.matrices[j].buf })
+		p.matrices[j].rows = p.width
+		p.bias[j] = among(func(p *projectArgs) *kernel.Buffer { return p.bias[j] })
+	}
+	for j := range p.residuals {
+		p.residuals[j] = among(func(p *projectArgs) *kernel.Buffer { return p.residuals[j] })
+	}
+	p.out = among(func(p *projectArgs) *kernel.Buffer { return p.out })
+	return p
+}
+
 // each emits body once for every projection, for the workgroups between its first
 // and the next one's. at counts workgroups from the projection's first.
 func (a *linearArgs) each(b *kernel.Builder, workgroup kernel.Value, body func(p *projectArgs, at kernel.Value)) {
 	for i := range a.projects {
 		p := &a.projects[i]
 		if len(a.projects) == 1 {
+			if p.first != p.begin {
+				workgroup = b.Sub(workgroup, p.first)
+			}
 			body(p, workgroup)
 			continue
 		}
-		inside := b.Ge(workgroup, p.first)
+		inside := b.Ge(workgroup, p.begin)
 		if i+1 < len(a.projects) {
-			inside = b.And(inside, b.Lt(workgroup, a.projects[i+1].first))
+			inside = b.And(inside, b.Lt(workgroup, a.projects[i+1].begin))
 		}
 		b.If(inside, func() { body(p, b.Sub(workgroup, p.first)) })
 	}
