@@ -184,6 +184,7 @@ func (k gemmCoop) build() (*kernel.Func, error) {
 		a, rows := k.declare(b, false), k.step.bound(b)
 		b.Workgroup(k.threads())
 		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
+		a.join(b, b.WorkgroupID(1))
 		b.ReturnIf(b.Ge(row, rows))
 		k.emit(b, a, rowTile{rows: rows, row: row})
 	})

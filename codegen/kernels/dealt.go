@@ -195,6 +195,7 @@ func (k gemmDealt) build() (*kernel.Func, error) {
 	return kernel.Build("gemm_dealt", func(b *kernel.Builder) {
 		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.bound(b)
 		b.Workgroup(k.threads())
+		a.join(b, b.WorkgroupID(0))
 		tile := rowTile{rows: rows, row: b.U32(0)}
 		if k.splits > 1 {
 			k.emitSplits(b, a, series, tile)
