@@ -142,6 +142,7 @@ func (k gemmFixed) build() (*kernel.Func, error) {
 	return kernel.Build("gemm_fixed", func(b *kernel.Builder) {
 		a, series, columns := k.declare(b, false), b.SpecU32("series", 1), b.SpecU32("columns", fixedColumns)
 		b.Workgroup(k.groups * dealtLanes)
+		a.join(b, b.WorkgroupID(0))
 		shared := newFixedShared(b, k)
 		a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
 			r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, columns: columns, format: fixedFormatOf(p.spec.matrices[0].format.layout)}
