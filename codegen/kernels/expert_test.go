@@ -145,7 +145,7 @@ type moe struct {
 	gating         string
 	ties           bool
 	adds           int
-	fixed          bool // x is read in 16-bit fixed point
+	fixed          bool // x is read in 12-bit fixed point
 	all, none      int  // experts that all rows choose, and that none does, if they differ
 }
 

@@ -2,7 +2,7 @@ package kernels
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// fixedUnit is the elements of x that a unit of the weights is multiplied with, in 16-bit
+// fixedUnit is the elements of x that a unit of the weights is multiplied with, in 12-bit
 // fixed point: x = scale*(256*high + low), four signed bytes a word.
 type fixedUnit struct {
 	high, low [2][]kernel.Value // of the halves
