@@ -10,12 +10,12 @@ import (
 )
 
 // gemmFixed computes a linear group for up to 8 rows of x, which it calls columns, in fixed point
-// with cooperative matrices of bytes, on devices of which it is known which elements of a matrix
-// each lane holds. It makes the bits that gemv makes of a column: products of codes and x
-// are exact, and what is made of them is added in the same order.
+// with cooperative matrices of f16, on devices of which it is known which elements of a matrix
+// each lane holds. It makes the bits that gemv makes of a column: codes and integers of x are
+// exact in f16, so are sums of their products in f32, and what is made of them is added in the same order.
 //
-// A matrix of weights is 16 outputs and a run of 32 elements, two of x are the high and the low
-// bytes of those of 8 columns. A subgroup has a block of 8 runs at a time.
+// A matrix of weights is 16 outputs and half a run of 32 elements, one of x the same half of
+// 8 columns. A subgroup has a block of 8 runs at a time.
 type gemmFixed struct {
 	*linearGroup
 	fixedTile

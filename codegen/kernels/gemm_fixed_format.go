@@ -85,7 +85,7 @@ func (f *fixedFormat) halves() int {
 	return 1
 }
 
-// stored reports whether offsets are stored on their own.
+// stored reports whether offsets are more than a bias.
 func (f *fixedFormat) stored() bool { return f.offset && f.bias == 0 }
 
 // fixedQ4K reads raw blocks of 9 vec4: see fetchDotQ4K.

@@ -44,7 +44,7 @@ func (w *world) zeros(k int) *ir.Value {
 	return x
 }
 
-// TestGemmFixed holds that matrices of bytes give the bits that gemv gives one column.
+// TestGemmFixed holds that matrices give the bits that gemv gives one column.
 func TestGemmFixed(t *testing.T) {
 	for _, d := range byteFormats {
 		for _, blocks := range []int{1, 6, 19} { // less than a chunk, not whole ones, and more than lanes keep
