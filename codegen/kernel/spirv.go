@@ -42,10 +42,10 @@ type lowering struct {
 	views      map[view]spirv.ID  // types of pointers to buffers
 	pointers   map[bound]spirv.ID // buffers, as pointers; void: their addresses
 	access     func(arg int) Access
-	loopMerges []spirv.ID         // where a break goes, innermost last
-	teams      []*team            // of the cases
-	pools      map[Type]spirv.ID  // their shared memory
-	team       *team              // inside of a case
+	loopMerges []spirv.ID        // where a break goes, innermost last
+	teams      []*team           // of the cases
+	pools      map[Type]spirv.ID // their shared memory
+	team       *team             // inside of a case
 	err        error
 }
 
