@@ -83,7 +83,7 @@ func TestRoundInputs(t *testing.T) {
 }
 
 // TestFixInputs holds that projections of few rows read fixed point where there are
-// dot products of bytes and matrices of bytes, and only there.
+// dot products of bytes, and only there.
 func TestFixInputs(t *testing.T) {
 	dot, err := target.Lookup("sm_90")
 	if err != nil {
