@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,7 +102,8 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if r.Failed > 0 {
-		return fmt.Errorf("%s: %d of %d comparisons failed", path, r.Failed, len(r.Results))
+		first := r.Results[slices.IndexFunc(r.Results, func(r verify.Result) bool { return r.Difference != nil })]
+		return fmt.Errorf("%s: %d of %d comparisons failed, the first in %s, rows %d: %s", path, r.Failed, len(r.Results), first.Entry, first.Rows, first.Site)
 	}
 	return nil
 }
