@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -102,7 +101,7 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if r.Failed > 0 {
-		first := r.Results[slices.IndexFunc(r.Results, func(r verify.Result) bool { return r.Difference != nil })]
+		first := r.First()
 		return fmt.Errorf("%s: %d of %d comparisons failed, the first in %s, rows %d: %s", path, r.Failed, len(r.Results), first.Entry, first.Rows, first.Site)
 	}
 	return nil
