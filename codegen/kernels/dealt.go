@@ -184,7 +184,7 @@ func (k gemmDealt) shared() int {
 	case pooled:
 		size := 0
 		for _, k.most = range pooledCases(k.tileRows()) {
-			size = max(size, 2*k.pooledX(), k.region())
+			size = max(size, 2*k.xBuffer(), k.region())
 		}
 		return size
 	}

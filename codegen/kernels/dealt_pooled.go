@@ -31,8 +31,8 @@ func (k gemmDealt) depth() int {
 	return depth
 }
 
-// pooledX is the vec4 of a buffer.
-func (k gemmDealt) pooledX() int { return k.groups * k.depth() * 4 * k.tileRows() }
+// xBuffer is the vec4 of a buffer of x.
+func (k gemmDealt) xBuffer() int { return k.groups * k.depth() * 4 * k.tileRows() }
 
 // poolX shares out the octets of a step to the lanes of the workgroup: neighbours have
 // neighbour octets of a row, then those of the next one.
@@ -40,12 +40,12 @@ func (t *dealtRun) poolX() *pooledX {
 	b := t.b
 	list := &pooledX{dealtRun: t}
 	fixed := map[int]bool{t.deal.step: t.depth() < 8, t.deal.o[1]: t.depth() < 4, t.deal.o[0]: t.depth() < 2}
-	for from := 0; from < t.pooledX(); from += t.threads() {
+	for from := 0; from < t.xBuffer(); from += t.threads() {
 		id := b.Add(b.LocalID(), from)
 		var item pooledItem
-		if from+t.threads() > t.pooledX() {
-			exists := b.Lt(id, t.pooledX())
-			item.exists, id = &exists, b.Min(id, t.pooledX()-1)
+		if from+t.threads() > t.xBuffer() {
+			exists := b.Lt(id, t.xBuffer())
+			item.exists, id = &exists, b.Min(id, t.xBuffer()-1)
 		}
 		octet := b.U32(0) // of the block
 		for bit := range 5 {
@@ -103,7 +103,7 @@ func (x *pooledX) put(i kernel.Value, octets []kernel.Value) {
 }
 
 // buffer returns where that of step i begins.
-func (x *pooledX) buffer(i kernel.Value) kernel.Value { return x.b.Mul(x.b.And(i, 1), x.pooledX()) }
+func (x *pooledX) buffer(i kernel.Value) kernel.Value { return x.b.Mul(x.b.And(i, 1), x.xBuffer()) }
 
 func (x *pooledX) start(kernel.Value) {
 	b := x.b
