@@ -34,7 +34,7 @@ func (d *dispatch) tolerance() float64 {
 	for _, op := range d.group.Ops {
 		matrices += fixed[op.Kind.Name]
 		if f := reductions[op.Kind.Name]; f != nil {
-			k += f(op, d.step.from+d.step.rows)
+			k += f(op, d.step)
 		}
 	}
 	return matrices + roundoff*(slack+spread*math.Sqrt(float64(k)))
@@ -52,19 +52,19 @@ func (d *dispatch) rounds() bool {
 	})
 }
 
-// reductions say how many elements an op reduces to one, weighted by what their
-// errors do, in a step whose longest context is that many positions.
-var reductions = map[string]func(op *ir.Op, positions int) int{
-	"rmsnorm":         func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
-	"linear":          func(op *ir.Op, _ int) int { return int(op.Args[1].Type.Last()) },
-	"attention":       func(op *ir.Op, n int) int { return exponent * (op.Attrs.Int("head_dim") + n) },
-	"attention_split": func(op *ir.Op, n int) int { return exponent * (op.Attrs.Int("head_dim") + n) },
-	"attention_merge": func(op *ir.Op, _ int) int { return op.Attrs.Int("splits") },
-	"expert_linear":   func(op *ir.Op, _ int) int { return int(op.Args[1].Type.Last()) },
-	"l2norm":          func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
-	"gated_rmsnorm":   func(op *ir.Op, _ int) int { return op.Attrs.Int("group") },
-	// Every position adds its error to the state, and its decay is an exponential.
-	"deltanet": func(op *ir.Op, n int) int { return op.Attrs.Int("head_dim") + exponent*n },
+// reductions say how many elements an op reduces to one in a step, weighted by what their
+// errors do.
+var reductions = map[string]func(op *ir.Op, s step) int{
+	"rmsnorm":         func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
+	"linear":          func(op *ir.Op, _ step) int { return int(op.Args[1].Type.Last()) },
+	"attention":       func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.from + s.rows) },
+	"attention_split": func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.from + s.rows) },
+	"attention_merge": func(op *ir.Op, _ step) int { return op.Attrs.Int("splits") },
+	"expert_linear":   func(op *ir.Op, _ step) int { return int(op.Args[1].Type.Last()) },
+	"l2norm":          func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
+	"gated_rmsnorm":   func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
+	// Every row adds its error to the state, and its decay is an exponential.
+	"deltanet": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + exponent*s.rows },
 }
 
 // runs returns the lengths of the runs that a row of v consists of, over and
@@ -120,13 +120,30 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 		return err
 	}
 	w, want, least := int(v.Type.Last()), d.held(v), 0.0
-	if w < narrow && d.rounds() {
-		least = largest(want[:n])
-	}
+	together := d.together(v, n)
 	for row := range n / w {
+		if together > 0 && row*w%together == 0 {
+			least = largest(want[row*w : row*w+together])
+		}
 		d.compareRow(v, runs(v), row, least, got[row*w:(row+1)*w], want[row*w:(row+1)*w])
 	}
 	return nil
+}
+
+// together is how many of the first n elements of v share the magnitude that their errors are
+// measured by, or 0 if each run has its own.
+func (d *dispatch) together(v *ir.Value, n int) int {
+	if v.Class == ir.State {
+		for _, op := range d.group.Ops {
+			if op.Kind.Name == "deltanet" && op.Args[5] == v { // a row has the error of one element of the value, which may be near 0
+				return op.Attrs.Int("head_dim") * op.Attrs.Int("head_dim")
+			}
+		}
+	}
+	if int(v.Type.Last()) < narrow && d.rounds() {
+		return n
+	}
+	return 0
 }
 
 // largest is the largest magnitude in x.

@@ -21,11 +21,13 @@
 // where k is the number of products and squares behind the element: the columns
 // of a matrix, the width of a norm, head size plus positions of attention, these
 // 16 times since an error of a score is in an exponent, as is one of a decay of the delta
-// rule at every position. The error of a sum in random order grows with sqrt(k); the factors leave room for
+// rule in every row of the step. A run of the delta rule's state is all of a head's: its rows each
+// take in one element of the value, a sum that may be near 0 by chance and then has no more
+// right digits than its terms leave it. The error of a sum in random order grows with sqrt(k); the factors leave room for
 // drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
 // operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
 // to the first factor; where its rows are narrow, the largest magnitude is that of all
-// rows. An input in fixed point of 16 or 8 bits adds 2 * 2^-16 or 2 * 2^-8: what lies between two numbers may be
+// rows. An input in fixed point of 12 or 8 bits adds 2 * 2^-12 or 2 * 2^-8: what lies between two numbers may be
 // rounded to either. A float16 may be off by one unit in its last place besides,
 // and an element of a q8_0 cache by one code and what the last place of the scale makes.
 // Integers must be equal: argmax reads the same logits on both sides. Rows beyond the

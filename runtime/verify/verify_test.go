@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/verify"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -192,6 +193,70 @@ func TestSideEffects(t *testing.T) {
 		}
 		if first := r.First(); first == nil || first.Site != c.site || !strings.HasPrefix(first.Difference.Problem, c.want) {
 			t.Errorf("want %s, have %+v", c.want, first)
+		}
+	}
+}
+
+// stateMeddler changes an element of a recurrent state after a dispatch, in the row of its
+// first head that has the least numbers, by a part of the head's largest.
+type stateMeddler struct {
+	*vulkan.Inspector
+	dispatch int
+	at       plans.Arg // the state
+	dim      int       // of a head: rows and columns
+	by       float32
+	share    float32 // of the head's largest number, what the row's largest is
+}
+
+func (m *stateMeddler) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
+	if err := m.Inspector.Dispatch(ctx, e, i); err != nil || i != m.dispatch {
+		return err
+	}
+	raw := make([]byte, 4*m.dim*m.dim)
+	if err := m.Read(ctx, m.at, raw); err != nil {
+		return err
+	}
+	head := make([]float32, m.dim*m.dim)
+	if err := oracle.Decode(head, ir.F32, raw); err != nil {
+		return err
+	}
+	most, row, least := float32(0), 0, float32(math.Inf(1))
+	for i := range m.dim {
+		x := head[i*m.dim:][:m.dim]
+		top := max(slices.Max(x), -slices.Min(x))
+		if most = max(most, top); top < least {
+			row, least = i, top
+		}
+	}
+	m.share = least / most
+	head[row*m.dim] += m.by * most
+	return m.Overwrite(ctx, m.at, oracle.Encode(nil, ir.F32, head))
+}
+
+// TestState holds that a row of a delta rule's state, whose numbers have the error of one element
+// of the value, may be as wrong as the others, and not more.
+func TestState(t *testing.T) {
+	plan := compile(t, "../../testdata/models/gopher-moe-q4_k_m.gguf", "llvmpipe", ir.F16)
+	src, dev := open(t, plan)
+	f := plan.Program.Func("decode/1")
+	index := slices.IndexFunc(f.Groups, func(g *ir.Group) bool {
+		return slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "deltanet" })
+	})
+	op := f.Groups[index].Ops[slices.IndexFunc(f.Groups[index].Ops, func(op *ir.Op) bool { return op.Kind.Name == "deltanet" })]
+	for _, c := range []struct {
+		by     float32
+		failed int
+	}{{4e-6, 0}, {4e-5, 1}} {
+		m := &stateMeddler{Inspector: dev, dispatch: index, at: plans.Arg{Space: "state", Region: op.Args[5].Name}, dim: op.Attrs.Int("head_dim"), by: c.by}
+		r, err := verify.Plan(t.Context(), plan, src, m, verify.Options{Only: func(entry string, i int) bool { return entry == "decode/1" && i == index }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.share > 0.1 {
+			t.Errorf("the least row has %g of its head's largest number, which shows nothing", m.share)
+		}
+		if r.Failed != c.failed {
+			t.Errorf("%g of the head's largest number: %+v", c.by, r.First())
 		}
 	}
 }
