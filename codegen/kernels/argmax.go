@@ -89,7 +89,8 @@ func (k *argmaxKernel) candidate(s *Site) Candidate {
 	size := wave
 	var meet []int
 	if k.part != nil {
-		meet = []int{0}
+		c.Grid[1] = k.rows.max
+		meet = []int{0, 1}
 	}
 	if k.rows.n == nil || k.advance == nil {
 		c.Operands, c.Consts = k.rows.operands(), k.rows.consts()
@@ -111,7 +112,7 @@ func (k *argmaxKernel) candidate(s *Site) Candidate {
 		splits := k.splits()
 		c.Operands = append(c.Operands, Operand{"partial", k.part.Result, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
 		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)})
-		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows.max, splits, 2}, Tile: []int{k.rows.max, 1, 2}, Axis: []int{-1, 0, -1}})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows.max, splits, 2}, Tile: []int{1, 1, 2}, Axis: []int{1, 0, -1}})
 	}
 	if k.next != nil {
 		access := kernel.Write
@@ -200,6 +201,7 @@ type argmaxRun struct {
 	*argmaxKernel
 	b           *kernel.Builder
 	bound       kernel.Value // rows, but those of @n where advance writes it
+	n, count    kernel.Value // of the step block, as they were
 	x, chosen   *kernel.Buffer
 	partial     *kernel.Buffer
 	counts      *kernel.Buffer
@@ -213,86 +215,90 @@ type argmaxRun struct {
 
 func (r *argmaxRun) run() {
 	b := r.b
-	var n, count kernel.Value
 	if r.advance != nil {
-		n, count = r.step[3].Load(kernel.U32, 0), r.step[5].Load(kernel.U32, 0)
+		r.n, r.count = r.step[3].Load(kernel.U32, 0), r.step[5].Load(kernel.U32, 0)
 		if r.rows.n != nil {
-			r.bound = n
+			r.bound = r.n
 		}
 	}
 	first := b.Eq(b.LocalID(), 0)
 	if r.part != nil {
 		r.chooseParts(first)
-		b.ReturnIf(b.Not(meet(b, r.counts, b.U32(0), r.splits)))
+		b.For(b.SubgroupID(), r.bound, b.NumSubgroups(), func(row kernel.Value) { r.finish(row, b.SubgroupElect(), r.merge) })
+	} else {
+		b.For(0, r.bound, 1, func(row kernel.Value) { r.finish(row, first, r.chooseRow) })
 	}
-	body := func(row kernel.Value) {
-		var next kernel.Value
-		switch {
-		case r.part != nil:
-			next = r.merge(row)
-		case r.logits != nil:
-			_, next = r.choose(row, b.U32(0), b.Div(r.vocab, r.vec))
-		default:
-			next = r.chosen.Load(kernel.U32, row)
+	if r.advance != nil {
+		if r.part == nil {
+			b.Barrier() // all have read @n
 		}
 		b.If(first, func() {
-			if r.logits != nil && r.next != nil {
-				r.chosen.Store(row, next)
-			}
-			if r.advance != nil {
-				r.move(row, next, n, count)
-			}
-		})
-	}
-	b.For(0, r.bound, 1, body)
-	if r.advance != nil {
-		b.Barrier() // all have read @n
-		b.If(first, func() {
-			r.step[5].Store(0, b.Add(count, r.bound))
+			r.step[5].Store(0, b.Add(r.count, r.bound))
 			r.step[3].Store(0, r.bound)
 		})
 	}
 }
 
-// move lets row of the step block follow its source.
-func (r *argmaxRun) move(row, next, n, count kernel.Value) {
+// finish writes what choose returns for a row, in the lane that is to, and lets the row of
+// the step block follow its source.
+func (r *argmaxRun) finish(row, writes kernel.Value, choose func(row kernel.Value) kernel.Value) {
 	b, source := r.b, row
-	if r.rows.n == nil {
-		source = b.Sub(n, 1)
+	var at, seq kernel.Value
+	if r.advance != nil {
+		if r.rows.n == nil {
+			source = b.Sub(r.n, 1)
+		}
+		at, seq = r.step[1].Load(kernel.U32, source), r.step[2].Load(kernel.U32, source)
 	}
-	token, pos, slot, out := r.step[0], r.step[1], r.step[2], r.step[4]
-	at, seq := pos.Load(kernel.U32, source), slot.Load(kernel.U32, source)
-	token.Store(row, next)
-	pos.Store(row, b.Add(at, 1))
-	slot.Store(row, seq)
-	out.Store(b.Mod(b.Add(count, row), r.ring), next)
+	next := choose(row)
+	b.If(writes, func() {
+		if r.logits != nil && r.next != nil {
+			r.chosen.Store(row, next)
+		}
+		if r.advance != nil {
+			r.step[0].Store(row, next)
+			r.step[1].Store(row, b.Add(at, 1))
+			r.step[2].Store(row, seq)
+			r.step[4].Store(b.Mod(b.Add(r.count, row), r.ring), next)
+		}
+	})
 }
 
-// chooseParts writes what the workgroup finds in its part of every row.
+// chooseParts writes what the workgroup finds in its part of its row, and ends all
+// workgroups but the last.
 func (r *argmaxRun) chooseParts(first kernel.Value) {
 	b := r.b
 	step := b.Mul(b.Div(b.Add(b.Div(b.Sub(b.Add(r.vocab, r.splits), 1), r.splits), 3), 4), 4/r.vec)
 	end := b.Div(r.vocab, r.vec)
-	lo := b.Mul(b.WorkgroupID(0), step)
-	b.For(0, r.bound, 1, func(row kernel.Value) {
-		most, at := r.choose(row, lo, b.Min(end, b.Add(lo, step)))
-		b.If(first, func() {
-			r.partial.Store(b.Add(b.Mul(row, r.splits), b.WorkgroupID(0)), b.Vec(most, b.Convert(kernel.F32, at)))
-		})
+	part, row := b.WorkgroupID(0), b.WorkgroupID(1)
+	lo := b.Mul(part, step)
+	top, index := r.choose(row, lo, b.Min(end, b.Add(lo, step)))
+	b.ReturnIf(b.Ge(row, r.bound))
+	b.If(first, func() {
+		r.partial.Store(b.Add(b.Mul(row, r.splits), part), b.Vec(top, b.Convert(kernel.F32, index)))
 	})
+	b.ReturnIf(b.Not(meet(b, r.counts, b.U32(0), b.Mul(r.splits, r.bound))))
 }
 
-// merge returns the smallest index of the largest number of all parts of a row, in all lanes.
+// merge returns the smallest index of the largest number of all parts of a row, in all lanes
+// of a subgroup.
 func (r *argmaxRun) merge(row kernel.Value) kernel.Value {
 	b := r.b
-	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
-	b.For(b.LocalID(), r.splits, r.size, func(i kernel.Value) {
+	_, index := r.best(r.splits, func(i kernel.Value) (kernel.Value, kernel.Value) {
 		part := r.partial.Load(f32x2, b.Add(b.Mul(row, r.splits), i))
-		more := b.Gt(b.Elem(part, 0), most.Get())
-		most.Set(b.Select(more, b.Elem(part, 0), most.Get()))
-		at.Set(b.Select(more, b.Convert(kernel.U32, b.Elem(part, 1)), at.Get()))
+		return b.Elem(part, 0), b.Convert(kernel.U32, b.Elem(part, 1))
 	})
-	_, index := r.reduce(most, at)
+	return index
+}
+
+// chooseRow is merge for a row that is not split, and a workgroup.
+func (r *argmaxRun) chooseRow(row kernel.Value) kernel.Value {
+	b := r.b
+	if r.logits == nil {
+		return r.chosen.Load(kernel.U32, row)
+	}
+	_, index := r.choose(row, b.U32(0), b.Div(r.vocab, r.vec))
+	b.Barrier() // the next row takes the same shared memory
 	return index
 }
 
@@ -317,27 +323,34 @@ func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
 			}
 		}
 	})
-	return r.reduce(most, at)
-}
-
-// reduce returns the largest of what the lanes have and its smallest index, in all lanes.
-func (r *argmaxRun) reduce(most, at *kernel.Var) (kernel.Value, kernel.Value) {
-	b := r.b
-	top := b.SubgroupMax(most.Get())
-	index := b.SubgroupMin(b.Select(b.Eq(most.Get(), top), at.Get(), math.MaxInt32))
-	b.Barrier() // the row before has been read
+	top, index = r.among(most, at)
 	b.If(b.SubgroupElect(), func() {
 		r.tops.Store(b.SubgroupID(), top)
 		r.indices.Store(b.SubgroupID(), index)
 	})
 	b.Barrier()
-	most.Set(math.Inf(-1))
-	at.Set(0)
-	b.For(0, b.NumSubgroups(), 1, func(i kernel.Value) {
-		v, j := r.tops.Load(i), r.indices.Load(i)
+	return r.best(b.NumSubgroups(), func(i kernel.Value) (kernel.Value, kernel.Value) {
+		return r.tops.Load(i), r.indices.Load(i)
+	})
+}
+
+// best returns the largest of n numbers and its smallest index, in all lanes of a subgroup,
+// which load them together: -Inf and 0 if none is above -Inf.
+func (r *argmaxRun) best(n kernel.Value, load func(i kernel.Value) (v, index kernel.Value)) (top, index kernel.Value) {
+	b := r.b
+	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
+	b.For(b.SubgroupLane(), n, b.Div(r.size, b.NumSubgroups()), func(i kernel.Value) {
+		v, j := load(i)
 		more := b.Or(b.Gt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(j, at.Get())))
 		most.Set(b.Select(more, v, most.Get()))
 		at.Set(b.Select(more, j, at.Get()))
 	})
-	return most.Get(), at.Get()
+	return r.among(most, at)
+}
+
+// among returns the largest of what the lanes of a subgroup have and its smallest index.
+func (r *argmaxRun) among(most, at *kernel.Var) (top, index kernel.Value) {
+	b := r.b
+	top = b.SubgroupMax(most.Get())
+	return top, b.SubgroupMin(b.Select(b.Eq(most.Get(), top), at.Get(), math.MaxInt32))
 }
