@@ -151,7 +151,7 @@ func splitLinear(p *ir.Program, t *target.Target) error {
 // argmaxSplit is the logits of a part, at least; maxSplits bounds the parts.
 const argmaxSplit = 4096
 
-// splitArgmax divides the argmax of a vocabulary among workgroups that meet.
+// splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups that meet.
 func splitArgmax(p *ir.Program, t *target.Target) error {
 	if t.Host {
 		return nil
@@ -163,8 +163,8 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 			if op.Kind.Name != "argmax" {
 				continue
 			}
-			n := min(int(op.Args[0].Type.Last())/argmaxSplit, maxSplits)
-			if n < 2 {
+			n := max(1, min(int(op.Args[0].Type.Last())/argmaxSplit, maxSplits))
+			if n == 1 && (f.Rows == 1 || op.Args[0].Type.Shape[0] != ir.T) {
 				continue
 			}
 			attrs := ir.Attrs{{Name: "splits", Value: int64(n)}}

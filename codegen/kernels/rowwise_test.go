@@ -56,6 +56,7 @@ func TestArgmax(t *testing.T) {
 		{rows: 32, n: 30, slot: []int{2}, globals: "step @x : f32[1, 12]\n", group: "%0 = argmax @x : io i32[1]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
 		{rows: 1, globals: parts + "step @x : f32[T, 40002]\n", group: "%0 = argmax_split @x {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
 		{rows: 8, n: 7, globals: parts + "step @x : f32[T, 40002]\n", group: "%0 = argmax_split @x {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
+		{rows: 5, n: 4, globals: parts + "step @x : f32[T, 700]\n", group: "%0 = argmax_split @x {splits=1} : f32[T, 2]\n%1 = argmax_merge %0 {splits=1} : io i32[T]"},
 		{rows: 4, n: 3, globals: parts + "step @tied : f32[T, 5001]\n", group: "%0 = argmax_split @tied {splits=32} : f32[T, 64]\n%1 = argmax_merge %0 {splits=32} : io i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
 		{rows: 32, n: 30, slot: []int{2}, globals: parts + "step @x : f32[1, 12]\n", group: "%0 = argmax_split @x {splits=4} : f32[1, 8]\n%1 = argmax_merge %0 {splits=4} : io i32[1]"},
 		{rows: 5, globals: "step @x : f32[T, 700]\n", group: "%0 = argmax @x : io i32[T]"},
