@@ -10,7 +10,15 @@ import (
 func (r *splitRun) makeHeads(writer kernel.Value) {
 	b, m := r.b, &r.maker
 	accesses := r.headDim / m.vec
-	b.For(b.SubgroupID(), r.share, r.subgroups, func(h kernel.Value) {
+	// Without a loop if one turn does, which is less code.
+	each := func(first kernel.Value, n int, body func(i kernel.Value)) {
+		if n <= r.subgroups {
+			b.If(b.Lt(first, n), func() { body(first) })
+			return
+		}
+		b.For(first, n, r.subgroups, body)
+	}
+	each(b.SubgroupID(), r.share, func(h kernel.Value) {
 		m.at = r.at
 		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) { r.sums.query(h, j, v) })
 	})
@@ -77,7 +85,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		return
 	}
 	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
-	b.For(first, rows, r.subgroups, func(i kernel.Value) {
+	each(first, rows, func(i kernel.Value) {
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
 		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)))
 	})
@@ -115,26 +123,6 @@ func (f freshRows) chunk(r *splitRun, row, c kernel.Value) []kernel.Value {
 	}
 	scale := f.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), b.Div(c, scaled/chunk)))
 	return append(sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 2), scale)
-}
-
-// eachFresh emits body for the rows of the step that are of this row's sequence.
-func (r *splitRun) eachFresh(body func(i, pos kernel.Value)) {
-	b := r.b
-	if r.attentionShape.rows.max == 1 { // without a loop, which would wait for all loads
-		body(b.U32(0), r.at)
-		return
-	}
-	b.For(0, r.attentionArgs.rows, 1, func(i kernel.Value) {
-		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
-		b.If(b.Eq(slot, r.slot), func() { body(i, pos) })
-	})
-}
-
-// findFresh finds out from which position on rows of the step may be attended to.
-func (r *splitRun) findFresh() {
-	first := r.b.Var(kernel.U32, r.at)
-	r.eachFresh(func(_, pos kernel.Value) { first.Set(r.b.Min(first.Get(), pos)) })
-	r.firstFresh = first.Get()
 }
 
 // sharedWords returns n words from element i on of an array whose elements have that

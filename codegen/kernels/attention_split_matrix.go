@@ -34,6 +34,10 @@ type matrixSums struct {
 	kept    int           // of own, while the kernel is built
 	ownTops *kernel.Array // by head
 	attends kernel.Value  // the position is one of the split's
+
+	// Other rows of the step may be among the positions.
+	rowPos   kernel.Value    // of the lane's row, if it is one of them; else beyond all positions
+	tileRows [2]kernel.Value // by four bits, which rows of the step, from 1 on, the positions of a turn are
 }
 
 const (
@@ -65,6 +69,7 @@ func newMatrixSums(of *splitRun, lane kernel.Value) *matrixSums {
 			r.own = append(r.own, b.Var(f32x4, b.Splat(b.F32(0), 4)))
 		}
 		r.ownTops = b.Shared(kernel.F32, r.share)
+		r.findOthers(lane)
 	}
 	r.queries = b.Shared(u32x4, r.headDim/dealtSide*r.share*4)
 	return r
@@ -112,6 +117,7 @@ func (r *matrixSums) attend() {
 	b := r.b
 	first := b.Add(r.lo, b.Mul(b.SubgroupID(), dealtSide))
 	b.ForRolled(first, r.end, r.subgroups*dealtSide, func(from kernel.Value) {
+		r.findRows(from)
 		scores := r.scores(from, r.keys(from))
 		values := r.values(from)
 		r.addValues(values, r.weigh(scores))

@@ -63,9 +63,6 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		if k.writer() {
 			b.ReturnIf(writer)
 		}
-		if k.fresh() {
-			r.findFresh()
-		}
 		b.Barrier()
 		r.sums.start()
 		r.sums.attend()
@@ -109,11 +106,9 @@ type splitRun struct {
 	lo, hi           kernel.Value // positions of the split
 	sums             rangeSums
 
-	// In shared memory: k and v of the step's rows. firstFresh is the
-	// first position of the rows that are of this row's sequence.
+	// In shared memory: k and v of the step's rows.
 	freshK, freshV freshRows
 	at, slot       kernel.Value // of the row
-	firstFresh     kernel.Value
 }
 
 // cachedBase returns where the workgroup's KV head is in the caches.

@@ -15,6 +15,7 @@ type teamSums struct {
 	ofQuery      [][][2]kernel.Value // by head, part
 	sum          [][][2]*kernel.Var  // by head, part
 	top, weight  *kernel.Var         // of the lane's head: see dealt
+	firstFresh   kernel.Value        // of the rows of this row's sequence the first position
 }
 
 // part returns the chunk of a head that is part p of this lane, and whether
@@ -48,6 +49,26 @@ func (r *teamSums) query(h, j, v kernel.Value) {
 	r.queries.Store(b.Add(b.Mul(h, r.headDim/vec), j), b.Mul(v, b.Splat(r.scale, vec)))
 }
 
+// eachFresh emits body for the rows of the step that are of this row's sequence.
+func (r *teamSums) eachFresh(body func(i, pos kernel.Value)) {
+	b := r.b
+	if r.attentionShape.rows.max == 1 { // without a loop, which would wait for all loads
+		body(b.U32(0), r.at)
+		return
+	}
+	b.For(0, r.attentionArgs.rows, 1, func(i kernel.Value) {
+		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
+		b.If(b.Eq(slot, r.slot), func() { body(i, pos) })
+	})
+}
+
+// findFresh finds out from which position on rows of the step may be attended to.
+func (r *teamSums) findFresh() {
+	first := r.b.Var(kernel.U32, r.at)
+	r.eachFresh(func(_, pos kernel.Value) { first.Set(r.b.Min(first.Get(), pos)) })
+	r.firstFresh = first.Get()
+}
+
 // teams are those of a subgroup, round the positions that a workgroup loads at once.
 func (r *teamSums) teams() int { return r.wave / r.team }
 func (r *teamSums) round() int { return r.subgroups * splitAhead * r.teams() }
@@ -73,10 +94,13 @@ func (r *teamSums) cached(cache *kernel.Buffer, row cachedHead) [][]kernel.Value
 	return out
 }
 
-// start clears the sums, too. Lanes without a chunk hold zeros, which add nothing to a
+// start clears the sums, too, and finds out where positions are of rows of the step. Lanes without a chunk hold zeros, which add nothing to a
 // score.
 func (r *teamSums) start() {
 	b := r.b
+	if r.fresh() {
+		r.findFresh()
+	}
 	r.ofQuery, r.sum = make([][][2]kernel.Value, r.share), make([][][2]*kernel.Var, r.share)
 	r.top, r.weight = b.Var(kernel.F32, emptyScore), b.Var(kernel.F32, 0)
 	for h := range r.share {

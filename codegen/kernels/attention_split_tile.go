@@ -122,36 +122,69 @@ func (r *matrixSums) valuePair(words []kernel.Value, m int) kernel.Value {
 
 // refreshed puts k or v of the other rows of the step in place of what the caches had there.
 func (r *matrixSums) refreshed(from kernel.Value, w tileWords, fresh freshRows, at func(from kernel.Value, i int) kernel.Value, unit func(i int) kernel.Value) tileWords {
-	if !r.fresh() || r.attentionShape.rows.max == 1 {
+	if !r.others() {
 		return w
 	}
 	b := r.b
 	words := vars(b, append(w.words, w.scales))
-	b.If(b.Gt(b.Add(from, dealtSide), r.firstFresh), func() {
-		r.eachFresh(func(row, pos kernel.Value) {
-			for i := range w.words {
-				is := b.Eq(at(from, i), pos)
-				for j, v := range words[i] {
-					v.Set(b.Select(is, r.freshUnit(fresh, row, unit(j), v.Get().Type().Lanes()), v.Get()))
-				}
+	b.If(b.Ne(b.Or(r.tileRows[0], r.tileRows[1]), 0), func() {
+		for i := range w.words {
+			row, is := r.rowAt(b.Sub(at(from, i), from))
+			for j, v := range words[i] {
+				v.Set(b.Select(is, r.freshUnit(fresh, row, unit(j), v.Get().Type().Lanes()), v.Get()))
 			}
-			for block, v := range words[len(w.words)] {
-				scale := fresh.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), block))
-				var both [2]kernel.Operand
-				for i := range both {
-					old := b.Elem(v.Get(), i)
-					for half := range 2 {
-						is := b.Eq(r.valueAt(from, 2*i+half), pos)
-						old = b.Select(is, b.Or(b.And(old, uint32(0xffff0000)>>(16*half)), b.Shl(scale, 16*half)), old)
-					}
-					both[i] = old
+		}
+		for block, v := range words[len(w.words)] {
+			var both [2]kernel.Operand
+			for i := range both {
+				old := b.Elem(v.Get(), i)
+				for half := range 2 {
+					row, is := r.rowAt(b.Sub(r.valueAt(from, 2*i+half), from))
+					scale := fresh.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), block))
+					old = b.Select(is, b.Or(b.And(old, uint32(0xffff0000)>>(16*half)), b.Shl(scale, 16*half)), old)
 				}
-				v.Set(b.Vec(both[:]...))
+				both[i] = old
 			}
-		})
+			v.Set(b.Vec(both[:]...))
+		}
 	})
 	list := getVars(words)
 	return tileWords{list[:len(w.words)], list[len(w.words)]}
+}
+
+// others reports whether other rows of the step may be among the positions.
+func (r *matrixSums) others() bool { return r.fresh() && r.attentionShape.rows.max > 1 }
+
+// findOthers takes a row of the step into each lane.
+func (r *matrixSums) findOthers(lane kernel.Value) {
+	if !r.others() {
+		return
+	}
+	b := r.b
+	row := b.Min(lane, r.attentionShape.rows.max-1)
+	pos, slot := r.pos.Load(kernel.U32, row), r.attentionArgs.slot.Load(kernel.U32, row)
+	among := b.And(b.And(b.Lt(lane, r.attentionArgs.rows), b.Eq(slot, r.slot)), b.And(b.Ge(pos, r.lo), b.Lt(pos, r.end)))
+	r.rowPos = b.Select(among, pos, b.U32(1<<31))
+}
+
+// findRows finds out which of the 16 positions from `from` on are rows of the step.
+func (r *matrixSums) findRows(from kernel.Value) {
+	if !r.others() {
+		return
+	}
+	b := r.b
+	at := b.Sub(r.rowPos, from)
+	number := b.Shl(b.Add(b.SubgroupLane(), 1), b.Mul(b.And(at, 7), 4))
+	for i := range r.tileRows {
+		r.tileRows[i] = b.SubgroupAdd(b.Select(b.Eq(b.Shr(at, 3), i), number, b.U32(0)))
+	}
+}
+
+// rowAt returns which row of the step is at one of the 16 positions, if one is.
+func (r *matrixSums) rowAt(at kernel.Value) (row, is kernel.Value) {
+	b := r.b
+	number := b.And(b.Shr(b.Select(b.Lt(at, 8), r.tileRows[0], r.tileRows[1]), b.Mul(b.And(at, 7), 4)), 15)
+	return b.Sub(b.Max(number, 1), 1), b.Ne(number, 0)
 }
 
 // freshUnit returns a unit of that many words of a row of the step.

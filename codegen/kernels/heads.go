@@ -446,16 +446,24 @@ func (k *headMaker) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffe
 func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
 	b, nRot := k.b, k.rope.Attrs.Int("n_rot")
 	rotated := nRot / k.vec // accesses that turn
+	half := rotated / 2
+	neox := k.rope.Attrs.Str("kind") == "neox"
+	var other kernel.Value // what is as far in the other half
+	lanes := neox && rotated <= k.wave && half&(half-1) == 0
+	if lanes {
+		other = b.SubgroupShuffleXor(v, half)
+	}
 	out := b.Var(v.Type(), v)
 	turn := func() {
-		if k.rope.Attrs.Str("kind") == "norm" {
+		if !neox {
 			out.Set(k.turnPairs(v, b.Add(b.Mul(k.at, rotated), j)))
 			return
 		}
-		half := rotated / 2
 		low := b.Lt(j, half)
 		i := b.Select(low, j, b.Sub(j, half))
-		other := k.load(x, from, gain, scale, b.Select(low, b.Add(j, half), i))
+		if !lanes {
+			other = k.load(x, from, gain, scale, b.Select(low, b.Add(j, half), i))
+		}
 		cos, sin := k.angles(b.Add(b.Mul(k.at, rotated), b.Mul(i, 2)))
 		// a cos - b sin for the first of a pair, b cos + a sin for the second.
 		out.Set(b.Add(b.Mul(v, cos), b.Mul(b.Select(low, b.Neg(other), other), sin)))
