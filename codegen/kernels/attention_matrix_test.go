@@ -64,6 +64,7 @@ func TestMatricesOfAnyWidth(t *testing.T) {
 	for _, at := range []siteTest{
 		{ctx: 64, slots: 8, pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}},
 		{ctx: 64, slots: 8, pos: []int{20, 4, 5, 6, 7, 8, 9, 10}, slot: []int{3, 1}},
+		{ctx: 64, slots: 2, pos: []int{13, 14, 15, 16, 17, 24, 40, 41}, slot: []int{1}}, // in both halves of 16 positions and beyond
 	} {
 		for _, kv := range []string{"f16", "q8_0"} {
 			fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, at)).checkWidthsOn(t, on, "%0")

@@ -240,7 +240,7 @@ func (k *splitKernel) candidate() Candidate {
 		Build:    k.build,
 		Operands: append(k.rows.operands(), k.gate.operands()...),
 		Consts:   append(k.consts(), k.chains.normConsts()...),
-		Grid:     [3]int{workgroups, splits, rows},
+		Grid:     [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
 	}
 	for i, v := range k.op.Args[1:5] {
 		access := kernel.Read
@@ -260,12 +260,12 @@ func (k *splitKernel) candidate() Candidate {
 	if k.writer() {
 		first = 1
 	}
-	y := plans.Cover{Arg: "y", Dims: []int{rows, 1, heads * k.headDim}, Tile: []int{1, 1, k.share * k.headDim}, Axis: []int{2, 1, 0}, First: []int{0, first, 0}}
+	y := plans.Cover{Arg: "y", Dims: []int{rows, 1, heads * k.headDim}, Tile: []int{1, 1, k.share * k.headDim}, Axis: []int{1, 2, 0}, First: []int{0, first, 0}}
 	if k.merge != nil {
 		c.Operands = append(c.Operands, Operand{"partial", k.op.Result, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
 		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)}, ir.Const{Name: "block", Value: uint32(k.op.Attrs.Int("block"))})
-		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{2, 0}, Meet: []int{1}}
-		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{2, 0, 1, -1}, First: []int{0, 0, first, 0}})
+		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{1, 0}, Meet: []int{2}}
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}, First: []int{0, 0, first, 0}})
 	}
 	c.Operands = append(c.Operands, Operand{"y", k.result, kernel.Write})
 	c.Cover = append(c.Cover, y)
@@ -273,11 +273,11 @@ func (k *splitKernel) candidate() Candidate {
 		tile := k.headDim / k.sharers()
 		if k.writer() {
 			tile = k.headDim
-			c.Grid[1]++
+			c.Grid[2]++
 		}
 		for _, name := range []string{"k", "v"} {
 			c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows, 1, heads / k.group * k.headDim}, Tile: []int{1, 1, tile},
-				Axis: []int{2, 1, 0}})
+				Axis: []int{1, 2, 0}})
 		}
 	}
 	return c

@@ -26,7 +26,7 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		r.y = b.Arg("y", kernel.Write)
 		b.Workgroup(k.subgroups * k.wave)
 
-		r.row, r.split = b.WorkgroupID(2), b.WorkgroupID(1)
+		r.row, r.split = b.WorkgroupID(1), b.WorkgroupID(2)
 		writer := b.Bool(false)
 		if k.fresh() {
 			writer = b.Eq(r.split, 0)
