@@ -21,9 +21,9 @@ type convKernel struct {
 type convArgs struct {
 	convKernel
 	x, weight, ring *kernel.Buffer
-	pos, slot       *kernel.Buffer
-	alone           bool         // the step has one row
-	width, depth    kernel.Value // channels; rows of the ring
+	pos, slot       *kernel.Buffer // slot is nil if there is one only
+	alone           bool           // the step has one row
+	width, depth    kernel.Value   // channels; rows of the ring
 }
 
 // at returns an element of the result, for a row of the step. Its terms are added
@@ -31,7 +31,7 @@ type convArgs struct {
 // those before this one are of this step if they have its slot.
 func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value {
 	weights := c.weights(b, channel)
-	pos, slot := c.pos.Load(kernel.U32, row), c.slot.Load(kernel.U32, row)
+	pos, slot := c.pos.Load(kernel.U32, row), c.slotOf(b, row)
 	here := make([]kernel.Value, c.taps) // by distance: whether that row is of this step
 	past := make([]*kernel.Var, c.taps)
 	all := b.Bool(true)
@@ -41,7 +41,7 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 			continue
 		}
 		from := b.Sub(row, b.Min(row, d))
-		here[d] = b.And(b.Ge(row, d), b.Eq(c.slot.Load(kernel.U32, from), slot))
+		here[d] = b.And(b.Ge(row, d), b.Eq(c.slotOf(b, from), slot))
 		all = b.And(all, here[d])
 		past[d] = b.Var(kernel.F32, c.x.Load(kernel.F32, b.Add(b.Mul(from, c.width), channel)))
 	}
@@ -67,6 +67,14 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 	}
 	sum = b.FMA(weights[c.taps-1], now, sum)
 	return logistic(b, sum, sum)
+}
+
+// slotOf returns the slot of a row.
+func (c *convArgs) slotOf(b *kernel.Builder, row kernel.Value) kernel.Value {
+	if c.slot == nil {
+		return b.U32(0)
+	}
+	return c.slot.Load(kernel.U32, row)
 }
 
 // weights loads those of a channel.

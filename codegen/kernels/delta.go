@@ -184,8 +184,14 @@ func (g *deltaGroup) key() string {
 	if g.conv != nil {
 		key += fmt.Sprintf(" taps=%d", g.taps())
 	}
+	if g.slots() > 1 {
+		key += " slots"
+	}
 	return key + g.rows.key()
 }
+
+// slots is how many have a state.
+func (g *deltaGroup) slots() int { return int(g.delta.Args[5].Type.Shape[0]) }
 
 // operands are the arguments, in the kernel's order.
 func (g *deltaGroup) operands() []Operand {
@@ -219,7 +225,9 @@ func (g *deltaGroup) operands() []Operand {
 	}
 	add("beta", beta, kernel.Read)
 	add("pos", g.delta.Args[6], kernel.Read)
-	add("slot", g.delta.Args[7], kernel.Read)
+	if g.slots() > 1 {
+		add("slot", g.delta.Args[7], kernel.Read)
+	}
 	if g.gated != nil {
 		add("gain", g.gated.Args[1], kernel.Read)
 		add("z", g.gated.Args[2], kernel.Read)
@@ -268,7 +276,7 @@ func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * k.team() }
 
 // runs is up to how many slots the rows of a step may have.
 func (k *deltaKernel) runs() int {
-	if k.rows.max > decodeRows {
+	if k.rows.max > decodeRows || k.slots() == 1 {
 		return 1
 	}
 	return k.rows.max

@@ -85,25 +85,24 @@ func (r *deltaRun) declare() {
 // findRows finds the rows of this workgroup, and ends it if there are none.
 func (r *deltaRun) findRows() {
 	b, slots, n := r.b, r.buffers["slot"], r.rows
-	r.row = b.U32(0)
-	if r.runs() > 1 {
-		r.row = b.WorkgroupID(1)
+	if r.runs() == 1 {
+		r.row, r.slot, r.last = b.U32(0), b.U32(0), b.Sub(n, 1)
+		if slots != nil {
+			r.slot = slots.Load(kernel.U32, r.row)
+		}
+		return
 	}
+	r.row = b.WorkgroupID(1)
 	r.slot = slots.Load(kernel.U32, r.row)
 	before := slots.Load(kernel.U32, b.Sub(b.Max(r.row, 1), 1))
 	same := b.Bool(true)
-	if r.runs() > 1 {
-		r.rows = b.U32(1)
-	}
+	r.rows = b.U32(1)
 	for i := 1; i < r.runs(); i++ {
 		next := b.Add(r.row, i)
 		same = b.And(same, b.Lt(next, n), b.Eq(slots.Load(kernel.U32, b.Min(next, r.runs()-1)), r.slot))
 		r.rows = b.Add(r.rows, b.Select(same, b.U32(1), b.U32(0)))
 	}
 	r.last = b.Sub(b.Add(r.row, r.rows), 1)
-	if r.deltaKernel.rows.max == 1 {
-		r.last = r.row
-	}
 	b.ReturnIf(b.Or(b.Ge(r.row, n), b.And(b.Gt(r.row, 0), b.Eq(before, r.slot))))
 }
 
@@ -146,7 +145,7 @@ func (r *deltaRun) writeRing() {
 	b.For(b.LocalID(), b.Mul(r.rows, tile), r.lanes(), func(i kernel.Value) {
 		row, channel := b.Add(r.row, b.Div(i, tile)), b.Add(b.Mul(r.group, tile), b.Mod(i, tile))
 		b.If(b.Lt(channel, c.width), func() {
-			at := b.Add(b.Mul(c.slot.Load(kernel.U32, row), c.depth), b.Mod(c.pos.Load(kernel.U32, row), c.depth))
+			at := b.Add(b.Mul(c.slotOf(b, row), c.depth), b.Mod(c.pos.Load(kernel.U32, row), c.depth))
 			c.ring.Store(b.Add(b.Mul(at, c.width), channel), c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel)))
 		})
 	})

@@ -21,7 +21,7 @@ var (
 // extent is the rows of a value in a site.
 type extent struct {
 	max int       // rows that it has room for
-	n   *ir.Value // step value with the rows of this step; nil when it is max
+	n   *ir.Value // step value with the rows of this step; nil when it is max, as it is when that is 1
 }
 
 // extentOf returns the rows of v. It fails for values of T rows in a program
@@ -31,6 +31,9 @@ func extentOf(s *Site, v *ir.Value) (extent, bool) {
 		return extent{max: int(v.Type.Shape[0])}, true
 	}
 	n := s.Program.Global("n")
+	if s.Func.Rows == 1 && n != nil { // a step has one row at least
+		return extent{max: 1}, true
+	}
 	return extent{max: s.Func.Rows, n: n}, n != nil
 }
 
