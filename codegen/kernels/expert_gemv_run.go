@@ -134,9 +134,7 @@ func (t *expertGemvRun) inTeams(workgroup kernel.Value) {
 			parts[i].words = newWords(b, r.first(r.place()))
 		}
 	}
-	r.makeShared(0)
-	b.Barrier()
-	// One subgroup chooses while others have their parts of shared experts.
+	// The last subgroup chooses while others round x.
 	if t.scores != nil {
 		t.chosen = b.Shared(kernel.U32, t.slots)
 		b.If(b.Eq(b.SubgroupID(), r.lanes()/r.wave-1), func() {
@@ -145,20 +143,21 @@ func (t *expertGemvRun) inTeams(workgroup kernel.Value) {
 			})
 		})
 	}
+	r.makeShared(0)
+	b.Barrier()
 	products := func(words *heldWords) {
+		if !r.p.spec.fixed {
+			r.loop()
+			return
+		}
 		x := r.place()
 		if words == nil {
 			words = newWords(b, r.first(x))
 		}
-		if r.p.spec.fixed {
-			r.takeShared(x)
-		} else {
-			r.loadX(x)
-		}
+		r.takeShared(x)
 		r.products(x, words)
 	}
 	t.eachPart(workgroup, parts, func(p sharedPart) { products(p.words) })
-	b.Barrier()
 	routed.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 		slot, result := t.place(p, at)
 		t.choose(p, slot, result)

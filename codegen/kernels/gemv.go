@@ -353,21 +353,45 @@ func (k gemv) name() string {
 	return strings.Join(words, " ")
 }
 
+// beside reports whether p reads x as it is, beside others in fixed point.
+func (k gemv) beside(p *projection) bool { return k.fixed != nil && !p.fixed }
+
+// besideRows bounds the rows of a workgroup for such a projection, whose rows have more bytes
+// and are not loaded ahead.
+func (k gemv) besideRows() int { return max(2*k.teams, 4) }
+
+// tileOf returns the rows of p that a workgroup has.
+func (k gemv) tileOf(p *projection) int {
+	if k.beside(p) {
+		return min(k.tile, k.besideRows())
+	}
+	return k.tile
+}
+
+// workgroups returns the first of each projection, and how many there are.
+func (k gemv) workgroups() (firsts []int, n int) {
+	for _, p := range k.projects {
+		firsts = append(firsts, n)
+		n += ceilDiv(p.width, k.tileOf(p))
+	}
+	return firsts, n
+}
+
 func (k gemv) candidate() Candidate {
-	firsts := k.firsts(k.tile)
+	firsts, workgroups := k.workgroups()
 	c := Candidate{
 		Kernel:   k.name(),
 		Order:    k.order(),
 		Shape:    k.shape(),
 		Build:    k.build,
 		Operands: k.operands(k.last),
-		Grid:     [3]int{k.tiles(k.tile), k.rows / k.columns, 1},
+		Grid:     [3]int{workgroups, k.rows / k.columns, 1},
 		Consts:   append(k.consts(firsts), ir.Const{Name: "tile", Value: uint32(k.tile)}),
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.columns, k.tile},
+			Dims: []int{k.rows, p.width}, Tile: []int{k.columns, k.tileOf(p)},
 			Axis: []int{1, 0}, First: []int{0, firsts[i]},
 		})
 	}
@@ -392,8 +416,12 @@ func (k gemv) build() (*kernel.Func, error) {
 		each := func(do func()) {
 			r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
 				r.p = p
-				r.from = b.Mul(at, r.tile)
-				r.end = b.Min(b.Add(r.from, r.tile), p.width)
+				tile := r.tile
+				if k.beside(p.spec) {
+					tile = b.Min(tile, k.besideRows())
+				}
+				r.from = b.Mul(at, tile)
+				r.end = b.Min(b.Add(r.from, tile), p.width)
 				do()
 			})
 		}

@@ -28,14 +28,12 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 		r.b.Barrier()
 	}
 	each(func() {
+		if !r.p.spec.fixed {
+			r.loop()
+			return
+		}
 		k := r.place()
 		switch {
-		case !r.p.spec.fixed:
-			held[r.p] = newWords(r.b, r.first(k))
-			r.loadX(k)
-			if r.sharedX == nil && r.gain != nil {
-				r.sumSquares()
-			}
 		case r.sharedX != nil:
 			r.takeShared(k)
 		default:
@@ -43,6 +41,65 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 		}
 		r.products(k, held[r.p])
 	})
+}
+
+// besideUnits is the units of a row that loop loads at once, of all columns.
+const besideUnits = 4
+
+// loop goes through the rows of a projection that reads x as it is, one at a time and in a
+// loop: registers for its elements of x would leave room for fewer lanes.
+func (r *gemvRun) loop() {
+	b, n := r.b, r.together(r.p.spec)
+	r.startResiduals()
+	if r.sharedX == nil && r.gain != nil {
+		r.sumSquares()
+	}
+	f := r.p.matrices[0].format
+	units := b.Div(r.a.k, f.unit)
+	atOnce := max(1, min(n, besideUnits/r.columns))
+	batch := r.batch
+	r.batch = 1
+	b.For(b.Add(r.from, r.team), r.end, max(1, r.teams), func(row kernel.Value) {
+		t := &gemvTile{b: b, a: r.a, p: r.p, columns: r.starts}
+		pass := r.p.spec.passes()[0]
+		var sums [][][]kernel.Value // by matrix, column, chunk
+		for j := range pass {
+			t.rows = append(t.rows, []kernel.Value{r.row(j, row)})
+			sums = append(sums, make([][]kernel.Value, r.columns))
+		}
+		for chunk := range r.units(r.p.spec) / n {
+			t.sums = nil
+			for range pass {
+				t.sums = append(t.sums, [][]*kernel.Var{r.vars()})
+			}
+			b.ForRolled(0, n, atOnce, func(first kernel.Value) {
+				var at []kernel.Value
+				var loaded [][][][]run
+				for j := range atOnce {
+					u := b.Add(r.unit(chunk*n), b.Mul(b.Add(first, j), r.wave))
+					if !r.exact(r.p.spec) {
+						b.If(b.Lt(u, units), func() { t.unit(u, t.load(u, pass), pass, false) })
+						continue
+					}
+					at, loaded = append(at, u), append(loaded, t.load(u, pass))
+				}
+				for j, u := range at {
+					t.unit(u, loaded[j], pass, false)
+				}
+			})
+			for m := range pass {
+				for c, s := range t.sums[m][0] {
+					sums[m][c] = append(sums[m][c], s.Get())
+				}
+			}
+		}
+		var list []kernel.Value
+		for _, of := range sums {
+			list = append(list, slices.Concat(of...)...)
+		}
+		r.reduce(list, row)
+	})
+	r.batch = batch
 }
 
 // roomFor returns where to keep words of a projection.

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"github.com/zincc-dev/zincc/codegen/kernel"
-)
+import "github.com/zincc-dev/zincc/codegen/kernel"
 
 // residentX is the elements of x that a lane keeps, by column, unit of the lane.
 // A lane without a unit repeats the last one, with zeros for x.
@@ -52,16 +48,22 @@ func (r *gemvRun) unit(j int) kernel.Value {
 // first loads the lane's words of the team's first rows, and what is added to its result
 // if that is loaded early.
 func (r *gemvRun) first(k *residentX) [][][]kernel.Value {
-	b := r.b
-	words := r.fetch(k, b.Add(r.from, b.Mul(r.team, r.batch)))
-	if r.early {
-		last := b.Sub(b.Mul(b.Sub(r.end, r.from), r.columns), 1)
-		row, col := r.result(b.Min(b.LocalID(), last))
-		for j, v := range r.p.loadResiduals(b, row, col) {
-			r.residuals[j].Set(v)
-		}
-	}
+	words := r.fetch(k, r.b.Add(r.from, r.b.Mul(r.team, r.batch)))
+	r.startResiduals()
 	return words
+}
+
+// startResiduals loads what is added to the lane's result, if that is loaded early.
+func (r *gemvRun) startResiduals() {
+	b := r.b
+	if !r.early {
+		return
+	}
+	last := b.Sub(b.Mul(b.Sub(r.end, r.from), r.columns), 1)
+	row, col := r.result(b.Min(b.LocalID(), last))
+	for j, v := range r.p.loadResiduals(b, row, col) {
+		r.residuals[j].Set(v)
+	}
 }
 
 // products goes through the team's rows of the tile.
@@ -159,16 +161,14 @@ func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 }
 
 // dot returns the lane's part of the product of a row with each column: the sum over its
-// units, in the order of gemvTile.unit, or in a group in fixed point one for each chunk.
+// units, in the order of gemvTile.unit.
 func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
 	b, f := r.b, r.p.matrices[0].format
-	sums := make([][]kernel.Value, len(r.starts))
+	var sums []kernel.Value
+	for range r.starts {
+		sums = append(sums, b.F32(0))
+	}
 	for j, u := range k.units {
-		for c := range sums {
-			if j == 0 || r.fixed != nil && j%r.together(r.p.spec) == 0 {
-				sums[c] = append(sums[c], b.F32(0))
-			}
-		}
 		for i, run := range f.decode(b, words[j], u) {
 			part := make([]partial, len(sums))
 			for v := range f.run / 4 {
@@ -180,12 +180,11 @@ func (r *gemvRun) dot(k *residentX, words [][]kernel.Value) []kernel.Value {
 				}
 			}
 			for c := range sums {
-				last := &sums[c][len(sums[c])-1]
-				*last = part[c].into(b, f, *last, run, k.total[c][j][i])
+				sums[c] = part[c].into(b, f, sums[c], run, k.total[c][j][i])
 			}
 		}
 	}
-	return slices.Concat(sums...)
+	return sums
 }
 
 // heldWords are fetched words that a loop carries to its next iteration.

@@ -39,22 +39,35 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	}
 	k.resident = true
 	perBatch := k.matrices() * k.columns
-	k.batch = max(1, min(4, gemvSums/perBatch))
+	most := max(1, min(4, gemvSums/perBatch))
 	if k.rowsOfTeam(t) < deepRows {
-		k.batch = min(2, k.batch)
+		most = min(2, most)
 	}
 	var list []gemv
-	for ; k.batch > 0; k.batch /= 2 {
-		batches := ceilDiv(k.tiles(1), k.batch)
-		room := sharedParts / (k.columns * k.parts() * k.batch) // for batches
-		k.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*k.wave), ceilDiv(batches, t.Units), room))
-		most := max(1, room/k.teams)
-		each := ceilDiv(batches, t.Units*k.teams) // batches of a team
-		each = ceilDiv(each, ceilDiv(each, most)) // in as many rounds as it takes
-		k.tile = k.batch * k.teams * each
-		list = append(list, k)
+	for _, each := range []int{1, 2} { // workgroups at once on each unit
+		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
+			if c := k.team(t, each*t.Units); !slices.Contains(list, c) {
+				list = append(list, c)
+			}
+		}
 	}
 	return list
+}
+
+// team returns k with as many teams, and rows of them, as that many workgroups take.
+func (k gemv) team(t *target.Target, workgroups int) gemv {
+	batches := ceilDiv(k.tiles(1), k.batch)
+	room := sharedParts / (k.columns * k.parts() * k.batch) // for batches
+	k.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*k.wave), ceilDiv(batches, workgroups), room))
+	most := max(1, room/k.teams)
+	each := ceilDiv(batches, workgroups*k.teams) // batches of a team
+	rounds := ceilDiv(each, most)
+	for each = ceilDiv(each, rounds); ; each++ { // a projection's last workgroup may have less to do
+		k.tile = k.batch * k.teams * each
+		if _, n := k.workgroups(); n <= rounds*workgroups || each >= most {
+			return k
+		}
+	}
 }
 
 // sharedBytes is what a column takes: two bytes an element, scale and sum of each run, sums
