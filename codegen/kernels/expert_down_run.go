@@ -29,6 +29,15 @@ func newDownShape(w *weights, k, wave int) downShape {
 // resident reports whether a lane can keep its elements of x.
 func (s downShape) resident() bool { return s.units*s.format.unit <= residentElements }
 
+// ahead returns how many batches of rows are loaded before they are used: of one row each
+// there are many, and they would wait for one another.
+func (s downShape) ahead(wave int) int {
+	if s.team == wave && s.units == 1 {
+		return 4
+	}
+	return 1
+}
+
 func (s downShape) key() string {
 	key := s.format.name
 	if s.resident() {
@@ -183,11 +192,17 @@ func (r *downRun) member(s downShape, m matrix, x *kernel.Buffer, at, base kerne
 		}
 		return words
 	}
-	next := vars(b, fetch(b.Add(r.from, own)))
+	var held [][][]*kernel.Var // the words of this batch of rows and the next ones
+	for i := range s.ahead(r.wave) {
+		held = append(held, vars(b, fetch(b.Add(r.from, own, i*rows))))
+	}
 	elements, totals := r.loadX(s, x, column, lane, units)
 	b.For(r.from, r.end, rows, func(first kernel.Value) {
-		n, words := b.Add(first, own), getVars(next)
-		setVars(next, fetch(b.Add(n, rows))) // past the end the last row is loaded again
+		n, words := b.Add(first, own), getVars(held[0])
+		for i := range held[1:] {
+			setVars(held[i], getVars(held[i+1]))
+		}
+		setVars(held[len(held)-1], fetch(b.Add(n, len(held)*rows))) // past the end the last row is loaded again
 		sum := b.F32(0)
 		for j, u := range units {
 			for i, run := range s.format.decode(b, words[j], u) {
