@@ -24,6 +24,8 @@ func TestAttentionMatrices(t *testing.T) {
 			fresh(64, 1, 0, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
 			fresh(64, 1, 3, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 300, slots: 1, rows: 8, pos: []int{203}})),
 			moreHeads(fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, siteTest{ctx: 300, slots: 1, rows: 2, pos: []int{140, 141}}))), // two workgroups of a KV head
+			fresh(256, 1, 2, headsTest(kv, "neox", 256, 64, 1, true, siteTest{ctx: 300, slots: 1, rows: 4, pos: []int{203}})),
+			fresh(128, 1, 3, headsTest(kv, "neox", 128, 128, 1, true, siteTest{ctx: 300, slots: 1, rows: 8, pos: []int{140}})),
 			gated(64, 4, true, fresh(64, 2, 4, slicedHeads("neox", 64, 32, true, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{5, 63, 40}, slot: []int{1, 0, 1}}))),
 		} {
 			if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " matrices") {
