@@ -16,9 +16,11 @@ const (
 	dealtLanes = 32
 	// dealtSums is the elements of a matrix of sums that a lane holds.
 	dealtSums = dealtSide * dealtRows / dealtLanes
-	// DealtMost is how many rows gemm_dealt takes: of more, its lanes cannot keep the sums. Up
-	// to DealtFew a workgroup takes few outputs, and more rows cost little.
-	DealtFew, DealtMost = 16, 48
+	// DealtFew is the rows up to which a workgroup takes few outputs, and more rows cost little;
+	// dealtTall the most that one takes: of more, its lanes cannot keep the sums.
+	DealtFew, dealtTall = 16, 128
+	// tallLoads bounds dealtFormat.loads where many sums leave few registers.
+	tallLoads = 2
 )
 
 // gemmDealt computes a linear group for few rows of x with cooperative matrices, as
@@ -49,6 +51,7 @@ func gemmDealtCandidates(s *Site) []Candidate {
 		return nil
 	}
 	k := gemmDealt{g, dealtTileOf(s, g), step, s.Target.Wave, g.rows, nil}
+	k.most = k.dealtTile.rows
 	room := 0
 	if g.room != nil {
 		room = int(g.room.Type.Last())
@@ -57,7 +60,7 @@ func gemmDealtCandidates(s *Site) []Candidate {
 		return nil
 	}
 	if k.splits > 1 {
-		k.counts = arrivals(s, k.tiles(k.outputsOf()))
+		k.counts = arrivals(s, k.rowTiles()*k.tiles(k.outputsOf()))
 	}
 	return []Candidate{k.candidate(s.Target)}
 }
@@ -78,7 +81,14 @@ func RoomToSplit(s *Site) int {
 	if g == nil || !g.half {
 		return 0
 	}
-	return gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}.roomWidth()
+	k := gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}
+	if matchCoop(s) != nil && len(coopTiles(g, s.Target)) > 0 {
+		coop := gemmCoop{linearGroup: g, coopTile: coopTiles(g, s.Target)[0]}
+		if coop.seconds(s.Target.Units) < k.seconds(s.Target.Units) {
+			return 0
+		}
+	}
+	return k.roomWidth()
 }
 
 // roomWidth is the sums of a row that the workgroups of all splits leave for each other.
@@ -92,7 +102,7 @@ func (k gemmDealt) roomWidth() int {
 // fitsDealt reports whether gemm_dealt has what the group needs besides what it does
 // before its projections.
 func (g *linearGroup) fitsDealt(t *target.Target) bool {
-	if !t.Dealt || t.Wave != dealtLanes || g.last || g.rows > DealtMost || g.k%dealtBlock != 0 || !g.alike() {
+	if !t.Dealt || t.Wave != dealtLanes || g.last || g.k%dealtBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {
@@ -101,7 +111,7 @@ func (g *linearGroup) fitsDealt(t *target.Target) bool {
 		}
 		for _, w := range p.matrices {
 			f := dealtFormatOf(w.format.layout)
-			if f == nil || f.dealing != p.dealing() {
+			if f == nil || f.dealing != p.dealing() || g.rows > dealtLow && f.loads > tallLoads {
 				return false
 			}
 		}
@@ -121,8 +131,11 @@ func (k gemmDealt) tile() int { return k.across * k.each() }
 // outputsOf is the outputs of each matrix of a workgroup.
 func (k gemmDealt) outputsOf() int { return k.series * k.tile() }
 
-// tileRows is the rows of x of a workgroup: all, in whole matrices.
+// tileRows is the rows of x of a workgroup, in whole matrices.
 func (k gemmDealt) tileRows() int { return ceilDiv(k.most, dealtRows) * dealtRows }
+
+// rowTiles is how many tiles the rows of a step are.
+func (k gemmDealt) rowTiles() int { return ceilDiv(k.linearGroup.rows, k.dealtTile.rows) }
 
 func (k gemmDealt) threads() int { return k.groups * k.across * k.wave }
 
@@ -133,26 +146,26 @@ func (k gemmDealt) candidate(t *target.Target) Candidate {
 		Shape:    k.name(),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),
-		Grid:     [3]int{k.tiles(k.outputsOf()), 1, 1},
+		Grid:     [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
 		Consts:   append(append(k.consts(firsts), ir.Const{Name: "series", Value: uint32(k.series)}), k.step.consts()...),
 		Seconds:  k.seconds(t.Units),
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf()},
-			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
+			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf()},
+			Axis: []int{0, 1}, First: []int{0, firsts[i]},
 		}
 		if k.splits > 1 {
-			y.Meet = []int{1}
+			y.Meet = []int{2}
 		}
 		c.Cover = append(c.Cover, y)
 	}
 	if k.splits > 1 {
-		c.Grid[1] = k.splits
+		c.Grid[2] = k.splits
 		tiles := k.tiles(k.outputsOf())
-		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.splits, tiles, k.outputsOf()},
-			Tile: []int{k.tileRows(), 1, 1, k.outputsOf()}, Axis: []int{-1, 1, 0, -1}})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.linearGroup.rows, k.splits, tiles, k.outputsOf()},
+			Tile: []int{k.tileRows(), 1, 1, k.outputsOf()}, Axis: []int{0, 2, 1, -1}})
 		c.Consts = append(c.Consts, ir.Const{Name: "tiles", Value: uint32(tiles)})
 		c.Operands = append(c.Operands, Operand{"partial", k.room, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
 	}
@@ -183,7 +196,7 @@ func (k gemmDealt) shared() int {
 		return max(k.groups*dealtSteps*k.regionX(), k.region())
 	case pooled:
 		size := 0
-		for _, k.most = range pooledCases(k.tileRows()) {
+		for _, k.most = range k.cases() {
 			size = max(size, 2*k.xBuffer(), k.region())
 		}
 		return size
@@ -195,12 +208,15 @@ func (k gemmDealt) build() (*kernel.Func, error) {
 	return kernel.Build("gemm_dealt", func(b *kernel.Builder) {
 		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.bound(b)
 		b.Workgroup(k.threads())
-		a.join(b, b.WorkgroupID(0))
-		tile := rowTile{rows: rows, row: b.U32(0)}
+		a.join(b, b.WorkgroupID(1))
+		tile := rowTile{rows: rows, row: b.Mul(b.WorkgroupID(0), k.tileRows())}
+		if k.rowTiles() > 1 {
+			b.ReturnIf(b.Ge(tile.row, rows))
+		}
 		if k.splits > 1 {
 			k.emitSplits(b, a, series, tile)
 			return
 		}
-		k.emit(b, a, series, b.WorkgroupID(0), tile, nil)
+		k.emit(b, a, series, b.WorkgroupID(1), tile, nil)
 	})
 }

@@ -9,6 +9,7 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 type dealtFormat struct {
 	layout  string
 	dealing string // names one of dealings
+	loads   int    // vec4 of codes that a lane loads for a step, at most
 	open    func(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem
 }
 
@@ -28,27 +29,29 @@ const (
 // dealtItem is what a lane takes of the blocks of a row. Loads and what waits for them
 // are kept apart.
 type dealtItem struct {
-	// load loads what the lane needs of a block for step p, or as step dealtSteps what all
-	// steps need.
+	// head loads what all steps of a block need; nil if there is nothing such.
+	head func(block kernel.Value) []kernel.Value
+	// load loads what step p of a block needs besides.
 	load func(block kernel.Value, p int) []kernel.Value
-	// scales returns what all steps need, from what was loaded for them.
-	scales func(loaded []kernel.Value) []kernel.Value
-	// octet returns octet o of the four of step p, a u32x4.
-	octet func(scales, loaded []kernel.Value, p, o int) kernel.Value
+	// scales returns what the octets of step p have in common, from what head loaded; nil
+	// if there is nothing such.
+	scales func(head []kernel.Value, p int) []kernel.Value
+	// octet returns octet o of the four of a step, a u32x4.
+	octet func(scales, loaded []kernel.Value, o int) kernel.Value
 }
 
 var dealtFormats = []*dealtFormat{
-	{"f16", "turn", dealtWide(octetOf)},
-	{"bf16", "turn", dealtWide(octetOfBrains)},
-	{"q4_k", "pairs", dealtQ4K},
-	{"q5_k", "pairs", dealtQ5K},
-	{"q6_k", "halves", dealtQ6K},
-	{"q4_0", "turn", dealtQ4_0},
-	{"q8_0", "turn", dealtQ8_0},
-	{"affine16", "turn", dealtAffine(16, false)},
-	{"affine16m", "turn", dealtAffine(16, true)},
-	{"affine32", "turn", dealtAffine(32, false)},
-	{"affine32m", "turn", dealtAffine(32, true)},
+	{"f16", "turn", 4, dealtWide(octetOf)},
+	{"bf16", "turn", 4, dealtWide(octetOfBrains)},
+	{"q4_k", "pairs", 1, dealtQ4K},
+	{"q5_k", "pairs", 1, dealtQ5K},
+	{"q6_k", "halves", 2, dealtQ6K},
+	{"q4_0", "turn", 1, dealtQ4_0},
+	{"q8_0", "turn", 2, dealtQ8_0},
+	{"affine16", "turn", 2, dealtAffine(16, false)},
+	{"affine16m", "turn", 2, dealtAffine(16, true)},
+	{"affine32", "turn", 2, dealtAffine(32, false)},
+	{"affine32m", "turn", 2, dealtAffine(32, true)},
 }
 
 // dealtFormatOf returns the row for a layout, nil if there is none.
@@ -64,12 +67,11 @@ func dealtFormatOf(layout string) *dealtFormat {
 var dealings = map[string]dealing{
 	// 32 neighbours of each half of a block to each lane
 	"turn": {o: [2]int{0, 1}, lane: [2]int{2, 3}, step: 4},
-	// A pair of sub-blocks of 32 to each lane, which are the low and the high nibbles of
-	// 32 bytes; a step has half of each.
-	"pairs": {o: [2]int{0, 2}, lane: [2]int{3, 4}, step: 1},
-	// Of each half of a super-block 32 elements and the 32 that lie 64 further to each of
-	// two lanes; a step has half of each.
-	"halves": {o: [2]int{0, 3}, lane: [2]int{2, 4}, step: 1},
+	// Two lanes share a pair of sub-blocks of 32, which are the low and the high nibbles of
+	// 32 bytes; a step has two pairs. So what the lanes take at a time lies close together.
+	"pairs": {o: [2]int{0, 2}, lane: [2]int{1, 3}, step: 4},
+	// Of half a super-block 16 elements and the 16 that lie 64 further to each lane.
+	"halves": {o: [2]int{0, 3}, lane: [2]int{1, 2}, step: 4},
 }
 
 // octet returns the number in a block of a lane's octet o of step p.
@@ -87,25 +89,18 @@ func (d dealing) place(b *kernel.Builder, octet kernel.Value) (lane, o kernel.Va
 	return b.Or(bit(d.lane[0], 0), bit(d.lane[1], 1)), b.Or(bit(d.o[0], 0), bit(d.o[1], 1), bit(d.step, 2))
 }
 
-// noScales is dealtItem.scales of formats whose steps have nothing in common.
-func noScales(loaded []kernel.Value) []kernel.Value { return nil }
-
 // dealtWide reads elements of 16 bits.
 func dealtWide(octet func(b *kernel.Builder, w kernel.Value) kernel.Value) func(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	return func(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 		first := d.Add(d.Mul(row, d.Div(m.cols, 8)), d.Mul(lane, 4))
 		return dealtItem{
 			load: func(block kernel.Value, p int) (list []kernel.Value) {
-				if p == dealtSteps {
-					return nil
-				}
 				for i := range 4 {
 					list = append(list, d.load(m.buf, u32x4, d.Add(first, d.Mul(block, 32), 16*p+i)))
 				}
 				return list
 			},
-			scales: noScales,
-			octet:  func(_, loaded []kernel.Value, _, o int) kernel.Value { return octet(d.Builder, loaded[o]) },
+			octet: func(_, loaded []kernel.Value, o int) kernel.Value { return octet(d.Builder, loaded[o]) },
 		}
 	}
 }
@@ -114,25 +109,35 @@ func octetOfBrains(b *kernel.Builder, w kernel.Value) kernel.Value {
 	return octet(b, brains(b, b.Elem(w, 0), b.Elem(w, 1)), brains(b, b.Elem(w, 2), b.Elem(w, 3)))
 }
 
-// pairScales returns scales and offsets of the lane's two sub-blocks, as pairs of f16,
-// from a super-block's header: see minRuns.
-func pairScales(d *coopDecoder, header, lane kernel.Value) []kernel.Value {
-	b := d.Builder
+// pairScales returns scales and offsets of the two sub-blocks that the lane shares in step p,
+// as pairs of f16, from a super-block's header: see subWords.
+func pairScales(b *kernel.Builder, header, lane kernel.Value, p int) []kernel.Value {
 	var list []kernel.Value
-	for _, s := range pairTerms(b, header, lane) {
+	for _, s := range subTerms(b, header, subWords(b, header, b.Shr(lane, 1))[p]) {
 		list = append(list, halfPair(b, s.scale), halfPair(b, s.offset))
 	}
 	return list
 }
 
-// pairTerms returns scales and offsets of the sub-blocks 2i and 2i+1 of a super-block: see
-// subScale.
+// pairTerms returns scales and offsets of the sub-blocks 2i and 2i+1 of a super-block.
 func pairTerms(b *kernel.Builder, header, i kernel.Value) (terms [2]dotScale) {
-	shift, upper := b.Mul(b.And(i, 1), 16), b.Ge(i, 2)
+	words := subWords(b, header, b.And(i, 1))
+	return subTerms(b, header, b.Select(b.Ge(i, 2), words[1], words[0]))
+}
+
+// subWords returns two 6-bit scales and two minimums, as the bytes of a word, from a super-block's header:
+// of the i-th pair of sub-blocks 0-3, and of that of 4-7. See subScale.
+func subWords(b *kernel.Builder, header, i kernel.Value) [2]kernel.Value {
+	shift := b.Mul(i, 16)
 	s, m, low := b.Shr(b.Elem(header, 1), shift), b.Shr(b.Elem(header, 2), shift), b.Shr(b.Elem(header, 3), shift)
-	scales := b.Select(upper, b.Or(b.And(low, 0x0f0f), b.And(b.Shr(s, 2), 0x3030)), b.And(s, 0x3f3f))
-	mins := b.Select(upper, b.Or(b.And(b.Shr(low, 4), 0x0f0f), b.And(b.Shr(m, 2), 0x3030)), b.And(m, 0x3f3f))
-	of := fields(b, b.Or(scales, b.Shl(mins, 16)), 0, 8)
+	both := b.Or(b.And(s, 0xffff), b.Shl(m, 16))
+	lows := b.Or(b.And(low, 0x0f0f), b.Shl(b.And(low, 0xf0f0), 12))
+	return [2]kernel.Value{b.And(both, 0x3f3f3f3f), b.Or(lows, b.And(b.Shr(both, 2), 0x30303030))}
+}
+
+// subTerms returns the scales and offsets of a pair of sub-blocks, given such a word.
+func subTerms(b *kernel.Builder, header, word kernel.Value) (terms [2]dotScale) {
+	of := fields(b, word, 0, 8)
 	d := b.UnpackHalf(b.Elem(header, 0))
 	scale, negMin := b.Mul(b.Elem(d, 0), 1/fieldUnit), b.Mul(b.Elem(d, 1), -1/fieldUnit)
 	for j := range terms {
@@ -144,16 +149,14 @@ func pairTerms(b *kernel.Builder, header, i kernel.Value) (terms [2]dotScale) {
 // dealtQ4K reads raw blocks of 9 vec4: see coopQ4K.
 func dealtQ4K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	first := d.Mul(row, d.Div(m.cols, 256))
+	at := func(block kernel.Value) kernel.Value { return d.Mul(d.Add(first, block), 9) }
 	return dealtItem{
+		head: func(block kernel.Value) []kernel.Value { return []kernel.Value{d.load(m.buf, u32x4, at(block))} },
 		load: func(block kernel.Value, p int) []kernel.Value {
-			at := d.Mul(d.Add(first, block), 9)
-			if p < dealtSteps {
-				at = d.Add(at, d.Mul(lane, 2), 1+p)
-			}
-			return []kernel.Value{d.load(m.buf, u32x4, at)}
+			return []kernel.Value{d.load(m.buf, u32x4, d.Add(at(block), lane, 1+4*p))}
 		},
-		scales: func(loaded []kernel.Value) []kernel.Value { return pairScales(d, loaded[0], lane) },
-		octet: func(s, loaded []kernel.Value, _, o int) kernel.Value {
+		scales: func(head []kernel.Value, p int) []kernel.Value { return pairScales(d.Builder, head[0], lane, p) },
+		octet: func(s, loaded []kernel.Value, o int) kernel.Value {
 			high := o / 2
 			return d.codes(elems2(d.Builder, loaded[0], o%2), 4*high, 4, 0, s[2*high], s[2*high+1])[0]
 		},
@@ -164,24 +167,27 @@ func dealtQ4K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 func dealtQ5K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	b := d.Builder
 	first := b.Mul(row, b.Div(m.cols, 256))
+	at := func(block kernel.Value) kernel.Value { return b.Mul(b.Add(first, block), 11) }
 	return dealtItem{
-		load: func(block kernel.Value, p int) []kernel.Value {
-			at := b.Mul(b.Add(first, block), 11)
-			if p == dealtSteps {
-				return []kernel.Value{d.load(m.buf, u32x4, at)}
-			}
-			return []kernel.Value{d.load(m.buf, u32x4, b.Add(at, b.Mul(lane, 2), 3+p)), d.load(m.buf, u32x4, b.Add(at, 1+p))}
+		head: func(block kernel.Value) []kernel.Value {
+			return []kernel.Value{d.load(m.buf, u32x4, at(block)), d.load(m.buf, u32x4, b.Add(at(block), 1, b.And(lane, 1)))}
 		},
-		scales: func(loaded []kernel.Value) []kernel.Value { return pairScales(d, loaded[0], lane) },
-		octet: func(s, loaded []kernel.Value, _, o int) kernel.Value {
+		load: func(block kernel.Value, p int) []kernel.Value {
+			return []kernel.Value{d.load(m.buf, u32x4, b.Add(at(block), lane, 3+4*p))}
+		},
+		scales: func(head []kernel.Value, p int) []kernel.Value {
+			// Bits 0 and 1 of each byte are ours.
+			fifths := b.Shr(head[1], b.Splat(b.Add(b.And(lane, 2), 4*p), 4))
+			return append(pairScales(d.Builder, head[0], lane, p), fifths)
+		},
+		octet: func(s, loaded []kernel.Value, o int) kernel.Value {
 			var codes []kernel.Value
-			fifths := elems2(b, loaded[1], o%2)
+			fifths := elems2(b, s[4], o%2)
 			for i, w := range elems2(b, loaded[0], o%2) {
-				fifth := b.Shr(fifths[i], b.Mul(lane, 2)) // bits 0 and 1 of each byte are ours
 				if o < 2 {
-					codes = append(codes, b.Or(lowNibbles(b, w), b.Shl(b.And(fifth, 0x01010101), 4)))
+					codes = append(codes, b.Or(lowNibbles(b, w), b.Shl(b.And(fifths[i], 0x01010101), 4)))
 				} else {
-					codes = append(codes, b.Or(highNibbles(b, w), b.Shl(b.And(fifth, 0x02020202), 3)))
+					codes = append(codes, b.Or(highNibbles(b, w), b.Shl(b.And(fifths[i], 0x02020202), 3)))
 				}
 			}
 			return d.codes(codes, 0, 5, 0, s[o/2*2], s[o/2*2+1])[0]
@@ -194,44 +200,39 @@ func dealtQ6K(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	b := d.Builder
 	first := b.Mul(row, b.Div(m.cols, 256))
 	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 32, 16 and 4 words a block
-	half, odd := b.Shr(lane, 1), b.And(lane, 1)
 	return dealtItem{
+		head: func(block kernel.Value) []kernel.Value {
+			at := b.Add(first, block)
+			return []kernel.Value{d.load(m.buf, u32x4, b.Add(b.Mul(blocks, 12), at)), d.halfAt(m.buf, b.Mul(blocks, 52), at)}
+		},
 		load: func(block kernel.Value, p int) []kernel.Value {
 			at := b.Add(first, block)
-			if p == dealtSteps {
-				return []kernel.Value{
-					d.load(m.buf, u32x2, b.Add(b.Mul(blocks, 24), b.Mul(at, 2), half)),
-					d.halfAt(m.buf, b.Mul(blocks, 52), at),
-				}
-			}
 			return []kernel.Value{
-				d.load(m.buf, u32x4, b.Add(b.Mul(at, 8), b.Mul(lane, 2), p)),
-				d.load(m.buf, u32x4, b.Add(b.Mul(blocks, 8), b.Mul(at, 4), b.Mul(half, 2), p)),
+				d.load(m.buf, u32x4, b.Add(b.Mul(at, 8), lane, 4*p)),
+				d.load(m.buf, u32x4, b.Add(b.Mul(blocks, 8), b.Mul(at, 4), b.And(lane, 1), 2*p)),
 			}
 		},
-		scales: func(loaded []kernel.Value) []kernel.Value {
-			var list []kernel.Value // by step, then half
-			factor := lowHalf(b, loaded[1])
-			for p := range dealtSteps {
-				for j := range 2 {
-					s := b.BitExtract(b.Bitcast(kernel.I32, b.Elem(loaded[0], j)), b.Add(b.Mul(odd, 16), 8*p), 8)
-					list = append(list, halfPair(b, b.Mul(b.Convert(kernel.F32, s), factor)))
-				}
+		scales: func(head []kernel.Value, p int) []kernel.Value {
+			var list []kernel.Value // of the low nibbles, of the high ones
+			factor := lowHalf(b, head[1])
+			for j := range 2 {
+				s := b.BitExtract(b.Bitcast(kernel.I32, b.Elem(head[0], 2*p+j)), b.Mul(lane, 8), 8)
+				list = append(list, halfPair(b, b.Mul(b.Convert(kernel.F32, s), factor)))
 			}
 			return list
 		},
-		octet: func(s, loaded []kernel.Value, p, o int) kernel.Value {
+		octet: func(s, loaded []kernel.Value, o int) kernel.Value {
 			var codes []kernel.Value
 			tops := elems2(b, loaded[1], o%2)
 			for i, w := range elems2(b, loaded[0], o%2) {
-				pairs := b.Shr(tops[i], b.Mul(odd, 2)) // bit pairs 0 and 2 are ours
+				pairs := b.Shr(tops[i], b.And(lane, 2)) // bit pairs 0 and 2 are ours
 				if o < 2 {
 					codes = append(codes, b.Or(lowNibbles(b, w), b.Shl(b.And(pairs, 0x03030303), 4)))
 				} else {
 					codes = append(codes, b.Or(highNibbles(b, w), b.And(pairs, 0x30303030)))
 				}
 			}
-			return d.codes(codes, 0, 6, 32, s[2*p+o/2], b.U32(0))[0]
+			return d.codes(codes, 0, 6, 32, s[o/2], b.U32(0))[0]
 		},
 	}
 }
@@ -242,14 +243,10 @@ func dealtQ4_0(d *coopDecoder, m matrix, row, lane kernel.Value) dealtItem {
 	first := b.Add(b.Mul(row, b.Div(m.cols, 32)), lane)
 	return dealtItem{
 		load: func(block kernel.Value, p int) []kernel.Value {
-			if p == dealtSteps {
-				return nil
-			}
 			at := b.Add(first, b.Mul(block, 8), 4*p)
 			return []kernel.Value{d.load(m.buf, u32x4, at), d.halfAt(m.buf, b.Div(b.Mul(m.rows, m.cols), 8), at)}
 		},
-		scales: noScales,
-		octet: func(_, loaded []kernel.Value, _, o int) kernel.Value {
+		octet: func(_, loaded []kernel.Value, o int) kernel.Value {
 			scale := halfPair(b, lowHalf(b, loaded[1]))
 			return d.codes(elems2(b, loaded[0], o%2), o/2*4, 4, 8, scale, b.U32(0))[0]
 		},
@@ -263,14 +260,10 @@ func dealtBytes(d *coopDecoder, m matrix, row, lane kernel.Value, rest func(at k
 	first := d.Add(d.Mul(row, d.Div(m.cols, 16)), d.Mul(lane, 2))
 	return dealtItem{
 		load: func(block kernel.Value, p int) []kernel.Value {
-			if p == dealtSteps {
-				return nil
-			}
 			at := d.Add(first, d.Mul(block, 16), 8*p)
 			return append([]kernel.Value{d.load(m.buf, u32x4, at), d.load(m.buf, u32x4, d.Add(at, 1))}, rest(at)...)
 		},
-		scales: noScales,
-		octet: func(_, loaded []kernel.Value, _, o int) kernel.Value {
+		octet: func(_, loaded []kernel.Value, o int) kernel.Value {
 			scale, offset := terms(loaded[2:], o/2)
 			return d.ints(elems2(d.Builder, loaded[o/2], o%2), scale, offset)[0]
 		},

@@ -68,7 +68,7 @@ func (t *dealtRun) poolX() *pooledX {
 
 // swizzle spreads what lanes store of neighbour octets over the banks of shared memory.
 func swizzle(b *kernel.Builder, place, octet kernel.Value) kernel.Value {
-	return b.Xor(place, octet)
+	return b.Xor(place, b.Or(b.Shl(b.And(octet, 1), 2), b.And(octet, 2)))
 }
 
 // fetch loads the octets that are multiplied from octet o on, counted from the i-th block

@@ -47,11 +47,19 @@ func (k gemmDealt) emit(b *kernel.Builder, a *linearArgs, series, workgroup kern
 		rows()
 		return
 	}
-	least := 0
-	for _, k.most = range pooledCases(k.tileRows()) {
-		b.If(b.And(b.Gt(tile.rows, least), b.Le(tile.rows, k.most)), rows)
+	least, n := 0, k.rowsOf(&tile)
+	for _, k.most = range k.cases() {
+		b.If(b.And(b.Gt(n, least), b.Le(n, k.most)), rows)
 		least = k.most
 	}
+}
+
+// rowsOf is how many rows of the tile there are.
+func (k gemmDealt) rowsOf(t *rowTile) kernel.Value {
+	if t.sorted == nil && k.rowTiles() > 1 {
+		return t.b.Min(t.b.Sub(t.rows, t.row), k.dealtTile.rows)
+	}
+	return t.rows
 }
 
 // emitRows emits the kernel for so many rows.
@@ -98,59 +106,126 @@ func (t *dealtRun) items(col kernel.Value, live *kernel.Value) [][2]dealtItem {
 	return list
 }
 
-// dealtWords are what a lane has loaded of a block: by item and row, step.
-type dealtWords [][2][dealtSteps + 1][]kernel.Value
+// dealtWords are what a lane has loaded: by item and row.
+type dealtWords [][2][]kernel.Value
 
-func (t *dealtRun) load(items [][2]dealtItem, block kernel.Value) dealtWords {
+// take returns what one returns for every item.
+func take(items [][2]dealtItem, one func(item dealtItem) []kernel.Value) dealtWords {
 	w := make(dealtWords, len(items))
 	for i, pair := range items {
 		for h, item := range pair {
-			for p := range w[i][h] {
-				w[i][h][p] = item.load(block, p)
-			}
+			w[i][h] = one(item)
 		}
 	}
 	return w
 }
 
-// dealtHeld are variables for such words.
-type dealtHeld [][2][dealtSteps + 1][]*kernel.Var
+// heads, words and scales are those of all items: see dealtItem.
+func heads(items [][2]dealtItem, block kernel.Value) dealtWords {
+	return take(items, func(item dealtItem) []kernel.Value {
+		if item.head == nil {
+			return nil
+		}
+		return item.head(block)
+	})
+}
 
-func (w dealtWords) held(b *kernel.Builder) dealtHeld {
-	list := make(dealtHeld, len(w))
-	for i := range w {
-		for h := range w[i] {
-			for p, words := range w[i][h] {
-				for _, v := range words {
-					list[i][h][p] = append(list[i][h][p], b.Var(v.Type(), v))
-				}
+func words(items [][2]dealtItem, block kernel.Value, p int) dealtWords {
+	return take(items, func(item dealtItem) []kernel.Value { return item.load(block, p) })
+}
+
+func (w dealtWords) scales(items [][2]dealtItem, p int) dealtWords {
+	list := make(dealtWords, len(w))
+	for i, pair := range items {
+		for h, item := range pair {
+			if item.scales != nil {
+				list[i][h] = item.scales(w[i][h], p)
 			}
 		}
 	}
 	return list
 }
 
-// turn returns the words that are held and has those of next held.
-func (held dealtHeld) turn(next dealtWords) dealtWords {
-	w := make(dealtWords, len(held))
-	for i := range held {
-		for h := range held[i] {
-			for p, vars := range held[i][h] {
-				w[i][h][p] = gets(vars)
-				sets(vars, next[i][h][p])
+// dealtHeld are variables for such words.
+type dealtHeld [][2][]*kernel.Var
+
+func (w dealtWords) held(b *kernel.Builder) dealtHeld {
+	list := make(dealtHeld, len(w))
+	for i := range w {
+		for h, words := range w[i] {
+			for _, v := range words {
+				list[i][h] = append(list[i][h], b.Var(v.Type(), v))
 			}
 		}
 	}
+	return list
+}
+
+// gets returns what is held.
+func (held dealtHeld) gets() dealtWords {
+	w := make(dealtWords, len(held))
+	for i := range held {
+		for h, vars := range held[i] {
+			w[i][h] = gets(vars)
+		}
+	}
 	return w
+}
+
+// sets has other words held.
+func (held dealtHeld) sets(next dealtWords) {
+	for i := range held {
+		for h, vars := range held[i] {
+			sets(vars, next[i][h])
+		}
+	}
+}
+
+// dealtLoads are a block's head, and words by step.
+type dealtLoads struct {
+	head  dealtWords
+	steps [dealtSteps]dealtWords
+}
+
+func load(items [][2]dealtItem, block kernel.Value) (l dealtLoads) {
+	for p := range l.steps {
+		l.steps[p] = words(items, block, p)
+	}
+	l.head = heads(items, block)
+	return l
+}
+
+// dealtTurns are variables for them.
+type dealtTurns struct {
+	head  dealtHeld
+	steps [dealtSteps]dealtHeld
+}
+
+func (l dealtLoads) held(b *kernel.Builder) (t dealtTurns) {
+	for p, w := range l.steps {
+		t.steps[p] = w.held(b)
+	}
+	t.head = l.head.held(b)
+	return t
+}
+
+func (t dealtTurns) turn(next dealtLoads) (l dealtLoads) {
+	for p, held := range t.steps {
+		l.steps[p] = held.gets()
+		held.sets(next.steps[p])
+	}
+	l.head = t.head.gets()
+	t.head.sets(next.head)
+	return l
 }
 
 // runSeries goes through tiles, of which each subgroup has one block.
 func (t *dealtRun) runSeries(series kernel.Value) {
 	b := t.b
 	items := t.items(t.col, nil)
-	words := t.load(items, t.group)
+	loads := load(items, t.group)
 	t.x.start(t.group)
-	held := words.held(b)
+	held := loads.held(b)
 	// The last workgroup of a projection may have fewer tiles.
 	left := b.Sub(t.p.width, t.col)
 	series = b.Min(series, b.Div(b.Add(left, t.tile()-1), t.tile()))
@@ -158,8 +233,8 @@ func (t *dealtRun) runSeries(series kernel.Value) {
 		col := b.Add(t.col, b.Mul(i, t.tile()))
 		more := b.Lt(b.Add(i, 1), series)
 		t.clear()
-		now := held.turn(t.load(t.items(b.Add(col, t.tile()), &more), t.group))
-		t.multiply(items, wordsOf(now), dealtAt{block: t.group, next: t.group})
+		now := held.turn(load(t.items(b.Add(col, t.tile()), &more), t.group))
+		t.multiply(items, now, dealtAt{block: t.group, next: t.group})
 		t.store(col, i)
 	})
 }
@@ -194,37 +269,46 @@ func (t *dealtRun) firstBlock() kernel.Value {
 // runStaged goes through the blocks of the subgroup.
 func (t *dealtRun) runStaged() {
 	items := t.items(t.col, nil)
-	words := t.load(items, t.group)
+	loads := load(items, t.group)
 	t.x.start(t.group)
-	held := words.held(t.b)
+	held := loads.held(t.b)
 	t.clear()
 	t.blocks(func(at dealtAt) {
-		t.multiply(items, wordsOf(held.turn(t.load(t.items(t.col, at.more), at.next))), at)
+		t.multiply(items, held.turn(load(t.items(t.col, at.more), at.next)), at)
 	})
 	t.store(t.col, t.b.U32(0))
 }
 
-// runPooled goes through the blocks of the group. What was loaded of a step makes room
-// for the next block's once it is used: many sums leave few registers.
+// runPooled goes through the blocks of the group. Words are loaded a step ahead, but if many sums
+// leave few registers only an octet ahead, when those before are used up.
 func (t *dealtRun) runPooled() {
 	items := t.items(t.col, nil)
 	t.x.start(t.group)
-	held := t.load(items, t.firstBlock()).held(t.b)
+	first := t.firstBlock()
+	head, held := heads(items, first).held(t.b), words(items, first, 0).held(t.b)
+	late := 0
+	if t.outputs > dealtSide {
+		late = 3
+	}
 	t.clear()
 	t.blocks(func(at dealtAt) {
 		next := t.items(t.col, at.more)
-		t.multiply(items, func(i, h, p int) []kernel.Value {
-			words := gets(held[i][h][p])
-			sets(held[i][h][p], next[i][h].load(at.next, p))
-			return words
-		}, at)
+		for p := range dealtSteps {
+			after, block, q := items, at.block, p+1
+			if q == dealtSteps {
+				after, block, q = next, at.next, 0
+			}
+			t.step(items, head.gets().scales(items, p), held.gets(), func(o int) func(int) kernel.Value {
+				x := t.x.octet(at, p, o)
+				if o == late {
+					head.sets(heads(after, block))
+					held.sets(words(after, block, q))
+				}
+				return x
+			})
+		}
 	})
 	t.store(t.col, t.b.U32(0))
-}
-
-// wordsOf returns what multiply takes words from.
-func wordsOf(w dealtWords) func(i, h, p int) []kernel.Value {
-	return func(i, h, p int) []kernel.Value { return w[i][h][p] }
 }
 
 // clear sets the sums to zero.
@@ -246,57 +330,55 @@ func (t *dealtRun) clear() {
 	}
 }
 
-// multiply adds the products of a block, whose words take returns: of an item and row
-// those of a step, each once.
-func (t *dealtRun) multiply(items [][2]dealtItem, take func(i, h, p int) []kernel.Value, at dealtAt) {
+// multiply adds the products of a block.
+func (t *dealtRun) multiply(items [][2]dealtItem, loads dealtLoads, at dealtAt) {
+	for p, words := range loads.steps {
+		t.step(items, loads.head.scales(items, p), words, func(o int) func(int) kernel.Value { return t.x.octet(at, p, o) })
+	}
+}
+
+// dealtAtOnce is the matrices of x that a lane loads before it multiplies them.
+const dealtAtOnce = 6
+
+// step adds the products of a step. x makes an octet ready and returns what 8 rows have of it.
+func (t *dealtRun) step(items [][2]dealtItem, scales, words dealtWords, octet func(o int) func(rows int) kernel.Value) {
 	b := t.b
 	ws := kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA)
 	xs := kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB)
-	scales := make([][2][]kernel.Value, len(items))
-	for i, pair := range items {
-		for h := range pair {
-			scales[i][h] = pair[h].scales(take(i, h, dealtSteps))
-		}
-	}
-	words := make([][2][]kernel.Value, len(items)) // of the step
 	// weights returns the matrices of an octet of 16 outputs each: of two times 16 elements.
-	weights := func(p, o int) [2][]kernel.Value {
+	weights := func(o int) [2][]kernel.Value {
 		var a [2][]kernel.Value
 		for i, pair := range items {
-			var octets [2]kernel.Value
-			for h := range pair {
-				if o == 0 {
-					words[i][h] = take(i, h, p)
-				}
-				octets[h] = pair[h].octet(scales[i][h], words[i][h], p, o)
-			}
+			lo := pair[0].octet(scales[i][0], words[i][0], o)
+			hi := pair[1].octet(scales[i][1], words[i][1], o)
 			for e := range a {
-				lo, hi := octets[0], octets[1]
 				a[e] = append(a[e], b.MatPairs(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
 			}
 		}
 		return a
 	}
-	for p := range dealtSteps {
-		var next [2][]kernel.Value
-		for o := range 4 {
-			x := t.x.octet(at, p, o)
-			if o == 0 {
-				next = weights(p, o)
-			}
+	all := t.tileRows() / dealtRows
+	size := ceilDiv(all, ceilDiv(all, dealtAtOnce))
+	var next [2][]kernel.Value
+	for o := range 4 {
+		x := octet(o)
+		if o == 0 {
+			next = weights(o)
+		}
+		a := next
+		for from := 0; from < all; from += size {
 			var v []kernel.Value
-			for c := range t.tileRows() / dealtRows {
+			for c := from; c < min(from+size, all); c++ {
 				v = append(v, x(c))
 			}
-			a := next
-			if o+1 < 4 { // while x is on its way
-				next = weights(p, o+1)
+			if from == 0 && o+1 < 4 { // while x is on its way
+				next = weights(o + 1)
 			}
 			for e := range a {
 				for c := range v {
 					q := b.MatPairs(xs, b.Elem(v[c], 2*e), b.Elem(v[c], 2*e+1))
 					for i := range items {
-						sum := t.sums[i][c]
+						sum := t.sums[i][from+c]
 						sum.Set(b.MatMulAdd(a[e][i], q, sum.Get()))
 					}
 				}

@@ -49,16 +49,38 @@ func TestGemmDealtRows(t *testing.T) {
 	}
 }
 
+// TestGemmDealtTall computes steps of so many rows that there are several tiles of them, of which the
+// last is not full or has none, and of one tile of as many rows as lanes can keep sums of.
+func TestGemmDealtTall(t *testing.T) {
+	for _, c := range []struct{ rows, n int }{{128, 64}, {128, 65}, {128, 128}, {300, 290}, {300, 100}} {
+		for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.Q4_0} {
+			t.Run(fmt.Sprint(c.rows, " ", c.n, " ", d), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, c.rows, c.n)
+				y := w.linear(w.rounded(w.rows(ir.T, 512)), d, 40)
+				k := first(t, w.candidates(dealtOnly(t), y), "gemm_dealt")
+				w.near(k, launch(t, k, w.sizes, w.data), c.n, 512, []*ir.Value{y})
+			})
+		}
+	}
+}
+
 // TestGemmDealtSplits computes projections whose workgroups share the elements of a row: the last
 // of them adds, and leaves the counters as they were.
 func TestGemmDealtSplits(t *testing.T) {
-	w := newWorld(t, 48, 37)
+	for _, c := range [][2]int{{48, 37}, {128, 100}, {300, 290}} {
+		t.Run(fmt.Sprint(c[1]), func(t *testing.T) { t.Parallel(); testGemmDealtSplits(t, c[0], c[1]) })
+	}
+}
+
+func testGemmDealtSplits(t *testing.T, rows, n int) {
+	w := newWorld(t, rows, n)
 	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
 	w.data[counts] = make([]byte, 4*64)
 	x := w.rounded(w.rows(ir.T, 2048))
 	q := w.linear(x, ir.Q4_K, 200)
 	out := []*ir.Value{q, w.op("add", nil, w.linear(x, ir.Q6_K, 36), w.rows(ir.T, 36))}
-	on := lookup(t, "sm_90")
+	on := dealtOnly(t)
 	width := kernels.RoomToSplit(w.site(on, out...))
 	if width == 0 {
 		t.Fatal("want no room")
@@ -69,14 +91,21 @@ func TestGemmDealtSplits(t *testing.T) {
 	}
 	w.ops = append(w.ops, room)
 	c := first(t, w.candidates(on, out...), "gemm_dealt")
-	if c.Grid[1] < 2 {
-		t.Fatalf("%s: %d workgroups share a row", c.Kernel, c.Grid[1])
+	if c.Grid[2] < 2 {
+		t.Fatalf("%s: %d workgroups share a row", c.Kernel, c.Grid[2])
 	}
 	got := launch(t, c, w.sizes, w.data)
-	w.near(c, got, 37, 2048, out)
+	w.near(c, got, n, 2048, out)
 	if !bytes.Equal(got[counts], w.data[counts]) {
 		t.Errorf("the counters are %v at the end", got[counts])
 	}
+}
+
+// dealtOnly is sm_90 without gemm_coop.
+func dealtOnly(t *testing.T) *target.Target {
+	on := *lookup(t, "sm_90")
+	on.Matrix = target.MatrixShape{}
+	return &on
 }
 
 // rounded returns x in f16, which is x from here on.

@@ -12,6 +12,7 @@ import (
 type dealtTile struct {
 	outputs int // of a subgroup, a multiple of 16
 	across  int // subgroups side by side
+	rows    int // of x, of a workgroup
 	groups  int // groups of them, which share the blocks of a row
 	where   dealtPlace
 	series  int // tiles of a workgroup, one after the other
@@ -47,6 +48,8 @@ const (
 	// dealtGroups bounds the groups of a workgroup whose lanes keep x, stagedGroups those
 	// of others.
 	dealtGroups, stagedGroups = 16, 8
+	// dealtLow is the rows up to which tiles are chosen for speed with fewer rows than there may be.
+	dealtLow = 48
 )
 
 // dealtTileOf returns the tile for a group. Of few rows, where a lane's part of one is one block,
@@ -61,7 +64,7 @@ func dealtTileOf(s *Site, g *linearGroup) dealtTile {
 
 func keptTile(g *linearGroup, t *target.Target) dealtTile {
 	blocks := g.k / dealtBlock
-	s := dealtTile{outputs: dealtSide, across: 1, groups: blocks, series: 1, splits: 1}
+	s := dealtTile{outputs: dealtSide, across: 1, rows: g.rows, groups: blocks, series: 1, splits: 1}
 	if blocks <= dealtGroups {
 		most := t.Units * (dealtGroups / blocks) // workgroups at once
 		for g.tiles(gemmDealt{linearGroup: g, dealtTile: s}.outputsOf()) > most {
@@ -70,15 +73,27 @@ func keptTile(g *linearGroup, t *target.Target) dealtTile {
 		return s
 	}
 	s.outputs, s.where = 2*dealtSide, staged
-	rows := gemmDealt{linearGroup: g, most: g.rows}.tileRows()
+	rows := gemmDealt{linearGroup: g, most: g.rows, dealtTile: s}.tileRows()
 	for s.groups = stagedGroups * dealtRows / rows; blocks%s.groups != 0; s.groups-- {
 	}
 	return s
 }
 
-// pooledShapes are subgroups side by side, and groups of them, of tiles of which all
-// subgroups share x. More subgroups hide what each waits for; registers bound them.
-var pooledShapes = [][2]int{{12, 1}, {8, 1}, {6, 2}, {6, 1}, {4, 2}, {4, 1}, {2, 4}, {2, 2}, {2, 1}}
+// pooledShape is a tile of which all subgroups share x.
+type pooledShape struct{ outputs, across, groups int }
+
+// pooledShapesOf returns those for so many rows. More subgroups hide what each waits for; registers
+// bound them. With 32 outputs a subgroup loads half as much of shared memory for a product, but
+// workgroups are few if there is one tile of rows.
+func pooledShapesOf(rows int) []pooledShape {
+	switch {
+	case rows <= dealtLow:
+		return []pooledShape{{16, 12, 1}, {16, 8, 1}, {16, 6, 2}, {16, 6, 1}, {16, 4, 2}, {16, 4, 1}, {16, 2, 4}, {16, 2, 2}, {16, 2, 1}}
+	case rows <= dealtTall:
+		return []pooledShape{{16, 12, 1}, {16, 8, 1}}
+	}
+	return []pooledShape{{32, 8, 1}}
+}
 
 // pooledSplits are how many workgroups may share the elements of a row.
 var pooledSplits = []int{1, 2, 3, 4, 6, 8}
@@ -89,11 +104,13 @@ func pooledTile(s *Site, g *linearGroup) dealtTile {
 	var best dealtTile
 	least := 0.0
 	blocks := g.k / dealtBlock
-	for _, shape := range pooledShapes {
+	for _, shape := range pooledShapesOf(g.rows) {
 		for _, splits := range pooledSplits {
-			k := gemmDealt{linearGroup: g, most: g.rows, dealtTile: dealtTile{outputs: dealtSide, across: shape[0], groups: shape[1], where: pooled, series: 1, splits: splits}}
+			rows := min(g.rows, dealtTall)
+			k := gemmDealt{linearGroup: g, most: rows, dealtTile: dealtTile{
+				outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: rows, where: pooled, series: 1, splits: splits}}
 			two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
-			if blocks%(k.groups*splits) != 0 || splits > 1 && (two || arrivals(s, k.tiles(k.outputsOf())) == nil) {
+			if blocks%(k.groups*splits) != 0 || splits > 1 && (two || arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) == nil) {
 				continue
 			}
 			if t := k.seconds(s.Target.Units); least == 0 || t < least {
@@ -104,11 +121,18 @@ func pooledTile(s *Site, g *linearGroup) dealtTile {
 	return best
 }
 
-// pooledCases returns for which numbers of rows a kernel of so many, at most, has code of its
-// own: each matrix of rows takes time, but each piece of code takes time to compile.
-func pooledCases(rows int) []int {
-	list := slices.DeleteFunc([]int{24, 40}, func(n int) bool { return n >= rows })
-	return append(list, rows)
+// cases returns for which numbers of rows a kernel has code of its own: each matrix of rows
+// takes time, but each piece of code takes time to compile. Steps of fewer rows have entries of
+// their own, and of several tiles only the last is not full.
+func (k gemmDealt) cases() []int {
+	list := []int{24, 40}
+	switch top := k.dealtTile.rows; {
+	case k.rowTiles() > 1:
+		return []int{top}
+	case top > dealtLow:
+		list = []int{64}
+	}
+	return append(slices.DeleteFunc(list, func(n int) bool { return n >= k.dealtTile.rows }), k.dealtTile.rows)
 }
 
 // space is the vec4 of shared memory that there are for x, and later sums.
@@ -123,11 +147,21 @@ func (k gemmDealt) space() int {
 func (k gemmDealt) seconds(units int) float64 {
 	switch k.where {
 	case pooled: // of 36 rows of q4_k
-		rounds := ceilDiv(k.tiles(k.outputsOf())*k.splits, units)
+		rounds := ceilDiv(k.rowTiles()*k.tiles(k.outputsOf())*k.splits, units)
 		blocks := k.k / (dealtBlock * k.groups * k.splits)
-		us := 2 + float64(rounds)*(3+float64(blocks)*(0.7+0.15*float64(k.across*k.groups)+0.4*float64(k.groups-1)))
-		if k.splits > 1 {
-			us += 2 + 0.3*float64(k.splits) // to meet
+		block := 0.7 + 0.15*float64(k.across*k.groups) + 0.4*float64(k.groups-1)
+		if k.dealtTile.rows > dealtLow {
+			block *= 0.36 + 0.0166*float64(k.dealtTile.rows)
+		}
+		if k.outputs > dealtSide {
+			block *= 1.36
+		}
+		us := 2 + float64(rounds)*(3+float64(blocks)*block)
+		if k.splits > 1 { // to meet
+			us += 2 + 0.3*float64(k.splits)
+			if k.dealtTile.rows > dealtLow {
+				us += float64(k.splits*k.dealtTile.rows*k.rowTiles()*k.tiles(k.outputsOf())*k.outputsOf()) / 4e5
+			}
 		}
 		return 1e-6 * us
 	case staged:

@@ -35,7 +35,7 @@ func expertDealtCandidates(s *Site) []Candidate {
 	if !tile.fitsDealt(s.Target) || tile.k/dealtBlock > dealtGroups {
 		return nil
 	}
-	k := expertDealt{g, gemmDealt{&tile, dealtTile{outputs: dealtSide, across: 1, splits: 1, groups: tile.k / dealtBlock}, g.extent, g.wave, dealtRows, nil}}
+	k := expertDealt{g, gemmDealt{&tile, dealtTile{outputs: dealtSide, across: 1, rows: dealtRows, splits: 1, groups: tile.k / dealtBlock}, g.extent, g.wave, dealtRows, nil}}
 	var list []Candidate
 	for _, k.dealt.series = range k.series(s.Target) {
 		list = append(list, k.candidate())

@@ -45,11 +45,14 @@ func DealtOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 		block, quad := b.Div(b.LocalID(), 4), b.Mod(b.LocalID(), 4)
 		row := b.WorkgroupID(0)
 		item := f.open(newCoopDecoder(b, b.LocalID()), m, row, quad)
-		scales := item.scales(item.load(block, dealtSteps))
 		for p := range dealtSteps {
 			loaded := item.load(block, p)
+			var scales []kernel.Value
+			if item.scales != nil {
+				scales = item.scales(item.head(block), p)
+			}
 			for i := range 4 {
-				v := item.octet(scales, loaded, p, i)
+				v := item.octet(scales, loaded, i)
 				at := dealings[f.dealing].octet(b, quad, b.U32(uint32(i)), p)
 				y.Store(b.Add(b.Mul(row, cols/8), b.Mul(block, dealtBlock/8), at), v)
 			}
