@@ -28,12 +28,21 @@ type Choice struct {
 	All bool
 }
 
-// entriesOf are the default entries, and one more where there are kernels for its rows.
+// dealtEntries are the rows of more prefill entries where there is gemm_dealt: those that its tiles
+// are made for, and two tiles of as many as there can be.
+var dealtEntries = []int{kernels.DealtFew, 2 * kernels.DealtTall}
+
+// entriesOf are the default entries, and more where there are kernels for their rows.
 func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 	list := passes.DefaultEntries(maxRows)
-	i := slices.IndexFunc(list, func(e passes.Entry) bool { return e.Kind == passes.Prefill })
-	if t.Dealt && i >= 0 {
-		list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: kernels.DealtFew})
+	if !t.Dealt {
+		return list
+	}
+	for _, rows := range dealtEntries {
+		i := slices.IndexFunc(list, func(e passes.Entry) bool { return e.Kind == passes.Prefill && e.Rows > rows })
+		if i >= 0 {
+			list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: rows})
+		}
 	}
 	return list
 }

@@ -17,13 +17,13 @@ const (
 	// dealtSums is the elements of a matrix of sums that a lane holds.
 	dealtSums = dealtSide * dealtRows / dealtLanes
 	// DealtFew is the rows up to which a workgroup takes few outputs, and more rows cost little;
-	// dealtTall the most that one takes: of more, its lanes cannot keep the sums.
-	DealtFew, dealtTall = 16, 128
+	// DealtTall the most that one takes: of more, its lanes cannot keep the sums.
+	DealtFew, DealtTall = 16, 128
 	// tallLoads bounds dealtFormat.loads where many sums leave few registers.
 	tallLoads = 2
 )
 
-// gemmDealt computes a linear group for few rows of x with cooperative matrices, as
+// gemmDealt computes a linear group with cooperative matrices, as
 // gemm_coop does, on devices of which it is known which elements of a matrix each lane
 // holds. Lanes put what they load of the weights right into what they hold: weights
 // never go through shared memory.
@@ -51,6 +51,9 @@ func gemmDealtCandidates(s *Site) []Candidate {
 		return nil
 	}
 	k := gemmDealt{g, dealtTileOf(s, g), step, s.Target.Wave, g.rows, nil}
+	if !k.pays(s) {
+		return nil
+	}
 	k.most = k.dealtTile.rows
 	room := 0
 	if g.room != nil {
@@ -82,13 +85,20 @@ func RoomToSplit(s *Site) int {
 		return 0
 	}
 	k := gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}
-	if matchCoop(s) != nil && len(coopTiles(g, s.Target)) > 0 {
-		coop := gemmCoop{linearGroup: g, coopTile: coopTiles(g, s.Target)[0]}
-		if coop.seconds(s.Target.Units) < k.seconds(s.Target.Units) {
-			return 0
-		}
+	if !k.pays(s) {
+		return 0
 	}
 	return k.roomWidth()
+}
+
+// pays reports whether gemm_dealt is expected to be faster than gemm_coop, which of few rows it
+// always is.
+func (k gemmDealt) pays(s *Site) bool {
+	if k.linearGroup.rows <= dealtLow || !k.inMatrices(s.Target) {
+		return true
+	}
+	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}
+	return k.seconds(s.Target.Units) < coop.seconds(s.Target.Units)
 }
 
 // roomWidth is the sums of a row that the workgroups of all splits leave for each other.
@@ -137,12 +147,20 @@ func (k gemmDealt) tileRows() int { return ceilDiv(k.most, dealtRows) * dealtRow
 // rowTiles is how many tiles the rows of a step are.
 func (k gemmDealt) rowTiles() int { return ceilDiv(k.linearGroup.rows, k.dealtTile.rows) }
 
+// rowsKey says how many rows a workgroup takes, and whether there are others.
+func (k gemmDealt) rowsKey() string {
+	if k.rowTiles() > 1 {
+		return fmt.Sprint(k.tileRows(), " each")
+	}
+	return fmt.Sprint(k.tileRows())
+}
+
 func (k gemmDealt) threads() int { return k.groups * k.across * k.wave }
 
 func (k gemmDealt) candidate(t *target.Target) Candidate {
 	firsts := k.firsts(k.outputsOf())
 	c := Candidate{
-		Kernel:   fmt.Sprintf("gemm_dealt %s%s rows=%d %s", k.key(), k.step.key(), k.tileRows(), k.name()),
+		Kernel:   fmt.Sprintf("gemm_dealt %s%s rows=%s %s", k.key(), k.step.key(), k.rowsKey(), k.name()),
 		Shape:    k.name(),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.operands()...),

@@ -48,7 +48,8 @@ const (
 	// dealtGroups bounds the groups of a workgroup whose lanes keep x, stagedGroups those
 	// of others.
 	dealtGroups, stagedGroups = 16, 8
-	// dealtLow is the rows up to which tiles are chosen for speed with fewer rows than there may be.
+	// dealtLow is the rows up to which gemm_dealt is always faster than gemm_coop, and tiles are
+	// chosen for steps of fewer rows than there may be.
 	dealtLow = 48
 )
 
@@ -89,7 +90,7 @@ func pooledShapesOf(rows int) []pooledShape {
 	switch {
 	case rows <= dealtLow:
 		return []pooledShape{{16, 12, 1}, {16, 8, 1}, {16, 6, 2}, {16, 6, 1}, {16, 4, 2}, {16, 4, 1}, {16, 2, 4}, {16, 2, 2}, {16, 2, 1}}
-	case rows <= dealtTall:
+	case rows <= DealtTall:
 		return []pooledShape{{16, 12, 1}, {16, 8, 1}}
 	}
 	return []pooledShape{{32, 8, 1}}
@@ -106,7 +107,7 @@ func pooledTile(s *Site, g *linearGroup) dealtTile {
 	blocks := g.k / dealtBlock
 	for _, shape := range pooledShapesOf(g.rows) {
 		for _, splits := range pooledSplits {
-			rows := min(g.rows, dealtTall)
+			rows := min(g.rows, DealtTall)
 			k := gemmDealt{linearGroup: g, most: rows, dealtTile: dealtTile{
 				outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: rows, where: pooled, series: 1, splits: splits}}
 			two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
@@ -130,7 +131,7 @@ func (k gemmDealt) cases() []int {
 	case k.rowTiles() > 1:
 		return []int{top}
 	case top > dealtLow:
-		list = []int{64}
+		list = []int{64, 96}
 	}
 	return append(slices.DeleteFunc(list, func(n int) bool { return n >= k.dealtTile.rows }), k.dealtTile.rows)
 }

@@ -6,7 +6,7 @@ var families = []Family{
 	{"embed", "rows of a table, dequantized", embedCandidates},
 	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", gemmFixedCandidates},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
-	{"gemm_dealt", "the same of some rows, with cooperative matrices of f16 into which lanes put the weights themselves", gemmDealtCandidates},
+	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", gemmDealtCandidates},
 	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", gemmCoopCandidates},
 	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", gemmLanesCandidates},
 	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
