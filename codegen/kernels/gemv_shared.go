@@ -44,7 +44,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 		most = min(2, most)
 	}
 	var list []gemv
-	for _, each := range []int{1, 2} { // workgroups at once on each unit
+	for _, each := range []int{2, 1} { // workgroups at once on each unit
 		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
 			if c := k.team(t, each*t.Units); !slices.Contains(list, c) {
 				list = append(list, c)
