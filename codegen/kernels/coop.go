@@ -24,7 +24,7 @@ type gemmCoop struct {
 
 func gemmCoopCandidates(s *Site) []Candidate {
 	g := matchCoop(s)
-	if g == nil || !g.half {
+	if g == nil || !g.half || aloneDealt(s) {
 		return nil
 	}
 	step, ok := extentOf(s, g.projects[0].result)

@@ -91,14 +91,29 @@ func RoomToSplit(s *Site) int {
 	return k.roomWidth()
 }
 
+// partSteps is how much longer than gemm_coop gemm_dealt may take for a full step of one tile of many
+// rows: it has code for fewer rows, and most steps are not full. Tuning, with full steps, would not see that. More
+// would take projections of q8_0 from gemm_coop, with which it was not measured.
+const partSteps = 1.05
+
 // pays reports whether gemm_dealt is expected to be faster than gemm_coop, which of few rows it
 // always is.
 func (k gemmDealt) pays(s *Site) bool {
-	if k.linearGroup.rows <= dealtLow || !k.inMatrices(s.Target) {
+	rows := k.linearGroup.rows
+	if rows <= dealtLow || !k.inMatrices(s.Target) {
 		return true
 	}
-	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}
-	return k.seconds(s.Target.Units) < coop.seconds(s.Target.Units)
+	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}.seconds(s.Target.Units)
+	if rows <= DealtTall {
+		coop *= partSteps
+	}
+	return k.seconds(s.Target.Units) < coop
+}
+
+// aloneDealt reports whether gemm_dealt takes the site's steps of one tile of many rows.
+func aloneDealt(s *Site) bool {
+	g := matchDealt(s)
+	return g != nil && g.rows > dealtLow && g.rows <= DealtTall && gemmDealt{linearGroup: g, dealtTile: dealtTileOf(s, g)}.pays(s)
 }
 
 // roomWidth is the sums of a row that the workgroups of all splits leave for each other.
