@@ -164,7 +164,7 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed12", "y = x in 12-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
+	fixedPoint("fixed12", "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
 	fixedPoint("fixed8", "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
 	{
 		Name:    "add",

@@ -75,21 +75,11 @@ func TestGemmDealtSplits(t *testing.T) {
 
 func testGemmDealtSplits(t *testing.T, rows, n int) {
 	w := newWorld(t, rows, n)
-	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
-	w.data[counts] = make([]byte, 4*64)
 	x := w.rounded(w.rows(ir.T, 2048))
 	q := w.linear(x, ir.Q4_K, 200)
 	out := []*ir.Value{q, w.op("add", nil, w.linear(x, ir.Q6_K, 36), w.rows(ir.T, 36))}
 	on := dealtOnly(t)
-	width := kernels.RoomToSplit(w.site(on, out...))
-	if width == 0 {
-		t.Fatal("want no room")
-	}
-	room, err := w.make.Make("room", ir.Attrs{{Name: "width", Value: int64(width)}}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.ops = append(w.ops, room)
+	counts := w.makeRoom(on, out...)
 	c := first(t, w.candidates(on, out...), "gemm_dealt")
 	if c.Grid[2] < 2 {
 		t.Fatalf("%s: %d workgroups share a row", c.Kernel, c.Grid[2])
@@ -106,6 +96,22 @@ func dealtOnly(t *testing.T) *target.Target {
 	on := *lookup(t, "sm_90")
 	on.Matrix = target.MatrixShape{}
 	return &on
+}
+
+// makeRoom gives the group of the outputs room for sums of workgroups that meet, if it wants any. It returns
+// their counters.
+func (w *world) makeRoom(on *target.Target, out ...*ir.Value) *ir.Value {
+	w.t.Helper()
+	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
+	w.data[counts] = make([]byte, 4*64)
+	if width := kernels.RoomToSplit(w.site(on, out...)); width > 0 {
+		room, err := w.make.Make("room", ir.Attrs{{Name: "width", Value: int64(width)}}, w.ops[0].Args[0])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.ops = append(w.ops, room)
+	}
+	return counts
 }
 
 // rounded returns x in f16, which is x from here on.

@@ -9,27 +9,55 @@ type fixedUnit struct {
 	// Of the run that the unit ends with, or of both halves if they are fine: the scale and,
 	// if the format has offsets, what total makes of the sum of x.
 	scales, totals []kernel.Value
+	sums           [2]kernel.Value // of the halves' integers, if the format has super-blocks; then there is one scale and no total
 }
 
 // fixedMost is the largest magnitude of 256*high + low: an integer that is exact in f16.
 const fixedMost = 1<<11 - 1
 
-// toFixed rounds the elements of a unit, four vec4 a half, as op fixed12 does. odd says
-// which of the two runs is the lane's.
-func (f *dotFormat) toFixed(b *kernel.Builder, x [2][]kernel.Value, odd kernel.Value) fixedUnit {
+// fixedGroup is the elements of x that share a scale, those of op fixed12, in rows of k.
+func fixedGroup(k int) int {
+	if k%superElements == 0 {
+		return superElements
+	}
+	return fixedRun
+}
+
+// superElements is those of a super-block.
+const superElements = 256
+
+// fixedLanes says how lanes that round x have its elements.
+type fixedLanes struct {
+	group int  // see fixedGroup
+	wide  bool // see dotFormat.wide
+	wave  int
+	odd   kernel.Value // holds in lanes of odd number
+}
+
+// most returns the largest magnitudes that the elements of a unit's halves share their scale with, from
+// those of the halves.
+func (l fixedLanes) most(b *kernel.Builder, f *dotFormat, halves [2]kernel.Value) [2]kernel.Value {
+	most := func(x kernel.Value, lanes int) kernel.Value {
+		return xorLanes(b, x, 1, lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	}
+	switch {
+	case l.group == superElements && l.wide && l.wave > superElements/fixedRun: // halves that lie together are of neighbours
+		return [2]kernel.Value{most(halves[0], superElements/fixedHalf), most(halves[1], superElements/fixedHalf)}
+	case l.group == superElements:
+		both := most(b.Max(halves[0], halves[1]), superElements/fixedRun)
+		return [2]kernel.Value{both, both}
+	case f.whole():
+		both := b.Max(halves[0], halves[1])
+		return [2]kernel.Value{both, both}
+	}
+	return [2]kernel.Value{most(halves[0], 2), most(halves[1], 2)}
+}
+
+// toFixed rounds the elements of a unit, four vec4 a half, as op fixed12 does.
+func (f *dotFormat) toFixed(b *kernel.Builder, x [2][]kernel.Value, l fixedLanes) fixedUnit {
 	var u fixedUnit
-	var most, sums, scales [2]kernel.Value
-	for h := range x {
-		most[h] = largest(b, x[h])
-	}
-	if f.whole() {
-		most[0] = b.Max(most[0], most[1])
-		most[1] = most[0]
-	} else {
-		for h := range most {
-			most[h] = b.Max(most[h], b.SubgroupShuffleXor(most[h], 1))
-		}
-	}
+	var sums, scales [2]kernel.Value
+	most := l.most(b, f, [2]kernel.Value{largest(b, x[0]), largest(b, x[1])})
 	for h := range x {
 		inverse := inverseScale(b, most[h])
 		scales[h] = b.Mul(most[h], 1.0/fixedMost)
@@ -41,15 +69,18 @@ func (f *dotFormat) toFixed(b *kernel.Builder, x [2][]kernel.Value, odd kernel.V
 		sums[h] = u.product(b, h, []kernel.Value{ones, ones, ones, ones}, b.DotI8)
 	}
 	switch {
+	case f.super:
+		u.scales, u.sums = scales[:1], sums
+		return u
 	case f.fine:
 		u.scales = scales[:]
 	case f.whole():
 		u.scales = scales[:1]
 	default:
-		u.scales = []kernel.Value{b.Select(odd, scales[1], scales[0])}
+		u.scales = []kernel.Value{b.Select(l.odd, scales[1], scales[0])}
 	}
 	if f.offset {
-		for i, sum := range f.perScale(b, sums, odd) {
+		for i, sum := range f.perScale(b, sums, l.odd) {
 			u.totals = append(u.totals, f.total(b, u.scales[i], b.Convert(kernel.F32, sum)))
 		}
 	}
@@ -131,22 +162,17 @@ func meetNeighbour(b *kernel.Builder, halves [2]kernel.Value, odd kernel.Value) 
 // what the lane and its neighbour have of it. It is the same whichever lanes those are:
 // the products of bytes are summed exactly for each scale of the weights.
 func (f *dotFormat) product(b *kernel.Builder, w dotUnit, x fixedUnit, odd kernel.Value) kernel.Value {
-	halves := [2]kernel.Value{x.product(b, 0, w.codes[0], b.DotI8)}
-	if w.times16 {
-		halves[1] = b.Shr(x.product(b, 1, w.codes[1], b.DotU8), 4)
-	} else {
-		halves[1] = x.product(b, 1, w.codes[1], b.DotI8)
-	}
-	sums := f.perScale(b, halves, odd)
+	halves := x.products(b, w)
+	sums, scales := f.perScale(b, halves, odd), w.scales()
 	var parts [2]kernel.Value
 	for i, sum := range sums {
 		product := b.Convert(kernel.F32, sum)
 		if f.bias != 0 {
 			product = b.Add(product, x.totals[i]) // exact
 		}
-		parts[i] = b.Mul(b.Mul(w.scales[i].scale, x.scales[i]), product)
+		parts[i] = b.Mul(b.Mul(scales[i].scale, x.scales[i]), product)
 		if f.offset && f.bias == 0 {
-			parts[i] = b.FMA(w.scales[i].offset, x.totals[i], parts[i])
+			parts[i] = b.FMA(scales[i].offset, x.totals[i], parts[i])
 		}
 	}
 	if f.fine {
@@ -155,25 +181,86 @@ func (f *dotFormat) product(b *kernel.Builder, w dotUnit, x fixedUnit, odd kerne
 	return parts[0]
 }
 
-// fixedQuarter is eight elements of a run, with the scale and the sums of the integers of the run
-// and of the half.
-type fixedQuarter struct {
+// products returns those of both halves.
+func (u *fixedUnit) products(b *kernel.Builder, w dotUnit) [2]kernel.Value {
+	first := u.product(b, 0, w.codes[0], b.DotI8)
+	if w.times16 {
+		return [2]kernel.Value{first, b.Shr(u.product(b, 1, w.codes[1], b.DotU8), 4)}
+	}
+	return [2]kernel.Value{first, u.product(b, 1, w.codes[1], b.DotI8)}
+}
+
+// superSum is a lane's part of the sum over a super-block: integers, of which all lanes' are added
+// before they are made numbers.
+type superSum struct {
+	products, mins kernel.Value // mins only if the format has them
+	header, scaleX kernel.Value // which all lanes have
+}
+
+// superProduct returns the unit's part of the product of x and its super-block.
+func (f *dotFormat) superProduct(b *kernel.Builder, w dotUnit, x fixedUnit) superSum {
+	of, halves := w.super(), x.products(b, w)
+	sum := superSum{header: of.header, scaleX: x.scales[0]}
+	for h, p := range halves {
+		p = b.Bitcast(kernel.U32, p)
+		if f.bias != 0 {
+			p = b.Sub(p, b.Mul(b.Bitcast(kernel.U32, x.sums[h]), uint32(f.bias)))
+		}
+		sum.products = plus(b, sum.products, b.Mul(of.scales[h], p))
+		if f.bias == 0 {
+			sum.mins = plus(b, sum.mins, b.Mul(of.mins[h], b.Bitcast(kernel.U32, x.sums[h])))
+		}
+	}
+	return sum
+}
+
+// plus adds y to x, which may be none.
+func plus(b *kernel.Builder, x, y kernel.Value) kernel.Value {
+	if x == (kernel.Value{}) {
+		return y
+	}
+	return b.Add(x, y)
+}
+
+// number is the product of x and the super-block, once all lanes' parts are added.
+func (s superSum) number(b *kernel.Builder) kernel.Value {
+	number := func(n kernel.Value) kernel.Value { return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n)) }
+	header := b.UnpackHalf(s.header)
+	product := b.Mul(b.Mul(b.Elem(header, 0), s.scaleX), number(s.products))
+	if s.mins == (kernel.Value{}) {
+		return product
+	}
+	return b.FMA(b.Neg(b.Elem(header, 1)), b.Mul(s.scaleX, number(s.mins)), product)
+}
+
+// fixedEighth is eight elements of x, with their scale and the sums of the integers of the run and of the half
+// that they belong to.
+type fixedEighth struct {
 	high, low           []kernel.Value
 	scale, sum, halfSum kernel.Value
 }
 
-// quarterFixed is toFixed by four neighbouring lanes, of which each has two vec4 of the run.
-func quarterFixed(b *kernel.Builder, x []kernel.Value) fixedQuarter {
-	most := xorLanes(b, largest(b, x), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
-	q, inverse := fixedQuarter{scale: b.Mul(most, 1.0/fixedMost)}, inverseScale(b, most)
-	ones := b.U32(0x01010101)
-	var sums [2]kernel.Value
-	for j, v := range x {
-		high, low := fixedWords(b, v, inverse)
-		q.high, q.low = append(q.high, high), append(q.low, low)
-		sums[j] = b.Add(b.Shl(b.DotI8(ones, high), 8), b.DotI8(ones, low))
+// eighthsFixed is toFixed where a lane has eight elements at a time, two vec4, and its neighbour the
+// next: its parts are as many lanes apart as share a scale.
+func eighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int) (list []fixedEighth) {
+	var all []kernel.Value
+	for _, x := range parts {
+		all = append(all, x...)
 	}
-	half := addLanes(b, b.Add(sums[0], sums[1]), 1, 2)
-	q.sum, q.halfSum = b.Convert(kernel.F32, addLanes(b, half, 2, 2)), b.Convert(kernel.F32, half)
-	return q
+	most := xorLanes(b, largest(b, all), 1, lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	inverse, scale := inverseScale(b, most), b.Mul(most, 1.0/fixedMost)
+	for _, x := range parts {
+		q := fixedEighth{scale: scale}
+		ones := b.U32(0x01010101)
+		var sums [2]kernel.Value
+		for j, v := range x {
+			high, low := fixedWords(b, v, inverse)
+			q.high, q.low = append(q.high, high), append(q.low, low)
+			sums[j] = b.Add(b.Shl(b.DotI8(ones, high), 8), b.DotI8(ones, low))
+		}
+		half := addLanes(b, b.Add(sums[0], sums[1]), 1, 2)
+		q.sum, q.halfSum = b.Convert(kernel.F32, addLanes(b, half, 2, 2)), b.Convert(kernel.F32, half)
+		list = append(list, q)
+	}
+	return
 }

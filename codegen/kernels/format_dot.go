@@ -19,6 +19,7 @@ type dotFormat struct {
 	bias  int
 	fine  bool          // each half has a scale of its own
 	bytes bool          // codes are bytes in a plane
+	super bool          // see dotUnit.super
 	words []kernel.Type // that fetch returns
 	fetch func(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []kernel.Value
 	// decode returns unit u from what fetch has loaded.
@@ -29,15 +30,25 @@ type dotFormat struct {
 type dotUnit struct {
 	codes   [2][]kernel.Value // of the halves, four U32 each
 	times16 bool              // the second half's are 16 times as large, in unsigned bytes
-	// scales are those of both halves if they are fine, else that of the run that the unit
+	// scales returns those of both halves if they are fine, else that of the run that the unit
 	// ends with.
-	scales []dotScale
+	scales func() []dotScale
+	// super returns what the halves are multiplied by in the sum over a super-block; nil for
+	// formats that have none.
+	super func() superUnit
+}
+
+// superUnit is what the halves of a unit have of the scales of its super-block.
+type superUnit struct {
+	scales [2]kernel.Value // integers, as U32
+	mins   [2]kernel.Value // if the format has them
+	header kernel.Value    // of the super-block, two f16: what scales are multiplied by, and minimums
 }
 
 type dotScale struct{ scale, offset kernel.Value }
 
 const (
-	fixedRun  = 32 // the elements of x that share a scale: those of op fixed12
+	fixedRun  = 32
 	fixedHalf = fixedRun / 2
 	// dotUnitElements is the elements of a unit. A row has an even number of units.
 	dotUnitElements = 32
@@ -47,9 +58,9 @@ const (
 func fitsDot(cols int) bool { return cols%(2*dotUnitElements) == 0 }
 
 var dotFormats = []*dotFormat{
-	{layout: "q4_k", stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4}, fetch: fetchDotQ4K, decode: decodeDotQ4K},
-	{layout: "q5_k", stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4, u32x4}, fetch: fetchDotQ5K, decode: decodeDotQ5K},
-	{layout: "q6_k", stride: 64, offset: true, bias: 32, fine: true, words: []kernel.Type{u32x4, u32x4, u32x2, kernel.U32}, fetch: fetchDotQ6K, decode: decodeDotQ6K},
+	{layout: "q4_k", super: true, stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4}, fetch: fetchDotQ4K, decode: decodeDotQ4K},
+	{layout: "q5_k", super: true, stride: 32, offset: true, words: []kernel.Type{u32x4, u32x4, u32x4}, fetch: fetchDotQ5K, decode: decodeDotQ5K},
+	{layout: "q6_k", super: true, stride: 64, offset: true, bias: 32, fine: true, words: []kernel.Type{u32x4, u32x4, u32x2, kernel.U32}, fetch: fetchDotQ6K, decode: decodeDotQ6K},
 	{layout: "q4_0", stride: 16, offset: true, bias: 8, words: []kernel.Type{u32x4, kernel.U32}, fetch: fetchDotQ4_0, decode: decodeDotQ4_0},
 	{layout: "q8_0", stride: 32, bytes: true, words: []kernel.Type{u32x4, u32x4, kernel.U32}, fetch: fetchDotQ8_0, decode: decodeDotQ8_0},
 	{layout: "affine16", stride: 32, bytes: true, fine: true, words: floatsBehind(2), fetch: fetchDotAffine(16, false), decode: decodeDotAffine(2, false)},
@@ -106,11 +117,25 @@ func fetchDotQ4K(b *kernel.Builder, m matrix, row kernel.Value, at dotPlace) []k
 }
 
 func decodeDotQ4K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUnit {
-	unit := dotUnit{times16: true, scales: []dotScale{subScale(b, words[0], b.And(u, 7))}}
+	unit := minUnit(b, words[0], u)
+	unit.times16 = true
 	for _, w := range elements(b, words[1]) {
 		unit.codes[0], unit.codes[1] = append(unit.codes[0], lowNibbles(b, w)), append(unit.codes[1], b.And(w, uint32(0xf0f0f0f0)))
 	}
 	return unit
+}
+
+// minUnit has the scales of unit u of a super-block of q4_k or q5_k with that header.
+func minUnit(b *kernel.Builder, header, u kernel.Value) dotUnit {
+	return dotUnit{
+		scales: func() []dotScale { return []dotScale{subScale(b, header, b.And(u, 7))} },
+		super: func() superUnit {
+			words := subWords(b, header, b.And(b.Shr(u, 1), 1))
+			w := b.Select(b.Ge(b.And(u, 7), 4), words[1], words[0])
+			of := func(i int) kernel.Value { return b.BitExtract(w, 8*i, 8) }
+			return superUnit{[2]kernel.Value{of(0), of(1)}, [2]kernel.Value{of(2), of(3)}, b.Elem(header, 0)}
+		},
+	}
 }
 
 // nibbleHalves returns the low and the high nibbles of a vec4 as bytes.
@@ -129,7 +154,8 @@ func fetchDotQ5K(b *kernel.Builder, m matrix, row kernel.Value, at dotPlace) []k
 }
 
 func decodeDotQ5K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUnit {
-	unit := dotUnit{codes: nibbleHalves(b, words[2]), scales: []dotScale{subScale(b, words[0], b.And(u, 7))}}
+	unit := minUnit(b, words[0], u)
+	unit.codes = nibbleHalves(b, words[2])
 	at := b.And(u, 6) // bits 0 and 1 of each byte from here on are ours
 	for i, w := range elements(b, words[1]) {
 		fifth := b.Shr(w, at)
@@ -175,11 +201,17 @@ func decodeDotQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) dotUn
 		unit.codes[0][i] = b.Or(unit.codes[0][i], b.Shl(b.And(pairs, 0x03030303), 4))
 		unit.codes[1][i] = b.Or(highNibbles(b, w), b.And(pairs, 0x30303030))
 	}
-	d := lowHalf(b, words[3])
 	at := b.Mul(b.And(u, 3), 8)
-	for j := range 2 {
-		s := b.BitExtract(b.Bitcast(kernel.I32, b.Elem(words[2], j)), at, 8)
-		unit.scales = append(unit.scales, dotScale{scale: b.Mul(d, b.Convert(kernel.F32, s))})
+	scale := func(j int) kernel.Value { return b.BitExtract(b.Bitcast(kernel.I32, b.Elem(words[2], j)), at, 8) }
+	unit.scales = func() (list []dotScale) {
+		for j := range 2 {
+			list = append(list, dotScale{scale: b.Mul(lowHalf(b, words[3]), b.Convert(kernel.F32, scale(j)))})
+		}
+		return
+	}
+	unit.super = func() superUnit {
+		of := func(j int) kernel.Value { return b.Bitcast(kernel.U32, scale(j)) }
+		return superUnit{scales: [2]kernel.Value{of(0), of(1)}, header: words[3]}
 	}
 	return unit
 }
@@ -192,8 +224,7 @@ func fetchDotQ4_0(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []k
 }
 
 func decodeDotQ4_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
-	d := lowHalf(b, words[1])
-	return dotUnit{codes: nibbleHalves(b, words[0]), scales: []dotScale{{scale: d}}}
+	return dotUnit{codes: nibbleHalves(b, words[0]), scales: func() []dotScale { return []dotScale{{scale: lowHalf(b, words[1])}} }}
 }
 
 // byteHalves loads of a plane of bytes, 16 to a vec4, the halves of a unit. at is the number
@@ -214,7 +245,7 @@ func fetchDotQ8_0(b *kernel.Builder, m matrix, row kernel.Value, u dotPlace) []k
 }
 
 func decodeDotQ8_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
-	return dotUnit{codes: byteCodes(b, words), scales: []dotScale{{scale: lowHalf(b, words[2])}}}
+	return dotUnit{codes: byteCodes(b, words), scales: func() []dotScale { return []dotScale{{scale: lowHalf(b, words[2])}} }}
 }
 
 // floatsBehind is the words of two vec4 of bytes and some scales and offsets.
@@ -248,14 +279,16 @@ func fetchDotAffine(group int, offset bool) func(b *kernel.Builder, m matrix, ro
 
 func decodeDotAffine(scales int, offset bool) func(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
 	return func(b *kernel.Builder, words []kernel.Value, _ kernel.Value) dotUnit {
-		unit, floats := dotUnit{codes: byteCodes(b, words)}, words[2:]
-		for range scales {
-			s := dotScale{scale: floats[0]}
-			if floats = floats[1:]; offset {
-				s.offset, floats = floats[0], floats[1:]
+		return dotUnit{codes: byteCodes(b, words), scales: func() (list []dotScale) {
+			floats := words[2:]
+			for range scales {
+				s := dotScale{scale: floats[0]}
+				if floats = floats[1:]; offset {
+					s.offset, floats = floats[0], floats[1:]
+				}
+				list = append(list, s)
 			}
-			unit.scales = append(unit.scales, s)
-		}
-		return unit
+			return
+		}}
 	}
 }

@@ -326,7 +326,7 @@ func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 			}
 			t.w[to].Store(b.Add(b.Mul(n, dotStride), at), b.Vec(words...))
 		}
-		t.storeScales(to, f, n, j, unit.scales)
+		t.storeScales(to, f, n, j, unit.scales())
 	}
 }
 

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -15,21 +16,20 @@ import (
 // exact in f16, so are sums of their products in f32, and what is made of them is added in the same order.
 //
 // A matrix of weights is 16 outputs and half a run of 32 elements, one of x the same half of
-// 8 columns. A subgroup has a block of 8 runs at a time.
+// 8 columns. Each subgroup has a block of 8 runs, whose x its lanes keep, for all tiles of the workgroup.
 type gemmFixed struct {
 	*linearGroup
 	fixedTile
+	// counts is where workgroups meet, nil if they do not.
+	counts *ir.Value
 }
 
-// fixedTile says what a workgroup computes. Outputs are counted over all matrices of a
+// fixedTile says what a workgroup computes. A tile is 16 outputs, counted over all matrices of a
 // projection, as in coopTile.
 type fixedTile struct {
-	outputs int // a multiple of 16
-	groups  int // subgroups
-	// chunks: each subgroup goes through chunks of a row, and rounds x as it comes to it; else
-	// each has one block, whose x its lanes keep.
-	chunks bool
-	series int // tiles of a workgroup, one after the other
+	groups int   // subgroups
+	splits int   // workgroups that share the elements of a row
+	series []int // tiles of a workgroup, one after the other, by projection
 }
 
 const (
@@ -45,12 +45,46 @@ const (
 )
 
 func gemmFixedCandidates(s *Site) []Candidate {
-	g := matchLinear(s)
+	k := matchFixed(s)
+	if k == nil {
+		return nil
+	}
+	room := 0
+	if k.room != nil {
+		room = int(k.room.Type.Last())
+	}
+	if room != k.roomWidth() {
+		return nil
+	}
+	return []Candidate{k.candidate()}
+}
+
+// matchFixed returns what gemm_fixed makes of the site's group, nil if it does not compute it.
+func matchFixed(s *Site) *gemmFixed {
+	g := matchRoomy(s)
 	if g == nil || !g.fitsFixed(s.Target) {
 		return nil
 	}
-	return []Candidate{gemmFixed{g, fixedTileOf(g, s.Target)}.candidate()}
+	k := &gemmFixed{linearGroup: g, fixedTile: fixedTileOf(g, s.Target)}
+	if k.splits > 1 {
+		if k.counts = arrivals(s, k.workgroups()); k.counts == nil {
+			return nil
+		}
+	}
+	return k
 }
+
+// firsts returns the first workgroup of each projection, and behind the last one how many there are
+// of a split.
+func (k gemmFixed) firsts() []int {
+	list := []int{0}
+	for i, p := range k.projects {
+		list = append(list, list[i]+ceilDiv(p.width, k.outputsOf(i)))
+	}
+	return list
+}
+
+func (k gemmFixed) workgroups() int { return k.firsts()[len(k.projects)] }
 
 // fitsFixed reports whether gemm_fixed computes the group.
 func (g *linearGroup) fitsFixed(t *target.Target) bool {
@@ -75,85 +109,102 @@ func (g *linearGroup) fitsFixed(t *target.Target) bool {
 // fixedTileOf returns the tile for the group.
 func fixedTileOf(g *linearGroup, t *target.Target) fixedTile {
 	blocks := g.k / fixedBlock
-	s := fixedTile{outputs: fixedSide, groups: blocks, series: 1}
-	if blocks <= fixedGroups {
-		most := t.Units * (fixedGroups / blocks) // workgroups at once
-		for g.tiles(gemmFixed{g, s}.outputsOf()) > most {
-			s.series++
-		}
-		return s
+	s := fixedTile{groups: blocks, splits: ceilDiv(blocks, fixedGroups)}
+	if s.splits > 1 {
+		s.groups = ceilDiv(ceilDiv(blocks, fixedChunk), s.splits) * fixedChunk
+		s.splits = ceilDiv(blocks, s.groups)
 	}
-	s.chunks = true
-	chunks := ceilDiv(blocks, fixedChunk)
-	s.groups = ceilDiv(chunks, ceilDiv(chunks, fixedGroups))
-	if g.tiles(gemmFixed{g, s}.outputsOf()) > t.Units {
-		s.outputs *= 2 // x is rounded once for more
+	most := max(len(g.projects), t.Units*(fixedGroups/s.groups)/s.splits) // workgroups at once
+	// All workgroups should have to read about as much.
+	for share := fixedSide * fixedBlock / 2; ; share += fixedSide * fixedBlock / 16 {
+		s.series = nil
+		for _, p := range g.projects {
+			s.series = append(s.series, max(1, share/int(p.matrices[0].value.Type.DType.Bytes(fixedSide*fixedBlock))))
+		}
+		if k := (gemmFixed{linearGroup: g, fixedTile: s}); k.workgroups() <= most {
+			return s
+		}
+	}
+}
+
+func (t fixedTile) name() string {
+	s := fmt.Sprintf("groups=%d", t.groups)
+	if t.splits > 1 {
+		s += fmt.Sprintf(" splits=%d series=%d", t.splits, t.series)
 	}
 	return s
 }
 
-func (t fixedTile) name() string {
-	x := "kept"
-	if t.chunks {
-		x = "in chunks"
-	}
-	return fmt.Sprintf("outputs=%d groups=%d x %s", t.outputs, t.groups, x)
-}
-
 // turns is how many regions for sums tiles take turns in.
-func (t fixedTile) turns() int { return min(2, t.series) }
+func (t fixedTile) turns() int { return min(2, slices.Max(t.series)) }
 
 // each is the outputs of each matrix of a tile.
-func (k gemmFixed) each() int { return k.outputs / len(k.projects[0].matrices) }
+func (k gemmFixed) each() int { return fixedSide / len(k.projects[0].matrices) }
 
-// outputsOf is the outputs of each matrix of a workgroup.
-func (k gemmFixed) outputsOf() int { return k.series * k.each() }
+// outputsOf is the outputs of each matrix of a workgroup of projection i.
+func (k gemmFixed) outputsOf(i int) int { return k.series[i] * k.each() }
 
-// parts is how many sums of an output meet in shared memory: of a block, or of a chunk.
-func (k gemmFixed) parts() int {
-	if k.chunks {
-		return ceilDiv(k.k, fixedBlock*fixedChunk)
-	}
-	return k.groups
-}
+// blocks and chunks are those of a row.
+func (k gemmFixed) blocks() int { return k.k / fixedBlock }
+func (k gemmFixed) chunks() int { return ceilDiv(k.blocks(), fixedChunk) }
 
 func (k gemmFixed) candidate() Candidate {
-	firsts := k.firsts(k.outputsOf())
+	firsts := k.firsts()
 	c := Candidate{
 		Kernel:   fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
 		Order:    fixedOrder(dealtLanes),
 		Shape:    "matrices, " + k.name(),
 		Build:    k.build,
 		Operands: k.operands(false),
-		Grid:     [3]int{k.tiles(k.outputsOf()), 1, 1},
-		Consts:   append(k.consts(firsts), ir.Const{Name: "series", Value: uint32(k.series)}, ir.Const{Name: "columns", Value: uint32(k.rows)}),
+		Grid:     [3]int{k.workgroups(), k.splits, 1},
+		Consts:   append(k.consts(firsts), ir.Const{Name: "columns", Value: uint32(k.rows)}),
 	}
 	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
+		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("series", i), Value: uint32(k.series[i])})
+		y := plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.outputsOf()},
-			Axis: []int{1, 0}, First: []int{0, firsts[i]},
-		})
+			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.outputsOf(i)},
+			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
+		}
+		if k.splits > 1 {
+			y.Meet = []int{1}
+		}
+		c.Cover = append(c.Cover, y)
+	}
+	if k.splits > 1 {
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.chunks(), k.workgroups(), k.left()},
+			Tile: []int{k.rows, k.groups / fixedChunk, 1, k.left()}, Axis: []int{-1, 1, 0, -1}})
+		c.Consts = append(c.Consts, ir.Const{Name: "workgroups", Value: uint32(k.workgroups())})
+		c.Operands = append(c.Operands, Operand{"partial", k.room, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
 	}
 	return c
 }
 
 func (k gemmFixed) build() (*kernel.Func, error) {
 	return kernel.Build("gemm_fixed", func(b *kernel.Builder) {
-		a, series, columns := k.declare(b, false), b.SpecU32("series", 1), b.SpecU32("columns", fixedColumns)
+		a, columns := k.declare(b, false), b.SpecU32("columns", fixedColumns)
+		var series []kernel.Value
+		for i := range k.projects {
+			series = append(series, b.SpecU32(fmt.Sprint("series", i), 1))
+		}
 		b.Workgroup(k.groups * dealtLanes)
 		a.join(b, b.WorkgroupID(0))
-		shared := newFixedShared(b, k)
-		a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-			r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, columns: columns, format: fixedFormatOf(p.spec.matrices[0].format.layout)}
-			r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
-			r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
-			r.col = b.Mul(at, b.Mul(series, k.each()))
-			if k.chunks {
-				r.inChunks()
-			} else {
-				r.inSeries(series)
-			}
-		})
+		split, shared := newFixedSplit(b, k), newFixedShared(b, k)
+		each := func(do func(r *fixedTask)) {
+			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, split: split, columns: columns, format: fixedFormatOf(p.spec.matrices[0].format.layout)}
+				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
+				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
+				r.index = slices.Index(k.projects, p.spec) // projections that are joined have the same series
+				r.series = series[r.index]
+				r.col = b.Mul(at, b.Mul(r.series, k.each()))
+				do(r)
+			})
+		}
+		each((*fixedTask).inSeries)
+		if split != nil {
+			b.ReturnIf(b.Not(meet(b, split.arrivals, b.WorkgroupID(0), b.U32(uint32(k.splits)))))
+			each((*fixedTask).addUp)
+		}
 	})
 }

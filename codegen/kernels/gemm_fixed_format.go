@@ -17,6 +17,7 @@ type fixedFormat struct {
 	// exponents: codes are multiplied by 2 to them, in slots of even and of odd number.
 	exponents [2]int
 	runs      []int // by slot of a block; nil for all in order
+	super     bool  // blocks are super-blocks: see fixedItem.super
 	open      func(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem
 }
 
@@ -30,6 +31,16 @@ type fixedItem struct {
 	// terms returns scales and, unless there is a bias, offsets of the runs of slots 2i and 2i+1 in
 	// lane i of four; of each run's halves if scales are fine.
 	terms func(words []kernel.Value) [2][]dotScale
+	// super is there instead of terms if a block is a super-block.
+	super func(words []kernel.Value) superScales
+}
+
+// superScales are those of a super-block, of which all lanes have all: an element is
+// factor*(scale*code) + offset*minimum.
+type superScales struct {
+	factor, offset kernel.Value
+	scales         []kernel.Value // four bytes a word, of runs or of their halves in order
+	mins           []kernel.Value // of runs; nil if there is a bias
 }
 
 // fixedWord loads a word, which is not needed behind the slot last: -1 if terms alone need it.
@@ -48,9 +59,9 @@ func wordAt(b *kernel.Builder, buf *kernel.Buffer, t kernel.Type, first kernel.V
 const subnormal = -24
 
 var fixedFormats = []*fixedFormat{
-	{layout: "q4_k", offset: true, exponents: [2]int{subnormal, subnormal + 4}, open: fixedQ4K},
-	{layout: "q5_k", offset: true, exponents: [2]int{subnormal, subnormal}, open: fixedQ5K},
-	{layout: "q6_k", apart: true, fine: true, offset: true, bias: 32, exponents: [2]int{subnormal, subnormal}, runs: []int{0, 2, 1, 3, 4, 6, 5, 7}, open: fixedQ6K},
+	{layout: "q4_k", super: true, offset: true, exponents: [2]int{subnormal, subnormal + 4}, open: fixedQ4K},
+	{layout: "q5_k", super: true, offset: true, exponents: [2]int{subnormal, subnormal}, open: fixedQ5K},
+	{layout: "q6_k", super: true, apart: true, fine: true, offset: true, bias: 32, exponents: [2]int{subnormal, subnormal}, runs: []int{0, 2, 1, 3, 4, 6, 5, 7}, open: fixedQ6K},
 	{layout: "q4_0", apart: true, offset: true, bias: 8, exponents: [2]int{subnormal, subnormal}, open: fixedQ4_0},
 	{layout: "q8_0", open: fixedQ8_0},
 	{layout: "affine16", apart: true, fine: true, open: fixedAffine(16, false)},
@@ -104,7 +115,18 @@ func fixedQ4K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
 		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
 			return nibblePairs(b, elements(b, words[1+slot/2]), slot%2)
 		},
-		terms: func(words []kernel.Value) [2][]dotScale { return ofRuns(pairTerms(b, words[0], quad)) },
+		super: func(words []kernel.Value) superScales { return subScales(b, words[0]) },
+	}
+}
+
+// subScales returns the scales of a super-block of q4_k or q5_k from its header: see minRuns.
+func subScales(b *kernel.Builder, header kernel.Value) superScales {
+	s, m, low := b.Elem(header, 1), b.Elem(header, 2), b.Elem(header, 3)
+	d := b.UnpackHalf(b.Elem(header, 0))
+	return superScales{
+		factor: b.Elem(d, 0), offset: b.Neg(b.Elem(d, 1)),
+		scales: []kernel.Value{b.And(s, 0x3f3f3f3f), b.Or(b.And(low, 0x0f0f0f0f), b.And(b.Shr(s, 2), 0x30303030))},
+		mins:   []kernel.Value{b.And(m, 0x3f3f3f3f), b.Or(b.And(b.Shr(low, 4), 0x0f0f0f0f), b.And(b.Shr(m, 2), 0x30303030))},
 	}
 }
 
@@ -171,7 +193,7 @@ func fixedQ5K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
 			}
 			return pairsOf(b, list, 0x001f001f)
 		},
-		terms: func(words []kernel.Value) [2][]dotScale { return ofRuns(pairTerms(b, words[0], quad)) },
+		super: func(words []kernel.Value) superScales { return subScales(b, words[0]) },
 	}
 }
 
@@ -189,13 +211,13 @@ func bitsAt(b *kernel.Builder, w kernel.Value, base, bits int) kernel.Value {
 func fixedQ6K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
 	first := b.Mul(row, b.Div(m.cols, 256))
 	blocks := b.Div(b.Mul(m.rows, m.cols), 256) // planes of 32, 16 and 4 words a block
-	half, odd := b.Shr(quad, 1), b.And(quad, 1)
 	return fixedItem{
 		load: func(block kernel.Value) []fixedWord {
 			at := b.Add(first, block)
 			words := []fixedWord{
-				wordAt(b, m.buf, u32x2, b.Add(b.Mul(blocks, 24), b.Mul(at, 2), half), 0, -1),
-				{func() kernel.Value { return halfAt(b, m.buf, b.Mul(blocks, 52), at) }, -1},
+				wordAt(b, m.buf, u32x4, b.Add(b.Mul(blocks, 12), at), 0, -1),
+				wordAt(b, m.buf, kernel.U32, b.Add(b.Mul(blocks, 52), b.Shr(at, 1)), 0, -1),
+				{func() kernel.Value { return b.Mul(b.And(at, 1), 16) }, -1}, // what to shift it by, once it is there
 			}
 			pairs, nibbles := b.Add(b.Mul(b.Add(b.Mul(blocks, 2), at), 8), quad), b.Add(b.Mul(at, 16), quad)
 			for i := range 2 {
@@ -208,7 +230,7 @@ func fixedQ6K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
 		},
 		codes: func(words []kernel.Value, slot int) [4]kernel.Value {
 			h, r, high := slot/4, slot%4/2, slot%2
-			pairs, row := &words[2+h], &words[4+2*h+r]
+			pairs, row := &words[3+h], &words[5+2*h+r]
 			if high == 0 { // the first slot of both, or of the row
 				*row = exchange(b, *row, quad)
 				if r == 0 {
@@ -222,16 +244,8 @@ func fixedQ6K(b *kernel.Builder, m matrix, row, quad kernel.Value) fixedItem {
 			}
 			return pairsOf(b, list, 0x003f003f)
 		},
-		terms: func(words []kernel.Value) (terms [2][]dotScale) {
-			factor := lowHalf(b, words[1])
-			for j := range terms {
-				w := b.Bitcast(kernel.I32, b.Elem(words[0], j))
-				for h := range 2 {
-					s := b.BitExtract(w, b.Add(b.Mul(odd, 16), 8*h), 8)
-					terms[j] = append(terms[j], dotScale{scale: b.Mul(factor, b.Convert(kernel.F32, s))})
-				}
-			}
-			return
+		super: func(words []kernel.Value) superScales {
+			return superScales{factor: lowHalf(b, b.Shr(words[1], words[2])), scales: elements(b, words[0])}
 		},
 	}
 }

@@ -13,7 +13,10 @@ type fixedTask struct {
 	b       *kernel.Builder
 	a       *linearArgs
 	p       *projectArgs
+	split   *fixedSplit // nil if workgroups do not share rows
 	format  *fixedFormat
+	index   int          // of the projection
+	series  kernel.Value // its tiles of a workgroup
 	columns kernel.Value // rows of x
 	lane    kernel.Value // in the subgroup
 	group   kernel.Value // the subgroup
@@ -27,59 +30,50 @@ var (
 	sumMatrix    = kernel.F32.Matrix(fixedSide, fixedColumns, kernel.Accumulator)
 )
 
-// fixedRows are the two rows of weights of each 16 outputs that a lane holds parts of.
-type fixedRows [][2]fixedItem
+// fixedRows are the two rows of weights of a tile that a lane holds parts of.
+type fixedRows [2]fixedItem
 
 // rowsAt are those of the tile whose first output of each matrix is col. live is whether
 // they count: if not, all are the first.
 func (r *fixedTask) rowsAt(col kernel.Value, live *kernel.Value) fixedRows {
 	b := r.b
-	list := make(fixedRows, r.outputs/fixedSide)
-	for i := range list {
-		for h := range 2 {
-			n := i*fixedSide + h*fixedSide/2
-			m := n / r.each()
-			row := b.Min(b.Add(col, r.place, n%r.each()), b.Sub(r.p.width, 1))
-			if live != nil {
-				row = b.Select(*live, row, 0)
-			}
-			list[i][h] = r.format.open(b, r.p.matrices[m], row, r.quad)
+	var rows fixedRows
+	for h := range rows {
+		n := h * fixedSide / 2
+		row := b.Min(b.Add(col, r.place, n%r.each()), b.Sub(r.p.width, 1))
+		if live != nil {
+			row = b.Select(*live, row, 0)
 		}
+		rows[h] = r.format.open(b, r.p.matrices[n/r.each()], row, r.quad)
 	}
-	return list
+	return rows
 }
 
-// load returns loads of a lane's words of a block: by 16 outputs, row.
-func (rows fixedRows) load(block kernel.Value) [][2][]fixedWord {
-	var words [][2][]fixedWord
-	for _, pair := range rows {
-		words = append(words, [2][]fixedWord{pair[0].load(block), pair[1].load(block)})
-	}
-	return words
-}
-
-// fixedHeld are a lane's words of the block that is multiplied. As it goes on, those of the next
-// one take the places of words that are no longer needed.
-type fixedHeld [][2][]*kernel.Var
-
-// hold loads words.
-func hold(b *kernel.Builder, words [][2][]fixedWord) (held fixedHeld) {
-	for _, pair := range words {
-		var own [2][]*kernel.Var
-		for h, row := range pair {
-			for _, w := range row {
-				v := w.load()
-				own[h] = append(own[h], b.Var(v.Type(), v))
-			}
-		}
-		held = append(held, own)
+// load returns loads of a lane's words of a block by row.
+func (rows fixedRows) load(block kernel.Value) (words [2][]fixedWord) {
+	for h, row := range rows {
+		words[h] = row.load(block)
 	}
 	return
 }
 
-// words are those of 16 outputs.
-func (held fixedHeld) words(j int) (words [2][]kernel.Value) {
-	for h, row := range held[j] {
+// fixedHeld are a lane's words of the tile that is multiplied. As it goes on, those of the next
+// one take the places of words that are no longer needed.
+type fixedHeld [2][]*kernel.Var
+
+// hold loads words.
+func hold(b *kernel.Builder, words [2][]fixedWord) (held fixedHeld) {
+	for h, row := range words {
+		for _, w := range row {
+			v := w.load()
+			held[h] = append(held[h], b.Var(v.Type(), v))
+		}
+	}
+	return
+}
+
+func (held fixedHeld) words() (words [2][]kernel.Value) {
+	for h, row := range held {
 		for _, v := range row {
 			words[h] = append(words[h], v.Get())
 		}
@@ -87,97 +81,60 @@ func (held fixedHeld) words(j int) (words [2][]kernel.Value) {
 	return
 }
 
-// follow loads the next words in the place of those of 16 outputs that are not needed behind slot.
-func (held fixedHeld) follow(j int, next [][2][]fixedWord, slot int) {
-	for h, row := range next[j] {
+// follow loads the next words in the place of those that are not needed behind slot.
+func (held fixedHeld) follow(next [2][]fixedWord, slot int) {
+	for h, row := range next {
 		for i, w := range row {
 			if w.last == slot {
-				held[j][h][i].Set(w.load())
+				held[h][i].Set(w.load())
 			}
 		}
 	}
 }
 
-// inSeries computes tiles one after the other. Each subgroup has a block, whose x its lanes keep.
-func (r *fixedTask) inSeries(series kernel.Value) {
+// inSeries computes the workgroup's tiles one after the other.
+func (r *fixedTask) inSeries() {
 	b := r.b
 	// The last workgroup of a projection may have fewer tiles.
 	left := b.Sub(r.p.width, r.col)
-	series = b.Min(series, b.Div(b.Add(left, r.each()-1), r.each()))
-	rows := r.rowsAt(r.col, nil)
-	held := hold(b, rows.load(r.group)) // before x, which is nearer
-	x := r.roundX(r.group)
-	if r.gain != nil {
+	series := b.Min(r.series, b.Div(b.Add(left, r.each()-1), r.each()))
+	block, chunk := r.group, b.U32(0)
+	real := b.Bool(true)
+	if r.split != nil {
+		block = b.Add(b.Mul(r.split.index, r.groups), block)
+		chunk = b.Mul(r.split.index, r.groups/fixedChunk)
+		if r.blocks()%r.groups != 0 { // the last split has fewer
+			real = b.Lt(block, r.blocks())
+			block = b.Min(block, r.blocks()-1)
+		}
+	}
+	held := hold(b, r.rowsAt(r.col, nil).load(block)) // before x, which is nearer
+	x := r.roundX(block)
+	if r.gain != nil && r.split == nil {
 		b.Barrier()
 		r.scaleColumns()
 	}
 	b.ForRolled(0, series, 1, func(i kernel.Value) {
 		col := b.Add(r.col, b.Mul(i, r.each()))
 		more := b.Lt(b.Add(i, 1), series)
-		next := r.rowsAt(b.Add(col, r.each()), &more).load(r.group)
-		base := b.Mul(b.Mod(i, r.turns()), r.parts()*fixedSums)
+		next := r.rowsAt(b.Add(col, r.each()), &more).load(block)
+		base := b.Mul(b.Mod(i, r.turns()), r.groups*fixedSums)
 		finishers := [2]kernel.Value{}
 		for c := range finishers { // in turn, one for each column of a lane
 			finishers[c] = b.Eq(r.group, b.Mod(b.Add(b.Mul(i, 2), c), r.groups))
 		}
-		sums := r.block(rows[0], held.words(0), x, func(slot int) { held.follow(0, next, slot) })
+		sums := r.block(r.rowsAt(col, nil), held.words(), x, func(slot int) { held.follow(next, slot) })
+		if r.blocks()%r.groups != 0 {
+			for e := range sums {
+				sums[e] = b.Select(real, sums[e], math.Float32frombits(1<<31)) // -0 changes no sum
+			}
+		}
 		r.put(b.Add(base, b.Mul(r.group, fixedSums)), sums)
 		b.Barrier()
 		for c, mine := range finishers {
-			b.If(mine, func() { r.finish(base, col, c) })
+			b.If(mine, func() { r.finish(base, col, chunk, i, c) })
 		}
 	})
-}
-
-// inChunks computes one tile. Each subgroup goes through the blocks of its chunks.
-func (r *fixedTask) inChunks() {
-	b := r.b
-	blocks, tiles := r.k/fixedBlock, r.outputs/fixedSide
-	rows := r.rowsAt(r.col, nil)
-	b.ForRolled(r.group, r.parts(), r.groups, func(chunk kernel.Value) {
-		first := b.Mul(chunk, fixedChunk)
-		count := b.Min(fixedChunk, b.Sub(blocks, first))
-		held := hold(b, rows.load(first))
-		var totals, pairs [][4]*kernel.Var
-		for range tiles {
-			var total, pair [4]*kernel.Var
-			for e := range 4 {
-				total[e], pair[e] = b.Var(kernel.F32, 0.0), b.Var(kernel.F32, 0.0)
-			}
-			totals, pairs = append(totals, total), append(pairs, pair)
-		}
-		b.ForRolled(0, count, 1, func(i kernel.Value) {
-			block, more := b.Add(first, i), b.Lt(b.Add(i, 1), count)
-			next := r.rowsAt(r.col, &more).load(b.Add(block, 1))
-			b.SubgroupBarrier() // all are through with the terms of the block before
-			x := r.roundX(block)
-			odd := b.Eq(b.And(i, 1), 1)
-			for j := range tiles {
-				sums := r.block(rows[j], held.words(j), x, func(slot int) { held.follow(j, next, slot) })
-				for e, s := range sums {
-					// Of four blocks: (0 + 1) + (2 + 3).
-					second := b.Add(pairs[j][e].Get(), s)
-					totals[j][e].Set(b.Select(odd, b.Add(totals[j][e].Get(), second), totals[j][e].Get()))
-					pairs[j][e].Set(b.Select(odd, 0.0, s))
-				}
-			}
-		})
-		for j := range tiles {
-			var sums [4]kernel.Value
-			for e := range sums {
-				sums[e] = b.Add(totals[j][e].Get(), pairs[j][e].Get()) // there may be a block without a neighbour
-			}
-			r.put(b.Mul(b.Add(b.Mul(chunk, tiles), j), fixedSums), sums)
-		}
-	})
-	b.Barrier()
-	if r.gain != nil {
-		r.scaleColumns()
-		b.Barrier()
-	}
-	for c := range 2 {
-		b.If(b.Eq(r.group, c%r.groups), func() { r.finish(b.U32(0), r.col, c) })
-	}
 }
 
 // fixedSums is the pairs of sums of 16 outputs and 8 columns.
@@ -194,6 +151,9 @@ func (r *fixedTask) put(at kernel.Value, sums [4]kernel.Value) {
 // columns, one row after the other.
 // follow is called behind each slot, and before the first one with -1.
 func (r *fixedTask) block(rows [2]fixedItem, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
+	if r.format.super {
+		return r.superBlock(rows, words, x, follow)
+	}
 	b := r.b
 	terms := r.meetTerms(rows, words)
 	follow(-1)
@@ -204,7 +164,7 @@ func (r *fixedTask) block(rows [2]fixedItem, words [2][]kernel.Value, x fixedX, 
 		w := terms(slot)
 		xs := r.xTerms(run)
 		codes := [2][4]kernel.Value{rows[0].codes(words[0], slot), rows[1].codes(words[1], slot)}
-		values := r.leaves(codes, w, xs, x[run])
+		values := r.leaves(codes, w, xs, x.codes[run])
 		for h := range values {
 			for e := range tree {
 				switch {
@@ -356,45 +316,34 @@ func (r *fixedTask) meetTerms(rows [2]fixedItem, words [2][]kernel.Value) func(s
 	}
 }
 
-// finish adds up the sums of one of a lane's columns, of the tile whose first output of each
-// matrix is col, and stores the results. Sums begin at base.
-func (r *fixedTask) finish(base, col kernel.Value, c int) {
-	b, tiles := r.b, r.outputs/fixedSide
-	var sums []kernel.Value
-	for j := range tiles {
-		var parts []kernel.Value
-		for i := range r.parts() {
-			parts = append(parts, r.sums.Load(b.Add(base, (i*tiles+j)*fixedSums+c*dealtLanes, r.lane)))
-		}
-		if !r.chunks {
-			var whole []kernel.Value
-			for i := 0; i < len(parts); i += fixedChunk {
-				whole = append(whole, blocksOf(b, parts[i:min(len(parts), i+fixedChunk)]))
-			}
-			parts = whole
-		}
-		sum := parts[0]
-		for _, v := range parts[1:] {
-			sum = b.Add(sum, v)
-		}
-		sums = append(sums, sum)
+// finish adds up the sums of one of a lane's columns, of the i-th tile, whose first output of each
+// matrix is col, and stores the results, or leaves them if workgroups share rows. Sums begin at base.
+func (r *fixedTask) finish(base, col, chunk, i kernel.Value, c int) {
+	b := r.b
+	var parts, chunks []kernel.Value
+	for i := range r.groups {
+		parts = append(parts, r.sums.Load(b.Add(base, i*fixedSums+c*dealtLanes, r.lane)))
+	}
+	for i := 0; i < len(parts); i += fixedChunk {
+		chunks = append(chunks, blocksOf(b, parts[i:min(len(parts), i+fixedChunk)]))
 	}
 	column := b.Add(b.Mul(r.quad, 2), c)
-	var rstd *kernel.Value
-	if r.gain != nil {
-		v := r.rstd.Load(column)
-		rstd = &v
+	if r.split != nil {
+		for j, sums := range chunks {
+			r.leave(column, b.Add(chunk, j), i, sums)
+		}
+		return
 	}
+	sum := inTurn(b, chunks)
 	for from := 0; from < r.each(); from += fixedSide / 2 {
 		out := b.Add(col, from, r.place)
 		b.If(b.And(b.Lt(out, r.p.width), b.Lt(column, r.columns)), func() {
 			residuals := r.p.loadResiduals(b, column, out)
 			var own []kernel.Value
 			for m := range r.p.matrices {
-				n := m*r.each() + from
-				own = append(own, b.Elem(sums[n/fixedSide], n%fixedSide/8))
+				own = append(own, b.Elem(sum, (m*r.each()+from)/8))
 			}
-			r.p.store(b, own, rstd, residuals, column, out)
+			r.p.store(b, own, r.scaleOf(column), residuals, column, out)
 		})
 	}
 }

@@ -58,11 +58,20 @@ func TestGemmFixed(t *testing.T) {
 					for _, cols := range []int{8, 3, 1} {
 						w := newWorld(t, cols, cols)
 						out := build(w, d, 256*blocks)
+						var counts *ir.Value
+						if cols > 1 {
+							counts = w.makeRoom(&dealing, out...)
+						}
 						for _, c := range different(w.candidates(&dealing, out...)) {
 							if (cols > 1) != strings.HasPrefix(c.Kernel, "gemm_fixed ") {
 								continue
 							}
 							got := w.check(c, cols, out...)
+							if split := c.Grid[1] > 1; cols > 1 && split != (blocks > 16) {
+								t.Errorf("%s: %d workgroups share a row", c.Kernel, c.Grid[1])
+							} else if split && !bytes.Equal(got[counts], w.data[counts]) {
+								t.Errorf("the counters are %v at the end", got[counts])
+							}
 							for i, y := range out {
 								if cols == 8 {
 									widest = append(widest, got[y])

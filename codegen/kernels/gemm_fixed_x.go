@@ -6,9 +6,12 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// fixedX is a block of x of all columns in fixed point, as integers in f16, by run and half of it
-// that the lanes have. Scales and sums are in shared memory.
-type fixedX [][2]kernel.Value
+// fixedX is a block of x of all columns in fixed point, as integers in f16.
+type fixedX struct {
+	codes  [][2]kernel.Value // matrices by run and half of it that the lanes have
+	scale  [2]kernel.Value   // of the lane's two columns of sums
+	totals [2]kernel.Value   // of super-blocks: see totalsOf; else they are in shared memory
+}
 
 // xMatrix is half a run of x: of 8 columns.
 var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
@@ -43,23 +46,36 @@ func (r *fixedTask) roundX(block kernel.Value) fixedX {
 			}
 		}
 	}
-	x := make(fixedX, fixedRuns)
-	var scales []kernel.Value
+	var all []kernel.Value
+	for _, v := range loaded {
+		all = append(all, v[:]...)
+	}
+	most := xorLanes(b, largest(b, all), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	inverse, whole := b.Splat(inverseScale(b, most), 4), b.Splat(b.F32(3<<22), 4)
+	x := fixedX{codes: make([][2]kernel.Value, fixedRuns)}
+	scale := b.Mul(most, 1.0/fixedMost)
+	for c := range x.scale {
+		x.scale[c] = b.SubgroupShuffle(scale, b.Add(b.Mul(r.quad, 8), 4*c))
+	}
 	var sums [][]kernel.Value
 	for run, v := range loaded {
-		n, scale := r.roundRun(v)
 		totals := make([]kernel.Value, r.format.halves())
-		for i := range n {
-			x[run][i] = r.pairs(n[i])
+		for i := range v {
+			n := b.Sub(b.FMA(v[i], inverse, whole), whole)
+			x.codes[run][i] = r.pairs(n)
 			if h := i % len(totals); i == h {
-				totals[h] = sum4(b, n[i])
+				totals[h] = sum4(b, n)
 			} else {
-				totals[h] = b.Add(totals[h], sum4(b, n[i]))
+				totals[h] = b.Add(totals[h], sum4(b, n))
 			}
 		}
-		scales, sums = append(scales, scale), append(sums, totals)
+		sums = append(sums, totals)
 	}
-	r.keepTerms(scales, sums)
+	if r.format.super {
+		x.totals = r.totalsOf(sums)
+	} else {
+		r.keepTerms(scale, sums)
+	}
 	return x
 }
 
@@ -68,17 +84,6 @@ func (r *fixedTask) pairs(v kernel.Value) kernel.Value {
 	b := r.b
 	pair := func(i int) kernel.Value { return b.PackHalf(b.Vec(b.Elem(v, i), b.Elem(v, i+2))) }
 	return b.MatPairs(xMatrix, pair(0), pair(1))
-}
-
-// roundRun rounds the lane's part of a run to integers.
-func (r *fixedTask) roundRun(v [2]kernel.Value) (n [2]kernel.Value, scale kernel.Value) {
-	b := r.b
-	most := xorLanes(b, largest(b, v[:]), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
-	inverse, whole := b.Splat(inverseScale(b, most), 4), b.Splat(b.F32(3<<22), 4)
-	for i := range v {
-		n[i] = b.Sub(b.FMA(v[i], inverse, whole), whole)
-	}
-	return n, b.Mul(most, 1.0/fixedMost)
 }
 
 // sumSquares adds up the squares of each 128 elements: of four neighbours one after the other,
@@ -110,8 +115,15 @@ func (r *fixedTask) sumSquares(x [][2]kernel.Value, block kernel.Value) {
 	const each = 4 // runs of 128 elements
 	b.If(b.Eq(r.quad, 0), func() {
 		for i := 0; i < len(runs); i += each {
-			at := b.Add(b.Mul(r.place, r.k/(32*each)), b.Mul(block, fixedRuns/each), i/each)
-			r.squares.Store(at, pairwise(b, runs[i:i+each]))
+			at, sum := b.Add(b.Mul(block, fixedRuns/each), i/each), pairwise(b, runs[i:i+each])
+			if r.split == nil {
+				r.squares.Store(b.Add(b.Mul(r.place, r.k/(32*each)), at), sum)
+				continue
+			}
+			b.If(b.And(b.Lt(r.place, r.columns), b.Lt(at, r.k/(32*each))), func() {
+				i := b.Add(b.Mod(at, fixedSquares), r.left()-fixedSquares)
+				r.split.partial.Store(r.leftAt(r.place, b.Div(at, fixedSquares), i), sum)
+			})
 		}
 	})
 }
@@ -145,25 +157,30 @@ func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
 	fine, terms := false, 0
 	for _, p := range k.projects {
 		f := fixedFormatOf(p.matrices[0].format.layout)
-		fine, terms = fine || f.fine, max(terms, f.vectors())
+		if !f.super {
+			fine, terms = fine || f.fine, max(terms, f.vectors())
+		}
 	}
 	s := fixedShared{
-		sums:   b.Shared(f32x2, k.turns()*k.parts()*k.outputs/fixedSide*fixedSums),
-		totals: b.Shared(f32x4, k.groups*fixedRuns*4),
-		terms:  b.Shared(f32x4, k.groups*fixedRuns*terms*8),
+		sums: b.Shared(f32x2, k.turns()*k.groups*fixedSums),
+	}
+	if terms > 0 {
+		s.totals, s.terms = b.Shared(f32x4, k.groups*fixedRuns*4), b.Shared(f32x4, k.groups*fixedRuns*terms*8)
 	}
 	if fine {
 		s.scales = b.Shared(f32x2, k.groups*fixedRuns*4)
 	}
 	if k.gain != nil {
-		s.squares = b.Shared(kernel.F32, fixedColumns*k.k/128)
+		if k.splits == 1 {
+			s.squares = b.Shared(kernel.F32, fixedColumns*k.k/128)
+		}
 		s.rstd = b.Shared(kernel.F32, fixedColumns)
 	}
 	return s
 }
 
 // keepTerms puts scales and sums of the lane's column, by run, into shared memory.
-func (r *fixedTask) keepTerms(scales []kernel.Value, sums [][]kernel.Value) {
+func (r *fixedTask) keepTerms(scale kernel.Value, sums [][]kernel.Value) {
 	b, f := r.b, r.format
 	for run := range sums {
 		for h, sum := range sums[run] {
@@ -175,13 +192,13 @@ func (r *fixedTask) keepTerms(scales []kernel.Value, sums [][]kernel.Value) {
 			if f.bias != 0 {
 				sums[run][h] = b.Mul(sum, -math.Ldexp(float64(f.bias), f.exponents[0])) // exact
 			} else {
-				sums[run][h] = b.Mul(scales[run], sum)
+				sums[run][h] = b.Mul(scale, sum)
 			}
 		}
 	}
 	column := b.And(r.place, 1)
 	b.If(b.Eq(r.quad, 0), func() {
-		for run, scale := range scales {
+		for run := range sums {
 			at := b.Add(b.Mul(r.group, fixedRuns*4), run*4, b.Shr(r.place, 1))
 			if f.fine {
 				r.scales.StoreElem(at, column, scale)

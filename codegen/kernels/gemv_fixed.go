@@ -166,7 +166,7 @@ func (r *gemvRun) loadFixed(k *residentX) {
 			if r.gain != nil {
 				r.addSquares(c, j, u, x)
 			}
-			units = append(units, f.toFixed(b, halves, r.odd()))
+			units = append(units, f.toFixed(b, halves, fixedLanes{fixedGroup(r.k), r.wide(), r.wave, r.odd()}))
 		}
 		k.fixed = append(k.fixed, units)
 	}
@@ -186,6 +186,65 @@ func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value 
 		}
 	}
 	return slices.Concat(sums...)
+}
+
+// dotSuper is dotFixed for formats with super-blocks.
+func (r *gemvRun) dotSuper(k *residentX, words [][]kernel.Value) []superSum {
+	b, f := r.b, r.p.matrices[0].format.dot
+	sums := make([][]superSum, len(r.starts))
+	for j, u := range k.units {
+		w := f.decode(b, words[j], u)
+		for c := range sums {
+			sums[c] = append(sums[c], f.superProduct(b, w, k.fixed[c][j]))
+		}
+	}
+	return slices.Concat(sums...)
+}
+
+// addSupers adds up the lanes' parts of super-blocks as transpose does, and returns what is left to add: sums over
+// super-blocks and the masks of lanes that have others.
+func (r *gemvRun) addSupers(values []superSum, masks []int) ([]kernel.Value, []int) {
+	b := r.b
+	const lanes = superElements / dotUnitElements
+	for ; masks != nil && masks[0] < lanes; masks = masks[1:] {
+		mask := masks[0]
+		upper := b.Ne(b.And(r.lane, mask), 0)
+		add := func(low, high kernel.Value) kernel.Value {
+			if low == (kernel.Value{}) {
+				return low
+			}
+			return b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
+		}
+		choose := func(low, high kernel.Value) kernel.Value {
+			if low == high {
+				return low
+			}
+			return b.Select(upper, high, low)
+		}
+		if len(values) == 1 {
+			v := &values[0]
+			v.products = b.Add(v.products, b.SubgroupShuffleXor(v.products, mask))
+			if v.mins != (kernel.Value{}) {
+				v.mins = b.Add(v.mins, b.SubgroupShuffleXor(v.mins, mask))
+			}
+		} else {
+			half := make([]superSum, len(values)/2)
+			for i := range half {
+				x, y := values[2*i], values[2*i+1]
+				half[i] = superSum{add(x.products, y.products), add(x.mins, y.mins), choose(x.header, y.header), choose(x.scaleX, y.scaleX)}
+			}
+			values = half
+		}
+		if len(masks) == 1 {
+			masks = nil
+			break
+		}
+	}
+	var sums []kernel.Value
+	for _, v := range values {
+		sums = append(sums, v.number(b))
+	}
+	return sums, masks
 }
 
 // Beside an x in fixed point, squares of x are added up in one order, too: four elements,

@@ -69,15 +69,23 @@ func (r *gemvRun) startResiduals() {
 // products goes through the team's rows of the tile.
 func (r *gemvRun) products(k *residentX, next *heldWords) {
 	b, step := r.b, r.batch*max(1, r.teams)
-	dot := r.dot
+	dot, super := r.dot, false
 	if r.p.spec.fixed {
-		dot = r.dotFixed
+		dot, super = r.dotFixed, r.p.matrices[0].format.dot.super
 	}
 	b.For(b.Add(r.from, b.Mul(r.team, r.batch)), r.end, step, func(n kernel.Value) {
 		words := next.get()
 		// Not only if there is a next batch: NVIDIA's compiler moves a branch behind
 		// what does not need it. Past the end the last row is loaded again.
 		next.set(r.fetch(k, b.Add(n, step)))
+		if super {
+			var sums []superSum
+			for _, w := range words {
+				sums = append(sums, r.dotSuper(k, w)...)
+			}
+			r.reduceSupers(sums, n)
+			return
+		}
 		var sums []kernel.Value
 		for _, w := range words {
 			sums = append(sums, dot(k, w)...)

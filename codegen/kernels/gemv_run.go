@@ -108,11 +108,28 @@ func (r *gemvRun) row(j int, n kernel.Value) kernel.Value {
 // reduce adds up the sums of the batch from row n on over the subgroups, and
 // stores them: by matrix, row, column, unit of the lane if they are kept apart.
 func (r *gemvRun) reduce(sums []kernel.Value, n kernel.Value) {
+	r.eachWave(len(sums), n, func(first, end int, store func(i, sum kernel.Value)) {
+		r.transpose(sums[first:end], r.masks(), store)
+	})
+}
+
+// reduceSupers is reduce for sums over super-blocks.
+func (r *gemvRun) reduceSupers(sums []superSum, n kernel.Value) {
+	r.eachWave(len(sums), n, func(first, end int, store func(i, sum kernel.Value)) {
+		some := padded(sums[first:end])
+		left, masks := r.addSupers(some, r.masks())
+		sum := r.butterfly(left, masks)
+		r.b.If(r.b.Lt(r.lane, end-first), func() { store(r.lane, sum) })
+	})
+}
+
+// eachWave calls do for as many of count sums at a time as a subgroup has lanes, with what stores them.
+func (r *gemvRun) eachWave(count int, n kernel.Value, do func(first, end int, store func(i, sum kernel.Value))) {
 	b, perMatrix := r.b, r.batch*r.columns
 	at := b.Mul(b.Sub(n, r.from), r.columns)
-	units := len(sums) / (perMatrix * len(r.p.matrices))
-	for first := 0; first < len(sums); first += r.wave {
-		r.transpose(sums[first:min(len(sums), first+r.wave)], r.masks(), func(i, sum kernel.Value) {
+	units := count / (perMatrix * len(r.p.matrices))
+	for first := 0; first < count; first += r.wave {
+		do(first, min(count, first+r.wave), func(i, sum kernel.Value) {
 			i = b.Add(i, first)
 			unit := b.Mod(i, units)
 			i = b.Div(i, units)
@@ -138,17 +155,31 @@ func (r *gemvRun) reduceSquares(sums []kernel.Value) {
 // hardly longer than one; the order of the additions is that of a butterfly, for any number
 // of values.
 func (r *gemvRun) transpose(values []kernel.Value, masks []int, store func(i, sum kernel.Value)) {
-	b, count, n := r.b, len(values), 1
-	for n < count {
-		n *= 2
-	}
-	for len(values) < n {
-		values = append(values[:len(values):len(values)], values[0])
-	}
+	b, count := r.b, len(values)
 	lane := r.lane // the number of the value that it gets
 	if first := log2(masks[0]); first > 0 {
 		lane = b.Or(b.Shr(lane, first), b.Shl(b.And(lane, masks[0]-1), log2(r.wave)-first))
 	}
+	sum := r.butterfly(padded(values), masks)
+	b.If(b.Lt(lane, count), func() { store(lane, sum) })
+}
+
+// padded repeats the first of values until their number is a power of two.
+func padded[T any](values []T) []T {
+	n := 1
+	for n < len(values) {
+		n *= 2
+	}
+	values = values[:len(values):len(values)]
+	for len(values) < n {
+		values = append(values, values[0])
+	}
+	return values
+}
+
+// butterfly is the steps of transpose, for as many values as a power of two.
+func (r *gemvRun) butterfly(values []kernel.Value, masks []int) kernel.Value {
+	b := r.b
 	for ; len(values) > 1; masks = masks[1:] {
 		upper := b.Ne(b.And(r.lane, masks[0]), 0)
 		half := make([]kernel.Value, len(values)/2)
@@ -162,7 +193,7 @@ func (r *gemvRun) transpose(values []kernel.Value, masks []int, store func(i, su
 	for _, mask := range masks {
 		sum = b.Add(sum, b.SubgroupShuffleXor(sum, mask))
 	}
-	b.If(b.Lt(lane, count), func() { store(lane, sum) })
+	return sum
 }
 
 // result returns row and column in the result of the i-th of the workgroup's results.

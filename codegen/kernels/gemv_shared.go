@@ -88,40 +88,56 @@ type sharedX struct {
 func newSharedX(b *kernel.Builder, k gemv) *sharedX {
 	halves, runs := k.k/fixedHalf*k.columns, k.k/fixedRun*k.columns
 	x := &sharedX{high: b.Shared(u32x4, halves), low: b.Shared(u32x4, halves), scales: b.Shared(f32x2, runs)}
-	if slices.ContainsFunc(k.projects, func(p *projection) bool { return p.fixed && p.matrices[0].format.dot.fine }) {
+	if slices.ContainsFunc(k.projects, func(p *projection) bool {
+		return p.fixed && (p.matrices[0].format.dot.fine || p.matrices[0].format.dot.super)
+	}) {
 		x.halves = b.Shared(kernel.F32, halves)
 	}
 	return x
 }
 
-// makeShared rounds column c, eight elements a lane and four lanes a run.
+// makeShared rounds column c, eight elements at a time and a lane.
 func (r *gemvRun) makeShared(c int) {
 	b, x := r.b, r.sharedX
-	b.For(b.LocalID(), r.k/8, r.lanes(), func(i kernel.Value) {
-		var v, squares []kernel.Value
-		for j := range 2 {
-			e := r.a.x.Load(f32x4, b.Add(r.starts[c], b.Mul(i, 2), j))
-			if r.gain != nil {
-				squares = append(squares, squareOf(b, e))
-				e = b.Mul(e, r.a.gain.Load(f32x4, b.Add(b.Mul(i, 2), j)))
+	group := fixedGroup(r.k)
+	lanes := min(r.wave, group/8) // that share a scale
+	parts := group / (8 * lanes)  // of a lane
+	b.For(b.LocalID(), r.k/(8*parts), r.lanes(), func(at kernel.Value) {
+		begin := at // the number of the lane's first eight
+		if parts > 1 {
+			begin = b.Add(b.Mul(b.Div(at, lanes), group/8), b.Mod(at, lanes))
+		}
+		var list [][]kernel.Value
+		for p := range parts {
+			i := b.Add(begin, p*lanes)
+			var v, squares []kernel.Value
+			for j := range 2 {
+				e := r.a.x.Load(f32x4, b.Add(r.starts[c], b.Mul(i, 2), j))
+				if r.gain != nil {
+					squares = append(squares, squareOf(b, e))
+					e = b.Mul(e, r.a.gain.Load(f32x4, b.Add(b.Mul(i, 2), j)))
+				}
+				v = append(v, e)
 			}
-			v = append(v, e)
+			if r.gain != nil {
+				perGroup := r.wave / 2 // lanes
+				sum := addLanes(b, b.Add(squares[0], squares[1]), 1, perGroup)
+				b.If(b.Eq(b.Mod(i, perGroup), 0), func() { r.squares.Store(b.Add(b.Div(i, perGroup), c*r.squareGroups()), sum) })
+			}
+			list = append(list, v)
 		}
-		if r.gain != nil {
-			perGroup := r.wave / 2 // lanes
-			sum := addLanes(b, b.Add(squares[0], squares[1]), 1, perGroup)
-			b.If(b.Eq(b.Mod(i, perGroup), 0), func() { r.squares.Store(b.Add(b.Div(i, perGroup), c*r.squareGroups()), sum) })
-		}
-		q := quarterFixed(b, v)
-		half := b.Add(b.Div(i, 2), c*r.k/fixedHalf)
-		for j := range v {
-			at := b.Add(b.Mul(b.And(i, 1), 2), j)
-			x.high.StoreElem(half, at, q.high[j])
-			x.low.StoreElem(half, at, q.low[j])
-		}
-		b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.sum)) })
-		if x.halves != nil {
-			b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.halfSum) })
+		for p, q := range eighthsFixed(b, list, lanes) {
+			i := b.Add(begin, p*lanes)
+			half := b.Add(b.Div(i, 2), c*r.k/fixedHalf)
+			for j := range q.high {
+				at := b.Add(b.Mul(b.And(i, 1), 2), j)
+				x.high.StoreElem(half, at, q.high[j])
+				x.low.StoreElem(half, at, q.low[j])
+			}
+			b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.scale, q.sum)) })
+			if x.halves != nil {
+				b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.halfSum) })
+			}
 		}
 	})
 }
@@ -138,6 +154,11 @@ func (r *gemvRun) takeShared(k *residentX) {
 				half := b.Add(u.half, c*r.k/fixedHalf+h*u.stride)
 				unit.high[h], unit.low[h] = elements(b, x.high.Load(half)), elements(b, x.low.Load(half))
 				switch {
+				case f.super:
+					unit.sums[h] = b.Convert(kernel.I32, r.orZero(x.halves.Load(half), j))
+					if h == 0 {
+						unit.scales = []kernel.Value{r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)}
+					}
 				case f.fine:
 					scale := r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)
 					unit.scales, unit.totals = append(unit.scales, scale), append(unit.totals, f.total(b, scale, r.orZero(x.halves.Load(half), j)))

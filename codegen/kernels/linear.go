@@ -138,7 +138,7 @@ func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
 		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
 		return true
 	case "room":
-		if g.room != nil || op.Args[0] != x {
+		if g.room != nil || op.Args[0] != g.x {
 			return false
 		}
 		g.room = op.Result

@@ -173,9 +173,13 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 			}
 		}
 	case "fixed12":
-		toFixed(y, mag, a[0], 2047)
+		run := 32
+		if width%256 == 0 {
+			run = 256
+		}
+		toFixed(y, mag, a[0], 2047, run)
 	case "fixed8":
-		toFixed(y, mag, a[0], 127)
+		toFixed(y, mag, a[0], 127, 32)
 	case "linear":
 		k := int(args[0].Type.Last())
 		for i := range y {
@@ -218,10 +222,9 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 	return r
 }
 
-// toFixed rounds runs of 32 of x to multiples of their largest magnitude over most. What lies
+// toFixed rounds runs of x to multiples of their largest magnitude over most. What lies
 // between two of them may become either: mag says how far it may be off.
-func toFixed(y, mag, x []float64, most float64) {
-	const run = 32
+func toFixed(y, mag, x []float64, most float64, run int) {
 	for at := 0; at < len(y); at += run {
 		largest := 0.0
 		for _, v := range x[at : at+run] {

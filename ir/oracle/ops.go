@@ -60,10 +60,14 @@ func half(c *call) error {
 	return nil
 }
 
-// fixedPoint rounds to multiples of the largest magnitude of each run of 32 over most.
-func fixedPoint(most float64) func(c *call) error {
+// fixedPoint rounds to multiples of the largest magnitude of each run over most: of long elements, if
+// those make up the row, or else of 32.
+func fixedPoint(most float64, long int) func(c *call) error {
 	return func(c *call) error {
-		const run = 32
+		run := 32
+		if width(c.op.Result)%long == 0 {
+			run = long
+		}
 		x, y := c.arg(0), c.result()
 		for at := 0; at < c.rows(0)*width(c.op.Result); at += run {
 			largest := float32(0)

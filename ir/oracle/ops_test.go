@@ -81,15 +81,18 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestFixedPoint(t *testing.T) {
-	t.Run("fixed12", func(t *testing.T) { checkFixed(t, "fixed12", 2047) })
-	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 127) })
+	t.Run("fixed12", func(t *testing.T) { checkFixed(t, "fixed12", 2047, 256) })
+	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 127, 32) })
 }
 
 // checkFixed holds an op that rounds to multiples of the largest of a run over most.
-func checkFixed(t *testing.T, op string, most float64) {
-	const size = 32
+func checkFixed(t *testing.T, op string, most float64, long int) {
 	checkOp(t, func(t *opTest) {
-		k := size * t.pick("runs", 1, 4)
+		size := 32
+		k := size * t.pick("runs", 1, 9)
+		if k%long == 0 {
+			size = long
+		}
 		x := t.floats(t.n * k)
 		clear(x[:size])    // zeros stay zeros
 		x[t.n*k-1] = 1e-31 // and what is as good as zero becomes one beside others
