@@ -119,12 +119,6 @@ func pairScales(b *kernel.Builder, header, lane kernel.Value, p int) []kernel.Va
 	return list
 }
 
-// pairTerms returns scales and offsets of the sub-blocks 2i and 2i+1 of a super-block.
-func pairTerms(b *kernel.Builder, header, i kernel.Value) (terms [2]dotScale) {
-	words := subWords(b, header, b.And(i, 1))
-	return subTerms(b, header, b.Select(b.Ge(i, 2), words[1], words[0]))
-}
-
 // subWords returns two 6-bit scales and two minimums, as the bytes of a word, from a super-block's header:
 // of the i-th pair of sub-blocks 0-3, and of that of 4-7. See subScale.
 func subWords(b *kernel.Builder, header, i kernel.Value) [2]kernel.Value {
