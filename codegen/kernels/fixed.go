@@ -15,8 +15,8 @@ type fixedUnit struct {
 // fixedMost is the largest magnitude of 256*high + low: an integer that is exact in f16.
 const fixedMost = 1<<11 - 1
 
-// fixedGroup is the elements of x that share a scale, those of op fixed12, in rows of k.
-func fixedGroup(k int) int {
+// scaleElements is the elements of x that share a scale, those of op fixed12, in rows of k.
+func scaleElements(k int) int {
 	if k%superElements == 0 {
 		return superElements
 	}
@@ -28,7 +28,7 @@ const superElements = 256
 
 // fixedLanes says how lanes that round x have its elements.
 type fixedLanes struct {
-	group int  // see fixedGroup
+	group int  // see scaleElements
 	wide  bool // see dotFormat.wide
 	wave  int
 	odd   kernel.Value // holds in lanes of odd number

@@ -74,17 +74,11 @@ func matchFixed(s *Site) *gemmFixed {
 	return k
 }
 
-// firsts returns the first workgroup of each projection, and behind the last one how many there are
-// of a split.
-func (k gemmFixed) firsts() []int {
-	list := []int{0}
-	for i, p := range k.projects {
-		list = append(list, list[i]+ceilDiv(p.width, k.outputsOf(i)))
-	}
-	return list
+// workgroups is how many there are of a split.
+func (k gemmFixed) workgroups() int {
+	_, n := k.workgroupsBy(k.outputsOf)
+	return n
 }
-
-func (k gemmFixed) workgroups() int { return k.firsts()[len(k.projects)] }
 
 // fitsFixed reports whether gemm_fixed computes the group.
 func (g *linearGroup) fitsFixed(t *target.Target) bool {
@@ -149,14 +143,14 @@ func (k gemmFixed) blocks() int { return k.k / fixedBlock }
 func (k gemmFixed) chunks() int { return ceilDiv(k.blocks(), fixedChunk) }
 
 func (k gemmFixed) candidate() Candidate {
-	firsts := k.firsts()
+	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	c := Candidate{
 		Kernel:   fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
 		Order:    fixedOrder(dealtLanes),
 		Shape:    "matrices, " + k.name(),
 		Build:    k.build,
 		Operands: k.operands(false),
-		Grid:     [3]int{k.workgroups(), k.splits, 1},
+		Grid:     [3]int{workgroups, k.splits, 1},
 		Consts:   append(k.consts(firsts), ir.Const{Name: "columns", Value: uint32(k.rows)}),
 	}
 	for i, p := range k.projects {
@@ -172,9 +166,9 @@ func (k gemmFixed) candidate() Candidate {
 		c.Cover = append(c.Cover, y)
 	}
 	if k.splits > 1 {
-		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.chunks(), k.workgroups(), k.left()},
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.chunks(), workgroups, k.left()},
 			Tile: []int{k.rows, k.groups / fixedChunk, 1, k.left()}, Axis: []int{-1, 1, 0, -1}})
-		c.Consts = append(c.Consts, ir.Const{Name: "workgroups", Value: uint32(k.workgroups())})
+		c.Consts = append(c.Consts, ir.Const{Name: "workgroups", Value: uint32(workgroups)})
 		c.Operands = append(c.Operands, Operand{"partial", k.room, kernel.ReadWrite}, Operand{"arrivals", k.counts, kernel.ReadWrite})
 	}
 	return c

@@ -150,7 +150,7 @@ func (r *fixedTask) put(at kernel.Value, sums [4]kernel.Value) {
 // block returns the lane's sums of a block: of its two rows of 16 outputs and its two
 // columns, one row after the other.
 // follow is called behind each slot, and before the first one with -1.
-func (r *fixedTask) block(rows [2]fixedItem, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
+func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
 	if r.format.super {
 		return r.superBlock(rows, words, x, follow)
 	}
@@ -185,8 +185,35 @@ func (r *fixedTask) block(rows [2]fixedItem, words [2][]kernel.Value, x fixedX, 
 }
 
 // products returns the products of codes and x, as integers times a power of two: of a run or,
-// if scales are fine, of its halves. All sums are exact: they have less than 24 bits.
-func (r *fixedTask) products(codes [2][4]kernel.Value, t xTerms, x [2]kernel.Value) (sums [][4]kernel.Value) {
+// if scales are fine, of its halves. begin returns what those of a half are added to. All sums are
+// exact: they have at most 24 bits.
+func (r *fixedTask) products(codes [2][4]kernel.Value, x [2]kernel.Value, begin func(half int) kernel.Value) (sums [][4]kernel.Value) {
+	b := r.b
+	sum := begin(0)
+	for i := range x {
+		a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
+		if sum = b.MatMulAdd(a, x[i], sum); i == 0 && !r.format.fine {
+			continue
+		}
+		if sums = append(sums, r.elems(sum)); i == 0 {
+			sum = begin(1)
+		}
+	}
+	return
+}
+
+// elems are the elements of a matrix of sums that the lane has.
+func (r *fixedTask) elems(m kernel.Value) (own [4]kernel.Value) {
+	v := r.b.Var(sumMatrix, m)
+	for e := range own {
+		own[e] = v.Elem(e)
+	}
+	return
+}
+
+// leaves returns the products of a run, or of its halves if scales are fine, with what they are
+// multiplied by and what is added.
+func (r *fixedTask) leaves(codes [2][4]kernel.Value, w [2][]dotScale, t xTerms, x [2]kernel.Value) (values [][4]kernel.Value) {
 	b := r.b
 	begin := func(h int) kernel.Value {
 		sum := b.MatFill(sumMatrix, 0)
@@ -199,29 +226,7 @@ func (r *fixedTask) products(codes [2][4]kernel.Value, t xTerms, x [2]kernel.Val
 		}
 		return v.Get()
 	}
-	sum := begin(0)
-	for i := range x {
-		a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
-		if sum = b.MatMulAdd(a, x[i], sum); i == 0 && !r.format.fine {
-			continue
-		}
-		var own [4]kernel.Value
-		v := b.Var(sumMatrix, sum)
-		for e := range own {
-			own[e] = v.Elem(e)
-		}
-		if sums = append(sums, own); i == 0 {
-			sum = begin(1)
-		}
-	}
-	return
-}
-
-// leaves returns the products of a run, or of its halves if scales are fine, with what they are
-// multiplied by and what is added.
-func (r *fixedTask) leaves(codes [2][4]kernel.Value, w [2][]dotScale, t xTerms, x [2]kernel.Value) (values [][4]kernel.Value) {
-	b := r.b
-	for h, sums := range r.products(codes, t, x) {
+	for h, sums := range r.products(codes, x, begin) {
 		for e, sum := range sums {
 			row, column := e/2, e%2
 			sums[e] = b.Mul(b.Mul(w[row][h].scale, t.scale[column]), sum)
@@ -261,7 +266,7 @@ func (f *fixedFormat) vectors() int {
 
 // meetTerms has the lanes of the subgroup tell each other the terms of the block's runs: each
 // works out those of two, and all need all. It returns those of the lane's two rows by slot.
-func (r *fixedTask) meetTerms(rows [2]fixedItem, words [2][]kernel.Value) func(slot int) [2][]dotScale {
+func (r *fixedTask) meetTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]dotScale {
 	b, f := r.b, r.format
 	at := func(slot kernel.Value, vector int) kernel.Value {
 		return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.group, fixedRuns), slot), f.vectors()), vector), 8), r.place)

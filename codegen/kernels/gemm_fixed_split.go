@@ -12,7 +12,7 @@ type fixedSplit struct {
 	partial  *kernel.Buffer // by column, chunk, workgroup, see left
 	arrivals *kernel.Buffer
 	index    kernel.Value // of the workgroup's split
-	groups   kernel.Value // workgroups of a split
+	count    kernel.Value // workgroups of a split
 }
 
 // roomWidth is what the workgroups leave of a column, 0 if they do not share rows.
@@ -46,7 +46,7 @@ func newFixedSplit(b *kernel.Builder, k gemmFixed) *fixedSplit {
 // leftAt is where element i of what the workgroup leaves of a chunk of a column is.
 func (r *fixedTask) leftAt(column kernel.Value, chunk, i kernel.Operand) kernel.Value {
 	b := r.b
-	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(column, r.chunks()), chunk), r.split.groups), b.WorkgroupID(0)), r.left()), i)
+	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(column, r.chunks()), chunk), r.split.count), b.WorkgroupID(0)), r.left()), i)
 }
 
 // leave leaves the sums of a chunk of a column of the i-th tile, of which the lane has two.

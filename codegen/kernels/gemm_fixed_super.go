@@ -16,7 +16,7 @@ import (
 func window(exponent int) float32 { return float32(math.Ldexp(1.5, 23+exponent)) }
 
 // superBlock is block for formats whose blocks are super-blocks.
-func (r *fixedTask) superBlock(rows [2]fixedItem, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
+func (r *fixedTask) superBlock(rows fixedRows, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
 	b := r.b
 	var scales [2]superScales
 	var total [4]kernel.Value
@@ -31,7 +31,7 @@ func (r *fixedTask) superBlock(rows [2]fixedItem, words [2][]kernel.Value, x fix
 		run := r.format.run(slot)
 		codes := [2][4]kernel.Value{rows[0].codes(words[0], slot), rows[1].codes(words[1], slot)}
 		begin := b.MatFill(sumMatrix, window(r.format.exponents[slot%2]))
-		for h, products := range r.runProducts(codes, x.codes[run], begin) {
+		for h, products := range r.products(codes, x.codes[run], func(int) kernel.Value { return begin }) {
 			for e := range total {
 				s := r.scaleByte(scales[e/2].scales, run*r.format.halves()+h)
 				total[e] = b.Add(total[e], b.Mul(s, b.Bitcast(kernel.U32, products[e])))
@@ -55,23 +55,18 @@ func (r *fixedTask) superBlock(rows [2]fixedItem, words [2][]kernel.Value, x fix
 // windows returns what takes the windows of all runs out of the sum.
 func (r *fixedTask) windows(scales []kernel.Value) kernel.Value {
 	b := r.b
+	slots := []uint32{0x00010001, 0x01000100} // bytes of slots of even and of odd number
+	if exponents := r.format.exponents; exponents[0] == exponents[1] {
+		slots = []uint32{0x01010101}
+	}
 	var sum kernel.Value
-	for i, exponent := range r.format.exponents {
-		ones := uint32(0x00010001) << (8 * i)
-		if r.format.exponents[0] == r.format.exponents[1] {
-			if ones = 0x01010101; i > 0 {
-				break
-			}
-		}
+	for i, ones := range slots {
 		count := r.dot(scales[0], ones)
 		for _, w := range scales[1:] {
 			count = b.Add(count, r.dot(w, ones))
 		}
-		part := b.Mul(count, -math.Float32bits(window(exponent)))
-		if i > 0 {
-			part = b.Add(sum, part)
-		}
-		sum = part
+		part := b.Mul(count, -math.Float32bits(window(r.format.exponents[i])))
+		sum = plus(b, sum, part)
 	}
 	return sum
 }
@@ -91,32 +86,6 @@ func (r *fixedTask) scaleByte(scales []kernel.Value, i int) kernel.Value {
 		return r.b.Bitcast(kernel.U32, r.b.BitExtract(r.b.Bitcast(kernel.I32, w), i%4*8, 8))
 	}
 	return r.b.BitExtract(w, i%4*8, 8)
-}
-
-// runProducts returns the products of codes and x of a run, or of its halves if scales are fine,
-// behind begin.
-func (r *fixedTask) runProducts(codes [2][4]kernel.Value, x [2]kernel.Value, begin kernel.Value) (sums [][4]kernel.Value) {
-	b := r.b
-	sum := begin
-	for i := range x {
-		a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
-		sum = b.MatMulAdd(a, x[i], sum)
-		if i == 0 && !r.format.fine {
-			continue
-		}
-		sums = append(sums, r.elems(sum))
-		sum = begin
-	}
-	return
-}
-
-// elems are the elements of a matrix of sums that the lane has.
-func (r *fixedTask) elems(m kernel.Value) (own [4]kernel.Value) {
-	v := r.b.Var(sumMatrix, m)
-	for e := range own {
-		own[e] = v.Elem(e)
-	}
-	return
 }
 
 // minimums returns the sums of products of minimums and totals of x, as f32 or, if there is a

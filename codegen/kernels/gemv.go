@@ -370,11 +370,7 @@ func (k gemv) tileOf(p *projection) int {
 
 // workgroups returns the first of each projection, and how many there are.
 func (k gemv) workgroups() (firsts []int, n int) {
-	for _, p := range k.projects {
-		firsts = append(firsts, n)
-		n += ceilDiv(p.width, k.tileOf(p))
-	}
-	return firsts, n
+	return k.workgroupsBy(func(i int) int { return k.tileOf(k.projects[i]) })
 }
 
 func (k gemv) candidate() Candidate {

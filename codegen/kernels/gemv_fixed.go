@@ -33,10 +33,9 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 			return
 		}
 		k := r.place()
-		switch {
-		case r.sharedX != nil:
+		if r.sharedX != nil {
 			r.takeShared(k)
-		default:
+		} else {
 			r.loadFixed(k)
 		}
 		r.products(k, held[r.p])
@@ -166,7 +165,7 @@ func (r *gemvRun) loadFixed(k *residentX) {
 			if r.gain != nil {
 				r.addSquares(c, j, u, x)
 			}
-			units = append(units, f.toFixed(b, halves, fixedLanes{fixedGroup(r.k), r.wide(), r.wave, r.odd()}))
+			units = append(units, f.toFixed(b, halves, fixedLanes{scaleElements(r.k), r.wide(), r.wave, r.odd()}))
 		}
 		k.fixed = append(k.fixed, units)
 	}
@@ -206,7 +205,7 @@ func (r *gemvRun) dotSuper(k *residentX, words [][]kernel.Value) []superSum {
 func (r *gemvRun) addSupers(values []superSum, masks []int) ([]kernel.Value, []int) {
 	b := r.b
 	const lanes = superElements / dotUnitElements
-	for ; masks != nil && masks[0] < lanes; masks = masks[1:] {
+	for ; len(masks) > 0 && masks[0] < lanes; masks = masks[1:] {
 		mask := masks[0]
 		upper := b.Ne(b.And(r.lane, mask), 0)
 		add := func(low, high kernel.Value) kernel.Value {
@@ -234,10 +233,6 @@ func (r *gemvRun) addSupers(values []superSum, masks []int) ([]kernel.Value, []i
 				half[i] = superSum{add(x.products, y.products), add(x.mins, y.mins), choose(x.header, y.header), choose(x.scaleX, y.scaleX)}
 			}
 			values = half
-		}
-		if len(masks) == 1 {
-			masks = nil
-			break
 		}
 	}
 	var sums []kernel.Value

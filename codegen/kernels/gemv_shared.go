@@ -99,7 +99,7 @@ func newSharedX(b *kernel.Builder, k gemv) *sharedX {
 // makeShared rounds column c, eight elements at a time and a lane.
 func (r *gemvRun) makeShared(c int) {
 	b, x := r.b, r.sharedX
-	group := fixedGroup(r.k)
+	group := scaleElements(r.k)
 	lanes := min(r.wave, group/8) // that share a scale
 	parts := group / (8 * lanes)  // of a lane
 	b.For(b.LocalID(), r.k/(8*parts), r.lanes(), func(at kernel.Value) {

@@ -263,12 +263,18 @@ func matrixName(kind string, i, j int) string {
 // firsts returns the first workgroup of every projection, if one computes tile
 // elements of a row of the result.
 func (g *linearGroup) firsts(tile int) []int {
-	list, sum := make([]int, len(g.projects)), 0
-	for i, p := range g.projects {
-		list[i] = sum
-		sum += ceilDiv(p.width, tile)
-	}
+	list, _ := g.workgroupsBy(func(int) int { return tile })
 	return list
+}
+
+// workgroupsBy returns the first workgroup of every projection, and how many there are, if one
+// computes tile(i) elements of a row of the i-th result.
+func (g *linearGroup) workgroupsBy(tile func(i int) int) (firsts []int, n int) {
+	for i, p := range g.projects {
+		firsts = append(firsts, n)
+		n += ceilDiv(p.width, tile(i))
+	}
+	return
 }
 
 // consts returns the specialization constants that linearArgs declares, given the
@@ -294,11 +300,8 @@ func (g *linearGroup) consts(firsts []int) []ir.Const {
 
 // tiles returns the workgroups that all results take together.
 func (g *linearGroup) tiles(tile int) int {
-	sum := 0
-	for _, p := range g.projects {
-		sum += ceilDiv(p.width, tile)
-	}
-	return sum
+	_, n := g.workgroupsBy(func(int) int { return tile })
+	return n
 }
 
 // linearArgs are the arguments and constants of a linearGroup in its kernel.
