@@ -17,8 +17,8 @@ import (
 // Version is the compiler's version, as plans record it.
 const Version = "0.1.0"
 
-// MaxRows is the largest number of rows of one step.
-const MaxRows = 512
+// MaxRows is the largest number of rows of one step, on any target.
+const MaxRows = 2048
 
 // Choice is what kernels are chosen by.
 type Choice struct {
@@ -34,7 +34,7 @@ var dealtEntries = []int{kernels.DealtFew, 2 * kernels.DealtTall}
 
 // entriesOf are the default entries, and more where there are kernels for their rows.
 func entriesOf(t *target.Target, maxRows int) []passes.Entry {
-	list := passes.DefaultEntries(maxRows)
+	list := passes.DefaultEntries(min(maxRows, t.Rows))
 	if !t.Dealt {
 		return list
 	}

@@ -33,7 +33,7 @@ func KindOf(f *ir.Func) string {
 // DefaultEntries are the entries of a plan whose steps have up to maxRows rows.
 func DefaultEntries(maxRows int) []Entry {
 	var list []Entry
-	for _, e := range []Entry{{Decode, 1}, {Decode, 2}, {Decode, 4}, {Decode, 8}, {Prefill, 48}, {Prefill, 128}, {Prefill, 512}, {Score, 64}} {
+	for _, e := range []Entry{{Decode, 1}, {Decode, 2}, {Decode, 4}, {Decode, 8}, {Prefill, 48}, {Prefill, 128}, {Prefill, 512}, {Prefill, 2048}, {Score, 64}} {
 		if e.Rows <= maxRows {
 			list = append(list, e)
 		}

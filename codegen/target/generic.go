@@ -11,6 +11,7 @@ var generic = &Target{
 	Workgroup: 1024,
 	Shared:    32 << 10,
 	Units:     16,
+	Rows:      512,
 	Bandwidth: 200e9,
 	Stage:     2.0e-6,
 }

@@ -12,6 +12,7 @@ var gfx1100 = &Target{
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       96,
+	Rows:        2048,
 	Matrix:      MatrixShape{16, 16, 16},
 	Dot:         true,
 	Memory:      24e9,

@@ -13,6 +13,7 @@ var gfx1151 = &Target{
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       40,
+	Rows:        2048,
 	Matrix:      MatrixShape{16, 16, 16},
 	Dot:         true,
 	Bandwidth:   256e9,

@@ -12,6 +12,7 @@ var gfx1200 = &Target{
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       32,
+	Rows:        2048,
 	Matrix:      MatrixShape{16, 16, 16},
 	Dot:         true,
 	Memory:      16e9,

@@ -14,6 +14,7 @@ var gfx1201 = &Target{
 	Workgroup:   1024,
 	Shared:      64 << 10,
 	Units:       64,
+	Rows:        2048,
 	Matrix:      MatrixShape{16, 16, 16},
 	Dot:         true,
 	Memory:      32e9,

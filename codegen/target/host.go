@@ -5,5 +5,5 @@ var host = &Target{
 	Name: "host",
 	Doc:  "this computer's processor, without a driver or compiler",
 	Host: true,
-	Wave: 1, Workgroup: 1, Units: 1,
+	Wave: 1, Workgroup: 1, Units: 1, Rows: 512,
 }

@@ -11,6 +11,7 @@ var llvmpipe = &Target{
 	Workgroup: 1024,
 	Shared:    32 << 10,
 	Units:     2,
+	Rows:      512,
 	Bandwidth: 10e9,
 	FLOPs:     4e9,
 	Stage:     50e-6,

@@ -14,6 +14,7 @@ var sm90 = &Target{
 	Workgroup:   1024,
 	Shared:      48 << 10,
 	Units:       132,
+	Rows:        2048,
 	Matrix:      MatrixShape{16, 16, 16},
 	Dealt:       true,
 	Dot:         true,

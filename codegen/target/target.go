@@ -19,6 +19,9 @@ type Target struct {
 	Workgroup int    // invocations of a workgroup, at most
 	Shared    int    // bytes of shared memory of a workgroup, at most
 	Units     int    // compute units or SMs: workgroups that make progress at once
+	// Rows is how many rows of a prompt a step has at most: more of them fill more units and
+	// share what is read of the weights, and take more memory.
+	Rows int
 	// Persistent is the lanes of a workgroup of the kernels that run a whole token, one
 	// workgroup a unit; 0: entries are lists of dispatches.
 	Persistent int

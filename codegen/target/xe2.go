@@ -13,6 +13,7 @@ var xe2 = &Target{
 	Workgroup: 1024,
 	Shared:    64 << 10,
 	Units:     32,
+	Rows:      512,
 	Memory:    32e9,
 	Bandwidth: 608e9,
 	Stage:     2.0e-6,
