@@ -34,8 +34,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	if d.Pipeline, err = e.pipeline(c, g.Call); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
-	d.Cost.Predicted = roofline(&d.Cost, e.t, d.Grid, e.matrix[e.plan.Pipelines[d.Pipeline].Module], first)
-	d.Cost.Predicted.Operations = max(d.Cost.Predicted.Operations, float32(c.Seconds))
+	d.Cost.Predicted = e.predicted(&d, c, d.Cost, f.Rows, first)
 	d.Cover = c.Cover
 	for _, o := range c.Operands {
 		a, err := e.arg(f, o)
@@ -45,6 +44,16 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		d.Args = append(d.Args, a)
 	}
 	return d, nil
+}
+
+// predicted is the time of a dispatch of candidate c in a step of so many rows, which cost so much: a
+// roofline, or what the family expects, if that is more.
+func (e *emitter) predicted(d *plans.Dispatch, c *kernels.Candidate, cost plans.Cost, rows int, first bool) plans.Times {
+	t := roofline(&cost, e.t, d.Grid, e.matrix[e.plan.Pipelines[d.Pipeline].Module], first)
+	if c.Seconds != nil {
+		t.Operations = max(t.Operations, float32(c.Seconds(rows)))
+	}
+	return t
 }
 
 // arg says where the value of an operand lies.

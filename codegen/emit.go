@@ -51,6 +51,9 @@ func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 			return nil, err
 		}
 	}
+	if err := e.reach(); err != nil {
+		return nil, err
+	}
 	e.requirements()
 	return e.plan, nil
 }
@@ -163,7 +166,7 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 }
 
 func (e *emitter) entry(f *ir.Func) error {
-	entry := plans.Entry{Name: f.Name, Kind: passes.KindOf(f), Rows: f.Rows}
+	entry := plans.Entry{Name: f.Name, Kind: passes.KindOf(f), Rows: f.Rows, Reach: f.Rows}
 	uses := f.Uses()
 	e.steps = map[int]bool{}
 	for _, g := range f.Groups {

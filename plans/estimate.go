@@ -50,14 +50,18 @@ type test struct {
 	depth int
 }
 
-// tests are prompts of the widest prefill entry and single tokens, as llama-bench
+// tests are prompts of the widest prefill entries and single tokens, as llama-bench
 // calls them, at the depths that the plan has.
 func tests(p *Plan) []test {
-	var prefill, decode *Entry
+	var prefill []*Entry // those of 512 rows, as llama-bench has, and more; else the widest
+	var decode *Entry
 	for i := range p.Entries {
 		switch e := &p.Entries[i]; {
 		case e.Kind == "prefill":
-			prefill = e
+			if len(prefill) > 0 && prefill[0].Rows < 512 {
+				prefill = nil
+			}
+			prefill = append(prefill, e)
 		case e.Kind == "decode" && e.Rows == 1:
 			decode = e
 		}
@@ -65,15 +69,17 @@ func tests(p *Plan) []test {
 	var list []test
 	add := func(name string, e *Entry) {
 		for _, depth := range depths {
-			if e != nil && depth <= p.Header.Ctx {
+			if depth <= p.Header.Ctx {
 				list = append(list, test{name, e, min(depth, p.Header.Ctx-e.Rows)})
 			}
 		}
 	}
-	if prefill != nil {
-		add(fmt.Sprintf("pp%d", prefill.Rows), prefill)
+	for _, e := range prefill {
+		add(fmt.Sprintf("pp%d", e.Rows), e)
 	}
-	add("tg", decode)
+	if decode != nil {
+		add("tg", decode)
+	}
 	return list
 }
 

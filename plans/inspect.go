@@ -103,7 +103,7 @@ func memoryTable(p *Plan) *table.Table {
 }
 
 func entriesTable(p *Plan) *table.Table {
-	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "dispatches", "steps", "per layer", "read", "write", "flops", "predicted us"}}
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "reach", "dispatches", "steps", "per layer", "read", "write", "flops", "predicted us"}}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		layer := map[int]bool{}
@@ -114,7 +114,7 @@ func entriesTable(p *Plan) *table.Table {
 		}
 		read, write, flops := e.Work(0)
 		perLayer := float64(len(layer)) / float64(max(p.Header.Model.Layers, 1))
-		t.Add(e.Name, e.Kind, e.Rows, len(e.Dispatches), e.Steps(), perLayer,
+		t.Add(e.Name, e.Kind, e.Rows, e.Reach, len(e.Dispatches), e.Steps(), perLayer,
 			table.Bytes(read), table.Bytes(write), table.Count(flops), micro(e.Predict(0).Seconds()))
 	}
 	return t

@@ -147,6 +147,7 @@ type Entry struct {
 	Name       string // the function's name: "decode/1", "prefill/256", "score/64"
 	Kind       string // "decode", "prefill" or "score"
 	Rows       int    // rows of a step, at most
+	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Rows
 	Logits     string // region of the logits in Memory.IO
 	Next       string // region of the chosen ids in Memory.IO; empty for score
 	Dispatches []Dispatch

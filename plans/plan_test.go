@@ -136,8 +136,8 @@ func testPlan(t testing.TB, embed bool) *Plan {
 		}
 	}
 	p.Entries = []Entry{
-		{Name: "decode/1", Kind: "decode", Rows: 1, Logits: "decode/1:%7", Next: "decode/1:%8"},
-		{Name: "score/8", Kind: "score", Rows: 8, Logits: "score/8:%1"},
+		{Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1, Logits: "decode/1:%7", Next: "decode/1:%8"},
+		{Name: "score/8", Kind: "score", Rows: 8, Reach: 8, Logits: "score/8:%1"},
 	}
 	modules := map[string]int{}
 	for i, f := range prog.Funcs {

@@ -195,7 +195,7 @@ func (s *Session) write(tokens []int32) error {
 	return nil
 }
 
-// entry returns the smallest entry of the kinds that takes rows rows, else the
+// entry returns the smallest entry of the kinds that reaches as far as rows rows, else the
 // largest of the first kind there is.
 func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 	var fit, largest *plans.Entry
@@ -205,7 +205,7 @@ func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 			if e.Kind != k {
 				continue
 			}
-			if e.Rows >= rows && (fit == nil || e.Rows < fit.Rows) {
+			if e.Reach >= rows && (fit == nil || e.Rows < fit.Rows) {
 				fit = e
 			}
 			if largest == nil || e.Rows > largest.Rows {

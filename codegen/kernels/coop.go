@@ -132,7 +132,7 @@ func (k gemmCoop) candidate(t *target.Target) Candidate {
 		Consts:   append(k.consts(firsts), k.step.consts()...),
 	}
 	if t.Vendor == nvidia {
-		c.Seconds = k.seconds(t.Units)
+		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{

@@ -83,7 +83,7 @@ func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 			list = append(list, s)
 		}
 	}
-	cost := func(s coopTile) float64 { return gemmCoop{linearGroup: g, coopTile: s}.seconds(t.Units) }
+	cost := func(s coopTile) float64 { return gemmCoop{linearGroup: g, coopTile: s}.seconds(g.rows, t.Units) }
 	slices.SortStableFunc(list, func(a, b coopTile) int { return cmp.Compare(cost(a), cost(b)) })
 	return list[:min(coopCandidates, len(list))]
 }
@@ -94,9 +94,9 @@ const nvidia = 0x10de
 // coopFixed is what all kernels with matrices take besides their steps, in microseconds.
 const coopFixed = 4
 
-// seconds is what the group takes on an H200 with so many units.
-func (k gemmCoop) seconds(units int) float64 {
+// seconds is what a step of so many rows takes on an H200 with so many units.
+func (k gemmCoop) seconds(rows, units int) float64 {
 	i := len(k.projects[0].matrices) - 1
-	workgroups := ceilDiv(ceilDiv(k.linearGroup.rows, k.coopTile.rows)*k.tiles(k.each()), units)
+	workgroups := ceilDiv(ceilDiv(rows, k.coopTile.rows)*k.tiles(k.each()), units)
 	return 1e-6 * (coopFixed + float64(ceilDiv(k.k, coopDepth*k.groups))*max(k.alone[i], k.busy[i]*float64(workgroups)))
 }

@@ -106,11 +106,11 @@ func (k gemmDealt) pays(s *Site) bool {
 	if rows <= dealtLow || !k.inMatrices(s.Target) {
 		return true
 	}
-	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}.seconds(s.Target.Units)
+	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}.seconds(rows, s.Target.Units)
 	if rows <= DealtTall {
 		coop *= partSteps
 	}
-	return k.seconds(s.Target.Units) < coop
+	return k.seconds(rows, s.Target.Units) < coop
 }
 
 // aloneDealt reports whether gemm_dealt takes the site's steps of one tile of many rows.
@@ -184,7 +184,7 @@ func (k gemmDealt) candidate(t *target.Target) Candidate {
 		Operands: append(k.operands(false), k.step.operands()...),
 		Grid:     [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
 		Consts:   append(append(k.consts(firsts), ir.Const{Name: "series", Value: uint32(k.series)}), k.step.consts()...),
-		Seconds:  k.seconds(t.Units),
+		Seconds:  func(rows int) float64 { return k.seconds(rows, t.Units) },
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{

@@ -114,7 +114,7 @@ func pooledTile(s *Site, g *linearGroup) dealtTile {
 			if blocks%(k.groups*splits) != 0 || splits > 1 && (two || arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) == nil) {
 				continue
 			}
-			if t := k.seconds(s.Target.Units); least == 0 || t < least {
+			if t := k.seconds(g.rows, s.Target.Units); least == 0 || t < least {
 				best, least = k.dealtTile, t
 			}
 		}
@@ -144,15 +144,20 @@ func (k gemmDealt) space() int {
 	return sharedVec4
 }
 
-// seconds is what the group takes on an H200 with so many units, where it was measured.
-func (k gemmDealt) seconds(units int) float64 {
+// seconds is what a step of so many rows takes on an H200 with so many units, where it was measured.
+func (k gemmDealt) seconds(rows, units int) float64 {
+	tiles := ceilDiv(rows, k.dealtTile.rows)
+	multiplied := k.dealtTile.rows
+	if cases := k.cases(); rows <= multiplied {
+		multiplied = cases[slices.IndexFunc(cases, func(n int) bool { return n >= rows })]
+	}
 	switch k.where {
 	case pooled: // of 36 rows of q4_k
-		rounds := ceilDiv(k.rowTiles()*k.tiles(k.outputsOf())*k.splits, units)
+		rounds := ceilDiv(tiles*k.tiles(k.outputsOf())*k.splits, units)
 		blocks := k.k / (dealtBlock * k.groups * k.splits)
 		block := 0.7 + 0.15*float64(k.across*k.groups) + 0.4*float64(k.groups-1)
 		if k.dealtTile.rows > dealtLow {
-			block *= 0.36 + 0.0166*float64(k.dealtTile.rows)
+			block *= 0.36 + 0.0166*float64(multiplied)
 		}
 		if k.outputs > dealtSide {
 			block *= 1.36
@@ -161,7 +166,7 @@ func (k gemmDealt) seconds(units int) float64 {
 		if k.splits > 1 { // to meet
 			us += 2 + 0.3*float64(k.splits)
 			if k.dealtTile.rows > dealtLow {
-				us += float64(k.splits*k.dealtTile.rows*k.rowTiles()*k.tiles(k.outputsOf())*k.outputsOf()) / 4e5
+				us += float64(k.splits*multiplied*tiles*k.tiles(k.outputsOf())*k.outputsOf()) / 4e5
 			}
 		}
 		return 1e-6 * us

@@ -38,18 +38,18 @@ func expertCoopCandidates(s *Site) []Candidate {
 		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey()), k.build
 		c.Shape = k.coop.name()
 		if s.Target.Vendor == nvidia {
-			c.Seconds = k.seconds(s.Target.Units)
+			c.Seconds = func(rows int) float64 { return k.seconds(rows, s.Target.Units) }
 		}
 		list = append(list, c)
 	}
 	return list
 }
 
-// seconds is what the group takes on an H200 with so many units: a workgroup so much,
+// seconds is what a step of so many rows takes on an H200 with so many units: a workgroup so much,
 // and so much for each of its steps.
-func (k expertCoop) seconds(units int) float64 {
+func (k expertCoop) seconds(rows, units int) float64 {
 	// All experts that get a row have a tile, if they get few.
-	slots, experts := float64(k.linearGroup.rows*k.slots), float64(k.experts)
+	slots, experts := float64(rows*k.slots), float64(k.experts)
 	tiles := max(experts*(1-math.Exp(-slots/experts)), slots/float64(k.coop.coopTile.rows))
 	share := float64(k.coop.coopTile.rows*k.coop.outputs) / (32 * 128)
 	workgroup := 0.4 + 1.5*share + float64(k.k/coopDepth)*(0.14+0.36*share)

@@ -35,9 +35,9 @@ type Candidate struct {
 	Grid         [3]int
 	Operands     []Operand // in the order of the kernel's arguments
 	Cover        []plans.Cover
-	// Seconds is what the family expects it to take on the target, from measurements; 0
-	// where it has none.
-	Seconds float64
+	// Seconds is what the family expects a step of so many rows to take on the target, from
+	// measurements; nil where it has none.
+	Seconds func(rows int) float64
 }
 
 // Operand is one argument of a kernel: its name there and the value bound to it.

@@ -76,7 +76,7 @@ func (k lanesGemm) candidate(t *target.Target) Candidate {
 		Consts:   append(k.consts(firsts), k.step.consts()...),
 	}
 	if t.Vendor == nvidia {
-		c.Seconds = 11e-6 + 2e-13*float64(k.linearGroup.rows)*float64(k.tiles(1))*float64(k.k)
+		c.Seconds = func(rows int) float64 { return 11e-6 + 2e-13*float64(rows)*float64(k.tiles(1))*float64(k.k) }
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{

@@ -69,7 +69,7 @@ func smallPlan(t *testing.T) *plans.Plan {
 		Model: plans.Model{Arch: "llama", Name: "small", Path: "small.gguf", Fingerprint: "c0ffee", Shards: 1, Layers: 3, Vocab: 8, Parameters: 92}}
 	p.Memory = plans.Memory{Arena: 512, Step: []plans.Region{{Name: "token", Bytes: 4}}, IO: []plans.Region{{Name: "decode/1:%10", Bytes: 32}}}
 	kernels := map[string]int{}
-	e := plans.Entry{Name: "decode/1", Kind: "decode", Rows: 1}
+	e := plans.Entry{Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1}
 	for i, g := range p.Program.Funcs[0].Groups {
 		pipeline, ok := kernels[g.Call.Kernel]
 		if !ok {

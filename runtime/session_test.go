@@ -1,0 +1,68 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// stepRecorder is an executor that computes nothing.
+type stepRecorder struct {
+	runtime.Executor
+	runs []string
+	rows int32
+}
+
+func (r *stepRecorder) Write(region string, data []int32) error {
+	if region == "n" {
+		r.rows = data[0]
+	}
+	return nil
+}
+
+func (r *stepRecorder) Run(_ context.Context, e *plans.Entry, _ int) error {
+	r.runs = append(r.runs, fmt.Sprintf("%s:%d", e.Name, r.rows))
+	return nil
+}
+
+func (r *stepRecorder) Ints(string) ([]int32, error) { return make([]int32, 64), nil }
+
+// TestPrefillSteps feeds prompts of several lengths: the narrowest entry that reaches as far as what
+// is left takes the next step, else the widest.
+func TestPrefillSteps(t *testing.T) {
+	plan := &plans.Plan{
+		Header: plans.Header{Ctx: 256, Slots: 1, Ring: 1, Model: plans.Model{Vocab: 2}},
+		Entries: []plans.Entry{
+			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1},
+			{Name: "d4", Kind: "decode", Rows: 4, Reach: 4},
+			{Name: "p16", Kind: "prefill", Rows: 16, Reach: 20},
+			{Name: "p64", Kind: "prefill", Rows: 64, Reach: 64},
+			{Name: "s32", Kind: "score", Rows: 32, Reach: 32},
+		},
+	}
+	for _, x := range []struct {
+		tokens, chunk int
+		want          string
+	}{
+		{1, 0, "d1:1"}, {3, 0, "d4:3"}, {5, 0, "p16:5"}, {16, 0, "p16:16"},
+		{17, 0, "p16:16 d1:1"}, {20, 0, "p16:16 d4:4"}, {21, 0, "p64:21"},
+		{64, 0, "p64:64"}, {84, 0, "p64:64 p16:16 d4:4"}, {85, 0, "p64:64 p64:21"},
+		{18, 4, "d4:4 d4:4 d4:4 d4:4 d4:2"}, {36, 20, "p16:16 p16:16 d4:4"},
+	} {
+		exec := &stepRecorder{}
+		s := runtime.NewSession(plan, exec)
+		if _, err := s.Prefill(t.Context(), make([]int32, x.tokens), x.chunk); err != nil {
+			t.Fatal(err)
+		}
+		if have := strings.Join(exec.runs, " "); have != x.want {
+			t.Errorf("%d tokens by at most %d: %s, want %s", x.tokens, x.chunk, have, x.want)
+		}
+		if s.Len() != x.tokens {
+			t.Errorf("%d tokens: %d in the sequence", x.tokens, s.Len())
+		}
+	}
+}
