@@ -80,7 +80,7 @@ func (g *Generator) decode(ctx context.Context, sampler *Sampler, next int32, w 
 				return err
 			}
 		}
-		stats.DecodeTokens += n
+		stats.DecodeTokens += len(chosen)
 	}
 	_, err := io.WriteString(w, stream.Flush())
 	return err

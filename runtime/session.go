@@ -3,8 +3,10 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -27,6 +29,10 @@ type Executor interface {
 	RestoreState(ctx context.Context, s State) error
 	Close() error
 }
+
+// maxSubmission bounds what is submitted at once, in predicted seconds. Systems take a device that
+// is busy for longer for a hung one, Windows after 2 s, and nothing else is drawn meanwhile.
+const maxSubmission = 0.5
 
 // Session is one sequence: its tokens lie in the KV cache of slot 0.
 type Session struct {
@@ -87,9 +93,9 @@ func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32
 	return next, nil
 }
 
-// Decode appends token and what follows greedily, n tokens in all, in one
-// submission, and returns the n tokens after it. The last of them is not yet in
-// the sequence.
+// Decode appends token and what follows greedily, in one submission, and returns as many
+// tokens after it: n, or fewer if n would take long. The last of them is not yet in the
+// sequence.
 func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
 	e := s.entry(1, "decode")
 	if e == nil {
@@ -100,6 +106,9 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 	}
 	if err := s.admit([]int32{token}, n); err != nil {
 		return nil, err
+	}
+	if one := e.Predict(s.pos).Seconds(); one > 0 {
+		n = max(1, int(min(float64(n), maxSubmission/one)))
 	}
 	if err := s.step(ctx, e, []int32{token}, n); err != nil {
 		return nil, err
@@ -195,28 +204,30 @@ func (s *Session) write(tokens []int32) error {
 	return nil
 }
 
-// entry returns the smallest entry of the kinds that reaches as far as rows rows, else the
-// largest of the first kind there is.
+// entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the
+// widest; of those whose steps do not take long, if there are any. It is nil if there is no
+// entry of the kinds.
 func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
-	var fit, largest *plans.Entry
+	var fit, widest, narrowest *plans.Entry
 	for i := range s.plan.Entries {
 		e := &s.plan.Entries[i]
-		for _, k := range kinds {
-			if e.Kind != k {
-				continue
-			}
-			if e.Reach >= rows && (fit == nil || e.Rows < fit.Rows) {
-				fit = e
-			}
-			if largest == nil || e.Rows > largest.Rows {
-				largest = e
-			}
+		if !slices.Contains(kinds, e.Kind) {
+			continue
+		}
+		if narrowest == nil || e.Rows < narrowest.Rows {
+			narrowest = e
+		}
+		if e.Predict(s.pos).Seconds() > maxSubmission {
+			continue
+		}
+		if e.Reach >= rows && (fit == nil || e.Rows < fit.Rows) {
+			fit = e
+		}
+		if widest == nil || e.Rows > widest.Rows {
+			widest = e
 		}
 	}
-	if fit != nil {
-		return fit
-	}
-	return largest
+	return cmp.Or(fit, widest, narrowest)
 }
 
 // rows is the number of rows of logits in an io region.

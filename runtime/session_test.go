@@ -24,12 +24,51 @@ func (r *stepRecorder) Write(region string, data []int32) error {
 	return nil
 }
 
-func (r *stepRecorder) Run(_ context.Context, e *plans.Entry, _ int) error {
-	r.runs = append(r.runs, fmt.Sprintf("%s:%d", e.Name, r.rows))
+func (r *stepRecorder) Run(_ context.Context, e *plans.Entry, times int) error {
+	run := fmt.Sprintf("%s:%d", e.Name, r.rows)
+	if times > 1 {
+		run += fmt.Sprint(" x", times)
+	}
+	r.runs = append(r.runs, run)
 	return nil
 }
 
 func (r *stepRecorder) Ints(string) ([]int32, error) { return make([]int32, 64), nil }
+
+// TestSubmissions holds that nothing is submitted which is predicted to take long, as far as
+// there is a choice: narrower steps and fewer tokens are taken behind many positions.
+func TestSubmissions(t *testing.T) {
+	// Behind 100 positions each row takes 10 ms more than its 1 ms.
+	cost := func(rows int) []plans.Dispatch {
+		ms := float32(rows) * 1e-3
+		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1000, BytesPerPos: 100, Predicted: plans.Times{Bytes: ms}}}}
+	}
+	plan := &plans.Plan{
+		Header: plans.Header{Ctx: 1024, Slots: 1, Ring: 512, Model: plans.Model{Vocab: 2}},
+		Entries: []plans.Entry{
+			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1, Dispatches: cost(1)},
+			{Name: "p16", Kind: "prefill", Rows: 16, Reach: 16, Dispatches: cost(16)},
+			{Name: "p64", Kind: "prefill", Rows: 64, Reach: 64, Dispatches: cost(64)},
+		},
+	}
+	exec := &stepRecorder{}
+	s := runtime.NewSession(plan, exec)
+	// 64 rows take 64, 474 and 884 ms behind 0, 64 and 128 positions.
+	if _, err := s.Prefill(t.Context(), make([]int32, 192), 0); err != nil {
+		t.Fatal(err)
+	}
+	if have, want := strings.Join(exec.runs, " "), "p64:64 p64:64 p16:16 p16:16 p16:16 p16:16"; have != want {
+		t.Errorf("192 tokens: %s, want %s", have, want)
+	}
+	// A token takes 20 ms.
+	out, err := s.Decode(t.Context(), 0, 40)
+	if err != nil || len(out) != 24 || s.Len() != 192+24 {
+		t.Errorf("40 tokens: %d, %v, the sequence has %d", len(out), err, s.Len())
+	}
+	if have, want := exec.runs[len(exec.runs)-1], "d1:1 x24"; have != want {
+		t.Errorf("40 tokens: %s, want %s", have, want)
+	}
+}
 
 // TestPrefillSteps feeds prompts of several lengths: the narrowest entry that reaches as far as what
 // is left takes the next step, else the widest.

@@ -47,7 +47,7 @@ func (noState) Free()        {}
 
 func plan() *plans.Plan {
 	cost := func(n int64) []plans.Dispatch {
-		best := func(bytes int64) plans.Times { return plans.Times{Bytes: float32(bytes) * 1e-12, Stage: 1} }
+		best := func(bytes int64) plans.Times { return plans.Times{Bytes: float32(bytes) * 1e-12, Stage: 1e-6} }
 		return []plans.Dispatch{
 			{Cost: plans.Cost{ReadBytes: n, Predicted: best(n)}},
 			{Step: 1, Cost: plans.Cost{ReadBytes: 1, BytesPerPos: 20, Predicted: best(1)}},
