@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -104,10 +105,7 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func
 			return err
 		}
 	}
-	if x.pipes, err = x.pipelines(); err != nil {
-		return err
-	}
-	if x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress); err != nil {
+	if err = x.load(ctx, src, progress); err != nil {
 		return err
 	}
 	for i := range x.plan.Entries {
@@ -117,6 +115,27 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func
 		}
 	}
 	return x.recordCopies()
+}
+
+// load compiles pipelines while it fills the memory: the one waits for processors, the other
+// for the disk.
+func (x *Executor) load(ctx context.Context, src *plans.Source, progress func(int64)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var compiling sync.WaitGroup
+	compiling.Go(func() {
+		var err error
+		if x.pipes, err = x.pipelines(); err != nil {
+			stop(err)
+		}
+	})
+	var err error
+	x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress)
+	compiling.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
 }
 
 func (x *Executor) pipelines() ([]*Pipeline, error) {

@@ -64,7 +64,13 @@ func (d *Device) CreatePipelines(infos []PipelineInfo) ([]*Pipeline, error) {
 			}
 		})
 	}
-	for i := range infos {
+	// What takes long comes first, so that no processor works on it alone at the end.
+	order := make([]int, len(infos))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(infos[b].Words) - len(infos[a].Words) })
+	for _, i := range order {
 		next <- i
 	}
 	close(next)
