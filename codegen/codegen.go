@@ -61,6 +61,8 @@ func ChoiceTable(ctx context.Context, t *target.Target, maxRows int, c Choice) [
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
 		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit is split over the vocabulary, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
+		passes.Pass{Name: "SplitDelta", Doc: "the delta rule of many rows goes chunk by chunk, with what needs no state computed for all chunks at once before", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
 		passes.Pass{Name: "RoundInputs", Doc: "what projections of many rows read is rounded to f16, where their kernels multiply f16, and of few rows to fixed point, where they multiply bytes", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return roundInputs(p, t) }},
 		passes.Pass{Name: "SplitLinear", Doc: "projections of some rows are split over the elements of a row, so that they fill the device", Stage: ir.Specialize,

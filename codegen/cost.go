@@ -173,6 +173,11 @@ var operations = map[string]func(k *costs, op *ir.Op) (n, perPos int64){
 		d := int64(op.Attrs.Int("head_dim"))
 		return 7 * rowsOf(k.f, op.Args[2].Type) * int64(op.Attrs.Int("v_heads")) * d * d, 0
 	},
+	// Products with k and with q, and the update; the matrices are small beside them.
+	"deltanet_chunked": func(k *costs, op *ir.Op) (int64, int64) {
+		d := int64(op.Attrs.Int("head_dim"))
+		return 6 * rowsOf(k.f, op.Args[2].Type) * int64(op.Attrs.Int("v_heads")) * d * d, 0
+	},
 	"conv1d": func(k *costs, op *ir.Op) (int64, int64) {
 		w := op.Args[1].Type.Shape
 		return 2 * rowsOf(k.f, op.Args[0].Type) * int64(w[0]) * int64(w[1]), 0

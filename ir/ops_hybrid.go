@@ -136,27 +136,99 @@ var hybridOps = []*OpKind{
 		Writes: []int{5},
 		Infer: func(op *Op) (Type, error) {
 			q, k, v, g, beta, s := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type, op.Args[4].Type, op.Args[5].Type
-			d, kh, vh := Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("k_heads")), Dim(op.Attrs.Int("v_heads"))
 			if err := isRows(v); err != nil {
 				return Type{}, err
 			}
-			if d <= 0 || kh <= 0 || vh <= 0 || d > 1<<12 || vh > 1<<12 || vh%kh != 0 {
-				return Type{}, fmt.Errorf("%d value heads over %d key heads of %d", vh, kh, d)
-			}
-			if m := op.Attrs.Str("map"); m != "mod" && m != "div" {
-				return Type{}, fmt.Errorf("unknown map %q", m)
-			}
 			rows := v.Shape[0]
-			keys, heads := MakeType(F32, rows, kh*d), MakeType(F32, rows, vh)
-			if !q.Equal(keys) || !k.Equal(keys) || v.Last() != vh*d || !g.Equal(heads) || !beta.Equal(heads) {
-				return Type{}, fmt.Errorf("q %s, k %s, v %s, g %s, beta %s do not fit together", q, k, v, g, beta)
+			d, _, vh, err := areDeltaKeys(op, rows, q, k)
+			if err != nil {
+				return Type{}, err
 			}
-			if s.DType != F32 || len(s.Shape) != 4 || s.Shape[1] != vh || s.Shape[2] != d || s.Shape[3] != d {
-				return Type{}, fmt.Errorf("state %s does not hold %d heads of %d x %d", s, vh, d, d)
+			heads := MakeType(F32, rows, vh)
+			if v.Last() != vh*d || !g.Equal(heads) || !beta.Equal(heads) {
+				return Type{}, fmt.Errorf("v %s, g %s and beta %s do not fit q %s", v, g, beta, q)
 			}
-			return v, areRowIndices(rows, op.Args[6], op.Args[7])
+			return v, isDeltaState(s, d, vh, rows, op.Args[6], op.Args[7])
 		},
 	},
+	{
+		Name: "delta_chunk",
+		Doc: "what chunks of the gated delta rule need but v and the state (Yang et al. 2024, arXiv 2406.06484). A chunk is 8 rows from a multiple of 8 on, or those " +
+			"of them that the step has; c[r] = sum of g[i][h] from its first row to r; n(x) = max(sqrt(sum of x^2), eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
+			"exp(c[r]-c[i]) * K[r].K[i] for i < r and B = inverse(1 + L) * diag(beta), y[r][h] is 20 numbers: 8 of exp(c[last]-c[r]) / n(k[r]) * B[r][i]; 8 of " +
+			"scale * sum over j <= r of exp(c[r]-c[j]) * Q[r].K[j] * B[j][i], i < 8, 0 for i > r; exp(c[r]) / n(k[r]); scale * exp(c[r]) / n(q[r]); exp(c[last]); 0",
+		Params: []string{"q", "k", "g", "beta"},
+		Attrs: []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr},
+			{"eps", FloatAttr}},
+		Infer: func(op *Op) (Type, error) {
+			q, k, g, beta := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type
+			if err := isRows(q); err != nil {
+				return Type{}, err
+			}
+			rows := q.Shape[0]
+			_, _, vh, err := areDeltaKeys(op, rows, q, k)
+			if err != nil {
+				return Type{}, err
+			}
+			if heads := MakeType(F32, rows, vh); !g.Equal(heads) || !beta.Equal(heads) {
+				return Type{}, fmt.Errorf("g %s and beta %s do not fit %d heads", g, beta, vh)
+			}
+			return MakeType(F32, rows, vh*DeltaChunkWidth), nil
+		},
+	},
+	{
+		Name: "deltanet_chunked",
+		Doc: "deltanet of rows of one slot, chunk by chunk; E, F, p, w and f are the numbers that delta_chunk has of the chunk's rows: D[i] = v[i][h] - p[i] * S k[i] " +
+			"(S before the chunk); y[r][h] = w[r] * S q[r] + sum over i of F[r][i] * D[i]; then S = f * S + sum over r and i of E[r][i] * D[i] k[r]^T",
+		Params: []string{"q", "k", "v", "chunk", "state", "pos", "slot"},
+		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}},
+		Writes: []int{4},
+		Infer: func(op *Op) (Type, error) {
+			q, k, v, c, s := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type, op.Args[4].Type
+			if err := isRows(v); err != nil {
+				return Type{}, err
+			}
+			rows := v.Shape[0]
+			d, _, vh, err := areDeltaKeys(op, rows, q, k)
+			if err != nil {
+				return Type{}, err
+			}
+			if v.Last() != vh*d || !c.Equal(MakeType(F32, rows, vh*DeltaChunkWidth)) {
+				return Type{}, fmt.Errorf("v %s and chunk %s do not fit q %s", v, c, q)
+			}
+			return v, isDeltaState(s, d, vh, rows, op.Args[5], op.Args[6])
+		},
+	},
+}
+
+// DeltaChunk is the rows of a chunk of the gated delta rule, and DeltaChunkWidth what
+// delta_chunk has of each of them.
+const (
+	DeltaChunk      = 8
+	DeltaChunkWidth = 2*DeltaChunk + 4
+)
+
+// areDeltaKeys checks q and k of a delta rule, and its attributes.
+func areDeltaKeys(op *Op, rows Dim, q, k Type) (d, kh, vh Dim, err error) {
+	d, kh, vh = Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("k_heads")), Dim(op.Attrs.Int("v_heads"))
+	if d <= 0 || kh <= 0 || vh <= 0 || d > 1<<12 || vh > 1<<12 || vh%kh != 0 {
+		return 0, 0, 0, fmt.Errorf("%d value heads over %d key heads of %d", vh, kh, d)
+	}
+	if m := op.Attrs.Str("map"); m != "mod" && m != "div" {
+		return 0, 0, 0, fmt.Errorf("unknown map %q", m)
+	}
+	if keys := MakeType(F32, rows, kh*d); !q.Equal(keys) || !k.Equal(keys) {
+		return 0, 0, 0, fmt.Errorf("q %s and k %s are not %s", q, k, keys)
+	}
+	return d, kh, vh, nil
+}
+
+// isDeltaState checks the state of a delta rule, and what rows it is of.
+func isDeltaState(s Type, d, vh, rows Dim, pos, slot *Value) error {
+	if s.DType != F32 || len(s.Shape) != 4 || s.Shape[1] != vh || s.Shape[2] != d || s.Shape[3] != d {
+		return fmt.Errorf("state %s does not hold %d heads of %d x %d", s, vh, d, d)
+	}
+	return areRowIndices(rows, pos, slot)
 }
 
 func oneRows(op *Op) (Type, error) { return op.Args[0].Type, isRows(op.Args[0].Type) }

@@ -92,7 +92,9 @@ func "forward" rows=8 {
   %16 = deltanet %11, %10, %12, %14, %15, @s, @pos, @slot {head_dim=16, k_heads=1, v_heads=2, map="mod", scale=0.25} : f32[T, 32]
   %17 = gated_rmsnorm %16, @gain, %12 {eps=1e-06, group=16} : f32[T, 32]
   %18 = head_slice %9 {head_dim=16, parts=2, part=1} : f32[T, 32]
-  %19 = gate %18, %17 : io f32[T, 32]
+  %25 = delta_chunk %11, %10, %14, %15 {head_dim=16, k_heads=1, v_heads=2, map="mod", scale=0.25, eps=1e-06} : f32[T, 40]
+  %26 = deltanet_chunked %11, %10, %17, %25, @s, @pos, @slot {head_dim=16, k_heads=1, v_heads=2, map="mod"} : f32[T, 32]
+  %19 = gate %18, %26 : io f32[T, 32]
 }
 `
 

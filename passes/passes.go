@@ -40,6 +40,7 @@ var Orders = []Order{
 	{"SplitAttention", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "SplitArgmax", "it adds the counters that the parts meet at"},
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
+	{"SplitDelta", "SelectKernels", "each half gets its own kernel"},
 	{"RoundInputs", "SplitLinear", "which kernel there is depends on the types"},
 	{"SplitAttention", "SplitLinear", "it adds the counters that the parts meet at"},
 	{"SplitLinear", "SelectKernels", "the kernel depends on the parts"},

@@ -322,16 +322,7 @@ func (r *deltaRun) steps() {
 		}
 	}
 	for c, list := range said {
-		for mask := 1; mask < r.team(); mask *= 2 {
-			upper := b.Ne(b.And(r.member, mask), 0)
-			half := make([]kernel.Value, len(list)/2)
-			for i := range half {
-				low, high := list[2*i], list[2*i+1]
-				half[i] = b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
-			}
-			list = half
-		}
-		r.say(r.member, c, b.Mul(list[0], r.scale))
+		r.say(r.member, c, b.Mul(dealSums(b, list, r.member, 1), r.scale))
 	}
 }
 

@@ -186,3 +186,44 @@ func TestConv(t *testing.T) {
 		}
 	}
 }
+
+// deltaChunkTest is what makes the chunks of a delta rule, or the rule that uses them.
+func deltaChunkTest(does, headMap string, dim, keys, heads int, c siteTest) siteTest {
+	c = deltaTest("norm decay sigmoid", headMap, dim, keys, heads, c)
+	key, value := keys*dim, heads*dim
+	attrs := fmt.Sprintf("head_dim=%d, k_heads=%d, v_heads=%d, map=%q", dim, keys, heads, headMap)
+	q := fmt.Sprintf("%%0 = slice @m {first=0, width=%d} : f32[T, %d]\n", key, key)
+	k := fmt.Sprintf("%%1 = slice @m {first=%d, width=%d} : f32[T, %d]\n", key, key, key)
+	v := fmt.Sprintf("%%2 = slice @m {first=%d, width=%d} : f32[T, %d]\n", 2*key, value, value)
+	switch does {
+	case "chunk":
+		c.family = "delta_chunk"
+		c.group = q + k + fmt.Sprintf("%%2 = decay @a, @dt, @rate : f32[T, %d]\n%%3 = sigmoid @b : f32[T, %d]\n", heads, heads) +
+			fmt.Sprintf("%%4 = delta_chunk %%0, %%1, %%2, %%3 {%s, scale=0.125, eps=1e-06} : io f32[T, %d]", attrs, heads*ir.DeltaChunkWidth)
+	case "chunked":
+		c.family = "delta_chunked"
+		c.globals += fmt.Sprintf("step @chunk : f32[T, %d]\n", heads*ir.DeltaChunkWidth)
+		c.group = q + k + v + fmt.Sprintf("%%3 = deltanet_chunked %%0, %%1, %%2, @chunk, @s, @pos, @slot {%s} : io f32[T, %d]", attrs, value)
+	}
+	return c
+}
+
+func TestDeltaChunk(t *testing.T) {
+	for _, c := range []siteTest{
+		deltaChunkTest("chunk", "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 256, n: 21, pos: []int{5}}),
+		deltaChunkTest("chunk", "div", 64, 2, 6, siteTest{ctx: 64, slots: 1, rows: 256, n: 8, pos: []int{5}}),
+	} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
+func TestDeltaChunked(t *testing.T) {
+	for _, c := range []siteTest{
+		deltaChunkTest("chunked", "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 256, n: 21, pos: []int{5}}),
+		deltaChunkTest("chunked", "div", 64, 1, 2, siteTest{ctx: 64, slots: 2, rows: 256, n: 17, pos: []int{0}, slot: []int{1}}),
+	} {
+		c.runOn(t, lookup(t, "sm_90"))
+		c.checkBuild(t)
+	}
+}

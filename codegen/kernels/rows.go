@@ -107,6 +107,22 @@ func addLanes(b *kernel.Builder, x kernel.Value, from, n int) kernel.Value {
 	return xorLanes(b, x, from, n, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
 }
 
+// dealSums adds each of a list of 2, 4, 8... values up over a team of lanes. The lanes exchange
+// half of the sums that they have left, by the bits of member from the bit `from` on, until a
+// lane is left with that of index member/from, modulo their number.
+func dealSums(b *kernel.Builder, list []kernel.Value, member kernel.Value, from int) kernel.Value {
+	for mask := from; len(list) > 1; mask *= 2 {
+		upper := b.Ne(b.And(member, mask), 0)
+		half := make([]kernel.Value, len(list)/2)
+		for i := range half {
+			low, high := list[2*i], list[2*i+1]
+			half[i] = b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
+		}
+		list = half
+	}
+	return list[0]
+}
+
 // sum4 returns the sum of the elements of a vector of 4.
 func sum4(b *kernel.Builder, x kernel.Value) kernel.Value {
 	return b.Add(b.Add(b.Elem(x, 0), b.Elem(x, 1)), b.Add(b.Elem(x, 2), b.Elem(x, 3)))

@@ -26,6 +26,8 @@ var families = []Family{
 	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attentionCoopCandidates},
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attentionTiledCandidates},
 	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", deltaCandidates},
+	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", deltaChunkCandidates},
+	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", deltaChunkedCandidates},
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", convCandidates},
 	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", argmaxCandidates},
 	{"rownorm", "a norm of its own: one workgroup a row and group", rowNormCandidates},

@@ -5,7 +5,7 @@ package target
 // barrier. Limits are those that the driver reports. Float32 operations are the
 // data sheet's (67 TFLOP/s, boost clock), those of matrices what a bf16 product
 // reached on an H200 (790 of the data sheet's 989 TFLOP/s). Which elements lanes hold
-// was read from the device by a kernel (driver 580).
+// was read from the device by a kernel (driver 580). Chunks: docs/benchmarks.md, "The delta rule of many rows".
 var sm90 = &Target{
 	Name:        "sm_90",
 	Doc:         "NVIDIA Hopper (H100, H200) through Vulkan",
@@ -18,6 +18,7 @@ var sm90 = &Target{
 	Matrix:      MatrixShape{16, 16, 16},
 	Dealt:       true,
 	Dot:         true,
+	Chunks:      true,
 	Memory:      80e9,
 	Bandwidth:   4.6e12,
 	FLOPs:       67e12,

@@ -138,14 +138,10 @@ func convWrite(c *call) error {
 
 func deltanet(c *call) error {
 	a, rows := c.op.Attrs, c.rows(2)
-	d, kHeads, vHeads, scale := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), float32(a.Float("scale"))
+	d, kHeads, vHeads, scale, keyHead := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), float32(a.Float("scale")), keyHeads(a)
 	state, pos, slot, err := c.states(5, vHeads*d*d, 6)
 	if err != nil {
 		return err
-	}
-	keyHead := func(h int) int { return h % kHeads }
-	if a.Str("map") == "div" {
-		keyHead = func(h int) int { return h / (vHeads / kHeads) }
 	}
 	q, k, v, g, beta, y := c.arg(0), c.arg(1), c.arg(2), c.arg(3), c.arg(4), c.result()
 	c.parallel(vHeads, 4*d*d*rows, func(_, lo, hi int) {

@@ -65,6 +65,11 @@ var reductions = map[string]func(op *ir.Op, s step) int{
 	"gated_rmsnorm":   func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
 	// Every row adds its error to the state, and its decay is an exponential.
 	"deltanet": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + exponent*s.rows },
+	// Exponents are running sums of log decays.
+	"delta_chunk": func(op *ir.Op, _ step) int {
+		return op.Attrs.Int("head_dim") + exponent*ir.DeltaChunk*(ir.DeltaChunk+1)/2
+	},
+	"deltanet_chunked": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + s.rows },
 }
 
 // runs returns the lengths of the runs that a row of v consists of, over and
@@ -76,6 +81,8 @@ func runs(v *ir.Value) []int {
 			return []int{op.Attrs.Int("head_dim")}
 		case "attention_split": // sums of values, largest score, sum of weights
 			return []int{op.Attrs.Int("head_dim"), 1, 1}
+		case "delta_chunk": // rows of two matrices, and numbers
+			return []int{ir.DeltaChunk, ir.DeltaChunk, 1, 1, 1, 1}
 		case "rmsnorm":
 			return []int{op.Attrs.Int("group")}
 		}
@@ -135,7 +142,7 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 func (d *dispatch) together(v *ir.Value, n int) int {
 	if v.Class == ir.State {
 		for _, op := range d.group.Ops {
-			if op.Kind.Name == "deltanet" && op.Args[5] == v { // a row has the error of one element of the value, which may be near 0
+			if op.Kind.Name == "deltanet" && op.Args[5] == v || op.Kind.Name == "deltanet_chunked" && op.Args[4] == v { // a row has the error of one element of the value, which may be near 0
 				return op.Attrs.Int("head_dim") * op.Attrs.Int("head_dim")
 			}
 		}

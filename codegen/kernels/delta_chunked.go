@@ -1,0 +1,410 @@
+package kernels
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func deltaChunkedCandidates(s *Site) []Candidate {
+	var list []Candidate
+	for _, parts := range []int{4, 2} {
+		k := &deltaChunkedKernel{parts: parts}
+		if k.match(s) && k.fits(s) {
+			list = append(list, k.candidate())
+		}
+	}
+	return list
+}
+
+// deltaChunkedKernel is deltanet_chunked with the slices that make its operands. A
+// workgroup has a part of the value columns of a head, with their state in registers: a
+// team of 16 lanes has 4 columns, each lane all 4 of some key dims, so that what it loads of
+// k or q serves 4 products. Of a chunk a lane holds k from the first product to the change of
+// the state.
+//
+// A lane multiplies rows r ^ member of each four rows, so that when lanes exchange sums, each
+// keeps those of the same registers.
+type deltaChunkedKernel struct {
+	rows    extent
+	inputs  [3]deltaInput // q, k, v
+	op      *ir.Op
+	headDim int
+	keys    int
+	heads   int
+	run     int // neighbours among the value heads that share a key head
+	parts   int // workgroups of a head
+}
+
+const (
+	chunkedTeam    = 16
+	chunkedColumns = 4 // of a team
+	chunkedRows    = 4 // of which a lane ends with the sums of one
+	chunkedGroups  = ir.DeltaChunk / chunkedRows
+)
+
+func (k *deltaChunkedKernel) match(s *Site) bool {
+	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "deltanet_chunked" })
+	if i < 0 {
+		return false
+	}
+	k.op = s.Group.Ops[i]
+	m := &deltaMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
+	for i := range k.inputs {
+		k.inputs[i] = m.input(k.op.Args[i])
+	}
+	a := k.op.Attrs
+	k.headDim, k.keys, k.heads, k.run = a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), 1
+	if a.Str("map") == "div" {
+		k.run = k.heads / k.keys
+	}
+	var ok bool
+	k.rows, ok = extentOf(s, k.op.Result)
+	return ok && len(m.used) == len(s.Group.Ops) && len(s.Outputs) == 1 && s.Outputs[0] == k.op.Result && cacheFits(s, k.state(), 4)
+}
+
+func (k *deltaChunkedKernel) state() *ir.Value { return k.op.Args[4] }
+
+// held is the accesses of 4 elements of a column that a lane holds.
+func (k *deltaChunkedKernel) held() int { return k.headDim / (4 * chunkedTeam) }
+
+// width is the value columns of a workgroup.
+func (k *deltaChunkedKernel) width() int { return k.headDim / k.parts }
+
+func (k *deltaChunkedKernel) lanes() int { return k.width() / chunkedColumns * chunkedTeam }
+
+// loads is the accesses of a lane to k of a chunk, and as many to q.
+func (k *deltaChunkedKernel) loads() int { return ir.DeltaChunk * k.headDim / 4 / k.lanes() }
+
+func (k *deltaChunkedKernel) fits(s *Site) bool {
+	t := s.Target
+	return k.inputs[0].quads() && k.inputs[1].quads() && (k.headDim == 64 || k.headDim == 128) &&
+		(k.parts == 2 || k.heads*k.parts <= t.Units) &&
+		t.Wave%chunkedTeam == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.lanes() >= ir.DeltaChunk*ir.DeltaChunkWidth/4
+}
+
+func (k *deltaChunkedKernel) key() string {
+	key := fmt.Sprintf("delta_chunked hd=%d parts=%d", k.headDim, k.parts)
+	if k.slots() > 1 {
+		key += " slots"
+	}
+	return key + k.rows.key()
+}
+
+// slots is how many have a state.
+func (k *deltaChunkedKernel) slots() int { return int(k.state().Type.Shape[0]) }
+
+func (k *deltaChunkedKernel) operands() []Operand {
+	list := k.rows.operands()
+	for i, in := range k.inputs {
+		list = append(list, Operand{k.op.Kind.Params[i], in.x, kernel.Read})
+	}
+	list = append(list, Operand{"chunk", k.op.Args[3], kernel.Read}, Operand{"pos", k.op.Args[5], kernel.Read})
+	if k.slots() > 1 {
+		list = append(list, Operand{"slot", k.op.Args[6], kernel.Read})
+	}
+	return append(list, Operand{"state", k.state(), kernel.ReadWrite}, Operand{"y", k.op.Result, kernel.Write})
+}
+
+func (k *deltaChunkedKernel) candidate() Candidate {
+	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
+	c := Candidate{
+		Kernel:   k.key(),
+		Shape:    fmt.Sprintf("%d parts", k.parts),
+		Build:    k.build,
+		Consts:   append(k.rows.consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run)),
+		Grid:     [3]int{k.heads * k.parts, 1, 1},
+		Operands: k.operands(),
+		Cover: []plans.Cover{
+			{Arg: "y", Dims: []int{k.rows.max, k.heads * k.headDim}, Tile: []int{k.rows.max, k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+		},
+	}
+	for i, in := range k.inputs {
+		name := k.op.Kind.Params[i]
+		c.Consts = append(c.Consts, value(name+"_first", in.first), value(name+"_width", int(in.x.Type.Last())))
+	}
+	return c
+}
+
+func (k *deltaChunkedKernel) build() (*kernel.Func, error) {
+	return kernel.Build("delta_chunked", func(b *kernel.Builder) {
+		r := &deltaChunkedRun{deltaChunkedKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
+		r.declare()
+		r.loadState()
+		r.startFetch()
+		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
+		r.storeState()
+	})
+}
+
+// deltaChunkedRun is the kernel while it is built.
+type deltaChunkedRun struct {
+	*deltaChunkedKernel
+	b            *kernel.Builder
+	buffers      map[string]*kernel.Buffer
+	n, last      kernel.Value // rows of the step, and the last one
+	heads        kernel.Value
+	slot         kernel.Value
+	head         kernel.Value
+	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
+	mine, member kernel.Value    // the lane's team, and the lane in it
+	row, column  kernel.Value    // of each four rows, and of the team's columns: where the sums that the lane ends with are
+	vectors      *kernel.Array   // two chunks: rows of k, then of q
+	numbers      *kernel.Array   // two chunks: what delta_chunk has of each row, the matrices in the order in which lanes want them
+	changes      *kernel.Array   // of a team: what each row adds to the state, by column
+	fetched      [2][]*kernel.Var
+	fetchedChunk *kernel.Var
+	fetchedV     [chunkedGroups]*kernel.Var
+	state        [chunkedColumns][]*kernel.Var
+}
+
+func (r *deltaChunkedRun) declare() {
+	b := r.b
+	r.n = r.rows.bound(b)
+	for _, o := range r.operands() {
+		if o.Name != "n" {
+			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
+		}
+	}
+	r.heads = b.SpecU32("heads", 1)
+	keys, run := b.SpecU32("keys", 1), b.SpecU32("run", 1)
+	b.Workgroup(r.lanes())
+	group := b.WorkgroupID(0)
+	r.head = b.Div(group, r.parts)
+	keyHead := b.Mod(b.Div(r.head, run), keys)
+	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
+		name := r.op.Kind.Params[i]
+		r.from[i] = b.Add(b.SpecU32(name+"_first", 0), b.Mul(head, r.headDim))
+		r.widths[i] = b.SpecU32(name+"_width", 128)
+	}
+	r.from[2] = b.Add(r.from[2], b.Mul(b.Mod(group, r.parts), r.width()))
+	r.last, r.slot = b.Sub(r.n, 1), b.U32(0)
+	if slots := r.buffers["slot"]; slots != nil {
+		r.slot = slots.Load(kernel.U32, 0)
+	}
+	r.mine, r.member = b.Div(b.LocalID(), chunkedTeam), b.Mod(b.LocalID(), chunkedTeam)
+	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
+	r.vectors = b.Shared(f32x4, 2*2*ir.DeltaChunk*r.headDim/4)
+	r.numbers = b.Shared(f32x4, 2*ir.DeltaChunk*ir.DeltaChunkWidth/4)
+	r.changes = b.Shared(f32x4, r.lanes()/chunkedTeam*ir.DeltaChunk)
+}
+
+// eachState calls do for the accesses to the state that are this lane's: access p
+// of column c, and its place in the state.
+func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
+	b, quads := r.b, r.headDim/4
+	part := b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width())
+	column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim), part, b.Mul(r.mine, chunkedColumns))
+	for c := range r.state {
+		for p := range r.held() {
+			do(c, p, b.Add(b.Mul(b.Add(column, c), quads), b.Add(r.member, p*chunkedTeam)))
+		}
+	}
+}
+
+// loadState loads the state, which is 0 before position 0.
+func (r *deltaChunkedRun) loadState() {
+	b := r.b
+	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, 0), 0), 4)
+	r.eachState(func(c, _ int, at kernel.Value) {
+		r.state[c] = append(r.state[c], b.Var(f32x4, b.Select(begun, r.buffers["state"].Load(f32x4, at), 0)))
+	})
+}
+
+func (r *deltaChunkedRun) storeState() {
+	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
+}
+
+func (r *deltaChunkedRun) startFetch() {
+	b := r.b
+	for i := range r.fetched {
+		for range r.loads() {
+			r.fetched[i] = append(r.fetched[i], b.Var(f32x4, b.Splat(b.F32(0), 4)))
+		}
+	}
+	r.fetchedChunk = b.Var(f32x4, b.Splat(b.F32(0), 4))
+	for g := range r.fetchedV {
+		r.fetchedV[g] = b.Var(kernel.F32, 0)
+	}
+	r.fetch(b.U32(0))
+}
+
+// fetch loads what this lane has of the chunk from row first on, the last row for those
+// that the step lacks, but 0 of what they would change and say.
+func (r *deltaChunkedRun) fetch(first kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	for i, input := range []int{1, 0} {
+		x := r.buffers[r.op.Kind.Params[input]]
+		for j, v := range r.fetched[i] {
+			at := b.Add(b.LocalID(), j*r.lanes())
+			row := b.Min(b.Add(first, b.Div(at, quads)), r.last)
+			v.Set(x.Load(f32x4, b.Add(b.Div(b.Add(b.Mul(row, r.widths[input]), r.from[input]), 4), b.Mod(at, quads))))
+		}
+	}
+	const each = ir.DeltaChunkWidth / 4
+	at := b.Min(b.LocalID(), ir.DeltaChunk*each-1)
+	row := b.Add(first, b.Div(at, each))
+	x := r.buffers["chunk"].Load(f32x4, b.Add(b.Mul(b.Add(b.Mul(b.Min(row, r.last), r.heads), r.head), each), b.Mod(at, each)))
+	r.fetchedChunk.Set(b.Select(b.Splat(b.Le(row, r.last), 4), x, 0))
+	for g, v := range r.fetchedV {
+		row := b.Min(b.Add(first, r.rowOf(g)), r.last)
+		v.Set(r.buffers["v"].Load(kernel.F32, b.Add(b.Mul(row, r.widths[2]), r.from[2], b.Mul(r.mine, chunkedColumns), r.column)))
+	}
+}
+
+// rowOf returns which row of a chunk is this lane's of group g of four.
+func (r *deltaChunkedRun) rowOf(g int) kernel.Value { return r.b.Add(r.row, g*chunkedRows) }
+
+// keep puts what was fetched into shared memory.
+func (r *deltaChunkedRun) keep(vectors, numbers kernel.Value) {
+	b := r.b
+	for i, list := range r.fetched {
+		for j, v := range list {
+			r.vectors.Store(b.Add(vectors, b.LocalID(), (i*len(list)+j)*r.lanes()), v.Get())
+		}
+	}
+	const each = ir.DeltaChunkWidth / 4
+	b.If(b.Lt(b.LocalID(), ir.DeltaChunk*each), func() {
+		row := b.Mod(b.Div(b.LocalID(), each), chunkedRows)
+		mask := b.Select(b.Lt(b.Mod(b.LocalID(), each), each-1), row, b.U32(0))
+		for e := range 4 {
+			r.numbers.StoreElem(b.Add(numbers, b.LocalID()), b.Xor(mask, e), b.Elem(r.fetchedChunk.Get(), e))
+		}
+	})
+}
+
+// chunk is the rows from first on.
+func (r *deltaChunkedRun) chunk(first kernel.Value) {
+	b := r.b
+	odd := b.Mod(b.Div(first, ir.DeltaChunk), 2)
+	vectors, numbers := b.Mul(odd, 2*ir.DeltaChunk*r.headDim/4), b.Mul(odd, ir.DeltaChunk*ir.DeltaChunkWidth/4)
+	r.keep(vectors, numbers)
+	var v [chunkedGroups]kernel.Value
+	for g := range v {
+		v[g] = r.fetchedV[g].Get()
+	}
+	b.Barrier()
+	r.fetch(b.Add(first, ir.DeltaChunk))
+
+	keys := r.load(vectors)
+	kept := r.multiply(keys)
+	asked := r.multiply(r.load(b.Add(vectors, ir.DeltaChunk*r.headDim/4)))
+	const each = ir.DeltaChunkWidth / 4
+	var deltas [chunkedGroups][]kernel.Value // by row ^ this lane's row
+	var weights [chunkedGroups]kernel.Value
+	for g := range v {
+		row := b.Add(numbers, b.Mul(r.rowOf(g), each))
+		weights[g] = r.numbers.Load(b.Add(row, each-1))
+		delta := b.Sub(v[g], b.Mul(b.Elem(weights[g], 0), kept[g]))
+		deltas[g] = []kernel.Value{delta}
+		for mask := 1; mask < chunkedRows; mask++ {
+			deltas[g] = append(deltas[g], b.SubgroupShuffleXor(delta, mask))
+		}
+	}
+	of := func(g, matrix int) kernel.Value {
+		var sum kernel.Value
+		for i := range g + 1 {
+			quad := r.numbers.Load(b.Add(numbers, b.Mul(r.rowOf(g), each), matrix*chunkedGroups+i))
+			for e, d := range deltas[i] {
+				if i == 0 && e == 0 {
+					sum = b.Mul(b.Elem(quad, e), d)
+				} else {
+					sum = b.FMA(b.Elem(quad, e), d, sum)
+				}
+			}
+		}
+		return sum
+	}
+	changes := b.Mul(r.mine, ir.DeltaChunk)
+	for g := range v {
+		r.changes.StoreElem(b.Add(changes, r.rowOf(g)), r.column, of(g, 0))
+	}
+	b.SubgroupBarrier()
+	r.change(keys, changes, r.numbers.LoadElem(b.Add(numbers, each-1), 2))
+	for g := range v {
+		row := b.Add(first, r.rowOf(g))
+		y := b.FMA(b.Elem(weights[g], 1), asked[g], of(g, 1))
+		b.If(b.Le(row, r.last), func() {
+			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width()),
+				b.Mul(r.mine, chunkedColumns), r.column)
+			r.buffers["y"].Store(at, y)
+		})
+	}
+}
+
+// load loads this lane's elements of 8 rows: of each four, those of row ^ this lane's row.
+func (r *deltaChunkedRun) load(from kernel.Value) (list [ir.DeltaChunk][]kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	for i := range list {
+		at := b.Add(from, b.Mul(r.rowBeside(i), quads), r.member)
+		for p := range r.held() {
+			list[i] = append(list[i], r.vectors.Load(b.Add(at, p*chunkedTeam)))
+		}
+	}
+	return list
+}
+
+// rowBeside returns which row of a chunk is the lane's i-th.
+func (r *deltaChunkedRun) rowBeside(i int) kernel.Value {
+	return r.b.Add(r.b.Xor(r.row, i%chunkedRows), i/chunkedRows*chunkedRows)
+}
+
+// multiply returns the products of rows and columns of the state that are this lane's.
+func (r *deltaChunkedRun) multiply(rows [ir.DeltaChunk][]kernel.Value) (sums [chunkedGroups]kernel.Value) {
+	b := r.b
+	for g := range sums {
+		var list [chunkedRows][]kernel.Value
+		for i := range list {
+			for _, column := range r.state {
+				list[i] = append(list[i], r.dot(column, rows[g*chunkedRows+i]))
+			}
+		}
+		for mask := 1; mask < chunkedRows; mask *= 2 {
+			for i := 0; i < chunkedRows; i += 2 * mask {
+				for c := range list[i] {
+					list[i][c] = b.Add(list[i][c], b.SubgroupShuffleXor(list[i+mask][c], mask))
+				}
+			}
+		}
+		sums[g] = dealSums(b, list[0], r.member, chunkedRows)
+	}
+	return sums
+}
+
+// dot returns the product of this lane's elements of a column and of a row.
+func (r *deltaChunkedRun) dot(column []*kernel.Var, row []kernel.Value) kernel.Value {
+	b := r.b
+	var sum kernel.Value
+	for p, s := range column {
+		x := s.Get()
+		for e := range 4 {
+			if p == 0 && e == 0 {
+				sum = b.Mul(b.Elem(x, e), b.Elem(row[p], e))
+			} else {
+				sum = b.FMA(b.Elem(x, e), b.Elem(row[p], e), sum)
+			}
+		}
+	}
+	return sum
+}
+
+// change lets the rows change the state.
+func (r *deltaChunkedRun) change(keys [ir.DeltaChunk][]kernel.Value, changes, fade kernel.Value) {
+	b := r.b
+	for i, row := range keys {
+		all := r.changes.Load(b.Add(changes, r.rowBeside(i)))
+		for c, column := range r.state {
+			for p, s := range column {
+				x := s.Get()
+				if i == 0 {
+					x = b.Mul(x, b.Splat(fade, 4))
+				}
+				s.Set(b.FMA(b.Splat(b.Elem(all, c), 4), row[p], x))
+			}
+		}
+	}
+}

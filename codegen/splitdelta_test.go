@@ -1,0 +1,89 @@
+package codegen_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
+)
+
+// deltaFunc is an entry that has nothing but the delta rule of heads of dim.
+func deltaFunc(rows, dim int, eps string) string {
+	return fmt.Sprintf(`
+func "prefill/%[1]d" rows=%[1]d {
+  group "rule" step=0 {
+    %%0 = slice @m {first=0, width=%[2]d} : f32[T, %[2]d]
+    %%1 = slice @m {first=%[2]d, width=%[2]d} : f32[T, %[2]d]
+    %%2 = slice @m {first=%[3]d, width=%[3]d} : f32[T, %[3]d]
+    %%3 = l2norm %%0 {eps=1e-06, group=%[2]d} : f32[T, %[2]d]
+    %%4 = l2norm %%1 {eps=%[4]s, group=%[2]d} : f32[T, %[2]d]
+    %%5 = sigmoid @b : f32[T, 2]
+    %%6 = deltanet %%3, %%4, %%2, @b, %%5, @s, @pos, @slot {head_dim=%[2]d, k_heads=1, v_heads=2, map="div", scale=0.125} : f32[T, %[3]d]
+  }
+  group "add" step=0 {
+    %%7 = add %%6, %%6 : io f32[T, %[3]d]
+  }
+}
+`, rows, dim, 2*dim, eps)
+}
+
+// TestSplitDelta holds that the delta rule of many rows goes chunk by chunk where that is
+// faster and there are kernels for its heads, and that what reads its result still does.
+func TestSplitDelta(t *testing.T) {
+	for _, c := range []struct {
+		target    string
+		rows, dim int
+		eps       string
+		chunked   bool
+	}{
+		{"sm_90", 512, 128, "1e-06", true},
+		{"sm_90", 512, 64, "1e-06", true},
+		{"sm_90", 128, 128, "1e-06", false},
+		{"sm_90", 512, 96, "1e-06", false},
+		{"sm_90", 512, 128, "1e-05", false}, // q and k are normed in different ways
+		{"llvmpipe", 512, 128, "1e-06", false},
+	} {
+		on, err := target.Lookup(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ir.Parse(fmt.Sprintf(`zir 1
+stage fuse
+model arch="" name="" path="" source="" target="%s" ctx=1024 slots=1 layers=1
+
+state @s : f32[1, 2, %d, %d]
+step @m : f32[T, %d]
+step @b : f32[T, 2]
+step @pos : i32[T]
+step @slot : i32[T]
+step @n : i32[1]
+%s`, c.target, c.dim, c.dim, 4*c.dim, deltaFunc(c.rows, c.dim, c.eps)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := codegen.Table(on, c.rows)
+		i := slices.IndexFunc(table, func(pass passes.Pass) bool { return pass.Name == "SplitDelta" })
+		if err := table[i].Run(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := ir.Verify(p); err != nil {
+			t.Errorf("%s, %d rows, heads of %d: %v", c.target, c.rows, c.dim, err)
+		}
+		var kinds []string
+		for _, g := range p.Funcs[0].Groups {
+			kinds = append(kinds, g.Ops[len(g.Ops)-1].Kind.Name)
+		}
+		want := "deltanet add"
+		if c.chunked {
+			want = "delta_chunk deltanet_chunked add"
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("%s, %d rows, heads of %d: groups of %s, want %s", c.target, c.rows, c.dim, got, want)
+		}
+	}
+}

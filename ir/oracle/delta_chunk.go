@@ -1,0 +1,158 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// keyHeads returns which key head a value head reads.
+func keyHeads(a ir.Attrs) func(h int) int {
+	keys, heads := a.Int("k_heads"), a.Int("v_heads")
+	if a.Str("map") == "div" {
+		return func(h int) int { return h / (heads / keys) }
+	}
+	return func(h int) int { return h % keys }
+}
+
+func deltaChunks(c *call) error {
+	a, rows := c.op.Attrs, c.rows(0)
+	d, keys, heads, keyHead := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), keyHeads(a)
+	q, k, g, beta, y := c.arg(0), c.arg(1), c.arg(2), c.arg(3), c.result()
+	c.parallel(heads, 4*d*ir.DeltaChunk*rows, func(_, lo, hi int) {
+		for h := lo; h < hi; h++ {
+			for first := 0; first < rows; first += ir.DeltaChunk {
+				p := deltaProducts{scale: a.Float("scale")}
+				for r := first; r < min(first+ir.DeltaChunk, rows); r++ {
+					key := (r*keys + keyHead(h)) * d
+					p.add(q[key:][:d], k[key:][:d], float64(g[r*heads+h]), float64(beta[r*heads+h]), a.Float("eps"))
+				}
+				for i := range p.k {
+					p.store(i, y[((first+i)*heads+h)*ir.DeltaChunkWidth:][:ir.DeltaChunkWidth])
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// deltaProducts is a chunk of a head, row by row.
+type deltaProducts struct {
+	scale                  float64
+	k                      [][]float64 // divided by their lengths
+	kLength, qLength, logs []float64   // logs: sums of the log decays up to a row
+	b, f                   [][ir.DeltaChunk]float64
+}
+
+// add takes in the next row.
+func (p *deltaProducts) add(q, k []float32, g, beta, eps float64) {
+	if n := len(p.logs); n > 0 {
+		g += p.logs[n-1]
+	}
+	key, kLength := unit(k, eps)
+	query, qLength := unit(q, eps)
+	p.k, p.kLength, p.qLength, p.logs = append(p.k, key), append(p.kLength, kLength), append(p.qLength, qLength), append(p.logs, g)
+	r := len(p.k) - 1
+	var b, f [ir.DeltaChunk]float64
+	b[r] = beta
+	for i := range r {
+		weight := beta * math.Exp(g-p.logs[i]) * dot64(key, p.k[i])
+		for j := range r {
+			b[j] -= weight * p.b[i][j]
+		}
+	}
+	p.b = append(p.b, b)
+	for i := range p.k {
+		weight := p.scale * math.Exp(g-p.logs[i]) * dot64(query, p.k[i])
+		for j := range f {
+			f[j] += weight * p.b[i][j]
+		}
+	}
+	p.f = append(p.f, f)
+}
+
+// store writes what the op has of row r.
+func (p *deltaProducts) store(r int, y []float32) {
+	last := p.logs[len(p.logs)-1]
+	for i := range ir.DeltaChunk {
+		y[i] = float32(math.Exp(last-p.logs[r]) / p.kLength[r] * p.b[r][i])
+		y[ir.DeltaChunk+i] = float32(p.f[r][i])
+	}
+	y[16], y[17] = float32(math.Exp(p.logs[r])/p.kLength[r]), float32(p.scale*math.Exp(p.logs[r])/p.qLength[r])
+	y[18], y[19] = float32(math.Exp(last)), 0
+}
+
+// unit divides x by its length, or by eps if it is shorter.
+func unit(x []float32, eps float64) (y []float64, length float64) {
+	length = math.Max(math.Sqrt(sumOfSquares(x)), eps)
+	y = make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v) / length
+	}
+	return y, length
+}
+
+// dot64 returns the product of x and y.
+func dot64[X, Y float32 | float64](x []X, y []Y) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += float64(v) * float64(y[i])
+	}
+	return sum
+}
+
+func deltanetChunked(c *call) error {
+	a, rows := c.op.Attrs, c.rows(2)
+	d, keys, heads, keyHead := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), keyHeads(a)
+	state, pos, slot, err := c.states(4, heads*d*d, 5)
+	if err != nil {
+		return err
+	}
+	for r := range rows {
+		if slot[r] != slot[0] || r > 0 && pos[r] == 0 {
+			return fmt.Errorf("row %d does not follow the rows before it in slot %d", r, slot[0])
+		}
+	}
+	q, k, v, chunk, y := c.arg(0), c.arg(1), c.arg(2), c.arg(3), c.result()
+	c.parallel(heads, 6*d*d*rows, func(_, lo, hi int) {
+		for h := lo; h < hi; h++ {
+			s := state[(int(slot[0])*heads+h)*d*d:][:d*d]
+			if pos[0] == 0 {
+				clear(s)
+			}
+			for first := 0; first < rows; first += ir.DeltaChunk {
+				live := min(ir.DeltaChunk, rows-first)
+				var qs, ks, of [ir.DeltaChunk][]float32
+				for r := range live {
+					key := ((first+r)*keys + keyHead(h)) * d
+					qs[r], ks[r] = q[key:][:d], k[key:][:d]
+					of[r] = chunk[((first+r)*heads+h)*ir.DeltaChunkWidth:][:ir.DeltaChunkWidth]
+				}
+				for j := range d {
+					at := func(r int) int { return ((first+r)*heads+h)*d + j }
+					var delta [ir.DeltaChunk]float64
+					row := s[j*d:][:d]
+					for r := range live {
+						delta[r] = float64(v[at(r)]) - float64(of[r][16])*dot64(row, ks[r])
+					}
+					for r := range live {
+						y[at(r)] = float32(float64(of[r][17])*dot64(row, qs[r]) + dot64(of[r][ir.DeltaChunk:16], delta[:]))
+					}
+					var change [ir.DeltaChunk]float64
+					for r := range live {
+						change[r] = dot64(of[r][:ir.DeltaChunk], delta[:])
+					}
+					for i := range row {
+						sum := float64(of[0][18]) * float64(row[i])
+						for r := range live {
+							sum += change[r] * float64(ks[r][i])
+						}
+						row[i] = float32(sum)
+					}
+				}
+			}
+		}
+	})
+	return nil
+}
