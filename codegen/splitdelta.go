@@ -9,7 +9,7 @@ import (
 )
 
 // chunkedRows is from how many rows of a step on the delta rule goes chunk by chunk.
-const chunkedRows = 512
+const chunkedRows = 256
 
 // splitDelta makes two dispatches of a delta rule of many rows, which are of one slot: what
 // needs no state is computed for all chunks at once, and then the rule goes chunk by chunk.

@@ -23,8 +23,9 @@ func deltaChunkedCandidates(s *Site) []Candidate {
 // deltaChunkedKernel is deltanet_chunked with the slices that make its operands. A
 // workgroup has a part of the value columns of a head, with their state in registers: a
 // team of 16 lanes has 4 columns, each lane all 4 of some key dims, so that what it loads of
-// k or q serves 4 products. Of a chunk a lane holds k from the first product to the change of
-// the state.
+// k or q serves 4 products. A lane holds k of a chunk from the change of the state before it to its
+// own, so that there is one barrier a chunk: before it all keep the next chunk and what the rows
+// change, behind it they read both.
 //
 // A lane multiplies rows r ^ member of each four rows, so that when lanes exchange sums, each
 // keeps those of the same registers.
@@ -135,7 +136,7 @@ func (k *deltaChunkedKernel) build() (*kernel.Func, error) {
 		r := &deltaChunkedRun{deltaChunkedKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
 		r.declare()
 		r.loadState()
-		r.startFetch()
+		r.start()
 		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
 	})
@@ -155,10 +156,12 @@ type deltaChunkedRun struct {
 	row, column  kernel.Value    // of each four rows, and of the team's columns: where the sums that the lane ends with are
 	vectors      *kernel.Array   // two chunks: rows of k, then of q
 	numbers      *kernel.Array   // two chunks: what delta_chunk has of each row, the matrices in the order in which lanes want them
-	changes      *kernel.Array   // of a team: what each row adds to the state, by column
+	changes      *kernel.Array   // two chunks: of a team, what each row adds to the state, by column
 	fetched      [2][]*kernel.Var
 	fetchedChunk *kernel.Var
 	fetchedV     [chunkedGroups]*kernel.Var
+	v            [chunkedGroups]*kernel.Var   // of the chunk before the one that is fetched
+	keys         [ir.DeltaChunk][]*kernel.Var // k of the chunk
 	state        [chunkedColumns][]*kernel.Var
 }
 
@@ -190,7 +193,7 @@ func (r *deltaChunkedRun) declare() {
 	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
 	r.vectors = b.Shared(f32x4, 2*2*ir.DeltaChunk*r.headDim/4)
 	r.numbers = b.Shared(f32x4, 2*ir.DeltaChunk*ir.DeltaChunkWidth/4)
-	r.changes = b.Shared(f32x4, r.lanes()/chunkedTeam*ir.DeltaChunk)
+	r.changes = b.Shared(f32x4, 2*r.lanes()/chunkedTeam*ir.DeltaChunk)
 }
 
 // eachState calls do for the accesses to the state that are this lane's: access p
@@ -219,7 +222,8 @@ func (r *deltaChunkedRun) storeState() {
 	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
 }
 
-func (r *deltaChunkedRun) startFetch() {
+// start puts the first chunk into shared memory, and loads the second.
+func (r *deltaChunkedRun) start() {
 	b := r.b
 	for i := range r.fetched {
 		for range r.loads() {
@@ -231,6 +235,18 @@ func (r *deltaChunkedRun) startFetch() {
 		r.fetchedV[g] = b.Var(kernel.F32, 0)
 	}
 	r.fetch(b.U32(0))
+	r.keepVectors(b.U32(0))
+	r.keepNumbers(b.U32(0), r.fetchedChunk.Get())
+	for g := range r.v {
+		r.v[g] = b.Var(kernel.F32, r.fetchedV[g].Get())
+	}
+	r.fetch(b.U32(ir.DeltaChunk))
+	b.Barrier()
+	for i := range r.keys {
+		for _, k := range r.load(b.U32(0), i) {
+			r.keys[i] = append(r.keys[i], b.Var(f32x4, k))
+		}
+	}
 }
 
 // fetch loads what this lane has of the chunk from row first on, the last row for those
@@ -259,40 +275,66 @@ func (r *deltaChunkedRun) fetch(first kernel.Value) {
 // rowOf returns which row of a chunk is this lane's of group g of four.
 func (r *deltaChunkedRun) rowOf(g int) kernel.Value { return r.b.Add(r.row, g*chunkedRows) }
 
-// keep puts what was fetched into shared memory.
-func (r *deltaChunkedRun) keep(vectors, numbers kernel.Value) {
+// keepVectors puts rows that were fetched into shared memory.
+func (r *deltaChunkedRun) keepVectors(vectors kernel.Value) {
 	b := r.b
 	for i, list := range r.fetched {
 		for j, v := range list {
 			r.vectors.Store(b.Add(vectors, b.LocalID(), (i*len(list)+j)*r.lanes()), v.Get())
 		}
 	}
+}
+
+// keepNumbers puts what this lane has of delta_chunk into shared memory.
+func (r *deltaChunkedRun) keepNumbers(numbers, x kernel.Value) {
+	b := r.b
 	const each = ir.DeltaChunkWidth / 4
 	b.If(b.Lt(b.LocalID(), ir.DeltaChunk*each), func() {
 		row := b.Mod(b.Div(b.LocalID(), each), chunkedRows)
 		mask := b.Select(b.Lt(b.Mod(b.LocalID(), each), each-1), row, b.U32(0))
 		for e := range 4 {
-			r.numbers.StoreElem(b.Add(numbers, b.LocalID()), b.Xor(mask, e), b.Elem(r.fetchedChunk.Get(), e))
+			r.numbers.StoreElem(b.Add(numbers, b.LocalID()), b.Xor(mask, e), b.Elem(x, e))
 		}
 	})
+}
+
+// next puts the chunk behind the one from row first on into shared memory, loads the one
+// behind that, and returns this lane's elements of v of this one.
+func (r *deltaChunkedRun) next(first, vectors, numbers kernel.Value) (v [chunkedGroups]kernel.Value) {
+	r.keepVectors(vectors)
+	x := r.fetchedChunk.Get()
+	for g := range v {
+		v[g] = r.v[g].Get()
+		r.v[g].Set(r.fetchedV[g].Get())
+	}
+	r.fetch(r.b.Add(first, 2*ir.DeltaChunk))
+	r.keepNumbers(numbers, x)
+	return v
 }
 
 // chunk is the rows from first on.
 func (r *deltaChunkedRun) chunk(first kernel.Value) {
 	b := r.b
 	odd := b.Mod(b.Div(first, ir.DeltaChunk), 2)
-	vectors, numbers := b.Mul(odd, 2*ir.DeltaChunk*r.headDim/4), b.Mul(odd, ir.DeltaChunk*ir.DeltaChunkWidth/4)
-	r.keep(vectors, numbers)
-	var v [chunkedGroups]kernel.Value
-	for g := range v {
-		v[g] = r.fetchedV[g].Get()
+	place := func(odd kernel.Value) (vectors, numbers kernel.Value) {
+		return b.Mul(odd, 2*ir.DeltaChunk*r.headDim/4), b.Mul(odd, ir.DeltaChunk*ir.DeltaChunkWidth/4)
 	}
-	b.Barrier()
-	r.fetch(b.Add(first, ir.DeltaChunk))
+	nextVectors, nextNumbers := place(b.Sub(1, odd))
+	v := r.next(first, nextVectors, nextNumbers)
+	vectors, numbers := place(odd)
 
-	keys := r.load(vectors)
+	var keys, queries [ir.DeltaChunk][]kernel.Value
+	for i := range keys {
+		for _, k := range r.keys[i] {
+			keys[i] = append(keys[i], k.Get())
+		}
+	}
 	kept := r.multiply(keys)
-	asked := r.multiply(r.load(b.Add(vectors, ir.DeltaChunk*r.headDim/4)))
+	b.SubgroupBarrier() // else the driver puts products with q first, and all wait for the sums of those with k
+	for i := range queries {
+		queries[i] = r.load(b.Add(vectors, ir.DeltaChunk*r.headDim/4), i)
+	}
+	asked := r.multiply(queries)
 	const each = ir.DeltaChunkWidth / 4
 	var deltas [chunkedGroups][]kernel.Value // by row ^ this lane's row
 	var weights [chunkedGroups]kernel.Value
@@ -305,50 +347,69 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 			deltas[g] = append(deltas[g], b.SubgroupShuffleXor(delta, mask))
 		}
 	}
-	of := func(g, matrix int) kernel.Value {
-		var sum kernel.Value
-		for i := range g + 1 {
-			quad := r.numbers.Load(b.Add(numbers, b.Mul(r.rowOf(g), each), matrix*chunkedGroups+i))
-			for e, d := range deltas[i] {
-				if i == 0 && e == 0 {
-					sum = b.Mul(b.Elem(quad, e), d)
-				} else {
-					sum = b.FMA(b.Elem(quad, e), d, sum)
-				}
-			}
+	var matrices [2][chunkedGroups][]kernel.Value
+	for matrix := range matrices {
+		for g := range v {
+			matrices[matrix][g] = r.matrixRow(numbers, matrix, g)
 		}
-		return sum
 	}
-	changes := b.Mul(r.mine, ir.DeltaChunk)
+	fade := r.numbers.LoadElem(b.Add(numbers, each-1), 2)
+	changes := b.Mul(b.Add(b.Mul(odd, r.lanes()/chunkedTeam), r.mine), ir.DeltaChunk)
 	for g := range v {
-		r.changes.StoreElem(b.Add(changes, r.rowOf(g)), r.column, of(g, 0))
+		r.changes.StoreElem(b.Add(changes, r.rowOf(g)), r.column, r.times(matrices[0][g], deltas[:]))
 	}
-	b.SubgroupBarrier()
-	r.change(keys, changes, r.numbers.LoadElem(b.Add(numbers, each-1), 2))
+	b.Barrier()
+	// The stores come before the change, so that they are done by the next barrier.
 	for g := range v {
 		row := b.Add(first, r.rowOf(g))
-		y := b.FMA(b.Elem(weights[g], 1), asked[g], of(g, 1))
+		y := b.FMA(b.Elem(weights[g], 1), asked[g], r.times(matrices[1][g], deltas[:]))
 		b.If(b.Le(row, r.last), func() {
 			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width()),
 				b.Mul(r.mine, chunkedColumns), r.column)
 			r.buffers["y"].Store(at, y)
 		})
 	}
+	r.change(keys, changes, fade, nextVectors)
 }
 
-// load loads this lane's elements of 8 rows: of each four, those of row ^ this lane's row.
-func (r *deltaChunkedRun) load(from kernel.Value) (list [ir.DeltaChunk][]kernel.Value) {
-	b, quads := r.b, r.headDim/4
-	for i := range list {
-		at := b.Add(from, b.Mul(r.rowBeside(i), quads), r.member)
-		for p := range r.held() {
-			list[i] = append(list[i], r.vectors.Load(b.Add(at, p*chunkedTeam)))
-		}
+// matrixRow loads what a matrix has for this lane's row of group g.
+func (r *deltaChunkedRun) matrixRow(numbers kernel.Value, matrix, g int) (list []kernel.Value) {
+	b := r.b
+	for i := range g + 1 {
+		list = append(list, r.numbers.Load(b.Add(numbers, b.Mul(r.rowOf(g), ir.DeltaChunkWidth/4), matrix*chunkedGroups+i)))
 	}
 	return list
 }
 
-// rowBeside returns which row of a chunk is the lane's i-th.
+// times returns the product of a row of a matrix and a column of deltas, both in the order of
+// row ^ this lane's row.
+func (r *deltaChunkedRun) times(row []kernel.Value, deltas [][]kernel.Value) kernel.Value {
+	b := r.b
+	var sum kernel.Value
+	for i, quad := range row {
+		for e, d := range deltas[i] {
+			if i == 0 && e == 0 {
+				sum = b.Mul(b.Elem(quad, e), d)
+			} else {
+				sum = b.FMA(b.Elem(quad, e), d, sum)
+			}
+		}
+	}
+	return sum
+}
+
+// load loads this lane's elements of the lane's i-th row of k or q.
+func (r *deltaChunkedRun) load(from kernel.Value, i int) (list []kernel.Value) {
+	b := r.b
+	at := b.Add(from, b.Mul(r.rowBeside(i), r.headDim/4), r.member)
+	for p := range r.held() {
+		list = append(list, r.vectors.Load(b.Add(at, p*chunkedTeam)))
+	}
+	return list
+}
+
+// rowBeside returns which row of a chunk is the lane's i-th: of each four rows, row ^ this
+// lane's row.
 func (r *deltaChunkedRun) rowBeside(i int) kernel.Value {
 	return r.b.Add(r.b.Xor(r.row, i%chunkedRows), i/chunkedRows*chunkedRows)
 }
@@ -392,8 +453,9 @@ func (r *deltaChunkedRun) dot(column []*kernel.Var, row []kernel.Value) kernel.V
 	return sum
 }
 
-// change lets the rows change the state.
-func (r *deltaChunkedRun) change(keys [ir.DeltaChunk][]kernel.Value, changes, fade kernel.Value) {
+// change lets the rows change the state, and loads k of the next chunk: there shared memory
+// has the least to do.
+func (r *deltaChunkedRun) change(keys [ir.DeltaChunk][]kernel.Value, changes, fade, next kernel.Value) {
 	b := r.b
 	for i, row := range keys {
 		all := r.changes.Load(b.Add(changes, r.rowBeside(i)))
@@ -405,6 +467,9 @@ func (r *deltaChunkedRun) change(keys [ir.DeltaChunk][]kernel.Value, changes, fa
 				}
 				s.Set(b.FMA(b.Splat(b.Elem(all, c), 4), row[p], x))
 			}
+		}
+		for p, k := range r.load(next, i) {
+			r.keys[i][p].Set(k)
 		}
 	}
 }
