@@ -35,9 +35,7 @@ func roundInputs(p *ir.Program, t *target.Target) error {
 				}
 			}
 		}
-		if err := r.place(); err != nil {
-			return err
-		}
+		r.place()
 	}
 	return nil
 }
@@ -99,7 +97,7 @@ func (r *rounding) read(g *ir.Group, x *ir.Value) error {
 }
 
 // place puts the ops that round behind those that make what they round.
-func (r *rounding) place() error {
+func (r *rounding) place() {
 	uses := r.f.Uses()
 	for i := 0; i < len(r.f.Groups); i++ {
 		g := r.f.Groups[i]
@@ -111,21 +109,11 @@ func (r *rounding) place() error {
 			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
 			gated := len(g.Ops) == 1 && op.Kind.Name == "gated_rmsnorm"
 			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
-			if unread && (op.Kind.Name == "rope" || (norm || gated || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
+			if norm || unread && (op.Kind.Name == "rope" || (gated || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
 				g.Ops = append(g.Ops, half)
 				break
 			}
-			own := &ir.Group{Name: g.Name + ".half", Ops: []*ir.Op{half}}
-			if norm {
-				again, err := r.b.Make(op.Kind.Name, op.Attrs, op.Args...)
-				if err != nil {
-					return err
-				}
-				half.Args[0] = again.Result
-				own.Ops = []*ir.Op{again, half}
-			}
-			r.f.Groups = slices.Insert(r.f.Groups, i+1, own)
+			r.f.Groups = slices.Insert(r.f.Groups, i+1, &ir.Group{Name: g.Name + ".half", Ops: []*ir.Op{half}})
 		}
 	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -88,7 +89,67 @@ func (c *convArgs) weights(b *kernel.Builder, channel kernel.Value) []kernel.Val
 	return list
 }
 
-// conv1dCandidates compute an element a lane.
+// convRows and convWriteRows are how many rows of a step a lane takes, where that leaves
+// workgroups for all units.
+const (
+	convRows      = 4
+	convWriteRows = 16
+)
+
+// rowsALane returns how many rows, at most most, a lane may take of a step so that there are
+// workgroups for all units.
+func (a rowAccesses) rowsALane(rows, most int, t *target.Target) int {
+	grid := a.grid(rows)
+	for most > 1 && grid[0]*ceilDiv(rows, most) < 2*t.Units {
+		most /= 2
+	}
+	return most
+}
+
+// inRows emits the kernel of lanes that take four channels of several rows, one behind the
+// other: what a row and those before it have in common is loaded once. If they are not all of
+// the step and of one slot, the rows are computed as if alone.
+func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a rowAccesses, rows int, bound kernel.Value) {
+	a.run(b, func(i, n kernel.Value) {
+		c.width = b.Mul(n, a.vec)
+		first, before := b.Mul(b.WorkgroupID(1), rows), c.taps-1
+		last := b.Sub(bound, 1)
+		var xs []kernel.Value
+		slot := c.slotOf(b, b.Min(first, last))
+		together := b.And(b.Ge(first, before), b.Le(b.Add(first, rows), bound))
+		for j := range before + rows {
+			row := b.Min(b.Sub(b.Add(first, j), b.Min(b.Add(first, j), before)), last)
+			together = b.And(together, b.Eq(c.slotOf(b, row), slot))
+			xs = append(xs, c.x.Load(f32x4, b.Add(b.Mul(row, n), i)))
+		}
+		b.IfElse(together, func() {
+			var weights [4][]kernel.Value
+			for e := range weights {
+				weights[e] = c.weights(b, b.Add(b.Mul(i, 4), e))
+			}
+			for r := range rows {
+				var out []kernel.Operand
+				for e := range weights {
+					sum := b.F32(0)
+					for tap, w := range weights[e] {
+						sum = b.FMA(w, b.Elem(xs[r+tap], e), sum)
+					}
+					out = append(out, logistic(b, sum, sum))
+				}
+				y.Store(b.Add(b.Mul(b.Add(first, r), n), i), b.Vec(out...))
+			}
+		}, func() {
+			b.ForRolled(first, b.Min(b.Add(first, rows), bound), 1, func(row kernel.Value) {
+				b.ForRolled(0, 4, 1, func(e kernel.Value) {
+					channel := b.Add(b.Mul(i, 4), e)
+					y.Store(b.Add(b.Mul(row, c.width), channel), c.at(b, row, channel))
+				})
+			})
+		})
+	})
+}
+
+// conv1dCandidates compute an element a lane, or several of several rows.
 func conv1dCandidates(s *Site) []Candidate {
 	op := only(s, "conv1d")
 	if op == nil || !cacheFits(s, op.Args[2], 1) {
@@ -99,13 +160,23 @@ func conv1dCandidates(s *Site) []Candidate {
 		return nil
 	}
 	k := convKernel{taps: int(op.Args[1].Type.Last())}
-	a := rowAccesses{vec: 1, size: min(s.Target.Workgroup, 256) / s.Target.Wave * s.Target.Wave, width: int(op.Result.Type.Last())}
+	a, each, key := accessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.key()
+	if a.vec == 4 && s.Func.Rows > maxColumns {
+		each = a.rowsALane(rows.max, convRows, s.Target)
+	}
+	if each == 1 {
+		a.vec = 1
+	} else {
+		key = fmt.Sprintf(" rows=%d%s", each, key)
+	}
+	cover := a.cover(rows.max)
+	cover[0].Tile[0] = each
 	operands := rows.operands()
 	for i, v := range op.Args {
 		operands = append(operands, Operand{op.Kind.Params[i], v, kernel.Read})
 	}
 	return []Candidate{{
-		Kernel: fmt.Sprintf("conv taps=%d%s", k.taps, rows.key()),
+		Kernel: fmt.Sprintf("conv taps=%d%s", k.taps, key),
 		Build: func() (*kernel.Func, error) {
 			return kernel.Build("conv1d", func(b *kernel.Builder) {
 				bound := rows.bound(b)
@@ -113,6 +184,10 @@ func conv1dCandidates(s *Site) []Candidate {
 					x: b.Arg("x", kernel.Read), weight: b.Arg("weight", kernel.Read), ring: b.Arg("ring", kernel.Read),
 					pos: b.Arg("pos", kernel.Read), slot: b.Arg("slot", kernel.Read), depth: b.SpecU32("depth", 16)}
 				y, row := b.Arg("y", kernel.Write), b.WorkgroupID(1)
+				if each > 1 {
+					args.inRows(b, y, a, each, bound)
+					return
+				}
 				a.run(b, func(i, n kernel.Value) {
 					args.width = n
 					b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), args.at(b, row, i)) })
@@ -120,9 +195,9 @@ func conv1dCandidates(s *Site) []Candidate {
 			})
 		},
 		Consts:   append(append(rows.consts(), ir.Const{Name: "depth", Value: uint32(op.Args[2].Type.Shape[1])}), a.consts()...),
-		Grid:     a.grid(rows.max),
+		Grid:     a.grid(ceilDiv(rows.max, each)),
 		Operands: append(operands, Operand{"y", op.Result, kernel.Write}),
-		Cover:    a.cover(rows.max),
+		Cover:    cover,
 	}}
 }
 
@@ -139,29 +214,40 @@ func convWriteCandidates(s *Site) []Candidate {
 		return nil
 	}
 	depth := int(ring.Type.Shape[1])
+	each := 1
+	if s.Func.Rows > maxColumns {
+		each = a.rowsALane(rows.max, convWriteRows, s.Target)
+	}
 	cover := a.cover(rows.max)[0]
-	cover.Arg = "ring"
+	cover.Arg, cover.Tile[0] = "ring", each
 	return []Candidate{{
-		Kernel: fmt.Sprintf("conv write v=%d%s", a.vec, rows.key()),
+		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s", a.vec, each, rows.key()),
 		Build: func() (*kernel.Func, error) {
 			return kernel.Build("conv_write", func(b *kernel.Builder) {
 				bound := rows.bound(b)
 				x, pos, slot := b.Arg("x", kernel.Read), b.Arg("pos", kernel.Read), b.Arg("slot", kernel.Read)
 				ring, depth := b.Arg("ring", kernel.Write), b.SpecU32("depth", 16)
-				row := b.WorkgroupID(1)
 				a.run(b, func(i, n kernel.Value) {
-					v := x.Load(kernel.F32.Vec(a.vec), b.Add(b.Mul(row, n), i))
-					b.If(b.Lt(row, bound), func() {
-						at, later := slot.Load(kernel.U32, row), b.Add(row, depth)
+					var to, kept []kernel.Value
+					for j := range each { // few of many rows stay, so that those are not loaded before
+						row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
+						in, later := b.Min(row, b.Sub(bound, 1)), b.Add(row, depth)
+						at := slot.Load(kernel.U32, in)
 						again := b.And(b.Lt(later, bound), b.Eq(slot.Load(kernel.U32, b.Min(later, b.Sub(bound, 1))), at))
-						to := b.Add(b.Mul(at, depth), b.Mod(pos.Load(kernel.U32, row), depth))
-						b.If(b.Not(again), func() { ring.Store(b.Add(b.Mul(to, n), i), v) })
-					})
+						to = append(to, b.Add(b.Mul(at, depth), b.Mod(pos.Load(kernel.U32, in), depth)))
+						kept = append(kept, b.And(b.Lt(row, bound), b.Not(again)))
+					}
+					for j := range each {
+						row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
+						b.If(kept[j], func() {
+							ring.Store(b.Add(b.Mul(to[j], n), i), x.Load(kernel.F32.Vec(a.vec), b.Add(b.Mul(row, n), i)))
+						})
+					}
 				})
 			})
 		},
 		Consts: append(append(rows.consts(), ir.Const{Name: "depth", Value: uint32(depth)}), a.consts()...),
-		Grid:   a.grid(rows.max),
+		Grid:   a.grid(ceilDiv(rows.max, each)),
 		Operands: append(rows.operands(), Operand{"x", x, kernel.Read}, Operand{"pos", op.Args[2], kernel.Read},
 			Operand{"slot", op.Args[3], kernel.Read}, Operand{"ring", ring, kernel.Write}),
 		Cover: []plans.Cover{cover},

@@ -37,13 +37,8 @@ type lanesGemm struct {
 
 func gemmLanesCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= maxColumns || g.gain != nil || g.fixed != nil || g.last {
+	if g == nil || !g.allF32() || g.rows <= maxColumns || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
 		return nil
-	}
-	for _, p := range g.projects {
-		if len(p.matrices) != 1 || p.matrices[0].format.layout != "f32" {
-			return nil
-		}
 	}
 	step, ok := extentOf(s, g.projects[0].result)
 	if !ok {
@@ -76,7 +71,7 @@ func (k lanesGemm) candidate(t *target.Target) Candidate {
 		Consts:   append(k.consts(firsts), k.step.consts()...),
 	}
 	if t.Vendor == nvidia {
-		c.Seconds = func(rows int) float64 { return 11e-6 + 2e-13*float64(rows)*float64(k.tiles(1))*float64(k.k) }
+		c.Seconds = lanesSeconds(k.linearGroup)
 	}
 	for i, p := range k.projects {
 		c.Cover = append(c.Cover, plans.Cover{
@@ -86,6 +81,11 @@ func (k lanesGemm) candidate(t *target.Target) Candidate {
 		})
 	}
 	return c
+}
+
+// lanesSeconds is how long gemm_lanes takes, fitted to an H200.
+func lanesSeconds(g *linearGroup) func(rows int) float64 {
+	return func(rows int) float64 { return 11e-6 + 2e-13*float64(rows)*float64(g.tiles(1))*float64(g.k) }
 }
 
 func (k lanesGemm) build() (*kernel.Func, error) {

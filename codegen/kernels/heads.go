@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -64,6 +65,7 @@ type headsGroup struct {
 	ctx              int
 	slots            int // of the caches
 	wave             int
+	side, down       int // subgroups of a workgroup: heads of a row, and rows
 	vec              int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
 }
 
@@ -202,12 +204,44 @@ func (h *headsGroup) key() string {
 	for _, c := range h.chains {
 		key += " " + c.key()
 	}
-	return key + h.rows.key()
+	return fmt.Sprintf("%s side=%dx%d%s", key, h.side, h.down, h.rows.key())
 }
 
-// candidate is one workgroup for each row and head index, one subgroup of it for
-// each chain; chains with fewer heads leave some subgroups idle.
+// headsSubgroups is how many subgroups a workgroup has, where there are enough of them.
+const headsSubgroups = 8
+
+// share decides how many heads of a chain, and of how many rows, a workgroup has: as many as
+// leave workgroups for all units.
+func (h *headsGroup) share(t *target.Target) {
+	heads := 0
+	h.side, h.down = headsSubgroups, 1
+	for _, c := range h.chains {
+		n := c.width() / h.headDim
+		heads += n
+		for n%h.side != 0 {
+			h.side /= 2
+		}
+	}
+	for h.side > 1 && h.rows.max*heads/h.side < 2*t.Units {
+		h.side /= 2
+	}
+	for h.side*h.down < headsSubgroups && h.rows.max*heads/h.side/(2*h.down) >= 2*t.Units {
+		h.down *= 2
+	}
+}
+
+// firsts returns the first workgroup of each chain, and how many there are for a row.
+func (h *headsGroup) firsts() (list []int, n int) {
+	for _, c := range h.chains {
+		list = append(list, n)
+		n += c.width() / h.headDim / h.side
+	}
+	return list, n
+}
+
+// candidate is a subgroup for each row and head of each chain.
 func (h *headsGroup) candidate(s *Site) Candidate {
+	h.share(s.Target)
 	c := Candidate{
 		Kernel:   h.key(),
 		Build:    h.build,
@@ -228,9 +262,8 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 		c.Operands = append(c.Operands, Operand{"table", h.table, kernel.Read})
 	}
 	c.Consts = append(c.Consts, h.normConsts()...)
-	heads := 0
+	firsts, n := h.firsts()
 	for i, ch := range h.chains {
-		heads = max(heads, ch.width()/h.headDim)
 		c.Consts = append(c.Consts, h.chainConsts(i)...)
 		c.Operands = append(c.Operands, h.chainOperands(i)...)
 		to := ch.cache
@@ -239,9 +272,11 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 		}
 		y := fmt.Sprintf("y%d", i)
 		c.Operands = append(c.Operands, Operand{y, to, kernel.Write})
-		c.Cover = append(c.Cover, plans.Cover{Arg: y, Dims: []int{h.rows.max, ch.width()}, Tile: []int{1, h.headDim}, Axis: []int{1, 0}})
+		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("first", i), Value: uint32(firsts[i])})
+		c.Cover = append(c.Cover, plans.Cover{Arg: y, Dims: []int{h.rows.max, ch.width()}, Tile: []int{h.down, h.side * h.headDim},
+			Axis: []int{1, 0}, First: []int{0, firsts[i]}})
 	}
-	c.Grid = [3]int{heads, h.rows.max, 1}
+	c.Grid = [3]int{n, ceilDiv(h.rows.max, h.down), 1}
 	return c
 }
 
@@ -295,10 +330,16 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 		if h.norm != nil {
 			k.epsilon = b.SpecF32("eps", 1e-6)
 		}
-		b.Workgroup(len(h.chains) * h.wave)
+		b.Workgroup(h.side * h.down * h.wave)
 
-		k.head, k.row = b.WorkgroupID(0), b.WorkgroupID(1)
-		k.live = b.Lt(k.row, rows)
+		row := b.WorkgroupID(1)
+		if h.down > 1 {
+			row = b.Add(b.Mul(row, h.down), b.Div(b.SubgroupID(), h.side))
+		}
+		k.live, k.row = b.Lt(row, rows), row
+		if h.down > 1 {
+			k.row = b.Min(row, b.Sub(rows, 1))
+		}
 		if pos != nil {
 			at := pos.Load(kernel.U32, k.row)
 			k.live = b.And(k.live, b.Lt(at, ctx)) // not beyond the caches and the table
@@ -308,8 +349,16 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 			k.ctx, k.slot = ctx, slot.Load(kernel.U32, k.row)
 			k.cached = b.Add(b.Mul(k.slot, ctx), k.at)
 		}
+		var firsts []kernel.Value
 		for i := range h.chains {
-			k.chain(i)
+			firsts = append(firsts, b.SpecU32(fmt.Sprint("first", i), 0))
+		}
+		for i := range h.chains {
+			inside := b.Ge(b.WorkgroupID(0), firsts[i])
+			if i+1 < len(firsts) {
+				inside = b.And(inside, b.Lt(b.WorkgroupID(0), firsts[i+1]))
+			}
+			k.chain(i, firsts[i], inside)
 		}
 	})
 }
@@ -326,27 +375,32 @@ type headMaker struct {
 // headsKernel is what the chains of the kernel share.
 type headsKernel struct {
 	headMaker
-	head, row  kernel.Value
+	row        kernel.Value
 	live       kernel.Value // the row is one of this step
 	ctx, slots kernel.Value
 	slot       kernel.Value
 	cached     kernel.Value // row of the caches
 }
 
-func (k *headsKernel) chain(i int) {
+// chain computes the heads of a chain, whose first workgroup is first, if the workgroup is one of them.
+func (k *headsKernel) chain(i int, first, inside kernel.Value) {
 	b, c := k.b, k.chains[i]
 	a := k.declareChain(i)
 	y := b.Arg(fmt.Sprintf("y%d", i), kernel.Write)
-	b.If(b.And(b.Eq(b.SubgroupID(), i), b.Lt(k.head, a.heads)), func() {
-		head := b.Add(b.Mul(k.row, a.heads), k.head)
+	b.If(inside, func() {
+		at := b.Mul(b.Sub(b.WorkgroupID(0), first), k.side)
+		if k.side > 1 {
+			at = b.Add(at, b.Mod(b.SubgroupID(), k.side))
+		}
+		head := b.Add(b.Mul(k.row, a.heads), at)
 		to := head
 		if c.cache != nil {
-			to = b.Add(b.Mul(k.cached, a.heads), k.head)
+			to = b.Add(b.Mul(k.cached, a.heads), at)
 		}
 		to = b.Mul(to, k.headDim/k.vec)
 		var scales kernel.Value
 		if c.scales() {
-			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, k.head, k.headDim), k.at)
+			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, at, k.headDim), k.at)
 		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {

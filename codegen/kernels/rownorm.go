@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -18,7 +19,7 @@ func rowNormCandidates(s *Site) []Candidate {
 		}
 	}
 	half := roundedNorm(s)
-	if half {
+	if half != nil {
 		op = s.Group.Ops[0]
 	}
 	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
@@ -29,63 +30,93 @@ func rowNormCandidates(s *Site) []Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group), half: half, group: group, wave: s.Target.Wave}
-	k.size = min(ceilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave) * k.wave
-	operands := rows.operands()
-	for i, v := range op.Args {
-		operands = append(operands, Operand{rowNormArgs[i], v, kernel.Read})
+	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: widest(group), exact: slices.Contains(s.Outputs, op.Result), half: half != nil, group: group, wave: s.Target.Wave}
+	k.size, k.runs = min(ceilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
+	if rows.max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
+		k.size = max(k.wave, k.size/2/k.wave*k.wave)
+		for k.size == k.wave && k.runs < normRuns && width/group%(2*k.runs) == 0 {
+			k.runs *= 2
+		}
 	}
-	return []Candidate{{
+	c := Candidate{
 		Kernel: k.key(),
 		Build:  k.build,
 		Consts: append(rows.consts(),
 			ir.Const{Name: "group", Value: uint32(group)},
 			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))}),
-		Grid:     [3]int{width / group, rows.max, 1},
-		Operands: append(operands, Operand{"y", s.Outputs[0], kernel.Write}),
-		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.max, width}, Tile: []int{1, group}, Axis: []int{1, 0}}},
-	}}
+		Grid:     [3]int{width / group / k.runs, rows.max, 1},
+		Operands: rows.operands(),
+	}
+	for i, v := range op.Args {
+		c.Operands = append(c.Operands, Operand{rowNormArgs[i], v, kernel.Read})
+	}
+	write := func(name string, v *ir.Value) {
+		c.Operands = append(c.Operands, Operand{name, v, kernel.Write})
+		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows.max, width}, Tile: []int{1, group * k.runs}, Axis: []int{1, 0}})
+	}
+	if k.exact {
+		write("y", op.Result)
+	}
+	if k.half {
+		write("half", half.Result)
+	}
+	return []Candidate{c}
 }
+
+// normRuns is how many runs of a subgroup each a workgroup has at most.
+const normRuns = 8
 
 // rowNormArgs names the operands of the norms, of which l2norm has the first and
 // rmsnorm the first two.
 var rowNormArgs = []string{"x", "gain", "z"}
 
-// rowNormKernel has one workgroup a row or run of it, whose lanes hold all of it.
+// rowNormKernel has one workgroup a row or run of it, whose lanes hold all of it, or one
+// subgroup a run.
 type rowNormKernel struct {
 	rows  extent
 	op    string // rmsnorm, gated_rmsnorm or l2norm
 	vec   int    // elements of one access
-	half  bool   // the result is rounded to f16
+	exact bool   // the result is written as it is
+	half  bool   // it is written rounded to f16
 	group int    // elements of a run
 	wave  int
-	size  int // lanes
+	size  int // lanes of a run
+	runs  int // of a workgroup; several only if each is one subgroup's
 }
 
 // perLane is the accesses of a lane, at most.
 func (k rowNormKernel) perLane() int { return ceilDiv(k.group/k.vec, k.size) }
 
-// exact reports whether all lanes have as many.
-func (k rowNormKernel) exact() bool { return k.perLane()*k.size*k.vec == k.group }
+// even reports whether all lanes have as many.
+func (k rowNormKernel) even() bool { return k.perLane()*k.size*k.vec == k.group }
 
-// roundedNorm reports whether the group is a norm of whole vec4 whose result is
-// rounded to f16 and read in no other form.
-func roundedNorm(s *Site) bool {
+// roundedNorm returns the op that rounds to f16, if the group is a norm of whole vec4 and
+// such an op.
+func roundedNorm(s *Site) *ir.Op {
 	ops := s.Group.Ops
-	return len(ops) == 2 && strings.HasSuffix(ops[0].Kind.Name, "rmsnorm") && ops[1].Kind.Name == "half" && ops[1].Args[0] == ops[0].Result &&
-		ops[0].Attrs.Int("group")%4 == 0 && len(s.Outputs) == 1 && s.Outputs[0] == ops[1].Result
+	if len(ops) != 2 || !strings.HasSuffix(ops[0].Kind.Name, "rmsnorm") || ops[1].Kind.Name != "half" || ops[1].Args[0] != ops[0].Result ||
+		ops[0].Attrs.Int("group")%4 != 0 || !slices.Contains(s.Outputs, ops[1].Result) {
+		return nil
+	}
+	return ops[1]
 }
 
 func (k rowNormKernel) key() string {
-	half := ""
+	half, even := "", ""
 	if k.half {
 		half = "+half"
 	}
-	exact := ""
-	if !k.exact() {
-		exact = "-"
+	if k.half && k.exact {
+		half += "+f32"
 	}
-	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s", k.op, half, k.vec, k.perLane(), exact, k.size/k.wave, k.wave, k.rows.key())
+	if !k.even() {
+		even = "-"
+	}
+	runs := ""
+	if k.runs > 1 {
+		runs = fmt.Sprintf(" runs=%d", k.runs)
+	}
+	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op, half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.key())
 }
 
 func (k rowNormKernel) build() (*kernel.Func, error) {
@@ -99,18 +130,27 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		if k.op == "gated_rmsnorm" {
 			z = b.Arg("z", kernel.Read)
 		}
-		y := b.Arg("y", kernel.Write)
+		var y, half *kernel.Buffer
+		if k.exact {
+			y = b.Arg("y", kernel.Write)
+		}
+		if k.half {
+			half = b.Arg("half", kernel.Write)
+		}
 		group, eps := b.SpecU32("group", 4096), b.SpecF32("eps", 1e-6)
-		b.Workgroup(k.size)
+		b.Workgroup(k.size * k.runs)
 
 		row := b.WorkgroupID(1)
 		t, n := kernel.F32.Vec(k.vec), b.Div(group, k.vec)
-		from := b.Mul(b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0)), n)
+		from, lane := b.Mul(b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0)), n), b.LocalID()
+		if k.runs > 1 {
+			from, lane = b.Add(b.Mul(from, k.runs), b.Mul(b.SubgroupID(), n)), b.SubgroupLane()
+		}
 		type part struct{ i, exists, x, gain, z kernel.Value }
 		var parts []part
 		for j := range k.perLane() { // all is loaded at once
-			p := part{i: b.Add(b.LocalID(), j*k.size), exists: b.Bool(true)}
-			if !k.exact() {
+			p := part{i: b.Add(lane, j*k.size), exists: b.Bool(true)}
+			if !k.even() {
 				p.exists, p.i = b.Lt(p.i, n), b.Min(p.i, b.Sub(n, 1))
 			}
 			p.x = x.Load(t, b.Add(from, p.i))
@@ -143,10 +183,14 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 			if z != nil {
 				v = b.Mul(v, eachElement(b, p.z, activations["silu"]))
 			}
-			if k.half {
-				v = roundHalf(b, v)
-			}
-			b.If(b.And(p.exists, b.Lt(row, rows)), func() { y.Store(b.Add(from, p.i), v) })
+			b.If(b.And(p.exists, b.Lt(row, rows)), func() {
+				if k.exact {
+					y.Store(b.Add(from, p.i), v)
+				}
+				if k.half {
+					half.Store(b.Add(from, p.i), roundHalf(b, v))
+				}
+			})
 		}
 	})
 }

@@ -8,6 +8,7 @@ var families = []Family{
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
 	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", gemmDealtCandidates},
 	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", gemmCoopCandidates},
+	{"gemm_float", "the same of many rows, with weights of f32, in tiles through shared memory: subgroups share the elements of a row", gemmFloatCandidates},
 	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", gemmLanesCandidates},
 	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
 	{"gemm_dot", "the same of many rows, with x in 8-bit fixed point and dot products of bytes, in tiles through shared memory", gemmDotCandidates},
@@ -30,6 +31,6 @@ var families = []Family{
 	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", deltaChunkedCandidates},
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", convCandidates},
 	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", argmaxCandidates},
-	{"rownorm", "a norm of its own: one workgroup a row and group", rowNormCandidates},
+	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowNormCandidates},
 	{"elementwise", "an add, a gate, a slice and the like on its own", elementwiseCandidates},
 }

@@ -1,0 +1,54 @@
+package kernels_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// TestGemmFloat runs all tiles, over steps that fill them and that do not, with results that
+// are wide and narrow.
+func TestGemmFloat(t *testing.T) {
+	on := *lookup(t, "sm_90")
+	on.Vendor = 0 // all tiles, whatever is expected of them
+	for rows, n := range map[int]int{130: 129, 192: 192} {
+		w := newWorld(t, rows, n)
+		x := w.rows(ir.T, 256)
+		y := []*ir.Value{
+			w.op("linear", nil, x, w.matrix(ir.F32, 70, 256), w.vector("bias", 70)),
+			w.op("add", nil, w.linear(x, ir.F32, 3), w.rows(ir.T, 3)),
+			w.linear(x, ir.F32, 64),
+		}
+		tiles := 0
+		for _, c := range w.candidates(&on, y...) {
+			if strings.HasPrefix(c.Kernel, "gemm_float ") {
+				w.check(c, n, y...)
+				tiles++
+			}
+		}
+		if tiles != 2 {
+			t.Errorf("%d rows: %d tiles", rows, tiles)
+		}
+	}
+}
+
+// TestGemmFloatChoice holds what was fastest on an H200.
+func TestGemmFloatChoice(t *testing.T) {
+	for _, c := range []struct {
+		rows, outputs int
+		want          string
+	}{
+		{48, 256, "gemm_lanes f32 n tile=4x4"},
+		{512, 256, "gemm_float f32 n tile=32x32"},
+		{2048, 256, "gemm_float f32 n tile=32x64"},
+		{512, 64, "gemm_lanes f32 n tile=8x4"},
+		{2048, 64, "gemm_float f32 n tile=32x32"},
+	} {
+		w := newWorld(t, c.rows, 1)
+		y := w.linear(w.rows(ir.T, 2048), ir.F32, c.outputs)
+		if list := w.candidates(lookup(t, "sm_90"), y); !strings.HasPrefix(list[0].Kernel, c.want) {
+			t.Errorf("%d rows, %d outputs: %s, want %s", c.rows, c.outputs, list[0].Kernel, c.want)
+		}
+	}
+}
