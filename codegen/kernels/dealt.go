@@ -233,7 +233,10 @@ func (k gemmDealt) shared() int {
 	case pooled:
 		size := 0
 		for _, k.most = range k.cases() {
-			size = max(size, 2*k.xBuffer(), k.region())
+			size = max(size, 2*k.xBuffer())
+			if !k.direct() {
+				size = max(size, k.region())
+			}
 		}
 		return size
 	}

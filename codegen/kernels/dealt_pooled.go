@@ -72,15 +72,18 @@ func swizzle(b *kernel.Builder, place, octet kernel.Value) kernel.Value {
 }
 
 // fetch loads the octets that are multiplied from octet o on, counted from the i-th block
-// of each group, if there are as many blocks.
+// of each group, if there are as many blocks; of tiles in series they begin anew.
 func (x *pooledX) fetch(i, blocks kernel.Value, o int) []kernel.Value {
 	b := x.b
 	i = b.Add(i, o/dealtOctets)
+	if x.series > 1 {
+		i = b.Mod(i, blocks)
+	}
 	at := b.Add(b.Mul(i, x.groups*dealtBlock/8), x.deal.octet(b, b.U32(0), b.U32(uint32(o%4)), o/4%dealtSteps))
 	var list []kernel.Value
 	for _, item := range x.items {
 		from := b.Add(item.from, at)
-		if o >= dealtOctets {
+		if o >= dealtOctets && x.series == 1 {
 			from = b.Select(b.Lt(i, blocks), from, 0)
 		}
 		list = append(list, x.a.x.Load(u32x4, from))
@@ -120,7 +123,7 @@ func (x *pooledX) octet(at dealtAt, p, o int) func(rows int) kernel.Value {
 	o += 4 * p
 	step := b.U32(uint32(o / x.depth()))
 	if x.depth() == dealtOctets {
-		step = at.i
+		step = at.step
 	}
 	switch o % x.depth() {
 	case 0:

@@ -32,9 +32,11 @@ type dealtX interface {
 
 // dealtAt is a block of the group, and what comes behind it.
 type dealtAt struct {
-	block, next kernel.Value
-	more        *kernel.Value // whether there is a next one, nil if that is the same one
-	i, blocks   kernel.Value  // it is the i-th of so many
+	block, next  kernel.Value
+	more         *kernel.Value // whether there is a next one, nil if that is the same one
+	i, blocks    kernel.Value  // it is the i-th of so many of its tile
+	step         kernel.Value  // and of all tiles
+	col, nextCol kernel.Value  // first output of each matrix of its tile, and of that of the next block
 }
 
 // emit emits the kernel behind what finds the tile of rows. workgroup counts the tiles of outputs.
@@ -56,7 +58,7 @@ func (k gemmDealt) emit(b *kernel.Builder, a *linearArgs, series, workgroup kern
 
 // rowsOf is how many rows of the tile there are.
 func (k gemmDealt) rowsOf(t *rowTile) kernel.Value {
-	if t.sorted == nil && k.rowTiles() > 1 {
+	if t.sorted != nil || k.rowTiles() > 1 {
 		return t.b.Min(t.b.Sub(t.rows, t.row), k.dealtTile.rows)
 	}
 	return t.rows
@@ -79,10 +81,14 @@ func (k gemmDealt) emitRows(a *linearArgs, series, workgroup kernel.Value, tile 
 			t.runSeries(series)
 		case staged:
 			t.x = t.stageX()
-			t.runStaged()
+			t.runAhead(series)
 		case pooled:
 			t.x = t.poolX()
-			t.runPooled()
+			if k.early {
+				t.runAhead(series)
+			} else {
+				t.runPooled(series)
+			}
 		}
 	})
 }
@@ -100,6 +106,9 @@ func (t *dealtRun) items(col kernel.Value, live *kernel.Value) [][2]dealtItem {
 			m := n / t.each()
 			w := t.p.matrices[m]
 			row := b.Add(col, t.mine, t.place, n%t.each())
+			if t.direct() { // of a lane, neighbours
+				row = b.Add(col, t.mine, b.Mul(t.place, t.laneOutputs()), n/dealtRows%t.laneOutputs())
+			}
 			list[i][h] = dealtFormatOf(w.format.layout).open(&d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
 		}
 	}
@@ -126,14 +135,50 @@ func (t *dealtRun) runSeries(series kernel.Value) {
 	})
 }
 
-// blocks calls one for every block of the group.
-func (t *dealtRun) blocks(one func(at dealtAt)) {
+// dealtPart is a tile of outputs of a workgroup, and what comes behind it.
+type dealtPart struct {
+	i, col  kernel.Value // first output of each matrix
+	nextCol kernel.Value
+	more    *kernel.Value // whether there is a next one, nil if there never is
+}
+
+// tiles calls one for the tiles of outputs that the workgroup goes through.
+func (t *dealtRun) tiles(series kernel.Value, one func(part dealtPart)) {
 	b := t.b
-	blocks := t.blocksOf()
-	b.ForRolled(0, blocks, 1, func(i kernel.Value) {
-		more := b.Lt(b.Add(i, 1), blocks)
-		at := b.Add(b.Mul(i, t.groups), t.firstBlock())
-		one(dealtAt{at, b.Select(more, b.Add(at, t.groups), at), &more, i, blocks})
+	if t.series == 1 {
+		one(dealtPart{i: b.U32(0), col: t.col, nextCol: t.col})
+		return
+	}
+	// The last workgroup of a projection may have fewer.
+	left := b.Sub(t.p.width, t.col)
+	series = b.Min(series, b.Div(b.Add(left, t.tile()-1), t.tile()))
+	b.ForRolled(0, series, 1, func(i kernel.Value) {
+		col := b.Add(t.col, b.Mul(i, t.tile()))
+		more := b.Lt(b.Add(i, 1), series)
+		one(dealtPart{i, col, b.Add(col, t.tile()), &more})
+	})
+}
+
+// blocks calls one for every block of the group, of every tile, and stores each tile.
+func (t *dealtRun) blocks(series kernel.Value, one func(at dealtAt)) {
+	b := t.b
+	t.tiles(series, func(part dealtPart) {
+		t.clear()
+		blocks := t.blocksOf()
+		b.ForRolled(0, blocks, 1, func(i kernel.Value) {
+			more := b.Lt(b.Add(i, 1), blocks)
+			block := b.Add(b.Mul(i, t.groups), t.firstBlock())
+			at := dealtAt{block: block, next: b.Select(more, b.Add(block, t.groups), block), more: &more, i: i, blocks: blocks,
+				col: part.col, nextCol: part.col, step: i}
+			if part.more != nil {
+				at.next = b.Select(more, at.next, t.firstBlock())
+				at.nextCol = b.Select(more, part.col, part.nextCol)
+				any := b.Or(more, *part.more)
+				at.more, at.step = &any, b.Add(b.Mul(part.i, blocks), i)
+			}
+			one(at)
+		})
+		t.store(part.col, b.U32(0))
 	})
 }
 
@@ -153,22 +198,21 @@ func (t *dealtRun) firstBlock() kernel.Value {
 	return t.b.Add(t.b.Mul(t.split.split, t.blocksOf(), t.groups), t.group)
 }
 
-// runStaged goes through the blocks of the subgroup.
-func (t *dealtRun) runStaged() {
+// runAhead goes through the blocks of the subgroup, with the words of one loaded a block ahead.
+func (t *dealtRun) runAhead(series kernel.Value) {
 	items := t.items(t.col, nil)
-	loads := load(items, t.group)
-	t.x.start(t.group)
+	first := t.firstBlock()
+	loads := load(items, first)
+	t.x.start(first)
 	held := loads.held(t.b)
-	t.clear()
-	t.blocks(func(at dealtAt) {
-		t.multiply(items, held.turn(load(t.items(t.col, at.more), at.next)), at)
+	t.blocks(series, func(at dealtAt) {
+		t.multiply(items, held.turn(load(t.items(at.nextCol, at.more), at.next)), at)
 	})
-	t.store(t.col, t.b.U32(0))
 }
 
 // runPooled goes through the blocks of the group. Words are loaded a step ahead, but if many sums
 // leave few registers only an octet ahead, when those before are used up.
-func (t *dealtRun) runPooled() {
+func (t *dealtRun) runPooled(series kernel.Value) {
 	items := t.items(t.col, nil)
 	t.x.start(t.group)
 	first := t.firstBlock()
@@ -177,9 +221,11 @@ func (t *dealtRun) runPooled() {
 	if t.outputs > dealtSide {
 		late = 3
 	}
-	t.clear()
-	t.blocks(func(at dealtAt) {
-		next := t.items(t.col, at.more)
+	t.blocks(series, func(at dealtAt) {
+		items, next := items, t.items(at.nextCol, at.more)
+		if t.series > 1 {
+			items = t.items(at.col, nil)
+		}
 		for p := range dealtSteps {
 			after, block, q := items, at.block, p+1
 			if q == dealtSteps {
@@ -195,7 +241,6 @@ func (t *dealtRun) runPooled() {
 			})
 		}
 	})
-	t.store(t.col, t.b.U32(0))
 }
 
 // clear sets the sums to zero.
@@ -279,6 +324,10 @@ func (t *dealtRun) step(items [][2]dealtItem, scales, words dealtWords, octet fu
 // neighbours each, of all matrices and groups.
 func (t *dealtRun) store(col, i kernel.Value) {
 	b := t.b
+	if t.direct() {
+		t.storeDirect(col)
+		return
+	}
 	slot := t.part() * t.stride()
 	// Tiles take turns, so that one is finished while the next is multiplied.
 	base := b.Mul(b.Mod(i, t.turns()), t.region())

@@ -17,7 +17,17 @@ type dealtTile struct {
 	where   dealtPlace
 	series  int // tiles of a workgroup, one after the other
 	splits  int // workgroups that share the blocks of a row, and meet
+
+	// Of rows sorted by expert that are pooled:
+
+	apart   int  // rows between those that a workgroup has code of its own for
+	abreast int  // workgroups that the shared memory of a unit is to do for
+	early   bool // weights are loaded a block ahead
 }
+
+// direct reports whether lanes store what they hold of the sums right from there, which so do not go
+// through shared memory.
+func (t dealtTile) direct() bool { return t.apart > 0 }
 
 // dealtPlace is where x is while it is multiplied.
 type dealtPlace int
@@ -128,6 +138,11 @@ func pooledTile(s *Site, g *linearGroup) dealtTile {
 func (k gemmDealt) cases() []int {
 	list := []int{24, 40}
 	switch top := k.dealtTile.rows; {
+	case k.apart > 0:
+		list = nil
+		for n := k.apart; n < top; n += k.apart {
+			list = append(list, n)
+		}
 	case k.rowTiles() > 1:
 		return []int{top}
 	case top > dealtLow:
@@ -140,6 +155,9 @@ func (k gemmDealt) cases() []int {
 func (k gemmDealt) space() int {
 	if k.splits > 1 {
 		return sharedVec4 - 1 // where workgroups meet
+	}
+	if k.abreast > 1 {
+		return sharedVec4 / k.abreast
 	}
 	return sharedVec4
 }

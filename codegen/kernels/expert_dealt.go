@@ -3,52 +3,98 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// expertDealt is gemm_dealt over the tiles of a sortedGroup: of so few rows that most
-// experts have one tile.
+// expertDealt is gemm_dealt over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
+// of them, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
+// with code for fewer.
 type expertDealt struct {
 	*sortedGroup
 	dealt gemmDealt // of a tile's rows
 }
 
 const (
-	// dealtPerExpert bounds the slots of an expert that expert_dealt takes, if all have as
-	// many: of more, expert_coop takes weights apart for more rows at once.
-	dealtPerExpert = 4
-	// dealtRounds is the rounds of workgroups that expert_dealt wants: with fewer some units
-	// end early, with more each workgroup brings x for few outputs.
+	// dealtPerExpert is the slots of an expert, if all have as many, up to which lanes keep their rows,
+	// expertLow those up to which tiles are for few rows.
+	dealtPerExpert, expertLow = 4, 24
+	// dealtRounds is the rounds of workgroups that expert_dealt wants where lanes keep x: with fewer some
+	// units end early, with more each workgroup brings x for few outputs.
 	dealtRounds = 2.5
 )
 
+// The tiles of pooled rows. Few rows wait for weights, of which much has to be on its way; many for
+// products, with registers for one workgroup a unit. Where rows are short, workgroups go through several
+// tiles of outputs, so that they begin less often.
+var (
+	expertLowTiles = []dealtTile{
+		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, early: true, series: 2},
+		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, series: 8},
+		{outputs: 16, across: 4, rows: 32, apart: 8, abreast: 5, early: true, series: 4},
+	}
+	expertTallTiles = []dealtTile{
+		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 1},
+		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 4},
+		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 2},
+	}
+)
+
+// shortRow is the blocks of a row up to which it is short.
+const shortRow = 4
+
 func expertDealtCandidates(s *Site) []Candidate {
 	g := matchExpertCoop(s)
-	if g == nil || !g.half || g.perExpert() > dealtPerExpert {
+	if g == nil || !g.half || g.k%dealtBlock != 0 {
 		return nil
 	}
-	tile := *g.linearGroup
-	tile.rows = dealtRows
-	if !tile.fitsDealt(s.Target) || tile.k/dealtBlock > dealtGroups {
-		return nil
-	}
-	k := expertDealt{g, gemmDealt{&tile, dealtTile{outputs: dealtSide, across: 1, rows: dealtRows, splits: 1, groups: tile.k / dealtBlock}, g.extent, g.wave, dealtRows, nil}}
 	var list []Candidate
-	for _, k.dealt.series = range k.series(s.Target) {
-		list = append(list, k.candidate())
+	for _, t := range expertDealtTiles(g, s.Target) {
+		tile := *g.linearGroup
+		tile.rows = t.rows
+		if tile.fitsDealt(s.Target) {
+			list = append(list, expertDealt{g, gemmDealt{&tile, t, g.extent, g.wave, t.rows, nil}}.candidate(s.Target))
+		}
 	}
 	return list
 }
 
-// series returns how many tiles of outputs a workgroup may go through, best guess first.
-func (k expertDealt) series(t *target.Target) []int {
-	slots, experts := float64(k.linearGroup.rows*k.slots), float64(k.experts)
+// expertDealtTiles returns tiles for the group, best guess first.
+func expertDealtTiles(g *sortedGroup, t *target.Target) []dealtTile {
+	blocks := g.k / dealtBlock
+	if g.perExpert() > dealtPerExpert {
+		list := slices.Clone(expertLowTiles)
+		if g.perExpert() > expertLow {
+			list = slices.Clone(expertTallTiles)
+		}
+		for i := range list {
+			list[i].groups, list[i].splits, list[i].where = 1, 1, pooled
+		}
+		if blocks <= shortRow {
+			list[0], list[1] = list[1], list[0]
+		}
+		return list
+	}
+	if blocks > dealtGroups {
+		return nil
+	}
+	var list []dealtTile
+	k := dealtTile{outputs: dealtSide, across: 1, rows: dealtRows, splits: 1, groups: blocks}
+	for _, k.series = range g.dealtSeries(k, t) {
+		list = append(list, k)
+	}
+	return list
+}
+
+// dealtSeries returns how many tiles of outputs a workgroup whose lanes keep x may go through, best guess first.
+func (g *sortedGroup) dealtSeries(k dealtTile, t *target.Target) []int {
+	slots, experts := float64(g.rows*g.slots), float64(g.experts)
 	chosen := experts * (1 - math.Exp(-slots/experts))
-	atOnce := float64(t.Units * (dealtGroups / k.dealt.groups))
-	n, tiles := 1, k.tiles(k.dealt.each())
+	atOnce := float64(t.Units * (dealtGroups / k.groups))
+	n, tiles := 1, g.tiles(gemmDealt{linearGroup: g.linearGroup, dealtTile: k}.each())
 	for n < tiles && chosen*float64(tiles) > math.Sqrt2*float64(n)*dealtRounds*atOnce {
 		n *= 2
 	}
@@ -58,19 +104,50 @@ func (k expertDealt) series(t *target.Target) []int {
 	return []int{n, n / 2, 2 * n}
 }
 
-func (k expertDealt) candidate() Candidate {
-	c := k.sortedGroup.candidate(dealtRows, k.dealt.outputsOf())
-	c.Kernel = fmt.Sprintf("expert_dealt %s %s", k.key(), k.dealt.name())
-	c.Shape = fmt.Sprintf("%s of %d", k.dealt.name(), k.dealt.series)
+// name is all that shapes the code, but for what is multiplied.
+func (k expertDealt) name() string {
+	t := k.dealt.dealtTile
+	if t.where == kept {
+		return t.name()
+	}
+	name := fmt.Sprintf("rows=%d/%d %s abreast=%d", t.rows, t.apart, t.name(), t.abreast)
+	if t.early {
+		name += " early"
+	}
+	return name
+}
+
+func (k expertDealt) candidate(t *target.Target) Candidate {
+	c := k.sortedGroup.candidate(k.dealt.dealtTile.rows, k.dealt.outputsOf())
+	c.Kernel = fmt.Sprintf("expert_dealt %s %s", k.key(), k.name())
+	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.dealt.series)
 	c.Build = k.build
 	c.Consts = append(c.Consts, ir.Const{Name: "series", Value: uint32(k.dealt.series)})
+	if k.dealt.where == pooled {
+		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
+	}
 	return c
+}
+
+// seconds is what pooled rows take on an H200 with so many units, where it was measured with q4_k and q5_k.
+func (k expertDealt) seconds(rows, units int) float64 {
+	slots, experts := float64(rows*k.slots), float64(k.experts)
+	tile := k.dealt.dealtTile
+	mean := slots / experts
+	tiles := max(experts*(1-math.Exp(-mean)), slots/float64(tile.rows))
+	blocks := float64(k.k / dealtBlock)
+	us := 0.5 + blocks*(0.83+0.03*min(float64(tile.rows), mean)) // for 128 outputs
+	if tile.outputs > dealtSide {
+		us = 5.7 + blocks*2.67*(0.36+0.0166*min(float64(tile.rows), 1.25*mean)) // for 256
+	}
+	tiles *= float64(k.tiles(k.dealt.tile()))
+	return 1e-6 * (coopFixed + tiles/float64(units)*us)
 }
 
 func (k expertDealt) build() (*kernel.Func, error) {
 	return kernel.Build("expert_dealt", func(b *kernel.Builder) {
 		a, series := k.declare(b, false), b.SpecU32("series", 1)
-		tile := k.findTile(b, a, dealtRows, func() { b.Workgroup(k.dealt.threads()) })
+		tile := k.findTile(b, a, k.dealt.dealtTile.rows, func() { b.Workgroup(k.dealt.threads()) })
 		k.dealt.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end}, nil)
 	})
 }

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -43,6 +44,46 @@ func TestExpertDealt(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExpertDealtMany computes experts' projections of more rows, which subgroups share: of an expert that all
+// rows choose, in several tiles, and one that none does.
+func TestExpertDealtMany(t *testing.T) {
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.MXFP4} {
+		for _, slots := range []int{2, 4} {
+			t.Run(fmt.Sprintf("%s of %d", d, slots), func(t *testing.T) {
+				t.Parallel()
+				const rows, n, k = 100, 98, 512
+				width := 40
+				if d == ir.Q4_K {
+					width = 136 // several tiles
+				}
+				m := &moe{dtype: d, experts: 16, slots: slots, all: 3, none: 5}
+				for _, perSlot := range []bool{false, true} {
+					w := newWorld(t, rows, n)
+					ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
+					order := w.sorted(m, ids)
+					gate := w.stack(d, m.experts, width, k)
+					y := w.experts(w.inHalf(k, m.slots, perSlot), gate, ids, 0, width, order...)
+					if !perSlot {
+						up := w.stack(d, m.experts, 2*width, k)
+						x := w.ops[len(w.ops)-1].Args[0]
+						y = w.glu("silu", y, w.experts(x, up, ids, width, width, order...))
+					}
+					tried := 0
+					for _, c := range w.candidates(lookup(t, "sm_90"), y) {
+						if strings.HasPrefix(c.Kernel, "expert_dealt ") && (tried == 0 || d == ir.Q4_K) {
+							w.closeTo(c, n, y)
+							tried++
+						}
+					}
+					if tried == 0 {
+						t.Error("expert_dealt offers nothing")
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 const sortBatch = 4
 
 // expertSort is a group of expert_order and expert_offsets, or the latter alone.
-// One subgroup works for one expert: it goes through all ids twice, to count those
-// below its own, then to write the places of its own. So subgroups need nothing
-// from each other.
+// One workgroup works for one expert: its subgroups go through a part of the ids each, to count
+// those below its own and its own, and then again, to write the places of its own. So workgroups
+// need nothing from each other.
 type expertSort struct {
 	ids, order, offsets *ir.Value // order may be nil
 	rows                extent
@@ -49,25 +49,28 @@ func expertSortCandidates(s *Site) []Candidate {
 	}
 	k.slots = int(k.ids.Type.Last())
 	k.vec = widest(k.rows.max * k.slots)
-	return []Candidate{k.candidate()}
+	return []Candidate{k.candidate(s.Target.Workgroup)}
 }
 
-func (k *expertSort) candidate() Candidate {
-	const subgroups = 4
-	groups := ceilDiv(k.experts+1, subgroups)
+// step is the ids that a subgroup goes through at a time.
+func (k *expertSort) step() int { return sortBatch * k.wave * k.vec }
+
+func (k *expertSort) candidate(most int) Candidate {
+	room := k.rows.max * k.slots
+	subgroups := min(ceilDiv(room, 2*k.step()), k.wave, most/k.wave)
 	c := Candidate{
 		Kernel:   fmt.Sprintf("expert_sort v=%d w=%d%s", k.vec, k.wave, k.rows.key()),
 		Build:    k.build,
 		Operands: append(k.rows.operands(), Operand{"ids", k.ids, kernel.Read}, Operand{"offsets", k.offsets, kernel.Write}),
-		Consts: append(k.rows.consts(), ir.Const{Name: "slots", Value: uint32(k.slots)}, ir.Const{Name: "experts", Value: uint32(k.experts)},
-			ir.Const{Name: "room", Value: uint32(k.rows.max * k.slots)}, ir.Const{Name: "workgroup", Value: uint32(subgroups * k.wave)}),
-		Grid:  [3]int{groups, 1, 1},
-		Cover: []plans.Cover{{Arg: "offsets", Dims: []int{k.experts + 1}, Tile: []int{subgroups}, Axis: []int{0}}},
+		Consts: append(k.rows.consts(), ir.Const{Name: "slots", Value: uint32(k.slots)},
+			ir.Const{Name: "room", Value: uint32(room)}, ir.Const{Name: "workgroup", Value: uint32(subgroups * k.wave)}),
+		Grid:  [3]int{k.experts + 1, 1, 1},
+		Cover: []plans.Cover{{Arg: "offsets", Dims: []int{k.experts + 1}, Tile: []int{1}, Axis: []int{0}}},
 	}
 	if k.order != nil {
 		c.Kernel += " order"
 		c.Operands = append(c.Operands, Operand{"order", k.order, kernel.Write})
-		c.Cover = append(c.Cover, plans.Cover{Arg: "order", Dims: []int{k.rows.max * k.slots}, Tile: []int{0}, Axis: []int{0}})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "order", Dims: []int{room}, Tile: []int{0}, Axis: []int{0}})
 	}
 	return c
 }
@@ -80,19 +83,20 @@ func (k *expertSort) build() (*kernel.Func, error) {
 		if k.order != nil {
 			order = b.Arg("order", kernel.Write)
 		}
-		slots, experts, room := b.SpecU32("slots", 8), b.SpecU32("experts", 256), b.SpecU32("room", 4096)
+		slots, room := b.SpecU32("slots", 8), b.SpecU32("room", 4096)
 		workgroup := b.SpecU32("workgroup", 128)
 		b.Workgroup(workgroup)
-		expert := b.Add(b.Mul(b.WorkgroupID(0), b.Div(workgroup, k.wave)), b.SubgroupID())
-		b.ReturnIf(b.Gt(expert, experts))
+		subgroups := b.Div(workgroup, k.wave)
+		expert, lane := b.WorkgroupID(0), b.SubgroupLane()
 		total := b.Mul(rows, slots)
+		part := b.Mul(b.Div(b.Add(total, b.Sub(b.Mul(subgroups, k.step()), 1)), b.Mul(subgroups, k.step())), k.step())
+		begin := b.Mul(part, b.SubgroupID())
+		end := b.Min(b.Add(begin, part), total)
 
-		// each runs body for vectors of slots, ascending through lanes and calls; of
+		// each runs body for vectors of the subgroup's slots, ascending through lanes and calls; of
 		// slots past the end, exists does not hold.
-		lane := b.SubgroupLane()
 		each := func(body func(slots, ids []kernel.Value, exists []kernel.Value)) {
-			step := sortBatch * k.wave * k.vec
-			b.For(0, total, step, func(from kernel.Value) {
+			b.For(begin, end, k.step(), func(from kernel.Value) {
 				at := b.Add(b.Div(from, k.vec), b.Mul(lane, sortBatch))
 				var list, loaded, exists []kernel.Value
 				for i := range sortBatch {
@@ -106,18 +110,27 @@ func (k *expertSort) build() (*kernel.Func, error) {
 				body(list, loaded, exists)
 			})
 		}
-		below := b.Var(kernel.U32, 0)
+		below, own := b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
 		each(func(_, ids, exists []kernel.Value) {
 			for i, id := range ids {
 				below.Set(b.Add(below.Get(), b.Select(b.And(exists[i], b.Lt(id, expert)), b.U32(1), 0)))
+				own.Set(b.Add(own.Get(), b.Select(b.And(exists[i], b.Eq(id, expert)), b.U32(1), 0)))
 			}
 		})
-		first := b.SubgroupAdd(below.Get())
-		b.If(b.SubgroupElect(), func() { offsets.Store(expert, first) })
+		// A lane adds what is below in one subgroup's part, and what is its own in parts before.
+		counts := b.Shared(kernel.U32.Vec(2), k.wave)
+		sums := b.Vec(b.SubgroupAdd(below.Get()), b.SubgroupAdd(own.Get()))
+		b.If(b.SubgroupElect(), func() { counts.Store(b.SubgroupID(), sums) })
+		b.Barrier()
+		count := counts.Load(b.Min(lane, b.Sub(subgroups, 1)))
+		exists := b.Lt(lane, subgroups)
+		first := b.SubgroupAdd(b.Select(exists, b.Elem(count, 0), 0))
+		b.If(b.Eq(b.LocalID(), 0), func() { offsets.Store(expert, first) })
 		if order == nil {
 			return
 		}
-		next := b.Var(kernel.U32, first)
+		before := b.SubgroupAdd(b.Select(b.Lt(lane, b.SubgroupID()), b.Elem(count, 1), 0))
+		next := b.Var(kernel.U32, b.Add(first, before))
 		each(func(list, ids, exists []kernel.Value) {
 			own := b.U32(0)
 			places := make([]kernel.Value, len(ids)) // in the lane
