@@ -51,17 +51,18 @@ func TestExpertDealt(t *testing.T) {
 // rows choose, in several tiles, and one that none does.
 func TestExpertDealtMany(t *testing.T) {
 	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.MXFP4} {
-		for _, slots := range []int{2, 4} {
-			t.Run(fmt.Sprintf("%s of %d", d, slots), func(t *testing.T) {
+		for _, size := range []struct{ experts, rows, n int }{{16, 60, 55}, {8, 100, 98}} {
+			t.Run(fmt.Sprintf("%s of %d rows", d, size.rows), func(t *testing.T) {
 				t.Parallel()
-				const rows, n, k = 100, 98, 512
+				const k = 512
+				n := size.n
 				width := 40
 				if d == ir.Q4_K {
 					width = 136 // several tiles
 				}
-				m := &moe{dtype: d, experts: 16, slots: slots, all: 3, none: 5}
+				m := &moe{dtype: d, experts: size.experts, slots: 2, all: 3, none: 5}
 				for _, perSlot := range []bool{false, true} {
-					w := newWorld(t, rows, n)
+					w := newWorld(t, size.rows, n)
 					ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
 					order := w.sorted(m, ids)
 					gate := w.stack(d, m.experts, width, k)
