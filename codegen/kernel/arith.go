@@ -121,9 +121,6 @@ func (b *Builder) Exp(x Operand) Value { return b.unary(opExp, kF32, x) }
 // Exp2 returns 2 to the x.
 func (b *Builder) Exp2(x Operand) Value { return b.unary(opExp2, kF32, x) }
 
-// Log returns the natural logarithm.
-func (b *Builder) Log(x Operand) Value { return b.unary(opLog, kF32, x) }
-
 // Select returns x where cond holds, else y. cond is Bool, or for vectors a Bool
 // vector of as many elements.
 func (b *Builder) Select(cond, x, y Operand) Value {

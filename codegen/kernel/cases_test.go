@@ -152,7 +152,7 @@ func arithmetic(b *kernel.Builder) {
 		put(b.Not(u))
 		put(b.Not(i))
 		for _, o := range []unary{
-			b.Neg, b.Abs, b.Sqrt, b.InverseSqrt, b.Exp, b.Exp2, b.Log, b.IsNaN,
+			b.Neg, b.Abs, b.Sqrt, b.InverseSqrt, b.Exp, b.Exp2, b.IsNaN,
 		} {
 			put(o(f))
 		}

@@ -30,7 +30,6 @@ const (
 	opInverseSqrt
 	opExp
 	opExp2
-	opLog
 	opSelect
 	opBitExtract
 
@@ -147,7 +146,6 @@ var ops = [numOps]opInfo{
 	opInverseSqrt: {name: "inverse_sqrt"},
 	opExp:         {name: "exp"},
 	opExp2:        {name: "exp2"},
-	opLog:         {name: "log"},
 	opSelect:      {name: "select", fold: true},
 	opBitExtract:  {name: "bit_extract"},
 

@@ -128,7 +128,6 @@ var floats = map[op]func(a []float64) float64{
 	opSqrt:        func(a []float64) float64 { return math.Sqrt(a[0]) },
 	opInverseSqrt: func(a []float64) float64 { return 1 / math.Sqrt(a[0]) },
 	opExp:         func(a []float64) float64 { return math.Exp(a[0]) }, opExp2: func(a []float64) float64 { return math.Exp2(a[0]) },
-	opLog: func(a []float64) float64 { return math.Log(a[0]) },
 }
 
 // truths are operations that tell something of floats.

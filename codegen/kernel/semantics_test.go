@@ -83,7 +83,6 @@ var semantics = []struct {
 	floatOp("inverse_sqrt", func(b *kernel.Builder, x kernel.Value) kernel.Value { return b.InverseSqrt(b.Abs(x)) }, func(x float64) float64 { return 1 / math.Sqrt(math.Abs(x)) }, 1e-6),
 	floatOp("exp", func(b *kernel.Builder, x kernel.Value) kernel.Value { return b.Exp(x) }, math.Exp, 1e-4),
 	floatOp("exp2", func(b *kernel.Builder, x kernel.Value) kernel.Value { return b.Exp2(x) }, math.Exp2, 1e-4),
-	floatOp("log", func(b *kernel.Builder, x kernel.Value) kernel.Value { return b.Log(b.Add(b.Abs(x), 2)) }, func(x float64) float64 { return math.Log(math.Abs(x) + 2) }, 1e-5),
 	{"is_nan", func(b *kernel.Builder, v operands) kernel.Value {
 		return b.IsNaN(b.Bitcast(kernel.F32, b.Or(v.u[0], 0x7fc00000)))
 	}, func(inputs) uint32 { return 1 }, 0},

@@ -43,7 +43,6 @@ var plain = map[op]byKind{
 	opInverseSqrt: float(spirv.GLSLInverseSqrt),
 	opExp:         float(spirv.GLSLExp),
 	opExp2:        float(spirv.GLSLExp2),
-	opLog:         float(spirv.GLSLLog),
 	opSelect:      {Bool: core(spirv.OpSelect)}, // by the condition
 	opBitExtract:  {U32: core(spirv.OpBitFieldUExtract), I32: core(spirv.OpBitFieldSExtract)},
 
