@@ -80,7 +80,7 @@ func (g *Generator) decode(ctx context.Context, sampler *Sampler, next int32, w 
 				return err
 			}
 		}
-		stats.DecodeTokens += len(chosen)
+		stats.DecodeTokens += n
 	}
 	_, err := io.WriteString(w, stream.Flush())
 	return err

@@ -93,9 +93,9 @@ func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32
 	return next, nil
 }
 
-// Decode appends token and what follows greedily, in one submission, and returns as many
-// tokens after it: n, or fewer if n would take long. The last of them is not yet in the
-// sequence.
+// Decode appends token and what follows greedily, n tokens in all, and returns the n tokens
+// after it. The last of them is not yet in the sequence. It is one submission, unless that
+// would take long.
 func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
 	e := s.entry(1, "decode")
 	if e == nil {
@@ -107,19 +107,26 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 	if err := s.admit([]int32{token}, n); err != nil {
 		return nil, err
 	}
-	if one := e.Predict(s.pos).Seconds(); one > 0 {
-		n = max(1, int(min(float64(n), maxSubmission/one)))
+	burst := n
+	if one := e.Predict(s.pos + n).Seconds(); one > 0 {
+		burst = max(1, int(min(float64(n), maxSubmission/one)))
 	}
-	if err := s.step(ctx, e, []int32{token}, n); err != nil {
-		return nil, err
+	var chosen []int32
+	for len(chosen) < n {
+		more := min(burst, n-len(chosen))
+		if err := s.step(ctx, e, []int32{token}, more); err != nil {
+			return nil, err
+		}
+		s.pos += more
+		s.logits, s.row = e.Logits, 0
+		out, err := s.exec.Ints("out")
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, out[:more]...)
+		token = chosen[len(chosen)-1]
 	}
-	s.pos += n
-	s.logits, s.row = e.Logits, 0
-	out, err := s.exec.Ints("out")
-	if err != nil {
-		return nil, err
-	}
-	return append([]int32(nil), out[:n]...), nil
+	return chosen, nil
 }
 
 // Logits returns the logits after the last token, valid until the next step.

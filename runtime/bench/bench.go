@@ -110,8 +110,8 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 			if err != nil {
 				return err
 			}
-			next = out[len(out)-1]
-			left -= len(out)
+			next = out[n-1]
+			left -= n
 		}
 		return nil
 	}
