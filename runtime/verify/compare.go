@@ -72,22 +72,35 @@ var reductions = map[string]func(op *ir.Op, s step) int{
 	"deltanet_chunked": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + s.rows },
 }
 
-// runs returns the lengths of the runs that a row of v consists of, over and
-// over.
-func runs(v *ir.Value) []int {
+// run is so many elements of a row whose errors are measured by the largest of them, or by
+// least, if that is more.
+type run struct {
+	length int
+	least  float64
+}
+
+// single is an element that may be near 0 by chance.
+var single = run{1, 1}
+
+// runs returns the runs that a row of v consists of, over and over.
+func runs(v *ir.Value) []run {
+	length := int(v.Type.Last())
 	if op := v.Def; op != nil {
 		switch op.Kind.Name {
 		case "attention", "attention_merge", "rope":
-			return []int{op.Attrs.Int("head_dim")}
+			length = op.Attrs.Int("head_dim")
 		case "attention_split": // sums of values, largest score, sum of weights
-			return []int{op.Attrs.Int("head_dim"), 1, 1}
-		case "delta_chunk": // rows of two matrices, and numbers
-			return []int{ir.DeltaChunk, ir.DeltaChunk, 1, 1, 1, 1}
+			return []run{{op.Attrs.Int("head_dim"), 0}, single, single}
+		case "delta_chunk": // rows of two matrices, and numbers; of the second, products of rows of length 1, which can all be near 0
+			return []run{{ir.DeltaChunk, 0}, {ir.DeltaChunk, op.Attrs.Float("scale")}, single, single, single, single}
 		case "rmsnorm":
-			return []int{op.Attrs.Int("group")}
+			length = op.Attrs.Int("group")
 		}
 	}
-	return []int{int(v.Type.Last())}
+	if length == 1 {
+		return []run{single}
+	}
+	return []run{{length, 0}}
 }
 
 // compareOutputs compares the results of the group.
@@ -163,14 +176,12 @@ func largest(x []float32) float64 {
 }
 
 // compareRow compares a row of floats, run by run, whose magnitude is least or more.
-func (d *dispatch) compareRow(v *ir.Value, lengths []int, row int, least float64, got, want []float32) {
+func (d *dispatch) compareRow(v *ir.Value, list []run, row int, least float64, got, want []float32) {
 	relative := d.tolerance()
 	for at, i := 0, 0; at < len(want); i++ {
-		end := min(len(want), at+lengths[i%len(lengths)])
-		magnitude := math.Max(least, largest(want[at:end]))
-		if end == at+1 {
-			magnitude = math.Max(magnitude, 1) // a score may be near 0 by chance
-		}
+		r := list[i%len(list)]
+		end := min(len(want), at+r.length)
+		magnitude := max(least, r.least, largest(want[at:end]))
 		for ; at < end; at++ {
 			g, w := float64(got[at]), float64(want[at])
 			off := math.Abs(g - w)
