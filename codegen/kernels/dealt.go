@@ -77,12 +77,8 @@ func matchDealt(s *Site) *linearGroup {
 	return g
 }
 
-// RoomToSplit returns the width of the room that the site's projections want for sums of
-// workgroups that share the elements of a row, 0 if they want none.
-func RoomToSplit(s *Site) int {
-	if k := matchFixed(s); k != nil {
-		return k.roomWidth()
-	}
+// roomForDealt is what gemm_dealt wants of RoomToSplit.
+func roomForDealt(s *Site) int {
 	g := matchDealt(s)
 	if g == nil || !g.half {
 		return 0

@@ -50,12 +50,8 @@ type gemmFloat struct {
 }
 
 func gemmFloatCandidates(s *Site) []Candidate {
-	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= floatRows || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
-		return nil
-	}
-	step, ok := extentOf(s, g.projects[0].result)
-	if !ok {
+	g, step := matchFloats(s, floatRows)
+	if g == nil {
 		return nil
 	}
 	var list []Candidate
@@ -70,6 +66,20 @@ func gemmFloatCandidates(s *Site) []Candidate {
 		slices.SortStableFunc(list, func(a, b Candidate) int { return cmp.Compare(a.Seconds(g.rows), b.Seconds(g.rows)) })
 	}
 	return list
+}
+
+// matchFloats returns the site's group, if it has projections of f32 alone and more rows than
+// so many, and how many rows a step has.
+func matchFloats(s *Site, above int) (*linearGroup, extent) {
+	g := matchLinear(s)
+	if g == nil || !g.allF32() || g.rows <= above || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
+		return nil, extent{}
+	}
+	step, ok := extentOf(s, g.projects[0].result)
+	if !ok {
+		return nil, extent{}
+	}
+	return g, step
 }
 
 // floats reports whether each projection is a product with one matrix of f32.

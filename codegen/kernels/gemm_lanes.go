@@ -36,12 +36,8 @@ type lanesGemm struct {
 }
 
 func gemmLanesCandidates(s *Site) []Candidate {
-	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= maxColumns || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
-		return nil
-	}
-	step, ok := extentOf(s, g.projects[0].result)
-	if !ok {
+	g, step := matchFloats(s, maxColumns)
+	if g == nil {
 		return nil
 	}
 	var list []Candidate
