@@ -39,6 +39,8 @@ type Session struct {
 	plan *plans.Plan
 	exec Executor
 	pos  int // positions in the KV cache
+	// deep is the predicted seconds of a step of each entry at the end of the context.
+	deep map[*plans.Entry]float64
 	// The logits of the last token that was fed: where they are.
 	logits string
 	row    int
@@ -46,7 +48,11 @@ type Session struct {
 
 // NewSession starts an empty sequence.
 func NewSession(plan *plans.Plan, exec Executor) *Session {
-	return &Session{plan: plan, exec: exec}
+	s := &Session{plan: plan, exec: exec, deep: map[*plans.Entry]float64{}}
+	for i := range plan.Entries {
+		s.deep[&plan.Entries[i]] = plan.Entries[i].Predict(plan.Header.Ctx).Seconds()
+	}
+	return s
 }
 
 // Len is the number of tokens in the sequence.
@@ -107,10 +113,7 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 	if err := s.admit([]int32{token}, n); err != nil {
 		return nil, err
 	}
-	burst := n
-	if one := e.Predict(s.pos + n).Seconds(); one > 0 {
-		burst = max(1, int(min(float64(n), maxSubmission/one)))
-	}
+	burst := max(1, min(n, s.atOnce(e, n)))
 	var chosen []int32
 	for len(chosen) < n {
 		more := min(burst, n-len(chosen))
@@ -211,6 +214,15 @@ func (s *Session) write(tokens []int32) error {
 	return nil
 }
 
+// atOnce is how many of n steps of the entry one submission may have. Nothing is predicted
+// anew where it would make no difference, as this comes before every submission.
+func (s *Session) atOnce(e *plans.Entry, n int) int {
+	if float64(n)*s.deep[e] <= maxSubmission {
+		return n
+	}
+	return int(maxSubmission / e.Predict(s.pos+n).Seconds())
+}
+
 // entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the
 // widest; of those whose steps do not take long, if there are any. It is nil if there is no
 // entry of the kinds.
@@ -224,7 +236,7 @@ func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 		if narrowest == nil || e.Rows < narrowest.Rows {
 			narrowest = e
 		}
-		if e.Predict(s.pos).Seconds() > maxSubmission {
+		if s.atOnce(e, 1) == 0 {
 			continue
 		}
 		if e.Reach >= rows && (fit == nil || e.Rows < fit.Rows) {
