@@ -31,7 +31,7 @@ Memory is exact: weights after their layout, KV cache, recurrent state, arena. W
 Speed is a prediction from the target's figures (` + "zincc targets" + `), not a measurement: a
 call site takes the longer of its bytes over the bandwidth and its operations over the
 rate, and each step between barriers its stage cost. Losses inside of kernels, caches and
-the host are not in it. pp is a prompt of the widest prefill entry, tg one token; depth is
+the host are not in it. ppN is a step of N rows of a prompt, tg one token; depth is
 the positions that the cache holds before. Bound is what takes most of the time.
 
   zincc estimate qwen3-8b.gguf --target gfx1201
