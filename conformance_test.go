@@ -106,7 +106,17 @@ func compileFor(t *testing.T, model string, tg *target.Target, kv ir.DType) *pla
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
+	plan := emit(t, f, tg, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
+	for _, problem := range plans.Check(plan) {
+		t.Error(problem)
+	}
+	return plan
+}
+
+// emit compiles a model that is open.
+func emit(t *testing.T, f *gguf.File, tg *target.Target, o frontend.Options) *plans.Plan {
+	t.Helper()
+	p, err := frontend.Load(f, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +126,6 @@ func compileFor(t *testing.T, model string, tg *target.Target, kv ir.DType) *pla
 	plan, err := codegen.Emit(p, f, tg, false)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, problem := range plans.Check(plan) {
-		t.Error(problem)
 	}
 	return plan
 }
@@ -315,6 +322,9 @@ func checkDispatches(t *testing.T, model string, plan *plans.Plan, options verif
 		var text strings.Builder
 		r.Print(&text)
 		t.Errorf("%d of %d dispatches differ from the oracle's\n%s", r.Failed, len(r.Results), text.String())
+	}
+	for _, m := range x.Underlying().ValidationMessages() {
+		t.Error(m)
 	}
 }
 

@@ -19,17 +19,7 @@ func TestReach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := frontend.Load(f, frontend.Options{Ctx: 4096, KV: ir.F16, MaxRows: codegen.MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := passes.Run(p, codegen.Table(on, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := codegen.Emit(p, f, on, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := emit(t, f, on, frontend.Options{Ctx: 4096, KV: ir.F16, MaxRows: codegen.MaxRows})
 	seconds, widest := map[int]float64{}, 0 // of full steps
 	for i := range plan.Entries {
 		if e := &plan.Entries[i]; e.Kind != passes.Score {

@@ -13,7 +13,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/report"
 )
@@ -108,19 +107,8 @@ func TestPlanSize(t *testing.T) {
 		for _, tg := range target.All() {
 			t.Run(model+"/"+tg.Name, func(t *testing.T) {
 				t.Parallel()
-				p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := passes.Run(p, codegen.Table(tg, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-					t.Fatal(err)
-				}
-				plan, err := codegen.Emit(p, f, tg, false)
-				if err != nil {
-					t.Fatal(err)
-				}
 				var n counter
-				if err := plans.Write(&n, plan); err != nil {
+				if err := plans.Write(&n, emit(t, f, tg, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})); err != nil {
 					t.Fatal(err)
 				}
 				if n > maxPlan {
@@ -170,16 +158,7 @@ func TestReportSize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := passes.Run(p, codegen.Table(tg, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-			t.Fatal(err)
-		}
-		if compiled[i], err = codegen.Emit(p, f, tg, false); err != nil {
-			t.Fatal(err)
-		}
+		compiled[i] = emit(t, f, tg, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
 		trace, same, err := codegen.Trace(t.Context(), compiled[i], f, tg, codegen.Choice{})
 		if err != nil || !same {
 			t.Fatalf("%s for %s: compiled again, the same program: %v, %v", model, name, same, err)

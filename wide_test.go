@@ -11,7 +11,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/verify"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // wideVariable marks the process that TestWideSubgroups starts.
@@ -46,29 +45,6 @@ func wideSubgroups(t *testing.T) {
 			t.Errorf("the plan has no %s", kernel)
 		}
 	}
-	src, err := plans.OpenSource(plan, "", modelPath(model))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	x, err := vulkan.NewExecutor(t.Context(), 0, plan, src, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	dev, err := x.Inspect()
-	if err != nil {
-		t.Fatal(err)
-	}
 	// 301 rows are 37 chunks and a part of one.
-	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "prefill/512", Rows: 301, Layers: []int{0, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Failed != 0 {
-		t.Errorf("%d of %d comparisons failed, the first %+v", r.Failed, len(r.Results), r.First())
-	}
-	for _, m := range x.Underlying().ValidationMessages() {
-		t.Error(m)
-	}
+	checkDispatches(t, model, plan, verify.Options{Entry: "prefill/512", Rows: 301, Layers: []int{0, 2}}, 70)
 }

@@ -64,10 +64,7 @@ func matchDelta(s *Site) *deltaGroup {
 		g.run = g.heads / g.keys
 	}
 	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
-	if !g.matchInputs(m) || !g.matchAround(m) || len(m.used) != len(s.Group.Ops) {
-		return nil
-	}
-	if len(s.Outputs) != 1 || s.Outputs[0] != g.result() {
+	if !g.matchInputs(m) || !g.matchAround(m) || !m.whole(g.result()) {
 		return nil
 	}
 	var ok bool
@@ -81,6 +78,11 @@ func matchDelta(s *Site) *deltaGroup {
 type deltaMatch struct {
 	site *Site
 	used map[*ir.Op]bool
+}
+
+// whole reports whether all ops of the group have found their place, and make nothing but the result.
+func (m *deltaMatch) whole(result *ir.Value) bool {
+	return len(m.used) == len(m.site.Group.Ops) && len(m.site.Outputs) == 1 && m.site.Outputs[0] == result
 }
 
 // maker returns the op of the group that makes v, if it has that name.

@@ -26,32 +26,49 @@ func deltaChunkCandidates(s *Site) []Candidate {
 // multiplies it by all rows of k. Then a lane has a column of the matrices of a value head
 // of that key head.
 type deltaChunkKernel struct {
-	rows           extent
-	inputs         [2]deltaInput // q, k
-	op             *ir.Op
+	chunkOp
 	decay, sigmoid *ir.Op // nil if g or beta is an operand of the group
-	headDim, keys  int
-	heads          int // of values
 }
 
 const chunkTeam = 8
 
 func (k *deltaChunkKernel) match(s *Site) bool {
-	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "delta_chunk" })
-	if i < 0 {
+	m := k.matchOp(s, "delta_chunk", 2)
+	if m == nil {
 		return false
+	}
+	k.decay, k.sigmoid = m.maker(k.op.Args[2], "decay"), m.maker(k.op.Args[3], "sigmoid")
+	return m.whole(k.op.Result)
+}
+
+// chunkOp is one of the two ops that make up the delta rule chunk by chunk.
+type chunkOp struct {
+	rows    extent
+	inputs  []deltaInput // q, k and, of the rule, v
+	op      *ir.Op
+	headDim int
+	keys    int // heads of q and k
+	heads   int // of values
+}
+
+// matchOp finds the op of that name in the site's group, and what its first inputs are slices of.
+func (k *chunkOp) matchOp(s *Site, name string, inputs int) *deltaMatch {
+	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
+	if i < 0 {
+		return nil
 	}
 	k.op = s.Group.Ops[i]
 	m := &deltaMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
-	for i := range k.inputs {
-		k.inputs[i] = m.input(k.op.Args[i])
+	for _, x := range k.op.Args[:inputs] {
+		k.inputs = append(k.inputs, m.input(x))
 	}
-	k.decay, k.sigmoid = m.maker(k.op.Args[2], "decay"), m.maker(k.op.Args[3], "sigmoid")
 	a := k.op.Attrs
 	k.headDim, k.keys, k.heads = a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads")
 	var ok bool
-	k.rows, ok = extentOf(s, k.op.Result)
-	return ok && len(m.used) == len(s.Group.Ops) && len(s.Outputs) == 1 && s.Outputs[0] == k.op.Result
+	if k.rows, ok = extentOf(s, k.op.Result); !ok {
+		return nil
+	}
+	return m
 }
 
 // input follows x back to an operand of the group.

@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/ir"
@@ -30,14 +29,9 @@ func deltaChunkedCandidates(s *Site) []Candidate {
 // A lane multiplies rows r ^ member of each four rows, so that when lanes exchange sums, each
 // keeps those of the same registers.
 type deltaChunkedKernel struct {
-	rows    extent
-	inputs  [3]deltaInput // q, k, v
-	op      *ir.Op
-	headDim int
-	keys    int
-	heads   int
-	run     int // neighbours among the value heads that share a key head
-	parts   int // workgroups of a head
+	chunkOp
+	run   int // neighbours among the value heads that share a key head
+	parts int // workgroups of a head
 }
 
 const (
@@ -48,23 +42,15 @@ const (
 )
 
 func (k *deltaChunkedKernel) match(s *Site) bool {
-	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "deltanet_chunked" })
-	if i < 0 {
+	m := k.matchOp(s, "deltanet_chunked", 3)
+	if m == nil {
 		return false
 	}
-	k.op = s.Group.Ops[i]
-	m := &deltaMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
-	for i := range k.inputs {
-		k.inputs[i] = m.input(k.op.Args[i])
-	}
-	a := k.op.Attrs
-	k.headDim, k.keys, k.heads, k.run = a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), 1
-	if a.Str("map") == "div" {
+	k.run = 1
+	if k.op.Attrs.Str("map") == "div" {
 		k.run = k.heads / k.keys
 	}
-	var ok bool
-	k.rows, ok = extentOf(s, k.op.Result)
-	return ok && len(m.used) == len(s.Group.Ops) && len(s.Outputs) == 1 && s.Outputs[0] == k.op.Result && cacheFits(s, k.state(), 4)
+	return m.whole(k.op.Result) && cacheFits(s, k.state(), 4)
 }
 
 func (k *deltaChunkedKernel) state() *ir.Value { return k.op.Args[4] }

@@ -79,8 +79,9 @@ func (p *deltaProducts) store(r int, y []float32) {
 		y[i] = float32(math.Exp(last-p.logs[r]) / p.kLength[r] * p.b[r][i])
 		y[ir.DeltaChunk+i] = float32(p.f[r][i])
 	}
-	y[16], y[17] = float32(math.Exp(p.logs[r])/p.kLength[r]), float32(p.scale*math.Exp(p.logs[r])/p.qLength[r])
-	y[18], y[19] = float32(math.Exp(last)), 0
+	numbers := y[2*ir.DeltaChunk:]
+	numbers[0], numbers[1] = float32(math.Exp(p.logs[r])/p.kLength[r]), float32(p.scale*math.Exp(p.logs[r])/p.qLength[r])
+	numbers[2], numbers[3] = float32(math.Exp(last)), 0
 }
 
 // unit divides x by its length, or by eps if it is shorter.
@@ -123,28 +124,29 @@ func deltanetChunked(c *call) error {
 			}
 			for first := 0; first < rows; first += ir.DeltaChunk {
 				live := min(ir.DeltaChunk, rows-first)
-				var qs, ks, of [ir.DeltaChunk][]float32
+				var qs, ks, changes, says, numbers [ir.DeltaChunk][]float32 // by row: matrices and numbers of delta_chunk
 				for r := range live {
 					key := ((first+r)*keys + keyHead(h)) * d
 					qs[r], ks[r] = q[key:][:d], k[key:][:d]
-					of[r] = chunk[((first+r)*heads+h)*ir.DeltaChunkWidth:][:ir.DeltaChunkWidth]
+					of := chunk[((first+r)*heads+h)*ir.DeltaChunkWidth:][:ir.DeltaChunkWidth]
+					changes[r], says[r], numbers[r] = of[:ir.DeltaChunk], of[ir.DeltaChunk:2*ir.DeltaChunk], of[2*ir.DeltaChunk:]
 				}
 				for j := range d {
 					at := func(r int) int { return ((first+r)*heads+h)*d + j }
 					var delta [ir.DeltaChunk]float64
 					row := s[j*d:][:d]
 					for r := range live {
-						delta[r] = float64(v[at(r)]) - float64(of[r][16])*dot64(row, ks[r])
+						delta[r] = float64(v[at(r)]) - float64(numbers[r][0])*dot64(row, ks[r])
 					}
 					for r := range live {
-						y[at(r)] = float32(float64(of[r][17])*dot64(row, qs[r]) + dot64(of[r][ir.DeltaChunk:16], delta[:]))
+						y[at(r)] = float32(float64(numbers[r][1])*dot64(row, qs[r]) + dot64(says[r], delta[:]))
 					}
 					var change [ir.DeltaChunk]float64
 					for r := range live {
-						change[r] = dot64(of[r][:ir.DeltaChunk], delta[:])
+						change[r] = dot64(changes[r], delta[:])
 					}
 					for i := range row {
-						sum := float64(of[0][18]) * float64(row[i])
+						sum := float64(numbers[0][2]) * float64(row[i])
 						for r := range live {
 							sum += change[r] * float64(ks[r][i])
 						}

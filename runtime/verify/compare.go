@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
@@ -155,7 +156,7 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 func (d *dispatch) together(v *ir.Value, n int) int {
 	if v.Class == ir.State {
 		for _, op := range d.group.Ops {
-			if op.Kind.Name == "deltanet" && op.Args[5] == v || op.Kind.Name == "deltanet_chunked" && op.Args[4] == v { // a row has the error of one element of the value, which may be near 0
+			if strings.HasPrefix(op.Kind.Name, "deltanet") && op.Args[op.Kind.Writes[0]] == v { // a row has the error of one element of the value, which may be near 0
 				return op.Attrs.Int("head_dim") * op.Attrs.Int("head_dim")
 			}
 		}
