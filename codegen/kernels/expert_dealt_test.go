@@ -26,15 +26,7 @@ func TestExpertDealt(t *testing.T) {
 			one.Units = 1
 			for _, perSlot := range []bool{false, true} {
 				w := newWorld(t, rows, n)
-				ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
-				order := w.sorted(m, ids)
-				gate := w.stack(d, m.experts, width, k)
-				y := w.experts(w.inHalf(k, m.slots, perSlot), gate, ids, 0, width, order...)
-				if !perSlot {
-					up := w.stack(d, m.experts, 2*width, k)
-					x := w.ops[len(w.ops)-1].Args[0]
-					y = w.glu("silu", y, w.experts(x, up, ids, width, width, order...))
-				}
+				y := w.dealtExperts(m, k, width, perSlot)
 				for _, on := range []*target.Target{lookup(t, "sm_90"), &one} {
 					c := w.candidates(on, y)[0]
 					if !strings.HasPrefix(c.Kernel, "expert_dealt ") {
@@ -63,15 +55,7 @@ func TestExpertDealtMany(t *testing.T) {
 				m := &moe{dtype: d, experts: size.experts, slots: 2, all: 3, none: 5}
 				for _, perSlot := range []bool{false, true} {
 					w := newWorld(t, size.rows, n)
-					ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
-					order := w.sorted(m, ids)
-					gate := w.stack(d, m.experts, width, k)
-					y := w.experts(w.inHalf(k, m.slots, perSlot), gate, ids, 0, width, order...)
-					if !perSlot {
-						up := w.stack(d, m.experts, 2*width, k)
-						x := w.ops[len(w.ops)-1].Args[0]
-						y = w.glu("silu", y, w.experts(x, up, ids, width, width, order...))
-					}
+					y := w.dealtExperts(m, k, width, perSlot)
 					tried := 0
 					for _, c := range w.candidates(lookup(t, "sm_90"), y) {
 						if strings.HasPrefix(c.Kernel, "expert_dealt ") && (tried == 0 || d == ir.Q4_K) {
@@ -86,6 +70,20 @@ func TestExpertDealtMany(t *testing.T) {
 			})
 		}
 	}
+}
+
+// dealtExperts are projections of sorted rows: down, if each slot has an input of its own, else gate and up.
+func (w *world) dealtExperts(m *moe, k, width int, perSlot bool) *ir.Value {
+	ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
+	order := w.sorted(m, ids)
+	gate := w.stack(m.dtype, m.experts, width, k)
+	x := w.inHalf(k, m.slots, perSlot)
+	y := w.experts(x, gate, ids, 0, width, order...)
+	if perSlot {
+		return y
+	}
+	up := w.stack(m.dtype, m.experts, 2*width, k)
+	return w.glu("silu", y, w.experts(x, up, ids, width, width, order...))
 }
 
 // inHalf is an input of rows of k f16, or of as many for each slot.
