@@ -49,6 +49,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			models := filepath.Join(root, "testdata", "models")
 			e.Setenv("GOPHER", filepath.Join(models, "gopher-q4_k_m.gguf"))
 			e.Setenv("MOE", filepath.Join(models, "gopher-moe-q4_k_m.gguf"))
+			e.Setenv("CHAT", filepath.Join(models, "gopher-chat-q4_k_m.gguf"))
 			e.Setenv("VK_DRIVER_FILES", driver)
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			if setup == nil {
