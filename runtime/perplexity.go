@@ -23,7 +23,8 @@ const MinWindow = 4
 // ScoreText measures the perplexity of s by llama-perplexity's rule: the text in
 // whole windows of that many tokens, the rest dropped, each evaluated from
 // scratch (behind BOS if the vocabulary adds it), and positions window/2 to
-// window-2 score the token after them. done is called after every window.
+// window-2 score the token after them. done is called after every window. The error is a
+// NotNumbersError if a score is not a number.
 func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 	if window < MinWindow || len(ids) < window {
@@ -43,6 +44,9 @@ func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string
 				return nil
 			}
 			nll := logSumExp(logits) - float64(logits[part[i+1]])
+			if math.IsNaN(nll) || math.IsInf(nll, 0) {
+				return &NotNumbersError{part[:i+1]}
+			}
 			sum += nll
 			sq += nll * nll
 			r.Tokens++

@@ -3,6 +3,7 @@ package runtime
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -81,9 +82,40 @@ func TestSamplingSeed(t *testing.T) {
 	}
 }
 
-func TestSamplingNaN(t *testing.T) {
-	logits := []float32{float32(math.NaN()), 1, float32(math.NaN())}
-	if id := NewSampler(Sampling{Temp: 1, TopP: 1}).Sample(logits); id != 1 {
-		t.Errorf("draws %d, want the only token with a logit", id)
+// TestSamplingCheck holds that what is out of range is named, NaN and infinities too.
+func TestSamplingCheck(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, x := range []struct {
+		s    Sampling
+		want string // in the error; "" for none
+	}{
+		{Sampling{TopP: 1}, ""}, {Sampling{Temp: 1, TopK: 40, TopP: 0.9, MinP: 0.1}, ""},
+		{Sampling{Temp: nan, TopP: 1}, "temp is NaN"}, {Sampling{Temp: inf, TopP: 1}, "temp is +Inf"}, {Sampling{Temp: -1, TopP: 1}, "temp is -1"},
+		{Sampling{TopK: -1, TopP: 1}, "top-k is -1"},
+		{Sampling{TopP: nan}, "top-p is NaN"}, {Sampling{TopP: 0}, "top-p is 0"}, {Sampling{TopP: 1.1}, "top-p is 1.1"},
+		{Sampling{TopP: 1, MinP: nan}, "min-p is NaN"}, {Sampling{TopP: 1, MinP: -inf}, "min-p is -Inf"},
+	} {
+		have := ""
+		if err := x.s.Check(); err != nil {
+			have = err.Error()
+		}
+		if (have == "") != (x.want == "") || !strings.HasPrefix(have, x.want) {
+			t.Errorf("%+v: %q, want %q", x.s, have, x.want)
+		}
+	}
+}
+
+func TestCheckLogits(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, x := range []struct {
+		logits []float32
+		ok     bool
+	}{
+		{fourTokens, true}, {[]float32{-inf, 1}, true}, {[]float32{-math.MaxFloat32}, true},
+		{[]float32{1, nan}, false}, {[]float32{inf, 1}, false}, {[]float32{-inf, -inf}, false}, {nil, false},
+	} {
+		if err := CheckLogits(x.logits); (err == nil) != x.ok {
+			t.Errorf("%v: %v", x.logits, err)
+		}
 	}
 }

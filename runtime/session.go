@@ -65,7 +65,8 @@ func (s *Session) Room() int { return s.plan.Header.Ctx - s.pos }
 func (s *Session) Reset() { s.pos = 0 }
 
 // Prefill appends tokens and returns the most likely next one. No step has more
-// than chunk rows; 0 leaves that to the plan.
+// than chunk rows; 0 leaves that to the plan. The error is ErrNotNumbers if no logit is a
+// number.
 func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32, error) {
 	var next int32
 	if err := s.admit(tokens, len(tokens)); err != nil {
@@ -96,12 +97,25 @@ func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32
 		next = ids[s.row]
 		tokens = tokens[n:]
 	}
-	return next, nil
+	return next, s.checkChoice(next)
+}
+
+// checkChoice returns ErrNotNumbers if id was chosen for want of a logit that is a number: op
+// argmax gives token 0 then. For every other token nothing is read.
+func (s *Session) checkChoice(id int32) error {
+	if id != 0 {
+		return nil
+	}
+	logits, err := s.Logits()
+	if err != nil {
+		return err
+	}
+	return CheckLogits(logits)
 }
 
 // Decode appends token and what follows greedily, n tokens in all, and returns the n tokens
 // after it. The last of them is not yet in the sequence. It is one submission, unless that
-// would take long.
+// would take long. The error is ErrNotNumbers if no logit is a number at the end.
 func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
 	e := s.entry(1, "decode")
 	if e == nil {
@@ -129,7 +143,7 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 		chosen = append(chosen, out[:more]...)
 		token = chosen[len(chosen)-1]
 	}
-	return chosen, nil
+	return chosen, s.checkChoice(token)
 }
 
 // Logits returns the logits after the last token, valid until the next step.

@@ -3,6 +3,8 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +35,8 @@ func (r *stepRecorder) Run(_ context.Context, e *plans.Entry, times int) error {
 	return nil
 }
 
-func (r *stepRecorder) Ints(string) ([]int32, error) { return make([]int32, 64), nil }
+// Ints chooses token 1: 0 would be looked into.
+func (r *stepRecorder) Ints(string) ([]int32, error) { return slices.Repeat([]int32{1}, 64), nil }
 
 // TestSubmissions holds that nothing is submitted which is predicted to take long, as far as
 // there is a choice: narrower steps and fewer tokens are taken behind many positions.
@@ -103,6 +106,41 @@ func TestPrefillSteps(t *testing.T) {
 		}
 		if s.Len() != x.tokens {
 			t.Errorf("%d tokens: %d in the sequence", x.tokens, s.Len())
+		}
+	}
+}
+
+// unfinished is an executor that chooses the same token always, of the same logits.
+type unfinished struct {
+	stepRecorder
+	choice int32
+	logits []float32
+}
+
+func (u *unfinished) Ints(string) ([]int32, error) { return slices.Repeat([]int32{u.choice}, 64), nil }
+
+func (u *unfinished) Floats(string) ([]float32, error) { return u.logits, nil }
+
+// TestNotNumbers holds that token 0, which argmax chooses of NaNs, is an error then and only then.
+func TestNotNumbers(t *testing.T) {
+	plan := &plans.Plan{
+		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 64, Model: plans.Model{Vocab: 2}},
+		Entries: []plans.Entry{{Name: "d1", Kind: "decode", Rows: 1, Reach: 1, Logits: "logits"}},
+	}
+	nan := float32(math.NaN())
+	for _, x := range []struct {
+		logits []float32
+		choice int32
+		want   error
+	}{
+		{[]float32{2, 1}, 0, nil}, {[]float32{1, 2}, 1, nil}, {[]float32{nan, nan}, 0, runtime.ErrNotNumbers},
+	} {
+		s := runtime.NewSession(plan, &unfinished{logits: x.logits, choice: x.choice})
+		if _, err := s.Prefill(t.Context(), []int32{1}, 0); err != x.want {
+			t.Errorf("prefill, logits %v: %v, want %v", x.logits, err, x.want)
+		}
+		if _, err := s.Decode(t.Context(), 1, 8); err != x.want {
+			t.Errorf("decode, logits %v: %v, want %v", x.logits, err, x.want)
 		}
 	}
 }

@@ -55,9 +55,11 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := r.sampling
-	if s.Temp < 0 || s.TopK < 0 || s.TopP <= 0 || s.TopP > 1 || s.MinP < 0 || s.MinP > 1 || r.n < 0 {
-		return cli.Usagef("want --temp >= 0, --top-k >= 0, 0 < --top-p <= 1, 0 <= --min-p <= 1 and -n >= 0")
+	if err := r.sampling.Check(); err != nil {
+		return cli.Usagef("--%s", err)
+	}
+	if r.n < 0 {
+		return cli.Usagef("-n is %d, want 0 or more", r.n)
 	}
 	prompt, given, err := r.prompt.read(ctx, r.flags)
 	if err != nil {
@@ -117,9 +119,13 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 			runtime.Stats
 		}{string(kept), o.exec.Device(), stats})
 	}
-	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)\n",
+	note := ""
+	if stats.Stopped == runtime.StoppedByContext {
+		note = fmt.Sprintf("; stopped: the context of %d is full", o.plan.Header.Ctx)
+	}
+	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)%s\n",
 		o.exec.Device(), round(stats.Load), stats.PrefillTokens, round(stats.Prefill), rate(stats.PrefillTokens, stats.Prefill),
-		stats.DecodeTokens, round(stats.Decode), rate(stats.DecodeTokens, stats.Decode))
+		stats.DecodeTokens, round(stats.Decode), rate(stats.DecodeTokens, stats.Decode), note)
 	return nil
 }
 
