@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -32,7 +31,7 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 				return err
 			}
 			problems := plans.Check(p)
-			w := bufio.NewWriter(os.Stdout)
+			w := bufio.NewWriter(cli.Stdout)
 			for _, pr := range problems {
 				fmt.Fprintln(w, pr)
 			}
@@ -46,7 +45,7 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 			for _, e := range p.Entries {
 				dispatches += len(e.Dispatches)
 			}
-			_, err = fmt.Printf("%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, len(plans.Rules()))
+			_, err = fmt.Fprintf(cli.Stdout, "%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, len(plans.Rules()))
 			return err
 		}
 	},

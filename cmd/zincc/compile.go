@@ -182,9 +182,9 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
 	report := codegen.NewReport(plan, t, times, out)
 	if c.json {
-		return json.NewEncoder(os.Stdout).Encode(report)
+		return json.NewEncoder(cli.Stdout).Encode(report)
 	}
-	return report.Print(os.Stdout)
+	return report.Print(cli.Stdout)
 }
 
 // load reads a model or a program in text form and the model it came from.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -82,12 +81,12 @@ programs, rooflines and kernels beside each other.
 func printDiff(paths []string, both [2]*plans.Plan, asJSON bool) error {
 	tables := plans.Diff(both[0], both[1])
 	if asJSON {
-		return table.WriteJSON(os.Stdout, tables...)
+		return table.WriteJSON(cli.Stdout, tables...)
 	}
 	tables = slices.DeleteFunc(tables, func(t *table.Table) bool { return len(t.Rows) == 0 })
-	fmt.Printf("a is %s\nb is %s\n\n", paths[0], paths[1])
+	fmt.Fprintf(cli.Stdout, "a is %s\nb is %s\n\n", paths[0], paths[1])
 	if len(tables) == 0 {
-		fmt.Println("They do not differ.")
+		fmt.Fprintln(cli.Stdout, "They do not differ.")
 	}
-	return table.WriteText(os.Stdout, tables...)
+	return table.WriteText(cli.Stdout, tables...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,11 +70,11 @@ func (d *dumpFlags) run(_ context.Context, args []string) error {
 	}
 	switch d.format {
 	case "text":
-		_, err = os.Stdout.WriteString(ir.Print(p))
+		_, err = io.WriteString(cli.Stdout, ir.Print(p))
 	case "json":
-		err = json.NewEncoder(os.Stdout).Encode(ir.Describe(p))
+		err = json.NewEncoder(cli.Stdout).Encode(ir.Describe(p))
 	case "dot":
-		_, err = os.Stdout.WriteString(ir.Dot(p))
+		_, err = io.WriteString(cli.Stdout, ir.Dot(p))
 	default:
 		err = cli.Usagef("--format: want text, json or dot, have %q", d.format)
 	}
@@ -160,7 +161,7 @@ func dumpSPIRV(path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
 		}
-		fmt.Printf("%s\n%s\n", line, text)
+		fmt.Fprintf(cli.Stdout, "%s\n%s\n", line, text)
 	}
 	return nil
 }

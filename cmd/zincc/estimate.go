@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -66,10 +65,10 @@ the positions that the cache holds before. Bound is what takes most of the time.
 			}
 			tables := plans.Estimate(plan, t.Memory, own)
 			if *asJSON {
-				return table.WriteJSON(os.Stdout, tables...)
+				return table.WriteJSON(cli.Stdout, tables...)
 			}
-			fmt.Printf("%s for %s: a prediction, not a measurement\n\n", path, t.Name)
-			return table.WriteText(os.Stdout, tables...)
+			fmt.Fprintf(cli.Stdout, "%s for %s: a prediction, not a measurement\n\n", path, t.Name)
+			return table.WriteText(cli.Stdout, tables...)
 		}
 	},
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -53,9 +52,9 @@ zincc compile.
 				return html.inspect(ctx, path, p)
 			}
 			if *asJSON {
-				return table.WriteJSON(os.Stdout, plans.Inspect(p)...)
+				return table.WriteJSON(cli.Stdout, plans.Inspect(p)...)
 			}
-			return table.WriteText(os.Stdout, plans.Inspect(p)...)
+			return table.WriteText(cli.Stdout, plans.Inspect(p)...)
 		}
 	},
 }

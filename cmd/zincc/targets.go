@@ -29,11 +29,11 @@ var targetsCommand = cli.Command{
 				return cli.Usagef("targets takes no arguments")
 			}
 			if *asJSON {
-				return json.NewEncoder(os.Stdout).Encode(target.All())
+				return json.NewEncoder(cli.Stdout).Encode(target.All())
 			}
-			fmt.Printf("%-10s %5s %10s %8s %6s %10s  %s\n", "target", "wave", "workgroup", "shared", "units", "GB/s", "")
+			fmt.Fprintf(cli.Stdout, "%-10s %5s %10s %8s %6s %10s  %s\n", "target", "wave", "workgroup", "shared", "units", "GB/s", "")
 			for _, t := range target.All() {
-				fmt.Printf("%-10s %5d %10d %8d %6d %10.0f  %s\n", t.Name, t.Wave, t.Workgroup, t.Shared, t.Units, t.Bandwidth/1e9, t.Doc)
+				fmt.Fprintf(cli.Stdout, "%-10s %5d %10d %8d %6d %10.0f  %s\n", t.Name, t.Wave, t.Workgroup, t.Shared, t.Units, t.Bandwidth/1e9, t.Doc)
 			}
 			return nil
 		}

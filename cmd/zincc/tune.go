@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -78,9 +77,9 @@ On a device, of whatever vendor, measure instead:
 			}
 			best := tuning.Report(fmt.Sprintf("%s: what is predicted to be best on %s", *out, t.Name), rows)
 			if *asJSON {
-				return table.WriteJSON(os.Stdout, best)
+				return table.WriteJSON(cli.Stdout, best)
 			}
-			return table.WriteText(os.Stdout, best)
+			return table.WriteText(cli.Stdout, best)
 		}
 	},
 }

@@ -113,7 +113,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 	}
 	bar.Done()
 	if b.json {
-		return table.WriteJSON(os.Stdout, out)
+		return table.WriteJSON(cli.Stdout, out)
 	}
-	return table.WriteText(os.Stdout, out)
+	return table.WriteText(cli.Stdout, out)
 }

@@ -14,6 +14,8 @@ import (
 
 func TestHelpOfEveryCommand(t *testing.T) { clitest.CheckHelp(t, program) }
 
+func TestOutputIsChecked(t *testing.T) { clitest.CheckStdout(t) }
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"zincrun": main})
 }

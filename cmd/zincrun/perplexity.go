@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -48,9 +47,9 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 				return err
 			}
 			if *asJSON {
-				return json.NewEncoder(os.Stdout).Encode(r)
+				return json.NewEncoder(cli.Stdout).Encode(r)
 			}
-			fmt.Printf("perplexity %.4f +- %.4f (%d tokens scored in %d windows of %d)\n", r.Perplexity, r.StdErr, r.Tokens, r.Windows, *window)
+			fmt.Fprintf(cli.Stdout, "perplexity %.4f +- %.4f (%d tokens scored in %d windows of %d)\n", r.Perplexity, r.StdErr, r.Tokens, r.Windows, *window)
 			return nil
 		}
 	},

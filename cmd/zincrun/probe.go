@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -76,7 +75,7 @@ func probe(only int, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return json.NewEncoder(os.Stdout).Encode(all)
+		return json.NewEncoder(cli.Stdout).Encode(all)
 	}
 	for i := range all {
 		all[i].print()
@@ -101,8 +100,10 @@ var shownFeatures = []string{
 }
 
 func (p *probed) print() {
-	row := func(name, format string, args ...any) { fmt.Printf("  %-20s %s\n", name, fmt.Sprintf(format, args...)) }
-	fmt.Printf("vulkan:%d  %s\n", p.Index, p.Name)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(cli.Stdout, "  %-20s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(cli.Stdout, "vulkan:%d  %s\n", p.Index, p.Name)
 	row("type", "%s", p.Type)
 	row("driver", "%s %s, Vulkan %s", p.Driver, p.DriverInfo, p.API)
 	for _, h := range p.Heaps {
@@ -137,5 +138,5 @@ func (p *probed) print() {
 		}
 		row("submit and wait", "%.1f us at best, %.1f us on average", r.SubmitBest*1e6, r.SubmitMean*1e6)
 	}
-	fmt.Println()
+	fmt.Fprintln(cli.Stdout)
 }

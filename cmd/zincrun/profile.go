@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -61,9 +60,9 @@ with a stage takes longer than one that ends before it.`,
 			}
 			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.exec.Device()), runtime.BySite(list))
 			if *asJSON {
-				return table.WriteJSON(os.Stdout, t)
+				return table.WriteJSON(cli.Stdout, t)
 			}
-			return table.WriteText(os.Stdout, t)
+			return table.WriteText(cli.Stdout, t)
 		}
 	},
 }

@@ -89,7 +89,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 		if err := r.once(ctx, o, lines.Text()); err != nil {
 			return err
 		}
-		fmt.Println()
+		fmt.Fprintln(cli.Stdout)
 	}
 	return lines.Err()
 }
@@ -99,7 +99,7 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("the prompt has no tokens")
 	}
-	out := io.Writer(os.Stdout)
+	out := io.Writer(cli.Stdout)
 	var kept []byte
 	if r.json {
 		out = writerFunc(func(p []byte) (int, error) { kept = append(kept, p...); return len(p), nil })
@@ -113,7 +113,7 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 		return err
 	}
 	if r.json {
-		return json.NewEncoder(os.Stdout).Encode(struct {
+		return json.NewEncoder(cli.Stdout).Encode(struct {
 			Text   string
 			Device string
 			runtime.Stats

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -33,9 +32,9 @@ var tokenizeCommand = cli.Command{
 			defer plan.Close()
 			ids := encode(tok, s)
 			if *asJSON {
-				return json.NewEncoder(os.Stdout).Encode(ids)
+				return json.NewEncoder(cli.Stdout).Encode(ids)
 			}
-			w := bufio.NewWriter(os.Stdout)
+			w := bufio.NewWriter(cli.Stdout)
 			for _, id := range ids {
 				fmt.Fprintf(w, "%6d %q\n", id, tok.Piece(id, true))
 			}

@@ -105,9 +105,9 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 	}
 	best := tuning.Report(fmt.Sprintf("%s: what is best on %s", t.out, o.exec.Device()), rows)
 	if t.json {
-		return table.WriteJSON(os.Stdout, best)
+		return table.WriteJSON(cli.Stdout, best)
 	}
-	return table.WriteText(os.Stdout, best)
+	return table.WriteText(cli.Stdout, best)
 }
 
 // decide returns the rows of the sites that have a choice.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -94,10 +93,10 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if v.json {
-		if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+		if err := json.NewEncoder(cli.Stdout).Encode(r); err != nil {
 			return err
 		}
-	} else if err := r.Print(os.Stdout); err != nil {
+	} else if err := r.Print(cli.Stdout); err != nil {
 		return err
 	}
 	if r.Failed > 0 {

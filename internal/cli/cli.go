@@ -61,13 +61,14 @@ func (p *Program) Main() int {
 }
 
 // Exit says on w, in one line, with what error the program of that name ends, if any, and
-// returns its exit code.
+// returns its exit code. What could not be written to Stdout is an error.
 func Exit(w io.Writer, name string, err error) int {
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		err = Stdout.Err()
+	}
 	var usage *UsageError
 	switch {
 	case err == nil:
-		return exitOK
-	case errors.Is(err, pflag.ErrHelp):
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(w, "%s: interrupted\n", name)
@@ -87,7 +88,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 func (p *Program) run(ctx context.Context, args []string) error {
 	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" || args[0] == "help" {
-		p.help(os.Stdout)
+		p.help(Stdout)
 		if len(args) == 0 {
 			return Usagef("what shall it do? `%s --help` says more", p.Name)
 		}
@@ -111,27 +112,42 @@ func (p *Program) command(ctx context.Context, c Command, args []string) error {
 	f.SetOutput(io.Discard)
 	f.SortFlags = false
 	run := c.Setup(f)
-	f.Usage = func() { p.commandHelp(os.Stdout, c, f) }
+	f.Usage = func() { p.commandHelp(Stdout, c, f) }
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return err
 		}
-		return Usagef("%s: %s", strings.TrimSpace(p.Name+" "+c.Name), err)
+		if c.Name != "" {
+			err = fmt.Errorf("%s: %w", c.Name, err)
+		}
+		return Usagef("%s", err)
 	}
 	return run(ctx, f.Args())
 }
 
 func (p *Program) help(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n\n%s\n\nCommands:\n", p.Name, p.Short, strings.TrimSpace(p.Long))
-	for _, c := range p.Commands {
-		fmt.Fprintf(w, "  %-34s %s\n", strings.TrimSpace(p.Name+" "+c.Name)+" "+firstWord(c.Args), c.Short)
+	calls, width := make([]string, len(p.Commands)), 0
+	for i, c := range p.Commands {
+		calls[i] = p.Name + " " + strings.TrimSpace(c.Name+" "+positional(c.Args))
+		width = max(width, len(calls[i]))
+	}
+	for i, c := range p.Commands {
+		fmt.Fprintf(w, "  %-*s  %s\n", width, calls[i], c.Short)
 	}
 	fmt.Fprintf(w, "\n`%s COMMAND --help` says more. Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device.\n", p.Name)
 }
 
-func firstWord(s string) string {
-	w, _, _ := strings.Cut(s, " ")
-	return w
+// positional is the part of a usage line before the flags and what may be left out.
+func positional(usage string) string {
+	var words []string
+	for _, w := range strings.Fields(usage) {
+		if strings.ContainsRune("-[(", rune(w[0])) {
+			break
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
 }
 
 func (p *Program) commandHelp(w io.Writer, c Command, f *pflag.FlagSet) {

@@ -77,7 +77,7 @@ func Main(m *Model) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, os.Stdout)))
+	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, cli.Stdout)))
 }
 
 func (m *Model) run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {

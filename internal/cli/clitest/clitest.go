@@ -88,6 +88,30 @@ func CheckHelp(t *testing.T, p *cli.Program) {
 	}
 }
 
+// CheckStdout holds that the command in this folder prints through cli.Stdout, which
+// notices that the disk is full.
+func CheckStdout(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := regexp.MustCompile(`os\.Stdout|fmt\.Print`)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(src), "\n") {
+			if direct.MatchString(line) {
+				t.Errorf("%s:%d: not through cli.Stdout: %s", name, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: fails CODE PATTERN CMD...")
