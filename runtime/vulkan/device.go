@@ -1,7 +1,9 @@
 package vulkan
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -36,10 +38,17 @@ type Device struct {
 
 	liveMu sync.Mutex
 	live   map[resource]struct{}
+	ending []ending // in order of their submissions
 }
 
 // resource is something created on a device.
 type resource interface{ release() }
+
+// ending is a resource that is freed, but may be in use until a submission has ended.
+type ending struct {
+	resource
+	after uint64
+}
 
 // Open opens the device of that index in Enumerate's order and enables what
 // need lists. The error names the device and the first thing that it lacks.
@@ -215,27 +224,33 @@ func (d *Device) layoutInfo() vk.PipelineLayoutCreateInfo {
 	}
 }
 
-// closeTimeout bounds the wait of Close for a device that hangs.
+// closeTimeout bounds the wait for a device that hangs after the caller has lost interest.
 const closeTimeout = time.Minute
 
 // Close waits for what was submitted and frees the device and all that was
-// created on it.
+// created on it. A device that hangs keeps everything: it may use it still.
 func (d *Device) Close() {
-	if d.cmd != nil {
-		_ = d.Wait(d.submitted, closeTimeout) // a lost device is freed as well
-		for r := range d.live {
-			r.release()
-		}
-		d.live = nil
-		d.cache.close(d)
-		if d.layout != 0 {
-			d.cmd.DestroyPipelineLayout(d.handle, d.layout)
-		}
-		if d.timeline != 0 {
-			d.cmd.DestroySemaphore(d.handle, d.timeline)
-		}
-		d.cmd.DestroyDevice(d.handle)
+	if d.cmd == nil {
+		return
 	}
+	if err := d.Wait(d.submitted, closeTimeout); errors.Is(err, vk.Timeout) {
+		return
+	}
+	for _, e := range d.ending {
+		e.release()
+	}
+	for r := range d.live {
+		r.release()
+	}
+	d.live, d.ending = nil, nil
+	d.cache.close(d)
+	if d.layout != 0 {
+		d.cmd.DestroyPipelineLayout(d.handle, d.layout)
+	}
+	if d.timeline != 0 {
+		d.cmd.DestroySemaphore(d.handle, d.timeline)
+	}
+	d.cmd.DestroyDevice(d.handle)
 }
 
 // own notes a resource for Close.
@@ -245,15 +260,38 @@ func (d *Device) own(r resource) {
 	d.live[r] = struct{}{}
 }
 
-// free releases a resource before Close; once is enough.
+// free releases a resource before Close, as soon as all that was submitted before has ended:
+// no caller can know that better who has given up a wait. Once is enough.
 func (d *Device) free(r resource) {
+	d.queueMu.Lock()
+	submitted := d.submitted
+	d.queueMu.Unlock()
 	d.liveMu.Lock()
-	_, alive := d.live[r]
-	delete(d.live, r)
-	d.liveMu.Unlock()
-	if alive {
-		r.release()
+	defer d.liveMu.Unlock()
+	if _, alive := d.live[r]; !alive {
+		return
 	}
+	delete(d.live, r)
+	d.ending = append(d.ending, ending{r, submitted})
+	d.releaseEnded()
+}
+
+// releaseEnded releases what was freed and is no longer in use. The caller holds liveMu.
+func (d *Device) releaseEnded() {
+	if len(d.ending) == 0 {
+		return
+	}
+	completed, err := d.Completed()
+	if err != nil { // the device is lost and does nothing more
+		completed = math.MaxUint64
+	}
+	d.ending = slices.DeleteFunc(d.ending, func(e ending) bool {
+		ended := e.after <= completed
+		if ended {
+			e.release()
+		}
+		return ended
+	})
 }
 
 // errorf is an error that names the device.

@@ -126,6 +126,37 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
+// TestFreeWhilePending frees what a submission uses while it runs. It goes when that has ended.
+func TestFreeWhilePending(t *testing.T) {
+	d := openTest(t)
+	big := must[*Buffer](t)(d.Alloc(64<<20, DeviceLocal))
+	stamps := must[*Timestamps](t)(d.NewTimestamps(1))
+	slow := recorded(t, d, func(c *Commands) {
+		c.ResetTimestamps(stamps)
+		for range 40 {
+			c.Fill(big, 0, big.Size(), 1)
+			c.Barrier(Transfer, Transfer)
+		}
+		c.Timestamp(stamps, 0)
+	})
+	n := must[uint64](t)(d.Submit(0, slow))
+	slow.Free()
+	stamps.Free()
+	big.Free()
+	big.Free() // once is enough
+	if done := must[uint64](t)(d.Completed()); done >= n {
+		t.Fatal("the submission has ended before its memory was freed")
+	}
+	if len(d.ending) != 3 {
+		t.Errorf("%d resources wait for the submission, want 3", len(d.ending))
+	}
+	check(t, d.Wait(n, testTimeout))
+	must[*Buffer](t)(d.Alloc(16, DeviceLocal)).Free()
+	if len(d.ending) != 0 {
+		t.Errorf("%d resources wait for nothing", len(d.ending))
+	}
+}
+
 func TestHeapText(t *testing.T) {
 	d := openTest(t)
 	if got := d.heapText(0); !strings.HasPrefix(got, "heap 0 has ") {

@@ -333,13 +333,22 @@ func (x *Executor) watch(n uint64, expected time.Duration) error {
 	return nil
 }
 
+// wait waits for a submission, to its end also when the caller loses interest: it uses the
+// step block, which the next one writes anew. Only a device that hangs is left alone then.
 func (x *Executor) wait(ctx context.Context, n uint64) error {
+	var lost time.Time
 	for {
 		err := x.dev.Wait(n, poll)
 		if !errors.Is(err, vk.Timeout) {
 			return err
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() == nil {
+			continue
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+		}
+		if time.Since(lost) > closeTimeout {
 			return ctx.Err()
 		}
 	}

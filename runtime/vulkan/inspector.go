@@ -112,12 +112,10 @@ func (s *Inspector) once(ctx context.Context, record func(*Commands)) error {
 	if err != nil {
 		return err
 	}
+	defer c.Free()
 	record(c)
-	if err = c.End(); err == nil {
-		if err = s.submit(ctx, c); ctx.Err() != nil {
-			return err // it may still run; Close waits for it and frees it
-		}
+	if err := c.End(); err != nil {
+		return err
 	}
-	c.Free()
-	return err
+	return s.submit(ctx, c)
 }

@@ -67,6 +67,9 @@ func (d *Device) Alloc(size int64, kind MemoryKind) (*Buffer, error) {
 			return nil, d.errorf("%s: one allocation is limited to %s", what, bytesText(limit))
 		}
 	}
+	d.liveMu.Lock()
+	d.releaseEnded() // there may be no room for both
+	d.liveMu.Unlock()
 	b := &Buffer{dev: d, size: size}
 	heap, err := b.allocate(kind)
 	if err != nil {
@@ -158,7 +161,7 @@ func (b *Buffer) Size() int64 { return b.size }
 // gone after Free.
 func (b *Buffer) Bytes() []byte { return b.mapped }
 
-// Free frees the buffer. No submission that uses it may be pending.
+// Free frees the buffer once the submissions that were made before have ended.
 func (b *Buffer) Free() { b.dev.free(b) }
 
 func (b *Buffer) release() {

@@ -190,7 +190,7 @@ func (d *Device) setSubgroup(stage *vk.PipelineShaderStageCreateInfo, info *Pipe
 	return nil
 }
 
-// Free frees the pipeline. No command buffer that binds it may be in use.
+// Free frees the pipeline once the submissions that were made before have ended.
 func (p *Pipeline) Free() { p.dev.free(p) }
 
 func (p *Pipeline) release() {

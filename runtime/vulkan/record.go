@@ -149,7 +149,7 @@ func (c *Commands) End() error {
 	return nil
 }
 
-// Free frees the command buffer. No submission of it may be pending.
+// Free frees the command buffer once the submissions that were made before have ended.
 func (c *Commands) Free() { c.dev.free(c) }
 
 func (c *Commands) release() { c.dev.cmd.DestroyCommandPool(c.dev.handle, c.pool) }

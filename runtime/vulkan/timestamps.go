@@ -49,7 +49,7 @@ func (t *Timestamps) Read() ([]time.Duration, error) {
 	return times, nil
 }
 
-// Free frees the slots. No submission that writes them may be pending.
+// Free frees the slots once the submissions that were made before have ended.
 func (t *Timestamps) Free() { t.dev.free(t) }
 
 func (t *Timestamps) release() { t.dev.cmd.DestroyQueryPool(t.dev.handle, t.pool) }
