@@ -66,7 +66,7 @@ TUNED := codegen/target/tuned
 tune: build
 	@mkdir -p .build
 	@set -e; for model in $(MODELS); do \
-		bin/zincc compile $$model --target $(TARGET) --candidates -o .build/tune.bin >/dev/null; \
+		bin/zincc compile $$model --target $(TARGET) --candidates --force -o .build/tune.bin >/dev/null; \
 		bin/zincrun tune .build/tune.bin -o $(TUNED)/$(TARGET).jsonl; \
 	done
 

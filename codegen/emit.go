@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -37,7 +38,9 @@ func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 		subgroupOps: map[string]bool{},
 		matrix:      map[int]bool{},
 	}
-	e.header(f)
+	if err := e.header(f); err != nil {
+		return nil, err
+	}
 	if err := e.memory(f, embed); err != nil {
 		return nil, err
 	}
@@ -76,11 +79,15 @@ type emitter struct {
 	steps       map[int]bool // of the entry at hand, that have a dispatch already
 }
 
-func (e *emitter) header(f *gguf.File) {
+func (e *emitter) header(f *gguf.File) error {
 	p := e.p
+	absolute, err := filepath.Abs(f.Path)
+	if err != nil {
+		return err
+	}
 	h := plans.Header{
 		Compiler: "zincc " + Version, Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
-		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
+		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Absolute: absolute, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
 			Vocab: len(e.plan.Vocab.Tokens)},
 	}
 	for _, fn := range p.Funcs {
@@ -95,6 +102,7 @@ func (e *emitter) header(f *gguf.File) {
 		h.Model.Parameters += f.Tensors[i].Elements()
 	}
 	e.plan.Header = h
+	return nil
 }
 
 // memory lists weights and regions in the order of the program's globals.

@@ -48,6 +48,7 @@ type Model struct {
 	Arch        string
 	Name        string
 	Path        string // as given to the compiler; a hint where to look
+	Absolute    string // the same, from wherever one looks
 	Fingerprint string // hex SHA-256 of the header: gguf.File.Fingerprint
 	Shards      int
 	Layers      int

@@ -19,7 +19,8 @@ type Source struct {
 
 // OpenSource finds the weights of p, which was read from planPath: in the plan,
 // else in model if that is not empty, else in the file the plan was compiled
-// from, by its path then or beside the plan. The model must be the same one.
+// from: by its path then, as it was given or absolute, or beside the plan. The model must
+// have the same header; its tensors' data is not looked at.
 func OpenSource(p *Plan, planPath, model string) (*Source, error) {
 	s := &Source{plan: p, weights: map[string]*Weight{}}
 	for i := range p.Weights {
@@ -43,24 +44,48 @@ func OpenModelHeader(p *Plan, planPath, model string) (*gguf.File, error) {
 }
 
 func openModel(p *Plan, planPath, model string, open func(path string) (*gguf.File, error)) (*gguf.File, error) {
-	if model == "" {
-		model = p.Header.Model.Path
-		if _, err := os.Stat(model); err != nil {
-			model = filepath.Join(filepath.Dir(planPath), filepath.Base(model))
+	m := &p.Header.Model
+	if model != "" {
+		return openSame(m, planPath, model, open)
+	}
+	var first error // of a file that is there
+	for _, path := range []string{m.Path, m.Absolute, filepath.Join(filepath.Dir(planPath), filepath.Base(m.Path))} {
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			continue
 		}
-		if _, err := os.Stat(model); err != nil {
-			return nil, fmt.Errorf("%s: the model %s is not where it was at compilation, nor beside the plan; name it with --model", planPath, p.Header.Model.Path)
+		f, err := openSame(m, planPath, path, open)
+		if err == nil {
+			return f, nil
+		}
+		if first == nil {
+			first = fmt.Errorf("%w; name the model with --model", err)
 		}
 	}
-	f, err := open(model)
+	if first == nil {
+		first = fmt.Errorf("%s: the model %s is not where it was at compilation, nor beside the plan; name it with --model", planPath, m.Path)
+	}
+	return nil, first
+}
+
+// openSame opens a model that must be m.
+func openSame(m *Model, planPath, path string, open func(path string) (*gguf.File, error)) (*gguf.File, error) {
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	if fp := f.Fingerprint(); hex.EncodeToString(fp[:]) != p.Header.Model.Fingerprint {
+	if fp := f.Fingerprint(); hex.EncodeToString(fp[:]) != m.Fingerprint {
 		f.Close()
-		return nil, fmt.Errorf("%s: not the model that %s was compiled from (fingerprint %x, want %.12s)", model, planPath, fp[:6], p.Header.Model.Fingerprint)
+		return nil, fmt.Errorf("%s: not the model that %s was compiled from (fingerprint %x, want %.12s)", path, planPath, fp[:6], m.Fingerprint)
 	}
 	return f, nil
+}
+
+// Files are the paths of the model's files; none where the plan holds the weights.
+func (s *Source) Files() []string {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Shards()
 }
 
 // Weight returns the bytes of the tensor. They are valid until Close.

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,8 +36,13 @@ emitted into the plan. --stop-after STAGE writes the program as .zir text instea
 which ` + "`zincc compile X.zir`" + ` goes on from, edited or not. --dump-dir writes the text
 after every pass that changed it.
 
-The plan refers to the weights in the model file, by offset, and checks at load that
-the file is the same one; --embed-weights puts them into the plan.
+The plan refers to the weights in the model file, by offset. A load looks for the file where
+it was, then beside the plan, and compares its header (metadata, names, types and places of
+tensors) with that of compilation, not the tensors' data, which ` + "`zincrun check-model`" + ` does;
+--embed-weights puts them into the plan.
+
+An output that is there is written over if it is a plan of the same model; --force writes over
+any other.
 
 For AMD targets no AMD GPU is needed to compile with AMD's own compiler: Mesa's driver
 does it without hardware (version 25, not 26). Kernels that spill registers are then
@@ -82,6 +89,7 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
 		c.choice.declare(f)
+		f.BoolVar(&c.force, "force", false, "write over a file or directory that is not of this model")
 		f.BoolVar(&c.json, "json", false, "print the closing table as JSON")
 		return c.run
 	},
@@ -91,7 +99,7 @@ type compileFlags struct {
 	target, out, kv, stop, dump, goDir string
 	choice                             choiceFlags
 	ctx                                cli.Positions
-	embed, json                        bool
+	embed, json, force                 bool
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
@@ -114,6 +122,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer f.Close()
+	out := c.output(path)
+	inputs := append(f.Shards(), append(c.choice.tuning, path, c.target)...)
+	if err := c.checkOutputs(out, inputs, p.Source); err != nil {
+		return err
+	}
 	t, probe, err := c.pick(p)
 	if err != nil {
 		return err
@@ -129,7 +142,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 		o.Dump = func(n int, pass, text string) error {
-			return os.WriteFile(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), []byte(text), 0o666)
+			return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), text, inputs)
 		}
 	}
 	times, err := passes.Run(p, codegen.ChoiceTable(ctx, t, p.Funcs[0].Rows, choice), o)
@@ -137,14 +150,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.stop != "" {
-		out := c.out
-		if out == "" {
-			out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + "." + c.stop + ".zir"
-		}
-		return outfile.Write(out, func(w io.Writer) error {
-			_, err := io.WriteString(w, ir.Print(p))
-			return err
-		})
+		return writeText(out, ir.Print(p), inputs)
 	}
 	start := time.Now()
 	plan, err := codegen.Emit(p, f, t, c.embed)
@@ -167,15 +173,17 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	out := c.out
-	if out == "" {
-		out = "plan.bin"
+	var program []gosrc.File
+	if c.goDir != "" { // before anything is written: a plan may hold what Go source cannot
+		if program, err = gosrc.Files(plan); err != nil {
+			return err
+		}
 	}
 	if err := plans.WriteFile(out, plan); err != nil {
 		return err
 	}
 	if c.goDir != "" {
-		if err := gosrc.Write(c.goDir, plan); err != nil {
+		if err := gosrc.WriteFiles(c.goDir, program); err != nil {
 			return err
 		}
 	}
@@ -187,9 +195,59 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	return report.Print(cli.Stdout)
 }
 
+// output is the file to write: what -o says, else one in this folder.
+func (c *compileFlags) output(path string) string {
+	switch {
+	case c.out != "":
+		return c.out
+	case c.stop != "":
+		return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + "." + c.stop + ".zir"
+	}
+	return "plan.bin"
+}
+
+// checkOutputs fails if writing would destroy an input, or, without --force, what is
+// there of another model.
+func (c *compileFlags) checkOutputs(out string, inputs []string, source string) error {
+	for _, path := range []string{out, c.goDir} {
+		if err := cli.CheckOutput(path, inputs...); err != nil {
+			return err
+		}
+	}
+	if c.force {
+		return nil
+	}
+	if c.goDir != "" {
+		if err := mayReplace(filepath.Join(c.goDir, gosrc.ProgramFile), programFile, source); err != nil {
+			return err
+		}
+	}
+	want := planFile
+	if c.stop != "" {
+		want = programFile
+	}
+	return mayReplace(out, want, source)
+}
+
+// writeText writes a text to a file that must not be one of the inputs.
+func writeText(path, text string, inputs []string) error {
+	if err := cli.CheckOutput(path, inputs...); err != nil {
+		return err
+	}
+	return outfile.Write(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 // load reads a model or a program in text form and the model it came from.
 func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
-	if filepath.Ext(path) != ".zir" {
+	what, err := kindOf(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch what {
+	case modelFile:
 		kv, err := kvType(c.kv)
 		if err != nil {
 			return nil, nil, err
@@ -204,20 +262,28 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 			return nil, nil, err
 		}
 		return p, f, nil
+	case programFile:
+		return loadProgram(path)
 	}
-	text, err := os.ReadFile(path)
+	return nil, nil, fmt.Errorf("%s: neither %s nor %s", path, modelFile, programFile)
+}
+
+// loadProgram reads a program and opens the model it was imported from, by its path then
+// or beside the program.
+func loadProgram(path string) (*ir.Program, *gguf.File, error) {
+	p, err := readProgramFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := ir.Parse(string(text))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	model := p.Path
+	if _, err := os.Stat(model); err != nil {
+		model = filepath.Join(filepath.Dir(path), filepath.Base(model))
 	}
-	f, err := gguf.Open(p.Path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: the model it was imported from: %w", path, err)
+	f, err := gguf.Open(model)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: the model %s that it was imported from is not there, nor beside it; its second line says where to look", path, p.Path)
 	}
-	return p, f, nil
+	return p, f, err
 }
 
 // pick returns the target that the program is for or shall be for.

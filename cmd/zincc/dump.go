@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -112,30 +110,29 @@ func (d *dumpFlags) program(path string) (*ir.Program, error) {
 }
 
 func readProgram(path string) (*ir.Program, error) {
-	switch filepath.Ext(path) {
-	case ".gguf":
+	what, err := kindOf(path)
+	if err != nil {
+		return nil, err
+	}
+	switch what {
+	case modelFile:
 		f, err := gguf.Open(path)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
 		return frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
-	case ".zir":
-		text, err := os.ReadFile(path)
+	case programFile:
+		return readProgramFile(path)
+	case planFile:
+		plan, err := plans.Read(path)
 		if err != nil {
 			return nil, err
 		}
-		p, err := ir.Parse(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return p, nil
+		defer plan.Close()
+		return plan.Program, nil
 	}
-	plan, err := plans.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return plan.Program, nil
+	return nil, fmt.Errorf("%s: neither %s nor %s nor %s", path, modelFile, programFile, planFile)
 }
 
 // dumpSPIRV prints every pipeline's module with its specialization constants.

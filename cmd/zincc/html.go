@@ -24,6 +24,9 @@ func (h *htmlFlags) add(f *pflag.FlagSet) {
 }
 
 func (h *htmlFlags) inspect(ctx context.Context, path string, p *plans.Plan) error {
+	if err := h.checkOutput(path, p); err != nil {
+		return err
+	}
 	o, err := h.options(ctx, path, p)
 	if err != nil {
 		return err
@@ -38,7 +41,10 @@ func (h *htmlFlags) inspect(ctx context.Context, path string, p *plans.Plan) err
 func (h *htmlFlags) diff(ctx context.Context, paths []string, both [2]*plans.Plan) error {
 	var o [2]report.Options
 	for i, path := range paths {
-		var err error
+		err := h.checkOutput(path, both[i])
+		if err != nil {
+			return err
+		}
 		if o[i], err = h.options(ctx, path, both[i]); err != nil {
 			return err
 		}
@@ -52,6 +58,16 @@ func (h *htmlFlags) diff(ctx context.Context, paths []string, both [2]*plans.Pla
 
 func (h *htmlFlags) write(r *report.Report) error {
 	return outfile.Write(h.out, func(w io.Writer) error { return r.WriteHTML(w) })
+}
+
+// checkOutput fails if the report would be written over the plan or what belongs to it.
+func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
+	inputs := []string{path, h.target}
+	if f, err := plans.OpenModelHeader(p, path, h.model); err == nil {
+		inputs = append(inputs, f.Shards()...)
+		defer f.Close()
+	}
+	return cli.CheckOutput(h.out, inputs...)
 }
 
 // options finds what the plan itself does not hold.

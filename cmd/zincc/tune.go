@@ -44,6 +44,9 @@ On a device, of whatever vendor, measure instead:
 			if len(models) == 0 || *out == "" {
 				return cli.Usagef("want models and -o FILE")
 			}
+			if err := cli.CheckOutput(*out, models...); err != nil {
+				return err
+			}
 			t, _, err := findTarget(*name)
 			if err != nil {
 				return err

@@ -49,8 +49,14 @@ var logitsCommand = cli.Command{
 				return err
 			}
 			defer o.Close()
+			if err := o.checkOutput(*out, prompt.file); err != nil {
+				return err
+			}
 			if given {
 				ids = encode(o.tok, s)
+			}
+			if len(ids) == 0 {
+				return cli.Usagef("the text has no tokens: there are no logits to write")
 			}
 			return writeLogits(ctx, o, ids, *out)
 		}

@@ -29,6 +29,7 @@ func (o *planFlags) declare(f *pflag.FlagSet) {
 
 // opened is a plan ready to run.
 type opened struct {
+	path string
 	plan *plans.Plan
 	src  *plans.Source
 	exec runtime.Executor
@@ -65,7 +66,12 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 			}
 		}
 	}
-	return &opened{plan, src, exec, tok, time.Since(start)}, nil
+	return &opened{path, plan, src, exec, tok, time.Since(start)}, nil
+}
+
+// checkOutput fails if writing out would destroy the plan, its model or one of the inputs.
+func (o *opened) checkOutput(out string, inputs ...string) error {
+	return cli.CheckOutput(out, append(append(inputs, o.path), o.src.Files()...)...)
 }
 
 func (o *opened) Close() {

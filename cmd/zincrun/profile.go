@@ -49,6 +49,9 @@ with a stage takes longer than one that ends before it.`,
 				return err
 			}
 			defer o.Close()
+			if err := o.checkOutput(*trace); err != nil {
+				return err
+			}
 			list, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *rows, *depth, *repeats)
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/tuning"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/verify"
@@ -78,9 +79,12 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
+	if err := o.checkOutput(t.out); err != nil {
+		return err
+	}
 	x, ok := o.exec.(*vulkan.Executor)
 	if !ok {
-		return fmt.Errorf("%s: device %s has no kernels to time: %w", path, o.exec.Device(), errors.ErrUnsupported)
+		return ir.Unsupported("%s: device %s has no kernels to time", path, o.exec.Device())
 	}
 	bar := cli.NewProgress("timing", 1000)
 	last := int64(0)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/verify"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
@@ -74,7 +74,7 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 	defer o.Close()
 	x, ok := o.exec.(*vulkan.Executor)
 	if !ok {
-		return fmt.Errorf("%s: on %s the oracle itself computes: nothing to compare: %w", path, o.exec.Device(), errors.ErrUnsupported)
+		return ir.Unsupported("%s: on %s the oracle itself computes: nothing to compare", path, o.exec.Device())
 	}
 	dev, err := x.Inspect()
 	if err != nil {

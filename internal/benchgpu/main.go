@@ -76,7 +76,7 @@ func (o *options) run(models []string) error {
 	fmt.Fprint(&starts, "| model | what | zincrun | llama.cpp |\n|---|---|---|---|\n")
 	for _, m := range models {
 		plan := filepath.Join(dir, "plan.bin")
-		if _, err := output(nil, filepath.Join(o.bin, "zincc"), "compile", m, "--target", o.target, "--ctx", o.ctx.String(), "--kv", o.kv, "-o", plan); err != nil {
+		if _, err := output(nil, filepath.Join(o.bin, "zincc"), "compile", m, "--target", o.target, "--ctx", o.ctx.String(), "--kv", o.kv, "--force", "-o", plan); err != nil {
 			return err
 		}
 		if err := o.rates(m, plan, &rates); err != nil {

@@ -114,7 +114,7 @@ func (g *generator) plan() *jen.File {
 				s.Values(jen.Id("Name").Op(":").Lit(m.Name), jen.Id("File").Op(":").Lit(g.moduleFile(i)))
 			}
 		}),
-		jen.Id("Program").Op(":").Lit(programFile),
+		jen.Id("Program").Op(":").Lit(ProgramFile),
 		jen.Id("Vocab").Op(":").Lit(vocabFile),
 		jen.Id("Files").Op(":").Id("files"),
 		g.embedded(),
@@ -132,7 +132,7 @@ func (g *generator) embedded() jen.Code {
 // files declares what is embedded.
 func (g *generator) files() *jen.File {
 	f := newFile()
-	list := []string{programFile, vocabFile}
+	list := []string{ProgramFile, vocabFile}
 	text := "files holds the op program behind the dispatches and the vocabulary."
 	if len(g.p.Modules) > 0 {
 		list = append([]string{kernelDir}, list...)

@@ -229,11 +229,20 @@ func list(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
+// write writes the program of p.
+func write(dir string, p *plans.Plan) error {
+	files, err := Files(p)
+	if err != nil {
+		return err
+	}
+	return WriteFiles(dir, files)
+}
+
 func TestWrite(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "tiny")
 	p := tinyPlan(t)
-	if err := Write(dir, p); err != nil {
+	if err := write(dir, p); err != nil {
 		t.Fatal(err)
 	}
 	first := list(t, dir)
@@ -243,7 +252,7 @@ func TestWrite(t *testing.T) {
 	// Another plan takes the place of all but the module's file.
 	p.Entries[0].Dispatches[0].Why = "another"
 	p.Modules[0].Name = "embed other"
-	if err := Write(dir, p); err != nil {
+	if err := write(dir, p); err != nil {
 		t.Fatal(err)
 	}
 	second := list(t, dir)
@@ -252,20 +261,20 @@ func TestWrite(t *testing.T) {
 	}
 	// A plan that is wrong, and files of someone else, leave everything as it is.
 	p.Entries[0].Dispatches[0].Pipeline = 99
-	if err := Write(dir, p); err == nil {
+	if err := write(dir, p); err == nil {
 		t.Error("a plan that is wrong was written")
 	}
 	p.Entries[0].Dispatches[0].Pipeline = 0
 	if err := os.WriteFile(filepath.Join(dir, "mine.go"), []byte("package main\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(dir, p); err == nil || !strings.Contains(err.Error(), "mine.go is not from zincc") {
+	if err := write(dir, p); err == nil || !strings.Contains(err.Error(), "mine.go is not from zincc") {
 		t.Errorf("error %v", err)
 	}
 	if got := list(t, dir); got != strings.Replace(second, "memory.go", "memory.go mine.go", 1) {
 		t.Errorf("after failures: %s", got)
 	}
-	if err := Write(filepath.Join(parent, "none", "tiny"), p); err == nil || !strings.Contains(err.Error(), "none") {
+	if err := write(filepath.Join(parent, "none", "tiny"), p); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error %v", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {

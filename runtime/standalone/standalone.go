@@ -121,6 +121,17 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 		return err
 	}
 	if o.plan != "" {
+		inputs := []string{o.model}
+		if src, err := plans.OpenSource(plan, self, o.model); err == nil {
+			inputs = append(inputs, src.Files()...)
+			src.Close()
+		}
+		if exe, err := os.Executable(); err == nil {
+			inputs = append(inputs, exe)
+		}
+		if err := cli.CheckOutput(o.plan, inputs...); err != nil {
+			return err
+		}
 		return plans.WriteFile(o.plan, plan)
 	}
 	if !o.promptGiven {

@@ -36,7 +36,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -131,7 +130,7 @@ const Replay = "replay"
 // only when a comparison could not be made.
 func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, opts Options) (*Report, error) {
 	if len(plan.Modules) == 0 {
-		return nil, fmt.Errorf("the plan is for target %s and has no kernels to compare: %w", plan.Header.Target, errors.ErrUnsupported)
+		return nil, ir.Unsupported("the plan is for target %s and has no kernels to compare", plan.Header.Target)
 	}
 	m, err := oracle.New(plan.Program, src, oracle.Options{})
 	if err != nil {
