@@ -224,11 +224,12 @@ func (d *Device) layoutInfo() vk.PipelineLayoutCreateInfo {
 	}
 }
 
-// closeTimeout bounds the wait for a device that hangs after the caller has lost interest.
-const closeTimeout = time.Minute
+// closeTimeout bounds the wait of Close: who gave up a wait for the device does not want
+// another one.
+const closeTimeout = time.Second
 
-// Close waits for what was submitted and frees the device and all that was
-// created on it. A device that hangs keeps everything: it may use it still.
+// Close frees the device and all that was created on it. It waits a moment for what was
+// submitted; a device that is at work still keeps everything until the process ends.
 func (d *Device) Close() {
 	if d.cmd == nil {
 		return

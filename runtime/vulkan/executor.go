@@ -22,6 +22,9 @@ const vendorAMD = 0x1002
 // caller has lost interest.
 const poll = 100 * time.Millisecond
 
+// settleTimeout bounds the wait for a submission that was given up.
+const settleTimeout = time.Minute
+
 // Executor holds a plan's weights and state on a device and replays its entries.
 // Command buffers are recorded once, when the executor is made.
 type Executor struct {
@@ -35,6 +38,7 @@ type Executor struct {
 	dirty   bool                     // the host has written to its copy of the step block
 	took    map[replay]time.Duration // the last time
 	logits  map[string]*Commands
+	givenUp uint64 // the submission that nobody waited for to its end; 0 without one
 }
 
 // replay is an entry and how often it runs in a row.
@@ -254,6 +258,9 @@ func (x *Executor) Write(name string, data []int32) error {
 	if !ok || r.buf != x.memory.step || int64(4*len(data)) > r.bytes {
 		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
 	}
+	if err := x.settle(); err != nil {
+		return err
+	}
 	dst := x.memory.stepHost.Bytes()[r.at:]
 	for i, v := range data {
 		binary.LittleEndian.PutUint32(dst[4*i:], uint32(v))
@@ -271,10 +278,13 @@ func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error
 	for range times {
 		cmds = append(cmds, x.entries[entry.Name])
 	}
-	x.dirty = false
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := x.settle(); err != nil {
+		return err
+	}
+	x.dirty = false
 	this, began := replay{entry.Name, times}, time.Now()
 	n, err := x.dev.Submit(0, append(cmds, x.fetch)...)
 	if err != nil {
@@ -306,6 +316,9 @@ func (x *Executor) submit(ctx context.Context, cmds ...*Commands) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := x.settle(); err != nil {
+		return err
+	}
 	n, err := x.dev.Submit(0, cmds...)
 	if err != nil {
 		return err
@@ -333,25 +346,31 @@ func (x *Executor) watch(n uint64, expected time.Duration) error {
 	return nil
 }
 
-// wait waits for a submission, to its end also when the caller loses interest: it uses the
-// step block, which the next one writes anew. Only a device that hangs is left alone then.
+// wait waits for a submission until the caller loses interest; it is given up then.
 func (x *Executor) wait(ctx context.Context, n uint64) error {
-	var lost time.Time
 	for {
 		err := x.dev.Wait(n, poll)
 		if !errors.Is(err, vk.Timeout) {
 			return err
 		}
-		if ctx.Err() == nil {
-			continue
-		}
-		if lost.IsZero() {
-			lost = time.Now()
-		}
-		if time.Since(lost) > closeTimeout {
+		if ctx.Err() != nil {
+			x.givenUp = n
 			return ctx.Err()
 		}
 	}
+}
+
+// settle waits for a submission that was given up: it uses the step block, which the next one
+// writes anew.
+func (x *Executor) settle() error {
+	if x.givenUp == 0 {
+		return nil
+	}
+	if err := x.dev.Wait(x.givenUp, settleTimeout); err != nil {
+		return err
+	}
+	x.givenUp = 0
+	return nil
 }
 
 // Ints returns a region of the step block or the ids that an entry chose, as
