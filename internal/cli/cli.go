@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -51,12 +50,11 @@ func Usagef(format string, args ...any) error {
 }
 
 // Main runs the program with the process's arguments and returns its exit code:
-// 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device. Interrupts
-// cancel the context that commands get; a second one ends the process.
+// 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device. Commands get the context of
+// Interruptible.
 func (p *Program) Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := Interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	return Exit(os.Stderr, p.Name, p.run(ctx, os.Args[1:]))
 }
 

@@ -8,7 +8,10 @@ import (
 
 // Stdin returns standard input as a reader whose reads end with ctx: an interrupt
 // must not wait for the user's next line.
-func Stdin(ctx context.Context) io.Reader { return &stdin{ctx: ctx, in: os.Stdin} }
+func Stdin(ctx context.Context) io.Reader { return Input(ctx, os.Stdin) }
+
+// Input does the same for any reader.
+func Input(ctx context.Context, in io.Reader) io.Reader { return &stdin{ctx: ctx, in: in} }
 
 type stdin struct {
 	ctx  context.Context

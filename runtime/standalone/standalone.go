@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/pflag"
 
@@ -74,13 +73,13 @@ func (m *Model) Assemble() (*plans.Plan, error) {
 // Main runs the model with the process's arguments and ends the process, with the exit
 // codes of zincrun: 0 ok, 1 failed, 2 wrong usage, 3 unsupported device.
 func Main(m *Model) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, cli.Stdout)))
+	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, cli.Stdout, os.Stderr)))
 }
 
-func (m *Model) run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+// run reads a prompt from in and writes the text to out and what else is to be said to notes.
+func (m *Model) run(ctx context.Context, args []string, in io.Reader, out, notes io.Writer) error {
 	h := &m.Plan.Header
 	f := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -105,8 +104,11 @@ func (m *Model) run(ctx context.Context, args []string, in io.Reader, out io.Wri
 	if err := device.CheckName(o.device); err != nil {
 		return cli.Usagef("--device: %s", err)
 	}
+	if o.n < 0 {
+		return cli.Usagef("-n is %d, want 0 or more", o.n)
+	}
 	o.promptGiven = f.Changed("prompt")
-	return m.do(ctx, args[0], o, in, out)
+	return m.do(ctx, args[0], o, in, out, notes)
 }
 
 type options struct {
@@ -115,7 +117,7 @@ type options struct {
 	n                           int
 }
 
-func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, out io.Writer) error {
+func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, out, notes io.Writer) error {
 	plan, err := m.Assemble()
 	if err != nil {
 		return err
@@ -135,7 +137,7 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 		return plans.WriteFile(o.plan, plan)
 	}
 	if !o.promptGiven {
-		data, err := io.ReadAll(in)
+		data, err := io.ReadAll(cli.Input(ctx, in))
 		if err != nil {
 			return err
 		}
@@ -160,6 +162,9 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 		return fmt.Errorf("the prompt has no tokens")
 	}
 	g := runtime.Generator{Session: runtime.NewSession(plan, exec), Tokenizer: tok, Max: o.n}
-	_, err = g.Generate(ctx, ids, out)
+	stats, err := g.Generate(ctx, ids, out)
+	if err == nil && stats.Stopped == runtime.StoppedByContext {
+		fmt.Fprintf(notes, "\n%s: stopped: the context of %d is full\n", self, plan.Header.Ctx)
+	}
 	return err
 }

@@ -50,12 +50,13 @@ func TestArguments(t *testing.T) {
 	}{
 		{[]string{"--help"}, 0, "model tiny for"},
 		{[]string{"--nonsense"}, 2, "unknown flag: --nonsense"},
+		{[]string{"-n", "-4"}, 2, "-n is -4, want 0 or more"},
 		{[]string{"x"}, 2, `unexpected argument "x"`},
 		{[]string{"--device", "cuda"}, 2, `--device: unknown device "cuda"`},
 		{nil, 1, "x: open p.zir: file does not exist"},
 	} {
 		var out, errs bytes.Buffer
-		code := cli.Exit(&errs, "x", m.run(t.Context(), append([]string{"x"}, c.args...), strings.NewReader(""), &out))
+		code := cli.Exit(&errs, "x", m.run(t.Context(), append([]string{"x"}, c.args...), strings.NewReader(""), &out, &errs))
 		text, silent := &errs, &out
 		if c.code == 0 {
 			text, silent = silent, text
