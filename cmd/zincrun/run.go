@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -76,28 +78,84 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	return r.interactive(ctx, o)
 }
 
-// interactive continues every line of standard input by itself.
+// maxLine bounds a line of standard input, in bytes.
+const maxLine = 16 << 20
+
+// interactive continues every line of standard input by itself. A line that cannot be continued
+// is passed over with a word on standard error, and ^C ends an answer, not the conversation.
 func (r *runFlags) interactive(ctx context.Context, o *opened) error {
-	lines := bufio.NewScanner(cli.Stdin(ctx))
-	lines.Buffer(nil, 1<<20)
-	prompt := func() {
+	lines := bufio.NewReader(cli.Stdin(ctx))
+	for {
 		if term.IsTerminal(int(os.Stdin.Fd())) {
 			fmt.Fprint(os.Stderr, "> ")
 		}
-	}
-	for prompt(); lines.Scan(); prompt() {
-		if err := r.once(ctx, o, lines.Text()); err != nil {
+		line, err := readLine(lines, maxLine)
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, errLongLine):
+		case err != nil:
+			return err
+		case line == "":
+			continue
+		default:
+			task, done := cli.Task(ctx)
+			err = r.once(task, o, line)
+			if context.Cause(task) == cli.ErrTask {
+				err = cli.ErrTask
+			}
+			done()
+			fmt.Fprintln(cli.Stdout)
+		}
+		var skipped *promptError
+		switch {
+		case err == nil:
+		case errors.Is(err, errLongLine), errors.Is(err, cli.ErrTask), errors.Is(err, runtime.ErrNotNumbers), errors.As(err, &skipped):
+			fmt.Fprintf(os.Stderr, "zincrun: %s\n", err)
+		default:
 			return err
 		}
-		fmt.Fprintln(cli.Stdout)
 	}
-	return lines.Err()
 }
+
+var errLongLine = fmt.Errorf("a line of more than %d bytes is passed over", maxLine)
+
+// readLine returns the next line without its end, also one that the input ends with. Of a line
+// of more than most bytes it keeps nothing: the error is errLongLine.
+func readLine(in *bufio.Reader, most int) (string, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > most; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF && (long || len(line) > 0):
+		case err != nil:
+			return "", err
+		}
+		if long {
+			return "", errLongLine
+		}
+		return strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"), nil
+	}
+}
+
+// promptError says that a prompt cannot be continued.
+type promptError struct{ msg string }
+
+func (e *promptError) Error() string { return e.msg }
 
 func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	ids := encode(o.tok, prompt)
 	if len(ids) == 0 {
-		return fmt.Errorf("the prompt has no tokens")
+		return &promptError{"the prompt has no tokens"}
+	}
+	if ctx := o.plan.Header.Ctx; len(ids) > ctx {
+		return &promptError{fmt.Sprintf("the prompt's %d tokens do not fit the plan's context of %d", len(ids), ctx)}
 	}
 	out := io.Writer(cli.Stdout)
 	var kept []byte

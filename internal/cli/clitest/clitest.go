@@ -3,16 +3,19 @@
 package clitest
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +34,9 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 // Commands beyond those of testscript:
 //
 //	fails CODE PATTERN CMD...      exits with CODE, prints one line that matches on stderr
-//	interrupt CMD...               some time after it has printed something, ends at SIGINT within 5 s
+//	interrupt CMD...               a while after it has started to wait or to print, ends at SIGINT within 5 s
+//	terminate CMD...               the same with SIGTERM
+//	converse CMD...                ends an answer at SIGINT, gives the next one and ends with standard input
 //	size FILE BYTES                the file has that many bytes
 //	truncate FROM TO BYTES         copies the first BYTES bytes; of a negative count, all but those
 func Run(t *testing.T, setup func(e *testscript.Env) error) {
@@ -58,7 +63,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			return setup(e)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"fails": fails, "interrupt": interrupt, "size": size, "truncate": truncate,
+			"fails": fails, "interrupt": ends(os.Interrupt), "terminate": ends(syscall.SIGTERM), "converse": converse, "size": size, "truncate": truncate,
 		},
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
@@ -131,11 +136,9 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func interrupt(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: interrupt CMD...")
-	}
-	path := args[0]
+// command is a command of a script, not yet started.
+func command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	path := ts.MkAbs(args[0])
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if _, err := os.Stat(filepath.Join(dir, args[0])); err == nil {
 			path = filepath.Join(dir, args[0])
@@ -145,36 +148,99 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "VK_DRIVER_FILES=" + ts.Getenv("VK_DRIVER_FILES"), "XDG_CACHE_HOME=" + ts.Getenv("XDG_CACHE_HOME")}
-	// Standard input stays open and silent: a reader of it waits.
+	return cmd
+}
+
+// converse asks the command for an answer, interrupts it, and asks for another.
+func converse(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: converse CMD...")
+	}
+	cmd := command(ts, args)
 	stdin, err := cmd.StdinPipe()
-	ts.Check(err)
-	defer stdin.Close()
-	_, err = stdin.Write([]byte("func\n"))
 	ts.Check(err)
 	stdout, err := cmd.StdoutPipe()
 	ts.Check(err)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
 	ts.Check(cmd.Start())
-	if n, err := stdout.Read(make([]byte, 1)); n != 1 {
-		cmd.Wait()
-		ts.Fatalf("printed nothing: %v, %s", err, stderr.Bytes())
-	}
-	time.Sleep(300 * time.Millisecond) // until it works or waits for input
-	start := time.Now()
-	ts.Check(cmd.Process.Signal(os.Interrupt))
-	kill := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+	kill := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
 	defer kill.Stop()
-	drained := make([]byte, 1<<12)
-	for {
-		if _, err := stdout.Read(drained); err != nil {
-			break
+	ask := func() {
+		_, err := io.WriteString(stdin, "func\n")
+		ts.Check(err)
+		if _, err := stdout.Read(make([]byte, 1<<12)); err != nil {
+			ts.Fatalf("no answer: %v", err)
 		}
 	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted") {
-		ts.Fatalf("after %s: %v, want exit code 1 and a word of it: %s", time.Since(start), err, stderr.Bytes())
+	ask()
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	notes := bufio.NewScanner(stderr)
+	for notes.Scan() && !strings.Contains(notes.Text(), "interrupted") {
+	}
+	rest := make(chan struct{})
+	go func() {
+		for notes.Scan() {
+		}
+		close(rest)
+	}()
+	ask()
+	ts.Check(stdin.Close())
+	_, err = io.Copy(io.Discard, stdout)
+	ts.Check(err)
+	<-rest
+	if err := cmd.Wait(); err != nil {
+		ts.Fatalf("after an interrupted answer: %v", err)
+	}
+}
+
+// ends returns the command that sends the signal.
+func ends(signal os.Signal) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) == 0 {
+			ts.Fatalf("usage: interrupt CMD..., terminate CMD...")
+		}
+		cmd := command(ts, args)
+		// Standard input stays open and silent: a reader of it waits.
+		stdin, err := cmd.StdinPipe()
+		ts.Check(err)
+		defer stdin.Close()
+		_, err = stdin.Write([]byte("func\n"))
+		ts.Check(err)
+		stdout, err := cmd.StdoutPipe()
+		ts.Check(err)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		ts.Check(cmd.Start())
+		printed := make(chan struct{})
+		drained := make(chan struct{})
+		go func() {
+			defer close(drained)
+			b := make([]byte, 1<<12)
+			n, err := stdout.Read(b)
+			if n > 0 {
+				close(printed)
+			}
+			for err == nil {
+				_, err = stdout.Read(b)
+			}
+		}()
+		select {
+		case <-printed:
+			time.Sleep(300 * time.Millisecond) // until it works or waits for input
+		case <-drained:
+		case <-time.After(2 * time.Second): // nothing to print before the end
+		}
+		start := time.Now()
+		_ = cmd.Process.Signal(signal) // its code tells if it has ended before
+		kill := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+		defer kill.Stop()
+		<-drained
+		err = cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted") {
+			ts.Fatalf("after %s: %v, want exit code 1 and a word of it: %s", time.Since(start), err, stderr.Bytes())
+		}
 	}
 }
 
