@@ -19,6 +19,7 @@ var layers = []struct {
 	uses   []string
 }{
 	{"ir", nil},
+	{"gpu", nil},
 	{"ir/gguf", []string{"ir"}},
 	{"ir/frontend", []string{"ir", "ir/gguf"}},
 	{"ir/oracle", []string{"ir", "ir/gguf"}},
@@ -26,13 +27,13 @@ var layers = []struct {
 	{"passes", []string{"ir"}},
 	{"plans", []string{"ir", "internal/outfile", "internal/table"}},
 	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
-	{"codegen", []string{"ir", "passes", "plans", "spirv"}},
+	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
-	{"runtime", []string{"ir", "plans", "internal/table"}},
+	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/text", "internal/cli"}},
 	{"internal", nil},
-	{"cmd", []string{"ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
+	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }
 
 // exact are the folders whose packages are not one layer: a row for ir does not

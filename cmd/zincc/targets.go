@@ -7,13 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
@@ -21,7 +21,7 @@ var targetsCommand = cli.Command{
 	Name:  "targets",
 	Args:  "[--json]",
 	Short: "list the devices that zincc compiles for",
-	Long:  "Every target with the figures that the compiler uses. native is not a target of its own: it stands for one of these. A file that `zincrun probe --json` wrote is a target as well. A name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", is the device through a driver that has no cooperative matrices.",
+	Long:  "Every target with the figures that the compiler uses. native stands for the best device of this computer (zincrun devices) as it was measured, vulkan:1 for one of them. A file that `zincrun probe --json` wrote is a target as well. A name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", is the device through a driver that has no cooperative matrices.",
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
@@ -47,8 +47,9 @@ func findTarget(name string) (*target.Target, *target.Probe, error) {
 	case name == "":
 		return nil, nil, cli.Usagef("--target is missing; `zincc targets` lists them")
 	case name == "native":
-		t, err := nativeTarget()
-		return t, nil, err
+		return nativeTarget()
+	case name == "vulkan" || strings.HasPrefix(name, "vulkan:"):
+		return deviceTarget(name)
 	case filepath.Ext(name) == ".json":
 		probe, err := readProbe(name)
 		if err != nil {
@@ -83,28 +84,46 @@ func readProbe(path string) (*target.Probe, error) {
 	return p, nil
 }
 
-// multiplies reports whether the device's driver has matrices of f16 of that shape.
-func multiplies(d *vulkan.DeviceInfo, m target.MatrixShape) bool {
-	return d.Features["cooperativeMatrix"] && slices.ContainsFunc(d.CooperativeMatrix, func(c vulkan.CooperativeMatrix) bool {
-		return c.M == uint32(m.Rows) && c.N == uint32(m.Cols) && c.K == uint32(m.Depth) && c.A == "f16" && c.B == "f16" && c.C == "f32" && c.Result == "f32"
-	})
+// nativeTarget is the best GPU of this computer as measured, else host, which it says.
+func nativeTarget() (*target.Target, *target.Probe, error) {
+	best, why := device.Best()
+	if best == nil {
+		fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (host): %s\n", why)
+		t, err := target.Lookup("host")
+		return t, nil, err
+	}
+	return measuredTarget(*best)
 }
 
-// nativeTarget is the target of the first GPU that Vulkan shows, else host: a
-// computer without a driver is no error.
-func nativeTarget() (*target.Target, error) {
-	devices, err := vulkan.Enumerate()
-	if err == nil {
-		for _, d := range devices {
-			t := target.ForDevice(d.VendorID, d.Name)
-			switch {
-			case t == nil || d.Type == "cpu":
-			case t.Matrix != (target.MatrixShape{}) && !multiplies(&d, t.Matrix):
-				return t.WithoutMatrix(), nil
-			default:
-				return t, nil
-			}
-		}
+// deviceTarget is the Vulkan device of this computer with that name, such as vulkan:1, as measured.
+func deviceTarget(name string) (*target.Target, *target.Probe, error) {
+	index, err := device.VulkanIndex(name)
+	if err != nil {
+		return nil, nil, cli.Usagef("--target: %s", err)
 	}
-	return target.Lookup("host")
+	all, err := vulkan.Enumerate()
+	if err != nil {
+		return nil, nil, err
+	}
+	if index < 0 || index >= len(all) {
+		return nil, nil, cli.Usagef("--target: %s: there are %d Vulkan devices, from vulkan:0", name, len(all))
+	}
+	return measuredTarget(all[index])
+}
+
+// measuredTarget measures the device, once for each driver, and makes a target of it.
+func measuredTarget(info vulkan.DeviceInfo) (*target.Target, *target.Probe, error) {
+	probed, err := device.Probe(info)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := json.Marshal([]*device.Probed{probed})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := target.ParseProbe(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Target(), p, nil
 }

@@ -46,12 +46,6 @@ that a plan reads is the rate that no decoder can pass.
 	},
 }
 
-// probed is a device with what was measured.
-type probed struct {
-	vulkan.DeviceInfo
-	Probe *vulkan.ProbeResult `json:"probe,omitempty"`
-}
-
 // probe lists the devices and measures those with index only, or all GPUs if
 // that is -1.
 func probe(only int, asJSON bool) error {
@@ -65,11 +59,11 @@ func probe(only int, asJSON bool) error {
 	if only >= len(infos) {
 		return cli.Usagef("--device: there are %d Vulkan devices", len(infos))
 	}
-	all := make([]probed, len(infos))
+	all := make([]device.Probed, len(infos))
 	for i, info := range infos {
 		all[i].DeviceInfo = info
 		if only == i || only < 0 && info.Type != "cpu" {
-			if all[i].Probe, err = measure(i); err != nil {
+			if all[i].Probe, err = vulkan.Probe(info); err != nil {
 				return err
 			}
 		}
@@ -78,19 +72,9 @@ func probe(only int, asJSON bool) error {
 		return json.NewEncoder(cli.Stdout).Encode(all)
 	}
 	for i := range all {
-		all[i].print()
+		printProbe(&all[i])
 	}
 	return nil
-}
-
-func measure(index int) (*vulkan.ProbeResult, error) {
-	d, err := vulkan.Open(index, vulkan.ProbeRequirements())
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	r, err := d.Probe()
-	return &r, err
 }
 
 // shownFeatures are those that decide which kernels a device can run.
@@ -99,7 +83,7 @@ var shownFeatures = []string{
 	"storageBuffer16BitAccess", "storageBuffer8BitAccess", "shaderIntegerDotProduct", "cooperativeMatrix",
 }
 
-func (p *probed) print() {
+func printProbe(p *device.Probed) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(cli.Stdout, "  %-20s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -135,6 +119,9 @@ func (p *probed) print() {
 		row("read bandwidth", "%.1f GB/s (%d workgroups)", r.ReadBandwidth/1e9, r.ReadWorkgroups)
 		for _, d := range r.Dispatches {
 			row("dispatch", "%.2f us, %.2f us with a barrier (%d workgroups)", d.Alone*1e6, d.Barrier*1e6, d.Workgroups)
+		}
+		if r.Fragments {
+			row("matrices", "lanes hold fragments as mma.m16n8k16 has them")
 		}
 		row("submit and wait", "%.1f us at best, %.1f us on average", r.SubmitBest*1e6, r.SubmitMean*1e6)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/zincc-dev/zincc/gpu"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -22,6 +23,7 @@ type Probe struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"` // discrete, integrated, virtual, cpu or other
 	VendorID uint32 `json:"vendor_id"`
+	DeviceID uint32 `json:"device_id"`
 	Units    int    `json:"units"` // 0 where the driver does not tell
 	// IntegerDot: dot products of four packed signed bytes are instructions.
 	IntegerDot bool `json:"integer_dot"`
@@ -60,6 +62,8 @@ type measured struct {
 		Workgroups int     `json:"workgroups"`
 		Barrier    float64 `json:"barrier"` // a dispatch and the barrier behind it
 	} `json:"dispatches"`
+	// Fragments: lanes were seen to hold the elements of matrices that Target.Dealt says.
+	Fragments bool `json:"fragments"`
 }
 
 // MaxProbe bounds the file: a device takes about 10 kB.
@@ -142,16 +146,12 @@ func (p *Probe) check() error {
 	return nil
 }
 
-// Target makes a target of what was probed. What no probe tells, such as operations
-// a second, is that of the published target whose chip the device has, and left
-// unknown if there is none.
+// Target makes a target of what was probed. What no probe tells is that of the published
+// target of the same architecture, else that of its kin, or left unknown.
 func (p *Probe) Target() *Target {
-	base, chip := forDevice(p.VendorID, p.Name)
-	if base == nil {
-		base = generic
-	}
+	base, chip, exact := p.base()
 	t := *base
-	t.Name, t.Doc, t.Vendor = ProbePrefix+p.Name, "as probed", 0
+	t.Name, t.Doc, t.Vendor = ProbePrefix+p.Name, "as probed", p.VendorID
 	t.Wave = p.wave(base.Wave)
 	t.Waves = slices.DeleteFunc(slices.Clone(t.Waves), func(wave int) bool { return p.wave(wave) != wave })
 	t.Workgroup = int(min(p.Limits.WorkgroupInvocations, p.Limits.WorkgroupSize[0]))
@@ -160,19 +160,40 @@ func (p *Probe) Target() *Target {
 	if p.Units > 0 {
 		t.Units = p.Units
 	}
-	if !chip {
-		t.AMD, t.FLOPs, t.MatrixFLOPs = nil, 0, 0
+	switch {
+	case exact:
+		t.Arch = base.Name
+		scale := float64(t.Units) / float64(base.Units)
+		t.FLOPs, t.MatrixFLOPs = base.FLOPs*scale, base.MatrixFLOPs*scale
+	case chip != nil:
+		if p.Units == 0 {
+			t.Units = chip.Arch.Units
+		}
+		scale := float64(t.Units) / float64(chip.Arch.Units)
+		t.Arch, t.FLOPs, t.MatrixFLOPs = chip.Arch.Name, chip.Arch.FLOPs*scale, chip.Arch.MatrixFLOPs*scale
 	}
-	scale := float64(t.Units) / float64(base.Units)
-	t.FLOPs, t.MatrixFLOPs = t.FLOPs*scale, t.MatrixFLOPs*scale
 	if t.Matrix = p.matrix(MatrixShape{16, 16, 16}); t.Matrix == (MatrixShape{}) {
 		t.MatrixFLOPs = 0
 	}
-	// That lanes hold what they do on the published target is known of its chip only.
-	t.Dealt = t.Dealt && chip && p.matrix(MatrixShape{16, 8, 16}) != (MatrixShape{})
+	// Where the probe did not try it, what lanes hold is known of the published target's chip only.
+	t.Dealt = (p.Measured.Fragments || t.Dealt && exact) && p.matrix(MatrixShape{16, 8, 16}) != (MatrixShape{})
 	t.Dot = p.IntegerDot && p.Features["shaderIntegerDotProduct"]
 	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
 	return &t
+}
+
+// base is the published target that has the device's architecture, or else its kin.
+func (p *Probe) base() (base *Target, chip *gpu.Chip, exact bool) {
+	chip = gpu.Find(p.VendorID, p.DeviceID)
+	if chip == nil {
+		return kinOf(p.VendorID, ""), nil, false
+	}
+	for _, t := range targets {
+		if t.Name == chip.Arch.Name {
+			return t, chip, true
+		}
+	}
+	return kinOf(p.VendorID, chip.Arch.Name), chip, false
 }
 
 // wave is the subgroup size to ask for: the wanted one where the device has it.
@@ -234,33 +255,4 @@ func (p *Probe) Check(r plans.Requirements) error {
 		}
 	}
 	return nil
-}
-
-// chips are parts of the names that drivers give to devices of a target. RADV puts
-// its name of the chip into that of the device.
-var chips = []struct {
-	part   string
-	target *Target
-}{
-	{"llvmpipe", llvmpipe},
-	{"H100", sm90}, {"H200", sm90}, {"GH200", sm90},
-	{"RADV GFX1201", gfx1201}, {"RADV GFX1200", gfx1200}, {"RADV NAVI31", gfx1100}, {"RADV GFX1151", gfx1151},
-	{"Arc(TM) Pro B", xe2}, {"Arc(tm) Pro B", xe2},
-}
-
-// ForDevice returns the target for a device by its PCI vendor and name, or nil.
-func ForDevice(vendor uint32, name string) *Target {
-	t, _ := forDevice(vendor, name)
-	return t
-}
-
-// forDevice also tells whether the device has the target's chip, and not only its
-// vendor.
-func forDevice(vendor uint32, name string) (t *Target, chip bool) {
-	for _, c := range chips {
-		if strings.Contains(name, c.part) {
-			return c.target, true
-		}
-	}
-	return forVendor(vendor), false
 }

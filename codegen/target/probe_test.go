@@ -11,7 +11,7 @@ import (
 )
 
 // h200 is a probe with what a target is made of.
-const h200 = `[{"name":"other","type":"cpu"},{"name":"NVIDIA H200","type":"discrete","vendor_id":4318,"units":132,"integer_dot":true,
+const h200 = `[{"name":"other","type":"cpu"},{"name":"NVIDIA H200","type":"discrete","vendor_id":4318,"device_id":9013,"units":132,"integer_dot":true,
 	"heaps":[{"size":150000000000,"device_local":true},{"size":500000000000,"device_local":false}],
 	"subgroup":{"default":32,"min":32,"max":32,"operations":["basic","arithmetic","shuffle"]},
 	"limits":{"workgroup_size":[1024,1024,64],"workgroup_invocations":1024,"shared_memory":49152},
@@ -41,7 +41,7 @@ func TestProbeTargets(t *testing.T) {
 	}{
 		{"lavapipe", string(lavapipe), "8 1024 32768 2 {0 0 0} false 0 5e+09 1e-05 true "},
 		{"H200", h200, "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 true "},
-		{"unknown NVIDIA", replace("NVIDIA H200", "NVIDIA Z1"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
+		{"unknown NVIDIA", replace("NVIDIA H200", "NVIDIA Z1", "9013", "1"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
 		{"no units", replace(`"units":132,`, ""), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 true "},
 		{"few units", replace(`"units":132`, `"units":2`), "32 1024 49152 2 {16 16 16} true 150000000000 4e+12 2e-06 true "},
 		{"no matrices", replace(`"cooperativeMatrix":true`, `"cooperativeMatrix":false`), "32 1024 49152 132 {0 0 0} true 150000000000 4e+12 2e-06 true "},
@@ -50,10 +50,10 @@ func TestProbeTargets(t *testing.T) {
 		{"slow dot products", replace(`"integer_dot":true`, `"integer_dot":false`), "32 1024 49152 132 {16 16 16} false 150000000000 4e+12 2e-06 true "},
 		{"no dot products", replace(`"shaderIntegerDotProduct":true`, `"shaderIntegerDotProduct":false`), "32 1024 49152 132 {16 16 16} false 150000000000 4e+12 2e-06 true "},
 		{"integrated", replace(`"discrete"`, `"integrated"`), "32 1024 49152 132 {16 16 16} true 0 4e+12 2e-06 true "},
-		{"AMD", replace("NVIDIA H200", "AMD Radeon RX 7900 XTX (RADV NAVI31)", "4318", "4098", `"default":32,"min":32,"max":32`, `"default":64,"min":32,"max":64`, `"units":132`, `"units":96`),
+		{"AMD", replace("NVIDIA H200", "AMD Radeon RX 7900 XTX (RADV NAVI31)", "4318", "4098", "9013", "29772", `"default":32,"min":32,"max":32`, `"default":64,"min":32,"max":64`, `"units":132`, `"units":96`),
 			"32 1024 49152 96 {16 16 16} true 150000000000 4e+12 2e-06 true NAVI31"},
-		{"unknown AMD", replace("NVIDIA H200", "AMD Radeon (RADV NAVI21)", "4318", "4098"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
-		{"no choice of subgroups", replace("NVIDIA H200", "AMD Radeon (RADV NAVI21)", "4318", "4098", `"default":32,"min":32,"max":32`, `"default":64,"min":32,"max":64`, `"subgroupSizeControl":true`, `"subgroupSizeControl":false`),
+		{"unknown AMD", replace("NVIDIA H200", "AMD Radeon Z1", "4318", "4098", "9013", "1"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
+		{"no choice of subgroups", replace("NVIDIA H200", "AMD Radeon Z1", "4318", "4098", "9013", "1", `"default":32,"min":32,"max":32`, `"default":64,"min":32,"max":64`, `"subgroupSizeControl":true`, `"subgroupSizeControl":false`),
 			"64 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
 		{"unknown vendor", replace("NVIDIA H200", "Z1", "4318", "7"), "32 1024 49152 132 {16 16 16} true 150000000000 4e+12 2e-06 false "},
 	} {

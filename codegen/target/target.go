@@ -12,7 +12,8 @@ type Target struct {
 	Name string
 	Doc  string // one line for people
 
-	Vendor    uint32 // PCI vendor of the GPUs that `native` maps to this target; 0: none
+	Vendor    uint32 // PCI vendor; 0: none
+	Arch      string // name of the published target whose tuning serves a device that was probed; "": its own
 	Host      bool   // evaluated by the oracle: the plan holds no kernels
 	Wave      int    // subgroup size that pipelines ask for
 	Waves     []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
@@ -86,16 +87,6 @@ func Lookup(name string) (*Target, error) {
 		}
 	}
 	return nil, fmt.Errorf("unknown target %q; `zincc targets` lists them", name)
-}
-
-// forVendor returns the target for GPUs of a PCI vendor, or nil.
-func forVendor(id uint32) *Target {
-	for _, t := range targets {
-		if t.Vendor == id && id != 0 {
-			return t
-		}
-	}
-	return nil
 }
 
 // All returns the targets in the order in which people should read them.

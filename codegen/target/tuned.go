@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -17,26 +18,20 @@ import (
 //go:embed tuned/*.jsonl
 var tuned embed.FS
 
-// Tuned returns what this program knows of the target's candidates. For a device that was
-// probed, that is what was measured on such a device.
+// Tuned returns what this program knows of the target's candidates. Of a device that was
+// probed, what was measured on such a device takes the place of what was measured on others of its
+// architecture.
 func (t *Target) Tuned() ([]tuning.Row, error) {
 	device, probed := strings.CutPrefix(t.Name, ProbePrefix)
 	if !probed {
 		return readTuned(strings.TrimSuffix(t.Name, NoMatrix))
 	}
-	var rows []tuning.Row
-	for _, other := range targets {
-		all, err := readTuned(other.Name)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range all {
-			if r.Device == device || t.AMD != nil && r.Device == t.AMD.Family {
-				rows = append(rows, r)
-			}
-		}
+	rows, err := readTuned(t.Arch)
+	own := map[string]bool{}
+	for _, r := range rows {
+		own[r.Site] = own[r.Site] || r.Device == device
 	}
-	return rows, nil
+	return slices.DeleteFunc(rows, func(r tuning.Row) bool { return own[r.Site] && r.Device != device }), err
 }
 
 func readTuned(name string) ([]tuning.Row, error) {

@@ -3,8 +3,10 @@ package vulkan
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // The matrices that the kernel probe_deal multiplies: dealSide x dealSide by dealSide x
@@ -23,6 +25,19 @@ func dealtProduct(i, j int) float32 {
 		sum += 4 * (110 + (i*i+3*k)%17) * (2030 + (k*k+5*j)%13)
 	}
 	return float32(math.Ldexp(float64(sum), -24)) // exact
+}
+
+// fragmentRequirements are what the kernel probe_deal needs of a device.
+var fragmentRequirements = plans.Requirements{
+	Features: append([]string{"cooperativeMatrix", "shaderFloat16"}, probeFeatures...),
+	Subgroup: [2]int{dealLanes, dealLanes},
+}
+
+// hasFragments reports whether the device multiplies the matrices of that kernel.
+func (info *DeviceInfo) hasFragments() bool {
+	return info.Check(fragmentRequirements) == nil && slices.ContainsFunc(info.CooperativeMatrix, func(c CooperativeMatrix) bool {
+		return c.M == dealSide && c.N == dealCols && c.K == dealSide && c.A == "f16" && c.B == "f16" && c.C == "f32" && c.Result == "f32"
+	})
 }
 
 // proveDeal fails if the device deals the elements of cooperative matrices to lanes in

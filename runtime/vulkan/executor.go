@@ -1,11 +1,11 @@
 package vulkan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -47,8 +47,8 @@ type replay struct {
 	times int
 }
 
-// NewExecutor opens the device of that index, or with -1 the first that meets
-// the plan's requirements, a GPU rather than a CPU. progress, if not nil, is
+// NewExecutor opens the device of that index, or with -1 the first by
+// rank that meets the plan's requirements. progress, if not nil, is
 // called with the number of bytes of weights that have arrived.
 func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
 	if index < 0 {
@@ -69,37 +69,21 @@ func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 	return x, nil
 }
 
-// choose returns the first GPU that meets need, else the first other device,
-// else what the first device lacks.
+// choose returns the best device that meets need, else what the best device lacks.
 func choose(need plans.Requirements) (int, error) {
 	all, err := Enumerate()
 	if err != nil {
 		return 0, err
 	}
-	slices.SortStableFunc(all, func(a, b DeviceInfo) int {
-		return boolInt(a.Type == "cpu") - boolInt(b.Type == "cpu")
-	})
 	var first error
-	for i := range all {
-		err := all[i].Check(need)
+	for _, d := range Ranked(all) {
+		err := d.Check(need)
 		if err == nil {
-			return all[i].Index, nil
+			return d.Index, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
-	if first == nil {
-		first = ir.Unsupported("there is no Vulkan device")
-	}
-	return 0, first
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return 0, cmp.Or(first, ir.Unsupported("there is no Vulkan device"))
 }
 
 func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {

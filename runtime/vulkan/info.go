@@ -2,6 +2,7 @@ package vulkan
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -35,9 +36,24 @@ type DeviceInfo struct {
 	family uint32 // the queue family that is used
 }
 
+// UnmarshalJSON reads what `zincrun probe --json` printed of a device.
+func (info *DeviceInfo) UnmarshalJSON(data []byte) error {
+	type plain DeviceInfo
+	if err := json.Unmarshal(data, (*plain)(info)); err != nil {
+		return err
+	}
+	var major, minor, patch uint32
+	if _, err := fmt.Sscanf(info.API, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return fmt.Errorf("api: %q is not a version of Vulkan", info.API)
+	}
+	info.api = vk.MakeVersion(major, minor, patch)
+	return nil
+}
+
 // Heap is a pool of memory. Sizes are in bytes.
 type Heap struct {
 	Size        uint64 `json:"size"`
+	Free        uint64 `json:"free,omitempty"` // what this process may still take of it; 0 where the driver does not tell
 	DeviceLocal bool   `json:"device_local"`
 }
 
@@ -148,11 +164,7 @@ func describe(in *instance, dev vk.PhysicalDevice, index int) (DeviceInfo, error
 	info.setProperties(in, dev, have)
 	info.Features = queryFeatures(in, dev, info.api, have)
 
-	mem := vk.PhysicalDeviceMemoryProperties2{SType: vk.StructureTypePhysicalDeviceMemoryProperties2}
-	in.cmd.GetPhysicalDeviceMemoryProperties2(dev, &mem)
-	for _, h := range mem.MemoryProperties.MemoryHeaps[:mem.MemoryProperties.MemoryHeapCount] {
-		info.Heaps = append(info.Heaps, Heap{h.Size, h.Flags&vk.MemoryHeapDeviceLocalBit != 0})
-	}
+	info.setHeaps(in, dev, have["VK_EXT_memory_budget"])
 	info.setQueueFamily(in, dev)
 	if info.Features["cooperativeMatrix"] {
 		if err := info.setCooperativeMatrix(in, dev); err != nil {
@@ -160,6 +172,23 @@ func describe(in *instance, dev vk.PhysicalDevice, index int) (DeviceInfo, error
 		}
 	}
 	return info, nil
+}
+
+// setHeaps lists the heaps, with what is free in them if the device knows budgets. A device
+// without memory, as drivers without hardware have, is not asked for them: RADV crashes.
+func (info *DeviceInfo) setHeaps(in *instance, dev vk.PhysicalDevice, budgets bool) {
+	mem := vk.PhysicalDeviceMemoryProperties2{SType: vk.StructureTypePhysicalDeviceMemoryProperties2}
+	in.cmd.GetPhysicalDeviceMemoryProperties2(dev, &mem)
+	heaps := mem.MemoryProperties.MemoryHeaps[:mem.MemoryProperties.MemoryHeapCount]
+	budget := vk.PhysicalDeviceMemoryBudgetPropertiesEXT{SType: vk.StructureTypePhysicalDeviceMemoryBudgetPropertiesEXT}
+	if budgets && mem.MemoryProperties.MemoryTypeCount > 0 {
+		mem.PNext = unsafe.Pointer(&budget)
+		in.cmd.GetPhysicalDeviceMemoryProperties2(dev, &mem)
+	}
+	for i, h := range heaps {
+		free := budget.HeapBudget[i] - min(budget.HeapUsage[i], budget.HeapBudget[i])
+		info.Heaps = append(info.Heaps, Heap{h.Size, free, h.Flags&vk.MemoryHeapDeviceLocalBit != 0})
+	}
 }
 
 func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have map[string]bool) {

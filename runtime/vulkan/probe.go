@@ -1,6 +1,9 @@
 package vulkan
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -13,6 +16,9 @@ type ProbeResult struct {
 	Dispatches     []DispatchProbe `json:"dispatches"`
 	SubmitBest     float64         `json:"submit_best"` // an empty submission and the wait for it
 	SubmitMean     float64         `json:"submit_mean"`
+	// Fragments: lanes hold the elements of matrices of 16x8x16 that plans rely on where they
+	// require plans.Requirements.Dealt.
+	Fragments bool `json:"fragments"`
 }
 
 // DispatchProbe is the cost of an empty dispatch of so many workgroups among
@@ -25,6 +31,21 @@ type DispatchProbe struct {
 
 // ProbeRequirements are what Probe needs of a device.
 func ProbeRequirements() plans.Requirements { return plans.Requirements{Features: probeFeatures} }
+
+// Probe opens a device that Enumerate listed and measures it.
+func Probe(info DeviceInfo) (*ProbeResult, error) {
+	need := ProbeRequirements()
+	if info.hasFragments() {
+		need = fragmentRequirements
+	}
+	d, err := Open(info.Index, need)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	r, err := d.Probe()
+	return &r, err
+}
 
 const (
 	probeBytes   = 1 << 30 // read at a time: far more than any cache holds
@@ -52,11 +73,20 @@ const (
 // as a large GPU has units, and several on each.
 var probeWorkgroups = []int{1, 128, 1024}
 
+// ProbeIdentity changes with the kernels that probes measure with.
+func ProbeIdentity() []byte {
+	h := sha256.New()
+	for _, words := range [][]uint32{probeEmpty, probeRead, probeDeal} {
+		binary.Write(h, binary.LittleEndian, words)
+	}
+	return h.Sum(nil)
+}
+
 // Probe measures what the cost model needs to know of a device, which must have
 // been opened with ProbeRequirements or more.
 func (d *Device) Probe() (ProbeResult, error) {
 	var r ProbeResult
-	for _, measure := range []func(*ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit} {
+	for _, measure := range []func(*ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit, d.probeFragments} {
 		if err := measure(&r); err != nil {
 			return r, err
 		}
@@ -186,6 +216,19 @@ func (d *Device) probeSubmit(r *ProbeResult) error {
 	}
 	r.SubmitBest, r.SubmitMean = best.Seconds(), total.Seconds()/probeSubmits
 	return nil
+}
+
+// probeFragments tries the elements that lanes hold of matrices, on devices that have such.
+func (d *Device) probeFragments(r *ProbeResult) error {
+	if !d.enabled["cooperativeMatrix"] || !d.Info.hasFragments() {
+		return nil
+	}
+	err := d.proveDeal()
+	r.Fragments = err == nil
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // bestTime is the shortest time that the device takes for what record records,

@@ -1,0 +1,91 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/gpu"
+)
+
+// card is a device as its driver shows it, with the figures that its maker publishes.
+type card struct {
+	name           string
+	kind           string // as Vulkan has it
+	vendor, device uint32
+	units          int
+	gb, bandwidth  float64 // GB, GB/s
+	waves          [3]int  // smallest, default, largest
+	matrix         bool    // 16x16x16 of f16
+}
+
+// json is what `zincrun probe --json` prints of the card.
+func (c card) json() string {
+	matrices := ""
+	if c.matrix {
+		matrices = `"cooperative_matrix":[{"m":16,"n":16,"k":16,"a":"f16","b":"f16","c":"f32","result":"f32"},{"m":16,"n":8,"k":16,"a":"f16","b":"f16","c":"f32","result":"f32"}],`
+	}
+	return fmt.Sprintf(`[{"name":%q,"type":%q,"vendor_id":%d,"device_id":%d,"units":%d,"integer_dot":true,
+	"heaps":[{"size":%.0f,"device_local":true},{"size":64000000000,"device_local":false}],
+	"subgroup":{"default":%d,"min":%d,"max":%d,"operations":["basic","arithmetic","shuffle"]},
+	"limits":{"workgroup_size":[1024,1024,64],"workgroup_invocations":1024,"shared_memory":49152},
+	"features":{"subgroupSizeControl":true,"cooperativeMatrix":%v,"shaderIntegerDotProduct":true},%s
+	"probe":{"read_bandwidth":%g,"fragments":%v,"dispatches":[{"workgroups":1,"barrier":2e-6}]}}]`,
+		c.name, c.kind, c.vendor, c.device, c.units, c.gb*1e9, c.waves[1], c.waves[0], c.waves[2], c.matrix, matrices, c.bandwidth*1e9, c.matrix && c.vendor == gpu.NVIDIA)
+}
+
+// TestCards checks what is made of devices that people have: that none is taken for another.
+func TestCards(t *testing.T) {
+	nvidia, rdna, intel := [3]int{32, 32, 32}, [3]int{32, 64, 64}, [3]int{8, 32, 32}
+	gcn := [3]int{64, 64, 64}
+	for _, c := range []struct {
+		card
+		want string // architecture, wave, matrices, fragments, GB, TFLOP/s
+	}{
+		{card{"NVIDIA H200", "discrete", gpu.NVIDIA, 0x2335, 132, 141, 4800, nvidia, true}, "sm_90 32 true true 141 67.0"},
+		{card{"NVIDIA H100 80GB HBM3", "discrete", gpu.NVIDIA, 0x2330, 132, 80, 3350, nvidia, true}, "sm_90 32 true true 80 67.0"},
+		{card{"NVIDIA A100-SXM4-40GB", "discrete", gpu.NVIDIA, 0x20b0, 108, 40, 1555, nvidia, true}, "sm_80 32 true true 40 19.5"},
+		{card{"NVIDIA GeForce RTX 2060", "discrete", gpu.NVIDIA, 0x1f08, 30, 6, 336, nvidia, true}, "sm_75 32 true true 6 5.9"},
+		{card{"NVIDIA GeForce RTX 3060", "discrete", gpu.NVIDIA, 0x2503, 28, 12, 360, nvidia, true}, "sm_86 32 true true 12 12.2"},
+		{card{"NVIDIA GeForce RTX 4090", "discrete", gpu.NVIDIA, 0x2684, 128, 24, 1008, nvidia, true}, "sm_89 32 true true 24 82.6"},
+		{card{"NVIDIA GeForce RTX 5090", "discrete", gpu.NVIDIA, 0x2b85, 170, 32, 1792, nvidia, true}, "sm_120 32 true true 32 104.8"},
+		{card{"NVIDIA GeForce GTX 1080", "discrete", gpu.NVIDIA, 0x1b80, 20, 8, 320, nvidia, false}, " 32 false false 8 0.0"},
+		{card{"AMD Radeon RX 9070 XT (RADV GFX1201)", "discrete", gpu.AMD, 0x7550, 64, 16, 640, rdna, true}, "gfx1201 32 true false 16 47.8"},
+		{card{"AMD Radeon RX 7900 XTX (RADV NAVI31)", "discrete", gpu.AMD, 0x744c, 96, 24, 960, rdna, true}, "gfx1100 32 true false 24 61.4"},
+		{card{"AMD Radeon RX 7800 XT (RADV NAVI32)", "discrete", gpu.AMD, 0x747e, 60, 16, 624, rdna, true}, "gfx1101 32 true false 16 37.3"},
+		{card{"AMD Radeon 780M (RADV GFX1103_R1)", "integrated", gpu.AMD, 0x15bf, 12, 16, 90, rdna, true}, "gfx1103 32 true false 0 8.3"},
+		{card{"Radeon 8060S Graphics (RADV GFX1151)", "integrated", gpu.AMD, 0x1586, 40, 64, 256, rdna, true}, "gfx1151 32 true false 0 29.7"},
+		{card{"AMD Radeon RX 6700 XT (RADV NAVI22)", "discrete", gpu.AMD, 0x73df, 40, 12, 384, rdna, false}, "gfx1031 32 false false 12 13.2"},
+		{card{"AMD Radeon RX 580 Series (RADV POLARIS10)", "discrete", gpu.AMD, 0x67df, 36, 8, 256, gcn, false}, " 64 false false 8 0.0"},
+		{card{"AMD Radeon VII (RADV VEGA20)", "discrete", gpu.AMD, 0x66af, 60, 16, 1024, gcn, false}, "gfx906 64 false false 16 13.4"},
+		{card{"Intel(R) UHD Graphics 770 (ADL-S GT1)", "integrated", gpu.Intel, 0x4680, 0, 32, 60, intel, false}, "xe 16 false false 0 0.8"},
+		{card{"Intel(R) Arc(tm) A770 Graphics (DG2)", "discrete", gpu.Intel, 0x56a0, 0, 16, 560, intel, false}, "xe-hpg 16 false false 16 19.7"},
+		{card{"Intel(R) Arc(tm) B580 Graphics (BMG G21)", "discrete", gpu.Intel, 0xe20b, 0, 12, 456, intel, false}, "xe2 16 false false 12 0.0"},
+		{card{"Apple M2", "integrated", gpu.Apple, 0xf0802ff, 0, 16, 100, nvidia, false}, " 32 false false 0 0.0"},
+		{card{"llvmpipe (LLVM 15.0.6, 256 bits)", "cpu", gpu.Mesa, 0, 0, 16, 10, [3]int{8, 8, 8}, false}, "llvmpipe 8 false false 0 0.0"},
+	} {
+		p, err := ParseProbe([]byte(c.json()))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		g := p.Target()
+		have := fmt.Sprintf("%s %d %v %v %d %.1f", g.Arch, g.Wave, g.Matrix != MatrixShape{}, g.Dealt, g.Memory/1e9, g.FLOPs/1e12)
+		if have != c.want {
+			t.Errorf("%s: %s, want %s", c.name, have, c.want)
+		}
+		if g.Bandwidth != c.bandwidth*1e9 || g.Name != ProbePrefix+c.name || g.Vendor != c.vendor {
+			t.Errorf("%s: target %+v", c.name, g)
+		}
+		rows, err := g.Tuned()
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for _, r := range rows {
+			if own := strings.Contains(r.Device, "H200"); own != (g.Arch == "sm_90") {
+				t.Errorf("%s: takes the tuning of %s", c.name, r.Device)
+				break
+			}
+		}
+	}
+}
