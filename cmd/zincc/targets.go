@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/gpu"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -111,10 +113,15 @@ func deviceTarget(name string) (*target.Target, *target.Probe, error) {
 	return measuredTarget(all[index])
 }
 
-// measuredTarget measures the device, once for each driver, and makes a target of it.
+// measuredTarget measures the device, once for each driver, and makes a target of it. For one
+// that cannot be measured, as without hardware, it takes the published target and says so.
 func measuredTarget(info vulkan.DeviceInfo) (*target.Target, *target.Probe, error) {
 	probed, err := device.Probe(info)
 	if err != nil {
+		if t := publishedTarget(info); t != nil {
+			fmt.Fprintf(os.Stderr, "zincc: compiling for %s as published, as it could not be measured: %s\n", t.Name, err)
+			return t, nil, nil
+		}
 		return nil, nil, err
 	}
 	data, err := json.Marshal([]*device.Probed{probed})
@@ -126,4 +133,27 @@ func measuredTarget(info vulkan.DeviceInfo) (*target.Target, *target.Probe, erro
 		return nil, nil, err
 	}
 	return p.Target(), p, nil
+}
+
+// publishedTarget is the target of the device's architecture, nil where there is none.
+func publishedTarget(info vulkan.DeviceInfo) *target.Target {
+	chip := gpu.Find(info.VendorID, info.DeviceID)
+	if chip == nil {
+		return nil
+	}
+	t, err := target.Lookup(chip.Arch.Name)
+	if err != nil {
+		return nil
+	}
+	if t.Matrix != (target.MatrixShape{}) && !multiplies(&info, t.Matrix) {
+		return t.WithoutMatrix()
+	}
+	return t
+}
+
+// multiplies reports whether the device's driver has matrices of f16 of that shape.
+func multiplies(d *vulkan.DeviceInfo, m target.MatrixShape) bool {
+	return d.Features["cooperativeMatrix"] && slices.ContainsFunc(d.CooperativeMatrix, func(c vulkan.CooperativeMatrix) bool {
+		return c.M == uint32(m.Rows) && c.N == uint32(m.Cols) && c.K == uint32(m.Depth) && c.A == "f16" && c.B == "f16" && c.C == "f32" && c.Result == "f32"
+	})
 }

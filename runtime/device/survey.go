@@ -39,6 +39,8 @@ func Survey(infos []vulkan.DeviceInfo, failed error) []Found {
 		switch {
 		case lacks != nil:
 			f.Why = lacks.Error()
+		case f.Memory == 0:
+			f.Why = "it has no memory: a driver without hardware"
 		case info.Type == "cpu":
 			f.Why = "the processor through Vulkan: host needs no driver"
 		case used < 0:

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+var devicesCommand = cli.Command{
+	Name:  "devices",
+	Args:  "[--json]",
+	Short: "list the devices of this computer, and which one is used",
+	Long: `
+Lists what plans can run on, best first: discrete GPUs before integrated ones, the one with
+more memory first, then the processor. The first that can run plans is what --target native
+compiles for and --device auto runs on; the last column says why, and why not the others.
+The architecture follows from the device's PCI id; - where it is not a published one.
+
+zincrun probe says more of each, and measures them.`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		asJSON := f.Bool("json", false, "print JSON")
+		return func(_ context.Context, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("devices takes no arguments, have %d", len(args))
+			}
+			infos, err := vulkan.Enumerate()
+			found := device.Survey(infos, err)
+			if *asJSON {
+				return json.NewEncoder(os.Stdout).Encode(found)
+			}
+			return printDevices(found)
+		}
+	},
+}
+
+func printDevices(found []device.Found) error {
+	t := &table.Table{Title: "devices, best first", Columns: []string{"", "device", "name", "type", "arch", "memory", "free"}}
+	orDash := func(s string) string {
+		if s == "" {
+			return "-"
+		}
+		return s
+	}
+	size := func(n uint64) string {
+		if n == 0 {
+			return "-"
+		}
+		return table.Bytes(n).String()
+	}
+	for _, d := range found {
+		mark := ""
+		if d.Use {
+			mark = "*"
+		}
+		t.Add(mark, d.Name, d.Device, d.Type, orDash(d.Arch), size(d.Memory), size(d.Free))
+	}
+	if err := t.WriteText(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Println()
+	for _, d := range found {
+		verb := "not used"
+		if d.Use {
+			verb = "used"
+		}
+		if _, err := fmt.Printf("%s is %s: %s\n", d.Name, verb, d.Why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
