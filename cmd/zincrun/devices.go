@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -34,7 +33,7 @@ zincrun probe says more of each, and measures them.`,
 			infos, err := vulkan.Enumerate()
 			found := device.Survey(infos, err)
 			if *asJSON {
-				return json.NewEncoder(os.Stdout).Encode(found)
+				return json.NewEncoder(cli.Stdout).Encode(found)
 			}
 			return printDevices(found)
 		}
@@ -62,16 +61,16 @@ func printDevices(found []device.Found) error {
 		}
 		t.Add(mark, d.Name, d.Device, d.Type, orDash(d.Arch), size(d.Memory), size(d.Free))
 	}
-	if err := t.WriteText(os.Stdout); err != nil {
+	if err := t.WriteText(cli.Stdout); err != nil {
 		return err
 	}
-	fmt.Println()
+	fmt.Fprintln(cli.Stdout)
 	for _, d := range found {
 		verb := "not used"
 		if d.Use {
 			verb = "used"
 		}
-		if _, err := fmt.Printf("%s is %s: %s\n", d.Name, verb, d.Why); err != nil {
+		if _, err := fmt.Fprintf(cli.Stdout, "%s is %s: %s\n", d.Name, verb, d.Why); err != nil {
 			return err
 		}
 	}
