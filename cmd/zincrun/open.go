@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,21 +11,60 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/planstore"
 	"github.com/zincc-dev/zincc/runtime/text"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // planFlags are the flags of every command that runs a plan.
 type planFlags struct {
-	device, model string
+	device, model, kv string
+	ctx               cli.Positions
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I (zincrun probe lists them) or host")
 	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
+	f.Var(&o.ctx, "ctx", "of a model file: positions of the KV cache, such as 4096 or 128k")
+	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: f16, f32 or q8_0")
+}
+
+// plan returns the path of the plan and that of its model if it is not to be looked for. Of a model file it is the
+// plan that was made of it before, else zincc makes one.
+func (o *planFlags) plan(ctx context.Context, path string) (plan, model string, err error) {
+	if !gguf.Is(path) {
+		if o.ctx != 0 || o.kv != "" {
+			return "", "", cli.Usagef("--ctx and --kv are for model files: a plan has its own")
+		}
+		return path, o.model, nil
+	}
+	if o.model != "" {
+		return "", "", cli.Usagef("--model is for plans: %s is a model", path)
+	}
+	store, err := planstore.Open()
+	if err != nil {
+		return "", "", err
+	}
+	w := planstore.Wish{Model: path, Device: o.device}
+	if o.ctx != 0 {
+		w.Flags = append(w.Flags, "--ctx="+o.ctx.String())
+	}
+	if o.kv != "" {
+		w.Flags = append(w.Flags, "--kv="+o.kv)
+	}
+	plan, made, err := store.Plan(ctx, w, os.Stderr)
+	var refused *planstore.CompileError
+	if errors.As(err, &refused) && refused.Code == 2 {
+		err = cli.Usagef("%s", refused.Said)
+	}
+	if err == nil && made > 0 {
+		fmt.Fprintf(os.Stderr, "zincrun: compiled %s in %s, kept as %s\n", path, made.Round(100*time.Millisecond), plan)
+	}
+	return plan, path, err
 }
 
 // opened is a plan ready to run.
@@ -42,11 +82,15 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 	if err := device.CheckName(o.device); err != nil {
 		return nil, cli.Usagef("--device: %s", err)
 	}
+	path, model, err := o.plan(ctx, path)
+	if err != nil {
+		return nil, err
+	}
 	plan, tok, err := readPlan(path)
 	if err != nil {
 		return nil, err
 	}
-	src, err := plans.OpenSource(plan, path, o.model)
+	src, err := plans.OpenSource(plan, path, model)
 	if err != nil {
 		plan.Close()
 		return nil, err

@@ -3,8 +3,10 @@ package gguf
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
+	"os"
 	"slices"
 )
 
@@ -217,4 +219,17 @@ func place(tensors []Tensor, headerEnd, alignment, fileSize int64) error {
 		}
 	}
 	return nil
+}
+
+// Is reports whether the file at path begins as GGUF files do. It is false for one that cannot be
+// read.
+func Is(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == magic
 }
