@@ -2,6 +2,8 @@ package plans
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
@@ -26,6 +28,14 @@ type Vocab struct {
 	AddBOS, AddEOS, AddSpacePrefix *bool
 
 	ChatTemplate string // tokenizer.chat_template
+
+	Sampling []Setting // general.sampling.*, ascending by name
+}
+
+// Setting is a number that the file names.
+type Setting struct {
+	Name  string // behind general.sampling., such as "top_k"
+	Value float32
 }
 
 // ReadVocab reads the tokenizer's data from the metadata of f.
@@ -51,6 +61,7 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 		AddEOS:         r.flag("tokenizer.ggml.add_eos_token"),
 		AddSpacePrefix: r.flag("tokenizer.ggml.add_space_prefix"),
 		ChatTemplate:   r.str("tokenizer.chat_template"),
+		Sampling:       r.settings("general.sampling."),
 	}
 	return v, r.err
 }
@@ -106,6 +117,22 @@ func (r *vocabReader) flag(key string) *bool {
 		return nil
 	}
 	return &v
+}
+
+// settings reads the numbers whose keys have the prefix.
+func (r *vocabReader) settings(prefix string) []Setting {
+	var out []Setting
+	for _, key := range r.f.Keys() {
+		name, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			continue
+		}
+		if x, ok, err := r.f.Float(key); ok && err == nil { // there are texts, too
+			out = append(out, Setting{name, float32(x)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 func (r *vocabReader) id(name string) *int32 {

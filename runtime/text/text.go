@@ -6,6 +6,8 @@ package text
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -171,6 +173,9 @@ func (t *Tokenizer) AddsBOS() bool { return t.addBOS }
 
 // IsEOG says whether generation ends with this token.
 func (t *Tokenizer) IsEOG(id int32) bool { return t.eog[id] }
+
+// EOG returns the tokens that end generation, ascending.
+func (t *Tokenizer) EOG() []int32 { return slices.Sorted(maps.Keys(t.eog)) }
 
 // ID returns the token with this text as the vocabulary writes it.
 func (t *Tokenizer) ID(text string) (id int32, ok bool) {

@@ -1,0 +1,248 @@
+// Package engine serves one plan to several users: one goroutine owns the device, decodes all
+// sequences in steps of several rows, reads prompts piece by piece between these, and keeps what
+// a slot holds for the next turn of its conversation.
+//
+// # The same answer
+//
+// Decode entries of all widths give the same bits, so it makes no difference who else is
+// decoded in a step. A prompt is cut where its positions say, not where load does: at the ends of
+// pieces, which follow from the plan and Options.ITL alone, and at Request.Turn; so it makes no
+// difference who else has to be served. What a slot holds from before is taken over
+//   - in whole pieces that prompts have written, or up to the same Turn: the answer has the bits of
+//     one without any cache;
+//   - in the next turn of a conversation, as far as it agrees with the turn before. Rows of the
+//     answer were then written by decode entries, whose numbers differ in the last bits from those of prefill
+//     entries on devices that multiply matrices of f16. Options.Exact leaves this out.
+//
+// So a request with a seed has one answer, unless it continues a conversation that a slot may or
+// may not hold still; with Options.Exact, or Request.NoCache, it has one always.
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// What Generate refuses a request with.
+var (
+	ErrQueueFull = errors.New("too many requests are waiting")
+	ErrDraining  = errors.New("the server takes no new requests")
+	ErrClosed    = errors.New("the engine is closed")
+)
+
+// Options of an engine. The zero value is good.
+type Options struct {
+	// ITL bounds the time between two tokens of a sequence while prompts are read; 0: 50 ms.
+	ITL time.Duration
+	// Queue is how many requests may wait for a slot; 0: 256.
+	Queue int
+	// Exact takes nothing over from a slot that would not be computed to the same bits.
+	Exact bool
+}
+
+// Engine runs requests on a plan.
+type Engine struct {
+	plan *plans.Plan
+	exec runtime.Executor
+	tok  *text.Tokenizer
+	o    Options
+
+	wake    chan struct{} // holds something when the loop should look
+	stopped chan struct{} // closed when the loop has ended
+	failed  chan struct{} // closed when the executor has failed
+
+	mu       sync.Mutex
+	waiting  []*seq // by priority, then first come
+	active   int    // waiting or in a slot
+	draining bool
+	closing  error // why sequences are to end now
+	err      error // of the executor
+	idle     chan struct{}
+	stats    Stats
+
+	loop // touched by the loop alone
+}
+
+type scored = sample.Scored
+
+// New starts an engine. The executor is its own until Close, which leaves it open.
+func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options) (*Engine, error) {
+	if o.ITL == 0 {
+		o.ITL = 50 * time.Millisecond
+	}
+	if o.Queue == 0 {
+		o.Queue = 256
+	}
+	e := &Engine{plan: plan, exec: exec, tok: tok, o: o,
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}), failed: make(chan struct{})}
+	var err error
+	if e.prompts, err = newPrompts(plan, o.ITL); err != nil {
+		return nil, err
+	}
+	e.costs = newCosts(plan)
+	e.recurrent = len(plans.StateSpans(plan.Program, 0, 0)) > 0
+	for i := range plan.Header.Slots {
+		e.slots = append(e.slots, &slot{index: i})
+	}
+	e.stats = newStats(plan, exec)
+	go e.run()
+	return e, nil
+}
+
+// Generate continues a prompt. The last event has Done, with an error if and only if the request was
+// refused (by a RequestError, ContextError, sample.Error, ErrQueueFull, ErrDraining, ErrClosed) or
+// failed. Cancelling ctx ends it at the next step, and so does leaving the loop.
+func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s, err := e.submit(ctx, &r)
+		if err != nil {
+			yield(Event{Done: &Done{Reason: Failed, Err: err}}, err)
+			return
+		}
+		defer context.AfterFunc(ctx, e.look)()
+		e.reply(s, cancel, yield)
+	}
+}
+
+// reply makes events of what the engine chooses.
+func (e *Engine) reply(s *seq, cancel func(), yield func(Event, error) bool) {
+	out := newReply(e.tok, s.req)
+	tokens, stopped := 0, false
+	var list []choice
+	for range s.out.signal {
+		var done *Done
+		list, done = s.out.take(list)
+		for _, c := range list {
+			if stopped {
+				break
+			}
+			if stopped = out.add(e.token(c, s.req.Special)); stopped {
+				cancel()
+				e.look()
+			}
+		}
+		ev := out.take(stopped || done != nil)
+		tokens += len(ev.Tokens)
+		if done == nil {
+			if (ev.Text != "" || len(ev.Tokens) > 0) && !yield(ev, nil) {
+				return
+			}
+			continue
+		}
+		last := *done
+		if stopped && last.Err == nil {
+			last.Reason, last.Stop, last.Usage.Completion = Stopped, out.stop, tokens
+		}
+		ev.Done = &last
+		yield(ev, last.Err)
+		return
+	}
+}
+
+func (e *Engine) token(c choice, special bool) Token {
+	t := Token{ID: c.id, Text: e.tok.Piece(c.id, special), Logprob: c.logprob}
+	for _, a := range c.top {
+		t.Top = append(t.Top, Alternative{a.ID, e.tok.Piece(a.ID, true), a.Logprob})
+	}
+	return t
+}
+
+// submit puts a request into the queue.
+func (e *Engine) submit(ctx context.Context, r *Request) (*seq, error) {
+	if err := e.check(r); err != nil {
+		return nil, err
+	}
+	s := newSeq(ctx, r, e.tok)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.err != nil:
+		return nil, e.err
+	case e.closing != nil:
+		return nil, ErrClosed
+	case e.draining:
+		return nil, ErrDraining
+	case len(e.waiting) >= e.o.Queue:
+		return nil, ErrQueueFull
+	}
+	at := len(e.waiting)
+	for at > 0 && e.waiting[at-1].req.Priority < r.Priority {
+		at--
+	}
+	e.waiting = slices.Insert(e.waiting, at, s)
+	e.active++
+	e.look()
+	return s, nil
+}
+
+// look makes the loop look for what is new.
+func (e *Engine) look() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Drain lets no new requests in and waits until all have ended. When ctx ends, what still runs
+// ends with Length and Drained.
+func (e *Engine) Drain(ctx context.Context) error {
+	e.mu.Lock()
+	e.draining = true
+	if e.active == 0 {
+		e.mu.Unlock()
+		return nil
+	}
+	if e.idle == nil {
+		e.idle = make(chan struct{})
+	}
+	idle := e.idle
+	e.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	e.shut(errDrained)
+	<-e.stopped
+	return ctx.Err()
+}
+
+// errDrained ends sequences at the end of Drain.
+var errDrained = errors.New("drained")
+
+// Close ends all requests as cancelled and waits for the step that runs.
+func (e *Engine) Close() error {
+	e.shut(ErrClosed)
+	<-e.stopped
+	return nil
+}
+
+func (e *Engine) shut(why error) {
+	e.mu.Lock()
+	if e.closing == nil {
+		e.closing = why
+	}
+	e.mu.Unlock()
+	e.look()
+}
+
+// Failed is closed when the executor has failed; Err then says how.
+func (e *Engine) Failed() <-chan struct{} { return e.failed }
+
+// Err is what the executor failed with, nil while it works.
+func (e *Engine) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}

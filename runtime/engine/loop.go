@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// maxBurst is how many greedy tokens one submission decodes: enough to hide the host, few enough
+// that text flows.
+const maxBurst = 8
+
+// loop is what the goroutine that owns the device works on.
+type loop struct {
+	slots     []*slot
+	running   []*seq // in slots, first come first
+	prompts   *prompts
+	costs     costs
+	recurrent bool
+	clock     int64
+	decoding  []*seq // of the step, in memory that is used again
+	block     block
+	read      int64 // tokens of prompts
+	generated int64
+	// Since when tokens are counted for the rates, and how many there were.
+	window                      time.Time
+	readBefore, generatedBefore int64
+}
+
+// run takes steps as long as there is something to do.
+func (e *Engine) run() {
+	defer close(e.stopped)
+	for e.prepare() {
+		if err := e.step(); err != nil {
+			e.fail(err)
+		}
+	}
+}
+
+// prepare ends what is cancelled, lets in what waits, and waits for work; false at the end.
+func (e *Engine) prepare() bool {
+	for {
+		e.mu.Lock()
+		why := e.closing
+		if e.err != nil {
+			why = e.err
+		}
+		e.sweep(why)
+		closing := e.closing
+		e.mu.Unlock()
+		e.publish()
+		if len(e.running) > 0 {
+			return true
+		}
+		if closing != nil {
+			return false
+		}
+		<-e.wake
+	}
+}
+
+// sweep ends sequences that were cancelled, all of them if why is not nil, and gives free slots to
+// those that wait. It runs under the lock.
+func (e *Engine) sweep(why error) {
+	e.running = slices.DeleteFunc(e.running, func(s *seq) bool { return e.over(s, why) })
+	e.waiting = slices.DeleteFunc(e.waiting, func(s *seq) bool { return e.over(s, why) })
+	for len(e.waiting) > 0 && len(e.running) < len(e.slots) {
+		s := e.waiting[0]
+		e.waiting = slices.Delete(e.waiting, 0, 1)
+		e.admit(s)
+		e.running = append(e.running, s)
+	}
+	// Prompts of a higher priority are read first.
+	slices.SortStableFunc(e.running, func(a, b *seq) int { return b.req.Priority - a.req.Priority })
+}
+
+// over ends a sequence if there is a reason to, and says so.
+func (e *Engine) over(s *seq, why error) bool {
+	switch {
+	case s.ended:
+	case errors.Is(why, errDrained):
+		d := s.done(Length, nil)
+		d.Drained = true
+		e.end(s, d)
+	case errors.Is(why, ErrClosed):
+		e.end(s, s.done(Cancelled, nil))
+	case why != nil:
+		e.end(s, s.done(Failed, why))
+	case s.ctx.Err() != nil:
+		e.end(s, s.done(Cancelled, nil))
+	default:
+		return false
+	}
+	return true
+}
+
+// end gives the slot back and tells the reader. It runs under the lock.
+func (e *Engine) end(s *seq, d *Done) {
+	s.ended = true
+	if s.slot != nil {
+		e.clock++
+		s.slot.seq, s.slot.used = nil, e.clock
+	}
+	e.stats.count(d)
+	e.active--
+	if e.active == 0 && e.idle != nil {
+		close(e.idle)
+		e.idle = nil
+	}
+	s.out.end(d)
+}
+
+// admit gives a sequence a slot.
+func (e *Engine) admit(s *seq) {
+	l, hit, exact := e.place(s.req)
+	s.slot, s.exact, s.admitted = l, exact, time.Now()
+	s.usage.Cached = hit
+	l.seq = s
+	if e.recurrent && hit > 0 && hit < len(l.tokens) {
+		s.restore = l.state // hit is its place
+	}
+	l.cut(hit)
+}
+
+// fail ends everything: an executor that has failed once is not used again.
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = err
+	close(e.failed)
+}
+
+// step takes pieces of prompts, as many as the bound allows, and a step of decoding.
+func (e *Engine) step() error {
+	decoding := e.decoding[:0]
+	for _, s := range e.running {
+		if !s.reading() {
+			decoding = append(decoding, s)
+		}
+	}
+	e.decoding = decoding
+	var spent, budget time.Duration // without anybody who waits for a token, one piece and no more
+	if len(decoding) > 0 {
+		entry, depth := e.decodeEntry(decoding)
+		budget = e.o.ITL - e.costs.estimate(entry, depth)
+	}
+	for _, s := range e.running {
+		for !s.ended && s.reading() {
+			entry, n := e.prompts.step(len(s.slot.tokens), len(s.req.Prompt), s.req.Turn, s.exact)
+			if spent > 0 && spent+e.costs.estimate(entry, len(s.slot.tokens)) > budget {
+				return e.decodeAll(decoding)
+			}
+			took, err := e.prefill(s, entry, n)
+			if err != nil {
+				return err
+			}
+			spent += took
+		}
+	}
+	return e.decodeAll(decoding)
+}
+
+// finish ends a sequence for a reason of its own.
+func (e *Engine) finish(s *seq, reason string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.end(s, s.done(reason, err))
+}

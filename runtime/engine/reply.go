@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// reply turns chosen tokens into the events of an answer. Text is held back as long as it is
+// part of a code point or may become a stop text; tokens are held back with it.
+type reply struct {
+	stops  []string
+	stream *text.Stream
+	held   string  // text that may begin a stop
+	tokens []Token // not yet handed out
+	ends   []int   // where each of them ends in the text
+	begun  int     // bytes of text that tokens brought, held back or not
+	given  int     // bytes of text handed out
+	stop   string  // the stop text that was found
+}
+
+func newReply(tok *text.Tokenizer, r *Request) *reply {
+	return &reply{stream: tok.Stream(r.Special), stops: r.Stops}
+}
+
+// add takes a token and reports whether a stop text ends the answer.
+func (r *reply) add(t Token) bool {
+	r.begun += len(t.Text)
+	r.tokens, r.ends = append(r.tokens, t), append(r.ends, r.begun)
+	r.held += r.stream.Next(t.ID)
+	at := -1
+	for _, s := range r.stops {
+		if i := strings.Index(r.held, s); s != "" && i >= 0 && (at < 0 || i < at) {
+			at, r.stop = i, s
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	r.held = r.held[:at]
+	n := 0 // tokens that begin at the stop or behind are no part of the answer
+	for n < len(r.tokens) && r.ends[n]-len(r.tokens[n].Text) < r.given+at {
+		n++
+	}
+	r.tokens, r.ends = r.tokens[:n], r.ends[:n]
+	return true
+}
+
+// take returns what can be handed out, all of it at the end.
+func (r *reply) take(end bool) Event {
+	n := len(r.held)
+	if !end {
+		n -= r.pending()
+	} else if r.stop == "" {
+		r.held += r.stream.Flush()
+		n = len(r.held)
+	}
+	ev := Event{Text: r.held[:n]}
+	r.held = r.held[n:]
+	r.given += n
+	done := 0
+	for done < len(r.tokens) && (end || r.ends[done] <= r.given) {
+		done++
+	}
+	ev.Tokens = r.tokens[:done:done]
+	r.tokens, r.ends = r.tokens[done:], r.ends[done:]
+	return ev
+}
+
+// pending is the length of the longest end of the held text that begins a stop.
+func (r *reply) pending() int {
+	longest := 0
+	for _, s := range r.stops {
+		for n := min(len(s)-1, len(r.held)); n > longest; n-- {
+			if strings.HasSuffix(r.held, s[:n]) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/sample"
+)
+
+// Request is a prompt to continue.
+type Request struct {
+	Prompt     []int32
+	Max        int // tokens to generate, at most; negative: as many as fit the context
+	Min        int // tokens before an end token or stop token may come
+	Sampling   sample.Params
+	Stops      []string // texts that end the answer and are no part of it
+	StopTokens []int32  // tokens that end the answer as end-of-generation tokens do
+	IgnoreEOG  bool     // go on behind end-of-generation tokens
+	Special    bool     // control tokens give text
+
+	// TopLogprobs is how many of the most likely tokens come with each token; 0: the log
+	// probability of the token alone; negative: none.
+	TopLogprobs int
+
+	Priority int // requests of a higher priority go first
+	// NoCache computes the whole prompt anew.
+	NoCache bool
+	// Turn is how many tokens of the prompt the next turn of the conversation begins with: all but the
+	// generation prompt. 0 where the prompt is no conversation: what a slot holds of it is then
+	// found again in whole pieces only.
+	Turn int
+
+	Reasoning *Budget // nil: without end
+}
+
+// Budget bounds the reasoning in front of an answer.
+type Budget struct {
+	Limit int     // tokens; then Close is forced; negative: without end, but counted
+	Open  bool    // the prompt has opened it
+	Begin []int32 // what opens it, if the prompt has not
+	Close []int32 // what closes it
+}
+
+// Event is a part of the answer. The last one has Done.
+type Event struct {
+	Tokens []Token // those whose text is complete with this event
+	Text   string  // whole code points, as far as the model writes such
+	Done   *Done
+}
+
+// Token is a chosen token.
+type Token struct {
+	ID      int32
+	Text    string // its bytes, which need not be whole code points
+	Logprob float32
+	Top     []Alternative
+}
+
+// Alternative is one of the most likely tokens at a place.
+type Alternative struct {
+	ID      int32
+	Text    string
+	Logprob float32
+}
+
+// Why an answer ends.
+const (
+	Stopped   = "stop"      // an end-of-generation token, a stop token or a stop text
+	Length    = "length"    // Request.Max, or the end of Drain
+	Context   = "context"   // the context is full
+	Cancelled = "cancelled" // by the context of Generate, or Close
+	Failed    = "error"     // Done.Err
+)
+
+// Done is the end of an answer.
+type Done struct {
+	Reason  string
+	Stop    string // the stop text that was found
+	Drained bool   // Drain ended it
+	Usage   Usage
+	Err     error
+}
+
+// Usage is what a request took.
+type Usage struct {
+	Prompt     int           // tokens
+	Cached     int           // tokens of the prompt that a slot still held
+	Completion int           // tokens of the answer, without the one that ended it
+	Reasoning  int           // tokens of the answer that are reasoning
+	Queue      time.Duration // until a slot was free
+	Prefill    time.Duration // from then to the first token
+	Decode     time.Duration // from then to the last
+}
+
+// RequestError says what is wrong with a request.
+type RequestError struct{ Field, Problem string }
+
+func (e *RequestError) Error() string { return e.Field + " " + e.Problem }
+
+// ContextError says that a prompt does not fit.
+type ContextError struct{ Prompt, Ctx int }
+
+func (e *ContextError) Error() string {
+	return fmt.Sprintf("%d tokens do not fit: the plan's context is %d", e.Prompt, e.Ctx)
+}
+
+// check returns a RequestError, a ContextError or a sample.Error.
+func (e *Engine) check(r *Request) error {
+	if len(r.Prompt) == 0 {
+		return &RequestError{"prompt", "has no tokens"}
+	}
+	if ctx := e.plan.Header.Ctx; len(r.Prompt) > ctx {
+		return &ContextError{len(r.Prompt), ctx}
+	}
+	if r.Turn < 0 || r.Turn > len(r.Prompt) {
+		return &RequestError{"turn", fmt.Sprintf("is %d, the prompt has %d tokens", r.Turn, len(r.Prompt))}
+	}
+	vocab := int32(e.plan.Header.Model.Vocab)
+	for _, list := range []struct {
+		name string
+		ids  []int32
+	}{{"prompt", r.Prompt}, {"stop_token_ids", r.StopTokens}} {
+		if i := slices.IndexFunc(list.ids, func(id int32) bool { return id < 0 || id >= vocab }); i >= 0 {
+			return &RequestError{list.name, fmt.Sprintf("has token %d, the vocabulary has %d", list.ids[i], vocab)}
+		}
+	}
+	if r.Reasoning != nil && r.Reasoning.Limit >= 0 && len(r.Reasoning.Close) == 0 {
+		return &RequestError{"reasoning", "has a limit but nothing that closes it"}
+	}
+	return r.Sampling.Validate()
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// seq is a request on its way.
+type seq struct {
+	req     *Request
+	ctx     context.Context
+	out     *feed
+	sampler *sample.Sampler // nil: the device chooses
+	ends    []int32         // tokens that end the answer
+	slot    *slot
+	ending  string // why it is to end
+	ended   bool
+	restore runtime.State // what the slot must get before the prompt goes on
+	exact   bool          // the slot holds what a run without cache would have written
+	next    int32         // chosen, not yet in the slot
+	answer  []int32
+	forced  []int32 // comes next, whatever the logits
+	open    bool    // reasoning
+	usage   Usage
+	// When it was submitted, got a slot, got the first token, got the last.
+	arrived, admitted, first, last time.Time
+}
+
+func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
+	s := &seq{req: r, ctx: ctx, out: newFeed(), ends: slices.Clone(r.StopTokens), arrived: time.Now()}
+	s.usage.Prompt = len(r.Prompt)
+	if !r.IgnoreEOG {
+		s.ends = append(s.ends, tok.EOG()...)
+	}
+	if !r.Sampling.Greedy() || r.Min > 0 {
+		s.sampler = sample.New(r.Sampling, func(id int32) string { return tok.Piece(id, true) })
+		for _, id := range r.Prompt {
+			s.sampler.Accept(id)
+		}
+	}
+	if b := r.Reasoning; b != nil {
+		s.open = b.Open
+		s.force()
+	}
+	return s
+}
+
+// reading says that a part of the prompt is not yet in the slot.
+func (s *seq) reading() bool { return len(s.slot.tokens) < len(s.req.Prompt) }
+
+// onHost says that the next token is chosen, or looked at, on the host.
+func (s *seq) onHost() bool {
+	return s.sampler != nil || s.req.TopLogprobs >= 0 || len(s.forced) > 0
+}
+
+// choose returns the next token, by the logits if they are not nil, else as the device chose it.
+func (s *seq) choose(logits []float32, device int32) (choice, error) {
+	c := choice{id: device}
+	switch {
+	case len(s.forced) > 0:
+		c.id, s.forced = s.forced[0], s.forced[1:]
+	case s.sampler != nil:
+		var forbidden []int32
+		if len(s.answer) < s.req.Min {
+			forbidden = s.ends
+		}
+		var err error
+		if c.id, err = s.sampler.Choose(logits, forbidden); err != nil {
+			return c, err
+		}
+	}
+	if s.req.TopLogprobs >= 0 {
+		c.logprob, c.top = sample.Logprobs(logits, c.id, s.req.TopLogprobs)
+	}
+	return c, nil
+}
+
+// accept takes a chosen token and returns why the answer ends with it, "" if it does not. room
+// is how many tokens the slot can still take.
+func (s *seq) accept(c choice, room int) string {
+	s.last = time.Now()
+	if s.first.IsZero() {
+		s.first = s.last
+	}
+	if slices.Contains(s.ends, c.id) {
+		return Stopped
+	}
+	s.answer, s.next = append(s.answer, c.id), c.id
+	s.usage.Completion++
+	if s.sampler != nil {
+		s.sampler.Accept(c.id)
+	}
+	s.reason()
+	s.out.put(c)
+	switch {
+	case s.left() == 0:
+		return Length
+	case room == 0:
+		return Context
+	}
+	return ""
+}
+
+// left is how many tokens may still come, -1 for any number.
+func (s *seq) left() int {
+	if s.req.Max < 0 {
+		return -1
+	}
+	return max(0, s.req.Max-len(s.answer))
+}
+
+// reason follows the reasoning with the last token of the answer.
+func (s *seq) reason() {
+	b := s.req.Reasoning
+	if b == nil {
+		return
+	}
+	if !s.open {
+		s.open = endsWith(s.answer, b.Begin)
+		if s.open {
+			s.force()
+		}
+		return
+	}
+	s.usage.Reasoning++
+	if endsWith(s.answer, b.Close) {
+		s.open, s.forced = false, nil
+		return
+	}
+	if len(s.forced) == 0 {
+		s.force()
+	}
+}
+
+// force lets the closing tokens come, as far as they have not, once the budget is spent.
+func (s *seq) force() {
+	b := s.req.Reasoning
+	if !s.open || b.Limit < 0 || s.usage.Reasoning < b.Limit {
+		return
+	}
+	n := len(b.Close) - 1
+	for n > 0 && !endsWith(s.answer, b.Close[:n]) {
+		n--
+	}
+	s.forced = b.Close[n:]
+}
+
+// free is how many tokens come before the budget of reasoning may force one; -1 for any number.
+func (s *seq) free() int {
+	if b := s.req.Reasoning; b != nil && b.Limit >= 0 {
+		return max(1, b.Limit-s.usage.Reasoning)
+	}
+	return -1
+}
+
+func endsWith(list, end []int32) bool {
+	return len(end) > 0 && len(list) >= len(end) && slices.Equal(list[len(list)-len(end):], end)
+}
+
+// done is the end of the answer.
+func (s *seq) done(reason string, err error) *Done {
+	now := time.Now()
+	u := &s.usage
+	switch {
+	case s.admitted.IsZero():
+		u.Queue = now.Sub(s.arrived)
+	case s.first.IsZero():
+		u.Queue, u.Prefill = s.admitted.Sub(s.arrived), now.Sub(s.admitted)
+	default:
+		u.Queue, u.Prefill, u.Decode = s.admitted.Sub(s.arrived), s.first.Sub(s.admitted), s.last.Sub(s.first)
+	}
+	return &Done{Reason: reason, Usage: *u, Err: err}
+}

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// slot is a sequence slot of the plan and what it holds.
+type slot struct {
+	index  int
+	seq    *seq    // nil: idle
+	tokens []int32 // those at positions 0, 1, ...
+	// whole is how many tokens lie in whole pieces that prompts have written, as a run without
+	// cache writes them.
+	whole int
+	// turn is where the next turn of the conversation goes on; 0: nowhere. turnExact says that all
+	// before was written as by a run without cache.
+	turn      int
+	turnExact bool
+	state     runtime.State // recurrent state at turn; nil for models without
+	used      int64         // when a request left it, by the loop's clock
+}
+
+// match is how many tokens of the prompt the slot has, leaving one to compute.
+func (l *slot) match(prompt []int32) int {
+	n := min(len(l.tokens), len(prompt)-1)
+	for i, t := range l.tokens[:n] {
+		if t != prompt[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// hit returns how many tokens of the prompt need no computing in this slot, and whether the
+// answer has the same bits as if they were computed.
+func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
+	if r.NoCache {
+		return 0, true
+	}
+	m := l.match(r.Prompt)
+	turn := l.turn > 0 && r.Turn > 0 && m >= l.turn
+	if turn && l.turn == r.Turn && (l.turnExact || !e.o.Exact) {
+		return l.turn, l.turnExact
+	}
+	switch {
+	case turn && !e.o.Exact && (!e.recurrent || m == len(l.tokens)):
+		return m, false
+	case turn && !e.o.Exact:
+		return l.turn, false
+	case e.recurrent:
+		return 0, true
+	}
+	return e.prompts.cutBefore(min(m, l.whole)), true
+}
+
+// take chooses the idle slot that spares most, unless that would throw away more, and makes it
+// ready for the request.
+func (e *Engine) place(r *Request) (l *slot, hit int, exact bool) {
+	for _, c := range e.slots {
+		if c.seq != nil {
+			continue
+		}
+		h, x := e.hit(c, r)
+		if 2*h < len(c.tokens) && x { // most of it is another conversation
+			h = 0
+		}
+		if l == nil || h > hit || h == hit && c.used < l.used {
+			l, hit, exact = c, h, x
+		}
+	}
+	if l != nil && hit == 0 {
+		hit, exact = e.hit(l, r)
+	}
+	return l, hit, exact
+}
+
+// cut drops what the slot holds behind its first n tokens.
+func (l *slot) cut(n int) {
+	l.tokens, l.whole = l.tokens[:n], min(l.whole, n)
+	if l.turn > n {
+		l.forget()
+	}
+}
+
+// forget drops the place of the next turn.
+func (l *slot) forget() {
+	l.turn, l.turnExact = 0, false
+	if l.state != nil {
+		l.state.Free()
+		l.state = nil
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// Stats is what the engine does and has done.
+type Stats struct {
+	Device  string
+	Ctx     int
+	Memory  plans.Memory // sizes on the device
+	Started time.Time
+
+	Waiting int
+	Slots   []SlotStats
+	Entries []EntryStats // that have run, in the plan's order
+
+	// Since the start:
+	Requests        map[string]int64 // by Done.Reason
+	PromptTokens    int64            // computed
+	CachedTokens    int64            // of prompts, found in slots
+	GeneratedTokens int64
+
+	// Tokens a second over the last seconds.
+	PromptRate, GenerateRate float64
+}
+
+// SlotStats is a sequence slot.
+type SlotStats struct {
+	State      string // "idle", "prompt" or "answer"
+	Tokens     int    // that it holds
+	Prompt     int    // tokens of the request's prompt
+	Cached     int    // of these, found in the slot
+	Answer     int    // tokens of the answer
+	Checkpoint int64  // bytes of recurrent state kept for the next turn
+}
+
+// EntryStats is what steps of an entry took.
+type EntryStats struct {
+	Name  string
+	Steps int64
+	Rows  int64         // of all steps together
+	Time  time.Duration // of all steps together
+	Ratio float64       // measured to predicted, of the last steps; 0 where nothing is predicted
+}
+
+func newStats(plan *plans.Plan, exec runtime.Executor) Stats {
+	return Stats{Device: exec.Device(), Ctx: plan.Header.Ctx, Memory: plan.Memory, Started: time.Now(),
+		Slots: make([]SlotStats, plan.Header.Slots), Requests: map[string]int64{}}
+}
+
+// Stats returns the state of now.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.stats
+	s.Waiting = len(e.waiting)
+	s.Slots, s.Requests, s.Entries = slices.Clone(s.Slots), maps.Clone(s.Requests), slices.Clone(s.Entries)
+	if time.Since(e.window) > 2*rateWindow {
+		s.PromptRate, s.GenerateRate = 0, 0
+	}
+	return s
+}
+
+// count notes an end.
+func (s *Stats) count(d *Done) {
+	s.Requests[d.Reason]++
+	s.CachedTokens += int64(d.Usage.Cached)
+}
+
+// rateWindow is how long tokens are counted for a rate.
+const rateWindow = time.Second
+
+// publish copies what the loop knows into the stats.
+func (e *Engine) publish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := time.Now(); now.Sub(e.window) >= rateWindow {
+		seconds := now.Sub(e.window).Seconds()
+		e.stats.PromptRate = float64(e.read-e.readBefore) / seconds
+		e.stats.GenerateRate = float64(e.generated-e.generatedBefore) / seconds
+		e.window, e.readBefore, e.generatedBefore = now, e.read, e.generated
+	}
+	e.stats.PromptTokens, e.stats.GeneratedTokens = e.read, e.generated
+	for i, l := range e.slots {
+		st := SlotStats{State: "idle", Tokens: len(l.tokens)}
+		if s := l.seq; s != nil {
+			st.State = "answer"
+			if s.reading() {
+				st.State = "prompt"
+			}
+			st.Prompt, st.Cached, st.Answer = len(s.req.Prompt), s.usage.Cached, len(s.answer)
+		}
+		if l.state != nil {
+			st.Checkpoint = l.state.Bytes()
+		}
+		e.stats.Slots[i] = st
+	}
+	e.stats.Entries = e.stats.Entries[:0]
+	for i := range e.plan.Entries {
+		entry := &e.plan.Entries[i]
+		k := e.costs[entry]
+		if k.steps == 0 {
+			continue
+		}
+		st := EntryStats{Name: entry.Name, Steps: k.steps, Rows: k.rows, Time: time.Duration(k.total * float64(time.Second))}
+		if k.last > 0 {
+			st.Ratio = k.ratio
+		}
+		e.stats.Entries = append(e.stats.Entries, st)
+	}
+}

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/sample"
+)
+
+// block is the rows of a step.
+type block struct{ token, pos, slot []int32 }
+
+func (b *block) reset() { b.token, b.pos, b.slot = b.token[:0], b.pos[:0], b.slot[:0] }
+
+func (b *block) add(token int32, pos, slot int) {
+	b.token, b.pos, b.slot = append(b.token, token), append(b.pos, int32(pos)), append(b.slot, int32(slot))
+}
+
+// launch runs an entry on the rows of the block, times in a row, and returns how long that took. A
+// step is not interrupted: its sequences go on or end behind it.
+func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, error) {
+	for _, w := range []struct {
+		region string
+		data   []int32
+	}{
+		{"token", e.block.token}, {"pos", e.block.pos}, {"slot", e.block.slot},
+		{"n", []int32{int32(len(e.block.token))}}, {"count", []int32{0}},
+	} {
+		if err := e.exec.Write(w.region, w.data); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	err := e.exec.Run(context.Background(), entry, times)
+	took := time.Since(began)
+	if err == nil {
+		e.costs.measured(entry, depth, len(e.block.token), times, took)
+	}
+	return took, err
+}
+
+// prefill takes a step of a prompt, and the first token of the answer behind the last one.
+func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, error) {
+	l := s.slot
+	if s.restore != nil {
+		if err := e.exec.RestoreState(context.Background(), s.restore); err != nil {
+			return 0, err
+		}
+		s.restore = nil
+	}
+	pos := len(l.tokens)
+	e.block.reset()
+	for i, t := range s.req.Prompt[pos : pos+n] {
+		e.block.add(t, pos+i, l.index)
+	}
+	took, err := e.launch(entry, pos, 1)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.fed(s, n); err != nil {
+		return 0, err
+	}
+	e.read += int64(n)
+	if s.reading() {
+		return took, nil
+	}
+	row := 0
+	if entry.Kind == "decode" {
+		row = n - 1
+	}
+	if s.req.Max == 0 {
+		e.finish(s, Length, nil)
+		return took, nil
+	}
+	return took, e.choose(entry, []*seq{s}, row)
+}
+
+// fed notes that n more tokens of a prompt are in the slot.
+func (e *Engine) fed(s *seq, n int) error {
+	l := s.slot
+	pos := len(l.tokens) + n
+	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
+	turn := s.req.Turn
+	if s.exact && e.prompts.isCut(pos) && (turn == 0 || pos <= turn) {
+		l.whole = pos
+	}
+	if pos != turn {
+		return nil
+	}
+	l.forget()
+	if e.recurrent {
+		state, err := e.exec.SaveState(context.Background(), plans.StateSpans(e.plan.Program, l.index, pos))
+		if err != nil {
+			return err
+		}
+		l.state = state
+	}
+	l.turn, l.turnExact = turn, s.exact
+	return nil
+}
+
+// decodeEntry returns the narrowest entry for the sequences, or the widest, and the depth of the deepest.
+func (e *Engine) decodeEntry(group []*seq) (*plans.Entry, int) {
+	entry, depth := e.prompts.decode[0], 0
+	for _, c := range e.prompts.decode {
+		if entry.Rows < len(group) {
+			entry = c
+		}
+	}
+	for _, s := range group {
+		depth = max(depth, len(s.slot.tokens))
+	}
+	return entry, depth
+}
+
+// decodeAll takes a step of decoding for each of the sequences, or several at once.
+func (e *Engine) decodeAll(all []*seq) error {
+	for len(all) > 0 {
+		entry, depth := e.decodeEntry(all)
+		group := all[:min(len(all), entry.Rows)]
+		if err := e.decode(entry, group, depth); err != nil {
+			return err
+		}
+		all = all[len(group):]
+	}
+	return nil
+}
+
+// decode feeds the chosen token of each sequence and chooses the next ones.
+func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
+	times := e.burst(entry, group, depth)
+	e.block.reset()
+	for _, s := range group {
+		e.block.add(s.next, len(s.slot.tokens), s.slot.index)
+	}
+	if _, err := e.launch(entry, depth, times); err != nil {
+		return err
+	}
+	for _, s := range group {
+		s.slot.tokens = append(s.slot.tokens, s.next)
+	}
+	if times == 1 {
+		return e.choose(entry, group, 0)
+	}
+	out, err := e.exec.Ints("out")
+	if err != nil {
+		return err
+	}
+	for r, s := range group {
+		for i := range times - 1 { // these are in the slot, the last one is not yet
+			s.slot.tokens = append(s.slot.tokens, out[i*len(group)+r])
+		}
+	}
+	for r, s := range group {
+		for i := 0; i < times && s.ending == ""; i++ {
+			e.deliver(s, choice{id: out[i*len(group)+r]}, times-1-i)
+		}
+	}
+	return e.conclude(entry, group, 0)
+}
+
+// burst is how many tokens the device chooses in one submission: one, if the host chooses, a prompt is
+// read or somebody waits.
+func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
+	e.mu.Lock()
+	waiting := len(e.waiting)
+	e.mu.Unlock()
+	if waiting > 0 || len(e.decoding) < len(e.running) || len(e.decoding) > len(group) {
+		return 1
+	}
+	n := min(maxBurst, e.plan.Header.Ring/len(group))
+	for _, s := range group {
+		if s.onHost() {
+			return 1
+		}
+		n = min(n, e.plan.Header.Ctx-len(s.slot.tokens))
+		for _, bound := range []int{s.left(), s.free()} {
+			if bound >= 0 {
+				n = min(n, bound)
+			}
+		}
+	}
+	limit := maxSubmission
+	if len(group) > 1 {
+		limit = e.o.ITL
+	}
+	if one := e.costs.estimate(entry, depth+n); one > 0 {
+		n = min(n, int(limit/one))
+	}
+	return max(1, n)
+}
+
+// choose takes the next token of each sequence from a step that has run: of the first from row first on.
+func (e *Engine) choose(entry *plans.Entry, group []*seq, first int) error {
+	ids, err := e.exec.Ints(entry.Next)
+	if err != nil {
+		return err
+	}
+	host := false
+	for _, s := range group {
+		host = host || s.onHost()
+	}
+	var logits [][]float32
+	if host {
+		if logits, err = e.rows(entry, group, first); err != nil {
+			return err
+		}
+	}
+	type result struct {
+		choice
+		err error
+	}
+	results := make([]result, len(group))
+	var wait sync.WaitGroup
+	for i, s := range group {
+		r := &results[i]
+		if !s.onHost() {
+			r.id = ids[first+i]
+			continue
+		}
+		one := func() { r.choice, r.err = s.choose(logits[i], ids[first+i]) }
+		if i == len(group)-1 {
+			one()
+		} else {
+			wait.Go(one)
+		}
+	}
+	wait.Wait()
+	for i, s := range group {
+		if err := results[i].err; err != nil {
+			e.finish(s, Failed, s.explain(err))
+		} else {
+			e.deliver(s, results[i].choice, 0)
+		}
+	}
+	return e.conclude(entry, group, first)
+}
+
+// deliver gives a chosen token to its sequence, which may come to its end with it. ahead is how
+// many tokens from it on are in the slot already.
+func (e *Engine) deliver(s *seq, c choice, ahead int) {
+	s.ending = s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)+ahead)
+	e.generated++
+}
+
+// conclude ends the sequences that have come to their end. Where the device chose, it looks at the last
+// logits: a device passes over NaNs, and takes token 0 if there is nothing else.
+func (e *Engine) conclude(entry *plans.Entry, group []*seq, first int) error {
+	var logits [][]float32
+	for i, s := range group {
+		if s.ended || s.ending == "" && s.next != 0 {
+			continue
+		}
+		if s.sampler == nil {
+			if logits == nil {
+				var err error
+				if logits, err = e.rows(entry, group, first); err != nil {
+					return err
+				}
+			}
+			if err := sample.Check(logits[i]); err != nil {
+				e.finish(s, Failed, s.explain(err))
+				continue
+			}
+		}
+		if s.ending != "" {
+			e.finish(s, s.ending, nil)
+		}
+	}
+	return nil
+}
+
+// rows returns the logits of the sequences.
+func (e *Engine) rows(entry *plans.Entry, group []*seq, first int) ([][]float32, error) {
+	all, err := e.exec.Floats(entry.Logits)
+	if err != nil {
+		return nil, err
+	}
+	n := 1
+	if entry.Kind == "decode" {
+		n = entry.Rows
+	}
+	v := len(all) / n
+	rows := make([][]float32, len(group))
+	for i := range rows {
+		rows[i] = all[(first+i)*v:][:v]
+	}
+	return rows, nil
+}
+
+// explain adds the sequence to an error about its logits.
+func (s *seq) explain(err error) error {
+	if err == sample.ErrNotNumbers {
+		return &runtime.NotNumbersError{Sequence: s.slot.tokens}
+	}
+	return err
+}

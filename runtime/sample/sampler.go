@@ -1,0 +1,81 @@
+package sample
+
+import (
+	"errors"
+	"math/rand/v2"
+)
+
+// ErrNothingLeft says that every token is forbidden.
+var ErrNothingLeft = errors.New("no token is allowed: logit_bias forbids all")
+
+// Sampler chooses the tokens of one sequence. A choice depends on the parameters, the logits,
+// the tokens accepted before and how many were chosen: on nothing else.
+type Sampler struct {
+	p       Params
+	chain   []*stage
+	piece   func(id int32) string
+	biased  []int32
+	history []int32
+	counts  map[int32]int // of the tokens in the penalties' window
+	window  []int32       // the tokens in it, once each
+	chosen  uint64
+	rng     *rand.PCG
+	set     set
+}
+
+// New returns a sampler for parameters that are valid. piece gives the text of a token, for the
+// breakers of DRY.
+func New(p Params, piece func(id int32) string) *Sampler {
+	s := &Sampler{p: p, piece: piece, counts: map[int32]int{}, rng: rand.NewPCG(0, 0)}
+	names := p.Samplers
+	if names == nil {
+		names = Order()
+	}
+	for _, name := range names {
+		s.chain = append(s.chain, stageOf(name))
+	}
+	for id := range p.Bias {
+		s.biased = append(s.biased, id)
+	}
+	return s
+}
+
+// Accept appends a token to the sequence, of the prompt or chosen.
+func (s *Sampler) Accept(id int32) {
+	s.history = append(s.history, id)
+	s.count()
+}
+
+// Choose returns the next token. forbidden are not chosen. The logits are used as working memory and
+// hold the same numbers in the end. The error is ErrNotNumbers or ErrNothingLeft.
+func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
+	if err := Check(logits); err != nil {
+		return 0, err
+	}
+	s.rng.Seed(s.p.Seed, s.chosen)
+	s.chosen++
+	s.set.reset(logits)
+	defer s.set.restore()
+	if !s.narrow(forbidden) {
+		return 0, ErrNothingLeft
+	}
+	return s.set.pick(s.uniform()), nil
+}
+
+// narrow applies the chain to all logits; false if nothing is left.
+func (s *Sampler) narrow(forbidden []int32) bool {
+	s.set.change(func(id int32, l float64) float64 { return l + s.p.Bias[id] }, s.biased)
+	s.set.change(forbid, forbidden)
+	if _, ok := s.set.at(0); !ok {
+		return false
+	}
+	for _, stage := range s.chain {
+		stage.apply(s)
+	}
+	return true
+}
+
+// uniform returns the next random number of this choice, at least 0 and below 1.
+func (s *Sampler) uniform() float64 {
+	return float64(s.rng.Uint64()>>11) / (1 << 53)
+}

@@ -1,0 +1,176 @@
+package sample
+
+import (
+	"math"
+	"slices"
+)
+
+// candidate is a token with its logit, packed so that ascending candidates have descending
+// logits, equal ones ascending ids.
+type candidate uint64
+
+func pack(id int32, logit float32) candidate {
+	bits := math.Float32bits(logit)
+	// Floats order as their bits do once those of negative numbers are turned round.
+	if bits>>31 == 0 {
+		bits = ^bits &^ (1 << 31)
+	}
+	return candidate(bits)<<32 | candidate(uint32(id))
+}
+
+func (c candidate) id() int32 { return int32(uint32(c)) }
+
+func (c candidate) logit() float32 {
+	bits := uint32(c >> 32)
+	if bits>>31 == 0 {
+		bits = ^bits &^ (1 << 31)
+	}
+	return math.Float32frombits(bits)
+}
+
+// set is what is left to choose from: the head, sorted, and unless cut what follows it in the
+// logits.
+type set struct {
+	logits []float32 // of all tokens
+	scale  float64   // logits count times this: 1 over the temperature
+	head   []candidate
+	cut    bool        // nothing but the head is left
+	undo   []candidate // logits before they were changed, last change last
+	total  float64     // cached weight of all, 0: not known
+}
+
+// reset begins with all logits.
+func (s *set) reset(logits []float32) {
+	s.logits, s.scale, s.head, s.cut, s.undo, s.total = logits, 1, s.head[:0], false, s.undo[:0], 0
+}
+
+// restore puts the logits back that were changed.
+func (s *set) restore() {
+	for _, c := range slices.Backward(s.undo) {
+		s.logits[c.id()] = c.logit()
+	}
+}
+
+// forbid is what change makes of a token that must not be chosen.
+func forbid(int32, float64) float64 { return math.Inf(-1) }
+
+// drop takes the first n of the head away.
+func (s *set) drop(n int) {
+	if s.cut {
+		s.head = slices.Delete(s.head, 0, n)
+		s.total = 0
+		return
+	}
+	var ids []int32
+	for _, c := range s.head[:n] {
+		ids = append(ids, c.id())
+	}
+	s.change(forbid, ids)
+}
+
+// change replaces the logits of tokens, as far as they are left, by what f makes of them.
+func (s *set) change(f func(id int32, logit float64) float64, ids []int32) {
+	s.total = 0
+	if !s.cut {
+		for _, id := range ids {
+			if id >= 0 && int(id) < len(s.logits) {
+				old := s.logits[id]
+				s.undo = append(s.undo, pack(id, old))
+				s.logits[id] = s.changed(f, id, old)
+			}
+		}
+		s.head = s.head[:0]
+		return
+	}
+	for _, id := range ids {
+		for i, c := range s.head {
+			if c.id() == id {
+				s.head[i] = pack(id, s.changed(f, id, c.logit()))
+				break
+			}
+		}
+	}
+	slices.Sort(s.head)
+}
+
+func (s *set) changed(f func(int32, float64) float64, id int32, logit float32) float32 {
+	return float32(min(f(id, float64(logit)*s.scale)/s.scale, math.MaxFloat32))
+}
+
+// keep leaves the first n of the head.
+func (s *set) keep(n int) {
+	s.head, s.cut, s.total = s.head[:n], true, 0
+}
+
+// grow lets the head have n tokens, if so many are left, and reports whether more may follow.
+func (s *set) grow(n int) bool {
+	if s.cut || len(s.head) >= n && n > 0 {
+		return !s.cut
+	}
+	all := false
+	s.head, all = largest(s.head[:0], s.logits, n)
+	s.cut = all
+	return !all
+}
+
+// at returns the token at place i of the order; false if there are not so many.
+func (s *set) at(i int) (candidate, bool) {
+	if i >= len(s.head) {
+		s.grow(max(i+1, min(4*i, len(s.logits)), leastHead))
+		if i >= len(s.head) {
+			return 0, false
+		}
+	}
+	return s.head[i], true
+}
+
+// top is the largest logit.
+func (s *set) top() float32 {
+	c, _ := s.at(0)
+	return c.logit()
+}
+
+// weight is the exponential of a logit, of which the largest has 1.
+func (s *set) weight(logit float32) float64 {
+	return exp(float64(logit-s.top()) * s.scale)
+}
+
+// weights is the sum over all that is left.
+func (s *set) weights() float64 {
+	if s.total == 0 {
+		top := s.top()
+		if s.cut {
+			for _, c := range s.head {
+				s.total += exp(float64(c.logit()-top) * s.scale)
+			}
+		} else {
+			s.total = sumExp(s.logits, top, s.scale)
+		}
+	}
+	return s.total
+}
+
+// pick returns the token at a share u, 0 to 1, of the weights.
+func (s *set) pick(u float64) int32 {
+	top := s.top()
+	u *= s.weights()
+	for _, c := range s.head {
+		if u -= exp(float64(c.logit()-top) * s.scale); u < 0 {
+			return c.id()
+		}
+	}
+	last := s.head[len(s.head)-1]
+	if s.cut {
+		return last.id()
+	}
+	id := last.id()
+	for i, l := range s.logits {
+		if l > negInf && pack(int32(i), l) > last {
+			id = int32(i)
+			if u -= exp(float64(l-top) * s.scale); u < 0 {
+				break
+			}
+		}
+	}
+	return id
+}

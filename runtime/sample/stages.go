@@ -1,0 +1,163 @@
+package sample
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// maxScale keeps products with logits finite.
+const maxScale = 1e30
+
+// stage is a row of the chain.
+type stage struct {
+	name    string
+	aliases []string
+	apply   func(s *Sampler)
+}
+
+// stages are in the order of llama.cpp.
+var stages = []stage{
+	{"penalties", nil, (*Sampler).penalties},
+	{"dry", nil, (*Sampler).dry},
+	{"top_n_sigma", []string{"top-n-sigma"}, (*Sampler).topNSigma},
+	{"top_k", []string{"top-k"}, (*Sampler).topK},
+	{"typ_p", []string{"typical_p", "typical-p", "typical", "typ-p", "typ"}, (*Sampler).typical},
+	{"top_p", []string{"top-p", "nucleus"}, (*Sampler).topP},
+	{"min_p", []string{"min-p"}, (*Sampler).minP},
+	{"xtc", nil, (*Sampler).xtc},
+	{"temperature", []string{"temp"}, (*Sampler).temperature},
+}
+
+func (s *Sampler) topK() {
+	if k := s.p.TopK; k > 0 {
+		s.set.grow(k)
+		s.set.keep(min(k, len(s.set.head)))
+	}
+}
+
+func (s *Sampler) topP() {
+	if s.p.TopP >= 1 {
+		return
+	}
+	left := s.p.TopP * s.set.weights()
+	for i := 0; ; i++ {
+		c, ok := s.set.at(i)
+		if !ok {
+			return
+		}
+		if left -= s.set.weight(c.logit()); left <= 0 {
+			s.set.keep(i + 1)
+			return
+		}
+	}
+}
+
+func (s *Sampler) minP() {
+	if s.p.MinP > 0 {
+		s.set.within(-math.Log(s.p.MinP))
+	}
+}
+
+// within keeps the logits, times the scale, that are at most d below the largest.
+func (s *set) within(d float64) {
+	top := float64(s.top()) * s.scale
+	for i := 0; ; i++ {
+		c, ok := s.at(i)
+		if !ok {
+			return
+		}
+		if float64(c.logit())*s.scale < top-d {
+			s.keep(i)
+			return
+		}
+	}
+}
+
+func (s *Sampler) topNSigma() {
+	if s.p.TopNSigma <= 0 {
+		return
+	}
+	var n, sum, squares float64
+	each := func(l float32) {
+		if l > negInf {
+			x := float64(l) * s.set.scale
+			n, sum, squares = n+1, sum+x, squares+x*x
+		}
+	}
+	if s.set.cut {
+		for _, c := range s.set.head {
+			each(c.logit())
+		}
+	} else {
+		for _, l := range s.set.logits {
+			each(l)
+		}
+	}
+	mean := sum / n
+	s.set.within(s.p.TopNSigma * math.Sqrt(max(0, squares/n-mean*mean)))
+}
+
+// typical keeps what is closest to the entropy, in order of the distance, until it has the
+// probability.
+func (s *Sampler) typical() {
+	if s.p.Typical >= 1 {
+		return
+	}
+	set := &s.set
+	set.grow(len(set.logits))
+	total, entropy := set.weights(), 0.0
+	surprise := func(c candidate) float64 {
+		return math.Log(total) - float64(c.logit()-set.top())*set.scale
+	}
+	for _, c := range set.head {
+		if p := set.weight(c.logit()) / total; p > 0 {
+			entropy += p * surprise(c)
+		}
+	}
+	byDistance := slices.Clone(set.head)
+	slices.SortStableFunc(byDistance, func(a, b candidate) int {
+		return cmp.Compare(math.Abs(surprise(a)-entropy), math.Abs(surprise(b)-entropy))
+	})
+	left, n := s.p.Typical*total, 0
+	for left >= 0 && n < len(byDistance) {
+		left -= set.weight(byDistance[n].logit())
+		n++
+	}
+	slices.Sort(byDistance[:n])
+	set.head = append(set.head[:0], byDistance[:n]...)
+	set.keep(n)
+}
+
+// xtc drops, as often as its probability says, all tokens above the threshold but the least
+// likely of them.
+func (s *Sampler) xtc() {
+	if s.p.XTCProbability <= 0 || s.p.XTCThreshold > 0.5 {
+		return
+	}
+	if s.uniform() >= s.p.XTCProbability {
+		return
+	}
+	least, n := s.p.XTCThreshold*s.set.weights(), 0
+	for {
+		c, ok := s.set.at(n)
+		if !ok || s.set.weight(c.logit()) < least {
+			break
+		}
+		n++
+	}
+	if n < 2 {
+		return
+	}
+	s.set.drop(n - 1)
+}
+
+func (s *Sampler) temperature() {
+	if s.p.Temp == 0 {
+		s.set.grow(1)
+		s.set.keep(min(1, len(s.set.head)))
+		return
+	}
+	s.set.scale = min(s.set.scale/s.p.Temp, maxScale)
+	s.set.total = 0
+}
