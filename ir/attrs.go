@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,25 @@ func (a Attrs) Str(name string) string { v, _ := a.get(name).(string); return v 
 
 // Floats returns the list attribute name, or nil.
 func (a Attrs) Floats(name string) []float64 { v, _ := a.get(name).([]float64); return v }
+
+// Finite reports whether f is neither an infinity nor a NaN.
+func Finite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
+
+// checkFinite fails if a number is none that a formula can use, or .zir text can hold.
+func (a Attrs) checkFinite() error {
+	for _, x := range a {
+		list, _ := x.Value.([]float64)
+		if f, ok := x.Value.(float64); ok {
+			list = []float64{f}
+		}
+		for _, f := range list {
+			if !Finite(f) {
+				return fmt.Errorf("attribute %s is %g", x.Name, f)
+			}
+		}
+	}
+	return nil
+}
 
 func (a Attrs) get(name string) any {
 	for _, x := range a {

@@ -38,7 +38,11 @@ func VerifyStructure(p *Program) error {
 		if g.Class == Arena {
 			return fmt.Errorf("verify: global @%s: class arena belongs to function values", g.Name)
 		}
-		if err := checkType(g.Type, 1<<20, p.Ctx); err != nil {
+		err := checkType(g.Type, 1<<20, p.Ctx)
+		if err == nil {
+			err = g.Attrs.checkFinite()
+		}
+		if err != nil {
 			return fmt.Errorf("verify: global @%s: %w", g.Name, err)
 		}
 	}
@@ -137,6 +141,9 @@ func verifyOp(op *Op, globals, defined map[*Value]bool) error {
 	t, err := op.check()
 	if err != nil {
 		return err
+	}
+	if err := op.Attrs.checkFinite(); err != nil {
+		return fmt.Errorf("%s: %w", op.Kind.Name, err)
 	}
 	for i, a := range op.Args {
 		if !globals[a] && !defined[a] {

@@ -21,7 +21,7 @@ func readExperts(r *metadata) expertParams {
 		used:   r.int("expert_used_count", 0),
 		ff:     r.count("expert_feed_forward_length"),
 		shared: r.count("expert_shared_feed_forward_length"),
-		scale:  r.float("expert_weights_scale", 0),
+		scale:  r.float("expert_weights_scale", 0, 0, 1e6),
 	}
 	const softmax = 1 // the values of expert_gating_func; 0 is the architecture's own
 	if g := r.count("expert_gating_func"); g > softmax {

@@ -56,8 +56,12 @@ func (r *metadata) count(key string) int {
 	return int(v)
 }
 
-func (r *metadata) float(key string, fallback float64) float64 {
+// float reads a number from lo to hi, which no NaN is.
+func (r *metadata) float(key string, fallback, lo, hi float64) float64 {
 	v, ok, err := r.f.Float(r.prefix + key)
+	if err == nil && ok && !(lo <= v && v <= hi) {
+		err = fmt.Errorf("metadata %s%s: %g is out of range, %g to %g", r.prefix, key, v, lo, hi)
+	}
 	r.fail(err)
 	if err != nil || !ok {
 		return fallback
@@ -74,10 +78,15 @@ func (r *metadata) str(key, fallback string) string {
 	return v
 }
 
-// floats reads a list that may be missing, which is nil.
+// floats reads a list of finite numbers that may be missing, which is nil.
 func (r *metadata) floats(key string) []float64 {
 	v, _, err := r.f.Floats(r.prefix + key)
 	r.fail(err)
+	for i, x := range v {
+		if !ir.Finite(x) {
+			r.fail(fmt.Errorf("metadata %s%s: element %d is %g", r.prefix, key, i, x))
+		}
+	}
 	return v
 }
 
@@ -162,11 +171,11 @@ func readParams(f *gguf.File, a arch) (*params, error) {
 	if r.err == nil && c.headDim > 1<<16 {
 		r.fail(fmt.Errorf("metadata %sattention.key_length: %d is out of range", r.prefix, c.headDim))
 	}
-	c.eps = r.float("attention.layer_norm_rms_epsilon", 0)
-	if r.err == nil && c.eps <= 0 {
+	c.eps = r.float("attention.layer_norm_rms_epsilon", 0, 0, 1)
+	if r.err == nil && float32(c.eps) == 0 {
 		r.fail(fmt.Errorf("metadata %sattention.layer_norm_rms_epsilon is missing or not positive", r.prefix))
 	}
-	c.scale = r.float("attention.scale", 0)
+	c.scale = r.float("attention.scale", 0, 0, 1e6)
 	c.rope = readRope(r, c)
 	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
 		c.vocab = int(t.Shape[1])

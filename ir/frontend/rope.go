@@ -28,19 +28,19 @@ type ropeParams struct {
 func readRope(r *metadata, c *params) ropeParams {
 	p := ropeParams{
 		dims:       r.int("rope.dimension_count", c.headDim),
-		base:       r.float("rope.freq_base", 10000),
+		base:       r.float("rope.freq_base", 10000, 1, 1e18),
 		scaling:    r.str("rope.scaling.type", "linear"),
-		factor:     r.float("rope.scaling.factor", r.float("rope.scale_linear", 1)),
-		ctxOrig:    r.float("rope.scaling.original_context_length", float64(c.ctxTrain)),
-		attnFactor: r.float("rope.scaling.attn_factor", 1),
-		betaFast:   r.float("rope.scaling.yarn_beta_fast", 32),
-		betaSlow:   r.float("rope.scaling.yarn_beta_slow", 1),
-		logMul:     r.float("rope.scaling.yarn_log_multiplier", 0),
+		factor:     r.float("rope.scaling.factor", r.float("rope.scale_linear", 1, 0, 1e9), 0, 1e9),
+		ctxOrig:    r.float("rope.scaling.original_context_length", float64(c.ctxTrain), 0, 1<<40),
+		attnFactor: r.float("rope.scaling.attn_factor", 1, 0, 1e6),
+		betaFast:   r.float("rope.scaling.yarn_beta_fast", 32, 0, 1e9),
+		betaSlow:   r.float("rope.scaling.yarn_beta_slow", 1, 0, 1e9),
+		logMul:     r.float("rope.scaling.yarn_log_multiplier", 0, -1e6, 1e6),
 		sections:   r.floats("rope.dimension_sections"),
 	}
 	if p.scaling == "yarn" {
-		p.extFactor = r.float("rope.scaling.yarn_ext_factor", 1)
-		p.attnFactor *= r.float("rope.scaling.yarn_attn_factor", 1)
+		p.extFactor = r.float("rope.scaling.yarn_ext_factor", 1, -1e6, 1e6)
+		p.attnFactor *= r.float("rope.scaling.yarn_attn_factor", 1, 0, 1e6)
 	}
 	switch {
 	case r.err != nil:
@@ -103,6 +103,12 @@ func (m *model) ropeTable() *ir.Value {
 		return nil
 	}
 	freqs, mscale := m.rope.frequencies(divisors)
+	for _, x := range append(freqs, mscale) {
+		if !(math.Abs(x) <= math.MaxFloat32) {
+			m.err = fmt.Errorf("metadata %s.rope: scaling gives the angle or factor %g", m.arch, x)
+			return nil
+		}
+	}
 	v := m.p.AddGlobal("rope", ir.Table, ir.MakeType(ir.F32, ir.L, ir.Dim(m.rope.dims)))
 	v.Attrs = ir.Attrs{{Name: "kind", Value: "rope"}, {Name: "freqs", Value: freqs}, {Name: "mscale", Value: mscale}}
 	if m.rope.sections != nil {
