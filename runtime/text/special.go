@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // attr is a set of properties of a token. The file gives each token one; names
@@ -155,53 +156,61 @@ func (t *Tokenizer) stripAfterSpecial() {
 type fragment struct {
 	id   int32 // -1: text
 	text string
+	at   int // offset of text in the whole
 }
 
 // partition cuts the special tokens out of s, the one with the longest text
-// first. User-defined tokens are cut out always, others if parseSpecial is set.
-func (t *Tokenizer) partition(s string, parseSpecial bool) []fragment {
+// first, wherever may says that the token can stand at that offset.
+func (t *Tokenizer) partition(s string, may func(tok *token, at int) bool) []fragment {
 	if s == "" {
 		return nil
 	}
-	frags := []fragment{{-1, s}}
+	frags := []fragment{{-1, s, 0}}
 	for _, id := range t.special {
-		tok := &t.tokens[id]
-		if !parseSpecial && tok.attr&(attrControl|attrUnknown) != 0 {
-			continue
-		}
-		if !strings.Contains(s, tok.text) {
+		if !strings.Contains(s, t.tokens[id].text) {
 			continue
 		}
 		var next []fragment
 		for _, f := range frags {
-			next = t.cut(next, f, id)
+			next = t.cut(next, f, id, may)
 		}
 		frags = next
 	}
 	return frags
 }
 
-// cut appends the parts of f around every occurrence of one special token.
-func (t *Tokenizer) cut(out []fragment, f fragment, id int32) []fragment {
+// cut appends the parts of f around the occurrences of one special token.
+func (t *Tokenizer) cut(out []fragment, f fragment, id int32, may func(*token, int) bool) []fragment {
 	if f.id >= 0 {
 		return append(out, f)
 	}
 	tok := &t.tokens[id]
-	rest := f.text
+	from := 0 // where the search goes on
 	for {
-		left, right, ok := strings.Cut(rest, tok.text)
-		if left != "" {
-			out = append(out, fragment{-1, left})
+		i := strings.Index(f.text[from:], tok.text)
+		if i < 0 {
+			break
 		}
-		if !ok {
-			return out
+		if i += from; !may(tok, f.at+i) {
+			_, n := utf8.DecodeRuneInString(f.text[i:])
+			from = i + n
+			continue
 		}
-		out = append(out, fragment{id, ""})
+		if i > 0 {
+			out = append(out, fragment{-1, f.text[:i], f.at})
+		}
+		out = append(out, fragment{id: id})
+		right := f.text[i+len(tok.text):]
 		if tok.attr&attrRStrip != 0 {
 			right = strings.TrimLeft(right, " \t\n\v\f\r")
 		}
-		rest = right
+		f.at += len(f.text) - len(right)
+		f.text, from = right, 0
 	}
+	if f.text != "" {
+		out = append(out, f)
+	}
+	return out
 }
 
 // byteOf returns the byte that a token <0xXX> stands for, "" for other names.

@@ -45,6 +45,7 @@ type token struct {
 	piece string // as in text
 	score float32
 	attr  attr
+	space bool // a user-defined token of white space alone
 }
 
 // A model encodes text that holds no special tokens.
@@ -119,6 +120,7 @@ func New(v Vocab) (*Tokenizer, error) {
 	t.findSpecial(v)
 	for i := range t.tokens {
 		t.tokens[i].piece = t.render(t.tokens[i])
+		t.tokens[i].space = t.tokens[i].isBlank()
 	}
 	return t, nil
 }
@@ -183,14 +185,26 @@ func (t *Tokenizer) ID(text string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Encode returns the tokens of s.
+// Encode returns the tokens of s. User-defined tokens are recognised always,
+// other special ones if ParseSpecial is set.
 func (t *Tokenizer) Encode(s string, o EncodeOptions) []int32 {
 	var ids []int32
 	if o.AddSpecial && t.addBOS {
 		ids = append(ids, t.bos)
 	}
+	ids = t.encode(ids, s, func(tok *token, _ int) bool {
+		return o.ParseSpecial || tok.attr&(attrControl|attrUnknown) == 0
+	})
+	if o.AddSpecial && t.addEOS {
+		ids = append(ids, t.eos)
+	}
+	return ids
+}
+
+// encode appends the tokens of s, with special ones where may allows them.
+func (t *Tokenizer) encode(ids []int32, s string, may func(tok *token, at int) bool) []int32 {
 	first := true
-	for _, f := range t.partition(s, o.ParseSpecial) {
+	for _, f := range t.partition(s, may) {
 		if f.id >= 0 {
 			ids = append(ids, f.id)
 			first = true
@@ -198,9 +212,6 @@ func (t *Tokenizer) Encode(s string, o EncodeOptions) []int32 {
 		}
 		ids = t.model.encode(ids, f.text, first)
 		first = false
-	}
-	if o.AddSpecial && t.addEOS {
-		ids = append(ids, t.eos)
 	}
 	return ids
 }

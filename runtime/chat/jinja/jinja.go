@@ -1,0 +1,118 @@
+// Package jinja renders chat templates: the part of Jinja2 that published
+// templates use, with the values of Python that show through it, in the
+// setting that such templates are written for (trim_blocks, lstrip_blocks,
+// loop controls, data that cannot be changed).
+//
+// Every byte of a string knows whether the template wrote it or the data did,
+// through all operations, so that a reader of the result can tell a control
+// token of the template from one that a user typed.
+package jinja
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// Limits of one template and one render. They bound time and memory whatever
+// the template does; beyond one of them Parse and Render return an error.
+const (
+	maxSource = 1 << 20   // bytes of source
+	maxText   = 8 << 20   // bytes of the output, and of any string
+	maxDepth  = 64        // nesting of source, of calls and of data
+	maxSteps  = 1_000_000 // nodes evaluated and items made
+	maxWork   = 512 << 20 // bytes of strings read and made
+)
+
+// Error is what is wrong with a template or with its use. Line and column
+// count from 1, columns in code points.
+type Error struct {
+	Line, Column int
+	Message      string
+	Raised       bool // by the template's raise_exception
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
+
+// Template is a parsed template. It is safe for use by several goroutines.
+type Template struct {
+	source string // line ends as \n
+	body   []stmt
+}
+
+// Parse reads the source of a template. The error is an *Error.
+func Parse(source string) (t *Template, err error) {
+	if len(source) > maxSource {
+		return nil, &Error{1, 1, fmt.Sprintf("the template has %d bytes, at most %d are read", len(source), maxSource), false}
+	}
+	source = strings.ToValidUTF8(source, "\uFFFD")
+	source = strings.ReplaceAll(strings.ReplaceAll(source, "\r\n", "\n"), "\r", "\n")
+	source = strings.TrimSuffix(source, "\n")
+	t = &Template{source: source}
+	defer t.recover(&err)
+	p := parser{tokens: lex(source)}
+	t.body = p.template()
+	return t, nil
+}
+
+// Render evaluates the template with the variables of ctx. strftime_now tells
+// now. The spans are the text in order, neighbours of different origin; of an
+// error, which is an *Error, no text comes back.
+func (t *Template) Render(ctx *Dict, now time.Time) (spans []text.Span, err error) {
+	defer t.recover(&err)
+	st := &state{now: now, root: ctx}
+	st.scope = &scope{}
+	out := st.capture(func() { st.run(t.body) })
+	for s, user := range out.runs() {
+		spans = append(spans, text.Span{Text: s, Literal: user})
+	}
+	return spans, nil
+}
+
+// failure carries an error out of the parser or of a render.
+type failure struct {
+	at      int // offset in the source
+	message string
+	raised  bool
+}
+
+func failAt(at int, format string, args ...any) {
+	panic(failure{at: at, message: fmt.Sprintf(format, args...)})
+}
+
+// oneLine makes a message, which may quote what anybody wrote, fit for a
+// terminal and a log.
+func oneLine(s string) string {
+	const longest = 500
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "") + "..."
+	}
+	return s
+}
+
+// recover turns a failure into an error; anything else is a bug and goes on.
+func (t *Template) recover(err *error) {
+	switch f := recover().(type) {
+	case nil:
+	case failure:
+		before := t.source[:min(f.at, len(t.source))]
+		line := strings.LastIndexByte(before, '\n') + 1
+		*err = &Error{
+			Line:    strings.Count(before, "\n") + 1,
+			Column:  utf8.RuneCountInString(before[line:]) + 1,
+			Message: oneLine(f.message), Raised: f.raised,
+		}
+	default:
+		panic(f)
+	}
+}

@@ -1,0 +1,50 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Span is a part of a text: the template's own, or, if Literal, what somebody
+// else put into it.
+type Span struct {
+	Text    string
+	Literal bool
+}
+
+// EncodeSpans returns the tokens of the spans as one text, so that no word is
+// cut where two of them meet. A special token is recognised only where all its
+// bytes are the template's: a literal <|im_end|> is the text of these characters.
+// Tokens of white space alone, which some vocabularies list as user-defined,
+// are part of any text. BOS goes before, if the vocabulary asks for it and the
+// text does not begin with it.
+func (t *Tokenizer) EncodeSpans(spans []Span) []int32 {
+	var s strings.Builder
+	var starts []int // of literal and template parts in turn, a template part first
+	literal := false
+	for _, p := range spans {
+		if p.Text != "" && p.Literal != literal {
+			starts = append(starts, s.Len())
+			literal = p.Literal
+		}
+		s.WriteString(p.Text)
+	}
+	ids := t.encode(nil, s.String(), func(tok *token, at int) bool {
+		if tok.space {
+			return true
+		}
+		part, _ := slices.BinarySearch(starts, at+1)
+		end, _ := slices.BinarySearch(starts, at+len(tok.text))
+		return part == end && part%2 == 0
+	})
+	if t.addBOS && (len(ids) == 0 || ids[0] != t.bos) {
+		ids = append([]int32{t.bos}, ids...)
+	}
+	return ids
+}
+
+// isBlank says whether a token is user-defined white space.
+func (tok *token) isBlank() bool {
+	return tok.attr&attrUserDefined != 0 && strings.TrimFunc(strings.ReplaceAll(tok.text, escapedSpace, " "), unicode.IsSpace) == ""
+}
