@@ -27,7 +27,7 @@ var layers = []struct {
 	{"passes", []string{"ir"}},
 	{"plans", []string{"ir", "internal/outfile", "internal/table"}},
 	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
-	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv"}},
+	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/version"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile"}},

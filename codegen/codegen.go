@@ -14,9 +14,6 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Version is the compiler's version, as plans record it.
-const Version = "0.1.0"
-
 // MaxRows is the largest number of rows of one step, on any target.
 const MaxRows = 2048
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/version"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -86,7 +87,7 @@ func (e *emitter) header(f *gguf.File) error {
 		return err
 	}
 	h := plans.Header{
-		Compiler: "zincc " + Version, Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
+		Compiler: "zincc " + version.Release, Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
 		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Absolute: absolute, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
 			Vocab: len(e.plan.Vocab.Tokens)},
 	}

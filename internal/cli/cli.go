@@ -92,6 +92,11 @@ func (p *Program) run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
+	for _, b := range builtins {
+		if b.name == args[0] {
+			return b.run(p, args[1:])
+		}
+	}
 	for _, c := range p.Commands {
 		if c.Name == args[0] {
 			return p.command(ctx, c, args[1:])
@@ -103,6 +108,16 @@ func (p *Program) run(ctx context.Context, args []string) error {
 		}
 	}
 	return Usagef("unknown command %q; `%s --help` lists them", args[0], p.Name)
+}
+
+// builtins are what every program does besides its commands.
+var builtins = []struct {
+	name string
+	run  func(p *Program, args []string) error
+}{
+	{"--version", func(p *Program, _ []string) error { _, err := fmt.Fprintln(Stdout, version(p.Name)); return err }},
+	{"completion", func(p *Program, args []string) error { return p.completion(Stdout, args) }},
+	{"man", func(p *Program, _ []string) error { p.man(Stdout); return nil }},
 }
 
 func (p *Program) command(ctx context.Context, c Command, args []string) error {
@@ -133,6 +148,7 @@ func (p *Program) help(w io.Writer) {
 	for i, c := range p.Commands {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, calls[i], c.Short)
 	}
+	fmt.Fprintf(w, "\n%s --version, completion bash|zsh|fish and man print what they say.\n", p.Name)
 	fmt.Fprintf(w, "\n`%s COMMAND --help` says more. Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device.\n", p.Name)
 }
 
