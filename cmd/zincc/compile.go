@@ -127,7 +127,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err := c.checkOutputs(out, inputs, p.Source); err != nil {
 		return err
 	}
-	t, probe, err := c.pick(p)
+	t, probe, err := c.pick(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -287,12 +287,12 @@ func loadProgram(path string) (*ir.Program, *gguf.File, error) {
 }
 
 // pick returns the target that the program is for or shall be for.
-func (c *compileFlags) pick(p *ir.Program) (*target.Target, *target.Probe, error) {
+func (c *compileFlags) pick(ctx context.Context, p *ir.Program) (*target.Target, *target.Probe, error) {
 	name := c.target
 	if name == "" {
 		name = p.Target
 	}
-	t, probe, err := findTarget(name)
+	t, probe, err := findTarget(ctx, name)
 	if err == nil && p.Target != "" && t.Name != p.Target {
 		err = cli.Usagef("--target: the program is specialized for %s already", p.Target)
 	}

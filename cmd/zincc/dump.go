@@ -47,7 +47,7 @@ type dumpFlags struct {
 	spirv                        bool
 }
 
-func (d *dumpFlags) run(_ context.Context, args []string) error {
+func (d *dumpFlags) run(ctx context.Context, args []string) error {
 	path, err := cli.OneArg(args, "model, .zir file or plan")
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (d *dumpFlags) run(_ context.Context, args []string) error {
 	if d.spirv {
 		return dumpSPIRV(path)
 	}
-	p, err := d.program(path)
+	p, err := d.program(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (d *dumpFlags) run(_ context.Context, args []string) error {
 }
 
 // program reads path, whatever it is, and compiles it up to the wanted stage.
-func (d *dumpFlags) program(path string) (*ir.Program, error) {
+func (d *dumpFlags) program(ctx context.Context, path string) (*ir.Program, error) {
 	p, err := readProgram(path)
 	if err != nil || d.stage == "" {
 		return p, err
@@ -96,7 +96,7 @@ func (d *dumpFlags) program(path string) (*ir.Program, error) {
 	if p.Target != "" && !strings.HasPrefix(p.Target, target.ProbePrefix) {
 		name = p.Target
 	}
-	t, _, err := findTarget(name)
+	t, _, err := findTarget(ctx, name)
 	if err != nil {
 		return nil, err
 	}

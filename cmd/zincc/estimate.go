@@ -36,17 +36,17 @@ the positions that the cache holds before. Bound is what takes most of the time.
   zincc estimate qwen3-8b.gguf --target gfx1201
   zincc estimate qwen3-8b.gguf --target gfx1201 --ctx 128k --kv f16 --json`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
-		var ctx cli.Positions
+		var positions cli.Positions
 		name := f.String("target", "", "device to predict for; zincc targets lists them; or a probe's .json")
-		f.Var(&ctx, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
+		f.Var(&positions, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
 		kv := f.String("kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		asJSON := f.Bool("json", false, "print JSON")
-		return func(_ context.Context, args []string) error {
+		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "model")
 			if err != nil {
 				return err
 			}
-			t, _, err := findTarget(*name)
+			t, _, err := findTarget(ctx, *name)
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 				return err
 			}
 			defer m.Close()
-			plan, own, err := codegen.Estimate(m, t, frontend.Options{Ctx: int(ctx), KV: dtype, MaxRows: codegen.MaxRows})
+			plan, own, err := codegen.Estimate(m, t, frontend.Options{Ctx: int(positions), KV: dtype, MaxRows: codegen.MaxRows})
 			if err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
 
 // options finds what the plan itself does not hold.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
-	t, err := h.targetOf(p)
+	t, err := h.targetOf(ctx, p)
 	if err != nil {
 		return report.Options{}, err
 	}
@@ -89,7 +89,7 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 
 // targetOf returns the target of the plan, nil if it was a device that was probed and
 // nobody names the file.
-func (h *htmlFlags) targetOf(p *plans.Plan) (*target.Target, error) {
+func (h *htmlFlags) targetOf(ctx context.Context, p *plans.Plan) (*target.Target, error) {
 	if h.target == "" {
 		t, err := target.Lookup(p.Header.Target)
 		if err != nil {
@@ -97,7 +97,7 @@ func (h *htmlFlags) targetOf(p *plans.Plan) (*target.Target, error) {
 		}
 		return t, nil
 	}
-	t, _, err := findTarget(h.target)
+	t, _, err := findTarget(ctx, h.target)
 	if err == nil && t.Name != p.Header.Target {
 		err = cli.Usagef("--target: the plan is for %s, not %s", p.Header.Target, t.Name)
 	}

@@ -44,14 +44,14 @@ var targetsCommand = cli.Command{
 
 // findTarget returns the target that --target names. The probe is not nil if it was
 // made of one: plans must then be checked against it.
-func findTarget(name string) (*target.Target, *target.Probe, error) {
+func findTarget(ctx context.Context, name string) (*target.Target, *target.Probe, error) {
 	switch {
 	case name == "":
 		return nil, nil, cli.Usagef("--target is missing; `zincc targets` lists them")
 	case name == "native":
-		return nativeTarget()
+		return nativeTarget(ctx)
 	case name == "vulkan" || strings.HasPrefix(name, "vulkan:"):
-		return deviceTarget(name)
+		return deviceTarget(ctx, name)
 	case filepath.Ext(name) == ".json":
 		probe, err := readProbe(name)
 		if err != nil {
@@ -87,18 +87,18 @@ func readProbe(path string) (*target.Probe, error) {
 }
 
 // nativeTarget is the best GPU of this computer as measured, else host, which it says.
-func nativeTarget() (*target.Target, *target.Probe, error) {
+func nativeTarget(ctx context.Context) (*target.Target, *target.Probe, error) {
 	best, why := device.Best()
 	if best == nil {
 		fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (host): %s\n", why)
 		t, err := target.Lookup("host")
 		return t, nil, err
 	}
-	return measuredTarget(*best)
+	return measuredTarget(ctx, *best)
 }
 
 // deviceTarget is the Vulkan device of this computer with that name, such as vulkan:1, as measured.
-func deviceTarget(name string) (*target.Target, *target.Probe, error) {
+func deviceTarget(ctx context.Context, name string) (*target.Target, *target.Probe, error) {
 	index, err := device.VulkanIndex(name)
 	if err != nil {
 		return nil, nil, cli.Usagef("--target: %s", err)
@@ -110,15 +110,15 @@ func deviceTarget(name string) (*target.Target, *target.Probe, error) {
 	if index < 0 || index >= len(all) {
 		return nil, nil, cli.Usagef("--target: %s: there are %d Vulkan devices, from vulkan:0", name, len(all))
 	}
-	return measuredTarget(all[index])
+	return measuredTarget(ctx, all[index])
 }
 
 // measuredTarget measures the device, once for each driver, and makes a target of it. For one
 // that cannot be measured, as without hardware, it takes the published target and says so.
-func measuredTarget(info vulkan.DeviceInfo) (*target.Target, *target.Probe, error) {
-	probed, err := device.Probe(info)
+func measuredTarget(ctx context.Context, info vulkan.DeviceInfo) (*target.Target, *target.Probe, error) {
+	probed, err := device.Probe(ctx, info)
 	if err != nil {
-		if t := publishedTarget(info); t != nil {
+		if t := publishedTarget(info); t != nil && ctx.Err() == nil {
 			fmt.Fprintf(os.Stderr, "zincc: compiling for %s as published, as it could not be measured: %s\n", t.Name, err)
 			return t, nil, nil
 		}

@@ -47,7 +47,7 @@ On a device, of whatever vendor, measure instead:
 			if err := cli.CheckOutput(*out, models...); err != nil {
 				return err
 			}
-			t, _, err := findTarget(*name)
+			t, _, err := findTarget(ctx, *name)
 			if err != nil {
 				return err
 			}

@@ -80,7 +80,9 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 	backend, limit := "host", 0.0
 	if x, ok := o.exec.(*vulkan.Executor); ok {
 		backend = "Vulkan"
-		if limit, err = x.Underlying().ReadBandwidth(); err != nil {
+		if limit, err = x.Underlying().ReadBandwidth(ctx); ctx.Err() != nil {
+			return err
+		} else if err != nil {
 			fmt.Fprintf(os.Stderr, "zincrun: read bandwidth is left out: %s\n", err)
 		}
 	}

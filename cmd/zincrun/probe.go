@@ -30,7 +30,7 @@ that a plan reads is the rate that no decoder can pass.
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		name := f.String("device", "", "measure this device only, such as vulkan:0; also one that is not a GPU")
 		asJSON := f.Bool("json", false, "print JSON")
-		return func(_ context.Context, args []string) error {
+		return func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
 				return cli.Usagef("probe takes no arguments, have %d", len(args))
 			}
@@ -41,14 +41,14 @@ that a plan reads is the rate that no decoder can pass.
 					return cli.Usagef("--device: %s", err)
 				}
 			}
-			return probe(only, *asJSON)
+			return probe(ctx, only, *asJSON)
 		}
 	},
 }
 
 // probe lists the devices and measures those with index only, or all GPUs if
 // that is -1.
-func probe(only int, asJSON bool) error {
+func probe(ctx context.Context, only int, asJSON bool) error {
 	infos, err := vulkan.Enumerate()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func probe(only int, asJSON bool) error {
 	for i, info := range infos {
 		all[i].DeviceInfo = info
 		if only == i || only < 0 && info.Type != "cpu" {
-			if all[i].Probe, err = vulkan.Probe(info); err != nil {
+			if all[i].Probe, err = vulkan.Probe(ctx, info); err != nil {
 				return err
 			}
 		}

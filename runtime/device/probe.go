@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -20,14 +21,14 @@ type Probed struct {
 
 // Probe measures a device, or takes what was measured before of the same device with the same
 // driver by the same kernels, which the user's cache folder keeps.
-func Probe(info vulkan.DeviceInfo) (*Probed, error) {
+func Probe(ctx context.Context, info vulkan.DeviceInfo) (*Probed, error) {
 	path, cacheErr := probePath(info)
 	if cacheErr == nil {
 		if r := readProbe(path); r != nil {
 			return &Probed{info, r}, nil
 		}
 	}
-	r, err := vulkan.Probe(info)
+	r, err := vulkan.Probe(ctx, info)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func TestProbeCache(t *testing.T) {
 	}
 	want := &vulkan.ProbeResult{ReadBandwidth: 1e11, Dispatches: []vulkan.DispatchProbe{{Workgroups: 1, Barrier: 1e-6}}, Fragments: true}
 	writeProbe(path, want)
-	got, err := Probe(info)
+	got, err := Probe(t.Context(), info)
 	if err != nil || got.Name != "Z1" || got.Probe.ReadBandwidth != 1e11 || !got.Probe.Fragments {
 		t.Errorf("kept probe: %+v, %v", got, err)
 	}

@@ -1,6 +1,7 @@
 package vulkan
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -33,7 +34,7 @@ type DispatchProbe struct {
 func ProbeRequirements() plans.Requirements { return plans.Requirements{Features: probeFeatures} }
 
 // Probe opens a device that Enumerate listed and measures it.
-func Probe(info DeviceInfo) (*ProbeResult, error) {
+func Probe(ctx context.Context, info DeviceInfo) (*ProbeResult, error) {
 	need := ProbeRequirements()
 	if info.hasFragments() {
 		need = fragmentRequirements
@@ -43,7 +44,7 @@ func Probe(info DeviceInfo) (*ProbeResult, error) {
 		return nil, err
 	}
 	defer d.Close()
-	r, err := d.Probe()
+	r, err := d.Probe(ctx)
 	return &r, err
 }
 
@@ -84,10 +85,10 @@ func ProbeIdentity() []byte {
 
 // Probe measures what the cost model needs to know of a device, which must have
 // been opened with ProbeRequirements or more.
-func (d *Device) Probe() (ProbeResult, error) {
+func (d *Device) Probe(ctx context.Context) (ProbeResult, error) {
 	var r ProbeResult
-	for _, measure := range []func(*ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit, d.probeFragments} {
-		if err := measure(&r); err != nil {
+	for _, measure := range []func(context.Context, *ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit, d.probeFragments} {
+		if err := measure(ctx, &r); err != nil {
 			return r, err
 		}
 	}
@@ -96,13 +97,13 @@ func (d *Device) Probe() (ProbeResult, error) {
 
 // ReadBandwidth measures only that: bytes a second that a kernel which does
 // nothing else reads from the device's memory.
-func (d *Device) ReadBandwidth() (float64, error) {
+func (d *Device) ReadBandwidth(ctx context.Context) (float64, error) {
 	var r ProbeResult
-	err := d.probeRead(&r)
+	err := d.probeRead(ctx, &r)
 	return r.ReadBandwidth, err
 }
 
-func (d *Device) probeRead(r *ProbeResult) error {
+func (d *Device) probeRead(ctx context.Context, r *ProbeResult) error {
 	size := uint64(probeBytes)
 	if d.Info.Type == "cpu" {
 		size = probeBytesOnCPU
@@ -134,11 +135,11 @@ func (d *Device) probeRead(r *ProbeResult) error {
 	}
 	defer sink.Free()
 	// Some drivers leave memory that was never written unmapped.
-	if _, err := d.bestTime(1, func(c *Commands) { c.Fill(source, 0, int64(size), 1) }); err != nil {
+	if _, err := d.bestTime(ctx, 1, func(c *Commands) { c.Fill(source, 0, int64(size), 1) }); err != nil {
 		return err
 	}
 	for i, groups := range probeGrids {
-		t, err := d.bestTime(probeRepeats, func(c *Commands) {
+		t, err := d.bestTime(ctx, probeRepeats, func(c *Commands) {
 			c.Bind(pipelines[i])
 			c.Push(source.Address(), sink.Address())
 			c.Dispatch(groups, 1, 1)
@@ -153,7 +154,7 @@ func (d *Device) probeRead(r *ProbeResult) error {
 	return nil
 }
 
-func (d *Device) probeDispatch(r *ProbeResult) error {
+func (d *Device) probeDispatch(ctx context.Context, r *ProbeResult) error {
 	pipelines, err := d.CreatePipelines([]PipelineInfo{{Name: "probe_empty", Words: probeEmpty}})
 	if err != nil {
 		return err
@@ -164,7 +165,7 @@ func (d *Device) probeDispatch(r *ProbeResult) error {
 		count = probeDispatchesOnCPU
 	}
 	cost := func(workgroups int, barrier bool) (float64, error) {
-		t, err := d.bestTime(probeRepeats, func(c *Commands) {
+		t, err := d.bestTime(ctx, probeRepeats, func(c *Commands) {
 			c.Bind(pipelines[0])
 			c.Push(0) // never read
 			for range count {
@@ -189,7 +190,7 @@ func (d *Device) probeDispatch(r *ProbeResult) error {
 	return nil
 }
 
-func (d *Device) probeSubmit(r *ProbeResult) error {
+func (d *Device) probeSubmit(ctx context.Context, r *ProbeResult) error {
 	c, err := d.NewCommands()
 	if err != nil {
 		return err
@@ -200,6 +201,9 @@ func (d *Device) probeSubmit(r *ProbeResult) error {
 	}
 	var total, best time.Duration
 	for i := range probeSubmits {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		start := time.Now()
 		n, err := d.Submit(0, c)
 		if err != nil {
@@ -219,7 +223,7 @@ func (d *Device) probeSubmit(r *ProbeResult) error {
 }
 
 // probeFragments tries the elements that lanes hold of matrices, on devices that have such.
-func (d *Device) probeFragments(r *ProbeResult) error {
+func (d *Device) probeFragments(_ context.Context, r *ProbeResult) error {
 	if !d.enabled["cooperativeMatrix"] || !d.Info.hasFragments() {
 		return nil
 	}
@@ -233,7 +237,7 @@ func (d *Device) probeFragments(r *ProbeResult) error {
 
 // bestTime is the shortest time that the device takes for what record records,
 // of so many submissions.
-func (d *Device) bestTime(repeats int, record func(*Commands)) (time.Duration, error) {
+func (d *Device) bestTime(ctx context.Context, repeats int, record func(*Commands)) (time.Duration, error) {
 	stamps, err := d.NewTimestamps(2)
 	if err != nil {
 		return 0, err
@@ -253,6 +257,9 @@ func (d *Device) bestTime(repeats int, record func(*Commands)) (time.Duration, e
 	}
 	var best time.Duration
 	for i := range repeats {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		n, err := d.Submit(0, c)
 		if err != nil {
 			return 0, err
