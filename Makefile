@@ -8,7 +8,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build run test packages lint generate fuzz bench bench-gpu tune tune-amd clean
+.PHONY: build run test packages lint generate fuzz interrupts bench bench-gpu tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -44,6 +44,11 @@ fuzz:
 			echo "$$f $$name"; $(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
 		done; \
 	done
+
+# Sends 200 signals at random times to all commands, which must leave nothing half-written:
+#	make interrupts INTERRUPTS="-n 50 --only profile"
+interrupts: build
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/interrupts $(INTERRUPTS) $(MODEL)
 
 bench: build
 	@mkdir -p .build
