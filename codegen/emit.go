@@ -86,10 +86,14 @@ func (e *emitter) header(f *gguf.File) error {
 	if err != nil {
 		return err
 	}
+	vocab, err := vocabulary(f, len(e.plan.Vocab.Tokens))
+	if err != nil {
+		return err
+	}
 	h := plans.Header{
 		Compiler: "zincc " + version.Release, Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
 		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Absolute: absolute, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
-			Vocab: len(e.plan.Vocab.Tokens)},
+			Vocab: vocab},
 	}
 	for _, fn := range p.Funcs {
 		h.MaxRows = max(h.MaxRows, fn.Rows)
@@ -104,6 +108,22 @@ func (e *emitter) header(f *gguf.File) error {
 	}
 	e.plan.Header = h
 	return nil
+}
+
+// vocabulary is the number of ids that the model takes: those of its tokens, or of its
+// embeddings where it has no tokenizer.
+func vocabulary(f *gguf.File, tokens int) (int, error) {
+	t, ok := f.Tensor("token_embd.weight")
+	if !ok || len(t.Shape) != 2 {
+		return tokens, nil
+	}
+	switch rows := t.Shape[1]; {
+	case tokens == 0:
+		return int(rows), nil
+	case int64(tokens) > rows:
+		return 0, fmt.Errorf("%s: %d tokens for the %d rows of %s", f.Path, tokens, rows, t.Name)
+	}
+	return tokens, nil
 }
 
 // memory lists weights and regions in the order of the program's globals.

@@ -24,6 +24,7 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/gosrc"
+	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 var compileCommand = cli.Command{
@@ -122,6 +123,10 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer f.Close()
+	noText, err := c.checkText(f)
+	if err != nil {
+		return err
+	}
 	out := c.output(path)
 	inputs := append(f.Shards(), append(c.choice.tuning, path, c.target)...)
 	if err := c.checkOutputs(out, inputs, p.Source); err != nil {
@@ -141,8 +146,8 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		if err := os.MkdirAll(c.dump, 0o777); err != nil {
 			return err
 		}
-		o.Dump = func(n int, pass, text string) error {
-			return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), text, inputs)
+		o.Dump = func(n int, pass, program string) error {
+			return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), program, inputs)
 		}
 	}
 	times, err := passes.Run(p, codegen.ChoiceTable(ctx, t, p.Funcs[0].Rows, choice), o)
@@ -190,9 +195,33 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
 	report := codegen.NewReport(plan, t, times, out)
 	if c.json {
-		return json.NewEncoder(cli.Stdout).Encode(report)
+		err = json.NewEncoder(cli.Stdout).Encode(report)
+	} else {
+		err = report.Print(cli.Stdout)
 	}
-	return report.Print(cli.Stdout)
+	if err == nil && noText {
+		fmt.Fprintf(os.Stderr, "zincc: %s: %s: the plan takes token ids only\n", path, text.ErrNone)
+	}
+	return err
+}
+
+// checkText fails if the plan could not run because its model's tokenizer is unknown or
+// broken, and reports whether there is none.
+func (c *compileFlags) checkText(f *gguf.File) (none bool, err error) {
+	if c.stop != "" {
+		return false, nil
+	}
+	vocab, err := plans.ReadVocab(f)
+	if err == nil {
+		_, err = text.New(vocab)
+	}
+	if errors.Is(err, text.ErrNone) {
+		return true, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return false, err
 }
 
 // output is the file to write: what -o says, else one in this folder.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	clitest.Run(t, func(e *testscript.Env) error { return errors.Join(foreignModels(e), tinyModels(e)) })
+	clitest.Run(t, func(e *testscript.Env) error { return errors.Join(foreignModels(e), tinyModels(e), otherFormats(e)) })
 }
 
 // foreignModels writes GGUF files that zincc reads and cannot compile: of an
@@ -69,7 +72,17 @@ func writeModel(e *testscript.Env, name string, meta []gguf.KV, tensors []gguf.T
 	return errors.Join(gguf.Write(f, meta, tensors), f.Close())
 }
 
-// tinyModels writes a model of two layers in two quantizations.
+// otherFormats writes heads of GGUF files that are none of version 2 and 3, little endian.
+func otherFormats(e *testscript.Env) error {
+	var errs []error
+	for name, version := range map[string]string{"v4.gguf": "\x04\x00\x00\x00", "big.gguf": "\x00\x00\x00\x03"} {
+		errs = append(errs, os.WriteFile(filepath.Join(e.WorkDir, name), []byte("GGUF"+version+strings.Repeat("\x00", 16)), 0o666))
+	}
+	return errors.Join(errs...)
+}
+
+// tinyModels writes a model of two layers in two quantizations, without a tokenizer, and
+// with some that zincc does not take.
 func tinyModels(e *testscript.Env) error {
 	meta := []gguf.KV{
 		{Key: "general.architecture", Value: "llama"},
@@ -104,6 +117,26 @@ func tinyModels(e *testscript.Env) error {
 		}
 		if err := writeModel(e, name, meta, tensors); err != nil {
 			return err
+		}
+		if d != ir.F16 {
+			continue
+		}
+		var many []string // one more than there are embeddings
+		for i := range 97 {
+			many = append(many, fmt.Sprint("t", i))
+		}
+		for _, t := range []struct {
+			name, model, pre string
+			tokens           []string
+		}{
+			{"tiny-many.gguf", "gpt2", "qwen2", many}, {"tiny-bert.gguf", "bert", "", []string{"a", "a"}},
+			{"tiny-klingon.gguf", "gpt2", "klingon", []string{"a", "b"}}, {"tiny-twice.gguf", "gpt2", "qwen2", []string{"a", "a"}},
+		} {
+			err := writeModel(e, t.name, append(slices.Clip(meta), gguf.KV{Key: "tokenizer.ggml.model", Value: t.model},
+				gguf.KV{Key: "tokenizer.ggml.pre", Value: t.pre}, gguf.KV{Key: "tokenizer.ggml.tokens", Value: t.tokens}), tensors)
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

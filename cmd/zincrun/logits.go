@@ -44,7 +44,11 @@ var logitsCommand = cli.Command{
 			if err != nil {
 				return err
 			}
-			o, err := plan.open(ctx, path)
+			open := plan.open
+			if given {
+				open = plan.openText
+			}
+			o, err := open(ctx, path)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/zincc-dev/zincc/internal/cli/clitest"
+	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 func TestHelpOfEveryCommand(t *testing.T) { clitest.CheckHelp(t, program) }
@@ -36,6 +38,10 @@ func TestScripts(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", bin, "../zincc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	mute := filepath.Join(bin, "mute.gguf")
+	if err := muteModel(mute, filepath.Join(root, "testdata", "models", "gopher-q4_k_m.gguf")); err != nil {
+		t.Fatal(err)
+	}
 	clitest.Run(t, func(e *testscript.Env) error {
 		e.Setenv("ROOT", root)
 		e.Setenv("GOCACHE", cache)
@@ -44,6 +50,32 @@ func TestScripts(t *testing.T) {
 		e.Setenv("GOPROXY", "off")
 		e.Setenv("CGO_ENABLED", "0")
 		e.Setenv("PATH", e.Getenv("PATH")+string(filepath.ListSeparator)+bin)
+		e.Setenv("MUTE", mute)
 		return os.WriteFile(filepath.Join(e.WorkDir, "crlf.txt"), []byte("func main() {\r\n\tx := \"\u4e16\u754c\"\r\n"), 0o666)
 	})
+}
+
+// muteModel writes the model at from without its tokenizer.
+func muteModel(path, from string) error {
+	f, err := gguf.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var meta []gguf.KV
+	for _, key := range f.Keys() {
+		if v, ok := f.Value(key); ok && !strings.HasPrefix(key, "tokenizer.") {
+			meta = append(meta, gguf.KV{Key: key, Value: v})
+		}
+	}
+	var tensors []gguf.TensorData
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		tensors = append(tensors, gguf.TensorData{Name: t.Name, Type: t.Type, Shape: t.Shape, Data: f.Data(t)})
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(gguf.Write(out, meta, tensors), out.Close())
 }

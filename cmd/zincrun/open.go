@@ -73,11 +73,25 @@ type opened struct {
 	plan *plans.Plan
 	src  *plans.Source
 	exec runtime.Executor
-	tok  *text.Tokenizer
+	tok  *text.Tokenizer // nil unless openText opened it
 	load time.Duration
 }
 
+// open opens a plan for commands that need no text: its tokenizer may be missing, or one
+// that nobody knows.
 func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
+	return o.openWith(ctx, path, func(path string) (*plans.Plan, *text.Tokenizer, error) {
+		plan, err := plans.Read(path)
+		return plan, nil, err
+	})
+}
+
+// openText opens a plan with its tokenizer.
+func (o *planFlags) openText(ctx context.Context, path string) (*opened, error) {
+	return o.openWith(ctx, path, readPlan)
+}
+
+func (o *planFlags) openWith(ctx context.Context, path string, read func(path string) (*plans.Plan, *text.Tokenizer, error)) (*opened, error) {
 	start := time.Now()
 	if err := device.CheckName(o.device); err != nil {
 		return nil, cli.Usagef("--device: %s", err)
@@ -86,7 +100,7 @@ func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, tok, err := readPlan(path)
+	plan, tok, err := read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 			if *window < runtime.MinWindow {
 				return cli.Usagef("--window: want %d or more, have %d", runtime.MinWindow, *window)
 			}
-			o, err := plan.open(ctx, path)
+			o, err := plan.openText(ctx, path)
 			if err != nil {
 				return err
 			}

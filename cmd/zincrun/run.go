@@ -67,7 +67,7 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o, err := r.plan.open(ctx, path)
+	o, err := r.plan.openText(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"os"
 	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // Limits of what is read. Everything allocated while parsing is proportional
@@ -60,9 +62,9 @@ func parseSized(data []byte, size int64) (*header, error) {
 	case r.err != nil:
 		return nil, r.err
 	case h.version&0xffff == 0:
-		return nil, errors.New("big-endian GGUF files are not supported")
+		return nil, ir.Unsupported("big-endian GGUF files are not supported")
 	case h.version != 2 && h.version != 3:
-		return nil, fmt.Errorf("GGUF version %d is not supported, only 2 and 3", h.version)
+		return nil, ir.Unsupported("GGUF version %d is not supported, only 2 and 3", h.version)
 	}
 	tensors := r.count("tensors", minTensorBytes)
 	keys := r.count("keys", minKeyBytes)

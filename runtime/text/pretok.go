@@ -1,8 +1,9 @@
 package text
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // A preTokenizer cuts a text into words, over which merges never reach. Each
@@ -147,7 +148,7 @@ func newPreTokenizer(name string) (*preTokenizer, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("tokenizer: pre-tokenizer %q is not supported", name)
+	return nil, ir.Unsupported("tokenizer: pre-tokenizer %.80q is not supported", name)
 }
 
 func compileRule(rule preRule) (*preTokenizer, error) {

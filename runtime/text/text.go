@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -63,9 +64,23 @@ type EncodeOptions struct {
 	ParseSpecial bool // take the text of control tokens for the tokens
 }
 
-// New prepares a tokenizer. The error names what is not supported or does not
-// fit together.
+// ErrNone says that a model has no tokenizer: it takes and gives token ids only.
+var ErrNone = errors.New("the model has no tokenizer")
+
+// New prepares a tokenizer. The error names what is not supported, as
+// errors.ErrUnsupported, or does not fit together; it is ErrNone where there is nothing.
 func New(v Vocab) (*Tokenizer, error) {
+	if v.Model == "none" || v.Model == "no_vocab" || v.Model == "" && len(v.Tokens) == 0 {
+		return nil, ErrNone
+	}
+	kind, ok := kinds[v.Model]
+	if !ok {
+		return nil, ir.Unsupported("tokenizer: model %.80q is not supported", v.Model)
+	}
+	prepare, err := kind(&v)
+	if err != nil {
+		return nil, err
+	}
 	if len(v.Tokens) == 0 {
 		return nil, errors.New("tokenizer: vocabulary has no tokens")
 	}
@@ -97,10 +112,7 @@ func New(v Vocab) (*Tokenizer, error) {
 		t.tokens[i] = tok
 	}
 
-	family, err := t.newFamily(v)
-	if err != nil {
-		return nil, err
-	}
+	family := prepare(t)
 	t.model = family.model
 	t.bos = t.specialID(v.BOS, family.bos)
 	t.eos = t.specialID(v.EOS, family.eos)
@@ -132,25 +144,26 @@ type family struct {
 	addBOS   bool
 }
 
-func (t *Tokenizer) newFamily(v Vocab) (family, error) {
-	switch v.Model {
-	case "gpt2":
+// kinds are the values of tokenizer.ggml.model. Each says whether it knows the rest of v,
+// and returns what makes the family of a tokenizer that has its tokens.
+var kinds = map[string]func(v *Vocab) (func(t *Tokenizer) family, error){
+	"gpt2": func(v *Vocab) (func(t *Tokenizer) family, error) {
 		pre, err := newPreTokenizer(v.Pre)
-		if err != nil {
-			return family{}, err
-		}
-		f := family{model: newBPE(t.byText, v.Merges, pre), bos: 11, eos: 11, addBOS: pre.addBOS}
-		if pre.noBOS {
-			f.bos = -1
-		}
-		return f, nil
-	case "llama":
-		prefix := v.AddSpacePrefix == nil || *v.AddSpacePrefix
-		m := newSPM(t.byText, t.tokens, t.specialID(v.UNK, 0), prefix)
-		return family{model: m, bos: 1, eos: 2, addBOS: true}, nil
-	default:
-		return family{}, fmt.Errorf("tokenizer: model %q is not supported", v.Model)
-	}
+		return func(t *Tokenizer) family {
+			f := family{model: newBPE(t.byText, v.Merges, pre), bos: 11, eos: 11, addBOS: pre.addBOS}
+			if pre.noBOS {
+				f.bos = -1
+			}
+			return f
+		}, err
+	},
+	"llama": func(v *Vocab) (func(t *Tokenizer) family, error) {
+		return func(t *Tokenizer) family {
+			prefix := v.AddSpacePrefix == nil || *v.AddSpacePrefix
+			m := newSPM(t.byText, t.tokens, t.specialID(v.UNK, 0), prefix)
+			return family{model: m, bos: 1, eos: 2, addBOS: true}
+		}, nil
+	},
 }
 
 // specialID checks an id from the file against the vocabulary.

@@ -301,7 +301,9 @@ func TestIgnoreMerges(t *testing.T) {
 
 func TestNewErrors(t *testing.T) {
 	for want, change := range map[string]func(*Vocab){
-		`tokenizer: model "bert" is not supported`:                      func(v *Vocab) { v.Model = "bert" },
+		`tokenizer: model "bert" is not supported`:                      func(v *Vocab) { v.Model, v.Tokens[7] = "bert", v.Tokens[5] },
+		`tokenizer: model "" is not supported`:                          func(v *Vocab) { v.Model = "" },
+		`the model has no tokenizer`:                                    func(v *Vocab) { v.Model, v.Tokens = "", nil },
 		`tokenizer: pre-tokenizer "klingon" is not supported`:           func(v *Vocab) { v.Pre = "klingon" },
 		`tokenizer: vocabulary has no tokens`:                           func(v *Vocab) { v.Tokens = nil },
 		`tokenizer: 2 token types for 4096 tokens`:                      func(v *Vocab) { v.Types = v.Types[:2] },
@@ -312,8 +314,12 @@ func TestNewErrors(t *testing.T) {
 	} {
 		v := gopherVocab(t, "qwen2")
 		change(&v)
-		if _, err := New(v); err == nil || err.Error() != want {
+		_, err := New(v)
+		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
+		}
+		if unsupported := errors.Is(err, errors.ErrUnsupported); unsupported != strings.Contains(want, "not supported") {
+			t.Errorf("%v: unsupported is %t", err, unsupported)
 		}
 	}
 }
