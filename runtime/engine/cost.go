@@ -6,10 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// maxSubmission bounds what is submitted at once. Systems take a device that is busy for longer for a
-// hung one, Windows after 2 s, and nothing else is drawn meanwhile.
-const maxSubmission = 500 * time.Millisecond
-
 // costs estimates how long steps take: as predicted, times what the last steps took of that.
 type costs map[*plans.Entry]*cost
 

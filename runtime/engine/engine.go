@@ -37,6 +37,8 @@ var (
 	ErrQueueFull = errors.New("too many requests are waiting")
 	ErrDraining  = errors.New("the server takes no new requests")
 	ErrClosed    = errors.New("the engine is closed")
+	// ErrQueueTimeout ends a request that has waited for Options.Patience.
+	ErrQueueTimeout = errors.New("no slot became free in time")
 )
 
 // Options of an engine. The zero value is good.
@@ -45,6 +47,8 @@ type Options struct {
 	ITL time.Duration
 	// Queue is how many requests may wait for a slot; 0: 256.
 	Queue int
+	// Patience is how long a request may wait for a slot; 0: without end.
+	Patience time.Duration
 	// Exact takes nothing over from a slot that would not be computed to the same bits.
 	Exact bool
 }
@@ -103,8 +107,9 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 // failed. Cancelling ctx ends it at the next step, and so does leaving the loop.
 func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer e.look()
+		defer cancel(nil)
 		s, err := e.submit(ctx, &r)
 		if err != nil {
 			yield(Event{Done: &Done{Reason: Failed, Err: err}}, err)
@@ -115,8 +120,11 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error
 	}
 }
 
+// errStopped ends a sequence whose answer has a stop text.
+var errStopped = errors.New("stopped")
+
 // reply makes events of what the engine chooses.
-func (e *Engine) reply(s *seq, cancel func(), yield func(Event, error) bool) {
+func (e *Engine) reply(s *seq, cancel func(error), yield func(Event, error) bool) {
 	out := newReply(e.tok, s.req)
 	tokens, stopped := 0, false
 	var list []choice
@@ -128,8 +136,7 @@ func (e *Engine) reply(s *seq, cancel func(), yield func(Event, error) bool) {
 				break
 			}
 			if stopped = out.add(e.token(c, s.req.Special)); stopped {
-				cancel()
-				e.look()
+				cancel(errStopped)
 			}
 		}
 		ev := out.take(stopped || done != nil)
@@ -142,7 +149,7 @@ func (e *Engine) reply(s *seq, cancel func(), yield func(Event, error) bool) {
 		}
 		last := *done
 		if stopped && last.Err == nil {
-			last.Reason, last.Stop, last.Usage.Completion = Stopped, out.stop, tokens
+			last.Reason, last.Stop, last.Drained, last.Usage.Completion = Stopped, out.stop, false, tokens
 		}
 		ev.Done = &last
 		yield(ev, last.Err)

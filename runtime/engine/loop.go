@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -34,6 +35,9 @@ func (e *Engine) run() {
 		if err := e.step(); err != nil {
 			e.fail(err)
 		}
+	}
+	for _, l := range e.slots {
+		l.forget()
 	}
 }
 
@@ -86,8 +90,12 @@ func (e *Engine) over(s *seq, why error) bool {
 		e.end(s, s.done(Cancelled, nil))
 	case why != nil:
 		e.end(s, s.done(Failed, why))
+	case context.Cause(s.ctx) == errStopped:
+		e.end(s, s.done(Stopped, nil))
 	case s.ctx.Err() != nil:
 		e.end(s, s.done(Cancelled, nil))
+	case s.slot == nil && e.o.Patience > 0 && time.Since(s.arrived) >= e.o.Patience:
+		e.end(s, s.done(Failed, ErrQueueTimeout))
 	default:
 		return false
 	}
@@ -132,15 +140,8 @@ func (e *Engine) fail(err error) {
 
 // step takes pieces of prompts, as many as the bound allows, and a step of decoding.
 func (e *Engine) step() error {
-	decoding := e.decoding[:0]
-	for _, s := range e.running {
-		if !s.reading() {
-			decoding = append(decoding, s)
-		}
-	}
-	e.decoding = decoding
-	var spent, budget time.Duration // without anybody who waits for a token, one piece and no more
-	if len(decoding) > 0 {
+	var spent, budget time.Duration // if nobody waits for the next token, one piece and no more
+	if decoding := e.decodable(); len(decoding) > 0 {
 		entry, depth := e.decodeEntry(decoding)
 		budget = e.o.ITL - e.costs.estimate(entry, depth)
 	}
@@ -148,7 +149,7 @@ func (e *Engine) step() error {
 		for !s.ended && s.reading() {
 			entry, n := e.prompts.step(len(s.slot.tokens), len(s.req.Prompt), s.req.Turn, s.exact)
 			if spent > 0 && spent+e.costs.estimate(entry, len(s.slot.tokens)) > budget {
-				return e.decodeAll(decoding)
+				return e.decodeAll(e.decodable())
 			}
 			took, err := e.prefill(s, entry, n)
 			if err != nil {
@@ -157,7 +158,18 @@ func (e *Engine) step() error {
 			spent += took
 		}
 	}
-	return e.decodeAll(decoding)
+	return e.decodeAll(e.decodable())
+}
+
+// decodable returns the sequences whose prompt is read.
+func (e *Engine) decodable() []*seq {
+	e.decoding = e.decoding[:0]
+	for _, s := range e.running {
+		if !s.ended && !s.reading() {
+			e.decoding = append(e.decoding, s)
+		}
+	}
+	return e.decoding
 }
 
 // finish ends a sequence for a reason of its own.

@@ -25,7 +25,7 @@ type model struct {
 	exec *host.Executor
 }
 
-func load(t *testing.T, name string, ctx int) *model {
+func loadModel(t *testing.T, name string, ctx int) *model {
 	t.Helper()
 	path := "../../testdata/models/" + name + "-q4_k_m.gguf"
 	f, err := gguf.Open(path)
@@ -97,7 +97,7 @@ func answer(t *testing.T, e *engine.Engine, r engine.Request) (string, []int32, 
 
 // TestGreedy compares a greedy answer with the session's own loop.
 func TestGreedy(t *testing.T) {
-	m := load(t, "gopher", 128)
+	m := loadModel(t, "gopher", 128)
 	prompt := m.encode("// path: sort/search.go\npackage sort\n\n// Search")
 	session := runtime.NewSession(m.plan, m.exec)
 	next, err := session.Prefill(t.Context(), prompt, 0)

@@ -38,8 +38,9 @@ func (r *reply) add(t Token) bool {
 		return false
 	}
 	r.held = r.held[:at]
-	n := 0 // tokens that begin at the stop or behind are no part of the answer
-	for n < len(r.tokens) && r.ends[n]-len(r.tokens[n].Text) < r.given+at {
+	// Tokens with text that begins at the stop or behind it are no part of the answer.
+	n, end := 0, r.given+at
+	for n < len(r.tokens) && (r.ends[n] <= end || r.ends[n]-len(r.tokens[n].Text) < end) {
 		n++
 	}
 	r.tokens, r.ends = r.tokens[:n], r.ends[:n]

@@ -50,7 +50,11 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 	case e.recurrent:
 		return 0, true
 	}
-	return e.prompts.cutBefore(min(m, l.whole)), true
+	whole := min(m, l.whole)
+	if r.Turn > 0 { // behind it the pieces are others
+		whole = min(whole, r.Turn)
+	}
+	return e.prompts.cutBefore(whole), true
 }
 
 // take chooses the idle slot that spares most, unless that would throw away more, and makes it

@@ -183,12 +183,8 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 			}
 		}
 	}
-	limit := maxSubmission
-	if len(group) > 1 {
-		limit = e.o.ITL
-	}
 	if one := e.costs.estimate(entry, depth+n); one > 0 {
-		n = min(n, int(limit/one))
+		n = min(n, int(e.o.ITL/one)) // who comes meanwhile must wait
 	}
 	return max(1, n)
 }

@@ -93,9 +93,13 @@ func widen(x float32) float64 {
 	return wide
 }
 
-// Greedy reports whether the largest logit is taken as the device takes it.
+// Greedy reports whether the largest logit is taken always, as a device can do it.
 func (p *Params) Greedy() bool {
-	return (p.Temp == 0 || p.TopK == 1) && len(p.Bias) == 0 && !p.penalizes() && p.Multiplier == 0 && p.Samplers == nil
+	if p.Samplers != nil || len(p.Bias) > 0 || p.penalizes() || p.Multiplier != 0 {
+		return false
+	}
+	// The most likely token is not always typical, and XTC is about to drop it.
+	return p.TopK == 1 || p.Temp == 0 && (p.Typical == 0 || p.Typical >= 1) && p.XTCProbability == 0
 }
 
 func (p *Params) penalizes() bool {

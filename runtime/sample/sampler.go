@@ -6,7 +6,7 @@ import (
 )
 
 // ErrNothingLeft says that every token is forbidden.
-var ErrNothingLeft = errors.New("no token is allowed: logit_bias forbids all")
+var ErrNothingLeft = errors.New("no token is allowed")
 
 // Sampler chooses the tokens of one sequence. A choice depends on the parameters, the logits,
 // the tokens accepted before and how many were chosen: on nothing else.
@@ -49,30 +49,25 @@ func (s *Sampler) Accept(id int32) {
 // Choose returns the next token. forbidden are not chosen. The logits are used as working memory and
 // hold the same numbers in the end. The error is ErrNotNumbers or ErrNothingLeft.
 func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
-	if err := Check(logits); err != nil {
-		return 0, err
-	}
 	s.rng.Seed(s.p.Seed, s.chosen)
 	s.chosen++
 	s.set.reset(logits)
 	defer s.set.restore()
-	if !s.narrow(forbidden) {
-		return 0, ErrNothingLeft
+	s.narrow(forbidden)
+	id := s.set.pick(s.uniform())
+	if err := s.set.err; err != nil {
+		return 0, err
 	}
-	return s.set.pick(s.uniform()), nil
+	return id, nil
 }
 
-// narrow applies the chain to all logits; false if nothing is left.
-func (s *Sampler) narrow(forbidden []int32) bool {
+// narrow applies the chain to all logits.
+func (s *Sampler) narrow(forbidden []int32) {
 	s.set.change(func(id int32, l float64) float64 { return l + s.p.Bias[id] }, s.biased)
 	s.set.change(forbid, forbidden)
-	if _, ok := s.set.at(0); !ok {
-		return false
-	}
 	for _, stage := range s.chain {
 		stage.apply(s)
 	}
-	return true
 }
 
 // uniform returns the next random number of this choice, at least 0 and below 1.

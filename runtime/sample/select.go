@@ -34,32 +34,43 @@ func Check(logits []float32) error {
 }
 
 // largest appends the n largest logits or more to c, sorted, without any -Inf; all says that
-// no others are left.
+// no others are left. A NaN, wherever it is, is the first of them.
 //
 // One pass collects what is not below a threshold: a value with a rank among evenly spaced samples such
 // that twice n are expected. The result does not depend on how good the guess is.
 func largest(c []candidate, logits []float32, n int) (_ []candidate, all bool) {
 	t := threshold(logits, n)
-	if c = collect(c, logits, t); len(c) < n && t > negInf {
-		t = negInf
+	if c = collect(c, logits, t); len(c) < n && t > -math.MaxFloat32 {
+		t = -math.MaxFloat32
 		c = collect(c[:0], logits, t)
 	}
 	slices.Sort(c)
-	return c, t == negInf
+	return c, t == -math.MaxFloat32
 }
 
-// collect appends the logits of at least t. Those of -Inf are no candidates; a NaN is none either.
+// collect appends what is not below t, NaNs included.
 func collect(c []candidate, logits []float32, t float32) []candidate {
-	t = max(t, -math.MaxFloat32)
-	for i, l := range logits {
-		if l >= t {
-			c = append(c, pack(int32(i), l))
+	i := 0
+	for ; i+4 <= len(logits); i += 4 {
+		l := logits[i : i+4 : i+4]
+		if l[0] < t && l[1] < t && l[2] < t && l[3] < t {
+			continue
+		}
+		for j, x := range l {
+			if !(x < t) {
+				c = append(c, pack(int32(i+j), x))
+			}
+		}
+	}
+	for ; i < len(logits); i++ {
+		if x := logits[i]; !(x < t) {
+			c = append(c, pack(int32(i), x))
 		}
 	}
 	return c
 }
 
-// threshold guesses a value that 2n logits reach, -Inf if that are most.
+// threshold guesses a value that 2n logits reach, the least of all if that are most.
 func threshold(logits []float32, n int) float32 {
 	const samples = 1024
 	step := len(logits) / samples
@@ -68,7 +79,7 @@ func threshold(logits []float32, n int) float32 {
 		rank += 2 * n / step
 	}
 	if step < 2 || rank > maxRank {
-		return negInf
+		return -math.MaxFloat32
 	}
 	var list [maxRank]float32 // the largest samples, descending
 	top := list[:0]
@@ -86,5 +97,5 @@ func threshold(logits []float32, n int) float32 {
 		}
 		top[j] = l
 	}
-	return top[len(top)-1]
+	return max(top[len(top)-1], -math.MaxFloat32)
 }

@@ -11,6 +11,9 @@ type candidate uint64
 
 func pack(id int32, logit float32) candidate {
 	bits := math.Float32bits(logit)
+	if logit != logit {
+		bits = math.MaxUint32 >> 1 // the first of all
+	}
 	// Floats order as their bits do once those of negative numbers are turned round.
 	if bits>>31 == 0 {
 		bits = ^bits &^ (1 << 31)
@@ -37,11 +40,12 @@ type set struct {
 	cut    bool        // nothing but the head is left
 	undo   []candidate // logits before they were changed, last change last
 	total  float64     // cached weight of all, 0: not known
+	err    error       // of the logits
 }
 
 // reset begins with all logits.
 func (s *set) reset(logits []float32) {
-	s.logits, s.scale, s.head, s.cut, s.undo, s.total = logits, 1, s.head[:0], false, s.undo[:0], 0
+	*s = set{logits: logits, scale: 1, head: s.head[:0], undo: s.undo[:0]}
 }
 
 // restore puts the logits back that were changed.
@@ -109,6 +113,17 @@ func (s *set) grow(n int) bool {
 	}
 	all := false
 	s.head, all = largest(s.head[:0], s.logits, n)
+	switch {
+	case len(s.head) == 0 && len(s.undo) > 0:
+		s.err = ErrNothingLeft
+	case len(s.head) == 0:
+		s.err = ErrNotNumbers
+	case !(s.head[0].logit() <= math.MaxFloat32):
+		s.err = ErrNotNumbers
+	}
+	if s.err != nil {
+		s.head, all = append(s.head[:0], pack(0, 0)), true // something to go on with
+	}
 	s.cut = all
 	return !all
 }
@@ -154,6 +169,9 @@ func (s *set) weights() float64 {
 func (s *set) pick(u float64) int32 {
 	top := s.top()
 	u *= s.weights()
+	if s.err != nil {
+		return 0
+	}
 	for _, c := range s.head {
 		if u -= exp(float64(c.logit()-top) * s.scale); u < 0 {
 			return c.id()

@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+)
+
+// result is an answer as it came.
+type result struct {
+	text   string
+	tokens []int32
+	at     []time.Time // of each event with tokens
+	done   *engine.Done
+	err    error
+}
+
+// ask runs a request and checks that its events are in order.
+func ask(ctx context.Context, e *engine.Engine, r engine.Request) (out result) {
+	for ev, err := range e.Generate(ctx, r) {
+		if out.done != nil {
+			out.err = errors.New("an event behind the last one")
+			return out
+		}
+		out.text += ev.Text
+		for _, t := range ev.Tokens {
+			out.tokens = append(out.tokens, t.ID)
+		}
+		if len(ev.Tokens) > 0 {
+			out.at = append(out.at, time.Now())
+		}
+		out.done, out.err = ev.Done, err
+	}
+	return out
+}
+
+// alone is the answer of an engine that does nothing else.
+func alone(p *plans.Plan, o engine.Options, r engine.Request) result {
+	one := *p
+	one.Header.Slots = 1
+	e, err := engine.New(&one, newFake(p), fakeTokenizer(), o)
+	if err != nil {
+		return result{err: err}
+	}
+	defer e.Close()
+	return ask(context.Background(), e, r)
+}
+
+func drawRequest(t *rapid.T, ctx int) engine.Request {
+	n := rapid.IntRange(1, ctx).Draw(t, "prompt")
+	if rapid.Bool().Draw(t, "short") {
+		n = min(n, 30)
+	}
+	r := engine.Request{Max: rapid.IntRange(-1, 40).Draw(t, "max"), TopLogprobs: rapid.IntRange(-1, 2).Draw(t, "logprobs"),
+		Min: rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "min"), Priority: rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "priority")}
+	// Prompts of one of a few texts, so that many begin alike.
+	text := rapid.IntRange(0, 2).Draw(t, "text")
+	for i := range n {
+		r.Prompt = append(r.Prompt, int32((i*i*(text+1)+i/7)%12))
+	}
+	if rapid.Bool().Draw(t, "conversation") {
+		r.Turn = max(0, n-rapid.IntRange(0, 5).Draw(t, "generation prompt"))
+	}
+	if rapid.Bool().Draw(t, "drawn") {
+		r.Sampling = sample.Neutral()
+		r.Sampling.TopK = rapid.IntRange(0, 6).Draw(t, "top-k")
+		r.Sampling.Seed = rapid.Uint64Range(0, 3).Draw(t, "seed")
+		r.Sampling.Presence = rapid.SampledFrom([]float64{0, 1}).Draw(t, "presence")
+	}
+	if rapid.Bool().Draw(t, "stops") {
+		r.Stops = []string{"bad", "a c"}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "reasoning") == 0 {
+		r.Reasoning = &engine.Budget{Limit: rapid.IntRange(0, 6).Draw(t, "budget"), Open: rapid.Bool().Draw(t, "open"),
+			Begin: []int32{fakeThink}, Close: []int32{fakeUnthink, 6}}
+	}
+	return r
+}
+
+// visit is a request that comes at some time and whose reader may leave.
+type visit struct {
+	engine.Request
+	arrive, leave time.Duration
+}
+
+// TestLoad sends requests at random times, cancels some and lets some readers leave. Each answer
+// is the one that the request gets alone, or its beginning; nothing is left behind in the end.
+func TestLoad(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const ctx = 300
+		p := fakePlan(rapid.IntRange(1, 8).Draw(rt, "slots"), ctx, rapid.Bool().Draw(rt, "recurrent"))
+		// Conversations that go on take what their turn before has left, unless Exact is set.
+		o := engine.Options{Exact: rapid.Bool().Draw(rt, "exact")}
+		slow := rapid.SampledFrom([]float64{1, 0.5, 3}).Draw(rt, "slow")
+		visits := make([]visit, rapid.IntRange(1, 20).Draw(rt, "requests"))
+		for i := range visits {
+			v := visit{Request: drawRequest(rt, ctx), arrive: time.Duration(rapid.IntRange(0, 300).Draw(rt, "arrives")) * time.Millisecond,
+				leave: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 30, 200}).Draw(rt, "leaves")) * time.Millisecond}
+			if !o.Exact {
+				v.Turn = 0
+			}
+			visits[i] = v
+		}
+		var err error
+		synctest.Test(t, func(*testing.T) { err = load(p, o, slow, visits) })
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// load lets the visits come to an engine and compares their answers with those that they get alone.
+func load(p *plans.Plan, o engine.Options, slow float64, visits []visit) error {
+	x := newFake(p)
+	x.slow = slow
+	e, err := engine.New(p, x, fakeTokenizer(), o)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var wait sync.WaitGroup
+	errs := make([]error, len(visits))
+	for i, v := range visits {
+		wait.Go(func() {
+			time.Sleep(v.arrive)
+			c := context.Background()
+			if v.leave > 0 {
+				var cancel func()
+				c, cancel = context.WithTimeout(c, v.leave)
+				defer cancel()
+			}
+			got, want := ask(c, e, v.Request), alone(p, o, v.Request)
+			whole := slices.Equal(got.tokens, want.tokens) && got.text == want.text && got.done.Reason == want.done.Reason
+			part := false
+			if v.leave > 0 && got.done.Reason == engine.Cancelled { // what was held back for a stop comes then
+				open := v.Request
+				open.Stops = nil
+				all := alone(p, o, open)
+				part = len(got.tokens) <= len(all.tokens) && slices.Equal(got.tokens, all.tokens[:len(got.tokens)])
+			}
+			if got.err != nil || !whole && !part {
+				errs[i] = fmt.Errorf("request %d: %q %d, %+v, %v; alone %q %d, %+v", i, got.text, got.tokens, got.done, got.err, want.text, want.tokens, want.done)
+			}
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := e.Drain(context.Background()); err != nil {
+		return err
+	}
+	st := e.Stats()
+	total := int64(0)
+	for _, n := range st.Requests {
+		total += n
+	}
+	if st.Waiting != 0 || total != int64(len(visits)) {
+		return fmt.Errorf("%d wait, %v have ended of %d", st.Waiting, st.Requests, len(visits))
+	}
+	for i, s := range st.Slots {
+		if s.State != "idle" {
+			return fmt.Errorf("slot %d: %+v", i, s)
+		}
+	}
+	e.Close()
+	if x.saved != 0 {
+		return fmt.Errorf("%d states are left", x.saved)
+	}
+	return nil
+}

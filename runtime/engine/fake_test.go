@@ -1,0 +1,251 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// fakeVocab has letters, halves of code points, a control token and one that ends.
+var fakeVocab = plans.Vocab{Model: "gpt2", Pre: "qwen2",
+	Tokens: []string{"a", "b", "c", "d", "e", "f", "Ġ", "Ã", "©", "ab", "ca", "bad", "<think>", "</think>", "<ctl>", "<eos>"},
+	Types:  []int32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 4, 3, 3}, EOS: new(int32(15))}
+
+const (
+	fakeThink   = 12
+	fakeUnthink = 13
+	fakeEOS     = 15
+)
+
+// mix is a hash of a hash and more: the finalizer of SplitMix64.
+func mix(h, more uint64) uint64 {
+	h = (h ^ more) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+func (r row) mix(h uint64) uint64 { return mix(mix(h, uint64(r.token)), r.class) }
+
+// row is what a position of a slot holds: the token and how it was computed. Rows of decode
+// entries are alike; those of a prompt depend on the step that wrote them.
+type row struct {
+	token int32
+	class uint64 // 0: of a decode entry
+}
+
+// fake is an executor whose logits are a hash of all that a slot holds, so that no row can be
+// wrong, missing or computed otherwise without another answer. It takes the predicted time, times slow.
+type fake struct {
+	plan   *plans.Plan
+	slow   float64
+	fail   error // of the next run
+	nan    bool  // the logits are not numbers
+	slots  [][]row
+	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
+	depth  []int    // of states
+	step   map[string][]int32
+	floats map[string][]float32
+	ints   map[string][]int32
+	saved  int // states that were not freed
+	log    []launch
+}
+
+type launch struct {
+	entry *plans.Entry
+	rows  int
+	times int
+	slots []int32
+	end   time.Time
+}
+
+// fakePlan has slots of ctx positions. A row of decode takes 2 ms and more, one of a prompt less.
+func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
+	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Vocab: len(fakeVocab.Tokens)}}, Program: &ir.Program{}, Vocab: fakeVocab}
+	if recurrent {
+		p.Program.AddGlobal("state", ir.State, ir.MakeType(ir.F32, ir.Dim(slots), 1))
+	}
+	add := func(kind string, rows, reach int, ms float32) {
+		name := fmt.Sprintf("%s/%d", kind, rows)
+		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: kind, Rows: rows, Reach: reach, Logits: name + ":logits", Next: name + ":next",
+			Dispatches: []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1 << 20, BytesPerPos: 256, Predicted: plans.Times{Bytes: ms * 1e-3}}}}})
+	}
+	add("decode", 1, 1, 2)
+	add("decode", 2, 2, 2.1)
+	add("decode", 4, 4, 2.3)
+	add("decode", 8, 8, 3)
+	add("prefill", 16, 20, 6)
+	add("prefill", 64, 64, 15)
+	add("prefill", 256, 256, 60)
+	return p
+}
+
+func newFake(p *plans.Plan) *fake {
+	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots), step: map[string][]int32{},
+		floats: map[string][]float32{}, ints: map[string][]int32{"out": make([]int32, p.Header.Ring)}}
+	if len(p.Program.Globals) > 0 {
+		x.states, x.depth = make([]uint64, p.Header.Slots), make([]int, p.Header.Slots)
+	}
+	for _, e := range p.Entries {
+		n := 1
+		if e.Kind == "decode" {
+			n = e.Rows
+		}
+		x.floats[e.Logits], x.ints[e.Next] = make([]float32, n*len(p.Vocab.Tokens)), make([]int32, n)
+	}
+	return x
+}
+
+func (x *fake) Device() string { return "fake" }
+
+func (x *fake) Write(region string, data []int32) error {
+	x.step[region] = slices.Clone(data)
+	return nil
+}
+
+func (x *fake) Run(_ context.Context, e *plans.Entry, times int) error {
+	n := int(x.step["n"][0])
+	token, pos, slot := x.step["token"][:n], x.step["pos"][:n], x.step["slot"][:n]
+	took := e.Predict(int(slices.Max(pos))).Seconds() * float64(times) * x.slow
+	time.Sleep(time.Duration(took * float64(time.Second)))
+	x.log = append(x.log, launch{e, n, times, slices.Clone(slot), time.Now()})
+	if err := x.fail; err != nil {
+		return err
+	}
+	if n > e.Rows || n == 0 {
+		return fmt.Errorf("%d rows in %s", n, e.Name)
+	}
+	clear(x.ints["out"])
+	for t := range times {
+		for r := range n {
+			class := uint64(0)
+			if e.Kind == "prefill" {
+				class = uint64(e.Rows)<<32 + uint64(pos[0])
+				if slot[r] != slot[0] || pos[r] != pos[0]+int32(r) {
+					return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, slot[r], pos[r])
+				}
+			}
+			if err := x.put(int(slot[r]), int(pos[r]), row{token[r], class}); err != nil {
+				return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
+			}
+			if e.Kind == "decode" || r == n-1 {
+				out := r
+				if e.Kind == "prefill" {
+					out = 0
+				}
+				x.ints[e.Next][out] = x.logits(int(slot[r]), int(pos[r]), x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)])
+			}
+		}
+		if e.Kind != "decode" {
+			continue
+		}
+		for r := range n {
+			next := x.ints[e.Next][r]
+			x.ints["out"][(t*n+r)%len(x.ints["out"])] = next
+			token[r], pos[r] = next, pos[r]+1
+		}
+	}
+	return nil
+}
+
+func (x *fake) put(slot, pos int, r row) error {
+	if pos >= x.plan.Header.Ctx || pos > len(x.slots[slot]) {
+		return fmt.Errorf("position %d of slot %d, which holds %d", pos, slot, len(x.slots[slot]))
+	}
+	x.slots[slot] = append(x.slots[slot][:pos], r)
+	if x.states != nil {
+		if pos == 0 {
+			x.states[slot], x.depth[slot] = 0, 0
+		}
+		if x.depth[slot] != pos {
+			return fmt.Errorf("position %d of slot %d, whose state is at %d", pos, slot, x.depth[slot])
+		}
+		x.states[slot], x.depth[slot] = r.mix(x.states[slot]), pos+1
+	}
+	return nil
+}
+
+// logits sets the logits behind a position and returns the largest one's token.
+func (x *fake) logits(slot, pos int, to []float32) int32 {
+	h := uint64(0)
+	if x.states != nil {
+		h = x.states[slot]
+	} else {
+		for _, r := range x.slots[slot][:pos+1] {
+			h = r.mix(h)
+		}
+	}
+	best := 0
+	for i := range to {
+		to[i] = float32(mix(h, uint64(i))>>40) / (1 << 22)
+		if i == fakeEOS {
+			to[i] -= 1.5 // answers are to be of some length
+		}
+		if to[i] > to[best] {
+			best = i
+		}
+	}
+	if x.nan {
+		to[0] = to[0] - to[0]
+		to[0] /= to[0]
+		return 0
+	}
+	return int32(best)
+}
+
+func (x *fake) Ints(region string) ([]int32, error) {
+	if v, ok := x.ints[region]; ok {
+		return v, nil
+	}
+	return nil, fmt.Errorf("no region %q", region)
+}
+
+func (x *fake) Floats(region string) ([]float32, error) {
+	if v, ok := x.floats[region]; ok {
+		return v, nil
+	}
+	return nil, fmt.Errorf("no region %q", region)
+}
+
+// fakeState is a copy of a recurrent state.
+type fakeState struct {
+	x     *fake
+	slot  int
+	hash  uint64
+	depth int
+}
+
+func (s *fakeState) Bytes() int64 { return 8 }
+func (s *fakeState) Free()        { s.x.saved-- }
+
+func (x *fake) SaveState(_ context.Context, spans []plans.Span) (runtime.State, error) {
+	if len(spans) != 1 {
+		return nil, errors.New("want the one state")
+	}
+	x.saved++
+	slot := int(spans[0].Offset / spans[0].Bytes)
+	return &fakeState{x, slot, x.states[slot], x.depth[slot]}, nil
+}
+
+func (x *fake) RestoreState(_ context.Context, s runtime.State) error {
+	f := s.(*fakeState)
+	x.states[f.slot], x.depth[f.slot] = f.hash, f.depth
+	return nil
+}
+
+func (x *fake) Close() error { return nil }
+
+func fakeTokenizer() *text.Tokenizer {
+	tok, err := text.New(fakeVocab)
+	if err != nil {
+		panic(err)
+	}
+	return tok
+}

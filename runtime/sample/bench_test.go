@@ -1,0 +1,51 @@
+package sample
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// large are logits as a model with a vocabulary of 151,936 has them: most of them near 0, some
+// tokens that may follow.
+func large() []float32 {
+	r := rand.New(rand.NewPCG(1, 2))
+	logits := make([]float32, 151936)
+	for i := range logits {
+		logits[i] = float32(r.NormFloat64() * 2.5)
+	}
+	for i := range 30 {
+		logits[i*997] = 20 + float32(r.NormFloat64()*2)
+	}
+	return logits
+}
+
+// BenchmarkChoose is a choice from 151,936 logits.
+func BenchmarkChoose(b *testing.B) {
+	logits := large()
+	for _, c := range []struct {
+		name string
+		set  func(p *Params)
+	}{
+		{"top-k,top-p", func(p *Params) { p.Temp, p.TopK, p.TopP = 0.6, 20, 0.95 }},
+		{"min-p", func(p *Params) { p.MinP = 0.05 }},
+		{"penalties", func(p *Params) { p.TopK, p.Repeat = 40, 1.1 }},
+		{"temperature", func(*Params) {}},
+		{"top-p", func(p *Params) { p.TopP = 0.95 }},
+		{"top-n-sigma", func(p *Params) { p.TopNSigma = 1 }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			p := Neutral()
+			c.set(&p)
+			s := New(p, words)
+			for i := range 200 {
+				s.Accept(int32(i * 7))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Choose(logits, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
