@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
@@ -132,7 +131,7 @@ func (k *costs) reads(v *ir.Value) bool {
 
 // sequences is the number of sequence slots that the rows of a step are of, at most.
 func (k *costs) sequences() int64 {
-	if passes.KindOf(k.f) == passes.Decode {
+	if k.p.Mixes(k.f) {
 		return int64(min(k.f.Rows, k.p.Slots))
 	}
 	return 1

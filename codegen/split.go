@@ -14,8 +14,6 @@ const (
 	splitBlock = 32
 	// maxSplits bounds what the merge has to read.
 	maxSplits = 32
-	// meetingRows is the most rows of an entry whose workgroups meet.
-	meetingRows = 8
 )
 
 // splitAttention replaces attention by a split and a merge if otherwise most of the
@@ -124,7 +122,7 @@ func addArrivals(p *ir.Program) {
 			}
 		}
 	}
-	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*meetingRows)))
+	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
 }
 
 // splitLinear gives projections whose workgroups are to share the elements of a row room

@@ -21,7 +21,7 @@ func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target
 	if !ok {
 		kv = ir.F16 // of a model that has no cache
 	}
-	p, err := frontend.Load(f, frontend.Options{Ctx: plan.Header.Ctx, KV: kv, MaxRows: MaxRows})
+	p, err := frontend.Load(f, frontend.Options{Ctx: plan.Header.Ctx, Slots: plan.Header.Slots, KV: kv, MaxRows: MaxRows})
 	if err != nil {
 		return nil, false, err
 	}

@@ -15,9 +15,10 @@ type Description struct {
 
 // FuncDescription is a Func for JSON.
 type FuncDescription struct {
-	Name   string
-	Rows   int
-	Groups []GroupDescription
+	Name      string
+	Rows      int
+	Sequences string
+	Groups    []GroupDescription
 }
 
 // GroupDescription is a Group for JSON.
@@ -58,7 +59,7 @@ func Describe(p *Program) *Description {
 		d.Globals = append(d.Globals, describeValue(g))
 	}
 	for _, f := range p.Funcs {
-		fd := FuncDescription{Name: f.Name, Rows: f.Rows}
+		fd := FuncDescription{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences.String()}
 		for _, g := range f.Groups {
 			fd.Groups = append(fd.Groups, describeGroup(g))
 		}

@@ -106,6 +106,7 @@ var hybridOps = []*OpKind{
 		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j)); m(d) is x d positions " +
 			"before row r in its slot: x[r-d][c] if that row is of this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
 		Params: []string{"x", "weight", "ring", "pos", "slot"},
+		Slots:  RowSlot,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if err := isRing(x, op.Args[2].Type, op.Args[3], op.Args[4]); err != nil {
@@ -121,6 +122,7 @@ var hybridOps = []*OpKind{
 		Name:   "conv_write",
 		Doc:    "ring[slot[r]][pos[r] mod H] = x[r], but for rows that a later row of the step overwrites: row r+H is of this step and slot",
 		Params: []string{"x", "ring", "pos", "slot"},
+		Slots:  RowSlot,
 		Writes: []int{1},
 		Infer: func(op *Op) (Type, error) {
 			return Type{}, isRing(op.Args[0].Type, op.Args[1].Type, op.Args[2], op.Args[3])
@@ -132,6 +134,7 @@ var hybridOps = []*OpKind{
 			"S *= exp(g[r][h]); u = S k; S += beta[r][h] * (v - u) k^T; y[r][h] = scale * S q. " +
 			"Value head h reads key head h mod k_heads (map mod) or h / (v_heads/k_heads) (map div) of q and k",
 		Params: []string{"q", "k", "v", "g", "beta", "state", "pos", "slot"},
+		Slots:  RowSlot,
 		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr}},
 		Writes: []int{5},
 		Infer: func(op *Op) (Type, error) {
@@ -158,6 +161,7 @@ var hybridOps = []*OpKind{
 			"exp(c[r]-c[i]) * K[r].K[i] for i < r and B = inverse(1 + L) * diag(beta), y[r][h] is 20 numbers: 8 of exp(c[last]-c[r]) / n(k[r]) * B[r][i]; 8 of " +
 			"scale * sum over j <= r of exp(c[r]-c[j]) * Q[r].K[j] * B[j][i], i < 8, 0 for i > r; exp(c[r]) / n(k[r]); scale * exp(c[r]) / n(q[r]); exp(c[last]); 0",
 		Params: []string{"q", "k", "g", "beta"},
+		Slots:  OneSlot,
 		Attrs: []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr},
 			{"eps", FloatAttr}},
 		Infer: func(op *Op) (Type, error) {
@@ -181,6 +185,7 @@ var hybridOps = []*OpKind{
 		Doc: "deltanet of rows of one slot, chunk by chunk; E, F, p, w and f are the numbers that delta_chunk has of the chunk's rows: D[i] = v[i][h] - p[i] * S k[i] " +
 			"(S before the chunk); y[r][h] = w[r] * S q[r] + sum over i of F[r][i] * D[i]; then S = f * S + sum over r and i of E[r][i] * D[i] k[r]^T",
 		Params: []string{"q", "k", "v", "chunk", "state", "pos", "slot"},
+		Slots:  OneSlot,
 		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}},
 		Writes: []int{4},
 		Infer: func(op *Op) (Type, error) {

@@ -15,6 +15,7 @@ type OpKind struct {
 	Attrs    []AttrSpec
 	Writes   []int // operands that the op writes in place
 	Fusion   Fusion
+	Slots    SlotUse
 	// RowWise says that each row of the result depends on the same row of the
 	// operands alone.
 	RowWise bool
@@ -219,6 +220,7 @@ var denseOps = []*OpKind{
 			"in float32: d = max|x| * (1/127), of which the block keeps the nearest f16; a code has the sign of x and the magnitude " +
 			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i + i*(1 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d",
 		Params: []string{"x", "pos", "slot", "cache"},
+		Slots:  RowSlot,
 		Writes: []int{3},
 		Fusion: PerHead,
 		Infer: func(op *Op) (Type, error) {
@@ -240,6 +242,7 @@ var denseOps = []*OpKind{
 		Doc: "head h of row r: softmax over p <= pos[r] of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
 			"the KV head of h is h / (heads / kv_heads); where q is f16, the weights of the softmax may be rounded to f16, and so may the elements of q8_0",
 		Params: []string{"q", "k", "v", "pos", "slot"},
+		Slots:  RowSlot,
 		Attrs:  attentionAttrs,
 		Infer: func(op *Op) (Type, error) {
 			return MakeType(F32, op.Args[0].Type.Shape...), checkAttention(op)
@@ -250,6 +253,7 @@ var denseOps = []*OpKind{
 		Doc: "attention over `splits` ranges of p: with n = the largest pos + 1 of each `rows` rows and step = n/splits rounded up to a multiple of block, " +
 			"split s covers [s*step, min(pos[r]+1, (s+1)*step)); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
 		Params: []string{"q", "k", "v", "pos", "slot"},
+		Slots:  RowSlot,
 		Attrs:  append(attentionAttrs[:4:4], AttrSpec{"splits", IntAttr}, AttrSpec{"block", IntAttr}, AttrSpec{"rows", IntAttr}),
 		Infer: func(op *Op) (Type, error) {
 			if err := checkAttention(op); err != nil {

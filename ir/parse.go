@@ -132,6 +132,13 @@ func (ps *parser) function() (*Func, error) {
 		return nil, err
 	}
 	f := &Func{Name: name, Rows: rows}
+	if err := ps.expect("sequences", "="); err != nil {
+		return nil, err
+	}
+	var ok bool
+	if f.Sequences, ok = ParseSequences(ps.next()); !ok {
+		return nil, fmt.Errorf("func %q: want sequences=one or many", name)
+	}
 	ps.locals = map[int]*Value{}
 	if err := ps.expect("{"); err != nil {
 		return nil, err

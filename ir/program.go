@@ -85,9 +85,10 @@ type Op struct {
 
 // Func is one function; from stage fuse on, one entry of the plan.
 type Func struct {
-	Name   string // "forward" after import, then "decode/1", "prefill/256", ...
-	Rows   int    // bound of T
-	Groups []*Group
+	Name      string // "forward" after import, then "decode/1", "prefill/256", ...
+	Rows      int    // bound of T
+	Sequences Sequences
+	Groups    []*Group
 }
 
 // Group is what one dispatch computes.

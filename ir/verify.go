@@ -24,7 +24,7 @@ func Verify(p *Program) error {
 // VerifyStructure checks what holds at any time, also between the passes of a
 // stage: the op table's rules, SSA order and unique names.
 func VerifyStructure(p *Program) error {
-	if p.Ctx <= 0 || p.Ctx > 1<<24 || p.Slots <= 0 || p.Slots > 1<<16 {
+	if p.Ctx <= 0 || p.Ctx > 1<<24 || p.Slots <= 0 || p.Slots > MaxSlots {
 		return fmt.Errorf("verify: ctx %d or slots %d out of range", p.Ctx, p.Slots)
 	}
 	names := map[string]bool{}
@@ -68,8 +68,8 @@ func checkType(t Type, rows, ctx int) error {
 }
 
 func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
-	if f.Rows <= 0 || f.Rows > 1<<20 {
-		return fmt.Errorf("rows %d out of range", f.Rows)
+	if f.Rows <= 0 || f.Rows > 1<<20 || f.Sequences >= numSequences {
+		return fmt.Errorf("rows %d or sequences %d out of range", f.Rows, f.Sequences)
 	}
 	defined := map[*Value]bool{}
 	ids := map[int]bool{}
@@ -85,6 +85,9 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 		for _, op := range g.Ops {
 			if err := verifyOp(op, globals, defined); err != nil {
 				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
+			}
+			if op.Kind.Slots == OneSlot && p.Mixes(f) {
+				return fmt.Errorf("group %d %q: %s takes rows of one sequence, the function's may be of many", i, g.Name, op.Kind.Name)
 			}
 			r := op.Result
 			if r == nil {

@@ -24,6 +24,14 @@ const (
 // Name is the name of the entry's function, such as "prefill/128".
 func (e Entry) Name() string { return fmt.Sprintf("%s/%d", e.Kind, e.Rows) }
 
+// Sequences is how many sequences the rows of a step of the entry may belong to.
+func (e Entry) Sequences() ir.Sequences {
+	if e.Kind == Decode {
+		return ir.ManySequences
+	}
+	return ir.OneSequence
+}
+
 // KindOf returns the kind of the entry that a function is.
 func KindOf(f *ir.Func) string {
 	kind, _, _ := strings.Cut(f.Name, "/")
@@ -33,7 +41,7 @@ func KindOf(f *ir.Func) string {
 // DefaultEntries are the entries of a plan whose steps have up to maxRows rows.
 func DefaultEntries(maxRows int) []Entry {
 	var list []Entry
-	for _, e := range []Entry{{Decode, 1}, {Decode, 2}, {Decode, 4}, {Decode, 8}, {Prefill, 48}, {Prefill, 128}, {Prefill, 512}, {Prefill, 2048}, {Score, 64}} {
+	for _, e := range []Entry{{Decode, 1}, {Decode, 2}, {Decode, 4}, {Decode, ir.DecodeRows}, {Prefill, 48}, {Prefill, 128}, {Prefill, 512}, {Prefill, 2048}, {Score, 64}} {
 		if e.Rows <= maxRows {
 			list = append(list, e)
 		}
@@ -47,7 +55,7 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 	p.Funcs = nil
 	for _, e := range entries {
 		f := Clone(whole)
-		f.Name, f.Rows = e.Name(), e.Rows
+		f.Name, f.Rows, f.Sequences = e.Name(), e.Rows, e.Sequences()
 		if e.Kind == Score {
 			dropOps(f, "advance")
 			dropOps(f, "argmax")
@@ -59,7 +67,7 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 
 // Clone copies f, before kernels are chosen, with values and ops of its own.
 func Clone(f *ir.Func) *ir.Func {
-	c := &ir.Func{Name: f.Name, Rows: f.Rows}
+	c := &ir.Func{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences}
 	copyOf := map[*ir.Value]*ir.Value{}
 	for _, g := range f.Groups {
 		ng := &ir.Group{Name: g.Name}

@@ -120,7 +120,7 @@ func fuseProjections(f *ir.Func) error {
 // alike reports whether the projections of a and b may share a kernel.
 func alike(f *ir.Func, a, b *ir.Group) bool {
 	precise := func(g *ir.Group) bool { return g.Ops[0].Args[1].Type.DType == ir.F32 }
-	return rowsOf(f, a.Ops[0].Result) <= decodeRows || precise(a) == precise(b)
+	return rowsOf(f, a.Ops[0].Result) <= ir.DecodeRows || precise(a) == precise(b)
 }
 
 // fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
@@ -137,7 +137,7 @@ func fuseNorm(f *ir.Func, matrix bool) error {
 		}
 		norm := g.Ops[0]
 		readers := normReaders(f, i, pending(uses, norm.Result))
-		many := rowsOf(f, norm.Result) > decodeRows
+		many := rowsOf(f, norm.Result) > ir.DecodeRows
 		if len(readers) == 0 || many && (matrix || len(readers) > 1) {
 			continue
 		}

@@ -19,7 +19,7 @@ func fuseDelta(f *ir.Func) error {
 		if rule.Kind.Name != "deltanet" {
 			continue
 		}
-		few := rowsOf(f, rule.Result) <= decodeRows
+		few := rowsOf(f, rule.Result) <= ir.DecodeRows
 		group := []*ir.Op{rule}
 		if norm := only(uses, rule.Result, "gated_rmsnorm"); norm != nil && few {
 			group = append(group, norm)

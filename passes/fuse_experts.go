@@ -6,10 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// decodeRows is the largest number of rows whose dispatches read weights once
-// for all rows, row by row; more rows are computed in tiles.
-const decodeRows = 8
-
 // rowsOf is the number of rows that v can have in f.
 func rowsOf(f *ir.Func, v *ir.Value) int {
 	if v.Type.Shape[0] == ir.T {
@@ -64,7 +60,7 @@ func fuseExperts(f *ir.Func) error {
 		if x == nil {
 			continue
 		}
-		if rowsOf(f, top.Result) > decodeRows {
+		if rowsOf(f, top.Result) > ir.DecodeRows {
 			merge(f, x.gate, x.up, x.glu)
 			if len(x.shared) > 0 {
 				merge(f, x.shared...)

@@ -12,7 +12,7 @@ func sortExperts(f *ir.Func) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
 	for _, top := range f.Ops() {
-		if top.Kind.Name != "topk" || rowsOf(f, top.Result) <= decodeRows {
+		if top.Kind.Name != "topk" || rowsOf(f, top.Result) <= ir.DecodeRows {
 			continue
 		}
 		var experts []*ir.Op

@@ -148,7 +148,7 @@ step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
 %s
-func "forward" rows=512 {
+func "forward" rows=512 sequences=many {
   %%0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64]
 %s  %%%d = linear %%%d, @token_embd.weight : io f32[T, 32]
   %%%d = argmax %%%d : io i32[T]

@@ -43,6 +43,7 @@ var rules = []Rule{
 	{Name: "readonly", Doc: "weights and tables are never written", check: checkReadOnly},
 	{Name: "coverage", Doc: "each output element has exactly one workgroup that writes it, no workgroup is outside, and every weight is read", check: checkCoverage},
 	{Name: "hazard", Doc: "a barrier stands between any two accesses of the same bytes of which one is a write", check: checkHazards},
+	{Name: "sequences", Doc: "where rows of a step may be of several sequences, every kernel of ops that use slots takes several", check: checkSequences},
 	{Name: "persistent", Doc: "a case of a persistent kernel stands for one pipeline, grid and subgroup size", check: checkPersistent},
 	{Name: "step-block", Doc: "what changes from step to step is read from the step block, never from a constant", check: checkStepBlock},
 	{Name: "requirements", Doc: "the plan requires what its pipelines need", check: checkRequirements},
@@ -114,6 +115,17 @@ func checkBounds(p *Plan) []Problem {
 		}
 	}
 	return bad
+}
+
+// checkSequences finds kernels that take the rows of a step as one sequence where they may
+// be of many.
+func checkSequences(c *checker) {
+	for i := range c.sites {
+		s := &c.sites[i]
+		if c.plan.Program.Mixes(s.fn) && s.group.UsesSlots() && !s.Mixes {
+			c.addAt("sequences", s, "the kernel takes the rows of a step as one sequence, here they may be of %d", min(s.fn.Rows, c.plan.Program.Slots))
+		}
+	}
 }
 
 // checkCalls holds every dispatch against the call of its group.

@@ -74,6 +74,17 @@ func setStep(p *Plan, site string, step int) {
 	d.Step, g.Step = step, step
 }
 
+// mixRows makes decode/1 an entry of two rows, of two sequences, that the kernels of the
+// sites take.
+func mixRows(p *Plan, sites ...string) {
+	p.Header.Slots, p.Program.Slots = 2, 2
+	p.Entries[0].Rows, p.Entries[0].Reach, p.Program.Funcs[0].Rows = 2, 2, 2
+	for _, site := range sites {
+		d, _ := dispatch(p, site)
+		d.Mixes = true
+	}
+}
+
 // TestCheckFinds breaks a valid plan in every way and wants the rule that says so.
 func TestCheckFinds(t *testing.T) {
 	tests := []struct {
@@ -169,6 +180,9 @@ func TestCheckFinds(t *testing.T) {
 		{"write under a read", func(p *Plan) { a := arg(p, "k", "%3"); a.Offset = 128 }, "hazard", `"%0" of "q"`},
 		{"write under a write", func(p *Plan) { a := arg(p, "v", "@v"); a.Region = "k" }, "hazard", `kv "k"`},
 		{"in place", func(p *Plan) { a := arg(p, "blk.0.residual", "%6"); a.Offset = 0 }, "hazard", `of "blk.0.residual"`},
+
+		{"cache of one sequence", func(p *Plan) { mixRows(p, "v", "attn") }, "sequences", "one sequence, here they may be of 2 kv"},
+		{"attention of one sequence", func(p *Plan) { mixRows(p, "kv", "v") }, "sequences", "here they may be of 2 attn"},
 
 		{"case of two pipelines", func(p *Plan) { persist(p); p.Entries[0].Persistent.Cases[1] = 0 }, "persistent", "case 0 is pipeline"},
 		{"case of no dispatch", func(p *Plan) { persist(p); p.Entries[0].Persistent.Cases[0] = 99 }, "persistent", "numbers up to 99"},

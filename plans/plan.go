@@ -174,6 +174,7 @@ type Dispatch struct {
 	Cover    []Cover
 	Cost     Cost
 	Why      string // reason of the kernel choice
+	Mixes    bool   // the kernel takes rows of different sequences in a step; not said where no op uses slots
 }
 
 // Arg is one address in the push constants and what the dispatch does there.

@@ -28,7 +28,7 @@ step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
 
-func "decode/1" rows=1 {
+func "decode/1" rows=1 sequences=many {
   group "embed" step=0 {
     call "embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
@@ -73,7 +73,7 @@ func "decode/1" rows=1 {
   }
 }
 
-func "score/8" rows=8 {
+func "score/8" rows=8 sequences=one {
   group "embed" step=0 {
     call "embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0

@@ -84,6 +84,7 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else host; or a probe's .json")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k (default the model's context, at most %d)", frontend.DefaultCtx))
+		f.IntVar(&c.slots, "slots", 1, "sequences that the plan holds at a time, each with a KV cache of its own")
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
@@ -100,6 +101,7 @@ type compileFlags struct {
 	target, out, kv, stop, dump, goDir string
 	choice                             choiceFlags
 	ctx                                cli.Positions
+	slots                              int
 	embed, json, force                 bool
 }
 
@@ -281,11 +283,14 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := checkSlots(c.slots); err != nil {
+			return nil, nil, err
+		}
 		f, err := gguf.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := frontend.Load(f, frontend.Options{Ctx: int(c.ctx), KV: kv, MaxRows: codegen.MaxRows})
+		p, err := frontend.Load(f, frontend.Options{Ctx: int(c.ctx), Slots: c.slots, KV: kv, MaxRows: codegen.MaxRows})
 		if err != nil {
 			f.Close()
 			return nil, nil, err

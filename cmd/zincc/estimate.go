@@ -39,6 +39,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 		var positions cli.Positions
 		name := f.String("target", "", "device to predict for; zincc targets lists them; or a probe's .json")
 		f.Var(&positions, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
+		slots := f.Int("slots", 1, "sequences at a time, each with a KV cache of its own")
 		kv := f.String("kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
@@ -54,12 +55,15 @@ the positions that the cache holds before. Bound is what takes most of the time.
 			if err != nil {
 				return err
 			}
+			if err := checkSlots(*slots); err != nil {
+				return err
+			}
 			m, err := gguf.OpenHeader(path)
 			if err != nil {
 				return err
 			}
 			defer m.Close()
-			plan, own, err := codegen.Estimate(m, t, frontend.Options{Ctx: int(positions), KV: dtype, MaxRows: codegen.MaxRows})
+			plan, own, err := codegen.Estimate(m, t, frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype, MaxRows: codegen.MaxRows})
 			if err != nil {
 				return err
 			}
@@ -71,6 +75,14 @@ the positions that the cache holds before. Bound is what takes most of the time.
 			return table.WriteText(cli.Stdout, tables...)
 		}
 	},
+}
+
+// checkSlots holds --slots against what plans can have.
+func checkSlots(n int) error {
+	if n < 1 || n > ir.MaxSlots {
+		return cli.Usagef("--slots: want 1 to %d, have %d", ir.MaxSlots, n)
+	}
+	return nil
 }
 
 // kvType is the dtype that --kv names.

@@ -7,10 +7,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// decodeRows is up to how many rows attention reads the cache once for each row;
-// steps of more rows share what they read of it.
-const decodeRows = 8
-
 // chunk is the elements of a cached head that a lane loads at once: 16 bytes of
 // f16, 8 of codes.
 const chunk = 8

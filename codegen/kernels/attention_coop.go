@@ -35,7 +35,7 @@ func matchAttentionCoop(s *Site) []*coopAttention {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || shape.rows.max <= decodeRows || shape.kv == ir.F32 {
+	if !ok || shape.rows.max <= ir.DecodeRows || s.mixes() || shape.kv == ir.F32 {
 		return nil
 	}
 	var list []*coopAttention
@@ -62,8 +62,7 @@ func AttentionTiles(s *Site) (tiles, rows int) {
 // of f16. q is f16, and so are the weights of the softmax, which are relative to a score
 // of their row; all sums are f32, in the device's order.
 //
-// The rows of a step must be consecutive positions of one sequence slot, as those of
-// prefill are. A row of the tile is one head of one row of q: heads that share a KV
+// The rows of a step must be of one sequence. A row of the tile is one head of one row of q: heads that share a KV
 // head share what is read of the cache. A team of subgroups has 16 rows of the tile;
 // each of its sides computes the scores of its part of the positions, and the sums of
 // its part of the dims.

@@ -92,7 +92,7 @@ func matchSplit(s *Site) *splitKernel {
 		return nil
 	}
 	var ok bool
-	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.max > decodeRows || !k.takeHeads(s, heads) {
+	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.max > ir.DecodeRows || !k.takeHeads(s, heads) {
 		return nil
 	}
 	k.matrices = k.onMatrices(s.Target)
@@ -170,9 +170,9 @@ func (k *splitKernel) divide(t *target.Target) {
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
-		fresh := int(k.kv.Bytes(int64(2 * decodeRows * k.headDim)))
+		fresh := int(k.kv.Bytes(int64(2 * ir.DecodeRows * k.headDim)))
 		if k.kv == ir.Q8_0 {
-			fresh += 2 * decodeRows * k.headDim / scaled * 2 // scales are whole words
+			fresh += 2 * ir.DecodeRows * k.headDim / scaled * 2 // scales are whole words
 		}
 		bytes := 4*k.headDim*k.share + fresh + n*k.share*4*(k.headDim+2) + 4
 		if bytes <= t.Shared && n*k.wave <= t.Workgroup {
@@ -241,6 +241,8 @@ func (k *splitKernel) candidate() Candidate {
 		Operands: append(k.rows.operands(), k.gate.operands()...),
 		Consts:   append(k.consts(), k.chains.normConsts()...),
 		Grid:     [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
+
+		Sequences: ir.ManySequences,
 	}
 	for i, v := range k.op.Args[1:5] {
 		access := kernel.Read

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // attentionTest is an attention of heads over kvHeads, split if splits is not 0.
@@ -104,6 +107,28 @@ func TestAttentionTiled(t *testing.T) {
 	} {
 		c.run(t)
 		c.checkBuild(t)
+	}
+}
+
+// TestRowsOfManySequences holds that what takes the rows of a step as one sequence is not
+// offered where they may be of several.
+func TestRowsOfManySequences(t *testing.T) {
+	for family, c := range map[string]siteTest{
+		"attention_tiled": attentionTest("attention_tiled", "f16", 64, 2, 2, 0, siteTest{ctx: 96, slots: 2, rows: 16}),
+		"delta":           deltaTest("", "mod", 128, 2, 4, siteTest{ctx: 96, slots: 2, rows: 16}),
+	} {
+		s := c.site(t, lookup(t, "llvmpipe"))
+		if len(kernels.Candidates(s)) == 0 {
+			t.Errorf("%s: no candidate for a step of one sequence", family)
+		}
+		s.Func.Sequences = ir.ManySequences
+		for _, k := range kernels.Candidates(s) {
+			t.Errorf("%s for rows of many sequences", k.Kernel)
+		}
+		s.Program.Slots = 1
+		if len(kernels.Candidates(s)) == 0 {
+			t.Errorf("%s: no candidate where there is one slot", family)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -14,7 +15,7 @@ func attentionTiledCandidates(s *Site) []Candidate {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || !shape.exact(op) || shape.rows.max <= decodeRows {
+	if !ok || !shape.exact(op) || shape.rows.max <= ir.DecodeRows {
 		return nil
 	}
 	k := tiledKernel{attentionShape: shape}
@@ -34,9 +35,8 @@ func attentionTiledCandidates(s *Site) []Candidate {
 
 // tiledKernel is the tiled attention of Dao et al. (FlashAttention, arXiv:2205.14135).
 //
-// The rows of a step must be consecutive positions of one sequence slot, as those
-// of prefill are: the slot of a tile's first row and the position of its last one
-// stand for the tile.
+// The rows of a step must be of one sequence: the slot of a tile's first row and the
+// position of its last one stand for the tile.
 //
 // A team of lanes has four rows of the tile. Each lane of a team computes the
 // scores of some positions of a tile of the cache, for all four rows, and then

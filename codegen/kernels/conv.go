@@ -161,7 +161,7 @@ func conv1dCandidates(s *Site) []Candidate {
 	}
 	k := convKernel{taps: int(op.Args[1].Type.Last())}
 	a, each, key := accessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.key()
-	if a.vec == 4 && s.Func.Rows > maxColumns {
+	if a.vec == 4 && s.Func.Rows > ir.DecodeRows {
 		each = a.rowsALane(rows.max, convRows, s.Target)
 	}
 	if each == 1 {
@@ -198,6 +198,8 @@ func conv1dCandidates(s *Site) []Candidate {
 		Grid:     a.grid(ceilDiv(rows.max, each)),
 		Operands: append(operands, Operand{"y", op.Result, kernel.Write}),
 		Cover:    cover,
+
+		Sequences: ir.ManySequences,
 	}}
 }
 
@@ -215,7 +217,7 @@ func convWriteCandidates(s *Site) []Candidate {
 	}
 	depth := int(ring.Type.Shape[1])
 	each := 1
-	if s.Func.Rows > maxColumns {
+	if s.Func.Rows > ir.DecodeRows {
 		each = a.rowsALane(rows.max, convWriteRows, s.Target)
 	}
 	cover := a.cover(rows.max)[0]
@@ -251,5 +253,7 @@ func convWriteCandidates(s *Site) []Candidate {
 		Operands: append(rows.operands(), Operand{"x", x, kernel.Read}, Operand{"pos", op.Args[2], kernel.Read},
 			Operand{"slot", op.Args[3], kernel.Read}, Operand{"ring", ring, kernel.Write}),
 		Cover: []plans.Cover{cover},
+
+		Sequences: ir.ManySequences,
 	}}
 }

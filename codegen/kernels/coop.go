@@ -64,7 +64,7 @@ func HalfInput(s *Site) *ir.Value {
 // matchCoop returns the site's group if gemm_coop computes it but for the type of x.
 func matchCoop(s *Site) *linearGroup {
 	g := matchLinear(s)
-	if g == nil || g.rows <= maxColumns || g.last || !g.inMatrices(s.Target) {
+	if g == nil || g.rows <= ir.DecodeRows || g.last || !g.inMatrices(s.Target) {
 		return nil
 	}
 	return g

@@ -71,7 +71,7 @@ func gemmDealtCandidates(s *Site) []Candidate {
 // matchDealt returns the site's group if gemm_dealt computes it but for the type of x.
 func matchDealt(s *Site) *linearGroup {
 	g := matchRoomy(s)
-	if g == nil || g.gain != nil || g.fixed != nil || g.rows <= maxColumns || !g.fitsDealt(s.Target) {
+	if g == nil || g.gain != nil || g.fixed != nil || g.rows <= ir.DecodeRows || !g.fitsDealt(s.Target) {
 		return nil
 	}
 	return g

@@ -43,6 +43,7 @@ type deltaGroup struct {
 	keys    int // heads of q and k
 	heads   int // heads of v
 	run     int // neighbours among the value heads that share a key head
+	mixes   bool
 }
 
 // deltaInput is q, k or v: elements from first on of rows of x.
@@ -63,6 +64,7 @@ func matchDelta(s *Site) *deltaGroup {
 	if a.Str("map") == "div" {
 		g.run = g.heads / g.keys
 	}
+	g.mixes = s.mixes()
 	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
 	if !g.matchInputs(m) || !g.matchAround(m) || !m.whole(g.result()) {
 		return nil
@@ -162,7 +164,7 @@ func (g *deltaGroup) indexable(s *Site) bool {
 		return true
 	}
 	ring := g.conv.Args[2]
-	return cacheFits(s, ring, 1) && g.rows.max <= decodeRows && g.rows.max+g.taps()-1 <= int(ring.Type.Shape[1])
+	return cacheFits(s, ring, 1) && g.rows.max <= ir.DecodeRows && g.rows.max+g.taps()-1 <= int(ring.Type.Shape[1])
 }
 
 func (g *deltaGroup) taps() int { return int(g.conv.Args[1].Type.Last()) }
@@ -245,9 +247,8 @@ func (g *deltaGroup) operands() []Operand {
 // team has 2 columns. Tokens come in blocks of up to 8, whose operands are prepared
 // together.
 //
-// A step of few rows has a workgroup for each of them, and rows of a slot, which
-// follow each other, are the work of that of the first. The rows of a larger step
-// must all be of one slot, as those of prefill are.
+// Where rows may be of different sequences there is a workgroup for each row; that of the
+// first row of a sequence does the work of all of them.
 type deltaKernel struct {
 	*deltaGroup
 	parts int // workgroups of a head
@@ -276,12 +277,12 @@ func (k *deltaKernel) width() int { return k.headDim / k.parts }
 
 func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * k.team() }
 
-// runs is up to how many slots the rows of a step may have.
+// runs is up to how many sequences the rows of a step may have.
 func (k *deltaKernel) runs() int {
-	if k.rows.max > decodeRows || k.slots() == 1 {
-		return 1
+	if k.mixes {
+		return k.rows.max
 	}
-	return k.rows.max
+	return 1
 }
 
 // block is the tokens that are prepared together.
@@ -295,6 +296,9 @@ func (k *deltaKernel) sharedBytes() int { return k.block() * 4 * (3*k.headDim + 
 // units would idle, and not if its norm needs all of its columns.
 func (k *deltaKernel) fits(s *Site) bool {
 	t := s.Target
+	if k.mixes && k.rows.max > k.block() {
+		return false
+	}
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
 		return false
 	}
@@ -305,6 +309,9 @@ func (k *deltaKernel) key() string {
 	whole := ""
 	if k.whole() {
 		whole = " whole"
+	}
+	if k.mixes {
+		whole += " runs"
 	}
 	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
 }
@@ -327,6 +334,9 @@ func (k *deltaKernel) candidate() Candidate {
 			{Arg: "y", Dims: []int{k.rows.max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},
 			{Arg: "state", Dims: []int{k.runs(), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
 		},
+	}
+	if k.mixes {
+		c.Sequences = ir.ManySequences
 	}
 	for i, in := range k.inputs {
 		name := k.delta.Kind.Params[i]

@@ -120,7 +120,7 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 
 // fixedReaders returns the ops that read x in fixed point, none if teams cannot share it.
 func (g *expertGroup) fixedReaders(s *Site) []*ir.Op {
-	if g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || g.rows > maxColumns || !fitsDot(g.k) {
+	if g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || g.rows > ir.DecodeRows || !fitsDot(g.k) {
 		return nil
 	}
 	ops := g.inFixed(s)

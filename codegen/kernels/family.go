@@ -34,7 +34,10 @@ type Candidate struct {
 	Consts       []ir.Const // for the kernel's specialization constants, by name
 	Grid         [3]int
 	Operands     []Operand // in the order of the kernel's arguments
-	Cover        []plans.Cover
+	// Sequences is how many sequences the kernel takes in a step. It matters only in groups that
+	// use slots.
+	Sequences ir.Sequences
+	Cover     []plans.Cover
 	// Seconds is what the family expects a step of so many rows to take on the target, from
 	// measurements; nil where it has none.
 	Seconds func(rows int) float64
@@ -58,7 +61,8 @@ type Family struct {
 	Candidates func(s *Site) []Candidate
 }
 
-// Candidates asks every family for its ways to compute s. Where the target leaves the
+// Candidates asks every family for its ways to compute s, and leaves out those that take the
+// rows of a step as one sequence where they may not be. Where the target leaves the
 // subgroup size open, those of few rows are offered for each, that of the target first.
 func Candidates(s *Site) []Candidate {
 	var all []Candidate
@@ -69,6 +73,9 @@ func Candidates(s *Site) []Candidate {
 		at.Target = &on
 		for _, f := range families {
 			for _, c := range f.Candidates(&at) {
+				if c.Sequences == ir.OneSequence && s.mixes() && s.Group.UsesSlots() {
+					continue
+				}
 				c.Wave = wave
 				if c.Order == "" {
 					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
@@ -80,9 +87,12 @@ func Candidates(s *Site) []Candidate {
 	return all
 }
 
+// mixes reports whether a step can have rows of different sequences.
+func (s *Site) mixes() bool { return s.Program.Mixes(s.Func) }
+
 // waves returns the subgroup sizes to offer kernels for.
 func (s *Site) waves() []int {
-	if len(s.Target.Waves) == 0 || s.Func.Rows > maxColumns {
+	if len(s.Target.Waves) == 0 || s.Func.Rows > ir.DecodeRows {
 		return []int{s.Target.Wave}
 	}
 	return s.Target.Waves

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -49,7 +50,7 @@ type gemm struct {
 
 func gemmCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.fixed != nil || g.rows <= maxColumns || !g.alike() {
+	if g == nil || !g.allF32() || g.fixed != nil || g.rows <= ir.DecodeRows || !g.alike() {
 		return nil
 	}
 	step, ok := extentOf(s, g.projects[0].result)

@@ -55,7 +55,7 @@ func expertDotCandidates(s *Site) []Candidate {
 
 // inBytes reports whether all matrices may be multiplied with an x in 8-bit fixed point.
 func (g *linearGroup) inBytes() bool {
-	if !g.allF32() || g.rows <= maxColumns || !g.alike() || !fitsDot(g.k) {
+	if !g.allF32() || g.rows <= ir.DecodeRows || !g.alike() || !fitsDot(g.k) {
 		return false
 	}
 	for _, p := range g.projects {

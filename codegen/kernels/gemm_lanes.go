@@ -5,6 +5,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -36,7 +37,7 @@ type lanesGemm struct {
 }
 
 func gemmLanesCandidates(s *Site) []Candidate {
-	g, step := matchFloats(s, maxColumns)
+	g, step := matchFloats(s, ir.DecodeRows)
 	if g == nil {
 		return nil
 	}

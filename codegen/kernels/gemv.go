@@ -11,14 +11,11 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// maxColumns is how many rows of x gemv takes. In gemv a row of the weights is
-// called a row, a row of x a column.
-const maxColumns = 8
-
 // maxGrid is the smallest limit of a grid's axis among the devices we know.
 const maxGrid = 65535
 
-// gemv computes a linear group for few rows of x. The lanes of a workgroup share
+// gemv computes a linear group for few rows of x, which are called columns here: a row is
+// one of the weights. The lanes of a workgroup share
 // out the units of a row and take the rows of the workgroup's tile one batch after
 // the other; the next batch is loaded before the present one is used. A lane keeps
 // its elements of x, if they are few, or else loads them for every batch.
@@ -44,7 +41,7 @@ type gemv struct {
 
 func gemvCandidates(s *Site) []Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.bits == 8 || g.rows > maxColumns {
+	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows {
 		return nil
 	}
 	var list []Candidate
@@ -240,7 +237,7 @@ func FixedReaders(s *Site) []*ir.Op {
 		return e.fixedReaders(s)
 	}
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.fixed != nil || g.rows > maxColumns || !fitsDot(g.k) {
+	if g == nil || !g.allF32() || g.fixed != nil || g.rows > ir.DecodeRows || !fitsDot(g.k) {
 		return nil
 	}
 	ops := g.inFixed(s)

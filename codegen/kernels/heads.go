@@ -247,6 +247,8 @@ func (h *headsGroup) candidate(s *Site) Candidate {
 		Build:    h.build,
 		Consts:   h.rows.consts(),
 		Operands: h.rows.operands(),
+
+		Sequences: ir.ManySequences,
 	}
 	if h.pos != nil {
 		c.Consts = append(c.Consts, ir.Const{Name: "ctx", Value: uint32(h.ctx)})

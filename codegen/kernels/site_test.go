@@ -44,6 +44,10 @@ const poison = -777
 // parse returns the test's program, with the step block's globals.
 func (c siteTest) parse(t testing.TB) *ir.Program {
 	t.Helper()
+	sequences := ir.OneSequence
+	if c.rows <= ir.DecodeRows || slices.ContainsFunc(c.slot, func(s int) bool { return s != c.slot[0] }) {
+		sequences = ir.ManySequences
+	}
 	p, err := ir.Parse(fmt.Sprintf(`zir 1
 stage fuse
 model arch="" name="" path="" source="" target="" ctx=%d slots=%d layers=1
@@ -52,12 +56,12 @@ step @pos : i32[T]
 step @slot : i32[T]
 step @n : i32[1]
 %s
-func "f" rows=%d {
+func "f" rows=%d sequences=%s {
   group "g" step=0 {
 %s
   }
 }
-`, c.ctx, c.slots, c.globals, c.rows, c.group))
+`, c.ctx, c.slots, c.globals, c.rows, sequences, c.group))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 // Options size what a model file leaves open.
 type Options struct {
 	Ctx     int      // positions a sequence slot holds; 0 for DefaultCtx
+	Slots   int      // sequences at a time; 0 for 1
 	KV      ir.DType // F32, F16 or Q8_0
 	MaxRows int      // rows of a step, at most
 }
@@ -157,14 +158,14 @@ func newModel(f *gguf.File, a arch, o Options) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx)}
+	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx), Sequences: ir.ManySequences}
 	m := &model{
 		params: c,
 		f:      f,
 		kv:     o.KV,
 		p: &ir.Program{
 			Arch: c.arch, Name: title, Path: f.Path, Source: hex.EncodeToString(fp[:]),
-			Ctx: ctx, Slots: 1, Layers: c.layers, Funcs: []*ir.Func{fn},
+			Ctx: ctx, Slots: max(1, o.Slots), Layers: c.layers, Funcs: []*ir.Func{fn},
 		},
 		b:       ir.NewBuilder(fn),
 		weights: map[string]*ir.Value{},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // TestDeltaChunkIsTheSame holds the rule chunk by chunk against the rule row by row: two
@@ -21,7 +23,7 @@ func TestDeltaChunkIsTheSame(t *testing.T) {
 			fmt.Sprintf(`%%0 = delta_chunk @q, @k, @g, @beta {%[1]s, scale=0.5, eps=1e-6} : f32[T, %[2]d]
 %%1 = deltanet_chunked @q, @k, @v, %%0, @s, @pos, @slot {%[1]s} : io f32[T, %[3]d]`, attrs, heads*20, heads*d),
 		} {
-			machines = append(machines, machine(t, parse(t, 100, slots, rows, globals, body), nil, Options{}))
+			machines = append(machines, machine(t, parseFor(t, ir.OneSequence, 100, slots, rows, globals, body), nil, Options{}))
 		}
 		r := rand.New(rand.NewPCG(3, 4))
 		draw := deltaInputs(r, d, keys, heads)

@@ -258,7 +258,7 @@ kvwrite @x, @pos, @slot, @k
 		m.setFloats("v", v...)
 		m.setInts("pos", pos...)
 		m.setInts("slot", slot...)
-		run(t, m)
+		eval(t, m)
 
 		for r := range t.n {
 			at := (int(slot[r])*ctx + int(pos[r])) * row
@@ -371,7 +371,7 @@ step @count : i32[1]`, dim, ring), "advance @next, @token, @pos, @slot, @n, @out
 		m.setInts("pos", pos...)
 		m.setInts("slot", slot...)
 		m.setInts("count", count...)
-		run(t, m)
+		eval(t, m)
 		get := func(name string, i int) int32 { return m.Ints(m.prog.Global(name))[i] }
 		for r := range rows {
 			source := r

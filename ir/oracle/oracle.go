@@ -42,6 +42,8 @@ type Machine struct {
 	values  map[*ir.Value][]float32 // what is held now; see memory.go
 	free    map[int][][]float32     // temporaries by length
 	n       []int32                 // @n, nil when the program has none
+	pos     []int32                 // @pos and @slot, of the rows; nil likewise
+	slot    []int32
 	funcs   map[*ir.Func]*lifetimes
 	scratch [][]float32 // one a worker
 }
@@ -82,15 +84,27 @@ func New(p *ir.Program, src Source, o Options) (*Machine, error) {
 		}
 		m.n = m.Ints(g)
 	}
+	m.pos, m.slot = m.rowInts("pos"), m.rowInts("slot")
 	return m, nil
 }
 
+// rowInts returns the elements of the step global of that name, if it is i32[T], else nil.
+func (m *Machine) rowInts(name string) []int32 {
+	if g := m.prog.Global(name); g != nil && g.Class == ir.Step && g.Type.Equal(ir.MakeType(ir.I32, ir.T)) {
+		return m.Ints(g)
+	}
+	return nil
+}
+
 // Run runs all groups of f in order on the step block as it is. The step has @n
-// rows, or f.Rows in a program without @n. After an error the values that the
+// rows, or f.Rows in a program without @n, of sequences as f says. After an error the values that the
 // groups have written are undefined.
 func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
 	if m.funcs[f] == nil {
 		return fmt.Errorf("func %q is not of this program", f.Name)
+	}
+	if err := m.checkRows(f); err != nil {
+		return fmt.Errorf("func %q: %w", f.Name, err)
 	}
 	for i, g := range f.Groups {
 		if err := ctx.Err(); err != nil {
@@ -134,12 +148,9 @@ func (m *Machine) runGroup(f *ir.Func, g *ir.Group, i int, then func(op *ir.Op) 
 }
 
 func (m *Machine) eval(f *ir.Func, op *ir.Op) error {
-	n := f.Rows
-	if m.n != nil {
-		n = int(m.n[0])
-	}
-	if n < 1 || n > f.Rows {
-		return fmt.Errorf("a step of %d rows, not of 1 to %d", n, f.Rows)
+	n, err := m.rowsOf(f)
+	if err != nil {
+		return err
 	}
 	for i, a := range op.Args {
 		switch {

@@ -47,8 +47,13 @@ type fataler interface {
 // parse makes a program of one function from its globals and its body.
 func parse(t fataler, ctx, slots, rows int, globals, body string) *ir.Program {
 	t.Helper()
+	return parseFor(t, ir.ManySequences, ctx, slots, rows, globals, body)
+}
+
+func parseFor(t fataler, sequences ir.Sequences, ctx, slots, rows int, globals, body string) *ir.Program {
+	t.Helper()
 	head := ir.Print(&ir.Program{Ctx: ctx, Slots: slots})
-	p, err := ir.Parse(fmt.Sprintf("%s\n%s\nfunc \"f\" rows=%d {\n%s\n}\n", head, globals, rows, body))
+	p, err := ir.Parse(fmt.Sprintf("%s\n%s\nfunc \"f\" rows=%d sequences=%s {\n%s\n}\n", head, globals, rows, sequences, body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +73,17 @@ func run(t fataler, m *Machine) {
 	t.Helper()
 	if err := m.Run(context.Background(), m.prog.Funcs[0]); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// eval runs the groups one by one: for ops by themselves, which take rows as no step has them.
+func eval(t fataler, m *Machine) {
+	t.Helper()
+	f := m.prog.Funcs[0]
+	for _, g := range f.Groups {
+		if err := m.RunGroup(f, g); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -261,7 +277,7 @@ const placed = `
 step @a : f32[T, 4]
 step @b : f32[T, 4]
 
-func "f" rows=2 {
+func "f" rows=2 sequences=many {
   group "one" step=0 {
     call "k" wave=0 grid=[1, 1, 1] const={} args=[] why=""
     %0 = add @a, @b : f32[T, 4] at 32
@@ -340,6 +356,36 @@ func TestReadIsWhatWasWritten(t *testing.T) {
 	}
 }
 
+// TestStepsOfSequences gives a function of one sequence and one of many steps that keep what
+// they say of their rows and steps that do not.
+func TestStepsOfSequences(t *testing.T) {
+	for _, c := range []struct {
+		pos, slot []int32
+		one, many string // the errors, empty for none
+	}{
+		{pos: []int32{4, 5, 6}, slot: []int32{1, 1, 1}},
+		{pos: []int32{4, 9, 0}, slot: []int32{1, 2, 0}, one: "row 1: slot 2 in a step of slot 1"},
+		{pos: []int32{4, 0, 1}, slot: []int32{1, 0, 0}, one: "row 1: slot 0"},
+		{pos: []int32{4, 5, 0}, slot: []int32{2, 2, 1}, one: "row 2: slot 1"},
+		{pos: []int32{4, 5, 7}, slot: []int32{1, 1, 1}, one: "row 2: position 7 does not follow 5", many: "row 2: position 7"},
+		{pos: []int32{4, 4, 5}, slot: []int32{1, 1, 1}, one: "row 1: position 4", many: "row 1: position 4"},
+		{pos: []int32{4, 0, 5}, slot: []int32{1, 0, 1}, one: "row 1: slot 0", many: "row 2: slot 1 again"},
+	} {
+		for sequences, want := range map[ir.Sequences]string{ir.OneSequence: c.one, ir.ManySequences: c.many} {
+			p := parseFor(t, sequences, 16, 3, 4, "step @n : i32[1]\nstep @pos : i32[T]\nstep @slot : i32[T]\nkv @c : f16[3, L, 4]\nstep @x : f32[T, 4]\n",
+				"kvwrite @x, @pos, @slot, @c")
+			m := machine(t, p, nil, Options{})
+			m.setInts("n", 3)
+			m.setInts("pos", c.pos...)
+			m.setInts("slot", c.slot...)
+			err := m.Run(t.Context(), p.Funcs[0])
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: positions %d of slots %d: %v, want %q", sequences, c.pos, c.slot, err, want)
+			}
+		}
+	}
+}
+
 func TestBadStepsGiveErrors(t *testing.T) {
 	for _, c := range []struct {
 		global string
@@ -355,12 +401,16 @@ func TestBadStepsGiveErrors(t *testing.T) {
 	} {
 		m := tinyMachine(t, 3, Options{})
 		m.setInts("n", 2)
+		m.setInts("slot", 0, 1)
 		m.setInts(c.global, 0, c.value)
 		err := m.Run(context.Background(), m.prog.Funcs[0])
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %d: %v, want %q", c.global, c.value, err, c.want)
 		}
-		m.setInts(c.global, 0, 0)
+		m.setInts("slot", 0, 1)
+		if c.global != "slot" {
+			m.setInts(c.global, 0, 0)
+		}
 		run(t, m) // the machine goes on
 	}
 	for _, n := range []int32{-1, 0, 4} {

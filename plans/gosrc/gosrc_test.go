@@ -36,7 +36,7 @@ step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
 
-func "decode/1" rows=1 {
+func "decode/1" rows=1 sequences=many {
   group "embed" step=0 {
     call "embed q8_0" wave=8 grid=[4, 1, 1] const={width=64} args=[@token, @token_embd.weight, %0] why="only candidate"
     %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64] at 256

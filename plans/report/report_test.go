@@ -53,7 +53,7 @@ func small(t *testing.T, placed bool) *ir.Program {
 	if placed {
 		stage, target, name, rows = "place", "generic", "decode/1", 1
 	}
-	p, err := ir.Parse(fmt.Sprintf("zir 1\nstage %s\nmodel arch=\"llama\" name=\"small\" path=\"small.gguf\" source=\"c0ffee\" target=%q ctx=16 slots=1 layers=3\n\n%s\nfunc %q rows=%d {\n%s}\n",
+	p, err := ir.Parse(fmt.Sprintf("zir 1\nstage %s\nmodel arch=\"llama\" name=\"small\" path=\"small.gguf\" source=\"c0ffee\" target=%q ctx=16 slots=1 layers=3\n\n%s\nfunc %q rows=%d sequences=many {\n%s}\n",
 		stage, target, globals.String(), name, rows, body.String()))
 	if err != nil {
 		t.Fatal(err)

@@ -58,19 +58,19 @@ func (d *dispatch) rounds() bool {
 var reductions = map[string]func(op *ir.Op, s step) int{
 	"rmsnorm":         func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
 	"linear":          func(op *ir.Op, _ step) int { return int(op.Args[1].Type.Last()) },
-	"attention":       func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.from + s.rows) },
-	"attention_split": func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.from + s.rows) },
+	"attention":       func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.depth()) },
+	"attention_split": func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.depth()) },
 	"attention_merge": func(op *ir.Op, _ step) int { return op.Attrs.Int("splits") },
 	"expert_linear":   func(op *ir.Op, _ step) int { return int(op.Args[1].Type.Last()) },
 	"l2norm":          func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
 	"gated_rmsnorm":   func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
 	// Every row adds its error to the state, and its decay is an exponential.
-	"deltanet": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + exponent*s.rows },
+	"deltanet": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + exponent*s.rows() },
 	// Exponents are running sums of log decays.
 	"delta_chunk": func(op *ir.Op, _ step) int {
 		return op.Attrs.Int("head_dim") + exponent*ir.DeltaChunk*(ir.DeltaChunk+1)/2
 	},
-	"deltanet_chunked": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + s.rows },
+	"deltanet_chunked": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + s.rows() },
 }
 
 // run is so many elements of a row whose errors are measured by the largest of them, or by
@@ -277,16 +277,18 @@ func (d *dispatch) compareCache(ctx context.Context, c *cache) error {
 		return err
 	}
 	written := make([]float32, w*len(c.rows))
-	next := 0 // row of the step
+	rowOf := map[int]int{} // of the cache -> of the step
+	for i, row := range c.rows {
+		rowOf[row] = i
+	}
 	for row := range len(raw) / c.rowBytes() {
 		part := raw[row*c.rowBytes() : (row+1)*c.rowBytes()]
-		if next < len(c.rows) && c.rows[next] == row {
-			got := written[next*w:][:w]
+		if i, ok := rowOf[row]; ok {
+			got := written[i*w:][:w]
 			if err := oracle.Decode(got, v.Type.DType, part); err != nil {
 				return err
 			}
-			d.compareRow(v, runs(c.source), next, 0, got, d.machine.Floats(v)[row*w:(row+1)*w])
-			next++
+			d.compareRow(v, runs(c.source), i, 0, got, d.machine.Floats(v)[row*w:(row+1)*w])
 		} else if !bytes.Equal(part, c.before[row*c.rowBytes():(row+1)*c.rowBytes()]) {
 			d.fail(fmt.Sprintf("cache row %d is not of this step and has changed", row), name(v), row, 0, 0, 0)
 		}

@@ -56,7 +56,8 @@ func (d *dispatch) check(ctx context.Context) error {
 	if c := d.group.Call; c != nil {
 		kernel = c.Kernel
 	}
-	d.result = Result{Entry: d.step.entry.Name, Rows: d.step.rows, From: d.step.from, Site: d.group.Name, Kernel: kernel}
+	d.result = d.step.result(d.group.Name)
+	d.result.Kernel = kernel
 	for _, f := range []func(context.Context) error{
 		d.load, d.loadCaches, d.poison, d.snapshot, d.runBoth,
 		d.compareOutputs, d.compareState, d.compareStep, d.compareGuards,
@@ -101,7 +102,7 @@ func (d *dispatch) load(ctx context.Context) error {
 		case v.Class == ir.State:
 			err = d.copyIn(ctx, v, 0, len(d.held(v)))
 		case v.Class == ir.KV:
-			err = d.copyIn(ctx, v, 0, (d.step.from+d.step.rows)*int(v.Type.Last())) // slot 0
+			err = d.loadCache(ctx, v)
 		default:
 			err = d.copyIn(ctx, v, 0, d.elements(v))
 		}
@@ -112,9 +113,20 @@ func (d *dispatch) load(ctx context.Context) error {
 	return nil
 }
 
+// loadCache copies of a cache what the step's sequences hold.
+func (d *dispatch) loadCache(ctx context.Context, v *ir.Value) error {
+	w := int(v.Type.Last())
+	for _, slot := range d.step.sequences() {
+		if err := d.copyIn(ctx, v, int(slot)*d.plan.Header.Ctx*w, d.step.end(slot)*w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // elements is how many elements of a function's value this step has.
 func (d *dispatch) elements(v *ir.Value) int {
-	n, _ := v.Type.Elements(d.step.rows, d.plan.Header.Ctx) // the oracle has sized it
+	n, _ := v.Type.Elements(d.step.rows(), d.plan.Header.Ctx) // the oracle has sized it
 	return int(n)
 }
 
@@ -202,8 +214,8 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 		}
 		v := op.Args[3]
 		c := cache{value: v, source: op.Args[0]}
-		for r := range d.step.rows {
-			c.rows = append(c.rows, d.step.from+r) // slot 0
+		for i, slot := range d.step.slots {
+			c.rows = append(c.rows, int(slot)*d.plan.Header.Ctx+int(d.step.pos[i]))
 		}
 		var err error
 		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {

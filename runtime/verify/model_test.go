@@ -123,12 +123,18 @@ func writeModel(t *testing.T) string {
 // compile makes a plan of the model for a target.
 func compile(t *testing.T, model, to string, kv ir.DType) *plans.Plan {
 	t.Helper()
+	return compileSlots(t, model, to, kv, 1)
+}
+
+// compileSlots is compile for so many sequences.
+func compileSlots(t *testing.T, model, to string, kv ir.DType, slots int) *plans.Plan {
+	t.Helper()
 	f, err := gguf.Open(model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
+	p, err := frontend.Load(f, frontend.Options{KV: kv, Slots: slots, MaxRows: codegen.MaxRows})
 	if err != nil {
 		t.Fatal(err)
 	}

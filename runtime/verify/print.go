@@ -13,7 +13,7 @@ func (r *Report) Print(w io.Writer) error {
 	if first := r.First(); first != nil {
 		first.print(&b)
 	}
-	fmt.Fprintf(&b, "%-14s %5s %6s %8s %6s  %s\n", "entry", "rows", "from", "compared", "failed", "largest error of what is tolerated")
+	fmt.Fprintf(&b, "%-14s %5s %9s %6s %8s %6s  %s\n", "entry", "rows", "sequences", "from", "compared", "failed", "largest error of what is tolerated")
 	for i := 0; i < len(r.Results); {
 		i += r.printStep(&b, r.Results[i:])
 	}
@@ -25,7 +25,7 @@ func (r *Report) Print(w io.Writer) error {
 // print says all about a difference.
 func (r *Result) print(b *strings.Builder) {
 	d := r.Difference
-	fmt.Fprintf(b, "first difference: %s with %d rows from position %d\n", r.Entry, r.Rows, r.From)
+	fmt.Fprintf(b, "first difference: %s with %d rows of %d sequences from position %d\n", r.Entry, r.Rows, r.Sequences, r.From)
 	fmt.Fprintf(b, "  call site  %s\n", r.Site)
 	if r.Kernel != "" {
 		fmt.Fprintf(b, "  kernel     %s\n", r.Kernel)
@@ -56,7 +56,7 @@ func (r *Report) printStep(b *strings.Builder, results []Result) int {
 			worst = n
 		}
 	}
-	fmt.Fprintf(b, "%-14s %5d %6d %8d %6d", head.Entry, head.Rows, head.From, n, failed)
+	fmt.Fprintf(b, "%-14s %5d %9d %6d %8d %6d", head.Entry, head.Rows, head.Sequences, head.From, n, failed)
 	if worst >= 0 {
 		x := results[worst]
 		fmt.Fprintf(b, "  %5.1f %% (%.1e of %.1e) %s", 100*share(x), float64(x.Error), float64(x.Tolerance), x.Site)

@@ -4,17 +4,47 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/runtime"
 )
 
-// step is what an entry is run on: rows consecutive positions.
+// step is what an entry is run on: the slot and the position of each row.
 type step struct {
 	entry *plans.Entry
-	rows  int
-	from  int // position of the first row
+	slots []int32
+	pos   []int32
+}
+
+func (s step) rows() int { return len(s.pos) }
+
+// depth is the positions that a row may attend to, at most.
+func (s step) depth() int { return int(slices.Max(s.pos)) + 1 }
+
+// sequences lists the slots of the step's rows, in the order of the rows.
+func (s step) sequences() []int32 { return slices.Compact(slices.Clone(s.slots)) }
+
+// end is the positions that slot holds behind the step.
+func (s step) end(slot int32) int {
+	n := 0
+	for i, of := range s.slots {
+		if of == slot {
+			n = int(s.pos[i]) + 1
+		}
+	}
+	return n
+}
+
+// part is n rows of the step from row first on, for another entry.
+func (s step) part(e *plans.Entry, first, n int) step {
+	return step{e, s.slots[first : first+n], s.pos[first : first+n]}
+}
+
+// result is what all results of the step have in common.
+func (s step) result(site string) Result {
+	return Result{Entry: s.entry.Name, Rows: s.rows(), Sequences: len(s.sequences()), From: int(s.pos[0]), Site: site}
 }
 
 // count is the step block's count before a step: not 0, so that an entry that
@@ -57,46 +87,98 @@ func (v *verifier) wanted(e *plans.Entry) bool {
 	return false
 }
 
+// step gives an entry so many rows: of as many sequences as it and the plan take, those of
+// the highest slots first, each behind what fill has put into its cache.
 func (v *verifier) step(e *plans.Entry, rows int) step {
-	return step{e, rows, min(v.opts.Context, v.plan.Header.Ctx-rows)}
-}
-
-// token is the token at a position, the same in every step.
-func (v *verifier) token(pos int) int32 {
-	return int32(rand.New(rand.NewPCG(uint64(pos), 1)).IntN(v.plan.Header.Model.Vocab))
-}
-
-func (v *verifier) tokens(from, n int) []int32 {
-	list := make([]int32, n)
-	for i := range list {
-		list[i] = v.token(from + i)
+	n, slots := 1, v.plan.Header.Slots
+	if v.plan.Program.Mixes(v.plan.Program.Func(e.Name)) {
+		n = min(rows, slots)
 	}
-	return list
+	s := step{entry: e}
+	for i := range n {
+		run := rows*(i+1)/n - rows*i/n
+		slot := slots - 1 - i
+		from := min(v.context(slot), v.plan.Header.Ctx-run)
+		for r := range run {
+			s.slots, s.pos = append(s.slots, int32(slot)), append(s.pos, int32(from+r))
+		}
+	}
+	return s
 }
 
-// fill puts the longest context into the KV cache. A step at a lower position
-// writes there what is there.
+// context is the positions that a slot holds before the steps: Options.Context in the last
+// one, fewer in the others, none in the first of several.
+func (v *verifier) context(slot int) int {
+	n := v.plan.Header.Slots
+	return min(v.opts.Context, v.plan.Header.Ctx) * max(slot, 2-n) / max(n-1, 1)
+}
+
+// token is the token at a position of a slot, the same in every step.
+func (v *verifier) token(slot, pos int32) int32 {
+	return int32(rand.New(rand.NewPCG(uint64(pos), uint64(slot)+1)).IntN(v.plan.Header.Model.Vocab))
+}
+
+// fill puts into the KV cache of each slot what the steps find there. A step at a lower
+// position writes what is there.
 func (v *verifier) fill(ctx context.Context, steps []step) error {
-	longest := 0
+	longest := map[int32]int{}
 	for _, s := range steps {
-		longest = max(longest, s.from)
+		for i, slot := range s.slots {
+			if i == 0 || s.slots[i-1] != slot {
+				longest[slot] = max(longest[slot], int(s.pos[i]))
+			}
+		}
 	}
-	_, err := runtime.NewSession(v.plan, v.dev).Prefill(ctx, v.tokens(0, longest), 0)
-	return err
+	e := v.filler()
+	for _, slot := range slices.Sorted(maps.Keys(longest)) {
+		for from := 0; from < longest[slot]; from += e.Rows {
+			s := step{entry: e}
+			for pos := from; pos < min(longest[slot], from+e.Rows); pos++ {
+				s.slots, s.pos = append(s.slots, slot), append(s.pos, int32(pos))
+			}
+			if err := v.write(s); err != nil {
+				return err
+			}
+			if err := v.dev.Run(ctx, e, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// filler is the narrowest entry for prompts, so that no submission is long; in a plan that
+// has none, the widest of the others.
+func (v *verifier) filler() *plans.Entry {
+	list := make([]*plans.Entry, len(v.plan.Entries))
+	for i := range list {
+		list[i] = &v.plan.Entries[i]
+	}
+	return slices.MinFunc(list, func(a, b *plans.Entry) int {
+		prefill := func(e *plans.Entry) int {
+			if e.Kind == "prefill" {
+				return 0
+			}
+			return 1
+		}
+		if prefill(a) != prefill(b) {
+			return prefill(a) - prefill(b)
+		}
+		return (a.Rows - b.Rows) * (1 - 2*prefill(a))
+	})
 }
 
 // write writes the step block.
 func (v *verifier) write(s step) error {
-	pos := make([]int32, s.rows)
-	for i := range pos {
-		pos[i] = int32(s.from + i)
+	tokens := make([]int32, s.rows())
+	for i := range tokens {
+		tokens[i] = v.token(s.slots[i], s.pos[i])
 	}
 	for _, w := range []struct {
 		region string
 		data   []int32
 	}{
-		{"token", v.tokens(s.from, s.rows)}, {"pos", pos}, {"slot", make([]int32, s.rows)},
-		{"n", []int32{int32(s.rows)}}, {"count", []int32{count}},
+		{"token", tokens}, {"pos", s.pos}, {"slot", s.slots}, {"n", []int32{int32(s.rows())}}, {"count", []int32{count}},
 	} {
 		if err := v.dev.Write(w.region, w.data); err != nil {
 			return err
@@ -149,7 +231,7 @@ func (v *verifier) replay(ctx context.Context, s step, state [][]byte) error {
 	if err := read(&got); err != nil {
 		return err
 	}
-	r := Result{Entry: s.entry.Name, Rows: s.rows, From: s.from, Site: Replay}
+	r := s.result(Replay)
 	if !bytes.Equal(got, want) {
 		r.Difference = &Difference{
 			Problem: "the recorded entry gives other bytes than its dispatches one at a time: a barrier is missing or a kernel is not deterministic",
@@ -166,7 +248,7 @@ func (v *verifier) results(ctx context.Context, s step, name string) ([]byte, er
 		if r.Name == name {
 			size := r.Bytes
 			if s.entry.Kind != "prefill" {
-				size = size / int64(s.entry.Rows) * int64(s.rows)
+				size = size / int64(s.entry.Rows) * int64(s.rows())
 			}
 			b := make([]byte, size)
 			return b, v.dev.Read(ctx, plans.Arg{Space: "io", Region: name}, b)

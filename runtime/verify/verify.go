@@ -92,6 +92,7 @@ func (r *Report) First() *Result {
 type Result struct {
 	Entry      string
 	Rows       int // of the step
+	Sequences  int // that they are of
 	From       int // position of the first row
 	Site       string
 	Kernel     string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -19,9 +20,12 @@ import (
 
 func TestPlan(t *testing.T) {
 	model := writeModel(t)
-	for _, kv := range []ir.DType{ir.F16, ir.F32} {
-		t.Run(kv.String(), func(t *testing.T) {
-			plan := compile(t, model, "llvmpipe", kv)
+	for _, c := range []struct {
+		kv    ir.DType
+		slots int
+	}{{ir.F16, 1}, {ir.F32, 3}} {
+		t.Run(fmt.Sprintf("%s of %d", c.kv, c.slots), func(t *testing.T) {
+			plan := compileSlots(t, model, "llvmpipe", c.kv, c.slots)
 			src, dev := open(t, plan)
 			var done, total int
 			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{
@@ -55,6 +59,50 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%d results, want %d; progress %d of %d", len(r.Results), want, done, total)
 			}
 		})
+	}
+}
+
+// TestSequences verifies the rule with state for rows of three sequences, and refuses an
+// attention that takes those of a prompt as one.
+func TestSequences(t *testing.T) {
+	plan := compileSlots(t, "../../testdata/models/gopher-moe-q4_k_m.gguf", "llvmpipe", ir.F16, 3)
+	src, dev := open(t, plan)
+	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "decode/8", Layers: []int{2, 3}, Context: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed > 0 || r.Results[0].Sequences != 3 {
+		t.Errorf("%d failed, first %+v", r.Failed, r.First())
+	}
+	for _, op := range []string{"deltanet", "conv1d", "attention"} {
+		used := func(g *ir.Group) bool {
+			return slices.ContainsFunc(g.Ops, func(o *ir.Op) bool { return strings.HasPrefix(o.Kind.Name, op) })
+		}
+		if !slices.ContainsFunc(r.Results, func(x verify.Result) bool {
+			return slices.ContainsFunc(plan.Program.Func("decode/8").Groups, func(g *ir.Group) bool { return g.Name == x.Site && used(g) })
+		}) {
+			t.Errorf("no %s was compared", op)
+		}
+	}
+
+	plan = compileSlots(t, writeModel(t), "llvmpipe", ir.F16, 2)
+	plan.Program.Func("prefill/48").Sequences = ir.ManySequences
+	var refused []string
+	for _, p := range plans.Check(plan) {
+		if p.Rule != "sequences" || p.Entry != "prefill/48" {
+			t.Error(p)
+		}
+		refused = append(refused, p.Site)
+	}
+	if want := []string{"blk.0.attention", "blk.1.attention"}; !slices.Equal(refused, want) {
+		t.Errorf("refused are %v, want %v", refused, want)
+	}
+	src, dev = open(t, plan)
+	if r, err = verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: "prefill/48", Context: 20}); err != nil {
+		t.Fatal(err)
+	}
+	if first := r.First(); first == nil || first.Site != "blk.0.attention" || r.Failed != 4 { // in two layers and two steps
+		t.Errorf("%d failed, first %+v", r.Failed, first)
 	}
 }
 

@@ -39,8 +39,8 @@ func (v *verifier) widths(ctx context.Context) error {
 			}
 		}
 		var logits, next []byte
-		for done := 0; done < whole.rows; done += e.Rows {
-			s := step{e, min(e.Rows, whole.rows-done), whole.from + done}
+		for done := 0; done < whole.rows(); done += e.Rows {
+			s := whole.part(e, done, min(e.Rows, whole.rows()-done))
 			if err := v.write(s); err != nil {
 				return err
 			}
@@ -60,8 +60,8 @@ func (v *verifier) widths(ctx context.Context) error {
 			want = got
 			continue
 		}
-		r := Result{Entry: e.Name, Rows: whole.rows, From: whole.from, Site: Widths}
-		r.Difference = otherBits(got, want, len(logits)/whole.rows/4)
+		r := whole.part(e, 0, whole.rows()).result(Widths)
+		r.Difference = otherBits(got, want, len(logits)/whole.rows()/4)
 		if r.Difference != nil {
 			r.Difference.Problem = "not the bits that " + whole.entry.Name + " gives for the same tokens, which is said to be the oracle's"
 			r.Difference.Value = e.Logits

@@ -1,0 +1,60 @@
+package ir
+
+// DecodeRows is the rows of the widest decode step. Up to so many rows, dispatches read
+// weights once for all rows and add in the order of a step of one row, so all widths give
+// the same bits. Steps of more rows are computed in tiles.
+const DecodeRows = 8
+
+// MaxSlots bounds the sequences that a program holds.
+const MaxSlots = 1 << 16
+
+// Sequences says how many sequences the rows of a step of a function may belong to. A
+// sequence has a slot: its part of every cache and state. In both cases the rows of a
+// sequence stand side by side in the step, at consecutive positions.
+type Sequences uint8
+
+// The numbers of sequences.
+const (
+	OneSequence   Sequences = iota // all rows are of one sequence
+	ManySequences                  // each row may be of another sequence
+	numSequences
+)
+
+var sequencesNames = [numSequences]string{"one", "many"}
+
+func (s Sequences) String() string { return sequencesNames[s] }
+
+// ParseSequences is the inverse of Sequences.String.
+func ParseSequences(text string) (Sequences, bool) {
+	for i, n := range sequencesNames {
+		if n == text {
+			return Sequences(i), true
+		}
+	}
+	return 0, false
+}
+
+// Mixes reports whether a step of f can have rows of different sequences.
+func (p *Program) Mixes(f *Func) bool {
+	return f.Sequences == ManySequences && f.Rows > 1 && p.Slots > 1
+}
+
+// SlotUse says what an op does with the slots of a step's rows.
+type SlotUse uint8
+
+// The uses of slots.
+const (
+	NoSlot  SlotUse = iota // nothing: a row's sequence does not matter
+	RowSlot                // each row reads or writes its own sequence's cache or state
+	OneSlot                // all rows of a step are taken as one sequence
+)
+
+// UsesSlots reports whether an op of g looks at the slots of the step's rows.
+func (g *Group) UsesSlots() bool {
+	for _, op := range g.Ops {
+		if op.Kind.Slots != NoSlot {
+			return true
+		}
+	}
+	return false
+}
