@@ -25,13 +25,13 @@ var layers = []struct {
 	{"ir/oracle", []string{"ir", "ir/gguf"}},
 	{"spirv", []string{"ir"}},
 	{"passes", []string{"ir"}},
-	{"plans", []string{"ir", "internal/outfile", "internal/table"}},
+	{"plans", []string{"ir", "internal/outfile", "internal/printable", "internal/table"}},
 	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
-	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/version"}},
+	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
-	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile"}},
-	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/text", "internal/cli"}},
+	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable"}},
+	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }

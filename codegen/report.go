@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -45,7 +46,7 @@ type PassReport struct {
 // NewReport sums up plan, which was compiled for t and written to path.
 func NewReport(plan *plans.Plan, t *target.Target, times []passes.Timing, path string) *Report {
 	r := &Report{
-		Plan: path, Target: plan.Header.Target, Model: plan.Header.Model.Name, Ctx: plan.Header.Ctx,
+		Plan: path, Target: printable.Name(plan.Header.Target), Model: printable.Name(plan.Header.Model.Name), Ctx: plan.Header.Ctx,
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
 	}
 	if t.Memory != 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -28,7 +29,7 @@ func headerTable(p *Plan) *table.Table {
 	t := &table.Table{Title: "plan", Columns: []string{"field", "value"}}
 	for _, row := range [][2]any{
 		{"compiler", h.Compiler}, {"target", h.Target},
-		{"model", m.Name}, {"architecture", m.Arch}, {"file", m.Path}, {"fingerprint", m.Fingerprint},
+		{"model", printable.Name(m.Name)}, {"architecture", m.Arch}, {"file", m.Path}, {"fingerprint", m.Fingerprint},
 		{"parameters", table.Count(m.Parameters)}, {"layers", m.Layers}, {"vocabulary", m.Vocab}, {"shards", m.Shards},
 		{"context", h.Ctx}, {"slots", h.Slots}, {"kv cache", h.KV}, {"kv cache a position", table.Bytes(p.cacheRow())}, {"rows at most", h.MaxRows}, {"output ring", h.Ring},
 		{"modules", len(p.Modules)}, {"pipelines", len(p.Pipelines)}, {"embedded weights", table.Bytes(len(p.Embedded))},

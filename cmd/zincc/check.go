@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -33,7 +34,7 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 			problems := plans.Check(p)
 			w := bufio.NewWriter(cli.Stdout)
 			for _, pr := range problems {
-				fmt.Fprintln(w, pr)
+				fmt.Fprintln(w, printable.Line(pr.String()))
 			}
 			if err := w.Flush(); err != nil {
 				return err

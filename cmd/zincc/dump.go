@@ -12,6 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -158,7 +159,7 @@ func dumpSPIRV(path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
 		}
-		fmt.Fprintf(cli.Stdout, "%s\n%s\n", line, text)
+		fmt.Fprintf(cli.Stdout, "%s\n%s\n", printable.Line(line), printable.Text(text))
 	}
 	return nil
 }

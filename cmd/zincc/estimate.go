@@ -8,6 +8,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
@@ -71,7 +72,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, tables...)
 			}
-			fmt.Fprintf(cli.Stdout, "%s for %s: a prediction, not a measurement\n\n", path, t.Name)
+			fmt.Fprintf(cli.Stdout, "%s for %s: a prediction, not a measurement\n\n", path, printable.Name(t.Name))
 			return table.WriteText(cli.Stdout, tables...)
 		}
 	},

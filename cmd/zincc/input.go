@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -98,7 +99,7 @@ func mayReplace(path string, want kind, source string) error {
 		of, name = p.Source, p.Name
 	}
 	if of != source {
-		return cli.Usagef("%s: is there and is of another model, %s; --force writes over it", path, name)
+		return cli.Usagef("%s: is there and is of another model, %s; --force writes over it", path, printable.Name(name))
 	}
 	return nil
 }

@@ -94,7 +94,12 @@ func tinyModels(e *testscript.Env) error {
 		{Key: "llama.attention.head_count", Value: uint32(2)},
 		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
 	}
-	for name, d := range map[string]ir.DType{"tiny-f16.gguf": ir.F16, "tiny-q4_0.gguf": ir.Q4_0} {
+	hostile := "\xff\x1b[31mred\n\u202e\x00*/" + strings.Repeat("A", 1<<20)
+	for name, d := range map[string]ir.DType{"tiny-f16.gguf": ir.F16, "tiny-q4_0.gguf": ir.Q4_0, "tiny-hostile.gguf": ir.F32} {
+		if d == ir.F32 {
+			meta = slices.Clone(meta)
+			meta[1].Value = hostile
+		}
 		var tensors []gguf.TensorData
 		add := func(name string, d ir.DType, shape ...int64) {
 			n := int64(1)

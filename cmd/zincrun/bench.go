@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime/bench"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -106,7 +107,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 		bar.Add(1)
-		row := []any{h.Model.Arch + " " + h.Model.Name, table.Bytes(size), table.Count(h.Model.Parameters), backend, t.String(),
+		row := []any{printable.Name(h.Model.Arch + " " + h.Model.Name), table.Bytes(size), table.Count(h.Model.Parameters), backend, t.String(),
 			r.Rate, r.Deviation, r.Stages / max(t.Gen, 1), 100 * r.Roofline, r.Bandwidth / 1e9}
 		if limit > 0 {
 			row = append(row, 100*r.Bandwidth/limit)

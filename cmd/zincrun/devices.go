@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -70,7 +71,7 @@ func printDevices(found []device.Found) error {
 		if d.Use {
 			verb = "used"
 		}
-		if _, err := fmt.Fprintf(cli.Stdout, "%s is %s: %s\n", d.Name, verb, d.Why); err != nil {
+		if _, err := fmt.Fprintf(cli.Stdout, "%s is %s: %s\n", d.Name, verb, printable.Line(d.Why)); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -120,7 +121,7 @@ func (o *planFlags) openWith(ctx context.Context, path string, read func(path st
 	if x, ok := exec.(*vulkan.Executor); ok {
 		for i := range plan.Entries {
 			if why := x.Fallback(&plan.Entries[i]); why != "" {
-				fmt.Fprintf(os.Stderr, "zincrun: %s runs as dispatches, not as one persistent kernel: %s\n", plan.Entries[i].Name, why)
+				fmt.Fprintf(os.Stderr, "zincrun: %s runs as dispatches, not as one persistent kernel: %s\n", printable.Name(plan.Entries[i].Name), printable.Line(why))
 			}
 		}
 	}

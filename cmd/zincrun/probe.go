@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -85,9 +86,9 @@ var shownFeatures = []string{
 
 func printProbe(p *device.Probed) {
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(cli.Stdout, "  %-20s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(cli.Stdout, "  %-20s %s\n", name, printable.Line(fmt.Sprintf(format, args...)))
 	}
-	fmt.Fprintf(cli.Stdout, "vulkan:%d  %s\n", p.Index, p.Name)
+	fmt.Fprintf(cli.Stdout, "vulkan:%d  %s\n", p.Index, printable.Name(p.Name))
 	row("type", "%s", p.Type)
 	row("driver", "%s %s, Vulkan %s", p.Driver, p.DriverInfo, p.API)
 	for _, h := range p.Heaps {

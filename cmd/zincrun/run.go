@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/runtime"
 )
 
@@ -182,7 +183,7 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 		note = fmt.Sprintf("; stopped: the context of %d is full", o.plan.Header.Ctx)
 	}
 	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)%s\n",
-		o.exec.Device(), round(stats.Load), stats.PrefillTokens, round(stats.Prefill), rate(stats.PrefillTokens, stats.Prefill),
+		printable.Name(o.exec.Device()), round(stats.Load), stats.PrefillTokens, round(stats.Prefill), rate(stats.PrefillTokens, stats.Prefill),
 		stats.DecodeTokens, round(stats.Decode), rate(stats.DecodeTokens, stats.Decode), note)
 	return nil
 }

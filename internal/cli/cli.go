@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/printable"
 )
 
 // Exit codes.
@@ -82,7 +84,7 @@ func Exit(w io.Writer, name string, err error) int {
 	return exitFailed
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func oneLine(err error) string { return printable.Line(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 func (p *Program) run(ctx context.Context, args []string) error {
 	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" || args[0] == "help" {

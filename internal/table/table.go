@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/zincc-dev/zincc/internal/printable"
 )
 
 // Table is a titled list of rows. A cell is a string, an int, an int64, a float64,
@@ -100,7 +102,7 @@ func (t *Table) WriteText(w io.Writer) error {
 		}
 	}
 	var b strings.Builder
-	b.WriteString(t.Title + "\n")
+	b.WriteString(printable.Line(t.Title) + "\n")
 	for _, line := range lines {
 		var l strings.Builder
 		for i, s := range line {
@@ -132,13 +134,7 @@ func Text(c any) string {
 	if f, ok := c.(float64); ok {
 		return fmt.Sprintf("%.1f", f)
 	}
-	// A cell is one line, whatever a model calls its tensors.
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return utf8.RuneError
-		}
-		return r
-	}, fmt.Sprint(c))
+	return printable.Line(fmt.Sprint(c)) // whatever a model calls its tensors
 }
 
 // MarshalJSON writes the rows as a list of objects, keyed by column.

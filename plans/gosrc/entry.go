@@ -8,6 +8,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -122,7 +123,7 @@ func (c *commands) describe(i int, uses map[*ir.Value][]*ir.Op) []string {
 	}
 	list := []string{line}
 	if t := d.Cost.Predicted; t != (plans.Times{}) {
-		list = append(list, fmt.Sprintf("%.1f us predicted; %s", 1e6*float64(max(t.Bytes, t.Operations)+t.Stage), oneLine(d.Why)))
+		list = append(list, fmt.Sprintf("%.1f us predicted; %s", 1e6*float64(max(t.Bytes, t.Operations)+t.Stage), printable.Line(d.Why)))
 	}
 	return list
 }

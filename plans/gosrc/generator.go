@@ -8,6 +8,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -78,7 +79,7 @@ func plain(reflect.Value, string) jen.Code { return nil }
 func (g *generator) main() *jen.File {
 	h := &g.p.Header
 	f := newFile()
-	f.PackageComment(fmt.Sprintf("Command %s continues texts: the model %s, compiled for %s by %s.", g.commandName(), oneLine(h.Model.Name), oneLine(h.Target), oneLine(h.Compiler)))
+	f.PackageComment(fmt.Sprintf("Command %s continues texts: the model %s, compiled for %s by %s.", g.commandName(), printable.Name(h.Model.Name), printable.Name(h.Target), printable.Name(h.Compiler)))
 	if g.p.Embedded == nil {
 		f.PackageComment("Its weights come from the model file.")
 	}
@@ -87,7 +88,7 @@ func (g *generator) main() *jen.File {
 }
 
 func (g *generator) commandName() string {
-	if w := words(g.p.Header.Model.Name); len(w) > 0 {
+	if w := words(printable.Name(g.p.Header.Model.Name)); len(w) > 0 {
 		return strings.ToLower(strings.Join(w, "-"))
 	}
 	return "model"
@@ -165,7 +166,7 @@ func (g *generator) pipelines() *jen.File {
 	f.Comment("pipelines are kernels with their specialization constants.")
 	f.Var().Id("pipelines").Op("=").Index(jen.Op("...")).Qual(plansPath, "Pipeline").CustomFunc(lines, func(s *jen.Group) {
 		for i := range p {
-			s.Comment("Kernel " + oneLine(g.p.Modules[p[i].Module].Name)).Line().Id(g.pipeline[i]).Op(":").Add(body(reflect.ValueOf(p[i]), plain))
+			s.Comment("Kernel " + printable.Line(g.p.Modules[p[i].Module].Name)).Line().Id(g.pipeline[i]).Op(":").Add(body(reflect.ValueOf(p[i]), plain))
 		}
 	})
 	return f
@@ -244,5 +245,3 @@ func (g *generator) regionList(list reflect.Value, space string) jen.Code {
 		return nil
 	})
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -91,7 +92,7 @@ func (m *Model) run(ctx context.Context, args []string, in io.Reader, out, notes
 	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I or host")
 	f.StringVar(&o.plan, "write-plan", "", "write the plan to this file, for zincc and zincrun, and end")
 	f.Usage = func() {
-		fmt.Fprintf(out, "Continues a text on standard output: model %s for %s.\n\n%s", h.Model.Name, h.Target, f.FlagUsages())
+		fmt.Fprintf(out, "Continues a text on standard output: model %s for %s.\n\n%s", printable.Name(h.Model.Name), printable.Name(h.Target), f.FlagUsages())
 	}
 	switch err := f.Parse(args[1:]); {
 	case errors.Is(err, pflag.ErrHelp):

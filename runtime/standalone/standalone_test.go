@@ -42,13 +42,13 @@ func TestAssembleErrors(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	m := &Model{Program: "p.zir", Files: fstest.MapFS{}}
-	m.Plan.Header.Model.Name = "tiny"
+	m.Plan.Header.Model.Name = "tiny\x1b[2J\xff"
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"--help"}, 0, "model tiny for"},
+		{[]string{"--help"}, 0, "model tiny�[2J� for"},
 		{[]string{"--nonsense"}, 2, "unknown flag: --nonsense"},
 		{[]string{"-n", "-4"}, 2, "-n is -4, want 0 or more"},
 		{[]string{"x"}, 2, `unexpected argument "x"`},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/zincc-dev/zincc/internal/printable"
 )
 
 // Print writes the report for people: the first difference, or, for each entry,
@@ -18,7 +20,7 @@ func (r *Report) Print(w io.Writer) error {
 		i += r.printStep(&b, r.Results[i:])
 	}
 	fmt.Fprintf(&b, "%s: %d comparisons, %d failed\n", r.Device, len(r.Results), r.Failed)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, printable.Text(b.String()))
 	return err
 }
 
