@@ -209,7 +209,7 @@ func (c siteTest) runOn(t testing.TB, on *target.Target) map[string][]byte {
 			src[g.Name] = c.value(g)
 		}
 	}
-	m, err := oracle.New(s.Program, src, oracle.Options{})
+	m, err := oracle.New(t.Context(), s.Program, src, oracle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func feed(t *testing.T, f *gguf.File, chunks ...int) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := oracle.New(p, weights{f}, oracle.Options{})
+	m, err := oracle.New(t.Context(), p, weights{f}, oracle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestGopherMoE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := oracle.New(p, weights{f}, oracle.Options{})
+	m, err := oracle.New(t.Context(), p, weights{f}, oracle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

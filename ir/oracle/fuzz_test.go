@@ -73,7 +73,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil || !small(p) {
 			return
 		}
-		m, err := New(p, ones{p}, Options{Threads: 2})
+		m, err := New(t.Context(), p, ones{p}, Options{Threads: 2})
 		if err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -40,7 +41,10 @@ func words(t ir.Type, rows, ctx int) (int, error) {
 	return int(n), nil
 }
 
-func (m *Machine) addGlobal(g *ir.Value, src Source) error {
+func (m *Machine) addGlobal(ctx context.Context, g *ir.Value, src Source) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	switch g.Class {
 	case ir.Weight:
 		data, err := src.Weight(g.Name)
@@ -50,15 +54,11 @@ func (m *Machine) addGlobal(g *ir.Value, src Source) error {
 		m.weights[g], err = newMatrix(g.Type, data)
 		return err
 	case ir.Table:
-		t, err := Table(g, m.prog.Ctx)
+		t, err := Table(ctx, g, m.prog.Ctx)
 		m.values[g] = t
 		return err
 	}
-	held := g.Type
-	if g.Class == ir.KV && held.DType == ir.Q8_0 {
-		held.DType = ir.F32
-	}
-	n, err := words(held, m.maxRows(), m.prog.Ctx)
+	n, err := globalWords(m.prog, g)
 	if err != nil {
 		return err
 	}
@@ -66,13 +66,45 @@ func (m *Machine) addGlobal(g *ir.Value, src Source) error {
 	return nil
 }
 
-// maxRows bounds T in the types of globals, which all functions share.
-func (m *Machine) maxRows() int {
-	rows := 1
-	for _, f := range m.prog.Funcs {
+// globalWords is the words of a global that is no weight.
+func globalWords(p *ir.Program, g *ir.Value) (int, error) {
+	held := g.Type
+	if g.Class == ir.KV && held.DType == ir.Q8_0 {
+		held.DType = ir.F32
+	}
+	rows := 1 // T in the types of globals, which all functions share
+	for _, f := range p.Funcs {
 		rows = max(rows, f.Rows)
 	}
-	return rows
+	return words(held, rows, p.Ctx)
+}
+
+// Bytes is the memory that a machine of p takes beside its weights and temporaries: tables,
+// caches, state and results. Their elements take four bytes each, whatever their types say.
+func Bytes(p *ir.Program) (int64, error) {
+	sum := int64(0)
+	for _, g := range p.Globals {
+		if g.Class == ir.Weight {
+			continue
+		}
+		n, err := globalWords(p, g)
+		if err != nil {
+			return 0, fmt.Errorf("global @%s: %w", g.Name, err)
+		}
+		sum += 4 * int64(n)
+	}
+	for _, f := range p.Funcs {
+		for _, op := range f.Ops() {
+			if v := op.Result; v != nil && v.Class == ir.IO {
+				n, err := words(v.Type, f.Rows, p.Ctx)
+				if err != nil {
+					return 0, fmt.Errorf("func %q: %%%d: %w", f.Name, v.ID, err)
+				}
+				sum += 4 * int64(n)
+			}
+		}
+	}
+	return sum, nil
 }
 
 // placeArena gives every placed value its window of one arena, and io values

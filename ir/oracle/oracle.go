@@ -29,6 +29,8 @@ type Options struct {
 	// CacheBytes bounds the memory for matrices kept as float32. Rows of the
 	// others are dequantized at each use.
 	CacheBytes int64
+	// MostBytes bounds what New allocates; 0 for no bound.
+	MostBytes int64
 }
 
 // Machine holds the memory of one program and runs its functions. It is not safe
@@ -50,9 +52,14 @@ type Machine struct {
 
 // New checks p, allocates its globals, zeroed, and computes its tables. It works
 // at every stage.
-func New(p *ir.Program, src Source, o Options) (*Machine, error) {
+func New(ctx context.Context, p *ir.Program, src Source, o Options) (*Machine, error) {
 	if err := ir.Verify(p); err != nil {
 		return nil, err
+	}
+	if need, err := Bytes(p); err != nil {
+		return nil, err
+	} else if o.MostBytes > 0 && need > o.MostBytes {
+		return nil, fmt.Errorf("context %d needs %.2f GiB of memory, there are %.2f GiB", p.Ctx, float64(need)/(1<<30), float64(o.MostBytes)/(1<<30))
 	}
 	m := &Machine{
 		prog:    p,
@@ -68,7 +75,7 @@ func New(p *ir.Program, src Source, o Options) (*Machine, error) {
 	}
 	m.scratch = make([][]float32, m.threads)
 	for _, g := range p.Globals {
-		if err := m.addGlobal(g, src); err != nil {
+		if err := m.addGlobal(ctx, g, src); err != nil {
 			return nil, fmt.Errorf("global @%s: %w", g.Name, err)
 		}
 	}

@@ -62,7 +62,7 @@ func parseFor(t fataler, sequences ir.Sequences, ctx, slots, rows int, globals, 
 
 func machine(t fataler, p *ir.Program, src source, o Options) *Machine {
 	t.Helper()
-	m, err := New(p, src, o)
+	m, err := New(context.Background(), p, src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +449,7 @@ func TestBadProgramsGiveErrors(t *testing.T) {
 		{"step @n : f32[1]", "", "is not step i32[1]"},
 	} {
 		p := parse(t, 8, 1, 2, c.globals, c.body)
-		_, err := New(p, source{"short": make([]byte, 64)}, Options{})
+		_, err := New(t.Context(), p, source{"short": make([]byte, 64)}, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.globals, err, c.want)
 		}
@@ -458,7 +458,7 @@ func TestBadProgramsGiveErrors(t *testing.T) {
 
 func TestRopeTable(t *testing.T) {
 	p := parse(t, 5000, 1, 1, `table @x {kind="rope", freqs=[1.0, 0.37], mscale=1.5} : f32[L, 4]`, "")
-	x, err := Table(p.Globals[0], 5000)
+	x, err := Table(t.Context(), p.Globals[0], 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,5 +466,29 @@ func TestRopeTable(t *testing.T) {
 		a, b := float64(pos), float64(pos)*0.37
 		want := []float64{1.5 * math.Cos(a), 1.5 * math.Sin(a), 1.5 * math.Cos(b), 1.5 * math.Sin(b)}
 		near(t, "table", x[4*pos:], want, 1e-7)
+	}
+}
+
+// TestNewBounds holds that a machine is not made for want of interest or of memory.
+func TestNewBounds(t *testing.T) {
+	p := parse(t, 5000, 1, 1, `table @x {kind="rope", freqs=[1.0, 0.37], mscale=1.5} : f32[L, 4]`, "")
+	need, err := Bytes(p)
+	if err != nil || need < 4*5000*4 || need > 4*5000*4+4096 {
+		t.Errorf("needs %d bytes, %v", need, err)
+	}
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	for _, x := range []struct {
+		ctx  context.Context
+		most int64
+		want string
+	}{{t.Context(), need, ""}, {t.Context(), need - 1, "context 5000 needs"}, {gone, 0, "context canceled"}} {
+		_, err := New(x.ctx, p, nil, Options{MostBytes: x.most})
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%d bytes at most: %v, want %q", x.most, err, x.want)
+		}
+	}
+	if _, err := Table(gone, p.Globals[0], 5000); err == nil {
+		t.Error("a table is made though nobody waits for it")
 	}
 }

@@ -30,7 +30,7 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 		}
 	}
 	if kind == "host" {
-		return host.New(plan, src)
+		return host.New(ctx, plan, src)
 	}
 	if len(plan.Modules) == 0 {
 		return nil, ir.Unsupported("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)

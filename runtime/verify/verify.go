@@ -133,7 +133,7 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 	if len(plan.Modules) == 0 {
 		return nil, ir.Unsupported("the plan is for target %s and has no kernels to compare", plan.Header.Target)
 	}
-	m, err := oracle.New(plan.Program, src, oracle.Options{})
+	m, err := oracle.New(ctx, plan.Program, src, oracle.Options{})
 	if err != nil {
 		return nil, err
 	}

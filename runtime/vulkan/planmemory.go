@@ -58,7 +58,7 @@ func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.So
 		func() error { return m.placeWeights(plan) },
 		func() error { return m.placeRegions(plan) },
 		func() error { return m.uploadWeights(ctx, up, plan, src) },
-		func() error { return m.uploadTables(up, plan) },
+		func() error { return m.uploadTables(ctx, up, plan) },
 		func() error { return m.findArguments(plan) },
 		func() error { return m.uploadStages(up, plan) },
 		up.Flush,
@@ -193,10 +193,10 @@ func (m *memory) uploadWeights(ctx context.Context, up *Uploader, plan *plans.Pl
 }
 
 // uploadTables computes the tables; their ops are the oracle's.
-func (m *memory) uploadTables(up *Uploader, plan *plans.Plan) error {
+func (m *memory) uploadTables(ctx context.Context, up *Uploader, plan *plans.Plan) error {
 	for _, r := range plan.Memory.Tables {
 		v := plan.Program.Global(r.Name)
-		values, err := oracle.Table(v, plan.Program.Ctx)
+		values, err := oracle.Table(ctx, v, plan.Program.Ctx)
 		if err != nil {
 			return fmt.Errorf("table %q: %w", r.Name, err)
 		}
