@@ -140,6 +140,9 @@ func (e *emitter) memory(f *gguf.File, embed bool) error {
 		if err != nil {
 			return fmt.Errorf("@%s: %w", g.Name, err)
 		}
+		if e.t.Host && g.Class == ir.KV { // the host holds elements as float32, whatever their type
+			n = n / g.Type.DType.Bytes(int64(g.Type.DType.Block())) * int64(g.Type.DType.Block()) * 4
+		}
 		r := plans.Region{Name: g.Name, Bytes: n}
 		switch g.Class {
 		case ir.KV:

@@ -28,7 +28,7 @@ func Estimate(f *gguf.File, t *target.Target, o frontend.Options) (*plans.Plan, 
 	if err != nil {
 		return nil, 0, err
 	}
-	if largest := plan.LargestCtx(t.Memory); !given && t.Memory != 0 && 0 < largest && largest < own {
+	if largest := LargestCtx(plan, t); !given && t.Memory != 0 && 0 < largest && largest < own {
 		o.Ctx = largest
 		plan, err = compile(f, t, o)
 	}

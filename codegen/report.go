@@ -50,7 +50,7 @@ func NewReport(plan *plans.Plan, t *target.Target, times []passes.Timing, path s
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
 	}
 	if t.Memory != 0 {
-		r.LargestCtx = plan.LargestCtx(t.Memory)
+		r.LargestCtx = LargestCtx(plan, t)
 	}
 	for _, e := range plan.Entries {
 		er := EntryReport{Name: e.Name, Dispatches: len(e.Dispatches), Steps: e.Steps()}

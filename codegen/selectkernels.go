@@ -41,6 +41,9 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 			s := &site{f: f, g: g, outputs: g.Outputs(uses), key: tuning.SiteOf(f, g)}
 			s.candidates = kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
 			if len(s.candidates) == 0 {
+				if n := indexable(p, t, p.Ctx); 0 < n && n < p.Ctx {
+					return nil, ir.Unsupported("context %d: kernels of target %s cannot index so large a cache: the largest context is %d", p.Ctx, t.Name, n)
+				}
 				return nil, ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
 			}
 			sites = append(sites, s)

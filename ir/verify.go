@@ -21,11 +21,17 @@ func Verify(p *Program) error {
 	return nil
 }
 
+// MaxCtx bounds the positions of a program.
+const MaxCtx = 1 << 24
+
 // VerifyStructure checks what holds at any time, also between the passes of a
 // stage: the op table's rules, SSA order and unique names.
 func VerifyStructure(p *Program) error {
-	if p.Ctx <= 0 || p.Ctx > 1<<24 || p.Slots <= 0 || p.Slots > MaxSlots {
-		return fmt.Errorf("verify: ctx %d or slots %d out of range", p.Ctx, p.Slots)
+	if p.Ctx <= 0 || p.Ctx > MaxCtx {
+		return fmt.Errorf("verify: a context of %d positions: want 1 to %d", p.Ctx, MaxCtx)
+	}
+	if p.Slots <= 0 || p.Slots > MaxSlots {
+		return fmt.Errorf("verify: %d slots: want 1 to %d", p.Slots, MaxSlots)
 	}
 	names := map[string]bool{}
 	globals := map[*Value]bool{}

@@ -213,7 +213,7 @@ func TestLargestCtx(t *testing.T) {
 	perPos := SumBytes(p.Memory.KV)/64 + SumBytes(p.Memory.Tables)/64
 	need := p.MemoryBytes()
 	for memory, want := range map[int64]int{
-		need: 64, need - 1: 63, need + perPos: 65, need + perPos - 1: 64, need - 64*perPos: 0, need - 64*perPos - 1: 0, 0: 0, 1 << 62: math.MaxInt32,
+		need: 64, need - 1: 63, need + perPos: 65, need + perPos - 1: 64, need - 64*perPos: 0, need - 64*perPos - 1: 0, 0: 0, 1 << 62: ir.MaxCtx,
 	} {
 		if have := p.LargestCtx(memory); have != want {
 			t.Errorf("%s: %d, want %d", table.Bytes(memory), have, want)

@@ -15,9 +15,9 @@ const topSites = 5
 // Estimate makes the tables that say what a plan needs and how fast it should be:
 // "memory", "context", "predicted speed" and, with the slowest of each test,
 // "predicted call sites". memory is that of the target in bytes, 0 where it is not
-// known, own the context that the model was trained for.
-func Estimate(p *Plan, memory int64, own int) []*table.Table {
-	return append([]*table.Table{memoryEstimate(p), contextEstimate(p, memory, own)}, speedEstimate(p)...)
+// known, own the context that the model was trained for, largest the one that fits.
+func Estimate(p *Plan, memory int64, own, largest int) []*table.Table {
+	return append([]*table.Table{memoryEstimate(p), contextEstimate(p, memory, own, largest)}, speedEstimate(p)...)
 }
 
 func memoryEstimate(p *Plan) *table.Table {
@@ -33,12 +33,12 @@ func memoryEstimate(p *Plan) *table.Table {
 	return m
 }
 
-func contextEstimate(p *Plan, memory int64, own int) *table.Table {
+func contextEstimate(p *Plan, memory int64, own, largest int) *table.Table {
 	c := &table.Table{Title: "context", Columns: []string{"what", "positions"}}
 	c.Add("this estimate", p.Header.Ctx)
 	c.Add("the model's own", own)
 	if memory != 0 {
-		c.Add(fmt.Sprintf("largest that fits %s", table.Bytes(memory)), p.LargestCtx(memory))
+		c.Add(fmt.Sprintf("largest that fits %s", table.Bytes(memory)), largest)
 	}
 	return c
 }

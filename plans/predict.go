@@ -2,7 +2,6 @@ package plans
 
 import (
 	"cmp"
-	"math"
 	"regexp"
 	"slices"
 
@@ -160,7 +159,7 @@ func (p *Plan) LargestCtx(memory int64) int {
 	case rest < 0:
 		return 0
 	case perPos == 0:
-		return math.MaxInt32
+		return ir.MaxCtx
 	}
-	return int(min(rest/perPos, math.MaxInt32)) // positions are i32
+	return int(min(rest/perPos, ir.MaxCtx))
 }

@@ -68,7 +68,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 			if err != nil {
 				return err
 			}
-			tables := plans.Estimate(plan, t.Memory, own)
+			tables := plans.Estimate(plan, t.Memory, own, codegen.LargestCtx(plan, t))
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, tables...)
 			}
