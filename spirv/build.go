@@ -1,6 +1,9 @@
 package spirv
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Builder writes a module. Instructions go to the section of the module that
 // the specification puts them in, in order of the calls; the same calls give the
@@ -58,10 +61,23 @@ func (b *Builder) put(s section, op Op, operands ...uint32) {
 
 // once is put for instructions that a module has once.
 func (b *Builder) once(s section, op Op, operands ...uint32) {
-	if key := fmt.Sprint(op, operands); !b.seen[key] {
+	if key := keyOf(op, nil, operands); !b.seen[key] {
 		b.seen[key] = true
 		b.put(s, op, operands...)
 	}
+}
+
+// keyOf is a string that only equal instructions share: their words, with the number of
+// those before the result.
+func keyOf(op Op, before, after []uint32) string {
+	key := make([]byte, 0, 64)
+	key = binary.LittleEndian.AppendUint32(key, uint32(op)<<16|uint32(len(before)))
+	for _, words := range [2][]uint32{before, after} {
+		for _, w := range words {
+			key = binary.LittleEndian.AppendUint32(key, w)
+		}
+	}
+	return string(key)
 }
 
 // text encodes a literal string: UTF-8, a zero byte, padded to words.
@@ -119,7 +135,7 @@ func (b *Builder) MemberDecorate(id ID, member uint32, d Decoration, operands ..
 // intern puts an instruction whose operands are before, its result, after; or
 // returns the result of an equal one.
 func (b *Builder) intern(s section, op Op, before, after []uint32) ID {
-	key := fmt.Sprint(op, before, after)
+	key := keyOf(op, before, after)
 	id, ok := b.interned[key]
 	if !ok {
 		id = b.NewID()
