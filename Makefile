@@ -8,7 +8,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build run test packages lint generate fuzz interrupts bench bench-gpu tune tune-amd clean
+.PHONY: build run test packages lint generate digests fuzz interrupts bench bench-gpu tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -36,6 +36,12 @@ lint:
 # Rewrites the z*.go files from the Khronos registries.
 generate:
 	$(GO) generate ./...
+
+# Compares plans for all targets, and what kernels are offered, with the committed digests.
+# A change that means to change some: make digests UPDATE=-update
+digests:
+	$(GO) run ./internal/digests $(if $(UPDATE),--update)
+	$(GO) test ./codegen -run '^TestOffers$$' -every $(UPDATE)
 
 FUZZTIME ?= 10s
 fuzz:

@@ -33,6 +33,8 @@ var layers = []struct {
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
+	{"internal/synth", []string{"ir"}},
+	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }
 

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"path/filepath"
+	"sync"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// model is one model to compile.
+type model struct {
+	name string
+	kv   ir.DType
+	open func() (*gguf.File, error)
+}
+
+// all returns the models; headers are written to dir.
+func all(root, dir string) []model {
+	var list []model
+	for _, name := range []string{"gopher", "gopher-moe"} {
+		open := func() (*gguf.File, error) {
+			return gguf.OpenHeader(filepath.Join(root, "testdata", "models", name+"-q4_k_m.gguf"))
+		}
+		list = append(list, model{name, ir.F16, open}, model{name + "-kv-q8_0", ir.Q8_0, open})
+	}
+	for _, s := range synth.Published {
+		s.Layers = min(s.Layers, 8) // the others repeat them
+		list = append(list, model{s.Name, ir.F16, header(s, dir)})
+	}
+	return list
+}
+
+// header returns what opens the header of a shape, written once.
+func header(s synth.Shape, dir string) func() (*gguf.File, error) {
+	path := filepath.Join(dir, s.Name+".gguf")
+	write := sync.OnceValue(func() error {
+		m, err := synth.New(s)
+		if err != nil {
+			return err
+		}
+		return m.WriteHeader(path)
+	})
+	return func() (*gguf.File, error) {
+		if err := write(); err != nil {
+			return nil, err
+		}
+		return gguf.OpenHeader(path)
+	}
+}
+
+// planned is a model to be compiled for a target.
+type planned struct {
+	model  model
+	target *target.Target
+}
+
+// digest compiles and returns the SHA-256 of the plan. Kernels are chosen by what the
+// compiler holds of the target, and not by a driver that this computer may have.
+func (p planned) digest() (sum [32]byte, err error) {
+	f, err := p.model.open()
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	program, err := frontend.Load(f, frontend.Options{KV: p.model.kv, MaxRows: codegen.MaxRows})
+	if err != nil {
+		return sum, err
+	}
+	program.Path = "model.gguf"
+	rows, err := p.target.Tuned()
+	if err != nil {
+		return sum, err
+	}
+	choice := codegen.Choice{Tuned: tuning.NewTable(rows)}
+	table := codegen.ChoiceTable(context.Background(), p.target, program.Funcs[0].Rows, choice)
+	if _, err := passes.Run(program, table, passes.Options{StopAfter: ir.Place}); err != nil {
+		return sum, err
+	}
+	plan, err := codegen.Emit(program, f, p.target, false)
+	if err != nil {
+		return sum, err
+	}
+	plan.Header.Compiler = ""
+	plan.Vocab = plans.Vocab{} // of the model, not of the compiler, and long
+	h := sha256.New()
+	if err := plans.Write(h, plan); err != nil {
+		return sum, err
+	}
+	return [32]byte(h.Sum(nil)), nil
+}

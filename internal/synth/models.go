@@ -1,0 +1,70 @@
+package synth
+
+import (
+	"maps"
+	"slices"
+)
+
+// Published are models in the shapes in which they are published, one or more of every
+// kind of layer.
+var Published = []Shape{
+	{
+		Name: "qwen3-8b", Arch: "qwen3", Quant: "Q4_K_M", Layers: 36, Embd: 4096, FF: 12288, Vocab: 151936, Ctx: 40960,
+		Heads: 32, KVHeads: 8, HeadDim: 128, RopeBase: 1e6,
+	},
+	{
+		Name: "qwen35-35b-a3b", Arch: "qwen35moe", Quant: "UD-Q4_K_M", Layers: 40, Embd: 2048, Vocab: 248320, Ctx: 262144,
+		Heads: 16, KVHeads: 2, HeadDim: 256, RopeDims: 64, RopeBase: 1e7,
+		Experts: Experts{Count: 256, Used: 8, FF: 512, Shared: 512}, DeltaNet: DeltaNet{KeyHeads: 16, ValueHeads: 32, State: 128, Taps: 4, Interval: 4},
+	},
+	{
+		Name: "llama-1b", Arch: "llama", Quant: "Q4_K_M", Layers: 16, Embd: 2048, FF: 8192, Vocab: 128256, Ctx: 131072,
+		Heads: 32, KVHeads: 8, HeadDim: 64, RopeBase: 5e5, Tied: true,
+	},
+	{
+		Name: "qwen3-14b", Arch: "qwen3", Quant: "Q4_K_M", Layers: 40, Embd: 5120, FF: 17408, Vocab: 151936, Ctx: 40960,
+		Heads: 40, KVHeads: 8, HeadDim: 128, RopeBase: 1e6,
+	},
+	{
+		Name: "llama-8b", Arch: "llama", Quant: "Q6_K", Layers: 32, Embd: 4096, FF: 14336, Vocab: 128256, Ctx: 131072,
+		Heads: 32, KVHeads: 8, HeadDim: 128, RopeBase: 5e5,
+	},
+	{
+		Name: "qwen3-4b", Arch: "qwen3", Quant: "Q5_K_M", Layers: 36, Embd: 2560, FF: 9728, Vocab: 151936, Ctx: 40960,
+		Heads: 32, KVHeads: 8, HeadDim: 128, RopeBase: 1e6, Tied: true,
+	},
+	{
+		Name: "qwen3-30b-a3b", Arch: "qwen3moe", Quant: "Q4_K_M", Layers: 48, Embd: 2048, Vocab: 151936, Ctx: 40960,
+		Heads: 32, KVHeads: 4, HeadDim: 128, RopeBase: 1e6, Experts: Experts{Count: 128, Used: 8, FF: 768},
+	},
+	{
+		Name: "qwen2-7b", Arch: "qwen2", Quant: "Q4_0", Layers: 28, Embd: 3584, FF: 18944, Vocab: 152064, Ctx: 32768,
+		Heads: 28, KVHeads: 4, HeadDim: 128, RopeBase: 1e6,
+	},
+	{
+		Name: "qwen35-27b", Arch: "qwen35", Quant: "Q8_0", Layers: 64, Embd: 5120, FF: 17408, Vocab: 248320, Ctx: 262144,
+		Heads: 24, KVHeads: 4, HeadDim: 256, RopeDims: 64, RopeBase: 1e7,
+		DeltaNet: DeltaNet{KeyHeads: 16, ValueHeads: 48, State: 128, Taps: 4, Interval: 4},
+	},
+}
+
+// Small returns models of few layers, dense and of experts, in every quantization, and one
+// with recurrent layers: enough to meet every weight layout and every family of kernels.
+func Small() []Shape {
+	var list []Shape
+	for _, quant := range slices.Sorted(maps.Keys(quants)) {
+		dense := Shape{
+			Name: "small-dense-" + quant, Arch: "qwen3", Quant: quant, Layers: 1, Embd: 1024, FF: 3072, Vocab: 4096, Ctx: 4096,
+			Heads: 16, KVHeads: 8, HeadDim: 128, RopeBase: 1e6,
+		}
+		experts := dense
+		experts.Name, experts.Arch, experts.FF = "small-experts-"+quant, "qwen3moe", 0
+		experts.Experts = Experts{Count: 32, Used: 4, FF: 768}
+		list = append(list, dense, experts)
+	}
+	return append(list, Shape{
+		Name: "small-delta", Arch: "qwen35moe", Quant: "UD-Q4_K_M", Layers: 2, Embd: 1024, Vocab: 4096, Ctx: 4096,
+		Heads: 8, KVHeads: 2, HeadDim: 256, RopeDims: 64, RopeBase: 1e7,
+		Experts: Experts{Count: 32, Used: 4, FF: 512, Shared: 512}, DeltaNet: DeltaNet{KeyHeads: 8, ValueHeads: 16, State: 128, Taps: 4, Interval: 2},
+	})
+}

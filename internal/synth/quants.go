@@ -1,0 +1,75 @@
+package synth
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// quants give a matrix its type by the name of the quantization. Those of several types
+// follow llama-quantize: attn_v and ffn_down of some layers and the output projection get
+// more bits. Rows that are no whole super-blocks fall back to blocks of 32.
+var quants = map[string]func(m *Model, name string, dims []int) ir.DType{
+	"Q4_K_M": mixed(ir.Q4_K, ir.Q6_K),
+	"Q5_K_M": mixed(ir.Q5_K, ir.Q6_K),
+	"Q6_K":   mixed(ir.Q6_K, ir.Q6_K),
+	"Q3_K_M": mixed(ir.Q3_K, ir.Q5_K),
+	"Q2_K":   mixed(ir.Q2_K, ir.Q3_K),
+	"IQ4_XS": mixed(ir.IQ4_XS, ir.Q5_K),
+	"Q4_0":   mixed(ir.Q4_0, ir.Q4_0),
+	"Q4_1":   mixed(ir.Q4_1, ir.Q4_1),
+	"Q5_0":   mixed(ir.Q5_0, ir.Q5_0),
+	"Q5_1":   mixed(ir.Q5_1, ir.Q5_1),
+	"IQ4_NL": mixed(ir.IQ4_NL, ir.IQ4_NL),
+	"Q8_0":   mixed(ir.Q8_0, ir.Q8_0),
+	"F16":    mixed(ir.F16, ir.F16),
+	"BF16":   mixed(ir.BF16, ir.BF16),
+	"F32":    mixed(ir.F32, ir.F32),
+	// Experts in MXFP4, all else in Q8_0.
+	"MXFP4": func(m *Model, name string, dims []int) ir.DType {
+		if strings.Contains(name, "_exps") {
+			return ir.MXFP4
+		}
+		return ir.Q8_0
+	},
+	// Experts in Q4_K_M, all else in Q8_0, as files of qwen35moe come.
+	"UD-Q4_K_M": func(m *Model, name string, dims []int) ir.DType {
+		switch {
+		case strings.Contains(name, "down_exps"):
+			return ir.Q5_K
+		case strings.Contains(name, "_exps"), name == "token_embd.weight":
+			return ir.Q4_K
+		case name == "output.weight":
+			return ir.Q6_K
+		}
+		return ir.Q8_0
+	},
+}
+
+func mixed(most, more ir.DType) func(m *Model, name string, dims []int) ir.DType {
+	return func(m *Model, name string, dims []int) ir.DType {
+		t := most
+		switch {
+		case name == "output.weight", name == "token_embd.weight" && m.Tied:
+			if t = more; most.Block() == 256 {
+				t = ir.Q6_K
+			}
+		case strings.HasSuffix(name, "attn_v.weight"), strings.Contains(name, "ffn_down"):
+			var i int
+			if _, err := fmt.Sscanf(name, "blk.%d.", &i); err == nil && moreBits(i, m.Layers) {
+				t = more
+			}
+		}
+		if dims[0]%t.Block() != 0 {
+			return ir.Q8_0
+		}
+		return t
+	}
+}
+
+// moreBits says which layers llama-quantize spends more bits on: the first and the last
+// eighth, and every third between.
+func moreBits(i, layers int) bool {
+	return i < layers/8 || i >= 7*layers/8 || (i-layers/8)%3 == 2
+}
