@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -24,7 +25,7 @@ const MinWindow = 4
 // whole windows of that many tokens, the rest dropped, each evaluated from
 // scratch (behind BOS if the vocabulary adds it), and positions window/2 to
 // window-2 score the token after them. done is called after every window. The error is a
-// NotNumbersError if a score is not a number.
+// sample.NotNumbersError if a score is not a number.
 func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 	if window < MinWindow || len(ids) < window {
@@ -45,7 +46,7 @@ func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string
 			}
 			nll := logSumExp(logits) - float64(logits[part[i+1]])
 			if math.IsNaN(nll) || math.IsInf(nll, 0) {
-				return &NotNumbersError{part[:i+1]}
+				return &sample.NotNumbersError{Sequence: part[:i+1]}
 			}
 			sum += nll
 			sq += nll * nll

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
 // Executor is a device that holds a plan's weights and state and runs its
@@ -29,6 +30,10 @@ type Executor interface {
 	RestoreState(ctx context.Context, s State) error
 	Close() error
 }
+
+// Burst is how many greedy tokens one submission decodes: enough to hide the
+// host, few enough that text flows.
+const Burst = 8
 
 // maxSubmission bounds what is submitted at once, in predicted seconds. Systems take a device that
 // is busy for longer for a hung one, Windows after 2 s, and nothing else is drawn meanwhile.
@@ -65,7 +70,7 @@ func (s *Session) Room() int { return s.plan.Header.Ctx - s.pos }
 func (s *Session) Reset() { s.pos = 0 }
 
 // Prefill appends tokens and returns the most likely next one. No step has more
-// than chunk rows; 0 leaves that to the plan. The error is ErrNotNumbers if no logit is a
+// than chunk rows; 0 leaves that to the plan. The error is sample.ErrNotNumbers if no logit is a
 // number.
 func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32, error) {
 	var next int32
@@ -100,7 +105,7 @@ func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32
 	return next, s.checkChoice(next)
 }
 
-// checkChoice returns ErrNotNumbers if id was chosen for want of a logit that is a number: op
+// checkChoice returns sample.ErrNotNumbers if id was chosen for want of a logit that is a number: op
 // argmax gives token 0 then. For every other token nothing is read.
 func (s *Session) checkChoice(id int32) error {
 	if id != 0 {
@@ -110,12 +115,12 @@ func (s *Session) checkChoice(id int32) error {
 	if err != nil {
 		return err
 	}
-	return CheckLogits(logits)
+	return sample.Check(logits)
 }
 
 // Decode appends token and what follows greedily, n tokens in all, and returns the n tokens
 // after it. The last of them is not yet in the sequence. It is one submission, unless that
-// would take long. The error is ErrNotNumbers if no logit is a number at the end.
+// would take long. The error is sample.ErrNotNumbers if no logit is a number at the end.
 func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
 	e := s.entry(1, "decode")
 	if e == nil {

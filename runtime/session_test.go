@@ -10,6 +10,7 @@ import (
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
 // stepRecorder is an executor that computes nothing.
@@ -133,7 +134,7 @@ func TestNotNumbers(t *testing.T) {
 		choice int32
 		want   error
 	}{
-		{[]float32{2, 1}, 0, nil}, {[]float32{1, 2}, 1, nil}, {[]float32{nan, nan}, 0, runtime.ErrNotNumbers},
+		{[]float32{2, 1}, 0, nil}, {[]float32{1, 2}, 1, nil}, {[]float32{nan, nan}, 0, sample.ErrNotNumbers},
 	} {
 		s := runtime.NewSession(plan, &unfinished{logits: x.logits, choice: x.choice})
 		if _, err := s.Prefill(t.Context(), []int32{1}, 0); err != x.want {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"time"
@@ -16,7 +17,8 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
-	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
 var runCommand = cli.Command{
@@ -25,19 +27,21 @@ var runCommand = cli.Command{
 	Long: `
 Continues the text and prints only the continuation on standard output; load, prefill
 and decode rates go to standard error. Without -p and -f it reads lines and continues
-each. The most likely token is taken unless --temp is given.
+each. The most likely token is taken unless --temp is given. It stops at an
+end-of-generation token, at --stop, and when the context is full.
 
   zincrun plan.bin -p "func Reverse(s string) string {" -n 80
   zincrun plan.bin -f prompt.txt --temp 0.7 --top-p 0.9 --seed 1`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
-		r := &runFlags{flags: f}
+		r := &runFlags{flags: f, sampling: sample.Neutral()}
 		r.prompt.declare(f)
 		f.IntVarP(&r.n, "n-predict", "n", 128, "tokens to generate, at most")
 		f.Float64Var(&r.sampling.Temp, "temp", 0, "temperature; 0 takes the most likely token")
 		f.IntVar(&r.sampling.TopK, "top-k", 0, "draw from the k most likely tokens only; 0 for all")
 		f.Float64Var(&r.sampling.TopP, "top-p", 1, "draw from the most likely tokens that have this probability together")
 		f.Float64Var(&r.sampling.MinP, "min-p", 0, "draw from tokens that have this share of the top probability")
-		f.Uint64Var(&r.sampling.Seed, "seed", 0, "seed of the draws")
+		f.Uint64Var(&r.sampling.Seed, "seed", 0, "seed of the draws (default another one each time)")
+		f.StringArrayVar(&r.stops, "stop", nil, "text to stop at, which is not printed; may be repeated")
 		r.plan.declare(f)
 		f.BoolVar(&r.json, "json", false, "print one JSON object with text and rates")
 		return r.run
@@ -49,7 +53,9 @@ type runFlags struct {
 	plan     planFlags
 	prompt   promptFlags
 	n        int
-	sampling runtime.Sampling
+	engine   *engine.Engine
+	sampling sample.Params
+	stops    []string
 	json     bool
 }
 
@@ -58,8 +64,8 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.sampling.Check(); err != nil {
-		return cli.Usagef("--%s", err)
+	if err := r.sampling.Validate(); err != nil {
+		return cli.Usagef("--%s", flagWords.Replace(err.Error()))
 	}
 	if r.n < 0 {
 		return cli.Usagef("-n is %d, want 0 or more", r.n)
@@ -73,11 +79,18 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
+	if r.engine, err = engine.New(o.plan, o.exec, o.tok, engine.Options{ITL: engine.Unhurried}); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer r.engine.Close()
 	if given {
 		return r.once(ctx, o, prompt)
 	}
 	return r.interactive(ctx, o)
 }
+
+// flagWords turns the names of parameters into those of flags.
+var flagWords = strings.NewReplacer("temperature", "temp", "top_k", "top-k", "top_p", "top-p", "min_p", "min-p")
 
 // maxLine bounds a line of standard input, in bytes.
 const maxLine = 16 << 20
@@ -111,7 +124,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 		var skipped *promptError
 		switch {
 		case err == nil:
-		case errors.Is(err, errLongLine), errors.Is(err, cli.ErrTask), errors.Is(err, runtime.ErrNotNumbers), errors.As(err, &skipped):
+		case errors.Is(err, errLongLine), errors.Is(err, cli.ErrTask), errors.Is(err, sample.ErrNotNumbers), errors.As(err, &skipped):
 			fmt.Fprintf(os.Stderr, "zincrun: %s\n", err)
 		default:
 			return err
@@ -163,28 +176,33 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	if r.json {
 		out = writerFunc(func(p []byte) (int, error) { kept = append(kept, p...); return len(p), nil })
 	}
-	g := runtime.Generator{
-		Session: runtime.NewSession(o.plan, o.exec), Tokenizer: o.tok, Sampling: r.sampling, Max: r.n,
+	if !r.flags.Changed("seed") {
+		r.sampling.Seed = rand.Uint64()
 	}
-	stats, err := g.Generate(ctx, ids, out)
-	stats.Load = o.load
+	done, err := r.engine.Answer(ctx, engine.Request{Prompt: ids, Max: r.n, Sampling: r.sampling, Stops: r.stops, TopLogprobs: -1}, out)
 	if err != nil {
 		return err
 	}
+	u := done.Usage
+	decoded := max(0, u.Completion-1) // the first token comes with the prompt
 	if r.json {
 		return json.NewEncoder(cli.Stdout).Encode(struct {
-			Text   string
-			Device string
-			runtime.Stats
-		}{string(kept), o.exec.Device(), stats})
+			Text, Device                string
+			Load, Prefill, Decode       time.Duration
+			PrefillTokens, DecodeTokens int
+			Seed                        uint64
+			Stopped                     string `json:"stopped"` // by what: stop, length or context
+		}{string(kept), o.exec.Device(), o.load, u.Prefill, u.Decode, u.Prompt, decoded, r.sampling.Seed, done.Reason})
 	}
 	note := ""
-	if stats.Stopped == runtime.StoppedByContext {
-		note = fmt.Sprintf("; stopped: the context of %d is full", o.plan.Header.Ctx)
+	if !r.sampling.Greedy() {
+		note = fmt.Sprintf("; seed %d", r.sampling.Seed)
+	}
+	if done.Reason == engine.Context {
+		note += fmt.Sprintf("; stopped: the context of %d is full", o.plan.Header.Ctx)
 	}
 	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)%s\n",
-		printable.Name(o.exec.Device()), round(stats.Load), stats.PrefillTokens, round(stats.Prefill), rate(stats.PrefillTokens, stats.Prefill),
-		stats.DecodeTokens, round(stats.Decode), rate(stats.DecodeTokens, stats.Decode), note)
+		printable.Name(o.exec.Device()), round(o.load), u.Prompt, round(u.Prefill), rate(u.Prompt, u.Prefill), decoded, round(u.Decode), rate(decoded, u.Decode), note)
 	return nil
 }
 

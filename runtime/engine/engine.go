@@ -19,8 +19,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"slices"
 	"sync"
@@ -41,9 +43,14 @@ var (
 	ErrQueueTimeout = errors.New("no slot became free in time")
 )
 
+// Unhurried is an Options.ITL for programs of one user: nobody waits for a token while a prompt is
+// read. Longer submissions may be taken for a device that hangs.
+const Unhurried = 500 * time.Millisecond
+
 // Options of an engine. The zero value is good.
 type Options struct {
-	// ITL bounds the time between two tokens of a sequence while prompts are read; 0: 50 ms.
+	// ITL bounds the time between two tokens of a sequence while prompts are read; 0: 50 ms. One user
+	// is served better with Unhurried.
 	ITL time.Duration
 	// Queue is how many requests may wait for a slot; 0: 256.
 	Queue int
@@ -122,6 +129,23 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error
 
 // errStopped ends a sequence whose answer has a stop text.
 var errStopped = errors.New("stopped")
+
+// Answer writes the text of an answer to w as it comes. It returns the end, or the error: that of the
+// request, of w, or the cause of ctx.
+func (e *Engine) Answer(ctx context.Context, r Request, w io.Writer) (*Done, error) {
+	for ev, err := range e.Generate(ctx, r) {
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(w, ev.Text); err != nil {
+			return nil, err
+		}
+		if ev.Done != nil && ev.Done.Reason != Cancelled {
+			return ev.Done, nil
+		}
+	}
+	return nil, cmp.Or(context.Cause(ctx), ErrClosed)
+}
 
 // reply makes events of what the engine chooses.
 func (e *Engine) reply(s *seq, cancel func(error), yield func(Event, error) bool) {

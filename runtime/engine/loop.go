@@ -7,10 +7,6 @@ import (
 	"time"
 )
 
-// maxBurst is how many greedy tokens one submission decodes: enough to hide the host, few enough
-// that text flows.
-const maxBurst = 8
-
 // loop is what the goroutine that owns the device works on.
 type loop struct {
 	slots     []*slot

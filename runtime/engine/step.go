@@ -171,7 +171,7 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 	if waiting > 0 || len(e.decoding) < len(e.running) || len(e.decoding) > len(group) {
 		return 1
 	}
-	n := min(maxBurst, e.plan.Header.Ring/len(group))
+	n := min(runtime.Burst, e.plan.Header.Ring/len(group))
 	for _, s := range group {
 		if s.onHost() {
 			return 1
@@ -290,7 +290,7 @@ func (e *Engine) rows(entry *plans.Entry, group []*seq, first int) ([][]float32,
 // explain adds the sequence to an error about its logits.
 func (s *seq) explain(err error) error {
 	if err == sample.ErrNotNumbers {
-		return &runtime.NotNumbersError{Sequence: s.slot.tokens}
+		return &sample.NotNumbersError{Sequence: s.slot.tokens}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -17,6 +18,16 @@ var negInf = float32(math.Inf(-1))
 // ErrNotNumbers says that logits cannot be compared: something before them has overflowed, or
 // the weights are damaged.
 var ErrNotNumbers = errors.New("the logits are not numbers")
+
+// NotNumbersError is ErrNotNumbers with the sequence of tokens behind which it happened.
+type NotNumbersError struct{ Sequence []int32 }
+
+func (e *NotNumbersError) Error() string {
+	return fmt.Sprintf("behind %d tokens %s", len(e.Sequence), ErrNotNumbers)
+}
+
+// Unwrap returns ErrNotNumbers.
+func (e *NotNumbersError) Unwrap() error { return ErrNotNumbers }
 
 // Check returns ErrNotNumbers if one is NaN or +Inf, or if none is more than -Inf.
 func Check(logits []float32) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -162,9 +162,13 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 	if len(ids) == 0 {
 		return fmt.Errorf("the prompt has no tokens")
 	}
-	g := runtime.Generator{Session: runtime.NewSession(plan, exec), Tokenizer: tok, Max: o.n}
-	stats, err := g.Generate(ctx, ids, out)
-	if err == nil && stats.Stopped == runtime.StoppedByContext {
+	e, err := engine.New(plan, exec, tok, engine.Options{ITL: engine.Unhurried})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	done, err := e.Answer(ctx, engine.Request{Prompt: ids, Max: o.n, TopLogprobs: -1}, out)
+	if err == nil && done.Reason == engine.Context {
 		fmt.Fprintf(notes, "\n%s: stopped: the context of %d is full\n", self, plan.Header.Ctx)
 	}
 	return err
