@@ -31,7 +31,7 @@ var layers = []struct {
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable"}},
-	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/text", "internal/cli", "internal/printable"}},
+	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
 	{"internal/synth", []string{"ir"}},
 	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
