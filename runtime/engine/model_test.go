@@ -53,7 +53,7 @@ func loadModel(t *testing.T, name string, ctx int) *model {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { src.Close() })
-	if m.exec, err = host.New(m.plan, src); err != nil {
+	if m.exec, err = host.New(t.Context(), m.plan, src); err != nil {
 		t.Fatal(err)
 	}
 	if m.tok, err = text.New(m.plan.Vocab); err != nil {
