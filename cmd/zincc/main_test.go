@@ -96,8 +96,8 @@ func tinyModels(e *testscript.Env) error {
 	}
 	hostile := "\xff\x1b[31mred\n\u202e\x00*/" + strings.Repeat("A", 1<<20)
 	for name, d := range map[string]ir.DType{"tiny-f16.gguf": ir.F16, "tiny-q4_0.gguf": ir.Q4_0, "tiny-hostile.gguf": ir.F32} {
+		meta := slices.Clone(meta)
 		if d == ir.F32 {
-			meta = slices.Clone(meta)
 			meta[1].Value = hostile
 		}
 		var tensors []gguf.TensorData
