@@ -69,12 +69,34 @@ func (c *cache) get(k key) (Result, bool) {
 	if r, ok := c.mem[k]; ok {
 		return r, true
 	}
-	var r Result
-	data, err := os.ReadFile(c.path(k))
-	if c.dir == "" || err != nil || json.Unmarshal(data, &r) != nil || !r.Known {
+	if c.dir == "" {
 		return Result{}, false
 	}
-	c.mem[k] = r
+	data, err := os.ReadFile(c.path(k))
+	if err != nil {
+		return Result{}, false
+	}
+	r, ok := decodeResult(data)
+	if ok {
+		c.mem[k] = r
+	}
+	return r, ok
+}
+
+// maxFigure is above what the compiler says of any kernel.
+const maxFigure = 1 << 40
+
+// decodeResult reads what put has written; false if it is anything else.
+func decodeResult(data []byte) (Result, bool) {
+	var r Result
+	if json.Unmarshal(data, &r) != nil || !r.Known {
+		return Result{}, false
+	}
+	for _, figure := range r.fields() {
+		if *figure < 0 || *figure > maxFigure {
+			return Result{}, false
+		}
+	}
 	return r, true
 }
 

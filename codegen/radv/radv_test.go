@@ -2,6 +2,7 @@ package radv
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -163,6 +164,39 @@ func TestCacheOnDisk(t *testing.T) {
 	if _, err := o.Compile(ctx, []Kernel{sums(t, 5, 32)}); err == nil {
 		t.Error("compiles with a context that is over")
 	}
+}
+
+// FuzzDecodeResult: whatever lies in the cache, what is taken of it is a result that is
+// written and read as it is.
+func FuzzDecodeResult(f *testing.F) {
+	whole, err := json.Marshal(Result{Figures: Figures{VGPRs: 24, Latency: 900}, Driver: "radv Mesa 25.0", Known: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{string(whole), `{"Known":true,"VGPRs":-1}`, `{"Known":true,"Code":9e99}`, `{"Known":false}`, `{"Known":true,"Refused":"\u001b"}`, "null", ""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, ok := decodeResult(data)
+		if !ok {
+			if r != (Result{}) {
+				t.Errorf("%+v of what is none", r)
+			}
+			return
+		}
+		for _, figure := range r.fields() {
+			if *figure < 0 {
+				t.Errorf("negative figure in %+v", r)
+			}
+		}
+		again, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, ok := decodeResult(again); !ok || same != r {
+			t.Errorf("%+v is read as %+v", r, same)
+		}
+	})
 }
 
 func TestNoDriver(t *testing.T) {

@@ -379,6 +379,49 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
+// FuzzNew: any vocabulary is refused in one line or gives ids that it has.
+func FuzzNew(f *testing.F) {
+	for _, rule := range preRules {
+		f.Add("gpt2", strings.Fields(rule.names)[0], "a\x00b\x00ab\x00<|x|>\x00Ġ", "a b\x00ab c", []byte{1, 1, 1, 3, 4}, int32(3), int32(9), uint8(0x55), "ab <|x|> a")
+	}
+	f.Add("llama", "", "<unk>\x00<s>\x00</s>\x00<0x0A>\x00\u2581a\x00a\x00b\x00ab", "", []byte{2, 3, 3, 6, 1, 1, 1, 1}, int32(1), int32(2), uint8(0xff), " ab\n\xff")
+	f.Add("llama", "", "a\x00\x00b", "", []byte{}, int32(-1), int32(1<<30), uint8(0), "ab")
+	f.Fuzz(func(t *testing.T, model, pre, tokens, merges string, types []byte, bos, eos int32, flags uint8, s string) {
+		v := Vocab{Model: model, Pre: pre, BOS: &bos, EOS: &eos}
+		if tokens != "" {
+			v.Tokens = strings.Split(tokens, "\x00")
+		}
+		if merges != "" {
+			v.Merges = strings.Split(merges, "\x00")
+		}
+		for i, b := range types {
+			v.Types = append(v.Types, int32(int8(b)))
+			v.Scores = append(v.Scores, float32(int8(b))/float32(i+1))
+		}
+		for i, at := range []**bool{&v.AddBOS, &v.AddEOS, &v.AddSpacePrefix} {
+			if on := flags>>(2*i)&1 != 0; flags>>(2*i+1)&1 != 0 {
+				*at = &on
+			}
+		}
+		tok, err := New(v)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error of several lines: %v", err)
+			}
+			return
+		}
+		for _, o := range []EncodeOptions{{}, asPeer} {
+			ids := tok.Encode(s, o)
+			for _, id := range ids {
+				if id < 0 || int(id) >= tok.Len() {
+					t.Errorf("%q has token %d of %d", s, id, tok.Len())
+				}
+			}
+			tok.Decode(ids, true)
+		}
+	})
+}
+
 // One word of 50 KB is the worst case for merging.
 func BenchmarkEncode(b *testing.B) {
 	tok := newGopher(b)
