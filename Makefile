@@ -8,10 +8,18 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build run test packages lint generate digests fuzz interrupts bench bench-gpu tune tune-amd clean
+.PHONY: build install release run test packages lint generate digests fuzz interrupts bench bench-gpu tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
+
+# Programs into GOBIN, or GOPATH/bin.
+install:
+	$(GO) install ./cmd/...
+
+# Archives, a Debian package and a container image for each platform, with checksums, in dist.
+release:
+	$(GO) run ./internal/release -o dist
 
 run: build
 	@mkdir -p .build
