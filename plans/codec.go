@@ -62,6 +62,7 @@ var sections = []section{
 		},
 	},
 	fields("vocab", func(p *Plan) any { return &p.Vocab }),
+	fields("dialect", func(p *Plan) any { return &p.Dialect }),
 	{name: "embedded", encode: func(p *Plan) []byte { return p.Embedded }},
 }
 
@@ -89,6 +90,7 @@ var schemaSum = checksum([]byte(schema(reflect.TypeFor[struct {
 	Weights   []Weight
 	Entries   []Entry
 	Vocab     Vocab
+	Dialect   Dialect
 }]())))
 
 // align rounds n up to a multiple of sectionAlign.

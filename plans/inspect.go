@@ -14,7 +14,7 @@ import (
 // "requirements", "numerics", "memory", "entries", the dispatches of each entry under its name,
 // "pipelines", and "coverage". Times are predictions behind an empty cache.
 func Inspect(p *Plan) []*table.Table {
-	tables := []*table.Table{headerTable(p), requirementsTable(p), numericsTable(p), memoryTable(p), entriesTable(p)}
+	tables := []*table.Table{headerTable(p), chatTable(p), requirementsTable(p), numericsTable(p), memoryTable(p), entriesTable(p)}
 	for i := range p.Entries {
 		tables = append(tables, dispatchTable(&p.Entries[i], p.Program.Funcs[i]))
 	}
@@ -33,6 +33,26 @@ func headerTable(p *Plan) *table.Table {
 		{"parameters", table.Count(m.Parameters)}, {"layers", m.Layers}, {"vocabulary", m.Vocab}, {"shards", m.Shards},
 		{"context", h.Ctx}, {"slots", h.Slots}, {"kv cache", h.KV}, {"kv cache a position", table.Bytes(p.cacheRow())}, {"rows at most", h.MaxRows}, {"output ring", h.Ring},
 		{"modules", len(p.Modules)}, {"pipelines", len(p.Pipelines)}, {"embedded weights", table.Bytes(len(p.Embedded))},
+	} {
+		t.Add(row[0], row[1])
+	}
+	return t
+}
+
+// chatTable says how the model is talked to.
+func chatTable(p *Plan) *table.Table {
+	t := &table.Table{Title: "chat", Columns: []string{"field", "value"}}
+	d := &p.Dialect
+	if d.Name == "" {
+		t.Add("template", "none")
+		return t
+	}
+	list := func(s []string) string { return printable.Name(strings.Join(s, " ")) }
+	for _, row := range [][2]any{
+		{"dialect", d.Name}, {"reasoning opens", printable.Name(d.ReasoningOpen)}, {"reasoning closes", printable.Name(d.ReasoningClose)},
+		{"the prompt opens it", d.PromptOpens}, {"switched by", printable.Name(d.Switch)}, {"takes reasoning_effort", d.Effort},
+		{"calls", d.Calls}, {"arguments as text", d.TextCalls}, {"one call a message", d.OneCall},
+		{"roles", list(d.Roles)}, {"an answer ends with", list(d.Ends)},
 	} {
 		t.Add(row[0], row[1])
 	}

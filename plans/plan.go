@@ -24,6 +24,7 @@ type Plan struct {
 	// group i of the function that has the entry's name.
 	Program *ir.Program
 	Vocab   Vocab
+	Dialect Dialect
 	// Embedded holds the bytes of the weights as they are in the GGUF, when the
 	// plan was compiled with them; Weight.At are offsets into it.
 	Embedded []byte

@@ -24,6 +24,7 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/gosrc"
+	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -55,6 +56,9 @@ of NVIDIA Hopper and what AMD's compiler says of the shapes of published models.
 FILE, which may come several times, adds files of ` + "`zincrun tune` or `zincc tune`" + `, which count
 more than what the program holds; --tuning off uses neither. --candidates makes the plan that
 zincrun tune times: each entry comes as often as there are candidates.
+
+The plan also says how the model marks reasoning and calls of tools, found by rendering its
+chat template with probes; zincc inspect shows it.
 
 --target probe.json compiles for the device that ` + "`zincrun probe --json`" + ` measured, here or on
 another computer: its limits, subgroups, matrices, memory, bandwidth and stage cost.
@@ -88,6 +92,7 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
+		f.StringVar((*string)(&c.dialect), "dialect", "", "how the model writes calls of tools, where its chat template does not show it: "+strings.Join(chat.Dialects(), ", "))
 		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
 		c.choice.declare(f)
@@ -103,11 +108,15 @@ type compileFlags struct {
 	ctx                                cli.Positions
 	slots                              int
 	embed, json, force                 bool
+	dialect                            dialectFlag
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
 	path, err := cli.OneArg(args, "model or .zir file")
 	if err != nil {
+		return err
+	}
+	if err := c.dialect.check(); err != nil {
 		return err
 	}
 	if c.goDir != "" && c.stop != "" {
@@ -164,6 +173,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.dialect.set(path, plan)
 	if err := codegen.CheckMemory(plan, t); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -35,6 +35,8 @@ func data(s string) Str {
 	return Str{s: strings.ToValidUTF8(s, "\uFFFD"), flips: []int{0}}
 }
 
+func (s Str) String() string { return s.s }
+
 // runs yields the parts of one origin.
 func (s Str) runs() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {

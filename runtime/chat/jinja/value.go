@@ -2,8 +2,10 @@ package jinja
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +38,12 @@ type List struct {
 
 // NewList returns a list.
 func NewList(items ...Value) *List { return &List{items: items} }
+
+// Append adds an item. A list that a template has seen must not change.
+func (l *List) Append(v Value) { l.items = append(l.items, v) }
+
+// All yields the items.
+func (l *List) All() iter.Seq[Value] { return slices.Values(l.items) }
 
 func tuple(items ...Value) *List { return &List{items, kindTuple} }
 
@@ -304,6 +312,17 @@ func (d *Dict) Set(key string, v Value) { d.set(dictKey{kind: 's', text: key}, o
 
 // Get returns the value of a key.
 func (d *Dict) Get(key string) (Value, bool) { return d.find(dictKey{kind: 's', text: key}) }
+
+// All yields the entries whose keys are strings.
+func (d *Dict) All() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for i, k := range d.keys {
+			if k, ok := k.(Str); ok && !yield(k.s, d.values[i]) {
+				return
+			}
+		}
+	}
+}
 
 func (d *Dict) set(k dictKey, key, v Value) {
 	if i, ok := d.index[k]; ok {
