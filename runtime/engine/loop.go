@@ -15,7 +15,8 @@ type loop struct {
 	costs     costs
 	recurrent bool
 	clock     int64
-	decoding  []*seq // of the step, in memory that is used again
+	decoding  []*seq        // of the step, in memory that is used again
+	spent     time.Duration // on prompts, in this step
 	block     block
 	read      int64 // tokens of prompts
 	generated int64
@@ -136,7 +137,8 @@ func (e *Engine) fail(err error) {
 
 // step takes pieces of prompts, as many as the bound allows, and a step of decoding.
 func (e *Engine) step() error {
-	var spent, budget time.Duration // if nobody waits for the next token, one piece and no more
+	e.spent = 0
+	var budget time.Duration // if nobody waits for the next token, one piece and no more
 	if decoding := e.decodable(); len(decoding) > 0 {
 		entry, depth := e.decodeEntry(decoding)
 		budget = e.o.ITL - e.costs.estimate(entry, depth)
@@ -144,14 +146,14 @@ func (e *Engine) step() error {
 	for _, s := range e.running {
 		for !s.ended && s.reading() {
 			entry, n := e.prompts.step(len(s.slot.tokens), len(s.req.Prompt), s.req.Turn, s.exact)
-			if spent > 0 && spent+e.costs.estimate(entry, len(s.slot.tokens)) > budget {
+			if e.spent > 0 && e.spent+e.costs.estimate(entry, len(s.slot.tokens)) > budget {
 				return e.decodeAll(e.decodable())
 			}
 			took, err := e.prefill(s, entry, n)
 			if err != nil {
 				return err
 			}
-			spent += took
+			e.spent += took
 		}
 	}
 	return e.decodeAll(e.decodable())

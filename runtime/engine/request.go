@@ -116,11 +116,15 @@ func (e *Engine) check(r *Request) error {
 	if r.Turn < 0 || r.Turn > len(r.Prompt) {
 		return &RequestError{"turn", fmt.Sprintf("is %d, the prompt has %d tokens", r.Turn, len(r.Prompt))}
 	}
+	reasoning := r.Reasoning
+	if reasoning == nil {
+		reasoning = &Budget{}
+	}
 	vocab := int32(e.plan.Header.Model.Vocab)
 	for _, list := range []struct {
 		name string
 		ids  []int32
-	}{{"prompt", r.Prompt}, {"stop_token_ids", r.StopTokens}} {
+	}{{"prompt", r.Prompt}, {"stop_token_ids", r.StopTokens}, {"reasoning", reasoning.Begin}, {"reasoning", reasoning.Close}} {
 		if i := slices.IndexFunc(list.ids, func(id int32) bool { return id < 0 || id >= vocab }); i >= 0 {
 			return &RequestError{list.name, fmt.Sprintf("has token %d, the vocabulary has %d", list.ids[i], vocab)}
 		}

@@ -184,7 +184,7 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 		}
 	}
 	if one := e.costs.estimate(entry, depth+n); one > 0 {
-		n = min(n, int(e.o.ITL/one)) // who comes meanwhile must wait
+		n = min(n, int((e.o.ITL-e.spent)/one)) // who comes meanwhile must wait
 	}
 	return max(1, n)
 }

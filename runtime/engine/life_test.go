@@ -1,0 +1,396 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+)
+
+// start makes an engine on a fake with so many slots of 1024 positions.
+func start(t *testing.T, slots int, o engine.Options) (*engine.Engine, *fake) {
+	t.Helper()
+	p := fakePlan(slots, 1024, false)
+	x := newFake(p)
+	e, err := engine.New(p, x, fakeTokenizer(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e, x
+}
+
+// prompt is n tokens that no other kind begins with.
+func prompt(kind, n int) []int32 {
+	ids := []int32{int32(kind % 12)}
+	for i := 1; i < n; i++ {
+		ids = append(ids, int32((i*i+kind)%12))
+	}
+	return ids
+}
+
+// bubble runs a test in virtual time. All goroutines must have ended in the end.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+// TestITL lets a sequence decode while long prompts come: no two of its tokens are further apart than the
+// bound, though a prompt alone takes longer than that, and the prompts are not starved.
+func TestITL(t *testing.T) {
+	for _, itl := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond} {
+		bubble(t, func(t *testing.T) {
+			e, x := start(t, 4, engine.Options{ITL: itl})
+			var wait sync.WaitGroup
+			wait.Go(func() {
+				ask(context.Background(), e, engine.Request{Prompt: prompt(0, 10), Max: 300, TopLogprobs: -1, IgnoreEOG: true})
+			})
+			for i := range 3 {
+				wait.Go(func() {
+					time.Sleep(time.Duration(40+20*i) * time.Millisecond)
+					if r := ask(context.Background(), e, engine.Request{Prompt: prompt(1+i, 900), Max: 5, TopLogprobs: -1}); r.err != nil {
+						t.Error(r.err)
+					}
+				})
+			}
+			wait.Wait()
+			last := x.log[0].end
+			for _, l := range x.log {
+				if l.slots[0] == 0 { // it is in all steps of decoding, as the first row
+					if d := l.end.Sub(last); d > itl {
+						t.Errorf("bound %s: %s between two tokens", itl, d)
+					}
+					last = l.end
+				}
+			}
+			// A gap has as much of a prompt as fits.
+			rows, gaps := 0, 0
+			for i, l := range x.log[1:] {
+				if l.entry.Kind == "prefill" {
+					rows += l.rows
+					if x.log[i].entry.Kind == "decode" {
+						gaps++
+					}
+				}
+			}
+			if least := map[time.Duration]int{20 * time.Millisecond: 25, 50 * time.Millisecond: 100, 100 * time.Millisecond: 200}[itl]; rows < least*gaps {
+				t.Errorf("bound %s: %d rows of prompts in %d gaps", itl, rows, gaps)
+			}
+		})
+	}
+}
+
+// TestOrder holds that requests get their slot and their first token in the order in which they
+// came, those of a higher priority before others.
+func TestOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 2, engine.Options{})
+		var mu sync.Mutex
+		var order []int
+		whole := sample.Params{Bias: map[int32]float64{7: math.Inf(-1), 8: math.Inf(-1)}} // no halves of code points, which are held back
+		var wait sync.WaitGroup
+		for i := range 12 {
+			wait.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				first := true
+				for ev, err := range e.Generate(context.Background(), engine.Request{Prompt: prompt(i, 40), Max: 10, TopLogprobs: -1, IgnoreEOG: true, Priority: i / 9, Sampling: whole}) {
+					if err != nil {
+						t.Error(err)
+					}
+					if first && len(ev.Tokens) > 0 {
+						mu.Lock()
+						order = append(order, i)
+						mu.Unlock()
+						first = false
+					}
+				}
+			})
+		}
+		wait.Wait()
+		// All have come when the first prompt is read, after 15 ms.
+		if want := []int{0, 9, 10, 11, 1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(order, want) {
+			t.Errorf("first tokens in the order %d, want %d", order, want)
+		}
+	})
+}
+
+// TestBatch holds that sequences are decoded together, in bursts if the device chooses for all.
+func TestBatch(t *testing.T) {
+	for _, drawn := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			e, x := start(t, 8, engine.Options{})
+			var wait sync.WaitGroup
+			for i := range 8 {
+				r := engine.Request{Prompt: prompt(i, 10), Max: 64, TopLogprobs: -1, IgnoreEOG: true}
+				if drawn {
+					r.Sampling = sample.Neutral()
+				}
+				wait.Go(func() { ask(context.Background(), e, r) })
+			}
+			wait.Wait()
+			steps, submissions := 0, 0
+			for _, l := range x.log {
+				if l.entry.Kind == "decode" {
+					steps, submissions = steps+l.times, submissions+1
+				}
+			}
+			want := 64
+			if !drawn {
+				want = 64 / 8
+			}
+			if steps > 80 || submissions > want+14 {
+				t.Errorf("drawn %v: 8 sequences of 64 tokens take %d steps in %d submissions", drawn, steps, submissions)
+			}
+		})
+	}
+}
+
+// TestNextTurn holds that the next turn of a conversation computes no more than it must.
+func TestNextTurn(t *testing.T) {
+	for _, recurrent := range []bool{false, true} {
+		for _, exact := range []bool{false, true} {
+			t.Run(fmt.Sprintf("recurrent=%v,exact=%v", recurrent, exact), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					p := fakePlan(2, 1024, recurrent)
+					x := newFake(p)
+					e, err := engine.New(p, x, fakeTokenizer(), engine.Options{Exact: exact})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer e.Close()
+					turn := engine.Request{Prompt: prompt(1, 404), Turn: 400, Max: 50, TopLogprobs: -1, IgnoreEOG: true}
+					first := ask(context.Background(), e, turn)
+					again := ask(context.Background(), e, turn)
+					if again.text != first.text || again.done.Usage.Cached != 400 {
+						t.Errorf("the same turn again: %d of 404 tokens are found, the answer is the same: %v", again.done.Usage.Cached, again.text == first.text)
+					}
+					next := turn
+					next.Prompt = slices.Concat(turn.Prompt, again.tokens, prompt(2, 40), turn.Prompt[400:])
+					next.Turn = len(next.Prompt) - 4
+					rewritten := next // the template drops a part of the answer
+					rewritten.Prompt = slices.Concat(turn.Prompt, again.tokens[:10], prompt(2, 40), turn.Prompt[400:])
+					rewritten.Turn = len(rewritten.Prompt) - 4
+					// All of the first turn but its last token, which was not fed; as far as both agree, or to the checkpoint;
+					// in exact mode whole pieces of 64.
+					want := [2]int{len(turn.Prompt) + len(again.tokens) - 1, 414}
+					switch {
+					case exact && recurrent:
+						want = [2]int{}
+					case exact:
+						want = [2]int{384, 384}
+					case recurrent:
+						want[1] = 400
+					}
+					for i, r := range []engine.Request{next, rewritten} {
+						if i > 0 { // the first turn has to be there again
+							ask(context.Background(), e, turn)
+						}
+						if got := ask(context.Background(), e, r); got.err != nil || got.done.Usage.Cached != want[i] {
+							t.Errorf("next turn %d: %d tokens are found, want %d; %v", i, got.done.Usage.Cached, want[i], got.err)
+						}
+					}
+					none := next
+					none.NoCache = true
+					if got := ask(context.Background(), e, none); got.done.Usage.Cached != 0 {
+						t.Errorf("without a cache: %d tokens are found", got.done.Usage.Cached)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRefused holds that each bad request is refused for what is wrong with it.
+func TestRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 1, engine.Options{})
+		hot := sample.Neutral()
+		hot.Temp = -1
+		for _, x := range []struct {
+			r    engine.Request
+			want string
+		}{
+			{engine.Request{}, "prompt has no tokens"},
+			{engine.Request{Prompt: []int32{1, 99}}, "prompt has token 99"},
+			{engine.Request{Prompt: []int32{-1}}, "prompt has token -1"},
+			{engine.Request{Prompt: make([]int32, 1025)}, "1025 tokens do not fit"},
+			{engine.Request{Prompt: []int32{1}, Turn: 2}, "turn is 2"},
+			{engine.Request{Prompt: []int32{1}, StopTokens: []int32{16}}, "stop_token_ids has token 16"},
+			{engine.Request{Prompt: []int32{1}, Sampling: hot}, "temperature is -1"},
+			{engine.Request{Prompt: []int32{1}, Reasoning: &engine.Budget{Limit: 3}}, "reasoning"},
+			{engine.Request{Prompt: []int32{1}, Reasoning: &engine.Budget{Limit: 3, Close: []int32{77}}}, "reasoning has token 77"},
+		} {
+			got := ask(context.Background(), e, x.r)
+			if got.err == nil || !strings.Contains(got.err.Error(), x.want) || got.done == nil || got.done.Reason != engine.Failed {
+				t.Errorf("%v, %+v, want %q", got.err, got.done, x.want)
+			}
+		}
+	})
+}
+
+// TestQueue fills the queue, and lets some wait for too long.
+func TestQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 1, engine.Options{Queue: 2, Patience: 100 * time.Millisecond})
+		var wait sync.WaitGroup
+		errs := make([]error, 4)
+		for i := range errs {
+			wait.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				errs[i] = ask(context.Background(), e, engine.Request{Prompt: prompt(i, 8), Max: 80, TopLogprobs: -1, IgnoreEOG: true}).err
+			})
+		}
+		wait.Wait()
+		for i, want := range []error{nil, engine.ErrQueueTimeout, engine.ErrQueueTimeout, engine.ErrQueueFull} {
+			if errs[i] != want {
+				t.Errorf("request %d: %v, want %v", i, errs[i], want)
+			}
+		}
+	})
+}
+
+// TestFailure breaks the executor: all requests end with its error, and later ones, too.
+func TestFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, x := start(t, 2, engine.Options{})
+		lost := errors.New("the device is lost")
+		var wait sync.WaitGroup
+		for i := range 5 {
+			wait.Go(func() {
+				if got := ask(context.Background(), e, engine.Request{Prompt: prompt(i, 8), Max: 100, TopLogprobs: -1, IgnoreEOG: true}); got.err != lost || got.done.Reason != engine.Failed {
+					t.Errorf("request %d: %v, %+v", i, got.err, got.done)
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		x.fail = lost
+		wait.Wait()
+		<-e.Failed()
+		if got := ask(context.Background(), e, engine.Request{Prompt: prompt(1, 8)}); got.err != lost || e.Err() != lost {
+			t.Errorf("behind the end: %v, %v", got.err, e.Err())
+		}
+	})
+}
+
+// TestNotNumbers holds that logits that are no numbers end the request alone, whoever chooses.
+func TestNotNumbers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, x := start(t, 2, engine.Options{})
+		for _, p := range []sample.Params{{}, sample.Neutral()} {
+			x.nan = true
+			var bad *sample.NotNumbersError
+			if got := ask(context.Background(), e, engine.Request{Prompt: prompt(1, 8), Max: 20, Sampling: p, TopLogprobs: -1}); !errors.As(got.err, &bad) || len(bad.Sequence) != 8 {
+				t.Errorf("%v", got.err)
+			}
+			x.nan = false
+			if got := ask(context.Background(), e, engine.Request{Prompt: prompt(1, 8), Max: 20, Sampling: p, TopLogprobs: -1}); got.err != nil {
+				t.Errorf("the next request: %v", got.err)
+			}
+		}
+	})
+}
+
+// TestDrain lets what runs come to its end, and ends it when that takes too long.
+func TestDrain(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			e, _ := start(t, 2, engine.Options{})
+			var wait sync.WaitGroup
+			var dones [3]*engine.Done
+			for i := range dones {
+				wait.Go(func() {
+					dones[i] = ask(context.Background(), e, engine.Request{Prompt: prompt(i, 8), Max: 100, TopLogprobs: -1, IgnoreEOG: true}).done
+				})
+			}
+			time.Sleep(50 * time.Millisecond)
+			ctx := context.Background()
+			if !patient {
+				var cancel func()
+				ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
+				defer cancel()
+			}
+			late := make(chan error)
+			go func() {
+				time.Sleep(time.Millisecond)
+				late <- ask(context.Background(), e, engine.Request{Prompt: prompt(1, 8)}).err
+			}()
+			err := e.Drain(ctx)
+			if patient != (err == nil) {
+				t.Errorf("drain: %v", err)
+			}
+			if err := <-late; err != engine.ErrDraining {
+				t.Errorf("a late request: %v", err)
+			}
+			wait.Wait()
+			for i, d := range dones {
+				if d == nil || d.Reason != engine.Length || d.Drained == patient || patient && d.Usage.Completion != 100 {
+					t.Errorf("request %d: %+v", i, d)
+				}
+			}
+		})
+	}
+}
+
+// TestClose ends everything at once; closing again does nothing.
+func TestClose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 1, engine.Options{})
+		var wait sync.WaitGroup
+		for i := range 3 {
+			wait.Go(func() {
+				if got := ask(context.Background(), e, engine.Request{Prompt: prompt(i, 8), Max: -1, TopLogprobs: -1, IgnoreEOG: true}); got.err != nil || got.done.Reason != engine.Cancelled {
+					t.Errorf("request %d: %v, %+v", i, got.err, got.done)
+				}
+			})
+		}
+		time.Sleep(30 * time.Millisecond)
+		e.Close()
+		e.Close()
+		wait.Wait()
+		if got := ask(context.Background(), e, engine.Request{Prompt: prompt(1, 8)}); got.err != engine.ErrClosed {
+			t.Errorf("behind the end: %v", got.err)
+		}
+	})
+}
+
+// TestLimits looks at each way an answer can end, and at budgets of reasoning.
+func TestLimits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 1, engine.Options{})
+		long := engine.Request{Prompt: prompt(3, 1000), Max: -1, IgnoreEOG: true}
+		if got := ask(context.Background(), e, long); got.done.Reason != engine.Context || len(got.tokens) != 25 {
+			t.Errorf("%d tokens behind 1000 of 1024, %+v", len(got.tokens), got.done)
+		}
+		none := long
+		none.Max = 0
+		if got := ask(context.Background(), e, none); got.done.Reason != engine.Length || len(got.tokens) != 0 {
+			t.Errorf("no tokens wanted: %d, %+v", got.tokens, got.done)
+		}
+		// Every token ends the answer, but for the first 5.
+		ends := engine.Request{Prompt: prompt(4, 20), Max: 50, Min: 5, Sampling: sample.Neutral()}
+		for id := range int32(12) {
+			ends.StopTokens = append(ends.StopTokens, id)
+		}
+		if got := ask(context.Background(), e, ends); len(got.tokens) < 5 || got.done.Reason != engine.Stopped && got.done.Reason != engine.Length {
+			t.Errorf("%d, %+v", got.tokens, got.done)
+		}
+		for limit := range 4 {
+			r := engine.Request{Prompt: prompt(5, 20), Max: 30, TopLogprobs: -1, IgnoreEOG: true,
+				Reasoning: &engine.Budget{Limit: limit, Open: true, Close: []int32{fakeUnthink, 6}}}
+			got := ask(context.Background(), e, r)
+			at := slices.Index(got.tokens, fakeUnthink)
+			if at < 0 || at > limit || got.tokens[at+1] != 6 || got.done.Usage.Reasoning > limit+2 {
+				t.Errorf("a budget of %d: %d, %+v", limit, got.tokens, got.done)
+			}
+		}
+	})
+}
