@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -15,6 +17,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/host"
+	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -25,7 +28,7 @@ type model struct {
 	exec *host.Executor
 }
 
-func loadModel(t *testing.T, name string, ctx int) *model {
+func loadModel(t *testing.T, name string, ctx, slots int) *model {
 	t.Helper()
 	path := "../../testdata/models/" + name + "-q4_k_m.gguf"
 	f, err := gguf.Open(path)
@@ -33,7 +36,7 @@ func loadModel(t *testing.T, name string, ctx int) *model {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{Ctx: ctx, KV: ir.F16, MaxRows: codegen.MaxRows})
+	p, err := frontend.Load(f, frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16, MaxRows: codegen.MaxRows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,7 @@ func answer(t *testing.T, e *engine.Engine, r engine.Request) (string, []int32, 
 
 // TestGreedy compares a greedy answer with the session's own loop.
 func TestGreedy(t *testing.T) {
-	m := loadModel(t, "gopher", 128)
+	m := loadModel(t, "gopher", 128, 1)
 	prompt := m.encode("// path: sort/search.go\npackage sort\n\n// Search")
 	session := runtime.NewSession(m.plan, m.exec)
 	next, err := session.Prefill(t.Context(), prompt, 0)
@@ -116,5 +119,74 @@ func TestGreedy(t *testing.T) {
 	}
 	if done == nil || done.Reason != engine.Length || done.Usage.Completion != 40 || done.Usage.Prompt != len(prompt) {
 		t.Errorf("ends with %+v", done)
+	}
+}
+
+// TestSameBits sends requests one by one, then 8 at a time to an engine that has seen nothing: with the same
+// seeds, prefixes found in slots or not, the answers are the same to the byte.
+func TestSameBits(t *testing.T) {
+	for name, requests := range map[string]int{"gopher": 64, "gopher-moe": 32} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := loadModel(t, name, 96, 8)
+			var list []engine.Request
+			for i := range requests {
+				texts := []string{"// path: sort/search.go\npackage sort\n", "func Reverse(s string) string {", "package strings"}
+				// Some prompts come again, some go on from others.
+				r := engine.Request{Prompt: m.encode(texts[i%3] + strings.Repeat("\n// x", i%4)), Max: 3, TopLogprobs: -1}
+				if i%4 > 0 {
+					r.Sampling = sample.Neutral()
+					r.Sampling.Seed, r.Sampling.Repeat = uint64(i), 1.1
+				}
+				if i%12 < 8 {
+					r.Turn = len(r.Prompt) - 2
+				}
+				list = append(list, r)
+			}
+			run := func(together int) ([][]int32, int) {
+				e, err := engine.New(m.plan, m.exec, m.tok, engine.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				answers, cached := make([][]int32, len(list)), make([]int, len(list))
+				var group errgroup.Group
+				group.SetLimit(together)
+				for i, r := range list {
+					group.Go(func() error {
+						for ev, err := range e.Generate(t.Context(), r) {
+							if err != nil {
+								return err
+							}
+							for _, tok := range ev.Tokens {
+								answers[i] = append(answers[i], tok.ID)
+							}
+							if ev.Done != nil {
+								cached[i] = ev.Done.Usage.Cached
+							}
+						}
+						return nil
+					})
+				}
+				if err := group.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				found := 0
+				for _, n := range cached {
+					found += min(n, 1)
+				}
+				return answers, found
+			}
+			alone, found := run(1)
+			together, _ := run(8)
+			for i := range list {
+				if !slices.Equal(alone[i], together[i]) {
+					t.Errorf("request %d: %d alone, %d with others", i, alone[i], together[i])
+				}
+			}
+			if found == 0 {
+				t.Error("no request has found anything in a slot")
+			}
+		})
 	}
 }
