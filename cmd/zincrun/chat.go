@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/lineedit"
+	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/talk"
+)
+
+var chatCommand = cli.Command{
+	Name:  "chat",
+	Args:  "MODEL.gguf|PLAN [-p TEXT | -f FILE]",
+	Short: "talk to a model",
+	Long: `
+Holds a conversation: the model's own chat template and sampling settings, answers as they come,
+reasoning dimmed. ^C stops an answer, not the program. A model file is compiled for this computer
+first, once; zincrun plans lists what is kept.
+
+A line that ends in \ goes on, """ begins and ends a message of several lines, and what is pasted
+is one message. /help lists the commands, such as /clear, /regen, /set temp 0.7 and /save FILE.
+With -p, -f or input from a pipe, that is the one message; the answer alone goes to standard output,
+reasoning to standard error.
+
+How tokens are drawn follows from the model's file (general.sampling.*), else from its own
+distribution, with another seed each time; -v prints it. --temp 0 always takes the most likely one.
+
+  zincrun chat qwen3-8b.gguf
+  zincrun chat qwen3-8b.gguf --system "Answer in one sentence." -p "Why is the sky blue?"
+  git diff | zincrun chat qwen3-8b.gguf --system "Write a commit message for this." --think off`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		c := &chatFlags{flags: f}
+		c.prompt.declare(f)
+		f.StringVar(&c.system, "system", "", "the system prompt")
+		f.Var(&c.think, "think", "reasoning: on, off, or at most N tokens of it (default as the template has it)")
+		f.IntVarP(&c.max, "n-predict", "n", 0, "tokens of an answer, at most; 0 for as many as fit")
+		f.StringArrayVar(&c.stops, "stop", nil, "end an answer at this text; may come several times")
+		c.sampling.declare(f)
+		c.plan.declare(f)
+		f.BoolVarP(&c.verbose, "verbose", "v", false, "print rates, cache hits and the seed after each answer")
+		return c.run
+	},
+}
+
+type chatFlags struct {
+	flags    *pflag.FlagSet
+	plan     planFlags
+	prompt   promptFlags
+	sampling samplingFlags
+	system   string
+	think    think
+	max      int
+	stops    []string
+	verbose  bool
+}
+
+// samplingFlags change how the model's file says that tokens are drawn.
+type samplingFlags struct {
+	flags *pflag.FlagSet
+	p     sample.Params
+}
+
+func (s *samplingFlags) declare(f *pflag.FlagSet) {
+	s.flags = f
+	f.Float64Var(&s.p.Temp, "temp", 0, "temperature; 0 takes the most likely token (default the model's, else 1)")
+	f.IntVar(&s.p.TopK, "top-k", 0, "draw from the k most likely tokens only; 0 for all")
+	f.Float64Var(&s.p.TopP, "top-p", 0, "draw from the most likely tokens that have this probability together")
+	f.Float64Var(&s.p.MinP, "min-p", 0, "draw from tokens that have this share of the top probability")
+	f.Float64Var(&s.p.Repeat, "repeat-penalty", 0, "make tokens less likely that the last 64 have; 1 for none")
+	f.Uint64Var(&s.p.Seed, "seed", 0, "seed of the draws (default another one each time)")
+}
+
+// over returns p with what was given.
+func (s *samplingFlags) over(p sample.Params) (sample.Params, error) {
+	for name, set := range map[string]func(){
+		"temp": func() { p.Temp = s.p.Temp }, "top-k": func() { p.TopK = s.p.TopK }, "top-p": func() { p.TopP = s.p.TopP },
+		"min-p": func() { p.MinP = s.p.MinP }, "repeat-penalty": func() { p.Repeat = s.p.Repeat }, "seed": func() { p.Seed = s.p.Seed },
+	} {
+		if s.flags.Changed(name) {
+			set()
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return p, cli.Usagef("%s", err)
+	}
+	return p, nil
+}
+
+func newSeed() uint64 { return rand.Uint64() }
+
+func (f *chatFlags) run(ctx context.Context, args []string) error {
+	path, err := cli.OneArg(args, "model or plan")
+	if err != nil {
+		return err
+	}
+	if f.max < 0 {
+		return cli.Usagef("-n is %d, want 0 or more", f.max)
+	}
+	if _, err := f.sampling.over(sample.Neutral()); err != nil {
+		return err
+	}
+	text, given, err := f.prompt.read(ctx, f.flags)
+	if err != nil {
+		return err
+	}
+	interactive := !given && term.IsTerminal(int(os.Stdin.Fd()))
+	if !given && !interactive {
+		all, err := io.ReadAll(cli.Stdin(ctx))
+		if err != nil {
+			return err
+		}
+		text = string(all)
+	}
+	if !interactive && strings.TrimSpace(text) == "" {
+		return cli.Usagef("the message is empty")
+	}
+	o, err := f.plan.openText(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	m, err := talk.New(o.plan, o.exec, o.tok)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	defer m.Engine.Close()
+	c, err := f.conversation(m, o)
+	if err != nil {
+		return err
+	}
+	if interactive {
+		return c.interact(ctx, fmt.Sprintf("%s on %s, context %d. /help lists the commands.", printable.Name(o.plan.Header.Model.Name), o.exec.Device(), m.Ctx))
+	}
+	return c.say(ctx, text)
+}
+
+func (f *chatFlags) conversation(m *talk.Model, o *opened) (*conversation, error) {
+	if m.Template == nil {
+		return nil, fmt.Errorf("%s: %w", o.path, talk.ErrNoTemplate)
+	}
+	p, err := f.sampling.over(sample.Defaults(o.plan.Vocab.Sampling))
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{
+		model: m, think: f.think, fixed: f.flags.Changed("seed"), verbose: f.verbose,
+		options: talk.Options{Sampling: p, Max: f.max, Stops: f.stops},
+		screen:  &screen{out: cli.Stdout, aside: os.Stderr, colors: colorsOn(os.Stderr)},
+	}
+	c.setSystem(f.system)
+	return c, nil
+}
+
+// interact reads messages and commands from the terminal until it ends.
+func (c *conversation) interact(ctx context.Context, greeting string) error {
+	fmt.Fprintln(os.Stderr, greeting)
+	editor := lineedit.New(os.Stdin, cli.Stdin(ctx), os.Stderr, historyFile())
+	for {
+		text, err := editor.Read("> ", "  ")
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, lineedit.ErrInterrupt):
+			fmt.Fprintln(os.Stderr, "/exit or ^D ends")
+			continue
+		case err != nil:
+			return err
+		}
+		err = c.turn(ctx, text)
+		switch {
+		case errors.Is(err, errExit):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case c.model.Engine.Err() != nil:
+			return c.model.Engine.Err()
+		case err != nil:
+			fmt.Fprintf(os.Stderr, "zincrun: %s\n", printable.Line(err.Error()))
+		}
+	}
+}
+
+// historyFile is where the lines that were typed are kept, "" where there is no such place.
+func historyFile() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "zincc", "history")
+}

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/talk"
+)
+
+// conversation is a chat under way.
+type conversation struct {
+	model    *talk.Model
+	screen   *screen
+	options  talk.Options
+	think    think
+	fixed    bool // the seed was given: each answer is drawn by the same
+	verbose  bool
+	messages []chat.Message
+	last     *engine.Done // of the last answer
+}
+
+// think is the flag of reasoning: on, off, or how many tokens of it at most.
+type think struct {
+	on    *bool
+	limit *int
+}
+
+func (t *think) String() string {
+	switch {
+	case t.limit != nil:
+		return strconv.Itoa(*t.limit)
+	case t.on == nil:
+		return ""
+	case *t.on:
+		return "on"
+	}
+	return "off"
+}
+
+func (t *think) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	switch on := true; {
+	case s == "on":
+		*t = think{on: &on}
+	case s == "off":
+		on = false
+		*t = think{on: &on}
+	case err == nil && n >= 0:
+		*t = think{on: &on, limit: &n}
+	default:
+		return errors.New("want on, off or a number of tokens")
+	}
+	return nil
+}
+
+func (t *think) Type() string { return "on|off|N" }
+
+// system is the system prompt, "" if there is none.
+func (c *conversation) system() string {
+	if len(c.messages) > 0 && c.messages[0].Role == "system" {
+		return c.messages[0].Content
+	}
+	return ""
+}
+
+// setSystem begins the conversation anew with that system prompt.
+func (c *conversation) setSystem(text string) {
+	c.messages = nil
+	if text != "" {
+		c.messages = []chat.Message{{Role: "system", Content: text}}
+	}
+}
+
+// say adds what the user says and answers it. If there is no answer, as nothing fits or the template
+// fails, the conversation is as before.
+func (c *conversation) say(ctx context.Context, text string) error {
+	c.messages = append(c.messages, chat.Message{Role: "user", Content: text})
+	return c.answer(ctx)
+}
+
+// answer answers the last message. ^C keeps what has come so far.
+func (c *conversation) answer(ctx context.Context) error {
+	asked := len(c.messages) - 1
+	o := c.options
+	o.Reasoning = c.think.limit
+	if !c.fixed {
+		o.Sampling.Seed = newSeed()
+	}
+	t, err := c.model.Turn(chat.Conversation{Messages: c.messages, Thinking: c.think.on, Now: time.Now()}, o)
+	if err != nil {
+		c.messages = c.messages[:asked]
+		return err
+	}
+	for p, pieceErr := range c.model.Answer(ctx, t) {
+		if err = pieceErr; err != nil {
+			break
+		}
+		if p.Done != nil {
+			c.last = p.Done
+			break
+		}
+		if err = c.screen.show(p); err != nil {
+			break
+		}
+	}
+	m := c.screen.end()
+	if m.Content == "" && m.Reasoning == "" && len(m.Calls) == 0 && err != nil {
+		c.messages = c.messages[:asked]
+		return err
+	}
+	c.messages = append(c.messages, m)
+	if err == nil && c.verbose {
+		c.stats(o.Sampling.Seed)
+	}
+	if err == nil && c.last != nil && c.last.Reason == engine.Context {
+		return fmt.Errorf("the context of %d tokens is full: /clear begins anew", c.model.Ctx)
+	}
+	return err
+}
+
+// stats prints what the last answer took.
+func (c *conversation) stats(seed uint64) {
+	if c.last == nil {
+		fmt.Fprintln(os.Stderr, "nothing was answered yet")
+		return
+	}
+	u := c.last.Usage
+	fmt.Fprintf(os.Stderr, "prompt %d tokens, %d of them kept from before, read in %s (%.1f/s); answer %d tokens (%d of reasoning) in %s (%.1f/s)\n",
+		u.Prompt, u.Cached, round(u.Prefill), rate(u.Prompt-u.Cached, u.Prefill), u.Completion, u.Reasoning, round(u.Decode), rate(u.Completion, u.Decode))
+	fmt.Fprintf(os.Stderr, "context: %d of %d tokens; seed %d\n", u.Prompt+u.Completion, c.model.Ctx, seed)
+}
+
+// A slash is a command of the conversation.
+type slash struct {
+	name, args, doc string
+	run             func(ctx context.Context, c *conversation, args string) error
+}
+
+// errExit ends the conversation.
+var errExit = errors.New("exit")
+
+// slashes are the commands, in the order of /help; an init breaks the cycle with it.
+var slashes []slash
+
+func init() {
+	slashes = []slash{
+		{"clear", "", "begin anew; the system prompt stays", func(_ context.Context, c *conversation, _ string) error {
+			c.setSystem(c.system())
+			return nil
+		}},
+		{"system", "[TEXT]", "show the system prompt, or begin anew with this one", func(_ context.Context, c *conversation, args string) error {
+			if args == "" {
+				fmt.Fprintln(os.Stderr, printable.Text(c.system()))
+				return nil
+			}
+			c.setSystem(args)
+			return nil
+		}},
+		{"regen", "", "answer the last message again", regenerate},
+		{"undo", "", "take back the last message and its answer", func(_ context.Context, c *conversation, _ string) error { return c.undo() }},
+		{"fold", "", "hide the reasoning, or show it again", func(_ context.Context, c *conversation, _ string) error {
+			c.screen.folded = !c.screen.folded
+			return nil
+		}},
+		{"think", "on|off|N", "switch reasoning on or off, or end it after N tokens", func(_ context.Context, c *conversation, args string) error {
+			return c.think.Set(args)
+		}},
+		{"set", "[NAME VALUE]", "show how tokens are drawn, or change it: /set temp 0.7", set},
+		{"stats", "", "what the last answer took", func(_ context.Context, c *conversation, _ string) error {
+			c.stats(c.options.Sampling.Seed)
+			return nil
+		}},
+		{"save", "FILE", "write the conversation as JSON", save},
+		{"load", "FILE", "go on with a conversation that was saved", load},
+		{"help", "", "this list", func(context.Context, *conversation, string) error {
+			for _, s := range slashes {
+				fmt.Fprintf(os.Stderr, "  %-22s %s\n", strings.TrimSpace("/"+s.name+" "+s.args), s.doc)
+			}
+			fmt.Fprintln(os.Stderr, `  A line that ends in \ goes on; """ begins and ends a message of several lines. ^C stops an answer.`)
+			return nil
+		}},
+		{"exit", "", "end", func(context.Context, *conversation, string) error { return errExit }},
+	}
+}
+
+// command runs a line that begins with a slash.
+func (c *conversation) command(ctx context.Context, line string) error {
+	name, args, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	if name == "bye" || name == "quit" {
+		name = "exit"
+	}
+	for _, s := range slashes {
+		if s.name == name {
+			return s.run(ctx, c, strings.TrimSpace(args))
+		}
+	}
+	return fmt.Errorf("there is no /%s: /help lists what there is", printable.Name(name))
+}
+
+// undo takes back the last message of the user and what came after it.
+func (c *conversation) undo() error {
+	for i := len(c.messages) - 1; i >= 0; i-- {
+		if c.messages[i].Role == "user" {
+			c.messages = c.messages[:i]
+			return nil
+		}
+	}
+	return errors.New("nothing was said yet")
+}
+
+func regenerate(ctx context.Context, c *conversation, _ string) error {
+	for i := len(c.messages) - 1; i >= 0; i-- {
+		if c.messages[i].Role == "user" {
+			before := slices.Clone(c.messages)
+			c.messages = c.messages[:i+1]
+			err := c.answer(ctx)
+			if len(c.messages) <= i+1 {
+				c.messages = before
+			}
+			return err
+		}
+	}
+	return errors.New("nothing was said yet")
+}
+
+// shortNames are names of sampling parameters that differ from the API's.
+var shortNames = map[string]string{"temp": "temperature", "typical": "typical_p", "repeat": "repeat_penalty", "presence": "presence_penalty", "frequency": "frequency_penalty"}
+
+func set(_ context.Context, c *conversation, args string) error {
+	if args == "" {
+		text, err := json.MarshalIndent(c.options.Sampling, "", "  ")
+		fmt.Fprintf(os.Stderr, "%s\n", text)
+		return err
+	}
+	name, value, _ := strings.Cut(args, " ")
+	if long, ok := shortNames[name]; ok {
+		name = long
+	}
+	p := c.options.Sampling
+	d := json.NewDecoder(bytes.NewReader(fmt.Appendf(nil, "{%q: %s}", name, strings.TrimSpace(value))))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return fmt.Errorf("/set: %s %s: not a parameter with a value of its kind; /set lists them", printable.Name(name), printable.Name(value))
+	}
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	c.options.Sampling, c.fixed = p, c.fixed || name == "seed"
+	return nil
+}
+
+// saved is the file of a conversation.
+type saved struct {
+	Messages []chat.Message `json:"messages"`
+	Sampling sample.Params  `json:"sampling"`
+}
+
+func save(_ context.Context, c *conversation, path string) error {
+	if path == "" {
+		return errors.New("/save FILE")
+	}
+	if _, err := os.Stat(path); err == nil && !isSaved(path) {
+		return fmt.Errorf("%s is there and is no conversation: it stays as it is", path)
+	}
+	return outfile.Write(path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(saved{c.messages, c.options.Sampling})
+	})
+}
+
+func load(_ context.Context, c *conversation, path string) error {
+	if path == "" {
+		return errors.New("/load FILE")
+	}
+	s, err := readSaved(path)
+	if err != nil {
+		return err
+	}
+	c.messages, c.options.Sampling = s.Messages, s.Sampling
+	fmt.Fprintf(os.Stderr, "%d messages\n", len(s.Messages))
+	return nil
+}
+
+func isSaved(path string) bool { _, err := readSaved(path); return err == nil }
+
+// maxSaved bounds the file of a conversation.
+const maxSaved = 64 << 20
+
+func readSaved(path string) (*saved, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSaved+1))
+	if err != nil {
+		return nil, err
+	}
+	s := &saved{}
+	if len(data) > maxSaved || json.Unmarshal(data, s) != nil || s.Messages == nil {
+		return nil, fmt.Errorf("%s: not a conversation that /save wrote", path)
+	}
+	for i, m := range s.Messages {
+		if m.Role == "" {
+			return nil, fmt.Errorf("%s: messages[%d] has no role", path, i)
+		}
+	}
+	return s, s.Sampling.Validate()
+}
+
+// turn takes one line or message of the user: a command or something to answer. errExit ends.
+func (c *conversation) turn(ctx context.Context, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	task, done := cli.Task(ctx)
+	defer done()
+	var err error
+	if strings.HasPrefix(text, "/") && !strings.Contains(text, "\n") {
+		err = c.command(task, text)
+	} else {
+		err = c.say(task, text)
+	}
+	if context.Cause(task) == cli.ErrTask && ctx.Err() == nil {
+		return nil // ^C
+	}
+	return err
+}

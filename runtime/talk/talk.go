@@ -1,0 +1,144 @@
+// Package talk holds conversations with a model: it makes the prompt of a conversation by the
+// model's chat template, and takes answers apart into reasoning, text and tool calls.
+package talk
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// New makes a model of a plan that runs on exec. The engine must be closed.
+func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer) (*Model, error) {
+	m := &Model{Tokenizer: tok, Ctx: plan.Header.Ctx}
+	var err error
+	if plan.Vocab.ChatTemplate != "" {
+		if m.Template, err = chat.Open(plan.Vocab, plan.Dialect); err != nil {
+			return nil, err
+		}
+	}
+	m.Engine, err = engine.New(plan, exec, tok, engine.Options{})
+	return m, err
+}
+
+// Model is what a conversation needs of a model that is loaded.
+type Model struct {
+	Tokenizer *text.Tokenizer
+	Template  *chat.Template // nil: the model only continues text
+	Engine    *engine.Engine
+	Ctx       int // positions of a sequence
+}
+
+// Options of an answer.
+type Options struct {
+	Sampling  sample.Params
+	Max       int // tokens; 0: as many as fit the context
+	Stops     []string
+	Reasoning *int // tokens of reasoning, at most; nil: without end
+}
+
+// Turn is an answer that is to be generated.
+type Turn struct {
+	Request engine.Request
+	dialect chat.Dialect
+	opened  bool // the prompt has opened the reasoning
+	conv    chat.Conversation
+}
+
+// ErrNoTemplate says that a model cannot converse.
+var ErrNoTemplate = ir.Unsupported("the model has no chat template: it only continues text")
+
+// TemplateError is what the chat template fails with.
+type TemplateError struct{ Err error }
+
+func (e *TemplateError) Error() string { return "the chat template: " + e.Err.Error() }
+func (e *TemplateError) Unwrap() error { return e.Err }
+
+var special = text.EncodeOptions{ParseSpecial: true}
+
+// Turn makes the request that answers a conversation. Errors are ErrNoTemplate, a TemplateError,
+// or that the template has no tools.
+func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
+	if m.Template == nil {
+		return nil, ErrNoTemplate
+	}
+	d := m.Template.Dialect()
+	if len(c.Tools) > 0 && d.Calls == "" {
+		return nil, errors.New("the chat template has no tools")
+	}
+	c.Generate = true
+	spans, err := m.Template.Render(c)
+	if err != nil {
+		return nil, &TemplateError{err}
+	}
+	prompt := m.Tokenizer.EncodeSpans(spans)
+	t := &Turn{dialect: d, conv: c, opened: d.Thinks(chat.Text(spans)), Request: engine.Request{
+		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(c, prompt),
+	}}
+	if o.Max == 0 {
+		t.Request.Max = -1
+	}
+	if d.ReasoningClose != "" {
+		b := &engine.Budget{Limit: -1, Open: t.opened,
+			Begin: m.Tokenizer.Encode(d.ReasoningOpen, special), Close: m.Tokenizer.Encode(d.ReasoningClose, special)}
+		if o.Reasoning != nil {
+			b.Limit = *o.Reasoning
+		}
+		t.Request.Reasoning = b
+	}
+	return t, nil
+}
+
+// before returns how many tokens of the prompt come before what asks for the answer: the next
+// turn begins with these.
+func (m *Model) before(c chat.Conversation, prompt []int32) int {
+	c.Generate = false
+	spans, err := m.Template.Render(c)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, id := range m.Tokenizer.EncodeSpans(spans) {
+		if n == len(prompt) || prompt[n] != id {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// Piece is a part of an answer. The last one has Done.
+type Piece struct {
+	chat.Delta
+	Done *engine.Done
+}
+
+// Answer generates the answer of a turn. The last piece has Done, with the error if there is one.
+func (m *Model) Answer(ctx context.Context, t *Turn) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		p := t.dialect.Parser(t.opened, t.conv.Tools)
+		for e, err := range m.Engine.Generate(ctx, t.Request) {
+			deltas := p.Push(e.Text)
+			if e.Done != nil {
+				deltas = append(deltas, p.Close()...)
+			}
+			for _, d := range deltas {
+				if !yield(Piece{Delta: d}, nil) {
+					return
+				}
+			}
+			if e.Done != nil {
+				yield(Piece{Done: e.Done}, err)
+				return
+			}
+		}
+	}
+}
