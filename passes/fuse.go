@@ -255,9 +255,11 @@ func fuseHeads(f *ir.Func) error {
 // fuseArgmax joins the choice of the next token with what it does to the step block.
 func fuseArgmax(f *ir.Func) error {
 	for j := 1; j < len(f.Groups); j++ {
-		i := slices.IndexFunc(f.Groups[:j], func(g *ir.Group) bool {
-			return f.Groups[j].Ops[0].Kind.Name == "advance" && g.Ops[0].Result == f.Groups[j].Ops[0].Args[0]
-		})
+		op := f.Groups[j].Ops[0]
+		if op.Kind.Name != "advance" {
+			continue
+		}
+		i := slices.IndexFunc(f.Groups[:j], func(g *ir.Group) bool { return g.Ops[0].Result == op.Args[0] })
 		if i >= 0 && mergeUp(f, i, j) {
 			j--
 		}
