@@ -8,7 +8,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate digests fuzz interrupts bench bench-gpu tune tune-amd clean
+.PHONY: build install release run test packages lint generate digests fuzz interrupts bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -77,6 +77,11 @@ bench: build
 #   make bench-gpu MODELS="a.gguf b.gguf" [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"] [PEER="env A=b"]
 bench-gpu: build
 	$(GO) run ./internal/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
+
+# zincrun serve and llama-server by turns under users and arrivals, tokens a second and latencies:
+#   make bench-serve MODELS="a.gguf b.gguf" [LOAD="--cases 1,8 --rounds 2"] [PEER="env A=b"]
+bench-serve: build
+	$(GO) run ./internal/loadgen compare $(LOAD) --peer "$(PEER)" $(MODELS)
 
 # Times all candidates of every call site on this computer's GPU, and keeps what is best:
 #   make tune TARGET=sm_90 MODELS="a.gguf b.gguf"

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+)
+
+// prompts makes prompts of an exact number of tokens: ids drawn from those that the server's
+// tokenizer makes of a text, so that none is a special token. Prompts begin differently, so a server
+// has none of them in its cache.
+type prompts struct {
+	ids  []int32
+	seed uint64
+}
+
+// newPrompts asks the server for ids.
+func newPrompts(ctx context.Context, c *client, seed uint64) (*prompts, error) {
+	ids, err := c.tokenize(ctx, words(rand.New(rand.NewPCG(seed, 0)), 1000))
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("POST /tokenize: a text has no tokens")
+	}
+	return &prompts{ids, seed}, nil
+}
+
+// tokenize returns the ids of a text, without those that the server would put before it.
+func (c *client) tokenize(ctx context.Context, text string) ([]int32, error) {
+	in := struct {
+		Model   string `json:"model,omitempty"`
+		Content string `json:"content"`
+	}{c.model, text}
+	var out struct {
+		Tokens []int32 `json:"tokens"`
+	}
+	err := c.call(ctx, "POST", "/tokenize", in, &out)
+	return out.Tokens, err
+}
+
+// words returns n words of syllables.
+func words(r *rand.Rand, n int) string {
+	const consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"
+	var b strings.Builder
+	for range n {
+		for range 1 + r.IntN(3) {
+			b.WriteByte(consonants[r.IntN(len(consonants))])
+			b.WriteByte(vowels[r.IntN(len(vowels))])
+		}
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// of returns the prompt number i of n tokens.
+func (p *prompts) of(i, n int) []int32 {
+	r := rand.New(rand.NewPCG(p.seed, 1+uint64(i)))
+	ids := make([]int32, n)
+	for j := range ids {
+		ids[j] = p.ids[r.IntN(len(p.ids))]
+	}
+	return ids
+}

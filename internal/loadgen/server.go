@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/zincc-dev/zincc/internal/printable"
+)
+
+// server is a program that serves on a port of this computer.
+type server struct {
+	url    string
+	cmd    *exec.Cmd
+	log    tail
+	ended  chan struct{} // closed when the process is gone
+	status error         // then
+}
+
+// startServer runs the command, in which PORT is replaced by a free port, and returns when the
+// server says that it is well.
+func startServer(ctx context.Context, command []string) (*server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	var args []string
+	for _, a := range command {
+		args = append(args, strings.ReplaceAll(a, "PORT", strconv.Itoa(port)))
+	}
+	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.status = s.cmd.Wait()
+		close(s.ended)
+	}()
+	if err := s.ready(ctx); err != nil {
+		s.stop()
+		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	return s, nil
+}
+
+// startTime is how long a server may take to load its model.
+const startTime = 3 * time.Minute
+
+func (s *server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
+	defer cancel()
+	c, err := newClient(s.url, "", false)
+	if err != nil {
+		return err
+	}
+	for {
+		r, err := c.do(ctx, "GET", "/health", nil)
+		if err == nil {
+			r.Body.Close()
+			if r.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.ended:
+			return fmt.Errorf("ended (%v): %s", s.status, s.log.last())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// stop asks the server to end and returns how it did. One that does not within a minute is killed.
+func (s *server) stop() error {
+	s.cmd.Process.Signal(syscall.SIGTERM) // in vain if it is gone
+	select {
+	case <-s.ended:
+		return s.status
+	case <-time.After(time.Minute):
+	}
+	s.cmd.Process.Kill()
+	<-s.ended
+	return errors.New("did not end within a minute of SIGTERM")
+}
+
+// freePort returns a port that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// tail keeps the end of what a program writes.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-4096):]
+	return len(p), nil
+}
+
+// last is the last line.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(t.b)), "\n")
+	return printable.Line(lines[len(lines)-1])
+}
+
+// runQuietly runs a program; the last line of what it writes is the error's.
+func runQuietly(ctx context.Context, args ...string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, printable.Line(lines[len(lines)-1]))
+	}
+	return nil
+}

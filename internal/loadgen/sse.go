@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// maxEvent bounds the bytes of one event.
+const maxEvent = 1 << 20
+
+var errEventTooLong = errors.New("an event of the stream has more than 1 MiB")
+
+// events reads a stream of server-sent events (HTML Standard, section 9.2). It returns an event
+// as soon as the empty line behind it has come, and never reads further than it must.
+type events struct {
+	r      *bufio.Reader
+	line   []byte
+	begun  bool // the first line was read
+	skipLF bool // the last line ended with a carriage return: a line feed behind it belongs to it
+}
+
+func newEvents(r io.Reader) *events { return &events{r: bufio.NewReader(r)} }
+
+// next returns the data of the next event that has any; its name, id and retry time are of no
+// use here. The bytes are the caller's. The error at the end of the stream is io.EOF, and
+// io.ErrUnexpectedEOF within an event.
+func (e *events) next() ([]byte, error) {
+	var data []byte
+	has, begun := false, false
+	for {
+		line, err := e.readLine()
+		if err == io.EOF && (begun || len(line) > 0) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(line) == 0 {
+			if has {
+				return data[:len(data)-1], nil
+			}
+			begun = false
+			continue
+		}
+		begun = true
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if string(name) != "data" {
+			continue // a comment has no name
+		}
+		has = true
+		data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		if len(data) > maxEvent {
+			return nil, errEventTooLong
+		}
+	}
+}
+
+// readLine returns a line without its end, which is a line feed, a carriage return or both. The
+// bytes are good until the next call.
+func (e *events) readLine() ([]byte, error) {
+	e.line = e.line[:0]
+	for {
+		b, err := e.r.ReadByte()
+		if err != nil {
+			return e.line, err
+		}
+		skip := e.skipLF && b == '\n'
+		e.skipLF = b == '\r'
+		if skip {
+			continue
+		}
+		if b == '\n' || b == '\r' {
+			break
+		}
+		if e.line = append(e.line, b); len(e.line) > maxEvent {
+			return nil, errEventTooLong
+		}
+	}
+	if !e.begun {
+		e.begun = true
+		return bytes.TrimPrefix(e.line, []byte("\ufeff")), nil
+	}
+	return e.line, nil
+}
