@@ -17,6 +17,8 @@ type Dialect struct {
 	Calls     string   `json:"calls,omitempty"`      // the form of calls; "": the template has none
 	TextCalls bool     `json:"text_calls,omitempty"` // the template takes arguments as JSON text, not as an object
 	OneCall   bool     `json:"one_call,omitempty"`   // a message has one call at most
+	Parts     bool     `json:"parts,omitempty"`      // the template takes content as a list of parts
+	OnlyParts bool     `json:"only_parts,omitempty"` // and not as text
 	Roles     []string `json:"roles,omitempty"`      // of system, developer and tool: those that the template writes
 	Ends      []string `json:"ends,omitempty"`       // what stands behind an answer
 }

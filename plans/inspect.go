@@ -51,7 +51,7 @@ func chatTable(p *Plan) *table.Table {
 	for _, row := range [][2]any{
 		{"dialect", d.Name}, {"reasoning opens", printable.Name(d.ReasoningOpen)}, {"reasoning closes", printable.Name(d.ReasoningClose)},
 		{"the prompt opens it", d.PromptOpens}, {"switched by", printable.Name(d.Switch)}, {"takes reasoning_effort", d.Effort},
-		{"calls", d.Calls}, {"arguments as text", d.TextCalls}, {"one call a message", d.OneCall},
+		{"calls", d.Calls}, {"arguments as text", d.TextCalls}, {"one call a message", d.OneCall}, {"content as parts", d.Parts},
 		{"roles", list(d.Roles)}, {"an answer ends with", list(d.Ends)},
 	} {
 		t.Add(row[0], row[1])

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -30,15 +27,7 @@ var tokenizeCommand = cli.Command{
 				return err
 			}
 			defer plan.Close()
-			ids := encode(tok, s)
-			if *asJSON {
-				return json.NewEncoder(cli.Stdout).Encode(ids)
-			}
-			w := bufio.NewWriter(cli.Stdout)
-			for _, id := range ids {
-				fmt.Fprintf(w, "%6d %q\n", id, tok.Piece(id, true))
-			}
-			return w.Flush()
+			return printTokens(tok, encode(tok, s), *asJSON)
 		}
 	},
 }

@@ -70,6 +70,7 @@ func (t *Template) analyze(v plans.Vocab) Dialect {
 	p := probe{t: t}
 	p.reasoning()
 	p.switches()
+	p.content()
 	p.roles()
 	p.ends(v)
 	if p.d.ReasoningOpen != "" {
@@ -145,6 +146,16 @@ func (p *probe) switches() {
 		low.Thinking, high.Thinking = &on, &on
 	}
 	p.d.Effort = p.prompt(low) != p.prompt(high)
+}
+
+// content looks whether content may be parts, and whether it may be text.
+func (p *probe) content() {
+	written := func(m Message) bool {
+		out, ok := p.messages(m)
+		return ok && strings.Contains(out, probeAsk) && !strings.Contains(out, "'"+probeAsk) && !strings.Contains(out, `"`+probeAsk)
+	}
+	p.d.Parts = written(Message{Role: "user", Parts: []string{probeAsk}})
+	p.d.OnlyParts = p.d.Parts && !written(ask)
 }
 
 // roles finds the roles whose text is written.

@@ -99,11 +99,15 @@ func (t *Template) context(c Conversation, d Dialect) (*jinja.Dict, error) {
 func (m Message) value(d Dialect) (*jinja.Dict, error) {
 	v := jinja.NewDict()
 	v.Set("role", role(m.Role))
-	if m.Parts == nil {
-		v.Set("content", jinja.Data(m.Content))
+	texts := m.Parts
+	if d.OnlyParts && texts == nil {
+		texts = []string{m.Content}
+	}
+	if texts == nil || d.Roles != nil && !d.Parts {
+		v.Set("content", jinja.Data(m.text()))
 	} else {
 		parts := jinja.NewList()
-		for _, text := range m.Parts {
+		for _, text := range texts {
 			part := jinja.NewDict()
 			part.Set("type", jinja.Own("text"))
 			part.Set("text", jinja.Data(text))

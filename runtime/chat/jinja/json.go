@@ -19,6 +19,9 @@ func FromJSON(raw []byte) (Value, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	v, err := readJSON(d, 0)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +36,6 @@ func readJSON(d *json.Decoder, depth int) (Value, error) {
 		return nil, fmt.Errorf("JSON is nested deeper than %d", maxDepth)
 	}
 	tok, err := d.Token()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
 	if err != nil {
 		return nil, err
 	}

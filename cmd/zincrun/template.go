@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+var templateCommand = cli.Command{
+	Name:  "template",
+	Args:  "MODEL.gguf|plan.bin|FILE.jinja [--context FILE.json]",
+	Short: "show what a chat template makes of a conversation",
+	Long: `
+Prints what the model would read: its chat template rendered with the variables of a JSON
+object, as templates get them: messages, tools, add_generation_prompt, enable_thinking and
+whatever else the template names. bos_token and eos_token are the model's own. Without
+--context it prints the template.
+
+--tokens prints the tokens instead, each with its id, a line each. A control token such as
+<|im_end|> is one only where the template wrote it: in the text of a message it is text.
+
+An error of the template names its line and column.
+
+  echo '{"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": true}' >hi.json
+  zincrun template model.gguf --context hi.json
+  zincrun template model.gguf --context hi.json --tokens
+  zincrun template new.jinja --context hi.json`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		from := f.String("context", "", "the file with the variables; - for standard input")
+		tokens := f.Bool("tokens", false, "print the tokens")
+		asJSON := f.Bool("json", false, "with --tokens, print the ids as a JSON list")
+		return func(ctx context.Context, args []string) error {
+			path, err := cli.OneArg(args, "model, plan or template")
+			if err != nil {
+				return err
+			}
+			switch {
+			case *tokens && *from == "":
+				return cli.Usagef("tokens of what? give --context")
+			case *asJSON && !*tokens:
+				return cli.Usagef("--json goes with --tokens")
+			}
+			vocab, err := readVocab(path)
+			if err != nil {
+				return err
+			}
+			if *tokens && len(vocab.Tokens) == 0 {
+				return cli.Usagef("--tokens: a template has no tokens; name a model or a plan")
+			}
+			t, err := chat.New(vocab)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			if t.Note() != "" {
+				fmt.Fprintf(os.Stderr, "zincrun: %s: %s\n", path, printable.Line(t.Note()))
+			}
+			if *from == "" {
+				_, err := io.WriteString(cli.Stdout, shown(t.Source()))
+				return err
+			}
+			variables, err := readInput(ctx, *from)
+			if err != nil {
+				return err
+			}
+			spans, err := t.RenderJSON(variables, time.Now())
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			if !*tokens {
+				_, err := io.WriteString(cli.Stdout, shown(chat.Text(spans)))
+				return err
+			}
+			tok, err := text.New(vocab)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			return printTokens(tok, tok.EncodeSpans(spans), *asJSON)
+		}
+	},
+}
+
+// readVocab reads the vocabulary of a model or a plan; of a template's source only
+// that is known.
+func readVocab(path string) (plans.Vocab, error) {
+	if strings.HasSuffix(path, ".jinja") || strings.HasSuffix(path, ".j2") {
+		source, err := os.ReadFile(path)
+		return plans.Vocab{ChatTemplate: string(source)}, err
+	}
+	if gguf.Is(path) {
+		f, err := gguf.OpenHeader(path)
+		if err != nil {
+			return plans.Vocab{}, err
+		}
+		defer f.Close()
+		v, err := plans.ReadVocab(f)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return v, err
+	}
+	plan, err := plans.Read(path)
+	if err != nil {
+		return plans.Vocab{}, err
+	}
+	defer plan.Close()
+	return plan.Vocab, nil
+}
+
+// readInput reads a file, or standard input for -.
+func readInput(ctx context.Context, path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(cli.Stdin(ctx))
+	}
+	return os.ReadFile(path)
+}
+
+// shown is a text that anybody may have written as standard output takes it: a
+// terminal gets no control characters.
+func shown(s string) string {
+	if !term.IsTerminal(int(os.Stdout.Fd())) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}
+
+// printTokens prints ids, a line each with the token's text or as a list.
+func printTokens(tok *text.Tokenizer, ids []int32, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(cli.Stdout).Encode(ids)
+	}
+	w := bufio.NewWriter(cli.Stdout)
+	for _, id := range ids {
+		fmt.Fprintf(w, "%6d %q\n", id, tok.Piece(id, true))
+	}
+	return w.Flush()
+}
