@@ -11,6 +11,9 @@ import (
 
 const module = "github.com/zincc-dev/zincc"
 
+// familyUses is what kernels are made of.
+var familyUses = []string{"codegen/kernel", "codegen/target", "codegen/kernels/lane", "codegen/kernels/fragment", "codegen/kernels/site", "ir", "plans"}
+
 // layers is the dependency rule: a package may import its own folder's packages
 // and the listed folders, with what is below them. The longest row that fits a
 // package counts. Tests may import more: they compare layers with each other.
@@ -28,6 +31,15 @@ var layers = []struct {
 	{"plans", []string{"ir", "internal/outfile", "internal/printable", "internal/table"}},
 	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
 	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
+	// Families of kernels share what lies below them, and nothing with each other.
+	{"codegen/kernels/lane", []string{"codegen/kernel"}},
+	{"codegen/kernels/fragment", nil},
+	{"codegen/kernels/site", []string{"codegen/kernel", "codegen/target", "ir", "plans"}},
+	{"codegen/kernels/weight", familyUses},
+	{"codegen/kernels/matmul", append(familyUses, "codegen/kernels/weight")},
+	{"codegen/kernels/attention", append(familyUses, "codegen/kernels/weight")},
+	{"codegen/kernels/recurrent", append(familyUses, "codegen/kernels/weight")},
+	{"codegen/kernels/rowwise", append(familyUses, "codegen/kernels/weight")},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable"}},
@@ -88,6 +100,10 @@ func TestDependencyRuleHolds(t *testing.T) {
 		{"runtime/device", "runtime/host", true},
 		{"codegen/kernels", "plans/layout", true},
 		{"codegen/kernels", "runtime/vulkan", false},
+		{"codegen/kernels", "codegen/kernels/matmul", true},
+		{"codegen/kernels/attention", "codegen/kernels/matmul", false},
+		{"codegen/kernels/matmul", "codegen/kernels", false},
+		{"codegen/kernels/lane", "codegen/kernels/site", false},
 		{"codegen/radv", "runtime/vulkan", true},
 		{"plans", "runtime", false},
 		{"plans", "spirv", false},

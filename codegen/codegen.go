@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -27,7 +27,7 @@ type Choice struct {
 
 // dealtEntries are the rows of more prefill entries where there is gemm_dealt: those that its tiles
 // are made for, and two tiles of as many as there can be.
-var dealtEntries = []int{kernels.DealtFew, 2 * kernels.DealtTall}
+var dealtEntries = []int{matmul.FragmentFew, 2 * matmul.FragmentTall}
 
 // entriesOf are the default entries, and more where there are kernels for their rows.
 func entriesOf(t *target.Target, maxRows int) []passes.Entry {

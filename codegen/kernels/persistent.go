@@ -1,6 +1,9 @@
 package kernels
 
-import "github.com/zincc-dev/zincc/codegen/kernel"
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+)
 
 // spinLimit bounds the polls of a wait. A poll takes about a microsecond, so that a
 // device that does not run all workgroups at once is found out after some seconds.
@@ -27,11 +30,11 @@ func Persistent(lanes, wave int, cases []kernel.Case) (*kernel.Func, error) {
 		b.Barrier()
 		count := stages.Load(kernel.U32, 0)
 		arrivals := b.Var(kernel.U32, 0) // of all workgroups, at the next wait
-		stage := b.Var(u32x4, stages.Load(u32x4, 1))
+		stage := b.Var(lane.U32x4, stages.Load(lane.U32x4, 1))
 		b.Cases(wave, cases)
 		b.For(0, count, 1, func(i kernel.Value) {
 			s := stage.Get()
-			stage.Set(stages.Load(u32x4, b.Min(b.Add(i, 2), count))) // before the wait
+			stage.Set(stages.Load(lane.U32x4, b.Min(b.Add(i, 2), count))) // before the wait
 			b.If(b.Ne(b.Elem(s, 3), 0), func() {
 				arrivals.Set(b.Add(arrivals.Get(), groups))
 				b.BarrierBuffers()

@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/zincc-dev/zincc/codegen/kernel"
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+)
 
 //go:generate go run ./probegen ../../runtime/vulkan/zprobe.go
 
@@ -25,7 +29,7 @@ func ProbeEmpty() (*kernel.Func, error) {
 func ProbeDeal() (*kernel.Func, error) {
 	return kernel.Build("probe_deal", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)
-		b.Workgroup(dealtLanes)
+		b.Workgroup(fragment.Lanes)
 		place, quad := b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
 		codes := func(add, from int) kernel.Operand {
 			i, k := b.Add(place, add), b.Add(b.Mul(quad, 2), from)
@@ -41,16 +45,16 @@ func ProbeDeal() (*kernel.Func, error) {
 			}
 			return b.PackHalf(b.Vec(integer(k), integer(b.Add(k, 1))))
 		}
-		ws := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtSide, kernel.MatrixA), codes(0, 0), codes(0, 8), codes(8, 0), codes(8, 8))
-		xs := b.MatPairs(kernel.F16.Matrix(dealtSide, dealtRows, kernel.MatrixB), integers(0), integers(8))
-		sums := kernel.F32.Matrix(dealtSide, dealtRows, kernel.Accumulator)
+		ws := b.MatPairs(kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA), codes(0, 0), codes(0, 8), codes(8, 0), codes(8, 8))
+		xs := b.MatPairs(kernel.F16.Matrix(fragment.Side, fragment.Columns, kernel.MatrixB), integers(0), integers(8))
+		sums := kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
 		sum := b.Var(sums, b.MatFill(sums, 0))
 		for range 4 {
 			sum.Set(b.MatMulAdd(ws, xs, sum.Get()))
 		}
-		for i := range dealtSums {
+		for i := range fragment.Sums {
 			row := b.Add(place, i/2*8)
-			y.Store(b.Add(b.Mul(row, dealtRows), b.Mul(quad, 2), i%2), sum.Elem(i))
+			y.Store(b.Add(b.Mul(row, fragment.Columns), b.Mul(quad, 2), i%2), sum.Elem(i))
 		}
 	})
 }
@@ -65,13 +69,13 @@ func ProbeRead() (*kernel.Func, error) {
 		b.Workgroup(probeLanes)
 
 		const flight = 4 // loads of a lane that wait for nothing
-		lane := b.Add(b.Mul(b.WorkgroupID(0), probeLanes), b.LocalID())
+		laneID := b.Add(b.Mul(b.WorkgroupID(0), probeLanes), b.LocalID())
 		lanes := b.Mul(b.NumWorkgroups(0), probeLanes)
-		fold := b.Var(u32x4, 0)
-		b.For(lane, vectors, b.Mul(lanes, flight), func(i kernel.Value) {
+		fold := b.Var(lane.U32x4, 0)
+		b.For(laneID, vectors, b.Mul(lanes, flight), func(i kernel.Value) {
 			var loaded [flight]kernel.Value
 			for j := range flight {
-				loaded[j] = source.Load(u32x4, b.Add(i, b.Mul(lanes, j)))
+				loaded[j] = source.Load(lane.U32x4, b.Add(i, b.Mul(lanes, j)))
 			}
 			for _, v := range loaded {
 				fold.Set(b.Xor(fold.Get(), v))
@@ -80,6 +84,6 @@ func ProbeRead() (*kernel.Func, error) {
 		v := fold.Get()
 		// Words that are all the same cancel each other, element by element.
 		odd := b.Ne(b.Or(b.Elem(v, 0), b.Elem(v, 1), b.Elem(v, 2), b.Elem(v, 3)), b.U32(0))
-		b.If(odd, func() { sink.Store(lane, b.Elem(v, 0)) })
+		b.If(odd, func() { sink.Store(laneID, b.Elem(v, 0)) })
 	})
 }

@@ -1,36 +1,96 @@
+// Package kernels is the table of the families of kernels. A family looks at a dispatch
+// group and offers candidates: a kernel, its specialization constants and its grid; the
+// strategy in package codegen chooses among them. The families themselves lie in packages
+// by what they compute; they share site (groups, rows, grids), lane (what lanes do with
+// elements and sums), fragment (matrices) and weight (how weights are read).
 package kernels
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernels/attention"
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
+	"github.com/zincc-dev/zincc/codegen/kernels/recurrent"
+	"github.com/zincc-dev/zincc/codegen/kernels/rowwise"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Site, Candidate and Operand are what the rest of the compiler knows of a family.
+type (
+	Site      = site.Site
+	Candidate = site.Candidate
+	Operand   = site.Operand
+)
+
+// Family is one row of the kernel table.
+type Family struct {
+	Name string
+	Doc  string
+	// Candidates returns the ways to compute the site, best guess first; none
+	// when the group is not of this family. Entries of different widths have to give the
+	// same bits: at a site of few rows, candidates of the same Order add in the same order,
+	// and a family offers the same orders at every width.
+	Candidates func(s *Site) []Candidate
+}
+
+// Candidates asks every family for its ways to compute s, and leaves out those that take the
+// rows of a step as one sequence where they may not be. Where the target leaves the
+// subgroup size open, those of few rows are offered for each, that of the target first.
+func Candidates(s *Site) []Candidate {
+	var all []Candidate
+	for _, wave := range s.Waves() {
+		on := *s.Target
+		on.Wave = wave
+		at := *s
+		at.Target = &on
+		for _, f := range families {
+			for _, c := range f.Candidates(&at) {
+				if c.Sequences == ir.OneSequence && s.Mixes() && s.Group.UsesSlots() {
+					continue
+				}
+				c.Wave = wave
+				if c.Order == "" {
+					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
 
 // families is the kernel table. The order is that of the listing, not of
 // preference: the strategy ranks the candidates of all of them.
 var families = []Family{
-	{"embed", "rows of a table, dequantized", embedCandidates},
-	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", gemmFixedCandidates},
-	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", gemvCandidates},
-	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", gemmDealtCandidates},
-	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", gemmCoopCandidates},
-	{"gemm_float", "the same of many rows, with weights of f32, in tiles through shared memory: subgroups share the elements of a row", gemmFloatCandidates},
-	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", gemmLanesCandidates},
-	{"gemm", "the same of many rows, in tiles through shared memory", gemmCandidates},
-	{"gemm_dot", "the same of many rows, with x in 8-bit fixed point and dot products of bytes, in tiles through shared memory", gemmDotCandidates},
-	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", expertGemvCandidates},
-	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", expertGemmCandidates},
-	{"expert_dot", "expert_gemm with x in 8-bit fixed point and dot products of bytes", expertDotCandidates},
-	{"expert_dealt", "expert_gemm with cooperative matrices of f16 into which lanes put the weights themselves", expertDealtCandidates},
-	{"expert_coop", "expert_gemm with cooperative matrices of f16", expertCoopCandidates},
-	{"expert_sort", "rows and slots in the order of their experts: one workgroup an expert", expertSortCandidates},
-	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", expertDownCandidates},
-	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", routerCandidates},
-	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", expertSumCandidates},
-	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", headsCandidates},
-	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attentionSplitCandidates},
-	{"attention_merge", "the splits of attention of many rows combined, and gated: one workgroup a row and head", attentionMergeCandidates},
-	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attentionCoopCandidates},
-	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attentionTiledCandidates},
-	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", deltaCandidates},
-	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", deltaChunkCandidates},
-	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", deltaChunkedCandidates},
-	{"conv", "causal convolution over positions and the ring of past rows, each on its own", convCandidates},
-	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", argmaxCandidates},
-	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowNormCandidates},
-	{"elementwise", "an add, a gate, a slice and the like on its own", elementwiseCandidates},
+	{"embed", "rows of a table, dequantized", rowwise.EmbedCandidates},
+	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFixedCandidates},
+	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates},
+	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFragmentCandidates},
+	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", matmul.GemmCoopCandidates},
+	{"gemm_float", "the same of many rows, with weights of f32, in tiles through shared memory: subgroups share the elements of a row", matmul.GemmFloatCandidates},
+	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", matmul.GemmLanesCandidates},
+	{"gemm", "the same of many rows, in tiles through shared memory", matmul.GemmCandidates},
+	{"gemm_dot", "the same of many rows, with x in 8-bit fixed point and dot products of bytes, in tiles through shared memory", matmul.GemmDotCandidates},
+	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", matmul.ExpertGemvCandidates},
+	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", matmul.ExpertGemmCandidates},
+	{"expert_dot", "expert_gemm with x in 8-bit fixed point and dot products of bytes", matmul.ExpertDotCandidates},
+	{"expert_dealt", "expert_gemm with cooperative matrices of f16 into which lanes put the weights themselves", matmul.ExpertFragmentCandidates},
+	{"expert_coop", "expert_gemm with cooperative matrices of f16", matmul.ExpertCoopCandidates},
+	{"expert_sort", "rows and slots in the order of their experts: one workgroup an expert", matmul.ExpertSortCandidates},
+	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", matmul.ExpertDownCandidates},
+	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", matmul.RouterCandidates},
+	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", matmul.ExpertSumCandidates},
+	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", attention.HeadsCandidates},
+	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates},
+	{"attention_merge", "the splits of attention of many rows combined, and gated: one workgroup a row and head", attention.AttentionMergeCandidates},
+	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates},
+	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates},
+	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates},
+	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates},
+	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates},
+	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates},
+	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", rowwise.ArgmaxCandidates},
+	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowwise.RowNormCandidates},
+	{"elementwise", "an add, a gate, a slice and the like on its own", rowwise.ElementwiseCandidates},
 }

@@ -1,0 +1,143 @@
+package attention
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// makeHeads computes q of the workgroup's heads, and k and v of the rows of the step
+// that the split attends to, or, in the writer, those that it puts into the caches.
+func (r *splitRun) makeHeads(writer kernel.Value) {
+	b, m := r.b, &r.maker
+	accesses := r.headDim / m.vec
+	// Without a loop if one turn does, which is less code.
+	each := func(first kernel.Value, n int, body func(i kernel.Value)) {
+		if n <= r.subgroups {
+			b.If(b.Lt(first, n), func() { body(first) })
+			return
+		}
+		b.For(first, n, r.subgroups, body)
+	}
+	each(b.SubgroupID(), r.share, func(h kernel.Value) {
+		m.at = r.at
+		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) { r.sums.query(h, j, v) })
+	})
+	if !r.fresh() {
+		return
+	}
+	rows := r.attentionShape.rows.Max
+	r.freshK, r.freshV = r.newFresh(rows), r.newFresh(rows)
+	kvHeads := b.Div(r.heads, r.group)
+	kvHead := b.Div(r.head, r.group)
+	if r.writer() {
+		kvHead = b.Select(writer, b.WorkgroupID(0), kvHead)
+	}
+	makeRow := func(i, pos, visible kernel.Value) {
+		attended := b.And(visible, b.And(b.Ge(pos, r.lo), b.Lt(pos, r.hi)))
+		own := b.And(b.Eq(i, r.row), b.Lt(kvHead, kvHeads))
+		if r.writer() {
+			attended = b.And(b.Not(writer), attended)
+		}
+		b.If(b.Or(b.And(writer, own), attended), func() {
+			m.at = pos
+			head := b.Add(b.Mul(i, kvHeads), kvHead)
+			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.ctx), pos), kvHeads), kvHead)
+			put := func(chain *chainArgs, cache *kernel.Buffer, fresh freshRows) {
+				var scales kernel.Value
+				if r.kv == ir.Q8_0 {
+					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), pos)
+				}
+				m.make(chain, head, func(j, v kernel.Value) {
+					var scale kernel.Value
+					switch r.kv {
+					case ir.F16:
+						v = packHalves(b, v)
+					case ir.Q8_0:
+						v, scale = roundQ8(b, v)
+					}
+					store := func() {
+						cache.Store(b.Add(b.Mul(cachedHead, accesses), j), v)
+						if r.kv == ir.Q8_0 {
+							storeScale(b, cache, scales, r.ctx, j, scale)
+						}
+					}
+					keep := func() {
+						fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
+						if r.kv == ir.Q8_0 {
+							ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
+						}
+					}
+					if r.writer() {
+						b.IfElse(writer, store, keep)
+						return
+					}
+					part := b.Eq(b.Div(j, accesses/r.sharers()), b.Mod(b.WorkgroupID(0), r.sharers()))
+					b.If(b.And(b.And(writer, own), part), store)
+					keep()
+				})
+			}
+			put(r.chains[2], r.v, r.freshV)
+			put(r.chains[1], r.k, r.freshK)
+		})
+	}
+	if rows == 1 {
+		b.If(b.Eq(b.SubgroupID(), r.share%r.subgroups), func() { makeRow(b.U32(0), r.at, b.Bool(true)) })
+		return
+	}
+	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
+	each(first, rows, func(i kernel.Value) {
+		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
+		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)))
+	})
+}
+
+// freshRows is k or v of the step's rows in shared memory, as the cache holds them.
+type freshRows struct {
+	elems  *kernel.Array // an access of the heads' maker each
+	scales *kernel.Array // of q8_0, a word each
+	words  int           // of an element of elems
+}
+
+func (r *splitRun) newFresh(rows int) freshRows {
+	b, vec := r.b, r.maker.vec
+	f := freshRows{words: vec}
+	elem := kernel.F32.Vec(vec)
+	switch r.kv {
+	case ir.F16:
+		f.words = vec / 2
+		elem = kernel.U32.Vec(f.words)
+	case ir.Q8_0:
+		f.words, elem = vec/4, kernel.U32
+		f.scales = b.Shared(kernel.U32, rows*r.headDim/scaled)
+	}
+	f.elems = b.Shared(elem, rows*r.headDim/vec)
+	return f
+}
+
+// chunk returns chunk c of a row as loadWords returns that of a cache.
+func (f freshRows) chunk(r *splitRun, row, c kernel.Value) []kernel.Value {
+	b, vec := r.b, r.maker.vec
+	i := b.Add(b.Mul(row, r.headDim/vec), b.Mul(c, chunk/vec))
+	if f.scales == nil {
+		return sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 4)
+	}
+	scale := f.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), b.Div(c, scaled/chunk)))
+	return append(sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 2), scale)
+}
+
+// sharedWords returns n words from element i on of an array whose elements have that
+// many words, as vectors.
+func sharedWords(b *kernel.Builder, a *kernel.Array, i kernel.Value, words, n, vector int) []kernel.Value {
+	var all []kernel.Operand
+	for j := range n / words {
+		for _, e := range lane.Elements(b, a.Load(b.Add(i, j))) {
+			all = append(all, e)
+		}
+	}
+	var list []kernel.Value
+	for ; len(all) > 0; all = all[vector:] {
+		list = append(list, b.Vec(all[:vector]...))
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func AttentionMergeCandidates(s *site.Site) []site.Candidate {
+	op, gate, result := onlyGated(s, "attention_merge")
+	if op == nil {
+		return nil
+	}
+	rows, ok := site.ExtentOf(s, op.Result)
+	if !ok {
+		return nil
+	}
+	k := mergeKernel{rows: rows, gate: gate, wave: s.Target.Wave}
+	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
+	size := min(site.CeilDiv(headDim/2, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
+	return []site.Candidate{{
+		Kernel: k.key(),
+		Build:  k.build,
+		Consts: append(append(rows.Consts(), gate.consts()...),
+			ir.Const{Name: "head_dim", Value: uint32(headDim)},
+			ir.Const{Name: "splits", Value: uint32(op.Attrs.Int("splits"))},
+			ir.Const{Name: "workgroup", Value: uint32(size)}),
+		Grid:     [3]int{heads, rows.Max, 1},
+		Operands: append(append(rows.Operands(), gate.operands()...), site.Operand{Name: "partial", Value: op.Args[0], Access: kernel.Read}, site.Operand{Name: "y", Value: result, Access: kernel.Write}),
+		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.Max, heads * headDim}, Tile: []int{1, headDim}, Axis: []int{1, 0}}},
+	}}
+}
+
+// mergeAhead is the splits whose sums a lane loads at once: all that there are at
+// maxSplits of package codegen, for the loads are most of the time.
+const mergeAhead = 32
+
+type mergeKernel struct {
+	rows site.Extent
+	gate headGate
+	wave int
+}
+
+func (k mergeKernel) key() string {
+	return fmt.Sprintf("attention_merge w=%d%s%s", k.wave, k.gate.key(), k.rows.Key())
+}
+
+func (k mergeKernel) build() (*kernel.Func, error) {
+	return kernel.Build("attention_merge", func(b *kernel.Builder) {
+		rows, gate := k.rows.Bound(b), k.gate.declare(b)
+		partial, y := b.Arg("partial", kernel.Read), b.Arg("y", kernel.Write)
+		headDim, splits := b.SpecU32("head_dim", 128), b.SpecU32("splits", 1)
+		size := b.SpecU32("workgroup", uint32(k.wave))
+		b.Workgroup(size)
+
+		row := b.WorkgroupID(1)
+		head := b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0))
+		pairs := b.Div(b.Add(headDim, 2), 2) // of a split; the last has maximum and weight
+		from := b.Mul(head, splits, pairs)
+		b.For(b.LocalID(), b.Div(headDim, 2), size, func(i kernel.Value) {
+			gated := gate.load(b, lane.F32x2, head, i, b.Div(headDim, 2))
+			top, weight := b.Var(kernel.F32, emptyScore), b.Var(kernel.F32, 0)
+			sum := b.Var(lane.F32x2, 0.0)
+			b.For(0, splits, mergeAhead, func(first kernel.Value) {
+				var sums, tails [mergeAhead]kernel.Value // all loads before the first use
+				for j := range sums {
+					s := b.Add(from, b.Mul(b.Min(b.Add(first, j), b.Sub(splits, 1)), pairs))
+					sums[j] = partial.Load(lane.F32x2, b.Add(s, i))
+					tails[j] = partial.Load(lane.F32x2, b.Add(s, b.Div(headDim, 2)))
+				}
+				addSplits(b, splitSums{top, weight, sum}, tails[:], sums[:], first, splits)
+			})
+			b.If(b.Lt(row, rows), func() {
+				v := gated(b.Div(sum.Get(), b.Splat(weight.Get(), 2)))
+				if k.gate.half {
+					v = b.PackHalf(b.Clamp(v, -65504.0, 65504.0))
+				}
+				y.Store(b.Add(b.Mul(head, b.Div(headDim, 2)), i), v)
+			})
+		})
+	})
+}
+
+// splitSums are what splits of a head add up to: the largest score, the weights
+// relative to it, and a vector of the values so weighted.
+type splitSums struct{ top, weight, sum *kernel.Var }
+
+// addSplits adds splits from first on, in their order; those from end on weigh nothing.
+// tails are pairs of a split's largest score and weight.
+func addSplits(b *kernel.Builder, to splitSums, tails, sums []kernel.Value, first, end kernel.Value) {
+	most := to.top.Get()
+	for _, t := range tails {
+		most = b.Max(most, b.Elem(t, 0))
+	}
+	fade, lanes := b.Exp(b.Sub(to.top.Get(), most)), sums[0].Type().Lanes()
+	to.top.Set(most)
+	w, v := b.Mul(to.weight.Get(), fade), b.Mul(to.sum.Get(), b.Splat(fade, lanes))
+	for j, t := range tails {
+		fade := b.Select(b.Lt(b.Add(first, j), end), b.Exp(b.Sub(b.Elem(t, 0), most)), 0)
+		w = b.FMA(fade, b.Elem(t, 1), w)
+		v = b.FMA(b.Splat(fade, lanes), sums[j], v)
+	}
+	to.weight.Set(w)
+	to.sum.Set(v)
+}

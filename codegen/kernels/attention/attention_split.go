@@ -1,0 +1,288 @@
+package attention
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// splitKernel is a group of the form
+//
+//	[slice, norm and rope of q and k] [kvwrite of k and v] (attention | attention_split attention_merge) [[head_slice] gate]
+//
+// of a few rows. It is attention with the online softmax of Milakov and Gimelshein
+// (arXiv:1805.02867) over a range of positions that is divided once more, among the
+// subgroups of a workgroup and the teams of lanes in them. A team holds one cached
+// row, 8 elements a lane and part; all heads that share the row use it where it is.
+// Ranges, and so the order of all sums, depend on the row's position alone. Splits
+// without positions do nothing; of the others the last to end merges them all.
+//
+// Where the group writes the caches, workgroups make k and v of the step's rows
+// themselves as far as they attend to them, and one more workgroup, the first, writes them; on
+// matrices the first split does. What a workgroup reads of such a row in the cache, maybe
+// while it is written, is not used.
+type splitKernel struct {
+	attentionShape
+	op     *ir.Op
+	chains *headsGroup // of q, k and v, or of q alone
+	merge  *ir.Op      // or nil
+	result *ir.Value
+	counts *ir.Value // where the splits meet
+
+	matrices  bool // see matrixSums
+	share     int  // heads of a workgroup
+	team      int  // lanes of a team: a power of two
+	parts     int  // chunks of a head that a lane holds
+	subgroups int
+}
+
+const (
+	// splitRegisters bounds the chunks that a lane holds of q, and of the sums.
+	// With 8 an H200 takes half as long again for heads of 128, 2.6 times as long
+	// for heads of 256, though the cache is read half as often.
+	splitRegisters = 4
+	// emptyScore is the maximum of a range without positions.
+	emptyScore = float32(-1e30)
+)
+
+func AttentionSplitCandidates(s *site.Site) []site.Candidate {
+	k := matchSplit(s)
+	if k == nil {
+		return nil
+	}
+	return []site.Candidate{k.candidate()}
+}
+
+func matchSplit(s *site.Site) *splitKernel {
+	k := &splitKernel{}
+	var heads, rest []*ir.Op
+	for _, op := range s.Group.Ops {
+		switch op.Kind.Name {
+		case "attention", "attention_split":
+			k.op = op
+		case "attention_merge":
+			k.merge = op
+		case "rmsnorm", "rope", "kvwrite":
+			heads = append(heads, op)
+		default:
+			rest = append(rest, op)
+		}
+	}
+	if k.op == nil || (k.op.Kind.Name == "attention_split") != (k.merge != nil) || k.merge != nil && k.merge.Args[0] != k.op.Result {
+		return nil
+	}
+	rest = slices.DeleteFunc(rest, func(op *ir.Op) bool { // slices of what is normed or rotated
+		of := op.Kind.Name == "head_slice" && (op.Result == k.op.Args[0] ||
+			slices.ContainsFunc(heads, func(h *ir.Op) bool { return h.Args[0] == op.Result }))
+		if of {
+			heads = append([]*ir.Op{op}, heads...)
+		}
+		return of
+	})
+	last := k.op
+	if k.merge != nil {
+		last = k.merge
+	}
+	var gate headGate
+	if gate, k.result = gateOf(s, last, rest); k.result == nil || k.merge != nil && k.op.Attrs.Int("rows") != 1 {
+		return nil
+	}
+	var ok bool
+	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.Max > ir.DecodeRows || !k.takeHeads(s, heads) {
+		return nil
+	}
+	k.matrices = k.onMatrices(s.Target)
+	k.divide(s.Target)
+	if k.merge != nil {
+		k.counts = site.Arrivals(s, k.rows.Max*k.heads/k.share)
+	}
+	if k.subgroups == 0 || k.merge != nil && k.counts == nil {
+		return nil
+	}
+	return k
+}
+
+// takeHeads makes the chains of the ops before the attention.
+func (k *splitKernel) takeHeads(s *site.Site, ops []*ir.Op) bool {
+	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave, rows: k.rows}
+	for _, op := range ops {
+		if !h.add(op) {
+			return false
+		}
+	}
+	chain := func(is func(c *headChain) bool) *headChain {
+		if i := slices.IndexFunc(h.chains, is); i >= 0 {
+			return h.chains[i]
+		}
+		return nil
+	}
+	q := chain(func(c *headChain) bool { return c.cache == nil && c.last == k.op.Args[0] })
+	if q == nil {
+		q = &headChain{x: k.op.Args[0], parts: 1, last: k.op.Args[0]}
+		h.chains = append(h.chains, q)
+	}
+	list := []*headChain{q}
+	if len(h.chains) > 1 {
+		list = append(list, chain(func(c *headChain) bool { return c.cache == k.op.Args[1] }),
+			chain(func(c *headChain) bool { return c.cache == k.op.Args[2] }))
+	}
+	if len(h.chains) != len(list) || slices.Contains(list, nil) || !h.sameDim(k.headDim) {
+		return false
+	}
+	h.chains = list
+	for i, c := range list {
+		heads := k.heads
+		if i > 0 {
+			heads /= k.group
+		}
+		rows, ok := site.ExtentOf(s, c.x)
+		if !ok || rows != k.rows || c.width() != heads*k.headDim || c.x.Type.DType != ir.F32 || slices.Contains(s.Group.Ops, c.x.Def) {
+			return false
+		}
+	}
+	h.vec = h.access()
+	k.chains = h
+	return site.Same(&h.pos, k.op.Args[3]) && site.Same(&h.slot, k.op.Args[4]) && h.vec > 1 && h.cachesFit(s)
+}
+
+// fresh reports whether the group writes the caches, and writer whether a workgroup of its own
+// does; if not, the workgroups of a KV head's first split do, each of a part of the head.
+func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
+
+func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices }
+
+// sharers is the workgroups of a KV head.
+func (k *splitKernel) sharers() int { return k.group / k.share }
+
+// divide chooses team, parts, share and subgroups: as many subgroups as hide the
+// latency of the loads, 0 if even one does not fit.
+func (k *splitKernel) divide(t *target.Target) {
+	chunks := k.headDim / chunk
+	for k.team = 1; k.team < min(chunks, k.wave); k.team *= 2 {
+	}
+	k.parts = site.CeilDiv(chunks, k.team)
+	k.share = k.shareOf(min(splitRegisters/k.parts, k.team))
+	if k.matrices {
+		k.share = k.shareOf(matrixHeads)
+	}
+	for n := splitSubgroups; n > 0; n /= 2 {
+		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
+		fresh := int(k.kv.Bytes(int64(2 * ir.DecodeRows * k.headDim)))
+		if k.kv == ir.Q8_0 {
+			fresh += 2 * ir.DecodeRows * k.headDim / scaled * 2 // scales are whole words
+		}
+		bytes := 4*k.headDim*k.share + fresh + n*k.share*4*(k.headDim+2) + 4
+		if bytes <= t.Shared && n*k.wave <= t.Workgroup {
+			k.subgroups = n
+			return
+		}
+	}
+}
+
+// shareOf returns how many heads share a workgroup if it takes `most`.
+func (k *splitKernel) shareOf(most int) int {
+	share := min(k.group, max(1, most))
+	for k.group%share != 0 {
+		share--
+	}
+	return share
+}
+
+// splitSubgroups is the most subgroups of a workgroup.
+const splitSubgroups = 8
+
+// splitAhead is the positions that a team loads at once, one round before it uses them.
+// With 4 the code is longer, which costs an H200 more than fewer rounds save it.
+const splitAhead = 2
+
+func (k *splitKernel) splits() int {
+	if k.merge == nil {
+		return 1
+	}
+	return k.op.Attrs.Int("splits")
+}
+
+func (k *splitKernel) key() string {
+	key := fmt.Sprintf("attention_split %s hd=%d g=%d w=%dx%d", k.kv, k.headDim, k.share, k.subgroups, k.wave)
+	if k.matrices {
+		key += " matrices"
+	}
+	if k.merge == nil {
+		key += " whole"
+	}
+	if (k.fresh() || k.merge != nil) && k.rows.Max > 1 {
+		key += fmt.Sprintf(" rows=%d", k.rows.Max)
+	}
+	if k.chains.rope != nil {
+		key += fmt.Sprintf(" %s/%d", k.chains.rope.Attrs.Str("kind"), k.chains.rope.Attrs.Int("n_rot"))
+	}
+	for _, c := range k.chains.chains {
+		key += " " + c.key()
+	}
+	return key + k.gate.key() + k.rows.Key()
+}
+
+// cacheAccess is what the kernel does to the caches.
+func (k *splitKernel) cacheAccess() kernel.Access {
+	if k.fresh() {
+		return kernel.ReadWrite
+	}
+	return kernel.Read
+}
+
+func (k *splitKernel) candidate() site.Candidate {
+	rows, heads, splits, workgroups := k.rows.Max, k.heads, k.splits(), k.heads/k.share
+	c := site.Candidate{
+		Kernel:   k.key(),
+		Build:    k.build,
+		Operands: append(k.rows.Operands(), k.gate.operands()...),
+		Consts:   append(k.consts(), k.chains.normConsts()...),
+		Grid:     [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
+
+		Sequences: ir.ManySequences,
+	}
+	for i, v := range k.op.Args[1:5] {
+		access := kernel.Read
+		if i < 2 {
+			access = k.cacheAccess()
+		}
+		c.Operands = append(c.Operands, site.Operand{Name: k.op.Kind.Params[i+1], Value: v, Access: access})
+	}
+	if k.chains.rope != nil {
+		c.Operands = append(c.Operands, site.Operand{Name: "table", Value: k.chains.table, Access: kernel.Read})
+	}
+	for i := range k.chains.chains {
+		c.Consts = append(c.Consts, k.chains.chainConsts(i)...)
+		c.Operands = append(c.Operands, k.chains.chainOperands(i)...)
+	}
+	first := 0 // split on its axis
+	if k.writer() {
+		first = 1
+	}
+	y := plans.Cover{Arg: "y", Dims: []int{rows, 1, heads * k.headDim}, Tile: []int{1, 1, k.share * k.headDim}, Axis: []int{1, 2, 0}, First: []int{0, first, 0}}
+	if k.merge != nil {
+		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.op.Result, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
+		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)}, ir.Const{Name: "block", Value: uint32(k.op.Attrs.Int("block"))})
+		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{1, 0}, Meet: []int{2}}
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}, First: []int{0, 0, first, 0}})
+	}
+	c.Operands = append(c.Operands, site.Operand{Name: "y", Value: k.result, Access: kernel.Write})
+	c.Cover = append(c.Cover, y)
+	if k.fresh() {
+		tile := k.headDim / k.sharers()
+		if k.writer() {
+			tile = k.headDim
+			c.Grid[2]++
+		}
+		for _, name := range []string{"k", "v"} {
+			c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows, 1, heads / k.group * k.headDim}, Tile: []int{1, 1, tile},
+				Axis: []int{1, 2, 0}})
+		}
+	}
+	return c
+}

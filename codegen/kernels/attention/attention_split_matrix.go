@@ -1,0 +1,276 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// matrixSums are rangeSums with cooperative matrices that lanes put together. A subgroup takes
+// 16 positions at a time, two tiles of 8.
+//
+// Scores are q (16 rows: four heads, twice the upper f16 of their elements and twice the lower)
+// by the keys of a tile (8 columns), 16 dims at a time. A lane then has the scores of one head
+// and of two positions of each tile, and that is how lanes hold the second factor of 16 dims of
+// the values (rows) by the weights (8 columns): weights stay where they are. Its columns are the upper
+// f16 of the weights of the four heads and the lower, so that nothing is rounded to f16. Which dims
+// and positions make up a matrix is free: those that a lane has lie together in the cache.
+//
+// A lane's place is that among 8, its quad that among the four lanes of one place.
+type matrixSums struct {
+	*splitRun
+	place, quad kernel.Value
+	base        cachedHead
+	end, last   kernel.Value  // of the positions in the caches: the first beyond them, the last
+	queries     *kernel.Array // by 16 dims, head, quad: what lanes hold of q
+	sum         []*kernel.Var // by 16 dims
+	top, weight *kernel.Var   // of the place's head; scores are powers of two here
+
+	// The row's own position, which the group writes to the caches, is apart from those in them:
+	// the subgroup that makes q of a head has its score. own is what lanes keep of that q.
+	own     []*kernel.Var
+	kept    int           // of own, while the kernel is built
+	ownTops *kernel.Array // by head
+	attends kernel.Value  // the position is one of the split's
+
+	// Other rows of the step may be among the positions.
+	rowPos   kernel.Value    // of the lane's row, if it is one of them; else beyond all positions
+	tileRows [2]kernel.Value // by four bits, which rows of the step, from 1 on, the positions of a turn are
+}
+
+const (
+	// matrixHeads is the heads of a workgroup, at most, so that there is room for both parts.
+	matrixHeads = 4
+	// emptyTop is the top before the first score: far above those of no position.
+	emptyTop = emptyScore / 2
+	// lowerUnit is the unit of what f16 lack: the lower parts would often be subnormal.
+	lowerUnit = 1.0 / 2048
+)
+
+// onMatrices reports whether matrixSums computes it. Where the group writes the caches, the
+// workgroups of a KV head share that.
+func (k *splitKernel) onMatrices(t *target.Target) bool {
+	blocks := k.headDim / scaled
+	return t.Dealt && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
+		(k.kv == ir.F16 || k.kv == ir.Q8_0 && k.ctx%4 == 0) && (!k.fresh() || blocks%(k.group/k.shareOf(matrixHeads)) == 0)
+}
+
+func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
+	b := of.b
+	r := &matrixSums{splitRun: of, place: b.Shr(laneID, 2), quad: b.And(laneID, 3), base: of.cachedBase()}
+	r.end, r.last = r.hi, b.Sub(r.hi, 1)
+	if r.fresh() {
+		r.attends = b.Gt(r.hi, r.at)
+		r.end = b.Min(r.hi, r.at)
+		r.last = b.Sub(b.Max(r.end, b.Add(r.lo, 1)), 1) // of none the first, which is not used
+		for range site.CeilDiv(r.headDim/4, r.wave) {
+			r.own = append(r.own, b.Var(lane.F32x4, b.Splat(b.F32(0), 4)))
+		}
+		r.ownTops = b.Shared(kernel.F32, r.share)
+		r.findOthers(laneID)
+	}
+	r.queries = b.Shared(lane.U32x4, r.headDim/fragment.Side*r.share*4)
+	return r
+}
+
+// query keeps a multiple of q whose product with a key is the score as a power of two.
+func (r *matrixSums) query(h, j, v kernel.Value) {
+	b := r.b
+	v = b.Clamp(b.Mul(v, b.Splat(b.Mul(r.scale, math.Log2E), 4)), -65504.0, 65504.0)
+	if r.fresh() {
+		r.own[r.kept].Set(v)
+		r.kept++
+	}
+	upper0, lower0 := splitHalves(b, b.Elem(v, 0), b.Elem(v, 1))
+	upper1, lower1 := splitHalves(b, b.Elem(v, 2), b.Elem(v, 3))
+	matrix := b.Add(b.Mul(b.Shr(j, 3), 2), b.And(j, 1))
+	r.queries.Store(b.Add(b.Mul(matrix, 4*r.share), b.Mul(h, 4), b.And(b.Shr(j, 1), 3)), b.Vec(upper0, upper1, lower0, lower1))
+}
+
+// splitHalves returns the upper bits of x and y as a pair of f16, and the rest, in lowerUnit, as
+// another. The upper bits are not those that PackHalf leaves: NVIDIA's compiler takes UnpackHalf of
+// PackHalf for what was packed.
+func splitHalves(b *kernel.Builder, x, y kernel.Value) (upper, lower kernel.Value) {
+	var parts [2][]kernel.Operand
+	for _, x := range []kernel.Value{x, y} {
+		bits := b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(0xffffe000)))
+		parts[0], parts[1] = append(parts[0], bits), append(parts[1], b.Mul(b.Sub(x, bits), 1/lowerUnit))
+	}
+	return b.PackHalf(b.Vec(parts[0]...)), b.PackHalf(b.Vec(parts[1]...))
+}
+
+func (r *matrixSums) start() {
+	b := r.b
+	if r.fresh() {
+		b.If(b.Lt(b.SubgroupID(), r.share), r.scoreOwn)
+	}
+	r.top, r.weight = b.Var(kernel.F32, emptyTop), b.Var(kernel.F32, 0)
+	sums := kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
+	for range r.headDim / fragment.Side {
+		r.sum = append(r.sum, b.Var(sums, b.MatFill(sums, 0)))
+	}
+}
+
+func (r *matrixSums) attend() {
+	b := r.b
+	first := b.Add(r.lo, b.Mul(b.SubgroupID(), fragment.Side))
+	b.ForRolled(first, r.end, r.subgroups*fragment.Side, func(from kernel.Value) {
+		r.findRows(from)
+		scores := r.scores(from, r.keys(from))
+		values := r.values(from)
+		r.addValues(values, r.weigh(scores))
+	})
+}
+
+// scores returns those of the place's head and the positions from 4*quad on; those past the
+// end have emptyScore.
+func (r *matrixSums) scores(from kernel.Value, keys tileWords) (list [4]kernel.Value) {
+	b := r.b
+	qs := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
+	ks := kernel.F16.Matrix(fragment.Side, fragment.Columns, kernel.MatrixB)
+	sums := kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
+	var tiles [2]*kernel.Var
+	for i := range tiles {
+		tiles[i] = b.Var(sums, b.MatFill(sums, 0))
+	}
+	take := func(scale func(i int) kernel.Value) { // adds up what tiles have
+		for i := range list {
+			t, e := tiles[i/2], i%2
+			s := b.FMA(t.Elem(e+2), lowerUnit, t.Elem(e))
+			switch {
+			case scale == nil:
+				list[i] = s
+			case list[i] == kernel.Value{}:
+				list[i] = b.Mul(s, scale(i))
+			default:
+				list[i] = b.FMA(s, scale(i), list[i])
+			}
+			if e == 1 && scale != nil {
+				t.Set(b.MatFill(sums, 0))
+			}
+		}
+	}
+	laneID := b.Add(b.Mul(b.Mod(b.And(r.place, matrixHeads-1), r.share), 4), r.quad)
+	for m := range r.headDim / fragment.Side {
+		w := r.queries.Load(b.Add(laneID, m*4*r.share))
+		q := b.MatPairs(qs, b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
+		for i, t := range tiles {
+			x, y := r.keyPairs(keys.words[i], m)
+			t.Set(b.MatMulAdd(q, b.MatPairs(ks, x, y), t.Get()))
+		}
+		if keys.scales != nil && m%2 == 1 {
+			take(func(i int) kernel.Value { return keys.scale(b, m/2, i) })
+		}
+	}
+	if keys.scales == nil {
+		take(nil)
+	}
+	for i := range list {
+		list[i] = b.Select(r.within(from, i), list[i], emptyScore)
+	}
+	return list
+}
+
+// within reports whether the i-th of the lane's positions is one.
+func (r *matrixSums) within(from kernel.Value, i int) kernel.Value {
+	return r.b.Lt(r.b.Add(from, r.b.Mul(r.quad, 4), i), r.end)
+}
+
+// weigh returns the weights of the positions with such scores. A subgroup takes new tops only
+// if a score exceeds one by growth.
+func (r *matrixSums) weigh(scores [4]kernel.Value) (weights [4]kernel.Value) {
+	b := r.b
+	most := b.Max(b.Max(scores[0], scores[1]), b.Max(scores[2], scores[3]))
+	b.If(b.SubgroupAny(b.Gt(most, b.Add(r.top.Get(), float32(growth)))), func() {
+		old := r.top.Get()
+		top := b.Max(old, lane.Fold(b, most, 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) }))
+		fade := b.Exp2(b.Sub(old, top))
+		r.top.Set(top)
+		r.weight.Set(b.Mul(r.weight.Get(), fade))
+		var fades [2]kernel.Value // of the heads of the columns that the lane has
+		for e := range fades {
+			fades[e] = b.SubgroupShuffle(fade, b.Add(b.Mul(r.quad, 8), 4*e))
+		}
+		for _, s := range r.sum {
+			for i := range fragment.Sums {
+				s.SetElem(i, b.Mul(s.Elem(i), fades[i%2]))
+			}
+		}
+	})
+	for i, s := range scores {
+		weights[i] = b.Exp2(b.Sub(s, r.top.Get()))
+	}
+	r.weight.Set(b.Add(r.weight.Get(), b.Add(b.Add(weights[0], weights[1]), b.Add(weights[2], weights[3]))))
+	return weights
+}
+
+// addValues adds values with such weights to the sums.
+func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
+	b := r.b
+	vs := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
+	var w kernel.Value
+	for m, sum := range r.sum {
+		switch {
+		case values.scales == nil && m == 0:
+			w = r.weightMatrix(weights)
+		case values.scales != nil && m%2 == 0:
+			var scaledWeights [4]kernel.Value
+			for i, x := range weights { // past the end scales may be anything
+				scaledWeights[i] = b.Mul(x, b.Select(b.Gt(x, 0), values.scale(b, m/2, i), 0))
+			}
+			w = r.weightMatrix(scaledWeights)
+		}
+		var pairs [4]kernel.Value
+		for i := range pairs {
+			pairs[i] = r.valuePair(values.words[i], m)
+		}
+		even, odd := b.PairHalves(pairs[0], pairs[1])
+		even2, odd2 := b.PairHalves(pairs[2], pairs[3])
+		sum.Set(b.MatMulAdd(b.MatPairs(vs, even, even2, odd, odd2), w, sum.Get()))
+	}
+}
+
+func (r *matrixSums) weightMatrix(weights [4]kernel.Value) kernel.Value {
+	b := r.b
+	var words []kernel.Operand
+	for i := 0; i < len(weights); i += 2 {
+		upper, lower := splitHalves(b, weights[i], weights[i+1])
+		words = append(words, b.Select(b.Ge(r.place, matrixHeads), lower, upper))
+	}
+	return b.MatPairs(kernel.F16.Matrix(fragment.Side, fragment.Columns, kernel.MatrixB), words...)
+}
+
+// store adds up the parts, which columns 4 apart have: of each eight dims that two lanes have of
+// a head, one takes the first four and the other the last.
+func (r *matrixSums) store(to subgroupSums) {
+	b, quads := r.b, r.headDim/4
+	first := b.Mul(b.SubgroupID(), r.share)
+	weight := lane.Fold(b, r.weight.Get(), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+	b.If(b.And(b.Eq(r.quad, 0), b.Lt(r.place, r.share)), func() {
+		to.tops.Store(b.Add(first, r.place), b.Mul(r.top.Get(), math.Ln2))
+		to.weights.Store(b.Add(first, r.place), weight)
+	})
+	lower := b.Shr(r.quad, 1)
+	isLower := b.Ne(lower, 0)
+	unit := b.Select(isLower, lowerUnit, b.F32(1))
+	for j := range r.headDim / 64 {
+		var kept [2][]kernel.Operand // by head
+		for m := range 2 {
+			for i := range fragment.Sums {
+				x, y := b.Mul(r.sum[4*j+m].Elem(i), unit), b.Mul(r.sum[4*j+m+2].Elem(i), unit)
+				sum := b.Add(b.Select(isLower, y, x), b.SubgroupShuffleXor(b.Select(isLower, x, y), 2))
+				kept[i%2] = append(kept[i%2], sum)
+			}
+		}
+		for e, v := range kept {
+			h := b.Add(b.Mul(b.And(r.quad, 1), 2), e)
+			quad := b.Add(r.quadOf(lower), 16*j)
+			b.If(b.Lt(h, r.share), func() { to.sums.Store(b.Add(b.Mul(b.Add(first, h), quads), quad), b.Vec(v...)) })
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package attention
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+)
+
+func (k *splitKernel) build() (*kernel.Func, error) {
+	return kernel.Build("attention_split", func(b *kernel.Builder) {
+		r := &splitRun{splitKernel: k, b: b, maker: headMaker{headsGroup: k.chains, b: b}}
+		r.attentionArgs = attentionArgs{rows: k.rows.Bound(b), gate: k.gate.declare(b)}
+		r.declareCaches(k.attentionShape, b, k.cacheAccess())
+		if k.chains.norm != nil {
+			r.maker.epsilon = b.SpecF32("eps", 1e-6)
+		}
+		if k.chains.rope != nil {
+			r.maker.cosSin = b.Arg("table", kernel.Read)
+		}
+		for i := range k.chains.chains {
+			r.chains = append(r.chains, r.maker.declareChain(i))
+		}
+		block := b.U32(1)
+		r.splits = b.U32(1)
+		var counts *kernel.Buffer
+		if k.merge != nil {
+			r.partial, counts = b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite)
+			r.splits, block = b.SpecU32("splits", 1), b.SpecU32("block", 1)
+		}
+		r.y = b.Arg("y", kernel.Write)
+		b.Workgroup(k.subgroups * k.wave)
+
+		r.row, r.split = b.WorkgroupID(1), b.WorkgroupID(2)
+		writer := b.Bool(false)
+		if k.fresh() {
+			writer = b.Eq(r.split, 0)
+		}
+		if k.writer() {
+			r.split = b.Select(writer, r.splits, b.Sub(r.split, 1)) // a split without positions
+		}
+		r.head = b.Mul(b.WorkgroupID(0), k.share)
+		laneID := b.SubgroupLane()
+		r.at = r.pos.Load(kernel.U32, r.row)
+		r.slot = r.attentionArgs.slot.Load(kernel.U32, r.row)
+
+		n := b.Add(r.at, 1)
+		round := b.Mul(r.splits, block)
+		step := b.Mul(b.Div(b.Sub(b.Add(n, round), 1), round), block)
+		if k.merge == nil {
+			step = n
+		}
+		r.lo = b.Mul(r.split, step)
+		r.hi = b.Min(n, b.Add(r.lo, step))
+		idle := b.Ge(r.lo, n)
+		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(r.at, r.ctx)) // beyond the step or the cache
+		if k.writer() {
+			idle = b.And(idle, b.Not(writer))
+		}
+		b.ReturnIf(b.Or(dead, idle))
+
+		if k.matrices {
+			r.sums = newMatrixSums(r, laneID)
+		} else {
+			r.sums = newTeamSums(r, laneID)
+		}
+		r.makeHeads(writer)
+		if k.writer() {
+			b.ReturnIf(writer)
+		}
+		b.Barrier()
+		r.sums.start()
+		r.sums.attend()
+		active := b.Div(b.Sub(b.Add(n, step), 1), step)
+		alone := b.Eq(active, 1)
+		r.mergeSubgroups(alone)
+		if k.merge != nil {
+			b.ReturnIf(alone)
+			index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
+			b.If(site.LastBlock(b, counts, index, active), func() { r.mergeSplits(active) })
+		}
+	})
+}
+
+// rangeSums adds up the positions that a subgroup has of a split. When it is made, it loads the
+// first of them, for they are farthest away.
+type rangeSums interface {
+	// query keeps access j of the q of the h-th head, in shared memory.
+	query(h, j, v kernel.Value)
+	// start takes q from there.
+	start()
+	// attend runs over the positions.
+	attend()
+	// apart returns the score of a position that is not among the sums, if there is one, and
+	// four elements of its value; of a head of the workgroup.
+	apart(h, quad kernel.Value) (score, v kernel.Value)
+	// store puts the sums of all heads into shared memory.
+	store(to subgroupSums)
+}
+
+// splitRun is the kernel while it is built.
+type splitRun struct {
+	*splitKernel
+	attentionArgs
+	b                *kernel.Builder
+	maker            headMaker
+	chains           []*chainArgs // of q, k and v
+	splits           kernel.Value
+	partial, y       *kernel.Buffer
+	row, head, split kernel.Value // head is the first of share
+	lo, hi           kernel.Value // positions of the split
+	sums             rangeSums
+
+	// In shared memory: k and v of the step's rows.
+	freshK, freshV freshRows
+	at, slot       kernel.Value // of the row
+}
+
+// cachedBase returns where the workgroup's KV head is in the caches.
+func (r *splitRun) cachedBase() cachedHead {
+	return r.cachedHead(r.b, r.attentionShape, r.slot, r.b.Div(r.head, r.group))
+}

@@ -1,0 +1,243 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// What lanes have of the caches in matrixSums.
+
+// tileWords is what a lane has of the keys or values of 16 positions, of keys by tile and 32
+// dims, of values by position (4*quad and on) and 64 dims, of q8_0 by 32. A tile has positions
+// 4i, 4i+1 and on, the other 4i+2 and 4i+3. scales are those of q8_0, by 32 dims: of the lane's four
+// positions.
+type tileWords struct {
+	words  [][]kernel.Value
+	scales []kernel.Value
+}
+
+// scale returns that of the i-th position.
+func (w tileWords) scale(b *kernel.Builder, block, i int) kernel.Value {
+	return b.Elem(b.UnpackHalf(b.Elem(w.scales[block], i/2)), i%2)
+}
+
+// keyAt and valueAt are the positions whose words the lane has; past the end it is the last.
+func (r *matrixSums) keyAt(from kernel.Value, tile int) kernel.Value {
+	b := r.b
+	return b.Min(b.Add(from, b.Add(b.Mul(b.Shr(r.place, 1), 4), b.And(r.place, 1)), 2*tile), r.last)
+}
+
+func (r *matrixSums) valueAt(from kernel.Value, i int) kernel.Value {
+	return r.b.Min(r.b.Add(from, r.b.Mul(r.quad, 4), i), r.last)
+}
+
+// keyUnit and valueUnit are the places in a head of a lane's words, in units of as many.
+func (r *matrixSums) keyUnit(i int) kernel.Value { return r.b.Add(r.quad, 4*i) }
+
+func (r *matrixSums) valueUnit(i int) kernel.Value { return r.b.Add(r.place, 8*i) }
+
+// keyUnitElements and valueUnitElements are the elements of such a unit.
+const keyUnitElements = 8
+
+func (r *matrixSums) valueUnitElements() int {
+	if r.kv == ir.Q8_0 {
+		return 4
+	}
+	return 8
+}
+
+// quadOf returns which four of 64 dims a lane keeps of sums.
+func (r *matrixSums) quadOf(lower kernel.Value) kernel.Value {
+	b := r.b
+	if r.kv == ir.Q8_0 {
+		return b.Add(r.place, b.Mul(lower, 8))
+	}
+	return b.Add(b.Mul(r.place, 2), lower)
+}
+
+func (r *matrixSums) keys(from kernel.Value) tileWords {
+	var w tileWords
+	for i := range 2 {
+		w.words = append(w.words, r.loadUnits(r.k, r.keyAt(from, i), keyUnitElements, 4, r.keyUnit))
+	}
+	w.scales = r.loadScales(r.k, from)
+	return r.refreshed(from, w, r.freshK, r.keyAt, r.keyUnit)
+}
+
+func (r *matrixSums) values(from kernel.Value) tileWords {
+	var w tileWords
+	for i := range 4 {
+		w.words = append(w.words, r.loadUnits(r.v, r.valueAt(from, i), r.valueUnitElements(), 8, r.valueUnit))
+	}
+	w.scales = r.loadScales(r.v, from)
+	return r.refreshed(from, w, r.freshV, r.valueAt, r.valueUnit)
+}
+
+// loadUnits loads the units of a position, of that many elements, that the lane has of those of
+// `lanes`.
+func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, lanes int, unit func(i int) kernel.Value) (list []kernel.Value) {
+	b := r.b
+	first := b.Mul(r.attentionArgs.at(b, r.base, at).chunks, chunk/elements)
+	words := elements / 2
+	if r.kv == ir.Q8_0 {
+		words = elements / 4
+	}
+	for i := range r.headDim / elements / lanes {
+		list = append(list, cache.Load(kernel.U32.Vec(words), b.Add(first, unit(i))))
+	}
+	return list
+}
+
+// loadScales loads those of the lane's positions. The four lie together, at a multiple of 8 bytes.
+func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list []kernel.Value) {
+	if r.kv != ir.Q8_0 {
+		return nil
+	}
+	b := r.b
+	at := b.Add(r.base.scales, b.Min(b.Add(from, b.Mul(r.quad, 4)), b.And(r.last, ^uint32(3))))
+	for i := range r.headDim / scaled {
+		list = append(list, cache.Load(lane.U32x2, b.Shr(b.Add(at, b.Mul(r.attentionArgs.ctx, i)), 2)))
+	}
+	return list
+}
+
+// keyPairs and valuePair return the dims that the lane has in the m-th matrix: of a key four, of
+// a value two.
+func (r *matrixSums) keyPairs(words []kernel.Value, m int) (x, y kernel.Value) {
+	b, w := r.b, words[m/2]
+	if r.kv == ir.Q8_0 {
+		pairs := halfCodes(b, b.Elem(w, m%2))
+		return pairs[0], pairs[1]
+	}
+	return b.Elem(w, m%2*2), b.Elem(w, m%2*2+1)
+}
+
+func (r *matrixSums) valuePair(words []kernel.Value, m int) kernel.Value {
+	if r.kv == ir.Q8_0 {
+		return halfCodes(r.b, words[m/2])[m%2]
+	}
+	return r.b.Elem(words[m/4], m%4)
+}
+
+// refreshed puts k or v of the other rows of the step in place of what the caches had there.
+func (r *matrixSums) refreshed(from kernel.Value, w tileWords, fresh freshRows, at func(from kernel.Value, i int) kernel.Value, unit func(i int) kernel.Value) tileWords {
+	if !r.others() {
+		return w
+	}
+	b := r.b
+	words := lane.Vars(b, append(w.words, w.scales))
+	b.If(b.Ne(b.Or(r.tileRows[0], r.tileRows[1]), 0), func() {
+		for i := range w.words {
+			row, is := r.rowAt(b.Sub(at(from, i), from))
+			for j, v := range words[i] {
+				v.Set(b.Select(is, r.freshUnit(fresh, row, unit(j), v.Get().Type().Lanes()), v.Get()))
+			}
+		}
+		for block, v := range words[len(w.words)] {
+			var both [2]kernel.Operand
+			for i := range both {
+				old := b.Elem(v.Get(), i)
+				for half := range 2 {
+					row, is := r.rowAt(b.Sub(r.valueAt(from, 2*i+half), from))
+					scale := fresh.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), block))
+					old = b.Select(is, b.Or(b.And(old, uint32(0xffff0000)>>(16*half)), b.Shl(scale, 16*half)), old)
+				}
+				both[i] = old
+			}
+			v.Set(b.Vec(both[:]...))
+		}
+	})
+	list := lane.GetVars(words)
+	return tileWords{list[:len(w.words)], list[len(w.words)]}
+}
+
+// others reports whether other rows of the step may be among the positions.
+func (r *matrixSums) others() bool { return r.fresh() && r.attentionShape.rows.Max > 1 }
+
+// findOthers takes a row of the step into each lane.
+func (r *matrixSums) findOthers(laneID kernel.Value) {
+	if !r.others() {
+		return
+	}
+	b := r.b
+	row := b.Min(laneID, r.attentionShape.rows.Max-1)
+	pos, slot := r.pos.Load(kernel.U32, row), r.attentionArgs.slot.Load(kernel.U32, row)
+	among := b.And(b.And(b.Lt(laneID, r.attentionArgs.rows), b.Eq(slot, r.slot)), b.And(b.Ge(pos, r.lo), b.Lt(pos, r.end)))
+	r.rowPos = b.Select(among, pos, b.U32(1<<31))
+}
+
+// findRows finds out which of the 16 positions from `from` on are rows of the step.
+func (r *matrixSums) findRows(from kernel.Value) {
+	if !r.others() {
+		return
+	}
+	b := r.b
+	at := b.Sub(r.rowPos, from)
+	number := b.Shl(b.Add(b.SubgroupLane(), 1), b.Mul(b.And(at, 7), 4))
+	for i := range r.tileRows {
+		r.tileRows[i] = b.SubgroupAdd(b.Select(b.Eq(b.Shr(at, 3), i), number, b.U32(0)))
+	}
+}
+
+// rowAt returns which row of the step is at one of the 16 positions, if one is.
+func (r *matrixSums) rowAt(at kernel.Value) (row, is kernel.Value) {
+	b := r.b
+	number := b.And(b.Shr(b.Select(b.Lt(at, 8), r.tileRows[0], r.tileRows[1]), b.Mul(b.And(at, 7), 4)), 15)
+	return b.Sub(b.Max(number, 1), 1), b.Ne(number, 0)
+}
+
+// freshUnit returns a unit of that many words of a row of the step.
+func (r *matrixSums) freshUnit(f freshRows, row, unit kernel.Value, words int) kernel.Value {
+	b := r.b
+	i := b.Add(b.Mul(row, r.headDim/4), b.Mul(unit, words/f.words))
+	if words == 1 {
+		return f.elems.Load(i)
+	}
+	return sharedWords(b, f.elems, i, f.words, words, words)[0]
+}
+
+// ownQuad returns elements 4j and on of k or v of the row itself.
+func (r *matrixSums) ownQuad(f freshRows, j kernel.Value) kernel.Value {
+	b, row := r.b, kernel.Value{}
+	at := func(n int, i kernel.Value) kernel.Value { return i }
+	if r.attentionShape.rows.Max > 1 {
+		row = r.row
+		at = func(n int, i kernel.Value) kernel.Value { return b.Add(b.Mul(row, n), i) }
+	}
+	w := f.elems.Load(at(r.headDim/4, j))
+	if r.kv == ir.Q8_0 {
+		scale := f.scales.Load(at(r.headDim/scaled, b.Div(j, scaled/4)))
+		return b.Mul(unpackCodes(b, w), b.Splat(weight.LowHalf(b, scale), 4))
+	}
+	x, y := b.UnpackHalf(b.Elem(w, 0)), b.UnpackHalf(b.Elem(w, 1))
+	return b.Vec(b.Elem(x, 0), b.Elem(x, 1), b.Elem(y, 0), b.Elem(y, 1))
+}
+
+// scoreOwn finds the score of the row's own position for the head of the subgroup.
+func (r *matrixSums) scoreOwn() {
+	b, n := r.b, r.headDim/4
+	sum := b.F32(0)
+	for i, q := range r.own {
+		j := b.Min(b.Add(b.SubgroupLane(), i*r.wave), n-1) // lanes without it have q of 0
+		k := r.ownQuad(r.freshK, j)
+		for e := range 4 {
+			sum = b.FMA(b.Elem(q.Get(), e), b.Elem(k, e), sum)
+		}
+	}
+	sum = b.SubgroupAdd(sum)
+	b.If(b.SubgroupElect(), func() {
+		r.ownTops.Store(b.SubgroupID(), b.Select(r.attends, b.Mul(sum, math.Ln2), emptyScore))
+	})
+}
+
+func (r *matrixSums) apart(h, quad kernel.Value) (score, v kernel.Value) {
+	if !r.fresh() {
+		return
+	}
+	b := r.b
+	return r.ownTops.Load(h), b.Select(r.attends, r.ownQuad(r.freshV, quad), b.Splat(b.F32(0), 4))
+}

@@ -1,0 +1,563 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func HeadsCandidates(s *site.Site) []site.Candidate {
+	h, ok := matchHeads(s)
+	if !ok {
+		return nil
+	}
+	return []site.Candidate{h.candidate(s)}
+}
+
+// headChain is what happens to the heads of one projection.
+type headChain struct {
+	x     *ir.Value // rows of heads
+	parts int       // runs of a head in x
+	part  int       // which of them this is
+	gain  *ir.Value // weight of the norm, or nil
+	rope  bool
+	half  bool      // rounded to f16, in the arena
+	last  *ir.Value // the end of the chain so far
+	cache *ir.Value // where it goes; nil for the arena
+}
+
+func (c *headChain) width() int { return int(c.x.Type.Last()) / c.parts }
+
+func (c *headChain) key() string {
+	var does []string
+	if c.parts > 1 {
+		does = append(does, "slice")
+	}
+	if c.gain != nil {
+		does = append(does, "norm")
+	}
+	if c.rope {
+		does = append(does, "rope")
+	}
+	if c.cache != nil {
+		does = append(does, c.cache.Type.DType.String())
+	}
+	if c.half {
+		does = append(does, "half")
+	}
+	return "[" + strings.Join(does, " ") + "]"
+}
+
+// headsGroup is a group of per-head ops as chains, with what they share.
+type headsGroup struct {
+	chains           []*headChain
+	rows             site.Extent
+	headDim          int
+	norm             *ir.Op // any of the norms, or nil
+	rope             *ir.Op // any of the rotations, or nil
+	pos, slot, table *ir.Value
+	ctx              int
+	slots            int // of the caches
+	wave             int
+	side, down       int // subgroups of a workgroup: heads of a row, and rows
+	vec              int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
+}
+
+// matchHeads reads the group as chains of head_slice, norm, rope and kvwrite.
+func matchHeads(s *site.Site) (*headsGroup, bool) {
+	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave}
+	for _, op := range s.Group.Ops {
+		if !h.add(op) {
+			return nil, false
+		}
+	}
+	if len(h.chains) == 0 || len(s.Group.Ops) == 1 && h.norm != nil {
+		return nil, false // a lone norm is a rownorm
+	}
+	if h.headDim == 0 {
+		h.headDim = h.chains[0].width()
+	}
+	var results []*ir.Value
+	for _, c := range h.chains {
+		if c.width()%h.headDim != 0 || c.x.Type.Shape[0] != h.chains[0].x.Type.Shape[0] || slices.Contains(s.Group.Ops, c.x.Def) {
+			return nil, false
+		}
+		if c.cache == nil {
+			results = append(results, c.last)
+		}
+	}
+	slices.SortFunc(results, func(a, b *ir.Value) int { return a.ID - b.ID })
+	outputs := slices.SortedFunc(slices.Values(s.Outputs), func(a, b *ir.Value) int { return a.ID - b.ID })
+	var ok bool
+	h.rows, ok = site.ExtentOf(s, h.chains[0].x)
+	h.vec = h.access()
+	return h, ok && slices.Equal(results, outputs) && h.vec > 0 && h.cachesFit(s)
+}
+
+// add appends op to the chain that ends in its operand.
+func (h *headsGroup) add(op *ir.Op) bool {
+	x := op.Args[0]
+	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil && !c.half })
+	if i < 0 {
+		i = len(h.chains)
+		h.chains = append(h.chains, &headChain{x: x, parts: 1, last: x})
+	}
+	c := h.chains[i]
+	switch op.Kind.Name {
+	case "head_slice":
+		if c.last != c.x {
+			return false
+		}
+		c.parts, c.part = op.Attrs.Int("parts"), op.Attrs.Int("part")
+		c.last = op.Result
+		return h.sameDim(op.Attrs.Int("head_dim"))
+	case "rmsnorm":
+		if c.gain != nil || c.rope || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
+			return false
+		}
+		h.norm, c.gain = op, op.Args[1]
+		c.last = op.Result
+		return c.gain.Type.DType == ir.F32 && h.sameDim(op.Attrs.Int("group"))
+	case "rope":
+		if c.rope || h.rope != nil && (h.rope.Attrs.Str("kind") != op.Attrs.Str("kind") || h.rope.Attrs.Int("n_rot") != op.Attrs.Int("n_rot")) {
+			return false
+		}
+		h.rope, c.rope = op, true
+		c.last = op.Result
+		return h.sameDim(op.Attrs.Int("head_dim")) && site.Same(&h.pos, op.Args[1]) && site.Same(&h.table, op.Args[2])
+	case "half":
+		c.half, c.last = true, op.Result
+		return c.rope // others have families of their own
+	case "kvwrite":
+		c.cache = op.Args[3]
+		return site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2])
+	}
+	return false
+}
+
+func (h *headsGroup) sameDim(d int) bool {
+	if h.headDim == 0 {
+		h.headDim = d
+	}
+	return h.headDim == d
+}
+
+// access returns the elements of one access, or 0 if none keeps pairs together:
+// those that turn, and those of f16 that share a word.
+func (h *headsGroup) access() int {
+	unit := h.headDim
+	if h.rope != nil {
+		unit = h.rope.Attrs.Int("n_rot")
+		if h.rope.Attrs.Str("kind") == "neox" {
+			unit /= 2
+		}
+	}
+	for _, v := range []int{4, 2} {
+		if h.headDim%v == 0 && unit%v == 0 {
+			return v
+		}
+	}
+	if h.rope != nil || slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil || c.half }) {
+		return 0
+	}
+	return 1
+}
+
+// cachesFit reports whether heads can be written to their caches. A block of q8_0 is made
+// by eight lanes.
+func (h *headsGroup) cachesFit(s *site.Site) bool {
+	for _, c := range h.chains {
+		if c.cache == nil {
+			continue
+		}
+		whole := c.cache.Type.DType != ir.Q8_0 || h.vec == 4 && h.headDim%scaled == 0
+		if !whole || !site.Indexable(s, c.cache, h.vec) {
+			return false
+		}
+		h.slots = int(c.cache.Type.Shape[0])
+	}
+	return true
+}
+
+// scales reports whether a chain's cache is one of q8_0.
+func (c *headChain) scales() bool { return c.cache != nil && c.cache.Type.DType == ir.Q8_0 }
+
+func (h *headsGroup) key() string {
+	key := fmt.Sprintf("heads hd=%d w=%d", h.headDim, h.wave)
+	if h.rope != nil {
+		key += fmt.Sprintf(" %s/%d", h.rope.Attrs.Str("kind"), h.rope.Attrs.Int("n_rot"))
+	}
+	for _, c := range h.chains {
+		key += " " + c.key()
+	}
+	return fmt.Sprintf("%s side=%dx%d%s", key, h.side, h.down, h.rows.Key())
+}
+
+// headsSubgroups is how many subgroups a workgroup has, where there are enough of them.
+const headsSubgroups = 8
+
+// share decides how many heads of a chain, and of how many rows, a workgroup has: as many as
+// leave workgroups for all units.
+func (h *headsGroup) share(t *target.Target) {
+	heads := 0
+	h.side, h.down = headsSubgroups, 1
+	for _, c := range h.chains {
+		n := c.width() / h.headDim
+		heads += n
+		for n%h.side != 0 {
+			h.side /= 2
+		}
+	}
+	for h.side > 1 && h.rows.Max*heads/h.side < 2*t.Units {
+		h.side /= 2
+	}
+	for h.side*h.down < headsSubgroups && h.rows.Max*heads/h.side/(2*h.down) >= 2*t.Units {
+		h.down *= 2
+	}
+}
+
+// firsts returns the first workgroup of each chain, and how many there are for a row.
+func (h *headsGroup) firsts() (list []int, n int) {
+	for _, c := range h.chains {
+		list = append(list, n)
+		n += c.width() / h.headDim / h.side
+	}
+	return list, n
+}
+
+// candidate is a subgroup for each row and head of each chain.
+func (h *headsGroup) candidate(s *site.Site) site.Candidate {
+	h.share(s.Target)
+	c := site.Candidate{
+		Kernel:   h.key(),
+		Build:    h.build,
+		Consts:   h.rows.Consts(),
+		Operands: h.rows.Operands(),
+
+		Sequences: ir.ManySequences,
+	}
+	if h.pos != nil {
+		c.Consts = append(c.Consts, ir.Const{Name: "ctx", Value: uint32(h.ctx)})
+		c.Operands = append(c.Operands, site.Operand{Name: "pos", Value: h.pos, Access: kernel.Read})
+	}
+	if h.slot != nil {
+		c.Operands = append(c.Operands, site.Operand{Name: "slot", Value: h.slot, Access: kernel.Read})
+	}
+	if slices.ContainsFunc(h.chains, (*headChain).scales) {
+		c.Consts = append(c.Consts, ir.Const{Name: "slots", Value: uint32(h.slots)})
+	}
+	if h.rope != nil {
+		c.Operands = append(c.Operands, site.Operand{Name: "table", Value: h.table, Access: kernel.Read})
+	}
+	c.Consts = append(c.Consts, h.normConsts()...)
+	firsts, n := h.firsts()
+	for i, ch := range h.chains {
+		c.Consts = append(c.Consts, h.chainConsts(i)...)
+		c.Operands = append(c.Operands, h.chainOperands(i)...)
+		to := ch.cache
+		if to == nil {
+			to = ch.last
+		}
+		y := fmt.Sprintf("y%d", i)
+		c.Operands = append(c.Operands, site.Operand{Name: y, Value: to, Access: kernel.Write})
+		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("first", i), Value: uint32(firsts[i])})
+		c.Cover = append(c.Cover, plans.Cover{Arg: y, Dims: []int{h.rows.Max, ch.width()}, Tile: []int{h.down, h.side * h.headDim},
+			Axis: []int{1, 0}, First: []int{0, firsts[i]}})
+	}
+	c.Grid = [3]int{n, site.CeilDiv(h.rows.Max, h.down), 1}
+	return c
+}
+
+// normConsts are the constants of the norms.
+func (h *headsGroup) normConsts() []ir.Const {
+	if h.norm == nil {
+		return nil
+	}
+	return []ir.Const{{Name: "eps", Value: math.Float32bits(float32(h.norm.Attrs.Float("eps")))}}
+}
+
+// chainConsts and chainOperands are what declareChain declares.
+func (h *headsGroup) chainConsts(i int) []ir.Const {
+	c := h.chains[i]
+	list := []ir.Const{{Name: fmt.Sprintf("heads%d", i), Value: uint32(c.width() / h.headDim)}}
+	if c.parts > 1 {
+		list = append(list, ir.Const{Name: fmt.Sprintf("parts%d", i), Value: uint32(c.parts)},
+			ir.Const{Name: fmt.Sprintf("part%d", i), Value: uint32(c.part)})
+	}
+	return list
+}
+
+func (h *headsGroup) chainOperands(i int) []site.Operand {
+	c := h.chains[i]
+	list := []site.Operand{{Name: fmt.Sprintf("x%d", i), Value: c.x, Access: kernel.Read}}
+	if c.gain != nil {
+		list = append(list, site.Operand{Name: fmt.Sprintf("gain%d", i), Value: c.gain, Access: kernel.Read})
+	}
+	return list
+}
+
+func (h *headsGroup) build() (*kernel.Func, error) {
+	return kernel.Build("heads", func(b *kernel.Builder) {
+		rows := h.rows.Bound(b)
+		k := &headsKernel{headMaker: headMaker{headsGroup: h, b: b}}
+		var pos, slot *kernel.Buffer
+		var ctx kernel.Value
+		if h.pos != nil {
+			ctx = b.SpecU32("ctx", 4096)
+			pos = b.Arg("pos", kernel.Read)
+		}
+		if h.slot != nil {
+			slot = b.Arg("slot", kernel.Read)
+		}
+		if slices.ContainsFunc(h.chains, (*headChain).scales) {
+			k.slots = b.SpecU32("slots", 1)
+		}
+		if h.rope != nil {
+			k.cosSin = b.Arg("table", kernel.Read)
+		}
+		if h.norm != nil {
+			k.epsilon = b.SpecF32("eps", 1e-6)
+		}
+		b.Workgroup(h.side * h.down * h.wave)
+
+		row := b.WorkgroupID(1)
+		if h.down > 1 {
+			row = b.Add(b.Mul(row, h.down), b.Div(b.SubgroupID(), h.side))
+		}
+		k.live, k.row = b.Lt(row, rows), row
+		if h.down > 1 {
+			k.row = b.Min(row, b.Sub(rows, 1))
+		}
+		if pos != nil {
+			at := pos.Load(kernel.U32, k.row)
+			k.live = b.And(k.live, b.Lt(at, ctx)) // not beyond the caches and the table
+			k.at = b.Select(k.live, at, 0)
+		}
+		if slot != nil {
+			k.ctx, k.slot = ctx, slot.Load(kernel.U32, k.row)
+			k.cached = b.Add(b.Mul(k.slot, ctx), k.at)
+		}
+		var firsts []kernel.Value
+		for i := range h.chains {
+			firsts = append(firsts, b.SpecU32(fmt.Sprint("first", i), 0))
+		}
+		for i := range h.chains {
+			inside := b.Ge(b.WorkgroupID(0), firsts[i])
+			if i+1 < len(firsts) {
+				inside = b.And(inside, b.Lt(b.WorkgroupID(0), firsts[i+1]))
+			}
+			k.chain(i, firsts[i], inside)
+		}
+	})
+}
+
+// headMaker computes heads of chains, each in one subgroup.
+type headMaker struct {
+	*headsGroup
+	b       *kernel.Builder
+	cosSin  *kernel.Buffer
+	epsilon kernel.Value
+	at      kernel.Value // position of the row
+}
+
+// headsKernel is what the chains of the kernel share.
+type headsKernel struct {
+	headMaker
+	row        kernel.Value
+	live       kernel.Value // the row is one of this step
+	ctx, slots kernel.Value
+	slot       kernel.Value
+	cached     kernel.Value // row of the caches
+}
+
+// chain computes the heads of a chain, whose first workgroup is first, if the workgroup is one of them.
+func (k *headsKernel) chain(i int, first, inside kernel.Value) {
+	b, c := k.b, k.chains[i]
+	a := k.declareChain(i)
+	y := b.Arg(fmt.Sprintf("y%d", i), kernel.Write)
+	b.If(inside, func() {
+		at := b.Mul(b.Sub(b.WorkgroupID(0), first), k.side)
+		if k.side > 1 {
+			at = b.Add(at, b.Mod(b.SubgroupID(), k.side))
+		}
+		head := b.Add(b.Mul(k.row, a.heads), at)
+		to := head
+		if c.cache != nil {
+			to = b.Add(b.Mul(k.cached, a.heads), at)
+		}
+		to = b.Mul(to, k.headDim/k.vec)
+		var scales kernel.Value
+		if c.scales() {
+			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, at, k.headDim), k.at)
+		}
+		k.make(a, head, func(j, v kernel.Value) {
+			switch {
+			case c.scales():
+				var scale kernel.Value
+				v, scale = roundQ8(b, v)
+				b.If(k.live, func() { storeScale(b, y, scales, k.ctx, j, scale) })
+			case c.half:
+				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
+			case c.cache != nil && c.cache.Type.DType == ir.F16:
+				v = packHalves(b, v)
+			}
+			b.If(k.live, func() { y.Store(b.Add(to, j), v) })
+		})
+	})
+}
+
+// chainArgs are a chain's arguments and constants in a kernel.
+type chainArgs struct {
+	*headChain
+	x, gain     *kernel.Buffer // gain is nil without norm
+	heads       kernel.Value
+	parts, part kernel.Value // if there are several parts
+}
+
+func (k *headMaker) declareChain(i int) *chainArgs {
+	b := k.b
+	a := &chainArgs{headChain: k.chains[i], x: b.Arg(fmt.Sprintf("x%d", i), kernel.Read), heads: b.SpecU32(fmt.Sprintf("heads%d", i), 1)}
+	if a.headChain.parts > 1 {
+		a.parts, a.part = b.SpecU32(fmt.Sprintf("parts%d", i), 1), b.SpecU32(fmt.Sprintf("part%d", i), 0)
+	}
+	if a.headChain.gain != nil {
+		a.gain = b.Arg(fmt.Sprintf("gain%d", i), kernel.Read)
+	}
+	return a
+}
+
+// make computes a head of a chain, counted through all rows, and calls body with
+// what each access of it becomes.
+func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.Value)) {
+	b := k.b
+	if a.headChain.parts > 1 {
+		head = b.Add(b.Mul(head, a.parts), a.part)
+	}
+	from := b.Mul(head, k.headDim/k.vec)
+	var scale kernel.Value
+	if a.gain != nil {
+		scale = k.rstd(a.x, from)
+	}
+	k.chunks(func(j kernel.Value) {
+		v := k.load(a.x, from, a.gain, scale, j)
+		if a.rope {
+			v = k.rotate(v, a.x, from, a.gain, scale, j)
+		}
+		body(j, v)
+	})
+}
+
+// chunks runs body for the accesses of a head that are this lane's.
+func (k *headMaker) chunks(body func(j kernel.Value)) {
+	n, laneID := k.headDim/k.vec, k.b.SubgroupLane()
+	for first := 0; first < n; first += k.wave {
+		j := k.b.Add(laneID, first)
+		if first+k.wave <= n {
+			body(j)
+		} else {
+			k.b.If(k.b.Lt(j, n), func() { body(j) })
+		}
+	}
+}
+
+// rstd returns the factor of a head's norm.
+func (k *headMaker) rstd(x *kernel.Buffer, from kernel.Value) kernel.Value {
+	b := k.b
+	sum := b.Var(kernel.F32, 0)
+	k.chunks(func(j kernel.Value) {
+		v := x.Load(kernel.F32.Vec(k.vec), b.Add(from, j))
+		for _, e := range lane.Elements(b, v) {
+			sum.Set(b.FMA(e, e, sum.Get()))
+		}
+	})
+	mean := b.Div(b.SubgroupAdd(sum.Get()), float64(k.headDim))
+	return b.InverseSqrt(b.Add(mean, k.epsilon))
+}
+
+// load returns access j of the head, normed.
+func (k *headMaker) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+	t := kernel.F32.Vec(k.vec)
+	v := x.Load(t, k.b.Add(from, j))
+	if gain != nil {
+		v = k.b.Mul(k.b.Mul(v, lane.Splat(k.b, scale, k.vec)), gain.Load(t, j))
+	}
+	return v
+}
+
+// rotate returns v, access j of the head, rotated by the angles of the position.
+func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+	b, nRot := k.b, k.rope.Attrs.Int("n_rot")
+	rotated := nRot / k.vec // accesses that turn
+	half := rotated / 2
+	neox := k.rope.Attrs.Str("kind") == "neox"
+	var other kernel.Value // what is as far in the other half
+	lanes := neox && rotated <= k.wave && half&(half-1) == 0
+	if lanes {
+		other = b.SubgroupShuffleXor(v, half)
+	}
+	out := b.Var(v.Type(), v)
+	turn := func() {
+		if !neox {
+			out.Set(k.turnPairs(v, b.Add(b.Mul(k.at, rotated), j)))
+			return
+		}
+		low := b.Lt(j, half)
+		i := b.Select(low, j, b.Sub(j, half))
+		if !lanes {
+			other = k.load(x, from, gain, scale, b.Select(low, b.Add(j, half), i))
+		}
+		cos, sin := k.angles(b.Add(b.Mul(k.at, rotated), b.Mul(i, 2)))
+		// a cos - b sin for the first of a pair, b cos + a sin for the second.
+		out.Set(b.Add(b.Mul(v, cos), b.Mul(b.Select(low, b.Neg(other), other), sin)))
+	}
+	if nRot < k.headDim {
+		b.If(b.Lt(j, rotated), turn)
+	} else {
+		turn()
+	}
+	return out.Get()
+}
+
+// turnPairs rotates the neighbours in v by the cosines and sines at the access i
+// of the table, which lie like them.
+func (k *headMaker) turnPairs(v, i kernel.Value) kernel.Value {
+	b := k.b
+	cs := k.cosSin.Load(v.Type(), i)
+	elems := make([]kernel.Operand, k.vec)
+	for e := 0; e < k.vec; e += 2 {
+		x, y, cos, sin := b.Elem(v, e), b.Elem(v, e+1), b.Elem(cs, e), b.Elem(cs, e+1)
+		elems[e] = b.Sub(b.Mul(x, cos), b.Mul(y, sin))
+		elems[e+1] = b.Add(b.Mul(x, sin), b.Mul(y, cos))
+	}
+	return b.Vec(elems...)
+}
+
+// angles returns the cosines and sines of as many pairs as an access has
+// elements, from the table's accesses i and i+1.
+func (k *headMaker) angles(i kernel.Value) (cos, sin kernel.Value) {
+	b, t := k.b, kernel.F32.Vec(k.vec)
+	both := []kernel.Value{k.cosSin.Load(t, i), k.cosSin.Load(t, b.Add(i, 1))}
+	c, s := make([]kernel.Operand, k.vec), make([]kernel.Operand, k.vec)
+	for e := range k.vec {
+		from := both[2*e/k.vec]
+		c[e], s[e] = b.Elem(from, 2*e%k.vec), b.Elem(from, 2*e%k.vec+1)
+	}
+	return b.Vec(c...), b.Vec(s...)
+}
+
+// packHalves returns the 2 or 4 floats of v as f16 in words.
+func packHalves(b *kernel.Builder, v kernel.Value) kernel.Value {
+	low := b.PackHalf(b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
+	if v.Type().Lanes() == 2 {
+		return low
+	}
+	return b.Vec(low, b.PackHalf(b.Vec(b.Elem(v, 2), b.Elem(v, 3))))
+}

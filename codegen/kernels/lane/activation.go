@@ -1,0 +1,45 @@
+package lane
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// LogDecay returns softplus(a + dt) * rate.
+func LogDecay(b *kernel.Builder, a, dt, rate kernel.Value) kernel.Value {
+	return b.Mul(softplus(b, b.Add(a, dt)), rate)
+}
+
+// softplus returns ln(1 + exp(x)) = max(x, 0) + ln(1 + e) with e = exp(-|x|), the
+// logarithm as 2 artanh(s), s = e/(2+e) <= 1/3, by its series: a device's Log has
+// no relative precision near 1, and what is lost here would be lost in each token
+// that a state remembers.
+func softplus(b *kernel.Builder, x kernel.Value) kernel.Value {
+	e := b.Exp(b.Neg(b.Abs(x)))
+	s := b.Div(e, b.Add(e, 2.0))
+	square := b.Mul(s, s)
+	series := b.F32(1.0 / 15)
+	for _, n := range []float32{13, 11, 9, 7, 5, 3} {
+		series = b.FMA(series, square, 1/n)
+	}
+	series = b.FMA(series, square, 1.0)
+	return b.Add(b.Max(x, 0.0), b.Mul(s, series, 2.0))
+}
+
+// Sigmoid returns 1 / (1 + exp(-x)).
+func Sigmoid(b *kernel.Builder, x kernel.Value) kernel.Value { return Logistic(b, b.F32(1), x) }
+
+// Activations are those of glu.
+var Activations = map[string]func(b *kernel.Builder, x kernel.Value) kernel.Value{
+	"silu": func(b *kernel.Builder, x kernel.Value) kernel.Value { return Logistic(b, x, x) },
+	// 0.5*(1 + tanh(u)) is 1/(1 + exp(-2u)), here u = sqrt(2/pi)*(x + 0.044715*x^3).
+	"gelu": func(b *kernel.Builder, x kernel.Value) kernel.Value {
+		cubic := b.FMA(b.Mul(x, x, x), float32(0.044715), x)
+		return Logistic(b, x, b.Mul(cubic, float32(2*0.7978845608028654)))
+	},
+}
+
+// Logistic returns x / (1 + exp(-u)). The exponent is bounded, so that the divisor
+// stays in the range in which Vulkan promises a precise division.
+func Logistic(b *kernel.Builder, x, u kernel.Value) kernel.Value {
+	return b.Div(x, b.Add(b.Exp(b.Min(b.Neg(u), 80.0)), 1.0))
+}

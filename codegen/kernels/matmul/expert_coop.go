@@ -1,0 +1,102 @@
+package matmul
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+)
+
+// expertCoop is gemm_coop over the tiles of a sortedGroup.
+type expertCoop struct {
+	*sortedGroup
+	coop gemmCoop
+}
+
+// expertShapes are the tiles, from few rows to many. Their weights are dequantized once
+// for all their rows, which takes longer than the products of few.
+var expertShapes = []coopTile{
+	{rows: 16, outputs: 64, subRows: 16, subOutputs: 32, groups: 1, ahead: 4, aheadX: 2},
+	{rows: 16, outputs: 64, subRows: 16, subOutputs: 16, groups: 1, ahead: 4, aheadX: 1},
+	{rows: 32, outputs: 128, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 32, outputs: 128, subRows: 32, subOutputs: 16, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 64, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
+}
+
+func ExpertCoopCandidates(s *site.Site) []site.Candidate {
+	g := matchExpertCoop(s)
+	if g == nil || !g.half {
+		return nil
+	}
+	var list []site.Candidate
+	for _, t := range expertTiles(g) {
+		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Vendor == nvidia}}
+		c := g.candidate(t.rows, k.coop.each())
+		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey()), k.build
+		c.Shape = k.coop.name()
+		if s.Target.Vendor == nvidia {
+			c.Seconds = func(rows int) float64 { return k.seconds(rows, s.Target.Units) }
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// seconds is what a step of so many rows takes on an H200 with so many units: a workgroup so much,
+// and so much for each of its steps.
+func (k expertCoop) seconds(rows, units int) float64 {
+	// All experts that get a row have a tile, if they get few.
+	slots, experts := float64(rows*k.slots), float64(k.experts)
+	tiles := max(experts*(1-math.Exp(-slots/experts)), slots/float64(k.coop.coopTile.rows))
+	share := float64(k.coop.coopTile.rows*k.coop.outputs) / (32 * 128)
+	workgroup := 0.4 + 1.5*share + float64(k.k/weight.CoopDepth)*(0.14+0.36*share)
+	return 1e-6 * (coopFixed + tiles*float64(k.tiles(k.coop.each()))/float64(units)*workgroup)
+}
+
+// matchExpertCoop returns the site's group if expert_coop computes it but for the
+// type of x.
+func matchExpertCoop(s *site.Site) *sortedGroup {
+	g := matchSorted(s)
+	if g == nil || !g.inMatrices(s.Target) {
+		return nil
+	}
+	return g
+}
+
+// expertTiles returns tiles for the group, best guess first: one that holds most
+// experts' slots whole.
+func expertTiles(g *sortedGroup) []coopTile {
+	rows := fragment.Square
+	for 2*rows < 3*g.perExpert() && rows < expertShapes[len(expertShapes)-1].rows {
+		rows *= 2
+	}
+	var list []coopTile
+	for _, t := range expertShapes {
+		if t.rows == rows {
+			list = append(list, t)
+		}
+	}
+	if rows == fragment.Square && len(g.projects[0].matrices) == 1 {
+		slices.Reverse(list)
+	}
+	for _, t := range expertShapes {
+		if t.rows == 2*rows || 2*t.rows == rows {
+			list = append(list, t)
+		}
+	}
+	return list[:min(coopCandidates, len(list))]
+}
+
+func (k expertCoop) build() (*kernel.Func, error) {
+	return kernel.Build("expert_coop", func(b *kernel.Builder) {
+		a := k.declare(b, false)
+		tile := k.findTile(b, a, k.coop.coopTile.rows, func() { b.Workgroup(k.coop.threads()) })
+		k.coop.emit(b, a, rowTile{sorted: tile.rows, row: tile.row, rows: tile.end})
+	})
+}

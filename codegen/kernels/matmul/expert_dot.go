@@ -1,0 +1,33 @@
+package matmul
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+)
+
+func ExpertDotCandidates(s *site.Site) []site.Candidate {
+	g := matchSorted(s)
+	if g == nil || g.bits != 8 || !g.inBytes() {
+		return nil
+	}
+	var list []site.Candidate
+	for _, shape := range expertDotShapes(g, s.Target) {
+		list = append(list, expertGemm{g, gemm{g.linearGroup, g.extent, shape}}.candidate("expert_dot", runDot))
+	}
+	return list
+}
+
+// expertDotShapes are dotShapes for experts: see expertRows.
+func expertDotShapes(g *sortedGroup, t *target.Target) []gemmShape {
+	if t.Wave < 16 {
+		return []gemmShape{processorDot}
+	}
+	var list []gemmShape
+	for _, n := range expertRows(g.perExpert(), t) {
+		list = append(list, g.dotShape(gemmRowStep*n))
+	}
+	if list[0].tileRows() == 32 {
+		list = append(list, g.dotShape(16))
+	}
+	return list
+}

@@ -1,0 +1,275 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+)
+
+// downShape is how a subgroup takes the rows of a matrix: several at once, a team of
+// lanes a row, each lane some units of it.
+type downShape struct {
+	format *weight.Format
+	k      int // row length
+	team   int // lanes: a power of two
+	units  int // of a lane, at most
+	exact  bool
+}
+
+func newDownShape(w *weights, k, wave int) downShape {
+	s, n := downShape{format: w.format, k: k, team: 1}, k/w.format.Unit
+	for s.team < wave && 2*s.team <= n {
+		s.team *= 2
+	}
+	s.units = site.CeilDiv(n, s.team)
+	s.exact = s.units*s.team == n
+	return s
+}
+
+// resident reports whether a lane can keep its elements of x.
+func (s downShape) resident() bool { return s.units*s.format.Unit <= residentElements }
+
+// ahead returns how many batches of rows are loaded before they are used: of one row each
+// there are many, and they would wait for one another.
+func (s downShape) ahead(wave int) int {
+	if s.team == wave && s.units == 1 {
+		return 4
+	}
+	return 1
+}
+
+func (s downShape) key() string {
+	key := s.format.Name
+	if s.resident() {
+		key += fmt.Sprintf("/%d", s.units)
+		if !s.exact {
+			key += "-"
+		}
+	}
+	return fmt.Sprintf("%s t=%d", key, s.team)
+}
+
+// downRun is the kernel while it is built.
+type downRun struct {
+	*expertDown
+	b         *kernel.Builder
+	bufs      map[string]*kernel.Buffer
+	row       kernel.Value // of the result
+	from, end kernel.Value // the tile: elements of the row
+	tile      kernel.Value
+	parts     *kernel.Array // dot products, by member and element
+	weigh     *kernel.Array // by slot
+}
+
+func (g *expertDown) build() (*kernel.Func, error) {
+	return kernel.Build("expert_down", func(b *kernel.Builder) {
+		r := &downRun{expertDown: g, b: b, bufs: map[string]*kernel.Buffer{}}
+		bound := g.extent.Bound(b)
+		for _, o := range g.operands()[len(g.extent.Operands()):] {
+			r.bufs[o.Name] = b.Arg(o.Name, o.Access)
+		}
+		k, width := b.SpecU32("k", 512), b.SpecU32("width", 2048)
+		from, height, experts := b.SpecU32("from", 0), b.SpecU32("height", 2048), b.SpecU32("experts", 256)
+		var added []weight.Matrix
+		for i, t := range g.terms {
+			if t.x != nil {
+				added = append(added, weight.Matrix{Format: t.w.format, Buf: r.bufs[fmt.Sprint("w", i)], Rows: width, Cols: b.SpecU32(fmt.Sprint("k", i), 512)})
+			}
+		}
+		r.tile = b.SpecU32("tile", 16)
+		b.Workgroup(g.subgroups() * g.wave)
+		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, g.slots+len(added)))
+		r.weigh = b.Shared(kernel.F32, g.slots)
+
+		r.row = b.WorkgroupID(1)
+		r.from = b.Mul(b.WorkgroupID(0), r.tile)
+		r.end = b.Min(b.Add(r.from, r.tile), width)
+		element := b.Min(b.Add(r.from, b.LocalID()), b.Sub(width, 1)) // that the lane sums up
+		terms := r.loadTerms(b.Add(b.Mul(r.row, width), element))
+		b.ReturnIf(b.Ge(r.row, bound))
+		b.If(b.Lt(b.SubgroupID(), g.slots), func() {
+			slot := b.Add(b.Mul(r.row, g.slots), b.SubgroupID())
+			id := r.bufs["ids"].Load(kernel.U32, slot)
+			m := weight.Matrix{Format: g.down.format, Buf: r.bufs["w"], Rows: b.Mul(height, experts), Cols: k}
+			r.member(newDownShape(g.down, g.k, g.wave), m, r.bufs["x"], slot, b.Add(b.Mul(id, height), from))
+		})
+		for i, t := range g.terms {
+			if t.x == nil {
+				continue
+			}
+			m := added[0]
+			added = added[1:]
+			b.If(b.Eq(b.SubgroupID(), g.subgroups()-2-len(added)), func() {
+				r.member(newDownShape(t.w, t.k, g.wave), m, r.bufs[fmt.Sprint("x", i)], r.row, b.U32(0))
+			})
+		}
+		b.If(b.Eq(b.SubgroupID(), g.subgroups()-1), r.routing)
+		b.Barrier()
+		b.If(b.Lt(b.LocalID(), b.Sub(r.end, r.from)), func() {
+			r.bufs["y"].Store(b.Add(b.Mul(r.row, width), element), r.sum(terms))
+		})
+	})
+}
+
+// routing computes the slots' weights.
+func (r *downRun) routing() {
+	b := r.b
+	first, list := b.Mul(r.row, r.slots), make([]kernel.Value, r.slots)
+	if r.route == nil {
+		for i := range list {
+			list[i] = r.bufs["weights"].Load(kernel.F32, b.Add(first, i))
+		}
+	} else {
+		g, experts := gatingOf(r.route), int(r.route.Args[0].Type.Last())
+		for i := range list {
+			id := r.bufs["ids"].Load(kernel.U32, b.Add(first, i))
+			list[i] = r.bufs["scores"].Load(kernel.F32, b.Add(b.Mul(r.row, experts), id))
+		}
+		var row *scoreRow
+		if g.all() {
+			row = loadScores(b, r.bufs["scores"], r.row, experts, r.wave)
+		}
+		list = g.weights(b, row, list)
+	}
+	b.If(b.SubgroupElect(), func() {
+		for i, w := range list {
+			r.weigh.Store(i, w)
+		}
+	})
+}
+
+// loadTerms loads, by term, what is added to element i of the result, and in place of
+// it the gate of a projection that has one.
+func (r *downRun) loadTerms(i kernel.Value) []kernel.Value {
+	list := make([]kernel.Value, len(r.terms))
+	for j, t := range r.terms {
+		switch {
+		case t.x == nil:
+			list[j] = r.bufs[fmt.Sprint("add", j)].Load(kernel.F32, i)
+		case t.gate != nil:
+			list[j] = r.bufs[fmt.Sprint("gate", j)].Load(kernel.F32, r.row)
+		}
+	}
+	return list
+}
+
+// member computes the products of the tile's rows, counted from row base of m, with
+// row `at` of x, in one subgroup.
+func (r *downRun) member(s downShape, m weight.Matrix, x *kernel.Buffer, at, base kernel.Value) {
+	b := r.b
+	laneID := b.Mod(b.SubgroupLane(), s.team)
+	own := b.Div(b.SubgroupLane(), s.team) // of the rows at once
+	to := b.Mul(b.SubgroupID(), r.tile)
+	column := b.Mul(at, s.k/4)
+	put := func(n, sum kernel.Value) {
+		sum = lane.Fold(b, sum, 1, s.team, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+		b.If(b.And(b.Eq(laneID, 0), b.Lt(n, r.end)), func() { r.parts.Store(b.Add(to, b.Sub(n, r.from)), sum) })
+	}
+	place := func(n kernel.Value) kernel.Value { return b.Add(base, b.Min(n, b.Sub(r.end, 1))) }
+	rows := r.wave / s.team
+	if !s.resident() {
+		b.For(r.from, r.end, rows, func(first kernel.Value) {
+			n := b.Add(first, own)
+			t := &gemvTile{b: b, a: &linearArgs{group: &linearGroup{}, x: x}, p: &projectArgs{matrices: []weight.Matrix{m}},
+				columns: []kernel.Value{column}, rows: [][]kernel.Value{{place(n)}}, sums: [][][]*kernel.Var{{{b.Var(kernel.F32, 0.0)}}}}
+			b.For(laneID, s.k/s.format.Unit, s.team, func(u kernel.Value) { t.unit(u, t.load(u, []int{0}), []int{0}, false) })
+			put(n, t.sums[0][0][0].Get())
+		})
+		return
+	}
+	var units []kernel.Value
+	for j := range s.units {
+		u := b.Add(laneID, j*s.team)
+		if !s.exact {
+			u = b.Min(u, s.k/s.format.Unit-1)
+		}
+		units = append(units, u)
+	}
+	fetch := func(n kernel.Value) [][]kernel.Value {
+		var words [][]kernel.Value
+		for _, u := range units {
+			words = append(words, s.format.Fetch(b, m, place(n), u))
+		}
+		return words
+	}
+	var held [][][]*kernel.Var // the words of this batch of rows and the next ones
+	for i := range s.ahead(r.wave) {
+		held = append(held, lane.Vars(b, fetch(b.Add(r.from, own, i*rows))))
+	}
+	elements, totals := r.loadX(s, x, column, laneID, units)
+	b.For(r.from, r.end, rows, func(first kernel.Value) {
+		n, words := b.Add(first, own), lane.GetVars(held[0])
+		for i := range held[1:] {
+			lane.SetVars(held[i], lane.GetVars(held[i+1]))
+		}
+		lane.SetVars(held[len(held)-1], fetch(b.Add(n, len(held)*rows))) // past the end the last row is loaded again
+		sum := b.F32(0)
+		for j, u := range units {
+			for i, run := range s.format.Decode(b, words[j], u) {
+				var part lane.Partial
+				for v := range s.format.Run / 4 {
+					codes := run.Codes(v)
+					for e := range 4 {
+						part.Product(b, b.Elem(codes, e), b.Elem(elements[j][i*s.format.Run/4+v], e))
+					}
+				}
+				sum = into(part, b, s.format, sum, run, totals[j][i])
+			}
+		}
+		put(n, sum)
+	})
+}
+
+// loadX loads the lane's elements of x: by unit, as vec4, and sums of the runs if the
+// format needs them. A lane without a unit gets zeros.
+func (r *downRun) loadX(s downShape, x *kernel.Buffer, column, laneID kernel.Value, units []kernel.Value) (elements, totals [][]kernel.Value) {
+	b, f := r.b, s.format
+	for j, u := range units {
+		begin := b.Add(column, b.Div(f.Begin(b, u), 4))
+		var list, sums []kernel.Value
+		for i := range f.Runs() {
+			var sum lane.Partial
+			for v := range f.Run / 4 {
+				e := x.Load(lane.F32x4, b.Add(begin, f.At(i*f.Run/4+v)/4))
+				if !s.exact {
+					e = b.Select(b.Lt(b.Add(laneID, j*s.team), s.k/f.Unit), e, b.Splat(b.F32(0), 4))
+				}
+				if f.Sums() {
+					for c := range 4 {
+						sum.Add(b, b.Elem(e, c))
+					}
+				}
+				list = append(list, e)
+			}
+			sums = append(sums, sum.Sum)
+		}
+		elements, totals = append(elements, list), append(totals, sums)
+	}
+	return elements, totals
+}
+
+// sum returns the lane's element: the slots' products in rank order, then the terms.
+func (r *downRun) sum(terms []kernel.Value) kernel.Value {
+	b := r.b
+	part := func(member int) kernel.Value { return r.parts.Load(b.Add(b.Mul(r.tile, member), b.LocalID())) }
+	y := b.Mul(r.weigh.Load(0), part(0))
+	for s := 1; s < r.slots; s++ {
+		y = b.FMA(r.weigh.Load(s), part(s), y)
+	}
+	member := r.slots
+	for j, t := range r.terms {
+		v := terms[j]
+		if t.x != nil {
+			v = part(member)
+			member++
+			if t.gate != nil {
+				v = lane.Logistic(b, v, terms[j])
+			}
+		}
+		y = b.Add(y, v)
+	}
+	return y
+}

@@ -1,0 +1,156 @@
+package matmul
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// expertFragment is gemm_dealt over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
+// of them, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
+// with code for fewer.
+type expertFragment struct {
+	*sortedGroup
+	fragment gemmFragment // of a tile's rows
+}
+
+const (
+	// fragmentPerExpert is the slots of an expert, if all have as many, up to which lanes keep their rows,
+	// expertLow those up to which tiles are for few rows.
+	fragmentPerExpert, expertLow = 4, 24
+	// fragmentRounds is the rounds of workgroups that expert_dealt wants where lanes keep x: with fewer some
+	// units end early, with more each workgroup brings x for few outputs.
+	fragmentRounds = 2.5
+)
+
+// The tiles of pooled rows. Few rows wait for weights, of which much has to be on its way; many for
+// products, with registers for one workgroup a unit. Where rows are short, workgroups go through several
+// tiles of outputs, so that they begin less often.
+var (
+	expertLowTiles = []fragmentTile{
+		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, early: true, series: 2},
+		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, series: 8},
+		{outputs: 16, across: 4, rows: 32, apart: 8, abreast: 5, early: true, series: 4},
+	}
+	expertTallTiles = []fragmentTile{
+		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 1},
+		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 4},
+		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 2},
+	}
+)
+
+// shortRow is the blocks of a row up to which it is short.
+const shortRow = 4
+
+func ExpertFragmentCandidates(s *site.Site) []site.Candidate {
+	g := matchExpertCoop(s)
+	if g == nil || !g.half || g.k%weight.FragmentBlock != 0 {
+		return nil
+	}
+	var list []site.Candidate
+	for _, t := range expertFragmentTiles(g, s.Target) {
+		tile := *g.linearGroup
+		tile.rows = t.rows
+		if tile.fitsFragment(s.Target) {
+			list = append(list, expertFragment{g, gemmFragment{&tile, t, g.extent, g.wave, t.rows, nil}}.candidate(s.Target))
+		}
+	}
+	return list
+}
+
+// expertFragmentTiles returns tiles for the group, best guess first.
+func expertFragmentTiles(g *sortedGroup, t *target.Target) []fragmentTile {
+	blocks := g.k / weight.FragmentBlock
+	if g.perExpert() > fragmentPerExpert {
+		list := slices.Clone(expertLowTiles)
+		if g.perExpert() > expertLow {
+			list = slices.Clone(expertTallTiles)
+		}
+		for i := range list {
+			list[i].groups, list[i].splits, list[i].where = 1, 1, pooled
+		}
+		if blocks <= shortRow {
+			list[0], list[1] = list[1], list[0]
+		}
+		return list
+	}
+	if blocks > fragmentGroups {
+		return nil
+	}
+	var list []fragmentTile
+	k := fragmentTile{outputs: fragment.Side, across: 1, rows: fragment.Columns, splits: 1, groups: blocks}
+	for _, k.series = range g.fragmentSeries(k, t) {
+		list = append(list, k)
+	}
+	return list
+}
+
+// fragmentSeries returns how many tiles of outputs a workgroup whose lanes keep x may go through, best guess first.
+func (g *sortedGroup) fragmentSeries(k fragmentTile, t *target.Target) []int {
+	slots, experts := float64(g.rows*g.slots), float64(g.experts)
+	chosen := experts * (1 - math.Exp(-slots/experts))
+	atOnce := float64(t.Units * (fragmentGroups / k.groups))
+	n, tiles := 1, g.tiles(gemmFragment{linearGroup: g.linearGroup, fragmentTile: k}.each())
+	for n < tiles && chosen*float64(tiles) > math.Sqrt2*float64(n)*fragmentRounds*atOnce {
+		n *= 2
+	}
+	if n == 1 {
+		return []int{1, 2}
+	}
+	return []int{n, n / 2, 2 * n}
+}
+
+// name is all that shapes the code, but for what is multiplied.
+func (k expertFragment) name() string {
+	t := k.fragment.fragmentTile
+	if t.where == kept {
+		return t.name()
+	}
+	name := fmt.Sprintf("rows=%d/%d %s abreast=%d", t.rows, t.apart, t.name(), t.abreast)
+	if t.early {
+		name += " early"
+	}
+	return name
+}
+
+func (k expertFragment) candidate(t *target.Target) site.Candidate {
+	c := k.sortedGroup.candidate(k.fragment.fragmentTile.rows, k.fragment.outputsOf())
+	c.Kernel = fmt.Sprintf("expert_dealt %s %s", k.key(), k.name())
+	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.fragment.series)
+	c.Build = k.build
+	c.Consts = append(c.Consts, ir.Const{Name: "series", Value: uint32(k.fragment.series)})
+	if k.fragment.where == pooled {
+		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
+	}
+	return c
+}
+
+// seconds is what pooled rows take on an H200 with so many units, where it was measured with q4_k and q5_k.
+func (k expertFragment) seconds(rows, units int) float64 {
+	slots, experts := float64(rows*k.slots), float64(k.experts)
+	tile := k.fragment.fragmentTile
+	mean := slots / experts
+	tiles := max(experts*(1-math.Exp(-mean)), slots/float64(tile.rows))
+	blocks := float64(k.k / weight.FragmentBlock)
+	us := 0.5 + blocks*(0.83+0.03*min(float64(tile.rows), mean)) // for 128 outputs
+	if tile.outputs > fragment.Side {
+		us = 5.7 + blocks*2.67*(0.36+0.0166*min(float64(tile.rows), 1.25*mean)) // for 256
+	}
+	tiles *= float64(k.tiles(k.fragment.tile()))
+	return 1e-6 * (coopFixed + tiles/float64(units)*us)
+}
+
+func (k expertFragment) build() (*kernel.Func, error) {
+	return kernel.Build("expert_dealt", func(b *kernel.Builder) {
+		a, series := k.declare(b, false), b.SpecU32("series", 1)
+		tile := k.findTile(b, a, k.fragment.fragmentTile.rows, func() { b.Workgroup(k.fragment.threads()) })
+		k.fragment.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end}, nil)
+	})
+}

@@ -1,0 +1,187 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// expertGemvRun is the kernel while it is built.
+type expertGemvRun struct {
+	expertGemv
+	*gemvRun
+	from   *kernel.Buffer // scores or ids
+	scores *scoreRow      // nil if the group does not choose
+	chosen *kernel.Array  // by slot, if one subgroup chooses for all
+	row    kernel.Value
+	slots  kernel.Value
+}
+
+func (k expertGemv) build() (*kernel.Func, error) {
+	return kernel.Build("expert_gemv", func(b *kernel.Builder) {
+		a, rows := k.declare(b, false), k.extent.Bound(b)
+		chooser := k.chooser()
+		t := &expertGemvRun{expertGemv: k, from: b.Arg(chooser.Name, chooser.Access)}
+		var ids *kernel.Buffer
+		if k.writesIDs {
+			ids = b.Arg("ids", kernel.Write)
+		}
+		t.slots = b.SpecU32("slots", 8)
+		t.gemvRun = k.gemv.run(b, a)
+		t.row = b.WorkgroupID(1)
+		workgroup := b.WorkgroupID(0)
+
+		if k.top != nil {
+			t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
+		}
+		b.ReturnIf(b.Ge(t.row, rows))
+		if ids != nil {
+			b.If(b.And(b.Eq(workgroup, 0), b.Lt(b.SubgroupID(), 1)), func() {
+				t.scores.each(t.slots, func(i, index kernel.Value) {
+					b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(t.row, t.slots), i), index) })
+				})
+			})
+			b.ReturnIf(b.Eq(workgroup, 0))
+			workgroup = b.Sub(workgroup, 1)
+		}
+		if k.gemv.teams > 0 {
+			t.inTeams(workgroup)
+			return
+		}
+		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+			slot, result := t.place(p, at)
+			column := t.row
+			if p.spec.slots > 0 {
+				t.choose(p, slot, result)
+				if k.perSlot {
+					column = result
+				}
+			}
+			t.starts = []kernel.Value{b.Mul(column, b.Div(a.k, 4))}
+			if k.gemv.resident {
+				t.keep()
+			} else {
+				t.stream()
+			}
+		})
+		b.Barrier()
+		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+			_, t.column = t.place(p, at)
+			t.finish()
+		})
+	})
+}
+
+// place finds the tile of a workgroup, from and end, of a slot, whose result is that row;
+// both are the same for all who call it.
+func (t *expertGemvRun) place(p *projectArgs, at kernel.Value) (slot, result kernel.Value) {
+	b := t.b
+	result = t.row
+	if p.spec.slots > 0 {
+		tiles := b.Div(p.width, t.gemvRun.tile)
+		slot, at = b.Div(at, tiles), b.Mod(at, tiles)
+		result = b.Add(b.Mul(t.row, t.slots), slot)
+	}
+	t.within(p, at, t.gemvRun.tile)
+	return slot, result
+}
+
+// within makes the rows of the workgroup a tile of p, or none if p has fewer tiles.
+func (t *expertGemvRun) within(p *projectArgs, at, tile kernel.Value) {
+	t.p, t.gemvRun.from = p, t.b.Min(t.b.Mul(at, tile), p.width)
+	t.end = t.b.Min(t.b.Add(t.gemvRun.from, tile), p.width)
+}
+
+// choose finds the expert of a slot.
+func (t *expertGemvRun) choose(p *projectArgs, slot, result kernel.Value) {
+	var expert kernel.Value
+	switch {
+	case t.chosen != nil:
+		expert = t.chosen.Load(slot)
+	case t.scores != nil:
+		expert = t.scores.slot(slot)
+	default:
+		expert = t.from.Load(kernel.U32, result)
+	}
+	p.expert = &expert
+}
+
+// sharedPart is what each workgroup has of a shared expert.
+type sharedPart struct {
+	*projectArgs
+	tile  kernel.Value
+	sums  *kernel.Array
+	words *heldWords
+}
+
+// inTeams is the kernel with x in shared memory.
+func (t *expertGemvRun) inTeams(workgroup kernel.Value) {
+	b, r := t.b, t.gemvRun
+	routed, parts := *r.a, []sharedPart(nil)
+	routed.projects = nil
+	for i, p := range r.a.projects {
+		if p.spec.slots > 0 {
+			routed.projects = append(routed.projects, p)
+			continue
+		}
+		tile := b.SpecU32(fmt.Sprint("part", i), 2)
+		parts = append(parts, sharedPart{&p, tile, b.Shared(kernel.F32, b.Mul(tile, r.gemv.parts())), nil})
+	}
+	r.starts = []kernel.Value{b.Mul(t.row, b.Div(r.a.k, 4))}
+	for i, p := range parts { // these wait for nothing
+		t.within(p.projectArgs, workgroup, p.tile)
+		if p.spec.fixed {
+			parts[i].words = newWords(b, r.first(r.place()))
+		}
+	}
+	// The last subgroup chooses while others round x.
+	if t.scores != nil {
+		t.chosen = b.Shared(kernel.U32, t.slots)
+		b.If(b.Eq(b.SubgroupID(), r.lanes()/r.wave-1), func() {
+			t.scores.each(t.slots, func(i, index kernel.Value) {
+				b.If(b.SubgroupElect(), func() { t.chosen.Store(i, index) })
+			})
+		})
+	}
+	r.makeShared(0)
+	b.Barrier()
+	products := func(words *heldWords) {
+		if !r.p.spec.fixed {
+			r.loop()
+			return
+		}
+		x := r.place()
+		if words == nil {
+			words = newWords(b, r.first(x))
+		}
+		r.takeShared(x)
+		r.products(x, words)
+	}
+	t.eachPart(workgroup, parts, func(p sharedPart) { products(p.words) })
+	routed.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+		slot, result := t.place(p, at)
+		t.choose(p, slot, result)
+		products(nil)
+	})
+	b.Barrier()
+	t.eachPart(workgroup, parts, func(sharedPart) {
+		r.column = t.row
+		r.finish()
+	})
+	routed.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+		_, r.column = t.place(p, at)
+		r.finish()
+	})
+}
+
+// eachPart calls do with the run made that of each part of the workgroup.
+func (t *expertGemvRun) eachPart(workgroup kernel.Value, parts []sharedPart, do func(p sharedPart)) {
+	r := t.gemvRun
+	tile, sums := r.tile, r.sums
+	for _, p := range parts {
+		t.within(p.projectArgs, workgroup, p.tile)
+		r.tile, r.sums = p.tile, p.sums
+		do(p)
+	}
+	r.tile, r.sums = tile, sums
+}

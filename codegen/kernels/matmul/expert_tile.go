@@ -1,0 +1,135 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// sortedGroup is an expert group over slots sorted by expert, computed in tiles of
+// slots of one expert. A workgroup finds its tile by counting those of the experts
+// before. Grid axis 0 has room for all tiles there can be; workgroups beyond those
+// there are do nothing.
+type sortedGroup struct {
+	*expertGroup
+	experts int
+	wave    int
+}
+
+// matchSorted returns the site's group as a sortedGroup, nil if it is none.
+func matchSorted(s *site.Site) *sortedGroup {
+	g := matchExperts(s)
+	if g == nil || g.order == nil || g.top != nil || !g.alike() {
+		return nil
+	}
+	for _, p := range g.projects {
+		if p.slots == 0 {
+			return nil
+		}
+	}
+	return &sortedGroup{g, int(g.offsets.Type.Shape[0]) - 1, s.Target.Wave}
+}
+
+// perExpert is the slots of an expert, if all have as many and the step is full.
+func (k *sortedGroup) perExpert() int { return k.rows * k.slots / k.experts }
+
+// candidate returns all but Kernel and Build of the candidate with tiles of so many
+// rows and outputs of each matrix.
+func (k *sortedGroup) candidate(tileRows, outputs int) site.Candidate {
+	slots, firsts := k.rows*k.slots, k.firsts(outputs)
+	c := site.Candidate{
+		Operands: append(k.operands(false), site.Operand{Name: "order", Value: k.order, Access: kernel.Read}, site.Operand{Name: "offsets", Value: k.offsets, Access: kernel.Read}),
+		Grid:     [3]int{slots/tileRows + min(k.experts, slots), k.tiles(outputs), 1},
+		Consts:   append(k.consts(firsts), ir.Const{Name: "slots", Value: uint32(k.slots)}),
+	}
+	for i, p := range k.projects {
+		c.Cover = append(c.Cover, plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{slots, p.width}, Tile: []int{0, outputs},
+			Axis: []int{0, 1}, First: []int{0, firsts[i]},
+		})
+	}
+	return c
+}
+
+func (k *sortedGroup) key() string {
+	key := fmt.Sprintf("%s of %d w=%d", k.expertGroup.key(), k.experts, k.wave)
+	if k.perSlot {
+		key += " slotwise"
+	}
+	return key
+}
+
+// sortedRows says where the rows of a tile are, which are places in a list of
+// slots. The results have a row for each slot.
+type sortedRows struct {
+	b     *kernel.Builder
+	order *kernel.Buffer
+	slots *kernel.Value // of a row of x; nil if x has a row for each slot, too
+
+	sources []kernel.Value // rows of x that the lane loads
+}
+
+// source returns the row of x of place r; places from end on are as the last.
+func (s *sortedRows) source(r, end kernel.Value) kernel.Value {
+	slot := s.target(s.b.Min(r, s.b.Sub(end, 1)))
+	if s.slots != nil {
+		slot = s.b.Div(slot, *s.slots)
+	}
+	return slot
+}
+
+// target returns the row of the results of place r.
+func (s *sortedRows) target(r kernel.Value) kernel.Value { return s.order.Load(kernel.U32, r) }
+
+// sortedTile is a tile of rows of one expert.
+type sortedTile struct {
+	rows     *sortedRows
+	row, end kernel.Value // its first place, and the end of its expert's places
+}
+
+// findTile declares order, offsets and slots, has size set the workgroup, and
+// returns the workgroup's tile of so many rows; the projections get its expert. It
+// ends workgroups without a tile. Every subgroup does all of it: a lane counts the
+// tiles of a few experts.
+func (k *sortedGroup) findTile(b *kernel.Builder, a *linearArgs, tileRows int, size func()) sortedTile {
+	sorted := &sortedRows{b: b, order: b.Arg("order", kernel.Read)}
+	offsets := b.Arg("offsets", kernel.Read)
+	slots := b.SpecU32("slots", 8)
+	if !k.perSlot {
+		sorted.slots = &slots
+	}
+	size()
+	perLane := site.CeilDiv(k.experts, k.wave)
+	first := b.Mul(b.SubgroupLane(), perLane)
+	var at []kernel.Value // where experts begin, and where the last ends
+	for i := range perLane + 1 {
+		at = append(at, offsets.Load(kernel.U32, b.Min(b.Add(first, i), k.experts)))
+	}
+	sum := b.U32(0)
+	var before, tiles []kernel.Value
+	for i := range perLane {
+		before = append(before, sum)
+		tiles = append(tiles, b.Div(b.Add(b.Sub(at[i+1], at[i]), tileRows-1), tileRows))
+		sum = b.Add(sum, tiles[i])
+	}
+	lanes := b.SubgroupExclusiveAdd(sum)
+	expert, row, end := b.U32(0), b.U32(0), b.U32(0)
+	for i := range perLane {
+		mine := b.Sub(b.WorkgroupID(0), b.Add(lanes, before[i])) // wraps in tiles before
+		hit := b.Lt(mine, tiles[i])
+		expert = b.Select(hit, b.Add(first, i), expert)
+		row = b.Select(hit, b.Add(at[i], b.Mul(mine, tileRows)), row)
+		end = b.Select(hit, at[i+1], end)
+	}
+	t := sortedTile{sorted, b.SubgroupMax(row), b.SubgroupMax(end)}
+	b.ReturnIf(b.Ge(t.row, t.end))
+	expert = b.SubgroupMax(expert)
+	for i := range a.projects {
+		a.projects[i].expert = &expert
+	}
+	return t
+}

@@ -1,0 +1,521 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// gemmCoop computes a linear group for many rows of x with cooperative matrices. x is
+// f16, and the dequantized weights are rounded to it; products are added in f32, in
+// the device's order.
+type gemmCoop struct {
+	*linearGroup
+	coopTile
+	step site.Extent
+	wave int
+	// fence keeps the driver's compiler from loading the matrices of all products of a step
+	// before the first: that takes registers, and products wait for loads.
+	fence bool
+}
+
+func GemmCoopCandidates(s *site.Site) []site.Candidate {
+	g := matchCoop(s)
+	if g == nil || !g.half || aloneFragment(s) {
+		return nil
+	}
+	step, ok := site.ExtentOf(s, g.projects[0].result)
+	if !ok {
+		return nil
+	}
+	var list []site.Candidate
+	for _, t := range coopTiles(g, s.Target) {
+		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Vendor == nvidia}.candidate(s.Target))
+	}
+	return list
+}
+
+// HalfProjections returns the f32 value that the group's projections read, if gemm_coop,
+// gemm_dealt or expert_coop computes the group once it is rounded to f16; else nil.
+func HalfProjections(s *site.Site) *ir.Value {
+	g := matchCoop(s)
+	if d := matchFragment(s); d != nil {
+		g = d
+	}
+	if e := matchExpertCoop(s); e != nil {
+		g = e.linearGroup
+	}
+	if g != nil && !g.half && g.x.Def != nil {
+		return g.x
+	}
+	return nil
+}
+
+// matchCoop returns the site's group if gemm_coop computes it but for the type of x.
+func matchCoop(s *site.Site) *linearGroup {
+	g := matchLinear(s)
+	if g == nil || g.rows <= ir.DecodeRows || g.last || !g.inMatrices(s.Target) {
+		return nil
+	}
+	return g
+}
+
+// inMatrices reports whether the target has the matrices for the group's shapes and
+// formats.
+func (g *linearGroup) inMatrices(t *target.Target) bool {
+	if g.gain != nil || g.fixed != nil || !g.alike() || g.k%weight.CoopDepth != 0 ||
+		t.Matrix != (target.MatrixShape{Rows: fragment.Square, Cols: fragment.Square, Depth: fragment.Square}) {
+		return false
+	}
+	for _, p := range g.projects {
+		if p.width%4 != 0 {
+			return false
+		}
+		for _, w := range p.matrices {
+			if weight.CoopFormatOf(w.format.Layout) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// span is the steps of a block: what a loop takes in one go.
+func (k gemmCoop) span() int {
+	if k.k%(4*weight.CoopDepth) == 0 {
+		return 4
+	}
+	return 1
+}
+
+// name is all that shapes the code, but for what is multiplied.
+func (k gemmCoop) name() string {
+	name := k.coopTile.name()
+	if k.span() == 1 {
+		name += " single steps"
+	}
+	return name
+}
+
+func (k gemmCoop) fenceKey() string {
+	if k.fence {
+		return " fence"
+	}
+	return ""
+}
+
+func (k gemmCoop) threads() int { return k.groups * k.groupThreads() }
+
+func (k gemmCoop) groupThreads() int { return k.subgroups() * k.wave }
+
+// each is the outputs of each matrix in a tile.
+func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
+
+func (k gemmCoop) candidate(t *target.Target) site.Candidate {
+	firsts := k.firsts(k.each())
+	c := site.Candidate{
+		Kernel:   fmt.Sprintf("gemm_coop %s%s %s%s", k.key(), k.step.Key(), k.name(), k.fenceKey()),
+		Shape:    k.name(),
+		Build:    k.build,
+		Operands: append(k.operands(false), k.step.Operands()...),
+		Grid:     [3]int{site.CeilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
+		Consts:   append(k.consts(firsts), k.step.Consts()...),
+	}
+	if t.Vendor == nvidia {
+		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
+	}
+	for i, p := range k.projects {
+		c.Cover = append(c.Cover, plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.coopTile.rows, k.each()},
+			Axis: []int{0, 1}, First: []int{0, firsts[i]},
+		})
+	}
+	return c
+}
+
+// rowTile is a tile of rows of x, and what a projection makes of them.
+type rowTile struct {
+	b      *kernel.Builder
+	p      *projectArgs
+	sorted *sortedRows  // where the rows are; nil if they are those of x and the results
+	rows   kernel.Value // of this step, or where those of the tile's expert end
+	row    kernel.Value // first of the tile
+}
+
+// source returns which row of x row r of the tile is. Rows beyond the last repeat it:
+// their results are not stored.
+func (t *rowTile) source(r kernel.Value) kernel.Value {
+	r = t.b.Add(t.row, r)
+	if t.sorted != nil {
+		return t.sorted.source(r, t.rows)
+	}
+	return t.b.Min(r, t.b.Sub(t.rows, 1))
+}
+
+// coopKernel is what the parts of the kernel of one projection share.
+type coopKernel struct {
+	gemmCoop
+	rowTile
+	a      *linearArgs
+	col    kernel.Value // first output of each matrix
+	group  kernel.Value
+	lane   kernel.Value // in its group
+	shared *kernel.Array
+	region kernel.Value    // where that of the group begins
+	subRow kernel.Value    // the subgroup's first row in the tile
+	subCol kernel.Value    // and its first output, of those of all matrices
+	sums   [][]*kernel.Var // by row and output, in steps of 16
+	sum    kernel.Type
+}
+
+func (k gemmCoop) build() (*kernel.Func, error) {
+	return kernel.Build("gemm_coop", func(b *kernel.Builder) {
+		a, rows := k.declare(b, false), k.step.Bound(b)
+		b.Workgroup(k.threads())
+		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
+		a.join(b, b.WorkgroupID(1))
+		b.ReturnIf(b.Ge(row, rows))
+		k.emit(b, a, rowTile{rows: rows, row: row})
+	})
+}
+
+// emit emits the kernel behind what finds the tile, which tile says.
+func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile rowTile) {
+	shared := b.Shared(lane.U32x4, k.coopTile.shared())
+	// Each projection has its own loop: its weights stay in registers from the
+	// load to the next step, which a choice in between would make slower.
+	a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
+		across := k.outputs / k.subOutputs
+		tile.b, tile.p = b, p
+		t := coopKernel{gemmCoop: k, rowTile: tile, a: a, shared: shared}
+		t.group, t.lane = b.Div(b.SubgroupID(), k.subgroups()), b.Mod(b.LocalID(), k.groupThreads())
+		t.region = b.Mul(t.group, k.region())
+		t.col = b.Mul(at, k.each())
+		place := b.Mod(b.SubgroupID(), k.subgroups())
+		t.subRow = b.Mul(b.Div(place, across), k.subRows)
+		t.subCol = b.Mul(b.Mod(place, across), k.subOutputs)
+		t.sum = kernel.F32.Matrix(fragment.Square, fragment.Square, kernel.Accumulator)
+		t.run()
+	})
+}
+
+func (t *coopKernel) run() {
+	b := t.b
+	for range t.subRows / fragment.Square {
+		var list []*kernel.Var
+		for range t.subOutputs / fragment.Square {
+			list = append(list, b.Var(t.sum, b.MatFill(t.sum, 0)))
+		}
+		t.sums = append(t.sums, list)
+	}
+	span := t.span()
+	blocks := b.Div(t.a.k, span*weight.CoopDepth*t.groups) // of a group
+	streams := t.streams()
+	for _, s := range streams {
+		s.start(b, t.group, span)
+	}
+	b.ForRolled(0, blocks, 1, func(i kernel.Value) {
+		// The last block fetches itself again.
+		block := b.Add(b.Mul(i, t.groups), t.group)
+		next := b.Add(b.Mul(b.Min(b.Add(i, 1), b.Sub(blocks, 1)), t.groups), t.group)
+		for p := range span {
+			b.Barrier()
+			for _, s := range streams {
+				s.store(p)
+			}
+			for _, s := range streams {
+				s.fetch(b, block, next, p, span)
+			}
+			b.Barrier()
+			t.multiply()
+		}
+		for _, s := range streams {
+			s.turn()
+		}
+	})
+	t.store()
+}
+
+// stream is what a lane brings into shared memory, step by step: an item, loaded some
+// steps ahead.
+type stream struct {
+	weight.CoopItem
+	write      func(octets []kernel.Value)
+	ahead      int
+	head, next []*kernel.Var   // of this block and the next one
+	loaded     [][]*kernel.Var // by step, modulo ahead
+}
+
+// start loads what the first steps need.
+func (s *stream) start(b *kernel.Builder, block kernel.Value, span int) {
+	s.ahead = min(s.ahead, span)
+	vars := func(values []kernel.Value) []*kernel.Var {
+		var list []*kernel.Var
+		for _, v := range values {
+			list = append(list, b.Var(v.Type(), v))
+		}
+		return list
+	}
+	if s.CoopItem.Head != nil {
+		first := s.CoopItem.Head(block)
+		s.head, s.next = vars(first), vars(first)
+	}
+	for p := range s.ahead {
+		s.loaded = append(s.loaded, vars(s.Load(block, p)))
+	}
+}
+
+// store puts step p of the block into shared memory.
+func (s *stream) store(p int) {
+	s.write(s.Octets(gets(s.head), gets(s.loaded[p%s.ahead]), p))
+}
+
+// fetch loads what is needed in some steps, once step p of block is stored.
+func (s *stream) fetch(b *kernel.Builder, block, next kernel.Value, p, span int) {
+	if p == 0 && s.CoopItem.Head != nil {
+		sets(s.next, s.CoopItem.Head(next))
+	}
+	if q := p + s.ahead; q < span {
+		sets(s.loaded[p%s.ahead], s.Load(block, q))
+	} else {
+		sets(s.loaded[p%s.ahead], s.Load(next, q-span))
+	}
+}
+
+// turn goes to the next block.
+func (s *stream) turn() { sets(s.head, gets(s.next)) }
+
+func gets(vars []*kernel.Var) []kernel.Value {
+	var list []kernel.Value
+	for _, v := range vars {
+		list = append(list, v.Get())
+	}
+	return list
+}
+
+func sets(vars []*kernel.Var, values []kernel.Value) {
+	for i, v := range vars {
+		v.Set(values[i])
+	}
+}
+
+// streams returns those of the lane.
+func (t *coopKernel) streams() []*stream {
+	list := t.streamsX()
+	for m := range t.p.matrices {
+		list = append(list, t.streamsW(m)...)
+	}
+	return list
+}
+
+// packed reports whether the runs of an item, which lie apart in the row, lie together
+// in shared memory, so that the lanes that store items meet different banks. The
+// order of the octets of a step is that of all matrices, and of x.
+func (t *coopKernel) packed() bool {
+	for _, m := range t.p.matrices {
+		if weight.CoopFormatOf(m.Format.Layout).Stride == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// spread calls one for every item, of n, that this lane takes, with whether there is one.
+// Those of a subgroup are neighbours.
+func (t *coopKernel) spread(n int, one func(item kernel.Value, exists *kernel.Value) *stream) []*stream {
+	b := t.b
+	count := site.CeilDiv(n, t.groupThreads())
+	var list []*stream
+	for i := range count {
+		item := b.Add(t.lane, i*t.groupThreads())
+		if n%t.groupThreads() == 0 {
+			list = append(list, one(item, nil))
+			continue
+		}
+		exists := b.Lt(item, n)
+		list = append(list, one(b.Min(item, n-1), &exists)) // what others have too
+	}
+	return list
+}
+
+// put stores octets of a step if exists holds.
+func (t *coopKernel) put(exists *kernel.Value, at kernel.Value, place func(i int) int) func(octets []kernel.Value) {
+	b := t.b
+	return func(octets []kernel.Value) {
+		all := func() {
+			for i, v := range octets {
+				t.shared.Store(b.Add(at, place(i)), v)
+			}
+		}
+		if exists == nil {
+			all()
+		} else {
+			b.If(*exists, all)
+		}
+	}
+}
+
+// streamsX returns the octets of the tile's rows; a lane takes the same of several
+// rows.
+func (t *coopKernel) streamsX() []*stream {
+	b := t.b
+	return t.spread(t.coopTile.rows*coopOctets, func(item kernel.Value, exists *kernel.Value) *stream {
+		r, o := b.Div(item, coopOctets), b.Mod(item, coopOctets)
+		from := b.Add(b.Mul(t.source(r), b.Div(t.a.k, 8)), o)
+		if t.packed() {
+			o = b.Or(b.And(o, 1), b.Shr(b.And(o, 4), 1), b.Shl(b.And(o, 2), 1))
+		}
+		return &stream{ahead: t.aheadX, write: t.put(exists, b.Add(t.region, b.Mul(r, coopStride), o), func(int) int { return 0 }),
+			CoopItem: weight.CoopItem{
+				Load: func(block kernel.Value, p int) []kernel.Value {
+					return []kernel.Value{t.a.x.Load(lane.U32x4, b.Add(from, b.Mul(block, t.span()*coopOctets), p*coopOctets))}
+				},
+				Octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
+					return []kernel.Value{weight.OctetOf(b, loaded[0])}
+				},
+			}}
+	})
+}
+
+// streamsW returns the items of the tile's rows of matrix m. Rows beyond the last
+// repeat it.
+func (t *coopKernel) streamsW(m int) []*stream {
+	b, w := t.b, t.p.matrices[m]
+	f := weight.CoopFormatOf(w.Format.Layout)
+	d := weight.NewCoopDecoder(b, t.rows)
+	return t.spread(t.each()*f.Items, func(item kernel.Value, exists *kernel.Value) *stream {
+		n, part := b.Div(item, f.Items), b.Mod(item, f.Items)
+		row := t.p.row(b, m, b.Min(b.Add(t.col, n), b.Sub(t.p.width, 1)))
+		run, place := f.Run, func(i int) int { return i/f.Run*f.Stride + i%f.Run }
+		if t.packed() {
+			run, place = coopOctets/f.Items, func(i int) int { return i }
+		}
+		at := b.Add(t.region, b.Mul(n, coopStride), b.Mul(part, run), (t.coopTile.rows+m*t.each())*coopStride)
+		s := &stream{ahead: t.ahead, write: t.put(exists, at, place), CoopItem: f.Open(d, w, row, part)}
+		if load := s.CoopItem.Load; f.Span < t.span() {
+			s.CoopItem.Load = func(block kernel.Value, p int) []kernel.Value {
+				return load(b.Add(b.Mul(block, t.span()), p), 0)
+			}
+		}
+		return s
+	})
+}
+
+// multiply adds the products of what is in shared memory.
+func (t *coopKernel) multiply() {
+	b := t.b
+	xs := kernel.F16.Matrix(fragment.Square, fragment.Square, kernel.MatrixA)
+	ws := kernel.F16.Matrix(fragment.Square, fragment.Square, kernel.MatrixB)
+	row := b.Add(t.region, b.Mul(t.subRow, coopStride))
+	col := b.Add(t.region, b.Mul(t.subCol, coopStride), t.coopTile.rows*coopStride)
+	for k := 0; k < coopOctets; k += fragment.Square / 8 {
+		if k > 0 && t.fence {
+			b.SubgroupBarrier()
+		}
+		var x []kernel.Value
+		for r := range t.sums {
+			x = append(x, t.shared.LoadMatrix(xs, b.Add(row, r*fragment.Square*coopStride+k), coopStride, kernel.RowMajor))
+		}
+		for c := range t.sums[0] {
+			w := t.shared.LoadMatrix(ws, b.Add(col, c*fragment.Square*coopStride+k), coopStride, kernel.ColumnMajor)
+			for r := range t.sums {
+				sum := t.sums[r][c]
+				sum.Set(b.MatMulAdd(x[r], w, sum.Get()))
+			}
+		}
+	}
+}
+
+// store finishes and writes the tile: every subgroup puts 16 rows of its sums at a
+// time into shared memory, where the lanes of the workgroup find 4 neighbours each, of
+// all matrices and groups. All that is loaded for 16 rows is asked for before any of it
+// is used.
+func (t *coopKernel) store() {
+	b := t.b
+	down, across := t.coopTile.rows/t.subRows, t.outputs/t.subOutputs // subgroups of a group
+	slot := fragment.Square * t.outStride()
+	mine := b.Mul(b.SubgroupID(), slot)
+	for r := range t.sums {
+		b.Barrier()
+		for c, sum := range t.sums[r] {
+			t.shared.StoreMatrix(b.Add(mine, c*fragment.Square/4), t.outStride(), kernel.RowMajor, sum.Get())
+		}
+		b.Barrier()
+		var stores []func()
+		n := down * fragment.Square * t.each() / 4
+		for from := 0; from < n; from += t.threads() {
+			i := b.Add(b.LocalID(), from)
+			exists := b.Lt(i, n)
+			i = b.Min(i, n-1)
+			y, x := b.Div(i, t.each()/4), b.Mod(i, t.each()/4)
+			sub, y := b.Div(y, fragment.Square), b.Mod(y, fragment.Square)
+			row := b.Add(t.row, b.Mul(sub, t.subRows), y, r*fragment.Square)
+			col := b.Add(b.Div(t.col, 4), x)
+			var v []kernel.Value
+			for m := range t.p.matrices {
+				n := b.Add(x, m*t.each()/4)
+				at := b.Add(b.Mul(b.Add(b.Mul(sub, across), b.Div(n, t.subOutputs/4)), slot), b.Mul(y, t.outStride()), b.Mod(n, t.subOutputs/4))
+				sum := b.Bitcast(lane.F32x4, t.shared.Load(at))
+				for g := 1; g < t.groups; g++ {
+					sum = b.Add(sum, b.Bitcast(lane.F32x4, t.shared.Load(b.Add(at, g*t.subgroups()*slot))))
+				}
+				v = append(v, sum)
+			}
+			stores = append(stores, t.finish(v, row, col, exists))
+		}
+		for _, s := range stores {
+			s()
+		}
+	}
+}
+
+// finish loads what vec4 col of a row of the result needs besides its products v
+// by matrix, and returns what computes and writes it if exists holds.
+func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func() {
+	b, p := t.b, t.p
+	width := b.Div(p.width, 4)
+	inside := b.And(exists, b.And(b.Lt(row, t.rows), b.Lt(col, width)))
+	if t.sorted != nil {
+		row = t.sorted.target(b.Min(row, b.Sub(t.rows, 1)))
+	}
+	at := b.Add(b.Mul(row, width), col)
+	safe := b.Select(inside, at, 0)
+	var biases, residuals []kernel.Value
+	for _, buf := range p.bias {
+		if buf != nil {
+			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, col, 0)))
+		}
+	}
+	for _, r := range p.residuals {
+		residuals = append(residuals, r.Load(lane.F32x4, safe))
+	}
+	return func() {
+		b.If(inside, func() {
+			for i := range v {
+				if p.bias[i] != nil {
+					v[i], biases = b.Add(v[i], biases[0]), biases[1:]
+				}
+			}
+			y := v[0]
+			if p.spec.act != "" {
+				y = b.Mul(lane.Activations[p.spec.act](b, y), v[1])
+			}
+			for _, r := range residuals {
+				y = b.Add(y, r)
+			}
+			if p.spec.half {
+				p.out.Store(at, lane.RoundHalf(b, y))
+			} else {
+				p.out.Store(at, y)
+			}
+		})
+	}
+}

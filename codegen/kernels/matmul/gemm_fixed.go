@@ -1,0 +1,207 @@
+package matmul
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// gemmFixed computes a linear group for up to 8 rows of x, which it calls columns, in fixed point
+// with cooperative matrices of f16, on devices of which it is known which elements of a matrix
+// each lane holds. It makes the bits that gemv makes of a column: codes and integers of x are
+// exact in f16, so are sums of their products in f32, and what is made of them is added in the same order.
+//
+// A matrix of weights is 16 outputs and half a run of 32 elements, one of x the same half of
+// 8 columns. Each subgroup has a block of 8 runs, whose x its lanes keep, for all tiles of the workgroup.
+type gemmFixed struct {
+	*linearGroup
+	fixedTile
+	// counts is where workgroups meet, nil if they do not.
+	counts *ir.Value
+}
+
+// fixedTile says what a workgroup computes. A tile is 16 outputs, counted over all matrices of a
+// projection, as in coopTile.
+type fixedTile struct {
+	groups int   // subgroups
+	splits int   // workgroups that share the elements of a row
+	series []int // tiles of a workgroup, one after the other, by projection
+}
+
+const (
+	fixedSide    = 16 // outputs of a matrix
+	fixedColumns = 8
+	fixedBlock   = weight.FixedRuns * 32
+	fixedChunk   = 4 // blocks whose sums are added as a tree
+	// fixedFrom is from how many columns on it is offered.
+	fixedFrom = 3
+	// fixedGroups bounds the subgroups of a workgroup: more leave a lane too few registers.
+	fixedGroups = 16
+)
+
+func GemmFixedCandidates(s *site.Site) []site.Candidate {
+	k := matchFixed(s)
+	if k == nil {
+		return nil
+	}
+	workspace := 0
+	if k.workspace != nil {
+		workspace = int(k.workspace.Type.Last())
+	}
+	if workspace != k.workspaceWidth() {
+		return nil
+	}
+	return []site.Candidate{k.candidate()}
+}
+
+// matchFixed returns what gemm_fixed makes of the site's group, nil if it does not compute it.
+func matchFixed(s *site.Site) *gemmFixed {
+	g := matchWithWorkspace(s)
+	if g == nil || !g.fitsFixed(s.Target) {
+		return nil
+	}
+	k := &gemmFixed{linearGroup: g, fixedTile: fixedTileOf(g, s.Target)}
+	if k.splits > 1 {
+		if k.counts = site.Arrivals(s, k.workgroups()); k.counts == nil {
+			return nil
+		}
+	}
+	return k
+}
+
+// workgroups is how many there are of a split.
+func (k gemmFixed) workgroups() int {
+	_, n := k.workgroupsBy(k.outputsOf)
+	return n
+}
+
+// fitsFixed reports whether gemm_fixed computes the group.
+func (g *linearGroup) fitsFixed(t *target.Target) bool {
+	if !t.Dealt || t.Wave != fragment.Lanes || g.last || g.fixed == nil || g.bits == 8 || !g.allF32() ||
+		g.rows < fixedFrom || g.rows > fixedColumns || g.k%fixedBlock != 0 || !g.alike() {
+		return false
+	}
+	for _, p := range g.projects {
+		if !p.fixed {
+			return false
+		}
+		for _, w := range p.matrices {
+			f := weight.FixedFormatOf(w.format.Layout)
+			if f == nil || f != weight.FixedFormatOf(p.matrices[0].format.Layout) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fixedTileOf returns the tile for the group.
+func fixedTileOf(g *linearGroup, t *target.Target) fixedTile {
+	blocks := g.k / fixedBlock
+	s := fixedTile{groups: blocks, splits: site.CeilDiv(blocks, fixedGroups)}
+	if s.splits > 1 {
+		s.groups = site.CeilDiv(site.CeilDiv(blocks, fixedChunk), s.splits) * fixedChunk
+		s.splits = site.CeilDiv(blocks, s.groups)
+	}
+	most := max(len(g.projects), t.Units*(fixedGroups/s.groups)/s.splits) // workgroups at once
+	// All workgroups should have to read about as much.
+	for share := fixedSide * fixedBlock / 2; ; share += fixedSide * fixedBlock / 16 {
+		s.series = nil
+		for _, p := range g.projects {
+			s.series = append(s.series, max(1, share/int(p.matrices[0].value.Type.DType.Bytes(fixedSide*fixedBlock))))
+		}
+		if k := (gemmFixed{linearGroup: g, fixedTile: s}); k.workgroups() <= most {
+			return s
+		}
+	}
+}
+
+func (t fixedTile) name() string {
+	s := fmt.Sprintf("groups=%d", t.groups)
+	if t.splits > 1 {
+		s += fmt.Sprintf(" splits=%d series=%d", t.splits, t.series)
+	}
+	return s
+}
+
+// turns is how many regions for sums tiles take turns in.
+func (t fixedTile) turns() int { return min(2, slices.Max(t.series)) }
+
+// each is the outputs of each matrix of a tile.
+func (k gemmFixed) each() int { return fixedSide / len(k.projects[0].matrices) }
+
+// outputsOf is the outputs of each matrix of a workgroup of projection i.
+func (k gemmFixed) outputsOf(i int) int { return k.series[i] * k.each() }
+
+// blocks and chunks are those of a row.
+func (k gemmFixed) blocks() int { return k.k / fixedBlock }
+
+func (k gemmFixed) chunks() int { return site.CeilDiv(k.blocks(), fixedChunk) }
+
+func (k gemmFixed) candidate() site.Candidate {
+	firsts, workgroups := k.workgroupsBy(k.outputsOf)
+	c := site.Candidate{
+		Kernel:   fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
+		Order:    fixedOrder(fragment.Lanes),
+		Shape:    "matrices, " + k.name(),
+		Build:    k.build,
+		Operands: k.operands(false),
+		Grid:     [3]int{workgroups, k.splits, 1},
+		Consts:   append(k.consts(firsts), ir.Const{Name: "columns", Value: uint32(k.rows)}),
+	}
+	for i, p := range k.projects {
+		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("series", i), Value: uint32(k.series[i])})
+		y := plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.outputsOf(i)},
+			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
+		}
+		if k.splits > 1 {
+			y.Meet = []int{1}
+		}
+		c.Cover = append(c.Cover, y)
+	}
+	if k.splits > 1 {
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.chunks(), workgroups, k.left()},
+			Tile: []int{k.rows, k.groups / fixedChunk, 1, k.left()}, Axis: []int{-1, 1, 0, -1}})
+		c.Consts = append(c.Consts, ir.Const{Name: "workgroups", Value: uint32(workgroups)})
+		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.workspace, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
+	}
+	return c
+}
+
+func (k gemmFixed) build() (*kernel.Func, error) {
+	return kernel.Build("gemm_fixed", func(b *kernel.Builder) {
+		a, columns := k.declare(b, false), b.SpecU32("columns", fixedColumns)
+		var series []kernel.Value
+		for i := range k.projects {
+			series = append(series, b.SpecU32(fmt.Sprint("series", i), 1))
+		}
+		b.Workgroup(k.groups * fragment.Lanes)
+		a.join(b, b.WorkgroupID(0))
+		split, shared := newFixedSplit(b, k), newFixedShared(b, k)
+		each := func(do func(r *fixedTask)) {
+			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, split: split, columns: columns, format: weight.FixedFormatOf(p.spec.matrices[0].format.Layout)}
+				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
+				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
+				r.index = slices.Index(k.projects, p.spec) // projections that are joined have the same series
+				r.series = series[r.index]
+				r.col = b.Mul(at, b.Mul(r.series, k.each()))
+				do(r)
+			})
+		}
+		each((*fixedTask).inSeries)
+		if split != nil {
+			b.ReturnIf(b.Not(site.LastBlock(b, split.arrivals, b.WorkgroupID(0), b.U32(uint32(k.splits)))))
+			each((*fixedTask).addUp)
+		}
+	})
+}

@@ -1,0 +1,362 @@
+package matmul
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+)
+
+// fixedTask is the kernel of one projection while it is built.
+type fixedTask struct {
+	gemmFixed
+	fixedShared
+	b       *kernel.Builder
+	a       *linearArgs
+	p       *projectArgs
+	split   *fixedSplit // nil if workgroups do not share rows
+	format  *weight.FixedFormat
+	index   int          // of the projection
+	series  kernel.Value // its tiles of a workgroup
+	columns kernel.Value // rows of x
+	lane    kernel.Value // in the subgroup
+	group   kernel.Value // the subgroup
+	place   kernel.Value // of the lane's row of a matrix of weights and its column of x: 0 to 7
+	quad    kernel.Value // the lane of those that share them
+	col     kernel.Value // first output of each matrix of the workgroup
+}
+
+var (
+	weightMatrix = kernel.F16.Matrix(fixedSide, fixedSide, kernel.MatrixA)
+	sumMatrix    = kernel.F32.Matrix(fixedSide, fixedColumns, kernel.Accumulator)
+)
+
+// fixedRows are the two rows of weights of a tile that a lane holds parts of.
+type fixedRows [2]weight.FixedItem
+
+// rowsAt are those of the tile whose first output of each matrix is col. live is whether
+// they count: if not, all are the first.
+func (r *fixedTask) rowsAt(col kernel.Value, live *kernel.Value) fixedRows {
+	b := r.b
+	var rows fixedRows
+	for h := range rows {
+		n := h * fixedSide / 2
+		row := b.Min(b.Add(col, r.place, n%r.each()), b.Sub(r.p.width, 1))
+		if live != nil {
+			row = b.Select(*live, row, 0)
+		}
+		rows[h] = r.format.Open(b, r.p.matrices[n/r.each()], row, r.quad)
+	}
+	return rows
+}
+
+// load returns loads of a lane's words of a block by row.
+func (rows fixedRows) load(block kernel.Value) (words [2][]weight.FixedWord) {
+	for h, row := range rows {
+		words[h] = row.Load(block)
+	}
+	return
+}
+
+// fixedHeld are a lane's words of the tile that is multiplied. As it goes on, those of the next
+// one take the places of words that are no longer needed.
+type fixedHeld [2][]*kernel.Var
+
+// hold loads words.
+func hold(b *kernel.Builder, words [2][]weight.FixedWord) (held fixedHeld) {
+	for h, row := range words {
+		for _, w := range row {
+			v := w.Load()
+			held[h] = append(held[h], b.Var(v.Type(), v))
+		}
+	}
+	return
+}
+
+func (held fixedHeld) words() (words [2][]kernel.Value) {
+	for h, row := range held {
+		for _, v := range row {
+			words[h] = append(words[h], v.Get())
+		}
+	}
+	return
+}
+
+// follow loads the next words in the place of those that are not needed behind slot.
+func (held fixedHeld) follow(next [2][]weight.FixedWord, slot int) {
+	for h, row := range next {
+		for i, w := range row {
+			if w.Last == slot {
+				held[h][i].Set(w.Load())
+			}
+		}
+	}
+}
+
+// inSeries computes the workgroup's tiles one after the other.
+func (r *fixedTask) inSeries() {
+	b := r.b
+	// The last workgroup of a projection may have fewer tiles.
+	left := b.Sub(r.p.width, r.col)
+	series := b.Min(r.series, b.Div(b.Add(left, r.each()-1), r.each()))
+	block, chunk := r.group, b.U32(0)
+	real := b.Bool(true)
+	if r.split != nil {
+		block = b.Add(b.Mul(r.split.index, r.groups), block)
+		chunk = b.Mul(r.split.index, r.groups/fixedChunk)
+		if r.blocks()%r.groups != 0 { // the last split has fewer
+			real = b.Lt(block, r.blocks())
+			block = b.Min(block, r.blocks()-1)
+		}
+	}
+	held := hold(b, r.rowsAt(r.col, nil).load(block)) // before x, which is nearer
+	x := r.roundX(block)
+	if r.gain != nil && r.split == nil {
+		b.Barrier()
+		r.scaleColumns()
+	}
+	b.ForRolled(0, series, 1, func(i kernel.Value) {
+		col := b.Add(r.col, b.Mul(i, r.each()))
+		more := b.Lt(b.Add(i, 1), series)
+		next := r.rowsAt(b.Add(col, r.each()), &more).load(block)
+		base := b.Mul(b.Mod(i, r.turns()), r.groups*fixedSums)
+		finishers := [2]kernel.Value{}
+		for c := range finishers { // in turn, one for each column of a lane
+			finishers[c] = b.Eq(r.group, b.Mod(b.Add(b.Mul(i, 2), c), r.groups))
+		}
+		sums := r.block(r.rowsAt(col, nil), held.words(), x, func(slot int) { held.follow(next, slot) })
+		if r.blocks()%r.groups != 0 {
+			for e := range sums {
+				sums[e] = b.Select(real, sums[e], math.Float32frombits(1<<31)) // -0 changes no sum
+			}
+		}
+		r.put(b.Add(base, b.Mul(r.group, fixedSums)), sums)
+		b.Barrier()
+		for c, mine := range finishers {
+			b.If(mine, func() { r.finish(base, col, chunk, i, c) })
+		}
+	})
+}
+
+// fixedSums is the pairs of sums of 16 outputs and 8 columns.
+const fixedSums = fixedSide * fixedColumns / 2
+
+// put stores what block returns: of each column of the lane two outputs.
+func (r *fixedTask) put(at kernel.Value, sums [4]kernel.Value) {
+	for c := range 2 {
+		r.sums.Store(r.b.Add(at, c*fragment.Lanes, r.lane), r.b.Vec(sums[c], sums[2+c]))
+	}
+}
+
+// block returns the lane's sums of a block: of its two rows of 16 outputs and its two
+// columns, one row after the other.
+// follow is called behind each slot, and before the first one with -1.
+func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
+	if r.format.Super {
+		return r.superBlock(rows, words, x, follow)
+	}
+	b := r.b
+	terms := r.meetTerms(rows, words)
+	follow(-1)
+	var tree [4]slotTree
+	var before [][4]kernel.Value
+	for slot := range weight.FixedRuns {
+		run := r.format.Run(slot)
+		w := terms(slot)
+		xs := r.xTerms(run)
+		codes := [2][4]kernel.Value{rows[0].Codes(words[0], slot), rows[1].Codes(words[1], slot)}
+		values := r.leaves(codes, w, xs, x.codes[run])
+		for h := range values {
+			for e := range tree {
+				switch {
+				case !r.format.Fine:
+					tree[e].add(b, values[h][e])
+				case slot%2 == 1: // first halves of two runs have a slot, and second ones
+					tree[e].add(b, b.Add(before[h][e], values[h][e]))
+				}
+			}
+		}
+		before = values
+		follow(slot)
+	}
+	for e := range sums {
+		sums[e] = tree[e].waiting[0]
+	}
+	return
+}
+
+// products returns the products of codes and x, as integers times a power of two: of a run or,
+// if scales are fine, of its halves. begin returns what those of a half are added to. All sums are
+// exact: they have at most 24 bits.
+func (r *fixedTask) products(codes [2][4]kernel.Value, x [2]kernel.Value, begin func(half int) kernel.Value) (sums [][4]kernel.Value) {
+	b := r.b
+	sum := begin(0)
+	for i := range x {
+		a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
+		if sum = b.MatMulAdd(a, x[i], sum); i == 0 && !r.format.Fine {
+			continue
+		}
+		if sums = append(sums, r.elems(sum)); i == 0 {
+			sum = begin(1)
+		}
+	}
+	return
+}
+
+// elems are the elements of a matrix of sums that the lane has.
+func (r *fixedTask) elems(m kernel.Value) (own [4]kernel.Value) {
+	v := r.b.Var(sumMatrix, m)
+	for e := range own {
+		own[e] = v.Elem(e)
+	}
+	return
+}
+
+// leaves returns the products of a run, or of its halves if scales are fine, with what they are
+// multiplied by and what is added.
+func (r *fixedTask) leaves(codes [2][4]kernel.Value, w [2][]weight.DotScale, t xTerms, x [2]kernel.Value) (values [][4]kernel.Value) {
+	b := r.b
+	begin := func(h int) kernel.Value {
+		sum := b.MatFill(sumMatrix, 0)
+		if r.format.Bias == 0 {
+			return sum
+		}
+		v := b.Var(sumMatrix, sum)
+		for e := range 4 {
+			v.SetElem(e, t.totals[h][e%2])
+		}
+		return v.Get()
+	}
+	for h, sums := range r.products(codes, x, begin) {
+		for e, sum := range sums {
+			row, column := e/2, e%2
+			sums[e] = b.Mul(b.Mul(w[row][h].Scale, t.scale[column]), sum)
+			if r.format.Stored() {
+				sums[e] = b.FMA(w[row][h].Offset, t.totals[h][column], sums[e])
+			}
+		}
+		values = append(values, sums)
+	}
+	return
+}
+
+// slotTree adds values, one slot after the other, in pairs of neighbours, then pairs of pairs.
+type slotTree struct {
+	slots   int
+	waiting []kernel.Value // for their neighbours
+}
+
+func (t *slotTree) add(b *kernel.Builder, v kernel.Value) {
+	t.slots++
+	for n := t.slots; n%2 == 0; n /= 2 {
+		last := len(t.waiting) - 1
+		v = b.Add(t.waiting[last], v)
+		t.waiting = t.waiting[:last]
+	}
+	t.waiting = append(t.waiting, v)
+}
+
+// meetTerms has the lanes of the subgroup tell each other the terms of the block's runs: each
+// works out those of two, and all need all. It returns those of the lane's two rows by slot.
+func (r *fixedTask) meetTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]weight.DotScale {
+	b, f := r.b, r.format
+	at := func(slot kernel.Value, vector int) kernel.Value {
+		return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.group, weight.FixedRuns), slot), f.Vectors()), vector), 8), r.place)
+	}
+	terms := [2][2][]weight.DotScale{rows[0].Terms(words[0]), rows[1].Terms(words[1])}
+	for _, row := range terms {
+		for j, e := range f.Exponents {
+			for i := range row[j] {
+				if e != 0 {
+					row[j][i].Scale = b.Mul(row[j][i].Scale, math.Ldexp(1, -e)) // exact
+				}
+			}
+		}
+	}
+	b.SubgroupBarrier() // all are through with those of the block before
+	for j := range 2 {
+		var list []kernel.Operand // scales of both rows, then offsets
+		for _, of := range []func(s weight.DotScale) kernel.Value{func(s weight.DotScale) kernel.Value { return s.Scale }, func(s weight.DotScale) kernel.Value { return s.Offset }} {
+			for _, row := range terms {
+				for _, s := range row[j] {
+					list = append(list, of(s))
+				}
+			}
+			if !f.Stored() {
+				break
+			}
+		}
+		for len(list)%4 > 0 {
+			list = append(list, float32(0))
+		}
+		for v := range f.Vectors() {
+			r.terms.Store(at(b.Add(b.Mul(r.quad, 2), j), v), b.Vec(list[4*v:4*v+4]...))
+		}
+	}
+	b.SubgroupBarrier()
+	return func(slot int) (w [2][]weight.DotScale) {
+		var list []kernel.Value
+		for v := range f.Vectors() {
+			list = append(list, weight.Elems4(b, r.terms.Load(at(b.U32(uint32(slot)), v)))...)
+		}
+		n := f.Halves()
+		for row := range w {
+			for h := range n {
+				s := weight.DotScale{Scale: list[row*n+h]}
+				if f.Stored() {
+					s.Offset = list[(2+row)*n+h]
+				}
+				w[row] = append(w[row], s)
+			}
+		}
+		return
+	}
+}
+
+// finish adds up the sums of one of a lane's columns, of the i-th tile, whose first output of each
+// matrix is col, and stores the results, or leaves them if workgroups share rows. Sums begin at base.
+func (r *fixedTask) finish(base, col, chunk, i kernel.Value, c int) {
+	b := r.b
+	var parts, chunks []kernel.Value
+	for i := range r.groups {
+		parts = append(parts, r.sums.Load(b.Add(base, i*fixedSums+c*fragment.Lanes, r.lane)))
+	}
+	for i := 0; i < len(parts); i += fixedChunk {
+		chunks = append(chunks, blocksOf(b, parts[i:min(len(parts), i+fixedChunk)]))
+	}
+	column := b.Add(b.Mul(r.quad, 2), c)
+	if r.split != nil {
+		for j, sums := range chunks {
+			r.leave(column, b.Add(chunk, j), i, sums)
+		}
+		return
+	}
+	sum := inTurn(b, chunks)
+	for from := 0; from < r.each(); from += fixedSide / 2 {
+		out := b.Add(col, from, r.place)
+		b.If(b.And(b.Lt(out, r.p.width), b.Lt(column, r.columns)), func() {
+			residuals := r.p.loadResiduals(b, column, out)
+			var own []kernel.Value
+			for m := range r.p.matrices {
+				own = append(own, b.Elem(sum, (m*r.each()+from)/8))
+			}
+			r.p.store(b, own, r.scaleOf(column), residuals, column, out)
+		})
+	}
+}
+
+// blocksOf adds the blocks of a chunk, of which the last one may lack some.
+func blocksOf(b *kernel.Builder, blocks []kernel.Value) kernel.Value {
+	sum := blocks[0]
+	if len(blocks) > 1 {
+		sum = b.Add(sum, blocks[1])
+	}
+	switch len(blocks) {
+	case 3:
+		sum = b.Add(sum, blocks[2])
+	case 4:
+		sum = b.Add(sum, b.Add(blocks[2], blocks[3]))
+	}
+	return sum
+}

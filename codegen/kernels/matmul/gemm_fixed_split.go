@@ -1,0 +1,120 @@
+package matmul
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+)
+
+// fixedSplit is where the workgroups that share the elements of a row leave sums of chunks, which
+// the last of them adds.
+type fixedSplit struct {
+	partial  *kernel.Buffer // by column, chunk, workgroup, see left
+	arrivals *kernel.Buffer
+	index    kernel.Value // of the workgroup's split
+	count    kernel.Value // workgroups of a split
+}
+
+// workspaceWidth is what the workgroups leave of a column, 0 if they do not share rows.
+func (k gemmFixed) workspaceWidth() int {
+	if k.splits == 1 {
+		return 0
+	}
+	return k.chunks() * k.workgroups() * k.left()
+}
+
+// left is what a workgroup leaves of a chunk of a column: sums of its outputs by tile and, for a
+// norm, of squares of 128 elements.
+func (k gemmFixed) left() int {
+	n := slices.Max(k.series) * fixedSide
+	if k.gain != nil {
+		n += fixedSquares
+	}
+	return n
+}
+
+// fixedSquares is the sums of squares of a chunk.
+const fixedSquares = fixedChunk * fixedBlock / 128
+
+func newFixedSplit(b *kernel.Builder, k gemmFixed) *fixedSplit {
+	if k.splits == 1 {
+		return nil
+	}
+	return &fixedSplit{b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite), b.WorkgroupID(1), b.SpecU32("workgroups", 32)}
+}
+
+// leftAt is where element i of what the workgroup leaves of a chunk of a column is.
+func (r *fixedTask) leftAt(column kernel.Value, chunk, i kernel.Operand) kernel.Value {
+	b := r.b
+	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(column, r.chunks()), chunk), r.split.count), b.WorkgroupID(0)), r.left()), i)
+}
+
+// leave leaves the sums of a chunk of a column of the i-th tile, of which the lane has two.
+func (r *fixedTask) leave(column, chunk, i, sums kernel.Value) {
+	b := r.b
+	b.If(b.And(b.Lt(column, r.columns), b.Lt(chunk, r.chunks())), func() {
+		at := r.leftAt(column, chunk, b.Add(b.Mul(i, fixedSide), r.place))
+		r.split.partial.Store(at, b.Elem(sums, 0))
+		r.split.partial.Store(b.Add(at, fixedSide/2), b.Elem(sums, 1))
+	})
+}
+
+// addUp adds what the workgroups of all splits have left, in the order of chunks, and stores the
+// results.
+func (r *fixedTask) addUp() {
+	b := r.b
+	outputs := r.outputsOf(r.index)
+	var finish []func()
+	for from := 0; from < outputs*fixedColumns; from += r.groups * fragment.Lanes {
+		i := b.Add(b.LocalID(), from)
+		column, n := b.Div(i, outputs), b.Mod(i, outputs)
+		out := b.Add(r.col, n)
+		live := b.And(b.Lt(column, r.columns), b.Lt(out, r.p.width))
+		column, out = b.Select(live, column, 0), b.Select(live, out, r.col)
+		var sums []kernel.Value
+		for m := range r.p.matrices {
+			at := b.Add(b.Mul(b.Div(n, r.each()), fixedSide), b.Mod(n, r.each()), m*r.each())
+			sum := r.split.partial.Load(kernel.F32, r.leftAt(column, 0, at))
+			for chunk := 1; chunk < r.chunks(); chunk++ {
+				sum = b.Add(sum, r.split.partial.Load(kernel.F32, r.leftAt(column, chunk, at)))
+			}
+			sums = append(sums, sum)
+		}
+		residuals := r.p.loadResiduals(b, column, out)
+		finish = append(finish, func() {
+			b.If(live, func() { r.p.store(b, sums, r.scaleOf(column), residuals, column, out) })
+		})
+	}
+	if r.gain != nil {
+		b.If(b.Lt(b.LocalID(), r.columns), func() {
+			var squares []kernel.Value
+			for i := range r.k / 128 {
+				squares = append(squares, r.split.partial.Load(kernel.F32, r.leftAt(b.LocalID(), i/fixedSquares, r.left()-fixedSquares+i%fixedSquares)))
+			}
+			r.rstd.Store(b.LocalID(), r.a.rstd(b, inTurn(b, squares)))
+		})
+		b.Barrier()
+	}
+	for _, do := range finish {
+		do()
+	}
+}
+
+// inTurn adds values one after the other.
+func inTurn(b *kernel.Builder, values []kernel.Value) kernel.Value {
+	sum := values[0]
+	for _, v := range values[1:] {
+		sum = b.Add(sum, v)
+	}
+	return sum
+}
+
+// scaleOf is the norm's scale of a column, nil without norm.
+func (r *fixedTask) scaleOf(column kernel.Value) *kernel.Value {
+	if r.gain == nil {
+		return nil
+	}
+	v := r.rstd.Load(column)
+	return &v
+}

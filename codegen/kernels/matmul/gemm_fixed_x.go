@@ -1,0 +1,256 @@
+package matmul
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+)
+
+// fixedX is a block of x of all columns in fixed point, as integers in f16.
+type fixedX struct {
+	codes  [][2]kernel.Value // matrices by run and half of it that the lanes have
+	scale  [2]kernel.Value   // of the lane's two columns of sums
+	totals [2]kernel.Value   // of super-blocks: see totalsOf; else they are in shared memory
+}
+
+// xMatrix is half a run of x: of 8 columns.
+var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
+
+// roundX rounds a block of x as op fixed12 does.
+func (r *fixedTask) roundX(block kernel.Value) fixedX {
+	b := r.b
+	column := b.Min(r.place, b.Sub(r.columns, 1)) // further ones repeat the last
+	row := b.Mul(column, b.Div(r.a.k, 4))
+	from := b.Add(b.Mul(block, fixedBlock/4), b.Mul(r.quad, 2))
+	next := 1 // from a lane's first vec4 of a run to its second
+	if r.format.Apart {
+		from, next = b.Add(b.Mul(block, fixedBlock/4), weight.ApartQuad(b, r.quad)), 4
+	}
+	var loaded, gains [][2]kernel.Value
+	for run := range weight.FixedRuns {
+		var v, gain [2]kernel.Value
+		for i := range v {
+			at := b.Add(from, run*8+i*next)
+			v[i] = r.a.x.Load(lane.F32x4, b.Add(row, at))
+			if r.gain != nil {
+				gain[i] = r.a.gain.Load(lane.F32x4, at)
+			}
+		}
+		loaded, gains = append(loaded, v), append(gains, gain)
+	}
+	if r.gain != nil {
+		r.sumSquares(loaded, block)
+		for i := range loaded {
+			for j := range loaded[i] {
+				loaded[i][j] = b.Mul(loaded[i][j], gains[i][j])
+			}
+		}
+	}
+	var all []kernel.Value
+	for _, v := range loaded {
+		all = append(all, v[:]...)
+	}
+	most := lane.Fold(b, weight.Largest(b, all), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	inverse, whole := b.Splat(weight.InverseScale(b, most), 4), b.Splat(b.F32(3<<22), 4)
+	x := fixedX{codes: make([][2]kernel.Value, weight.FixedRuns)}
+	scale := b.Mul(most, 1.0/weight.FixedMost)
+	for c := range x.scale {
+		x.scale[c] = b.SubgroupShuffle(scale, b.Add(b.Mul(r.quad, 8), 4*c))
+	}
+	var sums [][]kernel.Value
+	for run, v := range loaded {
+		totals := make([]kernel.Value, r.format.Halves())
+		for i := range v {
+			n := b.Sub(b.FMA(v[i], inverse, whole), whole)
+			x.codes[run][i] = r.pairs(n)
+			if h := i % len(totals); i == h {
+				totals[h] = lane.Sum4(b, n)
+			} else {
+				totals[h] = b.Add(totals[h], lane.Sum4(b, n))
+			}
+		}
+		sums = append(sums, totals)
+	}
+	if r.format.Super {
+		x.totals = r.totalsOf(sums)
+	} else {
+		r.keepTerms(scale, sums)
+	}
+	return x
+}
+
+// pairs returns the matrix of which the lane holds the four elements of v, in the order of codes.
+func (r *fixedTask) pairs(v kernel.Value) kernel.Value {
+	b := r.b
+	pair := func(i int) kernel.Value { return b.PackHalf(b.Vec(b.Elem(v, i), b.Elem(v, i+2))) }
+	return b.MatPairs(xMatrix, pair(0), pair(1))
+}
+
+// sumSquares adds up the squares of each 128 elements: of four neighbours one after the other,
+// then in pairs of neighbours.
+func (r *fixedTask) sumSquares(x [][2]kernel.Value, block kernel.Value) {
+	b := r.b
+	var runs []kernel.Value
+	for _, v := range x {
+		var quads [2]kernel.Value
+		for i := range v {
+			var sum lane.Partial
+			for e := range 4 {
+				sum.Product(b, b.Elem(v[i], e), b.Elem(v[i], e))
+			}
+			quads[i] = sum.Sum
+		}
+		across := func(s kernel.Value, masks ...int) kernel.Value {
+			for _, mask := range masks {
+				s = b.Add(s, b.SubgroupShuffleXor(s, mask))
+			}
+			return s
+		}
+		if r.format.Apart {
+			runs = append(runs, b.Add(across(quads[0], 2, 1), across(quads[1], 2, 1)))
+		} else {
+			runs = append(runs, across(b.Add(quads[0], quads[1]), 1, 2))
+		}
+	}
+	const each = 4 // runs of 128 elements
+	b.If(b.Eq(r.quad, 0), func() {
+		for i := 0; i < len(runs); i += each {
+			at, sum := b.Add(b.Mul(block, weight.FixedRuns/each), i/each), pairwise(b, runs[i:i+each])
+			if r.split == nil {
+				r.squares.Store(b.Add(b.Mul(r.place, r.k/(32*each)), at), sum)
+				continue
+			}
+			b.If(b.And(b.Lt(r.place, r.columns), b.Lt(at, r.k/(32*each))), func() {
+				i := b.Add(b.Mod(at, fixedSquares), r.left()-fixedSquares)
+				r.split.partial.Store(r.leftAt(r.place, b.Div(at, fixedSquares), i), sum)
+			})
+		}
+	})
+}
+
+// pairwise adds values, a power of two of them, in pairs of neighbours, then pairs of those.
+func pairwise(b *kernel.Builder, values []kernel.Value) kernel.Value {
+	for len(values) > 1 {
+		var sums []kernel.Value
+		for i := 0; i < len(values); i += 2 {
+			sums = append(sums, b.Add(values[i], values[i+1]))
+		}
+		values = sums
+	}
+	return values[0]
+}
+
+// fixedShared is the shared memory of gemm_fixed. What belongs to a subgroup's block is
+// of each subgroup.
+type fixedShared struct {
+	sums *kernel.Array // of 16 outputs and 8 columns as lanes hold them: by turn, part, 16 outputs, column of a lane
+	// totals of x, by run and two columns: scales of both and totals of both; if scales of weights
+	// are fine, totals of first halves and of second ones, and scales apart.
+	totals, scales *kernel.Array
+	// terms of weights, by slot, vector of them, row of a matrix of 8.
+	terms         *kernel.Array
+	squares, rstd *kernel.Array // of the norm: sums of 128 elements by column; by column
+}
+
+func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
+	// All projections have the shared memory of the one that needs most.
+	fine, terms := false, 0
+	for _, p := range k.projects {
+		f := weight.FixedFormatOf(p.matrices[0].format.Layout)
+		if !f.Super {
+			fine, terms = fine || f.Fine, max(terms, f.Vectors())
+		}
+	}
+	s := fixedShared{
+		sums: b.Shared(lane.F32x2, k.turns()*k.groups*fixedSums),
+	}
+	if terms > 0 {
+		s.totals, s.terms = b.Shared(lane.F32x4, k.groups*weight.FixedRuns*4), b.Shared(lane.F32x4, k.groups*weight.FixedRuns*terms*8)
+	}
+	if fine {
+		s.scales = b.Shared(lane.F32x2, k.groups*weight.FixedRuns*4)
+	}
+	if k.gain != nil {
+		if k.splits == 1 {
+			s.squares = b.Shared(kernel.F32, fixedColumns*k.k/128)
+		}
+		s.rstd = b.Shared(kernel.F32, fixedColumns)
+	}
+	return s
+}
+
+// keepTerms puts scales and sums of the lane's column, by run, into shared memory.
+func (r *fixedTask) keepTerms(scale kernel.Value, sums [][]kernel.Value) {
+	b, f := r.b, r.format
+	for run := range sums {
+		for h, sum := range sums[run] {
+			if !f.Offset {
+				continue
+			}
+			// Exact, whichever way it is added.
+			sum = lane.Fold(b, sum, 1, 4, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+			if f.Bias != 0 {
+				sums[run][h] = b.Mul(sum, -math.Ldexp(float64(f.Bias), f.Exponents[0])) // exact
+			} else {
+				sums[run][h] = b.Mul(scale, sum)
+			}
+		}
+	}
+	column := b.And(r.place, 1)
+	b.If(b.Eq(r.quad, 0), func() {
+		for run := range sums {
+			at := b.Add(b.Mul(r.group, weight.FixedRuns*4), run*4, b.Shr(r.place, 1))
+			if f.Fine {
+				r.scales.StoreElem(at, column, scale)
+			} else {
+				r.totals.StoreElem(at, column, scale)
+			}
+			for h, sum := range sums[run] {
+				if f.Offset {
+					r.totals.StoreElem(at, b.Add(column, 2*(h+2-len(sums[run]))), sum)
+				}
+			}
+		}
+	})
+}
+
+// xTerms are scale and, by half of a run, total of the two columns that a lane has sums of: what
+// offsets are multiplied by or, of biased formats, what is added to products.
+type xTerms struct {
+	scale  [2]kernel.Value
+	totals [][2]kernel.Value
+}
+
+func (r *fixedTask) xTerms(run int) (x xTerms) {
+	b, f := r.b, r.format
+	at := b.Add(b.Mul(r.group, weight.FixedRuns*4), run*4, r.quad)
+	pair := func(v kernel.Value, from int) [2]kernel.Value {
+		return [2]kernel.Value{b.Elem(v, from), b.Elem(v, from+1)}
+	}
+	if f.Fine {
+		x.scale = pair(r.scales.Load(at), 0)
+		if f.Offset {
+			v := r.totals.Load(at)
+			x.totals = [][2]kernel.Value{pair(v, 0), pair(v, 2)}
+		}
+		return
+	}
+	v := r.totals.Load(at)
+	return xTerms{pair(v, 0), [][2]kernel.Value{pair(v, 2)}}
+}
+
+// scaleColumns computes the scales of the norm. All lanes have come to a barrier behind
+// sumSquares, and come to one behind this.
+func (r *fixedTask) scaleColumns() {
+	b := r.b
+	b.If(b.Lt(b.LocalID(), fixedColumns), func() {
+		n := r.k / 128
+		sum := r.squares.Load(b.Mul(b.LocalID(), n))
+		for i := 1; i < n; i++ {
+			sum = b.Add(sum, r.squares.Load(b.Add(b.Mul(b.LocalID(), n), i)))
+		}
+		r.rstd.Store(b.LocalID(), r.a.rstd(b, sum))
+	})
+}

@@ -1,0 +1,361 @@
+package matmul
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// floatTile says how gemm_float computes a site. A lane has rows times outputs sums, and
+// floatAcross lanes of a subgroup are side by side. All subgroups of a workgroup have the same
+// tile of the result and share the elements of its rows.
+type floatTile struct {
+	rows, outputs, subgroups int
+	// alone is how long a workgroup takes that a unit has to itself, with rows of 2048
+	// elements, and beside how much longer two take; seconds, on an H200.
+	alone, beside float64
+}
+
+const (
+	floatAcross = 8
+	// floatDepth is how many elements of a row a subgroup takes at a time.
+	floatDepth = 8
+	// floatNarrow is the width of results that tiles would waste more for than they save.
+	floatNarrow = 4
+	// floatRows is up to how many rows gemm_lanes is faster.
+	floatRows = 128
+)
+
+var floatTiles = []floatTile{
+	{rows: 8, outputs: 8, subgroups: 4, alone: 50e-6, beside: 21e-6},
+	{rows: 8, outputs: 4, subgroups: 8, alone: 25e-6, beside: 25e-6},
+}
+
+// gemmFloat computes a linear group of f32 weights for many rows of x. Such weights, as a
+// router's, have few rows, so that tiles of the result which load little are too few for a
+// device: the subgroups of a workgroup have the same tile, and what each has summed up over
+// its elements is added at the end, as a tree. Both operands go through shared memory, where
+// each subgroup has a place of two halves, one of which is filled while the other is
+// multiplied, so that they need not wait for each other. Narrow results are left to subgroups
+// whose lanes share a row, as those of gemm_lanes do.
+type gemmFloat struct {
+	*linearGroup
+	floatTile
+	step site.Extent
+	wave int
+}
+
+func GemmFloatCandidates(s *site.Site) []site.Candidate {
+	g, step := matchFloats(s, floatRows)
+	if g == nil {
+		return nil
+	}
+	var list []site.Candidate
+	for _, t := range floatTiles {
+		k := gemmFloat{g, t, step, s.Target.Wave}
+		if !k.fits(s.Target) || s.Target.Vendor == nvidia && k.seconds(s.Target.Units)(g.rows) > lanesSeconds(g)(g.rows) {
+			continue
+		}
+		list = append(list, k.candidate(s.Target))
+	}
+	if s.Target.Vendor == nvidia {
+		slices.SortStableFunc(list, func(a, b site.Candidate) int { return cmp.Compare(a.Seconds(g.rows), b.Seconds(g.rows)) })
+	}
+	return list
+}
+
+// matchFloats returns the site's group, if it has projections of f32 alone and more rows than
+// so many, and how many rows a step has.
+func matchFloats(s *site.Site, above int) (*linearGroup, site.Extent) {
+	g := matchLinear(s)
+	if g == nil || !g.allF32() || g.rows <= above || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
+		return nil, site.Extent{}
+	}
+	step, ok := site.ExtentOf(s, g.projects[0].result)
+	if !ok {
+		return nil, site.Extent{}
+	}
+	return g, step
+}
+
+// floats reports whether each projection is a product with one matrix of f32.
+func (g *linearGroup) floats() bool {
+	return !slices.ContainsFunc(g.projects, func(p *projection) bool {
+		return len(p.matrices) != 1 || p.matrices[0].format.Layout != "f32"
+	})
+}
+
+// fits reports whether a target has room for the workgroup, and whether its parts come out
+// even. Subgroups of fewer lanes are a processor's, which has neither registers for the sums
+// nor gains by shared memory.
+func (k gemmFloat) fits(t *target.Target) bool {
+	return k.wave >= 2*floatAcross && k.threads() <= t.Workgroup && 16*k.sharedVec4()+4*k.tileRows() <= t.Shared &&
+		k.k%(floatDepth*k.subgroups) == 0 && k.k%(4*k.wave) == 0 && k.tileRows()%k.subgroups == 0
+}
+
+func (k gemmFloat) threads() int { return k.wave * k.subgroups }
+
+func (k gemmFloat) rowStep() int { return k.wave / floatAcross } // between rows of a lane
+
+func (k gemmFloat) tileRows() int { return k.rowStep() * k.floatTile.rows }
+
+func (k gemmFloat) tileOutputs() int { return floatAcross * k.outputs }
+
+// half is the vec4 of a half of a subgroup's place in shared memory: rows of x, and behind them
+// rows of weights.
+func (k gemmFloat) half() int { return (k.tileRows() + k.tileOutputs()) * floatDepth / 4 }
+
+// sharedVec4 is the vec4 of all places.
+func (k gemmFloat) sharedVec4() int { return 2 * k.half() * k.subgroups }
+
+// outputsOf is how many outputs of projection i a workgroup has.
+func (k gemmFloat) outputsOf(i int) int {
+	if k.narrow(i) {
+		return 1
+	}
+	return k.tileOutputs()
+}
+
+// narrow reports whether projection i is computed output by output.
+func (k gemmFloat) narrow(i int) bool { return k.projects[i].width <= floatNarrow }
+
+func (k gemmFloat) candidate(t *target.Target) site.Candidate {
+	firsts, tiles := k.workgroupsBy(k.outputsOf)
+	shape := fmt.Sprintf("%dx%d of %dx%d subgroups=%d", k.tileRows(), k.tileOutputs(), k.floatTile.rows, k.outputs, k.subgroups)
+	c := site.Candidate{
+		Kernel:   fmt.Sprintf("gemm_float %s%s tile=%s w=%d", k.key(), k.step.Key(), shape, k.wave),
+		Shape:    shape,
+		Build:    k.build,
+		Operands: append(k.linearGroup.operands(false), k.step.Operands()...),
+		Grid:     [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), tiles, 1},
+		Consts:   append(k.consts(firsts), k.step.Consts()...),
+	}
+	if t.Vendor == nvidia {
+		c.Seconds = k.seconds(t.Units)
+	}
+	for i, p := range k.projects {
+		if k.narrow(i) {
+			c.Kernel += fmt.Sprint(" narrow ", i)
+		}
+		c.Cover = append(c.Cover, plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf(i)},
+			Axis: []int{0, 1}, First: []int{0, firsts[i]},
+		})
+	}
+	return c
+}
+
+func (k gemmFloat) build() (*kernel.Func, error) {
+	return kernel.Build("gemm_float", func(b *kernel.Builder) {
+		a, rows := k.declare(b, false), k.step.Bound(b)
+		b.Workgroup(k.threads())
+		r := &floatRun{gemmFloat: k, b: b, a: a, rows: rows, first: b.Mul(b.WorkgroupID(0), k.tileRows()), id: b.SubgroupID(), lane: b.SubgroupLane()}
+		b.ReturnIf(b.Ge(r.first, rows))
+		r.place = b.Mul(r.id, 2*k.half())
+		i := 0
+		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
+			if k.narrow(i) {
+				r.column(p, at)
+			} else {
+				r.tile(p, b.Mul(at, k.tileOutputs()))
+			}
+			i++
+		})
+	})
+}
+
+// floatRun is what the parts of the kernel share.
+type floatRun struct {
+	gemmFloat
+	b           *kernel.Builder
+	a           *linearArgs
+	rows, first kernel.Value  // of this step; of the tile
+	id, lane    kernel.Value  // of the subgroup; in it
+	shared      *kernel.Array // of tiles, nil until there is one
+	place       kernel.Value  // where the subgroup's is in it
+	parts       *kernel.Array // of columns, nil until there is one
+}
+
+// column computes output col of p.
+func (r *floatRun) column(p *projectArgs, col kernel.Value) {
+	if r.parts == nil {
+		r.parts = r.b.Shared(kernel.F32, r.tileRows())
+	}
+	k := lanesGemm{r.linearGroup, lanesTile{rows: r.tileRows() / r.subgroups, outputs: 1, down: r.subgroups, across: 1, split: 1}, r.step, r.wave}
+	row := r.b.Add(r.first, r.b.Mul(r.id, k.lanesTile.rows))
+	k.store(r.b, p, k.products(r.b, r.a, p, r.rows, row, col), r.parts, r.rows, row, col)
+}
+
+// tile computes the tile of p whose first output is col.
+func (r *floatRun) tile(p *projectArgs, col kernel.Value) {
+	b := r.b
+	if r.shared == nil {
+		r.shared = b.Shared(lane.F32x4, r.sharedVec4())
+	}
+	sums := make([][]*kernel.Var, r.floatTile.rows)
+	for i := range sums {
+		for range r.outputs {
+			sums[i] = append(sums[i], b.Var(kernel.F32, 0.0))
+		}
+	}
+	length, step := b.Div(r.a.k, 4), floatDepth/4*r.subgroups
+	sources := r.sources(p, col)
+	load := func(i kernel.Value) (list []kernel.Value) {
+		i = b.Select(b.Lt(i, length), i, 0)
+		for _, s := range sources {
+			list = append(list, s.buf.Load(lane.F32x4, b.Add(s.at, i)))
+		}
+		return list
+	}
+	store := func(half kernel.Value, list []kernel.Value) {
+		for j, v := range list {
+			r.shared.Store(b.Add(sources[j].to, half), v)
+		}
+	}
+	store(b.U32(0), load(b.U32(0)))
+	var ahead []*kernel.Var
+	for _, v := range load(b.U32(uint32(step))) {
+		ahead = append(ahead, b.Var(lane.F32x4, v))
+	}
+	half := b.Var(kernel.U32, 0)
+	b.ForRolled(0, length, step, func(i kernel.Value) {
+		b.SubgroupBarrier()
+		r.multiply(sums, b.Add(r.place, half.Get()))
+		half.Set(b.Sub(r.half(), half.Get()))
+		store(half.Get(), gets(ahead))
+		sets(ahead, load(b.Add(i, 2*step)))
+	})
+	r.add(slices.Concat(sums...))
+	r.store(p, sums, col)
+}
+
+// floatSource is where a lane loads from, vec4 at of a buffer in the first step, and where in
+// shared memory that belongs.
+type floatSource struct {
+	buf    *kernel.Buffer
+	at, to kernel.Value
+}
+
+// sources returns what the lane loads in each step, of rows of x and of weights. Rows and
+// outputs beyond the last repeat it.
+func (r *floatRun) sources(p *projectArgs, col kernel.Value) (list []floatSource) {
+	b := r.b
+	const share = floatDepth / 4 // lanes that load a row
+	part, line := b.Mod(r.lane, share), b.Div(r.lane, share)
+	take := func(buf *kernel.Buffer, count, before int, first, end kernel.Value) {
+		each := r.wave / share
+		for from := 0; from < count; from += each {
+			i := b.Add(line, from)
+			if count < from+each {
+				i = b.Min(i, count-1) // lanes that load and store the same
+			}
+			row := b.Min(b.Add(first, i), b.Sub(end, 1))
+			list = append(list, floatSource{buf, b.Add(b.Mul(row, b.Div(r.a.k, 4)), b.Mul(r.id, share), part), b.Add(r.place, r.at(i, before, part))})
+		}
+	}
+	take(r.a.x, r.tileRows(), 0, r.first, r.rows)
+	take(p.matrices[0].Buf, r.tileOutputs(), r.tileRows(), col, p.width)
+	return list
+}
+
+// at is where vec4 e of row i+more is in a half of the subgroup's place. The vec4 of a row change
+// places from row to row, so that lanes that read neighbouring rows meet different banks.
+func (r *floatRun) at(i kernel.Value, more int, e kernel.Operand) kernel.Value {
+	b := r.b
+	const wide, period = floatDepth / 4, 8 // a bank line has 8 vec4
+	turn := i
+	if more%period != 0 {
+		turn = b.Add(i, more)
+	}
+	return b.Add(b.Mul(i, wide), b.Xor(b.And(b.Shr(turn, site.Log2(period/wide)), wide-1), e), more*wide)
+}
+
+// multiply adds the products of what is at a place in shared memory.
+func (r *floatRun) multiply(sums [][]*kernel.Var, place kernel.Value) {
+	b := r.b
+	row, col := b.Div(r.lane, floatAcross), b.Mod(r.lane, floatAcross)
+	for e := range floatDepth / 4 {
+		var ws []kernel.Value
+		for c := range r.outputs {
+			ws = append(ws, r.shared.Load(b.Add(place, r.at(col, r.tileRows()+c*floatAcross, e))))
+		}
+		for i, list := range sums {
+			x := r.shared.Load(b.Add(place, r.at(row, i*r.rowStep(), e)))
+			for c, sum := range list {
+				v := sum.Get()
+				for e := range 4 {
+					v = b.FMA(b.Elem(x, e), b.Elem(ws[c], e), v)
+				}
+				sum.Set(v)
+			}
+		}
+	}
+}
+
+// add adds the sums of all subgroups into those of the first, as many at a time as shared
+// memory has room for.
+func (r *floatRun) add(sums []*kernel.Var) {
+	b := r.b
+	for half := r.subgroups / 2; half > 0; half /= 2 {
+		n := min(len(sums), 4*(r.sharedVec4()/(half*r.wave)))
+		for part := range slices.Chunk(sums, n) {
+			at := func(id kernel.Value, j int) kernel.Value {
+				return b.Add(b.Mul(b.Add(b.Mul(id, n/4), j), r.wave), r.lane)
+			}
+			b.Barrier()
+			b.If(b.And(b.Ge(r.id, half), b.Lt(r.id, 2*half)), func() {
+				for j := range len(part) / 4 {
+					v := gets(part[4*j : 4*j+4])
+					r.shared.Store(at(b.Sub(r.id, half), j), b.Vec(v[0], v[1], v[2], v[3]))
+				}
+			})
+			b.Barrier()
+			b.If(b.Lt(r.id, half), func() {
+				for j := range len(part) / 4 {
+					v := r.shared.Load(at(r.id, j))
+					for e, sum := range part[4*j : 4*j+4] {
+						sum.Set(b.Add(sum.Get(), b.Elem(v, e)))
+					}
+				}
+			})
+		}
+	}
+}
+
+// store writes the results, which the first subgroup has.
+func (r *floatRun) store(p *projectArgs, sums [][]*kernel.Var, col kernel.Value) {
+	b := r.b
+	b.If(b.Eq(r.id, 0), func() {
+		for i, list := range sums {
+			row := b.Add(r.first, b.Div(r.lane, floatAcross), i*r.rowStep())
+			for c, sum := range list {
+				n := b.Add(col, b.Mod(r.lane, floatAcross), c*floatAcross)
+				b.If(b.And(b.Lt(row, r.rows), b.Lt(n, p.width)), func() {
+					p.store(b, []kernel.Value{sum.Get()}, nil, p.loadResiduals(b, row, n), row, n)
+				})
+			}
+		}
+	})
+}
+
+// seconds is how long it takes on a device of so many units, fitted to an H200: each goes
+// through its workgroups by twos. Narrow results do not count.
+func (k gemmFloat) seconds(units int) func(rows int) float64 {
+	_, tiles := k.workgroupsBy(k.outputsOf)
+	for i, p := range k.projects {
+		if k.narrow(i) {
+			tiles -= p.width
+		}
+	}
+	return func(rows int) float64 {
+		each := site.CeilDiv(site.CeilDiv(rows, k.tileRows())*tiles, units)
+		return 5e-6 + (k.alone*float64(site.CeilDiv(each, 2))+k.beside*float64(each/2))*float64(k.k)/2048
+	}
+}

@@ -1,0 +1,245 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+const (
+	// FragmentFew is the rows up to which a workgroup takes few outputs, and more rows cost little;
+	// DealtTall the most that one takes: of more, its lanes cannot keep the sums.
+	FragmentFew, FragmentTall = 16, 128
+	// tallLoads bounds fragmentFormat.loads where many sums leave few registers.
+	tallLoads = 2
+)
+
+// gemmFragment computes a linear group with cooperative matrices, as
+// gemm_coop does, on devices of which it is known which elements of a matrix each lane
+// holds. Lanes put what they load of the weights right into what they hold: weights
+// never go through shared memory.
+//
+// A matrix of weights is 16 outputs and 16 elements, one of x 16 elements of 8 rows.
+// Which elements of a row make up the 16 is free, as long as it is the same for both: each
+// lane takes those that lie together where the weights are.
+type gemmFragment struct {
+	*linearGroup
+	fragmentTile
+	step site.Extent
+	wave int
+	most int // rows that are multiplied
+	// counts is where workgroups meet, nil if they do not.
+	counts *ir.Value
+}
+
+func GemmFragmentCandidates(s *site.Site) []site.Candidate {
+	g := matchFragment(s)
+	if g == nil || !g.half {
+		return nil
+	}
+	step, ok := site.ExtentOf(s, g.projects[0].result)
+	if !ok {
+		return nil
+	}
+	k := gemmFragment{g, fragmentTileOf(s, g), step, s.Target.Wave, g.rows, nil}
+	if !k.pays(s) {
+		return nil
+	}
+	k.most = k.fragmentTile.rows
+	workspace := 0
+	if g.workspace != nil {
+		workspace = int(g.workspace.Type.Last())
+	}
+	if workspace != k.workspaceWidth() {
+		return nil
+	}
+	if k.splits > 1 {
+		k.counts = site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf()))
+	}
+	return []site.Candidate{k.candidate(s.Target)}
+}
+
+// matchFragment returns the site's group if gemm_dealt computes it but for the type of x.
+func matchFragment(s *site.Site) *linearGroup {
+	g := matchWithWorkspace(s)
+	if g == nil || g.gain != nil || g.fixed != nil || g.rows <= ir.DecodeRows || !g.fitsFragment(s.Target) {
+		return nil
+	}
+	return g
+}
+
+// partSteps is how much longer than gemm_coop gemm_dealt may take for a full step of one tile of many
+// rows: it has code for fewer rows, and most steps are not full. Tuning, with full steps, would not see that. More
+// would take projections of q8_0 from gemm_coop, with which it was not measured.
+const partSteps = 1.05
+
+// pays reports whether gemm_dealt is expected to be faster than gemm_coop, which of few rows it
+// always is.
+func (k gemmFragment) pays(s *site.Site) bool {
+	rows := k.linearGroup.rows
+	if rows <= fragmentLow || !k.inMatrices(s.Target) {
+		return true
+	}
+	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}.seconds(rows, s.Target.Units)
+	if rows <= FragmentTall {
+		coop *= partSteps
+	}
+	return k.seconds(rows, s.Target.Units) < coop
+}
+
+// aloneFragment reports whether gemm_dealt takes the site's steps of one tile of many rows.
+func aloneFragment(s *site.Site) bool {
+	g := matchFragment(s)
+	return g != nil && g.rows > fragmentLow && g.rows <= FragmentTall && gemmFragment{linearGroup: g, fragmentTile: fragmentTileOf(s, g)}.pays(s)
+}
+
+// workspaceWidth is the sums of a row that the workgroups of all splits leave for each other.
+func (k gemmFragment) workspaceWidth() int {
+	if k.splits == 1 {
+		return 0
+	}
+	return k.splits * k.tiles(k.outputsOf()) * k.outputsOf()
+}
+
+// fitsFragment reports whether gemm_dealt has what the group needs besides what it does
+// before its projections.
+func (g *linearGroup) fitsFragment(t *target.Target) bool {
+	if !t.Dealt || t.Wave != fragment.Lanes || g.last || g.k%weight.FragmentBlock != 0 || !g.alike() {
+		return false
+	}
+	for _, p := range g.projects {
+		if p.width%4 != 0 {
+			return false
+		}
+		for _, w := range p.matrices {
+			f := weight.FragmentFormatOf(w.format.Layout)
+			if f == nil || f.Sharing != p.sharing() || g.rows > fragmentLow && f.Loads > tallLoads {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sharing is that of the projection's first matrix.
+func (p *projection) sharing() string {
+	return weight.FragmentFormatOf(p.matrices[0].format.Layout).Sharing
+}
+
+// each is the outputs of each matrix of a subgroup.
+func (k gemmFragment) each() int { return k.outputs / len(k.projects[0].matrices) }
+
+// tile is the outputs of each matrix of a tile.
+func (k gemmFragment) tile() int { return k.across * k.each() }
+
+// outputsOf is the outputs of each matrix of a workgroup.
+func (k gemmFragment) outputsOf() int { return k.series * k.tile() }
+
+// tileRows is the rows of x of a workgroup, in whole matrices.
+func (k gemmFragment) tileRows() int {
+	return site.CeilDiv(k.most, fragment.Columns) * fragment.Columns
+}
+
+// rowTiles is how many tiles the rows of a step are.
+func (k gemmFragment) rowTiles() int { return site.CeilDiv(k.linearGroup.rows, k.fragmentTile.rows) }
+
+// rowsKey says how many rows a workgroup takes, and whether there are others.
+func (k gemmFragment) rowsKey() string {
+	if k.rowTiles() > 1 {
+		return fmt.Sprint(k.tileRows(), " each")
+	}
+	return fmt.Sprint(k.tileRows())
+}
+
+func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
+
+func (k gemmFragment) candidate(t *target.Target) site.Candidate {
+	firsts := k.firsts(k.outputsOf())
+	c := site.Candidate{
+		Kernel:   fmt.Sprintf("gemm_dealt %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
+		Shape:    k.name(),
+		Build:    k.build,
+		Operands: append(k.operands(false), k.step.Operands()...),
+		Grid:     [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
+		Consts:   append(append(k.consts(firsts), ir.Const{Name: "series", Value: uint32(k.series)}), k.step.Consts()...),
+		Seconds:  func(rows int) float64 { return k.seconds(rows, t.Units) },
+	}
+	for i, p := range k.projects {
+		y := plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf()},
+			Axis: []int{0, 1}, First: []int{0, firsts[i]},
+		}
+		if k.splits > 1 {
+			y.Meet = []int{2}
+		}
+		c.Cover = append(c.Cover, y)
+	}
+	if k.splits > 1 {
+		c.Grid[2] = k.splits
+		tiles := k.tiles(k.outputsOf())
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.linearGroup.rows, k.splits, tiles, k.outputsOf()},
+			Tile: []int{k.tileRows(), 1, 1, k.outputsOf()}, Axis: []int{0, 2, 1, -1}})
+		c.Consts = append(c.Consts, ir.Const{Name: "tiles", Value: uint32(tiles)})
+		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.workspace, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
+	}
+	return c
+}
+
+// stride is the vec4 from row to row of the sums in shared memory.
+func (k gemmFragment) stride() int { return k.across*k.outputs/4 + 1 }
+
+// part is the rows of sums that are in shared memory at once.
+func (k gemmFragment) part() int {
+	part := k.tileRows()
+	if k.where == pooled {
+		for part > fragment.Columns && (k.tileRows()%part != 0 || k.groups*part*k.stride() > k.space()) {
+			part -= fragment.Columns
+		}
+	}
+	return part
+}
+
+// region is the vec4 of the sums of a tile.
+func (k gemmFragment) region() int { return k.groups * k.part() * k.stride() }
+
+// shared is the vec4 of shared memory: x, later sums; of tiles in series those of two.
+func (k gemmFragment) shared() int {
+	switch k.where {
+	case staged:
+		return max(k.groups*weight.FragmentSteps*k.regionX(), k.region())
+	case pooled:
+		size := 0
+		for _, k.most = range k.cases() {
+			size = max(size, 2*k.xBuffer())
+			if !k.direct() {
+				size = max(size, k.region())
+			}
+		}
+		return size
+	}
+	return k.turns() * k.region()
+}
+
+func (k gemmFragment) build() (*kernel.Func, error) {
+	return kernel.Build("gemm_dealt", func(b *kernel.Builder) {
+		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.Bound(b)
+		b.Workgroup(k.threads())
+		a.join(b, b.WorkgroupID(1))
+		tile := rowTile{rows: rows, row: b.Mul(b.WorkgroupID(0), k.tileRows())}
+		if k.rowTiles() > 1 {
+			b.ReturnIf(b.Ge(tile.row, rows))
+		}
+		if k.splits > 1 {
+			k.emitSplits(b, a, series, tile)
+			return
+		}
+		k.emit(b, a, series, b.WorkgroupID(1), tile, nil)
+	})
+}

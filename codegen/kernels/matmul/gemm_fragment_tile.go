@@ -1,0 +1,198 @@
+package matmul
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+)
+
+// fragmentTile says what a workgroup computes. Outputs are counted over all matrices of a
+// projection, as in coopTile.
+type fragmentTile struct {
+	outputs int // of a subgroup, a multiple of 16
+	across  int // subgroups side by side
+	rows    int // of x, of a workgroup
+	groups  int // groups of them, which share the blocks of a row
+	where   fragmentPlace
+	series  int // tiles of a workgroup, one after the other
+	splits  int // workgroups that share the blocks of a row, and meet
+
+	// Of rows sorted by expert that are pooled:
+
+	apart   int  // rows between those that a workgroup has code of its own for
+	abreast int  // workgroups that the shared memory of a unit is to do for
+	early   bool // weights are loaded a block ahead
+}
+
+// direct reports whether lanes store what they hold of the sums right from there, which so do not go
+// through shared memory.
+func (t fragmentTile) direct() bool { return t.apart > 0 }
+
+// fragmentPlace is where x is while it is multiplied.
+type fragmentPlace int
+
+const (
+	// kept: in the registers of the lanes, which have one block of every row.
+	kept fragmentPlace = iota
+	// staged: in shared memory, a block of each subgroup's own at a time.
+	staged
+	// pooled: in shared memory, for all subgroups of the workgroup.
+	pooled
+)
+
+var placeNames = [...]string{kept: "kept", staged: "staged", pooled: "pooled"}
+
+func (t fragmentTile) name() string {
+	name := fmt.Sprintf("outputs=%dx%d groups=%d x %s turns=%d", t.across, t.outputs, t.groups, placeNames[t.where], t.turns())
+	if t.splits > 1 {
+		name += fmt.Sprintf(" splits=%d", t.splits)
+	}
+	return name
+}
+
+// turns is how many regions for sums tiles take turns in.
+func (t fragmentTile) turns() int { return min(2, t.series) }
+
+const (
+	// fragmentGroups bounds the groups of a workgroup whose lanes keep x, stagedGroups those
+	// of others.
+	fragmentGroups, stagedGroups = 16, 8
+	// fragmentLow is the rows up to which gemm_dealt is always faster than gemm_coop, and tiles are
+	// chosen for steps of fewer rows than there may be.
+	fragmentLow = 48
+)
+
+// fragmentTileOf returns the tile for a group. Of few rows, where a lane's part of one is one block,
+// it keeps its x and goes through many tiles, such that all workgroups run at once. That is
+// fastest. Longer rows go through shared memory.
+func fragmentTileOf(s *site.Site, g *linearGroup) fragmentTile {
+	if g.rows > FragmentFew {
+		return pooledTile(s, g)
+	}
+	return keptTile(g, s.Target)
+}
+
+func keptTile(g *linearGroup, t *target.Target) fragmentTile {
+	blocks := g.k / weight.FragmentBlock
+	s := fragmentTile{outputs: fragment.Side, across: 1, rows: g.rows, groups: blocks, series: 1, splits: 1}
+	if blocks <= fragmentGroups {
+		most := t.Units * (fragmentGroups / blocks) // workgroups at once
+		for g.tiles(gemmFragment{linearGroup: g, fragmentTile: s}.outputsOf()) > most {
+			s.series++
+		}
+		return s
+	}
+	s.outputs, s.where = 2*fragment.Side, staged
+	rows := gemmFragment{linearGroup: g, most: g.rows, fragmentTile: s}.tileRows()
+	for s.groups = stagedGroups * fragment.Columns / rows; blocks%s.groups != 0; s.groups-- {
+	}
+	return s
+}
+
+// pooledShape is a tile of which all subgroups share x.
+type pooledShape struct{ outputs, across, groups int }
+
+// pooledShapesOf returns those for so many rows. More subgroups hide what each waits for; registers
+// bound them. With 32 outputs a subgroup loads half as much of shared memory for a product, but
+// workgroups are few if there is one tile of rows.
+func pooledShapesOf(rows int) []pooledShape {
+	switch {
+	case rows <= fragmentLow:
+		return []pooledShape{{16, 12, 1}, {16, 8, 1}, {16, 6, 2}, {16, 6, 1}, {16, 4, 2}, {16, 4, 1}, {16, 2, 4}, {16, 2, 2}, {16, 2, 1}}
+	case rows <= FragmentTall:
+		return []pooledShape{{16, 12, 1}, {16, 8, 1}}
+	}
+	return []pooledShape{{32, 8, 1}}
+}
+
+// pooledSplits are how many workgroups may share the elements of a row.
+var pooledSplits = []int{1, 2, 3, 4, 6, 8}
+
+// pooledTile returns the tile for many rows that takes the least time: one whose
+// workgroups all run at once and fill the device.
+func pooledTile(s *site.Site, g *linearGroup) fragmentTile {
+	var best fragmentTile
+	least := 0.0
+	blocks := g.k / weight.FragmentBlock
+	for _, shape := range pooledShapesOf(g.rows) {
+		for _, splits := range pooledSplits {
+			rows := min(g.rows, FragmentTall)
+			k := gemmFragment{linearGroup: g, most: rows, fragmentTile: fragmentTile{
+				outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: rows, where: pooled, series: 1, splits: splits}}
+			two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
+			if blocks%(k.groups*splits) != 0 || splits > 1 && (two || site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) == nil) {
+				continue
+			}
+			if t := k.seconds(g.rows, s.Target.Units); least == 0 || t < least {
+				best, least = k.fragmentTile, t
+			}
+		}
+	}
+	return best
+}
+
+// cases returns for which numbers of rows a kernel has code of its own: each matrix of rows
+// takes time, but each piece of code takes time to compile. Steps of fewer rows have entries of
+// their own, and of several tiles only the last is not full.
+func (k gemmFragment) cases() []int {
+	list := []int{24, 40}
+	switch top := k.fragmentTile.rows; {
+	case k.apart > 0:
+		list = nil
+		for n := k.apart; n < top; n += k.apart {
+			list = append(list, n)
+		}
+	case k.rowTiles() > 1:
+		return []int{top}
+	case top > fragmentLow:
+		list = []int{64, 96}
+	}
+	return append(slices.DeleteFunc(list, func(n int) bool { return n >= k.fragmentTile.rows }), k.fragmentTile.rows)
+}
+
+// space is the vec4 of shared memory that there are for x, and later sums.
+func (k gemmFragment) space() int {
+	if k.splits > 1 {
+		return sharedVec4 - 1 // where workgroups meet
+	}
+	if k.abreast > 1 {
+		return sharedVec4 / k.abreast
+	}
+	return sharedVec4
+}
+
+// seconds is what a step of so many rows takes on an H200 with so many units, where it was measured.
+func (k gemmFragment) seconds(rows, units int) float64 {
+	tiles := site.CeilDiv(rows, k.fragmentTile.rows)
+	multiplied := k.fragmentTile.rows
+	if cases := k.cases(); rows <= multiplied {
+		multiplied = cases[slices.IndexFunc(cases, func(n int) bool { return n >= rows })]
+	}
+	switch k.where {
+	case pooled: // of 36 rows of q4_k
+		rounds := site.CeilDiv(tiles*k.tiles(k.outputsOf())*k.splits, units)
+		blocks := k.k / (weight.FragmentBlock * k.groups * k.splits)
+		block := 0.7 + 0.15*float64(k.across*k.groups) + 0.4*float64(k.groups-1)
+		if k.fragmentTile.rows > fragmentLow {
+			block *= 0.36 + 0.0166*float64(multiplied)
+		}
+		if k.outputs > fragment.Side {
+			block *= 1.36
+		}
+		us := 2 + float64(rounds)*(3+float64(blocks)*block)
+		if k.splits > 1 { // to meet
+			us += 2 + 0.3*float64(k.splits)
+			if k.fragmentTile.rows > fragmentLow {
+				us += float64(k.splits*multiplied*tiles*k.tiles(k.outputsOf())*k.outputsOf()) / 4e5
+			}
+		}
+		return 1e-6 * us
+	case staged:
+		return 1e-6 * (5 + float64(k.k)/700)
+	}
+	return 1e-6 * (6 + float64(k.series)*(1+float64(k.k)/6000))
+}

@@ -1,0 +1,431 @@
+package matmul
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// gemv computes a linear group for few rows of x, which are called columns here: a row is
+// one of the weights. The lanes of a workgroup share
+// out the units of a row and take the rows of the workgroup's tile one batch after
+// the other; the next batch is loaded before the present one is used. A lane keeps
+// its elements of x, if they are few, or else loads them for every batch.
+//
+// Each lane sums over its units, then the lanes of a subgroup add up, neighbours first,
+// then the subgroups in turn: with as many subgroups a row, entries of every width give the
+// same bits. Of a group in fixed point all shapes do: a row is chunks of 32 elements for
+// each lane of a subgroup, which are added in turn, whichever subgroups have them.
+type gemv struct {
+	*linearGroup
+	wave, subgroups int
+	batch           int // rows of the weights, for each matrix of a projection
+	tile            int // a multiple of batch
+	resident        bool
+	columns         int // of a workgroup
+	// teams of subgroups take rows of the tile in turn, if they share x in fixed point;
+	// else 0: all subgroups take a row together.
+	teams int
+	most  int // elements of x that a lane may keep
+	// early: no lane has more than one result, and loads what is added to it before the products.
+	early bool
+}
+
+func GemvCandidates(s *site.Site) []site.Candidate {
+	g := matchLinear(s)
+	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows {
+		return nil
+	}
+	var list []site.Candidate
+	for _, k := range gemvShapes(g, s.Target) {
+		list = append(list, k.candidate())
+	}
+	return list
+}
+
+const (
+	// gemvElements is the elements of a row that a lane should have.
+	gemvElements = 32
+	// gemvSubgroups bounds the subgroups of a workgroup.
+	gemvSubgroups = 16
+	// residentElements is the elements of x that a lane may keep, and amdElements what it
+	// may on AMD, whose lanes have more registers to share out: see sized.
+	residentElements = 96
+	amdElements      = 160
+	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
+	// many registers as it takes, no more fit.
+	gemvLanes = 512
+	// gemvRows bounds the rows of a workgroup, so that the last ones to end do not
+	// end late.
+	gemvRows = 128
+	// gemvParts bounds the words of shared memory.
+	gemvParts = 4096
+	// loopColumns is from how many columns on the runs of a unit are in a loop.
+	loopColumns = 3
+	// aheadSubgroups is up to how many subgroups a row a barrier pays that keeps the compiler from
+	// loading the first weights behind x. Of output heads on an H200, one of 2 gains 8 %, one of 4 loses 5 %.
+	aheadSubgroups = 2
+	// longSum is from how many terms on finish has a loop for them: processors have that many.
+	longSum = 48
+	// gemvSums bounds the sums of a lane.
+	gemvSums = 48
+)
+
+// gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
+// with others.
+func gemvShapes(g *linearGroup, t *target.Target) []gemv {
+	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}
+	k.share(t)
+	list := k.shapes(t)
+	if own := k.sized(t); t.AMD != nil && g.fixed != nil && len(own) > 0 {
+		wide := k
+		wide.most = amdElements
+		for _, w := range wide.sized(t) {
+			// Weights are taken apart once for more columns. Those that spill are refused.
+			if w.columns > own[0].columns && w.batch <= 2 {
+				list = append(list, w)
+			}
+		}
+	}
+	for _, n := range k.otherSubgroups(t) {
+		k.subgroups = n
+		other := k.shapes(t)
+		list = append(list, other[:min(1, len(other))]...) // its best guess
+	}
+	for i, k := range list {
+		list[i].early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
+	}
+	return list
+}
+
+// shapes returns the shapes with k's subgroups, best guess first.
+func (k gemv) shapes(t *target.Target) []gemv {
+	own, teams := k.sized(t), k.inTeams(t)
+	if k.rowsOfTeam(t) > sharedRows {
+		return append(own, teams...)
+	}
+	return append(teams, own...)
+}
+
+// sized returns the shapes whose subgroups take a row together: with other rows at a time,
+// then with other tiles.
+func (k gemv) sized(t *target.Target) []gemv {
+	matrices := k.matrices()
+	k.resident = k.fits(k.columns)
+	if k.fixed != nil {
+		for k.columns > 1 && (!k.fits(k.columns) || k.rows%k.columns != 0) {
+			k.columns--
+		}
+		if k.resident = k.fits(k.columns); !k.resident {
+			return nil
+		}
+	}
+	most := max(1, min(4, gemvSums/(k.columns*matrices)))
+	k.batch = most
+	tile := k.batch
+	if k.resident {
+		// As many workgroups as run at once, or a multiple of that.
+		workgroups := t.Units * site.CeilDiv(gemvLanes, k.subgroups*t.Wave)
+		rounds := site.CeilDiv(k.tiles(1), workgroups*gemvRows)
+		tile = site.CeilDiv(k.tiles(1), workgroups*rounds)
+		if tile < gemvRows/2 {
+			// Less code: what a stage executes has to come to the compute units first.
+			k.batch = min(k.batch, 2)
+		}
+	}
+	for k.tiles(tile) > site.MaxGrid {
+		tile *= 2
+	}
+	var list []gemv
+	add := func(batch, tile int) {
+		c := k
+		c.batch = batch
+		c.tile = site.CeilDiv(min(tile, gemvParts/(c.columns*c.parts())), batch) * batch
+		same := func(o gemv) bool { return o.batch == c.batch && o.tile == c.tile }
+		if c.tiles(c.tile) <= site.MaxGrid && !slices.ContainsFunc(list, same) {
+			list = append(list, c)
+		}
+	}
+	add(k.batch, tile)
+	for batch := most; batch > 0; batch /= 2 {
+		add(batch, tile)
+	}
+	if k.resident {
+		add(k.batch, (tile+1)/2)
+		add(k.batch, 2*tile)
+		if k.columns > 1 { // which all have to be loaded before the first row
+			add(k.batch, 4*tile)
+		}
+	}
+	return list
+}
+
+// lanes is those of a workgroup.
+func (k gemv) lanes() int { return k.wave * k.subgroups * max(1, k.teams) }
+
+// matrices is the most of a projection.
+func (k gemv) matrices() int {
+	n := 1
+	for _, p := range k.projects {
+		n = max(n, len(p.matrices))
+	}
+	return n
+}
+
+// otherSubgroups are numbers of them beside k's that leave no lane without a unit.
+func (k gemv) otherSubgroups(t *target.Target) []int {
+	var list []int
+	for _, n := range []int{k.subgroups / 2, k.subgroups / 3, 2 * k.subgroups} {
+		unit := 0
+		for _, p := range k.projects {
+			unit = max(unit, p.unit())
+		}
+		fill := n > 0 && n*k.wave*unit <= k.k && n <= t.Lanes()/k.wave
+		if fill && k.k%(n*k.wave*unit) == 0 {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// fixedOrder names the order of the sums of a group in fixed point.
+func fixedOrder(wave int) string { return fmt.Sprintf("fixed w%d", wave) }
+
+// order names the order of the sums: it follows from the lanes that share a row.
+func (k gemv) order() string {
+	if k.fixed != nil {
+		return fixedOrder(k.wave)
+	}
+	return fmt.Sprintf("gemv %dx%d", k.subgroups, k.wave)
+}
+
+// shape names the rest.
+func (k gemv) shape() string {
+	s := fmt.Sprintf("%d of %d rows", k.batch, k.tile)
+	if k.fixed != nil {
+		s = fmt.Sprintf("%dx%d, ", k.subgroups, k.wave) + s
+	}
+	switch {
+	case k.teams > 0:
+		s += fmt.Sprintf(", %d teams", k.teams)
+	case k.most > residentElements:
+		s += fmt.Sprintf(", %d columns", k.columns)
+	}
+	return s
+}
+
+// share chooses how many subgroups share a row.
+func (k *gemv) share(t *target.Target) {
+	k.subgroups = max(1, min(gemvSubgroups, t.Lanes()/t.Wave, site.CeilDiv(k.k, gemvElements*t.Wave)))
+}
+
+// FixedReaders returns the ops of the site's group, of few rows, whose matrices gemv or
+// expert_gemv multiplies with an x in fixed point on targets that have dot products of bytes.
+func FixedReaders(s *site.Site) []*ir.Op {
+	if !s.Target.Dot {
+		return nil
+	}
+	if e := matchExperts(s); e != nil {
+		return e.fixedReaders(s)
+	}
+	g := matchLinear(s)
+	if g == nil || !g.allF32() || g.fixed != nil || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
+		return nil
+	}
+	ops := g.inFixed(s)
+	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
+	k.share(s.Target)
+	if !k.fits(1) {
+		return nil
+	}
+	return ops
+}
+
+// inFixed marks the projections whose matrices can be multiplied with an x in fixed point,
+// and returns their ops.
+func (g *linearGroup) inFixed(s *site.Site) []*ir.Op {
+	fixed := map[*ir.Value]bool{} // weights
+	for _, p := range g.projects {
+		p.fixed = len(p.passes()) == 1 && p.matrices[0].format.Dot != nil
+		for _, w := range p.matrices {
+			fixed[w.value] = p.fixed
+		}
+	}
+	var ops []*ir.Op
+	for _, op := range s.Group.Ops {
+		if (op.Kind.Name == "linear" || op.Kind.Name == "expert_linear") && fixed[op.Args[1]] {
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// fits reports whether a lane can keep its elements of that many columns of x. In
+// fixed point they take 5 registers where they take 8 in f32.
+func (k gemv) fits(columns int) bool {
+	for _, p := range k.projects {
+		elements := k.units(p) * p.unit() * columns
+		if p.fixed {
+			elements = elements * 5 / 8
+		}
+		if len(p.passes()) > 1 || elements > k.most {
+			return false
+		}
+	}
+	return true
+}
+
+// unit is the elements of a unit of the projection's first matrix.
+func (p *projection) unit() int {
+	if p.fixed {
+		return weight.DotUnitElements
+	}
+	return p.matrices[0].format.Unit
+}
+
+// chunks returns how many sums of a row, of each matrix of p, are left for finish.
+func (k gemv) chunks(p *projection) int {
+	if k.fixed != nil {
+		return k.subgroups * k.units(p) / k.together(p)
+	}
+	return k.subgroups
+}
+
+// parts is the most that are left of a row of all matrices of a projection, for a column.
+func (k gemv) parts() int {
+	n := 0
+	for _, p := range k.projects {
+		n = max(n, len(p.matrices)*k.chunks(p))
+	}
+	return n
+}
+
+// units returns how many units of a row of p a lane has, at most.
+func (k gemv) units(p *projection) int {
+	n := k.together(p)
+	return site.CeilDiv(k.k, p.unit()*n*k.subgroups*k.wave) * n
+}
+
+// together is how many units, a subgroup's lanes apart, a lane adds up: of a group in fixed
+// point those of a chunk, else all of them.
+func (k gemv) together(p *projection) int {
+	if k.fixed == nil {
+		return 1
+	}
+	return weight.DotUnitElements / p.unit()
+}
+
+// exact reports whether all lanes have as many.
+func (k gemv) exact(p *projection) bool {
+	return k.units(p)*p.unit()*k.subgroups*k.wave == k.k
+}
+
+// name is the key of the module.
+func (k gemv) name() string {
+	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.columns, k.batch, k.subgroups, k.wave)}
+	if k.teams > 0 {
+		words[2] += fmt.Sprintf("x%d", k.teams)
+	}
+	if k.early {
+		words = append(words, "early")
+	}
+	if k.resident {
+		units := "x"
+		for _, p := range k.projects {
+			units += fmt.Sprintf(" %d", k.units(p))
+			if !k.exact(p) {
+				units += fmt.Sprint("-", k.k)
+			}
+		}
+		words = append(words, units)
+	}
+	return strings.Join(words, " ")
+}
+
+// beside reports whether p reads x as it is, beside others in fixed point.
+func (k gemv) beside(p *projection) bool { return k.fixed != nil && !p.fixed }
+
+// besideRows bounds the rows of a workgroup for such a projection, whose rows have more bytes
+// and are not loaded ahead.
+func (k gemv) besideRows() int { return max(2*k.teams, 4) }
+
+// tileOf returns the rows of p that a workgroup has.
+func (k gemv) tileOf(p *projection) int {
+	if k.beside(p) {
+		return min(k.tile, k.besideRows())
+	}
+	return k.tile
+}
+
+// workgroups returns the first of each projection, and how many there are.
+func (k gemv) workgroups() (firsts []int, n int) {
+	return k.workgroupsBy(func(i int) int { return k.tileOf(k.projects[i]) })
+}
+
+func (k gemv) candidate() site.Candidate {
+	firsts, workgroups := k.workgroups()
+	c := site.Candidate{
+		Kernel:   k.name(),
+		Order:    k.order(),
+		Shape:    k.shape(),
+		Build:    k.build,
+		Operands: k.operands(k.last),
+		Grid:     [3]int{workgroups, k.rows / k.columns, 1},
+		Consts:   append(k.consts(firsts), ir.Const{Name: "tile", Value: uint32(k.tile)}),
+	}
+	for i, p := range k.projects {
+		c.Cover = append(c.Cover, plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.rows, p.width}, Tile: []int{k.columns, k.tileOf(p)},
+			Axis: []int{1, 0}, First: []int{0, firsts[i]},
+		})
+	}
+	return c
+}
+
+func (k gemv) build() (*kernel.Func, error) {
+	return kernel.Build("gemv", func(b *kernel.Builder) {
+		r := k.run(b, k.declare(b, k.last))
+		if k.fixed != nil {
+			r.column = b.Mul(b.WorkgroupID(1), k.columns)
+		} else {
+			r.column = b.U32(0)
+		}
+		for c := range k.columns {
+			r.starts = append(r.starts, b.Mul(b.Div(r.a.k, 4), b.Add(r.column, c)))
+		}
+		if k.last {
+			r.starts[0] = b.Mul(b.Sub(r.a.n.Load(kernel.U32, 0), 1), b.Div(r.a.k, 4))
+		}
+		r.a.join(b, b.WorkgroupID(0))
+		each := func(do func()) {
+			r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+				r.p = p
+				tile := r.tile
+				if k.beside(p.spec) {
+					tile = b.Min(tile, k.besideRows())
+				}
+				r.from = b.Mul(at, tile)
+				r.end = b.Min(b.Add(r.from, tile), p.width)
+				do()
+			})
+		}
+		switch {
+		case k.fixed != nil:
+			r.keepFixed(each)
+		case k.resident:
+			each(r.keep)
+		default:
+			each(r.stream)
+		}
+		b.Barrier() // outside of ifs, as cases must have it
+		each(r.finish)
+	})
+}

@@ -1,0 +1,186 @@
+package matmul
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+)
+
+const (
+	// sharedColumns is the columns that there is room for in shared memory.
+	sharedColumns = 4
+	// sharedParts bounds the words of the sums there.
+	sharedParts = 1536
+	// sharedRows is how many rows of a team are too many for the barrier to pay: gate and up
+	// of qwen3-8b, 23, gain 1.5 % on an H200, its output head, 288, loses 8 %.
+	sharedRows = 32
+	// deepRows is from how many rows of a team on four at a time are faster than two.
+	deepRows = 16
+)
+
+// rowsOfTeam is the rows that each team has if there are as many teams as run at once.
+func (k gemv) rowsOfTeam(t *target.Target) int {
+	return site.CeilDiv(k.tiles(1), t.Units*max(1, gemvLanes/(k.subgroups*k.wave)))
+}
+
+// inTeams returns the shapes of a kernel whose teams share x, best guess first; none if
+// there is no room for x.
+func (k gemv) inTeams(t *target.Target) []gemv {
+	if k.fixed == nil || k.k/4%k.wave != 0 || 2*k.subgroups*k.wave > gemvLanes {
+		return nil
+	}
+	fits := func() bool { return k.fits(k.columns) && k.columns*k.sharedBytes()+4*sharedParts <= t.Shared }
+	for k.columns > 1 && (k.columns > sharedColumns || !fits() || k.rows%k.columns != 0) {
+		k.columns--
+	}
+	if !fits() {
+		return nil
+	}
+	k.resident = true
+	perBatch := k.matrices() * k.columns
+	most := max(1, min(4, gemvSums/perBatch))
+	if k.rowsOfTeam(t) < deepRows {
+		most = min(2, most)
+	}
+	var list []gemv
+	for _, each := range []int{2, 1} { // workgroups at once on each unit
+		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
+			if c := k.team(t, each*t.Units); !slices.Contains(list, c) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// team returns k with as many teams, and rows of them, as that many workgroups take.
+func (k gemv) team(t *target.Target, workgroups int) gemv {
+	batches := site.CeilDiv(k.tiles(1), k.batch)
+	workspace := sharedParts / (k.columns * k.parts() * k.batch) // for batches
+	k.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*k.wave), site.CeilDiv(batches, workgroups), workspace))
+	most := max(1, workspace/k.teams)
+	each := site.CeilDiv(batches, workgroups*k.teams) // batches of a team
+	rounds := site.CeilDiv(each, most)
+	for each = site.CeilDiv(each, rounds); ; each++ { // a projection's last workgroup may have less to do
+		k.tile = k.batch * k.teams * each
+		if _, n := k.workgroups(); n <= rounds*workgroups || each >= most {
+			return k
+		}
+	}
+}
+
+// sharedBytes is what a column takes: two bytes an element, scale and sum of each run, sums
+// of its halves, the squares of a subgroup's elements.
+func (k gemv) sharedBytes() int {
+	return 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4
+}
+
+// sharedX is x in fixed point in shared memory, made once for all rows of the tile: of the
+// instructions of a short matrix most would otherwise be those that round x, again for each
+// row.
+type sharedX struct {
+	high, low *kernel.Array // four words a half run
+	scales    *kernel.Array // scale and sum of a run
+	halves    *kernel.Array // sum of a half, if a format has fine scales; else nil
+}
+
+func newSharedX(b *kernel.Builder, k gemv) *sharedX {
+	halves, runs := k.k/weight.FixedHalf*k.columns, k.k/weight.FixedRun*k.columns
+	x := &sharedX{high: b.Shared(lane.U32x4, halves), low: b.Shared(lane.U32x4, halves), scales: b.Shared(lane.F32x2, runs)}
+	if slices.ContainsFunc(k.projects, func(p *projection) bool {
+		return p.fixed && (p.matrices[0].format.Dot.Fine || p.matrices[0].format.Dot.Super)
+	}) {
+		x.halves = b.Shared(kernel.F32, halves)
+	}
+	return x
+}
+
+// makeShared rounds column c, eight elements at a time and a lane.
+func (r *gemvRun) makeShared(c int) {
+	b, x := r.b, r.sharedX
+	group := weight.ScaleElements(r.k)
+	lanes := min(r.wave, group/8) // that share a scale
+	parts := group / (8 * lanes)  // of a lane
+	b.For(b.LocalID(), r.k/(8*parts), r.lanes(), func(at kernel.Value) {
+		begin := at // the number of the lane's first eight
+		if parts > 1 {
+			begin = b.Add(b.Mul(b.Div(at, lanes), group/8), b.Mod(at, lanes))
+		}
+		var list [][]kernel.Value
+		for p := range parts {
+			i := b.Add(begin, p*lanes)
+			var v, squares []kernel.Value
+			for j := range 2 {
+				e := r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Mul(i, 2), j))
+				if r.gain != nil {
+					squares = append(squares, squareOf(b, e))
+					e = b.Mul(e, r.a.gain.Load(lane.F32x4, b.Add(b.Mul(i, 2), j)))
+				}
+				v = append(v, e)
+			}
+			if r.gain != nil {
+				perGroup := r.wave / 2 // lanes
+				sum := lane.Sum(b, b.Add(squares[0], squares[1]), 1, perGroup)
+				b.If(b.Eq(b.Mod(i, perGroup), 0), func() { r.squares.Store(b.Add(b.Div(i, perGroup), c*r.squareGroups()), sum) })
+			}
+			list = append(list, v)
+		}
+		for p, q := range weight.EighthsFixed(b, list, lanes) {
+			i := b.Add(begin, p*lanes)
+			half := b.Add(b.Div(i, 2), c*r.k/weight.FixedHalf)
+			for j := range q.High {
+				at := b.Add(b.Mul(b.And(i, 1), 2), j)
+				x.high.StoreElem(half, at, q.High[j])
+				x.low.StoreElem(half, at, q.Low[j])
+			}
+			b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.Scale, q.Sum)) })
+			if x.halves != nil {
+				b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.HalfSum) })
+			}
+		}
+	})
+}
+
+// takeShared gives the lane its units.
+func (r *gemvRun) takeShared(k *residentX) {
+	b, x, f := r.b, r.sharedX, r.p.matrices[0].Format.Dot
+	for c := range r.columns {
+		var units []weight.FixedUnit
+		for j := range k.units {
+			var unit weight.FixedUnit
+			u := k.places[j]
+			for h := range 2 {
+				half := b.Add(u.Half, c*r.k/weight.FixedHalf+h*u.Stride)
+				unit.High[h], unit.Low[h] = lane.Elements(b, x.high.Load(half)), lane.Elements(b, x.low.Load(half))
+				switch {
+				case f.Super:
+					unit.Sums[h] = b.Convert(kernel.I32, r.orZero(x.halves.Load(half), j))
+					if h == 0 {
+						unit.Scales = []kernel.Value{r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)}
+					}
+				case f.Fine:
+					scale := r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)
+					unit.Scales, unit.Totals = append(unit.Scales, scale), append(unit.Totals, f.Total(b, scale, r.orZero(x.halves.Load(half), j)))
+				case h == 0:
+					run := x.scales.Load(b.Add(u.Run, c*r.k/weight.FixedRun))
+					scale := r.orZero(b.Elem(run, 0), j)
+					unit.Scales, unit.Totals = []kernel.Value{scale}, []kernel.Value{f.Total(b, scale, r.orZero(b.Elem(run, 1), j))}
+				}
+			}
+			units = append(units, unit)
+		}
+		k.fixed = append(k.fixed, units)
+	}
+}
+
+// orZero returns v, or 0 where the lane has no j-th unit.
+func (r *gemvRun) orZero(v kernel.Value, j int) kernel.Value {
+	if r.exact(r.p.spec) {
+		return v
+	}
+	return r.b.Select(r.real(j), v, 0)
+}

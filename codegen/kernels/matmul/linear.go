@@ -1,0 +1,510 @@
+// Package matmul has the families of matrix products: projections of few and of many rows,
+// of experts, and their routing.
+package matmul
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// linearGroup is a dispatch group of the form
+//
+//	[last_row] [rmsnorm of whole rows] [fixed12 or fixed8] linear... [glu] [add]...
+//
+// Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
+// number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
+// summed in the same loop as the products.
+type linearGroup struct {
+	x         *ir.Value
+	n         *ir.Value // rows of the step
+	last      bool      // only row n-1 of x, which is row 0 of the results
+	gain      *ir.Value // of the norm; nil if there is none
+	eps       float32
+	half      bool      // x is f16
+	fixed     *ir.Value // x in fixed point, for the projections that are fixed
+	bits      int       // of it: 12 or 8
+	k         int       // row length of x
+	rows      int       // rows of the results, at most
+	projects  []*projection
+	workspace *ir.Value // for sums of workgroups that meet; nil if there is none
+}
+
+// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), or without
+// act W0 x + bias0, plus residuals.
+type projection struct {
+	matrices  []*weights // one, or gate and up
+	act       string     // of glu
+	residuals []*ir.Value
+	result    *ir.Value
+	// width is the row length of the result, or what each of its slots has of it.
+	width int
+	slots int  // experts of a row; 0 where there are none
+	half  bool // the result is rounded to f16
+	fixed bool // x is taken in fixed point
+}
+
+type weights struct {
+	value, bias *ir.Value
+	format      *weight.Format
+	from        int // of an expert's rows, the first that counts
+}
+
+// matchLinear returns the site's group as a linearGroup, nil if it is none or has
+// what the kernels cannot do.
+func matchLinear(s *site.Site) *linearGroup {
+	if g := matchWithWorkspace(s); g != nil && g.workspace == nil {
+		return g
+	}
+	return nil
+}
+
+// matchWithWorkspace is matchLinear for groups with room, too.
+func matchWithWorkspace(s *site.Site) *linearGroup {
+	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
+	ops := s.Group.Ops
+	if len(ops) == 0 || len(ops[0].Args) == 0 {
+		return nil
+	}
+	cur := ops[0].Args[0]
+	g.x = cur
+	if op := ops[0]; op.Kind.Name == "last_row" {
+		g.n, g.last = op.Args[1], true
+		cur, ops = op.Result, ops[1:]
+	}
+	if len(ops) > 0 && ops[0].Kind.Name == "rmsnorm" {
+		op := ops[0]
+		if op.Args[0] != cur || ir.Dim(op.Attrs.Int("group")) != cur.Type.Last() || op.Args[1].Type.DType != ir.F32 {
+			return nil
+		}
+		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
+		cur, ops = op.Result, ops[1:]
+	}
+	if g.half = cur.Type.DType == ir.F16; !g.half && cur.Type.DType != ir.F32 || len(cur.Type.Shape) != 2 {
+		return nil
+	}
+	g.k = int(cur.Type.Last())
+	if cur.Type.Shape[0] == 1 {
+		g.rows = 1
+	}
+	if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return fixedBits[op.Kind.Name] != 0 }); i >= 0 {
+		if ops[i].Args[0] != cur {
+			return nil
+		}
+		g.fixed, g.bits, ops = ops[i].Result, fixedBits[ops[i].Kind.Name], slices.Delete(slices.Clone(ops), i, i+1)
+	}
+	for _, op := range ops {
+		if !g.take(op, cur) {
+			return nil
+		}
+	}
+	if len(g.projects) == 0 || len(g.projects) != len(s.Outputs) {
+		return nil
+	}
+	for _, p := range g.projects {
+		if !slices.Contains(s.Outputs, p.result) {
+			return nil
+		}
+	}
+	return g
+}
+
+// fixedBits are those of the ops that round x to fixed point.
+var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8}
+
+// take adds an op behind the prologue, whose result is x.
+func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
+	switch op.Kind.Name {
+	case "linear":
+		w := &weights{value: op.Args[1], format: weight.FormatOf(op.Args[1].Type.DType, g.k)}
+		fixed := op.Args[0] == g.fixed && g.fixed != nil
+		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.Dot == nil {
+			return false
+		}
+		if len(op.Args) == 3 {
+			w.bias = op.Args[2]
+		}
+		g.projects = append(g.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last()), fixed: fixed})
+		return true
+	case "glu":
+		gate, up := g.making(op.Args[0]), g.making(op.Args[1])
+		if gate == nil || up == nil || gate == up || !gate.plain() || !up.plain() || gate.fixed != up.fixed {
+			return false
+		}
+		gate.matrices = append(gate.matrices, up.matrices...)
+		gate.act, gate.result = op.Attrs.Str("act"), op.Result
+		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
+		return true
+	case "room":
+		if g.workspace != nil || op.Args[0] != g.x {
+			return false
+		}
+		g.workspace = op.Result
+		return true
+	case "half":
+		p := g.making(op.Args[0])
+		if p == nil || p.half {
+			return false
+		}
+		p.half, p.result = true, op.Result
+		return true
+	case "add":
+		p, other := g.making(op.Args[0]), op.Args[1]
+		if p == nil {
+			p, other = g.making(op.Args[1]), op.Args[0]
+		}
+		if p == nil || p.half || op.Args[0] == op.Args[1] || g.inside(other, x) {
+			return false
+		}
+		p.residuals, p.result = append(p.residuals, other), op.Result
+		return true
+	}
+	return false
+}
+
+// making returns the projection that has made v so far.
+func (g *linearGroup) making(v *ir.Value) *projection {
+	for _, p := range g.projects {
+		if p.result == v {
+			return p
+		}
+	}
+	return nil
+}
+
+// inside reports whether v is made in the group and not written.
+func (g *linearGroup) inside(v, x *ir.Value) bool {
+	return g.making(v) != nil || v == x && x != g.x || v == g.fixed
+}
+
+// allF32 reports whether x and all results are f32.
+func (g *linearGroup) allF32() bool {
+	return !g.half && !slices.ContainsFunc(g.projects, func(p *projection) bool { return p.half })
+}
+
+func (p *projection) plain() bool { return p.act == "" && !p.half && len(p.residuals) == 0 }
+
+// key says all that shapes the code, but for what the family adds.
+func (g *linearGroup) key() string {
+	var words []string
+	if g.last {
+		words = append(words, "last")
+	}
+	if g.gain != nil {
+		words = append(words, "norm")
+	}
+	var results []string
+	for _, p := range g.projects {
+		var m []string
+		for _, w := range p.matrices {
+			name := w.format.Name
+			if p.fixed {
+				name += fixedNames[g.bits]
+			}
+			if w.bias != nil {
+				name += "+bias"
+			}
+			m = append(m, name)
+		}
+		text := m[0]
+		if p.act != "" {
+			text = p.act + "(" + strings.Join(m, ",") + ")"
+		}
+		if p.slots > 0 {
+			text = "expert " + text
+		}
+		text += strings.Repeat("+add", len(p.residuals))
+		if p.half {
+			text += "+half"
+		}
+		results = append(results, text)
+	}
+	return strings.Join(append(words, strings.Join(results, ",")), " ")
+}
+
+var fixedNames = map[int]string{12: "*fixed", 8: "*fixed8"}
+
+// operands lists the arguments. Only names and accesses shape the kernel.
+// n is there for last, and where the family asks for it.
+func (g *linearGroup) operands(n bool) []site.Operand {
+	list := []site.Operand{{Name: "x", Value: g.x, Access: kernel.Read}}
+	if g.gain != nil {
+		list = append(list, site.Operand{Name: "gain", Value: g.gain, Access: kernel.Read})
+	}
+	if n {
+		list = append(list, site.Operand{Name: "n", Value: g.n, Access: kernel.Read})
+	}
+	for i, p := range g.projects {
+		for j, w := range p.matrices {
+			list = append(list, site.Operand{Name: matrixName("w", i, j), Value: w.value, Access: kernel.Read})
+			if w.bias != nil {
+				list = append(list, site.Operand{Name: matrixName("bias", i, j), Value: w.bias, Access: kernel.Read})
+			}
+		}
+		for j, r := range p.residuals {
+			list = append(list, site.Operand{Name: matrixName("add", i, j), Value: r, Access: kernel.Read})
+		}
+		list = append(list, site.Operand{Name: fmt.Sprint("y", i), Value: p.result, Access: kernel.Write})
+	}
+	return list
+}
+
+// matrixName names the j-th argument of a kind of projection i: w0, w0b, w1, ...
+func matrixName(kind string, i, j int) string {
+	name := fmt.Sprint(kind, i)
+	if j > 0 {
+		name += string(rune('a' + j))
+	}
+	return name
+}
+
+// firsts returns the first workgroup of every projection, if one computes tile
+// elements of a row of the result.
+func (g *linearGroup) firsts(tile int) []int {
+	list, _ := g.workgroupsBy(func(int) int { return tile })
+	return list
+}
+
+// workgroupsBy returns the first workgroup of every projection, and how many there are, if one
+// computes tile(i) elements of a row of the i-th result.
+func (g *linearGroup) workgroupsBy(tile func(i int) int) (firsts []int, n int) {
+	for i, p := range g.projects {
+		firsts = append(firsts, n)
+		n += site.CeilDiv(p.width, tile(i))
+	}
+	return
+}
+
+// consts returns the specialization constants that linearArgs declares, given the
+// first workgroup of every projection.
+func (g *linearGroup) consts(firsts []int) []ir.Const {
+	list := []ir.Const{{Name: "k", Value: uint32(g.k)}}
+	if g.gain != nil {
+		list = append(list, ir.Const{Name: "eps", Value: math.Float32bits(g.eps)})
+	}
+	for i, p := range g.projects {
+		list = append(list, ir.Const{Name: fmt.Sprint("n", i), Value: uint32(p.width)},
+			ir.Const{Name: fmt.Sprint("first", i), Value: uint32(firsts[i])})
+		if p.slots > 0 {
+			for j, w := range p.matrices {
+				shape := w.value.Type.Shape
+				list = append(list, ir.Const{Name: matrixName("rows", i, j), Value: uint32(shape[1])},
+					ir.Const{Name: matrixName("from", i, j), Value: uint32(w.from)}, ir.Const{Name: matrixName("experts", i, j), Value: uint32(shape[0])})
+			}
+		}
+	}
+	return list
+}
+
+// tiles returns the workgroups that all results take together.
+func (g *linearGroup) tiles(tile int) int {
+	_, n := g.workgroupsBy(func(int) int { return tile })
+	return n
+}
+
+// linearArgs are the arguments and constants of a linearGroup in its kernel.
+type linearArgs struct {
+	group      *linearGroup
+	x, gain, n *kernel.Buffer
+	k, eps     kernel.Value
+	projects   []projectArgs
+}
+
+type projectArgs struct {
+	spec      *projection
+	matrices  []weight.Matrix
+	bias      []*kernel.Buffer // nil where there is none
+	residuals []*kernel.Buffer
+	out       *kernel.Buffer
+	width     kernel.Value
+	first     kernel.Value // the first workgroup that works on it
+	// begin is the first workgroup of the first of the projections that join has made one.
+	begin kernel.Value
+
+	// Of an expert's projection: whose rows count, how many rows an expert has, and
+	// which is the first that counts, by matrix.
+	expert        *kernel.Value
+	heights, from []kernel.Value
+}
+
+// row returns where row n of matrix j is in its weight.
+func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value {
+	if p.expert == nil {
+		return n
+	}
+	return b.Add(b.Mul(*p.expert, p.heights[j]), p.from[j], n)
+}
+
+func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
+	bufs := map[string]*kernel.Buffer{}
+	for _, o := range g.operands(n) {
+		bufs[o.Name] = b.Arg(o.Name, o.Access)
+	}
+	a := &linearArgs{group: g, x: bufs["x"], gain: bufs["gain"], n: bufs["n"], k: b.SpecU32("k", 4096)}
+	if g.gain != nil {
+		a.eps = b.SpecF32("eps", 1e-6)
+	}
+	for i, p := range g.projects {
+		pa := projectArgs{spec: p, width: b.SpecU32(fmt.Sprint("n", i), 4096), first: b.SpecU32(fmt.Sprint("first", i), 0),
+			out: bufs[fmt.Sprint("y", i)]}
+		pa.begin = pa.first
+		for j, w := range p.matrices {
+			m := weight.Matrix{Format: w.format, Buf: bufs[matrixName("w", i, j)], Rows: pa.width, Cols: a.k}
+			if p.slots > 0 {
+				height := b.SpecU32(matrixName("rows", i, j), 4096)
+				pa.heights, pa.from = append(pa.heights, height), append(pa.from, b.SpecU32(matrixName("from", i, j), 0))
+				m.Rows = b.Mul(height, b.SpecU32(matrixName("experts", i, j), 8))
+			}
+			pa.matrices = append(pa.matrices, m)
+			pa.bias = append(pa.bias, bufs[matrixName("bias", i, j)])
+		}
+		for j := range p.residuals {
+			pa.residuals = append(pa.residuals, bufs[matrixName("add", i, j)])
+		}
+		a.projects = append(a.projects, pa)
+	}
+	return a
+}
+
+// adds reports whether something is added to a result.
+func (g *linearGroup) adds() bool {
+	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 })
+}
+
+// join makes one of projections that come one behind the other and have the same code, so
+// that the code is there once: a workgroup takes what belongs to the one that it works on.
+// It comes before each, outside of loops and ifs, with the same workgroup.
+func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
+	var joined []projectArgs
+	for i := 0; i < len(a.projects); {
+		n := i + 1
+		for n < len(a.projects) && a.projects[n].spec.sameCode(a.projects[i].spec) {
+			n++
+		}
+		joined = append(joined, choose(b, a.projects[i:n], workgroup))
+		i = n
+	}
+	a.projects = joined
+}
+
+// sameCode reports whether both projections have the same code but for their arguments.
+func (p *projection) sameCode(o *projection) bool {
+	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
+	return p.slots == 0 && o.slots == 0 && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
+}
+
+// choose returns that of some projections that the workgroup works on.
+func choose(b *kernel.Builder, list []projectArgs, workgroup kernel.Value) projectArgs {
+	p := list[0]
+	if len(list) == 1 {
+		return p
+	}
+	which := b.U32(0)
+	for i, o := range list[1:] {
+		inside := b.Ge(workgroup, o.first)
+		which = b.Select(inside, i+1, which)
+		p.width, p.first = b.Select(inside, o.width, p.width), b.Select(inside, o.first, p.first)
+	}
+	among := func(of func(p *projectArgs) *kernel.Buffer) *kernel.Buffer {
+		var bufs []*kernel.Buffer
+		for i := range list {
+			bufs = append(bufs, of(&list[i]))
+		}
+		if bufs[0] == nil {
+			return nil
+		}
+		return b.Among(bufs, which)
+	}
+	p.matrices, p.bias, p.residuals = slices.Clone(p.matrices), slices.Clone(p.bias), slices.Clone(p.residuals)
+	for j := range p.matrices {
+		p.matrices[j].Buf = among(func(p *projectArgs) *kernel.Buffer { return p.matrices[j].Buf })
+		p.matrices[j].Rows = p.width
+		p.bias[j] = among(func(p *projectArgs) *kernel.Buffer { return p.bias[j] })
+	}
+	for j := range p.residuals {
+		p.residuals[j] = among(func(p *projectArgs) *kernel.Buffer { return p.residuals[j] })
+	}
+	p.out = among(func(p *projectArgs) *kernel.Buffer { return p.out })
+	return p
+}
+
+// each emits body once for every projection, for the workgroups between its first
+// and the next one's. at counts workgroups from the projection's first.
+func (a *linearArgs) each(b *kernel.Builder, workgroup kernel.Value, body func(p *projectArgs, at kernel.Value)) {
+	for i := range a.projects {
+		p := &a.projects[i]
+		if len(a.projects) == 1 {
+			if p.first != p.begin {
+				workgroup = b.Sub(workgroup, p.first)
+			}
+			body(p, workgroup)
+			continue
+		}
+		inside := b.Ge(workgroup, p.begin)
+		if i+1 < len(a.projects) {
+			inside = b.And(inside, b.Lt(workgroup, a.projects[i+1].begin))
+		}
+		b.If(inside, func() { body(p, b.Sub(workgroup, p.first)) })
+	}
+}
+
+// passes splits the matrices into those that go through x together, because they
+// take its elements in the same order.
+func (p *projection) passes() [][]int {
+	if len(p.matrices) == 2 && p.matrices[0].format == p.matrices[1].format {
+		return [][]int{{0, 1}}
+	}
+	var list [][]int
+	for i := range p.matrices {
+		list = append(list, []int{i})
+	}
+	return list
+}
+
+// rstd returns the scale of a row from the sum of its squares.
+func (a *linearArgs) rstd(b *kernel.Builder, squares kernel.Value) kernel.Value {
+	mean := b.Div(squares, b.Convert(kernel.F32, a.k))
+	return b.InverseSqrt(b.Add(mean, a.eps))
+}
+
+// store computes element col of a row of the result and writes it. sums has the
+// row's product with each matrix; rstd is the norm's scale, nil without norm;
+// residuals are what loadResiduals returns.
+func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel.Value, residuals []kernel.Value, row, col kernel.Value) {
+	v := make([]kernel.Value, len(sums))
+	for i, s := range sums {
+		if rstd != nil {
+			s = b.Mul(s, *rstd)
+		}
+		if p.bias[i] != nil {
+			s = b.Add(s, p.bias[i].Load(kernel.F32, col))
+		}
+		v[i] = s
+	}
+	y := v[0]
+	if p.spec.act != "" {
+		y = b.Mul(lane.Activations[p.spec.act](b, y), v[1])
+	}
+	at := b.Add(b.Mul(row, p.width), col)
+	for _, r := range residuals {
+		y = b.Add(y, r)
+	}
+	p.out.Store(at, y)
+}
+
+// loadResiduals loads what is added to element col of a row of the result.
+func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []kernel.Value {
+	var values []kernel.Value
+	for _, r := range p.residuals {
+		values = append(values, r.Load(kernel.F32, b.Add(b.Mul(row, p.width), col)))
+	}
+	return values
+}

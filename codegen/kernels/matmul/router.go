@@ -1,0 +1,88 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// RouterCandidates are for topk or route on its own: one subgroup a row.
+func RouterCandidates(s *site.Site) []site.Candidate {
+	k := routerKernel{wave: s.Target.Wave}
+	if k.op = site.Only(s, "topk"); k.op == nil {
+		if k.op = site.Only(s, "route"); k.op == nil || int(k.op.Result.Type.Last()) > maxSlots {
+			return nil
+		}
+		k.route = true
+	}
+	var ok bool
+	if k.rows, ok = site.ExtentOf(s, k.op.Result); !ok {
+		return nil
+	}
+	slots := int(k.op.Result.Type.Last())
+	return []site.Candidate{{
+		Kernel:   k.key(),
+		Build:    k.build,
+		Operands: append(k.rows.Operands(), k.operands()...),
+		Consts:   append(k.rows.Consts(), ir.Const{Name: "workgroup", Value: uint32(k.wave)}),
+		Grid:     [3]int{k.rows.Max, 1, 1},
+		Cover:    []plans.Cover{{Arg: "y", Dims: []int{k.rows.Max, slots}, Tile: []int{1, slots}, Axis: []int{0, -1}}},
+	}}
+}
+
+type routerKernel struct {
+	op    *ir.Op
+	route bool
+	rows  site.Extent
+	wave  int
+}
+
+func (k routerKernel) key() string {
+	key := "router " + k.op.Kind.Name
+	if k.route {
+		key += " " + gatingOf(k.op).key()
+	}
+	return fmt.Sprintf("%s %d of %d w=%d%s", key, k.op.Result.Type.Last(), k.op.Args[0].Type.Last(), k.wave, k.rows.Key())
+}
+
+func (k routerKernel) operands() []site.Operand {
+	var list []site.Operand
+	for i, v := range k.op.Args {
+		list = append(list, site.Operand{Name: k.op.Kind.Params[i], Value: v, Access: kernel.Read})
+	}
+	return append(list, site.Operand{Name: "y", Value: k.op.Result, Access: kernel.Write})
+}
+
+func (k routerKernel) build() (*kernel.Func, error) {
+	return kernel.Build("router", func(b *kernel.Builder) {
+		rows := k.rows.Bound(b)
+		var bufs []*kernel.Buffer
+		for _, o := range k.operands() {
+			bufs = append(bufs, b.Arg(o.Name, o.Access))
+		}
+		b.Workgroup(b.SpecU32("workgroup", 32))
+		row := b.WorkgroupID(0)
+		experts, slots := int(k.op.Args[0].Type.Last()), int(k.op.Result.Type.Last())
+		scores, y := bufs[0], bufs[len(bufs)-1]
+		first := b.Mul(row, slots)
+		all := loadScores(b, scores, row, experts, k.wave)
+		b.ReturnIf(b.Ge(row, rows))
+		if !k.route {
+			all.each(b.U32(uint32(slots)), func(i, index kernel.Value) {
+				b.If(b.SubgroupElect(), func() { y.Store(b.Add(first, i), index) })
+			})
+			return
+		}
+		chosen := make([]kernel.Value, slots)
+		for i := range chosen {
+			id := bufs[1].Load(kernel.U32, b.Add(first, i))
+			chosen[i] = scores.Load(kernel.F32, b.Add(b.Mul(row, experts), id))
+		}
+		for i, w := range gatingOf(k.op).weights(b, all, chosen) {
+			b.If(b.Eq(b.SubgroupLane(), i%k.wave), func() { y.Store(b.Add(first, i), w) })
+		}
+	})
+}

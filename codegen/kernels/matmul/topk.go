@@ -1,0 +1,87 @@
+package matmul
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+)
+
+// scoreRow is a row of a router's scores in the lanes of a subgroup: each lane has
+// perLane consecutive ones. All subgroups of a workgroup may hold the same row.
+type scoreRow struct {
+	b       *kernel.Builder
+	first   kernel.Value   // index of the lane's first score
+	experts int            // scores of the row
+	scores  []kernel.Value // of the lane, f32; those beyond the row repeat others
+}
+
+// loadScores loads row r of the scores.
+func loadScores(b *kernel.Builder, buf *kernel.Buffer, r kernel.Value, experts, wave int) *scoreRow {
+	perLane := site.CeilDiv(experts, wave)
+	vec := site.Widest(perLane)
+	for experts%vec != 0 {
+		vec /= 2
+	}
+	s := &scoreRow{b: b, first: b.Mul(b.SubgroupLane(), perLane), experts: experts}
+	accesses := experts / vec
+	row, at := b.Mul(r, accesses), b.Div(s.first, vec)
+	for i := range perLane / vec {
+		v := buf.Load(kernel.F32.Vec(vec), b.Add(row, b.Min(b.Add(at, i), accesses-1)))
+		s.scores = append(s.scores, lane.Elements(b, v)...)
+	}
+	return s
+}
+
+// exists reports whether the lane's i-th score is one of the row.
+func (s *scoreRow) exists(i int) kernel.Value { return s.b.Lt(s.b.Add(s.first, i), s.experts) }
+
+// each emits count rounds, each of which finds the largest score that is left, of
+// equal ones the first: body gets the round and the score's index, in all lanes.
+// count is the same in all lanes and at most the number of scores, so that every
+// index is another one of the row, whatever the scores are.
+func (s *scoreRow) each(count kernel.Operand, body func(i, index kernel.Value)) {
+	b := s.b
+	keys := make([]*kernel.Var, len(s.scores))
+	for i, x := range s.scores {
+		keys[i] = b.Var(kernel.U32, b.Select(s.exists(i), orderedBits(b, x), 0))
+	}
+	b.For(0, count, 1, func(round kernel.Value) {
+		top, at := s.largest(keys)
+		most := b.SubgroupMax(top)
+		index := b.SubgroupMin(b.Select(b.Eq(top, most), at, math.MaxInt32))
+		for i, k := range keys {
+			k.Set(b.Select(b.Eq(b.Add(s.first, i), index), 0, k.Get()))
+		}
+		body(round, index)
+	})
+}
+
+// largest returns the largest key of the lane and its index, of equal ones the
+// first. Its comparisons are a tree, for a shorter chain of them.
+func (s *scoreRow) largest(keys []*kernel.Var) (top, at kernel.Value) {
+	if len(keys) == 1 {
+		return keys[0].Get(), s.first
+	}
+	half := &scoreRow{b: s.b, first: s.b.Add(s.first, len(keys)/2)}
+	x, i := s.largest(keys[:len(keys)/2])
+	y, j := half.largest(keys[len(keys)/2:])
+	more := s.b.Gt(y, x)
+	return s.b.Select(more, y, x), s.b.Select(more, j, i)
+}
+
+// orderedBits returns a U32 above 0 that orders as the floats do: both zeros are
+// equal, a NaN is below all numbers.
+func orderedBits(b *kernel.Builder, x kernel.Value) kernel.Value {
+	bits := b.Bitcast(kernel.U32, b.Select(b.Eq(x, 0.0), 0.0, x))
+	bits = b.Select(b.Ge(bits, uint32(1<<31)), b.Not(bits), b.Or(bits, uint32(1<<31)))
+	return b.Select(b.IsNaN(x), 1, bits)
+}
+
+// slot returns the index of the score of rank i, i the same in all lanes.
+func (s *scoreRow) slot(i kernel.Value) kernel.Value {
+	found := s.b.Var(kernel.U32, 0)
+	s.each(s.b.Add(i, 1), func(_, index kernel.Value) { found.Set(index) })
+	return found.Get()
+}

@@ -1,0 +1,250 @@
+package recurrent
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func ConvCandidates(s *site.Site) []site.Candidate {
+	return append(conv1dCandidates(s), convWriteCandidates(s)...)
+}
+
+// convKernel is a conv1d as a kernel knows it.
+type convKernel struct {
+	taps int
+}
+
+// convArgs are the arguments and constants of a conv1d in a kernel.
+type convArgs struct {
+	convKernel
+	x, weight, ring *kernel.Buffer
+	pos, slot       *kernel.Buffer // slot is nil if there is one only
+	alone           bool           // the step has one row
+	width, depth    kernel.Value   // channels; rows of the ring
+}
+
+// at returns an element of the result, for a row of the step. Its terms are added
+// from the oldest on, wherever they lie. The rows of a slot follow each other, so
+// those before this one are of this step if they have its slot.
+func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value {
+	weights := c.weights(b, channel)
+	pos, slot := c.pos.Load(kernel.U32, row), c.slotOf(b, row)
+	here := make([]kernel.Value, c.taps) // by distance: whether that row is of this step
+	past := make([]*kernel.Var, c.taps)
+	all := b.Bool(true)
+	for d := 1; d < c.taps; d++ {
+		if c.alone {
+			here[d], past[d] = b.Bool(false), b.Var(kernel.F32, 0)
+			continue
+		}
+		from := b.Sub(row, b.Min(row, d))
+		here[d] = b.And(b.Ge(row, d), b.Eq(c.slotOf(b, from), slot))
+		all = b.And(all, here[d])
+		past[d] = b.Var(kernel.F32, c.x.Load(kernel.F32, b.Add(b.Mul(from, c.width), channel)))
+	}
+	now := c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel))
+	// Where some rows are not of this step the furthest is not, and it stands for
+	// those that are: a dispatch may write their rows of the ring meanwhile.
+	fromRing := func() {
+		for d := 1; d < c.taps; d++ {
+			back := b.Select(here[d], b.U32(uint32(c.taps-1)), b.U32(uint32(d)))
+			at := b.Add(b.Mul(slot, c.depth), b.Mod(b.Sub(b.Add(pos, c.depth), back), c.depth))
+			kept := c.ring.Load(kernel.F32, b.Add(b.Mul(at, c.width), channel))
+			past[d].Set(b.Select(here[d], past[d].Get(), b.Select(b.Ge(pos, d), kept, 0)))
+		}
+	}
+	if c.alone {
+		fromRing()
+	} else {
+		b.If(b.Not(all), fromRing)
+	}
+	sum := b.F32(0)
+	for d := c.taps - 1; d > 0; d-- {
+		sum = b.FMA(weights[c.taps-1-d], past[d].Get(), sum)
+	}
+	sum = b.FMA(weights[c.taps-1], now, sum)
+	return lane.Logistic(b, sum, sum)
+}
+
+// slotOf returns the slot of a row.
+func (c *convArgs) slotOf(b *kernel.Builder, row kernel.Value) kernel.Value {
+	if c.slot == nil {
+		return b.U32(0)
+	}
+	return c.slot.Load(kernel.U32, row)
+}
+
+// weights loads those of a channel.
+func (c *convArgs) weights(b *kernel.Builder, channel kernel.Value) []kernel.Value {
+	var list []kernel.Value
+	vec := site.Widest(c.taps)
+	for i := range c.taps / vec {
+		v := c.weight.Load(kernel.F32.Vec(vec), b.Add(b.Mul(channel, c.taps/vec), i))
+		list = append(list, lane.Elements(b, v)...)
+	}
+	return list
+}
+
+// convRows and convWriteRows are how many rows of a step a lane takes, where that leaves
+// workgroups for all units.
+const (
+	convRows      = 4
+	convWriteRows = 16
+)
+
+// inRows emits the kernel of lanes that take four channels of several rows, one behind the
+// other: what a row and those before it have in common is loaded once. If they are not all of
+// the step and of one slot, the rows are computed as if alone.
+func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.Accesses, rows int, bound kernel.Value) {
+	a.Run(b, func(i, n kernel.Value) {
+		c.width = b.Mul(n, a.Vec)
+		first, before := b.Mul(b.WorkgroupID(1), rows), c.taps-1
+		last := b.Sub(bound, 1)
+		var xs []kernel.Value
+		slot := c.slotOf(b, b.Min(first, last))
+		together := b.And(b.Ge(first, before), b.Le(b.Add(first, rows), bound))
+		for j := range before + rows {
+			row := b.Min(b.Sub(b.Add(first, j), b.Min(b.Add(first, j), before)), last)
+			together = b.And(together, b.Eq(c.slotOf(b, row), slot))
+			xs = append(xs, c.x.Load(lane.F32x4, b.Add(b.Mul(row, n), i)))
+		}
+		b.IfElse(together, func() {
+			var weights [4][]kernel.Value
+			for e := range weights {
+				weights[e] = c.weights(b, b.Add(b.Mul(i, 4), e))
+			}
+			for r := range rows {
+				var out []kernel.Operand
+				for e := range weights {
+					sum := b.F32(0)
+					for tap, w := range weights[e] {
+						sum = b.FMA(w, b.Elem(xs[r+tap], e), sum)
+					}
+					out = append(out, lane.Logistic(b, sum, sum))
+				}
+				y.Store(b.Add(b.Mul(b.Add(first, r), n), i), b.Vec(out...))
+			}
+		}, func() {
+			b.ForRolled(first, b.Min(b.Add(first, rows), bound), 1, func(row kernel.Value) {
+				b.ForRolled(0, 4, 1, func(e kernel.Value) {
+					channel := b.Add(b.Mul(i, 4), e)
+					y.Store(b.Add(b.Mul(row, c.width), channel), c.at(b, row, channel))
+				})
+			})
+		})
+	})
+}
+
+// conv1dCandidates compute an element a lane, or several of several rows.
+func conv1dCandidates(s *site.Site) []site.Candidate {
+	op := site.Only(s, "conv1d")
+	if op == nil || !site.Indexable(s, op.Args[2], 1) {
+		return nil
+	}
+	rows, ok := site.ExtentOf(s, op.Result)
+	if !ok {
+		return nil
+	}
+	k := convKernel{taps: int(op.Args[1].Type.Last())}
+	a, each, key := site.AccessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.Key()
+	if a.Vec == 4 && s.Func.Rows > ir.DecodeRows {
+		each = a.RowsALane(rows.Max, convRows, s.Target)
+	}
+	if each == 1 {
+		a.Vec = 1
+	} else {
+		key = fmt.Sprintf(" rows=%d%s", each, key)
+	}
+	cover := a.Cover(rows.Max)
+	cover[0].Tile[0] = each
+	operands := rows.Operands()
+	for i, v := range op.Args {
+		operands = append(operands, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
+	}
+	return []site.Candidate{{
+		Kernel: fmt.Sprintf("conv taps=%d%s", k.taps, key),
+		Build: func() (*kernel.Func, error) {
+			return kernel.Build("conv1d", func(b *kernel.Builder) {
+				bound := rows.Bound(b)
+				args := &convArgs{convKernel: k,
+					x: b.Arg("x", kernel.Read), weight: b.Arg("weight", kernel.Read), ring: b.Arg("ring", kernel.Read),
+					pos: b.Arg("pos", kernel.Read), slot: b.Arg("slot", kernel.Read), depth: b.SpecU32("depth", 16)}
+				y, row := b.Arg("y", kernel.Write), b.WorkgroupID(1)
+				if each > 1 {
+					args.inRows(b, y, a, each, bound)
+					return
+				}
+				a.Run(b, func(i, n kernel.Value) {
+					args.width = n
+					b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), args.at(b, row, i)) })
+				})
+			})
+		},
+		Consts:   append(append(rows.Consts(), ir.Const{Name: "depth", Value: uint32(op.Args[2].Type.Shape[1])}), a.Consts()...),
+		Grid:     a.Grid(site.CeilDiv(rows.Max, each)),
+		Operands: append(operands, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
+		Cover:    cover,
+
+		Sequences: ir.ManySequences,
+	}}
+}
+
+// convWriteCandidates copy rows into the ring.
+func convWriteCandidates(s *site.Site) []site.Candidate {
+	op := site.Only(s, "conv_write")
+	if op == nil {
+		return nil
+	}
+	x, ring := op.Args[0], op.Args[1]
+	rows, ok := site.ExtentOf(s, x)
+	a := site.AccessesOf(int(x.Type.Last()), s.Target)
+	if !ok || !site.Indexable(s, ring, a.Vec) {
+		return nil
+	}
+	depth := int(ring.Type.Shape[1])
+	each := 1
+	if s.Func.Rows > ir.DecodeRows {
+		each = a.RowsALane(rows.Max, convWriteRows, s.Target)
+	}
+	cover := a.Cover(rows.Max)[0]
+	cover.Arg, cover.Tile[0] = "ring", each
+	return []site.Candidate{{
+		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s", a.Vec, each, rows.Key()),
+		Build: func() (*kernel.Func, error) {
+			return kernel.Build("conv_write", func(b *kernel.Builder) {
+				bound := rows.Bound(b)
+				x, pos, slot := b.Arg("x", kernel.Read), b.Arg("pos", kernel.Read), b.Arg("slot", kernel.Read)
+				ring, depth := b.Arg("ring", kernel.Write), b.SpecU32("depth", 16)
+				a.Run(b, func(i, n kernel.Value) {
+					var to, kept []kernel.Value
+					for j := range each { // few of many rows stay, so that those are not loaded before
+						row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
+						in, later := b.Min(row, b.Sub(bound, 1)), b.Add(row, depth)
+						at := slot.Load(kernel.U32, in)
+						again := b.And(b.Lt(later, bound), b.Eq(slot.Load(kernel.U32, b.Min(later, b.Sub(bound, 1))), at))
+						to = append(to, b.Add(b.Mul(at, depth), b.Mod(pos.Load(kernel.U32, in), depth)))
+						kept = append(kept, b.And(b.Lt(row, bound), b.Not(again)))
+					}
+					for j := range each {
+						row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
+						b.If(kept[j], func() {
+							ring.Store(b.Add(b.Mul(to[j], n), i), x.Load(kernel.F32.Vec(a.Vec), b.Add(b.Mul(row, n), i)))
+						})
+					}
+				})
+			})
+		},
+		Consts: append(append(rows.Consts(), ir.Const{Name: "depth", Value: uint32(depth)}), a.Consts()...),
+		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
+		Operands: append(rows.Operands(), site.Operand{Name: "x", Value: x, Access: kernel.Read}, site.Operand{Name: "pos", Value: op.Args[2], Access: kernel.Read},
+			site.Operand{Name: "slot", Value: op.Args[3], Access: kernel.Read}, site.Operand{Name: "ring", Value: ring, Access: kernel.Write}),
+		Cover: []plans.Cover{cover},
+
+		Sequences: ir.ManySequences,
+	}}
+}

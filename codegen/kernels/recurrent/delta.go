@@ -1,0 +1,366 @@
+// Package recurrent has the families of layers with a state: the gated delta rule and the
+// causal convolution before it.
+package recurrent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func DeltaCandidates(s *site.Site) []site.Candidate {
+	g := matchDelta(s)
+	if g == nil {
+		return nil
+	}
+	var list []site.Candidate
+	for _, parts := range []int{4, 2, 1} {
+		k := &deltaKernel{deltaGroup: g, parts: parts}
+		if k.fits(s) {
+			list = append(list, k.candidate())
+		}
+	}
+	return list
+}
+
+// deltaGroup is a dispatch group around a deltanet, with any of the ops that make
+// its operands and use its result:
+//
+//	[conv1d [conv_write]] slice... [l2norm l2norm] [decay] [sigmoid] deltanet [gated_rmsnorm]
+type deltaGroup struct {
+	rows    site.Extent
+	inputs  [3]deltaInput // q, k, v
+	norm    *ir.Op        // an l2norm of q, if both q and k have one
+	conv    *ir.Op        // of the rows that q, k and v are slices of, or nil
+	write   *ir.Op        // conv_write of the same rows, or nil
+	decay   *ir.Op        // nil if the log decay is an operand of the group
+	sigmoid *ir.Op        // nil if beta is an operand of the group
+	delta   *ir.Op
+	gated   *ir.Op // gated_rmsnorm of the result, or nil
+	headDim int
+	keys    int // heads of q and k
+	heads   int // heads of v
+	run     int // neighbours among the value heads that share a key head
+	mixes   bool
+}
+
+// deltaInput is q, k or v: elements from first on of rows of x.
+type deltaInput struct {
+	x     *ir.Value
+	first int
+}
+
+func matchDelta(s *site.Site) *deltaGroup {
+	g := &deltaGroup{}
+	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "deltanet" })
+	if i < 0 {
+		return nil
+	}
+	g.delta = s.Group.Ops[i]
+	a := g.delta.Attrs
+	g.headDim, g.keys, g.heads, g.run = a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), 1
+	if a.Str("map") == "div" {
+		g.run = g.heads / g.keys
+	}
+	g.mixes = s.Mixes()
+	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
+	if !g.matchInputs(m) || !g.matchAround(m) || !m.whole(g.result()) {
+		return nil
+	}
+	var ok bool
+	if g.rows, ok = site.ExtentOf(s, g.delta.Result); !ok || !g.indexable(s) {
+		return nil
+	}
+	return g
+}
+
+// deltaMatch remembers which ops of a group have found their place.
+type deltaMatch struct {
+	site *site.Site
+	used map[*ir.Op]bool
+}
+
+// whole reports whether all ops of the group have found their place, and make nothing but the result.
+func (m *deltaMatch) whole(result *ir.Value) bool {
+	return len(m.used) == len(m.site.Group.Ops) && len(m.site.Outputs) == 1 && m.site.Outputs[0] == result
+}
+
+// maker returns the op of the group that makes v, if it has that name.
+func (m *deltaMatch) maker(v *ir.Value, name string) *ir.Op {
+	if v.Def == nil || v.Def.Kind.Name != name || !slices.Contains(m.site.Group.Ops, v.Def) {
+		return nil
+	}
+	m.used[v.Def] = true
+	return v.Def
+}
+
+// matchInputs follows q, k and v back to operands of the group.
+func (g *deltaGroup) matchInputs(m *deltaMatch) bool {
+	var norms, convs [3]*ir.Op
+	for i := range g.inputs {
+		x, in := g.delta.Args[i], &g.inputs[i]
+		if norms[i] = m.maker(x, "l2norm"); norms[i] != nil {
+			x = norms[i].Args[0]
+		}
+		if op := m.maker(x, "slice"); op != nil {
+			x, in.first = op.Args[0], op.Attrs.Int("first")
+		}
+		if convs[i] = m.maker(x, "conv1d"); convs[i] != nil {
+			x = convs[i].Args[0]
+		}
+		in.x = x
+	}
+	g.norm, g.conv = norms[0], convs[0]
+	if convs[1] != g.conv || convs[2] != g.conv || norms[2] != nil || (norms[1] == nil) != (g.norm == nil) {
+		return false
+	}
+	for _, op := range norms[:2] {
+		if op != nil && (op.Attrs.Int("group") != g.headDim || op.Attrs.Float("eps") != g.norm.Attrs.Float("eps")) {
+			return false
+		}
+	}
+	return g.conv == nil || slices.Equal(g.conv.Args[3:], g.delta.Args[6:])
+}
+
+// matchAround finds the ops that make decay and beta, use the result and write
+// the ring.
+func (g *deltaGroup) matchAround(m *deltaMatch) bool {
+	g.decay, g.sigmoid = m.maker(g.delta.Args[3], "decay"), m.maker(g.delta.Args[4], "sigmoid")
+	for i, op := range m.site.Group.Ops {
+		switch op.Kind.Name {
+		case "conv_write":
+			if g.conv == nil || g.write != nil || i < slices.Index(m.site.Group.Ops, g.conv) ||
+				op.Args[0] != g.conv.Args[0] || !slices.Equal(op.Args[1:], g.conv.Args[2:]) {
+				return false
+			}
+			g.write, m.used[op] = op, true
+		case "gated_rmsnorm":
+			if g.gated != nil || op.Args[0] != g.delta.Result || op.Attrs.Int("group") != g.headDim {
+				return false
+			}
+			g.gated, m.used[op] = op, true
+		}
+	}
+	return true
+}
+
+func (g *deltaGroup) result() *ir.Value {
+	if g.gated != nil {
+		return g.gated.Result
+	}
+	return g.delta.Result
+}
+
+// indexable reports whether the kernel can address the state and the ring, and
+// reads no row of the ring that it writes: those that a step reads and those that
+// it writes are neighbours, fewer than the ring has.
+func (g *deltaGroup) indexable(s *site.Site) bool {
+	if !site.Indexable(s, g.delta.Args[5], 4) {
+		return false
+	}
+	if g.conv == nil {
+		return true
+	}
+	ring := g.conv.Args[2]
+	return site.Indexable(s, ring, 1) && g.rows.Max <= ir.DecodeRows && g.rows.Max+g.taps()-1 <= int(ring.Type.Shape[1])
+}
+
+func (g *deltaGroup) taps() int { return int(g.conv.Args[1].Type.Last()) }
+
+// joint reports whether q, k and v are parts of the same rows.
+func (g *deltaGroup) joint() bool {
+	return g.inputs[0].x == g.inputs[1].x && g.inputs[1].x == g.inputs[2].x
+}
+
+func (g *deltaGroup) key() string {
+	key := ""
+	for _, part := range []struct {
+		name string
+		is   bool
+	}{{"joint", g.joint()}, {"write", g.write != nil}, {"norm", g.norm != nil}, {"decay", g.decay != nil},
+		{"sigmoid", g.sigmoid != nil}, {"gated", g.gated != nil}} {
+		if part.is {
+			key += " " + part.name
+		}
+	}
+	if g.conv != nil {
+		key += fmt.Sprintf(" taps=%d", g.taps())
+	}
+	if g.slots() > 1 {
+		key += " slots"
+	}
+	return key + g.rows.Key()
+}
+
+// slots is how many have a state.
+func (g *deltaGroup) slots() int { return int(g.delta.Args[5].Type.Shape[0]) }
+
+// operands are the arguments, in the kernel's order.
+func (g *deltaGroup) operands() []site.Operand {
+	list := g.rows.Operands()
+	add := func(name string, v *ir.Value, access kernel.Access) {
+		list = append(list, site.Operand{Name: name, Value: v, Access: access})
+	}
+	if g.joint() {
+		add("x", g.inputs[0].x, kernel.Read)
+	} else {
+		for i, in := range g.inputs {
+			add(g.delta.Kind.Params[i], in.x, kernel.Read)
+		}
+	}
+	if g.conv != nil {
+		add("weight", g.conv.Args[1], kernel.Read)
+		if g.write != nil {
+			add("ring", g.conv.Args[2], kernel.ReadWrite)
+		} else {
+			add("ring", g.conv.Args[2], kernel.Read)
+		}
+	}
+	if g.decay != nil {
+		add("a", g.decay.Args[0], kernel.Read)
+		add("dt", g.decay.Args[1], kernel.Read)
+		add("rate", g.decay.Args[2], kernel.Read)
+	} else {
+		add("g", g.delta.Args[3], kernel.Read)
+	}
+	beta := g.delta.Args[4]
+	if g.sigmoid != nil {
+		beta = g.sigmoid.Args[0]
+	}
+	add("beta", beta, kernel.Read)
+	add("pos", g.delta.Args[6], kernel.Read)
+	if g.slots() > 1 {
+		add("slot", g.delta.Args[7], kernel.Read)
+	}
+	if g.gated != nil {
+		add("gain", g.gated.Args[1], kernel.Read)
+		add("z", g.gated.Args[2], kernel.Read)
+	}
+	add("state", g.delta.Args[5], kernel.ReadWrite)
+	add("y", g.result(), kernel.Write)
+	return list
+}
+
+// deltaKernel is the gated delta rule, token by token, with the state in
+// registers: a workgroup has a value head, or a part of its value columns. The
+// key dims of a column are shared by a team of lanes, 4 neighbours at a time; each
+// team has 2 columns. Tokens come in blocks of up to 8, whose operands are prepared
+// together.
+//
+// Where rows may be of different sequences there is a workgroup for each row; that of the
+// first row of a sequence does the work of all of them.
+type deltaKernel struct {
+	*deltaGroup
+	parts int // workgroups of a head
+}
+
+const (
+	deltaColumns = 2 // of a team
+	deltaBlock   = 8 // tokens
+	deltaUnit    = 16
+	deltaMax     = 256
+)
+
+// team is the lanes that share a column: no more than the smallest subgroup has.
+func (k *deltaKernel) team() int {
+	if k.headDim%(2*deltaUnit) == 0 {
+		return 8
+	}
+	return 4
+}
+
+// held is the accesses of 4 elements of a column that a lane of its team holds.
+func (k *deltaKernel) held() int { return k.headDim / (4 * k.team()) }
+
+// width is the value columns of a workgroup.
+func (k *deltaKernel) width() int { return k.headDim / k.parts }
+
+func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * k.team() }
+
+// runs is up to how many sequences the rows of a step may have.
+func (k *deltaKernel) runs() int {
+	if k.mixes {
+		return k.rows.Max
+	}
+	return 1
+}
+
+// block is the tokens that are prepared together.
+func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.Max) }
+
+// sharedBytes is what build declares: q, k and v of a block, its results, and
+// what else it has of each token.
+func (k *deltaKernel) sharedBytes() int { return k.block() * 4 * (3*k.headDim + k.width() + 2) }
+
+// fits reports whether the target runs the kernel. A head is divided only where
+// units would idle, and not if its norm needs all of its columns.
+func (k *deltaKernel) fits(s *site.Site) bool {
+	t := s.Target
+	if k.mixes && k.rows.Max > k.block() {
+		return false
+	}
+	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
+		return false
+	}
+	return t.Wave%k.team() == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
+}
+
+func (k *deltaKernel) key() string {
+	whole := ""
+	if k.whole() {
+		whole = " whole"
+	}
+	if k.mixes {
+		whole += " runs"
+	}
+	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
+}
+
+func (k *deltaKernel) candidate() site.Candidate {
+	groups, rows := k.heads*k.parts, k.rows.Max/k.runs()
+	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
+	real := func(name string, v float64) ir.Const {
+		return ir.Const{Name: name, Value: math.Float32bits(float32(v))}
+	}
+	c := site.Candidate{
+		Kernel: k.key(),
+		Shape:  fmt.Sprintf("%d parts", k.parts),
+		Build:  k.build,
+		Consts: append(k.rows.Consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run),
+			real("scale", k.delta.Attrs.Float("scale"))),
+		Grid:     [3]int{groups, k.runs(), 1},
+		Operands: k.operands(),
+		Cover: []plans.Cover{
+			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{k.runs(), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+		},
+	}
+	if k.mixes {
+		c.Sequences = ir.ManySequences
+	}
+	for i, in := range k.inputs {
+		name := k.delta.Kind.Params[i]
+		c.Consts = append(c.Consts, value(name+"_first", in.first), value(name+"_width", int(in.x.Type.Last())))
+	}
+	if k.norm != nil {
+		c.Consts = append(c.Consts, real("eps", k.norm.Attrs.Float("eps")))
+	}
+	if k.gated != nil {
+		c.Consts = append(c.Consts, real("gated_eps", k.gated.Attrs.Float("eps")))
+	}
+	if k.conv != nil {
+		c.Consts = append(c.Consts, value("depth", int(k.conv.Args[2].Type.Shape[1])))
+	}
+	if k.write != nil {
+		width := int(k.write.Args[0].Type.Last())
+		tile := site.CeilDiv(width, groups)
+		c.Consts = append(c.Consts, value("ring_tile", tile))
+		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.Max, width}, Tile: []int{rows, tile}, Axis: []int{1, 0}})
+	}
+	return c
+}

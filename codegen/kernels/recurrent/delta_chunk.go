@@ -1,0 +1,320 @@
+package recurrent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func DeltaChunkCandidates(s *site.Site) []site.Candidate {
+	k := &deltaChunkKernel{}
+	if !k.match(s) || !k.fits(s) {
+		return nil
+	}
+	return []site.Candidate{k.candidate()}
+}
+
+// deltaChunkKernel is delta_chunk with what makes its operands:
+//
+//	[slice slice] [decay] [sigmoid] delta_chunk
+//
+// A workgroup has a chunk and a key head. A team of lanes has each row of k and of q, and
+// multiplies it by all rows of k. Then a lane has a column of the matrices of a value head
+// of that key head.
+type deltaChunkKernel struct {
+	chunkOp
+	decay, sigmoid *ir.Op // nil if g or beta is an operand of the group
+}
+
+const chunkTeam = 8
+
+func (k *deltaChunkKernel) match(s *site.Site) bool {
+	m := k.matchOp(s, "delta_chunk", 2)
+	if m == nil {
+		return false
+	}
+	k.decay, k.sigmoid = m.maker(k.op.Args[2], "decay"), m.maker(k.op.Args[3], "sigmoid")
+	return m.whole(k.op.Result)
+}
+
+// chunkOp is one of the two ops that make up the delta rule chunk by chunk.
+type chunkOp struct {
+	rows    site.Extent
+	inputs  []deltaInput // q, k and, of the rule, v
+	op      *ir.Op
+	headDim int
+	keys    int // heads of q and k
+	heads   int // of values
+}
+
+// matchOp finds the op of that name in the site's group, and what its first inputs are slices of.
+func (k *chunkOp) matchOp(s *site.Site, name string, inputs int) *deltaMatch {
+	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
+	if i < 0 {
+		return nil
+	}
+	k.op = s.Group.Ops[i]
+	m := &deltaMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
+	for _, x := range k.op.Args[:inputs] {
+		k.inputs = append(k.inputs, m.input(x))
+	}
+	a := k.op.Attrs
+	k.headDim, k.keys, k.heads = a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads")
+	var ok bool
+	if k.rows, ok = site.ExtentOf(s, k.op.Result); !ok {
+		return nil
+	}
+	return m
+}
+
+// input follows x back to an operand of the group.
+func (m *deltaMatch) input(x *ir.Value) deltaInput {
+	if op := m.maker(x, "slice"); op != nil {
+		return deltaInput{op.Args[0], op.Attrs.Int("first")}
+	}
+	return deltaInput{x: x}
+}
+
+// quads reports whether a kernel can read the input 4 elements at a time.
+func (in deltaInput) quads() bool { return in.first%4 == 0 && in.x.Type.Last()%4 == 0 }
+
+// each is the value heads of a key head.
+func (k *deltaChunkKernel) each() int { return k.heads / k.keys }
+
+func (k *deltaChunkKernel) lanes() int { return 2 * ir.DeltaChunk * chunkTeam }
+
+func (k *deltaChunkKernel) fits(s *site.Site) bool {
+	for _, in := range k.inputs {
+		if !in.quads() {
+			return false
+		}
+	}
+	return k.headDim%(4*chunkTeam) == 0 && k.headDim <= deltaMax && k.each()*ir.DeltaChunk <= k.lanes() && s.Target.Wave%chunkTeam == 0 && k.lanes()%s.Target.Wave == 0
+}
+
+func (k *deltaChunkKernel) key() string {
+	key := fmt.Sprintf("delta_chunk hd=%d each=%d", k.headDim, k.each())
+	if k.decay != nil {
+		key += " decay"
+	}
+	if k.sigmoid != nil {
+		key += " sigmoid"
+	}
+	return key + k.rows.Key()
+}
+
+func (k *deltaChunkKernel) operands() []site.Operand {
+	list := append(k.rows.Operands(), site.Operand{Name: "q", Value: k.inputs[0].x, Access: kernel.Read}, site.Operand{Name: "k", Value: k.inputs[1].x, Access: kernel.Read})
+	if k.decay != nil {
+		list = append(list, site.Operand{Name: "a", Value: k.decay.Args[0], Access: kernel.Read}, site.Operand{Name: "dt", Value: k.decay.Args[1], Access: kernel.Read}, site.Operand{Name: "rate", Value: k.decay.Args[2], Access: kernel.Read})
+	} else {
+		list = append(list, site.Operand{Name: "g", Value: k.op.Args[2], Access: kernel.Read})
+	}
+	beta := k.op.Args[3]
+	if k.sigmoid != nil {
+		beta = k.sigmoid.Args[0]
+	}
+	return append(list, site.Operand{Name: "beta", Value: beta, Access: kernel.Read}, site.Operand{Name: "y", Value: k.op.Result, Access: kernel.Write})
+}
+
+func (k *deltaChunkKernel) candidate() site.Candidate {
+	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
+	real := func(name string, v float64) ir.Const {
+		return ir.Const{Name: name, Value: math.Float32bits(float32(v))}
+	}
+	// Value head i of a key head is key*key_step + i*head_step.
+	keyStep, headStep := 1, k.keys
+	cover := plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.each(), k.keys * ir.DeltaChunkWidth}, Tile: []int{ir.DeltaChunk, k.each(), ir.DeltaChunkWidth}, Axis: []int{0, -1, 1}}
+	if k.op.Attrs.Str("map") == "div" {
+		keyStep, headStep = k.each(), 1
+		width := k.each() * ir.DeltaChunkWidth
+		cover = plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.keys * width}, Tile: []int{ir.DeltaChunk, width}, Axis: []int{0, 1}}
+	}
+	return site.Candidate{
+		Kernel: k.key(),
+		Build:  k.build,
+		Consts: append(k.rows.Consts(), value("heads", k.heads), value("key_step", keyStep), value("head_step", headStep),
+			value("q_first", k.inputs[0].first), value("q_width", int(k.inputs[0].x.Type.Last())),
+			value("k_first", k.inputs[1].first), value("k_width", int(k.inputs[1].x.Type.Last())),
+			real("scale", k.op.Attrs.Float("scale")), real("eps", k.op.Attrs.Float("eps"))),
+		Grid:     [3]int{site.CeilDiv(k.rows.Max, ir.DeltaChunk), k.keys, 1},
+		Operands: k.operands(),
+		Cover:    []plans.Cover{cover},
+	}
+}
+
+func (k *deltaChunkKernel) build() (*kernel.Func, error) {
+	return kernel.Build("delta_chunk", func(b *kernel.Builder) {
+		r := &deltaChunkRun{deltaChunkKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
+		n := k.rows.Bound(b)
+		for _, o := range k.operands() {
+			if o.Name != "n" {
+				r.buffers[o.Name] = b.Arg(o.Name, o.Access)
+			}
+		}
+		r.heads = b.SpecU32("heads", 1)
+		r.keyStep, r.headStep = b.SpecU32("key_step", 1), b.SpecU32("head_step", 1)
+		for i, name := range []string{"q", "k"} {
+			r.firsts[i], r.widths[i] = b.SpecU32(name+"_first", 0), b.SpecU32(name+"_width", 128)
+		}
+		r.scale, r.eps = b.SpecF32("scale", 1), b.SpecF32("eps", 1e-6)
+		b.Workgroup(k.lanes())
+		r.products = b.Shared(lane.F32x4, 2*ir.DeltaChunk*ir.DeltaChunk/4)
+		r.lengths = b.Shared(kernel.F32, 2*ir.DeltaChunk)
+		r.tokens = b.Shared(lane.F32x2, k.each()*ir.DeltaChunk)
+		r.first = b.Mul(b.WorkgroupID(0), ir.DeltaChunk)
+		r.live = n
+		b.ReturnIf(b.Ge(r.first, n))
+		r.live = b.Min(b.Sub(n, r.first), ir.DeltaChunk)
+		r.multiply()
+		mine := b.Lt(b.LocalID(), k.each()*ir.DeltaChunk)
+		b.If(mine, r.prepare)
+		b.Barrier()
+		b.If(mine, r.solve)
+	})
+}
+
+// deltaChunkRun is the kernel while it is built.
+type deltaChunkRun struct {
+	*deltaChunkKernel
+	b                 *kernel.Builder
+	buffers           map[string]*kernel.Buffer
+	heads             kernel.Value
+	keyStep, headStep kernel.Value
+	firsts, widths    [2]kernel.Value // of q and k: where they start in a row, and its length
+	scale, eps        kernel.Value
+	first, live       kernel.Value  // rows of the chunk: the first, how many
+	products          *kernel.Array // of rows of k, then of q, by rows of k
+	lengths           *kernel.Array // of rows of k, then of q
+	tokens            *kernel.Array // of value heads: log decay and beta of each row
+}
+
+// row returns row i of the chunk, or the last one.
+func (r *deltaChunkRun) row(i kernel.Operand) kernel.Value {
+	b := r.b
+	return b.Add(r.first, b.Min(i, b.Sub(r.live, 1)))
+}
+
+// multiply puts the products and the lengths of rows into shared memory.
+func (r *deltaChunkRun) multiply() {
+	b := r.b
+	mine, member := b.Div(b.LocalID(), chunkTeam), b.Mod(b.LocalID(), chunkTeam)
+	at := func(input int, row kernel.Value) kernel.Value {
+		from := b.Add(b.Mul(row, r.widths[input]), r.firsts[input], b.Mul(b.WorkgroupID(1), r.headDim))
+		return b.Add(b.Div(from, 4), member)
+	}
+	isQ := b.Ge(mine, ir.DeltaChunk)
+	own := b.Among([]*kernel.Buffer{r.buffers["k"], r.buffers["q"]}, b.Select(isQ, b.U32(1), b.U32(0)))
+	ownRow := r.row(b.Mod(mine, ir.DeltaChunk))
+	ownAt := b.Select(isQ, at(0, ownRow), at(1, ownRow))
+	var sums [ir.DeltaChunk + 1]kernel.Value
+	for p := range r.headDim / (4 * chunkTeam) {
+		x := own.Load(lane.F32x4, b.Add(ownAt, p*chunkTeam))
+		for i := range sums {
+			y := x
+			if i < ir.DeltaChunk {
+				y = r.buffers["k"].Load(lane.F32x4, b.Add(at(1, r.row(b.U32(uint32(i)))), p*chunkTeam))
+			}
+			if p == 0 {
+				sums[i] = b.Mul(x, y)
+			} else {
+				sums[i] = b.FMA(x, y, sums[i])
+			}
+		}
+	}
+	var list []kernel.Value
+	for _, v := range sums {
+		list = append(list, lane.Sum4(b, v))
+	}
+	square := lane.Sum(b, list[ir.DeltaChunk], 1, chunkTeam)
+	b.If(b.Eq(member, 0), func() { r.lengths.Store(mine, b.Max(b.Sqrt(square), r.eps)) })
+	product := lane.SumEach(b, list[:ir.DeltaChunk], member, 1)
+	r.products.StoreElem(b.Div(b.LocalID(), 4), b.Mod(b.LocalID(), 4), product)
+}
+
+// head returns the value head of this lane.
+func (r *deltaChunkRun) head() kernel.Value {
+	b := r.b
+	return b.Add(b.Mul(b.WorkgroupID(1), r.keyStep), b.Mul(b.Div(b.LocalID(), ir.DeltaChunk), r.headStep))
+}
+
+// prepare puts log decay and beta of a row and value head into shared memory: 0 of rows
+// that the step lacks.
+func (r *deltaChunkRun) prepare() {
+	b, head := r.b, r.head()
+	row := b.Mod(b.LocalID(), ir.DeltaChunk)
+	at := b.Add(b.Mul(r.row(row), r.heads), head)
+	beta := r.buffers["beta"].Load(kernel.F32, at)
+	if r.sigmoid != nil {
+		beta = lane.Sigmoid(b, beta)
+	}
+	var g kernel.Value
+	if r.decay == nil {
+		g = r.buffers["g"].Load(kernel.F32, at)
+	} else {
+		g = lane.LogDecay(b, r.buffers["a"].Load(kernel.F32, at), r.buffers["dt"].Load(kernel.F32, head), r.buffers["rate"].Load(kernel.F32, head))
+	}
+	g = b.Select(b.Lt(row, r.live), g, b.F32(0))
+	r.tokens.Store(b.LocalID(), b.Vec(g, beta))
+}
+
+// solve computes a column of both matrices, and writes it, and the other numbers of a row.
+// The column is of inverse(1 + L) first, and is multiplied by its beta where it is written.
+func (r *deltaChunkRun) solve() {
+	b, head := r.b, r.head()
+	column := b.Mod(b.LocalID(), ir.DeltaChunk)
+	tokens := b.Sub(b.LocalID(), column)
+	var logs, beta, inverse, x [ir.DeltaChunk]kernel.Value
+	own := b.F32(0) // logs of this lane's row
+	for t := range logs {
+		token := r.tokens.Load(b.Add(tokens, t))
+		logs[t], beta[t] = b.Elem(token, 0), b.Elem(token, 1)
+		if t > 0 {
+			logs[t] = b.Add(logs[t-1], logs[t])
+		}
+		own = b.Select(b.Eq(column, t), logs[t], own)
+		inverse[t] = b.Div(1.0, r.lengths.Load(t))
+	}
+	last := logs[ir.DeltaChunk-1]
+	ownBeta := b.Elem(r.tokens.Load(b.LocalID()), 1)
+	for t := range x {
+		keys, queries := r.productsOf(t), r.productsOf(ir.DeltaChunk+t)
+		x[t] = b.Select(b.Eq(column, t), b.F32(1), b.F32(0))
+		says := b.F32(0)
+		for i := range t {
+			fade := b.Exp(b.Sub(logs[t], logs[i]))
+			key := b.Mul(b.Elem(keys[i/4], i%4), fade, inverse[i], beta[t], inverse[t])
+			x[t] = b.FMA(b.Neg(key), x[i], x[t])
+			says = b.FMA(b.Mul(b.Elem(queries[i/4], i%4), fade, inverse[i]), x[i], says)
+		}
+		says = b.FMA(b.Mul(b.Elem(queries[t/4], t%4), inverse[t]), x[t], says)
+		says = b.Mul(says, ownBeta, r.scale, b.Div(1.0, r.lengths.Load(ir.DeltaChunk+t)))
+		change := b.Mul(x[t], ownBeta, inverse[t], b.Exp(b.Sub(last, logs[t])))
+		b.If(b.Lt(b.U32(uint32(t)), r.live), func() {
+			at := b.Add(b.Mul(b.Add(b.Mul(b.Add(r.first, t), r.heads), head), ir.DeltaChunkWidth), column)
+			r.buffers["y"].Store(at, change)
+			r.buffers["y"].Store(b.Add(at, ir.DeltaChunk), says)
+		})
+	}
+	b.If(b.Lt(column, r.live), func() {
+		fade := b.Exp(own)
+		at := b.Add(b.Mul(b.Add(b.Mul(b.Add(r.first, column), r.heads), head), ir.DeltaChunkWidth/4), 2*ir.DeltaChunk/4)
+		r.buffers["y"].Store(at, b.Vec(b.Div(fade, r.lengths.Load(column)),
+			b.Div(b.Mul(fade, r.scale), r.lengths.Load(b.Add(column, ir.DeltaChunk))), b.Exp(last), 0))
+	})
+}
+
+// productsOf loads a row of the products.
+func (r *deltaChunkRun) productsOf(row int) []kernel.Value {
+	list := make([]kernel.Value, ir.DeltaChunk/4)
+	for i := range list {
+		list[i] = r.products.Load(row*len(list) + i)
+	}
+	return list
+}

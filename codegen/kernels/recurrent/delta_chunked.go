@@ -1,0 +1,463 @@
+package recurrent
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
+	var list []site.Candidate
+	for _, parts := range []int{4, 2} {
+		k := &deltaChunkedKernel{parts: parts}
+		if k.match(s) && k.fits(s) {
+			list = append(list, k.candidate())
+		}
+	}
+	return list
+}
+
+// deltaChunkedKernel is deltanet_chunked with the slices that make its operands. A
+// workgroup has a part of the value columns of a head, with their state in registers: a
+// team of 16 lanes has 4 columns, each lane all 4 of some key dims, so that what it loads of
+// k or q serves 4 products. A lane holds k of a chunk from the change of the state before it to its
+// own, so that there is one barrier a chunk: before it all keep the next chunk and what the rows
+// change, behind it they read both.
+//
+// A lane multiplies rows r ^ member of each four rows, so that when lanes exchange sums, each
+// keeps those of the same registers.
+type deltaChunkedKernel struct {
+	chunkOp
+	run   int // neighbours among the value heads that share a key head
+	parts int // workgroups of a head
+}
+
+const (
+	chunkedTeam    = 16
+	chunkedColumns = 4 // of a team
+	chunkedRows    = 4 // of which a lane ends with the sums of one
+	chunkedGroups  = ir.DeltaChunk / chunkedRows
+)
+
+func (k *deltaChunkedKernel) match(s *site.Site) bool {
+	m := k.matchOp(s, "deltanet_chunked", 3)
+	if m == nil {
+		return false
+	}
+	k.run = 1
+	if k.op.Attrs.Str("map") == "div" {
+		k.run = k.heads / k.keys
+	}
+	return m.whole(k.op.Result) && site.Indexable(s, k.state(), 4)
+}
+
+func (k *deltaChunkedKernel) state() *ir.Value { return k.op.Args[4] }
+
+// held is the accesses of 4 elements of a column that a lane holds.
+func (k *deltaChunkedKernel) held() int { return k.headDim / (4 * chunkedTeam) }
+
+// width is the value columns of a workgroup.
+func (k *deltaChunkedKernel) width() int { return k.headDim / k.parts }
+
+func (k *deltaChunkedKernel) lanes() int { return k.width() / chunkedColumns * chunkedTeam }
+
+// loads is the accesses of a lane to k of a chunk, and as many to q.
+func (k *deltaChunkedKernel) loads() int { return ir.DeltaChunk * k.headDim / 4 / k.lanes() }
+
+func (k *deltaChunkedKernel) fits(s *site.Site) bool {
+	t := s.Target
+	return k.inputs[0].quads() && k.inputs[1].quads() && (k.headDim == 64 || k.headDim == 128) &&
+		(k.parts == 2 || k.heads*k.parts <= t.Units) &&
+		t.Wave%chunkedTeam == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.lanes() >= ir.DeltaChunk*ir.DeltaChunkWidth/4
+}
+
+func (k *deltaChunkedKernel) key() string {
+	key := fmt.Sprintf("delta_chunked hd=%d parts=%d", k.headDim, k.parts)
+	if k.slots() > 1 {
+		key += " slots"
+	}
+	return key + k.rows.Key()
+}
+
+// slots is how many have a state.
+func (k *deltaChunkedKernel) slots() int { return int(k.state().Type.Shape[0]) }
+
+func (k *deltaChunkedKernel) operands() []site.Operand {
+	list := k.rows.Operands()
+	for i, in := range k.inputs {
+		list = append(list, site.Operand{Name: k.op.Kind.Params[i], Value: in.x, Access: kernel.Read})
+	}
+	list = append(list, site.Operand{Name: "chunk", Value: k.op.Args[3], Access: kernel.Read}, site.Operand{Name: "pos", Value: k.op.Args[5], Access: kernel.Read})
+	if k.slots() > 1 {
+		list = append(list, site.Operand{Name: "slot", Value: k.op.Args[6], Access: kernel.Read})
+	}
+	return append(list, site.Operand{Name: "state", Value: k.state(), Access: kernel.ReadWrite}, site.Operand{Name: "y", Value: k.op.Result, Access: kernel.Write})
+}
+
+func (k *deltaChunkedKernel) candidate() site.Candidate {
+	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
+	c := site.Candidate{
+		Kernel:   k.key(),
+		Shape:    fmt.Sprintf("%d parts", k.parts),
+		Build:    k.build,
+		Consts:   append(k.rows.Consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run)),
+		Grid:     [3]int{k.heads * k.parts, 1, 1},
+		Operands: k.operands(),
+		Cover: []plans.Cover{
+			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+		},
+	}
+	for i, in := range k.inputs {
+		name := k.op.Kind.Params[i]
+		c.Consts = append(c.Consts, value(name+"_first", in.first), value(name+"_width", int(in.x.Type.Last())))
+	}
+	return c
+}
+
+func (k *deltaChunkedKernel) build() (*kernel.Func, error) {
+	return kernel.Build("delta_chunked", func(b *kernel.Builder) {
+		r := &deltaChunkedRun{deltaChunkedKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
+		r.declare()
+		r.loadState()
+		r.start()
+		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
+		r.storeState()
+	})
+}
+
+// deltaChunkedRun is the kernel while it is built.
+type deltaChunkedRun struct {
+	*deltaChunkedKernel
+	b            *kernel.Builder
+	buffers      map[string]*kernel.Buffer
+	n, last      kernel.Value // rows of the step, and the last one
+	heads        kernel.Value
+	slot         kernel.Value
+	head         kernel.Value
+	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
+	mine, member kernel.Value    // the lane's team, and the lane in it
+	row, column  kernel.Value    // of each four rows, and of the team's columns: where the sums that the lane ends with are
+	vectors      *kernel.Array   // two chunks: rows of k, then of q
+	numbers      *kernel.Array   // two chunks: what delta_chunk has of each row, the matrices in the order in which lanes want them
+	changes      *kernel.Array   // two chunks: of a team, what each row adds to the state, by column
+	fetched      [2][]*kernel.Var
+	fetchedChunk *kernel.Var
+	fetchedV     [chunkedGroups]*kernel.Var
+	v            [chunkedGroups]*kernel.Var   // of the chunk before the one that is fetched
+	keys         [ir.DeltaChunk][]*kernel.Var // k of the chunk
+	state        [chunkedColumns][]*kernel.Var
+}
+
+func (r *deltaChunkedRun) declare() {
+	b := r.b
+	r.n = r.rows.Bound(b)
+	for _, o := range r.operands() {
+		if o.Name != "n" {
+			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
+		}
+	}
+	r.heads = b.SpecU32("heads", 1)
+	keys, run := b.SpecU32("keys", 1), b.SpecU32("run", 1)
+	b.Workgroup(r.lanes())
+	group := b.WorkgroupID(0)
+	r.head = b.Div(group, r.parts)
+	keyHead := b.Mod(b.Div(r.head, run), keys)
+	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
+		name := r.op.Kind.Params[i]
+		r.from[i] = b.Add(b.SpecU32(name+"_first", 0), b.Mul(head, r.headDim))
+		r.widths[i] = b.SpecU32(name+"_width", 128)
+	}
+	r.from[2] = b.Add(r.from[2], b.Mul(b.Mod(group, r.parts), r.width()))
+	r.last, r.slot = b.Sub(r.n, 1), b.U32(0)
+	if slots := r.buffers["slot"]; slots != nil {
+		r.slot = slots.Load(kernel.U32, 0)
+	}
+	r.mine, r.member = b.Div(b.LocalID(), chunkedTeam), b.Mod(b.LocalID(), chunkedTeam)
+	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
+	r.vectors = b.Shared(lane.F32x4, 2*2*ir.DeltaChunk*r.headDim/4)
+	r.numbers = b.Shared(lane.F32x4, 2*ir.DeltaChunk*ir.DeltaChunkWidth/4)
+	r.changes = b.Shared(lane.F32x4, 2*r.lanes()/chunkedTeam*ir.DeltaChunk)
+}
+
+// eachState calls do for the accesses to the state that are this lane's: access p
+// of column c, and its place in the state.
+func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
+	b, quads := r.b, r.headDim/4
+	part := b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width())
+	column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim), part, b.Mul(r.mine, chunkedColumns))
+	for c := range r.state {
+		for p := range r.held() {
+			do(c, p, b.Add(b.Mul(b.Add(column, c), quads), b.Add(r.member, p*chunkedTeam)))
+		}
+	}
+}
+
+// loadState loads the state, which is 0 before position 0.
+func (r *deltaChunkedRun) loadState() {
+	b := r.b
+	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, 0), 0), 4)
+	r.eachState(func(c, _ int, at kernel.Value) {
+		r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, r.buffers["state"].Load(lane.F32x4, at), 0)))
+	})
+}
+
+func (r *deltaChunkedRun) storeState() {
+	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
+}
+
+// start puts the first chunk into shared memory, and loads the second.
+func (r *deltaChunkedRun) start() {
+	b := r.b
+	for i := range r.fetched {
+		for range r.loads() {
+			r.fetched[i] = append(r.fetched[i], b.Var(lane.F32x4, b.Splat(b.F32(0), 4)))
+		}
+	}
+	r.fetchedChunk = b.Var(lane.F32x4, b.Splat(b.F32(0), 4))
+	for g := range r.fetchedV {
+		r.fetchedV[g] = b.Var(kernel.F32, 0)
+	}
+	r.fetch(b.U32(0))
+	r.keepVectors(b.U32(0))
+	r.keepNumbers(b.U32(0), r.fetchedChunk.Get())
+	for g := range r.v {
+		r.v[g] = b.Var(kernel.F32, r.fetchedV[g].Get())
+	}
+	r.fetch(b.U32(ir.DeltaChunk))
+	b.Barrier()
+	for i := range r.keys {
+		for _, k := range r.load(b.U32(0), i) {
+			r.keys[i] = append(r.keys[i], b.Var(lane.F32x4, k))
+		}
+	}
+}
+
+// fetch loads what this lane has of the chunk from row first on, the last row for those
+// that the step lacks, but 0 of what they would change and say.
+func (r *deltaChunkedRun) fetch(first kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	for i, input := range []int{1, 0} {
+		x := r.buffers[r.op.Kind.Params[input]]
+		for j, v := range r.fetched[i] {
+			at := b.Add(b.LocalID(), j*r.lanes())
+			row := b.Min(b.Add(first, b.Div(at, quads)), r.last)
+			v.Set(x.Load(lane.F32x4, b.Add(b.Div(b.Add(b.Mul(row, r.widths[input]), r.from[input]), 4), b.Mod(at, quads))))
+		}
+	}
+	const each = ir.DeltaChunkWidth / 4
+	at := b.Min(b.LocalID(), ir.DeltaChunk*each-1)
+	row := b.Add(first, b.Div(at, each))
+	x := r.buffers["chunk"].Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(b.Min(row, r.last), r.heads), r.head), each), b.Mod(at, each)))
+	r.fetchedChunk.Set(b.Select(b.Splat(b.Le(row, r.last), 4), x, 0))
+	for g, v := range r.fetchedV {
+		row := b.Min(b.Add(first, r.rowOf(g)), r.last)
+		v.Set(r.buffers["v"].Load(kernel.F32, b.Add(b.Mul(row, r.widths[2]), r.from[2], b.Mul(r.mine, chunkedColumns), r.column)))
+	}
+}
+
+// rowOf returns which row of a chunk is this lane's of group g of four.
+func (r *deltaChunkedRun) rowOf(g int) kernel.Value { return r.b.Add(r.row, g*chunkedRows) }
+
+// keepVectors puts rows that were fetched into shared memory.
+func (r *deltaChunkedRun) keepVectors(vectors kernel.Value) {
+	b := r.b
+	for i, list := range r.fetched {
+		for j, v := range list {
+			r.vectors.Store(b.Add(vectors, b.LocalID(), (i*len(list)+j)*r.lanes()), v.Get())
+		}
+	}
+}
+
+// keepNumbers puts what this lane has of delta_chunk into shared memory.
+func (r *deltaChunkedRun) keepNumbers(numbers, x kernel.Value) {
+	b := r.b
+	const each = ir.DeltaChunkWidth / 4
+	b.If(b.Lt(b.LocalID(), ir.DeltaChunk*each), func() {
+		row := b.Mod(b.Div(b.LocalID(), each), chunkedRows)
+		mask := b.Select(b.Lt(b.Mod(b.LocalID(), each), each-1), row, b.U32(0))
+		for e := range 4 {
+			r.numbers.StoreElem(b.Add(numbers, b.LocalID()), b.Xor(mask, e), b.Elem(x, e))
+		}
+	})
+}
+
+// next puts the chunk behind the one from row first on into shared memory, loads the one
+// behind that, and returns this lane's elements of v of this one.
+func (r *deltaChunkedRun) next(first, vectors, numbers kernel.Value) (v [chunkedGroups]kernel.Value) {
+	r.keepVectors(vectors)
+	x := r.fetchedChunk.Get()
+	for g := range v {
+		v[g] = r.v[g].Get()
+		r.v[g].Set(r.fetchedV[g].Get())
+	}
+	r.fetch(r.b.Add(first, 2*ir.DeltaChunk))
+	r.keepNumbers(numbers, x)
+	return v
+}
+
+// chunk is the rows from first on.
+func (r *deltaChunkedRun) chunk(first kernel.Value) {
+	b := r.b
+	odd := b.Mod(b.Div(first, ir.DeltaChunk), 2)
+	place := func(odd kernel.Value) (vectors, numbers kernel.Value) {
+		return b.Mul(odd, 2*ir.DeltaChunk*r.headDim/4), b.Mul(odd, ir.DeltaChunk*ir.DeltaChunkWidth/4)
+	}
+	nextVectors, nextNumbers := place(b.Sub(1, odd))
+	v := r.next(first, nextVectors, nextNumbers)
+	vectors, numbers := place(odd)
+
+	var keys, queries [ir.DeltaChunk][]kernel.Value
+	for i := range keys {
+		for _, k := range r.keys[i] {
+			keys[i] = append(keys[i], k.Get())
+		}
+	}
+	kept := r.multiply(keys)
+	b.SubgroupBarrier() // else the driver puts products with q first, and all wait for the sums of those with k
+	for i := range queries {
+		queries[i] = r.load(b.Add(vectors, ir.DeltaChunk*r.headDim/4), i)
+	}
+	asked := r.multiply(queries)
+	const each = ir.DeltaChunkWidth / 4
+	var deltas [chunkedGroups][]kernel.Value // by row ^ this lane's row
+	var weights [chunkedGroups]kernel.Value
+	for g := range v {
+		row := b.Add(numbers, b.Mul(r.rowOf(g), each))
+		weights[g] = r.numbers.Load(b.Add(row, each-1))
+		delta := b.Sub(v[g], b.Mul(b.Elem(weights[g], 0), kept[g]))
+		deltas[g] = []kernel.Value{delta}
+		for mask := 1; mask < chunkedRows; mask++ {
+			deltas[g] = append(deltas[g], b.SubgroupShuffleXor(delta, mask))
+		}
+	}
+	var matrices [2][chunkedGroups][]kernel.Value
+	for matrix := range matrices {
+		for g := range v {
+			matrices[matrix][g] = r.matrixRow(numbers, matrix, g)
+		}
+	}
+	fade := r.numbers.LoadElem(b.Add(numbers, each-1), 2)
+	changes := b.Mul(b.Add(b.Mul(odd, r.lanes()/chunkedTeam), r.mine), ir.DeltaChunk)
+	for g := range v {
+		r.changes.StoreElem(b.Add(changes, r.rowOf(g)), r.column, r.times(matrices[0][g], deltas[:]))
+	}
+	b.Barrier()
+	// The stores come before the change, so that they are done by the next barrier.
+	for g := range v {
+		row := b.Add(first, r.rowOf(g))
+		y := b.FMA(b.Elem(weights[g], 1), asked[g], r.times(matrices[1][g], deltas[:]))
+		b.If(b.Le(row, r.last), func() {
+			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width()),
+				b.Mul(r.mine, chunkedColumns), r.column)
+			r.buffers["y"].Store(at, y)
+		})
+	}
+	r.change(keys, changes, fade, nextVectors)
+}
+
+// matrixRow loads what a matrix has for this lane's row of group g.
+func (r *deltaChunkedRun) matrixRow(numbers kernel.Value, matrix, g int) (list []kernel.Value) {
+	b := r.b
+	for i := range g + 1 {
+		list = append(list, r.numbers.Load(b.Add(numbers, b.Mul(r.rowOf(g), ir.DeltaChunkWidth/4), matrix*chunkedGroups+i)))
+	}
+	return list
+}
+
+// times returns the product of a row of a matrix and a column of deltas, both in the order of
+// row ^ this lane's row.
+func (r *deltaChunkedRun) times(row []kernel.Value, deltas [][]kernel.Value) kernel.Value {
+	b := r.b
+	var sum kernel.Value
+	for i, quad := range row {
+		for e, d := range deltas[i] {
+			if i == 0 && e == 0 {
+				sum = b.Mul(b.Elem(quad, e), d)
+			} else {
+				sum = b.FMA(b.Elem(quad, e), d, sum)
+			}
+		}
+	}
+	return sum
+}
+
+// load loads this lane's elements of the lane's i-th row of k or q.
+func (r *deltaChunkedRun) load(from kernel.Value, i int) (list []kernel.Value) {
+	b := r.b
+	at := b.Add(from, b.Mul(r.rowBeside(i), r.headDim/4), r.member)
+	for p := range r.held() {
+		list = append(list, r.vectors.Load(b.Add(at, p*chunkedTeam)))
+	}
+	return list
+}
+
+// rowBeside returns which row of a chunk is the lane's i-th: of each four rows, row ^ this
+// lane's row.
+func (r *deltaChunkedRun) rowBeside(i int) kernel.Value {
+	return r.b.Add(r.b.Xor(r.row, i%chunkedRows), i/chunkedRows*chunkedRows)
+}
+
+// multiply returns the products of rows and columns of the state that are this lane's.
+func (r *deltaChunkedRun) multiply(rows [ir.DeltaChunk][]kernel.Value) (sums [chunkedGroups]kernel.Value) {
+	b := r.b
+	for g := range sums {
+		var list [chunkedRows][]kernel.Value
+		for i := range list {
+			for _, column := range r.state {
+				list[i] = append(list[i], r.dot(column, rows[g*chunkedRows+i]))
+			}
+		}
+		for mask := 1; mask < chunkedRows; mask *= 2 {
+			for i := 0; i < chunkedRows; i += 2 * mask {
+				for c := range list[i] {
+					list[i][c] = b.Add(list[i][c], b.SubgroupShuffleXor(list[i+mask][c], mask))
+				}
+			}
+		}
+		sums[g] = lane.SumEach(b, list[0], r.member, chunkedRows)
+	}
+	return sums
+}
+
+// dot returns the product of this lane's elements of a column and of a row.
+func (r *deltaChunkedRun) dot(column []*kernel.Var, row []kernel.Value) kernel.Value {
+	b := r.b
+	var sum kernel.Value
+	for p, s := range column {
+		x := s.Get()
+		for e := range 4 {
+			if p == 0 && e == 0 {
+				sum = b.Mul(b.Elem(x, e), b.Elem(row[p], e))
+			} else {
+				sum = b.FMA(b.Elem(x, e), b.Elem(row[p], e), sum)
+			}
+		}
+	}
+	return sum
+}
+
+// change lets the rows change the state, and loads k of the next chunk: there shared memory
+// has the least to do.
+func (r *deltaChunkedRun) change(keys [ir.DeltaChunk][]kernel.Value, changes, fade, next kernel.Value) {
+	b := r.b
+	for i, row := range keys {
+		all := r.changes.Load(b.Add(changes, r.rowBeside(i)))
+		for c, column := range r.state {
+			for p, s := range column {
+				x := s.Get()
+				if i == 0 {
+					x = b.Mul(x, b.Splat(fade, 4))
+				}
+				s.Set(b.FMA(b.Splat(b.Elem(all, c), 4), row[p], x))
+			}
+		}
+		for p, k := range r.load(next, i) {
+			r.keys[i][p].Set(k)
+		}
+	}
+}

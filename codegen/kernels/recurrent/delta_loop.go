@@ -1,0 +1,388 @@
+package recurrent
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+)
+
+// deltaRun is the kernel while it is built.
+type deltaRun struct {
+	*deltaKernel
+	b                           *kernel.Builder
+	buffers                     map[string]*kernel.Buffer
+	row, rows, last             kernel.Value // of this workgroup: the first, how many, the last
+	slot                        kernel.Value // of these rows
+	heads, scale, eps, gatedEps kernel.Value
+	from                        [3]kernel.Value // q, k, v of the head: where they start in a row
+	widths                      [3]kernel.Value // and the length of the row
+	conv                        *convArgs
+	group, head, part           kernel.Value
+	mine, member                kernel.Value // the lane's team, and the lane in it
+	inputs, results             *kernel.Array
+	tokens                      *kernel.Array // decay and beta of each
+	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
+	decay, beta                 *kernel.Var   // of the token that this lane prepares
+	state                       [deltaColumns][]*kernel.Var
+}
+
+func (k *deltaKernel) build() (*kernel.Func, error) {
+	return kernel.Build("delta", func(b *kernel.Builder) {
+		r := &deltaRun{deltaKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
+		r.declare()
+		b.Workgroup(k.lanes())
+		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
+		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
+		r.tokens = b.Shared(lane.F32x2, k.block())
+		r.findRows()
+		r.loadState()
+		r.startFetch()
+		if k.write != nil {
+			r.writeRing()
+		}
+		if k.rows.Max <= k.block() {
+			r.tokensFrom(r.row, r.storeState)
+			return
+		}
+		b.For(0, r.rows, k.block(), func(first kernel.Value) {
+			r.tokensFrom(first, func() {})
+		})
+		r.storeState()
+	})
+}
+
+// declare declares arguments and constants.
+func (r *deltaRun) declare() {
+	b := r.b
+	r.rows = r.deltaKernel.rows.Bound(b)
+	for _, o := range r.operands() {
+		if o.Name != "n" {
+			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
+		}
+	}
+	r.heads = b.SpecU32("heads", 1)
+	keys, run := b.SpecU32("keys", 1), b.SpecU32("run", 1)
+	r.scale = b.SpecF32("scale", 1)
+	r.group = b.WorkgroupID(0)
+	r.head, r.part = b.Div(r.group, r.parts), b.Mod(r.group, r.parts)
+	keyHead := b.Mod(b.Div(r.head, run), keys)
+	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
+		name := r.delta.Kind.Params[i]
+		r.from[i] = b.Add(b.SpecU32(name+"_first", 0), b.Mul(head, r.headDim))
+		r.widths[i] = b.SpecU32(name+"_width", 128)
+	}
+	if r.norm != nil {
+		r.eps = b.SpecF32("eps", 1e-6)
+	}
+	if r.gated != nil {
+		r.gatedEps = b.SpecF32("gated_eps", 1e-6)
+	}
+	if r.deltaGroup.conv != nil {
+		r.conv = &convArgs{convKernel: convKernel{taps: r.taps()}, x: r.buffers["x"], weight: r.buffers["weight"], ring: r.buffers["ring"],
+			pos: r.buffers["pos"], slot: r.buffers["slot"], alone: r.deltaKernel.rows.Max == 1, width: r.widths[0], depth: b.SpecU32("depth", 16)}
+	}
+	r.mine, r.member = b.Div(b.LocalID(), r.team()), b.Mod(b.LocalID(), r.team())
+}
+
+// findRows finds the rows of this workgroup, and ends it if there are none.
+func (r *deltaRun) findRows() {
+	b, slots, n := r.b, r.buffers["slot"], r.rows
+	if r.runs() == 1 {
+		r.row, r.slot, r.last = b.U32(0), b.U32(0), b.Sub(n, 1)
+		if slots != nil {
+			r.slot = slots.Load(kernel.U32, r.row)
+		}
+		return
+	}
+	r.row = b.WorkgroupID(1)
+	r.slot = slots.Load(kernel.U32, r.row)
+	before := slots.Load(kernel.U32, b.Sub(b.Max(r.row, 1), 1))
+	same := b.Bool(true)
+	r.rows = b.U32(1)
+	for i := 1; i < r.runs(); i++ {
+		next := b.Add(r.row, i)
+		same = b.And(same, b.Lt(next, n), b.Eq(slots.Load(kernel.U32, b.Min(next, r.runs()-1)), r.slot))
+		r.rows = b.Add(r.rows, b.Select(same, b.U32(1), b.U32(0)))
+	}
+	r.last = b.Sub(b.Add(r.row, r.rows), 1)
+	b.ReturnIf(b.Or(b.Ge(r.row, n), b.And(b.Gt(r.row, 0), b.Eq(before, r.slot))))
+}
+
+// column returns the column c of this lane's team, among those of the workgroup.
+func (r *deltaRun) column(c int) kernel.Value {
+	return r.b.Add(r.mine, c*r.width()/deltaColumns)
+}
+
+// eachState calls do for the accesses to the state that are this lane's: access p
+// of column c, and its place in the state.
+func (r *deltaRun) eachState(do func(c, p int, at kernel.Value)) {
+	b, row := r.b, r.headDim/4
+	head := b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim*row)
+	for c := range r.state {
+		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
+		for p := range r.held() {
+			do(c, p, b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())))
+		}
+	}
+}
+
+// loadState loads the state, which is 0 before position 0.
+func (r *deltaRun) loadState() {
+	b := r.b
+	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, r.row), 0), 4)
+	r.eachState(func(c, _ int, at kernel.Value) {
+		s := b.Select(begun, r.buffers["state"].Load(lane.F32x4, at), 0)
+		r.state[c] = append(r.state[c], b.Var(lane.F32x4, s))
+	})
+}
+
+func (r *deltaRun) storeState() {
+	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
+}
+
+// writeRing copies this workgroup's channels of its rows into the ring.
+func (r *deltaRun) writeRing() {
+	b, c := r.b, r.conv
+	tile := b.SpecU32("ring_tile", 128)
+	b.For(b.LocalID(), b.Mul(r.rows, tile), r.lanes(), func(i kernel.Value) {
+		row, channel := b.Add(r.row, b.Div(i, tile)), b.Add(b.Mul(r.group, tile), b.Mod(i, tile))
+		b.If(b.Lt(channel, c.width), func() {
+			at := b.Add(b.Mul(c.slotOf(b, row), c.depth), b.Mod(c.pos.Load(kernel.U32, row), c.depth))
+			c.ring.Store(b.Add(b.Mul(at, c.width), channel), c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel)))
+		})
+	})
+}
+
+// startFetch fetches the first block.
+func (r *deltaRun) startFetch() {
+	b := r.b
+	for range site.CeilDiv(r.block()*3*r.headDim, r.lanes()) {
+		r.fetched = append(r.fetched, b.Var(kernel.F32, 0))
+	}
+	r.decay, r.beta = b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
+	r.fetch(r.row)
+}
+
+// fetch loads what this lane prepares of the block of tokens that starts at row
+// first. Rows past the end repeat the last one.
+func (r *deltaRun) fetch(first kernel.Value) {
+	b := r.b
+	for j, v := range r.fetched {
+		token, input, i := r.item(j)
+		v.Set(r.input(b.Min(b.Add(first, token), r.last), input, i))
+	}
+	row := b.Min(b.Add(first, b.Min(b.LocalID(), r.block()-1)), r.last)
+	at := b.Add(b.Mul(row, r.heads), r.head)
+	r.beta.Set(r.buffers["beta"].Load(kernel.F32, at))
+	if r.deltaGroup.decay == nil {
+		r.decay.Set(r.buffers["g"].Load(kernel.F32, at))
+		return
+	}
+	of := func(name string) kernel.Value { return r.buffers[name].Load(kernel.F32, r.head) }
+	r.decay.Set(lane.LogDecay(b, r.buffers["a"].Load(kernel.F32, at), of("dt"), of("rate")))
+}
+
+// item returns the token of a block, the input (0 to 2 for q, k, v) and the dim
+// that are this lane's j-th. Items past the block repeat its last token.
+func (r *deltaRun) item(j int) (token, input, i kernel.Value) {
+	b, d := r.b, r.headDim
+	at := b.Add(b.LocalID(), j*r.lanes())
+	return b.Min(b.Div(at, 3*d), r.block()-1), b.Mod(b.Div(at, d), 3), b.Mod(at, d)
+}
+
+// input returns an element of q, k or v.
+func (r *deltaRun) input(row, input, i kernel.Value) kernel.Value {
+	b := r.b
+	if r.joint() {
+		channel := b.Add(b.Select(b.Eq(input, 0), r.from[0], b.Select(b.Eq(input, 1), r.from[1], r.from[2])), i)
+		if r.conv != nil {
+			return r.conv.at(b, row, channel)
+		}
+		return r.buffers["x"].Load(kernel.F32, b.Add(b.Mul(row, r.widths[0]), channel))
+	}
+	v := b.Var(kernel.F32, 0)
+	for n, name := range r.delta.Kind.Params[:3] {
+		b.If(b.Eq(input, n), func() {
+			v.Set(r.buffers[name].Load(kernel.F32, b.Add(b.Mul(row, r.widths[n]), r.from[n], i)))
+		})
+	}
+	return v.Get()
+}
+
+// tokensFrom runs the block of tokens that has been fetched, from row first on,
+// and fetches the next one if there may be one. then follows the last token.
+func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
+	b := r.b
+	live := b.Min(b.Sub(b.Add(r.last, 1), first), r.block())
+	r.prepare()
+	b.Barrier()
+	if r.norm != nil {
+		r.normalize()
+	}
+	finish := r.finish(first, live)
+	if r.deltaKernel.rows.Max > r.block() {
+		r.fetch(b.Add(first, r.block()))
+	}
+	b.Barrier()
+	each := func() { b.For(0, live, 1, r.step) }
+	switch {
+	case r.block() == 1:
+		r.step(b.U32(0))
+	case r.whole():
+		b.IfElse(b.Eq(live, r.block()), r.steps, each)
+	default:
+		each()
+	}
+	then()
+	b.Barrier()
+	finish()
+}
+
+// prepare puts what was fetched into shared memory.
+func (r *deltaRun) prepare() {
+	b, size := r.b, r.block()*3*r.headDim
+	for j, v := range r.fetched {
+		at := b.Add(b.LocalID(), j*r.lanes())
+		store := func() { r.inputs.StoreElem(b.Div(at, 4), b.Mod(at, 4), v.Get()) }
+		if (j+1)*r.lanes() <= size {
+			store()
+		} else {
+			b.If(b.Lt(at, size), store)
+		}
+	}
+	b.If(b.Lt(b.LocalID(), r.block()), func() {
+		beta := r.beta.Get()
+		if r.sigmoid != nil {
+			beta = lane.Sigmoid(b, beta)
+		}
+		fade := b.Exp(r.decay.Get())
+		r.tokens.Store(b.LocalID(), b.Vec(fade, beta))
+	})
+}
+
+// normalize divides each q and k in shared memory by its length, a team each.
+func (r *deltaRun) normalize() {
+	b := r.b
+	b.For(r.mine, 2*r.block(), r.lanes()/r.team(), func(i kernel.Value) {
+		from := b.Mul(b.Add(b.Mul(b.Div(i, 2), 3), b.Mod(i, 2)), r.headDim/4)
+		list, squares := r.squares4(r.inputs, from)
+		scale := b.Div(1.0, b.Max(b.Sqrt(squares), r.eps))
+		for p, v := range list {
+			r.inputs.Store(b.Add(from, b.Add(r.member, p*r.team())), b.Mul(v, b.Splat(scale, 4)))
+		}
+	})
+}
+
+// squares4 loads this lane's elements of a vector of headDim in shared memory, and
+// sums the squares of all its elements.
+func (r *deltaRun) squares4(array *kernel.Array, from kernel.Value) (list []kernel.Value, squares kernel.Value) {
+	b := r.b
+	list = r.vector(array, from)
+	sum := b.Mul(list[0], list[0])
+	for _, v := range list[1:] {
+		sum = b.FMA(v, v, sum)
+	}
+	return list, r.teamSum(sum)
+}
+
+// vector loads this lane's elements of a vector of headDim in shared memory.
+func (r *deltaRun) vector(array *kernel.Array, from kernel.Value) []kernel.Value {
+	list := make([]kernel.Value, r.held())
+	for p := range list {
+		list[p] = array.Load(r.b.Add(from, r.b.Add(r.member, p*r.team())))
+	}
+	return list
+}
+
+// teamSum returns the sum of all elements of v of all lanes of the team.
+func (r *deltaRun) teamSum(v kernel.Value) kernel.Value {
+	return lane.Fold(r.b, lane.Sum4(r.b, v), 1, r.team(), func(x, y kernel.Value) kernel.Value { return r.b.Add(x, y) })
+}
+
+// step is one token: it changes the state and puts what it says into results.
+func (r *deltaRun) step(token kernel.Value) {
+	b := r.b
+	for c, said := range r.change(token) {
+		y := b.Mul(r.teamSum(said), r.scale)
+		b.If(b.Eq(r.member, 0), func() { r.say(token, c, y) })
+	}
+}
+
+// whole reports whether a block of tokens in one go pays: each lane of a team gets one of
+// the sums that they leave, and there are enough of them for the code, which is long.
+func (k *deltaKernel) whole() bool { return k.team() == k.block() && k.rows.Max >= 32*deltaBlock }
+
+// steps is a block of tokens. What each says is added up over the team behind them all, as
+// no state waits for it: the lanes exchange half of the sums that they have left, and end
+// with that of one token each.
+func (r *deltaRun) steps() {
+	b := r.b
+	var said [deltaColumns][]kernel.Value
+	for token := range r.block() {
+		for c, v := range r.change(b.U32(uint32(token))) {
+			said[c] = append(said[c], lane.Sum4(b, v))
+		}
+	}
+	for c, list := range said {
+		r.say(r.member, c, b.Mul(lane.SumEach(b, list, r.member, 1), r.scale))
+	}
+}
+
+// say puts what a token says in column c into results.
+func (r *deltaRun) say(token kernel.Value, c int, y kernel.Value) {
+	b := r.b
+	at := b.Add(b.Mul(token, r.width()), r.column(c))
+	r.results.StoreElem(b.Div(at, 4), b.Mod(at, 4), y)
+}
+
+// change lets a token change the state and returns what it says, by column: this lane's
+// part of it.
+func (r *deltaRun) change(token kernel.Value) (says [deltaColumns]kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	t := r.tokens.Load(token)
+	decay, beta := b.Elem(t, 0), b.Elem(t, 1)
+	from := b.Mul(token, 3*quads)
+	q, k := r.vector(r.inputs, from), r.vector(r.inputs, b.Add(from, quads))
+	for c, column := range r.state {
+		place := b.Add(b.Mul(r.part, r.width()), r.column(c))
+		v := r.inputs.LoadElem(b.Add(from, 2*quads, b.Div(place, 4)), b.Mod(place, 4))
+		dot := b.Splat(b.F32(0), 4)
+		for p, s := range column {
+			s.Set(b.Mul(s.Get(), b.Splat(decay, 4)))
+			dot = b.FMA(s.Get(), k[p], dot)
+		}
+		delta := b.Splat(b.Mul(beta, b.Sub(v, r.teamSum(dot))), 4)
+		said := b.Splat(b.F32(0), 4)
+		for p, s := range column {
+			s.Set(b.FMA(delta, k[p], s.Get()))
+			said = b.FMA(s.Get(), q[p], said)
+		}
+		says[c] = said
+	}
+	return says
+}
+
+// finish returns what writes the results of a block of tokens, four elements a
+// lane, and loads what that needs. The four of all lanes of a team are of one
+// token.
+func (r *deltaRun) finish(first, live kernel.Value) func() {
+	b, quads := r.b, r.width()/4
+	token, quad := b.Div(b.LocalID(), quads), b.Mod(b.LocalID(), quads)
+	row := b.Min(b.Add(first, token), r.last)
+	at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim/4), b.Mul(r.part, quads), quad)
+	var z, gain kernel.Value
+	if r.gated != nil {
+		z, gain = r.buffers["z"].Load(lane.F32x4, at), r.buffers["gain"].Load(lane.F32x4, quad)
+	}
+	return func() {
+		b.If(b.Lt(token, live), func() {
+			y := r.results.Load(b.LocalID())
+			if r.gated != nil {
+				_, squares := r.squares4(r.results, b.Mul(token, quads))
+				scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
+				y = b.Mul(y, b.Splat(scale, 4), gain, lane.EachElement(b, z, lane.Activations["silu"]))
+			}
+			r.buffers["y"].Store(at, y)
+		})
+	}
+}

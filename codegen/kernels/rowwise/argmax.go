@@ -1,0 +1,358 @@
+package rowwise
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func ArgmaxCandidates(s *site.Site) []site.Candidate {
+	k, ok := matchArgmax(s)
+	if !ok {
+		return nil
+	}
+	return []site.Candidate{k.candidate(s)}
+}
+
+// argmaxKernel is a group of argmax, whole or split and merged, advance, or both. The
+// parts of a split are workgroups, of which the last to end merges them and goes on.
+type argmaxKernel struct {
+	logits  *ir.Value   // nil without argmax
+	part    *ir.Op      // the split, or nil
+	counts  *ir.Value   // where its parts meet
+	next    *ir.Value   // the choices; nil when nobody outside of the group reads them
+	advance *ir.Op      // or nil
+	rows    site.Extent // of the choices
+	vec     int         // logits of one access
+}
+
+func matchArgmax(s *site.Site) (*argmaxKernel, bool) {
+	k := &argmaxKernel{vec: 1}
+	for _, op := range s.Group.Ops {
+		switch {
+		case op.Kind.Name == "argmax" && k.logits == nil && k.advance == nil:
+			k.logits, k.next = op.Args[0], op.Result
+			k.vec = site.Widest(int(k.logits.Type.Last()))
+		case op.Kind.Name == "argmax_split" && k.logits == nil && k.advance == nil:
+			k.logits, k.part, k.counts = op.Args[0], op, site.Arrivals(s, 1)
+			k.vec = site.Widest(int(k.logits.Type.Last()))
+		case op.Kind.Name == "argmax_merge" && k.part != nil && op.Args[0] == k.part.Result:
+			k.next = op.Result
+		case op.Kind.Name == "advance" && k.advance == nil && (k.next == nil || k.next == op.Args[0]):
+			k.advance, k.next = op, op.Args[0]
+		default:
+			return nil, false
+		}
+	}
+	var ok bool
+	if k.next == nil || k.part != nil && k.counts == nil {
+		return nil, false
+	}
+	if k.rows, ok = site.ExtentOf(s, k.next); !ok {
+		return nil, false
+	}
+	if k.advance != nil && k.logits != nil && len(s.Outputs) == 0 {
+		k.next = nil
+	}
+	if k.advance != nil && k.rows.N != nil && k.rows.N != k.advance.Args[4] {
+		return nil, false
+	}
+	return k, true
+}
+
+func (k *argmaxKernel) key() string {
+	key := "argmax"
+	if k.logits != nil {
+		key += fmt.Sprintf(" choose v=%d", k.vec)
+		if k.part != nil {
+			key += " split"
+		}
+		if k.next != nil {
+			key += " next"
+		}
+	}
+	if k.advance != nil {
+		key += " advance"
+	}
+	return key + k.rows.Key()
+}
+
+// stepAccess is what advance does to its operands from token on.
+var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrite, kernel.ReadWrite, kernel.Write, kernel.ReadWrite}
+
+func (k *argmaxKernel) candidate(s *site.Site) site.Candidate {
+	c := site.Candidate{Kernel: k.key(), Build: k.build, Grid: [3]int{k.splits(), 1, 1}}
+	wave := s.Target.Wave
+	size := wave
+	var meet []int
+	if k.part != nil {
+		c.Grid[1] = k.rows.Max
+		meet = []int{0, 1}
+	}
+	if k.rows.N == nil || k.advance == nil {
+		c.Operands, c.Consts = k.rows.Operands(), k.rows.Consts()
+	}
+	cover := func(name string, dims ...int) {
+		axis := make([]int, len(dims))
+		for i := range axis {
+			axis[i] = -1
+		}
+		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis, Meet: meet})
+	}
+	if k.logits != nil {
+		width := int(k.logits.Type.Last())
+		size = min(site.CeilDiv(site.CeilDiv(width, k.vec), wave)*wave, min(s.Target.Lanes(), k.lanes())/wave*wave)
+		c.Operands = append(c.Operands, site.Operand{Name: "logits", Value: k.logits, Access: kernel.Read})
+		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
+	}
+	if k.part != nil {
+		splits := k.splits()
+		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.part.Result, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
+		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows.Max, splits, 2}, Tile: []int{1, 1, 2}, Axis: []int{1, 0, -1}})
+	}
+	if k.next != nil {
+		access := kernel.Write
+		if k.logits == nil {
+			access = kernel.Read
+		} else {
+			cover("next", k.rows.Max)
+		}
+		c.Operands = append(c.Operands, site.Operand{Name: "next", Value: k.next, Access: access})
+	}
+	if k.advance != nil {
+		for i, v := range k.advance.Args[1:] {
+			name := k.advance.Kind.Params[i+1]
+			c.Operands = append(c.Operands, site.Operand{Name: name, Value: v, Access: stepAccess[i]})
+			switch name {
+			case "token", "pos", "slot":
+				cover(name, k.rows.Max)
+			case "n", "count":
+				cover(name, 1)
+			}
+		}
+		ring := int(k.advance.Args[5].Type.Shape[0])
+		cover("out", min(ring, k.rows.Max))
+		c.Consts = append(c.Consts, ir.Const{Name: "ring", Value: uint32(ring)})
+	}
+	c.Consts = append(c.Consts, ir.Const{Name: "workgroup", Value: uint32(size)})
+	return c
+}
+
+// splits is the workgroups that share a row.
+func (k *argmaxKernel) splits() int {
+	if k.part == nil {
+		return 1
+	}
+	return k.part.Attrs.Int("splits")
+}
+
+// lanes is the most of a workgroup: the only one has all of the latency to hide.
+func (k *argmaxKernel) lanes() int {
+	if k.part == nil {
+		return 1024
+	}
+	return 256
+}
+
+func (k *argmaxKernel) build() (*kernel.Func, error) {
+	return kernel.Build("argmax", func(b *kernel.Builder) {
+		r := &argmaxRun{argmaxKernel: k, b: b}
+		if k.rows.N == nil || k.advance == nil {
+			r.bound = k.rows.Bound(b)
+		}
+		if k.logits != nil {
+			r.x, r.vocab = b.Arg("logits", kernel.Read), b.SpecU32("vocab", 32000)
+		}
+		if k.part != nil {
+			r.partial, r.counts = b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite)
+			r.splits = b.SpecU32("splits", 1)
+		}
+		if k.next != nil {
+			access := kernel.Write
+			if k.logits == nil {
+				access = kernel.Read
+			}
+			r.chosen = b.Arg("next", access)
+		}
+		if k.advance != nil {
+			for i, access := range stepAccess {
+				r.step[i] = b.Arg(k.advance.Kind.Params[i+1], access)
+			}
+			r.ring = b.SpecU32("ring", 64)
+		}
+		r.size = b.SpecU32("workgroup", 1024)
+		b.Workgroup(r.size)
+		if k.logits != nil {
+			r.tops, r.indices = b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)
+		}
+		r.run()
+	})
+}
+
+// argmaxAhead is the accesses of a lane that wait for nothing.
+const argmaxAhead = 8
+
+// argmaxRun is the kernel while it is built.
+type argmaxRun struct {
+	*argmaxKernel
+	b           *kernel.Builder
+	bound       kernel.Value // rows, but those of @n where advance writes it
+	n, count    kernel.Value // of the step block, as they were
+	x, chosen   *kernel.Buffer
+	partial     *kernel.Buffer
+	counts      *kernel.Buffer
+	splits      kernel.Value
+	step        [6]*kernel.Buffer // token, pos, slot, n, out, count
+	vocab, ring kernel.Value
+	size        kernel.Value
+
+	tops, indices *kernel.Array // of the subgroups
+}
+
+func (r *argmaxRun) run() {
+	b := r.b
+	if r.advance != nil {
+		r.n, r.count = r.step[3].Load(kernel.U32, 0), r.step[5].Load(kernel.U32, 0)
+		if r.rows.N != nil {
+			r.bound = r.n
+		}
+	}
+	first := b.Eq(b.LocalID(), 0)
+	if r.part != nil {
+		r.chooseParts(first)
+		b.For(b.SubgroupID(), r.bound, b.NumSubgroups(), func(row kernel.Value) { r.finish(row, b.SubgroupElect(), r.merge) })
+	} else {
+		b.For(0, r.bound, 1, func(row kernel.Value) { r.finish(row, first, r.chooseRow) })
+	}
+	if r.advance != nil {
+		if r.part == nil {
+			b.Barrier() // all have read @n
+		}
+		b.If(first, func() {
+			r.step[5].Store(0, b.Add(r.count, r.bound))
+			r.step[3].Store(0, r.bound)
+		})
+	}
+}
+
+// finish writes what choose returns for a row, in the lane that is to, and lets the row of
+// the step block follow its source.
+func (r *argmaxRun) finish(row, writes kernel.Value, choose func(row kernel.Value) kernel.Value) {
+	b, source := r.b, row
+	var at, seq kernel.Value
+	if r.advance != nil {
+		if r.rows.N == nil {
+			source = b.Sub(r.n, 1)
+		}
+		at, seq = r.step[1].Load(kernel.U32, source), r.step[2].Load(kernel.U32, source)
+	}
+	next := choose(row)
+	b.If(writes, func() {
+		if r.logits != nil && r.next != nil {
+			r.chosen.Store(row, next)
+		}
+		if r.advance != nil {
+			r.step[0].Store(row, next)
+			r.step[1].Store(row, b.Add(at, 1))
+			r.step[2].Store(row, seq)
+			r.step[4].Store(b.Mod(b.Add(r.count, row), r.ring), next)
+		}
+	})
+}
+
+// chooseParts writes what the workgroup finds in its part of its row, and ends all
+// workgroups but the last.
+func (r *argmaxRun) chooseParts(first kernel.Value) {
+	b := r.b
+	step := b.Mul(b.Div(b.Add(b.Div(b.Sub(b.Add(r.vocab, r.splits), 1), r.splits), 3), 4), 4/r.vec)
+	end := b.Div(r.vocab, r.vec)
+	part, row := b.WorkgroupID(0), b.WorkgroupID(1)
+	lo := b.Mul(part, step)
+	top, index := r.choose(row, lo, b.Min(end, b.Add(lo, step)))
+	b.ReturnIf(b.Ge(row, r.bound))
+	b.If(first, func() {
+		r.partial.Store(b.Add(b.Mul(row, r.splits), part), b.Vec(top, b.Convert(kernel.F32, index)))
+	})
+	b.ReturnIf(b.Not(site.LastBlock(b, r.counts, b.U32(0), b.Mul(r.splits, r.bound))))
+}
+
+// merge returns the smallest index of the largest number of all parts of a row, in all lanes
+// of a subgroup.
+func (r *argmaxRun) merge(row kernel.Value) kernel.Value {
+	b := r.b
+	_, index := r.best(r.splits, func(i kernel.Value) (kernel.Value, kernel.Value) {
+		part := r.partial.Load(lane.F32x2, b.Add(b.Mul(row, r.splits), i))
+		return b.Elem(part, 0), b.Convert(kernel.U32, b.Elem(part, 1))
+	})
+	return index
+}
+
+// chooseRow is merge for a row that is not split, and a workgroup.
+func (r *argmaxRun) chooseRow(row kernel.Value) kernel.Value {
+	b := r.b
+	if r.logits == nil {
+		return r.chosen.Load(kernel.U32, row)
+	}
+	_, index := r.choose(row, b.U32(0), b.Div(r.vocab, r.vec))
+	b.Barrier() // the next row takes the same shared memory
+	return index
+}
+
+// choose returns the largest of a row's logits in some accesses and its smallest index,
+// in all lanes: -Inf and 0 if none is a number above -Inf.
+func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
+	b := r.b
+	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
+	from := b.Mul(row, b.Div(r.vocab, r.vec))
+	b.For(b.Add(lo, b.LocalID()), hi, b.Mul(r.size, argmaxAhead), func(first kernel.Value) {
+		var i, x [argmaxAhead]kernel.Value
+		for j := range x {
+			// The last access may be seen again, which changes nothing.
+			i[j] = b.Min(b.Add(first, b.Mul(r.size, j)), b.Sub(hi, 1))
+			x[j] = r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i[j]))
+		}
+		for j := range x {
+			for e, v := range lane.Elements(b, x[j]) {
+				more := b.Gt(v, most.Get()) // never holds for a NaN
+				most.Set(b.Select(more, v, most.Get()))
+				at.Set(b.Select(more, b.Add(b.Mul(i[j], r.vec), e), at.Get()))
+			}
+		}
+	})
+	top, index = r.among(most, at)
+	b.If(b.SubgroupElect(), func() {
+		r.tops.Store(b.SubgroupID(), top)
+		r.indices.Store(b.SubgroupID(), index)
+	})
+	b.Barrier()
+	return r.best(b.NumSubgroups(), func(i kernel.Value) (kernel.Value, kernel.Value) {
+		return r.tops.Load(i), r.indices.Load(i)
+	})
+}
+
+// best returns the largest of n numbers and its smallest index, in all lanes of a subgroup,
+// which load them together: -Inf and 0 if none is above -Inf.
+func (r *argmaxRun) best(n kernel.Value, load func(i kernel.Value) (v, index kernel.Value)) (top, index kernel.Value) {
+	b := r.b
+	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
+	b.For(b.SubgroupLane(), n, b.Div(r.size, b.NumSubgroups()), func(i kernel.Value) {
+		v, j := load(i)
+		more := b.Or(b.Gt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(j, at.Get())))
+		most.Set(b.Select(more, v, most.Get()))
+		at.Set(b.Select(more, j, at.Get()))
+	})
+	return r.among(most, at)
+}
+
+// among returns the largest of what the lanes of a subgroup have and its smallest index.
+func (r *argmaxRun) among(most, at *kernel.Var) (top, index kernel.Value) {
+	b := r.b
+	top = b.SubgroupMax(most.Get())
+	return top, b.SubgroupMin(b.Select(b.Eq(most.Get(), top), at.Get(), math.MaxInt32))
+}

@@ -1,0 +1,213 @@
+package rowwise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func RowNormCandidates(s *site.Site) []site.Candidate {
+	var op *ir.Op
+	for _, name := range []string{"rmsnorm", "gated_rmsnorm", "l2norm"} {
+		if op == nil {
+			op = site.Only(s, name)
+		}
+	}
+	half := roundedNorm(s)
+	if half != nil {
+		op = s.Group.Ops[0]
+	}
+	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
+		return nil
+	}
+	rows, ok := site.ExtentOf(s, op.Result)
+	if !ok {
+		return nil
+	}
+	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
+	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: site.Widest(group), exact: slices.Contains(s.Outputs, op.Result), half: half != nil, group: group, wave: s.Target.Wave}
+	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
+	if rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
+		k.size = max(k.wave, k.size/2/k.wave*k.wave)
+		for k.size == k.wave && k.runs < normRuns && width/group%(2*k.runs) == 0 {
+			k.runs *= 2
+		}
+	}
+	c := site.Candidate{
+		Kernel: k.key(),
+		Build:  k.build,
+		Consts: append(rows.Consts(),
+			ir.Const{Name: "group", Value: uint32(group)},
+			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))}),
+		Grid:     [3]int{width / group / k.runs, rows.Max, 1},
+		Operands: rows.Operands(),
+	}
+	for i, v := range op.Args {
+		c.Operands = append(c.Operands, site.Operand{Name: rowNormArgs[i], Value: v, Access: kernel.Read})
+	}
+	write := func(name string, v *ir.Value) {
+		c.Operands = append(c.Operands, site.Operand{Name: name, Value: v, Access: kernel.Write})
+		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows.Max, width}, Tile: []int{1, group * k.runs}, Axis: []int{1, 0}})
+	}
+	if k.exact {
+		write("y", op.Result)
+	}
+	if k.half {
+		write("half", half.Result)
+	}
+	return []site.Candidate{c}
+}
+
+// normRuns is how many runs of a subgroup each a workgroup has at most.
+const normRuns = 8
+
+// rowNormArgs names the operands of the norms, of which l2norm has the first and
+// rmsnorm the first two.
+var rowNormArgs = []string{"x", "gain", "z"}
+
+// rowNormKernel has one workgroup a row or run of it, whose lanes hold all of it, or one
+// subgroup a run.
+type rowNormKernel struct {
+	rows  site.Extent
+	op    string // rmsnorm, gated_rmsnorm or l2norm
+	vec   int    // elements of one access
+	exact bool   // the result is written as it is
+	half  bool   // it is written rounded to f16
+	group int    // elements of a run
+	wave  int
+	size  int // lanes of a run
+	runs  int // of a workgroup; several only if each is one subgroup's
+}
+
+// perLane is the accesses of a lane, at most.
+func (k rowNormKernel) perLane() int { return site.CeilDiv(k.group/k.vec, k.size) }
+
+// even reports whether all lanes have as many.
+func (k rowNormKernel) even() bool { return k.perLane()*k.size*k.vec == k.group }
+
+// roundedNorm returns the op that rounds to f16, if the group is a norm of whole vec4 and
+// such an op.
+func roundedNorm(s *site.Site) *ir.Op {
+	ops := s.Group.Ops
+	if len(ops) != 2 || !strings.HasSuffix(ops[0].Kind.Name, "rmsnorm") || ops[1].Kind.Name != "half" || ops[1].Args[0] != ops[0].Result ||
+		ops[0].Attrs.Int("group")%4 != 0 || !slices.Contains(s.Outputs, ops[1].Result) {
+		return nil
+	}
+	return ops[1]
+}
+
+func (k rowNormKernel) key() string {
+	half, even := "", ""
+	if k.half {
+		half = "+half"
+	}
+	if k.half && k.exact {
+		half += "+f32"
+	}
+	if !k.even() {
+		even = "-"
+	}
+	runs := ""
+	if k.runs > 1 {
+		runs = fmt.Sprintf(" runs=%d", k.runs)
+	}
+	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op, half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
+}
+
+func (k rowNormKernel) build() (*kernel.Func, error) {
+	return kernel.Build("rownorm", func(b *kernel.Builder) {
+		rows := k.rows.Bound(b)
+		x := b.Arg("x", kernel.Read)
+		var gain, z *kernel.Buffer
+		if k.op != "l2norm" {
+			gain = b.Arg("gain", kernel.Read)
+		}
+		if k.op == "gated_rmsnorm" {
+			z = b.Arg("z", kernel.Read)
+		}
+		var y, half *kernel.Buffer
+		if k.exact {
+			y = b.Arg("y", kernel.Write)
+		}
+		if k.half {
+			half = b.Arg("half", kernel.Write)
+		}
+		group, eps := b.SpecU32("group", 4096), b.SpecF32("eps", 1e-6)
+		b.Workgroup(k.size * k.runs)
+
+		row := b.WorkgroupID(1)
+		t, n := kernel.F32.Vec(k.vec), b.Div(group, k.vec)
+		from, laneID := b.Mul(b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0)), n), b.LocalID()
+		if k.runs > 1 {
+			from, laneID = b.Add(b.Mul(from, k.runs), b.Mul(b.SubgroupID(), n)), b.SubgroupLane()
+		}
+		type part struct{ i, exists, x, gain, z kernel.Value }
+		var parts []part
+		for j := range k.perLane() { // all is loaded at once
+			p := part{i: b.Add(laneID, j*k.size), exists: b.Bool(true)}
+			if !k.even() {
+				p.exists, p.i = b.Lt(p.i, n), b.Min(p.i, b.Sub(n, 1))
+			}
+			p.x = x.Load(t, b.Add(from, p.i))
+			if gain != nil {
+				p.gain = gain.Load(t, p.i)
+			}
+			if z != nil {
+				p.z = z.Load(t, b.Add(from, p.i))
+			}
+			parts = append(parts, p)
+		}
+		sum := b.F32(0)
+		for _, p := range parts {
+			for _, e := range lane.Elements(b, p.x) {
+				sum = b.FMA(b.Select(p.exists, e, 0), e, sum)
+			}
+		}
+		total := k.sum(b, sum)
+		var scale kernel.Value
+		if k.op == "l2norm" {
+			scale = b.Div(1.0, b.Max(b.Sqrt(total), eps))
+		} else {
+			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
+		}
+		for _, p := range parts {
+			v := b.Mul(p.x, lane.Splat(b, scale, k.vec))
+			if gain != nil {
+				v = b.Mul(v, p.gain)
+			}
+			if z != nil {
+				v = b.Mul(v, lane.EachElement(b, p.z, lane.Activations["silu"]))
+			}
+			b.If(b.And(p.exists, b.Lt(row, rows)), func() {
+				if k.exact {
+					y.Store(b.Add(from, p.i), v)
+				}
+				if k.half {
+					half.Store(b.Add(from, p.i), lane.RoundHalf(b, v))
+				}
+			})
+		}
+	})
+}
+
+// sum returns the sum of x over the workgroup, in all lanes: over lanes, then over
+// subgroups, of which there are no more than lanes in one.
+func (k rowNormKernel) sum(b *kernel.Builder, x kernel.Value) kernel.Value {
+	subgroups := k.size / k.wave
+	x = b.SubgroupAdd(x)
+	if subgroups == 1 {
+		return x
+	}
+	parts := b.Shared(kernel.F32, subgroups)
+	b.If(b.SubgroupElect(), func() { parts.Store(b.SubgroupID(), x) })
+	b.Barrier()
+	laneID := b.SubgroupLane()
+	return b.SubgroupAdd(b.Select(b.Lt(laneID, subgroups), parts.Load(b.Min(laneID, subgroups-1)), 0))
+}

@@ -1,0 +1,49 @@
+package site
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// RowsALane returns how many rows, at most most, a lane may take of a step so that there are
+// workgroups for all units.
+func (a Accesses) RowsALane(rows, most int, t *target.Target) int {
+	grid := a.Grid(rows)
+	for most > 1 && grid[0]*CeilDiv(rows, most) < 2*t.Units {
+		most /= 2
+	}
+	return most
+}
+
+// Accesses is the shape of a kernel that handles each access of a row by
+// itself: grid axis 0 tiles the row, axis 1 counts the rows.
+type Accesses struct {
+	Vec, size, width int
+}
+
+func AccessesOf(width int, t *target.Target) Accesses {
+	return Accesses{Vec: Widest(width), size: min(t.Workgroup, 256) / t.Wave * t.Wave, width: width}
+}
+
+func (a Accesses) Grid(rows int) [3]int {
+	return [3]int{CeilDiv(a.width, a.Vec*a.size), rows, 1}
+}
+
+func (a Accesses) Cover(rows int) []plans.Cover {
+	return []plans.Cover{{Arg: "y", Dims: []int{rows, a.width}, Tile: []int{1, a.Vec * a.size}, Axis: []int{1, 0}}}
+}
+
+func (a Accesses) Consts() []ir.Const {
+	return []ir.Const{{Name: "width", Value: uint32(a.width)}, {Name: "workgroup", Value: uint32(a.size)}}
+}
+
+// Run declares the constants and runs body for access i of a row, of n.
+func (a Accesses) Run(b *kernel.Builder, body func(i, n kernel.Value)) {
+	width, size := b.SpecU32("width", 4096), b.SpecU32("workgroup", 256)
+	b.Workgroup(size)
+	n := b.Div(width, a.Vec)
+	i := b.Add(b.Mul(b.WorkgroupID(0), size), b.LocalID())
+	b.If(b.Lt(i, n), func() { body(i, n) })
+}

@@ -1,0 +1,66 @@
+package site
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Indexable reports whether a kernel can index a cache in units of vec elements.
+func Indexable(s *Site, cache *ir.Value, vec int) bool {
+	n, err := cache.Type.Elements(s.Func.Rows, s.Program.Ctx)
+	if cache.Type.DType == ir.Q8_0 {
+		vec = 1 // behind the codes, scales are counted
+	}
+	return err == nil && n/int64(vec) < 1<<31
+}
+
+// Extent is the rows of a value in a site.
+type Extent struct {
+	Max int       // rows that it has room for
+	N   *ir.Value // step value with the rows of this step; nil when it is max, as it is when that is 1
+}
+
+// ExtentOf returns the rows of v. It fails for values of T rows in a program
+// without @n.
+func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
+	if v.Type.Shape[0] != ir.T {
+		return Extent{Max: int(v.Type.Shape[0])}, true
+	}
+	n := s.Program.Global("n")
+	if s.Func.Rows == 1 && n != nil { // a step has one row at least
+		return Extent{Max: 1}, true
+	}
+	return Extent{Max: s.Func.Rows, N: n}, n != nil
+}
+
+// Key tells modules that read @n from those that do not.
+func (e Extent) Key() string {
+	if e.N == nil {
+		return ""
+	}
+	return " n"
+}
+
+// Operands are the operands that bound declares.
+func (e Extent) Operands() []Operand {
+	if e.N == nil {
+		return nil
+	}
+	return []Operand{{"n", e.N, kernel.Read}}
+}
+
+// Bound declares what it needs and returns the rows of this step.
+func (e Extent) Bound(b *kernel.Builder) kernel.Value {
+	if e.N == nil {
+		return b.SpecU32("rows", 1)
+	}
+	return b.Arg("n", kernel.Read).Load(kernel.U32, 0)
+}
+
+// Consts are the constants that bound declares.
+func (e Extent) Consts() []ir.Const {
+	if e.N == nil {
+		return []ir.Const{{Name: "rows", Value: uint32(e.Max)}}
+	}
+	return nil
+}

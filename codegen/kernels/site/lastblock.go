@@ -1,0 +1,36 @@
+package site
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Arrivals returns the step value whose elements count the workgroups that meet, if
+// it has as many; else nil. All are 0 when a dispatch begins and when it ends.
+func Arrivals(s *Site, count int) *ir.Value {
+	v := s.Program.Global("arrivals")
+	if v == nil || int(v.Type.Shape[0]) < count {
+		return nil
+	}
+	return v
+}
+
+// LastBlock counts the workgroup in at element i of arrivals and returns whether it is the
+// last of n: what any of them has written to buffers before is seen by the last after.
+// Nobody waits. All lanes of the n workgroups must come to it, outside of loops and ifs.
+func LastBlock(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
+	arrived := b.Shared(kernel.U32, 1)
+	b.BarrierBuffers()
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		now := b.Var(kernel.U32, 1) // alone it need not count, which takes a microsecond
+		b.If(b.Gt(n, 1), func() {
+			b.Fence()
+			now.Set(b.Add(arrivals.AtomicAdd(i, 1), 1))
+			b.Fence()
+			b.If(b.Eq(now.Get(), n), func() { arrivals.AtomicAdd(i, b.Sub(b.U32(0), n)) })
+		})
+		arrived.Store(0, now.Get())
+	})
+	b.BarrierBuffers()
+	return b.Eq(arrived.Load(0), n)
+}

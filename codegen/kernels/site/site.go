@@ -1,0 +1,82 @@
+// Package site has what all families of kernels share of the outside: the dispatch group that
+// wants a kernel, the candidates for it, the rows of a step, grids, and the last-block
+// reduction of workgroups that share a result.
+package site
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Site is a dispatch group that needs a kernel.
+type Site struct {
+	Program *ir.Program
+	Func    *ir.Func
+	Group   *ir.Group
+	Outputs []*ir.Value // results of the group that others read
+	Target  *target.Target
+}
+
+// Candidate is one way to compute a site.
+type Candidate struct {
+	Kernel string // module key: the family and all that shapes the code
+	Wave   int    // subgroup size
+	// Order names the order of the candidate's sums, which families may share, and Shape the
+	// rest of what tells it from the site's others; both are short, and empty where there is
+	// one only.
+	Order, Shape string
+	Build        func() (*kernel.Func, error)
+	Consts       []ir.Const // for the kernel's specialization constants, by name
+	Grid         [3]int
+	Operands     []Operand // in the order of the kernel's arguments
+	// Sequences is how many sequences the kernel takes in a step. It matters only in groups that
+	// use slots.
+	Sequences ir.Sequences
+	Cover     []plans.Cover
+	// Seconds is what the family expects a step of so many rows to take on the target, from
+	// measurements; nil where it has none.
+	Seconds func(rows int) float64
+}
+
+// Operand is one argument of a kernel: its name there and the value bound to it.
+type Operand struct {
+	Name   string
+	Value  *ir.Value
+	Access kernel.Access
+}
+
+// Mixes reports whether a step can have rows of different sequences.
+func (s *Site) Mixes() bool { return s.Program.Mixes(s.Func) }
+
+// Waves returns the subgroup sizes to offer kernels for.
+func (s *Site) Waves() []int {
+	if len(s.Target.Waves) == 0 || s.Func.Rows > ir.DecodeRows {
+		return []int{s.Target.Wave}
+	}
+	return s.Target.Waves
+}
+
+// Name tells the candidate from the others of its site: ORDER/SHAPE, see tuning.Order.
+func (c *Candidate) Name() string { return c.Order + "/" + c.Shape }
+
+// Same sets *to at its first use and reports whether v is what it holds.
+func Same(to **ir.Value, v *ir.Value) bool {
+	if *to == nil {
+		*to = v
+	}
+	return *to == v
+}
+
+// Only returns the op of a group of one op of that name whose result others read.
+func Only(s *Site, name string) *ir.Op {
+	if len(s.Group.Ops) != 1 || s.Group.Ops[0].Kind.Name != name {
+		return nil
+	}
+	op := s.Group.Ops[0]
+	if op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
+		return nil
+	}
+	return op
+}

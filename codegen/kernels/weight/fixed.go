@@ -1,0 +1,362 @@
+package weight
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+)
+
+// FixedRuns is the runs of 32 elements of a block that gemm_fixed takes at once.
+const FixedRuns = 8
+
+// FixedFormat is one row of the table of layouts that gemm_fixed reads. The four lanes of a
+// subgroup that hold parts of the same row of a matrix have 8 elements each of every run
+// of 32. The runs of a block of 256 are taken in the order of their slots: those of gemv's units.
+type FixedFormat struct {
+	layout string
+	// Apart: a lane's elements of a run are 4 of the first and 4 of the second half, see ApartQuad; else
+	// they lie together.
+	Apart bool
+	Fine  bool // scales are of 16 elements, not of 32; then they are apart
+	// Offset: there are offsets; bias, if not 0, is what to take from every code instead.
+	Offset bool
+	Bias   int
+	// Exponents: codes are multiplied by 2 to them, in slots of even and of odd number.
+	Exponents [2]int
+	runs      []int // by slot of a block; nil for all in order
+	Super     bool  // blocks are super-blocks: see FixedItem.super
+	Open      func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem
+}
+
+// FixedItem is what a lane takes of the blocks of a row.
+type FixedItem struct {
+	// Load returns loads of the words of a block.
+	Load func(block kernel.Value) []FixedWord
+	// Codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
+	// each four that lie together, then 1 and 3.
+	Codes func(words []kernel.Value, slot int) [4]kernel.Value
+	// Terms returns scales and, unless there is a bias, offsets of the runs of slots 2i and 2i+1 in
+	// lane i of four; of each run's halves if scales are fine.
+	Terms func(words []kernel.Value) [2][]DotScale
+	// Super is there instead of terms if a block is a super-block.
+	Super func(words []kernel.Value) SuperScales
+}
+
+// SuperScales are those of a super-block, of which all lanes have all: an element is
+// factor*(scale*code) + offset*minimum.
+type SuperScales struct {
+	Factor, Offset kernel.Value
+	Scales         []kernel.Value // four bytes a word, of runs or of their halves in order
+	Mins           []kernel.Value // of runs; nil if there is a bias
+}
+
+// FixedWord loads a word, which is not needed behind the slot last: -1 if terms alone need it.
+type FixedWord struct {
+	Load func() kernel.Value
+	Last int
+}
+
+// wordAt is a load of element first+i of a buffer.
+func wordAt(b *kernel.Builder, buf *kernel.Buffer, t kernel.Type, first kernel.Value, i, last int) FixedWord {
+	return FixedWord{func() kernel.Value { return buf.Load(t, b.Add(first, i)) }, last}
+}
+
+// A code of less than 11 bits in the low bits of an f16 is a subnormal number, which matrices
+// multiply exactly.
+const Subnormal = -24
+
+var fixedFormats = []*FixedFormat{
+	{layout: "q4_k", Super: true, Offset: true, Exponents: [2]int{Subnormal, Subnormal + 4}, Open: fixedQ4K},
+	{layout: "q5_k", Super: true, Offset: true, Exponents: [2]int{Subnormal, Subnormal}, Open: fixedQ5K},
+	{layout: "q6_k", Super: true, Apart: true, Fine: true, Offset: true, Bias: 32, Exponents: [2]int{Subnormal, Subnormal}, runs: []int{0, 2, 1, 3, 4, 6, 5, 7}, Open: fixedQ6K},
+	{layout: "q4_0", Apart: true, Offset: true, Bias: 8, Exponents: [2]int{Subnormal, Subnormal}, Open: fixedQ4_0},
+	{layout: "q8_0", Open: fixedQ8_0},
+	{layout: "affine16", Apart: true, Fine: true, Open: fixedAffine(16, false)},
+	{layout: "affine16m", Apart: true, Fine: true, Offset: true, Open: fixedAffine(16, true)},
+	{layout: "affine32", Open: fixedAffine(32, false)},
+	{layout: "affine32m", Offset: true, Open: fixedAffine(32, true)},
+}
+
+// FixedFormatOf returns the row for a layout, nil if there is none.
+func FixedFormatOf(layout string) *FixedFormat {
+	for _, f := range fixedFormats {
+		if f.layout == layout {
+			return f
+		}
+	}
+	return nil
+}
+
+// Run is the run of a block in a slot.
+func (f *FixedFormat) Run(slot int) int {
+	if f.runs == nil {
+		return slot
+	}
+	return f.runs[slot]
+}
+
+// Halves is how many parts of a run have a scale.
+func (f *FixedFormat) Halves() int {
+	if f.Fine {
+		return 2
+	}
+	return 1
+}
+
+// Stored reports whether offsets are more than a bias.
+func (f *FixedFormat) Stored() bool { return f.Offset && f.Bias == 0 }
+
+// fixedQ4K reads raw blocks of 9 vec4: see fetchDotQ4K.
+func fixedQ4K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+	first := b.Mul(row, b.Div(m.Cols, 256))
+	return FixedItem{
+		Load: func(block kernel.Value) []FixedWord {
+			at := b.Mul(b.Add(first, block), 9)
+			words := []FixedWord{wordAt(b, m.Buf, lane.U32x4, at, 0, -1)}
+			nibbles := b.Add(b.Mul(at, 2), quad, 2)
+			for i := range 4 {
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, 2*i+1))
+			}
+			return words
+		},
+		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			return nibblePairs(b, lane.Elements(b, words[1+slot/2]), slot%2)
+		},
+		Super: func(words []kernel.Value) SuperScales { return subScales(b, words[0]) },
+	}
+}
+
+// subScales returns the scales of a super-block of q4_k or q5_k from its header: see minRuns.
+func subScales(b *kernel.Builder, header kernel.Value) SuperScales {
+	s, m, low := b.Elem(header, 1), b.Elem(header, 2), b.Elem(header, 3)
+	d := b.UnpackHalf(b.Elem(header, 0))
+	return SuperScales{
+		Factor: b.Elem(d, 0), Offset: b.Neg(b.Elem(d, 1)),
+		Scales: []kernel.Value{b.And(s, 0x3f3f3f3f), b.Or(b.And(low, 0x0f0f0f0f), b.And(b.Shr(s, 2), 0x30303030))},
+		Mins:   []kernel.Value{b.And(m, 0x3f3f3f3f), b.Or(b.And(b.Shr(low, 4), 0x0f0f0f0f), b.And(b.Shr(m, 2), 0x30303030))},
+	}
+}
+
+// ofRuns are terms of whole runs.
+func ofRuns(terms [2]DotScale) [2][]DotScale { return [2][]DotScale{terms[:1], terms[1:]} }
+
+// pairsOf returns bytes 0 and 2 of words under a mask, then 1 and 3.
+func pairsOf(b *kernel.Builder, words []kernel.Value, mask uint32) (pairs [4]kernel.Value) {
+	for i, w := range words {
+		pairs[2*i], pairs[2*i+1] = b.And(w, mask), b.And(b.Shr(w, 8), mask)
+	}
+	return
+}
+
+// nibblePairs returns the low or, times 16, the high nibbles of words.
+func nibblePairs(b *kernel.Builder, words []kernel.Value, high int) [4]kernel.Value {
+	return pairsOf(b, words, uint32(0x000f000f)<<(4*high))
+}
+
+// bytePairs returns the signed bytes of words.
+func bytePairs(b *kernel.Builder, words []kernel.Value) [4]kernel.Value {
+	for i, w := range words {
+		words[i] = b.Xor(w, uint32(0x80808080))
+	}
+	pairs := pairsOf(b, words, 0x00ff00ff)
+	for i, p := range pairs { // in the mantissa of 1024
+		pairs[i] = b.FMAHalf(b.Or(p, 0x64006400), Half2(1), Half2(-1024-128))
+	}
+	return pairs
+}
+
+// ApartQuad is which four elements of each half of a run a lane has if they are apart: such that
+// lanes exchange one word where they have loaded 8 bytes that lie together.
+func ApartQuad(b *kernel.Builder, quad kernel.Value) kernel.Value {
+	return b.Or(b.Shl(b.And(quad, 1), 1), b.Shr(quad, 1))
+}
+
+// exchange returns the lane's words of both halves of a run of bytes, of which it has loaded two that
+// lie together.
+func exchange(b *kernel.Builder, w, quad kernel.Value) kernel.Value {
+	second := b.Ge(quad, 2) // whether they are of the second half
+	got := b.SubgroupShuffleXor(b.Select(second, b.Elem(w, 0), b.Elem(w, 1)), 2)
+	return b.Vec(b.Select(second, got, b.Elem(w, 0)), b.Select(second, b.Elem(w, 1), got))
+}
+
+// fixedQ5K is as fixedQ4K with 2 vec4 of fifth bits after the header: see fetchDotQ5K.
+func fixedQ5K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+	first := b.Mul(row, b.Div(m.Cols, 256))
+	return FixedItem{
+		Load: func(block kernel.Value) []FixedWord {
+			at := b.Mul(b.Add(first, block), 11)
+			rest := b.Add(b.Mul(at, 2), quad, 2)
+			words := []FixedWord{wordAt(b, m.Buf, lane.U32x4, at, 0, -1), wordAt(b, m.Buf, lane.U32x2, rest, 0, 7)}
+			for i := range 4 {
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, rest, 4+4*i, 2*i+1))
+			}
+			return words
+		},
+		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			var list []kernel.Value
+			for i := range 2 {
+				nibbles := lowNibbles(b, b.Shr(b.Elem(words[2+slot/2], i), slot%2*4))
+				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(words[1], i), slot, 1)))
+			}
+			return pairsOf(b, list, 0x001f001f)
+		},
+		Super: func(words []kernel.Value) SuperScales { return subScales(b, words[0]) },
+	}
+}
+
+// bitsAt returns some bits of each byte of a word, from bit base up, as bits from bit 4 up.
+func bitsAt(b *kernel.Builder, w kernel.Value, base, bits int) kernel.Value {
+	w = b.And(w, uint32(1<<bits-1)*0x01010101<<base)
+	if base < 4 {
+		return b.Shl(w, 4-base)
+	}
+	return b.Shr(w, base-4)
+}
+
+// fixedQ6K reads the planes ql, qh, scales and d: see fetchDotQ6K. The slots of a half are its
+// runs 0, 2, 1 and 3.
+func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+	first := b.Mul(row, b.Div(m.Cols, 256))
+	blocks := b.Div(b.Mul(m.Rows, m.Cols), 256) // planes of 32, 16 and 4 words a block
+	return FixedItem{
+		Load: func(block kernel.Value) []FixedWord {
+			at := b.Add(first, block)
+			words := []FixedWord{
+				wordAt(b, m.Buf, lane.U32x4, b.Add(b.Mul(blocks, 12), at), 0, -1),
+				wordAt(b, m.Buf, kernel.U32, b.Add(b.Mul(blocks, 52), b.Shr(at, 1)), 0, -1),
+				{func() kernel.Value { return b.Mul(b.And(at, 1), 16) }, -1}, // what to shift it by, once it is there
+			}
+			pairs, nibbles := b.Add(b.Mul(b.Add(b.Mul(blocks, 2), at), 8), quad), b.Add(b.Mul(at, 16), quad)
+			for i := range 2 {
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, pairs, 4*i, i*4+3))
+			}
+			for i := range 4 {
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, i*2+1))
+			}
+			return words
+		},
+		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			h, r, high := slot/4, slot%4/2, slot%2
+			pairs, row := &words[3+h], &words[5+2*h+r]
+			if high == 0 { // the first slot of both, or of the row
+				*row = exchange(b, *row, quad)
+				if r == 0 {
+					*pairs = exchange(b, *pairs, quad)
+				}
+			}
+			var list []kernel.Value
+			for i := range 2 {
+				nibbles := lowNibbles(b, b.Shr(b.Elem(*row, i), high*4))
+				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(*pairs, i), 2*(r+2*high), 2)))
+			}
+			return pairsOf(b, list, 0x003f003f)
+		},
+		Super: func(words []kernel.Value) SuperScales {
+			return SuperScales{Factor: LowHalf(b, b.Shr(words[1], words[2])), Scales: lane.Elements(b, words[0])}
+		},
+	}
+}
+
+// fixedQ4_0 reads a plane of 16-byte blocks and one of f16: see fetchDotQ4_0.
+func fixedQ4_0(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+	first := b.Mul(row, b.Div(m.Cols, 32))
+	scales := b.Div(b.Mul(m.Rows, m.Cols), 8)
+	return FixedItem{
+		Load: func(block kernel.Value) []FixedWord {
+			at := b.Add(first, b.Mul(block, FixedRuns))
+			words := []FixedWord{wordAt(b, m.Buf, kernel.U32, b.Add(scales, b.Shr(at, 1), quad), 0, -1)}
+			nibbles := b.Add(b.Mul(at, 4), ApartQuad(b, quad))
+			for i := range FixedRuns {
+				words = append(words, wordAt(b, m.Buf, kernel.U32, nibbles, 4*i, i))
+			}
+			return words
+		},
+		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			return nibblePairs(b, []kernel.Value{words[1+slot], b.Shr(words[1+slot], 4)}, 0)
+		},
+		Terms: func(words []kernel.Value) [2][]DotScale { return halfTerms(b, words[0]) },
+	}
+}
+
+// halfTerms are scales that are the two f16 of a word.
+func halfTerms(b *kernel.Builder, w kernel.Value) [2][]DotScale {
+	pair := b.UnpackHalf(w)
+	return ofRuns([2]DotScale{{Scale: b.Elem(pair, 0)}, {Scale: b.Elem(pair, 1)}})
+}
+
+// fixedBytes reads a plane of int8, of which a lane's elements may lie apart, and what load loads
+// besides of runs from at on.
+func fixedBytes(b *kernel.Builder, m Matrix, row, quad kernel.Value, apart bool, load func(at kernel.Value) []FixedWord, terms func(words []kernel.Value) [2][]DotScale) FixedItem {
+	first := b.Mul(row, b.Div(m.Cols, 32))
+	return FixedItem{
+		Load: func(block kernel.Value) []FixedWord {
+			at := b.Add(first, b.Mul(block, FixedRuns))
+			var words []FixedWord
+			codes := b.Add(b.Mul(at, 4), quad)
+			for i := range FixedRuns {
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, codes, 4*i, i))
+			}
+			return append(words, load(at)...)
+		},
+		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
+			w := words[slot]
+			if apart {
+				w = exchange(b, w, quad)
+			}
+			return bytePairs(b, lane.Elements(b, w))
+		},
+		Terms: func(words []kernel.Value) [2][]DotScale { return terms(words[FixedRuns:]) },
+	}
+}
+
+// fixedQ8_0 reads a plane of int8 and one of f16 for 32 of them.
+func fixedQ8_0(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+	scales := b.Div(b.Mul(m.Rows, m.Cols), 4)
+	return fixedBytes(b, m, row, quad, false,
+		func(at kernel.Value) []FixedWord {
+			return []FixedWord{wordAt(b, m.Buf, kernel.U32, b.Add(scales, b.Shr(at, 1), quad), 0, -1)}
+		},
+		func(words []kernel.Value) [2][]DotScale { return halfTerms(b, words[0]) })
+}
+
+// fixedAffine reads a plane of int8, one of f32 scales and maybe one of f32 offsets, for 16 or 32
+// elements each: see fetchAffine.
+func fixedAffine(group int, offset bool) func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+	return func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
+		elements := b.Mul(m.Rows, m.Cols)
+		count := 64 / group // scales of the lane's two runs
+		vector := kernel.F32.Vec(count)
+		scales := b.Div(elements, 4*count) // in such vectors
+		padded := b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4/count)
+		return fixedBytes(b, m, row, quad, group == 16,
+			func(at kernel.Value) []FixedWord {
+				i := b.Add(scales, b.Div(at, 2), quad)
+				words := []FixedWord{wordAt(b, m.Buf, vector, i, 0, -1)}
+				if offset {
+					words = append(words, wordAt(b, m.Buf, vector, b.Add(i, padded), 0, -1))
+				}
+				return words
+			},
+			func(words []kernel.Value) (terms [2][]DotScale) {
+				for j := range terms {
+					for h := range count / 2 {
+						s := DotScale{Scale: b.Elem(words[0], j*count/2+h)}
+						if offset {
+							s.Offset = b.Elem(words[1], j*count/2+h)
+						}
+						terms[j] = append(terms[j], s)
+					}
+				}
+				return
+			})
+	}
+}
+
+// Vectors is how many vec4 the terms of a run take, of two rows.
+func (f *FixedFormat) Vectors() int {
+	n := 2 * f.Halves()
+	if f.Stored() {
+		n *= 2
+	}
+	return site.CeilDiv(n, 4)
+}

@@ -1,0 +1,184 @@
+// Package weight reads weights in kernels: how each layout that package layout makes is seen
+// by those that multiply in f32, in dot products of bytes, on matrices loaded from shared
+// memory, and on fragments that lanes make themselves.
+package weight
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans/layout"
+)
+
+// Format is one row of the format table: how a kernel reads a weight matrix that
+// package layout has laid out. A lane takes a unit at a time: runs of consecutive
+// elements, a stride apart. The units of a row are its elements in another order,
+// such that neighbours in a subgroup take neighbours in the row: what they load of
+// x together lies together.
+type Format struct {
+	Layout string // what layout.Format names
+	Name   string // in kernel keys: layout, or a variant for other row lengths
+	// cols: the row length is a multiple of it.
+	cols   int
+	Unit   int // elements of a unit, at most 32
+	Run    int // consecutive elements, a multiple of 4, that share a scale
+	Stride int // from one run of a unit to the next
+	// Scaled and offset say which terms run has.
+	Scaled, offset bool
+	// bias is what to take from every code.
+	bias float64
+	// Fetch emits the loads of unit u of a row. A kernel may keep the words in
+	// variables before it decodes them.
+	Fetch func(b *kernel.Builder, m Matrix, row, u kernel.Value) []kernel.Value
+	// Decode returns the runs of unit u from what fetch has loaded.
+	Decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) []Run
+	// DecodeOne is decode for runs whose number is not known to the compiler; nil
+	// where units have few.
+	DecodeOne func(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) Run
+	Dot       *DotFormat // how to read it for an x in fixed point; nil if it is not read so
+}
+
+// Run is a part of a unit: value = scale*(code-bias) + offset.
+type Run struct {
+	Codes         func(i int) kernel.Value // F32x4: elements 4i to 4i+3 of the run
+	Scale, offset kernel.Value             // f32, if the format has them
+}
+
+// Matrix is a weight matrix in a kernel: rows x cols elements, row-major.
+type Matrix struct {
+	Format     *Format
+	Buf        *kernel.Buffer
+	Rows, Cols kernel.Value // known at specialization time, but for the rows of one of several
+}
+
+// formats is the format table. The first row that fits is taken.
+var formats = []*Format{
+	{Layout: "f32", Name: "f32", cols: 4, Unit: 4, Run: 4, Fetch: fetchF32, Decode: decodeF32},
+	{Layout: "f16", Name: "f16", cols: 8, Unit: 8, Run: 8, Fetch: fetchWide16, Decode: decode16(halves)},
+	{Layout: "f16", Name: "f16x4", cols: 4, Unit: 4, Run: 4, Fetch: fetchNarrow16, Decode: decode16(halves)},
+	{Layout: "bf16", Name: "bf16", cols: 8, Unit: 8, Run: 8, Fetch: fetchWide16, Decode: decode16(brains)},
+	{Layout: "bf16", Name: "bf16x4", cols: 4, Unit: 4, Run: 4, Fetch: fetchNarrow16, Decode: decode16(brains)},
+	{Layout: "q4_k", Name: "q4_k", cols: 256, Unit: 32, Run: 8, Stride: 32, Scaled: true, offset: true, Fetch: fetchQ4K, Decode: decodeQ4K, DecodeOne: decodeOneQ4K},
+	{Layout: "q5_k", Name: "q5_k", cols: 256, Unit: 32, Run: 8, Stride: 32, Scaled: true, offset: true, Fetch: fetchQ5K, Decode: decodeQ5K, DecodeOne: decodeOneQ5K},
+	{Layout: "q6_k", Name: "q6_k", cols: 256, Unit: 32, Run: 8, Stride: 32, Scaled: true, bias: 32 * fieldUnit, Fetch: fetchQ6K, Decode: decodeQ6K, DecodeOne: decodeOneQ6K},
+	{Layout: "q4_0", Name: "q4_0", cols: 32, Unit: 8, Run: 4, Stride: 16, Scaled: true, Fetch: fetchQ4_0, Decode: decodeQ4_0},
+	{Layout: "q8_0", Name: "q8_0", cols: 32, Unit: 16, Run: 16, Scaled: true, Fetch: fetchQ8_0, Decode: decodeQ8_0},
+	{Layout: "affine16", Name: "affine16", cols: 16, Unit: 16, Run: 16, Scaled: true, Fetch: fetchAffine(16, false), Decode: decodeAffine},
+	{Layout: "affine16m", Name: "affine16m", cols: 16, Unit: 16, Run: 16, Scaled: true, offset: true, Fetch: fetchAffine(16, true), Decode: decodeAffine},
+	{Layout: "affine32", Name: "affine32", cols: 32, Unit: 16, Run: 16, Scaled: true, Fetch: fetchAffine(32, false), Decode: decodeAffine},
+	{Layout: "affine32m", Name: "affine32m", cols: 32, Unit: 16, Run: 16, Scaled: true, offset: true, Fetch: fetchAffine(32, true), Decode: decodeAffine},
+}
+
+func init() {
+	for _, f := range formats {
+		f.Dot = dotFormatOf(f.Layout)
+	}
+}
+
+// FormatOf returns how to read a weight of dtype d with rows of cols elements,
+// nil if no kernel can.
+func FormatOf(d ir.DType, cols int) *Format {
+	name := layout.Format(d)
+	for _, f := range formats {
+		if f.Layout == name && cols%f.cols == 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// Load emits the loads of unit u of a row and returns its runs.
+func (f *Format) Load(b *kernel.Builder, m Matrix, row, u kernel.Value) []Run {
+	return f.Decode(b, f.Fetch(b, m, row, u), u)
+}
+
+// Runs returns how many runs a unit has.
+func (f *Format) Runs() int { return f.Unit / f.Run }
+
+// Begin returns the first element of unit u in its row: units are numbered
+// through the gaps between the runs.
+func (f *Format) Begin(b *kernel.Builder, u kernel.Value) kernel.Value {
+	return beginOf(b, u, f.Unit, f.Run, f.Stride)
+}
+
+func beginOf(b *kernel.Builder, u kernel.Value, unit, run, stride int) kernel.Value {
+	if unit == run {
+		return b.Mul(u, unit)
+	}
+	gap := stride / run // units that lie in each other's gaps
+	return b.Add(b.Mul(b.Div(u, gap), gap*unit), b.Mul(b.Mod(u, gap), run))
+}
+
+// At returns where the i-th vec4 of a unit is, in elements after the unit's first.
+func (f *Format) At(i int) int { return 4*i/f.Run*f.Stride + 4*i%f.Run }
+
+// Value returns elements 4i to 4i+3 of the run, rounded as ggml rounds them.
+func (r Run) Value(b *kernel.Builder, f *Format, i int) kernel.Value {
+	v := r.Codes(i)
+	if f.bias != 0 {
+		v = b.Sub(v, f.bias) // exact
+	}
+	if f.Scaled {
+		v = b.Mul(v, b.Splat(r.Scale, 4))
+	}
+	if f.offset {
+		v = b.Add(v, b.Splat(r.offset, 4))
+	}
+	return v
+}
+
+// Sums reports whether a run's product with x needs the sum of x.
+func (f *Format) Sums() bool { return f.offset || f.bias != 0 }
+
+// Shift returns what the sum of x is multiplied with in a run's product.
+func (r Run) Shift(b *kernel.Builder, f *Format) kernel.Value {
+	if f.bias != 0 {
+		return b.Mul(r.Scale, -f.bias)
+	}
+	return r.offset
+}
+
+// fieldUnit is what fields count in. Who scales a code or a sum of codes puts the
+// power of two into the scale.
+const fieldUnit = 1.0 / (1 << 24)
+
+// fields returns the unsigned fields of some bits, from bit base up, of each of the
+// four bytes of a U32, as F32x4 and in units of fieldUnit<<base. As a number of
+// less than 11 bits such a field is a subnormal f16, so two of them cost an "and"
+// and two conversions: less than any way to f32 through integers, on NVIDIA.
+func fields(b *kernel.Builder, w kernel.Value, base, bits int) kernel.Value {
+	mask := uint32(1<<bits-1) << base * 0x10001
+	even := b.UnpackHalf(b.And(w, mask))
+	odd := b.UnpackHalf(b.And(b.Shr(w, 8), mask))
+	return b.Vec(b.Elem(even, 0), b.Elem(odd, 0), b.Elem(even, 1), b.Elem(odd, 1))
+}
+
+// nibbleToF32 returns the four nibbles from bit base up, less bias, as F32x4.
+func nibbleToF32(b *kernel.Builder, w kernel.Value, base int, bias float64) kernel.Value {
+	return b.FMA(fields(b, w, base, 4), 1/(fieldUnit*float64(uint32(1)<<base)), -bias)
+}
+
+// bytesToF32 returns the four unsigned bytes of a U32, less bias, as F32x4.
+func bytesToF32(b *kernel.Builder, w kernel.Value, bias float64) kernel.Value {
+	return b.FMA(fields(b, w, 0, 8), 1/fieldUnit, -bias)
+}
+
+// int8sToF32 returns the four signed bytes of a U32 as F32x4.
+func int8sToF32(b *kernel.Builder, w kernel.Value) kernel.Value {
+	return bytesToF32(b, b.Xor(w, uint32(0x80808080)), 128)
+}
+
+// halfAt returns the i-th f16 of a plane that starts at a word of the buffer, in
+// the low half of a word.
+func halfAt(b *kernel.Builder, buf *kernel.Buffer, word, i kernel.Value) kernel.Value {
+	return b.Shr(buf.Load(kernel.U32, b.Add(word, b.Shr(i, 1))), b.Mul(b.And(i, 1), 16))
+}
+
+// LowHalf returns the f16 in the low half of a word.
+func LowHalf(b *kernel.Builder, w kernel.Value) kernel.Value { return b.Elem(b.UnpackHalf(w), 0) }
+
+// lowNibbles and highNibbles return the nibbles of each byte in bytes.
+func lowNibbles(b *kernel.Builder, w kernel.Value) kernel.Value { return b.And(w, 0x0f0f0f0f) }
+
+func highNibbles(b *kernel.Builder, w kernel.Value) kernel.Value {
+	return b.And(b.Shr(w, 4), 0x0f0f0f0f)
+}
