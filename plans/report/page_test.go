@@ -25,8 +25,36 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens and the screenshots of the documents")
 
+// compiledOnce are the plans that compiled has made, encoded: tests change theirs.
+var compiledOnce = map[[2]string]compiledPlan{}
+
+type compiledPlan struct {
+	data    []byte
+	options report.Options
+}
+
 // compiled is a plan of a model in testdata with what its report shows.
 func compiled(t *testing.T, model, name string) (*plans.Plan, report.Options) {
+	t.Helper()
+	key := [2]string{model, name}
+	c, ok := compiledOnce[key]
+	if !ok {
+		plan, o := compile(t, model, name)
+		var b bytes.Buffer
+		if err := plans.Write(&b, plan); err != nil {
+			t.Fatal(err)
+		}
+		c = compiledPlan{b.Bytes(), o}
+		compiledOnce[key] = c
+	}
+	plan, err := plans.Decode(c.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan, c.options
+}
+
+func compile(t *testing.T, model, name string) (*plans.Plan, report.Options) {
 	t.Helper()
 	f, err := gguf.Open(filepath.Join("..", "..", "testdata", "models", model+"-q4_k_m.gguf"))
 	if err != nil {
