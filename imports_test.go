@@ -1,4 +1,3 @@
-// Package zincc has no code: its tests hold what is true of the whole module.
 package zincc
 
 import (
@@ -21,6 +20,7 @@ var layers = []struct {
 	folder string
 	uses   []string
 }{
+	{".", []string{"runtime"}},
 	{"ir", nil},
 	{"gpu", nil},
 	{"ir/gguf", []string{"ir"}},

@@ -74,12 +74,12 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 	}
 	defer o.Close()
 	for _, t := range tests {
-		if err := bench.Check(o.plan, t); err != nil {
+		if err := bench.Check(o.Plan, t); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	backend, limit := "host", 0.0
-	if x, ok := o.exec.(*vulkan.Executor); ok {
+	if x, ok := o.Exec.(*vulkan.Executor); ok {
 		backend = "Vulkan"
 		if limit, err = x.Underlying().ReadBandwidth(ctx); ctx.Err() != nil {
 			return err
@@ -87,13 +87,13 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 			fmt.Fprintf(os.Stderr, "zincrun: read bandwidth is left out: %s\n", err)
 		}
 	}
-	h := &o.plan.Header
+	h := &o.Plan.Header
 	size := int64(0)
-	for _, w := range o.plan.Weights {
+	for _, w := range o.Plan.Weights {
 		size += w.Size
 	}
 	out := &table.Table{
-		Title:   fmt.Sprintf("%s: %s", path, o.exec.Device()),
+		Title:   fmt.Sprintf("%s: %s", path, o.Exec.Device()),
 		Columns: []string{"model", "size", "params", "backend", "test", "t/s", "+-", "stages", "roofline %", "GB/s"},
 	}
 	if limit > 0 {
@@ -101,7 +101,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 	}
 	bar := cli.NewProgress("measuring", int64(len(tests)))
 	for _, t := range tests {
-		r, err := bench.Run(ctx, o.plan, o.exec, t, b.repeats)
+		r, err := bench.Run(ctx, o.Plan, o.Exec, t, b.repeats)
 		if err != nil {
 			bar.Done()
 			return err

@@ -131,9 +131,9 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	m, err := talk.New(o.plan, o.exec, o.tok)
+	m, err := talk.New(o.Plan, o.Exec, o.tok)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
+		return fmt.Errorf("%s: %w", o.Path, err)
 	}
 	defer m.Engine.Close()
 	c, err := f.conversation(m, o)
@@ -141,16 +141,16 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if interactive {
-		return c.interact(ctx, fmt.Sprintf("%s on %s, context %d. /help lists the commands.", printable.Name(o.plan.Header.Model.Name), o.exec.Device(), m.Ctx))
+		return c.interact(ctx, fmt.Sprintf("%s on %s, context %d. /help lists the commands.", printable.Name(o.Plan.Header.Model.Name), o.Exec.Device(), m.Ctx))
 	}
 	return c.say(ctx, text)
 }
 
 func (f *chatFlags) conversation(m *talk.Model, o *opened) (*conversation, error) {
 	if m.Template == nil {
-		return nil, fmt.Errorf("%s: %w", o.path, talk.ErrNoTemplate)
+		return nil, fmt.Errorf("%s: %w", o.Path, talk.ErrNoTemplate)
 	}
-	p, err := f.sampling.over(sample.Defaults(o.plan.Vocab.Sampling))
+	p, err := f.sampling.over(sample.Defaults(o.Plan.Vocab.Sampling))
 	if err != nil {
 		return nil, err
 	}

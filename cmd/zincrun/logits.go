@@ -84,13 +84,13 @@ func parseTokens(list string) ([]int32, error) {
 
 func writeLogits(ctx context.Context, o *opened, ids []int32, path string) error {
 	err := outfile.Write(path, func(w io.Writer) error {
-		return runtime.NewSession(o.plan, o.exec).Score(ctx, ids, func(_ int, logits []float32) error {
+		return runtime.NewSession(o.Plan, o.Exec).Score(ctx, ids, func(_ int, logits []float32) error {
 			return binary.Write(w, binary.LittleEndian, logits)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%s: %d x %d float32\n", path, len(ids), o.plan.Header.Model.Vocab)
+	fmt.Fprintf(os.Stderr, "%s: %d x %d float32\n", path, len(ids), o.Plan.Header.Model.Vocab)
 	return nil
 }

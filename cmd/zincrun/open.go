@@ -6,19 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
-	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/runtime"
-	"github.com/zincc-dev/zincc/runtime/device"
-	"github.com/zincc-dev/zincc/runtime/planstore"
+	"github.com/zincc-dev/zincc/runtime/model"
 	"github.com/zincc-dev/zincc/runtime/text"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // planFlags are the flags of every command that runs a plan.
@@ -34,123 +28,65 @@ func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: f16, f32 or q8_0")
 }
 
-// plan returns the path of the plan and that of its model if it is not to be looked for. Of a model file it is the
-// plan that was made of it before, else zincc makes one.
-func (o *planFlags) plan(ctx context.Context, path string) (plan, model string, err error) {
-	if !gguf.Is(path) {
-		if o.ctx != 0 || o.kv != "" {
-			return "", "", cli.Usagef("--ctx and --kv are for model files: a plan has its own")
-		}
-		return path, o.model, nil
-	}
-	if o.model != "" {
-		return "", "", cli.Usagef("--model is for plans: %s is a model", path)
-	}
-	store, err := planstore.Open()
-	if err != nil {
-		return "", "", err
-	}
-	w := planstore.Wish{Model: path, Device: o.device}
+// options are what the flags say, with flags of zincc besides for a model file.
+func (o *planFlags) options(compile ...string) model.Options {
 	if o.ctx != 0 {
-		w.Flags = append(w.Flags, "--ctx="+o.ctx.String())
+		compile = append(compile, "--ctx="+o.ctx.String())
 	}
 	if o.kv != "" {
-		w.Flags = append(w.Flags, "--kv="+o.kv)
+		compile = append(compile, "--kv="+o.kv)
 	}
-	plan, made, err := store.Plan(ctx, w, os.Stderr)
-	var refused *planstore.CompileError
-	if errors.As(err, &refused) && refused.Code == 2 {
-		err = cli.Usagef("%s", refused.Said)
-	}
-	if err == nil && made > 0 {
-		fmt.Fprintf(os.Stderr, "zincrun: compiled %s in %s, kept as %s\n", path, made.Round(100*time.Millisecond), plan)
-	}
-	return plan, path, err
+	return model.Options{Device: o.device, Model: o.model, Compile: compile, Said: said, Loading: loading}
+}
+
+func said(line string) { fmt.Fprintf(os.Stderr, "zincrun: %s\n", printable.Line(line)) }
+
+func loading(total int64) (arrived func(int64), done func()) {
+	bar := cli.NewProgress("loading weights", total)
+	return bar.Add, bar.Done
 }
 
 // opened is a plan ready to run.
 type opened struct {
-	path string
-	plan *plans.Plan
-	src  *plans.Source
-	exec runtime.Executor
-	tok  *text.Tokenizer // nil unless openText opened it
-	load time.Duration
+	*model.Opened
+	tok *text.Tokenizer // nil unless openText opened it
 }
 
-// open opens a plan for commands that need no text: its tokenizer may be missing, or one
+// open opens a plan or a model for commands that need no text: its tokenizer may be missing, or one
 // that nobody knows.
 func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
-	return o.openWith(ctx, path, func(path string) (*plans.Plan, *text.Tokenizer, error) {
-		plan, err := plans.Read(path)
-		return plan, nil, err
-	})
+	m, err := model.Open(ctx, path, o.options())
+	if err != nil {
+		return nil, usage(err)
+	}
+	return &opened{Opened: m}, nil
+}
+
+// usage makes a usage error of an option that does not fit.
+func usage(err error) error {
+	var option *model.OptionError
+	if errors.As(err, &option) {
+		return cli.Usagef("%s", option.Problem)
+	}
+	return err
 }
 
 // openText opens a plan with its tokenizer.
 func (o *planFlags) openText(ctx context.Context, path string) (*opened, error) {
-	return o.openWith(ctx, path, readPlan)
-}
-
-func (o *planFlags) openWith(ctx context.Context, path string, read func(path string) (*plans.Plan, *text.Tokenizer, error)) (*opened, error) {
-	start := time.Now()
-	if err := device.CheckName(o.device); err != nil {
-		return nil, cli.Usagef("--device: %s", err)
-	}
-	path, model, err := o.plan(ctx, path)
+	opened, err := o.open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	plan, tok, err := read(path)
-	if err != nil {
+	if opened.tok, err = opened.Tokenizer(); err != nil {
+		opened.Close()
 		return nil, err
 	}
-	src, err := plans.OpenSource(plan, path, model)
-	if err != nil {
-		plan.Close()
-		return nil, err
-	}
-	bar := cli.NewProgress("loading weights", plan.Require.Memory)
-	exec, err := device.Open(ctx, o.device, plan, src, bar.Add)
-	bar.Done()
-	if err != nil {
-		src.Close()
-		plan.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if x, ok := exec.(*vulkan.Executor); ok {
-		for i := range plan.Entries {
-			if why := x.Fallback(&plan.Entries[i]); why != "" {
-				fmt.Fprintf(os.Stderr, "zincrun: %s runs as dispatches, not as one persistent kernel: %s\n", printable.Name(plan.Entries[i].Name), printable.Line(why))
-			}
-		}
-	}
-	return &opened{path, plan, src, exec, tok, time.Since(start)}, nil
+	return opened, nil
 }
 
 // checkOutput fails if writing out would destroy the plan, its model or one of the inputs.
 func (o *opened) checkOutput(out string, inputs ...string) error {
-	return cli.CheckOutput(out, append(append(inputs, o.path), o.src.Files()...)...)
-}
-
-func (o *opened) Close() {
-	o.exec.Close()
-	o.src.Close()
-	o.plan.Close()
-}
-
-// readPlan reads a plan with its tokenizer.
-func readPlan(path string) (*plans.Plan, *text.Tokenizer, error) {
-	plan, err := plans.Read(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	tok, err := text.New(plan.Vocab)
-	if err != nil {
-		plan.Close()
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return plan, tok, nil
+	return cli.CheckOutput(out, append(append(inputs, o.Path), o.Source.Files()...)...)
 }
 
 // encode returns the tokens of a prompt, special ones included.

@@ -41,7 +41,7 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 			defer o.Close()
 			bar := cli.NewProgress("scoring", int64(len(s)))
 			defer bar.Done()
-			sess := runtime.NewSession(o.plan, o.exec)
+			sess := runtime.NewSession(o.Plan, o.Exec)
 			r, err := runtime.ScoreText(ctx, sess, o.tok, s, *window, func(int) { bar.Add(int64(*window) * 3) })
 			if err != nil {
 				return err

@@ -52,7 +52,7 @@ with a stage takes longer than one that ends before it.`,
 			if err := o.checkOutput(*trace); err != nil {
 				return err
 			}
-			list, err := runtime.Profile(ctx, o.plan, o.exec, *entry, *rows, *depth, *repeats)
+			list, err := runtime.Profile(ctx, o.Plan, o.Exec, *entry, *rows, *depth, *repeats)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ with a stage takes longer than one that ends before it.`,
 					return err
 				}
 			}
-			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.exec.Device()), runtime.BySite(list))
+			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.Exec.Device()), runtime.BySite(list))
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, t)
 			}

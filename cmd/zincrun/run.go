@@ -79,7 +79,7 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	if r.engine, err = engine.New(o.plan, o.exec, o.tok, engine.Options{ITL: engine.Unhurried}); err != nil {
+	if r.engine, err = engine.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: engine.Unhurried}); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer r.engine.Close()
@@ -168,7 +168,7 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	if len(ids) == 0 {
 		return &promptError{"the prompt has no tokens"}
 	}
-	if ctx := o.plan.Header.Ctx; len(ids) > ctx {
+	if ctx := o.Plan.Header.Ctx; len(ids) > ctx {
 		return &promptError{fmt.Sprintf("the prompt's %d tokens do not fit the plan's context of %d", len(ids), ctx)}
 	}
 	out := io.Writer(cli.Stdout)
@@ -192,17 +192,17 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 			PrefillTokens, DecodeTokens int
 			Seed                        uint64
 			Stopped                     string `json:"stopped"` // by what: stop, length or context
-		}{string(kept), o.exec.Device(), o.load, u.Prefill, u.Decode, u.Prompt, decoded, r.sampling.Seed, done.Reason})
+		}{string(kept), o.Exec.Device(), o.Took, u.Prefill, u.Decode, u.Prompt, decoded, r.sampling.Seed, done.Reason})
 	}
 	note := ""
 	if !r.sampling.Greedy() {
 		note = fmt.Sprintf("; seed %d", r.sampling.Seed)
 	}
 	if done.Reason == engine.Context {
-		note += fmt.Sprintf("; stopped: the context of %d is full", o.plan.Header.Ctx)
+		note += fmt.Sprintf("; stopped: the context of %d is full", o.Plan.Header.Ctx)
 	}
 	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)%s\n",
-		printable.Name(o.exec.Device()), round(o.load), u.Prompt, round(u.Prefill), rate(u.Prompt, u.Prefill), decoded, round(u.Decode), rate(decoded, u.Decode), note)
+		printable.Name(o.Exec.Device()), round(o.Took), u.Prompt, round(u.Prefill), rate(u.Prompt, u.Prefill), decoded, round(u.Decode), rate(decoded, u.Decode), note)
 	return nil
 }
 

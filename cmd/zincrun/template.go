@@ -9,10 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
@@ -133,15 +131,10 @@ func readInput(ctx context.Context, path string) ([]byte, error) {
 // shown is a text that anybody may have written as standard output takes it: a
 // terminal gets no control characters.
 func shown(s string) string {
-	if !term.IsTerminal(int(os.Stdout.Fd())) {
+	if !cli.Stdout.Terminal() {
 		return s
 	}
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
+	return printable.Stream(s)
 }
 
 // printTokens prints ids, a line each with the token's text or as a list.

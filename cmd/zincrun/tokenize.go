@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 var tokenizeCommand = cli.Command{
 	Name:  "tokenize",
-	Args:  "plan.bin (-p TEXT | -f FILE)",
+	Args:  "MODEL.gguf|plan.bin (-p TEXT | -f FILE)",
 	Short: "show the tokens of a text",
 	Long:  "Prints each token's id and text, a line each, as the model will see them, special tokens included.",
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
@@ -22,11 +24,14 @@ var tokenizeCommand = cli.Command{
 			if err != nil {
 				return err
 			}
-			plan, tok, err := readPlan(path)
+			vocab, err := readVocab(path)
 			if err != nil {
 				return err
 			}
-			defer plan.Close()
+			tok, err := text.New(vocab)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
 			return printTokens(tok, encode(tok, s), *asJSON)
 		}
 	},

@@ -82,13 +82,13 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 	if err := o.checkOutput(t.out); err != nil {
 		return err
 	}
-	x, ok := o.exec.(*vulkan.Executor)
+	x, ok := o.Exec.(*vulkan.Executor)
 	if !ok {
-		return ir.Unsupported("%s: device %s has no kernels to time", path, o.exec.Device())
+		return ir.Unsupported("%s: device %s has no kernels to time", path, o.Exec.Device())
 	}
 	bar := cli.NewProgress("timing", 1000)
 	last := int64(0)
-	times, err := runtime.Tune(ctx, o.plan, x, runtime.TuneOptions{
+	times, err := runtime.Tune(ctx, o.Plan, x, runtime.TuneOptions{
 		Entry: t.entry, Depth: t.depth, Budget: time.Duration(t.seconds * float64(time.Second)),
 		Progress: func(share float64) {
 			now := int64(1000 * share)
@@ -107,7 +107,7 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 	if err := tuning.MergeFile(t.out, rows); err != nil {
 		return err
 	}
-	best := tuning.Report(fmt.Sprintf("%s: what is best on %s", t.out, o.exec.Device()), rows)
+	best := tuning.Report(fmt.Sprintf("%s: what is best on %s", t.out, o.Exec.Device()), rows)
 	if t.json {
 		return table.WriteJSON(cli.Stdout, best)
 	}
@@ -162,7 +162,7 @@ func (t *tuneFlags) verify(ctx context.Context, o *opened, x *vulkan.Executor, t
 		bar.Add(int64(now - last))
 		last = now
 	}
-	r, err := verify.Plan(ctx, o.plan, o.src, dev, opts)
+	r, err := verify.Plan(ctx, o.Plan, o.Source, dev, opts)
 	bar.Done()
 	if err != nil {
 		return err

@@ -72,9 +72,9 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	x, ok := o.exec.(*vulkan.Executor)
+	x, ok := o.Exec.(*vulkan.Executor)
 	if !ok {
-		return ir.Unsupported("%s: on %s the oracle itself computes: nothing to compare", path, o.exec.Device())
+		return ir.Unsupported("%s: on %s the oracle itself computes: nothing to compare", path, o.Exec.Device())
 	}
 	dev, err := x.Inspect()
 	if err != nil {
@@ -87,7 +87,7 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		bar.Add(int64(now - last))
 		last = now
 	}
-	r, err := verify.Plan(ctx, o.plan, o.src, dev, v.opts)
+	r, err := verify.Plan(ctx, o.Plan, o.Source, dev, v.opts)
 	bar.Done()
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

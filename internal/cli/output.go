@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"golang.org/x/term"
 )
 
 // Stdout is standard output. It keeps the first error of a write, with which Exit ends
@@ -20,6 +22,12 @@ type Output struct {
 	name string
 	mu   sync.Mutex
 	err  error
+}
+
+// Terminal reports whether a terminal shows what is written.
+func (o *Output) Terminal() bool {
+	f, ok := o.to.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Write fails for good once it has failed.

@@ -42,8 +42,8 @@ type Wish struct {
 }
 
 // Plan returns the path of the plan for w. If there is none yet, zincc makes it: then made is how
-// long that took. What zincc says on standard error goes to progress.
-func (s *Store) Plan(ctx context.Context, w Wish, progress io.Writer) (path string, made time.Duration, err error) {
+// long that took. said gets the lines that zincc writes on standard error.
+func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (path string, made time.Duration, err error) {
 	zincc, err := compiler()
 	if err != nil {
 		return "", 0, fmt.Errorf("%s: %w", w.Model, err)
@@ -76,33 +76,37 @@ func (s *Store) Plan(ctx context.Context, w Wish, progress io.Writer) (path stri
 	if err != nil {
 		return "", 0, err
 	}
-	err = compile(ctx, progress, zincc, append([]string{"compile", model, "--target=" + target, "--output=" + path}, w.Flags...)...)
+	err = compile(ctx, said, zincc, append([]string{"compile", model, "--target=" + target, "--output=" + path}, w.Flags...)...)
 	return path, time.Since(start), err
 }
 
-// compile runs zincc. Its last line of standard error is the error where it fails; the lines
-// before are passed on.
-func compile(ctx context.Context, progress io.Writer, zincc string, args ...string) error {
+// compile runs zincc. The last line that it writes on standard error is the error where it fails; said
+// gets the others.
+func compile(ctx context.Context, said func(line string), zincc string, args ...string) error {
 	c := exec.CommandContext(ctx, zincc, args...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
-	var said bytes.Buffer
-	c.Stderr = &said
+	var output bytes.Buffer
+	c.Stderr = &output
 	err := c.Run()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	lines := strings.SplitAfter(strings.TrimRight(said.String(), "\n"), "\n")
-	last := lines[len(lines)-1]
-	if err == nil {
-		_, err = io.WriteString(progress, said.String())
-		return err
+	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
+	last := ""
+	if err != nil {
+		lines, last = lines[:len(lines)-1], lines[len(lines)-1]
 	}
-	for _, line := range lines[:len(lines)-1] {
-		io.WriteString(progress, line)
+	for _, line := range lines {
+		if line != "" {
+			said(strings.TrimPrefix(line, "zincc: "))
+		}
 	}
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || last == "" {
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exit) || last == "":
 		return fmt.Errorf("%s: %w", zincc, err)
 	}
 	return &CompileError{strings.TrimPrefix(last, "zincc: "), exit.ExitCode()}

@@ -1,0 +1,128 @@
+// Package model opens what can be run: a plan, or a model file, of which a plan is made once.
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/planstore"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// Options say how to open a path.
+type Options struct {
+	Device string // auto, vulkan, vulkan:I or host; "": auto
+	Model  string // of a plan: its model file, where that is not where it was
+	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k.
+	Compile []string
+	// Said gets what zincc says while it compiles, and that it did: lines; nil: nobody.
+	Said func(line string)
+	// Loading is called before weights are read, with their size; arrived of what it returns is called
+	// with the number of bytes that have come, and done at the end. nil: nobody looks.
+	Loading func(total int64) (arrived func(bytes int64), done func())
+}
+
+// Opened is a plan on a device.
+type Opened struct {
+	Path   string // of the plan
+	Plan   *plans.Plan
+	Source *plans.Source
+	Exec   runtime.Executor
+	Took   time.Duration
+}
+
+// Open opens the plan at path, or that of the model file at path, on a device.
+func Open(ctx context.Context, path string, o Options) (*Opened, error) {
+	start := time.Now()
+	if o.Device == "" {
+		o.Device = "auto"
+	}
+	if err := device.CheckName(o.Device); err != nil {
+		return nil, &OptionError{"--device: " + err.Error()}
+	}
+	path, file, err := Plan(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := plans.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	src, err := plans.OpenSource(plan, path, file)
+	if err != nil {
+		plan.Close()
+		return nil, err
+	}
+	arrived, done := func(int64) {}, func() {}
+	if o.Loading != nil {
+		arrived, done = o.Loading(plan.Require.Memory)
+	}
+	exec, err := device.Open(ctx, o.Device, plan, src, arrived)
+	done()
+	if err != nil {
+		src.Close()
+		plan.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &Opened{path, plan, src, exec, time.Since(start)}, nil
+}
+
+// Plan returns the path of the plan that path stands for, and that of its model file if it need not be
+// looked for.
+func Plan(ctx context.Context, path string, o Options) (plan, file string, err error) {
+	if !gguf.Is(path) {
+		if len(o.Compile) > 0 {
+			return "", "", &OptionError{fmt.Sprintf("%s: only for model files: a plan has its own", strings.Join(o.Compile, " "))}
+		}
+		return path, o.Model, nil
+	}
+	if o.Model != "" {
+		return "", "", &OptionError{fmt.Sprintf("--model is for plans: %s is a model", path)}
+	}
+	store, err := planstore.Open()
+	if err != nil {
+		return "", "", err
+	}
+	said := o.Said
+	if said == nil {
+		said = func(string) {}
+	}
+	made := time.Duration(0)
+	plan, made, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: o.Compile}, said)
+	var refused *planstore.CompileError
+	if errors.As(err, &refused) && refused.Code == 2 {
+		err = &OptionError{refused.Said}
+	}
+	if err == nil && made > 0 {
+		said(fmt.Sprintf("compiled %s in %s, kept as %s", path, made.Round(100*time.Millisecond), plan))
+	}
+	return plan, path, err
+}
+
+// OptionError says what is wrong with an option.
+type OptionError struct{ Problem string }
+
+func (e *OptionError) Error() string { return e.Problem }
+
+// Tokenizer returns the tokenizer of the plan.
+func (o *Opened) Tokenizer() (*text.Tokenizer, error) {
+	tok, err := text.New(o.Plan.Vocab)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Path, err)
+	}
+	return tok, nil
+}
+
+// Close frees the device and the files.
+func (o *Opened) Close() {
+	o.Exec.Close()
+	o.Source.Close()
+	o.Plan.Close()
+}
