@@ -52,11 +52,12 @@ func (c costs) estimate(e *plans.Entry, depth int) time.Duration {
 func (c costs) measured(e *plans.Entry, depth, rows, times int, took time.Duration) {
 	k, s := c[e], took.Seconds()/float64(times)
 	k.steps, k.rows, k.total = k.steps+int64(times), k.rows+int64(rows*times), k.total+took.Seconds()
+	if k.seconds == 0 { // drivers may do for the first step what no other needs
+		k.seconds = s
+		return
+	}
+	k.seconds += learn * (s - k.seconds)
 	if p := c.predict(e, depth); p > 0 {
 		k.ratio += learn * (s/p - k.ratio)
 	}
-	if k.seconds == 0 {
-		k.seconds = s
-	}
-	k.seconds += learn * (s - k.seconds)
 }

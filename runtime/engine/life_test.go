@@ -209,6 +209,42 @@ func TestNextTurn(t *testing.T) {
 	}
 }
 
+// TestTurnGivenUp cancels a turn that has its slot but not yet a step: the recurrent state is then still
+// behind the answer of the turn before, and the turn is asked for again.
+func TestTurnGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := fakePlan(2, 1024, true)
+		x := newFake(p)
+		x.alike = true
+		e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		turn := engine.Request{Prompt: prompt(1, 60), Turn: 50, Max: 20, TopLogprobs: -1, IgnoreEOG: true}
+		ask(context.Background(), e, turn)
+		next := turn
+		next.Prompt = slices.Concat(turn.Prompt[:50], prompt(2, 40)) // it has none of the answer
+		next.Turn = 85
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			ask(context.Background(), e, engine.Request{Prompt: prompt(3, 900), Max: 1, TopLogprobs: -1})
+		})
+		time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond) // in the second step of the other
+		defer cancel()
+		given := ask(ctx, e, next)
+		got, want := ask(context.Background(), e, next), alone(p, engine.Options{}, true, next)
+		wait.Wait()
+		if given.done.Reason != engine.Cancelled || given.done.Usage.Cached != 50 || got.done.Usage.Cached != 50 {
+			t.Errorf("%+v, then %+v", given.done, got.done)
+		}
+		if got.err != nil || !slices.Equal(got.tokens, want.tokens) {
+			t.Errorf("%d, %v, want %d", got.tokens, got.err, want.tokens)
+		}
+	})
+}
+
 // TestRefused holds that each bad request is refused for what is wrong with it.
 func TestRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {

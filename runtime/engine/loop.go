@@ -121,10 +121,10 @@ func (e *Engine) admit(s *seq) {
 	s.slot, s.exact, s.admitted = l, exact, time.Now()
 	s.usage.Cached = hit
 	l.seq = s
-	if e.recurrent && hit > 0 && hit < len(l.tokens) {
-		s.restore = l.state // hit is its place
-	}
 	l.cut(hit)
+	if hit > 0 && hit != l.at {
+		s.restore = l.state // of hit, where the model has one
+	}
 }
 
 // fail ends everything: an executor that has failed once is not used again.

@@ -17,6 +17,7 @@ type slot struct {
 	turn      int
 	turnExact bool
 	state     runtime.State // recurrent state at turn; nil for models without
+	at        int           // where the slot's own recurrent state is
 	used      int64         // when a request left it, by the loop's clock
 }
 
@@ -43,7 +44,7 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 		return l.turn, l.turnExact
 	}
 	switch {
-	case turn && !e.o.Exact && (!e.recurrent || m == len(l.tokens)):
+	case turn && !e.o.Exact && (!e.recurrent || m == l.at):
 		return m, false
 	case turn && !e.o.Exact:
 		return l.turn, false

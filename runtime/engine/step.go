@@ -83,6 +83,7 @@ func (e *Engine) fed(s *seq, n int) error {
 	l := s.slot
 	pos := len(l.tokens) + n
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
+	l.at = pos
 	turn := s.req.Turn
 	if s.exact && e.prompts.isCut(pos) && (turn == 0 || pos <= turn) {
 		l.whole = pos
@@ -141,6 +142,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	}
 	for _, s := range group {
 		s.slot.tokens = append(s.slot.tokens, s.next)
+		s.slot.at += times
 	}
 	if times == 1 {
 		return e.choose(entry, group, 0)

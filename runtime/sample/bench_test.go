@@ -2,6 +2,7 @@ package sample
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -22,6 +23,16 @@ func large() []float32 {
 // BenchmarkChoose is a choice from 151,936 logits.
 func BenchmarkChoose(b *testing.B) {
 	logits := large()
+	b.Run("sorted", func(b *testing.B) { // what selecting spares
+		var all []candidate
+		for b.Loop() {
+			all = all[:0]
+			for i, l := range logits {
+				all = append(all, pack(int32(i), l))
+			}
+			slices.Sort(all)
+		}
+	})
 	for _, c := range []struct {
 		name string
 		set  func(p *Params)
