@@ -53,7 +53,7 @@ type ask struct {
 	prompt  []int32
 	answer  int // tokens
 	sampler sampler
-	seed    uint64
+	seed    uint32
 	ids     bool // the ids of the answer's tokens are wanted
 }
 
@@ -77,7 +77,7 @@ func (a ask) body(model string) []byte {
 		Max       int     `json:"max_tokens"`
 		IgnoreEOS bool    `json:"ignore_eos"`
 		sampler
-		Seed    uint64  `json:"seed"`
+		Seed    uint32  `json:"seed"`
 		Stream  bool    `json:"stream"`
 		Options options `json:"stream_options"`
 		// zincrun tells the ids of tokens with return_tokens, llama-server with logprobs.
@@ -129,15 +129,23 @@ type chunk struct {
 	} `json:"error"`
 }
 
-// generate asks and reads the answer to its end. An answer without its end or its count of tokens
-// is an error.
-func (c *client) generate(ctx context.Context, a ask) (t trace) {
+// generate asks and reads the answer to its end.
+func (c *client) generate(ctx context.Context, a ask) trace {
 	start := time.Now()
-	stream, err := c.stream(ctx, a.body(c.model))
+	r, err := c.do(ctx, "POST", "/v1/completions", bytes.NewReader(a.body(c.model)))
 	if err != nil {
 		return trace{err: err}
 	}
-	defer stream.Close()
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return trace{err: statusError(r)}
+	}
+	return readTrace(r.Body, start)
+}
+
+// readTrace reads the stream of an answer that was asked for at start. An answer without its end or
+// its count of tokens is an error.
+func readTrace(stream io.Reader, start time.Time) (t trace) {
 	ev := newEvents(stream)
 	var text strings.Builder
 	finished := false
@@ -189,19 +197,6 @@ func (c *client) generate(ctx context.Context, a ask) (t trace) {
 		t.err = errors.New("the stream has no tokens, or does not count them (usage)")
 	}
 	return t
-}
-
-// stream sends the body of a request for an answer and returns its stream.
-func (c *client) stream(ctx context.Context, body []byte) (io.ReadCloser, error) {
-	r, err := c.do(ctx, "POST", "/v1/completions", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if r.StatusCode != http.StatusOK {
-		defer r.Body.Close()
-		return nil, statusError(r)
-	}
-	return r.Body, nil
 }
 
 func (c *client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {

@@ -126,7 +126,7 @@ func (l load) arrivals() []time.Duration {
 
 // request asks request number i; first is the first turn of a conversation.
 func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first *trace, t trace) {
-	a := ask{answer: l.answer, sampler: l.sampler, seed: l.seed + uint64(i)}
+	a := ask{answer: l.answer, sampler: l.sampler, seed: uint32(l.seed) + uint32(i)}
 	if l.behind == 0 {
 		a.prompt = p.of(i, l.prompt)
 		return nil, c.generate(ctx, a)

@@ -20,11 +20,12 @@ import (
 
 // server is a program that serves on a port of this computer.
 type server struct {
-	url    string
-	cmd    *exec.Cmd
-	log    tail
-	ended  chan struct{} // closed when the process is gone
-	status error         // then
+	url     string
+	command []string // with PORT
+	cmd     *exec.Cmd
+	log     tail
+	ended   chan struct{} // closed when the process is gone
+	status  error         // then
 }
 
 // startServer runs the command, in which PORT is replaced by a free port, and returns when the
@@ -38,7 +39,7 @@ func startServer(ctx context.Context, command []string) (*server, error) {
 	for _, a := range command {
 		args = append(args, strings.ReplaceAll(a, "PORT", strconv.Itoa(port)))
 	}
-	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
+	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), command: command, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

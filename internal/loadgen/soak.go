@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/table"
+)
+
+var soakCommand = cli.Command{
+	Name:  "soak",
+	Args:  "URL | --start COMMAND [flags]",
+	Short: "look for what a server loses or gets wrong under load and abuse",
+	Long: `
+Sends requests at random: answers read whole, slowly or not to their end, connections cut off, bodies
+that are malformed or too large. Before, each of some requests is asked alone; whenever it comes
+again, the answer must have the same bytes. Afterwards nothing may be left: no slot in use (/slots), no
+request that waits or runs, no goroutine, no open file, no memory (/metrics).
+
+  loadgen soak http://127.0.0.1:8080 --requests 10000
+  loadgen soak --start "zincrun serve m.bin --port PORT" --restarts 3 --requests 10000
+
+With --start, PORT is replaced by a free port; the server gets SIGTERM in the middle of the load,
+must end with code 0, and is started again, as often as --restarts says. Small models do: what is
+tested is the server. Answers that depend on other requests, as llama-server's may, count as wrong.`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		s := &soak{rest: 30 * time.Second}
+		var start, model string
+		var remote, asJSON bool
+		f.StringVar(&start, "start", "", "command that starts the server; split at spaces")
+		f.IntVar(&s.restarts, "restarts", 0, "times to end and start it, with --start")
+		f.IntVarP(&s.requests, "requests", "r", 1000, "requests to send")
+		f.IntVarP(&s.users, "users", "u", 16, "requests at a time")
+		f.DurationVar(&s.limit, "time", time.Hour, "give up by then")
+		f.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "seed of what is sent; what is sent when depends on the server, too")
+		f.StringVar(&model, "model", "", "name of the model, where the server has several")
+		f.BoolVar(&remote, "remote", false, "the server may be another computer")
+		f.BoolVar(&asJSON, "json", false, "print JSON")
+		return func(ctx context.Context, args []string) error {
+			switch {
+			case (start == "") == (len(args) == 0), len(args) > 1:
+				return cli.Usagef("want the URL of a server, or --start")
+			case s.restarts < 0 || s.restarts > 0 && start == "":
+				return cli.Usagef("--restarts: want 0 or more, with --start")
+			case s.requests < 10 || s.users < 1 || s.users > 1024 || s.limit <= 0:
+				return cli.Usagef("want 10 --requests and more, 1 to 1024 --users, and --time")
+			}
+			ctx, cancel := context.WithTimeoutCause(ctx, s.limit, errLimit)
+			defer cancel()
+			fmt.Fprintf(os.Stderr, "loadgen: seed %d\n", s.seed)
+			base := ""
+			if start == "" {
+				base = args[0]
+			} else {
+				var err error
+				if s.server, err = startServer(ctx, strings.Fields(start)); err != nil {
+					return err
+				}
+				defer func() { s.server.stop() }()
+				base = s.server.url
+			}
+			var err error
+			if s.client, err = newClient(base, model, remote); err != nil {
+				return err
+			}
+			if err := s.run(ctx); err != nil {
+				return err
+			}
+			write := table.WriteText
+			if asJSON {
+				write = table.WriteJSON
+			}
+			if err := write(cli.Stdout, s.tables()...); err != nil {
+				return err
+			}
+			return s.verdict()
+		}
+	},
+}
+
+// soak is a run of the command, and what came of it.
+type soak struct {
+	client          *client
+	server          *server // nil if somebody else started it
+	requests, users int
+	restarts        int
+	limit           time.Duration
+	rest            time.Duration // for the server to come to rest
+	seed            uint64
+
+	known  []knownAnswer
+	ending atomic.Bool // the server was asked to end
+
+	mu     sync.Mutex
+	counts []actCount // by act
+	wrong  []string   // the first few
+	left   []leftOver
+}
+
+// knownAnswer is a request with its answer when nothing else runs.
+type knownAnswer struct {
+	ask  ask
+	text string
+}
+
+type actCount struct{ done, busy, wrong int }
+
+// leftOver is a quantity that must not grow.
+type leftOver struct {
+	what          string
+	before, after float64
+	most          float64 // that after may be
+}
+
+func (s *soak) run(ctx context.Context) error {
+	s.counts = make([]actCount, len(acts))
+	if err := s.learn(ctx); err != nil {
+		return err
+	}
+	progress := cli.NewProgress("soak", int64(s.requests))
+	defer progress.Done()
+	// The first tenth fills pools and caches, which is no leak.
+	first := s.requests / 10
+	s.send(ctx, 0, first, progress)
+	before, err := s.settle(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range s.restarts + 1 {
+		from := first + (s.requests-first)*i/(s.restarts+1)
+		to := first + (s.requests-first)*(i+1)/(s.restarts+1)
+		if i == s.restarts {
+			s.send(ctx, from, to, progress)
+			break
+		}
+		if err := s.interrupted(ctx, from, to, progress); err != nil {
+			return err
+		}
+		if before, err = s.settle(ctx); err != nil {
+			return err
+		}
+	}
+	after, err := s.settle(ctx)
+	if err != nil {
+		return err
+	}
+	s.compare(before, after)
+	return s.check(ctx)
+}
+
+// send sends the requests with numbers from from up to to.
+func (s *soak) send(ctx context.Context, from, to int, progress *cli.Progress) {
+	l := load{users: s.users, requests: to - from}
+	l.closed(ctx, func(i int) {
+		r := rand.New(rand.NewPCG(s.seed, uint64(from+i)))
+		k := pick(r)
+		if from+i < len(acts) {
+			k = from + i // each at least once
+		}
+		err := acts[k].do(s, ctx, r)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		progress.Add(1)
+		s.count(ctx, k, err)
+	})
+}
+
+// count notes what came of act number k. A server that was asked to end may refuse and break off, but
+// what it answers is right.
+func (s *soak) count(ctx context.Context, k int, err error) {
+	var wrong *wrongError
+	switch {
+	case err == nil:
+		s.counts[k].done++
+	case err == errBusy, s.ending.Load() && !errors.As(err, &wrong):
+		s.counts[k].busy++
+	case ctx.Err() != nil: // it was given up
+	default:
+		s.counts[k].wrong++
+		s.complain("%s: %s", acts[k].name, err)
+	}
+}
+
+func (s *soak) complain(format string, args ...any) {
+	if len(s.wrong) < 20 {
+		s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// interrupted sends the requests, ends the server while it has the last of them, and starts another.
+func (s *soak) interrupted(ctx context.Context, from, to int, progress *cli.Progress) error {
+	last := max(from, to-2*s.users)
+	s.send(ctx, from, last, progress)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.send(ctx, last, to, progress)
+	}()
+	time.Sleep(100 * time.Millisecond) // some are under way, some are to come
+	s.ending.Store(true)
+	err := s.server.stop()
+	<-sent
+	s.ending.Store(false)
+	if err != nil {
+		s.complain("the server, asked to end: %s; it said: %s", err, s.server.log.last())
+	}
+	next, err := startServer(ctx, s.server.command)
+	if err != nil {
+		return err
+	}
+	s.server, s.client.base = next, next.url
+	return nil
+}
+
+// learn asks for the known answers, one after the other.
+func (s *soak) learn(ctx context.Context) error {
+	p, err := newPrompts(ctx, s.client, s.seed)
+	if err != nil {
+		return err
+	}
+	// Prompts of the same number begin alike, so that a cache of prefixes has something to find.
+	topK, topP, minP := 20, 0.9, 0.0
+	for i := range 16 {
+		a := ask{prompt: p.of(i%4, 3+i*5%13), answer: 1 + i*7%12, seed: uint32(i)}
+		if i%2 == 1 {
+			a.sampler = sampler{Temp: 0.8, TopK: &topK, TopP: &topP, MinP: &minP}
+		}
+		t := s.client.generate(ctx, a)
+		if t.err != nil {
+			return fmt.Errorf("the first requests, alone: %w", t.err)
+		}
+		s.known = append(s.known, knownAnswer{a, t.text})
+	}
+	return nil
+}
+
+// check asks for the known answers again when all is over.
+func (s *soak) check(ctx context.Context) error {
+	for _, k := range s.known {
+		t := s.client.generate(ctx, k.ask)
+		if t.err != nil {
+			return fmt.Errorf("the last requests, alone: %w", t.err)
+		}
+		if err := k.judge(t.text); err != nil {
+			s.complain("in the end: %s", err)
+		}
+	}
+	return nil
+}
+
+func (s *soak) tables() []*table.Table {
+	sent := &table.Table{Title: "requests", Columns: []string{"kind", "right", "busy", "wrong"}}
+	for i, a := range acts {
+		c := s.counts[i]
+		sent.Add(a.name, c.done, c.busy, c.wrong)
+	}
+	left := &table.Table{Title: "left at rest", Columns: []string{"what", "before", "after", "at most"}}
+	for _, l := range s.left {
+		left.Add(l.what, l.before, l.after, l.most)
+	}
+	return []*table.Table{sent, left}
+}
+
+// verdict is an error if something was wrong.
+func (s *soak) verdict() error {
+	problems := s.wrong
+	for _, l := range s.left {
+		if l.after > l.most {
+			problems = append(problems, fmt.Sprintf("%s: %.0f before, %.0f after", l.what, l.before, l.after))
+		}
+	}
+	for _, p := range problems[min(1, len(problems)):] {
+		note("%s", p)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("seed %d: %s", s.seed, problems[0])
+	}
+	return nil
+}
