@@ -241,7 +241,7 @@ func drawLogits(t *rapid.T, most int) []float32 {
 // in others.
 func TestStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		logits := drawLogits(t, 9000)
+		logits := drawLogits(t, 4000)
 		some := func(name string, off float64, values ...float64) float64 {
 			return rapid.SampledFrom(append(values, off, off)).Draw(t, name)
 		}

@@ -13,7 +13,7 @@ var inf = float32(math.Inf(1))
 // TestSelection holds that what is selected is the beginning of what a full sort gives.
 func TestSelection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		logits := drawLogits(t, 20000)
+		logits := drawLogits(t, 9000)
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0: // what the samples see says nothing of the rest
 			for i := range logits {

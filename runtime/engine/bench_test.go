@@ -1,0 +1,93 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// idle is an executor whose steps take no time and always have the same logits.
+type idle struct {
+	fake
+	logits []float32
+	next   []int32
+	steps  int
+}
+
+func (x *idle) Write(string, []int32) error { return nil }
+
+func (x *idle) Run(_ context.Context, _ *plans.Entry, times int) error {
+	x.steps += times
+	return nil
+}
+
+func (x *idle) Ints(string) ([]int32, error) { return x.next, nil }
+func (x *idle) Floats(region string) ([]float32, error) {
+	if region == "decode/8:logits" {
+		return x.logits, nil
+	}
+	return x.logits[:len(x.logits)/8], nil
+}
+
+// BenchmarkStep is what the host does for a step of 8 rows of 151,936 logits.
+func BenchmarkStep(b *testing.B) {
+	const vocab = 151936
+	p := fakePlan(8, 1<<20, false)
+	p.Header.Model.Vocab = vocab
+	p.Vocab.Tokens, p.Vocab.Types = nil, nil
+	for i := range vocab {
+		p.Vocab.Tokens = append(p.Vocab.Tokens, fmt.Sprint("t", i))
+	}
+	tok, err := text.New(p.Vocab)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &idle{fake: fake{plan: p}, logits: make([]float32, 8*vocab), next: make([]int32, 64)}
+	for i := range x.next {
+		x.next[i] = 1000
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range x.logits {
+		x.logits[i] = float32(r.NormFloat64() * 2.5)
+		if i%997 == 0 && i%vocab < 30*997 {
+			x.logits[i] += 20
+		}
+	}
+	drawn := sample.Neutral()
+	drawn.Temp, drawn.TopK, drawn.TopP, drawn.Repeat = 0.6, 20, 0.95, 1.1
+	for _, c := range []struct {
+		name   string
+		params sample.Params
+	}{{"greedy", sample.Params{}}, {"drawn", drawn}} {
+		b.Run(c.name, func(b *testing.B) {
+			e, err := engine.New(p, x, tok, engine.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			b.ReportAllocs()
+			b.ResetTimer()
+			x.steps = 0
+			var wait sync.WaitGroup
+			for i := range 8 {
+				wait.Go(func() {
+					q := engine.Request{Prompt: []int32{int32(i)}, Max: b.N + 1, TopLogprobs: -1, IgnoreEOG: true, Sampling: c.params, Stops: []string{"\n\nHuman:"}}
+					for _, err := range e.Generate(context.Background(), q) {
+						if err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			wait.Wait()
+			b.ReportMetric(float64(x.steps)/float64(b.N), "steps/op")
+		})
+	}
+}
