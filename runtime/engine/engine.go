@@ -6,16 +6,17 @@
 //
 // Decode entries of all widths give the same bits, so it makes no difference who else is
 // decoded in a step. A prompt is cut where its positions say, not where load does: at the ends of
-// pieces, which follow from the plan and Options.ITL alone, and at Request.Turn; so it makes no
-// difference who else has to be served. What a slot holds from before is taken over
-//   - in whole pieces that prompts have written, or up to the same Turn: the answer has the bits of
-//     one without any cache;
+// pieces, which follow from the predicted times of the plan and Options.ITL alone, and for models with recurrent state at
+// Request.Turn; so it makes no difference who else has to be served. What a slot holds from before is taken over
+//   - in whole pieces that prompts have written: the answer has the bits of one without any cache;
 //   - in the next turn of a conversation, as far as it agrees with the turn before. Rows of the
 //     answer were then written by decode entries, whose numbers differ in the last bits from those of prefill
-//     entries on devices that multiply matrices of f16. Options.Exact leaves this out.
+//     entries on devices that multiply matrices of f16. Options.Exact leaves this out. The same turn asked for
+//     again goes on from where it went on the first time.
 //
 // So a request with a seed has one answer, unless it continues a conversation that a slot may or
-// may not hold still; with Options.Exact, or Request.NoCache, it has one always.
+// may not hold still; with Options.Exact, or Request.NoCache, it has one always. All this is for one
+// plan, device and driver, and one bound ITL.
 package engine
 
 import (

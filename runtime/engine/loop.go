@@ -145,7 +145,7 @@ func (e *Engine) step() error {
 	}
 	for _, s := range e.running {
 		for !s.ended && s.reading() {
-			entry, n := e.prompts.step(len(s.slot.tokens), len(s.req.Prompt), s.req.Turn, s.exact)
+			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
 			if e.spent > 0 && e.spent+e.costs.estimate(entry, len(s.slot.tokens)) > budget {
 				return e.decodeAll(e.decodable())
 			}
@@ -157,6 +157,14 @@ func (e *Engine) step() error {
 		}
 	}
 	return e.decodeAll(e.decodable())
+}
+
+// stop is where steps of the prompt must end next: behind the turn there is to be a checkpoint.
+func (e *Engine) stop(s *seq) int {
+	if turn := s.req.Turn; e.recurrent && turn > len(s.slot.tokens) {
+		return turn
+	}
+	return len(s.req.Prompt)
 }
 
 // decodable returns the sequences whose prompt is read.

@@ -19,9 +19,12 @@ type prompts struct {
 	cuts    []int          // where pieces begin, ascending; the last one is the context
 }
 
+// margin is how much longer than predicted a step may take before it breaks the bound.
+const margin = 1.25
+
 // newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves
 // room for a step of decoding within the bound; of the narrowest, if none does or nothing is
-// predicted.
+// predicted. What steps really take does not count: then a prompt's bits would depend on it.
 func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	p := &prompts{}
 	var prefill []*plans.Entry
@@ -48,7 +51,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 		best := prefill[0]
 		for _, e := range prefill {
 			took := e.Predict(pos).Seconds()
-			if took > 0 && took+decode.Predict(pos).Seconds() <= itl.Seconds() {
+			if took > 0 && margin*(took+decode.Predict(pos).Seconds()) <= itl.Seconds() {
 				best = e
 			}
 		}
@@ -67,16 +70,12 @@ func (p *prompts) cutBefore(pos int) int {
 // isCut says whether a piece begins at pos.
 func (p *prompts) isCut(pos int) bool { return p.cutBefore(pos) == pos }
 
-// step returns the entry and rows of the next step of a prompt of total tokens, of which pos are
-// done. It ends at turn, and at the next cut if the prompt is to have the steps of one that
-// began at position 0.
-func (p *prompts) step(pos, total, turn int, exact bool) (*plans.Entry, int) {
+// step returns the entry and rows of the next step of a prompt from pos on, up to end at most,
+// and at most to the next cut if the prompt is to have the steps of one that began at position 0.
+func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
 	at := sort.SearchInts(p.cuts, pos+1) - 1
 	at = min(at, len(p.widest)-1)
-	widest, end := p.widest[at], total
-	if turn > pos {
-		end = min(end, turn)
-	}
+	widest := p.widest[at]
 	if exact {
 		end = min(end, p.cuts[at+1])
 	}

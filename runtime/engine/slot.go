@@ -12,13 +12,13 @@ type slot struct {
 	// whole is how many tokens lie in whole pieces that prompts have written, as a run without
 	// cache writes them.
 	whole int
-	// turn is where the next turn of the conversation goes on; 0: nowhere. turnExact says that all
-	// before was written as by a run without cache.
-	turn      int
-	turnExact bool
-	state     runtime.State // recurrent state at turn; nil for models without
-	at        int           // where the slot's own recurrent state is
-	used      int64         // when a request left it, by the loop's clock
+	// turn is where the next turn of the conversation begins to differ; 0: nowhere. Its prompt was read from
+	// start on; turnExact says that all before turn was written as by a run without cache.
+	turn, start int
+	turnExact   bool
+	state       runtime.State // recurrent state at turn; nil for models without
+	at          int           // where the slot's own recurrent state is
+	used        int64         // when a request left it, by the loop's clock
 }
 
 // match is how many tokens of the prompt the slot has, leaving one to compute.
@@ -39,26 +39,23 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 		return 0, true
 	}
 	m := l.match(r.Prompt)
-	turn := l.turn > 0 && r.Turn > 0 && m >= l.turn
-	if turn && l.turn == r.Turn && (l.turnExact || !e.o.Exact) {
-		return l.turn, l.turnExact
-	}
+	known := l.turn > 0 && r.Turn > 0 && m >= l.turn && (l.turnExact && l.turn == r.Turn || !e.o.Exact)
 	switch {
-	case turn && !e.o.Exact && (!e.recurrent || m == l.at):
-		return m, false
-	case turn && !e.o.Exact:
-		return l.turn, false
-	case e.recurrent:
+	case e.recurrent && !known:
 		return 0, true
+	case e.recurrent && l.turn != r.Turn && m == l.at:
+		return m, false
+	case e.recurrent:
+		return l.turn, l.turn == r.Turn && l.turnExact
+	case known && l.turn != r.Turn:
+		return min(m, r.Turn), false
+	case known && !l.turnExact: // the same turn again
+		return l.start, false
 	}
-	whole := min(m, l.whole)
-	if r.Turn > 0 { // behind it the pieces are others
-		whole = min(whole, r.Turn)
-	}
-	return e.prompts.cutBefore(whole), true
+	return e.prompts.cutBefore(min(m, l.whole)), true
 }
 
-// take chooses the idle slot that spares most, unless that would throw away more, and makes it
+// place chooses the idle slot that spares most, unless that would throw away more, and makes it
 // ready for the request.
 func (e *Engine) place(r *Request) (l *slot, hit int, exact bool) {
 	for _, c := range e.slots {
@@ -89,7 +86,7 @@ func (l *slot) cut(n int) {
 
 // forget drops the place of the next turn.
 func (l *slot) forget() {
-	l.turn, l.turnExact = 0, false
+	l.turn, l.start, l.turnExact = 0, 0, false
 	if l.state != nil {
 		l.state.Free()
 		l.state = nil

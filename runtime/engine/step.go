@@ -85,10 +85,10 @@ func (e *Engine) fed(s *seq, n int) error {
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
 	l.at = pos
 	turn := s.req.Turn
-	if s.exact && e.prompts.isCut(pos) && (turn == 0 || pos <= turn) {
+	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || turn == 0 || pos <= turn) {
 		l.whole = pos
 	}
-	if pos != turn {
+	if turn == 0 || pos < turn || l.turn == turn || e.recurrent && pos != turn {
 		return nil
 	}
 	l.forget()
@@ -99,7 +99,7 @@ func (e *Engine) fed(s *seq, n int) error {
 		}
 		l.state = state
 	}
-	l.turn, l.turnExact = turn, s.exact
+	l.turn, l.start, l.turnExact = turn, s.usage.Cached, s.exact
 	return nil
 }
 
