@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/runtime/api"
+	"github.com/zincc-dev/zincc/runtime/ui"
+)
+
+var serveCommand = cli.Command{
+	Name:  "serve",
+	Args:  "MODEL... | DIR [flags]",
+	Short: "serve models over HTTP, with a page to talk to them",
+	Long: `
+Serves plans and models to programs that speak OpenAI's API (chat completions, completions,
+responses) or Anthropic's (messages), and to people at a page of its own. A model is
+called by its file's name; several, or all of a directory, are each
+loaded when first asked for, and unloaded when others need the memory.
+
+  zincrun serve qwen3-8b.bin                          # http://127.0.0.1:8080
+  zincrun serve models/ --port 9000 --memory 60       # GiB for all that are loaded
+  zincrun serve m.bin --host 0.0.0.0 --api-key SECRET # for other computers
+  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
+    -d '{"messages": [{"role": "user", "content": "Hello"}]}'
+
+Ends with ^C or SIGTERM: no new requests then, and those that run get --drain to end.
+Standard error gets a line of JSON for each request, without its text. Metrics are at
+/metrics, what the engine does at /load and on the page. docs/serving.md says more.`,
+	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
+		s := &serveFlags{}
+		f.StringVar(&s.host, "host", "127.0.0.1", "address to listen on; one that other computers reach needs a key or --insecure")
+		f.IntVarP(&s.port, "port", "p", 8080, "port; 0 takes one that is free, and prints it")
+		f.StringArrayVar(&s.names, "name", nil, "what the one model is called (repeatable), instead of its file's name")
+		f.Float64Var(&s.memory, "memory", 0, "GiB for all models that are loaded; 0: one after the other as they are asked for")
+		f.StringArrayVar(&s.keys, "api-key", nil, "key that requests must have (repeatable)")
+		f.StringVar(&s.keyFile, "keys", "", "TOML file of keys with limits: [[key]] with key, requests, tokens, at_once, priority, admin")
+		f.BoolVar(&s.insecure, "insecure", false, "let everybody who reaches the address in, without a key")
+		f.StringArrayVar(&s.origins, "cors-origin", nil, "origin whose pages may use the server (repeatable); * for all")
+		f.StringVar(&s.cert, "tls-cert", "", "certificate file, for HTTPS; it is read again when it changes")
+		f.StringVar(&s.certKey, "tls-key", "", "key of the certificate")
+		f.BoolVar(&s.noUI, "no-ui", false, "no page at /")
+		f.DurationVar(&s.itl, "itl", 50*time.Millisecond, "longest time between two tokens of an answer while prompts are read")
+		f.DurationVar(&s.queue, "queue-timeout", time.Minute, "longest wait for a model to be loaded")
+		f.DurationVar(&s.drain, "drain", 25*time.Second, "what running requests get when the server ends")
+		f.StringVar(&s.compat, "metrics-compat", "vllm", "whose names metrics have beside our own: vllm, or nothing")
+		f.BoolVar(&s.logText, "log-text", false, "log prompts and answers, too")
+		s.plan.declare(f)
+		return s.run
+	},
+}
+
+type serveFlags struct {
+	plan                 planFlags
+	host                 string
+	port                 int
+	names, keys, origins []string
+	keyFile              string
+	cert, certKey        string
+	memory               float64
+	insecure, noUI       bool
+	logText              bool
+	compat               string
+	itl, queue, drain    time.Duration
+}
+
+func (s *serveFlags) run(ctx context.Context, args []string) error {
+	served, err := s.find(args)
+	if err != nil {
+		return err
+	}
+	keys, err := s.readKeys()
+	if err != nil {
+		return err
+	}
+	local := s.loopback()
+	switch {
+	case !local && len(keys) == 0 && !s.insecure:
+		return cli.Usagef("--host %s lets other computers in: give --api-key or --keys, or --insecure", s.host)
+	case s.compat != "" && s.compat != "vllm":
+		return cli.Usagef("--metrics-compat: want vllm or nothing, have %q", s.compat)
+	case (s.cert == "") != (s.certKey == ""):
+		return cli.Usagef("give both --tls-cert and --tls-key")
+	case s.memory < 0:
+		return cli.Usagef("--memory: want 0 or more")
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	o := api.Options{
+		Served: served, Memory: int64(s.memory * (1 << 30)), Keys: keys, Origins: s.origins, Loopback: local, Version: version(),
+		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
+	}
+	if !s.noUI {
+		o.UI = ui.Handler()
+	}
+	server := api.New(o)
+
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if s.cert != "" {
+		if listener, err = serveTLS(listener, s.cert, s.certKey); err != nil {
+			return err
+		}
+		scheme = "https"
+	}
+	web := &http.Server{
+		Handler: server, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	url := scheme + "://" + listener.Addr().String()
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		fmt.Fprintf(os.Stderr, "zincrun: %s at %s\n", strings.Join(firstNames(served), ", "), url)
+	} else {
+		log.Info("listen", "url", url, "models", firstNames(served))
+	}
+	failed := make(chan error, 1)
+	if len(served) == 1 {
+		go func() {
+			if err := server.Load(ctx, ""); err != nil && ctx.Err() == nil {
+				failed <- err
+			}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		err = nil
+	case <-server.Asked():
+	case err = <-ended:
+	case err = <-failed: // the only model cannot be had
+	case err = <-server.Lost():
+		err = fmt.Errorf("the device is lost: %w", err)
+	}
+	// The context is at its end; what follows has a time of its own.
+	grace, stop := context.WithTimeout(context.Background(), s.drain)
+	defer stop()
+	log.Info("drain")
+	err = errors.Join(err, server.Drain(grace))
+	last, stopLast := context.WithTimeout(context.Background(), time.Second)
+	defer stopLast()
+	if web.Shutdown(last) != nil {
+		web.Close()
+	}
+	return err
+}
+
+func firstNames(served []*api.Served) []string {
+	var names []string
+	for _, m := range served {
+		names = append(names, m.Names[0])
+	}
+	return names
+}
+
+// loopback says whether only this computer reaches the address.
+func (s *serveFlags) loopback() bool {
+	ip := net.ParseIP(s.host)
+	return s.host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (s *serveFlags) readKeys() ([]api.Key, error) {
+	var keys []api.Key
+	for _, k := range s.keys {
+		if k == "" {
+			return nil, cli.Usagef("--api-key: it is empty")
+		}
+		keys = append(keys, api.Key{Key: k, Admin: true})
+	}
+	if s.keyFile == "" {
+		return keys, nil
+	}
+	var file struct {
+		Key []api.Key `toml:"key"`
+	}
+	meta, err := toml.DecodeFile(s.keyFile, &file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.keyFile, err)
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("%s: unknown field %s", s.keyFile, unknown[0])
+	}
+	for i, k := range file.Key {
+		if k.Key == "" {
+			return nil, fmt.Errorf("%s: key %d is empty", s.keyFile, i+1)
+		}
+	}
+	if len(file.Key) == 0 {
+		return nil, fmt.Errorf("%s: has no [[key]]", s.keyFile)
+	}
+	return append(keys, file.Key...), nil
+}

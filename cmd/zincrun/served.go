@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/api"
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+)
+
+// find returns the models that the arguments name: plans, model files, or directories of these.
+func (s *serveFlags) find(args []string) ([]*api.Served, error) {
+	if len(args) == 0 {
+		return nil, cli.Usagef("name a plan or a model, several, or a directory of them")
+	}
+	var paths []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			paths = append(paths, arg)
+			continue
+		}
+		found, err := modelsIn(arg)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	if len(s.names) > 0 && len(paths) > 1 {
+		return nil, cli.Usagef("--name is for one model, and these are %d", len(paths))
+	}
+	if s.plan.model != "" && len(paths) > 1 {
+		return nil, cli.Usagef("--model is for one plan, and these are %d", len(paths))
+	}
+	var all []*api.Served
+	for _, path := range paths {
+		m, err := s.served(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range all {
+			if slices.Contains(other.Names, m.Names[0]) {
+				return nil, cli.Usagef("%s and %s are both called %s", other.Path, path, m.Names[0])
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// shard is how the names of files end that hold a part of a model.
+var shard = regexp.MustCompile(`-(\d+)-of-\d+\.gguf$`)
+
+// modelsIn returns the plans and models of a directory; of a model in several files the first.
+func modelsIn(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, f := range files {
+		name := f.Name()
+		part := shard.FindStringSubmatch(name)
+		if f.IsDir() || part != nil && strings.Trim(part[1], "0") != "1" {
+			continue
+		}
+		if strings.HasSuffix(name, ".bin") || strings.HasSuffix(name, ".gguf") {
+			found = append(found, filepath.Join(dir, name))
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: no plans (*.bin) and no models (*.gguf) are there", dir)
+	}
+	return found, nil
+}
+
+// served looks at a plan or a model, and says how to open it.
+func (s *serveFlags) served(path string) (*api.Served, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	names := s.names
+	if len(names) == 0 {
+		name := shard.ReplaceAllString(filepath.Base(path), "")
+		names = []string{strings.TrimSuffix(strings.TrimSuffix(name, ".bin"), ".gguf")}
+	}
+	m := &api.Served{
+		Names: names, Path: path, Made: info.ModTime(), Bytes: info.Size(),
+		Open: func(ctx context.Context) (*api.Model, error) { return s.open(ctx, path) },
+	}
+	if gguf.Is(path) {
+		return m, nil // what its plan will take is known when it is there
+	}
+	plan, err := plans.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	m.Ctx, m.Bytes = plan.Header.Ctx, plan.Require.Memory
+	return m, nil
+}
+
+// open loads a model.
+func (s *serveFlags) open(ctx context.Context, path string) (*api.Model, error) {
+	o, err := s.plan.openText(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := hashFile(o.Path)
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	m := &api.Model{
+		Header: o.Plan.Header, Hash: hash, Device: o.Exec.Device(), Tokenizer: o.tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
+		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
+	}
+	if o.Plan.Vocab.ChatTemplate != "" {
+		t, err := chat.Open(o.Plan.Vocab, o.Plan.Dialect)
+		if err != nil {
+			o.Close()
+			return nil, fmt.Errorf("%s: the chat template: %w", path, err)
+		}
+		m.Template, m.Source = t, o.Plan.Vocab.ChatTemplate
+	}
+	e, err := engine.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: s.itl})
+	if err != nil {
+		o.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m.Engine = e
+	return m, nil
+}
+
+func hashFile(path string) (sum string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// version is that of the program: its module's, or the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}

@@ -1,0 +1,646 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const hello = `{"model": "gopher", "messages": [{"role": "user", "content": "Hello"}]%s}`
+
+func body(more string) string { return fmt.Sprintf(hello, more) }
+
+func TestChat(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["Hello"] = "<think>\nThe user greets.\n</think>\n\nHello, gopher."
+	status, b := x.do("POST", "/v1/chat/completions", body(`, "seed": 5, "temperature": 0.25, "max_tokens": 100, "stop": "zzz"`))
+	if status != 200 {
+		t.Fatalf("%d %s", status, b)
+	}
+	for _, c := range []struct {
+		path []any
+		want any
+	}{
+		{[]any{"object"}, "chat.completion"},
+		{[]any{"model"}, "gopher"},
+		{[]any{"system_fingerprint"}, "zincc-0a0a0a0a0a0a"},
+		{[]any{"choices", 0, "message", "role"}, "assistant"},
+		{[]any{"choices", 0, "message", "content"}, "Hello, gopher."},
+		{[]any{"choices", 0, "message", "reasoning_content"}, "The user greets."},
+		{[]any{"choices", 0, "message", "refusal"}, nil},
+		{[]any{"choices", 0, "logprobs"}, nil},
+		{[]any{"choices", 0, "finish_reason"}, "stop"},
+	} {
+		if got := get(t, b, c.path...); got != c.want {
+			t.Errorf("%v is %v, want %v", c.path, got, c.want)
+		}
+	}
+	u := get(t, b, "usage").(map[string]any)
+	if u["total_tokens"] != u["prompt_tokens"].(float64)+u["completion_tokens"].(float64) {
+		t.Errorf("usage does not add up: %v", u)
+	}
+	r := x.fake.last()
+	if r.Sampling.Seed != 5 || r.Sampling.Temp != 0.25 || r.Max != 100 || len(r.Stops) != 1 || r.Sampling.TopK != 20 {
+		t.Errorf("the engine was asked for %+v; top_k 20 is the model's own", r)
+	}
+	if r.Turn <= 0 || r.Turn >= len(r.Prompt) {
+		t.Errorf("turn is %d of %d tokens", r.Turn, len(r.Prompt))
+	}
+	if r.Reasoning == nil || r.Reasoning.Limit != -1 || r.Reasoning.Open {
+		t.Errorf("reasoning is %+v", r.Reasoning)
+	}
+}
+
+// assemble puts the deltas of a streamed chat together.
+func assemble(t *testing.T, all []string) (content, reasoning, finish string, calls []string) {
+	t.Helper()
+	for _, e := range all {
+		choices := get(t, e, "choices").([]any)
+		if len(choices) == 0 {
+			continue
+		}
+		if f, ok := get(t, e, "choices", 0, "finish_reason").(string); ok {
+			finish = f
+		}
+		d := get(t, e, "choices", 0, "delta").(map[string]any)
+		if s, ok := d["content"].(string); ok {
+			content += s
+		}
+		if s, ok := d["reasoning_content"].(string); ok {
+			reasoning += s
+		}
+		tools, _ := d["tool_calls"].([]any)
+		for _, c := range tools {
+			m := c.(map[string]any)
+			i := int(m["index"].(float64))
+			for len(calls) <= i {
+				calls = append(calls, "")
+			}
+			f := m["function"].(map[string]any)
+			if name, ok := f["name"].(string); ok {
+				calls[i] += name + " "
+			}
+			calls[i] += f["arguments"].(string)
+		}
+	}
+	return content, reasoning, finish, calls
+}
+
+const weather = `, "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Weather of a town.", "parameters": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}}}]`
+
+const twoCalls = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"town\": \"Bern\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"town\": \"Oslo\"}}\n</tool_call>"
+
+func TestChatStream(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["Hello"] = "<think>\nThe user greets.\n</think>\n\nHello, gopher."
+	x.fake.answers["weather"] = twoCalls
+	status, b := x.do("POST", "/v1/chat/completions", body(`, "stream": true, "stream_options": {"include_usage": true}`))
+	if status != 200 {
+		t.Fatalf("%d %s", status, b)
+	}
+	all := events(t, b, true)
+	content, reasoning, finish, _ := assemble(t, all)
+	if content != "Hello, gopher." || reasoning != "The user greets." || finish != "stop" {
+		t.Errorf("content %q, reasoning %q, finish %q", content, reasoning, finish)
+	}
+	if get(t, all[0], "choices", 0, "delta", "role") != "assistant" {
+		t.Errorf("the first event names no role: %s", all[0])
+	}
+	if get(t, all[len(all)-1], "usage", "prompt_tokens").(float64) < 1 {
+		t.Errorf("the last event has no usage: %s", all[len(all)-1])
+	}
+
+	question := `{"messages": [{"role": "user", "content": "weather"}], "stream": true` + weather
+	_, b = x.do("POST", "/v1/chat/completions", question+"}")
+	_, _, finish, calls := assemble(t, events(t, b, true))
+	if want := []string{`get_weather {"town": "Bern"}`, `get_weather {"town": "Oslo"}`}; finish != "tool_calls" || fmt.Sprint(calls) != fmt.Sprint(want) {
+		t.Errorf("finish %s, calls %q", finish, calls)
+	}
+	_, b = x.do("POST", "/v1/chat/completions", question+`, "parallel_tool_calls": false}`)
+	_, _, finish, calls = assemble(t, events(t, b, true))
+	if finish != "tool_calls" || len(calls) != 1 {
+		t.Errorf("one call at a time: finish %s, calls %q", finish, calls)
+	}
+}
+
+func TestChatTools(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["weather"] = twoCalls
+	x.fake.answers["22 degrees"] = "It is warm."
+	question := `{"messages": [{"role": "user", "content": "weather"}]` + weather
+	status, b := x.do("POST", "/v1/chat/completions", question+"}")
+	if status != 200 {
+		t.Fatalf("%d %s", status, b)
+	}
+	if get(t, b, "choices", 0, "message", "content") != nil || get(t, b, "choices", 0, "finish_reason") != "tool_calls" {
+		t.Error(b)
+	}
+	calls := get(t, b, "choices", 0, "message", "tool_calls").([]any)
+	if len(calls) != 2 || get(t, b, "choices", 0, "message", "tool_calls", 1, "function", "arguments") != `{"town": "Oslo"}` ||
+		get(t, b, "choices", 0, "message", "tool_calls", 0, "id") == get(t, b, "choices", 0, "message", "tool_calls", 1, "id") {
+		t.Error(b)
+	}
+	// The result goes back, as a client sends it.
+	status, b = x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "weather"},
+		{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": "{\"town\": \"Bern\"}"}}]},
+		{"role": "tool", "tool_call_id": "a", "content": "22 degrees"}]`+weather+"}")
+	if status != 200 || get(t, b, "choices", 0, "message", "content") != "It is warm." {
+		t.Errorf("%d %s", status, b)
+	}
+	// Without tools the model is told of none.
+	x.do("POST", "/v1/chat/completions", question+`, "tool_choice": "none"}`)
+	if prompt := x.tok.Decode(x.fake.last().Prompt, true); strings.Contains(prompt, "get_weather") {
+		t.Errorf("tool_choice none: the prompt has tools: %s", prompt)
+	}
+}
+
+func TestReasoningSwitches(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["Hello"] = "<think>\nHm.\n</think>\n\nHello."
+	for _, more := range []string{`, "chat_template_kwargs": {"enable_thinking": false}`, `, "reasoning_effort": "none"`} {
+		x.do("POST", "/v1/chat/completions", body(more))
+		if prompt := x.tok.Decode(x.fake.last().Prompt, true); !strings.HasSuffix(prompt, "<think>\n\n</think>\n\n") {
+			t.Errorf("%s: the prompt ends with %q", more, prompt[max(0, len(prompt)-60):])
+		}
+	}
+	x.do("POST", "/v1/chat/completions", body(`, "thinking_budget_tokens": 7`))
+	if r := x.fake.last().Reasoning; r == nil || r.Limit != 7 || len(r.Close) == 0 || len(r.Begin) == 0 {
+		t.Errorf("the budget is %+v", r)
+	}
+	_, b := x.do("POST", "/v1/chat/completions", body(`, "reasoning_format": "none"`))
+	if c := get(t, b, "choices", 0, "message", "content").(string); !strings.Contains(c, "<think>") || !strings.Contains(c, "Hm.") || !strings.HasSuffix(c, "Hello.") {
+		t.Errorf("reasoning in the content: %q", c)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["Hello"] = "Hi there."
+	_, b := x.do("POST", "/v1/chat/completions", body(`, "n": 3, "seed": 10`))
+	if n := len(get(t, b, "choices").([]any)); n != 3 {
+		t.Fatalf("%d choices: %s", n, b)
+	}
+	seeds := map[uint64]bool{}
+	for _, r := range x.fake.requests {
+		seeds[r.Sampling.Seed] = true
+	}
+	if len(seeds) != 3 || !seeds[10] {
+		t.Errorf("seeds are %v", seeds)
+	}
+	one := get(t, b, "usage", "prompt_tokens").(float64)
+	if int(one) != len(x.fake.last().Prompt) {
+		t.Errorf("the prompt counts %v tokens and has %d", one, len(x.fake.last().Prompt))
+	}
+	_, b = x.do("POST", "/v1/chat/completions", body(`, "n": 2, "stream": true, "logprobs": true, "top_logprobs": 2`))
+	texts := []string{"", ""}
+	logged := 0
+	for _, e := range events(t, b, true) {
+		i := int(get(t, e, "choices", 0, "index").(float64))
+		if s, ok := get(t, e, "choices", 0, "delta").(map[string]any)["content"].(string); ok {
+			texts[i] += s
+		}
+		if l, ok := get(t, e, "choices", 0, "logprobs").(map[string]any); ok {
+			for _, p := range l["content"].([]any) {
+				logged++
+				if n := len(p.(map[string]any)["top_logprobs"].([]any)); n != 2 {
+					t.Errorf("%d alternatives", n)
+				}
+			}
+		}
+	}
+	if texts[0] != "Hi there." || texts[1] != "Hi there." || logged != 2*len(x.tok.Encode("Hi there.", encodeSpecial)) {
+		t.Errorf("texts %q, %d log probabilities", texts, logged)
+	}
+}
+
+func TestCompletions(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["func"] = " main() {}"
+	x.fake.answers["two"] = "2"
+	_, b := x.do("POST", "/v1/completions", `{"prompt": ["func", "two"], "n": 2, "echo": true, "logprobs": 1, "max_tokens": 50}`)
+	var texts []string
+	for i := range 4 {
+		texts = append(texts, get(t, b, "choices", i, "text").(string))
+	}
+	if want := []string{"func main() {}", "func main() {}", "two2", "two2"}; fmt.Sprint(texts) != fmt.Sprint(want) {
+		t.Errorf("texts are %q", texts)
+	}
+	if off := get(t, b, "choices", 0, "logprobs", "text_offset", 0); off != 4.0 {
+		t.Errorf("the first token is at %v", off)
+	}
+	x.do("POST", "/completions", `{"prompt": [5, 6, 7]}`)
+	if r := x.fake.last(); fmt.Sprint(r.Prompt) != "[5 6 7]" || r.Max != 16 {
+		t.Errorf("prompt %v, max %d", r.Prompt, r.Max)
+	}
+	_, b = x.do("POST", "/v1/completions", `{"prompt": "func", "stream": true, "stream_options": {"include_usage": true}}`)
+	text := ""
+	for _, e := range events(t, b, true) {
+		if c := get(t, e, "choices").([]any); len(c) > 0 {
+			text += get(t, e, "choices", 0, "text").(string)
+		}
+	}
+	if text != " main() {}" {
+		t.Errorf("streamed %q", text)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	x := newFixture(t, nil)
+	chat, completion, message, response := "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"
+	for _, c := range []struct {
+		path, body  string
+		status      int
+		param, code string
+	}{
+		{chat, `{`, 400, "", ""},
+		{chat, `[]`, 400, "", ""},
+		{chat, `{} {}`, 400, "", ""},
+		{chat, `{}`, 400, "messages", ""},
+		{chat, `{"messages": "hi"}`, 400, "messages", ""},
+		{chat, `{"messages": [null]}`, 400, "messages[0]", ""},
+		{chat, `{"messages": [{"role": "user", "content": 5}]}`, 400, "messages[0].content", ""},
+		{chat, `{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}`, 400, "messages[0].content[0].type", "unsupported_parameter"},
+		{chat, `{"messages": [{"role": "robot", "content": "x"}]}`, 400, "messages[0].role", ""},
+		{chat, body(`, "temperature": "hot"`), 400, "temperature", ""},
+		{chat, body(`, "temperature": -1`), 400, "temperature", ""},
+		{chat, body(`, "temperature": 1e999`), 400, "temperature", ""},
+		{chat, body(`, "top_p": 2`), 400, "top_p", ""},
+		{chat, body(`, "samplers": ["nothing"]`), 400, "samplers", ""},
+		{chat, body(`, "n": 0`), 400, "n", ""},
+		{chat, body(`, "n": 1.5`), 400, "n", ""},
+		{chat, body(`, "n": 99`), 400, "n", ""},
+		{chat, body(`, "stop": [""]`), 400, "stop[0]", ""},
+		{chat, body(`, "stop": 5`), 400, "stop", ""},
+		{chat, body(`, "max_tokens": 0`), 400, "max_tokens", ""},
+		{chat, body(`, "max_completion_tokens": -5`), 400, "max_completion_tokens", ""},
+		{chat, body(`, "top_logprobs": 2`), 400, "top_logprobs", ""},
+		{chat, body(`, "logprobs": true, "top_logprobs": 21`), 400, "top_logprobs", ""},
+		{chat, body(`, "logit_bias": {"99999": 1}`), 400, "logit_bias", ""},
+		{chat, body(`, "logit_bias": {"5": "x"}`), 400, "logit_bias.5", ""},
+		{chat, body(`, "response_format": {"type": "json_object"}`), 400, "response_format", "unsupported_schema"},
+		{chat, body(`, "grammar": "root ::= x"`), 400, "grammar", "unsupported_parameter"},
+		{chat, body(`, "tools": [{"type": "retrieval"}]`), 400, "tools[0].type", "unsupported_parameter"},
+		{chat, body(`, "tools": [{"type": "function", "function": {}}]`), 400, "tools[0].function.name", ""},
+		{chat, body(weather + `, "tool_choice": "maybe"`), 400, "tool_choice", ""},
+		{chat, body(weather + `, "tool_choice": "required"`), 400, "tool_choice", "unsupported_parameter"},
+		{chat, body(weather + `, "tool_choice": {"type": "function", "function": {"name": "get_weather"}}`), 400, "tool_choice", "unsupported_parameter"},
+		{chat, body(`, "chat_template_kwargs": {"enable_thinking": "yes"}`), 400, "chat_template_kwargs.enable_thinking", ""},
+		{chat, strings.Replace(body(""), "gopher", "other", 1), 404, "model", "model_not_found"},
+		{chat, strings.Replace(body(""), "Hello", strings.Repeat("a b c d ", 2000), 1), 400, "", "context_length_exceeded"},
+		{chat, "{\"messages\": \"\xff\"}", 400, "", ""},
+		{chat, strings.Repeat(`{"metadata":`, 300) + "1" + strings.Repeat("}", 300), 400, "", ""},
+		{completion, `{}`, 400, "prompt", ""},
+		{completion, `{"prompt": [99999]}`, 400, "prompt[0]", ""},
+		{completion, `{"prompt": [[1], "a", 5]}`, 400, "prompt[2]", ""},
+		{completion, `{"prompt": "a", "suffix": "b"}`, 400, "suffix", "unsupported_parameter"},
+		{completion, `{"prompt": ""}`, 400, "", ""},
+		{response, `{}`, 400, "input", ""},
+		{response, `{"input": "a", "previous_response_id": "resp_1"}`, 400, "previous_response_id", "unsupported_parameter"},
+		{response, `{"input": "a", "tools": [{"type": "web_search"}]}`, 400, "tools[0].type", "unsupported_parameter"},
+		{response, `{"input": "a", "text": {"format": {"type": "json_schema"}}}`, 400, "text.format", "unsupported_schema"},
+		{response, `{"input": [{"type": "item_reference"}]}`, 400, "input[0].type", "unsupported_parameter"},
+		{"/tokenize", `{}`, 400, "content", ""},
+		{"/detokenize", `{"tokens": [-1]}`, 400, "tokens", ""},
+		{"/nowhere", `{}`, 404, "", "not_found"},
+	} {
+		status, b := x.do("POST", c.path, c.body)
+		orEmpty := func(v any) string { s, _ := v.(string); return s }
+		param, code := orEmpty(get(t, b, "error", "param")), orEmpty(get(t, b, "error", "code"))
+		if status != c.status || param != c.param || code != c.code {
+			t.Errorf("%s %.80s: %d param %q code %q, want %d %q %q: %s", c.path, c.body, status, param, code, c.status, c.param, c.code, b)
+		}
+	}
+	for _, c := range []struct {
+		body, kind string
+		status     int
+	}{
+		{`{"messages": [{"role": "user", "content": "a"}]}`, "invalid_request_error", 400}, // no max_tokens
+		{`{"max_tokens": 5, "messages": []}`, "invalid_request_error", 400},
+		{`{"max_tokens": 5, "messages": [{"role": "system", "content": "a"}]}`, "invalid_request_error", 400},
+		{`{"max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "image"}]}]}`, "invalid_request_error", 400},
+		{`{"max_tokens": 5, "model": "other", "messages": [{"role": "user", "content": "a"}]}`, "not_found_error", 404},
+	} {
+		status, b := x.do("POST", message, c.body)
+		if status != c.status || get(t, b, "type") != "error" || get(t, b, "error", "type") != c.kind || get(t, b, "request_id") == "" {
+			t.Errorf("%s: %d %s", c.body, status, b)
+		}
+	}
+	if len(x.fake.requests) != 0 {
+		t.Errorf("%d bad requests came to the engine", len(x.fake.requests))
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	x := newFixture(t, func(o *Options) { o.MaxBody = 1000; o.Loopback = true; o.Origins = []string{"https://page.example"} })
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		{"GET", "/v1/chat/completions", "", nil, 405},
+		{"POST", "/v1/models", "{}", nil, 405},
+		{"DELETE", "/health", "", nil, 405},
+		{"POST", "/v1/chat/completions", "hi", []string{"Content-Type", "text/plain"}, 415},
+		{"POST", "/v1/chat/completions", body(`, "x": "` + strings.Repeat("x", 2000) + `"`), nil, 413},
+		{"GET", "/live", "", []string{"Host", "evil.example"}, 403},
+		{"GET", "/live", "", []string{"Host", "localhost:8080"}, 200},
+		{"GET", "/live", "", []string{"Host", "[::1]:80"}, 200},
+		{"GET", "/live", "", []string{"Host", "127.0.0.1.evil.example"}, 403},
+		{"POST", "/v1/chat/completions", body(""), []string{"Origin", "https://evil.example"}, 403},
+		{"POST", "/v1/chat/completions", body(""), []string{"Origin", "https://page.example"}, 200},
+		{"OPTIONS", "/v1/chat/completions", "", []string{"Origin", "https://page.example", "Access-Control-Request-Method", "POST"}, 204},
+		{"GET", "/metrics", "", nil, 200},
+		{"GET", "/version", "", nil, 200},
+		{"GET", "/props", "", nil, 200},
+		{"GET", "/slots", "", nil, 200},
+		{"GET", "/load", "", nil, 200},
+		{"GET", "/v1/models/gopher", "", nil, 200},
+		{"GET", "/models/other", "", nil, 404},
+		{"GET", "/health?deep=1", "", nil, 200},
+		{"GET", "/", "", nil, 404},
+	} {
+		status, b := x.do(c.method, c.path, c.body, c.headers...)
+		if status != c.status {
+			t.Errorf("%s %s %v: %d, want %d: %s", c.method, c.path, c.headers, status, c.status, b)
+		}
+	}
+	r, _ := http.NewRequest("GET", x.http.URL+"/live", nil)
+	r.Header.Set("X-Request-Id", "mine-1")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil || resp.Header.Get("X-Request-Id") != "mine-1" {
+		t.Errorf("the request's id is %q, %v", resp.Header.Get("X-Request-Id"), err)
+	}
+	resp.Body.Close()
+}
+
+func TestKeys(t *testing.T) {
+	x := newFixture(t, func(o *Options) {
+		o.Keys = []Key{{Key: "one", Requests: 2}, {Key: "two", AtOnce: 1, Priority: 3}, {Key: "root", Admin: true}}
+	})
+	ask := func(headers ...string) int {
+		status, _ := x.do("POST", "/v1/chat/completions", body(`, "priority": 9`), headers...)
+		return status
+	}
+	for _, c := range []struct {
+		headers []string
+		want    int
+	}{
+		{nil, 401},
+		{[]string{"Authorization", "Bearer wrong"}, 401},
+		{[]string{"Authorization", "Bearer one"}, 200},
+		{[]string{"X-Api-Key", "one"}, 200},
+		{[]string{"Authorization", "bearer one"}, 429},
+		{[]string{"Authorization", "Bearer two"}, 200},
+	} {
+		if got := ask(c.headers...); got != c.want {
+			t.Errorf("%v: %d, want %d", c.headers, got, c.want)
+		}
+	}
+	if p := x.fake.last().Priority; p != 3 {
+		t.Errorf("priority is %d, the key's is 3", p)
+	}
+	if status, _ := x.do("GET", "/health", ""); status != 200 {
+		t.Errorf("health needs a key: %d", status)
+	}
+	if status, _ := x.do("POST", "/drain", "", "Authorization", "Bearer one"); status != 403 {
+		t.Errorf("any key may drain: %d", status)
+	}
+	if status, _ := x.do("POST", "/drain", "", "Authorization", "Bearer root"); status != 202 {
+		t.Errorf("drain: %d", status)
+	}
+	select {
+	case <-x.server.Asked():
+	default:
+		t.Error("nobody asked for a drain")
+	}
+	if got := ask("Authorization", "Bearer two"); got != 503 {
+		t.Errorf("while draining: %d", got)
+	}
+}
+
+func TestErrorInStream(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.fail = errors.New("the device burns")
+	x.fake.answers["Hello"] = "one two three four five"
+	status, b := x.do("POST", "/v1/chat/completions", body(`, "stream": true`))
+	all := events(t, b, true)
+	last := all[len(all)-1]
+	if status != 200 || get(t, last, "error", "type") != "server_error" {
+		t.Errorf("%d %s", status, b)
+	}
+	if strings.Contains(b, "burns") {
+		t.Errorf("the client is told of the inside: %s", b)
+	}
+	if status, _ = x.do("POST", "/v1/chat/completions", body("")); status != 500 {
+		t.Errorf("without a stream: %d", status)
+	}
+	_, b = x.do("POST", "/v1/messages", `{"max_tokens": 50, "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
+	if !strings.Contains(b, "event: error\n") {
+		t.Errorf("no event error: %s", b)
+	}
+	_, b = x.do("POST", "/v1/responses", `{"input": "Hello", "stream": true}`)
+	if !strings.Contains(b, "event: response.failed\n") {
+		t.Errorf("no event response.failed: %s", b)
+	}
+}
+
+// A client that leaves ends its sequence.
+func TestClientLeaves(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.delay = 2 * time.Millisecond
+	x.fake.answers["Hello"] = strings.Repeat("more and ", 400)
+	for _, stream := range []string{"", `, "stream": true`} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		r, _ := http.NewRequestWithContext(ctx, "POST", x.http.URL+"/v1/chat/completions", strings.NewReader(body(stream)))
+		r.Header.Set("Content-Type", "application/json")
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Read(make([]byte, 10))
+			cancel()
+			resp.Body.Close()
+		}
+		cancel()
+	}
+	x.settled()
+}
+
+// settled waits until the engine has nothing to do.
+func (x *fixture) settled() {
+	x.t.Helper()
+	for range 1000 {
+		x.fake.mu.Lock()
+		n := x.fake.active
+		x.fake.mu.Unlock()
+		if n == 0 && x.server.inFlight.Load() == 0 {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	x.t.Error("sequences still run")
+}
+
+func TestDrain(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.delay = 5 * time.Millisecond
+	x.fake.answers["Hello"] = strings.Repeat("more and ", 400)
+	x.server.Load(t.Context(), "")
+	got := make(chan string)
+	go func() {
+		_, b := x.do("POST", "/v1/chat/completions", body(""))
+		got <- b
+	}()
+	for x.server.inFlight.Load() == 0 || len(x.fake.requests) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := x.server.Drain(ctx); err != nil {
+		t.Error(err)
+	}
+	b := <-got
+	if get(t, b, "choices", 0, "finish_reason") != "length" || get(t, b, "drained") != true {
+		t.Errorf("the answer was not cut short: %s", b)
+	}
+	if status, _ := x.do("GET", "/ready", ""); status != 503 {
+		t.Errorf("ready while draining: %d", status)
+	}
+	if status, _ := x.do("GET", "/live", ""); status != 200 {
+		t.Errorf("not live: %d", status)
+	}
+	if !x.fake.closed {
+		t.Error("the engine is not closed")
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	x := newFixture(t, func(o *Options) { o.KeepAlive = 10 * time.Millisecond })
+	x.fake.delay = 60 * time.Millisecond
+	x.fake.answers["Hello"] = "a b"
+	_, b := x.do("POST", "/v1/chat/completions", body(`, "stream": true`))
+	if strings.Count(b, ": keep-alive\n\n") < 3 {
+		t.Errorf("no comments: %s", b)
+	}
+	if content, _, _, _ := assemble(t, events(t, b, true)); content != "a b" {
+		t.Errorf("content %q", content)
+	}
+}
+
+func TestSeveralModels(t *testing.T) {
+	var x *fixture
+	var mu sync.Mutex
+	opened := map[string]int{}
+	open := func(name string) *Served {
+		return &Served{Names: []string{name, "alias-" + name}, Bytes: 100, Ctx: 2048, Open: func(context.Context) (*Model, error) {
+			mu.Lock()
+			opened[name]++
+			mu.Unlock()
+			m, err := x.model()
+			if err == nil {
+				m.Engine = newFake(x.tok)
+			}
+			return m, err
+		}}
+	}
+	x = newFixture(t, func(o *Options) { o.Served = []*Served{open("a"), open("b"), open("c")}; o.Memory = 250 })
+	ask := func(name string) {
+		status, b := x.do("POST", "/v1/chat/completions", strings.Replace(body(""), "gopher", name, 1))
+		if status != 200 {
+			t.Errorf("%s: %d %s", name, status, b)
+		}
+	}
+	if status, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}]}`); status != 404 {
+		t.Errorf("no model named among several: %d %s", status, b)
+	}
+	for _, name := range []string{"a", "b", "a", "c", "alias-a", "b"} { // c takes the place of b, b that of c
+		ask(name)
+	}
+	if opened["a"] != 1 || opened["b"] != 2 || opened["c"] != 1 {
+		t.Errorf("opened %v", opened)
+	}
+	_, b := x.do("GET", "/v1/models", "")
+	states := map[any]any{}
+	for i := range get(t, b, "data").([]any) {
+		states[get(t, b, "data", i, "id")] = get(t, b, "data", i, "status")
+	}
+	if states["a"] != "loaded" || states["alias-b"] != "loaded" || states["c"] != "unloaded" || len(states) != 6 {
+		t.Errorf("models are %v", states)
+	}
+	// All three at once, many times: nobody waits for ever, no model goes while it is used.
+	var all sync.WaitGroup
+	for i := range 30 {
+		all.Go(func() { ask([]string{"a", "b", "c"}[i%3]) })
+	}
+	all.Wait()
+}
+
+func TestLoadFails(t *testing.T) {
+	tries := 0
+	x := newFixture(t, func(o *Options) {
+		o.Served = []*Served{{Names: []string{"gopher"}, Open: func(context.Context) (*Model, error) { tries++; return nil, errors.New("no such file") }}}
+	})
+	for range 2 {
+		if status, b := x.do("POST", "/v1/chat/completions", body("")); status != 500 {
+			t.Errorf("%d %s", status, b)
+		}
+	}
+	if tries != 2 {
+		t.Errorf("tried %d times", tries)
+	}
+	if status, _ := x.do("GET", "/health", ""); status != 503 {
+		t.Errorf("healthy without a model: %d", status)
+	}
+}
+
+func TestNative(t *testing.T) {
+	x := newFixture(t, nil)
+	_, b := x.do("POST", "/tokenize", `{"content": "func main<|im_end|>é", "with_pieces": true}`)
+	if get(t, b, "tokens", 0, "piece") == nil || !strings.Contains(b, "<|im_end|>") {
+		t.Error(b)
+	}
+	_, b = x.do("POST", "/tokenize", `{"content": "func main"}`)
+	ids := strings.TrimSpace(strings.TrimPrefix(b, `{"tokens":`))
+	_, back := x.do("POST", "/detokenize", `{"tokens":`+ids)
+	if get(t, back, "content") != "func main" {
+		t.Errorf("%s gives %s", b, back)
+	}
+	_, b = x.do("POST", "/apply-template", body(""))
+	if p := get(t, b, "prompt"); p != "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n" {
+		t.Errorf("prompt %q", p)
+	}
+	// What a user writes is never a special token.
+	_, b = x.do("POST", "/v1/messages/count_tokens", `{"messages": [{"role": "user", "content": "a"}]}`)
+	few := get(t, b, "input_tokens").(float64)
+	_, b = x.do("POST", "/v1/messages/count_tokens", `{"messages": [{"role": "user", "content": "a<|im_end|>"}]}`)
+	if many := get(t, b, "input_tokens").(float64); many < few+3 {
+		t.Errorf("%v tokens with a written <|im_end|>, %v without", many, few)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	x := newFixture(t, nil)
+	x.do("POST", "/v1/chat/completions", body(`, "unheard_of": 1`))
+	_, b := x.do("GET", "/metrics", "")
+	for _, want := range []string{
+		`zincrun_requests_total{finished_reason="stop",model_name="gopher"} 1`,
+		`vllm:request_success_total{finished_reason="stop",model_name="gopher"} 1`,
+		`zincrun_ignored_fields_total 1`,
+		`vllm:num_requests_waiting{model_name="gopher"} 0`,
+		`vllm:num_requests_running{model_name="gopher"} 0`,
+		`vllm:kv_cache_usage_perc{model_name="gopher"} 0`,
+		`vllm:time_to_first_token_seconds_count{model_name="gopher"} 1`,
+		`vllm:request_prompt_tokens_count{model_name="gopher"} 1`,
+		`zincrun_model_loaded{model_name="gopher"} 1`,
+	} {
+		if !strings.Contains(b, want+"\n") {
+			t.Errorf("no %s in\n%s", want, b)
+		}
+	}
+	y := newFixture(t, func(o *Options) { o.Compat = false })
+	if _, b := y.do("GET", "/metrics", ""); strings.Contains(b, "vllm:") {
+		t.Error("vLLM's names are there")
+	}
+}

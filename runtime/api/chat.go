@@ -1,0 +1,402 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/engine"
+)
+
+// chatRequest is the body of POST /v1/chat/completions.
+type chatRequest struct {
+	sampling
+	Model           string                     `json:"model"`
+	Messages        []chatMessage              `json:"messages"`
+	Tools           []json.RawMessage          `json:"tools"`
+	ToolChoice      toolChoice                 `json:"tool_choice"`
+	Parallel        *bool                      `json:"parallel_tool_calls"`
+	Stream          bool                       `json:"stream"`
+	StreamOptions   streamOptions              `json:"stream_options"`
+	MaxTokens       *int                       `json:"max_tokens"`
+	MaxCompletion   *int                       `json:"max_completion_tokens"`
+	Logprobs        bool                       `json:"logprobs"`
+	TopLogprobs     *int                       `json:"top_logprobs"`
+	ResponseFormat  responseFormat             `json:"response_format"`
+	Effort          string                     `json:"reasoning_effort"`
+	ReasoningFormat string                     `json:"reasoning_format"`
+	ThinkingBudget  *int                       `json:"thinking_budget_tokens"`
+	Kwargs          map[string]json.RawMessage `json:"chat_template_kwargs"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type responseFormat struct {
+	Type string `json:"type"`
+}
+
+func (f responseFormat) check(param string) error {
+	switch f.Type {
+	case "", "text":
+		return nil
+	}
+	return &Error{Kind: invalid, Param: param, Code: "unsupported_schema", Message: fmt.Sprintf("%s: only text is supported yet, not %q", param, f.Type)}
+}
+
+type chatMessage struct {
+	Role             string     `json:"role"`
+	Content          content    `json:"content"`
+	Name             string     `json:"name"`
+	ToolCallID       string     `json:"tool_call_id"`
+	ToolCalls        []chatCall `json:"tool_calls"`
+	ReasoningContent string     `json:"reasoning_content"`
+	Reasoning        string     `json:"reasoning"`
+	Refusal          string     `json:"refusal"`
+}
+
+type chatCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string   `json:"name"`
+		Arguments jsonText `json:"arguments"`
+	} `json:"function"`
+}
+
+// jsonText is JSON in a string, as the API has it, or as it is.
+type jsonText string
+
+func (t *jsonText) decode(_ *decoder, raw []byte, path string) error {
+	switch raw[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			return wrongType(path, "a string", raw)
+		}
+		*t = jsonText(s)
+	case '{':
+		*t = jsonText(raw)
+	default:
+		return wrongType(path, "a string", raw)
+	}
+	return nil
+}
+
+// content is a text, or parts of text, which lines part.
+type content string
+
+func (c *content) decode(d *decoder, raw []byte, path string) error {
+	if raw[0] == '"' {
+		return json.Unmarshal(raw, (*string)(c))
+	}
+	if raw[0] != '[' {
+		return wrongType(path, "a string or an array of parts", raw)
+	}
+	var parts []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+		Ref  *string `json:"refusal"`
+	}
+	if err := d.into(raw, &parts, path); err != nil {
+		return err
+	}
+	var texts []string
+	for i, p := range parts {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch p.Type {
+		case "text", "input_text", "output_text":
+		case "refusal":
+			p.Text = p.Ref
+		default:
+			return unsupported(at+".type", "%s.type: only text is supported, not %q", at, p.Type)
+		}
+		if p.Text == nil {
+			return badParam(at+".text", "%s.text is missing", at)
+		}
+		texts = append(texts, *p.Text)
+	}
+	*c = content(strings.Join(texts, "\n"))
+	return nil
+}
+
+// messages returns the messages as templates get them.
+func messages(in []chatMessage) ([]chat.Message, error) {
+	out := make([]chat.Message, len(in))
+	for i, m := range in {
+		at := fmt.Sprintf("messages[%d]", i)
+		switch m.Role {
+		case "system", "developer", "user", "assistant", "tool":
+		default:
+			return nil, badParam(at+".role", "%s.role: want system, developer, user, assistant or tool, have %q", at, m.Role)
+		}
+		out[i] = chat.Message{Role: m.Role, Content: string(m.Content), Name: m.Name, ToolCallID: m.ToolCallID,
+			Reasoning: m.ReasoningContent + m.Reasoning}
+		if m.ReasoningContent != "" {
+			out[i].Reasoning = m.ReasoningContent
+		}
+		for j, c := range m.ToolCalls {
+			if c.Function.Name == "" {
+				return nil, badParam(fmt.Sprintf("%s.tool_calls[%d].function.name", at, j), "%s.tool_calls[%d].function.name is missing", at, j)
+			}
+			out[i].Calls = append(out[i].Calls, chat.Call{ID: c.ID, Name: c.Function.Name, Arguments: string(c.Function.Arguments)})
+		}
+	}
+	return out, nil
+}
+
+func (q *chatRequest) talk() (*talkRequest, error) {
+	if err := q.ResponseFormat.check("response_format"); err != nil {
+		return nil, err
+	}
+	all, err := messages(q.Messages)
+	if err != nil {
+		return nil, err
+	}
+	switch q.ReasoningFormat {
+	case "", "auto", "deepseek", "none":
+	default:
+		return nil, badParam("reasoning_format", "reasoning_format: want auto, deepseek or none, have %q", q.ReasoningFormat)
+	}
+	t := &talkRequest{
+		model: q.Model, messages: all, tools: q.Tools, choice: q.ToolChoice, parallel: q.Parallel, sampling: &q.sampling,
+		max: q.MaxTokens, maxParam: "max_tokens", top: -1, reasoning: q.ThinkingBudget, format: q.ReasoningFormat, kwargs: q.Kwargs,
+	}
+	t.setEffort(q.Effort)
+	if q.MaxCompletion != nil {
+		t.max, t.maxParam = q.MaxCompletion, "max_completion_tokens"
+	}
+	if q.TopLogprobs != nil {
+		if *q.TopLogprobs < 0 || *q.TopLogprobs > maxTop {
+			return nil, badParam("top_logprobs", "top_logprobs: want 0 to %d, have %d", maxTop, *q.TopLogprobs)
+		}
+		if !q.Logprobs {
+			return nil, badParam("top_logprobs", "top_logprobs needs logprobs")
+		}
+	}
+	if q.Logprobs {
+		t.top = 0
+		if q.TopLogprobs != nil {
+			t.top = *q.TopLogprobs
+		}
+	}
+	return t, nil
+}
+
+// setEffort takes how much to reason: none turns it off.
+func (t *talkRequest) setEffort(effort string) {
+	if effort == "none" {
+		off := false
+		t.thinking = &off
+		return
+	}
+	t.effort = effort
+}
+
+// chatReply is a reply, and each event of a streamed one.
+type chatReply struct {
+	ID          string       `json:"id"`
+	Object      string       `json:"object"`
+	Created     int64        `json:"created"`
+	Model       string       `json:"model"`
+	Fingerprint string       `json:"system_fingerprint"`
+	Choices     []chatChoice `json:"choices"`
+	Usage       *usage       `json:"usage,omitempty"`
+	Timings     *timings     `json:"timings,omitempty"`
+	Drained     bool         `json:"drained,omitempty"`
+}
+
+type chatChoice struct {
+	Index    int         `json:"index"`
+	Message  *chatAnswer `json:"message,omitempty"`
+	Delta    *chatDelta  `json:"delta,omitempty"`
+	Logprobs *logprobs   `json:"logprobs"`
+	Finish   *string     `json:"finish_reason"`
+	Tokens   []int32     `json:"token_ids,omitempty"`
+}
+
+type chatAnswer struct {
+	Role      string         `json:"role"`
+	Content   *string        `json:"content"`
+	Reasoning string         `json:"reasoning_content,omitempty"`
+	Refusal   *string        `json:"refusal"`
+	Calls     []chatCallJSON `json:"tool_calls,omitempty"`
+}
+
+type chatDelta struct {
+	Role      string         `json:"role,omitempty"`
+	Content   *string        `json:"content,omitempty"`
+	Reasoning string         `json:"reasoning_content,omitempty"`
+	Calls     []chatCallJSON `json:"tool_calls,omitempty"`
+}
+
+type chatCallJSON struct {
+	Index    *int         `json:"index,omitempty"` // in streams only
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type,omitempty"`
+	Function functionJSON `json:"function"`
+}
+
+type functionJSON struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
+}
+
+// finish returns OpenAI's reason for the end of an answer.
+func finish(done engine.Done, calls int) *string {
+	reason := "stop"
+	switch {
+	case done.Reason == "length" || done.Reason == "context":
+		reason = "length"
+	case calls > 0:
+		reason = "tool_calls"
+	}
+	return &reason
+}
+
+func handleChat(c *call) error {
+	var q chatRequest
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	tq, err := q.talk()
+	if err != nil {
+		return err
+	}
+	t, err := c.talk(tq)
+	if err != nil {
+		return err
+	}
+	reply := chatReply{ID: "chatcmpl-" + random(12), Object: "chat.completion", Created: time.Now().Unix(), Model: c.log.model, Fingerprint: t.model.fingerprint()}
+	if q.Stream {
+		return c.streamChat(&q, t, reply)
+	}
+	answers, err := t.whole()
+	if err != nil {
+		return err
+	}
+	var total engine.Usage
+	for i := range answers {
+		a := &answers[i]
+		m := &chatAnswer{Role: "assistant", Reasoning: a.reasoning.String()}
+		for _, call := range a.calls {
+			m.Calls = append(m.Calls, chatCallJSON{ID: call.ID, Type: "function", Function: functionJSON{call.Name, call.Arguments}})
+		}
+		if text := a.content.String(); text != "" || len(m.Calls) == 0 {
+			m.Content = &text
+		}
+		ch := chatChoice{Index: i, Message: m, Finish: finish(a.done, len(a.calls))}
+		if q.Logprobs {
+			ch.Logprobs = logprobsOf(a.tokens)
+		}
+		if q.ReturnTokens {
+			ch.Tokens = ids(a.tokens)
+		}
+		reply.Choices = append(reply.Choices, ch)
+		total = sumChoice(total, a.done.Usage, i)
+		reply.Drained = reply.Drained || a.done.Drained
+	}
+	reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
+	return c.reply(reply)
+}
+
+func (c *call) streamChat(q *chatRequest, t *talk, reply chatReply) error {
+	out := newStream(c.w, c.s.o.Stall)
+	reply.Object = "chat.completion.chunk"
+	send := func(ch chatChoice) error {
+		reply.Choices = []chatChoice{ch}
+		return out.data("", reply)
+	}
+	calls := make([]int, len(t.reqs))
+	begun := make([]bool, len(t.reqs))
+	var total engine.Usage
+	for u, err := range t.updates() {
+		if err != nil {
+			return c.breakOff(out, err)
+		}
+		if u.idle {
+			if err := out.comment(); err != nil {
+				return gone(err)
+			}
+			continue
+		}
+		if !begun[u.choice] {
+			begun[u.choice] = true
+			empty := ""
+			if err := send(chatChoice{Index: u.choice, Delta: &chatDelta{Role: "assistant", Content: &empty}}); err != nil {
+				return gone(err)
+			}
+		}
+		// The log probabilities of an update go with the first of its deltas, or with one of their own.
+		deltas := make([]*chatDelta, 0, len(u.deltas)+1)
+		for _, d := range u.deltas {
+			x := &chatDelta{Reasoning: d.Reasoning}
+			if d.Content != "" {
+				x.Content = &d.Content
+			}
+			if d.Call != nil {
+				calls[u.choice] = max(calls[u.choice], d.Call.Index+1)
+				j := chatCallJSON{Index: &d.Call.Index, ID: d.Call.ID, Function: functionJSON{d.Call.Name, d.Call.Arguments}}
+				if j.ID != "" {
+					j.Type = "function"
+				}
+				x.Calls = []chatCallJSON{j}
+			}
+			deltas = append(deltas, x)
+		}
+		if len(deltas) == 0 && len(u.tokens) > 0 && (q.Logprobs || q.ReturnTokens) {
+			deltas = append(deltas, &chatDelta{})
+		}
+		for i, d := range deltas {
+			ch := chatChoice{Index: u.choice, Delta: d}
+			if i == 0 && q.Logprobs && len(u.tokens) > 0 {
+				ch.Logprobs = logprobsOf(u.tokens)
+			}
+			if i == 0 && q.ReturnTokens {
+				ch.Tokens = ids(u.tokens)
+			}
+			if err := send(ch); err != nil {
+				return gone(err)
+			}
+		}
+		if u.done != nil {
+			total = sumChoice(total, u.done.Usage, u.choice)
+			reply.Timings = timingsOf(u.done.Usage)
+			reply.Drained = u.done.Drained
+			err := send(chatChoice{Index: u.choice, Delta: &chatDelta{}, Finish: finish(*u.done, calls[u.choice])})
+			reply.Timings = nil
+			if err != nil {
+				return gone(err)
+			}
+		}
+	}
+	if q.StreamOptions.IncludeUsage {
+		reply.Choices = []chatChoice{}
+		reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
+		if err := out.data("", reply); err != nil {
+			return gone(err)
+		}
+	}
+	return gone(out.end())
+}
+
+// breakOff reports an error: as the reply while there is none yet, else as the last event.
+func (c *call) breakOff(out *stream, err error) error {
+	e := errorOf(err)
+	if out.begun && e.Kind != clientGone {
+		out.data("", c.form.body(e, c.id))
+		out.end()
+	}
+	return err
+}
+
+// gone says of a write that failed that the client is gone.
+func gone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Kind: clientGone, Message: "the client went away: " + err.Error()}
+}

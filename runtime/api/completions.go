@@ -1,0 +1,303 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// completionRequest is the body of POST /v1/completions.
+type completionRequest struct {
+	sampling
+	Model         string        `json:"model"`
+	Prompt        prompts       `json:"prompt"`
+	Suffix        string        `json:"suffix"`
+	Echo          bool          `json:"echo"`
+	BestOf        *int          `json:"best_of"`
+	Stream        bool          `json:"stream"`
+	StreamOptions streamOptions `json:"stream_options"`
+	MaxTokens     *int          `json:"max_tokens"`
+	Logprobs      *int          `json:"logprobs"`
+}
+
+// prompts is a text, an array of token ids, or an array of these.
+type prompts []prompt
+
+type prompt struct {
+	text string
+	ids  []int32 // instead of text
+}
+
+func (p *prompts) decode(d *decoder, raw []byte, path string) error {
+	if raw[0] == '"' {
+		var s string
+		json.Unmarshal(raw, &s)
+		*p = prompts{{text: s}}
+		return nil
+	}
+	var all []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return wrongType(path, "a string, an array of token ids or an array of these", raw)
+	}
+	if len(all) == 0 {
+		return badParam(path, "%s: there is none", path)
+	}
+	if all[0][0] != '"' && all[0][0] != '[' {
+		one := prompt{}
+		if err := d.into(raw, &one.ids, path); err != nil {
+			return err
+		}
+		*p = prompts{one}
+		return nil
+	}
+	for i, r := range all {
+		var one prompt
+		at := fmt.Sprintf("%s[%d]", path, i)
+		var err error
+		if r[0] == '"' {
+			err = d.into(r, &one.text, at)
+		} else {
+			err = d.into(r, &one.ids, at)
+		}
+		if err != nil {
+			return err
+		}
+		*p = append(*p, one)
+	}
+	return nil
+}
+
+// tokens returns the ids of a prompt.
+func (p prompt) tokens(m *Model, at string) ([]int32, error) {
+	if p.ids == nil {
+		return m.Tokenizer.Encode(p.text, text.EncodeOptions{AddSpecial: true, ParseSpecial: true}), nil
+	}
+	for i, id := range p.ids {
+		if id < 0 || int(id) >= m.Tokenizer.Len() {
+			return nil, badParam(at, "%s: there is no token %d, the %dth", at, id, i+1)
+		}
+	}
+	return p.ids, nil
+}
+
+type completionReply struct {
+	ID          string             `json:"id"`
+	Object      string             `json:"object"`
+	Created     int64              `json:"created"`
+	Model       string             `json:"model"`
+	Fingerprint string             `json:"system_fingerprint"`
+	Choices     []completionChoice `json:"choices"`
+	Usage       *usage             `json:"usage,omitempty"`
+	Timings     *timings           `json:"timings,omitempty"`
+	Drained     bool               `json:"drained,omitempty"`
+}
+
+type completionChoice struct {
+	Text     string              `json:"text"`
+	Index    int                 `json:"index"`
+	Logprobs *completionLogprobs `json:"logprobs"`
+	Finish   *string             `json:"finish_reason"`
+	Tokens   []int32             `json:"token_ids,omitempty"`
+}
+
+type completionLogprobs struct {
+	Tokens  []string             `json:"tokens"`
+	Values  []float32            `json:"token_logprobs"`
+	Top     []map[string]float32 `json:"top_logprobs"`
+	Offsets []int                `json:"text_offset"`
+}
+
+// completionLogprobsOf returns the log probabilities of tokens whose text begins at the
+// character offset of the answer.
+func completionLogprobsOf(tokens []engine.Token, offset int) *completionLogprobs {
+	l := &completionLogprobs{Tokens: []string{}, Values: []float32{}, Top: []map[string]float32{}, Offsets: []int{}}
+	for _, t := range tokens {
+		l.Tokens = append(l.Tokens, t.Text)
+		l.Values = append(l.Values, max(t.Logprob, -9999))
+		top := map[string]float32{}
+		for _, a := range t.Top {
+			top[a.Text] = max(a.Logprob, -9999)
+		}
+		l.Top = append(l.Top, top)
+		l.Offsets = append(l.Offsets, offset)
+		offset += utf8.RuneCountInString(t.Text)
+	}
+	return l
+}
+
+// run makes the sequences that answer; choice i belongs to prompt i/n.
+func (c *call) completion(q *completionRequest) (*run, []string, error) {
+	switch {
+	case len(q.Prompt) == 0:
+		return nil, nil, badParam("prompt", "prompt is missing")
+	case q.Suffix != "":
+		return nil, nil, unsupported("suffix", "suffix: text cannot be put into a gap")
+	case q.BestOf != nil && *q.BestOf != q.choices():
+		return nil, nil, unsupported("best_of", "best_of: want the same as n")
+	case len(q.Prompt)*q.choices() > 8*maxChoices:
+		return nil, nil, badParam("prompt", "prompt: %d prompts times %d answers, at most %d", len(q.Prompt), q.choices(), 8*maxChoices)
+	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > maxTop):
+		return nil, nil, badParam("logprobs", "logprobs: want 0 to %d, have %d", maxTop, *q.Logprobs)
+	}
+	ctx, started, err := c.work()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := c.model(ctx, q.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := &run{call: c, ctx: ctx, started: started, model: m}
+	var echo []string
+	for i, p := range q.Prompt {
+		r, err := q.request(m, c.raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r.Prompt, err = p.tokens(m, fmt.Sprintf("prompt[%d]", i)); err != nil {
+			return nil, nil, err
+		}
+		// OpenAI's default is 16.
+		if q.MaxTokens == nil {
+			sixteen := 16
+			q.MaxTokens = &sixteen
+		}
+		if err := budget(m, &r, q.MaxTokens, "max_tokens"); err != nil {
+			return nil, nil, err
+		}
+		if q.Logprobs != nil {
+			r.TopLogprobs = *q.Logprobs
+		}
+		if c.user != nil {
+			r.Priority = min(r.Priority, c.user.Priority)
+		}
+		text := p.text
+		if p.ids != nil {
+			text = m.Tokenizer.Decode(p.ids, true)
+		}
+		for _, one := range spread(r, q.choices()) {
+			g.reqs = append(g.reqs, one)
+			echo = append(echo, text)
+		}
+		if c.s.o.LogText {
+			c.log.prompt += text
+		}
+	}
+	return g, echo, nil
+}
+
+func handleCompletion(c *call) error {
+	var q completionRequest
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	g, echo, err := c.completion(&q)
+	if err != nil {
+		return err
+	}
+	reply := completionReply{ID: "cmpl-" + random(12), Object: "text_completion", Created: time.Now().Unix(), Model: c.log.model, Fingerprint: g.model.fingerprint()}
+	choices := make([]completionChoice, len(g.reqs))
+	tokens := make([][]engine.Token, len(g.reqs))
+	offsets := make([]int, len(g.reqs))
+	for i := range choices {
+		choices[i] = completionChoice{Index: i}
+		if q.Echo {
+			choices[i].Text = echo[i]
+			offsets[i] = utf8.RuneCountInString(echo[i])
+		}
+	}
+	var out *stream
+	if q.Stream {
+		out = newStream(c.w, c.s.o.Stall)
+	}
+	send := func(ch completionChoice) error {
+		reply.Choices = []completionChoice{ch}
+		return out.data("", reply)
+	}
+	begun := make([]bool, len(g.reqs))
+	var total engine.Usage
+	for p := range g.parts() {
+		if p.err != nil {
+			if out != nil {
+				return c.breakOff(out, p.err)
+			}
+			return p.err
+		}
+		if p.idle {
+			if out != nil {
+				if err := out.comment(); err != nil {
+					return gone(err)
+				}
+			}
+			continue
+		}
+		done := p.event.Done
+		if done != nil {
+			reply.Drained = reply.Drained || done.Drained
+			if p.choice%q.choices() == 0 {
+				total = sum(total, done.Usage)
+			} else {
+				total = sumChoice(total, done.Usage, p.choice)
+			}
+		}
+		if out == nil {
+			ch := &choices[p.choice]
+			ch.Text += p.event.Text
+			tokens[p.choice] = append(tokens[p.choice], p.event.Tokens...)
+			if done != nil {
+				ch.Finish = finish(*done, 0)
+			}
+			continue
+		}
+		ch := completionChoice{Index: p.choice, Text: p.event.Text}
+		if !begun[p.choice] {
+			begun[p.choice] = true
+			ch.Text = choices[p.choice].Text + ch.Text
+		}
+		if q.Logprobs != nil && len(p.event.Tokens) > 0 {
+			ch.Logprobs = completionLogprobsOf(p.event.Tokens, offsets[p.choice])
+			for _, t := range p.event.Tokens {
+				offsets[p.choice] += utf8.RuneCountInString(t.Text)
+			}
+		}
+		if q.ReturnTokens {
+			ch.Tokens = ids(p.event.Tokens)
+		}
+		if done != nil {
+			ch.Finish = finish(*done, 0)
+			reply.Timings = timingsOf(done.Usage)
+		}
+		if ch.Text == "" && done == nil && ch.Logprobs == nil && len(ch.Tokens) == 0 {
+			continue
+		}
+		if err := send(ch); err != nil {
+			return gone(err)
+		}
+		reply.Timings = nil
+	}
+	if out != nil {
+		if q.StreamOptions.IncludeUsage {
+			reply.Choices = []completionChoice{}
+			reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
+			if err := out.data("", reply); err != nil {
+				return gone(err)
+			}
+		}
+		return gone(out.end())
+	}
+	for i := range choices {
+		if q.Logprobs != nil {
+			choices[i].Logprobs = completionLogprobsOf(tokens[i], offsets[i])
+		}
+		if q.ReturnTokens {
+			choices[i].Tokens = ids(tokens[i])
+		}
+	}
+	reply.Choices = choices
+	reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
+	return c.reply(reply)
+}

@@ -1,0 +1,245 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// maxDepth bounds how deep the JSON of a request is nested.
+const maxDepth = 128
+
+// readBody reads the JSON of a request.
+func readBody(r *http.Request) ([]byte, error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return nil, &Error{Kind: badMedia, Message: "the Content-Type must be application/json"}
+	}
+	return io.ReadAll(r.Body)
+}
+
+// decode reads a JSON object into v, a pointer to a struct. A known field of the wrong type
+// is an error that names it; unknown fields are told to ignored, if not nil.
+func decode(raw []byte, v any, ignored func(field string)) error {
+	if !utf8.Valid(raw) {
+		return badParam("", "the body is not UTF-8")
+	}
+	if err := checkJSON(raw); err != nil {
+		return err
+	}
+	if ignored == nil {
+		ignored = func(string) {}
+	}
+	d := decoder{ignored: ignored}
+	return d.into(raw, v, "")
+}
+
+// checkJSON says whether raw is one JSON value of bounded depth.
+func checkJSON(raw []byte) error {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return badParam("", "the body is nested deeper than %d", maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	var v json.RawMessage
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return badParam("", "the body is not JSON: %s", err)
+	}
+	return nil
+}
+
+// A decoder fills values from valid JSON as encoding/json does, but takes names by
+// their exact case and says where a value of the wrong type stands.
+type decoder struct {
+	ignored func(field string)
+}
+
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+// into decodes raw, which stands at path, into what v points to.
+func (d *decoder) into(raw []byte, v any, path string) error {
+	return d.value(raw, reflect.ValueOf(v).Elem(), path)
+}
+
+// value decodes raw into v, which stands at path. null leaves v as it is.
+func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
+	raw = bytes.TrimSpace(raw)
+	if bytes.Equal(raw, []byte("null")) {
+		return nil
+	}
+	if v.CanAddr() {
+		if u, ok := v.Addr().Interface().(union); ok {
+			return u.decode(d, raw, path)
+		}
+	}
+	if v.Type() == rawType {
+		v.SetBytes(bytes.Clone(raw))
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		if err := d.value(raw, p.Elem(), path); err != nil {
+			return err
+		}
+		v.Set(p)
+		return nil
+	case reflect.Struct:
+		return d.object(raw, v, path)
+	case reflect.Slice:
+		if raw[0] != '[' {
+			return wrongType(path, "an array", raw)
+		}
+		var all []json.RawMessage
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return badParam(path, "%s", err)
+		}
+		s := reflect.MakeSlice(v.Type(), len(all), len(all))
+		for i, r := range all {
+			if bytes.Equal(r, []byte("null")) && v.Type().Elem() != rawType {
+				return wrongType(fmt.Sprintf("%s[%d]", path, i), want(v.Type().Elem()), r)
+			}
+			if err := d.value(r, s.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+		v.Set(s)
+		return nil
+	case reflect.Map:
+		if raw[0] != '{' {
+			return wrongType(path, "an object", raw)
+		}
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return badParam(path, "%s", err)
+		}
+		m := reflect.MakeMapWithSize(v.Type(), len(all))
+		for k, r := range all {
+			e := reflect.New(v.Type().Elem()).Elem()
+			if err := d.value(r, e, join(path, k)); err != nil {
+				return err
+			}
+			m.SetMapIndex(reflect.ValueOf(k), e)
+		}
+		v.Set(m)
+		return nil
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		f, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || v.OverflowInt(int64(f)) {
+			return wrongType(path, want(v.Type()), raw)
+		}
+		v.SetInt(int64(f))
+		return nil
+	}
+	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
+		return wrongType(path, want(v.Type()), raw)
+	}
+	return nil
+}
+
+// A union is a value that has several forms in JSON.
+type union interface {
+	decode(d *decoder, raw []byte, path string) error
+}
+
+func (d *decoder) object(raw []byte, v reflect.Value, path string) error {
+	if raw[0] != '{' {
+		return wrongType(path, "an object", raw)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return badParam(path, "%s", err)
+	}
+	fields := fieldsOf(v.Type())
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		index, known := fields[name]
+		if !known {
+			d.ignored(join(path, name))
+			continue
+		}
+		if err := d.value(all[name], v.FieldByIndex(index), join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var fieldCache sync.Map // reflect.Type -> map[string][]int
+
+// fieldsOf returns where the fields of a struct are, by their names in JSON.
+func fieldsOf(t reflect.Type) map[string][]int {
+	if m, ok := fieldCache.Load(t); ok {
+		return m.(map[string][]int)
+	}
+	m := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && !f.Anonymous && name != "" && name != "-" {
+			m[name] = f.Index
+		}
+	}
+	fieldCache.Store(t, m)
+	return m
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func wrongType(path, want string, raw []byte) error {
+	have := string(raw)
+	if len(have) > 40 {
+		have = strings.ToValidUTF8(have[:40], "") + "..."
+	}
+	if path == "" {
+		return badParam("", "want %s, have %s", want, have)
+	}
+	return badParam(path, "%s: want %s, have %s", path, want, have)
+}
+
+// want names what JSON a type is read from.
+func want(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return want(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.Float64, reflect.Float32:
+		return "a number"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
+}

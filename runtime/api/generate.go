@@ -1,0 +1,273 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// encodePlain takes text for text only, encodeSpecial sees special tokens in it.
+var (
+	encodePlain   = text.EncodeOptions{}
+	encodeSpecial = text.EncodeOptions{ParseSpecial: true}
+)
+
+// A part is what comes of one of the sequences that answer a request.
+type part struct {
+	choice int
+	event  engine.Event
+	err    error
+	idle   bool // nothing came for a while; the rest is empty
+}
+
+// A run is what answers a request: sequences side by side.
+type run struct {
+	call    *call
+	ctx     context.Context
+	started func() // says that the request waits no longer
+	model   *Model
+	reqs    []engine.Request
+	cuts    []context.CancelCauseFunc // end single sequences, as if they had stopped
+}
+
+// parts yields what comes of the sequences, in the order in which it comes. When the caller stops, or an
+// error was yielded, all of them end. It measures for the log and the metrics.
+func (g *run) parts() iter.Seq[part] {
+	return func(yield func(part) bool) {
+		ctx, cancel := context.WithCancelCause(g.ctx)
+		parts := make(chan part, len(g.reqs))
+		g.cuts = make([]context.CancelCauseFunc, len(g.reqs))
+		ctxs := make([]context.Context, len(g.reqs))
+		for i, r := range g.reqs {
+			ctxs[i], g.cuts[i] = context.WithCancelCause(ctx)
+			go func() {
+				for event, err := range g.model.Engine.Generate(ctxs[i], r) {
+					parts <- part{choice: i, event: event, err: err}
+				}
+				parts <- part{choice: -1}
+			}()
+		}
+		left := len(g.reqs)
+		// What still runs is waited for: only then may its model be unloaded.
+		defer func() {
+			cancel(errAbandoned)
+			for left > 0 {
+				if p := <-parts; p.choice < 0 {
+					left--
+				}
+			}
+		}()
+		meter := newMeter(g.call, g.model, len(g.reqs))
+		defer meter.close()
+		keepAlive := g.call.s.o.KeepAlive
+		idle := time.NewTicker(keepAlive)
+		defer idle.Stop()
+		for left > 0 {
+			var p part
+			select {
+			case p = <-parts:
+				idle.Reset(keepAlive)
+			case <-idle.C:
+				p.idle = true
+			}
+			if p.choice < 0 {
+				left--
+				continue
+			}
+			if !p.idle {
+				g.started()
+				settle(ctxs[p.choice], &p)
+				meter.take(p)
+			}
+			if !yield(p) || p.err != nil {
+				return
+			}
+		}
+	}
+}
+
+var (
+	errAbandoned = errors.New("no longer wanted")
+	errCut       = errors.New("all that was asked for is there")
+)
+
+// settle finds out why a sequence ended other than by itself. One that was cut has stopped.
+func settle(ctx context.Context, p *part) {
+	done := p.event.Done
+	if p.err == nil && done != nil && done.Reason == engine.Cancelled {
+		p.err = context.Canceled
+		if ctx.Err() == nil {
+			p.err = engine.ErrClosed
+		}
+	}
+	if p.err == nil || ctx.Err() == nil {
+		return
+	}
+	if p.err = context.Cause(ctx); p.err == errCut {
+		done.Reason, p.err = engine.Stopped, nil
+	}
+}
+
+// A talk is a conversation on its way through a model.
+type talk struct {
+	run
+	// opens: the prompt has opened reasoning. parser makes what tells the parts of an answer apart.
+	opens  bool
+	parser func() *chat.Parser
+	// inline: reasoning is a part of the content, between its marks.
+	inline bool
+	single bool // at most one call in an answer
+}
+
+// An update is what is new of an answer.
+type update struct {
+	choice int
+	deltas []chat.Delta
+	tokens []engine.Token
+	done   *engine.Done
+	idle   bool
+}
+
+// updates yields the answers as they come. Every answer has one update with done, its
+// last, unless an error ends all.
+func (t *talk) updates() iter.Seq2[update, error] {
+	return func(yield func(update, error) bool) {
+		answers := make([]answerState, len(t.reqs))
+		for i := range answers {
+			answers[i] = answerState{talk: t, parser: t.parser(), inside: t.opens}
+		}
+		for p := range t.parts() {
+			if p.err != nil {
+				yield(update{}, p.err)
+				return
+			}
+			if p.idle {
+				if !yield(update{idle: true}, nil) {
+					return
+				}
+				continue
+			}
+			a := &answers[p.choice]
+			u := update{choice: p.choice, done: p.event.Done}
+			if !a.cut {
+				u.tokens = p.event.Tokens
+				u.deltas = a.push(p.event.Text)
+			}
+			if u.done != nil && !a.cut {
+				u.deltas = append(u.deltas, a.close()...)
+			}
+			if a.cut && u.done == nil {
+				t.cuts[p.choice](errCut)
+			}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+}
+
+// answerState follows one answer.
+type answerState struct {
+	talk   *talk
+	parser *chat.Parser
+	inside bool // reasoning that is shown within the content is open
+	ids    map[int]bool
+	cut    bool // a second call began, and only one was asked for
+}
+
+func (a *answerState) push(text string) []chat.Delta {
+	if text == "" {
+		return nil
+	}
+	return a.adapt(a.parser.Push(text))
+}
+
+func (a *answerState) close() []chat.Delta { return a.adapt(a.parser.Close()) }
+
+// adapt gives calls their ids, and does what the request asked for about reasoning and calls.
+func (a *answerState) adapt(deltas []chat.Delta) []chat.Delta {
+	var out []chat.Delta
+	d := a.talk.model.Template.Dialect()
+	for _, x := range deltas {
+		if x.Call != nil {
+			if a.talk.single && x.Call.Index > 0 {
+				a.cut = true
+				break
+			}
+			call := *x.Call
+			if !a.ids[call.Index] {
+				if a.ids == nil {
+					a.ids = map[int]bool{}
+				}
+				a.ids[call.Index] = true
+				if call.ID == "" {
+					call.ID = "call_" + random(12)
+				}
+			}
+			x.Call = &call
+		}
+		if a.talk.inline {
+			switch {
+			case x.Reasoning != "" && !a.inside:
+				a.inside = true
+				x.Reasoning = d.ReasoningOpen + x.Reasoning
+			case x.Content != "" && a.inside:
+				a.inside = false
+				x.Content = d.ReasoningClose + x.Content
+			}
+			x.Content, x.Reasoning = x.Reasoning+x.Content, ""
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// An answer is one that is complete.
+type answer struct {
+	reasoning strings.Builder
+	content   strings.Builder
+	calls     []chat.Call
+	tokens    []engine.Token
+	done      engine.Done
+}
+
+// take adds an update.
+func (a *answer) take(u update) {
+	for _, d := range u.deltas {
+		a.reasoning.WriteString(d.Reasoning)
+		a.content.WriteString(d.Content)
+		if d.Call != nil {
+			for len(a.calls) <= d.Call.Index {
+				a.calls = append(a.calls, chat.Call{})
+			}
+			c := &a.calls[d.Call.Index]
+			c.ID += d.Call.ID
+			c.Name += d.Call.Name
+			c.Arguments += d.Call.Arguments
+		}
+	}
+	a.tokens = append(a.tokens, u.tokens...)
+	if u.done != nil {
+		a.done = *u.done
+	}
+}
+
+// whole waits for all answers.
+func (t *talk) whole() ([]answer, error) {
+	answers := make([]answer, len(t.reqs))
+	for u, err := range t.updates() {
+		if err != nil {
+			return nil, err
+		}
+		if !u.idle {
+			answers[u.choice].take(u)
+		}
+	}
+	return answers, nil
+}

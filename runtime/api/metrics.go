@@ -1,0 +1,210 @@
+package api
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/zincc-dev/zincc/runtime/engine"
+)
+
+// metrics counts what the server does. What has a name in vLLM is served under that name,
+// too, so that routers written for it can read it.
+type metrics struct {
+	registry *prometheus.Registry
+	ignored  prometheus.Counter
+	counters map[string][]*prometheus.CounterVec
+	times    map[string][]*prometheus.HistogramVec
+}
+
+const modelLabel = "model_name"
+
+// Buckets of histograms, in seconds and in tokens.
+var (
+	longTimes  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+	shortTimes = []float64{.0005, .001, .002, .003, .005, .0075, .01, .015, .02, .03, .05, .075, .1, .25, .5, 1}
+	amounts    = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
+)
+
+// counterRows and histogramRows: our name, vLLM's names, what it is.
+var counterRows = []struct {
+	name  string
+	vllm  []string
+	help  string
+	label string // beside the model's name
+}{
+	{"prompt_tokens_total", []string{"prompt_tokens_total"}, "Tokens of prompts.", ""},
+	{"generation_tokens_total", []string{"generation_tokens_total"}, "Tokens generated.", ""},
+	{"prefix_tokens_queried_total", []string{"prefix_cache_queries_total", "gpu_prefix_cache_queries_total"}, "Tokens of prompts that were looked up in the cache.", ""},
+	{"prefix_tokens_hit_total", []string{"prefix_cache_hits_total", "gpu_prefix_cache_hits_total"}, "Tokens of prompts that were found there.", ""},
+	{"preemptions_total", []string{"num_preemptions_total"}, "Sequences put back into the queue.", ""},
+	{"requests_total", []string{"request_success_total"}, "Answers, by how they ended.", "finished_reason"},
+}
+
+var histogramRows = []struct {
+	name    string
+	vllm    []string
+	help    string
+	buckets []float64
+}{
+	{"time_to_first_token_seconds", []string{"time_to_first_token_seconds"}, "From the request to its first token.", longTimes},
+	{"inter_token_seconds", []string{"inter_token_latency_seconds"}, "Between tokens of an answer.", shortTimes},
+	{"time_per_output_token_seconds", []string{"time_per_output_token_seconds", "request_time_per_output_token_seconds"}, "Of an answer, behind its first token.", shortTimes},
+	{"e2e_seconds", []string{"e2e_request_latency_seconds"}, "From the request to its end.", longTimes},
+	{"queue_seconds", []string{"request_queue_time_seconds"}, "Waiting for a slot.", longTimes},
+	{"prefill_seconds", []string{"request_prefill_time_seconds"}, "Reading the prompt.", longTimes},
+	{"decode_seconds", []string{"request_decode_time_seconds"}, "Generating.", longTimes},
+	{"request_prompt_tokens", []string{"request_prompt_tokens"}, "Tokens of a prompt.", amounts},
+	{"request_generation_tokens", []string{"request_generation_tokens"}, "Tokens of an answer.", amounts},
+}
+
+func newMetrics(s *Server) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		ignored:  prometheus.NewCounter(prometheus.CounterOpts{Name: "zincrun_ignored_fields_total", Help: "Unknown fields of requests."}),
+		counters: map[string][]*prometheus.CounterVec{},
+		times:    map[string][]*prometheus.HistogramVec{},
+	}
+	m.registry.MustRegister(m.ignored, gauges{s})
+	for _, row := range counterRows {
+		labels := []string{modelLabel}
+		if row.label != "" {
+			labels = append(labels, row.label)
+		}
+		for _, name := range bothNames(row.name, row.vllm, s.o.Compat) {
+			c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: row.help}, labels)
+			m.registry.MustRegister(c)
+			m.counters[row.name] = append(m.counters[row.name], c)
+		}
+	}
+	for _, row := range histogramRows {
+		for _, name := range bothNames(row.name, row.vllm, s.o.Compat) {
+			h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: row.help, Buckets: row.buckets}, []string{modelLabel})
+			m.registry.MustRegister(h)
+			m.times[row.name] = append(m.times[row.name], h)
+		}
+	}
+	// A counter that has not counted yet is 0, not absent.
+	for _, served := range s.o.Served {
+		for _, row := range counterRows {
+			if row.label == "" {
+				m.count(row.name, 0, served.Names[0])
+			}
+		}
+	}
+	return m
+}
+
+func bothNames(own string, vllm []string, compat bool) []string {
+	names := []string{"zincrun_" + own}
+	if compat {
+		for _, name := range vllm {
+			names = append(names, "vllm:"+name)
+		}
+	}
+	return names
+}
+
+func (m *metrics) count(name string, n int, labels ...string) {
+	for _, c := range m.counters[name] {
+		c.WithLabelValues(labels...).Add(float64(n))
+	}
+}
+
+func (m *metrics) observe(name, model string, x float64) {
+	for _, h := range m.times[name] {
+		h.WithLabelValues(model).Observe(x)
+	}
+}
+
+func (m *metrics) firstToken(model string, d time.Duration) {
+	m.observe("time_to_first_token_seconds", model, d.Seconds())
+}
+
+func (m *metrics) gap(model string, d time.Duration) {
+	m.observe("inter_token_seconds", model, d.Seconds())
+}
+
+// done counts an answer that took d since its request.
+func (m *metrics) done(model, reason string, u engine.Usage, d time.Duration) {
+	m.count("prompt_tokens_total", u.Prompt, model)
+	m.count("generation_tokens_total", u.Completion, model)
+	m.count("prefix_tokens_queried_total", u.Prompt, model)
+	m.count("prefix_tokens_hit_total", u.Cached, model)
+	m.count("requests_total", 1, model, reason)
+	m.observe("e2e_seconds", model, d.Seconds())
+	m.observe("queue_seconds", model, u.Queue.Seconds())
+	m.observe("prefill_seconds", model, u.Prefill.Seconds())
+	m.observe("decode_seconds", model, u.Decode.Seconds())
+	if u.Completion > 1 {
+		m.observe("time_per_output_token_seconds", model, u.Decode.Seconds()/float64(u.Completion-1))
+	}
+	m.observe("request_prompt_tokens", model, float64(u.Prompt))
+	m.observe("request_generation_tokens", model, float64(u.Completion))
+}
+
+// failed counts a request that did not come to its end.
+func (m *metrics) failed(model string, e *Error) {
+	reason := "error"
+	if e.Kind == clientGone {
+		reason = "cancelled"
+	}
+	m.count("requests_total", 1, model, reason)
+}
+
+// gauges are read from the engines when somebody asks.
+type gauges struct{ s *Server }
+
+var gaugeRows = []struct {
+	name string
+	vllm []string
+	help string
+	read func(engine.Stats) float64
+}{
+	{"requests_waiting", []string{"num_requests_waiting"}, "Requests in the queue.", func(s engine.Stats) float64 { return float64(s.Waiting) }},
+	{"requests_running", []string{"num_requests_running"}, "Requests being answered.", func(s engine.Stats) float64 { return float64(running(s)) }},
+	{"kv_cache_usage_ratio", []string{"kv_cache_usage_perc", "gpu_cache_usage_perc"}, "Positions of the cache in use, 0 to 1.", func(s engine.Stats) float64 { return usedShare(s) }},
+}
+
+// Describe tells nothing: which models there are may change.
+func (g gauges) Describe(chan<- *prometheus.Desc) {}
+
+func (g gauges) Collect(out chan<- prometheus.Metric) {
+	for _, served := range g.s.o.Served {
+		var stats engine.Stats
+		loaded := 0.0
+		g.s.pool.each(func(s *Served, m *Model) {
+			if s != served {
+				return
+			}
+			stats, loaded = m.Engine.Stats(), 1
+			for _, name := range bothNames("cache_config_info", []string{"cache_config_info"}, g.s.o.Compat) {
+				desc := prometheus.NewDesc(name, "How the cache is divided.", []string{modelLabel, "block_size", "num_gpu_blocks"}, nil)
+				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, served.Names[0], "1", strconv.Itoa(m.Header.Slots*m.Header.Ctx))
+			}
+		})
+		for _, row := range gaugeRows {
+			for _, name := range bothNames(row.name, row.vllm, g.s.o.Compat) {
+				desc := prometheus.NewDesc(name, row.help, []string{modelLabel}, nil)
+				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, row.read(stats), served.Names[0])
+			}
+		}
+		for _, e := range stats.Entries {
+			for name, x := range map[string]float64{"step_seconds_total": e.Time.Seconds(), "steps_total": float64(e.Steps), "step_rows_total": float64(e.Rows)} {
+				desc := prometheus.NewDesc("zincrun_"+name, "Of steps, by entry.", []string{modelLabel, "entry"}, nil)
+				out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, x, served.Names[0], e.Name)
+			}
+			desc := prometheus.NewDesc("zincrun_step_predicted_ratio", "Measured to predicted time of steps.", []string{modelLabel, "entry"}, nil)
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, e.Ratio, served.Names[0], e.Name)
+		}
+		desc := prometheus.NewDesc("zincrun_model_loaded", "1 while the model is in memory.", []string{modelLabel}, nil)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, loaded, served.Names[0])
+	}
+}
+
+func handleMetrics(c *call) error {
+	promhttp.HandlerFor(c.s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(c.w, c.r)
+	return nil
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"strings"
+)
+
+// modelJSON is a row of GET /v1/models.
+type modelJSON struct {
+	ID      string         `json:"id"`
+	Object  string         `json:"object"`
+	Created int64          `json:"created"`
+	OwnedBy string         `json:"owned_by"`
+	Parent  *string        `json:"parent"`
+	MaxLen  int            `json:"max_model_len"`
+	Status  string         `json:"status"`
+	Meta    map[string]any `json:"meta,omitempty"`
+}
+
+func (s *Server) models() []modelJSON {
+	loaded := map[*Served]*Model{}
+	s.pool.each(func(served *Served, m *Model) { loaded[served] = m })
+	all := []modelJSON{}
+	for _, served := range s.o.Served {
+		for i, name := range served.Names {
+			row := modelJSON{ID: name, Object: "model", Created: served.Made.Unix(), OwnedBy: "zincc", MaxLen: served.Ctx, Status: s.pool.state(served)}
+			if i > 0 {
+				row.Parent = &served.Names[0]
+			}
+			if m := loaded[served]; m != nil {
+				h := m.Header
+				row.MaxLen = h.Ctx
+				row.Meta = map[string]any{
+					"arch": h.Model.Arch, "name": h.Model.Name, "n_vocab": h.Model.Vocab, "n_params": h.Model.Parameters,
+					"n_ctx": h.Ctx, "slots": h.Slots, "kv": h.KV, "target": h.Target, "device": m.Device, "fingerprint": m.fingerprint(),
+				}
+			}
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+func handleModels(c *call) error {
+	return c.reply(struct {
+		Object string      `json:"object"`
+		Data   []modelJSON `json:"data"`
+	}{"list", c.s.models()})
+}
+
+func handleModel(c *call) error {
+	id := strings.TrimSuffix(c.r.PathValue("id"), "/")
+	for _, m := range c.s.models() {
+		if m.ID == id {
+			return c.reply(m)
+		}
+	}
+	_, err := c.s.pool.find(id)
+	return err
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// handleTokenize returns the ids of a text, as llama-server does.
+func handleTokenize(c *call) error {
+	var q struct {
+		Model        string  `json:"model"`
+		Content      *string `json:"content"`
+		AddSpecial   bool    `json:"add_special"`
+		ParseSpecial *bool   `json:"parse_special"`
+		WithPieces   bool    `json:"with_pieces"`
+	}
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	if q.Content == nil {
+		return badParam("content", "content is missing")
+	}
+	m, err := c.model(c.r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	ids := m.Tokenizer.Encode(*q.Content, text.EncodeOptions{AddSpecial: q.AddSpecial, ParseSpecial: q.ParseSpecial == nil || *q.ParseSpecial})
+	if !q.WithPieces {
+		return c.reply(map[string]any{"tokens": append([]int32{}, ids...)})
+	}
+	type piece struct {
+		ID    int32 `json:"id"`
+		Piece any   `json:"piece"` // a text, or the bytes of what is none
+	}
+	all := []piece{}
+	for _, id := range ids {
+		p := piece{id, m.Tokenizer.Piece(id, true)}
+		if s := p.Piece.(string); !utf8.ValidString(s) {
+			bytes := []int{}
+			for _, b := range []byte(s) {
+				bytes = append(bytes, int(b))
+			}
+			p.Piece = bytes
+		}
+		all = append(all, p)
+	}
+	return c.reply(map[string]any{"tokens": all})
+}
+
+func handleDetokenize(c *call) error {
+	var q struct {
+		Model  string  `json:"model"`
+		Tokens []int32 `json:"tokens"`
+	}
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	m, err := c.model(c.r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	if _, err := (prompt{ids: append([]int32{}, q.Tokens...)}).tokens(m, "tokens"); err != nil {
+		return err
+	}
+	return c.reply(map[string]string{"content": m.Tokenizer.Decode(q.Tokens, true)})
+}
+
+// handleTemplate returns what the model would read of a conversation.
+func handleTemplate(c *call) error {
+	var q chatRequest
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	tq, err := q.talk()
+	if err != nil {
+		return err
+	}
+	m, conv, err := c.prepare(tq, func() (*Model, error) { return c.model(c.r.Context(), q.Model) })
+	if err != nil {
+		return err
+	}
+	spans, err := m.spans(*conv)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, s := range spans {
+		b.WriteString(s.Text)
+	}
+	return c.reply(map[string]string{"prompt": b.String()})
+}
+
+// handleProps says how the server is set up, as llama-server does.
+func handleProps(c *call) error {
+	name := c.r.URL.Query().Get("model")
+	served, err := c.s.pool.find(name)
+	if err != nil {
+		return err
+	}
+	type props struct {
+		Name     string         `json:"model_alias"`
+		Path     string         `json:"model_path"`
+		Slots    int            `json:"total_slots"`
+		Ctx      int            `json:"n_ctx"`
+		Build    string         `json:"build_info"`
+		Status   string         `json:"status"`
+		Defaults *sample.Params `json:"default_generation_settings,omitempty"`
+		Template string         `json:"chat_template,omitempty"`
+		Dialect  any            `json:"dialect,omitempty"`
+		Header   *plans.Header  `json:"plan,omitempty"`
+	}
+	p := props{Name: served.Names[0], Path: served.Path, Ctx: served.Ctx, Build: c.s.o.Version, Status: c.s.pool.state(served)}
+	c.s.pool.each(func(s *Served, m *Model) {
+		if s != served {
+			return
+		}
+		p.Slots, p.Ctx, p.Defaults, p.Header = m.Header.Slots, m.Header.Ctx, &m.Defaults, &m.Header
+		if m.Template != nil {
+			p.Template, p.Dialect = m.Source, m.Template.Dialect()
+		}
+	})
+	return c.reply(p)
+}
+
+// handleSlots says what the slots of all loaded models hold, as llama-server does.
+func handleSlots(c *call) error {
+	type row struct {
+		ID         int    `json:"id"`
+		Model      string `json:"model"`
+		Ctx        int    `json:"n_ctx"`
+		Processing bool   `json:"is_processing"`
+		slotJSON
+	}
+	all := []row{}
+	c.s.pool.each(func(s *Served, m *Model) {
+		st := m.Engine.Stats()
+		for i, slot := range st.Slots {
+			all = append(all, row{i, s.Names[0], st.Ctx, slot.State != "idle", slotJSON(slot)})
+		}
+	})
+	return c.reply(all)
+}
+
+// slotJSON is engine.SlotStats.
+type slotJSON struct {
+	State      string `json:"state"`
+	Tokens     int    `json:"tokens"`
+	Prompt     int    `json:"prompt"`
+	Cached     int    `json:"cached"`
+	Answer     int    `json:"answer"`
+	Checkpoint int64  `json:"checkpoint_bytes"`
+}
+
+// loadJSON is what a model does and has done.
+type loadJSON struct {
+	Model        string      `json:"model"`
+	Status       string      `json:"status"`
+	Device       string      `json:"device"`
+	Ctx          int         `json:"ctx"`
+	Waiting      int         `json:"waiting"`
+	Running      int         `json:"running"`
+	PromptRate   float64     `json:"prompt_rate"` // tokens a second of late
+	GenerateRate float64     `json:"generate_rate"`
+	Prompt       int64       `json:"prompt_tokens"`
+	Cached       int64       `json:"cached_tokens"`
+	Generated    int64       `json:"generated_tokens"`
+	Slots        []slotJSON  `json:"slots"`
+	Entries      []entryJSON `json:"entries"`
+	Memory       Memory      `json:"memory"`
+}
+
+type entryJSON struct {
+	Name  string  `json:"name"`
+	Steps int64   `json:"steps"`
+	Rows  int64   `json:"rows"`
+	MS    float64 `json:"ms"`    // of all steps together
+	Ratio float64 `json:"ratio"` // measured to predicted
+}
+
+// handleLoad says how many requests are being answered, as vLLM does, and what each model does.
+func handleLoad(c *call) error {
+	reply := struct {
+		Load   int64      `json:"server_load"`
+		Models []loadJSON `json:"models"`
+	}{c.s.inFlight.Load(), []loadJSON{}}
+	for _, served := range c.s.o.Served {
+		reply.Models = append(reply.Models, loadJSON{Model: served.Names[0], Status: c.s.pool.state(served), Ctx: served.Ctx})
+	}
+	c.s.pool.each(func(served *Served, m *Model) {
+		st := m.Engine.Stats()
+		l := &reply.Models[slices.Index(c.s.o.Served, served)]
+		*l = loadJSON{Model: l.Model, Status: l.Status, Device: st.Device, Ctx: st.Ctx, Waiting: st.Waiting, Running: running(st),
+			PromptRate: st.PromptRate, GenerateRate: st.GenerateRate, Prompt: st.PromptTokens, Cached: st.CachedTokens, Generated: st.GeneratedTokens, Memory: m.Memory}
+		for _, s := range st.Slots {
+			l.Slots = append(l.Slots, slotJSON(s))
+		}
+		for _, e := range st.Entries {
+			l.Entries = append(l.Entries, entryJSON{e.Name, e.Steps, e.Rows, ms(e.Time), e.Ratio})
+		}
+	})
+	return c.reply(reply)
+}
+
+// running counts the slots that are in use.
+func running(s engine.Stats) int {
+	n := 0
+	for _, slot := range s.Slots {
+		if slot.State != "idle" {
+			n++
+		}
+	}
+	return n
+}
+
+// usedShare is how much of the cache requests of now take, 0 to 1.
+func usedShare(s engine.Stats) float64 {
+	used, all := 0, 0
+	for _, slot := range s.Slots {
+		all += s.Ctx
+		if slot.State != "idle" {
+			used += slot.Tokens
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(used) / float64(all)
+}

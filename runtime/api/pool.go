@@ -1,0 +1,256 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Served is a model that the server knows and may load.
+type Served struct {
+	Names []string // the first is what it is called in replies
+	Path  string   // for people
+	Ctx   int      // positions of a sequence
+	Made  time.Time
+	Bytes int64 // of memory that it needs, until its plan says so
+	Open  func(ctx context.Context) (*Model, error)
+}
+
+// A pool keeps models loaded while they are used, as many as memory holds: the one that
+// was not used for longest goes first.
+type pool struct {
+	served []*Served
+	memory int64 // bytes for all models; 0: no limit is known
+	loaded func(m *loaded, took time.Duration)
+
+	mu      sync.Mutex
+	models  map[*Served]*loaded
+	changed chan struct{} // closed, and made anew, when room may have come
+	closed  bool
+}
+
+// loaded is a model in memory, or on its way there.
+type loaded struct {
+	served *Served
+	model  *Model
+	err    error
+	ready  chan struct{} // closed when model or err is there
+	gone   chan struct{} // closed when the model is unloaded
+	users  int
+	used   time.Time
+	// closing: it is on its way out of memory.
+	closing bool
+}
+
+func newPool(served []*Served, memory int64) *pool {
+	return &pool{served: served, memory: memory, models: map[*Served]*loaded{}, changed: make(chan struct{})}
+}
+
+// find returns the model of that name. An empty name is that of the only model.
+func (p *pool) find(name string) (*Served, error) {
+	if name == "" && len(p.served) == 1 {
+		return p.served[0], nil
+	}
+	for _, s := range p.served {
+		if slices.Contains(s.Names, name) {
+			return s, nil
+		}
+	}
+	var names []string
+	for _, s := range p.served {
+		names = append(names, s.Names[0])
+	}
+	return nil, &Error{Kind: notFound, Param: "model", Code: "model_not_found",
+		Message: fmt.Sprintf("there is no model %q; there are %s", name, strings.Join(names, ", "))}
+}
+
+// acquire returns the model, loaded, and what to call when it is no longer used. It
+// waits until the model is loaded, or until others have made room for it.
+func (p *pool) acquire(ctx context.Context, s *Served) (*Model, func(), error) {
+	for {
+		p.mu.Lock()
+		if p.closed {
+			p.mu.Unlock()
+			return nil, nil, errDraining
+		}
+		l := p.models[s]
+		if l == nil || l.closing {
+			fits, victim := p.room(s)
+			if victim != nil {
+				victim.closing = true
+				p.mu.Unlock()
+				err := p.unload(victim)
+				if err != nil {
+					return nil, nil, err
+				}
+				continue
+			}
+			if !fits || l != nil {
+				wait := p.changed
+				p.mu.Unlock()
+				select {
+				case <-ctx.Done():
+					return nil, nil, context.Cause(ctx)
+				case <-wait:
+				}
+				continue
+			}
+			l = &loaded{served: s, ready: make(chan struct{}), gone: make(chan struct{})}
+			p.models[s] = l
+			// Whoever asked first may leave: others wait for the model, too.
+			go p.load(l)
+		}
+		l.users++
+		l.used = time.Now()
+		p.mu.Unlock()
+
+		release := func() {
+			p.mu.Lock()
+			l.users--
+			l.used = time.Now()
+			p.mu.Unlock()
+			p.wake()
+		}
+		select {
+		case <-ctx.Done():
+			release()
+			return nil, nil, context.Cause(ctx)
+		case <-l.ready:
+		}
+		if l.err != nil {
+			release()
+			return nil, nil, l.err
+		}
+		return l.model, release, nil
+	}
+}
+
+// room says whether s fits beside what is loaded, and else which idle model goes first;
+// no victim means that those in the way are in use.
+func (p *pool) room(s *Served) (fits bool, victim *loaded) {
+	if p.memory == 0 {
+		return true, nil
+	}
+	sum := s.Bytes
+	for _, l := range p.models {
+		sum += l.bytes()
+		if l.users == 0 && l.model != nil && !l.closing && (victim == nil || l.used.Before(victim.used)) {
+			victim = l
+		}
+	}
+	if sum <= p.memory || len(p.models) == 0 {
+		return true, nil
+	}
+	return false, victim
+}
+
+// bytes is the memory that a model takes.
+func (l *loaded) bytes() int64 {
+	if l.model != nil && l.model.Memory != (Memory{}) {
+		return l.model.Memory.total()
+	}
+	return l.served.Bytes
+}
+
+func (p *pool) load(l *loaded) {
+	start := time.Now()
+	model, err := l.served.Open(context.Background())
+	p.mu.Lock()
+	l.model, l.err = model, err
+	closed := p.closed
+	if err != nil || closed {
+		delete(p.models, l.served)
+	}
+	p.mu.Unlock()
+	if err == nil && closed {
+		l.close()
+		l.err = errDraining
+	}
+	if p.loaded != nil {
+		p.loaded(l, time.Since(start))
+	}
+	close(l.ready)
+	p.wake()
+}
+
+func (p *pool) unload(l *loaded) error {
+	err := l.close()
+	p.mu.Lock()
+	delete(p.models, l.served)
+	p.mu.Unlock()
+	p.wake()
+	return err
+}
+
+func (l *loaded) close() error {
+	close(l.gone)
+	err := l.model.Engine.Close()
+	if l.model.Close != nil {
+		err = errors.Join(err, l.model.Close())
+	}
+	return err
+}
+
+// wake lets those look again who wait for room.
+func (p *pool) wake() {
+	p.mu.Lock()
+	close(p.changed)
+	p.changed = make(chan struct{})
+	p.mu.Unlock()
+}
+
+// each calls f with the models that are loaded, in the order in which they are served.
+func (p *pool) each(f func(*Served, *Model)) {
+	type pair struct {
+		s *Served
+		m *Model
+	}
+	var all []pair
+	p.mu.Lock()
+	for _, s := range p.served {
+		if l := p.models[s]; l != nil && l.model != nil && !l.closing {
+			all = append(all, pair{s, l.model})
+		}
+	}
+	p.mu.Unlock()
+	for _, a := range all {
+		f(a.s, a.m)
+	}
+}
+
+// state says of a model whether it is loaded, loading or unloaded.
+func (p *pool) state(s *Served) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch l := p.models[s]; {
+	case l == nil:
+		return "unloaded"
+	case l.model == nil:
+		return "loading"
+	}
+	return "loaded"
+}
+
+// close unloads all models and lets none be loaded any more.
+func (p *pool) close() error {
+	p.mu.Lock()
+	p.closed = true
+	var all []*loaded
+	for s, l := range p.models {
+		if l.model != nil && !l.closing {
+			all = append(all, l)
+			delete(p.models, s)
+		}
+	}
+	p.mu.Unlock()
+	p.wake()
+	var err error
+	for _, l := range all {
+		err = errors.Join(err, l.close())
+	}
+	return err
+}

@@ -1,0 +1,366 @@
+// Package api serves models over HTTP as OpenAI's and Anthropic's APIs do, with
+// llama-server's endpoints beside them.
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say what is served to whom. A zero limit takes the default.
+type Options struct {
+	Served  []*Served
+	Memory  int64 // bytes for all models that are loaded; 0: no limit is known
+	Keys    []Key
+	Origins []string // of pages that may use the server, beside its own; "*" for all
+	// Loopback: only this computer reaches the server, so its Host must name this computer.
+	Loopback bool
+	UI       http.Handler // the page; nil: none
+	Version  string
+	Compat   bool // metrics under vLLM's names, too
+	Log      *slog.Logger
+	LogText  bool // prompts and answers, too
+
+	MaxBody      int64         // bytes; 8 MiB
+	Queue        int           // requests that wait, 256
+	QueueTimeout time.Duration // for a slot or a model, 60 s
+	Stall        time.Duration // of a client that does not read, 60 s
+	KeepAlive    time.Duration // between comments in a stream without events, 15 s
+}
+
+// Server is the handler of all endpoints.
+type Server struct {
+	o        Options
+	pool     *pool
+	users    users
+	mux      *http.ServeMux
+	methods  map[string][]string // by path, for 405
+	metrics  *metrics
+	started  time.Time
+	draining atomic.Bool
+	drain    chan struct{} // closed when somebody asked for the drain
+	once     sync.Once
+	running  sync.WaitGroup
+	inFlight atomic.Int64
+	lost     chan error // the first error of a device
+}
+
+var errDraining = &Error{Kind: unavailable, Code: "draining", Retry: 10 * time.Second, Message: "the server is shutting down"}
+
+// New makes a server. Models are loaded when they are first asked for.
+func New(o Options) *Server {
+	setDefault(&o.MaxBody, 8<<20)
+	setDefault(&o.Queue, 256)
+	setDefault(&o.QueueTimeout, time.Minute)
+	setDefault(&o.Stall, time.Minute)
+	setDefault(&o.KeepAlive, 15*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, pool: newPool(o.Served, o.Memory), mux: http.NewServeMux(), methods: map[string][]string{}, started: time.Now(), drain: make(chan struct{}), lost: make(chan error, 1)}
+	for _, k := range o.Keys {
+		s.users = append(s.users, newUser(k))
+	}
+	s.metrics = newMetrics(s)
+	s.pool.loaded = func(l *loaded, took time.Duration) {
+		if l.err != nil {
+			o.Log.Error("load", "model", l.served.Names[0], "error", l.err.Error())
+			return
+		}
+		go s.watch(l)
+		o.Log.Info("load", "model", l.served.Names[0], "device", l.model.Device, "ms", took.Milliseconds())
+	}
+	for _, r := range routes() {
+		s.handle(r)
+	}
+	if o.UI != nil {
+		for _, path := range []string{"/{$}", "/app.js", "/style.css"} {
+			s.mux.Handle("GET "+path, o.UI)
+		}
+	}
+	s.mux.HandleFunc("/", s.unknown)
+	return s
+}
+
+func setDefault[T int | int64 | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// A route is an endpoint.
+type route struct {
+	method, path string
+	twin         bool // also without /v1
+	open         bool // needs no key
+	dialect      dialect
+	handler      func(*call) error
+}
+
+func (s *Server) handle(r route) {
+	paths := []string{r.path}
+	if r.twin {
+		paths = append(paths, strings.TrimPrefix(r.path, "/v1"))
+	}
+	for _, path := range paths {
+		s.methods[path] = append(s.methods[path], r.method)
+		s.mux.HandleFunc(r.method+" "+path, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r) })
+	}
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("X-Request-Id")
+	if !goodID(id) {
+		id = "req-" + random(12)
+	}
+	r.Header.Set("X-Request-Id", id)
+	w.Header().Set("X-Request-Id", id)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if s.o.Loopback && !loopbackHost(r.Host) {
+		openai.write(w, &Error{Kind: forbidden, Message: "the Host of the request is not a name of this computer"}, id)
+		return
+	}
+	if s.cors(w, r) {
+		return
+	}
+	if s.foreign(r) {
+		openai.write(w, &Error{Kind: forbidden, Message: "pages of this origin may not use the server: start it with --cors-origin"}, id)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// goodID says whether a client's id can be passed on and logged as it is.
+func goodID(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+func random(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("X-Request-Id")
+	form := openai
+	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
+		form = anthropic
+	}
+	methods := s.methods[r.URL.Path]
+	if r.URL.Path == "/" && s.o.UI != nil {
+		methods = []string{"GET"}
+	}
+	if len(methods) > 0 && !slices.Contains(methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		form.write(w, &Error{Kind: badMethod, Message: r.Method + " is not for " + r.URL.Path + "; " + strings.Join(methods, ", ") + " is"}, id)
+		return
+	}
+	form.write(w, &Error{Kind: notFound, Code: "not_found", Message: "there is no " + r.Method + " " + strconv.Quote(r.URL.Path)}, id)
+}
+
+// A call is a request on its way through a handler.
+type call struct {
+	s       *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	id      string
+	form    dialect
+	user    *user
+	raw     []byte // the body
+	log     record
+	release []func()
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
+	c := &call{s: s, w: &statusWriter{ResponseWriter: w}, r: r, id: r.Header.Get("X-Request-Id"), form: rt.dialect}
+	c.log = record{start: time.Now(), id: c.id, path: r.URL.Path}
+	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	err := s.handled(c, rt)
+	for _, f := range slices.Backward(c.release) {
+		f()
+	}
+	status := c.w.(*statusWriter)
+	if err != nil {
+		e := errorOf(err)
+		c.log.err = err
+		c.log.status = e.Kind.status
+		if status.code == 0 && e.Kind != clientGone {
+			c.form.write(c.w, e, c.id)
+		}
+	} else {
+		c.log.status = status.code
+	}
+	if r.Method == http.MethodPost || err != nil {
+		c.log.write(s.o.Log)
+	}
+}
+
+// handled runs the handler, and turns its panic into an error.
+func (s *Server) handled(c *call, rt route) (err error) {
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			s.o.Log.Error("panic", "id", c.id, "what", p, "stack", string(debug.Stack()))
+			err = &Error{Kind: internal, Message: "panic"}
+		}
+	}()
+	if !rt.open {
+		var e *Error
+		if c.user, e = s.users.of(c.r); e != nil {
+			return e
+		}
+	}
+	return rt.handler(c)
+}
+
+// statusWriter keeps the status of a reply.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *statusWriter) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// body reads and decodes the request.
+func (c *call) body(v any) (err error) {
+	if c.raw, err = readBody(c.r); err != nil {
+		return err
+	}
+	return decode(c.raw, v, func(string) { c.s.metrics.ignored.Inc() })
+}
+
+func (c *call) reply(v any) error {
+	writeJSON(c.w, http.StatusOK, v)
+	return nil
+}
+
+// work admits a request that generates: its context ends with the client, with the
+// server, and when it waited for too long; started says that it waits no longer.
+func (c *call) work() (ctx context.Context, started func(), err error) {
+	s := c.s
+	if s.draining.Load() {
+		return nil, nil, errDraining
+	}
+	leave, e := c.user.admit(c.w.Header())
+	if e != nil {
+		return nil, nil, e
+	}
+	c.release = append(c.release, leave)
+	if n := s.inFlight.Add(1); n > int64(s.o.Queue+s.slots()) {
+		s.inFlight.Add(-1)
+		return nil, nil, &Error{Kind: tooMany, Code: "queue_full", Retry: time.Second, Message: "the queue is full"}
+	}
+	s.running.Add(1)
+	c.release = append(c.release, func() { s.inFlight.Add(-1); s.running.Done() })
+
+	ctx, cancel := context.WithCancelCause(c.r.Context())
+	c.release = append(c.release, func() { cancel(nil) })
+	timer := time.AfterFunc(s.o.QueueTimeout, func() { cancel(errQueue) })
+	c.release = append(c.release, func() { timer.Stop() })
+	return ctx, func() { timer.Stop() }, nil
+}
+
+var errQueue = &Error{Kind: tooMany, Code: "queue_timeout", Retry: 5 * time.Second, Message: "the request waited in the queue for too long"}
+
+// slots is how many requests the loaded models answer at once.
+func (s *Server) slots() int {
+	n := 0
+	s.pool.each(func(_ *Served, m *Model) { n += m.Header.Slots })
+	return n
+}
+
+// model returns the model of that name, loaded, for as long as the call lasts.
+func (c *call) model(ctx context.Context, name string) (*Model, error) {
+	served, err := c.s.pool.find(name)
+	if err != nil {
+		return nil, err
+	}
+	c.log.model = served.Names[0]
+	m, release, err := c.s.pool.acquire(ctx, served)
+	if err != nil {
+		return nil, err
+	}
+	c.release = append(c.release, release)
+	return m, nil
+}
+
+// Drain lets no new request in, waits for those that run until ctx ends, cuts their answers short then,
+// and unloads all models.
+func (s *Server) Drain(ctx context.Context) error {
+	s.draining.Store(true)
+	var all sync.WaitGroup
+	s.pool.each(func(_ *Served, m *Model) {
+		all.Go(func() { m.Engine.Drain(ctx) })
+	})
+	all.Wait()
+	s.running.Wait()
+	return s.pool.close()
+}
+
+// Asked is closed when a client with the right to do so asked for a drain.
+func (s *Server) Asked() <-chan struct{} { return s.drain }
+
+// Lost receives the error of a device that is gone: the process should end.
+func (s *Server) Lost() <-chan error { return s.lost }
+
+// watch waits for the end of a model's device.
+func (s *Server) watch(l *loaded) {
+	select {
+	case <-l.gone:
+		return
+	case <-l.model.Engine.Failed():
+	}
+	select {
+	case s.lost <- l.model.Engine.Err():
+	default:
+	}
+}
+
+// Load loads a model by name before anybody asks for it.
+func (s *Server) Load(ctx context.Context, name string) error {
+	served, err := s.pool.find(name)
+	if err != nil {
+		return err
+	}
+	_, release, err := s.pool.acquire(ctx, served)
+	if err == nil {
+		release()
+	}
+	return err
+}
