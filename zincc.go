@@ -37,7 +37,8 @@ import (
 type Options struct {
 	Device string // auto, vulkan, vulkan:I or host; "": auto
 	Model  string // of a plan: its model file, where that is no longer where it was
-	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k or --slots=4.
+	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k or --slots=4. Without them the
+	// context is the largest that fits the memory, for one answer at a time.
 	Compile []string
 	// Said gets a line about what takes time or is not as it could be; nil: nobody does.
 	Said func(line string)

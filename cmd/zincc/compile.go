@@ -87,8 +87,9 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		c := compileFlags{}
 		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else host; or a probe's .json")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
-		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k (default the model's context, at most %d)", frontend.DefaultCtx))
-		f.IntVar(&c.slots, "slots", 1, "sequences that the plan holds at a time, each with a KV cache of its own")
+		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k, or max: as many as fit the memory and the model has (default the model's context, at most %d)", frontend.DefaultCtx))
+		c.slots.n = 1
+		f.Var(&c.slots, "slots", "sequences that the plan holds at a time, each with a KV cache of its own, or max: as many as fit, up to 8")
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: f16, f32 or q8_0")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
@@ -105,8 +106,8 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 type compileFlags struct {
 	target, out, kv, stop, dump, goDir string
 	choice                             choiceFlags
-	ctx                                cli.Positions
-	slots                              int
+	ctx                                ctxFlag
+	slots                              slotsFlag
 	embed, json, force                 bool
 	dialect                            dialectFlag
 }
@@ -146,6 +147,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	t, probe, err := c.pick(ctx, p)
 	if err != nil {
 		return err
+	}
+	if c.ctx.n == most || c.slots.n == most {
+		if p, err = c.fill(path, f, t, probe); err != nil {
+			return err
+		}
 	}
 	choice, done, err := c.choice.open(ctx, t)
 	if err != nil {
@@ -293,14 +299,11 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := checkSlots(c.slots); err != nil {
-			return nil, nil, err
-		}
 		f, err := gguf.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := frontend.Load(f, frontend.Options{Ctx: int(c.ctx), Slots: c.slots, KV: kv, MaxRows: codegen.MaxRows})
+		p, err := frontend.Load(f, frontend.Options{Ctx: max(0, c.ctx.n), Slots: max(1, c.slots.n), KV: kv, MaxRows: codegen.MaxRows})
 		if err != nil {
 			f.Close()
 			return nil, nil, err

@@ -29,6 +29,7 @@ type Probe struct {
 	IntegerDot bool `json:"integer_dot"`
 	Heaps      []struct {
 		Size        int64 `json:"size"`
+		Free        int64 `json:"free"` // what a process could take of it; 0 where the driver does not tell
 		DeviceLocal bool  `json:"device_local"`
 	} `json:"heaps"`
 	Subgroup struct {
@@ -213,6 +214,21 @@ func (p *Probe) memory() int64 {
 		}
 	}
 	return size
+}
+
+// Free is how much of the largest heap of the device's own memory a process could take when it was
+// probed, in bytes.
+func (p *Probe) Free() int64 {
+	size, free := int64(0), int64(0)
+	for _, h := range p.Heaps {
+		if h.DeviceLocal && h.Size > size {
+			size, free = h.Size, h.Free
+		}
+	}
+	if free == 0 {
+		return size
+	}
+	return min(size, free)
 }
 
 // matrix is the shape if the device multiplies matrices of it.

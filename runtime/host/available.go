@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// availableBytes is the memory that this process can get: what the system has available, and
+// Available is the memory that this process can get: what the system has available, and
 // what the limits of its address space and of its group leave, where Linux tells. The Go runtime ends the process
 // when an allocation fails, so that one must know before.
-func availableBytes() int64 {
+func Available() int64 {
 	most := int64(math.MaxInt64)
 	if kib, ok := field("/proc/meminfo", "MemAvailable:", 1); ok {
 		most = min(most, kib<<10)

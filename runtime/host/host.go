@@ -31,7 +31,7 @@ type region struct {
 // New prepares the executor of plan with weights from src. It fails if this computer has not the
 // memory for it.
 func New(ctx context.Context, plan *plans.Plan, src *plans.Source) (*Executor, error) {
-	available := availableBytes()
+	available := Available()
 	m, err := oracle.New(ctx, plan.Program, src, oracle.Options{CacheBytes: min(cacheBytes, available/4), MostBytes: available / 4 * 3})
 	if err != nil {
 		return nil, err

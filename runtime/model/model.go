@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,10 @@ import (
 type Options struct {
 	Device string // auto, vulkan, vulkan:I or host; "": auto
 	Model  string // of a plan: its model file, where that is not where it was
-	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k.
+	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k; without that one the context
+	// is the largest that fits.
 	Compile []string
+	Several bool // a model file gets as many slots as fit, unless Compile says how many
 	// Said gets what zincc says while it compiles, and that it did: lines; nil: nobody.
 	Said func(line string)
 	// Loading is called before weights are read, with their size; arrived of what it returns is called
@@ -94,8 +97,15 @@ func Plan(ctx context.Context, path string, o Options) (plan, file string, err e
 	if said == nil {
 		said = func(string) {}
 	}
+	flags := slices.Clone(o.Compile)
+	if !names(flags, "--ctx") {
+		flags = append(flags, "--ctx=max")
+	}
+	if o.Several && !names(flags, "--slots") {
+		flags = append(flags, "--slots=max")
+	}
 	made := time.Duration(0)
-	plan, made, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: o.Compile}, said)
+	plan, made, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: flags}, said)
 	var refused *planstore.CompileError
 	if errors.As(err, &refused) && refused.Code == 2 {
 		err = &OptionError{refused.Said}
@@ -104,6 +114,11 @@ func Plan(ctx context.Context, path string, o Options) (plan, file string, err e
 		said(fmt.Sprintf("compiled %s in %s, kept as %s", path, made.Round(100*time.Millisecond), plan))
 	}
 	return plan, path, err
+}
+
+// names reports whether flags set the flag of that name.
+func names(flags []string, name string) bool {
+	return slices.ContainsFunc(flags, func(f string) bool { return f == name || strings.HasPrefix(f, name+"=") })
 }
 
 // OptionError says what is wrong with an option.

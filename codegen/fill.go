@@ -1,0 +1,73 @@
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+const (
+	// mostSlots is how many sequences Fill gives a plan, at most: as many as a decode entry has rows.
+	mostSlots = ir.DecodeRows
+	// roomyCtx is the context that Fill does not go below for the sake of another slot.
+	roomyCtx = 8 << 10
+	// ctxUnit is what contexts that Fill finds are multiples of.
+	ctxUnit = 256
+)
+
+// Fill chooses what is negative in o, slots and context, for so many bytes of memory: as many slots as leave
+// each a context of 8,192, or of the model's own if that is less, and then the largest context that
+// fits, up to the model's own.
+func Fill(f *gguf.File, t *target.Target, o frontend.Options, memory int64) (frontend.Options, error) {
+	own, err := frontend.Context(f)
+	if err != nil {
+		return o, err
+	}
+	if own == 0 {
+		own = frontend.DefaultCtx
+	}
+	bounded := *t
+	bounded.Memory = memory
+	try := o
+	try.Ctx = min(own, frontend.DefaultCtx)
+	if o.Ctx > 0 {
+		try.Ctx = o.Ctx
+	}
+	largest := func(slots int) (int, error) {
+		try.Slots = slots
+		plan, err := compile(f, &bounded, try)
+		if err != nil {
+			return 0, err
+		}
+		return min(LargestCtx(plan, &bounded), own), nil
+	}
+	want := min(own, roomyCtx)
+	if o.Ctx > 0 {
+		want = o.Ctx
+	}
+	slots, ctx := o.Slots, 0
+	if o.Slots < 0 {
+		slots = mostSlots
+	}
+	for ; ; slots-- {
+		if ctx, err = largest(slots); err != nil {
+			return o, err
+		}
+		if o.Slots >= 0 || ctx >= want || slots == 1 {
+			break
+		}
+	}
+	if ctx == 0 {
+		return o, fmt.Errorf("%s: %d MiB of memory are too little for this model", f.Path, memory>>20)
+	}
+	if o.Ctx < 0 {
+		if o.Ctx = ctx; ctx < own && ctx > ctxUnit {
+			o.Ctx = ctx / ctxUnit * ctxUnit
+		}
+	}
+	o.Slots = slots
+	return o, nil
+}
