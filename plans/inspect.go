@@ -42,6 +42,9 @@ func headerTable(p *Plan) *table.Table {
 // chatTable says how the model is talked to.
 func chatTable(p *Plan) *table.Table {
 	t := &table.Table{Title: "chat", Columns: []string{"field", "value"}}
+	for _, s := range p.Vocab.Sampling {
+		t.Add("default "+printable.Name(s.Name), s.Value)
+	}
 	d := &p.Dialect
 	if d.Name == "" {
 		t.Add("template", "none")

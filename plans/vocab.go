@@ -2,6 +2,7 @@ package plans
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -119,7 +120,7 @@ func (r *vocabReader) flag(key string) *bool {
 	return &v
 }
 
-// settings reads the numbers whose keys have the prefix.
+// settings reads the numbers whose keys have the prefix; there are texts, too.
 func (r *vocabReader) settings(prefix string) []Setting {
 	var out []Setting
 	for _, key := range r.f.Keys() {
@@ -127,7 +128,12 @@ func (r *vocabReader) settings(prefix string) []Setting {
 		if !ok {
 			continue
 		}
-		if x, ok, err := r.f.Float(key); ok && err == nil { // there are texts, too
+		x, ok, err := r.f.Float(key)
+		switch {
+		case !ok || err != nil:
+		case !(math.Abs(x) <= math.MaxFloat32):
+			r.fail(fmt.Errorf("metadata %s: %g is no finite number", key, x))
+		default:
 			out = append(out, Setting{name, float32(x)})
 		}
 	}
