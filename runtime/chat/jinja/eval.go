@@ -181,7 +181,11 @@ func (st *state) cut(of Value, parts [3]*int64) Value {
 		}
 		return &rangeOf{of.start + int64(i)*of.step, of.start + int64(j)*of.step, of.step * int64(step), int64(n)}
 	}
-	return &undefined{fmt.Sprintf("%s has no element of a slice", object(of))}
+	if is[*Dict](of) {
+		st.fail("TypeError: unhashable type: 'slice'")
+	}
+	st.fail("TypeError: '%s' object is not subscriptable", typeName(of))
+	return nil
 }
 
 // bounds works out what a slice of n items means. Steps longer than n are n+1.

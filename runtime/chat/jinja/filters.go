@@ -1,10 +1,12 @@
 package jinja
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // filters by name. The first parameter is what stands before the bar. They are
@@ -27,7 +29,6 @@ var plainFilters = []function{
 	{name: "tojson", params: "v ensure_ascii? indent? separators? sort_keys?", do: toJSON},
 	{name: "from_json", params: "v", do: fromJSON},
 	{name: "string", params: "v", do: func(st *state, a []Value) Value { return st.str(a[0]) }},
-	{name: "pprint", params: "v", do: func(st *state, a []Value) Value { return st.repr(a[0]) }},
 	{name: "safe", params: "v", do: func(st *state, a []Value) Value {
 		s := st.str(a[0])
 		s.safe = true
@@ -64,7 +65,11 @@ var plainFilters = []function{
 	}},
 	{name: "truncate", params: "v length? killwords? end? leeway?", do: truncate},
 	{name: "wordcount", params: "v", do: func(st *state, a []Value) Value {
-		return int64(len(st.fields(st.str(a[0]), -1, false)))
+		text := st.str(a[0])
+		st.work(len(text.s))
+		return int64(len(strings.FieldsFunc(text.s, func(r rune) bool {
+			return r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r)
+		})))
 	}},
 	{name: "urlencode", params: "v", do: urlencode},
 	{name: "int", params: "v default? base?", do: toInt},
@@ -187,11 +192,17 @@ func indent(st *state, a []Value) Value {
 }
 
 func truncate(st *state, a []Value) Value {
-	s := st.str(a[0])
+	s, ok := a[0].(Str)
 	length, end := st.intArg(given(a[1], int64(255))), st.str(given(a[3], own("...")))
 	leeway := int64(5)
 	if v := given(a[4], nil); v != nil {
 		leeway = st.intArg(v)
+	}
+	if !ok {
+		if int64(st.size(a[0]))-leeway <= length {
+			return a[0]
+		}
+		st.fail("TypeError: '%s' cannot be truncated", typeName(a[0]))
 	}
 	at := st.offsets(s)
 	tail := int64(st.length(end))
@@ -210,29 +221,46 @@ func truncate(st *state, a []Value) Value {
 	return st.concat(head, end)
 }
 
+// urlencode quotes a text, or pairs as a query.
 func urlencode(st *state, a []Value) Value {
-	quote := func(v Value) Str {
-		return st.mapped(st.str(v), func(s string) string {
+	quote := func(v Value, query bool) Str {
+		keep := "_.-~/"
+		if query {
+			keep = "_.-~"
+		}
+		return st.mapped(st.plain(v), func(s string) string {
 			var b strings.Builder
 			for i := range len(s) {
-				if c := s[i]; c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("_.-~/", c) >= 0 {
+				switch c := s[i]; {
+				case c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte(keep, c) >= 0:
 					b.WriteByte(c)
-				} else {
-					b.WriteString("%" + strings.ToUpper(strconv.FormatUint(0x100|uint64(c), 16)[1:]))
+				case c == ' ' && query:
+					b.WriteByte('+')
+				default:
+					fmt.Fprintf(&b, "%%%02X", c)
 				}
 			}
 			return b.String()
 		})
 	}
+	var pairs []Value
 	switch v := a[0].(type) {
 	case *Dict:
-		var parts []Str
-		for i, k := range v.keys {
-			parts = append(parts, st.concat(quote(k), own("="), quote(v.values[i])))
-		}
-		return st.joinStrs(own("&"), parts)
+		pairs = st.pairs(v)
+	case *List, *rangeOf:
+		pairs = st.list(v)
+	default:
+		return quote(v, false)
 	}
-	return quote(a[0])
+	var parts []Str
+	for _, p := range pairs {
+		kv := st.list(p)
+		if len(kv) != 2 {
+			st.fail("ValueError: a query is made of pairs")
+		}
+		parts = append(parts, st.concat(quote(kv[0], true), own("="), quote(kv[1], true)))
+	}
+	return st.joinStrs(own("&"), parts)
 }
 
 func toInt(st *state, a []Value) Value {

@@ -59,7 +59,13 @@ var listFilters = []function{
 		for _, part := range attributes(given(a[3], nil)) {
 			keys = append(keys, st.folded(st.getter(part, nil), truth(given(a[2], false))))
 		}
-		st.sort(items, truth(given(a[1], false)), keys...)
+		st.sort(items, truth(given(a[1], false)), func(v Value) Value {
+			all := NewList()
+			for _, key := range keys {
+				all.items = append(all.items, key(v))
+			}
+			return all
+		})
 		return NewList(items...)
 	}},
 	{name: "dictsort", params: "v case_sensitive? by? reverse?", do: func(st *state, a []Value) Value {
@@ -237,19 +243,12 @@ func (st *state) folded(key func(Value) Value, sensitive bool) func(Value) Value
 	}
 }
 
-// sort orders items by one key after the other, stably.
-func (st *state) sort(items []Value, reverse bool, keys ...func(Value) Value) {
+// sort orders items by a key, stably.
+func (st *state) sort(items []Value, reverse bool, key func(Value) Value) {
 	type keyed struct{ v, key Value }
 	all := make([]keyed, len(items))
 	for i, v := range items {
-		k := tuple()
-		for _, key := range keys {
-			k.items = append(k.items, key(v))
-		}
-		all[i] = keyed{v, k.items[0]}
-		if len(keys) > 1 {
-			all[i].key = k
-		}
+		all[i] = keyed{v, key(v)}
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int {
 		st.step()

@@ -152,7 +152,7 @@ func (st *state) printf(format Str, arg Value) Str {
 		if loose = a.kind != kindTuple; !loose {
 			values = a.items
 		}
-	case *Dict, *rangeOf:
+	case *Dict, *rangeOf, *undefined:
 		loose = true
 	}
 	b := builder{st: st}
