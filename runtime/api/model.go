@@ -86,17 +86,6 @@ func (m *Model) mark(s string) []int32 {
 	return m.Tokenizer.Encode(strings.TrimSpace(s), encodeSpecial)
 }
 
-// showsControl says whether what the model writes beside text is marked by control tokens, so
-// that these must be seen.
-func (m *Model) showsControl(d chat.Dialect) bool {
-	for _, marker := range d.Markers() {
-		if id, ok := m.Tokenizer.ID(marker); ok && m.Tokenizer.Piece(id, false) == "" {
-			return true
-		}
-	}
-	return false
-}
-
 // turn returns how many tokens of a conversation's prompt come before what asks for the answer: the
 // next turn begins with these.
 func (m *Model) turn(c chat.Conversation, prompt []int32) int {

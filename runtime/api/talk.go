@@ -89,7 +89,8 @@ func (c *call) talk(q *talkRequest) (*talk, error) {
 	r.Turn = m.turn(*conv, r.Prompt)
 	r.TopLogprobs = q.top
 	d := m.Template.Dialect()
-	r.Special = m.showsControl(d)
+	r.Special = d.ShowsControl(m.Tokenizer)
+	r.StopTokens = append(r.StopTokens, d.EndTokens(m.Tokenizer)...)
 	t := &talk{opens: d.Thinks(chat.Text(spans)), single: q.parallel != nil && !*q.parallel, inline: q.format == "none"}
 	if d.ReasoningClose != "" {
 		r.Reasoning = &engine.Budget{Limit: -1, Open: t.opens, Begin: m.mark(d.ReasoningOpen), Close: m.mark(d.ReasoningClose)}

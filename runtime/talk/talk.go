@@ -82,6 +82,7 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 	prompt := m.Tokenizer.EncodeSpans(spans)
 	t := &Turn{dialect: d, conv: c, opened: d.Thinks(chat.Text(spans)), Request: engine.Request{
 		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(c, prompt),
+		Special: d.ShowsControl(m.Tokenizer), StopTokens: d.EndTokens(m.Tokenizer),
 	}}
 	if o.Max == 0 {
 		t.Request.Max = -1
