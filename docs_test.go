@@ -122,15 +122,34 @@ func ruleRows() []string {
 	return rows
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	dropped = regexp.MustCompile("[^a-z0-9 _-]")
+)
 
-// TestLinks follows the links of the documents to files of the repository.
-func TestLinks(t *testing.T) {
-	files, err := filepath.Glob("docs/*.md")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+// anchors are the names under which a document's headings are linked to.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := dropped.ReplaceAllString(strings.ToLower(m[1]), "")
+		found["#"+strings.ReplaceAll(name, " ", "-")] = true
 	}
-	for _, file := range append(files, "README.md", "CONTRIBUTING.md") {
+	return found
+}
+
+// TestLinks follows the links of the documents to files of the repository and
+// to headings of other documents.
+func TestLinks(t *testing.T) {
+	files := []string{"README.md", "CONTRIBUTING.md"}
+	for _, glob := range []string{"docs/*.md", "docs/lab/*.md"} {
+		found, err := filepath.Glob(glob)
+		if err != nil || len(found) == 0 {
+			t.Fatal(glob, found, err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -139,9 +158,35 @@ func TestLinks(t *testing.T) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+			to := file
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s: link: %v", file, err)
+				continue
+			}
+			if m[2] == "" || filepath.Ext(to) != ".md" {
+				continue
+			}
+			text, err := os.ReadFile(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !anchors(string(text))[m[2]] {
+				t.Errorf("%s: link: %s has no heading %s", file, to, m[2])
 			}
 		}
+	}
+}
+
+// TestBenchmarksStayShort holds the tables to a few pages: what was tried is in docs/lab.
+func TestBenchmarksStayShort(t *testing.T) {
+	data, err := os.ReadFile("docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), "\n"); n > 150 {
+		t.Errorf("docs/benchmarks.md has %d lines, at most 150 are wanted", n)
 	}
 }

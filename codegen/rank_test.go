@@ -19,7 +19,7 @@ import (
 // times with that of the cycles for which AMD's compiler says that they keep the SIMDs
 // busy: as it counts them, every loop as eight iterations, and corrected by Weigh. The
 // predictions know the latter, and bytes and latency besides. With -v it prints the
-// figures of docs/benchmarks.md; -args names other models.
+// figures of docs/lab/cost-model.md; -args names other models.
 func TestRank(t *testing.T) {
 	models := flag.Args()
 	if len(models) == 0 {

@@ -5,7 +5,7 @@ package target
 // barrier. Limits are those that the driver reports. Float32 operations are the
 // data sheet's (67 TFLOP/s, boost clock), those of matrices what a bf16 product
 // reached on an H200 (790 of the data sheet's 989 TFLOP/s). Which elements lanes hold
-// was read from the device by a kernel (driver 580). Chunks: docs/benchmarks.md, "The delta rule of many rows".
+// was read from the device by a kernel (driver 580). Chunks: docs/lab/prompt-delta.md.
 var sm90 = &Target{
 	Name:        "sm_90",
 	Doc:         "NVIDIA Hopper (H100, H200) through Vulkan",
