@@ -47,8 +47,9 @@ type fake struct {
 	plan   *plans.Plan
 	slow   float64
 	alike  bool  // rows are alike, whichever step writes them
-	fail   error // of the next run
-	nan    bool  // the logits are not numbers
+	fail   error // of runs from broken on
+	broken time.Time
+	nan    bool // the logits are not numbers
 	slots  [][]row
 	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
 	depth  []int    // of states
@@ -117,8 +118,8 @@ func (x *fake) Run(_ context.Context, e *plans.Entry, times int) error {
 	took := e.Predict(int(slices.Max(pos))).Seconds() * float64(times) * x.slow
 	time.Sleep(time.Duration(took * float64(time.Second)))
 	x.log = append(x.log, launch{e, n, times, slices.Clone(slot), time.Now()})
-	if err := x.fail; err != nil {
-		return err
+	if x.fail != nil && time.Now().After(x.broken) {
+		return x.fail
 	}
 	if n > e.Rows || n == 0 {
 		return fmt.Errorf("%d rows in %s", n, e.Name)

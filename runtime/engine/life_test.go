@@ -305,6 +305,7 @@ func TestFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e, x := start(t, 2, engine.Options{})
 		lost := errors.New("the device is lost")
+		x.fail, x.broken = lost, time.Now().Add(100*time.Millisecond)
 		var wait sync.WaitGroup
 		for i := range 5 {
 			wait.Go(func() {
@@ -313,8 +314,6 @@ func TestFailure(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(100 * time.Millisecond)
-		x.fail = lost
 		wait.Wait()
 		<-e.Failed()
 		if got := ask(context.Background(), e, engine.Request{Prompt: prompt(1, 8)}); got.err != lost || e.Err() != lost {
