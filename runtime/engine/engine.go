@@ -9,7 +9,7 @@
 // pieces, which follow from the predicted times of the plan and Options.ITL alone, and for models with recurrent state at
 // Request.Turn; so it makes no difference who else has to be served. What a slot holds from before is taken over
 //   - in whole pieces that prompts have written: the answer has the bits of one without any cache;
-//   - in the next turn of a conversation, as far as it agrees with the turn before. Rows of the
+//   - by a prompt that begins with one before, up to its Turn, as far as both agree: the next turn of a conversation. Rows of the
 //     answer were then written by decode entries, whose numbers differ in the last bits from those of prefill
 //     entries on devices that multiply matrices of f16. Options.Exact leaves this out. The same turn asked for
 //     again goes on from where it went on the first time.
@@ -194,6 +194,9 @@ func (e *Engine) token(c choice, special bool) Token {
 func (e *Engine) submit(ctx context.Context, r *Request) (*seq, error) {
 	if err := e.check(r); err != nil {
 		return nil, err
+	}
+	if r.Turn == 0 {
+		r.Turn = len(r.Prompt)
 	}
 	s := newSeq(ctx, r, e.tok)
 	e.mu.Lock()

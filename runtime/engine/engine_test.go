@@ -102,18 +102,15 @@ func TestLoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const ctx = 300
 		p := fakePlan(rapid.IntRange(1, 8).Draw(rt, "slots"), ctx, rapid.Bool().Draw(rt, "recurrent"))
-		// Conversations that go on take what their turn before has left, unless Exact is set: then
-		// answers are the same only if the rows of all entries are.
-		o := engine.Options{Exact: rapid.Bool().Draw(rt, "exact")}
-		alike := !o.Exact && rapid.Bool().Draw(rt, "alike")
+		// Prompts that go on from others take over what these have left, unless Exact is set: then
+		// answers are the same only if the rows of all entries are alike.
+		alike := rapid.Bool().Draw(rt, "alike")
+		o := engine.Options{Exact: !alike || rapid.Bool().Draw(rt, "exact")}
 		slow := rapid.SampledFrom([]float64{1, 0.5, 3}).Draw(rt, "slow")
 		visits := make([]visit, rapid.IntRange(1, 20).Draw(rt, "requests"))
 		for i := range visits {
 			v := visit{Request: drawRequest(rt, ctx), arrive: time.Duration(rapid.IntRange(0, 300).Draw(rt, "arrives")) * time.Millisecond,
 				leave: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 30, 200}).Draw(rt, "leaves")) * time.Millisecond}
-			if !o.Exact && !alike {
-				v.Turn = 0
-			}
 			visits[i] = v
 		}
 		var err error

@@ -56,7 +56,8 @@ type fake struct {
 	step   map[string][]int32
 	floats map[string][]float32
 	ints   map[string][]int32
-	saved  int // states that were not freed
+	saved  int  // states that were not freed
+	full   bool // there is no memory for states
 	log    []launch
 }
 
@@ -232,6 +233,9 @@ func (s *fakeState) Free()        { s.x.saved-- }
 func (x *fake) SaveState(_ context.Context, spans []plans.Span) (runtime.State, error) {
 	if len(spans) != 1 {
 		return nil, errors.New("want the one state")
+	}
+	if x.full {
+		return nil, errors.New("out of memory")
 	}
 	x.saved++
 	slot := int(spans[0].Offset / spans[0].Bytes)

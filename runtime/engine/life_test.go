@@ -251,6 +251,35 @@ func TestTurnGivenUp(t *testing.T) {
 	})
 }
 
+// TestCompletions continues a plain text with its answer and more, as clients do that know no turns.
+func TestCompletions(t *testing.T) {
+	for _, x := range []struct {
+		recurrent, full bool
+		want            int
+	}{{false, false, 419}, {true, false, 419}, {true, true, 0}} {
+		bubble(t, func(t *testing.T) {
+			p := fakePlan(2, 1024, x.recurrent)
+			f := newFake(p)
+			f.full = x.full
+			e, err := engine.New(p, f, fakeTokenizer(), engine.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			r := engine.Request{Prompt: prompt(1, 404), Max: 16, TopLogprobs: 0, IgnoreEOG: true}
+			first := ask(context.Background(), e, r)
+			r.Prompt = slices.Concat(r.Prompt, first.tokens, prompt(2, 16))
+			next := ask(context.Background(), e, r)
+			if next.err != nil || next.done.Usage.Cached != x.want {
+				t.Errorf("recurrent %v, no memory %v: %d tokens are found, want %d; %v", x.recurrent, x.full, next.done.Usage.Cached, x.want, next.err)
+			}
+			if st := e.Stats(); x.full != (st.Unsaved == 2) || x.full != (st.UnsavedWhy != nil) {
+				t.Errorf("%d states were not kept, %v", st.Unsaved, st.UnsavedWhy)
+			}
+		})
+	}
+}
+
 // TestRefused holds that each bad request is refused for what is wrong with it.
 func TestRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -20,6 +20,9 @@ type loop struct {
 	block     block
 	read      int64 // tokens of prompts
 	generated int64
+	// Recurrent states that could not be kept, and why the last one could not.
+	unsaved    int64
+	unsavedWhy error
 	// Since when tokens are counted for the rates, and how many there were.
 	window                      time.Time
 	readBefore, generatedBefore int64

@@ -26,9 +26,8 @@ type Request struct {
 	Priority int // requests of a higher priority go first
 	// NoCache computes the whole prompt anew.
 	NoCache bool
-	// Turn is how many tokens of the prompt the next turn of the conversation begins with: all but the
-	// generation prompt. 0 where the prompt is no conversation: what a slot holds of it is then
-	// found again in whole pieces only.
+	// Turn is how many tokens of the prompt the next turn of the conversation surely begins with: all but
+	// the generation prompt of a chat template. 0: all of them.
 	Turn int
 
 	Reasoning *Budget // nil: without end

@@ -39,7 +39,7 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 		return 0, true
 	}
 	m := l.match(r.Prompt)
-	known := l.turn > 0 && r.Turn > 0 && m >= l.turn && (l.turnExact && l.turn == r.Turn || !e.o.Exact)
+	known := l.turn > 0 && m >= l.turn && (l.turnExact && l.turn == r.Turn || !e.o.Exact)
 	switch {
 	case e.recurrent && !known:
 		return 0, true

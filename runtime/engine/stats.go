@@ -26,6 +26,11 @@ type Stats struct {
 	CachedTokens    int64            // of prompts, found in slots
 	GeneratedTokens int64
 
+	// Turns whose recurrent state could not be kept for the next one, which then computes its whole
+	// prompt; and why, of the last one.
+	Unsaved    int64
+	UnsavedWhy error
+
 	// Tokens a second over the last seconds.
 	PromptRate, GenerateRate float64
 }
@@ -87,6 +92,7 @@ func (e *Engine) publish() {
 		e.window, e.readBefore, e.generatedBefore = now, e.read, e.generated
 	}
 	e.stats.PromptTokens, e.stats.GeneratedTokens = e.read, e.generated
+	e.stats.Unsaved, e.stats.UnsavedWhy = e.unsaved, e.unsavedWhy
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens)}
 		if s := l.seq; s != nil {

@@ -60,9 +60,7 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 	if err != nil {
 		return 0, err
 	}
-	if err := e.fed(s, n); err != nil {
-		return 0, err
-	}
+	e.fed(s, n)
 	e.read += int64(n)
 	if s.reading() {
 		return took, nil
@@ -79,28 +77,28 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 }
 
 // fed notes that n more tokens of a prompt are in the slot.
-func (e *Engine) fed(s *seq, n int) error {
+func (e *Engine) fed(s *seq, n int) {
 	l := s.slot
 	pos := len(l.tokens) + n
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
 	l.at = pos
 	turn := s.req.Turn
-	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || turn == 0 || pos <= turn) {
+	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || pos <= turn) {
 		l.whole = pos
 	}
-	if turn == 0 || pos < turn || l.turn == turn || e.recurrent && pos != turn {
-		return nil
+	if pos < turn || l.turn == turn || e.recurrent && pos != turn {
+		return
 	}
 	l.forget()
 	if e.recurrent {
 		state, err := e.exec.SaveState(context.Background(), plans.StateSpans(e.plan.Program, l.index, pos))
-		if err != nil {
-			return err
+		if err != nil { // of memory, most likely; a lost device fails the next step, too
+			e.unsaved, e.unsavedWhy = e.unsaved+1, err
+			return
 		}
 		l.state = state
 	}
 	l.turn, l.start, l.turnExact = turn, s.usage.Cached, s.exact
-	return nil
 }
 
 // decodeEntry returns the narrowest entry for the sequences, or the widest, and the depth of the deepest.
