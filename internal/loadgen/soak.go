@@ -129,27 +129,22 @@ func (s *soak) run(ctx context.Context) error {
 	}
 	progress := cli.NewProgress("soak", int64(s.requests))
 	defer progress.Done()
+	from := 0
+	for i := range s.restarts {
+		to := s.requests * (i + 1) / (s.restarts + 1)
+		if err := s.interrupted(ctx, from, to, progress); err != nil {
+			return err
+		}
+		from = to
+	}
 	// The first tenth fills pools and caches, which is no leak.
-	first := s.requests / 10
-	s.send(ctx, 0, first, progress)
+	warm := from + (s.requests-from)/10
+	s.send(ctx, from, warm, progress)
 	before, err := s.settle(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range s.restarts + 1 {
-		from := first + (s.requests-first)*i/(s.restarts+1)
-		to := first + (s.requests-first)*(i+1)/(s.restarts+1)
-		if i == s.restarts {
-			s.send(ctx, from, to, progress)
-			break
-		}
-		if err := s.interrupted(ctx, from, to, progress); err != nil {
-			return err
-		}
-		if before, err = s.settle(ctx); err != nil {
-			return err
-		}
-	}
+	s.send(ctx, warm, s.requests, progress)
 	after, err := s.settle(ctx)
 	if err != nil {
 		return err
@@ -228,10 +223,13 @@ func (s *soak) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Prompts of the same number begin alike, so that a cache of prefixes has something to find.
+	// None continues another: what goes on from a cache may differ in its last bits.
 	topK, topP, minP := 20, 0.9, 0.0
 	for i := range 16 {
-		a := ask{prompt: p.of(i%4, 3+i*5%13), answer: 1 + i*7%12, seed: uint32(i)}
+		a := ask{prompt: p.of(i, 2+i*5%7), answer: 1 + i*7%12, seed: uint32(i)}
+		if i >= 14 {
+			a.prompt = p.of(i, 60) // in pieces
+		}
 		if i%2 == 1 {
 			a.sampler = sampler{Temp: 0.8, TopK: &topK, TopP: &topP, MinP: &minP}
 		}

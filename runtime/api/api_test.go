@@ -639,6 +639,11 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, b)
 		}
 	}
+	for _, name := range []string{"go_goroutines", "process_resident_memory_bytes", "process_open_fds"} {
+		if !strings.Contains(b, "\n"+name+" ") {
+			t.Errorf("no %s", name)
+		}
+	}
 	y := newFixture(t, func(o *Options) { o.Compat = false })
 	if _, b := y.do("GET", "/metrics", ""); strings.Contains(b, "vllm:") {
 		t.Error("vLLM's names are there")

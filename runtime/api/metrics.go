@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -67,7 +68,7 @@ func newMetrics(s *Server) *metrics {
 		counters: map[string][]*prometheus.CounterVec{},
 		times:    map[string][]*prometheus.HistogramVec{},
 	}
-	m.registry.MustRegister(m.ignored, gauges{s})
+	m.registry.MustRegister(m.ignored, gauges{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, row := range counterRows {
 		labels := []string{modelLabel}
 		if row.label != "" {
