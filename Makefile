@@ -1,7 +1,8 @@
-# make run    compile the model in testdata and print what it writes; needs Go only
+# make run    compile the chat model in testdata for this computer and ask it two questions; needs Go only
 # make test   everything; installs the Debian packages that the tests need
 GO ?= go
 MODEL := testdata/models/gopher-q4_k_m.gguf
+CHAT := testdata/models/gopher-chat-q4_k_m.gguf
 
 # The programs and their tests need no C compiler; only vkcheck has one.
 export CGO_ENABLED = 0
@@ -23,10 +24,9 @@ release:
 
 run: build
 	@mkdir -p .build
-	bin/zincc compile $(MODEL) --target native -o .build/gopher.bin
-	@echo
-	@printf '// path: sort/search.go\npackage sort\n\n// Search' | tee .build/prompt.txt
-	@bin/zincrun .build/gopher.bin -f .build/prompt.txt -n 96
+	bin/zincc compile $(CHAT) --target native -o .build/gopher-chat.bin
+	bin/zincrun chat .build/gopher-chat.bin --temp 0 -p "What does strings.Cut do?"
+	bin/zincrun chat .build/gopher-chat.bin --temp 0 --think off -p "What does sort.Search do?"
 
 test: packages lint
 	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test ./...
