@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate digests fuzz interrupts bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test packages lint generate digests fuzz interrupts conform conform-node bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -64,6 +64,15 @@ fuzz:
 #	make interrupts INTERRUPTS="-n 50 --only profile"
 interrupts: build
 	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/interrupts $(INTERRUPTS) $(MODEL)
+
+# The server against SDKs, OpenAI's description and a browser; OPENAPI=openapi.yml takes the whole description.
+conform:
+	cd internal/conform && $(GO) test .
+
+# The server against npm clients; needs Node 20.
+conform-node:
+	cd internal/conform/node && npm ci --silent
+	cd internal/conform && CONFORM_NODE=1 $(GO) test -run TestNode -v .
 
 bench: build
 	@mkdir -p .build

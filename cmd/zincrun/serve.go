@@ -58,6 +58,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.DurationVar(&s.drain, "drain", 25*time.Second, "what running requests get when the server ends")
 		f.StringVar(&s.compat, "metrics-compat", "vllm", "whose names metrics have beside our own: vllm, or nothing")
 		f.BoolVar(&s.logText, "log-text", false, "log prompts and answers, too")
+		f.IntVar(&s.slots, "slots", 4, "of model files: conversations at a time, each with a KV cache of its own")
 		s.plan.declare(f)
 		return s.run
 	},
@@ -73,11 +74,14 @@ type serveFlags struct {
 	memory               float64
 	insecure, noUI       bool
 	logText              bool
+	slots                int
+	log                  *slog.Logger
 	compat               string
 	itl, queue, drain    time.Duration
 }
 
 func (s *serveFlags) run(ctx context.Context, args []string) error {
+	s.log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	served, err := s.find(args)
 	if err != nil {
 		return err
@@ -97,7 +101,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	case s.memory < 0:
 		return cli.Usagef("--memory: want 0 or more")
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := s.log
 	o := api.Options{
 		Served: served, Memory: int64(s.memory * (1 << 30)), Keys: keys, Origins: s.origins, Loopback: local, Version: version(),
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,

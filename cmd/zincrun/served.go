@@ -12,15 +12,20 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/model"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 // find returns the models that the arguments name: plans, model files, or directories of these.
@@ -120,35 +125,56 @@ func (s *serveFlags) served(path string) (*api.Served, error) {
 }
 
 // open loads a model.
-func (s *serveFlags) open(ctx context.Context, path string) (*api.Model, error) {
-	o, err := s.plan.openText(ctx, path)
+func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err error) {
+	var compile []string
+	if gguf.Is(path) {
+		compile = append(compile, "--slots="+strconv.Itoa(s.slots))
+	}
+	options := s.plan.options(compile...)
+	options.Said = func(line string) { s.log.Info("compile", "model", path, "line", printable.Line(line)) }
+	o, err := model.Open(ctx, path, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			o.Close()
+		}
+	}()
+	tok, err := o.Tokenizer()
 	if err != nil {
 		return nil, err
 	}
 	hash, err := hashFile(o.Path)
 	if err != nil {
-		o.Close()
 		return nil, err
 	}
 	m := &api.Model{
-		Header: o.Plan.Header, Hash: hash, Device: o.Exec.Device(), Tokenizer: o.tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
+		Header: o.Plan.Header, Hash: hash, Device: o.Exec.Device(), Tokenizer: tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
 		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
 	}
-	if o.Plan.Vocab.ChatTemplate != "" {
-		t, err := chat.Open(o.Plan.Vocab, o.Plan.Dialect)
-		if err != nil {
-			o.Close()
-			return nil, fmt.Errorf("%s: the chat template: %w", path, err)
+	// A model without a template that can be used still continues text.
+	if t, err := chat.Open(o.Plan.Vocab, o.Plan.Dialect); err != nil {
+		m.NoChat = err.Error()
+		s.log.Warn("no chat", "model", path, "why", m.NoChat)
+	} else {
+		m.Template, m.Source = t, t.Source()
+		if note := t.Note(); note != "" {
+			s.log.Warn("chat template", "model", path, "note", note)
 		}
-		m.Template, m.Source = t, o.Plan.Vocab.ChatTemplate
 	}
-	e, err := engine.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: s.itl})
-	if err != nil {
-		o.Close()
+	if m.Engine, err = newEngine(o, tok, s.itl); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m.Engine = e
 	return m, nil
+}
+
+func newEngine(o *model.Opened, tok *text.Tokenizer, itl time.Duration) (api.Engine, error) {
+	e, err := engine.New(o.Plan, o.Exec, tok, engine.Options{ITL: itl})
+	if err != nil {
+		return nil, err // not a nil engine in an interface
+	}
+	return e, nil
 }
 
 func hashFile(path string) (sum string, err error) {

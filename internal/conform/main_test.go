@@ -23,8 +23,8 @@ var (
 
 const root = "../.."
 
-// server is the URL of the server under test.
-var server string
+// server is the URL of the server under test, zincrun the program that it runs.
+var server, zincrun string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -49,11 +49,12 @@ func run(m *testing.M) (int, error) {
 		return 0, fmt.Errorf("go build: %w: %s", err, out)
 	}
 	plan := filepath.Join(dir, "gopher-chat.bin")
-	compile := exec.Command(filepath.Join(dir, "zincc"), "compile", root+"/testdata/models/gopher-chat-q4_k_m.gguf", "--target", "host", "-o", plan)
+	compile := exec.Command(filepath.Join(dir, "zincc"), "compile", root+"/testdata/models/gopher-chat-q4_k_m.gguf", "--target", "host", "--slots", "4", "-o", plan)
 	if out, err := compile.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("zincc compile: %w: %s", err, out)
 	}
-	stop, err := serve(filepath.Join(dir, "zincrun"), plan)
+	zincrun = filepath.Join(dir, "zincrun")
+	stop, err := serve(zincrun, plan)
 	if err != nil {
 		return 0, err
 	}

@@ -21,6 +21,7 @@ type Model struct {
 	Tokenizer *text.Tokenizer
 	Template  Template // nil: the model has none, and only continues text
 	Source    string   // of the template
+	NoChat    string   // why there is no template
 	Defaults  sample.Params
 	Engine    Engine
 	Memory    Memory
@@ -103,7 +104,7 @@ func (m *Model) turn(c chat.Conversation, prompt []int32) int {
 
 func (m *Model) spans(c chat.Conversation) ([]text.Span, error) {
 	if m.Template == nil {
-		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: "the model has no chat template: use /v1/completions"}
+		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: m.NoChat + ": use /v1/completions"}
 	}
 	if len(c.Tools) > 0 && m.Template.Dialect().Calls == "" {
 		return nil, unsupported("tools", "tools: the chat template of this model has no tools")
