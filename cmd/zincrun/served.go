@@ -158,7 +158,7 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 		m.NoChat = err.Error()
 		s.log.Warn("no chat", "model", path, "why", m.NoChat)
 	} else {
-		m.Template, m.Source = t, t.Source()
+		m.Template = t
 		if note := t.Note(); note != "" {
 			s.log.Warn("chat template", "model", path, "note", note)
 		}

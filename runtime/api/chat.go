@@ -266,7 +266,7 @@ func handleChat(c *call) error {
 	if err != nil {
 		return err
 	}
-	t, err := c.talk(tq)
+	t, err := c.converse(tq)
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func handleChat(c *call) error {
 	return c.reply(reply)
 }
 
-func (c *call) streamChat(q *chatRequest, t *talk, reply chatReply) error {
+func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) error {
 	out := newStream(c.w, c.s.o.Stall)
 	reply.Object = "chat.completion.chunk"
 	send := func(ch chatChoice) error {

@@ -206,7 +206,7 @@ func (x *fixture) model() (*Model, error) {
 	}
 	return &Model{
 		Header: plans.Header{Ctx: 2048, Slots: 2, Model: plans.Model{Arch: "qwen3", Vocab: len(v.Tokens)}}, Hash: strings.Repeat("0a", 32),
-		Device: "fake", Tokenizer: x.tok, Template: template, Source: v.ChatTemplate, Defaults: sample.Defaults(v.Sampling), Engine: x.fake,
+		Device: "fake", Tokenizer: x.tok, Template: template, Defaults: sample.Defaults(v.Sampling), Engine: x.fake,
 	}, nil
 }
 

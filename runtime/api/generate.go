@@ -114,8 +114,8 @@ func settle(ctx context.Context, p *part) {
 	}
 }
 
-// A talk is a conversation on its way through a model.
-type talk struct {
+// A conversation is on its way through a model.
+type conversation struct {
 	run
 	// opens: the prompt has opened reasoning. parser makes what tells the parts of an answer apart.
 	opens  bool
@@ -136,7 +136,7 @@ type update struct {
 
 // updates yields the answers as they come. Every answer has one update with done, its
 // last, unless an error ends all.
-func (t *talk) updates() iter.Seq2[update, error] {
+func (t *conversation) updates() iter.Seq2[update, error] {
 	return func(yield func(update, error) bool) {
 		answers := make([]answerState, len(t.reqs))
 		for i := range answers {
@@ -174,7 +174,7 @@ func (t *talk) updates() iter.Seq2[update, error] {
 
 // answerState follows one answer.
 type answerState struct {
-	talk   *talk
+	talk   *conversation
 	parser *chat.Parser
 	inside bool // reasoning that is shown within the content is open
 	ids    map[int]bool
@@ -259,7 +259,7 @@ func (a *answer) take(u update) {
 }
 
 // whole waits for all answers.
-func (t *talk) whole() ([]answer, error) {
+func (t *conversation) whole() ([]answer, error) {
 	answers := make([]answer, len(t.reqs))
 	for u, err := range t.updates() {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/talk"
 )
 
 // messagesRequest is the body of Anthropic's POST /v1/messages.
@@ -268,7 +269,7 @@ func handleMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	t, err := c.talk(tq)
+	t, err := c.converse(tq)
 	if err != nil {
 		return err
 	}
@@ -366,7 +367,7 @@ func (b *blockStream) take(d chat.Delta) {
 	}
 }
 
-func (c *call) streamMessages(t *talk, reply messageJSON) error {
+func (c *call) streamMessages(t *conversation, reply messageJSON) error {
 	b := &blockStream{out: newStream(c.w, c.s.o.Stall)}
 	calls := 0
 	begun := false
@@ -438,11 +439,11 @@ func handleCount(c *call) error {
 	if err != nil {
 		return err
 	}
-	ids, err := m.render(*conv)
+	turn, err := m.turn(*conv, talk.Options{})
 	if err != nil {
 		return err
 	}
 	return c.reply(struct {
 		Tokens int `json:"input_tokens"`
-	}{len(ids)})
+	}{len(turn.Request.Prompt)})
 }

@@ -3,13 +3,14 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
-	"strings"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/talk"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -19,9 +20,8 @@ type Model struct {
 	Hash      string // hex, of the plan: same hash, request and seed, same answer
 	Device    string
 	Tokenizer *text.Tokenizer
-	Template  Template // nil: the model has none, and only continues text
-	Source    string   // of the template
-	NoChat    string   // why there is no template
+	Template  *chat.Template // nil: the model only continues text
+	NoChat    string         // why there is no template
 	Defaults  sample.Params
 	Engine    Engine
 	Memory    Memory
@@ -53,12 +53,6 @@ func MemoryOf(p *plans.Plan) Memory {
 	return m
 }
 
-// Template is what a model wants of a conversation: *chat.Template.
-type Template interface {
-	Render(chat.Conversation) ([]text.Span, error)
-	Dialect() chat.Dialect
-}
-
 // Engine generates: *engine.Engine.
 type Engine interface {
 	Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Event, error]
@@ -72,48 +66,19 @@ type Engine interface {
 // fingerprint is what replies say they were made by.
 func (m *Model) fingerprint() string { return "zincc-" + m.Hash[:min(12, len(m.Hash))] }
 
-// render returns the tokens of a conversation.
-func (m *Model) render(c chat.Conversation) ([]int32, error) {
-	spans, err := m.spans(c)
-	if err != nil {
-		return nil, err
-	}
-	return m.Tokenizer.EncodeSpans(spans), nil
-}
-
-// mark returns the tokens of what opens or closes reasoning, without the white space around it: that
-// may be part of tokens of the text.
-func (m *Model) mark(s string) []int32 {
-	return m.Tokenizer.Encode(strings.TrimSpace(s), encodeSpecial)
-}
-
-// turn returns how many tokens of a conversation's prompt come before what asks for the answer: the
-// next turn begins with these.
-func (m *Model) turn(c chat.Conversation, prompt []int32) int {
-	c.Generate = false
-	before, err := m.render(c)
-	if err != nil {
-		return 0
-	}
-	n := 0
-	for n < min(len(before), len(prompt)) && before[n] == prompt[n] {
-		n++
-	}
-	return n
-}
-
-func (m *Model) spans(c chat.Conversation) ([]text.Span, error) {
-	if m.Template == nil {
+// turn makes the request that answers a conversation.
+func (m *Model) turn(c chat.Conversation, o talk.Options) (*talk.Turn, error) {
+	t, err := (&talk.Model{Tokenizer: m.Tokenizer, Template: m.Template, Ctx: m.Header.Ctx}).Turn(c, o)
+	var template *talk.TemplateError
+	switch {
+	case errors.Is(err, talk.ErrNoTemplate):
 		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: m.NoChat + ": use /v1/completions"}
+	case errors.Is(err, talk.ErrNoTools):
+		return nil, unsupported("tools", "tools: the chat template of this model has none")
+	case errors.As(err, &template):
+		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: err.Error()}
 	}
-	if len(c.Tools) > 0 && m.Template.Dialect().Calls == "" {
-		return nil, unsupported("tools", "tools: the chat template of this model has no tools")
-	}
-	spans, err := m.Template.Render(c)
-	if err != nil {
-		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: "the chat template: " + err.Error()}
-	}
-	return spans, nil
+	return t, err
 }
 
 // kwargs returns the arguments of a template but for the switch of reasoning, which is

@@ -2,12 +2,12 @@ package api
 
 import (
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/talk"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -85,15 +85,11 @@ func handleTemplate(c *call) error {
 	if err != nil {
 		return err
 	}
-	spans, err := m.spans(*conv)
+	turn, err := m.turn(*conv, talk.Options{})
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	for _, s := range spans {
-		b.WriteString(s.Text)
-	}
-	return c.reply(map[string]string{"prompt": b.String()})
+	return c.reply(map[string]string{"prompt": turn.Text})
 }
 
 // handleProps says how the server is set up, as llama-server does.
@@ -122,7 +118,7 @@ func handleProps(c *call) error {
 		}
 		p.Slots, p.Ctx, p.Defaults, p.Header = m.Header.Slots, m.Header.Ctx, &m.Defaults, &m.Header
 		if m.Template != nil {
-			p.Template, p.Dialect = m.Source, m.Template.Dialect()
+			p.Template, p.Dialect = m.Template.Source(), m.Template.Dialect()
 		}
 	})
 	return c.reply(p)

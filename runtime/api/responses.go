@@ -273,7 +273,7 @@ type (
 	}
 )
 
-func (q *responsesRequest) reply(c *call, t *talk) *responseJSON {
+func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 	r := &responseJSON{
 		ID: "resp_" + random(16), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Instruct: orNull(q.Instructions),
 		MaxOutput: q.MaxOutput, Model: c.log.model, Output: []any{}, Parallel: q.Parallel == nil || *q.Parallel,
@@ -438,7 +438,7 @@ func handleResponses(c *call) error {
 	if err != nil {
 		return err
 	}
-	t, err := c.talk(tq)
+	t, err := c.converse(tq)
 	if err != nil {
 		return err
 	}

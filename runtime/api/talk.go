@@ -9,6 +9,7 @@ import (
 
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/talk"
 )
 
 // A talkRequest is a conversation to be continued, whatever API it came by.
@@ -61,8 +62,8 @@ func (c *call) prepare(q *talkRequest, ready func() (*Model, error)) (*Model, *c
 	}, nil
 }
 
-// talk makes the sequences that answer a conversation.
-func (c *call) talk(q *talkRequest) (*talk, error) {
+// converse makes the sequences that answer a conversation.
+func (c *call) converse(q *talkRequest) (*conversation, error) {
 	ctx, started, err := c.work()
 	if err != nil {
 		return nil, err
@@ -78,32 +79,20 @@ func (c *call) talk(q *talkRequest) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	spans, err := m.spans(*conv)
+	turn, err := m.turn(*conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning})
 	if err != nil {
 		return nil, err
 	}
-	r.Prompt = m.Tokenizer.EncodeSpans(spans)
+	r.Prompt, r.Turn, r.Special, r.Reasoning = turn.Request.Prompt, turn.Request.Turn, turn.Request.Special, turn.Request.Reasoning
 	if err := budget(m, &r, q.max, q.maxParam); err != nil {
 		return nil, err
 	}
-	r.Turn = m.turn(*conv, r.Prompt)
 	r.TopLogprobs = q.top
-	d := m.Template.Dialect()
-	r.Special = d.ShowsControl(m.Tokenizer)
-	r.StopTokens = append(r.StopTokens, d.EndTokens(m.Tokenizer)...)
-	t := &talk{opens: d.Thinks(chat.Text(spans)), single: q.parallel != nil && !*q.parallel, inline: q.format == "none"}
-	if d.ReasoningClose != "" {
-		r.Reasoning = &engine.Budget{Limit: -1, Open: t.opens, Begin: m.mark(d.ReasoningOpen), Close: m.mark(d.ReasoningClose)}
-		if q.reasoning != nil {
-			r.Reasoning.Limit = *q.reasoning
-		}
-	}
-	t.parser = func() *chat.Parser { return d.Parser(t.opens, conv.Tools) }
+	r.StopTokens = append(r.StopTokens, turn.Request.StopTokens...)
+	t := &conversation{opens: turn.Opened(), parser: turn.Parser, single: q.parallel != nil && !*q.parallel, inline: q.format == "none"}
 	t.run = run{call: c, ctx: ctx, started: started, model: m, reqs: spread(r, q.sampling.choices())}
 	if c.s.o.LogText {
-		for _, s := range spans {
-			c.log.prompt += s.Text
-		}
+		c.log.prompt = turn.Text
 	}
 	if c.user != nil && t.reqs[0].Priority > c.user.Priority {
 		for i := range t.reqs {

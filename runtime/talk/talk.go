@@ -48,6 +48,7 @@ type Options struct {
 // Turn is an answer that is to be generated.
 type Turn struct {
 	Request engine.Request
+	Text    string // the prompt
 	dialect chat.Dialect
 	opened  bool // the prompt has opened the reasoning
 	conv    chat.Conversation
@@ -55,6 +56,9 @@ type Turn struct {
 
 // ErrNoTemplate says that a model cannot converse.
 var ErrNoTemplate = ir.Unsupported("the model has no chat template: it only continues text")
+
+// ErrNoTools says that the chat template has no place for tools.
+var ErrNoTools = errors.New("the chat template has no tools")
 
 // TemplateError is what the chat template fails with.
 type TemplateError struct{ Err error }
@@ -72,15 +76,15 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 	}
 	d := m.Template.Dialect()
 	if len(c.Tools) > 0 && d.Calls == "" {
-		return nil, errors.New("the chat template has no tools")
+		return nil, ErrNoTools
 	}
 	c.Generate = true
 	spans, err := m.Template.Render(c)
 	if err != nil {
 		return nil, &TemplateError{err}
 	}
-	prompt := m.Tokenizer.EncodeSpans(spans)
-	t := &Turn{dialect: d, conv: c, opened: d.Thinks(chat.Text(spans)), Request: engine.Request{
+	prompt, written := m.Tokenizer.EncodeSpans(spans), chat.Text(spans)
+	t := &Turn{Text: written, dialect: d, conv: c, opened: d.Thinks(written), Request: engine.Request{
 		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(c, prompt),
 		Special: d.ShowsControl(m.Tokenizer), StopTokens: d.EndTokens(m.Tokenizer),
 	}}
@@ -97,6 +101,12 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 	}
 	return t, nil
 }
+
+// Parser starts to take an answer apart.
+func (t *Turn) Parser() *chat.Parser { return t.dialect.Parser(t.opened, t.conv.Tools) }
+
+// Opened says that the prompt has opened the reasoning.
+func (t *Turn) Opened() bool { return t.opened }
 
 // before returns how many tokens of the prompt come before what asks for the answer: the next
 // turn begins with these.
@@ -125,7 +135,7 @@ type Piece struct {
 // Answer generates the answer of a turn. The last piece has Done, with the error if there is one.
 func (m *Model) Answer(ctx context.Context, t *Turn) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
-		p := t.dialect.Parser(t.opened, t.conv.Tools)
+		p := t.Parser()
 		for e, err := range m.Engine.Generate(ctx, t.Request) {
 			deltas := p.Push(e.Text)
 			if e.Done != nil {
