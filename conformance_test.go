@@ -16,7 +16,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
@@ -116,18 +115,11 @@ func compileFor(t *testing.T, model string, tg *target.Target, kv ir.DType) *pla
 // emit compiles a model that is open.
 func emit(t *testing.T, f *gguf.File, tg *target.Target, o frontend.Options) *plans.Plan {
 	t.Helper()
-	p, err := frontend.Load(f, o)
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: tg, Import: o})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := passes.Run(p, codegen.Table(tg, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := codegen.Emit(p, f, tg, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	return r.Plan
 }
 
 // load compiles a model and opens it.

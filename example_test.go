@@ -14,7 +14,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -94,16 +93,9 @@ var chatPlan = sync.OnceValue(func() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{KV: ir.F16}})
 	if err == nil {
-		_, err = passes.Run(program, codegen.Table(on, program.Funcs[0].Rows), passes.Options{StopAfter: ir.Place})
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-	plan, err := codegen.Emit(program, f, on, false)
-	if err == nil {
-		err = plans.WriteFile(path, plan)
+		err = plans.WriteFile(path, r.Plan)
 	}
 	if err != nil {
 		log.Fatal(err)

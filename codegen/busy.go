@@ -25,7 +25,7 @@ type Busy struct {
 // what it makes of each.
 func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) ([]Busy, error) {
 	var list []Busy
-	err := selectBy(p, t, MaxRows, func(p *ir.Program) error {
+	_, _, err := lower(ctx, Source{Program: p}, Options{Target: t}, ir.Specialize, func(p *ir.Program) error {
 		sites, err := sitesOf(p, t)
 		if err != nil {
 			return err

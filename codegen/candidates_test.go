@@ -11,7 +11,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
@@ -78,13 +77,8 @@ func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := Table(on, p.Funcs[0].Rows)
-	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
-	table[at].Run = func(p *ir.Program) error {
+	in := frontend.Options{KV: ir.F16, MaxRows: ir.DecodeRows}
+	p, _, err := lower(t.Context(), Source{Model: f}, Options{Target: on, Import: in}, ir.Place, func(p *ir.Program) error {
 		p.Target = on.Name
 		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return f.Name != entry })
 		sites, err := sitesOf(p, on)
@@ -105,11 +99,11 @@ func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan 
 			s.take(c, "")
 		}
 		return err
-	}
-	if _, err := passes.Run(p, table, passes.Options{StopAfter: ir.Place}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if plan, err = Emit(p, f, on, false); err != nil {
+	if plan, err = emit(p, f, on, false); err != nil {
 		t.Fatal(err)
 	}
 	if src, err = plans.OpenSource(plan, "", path); err != nil {

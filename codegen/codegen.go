@@ -46,11 +46,12 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 
 // Table returns all passes for the target, in order; kernels are each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
-	return ChoiceTable(context.Background(), t, maxRows, Choice{})
+	return table(t, maxRows, func(p *ir.Program) error { return selectKernels(context.Background(), p, t, Choice{}) })
 }
 
-// ChoiceTable is Table with kernels chosen by c.
-func ChoiceTable(ctx context.Context, t *target.Target, maxRows int, c Choice) []passes.Pass {
+// table returns all passes for the target, in order, of which the one that chooses kernels runs
+// choose.
+func table(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
 	table := passes.Table(entriesOf(t, maxRows), t.Matrix != (target.MatrixShape{}))
 	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(table, at,
@@ -65,6 +66,6 @@ func ChoiceTable(ctx context.Context, t *target.Target, maxRows int, c Choice) [
 		passes.Pass{Name: "SplitLinear", Doc: "projections of some rows are split over the elements of a row, so that they fill the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitLinear(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return selectKernels(ctx, p, t, c) }},
+			Run: choose},
 	)
 }

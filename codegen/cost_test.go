@@ -22,11 +22,11 @@ func planOf(t *testing.T, model, name string, ctx int) *plans.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := compile(f, on, frontend.Options{Ctx: ctx, KV: ir.F16, MaxRows: MaxRows})
+	r, err := Compile(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{Ctx: ctx, KV: ir.F16}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return r.Plan
 }
 
 func entryOf(p *plans.Plan, name string) *plans.Entry {

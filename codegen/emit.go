@@ -14,9 +14,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Emit makes the plan of a program at stage place; f is the model it was
+// emit makes the plan of a program at stage place; f is the model it was
 // imported from.
-func Emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Plan, error) {
+func emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Plan, error) {
 	if p.Stage != ir.Place {
 		return nil, fmt.Errorf("emit: program is at stage %s, want %s", p.Stage, ir.Place)
 	}

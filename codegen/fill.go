@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -21,7 +22,7 @@ const (
 // Fill chooses what is negative in o, slots and context, for so many bytes of memory: as many slots as leave
 // each a context of 8,192, or of the model's own if that is less, and then the largest context that
 // fits, up to the model's own.
-func Fill(f *gguf.File, t *target.Target, o frontend.Options, memory int64) (frontend.Options, error) {
+func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Options, memory int64) (frontend.Options, error) {
 	own, err := frontend.Context(f)
 	if err != nil {
 		return o, err
@@ -38,34 +39,34 @@ func Fill(f *gguf.File, t *target.Target, o frontend.Options, memory int64) (fro
 	}
 	largest := func(slots int) (int, error) {
 		try.Slots = slots
-		plan, err := compile(f, &bounded, try)
+		r, err := Compile(ctx, Source{Model: f}, Options{Target: &bounded, Import: try})
 		if err != nil {
 			return 0, err
 		}
-		return min(LargestCtx(plan, &bounded), own), nil
+		return min(LargestCtx(r.Plan, &bounded), own), nil
 	}
 	want := min(own, roomyCtx)
 	if o.Ctx > 0 {
 		want = o.Ctx
 	}
-	slots, ctx := o.Slots, 0
+	slots, longest := o.Slots, 0
 	if o.Slots < 0 {
 		slots = mostSlots
 	}
 	for ; ; slots-- {
-		if ctx, err = largest(slots); err != nil {
+		if longest, err = largest(slots); err != nil {
 			return o, err
 		}
-		if o.Slots >= 0 || ctx >= want || slots == 1 {
+		if o.Slots >= 0 || longest >= want || slots == 1 {
 			break
 		}
 	}
-	if ctx == 0 {
+	if longest == 0 {
 		return o, fmt.Errorf("%s: %d MiB of memory are too little for this model", f.Path, memory>>20)
 	}
 	if o.Ctx < 0 {
-		if o.Ctx = ctx; ctx < own && ctx > ctxUnit {
-			o.Ctx = ctx / ctxUnit * ctxUnit
+		if o.Ctx = longest; longest < own && longest > ctxUnit {
+			o.Ctx = longest / ctxUnit * ctxUnit
 		}
 	}
 	o.Slots = slots

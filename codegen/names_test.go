@@ -29,21 +29,12 @@ func TestCandidatesHaveNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: MaxRows})
+			_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
+				checkNames(t, path+" "+on.Name, p, on)
+				return selectKernels(t.Context(), p, on, Choice{})
+			})
 			f.Close()
 			if err != nil {
-				t.Fatal(err)
-			}
-			table := Table(on, p.Funcs[0].Rows)
-			for i := range table {
-				if table[i].Name == "SelectKernels" {
-					table[i].Run = func(p *ir.Program) error {
-						checkNames(t, path+" "+on.Name, p, on)
-						return selectKernels(t.Context(), p, on, Choice{})
-					}
-				}
-			}
-			if _, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize}); err != nil {
 				t.Fatal(err)
 			}
 		}

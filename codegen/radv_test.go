@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -67,22 +68,22 @@ func openAMD(t *testing.T, name string) (*target.Target, *radv.Oracle) {
 
 func compile(t *testing.T, model string, on *target.Target, o *radv.Oracle) *plans.Plan {
 	t.Helper()
-	return emit(t, model, program(t, model, on, codegen.Choice{Oracle: o}, ir.Place), on)
+	return compileBy(t, model, on, codegen.Choice{Oracle: o})
 }
 
-// emit makes the plan of a model's program.
-func emit(t *testing.T, model string, p *ir.Program, on *target.Target) *plans.Plan {
+// compileBy makes the plan of a model with kernels chosen by c.
+func compileBy(t *testing.T, model string, on *target.Target, c codegen.Choice) *plans.Plan {
 	t.Helper()
 	f, err := gguf.Open(filepath.Join("..", "testdata", "models", model+"-q4_k_m.gguf"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	plan, err := codegen.Emit(p, f, on, false)
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{KV: ir.F16}, Choice: c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan
+	return r.Plan
 }
 
 // TestOracleChooses holds the plans that an oracle makes against the rules, and

@@ -65,12 +65,8 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var ranks []siteRank
-	err = selectBy(p, on, p.Funcs[0].Rows, func(p *ir.Program) error {
+	_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
 		sites, err := sitesOf(p, on)
 		if err != nil {
 			return err

@@ -21,19 +21,18 @@ func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target
 	if !ok {
 		kv = ir.F16 // of a model that has no cache
 	}
-	p, err := frontend.Load(f, frontend.Options{Ctx: plan.Header.Ctx, Slots: plan.Header.Slots, KV: kv, MaxRows: MaxRows})
+	p, err := Import(f, frontend.Options{Ctx: plan.Header.Ctx, Slots: plan.Header.Slots, KV: kv})
 	if err != nil {
 		return nil, false, err
 	}
 	p.Path = plan.Program.Path // the file may have moved
-	table := ChoiceTable(ctx, t, p.Funcs[0].Rows, c)
 	trace = &report.Trace{}
 	trace.Add(report.Pass{Name: "import", Stage: p.Stage.String(), Doc: "the model as the frontend built it"}, p)
-	_, err = passes.Run(p, table, passes.Options{StopAfter: ir.Place, Dump: func(n int, name, _ string) error {
-		trace.Add(report.Pass{Name: name, Stage: p.Stage.String(), Doc: table[n-1].Doc}, p)
+	o := Options{Target: t, Choice: c, Dump: func(s passes.Snapshot) error {
+		trace.Add(report.Pass{Name: s.Pass.Name, Stage: s.Pass.Stage.String(), Doc: s.Pass.Doc}, p)
 		return ctx.Err()
-	}})
-	if err != nil {
+	}}
+	if _, _, err = Lower(ctx, Source{Program: p}, o, ir.Place); err != nil {
 		return nil, false, err
 	}
 	return trace, ir.Print(p) == ir.Print(plan.Program), nil

@@ -3,44 +3,32 @@ package codegen
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
-	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Tune predicts all candidates of each call site of a program at stage import by what
-// AMD's compiler makes of them, and returns the best, without a date.
-func Tune(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) ([]tuning.Row, error) {
+// Tune predicts all candidates of each call site of src by what AMD's compiler, o.Choice.Oracle,
+// makes of them, and returns the best, without a date.
+func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 	var rows []tuning.Row
-	err := selectBy(p, t, p.Funcs[0].Rows, func(p *ir.Program) error {
-		sites, err := sitesOf(p, t)
+	_, _, err := lower(ctx, src, o, ir.Specialize, func(p *ir.Program) error {
+		sites, err := sitesOf(p, o.Target)
 		if err != nil {
 			return err
 		}
 		sites = differentSites(sites)
-		if rows, err = predictRows(ctx, p, sites, t, o); err != nil {
+		if rows, err = predictRows(ctx, p, sites, o.Target, o.Choice.Oracle); err != nil {
 			return err
 		}
 		if err := compiled(rows, sites); err != nil {
 			return err
 		}
-		return selectKernels(ctx, p, t, Choice{Tuned: tuning.NewTable(rows)})
+		return selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
 	})
 	return rows, err
-}
-
-// selectBy runs the passes up to stage specialize, with choose in the place of SelectKernels.
-func selectBy(p *ir.Program, t *target.Target, maxRows int, choose func(p *ir.Program) error) error {
-	table := Table(t, maxRows)
-	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Name == "SelectKernels" })
-	table[at].Run = choose
-	_, err := passes.Run(p, table, passes.Options{StopAfter: ir.Specialize})
-	return err
 }
 
 // compiled adds to each row what the compiler said of its best candidate.

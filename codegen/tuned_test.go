@@ -13,7 +13,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
@@ -26,7 +25,7 @@ func load(t *testing.T, model string) *ir.Program {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	p, err := codegen.Import(f, frontend.Options{KV: ir.F16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +35,8 @@ func load(t *testing.T, model string) *ir.Program {
 // program compiles a model as far as a stage.
 func program(t *testing.T, model string, on *target.Target, c codegen.Choice, stage ir.Stage) *ir.Program {
 	t.Helper()
-	p := load(t, model)
-	if _, err := passes.Run(p, codegen.ChoiceTable(t.Context(), on, p.Funcs[0].Rows, c), passes.Options{StopAfter: stage}); err != nil {
+	p, _, err := codegen.Lower(t.Context(), codegen.Source{Program: load(t, model)}, codegen.Options{Target: on, Choice: c}, stage)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -140,8 +139,7 @@ func TestPlanOfCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Place)
-	for _, problem := range plans.Check(emit(t, "gopher-moe", p, on)) {
+	for _, problem := range plans.Check(compileBy(t, "gopher-moe", on, codegen.Choice{All: true})) {
 		t.Error(problem)
 	}
 }
@@ -150,7 +148,7 @@ func TestPlanOfCandidates(t *testing.T) {
 // what is compiled with the compiler.
 func TestTuneOnAMD(t *testing.T) {
 	on, o := openAMD(t, "gfx1201")
-	rows, err := codegen.Tune(t.Context(), load(t, "gopher-moe"), on, o)
+	rows, err := codegen.Tune(t.Context(), codegen.Source{Program: load(t, "gopher-moe")}, codegen.Options{Target: on, Choice: codegen.Choice{Oracle: o}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,9 +94,16 @@ type Timing struct {
 // Options control Run.
 type Options struct {
 	StopAfter ir.Stage // the last stage to run
-	// Dump, if set, is called with the text of the program after every pass that
-	// changed it.
-	Dump func(number int, pass, text string) error
+	// Dump, if set, is called after every pass that changed the program.
+	Dump func(s Snapshot) error
+}
+
+// Snapshot is the program as a pass has left it.
+type Snapshot struct {
+	Number  int // of the pass in the table, from 1
+	Pass    *Pass
+	Program *ir.Program
+	Text    string
 }
 
 // Run applies the passes of table whose stage p has not reached, up to
@@ -132,7 +139,7 @@ func Run(p *ir.Program, table []Pass, o Options) ([]Timing, error) {
 			now := ir.Print(p)
 			t.Changed = now != text
 			if t.Changed {
-				if err := o.Dump(i+1, pass.Name, now); err != nil {
+				if err := o.Dump(Snapshot{i + 1, &pass, p, now}); err != nil {
 					return nil, err
 				}
 			}

@@ -61,19 +61,12 @@ func compile(t *testing.T, on *target.Target) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := passes.Run(p, codegen.Table(on, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := codegen.Emit(p, f, on, false)
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{KV: ir.F16}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := plans.Write(&b, plan); err != nil {
+	if err := plans.Write(&b, r.Plan); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

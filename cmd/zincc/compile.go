@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -149,7 +148,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.ctx.n == most || c.slots.n == most {
-		if p, err = c.fill(path, f, t, probe); err != nil {
+		if p, err = c.fill(ctx, path, f, t, probe); err != nil {
 			return err
 		}
 	}
@@ -158,44 +157,39 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer done()
-	o := passes.Options{StopAfter: stop}
+	src := codegen.Source{Model: f, Program: p}
+	o := codegen.Options{Target: t, Choice: choice, Embed: c.embed}
 	if c.dump != "" {
 		if err := os.MkdirAll(c.dump, 0o777); err != nil {
 			return err
 		}
-		o.Dump = func(n int, pass, program string) error {
-			return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", n, pass)), program, inputs)
+		o.Dump = func(s passes.Snapshot) error {
+			return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", s.Number, s.Pass.Name)), s.Text, inputs)
 		}
-	}
-	times, err := passes.Run(p, codegen.ChoiceTable(ctx, t, p.Funcs[0].Rows, choice), o)
-	if err != nil {
-		return err
 	}
 	if c.stop != "" {
+		if p, _, err = codegen.Lower(ctx, src, o, stop); err != nil {
+			return err
+		}
 		return writeText(out, ir.Print(p), inputs)
 	}
-	start := time.Now()
-	plan, err := codegen.Emit(p, f, t, c.embed)
+	o.Check = func(plan *plans.Plan) error {
+		if err := codegen.CheckMemory(plan, t); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if probe != nil {
+			if err := probe.Check(plan.Require); err != nil {
+				return fmt.Errorf("%s: %w", c.target, err)
+			}
+		}
+		return nil
+	}
+	compiled, err := codegen.Compile(ctx, src, o)
 	if err != nil {
 		return err
 	}
+	plan := compiled.Plan
 	c.dialect.set(path, plan)
-	if err := codegen.CheckMemory(plan, t); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if probe != nil {
-		if err := probe.Check(plan.Require); err != nil {
-			return fmt.Errorf("%s: %w", c.target, err)
-		}
-	}
-	if choice.Oracle != nil {
-		if err := codegen.Annotate(ctx, plan, t, choice.Oracle); err != nil {
-			return err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	var program []gosrc.File
 	if c.goDir != "" { // before anything is written: a plan may hold what Go source cannot
 		if program, err = gosrc.Files(plan); err != nil {
@@ -210,8 +204,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
-	report := codegen.NewReport(plan, t, times, out)
+	report := codegen.NewReport(plan, t, compiled.Times, out)
 	if c.json {
 		err = json.NewEncoder(cli.Stdout).Encode(report)
 	} else {
@@ -303,7 +296,7 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := frontend.Load(f, frontend.Options{Ctx: max(0, c.ctx.n), Slots: max(1, c.slots.n), KV: kv, MaxRows: codegen.MaxRows})
+		p, err := codegen.Import(f, frontend.Options{Ctx: max(0, c.ctx.n), Slots: max(1, c.slots.n), KV: kv})
 		if err != nil {
 			f.Close()
 			return nil, nil, err

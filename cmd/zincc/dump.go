@@ -16,7 +16,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/spirv"
 )
@@ -101,12 +100,12 @@ func (d *dumpFlags) program(ctx context.Context, path string) (*ir.Program, erro
 	if err != nil {
 		return nil, err
 	}
-	c, done, err := (&choiceFlags{oracle: "off"}).open(context.Background(), t)
+	c, done, err := (&choiceFlags{oracle: "off"}).open(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	_, err = passes.Run(p, codegen.ChoiceTable(context.Background(), t, p.Funcs[0].Rows, c), passes.Options{StopAfter: stop})
+	p, _, err = codegen.Lower(ctx, codegen.Source{Program: p}, codegen.Options{Target: t, Choice: c}, stop)
 	return p, err
 }
 
@@ -122,7 +121,7 @@ func readProgram(path string) (*ir.Program, error) {
 			return nil, err
 		}
 		defer f.Close()
-		return frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+		return codegen.Import(f, frontend.Options{KV: ir.F16})
 	case programFile:
 		return readProgramFile(path)
 	case planFile:

@@ -64,7 +64,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 				return err
 			}
 			defer m.Close()
-			plan, own, err := codegen.Estimate(m, t, frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype, MaxRows: codegen.MaxRows})
+			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype}})
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -63,7 +64,7 @@ func (s *slotsFlag) Set(text string) error {
 func (s *slotsFlag) Type() string { return "slots" }
 
 // fill imports the model with what is to be max replaced by what fits the device.
-func (c *compileFlags) fill(path string, f *gguf.File, t *target.Target, probe *target.Probe) (*ir.Program, error) {
+func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *target.Target, probe *target.Probe) (*ir.Program, error) {
 	if filepath.Ext(path) == ".zir" {
 		return nil, cli.Usagef("--ctx max and --slots max are for models: a program has its own")
 	}
@@ -75,11 +76,11 @@ func (c *compileFlags) fill(path string, f *gguf.File, t *target.Target, probe *
 	if memory == 0 {
 		return nil, cli.Usagef("--ctx max and --slots max: the memory of target %s is not known", t.Name)
 	}
-	o, err := codegen.Fill(f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv, MaxRows: codegen.MaxRows}, memory)
+	o, err := codegen.Fill(ctx, f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv}, memory)
 	if err != nil {
 		return nil, err
 	}
-	return frontend.Load(f, o)
+	return codegen.Import(f, o)
 }
 
 // spare is how much of its memory a plan may take of a device, in bytes; 0 where that is not known. Nine

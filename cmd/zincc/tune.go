@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -65,13 +64,9 @@ On a device, of whatever vendor, measure instead:
 			defer o.Close()
 			var rows []tuning.Row
 			for _, model := range models {
-				program, err := loadHeader(model, dtype)
+				more, err := tuneModel(ctx, model, codegen.Options{Target: t, Import: frontend.Options{KV: dtype}, Choice: codegen.Choice{Oracle: o}})
 				if err != nil {
 					return err
-				}
-				more, err := codegen.Tune(ctx, program, t, o)
-				if err != nil {
-					return fmt.Errorf("%s: %w", model, err)
 				}
 				rows = tuning.Merge(rows, more)
 			}
@@ -87,12 +82,16 @@ On a device, of whatever vendor, measure instead:
 	},
 }
 
-// loadHeader imports a model of which only the header need be there.
-func loadHeader(path string, kv ir.DType) (*ir.Program, error) {
+// tuneModel predicts for one model, of which only the header need be there.
+func tuneModel(ctx context.Context, path string, o codegen.Options) ([]tuning.Row, error) {
 	m, err := gguf.OpenHeader(path)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	return frontend.Load(m, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
+	rows, err := codegen.Tune(ctx, codegen.Source{Model: m}, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return rows, nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
@@ -72,7 +71,7 @@ func (p planned) digest() (sum [32]byte, err error) {
 		return sum, err
 	}
 	defer f.Close()
-	program, err := frontend.Load(f, frontend.Options{KV: p.model.kv, MaxRows: codegen.MaxRows})
+	program, err := codegen.Import(f, frontend.Options{KV: p.model.kv})
 	if err != nil {
 		return sum, err
 	}
@@ -81,15 +80,12 @@ func (p planned) digest() (sum [32]byte, err error) {
 	if err != nil {
 		return sum, err
 	}
-	choice := codegen.Choice{Tuned: tuning.NewTable(rows)}
-	table := codegen.ChoiceTable(context.Background(), p.target, program.Funcs[0].Rows, choice)
-	if _, err := passes.Run(program, table, passes.Options{StopAfter: ir.Place}); err != nil {
-		return sum, err
-	}
-	plan, err := codegen.Emit(program, f, p.target, false)
+	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f, Program: program},
+		codegen.Options{Target: p.target, Choice: codegen.Choice{Tuned: tuning.NewTable(rows)}})
 	if err != nil {
 		return sum, err
 	}
+	plan := r.Plan
 	plan.Header.Compiler = ""
 	plan.Vocab = plans.Vocab{} // of the model, not of the compiler, and long
 	h := sha256.New()

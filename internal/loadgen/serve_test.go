@@ -11,7 +11,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -114,16 +113,14 @@ func compile(path string) (*plans.Plan, error) {
 		return nil, err
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{Ctx: 256, Slots: 4, KV: ir.F16, MaxRows: codegen.MaxRows})
-	if err != nil {
-		return nil, err
-	}
 	device, err := target.Lookup("host")
 	if err != nil {
 		return nil, err
 	}
-	if _, err := passes.Run(p, codegen.Table(device, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
+	in := frontend.Options{Ctx: 256, Slots: 4, KV: ir.F16}
+	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: in})
+	if err != nil {
 		return nil, err
 	}
-	return codegen.Emit(p, f, device, false)
+	return r.Plan, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -124,19 +123,12 @@ func compileAndRead(t *testing.T, path string, on *target.Target) error {
 		return err
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: 8})
-	if err != nil {
-		return err
-	}
-	if _, err := passes.Run(p, codegen.Table(on, 8), passes.Options{StopAfter: ir.Place}); err != nil {
-		return err
-	}
-	plan, err := codegen.Emit(p, f, on, false)
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{KV: ir.F16, MaxRows: 8}})
 	if err != nil {
 		return err
 	}
 	var first, second bytes.Buffer
-	if err := plans.Write(&first, plan); err != nil {
+	if err := plans.Write(&first, r.Plan); err != nil {
 		return err
 	}
 	read, err := plans.Decode(first.Bytes())

@@ -17,7 +17,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/report"
 	"github.com/zincc-dev/zincc/spirv"
@@ -65,18 +64,16 @@ func compile(t *testing.T, model, name string) (*plans.Plan, report.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: codegen.MaxRows})
+	p, err := codegen.Import(f, frontend.Options{KV: ir.F16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Path = model + "-q4_k_m.gguf"
-	if _, err := passes.Run(p, codegen.Table(on, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := codegen.Emit(p, f, on, false)
+	c, err := codegen.Compile(t.Context(), codegen.Source{Model: f, Program: p}, codegen.Options{Target: on})
 	if err != nil {
 		t.Fatal(err)
 	}
+	plan := c.Plan
 	trace, same, err := codegen.Trace(t.Context(), plan, f, on, codegen.Choice{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -36,21 +35,15 @@ func loadModel(t *testing.T, name string, ctx, slots int) *model {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16, MaxRows: codegen.MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
 	device, err := target.Lookup("host")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := passes.Run(p, codegen.Table(device, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
+	compiled, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{}
-	if m.plan, err = codegen.Emit(p, f, device, false); err != nil {
-		t.Fatal(err)
-	}
+	m := &model{plan: compiled.Plan}
 	src, err := plans.OpenSource(m.plan, "plan.bin", path)
 	if err != nil {
 		t.Fatal(err)

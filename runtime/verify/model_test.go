@@ -15,7 +15,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
@@ -134,22 +133,15 @@ func compileSlots(t *testing.T, model, to string, kv ir.DType, slots int) *plans
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := frontend.Load(f, frontend.Options{KV: kv, Slots: slots, MaxRows: codegen.MaxRows})
-	if err != nil {
-		t.Fatal(err)
-	}
 	device, err := target.Lookup(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := passes.Run(p, codegen.Table(device, p.Funcs[0].Rows), passes.Options{StopAfter: ir.Place}); err != nil {
-		t.Fatal(err)
-	}
-	plan, err := codegen.Emit(p, f, device, true)
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: frontend.Options{Slots: slots, KV: kv}, Embed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan
+	return r.Plan
 }
 
 // open loads the plan on the first Vulkan device.

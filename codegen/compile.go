@@ -1,0 +1,100 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Source is what a compilation starts from: a model, of which the header will do unless
+// weights are embedded, and its program at any stage, if there is one already.
+type Source struct {
+	Model   *gguf.File  // nil only with a program of which no plan is made
+	Program *ir.Program // changed in place; nil: imported from Model
+}
+
+// Options say what to compile for and how.
+type Options struct {
+	Target *target.Target
+	Import frontend.Options // for a source without a program
+	Choice Choice           // the zero value takes each family's best guess
+	Embed  bool             // put the weights into the plan
+	// Dump, if not nil, gets the program after each pass that changed it.
+	Dump func(s passes.Snapshot) error
+	// Check, if not nil, gets the plan before the target's compiler is asked about its kernels.
+	Check func(p *plans.Plan) error
+}
+
+// Result is a compiled plan, with the time of each pass and of emission.
+type Result struct {
+	Plan  *plans.Plan
+	Times []passes.Timing
+}
+
+// Compile makes the plan of src.
+func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
+	p, times, err := Lower(ctx, src, o, ir.Place)
+	if err != nil {
+		return nil, err
+	}
+	if src.Model == nil {
+		return nil, fmt.Errorf("a plan needs the model that its program was imported from")
+	}
+	start := time.Now()
+	plan, err := emit(p, src.Model, o.Target, o.Embed)
+	if err != nil {
+		return nil, err
+	}
+	if o.Check != nil {
+		if err := o.Check(plan); err != nil {
+			return nil, err
+		}
+	}
+	if o.Choice.Oracle != nil {
+		if err := Annotate(ctx, plan, o.Target, o.Choice.Oracle); err != nil {
+			return nil, err
+		}
+	}
+	times = append(times, passes.Timing{Pass: "emit", Stage: ir.Place, Time: time.Since(start), Changed: true})
+	return &Result{plan, times}, ctx.Err()
+}
+
+// Import makes the program of a model, at stage import; 0 rows at most stand for MaxRows.
+func Import(f *gguf.File, o frontend.Options) (*ir.Program, error) {
+	if o.MaxRows == 0 {
+		o.MaxRows = MaxRows
+	}
+	return frontend.Load(f, o)
+}
+
+// Lower imports src, unless it has a program, and runs the passes up to a stage.
+func Lower(ctx context.Context, src Source, o Options, stop ir.Stage) (*ir.Program, []passes.Timing, error) {
+	return lower(ctx, src, o, stop, func(p *ir.Program) error { return selectKernels(ctx, p, o.Target, o.Choice) })
+}
+
+// lower is Lower with another way to choose kernels.
+func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose func(p *ir.Program) error) (*ir.Program, []passes.Timing, error) {
+	p := src.Program
+	if p == nil {
+		var err error
+		if p, err = Import(src.Model, o.Import); err != nil {
+			return nil, nil, err
+		}
+	}
+	rows := 0
+	for _, f := range p.Funcs {
+		rows = max(rows, f.Rows)
+	}
+	times, err := passes.Run(p, table(o.Target, rows, choose), passes.Options{StopAfter: stop, Dump: o.Dump})
+	if err == nil {
+		err = ctx.Err()
+	}
+	return p, times, err
+}
