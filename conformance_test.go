@@ -273,19 +273,15 @@ func TestHybridsVerify(t *testing.T) {
 	}
 }
 
-// TestPersistent runs what only other targets have: a persistent kernel, whose replay
-// must give the bytes that its dispatches give one at a time, and inputs in fixed point.
-func TestPersistent(t *testing.T) {
+// TestFixedPoint runs what only other targets have: inputs in fixed point.
+func TestFixedPoint(t *testing.T) {
 	llvmpipe, err := target.Lookup("llvmpipe")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tg := *llvmpipe
-	tg.Dot, tg.Persistent = true, 128
+	tg.Dot = true
 	plan := compileFor(t, "gopher", &tg, ir.F16)
-	if p := plan.Entries[0].Persistent; p == nil || p.Pipeline < 0 {
-		t.Fatalf("entry %s: %+v", plan.Entries[0].Name, p)
-	}
 	checkDispatches(t, "gopher", plan, verify.Options{Context: 20, Entry: "decode/1"}, 25)
 }
 

@@ -121,7 +121,6 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 		}
 	}
 	e.plan.Pipelines = append(e.plan.Pipelines, p)
-	e.kernels = append(e.kernels, k)
 	e.pipelines[key] = len(e.plan.Pipelines) - 1
 	return e.pipelines[key], nil
 }
@@ -148,9 +147,6 @@ func (e *emitter) requirements() {
 	for _, entry := range e.plan.Entries {
 		for _, d := range entry.Dispatches {
 			r.PushConstants = max(r.PushConstants, addressBytes*len(d.Args))
-		}
-		if entry.Persistent != nil && entry.Persistent.Pipeline >= 0 {
-			r.PushConstants = max(r.PushConstants, 2*addressBytes)
 		}
 	}
 	r.Memory = e.plan.MemoryBytes()

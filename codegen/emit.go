@@ -70,7 +70,6 @@ type emitter struct {
 	built     modules
 	modules   map[string]int // kernel key -> module
 	pipelines map[string]int // module and constants -> pipeline
-	kernels   []*specialized // by pipeline
 	features  map[string]bool
 	// extensions are Vulkan's that kernels need.
 	extensions map[string]bool
@@ -216,12 +215,6 @@ func (e *emitter) entry(f *ir.Func) error {
 			return err
 		}
 		entry.Dispatches = append(entry.Dispatches, d)
-	}
-	if e.t.Persistent > 0 && entry.Kind == passes.Decode && entry.Rows == 1 {
-		var err error
-		if entry.Persistent, err = e.persistent(&entry); err != nil {
-			return fmt.Errorf("%s: persistent kernel: %w", f.Name, err)
-		}
 	}
 	e.plan.Entries = append(e.plan.Entries, entry)
 	return nil

@@ -44,7 +44,6 @@ var rules = []Rule{
 	{Name: "coverage", Doc: "each output element has exactly one workgroup that writes it, no workgroup is outside, and every weight is read", check: checkCoverage},
 	{Name: "hazard", Doc: "a barrier stands between any two accesses of the same bytes of which one is a write", check: checkHazards},
 	{Name: "sequences", Doc: "where rows of a step may be of several sequences, every kernel of ops that use slots takes several", check: checkSequences},
-	{Name: "persistent", Doc: "a case of a persistent kernel stands for one pipeline, grid and subgroup size", check: checkPersistent},
 	{Name: "step-block", Doc: "what changes from step to step is read from the step block, never from a constant", check: checkStepBlock},
 	{Name: "requirements", Doc: "the plan requires what its pipelines need", check: checkRequirements},
 	{Name: "unused", Doc: "every module has a pipeline and every pipeline a dispatch", check: checkUnused},
@@ -174,36 +173,6 @@ func place(entry string, v *ir.Value) (space, region string, offset int64) {
 // IORegion is the name of the region of an io value of the entry's function.
 func IORegion(entry string, v *ir.Value) string { return entry + ":" + v.String() }
 
-// checkPersistent holds the cases of persistent kernels against the dispatches that
-// they stand for. That the code is the same follows from how it is made, and verify
-// compares the results.
-func checkPersistent(c *checker) {
-	for i := range c.plan.Entries {
-		e := &c.plan.Entries[i]
-		if e.Persistent == nil || e.Persistent.Pipeline < 0 {
-			continue
-		}
-		of := map[int]*Dispatch{}
-		for j, n := range e.Persistent.Cases {
-			d := &e.Dispatches[j]
-			first, ok := of[n]
-			if !ok {
-				of[n], first = d, d
-			}
-			if d.Pipeline != first.Pipeline || d.Grid != first.Grid {
-				c.add("persistent", e.Name, d.Site, "case %d is pipeline %d with grid %d, at %q it is pipeline %d with grid %d",
-					n, d.Pipeline, d.Grid, first.Site, first.Pipeline, first.Grid)
-			}
-			if a, b := c.plan.Pipelines[d.Pipeline].Wave, c.plan.Pipelines[e.Persistent.Pipeline].Wave; a != b {
-				c.add("persistent", e.Name, d.Site, "subgroups of %d in a kernel with subgroups of %d", a, b)
-			}
-		}
-		if len(of) <= slices.Max(e.Persistent.Cases) {
-			c.add("persistent", e.Name, "", "%d cases, numbers up to %d", len(of), slices.Max(e.Persistent.Cases))
-		}
-	}
-}
-
 func checkReadOnly(c *checker) {
 	for i := range c.sites {
 		for _, a := range c.sites[i].Args {
@@ -260,11 +229,6 @@ func checkUnused(c *checker) {
 	pipelines, modules := map[int]bool{}, map[int]bool{}
 	for _, s := range c.sites {
 		pipelines[s.Pipeline] = true
-	}
-	for _, e := range c.plan.Entries {
-		if e.Persistent != nil {
-			pipelines[e.Persistent.Pipeline] = true
-		}
 	}
 	for i, pl := range c.plan.Pipelines {
 		modules[pl.Module] = true

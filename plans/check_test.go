@@ -184,10 +184,6 @@ func TestCheckFinds(t *testing.T) {
 		{"cache of one sequence", func(p *Plan) { mixRows(p, "v", "attn") }, "sequences", "one sequence, here they may be of 2 kv"},
 		{"attention of one sequence", func(p *Plan) { mixRows(p, "kv", "v") }, "sequences", "here they may be of 2 attn"},
 
-		{"case of two pipelines", func(p *Plan) { persist(p); p.Entries[0].Persistent.Cases[1] = 0 }, "persistent", "case 0 is pipeline"},
-		{"case of no dispatch", func(p *Plan) { persist(p); p.Entries[0].Persistent.Cases[0] = 99 }, "persistent", "numbers up to 99"},
-		{"too few cases", func(p *Plan) { persist(p); p.Entries[0].Persistent.Cases = nil }, "schema", "0 cases for"},
-
 		{"position in a constant", func(p *Plan) { p.Pipelines[5].Consts[0].Name = "pos" }, "step-block", "pos"},
 
 		{"workgroup", func(p *Plan) { p.Pipelines[0].Workgroup = 128 }, "requirements", "workgroup of 128"},
@@ -216,15 +212,6 @@ func TestCheckFinds(t *testing.T) {
 		if r.Doc == "" {
 			t.Errorf("rule %s has no doc", r.Name)
 		}
-	}
-}
-
-// persist gives entry 0 a persistent kernel with a case for each dispatch.
-func persist(p *Plan) {
-	e := &p.Entries[0]
-	e.Persistent = &Persistent{}
-	for i := range e.Dispatches {
-		e.Persistent.Cases = append(e.Persistent.Cases, i)
 	}
 }
 

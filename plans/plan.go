@@ -153,16 +153,6 @@ type Entry struct {
 	Logits     string // region of the logits in Memory.IO
 	Next       string // region of the chosen ids in Memory.IO; empty for score
 	Dispatches []Dispatch
-	Persistent *Persistent // nil where the target has none
-}
-
-// Persistent is the other execution of an entry: one dispatch of a kernel that steps
-// through the entry's dispatches as its cases, with waits where the step changes.
-// A device may run it with as many workgroups as it surely holds at once.
-type Persistent struct {
-	Pipeline int    // -1 where the kernels cannot be cases
-	Why      string // they cannot
-	Cases    []int  // by dispatch, the case of the kernel that computes it
 }
 
 // Dispatch is one kernel launch: pipeline, arguments, grid.

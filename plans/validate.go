@@ -237,19 +237,6 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 			return fmt.Errorf("dispatch %d %q: %w", i, d.Site, err)
 		}
 	}
-	return validatePersistent(p, e)
-}
-
-func validatePersistent(p *Plan, e *Entry) error {
-	switch x := e.Persistent; {
-	case x == nil || x.Pipeline == -1 && len(x.Cases) == 0:
-	case x.Pipeline < 0 || x.Pipeline >= len(p.Pipelines):
-		return fmt.Errorf("persistent kernel: pipeline %d of %d", x.Pipeline, len(p.Pipelines))
-	case len(x.Cases) != len(e.Dispatches) || len(x.Cases) == 0:
-		return fmt.Errorf("persistent kernel: %d cases for %d dispatches", len(x.Cases), len(e.Dispatches))
-	case slices.Min(x.Cases) < 0:
-		return fmt.Errorf("persistent kernel: case %d", slices.Min(x.Cases))
-	}
 	return nil
 }
 

@@ -15,8 +15,6 @@ import (
 type Profiler interface {
 	Executor
 	Profile(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error)
-	// ProfilePersistent is Profile of the entry's persistent kernel; nil without one.
-	ProfilePersistent(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error)
 }
 
 // SiteTime is what a dispatch takes, or by BySite the dispatches of one call site, over
@@ -26,7 +24,6 @@ type SiteTime struct {
 	Kernel     string
 	Dispatches int
 	Time       time.Duration // of all of them
-	Persistent time.Duration // of all of them as stages of the persistent kernel; 0 without one
 	Predicted  float64       // seconds that the plan expects them to take
 	Bytes      int64         // that they must read and write
 	FLOPs      int64
@@ -36,7 +33,6 @@ type SiteTime struct {
 func (s *SiteTime) Add(o SiteTime) {
 	s.Dispatches += o.Dispatches
 	s.Time += o.Time
-	s.Persistent += o.Persistent
 	s.Predicted += o.Predicted
 	s.Bytes += o.Bytes
 	s.FLOPs += o.FLOPs
@@ -78,21 +74,11 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 	if err != nil {
 		return nil, err
 	}
-	if err := s.write(tokens); err != nil {
-		return nil, err
-	}
-	persistent, err := p.ProfilePersistent(ctx, e, repeats)
-	if err != nil {
-		return nil, err
-	}
 	var list []SiteTime
 	for i, d := range e.Dispatches {
 		c := d.Cost.At(depth)
 		t := SiteTime{Site: d.Site, Kernel: plan.Modules[plan.Pipelines[d.Pipeline].Module].Name, Dispatches: 1, Time: times[i],
 			Predicted: c.Predicted.Seconds(), Bytes: c.ReadBytes + c.WriteBytes, FLOPs: c.FLOPs}
-		if persistent != nil {
-			t.Persistent = persistent[i]
-		}
 		list = append(list, t)
 	}
 	return list, nil

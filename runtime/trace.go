@@ -19,8 +19,8 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// WriteTrace writes a profile as a trace: dispatches one after the other, below them
-// what the plan predicted, and the stages of the persistent kernel if there is one.
+// WriteTrace writes a profile as a trace: dispatches one after the other, and below them
+// what the plan predicted.
 func WriteTrace(w io.Writer, list []SiteTime) error {
 	micro := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	var events []traceEvent
@@ -30,7 +30,6 @@ func WriteTrace(w io.Writer, list []SiteTime) error {
 	}{
 		{"dispatches", func(t SiteTime) float64 { return micro(t.Time) }},
 		{"predicted", func(t SiteTime) float64 { return 1e6 * t.Predicted }},
-		{"stages of the persistent kernel", func(t SiteTime) float64 { return micro(t.Persistent) }},
 	} {
 		at := 0.0
 		var own []traceEvent

@@ -20,7 +20,7 @@ func TestTrace(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
 		t.Fatal(err)
 	}
-	// Two rows with a name each: there is no persistent kernel.
+	// Two rows with a name each.
 	if n := len(got.TraceEvents); n != 6 {
 		t.Fatalf("%d events: %s", n, b.String())
 	}

@@ -24,9 +24,7 @@ Runs one step of an entry with a timestamp behind every dispatch and shows what 
 call site takes, summed over the layers that use the same kernel there, beside what the
 plan predicted, with the bytes and operations that it must do, and whether the predictions are
 in the order of the times: Spearman's rank correlation over the rows. Each time includes the dispatch's barrier,
-also where the plan itself needs none, so the sum is an upper bound of the step. Where the
-entry has a persistent kernel, the time of its stages stands beside: what a launch that ends
-with a stage takes longer than one that ends before it.`,
+also where the plan itself needs none, so the sum is an upper bound of the step.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")
@@ -82,18 +80,11 @@ func profileTable(title string, sites []runtime.SiteTime) *table.Table {
 		title += fmt.Sprintf(", rank correlation with the prediction %.2f", rank.Correlation(measured, expected))
 	}
 	t := &table.Table{Title: title, Columns: []string{"site", "kernel", "count", "us each", "us", "predicted us", "share %", "GB/s", "GFLOP/s"}}
-	if sum.Persistent > 0 {
-		t.Columns = append(t.Columns, "persistent us")
-	}
 	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	sum.Site = "sum"
 	for _, s := range append(sites, sum) {
-		row := []any{s.Site, s.Kernel, s.Dispatches, us(s.Time) / float64(max(s.Dispatches, 1)), us(s.Time), 1e6 * s.Predicted,
-			100 * us(s.Time) / us(sum.Time), float64(s.Bytes) / float64(s.Time), float64(s.FLOPs) / float64(s.Time)}
-		if sum.Persistent > 0 {
-			row = append(row, us(s.Persistent))
-		}
-		t.Add(row...)
+		t.Add(s.Site, s.Kernel, s.Dispatches, us(s.Time)/float64(max(s.Dispatches, 1)), us(s.Time), 1e6*s.Predicted,
+			100*us(s.Time)/us(sum.Time), float64(s.Bytes)/float64(s.Time), float64(s.FLOPs)/float64(s.Time))
 	}
 	return t
 }

@@ -30,8 +30,6 @@ type Func struct {
 	arrays    []*Array
 	specNodes []*node // opSpec, one for each of Spec
 	body      *region
-	cases     []Case // of RunCase
-	caseWave  int    // lanes of their subgroups
 }
 
 // Access says what a kernel does with a buffer.
@@ -157,13 +155,6 @@ func (f *Func) SharedBytes(spec map[uint32]uint32) (uint64, error) {
 			return 0, fmt.Errorf("kernel %s: length of a shared array: %w", f.Name, err)
 		}
 		sum += uint64(n) * uint64(a.elem.Size())
-	}
-	pools, err := f.pools()
-	if err != nil {
-		return 0, fmt.Errorf("kernel %s: %w", f.Name, err)
-	}
-	for _, p := range pools {
-		sum += uint64(p.length) * uint64(p.elem.Size())
 	}
 	return sum, nil
 }

@@ -106,7 +106,6 @@ const (
 	opBreakIf  // condition
 	opReturnIf // condition
 	opParam    // the counter of a for
-	opRunCase  // index, low and high half of an address
 	numOps
 )
 
@@ -215,7 +214,6 @@ var ops = [numOps]opInfo{
 	opBreakIf:  {name: "break_if"},
 	opReturnIf: {name: "return_if"},
 	opParam:    {name: "param"},
-	opRunCase:  {name: "run_case"},
 }
 
 // builtin is a value that a lane finds when it starts.

@@ -10,7 +10,7 @@ import (
 // the constants of spec, by id. args are the buffers, in the order of Args; an access outside
 // of them is an error, and so is a barrier to which not all lanes come. What lock step hides,
 // such as a barrier that is missing, it does not find. Of matrices it has those that lanes put
-// together (MatPairs), dealt as Func.Dealt says, and no others; cases it does not have.
+// together (MatPairs), dealt as Func.Dealt says, and no others.
 func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {

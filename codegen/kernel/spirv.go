@@ -20,9 +20,6 @@ func (f *Func) SPIRV() ([]uint32, error) {
 	}
 	l.module()
 	words, err := l.m.Words()
-	if err == nil {
-		err = l.err
-	}
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", f.Name, err)
 	}
@@ -42,11 +39,7 @@ type lowering struct {
 	views      map[view]spirv.ID  // types of pointers to buffers
 	pointers   map[bound]spirv.ID // buffers, as pointers; void: their addresses
 	access     func(arg int) Access
-	loopMerges []spirv.ID        // where a break goes, innermost last
-	teams      []*team           // of the cases
-	pools      map[Type]spirv.ID // their shared memory
-	team       *team             // inside of a case
-	err        error
+	loopMerges []spirv.ID // where a break goes, innermost last
 }
 
 // view is a way to see a buffer: as a structure of one array of elem.
@@ -152,12 +145,6 @@ func (l *lowering) typ(t Type) spirv.ID {
 	return l.m.Type(spirv.OpTypeInt, 32, 0)
 }
 
-func (l *lowering) fail(err error) {
-	if l.err == nil {
-		l.err = err
-	}
-}
-
 func (l *lowering) uint(x uint32) spirv.ID {
 	return l.m.Constant(spirv.OpConstant, l.typ(U32), x)
 }
@@ -183,13 +170,6 @@ func (l *lowering) ids(ns []*node) []spirv.ID {
 
 func (l *lowering) static(n *node) spirv.ID {
 	typ := l.typ(n.typ)
-	if l.team != nil && n.op != opConst && n.op != opVec {
-		bits, err := l.f.eval(n, l.team.spec)
-		if err != nil {
-			l.fail(err)
-		}
-		n = &node{op: opConst, typ: n.typ, imm: bits}
-	}
 	switch {
 	case n.op == opConst && n.typ == Bool && n.imm != 0:
 		return l.m.Constant(spirv.OpConstantTrue, typ)
@@ -200,7 +180,7 @@ func (l *lowering) static(n *node) spirv.ID {
 	case n.op == opVec:
 		o := spirv.OpConstantComposite
 		for _, a := range n.args {
-			if a.op != opConst && l.team == nil {
+			if a.op != opConst {
 				o = spirv.OpSpecConstantComposite
 			}
 		}

@@ -105,17 +105,10 @@ func init() {
 		opWhile:           (*lowering).whileLoop,
 		opBreakIf:         (*lowering).breakIf,
 		opReturnIf:        (*lowering).returnIf,
-		opRunCase:         (*lowering).runCase,
 	}
 }
 
 func (l *lowering) builtin(n *node) {
-	if l.team != nil {
-		if id := l.team.builtins[n.imm]; id != 0 {
-			l.values[n] = id
-			return
-		}
-	}
 	l.values[n] = l.input(builtin(n.imm))
 }
 
@@ -249,9 +242,6 @@ func (l *lowering) element(n *node, indices int) spirv.ID {
 		t = t.Elem()
 	}
 	operands := append([]spirv.ID{l.shared[n.imm]}, l.ids(n.args[:indices])...)
-	if l.team != nil && l.team.bases[n.imm] != 0 {
-		operands[1] = l.m.Emit(spirv.OpIAdd, l.typ(U32), operands[1], l.team.bases[n.imm])
-	}
 	return l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassWorkgroup, l.typ(t)), operands...)
 }
 

@@ -23,9 +23,6 @@ type Target struct {
 	// Rows is how many rows of a prompt a step has at most: more of them fill more units and
 	// share what is read of the weights, and take more memory.
 	Rows int
-	// Persistent is the lanes of a workgroup of the kernels that run a whole token, one
-	// workgroup a unit; 0: entries are lists of dispatches.
-	Persistent int
 	// Matrix is the shape of the cooperative matrices that subgroups multiply, f16
 	// by f16 into f32; zero where there are none.
 	Matrix MatrixShape
@@ -46,15 +43,6 @@ type Target struct {
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
 	AMD   *AMD // nil for others
-}
-
-// Lanes returns the invocations of a workgroup, at most, of a kernel for few rows:
-// one that a persistent kernel can have as a case.
-func (t *Target) Lanes() int {
-	if t.Persistent > 0 {
-		return t.Persistent
-	}
-	return t.Workgroup
 }
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.

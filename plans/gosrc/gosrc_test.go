@@ -93,7 +93,6 @@ func tinyPlan(t *testing.T) *plans.Plan {
 		Weights: []plans.Weight{{Name: "token_embd.weight", DType: ir.Q8_0, Shape: []int64{32, 64}, Offset: 4096, Size: 2176, Layout: "planes", Bytes: 2176, At: -1}},
 		Entries: []plans.Entry{{
 			Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1, Logits: "decode/1:%1", Next: "decode/1:%2",
-			Persistent: &plans.Persistent{Pipeline: -1, Why: "embed has no case"},
 			Dispatches: []plans.Dispatch{
 				{Site: "embed", Pipeline: 0, Grid: [3]int{4, 1, 1}, Why: "only candidate",
 					Args:  []plans.Arg{in("ids", "step", "token", 0, 4), weight, out("y", "arena", "", 256, 256)},

@@ -18,14 +18,6 @@ type Entry struct {
 	Dispatches []Dispatch
 	Arena      int64 // bytes that its values take together
 	Values     []Value
-	Persistent *Persistent `json:",omitempty"`
-}
-
-// Persistent is the kernel that does all dispatches in one, on devices that can run
-// it.
-type Persistent struct {
-	Pipeline int    // -1 if there is none
-	Why      string // there is none
 }
 
 // Section is a part of a function. Layers that are the same in every column, but for
@@ -99,9 +91,6 @@ func once[K comparable, V any](at map[K]int, list *[]V, key K, v V) int {
 func (b *builder) entry(p *plans.Plan, e *plans.Entry, t *Trace) Entry {
 	f := p.Program.Func(e.Name)
 	out := Entry{Name: e.Name, Rows: e.Rows}
-	if e.Persistent != nil {
-		out.Persistent = &Persistent{e.Persistent.Pipeline, e.Persistent.Why}
-	}
 	steps := changed(t, e.Name)
 	// The last column is the plan's own program: the dispatches are its groups.
 	final := newColumn(f)

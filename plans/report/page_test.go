@@ -374,15 +374,6 @@ func TestDiffPage(t *testing.T) {
 	if n := c.number(`[...document.querySelectorAll(".column")].filter(c => c.querySelector(".group.lit")).length`); n != 2 {
 		t.Errorf("a site is lit in %v programs", n)
 	}
-	if all := b.Entries[0].Persistent; all != nil {
-		want := all.Why
-		if all.Pipeline >= 0 {
-			want = b.Modules[b.Pipelines[all.Pipeline].Module].Name
-		}
-		if have := c.text(`document.querySelector("#kernels").textContent`); want == "" || !strings.Contains(have, want) {
-			t.Errorf("the kernels do not say %q of the persistent one", want)
-		}
-	}
 	noErrors(t, c)
 	// Nothing differs from itself, nothing is predicted for the host.
 	host, oh := compiled(t, "gopher", "host")

@@ -15,9 +15,6 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// vendorAMD is AMD's PCI vendor id.
-const vendorAMD = 0x1002
-
 // poll is how long the host waits for the device before it looks whether the
 // caller has lost interest.
 const poll = 100 * time.Millisecond
@@ -140,43 +137,14 @@ func (x *Executor) pipelines() ([]*Pipeline, error) {
 	return x.dev.CreatePipelines(infos)
 }
 
-// resident is how many workgroups of the entry's persistent kernel the device surely
-// holds at once, 0 if that is not known. A device without units of its own runs one.
-func (x *Executor) resident(e *plans.Entry) int {
-	switch p := e.Persistent; {
-	case p == nil || p.Pipeline < 0:
-		return 0
-	case x.dev.Info.Type == "cpu":
-		return 1
-	case x.dev.Info.VendorID == vendorAMD:
-		return x.dev.Info.Units / 2 // a workgroup may take a pair of them
-	}
-	return x.dev.Info.Units
-}
-
-// Fallback says why an entry that has a persistent kernel is replayed as dispatches;
-// nothing if it is not.
-func (x *Executor) Fallback(e *plans.Entry) string {
-	if p := e.Persistent; p == nil || p.Pipeline < 0 || x.resident(e) > 0 {
-		return ""
-	}
-	return x.dev.Info.Name + " does not tell how many workgroups it holds at once"
-}
-
-// record makes the command buffer of an entry: its persistent kernel, or else a
-// barrier wherever the step changes; and a barrier against what was submitted before.
+// record makes the command buffer of an entry: a barrier wherever the step changes, and
+// one against what was submitted before.
 func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 	c, err := x.dev.NewCommands()
 	if err != nil {
 		return nil, err
 	}
 	c.Barrier(Compute|Transfer, Compute)
-	if n := x.resident(e); n > 0 {
-		c.Bind(x.pipes[e.Persistent.Pipeline])
-		c.Push(x.memory.stages[e.Name].address(), x.memory.step.Address()+uint64(x.memory.sync))
-		c.Dispatch(uint32(n), 1, 1)
-		return c, c.End()
-	}
 	arguments, step := x.memory.arguments[e.Name], 0
 	for i, d := range e.Dispatches {
 		if d.Step != step {
@@ -281,19 +249,7 @@ func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error
 		return err
 	}
 	x.took[this] = time.Since(began)
-	return x.late(entry)
-}
-
-// late returns an error if a persistent kernel has given up a wait.
-func (x *Executor) late(e *plans.Entry) error {
-	stage := binary.LittleEndian.Uint32(x.memory.back.Bytes()[x.memory.sync+8:])
-	if stage == 0 {
-		return nil
-	}
-	clear(x.memory.stepHost.Bytes()[x.memory.sync:][:syncBytes])
-	x.dirty = true
-	return x.dev.errorf("%s: the workgroups of the persistent kernel did not all come to %s: something else keeps a part of the device busy",
-		e.Name, e.Dispatches[min(int(stage), len(e.Dispatches))-1].Site)
+	return nil
 }
 
 func (x *Executor) submit(ctx context.Context, cmds ...*Commands) error {

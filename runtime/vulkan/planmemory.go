@@ -16,8 +16,6 @@ const (
 	// poolBytes is the size of the buffers that weights and caches share, unless
 	// one of them is larger or the device allows less.
 	poolBytes = 1 << 30
-	// syncBytes is the size of what the workgroups of a persistent kernel count in.
-	syncBytes = 12
 	// stagingBytes is the size of a staging buffer.
 	stagingBytes = 16 << 20
 )
@@ -43,12 +41,10 @@ type memory struct {
 	stepHost  *Buffer               // what the host writes of it
 	back      *Buffer               // step block and io as the host reads them
 	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
-	stages    map[string]stages     // of persistent kernels, by entry
-	sync      int64                 // where the words of persistent kernels are in the step block
 }
 
 func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
-	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}, stages: map[string]stages{}}
+	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}}
 	up, err := dev.NewUploader(stagingBytes, progress)
 	if err != nil {
 		return nil, err
@@ -60,7 +56,6 @@ func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.So
 		func() error { return m.uploadWeights(ctx, up, plan, src) },
 		func() error { return m.uploadTables(ctx, up, plan) },
 		func() error { return m.findArguments(plan) },
-		func() error { return m.uploadStages(up, plan) },
 		up.Flush,
 	} {
 		if err := f(); err != nil {
@@ -146,7 +141,6 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 		at := next(r.Bytes)
 		step = append(step, place{nil, at, r.Bytes, at})
 	}
-	m.sync = next(syncBytes)
 	if m.step, err = m.dev.Alloc(size, DeviceLocal); err != nil {
 		return err
 	}
@@ -229,72 +223,6 @@ func (m *memory) findArguments(plan *plans.Plan) error {
 		}
 	}
 	return nil
-}
-
-// uploadStages writes for every persistent kernel the argument blocks of its stages,
-// which are the addresses, then the table of the stages.
-func (m *memory) uploadStages(up *Uploader, plan *plans.Plan) error {
-	for i := range plan.Entries {
-		e := &plan.Entries[i]
-		if e.Persistent == nil || e.Persistent.Pipeline < 0 {
-			continue
-		}
-		var data []byte
-		var blocks []uint64 // from the beginning of the buffer
-		for _, list := range m.arguments[e.Name] {
-			blocks = append(blocks, uint64(len(data)))
-			for _, addr := range list {
-				data = binary.LittleEndian.AppendUint64(data, addr)
-			}
-			for len(data)%stageBytes != 0 {
-				data = append(data, 0)
-			}
-		}
-		table := int64(len(data))
-		buf, err := m.dev.Alloc(table+stageBytes*int64(len(e.Dispatches)+1), DeviceLocal)
-		if err != nil {
-			return err
-		}
-		for i := range blocks {
-			blocks[i] += buf.Address()
-		}
-		data = appendStages(data, e, blocks)
-		m.stages[e.Name] = stages{buf, table}
-		err = up.Write(buf, 0, int64(len(data)), func(dst []byte, from int64) error { copy(dst, data[from:]); return nil })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stages is where the table of stages of a persistent kernel is, whose first word is
-// their number.
-type stages struct {
-	buf *Buffer
-	at  int64
-}
-
-func (s stages) address() uint64 { return s.buf.Address() + uint64(s.at) }
-
-// stageBytes is the size of a stage in the table, and of their number.
-const stageBytes = 16
-
-// appendStages appends the number of stages and their table: case, address of the argument block, and
-// whether the stage waits for those before it.
-func appendStages(data []byte, e *plans.Entry, blocks []uint64) []byte {
-	data = binary.LittleEndian.AppendUint64(data, uint64(len(e.Dispatches)))
-	data = binary.LittleEndian.AppendUint64(data, 0)
-	for i, d := range e.Dispatches {
-		data = binary.LittleEndian.AppendUint32(data, uint32(e.Persistent.Cases[i]))
-		data = binary.LittleEndian.AppendUint64(data, blocks[i])
-		wait := uint32(0)
-		if i > 0 && d.Step != e.Dispatches[i-1].Step {
-			wait = 1
-		}
-		data = binary.LittleEndian.AppendUint32(data, wait)
-	}
-	return data
 }
 
 func (m *memory) argument(a plans.Arg) (uint64, error) {

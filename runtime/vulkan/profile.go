@@ -25,40 +25,6 @@ func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]
 	})
 }
 
-// ProfilePersistent does the same for the entry's persistent kernel; nil without one.
-// The time of a stage is what a launch that ends with it takes longer than one that
-// ends before it.
-func (x *Executor) ProfilePersistent(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error) {
-	groups := x.resident(e)
-	if groups == 0 {
-		return nil, nil
-	}
-	n, s := len(e.Dispatches), x.memory.stages[e.Name]
-	times, err := x.time(ctx, 2*n+1, repeats, func(c *Commands, stamps *Timestamps) {
-		c.Timestamp(stamps, 0)
-		for i := range n {
-			c.Barrier(Compute|Transfer, Transfer)
-			c.Fill(s.buf, s.at, 4, uint32(i+1))
-			c.Barrier(Transfer, Compute)
-			c.Timestamp(stamps, 2*i+1)
-			c.Bind(x.pipes[e.Persistent.Pipeline])
-			c.Push(s.address(), x.memory.step.Address()+uint64(x.memory.sync))
-			c.Dispatch(uint32(groups), 1, 1)
-			c.Barrier(Compute, Compute)
-			c.Timestamp(stamps, 2*i+2)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	stages, before := make([]time.Duration, n), time.Duration(0)
-	for i := range stages {
-		stages[i] = times[2*i+1] - before
-		before = times[2*i+1]
-	}
-	return stages, x.late(e)
-}
-
 // time records commands with timestamps in so many slots, submits them on the step
 // block as the host has written it, repeats times, and returns the medians of the
 // times from slot to slot.

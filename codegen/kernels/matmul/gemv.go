@@ -187,7 +187,7 @@ func (k gemv) otherSubgroups(t *target.Target) []int {
 		for _, p := range k.projects {
 			unit = max(unit, p.unit())
 		}
-		fill := n > 0 && n*k.wave*unit <= k.k && n <= t.Lanes()/k.wave
+		fill := n > 0 && n*k.wave*unit <= k.k && n <= t.Workgroup/k.wave
 		if fill && k.k%(n*k.wave*unit) == 0 {
 			list = append(list, n)
 		}
@@ -223,7 +223,7 @@ func (k gemv) shape() string {
 
 // share chooses how many subgroups share a row.
 func (k *gemv) share(t *target.Target) {
-	k.subgroups = max(1, min(gemvSubgroups, t.Lanes()/t.Wave, site.CeilDiv(k.k, gemvElements*t.Wave)))
+	k.subgroups = max(1, min(gemvSubgroups, t.Workgroup/t.Wave, site.CeilDiv(k.k, gemvElements*t.Wave)))
 }
 
 // FixedReaders returns the ops of the site's group, of few rows, whose matrices gemv or

@@ -61,7 +61,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 func (k gemv) team(t *target.Target, workgroups int) gemv {
 	batches := site.CeilDiv(k.tiles(1), k.batch)
 	workspace := sharedParts / (k.columns * k.parts() * k.batch) // for batches
-	k.teams = max(1, min(min(gemvLanes, t.Lanes())/(k.subgroups*k.wave), site.CeilDiv(batches, workgroups), workspace))
+	k.teams = max(1, min(min(gemvLanes, t.Workgroup)/(k.subgroups*k.wave), site.CeilDiv(batches, workgroups), workspace))
 	most := max(1, workspace/k.teams)
 	each := site.CeilDiv(batches, workgroups*k.teams) // batches of a team
 	rounds := site.CeilDiv(each, most)

@@ -106,7 +106,7 @@ func (k *argmaxKernel) candidate(s *site.Site) site.Candidate {
 	}
 	if k.logits != nil {
 		width := int(k.logits.Type.Last())
-		size = min(site.CeilDiv(site.CeilDiv(width, k.vec), wave)*wave, min(s.Target.Lanes(), k.lanes())/wave*wave)
+		size = min(site.CeilDiv(site.CeilDiv(width, k.vec), wave)*wave, min(s.Target.Workgroup, k.lanes())/wave*wave)
 		c.Operands = append(c.Operands, site.Operand{Name: "logits", Value: k.logits, Access: kernel.Read})
 		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
 	}

@@ -31,10 +31,7 @@ function kernels(r) {
   }
   const order = (r.plan.Pipelines || []).map((p, i) => i).filter(i => share.has(i)).sort((a, b) => share.get(b) - share.get(a));
   if (order.length === 0) return el("p", { class: "muted" }, "A plan for the host has no kernels: its program is evaluated.");
-  const all = r.entry.Persistent;
-  return el("div", { class: "kernels" }, order.map(i => kernel(r.plan, i, percent(share.get(i)), [...sites.get(i)])),
-    all && all.Pipeline >= 0 && kernel(r.plan, all.Pipeline, "or", ["all of them in one dispatch, where the device holds its workgroups at once"]),
-    all && all.Pipeline < 0 && el("p", { class: "kernel none" }, "There is no kernel that does all in one dispatch: " + all.Why));
+  return el("div", { class: "kernels" }, order.map(i => kernel(r.plan, i, percent(share.get(i)), [...sites.get(i)])));
 }
 
 function kernel(plan, i, share, sites) {
