@@ -22,7 +22,13 @@ type form struct {
 	// between is what may stand between calls of a section, beside white space.
 	between string
 	// read reads the call that in begins with; final says that no more follows.
-	read func(in string, final bool, t tools) reading
+	read func(in string, final bool, e *env) reading
+}
+
+// env is what readers of calls know beside the text.
+type env struct {
+	tools tools
+	text  quoter // of the argument that is being read
 }
 
 // reading is what is known of a call from the text so far. As the text grows,

@@ -7,7 +7,7 @@ const gemmaQuote = `<|"|>`
 
 // gemmaCall reads <|tool_call>call:NAME{key:value,..}<tool_call|>, in which keys
 // have no quotes and strings those of gemmaQuote, and writes JSON.
-func gemmaCall(in string, final bool, _ tools) (r reading) {
+func gemmaCall(in string, final bool, e *env) (r reading) {
 	const open, end = "<|tool_call>", "<tool_call|>"
 	rest, ok := strings.CutPrefix(in, open)
 	if !ok {
@@ -31,7 +31,7 @@ func gemmaCall(in string, final bool, _ tools) (r reading) {
 		return r
 	}
 	r.name, r.named = strings.TrimSpace(name), true
-	g := gemmaReader{in: "{" + rest}
+	g := gemmaReader{in: "{" + rest, text: &e.text}
 	whole := g.object(0)
 	r.args = g.out.String()
 	if g.bad {
@@ -56,10 +56,11 @@ func gemmaCall(in string, final bool, _ tools) (r reading) {
 // gemmaReader writes a value as JSON as far as it goes. Its methods return false
 // when the text ends first or makes no sense.
 type gemmaReader struct {
-	in  string
-	at  int
-	out strings.Builder
-	bad bool
+	in   string
+	at   int
+	out  strings.Builder
+	bad  bool
+	text *quoter
 }
 
 func (g *gemmaReader) rest() string { return g.in[g.at:] }
@@ -161,7 +162,7 @@ func (g *gemmaReader) str() bool {
 	text, _, ok := strings.Cut(g.rest(), gemmaQuote)
 	g.out.WriteByte('"')
 	if !ok {
-		g.out.WriteString(quoted(text[:len(text)-partial(text, gemmaQuote)]))
+		g.out.WriteString(g.text.quote(g.at, text[:len(text)-partial(text, gemmaQuote)]))
 		return false
 	}
 	g.out.WriteString(quoted(text) + `"`)

@@ -122,8 +122,8 @@ func scalar(s string, i int) (end int, whole, ok bool) {
 
 // jsonCall reads {"name": N, "arguments": {..}} with the names that models use
 // for the two. A bare one must name a tool.
-func jsonCall(bare bool) func(in string, final bool, t tools) reading {
-	return func(in string, final bool, t tools) (r reading) {
+func jsonCall(bare bool) func(in string, final bool, e *env) reading {
+	return func(in string, final bool, e *env) (r reading) {
 		i := skip(in, 0)
 		if bare {
 			i = skip(in, len(in)-len(strings.TrimPrefix(in[i:], "<|python_tag|>")))
@@ -172,7 +172,7 @@ func jsonCall(bare bool) func(in string, final bool, t tools) reading {
 				if !r.named && whole && json.Unmarshal([]byte(text), &r.name) == nil {
 					r.named = r.name != ""
 				}
-				if _, known := t[r.name]; bare && r.named && !known {
+				if _, known := e.tools[r.name]; bare && r.named && !known {
 					return reading{state: bad}
 				}
 			case "arguments", "parameters":
@@ -231,25 +231,38 @@ func (r reading) broken(n int) reading {
 	return r
 }
 
-// quoted is s as a JSON string without the quotes, as Python writes it. A
-// sequence that is cut off at the end is left out.
-func quoted(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && n == 1 && !utf8.FullRuneInString(s) {
+// quoted is s as a JSON string without the quotes, as Python writes it. A code
+// point that is cut off at the end is left out.
+func quoted(s string) string { return new(quoter).quote(0, s) }
+
+// quoter quotes a text that grows, each part of it once: arguments can be whole
+// files, and are read again with every token.
+type quoter struct {
+	at, n int // where the text begins, and how much of it is in out
+	out   []byte
+}
+
+// quote returns the text that begins at a place as quoted does. The next text of
+// that place must begin with this one.
+func (q *quoter) quote(at int, s string) string {
+	if at != q.at || len(s) < q.n {
+		*q = quoter{at: at}
+	}
+	for q.n < len(s) {
+		r, n := utf8.DecodeRuneInString(s[q.n:])
+		if r == utf8.RuneError && n == 1 && !utf8.FullRuneInString(s[q.n:]) {
 			break
 		}
+		q.n += n
 		if esc, ok := escapes[r]; ok {
-			b.WriteString(esc)
+			q.out = append(q.out, esc...)
 		} else if r < ' ' {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			q.out = fmt.Appendf(q.out, `\u%04x`, r)
 		} else {
-			b.WriteRune(r)
+			q.out = utf8.AppendRune(q.out, r)
 		}
-		s = s[n:]
 	}
-	return b.String()
+	return string(q.out)
 }
 
 var escapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\f': `\f`, '\b': `\b`}

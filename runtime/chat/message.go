@@ -124,6 +124,7 @@ func (m Message) value(d Dialect) (*jinja.Dict, error) {
 	// The harmony form has no place for both beside a call.
 	if m.Reasoning != "" && !(d.Calls == harmonyName && len(m.Calls) > 0 && m.Content != "") {
 		v.Set("reasoning_content", jinja.Data(m.Reasoning))
+		v.Set("reasoning", jinja.Data(m.Reasoning))
 		v.Set("thinking", jinja.Data(m.Reasoning)) // gpt-oss
 	}
 	if len(m.Calls) > 0 {

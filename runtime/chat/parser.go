@@ -22,9 +22,9 @@ type CallDelta struct {
 // Parser takes a model's text apart as it comes. What comes out does not depend
 // on where the text is cut.
 type Parser struct {
-	d     Dialect
-	form  *form // nil: no calls
-	tools tools
+	d    Dialect
+	form *form // nil: no calls
+	env  env
 
 	buf  string // what is not decided yet
 	mode mode
@@ -59,7 +59,7 @@ const (
 // Parser starts to read an answer. opensThinking says that the prompt has opened
 // the reasoning (Dialect.Thinks); without tools, calls are text.
 func (d Dialect) Parser(opensThinking bool, toolObjects []json.RawMessage) *Parser {
-	p := &Parser{d: d, tools: readTools(toolObjects)}
+	p := &Parser{d: d, env: env{tools: readTools(toolObjects)}}
 	if len(toolObjects) > 0 || d.Calls == harmonyName {
 		p.form = formOf(d.Calls)
 	}
@@ -272,7 +272,7 @@ func (p *Parser) section(final bool) bool {
 
 // call reads a call.
 func (p *Parser) call(final bool) bool {
-	r := p.form.read(p.buf, final, p.tools)
+	r := p.form.read(p.buf, final, &p.env)
 	if r.named {
 		p.give(r)
 	}
@@ -281,7 +281,7 @@ func (p *Parser) call(final bool) bool {
 		p.buf = p.buf[r.n:]
 		p.calls++
 		p.called, p.written = true, false
-		p.id, p.named, p.sent = false, false, 0
+		p.id, p.named, p.sent, p.env.text = false, false, 0, quoter{}
 		p.mode = inSection
 	case r.state == bad:
 		p.notCall()

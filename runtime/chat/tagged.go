@@ -36,7 +36,7 @@ type named struct {
 	fence bool
 }
 
-func (f named) read(in string, final bool, _ tools) (r reading) {
+func (f named) read(in string, final bool, _ *env) (r reading) {
 	if yes, maybe := begins(in, f.open); !yes {
 		if maybe && !final {
 			return r
@@ -151,7 +151,7 @@ type params struct {
 	keepEnd         bool   // end belongs to the section
 }
 
-func (f params) read(in string, final bool, t tools) (r reading) {
+func (f params) read(in string, final bool, e *env) (r reading) {
 	at := skip(in, 0)
 	if yes, maybe := begins(in[at:], f.open); !yes {
 		if maybe && !final {
@@ -198,7 +198,7 @@ func (f params) read(in string, final bool, t tools) (r reading) {
 		}
 		whole, ok := false, false
 		if isParam {
-			at, whole, ok = f.argument(in, at+len(f.param), &r, t)
+			at, whole, ok = f.argument(in, at+len(f.param), &r, e)
 		}
 		if !ok {
 			r.args += "}"
@@ -211,13 +211,13 @@ func (f params) read(in string, final bool, t tools) (r reading) {
 }
 
 // argument reads one argument and adds it to r.args. Text is added as it comes.
-func (f params) argument(in string, at int, r *reading, t tools) (end int, whole, ok bool) {
+func (f params) argument(in string, at int, r *reading, e *env) (end int, whole, ok bool) {
 	i, _ := find(in, at, []string{f.key})
 	if i < 0 {
 		return at, false, true
 	}
 	key := strings.TrimSpace(in[at:i])
-	text := t.isText(r.name, key)
+	text := e.tools.isText(r.name, key)
 	if f.kind != "" {
 		if k, kind, ok := strings.Cut(key, f.kind); ok {
 			key, text = k, kind == "true"
@@ -250,7 +250,7 @@ func (f params) argument(in string, at int, r *reading, t tools) (end int, whole
 	case text && whole:
 		r.args += lead + `"` + quoted(v) + `"`
 	case text:
-		r.args += lead + `"` + quoted(v[:len(v)-partial(v, "\n"+f.value, f.value)])
+		r.args += lead + `"` + e.text.quote(at, v[:len(v)-partial(v, "\n"+f.value, f.value)])
 	case whole:
 		r.args += lead + literal(v)
 	}
