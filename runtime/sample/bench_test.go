@@ -42,6 +42,8 @@ func BenchmarkChoose(b *testing.B) {
 		{"penalties", func(p *Params) { p.TopK, p.Repeat = 40, 1.1 }},
 		{"temperature", func(*Params) {}},
 		{"top-p", func(p *Params) { p.TopP = 0.95 }},
+		{"flat,top-p", func(p *Params) { p.Temp, p.TopP = 20, 0.95; p.Samplers = []string{"temperature", "top_p"} }},
+		{"flat,min-p", func(p *Params) { p.Temp, p.MinP = 20, 0.05; p.Samplers = []string{"temperature", "min_p"} }},
 		{"top-n-sigma", func(p *Params) { p.TopNSigma = 1 }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -226,10 +226,11 @@ func words(id int32) string {
 func drawLogits(t *rapid.T, most int) []float32 {
 	n := rapid.IntRange(1, most).Draw(t, "vocabulary")
 	r := rapid.Uint64().Draw(t, "logits")
+	unit := rapid.SampledFrom([]float32{100, 100, 3000}).Draw(t, "unit") // with the last one they are nearly flat
 	logits := make([]float32, n)
 	for i := range logits {
 		r = r*6364136223846793005 + 1442695040888963407
-		logits[i] = float32(int32(r>>33)%2000) / 100 // ties are likely
+		logits[i] = float32(int32(r>>33)%2000) / unit // ties are likely
 		if i%7 == 3 {
 			logits[i] -= 25
 		}

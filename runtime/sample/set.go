@@ -14,38 +14,39 @@ func pack(id int32, logit float32) candidate {
 	if logit != logit {
 		bits = math.MaxUint32 >> 1 // the first of all
 	}
-	// Floats order as their bits do once those of negative numbers are turned round.
-	if bits>>31 == 0 {
-		bits = ^bits &^ (1 << 31)
-	}
-	return candidate(bits)<<32 | candidate(uint32(id))
+	return candidate(turn(bits))<<32 | candidate(uint32(id))
 }
+
+// turn turns the bits of floats of 0 and more round: those of others ascend as the floats descend. It is its
+// own inverse, and has no branch, as signs are hard to predict.
+func turn(bits uint32) uint32 { return bits ^ (math.MaxInt32 &^ uint32(int32(bits)>>31)) }
 
 func (c candidate) id() int32 { return int32(uint32(c)) }
 
 func (c candidate) logit() float32 {
-	bits := uint32(c >> 32)
-	if bits>>31 == 0 {
-		bits = ^bits &^ (1 << 31)
-	}
-	return math.Float32frombits(bits)
+	return math.Float32frombits(turn(uint32(c >> 32)))
 }
 
 // set is what is left to choose from: the head, sorted, and unless cut what follows it in the
-// logits.
+// logits, up to the limit.
 type set struct {
 	logits []float32 // of all tokens
 	scale  float64   // logits count times this: 1 over the temperature
 	head   []candidate
 	cut    bool        // nothing but the head is left
+	limit  candidate   // the last in order that may be left
 	undo   []candidate // logits before they were changed, last change last
 	total  float64     // cached weight of all, 0: not known
 	err    error       // of the logits
+	mass   []float64   // weights by the upper bits of a candidate, in memory that is used again
 }
+
+// noLimit is behind all candidates.
+const noLimit = ^candidate(0)
 
 // reset begins with all logits.
 func (s *set) reset(logits []float32) {
-	*s = set{logits: logits, scale: 1, head: s.head[:0], undo: s.undo[:0]}
+	*s = set{logits: logits, scale: 1, limit: noLimit, head: s.head[:0], undo: s.undo[:0], mass: s.mass}
 }
 
 // restore puts the logits back that were changed.
@@ -65,16 +66,20 @@ func (s *set) drop(n int) {
 		s.total = 0
 		return
 	}
-	var ids []int32
-	for _, c := range s.head[:n] {
-		ids = append(ids, c.id())
+	for _, c := range s.head[:n] { // -Inf is behind every limit
+		s.undo = append(s.undo, c)
+		s.logits[c.id()] = negInf
 	}
-	s.change(forbid, ids)
+	s.head, s.total = s.head[:0], 0
 }
 
 // change replaces the logits of tokens, as far as they are left, by what f makes of them.
 func (s *set) change(f func(id int32, logit float64) float64, ids []int32) {
 	s.total = 0
+	if s.limit != noLimit { // what is changed may go over it
+		s.grow(len(s.logits))
+		s.limit = noLimit
+	}
 	if !s.cut {
 		for _, id := range ids {
 			if id >= 0 && int(id) < len(s.logits) {
@@ -101,6 +106,24 @@ func (s *set) changed(f func(int32, float64) float64, id int32, logit float32) f
 	return float32(min(f(id, float64(logit)*s.scale)/s.scale, math.MaxFloat32))
 }
 
+// restrict leaves what is not behind a candidate.
+func (s *set) restrict(limit candidate) {
+	s.grow(1)
+	s.total, s.limit = 0, min(s.limit, limit)
+	s.trim()
+}
+
+// trim drops what the head has behind the limit.
+func (s *set) trim() {
+	n, found := slices.BinarySearch(s.head, s.limit)
+	if found {
+		n++
+	}
+	if n < len(s.head) {
+		s.keep(n)
+	}
+}
+
 // keep leaves the first n of the head.
 func (s *set) keep(n int) {
 	s.head, s.cut, s.total = s.head[:n], true, 0
@@ -125,7 +148,8 @@ func (s *set) grow(n int) bool {
 		s.head, all = append(s.head[:0], pack(0, 0)), true // something to go on with
 	}
 	s.cut = all
-	return !all
+	s.trim()
+	return !s.cut
 }
 
 // at returns the token at place i of the order; false if there are not so many.
@@ -158,8 +182,14 @@ func (s *set) weights() float64 {
 			for _, c := range s.head {
 				s.total += exp(float64(c.logit()-top) * s.scale)
 			}
-		} else {
+		} else if s.limit == noLimit {
 			s.total = sumExp(s.logits, top, s.scale)
+		} else {
+			for i, l := range s.logits {
+				if pack(int32(i), l) <= s.limit {
+					s.total += exp(float64(l-top) * s.scale)
+				}
+			}
 		}
 	}
 	return s.total
@@ -183,7 +213,7 @@ func (s *set) pick(u float64) int32 {
 	}
 	id := last.id()
 	for i, l := range s.logits {
-		if l > negInf && pack(int32(i), l) > last {
+		if c := pack(int32(i), l); l > negInf && c > last && c <= s.limit {
 			id = int32(i)
 			if u -= exp(float64(l-top) * s.scale); u < 0 {
 				break

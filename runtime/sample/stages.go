@@ -41,16 +41,59 @@ func (s *Sampler) topP() {
 		return
 	}
 	left := s.p.TopP * s.set.weights()
-	for i := 0; ; i++ {
-		c, ok := s.set.at(i)
-		if !ok {
-			return
-		}
+	s.set.grow(smallNucleus)
+	for i, c := range s.set.head {
 		if left -= s.set.weight(c.logit()); left <= 0 {
 			s.set.keep(i + 1)
 			return
 		}
 	}
+	if !s.set.cut {
+		limit, total := s.set.nucleus(s.p.TopP)
+		s.set.restrict(limit)
+		s.set.total = total
+	}
+}
+
+// smallNucleus is how many tokens top-p sorts; of a larger set it sorts a few only, near its end.
+const smallNucleus = 1024
+
+// nucleus returns the last candidate of the smallest set with a share p of the weights, and the weights of the
+// set: it sums them by the upper bits of the candidates, and sorts those of the sum with which the share is reached.
+func (s *set) nucleus(p float64) (last candidate, weights float64) {
+	const shift = 48 // 128 sums for logits of one exponent
+	if s.mass == nil {
+		s.mass = make([]float64, 1<<(64-shift))
+	}
+	clear(s.mass)
+	top := s.top()
+	for i, l := range s.logits {
+		if c := pack(int32(i), l); l > negInf && c <= s.limit {
+			s.mass[c>>shift] += exp(float64(l-top) * s.scale)
+		}
+	}
+	total := 0.0
+	for _, m := range s.mass {
+		total += m
+	}
+	left, at := p*total, 0
+	for at < len(s.mass)-1 && left > s.mass[at] {
+		left -= s.mass[at]
+		at++
+	}
+	var few []candidate
+	for i, l := range s.logits {
+		if c := pack(int32(i), l); int(c>>shift) == at && c <= s.limit {
+			few = append(few, c)
+		}
+	}
+	slices.Sort(few)
+	for _, c := range few {
+		if left -= exp(float64(c.logit()-top) * s.scale); left <= 0 {
+			return c, p*total - left
+		}
+	}
+	return noLimit, total // the sums are rounded: all of it
 }
 
 func (s *Sampler) minP() {
@@ -61,17 +104,12 @@ func (s *Sampler) minP() {
 
 // within keeps the logits, times the scale, that are at most d below the largest.
 func (s *set) within(d float64) {
-	top := float64(s.top()) * s.scale
-	for i := 0; ; i++ {
-		c, ok := s.at(i)
-		if !ok {
-			return
-		}
-		if float64(c.logit())*s.scale < top-d {
-			s.keep(i)
-			return
-		}
+	exact := (float64(s.top())*s.scale - d) / s.scale
+	least := float32(exact)
+	if float64(least) < exact {
+		least = math.Nextafter32(least, s.top())
 	}
+	s.restrict(pack(-1, min(max(least, -math.MaxFloat32), s.top()))) // -1 is the last of all ids
 }
 
 func (s *Sampler) topNSigma() {
@@ -84,6 +122,9 @@ func (s *Sampler) topNSigma() {
 			x := float64(l) * s.set.scale
 			n, sum, squares = n+1, sum+x, squares+x*x
 		}
+	}
+	if s.set.limit != noLimit {
+		s.set.grow(len(s.set.logits))
 	}
 	if s.set.cut {
 		for _, c := range s.set.head {
