@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/zincc-dev/zincc/internal/sse"
 )
 
 // acts are what a soak does to a server; weights are per cent.
@@ -162,9 +164,9 @@ func (s *soak) cancel(ctx context.Context, r *rand.Rand) error {
 		return err
 	}
 	defer resp.Body.Close()
-	ev := newEvents(resp.Body)
+	ev := sse.NewReader(resp.Body)
 	for range after {
-		if _, err := ev.next(); err == io.EOF { // tokens may share an event
+		if _, err := ev.Next(); err == io.EOF { // tokens may share an event
 			return nil
 		} else if err != nil {
 			return err

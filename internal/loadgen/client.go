@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/sse"
 )
 
 // client speaks to one server.
@@ -146,11 +147,11 @@ func (c *client) generate(ctx context.Context, a ask) trace {
 // readTrace reads the stream of an answer that was asked for at start. An answer without its end or
 // its count of tokens is an error.
 func readTrace(stream io.Reader, start time.Time) (t trace) {
-	ev := newEvents(stream)
+	ev := sse.NewReader(stream)
 	var text strings.Builder
 	finished := false
 	for {
-		data, err := ev.next()
+		data, err := ev.Next()
 		at := time.Since(start)
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF

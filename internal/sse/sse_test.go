@@ -1,4 +1,4 @@
-package main
+package sse
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 )
 
 func readAll(r io.Reader) (all []string, err error) {
-	e := newEvents(r)
+	e := NewReader(r)
 	for {
-		data, err := e.next()
+		data, err := e.Next()
 		if err != nil {
 			return all, err
 		}
@@ -36,8 +36,8 @@ func TestEvents(t *testing.T) {
 		{"empty data", "data\n\ndata:\n\n", []string{"", ""}, io.EOF},
 		{"cut off in an event", "data: a\n\ndata: b\n", []string{"a"}, io.ErrUnexpectedEOF},
 		{"cut off in a line", "data: a\n\ndat", []string{"a"}, io.ErrUnexpectedEOF},
-		{"too long a line", "data: " + strings.Repeat("x", maxEvent) + "\n\n", nil, errEventTooLong},
-		{"too many lines", strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100), nil, errEventTooLong},
+		{"too long a line", "data: " + strings.Repeat("x", maxEvent) + "\n\n", nil, ErrTooLong},
+		{"too many lines", strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100), nil, ErrTooLong},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := readAll(strings.NewReader(c.stream))
@@ -52,9 +52,9 @@ func TestEvents(t *testing.T) {
 func TestEventsDoNotWait(t *testing.T) {
 	for _, end := range []string{"\n\n", "\r\r", "\r\n\r\n"} {
 		r, w := io.Pipe()
-		e := newEvents(r)
+		e := NewReader(r)
 		go io.WriteString(w, "data: a"+end)
-		if got, err := e.next(); string(got) != "a" || err != nil {
+		if got, err := e.Next(); string(got) != "a" || err != nil {
 			t.Errorf("%q: %q, %v", end, got, err)
 		}
 		w.Close()

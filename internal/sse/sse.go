@@ -1,4 +1,5 @@
-package main
+// Package sse reads streams of server-sent events (HTML Standard, section 9.2).
+package sse
 
 import (
 	"bufio"
@@ -10,23 +11,25 @@ import (
 // maxEvent bounds the bytes of one event.
 const maxEvent = 1 << 20
 
-var errEventTooLong = errors.New("an event of the stream has more than 1 MiB")
+// ErrTooLong ends a stream with an event that is larger than it may be.
+var ErrTooLong = errors.New("an event of the stream has more than 1 MiB")
 
-// events reads a stream of server-sent events (HTML Standard, section 9.2). It returns an event
-// as soon as the empty line behind it has come, and never reads further than it must.
-type events struct {
+// Reader reads a stream. It returns an event as soon as the empty line behind it has come: it never
+// waits for what may follow.
+type Reader struct {
 	r      *bufio.Reader
 	line   []byte
 	begun  bool // the first line was read
 	skipLF bool // the last line ended with a carriage return: a line feed behind it belongs to it
 }
 
-func newEvents(r io.Reader) *events { return &events{r: bufio.NewReader(r)} }
+// NewReader reads from r.
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReader(r)} }
 
-// next returns the data of the next event that has any; its name, id and retry time are of no
-// use here. The bytes are the caller's. The error at the end of the stream is io.EOF, and
+// Next returns the data of the next event that has any; names, ids and retry times are
+// skipped. The bytes are the caller's. The error at the end of the stream is io.EOF, and
 // io.ErrUnexpectedEOF within an event.
-func (e *events) next() ([]byte, error) {
+func (e *Reader) Next() ([]byte, error) {
 	var data []byte
 	has, begun := false, false
 	for {
@@ -52,14 +55,14 @@ func (e *events) next() ([]byte, error) {
 		has = true
 		data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		if len(data) > maxEvent {
-			return nil, errEventTooLong
+			return nil, ErrTooLong
 		}
 	}
 }
 
 // readLine returns a line without its end, which is a line feed, a carriage return or both. The
 // bytes are good until the next call.
-func (e *events) readLine() ([]byte, error) {
+func (e *Reader) readLine() ([]byte, error) {
 	e.line = e.line[:0]
 	for {
 		b, err := e.r.ReadByte()
@@ -75,7 +78,7 @@ func (e *events) readLine() ([]byte, error) {
 			break
 		}
 		if e.line = append(e.line, b); len(e.line) > maxEvent {
-			return nil, errEventTooLong
+			return nil, ErrTooLong
 		}
 	}
 	if !e.begun {
