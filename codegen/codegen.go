@@ -61,10 +61,8 @@ func table(t *target.Target, maxRows int, choose func(p *ir.Program) error) []pa
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
 		passes.Pass{Name: "SplitDelta", Doc: "the delta rule of many rows goes chunk by chunk, with what needs no state computed for all chunks at once before", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
-		passes.Pass{Name: "RoundInputs", Doc: "what projections of many rows read is rounded to f16, where their kernels multiply f16, and of few rows to fixed point, where they multiply bytes", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return roundInputs(p, t) }},
-		passes.Pass{Name: "SplitLinear", Doc: "projections of some rows are split over the elements of a row, so that they fill the device", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return splitLinear(p, t) }},
+		passes.Pass{Name: "ApplyWants", Doc: "groups become what kernels ask for: inputs of projections and attention rounded to f16 or fixed point, workspaces for split-K products", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return applyWants(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
 			Run: choose},
 	)

@@ -125,27 +125,6 @@ func addArrivals(p *ir.Program) {
 	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
 }
 
-// splitLinear gives projections whose workgroups are to share the elements of a row room
-// for their sums. Those that meet add them.
-func splitLinear(p *ir.Program, t *target.Target) error {
-	for _, f := range p.Funcs {
-		b, uses := ir.NewBuilder(f), f.Uses()
-		for _, g := range f.Groups {
-			s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
-			width := kernels.RoomToSplit(s)
-			if width == 0 {
-				continue
-			}
-			room, err := b.Make("room", ir.Attrs{{Name: "width", Value: int64(width)}}, g.Ops[0].Args[0])
-			if err != nil {
-				return err
-			}
-			g.Ops = append(g.Ops, room)
-		}
-	}
-	return nil
-}
-
 // argmaxSplit is the logits of a part, at least; maxSplits bounds the parts.
 const argmaxSplit = 4096
 
@@ -202,9 +181,10 @@ func blockOf(op *ir.Op, t *target.Target) int {
 // tiledSplits is how many workgroups share the positions of a tile of rows, and the
 // rows of a tile.
 func tiledSplits(s *kernels.Site) (n, rows int) {
-	tiles, rows := kernels.AttentionTiles(s)
-	if tiles == 0 {
-		return 1, 1
+	for _, w := range kernels.Wants(s) {
+		if w.Tiles > 0 {
+			return max(1, min(s.Target.Units/w.Tiles, maxSplits, s.Program.Ctx/splitBlock)), w.TileRows
+		}
 	}
-	return max(1, min(s.Target.Units/tiles, maxSplits, s.Program.Ctx/splitBlock)), rows
+	return 1, 1
 }

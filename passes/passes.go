@@ -41,9 +41,8 @@ var Orders = []Order{
 	{"SplitAttention", "SplitArgmax", "it adds the counters that the parts meet at"},
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
 	{"SplitDelta", "SelectKernels", "each half gets its own kernel"},
-	{"RoundInputs", "SplitLinear", "which kernel there is depends on the types"},
-	{"SplitAttention", "SplitLinear", "it adds the counters that the parts meet at"},
-	{"SplitLinear", "SelectKernels", "the kernel depends on the parts"},
+	{"SplitAttention", "ApplyWants", "it adds the counters of last-block reductions, and its halves round what they read"},
+	{"ApplyWants", "SelectKernels", "which kernel there is depends on types and workspaces"},
 	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},
 }

@@ -80,8 +80,8 @@ func TestAttentionWithoutMatrices(t *testing.T) {
 		attentionTest("attention_split", "f16", 128, 8, 2, 0, siteTest{ctx: 96, slots: 2, rows: 8}),
 	} {
 		s := c.site(t, lookup(t, "sm_90"))
-		if q := kernels.HalfInput(s); q != nil {
-			t.Errorf("%s: %s is to be rounded", c.group, q)
+		if q := roundedFor(s, "half"); q != nil {
+			t.Errorf("%s: %v is to be rounded", c.group, q)
 		}
 		c.candidates(t, s)
 	}

@@ -407,7 +407,7 @@ func TestExpertUpFixed(t *testing.T) {
 			}
 			on := dotTarget(t)
 			site := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: out, Target: on}
-			if got := kernels.FixedReaders(site); len(got) != linears {
+			if got := roundedFor(site, "fixed12"); len(got) != linears {
 				t.Errorf("%d ops read x in fixed point, want %d", len(got), linears)
 			}
 			m.fixed = true

@@ -104,7 +104,7 @@ func TestGemmDotTiles(t *testing.T) {
 }
 
 func (w *world) byteReaders(on *target.Target, outputs ...*ir.Value) []*ir.Op {
-	return kernels.ByteReaders(&kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: outputs, Target: on})
+	return roundedFor(&kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: outputs, Target: on}, "fixed8")
 }
 
 // TestByteReaders holds who reads an x in 8-bit fixed point: projections of many rows of

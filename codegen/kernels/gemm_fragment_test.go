@@ -104,8 +104,11 @@ func (w *world) makeRoom(on *target.Target, out ...*ir.Value) *ir.Value {
 	w.t.Helper()
 	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
 	w.data[counts] = make([]byte, 4*64)
-	if width := kernels.RoomToSplit(w.site(on, out...)); width > 0 {
-		room, err := w.make.Make("room", ir.Attrs{{Name: "width", Value: int64(width)}}, w.ops[0].Args[0])
+	for _, want := range kernels.Wants(w.site(on, out...)) {
+		if want.Workspace == 0 {
+			continue
+		}
+		room, err := w.make.Make("room", ir.Attrs{{Name: "width", Value: int64(want.Workspace)}}, w.ops[0].Args[0])
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -442,3 +442,13 @@ func (c siteTest) checkWidthsOn(t *testing.T, on *target.Target, result string) 
 		}
 	}
 }
+
+// roundedFor returns the ops whose input families want rounded by that op.
+func roundedFor(s *kernels.Site, round string) []*ir.Op {
+	for _, w := range kernels.Wants(s) {
+		if w.Round == round {
+			return w.Readers
+		}
+	}
+	return nil
+}

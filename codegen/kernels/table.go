@@ -16,11 +16,12 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Site, Candidate and Operand are what the rest of the compiler knows of a family.
+// Site, Candidate, Operand and Rewrite are what the rest of the compiler knows of a family.
 type (
 	Site      = site.Site
 	Candidate = site.Candidate
 	Operand   = site.Operand
+	Rewrite   = site.Rewrite
 )
 
 // Family is one row of the kernel table.
@@ -32,6 +33,21 @@ type Family struct {
 	// same bits: at a site of few rows, candidates of the same Order add in the same order,
 	// and a family offers the same orders at every width.
 	Candidates func(s *Site) []Candidate
+	// Wants returns what the family asks of the program around the site; nil where it never
+	// asks. See Wants.
+	Wants func(s *Site) []Rewrite
+}
+
+// Wants asks every family what would have to change around s for its kernels to take it. Passes
+// apply what they accept, and ask again: what a family wants may depend on that.
+func Wants(s *Site) []Rewrite {
+	var all []Rewrite
+	for _, f := range families {
+		if f.Wants != nil {
+			all = append(all, f.Wants(s)...)
+		}
+	}
+	return all
 }
 
 // Candidates asks every family for its ways to compute s, and leaves out those that take the
@@ -63,34 +79,34 @@ func Candidates(s *Site) []Candidate {
 // families is the kernel table. The order is that of the listing, not of
 // preference: the strategy ranks the candidates of all of them.
 var families = []Family{
-	{"embed", "rows of a table, dequantized", rowwise.EmbedCandidates},
-	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFixedCandidates},
-	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates},
-	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFragmentCandidates},
-	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", matmul.GemmCoopCandidates},
-	{"gemm_float", "the same of many rows, with weights of f32, in tiles through shared memory: subgroups share the elements of a row", matmul.GemmFloatCandidates},
-	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", matmul.GemmLanesCandidates},
-	{"gemm", "the same of many rows, in tiles through shared memory", matmul.GemmCandidates},
-	{"gemm_dot", "the same of many rows, with x in 8-bit fixed point and dot products of bytes, in tiles through shared memory", matmul.GemmDotCandidates},
-	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", matmul.ExpertGemvCandidates},
-	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", matmul.ExpertGemmCandidates},
-	{"expert_dot", "expert_gemm with x in 8-bit fixed point and dot products of bytes", matmul.ExpertDotCandidates},
-	{"expert_dealt", "expert_gemm with cooperative matrices of f16 into which lanes put the weights themselves", matmul.ExpertFragmentCandidates},
-	{"expert_coop", "expert_gemm with cooperative matrices of f16", matmul.ExpertCoopCandidates},
-	{"expert_sort", "rows and slots in the order of their experts: one workgroup an expert", matmul.ExpertSortCandidates},
-	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", matmul.ExpertDownCandidates},
-	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", matmul.RouterCandidates},
-	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", matmul.ExpertSumCandidates},
-	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", attention.HeadsCandidates},
-	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates},
-	{"attention_merge", "the splits of attention of many rows combined, and gated: one workgroup a row and head", attention.AttentionMergeCandidates},
-	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates},
-	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates},
-	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates},
-	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates},
-	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates},
-	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates},
-	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", rowwise.ArgmaxCandidates},
-	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowwise.RowNormCandidates},
-	{"elementwise", "an add, a gate, a slice and the like on its own", rowwise.ElementwiseCandidates},
+	{"embed", "rows of a table, dequantized", rowwise.EmbedCandidates, nil},
+	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
+	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
+	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},
+	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", matmul.GemmCoopCandidates, matmul.GemmCoopWants},
+	{"gemm_float", "the same of many rows, with weights of f32, in tiles through shared memory: subgroups share the elements of a row", matmul.GemmFloatCandidates, nil},
+	{"gemm_lanes", "the same of many rows, with weights of f32: the lanes of a subgroup share the elements of a row", matmul.GemmLanesCandidates, nil},
+	{"gemm", "the same of many rows, in tiles through shared memory", matmul.GemmCandidates, nil},
+	{"gemm_dot", "the same of many rows, with x in 8-bit fixed point and dot products of bytes, in tiles through shared memory", matmul.GemmDotCandidates, matmul.GemmDotWants},
+	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", matmul.ExpertGemvCandidates, matmul.ExpertGemvWants},
+	{"expert_gemm", "the same for rows sorted by expert, in tiles through shared memory", matmul.ExpertGemmCandidates, nil},
+	{"expert_dot", "expert_gemm with x in 8-bit fixed point and dot products of bytes", matmul.ExpertDotCandidates, matmul.ExpertDotWants},
+	{"expert_dealt", "expert_gemm with cooperative matrices of f16 into which lanes put the weights themselves", matmul.ExpertFragmentCandidates, nil},
+	{"expert_coop", "expert_gemm with cooperative matrices of f16", matmul.ExpertCoopCandidates, matmul.ExpertCoopWants},
+	{"expert_sort", "rows and slots in the order of their experts: one workgroup an expert", matmul.ExpertSortCandidates, nil},
+	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", matmul.ExpertDownCandidates, nil},
+	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", matmul.RouterCandidates, nil},
+	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", matmul.ExpertSumCandidates, nil},
+	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", attention.HeadsCandidates, nil},
+	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
+	{"attention_merge", "the splits of attention of many rows combined, and gated: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
+	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates, attention.AttentionCoopWants},
+	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},
+	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates, nil},
+	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
+	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},
+	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
+	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", rowwise.ArgmaxCandidates, nil},
+	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowwise.RowNormCandidates, nil},
+	{"elementwise", "an add, a gate, a slice and the like on its own", rowwise.ElementwiseCandidates, nil},
 }

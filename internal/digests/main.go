@@ -1,8 +1,10 @@
-// Command digests compares the SHA-256 of plans with those that testdata/digests.txt
-// lists: what is compiled for all targets from the models in testdata and from headers of
-// models in published shapes, of at most 8 layers, since further ones repeat them. The
-// vocabulary, the model's path and the compiler's version do not count, nor does what this
-// computer's drivers say. A change of the compiler that means to change no plan leaves the list as it is.
+// Command digests compares plans with testdata/digests.txt, a list of the SHA-256 of all that
+// the compiler decides: requirements, modules, pipelines, memory, weights, entries, program.
+// They are compiled for all targets, from the models in testdata and from headers of models
+// in published shapes, of at most 8 layers, since further ones repeat them. Vocabulary and
+// template, the model's path, the compiler's version and how the file packs its sections
+// do not count, nor does what this computer's drivers say. A change of the compiler that
+// means to change no plan leaves the list as it is.
 //
 //	go run ./internal/digests            compare; exit code 1 and the differences, if there are any
 //	go run ./internal/digests --update   write the list

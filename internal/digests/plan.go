@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"path/filepath"
 	"sync"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -63,7 +63,7 @@ type planned struct {
 	target *target.Target
 }
 
-// digest compiles and returns the SHA-256 of the plan. Kernels are chosen by what the
+// digest compiles and returns the SHA-256 of what the compiler decides. Kernels are chosen by what the
 // compiler holds of the target, and not by a driver that this computer may have.
 func (p planned) digest() (sum [32]byte, err error) {
 	f, err := p.model.open()
@@ -86,11 +86,13 @@ func (p planned) digest() (sum [32]byte, err error) {
 		return sum, err
 	}
 	plan := r.Plan
-	plan.Header.Compiler = ""
-	plan.Vocab = plans.Vocab{} // of the model, not of the compiler, and long
+	plan.Header.Compiler, plan.Header.Model.Absolute = "", ""
 	h := sha256.New()
-	if err := plans.Write(h, plan); err != nil {
-		return sum, err
+	e := json.NewEncoder(h)
+	for _, section := range []any{plan.Header, plan.Require, plan.Modules, plan.Pipelines, plan.Memory, plan.Weights, plan.Entries, ir.Print(plan.Program)} {
+		if err := e.Encode(section); err != nil {
+			return sum, err
+		}
 	}
 	return [32]byte(h.Sum(nil)), nil
 }

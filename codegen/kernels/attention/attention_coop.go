@@ -51,25 +51,22 @@ func matchAttentionCoop(s *site.Site) []*coopAttention {
 	return list
 }
 
-// HalfQueries returns the f32 value whose heads are the queries of the group's attention, if
-// attention_coop computes the group once it is rounded to f16; else nil.
-func HalfQueries(s *site.Site) *ir.Value {
-	if a := matchAttentionCoop(s); len(a) > 0 {
-		if q := a[0].op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
-			return q
-		}
-	}
-	return nil
-}
-
-// AttentionTiles returns how many workgroups attention_coop has for the site's attention,
-// and how many rows of q a tile has; 0 if attention_coop does not compute it.
-func AttentionTiles(s *site.Site) (tiles, rows int) {
+// AttentionCoopWants asks for q in f16; of a tile of attention that is not split, it says how
+// many there are, so that positions can be split where they do not fill the device.
+func AttentionCoopWants(s *site.Site) []site.Rewrite {
 	list := matchAttentionCoop(s)
 	if len(list) == 0 {
-		return 0, 0
+		return nil
 	}
-	return list[0].tiles() * list[0].heads / list[0].fold, list[0].queryRows()
+	k := list[0]
+	var wants []site.Rewrite
+	if !k.partial {
+		wants = append(wants, site.Rewrite{Tiles: k.tiles() * k.heads / k.fold, TileRows: k.queryRows()})
+	}
+	if q := k.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
+		wants = append(wants, site.Half(s, q)...)
+	}
+	return wants
 }
 
 // coopAttention is FlashAttention-2 (Dao, arXiv:2307.08691) with cooperative matrices

@@ -6,7 +6,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -118,18 +117,6 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 		}
 	}
 	return list
-}
-
-// fixedReaders returns the ops that read x in fixed point, none if teams cannot share it.
-func (g *expertGroup) fixedReaders(s *site.Site) []*ir.Op {
-	if g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
-		return nil
-	}
-	ops := g.inFixed(s)
-	if len(ops) == 0 || len(g.teamShapes(s.Target)) == 0 {
-		return nil
-	}
-	return ops
 }
 
 // tiled reports whether the experts' rows are whole tiles.

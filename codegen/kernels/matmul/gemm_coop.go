@@ -42,22 +42,6 @@ func GemmCoopCandidates(s *site.Site) []site.Candidate {
 	return list
 }
 
-// HalfProjections returns the f32 value that the group's projections read, if gemm_coop,
-// gemm_dealt or expert_coop computes the group once it is rounded to f16; else nil.
-func HalfProjections(s *site.Site) *ir.Value {
-	g := matchCoop(s)
-	if d := matchFragment(s); d != nil {
-		g = d
-	}
-	if e := matchExpertCoop(s); e != nil {
-		g = e.linearGroup
-	}
-	if g != nil && !g.half && g.x.Def != nil {
-		return g.x
-	}
-	return nil
-}
-
 // matchCoop returns the site's group if gemm_coop computes it but for the type of x.
 func matchCoop(s *site.Site) *linearGroup {
 	g := matchLinear(s)

@@ -59,28 +59,6 @@ func (g *linearGroup) inBytes() bool {
 	return true
 }
 
-// ByteReaders returns the ops of the site's group, of many rows, that read an x in 8-bit
-// fixed point on targets that have dot products of bytes and no matrices.
-func ByteReaders(s *site.Site) []*ir.Op {
-	if !s.Target.Dot || s.Target.Matrix != (target.MatrixShape{}) {
-		return nil
-	}
-	g := matchLinear(s)
-	if e := matchSorted(s); e != nil {
-		g = e.linearGroup
-	}
-	if g == nil || g.fixed != nil || g.last || !g.inBytes() {
-		return nil
-	}
-	var ops []*ir.Op
-	for _, op := range s.Group.Ops {
-		if op.Kind.Name == "linear" || op.Kind.Name == "expert_linear" {
-			ops = append(ops, op)
-		}
-	}
-	return ops
-}
-
 // dotShape is the tile of 16, 32, 64 or 128 rows. What is rounded and taken apart for it
 // counts the less, the more outputs it has; registers bound that where workgroups are
 // small and load more in each lane.

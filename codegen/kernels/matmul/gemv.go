@@ -226,28 +226,6 @@ func (k *gemv) share(t *target.Target) {
 	k.subgroups = max(1, min(gemvSubgroups, t.Workgroup/t.Wave, site.CeilDiv(k.k, gemvElements*t.Wave)))
 }
 
-// FixedReaders returns the ops of the site's group, of few rows, whose matrices gemv or
-// expert_gemv multiplies with an x in fixed point on targets that have dot products of bytes.
-func FixedReaders(s *site.Site) []*ir.Op {
-	if !s.Target.Dot {
-		return nil
-	}
-	if e := matchExperts(s); e != nil {
-		return e.fixedReaders(s)
-	}
-	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.fixed != nil || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
-		return nil
-	}
-	ops := g.inFixed(s)
-	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
-	k.share(s.Target)
-	if !k.fits(1) {
-		return nil
-	}
-	return ops
-}
-
 // inFixed marks the projections whose matrices can be multiplied with an x in fixed point,
 // and returns their ops.
 func (g *linearGroup) inFixed(s *site.Site) []*ir.Op {

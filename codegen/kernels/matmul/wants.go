@@ -1,0 +1,112 @@
+package matmul
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// GemvWants asks for x in 12-bit fixed point, on targets with dot products of bytes, where a
+// lane can keep its elements.
+func GemvWants(s *site.Site) []site.Rewrite {
+	g := matchLinear(s)
+	if g == nil || !s.Target.Dot || !g.allF32() || g.fixed != nil || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
+		return nil
+	}
+	ops := g.inFixed(s)
+	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
+	k.share(s.Target)
+	if !k.fits(1) {
+		return nil
+	}
+	return site.Fixed("fixed12", ops)
+}
+
+// ExpertGemvWants asks for x in 12-bit fixed point, where teams can share it.
+func ExpertGemvWants(s *site.Site) []site.Rewrite {
+	g := matchExperts(s)
+	if g == nil || !s.Target.Dot || g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
+		return nil
+	}
+	ops := g.inFixed(s)
+	if len(g.teamShapes(s.Target)) == 0 {
+		return nil
+	}
+	return site.Fixed("fixed12", ops)
+}
+
+// GemmDotWants asks for x in 8-bit fixed point, on targets that have dot products of bytes and no matrices.
+func GemmDotWants(s *site.Site) []site.Rewrite { return wantBytes(s, matchLinear(s)) }
+
+// ExpertDotWants is GemmDotWants of experts.
+func ExpertDotWants(s *site.Site) []site.Rewrite {
+	if e := matchSorted(s); e != nil {
+		return wantBytes(s, e.linearGroup)
+	}
+	return nil
+}
+
+func wantBytes(s *site.Site, g *linearGroup) []site.Rewrite {
+	if !s.Target.Dot || hasMatrices(s) || g == nil || g.fixed != nil || g.last || !g.inBytes() {
+		return nil
+	}
+	var ops []*ir.Op
+	for _, op := range s.Group.Ops {
+		if op.Kind.Name == "linear" || op.Kind.Name == "expert_linear" {
+			ops = append(ops, op)
+		}
+	}
+	return site.Fixed("fixed8", ops)
+}
+
+// GemmCoopWants asks for x in f16.
+func GemmCoopWants(s *site.Site) []site.Rewrite { return wantHalf(s, matchCoop(s)) }
+
+// ExpertCoopWants asks for x in f16.
+func ExpertCoopWants(s *site.Site) []site.Rewrite {
+	if e := matchExpertCoop(s); e != nil {
+		return wantHalf(s, e.linearGroup)
+	}
+	return nil
+}
+
+// GemmFragmentWants asks for x in f16, and then for a workspace, if workgroups are to share the
+// elements of a row.
+func GemmFragmentWants(s *site.Site) []site.Rewrite {
+	g := matchFragment(s)
+	if g == nil || !g.half {
+		return wantHalf(s, g)
+	}
+	if k := (gemmFragment{linearGroup: g, fragmentTile: fragmentTileOf(s, g)}); k.pays(s) {
+		return wantWorkspace(k.workspaceWidth())
+	}
+	return nil
+}
+
+// GemmFixedWants asks for a workspace, if workgroups are to share the elements of a row.
+func GemmFixedWants(s *site.Site) []site.Rewrite {
+	if k := matchFixed(s); k != nil {
+		return wantWorkspace(k.workspaceWidth())
+	}
+	return nil
+}
+
+// wantHalf asks for the x of a group, if there is one, in f16.
+func wantHalf(s *site.Site, g *linearGroup) []site.Rewrite {
+	if g == nil || g.half || g.x.Def == nil || !hasMatrices(s) {
+		return nil
+	}
+	return site.Half(s, g.x)
+}
+
+func wantWorkspace(width int) []site.Rewrite {
+	if width == 0 {
+		return nil
+	}
+	return []site.Rewrite{{Workspace: width}}
+}
+
+// hasMatrices reports whether the target has cooperative matrices: else what is in f16 would be
+// read by kernels that have no use for it.
+func hasMatrices(s *site.Site) bool { return s.Target.Matrix != (target.MatrixShape{}) }

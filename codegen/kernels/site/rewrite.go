@@ -1,0 +1,40 @@
+package site
+
+import "github.com/zincc-dev/zincc/ir"
+
+// Rewrite is what a family wants of the program around a site, so that a kernel of its own can
+// take the group then. One of its parts is set.
+type Rewrite struct {
+	// Round names the op, half, fixed12 or fixed8, that rounds what Readers, ops of the group,
+	// have as their first operand.
+	Round   string
+	Readers []*ir.Op
+	// Workspace is the sums of a row, f32, that the workgroups of a split-K product leave for
+	// each other.
+	Workspace int
+	// Tiles and TileRows are how many workgroups attention has if the positions are not split
+	// among more, and the rows of q of each.
+	Tiles, TileRows int
+}
+
+// Half is the wish that the ops of the group that read x have it as f16.
+func Half(s *Site, x *ir.Value) []Rewrite {
+	r := Rewrite{Round: "half"}
+	for _, op := range s.Group.Ops {
+		switch op.Kind.Name {
+		case "linear", "expert_linear", "attention", "attention_split":
+			if op.Args[0] == x {
+				r.Readers = append(r.Readers, op)
+			}
+		}
+	}
+	return []Rewrite{r}
+}
+
+// Fixed is the wish that readers have their first operand in fixed point; none if there are no readers.
+func Fixed(round string, readers []*ir.Op) []Rewrite {
+	if len(readers) == 0 {
+		return nil
+	}
+	return []Rewrite{{Round: round, Readers: readers}}
+}

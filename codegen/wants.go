@@ -1,0 +1,122 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// applyWants asks families what would have to change around each group for their kernels to take
+// it, and changes it: inputs of projections and attention are rounded to what kernels multiply,
+// and split-K products get a workspace.
+//
+// To f16 a value is rounded once for all who read it, behind the norm or the projections that
+// make it if nobody else reads it. Else a norm is computed a second time, as that needs no
+// step of its own; other values are rounded by themselves. To fixed point each group that
+// reads x rounds it itself.
+func applyWants(p *ir.Program, t *target.Target) error {
+	if t.Host {
+		return nil
+	}
+	for _, f := range p.Funcs {
+		r := wanted{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, rounds: map[*ir.Group]bool{}}
+		for _, apply := range []func(g *ir.Group, w kernels.Rewrite) error{r.fix, r.half, r.workspace} {
+			uses := f.Uses()
+			for _, g := range slices.Clone(f.Groups) {
+				r.rounds[g] = r.rounds[g] || slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention_merge" })
+				for _, w := range kernels.Wants(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
+					if err := apply(g, w); err != nil {
+						return err
+					}
+				}
+			}
+			r.place()
+			clear(r.halves)
+		}
+	}
+	return nil
+}
+
+// wanted is the work of applyWants on one function.
+type wanted struct {
+	f      *ir.Func
+	b      *ir.Builder
+	halves map[*ir.Value]*ir.Op // by what they round
+	rounds map[*ir.Group]bool   // groups that can round their own result, as all with a rotation can
+}
+
+// fix makes the readers of g round what they read to fixed point.
+func (r *wanted) fix(g *ir.Group, w kernels.Rewrite) error {
+	if w.Round != "fixed12" && w.Round != "fixed8" {
+		return nil
+	}
+	fixed, err := r.b.Make(w.Round, nil, w.Readers[0].Args[0])
+	if err != nil {
+		return err
+	}
+	for _, op := range w.Readers {
+		op.Args[0] = fixed.Result
+	}
+	g.Ops = slices.Insert(g.Ops, slices.Index(g.Ops, w.Readers[0]), fixed)
+	return nil
+}
+
+// half makes the readers of g read what is rounded to f16.
+func (r *wanted) half(g *ir.Group, w kernels.Rewrite) error {
+	if w.Round != "half" {
+		return nil
+	}
+	x := w.Readers[0].Args[0]
+	if x.Type.DType == ir.F16 {
+		return nil // another family wanted the same
+	}
+	half := r.halves[x]
+	if half == nil {
+		var err error
+		if half, err = r.b.Make("half", nil, x); err != nil {
+			return err
+		}
+		r.halves[x] = half
+	}
+	for _, op := range w.Readers {
+		op.Args[0] = half.Result
+	}
+	r.rounds[g] = true
+	return nil
+}
+
+// workspace gives the split-K products of g memory for the sums of their workgroups.
+func (r *wanted) workspace(g *ir.Group, w kernels.Rewrite) error {
+	if w.Workspace == 0 {
+		return nil
+	}
+	op, err := r.b.Make("room", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, g.Ops[0].Args[0])
+	if err == nil {
+		g.Ops = append(g.Ops, op)
+	}
+	return err
+}
+
+// place puts the ops that round behind those that make what they round.
+func (r *wanted) place() {
+	uses := r.f.Uses()
+	for i := 0; i < len(r.f.Groups); i++ {
+		g := r.f.Groups[i]
+		for _, op := range g.Ops {
+			half := r.halves[op.Result]
+			if op.Result == nil || half == nil {
+				continue
+			}
+			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
+			gated := len(g.Ops) == 1 && op.Kind.Name == "gated_rmsnorm"
+			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
+			if norm || unread && (op.Kind.Name == "rope" || (gated || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
+				g.Ops = append(g.Ops, half)
+				break
+			}
+			r.f.Groups = slices.Insert(r.f.Groups, i+1, &ir.Group{Name: g.Name + ".half", Ops: []*ir.Op{half}})
+		}
+	}
+}
