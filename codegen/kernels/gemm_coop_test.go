@@ -180,7 +180,7 @@ func TestCoopKeys(t *testing.T) {
 // gemm_coop puts them into shared memory: one workgroup a row.
 func coopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 	w := weight.FormatOf(d, cols)
-	f := weight.CoopFormatOf(w.Layout)
+	f := w.Copy
 	return kernel.Build("octets", func(b *kernel.Builder) {
 		m := weight.Matrix{Format: w, Buf: b.Arg("w", kernel.Read), Rows: b.SpecU32("rows", uint32(rows)), Cols: b.SpecU32("cols", uint32(cols))}
 		y := b.Arg("y", kernel.Write)
@@ -207,7 +207,7 @@ func coopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 // gemm_dealt make them, each where it is in its row: one workgroup a row, four lanes a block.
 func fragmentOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 	w := weight.FormatOf(d, cols)
-	f := weight.FragmentFormatOf(w.Layout)
+	f := w.Fragment
 	return kernel.Build("octets", func(b *kernel.Builder) {
 		m := weight.Matrix{Format: w, Buf: b.Arg("w", kernel.Read), Rows: b.SpecU32("rows", uint32(rows)), Cols: b.SpecU32("cols", uint32(cols))}
 		y := b.Arg("y", kernel.Write)

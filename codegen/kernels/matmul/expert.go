@@ -105,7 +105,7 @@ func (g *expertGroup) addExperts(op *ir.Op, norm *ir.Value) bool {
 	fixed := g.fixed != nil && x == g.fixed
 	m := &weights{value: w, format: weight.FormatOf(w.Type.DType, k), from: op.Attrs.Int("first")}
 	g.projects = append(g.projects, &projection{matrices: []*weights{m}, result: op.Result, width: op.Attrs.Int("rows"), slots: g.slots, fixed: fixed})
-	return m.format != nil && (!fixed || m.format.Dot != nil) && !(g.perSlot && g.gain != nil)
+	return m.format != nil && (!fixed || m.format.Bytes != nil) && !(g.perSlot && g.gain != nil)
 }
 
 // indexable reports whether the elements of a weight can be counted in 32 bits.

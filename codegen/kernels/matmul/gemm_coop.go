@@ -63,7 +63,7 @@ func (g *linearGroup) inMatrices(t *target.Target) bool {
 			return false
 		}
 		for _, w := range p.matrices {
-			if weight.CoopFormatOf(w.format.Layout) == nil {
+			if w.format.Copy == nil {
 				return false
 			}
 		}
@@ -305,7 +305,7 @@ func (t *coopKernel) streams() []*stream {
 // order of the octets of a step is that of all matrices, and of x.
 func (t *coopKernel) packed() bool {
 	for _, m := range t.p.matrices {
-		if weight.CoopFormatOf(m.Format.Layout).Stride == 0 {
+		if m.Format.Copy.Stride == 0 {
 			return false
 		}
 	}
@@ -373,7 +373,7 @@ func (t *coopKernel) streamsX() []*stream {
 // repeat it.
 func (t *coopKernel) streamsW(m int) []*stream {
 	b, w := t.b, t.p.matrices[m]
-	f := weight.CoopFormatOf(w.Format.Layout)
+	f := w.Format.Copy
 	d := weight.NewCoopDecoder(b, t.rows)
 	return t.spread(t.each()*f.Items, func(item kernel.Value, exists *kernel.Value) *stream {
 		n, part := b.Div(item, f.Items), b.Mod(item, f.Items)

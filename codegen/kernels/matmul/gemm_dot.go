@@ -51,7 +51,7 @@ func (g *linearGroup) inBytes() bool {
 	}
 	for _, p := range g.projects {
 		for _, w := range p.matrices {
-			if w.format.Dot == nil || g.fixed != nil && !p.fixed {
+			if w.format.Bytes == nil || g.fixed != nil && !p.fixed {
 				return false
 			}
 		}
@@ -119,7 +119,7 @@ func runDot(g *gemmTile) {
 		b.For(0, b.Div(t.a.k, dotDepth), 1, func(step kernel.Value) {
 			// The projections differ in how they load only.
 			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
-				t.loadX(p.matrices[pass[0]].Format.Dot, step, i == 0)
+				t.loadX(p.matrices[pass[0]].Format.Bytes, step, i == 0)
 				for j, m := range pass {
 					t.loadW(j, p, m, b.Mul(at, t.outputs()), step)
 				}
@@ -136,7 +136,7 @@ func (t *dotTile) allocate() {
 	b := t.b
 	for _, p := range t.projects {
 		for _, w := range p.matrices {
-			f := w.format.Dot
+			f := w.format.Bytes
 			t.fine, t.offset = t.fine || f.Fine, t.offset || f.Offset && f.Bias == 0
 		}
 	}
@@ -255,7 +255,7 @@ func byteSum(b *kernel.Builder, codes kernel.Value) kernel.Value {
 // not exist repeat the last that does: they are not stored.
 func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 	b, m := t.b, p.matrices[i]
-	f := m.Format.Dot
+	f := m.Format.Bytes
 	for from := 0; from < t.outputs()*2; from += t.lanes {
 		item := b.Add(t.lane, from)
 		n, j := b.Div(item, 2), b.Mod(item, 2)

@@ -93,8 +93,8 @@ func (g *linearGroup) fitsFixed(t *target.Target) bool {
 			return false
 		}
 		for _, w := range p.matrices {
-			f := weight.FixedFormatOf(w.format.Layout)
-			if f == nil || f != weight.FixedFormatOf(p.matrices[0].format.Layout) {
+			f := w.format.Fixed
+			if f == nil || f != p.matrices[0].format.Fixed {
 				return false
 			}
 		}
@@ -189,7 +189,7 @@ func (k gemmFixed) build() (*kernel.Func, error) {
 		split, shared := newFixedSplit(b, k), newFixedShared(b, k)
 		each := func(do func(r *fixedTask)) {
 			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, split: split, columns: columns, format: weight.FixedFormatOf(p.spec.matrices[0].format.Layout)}
+				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
 				r.index = slices.Index(k.projects, p.spec) // projections that are joined have the same series

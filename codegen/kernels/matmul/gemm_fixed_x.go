@@ -158,7 +158,7 @@ func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
 	// All projections have the shared memory of the one that needs most.
 	fine, terms := false, 0
 	for _, p := range k.projects {
-		f := weight.FixedFormatOf(p.matrices[0].format.Layout)
+		f := p.matrices[0].format.Fixed
 		if !f.Super {
 			fine, terms = fine || f.Fine, max(terms, f.Vectors())
 		}

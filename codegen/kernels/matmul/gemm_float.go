@@ -87,7 +87,7 @@ func matchFloats(s *site.Site, above int) (*linearGroup, site.Extent) {
 // floats reports whether each projection is a product with one matrix of f32.
 func (g *linearGroup) floats() bool {
 	return !slices.ContainsFunc(g.projects, func(p *projection) bool {
-		return len(p.matrices) != 1 || p.matrices[0].format.Layout != "f32"
+		return len(p.matrices) != 1 || p.matrices[0].format.Layout.Name != "f32"
 	})
 }
 

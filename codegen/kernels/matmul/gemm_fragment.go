@@ -118,7 +118,7 @@ func (g *linearGroup) fitsFragment(t *target.Target) bool {
 			return false
 		}
 		for _, w := range p.matrices {
-			f := weight.FragmentFormatOf(w.format.Layout)
+			f := w.format.Fragment
 			if f == nil || f.Sharing != p.sharing() || g.rows > fragmentLow && f.Loads > tallLoads {
 				return false
 			}
@@ -129,7 +129,7 @@ func (g *linearGroup) fitsFragment(t *target.Target) bool {
 
 // sharing is that of the projection's first matrix.
 func (p *projection) sharing() string {
-	return weight.FragmentFormatOf(p.matrices[0].format.Layout).Sharing
+	return p.matrices[0].format.Fragment.Sharing
 }
 
 // each is the outputs of each matrix of a subgroup.

@@ -115,7 +115,7 @@ func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.Fr
 			if t.direct() { // of a lane, neighbours
 				row = b.Add(col, t.mine, b.Mul(t.place, t.laneOutputs()), n/fragment.Columns%t.laneOutputs())
 			}
-			list[i][h] = weight.FragmentFormatOf(w.Format.Layout).Open(&d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
+			list[i][h] = w.Format.Fragment.Open(&d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
 		}
 	}
 	return list

@@ -231,7 +231,7 @@ func (k *gemv) share(t *target.Target) {
 func (g *linearGroup) inFixed(s *site.Site) []*ir.Op {
 	fixed := map[*ir.Value]bool{} // weights
 	for _, p := range g.projects {
-		p.fixed = len(p.passes()) == 1 && p.matrices[0].format.Dot != nil
+		p.fixed = len(p.passes()) == 1 && p.matrices[0].format.Bytes != nil
 		for _, w := range p.matrices {
 			fixed[w.value] = p.fixed
 		}

@@ -107,7 +107,7 @@ func (r *gemvRun) loop() {
 // workspaceFor returns where to keep words of a projection.
 func (r *gemvRun) workspaceFor(p *projectArgs) *heldWords {
 	var zeros []kernel.Value
-	for _, t := range p.spec.matrices[0].format.Dot.Words {
+	for _, t := range p.spec.matrices[0].format.Bytes.Words {
 		zero := r.b.U32(0)
 		if t.Elem() == kernel.F32 {
 			zero = r.b.F32(0)
@@ -122,12 +122,12 @@ func (r *gemvRun) workspaceFor(p *projectArgs) *heldWords {
 
 // wide reports whether the lanes' units are those of placeWide.
 func (r *gemvRun) wide() bool {
-	return r.p.spec.fixed && r.exact(r.p.spec) && r.p.matrices[0].Format.Dot.Wide()
+	return r.p.spec.fixed && r.exact(r.p.spec) && r.p.matrices[0].Format.Bytes.Wide()
 }
 
 // placeOf returns where unit u is.
 func (r *gemvRun) placeOf(u kernel.Value) weight.DotPlace {
-	f := r.p.matrices[0].Format.Dot
+	f := r.p.matrices[0].Format.Bytes
 	if r.wide() {
 		return f.PlaceWide(r.b, u, r.wave)
 	}
@@ -149,7 +149,7 @@ func (r *gemvRun) masks() []int {
 
 // loadFixed loads the lane's elements of x and rounds them to fixed point.
 func (r *gemvRun) loadFixed(k *residentX) {
-	b, f := r.b, r.p.matrices[0].Format.Dot
+	b, f := r.b, r.p.matrices[0].Format.Bytes
 	for c, column := range r.starts {
 		var units []weight.FixedUnit
 		for j, u := range k.places {
@@ -179,7 +179,7 @@ func (r *gemvRun) odd() kernel.Value { return r.b.Ne(r.b.And(r.lane, 1), 0) }
 
 // dotFixed is dot for an x in fixed point.
 func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value {
-	b, f := r.b, r.p.matrices[0].Format.Dot
+	b, f := r.b, r.p.matrices[0].Format.Bytes
 	sums := make([][]kernel.Value, len(r.starts))
 	for j, u := range k.units {
 		w := f.Decode(b, words[j], u)
@@ -192,7 +192,7 @@ func (r *gemvRun) dotFixed(k *residentX, words [][]kernel.Value) []kernel.Value 
 
 // dotSuper is dotFixed for formats with super-blocks.
 func (r *gemvRun) dotSuper(k *residentX, words [][]kernel.Value) []weight.SuperSum {
-	b, f := r.b, r.p.matrices[0].Format.Dot
+	b, f := r.b, r.p.matrices[0].Format.Bytes
 	sums := make([][]weight.SuperSum, len(r.starts))
 	for j, u := range k.units {
 		w := f.Decode(b, words[j], u)

@@ -75,7 +75,7 @@ func (r *gemvRun) products(k *residentX, next *heldWords) {
 	b, step := r.b, r.batch*max(1, r.teams)
 	dot, super := r.dot, false
 	if r.p.spec.fixed {
-		dot, super = r.dotFixed, r.p.matrices[0].Format.Dot.Super
+		dot, super = r.dotFixed, r.p.matrices[0].Format.Bytes.Super
 	}
 	b.For(b.Add(r.from, b.Mul(r.team, r.batch)), r.end, step, func(n kernel.Value) {
 		words := next.get()
@@ -161,7 +161,7 @@ func (r *gemvRun) fetch(k *residentX, n kernel.Value) [][][]kernel.Value {
 			var units [][]kernel.Value
 			for j, u := range k.units {
 				if r.p.spec.fixed {
-					units = append(units, m.Format.Dot.Fetch(r.b, m, row, k.places[j]))
+					units = append(units, m.Format.Bytes.Fetch(r.b, m, row, k.places[j]))
 				} else {
 					units = append(units, m.Format.Fetch(r.b, m, row, u))
 				}

@@ -92,7 +92,7 @@ func newSharedX(b *kernel.Builder, k gemv) *sharedX {
 	halves, runs := k.k/weight.FixedHalf*k.columns, k.k/weight.FixedRun*k.columns
 	x := &sharedX{high: b.Shared(lane.U32x4, halves), low: b.Shared(lane.U32x4, halves), scales: b.Shared(lane.F32x2, runs)}
 	if slices.ContainsFunc(k.projects, func(p *projection) bool {
-		return p.fixed && (p.matrices[0].format.Dot.Fine || p.matrices[0].format.Dot.Super)
+		return p.fixed && (p.matrices[0].format.Bytes.Fine || p.matrices[0].format.Bytes.Super)
 	}) {
 		x.halves = b.Shared(kernel.F32, halves)
 	}
@@ -147,7 +147,7 @@ func (r *gemvRun) makeShared(c int) {
 
 // takeShared gives the lane its units.
 func (r *gemvRun) takeShared(k *residentX) {
-	b, x, f := r.b, r.sharedX, r.p.matrices[0].Format.Dot
+	b, x, f := r.b, r.sharedX, r.p.matrices[0].Format.Bytes
 	for c := range r.columns {
 		var units []weight.FixedUnit
 		for j := range k.units {

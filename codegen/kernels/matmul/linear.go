@@ -125,7 +125,7 @@ func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
 	case "linear":
 		w := &weights{value: op.Args[1], format: weight.FormatOf(op.Args[1].Type.DType, g.k)}
 		fixed := op.Args[0] == g.fixed && g.fixed != nil
-		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.Dot == nil {
+		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.Bytes == nil {
 			return false
 		}
 		if len(op.Args) == 3 {

@@ -14,7 +14,6 @@ const CoopDepth = 64
 // number in a step. An item is one or more runs of octets: item i begins with octet
 // i*run. Weights in f32, such as routers, have no row: they are not rounded.
 type CoopFormat struct {
-	layout string
 	Items  int
 	Run    int // octets
 	Stride int // octets from one run to the next
@@ -60,30 +59,6 @@ func (d *CoopDecoder) load(buf *kernel.Buffer, t kernel.Type, i kernel.Operand) 
 func NewCoopDecoder(b *kernel.Builder, odd kernel.Value) *CoopDecoder {
 	zero := b.Shr(odd, 31)
 	return &CoopDecoder{Builder: b, magic: b.Or(zero, 0x64006400), sixteenth: b.Or(zero, Half2(1.0/16))}
-}
-
-var coopFormats = []*CoopFormat{
-	{layout: "f16", Items: 8, Run: 1, Span: 1, Open: coopF16},
-	{layout: "bf16", Items: 8, Run: 1, Span: 1, Open: coopBF16},
-	{layout: "q4_k", Items: 2, Run: 2, Stride: 4, Span: 4, Open: coopQ4K},
-	{layout: "q5_k", Items: 2, Run: 2, Stride: 4, Span: 4, Open: coopQ5K},
-	{layout: "q6_k", Items: 4, Run: 2, Span: 4, Open: coopQ6K},
-	{layout: "q4_0", Items: 2, Run: 4, Span: 1, Open: coopQ4_0},
-	{layout: "q8_0", Items: 4, Run: 2, Span: 1, Open: coopQ8_0},
-	{layout: "affine16", Items: 4, Run: 2, Span: 1, Open: coopAffine(16, false)},
-	{layout: "affine16m", Items: 4, Run: 2, Span: 1, Open: coopAffine(16, true)},
-	{layout: "affine32", Items: 4, Run: 2, Span: 1, Open: coopAffine(32, false)},
-	{layout: "affine32m", Items: 4, Run: 2, Span: 1, Open: coopAffine(32, true)},
-}
-
-// CoopFormatOf returns the row for a layout, nil if there is none.
-func CoopFormatOf(layout string) *CoopFormat {
-	for _, f := range coopFormats {
-		if f.layout == layout {
-			return f
-		}
-	}
-	return nil
 }
 
 // An octet is eight f16 in the order 0 2 1 3 4 6 5 7, in which two bytes of a word

@@ -13,7 +13,6 @@ import (
 // unit u, if its number is even, ends with the first: see dotUnit.product. What a format
 // shares with type format means the same there.
 type DotFormat struct {
-	layout string
 	// Stride is from one half of a unit to the other, in elements: that from run to run, or
 	// 16 where a unit is a run.
 	Stride int
@@ -59,28 +58,6 @@ const (
 
 // FitsDot reports whether rows of cols elements can be taken by the units of a DotFormat.
 func FitsDot(cols int) bool { return cols%(2*DotUnitElements) == 0 }
-
-var dotFormats = []*DotFormat{
-	{layout: "q4_k", Super: true, Stride: 32, Offset: true, Words: []kernel.Type{lane.U32x4, lane.U32x4}, Fetch: fetchDotQ4K, Decode: decodeDotQ4K},
-	{layout: "q5_k", Super: true, Stride: 32, Offset: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, lane.U32x4}, Fetch: fetchDotQ5K, Decode: decodeDotQ5K},
-	{layout: "q6_k", Super: true, Stride: 64, Offset: true, Bias: 32, Fine: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, lane.U32x2, kernel.U32}, Fetch: fetchDotQ6K, Decode: decodeDotQ6K},
-	{layout: "q4_0", Stride: 16, Offset: true, Bias: 8, Words: []kernel.Type{lane.U32x4, kernel.U32}, Fetch: fetchDotQ4_0, Decode: decodeDotQ4_0},
-	{layout: "q8_0", Stride: 32, bytes: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, kernel.U32}, Fetch: fetchDotQ8_0, Decode: decodeDotQ8_0},
-	{layout: "affine16", Stride: 32, bytes: true, Fine: true, Words: floatsBehind(2), Fetch: fetchDotAffine(16, false), Decode: decodeDotAffine(2, false)},
-	{layout: "affine16m", Stride: 32, bytes: true, Offset: true, Fine: true, Words: floatsBehind(4), Fetch: fetchDotAffine(16, true), Decode: decodeDotAffine(2, true)},
-	{layout: "affine32", Stride: 32, bytes: true, Words: floatsBehind(1), Fetch: fetchDotAffine(32, false), Decode: decodeDotAffine(1, false)},
-	{layout: "affine32m", Stride: 32, bytes: true, Offset: true, Words: floatsBehind(2), Fetch: fetchDotAffine(32, true), Decode: decodeDotAffine(1, true)},
-}
-
-// dotFormatOf returns the row for a layout, nil if there is none.
-func dotFormatOf(layout string) *DotFormat {
-	for _, f := range dotFormats {
-		if f.layout == layout {
-			return f
-		}
-	}
-	return nil
-}
 
 // Whole reports whether a unit is a run.
 func (f *DotFormat) Whole() bool { return f.Stride == FixedHalf }

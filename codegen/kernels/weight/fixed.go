@@ -13,7 +13,6 @@ const FixedRuns = 8
 // subgroup that hold parts of the same row of a matrix have 8 elements each of every run
 // of 32. The runs of a block of 256 are taken in the order of their slots: those of gemv's units.
 type FixedFormat struct {
-	layout string
 	// Apart: a lane's elements of a run are 4 of the first and 4 of the second half, see ApartQuad; else
 	// they lie together.
 	Apart bool
@@ -64,28 +63,6 @@ func wordAt(b *kernel.Builder, buf *kernel.Buffer, t kernel.Type, first kernel.V
 // A code of less than 11 bits in the low bits of an f16 is a subnormal number, which matrices
 // multiply exactly.
 const Subnormal = -24
-
-var fixedFormats = []*FixedFormat{
-	{layout: "q4_k", Super: true, Offset: true, Exponents: [2]int{Subnormal, Subnormal + 4}, Open: fixedQ4K},
-	{layout: "q5_k", Super: true, Offset: true, Exponents: [2]int{Subnormal, Subnormal}, Open: fixedQ5K},
-	{layout: "q6_k", Super: true, Apart: true, Fine: true, Offset: true, Bias: 32, Exponents: [2]int{Subnormal, Subnormal}, runs: []int{0, 2, 1, 3, 4, 6, 5, 7}, Open: fixedQ6K},
-	{layout: "q4_0", Apart: true, Offset: true, Bias: 8, Exponents: [2]int{Subnormal, Subnormal}, Open: fixedQ4_0},
-	{layout: "q8_0", Open: fixedQ8_0},
-	{layout: "affine16", Apart: true, Fine: true, Open: fixedAffine(16, false)},
-	{layout: "affine16m", Apart: true, Fine: true, Offset: true, Open: fixedAffine(16, true)},
-	{layout: "affine32", Open: fixedAffine(32, false)},
-	{layout: "affine32m", Offset: true, Open: fixedAffine(32, true)},
-}
-
-// FixedFormatOf returns the row for a layout, nil if there is none.
-func FixedFormatOf(layout string) *FixedFormat {
-	for _, f := range fixedFormats {
-		if f.layout == layout {
-			return f
-		}
-	}
-	return nil
-}
 
 // Run is the run of a block in a slot.
 func (f *FixedFormat) Run(slot int) int {

@@ -1,22 +1,20 @@
-// Package weight reads weights in kernels: how each layout that package layout makes is seen
+// Package weight reads weights in kernels: table.go has one row a layout, with how it is seen
 // by those that multiply in f32, in dot products of bytes, on matrices loaded from shared
 // memory, and on fragments that lanes make themselves.
 package weight
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
-	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans/layout"
 )
 
-// Format is one row of the format table: how a kernel reads a weight matrix that
-// package layout has laid out. A lane takes a unit at a time: runs of consecutive
+// Format is the view of a layout as floats: how a kernel reads a weight matrix that package
+// layout has laid out. A lane takes a unit at a time: runs of consecutive
 // elements, a stride apart. The units of a row are its elements in another order,
 // such that neighbours in a subgroup take neighbours in the row: what they load of
 // x together lies together.
 type Format struct {
-	Layout string // what layout.Format names
-	Name   string // in kernel keys: layout, or a variant for other row lengths
+	*Layout
+	Name string // in kernel keys: the layout's, or a variant's for other row lengths
 	// cols: the row length is a multiple of it.
 	cols   int
 	Unit   int // elements of a unit, at most 32
@@ -34,7 +32,6 @@ type Format struct {
 	// DecodeOne is decode for runs whose number is not known to the compiler; nil
 	// where units have few.
 	DecodeOne func(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) Run
-	Dot       *DotFormat // how to read it for an x in fixed point; nil if it is not read so
 }
 
 // Run is a part of a unit: value = scale*(code-bias) + offset.
@@ -48,42 +45,6 @@ type Matrix struct {
 	Format     *Format
 	Buf        *kernel.Buffer
 	Rows, Cols kernel.Value // known at specialization time, but for the rows of one of several
-}
-
-// formats is the format table. The first row that fits is taken.
-var formats = []*Format{
-	{Layout: "f32", Name: "f32", cols: 4, Unit: 4, Run: 4, Fetch: fetchF32, Decode: decodeF32},
-	{Layout: "f16", Name: "f16", cols: 8, Unit: 8, Run: 8, Fetch: fetchWide16, Decode: decode16(halves)},
-	{Layout: "f16", Name: "f16x4", cols: 4, Unit: 4, Run: 4, Fetch: fetchNarrow16, Decode: decode16(halves)},
-	{Layout: "bf16", Name: "bf16", cols: 8, Unit: 8, Run: 8, Fetch: fetchWide16, Decode: decode16(brains)},
-	{Layout: "bf16", Name: "bf16x4", cols: 4, Unit: 4, Run: 4, Fetch: fetchNarrow16, Decode: decode16(brains)},
-	{Layout: "q4_k", Name: "q4_k", cols: 256, Unit: 32, Run: 8, Stride: 32, Scaled: true, offset: true, Fetch: fetchQ4K, Decode: decodeQ4K, DecodeOne: decodeOneQ4K},
-	{Layout: "q5_k", Name: "q5_k", cols: 256, Unit: 32, Run: 8, Stride: 32, Scaled: true, offset: true, Fetch: fetchQ5K, Decode: decodeQ5K, DecodeOne: decodeOneQ5K},
-	{Layout: "q6_k", Name: "q6_k", cols: 256, Unit: 32, Run: 8, Stride: 32, Scaled: true, bias: 32 * fieldUnit, Fetch: fetchQ6K, Decode: decodeQ6K, DecodeOne: decodeOneQ6K},
-	{Layout: "q4_0", Name: "q4_0", cols: 32, Unit: 8, Run: 4, Stride: 16, Scaled: true, Fetch: fetchQ4_0, Decode: decodeQ4_0},
-	{Layout: "q8_0", Name: "q8_0", cols: 32, Unit: 16, Run: 16, Scaled: true, Fetch: fetchQ8_0, Decode: decodeQ8_0},
-	{Layout: "affine16", Name: "affine16", cols: 16, Unit: 16, Run: 16, Scaled: true, Fetch: fetchAffine(16, false), Decode: decodeAffine},
-	{Layout: "affine16m", Name: "affine16m", cols: 16, Unit: 16, Run: 16, Scaled: true, offset: true, Fetch: fetchAffine(16, true), Decode: decodeAffine},
-	{Layout: "affine32", Name: "affine32", cols: 32, Unit: 16, Run: 16, Scaled: true, Fetch: fetchAffine(32, false), Decode: decodeAffine},
-	{Layout: "affine32m", Name: "affine32m", cols: 32, Unit: 16, Run: 16, Scaled: true, offset: true, Fetch: fetchAffine(32, true), Decode: decodeAffine},
-}
-
-func init() {
-	for _, f := range formats {
-		f.Dot = dotFormatOf(f.Layout)
-	}
-}
-
-// FormatOf returns how to read a weight of dtype d with rows of cols elements,
-// nil if no kernel can.
-func FormatOf(d ir.DType, cols int) *Format {
-	name := layout.Format(d)
-	for _, f := range formats {
-		if f.Layout == name && cols%f.cols == 0 {
-			return f
-		}
-	}
-	return nil
 }
 
 // Load emits the loads of unit u of a row and returns its runs.

@@ -10,7 +10,6 @@ import (
 // row: of each block of 256 elements 64, in two steps of four octets of 8. Which ones they are
 // is the format's, chosen such that a lane loads 16 bytes at a time and needs few scales.
 type FragmentFormat struct {
-	layout  string
 	Sharing string // names one of Sharings
 	Loads   int    // vec4 of codes that a lane loads for a step, at most
 	Open    func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem
@@ -41,30 +40,6 @@ type FragmentItem struct {
 	Scales func(head []kernel.Value, p int) []kernel.Value
 	// Octet returns octet o of the four of a step, a U32x4.
 	Octet func(scales, loaded []kernel.Value, o int) kernel.Value
-}
-
-var fragmentFormats = []*FragmentFormat{
-	{"f16", "turn", 4, fragmentWide(OctetOf)},
-	{"bf16", "turn", 4, fragmentWide(octetOfBrains)},
-	{"q4_k", "pairs", 1, fragmentQ4K},
-	{"q5_k", "pairs", 1, fragmentQ5K},
-	{"q6_k", "halves", 2, fragmentQ6K},
-	{"q4_0", "turn", 1, fragmentQ4_0},
-	{"q8_0", "turn", 2, fragmentQ8_0},
-	{"affine16", "turn", 2, fragmentAffine(16, false)},
-	{"affine16m", "turn", 2, fragmentAffine(16, true)},
-	{"affine32", "turn", 2, fragmentAffine(32, false)},
-	{"affine32m", "turn", 2, fragmentAffine(32, true)},
-}
-
-// FragmentFormatOf returns the row for a layout, nil if there is none.
-func FragmentFormatOf(layout string) *FragmentFormat {
-	for _, f := range fragmentFormats {
-		if f.layout == layout {
-			return f
-		}
-	}
-	return nil
 }
 
 var Sharings = map[string]Sharing{
