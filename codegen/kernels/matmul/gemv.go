@@ -188,7 +188,7 @@ func (k gemv) otherSubgroups(t *target.Target) []int {
 			unit = max(unit, p.unit())
 		}
 		fill := n > 0 && n*k.wave*unit <= k.k && n <= t.Workgroup/k.wave
-		if fill && k.k%(n*k.wave*unit) == 0 {
+		if fill && k.k%(n*k.wave*unit) == 0 && !slices.Contains(list, n) {
 			list = append(list, n)
 		}
 	}
