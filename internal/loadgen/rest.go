@@ -29,7 +29,7 @@ var holds = []struct {
 	{"llamacpp:requests_deferred", "requests waiting", 0, 0},
 	{"go_goroutines", "goroutines", 0, 4},
 	{"process_open_fds", "open files", 0, 4},
-	{"process_resident_memory_bytes", "bytes of memory", 0.25, 64 << 20},
+	{"process_resident_memory_bytes", "bytes of memory", 0.25, 128 << 20},
 }
 
 // settle waits until no slot is in use and nothing is under way, and returns what the server holds
