@@ -577,6 +577,49 @@ func TestSeveralModels(t *testing.T) {
 	all.Wait()
 }
 
+// A model in use is not unloaded: whoever needs its place waits, but not for ever.
+func TestWaitForRoom(t *testing.T) {
+	var x *fixture
+	x = newFixture(t, func(o *Options) {
+		o.Served = []*Served{
+			{Names: []string{"a"}, Bytes: 100, Ctx: 2048, Open: func(context.Context) (*Model, error) { return x.model() }},
+			{Names: []string{"b"}, Bytes: 100, Ctx: 2048, Open: func(context.Context) (*Model, error) { return x.model() }},
+		}
+		o.Memory, o.QueueTimeout = 150, 100*time.Millisecond
+	})
+	x.fake.answers["Hello"] = strings.Repeat("more and ", 400)
+	x.fake.delay = 2 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, _ := http.NewRequestWithContext(ctx, "POST", x.http.URL+"/v1/chat/completions", strings.NewReader(strings.Replace(body(""), "gopher", "a", 1)))
+		r.Header.Set("Content-Type", "application/json")
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	for {
+		x.fake.mu.Lock()
+		n := x.fake.active
+		x.fake.mu.Unlock()
+		if n > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	ask := strings.Replace(strings.Replace(body(""), "gopher", "b", 1), "Hello", "other", 1)
+	if status, b := x.do("POST", "/v1/chat/completions", ask); status != 429 || get(t, b, "error", "code") != "queue_timeout" {
+		t.Errorf("while the other is in use: %d %s", status, b)
+	}
+	cancel()
+	<-done
+	x.settled()
+	if status, b := x.do("POST", "/v1/chat/completions", ask); status != 200 {
+		t.Errorf("afterwards: %d %s", status, b)
+	}
+}
+
 func TestLoadFails(t *testing.T) {
 	tries := 0
 	x := newFixture(t, func(o *Options) {
@@ -625,7 +668,7 @@ func TestMetrics(t *testing.T) {
 	x.do("POST", "/v1/chat/completions", body(`, "unheard_of": 1`))
 	_, b := x.do("GET", "/metrics", "")
 	for _, want := range []string{
-		`zincrun_requests_total{finished_reason="stop",model_name="gopher"} 1`,
+		`zincrun_requests_total{finish_reason="stop",model_name="gopher"} 1`,
 		`vllm:request_success_total{finished_reason="stop",model_name="gopher"} 1`,
 		`zincrun_ignored_fields_total 1`,
 		`vllm:num_requests_waiting{model_name="gopher"} 0`,

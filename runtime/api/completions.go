@@ -143,15 +143,14 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > maxTop):
 		return nil, nil, badParam("logprobs", "logprobs: want 0 to %d, have %d", maxTop, *q.Logprobs)
 	}
-	ctx, started, err := c.work()
+	if err := c.work(); err != nil {
+		return nil, nil, err
+	}
+	m, err := c.model(q.Model)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := c.model(ctx, q.Model)
-	if err != nil {
-		return nil, nil, err
-	}
-	g := &run{call: c, ctx: ctx, started: started, model: m}
+	g := &run{call: c, model: m}
 	var echo []string
 	for i, p := range q.Prompt {
 		r, err := q.request(m, c.raw)

@@ -28,19 +28,17 @@ type part struct {
 
 // A run is what answers a request: sequences side by side.
 type run struct {
-	call    *call
-	ctx     context.Context
-	started func() // says that the request waits no longer
-	model   *Model
-	reqs    []engine.Request
-	cuts    []context.CancelCauseFunc // end single sequences, as if they had stopped
+	call  *call
+	model *Model
+	reqs  []engine.Request
+	cuts  []context.CancelCauseFunc // end single sequences, as if they had stopped
 }
 
 // parts yields what comes of the sequences, in the order in which it comes. When the caller stops, or an
 // error was yielded, all of them end. It measures for the log and the metrics.
 func (g *run) parts() iter.Seq[part] {
 	return func(yield func(part) bool) {
-		ctx, cancel := context.WithCancelCause(g.ctx)
+		ctx, cancel := context.WithCancelCause(g.call.r.Context())
 		parts := make(chan part, len(g.reqs))
 		g.cuts = make([]context.CancelCauseFunc, len(g.reqs))
 		ctxs := make([]context.Context, len(g.reqs))
@@ -81,7 +79,6 @@ func (g *run) parts() iter.Seq[part] {
 				continue
 			}
 			if !p.idle {
-				g.started()
 				settle(ctxs[p.choice], &p)
 				meter.take(p)
 			}

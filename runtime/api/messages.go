@@ -435,7 +435,7 @@ func handleCount(c *call) error {
 	if err != nil {
 		return err
 	}
-	m, conv, err := c.prepare(tq, func() (*Model, error) { return c.model(c.r.Context(), q.Model) })
+	m, conv, err := c.prepare(tq)
 	if err != nil {
 		return err
 	}

@@ -31,17 +31,17 @@ var (
 
 // counterRows and histogramRows: our name, vLLM's names, what it is.
 var counterRows = []struct {
-	name  string
-	vllm  []string
-	help  string
-	label string // beside the model's name
+	name string
+	vllm []string
+	help string
+	ends bool // counted by how answers ended
 }{
-	{"prompt_tokens_total", []string{"prompt_tokens_total"}, "Tokens of prompts.", ""},
-	{"generation_tokens_total", []string{"generation_tokens_total"}, "Tokens generated.", ""},
-	{"prefix_tokens_queried_total", []string{"prefix_cache_queries_total", "gpu_prefix_cache_queries_total"}, "Tokens of prompts that were looked up in the cache.", ""},
-	{"prefix_tokens_hit_total", []string{"prefix_cache_hits_total", "gpu_prefix_cache_hits_total"}, "Tokens of prompts that were found there.", ""},
-	{"preemptions_total", []string{"num_preemptions_total"}, "Sequences put back into the queue.", ""},
-	{"requests_total", []string{"request_success_total"}, "Answers, by how they ended.", "finished_reason"},
+	{"prompt_tokens_total", []string{"prompt_tokens_total"}, "Tokens of prompts.", false},
+	{"generation_tokens_total", []string{"generation_tokens_total"}, "Tokens generated.", false},
+	{"prefix_tokens_queried_total", []string{"prefix_cache_queries_total", "gpu_prefix_cache_queries_total"}, "Tokens of prompts that were looked up in the cache.", false},
+	{"prefix_tokens_hit_total", []string{"prefix_cache_hits_total", "gpu_prefix_cache_hits_total"}, "Tokens of prompts that were found there.", false},
+	{"preemptions_total", []string{"num_preemptions_total"}, "Sequences put back into the queue.", false},
+	{"requests_total", []string{"request_success_total"}, "Answers, by how they ended.", true},
 }
 
 var histogramRows = []struct {
@@ -70,11 +70,11 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.registry.MustRegister(m.ignored, gauges{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, row := range counterRows {
-		labels := []string{modelLabel}
-		if row.label != "" {
-			labels = append(labels, row.label)
-		}
-		for _, name := range bothNames(row.name, row.vllm, s.o.Compat) {
+		for i, name := range bothNames(row.name, row.vllm, s.o.Compat) {
+			labels := []string{modelLabel}
+			if row.ends {
+				labels = append(labels, []string{"finish_reason", "finished_reason"}[min(i, 1)]) // ours, vLLM's
+			}
 			c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: row.help}, labels)
 			m.registry.MustRegister(c)
 			m.counters[row.name] = append(m.counters[row.name], c)
@@ -90,7 +90,7 @@ func newMetrics(s *Server) *metrics {
 	// A counter that has not counted yet is 0, not absent.
 	for _, served := range s.o.Served {
 		for _, row := range counterRows {
-			if row.label == "" {
+			if !row.ends {
 				m.count(row.name, 0, served.Names[0])
 			}
 		}

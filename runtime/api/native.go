@@ -26,7 +26,7 @@ func handleTokenize(c *call) error {
 	if q.Content == nil {
 		return badParam("content", "content is missing")
 	}
-	m, err := c.model(c.r.Context(), q.Model)
+	m, err := c.model(q.Model)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func handleDetokenize(c *call) error {
 	if err := c.body(&q); err != nil {
 		return err
 	}
-	m, err := c.model(c.r.Context(), q.Model)
+	m, err := c.model(q.Model)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func handleTemplate(c *call) error {
 	if err != nil {
 		return err
 	}
-	m, conv, err := c.prepare(tq, func() (*Model, error) { return c.model(c.r.Context(), q.Model) })
+	m, conv, err := c.prepare(tq)
 	if err != nil {
 		return err
 	}

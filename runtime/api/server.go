@@ -33,7 +33,7 @@ type Options struct {
 
 	MaxBody      int64         // bytes; 8 MiB
 	Queue        int           // requests that wait, 256
-	QueueTimeout time.Duration // for a slot or a model, 60 s
+	QueueTimeout time.Duration // until a model is loaded, 60 s
 	Stall        time.Duration // of a client that does not read, 60 s
 	KeepAlive    time.Duration // between comments in a stream without events, 15 s
 }
@@ -270,33 +270,28 @@ func (c *call) reply(v any) error {
 	return nil
 }
 
-// work admits a request that generates: its context ends with the client, with the
-// server, and when it waited for too long; started says that it waits no longer.
-func (c *call) work() (ctx context.Context, started func(), err error) {
+// work admits a request that generates.
+func (c *call) work() error {
 	s := c.s
 	if s.draining.Load() {
-		return nil, nil, errDraining
+		return errDraining
 	}
 	leave, e := c.user.admit(c.w.Header())
 	if e != nil {
-		return nil, nil, e
+		return e
 	}
 	c.release = append(c.release, leave)
 	if n := s.inFlight.Add(1); n > int64(s.o.Queue+s.slots()) {
 		s.inFlight.Add(-1)
-		return nil, nil, &Error{Kind: tooMany, Code: "queue_full", Retry: time.Second, Message: "the queue is full"}
+		return &Error{Kind: tooMany, Code: "queue_full", Retry: time.Second, Message: "the queue is full"}
 	}
 	s.running.Add(1)
 	c.release = append(c.release, func() { s.inFlight.Add(-1); s.running.Done() })
 
-	ctx, cancel := context.WithCancelCause(c.r.Context())
-	c.release = append(c.release, func() { cancel(nil) })
-	timer := time.AfterFunc(s.o.QueueTimeout, func() { cancel(errQueue) })
-	c.release = append(c.release, func() { timer.Stop() })
-	return ctx, func() { timer.Stop() }, nil
+	return nil
 }
 
-var errQueue = &Error{Kind: tooMany, Code: "queue_timeout", Retry: 5 * time.Second, Message: "the request waited in the queue for too long"}
+var errQueue = &Error{Kind: tooMany, Code: "queue_timeout", Retry: 5 * time.Second, Message: "the request waited for its model for too long"}
 
 // slots is how many requests the loaded models answer at once.
 func (s *Server) slots() int {
@@ -306,7 +301,9 @@ func (s *Server) slots() int {
 }
 
 // model returns the model of that name, loaded, for as long as the call lasts.
-func (c *call) model(ctx context.Context, name string) (*Model, error) {
+func (c *call) model(name string) (*Model, error) {
+	ctx, cancel := context.WithTimeoutCause(c.r.Context(), c.s.o.QueueTimeout, errQueue)
+	defer cancel()
 	served, err := c.s.pool.find(name)
 	if err != nil {
 		return nil, err

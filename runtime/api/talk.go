@@ -31,7 +31,7 @@ type talkRequest struct {
 }
 
 // prepare returns the prompt of a conversation and the model, which is loaded for it.
-func (c *call) prepare(q *talkRequest, ready func() (*Model, error)) (*Model, *chat.Conversation, error) {
+func (c *call) prepare(q *talkRequest) (*Model, *chat.Conversation, error) {
 	if len(q.messages) == 0 {
 		return nil, nil, badParam("messages", "messages: there are none")
 	}
@@ -48,7 +48,7 @@ func (c *call) prepare(q *talkRequest, ready func() (*Model, error)) (*Model, *c
 	if q.thinking == nil {
 		q.thinking = thinking
 	}
-	m, err := ready()
+	m, err := c.model(q.model)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,11 +64,10 @@ func (c *call) prepare(q *talkRequest, ready func() (*Model, error)) (*Model, *c
 
 // converse makes the sequences that answer a conversation.
 func (c *call) converse(q *talkRequest) (*conversation, error) {
-	ctx, started, err := c.work()
-	if err != nil {
+	if err := c.work(); err != nil {
 		return nil, err
 	}
-	m, conv, err := c.prepare(q, func() (*Model, error) { return c.model(ctx, q.model) })
+	m, conv, err := c.prepare(q)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	r.TopLogprobs = q.top
 	r.StopTokens = append(r.StopTokens, turn.Request.StopTokens...)
 	t := &conversation{opens: turn.Opened(), parser: turn.Parser, single: q.parallel != nil && !*q.parallel, inline: q.format == "none"}
-	t.run = run{call: c, ctx: ctx, started: started, model: m, reqs: spread(r, q.sampling.choices())}
+	t.run = run{call: c, model: m, reqs: spread(r, q.sampling.choices())}
 	if c.s.o.LogText {
 		c.log.prompt = turn.Text
 	}
