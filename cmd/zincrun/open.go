@@ -28,8 +28,9 @@ func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: f16, f32 or q8_0")
 }
 
-// options are what the flags say, with flags of zincc besides for a model file.
-func (o *planFlags) options(compile ...string) model.Options {
+// options are what the flags say.
+func (o *planFlags) options() model.Options {
+	var compile []string
 	if o.ctx != 0 {
 		compile = append(compile, "--ctx="+o.ctx.String())
 	}

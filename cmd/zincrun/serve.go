@@ -58,7 +58,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.DurationVar(&s.drain, "drain", 25*time.Second, "what running requests get when the server ends")
 		f.StringVar(&s.compat, "metrics-compat", "vllm", "whose names metrics have beside our own: vllm, or nothing")
 		f.BoolVar(&s.logText, "log-text", false, "log prompts and answers, too")
-		f.IntVar(&s.slots, "slots", 4, "of model files: conversations at a time, each with a KV cache of its own")
+		f.IntVar(&s.slots, "slots", 0, "of model files: conversations at a time, each with a KV cache of its own (default as many as fit, up to 8)")
 		s.plan.declare(f)
 		return s.run
 	},

@@ -126,11 +126,10 @@ func (s *serveFlags) served(path string) (*api.Served, error) {
 
 // open loads a model.
 func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err error) {
-	var compile []string
-	if gguf.Is(path) {
-		compile = append(compile, "--slots="+strconv.Itoa(s.slots))
+	options := s.plan.options()
+	if options.Several = true; s.slots > 0 {
+		options.Compile = append(options.Compile, "--slots="+strconv.Itoa(s.slots))
 	}
-	options := s.plan.options(compile...)
 	options.Said = func(line string) { s.log.Info("compile", "model", path, "line", printable.Line(line)) }
 	o, err := model.Open(ctx, path, options)
 	if err != nil {
