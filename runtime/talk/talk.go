@@ -63,7 +63,7 @@ var ErrNoTools = errors.New("the chat template has no tools")
 // TemplateError is what the chat template fails with.
 type TemplateError struct{ Err error }
 
-func (e *TemplateError) Error() string { return "the chat template: " + e.Err.Error() }
+func (e *TemplateError) Error() string { return e.Err.Error() }
 func (e *TemplateError) Unwrap() error { return e.Err }
 
 var special = text.EncodeOptions{ParseSpecial: true}
