@@ -32,7 +32,7 @@ type splitKernel struct {
 	chains *headsGroup // of q, k and v, or of q alone
 	merge  *ir.Op      // or nil
 	result *ir.Value
-	counts *ir.Value // where the splits meet
+	counts *ir.Value // counters of the last-block reduction of the splits
 
 	matrices  bool // see matrixSums
 	share     int  // heads of a workgroup

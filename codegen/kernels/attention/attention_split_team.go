@@ -12,13 +12,13 @@ type teamSums struct {
 	*splitRun
 	member       kernel.Value  // the lane in its team
 	queries      *kernel.Array // q of all heads
-	fragment     dealt
+	scores       teamScores
 	base         cachedHead
 	first        kernel.Value        // of the team in a round
 	keys, values [][][]*kernel.Var   // by position, part: what is loaded, not unpacked
 	ofQuery      [][][2]kernel.Value // by head, part
 	sum          [][][2]*kernel.Var  // by head, part
-	top, weight  *kernel.Var         // of the lane's head: see dealt
+	top, weight  *kernel.Var         // of the lane's head: see teamScores
 	firstFresh   kernel.Value        // of the rows of this row's sequence the first position
 }
 
@@ -43,7 +43,7 @@ func newTeamSums(of *splitRun, laneID kernel.Value) *teamSums {
 		r.keys = append(r.keys, lane.Vars(b, r.cached(r.k, row)))
 		r.values = append(r.values, lane.Vars(b, r.cached(r.v, row)))
 	}
-	r.startDealing(laneID)
+	r.startScores(laneID)
 	r.queries = b.Shared(kernel.F32.Vec(r.maker.vec), r.share*r.headDim/r.maker.vec)
 	return r
 }
@@ -145,9 +145,9 @@ func (r *teamSums) attend() {
 				scores[h*splitAhead+j] = r.score(h, key)
 			}
 		}
-		scores = r.deal(scores)
+		scores = r.scatter(scores)
 		for i, s := range scores {
-			scores[i] = b.Select(b.Lt(b.Add(from, r.fragment.offset[i]), r.hi), s, emptyScore)
+			scores[i] = b.Select(b.Lt(b.Add(from, r.scores.offset[i]), r.hi), s, emptyScore)
 		}
 		r.take(scores, values)
 	})
@@ -187,7 +187,7 @@ func (r *teamSums) score(h int, key []unpacked) kernel.Value {
 	return sum
 }
 
-// take adds positions, whose scores are dealt out, to the sums of all heads. Those
+// take adds positions, whose scores are scattered, to the sums of all heads. Those
 // past the end have emptyScore and weigh nothing beside a real one; a team that saw no
 // real one weighs nothing when teams are merged, and some team of the range has one.
 func (r *teamSums) take(scores []kernel.Value, words [][][]kernel.Value) {
@@ -197,7 +197,7 @@ func (r *teamSums) take(scores []kernel.Value, words [][][]kernel.Value) {
 	for _, s := range scores[1:] {
 		top = b.Max(top, s)
 	}
-	top = b.Max(old, lane.Fold(b, top, r.fragment.copies, r.fragment.lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) }))
+	top = b.Max(old, lane.Fold(b, top, r.scores.copies, r.scores.lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) }))
 	fade := b.Exp(b.Sub(old, top))
 	weight := b.Mul(r.weight.Get(), fade)
 	for i, s := range scores {
@@ -215,7 +215,7 @@ func (r *teamSums) take(scores []kernel.Value, words [][][]kernel.Value) {
 		weights := make([]kernel.Value, splitAhead)
 		for j := range weights {
 			i := h*splitAhead + j
-			weights[j] = b.SubgroupShuffle(scores[i%r.fragment.each], r.holder(i))
+			weights[j] = b.SubgroupShuffle(scores[i%r.scores.each], r.holder(i))
 		}
 		for p := range r.parts {
 			scaled := make([]kernel.Value, splitAhead)
@@ -243,7 +243,7 @@ func (r *teamSums) mergeTeams() {
 	top := lane.Fold(b, old, r.team, r.teams(), func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
 	add := func(x, y kernel.Value) kernel.Value { return b.Add(x, y) }
 	fade := b.Exp(b.Sub(old, top))
-	weight := lane.Fold(b, b.Mul(r.weight.Get(), fade), r.fragment.copies, r.fragment.lanes, add)
+	weight := lane.Fold(b, b.Mul(r.weight.Get(), fade), r.scores.copies, r.scores.lanes, add)
 	r.top.Set(top)
 	r.weight.Set(lane.Fold(b, weight, r.team, r.teams(), add))
 	for h, fade := range r.perHead(fade) {
@@ -264,7 +264,7 @@ func (r *teamSums) store(to subgroupSums) {
 	b, quads := r.b, r.headDim/4
 	b.If(b.Lt(r.b.SubgroupLane(), r.team), func() {
 		first := b.Mul(b.SubgroupID(), r.share)
-		ofHead := r.fragment.copies * r.fragment.lanes // lanes
+		ofHead := r.scores.copies * r.scores.lanes // lanes
 		h := b.Div(r.member, ofHead)
 		b.If(b.And(b.Eq(b.Mod(r.member, ofHead), 0), b.Lt(h, r.share)), func() {
 			to.tops.Store(b.Add(first, h), r.top.Get())

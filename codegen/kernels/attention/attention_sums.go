@@ -53,7 +53,7 @@ func (r *splitRun) mergeSubgroups(alone kernel.Value) {
 	})
 }
 
-// eachQuad deals out the elements of the workgroup's heads, four at a time.
+// eachQuad hands the lanes the elements of the workgroup's heads, four at a time.
 func (r *splitRun) eachQuad(body func(h, quad kernel.Value)) {
 	b, quads := r.b, r.headDim/4
 	b.For(b.LocalID(), r.share*quads, r.subgroups*r.wave, func(i kernel.Value) { body(b.Div(i, quads), b.Mod(i, quads)) })

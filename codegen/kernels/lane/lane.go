@@ -43,12 +43,7 @@ func EachElement(b *kernel.Builder, v kernel.Value, f func(b *kernel.Builder, x 
 	return Vector(b, out)
 }
 
-// Rows of a step. A value of T rows has room for Func.Rows of them; a step
-// computes the first @n. The rest hold what earlier steps left there, so a kernel
-// writes no row at or beyond @n and follows no position or slot of one. It loads
-// @n along with what else it needs before it looks at any of it: a load that waits
-// for another costs a stage of a decoded token a tenth of its time.
-
+// The vectors of a load.
 var (
 	F32x4 = kernel.F32.Vec(4)
 	F32x2 = kernel.F32.Vec(2)

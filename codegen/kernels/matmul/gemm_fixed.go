@@ -23,7 +23,7 @@ import (
 type gemmFixed struct {
 	*linearGroup
 	fixedTile
-	// counts is where workgroups meet, nil if they do not.
+	// counts are the counters of the last-block reduction of split-K products, else nil.
 	counts *ir.Value
 }
 

@@ -34,7 +34,7 @@ type gemmFragment struct {
 	step site.Extent
 	wave int
 	most int // rows that are multiplied
-	// counts is where workgroups meet, nil if they do not.
+	// counts are the counters of the last-block reduction of split-K products, else nil.
 	counts *ir.Value
 }
 

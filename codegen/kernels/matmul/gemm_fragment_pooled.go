@@ -7,7 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
-// sharedVec4 is the vec4 of shared memory of a workgroup, of all devices that deal so.
+// sharedVec4 is the vec4 of shared memory of a workgroup, of all devices with fragments.
 const sharedVec4 = 48 << 10 / 16
 
 // pooledX is x in shared memory, for all subgroups of the workgroup: some octets of a block
@@ -44,7 +44,7 @@ func (k gemmFragment) xBuffer() int { return k.groups * k.depth() * 4 * k.tileRo
 func (t *fragmentRun) poolX() *pooledX {
 	b := t.b
 	list := &pooledX{fragmentRun: t}
-	fixed := map[int]bool{t.deal.Step: t.depth() < 8, t.deal.O[1]: t.depth() < 4, t.deal.O[0]: t.depth() < 2}
+	fixed := map[int]bool{t.sharing.Step: t.depth() < 8, t.sharing.O[1]: t.depth() < 4, t.sharing.O[0]: t.depth() < 2}
 	for from := 0; from < t.xBuffer(); from += t.threads() {
 		id := b.Add(b.LocalID(), from)
 		var item pooledItem
@@ -64,7 +64,7 @@ func (t *fragmentRun) poolX() *pooledX {
 		if t.split != nil {
 			item.from = b.Add(item.from, b.Mul(t.split.split, t.blocksOf(), t.groups*weight.FragmentBlock/8))
 		}
-		laneID, o := t.deal.Place(b, octet)
+		laneID, o := t.sharing.Place(b, octet)
 		item.to = b.Add(b.Mul(b.Add(b.Mul(group, t.depth()), o), 4*t.tileRows()), swizzle(b, b.Add(b.Mul(r, 4), laneID), o))
 		list.items = append(list.items, item)
 	}
@@ -84,7 +84,7 @@ func (x *pooledX) fetch(i, blocks kernel.Value, o int) []kernel.Value {
 	if x.series > 1 {
 		i = b.Mod(i, blocks)
 	}
-	at := b.Add(b.Mul(i, x.groups*weight.FragmentBlock/8), x.deal.Octet(b, b.U32(0), b.U32(uint32(o%4)), o/4%weight.FragmentSteps))
+	at := b.Add(b.Mul(i, x.groups*weight.FragmentBlock/8), x.sharing.Octet(b, b.U32(0), b.U32(uint32(o%4)), o/4%weight.FragmentSteps))
 	var list []kernel.Value
 	for _, item := range x.items {
 		from := b.Add(item.from, at)

@@ -12,19 +12,19 @@ import (
 type fragmentRun struct {
 	gemmFragment
 	rowTile
-	d      *weight.CoopDecoder
-	a      *linearArgs
-	deal   weight.Sharing
-	shared *kernel.Array
-	group  kernel.Value
-	sub    kernel.Value   // of those side by side
-	place  kernel.Value   // of the lane's row of a matrix: 0 to 7
-	quad   kernel.Value   // the lane of those that share a row
-	col    kernel.Value   // first output of each matrix of the workgroup
-	mine   kernel.Value   // and of the subgroup, from that of the tile on
-	split  *fragmentSplit // nil if there is none
-	x      fragmentX
-	sums   [][]*kernel.Var // by 16 outputs and 8 rows
+	d       *weight.CoopDecoder
+	a       *linearArgs
+	sharing weight.Sharing
+	shared  *kernel.Array
+	group   kernel.Value
+	sub     kernel.Value   // of those side by side
+	place   kernel.Value   // of the lane's row of a matrix: 0 to 7
+	quad    kernel.Value   // the lane of those that share a row
+	col     kernel.Value   // first output of each matrix of the workgroup
+	mine    kernel.Value   // and of the subgroup, from that of the tile on
+	split   *fragmentSplit // nil if there is none
+	x       fragmentX
+	sums    [][]*kernel.Var // by 16 outputs and 8 rows
 }
 
 // fragmentX brings x.
@@ -76,7 +76,7 @@ func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, ti
 	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 		tile.p = p
 		t := &fragmentRun{gemmFragment: k, rowTile: tile, a: a, shared: memory, split: split, d: weight.NewCoopDecoder(b, tile.rows)}
-		t.deal = weight.Sharings[p.spec.sharing()]
+		t.sharing = weight.Sharings[p.spec.sharing()]
 		t.group, t.sub = b.Div(b.SubgroupID(), k.across), b.Mod(b.SubgroupID(), k.across)
 		t.place, t.quad = b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
 		t.col = b.Mul(at, b.Mul(series, k.tile()))

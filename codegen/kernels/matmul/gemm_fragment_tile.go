@@ -19,7 +19,7 @@ type fragmentTile struct {
 	groups  int // groups of them, which share the blocks of a row
 	where   fragmentPlace
 	series  int // tiles of a workgroup, one after the other
-	splits  int // workgroups that share the blocks of a row, and meet
+	splits  int // workgroups that share the blocks of a row (split-K)
 
 	// Of rows sorted by expert that are pooled:
 
@@ -157,7 +157,7 @@ func (k gemmFragment) cases() []int {
 // space is the vec4 of shared memory that there are for x, and later sums.
 func (k gemmFragment) space() int {
 	if k.splits > 1 {
-		return sharedVec4 - 1 // where workgroups meet
+		return sharedVec4 - 1 // what the last-block reduction takes
 	}
 	if k.abreast > 1 {
 		return sharedVec4 / k.abreast
@@ -184,7 +184,7 @@ func (k gemmFragment) seconds(rows, units int) float64 {
 			block *= 1.36
 		}
 		us := 2 + float64(rounds)*(3+float64(blocks)*block)
-		if k.splits > 1 { // to meet
+		if k.splits > 1 { // last-block reduction
 			us += 2 + 0.3*float64(k.splits)
 			if k.fragmentTile.rows > fragmentLow {
 				us += float64(k.splits*multiplied*tiles*k.tiles(k.outputsOf())*k.outputsOf()) / 4e5

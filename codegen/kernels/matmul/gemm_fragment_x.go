@@ -23,7 +23,7 @@ func (x *keptX) start(block kernel.Value) {
 	for p := range weight.FragmentSteps {
 		var step [][]kernel.Value
 		for o := range 4 {
-			at := x.deal.Octet(b, x.quad, b.U32(uint32(o)), p)
+			at := x.sharing.Octet(b, x.quad, b.U32(uint32(o)), p)
 			var rows []kernel.Value
 			for _, row := range from {
 				rows = append(rows, x.a.x.Load(lane.U32x4, b.Add(row, at)))
@@ -90,7 +90,7 @@ func (x *stagedX) fetch(block kernel.Value, p int) []kernel.Value {
 	block = b.Mul(block, weight.FragmentBlock/8)
 	var list []kernel.Value
 	for _, i := range x.items {
-		list = append(list, x.a.x.Load(lane.U32x4, b.Add(i.from, block, x.deal.Octet(b, i.quad, i.o, p))))
+		list = append(list, x.a.x.Load(lane.U32x4, b.Add(i.from, block, x.sharing.Octet(b, i.quad, i.o, p))))
 	}
 	return list
 }

@@ -34,7 +34,7 @@ type linearGroup struct {
 	k         int       // row length of x
 	rows      int       // rows of the results, at most
 	projects  []*projection
-	workspace *ir.Value // for sums of workgroups that meet; nil if there is none
+	workspace *ir.Value // for the sums of split-K products; nil if there is none
 }
 
 // projection computes one result: act(W0 x + bias0) * (W1 x + bias1), or without
@@ -66,7 +66,7 @@ func matchLinear(s *site.Site) *linearGroup {
 	return nil
 }
 
-// matchWithWorkspace is matchLinear for groups with room, too.
+// matchWithWorkspace is matchLinear for groups with a workspace, too.
 func matchWithWorkspace(s *site.Site) *linearGroup {
 	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
 	ops := s.Group.Ops

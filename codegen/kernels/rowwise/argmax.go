@@ -24,7 +24,7 @@ func ArgmaxCandidates(s *site.Site) []site.Candidate {
 type argmaxKernel struct {
 	logits  *ir.Value   // nil without argmax
 	part    *ir.Op      // the split, or nil
-	counts  *ir.Value   // where its parts meet
+	counts  *ir.Value   // counters of the last-block reduction of its parts
 	next    *ir.Value   // the choices; nil when nobody outside of the group reads them
 	advance *ir.Op      // or nil
 	rows    site.Extent // of the choices

@@ -5,7 +5,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Arrivals returns the step value whose elements count the workgroups that meet, if
+// Arrivals returns the step value whose elements count the workgroups of a last-block reduction, if
 // it has as many; else nil. All are 0 when a dispatch begins and when it ends.
 func Arrivals(s *Site, count int) *ir.Value {
 	v := s.Program.Global("arrivals")

@@ -4,11 +4,11 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// dealt says how the scores of the heads and positions that a team takes at once are
-// dealt out to its lanes: each has some consecutive ones, all of one head, so that
+// teamScores says how the scores of the heads and positions that a team takes at once are
+// scattered over its lanes: each has some consecutive ones, all of one head, so that
 // what is done with a score is done in few lanes. A lane's part of every score, by
 // head and position, becomes its own scores of all lanes' parts.
-type dealt struct {
+type teamScores struct {
 	each   int            // scores of a lane
 	copies int            // lanes that have the same
 	lanes  int            // with different scores of a head
@@ -16,18 +16,18 @@ type dealt struct {
 	team   kernel.Value   // first lane of the team
 }
 
-func (r *teamSums) startDealing(laneID kernel.Value) {
-	b, n := r.b, r.dealtScores()
-	r.fragment = dealt{each: max(1, n/r.team), copies: max(1, r.team/n), team: b.Sub(laneID, r.member)}
-	r.fragment.lanes = splitAhead / r.fragment.each
-	for i := range r.fragment.each {
-		j := b.Mod(b.Add(b.Mul(b.Div(r.member, r.fragment.copies), r.fragment.each), i), splitAhead)
-		r.fragment.offset = append(r.fragment.offset, b.Add(r.first, b.Mul(j, r.teams())))
+func (r *teamSums) startScores(laneID kernel.Value) {
+	b, n := r.b, r.scoresPadded()
+	r.scores = teamScores{each: max(1, n/r.team), copies: max(1, r.team/n), team: b.Sub(laneID, r.member)}
+	r.scores.lanes = splitAhead / r.scores.each
+	for i := range r.scores.each {
+		j := b.Mod(b.Add(b.Mul(b.Div(r.member, r.scores.copies), r.scores.each), i), splitAhead)
+		r.scores.offset = append(r.scores.offset, b.Add(r.first, b.Mul(j, r.teams())))
 	}
 }
 
-// dealtScores is the number of scores as a power of two.
-func (r *teamSums) dealtScores() int {
+// scoresPadded is the number of scores as a power of two.
+func (r *teamSums) scoresPadded() int {
 	n := splitAhead
 	for n < r.share*splitAhead {
 		n *= 2
@@ -35,11 +35,11 @@ func (r *teamSums) dealtScores() int {
 	return n
 }
 
-// deal returns the lane's scores, each summed over the team. In every step lanes
+// scatter returns the lane's scores, each summed over the team. In every step lanes
 // exchange half of what they have left.
-func (r *teamSums) deal(parts []kernel.Value) []kernel.Value {
+func (r *teamSums) scatter(parts []kernel.Value) []kernel.Value {
 	b := r.b
-	for n := r.dealtScores(); len(parts) < n; {
+	for n := r.scoresPadded(); len(parts) < n; {
 		parts = append(parts, parts[0])
 	}
 	mask := r.team / 2
@@ -60,7 +60,7 @@ func (r *teamSums) deal(parts []kernel.Value) []kernel.Value {
 
 // holder returns the lane that has score i, by head and position.
 func (r *teamSums) holder(i int) kernel.Value {
-	return r.b.Add(r.fragment.team, i/r.fragment.each*r.fragment.copies)
+	return r.b.Add(r.scores.team, i/r.scores.each*r.scores.copies)
 }
 
 // perHead returns, by head, what the lanes of the head have in x.
