@@ -10,7 +10,6 @@ import (
 
 func TestPage(t *testing.T) {
 	x := newTab(t, 1200, false)
-	x.shot("page-empty.png")
 	x.do(chromedp.Evaluate[chromedp.Void](`settings.temperature = "0"; undefined`))
 	x.say("What does strings.Cut do?")
 	if answer := x.js(`document.querySelector(".msg.assistant .md").innerText`); !strings.Contains(answer, "sep") {
@@ -69,7 +68,6 @@ func TestPageNarrow(t *testing.T) {
 	x.key("s", kb.ModifierAlt)
 	x.do(chromedp.WaitVisible("#system"))
 	x.clean()
-	x.shot("page-settings.png")
 	x.do(chromedp.SendKeys("#system", "Answer in one word."))
 	x.key(kb.Escape)
 	x.do(chromedp.WaitNotVisible("#settings"))

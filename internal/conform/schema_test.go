@@ -30,6 +30,9 @@ var schemas = sync.OnceValues(func() (func(name string) (*jsonschema.Schema, err
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	doc = plain(doc)
+	if err := patch(doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	if err := c.AddResource("file:///openapi.json", doc); err != nil {
@@ -49,13 +52,33 @@ var schemas = sync.OnceValues(func() (func(name string) (*jsonschema.Schema, err
 	}, nil
 })
 
-// plain makes of YAML what encoding/json would make of JSON, without a keyword that newer drafts do not have.
+// patch lets events of completions have null as finish_reason until the end: OpenAI's own have, and
+// its description, which has one schema for replies and events, forgets it.
+func patch(doc any) error {
+	v := doc
+	for _, key := range []string{"components", "schemas", "CreateCompletionResponse", "properties", "choices", "items", "properties"} {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return fmt.Errorf("no %s in the schema of completions", key)
+		}
+		v = m[key]
+	}
+	choice := v.(map[string]any)
+	choice["finish_reason"] = map[string]any{"anyOf": []any{choice["finish_reason"], map[string]any{"type": "null"}}}
+	return nil
+}
+
+// plain makes of YAML what encoding/json would make of JSON, without keywords that newer drafts do not have.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "$recursiveAnchor")
 		for k, x := range v {
 			v[k] = plain(x)
+		}
+		if v["nullable"] == true { // as version 3.0 said it
+			delete(v, "nullable")
+			return map[string]any{"anyOf": []any{v, map[string]any{"type": "null"}}}
 		}
 		return v
 	case []any:

@@ -205,7 +205,7 @@ type responseJSON struct {
 	Tools       []any             `json:"tools"`
 	Truncation  string            `json:"truncation"`
 	Metadata    map[string]string `json:"metadata"`
-	Usage       *responseUsage    `json:"usage"`
+	Usage       *responseUsage    `json:"usage,omitempty"`
 	Timings     *timings          `json:"timings,omitempty"`
 }
 
