@@ -36,12 +36,11 @@ func cost(p *ir.Program, f *ir.Func, g *ir.Group, outputs []*ir.Value) (plans.Co
 			k.c.WriteBytes += n
 		}
 	}
+	size := ir.StepSize{Rows: f.Rows, Sequences: int(k.sequences())}
 	for _, op := range g.Ops {
-		if count := operations[op.Kind.Name]; count != nil {
-			n, perPos := count(k, op)
-			k.c.FLOPs += n
-			k.c.FLOPsPerPos += perPos
-		}
+		n, perPos := op.Kind.Flops(op, size)
+		k.c.FLOPs += n
+		k.c.FLOPsPerPos += perPos
 	}
 	return k.c, nil
 }
@@ -137,68 +136,14 @@ func (k *costs) sequences() int64 {
 	return 1
 }
 
-// visible is how many positions the rows of q see together behind an empty cache: a
-// row sees itself and the rows before it in its sequence.
-func (k *costs) visible(q ir.Type) int64 {
-	if q.Shape[0] != ir.T {
-		return int64(q.Shape[0]) * int64(k.f.Rows) // the last row
-	}
-	seqs := k.sequences()
-	each := (int64(k.f.Rows) + seqs - 1) / seqs
-	return seqs * each * (each + 1) / 2
-}
-
 // stateBytes is the size of v for the slots of a step.
 func (k *costs) stateBytes(v *ir.Value) (int64, error) {
 	n, err := v.Type.Bytes(k.f.Rows, k.p.Ctx)
 	return n / int64(v.Type.Shape[0]) * k.sequences(), err
 }
 
-// operations counts the floating-point operations of the ops that have many: at
-// full rows behind an empty cache, and for each cached position.
-var operations = map[string]func(k *costs, op *ir.Op) (n, perPos int64){
-	"linear": func(k *costs, op *ir.Op) (int64, int64) {
-		w := op.Args[1].Type.Shape
-		return 2 * rowsOf(k.f, op.Args[0].Type) * int64(w[0]) * int64(w[1]), 0
-	},
-	"expert_linear": func(k *costs, op *ir.Op) (int64, int64) {
-		outputs, width := int64(op.Result.Type.Last()), int64(op.Args[1].Type.Last())
-		return 2 * rowsOf(k.f, op.Args[0].Type) * outputs * width, 0
-	},
-	"attention":       attentionOperations,
-	"attention_split": attentionOperations,
-	// Per element of the state: decay, its product with k, the update, its product with q.
-	"deltanet": func(k *costs, op *ir.Op) (int64, int64) {
-		d := int64(op.Attrs.Int("head_dim"))
-		return 7 * rowsOf(k.f, op.Args[2].Type) * int64(op.Attrs.Int("v_heads")) * d * d, 0
-	},
-	// Products with k and with q, and the update; the matrices are small beside them.
-	"deltanet_chunked": func(k *costs, op *ir.Op) (int64, int64) {
-		d := int64(op.Attrs.Int("head_dim"))
-		return 6 * rowsOf(k.f, op.Args[2].Type) * int64(op.Attrs.Int("v_heads")) * d * d, 0
-	},
-	"conv1d": func(k *costs, op *ir.Op) (int64, int64) {
-		w := op.Args[1].Type.Shape
-		return 2 * rowsOf(k.f, op.Args[0].Type) * int64(w[0]) * int64(w[1]), 0
-	},
-}
-
-// attentionOperations counts two products of head_dim for each head and position.
-func attentionOperations(k *costs, op *ir.Op) (int64, int64) {
-	each := 4 * int64(op.Attrs.Int("heads")) * int64(op.Attrs.Int("head_dim"))
-	q := op.Args[0].Type
-	return each * k.visible(q), each * rowsOf(k.f, q)
-}
-
 // rowBytes is the size of a row of t.
 func rowBytes(t ir.Type) int64 { return t.DType.Bytes(int64(t.Last())) }
-
-func rowsOf(f *ir.Func, t ir.Type) int64 {
-	if t.Shape[0] == ir.T {
-		return int64(f.Rows)
-	}
-	return int64(t.Shape[0])
-}
 
 // weightLayout is the device layout of a weight global.
 func weightLayout(v *ir.Value) (*layout.Tensor, error) {

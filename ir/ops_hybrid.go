@@ -13,6 +13,8 @@ var hybridOps = []*OpKind{
 		Attrs:   []AttrSpec{{"first", IntAttr}, {"width", IntAttr}},
 		Fusion:  PerHead,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x, first, width := op.Args[0].Type, Dim(op.Attrs.Int("first")), Dim(op.Attrs.Int("width"))
 			if err := isRows(x); err != nil {
@@ -31,6 +33,8 @@ var hybridOps = []*OpKind{
 		Attrs:   []AttrSpec{{"head_dim", IntAttr}, {"parts", IntAttr}, {"part", IntAttr}},
 		Fusion:  PerHead,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			hd, parts, part := Dim(op.Attrs.Int("head_dim")), Dim(op.Attrs.Int("parts")), Dim(op.Attrs.Int("part"))
@@ -49,6 +53,8 @@ var hybridOps = []*OpKind{
 		Params:  []string{"x", "g"},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer:   sameRows,
 	},
 	{
@@ -57,6 +63,8 @@ var hybridOps = []*OpKind{
 		Params:  []string{"x"},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer:   oneRows,
 	},
 	{
@@ -66,6 +74,8 @@ var hybridOps = []*OpKind{
 		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
 		Fusion:  PerHead,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   attrTerms("group"),
 		Infer: func(op *Op) (Type, error) {
 			if g := Dim(op.Attrs.Int("group")); g <= 0 || op.Args[0].Type.Last()%g != 0 {
 				return Type{}, fmt.Errorf("group %d does not fit %s", g, op.Args[0].Type)
@@ -80,6 +90,8 @@ var hybridOps = []*OpKind{
 		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
 		Fusion:  PerHead,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   attrTerms("group"),
 		Infer: func(op *Op) (Type, error) {
 			x, w, z, group := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, Dim(op.Attrs.Int("group"))
 			if group <= 0 || x.Last()%group != 0 || !w.Equal(MakeType(F32, group)) || !z.Equal(x) {
@@ -93,6 +105,8 @@ var hybridOps = []*OpKind{
 		Doc:     "log decay per head: y[r][h] = softplus(a[r][h] + dt[h]) * rate[h]; softplus(x) = x for x > 20, else ln(1 + exp(x))",
 		Params:  []string{"a", "dt", "rate"},
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			heads := MakeType(F32, op.Args[0].Type.Last())
 			if !op.Args[1].Type.Equal(heads) || !op.Args[2].Type.Equal(heads) {
@@ -107,6 +121,8 @@ var hybridOps = []*OpKind{
 			"before row r in its slot: x[r-d][c] if that row is of this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
 		Params: []string{"x", "weight", "ring", "pos", "slot"},
 		Slots:  RowSlot,
+		Flops:  productFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if err := isRing(x, op.Args[2].Type, op.Args[3], op.Args[4]); err != nil {
@@ -124,6 +140,8 @@ var hybridOps = []*OpKind{
 		Params: []string{"x", "ring", "pos", "slot"},
 		Slots:  RowSlot,
 		Writes: []int{1},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			return Type{}, isRing(op.Args[0].Type, op.Args[1].Type, op.Args[2], op.Args[3])
 		},
@@ -137,6 +155,8 @@ var hybridOps = []*OpKind{
 		Slots:  RowSlot,
 		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr}},
 		Writes: []int{5},
+		Flops:  deltaFlops(7), // decay, its product with k, the update, its product with q
+		Error:  deltaTerms,
 		Infer: func(op *Op) (Type, error) {
 			q, k, v, g, beta, s := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type, op.Args[4].Type, op.Args[5].Type
 			if err := isRows(v); err != nil {
@@ -164,6 +184,8 @@ var hybridOps = []*OpKind{
 		Slots:  OneSlot,
 		Attrs: []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr},
 			{"eps", FloatAttr}},
+		Flops: noFlops,
+		Error: chunkTerms,
 		Infer: func(op *Op) (Type, error) {
 			q, k, g, beta := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type
 			if err := isRows(q); err != nil {
@@ -188,6 +210,8 @@ var hybridOps = []*OpKind{
 		Slots:  OneSlot,
 		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}},
 		Writes: []int{4},
+		Flops:  deltaFlops(6), // products with k and with q, and the update; the matrices are small beside them
+		Error:  chunkedTerms,
 		Infer: func(op *Op) (Type, error) {
 			q, k, v, c, s := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type, op.Args[4].Type
 			if err := isRows(v); err != nil {

@@ -12,6 +12,8 @@ var moeOps = []*OpKind{
 		Params:  []string{"scores"},
 		Attrs:   []AttrSpec{{"k", IntAttr}},
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x, k := op.Args[0].Type, Dim(op.Attrs.Int("k"))
 			if err := isRows(x); err != nil {
@@ -30,6 +32,8 @@ var moeOps = []*OpKind{
 		Params:  []string{"scores", "ids"},
 		Attrs:   []AttrSpec{{"gating", StringAttr}, {"norm", IntAttr}, {"scale", FloatAttr}},
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x, ids := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {
@@ -55,6 +59,8 @@ var moeOps = []*OpKind{
 		Optional: 2,
 		Attrs:    []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
 		RowWise:  true,
+		Flops:    expertFlops,
+		Error:    rowTerms,
 		Infer: func(op *Op) (Type, error) {
 			x, w, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
 			if err := areProjected(x); err != nil {
@@ -81,6 +87,8 @@ var moeOps = []*OpKind{
 		Doc: "all slots r*k + i of the step in ascending order of ids[r][i], equal ones ascending: one list, row after row of the result, " +
 			"of which the rest is undefined",
 		Params: []string{"ids"},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			ids := op.Args[0].Type
 			if len(ids.Shape) != 2 {
@@ -94,6 +102,8 @@ var moeOps = []*OpKind{
 		Doc:    "y[e] = how many slots of the step have ids below e, for e from 0 to experts",
 		Params: []string{"ids"},
 		Attrs:  []AttrSpec{{"experts", IntAttr}},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			ids, n := op.Args[0].Type, op.Attrs.Int("experts")
 			if len(ids.Shape) != 2 || n <= 0 || n > 1<<16 {
@@ -107,6 +117,8 @@ var moeOps = []*OpKind{
 		Doc:     "y[r][n] = sum over slots i, ascending, of weights[r][i] * x[r][i*width + n]",
 		Params:  []string{"x", "weights"},
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {
@@ -127,6 +139,8 @@ var moeOps = []*OpKind{
 		Params:  []string{"x", "gate"},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x, g := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {

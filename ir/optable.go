@@ -19,6 +19,8 @@ type OpKind struct {
 	// RowWise says that each row of the result depends on the same row of the
 	// operands alone.
 	RowWise bool
+	Flops   Flops
+	Error   Error
 	// Infer gives the result type from operands and attributes, or an error that
 	// says what does not fit. An op whose Infer returns a zero Type has no result.
 	Infer func(op *Op) (Type, error)
@@ -89,6 +91,8 @@ var denseOps = []*OpKind{
 		Doc:    "y[r] = scale * table[ids[r]]",
 		Params: []string{"ids", "table"},
 		Attrs:  []AttrSpec{{"scale", FloatAttr}},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			ids, table := op.Args[0].Type, op.Args[1].Type
 			if len(ids.Shape) != 1 || ids.DType != I32 || len(table.Shape) != 2 {
@@ -104,6 +108,8 @@ var denseOps = []*OpKind{
 		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
 		Fusion:  RowNorm,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   attrTerms("group"),
 		Infer: func(op *Op) (Type, error) {
 			x, w, group := op.Args[0].Type, op.Args[1].Type, Dim(op.Attrs.Int("group"))
 			if err := isRows(x); err != nil {
@@ -120,6 +126,8 @@ var denseOps = []*OpKind{
 		Doc:    "memory that workgroups of a dispatch leave sums in for each other, for every row of x `width` elements; what is in them means nothing",
 		Params: []string{"x"},
 		Attrs:  []AttrSpec{{"width", IntAttr}},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, width := op.Args[0].Type, op.Attrs.Int("width")
 			if err := areProjected(x); err != nil {
@@ -138,6 +146,8 @@ var denseOps = []*OpKind{
 		Optional: 1,
 		Fusion:   MatMul,
 		RowWise:  true,
+		Flops:    productFlops,
+		Error:    rowTerms,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if err := areProjected(x); err != nil {
@@ -160,19 +170,23 @@ var denseOps = []*OpKind{
 		Params:  []string{"x"},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed12", "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
-	fixedPoint("fixed8", "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
+	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
+	fixedPoint("fixed8", 8, "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
 	{
 		Name:    "add",
 		Doc:     "y = a + b",
 		Params:  []string{"a", "b"},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer:   sameRows,
 	},
 	{
@@ -182,6 +196,8 @@ var denseOps = []*OpKind{
 		Attrs:   []AttrSpec{{"act", StringAttr}},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
 			if a := op.Attrs.Str("act"); a != "silu" && a != "gelu" {
 				return Type{}, fmt.Errorf("unknown activation %q", a)
@@ -196,6 +212,8 @@ var denseOps = []*OpKind{
 		Params: []string{"x", "pos", "table"},
 		Attrs:  []AttrSpec{{"kind", StringAttr}, {"head_dim", IntAttr}, {"n_rot", IntAttr}},
 		Fusion: PerHead,
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, pos, table := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
 			if err := isRows(x); err != nil {
@@ -223,6 +241,8 @@ var denseOps = []*OpKind{
 		Slots:  RowSlot,
 		Writes: []int{3},
 		Fusion: PerHead,
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, c := op.Args[0].Type, op.Args[3].Type
 			if err := isRows(x); err != nil {
@@ -244,6 +264,8 @@ var denseOps = []*OpKind{
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Slots:  RowSlot,
 		Attrs:  attentionAttrs,
+		Flops:  attentionFlops,
+		Error:  attentionTerms,
 		Infer: func(op *Op) (Type, error) {
 			return MakeType(F32, op.Args[0].Type.Shape...), checkAttention(op)
 		},
@@ -255,6 +277,8 @@ var denseOps = []*OpKind{
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Slots:  RowSlot,
 		Attrs:  append(attentionAttrs[:4:4], AttrSpec{"splits", IntAttr}, AttrSpec{"block", IntAttr}, AttrSpec{"rows", IntAttr}),
+		Flops:  attentionFlops,
+		Error:  attentionTerms,
 		Infer: func(op *Op) (Type, error) {
 			if err := checkAttention(op); err != nil {
 				return Type{}, err
@@ -271,6 +295,8 @@ var denseOps = []*OpKind{
 		Doc:    "combines the splits of each head: sum of exp(m_s-M)*o_s over sum of exp(m_s-M)*l_s, M = max m_s, s ascending",
 		Params: []string{"partial"},
 		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"heads", IntAttr}, {"splits", IntAttr}},
+		Flops:  noFlops,
+		Error:  attrTerms("splits"),
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			hd, h, s := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("splits")
@@ -287,6 +313,8 @@ var denseOps = []*OpKind{
 		Name:   "last_row",
 		Doc:    "y[0] = x[n-1], n the rows of this step",
 		Params: []string{"x", "n"},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			if len(x.Shape) == 0 || x.Shape[0] != T {
@@ -299,6 +327,8 @@ var denseOps = []*OpKind{
 		Name:   "argmax",
 		Doc:    "y[r] = the smallest index of the largest x[r]",
 		Params: []string{"x"},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			if err := isRows(x); err != nil {
@@ -313,6 +343,8 @@ var denseOps = []*OpKind{
 			"per split: the largest number and its smallest index, or -Inf and 0 if there is none above -Inf",
 		Params: []string{"x"},
 		Attrs:  []AttrSpec{{"splits", IntAttr}},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, s := op.Args[0].Type, op.Attrs.Int("splits")
 			if err := isRows(x); err != nil {
@@ -330,6 +362,8 @@ var denseOps = []*OpKind{
 		Doc:    "combines the splits of each row: the smallest index of the largest number",
 		Params: []string{"partial"},
 		Attrs:  []AttrSpec{{"splits", IntAttr}},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, s := op.Args[0].Type, op.Attrs.Int("splits")
 			if err := isRows(x); err != nil {
@@ -347,6 +381,8 @@ var denseOps = []*OpKind{
 			"token[r] = next[r], pos[r] = pos[source]+1, slot[r] = slot[source], out[(count+r) mod len(out)] = next[r], count += m, n = m",
 		Params: []string{"next", "token", "pos", "slot", "n", "out", "count"},
 		Writes: []int{1, 2, 3, 4, 5, 6},
+		Flops:  noFlops,
+		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			next := op.Args[0].Type
 			if next.DType != I32 || len(next.Shape) != 1 || (next.Shape[0] != T && next.Shape[0] != 1) {
@@ -373,13 +409,15 @@ func areProjected(x Type) error {
 }
 
 // fixedPoint is an op that rounds x to multiples of a scale that a run of 32 elements shares.
-func fixedPoint(name, doc string) *OpKind {
+func fixedPoint(name string, bits int, doc string) *OpKind {
 	return &OpKind{
 		Name:    name,
 		Doc:     doc,
 		Params:  []string{"x"},
 		Fusion:  Elementwise,
 		RowWise: true,
+		Flops:   noFlops,
+		Error:   fixedRounding(bits),
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			if err := isRows(x); err != nil {

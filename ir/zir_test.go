@@ -170,3 +170,47 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestOpsAreWhole holds that a row of the op table leaves nothing to a default.
+func TestOpsAreWhole(t *testing.T) {
+	for _, k := range OpKinds() {
+		if k.Doc == "" || len(k.Params) == 0 || k.Infer == nil || k.Flops == nil || k.Error == nil {
+			t.Errorf("op %s: its row lacks doc, operands, Infer, Flops or Error", k.Name)
+		}
+		for _, i := range k.Writes {
+			if i >= len(k.Params) {
+				t.Errorf("op %s writes operand %d of %d", k.Name, i, len(k.Params))
+			}
+		}
+	}
+}
+
+// TestErrors holds what verify tolerates of some ops against numbers by hand.
+func TestErrors(t *testing.T) {
+	row := func(n Dim) *Value { return &Value{Type: MakeType(F32, T, n)} }
+	weight := &Value{Type: MakeType(Q4_K, 512, 256)}
+	heads := Attrs{{"head_dim", int64(64)}}
+	size := StepSize{Rows: 5, Sequences: 2, Positions: 80}
+	for _, c := range []struct {
+		op       string
+		attrs    Attrs
+		args     []*Value
+		terms    int
+		rounding float64
+	}{
+		{"linear", nil, []*Value{row(256), weight}, 256, 0},
+		{"add", nil, []*Value{row(256), row(256)}, 0, 0},
+		{"fixed12", nil, []*Value{row(256)}, 0, 1.0 / 2048},
+		{"fixed8", nil, []*Value{row(256)}, 0, 1.0 / 128},
+		{"rmsnorm", Attrs{{"eps", 1e-6}, {"group", int64(128)}}, nil, 128, 0},
+		{"attention", heads, nil, 16 * (64 + 80), 0},
+		{"deltanet", heads, nil, 64 + 16*5, 0},
+		{"delta_chunk", heads, nil, 64 + 16*36, 0},
+		{"deltanet_chunked", heads, nil, 64 + 5, 0},
+	} {
+		k := LookupOp(c.op)
+		if terms, rounding := k.Error(&Op{Kind: k, Attrs: c.attrs, Args: c.args}, size); terms != c.terms || rounding != c.rounding {
+			t.Errorf("%s: %d terms and a rounding of %g, want %d and %g", c.op, terms, rounding, c.terms, c.rounding)
+		}
+	}
+}

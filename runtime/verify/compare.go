@@ -18,27 +18,22 @@ const (
 	roundoff = 1.0 / (1 << 24)
 	slack    = 64
 	spread   = 4
-	exponent = 16 // an error of a score is in an exponent
 	rounded  = 8.0 / (1 << 11)
 	narrow   = 16 // a row of fewer elements may be near 0 by chance
 )
 
-// fixed is what ops that round to fixed point add.
-var fixed = map[string]float64{"fixed12": 2.0 / (1 << 12), "fixed8": 2.0 / (1 << 8)}
-
 // tolerance is what a group's elements may be off, relative to their run.
 func (d *dispatch) tolerance() float64 {
-	k, matrices := 0, 0.0
+	k, rounding := 0, 0.0
 	if d.rounds() {
-		matrices = rounded
+		rounding = rounded
 	}
+	size := ir.StepSize{Rows: d.step.rows(), Sequences: len(d.step.sequences()), Positions: d.step.depth()}
 	for _, op := range d.group.Ops {
-		matrices += fixed[op.Kind.Name]
-		if f := reductions[op.Kind.Name]; f != nil {
-			k += f(op, d.step)
-		}
+		terms, more := op.Kind.Error(op, size)
+		k, rounding = k+terms, rounding+more
 	}
-	return matrices + roundoff*(slack+spread*math.Sqrt(float64(k)))
+	return rounding + roundoff*(slack+spread*math.Sqrt(float64(k)))
 }
 
 // rounds reports whether the group may round matrices to float16: weights, or those of
@@ -51,26 +46,6 @@ func (d *dispatch) rounds() bool {
 		}
 		return false
 	})
-}
-
-// reductions say how many elements an op reduces to one in a step, weighted by what their
-// errors do.
-var reductions = map[string]func(op *ir.Op, s step) int{
-	"rmsnorm":         func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
-	"linear":          func(op *ir.Op, _ step) int { return int(op.Args[1].Type.Last()) },
-	"attention":       func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.depth()) },
-	"attention_split": func(op *ir.Op, s step) int { return exponent * (op.Attrs.Int("head_dim") + s.depth()) },
-	"attention_merge": func(op *ir.Op, _ step) int { return op.Attrs.Int("splits") },
-	"expert_linear":   func(op *ir.Op, _ step) int { return int(op.Args[1].Type.Last()) },
-	"l2norm":          func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
-	"gated_rmsnorm":   func(op *ir.Op, _ step) int { return op.Attrs.Int("group") },
-	// Every row adds its error to the state, and its decay is an exponential.
-	"deltanet": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + exponent*s.rows() },
-	// Exponents are running sums of log decays.
-	"delta_chunk": func(op *ir.Op, _ step) int {
-		return op.Attrs.Int("head_dim") + exponent*ir.DeltaChunk*(ir.DeltaChunk+1)/2
-	},
-	"deltanet_chunked": func(op *ir.Op, s step) int { return op.Attrs.Int("head_dim") + s.rows() },
 }
 
 // run is so many elements of a row whose errors are measured by the largest of them, or by
