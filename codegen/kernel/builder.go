@@ -309,6 +309,9 @@ func (b *Builder) need(feature string) { b.features[feature] = true }
 // add appends a node to the current region.
 func (b *Builder) add(n *node) Value {
 	n.region = b.cur
+	if n.op.placed() {
+		n.at = here()
+	}
 	b.cur.nodes = append(b.cur.nodes, n)
 	if c := ops[n.op].subgroup; c != "" {
 		b.subgroup[c] = true

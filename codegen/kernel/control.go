@@ -88,3 +88,7 @@ func (b *Builder) Fence() { b.add(&node{op: opFence}) }
 
 // SubgroupBarrier is Barrier for the lanes of a subgroup alone.
 func (b *Builder) SubgroupBarrier() { b.add(&node{op: opSubgroupBarrier}) }
+
+// SubgroupHint is a SubgroupBarrier that no access needs: what is before and after it, the
+// driver's compiler does not mix.
+func (b *Builder) SubgroupHint() { b.add(&node{op: opSubgroupBarrier, ahead: true}) }

@@ -232,7 +232,7 @@ func TestAtomicsAndDotRun(t *testing.T) {
 		y.AtomicAdd(0, 2)
 		y.AtomicMax(1, b.Add(b.Mul(b.WorkgroupID(0), 100), lane))
 		b.Barrier()
-		b.If(b.Eq(lane, 0), func() {
+		b.If(b.And(b.Eq(lane, 0), b.Eq(b.WorkgroupID(0), 0)), func() {
 			y.Store(2, counts.Load(0))
 			y.Store(3, counts.Load(1))
 			y.Store(4, b.DotI8(b.U32(0x01ff0280), b.U32(0x7f7f80ff)))

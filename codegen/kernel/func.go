@@ -30,6 +30,7 @@ type Func struct {
 	arrays    []*Array
 	specNodes []*node // opSpec, one for each of Spec
 	body      *region
+	left      *node // out of the kernel, by Without
 }
 
 // Access says what a kernel does with a buffer.
@@ -82,6 +83,8 @@ type node struct {
 	args    []*node
 	regions []*region
 	region  *region
+	at      *callers // of accesses and barriers
+	ahead   bool     // of a load, see Buffer.Ahead; of a barrier, see SubgroupHint
 }
 
 func (n *node) static() bool { return n.region == nil }

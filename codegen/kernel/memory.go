@@ -9,6 +9,16 @@ type Buffer struct {
 	index   int
 	access  Access
 	address *node // of one of several; nil for the argument of the index
+	ahead   bool  // loads are as Ahead says
+}
+
+// Ahead returns the buffer for loads that do not wait for who writes: where another lane
+// may be writing the word, the value is undefined, and the kernel must not use it. Run has
+// any bits there.
+func (m *Buffer) Ahead() *Buffer {
+	early := *m
+	early.ahead = true
+	return &early
 }
 
 // Among returns the buffer of a list whose index is which, less than its length. All are
@@ -23,7 +33,7 @@ func (b *Builder) Among(list []*Buffer, which Operand) *Buffer {
 		}
 		chosen = b.Select(b.Eq(Value{b.typed(opAddress, which, U32)}, i+1), m.pointer(), chosen)
 	}
-	return &Buffer{b, first.index, first.access, chosen.n}
+	return &Buffer{b: b, index: first.index, access: first.access, address: chosen.n}
 }
 
 // pointer returns the buffer's address.
@@ -57,7 +67,7 @@ func (n *node) through() *node {
 // vector of them (8 or 16 bytes, one access).
 func (m *Buffer) Load(t Type, i Operand) Value {
 	m.check(opLoad, t, Read)
-	return m.b.add(&node{op: opLoad, typ: t, imm: uint32(m.index), align: t.Size(), args: m.at(m.b.typed(opLoad, i, U32))})
+	return m.b.add(&node{op: opLoad, typ: t, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, args: m.at(m.b.typed(opLoad, i, U32))})
 }
 
 // Store writes v as element i of the buffer seen as an array of v's type.
@@ -72,7 +82,7 @@ func (m *Buffer) Store(i Operand, v Value) {
 func (m *Buffer) Load16(i Operand) Value {
 	m.check(opLoad16, U32, Read)
 	m.b.need16()
-	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, args: m.at(m.b.typed(opLoad16, i, U32))})
+	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, ahead: m.ahead, args: m.at(m.b.typed(opLoad16, i, U32))})
 }
 
 // Store16 writes the lower half of the U32 v as element i of the buffer seen as an array

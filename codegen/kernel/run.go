@@ -7,10 +7,11 @@ import (
 
 // Run computes the kernel on this computer's processor, for subgroup sizes that no device at
 // hand has: grid workgroups one after the other, the lanes of a workgroup in lock step, with
-// the constants of spec, by id. args are the buffers, in the order of Args; an access outside
-// of them is an error, and so is a barrier to which not all lanes come. What lock step hides,
-// such as a barrier that is missing, it does not find. Of matrices it has those that lanes put
-// together (MatPairs), dealt as Func.Dealt says, and no others.
+// the constants of spec, by id. args are the buffers, in the order of Args; those that begin at
+// the same byte are one. An error is an access outside of them, a barrier to which not all
+// lanes come, and a race: two accesses of a word, one of them a write, that no barrier, fence
+// or atomic operation orders, or a write of what an argument declared Read reads. Which lanes
+// hold the elements of a matrix is as Func.Dealt says, else of no device.
 func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {
@@ -19,15 +20,18 @@ func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte)
 	if len(args) != len(f.Args) {
 		return fmt.Errorf("kernel %s: %d buffers for %d arguments", f.Name, len(args), len(f.Args))
 	}
-	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: map[*node][]uint32{}}
+	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: map[*node][]uint32{}, races: newDetector(f, args)}
 	for i := range grid[0] * grid[1] * grid[2] {
 		m.group = [3]int{i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]}
-		if err := m.workgroup(); err != nil {
+		if err := m.workgroup(i); err != nil {
 			return fmt.Errorf("kernel %s, workgroup %d: %w", f.Name, m.group, err)
 		}
 	}
 	return nil
 }
+
+// undefined is what memory and loads have that nobody may use: NaNs, and no small number.
+const undefined = ^uint32(0)
 
 // machine is a workgroup that runs.
 type machine struct {
@@ -40,11 +44,13 @@ type machine struct {
 	values      map[*node][]uint32 // by lane and element; of a var its content
 	gone        []bool             // lanes that have returned
 	left        [][]bool           // lanes that have left a loop, by the loops around
+	races       *detector
 	err         error
 }
 
-func (m *machine) workgroup() error {
+func (m *machine) workgroup(index int) error {
 	m.gone, m.shared = make([]bool, m.lanes), nil
+	var arrays []int
 	for _, a := range m.f.arrays {
 		n, err := m.f.eval(a.length, m.spec)
 		if err != nil {
@@ -52,10 +58,12 @@ func (m *machine) workgroup() error {
 		}
 		words := make([]uint32, int(n)*a.elem.Lanes())
 		for i := range words {
-			words[i] = ^uint32(0) // a NaN
+			words[i] = undefined
 		}
 		m.shared = append(m.shared, words)
+		arrays = append(arrays, len(words))
 	}
+	m.races.begin(index, m.lanes, m.wave, arrays)
 	active := make([]bool, m.lanes)
 	for i := range active {
 		active[i] = true
@@ -66,7 +74,7 @@ func (m *machine) workgroup() error {
 
 func (m *machine) fail(n *node, format string, args ...any) {
 	if m.err == nil {
-		m.err = fmt.Errorf("%s: %s", ops[n.op].name, fmt.Sprintf(format, args...))
+		m.err = fmt.Errorf("%s at %s: %s", ops[n.op].name, n.place(), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -90,6 +98,10 @@ func (m *machine) stay(active []bool) {
 }
 
 func (m *machine) node(n *node, active []bool) {
+	m.races.time++
+	if n == m.f.left {
+		return
+	}
 	switch n.op {
 	case opIf:
 		cond := m.value(n.args[0])
@@ -115,18 +127,24 @@ func (m *machine) node(n *node, active []bool) {
 		}
 		m.stay(active)
 	case opBarrier:
+		m.together(n, active, m.lanes)
+		m.races.barrier(n.imm != 0)
+	case opSubgroupBarrier:
+		for _, s := range m.together(n, active, m.wave) {
+			m.races.within[s]++
+		}
+	case opFence:
 		for l := range active {
-			if !active[l] && !m.gone[l] {
-				m.fail(n, "lane %d does not come to it", l)
+			if active[l] {
+				m.races.fence(l)
 			}
 		}
-	case opFence, opSubgroupBarrier:
 	case opVar:
-		copyLanes(m.storage(n, n.typ.words()), m.value(n.args[0]), active)
+		copyLanes(m.storage(n, m.words(n.typ)), m.value(n.args[0]), active)
 	case opVarSet:
-		copyLanes(m.storage(n.args[0], n.args[0].typ.words()), m.value(n.args[1]), active)
+		copyLanes(m.storage(n.args[0], m.words(n.args[0].typ)), m.value(n.args[1]), active)
 	case opVarGet:
-		copyLanes(m.storage(n, n.typ.words()), m.storage(n.args[0], n.typ.words()), active)
+		copyLanes(m.storage(n, m.words(n.typ)), m.storage(n.args[0], m.words(n.typ)), active)
 	case opAddress: // the argument's number stands for it
 		to := m.storage(n, 2)
 		for l := range m.lanes {
@@ -146,6 +164,24 @@ func (m *machine) node(n *node, active []bool) {
 			m.compute(n, active)
 		}
 	}
+}
+
+// together reports lanes that do not come to what all lanes of a part of the workgroup must
+// come to, or none, and returns the parts that do.
+func (m *machine) together(n *node, active []bool, size int) (parts []int) {
+	for first := 0; first < m.lanes; first += size {
+		lanes := active[first:min(first+size, m.lanes)]
+		if !anyLane(lanes) {
+			continue
+		}
+		parts = append(parts, first/size)
+		for l := range lanes {
+			if !lanes[l] {
+				m.fail(n, "lane %d does not come to it", first+l)
+			}
+		}
+	}
+	return parts
 }
 
 // where returns the active lanes for which cond holds.
@@ -275,6 +311,7 @@ func (m *machine) buffer(n *node, active []bool) {
 			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, at, m.f.Args[arg].Name, len(data))
 			return
 		}
+		m.inBuffer(n, int(arg), at, size, l)
 		for e := range width {
 			word := data[at+4*e:]
 			switch n.op {
@@ -293,6 +330,9 @@ func (m *machine) buffer(n *node, active []bool) {
 			case opAtomicMax:
 				binary.LittleEndian.PutUint32(word, max(to[l], from[l]))
 			}
+		}
+		if n.ahead {
+			m.early(n, int(arg), at, size, l, to[l*width:])
 		}
 	}
 }
@@ -318,6 +358,11 @@ func (m *machine) array(n *node, active []bool) {
 			m.fail(n, "lane %d: element %d of an array of %d", l, at, len(words))
 			return
 		}
+		touched := width
+		if n.op == opSharedElem || n.op == opSharedSet {
+			touched = 1
+		}
+		m.inShared(n, int(n.imm), at, touched, l)
 		switch n.op {
 		case opSharedLoad:
 			copy(to[l*width:][:width], words[at:])

@@ -6,24 +6,28 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// Matrices in Run: the lanes of a subgroup of 32 hold what mma.m16n8k16 of NVIDIA's PTX says.
-// Of each 8 rows of A and of an accumulator, or columns of B, four neighbouring lanes have one,
-// and in it pairs of elements.
+// Matrices in Run. Each lane holds as many elements as the others, each in a word. Which ones,
+// only kernels with Func.Dealt may know: those get what mma.m16n8k16 of NVIDIA's PTX says for
+// subgroups of 32. For all others neighbouring elements of a row are of neighbouring lanes.
 
 // words is how many words a lane's value of type t has.
-func (t Type) words() int {
+func (m *machine) words(t Type) int {
 	if !t.isMatrix() {
 		return t.Lanes()
 	}
 	rows, cols, _ := t.shape()
-	if t.Elem() == F16 {
-		return rows * cols / 64
-	}
-	return rows * cols / 32
+	return rows * cols / m.wave
 }
 
-// dealtPlace returns the row and column of element i of those that a lane holds.
-func dealtPlace(use Use, lane, i int) (row, col int) {
+// element returns the row and column of element i of those that a lane of a subgroup holds.
+func (m *machine) element(t Type, lane, i int) (row, col int) {
+	_, cols, use := t.shape()
+	if !m.f.Dealt {
+		at := i*m.wave + lane
+		return at / cols, at % cols
+	}
+	// Of each 8 rows of A and of an accumulator, or columns of B, four neighbouring lanes
+	// have one, and in it pairs of elements; B and half of A are 8 wide.
 	place, pair := lane/4, lane%4*2+i%2
 	switch use {
 	case MatrixA: // two pairs of a row, then those of the row 8 below
@@ -34,113 +38,215 @@ func dealtPlace(use Use, lane, i int) (row, col int) {
 	return place + i/2*8, pair
 }
 
-// dealtElement returns element i of those that a lane holds of a matrix of type t.
-func (m *machine) dealtElement(t Type, words []uint32, lane, i int) float32 {
-	words = words[lane*t.words():]
-	if t.Elem() == F32 {
-		return math.Float32frombits(words[i])
+// held checks that a matrix of type t can be held, and that all lanes of its subgroup are here.
+// It returns the first lanes of the subgroups.
+func (m *machine) held(n *node, active []bool, types ...Type) (first []int) {
+	for _, t := range types {
+		rows, cols, use := t.shape()
+		ptx := rows == 16 && (cols == 8 && use != MatrixA || cols == 16 && use == MatrixA) && m.wave == 32
+		if rows*cols%m.wave != 0 || m.lanes%m.wave != 0 || m.f.Dealt && !ptx {
+			m.fail(n, "%v in subgroups of %d, of workgroups of %d", t, m.wave, m.lanes)
+			return nil
+		}
 	}
-	return gguf.F16ToF32(uint16(words[i/2] >> (16 * (i % 2))))
+	for _, s := range m.together(n, active, m.wave) {
+		first = append(first, s*m.wave)
+	}
+	return first
+}
+
+// gather returns the rows of the matrix that the subgroup of lane first holds.
+func (m *machine) gather(t Type, words []uint32, first int) [][]float64 {
+	rows, cols, _ := t.shape()
+	x := make([][]float64, rows)
+	for i := range x {
+		x[i] = make([]float64, cols)
+	}
+	count := m.words(t)
+	for l := range m.wave {
+		for i := range count {
+			row, col := m.element(t, l, i)
+			x[row][col] = float64(matrixFloat(t, words[(first+l)*count+i]))
+		}
+	}
+	return x
+}
+
+// scatter is the inverse of gather.
+func (m *machine) scatter(t Type, x [][]float64, words []uint32, first int) {
+	count := m.words(t)
+	for l := range m.wave {
+		for i := range count {
+			row, col := m.element(t, l, i)
+			words[(first+l)*count+i] = matrixBits(t, float32(x[row][col]))
+		}
+	}
+}
+
+func matrixFloat(t Type, w uint32) float32 {
+	if t.Elem() == F16 {
+		return gguf.F16ToF32(uint16(w))
+	}
+	return math.Float32frombits(w)
+}
+
+func matrixBits(t Type, x float32) uint32 {
+	if t.Elem() == F16 {
+		return uint32(gguf.F32ToF16(x))
+	}
+	return math.Float32bits(x)
 }
 
 func (m *machine) matrix(n *node, active []bool) {
 	switch n.op {
-	case opMatFill:
-		x, to := m.value(n.args[0]), m.storage(n, n.typ.words())
-		for i := range to {
-			to[i] = x[i/n.typ.words()]
-		}
-	case opMatPairs:
-		width := n.typ.words()
-		to := m.storage(n, width)
-		for i, a := range n.args {
-			for l, w := range m.value(a) {
-				to[l*width+i] = w
-			}
-		}
+	case opMatFill, opMatPairs:
+		m.matMake(n, active)
+	case opMatLoad, opMatStore:
+		m.matAccess(n, active)
 	case opMatMulAdd:
 		m.matMulAdd(n, active)
-	case opMatStore:
-		m.matStore(n, active)
-	case opVarElem:
-		x, i, to, width := m.storage(n.args[0], n.args[0].typ.words()), m.value(n.args[1]), m.storage(n, 1), n.args[0].typ.words()
+	case opMatTimes, opMatConvert:
+		m.matEach(n, active)
+	case opMatLength:
+		to := m.storage(n, 1)
 		for l := range to {
-			if active[l] {
-				to[l] = x[l*width+int(i[l])%width]
-			}
+			to[l] = uint32(m.words(Type(n.imm)))
 		}
-	case opVarSetElem:
-		to, i, x, width := m.storage(n.args[0], n.args[0].typ.words()), m.value(n.args[1]), m.value(n.args[2]), n.args[0].typ.words()
-		for l := range x {
-			if active[l] {
-				to[l*width+int(i[l])%width] = x[l]
-			}
-		}
+	case opVarElem, opVarSetElem:
+		m.matElement(n, active)
 	default:
 		m.fail(n, "not here")
 	}
 }
 
-// matStore writes the matrices of words of the lanes that are here.
-func (m *machine) matStore(n *node, active []bool) {
-	t := n.args[2].typ
-	if t.Elem() == F16 {
-		m.fail(n, "of %v", t)
+func (m *machine) matMake(n *node, active []bool) {
+	if m.held(n, active, n.typ) == nil {
 		return
 	}
-	to, width := m.shared[n.imm], uint32(m.f.arrays[n.imm].elem.Lanes())
-	at, stride, x := m.value(n.args[0]), m.value(n.args[1]), m.value(n.args[2])
-	for l := range m.lanes {
-		for i := 0; i < t.words() && active[l]; i++ {
-			_, _, use := t.shape()
-			row, col := dealtPlace(use, l%m.wave, i)
-			if Layout(n.align) == ColumnMajor {
-				row, col = col, row
+	count := m.words(n.typ)
+	to := m.storage(n, count)
+	for i := range count {
+		word, shift := 0, 0
+		if n.op == opMatPairs {
+			word, shift = i/2, 16*(i%2)
+		}
+		for l, x := range m.value(n.args[word]) {
+			if n.op == opMatPairs {
+				x = x >> shift & 0xffff
 			}
-			place := (at[l]+uint32(row)*stride[l])*width + uint32(col)
-			if int(place) >= len(to) {
-				m.fail(n, "lane %d: word %d of an array of %d", l, place, len(to))
-				return
+			if active[l] {
+				to[l*count+i] = x
 			}
-			to[place] = x[l*t.words()+i]
 		}
 	}
 }
 
-// matMulAdd multiplies in the subgroups that are here as a whole.
-func (m *machine) matMulAdd(n *node, active []bool) {
-	const dealtLanes, rows, cols, depth = 32, 16, 8, 16
-	x, y, z := n.args[0], n.args[1], n.args[2]
-	if m.wave != dealtLanes || m.lanes%m.wave != 0 || x.typ != F16.Matrix(rows, depth, MatrixA) || y.typ != F16.Matrix(depth, cols, MatrixB) {
-		m.fail(n, "%v by %v in subgroups of %d", x.typ, y.typ, m.wave)
+// matEach computes element by element.
+func (m *machine) matEach(n *node, active []bool) {
+	if m.held(n, active, n.typ) == nil {
 		return
 	}
-	xs, ys, zs, to := m.value(x), m.value(y), m.value(z), m.storage(n, n.typ.words())
-	for first := 0; first < m.lanes; first += m.wave {
-		var a, b [16][16]float64
-		for l := range m.wave {
-			if active[first+l] != active[first] {
-				m.fail(n, "lane %d does not come to it", first+l)
+	from := n.args[0].typ
+	x, count := m.value(n.args[0]), m.words(n.typ)
+	y, to := m.value(n.args[len(n.args)-1]), m.storage(n, count)
+	for i := range to {
+		if !active[i/count] {
+			continue
+		}
+		v := matrixFloat(from, x[i])
+		if n.op == opMatTimes {
+			v *= matrixFloat(from, y[i])
+		}
+		to[i] = matrixBits(n.typ, v)
+	}
+}
+
+func (m *machine) matElement(n *node, active []bool) {
+	count := m.words(n.args[0].typ)
+	held, at := m.storage(n.args[0], count), m.value(n.args[1])
+	for l := range m.lanes {
+		if !active[l] {
+			continue
+		}
+		if int(at[l]) >= count {
+			m.fail(n, "lane %d: element %d of %d", l, at[l], count)
+			return
+		}
+		i := l*count + int(at[l])
+		if n.op == opVarElem {
+			m.storage(n, 1)[l] = held[i]
+		} else {
+			held[i] = m.value(n.args[2])[l]
+		}
+	}
+}
+
+// matAccess loads and stores, in shared memory.
+func (m *machine) matAccess(n *node, active []bool) {
+	t := n.typ
+	if n.op == opMatStore {
+		t = n.args[2].typ
+	}
+	at, stride, count := m.value(n.args[0]), m.value(n.args[1]), m.words(t)
+	var held []uint32
+	if n.op == opMatStore {
+		held = m.value(n.args[2])
+	} else {
+		held = m.storage(n, count)
+	}
+	words, width, size := m.shared[n.imm], m.f.arrays[n.imm].elem.Lanes(), 4
+	if t.Elem() == F16 {
+		size = 2
+	}
+	for _, first := range m.held(n, active, t) {
+		for l := first; l < first+m.wave; l++ {
+			if at[l] != at[first] || stride[l] != stride[first] {
+				m.fail(n, "lane %d: element %d, stride %d; lane %d: element %d, stride %d", first, at[first], stride[first], l, at[l], stride[l])
 				return
 			}
-			for i := range 8 {
-				row, col := dealtPlace(MatrixA, l, i)
-				a[row][col] = float64(m.dealtElement(x.typ, xs, first+l, i))
-			}
-			for i := range 4 {
-				row, col := dealtPlace(MatrixB, l, i)
-				b[row][col] = float64(m.dealtElement(y.typ, ys, first+l, i))
-			}
-		}
-		for l := first; l < first+m.wave && active[l]; l++ {
-			for i := range 4 {
-				row, col := dealtPlace(Accumulator, l-first, i)
-				sum := float64(m.dealtElement(z.typ, zs, l, i))
-				for k := range depth {
-					sum += a[row][k] * b[k][col]
+			for i := range count {
+				row, col := m.element(t, l-first, i)
+				if Layout(n.align) == ColumnMajor {
+					row, col = col, row
 				}
-				to[l*n.typ.words()+i] = math.Float32bits(float32(sum))
+				place := 4*width*(int(at[l])+row*int(stride[l])) + size*col
+				if place/4 >= len(words) {
+					m.fail(n, "subgroup %d: word %d of an array of %d", first/m.wave, place/4, len(words))
+					return
+				}
+				m.inShared(n, int(n.imm), place/4, 1, -1-first/m.wave)
+				if m.err != nil {
+					return
+				}
+				w, x := &words[place/4], &held[l*count+i]
+				switch {
+				case size == 4 && n.op == opMatLoad:
+					*x = *w
+				case size == 4:
+					*w = *x
+				case n.op == opMatLoad:
+					*x = *w >> (place % 4 * 8) & 0xffff
+				default:
+					*w = *w&^(0xffff<<(place%4*8)) | *x<<(place%4*8)
+				}
 			}
 		}
+	}
+}
+
+// matMulAdd adds products in float64, in order.
+func (m *machine) matMulAdd(n *node, active []bool) {
+	x, y, z := n.args[0], n.args[1], n.args[2]
+	xs, ys, zs, to := m.value(x), m.value(y), m.value(z), m.storage(n, m.words(n.typ))
+	for _, first := range m.held(n, active, x.typ, y.typ, z.typ) {
+		a, b, sum := m.gather(x.typ, xs, first), m.gather(y.typ, ys, first), m.gather(z.typ, zs, first)
+		for i := range sum {
+			for k, v := range a[i] {
+				for j, w := range b[k] {
+					sum[i][j] += v * w
+				}
+			}
+		}
+		m.scatter(n.typ, sum, to, first)
 	}
 }

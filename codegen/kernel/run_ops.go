@@ -108,34 +108,34 @@ func bitExtract(t Type, x, offset, count uint32) uint32 {
 }
 
 // floats are operations that give a float of floats.
-var floats = map[op]func(a []float64) float64{
-	opAdd: func(a []float64) float64 { return a[0] + a[1] }, opSub: func(a []float64) float64 { return a[0] - a[1] },
-	opMul: func(a []float64) float64 { return a[0] * a[1] }, opDiv: func(a []float64) float64 { return a[0] / a[1] },
-	opMin: func(a []float64) float64 {
-		if a[1] < a[0] {
-			return a[1]
+var floats = [numOps]func(x, y, z float64) float64{
+	opAdd: func(x, y, z float64) float64 { return x + y }, opSub: func(x, y, z float64) float64 { return x - y },
+	opMul: func(x, y, z float64) float64 { return x * y }, opDiv: func(x, y, z float64) float64 { return x / y },
+	opMin: func(x, y, z float64) float64 {
+		if y < x {
+			return y
 		}
-		return a[0]
+		return x
 	},
-	opMax: func(a []float64) float64 {
-		if a[0] < a[1] {
-			return a[1]
+	opMax: func(x, y, z float64) float64 {
+		if x < y {
+			return y
 		}
-		return a[0]
+		return x
 	},
-	opNeg: func(a []float64) float64 { return -a[0] }, opAbs: func(a []float64) float64 { return math.Abs(a[0]) },
-	opFMA:         func(a []float64) float64 { return a[0]*a[1] + a[2] },
-	opSqrt:        func(a []float64) float64 { return math.Sqrt(a[0]) },
-	opInverseSqrt: func(a []float64) float64 { return 1 / math.Sqrt(a[0]) },
-	opExp:         func(a []float64) float64 { return math.Exp(a[0]) }, opExp2: func(a []float64) float64 { return math.Exp2(a[0]) },
+	opNeg: func(x, y, z float64) float64 { return -x }, opAbs: func(x, y, z float64) float64 { return math.Abs(x) },
+	opFMA:         func(x, y, z float64) float64 { return x*y + z },
+	opSqrt:        func(x, y, z float64) float64 { return math.Sqrt(x) },
+	opInverseSqrt: func(x, y, z float64) float64 { return 1 / math.Sqrt(x) },
+	opExp:         func(x, y, z float64) float64 { return math.Exp(x) }, opExp2: func(x, y, z float64) float64 { return math.Exp2(x) },
 }
 
 // truths are operations that tell something of floats.
-var truths = map[op]func(a []float64) bool{
-	opEq: func(a []float64) bool { return a[0] == a[1] }, opNe: func(a []float64) bool { return a[0] != a[1] },
-	opLt: func(a []float64) bool { return a[0] < a[1] }, opLe: func(a []float64) bool { return a[0] <= a[1] },
-	opGt: func(a []float64) bool { return a[0] > a[1] }, opGe: func(a []float64) bool { return a[0] >= a[1] },
-	opIsNaN: func(a []float64) bool { return a[0] != a[0] },
+var truths = [numOps]func(x, y float64) bool{
+	opEq: func(x, y float64) bool { return x == y }, opNe: func(x, y float64) bool { return x != y },
+	opLt: func(x, y float64) bool { return x < y }, opLe: func(x, y float64) bool { return x <= y },
+	opGt: func(x, y float64) bool { return x > y }, opGe: func(x, y float64) bool { return x >= y },
+	opIsNaN: func(x, y float64) bool { return x != x },
 }
 
 // scalar computes an operation on scalars of type t.
@@ -146,10 +146,10 @@ func scalar(o op, t Type, in []uint32) uint32 {
 			a[i] = float64(math.Float32frombits(x))
 		}
 		if do := floats[o]; do != nil {
-			return math.Float32bits(float32(do(a[:])))
+			return math.Float32bits(float32(do(a[0], a[1], a[2])))
 		}
 		if do := truths[o]; do != nil {
-			if do(a[:]) {
+			if do(a[0], a[1]) {
 				return 1
 			}
 			return 0

@@ -33,11 +33,11 @@ func interpreted(t *testing.T, f *kernel.Func, spec map[uint32]uint32, groups ui
 // TestRunRefuses finds what a device would not tell.
 func TestRunRefuses(t *testing.T) {
 	for want, body := range map[string]func(b *kernel.Builder, y *kernel.Buffer){
-		`store: lane 4: byte 16 of argument "y", which has 16`: func(b *kernel.Builder, y *kernel.Buffer) { y.Store(b.LocalID(), b.U32(1)) },
-		"barrier: lane 0 does not come to it": func(b *kernel.Builder, y *kernel.Buffer) {
+		`lane 4: byte 16 of argument "y", which has 16`: func(b *kernel.Builder, y *kernel.Buffer) { y.Store(b.LocalID(), b.U32(1)) },
+		"lane 0 does not come to it": func(b *kernel.Builder, y *kernel.Buffer) {
 			b.If(b.Gt(b.LocalID(), 0), func() { b.Barrier() })
 		},
-		"shared_load: lane 2: element 2 of an array of 2": func(b *kernel.Builder, y *kernel.Buffer) {
+		"lane 2: element 2 of an array of 2": func(b *kernel.Builder, y *kernel.Buffer) {
 			y.Store(0, b.Shared(kernel.U32, 2).Load(b.LocalID()))
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -44,7 +45,10 @@ func withDevice(run func() int) (int, error) {
 			return 0, err
 		}
 		defer device.Close()
-		code := run()
+		code, err := racetest.Main(run)
+		if err != nil {
+			return code, err
+		}
 		if m := device.ValidationMessages(); len(m) > 0 {
 			return code, fmt.Errorf("%d messages of the validation layer, such as: %s", len(m), m[0])
 		}
@@ -95,6 +99,9 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 		t.Fatal(err)
 	}
 	defer pipelines[0].Free()
+	if racetest.First(c.Kernel, c.Wave) {
+		interpret(t, c, f, spec, sizes, data)
+	}
 	var args []uint64
 	bufs := map[*ir.Value]*vulkan.Buffer{}
 	for i, o := range c.Operands {
@@ -153,9 +160,11 @@ func interpret(t testing.TB, c kernels.Candidate, f *kernel.Func, spec map[uint3
 		}
 		args = append(args, out[o.Value])
 	}
-	if err := f.Run(spec, c.Wave, c.Grid, args); err != nil {
-		t.Fatalf("%s: %v", c.Kernel, err)
+	wave := c.Wave
+	if wave == 0 {
+		wave = llvmpipe(t).Wave
 	}
+	racetest.Run(t, f, spec, wave, c.Grid, args)
 	return out
 }
 

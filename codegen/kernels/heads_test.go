@@ -25,8 +25,8 @@ kv @v : %s[%d, L, %d]
 `, headDim, headDim, freqs, nRot, q, row, row, kv, c.slots, row, kv, c.slots, row)
 	from := [2]string{"@q", "@kx"}
 	if norm {
-		c.group = fmt.Sprintf("%%0 = rmsnorm @q, @qn {eps=1e-06, group=%d} : f32[T, %d]\n", headDim, q) +
-			fmt.Sprintf("%%1 = rmsnorm @kx, @kn {eps=1e-06, group=%d} : f32[T, %d]\n", headDim, row)
+		c.group = fmt.Sprintf("%%0 = rmsnorm @q, @qn {eps=0.125, group=%d} : f32[T, %d]\n", headDim, q) +
+			fmt.Sprintf("%%1 = rmsnorm @kx, @kn {eps=0.125, group=%d} : f32[T, %d]\n", headDim, row)
 		from = [2]string{"%0", "%1"}
 	}
 	attrs := fmt.Sprintf("kind=%q, head_dim=%d, n_rot=%d", kind, headDim, nRot)

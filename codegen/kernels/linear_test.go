@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -304,8 +305,21 @@ func (w *world) check(c kernels.Candidate, rows int, outputs ...*ir.Value) map[*
 	for _, v := range outputs {
 		w.compare(c, got, rows, v)
 	}
+	for _, wave := range otherWaves {
+		for _, c := range w.candidates(withWave(w.t, wave), outputs...) {
+			if racetest.First(c.Kernel, wave) {
+				got := launch(w.t, c, w.sizes, w.data)
+				for _, v := range outputs {
+					w.compare(c, got, rows, v)
+				}
+			}
+		}
+	}
 	return got
 }
+
+// otherWaves are sizes of subgroups that the device has not, but other devices.
+var otherWaves = []int{32, 64}
 
 // compare compares the first rows rows of an output.
 func (w *world) compare(c kernels.Candidate, got map[*ir.Value][]byte, rows int, v *ir.Value) {
@@ -678,6 +692,18 @@ func TestShapesOfTargets(t *testing.T) {
 					w.covered(c, op.Result)
 				}
 			}
+		}
+	}
+}
+
+// TestLinearTwice: a result added to itself is no residual.
+func TestLinearTwice(t *testing.T) {
+	for _, rows := range []int{1, 20} {
+		w := newWorld(t, rows, rows)
+		y := w.linear(w.rows(ir.T, 256), ir.F16, 64)
+		twice := w.op("add", nil, y, y)
+		if list := w.candidates(llvmpipe(t), twice); len(list) > 0 {
+			t.Errorf("%d rows: %s", rows, list[0].Kernel)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 func (r *coopAttentionRun) write(y *kernel.Buffer) {
 	r.finish(y)
 	b := r.b
-	b.Barrier()
 	mine := b.Mul(b.SubgroupID(), r.sumsSize())
 	for from := 0; from < len(r.sums); from += r.dims() / fragment.Square {
 		part := r.sums[from:min(len(r.sums), from+r.dims()/fragment.Square)]
@@ -45,15 +44,13 @@ func (r *coopAttentionRun) finish(y *kernel.Buffer) {
 				all = f(b, all, x.Get())
 			}
 		})
-		b.SubgroupBarrier()
-		folded := r.together(r.ofRow(f, all), f)
-		r.sync() // all have read what the next one overwrites
-		return folded
+		return r.together(r.ofRow(f, all), f)
 	}
 	weight := fold(r.weight, sumOf)
 	number := b.Div(1.0, weight)
 	var largest kernel.Value
 	if r.partial {
+		r.sync() // all have read what this overwrites
 		largest = b.Mul(fold(r.largest, largestOf), r.factor)
 		number = b.Select(b.Gt(weight, 0), b.Exp2(b.Sub(r.top.Get(), largest)), 0)
 	}

@@ -89,12 +89,13 @@ func (r *teamSums) cachedRow(from kernel.Value, j int) cachedHead {
 	return r.attentionArgs.at(b, r.base, b.Min(r.position(from, j), b.Sub(r.hi, 1)))
 }
 
-// cached returns the words of the lane's chunks of a cached row.
+// cached returns the words of the lane's chunks of a cached row, which may be being written:
+// takeFresh replaces those, and past the end weights are 0.
 func (r *teamSums) cached(cache *kernel.Buffer, row cachedHead) [][]kernel.Value {
 	out := make([][]kernel.Value, r.parts)
 	for p := range out {
 		c, _ := r.part(p)
-		out[p] = r.loadWords(r.b, r.attentionShape, cache, row, c)
+		out[p] = r.loadWords(r.b, r.attentionShape, cache.Ahead(), row, c)
 	}
 	return out
 }

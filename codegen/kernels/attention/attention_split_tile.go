@@ -77,6 +77,9 @@ func (r *matrixSums) values(from kernel.Value) tileWords {
 	return r.refreshed(from, w, r.freshV, r.valueAt, r.valueUnit)
 }
 
+// Rows of the step may be being written where keys and values are loaded: what is loaded of
+// those, refreshed replaces, and past the end weights are 0.
+
 // loadUnits loads the units of a position, of that many elements, that the lane has of those of
 // `lanes`.
 func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, lanes int, unit func(i int) kernel.Value) (list []kernel.Value) {
@@ -87,7 +90,7 @@ func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, 
 		words = elements / 4
 	}
 	for i := range r.headDim / elements / lanes {
-		list = append(list, cache.Load(kernel.U32.Vec(words), b.Add(first, unit(i))))
+		list = append(list, cache.Ahead().Load(kernel.U32.Vec(words), b.Add(first, unit(i))))
 	}
 	return list
 }
@@ -100,7 +103,7 @@ func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list [
 	b := r.b
 	at := b.Add(r.base.scales, b.Min(b.Add(from, b.Mul(r.quad, 4)), b.And(r.last, ^uint32(3))))
 	for i := range r.headDim / scaled {
-		list = append(list, cache.Load(lane.U32x2, b.Shr(b.Add(at, b.Mul(r.attentionArgs.ctx, i)), 2)))
+		list = append(list, cache.Ahead().Load(lane.U32x2, b.Shr(b.Add(at, b.Mul(r.attentionArgs.ctx, i)), 2)))
 	}
 	return list
 }

@@ -341,7 +341,7 @@ func (t *gemmTile) store(p *projectArgs, col kernel.Value, scales []*kernel.Valu
 		r := b.Add(row, t.rowStep()*i)
 		target := r
 		if t.sorted != nil {
-			target = t.sorted.target(r)
+			target = t.sorted.target(b.Min(r, b.Sub(t.rows, 1)))
 		}
 		for c := range t.cols {
 			n := b.Add(col, gemmColStep*c)

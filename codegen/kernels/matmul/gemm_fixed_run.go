@@ -25,6 +25,7 @@ type fixedTask struct {
 	place   kernel.Value // of the lane's row of a matrix of weights and its column of x: 0 to 7
 	quad    kernel.Value // the lane of those that share them
 	col     kernel.Value // first output of each matrix of the workgroup
+	real    kernel.Value // of a subgroup that has a block; others repeat the last one
 }
 
 var (
@@ -101,12 +102,12 @@ func (r *fixedTask) inSeries() {
 	left := b.Sub(r.p.width, r.col)
 	series := b.Min(r.series, b.Div(b.Add(left, r.each()-1), r.each()))
 	block, chunk := r.group, b.U32(0)
-	real := b.Bool(true)
+	r.real = b.Bool(true)
 	if r.split != nil {
 		block = b.Add(b.Mul(r.split.index, r.groups), block)
 		chunk = b.Mul(r.split.index, r.groups/fixedChunk)
 		if r.blocks()%r.groups != 0 { // the last split has fewer
-			real = b.Lt(block, r.blocks())
+			r.real = b.Lt(block, r.blocks())
 			block = b.Min(block, r.blocks()-1)
 		}
 	}
@@ -128,7 +129,7 @@ func (r *fixedTask) inSeries() {
 		sums := r.block(r.rowsAt(col, nil), held.words(), x, func(slot int) { held.follow(next, slot) })
 		if r.blocks()%r.groups != 0 {
 			for e := range sums {
-				sums[e] = b.Select(real, sums[e], math.Float32frombits(1<<31)) // -0 changes no sum
+				sums[e] = b.Select(r.real, sums[e], math.Float32frombits(1<<31)) // -0 changes no sum
 			}
 		}
 		r.put(b.Add(base, b.Mul(r.group, fixedSums)), sums)

@@ -122,7 +122,7 @@ func (r *fixedTask) sumSquares(x [][2]kernel.Value, block kernel.Value) {
 				r.squares.Store(b.Add(b.Mul(r.place, r.k/(32*each)), at), sum)
 				continue
 			}
-			b.If(b.And(b.Lt(r.place, r.columns), b.Lt(at, r.k/(32*each))), func() {
+			b.If(b.And(b.Lt(r.place, r.columns), r.real), func() {
 				i := b.Add(b.Mod(at, fixedSquares), r.left()-fixedSquares)
 				r.split.partial.Store(r.leftAt(r.place, b.Div(at, fixedSquares), i), sum)
 			})

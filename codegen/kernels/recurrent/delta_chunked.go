@@ -318,7 +318,7 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 		}
 	}
 	kept := r.multiply(keys)
-	b.SubgroupBarrier() // else the driver puts products with q first, and all wait for the sums of those with k
+	b.SubgroupHint() // else the driver puts products with q first, and all wait for the sums of those with k
 	for i := range queries {
 		queries[i] = r.load(b.Add(vectors, ir.DeltaChunk*r.headDim/4), i)
 	}

@@ -1,0 +1,322 @@
+package kernel
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// The race detector of Run. Two accesses of one word by different lanes, of which one
+// writes, must be ordered: by a barrier that all lanes of the workgroup come to, in shared
+// memory also by one of their subgroup, and between workgroups by a fence, an atomic
+// operation, one that sees it, and another fence. That lanes run in lock step orders
+// nothing. Atomic operations do not race with each other.
+
+// visit is one access of a word, as the detector keeps it.
+type visit struct {
+	node     *node
+	group    int32 // index of the workgroup
+	lane     int32 // below 0: of a matrix, by all lanes of subgroup -1-lane
+	subgroup int32
+	barriers int32 // that the workgroup has passed, of those that order this memory
+	within   int32 // barriers that the subgroup has passed, where they order this memory
+	time     int32 // operations that the workgroup has done
+	atomic   bool
+}
+
+// cell is what the detector knows of a word.
+type cell struct {
+	write visit
+	last  visit // an atomic operation of another lane before write
+	// reads since then: the last one, one of another lane of its subgroup, and one of
+	// another subgroup.
+	read, near, far visit
+	before          []visit // reads of other workgroups
+	constant        visit   // a read through an argument that is declared Read
+	releases        []release
+}
+
+// release is what a lane has made visible to who sees its atomic operation.
+type release struct {
+	group, lane, barriers, time int32
+	seen                        []acquire
+}
+
+// acquire is a release that a lane knows of.
+type acquire struct {
+	release
+	lane, barriers int32
+}
+
+// memory is a buffer; arguments may share it.
+type memory struct {
+	data  []byte
+	cells []cell // nil where nothing writes
+}
+
+// detector keeps the order of what lanes do.
+type detector struct {
+	grain    int // bytes of a cell of a buffer
+	buffers  []*memory
+	shared   [][]cell
+	group    int32
+	time     int32
+	barriers int32   // of the workgroup
+	ordering int32   // of those, what orders buffers
+	within   []int32 // by subgroup
+	pending  []*release
+	observed [][]release // by lane, since its last fence
+	known    []acquire
+}
+
+// newDetector finds which arguments share memory.
+func newDetector(f *Func, args [][]byte) *detector {
+	d := &detector{grain: 4}
+	if f.uses(opLoad16, opStore16) {
+		d.grain = 2
+	}
+	byStart := map[*byte]*memory{}
+	for i, data := range args {
+		start := unsafe.SliceData(data)
+		m := byStart[start]
+		if m == nil {
+			m = &memory{data: data}
+			byStart[start] = m
+		}
+		if f.Args[i].Access&Write != 0 && m.cells == nil {
+			m.cells = make([]cell, (len(data)+d.grain-1)/d.grain)
+		}
+		d.buffers = append(d.buffers, m)
+	}
+	return d
+}
+
+func (f *Func) uses(list ...op) bool {
+	found := false
+	f.body.walk(func(n *node) {
+		for _, o := range list {
+			found = found || n.op == o
+		}
+	})
+	return found
+}
+
+// begin starts a workgroup.
+func (d *detector) begin(group, lanes, wave int, arrays []int) {
+	d.group, d.time, d.barriers, d.ordering = int32(group), 0, 0, 0
+	d.within = make([]int32, (lanes+wave-1)/wave)
+	d.pending, d.observed, d.known = make([]*release, lanes), make([][]release, lanes), nil
+	d.shared = d.shared[:0]
+	for _, words := range arrays {
+		d.shared = append(d.shared, make([]cell, words))
+	}
+}
+
+// barrier is passed by all lanes; buffers says that it orders them, too.
+func (d *detector) barrier(buffers bool) {
+	d.barriers++
+	if buffers {
+		d.ordering++
+	}
+}
+
+// fence releases what the lane knows and takes what its atomic operations have seen.
+func (d *detector) fence(lane int) {
+	for _, r := range d.observed[lane] {
+		if r.group != d.group {
+			d.known = append(d.known, acquire{r, int32(lane), d.ordering})
+		}
+	}
+	d.observed[lane] = nil
+	r := &release{group: d.group, lane: int32(lane), barriers: d.ordering, time: d.time}
+	for _, k := range d.known {
+		if k.lane == int32(lane) || k.barriers < d.ordering {
+			r.seen = append(r.seen, k)
+		}
+	}
+	d.pending[lane] = r
+}
+
+// covers reports whether the release makes what v has done visible.
+func (r *release) covers(v *visit) bool {
+	if v.group == r.group && (v.barriers < r.barriers || v.lane == r.lane && v.time < r.time) {
+		return true
+	}
+	for i := range r.seen {
+		if r.seen[i].covers(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// ordered reports whether v, if it is one, is before w.
+func (d *detector) ordered(v, w *visit) bool {
+	switch {
+	case v.node == nil:
+		return true
+	case v.group != w.group:
+		for i := range d.known {
+			k := &d.known[i]
+			if (k.lane == w.lane || k.barriers < w.barriers) && k.covers(v) {
+				return true
+			}
+		}
+		return false
+	case v.barriers < w.barriers, v.subgroup == w.subgroup && v.within < w.within:
+		return true
+	}
+	return v.lane == w.lane && (v.lane >= 0 || v.time == w.time) // of one operation
+}
+
+// load notes that w reads the cell and returns the access that it races with, or nil.
+func (d *detector) load(c *cell, w visit) *visit {
+	if !(w.atomic && c.write.atomic) {
+		for _, v := range []*visit{&c.write, &c.last} {
+			if !d.ordered(v, &w) {
+				return v
+			}
+		}
+	}
+	switch r := &c.read; {
+	case r.node == nil || r.group == w.group && r.barriers < w.barriers:
+		c.near, c.far = visit{}, visit{}
+	case r.group != w.group:
+		c.before = append(c.before, *r)
+		c.near, c.far = visit{}, visit{}
+	case r.subgroup != w.subgroup:
+		c.far, c.near = *r, visit{}
+	case r.within < w.within:
+		c.near = visit{}
+	case r.lane != w.lane || w.lane < 0:
+		c.near = *r
+	}
+	c.read = w
+	return nil
+}
+
+// store notes that w writes the cell and returns the access that it races with, or nil.
+func (d *detector) store(c *cell, w visit) *visit {
+	for _, v := range []*visit{&c.write, &c.last, &c.read, &c.near, &c.far} {
+		if !(w.atomic && v.atomic) && !d.ordered(v, &w) {
+			return v
+		}
+	}
+	for i := range c.before {
+		if !(w.atomic && c.before[i].atomic) && !d.ordered(&c.before[i], &w) {
+			return &c.before[i]
+		}
+	}
+	c.last = visit{}
+	if c.write.atomic && c.write.lane != w.lane {
+		c.last = c.write
+	}
+	c.write, c.read, c.near, c.far, c.before = w, visit{}, visit{}, visit{}, nil
+	return nil
+}
+
+// atomic orders the lane's fences by its operation on the cell.
+func (d *detector) atomic(c *cell, lane int, writes bool) {
+	d.observed[lane] = append(d.observed[lane], c.releases...)
+	if r := d.pending[lane]; r != nil && writes {
+		c.releases = append(c.releases, *r)
+	}
+}
+
+// visit describes an access of now.
+func (d *detector) visit(n *node, lane, wave int) visit {
+	return visit{node: n, group: d.group, lane: int32(lane), subgroup: int32(lane / wave), time: d.time}
+}
+
+// inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole.
+func (m *machine) inShared(n *node, array, at, words, lane int) {
+	v := m.races.visit(n, lane, m.wave)
+	if lane < 0 {
+		v.subgroup = int32(-1 - lane)
+	}
+	v.barriers, v.within = m.races.barriers, m.races.within[v.subgroup]
+	v.atomic = n.op == opSharedAdd || n.op == opSharedMax
+	check := m.races.load
+	switch n.op {
+	case opSharedStore, opSharedSet, opSharedAdd, opSharedMax, opMatStore:
+		check = m.races.store
+	}
+	for i := range words {
+		if other := check(&m.races.shared[array][at+i], v); other != nil {
+			m.race(fmt.Sprintf("word %d of shared array %d", at+i, array), other, &v)
+			return
+		}
+	}
+}
+
+// inBuffer checks the access of size bytes at byte at of an argument.
+func (m *machine) inBuffer(n *node, arg, at, size, lane int) {
+	b := m.races.buffers[arg]
+	if b.cells == nil {
+		return
+	}
+	v := m.races.visit(n, lane, m.wave)
+	v.barriers = m.races.ordering
+	writes := false
+	switch n.op {
+	case opAtomicAdd, opAtomicMax, opAtomicLoad:
+		v.atomic, writes = true, n.op != opAtomicLoad
+		m.races.atomic(&b.cells[at/m.races.grain], lane, writes)
+	case opStore, opStore16:
+		writes = true
+	}
+	constant := m.f.Args[arg].Access == Read
+	for i := at / m.races.grain; i*m.races.grain < at+size; i++ {
+		c := &b.cells[i]
+		var other *visit
+		switch {
+		case n.ahead:
+		case writes && c.constant.node != nil:
+			other = &c.constant
+		case writes:
+			other = m.races.store(c, v)
+		case constant && c.write.node != nil:
+			other = &c.write
+		case constant:
+			c.constant = v
+		default:
+			other = m.races.load(c, v)
+		}
+		if other != nil {
+			m.race(fmt.Sprintf("word %d of argument %q", i*m.races.grain/4, m.f.Args[arg].Name), other, &v)
+			return
+		}
+	}
+}
+
+// early takes from words, which a lane has loaded ahead, what another lane may be writing.
+func (m *machine) early(n *node, arg, at, size, lane int, words []uint32) {
+	b := m.races.buffers[arg]
+	if b.cells == nil {
+		return
+	}
+	v := m.races.visit(n, lane, m.wave)
+	v.barriers = m.races.ordering
+	for i := 0; i < size; i += m.races.grain {
+		if c := &b.cells[(at+i)/m.races.grain]; !m.races.ordered(&c.write, &v) || !m.races.ordered(&c.last, &v) {
+			words[i/4] |= undefined >> (32 - 8*m.races.grain) << (i % 4 * 8)
+		}
+	}
+}
+
+// race reports two accesses that nothing orders.
+func (m *machine) race(where string, v, w *visit) {
+	if m.err == nil {
+		m.err = fmt.Errorf("race on %s: %s and %s, and nothing orders them", where, m.describe(v), m.describe(w))
+	}
+}
+
+func (m *machine) describe(v *visit) string {
+	who := fmt.Sprintf("lane %d", v.lane)
+	if v.lane < 0 {
+		who = fmt.Sprintf("subgroup %d", v.subgroup)
+	}
+	if v.group != m.races.group {
+		who = fmt.Sprintf("workgroup %d, %s", v.group, who)
+	}
+	return fmt.Sprintf("%s (%s at %s)", who, ops[v.node.op].name, v.node.place())
+}

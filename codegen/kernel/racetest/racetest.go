@@ -1,0 +1,100 @@
+// Package racetest runs kernels under the race detector of kernel.Func.Run for the tests of
+// packages that hold kernels, and finds barriers that no test would miss.
+package racetest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"sort"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+var (
+	lock   sync.Mutex
+	missed = map[string]bool{} // by barrier of a kernel: no run has failed without it so far
+	ran    = map[string]bool{} // see First
+)
+
+// First reports whether it is called for the first time with this kernel and subgroup size:
+// for tests that run one kernel many times on a device, of which one run here is enough.
+func First(kernel string, wave int) bool {
+	lock.Lock()
+	defer lock.Unlock()
+	key := fmt.Sprint(kernel, " ", wave)
+	first := !ran[key]
+	ran[key] = true
+	return first
+}
+
+// Run is f.Run, whose error fails the test. It then runs f without each of its barriers and
+// fences of which no run before has shown that it is needed. args end as f leaves them.
+func Run(t testing.TB, f *kernel.Func, spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) {
+	t.Helper()
+	before := clone(args)
+	if err := f.Run(spec, wave, grid, args); err != nil {
+		t.Fatalf("subgroups of %d: %v", wave, err)
+	}
+	for i, barrier := range f.Barriers() {
+		key := f.Name + ": " + barrier
+		if needed(key) {
+			continue
+		}
+		if f.Without(i).Run(spec, wave, grid, clone(before)) != nil {
+			lock.Lock()
+			missed[key] = false
+			lock.Unlock()
+		}
+	}
+}
+
+func needed(key string) bool {
+	lock.Lock()
+	defer lock.Unlock()
+	unknown, known := missed[key]
+	if !known {
+		missed[key] = true
+	}
+	return known && !unknown
+}
+
+// clone copies buffers; arguments that share one still do.
+func clone(args [][]byte) [][]byte {
+	copies := map[*byte][]byte{}
+	var list [][]byte
+	for _, a := range args {
+		start := unsafe.SliceData(a)
+		if copies[start] == nil {
+			copies[start] = append([]byte{}, a...)
+		}
+		list = append(list, copies[start])
+	}
+	return list
+}
+
+// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, it is an
+// error if none has failed without some barrier.
+func Main(run func() int) (code int, err error) {
+	code = run()
+	var list []string
+	for key, is := range missed {
+		if is {
+			list = append(list, key)
+		}
+	}
+	sort.Strings(list)
+	if pattern := flag.Lookup("test.run"); code != 0 || pattern != nil && pattern.Value.String() != "" {
+		if testing.Verbose() {
+			fmt.Fprintf(os.Stderr, "barriers that these tests did not miss: %q\n", list)
+		}
+		return code, nil
+	}
+	if len(list) > 0 {
+		return 1, fmt.Errorf("no test notices that a barrier is missing: %q", list)
+	}
+	return code, nil
+}

@@ -1,0 +1,90 @@
+package kernel
+
+import (
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+)
+
+// walk calls visit for every node of the region and of those inside, in order.
+func (r *region) walk(visit func(n *node)) {
+	for _, n := range r.nodes {
+		visit(n)
+		for _, inner := range n.regions {
+			inner.walk(visit)
+		}
+	}
+}
+
+// orders reports whether the operation is there for the order of accesses alone.
+func (o op) orders() bool { return o == opBarrier || o == opSubgroupBarrier || o == opFence }
+
+func (f *Func) ordering() []*node {
+	var list []*node
+	f.body.walk(func(n *node) {
+		if n.op.orders() && !n.ahead {
+			list = append(list, n)
+		}
+	})
+	return list
+}
+
+// Barriers describes the barriers, those of subgroups, and the fences of the kernel, in order,
+// each with the place in the source that made it. Hints are left out.
+func (f *Func) Barriers() []string {
+	var list []string
+	for _, n := range f.ordering() {
+		name := ops[n.op].name
+		if n.imm != 0 {
+			name = "barrier of buffers"
+		}
+		list = append(list, fmt.Sprintf("%s at %s", name, n.place()))
+	}
+	return list
+}
+
+// Without returns the kernel as it would be without entry i of Barriers, to test what notices.
+func (f *Func) Without(i int) *Func {
+	g := *f
+	g.left = f.ordering()[i]
+	return &g
+}
+
+// placed reports whether nodes of the operation know their place in the source.
+func (o op) placed() bool {
+	return o >= opLoad && o <= opSharedMax || o.orders() || o == opMatLoad || o == opMatStore
+}
+
+// callers are the program counters of those who made a node.
+type callers [12]uintptr
+
+func here() *callers {
+	var c callers
+	runtime.Callers(3, c[:])
+	return &c
+}
+
+// place returns folder/file.go:line of the call that made the node and, where a helper made
+// it, of the calls around, up to three.
+func (n *node) place() string {
+	if n.at == nil {
+		return "unknown place"
+	}
+	self := ownFrame()
+	frames := runtime.CallersFrames(n.at[:])
+	var list []string
+	for len(list) < 3 {
+		f, more := frames.Next()
+		if f.Function == self+"Build" {
+			break
+		}
+		if f.Function != "" && (!strings.HasPrefix(f.Function, self) || strings.HasSuffix(f.File, "_test.go")) {
+			list = append(list, path.Join(path.Base(path.Dir(f.File)), path.Base(f.File))+fmt.Sprintf(":%d", f.Line))
+		}
+		if !more {
+			break
+		}
+	}
+	return strings.Join(list, " < ")
+}
