@@ -17,6 +17,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/text"
@@ -106,7 +107,7 @@ func compileFor(t *testing.T, model string, tg *target.Target, kv ir.DType) *pla
 	}
 	defer f.Close()
 	plan := emit(t, f, tg, frontend.Options{KV: kv, MaxRows: codegen.MaxRows})
-	for _, problem := range plans.Check(plan) {
+	for _, problem := range audit.Check(plan) {
 		t.Error(problem)
 	}
 	return plan

@@ -13,7 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
-	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 )
 
 var update = flag.Bool("update", false, "write the tables of the code into docs")
@@ -116,7 +116,7 @@ func orderRows() []string {
 
 func ruleRows() []string {
 	rows := header("rule", "what it proves")
-	for _, r := range plans.Rules() {
+	for _, r := range append(audit.Rules(), codegen.DerivedRule) {
 		rows = append(rows, row(r.Name, r.Doc))
 	}
 	return rows

@@ -28,9 +28,24 @@ func emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	e := &emitter{
+	e := newEmitter(p, t, &plans.Plan{Program: p, Vocab: vocab})
+	if err := e.header(f); err != nil {
+		return nil, err
+	}
+	if err := e.memory(f, embed); err != nil {
+		return nil, err
+	}
+	if err := e.dispatches(); err != nil {
+		return nil, err
+	}
+	return e.plan, nil
+}
+
+// newEmitter emits into a plan of the program.
+func newEmitter(p *ir.Program, t *target.Target, plan *plans.Plan) *emitter {
+	return &emitter{
 		p: p, t: t,
-		plan:        &plans.Plan{Program: p, Vocab: vocab},
+		plan:        plan,
 		built:       modules{},
 		modules:     map[string]int{},
 		pipelines:   map[string]int{},
@@ -39,28 +54,29 @@ func emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 		subgroupOps: map[string]bool{},
 		matrix:      map[int]bool{},
 	}
-	if err := e.header(f); err != nil {
-		return nil, err
-	}
-	if err := e.memory(f, embed); err != nil {
-		return nil, err
-	}
-	if !t.Host {
+}
+
+// dispatches emits what follows from the program alone: kernels, entries, requirements.
+func (e *emitter) dispatches() error {
+	if !e.t.Host {
 		if err := e.prepare(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	for _, fn := range p.Funcs {
+	for _, fn := range e.p.Funcs {
 		if err := e.entry(fn); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := e.reach(); err != nil {
-		return nil, err
+		return err
 	}
 	e.requirements()
-	return e.plan, nil
+	return nil
 }
+
+// compilerName is what plans say of who made them.
+func compilerName() string { return "zincc " + version.Release }
 
 type emitter struct {
 	p         *ir.Program
@@ -90,7 +106,7 @@ func (e *emitter) header(f *gguf.File) error {
 		return err
 	}
 	h := plans.Header{
-		Compiler: "zincc " + version.Release, Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
+		Compiler: compilerName(), Target: e.t.Name, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
 		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Absolute: absolute, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
 			Vocab: vocab},
 	}

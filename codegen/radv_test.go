@@ -13,6 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 )
 
 func TestMain(m *testing.M) {
@@ -91,7 +92,7 @@ func compileBy(t *testing.T, model string, on *target.Target, c codegen.Choice) 
 func TestOracleChooses(t *testing.T) {
 	on, o := openAMD(t, "gfx1201")
 	plan := compile(t, "gopher-moe", on, o)
-	for _, problem := range plans.Check(plan) {
+	for _, problem := range audit.Check(plan) {
 		t.Error(problem)
 	}
 	if again := compile(t, "gopher-moe", on, o); ir.Print(plan.Program) != ir.Print(again.Program) {

@@ -13,7 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -139,7 +139,7 @@ func TestPlanOfCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range plans.Check(compileBy(t, "gopher-moe", on, codegen.Choice{All: true})) {
+	for _, problem := range audit.Check(compileBy(t, "gopher-moe", on, codegen.Choice{All: true})) {
 		t.Error(problem)
 	}
 }

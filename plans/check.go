@@ -36,6 +36,7 @@ var rules = []Rule{
 	{Name: "schema", Doc: "indices, names and sizes are in range, and the op program verifies", host: true},
 	{Name: "memory", Doc: "regions hold their values and add up to what the plan requires", host: true, check: checkMemory},
 	{Name: "aliasing", Doc: "no two values that are live at once share a byte of the arena", host: true, check: checkAliasing},
+	{Name: "entry", Doc: "kind, logits, next ids, output ring and vocabulary are those of the program", host: true, check: checkEntries},
 	{Name: "order", Doc: "what a group reads was computed in an earlier step, and nobody writes it in the same", host: true, check: checkOrder},
 	{Name: "bounds", Doc: "every argument lies inside its region", check: func(c *checker) { c.problems = append(c.problems, checkBounds(c.plan)...) }},
 	{Name: "call", Doc: "kernel, constants, grid and arguments of a dispatch are those of its group", check: checkCalls},

@@ -184,6 +184,19 @@ func TestCheckFinds(t *testing.T) {
 		{"cache of one sequence", func(p *Plan) { mixRows(p, "v", "attn") }, "sequences", "one sequence, here they may be of 2 kv"},
 		{"attention of one sequence", func(p *Plan) { mixRows(p, "kv", "v") }, "sequences", "here they may be of 2 attn"},
 
+		{"kind of another entry", func(p *Plan) { p.Entries[0].Kind = "prefill" }, "entry", `kind is "prefill"`},
+		{"score that chooses", func(p *Plan) { p.Entries[1].Next = "decode/1:%8" }, "entry", `next ids are in region "decode/1:%8"`},
+		{"logits of another entry", func(p *Plan) { p.Entries[0].Logits = "score/8:%1" }, "entry", `logits are in region "score/8:%1"`},
+		{"next id in the logits", func(p *Plan) { p.Entries[0].Next = "decode/1:%7" }, "entry", `next ids are in region "decode/1:%7"`},
+		{"larger ring", func(p *Plan) { p.Header.Ring *= 4 }, "entry", "the header has 64 ids"},
+		{"vocabulary cut short", func(p *Plan) { p.Vocab.Tokens, p.Vocab.Types, p.Vocab.Scores = p.Vocab.Tokens[:9], nil, nil }, "entry", "the tokenizer has 9"},
+		{"vocabulary cut short, in the header too", func(p *Plan) {
+			p.Vocab.Tokens, p.Vocab.Types, p.Vocab.Scores = p.Vocab.Tokens[:9], nil, nil
+			p.Header.Model.Vocab = 9
+		}, "entry", "of a vocabulary of 9"},
+		{"types of some tokens", func(p *Plan) { p.Vocab.Types = p.Vocab.Types[:3] }, "entry", "3 tokens have types"},
+		{"scores of some tokens", func(p *Plan) { p.Vocab.Scores = p.Vocab.Scores[:3] }, "entry", "3 tokens have scores"},
+
 		{"position in a constant", func(p *Plan) { p.Pipelines[5].Consts[0].Name = "pos" }, "step-block", "pos"},
 
 		{"workgroup", func(p *Plan) { p.Pipelines[0].Workgroup = 128 }, "requirements", "workgroup of 128"},

@@ -100,6 +100,9 @@ func testPlan(t testing.TB, embed bool) *Plan {
 		Vocab: Vocab{Model: "gpt2", Pre: "qwen2", Tokens: []string{"a", "b", "\x00\xff", ""}, Types: []int32{1, 1, 3, -1},
 			Scores: []float32{0, 1, -1, 0.5}, Merges: []string{"a b"}, BOS: new(int32(2)), AddBOS: new(false), ChatTemplate: "{{ x }}"},
 	}
+	for v := &p.Vocab; len(v.Tokens) < p.Header.Model.Vocab; {
+		v.Tokens, v.Types, v.Scores = append(v.Tokens, "t"), append(v.Types, 1), append(v.Scores, 0)
+	}
 	offset := int64(4096)
 	for _, g := range prog.Globals {
 		size, err := g.Type.Bytes(p.Header.MaxRows, prog.Ctx)

@@ -408,6 +408,7 @@ func FuzzParse(f *testing.F) {
 		}
 		// Neither needs to succeed.
 		_, _ = spirv.SpecConstants(words)
+		_, _ = spirv.ReadInterface(words, nil)
 		if frozen, err := spirv.Specialize(words, nil); err == nil {
 			if _, err := spirv.Parse(frozen); err != nil {
 				t.Errorf("a specialized module: %v", err)

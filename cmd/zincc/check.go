@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
+	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 )
 
 var checkCommand = cli.Command{
@@ -20,7 +23,10 @@ var checkCommand = cli.Command{
 Proves that every output element of every dispatch is written exactly once, that a
 barrier stands between every two dispatches that need one, that no two live values
 overlap, that no access leaves its buffer, and that nothing which changes from step to
-step lives outside the step block. Prints each violation with its rule; exit 1 if any.`,
+step lives outside the step block. Reads the modules: they store to what dispatches say
+and need what the plan requires. A plan of this version, for a target of the tree, is
+emitted again from its op program and compared. Prints each violation with its rule;
+exit 1 if any.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
 		return func(_ context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
@@ -31,7 +37,14 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 			if err != nil {
 				return err
 			}
-			problems := plans.Check(p)
+			problems := audit.Check(p)
+			rules, open := len(audit.Rules()), codegen.Derivable(p)
+			if open == nil {
+				rules++
+				if len(problems) == 0 {
+					problems = codegen.CheckDerived(p)
+				}
+			}
 			w := bufio.NewWriter(cli.Stdout)
 			for _, pr := range problems {
 				fmt.Fprintln(w, printable.Line(pr.String()))
@@ -46,7 +59,10 @@ step lives outside the step block. Prints each violation with its rule; exit 1 i
 			for _, e := range p.Entries {
 				dispatches += len(e.Dispatches)
 			}
-			_, err = fmt.Fprintf(cli.Stdout, "%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, len(plans.Rules()))
+			_, err = fmt.Fprintf(cli.Stdout, "%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, rules)
+			if open != nil {
+				fmt.Fprintf(os.Stderr, "not compared with what the compiler makes of the program: %v\n", open)
+			}
 			return err
 		}
 	},

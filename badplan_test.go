@@ -1,0 +1,242 @@
+package zincc_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
+)
+
+// badPlan changes a plan that is right into one that `zincc check` has to refuse.
+type badPlan struct {
+	name string
+	rule string // of those that refuse it, one that has to
+	// change returns false if it finds nothing to change.
+	change func(p *plans.Plan) bool
+}
+
+// badPlans are changes after which a plan still reads well.
+var badPlans = []badPlan{
+	{"cover tiles doubled and the grid halved, in dispatch and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		axis := slices.IndexFunc(d.Grid[:], func(n int) bool { return n%2 == 0 })
+		if axis < 0 || slices.ContainsFunc(d.Cover, func(c plans.Cover) bool { return slices.Contains(c.Meet, axis) || len(c.First) > 0 }) {
+			return false
+		}
+		d.Grid[axis] /= 2
+		g.Call.Grid[axis] /= 2
+		for _, c := range d.Cover {
+			for i, a := range c.Axis {
+				if a == axis {
+					c.Tile[i] *= 2
+				}
+			}
+		}
+		return true
+	})},
+	{"k and v swapped in dispatch and call", "derived", swapArgs("kv", "k", "v")},
+	{"two weights swapped in dispatch and call", "derived", swapWeights},
+	{"a constant changed in pipeline and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		pl := &p.Pipelines[d.Pipeline]
+		if len(pl.Consts) == 0 || pl.Consts[0].Name == "workgroup" {
+			return false
+		}
+		old := pl.Consts[0]
+		pl.Consts[0].Value += 4
+		return everyCall(p, d.Pipeline, func(call *ir.Call) {
+			for i := range call.Consts {
+				if call.Consts[i].Name == old.Name {
+					call.Consts[i].Value = old.Value + 4
+				}
+			}
+		})
+	})},
+	{"a constant missing in pipeline and call", "code", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		pl := &p.Pipelines[d.Pipeline]
+		if len(pl.Consts) == 0 {
+			return false
+		}
+		old := pl.Consts[0]
+		pl.Consts = pl.Consts[1:]
+		return everyCall(p, d.Pipeline, func(call *ir.Call) {
+			call.Consts = slices.DeleteFunc(call.Consts, func(k ir.Const) bool { return k.Name == old.Name })
+		})
+	})},
+	{"two constants that have changed names", "code", func(p *plans.Plan) bool {
+		for i := range p.Pipelines {
+			if k := p.Pipelines[i].Consts; len(k) > 1 {
+				k[0].Name, k[1].Name = k[1].Name, k[0].Name
+				return true
+			}
+		}
+		return false
+	}},
+	{"an output ring four times as long", "entry", func(p *plans.Plan) bool { p.Header.Ring *= 4; return true }},
+	{"no features required", "capabilities", func(p *plans.Plan) bool { p.Require.Features = nil; return true }},
+	{"no subgroup operations required", "capabilities", func(p *plans.Plan) bool { p.Require.SubgroupOps = nil; return true }},
+	{"no extensions required", "capabilities", func(p *plans.Plan) bool { p.Require.Extensions = nil; return true }},
+	{"fragments not required", "capabilities", func(p *plans.Plan) bool { p.Require.Dealt = false; return true }},
+	{"a workgroup of 1", "code", func(p *plans.Plan) bool { p.Pipelines[0].Workgroup = 1; return true }},
+	{"no shared memory", "code", func(p *plans.Plan) bool {
+		for i := range p.Pipelines {
+			p.Pipelines[i].Shared = 0
+		}
+		return true
+	}},
+	{"logits in the next ids", "entry", func(p *plans.Plan) bool { p.Entries[0].Logits = p.Entries[0].Next; return true }},
+	{"logits of another entry", "entry", func(p *plans.Plan) bool { p.Entries[0].Logits = p.Entries[1].Logits; return true }},
+	{"next ids of another entry", "entry", func(p *plans.Plan) bool { p.Entries[0].Next = p.Entries[1].Next; return true }},
+	{"no next ids", "entry", func(p *plans.Plan) bool { p.Entries[0].Next = ""; return true }},
+	{"the kind of another entry", "entry", func(p *plans.Plan) bool { p.Entries[0].Kind = "prefill"; return true }},
+	{"a vocabulary cut short", "entry", func(p *plans.Plan) bool { p.Vocab.Tokens, p.Vocab.Types = p.Vocab.Tokens[:100], nil; return true }},
+	{"a vocabulary cut short, in the header too", "entry", func(p *plans.Plan) bool {
+		p.Vocab.Tokens, p.Vocab.Types, p.Header.Model.Vocab = p.Vocab.Tokens[:100], nil, 100
+		return true
+	}},
+	{"modules without code", "effects", func(p *plans.Plan) bool {
+		for i := range p.Modules {
+			p.Modules[i].Words = withoutCode(p.Modules[i].Words)
+		}
+		return true
+	}},
+	{"the code of another kernel", "code", func(p *plans.Plan) bool {
+		p.Modules[0].Words, p.Modules[1].Words = p.Modules[1].Words, p.Modules[0].Words
+		return true
+	}},
+	{"an argument read that is declared written only", "effects", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		i := slices.IndexFunc(d.Args, func(a plans.Arg) bool { return a.Read && a.Write })
+		if i < 0 {
+			return false
+		}
+		d.Args[i].Read = false
+		return true
+	})},
+}
+
+// eachDispatch makes a change of the first dispatch for which change returns true.
+func eachDispatch(change func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool) func(p *plans.Plan) bool {
+	return func(p *plans.Plan) bool {
+		for i := range p.Entries {
+			for j := range p.Entries[i].Dispatches {
+				if change(p, &p.Entries[i].Dispatches[j], p.Program.Funcs[i].Groups[j]) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// everyCall changes the calls of all dispatches of a pipeline.
+func everyCall(p *plans.Plan, pipeline int, change func(*ir.Call)) bool {
+	for i, e := range p.Entries {
+		for j, d := range e.Dispatches {
+			if d.Pipeline == pipeline {
+				change(p.Program.Funcs[i].Groups[j].Call)
+			}
+		}
+	}
+	return true
+}
+
+// swapArgs swaps two arguments of a space in dispatch and call, but for their names.
+func swapArgs(space, x, y string) func(p *plans.Plan) bool {
+	return eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		at := func(name string) int {
+			return slices.IndexFunc(d.Args, func(a plans.Arg) bool { return a.Space == space && a.Name == name })
+		}
+		i, j := at(x), at(y)
+		return i >= 0 && j >= 0 && swap(d, g, i, j)
+	})
+}
+
+func swap(d *plans.Dispatch, g *ir.Group, i, j int) bool {
+	d.Args[i], d.Args[j] = d.Args[j], d.Args[i]
+	d.Args[i].Name, d.Args[j].Name = d.Args[j].Name, d.Args[i].Name
+	args := g.Call.Args
+	args[i], args[j] = args[j], args[i]
+	return true
+}
+
+// swapWeights swaps two weights of one size.
+func swapWeights(p *plans.Plan) bool {
+	return eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		for i, a := range d.Args {
+			for j := range i {
+				if b := d.Args[j]; a.Space == "weight" && b.Space == "weight" && a.Bytes == b.Bytes && a.Bytes > 4096 {
+					return swap(d, g, i, j)
+				}
+			}
+		}
+		return false
+	})(p)
+}
+
+// withoutCode removes all instructions of the module's function but its end.
+func withoutCode(words []uint32) []uint32 {
+	const opFunction, opFunctionEnd, opLabel, opReturn = 54, 56, 248, 253
+	out := slices.Clone(words[:5])
+	inside, labelled := false, false
+	for at := 5; at < len(words); {
+		n, op := int(words[at]>>16), words[at]&0xffff
+		inside = inside || op == opFunction
+		switch {
+		case op == opFunctionEnd:
+			out = append(out, 1<<16|opReturn, 1<<16|opFunctionEnd)
+			inside, labelled = false, false
+		case !inside || op == opFunction || op == opLabel && !labelled:
+			labelled = labelled || op == opLabel
+			out = append(out, words[at:at+n]...)
+		}
+		at += n
+	}
+	return out
+}
+
+// TestBadPlans changes a plan in every way of badPlans.
+func TestBadPlans(t *testing.T) {
+	on, err := target.Lookup("sm_90") // has matrices, and lanes that know their fragments
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(modelPath("gopher"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: 16})
+	if err := codegen.Derivable(plan); err != nil {
+		t.Fatal(err)
+	}
+	if bad := append(audit.Check(plan), codegen.CheckDerived(plan)...); len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	var file bytes.Buffer
+	if err := plans.Write(&file, plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range badPlans {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := plans.Decode(file.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.change(p) {
+				t.Fatal("nothing to change")
+			}
+			bad := audit.Check(p)
+			if len(bad) == 0 { // as the command does
+				bad = codegen.CheckDerived(p)
+			}
+			if !slices.ContainsFunc(bad, func(b plans.Problem) bool { return b.Rule == c.rule }) {
+				t.Errorf("rule %q does not refuse it: %v", c.rule, bad)
+			}
+		})
+	}
+}

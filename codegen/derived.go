@@ -1,0 +1,120 @@
+package codegen
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// DerivedRule is what CheckDerived proves.
+var DerivedRule = plans.Rule{Name: "derived", Doc: "kernels, pipelines, dispatches and requirements are those that this compiler makes of the op program"}
+
+// Derivable returns why CheckDerived cannot judge p: another version of the compiler made it, or
+// for a target that is not in the tree. It returns nil if it can.
+func Derivable(p *plans.Plan) error {
+	if want := compilerName(); p.Header.Compiler != want {
+		return fmt.Errorf("made by %q, this is %q", p.Header.Compiler, want)
+	}
+	_, err := target.Lookup(p.Header.Target)
+	return err
+}
+
+// CheckDerived emits the program of a plan again, which has passed plans.Check and is Derivable,
+// and returns where the plan differs. What the driver's compiler said of pipelines is left out.
+func CheckDerived(p *plans.Plan) []plans.Problem {
+	c := &derivation{have: p}
+	want, err := derive(p)
+	if err != nil {
+		c.add("", "", "%v", err)
+		return c.problems
+	}
+	c.modules(want)
+	c.pipelines(want)
+	for i := range min(len(p.Entries), len(want.Entries)) {
+		c.entry(&p.Entries[i], &want.Entries[i])
+	}
+	want.Require.Memory = p.Require.Memory // rule "memory"
+	if !reflect.DeepEqual(p.Require, want.Require) {
+		c.add("", "", "requirements are %+v, want %+v", p.Require, want.Require)
+	}
+	return c.problems
+}
+
+// derive emits what follows from the program of p, with its memory and weights.
+func derive(p *plans.Plan) (*plans.Plan, error) {
+	t, err := target.Lookup(p.Header.Target)
+	if err != nil {
+		return nil, err
+	}
+	e := newEmitter(p.Program, t, &plans.Plan{Header: p.Header, Memory: p.Memory, Weights: p.Weights, Program: p.Program, Vocab: p.Vocab})
+	if err := e.dispatches(); err != nil {
+		return nil, err
+	}
+	return e.plan, nil
+}
+
+type derivation struct {
+	have     *plans.Plan
+	problems []plans.Problem
+}
+
+func (c *derivation) add(entry, site, format string, args ...any) {
+	c.problems = append(c.problems, plans.Problem{Rule: DerivedRule.Name, Entry: entry, Site: site, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *derivation) modules(want *plans.Plan) {
+	if have := len(c.have.Modules); have != len(want.Modules) {
+		c.add("", "", "%d modules, want %d", have, len(want.Modules))
+	}
+	for i := range min(len(c.have.Modules), len(want.Modules)) {
+		a, b := &c.have.Modules[i], &want.Modules[i]
+		if a.Name != b.Name || !slices.Equal(a.Words, b.Words) {
+			c.add("", a.Name, "the code is not that of kernel %q", b.Name)
+		}
+	}
+}
+
+func (c *derivation) pipelines(want *plans.Plan) {
+	if have := len(c.have.Pipelines); have != len(want.Pipelines) {
+		c.add("", "", "%d pipelines, want %d", have, len(want.Pipelines))
+	}
+	for i := range min(len(c.have.Pipelines), len(want.Pipelines)) {
+		a, b := c.have.Pipelines[i], want.Pipelines[i]
+		a.Machine = nil
+		if !reflect.DeepEqual(a, b) {
+			c.add("", fmt.Sprintf("pipeline %d", i), "is %+v, want %+v", a, b)
+		}
+	}
+}
+
+func (c *derivation) entry(a, b *plans.Entry) {
+	if a.Kind != b.Kind || a.Rows != b.Rows || a.Logits != b.Logits || a.Next != b.Next {
+		c.add(a.Name, "", "is of kind %q with %d rows, logits %q and next ids %q, want %q, %d, %q and %q",
+			a.Kind, a.Rows, a.Logits, a.Next, b.Kind, b.Rows, b.Logits, b.Next)
+	}
+	for i := range min(len(a.Dispatches), len(b.Dispatches)) {
+		x, y := &a.Dispatches[i], &b.Dispatches[i]
+		if x.Pipeline != y.Pipeline || x.Grid != y.Grid {
+			c.add(a.Name, x.Site, "pipeline %d with grid %d, want %d with %d", x.Pipeline, x.Grid, y.Pipeline, y.Grid)
+		}
+		if len(x.Args) != len(y.Args) {
+			c.add(a.Name, x.Site, "%d arguments, want %d", len(x.Args), len(y.Args))
+		}
+		for j := range min(len(x.Args), len(y.Args)) {
+			if x.Args[j] != y.Args[j] {
+				c.add(a.Name, x.Site, "argument %d is %+v, want %+v", j, x.Args[j], y.Args[j])
+			}
+		}
+		if !slices.EqualFunc(x.Cover, y.Cover, equalCovers) {
+			c.add(a.Name, x.Site, "covers are %+v, want %+v", x.Cover, y.Cover)
+		}
+	}
+}
+
+func equalCovers(a, b plans.Cover) bool {
+	return a.Arg == b.Arg && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.Tile, b.Tile) && slices.Equal(a.Axis, b.Axis) &&
+		slices.Equal(a.First, b.First) && slices.Equal(a.Meet, b.Meet)
+}

@@ -1,0 +1,78 @@
+package plans
+
+import (
+	"strings"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// checkEntries holds what a session is told of entries, the output ring and the vocabulary
+// against the program.
+func checkEntries(c *checker) {
+	p := c.plan
+	for i := range p.Entries {
+		checkEntry(c, &p.Entries[i], p.Program.Funcs[i])
+	}
+	h := &p.Header
+	if n := len(p.Vocab.Tokens); n != 0 && h.Model.Vocab != n {
+		c.add("entry", "", "", "vocabulary of %d, the tokenizer has %d tokens", h.Model.Vocab, len(p.Vocab.Tokens))
+	}
+	if n := len(p.Vocab.Types); n != 0 && n != h.Model.Vocab {
+		c.add("entry", "", "", "vocabulary of %d, %d tokens have types", h.Model.Vocab, n)
+	}
+	if n := len(p.Vocab.Scores); n != 0 && n != h.Model.Vocab {
+		c.add("entry", "", "", "vocabulary of %d, %d tokens have scores", h.Model.Vocab, n)
+	}
+}
+
+// kinds are what a session does with entries: whether they choose the next id, and whether of
+// every row or of the last one.
+var kinds = map[string]struct{ next, everyRow bool }{
+	"decode": {true, true}, "prefill": {true, false}, "score": {false, true},
+}
+
+func checkEntry(c *checker, e *Entry, f *ir.Func) {
+	if kind, _, _ := strings.Cut(f.Name, "/"); e.Kind != kind {
+		c.add("entry", e.Name, "", "kind is %q, the function is of kind %q", e.Kind, kind)
+	}
+	kind := kinds[e.Kind]
+	logits, next := "", ""
+	for _, op := range f.Ops() {
+		v := op.Result
+		if op.Kind.Name == "advance" {
+			checkRing(c, e, op)
+		}
+		if v == nil || v.Class != ir.IO {
+			continue
+		}
+		if v.Type.DType == ir.I32 {
+			next = IORegion(f.Name, v)
+			continue
+		}
+		logits = IORegion(f.Name, v)
+		if int(v.Type.Last()) != c.plan.Header.Model.Vocab {
+			c.add("entry", e.Name, "", "logits %s of a vocabulary of %d", v.Type, c.plan.Header.Model.Vocab)
+		}
+		if everyRow := v.Type.Shape[0] == ir.T; everyRow != kind.everyRow {
+			c.add("entry", e.Name, "", "logits %s in an entry of kind %q", v.Type, e.Kind)
+		}
+	}
+	if e.Logits != logits {
+		c.add("entry", e.Name, "", "logits are in region %q, the function leaves them in %q", e.Logits, logits)
+	}
+	if e.Next != next {
+		c.add("entry", e.Name, "", "next ids are in region %q, the function leaves them in %q", e.Next, next)
+	}
+	if (next != "") != kind.next {
+		c.add("entry", e.Name, "", "next ids in region %q in an entry of kind %q", next, e.Kind)
+	}
+}
+
+// checkRing holds the ring that advance fills against what the header says.
+func checkRing(c *checker, e *Entry, advance *ir.Op) {
+	for _, v := range advance.Args {
+		if v.Class == ir.Step && v.Name == "out" && int(v.Type.Shape[0]) != c.plan.Header.Ring {
+			c.add("entry", e.Name, "", "output ring is %s, the header has %d ids", v.Type, c.plan.Header.Ring)
+		}
+	}
+}
