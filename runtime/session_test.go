@@ -145,3 +145,46 @@ func TestNotNumbers(t *testing.T) {
 		}
 	}
 }
+
+// writes is an executor that keeps what is written last.
+type writes struct {
+	stepRecorder
+	last map[string][]int32
+}
+
+func (w *writes) Write(region string, data []int32) error {
+	w.last[region] = slices.Clone(data)
+	return w.stepRecorder.Write(region, data)
+}
+
+func (w *writes) Floats(string) ([]float32, error) { return make([]float32, 8*2), nil }
+
+// TestDecodeBehindScores: what was scored is part of the sequence.
+func TestDecodeBehindScores(t *testing.T) {
+	plan := &plans.Plan{
+		Header: plans.Header{Ctx: 64, Slots: 1, Ring: 16, Model: plans.Model{Vocab: 2}},
+		Entries: []plans.Entry{
+			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1},
+			{Name: "s8", Kind: "score", Rows: 8, Reach: 8},
+		},
+	}
+	exec := &writes{last: map[string][]int32{}}
+	s := runtime.NewSession(plan, exec)
+	scored := 0
+	if err := s.Score(t.Context(), make([]int32, 11), func(i int, logits []float32) error { scored++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if scored != 11 || s.Len() != 11 {
+		t.Fatalf("%d tokens scored, the sequence has %d", scored, s.Len())
+	}
+	if _, err := s.Decode(t.Context(), 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	if pos, token := exec.last["pos"], exec.last["token"]; !slices.Equal(pos, []int32{11}) || !slices.Equal(token, []int32{1}) {
+		t.Errorf("decoded token %d at %d, want 1 at 11", token, pos)
+	}
+	s.Reset()
+	if s.Len() != 0 {
+		t.Errorf("%d tokens after a reset", s.Len())
+	}
+}

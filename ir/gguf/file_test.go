@@ -110,6 +110,16 @@ func TestOpenSplit(t *testing.T) {
 	if want := []string{"t1 1 [1]", "t0 1 [9]", "t2 2 [2]"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("tensors %v, want %v", got, want)
 	}
+	before := f.Fingerprint()
+	write(t, paths[2], append(part(2, 3, 3), KV{"general.name", "another"}), bytesTensor("t2", 2))
+	other, err := Open(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if other.Fingerprint() == before {
+		t.Error("the fingerprint does not depend on the header of the last file")
+	}
 }
 
 func TestOpenSplitErrors(t *testing.T) {

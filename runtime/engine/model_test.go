@@ -183,3 +183,31 @@ func TestSameBits(t *testing.T) {
 		})
 	}
 }
+
+// TestEndOfGeneration: an answer ends where the model chooses a token that ends generation, unless
+// the request wants to go on.
+func TestEndOfGeneration(t *testing.T) {
+	m := loadModel(t, "gopher", 128, 1)
+	prompt := m.encode("// path: sort/search.go\npackage sort\n\n// Search")
+	_, want, _ := answer(t, m.start(t, engine.Options{}), engine.Request{Prompt: prompt, Max: 30, TopLogprobs: -1})
+	if len(want) != 30 {
+		t.Fatalf("%d tokens", len(want))
+	}
+	const at = 11
+	vocab := m.plan.Vocab
+	vocab.EOS = new(want[at])
+	var err error
+	if m.tok, err = text.New(vocab); err != nil {
+		t.Fatal(err)
+	}
+	first := slices.Index(want, want[at])
+	for _, ignore := range []bool{false, true} {
+		_, ids, done := answer(t, m.start(t, engine.Options{}), engine.Request{Prompt: prompt, Max: 30, TopLogprobs: -1, IgnoreEOG: ignore})
+		switch {
+		case ignore && (!slices.Equal(ids, want) || done.Reason != engine.Length):
+			t.Errorf("going on: %d, %v, want %d", ids, done.Reason, want)
+		case !ignore && (len(ids) > first+1 || !slices.Equal(ids, want[:len(ids)]) || len(ids) < first || done.Reason == engine.Length):
+			t.Errorf("%d, %v, want %d", ids, done.Reason, want[:first])
+		}
+	}
+}

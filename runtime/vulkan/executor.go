@@ -144,6 +144,20 @@ func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.recordEntry(c, e)
+	return c, c.End()
+}
+
+// recorder takes commands, as Commands does.
+type recorder interface {
+	Barrier(from, to Access)
+	Bind(p *Pipeline)
+	Push(addresses ...uint64)
+	Dispatch(x, y, z uint32)
+	Copy(dst *Buffer, dstOffset int64, src *Buffer, srcOffset, size int64)
+}
+
+func (x *Executor) recordEntry(c recorder, e *plans.Entry) {
 	c.Barrier(Compute|Transfer, Compute)
 	arguments, step := x.memory.arguments[e.Name], 0
 	for i, d := range e.Dispatches {
@@ -155,47 +169,62 @@ func (x *Executor) record(e *plans.Entry) (*Commands, error) {
 		c.Push(arguments[i]...)
 		c.Dispatch(uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2]))
 	}
-	return c, c.End()
 }
 
 // recordCopies makes the command buffers that move the step block to the device
 // and results back.
 func (x *Executor) recordCopies() error {
-	m := x.memory
 	var err error
 	if x.step, err = x.dev.NewCommands(); err != nil {
 		return err
 	}
-	x.step.Barrier(Compute|Transfer|Host, Transfer)
-	x.step.Copy(m.step, 0, m.stepHost, 0, m.stepHost.Size())
+	x.recordStep(x.step)
 	if err = x.step.End(); err != nil {
 		return err
 	}
-	if x.fetch, err = x.dev.NewCommands(); err != nil {
-		return err
-	}
-	x.fetch.Barrier(Compute, Transfer)
-	x.fetch.Copy(m.back, 0, m.step, 0, m.step.Size())
 	for _, e := range x.plan.Entries {
-		if e.Next != "" {
-			r := m.regions[e.Next]
-			x.fetch.Copy(m.back, r.back, r.buf, r.at, r.bytes)
-		}
 		c, err := x.dev.NewCommands()
 		if err != nil {
 			return err
 		}
-		r := m.regions[e.Logits]
-		c.Barrier(Compute, Transfer)
-		c.Copy(m.back, r.back, r.buf, r.at, r.bytes)
-		c.Barrier(Transfer, Host)
+		x.recordLogits(c, e.Logits)
 		if err := c.End(); err != nil {
 			return err
 		}
 		x.logits[e.Logits] = c
 	}
-	x.fetch.Barrier(Transfer, Host)
+	if x.fetch, err = x.dev.NewCommands(); err != nil {
+		return err
+	}
+	x.recordFetch(x.fetch)
 	return x.fetch.End()
+}
+
+func (x *Executor) recordStep(c recorder) {
+	m := x.memory
+	c.Barrier(Compute|Transfer|Host, Transfer)
+	c.Copy(m.step, 0, m.stepHost, 0, m.stepHost.Size())
+}
+
+func (x *Executor) recordLogits(c recorder, region string) {
+	r := x.memory.regions[region]
+	c.Barrier(Compute, Transfer)
+	c.Copy(x.memory.back, r.back, r.buf, r.at, r.bytes)
+	c.Barrier(Transfer, Host)
+}
+
+// recordFetch reads back the step block and the chosen ids.
+func (x *Executor) recordFetch(c recorder) {
+	m := x.memory
+	c.Barrier(Compute, Transfer)
+	c.Copy(m.back, 0, m.step, 0, m.step.Size())
+	for _, e := range x.plan.Entries {
+		if e.Next != "" {
+			r := m.regions[e.Next]
+			c.Copy(m.back, r.back, r.buf, r.at, r.bytes)
+		}
+	}
+	c.Barrier(Transfer, Host)
 }
 
 // Device names the device.
