@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate digests fuzz interrupts conform conform-node bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test packages lint generate digests mutants fuzz interrupts conform conform-node bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -44,6 +44,11 @@ lint:
 # Rewrites the z*.go files from the Khronos registries.
 generate:
 	$(GO) generate ./...
+
+# Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
+mutants:
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/mutants $(ONLY)
+	$(GO) test . -count=1 -v -run TestBadPlans | grep -v '^=== '
 
 # Compares plans for all targets, and what kernels are offered, with the committed digests.
 # A change that means to change some: make digests UPDATE=-update

@@ -1,0 +1,61 @@
+package main
+
+import "fmt"
+
+// mutant is one way to break the source, and what has to notice.
+type mutant struct {
+	what     string
+	file     string
+	old, new string // old is in the file once
+	pkg      string // of the test
+	test     string // pattern
+}
+
+func (m mutant) String() string { return fmt.Sprintf("%s (%s, %s)", m.what, m.file, m.test) }
+
+var mutants = []mutant{
+	{"no barrier where the step changes", "runtime/vulkan/executor.go",
+		"\t\t\tc.Barrier(Compute, Compute)\n", "", "runtime/vulkan", "TestBarriers"},
+	{"no barrier before chosen ids are read back", "runtime/vulkan/executor.go",
+		"\tc.Barrier(Compute, Transfer)\n\tc.Copy(m.back, 0, m.step", "\tc.Copy(m.back, 0, m.step", "runtime/vulkan", "TestBarriers"},
+	{"no barrier before logits are read back", "runtime/vulkan/executor.go",
+		"\tc.Barrier(Compute, Transfer)\n\tc.Copy(x.memory.back", "\tc.Copy(x.memory.back", "runtime/vulkan", "TestBarriers"},
+	{"no barrier against what was submitted before", "runtime/vulkan/executor.go",
+		"\tc.Barrier(Compute|Transfer, Compute)\n", "", "runtime/vulkan", "TestBarriers"},
+	{"numbers of 64 bits are cut to 32", "plans/fields.go",
+		"binary.AppendVarint(b, v.Int())", "binary.AppendVarint(b, int64(int32(v.Int())))", "plans", "TestLargeNumbers"},
+	{"the schema does without names of fields", "plans/fields.go",
+		`"%s %s;", f.Name, schema(f.Type)`, `"%s;", schema(f.Type)`, "plans", "TestSchemaTellsStructs"},
+	{"the state of slot 0 is kept for all", "plans/state.go",
+		"base := int64(slot) * bytes", "base := int64(0)", "plans", "TestStateSpans"},
+	{"what was scored is not in the sequence", "runtime/session.go",
+		"\t\ts.pos += len(part)\n\t\tall, err", "\t\tall, err", "runtime", "TestDecodeBehindScores"},
+	{"answers go on behind the end", "runtime/engine/seq.go",
+		"\tif !r.IgnoreEOG {", "\tif r.IgnoreEOG {", "runtime/engine", "TestEndOfGeneration"},
+	{"perplexity scores a token too many", "runtime/perplexity.go",
+		"i > window-2", "i > window-1 || i+1 >= window", "cmd/zincrun", "TestScripts/score"},
+	{"perplexity scores early tokens", "runtime/perplexity.go",
+		"i < window/2 ||", "i < window/4 ||", "cmd/zincrun", "TestScripts/score"},
+	{"top-p keeps a token too few", "runtime/sample/stages.go",
+		"\t\t\ts.set.keep(i + 1)\n\t\t\treturn\n\t\t}\n\t}\n}\n\nfunc (s *Sampler) minP", "\t\t\ts.set.keep(max(1, i))\n\t\t\treturn\n\t\t}\n\t}\n}\n\nfunc (s *Sampler) minP", "runtime/sample", "TestStages"},
+	{"the fingerprint is that of the first file", "ir/gguf/file.go",
+		"for _, s := range f.shards {\n\t\tsum.Write", "for _, s := range f.shards[:1] {\n\t\tsum.Write", "ir/gguf", "TestOpenSplit"},
+	{"argmax: rows overwrite what others still read", "codegen/kernels/rowwise/argmax.go",
+		"\tb.Barrier() // the next row takes the same shared memory\n", "", "codegen/kernels", "TestArgmax"},
+	{"argmax: the step block changes under readers", "codegen/kernels/rowwise/argmax.go",
+		"\t\t\tb.Barrier() // all have read @n\n", "", "codegen/kernels", "TestArgmax"},
+	{"heads: no eps", "codegen/kernels/attention/heads.go",
+		"b.InverseSqrt(b.Add(mean, k.epsilon))", "b.InverseSqrt(mean)", "codegen/kernels", "TestHeads$"},
+	{"x + x is a residual for a pass", "passes/fuse.go",
+		"len(made) == 1 && op.Args[0] != op.Args[1]", "len(made) == 1", "passes", "Golden"},
+	{"x + x is a residual for a kernel", "codegen/kernels/matmul/linear.go",
+		"p == nil || p.half || op.Args[0] == op.Args[1] ||", "p == nil || p.half ||", "codegen/kernels", "TestLinearTwice"},
+	{"last-block reduction: no fence before the count", "codegen/kernels/site/lastblock.go",
+		"\t\t\tb.Fence()\n\t\t\tnow.Set", "\t\t\tnow.Set", "codegen/kernels", "TestAttentionMatrices"},
+	{"last-block reduction: no barrier before the count", "codegen/kernels/site/lastblock.go",
+		"\tb.BarrierBuffers()\n\tb.If(b.Eq(b.LocalID(), 0)", "\tb.If(b.Eq(b.LocalID(), 0)", "codegen/kernels", "TestAttentionMatrices"},
+	{"sorted rows are read behind the list's end", "codegen/kernels/matmul/gemm.go",
+		"t.sorted.target(b.Min(r, b.Sub(t.rows, 1)))", "t.sorted.target(r)", "codegen/kernels", "TestExpertGemm/f16"},
+	{"subgroups without a block store sums of squares", "codegen/kernels/matmul/gemm_fixed_x.go",
+		"b.And(b.Lt(r.place, r.columns), r.real)", "b.Lt(r.place, r.columns)", "codegen/kernels", "TestGemmFixed/q4_k_19"},
+}
