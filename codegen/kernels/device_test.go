@@ -135,7 +135,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := device.Wait(n, 20*time.Second); err != nil {
+	if err := device.Wait(n, 2*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	out := map[*ir.Value][]byte{}
