@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{"perplexity scores early tokens", "runtime/perplexity.go",
 		"i < window/2 ||", "i < window/4 ||", "cmd/zincrun", "TestScripts/score"},
 	{"top-p keeps a token too few", "runtime/sample/stages.go",
-		"\t\t\ts.set.keep(i + 1)\n\t\t\treturn\n\t\t}\n\t}\n}\n\nfunc (s *Sampler) minP", "\t\t\ts.set.keep(max(1, i))\n\t\t\treturn\n\t\t}\n\t}\n}\n\nfunc (s *Sampler) minP", "runtime/sample", "TestStages"},
+		"left <= 0 {\n\t\t\ts.set.keep(i + 1)\n", "left <= 0 {\n\t\t\ts.set.keep(max(1, i))\n", "runtime/sample", "TestStages"},
 	{"the fingerprint is that of the first file", "ir/gguf/file.go",
 		"for _, s := range f.shards {\n\t\tsum.Write", "for _, s := range f.shards[:1] {\n\t\tsum.Write", "ir/gguf", "TestOpenSplit"},
 	{"argmax: rows overwrite what others still read", "codegen/kernels/rowwise/argmax.go",
