@@ -184,7 +184,7 @@ var hybridOps = []*OpKind{
 		Slots:  OneSlot,
 		Attrs: []AttrSpec{{"head_dim", IntAttr}, {"k_heads", IntAttr}, {"v_heads", IntAttr}, {"map", StringAttr}, {"scale", FloatAttr},
 			{"eps", FloatAttr}},
-		Flops: noFlops,
+		Flops: chunkFlops,
 		Error: chunkTerms,
 		Infer: func(op *Op) (Type, error) {
 			q, k, g, beta := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type, op.Args[3].Type

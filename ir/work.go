@@ -58,6 +58,11 @@ func deltaFlops(each int64) Flops {
 	}
 }
 
+// chunkFlops counts the products of a row's key and query with the keys of its chunk.
+func chunkFlops(op *Op, s StepSize) (int64, int64) {
+	return 4 * s.rows(op.Args[0].Type) * int64(op.Attrs.Int("k_heads")) * DeltaChunk * int64(op.Attrs.Int("head_dim")), 0
+}
+
 // Error is what an op adds to the error that a device may have in an element: the number of
 // products and squares behind it, weighted by what their errors do, since devices add in
 // different orders; and what it rounds away, relative to the largest of the rounded.

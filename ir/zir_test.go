@@ -214,3 +214,27 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestFlops counts the operations of some ops by hand: behind empty caches, and for each
+// position that they hold.
+func TestFlops(t *testing.T) {
+	rows := &Value{Type: MakeType(F32, T, 256)}
+	attrs := Attrs{{"head_dim", int64(64)}, {"heads", int64(4)}, {"k_heads", int64(2)}, {"v_heads", int64(4)}}
+	size := StepSize{Rows: 10, Sequences: 2}
+	for _, c := range []struct {
+		op             string
+		args           []*Value
+		n, perPosition int64
+	}{
+		{"linear", []*Value{rows, {Type: MakeType(F32, 512, 256)}}, 2 * 10 * 512 * 256, 0},
+		{"attention", []*Value{rows}, 4 * 4 * 64 * 2 * 15, 4 * 4 * 64 * 10}, // two sequences of 5 rows: 1 + 2 + 3 + 4 + 5 positions each
+		{"deltanet", []*Value{rows, rows, rows}, 7 * 10 * 4 * 64 * 64, 0},
+		{"delta_chunk", []*Value{rows}, 4 * 10 * 2 * 8 * 64, 0}, // two products of 64 with each of the 8 keys of a chunk
+		{"add", []*Value{rows, rows}, 0, 0},
+	} {
+		k := LookupOp(c.op)
+		if n, per := k.Flops(&Op{Kind: k, Attrs: attrs, Args: c.args}, size); n != c.n || per != c.perPosition {
+			t.Errorf("%s: %d operations and %d a position, want %d and %d", c.op, n, per, c.n, c.perPosition)
+		}
+	}
+}
