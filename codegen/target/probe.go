@@ -42,6 +42,7 @@ type Probe struct {
 		WorkgroupSize        [3]int64 `json:"workgroup_size"`
 		WorkgroupInvocations int64    `json:"workgroup_invocations"`
 		SharedMemory         int64    `json:"shared_memory"`
+		PushConstants        int64    `json:"push_constants"`
 	} `json:"limits"`
 	Features map[string]bool `json:"features"`
 	Matrices []struct {
@@ -255,20 +256,12 @@ func (p *Probe) stage(units int) float64 {
 
 // Check fails if the device lacks what a plan requires.
 func (p *Probe) Check(r plans.Requirements) error {
-	for _, f := range r.Features {
-		if !p.Features[f] {
-			return ir.Unsupported("device %s lacks the feature %s, which the plan's kernels need", p.Name, f)
-		}
+	has := plans.Capabilities{
+		Features: p.Features, Extensions: p.Extensions, SubgroupOps: p.Subgroup.Operations, Subgroup: [2]int{p.Subgroup.Min, p.Subgroup.Max},
+		PushConstants: p.Limits.PushConstants, Workgroup: p.Limits.WorkgroupInvocations, Shared: p.Limits.SharedMemory,
 	}
-	for _, e := range r.Extensions {
-		if !slices.Contains(p.Extensions, e) {
-			return ir.Unsupported("device %s lacks the extension %s, which the plan's kernels need", p.Name, e)
-		}
-	}
-	for _, op := range r.SubgroupOps {
-		if !slices.Contains(p.Subgroup.Operations, op) {
-			return ir.Unsupported("device %s lacks the subgroup operations %q, which the plan's kernels need", p.Name, op)
-		}
+	if what := r.Missing(&has); what != "" {
+		return ir.Unsupported("device %s %s", p.Name, what)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 const h200 = `[{"name":"other","type":"cpu"},{"name":"NVIDIA H200","type":"discrete","vendor_id":4318,"device_id":9013,"units":132,"integer_dot":true,
 	"heaps":[{"size":150000000000,"device_local":true},{"size":500000000000,"device_local":false}],
 	"subgroup":{"default":32,"min":32,"max":32,"operations":["basic","arithmetic","shuffle"]},
-	"limits":{"workgroup_size":[1024,1024,64],"workgroup_invocations":1024,"shared_memory":49152},
+	"limits":{"workgroup_size":[1024,1024,64],"workgroup_invocations":1024,"shared_memory":49152,"push_constants":256},
 	"features":{"subgroupSizeControl":true,"cooperativeMatrix":true,"shaderInt8":true,"shaderIntegerDotProduct":true,"shaderFloat16":false},
 	"cooperative_matrix":[{"m":16,"n":8,"k":16,"a":"f16","b":"f16","c":"f32","result":"f32"},
 		{"m":16,"n":16,"k":16,"a":"f16","b":"f16","c":"f32","result":"f32"}],
@@ -129,9 +129,11 @@ func TestProbeCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, r := range map[string]plans.Requirements{
-		"lacks the feature shaderFloat16":           {Features: []string{"shaderFloat16"}},
-		"lacks the extension VK_X":                  {Extensions: []string{"VK_X"}},
-		`lacks the subgroup operations "clustered"`: {SubgroupOps: []string{"clustered"}},
+		"lacks the feature shaderFloat16":              {Features: []string{"shaderFloat16"}},
+		"lacks the extension VK_X":                     {Extensions: []string{"VK_X"}},
+		"lacks subgroup operations of class clustered": {SubgroupOps: []string{"clustered"}},
+		"has 256 bytes of push constants, 264 are":     {PushConstants: 264},
+		"has 49152 bytes of shared memory, 65536 are":  {Shared: 65536},
 	} {
 		if err := p.Check(r); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -98,56 +98,26 @@ func (d *Device) open(index int, need plans.Requirements) error {
 // Check says what the device lacks, if anything, of what need lists and of
 // what the runtime itself is built on.
 func (info *DeviceInfo) Check(need plans.Requirements) error {
-	lacks := func(format string, args ...any) error {
-		return ir.Unsupported("device %s: "+format, append([]any{info.Name}, args...)...)
-	}
 	if info.api < vk.Version12 {
-		return lacks("its driver is for Vulkan %s, 1.2 is needed", info.API)
+		return ir.Unsupported("device %s: its driver is for Vulkan %s, 1.2 is needed", info.Name, info.API)
 	}
-	for _, name := range slices.Concat(alwaysRequired, need.Features) {
-		have, known := info.Features[name]
-		if !known {
-			return lacks("feature %s is not known to this runtime", name)
-		}
-		if !have && name == "cooperativeMatrix" {
-			return lacks("lacks the feature %s; zincc compiles for such drivers with --target NAME-nomatrix", name)
-		}
-		if !have {
-			return lacks("lacks the feature %s", name)
+	need.Features = slices.Concat(alwaysRequired, need.Features)
+	for _, name := range need.Features {
+		if _, known := info.Features[name]; !known {
+			return ir.Unsupported("device %s: feature %s is not known to this runtime", info.Name, name)
 		}
 	}
-	for _, name := range need.Extensions {
-		if _, ok := slices.BinarySearch(info.Extensions, name); !ok {
-			return lacks("lacks the extension %s", name)
-		}
+	has := plans.Capabilities{
+		Features: info.Features, Extensions: info.Extensions, SubgroupOps: info.Subgroup.Operations, Subgroup: [2]int{info.Subgroup.Min, info.Subgroup.Max},
+		PushConstants: int64(info.Limits.PushConstants), Workgroup: int64(info.Limits.WorkgroupInvocations), Shared: int64(info.Limits.SharedMemory),
 	}
-	s, l := info.Subgroup, info.Limits
-	if need.Subgroup[0] != 0 && (need.Subgroup[0] < s.Min || need.Subgroup[1] > s.Max) {
-		return lacks("has subgroups of %d to %d, %d to %d are needed", s.Min, s.Max, need.Subgroup[0], need.Subgroup[1])
-	}
-	for _, op := range need.SubgroupOps {
-		if !slices.Contains(s.Operations, op) {
-			return lacks("lacks subgroup operations of class %s", op)
-		}
-	}
-	var local uint64
 	for _, h := range info.Heaps {
 		if h.DeviceLocal {
-			local = max(local, h.Size)
+			has.Memory = max(has.Memory, int64(h.Size))
 		}
 	}
-	for _, row := range []struct {
-		what       string
-		need, have uint64
-	}{
-		{"bytes of push constants", uint64(need.PushConstants), uint64(l.PushConstants)},
-		{"invocations of a workgroup", uint64(need.Workgroup), uint64(l.WorkgroupInvocations)},
-		{"bytes of shared memory", uint64(need.Shared), uint64(l.SharedMemory)},
-		{"bytes of device memory", uint64(need.Memory), local},
-	} {
-		if row.need > row.have {
-			return lacks("has %d %s, %d are needed", row.have, row.what, row.need)
-		}
+	if what := need.Missing(&has); what != "" {
+		return ir.Unsupported("device %s: %s", info.Name, what)
 	}
 	return nil
 }
