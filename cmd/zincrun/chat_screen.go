@@ -69,7 +69,9 @@ func (s *screen) show(p talk.Piece) error {
 		_, err = io.WriteString(s.out, s.printable(p.Content))
 	case p.Call != nil:
 		if p.Call.Name != "" {
-			s.section = nothing
+			if s.section == call {
+				io.WriteString(s.aside, "\n")
+			}
 			s.enter(call)
 			s.dim("[calls " + printable.Name(p.Call.Name) + " with ")
 		}
