@@ -17,8 +17,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/version"
 	"github.com/zincc-dev/zincc/runtime/api"
+	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/ui"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 var serveCommand = cli.Command{
@@ -45,7 +49,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.StringVar(&s.host, "host", "127.0.0.1", "address to listen on; one that other computers reach needs a key or --insecure")
 		f.IntVarP(&s.port, "port", "p", 8080, "port; 0 takes one that is free, and prints it")
 		f.StringArrayVar(&s.names, "name", nil, "what the one model is called (repeatable), instead of its file's name")
-		f.Float64Var(&s.memory, "memory", 0, "GiB for all models that are loaded; 0: one after the other as they are asked for")
+		f.Float64Var(&s.memory, "memory", 0, "GiB for all models that are loaded (default nine tenths of what the device has free)")
 		f.StringArrayVar(&s.keys, "api-key", nil, "key that requests must have (repeatable)")
 		f.StringVar(&s.keyFile, "keys", "", "TOML file of keys with limits: [[key]] with key, requests, tokens, at_once, priority, admin")
 		f.BoolVar(&s.insecure, "insecure", false, "let everybody who reaches the address in, without a key")
@@ -103,7 +107,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	}
 	log := s.log
 	o := api.Options{
-		Served: served, Memory: int64(s.memory * (1 << 30)), Keys: keys, Origins: s.origins, Loopback: local, Version: version(),
+		Served: served, Memory: s.room(), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
 	}
 	if !s.noUI {
@@ -208,4 +212,22 @@ func (s *serveFlags) readKeys() ([]api.Key, error) {
 		return nil, fmt.Errorf("%s: has no [[key]]", s.keyFile)
 	}
 	return append(keys, file.Key...), nil
+}
+
+// room is the memory for all models that are loaded, in bytes; 0 where it is not known.
+func (s *serveFlags) room() int64 {
+	if s.memory > 0 {
+		return int64(s.memory * (1 << 30))
+	}
+	index, err := device.VulkanIndex(s.plan.device)
+	if err == nil && index >= 0 {
+		if all, err := vulkan.Enumerate(); err == nil && index < len(all) {
+			return int64(all[index].FreeMemory() / 10 * 9)
+		}
+		return 0
+	}
+	if best, _ := device.Best(); best != nil && s.plan.device != "host" {
+		return int64(best.FreeMemory() / 10 * 9)
+	}
+	return host.Available() / 10 * 9
 }
