@@ -253,6 +253,10 @@ func (w *world) either(x *ir.Value, i int, weight float64) float64 {
 	return w.mags[x][i] * math.Abs(weight) / magnitudes
 }
 
+// orders is what sums in other orders may be off more: behind a silu 1.05 was seen with subgroups
+// of 32 and 64, which add in another order than those of 8.
+const orders = 1.1
+
 // magnitudes is what a sum may be off of the magnitude of its terms.
 const magnitudes = 4e-6
 
@@ -327,7 +331,7 @@ func (w *world) compare(c kernels.Candidate, got map[*ir.Value][]byte, rows int,
 	y, want, mag := toF32(got[v]), w.vals[v], w.mags[v]
 	width := int(v.Type.Last())
 	for i := range min(rows*width, len(want)) {
-		if bound := magnitudes*mag[i] + 1e-5*math.Abs(want[i]) + 1e-6; !(math.Abs(float64(y[i])-want[i]) <= bound) {
+		if bound := orders*magnitudes*mag[i] + 1e-5*math.Abs(want[i]) + 1e-6; !(math.Abs(float64(y[i])-want[i]) <= bound) {
 			w.t.Fatalf("%s: %s row %d element %d is %g, want %g", c.Kernel, v, i/width, i%width, y[i], want[i])
 		}
 	}

@@ -67,7 +67,7 @@ func (e *Reader) readLine() ([]byte, error) {
 	for {
 		b, err := e.r.ReadByte()
 		if err != nil {
-			return e.line, err
+			return e.first(), err
 		}
 		skip := e.skipLF && b == '\n'
 		e.skipLF = b == '\r'
@@ -81,9 +81,15 @@ func (e *Reader) readLine() ([]byte, error) {
 			return nil, ErrTooLong
 		}
 	}
-	if !e.begun {
-		e.begun = true
-		return bytes.TrimPrefix(e.line, []byte("\ufeff")), nil
+	line := e.first()
+	e.begun = true
+	return line, nil
+}
+
+// first is the line that was read, without the mark that may stand before the first one.
+func (e *Reader) first() []byte {
+	if e.begun {
+		return e.line
 	}
-	return e.line, nil
+	return bytes.TrimPrefix(e.line, []byte("\ufeff"))
 }

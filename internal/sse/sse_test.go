@@ -85,7 +85,7 @@ func naiveEvents(stream string) (all []string, whole bool) {
 }
 
 func FuzzEvents(f *testing.F) {
-	for _, s := range []string{"data: a\n\ndata: b\n\n", "data: a\r\n\r\n: x\r\rdata\n\n", "\ufeffdata:x\n\nev", "\r\n\n\rdata: a\n"} {
+	for _, s := range []string{"data: a\n\ndata: b\n\n", "data: a\r\n\r\n: x\r\rdata\n\n", "\ufeffdata:x\n\nev", "\r\n\n\rdata: a\n", "\ufeff"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {

@@ -217,26 +217,32 @@ type argmaxRun struct {
 
 func (r *argmaxRun) run() {
 	b := r.b
-	if r.advance != nil {
-		r.n, r.count = r.step[3].Load(kernel.U32, 0), r.step[5].Load(kernel.U32, 0)
-		if r.rows.N != nil {
-			r.bound = r.n
-		}
+	if r.advance != nil && r.rows.N != nil {
+		r.n = r.step[3].Load(kernel.U32, 0)
+		r.bound = r.n
 	}
 	first := b.Eq(b.LocalID(), 0)
 	if r.part != nil {
 		r.chooseParts(first)
+	}
+	if r.advance != nil { // behind chooseParts: workgroups that are not the last one must not see what this one stores
+		if r.rows.N == nil {
+			r.n = r.step[3].Load(kernel.U32, 0)
+		}
+		r.count = r.step[5].Load(kernel.U32, 0)
+	}
+	if r.part != nil {
 		b.For(b.SubgroupID(), r.bound, b.NumSubgroups(), func(row kernel.Value) { r.finish(row, b.SubgroupElect(), r.merge) })
 	} else {
 		b.For(0, r.bound, 1, func(row kernel.Value) { r.finish(row, first, r.chooseRow) })
 	}
 	if r.advance != nil {
-		if r.part == nil {
-			b.Barrier() // all have read @n
-		}
+		b.BarrierBuffers() // all have read the step block
 		b.If(first, func() {
 			r.step[5].Store(0, b.Add(r.count, r.bound))
-			r.step[3].Store(0, r.bound)
+			if r.rows.N == nil { // else it is what it was
+				r.step[3].Store(0, r.bound)
+			}
 		})
 	}
 }
@@ -245,12 +251,15 @@ func (r *argmaxRun) run() {
 // the step block follow its source.
 func (r *argmaxRun) finish(row, writes kernel.Value, choose func(row kernel.Value) kernel.Value) {
 	b, source := r.b, row
-	var at, seq kernel.Value
+	at, seq := b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
 	if r.advance != nil {
 		if r.rows.N == nil {
 			source = b.Sub(r.n, 1)
 		}
-		at, seq = r.step[1].Load(kernel.U32, source), r.step[2].Load(kernel.U32, source)
+		b.If(writes, func() { // early, and in no other lane: it may come late, when the row is written
+			at.Set(r.step[1].Load(kernel.U32, source))
+			seq.Set(r.step[2].Load(kernel.U32, source))
+		})
 	}
 	next := choose(row)
 	b.If(writes, func() {
@@ -259,8 +268,8 @@ func (r *argmaxRun) finish(row, writes kernel.Value, choose func(row kernel.Valu
 		}
 		if r.advance != nil {
 			r.step[0].Store(row, next)
-			r.step[1].Store(row, b.Add(at, 1))
-			r.step[2].Store(row, seq)
+			r.step[1].Store(row, b.Add(at.Get(), 1))
+			r.step[2].Store(row, seq.Get())
 			r.step[4].Store(b.Mod(b.Add(r.count, row), r.ring), next)
 		}
 	})
