@@ -240,9 +240,7 @@ func (r *argmaxRun) run() {
 		b.BarrierBuffers() // all have read the step block
 		b.If(first, func() {
 			r.step[5].Store(0, b.Add(r.count, r.bound))
-			if r.rows.N == nil { // else it is what it was
-				r.step[3].Store(0, r.bound)
-			}
+			r.step[3].Store(0, r.bound)
 		})
 	}
 }
@@ -284,11 +282,11 @@ func (r *argmaxRun) chooseParts(first kernel.Value) {
 	part, row := b.WorkgroupID(0), b.WorkgroupID(1)
 	lo := b.Mul(part, step)
 	top, index := r.choose(row, lo, b.Min(end, b.Add(lo, step)))
-	b.ReturnIf(b.Ge(row, r.bound))
-	b.If(first, func() {
+	b.If(b.And(first, b.Lt(row, r.bound)), func() {
 		r.partial.Store(b.Add(b.Mul(row, r.splits), part), b.Vec(top, b.Convert(kernel.F32, index)))
 	})
-	b.ReturnIf(b.Not(site.LastBlock(b, r.counts, b.U32(0), b.Mul(r.splits, r.bound))))
+	// Workgroups of rows that the step has not arrive, too: they have read @n, which the last one writes.
+	b.ReturnIf(b.Not(site.LastBlock(b, r.counts, b.U32(0), b.Mul(r.splits, b.NumWorkgroups(1)))))
 }
 
 // merge returns the smallest index of the largest number of all parts of a row, in all lanes
