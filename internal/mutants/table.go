@@ -43,7 +43,7 @@ var mutants = []mutant{
 	{"argmax: rows overwrite what others still read", "codegen/kernels/rowwise/argmax.go",
 		"\tb.Barrier() // the next row takes the same shared memory\n", "", "codegen/kernels", "TestArgmax"},
 	{"argmax: the step block changes under readers", "codegen/kernels/rowwise/argmax.go",
-		"\t\t\tb.Barrier() // all have read @n\n", "", "codegen/kernels", "TestArgmax"},
+		"\t\tb.BarrierBuffers() // all have read the step block\n", "", "codegen/kernels", "TestArgmax"},
 	{"heads: no eps", "codegen/kernels/attention/heads.go",
 		"b.InverseSqrt(b.Add(mean, k.epsilon))", "b.InverseSqrt(mean)", "codegen/kernels", "TestHeads$"},
 	{"x + x is a residual for a pass", "passes/fuse.go",
