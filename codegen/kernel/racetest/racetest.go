@@ -76,8 +76,8 @@ func clone(args [][]byte) [][]byte {
 	return list
 }
 
-// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, it is an
-// error if none has failed without some barrier.
+// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, it names the
+// barriers without which none has failed, on standard error.
 func Main(run func() int) (code int, err error) {
 	code = run()
 	var list []string
