@@ -44,7 +44,7 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 			sess := runtime.NewSession(o.Plan, o.Exec)
 			r, err := runtime.ScoreText(ctx, sess, o.tok, s, *window, func(int) { bar.Add(int64(*window) * 3) })
 			if err != nil {
-				return err
+				return o.locate(ctx, err)
 			}
 			if *asJSON {
 				return json.NewEncoder(cli.Stdout).Encode(r)

@@ -84,7 +84,11 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	}
 	defer r.engine.Close()
 	if given {
-		return r.once(ctx, o, prompt)
+		if err = r.once(ctx, o, prompt); errors.Is(err, sample.ErrNotNumbers) {
+			r.engine.Close()
+			err = o.locate(ctx, err)
+		}
+		return err
 	}
 	return r.interactive(ctx, o)
 }

@@ -5,6 +5,7 @@ package clitest
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,6 +24,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -38,6 +41,7 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 //	terminate CMD...               the same with SIGTERM
 //	converse CMD...                ends an answer at SIGINT, gives the next one and ends with standard input
 //	size FILE BYTES                the file has that many bytes
+//	damage FROM TO TENSOR          copies a model, of whose tensor of F32 the first element becomes NaN
 //	truncate FROM TO BYTES         copies the first BYTES bytes; of a negative count, all but those
 func Run(t *testing.T, setup func(e *testscript.Env) error) {
 	root, err := filepath.Abs("../..")
@@ -63,7 +67,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			return setup(e)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"fails": fails, "interrupt": ends(os.Interrupt), "terminate": ends(syscall.SIGTERM), "converse": converse, "size": size, "truncate": truncate,
+			"fails": fails, "interrupt": ends(os.Interrupt), "terminate": ends(syscall.SIGTERM), "converse": converse, "size": size, "truncate": truncate, "damage": damage,
 		},
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
@@ -253,6 +257,23 @@ func size(ts *testscript.TestScript, neg bool, args []string) {
 	if have := fmt.Sprint(info.Size()); have != args[1] {
 		ts.Fatalf("%s has %s bytes, want %s", args[0], have, args[1])
 	}
+}
+
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: damage FROM TO TENSOR")
+	}
+	data, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	f, err := gguf.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	tensor, ok := f.Tensor(args[2])
+	if !ok || tensor.Type != ir.F32 {
+		ts.Fatalf("%s has no tensor %s of F32", args[0], args[2])
+	}
+	binary.LittleEndian.PutUint32(data[tensor.Offset:], 0x7fc00000)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o666))
 }
 
 func truncate(ts *testscript.TestScript, neg bool, args []string) {
