@@ -33,6 +33,8 @@ var layers = []struct {
 	{"plans/audit", []string{"plans", "spirv"}},
 	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
 	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
+	{"codegen/kernel", []string{"ir"}},
+	{"codegen/kernel/spirv", []string{"codegen/kernel", "spirv"}},
 	// Families of kernels share what lies below them, and nothing with each other.
 	{"codegen/kernels/lane", []string{"codegen/kernel"}},
 	{"codegen/kernels/fragment", nil},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 )
@@ -36,7 +37,7 @@ func build(c *kernels.Candidate) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := fn.SPIRV()
+	words, err := kernelspirv.Lower(fn)
 	if err != nil {
 		return nil, err
 	}

@@ -12,12 +12,12 @@ import (
 // Value is a run-time value of one lane. Values are immutable, made by the
 // methods of a Builder, and usable in the region (the body of a loop or of an
 // if) that made them and in regions inside of it.
-type Value struct{ n *node }
+type Value struct{ n *Node }
 
 // Type returns the type of the value.
 func (v Value) Type() Type {
 	if v.n == nil {
-		return void
+		return Void
 	}
 	return v.n.typ
 }
@@ -36,10 +36,10 @@ type Operand any
 // call, and recording goes on with a value of the right type.
 type Builder struct {
 	f        *Func
-	cur      *region
+	cur      *Region
 	err      error
 	names    map[string]bool
-	statics  map[string]*node
+	statics  map[string]*Node
 	features map[string]bool
 	// extensions are of Vulkan, subgroup the classes of subgroup operations.
 	extensions map[string]bool
@@ -50,9 +50,9 @@ type Builder struct {
 // for people: of listings and errors.
 func Build(name string, body func(b *Builder)) (*Func, error) {
 	b := &Builder{
-		f:        &Func{Name: name, body: &region{open: true}},
+		f:        &Func{Name: name, body: &Region{open: true}},
 		names:    map[string]bool{},
-		statics:  map[string]*node{},
+		statics:  map[string]*Node{},
 		features: map[string]bool{"bufferDeviceAddress": true, "vulkanMemoryModel": true},
 		subgroup: map[string]bool{}, extensions: map[string]bool{},
 	}
@@ -107,7 +107,7 @@ func (b *Builder) spec(name string, t Type, bits uint32) Value {
 	b.name("specialization constant", name)
 	i := uint32(len(b.f.Spec))
 	b.f.Spec = append(b.f.Spec, SpecConst{ID: i, Name: name, Type: t, Default: bits})
-	n := &node{op: opSpec, typ: t, imm: i}
+	n := &Node{op: OpSpec, typ: t, imm: i}
 	b.f.specNodes = append(b.f.specNodes, n)
 	return Value{n}
 }
@@ -143,13 +143,13 @@ func (b *Builder) WorkgroupSize() Value {
 }
 
 // static returns x as a U32 node known at specialization time, or nil.
-func (b *Builder) static(what string, x Operand) *node {
+func (b *Builder) static(what string, x Operand) *Node {
 	v := b.operand(x, U32)
 	if v.Type() != U32 || !v.n.static() {
 		b.fail("%s: %v that is not known at specialization time", what, v.Type())
 		return nil
 	}
-	if v.n.op == opConst && v.n.imm == 0 {
+	if v.n.op == OpConst && v.n.imm == 0 {
 		b.fail("%s: 0", what)
 		return nil
 	}
@@ -188,7 +188,7 @@ func ownFrame() string {
 }
 
 // poison stands for the result of an operation that was refused.
-func (b *Builder) poison(t Type) Value { return Value{&node{op: opConst, typ: t}} }
+func (b *Builder) poison(t Type) Value { return Value{&Node{op: OpConst, typ: t}} }
 
 // visible checks that v may be used in the current region.
 func (b *Builder) visible(v Value) Value {
@@ -268,19 +268,19 @@ func literal(x any, t Type) (uint32, bool) {
 
 // same returns the operands as Values of one type, which has one of the kinds.
 // The first Value decides the type.
-func (b *Builder) same(o op, k kinds, xs ...Operand) []*node {
-	t := void
+func (b *Builder) same(o Op, k kinds, xs ...Operand) []*Node {
+	t := Void
 	for _, x := range xs {
 		if v, ok := x.(Value); ok {
 			t = b.visible(v).Type()
 			break
 		}
 	}
-	if t == void {
+	if t == Void {
 		b.fail("%s of Go numbers only: compute it in Go", ops[o].name)
 		t = U32
 	}
-	ns := make([]*node, len(xs))
+	ns := make([]*Node, len(xs))
 	for i, x := range xs {
 		ns[i] = b.operand(x, t).n
 		if ns[i].typ != t {
@@ -294,7 +294,7 @@ func (b *Builder) same(o op, k kinds, xs ...Operand) []*node {
 }
 
 // typed returns x as a node of type t.
-func (b *Builder) typed(o op, x Operand, t Type) *node {
+func (b *Builder) typed(o Op, x Operand, t Type) *Node {
 	v := b.operand(x, t)
 	if v.Type() != t {
 		b.fail("%s: operand of type %v, want %v", ops[o].name, v.Type(), t)
@@ -307,7 +307,7 @@ func (b *Builder) typed(o op, x Operand, t Type) *node {
 func (b *Builder) need(feature string) { b.features[feature] = true }
 
 // add appends a node to the current region.
-func (b *Builder) add(n *node) Value {
+func (b *Builder) add(n *Node) Value {
 	n.region = b.cur
 	if n.op.placed() {
 		n.at = here()
@@ -321,19 +321,19 @@ func (b *Builder) add(n *node) Value {
 
 // emit makes the result of an operation: at specialization time if that is
 // possible, else in the current region.
-func (b *Builder) emit(o op, t Type, args ...*node) Value {
+func (b *Builder) emit(o Op, t Type, args ...*Node) Value {
 	if !ops[o].fold || t.Lanes() > 1 {
-		return b.add(&node{op: o, typ: t, args: args})
+		return b.add(&Node{op: o, typ: t, args: args})
 	}
 	bits := make([]uint32, len(args))
 	literals := true
 	for i, a := range args {
 		// Floats are left to the device: SPIR-V cannot fold them.
 		if !a.static() || a.typ == F32 || a.typ.Lanes() > 1 {
-			return b.add(&node{op: o, typ: t, args: args})
+			return b.add(&Node{op: o, typ: t, args: args})
 		}
 		bits[i] = a.imm
-		literals = literals && a.op == opConst
+		literals = literals && a.op == OpConst
 	}
 	if !literals {
 		return b.staticNode(o, t, args)
@@ -346,14 +346,14 @@ func (b *Builder) emit(o op, t Type, args ...*node) Value {
 }
 
 // staticNode returns the one node of a static expression.
-func (b *Builder) staticNode(o op, t Type, args []*node) Value {
+func (b *Builder) staticNode(o Op, t Type, args []*Node) Value {
 	key := fmt.Sprintf("op %d %d", o, t)
 	for _, a := range args {
 		key += fmt.Sprintf(" %p", a)
 	}
 	n, ok := b.statics[key]
 	if !ok {
-		n = &node{op: o, typ: t, args: args}
+		n = &Node{op: o, typ: t, args: args}
 		b.statics[key] = n
 	}
 	return Value{n}
@@ -363,7 +363,7 @@ func (b *Builder) constant(t Type, bits uint32) Value {
 	key := fmt.Sprintf("%d %d", t, bits)
 	n, ok := b.statics[key]
 	if !ok {
-		n = &node{op: opConst, typ: t, imm: bits}
+		n = &Node{op: OpConst, typ: t, imm: bits}
 		b.statics[key] = n
 	}
 	return Value{n}

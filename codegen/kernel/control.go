@@ -1,7 +1,7 @@
 package kernel
 
 // region records body into a new region.
-func (b *Builder) region(r *region, body func()) *region {
+func (b *Builder) region(r *Region, body func()) *Region {
 	outer := b.cur
 	r.open = true
 	r.loops += outer.loops
@@ -18,10 +18,10 @@ func (b *Builder) If(cond Value, then func()) { b.IfElse(cond, then, nil) }
 // IfElse runs then in the lanes in which cond, a Bool, holds, and otherwise in
 // the others.
 func (b *Builder) IfElse(cond Value, then, otherwise func()) {
-	n := &node{op: opIf, args: []*node{b.typed(opIf, cond, Bool)}}
-	n.regions = append(n.regions, b.region(&region{}, then))
+	n := &Node{op: OpIf, args: []*Node{b.typed(OpIf, cond, Bool)}}
+	n.regions = append(n.regions, b.region(&Region{}, then))
 	if otherwise != nil {
-		n.regions = append(n.regions, b.region(&region{}, otherwise))
+		n.regions = append(n.regions, b.region(&Region{}, otherwise))
 	}
 	b.add(n)
 }
@@ -29,34 +29,34 @@ func (b *Builder) IfElse(cond Value, then, otherwise func()) {
 // For runs body with i = lo, lo+step, ... while i < hi. All are U32; hi+step is
 // less than 2^32, step is not 0.
 func (b *Builder) For(lo, hi, step Operand, body func(i Value)) {
-	b.loop(lo, hi, step, body, unhinted)
+	b.loop(lo, hi, step, body, NoHint)
 }
 
 // ForUnroll is For, with the request to unroll the loop. It is for bounds that
 // are known at specialization time; where Go knows them, use a Go loop.
 func (b *Builder) ForUnroll(lo, hi, step Operand, body func(i Value)) {
-	b.loop(lo, hi, step, body, unroll)
+	b.loop(lo, hi, step, body, Unroll)
 }
 
 // ForRolled is For, with the request not to unroll the loop: for long bodies, which
 // drivers unroll until the device waits for instructions.
 func (b *Builder) ForRolled(lo, hi, step Operand, body func(i Value)) {
-	b.loop(lo, hi, step, body, rolled)
+	b.loop(lo, hi, step, body, Rolled)
 }
 
-func (b *Builder) loop(lo, hi, step Operand, body func(i Value), hint loopHint) {
-	n := &node{op: opFor, args: []*node{b.typed(opFor, lo, U32), b.typed(opFor, hi, U32), b.typed(opFor, step, U32)}}
-	r := &region{loops: 1, hint: hint}
-	r.param = &node{op: opParam, typ: U32, region: r}
-	n.regions = []*region{b.region(r, func() { body(Value{r.param}) })}
+func (b *Builder) loop(lo, hi, step Operand, body func(i Value), hint Hint) {
+	n := &Node{op: OpFor, args: []*Node{b.typed(OpFor, lo, U32), b.typed(OpFor, hi, U32), b.typed(OpFor, step, U32)}}
+	r := &Region{loops: 1, hint: hint}
+	r.param = &Node{op: OpParam, typ: U32, region: r}
+	n.regions = []*Region{b.region(r, func() { body(Value{r.param}) })}
 	b.add(n)
 }
 
 // While runs body as long as cond, computed before each round, holds.
 func (b *Builder) While(cond func() Value, body func()) {
-	c := &region{loops: 1}
-	b.region(c, func() { c.result = b.typed(opWhile, cond(), Bool) })
-	b.add(&node{op: opWhile, regions: []*region{c, b.region(&region{loops: 1}, body)}})
+	c := &Region{loops: 1}
+	b.region(c, func() { c.result = b.typed(OpWhile, cond(), Bool) })
+	b.add(&Node{op: OpWhile, regions: []*Region{c, b.region(&Region{loops: 1}, body)}})
 }
 
 // BreakIf leaves the innermost loop in the lanes in which cond, a Bool, holds.
@@ -64,31 +64,31 @@ func (b *Builder) BreakIf(cond Value) {
 	if b.cur.loops == 0 {
 		b.fail("break_if outside of a loop")
 	}
-	b.add(&node{op: opBreakIf, args: []*node{b.typed(opBreakIf, cond, Bool)}})
+	b.add(&Node{op: OpBreakIf, args: []*Node{b.typed(OpBreakIf, cond, Bool)}})
 }
 
 // ReturnIf ends the kernel in the lanes in which cond, a Bool, holds. Where a
 // Barrier follows, cond must be the same in the whole workgroup.
 func (b *Builder) ReturnIf(cond Value) {
-	b.add(&node{op: opReturnIf, args: []*node{b.typed(opReturnIf, cond, Bool)}})
+	b.add(&Node{op: OpReturnIf, args: []*Node{b.typed(OpReturnIf, cond, Bool)}})
 }
 
 // Barrier waits until all lanes of the workgroup have come to it; what they wrote
 // to shared arrays before is seen by all after it. All lanes must come to it.
-func (b *Builder) Barrier() { b.add(&node{op: opBarrier}) }
+func (b *Builder) Barrier() { b.add(&Node{op: OpBarrier}) }
 
 // BarrierBuffers is a Barrier after which all lanes of the workgroup see what they
 // wrote to buffers before, too.
-func (b *Builder) BarrierBuffers() { b.add(&node{op: opBarrier, imm: 1}) }
+func (b *Builder) BarrierBuffers() { b.add(&Node{op: OpBarrier, imm: 1}) }
 
 // Fence orders the lane's accesses to buffers before and after it as seen by the
 // whole device: with an AtomicAdd after a fence that an AtomicLoad before another
 // fence sees, what is before the first fence is seen after the second.
-func (b *Builder) Fence() { b.add(&node{op: opFence}) }
+func (b *Builder) Fence() { b.add(&Node{op: OpFence}) }
 
 // SubgroupBarrier is Barrier for the lanes of a subgroup alone.
-func (b *Builder) SubgroupBarrier() { b.add(&node{op: opSubgroupBarrier}) }
+func (b *Builder) SubgroupBarrier() { b.add(&Node{op: OpSubgroupBarrier}) }
 
 // SubgroupHint is a SubgroupBarrier that no access needs: what is before and after it, the
 // driver's compiler does not mix.
-func (b *Builder) SubgroupHint() { b.add(&node{op: opSubgroupBarrier, ahead: true}) }
+func (b *Builder) SubgroupHint() { b.add(&Node{op: OpSubgroupBarrier, ahead: true}) }

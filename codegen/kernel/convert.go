@@ -17,7 +17,7 @@ func (b *Builder) Convert(t Type, x Value) Value {
 	case kInt.has(from) && kInt.has(t):
 		return b.Bitcast(t, x)
 	}
-	return b.emit(opConvert, t, x.n)
+	return b.emit(OpConvert, t, x.n)
 }
 
 // Bitcast returns the bits of x as type t, which has as many elements.
@@ -30,23 +30,23 @@ func (b *Builder) Bitcast(t Type, x Value) Value {
 		return b.poison(t)
 	case from == t:
 		return x
-	case x.n.op == opConst:
+	case x.n.op == OpConst:
 		return b.constant(t, x.n.imm)
 	}
-	return b.emit(opBitcast, t, x.n)
+	return b.emit(OpBitcast, t, x.n)
 }
 
 // UnpackHalf returns the two f16 in the U32 x as F32.Vec(2), the lower half
 // first.
 func (b *Builder) UnpackHalf(x Value) Value {
-	return b.emit(opUnpackHalf, F32.Vec(2), b.typed(opUnpackHalf, x, U32))
+	return b.emit(OpUnpackHalf, F32.Vec(2), b.typed(OpUnpackHalf, x, U32))
 }
 
 // PackHalf returns the two elements of the F32.Vec(2) x as f16 in a U32, the
 // first in the lower half. The device chooses the rounding: to nearest even on
 // all that matter.
 func (b *Builder) PackHalf(x Value) Value {
-	return b.emit(opPackHalf, U32, b.typed(opPackHalf, x, F32.Vec(2)))
+	return b.emit(OpPackHalf, U32, b.typed(OpPackHalf, x, F32.Vec(2)))
 }
 
 // FMAHalf returns x*y + z of the pairs of f16 in the U32 x, y and z, as a pair of
@@ -54,7 +54,7 @@ func (b *Builder) PackHalf(x Value) Value {
 // then needs the feature shaderFloat16.
 func (b *Builder) FMAHalf(x, y, z Operand) Value {
 	b.need("shaderFloat16")
-	return b.emit(opFMAHalf, U32, b.typed(opFMAHalf, x, U32), b.typed(opFMAHalf, y, U32), b.typed(opFMAHalf, z, U32))
+	return b.emit(OpFMAHalf, U32, b.typed(OpFMAHalf, x, U32), b.typed(OpFMAHalf, y, U32), b.typed(OpFMAHalf, z, U32))
 }
 
 // PairHalves returns the lower halves of the U32 x and y as one word, that of x below, and
@@ -63,7 +63,7 @@ func (b *Builder) PairHalves(x, y Operand) (lower, upper Value) {
 	b.need("shaderFloat16")
 	var pairs [2]Value
 	for i := range pairs {
-		pairs[i] = b.add(&node{op: opPairHalves, typ: U32, imm: uint32(i), args: []*node{b.typed(opPairHalves, x, U32), b.typed(opPairHalves, y, U32)}})
+		pairs[i] = b.add(&Node{op: OpPairHalves, typ: U32, imm: uint32(i), args: []*Node{b.typed(OpPairHalves, x, U32), b.typed(OpPairHalves, y, U32)}})
 	}
 	return pairs[0], pairs[1]
 }
@@ -73,13 +73,13 @@ func (b *Builder) PairHalves(x, y Operand) (lower, upper Value) {
 // shaderIntegerDotProduct.
 func (b *Builder) DotI8(x, y Operand) Value {
 	b.need("shaderIntegerDotProduct")
-	return b.emit(opDotI8, I32, b.typed(opDotI8, x, U32), b.typed(opDotI8, y, U32))
+	return b.emit(OpDotI8, I32, b.typed(OpDotI8, x, U32), b.typed(OpDotI8, y, U32))
 }
 
 // DotU8 is DotI8 for unsigned bytes in y.
 func (b *Builder) DotU8(x, y Operand) Value {
 	b.need("shaderIntegerDotProduct")
-	return b.emit(opDotU8, I32, b.typed(opDotU8, x, U32), b.typed(opDotU8, y, U32))
+	return b.emit(OpDotU8, I32, b.typed(OpDotU8, x, U32), b.typed(OpDotU8, y, U32))
 }
 
 // Vec returns the vector of 2 or 4 scalars of one type.
@@ -88,7 +88,7 @@ func (b *Builder) Vec(elems ...Operand) Value {
 		b.fail("vec of %d elements", len(elems))
 		return b.poison(F32.Vec(4))
 	}
-	n := b.same(opVec, kAny, elems...)
+	n := b.same(OpVec, kAny, elems...)
 	if t := n[0].typ; t.Lanes() > 1 {
 		b.fail("vec of %v", t)
 		return b.poison(t)
@@ -105,14 +105,14 @@ func (b *Builder) Splat(x Value, n int) Value {
 	return b.Vec(elems...)
 }
 
-func (b *Builder) vec(elems []*node) Value {
+func (b *Builder) vec(elems []*Node) Value {
 	t := elems[0].typ.Vec(len(elems))
 	for _, e := range elems {
 		if !e.static() {
-			return b.add(&node{op: opVec, typ: t, args: elems})
+			return b.add(&Node{op: OpVec, typ: t, args: elems})
 		}
 	}
-	return b.staticNode(opVec, t, elems)
+	return b.staticNode(OpVec, t, elems)
 }
 
 // Elem returns element i of the vector v: a Go int, or a U32 known only at run
@@ -120,16 +120,16 @@ func (b *Builder) vec(elems []*node) Value {
 func (b *Builder) Elem(v Value, i Operand) Value {
 	v = b.visible(v)
 	t := v.Type()
-	n := b.typed(opElem, i, U32)
+	n := b.typed(OpElem, i, U32)
 	switch {
 	case t.Lanes() == 1:
 		b.fail("element of %v", t)
 		return b.poison(t.Elem())
-	case n.op == opConst && n.imm >= uint32(t.Lanes()):
+	case n.op == OpConst && n.imm >= uint32(t.Lanes()):
 		b.fail("element %d of %v", n.imm, t)
 		return b.poison(t.Elem())
-	case n.op == opConst && v.n.op == opVec:
+	case n.op == OpConst && v.n.op == OpVec:
 		return Value{v.n.args[n.imm]}
 	}
-	return b.emit(opElem, t.Elem(), v.n, n)
+	return b.emit(OpElem, t.Elem(), v.n, n)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 	"github.com/zincc-dev/zincc/spirv"
@@ -64,7 +65,7 @@ func runAt(t *testing.T, d *vulkan.Device, build func(*kernel.Builder), byName m
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := f.SPIRV()
+	module, err := kernelspirv.Lower(f)
 	if err != nil {
 		t.Fatal(err)
 	}

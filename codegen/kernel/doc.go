@@ -63,7 +63,7 @@
 //
 // The result, a Func, says what a call site provides (buffers, constants, device
 // features, shared memory) and holds the kernel's own structured form; String
-// prints it, and SPIRV lowers it to a module. The names of spec constants and
+// prints it, and the packages below lower it. The names of spec constants and
 // arguments are how call sites find them.
 //
 // # Numerics

@@ -26,11 +26,11 @@ type Func struct {
 	// Dealt: it uses MatPairs, and so relies on which elements of a matrix lanes hold.
 	Dealt bool
 
-	workgroup *node
+	workgroup *Node
 	arrays    []*Array
-	specNodes []*node // opSpec, one for each of Spec
-	body      *region
-	left      *node // out of the kernel, by Without
+	specNodes []*Node // OpSpec, one for each of Spec
+	body      *Region
+	left      *Node // out of the kernel, by Without
 }
 
 // Access says what a kernel does with a buffer.
@@ -72,40 +72,41 @@ type SpecConst struct {
 	Default uint32 // its bits
 }
 
-// node is one operation. A node outside of all regions (region nil) is known at
+// Node is one operation. A node outside of all regions (region nil) is known at
 // specialization time: a constant, a specialization constant, or an expression
 // of them.
-type node struct {
-	op      op
+type Node struct {
+	op      Op
 	typ     Type
 	imm     uint32
 	align   int
-	args    []*node
-	regions []*region
-	region  *region
+	args    []*Node
+	regions []*Region
+	region  *Region
 	at      *callers // of accesses and barriers
 	ahead   bool     // of a load, see Buffer.Ahead; of a barrier, see SubgroupHint
 }
 
-func (n *node) static() bool { return n.region == nil }
+func (n *Node) static() bool { return n.region == nil }
 
-// region is a list of nodes that run one after the other.
-type region struct {
-	nodes  []*node
-	param  *node // the counter of a for
-	result *node // the condition of a while
+// Region is a list of nodes that run one after the other.
+type Region struct {
+	nodes  []*Node
+	param  *Node // the counter of a for
+	result *Node // the condition of a while
 	open   bool  // still being built: its values may be used
 	loops  int   // loops around it, up to the body
-	hint   loopHint
+	hint   Hint
 }
 
-// loopHint is what a for asks of the driver's compiler.
-type loopHint int
+// Hint is what a for asks of the driver's compiler.
+type Hint int
 
+// The hints.
 const (
-	unhinted loopHint = iota
-	unroll
-	rolled
+	NoHint Hint = iota
+	Unroll
+	Rolled
 )
 
 var loopHints = [...]string{"", "unroll", "rolled"}
@@ -163,11 +164,11 @@ func (f *Func) SharedBytes(spec map[uint32]uint32) (uint64, error) {
 }
 
 // eval computes a static scalar.
-func (f *Func) eval(n *node, spec map[uint32]uint32) (uint32, error) {
+func (f *Func) eval(n *Node, spec map[uint32]uint32) (uint32, error) {
 	switch n.op {
-	case opConst:
+	case OpConst:
 		return n.imm, nil
-	case opSpec:
+	case OpSpec:
 		s := f.Spec[n.imm]
 		if v, ok := spec[s.ID]; ok {
 			return v, nil
@@ -186,7 +187,7 @@ func (f *Func) eval(n *node, spec map[uint32]uint32) (uint32, error) {
 
 // foldOp computes a foldable operation on scalars of type t, as SPIR-V defines
 // it: integers wrap, Bool is 0 or 1.
-func foldOp(o op, t Type, a []uint32) (uint32, error) {
+func foldOp(o Op, t Type, a []uint32) (uint32, error) {
 	truth := func(b bool) (uint32, error) {
 		if b {
 			return 1, nil
@@ -200,76 +201,76 @@ func foldOp(o op, t Type, a []uint32) (uint32, error) {
 		return x < y
 	}
 	switch o {
-	case opAdd:
+	case OpAdd:
 		return a[0] + a[1], nil
-	case opSub:
+	case OpSub:
 		return a[0] - a[1], nil
-	case opMul:
+	case OpMul:
 		return a[0] * a[1], nil
-	case opDiv, opMod:
+	case OpDiv, OpMod:
 		return foldDiv(o, t, a[0], a[1])
-	case opShl, opShr:
+	case OpShl, OpShr:
 		return foldShift(o, t, a[0], a[1])
-	case opAnd:
+	case OpAnd:
 		return a[0] & a[1], nil
-	case opOr:
+	case OpOr:
 		return a[0] | a[1], nil
-	case opXor:
+	case OpXor:
 		return a[0] ^ a[1], nil
-	case opMin, opMax:
-		if less(a[0], a[1]) == (o == opMin) {
+	case OpMin, OpMax:
+		if less(a[0], a[1]) == (o == OpMin) {
 			return a[0], nil
 		}
 		return a[1], nil
-	case opNeg:
+	case OpNeg:
 		return -a[0], nil
-	case opNot:
+	case OpNot:
 		if t == Bool {
 			return a[0] ^ 1, nil
 		}
 		return ^a[0], nil
-	case opSelect:
+	case OpSelect:
 		if a[0] != 0 {
 			return a[1], nil
 		}
 		return a[2], nil
-	case opEq:
+	case OpEq:
 		return truth(a[0] == a[1])
-	case opNe:
+	case OpNe:
 		return truth(a[0] != a[1])
-	case opLt:
+	case OpLt:
 		return truth(less(a[0], a[1]))
-	case opLe:
+	case OpLe:
 		return truth(!less(a[1], a[0]))
-	case opGt:
+	case OpGt:
 		return truth(less(a[1], a[0]))
-	case opGe:
+	case OpGe:
 		return truth(!less(a[0], a[1]))
 	}
 	return 0, fmt.Errorf("%s of constants", ops[o].name)
 }
 
-func foldDiv(o op, t Type, x, y uint32) (uint32, error) {
+func foldDiv(o Op, t Type, x, y uint32) (uint32, error) {
 	switch {
 	case y == 0:
 		return 0, fmt.Errorf("%s by zero", ops[o].name)
 	case t == I32 && int32(x) == math.MinInt32 && int32(y) == -1:
 		return 0, fmt.Errorf("%s overflows", ops[o].name)
-	case t == I32 && o == opDiv:
+	case t == I32 && o == OpDiv:
 		return uint32(int32(x) / int32(y)), nil
 	case t == I32:
 		return uint32(int32(x) % int32(y)), nil
-	case o == opDiv:
+	case o == OpDiv:
 		return x / y, nil
 	}
 	return x % y, nil
 }
 
-func foldShift(o op, t Type, x, n uint32) (uint32, error) {
+func foldShift(o Op, t Type, x, n uint32) (uint32, error) {
 	switch {
 	case n > 31:
 		return 0, fmt.Errorf("%s by %d", ops[o].name, n)
-	case o == opShl:
+	case o == OpShl:
 		return x << n, nil
 	case t == I32:
 		return uint32(int32(x) >> n), nil

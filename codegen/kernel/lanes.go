@@ -5,37 +5,37 @@ package kernel
 // barriers. All are U32.
 
 // SubgroupLane returns the lane's index in its subgroup.
-func (b *Builder) SubgroupLane() Value { return b.builtin(subgroupLane, "basic") }
+func (b *Builder) SubgroupLane() Value { return b.builtin(SubgroupLane, "basic") }
 
 // SubgroupID returns the subgroup's index in its workgroup.
-func (b *Builder) SubgroupID() Value { return b.builtin(subgroupID, "basic") }
+func (b *Builder) SubgroupID() Value { return b.builtin(SubgroupID, "basic") }
 
 // NumSubgroups returns the subgroups of a workgroup.
-func (b *Builder) NumSubgroups() Value { return b.builtin(numSubgroups, "basic") }
+func (b *Builder) NumSubgroups() Value { return b.builtin(NumSubgroups, "basic") }
 
 // LocalID returns the lane's index in its workgroup.
-func (b *Builder) LocalID() Value { return b.builtin(localID, "") }
+func (b *Builder) LocalID() Value { return b.builtin(LocalID, "") }
 
 // WorkgroupID returns the workgroup's index along dimension dim, 0 to 2, of the
 // grid.
-func (b *Builder) WorkgroupID(dim int) Value { return b.dimension(workgroupIDX, dim) }
+func (b *Builder) WorkgroupID(dim int) Value { return b.dimension(WorkgroupIDX, dim) }
 
 // NumWorkgroups returns the size of the grid along dimension dim, 0 to 2.
-func (b *Builder) NumWorkgroups(dim int) Value { return b.dimension(numWorkgroupsX, dim) }
+func (b *Builder) NumWorkgroups(dim int) Value { return b.dimension(NumWorkgroupsX, dim) }
 
-func (b *Builder) dimension(x builtin, dim int) Value {
+func (b *Builder) dimension(x Builtin, dim int) Value {
 	if dim < 0 || dim > 2 {
 		b.fail("dimension %d", dim)
 		dim = 0
 	}
-	return b.builtin(x+builtin(dim), "")
+	return b.builtin(x+Builtin(dim), "")
 }
 
-func (b *Builder) builtin(x builtin, class string) Value {
+func (b *Builder) builtin(x Builtin, class string) Value {
 	if class != "" {
 		b.subgroup[class] = true
 	}
-	return b.add(&node{op: opBuiltin, typ: U32, imm: uint32(x)})
+	return b.add(&Node{op: OpBuiltin, typ: U32, imm: uint32(x)})
 }
 
 // Operations between the active lanes of a subgroup. The order in which a
@@ -43,39 +43,39 @@ func (b *Builder) builtin(x builtin, class string) Value {
 // subgroup size.
 
 // SubgroupAdd returns the sum of x over the subgroup.
-func (b *Builder) SubgroupAdd(x Value) Value { return b.unary(opSubgroupAdd, kNum, x) }
+func (b *Builder) SubgroupAdd(x Value) Value { return b.unary(OpSubgroupAdd, kNum, x) }
 
 // SubgroupMax returns the maximum of x over the subgroup.
-func (b *Builder) SubgroupMax(x Value) Value { return b.unary(opSubgroupMax, kNum, x) }
+func (b *Builder) SubgroupMax(x Value) Value { return b.unary(OpSubgroupMax, kNum, x) }
 
 // SubgroupMin returns the minimum of x over the subgroup.
-func (b *Builder) SubgroupMin(x Value) Value { return b.unary(opSubgroupMin, kNum, x) }
+func (b *Builder) SubgroupMin(x Value) Value { return b.unary(OpSubgroupMin, kNum, x) }
 
 // SubgroupExclusiveAdd returns the sum of x over the lanes before this one.
 func (b *Builder) SubgroupExclusiveAdd(x Value) Value {
-	return b.unary(opSubgroupExclusiveAdd, kNum, x)
+	return b.unary(OpSubgroupExclusiveAdd, kNum, x)
 }
 
 // SubgroupShuffle returns the x of the lane that each lane names, a U32.
 func (b *Builder) SubgroupShuffle(x Value, lane Operand) Value {
-	return b.fromLane(opSubgroupShuffle, x, lane)
+	return b.fromLane(OpSubgroupShuffle, x, lane)
 }
 
 // SubgroupShuffleXor returns the x of the lane whose index is this lane's xor
 // mask, a U32 that is the same in all lanes.
 func (b *Builder) SubgroupShuffleXor(x Value, mask Operand) Value {
-	return b.fromLane(opSubgroupShuffleXor, x, mask)
+	return b.fromLane(OpSubgroupShuffleXor, x, mask)
 }
 
-func (b *Builder) fromLane(o op, x Value, lane Operand) Value {
+func (b *Builder) fromLane(o Op, x Value, lane Operand) Value {
 	n := b.same(o, kAny, x)[0]
 	return b.emit(o, n.typ, n, b.typed(o, lane, U32))
 }
 
 // SubgroupElect holds in the first active lane only.
-func (b *Builder) SubgroupElect() Value { return b.emit(opSubgroupElect, Bool) }
+func (b *Builder) SubgroupElect() Value { return b.emit(OpSubgroupElect, Bool) }
 
 // SubgroupAny returns whether the Bool x holds in any lane.
 func (b *Builder) SubgroupAny(x Value) Value {
-	return b.emit(opSubgroupAny, Bool, b.typed(opSubgroupAny, x, Bool))
+	return b.emit(OpSubgroupAny, Bool, b.typed(OpSubgroupAny, x, Bool))
 }

@@ -19,11 +19,11 @@ var layoutNames = [...]string{RowMajor: "row_major", ColumnMajor: "column_major"
 // MatFill returns the accumulator of type t, whose elements are F32, with all
 // elements x.
 func (b *Builder) MatFill(t Type, x Operand) Value {
-	b.matrix(opMatFill, t, Accumulator)
+	b.matrix(OpMatFill, t, Accumulator)
 	if t.Elem() != F32 {
-		b.fail("%s of %v", ops[opMatFill].name, t)
+		b.fail("%s of %v", ops[OpMatFill].name, t)
 	}
-	return b.add(&node{op: opMatFill, typ: t, args: []*node{b.typed(opMatFill, x, F32)}})
+	return b.add(&Node{op: OpMatFill, typ: t, args: []*Node{b.typed(OpMatFill, x, F32)}})
 }
 
 // MatPairs returns the matrix of type t, of F16, of which the lane holds the pairs of
@@ -31,75 +31,75 @@ func (b *Builder) MatFill(t Type, x Operand) Value {
 // Which rows and columns they are of is the device's: a kernel that uses it relies on
 // a device of which that is known, and says so in Func.Dealt.
 func (b *Builder) MatPairs(t Type, words ...Operand) Value {
-	rows, cols, use := b.matrix(opMatPairs, t, 0)
+	rows, cols, use := b.matrix(OpMatPairs, t, 0)
 	b.f.Dealt = true
 	if t.Elem() != F16 || use == Accumulator || rows*cols != 64*len(words) {
-		b.fail("%s of %d words for %v", ops[opMatPairs].name, len(words), t)
+		b.fail("%s of %d words for %v", ops[OpMatPairs].name, len(words), t)
 		return b.poison(t)
 	}
-	var args []*node
+	var args []*Node
 	for _, w := range words {
-		args = append(args, b.typed(opMatPairs, w, U32))
+		args = append(args, b.typed(OpMatPairs, w, U32))
 	}
-	return b.add(&node{op: opMatPairs, typ: t, args: args})
+	return b.add(&Node{op: OpMatPairs, typ: t, args: args})
 }
 
 // MatMulAdd returns x*y + z for matrices MxK, KxN and MxN of uses A, B and
 // Accumulator. The order in which an element's products are added is the device's.
 func (b *Builder) MatMulAdd(x, y, z Value) Value {
-	m, k, _ := b.matrix(opMatMulAdd, x.Type(), MatrixA)
-	k2, n, _ := b.matrix(opMatMulAdd, y.Type(), MatrixB)
-	m2, n2, _ := b.matrix(opMatMulAdd, z.Type(), Accumulator)
+	m, k, _ := b.matrix(OpMatMulAdd, x.Type(), MatrixA)
+	k2, n, _ := b.matrix(OpMatMulAdd, y.Type(), MatrixB)
+	m2, n2, _ := b.matrix(OpMatMulAdd, z.Type(), Accumulator)
 	if m != m2 || k != k2 || n != n2 || x.Type().Elem() != y.Type().Elem() {
-		b.fail("%s of %v, %v and %v", ops[opMatMulAdd].name, x.Type(), y.Type(), z.Type())
+		b.fail("%s of %v, %v and %v", ops[OpMatMulAdd].name, x.Type(), y.Type(), z.Type())
 	}
-	return b.add(&node{op: opMatMulAdd, typ: z.Type(), args: []*node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
+	return b.add(&Node{op: OpMatMulAdd, typ: z.Type(), args: []*Node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
 }
 
 // MatTimes returns the products of the elements of two accumulators of one type, each
 // with that in its place.
 func (b *Builder) MatTimes(x, y Value) Value {
-	b.matrix(opMatTimes, x.Type(), Accumulator)
+	b.matrix(OpMatTimes, x.Type(), Accumulator)
 	if x.Type() != y.Type() {
-		b.fail("%s of %v and %v", ops[opMatTimes].name, x.Type(), y.Type())
+		b.fail("%s of %v and %v", ops[OpMatTimes].name, x.Type(), y.Type())
 	}
-	return b.add(&node{op: opMatTimes, typ: x.Type(), args: []*node{b.visible(x).n, b.visible(y).n}})
+	return b.add(&Node{op: OpMatTimes, typ: x.Type(), args: []*Node{b.visible(x).n, b.visible(y).n}})
 }
 
 // MatConvert returns the accumulator x with elements of type t, F16 or F32, rounded to
 // nearest.
 func (b *Builder) MatConvert(t Type, x Value) Value {
-	rows, cols, use := b.matrix(opMatConvert, x.Type(), Accumulator)
+	rows, cols, use := b.matrix(OpMatConvert, x.Type(), Accumulator)
 	to := t.Matrix(rows, cols, use)
 	if t != F16 && t != F32 || t == x.Type().Elem() {
-		b.fail("%s of %v to %v", ops[opMatConvert].name, x.Type(), t)
+		b.fail("%s of %v to %v", ops[OpMatConvert].name, x.Type(), t)
 		return x
 	}
-	b.matrix(opMatConvert, to, Accumulator)
-	return b.add(&node{op: opMatConvert, typ: to, args: []*node{b.visible(x).n}})
+	b.matrix(OpMatConvert, to, Accumulator)
+	return b.add(&Node{op: OpMatConvert, typ: to, args: []*Node{b.visible(x).n}})
 }
 
 // MatLength returns how many elements of a matrix of type t each lane holds.
 func (b *Builder) MatLength(t Type) Value {
-	b.matrix(opMatLength, t, 0)
-	return b.add(&node{op: opMatLength, typ: U32, imm: uint32(t)})
+	b.matrix(OpMatLength, t, 0)
+	return b.add(&Node{op: OpMatLength, typ: U32, imm: uint32(t)})
 }
 
 // Elem returns element i of those that the lane holds of the matrix in v, whose
 // elements are F32; i is less than MatLength. Which row and column it is of is the
 // device's, but the same in all matrices of one type.
 func (v *Var) Elem(i Operand) Value {
-	v.elements(opVarElem)
-	return v.b.add(&node{op: opVarElem, typ: F32, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarElem, i, U32)}})
+	v.elements(OpVarElem)
+	return v.b.add(&Node{op: OpVarElem, typ: F32, args: []*Node{v.b.visible(Value{v.n}).n, v.b.typed(OpVarElem, i, U32)}})
 }
 
 // SetElem replaces an element that Elem returns.
 func (v *Var) SetElem(i, x Operand) {
-	v.elements(opVarSetElem)
-	v.b.add(&node{op: opVarSetElem, args: []*node{v.b.visible(Value{v.n}).n, v.b.typed(opVarSetElem, i, U32), v.b.typed(opVarSetElem, x, F32)}})
+	v.elements(OpVarSetElem)
+	v.b.add(&Node{op: OpVarSetElem, args: []*Node{v.b.visible(Value{v.n}).n, v.b.typed(OpVarSetElem, i, U32), v.b.typed(OpVarSetElem, x, F32)}})
 }
 
-func (v *Var) elements(o op) {
+func (v *Var) elements(o Op) {
 	v.b.matrix(o, v.n.typ, 0)
 	if v.n.typ.Elem() != F32 {
 		v.b.fail("%s of %v", ops[o].name, v.n.typ)
@@ -112,33 +112,33 @@ func (v *Var) elements(o op) {
 // the array; with 0 all are the same. i and stride are the same in all lanes of the subgroup; what is loaded
 // must be aligned to the lesser of 16 bytes and the size of a row (column).
 func (a *Array) LoadMatrix(t Type, i, stride Operand, layout Layout) Value {
-	a.b.matrix(opMatLoad, t, 0)
-	n := a.matrixAccess(opMatLoad, i, stride, layout)
+	a.b.matrix(OpMatLoad, t, 0)
+	n := a.matrixAccess(OpMatLoad, i, stride, layout)
 	n.typ = t
 	return a.b.add(n)
 }
 
 // StoreMatrix writes a matrix where LoadMatrix reads it.
 func (a *Array) StoreMatrix(i, stride Operand, layout Layout, v Value) {
-	a.b.matrix(opMatStore, v.Type(), 0)
-	n := a.matrixAccess(opMatStore, i, stride, layout)
+	a.b.matrix(OpMatStore, v.Type(), 0)
+	n := a.matrixAccess(OpMatStore, i, stride, layout)
 	n.args = append(n.args, a.b.visible(v).n)
 	a.b.add(n)
 }
 
-func (a *Array) matrixAccess(o op, i, stride Operand, layout Layout) *node {
+func (a *Array) matrixAccess(o Op, i, stride Operand, layout Layout) *Node {
 	if layout != RowMajor && layout != ColumnMajor {
 		a.b.fail("%s: layout %d", ops[o].name, layout)
 		layout = RowMajor
 	}
-	return &node{op: o, imm: uint32(a.index), align: int(layout), args: []*node{a.b.typed(o, i, U32), a.b.typed(o, stride, U32)}}
+	return &Node{op: o, imm: uint32(a.index), align: int(layout), args: []*Node{a.b.typed(o, i, U32), a.b.typed(o, stride, U32)}}
 }
 
 // matrix checks that t is a matrix of that use, 0 for any, notes what it needs,
 // and returns its shape.
-func (b *Builder) matrix(o op, t Type, use Use) (rows, cols int, of Use) {
-	rows, cols, of = t.shape()
-	if !t.isMatrix() || use != 0 && of != use {
+func (b *Builder) matrix(o Op, t Type, use Use) (rows, cols int, of Use) {
+	rows, cols, of = t.Shape()
+	if !t.IsMatrix() || use != 0 && of != use {
 		b.fail("%s of %v", ops[o].name, t)
 		return
 	}

@@ -8,7 +8,7 @@ type Buffer struct {
 	b       *Builder
 	index   int
 	access  Access
-	address *node // of one of several; nil for the argument of the index
+	address *Node // of one of several; nil for the argument of the index
 	ahead   bool  // loads are as Ahead says
 }
 
@@ -31,7 +31,7 @@ func (b *Builder) Among(list []*Buffer, which Operand) *Buffer {
 		if m.access != first.access {
 			b.fail("among: arguments %q and %q are declared %v and %v", b.f.Args[first.index].Name, b.f.Args[m.index].Name, first.access, m.access)
 		}
-		chosen = b.Select(b.Eq(Value{b.typed(opAddress, which, U32)}, i+1), m.pointer(), chosen)
+		chosen = b.Select(b.Eq(Value{b.typed(OpAddress, which, U32)}, i+1), m.pointer(), chosen)
 	}
 	return &Buffer{b: b, index: first.index, access: first.access, address: chosen.n}
 }
@@ -41,11 +41,11 @@ func (m *Buffer) pointer() Value {
 	if m.address != nil {
 		return m.b.visible(Value{m.address})
 	}
-	return m.b.add(&node{op: opAddress, typ: U32.Vec(2), imm: uint32(m.index)})
+	return m.b.add(&Node{op: OpAddress, typ: U32.Vec(2), imm: uint32(m.index)})
 }
 
 // at returns the operands of an access.
-func (m *Buffer) at(args ...*node) []*node {
+func (m *Buffer) at(args ...*Node) []*Node {
 	if m.address != nil {
 		args = append(args, m.b.visible(Value{m.address}).n)
 	}
@@ -53,10 +53,10 @@ func (m *Buffer) at(args ...*node) []*node {
 }
 
 // bufferOperands are those of an access to an argument of its own.
-var bufferOperands = map[op]int{opLoad: 1, opStore: 2, opLoad16: 1, opStore16: 2, opAtomicAdd: 2, opAtomicMax: 2, opAtomicLoad: 1}
+var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpAtomicMax: 2, OpAtomicLoad: 1}
 
 // through returns the address that a buffer access goes through, nil if it is the argument's.
-func (n *node) through() *node {
+func (n *Node) through() *Node {
 	if count := bufferOperands[n.op]; len(n.args) > count {
 		return n.args[count]
 	}
@@ -66,32 +66,32 @@ func (n *node) through() *node {
 // Load returns element i of the buffer seen as an array of t: U32, I32, F32 or a
 // vector of them (8 or 16 bytes, one access).
 func (m *Buffer) Load(t Type, i Operand) Value {
-	m.check(opLoad, t, Read)
-	return m.b.add(&node{op: opLoad, typ: t, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, args: m.at(m.b.typed(opLoad, i, U32))})
+	m.check(OpLoad, t, Read)
+	return m.b.add(&Node{op: OpLoad, typ: t, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, args: m.at(m.b.typed(OpLoad, i, U32))})
 }
 
 // Store writes v as element i of the buffer seen as an array of v's type.
 func (m *Buffer) Store(i Operand, v Value) {
 	v = m.b.visible(v)
-	m.check(opStore, v.Type(), Write)
-	m.b.add(&node{op: opStore, imm: uint32(m.index), align: v.Type().Size(), args: m.at(m.b.typed(opStore, i, U32), v.n)})
+	m.check(OpStore, v.Type(), Write)
+	m.b.add(&Node{op: OpStore, imm: uint32(m.index), align: v.Type().Size(), args: m.at(m.b.typed(OpStore, i, U32), v.n)})
 }
 
 // Load16 returns element i of the buffer seen as an array of 16 bits, in the lower half
 // of a U32. Load16 and Store16 need the features shaderInt16 and storageBuffer16BitAccess.
 func (m *Buffer) Load16(i Operand) Value {
-	m.check(opLoad16, U32, Read)
+	m.check(OpLoad16, U32, Read)
 	m.b.need16()
-	return m.b.add(&node{op: opLoad16, typ: U32, imm: uint32(m.index), align: 2, ahead: m.ahead, args: m.at(m.b.typed(opLoad16, i, U32))})
+	return m.b.add(&Node{op: OpLoad16, typ: U32, imm: uint32(m.index), align: 2, ahead: m.ahead, args: m.at(m.b.typed(OpLoad16, i, U32))})
 }
 
 // Store16 writes the lower half of the U32 v as element i of the buffer seen as an array
 // of 16 bits.
 func (m *Buffer) Store16(i, v Operand) {
-	m.check(opStore16, U32, Write)
+	m.check(OpStore16, U32, Write)
 	m.b.need16()
-	m.b.add(&node{op: opStore16, imm: uint32(m.index), align: 2,
-		args: m.at(m.b.typed(opStore16, i, U32), m.b.typed(opStore16, v, U32))})
+	m.b.add(&Node{op: OpStore16, imm: uint32(m.index), align: 2,
+		args: m.at(m.b.typed(OpStore16, i, U32), m.b.typed(OpStore16, v, U32))})
 }
 
 func (b *Builder) need16() {
@@ -102,26 +102,26 @@ func (b *Builder) need16() {
 // AtomicAdd adds v to element i of the buffer seen as an array of U32 and returns
 // what was there. The order between lanes is not defined, so it is for counters,
 // not for sums of floats.
-func (m *Buffer) AtomicAdd(i, v Operand) Value { return m.atomic(opAtomicAdd, i, v) }
+func (m *Buffer) AtomicAdd(i, v Operand) Value { return m.atomic(OpAtomicAdd, i, v) }
 
 // AtomicMax stores the maximum of v and element i of the buffer, seen as an array
 // of U32, and returns what was there.
-func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(opAtomicMax, i, v) }
+func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(OpAtomicMax, i, v) }
 
 // AtomicLoad returns element i of the buffer seen as an array of U32, as the last
 // atomic operation of any lane of the device left it.
 func (m *Buffer) AtomicLoad(i Operand) Value {
-	m.check(opAtomicLoad, U32, ReadWrite)
-	return m.b.add(&node{op: opAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(opAtomicLoad, i, U32))})
+	m.check(OpAtomicLoad, U32, ReadWrite)
+	return m.b.add(&Node{op: OpAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpAtomicLoad, i, U32))})
 }
 
-func (m *Buffer) atomic(o op, i, v Operand) Value {
+func (m *Buffer) atomic(o Op, i, v Operand) Value {
 	m.check(o, U32, ReadWrite)
-	return m.b.add(&node{op: o, typ: U32, imm: uint32(m.index), align: 4,
+	return m.b.add(&Node{op: o, typ: U32, imm: uint32(m.index), align: 4,
 		args: m.at(m.b.typed(o, i, U32), m.b.typed(o, v, U32))})
 }
 
-func (m *Buffer) check(o op, t Type, want Access) {
+func (m *Buffer) check(o Op, t Type, want Access) {
 	name := m.b.f.Args[m.index].Name
 	switch {
 	case m.access&want != want:
@@ -137,7 +137,7 @@ type Array struct {
 	b      *Builder
 	index  int
 	elem   Type
-	length *node
+	length *Node
 }
 
 // Shared declares an array of n elements of type t: U32, I32, F32 or a vector of
@@ -158,70 +158,70 @@ func (b *Builder) Shared(t Type, n Operand) *Array {
 
 // Load returns element i.
 func (a *Array) Load(i Operand) Value {
-	return a.access(opSharedLoad, a.elem, a.b.typed(opSharedLoad, i, U32))
+	return a.access(OpSharedLoad, a.elem, a.b.typed(OpSharedLoad, i, U32))
 }
 
 // Store writes element i.
 func (a *Array) Store(i, v Operand) {
-	a.access(opSharedStore, void, a.b.typed(opSharedStore, i, U32), a.b.typed(opSharedStore, v, a.elem))
+	a.access(OpSharedStore, Void, a.b.typed(OpSharedStore, i, U32), a.b.typed(OpSharedStore, v, a.elem))
 }
 
 // LoadElem returns element e of the vector i of an array of vectors.
 func (a *Array) LoadElem(i, e Operand) Value {
-	a.vector(opSharedElem)
-	return a.access(opSharedElem, a.elem.Elem(), a.b.typed(opSharedElem, i, U32), a.b.typed(opSharedElem, e, U32))
+	a.vector(OpSharedElem)
+	return a.access(OpSharedElem, a.elem.Elem(), a.b.typed(OpSharedElem, i, U32), a.b.typed(OpSharedElem, e, U32))
 }
 
 // StoreElem writes element e of the vector i of an array of vectors.
 func (a *Array) StoreElem(i, e, v Operand) {
-	a.vector(opSharedSet)
-	a.access(opSharedSet, void, a.b.typed(opSharedSet, i, U32), a.b.typed(opSharedSet, e, U32),
-		a.b.typed(opSharedSet, v, a.elem.Elem()))
+	a.vector(OpSharedSet)
+	a.access(OpSharedSet, Void, a.b.typed(OpSharedSet, i, U32), a.b.typed(OpSharedSet, e, U32),
+		a.b.typed(OpSharedSet, v, a.elem.Elem()))
 }
 
 // AtomicAdd adds v to element i of an array of U32 and returns what was there.
-func (a *Array) AtomicAdd(i, v Operand) Value { return a.atomic(opSharedAdd, i, v) }
+func (a *Array) AtomicAdd(i, v Operand) Value { return a.atomic(OpSharedAdd, i, v) }
 
 // AtomicMax stores the maximum of v and element i of an array of U32 and returns
 // what was there.
-func (a *Array) AtomicMax(i, v Operand) Value { return a.atomic(opSharedMax, i, v) }
+func (a *Array) AtomicMax(i, v Operand) Value { return a.atomic(OpSharedMax, i, v) }
 
-func (a *Array) vector(o op) {
+func (a *Array) vector(o Op) {
 	if a.elem.Lanes() == 1 {
 		a.b.fail("%s of an array of %v", ops[o].name, a.elem)
 	}
 }
 
-func (a *Array) atomic(o op, i, v Operand) Value {
+func (a *Array) atomic(o Op, i, v Operand) Value {
 	if a.elem != U32 {
 		a.b.fail("%s of an array of %v", ops[o].name, a.elem)
 	}
 	return a.access(o, U32, a.b.typed(o, i, U32), a.b.typed(o, v, U32))
 }
 
-func (a *Array) access(o op, t Type, args ...*node) Value {
-	return a.b.add(&node{op: o, typ: t, imm: uint32(a.index), args: args})
+func (a *Array) access(o Op, t Type, args ...*Node) Value {
+	return a.b.add(&Node{op: o, typ: t, imm: uint32(a.index), args: args})
 }
 
 // Var is a mutable local of one lane: what a loop carries from one iteration to
 // the next, or what an if changes.
 type Var struct {
 	b *Builder
-	n *node
+	n *Node
 }
 
 // Var declares a local of type t with an initial value.
 func (b *Builder) Var(t Type, init Operand) *Var {
-	return &Var{b: b, n: b.add(&node{op: opVar, typ: t, args: []*node{b.typed(opVar, init, t)}}).n}
+	return &Var{b: b, n: b.add(&Node{op: OpVar, typ: t, args: []*Node{b.typed(OpVar, init, t)}}).n}
 }
 
 // Get returns the present value.
 func (v *Var) Get() Value {
-	return v.b.add(&node{op: opVarGet, typ: v.n.typ, args: []*node{v.b.visible(Value{v.n}).n}})
+	return v.b.add(&Node{op: OpVarGet, typ: v.n.typ, args: []*Node{v.b.visible(Value{v.n}).n}})
 }
 
 // Set replaces the value.
 func (v *Var) Set(x Operand) {
 	v.b.visible(Value{v.n})
-	v.b.add(&node{op: opVarSet, args: []*node{v.n, v.b.typed(opVarSet, x, v.n.typ)}})
+	v.b.add(&Node{op: OpVarSet, args: []*Node{v.n, v.b.typed(OpVarSet, x, v.n.typ)}})
 }

@@ -1,111 +1,115 @@
 package kernel
 
-// op is the operation of a node.
-type op uint8
+import "fmt"
+
+// Op is the operation of a node.
+type Op uint8
+
+// The operations, with their operands and what Node.Imm says.
 
 const (
-	opConst   op = iota // imm: the bits
-	opSpec              // imm: index into Func.Spec
-	opBuiltin           // imm: a builtin
-	opVec               // one operand an element
+	OpConst   Op = iota // imm: the bits
+	OpSpec              // imm: index into Func.Spec
+	OpBuiltin           // imm: a Builtin
+	OpVec               // one operand an element
 
 	// Element by element; the result has the type of the operands.
-	opAdd
-	opSub
-	opMul
-	opDiv
-	opMod
-	opShl
-	opShr
-	opAnd
-	opOr
-	opXor
-	opMin
-	opMax
-	opNeg
-	opNot
-	opAbs
-	opFMA
-	opSqrt
-	opInverseSqrt
-	opExp
-	opExp2
-	opSelect
-	opBitExtract
+	OpAdd
+	OpSub
+	OpMul
+	OpDiv
+	OpMod
+	OpShl
+	OpShr
+	OpAnd
+	OpOr
+	OpXor
+	OpMin
+	OpMax
+	OpNeg
+	OpNot
+	OpAbs
+	OpFMA
+	OpSqrt
+	OpInverseSqrt
+	OpExp
+	OpExp2
+	OpSelect
+	OpBitExtract
 
 	// Element by element; the result is Bool.
-	opEq
-	opNe
-	opLt
-	opLe
-	opGt
-	opGe
-	opIsNaN
+	OpEq
+	OpNe
+	OpLt
+	OpLe
+	OpGt
+	OpGe
+	OpIsNaN
 
 	// Change of type.
-	opConvert
-	opBitcast
-	opUnpackHalf
-	opPackHalf
-	opFMAHalf
-	opPairHalves // imm: 0 for the lower halves, 1 for the upper
-	opDotI8
-	opDotU8
-	opElem // vector, index
+	OpConvert
+	OpBitcast
+	OpUnpackHalf
+	OpPackHalf
+	OpFMAHalf
+	OpPairHalves // imm: 0 for the lower halves, 1 for the upper
+	OpDotI8
+	OpDotU8
+	OpElem // vector, index
 
 	// Between the lanes of a subgroup.
-	opSubgroupAdd
-	opSubgroupMax
-	opSubgroupMin
-	opSubgroupExclusiveAdd
-	opSubgroupShuffle
-	opSubgroupShuffleXor
-	opSubgroupElect
-	opSubgroupAny
+	OpSubgroupAdd
+	OpSubgroupMax
+	OpSubgroupMin
+	OpSubgroupExclusiveAdd
+	OpSubgroupShuffle
+	OpSubgroupShuffleXor
+	OpSubgroupElect
+	OpSubgroupAny
 
 	// Memory. imm of a buffer access: the argument; of a shared access: the
 	// array. align is the known alignment of an access by word. A last operand of a
 	// buffer access is the address of the argument, if it is one of several.
-	opAddress
-	opLoad        // index
-	opStore       // index, value
-	opLoad16      // index
-	opStore16     // index, value
-	opAtomicAdd   // index, value
-	opAtomicMax   // index, value
-	opAtomicLoad  // index
-	opSharedLoad  // index
-	opSharedStore // index, value
-	opSharedElem  // index, element
-	opSharedSet   // index, element, value
-	opSharedAdd   // index, value
-	opSharedMax   // index, value
-	opVar         // initial value
-	opVarGet      // var
-	opVarSet      // var, value
-	opBarrier     // imm: 1 if it orders buffers, too
-	opSubgroupBarrier
-	opFence
+	OpAddress
+	OpLoad        // index
+	OpStore       // index, value
+	OpLoad16      // index
+	OpStore16     // index, value
+	OpAtomicAdd   // index, value
+	OpAtomicMax   // index, value
+	OpAtomicLoad  // index
+	OpSharedLoad  // index
+	OpSharedStore // index, value
+	OpSharedElem  // index, element
+	OpSharedSet   // index, element, value
+	OpSharedAdd   // index, value
+	OpSharedMax   // index, value
+	OpVar         // initial value
+	OpVarGet      // var
+	OpVarSet      // var, value
+	OpBarrier     // imm: 1 if it orders buffers, too
+	OpSubgroupBarrier
+	OpFence
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
-	opMatFill    // element
-	opMatPairs   // words
-	opMatLoad    // index, stride
-	opMatStore   // index, stride, matrix
-	opMatMulAdd  // a, b, c
-	opMatTimes   // a, b
-	opMatConvert // a
-	opMatLength  // imm: the type
-	opVarElem    // var, element
-	opVarSetElem // var, element, value
+	OpMatFill    // element
+	OpMatPairs   // words
+	OpMatLoad    // index, stride
+	OpMatStore   // index, stride, matrix
+	OpMatMulAdd  // a, b, c
+	OpMatTimes   // a, b
+	OpMatConvert // a
+	OpMatLength  // imm: the type
+	OpVarElem    // var, element
+	OpVarSetElem // var, element, value
 
 	// Control. Regions are named after the operands.
-	opIf       // condition; then, else
-	opFor      // low, high, step; body, whose param is the counter
-	opWhile    // ; condition (its result decides), body
-	opBreakIf  // condition
-	opReturnIf // condition
-	opParam    // the counter of a for
+	OpIf       // condition; then, else
+	OpFor      // low, high, step; body, whose param is the counter
+	OpWhile    // ; condition (its result decides), body
+	OpBreakIf  // condition
+	OpReturnIf // condition
+	OpParam    // the counter of a for
 	numOps
 )
 
@@ -120,120 +124,129 @@ type opInfo struct {
 }
 
 var ops = [numOps]opInfo{
-	opConst:   {name: "const"},
-	opSpec:    {name: "spec"},
-	opBuiltin: {name: "builtin"},
-	opVec:     {name: "vec"},
+	OpConst:   {name: "const"},
+	OpSpec:    {name: "spec"},
+	OpBuiltin: {name: "builtin"},
+	OpVec:     {name: "vec"},
 
-	opAdd:         {name: "add", fold: true},
-	opSub:         {name: "sub", fold: true},
-	opMul:         {name: "mul", fold: true},
-	opDiv:         {name: "div", fold: true},
-	opMod:         {name: "mod", fold: true},
-	opShl:         {name: "shl", fold: true},
-	opShr:         {name: "shr", fold: true},
-	opAnd:         {name: "and", fold: true},
-	opOr:          {name: "or", fold: true},
-	opXor:         {name: "xor", fold: true},
-	opMin:         {name: "min", fold: true},
-	opMax:         {name: "max", fold: true},
-	opNeg:         {name: "neg", fold: true},
-	opNot:         {name: "not", fold: true},
-	opAbs:         {name: "abs"},
-	opFMA:         {name: "fma"},
-	opSqrt:        {name: "sqrt"},
-	opInverseSqrt: {name: "inverse_sqrt"},
-	opExp:         {name: "exp"},
-	opExp2:        {name: "exp2"},
-	opSelect:      {name: "select", fold: true},
-	opBitExtract:  {name: "bit_extract"},
+	OpAdd:         {name: "add", fold: true},
+	OpSub:         {name: "sub", fold: true},
+	OpMul:         {name: "mul", fold: true},
+	OpDiv:         {name: "div", fold: true},
+	OpMod:         {name: "mod", fold: true},
+	OpShl:         {name: "shl", fold: true},
+	OpShr:         {name: "shr", fold: true},
+	OpAnd:         {name: "and", fold: true},
+	OpOr:          {name: "or", fold: true},
+	OpXor:         {name: "xor", fold: true},
+	OpMin:         {name: "min", fold: true},
+	OpMax:         {name: "max", fold: true},
+	OpNeg:         {name: "neg", fold: true},
+	OpNot:         {name: "not", fold: true},
+	OpAbs:         {name: "abs"},
+	OpFMA:         {name: "fma"},
+	OpSqrt:        {name: "sqrt"},
+	OpInverseSqrt: {name: "inverse_sqrt"},
+	OpExp:         {name: "exp"},
+	OpExp2:        {name: "exp2"},
+	OpSelect:      {name: "select", fold: true},
+	OpBitExtract:  {name: "bit_extract"},
 
-	opEq:    {name: "eq", fold: true},
-	opNe:    {name: "ne", fold: true},
-	opLt:    {name: "lt", fold: true},
-	opLe:    {name: "le", fold: true},
-	opGt:    {name: "gt", fold: true},
-	opGe:    {name: "ge", fold: true},
-	opIsNaN: {name: "is_nan"},
+	OpEq:    {name: "eq", fold: true},
+	OpNe:    {name: "ne", fold: true},
+	OpLt:    {name: "lt", fold: true},
+	OpLe:    {name: "le", fold: true},
+	OpGt:    {name: "gt", fold: true},
+	OpGe:    {name: "ge", fold: true},
+	OpIsNaN: {name: "is_nan"},
 
-	opConvert:    {name: "convert"},
-	opBitcast:    {name: "bitcast"},
-	opUnpackHalf: {name: "unpack_half"},
-	opPackHalf:   {name: "pack_half"},
-	opFMAHalf:    {name: "fma_half"},
-	opPairHalves: {name: "pair_halves"},
-	opDotI8:      {name: "dot_i8"},
-	opDotU8:      {name: "dot_u8"},
-	opElem:       {name: "elem"},
+	OpConvert:    {name: "convert"},
+	OpBitcast:    {name: "bitcast"},
+	OpUnpackHalf: {name: "unpack_half"},
+	OpPackHalf:   {name: "pack_half"},
+	OpFMAHalf:    {name: "fma_half"},
+	OpPairHalves: {name: "pair_halves"},
+	OpDotI8:      {name: "dot_i8"},
+	OpDotU8:      {name: "dot_u8"},
+	OpElem:       {name: "elem"},
 
-	opSubgroupAdd:          {name: "subgroup_add", subgroup: "arithmetic"},
-	opSubgroupMax:          {name: "subgroup_max", subgroup: "arithmetic"},
-	opSubgroupMin:          {name: "subgroup_min", subgroup: "arithmetic"},
-	opSubgroupExclusiveAdd: {name: "subgroup_exclusive_add", subgroup: "arithmetic"},
-	opSubgroupShuffle:      {name: "subgroup_shuffle", subgroup: "shuffle"},
-	opSubgroupShuffleXor:   {name: "subgroup_shuffle_xor", subgroup: "shuffle"},
-	opSubgroupElect:        {name: "subgroup_elect", subgroup: "basic"},
-	opSubgroupAny:          {name: "subgroup_any", subgroup: "vote"},
+	OpSubgroupAdd:          {name: "subgroup_add", subgroup: "arithmetic"},
+	OpSubgroupMax:          {name: "subgroup_max", subgroup: "arithmetic"},
+	OpSubgroupMin:          {name: "subgroup_min", subgroup: "arithmetic"},
+	OpSubgroupExclusiveAdd: {name: "subgroup_exclusive_add", subgroup: "arithmetic"},
+	OpSubgroupShuffle:      {name: "subgroup_shuffle", subgroup: "shuffle"},
+	OpSubgroupShuffleXor:   {name: "subgroup_shuffle_xor", subgroup: "shuffle"},
+	OpSubgroupElect:        {name: "subgroup_elect", subgroup: "basic"},
+	OpSubgroupAny:          {name: "subgroup_any", subgroup: "vote"},
 
-	opAddress:     {name: "address"},
-	opLoad:        {name: "load"},
-	opStore:       {name: "store"},
-	opLoad16:      {name: "load16"},
-	opStore16:     {name: "store16"},
-	opAtomicAdd:   {name: "atomic_add"},
-	opAtomicMax:   {name: "atomic_max"},
-	opAtomicLoad:  {name: "atomic_load"},
-	opSharedLoad:  {name: "shared_load"},
-	opSharedStore: {name: "shared_store"},
-	opSharedElem:  {name: "shared_load_elem"},
-	opSharedSet:   {name: "shared_store_elem"},
-	opSharedAdd:   {name: "shared_atomic_add"},
-	opSharedMax:   {name: "shared_atomic_max"},
-	opVar:         {name: "var"},
-	opVarGet:      {name: "get"},
-	opVarSet:      {name: "set"},
-	opBarrier:     {name: "barrier"},
-	opFence:       {name: "fence"},
+	OpAddress:     {name: "address"},
+	OpLoad:        {name: "load"},
+	OpStore:       {name: "store"},
+	OpLoad16:      {name: "load16"},
+	OpStore16:     {name: "store16"},
+	OpAtomicAdd:   {name: "atomic_add"},
+	OpAtomicMax:   {name: "atomic_max"},
+	OpAtomicLoad:  {name: "atomic_load"},
+	OpSharedLoad:  {name: "shared_load"},
+	OpSharedStore: {name: "shared_store"},
+	OpSharedElem:  {name: "shared_load_elem"},
+	OpSharedSet:   {name: "shared_store_elem"},
+	OpSharedAdd:   {name: "shared_atomic_add"},
+	OpSharedMax:   {name: "shared_atomic_max"},
+	OpVar:         {name: "var"},
+	OpVarGet:      {name: "get"},
+	OpVarSet:      {name: "set"},
+	OpBarrier:     {name: "barrier"},
+	OpFence:       {name: "fence"},
 
-	opSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
+	OpSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
-	opMatFill:    {name: "mat_fill"},
-	opMatPairs:   {name: "mat_pairs"},
-	opMatLoad:    {name: "mat_load"},
-	opMatStore:   {name: "mat_store"},
-	opMatMulAdd:  {name: "mat_mul_add"},
-	opMatTimes:   {name: "mat_times"},
-	opMatConvert: {name: "mat_convert"},
-	opMatLength:  {name: "mat_length"},
-	opVarElem:    {name: "get_elem"},
-	opVarSetElem: {name: "set_elem"},
+	OpMatFill:    {name: "mat_fill"},
+	OpMatPairs:   {name: "mat_pairs"},
+	OpMatLoad:    {name: "mat_load"},
+	OpMatStore:   {name: "mat_store"},
+	OpMatMulAdd:  {name: "mat_mul_add"},
+	OpMatTimes:   {name: "mat_times"},
+	OpMatConvert: {name: "mat_convert"},
+	OpMatLength:  {name: "mat_length"},
+	OpVarElem:    {name: "get_elem"},
+	OpVarSetElem: {name: "set_elem"},
 
-	opIf:       {name: "if"},
-	opFor:      {name: "for"},
-	opWhile:    {name: "while"},
-	opBreakIf:  {name: "break_if"},
-	opReturnIf: {name: "return_if"},
-	opParam:    {name: "param"},
+	OpIf:       {name: "if"},
+	OpFor:      {name: "for"},
+	OpWhile:    {name: "while"},
+	OpBreakIf:  {name: "break_if"},
+	OpReturnIf: {name: "return_if"},
+	OpParam:    {name: "param"},
 }
 
-// builtin is a value that a lane finds when it starts.
-type builtin uint8
+// String returns the operation as listings have it, such as shared_load.
+func (o Op) String() string {
+	if o >= numOps {
+		return fmt.Sprintf("op(%d)", uint8(o))
+	}
+	return ops[o].name
+}
 
+// Builtin is a value that a lane finds when it starts.
+type Builtin uint8
+
+// The builtins, see the methods of Builder of these names.
 const (
-	subgroupLane builtin = iota
-	subgroupID
-	numSubgroups
-	localID
-	workgroupIDX
-	workgroupIDY
-	workgroupIDZ
-	numWorkgroupsX
-	numWorkgroupsY
-	numWorkgroupsZ
-	numBuiltins
+	SubgroupLane Builtin = iota
+	SubgroupID
+	NumSubgroups
+	LocalID
+	WorkgroupIDX
+	WorkgroupIDY
+	WorkgroupIDZ
+	NumWorkgroupsX
+	NumWorkgroupsY
+	NumWorkgroupsZ
+	NumBuiltins
 )
 
-var builtinNames = [numBuiltins]string{
+var builtinNames = [NumBuiltins]string{
 	"subgroup_lane", "subgroup_id", "num_subgroups", "local_id",
 	"workgroup_id.x", "workgroup_id.y", "workgroup_id.z",
 	"num_workgroups.x", "num_workgroups.y", "num_workgroups.z",

@@ -11,7 +11,7 @@ import (
 // Values have numbers in order of appearance; constants, specialization constants
 // ($name) and expressions of them stand where they are used.
 func (f *Func) String() string {
-	p := printer{f: f, ids: map[*node]int{}}
+	p := printer{f: f, ids: map[*Node]int{}}
 	p.line("kernel %s", f.Name)
 	for i, a := range f.Args {
 		p.line("arg %d %s %v", i, a.Name, a.Access)
@@ -36,7 +36,7 @@ func (f *Func) String() string {
 
 type printer struct {
 	f      *Func
-	ids    map[*node]int
+	ids    map[*Node]int
 	indent int
 	out    strings.Builder
 }
@@ -46,7 +46,7 @@ func (p *printer) line(format string, args ...any) {
 	p.out.WriteString(strings.Repeat("\t", p.indent) + text + "\n")
 }
 
-func (p *printer) region(r *region) {
+func (p *printer) region(r *Region) {
 	p.indent++
 	for _, n := range r.nodes {
 		p.node(n)
@@ -58,25 +58,25 @@ func (p *printer) region(r *region) {
 }
 
 // define numbers the result of a node.
-func (p *printer) define(n *node) string {
+func (p *printer) define(n *Node) string {
 	p.ids[n] = len(p.ids)
 	return p.ref(n)
 }
 
 // ref prints an operand.
-func (p *printer) ref(n *node) string {
+func (p *printer) ref(n *Node) string {
 	switch {
 	case !n.static():
 		return "%" + strconv.Itoa(p.ids[n])
-	case n.op == opConst:
+	case n.op == OpConst:
 		return literalString(n.typ, n.imm)
-	case n.op == opSpec:
+	case n.op == OpSpec:
 		return "$" + p.f.Spec[n.imm].Name
 	}
 	return ops[n.op].name + "(" + p.refs(n.args, ", ") + ")"
 }
 
-func (p *printer) refs(ns []*node, sep string) string {
+func (p *printer) refs(ns []*Node, sep string) string {
 	list := make([]string, len(ns))
 	for i, n := range ns {
 		list[i] = p.ref(n)
@@ -100,9 +100,9 @@ func literalString(t Type, bits uint32) string {
 	return strconv.FormatUint(uint64(bits), 10)
 }
 
-func (p *printer) node(n *node) {
+func (p *printer) node(n *Node) {
 	switch n.op {
-	case opIf:
+	case OpIf:
 		p.line("if %s {", p.ref(n.args[0]))
 		p.region(n.regions[0])
 		if len(n.regions) > 1 {
@@ -110,16 +110,16 @@ func (p *printer) node(n *node) {
 			p.region(n.regions[1])
 		}
 		p.line("}")
-	case opFor:
+	case OpFor:
 		bounds := p.refs(n.args, ", ")
 		hint := ""
-		if n.regions[0].hint != unhinted {
+		if n.regions[0].hint != NoHint {
 			hint = " " + loopHints[n.regions[0].hint]
 		}
 		p.line("for %s = %s%s {", p.define(n.regions[0].param), bounds, hint)
 		p.region(n.regions[0])
 		p.line("}")
-	case opWhile:
+	case OpWhile:
 		p.line("while {")
 		p.region(n.regions[0])
 		p.line("} do {")
@@ -131,30 +131,30 @@ func (p *printer) node(n *node) {
 }
 
 // operation prints a node without regions.
-func (p *printer) operation(n *node) {
+func (p *printer) operation(n *Node) {
 	text := ops[n.op].name + " " + p.subject(n) + p.refs(n.args, " ")
-	if n.typ != void {
+	if n.typ != Void {
 		text = fmt.Sprintf("%s: %v = %s", p.define(n), n.typ, text)
 	}
 	p.line("%s", text)
 }
 
 // subject prints what a node is about besides its operands, with a space after.
-func (p *printer) subject(n *node) string {
+func (p *printer) subject(n *Node) string {
 	switch n.op {
-	case opBuiltin:
+	case OpBuiltin:
 		return builtinNames[n.imm] + " "
-	case opAddress, opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
+	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
 		return p.f.Args[n.imm].Name + " "
-	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
+	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
-	case opBarrier:
+	case OpBarrier:
 		if n.imm != 0 {
 			return "buffers"
 		}
-	case opMatLength:
+	case OpMatLength:
 		return fmt.Sprintf("%v ", Type(n.imm))
-	case opMatLoad, opMatStore:
+	case OpMatLoad, OpMatStore:
 		return fmt.Sprintf("%d %s ", n.imm, layoutNames[n.align])
 	}
 	return ""

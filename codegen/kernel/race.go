@@ -13,7 +13,7 @@ import (
 
 // visit is one access of a word, as the detector keeps it.
 type visit struct {
-	node     *node
+	node     *Node
 	group    int32 // index of the workgroup
 	lane     int32 // below 0: of a matrix, by all lanes of subgroup -1-lane
 	subgroup int32
@@ -71,7 +71,7 @@ type detector struct {
 // newDetector finds which arguments share memory.
 func newDetector(f *Func, args [][]byte) *detector {
 	d := &detector{grain: 4}
-	if f.uses(opLoad16, opStore16) {
+	if f.uses(OpLoad16, OpStore16) {
 		d.grain = 2
 	}
 	byStart := map[*byte]*memory{}
@@ -90,9 +90,9 @@ func newDetector(f *Func, args [][]byte) *detector {
 	return d
 }
 
-func (f *Func) uses(list ...op) bool {
+func (f *Func) uses(list ...Op) bool {
 	found := false
-	f.body.walk(func(n *node) {
+	f.body.walk(func(n *Node) {
 		for _, o := range list {
 			found = found || n.op == o
 		}
@@ -223,21 +223,21 @@ func (d *detector) atomic(c *cell, lane int, writes bool) {
 }
 
 // visit describes an access of now.
-func (d *detector) visit(n *node, lane, wave int) visit {
+func (d *detector) visit(n *Node, lane, wave int) visit {
 	return visit{node: n, group: d.group, lane: int32(lane), subgroup: int32(lane / wave), time: d.time}
 }
 
 // inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole.
-func (m *machine) inShared(n *node, array, at, words, lane int) {
+func (m *machine) inShared(n *Node, array, at, words, lane int) {
 	v := m.races.visit(n, lane, m.wave)
 	if lane < 0 {
 		v.subgroup = int32(-1 - lane)
 	}
 	v.barriers, v.within = m.races.barriers, m.races.within[v.subgroup]
-	v.atomic = n.op == opSharedAdd || n.op == opSharedMax
+	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
 	check := m.races.load
 	switch n.op {
-	case opSharedStore, opSharedSet, opSharedAdd, opSharedMax, opMatStore:
+	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore:
 		check = m.races.store
 	}
 	for i := range words {
@@ -249,7 +249,7 @@ func (m *machine) inShared(n *node, array, at, words, lane int) {
 }
 
 // inBuffer checks the access of size bytes at byte at of an argument.
-func (m *machine) inBuffer(n *node, arg, at, size, lane int) {
+func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
 	b := m.races.buffers[arg]
 	if b.cells == nil {
 		return
@@ -258,10 +258,10 @@ func (m *machine) inBuffer(n *node, arg, at, size, lane int) {
 	v.barriers = m.races.ordering
 	writes := false
 	switch n.op {
-	case opAtomicAdd, opAtomicMax, opAtomicLoad:
-		v.atomic, writes = true, n.op != opAtomicLoad
+	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
+		v.atomic, writes = true, n.op != OpAtomicLoad
 		m.races.atomic(&b.cells[at/m.races.grain], lane, writes)
-	case opStore, opStore16:
+	case OpStore, OpStore16:
 		writes = true
 	}
 	constant := m.f.Args[arg].Access == Read
@@ -289,7 +289,7 @@ func (m *machine) inBuffer(n *node, arg, at, size, lane int) {
 }
 
 // early takes from words, which a lane has loaded ahead, what another lane may be writing.
-func (m *machine) early(n *node, arg, at, size, lane int, words []uint32) {
+func (m *machine) early(n *Node, arg, at, size, lane int, words []uint32) {
 	b := m.races.buffers[arg]
 	if b.cells == nil {
 		return

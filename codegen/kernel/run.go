@@ -20,7 +20,7 @@ func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte)
 	if len(args) != len(f.Args) {
 		return fmt.Errorf("kernel %s: %d buffers for %d arguments", f.Name, len(args), len(f.Args))
 	}
-	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: map[*node][]uint32{}, races: newDetector(f, args)}
+	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: map[*Node][]uint32{}, races: newDetector(f, args)}
 	for i := range grid[0] * grid[1] * grid[2] {
 		m.group = [3]int{i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]}
 		if err := m.workgroup(i); err != nil {
@@ -41,7 +41,7 @@ type machine struct {
 	grid, group [3]int
 	args        [][]byte
 	shared      [][]uint32
-	values      map[*node][]uint32 // by lane and element; of a var its content
+	values      map[*Node][]uint32 // by lane and element; of a var its content
 	gone        []bool             // lanes that have returned
 	left        [][]bool           // lanes that have left a loop, by the loops around
 	races       *detector
@@ -72,14 +72,14 @@ func (m *machine) workgroup(index int) error {
 	return m.err
 }
 
-func (m *machine) fail(n *node, format string, args ...any) {
+func (m *machine) fail(n *Node, format string, args ...any) {
 	if m.err == nil {
 		m.err = fmt.Errorf("%s at %s: %s", ops[n.op].name, n.place(), fmt.Sprintf(format, args...))
 	}
 }
 
 // region runs in the active lanes and takes those out that return or leave a loop.
-func (m *machine) region(r *region, active []bool) {
+func (m *machine) region(r *Region, active []bool) {
 	for _, n := range r.nodes {
 		if m.err != nil {
 			return
@@ -97,13 +97,13 @@ func (m *machine) stay(active []bool) {
 	}
 }
 
-func (m *machine) node(n *node, active []bool) {
+func (m *machine) node(n *Node, active []bool) {
 	m.races.time++
 	if n == m.f.left {
 		return
 	}
 	switch n.op {
-	case opIf:
+	case OpIf:
 		cond := m.value(n.args[0])
 		for i, r := range n.regions {
 			if some := where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }); anyLane(some) {
@@ -111,54 +111,54 @@ func (m *machine) node(n *node, active []bool) {
 			}
 		}
 		m.stay(active)
-	case opFor:
+	case OpFor:
 		m.loop(active, n.regions[0], n)
 		m.stay(active)
-	case opWhile:
+	case OpWhile:
 		m.while(active, n)
 		m.stay(active)
-	case opReturnIf, opBreakIf:
+	case OpReturnIf, OpBreakIf:
 		flags := m.gone
-		if n.op == opBreakIf {
+		if n.op == OpBreakIf {
 			flags = m.left[len(m.left)-1]
 		}
 		for l, cond := 0, m.value(n.args[0]); l < m.lanes; l++ {
 			flags[l] = flags[l] || active[l] && cond[l] != 0
 		}
 		m.stay(active)
-	case opBarrier:
+	case OpBarrier:
 		m.together(n, active, m.lanes)
 		m.races.barrier(n.imm != 0)
-	case opSubgroupBarrier:
+	case OpSubgroupBarrier:
 		for _, s := range m.together(n, active, m.wave) {
 			m.races.within[s]++
 		}
-	case opFence:
+	case OpFence:
 		for l := range active {
 			if active[l] {
 				m.races.fence(l)
 			}
 		}
-	case opVar:
+	case OpVar:
 		copyLanes(m.storage(n, m.words(n.typ)), m.value(n.args[0]), active)
-	case opVarSet:
+	case OpVarSet:
 		copyLanes(m.storage(n.args[0], m.words(n.args[0].typ)), m.value(n.args[1]), active)
-	case opVarGet:
+	case OpVarGet:
 		copyLanes(m.storage(n, m.words(n.typ)), m.storage(n.args[0], m.words(n.typ)), active)
-	case opAddress: // the argument's number stands for it
+	case OpAddress: // the argument's number stands for it
 		to := m.storage(n, 2)
 		for l := range m.lanes {
 			to[2*l] = n.imm
 		}
-	case opLoad, opStore, opLoad16, opStore16, opAtomicAdd, opAtomicMax, opAtomicLoad:
+	case OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
 		m.buffer(n, active)
-	case opSharedLoad, opSharedStore, opSharedElem, opSharedSet, opSharedAdd, opSharedMax:
+	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		m.array(n, active)
 	default:
 		switch {
 		case ops[n.op].subgroup != "":
 			m.subgroup(n, active)
-		case n.op >= opMatFill:
+		case n.op >= OpMatFill:
 			m.matrix(n, active)
 		default:
 			m.compute(n, active)
@@ -168,7 +168,7 @@ func (m *machine) node(n *node, active []bool) {
 
 // together reports lanes that do not come to what all lanes of a part of the workgroup must
 // come to, or none, and returns the parts that do.
-func (m *machine) together(n *node, active []bool, size int) (parts []int) {
+func (m *machine) together(n *Node, active []bool, size int) (parts []int) {
 	for first := 0; first < m.lanes; first += size {
 		lanes := active[first:min(first+size, m.lanes)]
 		if !anyLane(lanes) {
@@ -202,7 +202,7 @@ func anyLane(active []bool) bool {
 	return false
 }
 
-func (m *machine) loop(active []bool, body *region, n *node) {
+func (m *machine) loop(active []bool, body *Region, n *Node) {
 	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
 	copyLanes(i, m.value(n.args[0]), active)
 	m.left = append(m.left, make([]bool, m.lanes))
@@ -222,7 +222,7 @@ func (m *machine) loop(active []bool, body *region, n *node) {
 	m.left = m.left[:len(m.left)-1]
 }
 
-func (m *machine) while(active []bool, n *node) {
+func (m *machine) while(active []bool, n *Node) {
 	m.left = append(m.left, make([]bool, m.lanes))
 	inside := append([]bool(nil), active...)
 	for m.err == nil && anyLane(inside) {
@@ -236,7 +236,7 @@ func (m *machine) while(active []bool, n *node) {
 }
 
 // storage is where the values of n are kept: width elements for each lane.
-func (m *machine) storage(n *node, width int) []uint32 {
+func (m *machine) storage(n *Node, width int) []uint32 {
 	v, ok := m.values[n]
 	if !ok {
 		v = make([]uint32, m.lanes*width)
@@ -246,14 +246,14 @@ func (m *machine) storage(n *node, width int) []uint32 {
 }
 
 // value returns the values of n, which an earlier node or the constants have given.
-func (m *machine) value(n *node) []uint32 {
+func (m *machine) value(n *Node) []uint32 {
 	if v, ok := m.values[n]; ok || !n.static() {
 		return v
 	}
 	width := n.typ.Lanes()
 	v := m.storage(n, width)
-	parts := []*node{n}
-	if n.op == opVec {
+	parts := []*Node{n}
+	if n.op == OpVec {
 		parts = n.args
 	}
 	for e, part := range parts {
@@ -278,24 +278,24 @@ func copyLanes(dst, src []uint32, active []bool) {
 }
 
 // buffer accesses an argument.
-func (m *machine) buffer(n *node, active []bool) {
+func (m *machine) buffer(n *Node, active []bool) {
 	index := m.value(n.args[0])
 	typ := n.typ
 	var from, to, address []uint32
 	if through := n.through(); through != nil {
 		address = m.value(through)
 	}
-	if n.op == opStore {
+	if n.op == OpStore {
 		typ = n.args[1].typ
 	}
 	if bufferOperands[n.op] > 1 {
 		from = m.value(n.args[1])
 	}
-	if n.typ != void {
+	if n.typ != Void {
 		to = m.storage(n, typ.Lanes())
 	}
 	size, width := typ.Size(), typ.Lanes()
-	if n.op == opLoad16 || n.op == opStore16 {
+	if n.op == OpLoad16 || n.op == OpStore16 {
 		size, width = 2, 1
 	}
 	for l := range m.lanes {
@@ -315,19 +315,19 @@ func (m *machine) buffer(n *node, active []bool) {
 		for e := range width {
 			word := data[at+4*e:]
 			switch n.op {
-			case opLoad16:
+			case OpLoad16:
 				to[l] = uint32(binary.LittleEndian.Uint16(word))
-			case opStore16:
+			case OpStore16:
 				binary.LittleEndian.PutUint16(word, uint16(from[l]))
-			case opStore:
+			case OpStore:
 				binary.LittleEndian.PutUint32(word, from[l*width+e])
 			default:
 				to[l*width+e] = binary.LittleEndian.Uint32(word)
 			}
 			switch n.op {
-			case opAtomicAdd:
+			case OpAtomicAdd:
 				binary.LittleEndian.PutUint32(word, to[l]+from[l])
-			case opAtomicMax:
+			case OpAtomicMax:
 				binary.LittleEndian.PutUint32(word, max(to[l], from[l]))
 			}
 		}
@@ -338,12 +338,12 @@ func (m *machine) buffer(n *node, active []bool) {
 }
 
 // array accesses shared memory.
-func (m *machine) array(n *node, active []bool) {
+func (m *machine) array(n *Node, active []bool) {
 	words, index := m.shared[n.imm], m.value(n.args[0])
 	width := m.f.arrays[n.imm].elem.Lanes()
 	last := m.value(n.args[len(n.args)-1]) // what is stored, of stores
 	var to []uint32
-	if n.typ != void {
+	if n.typ != Void {
 		to = m.storage(n, n.typ.Lanes())
 	}
 	for l := range m.lanes {
@@ -351,7 +351,7 @@ func (m *machine) array(n *node, active []bool) {
 			continue
 		}
 		at := int(index[l]) * width
-		if n.op == opSharedElem || n.op == opSharedSet {
+		if n.op == OpSharedElem || n.op == OpSharedSet {
 			at += int(m.value(n.args[1])[l])
 		}
 		if at >= len(words) {
@@ -359,23 +359,23 @@ func (m *machine) array(n *node, active []bool) {
 			return
 		}
 		touched := width
-		if n.op == opSharedElem || n.op == opSharedSet {
+		if n.op == OpSharedElem || n.op == OpSharedSet {
 			touched = 1
 		}
 		m.inShared(n, int(n.imm), at, touched, l)
 		switch n.op {
-		case opSharedLoad:
+		case OpSharedLoad:
 			copy(to[l*width:][:width], words[at:])
-		case opSharedStore:
+		case OpSharedStore:
 			copy(words[at:][:width], last[l*width:])
-		case opSharedElem:
+		case OpSharedElem:
 			to[l] = words[at]
-		case opSharedSet:
+		case OpSharedSet:
 			words[at] = last[l]
-		case opSharedAdd:
+		case OpSharedAdd:
 			to[l] = words[at]
 			words[at] += last[l]
-		case opSharedMax:
+		case OpSharedMax:
 			to[l] = words[at]
 			words[at] = max(words[at], last[l])
 		}
@@ -383,7 +383,7 @@ func (m *machine) array(n *node, active []bool) {
 }
 
 // subgroup computes an operation between the active lanes of each subgroup.
-func (m *machine) subgroup(n *node, active []bool) {
+func (m *machine) subgroup(n *Node, active []bool) {
 	width := n.typ.Lanes()
 	to := m.storage(n, width)
 	for first := 0; first < m.lanes; first += m.wave {
@@ -402,7 +402,7 @@ func (m *machine) subgroup(n *node, active []bool) {
 }
 
 // across returns element e of the result in the at-th of the active lanes of a subgroup.
-func (m *machine) across(n *node, lanes []int, at, e int) uint32 {
+func (m *machine) across(n *Node, lanes []int, at, e int) uint32 {
 	l := lanes[at]
 	var x, y []uint32
 	if len(n.args) > 0 {
@@ -412,7 +412,7 @@ func (m *machine) across(n *node, lanes []int, at, e int) uint32 {
 		y = m.value(n.args[1])
 	}
 	base := l - l%m.wave
-	fold := func(o op, among []int) uint32 {
+	fold := func(o Op, among []int) uint32 {
 		sum := uint32(0)
 		for i, other := range among {
 			term := x[other*n.typ.Lanes()+e]
@@ -437,22 +437,22 @@ func (m *machine) across(n *node, lanes []int, at, e int) uint32 {
 		return 0
 	}
 	switch n.op {
-	case opSubgroupAdd:
-		return fold(opAdd, lanes)
-	case opSubgroupMax:
-		return fold(opMax, lanes)
-	case opSubgroupMin:
-		return fold(opMin, lanes)
-	case opSubgroupExclusiveAdd:
-		return fold(opAdd, lanes[:at])
-	case opSubgroupShuffle:
+	case OpSubgroupAdd:
+		return fold(OpAdd, lanes)
+	case OpSubgroupMax:
+		return fold(OpMax, lanes)
+	case OpSubgroupMin:
+		return fold(OpMin, lanes)
+	case OpSubgroupExclusiveAdd:
+		return fold(OpAdd, lanes[:at])
+	case OpSubgroupShuffle:
 		return from(y[l])
-	case opSubgroupShuffleXor:
+	case OpSubgroupShuffleXor:
 		return from(uint32(l-base) ^ y[l])
-	case opSubgroupElect:
+	case OpSubgroupElect:
 		return truth(at == 0)
-	case opSubgroupAny:
-		return fold(opOr, lanes)
+	case OpSubgroupAny:
+		return fold(OpOr, lanes)
 	}
 	m.fail(n, "not here")
 	return 0

@@ -12,16 +12,16 @@ import (
 
 // words is how many words a lane's value of type t has.
 func (m *machine) words(t Type) int {
-	if !t.isMatrix() {
+	if !t.IsMatrix() {
 		return t.Lanes()
 	}
-	rows, cols, _ := t.shape()
+	rows, cols, _ := t.Shape()
 	return rows * cols / m.wave
 }
 
 // element returns the row and column of element i of those that a lane of a subgroup holds.
 func (m *machine) element(t Type, lane, i int) (row, col int) {
-	_, cols, use := t.shape()
+	_, cols, use := t.Shape()
 	if !m.f.Dealt {
 		at := i*m.wave + lane
 		return at / cols, at % cols
@@ -40,9 +40,9 @@ func (m *machine) element(t Type, lane, i int) (row, col int) {
 
 // held checks that a matrix of type t can be held, and that all lanes of its subgroup are here.
 // It returns the first lanes of the subgroups.
-func (m *machine) held(n *node, active []bool, types ...Type) (first []int) {
+func (m *machine) held(n *Node, active []bool, types ...Type) (first []int) {
 	for _, t := range types {
-		rows, cols, use := t.shape()
+		rows, cols, use := t.Shape()
 		ptx := rows == 16 && (cols == 8 && use != MatrixA || cols == 16 && use == MatrixA) && m.wave == 32
 		if rows*cols%m.wave != 0 || m.lanes%m.wave != 0 || m.f.Dealt && !ptx {
 			m.fail(n, "%v in subgroups of %d, of workgroups of %d", t, m.wave, m.lanes)
@@ -57,7 +57,7 @@ func (m *machine) held(n *node, active []bool, types ...Type) (first []int) {
 
 // gather returns the rows of the matrix that the subgroup of lane first holds.
 func (m *machine) gather(t Type, words []uint32, first int) [][]float64 {
-	rows, cols, _ := t.shape()
+	rows, cols, _ := t.Shape()
 	x := make([][]float64, rows)
 	for i := range x {
 		x[i] = make([]float64, cols)
@@ -97,29 +97,29 @@ func matrixBits(t Type, x float32) uint32 {
 	return math.Float32bits(x)
 }
 
-func (m *machine) matrix(n *node, active []bool) {
+func (m *machine) matrix(n *Node, active []bool) {
 	switch n.op {
-	case opMatFill, opMatPairs:
+	case OpMatFill, OpMatPairs:
 		m.matMake(n, active)
-	case opMatLoad, opMatStore:
+	case OpMatLoad, OpMatStore:
 		m.matAccess(n, active)
-	case opMatMulAdd:
+	case OpMatMulAdd:
 		m.matMulAdd(n, active)
-	case opMatTimes, opMatConvert:
+	case OpMatTimes, OpMatConvert:
 		m.matEach(n, active)
-	case opMatLength:
+	case OpMatLength:
 		to := m.storage(n, 1)
 		for l := range to {
 			to[l] = uint32(m.words(Type(n.imm)))
 		}
-	case opVarElem, opVarSetElem:
+	case OpVarElem, OpVarSetElem:
 		m.matElement(n, active)
 	default:
 		m.fail(n, "not here")
 	}
 }
 
-func (m *machine) matMake(n *node, active []bool) {
+func (m *machine) matMake(n *Node, active []bool) {
 	if m.held(n, active, n.typ) == nil {
 		return
 	}
@@ -127,11 +127,11 @@ func (m *machine) matMake(n *node, active []bool) {
 	to := m.storage(n, count)
 	for i := range count {
 		word, shift := 0, 0
-		if n.op == opMatPairs {
+		if n.op == OpMatPairs {
 			word, shift = i/2, 16*(i%2)
 		}
 		for l, x := range m.value(n.args[word]) {
-			if n.op == opMatPairs {
+			if n.op == OpMatPairs {
 				x = x >> shift & 0xffff
 			}
 			if active[l] {
@@ -142,7 +142,7 @@ func (m *machine) matMake(n *node, active []bool) {
 }
 
 // matEach computes element by element.
-func (m *machine) matEach(n *node, active []bool) {
+func (m *machine) matEach(n *Node, active []bool) {
 	if m.held(n, active, n.typ) == nil {
 		return
 	}
@@ -154,14 +154,14 @@ func (m *machine) matEach(n *node, active []bool) {
 			continue
 		}
 		v := matrixFloat(from, x[i])
-		if n.op == opMatTimes {
+		if n.op == OpMatTimes {
 			v *= matrixFloat(from, y[i])
 		}
 		to[i] = matrixBits(n.typ, v)
 	}
 }
 
-func (m *machine) matElement(n *node, active []bool) {
+func (m *machine) matElement(n *Node, active []bool) {
 	count := m.words(n.args[0].typ)
 	held, at := m.storage(n.args[0], count), m.value(n.args[1])
 	for l := range m.lanes {
@@ -173,7 +173,7 @@ func (m *machine) matElement(n *node, active []bool) {
 			return
 		}
 		i := l*count + int(at[l])
-		if n.op == opVarElem {
+		if n.op == OpVarElem {
 			m.storage(n, 1)[l] = held[i]
 		} else {
 			held[i] = m.value(n.args[2])[l]
@@ -182,14 +182,14 @@ func (m *machine) matElement(n *node, active []bool) {
 }
 
 // matAccess loads and stores, in shared memory.
-func (m *machine) matAccess(n *node, active []bool) {
+func (m *machine) matAccess(n *Node, active []bool) {
 	t := n.typ
-	if n.op == opMatStore {
+	if n.op == OpMatStore {
 		t = n.args[2].typ
 	}
 	at, stride, count := m.value(n.args[0]), m.value(n.args[1]), m.words(t)
 	var held []uint32
-	if n.op == opMatStore {
+	if n.op == OpMatStore {
 		held = m.value(n.args[2])
 	} else {
 		held = m.storage(n, count)
@@ -220,11 +220,11 @@ func (m *machine) matAccess(n *node, active []bool) {
 				}
 				w, x := &words[place/4], &held[l*count+i]
 				switch {
-				case size == 4 && n.op == opMatLoad:
+				case size == 4 && n.op == OpMatLoad:
 					*x = *w
 				case size == 4:
 					*w = *x
-				case n.op == opMatLoad:
+				case n.op == OpMatLoad:
 					*x = *w >> (place % 4 * 8) & 0xffff
 				default:
 					*w = *w&^(0xffff<<(place%4*8)) | *x<<(place%4*8)
@@ -235,7 +235,7 @@ func (m *machine) matAccess(n *node, active []bool) {
 }
 
 // matMulAdd adds products in float64, in order.
-func (m *machine) matMulAdd(n *node, active []bool) {
+func (m *machine) matMulAdd(n *Node, active []bool) {
 	x, y, z := n.args[0], n.args[1], n.args[2]
 	xs, ys, zs, to := m.value(x), m.value(y), m.value(z), m.storage(n, m.words(n.typ))
 	for _, first := range m.held(n, active, x.typ, y.typ, z.typ) {

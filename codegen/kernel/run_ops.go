@@ -7,8 +7,8 @@ import (
 )
 
 // compute computes an operation of each lane on its own.
-func (m *machine) compute(n *node, active []bool) {
-	if n.op == opBuiltin {
+func (m *machine) compute(n *Node, active []bool) {
+	if n.op == OpBuiltin {
 		m.builtin(n)
 		return
 	}
@@ -20,7 +20,7 @@ func (m *machine) compute(n *node, active []bool) {
 	}
 	in := make([]uint32, len(args))
 	typ := n.args[0].typ.Elem() // of a shift the first operand's counts, of a select the last's
-	if n.op == opSelect {
+	if n.op == OpSelect {
 		typ = n.typ.Elem()
 	}
 	for l := range m.lanes {
@@ -28,29 +28,29 @@ func (m *machine) compute(n *node, active []bool) {
 			continue
 		}
 		switch n.op {
-		case opVec:
+		case OpVec:
 			for e := range width {
 				to[l*width+e] = args[e][l]
 			}
-		case opElem:
+		case OpElem:
 			vector := n.args[0].typ.Lanes()
 			to[l] = args[0][l*vector+int(args[1][l])%vector]
-		case opUnpackHalf:
+		case OpUnpackHalf:
 			for e := range width {
 				to[l*width+e] = math.Float32bits(gguf.F16ToF32(uint16(args[0][l] >> (16 * e))))
 			}
-		case opPackHalf:
+		case OpPackHalf:
 			to[l] = uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l]))) | uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l+1])))<<16
-		case opFMAHalf:
+		case OpFMAHalf:
 			to[l] = fmaHalf(args[0][l], args[1][l], args[2][l])
-		case opPairHalves:
+		case OpPairHalves:
 			shift := 16 * n.imm
 			to[l] = args[0][l]>>shift&0xffff | args[1][l]>>shift<<16
-		case opConvert:
+		case OpConvert:
 			for e := range width {
 				to[l*width+e] = convert(n.args[0].typ.Elem(), n.typ.Elem(), args[0][l*width+e])
 			}
-		case opBitExtract:
+		case OpBitExtract:
 			to[l] = bitExtract(n.typ, args[0][l], args[1][l], args[2][l])
 		default:
 			for e := range width {
@@ -63,13 +63,13 @@ func (m *machine) compute(n *node, active []bool) {
 	}
 }
 
-func (m *machine) builtin(n *node) {
+func (m *machine) builtin(n *Node) {
 	to := m.storage(n, 1)
 	for l := range m.lanes {
-		values := [numBuiltins]int{
-			subgroupLane: l % m.wave, subgroupID: l / m.wave, numSubgroups: (m.lanes + m.wave - 1) / m.wave, localID: l,
-			workgroupIDX: m.group[0], workgroupIDY: m.group[1], workgroupIDZ: m.group[2],
-			numWorkgroupsX: m.grid[0], numWorkgroupsY: m.grid[1], numWorkgroupsZ: m.grid[2],
+		values := [NumBuiltins]int{
+			SubgroupLane: l % m.wave, SubgroupID: l / m.wave, NumSubgroups: (m.lanes + m.wave - 1) / m.wave, LocalID: l,
+			WorkgroupIDX: m.group[0], WorkgroupIDY: m.group[1], WorkgroupIDZ: m.group[2],
+			NumWorkgroupsX: m.grid[0], NumWorkgroupsY: m.grid[1], NumWorkgroupsZ: m.grid[2],
 		}
 		to[l] = uint32(values[n.imm])
 	}
@@ -109,38 +109,38 @@ func bitExtract(t Type, x, offset, count uint32) uint32 {
 
 // floats are operations that give a float of floats.
 var floats = [numOps]func(x, y, z float64) float64{
-	opAdd: func(x, y, z float64) float64 { return x + y }, opSub: func(x, y, z float64) float64 { return x - y },
-	opMul: func(x, y, z float64) float64 { return x * y }, opDiv: func(x, y, z float64) float64 { return x / y },
-	opMin: func(x, y, z float64) float64 {
+	OpAdd: func(x, y, z float64) float64 { return x + y }, OpSub: func(x, y, z float64) float64 { return x - y },
+	OpMul: func(x, y, z float64) float64 { return x * y }, OpDiv: func(x, y, z float64) float64 { return x / y },
+	OpMin: func(x, y, z float64) float64 {
 		if y < x {
 			return y
 		}
 		return x
 	},
-	opMax: func(x, y, z float64) float64 {
+	OpMax: func(x, y, z float64) float64 {
 		if x < y {
 			return y
 		}
 		return x
 	},
-	opNeg: func(x, y, z float64) float64 { return -x }, opAbs: func(x, y, z float64) float64 { return math.Abs(x) },
-	opFMA:         func(x, y, z float64) float64 { return x*y + z },
-	opSqrt:        func(x, y, z float64) float64 { return math.Sqrt(x) },
-	opInverseSqrt: func(x, y, z float64) float64 { return 1 / math.Sqrt(x) },
-	opExp:         func(x, y, z float64) float64 { return math.Exp(x) }, opExp2: func(x, y, z float64) float64 { return math.Exp2(x) },
+	OpNeg: func(x, y, z float64) float64 { return -x }, OpAbs: func(x, y, z float64) float64 { return math.Abs(x) },
+	OpFMA:         func(x, y, z float64) float64 { return x*y + z },
+	OpSqrt:        func(x, y, z float64) float64 { return math.Sqrt(x) },
+	OpInverseSqrt: func(x, y, z float64) float64 { return 1 / math.Sqrt(x) },
+	OpExp:         func(x, y, z float64) float64 { return math.Exp(x) }, OpExp2: func(x, y, z float64) float64 { return math.Exp2(x) },
 }
 
 // truths are operations that tell something of floats.
 var truths = [numOps]func(x, y float64) bool{
-	opEq: func(x, y float64) bool { return x == y }, opNe: func(x, y float64) bool { return x != y },
-	opLt: func(x, y float64) bool { return x < y }, opLe: func(x, y float64) bool { return x <= y },
-	opGt: func(x, y float64) bool { return x > y }, opGe: func(x, y float64) bool { return x >= y },
-	opIsNaN: func(x, y float64) bool { return x != x },
+	OpEq: func(x, y float64) bool { return x == y }, OpNe: func(x, y float64) bool { return x != y },
+	OpLt: func(x, y float64) bool { return x < y }, OpLe: func(x, y float64) bool { return x <= y },
+	OpGt: func(x, y float64) bool { return x > y }, OpGe: func(x, y float64) bool { return x >= y },
+	OpIsNaN: func(x, y float64) bool { return x != x },
 }
 
 // scalar computes an operation on scalars of type t.
-func scalar(o op, t Type, in []uint32) uint32 {
-	if t == F32 && o != opSelect && o != opBitcast {
+func scalar(o Op, t Type, in []uint32) uint32 {
+	if t == F32 && o != OpSelect && o != OpBitcast {
 		var a [3]float64
 		for i, x := range in {
 			a[i] = float64(math.Float32frombits(x))
@@ -156,15 +156,15 @@ func scalar(o op, t Type, in []uint32) uint32 {
 		}
 	}
 	switch o {
-	case opBitcast:
+	case OpBitcast:
 		return in[0]
-	case opAbs:
+	case OpAbs:
 		return uint32(max(int32(in[0]), -int32(in[0])))
-	case opDotI8, opDotU8:
+	case OpDotI8, OpDotU8:
 		sum := int32(0)
 		for shift := 0; shift < 32; shift += 8 {
 			y := int32(int8(in[1] >> shift))
-			if o == opDotU8 {
+			if o == OpDotU8 {
 				y &= 0xff
 			}
 			sum += int32(int8(in[0]>>shift)) * y

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/spirv"
 )
 
@@ -24,7 +25,7 @@ func lower(t *testing.T, c kernelCase) (*kernel.Func, []uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, err := f.SPIRV()
+	words, err := kernelspirv.Lower(f)
 	if err != nil {
 		t.Fatal(err)
 	}

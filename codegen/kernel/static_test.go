@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/spirv"
 	"pgregory.net/rapid"
 )
@@ -68,7 +69,7 @@ func TestStaticExpressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, err := f.SPIRV()
+		words, err := kernelspirv.Lower(f)
 		if err != nil {
 			t.Fatal(err)
 		}

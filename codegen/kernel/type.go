@@ -16,11 +16,11 @@ const (
 	F16 // of the elements of matrices only; PackHalf puts two into a U32
 )
 
-// void is the type of a statement.
-const void Type = 0
+// Void is the type of a statement.
+const Void Type = 0
 
-// u16 is what Load16 and Store16 see a buffer as.
-const u16 Type = F16 + 1
+// U16 is what Load16 and Store16 see a buffer as.
+const U16 Type = F16 + 1
 
 // A Type keeps the scalar in the low byte and the lanes of a vector in the next.
 // The upper half has the use, rows and columns of a matrix.
@@ -32,7 +32,7 @@ const (
 	maxSide   = 1<<7 - 1
 )
 
-var typeNames = [...]string{void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16", u16: "u16"}
+var typeNames = [...]string{Void: "void", Bool: "bool", U32: "u32", I32: "i32", F32: "f32", F16: "f16", U16: "u16"}
 
 // Vec returns the vector type of n elements of the scalar type t. n is 1, 2 or
 // 4; other types are refused where they are used.
@@ -60,18 +60,19 @@ var useNames = [...]string{MatrixA: "a", MatrixB: "b", Accumulator: "acc"}
 // are used.
 func (t Type) Matrix(rows, cols int, use Use) Type {
 	if rows < 1 || rows > maxSide || cols < 1 || cols > maxSide || use < MatrixA || use > Accumulator {
-		return void
+		return Void
 	}
 	return t | Type(use)<<useShift | Type(rows)<<rowShift | Type(cols)<<colShift
 }
 
-// shape returns what Matrix was given; the use is 0 for other types.
-func (t Type) shape() (rows, cols int, use Use) {
+// Shape returns what Matrix was given; the use is 0 for other types.
+func (t Type) Shape() (rows, cols int, use Use) {
 	return int(t >> rowShift & maxSide), int(t >> colShift & maxSide), Use(t >> useShift & 3)
 }
 
-func (t Type) isMatrix() bool {
-	_, _, use := t.shape()
+// IsMatrix reports whether t is a matrix that a subgroup holds.
+func (t Type) IsMatrix() bool {
+	_, _, use := t.Shape()
 	return use != 0 && (t.Elem() == F16 || t.Elem() == F32) && t.Lanes() == 1
 }
 
@@ -89,7 +90,7 @@ func (t Type) Lanes() int {
 
 // Size returns the bytes of a value in memory, which are also its alignment.
 func (t Type) Size() int {
-	if t == u16 {
+	if t == U16 {
 		return 2
 	}
 	return 4 * t.Lanes()
@@ -101,8 +102,8 @@ func (t Type) String() string {
 	if int(e) >= len(typeNames) {
 		return fmt.Sprintf("type(%#x)", uint32(t))
 	}
-	if t.isMatrix() {
-		rows, cols, use := t.shape()
+	if t.IsMatrix() {
+		rows, cols, use := t.Shape()
 		return fmt.Sprintf("%s[%dx%d %s]", typeNames[e], rows, cols, useNames[use])
 	}
 	if t.Lanes() == 1 {

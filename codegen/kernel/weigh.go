@@ -21,7 +21,7 @@ var assumedIterations = [...]float64{1, 8, 32, 64}
 // operation on vectors counts once for each element. group is the workgroup's
 // place in the grid; constants that spec lacks have their default.
 func (f *Func) Weigh(spec map[uint32]uint32, group [3]uint32) (executed, assumed float64) {
-	w := &weigher{f: f, spec: spec, group: group, seen: map[*node]known{}}
+	w := &weigher{f: f, spec: spec, group: group, seen: map[*Node]known{}}
 	w.region(f.body, place{times: 1})
 	return w.executed, w.assumed
 }
@@ -30,7 +30,7 @@ type weigher struct {
 	f                 *Func
 	spec              map[uint32]uint32
 	group             [3]uint32
-	seen              map[*node]known
+	seen              map[*Node]known
 	executed, assumed float64
 }
 
@@ -60,21 +60,21 @@ func (p place) assumed() float64 {
 	return n
 }
 
-func (w *weigher) region(r *region, p place) {
+func (w *weigher) region(r *Region, p place) {
 	for _, n := range r.nodes {
 		switch n.op {
-		case opIf:
+		case OpIf:
 			w.branch(n, p)
-		case opFor:
+		case OpFor:
 			w.loop(n, p)
-		case opWhile:
+		case OpWhile:
 			inside := p
 			inside.loops++
 			inside.times *= inside.assumed() / p.assumed()
 			for _, r := range n.regions {
 				w.region(r, inside)
 			}
-		case opReturnIf:
+		case OpReturnIf:
 			if c := w.know(n.args[0]); c.is && c.value != 0 {
 				p.times = 0 // the rest is code that is not run
 			}
@@ -87,21 +87,21 @@ func (w *weigher) region(r *region, p place) {
 
 // operationsOf is the elements of the widest vector that n takes or makes. Variables
 // are registers.
-func operationsOf(n *node) float64 {
-	if n.op == opVar || n.op == opVarGet || n.op == opVarSet {
+func operationsOf(n *Node) float64 {
+	if n.op == OpVar || n.op == OpVarGet || n.op == OpVarSet {
 		return 0
 	}
 	most := 1
 	for _, a := range n.args {
 		most = max(most, a.typ.Lanes())
 	}
-	if n.typ != void {
+	if n.typ != Void {
 		most = max(most, n.typ.Lanes())
 	}
 	return float64(most)
 }
 
-func (w *weigher) branch(n *node, p place) {
+func (w *weigher) branch(n *Node, p place) {
 	c := w.know(n.args[0])
 	for i, r := range n.regions {
 		inside := p
@@ -116,7 +116,7 @@ func (w *weigher) branch(n *node, p place) {
 	}
 }
 
-func (w *weigher) loop(n *node, p place) {
+func (w *weigher) loop(n *Node, p place) {
 	r := n.regions[0]
 	lo, hi, step := w.know(n.args[0]), w.know(n.args[1]), w.know(n.args[2])
 	w.seen[r.param] = known{value: lo.value, is: lo.is, uniform: lo.uniform && step.uniform}
@@ -132,7 +132,7 @@ func (w *weigher) loop(n *node, p place) {
 		if constant && times == 0 {
 			return
 		}
-		if constant && r.hint != rolled && times <= unrolledIterations && (r.hint == unroll || times*operations(r) <= unrolledOperations) {
+		if constant && r.hint != Rolled && times <= unrolledIterations && (r.hint == Unroll || times*operations(r) <= unrolledOperations) {
 			inside.loops--
 			inside.unrolled = max(1, p.unrolled) * times
 		}
@@ -142,7 +142,7 @@ func (w *weigher) loop(n *node, p place) {
 }
 
 // operations counts those of r, each once.
-func operations(r *region) float64 {
+func operations(r *Region) float64 {
 	sum := 0.0
 	for _, n := range r.nodes {
 		sum += operationsOf(n)
@@ -155,7 +155,7 @@ func operations(r *region) float64 {
 
 // know computes an integer or a condition as far as it follows from the
 // constants and the workgroup's place. In a loop it is that of the first round.
-func (w *weigher) know(n *node) known {
+func (w *weigher) know(n *Node) known {
 	k, ok := w.seen[n]
 	if !ok {
 		k = w.compute(n)
@@ -164,19 +164,19 @@ func (w *weigher) know(n *node) known {
 	return k
 }
 
-func (w *weigher) compute(n *node) known {
+func (w *weigher) compute(n *Node) known {
 	if n.static() {
 		v, err := w.f.eval(n, w.spec)
 		return known{v, err == nil, true}
 	}
 	switch {
-	case n.op == opBuiltin:
-		return w.builtin(builtin(n.imm))
-	case n.op == opAddress:
+	case n.op == OpBuiltin:
+		return w.builtin(Builtin(n.imm))
+	case n.op == OpAddress:
 		return known{uniform: true}
-	case n.op == opVarGet || n.op == opParam || len(n.args) == 0:
+	case n.op == OpVarGet || n.op == OpParam || len(n.args) == 0:
 		return known{}
-	case n.op >= opSubgroupAdd && n.op <= opSubgroupMin, n.op == opSubgroupAny:
+	case n.op >= OpSubgroupAdd && n.op <= OpSubgroupMin, n.op == OpSubgroupAny:
 		return known{uniform: true}
 	}
 	k := known{is: true, uniform: true}
@@ -194,13 +194,13 @@ func (w *weigher) compute(n *node) known {
 	return k
 }
 
-func (w *weigher) builtin(b builtin) known {
+func (w *weigher) builtin(b Builtin) known {
 	switch b {
-	case workgroupIDX, workgroupIDY, workgroupIDZ:
-		return known{w.group[b-workgroupIDX], true, true}
-	case subgroupLane, localID:
+	case WorkgroupIDX, WorkgroupIDY, WorkgroupIDZ:
+		return known{w.group[b-WorkgroupIDX], true, true}
+	case SubgroupLane, LocalID:
 		return known{is: true}
-	case subgroupID:
+	case SubgroupID:
 		return known{is: true, uniform: true}
 	}
 	return known{uniform: true}

@@ -8,7 +8,7 @@ import (
 )
 
 // walk calls visit for every node of the region and of those inside, in order.
-func (r *region) walk(visit func(n *node)) {
+func (r *Region) walk(visit func(n *Node)) {
 	for _, n := range r.nodes {
 		visit(n)
 		for _, inner := range n.regions {
@@ -18,11 +18,11 @@ func (r *region) walk(visit func(n *node)) {
 }
 
 // orders reports whether the operation is there for the order of accesses alone.
-func (o op) orders() bool { return o == opBarrier || o == opSubgroupBarrier || o == opFence }
+func (o Op) orders() bool { return o == OpBarrier || o == OpSubgroupBarrier || o == OpFence }
 
-func (f *Func) ordering() []*node {
-	var list []*node
-	f.body.walk(func(n *node) {
+func (f *Func) ordering() []*Node {
+	var list []*Node
+	f.body.walk(func(n *Node) {
 		if n.op.orders() && !n.ahead {
 			list = append(list, n)
 		}
@@ -52,8 +52,8 @@ func (f *Func) Without(i int) *Func {
 }
 
 // placed reports whether nodes of the operation know their place in the source.
-func (o op) placed() bool {
-	return o >= opLoad && o <= opSharedMax || o.orders() || o == opMatLoad || o == opMatStore
+func (o Op) placed() bool {
+	return o >= OpLoad && o <= OpSharedMax || o.orders() || o == OpMatLoad || o == OpMatStore
 }
 
 // callers are the program counters of those who made a node.
@@ -67,7 +67,7 @@ func here() *callers {
 
 // place returns folder/file.go:line of the call that made the node and, where a helper made
 // it, of the calls around, up to three.
-func (n *node) place() string {
+func (n *Node) place() string {
 	if n.at == nil {
 		return "unknown place"
 	}

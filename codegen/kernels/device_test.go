@@ -12,6 +12,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -66,7 +67,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := f.SPIRV()
+	module, err := kernelspirv.Lower(f)
 	if err != nil {
 		t.Fatal(err)
 	}

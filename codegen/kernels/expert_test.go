@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -333,7 +334,7 @@ func (w *world) buildFor(on *target.Target, outputs []*ir.Value) {
 		if err != nil {
 			w.t.Fatalf("%s: %v", c.Kernel, err)
 		}
-		words, err := f.SPIRV()
+		words, err := kernelspirv.Lower(f)
 		if err != nil {
 			w.t.Fatalf("%s: %v", c.Kernel, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
@@ -130,7 +131,7 @@ func TestCoopGroups(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				words, err := f.SPIRV()
+				words, err := kernelspirv.Lower(f)
 				if err != nil {
 					t.Fatal(err)
 				}

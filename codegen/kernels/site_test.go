@@ -14,6 +14,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -410,7 +411,7 @@ func (c siteTest) checkOn(t testing.TB, on *target.Target) {
 		if err != nil {
 			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
 		}
-		words, err := f.SPIRV()
+		words, err := kernelspirv.Lower(f)
 		if err != nil {
 			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 )
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,7 @@ func sums(t *testing.T, n, wave int) Kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, err := f.SPIRV()
+	words, err := kernelspirv.Lower(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/spirv"
 )
@@ -29,7 +30,7 @@ func toy(t *testing.T) module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, err := f.SPIRV()
+	words, err := kernelspirv.Lower(f)
 	if err != nil {
 		t.Fatal(err)
 	}

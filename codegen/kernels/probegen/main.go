@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 )
 
@@ -50,7 +51,7 @@ func generate() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		words, err := f.SPIRV()
+		words, err := kernelspirv.Lower(f)
 		if err != nil {
 			return nil, err
 		}

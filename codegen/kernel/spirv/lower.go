@@ -1,21 +1,23 @@
-package kernel
+// Package spirv lowers kernels to SPIR-V.
+package spirv
 
 import (
 	"fmt"
 
+	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/spirv"
 )
 
 // entryPoint is the name of the entry point of every module.
 const entryPoint = "main"
 
-// SPIRV lowers the kernel to a SPIR-V 1.5 module for Vulkan 1.2, with one entry
-// point, main, and the kernel's specialization constants. The same kernel gives
-// the same words.
-func (f *Func) SPIRV() ([]uint32, error) {
+// Lower returns the SPIR-V 1.5 module of a kernel for Vulkan 1.2, with one entry
+// point, main, and the kernel's specialization constants, which stay open. The same
+// kernel gives the same words.
+func Lower(f *kernel.Func) ([]uint32, error) {
 	l := &lowering{
 		f: f, m: spirv.NewBuilder(),
-		values: map[*node]spirv.ID{}, inputs: map[spirv.BuiltIn]spirv.ID{},
+		values: map[*kernel.Node]spirv.ID{}, inputs: map[spirv.BuiltIn]spirv.ID{},
 		views: map[view]spirv.ID{}, pointers: map[bound]spirv.ID{},
 	}
 	l.module()
@@ -28,30 +30,30 @@ func (f *Func) SPIRV() ([]uint32, error) {
 
 // lowering writes one kernel as a module.
 type lowering struct {
-	f      *Func
+	f      *kernel.Func
 	m      *spirv.Builder
 	glsl   spirv.ID
-	values map[*node]spirv.ID
+	values map[*kernel.Node]spirv.ID
 
 	globals    []spirv.ID // global variables, for the entry point
 	inputs     map[spirv.BuiltIn]spirv.ID
 	shared     []spirv.ID
 	views      map[view]spirv.ID  // types of pointers to buffers
-	pointers   map[bound]spirv.ID // buffers, as pointers; void: their addresses
-	access     func(arg int) Access
+	pointers   map[bound]spirv.ID // buffers, as pointers; kernel.Void for their addresses
+	access     func(arg int) kernel.Access
 	loopMerges []spirv.ID // where a break goes, innermost last
 }
 
 // view is a way to see a buffer: as a structure of one array of elem.
 type view struct {
-	elem   Type
-	access Access
+	elem   kernel.Type
+	access kernel.Access
 }
 
 // bound is an argument seen in one way.
 type bound struct {
 	arg  uint32
-	elem Type
+	elem kernel.Type
 }
 
 func (l *lowering) module() {
@@ -69,10 +71,10 @@ func (l *lowering) module() {
 	for i, s := range l.f.Spec {
 		id := m.SpecConstant(l.typ(s.Type), s.ID, s.Default)
 		m.Name(id, s.Name)
-		l.values[l.f.specNodes[i]] = id
+		l.values[l.f.Constant(i)] = id
 	}
-	for i, a := range l.f.arrays {
-		array := m.Type(spirv.OpTypeArray, l.typ(a.elem), l.value(a.length))
+	for i, a := range l.f.Arrays() {
+		array := m.Type(spirv.OpTypeArray, l.typ(a.Elem()), l.value(a.Length()))
 		id := l.global(array, spirv.StorageClassWorkgroup)
 		m.Name(id, fmt.Sprintf("shared%d", i))
 		l.shared = append(l.shared, id)
@@ -82,7 +84,7 @@ func (l *lowering) module() {
 	main := m.Function(void, m.Type(spirv.OpTypeFunction, void))
 	m.Name(main, l.f.Name)
 	l.arguments()
-	l.region(l.f.body)
+	l.region(l.f.Body())
 	m.Do(spirv.OpReturn)
 	m.EndFunction()
 
@@ -104,40 +106,40 @@ func (l *lowering) pointer(s spirv.StorageClass, to spirv.ID) spirv.ID {
 // workgroup states the workgroup size: as an execution mode, which a
 // specialized builtin overrides.
 func (l *lowering) workgroup(main spirv.ID) {
-	n := l.f.workgroup
-	size, err := l.f.eval(n, nil)
+	n := l.f.Workgroup()
+	size, err := l.f.Eval(n, nil)
 	if err != nil {
 		size = 1 // undefined by the defaults alone: call sites specialize it
 	}
 	l.m.ExecutionMode(main, spirv.ExecutionModeLocalSize, size, 1, 1)
-	if n.op == opConst {
+	if n.Op() == kernel.OpConst {
 		return
 	}
 	one := l.uint(1)
-	v3 := l.m.Type(spirv.OpTypeVector, l.typ(U32), 3)
+	v3 := l.m.Type(spirv.OpTypeVector, l.typ(kernel.U32), 3)
 	id := l.m.Constant(spirv.OpSpecConstantComposite, v3, l.value(n), one, one)
 	l.m.Decorate(id, spirv.DecorationBuiltIn, spirv.BuiltInWorkgroupSize)
 	l.m.Name(id, "workgroup_size")
 }
 
-func (l *lowering) typ(t Type) spirv.ID {
-	if t.isMatrix() {
+func (l *lowering) typ(t kernel.Type) spirv.ID {
+	if t.IsMatrix() {
 		return l.matrixType(t)
 	}
 	if n := t.Lanes(); n > 1 {
 		return l.m.Type(spirv.OpTypeVector, l.typ(t.Elem()), uint32(n))
 	}
 	switch t {
-	case Bool:
+	case kernel.Bool:
 		return l.m.Type(spirv.OpTypeBool)
-	case I32:
+	case kernel.I32:
 		return l.m.Type(spirv.OpTypeInt, 32, 1)
-	case F32:
+	case kernel.F32:
 		return l.m.Type(spirv.OpTypeFloat, 32)
-	case F16:
+	case kernel.F16:
 		l.m.Capability(spirv.CapabilityFloat16)
 		return l.m.Type(spirv.OpTypeFloat, 16)
-	case u16:
+	case kernel.U16:
 		l.m.Capability(spirv.CapabilityStorageBuffer16BitAccess)
 		l.m.Capability(spirv.CapabilityInt16) // spirv-val has a cast to a pointer to 16 bits need it
 		return l.m.Type(spirv.OpTypeInt, 16, 0)
@@ -146,12 +148,12 @@ func (l *lowering) typ(t Type) spirv.ID {
 }
 
 func (l *lowering) uint(x uint32) spirv.ID {
-	return l.m.Constant(spirv.OpConstant, l.typ(U32), x)
+	return l.m.Constant(spirv.OpConstant, l.typ(kernel.U32), x)
 }
 
 // value returns the ID of a node's result; static nodes are defined at their
 // first use.
-func (l *lowering) value(n *node) spirv.ID {
+func (l *lowering) value(n *kernel.Node) spirv.ID {
 	id, ok := l.values[n]
 	if !ok {
 		id = l.static(n)
@@ -160,7 +162,7 @@ func (l *lowering) value(n *node) spirv.ID {
 	return id
 }
 
-func (l *lowering) ids(ns []*node) []spirv.ID {
+func (l *lowering) ids(ns []*kernel.Node) []spirv.ID {
 	ids := make([]spirv.ID, len(ns))
 	for i, n := range ns {
 		ids[i] = l.value(n)
@@ -168,36 +170,36 @@ func (l *lowering) ids(ns []*node) []spirv.ID {
 	return ids
 }
 
-func (l *lowering) static(n *node) spirv.ID {
-	typ := l.typ(n.typ)
+func (l *lowering) static(n *kernel.Node) spirv.ID {
+	typ := l.typ(n.Type())
 	switch {
-	case n.op == opConst && n.typ == Bool && n.imm != 0:
+	case n.Op() == kernel.OpConst && n.Type() == kernel.Bool && n.Imm() != 0:
 		return l.m.Constant(spirv.OpConstantTrue, typ)
-	case n.op == opConst && n.typ == Bool:
+	case n.Op() == kernel.OpConst && n.Type() == kernel.Bool:
 		return l.m.Constant(spirv.OpConstantFalse, typ)
-	case n.op == opConst:
-		return l.m.Constant(spirv.OpConstant, typ, n.imm)
-	case n.op == opVec:
+	case n.Op() == kernel.OpConst:
+		return l.m.Constant(spirv.OpConstant, typ, n.Imm())
+	case n.Op() == kernel.OpVec:
 		o := spirv.OpConstantComposite
-		for _, a := range n.args {
-			if a.op != opConst {
+		for _, a := range n.Args() {
+			if a.Op() != kernel.OpConst {
 				o = spirv.OpSpecConstantComposite
 			}
 		}
-		return l.m.Constant(o, typ, l.ids(n.args)...)
+		return l.m.Constant(o, typ, l.ids(n.Args())...)
 	}
-	args := l.ids(n.args)
-	if by, ok := choices[n.op]; ok {
+	args := l.ids(n.Args())
+	if by, ok := choices[n.Op()]; ok {
 		// SPIR-V has no minimum for constants.
-		first := l.constantOp(l.typ(Bool), by[n.args[0].typ].op, args...)
+		first := l.constantOp(l.typ(kernel.Bool), by[n.Args()[0].Type()].op, args...)
 		return l.constantOp(typ, spirv.OpSelect, append([]spirv.ID{first}, args...)...)
 	}
-	return l.constantOp(typ, plain[n.op][n.args[0].typ].op, args...)
+	return l.constantOp(typ, plain[n.Op()][n.Args()[0].Type()].op, args...)
 }
 
 // choices are the operations on constants that take the first operand where a
 // comparison holds, else the second.
-var choices = map[op]byKind{opMin: plain[opLt], opMax: plain[opGt]}
+var choices = map[kernel.Op]byKind{kernel.OpMin: plain[kernel.OpLt], kernel.OpMax: plain[kernel.OpGt]}
 
 func (l *lowering) constantOp(typ spirv.ID, o spirv.Op, args ...spirv.ID) spirv.ID {
 	return l.m.Constant(spirv.OpSpecConstantOp, typ, append([]uint32{uint32(o)}, args...)...)
@@ -210,31 +212,31 @@ func (l *lowering) arguments() {
 	m.Name(push, "push")
 	pushed := l.global(push, spirv.StorageClassPushConstant)
 	l.bind(func(arg int) spirv.ID {
-		p := l.pointer(spirv.StorageClassPushConstant, l.typ(U32.Vec(2)))
-		return m.Emit(spirv.OpLoad, l.typ(U32.Vec(2)), m.Emit(spirv.OpAccessChain, p, pushed, l.uint(0), l.uint(uint32(arg))))
-	}, func(arg int) Access { return l.f.Args[arg].Access })
+		p := l.pointer(spirv.StorageClassPushConstant, l.typ(kernel.U32.Vec(2)))
+		return m.Emit(spirv.OpLoad, l.typ(kernel.U32.Vec(2)), m.Emit(spirv.OpAccessChain, p, pushed, l.uint(0), l.uint(uint32(arg))))
+	}, func(arg int) kernel.Access { return l.f.Args[arg].Access })
 }
 
 // addresses returns the type of a structure of an address for each argument.
 func (l *lowering) addresses() spirv.ID {
-	table := l.m.NewType(spirv.OpTypeArray, l.typ(U32.Vec(2)), l.uint(uint32(len(l.f.Args))))
+	table := l.m.NewType(spirv.OpTypeArray, l.typ(kernel.U32.Vec(2)), l.uint(uint32(len(l.f.Args))))
 	l.m.Decorate(table, spirv.DecorationArrayStride, 8)
-	return l.bufferType(table, ReadWrite)
+	return l.bufferType(table, kernel.ReadWrite)
 }
 
 // bind makes pointers of the addresses of the buffers, for every type that one is
 // seen as.
-func (l *lowering) bind(load func(arg int) spirv.ID, access func(arg int) Access) {
+func (l *lowering) bind(load func(arg int) spirv.ID, access func(arg int) kernel.Access) {
 	addresses := make([]spirv.ID, len(l.f.Args))
 	l.access = access
-	l.accesses(l.f.body, func(b bound) {
+	l.accesses(l.f.Body(), func(b bound) {
 		if _, ok := l.pointers[b]; ok {
 			return
 		}
 		if addresses[b.arg] == 0 {
 			addresses[b.arg] = load(int(b.arg))
 		}
-		if b.elem == void {
+		if b.elem == kernel.Void {
 			l.pointers[b] = addresses[b.arg]
 			return
 		}
@@ -245,32 +247,15 @@ func (l *lowering) bind(load func(arg int) spirv.ID, access func(arg int) Access
 }
 
 // accesses calls visit for every access to a buffer, in order, with void for its address.
-func (l *lowering) accesses(r *region, visit func(bound)) {
-	for _, n := range r.nodes {
-		if elem, ok := viewOf(n); ok && n.through() == nil {
-			visit(bound{n.imm, elem})
+func (l *lowering) accesses(r *kernel.Region, visit func(bound)) {
+	for _, n := range r.Nodes() {
+		if elem, ok := n.View(); ok && n.Through() == nil {
+			visit(bound{n.Imm(), elem})
 		}
-		for _, inner := range n.regions {
+		for _, inner := range n.Regions() {
 			l.accesses(inner, visit)
 		}
 	}
-}
-
-// viewOf returns the element type that a buffer access sees the buffer as.
-func viewOf(n *node) (Type, bool) {
-	switch n.op {
-	case opAddress:
-		return void, true
-	case opLoad:
-		return n.typ, true
-	case opStore:
-		return n.args[1].typ, true
-	case opLoad16, opStore16:
-		return u16, true
-	case opAtomicAdd, opAtomicMax, opAtomicLoad:
-		return U32, true
-	}
-	return void, false
 }
 
 // view returns the type of a pointer to a buffer seen as v.
@@ -289,14 +274,14 @@ func (l *lowering) view(v view) spirv.ID {
 
 // bufferType returns the structure around one array. That a kernel only reads
 // or only writes it lets drivers choose caches.
-func (l *lowering) bufferType(array spirv.ID, access Access) spirv.ID {
+func (l *lowering) bufferType(array spirv.ID, access kernel.Access) spirv.ID {
 	id := l.m.NewType(spirv.OpTypeStruct, array)
 	l.m.Decorate(id, spirv.DecorationBlock)
 	l.m.MemberDecorate(id, 0, spirv.DecorationOffset, 0)
 	switch access {
-	case Read:
+	case kernel.Read:
 		l.m.MemberDecorate(id, 0, spirv.DecorationNonWritable)
-	case Write:
+	case kernel.Write:
 		l.m.MemberDecorate(id, 0, spirv.DecorationNonReadable)
 	}
 	return id

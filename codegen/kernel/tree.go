@@ -1,0 +1,107 @@
+package kernel
+
+import "fmt"
+
+// The body of a kernel as lowerings and analyses read it: regions of nodes, which
+// only the Builder makes and nobody changes.
+
+// Body returns the outermost region.
+func (f *Func) Body() *Region { return f.body }
+
+// Arrays returns the shared arrays, by the index that accesses have as Imm.
+func (f *Func) Arrays() []*Array { return f.arrays }
+
+// Workgroup returns the static node of the number of invocations of a workgroup.
+func (f *Func) Workgroup() *Node { return f.workgroup }
+
+// Constant returns the node of specialization constant i of Spec.
+func (f *Func) Constant(i int) *Node { return f.specNodes[i] }
+
+// Eval computes a static scalar under the given specialization, by id; constants
+// that spec lacks have their default. Division by zero, a shift by more than 31 and
+// the like are errors.
+func (f *Func) Eval(n *Node, spec map[uint32]uint32) (uint32, error) {
+	v, err := f.eval(n, spec)
+	if err != nil {
+		return 0, fmt.Errorf("kernel %s: %w", f.Name, err)
+	}
+	return v, nil
+}
+
+// Op returns the operation.
+func (n *Node) Op() Op { return n.op }
+
+// Type returns the type of the result, Void if there is none.
+func (n *Node) Type() Type { return n.typ }
+
+// Imm returns what the operation says that is no operand; the list of operations
+// has its meaning for each.
+func (n *Node) Imm() uint32 { return n.imm }
+
+// Args returns the operands. They are nodes before this one, or static.
+func (n *Node) Args() []*Node { return n.args }
+
+// Regions returns the regions of OpIf (then, else if there is one), OpFor (body) and
+// OpWhile (condition, body).
+func (n *Node) Regions() []*Region { return n.regions }
+
+// Static reports whether the node is known at specialization time: a constant, a
+// specialization constant, or an expression of them. Static nodes stand in no region;
+// a lowering meets them as operands.
+func (n *Node) Static() bool { return n.static() }
+
+// Align returns the bytes to which a buffer access is aligned.
+func (n *Node) Align() int { return n.align }
+
+// Layout returns how OpMatLoad and OpMatStore see the array.
+func (n *Node) Layout() Layout { return Layout(n.align) }
+
+// Through returns the address, a U32.Vec(2), that a buffer access goes through; nil
+// if it is that of argument Imm.
+func (n *Node) Through() *Node { return n.through() }
+
+// Ahead reports of a load that it does not wait for who writes (Buffer.Ahead), and
+// of a subgroup barrier that no access needs it (Builder.SubgroupHint).
+func (n *Node) Ahead() bool { return n.ahead }
+
+// View returns the type of the elements that a buffer access sees the buffer as, U16
+// of 16-bit accesses. OpAddress sees none: Void. Other nodes access no buffer.
+func (n *Node) View() (elem Type, ok bool) {
+	switch n.op {
+	case OpAddress:
+		return Void, true
+	case OpLoad:
+		return n.typ, true
+	case OpStore:
+		return n.args[1].typ, true
+	case OpLoad16, OpStore16:
+		return U16, true
+	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
+		return U32, true
+	}
+	return Void, false
+}
+
+// Place returns the place in the source that made an access or a barrier.
+func (n *Node) Place() string { return n.place() }
+
+// Nodes returns the operations, in order.
+func (r *Region) Nodes() []*Node { return r.nodes }
+
+// Param returns the counter, an OpParam, of the body of an OpFor, else nil.
+func (r *Region) Param() *Node { return r.param }
+
+// Result returns the condition that the first region of an OpWhile ends with, else nil.
+func (r *Region) Result() *Node { return r.result }
+
+// Hint returns what the kernel asks of the loop that the region is the body of.
+func (r *Region) Hint() Hint { return r.hint }
+
+// Walk calls visit for every node of the region and of those inside, in order.
+func (r *Region) Walk(visit func(n *Node)) { r.walk(visit) }
+
+// Elem returns the type of the elements.
+func (a *Array) Elem() Type { return a.elem }
+
+// Length returns the static node of the number of elements.
+func (a *Array) Length() *Node { return a.length }
