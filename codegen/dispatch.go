@@ -27,7 +27,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	}
 	first := !e.steps[g.Step]
 	e.steps[g.Step] = true
-	if e.t.Host {
+	if e.t.IsHost() {
 		return d, nil
 	}
 	c := e.chosen[g]
@@ -128,7 +128,7 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 // requirements sums up what a device must offer.
 func (e *emitter) requirements() {
 	r := &e.plan.Require
-	if !e.t.Host {
+	if !e.t.IsHost() {
 		for _, name := range baseFeatures {
 			e.features[name] = true
 		}

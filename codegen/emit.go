@@ -58,7 +58,7 @@ func newEmitter(p *ir.Program, t *target.Target, plan *plans.Plan) *emitter {
 
 // dispatches emits what follows from the program alone: kernels, entries, requirements.
 func (e *emitter) dispatches() error {
-	if !e.t.Host {
+	if !e.t.IsHost() {
 		if err := e.prepare(); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (e *emitter) memory(f *gguf.File, embed bool) error {
 		if err != nil {
 			return fmt.Errorf("@%s: %w", g.Name, err)
 		}
-		if e.t.Host && g.Class == ir.KV { // the host holds elements as float32, whatever their type
+		if e.t.IsHost() && g.Class == ir.KV { // the host holds elements as float32, whatever their type
 			n = n / g.Type.DType.Bytes(int64(g.Type.DType.Block())) * int64(g.Type.DType.Block()) * 4
 		}
 		r := plans.Region{Name: g.Name, Bytes: n}

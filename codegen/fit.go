@@ -35,7 +35,7 @@ func LargestCtx(p *plans.Plan, t *target.Target) int {
 // indexable is the largest context up to most with which kernels can index the caches of p, 0
 // if there is none.
 func indexable(p *ir.Program, t *target.Target, most int) int {
-	if t.Host {
+	if t.IsHost() {
 		return most
 	}
 	type cached struct {

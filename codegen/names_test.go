@@ -22,7 +22,7 @@ func TestCandidatesHaveNames(t *testing.T) {
 	}
 	for _, path := range models {
 		for _, on := range target.All() {
-			if on.Host {
+			if on.IsHost() {
 				continue
 			}
 			f, err := gguf.OpenHeader(path)

@@ -15,7 +15,7 @@ const worthSplitting = 0.95
 // leave most of the next wider one idle, as its tiles are of many rows; a full step and
 // another one for the rest can take less.
 func (e *emitter) reach() error {
-	if e.t.Host {
+	if e.t.IsHost() {
 		return nil
 	}
 	var order []int // entries that take prompts, narrow ones first, without others of as many rows

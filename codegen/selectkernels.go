@@ -57,7 +57,7 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 // predicts to be fastest; else the first, as families offer their best guess first.
 func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) error {
 	p.Target = t.Name
-	if t.Host {
+	if t.IsHost() {
 		for _, f := range p.Funcs {
 			for _, g := range f.Groups {
 				g.Call = &ir.Call{Kernel: "oracle", Grid: [3]int{1, 1, 1}, Why: "the host evaluates the ops as they are"}

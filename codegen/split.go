@@ -23,7 +23,7 @@ const (
 // merge are one dispatch, whose workgroups meet, and what makes q, k and v and writes
 // the caches is part of it if there is a kernel for that.
 func splitAttention(p *ir.Program, t *target.Target) error {
-	if t.Host {
+	if t.IsHost() {
 		return nil
 	}
 	addArrivals(p)
@@ -130,7 +130,7 @@ const argmaxSplit = 4096
 
 // splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups that meet.
 func splitArgmax(p *ir.Program, t *target.Target) error {
-	if t.Host {
+	if t.IsHost() {
 		return nil
 	}
 	for _, f := range p.Funcs {

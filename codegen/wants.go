@@ -17,7 +17,7 @@ import (
 // step of its own; other values are rounded by themselves. To fixed point each group that
 // reads x rounds it itself.
 func applyWants(p *ir.Program, t *target.Target) error {
-	if t.Host {
+	if t.IsHost() {
 		return nil
 	}
 	for _, f := range p.Funcs {

@@ -88,7 +88,7 @@ func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *t
 // processor's, half of what is available.
 func spare(t *target.Target, probe *target.Probe) int64 {
 	switch {
-	case t.Host, probe != nil && probe.Type == "cpu":
+	case t.IsHost(), probe != nil && probe.Type == "cpu":
 		return host.Available() / 2
 	case probe != nil && probe.Type == "discrete":
 		return probe.Free() / 10 * 9

@@ -33,9 +33,9 @@ var targetsCommand = cli.Command{
 			if *asJSON {
 				return json.NewEncoder(cli.Stdout).Encode(target.All())
 			}
-			fmt.Fprintf(cli.Stdout, "%-10s %5s %10s %8s %6s %10s  %s\n", "target", "wave", "workgroup", "shared", "units", "GB/s", "")
+			fmt.Fprintf(cli.Stdout, "%-10s %-8s %5s %10s %8s %6s %10s  %s\n", "target", "backend", "wave", "workgroup", "shared", "units", "GB/s", "")
 			for _, t := range target.All() {
-				fmt.Fprintf(cli.Stdout, "%-10s %5d %10d %8d %6d %10.0f  %s\n", t.Name, t.Wave, t.Workgroup, t.Shared, t.Units, t.Bandwidth/1e9, t.Doc)
+				fmt.Fprintf(cli.Stdout, "%-10s %-8s %5d %10d %8d %6d %10.0f  %s\n", t.Name, t.Backend, t.Wave, t.Workgroup, t.Shared, t.Units, t.Bandwidth/1e9, t.Doc)
 			}
 			return nil
 		}

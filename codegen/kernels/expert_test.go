@@ -311,7 +311,7 @@ var modules sync.Map
 func (w *world) build(outputs ...*ir.Value) {
 	w.t.Helper()
 	for _, on := range target.All() {
-		if on.Host {
+		if on.IsHost() {
 			continue
 		}
 		w.buildFor(on, outputs)

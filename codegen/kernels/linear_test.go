@@ -668,7 +668,7 @@ func TestRefuses(t *testing.T) {
 // targets.
 func TestShapesOfTargets(t *testing.T) {
 	for _, dev := range target.All() {
-		if dev.Host {
+		if dev.IsHost() {
 			continue
 		}
 		for d := range allFormats() {

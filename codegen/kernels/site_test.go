@@ -397,7 +397,7 @@ func (c siteTest) checkBuild(t testing.TB) {
 		}
 	}
 	for _, on := range target.All() {
-		if !on.Host && on.Name != "llvmpipe" { // which runs them
+		if !on.IsHost() && on.Name != "llvmpipe" { // which runs them
 			c.checkOn(t, on)
 		}
 	}

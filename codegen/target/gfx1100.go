@@ -1,5 +1,7 @@
 package target
 
+import "github.com/zincc-dev/zincc/plans"
+
 // gfx1100 is AMD RDNA3. Memory, bandwidth, clock and units are the data sheet's of
 // the Radeon RX 7900 XTX (24 GB, 960 GB/s, 96 compute units, 2500 MHz). Limits are
 // those that RADV of Mesa 25.0 reports; the stage cost is what others measured with
@@ -7,6 +9,7 @@ package target
 var gfx1100 = &Target{
 	Name:        "gfx1100",
 	Doc:         "AMD RDNA3 (RX 7900 XTX, PRO W7900) through Vulkan with cooperative matrices",
+	Backend:     plans.Vulkan,
 	Wave:        32,
 	Waves:       rdnaWaves,
 	Workgroup:   1024,

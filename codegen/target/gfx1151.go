@@ -1,5 +1,7 @@
 package target
 
+import "github.com/zincc-dev/zincc/plans"
+
 // gfx1151 is AMD RDNA3.5 in one package with the processor. Bandwidth, clock and
 // units are the data sheet's of the Ryzen AI Max+ 395 with its Radeon 8060S (256
 // bits of LPDDR5X-8000, 40 compute units, 2900 MHz); memory is the host's. Limits
@@ -8,6 +10,7 @@ package target
 var gfx1151 = &Target{
 	Name:        "gfx1151",
 	Doc:         "AMD RDNA3.5 (Radeon 8060S of Ryzen AI Max) through Vulkan with cooperative matrices",
+	Backend:     plans.Vulkan,
 	Wave:        32,
 	Waves:       rdnaWaves,
 	Workgroup:   1024,

@@ -1,5 +1,7 @@
 package target
 
+import "github.com/zincc-dev/zincc/plans"
+
 // gfx1200 is AMD RDNA4's smaller chip. Memory, bandwidth, clock and units are the
 // data sheet's of the Radeon RX 9060 XT (16 GB on 128 bits at 20 Gbit/s, 32 compute
 // units, 3130 MHz). Limits are those that RADV of Mesa 25.0 reports; the stage cost
@@ -7,6 +9,7 @@ package target
 var gfx1200 = &Target{
 	Name:        "gfx1200",
 	Doc:         "AMD RDNA4 (RX 9060 XT) through Vulkan with cooperative matrices",
+	Backend:     plans.Vulkan,
 	Wave:        32,
 	Waves:       rdnaWaves,
 	Workgroup:   1024,

@@ -1,5 +1,7 @@
 package target
 
+import "github.com/zincc-dev/zincc/plans"
+
 // gfx1201 is AMD RDNA4. Memory, bandwidth, clock and units are the Radeon AI PRO
 // R9700's data sheet (32 GB, 640 GB/s, 64 compute units, 2920 MHz; the operations that
 // follow are its 47.8 TFLOP/s); limits are those that RADV of Mesa 25.0 reports; the
@@ -8,6 +10,7 @@ package target
 var gfx1201 = &Target{
 	Name:        "gfx1201",
 	Doc:         "AMD RDNA4 (Radeon AI PRO R9700, RX 9070 XT) through Vulkan with cooperative matrices",
+	Backend:     plans.Vulkan,
 	Vendor:      0x1002,
 	Wave:        32,
 	Waves:       rdnaWaves,

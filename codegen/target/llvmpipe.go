@@ -1,5 +1,7 @@
 package target
 
+import "github.com/zincc-dev/zincc/plans"
+
 // llvmpipe is Mesa's Vulkan on the CPU (lavapipe). Limits are those that Mesa
 // 25.0.7 reports on a processor with 256-bit vectors; a dispatch takes 20-95 us
 // there. Operations are what the matmuls of gopher's decode/1 reached by `zincrun
@@ -7,6 +9,7 @@ package target
 var llvmpipe = &Target{
 	Name:      "llvmpipe",
 	Doc:       "Vulkan on the CPU (Mesa lavapipe), for tests",
+	Backend:   plans.Vulkan,
 	Wave:      8,
 	Workgroup: 1024,
 	Shared:    32 << 10,

@@ -153,7 +153,7 @@ func (p *Probe) check() error {
 func (p *Probe) Target() *Target {
 	base, chip, exact := p.base()
 	t := *base
-	t.Name, t.Doc, t.Vendor = ProbePrefix+p.Name, "as probed", p.VendorID
+	t.Name, t.Doc, t.Vendor, t.Backend = ProbePrefix+p.Name, "as probed", p.VendorID, plans.Vulkan
 	t.Wave = p.wave(base.Wave)
 	t.Waves = slices.DeleteFunc(slices.Clone(t.Waves), func(wave int) bool { return p.wave(wave) != wave })
 	t.Workgroup = int(min(p.Limits.WorkgroupInvocations, p.Limits.WorkgroupSize[0]))

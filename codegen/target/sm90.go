@@ -1,5 +1,7 @@
 package target
 
+import "github.com/zincc-dev/zincc/plans"
+
 // sm90 is NVIDIA Hopper through Vulkan. Bandwidth and stage cost were measured
 // on an H200 with driver 580: 4.6 TB/s read, 1.7-2.5 us for a dispatch and its
 // barrier. Limits are those that the driver reports. Float32 operations are the
@@ -9,6 +11,7 @@ package target
 var sm90 = &Target{
 	Name:        "sm_90",
 	Doc:         "NVIDIA Hopper (H100, H200) through Vulkan",
+	Backend:     plans.Vulkan,
 	Vendor:      0x10de,
 	Wave:        32,
 	Workgroup:   1024,

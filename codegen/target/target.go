@@ -4,6 +4,8 @@ package target
 import (
 	"fmt"
 	"strings"
+
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // Target is what the compiler knows of a device. Every figure has its source in
@@ -14,7 +16,7 @@ type Target struct {
 
 	Vendor    uint32 // PCI vendor; 0: none
 	Arch      string // name of the published target whose tuning serves a device that was probed; "": its own
-	Host      bool   // evaluated by the oracle: the plan holds no kernels
+	Backend   string // what runs its plans: plans.Vulkan and the like
 	Wave      int    // subgroup size that pipelines ask for
 	Waves     []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
 	Workgroup int    // invocations of a workgroup, at most
@@ -44,6 +46,9 @@ type Target struct {
 	Stage float64
 	AMD   *AMD // nil for others
 }
+
+// IsHost reports whether the oracle evaluates its plans, which hold no kernels then.
+func (t *Target) IsHost() bool { return t.Backend == plans.Host }
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.
 type MatrixShape struct{ Rows, Cols, Depth int }
