@@ -105,3 +105,13 @@ func (a *Array) Elem() Type { return a.elem }
 
 // Length returns the static node of the number of elements.
 func (a *Array) Length() *Node { return a.length }
+
+// Fold computes an operation on scalars of type t, if it is one that static nodes may have:
+// of integers and truth values, and defined.
+func Fold(o Op, t Type, args []uint32) (bits uint32, ok bool) {
+	if !ops[o].fold || t == F32 || o == OpSelect {
+		return 0, false
+	}
+	bits, err := foldOp(o, t, args)
+	return bits, err == nil
+}

@@ -1,0 +1,212 @@
+// Package ptx lowers kernels to PTX, the assembly text that NVIDIA's driver compiles.
+//
+// A module has one entry point and is for one pipeline: specialization constants are numbers in
+// the text. Registers are virtual and, but for conditions and addresses, have 32 bits without a
+// type. Every rounding is written in its instruction, so that the driver fuses nothing.
+package ptx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// Entry is the name of the entry point of every module.
+const Entry = "kernel"
+
+// Wave is the lanes of a subgroup, which PTX calls a warp.
+const Wave = 32
+
+// Options say for what a kernel is lowered.
+type Options struct {
+	// Arch is the compute capability without the dot: 90 for sm_90.
+	Arch int
+	// Spec has the values of the specialization constants, by id; others have their default.
+	Spec map[uint32]uint32
+	// Constant reports whether an argument is memory that no dispatch writes: weights and
+	// tables. Nil: none is known to be.
+	Constant func(arg int) bool
+	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
+	// touches memory that is not Constant.
+	Overlap bool
+}
+
+// version returns the version of PTX that first knows an architecture and all that kernels use.
+func version(arch int) string {
+	switch {
+	case arch >= 120:
+		return "8.7"
+	case arch >= 100:
+		return "8.6"
+	}
+	return "7.8"
+}
+
+// Lower returns the module of a kernel. The same kernel and options give the same text.
+func Lower(f *kernel.Func, o Options) (string, error) {
+	l := &lowering{f: f, o: o, values: map[*kernel.Node][]operand{}, addresses: map[int]string{}, builtins: map[kernel.Builtin]operand{}}
+	if err := l.module(); err != nil {
+		return "", fmt.Errorf("kernel %s: %w", f.Name, err)
+	}
+	return l.out.String(), nil
+}
+
+// lowering writes one kernel as a module.
+type lowering struct {
+	f *kernel.Func
+	o Options
+
+	out  strings.Builder
+	code strings.Builder // the body
+	size uint32          // lanes of a workgroup
+	// values are the elements of a node's result, or the words of a matrix that a lane holds; of
+	// a variable its registers.
+	values    map[*kernel.Node][]operand
+	addresses map[int]string // registers of the arguments' addresses
+	builtins  map[kernel.Builtin]operand
+	uniform   *uniformity
+	apart     bool // lanes of a subgroup may be elsewhere
+	counts    [len(classes)]int
+	labels    int
+	breaks    []string // where a break goes, innermost last
+	wait      *kernel.Node
+	err       error
+}
+
+// classes are the kinds of registers.
+var classes = [...]struct{ prefix, typ string }{{"%r", "b32"}, {"%p", "pred"}, {"%d", "b64"}, {"%h", "b16"}}
+
+const (
+	words = iota
+	conditions
+	addresses
+	halves
+)
+
+func (l *lowering) reg(class int) string {
+	l.counts[class]++
+	return fmt.Sprintf("%s%d", classes[class].prefix, l.counts[class]-1)
+}
+
+func (l *lowering) label() string {
+	l.labels++
+	return fmt.Sprintf("L%d", l.labels)
+}
+
+// do writes an instruction.
+func (l *lowering) do(format string, args ...any) {
+	l.code.WriteByte('\t')
+	fmt.Fprintf(&l.code, format, args...)
+	l.code.WriteString(";\n")
+}
+
+func (l *lowering) mark(label string) { l.code.WriteString(label + ":\n") }
+
+// fail records the first error.
+func (l *lowering) fail(n *kernel.Node, format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%v: %s", n.Op(), fmt.Sprintf(format, args...))
+	}
+}
+
+func (l *lowering) module() error {
+	f := l.f
+	var err error
+	if l.size, err = f.WorkgroupSize(l.o.Spec); err != nil {
+		return err
+	}
+	arrays, err := l.arrays()
+	if err != nil {
+		return err
+	}
+	l.uniform = analyze(f)
+	l.prologue()
+	l.region(f.Body())
+	l.do("ret")
+	if l.err != nil {
+		return l.err
+	}
+	w := &l.out
+	fmt.Fprintf(w, ".version %s\n.target sm_%d\n.address_size 64\n\n// %s\n", version(l.o.Arch), l.o.Arch, strings.ReplaceAll(f.Name, "\n", " "))
+	fmt.Fprintf(w, ".visible .entry %s(", Entry)
+	for i := range f.Args {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		fmt.Fprintf(w, ".param .u64 a%d", i)
+	}
+	fmt.Fprintf(w, ")\n.reqntid %d, 1, 1\n{\n", l.size)
+	for i, c := range classes {
+		if n := l.counts[i]; n > 0 {
+			fmt.Fprintf(w, "\t.reg .%s %s<%d>;\n", c.typ, c.prefix, n)
+		}
+	}
+	w.WriteString(arrays)
+	w.WriteString(l.code.String())
+	w.WriteString("}\n")
+	return nil
+}
+
+// arrays declares the shared arrays.
+func (l *lowering) arrays() (string, error) {
+	var b strings.Builder
+	for i, a := range l.f.Arrays() {
+		n, err := l.f.Eval(a.Length(), l.o.Spec)
+		if err != nil {
+			return "", fmt.Errorf("length of a shared array: %w", err)
+		}
+		fmt.Fprintf(&b, "\t.shared .align 16 .b8 s%d[%d];\n", i, uint64(n)*uint64(a.Elem().Size()))
+	}
+	return b.String(), nil
+}
+
+// prologue loads what the body needs of the arguments and of the lane's place.
+func (l *lowering) prologue() {
+	args, places := map[int]bool{}, map[kernel.Builtin]bool{}
+	subgroups := false
+	l.f.Body().Walk(func(n *kernel.Node) {
+		if _, ok := n.View(); ok && n.Through() == nil {
+			args[int(n.Imm())] = true
+		}
+		if n.Op() == kernel.OpBuiltin {
+			places[kernel.Builtin(n.Imm())] = true
+		}
+		switch n.Op() {
+		case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpMatLoad, kernel.OpMatStore:
+			subgroups = true
+		}
+	})
+	for i := range l.f.Args {
+		if args[i] {
+			l.addresses[i] = l.reg(addresses)
+			l.do("ld.param.u64 %s, [a%d]", l.addresses[i], i)
+		}
+	}
+	lane := places[kernel.SubgroupLane] || subgroups
+	if places[kernel.LocalID] || lane || places[kernel.SubgroupID] {
+		l.builtins[kernel.LocalID] = l.special("%tid.x")
+	}
+	if lane {
+		l.builtins[kernel.SubgroupLane] = l.word("and.b32", "%s, 31", l.builtins[kernel.LocalID].reg)
+	}
+	if places[kernel.SubgroupID] {
+		l.builtins[kernel.SubgroupID] = l.word("shr.u32", "%s, 5", l.builtins[kernel.LocalID].reg)
+	}
+	l.builtins[kernel.NumSubgroups] = number((l.size + Wave - 1) / Wave)
+	for _, b := range dimensions {
+		if places[b.builtin] {
+			l.builtins[b.builtin] = l.special(b.name)
+		}
+	}
+}
+
+var dimensions = []struct {
+	builtin kernel.Builtin
+	name    string
+}{
+	{kernel.WorkgroupIDX, "%ctaid.x"}, {kernel.WorkgroupIDY, "%ctaid.y"}, {kernel.WorkgroupIDZ, "%ctaid.z"},
+	{kernel.NumWorkgroupsX, "%nctaid.x"}, {kernel.NumWorkgroupsY, "%nctaid.y"}, {kernel.NumWorkgroupsZ, "%nctaid.z"},
+}
+
+func (l *lowering) special(name string) operand { return l.word("mov.u32", "%s", name) }

@@ -1,0 +1,170 @@
+package ptx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+func (l *lowering) addressOf(n *kernel.Node) {
+	lo, hi := l.reg(words), l.reg(words)
+	l.do("mov.b64 {%s, %s}, %s", lo, hi, l.addresses[int(n.Imm())])
+	l.values[n] = []operand{register(lo), register(hi)}
+}
+
+// place writes the address that a buffer access accesses.
+func (l *lowering) place(n *kernel.Node) string {
+	elem, _ := n.View()
+	base := l.addresses[int(n.Imm())]
+	if through := n.Through(); through != nil {
+		v := l.value(through)
+		base = l.reg(addresses)
+		l.do("mov.b64 %s, {%s, %s}", base, l.held(v[0], kernel.U32), l.held(v[1], kernel.U32))
+	}
+	i := l.scalar(n.Args()[0])
+	if i.lit && uint64(i.bits)*uint64(elem.Size()) < 1<<30 {
+		return offset(base, uint64(i.bits)*uint64(elem.Size()))
+	}
+	at := l.reg(addresses)
+	l.do("mad.wide.u32 %s, %s, %d, %s", at, i.as(kernel.U32), elem.Size(), base)
+	return "[" + at + "]"
+}
+
+func offset(base string, n uint64) string {
+	if n == 0 {
+		return "[" + base + "]"
+	}
+	return fmt.Sprintf("[%s+%d]", base, n)
+}
+
+// width says how many words of which type an access moves.
+func width(t kernel.Type) string {
+	switch {
+	case t == kernel.U16:
+		return "u16"
+	case t.Lanes() == 1:
+		return "b32"
+	}
+	return fmt.Sprintf("v%d.b32", t.Lanes())
+}
+
+// list writes registers as an instruction takes several.
+func list(v []operand) string {
+	if len(v) == 1 {
+		return v[0].reg
+	}
+	var names []string
+	for _, o := range v {
+		names = append(names, o.reg)
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}
+
+// load reads what nobody writes while a kernel runs through the cache that need not know.
+func (l *lowering) load(n *kernel.Node) {
+	elem, _ := n.View()
+	l.await(n)
+	at := l.place(n)
+	v := l.registers(n.Type())
+	through := ""
+	if l.unchanging(int(n.Imm())) {
+		through = ".nc"
+	}
+	l.do("ld.global%s.%s %s, %s", through, width(elem), list(v), at)
+	l.values[n] = v
+}
+
+// unchanging reports whether an argument is of memory that nobody writes from the kernel's
+// begin to its end. Where the kernel before still runs at the begin, only constants are.
+func (l *lowering) unchanging(arg int) bool {
+	return l.f.Args[arg].Access == kernel.Read && (!l.o.Overlap || l.constant(arg))
+}
+
+func (l *lowering) constant(arg int) bool { return l.o.Constant != nil && l.o.Constant(arg) }
+
+func (l *lowering) store(n *kernel.Node) {
+	elem, _ := n.View()
+	l.await(n)
+	at := l.place(n)
+	v := l.value(n.Args()[1])
+	l.do("st.global.%s %s, %s", width(elem), at, list(l.heldAll(v, elem)))
+}
+
+func (l *lowering) heldAll(v []operand, t kernel.Type) []operand {
+	all := make([]operand, len(v))
+	for i, o := range v {
+		all[i] = register(l.held(o, t))
+	}
+	return all
+}
+
+var atomics = map[kernel.Op]string{
+	kernel.OpAtomicAdd: "atom.relaxed.gpu.global.add.u32", kernel.OpAtomicMax: "atom.relaxed.gpu.global.max.u32",
+	kernel.OpSharedAdd: "atom.relaxed.cta.shared.add.u32", kernel.OpSharedMax: "atom.relaxed.cta.shared.max.u32",
+}
+
+// atomic orders nothing but itself.
+func (l *lowering) atomic(n *kernel.Node) {
+	var at string
+	if n.Op() == kernel.OpSharedAdd || n.Op() == kernel.OpSharedMax {
+		at = l.element(n, 1)
+	} else {
+		l.await(n)
+		at = l.place(n)
+	}
+	l.values[n] = []operand{l.word(atomics[n.Op()], "%s, %s", at, l.held(l.scalar(n.Args()[1]), kernel.U32))}
+}
+
+func (l *lowering) atomicLoad(n *kernel.Node) {
+	l.await(n)
+	l.values[n] = []operand{l.word("ld.relaxed.gpu.global.u32", "%s", l.place(n))}
+}
+
+// element writes the address in a shared array: of the first indices operands.
+func (l *lowering) element(n *kernel.Node, indices int) string {
+	at := l.shared(int(n.Imm()), l.scalar(n.Args()[0]))
+	if indices == 1 {
+		return "[" + at + "]"
+	}
+	e := l.scalar(n.Args()[1])
+	if e.lit {
+		return fmt.Sprintf("[%s+%d]", at, 4*e.bits)
+	}
+	return "[" + l.word("mad.lo.u32", "%s, 4, %s", e.reg, l.word("mov.u32", "%s", at).reg).reg + "]"
+}
+
+// shared writes the address of an element of a shared array: a symbol and a number, or a register.
+func (l *lowering) shared(array int, i operand) string {
+	base, size := fmt.Sprintf("s%d", array), l.f.Arrays()[array].Elem().Size()
+	if i.lit {
+		return fmt.Sprintf("%s+%d", base, uint64(i.bits)*uint64(size))
+	}
+	return l.word("mad.lo.u32", "%s, %d, %s", i.reg, size, l.word("mov.u32", "%s", base).reg).reg
+}
+
+func (l *lowering) sharedLoad(n *kernel.Node) {
+	at := l.element(n, len(n.Args()))
+	v := l.registers(n.Type())
+	l.do("ld.shared.%s %s, %s", width(n.Type()), list(v), at)
+	l.values[n] = v
+}
+
+func (l *lowering) sharedStore(n *kernel.Node) {
+	last := len(n.Args()) - 1
+	t := n.Args()[last].Type()
+	at := l.element(n, last)
+	l.do("st.shared.%s %s, %s", width(t), at, list(l.heldAll(l.value(n.Args()[last]), t)))
+}
+
+// barrier also orders what the lanes of the workgroup wrote, to buffers too.
+func (l *lowering) barrier(*kernel.Node) {
+	if l.size <= Wave {
+		l.do("bar.warp.sync -1")
+		return
+	}
+	l.do("bar.sync 0")
+}
+
+// await is where memory is touched that a kernel before may still write.
+func (l *lowering) await(*kernel.Node) {}
