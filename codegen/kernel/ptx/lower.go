@@ -120,7 +120,7 @@ func (l *lowering) module() error {
 	if err != nil {
 		return err
 	}
-	l.uniform = analyze(f)
+	l.uniform = analyze(f, l.o.Spec)
 	l.prologue()
 	l.region(f.Body())
 	l.do("ret")
