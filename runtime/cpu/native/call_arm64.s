@@ -1,0 +1,24 @@
+#include "textflag.h"
+
+// func call(fn, stack uintptr, args *[6]uintptr) uintptr
+// AAPCS64: arguments in R0 to R7; R19 to R29 come back as they were. Generated code leaves R28
+// alone, where Go's signal handlers look for g.
+TEXT ·call(SB), NOSPLIT, $16-32
+	MOVD fn+0(FP), R9
+	MOVD stack+8(FP), R10
+	MOVD args+16(FP), R11
+	LDP  0(R11), (R0, R1)
+	LDP  16(R11), (R2, R3)
+	LDP  32(R11), (R4, R5)
+	MOVD RSP, R19
+	MOVD R10, RSP
+	BL   (R9)
+	MOVD R19, RSP
+	MOVD R0, ret+24(FP)
+	RET
+
+// func relaxAddress() uintptr
+TEXT ·relaxAddress(SB), NOSPLIT, $0-8
+	MOVD $·relax(SB), R0
+	MOVD R0, ret+0(FP)
+	RET
