@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
@@ -394,7 +395,7 @@ func TestUploaderFillsInParts(t *testing.T) {
 	check(t, u.Flush())
 	wantWords(t, download(t, d, b), func(i int) uint32 { return uint32(i%253) * 0x01010101 })
 	err := u.Write(b, 0, b.Size(), func(p []byte, at int64) error {
-		if at == fillPart {
+		if at == contents.Part {
 			return broken
 		}
 		return fill(p, at)

@@ -2,12 +2,10 @@ package vulkan
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
-	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/layout"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
 const (
@@ -53,8 +51,8 @@ func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.So
 	for _, f := range []func() error{
 		func() error { return m.placeWeights(plan) },
 		func() error { return m.placeRegions(plan) },
-		func() error { return m.uploadWeights(ctx, up, plan, src) },
-		func() error { return m.uploadTables(ctx, up, plan) },
+		func() error { return contents.Weights(ctx, plan, src, writer(up, m.weights)) },
+		func() error { return contents.Tables(ctx, plan, writer(up, m.regions)) },
 		func() error { return m.findArguments(plan) },
 		up.Flush,
 	} {
@@ -63,6 +61,13 @@ func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.So
 		}
 	}
 	return m, nil
+}
+
+// writer uploads to places.
+func writer(up *Uploader, places map[string]place) contents.Writer {
+	return func(name string, bytes int64, fill func(p []byte, at int64) error) error {
+		return up.Write(places[name].buf, places[name].at, bytes, fill)
+	}
 }
 
 // pool hands out places in buffers of a common size.
@@ -159,52 +164,6 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 	}
 	m.back, err = m.dev.Alloc(size, Readback)
 	return err
-}
-
-func (m *memory) uploadWeights(ctx context.Context, up *Uploader, plan *plans.Plan, src *plans.Source) error {
-	for _, w := range plan.Weights {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		l, err := layout.New(w.DType, w.Shape...)
-		if err != nil {
-			return fmt.Errorf("tensor %q: %w", w.Name, err)
-		}
-		if l.Name != w.Layout || l.Bytes != w.Bytes {
-			return fmt.Errorf("tensor %q: this runtime's layout of %s is %s, the plan has %s", w.Name, w.DType, l.Name, w.Layout)
-		}
-		data, err := src.Weight(w.Name)
-		if err != nil {
-			return err
-		}
-		p := m.weights[w.Name]
-		err = up.Write(p.buf, p.at, p.bytes, func(dst []byte, at int64) error { return l.Fill(dst, at, data) })
-		if err != nil {
-			return fmt.Errorf("tensor %q: %w", w.Name, err)
-		}
-	}
-	return nil
-}
-
-// uploadTables computes the tables; their ops are the oracle's.
-func (m *memory) uploadTables(ctx context.Context, up *Uploader, plan *plans.Plan) error {
-	for _, r := range plan.Memory.Tables {
-		v := plan.Program.Global(r.Name)
-		values, err := oracle.Table(ctx, v, plan.Program.Ctx)
-		if err != nil {
-			return fmt.Errorf("table %q: %w", r.Name, err)
-		}
-		data := make([]byte, 4*len(values))
-		if _, err := binary.Encode(data, binary.LittleEndian, values); err != nil {
-			return err
-		}
-		p := m.regions[r.Name]
-		err = up.Write(p.buf, p.at, p.bytes, func(dst []byte, at int64) error { copy(dst, data[at:]); return nil })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // findArguments computes the addresses of the arguments of every dispatch.

@@ -1,10 +1,9 @@
 package vulkan
 
 import (
-	"runtime"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
 // uploadTimeout is for one copy of a staging buffer: far longer than any bus
@@ -75,7 +74,7 @@ func (u *Uploader) Write(dst *Buffer, offset, size int64, fill func(p []byte, at
 			}
 			continue
 		}
-		if err := fillParts(s.staging.mapped[s.used:s.used+n:s.used+n], at, fill); err != nil {
+		if err := contents.Fill(s.staging.mapped[s.used:s.used+n:s.used+n], at, fill); err != nil {
 			return err
 		}
 		s.regions = append(s.regions, region{dst, offset + at, s.used, n})
@@ -83,21 +82,6 @@ func (u *Uploader) Write(dst *Buffer, offset, size int64, fill func(p []byte, at
 		at += n
 	}
 	return nil
-}
-
-// fillPart is the bytes of a piece. One thread alone fills less than the bus takes, and
-// reads less than the disk gives of a file that the system does not hold.
-const fillPart = 1 << 20
-
-// fillParts fills p in pieces, on all processors.
-func fillParts(p []byte, at int64, fill func(p []byte, at int64) error) error {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for from := 0; from < len(p); from += fillPart {
-		part := p[from:min(from+fillPart, len(p))]
-		g.Go(func() error { return fill(part, at+int64(from)) })
-	}
-	return g.Wait()
 }
 
 // submit starts the copies of the current slot and goes on to the other one.

@@ -135,4 +135,3 @@ func (l *lowering) vote(n *kernel.Node) {
 	x := l.scalar(n.Args()[0])
 	l.values[n] = []operand{l.condition("vote.sync.any.pred", "%s, %s", l.held(x, kernel.Bool), l.mask())}
 }
-

@@ -70,7 +70,6 @@ type lowering struct {
 	counts    [len(classes)]int
 	labels    int
 	breaks    []string // where a break goes, innermost last
-	wait      *kernel.Node
 	err       error
 }
 

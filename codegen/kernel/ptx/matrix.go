@@ -273,4 +273,3 @@ func (l *lowering) varSetElem(n *kernel.Node) {
 		l.do("@%s mov.b32 %s, %s", c.reg, to.reg, x.as(kernel.U32))
 	}
 }
-
