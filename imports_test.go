@@ -34,6 +34,7 @@ var layers = []struct {
 	{"plans/report", []string{"ir", "plans", "spirv", "internal/table"}},
 	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
 	{"codegen/kernel", []string{"ir"}},
+	{"codegen/kernel/llvm", []string{"codegen/kernel", "internal/processor"}},
 	{"codegen/kernel/spirv", []string{"codegen/kernel", "spirv"}},
 	// Families of kernels share what lies below them, and nothing with each other.
 	{"codegen/kernels/lane", []string{"codegen/kernel"}},
