@@ -51,6 +51,8 @@ var layers = []struct {
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
 	{"internal/synth", []string{"ir"}},
+	// What serves models within tests.
+	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
 	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }
