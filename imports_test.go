@@ -50,6 +50,7 @@ var layers = []struct {
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
+	{"internal/cli/clitest", []string{"ir", "internal"}},
 	{"internal/synth", []string{"ir"}},
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
