@@ -30,7 +30,7 @@ var layers = []struct {
 	{"passes", []string{"ir"}},
 	{"plans", []string{"ir", "internal/outfile", "internal/printable", "internal/table"}},
 	// What reads the code in a plan; plans itself takes modules as they are.
-	{"plans/modules", []string{"plans", "spirv"}},
+	{"plans/modules", []string{"plans/object", "plans", "spirv"}},
 	{"plans/audit", []string{"plans", "plans/modules"}},
 	{"plans/report", []string{"ir", "plans", "plans/modules", "internal/table"}},
 	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
@@ -48,7 +48,7 @@ var layers = []struct {
 	{"codegen/kernels/rowwise", append(familyUses, "codegen/kernels/weight")},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
-	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable"}},
+	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable", "internal/processor"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
 	{"internal/cli/clitest", []string{"ir", "internal/cli"}},

@@ -20,12 +20,14 @@ type Requirements struct {
 	Backend string
 	Memory  int64 // bytes of device memory: weights + tables + KV + state + arena + io
 	Vulkan  *VulkanRequirements
+	CPU     *CPURequirements
 }
 
 // Capabilities are what a device offers of what plans require. A limit of 0 is not known.
 type Capabilities struct {
 	Memory int64 // bytes of its own
 	Vulkan VulkanCapabilities
+	CPU    CPUCapabilities
 }
 
 // need is what one backend requires.
@@ -48,6 +50,7 @@ var backends = []struct {
 }{
 	{Host, nil},
 	{Vulkan, func(r *Requirements) need { return some(r.Vulkan) }},
+	{CPU, func(r *Requirements) need { return some(r.CPU) }},
 }
 
 // some is p as a need, nil for nil.

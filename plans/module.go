@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"debug/elf"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,8 @@ const SPIRV = "spirv"
 // Formats are the forms of code that modules may have. Package plans/modules reads them.
 var Formats = []Format{
 	{Name: SPIRV, Doc: "SPIR-V", Ext: ".spv", Open: true, valid: validSPIRV},
+	{Name: "elf-x86-64", Doc: "machine code of x86-64", Ext: ".o", Open: true, valid: validObject(elf.EM_X86_64)},
+	{Name: "elf-aarch64", Doc: "machine code of arm64", Ext: ".o", Open: true, valid: validObject(elf.EM_AARCH64)},
 }
 
 // FormatOf returns the row of a name. The error names the formats that are known.

@@ -150,14 +150,14 @@ func validateWeights(p *Plan) error {
 }
 
 func validateWeight(p *Plan, w *Weight) error {
-	l, err := layout.New(w.DType, w.Shape...)
+	l, err := layout.Named(w.Layout, w.DType, w.Shape...)
 	if err != nil {
 		return err
 	}
 	size := l.SourceBytes()
 	switch {
-	case w.Layout != l.Name:
-		return fmt.Errorf("layout %q, want %q for %s", w.Layout, l.Name, w.DType)
+	case l.Name == layout.Rows16 && p.Require.Backend != CPU:
+		return fmt.Errorf("layout %q is for processors, the plan for backend %s", l.Name, p.Require.Backend)
 	case w.Size != size || w.Bytes != l.Bytes:
 		return fmt.Errorf("%d bytes in the file and %d on the device, want %d and %d", w.Size, w.Bytes, size, l.Bytes)
 	case w.Shard < 0 || w.Shard >= p.Header.Model.Shards:

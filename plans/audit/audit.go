@@ -80,6 +80,13 @@ func checkCode(a *auditor) {
 			continue
 		}
 		in := &a.plan.Modules[pl.Module].Interface
+		if code.Opaque {
+			if code.Entry != in.Entry {
+				a.add("code", "", a.name(i), "entry point %q, the code has %q", in.Entry, code.Entry)
+			}
+			a.faults(i)
+			continue
+		}
 		if code.Entry != in.Entry || code.Args != in.Args {
 			a.add("code", "", a.name(i), "entry point %q with %d arguments, the code has %q with %d", in.Entry, in.Args, code.Entry, code.Args)
 		}
@@ -92,9 +99,13 @@ func checkCode(a *auditor) {
 		if code.Shared != pl.Shared {
 			a.add("code", "", a.name(i), "%d bytes of shared memory, the code has %d", pl.Shared, code.Shared)
 		}
-		for _, fault := range code.Faults {
-			a.add("code", "", a.name(i), "%s", fault)
-		}
+		a.faults(i)
+	}
+}
+
+func (a *auditor) faults(pipeline int) {
+	for _, fault := range a.pipelines[pipeline].Faults {
+		a.add("code", "", a.name(pipeline), "%s", fault)
 	}
 }
 
@@ -106,7 +117,7 @@ func checkEffects(a *auditor) {
 	}
 	for _, e := range a.plan.Entries {
 		for _, d := range e.Dispatches {
-			if d.Pipeline < 0 || a.pipelines[d.Pipeline] == nil {
+			if d.Pipeline < 0 || a.pipelines[d.Pipeline] == nil || a.pipelines[d.Pipeline].Opaque {
 				continue
 			}
 			code := a.pipelines[d.Pipeline]

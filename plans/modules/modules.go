@@ -16,6 +16,8 @@ type Code struct {
 	Loads, Stores map[int]bool
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
 	Stray string
+	// Opaque: the format tells the entry point alone.
+	Opaque bool
 	// Faults are what else no module of a plan may have.
 	Faults []string
 	// lacks lists what it needs that the plan does not require.
@@ -35,7 +37,9 @@ type format struct {
 
 // formats is by the names of plans.Formats.
 var formats = map[string]format{
-	plans.SPIRV: {readSPIRV, disassembleSPIRV},
+	plans.SPIRV:                 {readSPIRV, disassembleSPIRV},
+	plans.ObjectFormat("amd64"): {readObject, disassembleObject},
+	plans.ObjectFormat("arm64"): {readObject, disassembleObject},
 }
 
 // Read reads a module under the constants of a pipeline, by id.

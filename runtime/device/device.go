@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
@@ -28,6 +29,9 @@ var backends = []struct {
 }{
 	{plans.Vulkan, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
 		return vulkan.NewExecutor(ctx, index, plan, src, progress)
+	}},
+	{plans.CPU, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
+		return cpu.New(ctx, 0, plan, src, progress)
 	}},
 	{plans.Host, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, _ func(int64)) (runtime.Executor, error) {
 		return host.New(ctx, plan, src)
