@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernel"
-	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/modules"
 	"github.com/zincc-dev/zincc/plans/tuning"
-	"github.com/zincc-dev/zincc/spirv"
 )
 
 // margin is how much faster than a candidate that its family offers earlier
@@ -31,7 +27,6 @@ type rated struct {
 // rating is what the candidates of many sites share: kernel, constants and grid.
 type rating struct {
 	*specialized
-	words []uint32 // of the kernel in SPIR-V
 	radv.Result
 	// mean and most are how much a workgroup executes of what the compiler takes
 	// it to: on average over the grid, and the busiest.
@@ -67,8 +62,7 @@ func (r *rated) refusal() string {
 
 // rate asks the oracle about all candidates of all sites.
 func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) error {
-	kernelsOf := kernelSet{}
-	words := map[*kernel.Func][]uint32{}
+	built := modules{}
 	ratings := map[string]*rating{}
 	var asked []radv.Kernel
 	var answers []*rating
@@ -80,19 +74,16 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 				s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 				continue
 			}
-			k, err := kernelsOf.specialize(c, t)
-			if err == nil && words[k.fn] == nil {
-				words[k.fn], err = kernelspirv.Lower(k.fn)
-			}
+			k, err := built.specialize(c, t)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
 			}
-			r := &rating{specialized: k, words: words[k.fn]}
+			r := &rating{specialized: k}
 			r.weigh(c.Grid)
 			ratings[key] = r
 			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 			answers = append(answers, r)
-			asked = append(asked, r.kernel(c))
+			asked = append(asked, k.kernel(c))
 		}
 	}
 	results, err := o.Compile(ctx, asked)
@@ -176,27 +167,23 @@ func (s *site) predict(t *target.Target, work plans.Cost) []tuning.Timing {
 }
 
 // pipelineKernels are the plan's pipelines as AMD's compiler is asked about them.
-func pipelineKernels(plan *plans.Plan) ([]radv.Kernel, error) {
+func pipelineKernels(plan *plans.Plan) []radv.Kernel {
 	var list []radv.Kernel
-	for i := range plan.Pipelines {
-		p := &plan.Pipelines[i]
+	for _, p := range plan.Pipelines {
 		m := &plan.Modules[p.Module]
-		words, err := spirv.Words(m.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("kernel %q: %w", m.Name, err)
+		k := radv.Kernel{Name: m.Name, Words: m.Words, Consts: map[uint32]uint32{}, Wave: p.Wave, Full: p.Workgroup%p.Wave == 0}
+		for _, c := range p.Consts {
+			k.Consts[c.ID] = c.Value
 		}
-		list = append(list, radv.Kernel{Name: m.Name, Words: words, Consts: modules.Constants(p), Wave: p.Wave, Full: p.Workgroup%p.Wave == 0})
+		list = append(list, k)
 	}
-	return list, nil
+	return list
 }
 
 // Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
 // as that is known. A pipeline that it does not compile is an error.
 func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
-	asked, err := pipelineKernels(plan)
-	if err != nil {
-		return err
-	}
+	asked := pipelineKernels(plan)
 	results, err := o.Compile(ctx, asked)
 	if err != nil {
 		return err

@@ -37,21 +37,21 @@ func (e *emitter) prepare() error {
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
 	for i, c := range found {
 		e.chosen[calls[i].g] = c
-		if key := e.backend.moduleKey(c); !seen[key] {
-			seen[key] = true
+		if !seen[c.Kernel] {
+			seen[c.Kernel] = true
 			different = append(different, c)
 		}
 	}
-	modules := make([]*built, len(different))
+	built := make([]*module, len(different))
 	err = parallel(len(different), func(i int) (err error) {
-		modules[i], err = e.backend.build(different[i], e.t)
+		built[i], err = build(different[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for i, c := range different {
-		e.built[e.backend.moduleKey(c)] = modules[i]
+		e.built[c.Kernel] = built[i]
 	}
 	return nil
 }

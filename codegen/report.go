@@ -8,25 +8,39 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/printable"
+	units "github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Report sums up a compilation for people and, as JSON, for programs.
+// Report sums up a compilation for people and, as JSON, for programs. Bytes are those on the device.
 type Report struct {
-	Plan          string
-	Target        string
-	Model         string
-	Ctx           int
-	Entries       []EntryReport
-	Weights       int64 // bytes on the device
-	KV            int64
-	State         int64
-	Arena         int64
-	LargestCtx    int   // largest context that fits the target's memory; 0 where that is not known
-	BytesPerToken int64 // read by decode/1 with an empty cache
-	Passes        []PassReport
-	Total         time.Duration
+	Plan       string
+	Target     string
+	Model      string
+	Arch       string
+	Parameters int64
+	Ctx        int
+	OwnCtx     int // positions that the model was trained for
+	Slots      int
+	KVType     string
+	Entries    []EntryReport
+	Weights    int64
+	KV         int64
+	State      int64
+	Arena      int64
+	Memory     int64 // all that the plan needs
+	Has        int64 // memory of the target; 0 where that is not known
+	LargestCtx int   // largest context that fits the target's memory; 0 where that is not known
+	Chat       bool  // the model has a chat template
+	// Read by decode/1 with an empty cache.
+	BytesPerToken int64
+	// Tokens a second behind an empty cache, from the target's figures: of decode/1, and of a full step
+	// of the widest prefill entry; 0 where nothing is predicted.
+	Decode, Prompt float64
+	PromptRows     int
+	Passes         []PassReport
+	Total          time.Duration
 }
 
 // EntryReport counts the dispatches of an entry and the steps between barriers.
@@ -43,30 +57,21 @@ type PassReport struct {
 	Time time.Duration
 }
 
-// NewReport sums up plan, which was compiled for t and written to path.
-func NewReport(plan *plans.Plan, t *target.Target, times []passes.Timing, path string) *Report {
+// NewReport sums up plan, which was compiled for t and written to path; own is the context that its
+// model was trained for.
+func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timing, path string) *Report {
+	h := &plan.Header
 	r := &Report{
-		Plan: path, Target: printable.Name(plan.Header.Target), Model: printable.Name(plan.Header.Model.Name), Ctx: plan.Header.Ctx,
+		Plan: path, Target: printable.Name(h.Target), Model: printable.Name(h.Model.Name), Arch: h.Model.Arch, Parameters: h.Model.Parameters,
+		Ctx: h.Ctx, OwnCtx: own, Slots: h.Slots, KVType: h.KV,
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
+		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "",
 	}
 	if t.Memory != 0 {
 		r.LargestCtx = LargestCtx(plan, t)
 	}
-	for _, e := range plan.Entries {
-		er := EntryReport{Name: e.Name, Dispatches: len(e.Dispatches), Steps: e.Steps()}
-		inLayers := 0
-		for _, d := range e.Dispatches {
-			if strings.HasPrefix(d.Site, "blk.") {
-				inLayers++
-			}
-			if e.Name == "decode/1" {
-				r.BytesPerToken += d.Cost.ReadBytes
-			}
-		}
-		if n := plan.Header.Model.Layers; n > 0 {
-			er.PerLayer = float64(inLayers) / float64(n)
-		}
-		r.Entries = append(r.Entries, er)
+	for i := range plan.Entries {
+		r.entry(&plan.Entries[i], h.Model.Layers)
 	}
 	for _, t := range times {
 		r.Passes = append(r.Passes, PassReport{t.Pass, t.Time})
@@ -75,34 +80,97 @@ func NewReport(plan *plans.Plan, t *target.Target, times []passes.Timing, path s
 	return r
 }
 
-// Print writes the report as a table.
-func (r *Report) Print(w io.Writer) error {
+func (r *Report) entry(e *plans.Entry, layers int) {
+	inLayers := 0
+	for _, d := range e.Dispatches {
+		if strings.HasPrefix(d.Site, "blk.") {
+			inLayers++
+		}
+	}
+	r.Entries = append(r.Entries, EntryReport{e.Name, len(e.Dispatches), e.Steps(), float64(inLayers) / float64(max(layers, 1))})
+	seconds := e.Predict(0).Seconds()
+	switch {
+	case e.Kind == "decode" && e.Rows == 1:
+		r.BytesPerToken, _, _ = e.Work(0)
+		if seconds > 0 {
+			r.Decode = 1 / seconds
+		}
+	case e.Kind == "prefill" && e.Rows > r.PromptRows && seconds > 0:
+		r.PromptRows, r.Prompt = e.Rows, float64(e.Rows)/seconds
+	}
+}
+
+// Print writes what a person wants to know; if verbose, also the entries and the time of each pass.
+func (r *Report) Print(w io.Writer, verbose bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s for %s, context %d\n\n", r.Plan, r.Model, r.Target, r.Ctx)
-	fmt.Fprintf(&b, "%-14s %10s %6s %10s\n", "entry", "dispatches", "steps", "per layer")
+	fmt.Fprintf(&b, "%s: %s, %s parameters, for %s\n", r.Plan, r.Model, units.Count(r.Parameters), r.Target)
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-10s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	sequences := "1 sequence"
+	if r.Slots > 1 {
+		sequences = fmt.Sprintf("%d sequences", r.Slots)
+	}
+	cache := "KV cache in " + r.KVType
+	if r.KVType == "none" {
+		cache = "no KV cache"
+	}
+	line("context", "%d positions, %s, %s", r.Ctx, sequences, cache)
+	line("memory", "%s%s: weights %s, KV cache %s%s, activations %s", units.Bytes(r.Memory), r.has(), units.Bytes(r.Weights), units.Bytes(r.KV), r.state(), units.Bytes(r.Arena))
+	if most := min(r.LargestCtx, r.OwnCtx); most > r.Ctx {
+		line("", "--ctx up to %d would fit", most)
+	}
+	if r.Decode > 0 {
+		line("predicted", "%s tokens/s, a prompt of %d at %s tokens/s", speed(r.Decode), r.PromptRows, speed(r.Prompt))
+	}
+	line("a token", "reads %s in %d dispatches", units.Bytes(r.BytesPerToken), r.Entries[0].Dispatches)
+	line("compiled", "in %s", r.Total.Round(time.Millisecond))
+	if verbose {
+		r.printVerbose(&b)
+	}
+	next := fmt.Sprintf("zincrun %s -p \"Once upon a time\"", r.Plan)
+	if r.Chat {
+		next = fmt.Sprintf("zincrun chat %s, zincrun serve %s", r.Plan, r.Plan)
+	}
+	line("next", "%s", next)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// has says of how much memory the plan's is a part.
+func (r *Report) has() string {
+	if r.Has == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %s", units.Bytes(r.Has))
+}
+
+func (r *Report) state() string {
+	if r.State == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", recurrent state %s", units.Bytes(r.State))
+}
+
+// rate writes a prediction with the digits that it is good for.
+func speed(perSecond float64) string {
+	if perSecond < 1000 {
+		return fmt.Sprintf("%.3g", perSecond)
+	}
+	return units.Count(perSecond).String()
+}
+
+func (r *Report) printVerbose(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%-14s %10s %6s %10s\n", "entry", "dispatches", "steps", "per layer")
 	for _, e := range r.Entries {
-		fmt.Fprintf(&b, "%-14s %10d %6d %10.1f\n", e.Name, e.Dispatches, e.Steps, e.PerLayer)
+		fmt.Fprintf(b, "%-14s %10d %6d %10.1f\n", e.Name, e.Dispatches, e.Steps, e.PerLayer)
 	}
-	fmt.Fprintf(&b, "\n%-26s %12s\n", "weights", mib(r.Weights))
-	fmt.Fprintf(&b, "%-26s %12s\n", "KV cache", mib(r.KV))
-	if r.State > 0 {
-		fmt.Fprintf(&b, "%-26s %12s\n", "recurrent state", mib(r.State))
-	}
-	fmt.Fprintf(&b, "%-26s %12s\n", "arena", mib(r.Arena))
-	if r.LargestCtx > 0 {
-		fmt.Fprintf(&b, "%-26s %12d\n", "largest context that fits", r.LargestCtx)
-	}
-	fmt.Fprintf(&b, "%-26s %12s\n", "read per decoded token", mib(r.BytesPerToken))
 	b.WriteString("\npasses")
 	for i, p := range r.Passes {
 		if i%4 == 0 {
 			b.WriteString("\n ")
 		}
-		fmt.Fprintf(&b, " %s %s", p.Name, p.Time.Round(10*time.Microsecond))
+		fmt.Fprintf(b, " %s %s", p.Name, p.Time.Round(10*time.Microsecond))
 	}
-	fmt.Fprintf(&b, "\n  total %s\n", r.Total.Round(10*time.Microsecond))
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.WriteString("\n\n")
 }
-
-func mib(n int64) string { return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20)) }

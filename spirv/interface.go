@@ -14,8 +14,6 @@ type Interface struct {
 	LocalSize    [3]uint32
 	Shared       uint64 // bytes of the variables of a workgroup
 	Args         int    // addresses in the push constants
-	PushMembers  int    // members of all blocks of push constants
-	Descriptors  bool   // it has a variable that a descriptor set must bind
 	// Loads and Stores are of arguments, by number; atomic operations are both.
 	Loads, Stores map[int]bool
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
@@ -130,8 +128,6 @@ func (r *reader) variable(in *Inst) error {
 	}
 	to := pointer.Words[2]
 	switch in.Words[2] {
-	case StorageClassUniformConstant, StorageClassUniform, StorageClassStorageBuffer:
-		r.Descriptors = true
 	case StorageClassWorkgroup:
 		n := r.sizes[to]
 		if n == 0 {
@@ -141,9 +137,6 @@ func (r *reader) variable(in *Inst) error {
 	case StorageClassPushConstant:
 		r.push[in.Result] = true
 		table := r.at(to)
-		if table.Op == OpTypeStruct {
-			r.PushMembers += len(table.Words) - 1
-		}
 		if table.Op != OpTypeStruct || len(table.Words) != 2 {
 			return nil
 		}

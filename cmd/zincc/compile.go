@@ -72,8 +72,8 @@ is all; else make one first:
   cd qwen && go mod init qwen && go get github.com/zincc-dev/zincc && CGO_ENABLED=0 go build
   ./qwen --model qwen3-8b.gguf -p "Once upon a time"
 
-A plan that needs more memory than the target has is refused; the closing table says
-which context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
+A plan that needs more memory than the target has is refused; what is printed says which
+context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 
   zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16k -o plan.bin
   zincrun probe --device vulkan:0 --json > card.json
@@ -97,7 +97,8 @@ which context would be the largest. ` + "`zincc estimate`" + ` says it beforehan
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
 		c.choice.declare(f)
 		f.BoolVar(&c.force, "force", false, "write over a file or directory that is not of this model")
-		f.BoolVar(&c.json, "json", false, "print the closing table as JSON")
+		f.BoolVarP(&c.verbose, "verbose", "v", false, "also print the entries and the time of each pass")
+		f.BoolVar(&c.json, "json", false, "print what was made as JSON")
 		return c.run
 	},
 }
@@ -107,7 +108,7 @@ type compileFlags struct {
 	choice                             choiceFlags
 	ctx                                ctxFlag
 	slots                              slotsFlag
-	embed, json, force                 bool
+	embed, json, force, verbose        bool
 	dialect                            dialectFlag
 }
 
@@ -204,11 +205,15 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	report := codegen.NewReport(plan, t, compiled.Times, out)
+	own, err := frontend.Context(f)
+	if err != nil {
+		return err
+	}
+	report := codegen.NewReport(plan, t, own, compiled.Times, out)
 	if c.json {
 		err = json.NewEncoder(cli.Stdout).Encode(report)
 	} else {
-		err = report.Print(cli.Stdout)
+		err = report.Print(cli.Stdout, c.verbose)
 	}
 	if err == nil && noText {
 		fmt.Fprintf(os.Stderr, "zincc: %s: %s: the plan takes token ids only\n", path, text.ErrNone)

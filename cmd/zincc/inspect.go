@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/plans"
@@ -12,14 +14,19 @@ import (
 
 var inspectCommand = cli.Command{
 	Name:  "inspect",
-	Args:  "plan.bin [--json | --html report.html]",
+	Args:  "plan.bin [--entry NAME] [--site PART] [--full] [--json | --html report.html]",
 	Short: "show what a plan does and needs",
 	Long: `
-Shows model and target, what the device must offer, the memory, every entry with its
-dispatches (kernel, constants, grid, bytes, operations, predicted time, its share and
-what bounds it, why this kernel), and for every tensor its layout on the device and the
-kernels that read it. Times are predictions from the target's figures, at full rows and
-behind an empty cache; zincrun profile measures.
+Prints a page: the model, the memory and whether it fits, the entries, the layers by kind, the call
+sites that take the longest in a decoded token and in the widest step of a prompt, and warnings.
+Times are predictions from the target's figures, at full rows and behind an empty cache; zincrun
+profile measures.
+
+--entry lists the dispatches of an entry. --site says all of the call sites with that part in their
+name: ops, kernel, constants, grid, bytes, operations, predicted time and why this kernel. --full
+prints every table: also what the device must offer, pipelines, and for every tensor its layout on the
+device and the kernels that read it; --json prints those as JSON. A kernel's name is its family, then
+what the kernel computes with its weight types, then its shape; docs/adding-a-kernel.md has the legend.
 
 --html writes all that as one file for a browser, with a timeline of the dispatches, the
 arena, a roofline, the disassembled kernels and, side by side, the program after each pass
@@ -28,9 +35,14 @@ looked for where it was, or beside the plan, or named with --model; --oracle is 
 zincc compile.
 
   zincc inspect plan.bin
+  zincc inspect plan.bin --entry decode/1
+  zincc inspect plan.bin --entry decode/1 --site ffn_down
   zincc inspect plan.bin --html report.html`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
-		asJSON := f.Bool("json", false, "print JSON")
+		asJSON := f.Bool("json", false, "print every table as JSON")
+		full := f.Bool("full", false, "print every table")
+		entry := f.String("entry", "", "list the dispatches of this entry, such as decode/1")
+		site := f.String("site", "", "say all of the call sites with this in their name, such as ffn_down")
 		html := htmlFlags{}
 		html.add(f)
 		f.StringVar(&html.target, "target", "", "of --html: the probe's .json, if the plan is for a device that was probed")
@@ -40,8 +52,11 @@ zincc compile.
 			if err != nil {
 				return err
 			}
-			if *asJSON && html.out != "" {
-				return cli.Usagef("--json and --html exclude each other")
+			if (*asJSON || *full) && html.out != "" {
+				return cli.Usagef("--html goes without --json and --full")
+			}
+			if (*asJSON || *full || html.out != "") && (*entry != "" || *site != "") {
+				return cli.Usagef("--entry and --site go without --full, --json and --html")
 			}
 			p, err := plans.Read(path)
 			if err != nil {
@@ -54,7 +69,32 @@ zincc compile.
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, plans.Inspect(p)...)
 			}
-			return table.WriteText(cli.Stdout, plans.Inspect(p)...)
+			tables, err := page(p, *entry, *site, *full)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			return table.WriteText(cli.Stdout, tables...)
 		}
 	},
+}
+
+// page chooses the tables to print.
+func page(p *plans.Plan, entry, site string, full bool) ([]*table.Table, error) {
+	var one *table.Table
+	var err error
+	switch {
+	case full:
+		return plans.Inspect(p), nil
+	case site != "":
+		one, err = plans.SiteTable(p, entry, site)
+	case entry != "":
+		one, err = plans.EntryTable(p, entry)
+	default:
+		memory := int64(0)
+		if t, err := target.Lookup(p.Header.Target); err == nil {
+			memory = t.Memory
+		}
+		return plans.Page(p, memory), nil
+	}
+	return []*table.Table{one}, err
 }

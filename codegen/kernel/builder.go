@@ -71,7 +71,30 @@ func Build(name string, body func(b *Builder)) (*Func, error) {
 	b.f.Features = sortedKeys(b.features)
 	b.f.Extensions = sortedKeys(b.extensions)
 	b.f.SubgroupOps = sortedKeys(b.subgroup)
+	b.f.number()
 	return b.f, nil
+}
+
+// number numbers the nodes, those without a region, too, as operands have them.
+func (f *Func) number() {
+	seen := map[*Node]bool{}
+	var visit func(n *Node)
+	visit = func(n *Node) {
+		if n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		n.number = f.nodes
+		f.nodes++
+		for _, a := range n.args {
+			visit(a)
+		}
+		for _, r := range n.regions {
+			visit(r.param)
+			visit(r.result)
+		}
+	}
+	f.body.walk(visit)
 }
 
 func sortedKeys(m map[string]bool) []string {

@@ -31,6 +31,7 @@ type Func struct {
 	specNodes []*Node // OpSpec, one for each of Spec
 	body      *Region
 	left      *Node // out of the kernel, by Without
+	nodes     int   // how many there are
 }
 
 // Access says what a kernel does with a buffer.
@@ -76,6 +77,7 @@ type SpecConst struct {
 // specialization time: a constant, a specialization constant, or an expression
 // of them.
 type Node struct {
+	number  int // of the function, from 0: where an interpreter keeps its values
 	op      Op
 	typ     Type
 	imm     uint32

@@ -20,7 +20,7 @@ func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte)
 	if len(args) != len(f.Args) {
 		return fmt.Errorf("kernel %s: %d buffers for %d arguments", f.Name, len(args), len(f.Args))
 	}
-	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: map[*Node][]uint32{}, races: newDetector(f, args)}
+	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: make([][]uint32, f.nodes), races: newDetector(f, args)}
 	for i := range grid[0] * grid[1] * grid[2] {
 		m.group = [3]int{i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]}
 		if err := m.workgroup(i); err != nil {
@@ -41,9 +41,9 @@ type machine struct {
 	grid, group [3]int
 	args        [][]byte
 	shared      [][]uint32
-	values      map[*Node][]uint32 // by lane and element; of a var its content
-	gone        []bool             // lanes that have returned
-	left        [][]bool           // lanes that have left a loop, by the loops around
+	values      [][]uint32 // of nodes by number, by lane and element; of a var its content
+	gone        []bool     // lanes that have returned
+	left        [][]bool   // lanes that have left a loop, by the loops around
 	races       *detector
 	err         error
 }
@@ -237,17 +237,17 @@ func (m *machine) while(active []bool, n *Node) {
 
 // storage is where the values of n are kept: width elements for each lane.
 func (m *machine) storage(n *Node, width int) []uint32 {
-	v, ok := m.values[n]
-	if !ok {
+	v := m.values[n.number]
+	if v == nil {
 		v = make([]uint32, m.lanes*width)
-		m.values[n] = v
+		m.values[n.number] = v
 	}
 	return v
 }
 
 // value returns the values of n, which an earlier node or the constants have given.
 func (m *machine) value(n *Node) []uint32 {
-	if v, ok := m.values[n]; ok || !n.static() {
+	if v := m.values[n.number]; v != nil || !n.static() {
 		return v
 	}
 	width := n.typ.Lanes()

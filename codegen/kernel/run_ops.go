@@ -14,27 +14,24 @@ func (m *machine) compute(n *Node, active []bool) {
 	}
 	width := n.typ.Lanes()
 	to := m.storage(n, width)
-	args := make([][]uint32, len(n.args))
-	for i, a := range n.args {
-		args[i] = m.value(a)
+	var few [4][]uint32 // but for vectors of more elements nothing has more operands
+	args := few[:0]
+	for _, a := range n.args {
+		args = append(args, m.value(a))
 	}
-	in := make([]uint32, len(args))
+	in := make([]uint32, len(args), len(few))
 	typ := n.args[0].typ.Elem() // of a shift the first operand's counts, of a select the last's
 	if n.op == OpSelect {
 		typ = n.typ.Elem()
+	}
+	if together(n.op, typ, to, args) || regroup(n, to, args) {
+		return
 	}
 	for l := range m.lanes {
 		if !active[l] {
 			continue
 		}
 		switch n.op {
-		case OpVec:
-			for e := range width {
-				to[l*width+e] = args[e][l]
-			}
-		case OpElem:
-			vector := n.args[0].typ.Lanes()
-			to[l] = args[0][l*vector+int(args[1][l])%vector]
 		case OpUnpackHalf:
 			for e := range width {
 				to[l*width+e] = math.Float32bits(gguf.F16ToF32(uint16(args[0][l] >> (16 * e))))

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
-	"github.com/zincc-dev/zincc/internal/spawn"
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
@@ -136,7 +135,7 @@ func (o *comparison) model(ctx context.Context, model, plan string) error {
 		return err
 	}
 	start := time.Now()
-	if err := spawn.Run(ctx, filepath.Join(o.bin, "zincc"), "compile", model, "--target", o.target, "--ctx", o.ctx.String(),
+	if err := runQuietly(ctx, filepath.Join(o.bin, "zincc"), "compile", model, "--target", o.target, "--ctx", o.ctx.String(),
 		"--slots", strconv.Itoa(o.slots), "--force", "-o", plan); err != nil {
 		return err
 	}
@@ -163,13 +162,13 @@ func (o *comparison) model(ctx context.Context, model, plan string) error {
 // server measures one server under all cases.
 func (o *comparison) server(ctx context.Context, model, name string, command []string) error {
 	start := time.Now()
-	s, err := spawn.Start(ctx, command)
+	s, err := startServer(ctx, command)
 	if err != nil {
 		return err
 	}
-	defer s.Stop()
+	defer s.stop()
 	note("%s ready in %.1f s", name, time.Since(start).Seconds())
-	c, err := newClient(s.URL, "", false)
+	c, err := newClient(s.url, "", false)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
-	"github.com/zincc-dev/zincc/internal/spawn"
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
@@ -64,11 +63,11 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 				base = args[0]
 			} else {
 				var err error
-				if s.server, err = spawn.Start(ctx, strings.Fields(start)); err != nil {
+				if s.server, err = startServer(ctx, strings.Fields(start)); err != nil {
 					return err
 				}
-				defer func() { s.server.Stop() }()
-				base = s.server.URL
+				defer func() { s.server.stop() }()
+				base = s.server.url
 			}
 			var err error
 			if s.client, err = newClient(base, model, remote); err != nil {
@@ -92,7 +91,7 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 // soak is a run of the command, and what came of it.
 type soak struct {
 	client          *client
-	server          *spawn.Server // nil if somebody else started it
+	server          *server // nil if somebody else started it
 	requests, users int
 	restarts        int
 	limit           time.Duration
@@ -204,17 +203,17 @@ func (s *soak) interrupted(ctx context.Context, from, to int, progress *cli.Prog
 	}()
 	time.Sleep(100 * time.Millisecond) // some are under way, some are to come
 	s.ending.Store(true)
-	err := s.server.Stop()
+	err := s.server.stop()
 	<-sent
 	s.ending.Store(false)
 	if err != nil {
-		s.complain("the server, asked to end: %s; it said: %s", err, s.server.Said())
+		s.complain("the server, asked to end: %s; it said: %s", err, s.server.log.last())
 	}
-	next, err := spawn.Start(ctx, s.server.Command)
+	next, err := startServer(ctx, s.server.command)
 	if err != nil {
 		return err
 	}
-	s.server, s.client.base = next, next.URL
+	s.server, s.client.base = next, next.url
 	return nil
 }
 

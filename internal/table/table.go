@@ -6,11 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/zincc-dev/zincc/internal/printable"
 )
 
 // Table is a titled list of rows. A cell is a string, an int, an int64, a float64,
@@ -19,6 +14,8 @@ type Table struct {
 	Title   string
 	Columns []string
 	Rows    [][]any
+	// Pair: the last two columns belong together, in text both in a row or both below it.
+	Pair bool
 }
 
 // Bytes is a size: a number in JSON, with a binary unit in text.
@@ -80,46 +77,6 @@ func (t *Table) Add(cells ...any) {
 	t.Rows = append(t.Rows, cells)
 }
 
-// WriteText writes the title, the column names and the rows in aligned columns,
-// those of numbers to the right.
-func (t *Table) WriteText(w io.Writer) error {
-	lines := [][]string{t.Columns}
-	right := make([]bool, len(t.Columns)) // columns of numbers
-	for i := range right {
-		right[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return IsText(row[i]) })
-	}
-	for _, row := range t.Rows {
-		line := make([]string, len(row))
-		for i, c := range row {
-			line[i] = Text(c)
-		}
-		lines = append(lines, line)
-	}
-	widths := make([]int, len(t.Columns))
-	for _, line := range lines {
-		for i, s := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(s))
-		}
-	}
-	var b strings.Builder
-	b.WriteString(printable.Line(t.Title) + "\n")
-	for _, line := range lines {
-		var l strings.Builder
-		for i, s := range line {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s))
-			l.WriteString("  ")
-			if right[i] {
-				l.WriteString(pad + s)
-			} else {
-				l.WriteString(s + pad)
-			}
-		}
-		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // IsText reports whether a cell is text rather than a number.
 func IsText(c any) bool {
 	switch c.(type) {
@@ -127,14 +84,6 @@ func IsText(c any) bool {
 		return true
 	}
 	return false
-}
-
-// Text is a cell as WriteText writes it: one line.
-func Text(c any) string {
-	if f, ok := c.(float64); ok {
-		return fmt.Sprintf("%.1f", f)
-	}
-	return printable.Line(fmt.Sprint(c)) // whatever a model calls its tensors
 }
 
 // MarshalJSON writes the rows as a list of objects, keyed by column.
@@ -171,21 +120,6 @@ func object(b *bytes.Buffer, keys []string, values []any) error {
 		}
 	}
 	b.WriteByte('}')
-	return nil
-}
-
-// WriteText writes tables with an empty line between them.
-func WriteText(w io.Writer, tables ...*Table) error {
-	for i, t := range tables {
-		if i > 0 {
-			if _, err := io.WriteString(w, "\n"); err != nil {
-				return err
-			}
-		}
-		if err := t.WriteText(w); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

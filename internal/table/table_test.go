@@ -63,3 +63,30 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrow has a table that is too wide: its longest texts follow below, short ones on one line, and what the
+// row before has is not said again.
+func TestNarrow(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("a kernel's name ", 12))
+	n := &Table{Title: "kernels", Columns: []string{"site", "entry", "n", "a", "b"}}
+	n.Add("attn_q", "decode/1", 1, long, "short")
+	n.Add("attn_q", "decode/1", 2, "130x1x1", "34x1x1")
+	n.Add("attn_q", "decode/2", 3, "", strings.Repeat("x", 130))
+	var b strings.Builder
+	if err := n.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `kernels
+  site    entry     n
+  attn_q  decode/1  1
+      a  a kernel's name a kernel's name a kernel's name a kernel's name a kernel's name a kernel's name a kernel's name
+         a kernel's name a kernel's name a kernel's name a kernel's name a kernel's name
+      b  short
+                    2
+      a  130x1x1  b  34x1x1
+          decode/2  3
+      b  `
+	if have := b.String(); have != want+strings.Repeat("x", 130)+"\n" {
+		t.Errorf("have\n%s", have)
+	}
+}

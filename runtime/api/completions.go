@@ -21,7 +21,6 @@ type completionRequest struct {
 	Stream        bool          `json:"stream"`
 	StreamOptions streamOptions `json:"stream_options"`
 	MaxTokens     *int          `json:"max_tokens"`
-	Predict       *int          `json:"n_predict"` // llama-server's name
 	Logprobs      *int          `json:"logprobs"`
 }
 
@@ -161,14 +160,12 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 		if r.Prompt, err = p.tokens(m, fmt.Sprintf("prompt[%d]", i)); err != nil {
 			return nil, nil, err
 		}
-		most, param := 16, "max_tokens" // OpenAI's default
-		switch {
-		case q.MaxTokens != nil:
-			most = *q.MaxTokens
-		case q.Predict != nil:
-			most, param = *q.Predict, "n_predict"
+		// OpenAI's default is 16.
+		if q.MaxTokens == nil {
+			sixteen := 16
+			q.MaxTokens = &sixteen
 		}
-		if err := budget(m, &r, &most, param); err != nil {
+		if err := budget(m, &r, q.MaxTokens, "max_tokens"); err != nil {
 			return nil, nil, err
 		}
 		if q.Logprobs != nil {
@@ -240,7 +237,11 @@ func handleCompletion(c *call) error {
 		done := p.event.Done
 		if done != nil {
 			reply.Drained = reply.Drained || done.Drained
-			total = sumChoice(total, done.Usage, p.choice%q.choices() == 0)
+			if p.choice%q.choices() == 0 {
+				total = sum(total, done.Usage)
+			} else {
+				total = sumChoice(total, done.Usage, p.choice)
+			}
 		}
 		if out == nil {
 			ch := &choices[p.choice]

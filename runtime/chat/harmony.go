@@ -68,10 +68,7 @@ func (p *Parser) header(final bool) bool {
 		}
 	case strings.HasPrefix(strings.TrimLeft(channel, white), "analysis"):
 		p.sink = toReasoning
-		switch {
-		case p.inline:
-			p.emit(Delta{Content: p.d.ReasoningOpen})
-		case p.reasoned:
+		if p.reasoned {
 			p.emit(Delta{Reasoning: "\n"})
 		}
 		p.reasoned = true
@@ -90,12 +87,12 @@ func (p *Parser) message(final bool) bool {
 		text = p.buf[:len(p.buf)-partial(p.buf, harmonyEnds...)]
 	}
 	if text != "" {
-		switch {
-		case p.sink == toContent, p.sink == toReasoning && p.inline:
+		switch p.sink {
+		case toContent:
 			p.emit(Delta{Content: text})
-		case p.sink == toReasoning:
+		case toReasoning:
 			p.emit(Delta{Reasoning: text})
-		case p.sink == toCall:
+		case toCall:
 			p.emit(Delta{Call: &CallDelta{Index: p.calls, Arguments: text}})
 		}
 	}
@@ -106,11 +103,8 @@ func (p *Parser) message(final bool) bool {
 	if mark != "<|start|>" && mark != "<|channel|>" {
 		p.buf = p.buf[len(mark):]
 	}
-	switch {
-	case p.sink == toCall:
+	if p.sink == toCall {
 		p.calls++
-	case p.sink == toReasoning && p.inline:
-		p.emit(Delta{Content: p.d.ReasoningClose})
 	}
 	p.mode = inHeader
 	return true

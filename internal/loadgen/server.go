@@ -1,5 +1,4 @@
-// Package spawn runs programs for comparisons: servers on free ports, and what ends by itself.
-package spawn
+package main
 
 import (
 	"bytes"
@@ -19,19 +18,19 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 )
 
-// Server is a program that serves on a port of this computer.
-type Server struct {
-	URL     string
-	Command []string // with PORT
+// server is a program that serves on a port of this computer.
+type server struct {
+	url     string
+	command []string // with PORT
 	cmd     *exec.Cmd
 	log     tail
 	ended   chan struct{} // closed when the process is gone
 	status  error         // then
 }
 
-// Start runs the command, in which PORT is replaced by a free port, and returns when the
+// startServer runs the command, in which PORT is replaced by a free port, and returns when the
 // server says that it is well.
-func Start(ctx context.Context, command []string) (*Server, error) {
+func startServer(ctx context.Context, command []string) (*server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func Start(ctx context.Context, command []string) (*Server, error) {
 	for _, a := range command {
 		args = append(args, strings.ReplaceAll(a, "PORT", strconv.Itoa(port)))
 	}
-	s := &Server{URL: fmt.Sprintf("http://127.0.0.1:%d", port), Command: command, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
+	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), command: command, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func Start(ctx context.Context, command []string) (*Server, error) {
 		close(s.ended)
 	}()
 	if err := s.ready(ctx); err != nil {
-		s.Stop()
+		s.stop()
 		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	return s, nil
@@ -59,15 +58,15 @@ func Start(ctx context.Context, command []string) (*Server, error) {
 // startTime is how long a server may take to load its model.
 const startTime = 3 * time.Minute
 
-func (s *Server) ready(ctx context.Context) error {
+func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
 	defer cancel()
+	c, err := newClient(s.url, "", false)
+	if err != nil {
+		return err
+	}
 	for {
-		req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/health", nil)
-		if err != nil {
-			return err
-		}
-		r, err := http.DefaultClient.Do(req)
+		r, err := c.do(ctx, "GET", "/health", nil)
 		if err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
@@ -84,8 +83,8 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 }
 
-// Stop asks the server to end and returns how it did. One that does not within a minute is killed.
-func (s *Server) Stop() error {
+// stop asks the server to end and returns how it did. One that does not within a minute is killed.
+func (s *server) stop() error {
 	s.cmd.Process.Signal(syscall.SIGTERM) // in vain if it is gone
 	select {
 	case <-s.ended:
@@ -129,8 +128,8 @@ func (t *tail) last() string {
 	return printable.Line(lines[len(lines)-1])
 }
 
-// Run runs a program; the last line of what it writes is the error's.
-func Run(ctx context.Context, args ...string) error {
+// runQuietly runs a program; the last line of what it writes is the error's.
+func runQuietly(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -145,6 +144,3 @@ func Run(ctx context.Context, args ...string) error {
 	}
 	return nil
 }
-
-// Said is the last line that the server wrote.
-func (s *Server) Said() string { return s.log.last() }
