@@ -80,7 +80,11 @@ func opRows() []string {
 			params = append(params, p)
 		}
 		for _, a := range k.Attrs {
-			attrs = append(attrs, a.Name)
+			name := a.Name
+			if a.Optional {
+				name = "[" + name + "]"
+			}
+			attrs = append(attrs, name)
 		}
 		for _, i := range k.Writes {
 			writes = append(writes, k.Params[i])

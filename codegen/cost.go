@@ -65,7 +65,11 @@ func (k *costs) input(v *ir.Value) error {
 	case ir.KV:
 		if k.reads(v) {
 			n = int64(k.f.Rows) * rowBytes(v.Type)
-			k.c.BytesPerPos += k.sequences() * rowBytes(v.Type)
+			if w := k.window(v); w > 0 { // as if it were full
+				n += k.sequences() * int64(min(w, k.p.Ctx)) * rowBytes(v.Type)
+			} else {
+				k.c.BytesPerPos += k.sequences() * rowBytes(v.Type)
+			}
 		}
 	case ir.State:
 		if k.reads(v) {
@@ -126,6 +130,16 @@ func (k *costs) reads(v *ir.Value) bool {
 	return slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool {
 		return slices.Contains(op.Args, v) && !slices.Contains(stores, op.Kind.Name)
 	})
+}
+
+// window is how many positions of the cache v a row reads at most, 0 if there is no bound.
+func (k *costs) window(v *ir.Value) int {
+	for _, op := range k.g.Ops {
+		if w := op.Attrs.Int("window"); w > 0 && slices.Contains(op.Args, v) {
+			return w
+		}
+	}
+	return 0
 }
 
 // sequences is the number of sequence slots that the rows of a step are of, at most.

@@ -54,19 +54,35 @@ func (b *Builder) Make(kind string, attrs Attrs, args ...*Value) (*Op, error) {
 	return op, nil
 }
 
+// checkAttrs holds the attributes against the op's row: in its order, of which optional ones
+// may be missing.
+func (op *Op) checkAttrs() error {
+	at := 0
+	for _, spec := range op.Kind.Attrs {
+		switch {
+		case at < len(op.Attrs) && op.Attrs[at].Name == spec.Name:
+			if !spec.Kind.accepts(op.Attrs[at].Value) {
+				return fmt.Errorf("attribute %q is %v", spec.Name, op.Attrs[at].Value)
+			}
+			at++
+		case !spec.Optional:
+			return fmt.Errorf("attribute %d is not %q", at+1, spec.Name)
+		}
+	}
+	if at < len(op.Attrs) {
+		return fmt.Errorf("%d attributes, want %d", len(op.Attrs), at)
+	}
+	return nil
+}
+
 // check holds an op against its row of the table and returns its result type.
 func (op *Op) check() (Type, error) {
 	k := op.Kind
 	if n := len(op.Args); n > len(k.Params) || n < len(k.Params)-k.Optional {
 		return Type{}, fmt.Errorf("%s: %d operands, want %d", k.Name, n, len(k.Params))
 	}
-	if len(op.Attrs) != len(k.Attrs) {
-		return Type{}, fmt.Errorf("%s: %d attributes, want %d", k.Name, len(op.Attrs), len(k.Attrs))
-	}
-	for i, spec := range k.Attrs {
-		if a := op.Attrs[i]; a.Name != spec.Name || !spec.Kind.accepts(a.Value) {
-			return Type{}, fmt.Errorf("%s: attribute %d is %q, want %q", k.Name, i+1, a.Name, spec.Name)
-		}
+	if err := op.checkAttrs(); err != nil {
+		return Type{}, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	t, err := k.Infer(op)
 	if err != nil {

@@ -7,13 +7,14 @@ import "fmt"
 // over experts run.
 var moeOps = []*OpKind{
 	{
-		Name:    "topk",
-		Doc:     "ids[r] = the indices of the k largest scores[r], largest first, equal ones by ascending index",
-		Params:  []string{"scores"},
-		Attrs:   []AttrSpec{{"k", IntAttr}},
-		RowWise: true,
-		Flops:   noFlops,
-		Error:   exact,
+		Name:     "topk",
+		Doc:      "ids[r] = the indices of the k largest scores[r], or of sigmoid(scores[r]) + bias, largest first, equal ones by ascending index",
+		Params:   []string{"scores", "bias"},
+		Optional: 1,
+		Attrs:    []AttrSpec{intAttr("k")},
+		RowWise:  true,
+		Flops:    noFlops,
+		Error:    exact,
 		Infer: func(op *Op) (Type, error) {
 			x, k := op.Args[0].Type, Dim(op.Attrs.Int("k"))
 			if err := isRows(x); err != nil {
@@ -22,18 +23,22 @@ var moeOps = []*OpKind{
 			if k <= 0 || k > x.Last() {
 				return Type{}, fmt.Errorf("k %d does not fit scores %s", k, x)
 			}
+			if len(op.Args) == 2 && !isVector(op.Args[1].Type, x.Last()) {
+				return Type{}, fmt.Errorf("bias %s does not fit scores %s", op.Args[1].Type, x)
+			}
 			return MakeType(I32, x.Shape[0], k), nil
 		},
 	},
 	{
 		Name: "route",
 		Doc: "w[r][i] = p[ids[r][i]]; p is softmax(scores[r]) or sigmoid(scores[r]) for gating softmax or sigmoid, softmax over the chosen " +
-			"scores alone for topk_softmax; if norm, w /= max(sum of w[r], 6.103515625e-05); then w *= scale",
-		Params:  []string{"scores", "ids"},
-		Attrs:   []AttrSpec{{"gating", StringAttr}, {"norm", IntAttr}, {"scale", FloatAttr}},
-		RowWise: true,
-		Flops:   noFlops,
-		Error:   exact,
+			"scores alone for topk_softmax; if norm, w /= max(sum of w[r], 6.103515625e-05); then w *= scale, and times scales[ids[r][i]]",
+		Params:   []string{"scores", "ids", "scales"},
+		Optional: 1,
+		Attrs:    []AttrSpec{stringAttr("gating"), intAttr("norm"), floatAttr("scale")},
+		RowWise:  true,
+		Flops:    noFlops,
+		Error:    exact,
 		Infer: func(op *Op) (Type, error) {
 			x, ids := op.Args[0].Type, op.Args[1].Type
 			if err := isRows(x); err != nil {
@@ -41,6 +46,9 @@ var moeOps = []*OpKind{
 			}
 			if err := areSlots(ids, x.Shape[0]); err != nil {
 				return Type{}, err
+			}
+			if len(op.Args) == 3 && !isVector(op.Args[2].Type, x.Last()) {
+				return Type{}, fmt.Errorf("scales %s do not fit scores %s", op.Args[2].Type, x)
 			}
 			switch g := op.Attrs.Str("gating"); g {
 			case "softmax", "sigmoid", "topk_softmax":
@@ -57,7 +65,7 @@ var moeOps = []*OpKind{
 			"are those of ids and change no result",
 		Params:   []string{"x", "weight", "ids", "order", "offsets"},
 		Optional: 2,
-		Attrs:    []AttrSpec{{"first", IntAttr}, {"rows", IntAttr}},
+		Attrs:    []AttrSpec{intAttr("first"), intAttr("rows")},
 		RowWise:  true,
 		Flops:    expertFlops,
 		Error:    rowTerms,
@@ -83,6 +91,27 @@ var moeOps = []*OpKind{
 		},
 	},
 	{
+		Name:    "expert_bias",
+		Doc:     "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = x[r][i*rows + n] + bias[e][n], rows the width of a slot",
+		Params:  []string{"x", "bias", "ids"},
+		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
+		Infer: func(op *Op) (Type, error) {
+			x, b, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if err := areSlots(ids, x.Shape[0]); err != nil {
+				return Type{}, err
+			}
+			if b.DType != F32 || len(b.Shape) != 2 || b.Shape[1] <= 0 || b.Shape[1]*ids.Shape[1] != x.Last() {
+				return Type{}, fmt.Errorf("bias %s does not fit x %s in %d slots", b, x, ids.Shape[1])
+			}
+			return x, nil
+		},
+	},
+	{
 		Name: "expert_order",
 		Doc: "all slots r*k + i of the step in ascending order of ids[r][i], equal ones ascending: one list, row after row of the result, " +
 			"of which the rest is undefined",
@@ -101,7 +130,7 @@ var moeOps = []*OpKind{
 		Name:   "expert_offsets",
 		Doc:    "y[e] = how many slots of the step have ids below e, for e from 0 to experts",
 		Params: []string{"ids"},
-		Attrs:  []AttrSpec{{"experts", IntAttr}},
+		Attrs:  []AttrSpec{intAttr("experts")},
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {

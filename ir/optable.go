@@ -28,9 +28,14 @@ type OpKind struct {
 
 // AttrSpec declares an attribute: its name and the kind of its value.
 type AttrSpec struct {
-	Name string
-	Kind AttrKind
+	Name     string
+	Kind     AttrKind
+	Optional bool // may be missing: what the op does without it is in its Doc
 }
+
+func intAttr(name string) AttrSpec    { return AttrSpec{Name: name, Kind: IntAttr} }
+func floatAttr(name string) AttrSpec  { return AttrSpec{Name: name, Kind: FloatAttr} }
+func stringAttr(name string) AttrSpec { return AttrSpec{Name: name, Kind: StringAttr} }
 
 // AttrKind is the kind of an attribute's value.
 type AttrKind uint8
@@ -80,7 +85,7 @@ func LookupOp(name string) *OpKind {
 }
 
 // The attributes of attention, shared by its whole and its split form.
-var attentionAttrs = []AttrSpec{{"head_dim", IntAttr}, {"heads", IntAttr}, {"kv_heads", IntAttr}, {"scale", FloatAttr}}
+var attentionAttrs = []AttrSpec{intAttr("head_dim"), intAttr("heads"), intAttr("kv_heads"), floatAttr("scale"), {"window", IntAttr, true}}
 
 var opTable = slices.Concat(denseOps, moeOps, hybridOps)
 
@@ -90,7 +95,7 @@ var denseOps = []*OpKind{
 		Name:   "embed",
 		Doc:    "y[r] = scale * table[ids[r]]",
 		Params: []string{"ids", "table"},
-		Attrs:  []AttrSpec{{"scale", FloatAttr}},
+		Attrs:  []AttrSpec{floatAttr("scale")},
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
@@ -102,21 +107,25 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
-		Name:    "rmsnorm",
-		Doc:     "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight",
-		Params:  []string{"x", "weight"},
-		Attrs:   []AttrSpec{{"eps", FloatAttr}, {"group", IntAttr}},
-		Fusion:  RowNorm,
-		RowWise: true,
-		Flops:   noFlops,
-		Error:   attrTerms("group"),
+		Name:     "rmsnorm",
+		Doc:      "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight, without weight times 1",
+		Params:   []string{"x", "weight"},
+		Optional: 1,
+		Attrs:    []AttrSpec{floatAttr("eps"), intAttr("group")},
+		Fusion:   RowNorm,
+		RowWise:  true,
+		Flops:    noFlops,
+		Error:    attrTerms("group"),
 		Infer: func(op *Op) (Type, error) {
-			x, w, group := op.Args[0].Type, op.Args[1].Type, Dim(op.Attrs.Int("group"))
+			x, group := op.Args[0].Type, Dim(op.Attrs.Int("group"))
 			if err := isRows(x); err != nil {
 				return Type{}, err
 			}
-			if group <= 0 || x.Last()%group != 0 || len(w.Shape) != 1 || w.Shape[0] != group {
-				return Type{}, fmt.Errorf("weight %s and group %d do not fit rows of %s", w, group, x)
+			if group <= 0 || x.Last()%group != 0 {
+				return Type{}, fmt.Errorf("group %d does not fit rows of %s", group, x)
+			}
+			if len(op.Args) == 2 && !isVector(op.Args[1].Type, group) {
+				return Type{}, fmt.Errorf("weight %s does not fit groups of %d", op.Args[1].Type, group)
 			}
 			return x, nil
 		},
@@ -125,7 +134,7 @@ var denseOps = []*OpKind{
 		Name:   "room",
 		Doc:    "memory that workgroups of a dispatch leave sums in for each other, for every row of x `width` elements; what is in them means nothing",
 		Params: []string{"x"},
-		Attrs:  []AttrSpec{{"width", IntAttr}},
+		Attrs:  []AttrSpec{intAttr("width")},
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
@@ -190,16 +199,50 @@ var denseOps = []*OpKind{
 		Infer:   sameRows,
 	},
 	{
-		Name:    "glu",
-		Doc:     "y = act(gate) * up; act is silu(x) = x / (1 + exp(-x)) or gelu, the tanh form",
-		Params:  []string{"gate", "up"},
-		Attrs:   []AttrSpec{{"act", StringAttr}},
+		Name:     "scale",
+		Doc:      "y = factor * x, and times by[0]",
+		Params:   []string{"x", "by"},
+		Optional: 1,
+		Attrs:    []AttrSpec{floatAttr("factor")},
+		Fusion:   Elementwise,
+		RowWise:  true,
+		Flops:    noFlops,
+		Error:    exact,
+		Infer: func(op *Op) (Type, error) {
+			if len(op.Args) == 2 && !isVector(op.Args[1].Type, 1) {
+				return Type{}, fmt.Errorf("by is %s, want f32[1]", op.Args[1].Type)
+			}
+			return op.Args[0].Type, isRows(op.Args[0].Type)
+		},
+	},
+	{
+		Name:    "softcap",
+		Doc:     "y = cap * tanh(scale * x / cap)",
+		Params:  []string{"x"},
+		Attrs:   []AttrSpec{floatAttr("scale"), floatAttr("cap")},
 		Fusion:  Elementwise,
 		RowWise: true,
 		Flops:   noFlops,
 		Error:   exact,
 		Infer: func(op *Op) (Type, error) {
-			if a := op.Attrs.Str("act"); a != "silu" && a != "gelu" {
+			if !(op.Attrs.Float("cap") > 0) {
+				return Type{}, fmt.Errorf("cap %g is not positive", op.Attrs.Float("cap"))
+			}
+			return op.Args[0].Type, isRows(op.Args[0].Type)
+		},
+	},
+	{
+		Name: "glu",
+		Doc: "y = act(gate) * up; act is silu(x) = x / (1 + exp(-x)) or gelu, the tanh form; for act swiglu_oai, " +
+			"y = g / (1 + exp(-1.702 g)) * (u + 1) with g = min(gate, 7) and u = up, at least -7 and at most 7",
+		Params:  []string{"gate", "up"},
+		Attrs:   []AttrSpec{stringAttr("act")},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
+		Infer: func(op *Op) (Type, error) {
+			if a := op.Attrs.Str("act"); !slices.Contains([]string{"silu", "gelu", "swiglu_oai"}, a) {
 				return Type{}, fmt.Errorf("unknown activation %q", a)
 			}
 			return sameRows(op)
@@ -210,7 +253,7 @@ var denseOps = []*OpKind{
 		Doc: "rotates pairs of each head: (a, b) -> (a cos - b sin, a sin + b cos), cos and sin from table[pos[r]]; " +
 			"pair i is (2i, 2i+1) for kind norm, (i, i+n_rot/2) for kind neox; dims from n_rot on pass through",
 		Params: []string{"x", "pos", "table"},
-		Attrs:  []AttrSpec{{"kind", StringAttr}, {"head_dim", IntAttr}, {"n_rot", IntAttr}},
+		Attrs:  []AttrSpec{stringAttr("kind"), intAttr("head_dim"), intAttr("n_rot")},
 		Fusion: PerHead,
 		Flops:  noFlops,
 		Error:  exact,
@@ -259,24 +302,29 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "attention",
-		Doc: "head h of row r: softmax over p <= pos[r] of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
+		Doc: "head h of row r: softmax over p <= pos[r], and p > pos[r] - window if there is one, of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
+			"the sum that the softmax divides by has exp(sinks[h]) too; " +
 			"the KV head of h is h / (heads / kv_heads); where q is f16, the weights of the softmax may be rounded to f16, and so may the elements of q8_0",
-		Params: []string{"q", "k", "v", "pos", "slot"},
-		Slots:  RowSlot,
-		Attrs:  attentionAttrs,
-		Flops:  attentionFlops,
-		Error:  attentionTerms,
+		Params:   []string{"q", "k", "v", "pos", "slot", "sinks"},
+		Optional: 1,
+		Slots:    RowSlot,
+		Attrs:    attentionAttrs,
+		Flops:    attentionFlops,
+		Error:    attentionTerms,
 		Infer: func(op *Op) (Type, error) {
+			if len(op.Args) == 6 && !isVector(op.Args[5].Type, Dim(op.Attrs.Int("heads"))) {
+				return Type{}, fmt.Errorf("sinks %s are not one for each head", op.Args[5].Type)
+			}
 			return MakeType(F32, op.Args[0].Type.Shape...), checkAttention(op)
 		},
 	},
 	{
 		Name: "attention_split",
-		Doc: "attention over `splits` ranges of p: with n = the largest pos + 1 of each `rows` rows and step = n/splits rounded up to a multiple of block, " +
-			"split s covers [s*step, min(pos[r]+1, (s+1)*step)); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
+		Doc: "attention over `splits` ranges of p: with n = the largest pos + 1 of each `rows` rows, b = the first p that one of them sees, rounded down to a multiple of block, " +
+			"and step = (n-b)/splits rounded up to a multiple of block, split s covers what row r sees of [b+s*step, b+(s+1)*step); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Slots:  RowSlot,
-		Attrs:  append(attentionAttrs[:4:4], AttrSpec{"splits", IntAttr}, AttrSpec{"block", IntAttr}, AttrSpec{"rows", IntAttr}),
+		Attrs:  append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows")),
 		Flops:  attentionFlops,
 		Error:  attentionTerms,
 		Infer: func(op *Op) (Type, error) {
@@ -291,12 +339,13 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "attention_merge",
-		Doc:    "combines the splits of each head: sum of exp(m_s-M)*o_s over sum of exp(m_s-M)*l_s, M = max m_s, s ascending",
-		Params: []string{"partial"},
-		Attrs:  []AttrSpec{{"head_dim", IntAttr}, {"heads", IntAttr}, {"splits", IntAttr}},
-		Flops:  noFlops,
-		Error:  attrTerms("splits"),
+		Name:     "attention_merge",
+		Doc:      "combines the splits of each head: sum of exp(m_s-M)*o_s over sum of exp(m_s-M)*l_s, M = max m_s, s ascending; the latter sum has exp(sinks[h]-M) too",
+		Params:   []string{"partial", "sinks"},
+		Optional: 1,
+		Attrs:    []AttrSpec{intAttr("head_dim"), intAttr("heads"), intAttr("splits")},
+		Flops:    noFlops,
+		Error:    attrTerms("splits"),
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
 			hd, h, s := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("splits")
@@ -305,6 +354,9 @@ var denseOps = []*OpKind{
 			}
 			if hd <= 0 || h <= 0 || s <= 0 || hd > 1<<16 || h > 1<<16 || s > 1024 || x.Last() != Dim(h*s*(hd+2)) {
 				return Type{}, fmt.Errorf("partial %s does not hold %d heads of %d in %d splits", x, h, hd, s)
+			}
+			if len(op.Args) == 2 && !isVector(op.Args[1].Type, Dim(h)) {
+				return Type{}, fmt.Errorf("sinks %s are not one for each head", op.Args[1].Type)
 			}
 			return MakeType(F32, x.Shape[0], Dim(h*hd)), nil
 		},
@@ -342,7 +394,7 @@ var denseOps = []*OpKind{
 		Doc: "argmax over `splits` ranges of x: with step = width/splits rounded up to a multiple of 4, split s covers [s*step, min(width, (s+1)*step)); " +
 			"per split: the largest number and its smallest index, or -Inf and 0 if there is none above -Inf",
 		Params: []string{"x"},
-		Attrs:  []AttrSpec{{"splits", IntAttr}},
+		Attrs:  []AttrSpec{intAttr("splits")},
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
@@ -361,7 +413,7 @@ var denseOps = []*OpKind{
 		Name:   "argmax_merge",
 		Doc:    "combines the splits of each row: the smallest index of the largest number",
 		Params: []string{"partial"},
-		Attrs:  []AttrSpec{{"splits", IntAttr}},
+		Attrs:  []AttrSpec{intAttr("splits")},
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
@@ -399,6 +451,9 @@ func isRows(x Type) error {
 	}
 	return nil
 }
+
+// isVector reports whether t is f32[n].
+func isVector(t Type, n Dim) bool { return t.DType == F32 && len(t.Shape) == 1 && t.Shape[0] == n }
 
 // areProjected checks x of a projection or q of attention: f32[rows, width], or f16.
 func areProjected(x Type) error {
@@ -464,6 +519,9 @@ func checkAttention(op *Op) error {
 	hd, h, kvh := op.Attrs.Int("head_dim"), op.Attrs.Int("heads"), op.Attrs.Int("kv_heads")
 	if err := areProjected(q); err != nil {
 		return err
+	}
+	if w := op.Attrs.Int("window"); w < 0 || w > MaxCtx {
+		return fmt.Errorf("window %d out of range", w)
 	}
 	if hd <= 0 || h <= 0 || kvh <= 0 || hd > 1<<16 || h > 1<<16 || h%kvh != 0 || q.Last() != Dim(h*hd) {
 		return fmt.Errorf("%d heads of %d over %d KV heads do not fit q %s", h, hd, kvh, q)

@@ -47,6 +47,9 @@ func expertFlops(op *Op, s StepSize) (int64, int64) {
 func attentionFlops(op *Op, s StepSize) (int64, int64) {
 	each := 4 * int64(op.Attrs.Int("heads")) * int64(op.Attrs.Int("head_dim"))
 	q := op.Args[0].Type
+	if w := int64(op.Attrs.Int("window")); w > 0 { // as if it were full
+		return each * w * s.rows(q), 0
+	}
 	return each * s.visible(q), each * s.rows(q)
 }
 
@@ -85,7 +88,11 @@ const exponentTerms = 16
 
 // attentionTerms: an error of a score is in an exponent.
 func attentionTerms(op *Op, s StepSize) (int, float64) {
-	return exponentTerms * (op.Attrs.Int("head_dim") + s.Positions), 0
+	n := s.Positions
+	if w := op.Attrs.Int("window"); w > 0 {
+		n = min(n, w)
+	}
+	return exponentTerms * (op.Attrs.Int("head_dim") + n), 0
 }
 
 // deltaTerms: every row adds its error to the state, and its decay is an exponential.

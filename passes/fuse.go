@@ -161,6 +161,27 @@ func fuseNorm(f *ir.Func, matrix bool) error {
 	return nil
 }
 
+// fusePostNorm joins a norm of whole rows with the residual add that alone reads it, and with a
+// factor on the sum.
+func fusePostNorm(f *ir.Func) error {
+	uses := f.Uses()
+	for _, norm := range f.Ops() {
+		if norm.Kind.Name != "rmsnorm" || perHead(norm) {
+			continue
+		}
+		add := only(uses, norm.Result, "add")
+		if add == nil || add.Args[0] == add.Args[1] {
+			continue
+		}
+		group := []*ir.Op{norm, add}
+		if scale := only(uses, add.Result, "scale"); scale != nil {
+			group = append(group, scale)
+		}
+		merge(f, group...)
+	}
+	return nil
+}
+
 // normReaders returns the groups behind i that read a norm's result, none if one
 // of them cannot take the norm in.
 func normReaders(f *ir.Func, i int, left map[*ir.Op]bool) []*ir.Group {

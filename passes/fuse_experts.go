@@ -61,15 +61,16 @@ func fuseExperts(f *ir.Func) error {
 			continue
 		}
 		if rowsOf(f, top.Result) > ir.DecodeRows {
-			merge(f, x.gate, x.up, x.glu)
+			merge(f, append([]*ir.Op{x.gate, x.up, x.glu}, x.biases...)...)
+			merge(f, append([]*ir.Op{x.down}, x.downBias...)...)
 			if len(x.shared) > 0 {
 				merge(f, x.shared...)
 			}
 			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)
 			continue
 		}
-		merge(f, append([]*ir.Op{top, x.gate, x.up, x.glu}, x.shared...)...)
-		merge(f, append([]*ir.Op{x.route, x.down, x.sum}, append(x.sharedDown, x.tail...)...)...)
+		merge(f, slices.Concat([]*ir.Op{top, x.gate, x.up, x.glu}, x.biases, x.shared)...)
+		merge(f, slices.Concat([]*ir.Op{x.route, x.down, x.sum}, x.downBias, x.sharedDown, x.tail)...)
 	}
 	return nil
 }
@@ -78,6 +79,7 @@ func fuseExperts(f *ir.Func) error {
 type experts struct {
 	gate, up, glu, down *ir.Op // of the routed experts
 	route, sum          *ir.Op
+	biases, downBias    []*ir.Op // of gate and up, and of down
 	shared              []*ir.Op // gate, up and GLU of the shared expert
 	sharedDown          []*ir.Op // its down projection
 	tail                []*ir.Op // what adds it and the residual to the sum
@@ -101,14 +103,25 @@ func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
 	if x.route == nil || x.down == nil {
 		return nil
 	}
-	x.glu = only(uses, x.gate.Result, "glu")
-	x.sum = only(uses, x.down.Result, "expert_sum")
-	if x.glu == nil || x.sum == nil || only(uses, x.up.Result, "glu") != x.glu || x.down.Args[0] != x.glu.Result {
+	gate, up, down := biased(uses, x.gate, &x.biases), biased(uses, x.up, &x.biases), biased(uses, x.down, &x.downBias)
+	x.glu = only(uses, gate, "glu")
+	x.sum = only(uses, down, "expert_sum")
+	if x.glu == nil || x.sum == nil || only(uses, up, "glu") != x.glu || x.down.Args[0] != x.glu.Result {
 		return nil
 	}
 	x.findTail(uses)
 	x.findShared(f, uses)
 	return x
+}
+
+// biased returns the result of an expert_linear behind its bias, which it adds to biases.
+func biased(uses map[*ir.Value][]*ir.Op, linear *ir.Op, biases *[]*ir.Op) *ir.Value {
+	bias := only(uses, linear.Result, "expert_bias")
+	if bias == nil {
+		return linear.Result
+	}
+	*biases = append(*biases, bias)
+	return bias.Result
 }
 
 // findTail follows the sum through the adds that only it leads to.
@@ -130,13 +143,18 @@ func (x *experts) findTail(uses map[*ir.Value][]*ir.Op) {
 	}
 }
 
-// findShared follows the shared expert back from its gate.
+// findShared follows the shared expert back from its gate or, if it has none, from the add.
 func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
-	if len(x.tail) == 0 || x.tail[0].Kind.Name != "gate_rows" {
+	if len(x.tail) == 0 {
 		return
 	}
-	down := x.tail[0].Args[0].Def
-	if down == nil || down.Kind.Name != "linear" || only(uses, down.Result, "gate_rows") == nil {
+	first := x.tail[0]
+	shared := first.Args[0]
+	if first.Kind.Name == "add" && shared == x.sum.Result {
+		shared = first.Args[1]
+	}
+	down := shared.Def
+	if down == nil || down.Kind.Name != "linear" || only(uses, shared, first.Kind.Name) == nil {
 		return
 	}
 	glu := down.Args[0].Def

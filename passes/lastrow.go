@@ -39,6 +39,10 @@ func sinkLastRow(f *ir.Func) error {
 				return err
 			}
 			s.single[op.Result] = next
+		case s.rebuilt[op] && op.Result.Class == ir.IO && len(uses[op.Result]) == 0:
+			if _, err := s.row(op.Result); err != nil {
+				return err
+			}
 		case op.Kind.Name == "advance":
 			op.Args[0] = s.single[op.Args[0]]
 			fallthrough

@@ -73,3 +73,28 @@ func TestMatricesOfAnyWidth(t *testing.T) {
 		}
 	}
 }
+
+// TestMatricesInWindows runs attention with a window and sinks on matrices, of few rows and of
+// many, in the interpreter.
+func TestMatricesInWindows(t *testing.T) {
+	on := lookup(t, "sm_90")
+	few := siteTest{ctx: 300, slots: 1, rows: 2, pos: []int{140, 141}}
+	for _, c := range []siteTest{
+		windowed(70, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few))),
+		windowed(21, 4, fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, few))),
+		windowed(21, 4, attentionTest("attention_split", "q8_0", 64, 4, 1, 0, few)),
+	} {
+		if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " matrices") {
+			t.Errorf("%s: %s", c.group, list[0].Kernel)
+		}
+		c.runOn(t, on)
+	}
+	many := siteTest{ctx: 128, slots: 2, rows: 20, n: 19, pos: []int{100}, rounds: true}
+	for _, c := range []siteTest{
+		windowed(16, 8, attentionTest("attention_coop", "f16", 128, 8, 2, 0, many)),
+		windowed(70, 16, splitTiles(8, attentionTest("attention_coop", "q8_0", 256, 16, 2, 3, many))),
+	} {
+		c = halfQuery(c)
+		c.runOn(t, on)
+	}
+}

@@ -189,3 +189,39 @@ func TestDecodeAttentionOfAnyWidth(t *testing.T) {
 	at.pos, at.slot = []int{20, 4, 5, 6, 7, 8, 9, 10}, []int{3, 1}
 	fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at)).checkWidths(t, "%0")
 }
+
+// windowed gives the attention of the test's group a window and sinks.
+func windowed(window, heads int, c siteTest) siteTest {
+	c.globals += fmt.Sprintf("weight @sinks : f32[%d]\n", heads)
+	c.group = strings.ReplaceAll(c.group, "scale=0.125", fmt.Sprintf("scale=0.125, window=%d", window))
+	if strings.Contains(c.group, "attention_merge") {
+		c.group = strings.Replace(c.group, "attention_merge %10", "attention_merge %10, @sinks", 1)
+	} else if !strings.Contains(c.group, "attention_split") {
+		c.group = strings.Replace(c.group, "@v, @pos, @slot {head_dim", "@v, @pos, @slot, @sinks {head_dim", 1)
+	}
+	return c
+}
+
+func TestAttentionInWindows(t *testing.T) {
+	at := siteTest{ctx: 128, slots: 2, rows: 4, n: 3, pos: []int{70, 71, 100}, slot: []int{1, 1, 0}}
+	for _, c := range []siteTest{
+		windowed(40, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, at))),
+		windowed(40, 4, merged(64, 4, 3, attentionTest("attention_split", "q8_0", 64, 4, 2, 3, at))),
+		windowed(1, 4, merged(64, 4, 2, attentionTest("attention_split", "f32", 64, 4, 2, 2, at))),
+		windowed(128, 4, attentionTest("attention_split", "f16", 64, 4, 2, 0, at)),
+		windowed(33, 4, fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at))),
+		windowed(33, 4, fresh(64, 1, 0, headsTest("q8_0", "neox", 64, 64, 1, true, at))),
+		windowed(8, 4, attentionTest("attention_tiled", "f16", 128, 4, 1, 0, siteTest{ctx: 96, slots: 1, rows: 64})),
+		windowed(20, 2, attentionTest("attention_tiled", "f32", 96, 2, 1, 0, siteTest{ctx: 128, slots: 2, rows: 48, n: 35, pos: []int{80}, slot: []int{1}})),
+		windowed(32, 2, attentionTest("attention_tiled", "q8_0", 64, 2, 2, 0, siteTest{ctx: 128, slots: 1, rows: 40, pos: []int{63}})),
+	} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+	merge := siteTest{family: "attention_merge", ctx: 8, slots: 1, rows: 3, n: 2, globals: fmt.Sprintf("step @p : f32[T, %d]\n", 2*3*82),
+		group: "%10 = attention_merge %10 {head_dim=80, heads=2, splits=3} : io f32[T, 160]"}
+	merge.group = strings.Replace(merge.group, "%10 {", "@p, @sinks {", 1)
+	merge.globals += "weight @sinks : f32[2]\n"
+	merge.run(t)
+	merge.checkBuild(t)
+}

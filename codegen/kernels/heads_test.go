@@ -91,6 +91,19 @@ func TestHeadsOfAnyWidth(t *testing.T) {
 	headsTest("f16", "neox", 64, 64, 2, true, siteTest{ctx: 8, slots: 8, pos: []int{0, 3, 5, 7, 1, 1, 1, 2}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}).checkWidths(t, "%2")
 }
 
+// TestHeadsNormed has a norm without weight on v, and norms behind the rotation.
+func TestHeadsNormed(t *testing.T) {
+	unit := headsTest("f16", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 2, pos: []int{37}})
+	unit.group = strings.Replace(unit.group, "kvwrite @vx", "%9 = rmsnorm @vx {eps=0.125, group=128} : f32[T, 256]\nkvwrite %9", 1)
+	behind := headsTest("f16", "neox", 96, 32, 2, false, siteTest{ctx: 40, slots: 1, rows: 3, n: 2, pos: []int{7}})
+	behind.group = strings.Replace(strings.Replace(behind.group, " : io ", " : ", 1), "kvwrite %3",
+		"%5 = rmsnorm %2, @qn {eps=0.125, group=96} : io f32[T, 384]\n%6 = rmsnorm %3, @kn {eps=0.125, group=96} : f32[T, 192]\nkvwrite %6", 1)
+	for _, c := range []siteTest{unit, behind} {
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
+
 // TestHeadsRounded rounds q to f16 behind its rotation, as attention with matrices reads it.
 func TestHeadsRounded(t *testing.T) {
 	for _, c := range []siteTest{

@@ -1,5 +1,5 @@
-// Package frontend lowers a GGUF model into the op IR, one file per family of
-// architectures.
+// Package frontend lowers a GGUF model into the op IR. An architecture is a row of a table
+// (archs.go) over layers that all share (layers.go); what only some have is in files of its own.
 package frontend
 
 import (
@@ -29,32 +29,6 @@ const DefaultCtx = 4096
 // submission decodes.
 const Ring = 256
 
-// arch is one row of the architecture table.
-type arch struct {
-	name    string
-	experts bool // the FFN of every layer is a mixture of experts
-	lower   func(m *model) error
-}
-
-var archs = []arch{
-	{"llama", false, dense{rope: "norm"}.lower},
-	{"qwen2", false, dense{rope: "neox"}.lower},
-	{"qwen3", false, dense{rope: "neox", headNorm: true}.lower},
-	{"qwen3moe", true, dense{rope: "neox", headNorm: true}.lower},
-	{"qwen3next", true, hybrid{headMap: "div", merged: true}.lower},
-	{"qwen35", false, hybrid{headMap: "mod"}.lower},
-	{"qwen35moe", true, hybrid{headMap: "mod"}.lower},
-}
-
-// Archs lists the supported values of general.architecture.
-func Archs() []string {
-	var names []string
-	for _, a := range archs {
-		names = append(names, a.name)
-	}
-	return names
-}
-
 // Load builds the program of the model at stage import.
 func Load(f *gguf.File, o Options) (*ir.Program, error) {
 	p, err := load(f, o)
@@ -73,26 +47,13 @@ func load(f *gguf.File, o Options) (*ir.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.lower(m); err != nil {
+	if err := m.lower(); err != nil {
 		return nil, err
 	}
 	if err := m.checkAllUsed(); err != nil {
 		return nil, err
 	}
 	return m.p, ir.Verify(m.p)
-}
-
-func archOf(f *gguf.File) (arch, error) {
-	name, _, err := f.String("general.architecture")
-	if err != nil {
-		return arch{}, err
-	}
-	for _, a := range archs {
-		if a.name == name {
-			return a, nil
-		}
-	}
-	return arch{}, ir.Unsupported("architecture %q is not supported (known: %s)", name, strings.Join(Archs(), ", "))
 }
 
 // Context is the context that the model was trained for.
@@ -131,9 +92,10 @@ func Ignored(f *gguf.File) []string {
 	return names
 }
 
-// model is what the families share while they build.
+// model is what builds the graph of a model.
 type model struct {
 	*params
+	row *arch
 	f   *gguf.File
 	kv  ir.DType
 	p   *ir.Program
@@ -144,7 +106,7 @@ type model struct {
 	weights                         map[string]*ir.Value
 }
 
-func newModel(f *gguf.File, a arch, o Options) (*model, error) {
+func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 	c, err := readParams(f, a)
 	if err != nil {
 		return nil, err
@@ -161,6 +123,7 @@ func newModel(f *gguf.File, a arch, o Options) (*model, error) {
 	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx), Sequences: ir.ManySequences}
 	m := &model{
 		params: c,
+		row:    a,
 		f:      f,
 		kv:     o.KV,
 		p: &ir.Program{
@@ -258,7 +221,11 @@ func (m *model) linear(x *ir.Value, name string, in, out int) *ir.Value {
 
 // norm applies the RMS norm name.weight over groups of width elements.
 func (m *model) norm(x *ir.Value, name string, width int) *ir.Value {
-	attrs := ir.Attrs{{Name: "eps", Value: m.eps}, {Name: "group", Value: int64(width)}}
+	return m.rmsnorm(x, name, width, m.eps)
+}
+
+func (m *model) rmsnorm(x *ir.Value, name string, width int, eps float64) *ir.Value {
+	attrs := ir.Attrs{{Name: "eps", Value: eps}, {Name: "group", Value: int64(width)}}
 	return m.op("rmsnorm", attrs, x, m.weight(name+".weight", width))
 }
 
@@ -299,13 +266,14 @@ func (m *model) embed() *ir.Value {
 	if m.vocab <= 0 && m.err == nil {
 		m.err = fmt.Errorf("tensor %q is missing or not a matrix", "token_embd.weight")
 	}
-	return m.op("embed", ir.Attrs{{Name: "scale", Value: 1.0}}, m.token, m.weight("token_embd.weight", m.vocab, m.embd))
+	return m.op("embed", ir.Attrs{{Name: "scale", Value: m.embedScale}}, m.token, m.weight("token_embd.weight", m.vocab, m.embd))
 }
 
 // head is the end of every model: final norm, output projection, greedy choice
-// and the step block for the next step.
+// and the step block for the next step. Scale and cap of the logits do not change which is
+// the largest.
 func (m *model) head(x *ir.Value) {
-	x = m.norm(x, "output_norm", m.embd)
+	x = m.rmsnorm(x, "output_norm", m.embd, m.streamEps)
 	name := "output"
 	if _, ok := m.f.Tensor("output.weight"); !ok {
 		name = "token_embd" // tied
@@ -313,6 +281,12 @@ func (m *model) head(x *ir.Value) {
 	logits := m.linear(x, name, m.embd, m.vocab)
 	next := m.op("argmax", nil, logits)
 	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
+	switch {
+	case m.softcap > 0:
+		logits = m.op("softcap", ir.Attrs{{Name: "scale", Value: m.logitScale}, {Name: "cap", Value: m.softcap}}, logits)
+	case m.logitScale != 1:
+		logits = m.op("scale", ir.Attrs{{Name: "factor", Value: m.logitScale}}, logits)
+	}
 	if m.err == nil {
 		logits.Class, next.Class = ir.IO, ir.IO
 	}

@@ -95,8 +95,12 @@ func TestLogits(t *testing.T) {
 			f := m.open(t)
 			ones := slices.Repeat([]int{1}, len(prompt))
 			first := feed(t, f, ones...)
+			bound := 2e-5
+			if strings.HasPrefix(arch, "gemma") {
+				bound = 2e-3 // llama.cpp looks gelu up in a table of float16 on the CPU
+			}
 			for i, w := range want {
-				if d := math.Abs(float64(first[i]) - w); !(d <= 2e-5) {
+				if d := math.Abs(float64(first[i]) - w); !(d <= bound) {
 					t.Fatalf("logit %d is %g, llama.cpp has %g", i, first[i], w)
 				}
 			}
@@ -231,7 +235,7 @@ func TestLoadErrors(t *testing.T) {
 		{"qwen3", func(m *tinyModel) { m.set("rope.scaling.type", "longrope") }, `"longrope" is not supported`, true},
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_count", nil) }, "expert_count is missing", false},
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_used_count", uint32(9)) }, "9 of 8 experts", false},
-		{"qwen3moe", func(m *tinyModel) { m.set("expert_gating_func", uint32(2)) }, "expert_gating_func: 2 is not supported", true},
+		{"qwen3moe", func(m *tinyModel) { m.set("expert_gating_func", uint32(4)) }, "expert_gating_func: 4 is not supported", true},
 		{"qwen3moe", func(m *tinyModel) { m.drop("blk.0.ffn_up_exps.weight") }, `tensor "blk.0.ffn_up_exps.weight" is missing`, false},
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_feed_forward_length", uint32(16)) }, "want f32[8, 16, 64]", false},
 		{"qwen35moe", func(m *tinyModel) { m.set("expert_shared_feed_forward_length", nil) }, "_shexp.weight\" is not known", true},

@@ -29,6 +29,7 @@ const (
 	tinyEmbd, tinyHeads, tinyKV, tinyDim = 64, 4, 2, 16
 	tinyFF                               = 96
 	tinyVocab                            = 272
+	tinyWindow                           = 8 // the prompt is longer
 )
 
 func newTiny(arch string) *tinyModel {
@@ -266,6 +267,23 @@ func denseTiny(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
 	return m
 }
 
+// sandwichTiny has norms before and after each part of a layer.
+func sandwichTiny(arch string, layers int) *tinyModel {
+	m := newTiny(arch)
+	m.set("block_count", uint32(layers))
+	m.set("attention.sliding_window", uint32(tinyWindow))
+	for i := range layers {
+		blk := fmt.Sprintf("blk.%d.", i)
+		m.attention(blk, tinyHeads*tinyDim)
+		m.headNorms(blk)
+		m.add(blk+"post_attention_norm.weight", tinyEmbd)
+		m.add(blk+"ffn_norm.weight", tinyEmbd)
+		m.denseFFN(blk)
+		m.add(blk+"post_ffw_norm.weight", tinyEmbd)
+	}
+	return m
+}
+
 // tinyModels builds one model of every architecture.
 var tinyModels = map[string]func() *tinyModel{
 	"llama": func() *tinyModel {
@@ -299,6 +317,13 @@ var tinyModels = map[string]func() *tinyModel{
 			m.moeFFN(blk, false)
 			m.sharedExpert(blk)
 		})
+	},
+	"gemma3": func() *tinyModel {
+		m := sandwichTiny("gemma3", 7)
+		m.set("rope.freq_base", float32(1e6))
+		m.set("rope.scaling.type", "linear")
+		m.set("rope.scaling.factor", float32(8))
+		return m
 	},
 	"qwen35": func() *tinyModel {
 		return hybridTiny("qwen35", false, (*tinyModel).denseFFN)

@@ -12,20 +12,39 @@ type expertParams struct {
 	used   int // experts chosen for a token
 	ff     int // FFN width of an expert
 	shared int // FFN width of the expert that every token uses, 0 for none
+	gating string
+	norm   bool // the chosen experts' weights are brought to a sum of 1
 	scale  float64
 }
 
-func readExperts(r *metadata) expertParams {
+// moe is what an architecture's FFN of experts does where the file does not say it. An
+// architecture without gating has no experts.
+type moe struct {
+	gating   string // see op route
+	norm     bool
+	optional bool // files without experts have dense layers
+}
+
+// gatings are the values of expert_gating_func from 1 on; 0 is the architecture's own.
+var gatings = []string{"softmax", "sigmoid", "topk_softmax"}
+
+func readExperts(r *metadata, row moe) expertParams {
 	e := expertParams{
 		count:  r.int("expert_count", 0),
 		used:   r.int("expert_used_count", 0),
 		ff:     r.count("expert_feed_forward_length"),
 		shared: r.count("expert_shared_feed_forward_length"),
+		gating: row.gating,
+		norm:   r.bool("expert_weights_norm", row.norm),
 		scale:  r.float("expert_weights_scale", 0, 0, 1e6),
 	}
-	const softmax = 1 // the values of expert_gating_func; 0 is the architecture's own
-	if g := r.count("expert_gating_func"); g > softmax {
+	if g := r.count("expert_gating_func"); g > len(gatings) {
 		r.fail(ir.Unsupported("metadata %sexpert_gating_func: %d is not supported", r.prefix, g))
+	} else if g > 0 {
+		e.gating = gatings[g-1]
+	}
+	if n := r.count("expert_group_count"); n > 1 {
+		r.fail(ir.Unsupported("metadata %sexpert_group_count: experts in %d groups are not supported", r.prefix, n))
 	}
 	if r.err == nil && (e.used > e.count || e.count > 1<<16) {
 		r.fail(fmt.Errorf("metadata %sexpert_used_count: %d of %d experts", r.prefix, e.used, e.count))
@@ -33,55 +52,91 @@ func readExperts(r *metadata) expertParams {
 	if r.err == nil && e.ff == 0 {
 		e.ff = r.int("feed_forward_length", 0) / e.used
 	}
+	if n := r.count("expert_shared_count"); e.shared == 0 && n > 0 && n <= 1<<10 {
+		e.shared = n * e.ff
+	}
 	if e.scale == 0 {
 		e.scale = 1
 	}
 	return e
 }
 
-// moe is the mixture of experts on the normed rows h: a softmax over all experts,
-// of which the chosen ones' weights are brought to a sum of 1, plus the shared
-// expert, if there is one, times a gate of its own.
-func moe(m *model, h *ir.Value, blk string) *ir.Value {
-	e := m.experts
+// mixture is the mixture of experts on the normed rows h, plus the shared expert, if there
+// is one, which may have a gate of its own.
+func (l *layer) mixture(h *ir.Value) *ir.Value {
+	m, e, blk := l.model, l.experts, l.blk
 	scores := m.linear(h, blk+"ffn_gate_inp", m.embd, e.count)
 	var sharedGate *ir.Value
-	if e.shared > 0 {
+	if e.shared > 0 && l.has("ffn_gate_inp_shexp.weight") {
 		// The file holds the one row as a vector.
 		sharedGate = m.linear(h, blk+"ffn_gate_inp_shexp", m.embd, 1)
 	}
-	ids := m.op("topk", ir.Attrs{{Name: "k", Value: int64(e.used)}}, scores)
-	act := m.swiglu(m.expertGateUp(h, ids, blk))
+	ids := l.choose(scores)
+	act := m.glu(l.expertGateUp(h, ids))
 	var sharedAct *ir.Value
 	if e.shared > 0 {
 		gate := m.linear(h, blk+"ffn_gate_shexp", m.embd, e.shared)
 		up := m.linear(h, blk+"ffn_up_shexp", m.embd, e.shared)
-		sharedAct = m.swiglu(gate, up)
+		sharedAct = m.glu(gate, up)
 	}
-	weights := m.op("route", ir.Attrs{
-		{Name: "gating", Value: "softmax"}, {Name: "norm", Value: int64(1)}, {Name: "scale", Value: e.scale},
-	}, scores, ids)
-	down := m.expertLinear(act, m.weight(blk+"ffn_down_exps.weight", e.count, m.embd, e.ff), ids, 0, m.embd)
+	weights := l.route(scores, ids)
+	down := l.expertLinear(act, m.weight(blk+"ffn_down_exps.weight", e.count, m.embd, e.ff), "ffn_down_exps", ids, 0, m.embd)
 	y := m.op("expert_sum", nil, down, weights)
 	if e.shared > 0 {
 		d := m.linear(sharedAct, blk+"ffn_down_shexp", e.shared, m.embd)
-		y = m.op("add", nil, y, m.op("gate_rows", nil, d, sharedGate))
+		if sharedGate != nil {
+			d = m.op("gate_rows", nil, d, sharedGate)
+		}
+		y = m.op("add", nil, y, d)
 	}
 	return y
 }
 
-// expertGateUp returns the gate and up projections of the chosen experts, of two
-// tensors or of one that has an expert's gate rows before its up rows.
-func (m *model) expertGateUp(h, ids *ir.Value, blk string) (gate, up *ir.Value) {
-	e := m.experts
-	if w := m.optional(blk+"ffn_gate_up_exps.weight", e.count, 2*e.ff, m.embd); w != nil {
-		return m.expertLinear(h, w, ids, 0, e.ff), m.expertLinear(h, w, ids, e.ff, e.ff)
+// choose returns the experts of every row. A bias of the file counts for the choice alone.
+func (l *layer) choose(scores *ir.Value) *ir.Value {
+	args := []*ir.Value{scores}
+	if bias := l.optional(l.blk+"exp_probs_b.bias", l.experts.count); bias != nil {
+		if l.experts.gating != "sigmoid" && l.err == nil {
+			l.err = ir.Unsupported("tensor %q: a bias of the choice with gating %s is not supported", l.blk+"exp_probs_b.bias", l.experts.gating)
+		}
+		args = append(args, bias)
 	}
-	gate = m.expertLinear(h, m.weight(blk+"ffn_gate_exps.weight", e.count, e.ff, m.embd), ids, 0, e.ff)
-	return gate, m.expertLinear(h, m.weight(blk+"ffn_up_exps.weight", e.count, e.ff, m.embd), ids, 0, e.ff)
+	return l.op("topk", ir.Attrs{{Name: "k", Value: int64(l.experts.used)}}, args...)
 }
 
-// expertLinear applies rows [first, first+rows) of every chosen expert's matrix.
-func (m *model) expertLinear(x, w, ids *ir.Value, first, rows int) *ir.Value {
-	return m.op("expert_linear", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "rows", Value: int64(rows)}}, x, w, ids)
+// route returns the weights of the chosen experts. A scale of each expert's result is part
+// of its weight.
+func (l *layer) route(scores, ids *ir.Value) *ir.Value {
+	e, norm := l.experts, 0
+	if e.norm {
+		norm = 1
+	}
+	args := []*ir.Value{scores, ids}
+	if scales := l.optional(l.blk+"ffn_down_exps.scale", e.count); scales != nil {
+		args = append(args, scales)
+	}
+	return l.op("route", ir.Attrs{
+		{Name: "gating", Value: e.gating}, {Name: "norm", Value: int64(norm)}, {Name: "scale", Value: e.scale},
+	}, args...)
+}
+
+// expertGateUp returns the gate and up projections of the chosen experts, of two
+// tensors or of one that has an expert's gate rows before its up rows.
+func (l *layer) expertGateUp(h, ids *ir.Value) (gate, up *ir.Value) {
+	m, e, blk := l.model, l.experts, l.blk
+	if w := m.optional(blk+"ffn_gate_up_exps.weight", e.count, 2*e.ff, m.embd); w != nil {
+		return l.expertLinear(h, w, "", ids, 0, e.ff), l.expertLinear(h, w, "", ids, e.ff, e.ff)
+	}
+	gate = l.expertLinear(h, m.weight(blk+"ffn_gate_exps.weight", e.count, e.ff, m.embd), "ffn_gate_exps", ids, 0, e.ff)
+	return gate, l.expertLinear(h, m.weight(blk+"ffn_up_exps.weight", e.count, e.ff, m.embd), "ffn_up_exps", ids, 0, e.ff)
+}
+
+// expertLinear applies rows [first, first+rows) of every chosen expert's matrix, and adds the
+// bias of that name if the file has one.
+func (l *layer) expertLinear(x, w *ir.Value, name string, ids *ir.Value, first, rows int) *ir.Value {
+	y := l.op("expert_linear", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "rows", Value: int64(rows)}}, x, w, ids)
+	if name == "" || !l.has(name+".bias") {
+		return y
+	}
+	return l.op("expert_bias", nil, y, l.weight(l.blk+name+".bias", l.experts.count, rows), ids)
 }

@@ -9,19 +9,24 @@ import (
 
 // params are the hyperparameters that every family reads.
 type params struct {
-	arch     string
-	layers   int // of the trunk: those that predict further tokens follow them
-	embd     int
-	vocab    int
-	ctxTrain int
-	heads    []int // query heads, per layer
-	kvHeads  []int // KV heads, per layer
-	ff       []int // FFN width, per layer; nil with experts
-	experts  expertParams
-	headDim  int
-	eps      float64
-	scale    float64 // of attention scores
-	rope     ropeParams
+	arch      string
+	layers    int // of the trunk: those that predict further tokens follow them
+	embd      int
+	vocab     int
+	ctxTrain  int
+	attention []headParams // per layer
+	ff        []int        // FFN width, per layer; nil where all layers have experts
+	experts   expertParams
+	eps       float64
+	scale     float64 // of attention scores; 0 for one over the root of a head's width
+	rope      ropeParams
+	ropeSWA   ropeParams // of layers that attend to a window
+
+	// Factors. The residual stream is held over the factor that what is added to it has, so
+	// that nothing need be multiplied: its norms divide it out, with another eps.
+	embedScale, logitScale float64
+	streamEps              float64
+	softcap                float64 // of the logits; 0 for none
 }
 
 // metadata reads keys under the architecture's prefix and keeps the first error.
@@ -90,8 +95,28 @@ func (r *metadata) floats(key string) []float64 {
 	return v
 }
 
-// perLayer reads a scalar or a list with one entry per layer.
-func (r *metadata) perLayer(key string, layers int, fallback []int) []int {
+func (r *metadata) bool(key string, fallback bool) bool {
+	v, ok, err := r.f.Bool(r.prefix + key)
+	r.fail(err)
+	if err != nil || !ok {
+		return fallback
+	}
+	return v
+}
+
+// bools reads a list of bools with one entry per layer; nil where the value is none.
+func (r *metadata) bools(key string, layers int) []bool {
+	v, _ := r.f.Value(r.prefix + key)
+	list, ok := v.([]bool)
+	if ok && len(list) < layers {
+		r.fail(fmt.Errorf("metadata %s%s: %d entries for %d layers", r.prefix, key, len(list), layers))
+		return nil
+	}
+	return list
+}
+
+// perLayer reads a scalar or a list with one entry per layer, each at least that.
+func (r *metadata) perLayer(key string, layers, least int, fallback []int) []int {
 	v, ok, err := r.f.Ints(r.prefix + key)
 	r.fail(err)
 	switch {
@@ -112,7 +137,7 @@ func (r *metadata) perLayer(key string, layers int, fallback []int) []int {
 		if len(v) > 1 {
 			n = v[i]
 		}
-		if n <= 0 || n > 1<<24 {
+		if n < int64(least) || n > 1<<24 {
 			r.fail(fmt.Errorf("metadata %s%s: %d is out of range", r.prefix, key, n))
 			return nil
 		}
@@ -137,7 +162,7 @@ func (r *metadata) trunk() int {
 	return blocks - extra
 }
 
-func readParams(f *gguf.File, a arch) (*params, error) {
+func readParams(f *gguf.File, a *arch) (*params, error) {
 	r := &metadata{f: f, prefix: a.name + "."}
 	c := &params{arch: a.name}
 	c.layers = r.trunk()
@@ -146,39 +171,100 @@ func readParams(f *gguf.File, a arch) (*params, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if a.experts {
-		c.experts = readExperts(r)
-	} else {
-		if r.count("expert_count") > 0 {
-			r.fail(ir.Unsupported("metadata %sexpert_count: mixture-of-experts %s models are not supported", r.prefix, a.name))
-		}
-		c.ff = r.perLayer("feed_forward_length", c.layers, nil)
-	}
-	c.heads = r.perLayer("attention.head_count", c.layers, nil)
-	c.kvHeads = r.perLayer("attention.head_count_kv", c.layers, c.heads)
+	readWidths(r, c, a.moe)
+	readHeads(r, c, a)
 	if r.err != nil {
 		return nil, r.err
-	}
-	for i := range c.heads {
-		if c.heads[i]%c.kvHeads[i] != 0 {
-			return nil, fmt.Errorf("metadata: layer %d: %d query heads over %d KV heads", i, c.heads[i], c.kvHeads[i])
-		}
-	}
-	c.headDim = r.int("attention.key_length", c.embd/c.heads[0])
-	if v := r.int("attention.value_length", c.headDim); r.err == nil && v != c.headDim {
-		return nil, ir.Unsupported("metadata %sattention.value_length: %d differs from the key length %d", r.prefix, v, c.headDim)
-	}
-	if r.err == nil && c.headDim > 1<<16 {
-		r.fail(fmt.Errorf("metadata %sattention.key_length: %d is out of range", r.prefix, c.headDim))
 	}
 	c.eps = r.float("attention.layer_norm_rms_epsilon", 0, 0, 1)
 	if r.err == nil && float32(c.eps) == 0 {
 		r.fail(fmt.Errorf("metadata %sattention.layer_norm_rms_epsilon is missing or not positive", r.prefix))
 	}
-	c.scale = r.float("attention.scale", 0, 0, 1e6)
-	c.rope = readRope(r, c)
+	readFactors(r, c, a)
+	c.rope = readRope(r, c.attention[0].dim, c.ctxTrain)
+	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
 	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
 		c.vocab = int(t.Shape[1])
 	}
 	return c, r.err
+}
+
+// readWidths reads the widths of FFNs, dense or of experts.
+func readWidths(r *metadata, c *params, row moe) {
+	n := r.count("expert_count")
+	switch {
+	case row.gating == "" && n > 0:
+		r.fail(ir.Unsupported("metadata %sexpert_count: mixture-of-experts %s models are not supported", r.prefix, c.arch))
+	case row.gating != "" && (n > 0 || !row.optional):
+		c.experts = readExperts(r, row)
+	}
+	if c.experts.count == 0 {
+		c.ff = r.perLayer("feed_forward_length", c.layers, 1, nil)
+	} else if _, ok := r.f.Value(r.prefix + "feed_forward_length"); ok {
+		c.ff = r.perLayer("feed_forward_length", c.layers, 0, nil)
+	}
+}
+
+// readHeads reads the heads of every layer and the window that it attends to.
+func readHeads(r *metadata, c *params, a *arch) {
+	heads := r.perLayer("attention.head_count", c.layers, 1, nil)
+	kv := r.perLayer("attention.head_count_kv", c.layers, 1, heads)
+	if r.err != nil {
+		return
+	}
+	dim := r.int("attention.key_length", c.embd/heads[0])
+	if v := r.int("attention.value_length", dim); r.err == nil && v != dim {
+		r.fail(ir.Unsupported("metadata %sattention.value_length: %d differs from the key length %d", r.prefix, v, dim))
+	}
+	if r.err == nil && dim > 1<<16 {
+		r.fail(fmt.Errorf("metadata %sattention.key_length: %d is out of range", r.prefix, dim))
+	}
+	for i := range c.layers {
+		if r.err == nil && heads[i]%kv[i] != 0 {
+			r.fail(fmt.Errorf("metadata: layer %d: %d query heads over %d KV heads", i, heads[i], kv[i]))
+		}
+		c.attention = append(c.attention, headParams{query: heads[i], kv: kv[i], dim: dim})
+	}
+	readWindows(r, c, a.windows)
+}
+
+// readWindows reads which layers attend to a window of positions, and how many it has. The
+// pattern is a list, or says by a period which layers do not, or is the architecture's own.
+func readWindows(r *metadata, c *params, row windows) {
+	if row.period == 0 {
+		return
+	}
+	const key = "attention.sliding_window"
+	size := r.count(key)
+	if size > ir.MaxCtx {
+		r.fail(fmt.Errorf("metadata %s%s: %d is out of range", r.prefix, key, size))
+	}
+	if size == 0 || r.err != nil {
+		return
+	}
+	list := r.bools(key+"_pattern", c.layers)
+	period := row.period
+	if list == nil {
+		period = r.int(key+"_pattern", period)
+	}
+	for i := range c.attention {
+		dense := period == 1 || row.denseFirst && i%period == 0 || !row.denseFirst && i%period == period-1
+		if list != nil {
+			dense = !list[i]
+		}
+		if !dense {
+			c.attention[i].window = size
+		}
+	}
+}
+
+// readFactors reads the factors on embeddings, scores, what is added to the residual stream,
+// and logits.
+func readFactors(r *metadata, c *params, a *arch) {
+	c.scale = r.float("attention.scale", 0, 0, 1e6)
+	c.embedScale, c.streamEps, c.logitScale = 1, c.eps, 1
+	if a.embedScale != nil {
+		c.embedScale = a.embedScale(c.embd)
+	}
+	c.softcap = r.float("final_logit_softcapping", a.softcap, 0, 1e6)
 }

@@ -3,6 +3,7 @@ package frontend
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -25,13 +26,13 @@ type ropeParams struct {
 	sections   []float64 // of multimodal RoPE, see ropeTable
 }
 
-func readRope(r *metadata, c *params) ropeParams {
+func readRope(r *metadata, headDim, ctxTrain int) ropeParams {
 	p := ropeParams{
-		dims:       r.int("rope.dimension_count", c.headDim),
+		dims:       r.int("rope.dimension_count", headDim),
 		base:       r.float("rope.freq_base", 10000, 1, 1e18),
 		scaling:    r.str("rope.scaling.type", "linear"),
 		factor:     r.float("rope.scaling.factor", r.float("rope.scale_linear", 1, 0, 1e9), 0, 1e9),
-		ctxOrig:    r.float("rope.scaling.original_context_length", float64(c.ctxTrain), 0, 1<<40),
+		ctxOrig:    r.float("rope.scaling.original_context_length", float64(ctxTrain), 0, 1<<40),
 		attnFactor: r.float("rope.scaling.attn_factor", 1, 0, 1e6),
 		betaFast:   r.float("rope.scaling.yarn_beta_fast", 32, 0, 1e9),
 		betaSlow:   r.float("rope.scaling.yarn_beta_slow", 1, 0, 1e9),
@@ -46,13 +47,32 @@ func readRope(r *metadata, c *params) ropeParams {
 	case r.err != nil:
 	case p.scaling != "none" && p.scaling != "linear" && p.scaling != "yarn":
 		r.fail(ir.Unsupported("metadata %srope.scaling.type: %q is not supported", r.prefix, p.scaling))
-	case p.dims%2 != 0 || p.dims > c.headDim:
-		r.fail(fmt.Errorf("metadata %srope.dimension_count: %d does not fit heads of %d", r.prefix, p.dims, c.headDim))
+	case p.dims%2 != 0 || p.dims > headDim:
+		r.fail(fmt.Errorf("metadata %srope.dimension_count: %d does not fit heads of %d", r.prefix, p.dims, headDim))
 	case p.base <= 1 || p.factor < 0 || p.ctxOrig <= 0:
 		r.fail(fmt.Errorf("metadata %srope: base %g, scaling factor %g or original context %g out of range", r.prefix, p.base, p.factor, p.ctxOrig))
 	}
 	if p.factor == 0 || p.scaling == "none" {
 		p.factor = 1
+	}
+	return p
+}
+
+// readRopeSWA reads how layers rotate that attend to a window.
+func readRopeSWA(r *metadata, c *params, row windowRope) ropeParams {
+	i := slices.IndexFunc(c.attention, func(h headParams) bool { return h.window > 0 })
+	if row == sameRope || i < 0 {
+		return c.rope
+	}
+	p := ropeParams{dims: r.int("rope.dimension_count_swa", min(c.rope.dims, c.attention[i].dim)), factor: 1, ctxOrig: c.rope.ctxOrig, attnFactor: 1,
+		betaFast: c.rope.betaFast, betaSlow: c.rope.betaSlow}
+	base := 10000.0
+	if row == sameBase {
+		base = c.rope.base
+	}
+	p.base = r.float("rope.freq_base_swa", base, 1, 1e18)
+	if r.err == nil && (p.dims%2 != 0 || p.dims > c.attention[i].dim || p.base <= 1) {
+		r.fail(fmt.Errorf("metadata %srope.dimension_count_swa or rope.freq_base_swa: %d of %d dims or base %g out of range", r.prefix, p.dims, c.attention[i].dim, p.base))
 	}
 	return p
 }
@@ -86,33 +106,54 @@ func (p ropeParams) frequencies(divisors []float32) (freqs []float64, mscale flo
 	return freqs, mscale
 }
 
-// ropeTable declares the cos/sin table of the model.
+// ropeTables declares the cos/sin tables of the model and returns that of each layer.
+func (m *model) ropeTables() []*ir.Value {
+	if m.err != nil {
+		return make([]*ir.Value, m.layers)
+	}
+	divisors, err := m.ropeDivisors()
+	if err != nil {
+		m.err = fmt.Errorf("tensor %q: %w", ropeFreqs, err)
+	}
+	tables, list := map[string]*ir.Value{}, []*ir.Value{}
+	for i := range m.layers {
+		name, p, d := "rope", m.rope, divisors
+		if m.attention[i].window > 0 && m.row.windows.rope != sameRope {
+			name, p, d = "rope_swa", m.ropeSWA, nil
+		}
+		if m.row.ropeless != nil && m.row.ropeless(m.params, i) {
+			name, p, d = "rope_none", ropeParams{dims: min(4, p.dims), base: 2, factor: math.Inf(1), ctxOrig: 1, attnFactor: 1}, nil
+		}
+		if tables[name] == nil {
+			tables[name] = m.ropeTable(name, p, d)
+		}
+		list = append(list, tables[name])
+	}
+	return list
+}
+
+// ropeTable declares a table.
 //
 // Multimodal RoPE gives a token positions in time, height and width; its sections
 // say which of them turns a pair. Interleaved, it turns the pairs of neox. A text
 // token has one position in all of them, so that the sections change nothing and
 // the ops are those of plain RoPE. They stay with the table for a model that is
 // also given images.
-func (m *model) ropeTable() *ir.Value {
+func (m *model) ropeTable(name string, p ropeParams, divisors []float32) *ir.Value {
 	if m.err != nil {
 		return nil
 	}
-	divisors, err := m.ropeDivisors()
-	if err != nil {
-		m.err = fmt.Errorf("tensor %q: %w", ropeFreqs, err)
-		return nil
-	}
-	freqs, mscale := m.rope.frequencies(divisors)
+	freqs, mscale := p.frequencies(divisors)
 	for _, x := range append(freqs, mscale) {
 		if !(math.Abs(x) <= math.MaxFloat32) {
 			m.err = fmt.Errorf("metadata %s.rope: scaling gives the angle or factor %g", m.arch, x)
 			return nil
 		}
 	}
-	v := m.p.AddGlobal("rope", ir.Table, ir.MakeType(ir.F32, ir.L, ir.Dim(m.rope.dims)))
+	v := m.p.AddGlobal(name, ir.Table, ir.MakeType(ir.F32, ir.L, ir.Dim(p.dims)))
 	v.Attrs = ir.Attrs{{Name: "kind", Value: "rope"}, {Name: "freqs", Value: freqs}, {Name: "mscale", Value: mscale}}
-	if m.rope.sections != nil {
-		v.Attrs = append(v.Attrs, ir.Attr{Name: "sections", Value: m.rope.sections})
+	if p.sections != nil {
+		v.Attrs = append(v.Attrs, ir.Attr{Name: "sections", Value: p.sections})
 	}
 	return v
 }

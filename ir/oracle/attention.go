@@ -17,6 +17,7 @@ type heads struct {
 	group     int // heads that share a KV head
 	stride    int // of one cached row
 	ctx       int
+	window    int // positions that a row sees, itself among them
 	scale     float32
 }
 
@@ -25,6 +26,10 @@ func newHeads(c *call) (*heads, error) {
 	h := &heads{
 		q: c.arg(0), k: c.arg(1), v: c.arg(2), pos: asInts(c.arg(3)), slot: asInts(c.arg(4)),
 		dim: a.Int("head_dim"), count: a.Int("heads"), ctx: c.prog.Ctx, scale: float32(a.Float("scale")),
+		window: c.prog.Ctx,
+	}
+	if w := a.Int("window"); w > 0 {
+		h.window = w
 	}
 	h.group = h.count / a.Int("kv_heads")
 	h.stride = a.Int("kv_heads") * h.dim
@@ -47,6 +52,9 @@ func (h *heads) each(c *call, work func(scores []float32, row, head int)) {
 		}
 	})
 }
+
+// first is the first position that a row sees.
+func (h *heads) first(row int) int { return max(0, int(h.pos[row])+1-h.window) }
 
 // attend sets out to the sum over p in [lo, hi) of exp(score - top) * v[p] and
 // returns top, the largest score, and the sum of exp(score - top). scores is
@@ -94,14 +102,26 @@ func attention(c *call) error {
 		return err
 	}
 	y := c.result()
+	sink := sinksOf(c, 5)
 	h.each(c, func(scores []float32, row, head int) {
 		out := y[(row*h.count+head)*h.dim:][:h.dim]
-		_, sum := h.attend(out, scores, row, head, 0, int(h.pos[row])+1)
+		top, sum := h.attend(out, scores, row, head, h.first(row), int(h.pos[row])+1)
+		sum += sink(head, float64(top))
 		for i := range out {
 			out[i] = float32(float64(out[i]) / sum)
 		}
 	})
 	return nil
+}
+
+// sinksOf returns what a head's sink adds to a sum of weights that are relative to top:
+// nothing if operand i, the sinks, is missing.
+func sinksOf(c *call, i int) func(head int, top float64) float64 {
+	if len(c.op.Args) <= i {
+		return func(int, float64) float64 { return 0 }
+	}
+	sinks := c.arg(i)
+	return func(head int, top float64) float64 { return math.Exp(float64(sinks[head]) - top) }
 }
 
 func attentionSplit(c *call) error {
@@ -114,11 +134,16 @@ func attentionSplit(c *call) error {
 	h.each(c, func(scores []float32, row, head int) {
 		n := int(h.pos[row]) + 1
 		first := row - row%together
-		most := slices.Max(h.pos[first:min(c.rows(0), first+together)])
-		step := ceilDiv(ceilDiv(int(most)+1, splits), block) * block
+		most := int(slices.Max(h.pos[first:min(c.rows(0), first+together)])) + 1
+		begin := h.ctx
+		for r := first; r < min(c.rows(0), first+together); r++ {
+			begin = min(begin, h.first(r))
+		}
+		begin = begin / block * block
+		step := ceilDiv(ceilDiv(most-begin, splits), block) * block
 		for s := range splits {
 			out := y[((row*h.count+head)*splits+s)*(h.dim+2):][:h.dim+2]
-			top, sum := h.attend(out[:h.dim], scores, row, head, s*step, min(n, (s+1)*step))
+			top, sum := h.attend(out[:h.dim], scores, row, head, max(h.first(row), begin+s*step), min(n, begin+(s+1)*step))
 			out[h.dim], out[h.dim+1] = top, float32(sum)
 		}
 	})
@@ -130,6 +155,7 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 func attentionMerge(c *call) error {
 	a := c.op.Attrs
 	dim, splits, x, y := a.Int("head_dim"), a.Int("splits"), c.arg(0), c.result()
+	sink := sinksOf(c, 1)
 	for i := range c.rows(0) * a.Int("heads") {
 		parts, out := x[i*splits*(dim+2):][:splits*(dim+2)], y[i*dim:][:dim]
 		top := math.Inf(-1)
@@ -145,6 +171,7 @@ func attentionMerge(c *call) error {
 			}
 			total[dim] += w * float64(p[dim+1])
 		}
+		total[dim] += sink(i%a.Int("heads"), top)
 		for j := range out {
 			out[j] = float32(total[j] / total[dim])
 		}

@@ -12,6 +12,9 @@ func topk(c *call) error {
 	for r := range c.rows(0) {
 		clear(taken)
 		row := x[r*experts : (r+1)*experts]
+		if len(c.op.Args) == 2 {
+			row = biased(row, c.arg(1))
+		}
 		for i := range k {
 			best := -1
 			for e, s := range row {
@@ -24,6 +27,15 @@ func topk(c *call) error {
 		}
 	}
 	return nil
+}
+
+// biased returns what experts are chosen by where the choice has a bias.
+func biased(scores, bias []float32) []float32 {
+	list := make([]float32, len(scores))
+	for e, s := range scores {
+		list[e] = float32(sigmoidOf(float64(s)) + float64(bias[e]))
+	}
+	return list
 }
 
 // minWeightSum keeps route from dividing by zero: the smallest normal float16.
@@ -82,6 +94,9 @@ func route(c *call) error {
 			scale /= max(sum, minWeightSum)
 		}
 		for i, v := range w {
+			if len(c.op.Args) == 3 {
+				v *= float64(c.arg(2)[ids[r*k+i]])
+			}
 			y[r*k+i] = float32(v * scale)
 		}
 	}
@@ -143,6 +158,24 @@ func expertLinear(c *call) error {
 			}
 		}
 	})
+	return nil
+}
+
+func expertBias(c *call) error {
+	slots, n := c.rows(0)*width(c.op.Args[2]), width(c.op.Args[1])
+	if err := c.inRange(2, slots, int(c.op.Args[1].Type.Shape[0])); err != nil {
+		return err
+	}
+	bias, err := c.matrixOf(c.op.Args[1])
+	if err != nil {
+		return err
+	}
+	x, y, row := c.arg(0), c.result(), make([]float32, n)
+	for s, e := range asInts(c.arg(2))[:slots] {
+		for i, v := range bias.row(int(e), row) {
+			y[s*n+i] = x[s*n+i] + v
+		}
+	}
 	return nil
 }
 

@@ -28,13 +28,18 @@ func embed(c *call) error {
 
 func rmsnorm(c *call) error {
 	eps, group := c.op.Attrs.Float("eps"), c.op.Attrs.Int("group")
-	x, w, y := c.arg(0), c.arg(1), c.result()
+	x, y := c.arg(0), c.result()
+	weight := func(int) float64 { return 1 }
+	if len(c.op.Args) == 2 {
+		w := c.arg(1)
+		weight = func(j int) float64 { return float64(w[j]) }
+	}
 	c.parallel(c.rows(0)*width(c.op.Result)/group, 2*group, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			in, out := x[i*group:(i+1)*group], y[i*group:(i+1)*group]
 			s := 1 / math.Sqrt(sumOfSquares(in)/float64(group)+eps)
 			for j, v := range in {
-				out[j] = float32(float64(v) * s * float64(w[j]))
+				out[j] = float32(float64(v) * s * weight(j))
 			}
 		}
 	})
@@ -91,7 +96,28 @@ func add(c *call) error {
 	return nil
 }
 
-// activations maps the attribute act of glu to its function.
+func scale(c *call) error {
+	x, y, factor := c.arg(0), c.result(), c.op.Attrs.Float("factor")
+	if len(c.op.Args) == 2 {
+		factor *= float64(c.arg(1)[0])
+	}
+	for i := range c.rows(0) * width(c.op.Result) {
+		y[i] = float32(factor * float64(x[i]))
+	}
+	return nil
+}
+
+func softcap(c *call) error {
+	x, y, scale, most := c.arg(0), c.result(), c.op.Attrs.Float("scale"), c.op.Attrs.Float("cap")
+	c.parallel(c.rows(0)*width(c.op.Result), 16, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y[i] = float32(most * math.Tanh(scale*float64(x[i])/most))
+		}
+	})
+	return nil
+}
+
+// activations maps the attribute act of glu to its function, if it is one of the gate alone.
 var activations = map[string]func(x float64) float64{
 	"silu": silu,
 	"gelu": func(x float64) float64 {
@@ -99,7 +125,17 @@ var activations = map[string]func(x float64) float64{
 	},
 }
 
+// swigluOAI is the gated unit of gpt-oss.
+func swigluOAI(gate, up float32) float32 {
+	g, u := min(float64(gate), 7), max(-7, min(float64(up), 7))
+	return float32(g * sigmoidOf(1.702*g) * (u + 1))
+}
+
 func glu(c *call) error {
+	if c.op.Attrs.Str("act") == "swiglu_oai" {
+		elementwise(c, 16, swigluOAI)
+		return nil
+	}
 	act := activations[c.op.Attrs.Str("act")]
 	if act == nil {
 		return fmt.Errorf("unknown activation %q", c.op.Attrs.Str("act"))

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -25,6 +26,8 @@ type attentionShape struct {
 	group   int // heads that share a KV head
 	ctx     int
 	scale   float32
+	window  int       // positions that a row sees; 0 for all
+	sinks   *ir.Value // of the heads; nil if they have none
 	wave    int
 }
 
@@ -37,7 +40,10 @@ func attentionOf(s *site.Site, op *ir.Op, gate headGate) (attentionShape, bool) 
 	shape := attentionShape{
 		rows: rows, gate: gate, headDim: a.Int("head_dim"), kv: k.Type.DType, heads: a.Int("heads"),
 		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx,
-		scale: float32(a.Float("scale")), wave: s.Target.Wave,
+		scale: float32(a.Float("scale")), window: a.Int("window"), wave: s.Target.Wave,
+	}
+	if len(op.Args) > 5 {
+		shape.sinks = op.Args[5]
 	}
 	ok = ok && shape.headDim%chunk == 0 && v.Type.DType == shape.kv && k.Type.Shape[0] == v.Type.Shape[0]
 	shape.slots = int(k.Type.Shape[0])
@@ -55,13 +61,37 @@ func (a attentionShape) operands(op *ir.Op) []site.Operand {
 	for i, v := range op.Args[:5] {
 		list = append(list, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
 	}
-	return list
+	return append(list, a.sinkOperands()...)
+}
+
+func (a attentionShape) sinkOperands() []site.Operand { return sinkOperands(a.sinks) }
+
+func sinkOperands(sinks *ir.Value) []site.Operand {
+	if sinks == nil {
+		return nil
+	}
+	return []site.Operand{{Name: "sinks", Value: sinks, Access: kernel.Read}}
+}
+
+// key tells kernels with a window or sinks from others.
+func (a attentionShape) key() string {
+	key := a.gate.key()
+	if a.window > 0 {
+		key += " window"
+	}
+	if a.sinks != nil {
+		key += " sinks"
+	}
+	return key + a.rows.Key()
 }
 
 func (a attentionShape) consts() []ir.Const {
 	list := append(a.rows.Consts(), a.gate.consts()...)
 	if a.kv == ir.Q8_0 {
 		list = append(list, ir.Const{Name: "slots", Value: uint32(a.slots)})
+	}
+	if a.window > 0 {
+		list = append(list, ir.Const{Name: "window", Value: uint32(a.window)})
 	}
 	return append(list,
 		ir.Const{Name: "heads", Value: uint32(a.heads)},
@@ -79,6 +109,8 @@ type attentionArgs struct {
 	heads, group kernel.Value
 	ctx, scale   kernel.Value
 	slots        kernel.Value // of q8_0
+	window       kernel.Value // if there is one
+	sinks        *kernel.Buffer
 	kvRow        kernel.Value // chunks of a cached row
 }
 
@@ -97,5 +129,48 @@ func (d *attentionArgs) declareCaches(a attentionShape, b *kernel.Builder, acces
 	if a.kv == ir.Q8_0 {
 		d.slots = b.SpecU32("slots", 1)
 	}
+	if a.window > 0 {
+		d.window = b.SpecU32("window", 1024)
+	}
+	if a.sinks != nil {
+		d.sinks = b.Arg("sinks", kernel.Read)
+	}
 	d.kvRow = b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
+}
+
+// Windows. What a row at position p sees begins at p+1 less the window.
+
+// first returns the first position that the row at p sees.
+func (d *attentionArgs) first(b *kernel.Builder, p kernel.Value) kernel.Value {
+	if d.window == (kernel.Value{}) {
+		return b.U32(0)
+	}
+	return b.Sub(b.Max(b.Add(p, 1), d.window), d.window)
+}
+
+// firstIn returns where positions begin for rows of which that at p is the first: at a
+// multiple of block.
+func (d *attentionArgs) firstIn(b *kernel.Builder, p kernel.Value, block kernel.Operand) kernel.Value {
+	if d.window == (kernel.Value{}) {
+		return b.U32(0)
+	}
+	return b.Mul(b.Div(d.first(b, p), block), block)
+}
+
+// sees is seen where position p is in the window of a row that sees positions below limit, both
+// of any number of lanes.
+func (d *attentionArgs) sees(b *kernel.Builder, seen, p, limit kernel.Value) kernel.Value {
+	if d.window == (kernel.Value{}) {
+		return seen
+	}
+	return b.And(seen, b.Ge(b.Add(p, lane.Splat(b, d.window, p.Type().Lanes())), limit))
+}
+
+// withSink adds to a sum of weights, which are relative to top, that of the head's sink. Its
+// exponent is bounded: beyond, the sum outweighs all that it divides.
+func withSink(b *kernel.Builder, sinks *kernel.Buffer, head kernel.Value, top func() kernel.Value, weight kernel.Value) kernel.Value {
+	if sinks == nil {
+		return weight
+	}
+	return b.Add(weight, b.Exp(b.Min(b.Sub(sinks.Load(kernel.F32, head), top()), 80.0)))
 }

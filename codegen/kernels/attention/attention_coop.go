@@ -226,8 +226,8 @@ func (k *coopAttention) candidate() site.Candidate {
 		kv = " " + k.kv.String()
 	}
 	return site.Candidate{
-		Kernel: fmt.Sprintf("attention_coop%s hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s%s", kv, k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
-			k.sides, fragment.Square, part, k.gate.key(), k.rows.Key()),
+		Kernel: fmt.Sprintf("attention_coop%s hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s", kv, k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
+			k.sides, fragment.Square, part, k.attentionShape.key()),
 		Shape:    fmt.Sprintf("fold %d tile %dx%dx%d team %d%s", k.fold, k.tileRows(), k.tileKV, k.buffers, k.sides, part),
 		Build:    k.build,
 		Consts:   consts,
@@ -247,6 +247,7 @@ type coopAttentionRun struct {
 	head       kernel.Value // first of the tile
 	lastRow    kernel.Value // of the step
 	end        kernel.Value // of the positions of the tile or, of those, of the split
+	all        kernel.Value // of the positions of the tile
 	base       cachedHead
 	team, side kernel.Value
 	teamRow    kernel.Value   // the lane's row of the team, which it shares with a neighbour
@@ -290,19 +291,28 @@ func (k *coopAttention) build() (*kernel.Func, error) {
 		first := r.pos.Load(kernel.U32, r.row)
 		r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.queryRows()-1), r.lastRow)), 1)
 		b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
+		r.all = r.end
 
 		slot := r.slot.Load(kernel.U32, r.row)
 		r.base = r.cachedHead(b, k.attentionShape, slot, b.Div(r.head, r.group))
 		r.team, r.side = b.Div(b.SubgroupID(), k.sides), b.Mod(b.SubgroupID(), k.sides)
 		r.teamRow, r.member = b.Div(b.SubgroupLane(), 2), b.Mod(b.SubgroupLane(), 2)
-		begin := b.U32(0)
+		begin := r.firstIn(b, first, k.tileKV)
 		if k.partial {
 			splits, block, together := b.NumWorkgroups(2), b.SpecU32("split_block", 32), b.SpecU32("split_rows", 1)
 			last := b.Sub(b.Mul(b.Add(b.Div(r.row, together), 1), together), 1)
 			most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.lastRow)), 1)
 			round := b.Mul(splits, block)
-			step := b.Mul(b.Div(b.Sub(b.Add(most, round), 1), round), block)
+			reach, from := most, kernel.Value{}
+			if k.window > 0 {
+				from = r.firstIn(b, r.pos.Load(kernel.U32, b.Mul(b.Div(r.row, together), together)), block)
+				reach = b.Sub(most, from)
+			}
+			step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), block)
 			begin = b.Mul(b.WorkgroupID(2), step)
+			if k.window > 0 {
+				begin = b.Add(from, begin)
+			}
 			r.end = b.Min(r.end, b.Add(begin, step))
 		}
 		r.start()
@@ -326,7 +336,7 @@ func (r *coopAttentionRun) alternate(begin, first kernel.Value) {
 	b.For(begin, r.end, r.tileKV, func(from kernel.Value) {
 		next := b.Add(from, r.tileKV)
 		storeK, storeV := r.fetch(r.k, next), r.fetch(r.v, from)
-		masked := b.Gt(next, b.Add(first, 1)) // some row does not see all
+		masked := r.masked(from, next, first)
 		r.setScores(r.score(keys))
 		vote := r.vote(masked)
 		b.Barrier()
@@ -343,7 +353,7 @@ func (r *coopAttentionRun) alternate(begin, first kernel.Value) {
 // votes on them while it waits for what it has fetched.
 func (r *coopAttentionRun) ahead(begin, first kernel.Value) {
 	b := r.b
-	masked := func(from kernel.Value) kernel.Value { return b.Gt(b.Add(from, r.tileKV), b.Add(first, 1)) }
+	masked := func(from kernel.Value) kernel.Value { return r.masked(from, b.Add(from, r.tileKV), first) }
 	b.Barrier()
 	r.setScores(r.score(b.U32(0)))
 	r.fetch(r.k, b.Add(begin, r.tileKV))(b.U32(uint32(r.bufferSize())))
@@ -367,6 +377,17 @@ func (r *coopAttentionRun) ahead(begin, first kernel.Value) {
 		buffer.Set(other)
 		b.Barrier()
 	})
+}
+
+// masked reports whether some row of the tile, of which that at position first is the first,
+// does not see all of the tile of the cache from `from` on; next is where the next begins.
+func (r *coopAttentionRun) masked(from, next, first kernel.Value) kernel.Value {
+	b := r.b
+	masked := b.Gt(next, b.Add(first, 1))
+	if r.coopAttention.window > 0 {
+		masked = b.Or(masked, b.Lt(b.Add(from, r.attentionArgs.window), r.all))
+	}
+	return masked
 }
 
 // sync makes what the team has put into shared memory seen by all of it.

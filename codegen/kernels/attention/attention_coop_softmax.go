@@ -84,7 +84,8 @@ func (r *coopAttentionRun) changeTops(from, masked kernel.Value) {
 			p := b.Add(from, b.Mul(r.side, r.tileKV/r.sides), column, c*fragment.Square)
 			positions := b.Vec(p, b.Add(p, 1), b.Add(p, 2), b.Add(p, 3))
 			b.If(masked, func() {
-				x.Set(b.Select(b.Lt(positions, b.Splat(r.limit, 4)), x.Get(), math.Inf(-1)))
+				limit := b.Splat(r.limit, 4)
+				x.Set(b.Select(r.sees(b, b.Lt(positions, limit), positions, limit), x.Get(), math.Inf(-1)))
 				r.shared.Store(at, b.Bitcast(lane.U32x4, x.Get()))
 			})
 			most.Set(b.Max(most.Get(), x.Get()))

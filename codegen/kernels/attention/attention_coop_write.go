@@ -47,6 +47,10 @@ func (r *coopAttentionRun) finish(y *kernel.Buffer) {
 		return r.together(r.ofRow(f, all), f)
 	}
 	weight := fold(r.weight, sumOf)
+	if sinks := r.attentionArgs.sinks; sinks != nil {
+		head := b.Add(r.head, b.Mod(r.inTile(r.teamRow), r.fold))
+		weight = withSink(b, sinks, head, func() kernel.Value { return b.Mul(r.top.Get(), math.Ln2) }, weight)
+	}
 	number := b.Div(1.0, weight)
 	var largest kernel.Value
 	if r.partial {

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -20,6 +21,9 @@ func AttentionMergeCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	k := mergeKernel{rows: rows, gate: gate, wave: s.Target.Wave}
+	if len(op.Args) > 1 {
+		k.sinks = op.Args[1]
+	}
 	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
 	size := min(site.CeilDiv(headDim/2, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
 	return []site.Candidate{{
@@ -29,9 +33,10 @@ func AttentionMergeCandidates(s *site.Site) []site.Candidate {
 			ir.Const{Name: "head_dim", Value: uint32(headDim)},
 			ir.Const{Name: "splits", Value: uint32(op.Attrs.Int("splits"))},
 			ir.Const{Name: "workgroup", Value: uint32(size)}),
-		Grid:     [3]int{heads, rows.Max, 1},
-		Operands: append(append(rows.Operands(), gate.operands()...), site.Operand{Name: "partial", Value: op.Args[0], Access: kernel.Read}, site.Operand{Name: "y", Value: result, Access: kernel.Write}),
-		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows.Max, heads * headDim}, Tile: []int{1, headDim}, Axis: []int{1, 0}}},
+		Grid: [3]int{heads, rows.Max, 1},
+		Operands: slices.Concat(rows.Operands(), gate.operands(), []site.Operand{{Name: "partial", Value: op.Args[0], Access: kernel.Read}},
+			sinkOperands(k.sinks), []site.Operand{{Name: "y", Value: result, Access: kernel.Write}}),
+		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows.Max, heads * headDim}, Tile: []int{1, headDim}, Axis: []int{1, 0}}},
 	}}
 }
 
@@ -40,19 +45,25 @@ func AttentionMergeCandidates(s *site.Site) []site.Candidate {
 const mergeAhead = 32
 
 type mergeKernel struct {
-	rows site.Extent
-	gate headGate
-	wave int
+	rows  site.Extent
+	gate  headGate
+	sinks *ir.Value
+	wave  int
 }
 
 func (k mergeKernel) key() string {
-	return fmt.Sprintf("attention_merge w=%d%s%s", k.wave, k.gate.key(), k.rows.Key())
+	return fmt.Sprintf("attention_merge w=%d%s", k.wave, attentionShape{rows: k.rows, gate: k.gate, sinks: k.sinks}.key())
 }
 
 func (k mergeKernel) build() (*kernel.Func, error) {
 	return kernel.Build("attention_merge", func(b *kernel.Builder) {
 		rows, gate := k.rows.Bound(b), k.gate.declare(b)
-		partial, y := b.Arg("partial", kernel.Read), b.Arg("y", kernel.Write)
+		partial := b.Arg("partial", kernel.Read)
+		var sinks *kernel.Buffer
+		if k.sinks != nil {
+			sinks = b.Arg("sinks", kernel.Read)
+		}
+		y := b.Arg("y", kernel.Write)
 		headDim, splits := b.SpecU32("head_dim", 128), b.SpecU32("splits", 1)
 		size := b.SpecU32("workgroup", uint32(k.wave))
 		b.Workgroup(size)
@@ -75,7 +86,11 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 				addSplits(b, splitSums{top, weight, sum}, tails[:], sums[:], first, splits)
 			})
 			b.If(b.Lt(row, rows), func() {
-				v := gated(b.Div(sum.Get(), b.Splat(weight.Get(), 2)))
+				divisor := weight.Get
+				if sinks != nil {
+					divisor = func() kernel.Value { return withSink(b, sinks, b.WorkgroupID(0), top.Get, weight.Get()) }
+				}
+				v := gated(b.Div(sum.Get(), b.Splat(divisor(), 2)))
 				if k.gate.half {
 					v = b.PackHalf(b.Clamp(v, -65504.0, 65504.0))
 				}

@@ -96,6 +96,9 @@ func matchSplit(s *site.Site) *splitKernel {
 	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.Max > ir.DecodeRows || !k.takeHeads(s, heads) {
 		return nil
 	}
+	if k.merge != nil && len(k.merge.Args) > 1 {
+		k.sinks = k.merge.Args[1]
+	}
 	k.matrices = k.onMatrices(s.Target)
 	k.divide(s.Target)
 	if k.merge != nil {
@@ -224,7 +227,7 @@ func (k *splitKernel) key() string {
 	for _, c := range k.chains.chains {
 		key += " " + c.key()
 	}
-	return key + k.gate.key() + k.rows.Key()
+	return key + k.attentionShape.key()
 }
 
 // cacheAccess is what the kernel does to the caches.
@@ -253,6 +256,7 @@ func (k *splitKernel) candidate() site.Candidate {
 		}
 		c.Operands = append(c.Operands, site.Operand{Name: k.op.Kind.Params[i+1], Value: v, Access: access})
 	}
+	c.Operands = append(c.Operands, k.sinkOperands()...)
 	if k.chains.rope != nil {
 		c.Operands = append(c.Operands, site.Operand{Name: "table", Value: k.chains.table, Access: kernel.Read})
 	}

@@ -178,7 +178,8 @@ func (r *matrixSums) scores(from kernel.Value, keys tileWords) (list [4]kernel.V
 
 // within reports whether the i-th of the lane's positions is one.
 func (r *matrixSums) within(from kernel.Value, i int) kernel.Value {
-	return r.b.Lt(r.b.Add(from, r.b.Mul(r.quad, 4), i), r.end)
+	p := r.b.Add(from, r.b.Mul(r.quad, 4), i)
+	return r.inWindow(r.b.Lt(p, r.end), p)
 }
 
 // weigh returns the weights of the positions with such scores. A subgroup takes new tops only

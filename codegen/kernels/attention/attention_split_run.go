@@ -44,11 +44,24 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 
 		n := b.Add(r.at, 1)
 		round := b.Mul(r.splits, block)
-		step := b.Mul(b.Div(b.Sub(b.Add(n, round), 1), round), block)
+		begin, reach := kernel.Value{}, n
+		if k.attentionShape.window > 0 {
+			align := block
+			if k.merge == nil {
+				align = b.U32(scaled) // the scales of four positions are loaded at once
+			}
+			r.seen = r.first(b, r.at)
+			begin = r.firstIn(b, r.at, align)
+			reach = b.Sub(n, begin)
+		}
+		step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), block)
 		if k.merge == nil {
-			step = n
+			step = reach
 		}
 		r.lo = b.Mul(r.split, step)
+		if k.attentionShape.window > 0 {
+			r.lo = b.Add(begin, r.lo)
+		}
 		r.hi = b.Min(n, b.Add(r.lo, step))
 		idle := b.Ge(r.lo, n)
 		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(r.at, r.ctx)) // beyond the step or the cache
@@ -69,7 +82,7 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		b.Barrier()
 		r.sums.start()
 		r.sums.attend()
-		active := b.Div(b.Sub(b.Add(n, step), 1), step)
+		active := b.Div(b.Sub(b.Add(reach, step), 1), step)
 		alone := b.Eq(active, 1)
 		r.mergeSubgroups(alone)
 		if k.merge != nil {
@@ -107,6 +120,7 @@ type splitRun struct {
 	partial, y       *kernel.Buffer
 	row, head, split kernel.Value // head is the first of share
 	lo, hi           kernel.Value // positions of the split
+	seen             kernel.Value // the first that the row sees, if it has a window
 	sums             rangeSums
 
 	// In shared memory: k and v of the step's rows.
@@ -117,4 +131,12 @@ type splitRun struct {
 // cachedBase returns where the workgroup's KV head is in the caches.
 func (r *splitRun) cachedBase() cachedHead {
 	return r.cachedHead(r.b, r.attentionShape, r.slot, r.b.Div(r.head, r.group))
+}
+
+// inWindow is within where the row sees position p.
+func (r *splitRun) inWindow(within, p kernel.Value) kernel.Value {
+	if r.attentionShape.window == 0 {
+		return within
+	}
+	return r.b.And(within, r.b.Ge(p, r.seen))
 }

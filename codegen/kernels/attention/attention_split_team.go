@@ -148,7 +148,8 @@ func (r *teamSums) attend() {
 		}
 		scores = r.scatter(scores)
 		for i, s := range scores {
-			scores[i] = b.Select(b.Lt(b.Add(from, r.scores.offset[i]), r.hi), s, emptyScore)
+			p := b.Add(from, r.scores.offset[i])
+			scores[i] = b.Select(r.inWindow(b.Lt(p, r.hi), p), s, emptyScore)
 		}
 		r.take(scores, values)
 	})

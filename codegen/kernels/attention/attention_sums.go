@@ -42,10 +42,10 @@ func (r *splitRun) mergeSubgroups(alone kernel.Value) {
 			sum.Set(b.FMA(v, b.Splat(fade, 4), sum.Get()))
 		}
 		if r.merge == nil {
-			r.write(h, quad, sum.Get(), weight.Get())
+			r.write(h, quad, sum.Get(), top, weight.Get())
 			return
 		}
-		b.IfElse(alone, func() { r.write(h, quad, sum.Get(), weight.Get()) }, func() {
+		b.IfElse(alone, func() { r.write(h, quad, sum.Get(), top, weight.Get()) }, func() {
 			at := r.scratch(h, r.split)
 			r.partial.Store(b.Add(b.Mul(at, quads), quad), sum.Get())
 			b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(top.Get(), weight.Get())) })
@@ -91,13 +91,16 @@ func (r *splitRun) mergeSplits(active kernel.Value) {
 			}
 			addSplits(b, splitSums{top, weight, sum}, tails[:], sums[:], first, active)
 		})
-		r.write(h, quad, sum.Get(), weight.Get())
+		r.write(h, quad, sum.Get(), top, weight.Get())
 	})
 }
 
 // write stores elements 4*quad and on of one of the workgroup's heads.
-func (r *splitRun) write(h, quad, sum, weight kernel.Value) {
+func (r *splitRun) write(h, quad, sum kernel.Value, top *kernel.Var, weight kernel.Value) {
 	b := r.b
+	if sinks := r.attentionArgs.sinks; sinks != nil {
+		weight = withSink(b, sinks, b.Add(r.head, h), top.Get, weight)
+	}
 	head := b.Add(b.Mul(r.row, r.heads), r.head, h)
 	gated := r.attentionArgs.gate.load(b, lane.F32x4, head, quad, r.headDim/4)
 	y := gated(b.Div(sum, b.Splat(weight, 4)))

@@ -81,7 +81,7 @@ func (k *tiledKernel) sharedBytes() int {
 }
 
 func (k *tiledKernel) key() string {
-	return fmt.Sprintf("attention_tiled %s hd=%d tile=%dx%d w=%d%s%s", k.kv, k.headDim, k.tileRows, k.tileKV, k.wave, k.gate.key(), k.rows.Key())
+	return fmt.Sprintf("attention_tiled %s hd=%d tile=%dx%d w=%d%s", k.kv, k.headDim, k.tileRows, k.tileKV, k.wave, k.attentionShape.key())
 }
 
 func (k *tiledKernel) build() (*kernel.Func, error) {
@@ -103,7 +103,11 @@ func (k *tiledKernel) build() (*kernel.Func, error) {
 		r.team4, r.member = b.Shr(b.LocalID(), site.Log2(k.team)), b.And(b.LocalID(), k.team-1)
 		r.start()
 		base := r.cachedHead(b, k.attentionShape, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
-		b.For(0, end, k.tileKV, func(from kernel.Value) {
+		begin := b.U32(0)
+		if k.attentionShape.window > 0 {
+			begin = r.firstIn(b, r.pos.Load(kernel.U32, r.row), k.tileKV)
+		}
+		b.For(begin, end, k.tileKV, func(from kernel.Value) {
 			b.Barrier()
 			r.fill(r.k, base, from, end)
 			b.Barrier()
@@ -208,7 +212,8 @@ func (r *tiledRun) score(from kernel.Value) kernel.Value {
 		for i, d := range dot {
 			s[i] = lane.Sum4(b, d.Get())
 		}
-		seen := b.Lt(b.Splat(b.Add(from, at(c)), 4), r.limit)
+		position := b.Splat(b.Add(from, at(c)), 4)
+		seen := r.sees(b, b.Lt(position, r.limit), position, r.limit)
 		if (c+1)*r.team > r.tileKV {
 			seen = b.And(seen, b.Splat(b.Lt(at(c), r.tileKV), 4))
 		}
@@ -219,7 +224,7 @@ func (r *tiledRun) score(from kernel.Value) kernel.Value {
 	fade := b.Exp(b.Sub(old, top))
 	weight := b.Mul(r.weight.Get(), fade)
 	for c := range dots {
-		w := b.Exp(b.Sub(scores[c], top)) // 0 if not seen: each row sees position 0, in the first tile
+		w := b.Exp(b.Sub(scores[c], top)) // 0 if not seen, or faded to 0 when the row sees a position
 		weight = b.Add(weight, w)
 		store := func() { r.weights.Store(b.Add(b.Mul(at(c), r.tileRows/4), r.team4), w) }
 		if (c+1)*r.team > r.tileKV {
@@ -264,6 +269,12 @@ func (r *tiledRun) quad(c int) (kernel.Value, kernel.Value) {
 	return b.Min(q, quads-1), b.Lt(q, quads)
 }
 
+// divisor is the sum of the weights of the team's i-th row.
+func (r *tiledRun) divisor(weight kernel.Value, i int) kernel.Value {
+	b := r.b
+	return withSink(b, r.attentionArgs.sinks, r.head, func() kernel.Value { return b.Elem(r.top.Get(), i) }, b.Elem(weight, i))
+}
+
 // write stores the quotients of the rows that this step has.
 func (r *tiledRun) write(y *kernel.Buffer) {
 	b := r.b
@@ -277,7 +288,7 @@ func (r *tiledRun) write(y *kernel.Buffer) {
 				quad, real := r.quad(c)
 				b.If(real, func() {
 					gated := r.attentionArgs.gate.load(b, lane.F32x4, head, quad, r.headDim/4)
-					y.Store(b.Add(to, quad), gated(b.Div(chunk[i].Get(), b.Splat(b.Elem(weight, i), 4))))
+					y.Store(b.Add(to, quad), gated(b.Div(chunk[i].Get(), b.Splat(r.divisor(weight, i), 4))))
 				})
 			}
 		})

@@ -27,8 +27,10 @@ type headChain struct {
 	x     *ir.Value // rows of heads
 	parts int       // runs of a head in x
 	part  int       // which of them this is
+	norm  bool
 	gain  *ir.Value // weight of the norm, or nil
 	rope  bool
+	after bool      // the norm comes behind the rotation
 	half  bool      // rounded to f16, in the arena
 	last  *ir.Value // the end of the chain so far
 	cache *ir.Value // where it goes; nil for the arena
@@ -41,11 +43,18 @@ func (c *headChain) key() string {
 	if c.parts > 1 {
 		does = append(does, "slice")
 	}
-	if c.gain != nil {
-		does = append(does, "norm")
+	norm := "norm"
+	if c.gain == nil {
+		norm = "unit" // a norm without weight
+	}
+	if c.norm && !c.after {
+		does = append(does, norm)
 	}
 	if c.rope {
 		does = append(does, "rope")
+	}
+	if c.after {
+		does = append(does, norm)
 	}
 	if c.cache != nil {
 		does = append(does, c.cache.Type.DType.String())
@@ -120,12 +129,15 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		c.last = op.Result
 		return h.sameDim(op.Attrs.Int("head_dim"))
 	case "rmsnorm":
-		if c.gain != nil || c.rope || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
+		if c.norm || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
 			return false
 		}
-		h.norm, c.gain = op, op.Args[1]
+		h.norm, c.norm, c.after = op, true, c.rope
 		c.last = op.Result
-		return c.gain.Type.DType == ir.F32 && h.sameDim(op.Attrs.Int("group"))
+		if len(op.Args) > 1 {
+			c.gain = op.Args[1]
+		}
+		return (c.gain == nil || c.gain.Type.DType == ir.F32) && h.sameDim(op.Attrs.Int("group"))
 	case "rope":
 		if c.rope || h.rope != nil && (h.rope.Attrs.Str("kind") != op.Attrs.Str("kind") || h.rope.Attrs.Int("n_rot") != op.Attrs.Int("n_rot")) {
 			return false
@@ -417,7 +429,7 @@ func (k *headsKernel) chain(i int, first, inside kernel.Value) {
 // chainArgs are a chain's arguments and constants in a kernel.
 type chainArgs struct {
 	*headChain
-	x, gain     *kernel.Buffer // gain is nil without norm
+	x, gain     *kernel.Buffer // gain is nil where there is none
 	heads       kernel.Value
 	parts, part kernel.Value // if there are several parts
 }
@@ -443,13 +455,20 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 	}
 	from := b.Mul(head, k.headDim/k.vec)
 	var scale kernel.Value
-	if a.gain != nil {
+	if a.norm {
 		scale = k.rstd(a.x, from)
 	}
 	k.chunks(func(j kernel.Value) {
-		v := k.load(a.x, from, a.gain, scale, j)
+		gain, before := a.gain, scale
+		if a.after { // a rotation changes no sum of squares
+			gain, before = nil, kernel.Value{}
+		}
+		v := k.load(a.x, from, gain, before, j)
 		if a.rope {
-			v = k.rotate(v, a.x, from, a.gain, scale, j)
+			v = k.rotate(v, a.x, from, gain, before, j)
+		}
+		if a.after {
+			v = k.normed(v, a.gain, scale, j)
 		}
 		body(j, v)
 	})
@@ -484,10 +503,18 @@ func (k *headMaker) rstd(x *kernel.Buffer, from kernel.Value) kernel.Value {
 
 // load returns access j of the head, normed.
 func (k *headMaker) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
-	t := kernel.F32.Vec(k.vec)
-	v := x.Load(t, k.b.Add(from, j))
+	v := x.Load(kernel.F32.Vec(k.vec), k.b.Add(from, j))
+	if scale == (kernel.Value{}) {
+		return v
+	}
+	return k.normed(v, gain, scale, j)
+}
+
+// normed returns access j of the head times the norm's scale and, if there is one, its weight.
+func (k *headMaker) normed(v kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+	v = k.b.Mul(v, lane.Splat(k.b, scale, k.vec))
 	if gain != nil {
-		v = k.b.Mul(k.b.Mul(v, lane.Splat(k.b, scale, k.vec)), gain.Load(t, j))
+		v = k.b.Mul(v, gain.Load(kernel.F32.Vec(k.vec), j))
 	}
 	return v
 }

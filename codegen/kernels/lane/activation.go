@@ -28,7 +28,30 @@ func softplus(b *kernel.Builder, x kernel.Value) kernel.Value {
 // Sigmoid returns 1 / (1 + exp(-x)).
 func Sigmoid(b *kernel.Builder, x kernel.Value) kernel.Value { return Logistic(b, b.F32(1), x) }
 
-// Activations are those of glu.
+// GLU activates a gate and returns what multiplies with it: op glu.
+func GLU(b *kernel.Builder, act string, gate kernel.Value) func(up kernel.Value) kernel.Value {
+	if act == "swiglu_oai" {
+		g := b.Min(gate, 7.0)
+		g = Logistic(b, g, b.Mul(g, float32(1.702)))
+		return func(up kernel.Value) kernel.Value { return b.Mul(g, b.Add(b.Clamp(up, -7.0, 7.0), 1.0)) }
+	}
+	g := Activations[act](b, gate)
+	return func(up kernel.Value) kernel.Value { return b.Mul(g, up) }
+}
+
+// Tanh returns tanh(x) = 1 - 2/(1 + exp(2x)), but of small x by its series: there the
+// difference would lose what x has.
+func Tanh(b *kernel.Builder, x kernel.Value) kernel.Value {
+	square := b.Mul(x, x)
+	series := b.F32(0)
+	for _, c := range []float32{62.0 / 2835, -17.0 / 315, 2.0 / 15, -1.0 / 3, 1} {
+		series = b.FMA(series, square, c)
+	}
+	far := b.Sub(1.0, b.Div(2.0, b.Add(b.Exp(b.Clamp(b.Mul(x, 2.0), -80.0, 80.0)), 1.0)))
+	return b.Select(b.Lt(b.Abs(x), 0.25), b.Mul(x, series), far)
+}
+
+// Activations are those of glu that are of the gate alone.
 var Activations = map[string]func(b *kernel.Builder, x kernel.Value) kernel.Value{
 	"silu": func(b *kernel.Builder, x kernel.Value) kernel.Value { return Logistic(b, x, x) },
 	// 0.5*(1 + tanh(u)) is 1/(1 + exp(-2u)), here u = sqrt(2/pi)*(x + 0.044715*x^3).

@@ -10,7 +10,7 @@ import (
 
 // expertGroup is a dispatch group of the form
 //
-//	[rmsnorm of whole rows] [fixed12 or fixed8] [topk] (expert_linear | linear | glu [half])...
+//	[rmsnorm of whole rows] [fixed12 or fixed8] [topk] (expert_linear [expert_bias] | linear | glu [half])...
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x.
@@ -34,9 +34,10 @@ func matchExperts(s *site.Site) *expertGroup {
 		ok := false
 		switch op.Kind.Name {
 		case "rmsnorm":
-			ok = i == 0 && ir.Dim(op.Attrs.Int("group")) == op.Result.Type.Last() && op.Args[1].Type.DType == ir.F32
-			g.x, norm = op.Args[0], op.Result
-			g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
+			if ok = i == 0 && isWeighted(op); ok {
+				g.x, norm = op.Args[0], op.Result
+				g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
+			}
 		case "fixed12", "fixed8":
 			ok = g.fixed == nil && (norm == nil && g.x == nil || norm == op.Args[0])
 			if norm == nil {
@@ -48,6 +49,8 @@ func matchExperts(s *site.Site) *expertGroup {
 			g.top = op
 		case "expert_linear":
 			ok = g.addExperts(op, norm)
+		case "expert_bias":
+			ok = op.Args[2] == g.ids && g.take(op, g.x)
 		case "linear":
 			ok = g.reads(op.Args[0], int(op.Args[1].Type.Shape[1]), norm) && g.take(op, op.Args[0])
 		case "glu":

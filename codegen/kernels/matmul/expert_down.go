@@ -18,7 +18,7 @@ const maxSlots = 16
 
 // expertDown computes, row by row, a group of the form
 //
-//	[route] expert_linear expert_sum [linear [gate_rows]] [add]...
+//	[route] expert_linear [expert_bias] expert_sum [linear [gate_rows]] [add]...
 //
 // A workgroup computes a tile of a row of the result. Each of its subgroups, the
 // members, has the dot products of one slot, or of one projection that is added, and
@@ -61,6 +61,10 @@ func matchExpertDown(s *site.Site) *expertDown {
 		case "expert_linear":
 			ok = g.down == nil && g.addDown(op)
 			linear = op.Result
+		case "expert_bias":
+			if ok = op.Args[0] == linear && op.Args[2] == g.ids && g.down.bias == nil; ok {
+				g.down.bias, linear = op.Args[1], op.Result
+			}
 		case "expert_sum":
 			ok = g.result == nil && op.Args[0] == linear
 			g.weights, g.result, g.width = op.Args[1], op.Result, int(op.Result.Type.Last())
@@ -173,6 +177,9 @@ func (g *expertDown) subgroups() int {
 
 func (g *expertDown) key() string {
 	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", newDownShape(g.down, g.k, g.wave).key(), g.slots, g.wave, g.extent.Key())}
+	if g.down.bias != nil {
+		words = append(words, "bias")
+	}
 	if g.route != nil {
 		words = append(words, fmt.Sprintf("%s of %d", gatingOf(g.route).key(), g.route.Args[0].Type.Last()))
 	}
@@ -193,8 +200,14 @@ func (g *expertDown) operands() []site.Operand {
 	list := append(g.extent.Operands(), site.Operand{Name: "x", Value: g.x, Access: kernel.Read}, site.Operand{Name: "ids", Value: g.ids, Access: kernel.Read}, site.Operand{Name: "w", Value: g.down.value, Access: kernel.Read})
 	if g.route != nil {
 		list = append(list, site.Operand{Name: "scores", Value: g.route.Args[0], Access: kernel.Read})
+		if len(g.route.Args) > 2 {
+			list = append(list, site.Operand{Name: "scales", Value: g.route.Args[2], Access: kernel.Read})
+		}
 	} else {
 		list = append(list, site.Operand{Name: "weights", Value: g.weights, Access: kernel.Read})
+	}
+	if g.down.bias != nil {
+		list = append(list, site.Operand{Name: "bias", Value: g.down.bias, Access: kernel.Read})
 	}
 	for i, t := range g.terms {
 		if t.x == nil {

@@ -94,7 +94,13 @@ func (g *expertDown) build() (*kernel.Func, error) {
 			slot := b.Add(b.Mul(r.row, g.slots), b.SubgroupID())
 			id := r.bufs["ids"].Load(kernel.U32, slot)
 			m := weight.Matrix{Format: g.down.format, Buf: r.bufs["w"], Rows: b.Mul(height, experts), Cols: k}
-			r.member(newDownShape(g.down, g.k, g.wave), m, r.bufs["x"], slot, b.Add(b.Mul(id, height), from))
+			var bias func(n kernel.Value) kernel.Value
+			if buf := r.bufs["bias"]; buf != nil {
+				bias = func(n kernel.Value) kernel.Value {
+					return buf.Load(kernel.F32, b.Add(b.Mul(id, width), b.Min(n, b.Sub(width, 1))))
+				}
+			}
+			r.member(newDownShape(g.down, g.k, g.wave), m, r.bufs["x"], slot, b.Add(b.Mul(id, height), from), bias)
 		})
 		for i, t := range g.terms {
 			if t.x == nil {
@@ -103,7 +109,7 @@ func (g *expertDown) build() (*kernel.Func, error) {
 			m := added[0]
 			added = added[1:]
 			b.If(b.Eq(b.SubgroupID(), g.subgroups()-2-len(added)), func() {
-				r.member(newDownShape(t.w, t.k, g.wave), m, r.bufs[fmt.Sprint("x", i)], r.row, b.U32(0))
+				r.member(newDownShape(t.w, t.k, g.wave), m, r.bufs[fmt.Sprint("x", i)], r.row, b.U32(0), nil)
 			})
 		}
 		b.If(b.Eq(b.SubgroupID(), g.subgroups()-1), r.routing)
@@ -124,15 +130,19 @@ func (r *downRun) routing() {
 		}
 	} else {
 		g, experts := gatingOf(r.route), int(r.route.Args[0].Type.Last())
+		var scales []kernel.Value
 		for i := range list {
 			id := r.bufs["ids"].Load(kernel.U32, b.Add(first, i))
 			list[i] = r.bufs["scores"].Load(kernel.F32, b.Add(b.Mul(r.row, experts), id))
+			if buf := r.bufs["scales"]; buf != nil {
+				scales = append(scales, buf.Load(kernel.F32, id))
+			}
 		}
 		var row *scoreRow
 		if g.all() {
 			row = loadScores(b, r.bufs["scores"], r.row, experts, r.wave)
 		}
-		list = g.weights(b, row, list)
+		list = scaledBy(b, g.weights(b, row, list), scales)
 	}
 	b.If(b.SubgroupElect(), func() {
 		for i, w := range list {
@@ -157,8 +167,8 @@ func (r *downRun) loadTerms(i kernel.Value) []kernel.Value {
 }
 
 // member computes the products of the tile's rows, counted from row base of m, with
-// row `at` of x, in one subgroup.
-func (r *downRun) member(s downShape, m weight.Matrix, x *kernel.Buffer, at, base kernel.Value) {
+// row `at` of x, in one subgroup. What bias returns for a row is added, if it is not nil.
+func (r *downRun) member(s downShape, m weight.Matrix, x *kernel.Buffer, at, base kernel.Value, bias func(n kernel.Value) kernel.Value) {
 	b := r.b
 	laneID := b.Mod(b.SubgroupLane(), s.team)
 	own := b.Div(b.SubgroupLane(), s.team) // of the rows at once
@@ -166,6 +176,9 @@ func (r *downRun) member(s downShape, m weight.Matrix, x *kernel.Buffer, at, bas
 	column := b.Mul(at, s.k/4)
 	put := func(n, sum kernel.Value) {
 		sum = lane.Fold(b, sum, 1, s.team, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+		if bias != nil {
+			sum = b.Add(sum, bias(n))
+		}
 		b.If(b.And(b.Eq(laneID, 0), b.Lt(n, r.end)), func() { r.parts.Store(b.Add(to, b.Sub(n, r.from)), sum) })
 	}
 	place := func(n kernel.Value) kernel.Value { return b.Add(base, b.Min(n, b.Sub(r.end, 1))) }

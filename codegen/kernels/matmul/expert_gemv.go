@@ -131,6 +131,9 @@ func (k expertGemv) key() string {
 	}
 	if k.top != nil {
 		key += fmt.Sprintf(" top of %d", k.top.Args[0].Type.Last())
+		if len(k.top.Args) > 1 {
+			key += " biased"
+		}
 	}
 	if k.writesIDs {
 		key += " ids"
@@ -146,12 +149,16 @@ func (k expertGemv) tiles(p *projection) int {
 	return max(1, p.slots) * site.CeilDiv(p.width, k.gemv.tile)
 }
 
-// chooser returns the operand that the experts come from.
-func (k expertGemv) chooser() site.Operand {
-	if k.top != nil {
-		return site.Operand{Name: "scores", Value: k.top.Args[0], Access: kernel.Read}
+// chooser returns the operands that the experts come from.
+func (k expertGemv) chooser() []site.Operand {
+	if k.top == nil {
+		return []site.Operand{{Name: "ids", Value: k.ids, Access: kernel.Read}}
 	}
-	return site.Operand{Name: "ids", Value: k.ids, Access: kernel.Read}
+	list := []site.Operand{{Name: "scores", Value: k.top.Args[0], Access: kernel.Read}}
+	if len(k.top.Args) > 1 {
+		list = append(list, site.Operand{Name: "choice", Value: k.top.Args[1], Access: kernel.Read})
+	}
+	return list
 }
 
 func (k expertGemv) candidate() site.Candidate {
@@ -160,7 +167,7 @@ func (k expertGemv) candidate() site.Candidate {
 		Order:    "expert_" + k.gemv.order(),
 		Shape:    k.gemv.shape(),
 		Build:    k.build,
-		Operands: append(append(k.operands(false), k.extent.Operands()...), k.chooser()),
+		Operands: append(append(k.operands(false), k.extent.Operands()...), k.chooser()...),
 	}
 	rows := k.extent.Max
 	var firsts []int

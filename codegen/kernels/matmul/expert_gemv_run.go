@@ -21,7 +21,11 @@ func (k expertGemv) build() (*kernel.Func, error) {
 	return kernel.Build("expert_gemv", func(b *kernel.Builder) {
 		a, rows := k.declare(b, false), k.extent.Bound(b)
 		chooser := k.chooser()
-		t := &expertGemvRun{expertGemv: k, from: b.Arg(chooser.Name, chooser.Access)}
+		t := &expertGemvRun{expertGemv: k, from: b.Arg(chooser[0].Name, chooser[0].Access)}
+		var bias *kernel.Buffer
+		if len(chooser) > 1 {
+			bias = b.Arg(chooser[1].Name, chooser[1].Access)
+		}
 		var ids *kernel.Buffer
 		if k.writesIDs {
 			ids = b.Arg("ids", kernel.Write)
@@ -33,6 +37,9 @@ func (k expertGemv) build() (*kernel.Func, error) {
 
 		if k.top != nil {
 			t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
+			if bias != nil {
+				t.scores = t.scores.biased(bias)
+			}
 		}
 		b.ReturnIf(b.Ge(t.row, rows))
 		if ids != nil {

@@ -475,7 +475,7 @@ func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func()
 	var biases, residuals []kernel.Value
 	for _, buf := range p.bias {
 		if buf != nil {
-			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, col, 0)))
+			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, p.biasAt(b, width, col), 0)))
 		}
 	}
 	for _, r := range p.residuals {
@@ -490,7 +490,7 @@ func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func()
 			}
 			y := v[0]
 			if p.spec.act != "" {
-				y = b.Mul(lane.Activations[p.spec.act](b, y), v[1])
+				y = lane.GLU(b, p.spec.act, y)(v[1])
 			}
 			for _, r := range residuals {
 				y = b.Add(y, r)

@@ -29,23 +29,28 @@ func (t *fragmentRun) storeDirect(col kernel.Value) {
 			}
 		}
 		for i := range len(rows) / 2 {
-			t.storeRows([2][]kernel.Value{t.finished(from+i, 0), t.finished(from+i, 1)}, rows[2*i:], exist[2*i:], first)
+			t.storeRows([2][]kernel.Value{t.finished(from+i, 0, first), t.finished(from+i, 1, first)}, rows[2*i:], exist[2*i:], first)
 		}
 	}
 }
 
-// finished returns the lane's outputs of one of its two rows of those that sums c are of.
-func (t *fragmentRun) finished(c, j int) []kernel.Value {
+// finished returns the lane's outputs, from first on, of one of its two rows of those that sums c are of.
+func (t *fragmentRun) finished(c, j int, first kernel.Value) []kernel.Value {
 	b, each := t.b, t.laneOutputs()
 	of := func(m, i int) kernel.Value {
 		n := m*each + i
-		return t.sums[n/2][c].Elem(n%2*2 + j)
+		sum := t.sums[n/2][c].Elem(n%2*2 + j)
+		if bias := t.p.bias[m]; bias != nil {
+			at := t.p.biasAt(b, t.p.width, b.Min(b.Add(first, i), b.Sub(t.p.width, 1)))
+			sum = b.Add(sum, bias.Load(kernel.F32, at))
+		}
+		return sum
 	}
 	var list []kernel.Value
 	for i := range each {
 		y := of(0, i)
 		if act := t.p.spec.act; act != "" {
-			y = b.Mul(lane.Activations[act](b, y), of(1, i))
+			y = lane.GLU(b, act, y)(of(1, i))
 		}
 		list = append(list, y)
 	}

@@ -81,7 +81,7 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 	}
 	if len(ops) > 0 && ops[0].Kind.Name == "rmsnorm" {
 		op := ops[0]
-		if op.Args[0] != cur || ir.Dim(op.Attrs.Int("group")) != cur.Type.Last() || op.Args[1].Type.DType != ir.F32 {
+		if op.Args[0] != cur || !isWeighted(op) {
 			return nil
 		}
 		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
@@ -116,6 +116,11 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 	return g
 }
 
+// isWeighted reports whether a norm is one of whole rows, with a weight of f32.
+func isWeighted(norm *ir.Op) bool {
+	return ir.Dim(norm.Attrs.Int("group")) == norm.Result.Type.Last() && len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32
+}
+
 // fixedBits are those of the ops that round x to fixed point.
 var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8}
 
@@ -132,6 +137,13 @@ func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
 			w.bias = op.Args[2]
 		}
 		g.projects = append(g.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last()), fixed: fixed})
+		return true
+	case "expert_bias":
+		p := g.making(op.Args[0])
+		if p == nil || !p.plain() || p.slots == 0 || p.matrices[0].bias != nil {
+			return false
+		}
+		p.matrices[0].bias, p.result = op.Args[1], op.Result
 		return true
 	case "glu":
 		gate, up := g.making(op.Args[0]), g.making(op.Args[1])
@@ -485,19 +497,27 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 			s = b.Mul(s, *rstd)
 		}
 		if p.bias[i] != nil {
-			s = b.Add(s, p.bias[i].Load(kernel.F32, col))
+			s = b.Add(s, p.bias[i].Load(kernel.F32, p.biasAt(b, p.width, col)))
 		}
 		v[i] = s
 	}
 	y := v[0]
 	if p.spec.act != "" {
-		y = b.Mul(lane.Activations[p.spec.act](b, y), v[1])
+		y = lane.GLU(b, p.spec.act, y)(v[1])
 	}
 	at := b.Add(b.Mul(row, p.width), col)
 	for _, r := range residuals {
 		y = b.Add(y, r)
 	}
 	p.out.Store(at, y)
+}
+
+// biasAt returns where the bias of element col is, in units of which a row has width.
+func (p *projectArgs) biasAt(b *kernel.Builder, width, col kernel.Value) kernel.Value {
+	if p.expert == nil {
+		return col
+	}
+	return b.Add(b.Mul(*p.expert, width), col)
 }
 
 // loadResiduals loads what is added to element col of a row of the result.

@@ -13,6 +13,7 @@ type gating struct {
 	kind  string // softmax, sigmoid or topk_softmax
 	norm  bool
 	scale float32
+	each  bool // weights are multiplied by scales of the chosen
 }
 
 // minWeights bounds the sum that weights are divided by: the smallest normal f16.
@@ -20,7 +21,7 @@ const minWeights = float32(6.103515625e-05)
 
 func gatingOf(op *ir.Op) gating {
 	a := op.Attrs
-	return gating{a.Str("gating"), a.Int("norm") != 0, float32(a.Float("scale"))}
+	return gating{a.Str("gating"), a.Int("norm") != 0, float32(a.Float("scale")), len(op.Args) > 2}
 }
 
 func (g gating) key() string {
@@ -30,6 +31,9 @@ func (g gating) key() string {
 	}
 	if g.scale != 1 {
 		key += fmt.Sprint("*", g.scale)
+	}
+	if g.each {
+		key += "*each"
 	}
 	return key
 }
@@ -76,6 +80,14 @@ func (g gating) weights(b *kernel.Builder, row *scoreRow, chosen []kernel.Value)
 		}
 	}
 	return w
+}
+
+// scaledBy returns weights times scales, of which there may be none.
+func scaledBy(b *kernel.Builder, weights, scales []kernel.Value) []kernel.Value {
+	for i, s := range scales {
+		weights[i] = b.Mul(weights[i], s)
+	}
+	return weights
 }
 
 // total returns the sum of a list, from left to right.

@@ -44,6 +44,8 @@ func (k routerKernel) key() string {
 	key := "router " + k.op.Kind.Name
 	if k.route {
 		key += " " + gatingOf(k.op).key()
+	} else if len(k.op.Args) > 1 {
+		key += " biased"
 	}
 	return fmt.Sprintf("%s %d of %d w=%d%s", key, k.op.Result.Type.Last(), k.op.Args[0].Type.Last(), k.wave, k.rows.Key())
 }
@@ -71,17 +73,23 @@ func (k routerKernel) build() (*kernel.Func, error) {
 		all := loadScores(b, scores, row, experts, k.wave)
 		b.ReturnIf(b.Ge(row, rows))
 		if !k.route {
+			if len(k.op.Args) > 1 {
+				all = all.biased(bufs[1])
+			}
 			all.each(b.U32(uint32(slots)), func(i, index kernel.Value) {
 				b.If(b.SubgroupElect(), func() { y.Store(b.Add(first, i), index) })
 			})
 			return
 		}
-		chosen := make([]kernel.Value, slots)
+		chosen, scales := make([]kernel.Value, slots), []kernel.Value(nil)
 		for i := range chosen {
 			id := bufs[1].Load(kernel.U32, b.Add(first, i))
 			chosen[i] = scores.Load(kernel.F32, b.Add(b.Mul(row, experts), id))
+			if len(k.op.Args) > 2 {
+				scales = append(scales, bufs[2].Load(kernel.F32, id))
+			}
 		}
-		for i, w := range gatingOf(k.op).weights(b, all, chosen) {
+		for i, w := range scaledBy(b, gatingOf(k.op).weights(b, all, chosen), scales) {
 			b.If(b.Eq(b.SubgroupLane(), i%k.wave), func() { y.Store(b.Add(first, i), w) })
 		}
 	})

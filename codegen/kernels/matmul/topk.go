@@ -34,6 +34,17 @@ func loadScores(b *kernel.Builder, buf *kernel.Buffer, r kernel.Value, experts, 
 	return s
 }
 
+// biased returns what experts are chosen by where the choice has a bias for each.
+func (s *scoreRow) biased(bias *kernel.Buffer) *scoreRow {
+	out := *s
+	out.scores = nil
+	for i, x := range s.scores {
+		at := s.b.Min(s.b.Add(s.first, i), s.experts-1)
+		out.scores = append(out.scores, s.b.Add(lane.Sigmoid(s.b, x), bias.Load(kernel.F32, at)))
+	}
+	return &out
+}
+
 // exists reports whether the lane's i-th score is one of the row.
 func (s *scoreRow) exists(i int) kernel.Value { return s.b.Lt(s.b.Add(s.first, i), s.experts) }
 

@@ -31,14 +31,23 @@ var pointwise = map[string]elementFunc{
 // pointwiseOf returns the function of op and its name; nil if op is none.
 func pointwiseOf(op *ir.Op) (elementFunc, string) {
 	name := op.Kind.Name
-	if name != "glu" {
-		return pointwise[name], name
+	switch name {
+	case "glu":
+		act := op.Attrs.Str("act")
+		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.GLU(b, act, x[0])(x[1]) }, name + " " + act
+	case "scale":
+		factor := float32(op.Attrs.Float("factor"))
+		if len(op.Args) > 1 {
+			return nil, name
+		}
+		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], factor) }, fmt.Sprint(name, " ", factor)
+	case "softcap":
+		scale, most := op.Attrs.Float("scale"), op.Attrs.Float("cap")
+		return func(b *kernel.Builder, x []kernel.Value) kernel.Value {
+			return b.Mul(lane.Tanh(b, b.Mul(x[0], float32(scale/most))), float32(most))
+		}, fmt.Sprint(name, " ", scale, " ", most)
 	}
-	act := op.Attrs.Str("act")
-	apply := func(b *kernel.Builder, x []kernel.Value) kernel.Value {
-		return b.Mul(lane.Activations[act](b, x[0]), x[1])
-	}
-	return apply, name + " " + act
+	return pointwise[name], name
 }
 
 func pointwiseCandidates(s *site.Site) []site.Candidate {

@@ -24,6 +24,12 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	if half != nil {
 		op = s.Group.Ops[0]
 	}
+	var post postNorm
+	if op == nil {
+		if post = matchPostNorm(s); post.result != nil {
+			op = s.Group.Ops[0]
+		}
+	}
 	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
 		return nil
 	}
@@ -32,9 +38,11 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: site.Widest(group), exact: slices.Contains(s.Outputs, op.Result), half: half != nil, group: group, wave: s.Target.Wave}
+	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half != nil,
+		args: len(op.Args), post: post, group: group, wave: s.Target.Wave}
 	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
-	if rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
+	// Decode entries of every width add in one order.
+	if rows.Max > ir.DecodeRows && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
 		k.size = max(k.wave, k.size/2/k.wave*k.wave)
 		for k.size == k.wave && k.runs < normRuns && width/group%(2*k.runs) == 0 {
 			k.runs *= 2
@@ -52,11 +60,15 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	for i, v := range op.Args {
 		c.Operands = append(c.Operands, site.Operand{Name: rowNormArgs[i], Value: v, Access: kernel.Read})
 	}
+	c.Operands = append(c.Operands, post.operands()...)
 	write := func(name string, v *ir.Value) {
 		c.Operands = append(c.Operands, site.Operand{Name: name, Value: v, Access: kernel.Write})
 		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows.Max, width}, Tile: []int{1, group * k.runs}, Axis: []int{1, 0}})
 	}
-	if k.exact {
+	switch {
+	case post.result != nil:
+		write("y", post.result)
+	case k.exact:
 		write("y", op.Result)
 	}
 	if k.half {
@@ -80,7 +92,9 @@ type rowNormKernel struct {
 	vec   int    // elements of one access
 	exact bool   // the result is written as it is
 	half  bool   // it is written rounded to f16
-	group int    // elements of a run
+	args  int    // operands of op
+	post  postNorm
+	group int // elements of a run
 	wave  int
 	size  int // lanes of a run
 	runs  int // of a workgroup; several only if each is one subgroup's
@@ -118,7 +132,7 @@ func (k rowNormKernel) key() string {
 	if k.runs > 1 {
 		runs = fmt.Sprintf(" runs=%d", k.runs)
 	}
-	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op, half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
+	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op+k.post.key(k.op == "rmsnorm" && k.args == 1), half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
 }
 
 func (k rowNormKernel) build() (*kernel.Func, error) {
@@ -126,12 +140,13 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		rows := k.rows.Bound(b)
 		x := b.Arg("x", kernel.Read)
 		var gain, z *kernel.Buffer
-		if k.op != "l2norm" {
+		if k.op != "l2norm" && k.args > 1 {
 			gain = b.Arg("gain", kernel.Read)
 		}
 		if k.op == "gated_rmsnorm" {
 			z = b.Arg("z", kernel.Read)
 		}
+		post := k.post.declare(b)
 		var y, half *kernel.Buffer
 		if k.exact {
 			y = b.Arg("y", kernel.Write)
@@ -148,7 +163,7 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		if k.runs > 1 {
 			from, laneID = b.Add(b.Mul(from, k.runs), b.Mul(b.SubgroupID(), n)), b.SubgroupLane()
 		}
-		type part struct{ i, exists, x, gain, z kernel.Value }
+		type part struct{ i, exists, x, gain, z, add kernel.Value }
 		var parts []part
 		for j := range k.perLane() { // all is loaded at once
 			p := part{i: b.Add(laneID, j*k.size), exists: b.Bool(true)}
@@ -161,6 +176,9 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 			}
 			if z != nil {
 				p.z = z.Load(t, b.Add(from, p.i))
+			}
+			if post.add != nil {
+				p.add = post.add.Load(t, b.Add(from, p.i))
 			}
 			parts = append(parts, p)
 		}
@@ -184,6 +202,9 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 			}
 			if z != nil {
 				v = b.Mul(v, lane.EachElement(b, p.z, lane.Activations["silu"]))
+			}
+			if post.add != nil {
+				v = post.finish(b, b.Add(v, p.add), k.vec)
 			}
 			b.If(b.And(p.exists, b.Lt(row, rows)), func() {
 				if k.exact {

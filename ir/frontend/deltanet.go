@@ -7,12 +7,12 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// hybrid is the family of qwen3next, qwen35 and qwen35moe: most layers have a gated
-// DeltaNet (Yang, Kautz, Hatamizadeh 2024, arXiv 2412.06464) in place of attention,
-// the others have attention whose output is gated.
-type hybrid struct {
+// deltaNet is the mixer of qwen3next, qwen35 and qwen35moe: a gated DeltaNet (Yang, Kautz,
+// Hatamizadeh 2024, arXiv 2412.06464).
+type deltaNet struct {
 	headMap string // which key head a value head reads, see op deltanet
 	merged  bool   // one tensor projects to beta and alpha of every key head
+	deltaParams
 }
 
 // convRing is the number of past rows of a convolution that are kept: those that a
@@ -32,7 +32,7 @@ type deltaParams struct {
 	linear []bool // which layers have a DeltaNet
 }
 
-func readDelta(m *model) (deltaParams, error) {
+func (h deltaNet) read(m *model) (mixer, error) {
 	r := &metadata{f: m.f, prefix: m.arch + "."}
 	d := deltaParams{
 		taps:   r.int("ssm.conv_kernel", 0),
@@ -49,76 +49,37 @@ func readDelta(m *model) (deltaParams, error) {
 	case d.taps > maxConvTaps:
 		r.fail(ir.Unsupported("metadata %sssm.conv_kernel: %d is above %d", r.prefix, d.taps, maxConvTaps))
 	}
-	return d, r.err
+	h.deltaParams = d
+	return h, r.err
 }
+
+func (h deltaNet) takes(i int) bool { return h.linear[i] }
 
 // linearLayers reads which layers do not attend: a list, or all but every n-th.
 func (r *metadata) linearLayers(layers int) []bool {
 	const key = "attention.recurrent_layers"
-	list := make([]bool, layers)
-	switch v, ok := r.f.Value(r.prefix + key); v := v.(type) {
-	case []bool:
-		if len(v) < layers {
-			r.fail(fmt.Errorf("metadata %s%s: %d entries for %d layers", r.prefix, key, len(v), layers))
-			return nil
-		}
-		copy(list, v)
-	default:
-		if ok {
-			r.fail(fmt.Errorf("metadata %s%s: not a list of bools", r.prefix, key))
-		}
-		interval := r.int("full_attention_interval", 4)
-		for i := range list {
-			list[i] = (i+1)%interval != 0
-		}
+	if list := r.bools(key, layers); list != nil || r.err != nil {
+		return list
+	}
+	if _, ok := r.f.Value(r.prefix + key); ok {
+		r.fail(fmt.Errorf("metadata %s%s: not a list of bools", r.prefix, key))
+	}
+	list, interval := make([]bool, layers), r.int("full_attention_interval", 4)
+	for i := range list {
+		list[i] = (i+1)%interval != 0
 	}
 	return list
 }
 
-func (h hybrid) lower(m *model) error {
-	d, err := readDelta(m)
-	if err != nil {
-		return err
-	}
-	table := m.ropeTable()
-	x := m.embed()
-	for i, linear := range d.linear {
-		blk := fmt.Sprintf("blk.%d.", i)
-		var y *ir.Value
-		if linear {
-			y = h.deltaNet(m, d, x, blk)
-		} else {
-			y = gatedAttention(m, x, table, blk, i)
-		}
-		x = m.op("add", nil, y, x)
-		x = m.op("add", nil, m.ffn(x, blk, "post_attention_norm", i), x)
-	}
-	m.head(x)
-	return m.err
-}
-
-func gatedAttention(m *model, x, table *ir.Value, blk string, layer int) *ir.Value {
-	hd, heads, kvHeads := m.headDim, m.heads[layer], m.kvHeads[layer]
-	h := m.norm(x, blk+"attn_norm", m.embd)
-	both := m.linear(h, blk+"attn_q", m.embd, 2*heads*hd) // per head: query, gate
-	k := m.linear(h, blk+"attn_k", m.embd, kvHeads*hd)
-	v := m.linear(h, blk+"attn_v", m.embd, kvHeads*hd)
-	q := m.norm(m.headSlice(both, hd, 2, 0), blk+"attn_q_norm", hd)
-	k = m.norm(k, blk+"attn_k_norm", hd)
-	gate := m.headSlice(both, hd, 2, 1)
-	a := m.op("gate", nil, m.attend(q, k, v, table, "neox", blk, layer), gate)
-	return m.linear(a, blk+"attn_output", heads*hd, m.embd)
-}
-
-// deltaNet is the linear attention of one layer. Projections come first and next to
-// each other, so that one dispatch can do them all.
-func (h hybrid) deltaNet(m *model, d deltaParams, x *ir.Value, blk string) *ir.Value {
+// build has projections first and next to each other, so that one dispatch can do them all.
+func (h deltaNet) build(l *layer, x *ir.Value) *ir.Value {
+	m, d, blk := l.model, h.deltaParams, l.blk
 	keys, values := d.kHeads*d.dim, d.vHeads*d.dim
 	channels := 2*keys + values
-	n := m.norm(x, blk+"attn_norm", m.embd)
+	n := l.pre(x, m.row.norms.attn)
 	mixed := m.linear(n, blk+"attn_qkv", m.embd, channels)
 	z := m.linear(n, blk+"attn_gate", m.embd, values)
-	alpha, beta := h.alphaBeta(m, d, n, blk)
+	alpha, beta := h.alphaBeta(m, n, blk)
 
 	ring := m.state(blk+"conv", convRing, channels)
 	c := m.op("conv1d", nil, mixed, m.weight(blk+"ssm_conv1d.weight", channels, d.taps), ring, m.pos, m.slot)
@@ -140,20 +101,12 @@ func (h hybrid) deltaNet(m *model, d deltaParams, x *ir.Value, blk string) *ir.V
 }
 
 // alphaBeta projects to the inputs of every value head's decay and update rate.
-func (h hybrid) alphaBeta(m *model, d deltaParams, x *ir.Value, blk string) (alpha, beta *ir.Value) {
+func (h deltaNet) alphaBeta(m *model, x *ir.Value, blk string) (alpha, beta *ir.Value) {
 	if !h.merged {
-		alpha = m.linear(x, blk+"ssm_alpha", m.embd, d.vHeads)
-		return alpha, m.linear(x, blk+"ssm_beta", m.embd, d.vHeads)
+		alpha = m.linear(x, blk+"ssm_alpha", m.embd, h.vHeads)
+		return alpha, m.linear(x, blk+"ssm_beta", m.embd, h.vHeads)
 	}
 	// For every key head, the betas of its value heads, then their alphas.
-	both, group := m.linear(x, blk+"ssm_ba", m.embd, 2*d.vHeads), d.vHeads/d.kHeads
+	both, group := m.linear(x, blk+"ssm_ba", m.embd, 2*h.vHeads), h.vHeads/h.kHeads
 	return m.headSlice(both, group, 2, 1), m.headSlice(both, group, 2, 0)
-}
-
-func (m *model) slice(x *ir.Value, first, width int) *ir.Value {
-	return m.op("slice", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "width", Value: int64(width)}}, x)
-}
-
-func (m *model) headSlice(x *ir.Value, dim, parts, part int) *ir.Value {
-	return m.op("head_slice", ir.Attrs{{Name: "head_dim", Value: int64(dim)}, {Name: "parts", Value: int64(parts)}, {Name: "part", Value: int64(part)}}, x)
 }

@@ -1,0 +1,175 @@
+package frontend
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// lower builds the graph of a model from its row of the table.
+func (m *model) lower() error {
+	var other mixer
+	if m.row.mixer != nil {
+		var err error
+		if other, err = m.row.mixer(m); err != nil {
+			return err
+		}
+	}
+	tables := m.ropeTables()
+	x := m.embed()
+	for i := range m.layers {
+		l := layer{model: m, i: i, blk: fmt.Sprintf("blk.%d.", i), heads: m.attention[i], table: tables[i]}
+		mix := l.attend
+		if other != nil && other.takes(i) {
+			mix = func(x *ir.Value) *ir.Value { return other.build(&l, x) }
+		}
+		x = l.add(x, mix(x), m.row.norms.postAttn)
+		x = l.add(x, l.ffn(x), m.row.norms.postFFN)
+	}
+	m.head(x)
+	return m.err
+}
+
+// mixer is what some layers have in place of attention.
+type mixer interface {
+	// takes reports whether layer i has it.
+	takes(i int) bool
+	// build returns what the layer adds to x.
+	build(l *layer, x *ir.Value) *ir.Value
+}
+
+// layer builds one layer of the trunk.
+type layer struct {
+	*model
+	i     int
+	blk   string // prefix of its tensors
+	heads headParams
+	table *ir.Value // of its rotation
+}
+
+// headParams are the heads of a layer's attention.
+type headParams struct {
+	query, kv int
+	dim       int
+	window    int // positions that a row sees; 0 for all
+}
+
+// pre is the norm of that name before a part of the layer; x itself if there is none.
+func (l *layer) pre(x *ir.Value, name string) *ir.Value {
+	if name == "" {
+		return x
+	}
+	return l.rmsnorm(x, l.blk+name, l.embd, l.streamEps)
+}
+
+// add adds what a part of the layer has made of x, behind the norm of that name.
+func (l *layer) add(x, y *ir.Value, post string) *ir.Value {
+	if post != "" {
+		y = l.norm(y, l.blk+post, l.embd)
+	}
+	return l.op("add", nil, y, x)
+}
+
+// attend is the attention of a layer with its projections.
+func (l *layer) attend(x *ir.Value) *ir.Value {
+	n, blk := l.heads, l.blk
+	h := l.pre(x, l.row.norms.attn)
+	parts := 1
+	if l.row.gated {
+		parts = 2 // per head: query, gate
+	}
+	both := l.linear(h, blk+"attn_q", l.embd, parts*n.query*n.dim)
+	k := l.linear(h, blk+"attn_k", l.embd, n.kv*n.dim)
+	v := l.linear(h, blk+"attn_v", l.embd, n.kv*n.dim)
+	q, gate := both, (*ir.Value)(nil)
+	if l.row.gated {
+		q = l.headSlice(both, n.dim, parts, 0)
+	}
+	if l.row.qk == eachHead {
+		q = l.norm(q, blk+"attn_q_norm", n.dim)
+		k = l.norm(k, blk+"attn_k_norm", n.dim)
+	}
+	if l.row.gated {
+		gate = l.headSlice(both, n.dim, parts, 1)
+	}
+	a := l.attention(q, k, v)
+	if gate != nil {
+		a = l.op("gate", nil, a, gate)
+	}
+	return l.linear(a, blk+"attn_output", n.query*n.dim, l.embd)
+}
+
+// attention rotates q and k, appends k and v to the layer's KV cache and lets every
+// query head attend.
+func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
+	n := l.heads
+	q, k = l.rotate(q), l.rotate(k)
+	if l.err == nil && n.dim%l.kv.Block() != 0 {
+		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), n.dim)
+	}
+	kc := l.cache(l.blk+"k", l.kv, n.kv*n.dim)
+	vc := l.cache(l.blk+"v", l.kv, n.kv*n.dim)
+	l.op("kvwrite", nil, k, l.pos, l.slot, kc)
+	l.op("kvwrite", nil, v, l.pos, l.slot, vc)
+	scale := l.scale
+	if scale == 0 {
+		scale = 1 / math.Sqrt(float64(n.dim))
+	}
+	attrs := ir.Attrs{
+		{Name: "head_dim", Value: int64(n.dim)}, {Name: "heads", Value: int64(n.query)},
+		{Name: "kv_heads", Value: int64(n.kv)}, {Name: "scale", Value: scale},
+	}
+	if n.window > 0 {
+		attrs = append(attrs, ir.Attr{Name: "window", Value: int64(n.window)})
+	}
+	args := []*ir.Value{q, kc, vc, l.pos, l.slot}
+	if l.row.sinks {
+		args = append(args, l.weight(l.blk+"attn_sinks.weight", n.query))
+	}
+	return l.op("attention", attrs, args...)
+}
+
+// rotate applies the layer's rotary position embedding to every head of x.
+func (l *layer) rotate(x *ir.Value) *ir.Value {
+	if l.err != nil {
+		return nil
+	}
+	return l.op("rope", ir.Attrs{
+		{Name: "kind", Value: l.row.rope}, {Name: "head_dim", Value: int64(l.heads.dim)}, {Name: "n_rot", Value: int64(l.table.Type.Last())},
+	}, x, l.pos, l.table)
+}
+
+// ffn is the FFN of a layer, dense or, where the file has a router, of experts.
+func (l *layer) ffn(x *ir.Value) *ir.Value {
+	h := l.pre(x, l.row.norms.ffn)
+	if l.experts.count > 0 && (l.ff == nil || l.has("ffn_gate_inp.weight")) {
+		return l.mixture(h)
+	}
+	gate := l.linear(h, l.blk+"ffn_gate", l.embd, l.ff[l.i])
+	up := l.linear(h, l.blk+"ffn_up", l.embd, l.ff[l.i])
+	return l.linear(l.glu(gate, up), l.blk+"ffn_down", l.ff[l.i], l.embd)
+}
+
+// has reports whether the file has this tensor of the layer.
+func (l *layer) has(name string) bool {
+	_, ok := l.f.Tensor(l.blk + name)
+	return ok
+}
+
+// glu is the gated activation of the architecture (Shazeer 2020, arXiv 2002.05202).
+func (m *model) glu(gate, up *ir.Value) *ir.Value {
+	act := m.row.act
+	if act == "" {
+		act = "silu"
+	}
+	return m.op("glu", ir.Attrs{{Name: "act", Value: act}}, gate, up)
+}
+
+func (m *model) slice(x *ir.Value, first, width int) *ir.Value {
+	return m.op("slice", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "width", Value: int64(width)}}, x)
+}
+
+func (m *model) headSlice(x *ir.Value, dim, parts, part int) *ir.Value {
+	return m.op("head_slice", ir.Attrs{{Name: "head_dim", Value: int64(dim)}, {Name: "parts", Value: int64(parts)}, {Name: "part", Value: int64(part)}}, x)
+}
