@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate digests mutants fuzz interrupts conform conform-node bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test packages lint generate digests mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -78,6 +78,10 @@ conform:
 conform-node:
 	cd internal/conform/node && npm ci --silent
 	cd internal/conform && CONFORM_NODE=1 $(GO) test -run TestNode -v .
+
+# zincrun serve and llama-server asked the same: make conform-peer [PEER="env A=b"]
+conform-peer: build
+	$(GO) run ./internal/peerapi run $(CHAT) --peer "$(PEER)"
 
 bench: build
 	@mkdir -p .build

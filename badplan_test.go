@@ -12,6 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
+	"github.com/zincc-dev/zincc/spirv"
 )
 
 // badPlan changes a plan that is right into one that `zincc check` has to refuse.
@@ -57,7 +58,7 @@ var badPlans = []badPlan{
 			}
 		})
 	})},
-	{"a constant missing in pipeline and call", "code", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+	{"a constant missing in pipeline and call", "module", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		pl := &p.Pipelines[d.Pipeline]
 		if len(pl.Consts) == 0 {
 			return false
@@ -68,7 +69,7 @@ var badPlans = []badPlan{
 			call.Consts = slices.DeleteFunc(call.Consts, func(k ir.Const) bool { return k.Name == old.Name })
 		})
 	})},
-	{"two constants that have changed names", "code", func(p *plans.Plan) bool {
+	{"two constants that have changed names", "module", func(p *plans.Plan) bool {
 		for i := range p.Pipelines {
 			if k := p.Pipelines[i].Consts; len(k) > 1 {
 				k[0].Name, k[1].Name = k[1].Name, k[0].Name
@@ -78,10 +79,10 @@ var badPlans = []badPlan{
 		return false
 	}},
 	{"an output ring four times as long", "entry", func(p *plans.Plan) bool { p.Header.Ring *= 4; return true }},
-	{"no features required", "capabilities", func(p *plans.Plan) bool { p.Require.Features = nil; return true }},
-	{"no subgroup operations required", "capabilities", func(p *plans.Plan) bool { p.Require.SubgroupOps = nil; return true }},
-	{"no extensions required", "capabilities", func(p *plans.Plan) bool { p.Require.Extensions = nil; return true }},
-	{"fragments not required", "capabilities", func(p *plans.Plan) bool { p.Require.Dealt = false; return true }},
+	{"no features required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Features = nil; return true }},
+	{"no subgroup operations required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.SubgroupOps = nil; return true }},
+	{"no extensions required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Extensions = nil; return true }},
+	{"fragments not required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Dealt = false; return true }},
 	{"a workgroup of 1", "code", func(p *plans.Plan) bool { p.Pipelines[0].Workgroup = 1; return true }},
 	{"no shared memory", "code", func(p *plans.Plan) bool {
 		for i := range p.Pipelines {
@@ -101,14 +102,24 @@ var badPlans = []badPlan{
 	}},
 	{"modules without code", "effects", func(p *plans.Plan) bool {
 		for i := range p.Modules {
-			p.Modules[i].Words = withoutCode(p.Modules[i].Words)
+			change(&p.Modules[i], withoutCode)
 		}
 		return true
 	}},
 	{"the code of another kernel", "code", func(p *plans.Plan) bool {
-		p.Modules[0].Words, p.Modules[1].Words = p.Modules[1].Words, p.Modules[0].Words
+		p.Modules[0].Bytes, p.Modules[1].Bytes = p.Modules[1].Bytes, p.Modules[0].Bytes
 		return true
 	}},
+	{"code cut short", "code", func(p *plans.Plan) bool {
+		return change(&p.Modules[1], func(words []uint32) []uint32 { return words[:len(words)-3] })
+	}},
+	{"an instruction of no words", "code", func(p *plans.Plan) bool {
+		return change(&p.Modules[1], func(words []uint32) []uint32 { words[5] &= 0xffff; return words })
+	}},
+	{"code with a descriptor", "code", variable(storageBuffer)},
+	{"code with two blocks of push constants", "code", variable(pushConstant)},
+	{"an entry point of another name", "code", func(p *plans.Plan) bool { p.Modules[1].Interface.Entry = "run"; return true }},
+	{"code in an unknown format", "schema", func(p *plans.Plan) bool { p.Modules[1].Format = "dxil"; return true }},
 	{"an argument read that is declared written only", "effects", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		i := slices.IndexFunc(d.Args, func(a plans.Arg) bool { return a.Read && a.Write })
 		if i < 0 {
@@ -176,6 +187,40 @@ func swapWeights(p *plans.Plan) bool {
 		}
 		return false
 	})(p)
+}
+
+// change changes the words of a module.
+func change(m *plans.Module, how func([]uint32) []uint32) bool {
+	words, err := spirv.Words(m.Bytes)
+	m.Bytes = spirv.Bytes(how(words))
+	return err == nil
+}
+
+// Storage classes of SPIR-V.
+const (
+	pushConstant  = 9
+	storageBuffer = 12
+)
+
+// variable adds a variable of a storage class beside that of the push constants, of their type.
+func variable(class uint32) func(p *plans.Plan) bool {
+	return func(p *plans.Plan) bool {
+		return change(&p.Modules[1], func(words []uint32) []uint32 {
+			const opTypePointer, opVariable = 32, 59
+			bound := words[3]
+			words[3] += 2
+			to := uint32(0)
+			for at := 5; at < len(words); at += int(words[at] >> 16) {
+				if words[at] == 4<<16|opTypePointer && words[at+2] == pushConstant && to == 0 {
+					to = words[at+3]
+				}
+				if words[at] == 4<<16|opVariable && words[at+3] == pushConstant {
+					return slices.Insert(words, at, 4<<16|opTypePointer, bound, class, to, 4<<16|opVariable, bound, bound+1, class)
+				}
+			}
+			return words
+		})
+	}
 }
 
 // withoutCode removes all instructions of the module's function but its end.

@@ -71,7 +71,7 @@ func (c *derivation) modules(want *plans.Plan) {
 	}
 	for i := range min(len(c.have.Modules), len(want.Modules)) {
 		a, b := &c.have.Modules[i], &want.Modules[i]
-		if a.Name != b.Name || !slices.Equal(a.Words, b.Words) {
+		if !reflect.DeepEqual(a, b) {
 			c.add("", a.Name, "the code is not that of kernel %q", b.Name)
 		}
 	}

@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -10,13 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
-
-// addressBytes is the size of an argument in the push constants.
-const addressBytes = 8
-
-// baseFeatures are what the runtime itself needs: addresses of buffers, a timeline for
-// submissions.
-var baseFeatures = []string{"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel"}
 
 func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op) (plans.Dispatch, error) {
 	outputs := g.Outputs(uses)
@@ -31,7 +23,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		return d, nil
 	}
 	c := e.chosen[g]
-	if d.Pipeline, err = e.pipeline(c, g.Call); err != nil {
+	if d.Pipeline, err = e.pipeline(c); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
 	d.Cost.Predicted = e.predicted(&d, c, d.Cost, f.Rows, first)
@@ -49,7 +41,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 // predicted is the time of a dispatch of candidate c in a step of so many rows, which cost so much: a
 // roofline, or what the family expects, if that is more.
 func (e *emitter) predicted(d *plans.Dispatch, c *kernels.Candidate, cost plans.Cost, rows int, first bool) plans.Times {
-	t := roofline(&cost, e.t, d.Grid, e.matrix[e.plan.Pipelines[d.Pipeline].Module], first)
+	t := roofline(&cost, e.t, d.Grid, e.onMatrices(d.Pipeline), first)
 	if c.Seconds != nil {
 		t.Operations = max(t.Operations, float32(c.Seconds(rows)))
 	}
@@ -88,33 +80,17 @@ func (e *emitter) arg(f *ir.Func, o kernels.Operand) (plans.Arg, error) {
 }
 
 // pipeline returns the index of the candidate's pipeline, made on first use.
-func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
-	key := fmt.Sprint(c.Kernel, c.Consts, call.Wave)
+func (e *emitter) pipeline(c *kernels.Candidate) (int, error) {
+	key := pipelineKey(c)
 	if i, ok := e.pipelines[key]; ok {
 		return i, nil
 	}
-	k, err := e.built.specialize(c, e.t)
+	b := e.built[e.backend.moduleKey(c)]
+	k, err := specialize(b.fn, c, e.t)
 	if err != nil {
 		return 0, err
 	}
-	module, ok := e.modules[c.Kernel]
-	if !ok {
-		module = len(e.plan.Modules)
-		e.modules[c.Kernel] = module
-		e.plan.Modules = append(e.plan.Modules, plans.Module{Name: c.Kernel, Words: k.words})
-		for _, name := range k.fn.Features {
-			e.features[name] = true
-			e.matrix[module] = e.matrix[module] || name == "cooperativeMatrix"
-		}
-		for _, name := range k.fn.Extensions {
-			e.extensions[name] = true
-		}
-		e.plan.Require.Dealt = e.plan.Require.Dealt || k.fn.Dealt
-		for _, class := range k.fn.SubgroupOps {
-			e.subgroupOps[class] = true
-		}
-	}
-	p := plans.Pipeline{Module: module, Wave: call.Wave, Workgroup: k.workgroup, Shared: k.shared}
+	p := plans.Pipeline{Module: e.module(c, b), Wave: c.Wave, Workgroup: k.workgroup, Shared: k.shared}
 	for _, s := range k.fn.Spec {
 		if v, ok := k.spec[s.ID]; ok {
 			p.Consts = append(p.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: v})
@@ -125,29 +101,28 @@ func (e *emitter) pipeline(c *kernels.Candidate, call *ir.Call) (int, error) {
 	return e.pipelines[key], nil
 }
 
+// module returns the index of the candidate's module, which is put into the plan on first use.
+func (e *emitter) module(c *kernels.Candidate, b *built) int {
+	key := e.backend.moduleKey(c)
+	i, ok := e.modules[key]
+	if !ok {
+		i = len(e.plan.Modules)
+		e.modules[key] = i
+		e.plan.Modules = append(e.plan.Modules, b.module)
+		e.used = append(e.used, b.fn)
+	}
+	return i
+}
+
+// onMatrices reports whether the kernel of a pipeline multiplies cooperative matrices.
+func (e *emitter) onMatrices(pipeline int) bool {
+	return slices.Contains(e.used[e.plan.Pipelines[pipeline].Module].Features, "cooperativeMatrix")
+}
+
 // requirements sums up what a device must offer.
 func (e *emitter) requirements() {
-	r := &e.plan.Require
-	if !e.t.IsHost() {
-		for _, name := range baseFeatures {
-			e.features[name] = true
-		}
+	e.plan.Require = plans.Requirements{Backend: e.t.Backend, Memory: e.plan.MemoryBytes()}
+	if e.backend != nil {
+		e.backend.require(e.plan, e.used)
 	}
-	r.Features = slices.Sorted(maps.Keys(e.features))
-	r.Extensions = slices.Sorted(maps.Keys(e.extensions))
-	r.SubgroupOps = slices.Sorted(maps.Keys(e.subgroupOps))
-	for i, p := range e.plan.Pipelines {
-		r.Workgroup = max(r.Workgroup, p.Workgroup)
-		r.Shared = max(r.Shared, p.Shared)
-		if i == 0 {
-			r.Subgroup = [2]int{p.Wave, p.Wave}
-		}
-		r.Subgroup = [2]int{min(r.Subgroup[0], p.Wave), max(r.Subgroup[1], p.Wave)}
-	}
-	for _, entry := range e.plan.Entries {
-		for _, d := range entry.Dispatches {
-			r.PushConstants = max(r.PushConstants, addressBytes*len(d.Args))
-		}
-	}
-	r.Memory = e.plan.MemoryBytes()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/version"
@@ -45,20 +46,20 @@ func emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 func newEmitter(p *ir.Program, t *target.Target, plan *plans.Plan) *emitter {
 	return &emitter{
 		p: p, t: t,
-		plan:        plan,
-		built:       modules{},
-		modules:     map[string]int{},
-		pipelines:   map[string]int{},
-		features:    map[string]bool{},
-		extensions:  map[string]bool{},
-		subgroupOps: map[string]bool{},
-		matrix:      map[int]bool{},
+		plan:      plan,
+		built:     map[string]*built{},
+		modules:   map[string]int{},
+		pipelines: map[string]int{},
 	}
 }
 
 // dispatches emits what follows from the program alone: kernels, entries, requirements.
 func (e *emitter) dispatches() error {
 	if !e.t.IsHost() {
+		var err error
+		if e.backend, err = backendOf(e.t.Backend); err != nil {
+			return err
+		}
 		if err := e.prepare(); err != nil {
 			return err
 		}
@@ -82,17 +83,13 @@ type emitter struct {
 	p         *ir.Program
 	t         *target.Target
 	plan      *plans.Plan
+	backend   *backend                         // nil for the host
 	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
-	built     modules
-	modules   map[string]int // kernel key -> module
-	pipelines map[string]int // module and constants -> pipeline
-	features  map[string]bool
-	// extensions are Vulkan's that kernels need.
-	extensions map[string]bool
-	// subgroupOps are the classes of subgroup operations that kernels use.
-	subgroupOps map[string]bool
-	matrix      map[int]bool // modules that multiply on cooperative matrices
-	steps       map[int]bool // of the entry at hand, that have a dispatch already
+	built     map[string]*built                // by moduleKey
+	modules   map[string]int                   // by moduleKey
+	used      []*kernel.Func                   // of the plan's modules
+	pipelines map[string]int                   // by pipelineKey
+	steps     map[int]bool                     // of the entry at hand, that have a dispatch already
 }
 
 func (e *emitter) header(f *gguf.File) error {

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/modules"
 	"github.com/zincc-dev/zincc/plans/tuning"
+	"github.com/zincc-dev/zincc/spirv"
 )
 
 // margin is how much faster than a candidate that its family offers earlier
@@ -27,6 +31,7 @@ type rated struct {
 // rating is what the candidates of many sites share: kernel, constants and grid.
 type rating struct {
 	*specialized
+	words []uint32 // of the kernel in SPIR-V
 	radv.Result
 	// mean and most are how much a workgroup executes of what the compiler takes
 	// it to: on average over the grid, and the busiest.
@@ -62,7 +67,8 @@ func (r *rated) refusal() string {
 
 // rate asks the oracle about all candidates of all sites.
 func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) error {
-	built := modules{}
+	kernelsOf := kernelSet{}
+	words := map[*kernel.Func][]uint32{}
 	ratings := map[string]*rating{}
 	var asked []radv.Kernel
 	var answers []*rating
@@ -74,16 +80,19 @@ func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) 
 				s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 				continue
 			}
-			k, err := built.specialize(c, t)
+			k, err := kernelsOf.specialize(c, t)
+			if err == nil && words[k.fn] == nil {
+				words[k.fn], err = kernelspirv.Lower(k.fn)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
 			}
-			r := &rating{specialized: k}
+			r := &rating{specialized: k, words: words[k.fn]}
 			r.weigh(c.Grid)
 			ratings[key] = r
 			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
 			answers = append(answers, r)
-			asked = append(asked, k.kernel(c))
+			asked = append(asked, r.kernel(c))
 		}
 	}
 	results, err := o.Compile(ctx, asked)
@@ -167,23 +176,27 @@ func (s *site) predict(t *target.Target, work plans.Cost) []tuning.Timing {
 }
 
 // pipelineKernels are the plan's pipelines as AMD's compiler is asked about them.
-func pipelineKernels(plan *plans.Plan) []radv.Kernel {
+func pipelineKernels(plan *plans.Plan) ([]radv.Kernel, error) {
 	var list []radv.Kernel
-	for _, p := range plan.Pipelines {
+	for i := range plan.Pipelines {
+		p := &plan.Pipelines[i]
 		m := &plan.Modules[p.Module]
-		k := radv.Kernel{Name: m.Name, Words: m.Words, Consts: map[uint32]uint32{}, Wave: p.Wave, Full: p.Workgroup%p.Wave == 0}
-		for _, c := range p.Consts {
-			k.Consts[c.ID] = c.Value
+		words, err := spirv.Words(m.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("kernel %q: %w", m.Name, err)
 		}
-		list = append(list, k)
+		list = append(list, radv.Kernel{Name: m.Name, Words: words, Consts: modules.Constants(p), Wave: p.Wave, Full: p.Workgroup%p.Wave == 0})
 	}
-	return list
+	return list, nil
 }
 
 // Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
 // as that is known. A pipeline that it does not compile is an error.
 func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
-	asked := pipelineKernels(plan)
+	asked, err := pipelineKernels(plan)
+	if err != nil {
+		return err
+	}
 	results, err := o.Compile(ctx, asked)
 	if err != nil {
 		return err

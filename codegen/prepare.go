@@ -37,21 +37,21 @@ func (e *emitter) prepare() error {
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
 	for i, c := range found {
 		e.chosen[calls[i].g] = c
-		if !seen[c.Kernel] {
-			seen[c.Kernel] = true
+		if key := e.backend.moduleKey(c); !seen[key] {
+			seen[key] = true
 			different = append(different, c)
 		}
 	}
-	built := make([]*module, len(different))
+	modules := make([]*built, len(different))
 	err = parallel(len(different), func(i int) (err error) {
-		built[i], err = build(different[i])
+		modules[i], err = e.backend.build(different[i], e.t)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for i, c := range different {
-		e.built[c.Kernel] = built[i]
+		e.built[e.backend.moduleKey(c)] = modules[i]
 	}
 	return nil
 }

@@ -47,9 +47,12 @@ func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *rad
 		o.note("AMD's compiler was not asked, so the kernels are shown as SPIR-V only.")
 		return nil
 	}
-	var err error
+	asked, err := pipelineKernels(p)
+	if err != nil {
+		return err
+	}
 	o.Assembler = oracle.Driver()
-	o.Assembly, err = oracle.Assembly(ctx, pipelineKernels(p))
+	o.Assembly, err = oracle.Assembly(ctx, asked)
 	if none := slices.Contains(o.Assembly, ""); none && err == nil {
 		o.note("%s does not compile every kernel for %s without hardware: the others are shown as SPIR-V only.", oracle.Driver(), p.Header.Target)
 	}

@@ -4,49 +4,39 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
-	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
 )
 
-// modules are the kernels that were built so far, by candidate's key.
-type modules map[string]*module
-
-// module is a kernel with its constants open.
-type module struct {
-	fn    *kernel.Func
-	words []uint32
-}
+// kernelSet are the kernels that were built so far, by candidate's key.
+type kernelSet map[string]*kernel.Func
 
 // get builds the kernel of a candidate on first use.
-func (m modules) get(c *kernels.Candidate) (*module, error) {
-	if have, ok := m[c.Kernel]; ok {
-		return have, nil
+func (s kernelSet) get(c *kernels.Candidate) (*kernel.Func, error) {
+	if fn, ok := s[c.Kernel]; ok {
+		return fn, nil
 	}
-	have, err := build(c)
-	if err != nil {
-		return nil, err
-	}
-	m[c.Kernel] = have
-	return have, nil
-}
-
-// build builds the kernel of a candidate.
-func build(c *kernels.Candidate) (*module, error) {
 	fn, err := c.Build()
 	if err != nil {
 		return nil, err
 	}
-	words, err := kernelspirv.Lower(fn)
+	s[c.Kernel] = fn
+	return fn, nil
+}
+
+// specialize builds the kernel of a candidate on first use and sets its constants.
+func (s kernelSet) specialize(c *kernels.Candidate, t *target.Target) (*specialized, error) {
+	fn, err := s.get(c)
 	if err != nil {
 		return nil, err
 	}
-	return &module{fn, words}, nil
+	return specialize(fn, c, t)
 }
 
 // specialized is a kernel with a candidate's constants.
 type specialized struct {
-	*module
+	fn        *kernel.Func
 	spec      map[uint32]uint32 // constants by id
 	workgroup int               // invocations
 	shared    int               // bytes
@@ -54,24 +44,21 @@ type specialized struct {
 
 // specialize sets the candidate's constants and holds what follows from them
 // against the target's limits.
-func (m modules) specialize(c *kernels.Candidate, t *target.Target) (*specialized, error) {
-	mod, err := m.get(c)
-	if err != nil {
-		return nil, err
-	}
+func specialize(fn *kernel.Func, c *kernels.Candidate, t *target.Target) (*specialized, error) {
 	byName := map[string]uint32{}
 	for _, k := range c.Consts {
 		byName[k.Name] = k.Value
 	}
-	s := &specialized{module: mod}
-	if s.spec, err = mod.fn.SpecValues(byName); err != nil {
+	s := &specialized{fn: fn}
+	var err error
+	if s.spec, err = fn.SpecValues(byName); err != nil {
 		return nil, err
 	}
-	size, err := mod.fn.WorkgroupSize(s.spec)
+	size, err := fn.WorkgroupSize(s.spec)
 	if err != nil {
 		return nil, err
 	}
-	shared, err := mod.fn.SharedBytes(s.spec)
+	shared, err := fn.SharedBytes(s.spec)
 	if err != nil {
 		return nil, err
 	}
@@ -81,4 +68,36 @@ func (m modules) specialize(c *kernels.Candidate, t *target.Target) (*specialize
 	}
 	s.workgroup, s.shared = int(size), int(shared)
 	return s, nil
+}
+
+// moduleKey tells modules of one backend apart: by kernel and, where the code has the values of
+// constants, by these and the subgroup size.
+func (b *backend) moduleKey(c *kernels.Candidate) string {
+	if b.open() {
+		return c.Kernel
+	}
+	return pipelineKey(c)
+}
+
+// pipelineKey tells pipelines apart.
+func pipelineKey(c *kernels.Candidate) string { return fmt.Sprint(c.Kernel, c.Consts, c.Wave) }
+
+// built is a module and the kernel that it is of.
+type built struct {
+	fn     *kernel.Func
+	module plans.Module
+}
+
+// build builds and lowers the kernel of a candidate.
+func (b *backend) build(c *kernels.Candidate, t *target.Target) (*built, error) {
+	fn, err := c.Build()
+	if err != nil {
+		return nil, err
+	}
+	k, err := specialize(fn, c, t)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.module(c.Kernel, fn, k.spec, c.Wave)
+	return &built{fn, m}, err
 }

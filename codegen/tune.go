@@ -53,6 +53,6 @@ func compiled(rows []tuning.Row, sites []*site) error {
 }
 
 // kernel is what AMD's compiler is asked about c.
-func (k *specialized) kernel(c *kernels.Candidate) radv.Kernel {
+func (k *rating) kernel(c *kernels.Candidate) radv.Kernel {
 	return radv.Kernel{Name: c.Kernel, Words: k.words, Consts: k.spec, Wave: c.Wave, Full: k.workgroup%c.Wave == 0}
 }

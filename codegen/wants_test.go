@@ -49,8 +49,8 @@ func TestMatricesOnAMD(t *testing.T) {
 				t.Errorf("%s: %d bytes of scratch, %d registers spilled", name, m.Scratch, m.Spills)
 			}
 		}
-		if len(found) < len(families) || !slices.Contains(plan.Require.Extensions, "VK_KHR_cooperative_matrix") {
-			t.Errorf("%s: of families with cooperative matrices %v, extensions %v", model, found, plan.Require.Extensions)
+		if len(found) < len(families) || !slices.Contains(plan.Require.Vulkan.Extensions, "VK_KHR_cooperative_matrix") {
+			t.Errorf("%s: of families with cooperative matrices %v, extensions %v", model, found, plan.Require.Vulkan.Extensions)
 		}
 	}
 }
@@ -127,8 +127,8 @@ func TestByteInputs(t *testing.T) {
 	}
 	for _, model := range []string{"gopher", "gopher-moe"} {
 		plan := compile(t, model, dot, nil)
-		if slices.Contains(plan.Require.Features, "cooperativeMatrix") {
-			t.Errorf("%s: features %v", model, plan.Require.Features)
+		if slices.Contains(plan.Require.Vulkan.Features, "cooperativeMatrix") {
+			t.Errorf("%s: features %v", model, plan.Require.Vulkan.Features)
 		}
 		count := map[string]int{}
 		for _, f := range plan.Program.Funcs {

@@ -1,5 +1,11 @@
 package plans
 
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/internal/table"
+)
+
 // The backends: what runs a plan.
 const (
 	Host   = "host"   // the oracle, in Go: no kernels
@@ -7,3 +13,138 @@ const (
 	CUDA   = "cuda"   // NVIDIA's driver
 	CPU    = "cpu"    // machine code for the processor
 )
+
+// Requirements are what a device must offer: what all backends have, and the part of the
+// plan's backend.
+type Requirements struct {
+	Backend string
+	Memory  int64 // bytes of device memory: weights + tables + KV + state + arena + io
+	Vulkan  *VulkanRequirements
+	CPU     *CPURequirements
+}
+
+// Capabilities are what a device offers of what plans require. A limit of 0 is not known.
+type Capabilities struct {
+	Memory int64 // bytes of its own
+	Vulkan VulkanCapabilities
+	CPU    CPUCapabilities
+}
+
+// need is what one backend requires.
+type need interface {
+	// valid fails if a figure is out of range.
+	valid() error
+	// missing says what a device lacks, such as "lacks the feature shaderInt8"; nothing if it has all.
+	missing(c *Capabilities) string
+	// check finds pipelines and dispatches that need more: rule "requirements".
+	check(c *checker)
+	// describe adds a row for each field.
+	describe(t *table.Table)
+}
+
+// backends has a row for each backend that plans may be for, with its part of requirements: nil
+// where they have none.
+var backends = []struct {
+	name string
+	part func(r *Requirements) need
+}{
+	{Host, nil},
+	{Vulkan, func(r *Requirements) need { return some(r.Vulkan) }},
+	{CPU, func(r *Requirements) need { return some(r.CPU) }},
+}
+
+// some is p as a need, nil for nil.
+func some[P interface {
+	comparable
+	need
+}](p P) need {
+	var none P
+	if p == none {
+		return nil
+	}
+	return p
+}
+
+// parts are those that r has, whatever its backend.
+func (r *Requirements) parts() []need {
+	var list []need
+	for _, b := range backends {
+		if b.part == nil {
+			continue
+		}
+		if p := b.part(r); p != nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Missing says what a device lacks of the requirements; nothing if it has all. Compilers ask it
+// of a probe, runtimes of the device.
+func (r *Requirements) Missing(c *Capabilities) string {
+	for _, p := range r.parts() {
+		if what := p.missing(c); what != "" {
+			return what
+		}
+	}
+	return exceeded(limit{"bytes of device memory", r.Memory, c.Memory})
+}
+
+// limit is what is needed of what a device has, 0 if that is not known.
+type limit struct {
+	what       string
+	need, have int64
+}
+
+// exceeded says which limit is too low, nothing if none is.
+func exceeded(limits ...limit) string {
+	for _, l := range limits {
+		if l.have != 0 && l.need > l.have {
+			return fmt.Sprintf("has %d %s, %d are needed", l.have, l.what, l.need)
+		}
+	}
+	return ""
+}
+
+func validateRequirements(p *Plan) error {
+	r := &p.Require
+	known := false
+	for _, b := range backends {
+		known = known || b.name == r.Backend
+		has := b.part != nil && b.part(r) != nil
+		if want := b.part != nil && b.name == r.Backend; has != want {
+			return fmt.Errorf("for backend %q, requirements of %s: %t, want %t", r.Backend, b.name, has, want)
+		}
+	}
+	switch {
+	case !known:
+		return fmt.Errorf("unknown backend %q", r.Backend)
+	case (r.Backend == Host) != (len(p.Pipelines) == 0):
+		return fmt.Errorf("%d pipelines for backend %q", len(p.Pipelines), r.Backend)
+	case r.Memory < 0:
+		return fmt.Errorf("memory %d out of range", r.Memory)
+	}
+	for _, need := range r.parts() {
+		if err := need.valid(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRequirements holds what pipelines and dispatches need against what the plan requires.
+func checkRequirements(c *checker) {
+	for _, p := range c.plan.Require.parts() {
+		p.check(c)
+	}
+}
+
+func requirementsTable(p *Plan) *table.Table {
+	t := &table.Table{Title: "requirements", Columns: []string{"field", "value"}}
+	t.Add("backend", p.Require.Backend)
+	for _, need := range p.Require.parts() {
+		need.describe(t)
+	}
+	t.Add("device memory", table.Bytes(p.Require.Memory))
+	return t
+}

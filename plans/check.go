@@ -40,7 +40,7 @@ var rules = []Rule{
 	{Name: "order", Doc: "what a group reads was computed in an earlier step, and nobody writes it in the same", host: true, check: checkOrder},
 	{Name: "bounds", Doc: "every argument lies inside its region", check: func(c *checker) { c.problems = append(c.problems, checkBounds(c.plan)...) }},
 	{Name: "call", Doc: "kernel, constants, grid and arguments of a dispatch are those of its group", check: checkCalls},
-	{Name: "module", Doc: "SPIR-V has the constants and arguments that pipelines and dispatches give it, and no descriptors", check: checkModules},
+	{Name: "module", Doc: "pipelines and dispatches give modules the constants and arguments that they ask for", check: checkModules},
 	{Name: "readonly", Doc: "weights and tables are never written", check: checkReadOnly},
 	{Name: "coverage", Doc: "each output element has exactly one workgroup that writes it, no workgroup is outside, and every weight is read", check: checkCoverage},
 	{Name: "hazard", Doc: "a barrier stands between any two accesses of the same bytes of which one is a write", check: checkHazards},
@@ -198,30 +198,6 @@ func checkStepBlock(c *checker) {
 			if perStep[k.Name] {
 				c.addAt("step-block", s, "constant %s has the name of a value that changes from step to step", k.Name)
 			}
-		}
-	}
-}
-
-func checkRequirements(c *checker) {
-	checkPush(c)
-	r := &c.plan.Require
-	for i, pl := range c.plan.Pipelines {
-		name := fmt.Sprintf("pipeline %d", i)
-		if pl.Workgroup > r.Workgroup || pl.Shared > r.Shared {
-			c.add("requirements", "", name, "workgroup of %d and %d bytes of shared memory, plan requires %d and %d",
-				pl.Workgroup, pl.Shared, r.Workgroup, r.Shared)
-		}
-		if pl.Wave != 0 && (pl.Wave < r.Subgroup[0] || pl.Wave > r.Subgroup[1]) {
-			c.add("requirements", "", name, "subgroup size %d, plan requires %d", pl.Wave, r.Subgroup)
-		}
-	}
-}
-
-// checkPush holds the push constants of dispatches against what the plan requires.
-func checkPush(c *checker) {
-	for i := range c.sites {
-		if n := addressBytes * len(c.sites[i].Args); n > c.plan.Require.PushConstants {
-			c.addAt("requirements", &c.sites[i], "%d bytes of push constants, plan requires %d", n, c.plan.Require.PushConstants)
 		}
 	}
 }

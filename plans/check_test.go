@@ -22,7 +22,7 @@ func TestCheckTakesAValidPlan(t *testing.T) {
 // hostPlan is testPlan without kernels.
 func hostPlan(t testing.TB) *Plan {
 	p := testPlan(t, false)
-	p.Modules, p.Pipelines = nil, nil
+	p.Modules, p.Pipelines, p.Require = nil, nil, Requirements{Backend: Host, Memory: p.Require.Memory}
 	for i := range p.Entries {
 		for j := range p.Entries[i].Dispatches {
 			d := &p.Entries[i].Dispatches[j]
@@ -98,7 +98,15 @@ func TestCheckFinds(t *testing.T) {
 		{"pipeline index", func(p *Plan) { p.Entries[0].Dispatches[0].Pipeline = 77 }, "schema", `"decode/1": dispatch 0 "embed": pipeline 77`},
 		{"machine", func(p *Plan) { p.Pipelines[0].Machine = &Machine{Waves: -1} }, "schema", "negative"},
 		{"module index", func(p *Plan) { p.Pipelines[0].Module = -1 }, "schema", "module -1"},
-		{"spirv", func(p *Plan) { p.Modules[0].Words[0] = 1 }, "schema", "not SPIR-V"},
+		{"spirv", func(p *Plan) { p.Modules[0].Bytes[0] = 1 }, "schema", "not SPIR-V"},
+		{"half a word", func(p *Plan) { p.Modules[0].Bytes = p.Modules[0].Bytes[:22] }, "schema", "not SPIR-V"},
+		{"format", func(p *Plan) { p.Modules[1].Format = "dxil" }, "schema", `unknown format "dxil"; this program reads spirv`},
+		{"module twice", func(p *Plan) { p.Modules = append(p.Modules, p.Modules[0]) }, "schema", "repeated"},
+		{"arguments", func(p *Plan) { p.Modules[0].Interface.Args = 1 << 20 }, "schema", "1048576 arguments"},
+		{"constant twice", func(p *Plan) { p.Modules[1].Interface.Open[1].ID = 0 }, "schema", "constant id 0 after 0"},
+		{"backend", func(p *Plan) { p.Require.Backend = "metal" }, "schema", `"metal"`},
+		{"backend without its part", func(p *Plan) { p.Require.Vulkan = nil }, "schema", "requirements of vulkan: false, want true"},
+		{"host with kernels", func(p *Plan) { p.Require = Requirements{Backend: Host} }, "schema", "pipelines for backend"},
 		{"region", func(p *Plan) { arg(p, "q", "%0").Region = "x" }, "schema", `no region "x"`},
 		{"space", func(p *Plan) { arg(p, "q", "%0").Space = "push" }, "schema", `space "push"`},
 		{"grid", func(p *Plan) { p.Entries[0].Dispatches[0].Grid[1] = 0 }, "schema", "grid"},
@@ -145,16 +153,14 @@ func TestCheckFinds(t *testing.T) {
 		{"other constant", func(p *Plan) { p.Pipelines[1].Consts[0].Value = 65 }, "call", "k=64"},
 		{"argument missing", func(p *Plan) { d, _ := dispatch(p, "attn"); d.Args = d.Args[:5]; d.Cover = nil }, "call", "5 arguments, call has 6"},
 
-		{"module cut", func(p *Plan) { m := &p.Modules[1]; m.Words = m.Words[:len(m.Words)-1] }, "module", "3 are left"},
-		{"instruction of no words", func(p *Plan) { p.Modules[1].Words[5] = 0 }, "module", "has 0 words"},
 		{"constant that is not there", func(p *Plan) { p.Pipelines[1].Consts[1].ID = 9 }, "module", "no specialization constant 9"},
-		{"argument too many", func(p *Plan) { p.Modules[1].Words = testModule(2, 5) }, "module", "4 arguments, the module reads 5"},
-		{"descriptor", func(p *Plan) {
-			p.Modules[1].Words = append(p.Modules[1].Words, 4<<16|opVariable, 6, 8, classStorageBuffer)
-		}, "module", "descriptors"},
-		{"push constant", func(p *Plan) {
-			p.Modules[1].Words = append(p.Modules[1].Words, 4<<16|opVariable, 6, 8, classPushConstant)
-		}, "step-block", "2 members"},
+		{"constant of another name", func(p *Plan) { p.Modules[1].Interface.Open[0].Name = "m" }, "module", "specialization constant 0 is m"},
+		{"constant without value", func(p *Plan) {
+			in := &p.Modules[1].Interface
+			in.Open = append(in.Open, OpenConst{7, "rows"})
+		}, "module", "7, rows, has no value"},
+		{"argument too many", func(p *Plan) { p.Modules[1].Interface.Args = 5 }, "module", "4 arguments, the module takes 5"},
+		{"workgroup that the code fixes", func(p *Plan) { p.Modules[1].Interface.Workgroup = 32 }, "module", "workgroup of 32"},
 
 		{"write to a weight", func(p *Plan) { arg(p, "q", "@wq").Write = true }, "readonly", `"wq"`},
 
@@ -200,11 +206,11 @@ func TestCheckFinds(t *testing.T) {
 		{"position in a constant", func(p *Plan) { p.Pipelines[5].Consts[0].Name = "pos" }, "step-block", "pos"},
 
 		{"workgroup", func(p *Plan) { p.Pipelines[0].Workgroup = 128 }, "requirements", "workgroup of 128"},
-		{"push constants", func(p *Plan) { p.Require.PushConstants = 16 }, "requirements", "bytes of push constants"},
-		{"subgroup", func(p *Plan) { p.Require.Subgroup = [2]int{64, 64} }, "requirements", "subgroup size 32"},
+		{"push constants", func(p *Plan) { p.Require.Vulkan.PushConstants = 16 }, "requirements", "bytes of push constants"},
+		{"subgroup", func(p *Plan) { p.Require.Vulkan.Subgroup = [2]int{64, 64} }, "requirements", "subgroup size 32"},
 
 		{"pipeline unused", func(p *Plan) { p.Pipelines = append(p.Pipelines, p.Pipelines[0]) }, "unused", "no dispatch"},
-		{"module unused", func(p *Plan) { p.Modules = append(p.Modules, Module{"m", p.Modules[0].Words}) }, "unused", "no pipeline"},
+		{"module unused", func(p *Plan) { p.Modules = append(p.Modules, Module{"m", SPIRV, p.Modules[0].Bytes, Interface{}}) }, "unused", "no pipeline"},
 	}
 	broken := map[string]bool{}
 	for _, tt := range tests {

@@ -23,8 +23,8 @@ import (
 
 const (
 	magic = "zinccpln"
-	// Format is the version of the encoding and of its meaning.
-	Format = 2
+	// Version is the version of the encoding and of its meaning.
+	Version = 3
 
 	headSize     = 24
 	tocEntrySize = 32
@@ -158,7 +158,7 @@ func (total *bound) add(s section, n uint64) error {
 func writeParts(w io.Writer, parts []part) error {
 	head := make([]byte, headSize, headSize+len(sections)*tocEntrySize)
 	copy(head, magic)
-	le.PutUint32(head[8:], Format)
+	le.PutUint32(head[8:], Version)
 	le.PutUint32(head[12:], schemaSum)
 	le.PutUint32(head[16:], uint32(len(sections)))
 	at, total := align(cap(head)), bound(0)
@@ -205,10 +205,10 @@ func Decode(data []byte) (*Plan, error) {
 		return nil, fmt.Errorf("head: file ends after %d bytes", len(data))
 	}
 	switch v := le.Uint32(data[8:]); {
-	case v > Format:
-		return nil, fmt.Errorf("head: plan format %d is newer than this program's %d; use a newer program", v, Format)
-	case v < Format:
-		return nil, fmt.Errorf("head: plan format %d is older than this program's %d; compile the model again", v, Format)
+	case v > Version:
+		return nil, fmt.Errorf("head: plan format %d is newer than this program's %d; use a newer program", v, Version)
+	case v < Version:
+		return nil, fmt.Errorf("head: plan format %d is older than this program's %d; compile the model again", v, Version)
 	case le.Uint32(data[12:]) != schemaSum:
 		return nil, fmt.Errorf("head: plan format %d of another development version; compile the model again", v)
 	case le.Uint32(data[16:]) != uint32(len(sections)):

@@ -167,8 +167,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"empty", nil, "not a zincc plan"},
 		{"gguf", []byte("GGUF\x03\x00\x00\x00 and so on, and so on"), `not a zincc plan (begins with "GGUF`},
-		{"newer", with(8, Format+1), "newer than this program's"},
-		{"older", with(8, Format-1), "compile the model again"},
+		{"newer", with(8, Version+1), "newer than this program's"},
+		{"older", with(8, Version-1), "compile the model again"},
 		{"schema", with(12, 1), "another development version"},
 		{"toc", with(headSize+8, 1), "head: checksum"},
 		{"cut", good[:len(good)-64], "section"},

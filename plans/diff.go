@@ -1,8 +1,8 @@
 package plans
 
 import (
+	"bytes"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -154,19 +154,15 @@ func diffModules(a, b *Plan) *table.Table {
 	for i := range a.Modules {
 		m := &a.Modules[i]
 		j := slices.IndexFunc(b.Modules, func(n Module) bool { return n.Name == m.Name })
-		if j >= 0 && !slices.Equal(m.Words, b.Modules[j].Words) {
-			t.Add(m.Name, codeName(m.Words), codeName(b.Modules[j].Words))
+		if j >= 0 && !bytes.Equal(m.Bytes, b.Modules[j].Bytes) {
+			t.Add(m.Name, codeName(m.Bytes), codeName(b.Modules[j].Bytes))
 		}
 	}
 	return t
 }
 
-func codeName(words []uint32) string {
-	var data []byte
-	for _, w := range words {
-		data = le.AppendUint32(data, w)
-	}
-	return fmt.Sprintf("%d words, %08x", len(words), crc32.Checksum(data, castagnoli))
+func codeName(code []byte) string {
+	return fmt.Sprintf("%d bytes, %08x", len(code), checksum(code))
 }
 
 // siteTables compare the dispatches.

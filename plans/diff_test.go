@@ -48,7 +48,7 @@ func TestDiff(t *testing.T) {
 			}
 		}, []string{"kernels|advance|decode/1|subgroup|0|64", "kernels|*|score/8|subgroup|32|64", "kernels|q|decode/1|subgroup|32|64"}},
 		{"workgroup", func(p *Plan) { d, _ := q(p); p.Pipelines[d.Pipeline].Workgroup = 128 }, []string{"kernels|q|decode/1|workgroup|64|128"}},
-		{"code", func(p *Plan) { p.Modules[0].Words = p.Modules[0].Words[:9] }, []string{"modules|embed.q8_0|32 words, 188fbb10|9 words"}},
+		{"code", func(p *Plan) { p.Modules[0].Bytes = p.Modules[0].Bytes[:20] }, []string{"modules|embed.q8_0|24 bytes, 19750dd6|20 bytes"}},
 		{"stage", func(p *Plan) { p.Entries[0].Dispatches[4].Step = 9 }, []string{"entries|decode/1|10|10|8|9|"}},
 		{"bytes", func(p *Plan) { d, _ := q(p); d.Cost.ReadBytes += 24 }, []string{"work|decode/1|1000 B|1.00 KiB|100 B|100 B|10.00 k|10.00 k"}},
 		{"time", func(p *Plan) { d, _ := q(p); d.Cost.Predicted.Operations = 9e-6 }, []string{"entries|decode/1|10|10|8|8|"}},

@@ -17,6 +17,8 @@ import (
 
 var le = binary.LittleEndian
 
+var bytesType = reflect.TypeFor[[]byte]()
+
 var dtypeType = reflect.TypeFor[ir.DType]()
 
 // appendValue appends the encoding of v.
@@ -30,6 +32,9 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			b = appendValue(b, v.Field(i))
 		}
 	case reflect.Slice:
+		if v.Type() == bytesType {
+			return append(binary.AppendUvarint(b, uint64(v.Len())), v.Bytes()...)
+		}
 		b = binary.AppendUvarint(b, uint64(v.Len()))
 		for i := range v.Len() {
 			b = appendValue(b, v.Index(i))
@@ -203,11 +208,12 @@ func (d *decoder) slice(v reflect.Value) error {
 	if least := minSize(v.Type().Elem()); n > uint64(len(d.rest)/least) {
 		return fmt.Errorf("%d elements cannot fit in the %d bytes left", n, len(d.rest))
 	}
-	// The long lists of a plan, SPIR-V and the vocabulary, do without reflection.
+	// The long lists of a plan, code and the vocabulary, do without reflection.
 	switch list := v.Addr().Interface().(type) {
-	case *[]uint32:
-		*list = make([]uint32, n)
-		return decodeList(d, *list, (*decoder).uint32)
+	case *[]byte:
+		s, err := d.take(n)
+		*list = []byte(s)
+		return err
 	case *[]string:
 		*list = make([]string, n)
 		return decodeList(d, *list, (*decoder).string)

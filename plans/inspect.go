@@ -62,25 +62,6 @@ func chatTable(p *Plan) *table.Table {
 	return t
 }
 
-func requirementsTable(p *Plan) *table.Table {
-	r := &p.Require
-	t := &table.Table{Title: "requirements", Columns: []string{"field", "value"}}
-	t.Add("features", strings.Join(r.Features, " "))
-	t.Add("extensions", strings.Join(r.Extensions, " "))
-	t.Add("subgroup operations", strings.Join(r.SubgroupOps, " "))
-	dealt := "any"
-	if r.Dealt {
-		dealt = "those of mma.m16n8k16"
-	}
-	t.Add("elements of matrices in a lane", dealt)
-	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))
-	t.Add("workgroup", r.Workgroup)
-	t.Add("shared memory", table.Bytes(r.Shared))
-	t.Add("push constants", table.Bytes(r.PushConstants))
-	t.Add("device memory", table.Bytes(r.Memory))
-	return t
-}
-
 // numericsTable counts, by entry, the projections that read x as it is and those that
 // read it rounded, by the op that rounds it.
 func numericsTable(p *Plan) *table.Table {

@@ -57,28 +57,6 @@ type Model struct {
 	Parameters  int64
 }
 
-// Requirements are what a device must offer. Names are Vulkan's.
-type Requirements struct {
-	Features    []string // such as "bufferDeviceAddress"
-	Extensions  []string
-	SubgroupOps []string // classes of subgroup operations: "arithmetic", "basic", "shuffle", "vote"
-	// Dealt: of cooperative matrices of f16, 16x16 and 16x8, the lanes of a subgroup of 32
-	// hold the elements that mma.m16n8k16 of PTX says, of their products in f32, too, and products
-	// of integers, also subnormal ones, are summed exactly in 24 bits. Vulkan does not tell; a runtime tries.
-	Dealt         bool
-	Subgroup      [2]int // smallest and largest subgroup size that every pipeline runs with
-	Workgroup     int    // invocations of the largest workgroup
-	Shared        int    // bytes of shared memory of the hungriest workgroup
-	PushConstants int    // bytes: an address for each argument of the dispatch that has most
-	Memory        int64  // bytes of device memory: weights + tables + KV + state + arena + io
-}
-
-// Module is one SPIR-V module with its specialization constants still open.
-type Module struct {
-	Name  string
-	Words []uint32
-}
-
 // Pipeline is a module with its constants.
 type Pipeline struct {
 	Module    int

@@ -94,7 +94,8 @@ func testPlan(t testing.TB, embed bool) *Plan {
 	p := &Plan{
 		Header: Header{Compiler: "v0.1", Target: "llvmpipe", Ctx: 64, Slots: 1, KV: "f16", MaxRows: 8, Ring: 16,
 			Model: Model{Arch: "qwen3", Name: "tiny", Path: "tiny.gguf", Fingerprint: "c0ffee", Shards: 1, Layers: 1, Vocab: 32, Parameters: 10304}},
-		Require: Requirements{Features: []string{"bufferDeviceAddress"}, Subgroup: [2]int{32, 32}, Workgroup: 64, Shared: 256, PushConstants: 64},
+		Require: Requirements{Backend: Vulkan, Vulkan: &VulkanRequirements{
+			Features: []string{"bufferDeviceAddress"}, Subgroup: [2]int{32, 32}, Workgroup: 64, Shared: 256, PushConstants: 64}},
 		Program: prog,
 		Memory:  Memory{Arena: 2048},
 		Vocab: Vocab{Model: "gpt2", Pre: "qwen2", Tokens: []string{"a", "b", "\x00\xff", ""}, Types: []int32{1, 1, 3, -1},
@@ -164,7 +165,7 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 	if !ok {
 		pipeline = len(p.Modules)
 		modules[c.Kernel] = pipeline
-		p.Modules = append(p.Modules, Module{c.Kernel, testModule(len(c.Consts), len(c.Args))})
+		p.Modules = append(p.Modules, testModule(c, pipeline))
 		pl := Pipeline{Module: pipeline, Wave: c.Wave, Workgroup: 64, Shared: 256}
 		for i, k := range c.Consts {
 			pl.Consts = append(pl.Consts, Const{uint32(i), k.Name, k.Value})
@@ -213,19 +214,16 @@ func testCost(g *ir.Group) Cost {
 	return c
 }
 
-// testModule has the interface of a kernel and no code.
-func testModule(consts, args int) []uint32 {
-	words := []uint32{spirvMagic, 0x10500, 0, 100, 0}
-	for i := range consts {
-		words = append(words, 4<<16|opDecorate, uint32(50+i), decorationSpecID, uint32(i))
+// testModule has the interface of the kernel of a call and no code but its number.
+func testModule(c *ir.Call, number int) Module {
+	m := Module{Name: c.Kernel, Format: SPIRV, Interface: Interface{Entry: "main", Args: len(c.Args)}}
+	for i, k := range c.Consts {
+		m.Interface.Open = append(m.Interface.Open, OpenConst{uint32(i), k.Name})
 	}
-	return append(words,
-		4<<16|opDecorate, 2, decorationArrayStride, addressBytes,
-		4<<16|opConstant, 9, 1, uint32(args),
-		4<<16|opTypeArray, 2, 8, 1,
-		3<<16|opTypeStruct, 3, 2,
-		4<<16|opTypePointer, 6, classPushConstant, 3,
-		4<<16|opVariable, 6, 7, classPushConstant)
+	for _, w := range []uint32{0x07230203, 0x10500, 0, 100, 0, 1<<16 | uint32(number)} {
+		m.Bytes = le.AppendUint32(m.Bytes, w)
+	}
+	return m
 }
 
 func encoded(t testing.TB, p *Plan) []byte {

@@ -16,11 +16,11 @@ const (
 	maxWorkgroup = 2048
 	maxShared    = 1 << 20
 	maxRegion    = 1 << 46 // bytes of any region, so that sums do not overflow
-	spirvMagic   = 0x07230203
+	maxArgs      = 256
 )
 
 // IsHost reports whether the plan has no kernels and is evaluated by the oracle.
-func (p *Plan) IsHost() bool { return len(p.Pipelines) == 0 }
+func (p *Plan) IsHost() bool { return p.Require.Backend == Host }
 
 // Validate fails if anything that walks over p could, or if an argument leaves its
 // region: what a plan must pass that was not decoded.
@@ -76,28 +76,6 @@ func validateHeader(p *Plan) error {
 	case h.Model.Shards <= 0 || h.Model.Layers < 0 || h.Model.Vocab < 0 || h.Model.Parameters < 0:
 		return fmt.Errorf("model: %d shards, %d layers, vocabulary of %d, %d parameters",
 			h.Model.Shards, h.Model.Layers, h.Model.Vocab, h.Model.Parameters)
-	}
-	return nil
-}
-
-func validateRequirements(p *Plan) error {
-	r := &p.Require
-	if r.Subgroup[0] < 0 || r.Subgroup[0] > r.Subgroup[1] || r.Workgroup < 0 || r.Shared < 0 || r.Memory < 0 {
-		return fmt.Errorf("subgroup %d, workgroup %d, shared %d or memory %d out of range", r.Subgroup, r.Workgroup, r.Shared, r.Memory)
-	}
-	return nil
-}
-
-func validateModules(p *Plan) error {
-	seen := map[string]bool{}
-	for i, m := range p.Modules {
-		if m.Name == "" || seen[m.Name] {
-			return fmt.Errorf("module %d %q: empty or repeated name", i, m.Name)
-		}
-		seen[m.Name] = true
-		if len(m.Words) < 5 || m.Words[0] != spirvMagic {
-			return fmt.Errorf("module %d %q: not SPIR-V", i, m.Name)
-		}
 	}
 	return nil
 }
@@ -172,14 +150,14 @@ func validateWeights(p *Plan) error {
 }
 
 func validateWeight(p *Plan, w *Weight) error {
-	l, err := layout.New(w.DType, w.Shape...)
+	l, err := layout.Named(w.Layout, w.DType, w.Shape...)
 	if err != nil {
 		return err
 	}
 	size := l.SourceBytes()
 	switch {
-	case w.Layout != l.Name:
-		return fmt.Errorf("layout %q, want %q for %s", w.Layout, l.Name, w.DType)
+	case l.Name == layout.Rows16 && p.Require.Backend != CPU:
+		return fmt.Errorf("layout %q is for processors, the plan for backend %s", l.Name, p.Require.Backend)
 	case w.Size != size || w.Bytes != l.Bytes:
 		return fmt.Errorf("%d bytes in the file and %d on the device, want %d and %d", w.Size, w.Bytes, size, l.Bytes)
 	case w.Shard < 0 || w.Shard >= p.Header.Model.Shards:

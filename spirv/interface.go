@@ -14,6 +14,8 @@ type Interface struct {
 	LocalSize    [3]uint32
 	Shared       uint64 // bytes of the variables of a workgroup
 	Args         int    // addresses in the push constants
+	PushMembers  int    // members of all blocks of push constants
+	Descriptors  bool   // it has a variable that a descriptor set must bind
 	// Loads and Stores are of arguments, by number; atomic operations are both.
 	Loads, Stores map[int]bool
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
@@ -128,6 +130,8 @@ func (r *reader) variable(in *Inst) error {
 	}
 	to := pointer.Words[2]
 	switch in.Words[2] {
+	case StorageClassUniformConstant, StorageClassUniform, StorageClassStorageBuffer:
+		r.Descriptors = true
 	case StorageClassWorkgroup:
 		n := r.sizes[to]
 		if n == 0 {
@@ -137,6 +141,9 @@ func (r *reader) variable(in *Inst) error {
 	case StorageClassPushConstant:
 		r.push[in.Result] = true
 		table := r.at(to)
+		if table.Op == OpTypeStruct {
+			r.PushMembers += len(table.Words) - 1
+		}
 		if table.Op != OpTypeStruct || len(table.Words) != 2 {
 			return nil
 		}

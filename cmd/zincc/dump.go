@@ -17,7 +17,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/spirv"
+	"github.com/zincc-dev/zincc/plans/modules"
 )
 
 var dumpCommand = cli.Command{
@@ -26,7 +26,7 @@ var dumpCommand = cli.Command{
 	Short: "print the op program, or the kernels of a plan",
 	Long: `
 Prints a model or program at a stage (import, fuse, specialize, schedule, place) as .zir
-text, JSON or a graph for dot; of a plan, the op program behind its dispatches. --spirv
+text, JSON or a graph for dot; of a plan, the op program behind its dispatches. --code
 disassembles the plan's kernels instead.
 
   zincc dump model.gguf --stage fuse --entry decode/1
@@ -37,14 +37,14 @@ disassembles the plan's kernels instead.
 		f.StringVar(&d.target, "target", "host", "target for stages from specialize on; zincc targets lists them; or a probe's .json")
 		f.StringVar(&d.entry, "entry", "", "only this entry, such as decode/1")
 		f.StringVar(&d.format, "format", "text", "text, json or dot")
-		f.BoolVar(&d.spirv, "spirv", false, "disassemble the kernels of a plan, one a pipeline, with its constants")
+		f.BoolVar(&d.code, "code", false, "disassemble the kernels of a plan, one a pipeline, with its constants")
 		return d.run
 	},
 }
 
 type dumpFlags struct {
 	stage, target, entry, format string
-	spirv                        bool
+	code                         bool
 }
 
 func (d *dumpFlags) run(ctx context.Context, args []string) error {
@@ -52,8 +52,8 @@ func (d *dumpFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if d.spirv {
-		return dumpSPIRV(path)
+	if d.code {
+		return dumpCode(path)
 	}
 	p, err := d.program(ctx, path)
 	if err != nil {
@@ -135,26 +135,20 @@ func readProgram(path string) (*ir.Program, error) {
 	return nil, fmt.Errorf("%s: neither %s nor %s nor %s", path, modelFile, programFile, planFile)
 }
 
-// dumpSPIRV prints every pipeline's module with its specialization constants.
-func dumpSPIRV(path string) error {
+// dumpCode prints every pipeline's module with its constants.
+func dumpCode(path string) error {
 	plan, err := plans.Read(path)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
 	for i, p := range plan.Pipelines {
-		m := plan.Modules[p.Module]
-		spec := map[uint32]uint32{}
+		m := &plan.Modules[p.Module]
 		line := fmt.Sprintf("; pipeline %d: %s", i, m.Name)
 		for _, c := range p.Consts {
-			spec[c.ID] = c.Value
 			line += fmt.Sprintf(" %s=%d", c.Name, c.Value)
 		}
-		words, err := spirv.Specialize(m.Words, spec)
-		if err != nil {
-			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
-		}
-		text, err := spirv.Disassemble(words)
+		text, err := modules.Disassemble(m, modules.Constants(&p))
 		if err != nil {
 			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
 		}

@@ -31,7 +31,7 @@ func device(t *testing.T) *vulkan.Device {
 			chosen = info
 		}
 	}
-	d, err := vulkan.Open(chosen.Index, plans.Requirements{
+	d, err := vulkan.Open(chosen.Index, plans.VulkanRequirements{
 		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct", "shaderFloat16", "shaderInt16", "storageBuffer16BitAccess"},
 	})
 	if err != nil {

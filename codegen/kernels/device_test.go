@@ -41,7 +41,7 @@ func withDevice(run func() int) (int, error) {
 		if !strings.Contains(info.Name, "llvmpipe") {
 			continue
 		}
-		device, err = vulkan.Open(info.Index, plans.Requirements{Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderFloat16", "shaderInt16", "storageBuffer16BitAccess"}})
+		device, err = vulkan.Open(info.Index, plans.VulkanRequirements{Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderFloat16", "shaderInt16", "storageBuffer16BitAccess"}})
 		if err != nil {
 			return 0, err
 		}

@@ -98,7 +98,7 @@ func openDevice() (*vulkan.Device, error) {
 		if slices.ContainsFunc(info.Heaps, func(h vulkan.Heap) bool { return h.Size > 0 }) {
 			continue
 		}
-		return vulkan.Open(info.Index, plans.Requirements{Features: featuresOf(&info)})
+		return vulkan.Open(info.Index, plans.VulkanRequirements{Features: featuresOf(&info)})
 	}
 	return nil, fmt.Errorf("the driver has no device without hardware for family %s", os.Getenv(familyVariable))
 }

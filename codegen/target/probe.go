@@ -256,10 +256,10 @@ func (p *Probe) stage(units int) float64 {
 
 // Check fails if the device lacks what a plan requires.
 func (p *Probe) Check(r plans.Requirements) error {
-	has := plans.Capabilities{
+	has := plans.Capabilities{Vulkan: plans.VulkanCapabilities{
 		Features: p.Features, Extensions: p.Extensions, SubgroupOps: p.Subgroup.Operations, Subgroup: [2]int{p.Subgroup.Min, p.Subgroup.Max},
 		PushConstants: p.Limits.PushConstants, Workgroup: p.Limits.WorkgroupInvocations, Shared: p.Limits.SharedMemory,
-	}
+	}}
 	if what := r.Missing(&has); what != "" {
 		return ir.Unsupported("device %s %s", p.Name, what)
 	}

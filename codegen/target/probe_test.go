@@ -124,18 +124,18 @@ func TestProbeCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := plans.Requirements{Features: []string{"shaderInt8"}, Extensions: []string{"VK_KHR_cooperative_matrix"}, SubgroupOps: []string{"shuffle"}}
-	if err := p.Check(have); err != nil {
+	have := plans.VulkanRequirements{Features: []string{"shaderInt8"}, Extensions: []string{"VK_KHR_cooperative_matrix"}, SubgroupOps: []string{"shuffle"}}
+	if err := p.Check(plans.Requirements{Vulkan: &have}); err != nil {
 		t.Error(err)
 	}
-	for want, r := range map[string]plans.Requirements{
+	for want, r := range map[string]plans.VulkanRequirements{
 		"lacks the feature shaderFloat16":              {Features: []string{"shaderFloat16"}},
 		"lacks the extension VK_X":                     {Extensions: []string{"VK_X"}},
 		"lacks subgroup operations of class clustered": {SubgroupOps: []string{"clustered"}},
 		"has 256 bytes of push constants, 264 are":     {PushConstants: 264},
 		"has 49152 bytes of shared memory, 65536 are":  {Shared: 65536},
 	} {
-		if err := p.Check(r); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		if err := p.Check(plans.Requirements{Vulkan: &r}); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

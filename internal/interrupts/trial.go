@@ -22,7 +22,7 @@ var lines = []string{
 	"zincc compile MODEL --target llvmpipe --emit-go OUTDIR -o OUT",
 	"zincc compile MODEL --target host --stop-after fuse -o OUT",
 	"zincc dump MODEL --stage place --target llvmpipe",
-	"zincc dump --spirv DEVICE",
+	"zincc dump --code DEVICE",
 	"zincc inspect DEVICE",
 	"zincc inspect DEVICE --html OUT",
 	"zincc diff HOST DEVICE",

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/spawn"
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
@@ -135,7 +136,7 @@ func (o *comparison) model(ctx context.Context, model, plan string) error {
 		return err
 	}
 	start := time.Now()
-	if err := runQuietly(ctx, filepath.Join(o.bin, "zincc"), "compile", model, "--target", o.target, "--ctx", o.ctx.String(),
+	if err := spawn.Run(ctx, filepath.Join(o.bin, "zincc"), "compile", model, "--target", o.target, "--ctx", o.ctx.String(),
 		"--slots", strconv.Itoa(o.slots), "--force", "-o", plan); err != nil {
 		return err
 	}
@@ -162,13 +163,13 @@ func (o *comparison) model(ctx context.Context, model, plan string) error {
 // server measures one server under all cases.
 func (o *comparison) server(ctx context.Context, model, name string, command []string) error {
 	start := time.Now()
-	s, err := startServer(ctx, command)
+	s, err := spawn.Start(ctx, command)
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.Stop()
 	note("%s ready in %.1f s", name, time.Since(start).Seconds())
-	c, err := newClient(s.url, "", false)
+	c, err := newClient(s.URL, "", false)
 	if err != nil {
 		return err
 	}

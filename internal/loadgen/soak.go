@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/spawn"
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
@@ -63,11 +64,11 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 				base = args[0]
 			} else {
 				var err error
-				if s.server, err = startServer(ctx, strings.Fields(start)); err != nil {
+				if s.server, err = spawn.Start(ctx, strings.Fields(start)); err != nil {
 					return err
 				}
-				defer func() { s.server.stop() }()
-				base = s.server.url
+				defer func() { s.server.Stop() }()
+				base = s.server.URL
 			}
 			var err error
 			if s.client, err = newClient(base, model, remote); err != nil {
@@ -91,7 +92,7 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 // soak is a run of the command, and what came of it.
 type soak struct {
 	client          *client
-	server          *server // nil if somebody else started it
+	server          *spawn.Server // nil if somebody else started it
 	requests, users int
 	restarts        int
 	limit           time.Duration
@@ -203,17 +204,17 @@ func (s *soak) interrupted(ctx context.Context, from, to int, progress *cli.Prog
 	}()
 	time.Sleep(100 * time.Millisecond) // some are under way, some are to come
 	s.ending.Store(true)
-	err := s.server.stop()
+	err := s.server.Stop()
 	<-sent
 	s.ending.Store(false)
 	if err != nil {
-		s.complain("the server, asked to end: %s; it said: %s", err, s.server.log.last())
+		s.complain("the server, asked to end: %s; it said: %s", err, s.server.Said())
 	}
-	next, err := startServer(ctx, s.server.command)
+	next, err := spawn.Start(ctx, s.server.Command)
 	if err != nil {
 		return err
 	}
-	s.server, s.client.base = next, next.url
+	s.server, s.client.base = next, next.URL
 	return nil
 }
 

@@ -112,7 +112,8 @@ func (g *generator) plan() *jen.File {
 		}),
 		jen.Id("Kernels").Op(":").Index().Qual(standalonePath, "Kernel").CustomFunc(lines, func(s *jen.Group) {
 			for i, m := range g.p.Modules {
-				s.Values(jen.Id("Name").Op(":").Lit(m.Name), jen.Id("File").Op(":").Lit(g.moduleFile(i)))
+				s.Values(jen.Id("Name").Op(":").Lit(m.Name), jen.Id("Format").Op(":").Lit(m.Format),
+					jen.Id("Interface").Op(":").Add(literal(reflect.ValueOf(m.Interface), plain)), jen.Id("File").Op(":").Lit(g.moduleFile(i)))
 			}
 		}),
 		jen.Id("Program").Op(":").Lit(ProgramFile),
@@ -137,7 +138,7 @@ func (g *generator) files() *jen.File {
 	text := "files holds the op program behind the dispatches and the vocabulary."
 	if len(g.p.Modules) > 0 {
 		list = append([]string{kernelDir}, list...)
-		text = "files holds the kernels in SPIR-V, the op program behind the dispatches and the vocabulary."
+		text = "files holds the kernels, the op program behind the dispatches and the vocabulary."
 	}
 	f.Comment(text).Line().Comment("//").Line().Comment("//go:embed " + strings.Join(list, " "))
 	f.Var().Id("files").Qual("embed", "FS")

@@ -6,7 +6,6 @@ package gosrc
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"io/fs"
@@ -97,11 +96,7 @@ func Files(p *plans.Plan) ([]File, error) {
 	g := newGenerator(p)
 	files := []File{{ProgramFile, []byte(ir.Print(p.Program))}, {vocabFile, vocab}}
 	for i, m := range p.Modules {
-		words := make([]byte, 0, 4*len(m.Words))
-		for _, w := range m.Words {
-			words = binary.LittleEndian.AppendUint32(words, w)
-		}
-		files = append(files, File{g.moduleFile(i), words})
+		files = append(files, File{g.moduleFile(i), m.Bytes})
 	}
 	if p.Embedded != nil {
 		files = append(files, File{weightsFile, p.Embedded})
@@ -141,7 +136,9 @@ type source struct {
 
 // moduleFile names the file of module i, as its kernel is called.
 func (g *generator) moduleFile(i int) string {
-	return path.Join(kernelDir, fmt.Sprintf("%03d-%s.spv", i, strings.Join(words(g.p.Modules[i].Name), "-")))
+	m := &g.p.Modules[i]
+	f, _ := plans.FormatOf(m.Format) // Validate has seen it
+	return path.Join(kernelDir, fmt.Sprintf("%03d-%s%s", i, strings.Join(words(m.Name), "-"), f.Ext))
 }
 
 // entryFile names the source of entry i.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/spirv"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -70,13 +71,14 @@ func tinyPlan(t *testing.T) *plans.Plan {
 		return plans.Arg{Name: name, Space: space, Region: region, Offset: offset, Bytes: n, Write: true}
 	}
 	module := func(name string) plans.Module {
-		return plans.Module{Name: name, Words: []uint32{0x07230203, 0x10300, 0, 1, 0}}
+		return plans.Module{Name: name, Format: plans.SPIRV, Bytes: spirv.Bytes([]uint32{0x07230203, 0x10300, 0, 1, 0}), Interface: plans.Interface{Entry: "main", Args: 3,
+			Open: []plans.OpenConst{{ID: 0, Name: "k"}, {ID: 2, Name: "n"}}}}
 	}
 	weight := in("w", "weight", "token_embd.weight", 0, 2176)
 	return &plans.Plan{
 		Header: plans.Header{Compiler: "zincc test", Target: "llvmpipe", Ctx: 64, Slots: 1, KV: "f16", MaxRows: 1, Ring: 16, Model: plans.Model{
 			Arch: "llama", Name: program.Name, Path: "tiny.gguf", Fingerprint: "c0ffee", Shards: 1, Layers: 1, Vocab: 32, Parameters: 2048}},
-		Require: plans.Requirements{Features: []string{"bufferDeviceAddress"}, Subgroup: [2]int{8, 8}, Workgroup: 64, Memory: 4096},
+		Require: plans.Requirements{Backend: plans.Vulkan, Memory: 4096, Vulkan: &plans.VulkanRequirements{Features: []string{"bufferDeviceAddress"}, Subgroup: [2]int{8, 8}, Workgroup: 64}},
 		Modules: []plans.Module{module("embed q8_0"), module("gemv q8_0 cols=1"), module("/* argmax */ panic(1)\n"), module("advance")},
 		Pipelines: []plans.Pipeline{
 			{Module: 0, Consts: []plans.Const{{ID: 0, Name: "width", Value: 64}}, Wave: 8, Workgroup: 8},

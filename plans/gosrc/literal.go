@@ -116,7 +116,7 @@ func long(v reflect.Value) bool {
 }
 
 // wide are the structs whose fields are sentences of their own.
-var wide = map[string]bool{"Header": true, "Model": true, "Requirements": true, "Dispatch": true, "Entry": true}
+var wide = map[string]bool{"Header": true, "Model": true, "Requirements": true, "VulkanRequirements": true, "Dispatch": true, "Entry": true}
 
 func typeOf(t reflect.Type) *jen.Statement {
 	switch t.Kind() {

@@ -8,8 +8,11 @@ import (
 )
 
 // DecodeRow fills dst, one row, from data, the whole tensor on the device. It is
-// what kernels are compared with; the floats are those of gguf.Dequantize.
+// what kernels are compared with; the floats are those of gguf.Dequantize. It does not read Rows16.
 func (t *Tensor) DecodeRow(dst []float32, data []byte, row int64) error {
+	if t.image != nil {
+		return fmt.Errorf("layout: rows of %s are not read one by one", t.Name)
+	}
 	if int64(len(data)) != t.Bytes || int64(len(dst)) != t.Cols || row < 0 || row >= t.Rows {
 		return fmt.Errorf("layout: row %d of [%d, %d] from %d bytes into %d floats", row, t.Rows, t.Cols, len(data), len(dst))
 	}

@@ -77,6 +77,12 @@ type Tensor struct {
 	Rows, Cols int64
 	Bytes      int64 // on the device, a multiple of 16
 	Planes     []Plane
+	// Of layout Rows16: words of the image of a row's block or blocks, images of a row, and groups of 16
+	// rows of a matrix.
+	Words, Images, Groups int64
+
+	matrix int64  // rows of a matrix, of layout Rows16
+	image  *image // nil for the others
 }
 
 // New returns the layout of a tensor of dtype d with a row-major shape. Rows must
@@ -136,6 +142,10 @@ func (t *Tensor) Fill(dst []byte, at int64, src []byte) error {
 	}
 	if at < 0 || at > t.Bytes || int64(len(dst)) > t.Bytes-at {
 		return fmt.Errorf("layout: bytes [%d, +%d) of a tensor of %d", at, len(dst), t.Bytes)
+	}
+	if t.image != nil {
+		t.fillRows(dst, at, src)
+		return nil
 	}
 	for i, p := range t.Planes {
 		next := t.Bytes

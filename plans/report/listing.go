@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/spirv"
+	"github.com/zincc-dev/zincc/plans/modules"
 )
 
 // Kernels are the kernels of a plan.
@@ -19,7 +19,7 @@ type Kernels struct {
 	Pipelines []Pipeline
 }
 
-// Module is a SPIR-V module, its specialization constants open.
+// Module is the listing of a module, open constants open.
 type Module struct {
 	Name    string
 	Listing []int // patterns
@@ -57,7 +57,7 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 	var k Kernels
 	for i := range p.Modules {
 		m := &p.Modules[i]
-		text, err := spirv.Disassemble(m.Words)
+		text, err := modules.Disassemble(m, nil)
 		if err != nil {
 			return k, fmt.Errorf("module %q: %w", m.Name, err)
 		}

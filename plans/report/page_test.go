@@ -19,7 +19,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/report"
-	"github.com/zincc-dev/zincc/spirv"
+	"github.com/zincc-dev/zincc/plans/modules"
 )
 
 var update = flag.Bool("update", false, "write the goldens and the screenshots of the documents")
@@ -256,7 +256,7 @@ func checkEntries(t *testing.T, c *chromium, plan *plans.Plan) {
 func checkListings(t *testing.T, c *chromium, plan *plans.Plan) {
 	t.Helper()
 	for i := range plan.Modules {
-		want, err := spirv.Disassemble(plan.Modules[i].Words)
+		want, err := modules.Disassemble(&plan.Modules[i], nil)
 		if err != nil {
 			t.Fatal(err)
 		}

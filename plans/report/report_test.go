@@ -12,6 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/report"
+	"github.com/zincc-dev/zincc/spirv"
 )
 
 // small is a model of three layers, the last of which has weights of another type:
@@ -75,7 +76,7 @@ func smallPlan(t *testing.T) *plans.Plan {
 		if !ok {
 			pipeline = len(p.Modules)
 			kernels[g.Call.Kernel] = pipeline
-			p.Modules = append(p.Modules, plans.Module{Name: g.Call.Kernel, Words: adds(2 + pipeline)})
+			p.Modules = append(p.Modules, plans.Module{Name: g.Call.Kernel, Format: plans.SPIRV, Bytes: spirv.Bytes(adds(2 + pipeline))})
 			p.Pipelines = append(p.Pipelines, plans.Pipeline{Module: pipeline, Consts: []plans.Const{{Name: "k", Value: 4}}, Wave: 32, Workgroup: 64})
 		}
 		times := plans.Times{Bytes: 2e-6, Operations: 1e-6, Stage: 1e-6}
@@ -174,7 +175,7 @@ func TestFolds(t *testing.T) {
 // TestBroken holds that a module which is none is an error.
 func TestBroken(t *testing.T) {
 	p := smallPlan(t)
-	p.Modules[1].Words = p.Modules[1].Words[:9]
+	p.Modules[1].Bytes = p.Modules[1].Bytes[:4*9]
 	if _, err := report.New(p, report.Options{}); err == nil || !strings.Contains(err.Error(), `module "gemv f32"`) {
 		t.Errorf("a broken module: %v", err)
 	}

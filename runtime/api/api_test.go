@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 		{chat, body(`, "n": 99`), 400, "n", ""},
 		{chat, body(`, "stop": [""]`), 400, "stop[0]", ""},
 		{chat, body(`, "stop": 5`), 400, "stop", ""},
-		{chat, body(`, "max_tokens": 0`), 400, "max_tokens", ""},
+		{chat, body(`, "max_tokens": -2`), 400, "max_tokens", ""},
 		{chat, body(`, "max_completion_tokens": -5`), 400, "max_completion_tokens", ""},
 		{chat, body(`, "top_logprobs": 2`), 400, "top_logprobs", ""},
 		{chat, body(`, "logprobs": true, "top_logprobs": 21`), 400, "top_logprobs", ""},

@@ -22,6 +22,7 @@ type chatRequest struct {
 	StreamOptions   streamOptions              `json:"stream_options"`
 	MaxTokens       *int                       `json:"max_tokens"`
 	MaxCompletion   *int                       `json:"max_completion_tokens"`
+	Predict         *int                       `json:"n_predict"` // llama-server's name
 	Logprobs        bool                       `json:"logprobs"`
 	TopLogprobs     *int                       `json:"top_logprobs"`
 	ResponseFormat  responseFormat             `json:"response_format"`
@@ -29,6 +30,7 @@ type chatRequest struct {
 	ReasoningFormat string                     `json:"reasoning_format"`
 	ThinkingBudget  *int                       `json:"thinking_budget_tokens"`
 	Kwargs          map[string]json.RawMessage `json:"chat_template_kwargs"`
+	Generation      *bool                      `json:"add_generation_prompt"` // of /apply-template
 }
 
 type streamOptions struct {
@@ -49,7 +51,7 @@ func (f responseFormat) check(param string) error {
 
 type chatMessage struct {
 	Role             string     `json:"role"`
-	Content          content    `json:"content"`
+	Content          *content   `json:"content"`
 	Name             string     `json:"name"`
 	ToolCallID       string     `json:"tool_call_id"`
 	ToolCalls        []chatCall `json:"tool_calls"`
@@ -133,8 +135,14 @@ func messages(in []chatMessage) ([]chat.Message, error) {
 		default:
 			return nil, badParam(at+".role", "%s.role: want system, developer, user, assistant or tool, have %q", at, m.Role)
 		}
-		out[i] = chat.Message{Role: m.Role, Content: string(m.Content), Name: m.Name, ToolCallID: m.ToolCallID,
+		if m.Role == "user" && m.Content == nil {
+			return nil, badParam(at+".content", "%s.content is missing", at)
+		}
+		out[i] = chat.Message{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID,
 			Reasoning: m.ReasoningContent + m.Reasoning}
+		if m.Content != nil {
+			out[i].Content = string(*m.Content)
+		}
 		if m.ReasoningContent != "" {
 			out[i].Reasoning = m.ReasoningContent
 		}
@@ -166,8 +174,11 @@ func (q *chatRequest) talk() (*talkRequest, error) {
 		max: q.MaxTokens, maxParam: "max_tokens", top: -1, reasoning: q.ThinkingBudget, format: q.ReasoningFormat, kwargs: q.Kwargs,
 	}
 	t.setEffort(q.Effort)
-	if q.MaxCompletion != nil {
+	switch {
+	case q.MaxCompletion != nil:
 		t.max, t.maxParam = q.MaxCompletion, "max_completion_tokens"
+	case t.max == nil:
+		t.max, t.maxParam = q.Predict, "n_predict"
 	}
 	if q.TopLogprobs != nil {
 		if *q.TopLogprobs < 0 || *q.TopLogprobs > maxTop {
@@ -296,7 +307,7 @@ func handleChat(c *call) error {
 			ch.Tokens = ids(a.tokens)
 		}
 		reply.Choices = append(reply.Choices, ch)
-		total = sumChoice(total, a.done.Usage, i)
+		total = sumChoice(total, a.done.Usage, i == 0)
 		reply.Drained = reply.Drained || a.done.Drained
 	}
 	reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
@@ -363,7 +374,7 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 			}
 		}
 		if u.done != nil {
-			total = sumChoice(total, u.done.Usage, u.choice)
+			total = sumChoice(total, u.done.Usage, u.choice == 0)
 			reply.Timings = timingsOf(u.done.Usage)
 			reply.Drained = u.done.Drained
 			err := send(chatChoice{Index: u.choice, Delta: &chatDelta{}, Finish: finish(*u.done, calls[u.choice])})

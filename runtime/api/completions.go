@@ -21,6 +21,7 @@ type completionRequest struct {
 	Stream        bool          `json:"stream"`
 	StreamOptions streamOptions `json:"stream_options"`
 	MaxTokens     *int          `json:"max_tokens"`
+	Predict       *int          `json:"n_predict"` // llama-server's name
 	Logprobs      *int          `json:"logprobs"`
 }
 
@@ -160,12 +161,14 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 		if r.Prompt, err = p.tokens(m, fmt.Sprintf("prompt[%d]", i)); err != nil {
 			return nil, nil, err
 		}
-		// OpenAI's default is 16.
-		if q.MaxTokens == nil {
-			sixteen := 16
-			q.MaxTokens = &sixteen
+		most, param := 16, "max_tokens" // OpenAI's default
+		switch {
+		case q.MaxTokens != nil:
+			most = *q.MaxTokens
+		case q.Predict != nil:
+			most, param = *q.Predict, "n_predict"
 		}
-		if err := budget(m, &r, q.MaxTokens, "max_tokens"); err != nil {
+		if err := budget(m, &r, &most, param); err != nil {
 			return nil, nil, err
 		}
 		if q.Logprobs != nil {
@@ -237,11 +240,7 @@ func handleCompletion(c *call) error {
 		done := p.event.Done
 		if done != nil {
 			reply.Drained = reply.Drained || done.Drained
-			if p.choice%q.choices() == 0 {
-				total = sum(total, done.Usage)
-			} else {
-				total = sumChoice(total, done.Usage, p.choice)
-			}
+			total = sumChoice(total, done.Usage, p.choice%q.choices() == 0)
 		}
 		if out == nil {
 			ch := &choices[p.choice]

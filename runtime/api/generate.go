@@ -114,12 +114,8 @@ func settle(ctx context.Context, p *part) {
 // A conversation is on its way through a model.
 type conversation struct {
 	run
-	// opens: the prompt has opened reasoning. parser makes what tells the parts of an answer apart.
-	opens  bool
-	parser func() *chat.Parser
-	// inline: reasoning is a part of the content, between its marks.
-	inline bool
-	single bool // at most one call in an answer
+	parser func() *chat.Parser // makes what tells the parts of an answer apart
+	single bool                // at most one call in an answer
 }
 
 // An update is what is new of an answer.
@@ -137,7 +133,7 @@ func (t *conversation) updates() iter.Seq2[update, error] {
 	return func(yield func(update, error) bool) {
 		answers := make([]answerState, len(t.reqs))
 		for i := range answers {
-			answers[i] = answerState{talk: t, parser: t.parser(), inside: t.opens}
+			answers[i] = answerState{talk: t, parser: t.parser()}
 		}
 		for p := range t.parts() {
 			if p.err != nil {
@@ -173,7 +169,6 @@ func (t *conversation) updates() iter.Seq2[update, error] {
 type answerState struct {
 	talk   *conversation
 	parser *chat.Parser
-	inside bool // reasoning that is shown within the content is open
 	ids    map[int]bool
 	cut    bool // a second call began, and only one was asked for
 }
@@ -187,10 +182,9 @@ func (a *answerState) push(text string) []chat.Delta {
 
 func (a *answerState) close() []chat.Delta { return a.adapt(a.parser.Close()) }
 
-// adapt gives calls their ids, and does what the request asked for about reasoning and calls.
+// adapt gives calls their ids, and ends an answer that may have one call only.
 func (a *answerState) adapt(deltas []chat.Delta) []chat.Delta {
 	var out []chat.Delta
-	d := a.talk.model.Template.Dialect()
 	for _, x := range deltas {
 		if x.Call != nil {
 			if a.talk.single && x.Call.Index > 0 {
@@ -208,17 +202,6 @@ func (a *answerState) adapt(deltas []chat.Delta) []chat.Delta {
 				}
 			}
 			x.Call = &call
-		}
-		if a.talk.inline {
-			switch {
-			case x.Reasoning != "" && !a.inside:
-				a.inside = true
-				x.Reasoning = d.ReasoningOpen + x.Reasoning
-			case x.Content != "" && a.inside:
-				a.inside = false
-				x.Content = d.ReasoningClose + x.Content
-			}
-			x.Content, x.Reasoning = x.Reasoning+x.Content, ""
 		}
 		out = append(out, x)
 	}

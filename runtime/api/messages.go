@@ -260,8 +260,11 @@ func handleMessages(c *call) error {
 	if err := c.body(&q); err != nil {
 		return err
 	}
-	if q.MaxTokens == nil {
+	switch {
+	case q.MaxTokens == nil:
 		return badParam("max_tokens", "max_tokens is missing")
+	case *q.MaxTokens < 1:
+		return badParam("max_tokens", "max_tokens: want 1 or more, have %d", *q.MaxTokens)
 	}
 	one := 1
 	q.N = &one

@@ -68,17 +68,32 @@ func (m *Model) fingerprint() string { return "zincc-" + m.Hash[:min(12, len(m.H
 
 // turn makes the request that answers a conversation.
 func (m *Model) turn(c chat.Conversation, o talk.Options) (*talk.Turn, error) {
-	t, err := (&talk.Model{Tokenizer: m.Tokenizer, Template: m.Template, Ctx: m.Header.Ctx}).Turn(c, o)
+	t, err := m.talker().Turn(c, o)
+	return t, m.refusal(err)
+}
+
+// render returns the text that the model reads of a conversation.
+func (m *Model) render(c chat.Conversation) (string, error) {
+	spans, err := m.talker().Render(c)
+	return chat.Text(spans), m.refusal(err)
+}
+
+func (m *Model) talker() *talk.Model {
+	return &talk.Model{Tokenizer: m.Tokenizer, Template: m.Template, Ctx: m.Header.Ctx}
+}
+
+// refusal says why there is no prompt of a conversation.
+func (m *Model) refusal(err error) error {
 	var template *talk.TemplateError
 	switch {
 	case errors.Is(err, talk.ErrNoTemplate):
-		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: m.NoChat + ": use /v1/completions"}
+		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: m.NoChat + ": use /v1/completions"}
 	case errors.Is(err, talk.ErrNoTools):
-		return nil, unsupported("tools", "tools: the chat template of this model has none")
+		return unsupported("tools", "tools: the chat template of this model has none")
 	case errors.As(err, &template):
-		return nil, &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: err.Error()}
+		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: err.Error()}
 	}
-	return t, err
+	return err
 }
 
 // kwargs returns the arguments of a template but for the switch of reasoning, which is

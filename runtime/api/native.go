@@ -7,7 +7,6 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
-	"github.com/zincc-dev/zincc/runtime/talk"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -85,11 +84,12 @@ func handleTemplate(c *call) error {
 	if err != nil {
 		return err
 	}
-	turn, err := m.turn(*conv, talk.Options{})
+	conv.Generate = q.Generation == nil || *q.Generation
+	text, err := m.render(*conv)
 	if err != nil {
 		return err
 	}
-	return c.reply(map[string]string{"prompt": turn.Text})
+	return c.reply(map[string]string{"prompt": text})
 }
 
 // handleProps says how the server is set up, as llama-server does.
@@ -99,26 +99,33 @@ func handleProps(c *call) error {
 	if err != nil {
 		return err
 	}
+	type defaults struct {
+		Params sample.Params `json:"params"`
+		Ctx    int           `json:"n_ctx"`
+	}
 	type props struct {
-		Name     string         `json:"model_alias"`
-		Path     string         `json:"model_path"`
-		Slots    int            `json:"total_slots"`
-		Ctx      int            `json:"n_ctx"`
-		Build    string         `json:"build_info"`
-		Status   string         `json:"status"`
-		Defaults *sample.Params `json:"default_generation_settings,omitempty"`
-		Template string         `json:"chat_template,omitempty"`
-		Dialect  any            `json:"dialect,omitempty"`
-		Header   *plans.Header  `json:"plan,omitempty"`
+		Name     string        `json:"model_alias"`
+		Path     string        `json:"model_path"`
+		Slots    int           `json:"total_slots"`
+		Ctx      int           `json:"n_ctx"`
+		Build    string        `json:"build_info"`
+		Status   string        `json:"status"`
+		Defaults *defaults     `json:"default_generation_settings,omitempty"`
+		BOS      string        `json:"bos_token"`
+		EOS      string        `json:"eos_token"`
+		Template string        `json:"chat_template,omitempty"`
+		Dialect  any           `json:"dialect,omitempty"`
+		Header   *plans.Header `json:"plan,omitempty"`
 	}
 	p := props{Name: served.Names[0], Path: served.Path, Ctx: served.Ctx, Build: c.s.o.Version, Status: c.s.pool.state(served)}
 	c.s.pool.each(func(s *Served, m *Model) {
 		if s != served {
 			return
 		}
-		p.Slots, p.Ctx, p.Defaults, p.Header = m.Header.Slots, m.Header.Ctx, &m.Defaults, &m.Header
+		p.Slots, p.Ctx, p.Defaults, p.Header = m.Header.Slots, m.Header.Ctx, &defaults{m.Defaults, m.Header.Ctx}, &m.Header
 		if m.Template != nil {
 			p.Template, p.Dialect = m.Template.Source(), m.Template.Dialect()
+			p.BOS, p.EOS = m.Template.Tokens()
 		}
 	})
 	return c.reply(p)

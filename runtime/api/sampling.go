@@ -25,19 +25,18 @@ const (
 // those that OpenAI's API has and those that it has not.
 type sampling struct {
 	sample.Params
-	Bias            bias            `json:"logit_bias"`
-	Seed            *int64          `json:"seed"` // -1: a new one
-	Stop            texts           `json:"stop"`
-	StopTokens      []int32         `json:"stop_token_ids"`
-	IgnoreEOS       bool            `json:"ignore_eos"`
-	MinTokens       int             `json:"min_tokens"`
-	N               *int            `json:"n"`
-	Priority        int             `json:"priority"`
-	CachePrompt     *bool           `json:"cache_prompt"`
-	TimingsPerToken bool            `json:"timings_per_token"`
-	ReturnTokens    bool            `json:"return_tokens"`
-	Grammar         string          `json:"grammar"`
-	JSONSchema      json.RawMessage `json:"json_schema"`
+	Bias         bias            `json:"logit_bias"`
+	Seed         *int64          `json:"seed"` // -1: a new one
+	Stop         texts           `json:"stop"`
+	StopTokens   []int32         `json:"stop_token_ids"`
+	IgnoreEOS    bool            `json:"ignore_eos"`
+	MinTokens    int             `json:"min_tokens"`
+	N            *int            `json:"n"`
+	Priority     int             `json:"priority"`
+	CachePrompt  *bool           `json:"cache_prompt"`
+	ReturnTokens bool            `json:"return_tokens"`
+	Grammar      string          `json:"grammar"`
+	JSONSchema   json.RawMessage `json:"json_schema"`
 }
 
 // texts is a string or an array of strings.
@@ -213,8 +212,8 @@ func budget(m *Model, r *engine.Request, asked *int, param string) error {
 	}
 	r.Max = room
 	if asked != nil && *asked != -1 {
-		if *asked < 1 {
-			return badParam(param, "%s: want 1 or more, have %d", param, *asked)
+		if *asked < 0 {
+			return badParam(param, "%s: want 0 or more, or -1 for as many as there is room for, have %d", param, *asked)
 		}
 		r.Max = min(room, *asked)
 	}

@@ -88,7 +88,10 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	}
 	r.TopLogprobs = q.top
 	r.StopTokens = append(r.StopTokens, turn.Request.StopTokens...)
-	t := &conversation{opens: turn.Opened(), parser: turn.Parser, single: q.parallel != nil && !*q.parallel, inline: q.format == "none"}
+	t := &conversation{parser: turn.Parser, single: q.parallel != nil && !*q.parallel}
+	if q.format == "none" {
+		t.parser = func() *chat.Parser { return turn.Parser().Inline() }
+	}
 	t.run = run{call: c, model: m, reqs: spread(r, q.sampling.choices())}
 	if c.s.o.LogText {
 		c.log.prompt = turn.Text

@@ -26,12 +26,12 @@ func usageOf(u engine.Usage) *usage {
 	return o
 }
 
-// sumChoice adds the usage of one more answer to the same prompt, which counts once.
-func sumChoice(total, u engine.Usage, choice int) engine.Usage {
-	s := sum(total, u)
-	s.Prompt = max(total.Prompt, u.Prompt)
-	s.Cached = max(total.Cached, u.Cached)
-	return s
+// sumChoice adds the usage of an answer, one of several to the same prompt, which counts with the first.
+func sumChoice(total, u engine.Usage, first bool) engine.Usage {
+	if !first {
+		u.Prompt, u.Cached = 0, 0
+	}
+	return sum(total, u)
 }
 
 // timings are llama-server's.

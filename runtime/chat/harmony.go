@@ -68,7 +68,10 @@ func (p *Parser) header(final bool) bool {
 		}
 	case strings.HasPrefix(strings.TrimLeft(channel, white), "analysis"):
 		p.sink = toReasoning
-		if p.reasoned {
+		switch {
+		case p.inline:
+			p.emit(Delta{Content: p.d.ReasoningOpen})
+		case p.reasoned:
 			p.emit(Delta{Reasoning: "\n"})
 		}
 		p.reasoned = true
@@ -87,12 +90,12 @@ func (p *Parser) message(final bool) bool {
 		text = p.buf[:len(p.buf)-partial(p.buf, harmonyEnds...)]
 	}
 	if text != "" {
-		switch p.sink {
-		case toContent:
+		switch {
+		case p.sink == toContent, p.sink == toReasoning && p.inline:
 			p.emit(Delta{Content: text})
-		case toReasoning:
+		case p.sink == toReasoning:
 			p.emit(Delta{Reasoning: text})
-		case toCall:
+		case p.sink == toCall:
 			p.emit(Delta{Call: &CallDelta{Index: p.calls, Arguments: text}})
 		}
 	}
@@ -103,8 +106,11 @@ func (p *Parser) message(final bool) bool {
 	if mark != "<|start|>" && mark != "<|channel|>" {
 		p.buf = p.buf[len(mark):]
 	}
-	if p.sink == toCall {
+	switch {
+	case p.sink == toCall:
 		p.calls++
+	case p.sink == toReasoning && p.inline:
+		p.emit(Delta{Content: p.d.ReasoningClose})
 	}
 	p.mode = inHeader
 	return true

@@ -30,6 +30,7 @@ type Parser struct {
 	mode mode
 	out  []Delta
 
+	inline   bool // reasoning is content
 	reasoned bool // the answer began with reasoning
 	written  bool // the text of this part has begun
 	called   bool // the text before this stood in a call
@@ -71,6 +72,16 @@ func (d Dialect) Parser(opensThinking bool, toolObjects []json.RawMessage) *Pars
 	case opensThinking && d.ReasoningClose != "":
 		p.mode = inThought
 		p.reasoned = true
+	}
+	return p
+}
+
+// Inline makes reasoning a part of the content: as the model writes it, between its marks. It comes
+// before the first Push.
+func (p *Parser) Inline() *Parser {
+	p.inline = true
+	if p.mode == inThought || p.mode == inMessage {
+		p.emit(Delta{Content: p.d.ReasoningOpen})
 	}
 	return p
 }
@@ -134,6 +145,9 @@ func (p *Parser) start(final bool) bool {
 			return false
 		}
 		if yes {
+			if p.inline {
+				p.emit(Delta{Content: p.buf[:len(p.buf)-len(rest)+len(open)]})
+			}
 			p.buf = rest[len(open):]
 			p.reasoned = true
 			p.mode = inThought
@@ -152,6 +166,19 @@ func (p *Parser) start(final bool) bool {
 func (p *Parser) thought(final bool) bool {
 	end := p.d.ReasoningClose
 	text, rest, closed := strings.Cut(p.buf, end)
+	if p.inline {
+		if closed {
+			p.buf, p.mode = rest, atStart
+			text += end
+		} else if p.buf = ""; !final {
+			n := len(text) - partial(text, end)
+			text, p.buf = text[:n], text[n:]
+		}
+		if text != "" {
+			p.emit(Delta{Content: text})
+		}
+		return closed
+	}
 	if closed {
 		p.reason(strings.TrimRight(text, white))
 		p.buf = rest
@@ -184,7 +211,7 @@ func (p *Parser) reason(text string) {
 // write emits content. White space at the beginning goes if reasoning or a call
 // stands before.
 func (p *Parser) write(text string) {
-	if !p.written && (p.reasoned || p.called) {
+	if !p.written && (p.reasoned && !p.inline || p.called) {
 		text = strings.TrimLeft(text, white)
 	}
 	if text != "" {

@@ -319,3 +319,35 @@ func FuzzParser(f *testing.F) {
 		}
 	})
 }
+
+// TestInline: with reasoning in the content, and no tools, the content is what the model wrote, however it is cut.
+func TestInline(t *testing.T) {
+	d := Dialect{ReasoningOpen: "<think>", ReasoningClose: "</think>", Calls: "json-tag"}
+	piece := rapid.SampledFrom([]string{"<think>", "</think>", "<thi", "nk>", "\n", " ", "Hm.", "</", "{", "<tool_call>", "é"})
+	rapid.Check(t, func(t *rapid.T) {
+		pieces := rapid.SliceOf(piece).Draw(t, "pieces")
+		opened := rapid.Bool().Draw(t, "opened")
+		p := d.Parser(opened, nil).Inline()
+		var m Message
+		for _, s := range pieces {
+			for _, delta := range p.Push(s) {
+				m.Add(delta)
+			}
+		}
+		for _, delta := range p.Close() {
+			m.Add(delta)
+		}
+		want := strings.Join(pieces, "")
+		if opened {
+			want = d.ReasoningOpen + want
+		}
+		if m.Content != want || m.Reasoning != "" || m.Calls != nil {
+			t.Errorf("%q became %+v", want, m)
+		}
+	})
+	h := Dialect{}.As(harmonyName)
+	m := Collect(h.Parser(false, nil).Inline(), "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hello.")
+	if m.Content != h.ReasoningOpen+"Hm."+h.ReasoningClose+"Hello." || m.Reasoning != "" {
+		t.Errorf("harmony: %+v", m)
+	}
+}

@@ -99,6 +99,9 @@ func (t *Template) Dialect() Dialect { return t.dialect }
 // own. It is empty otherwise.
 func (t *Template) Note() string { return t.note }
 
+// Tokens returns the texts of the tokens that begin and end a text, "" where there is none.
+func (t *Template) Tokens() (bos, eos string) { return t.bos, t.eos }
+
 // Source returns the text of the template.
 func (t *Template) Source() string { return t.source }
 

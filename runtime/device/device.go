@@ -10,32 +10,59 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
+// opener makes an executor of a plan on the device with that index, or with -1 on the first that
+// meets the plan's requirements. progress, if not nil, is called with the number of bytes as weights
+// arrive on the device.
+type opener func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error)
+
+// backends has a row for each backend that this program runs. The name is also that of its
+// devices; those that are numbered are name:I, too.
+var backends = []struct {
+	name     string
+	numbered bool
+	open     opener
+}{
+	{plans.Vulkan, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
+		return vulkan.NewExecutor(ctx, index, plan, src, progress)
+	}},
+	{plans.CPU, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
+		return cpu.New(ctx, 0, plan, src, progress)
+	}},
+	{plans.Host, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, _ func(int64)) (runtime.Executor, error) {
+		return host.New(ctx, plan, src)
+	}},
+}
+
 // Open makes an executor of plan on the device that name says: "host", "vulkan"
 // (the first device that meets the plan's requirements), "vulkan:I", or "auto":
-// vulkan for a plan with kernels, else host. progress, if not nil, is called
-// with the number of bytes as weights arrive on the device.
+// one of the plan's backend. host runs every plan, the others those of their backend.
+// progress, if not nil, is called with the number of bytes as weights arrive on the device.
 func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
 	kind, index, err := parse(name)
 	if err != nil {
 		return nil, err
 	}
-	if kind == "auto" {
-		kind = "vulkan"
-		if len(plan.Modules) == 0 {
-			kind = "host"
+	backend := plan.Require.Backend
+	switch {
+	case kind == "auto":
+		kind = backend
+	case kind == plans.Host || kind == backend:
+	case plan.IsHost():
+		return nil, ir.Unsupported("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)
+	default:
+		return nil, ir.Unsupported("the plan is for target %s, whose backend is %s: device %s cannot run it", plan.Header.Target, backend, name)
+	}
+	for _, b := range backends {
+		if b.name == kind {
+			return b.open(ctx, index, plan, src, progress)
 		}
 	}
-	if kind == "host" {
-		return host.New(ctx, plan, src)
-	}
-	if len(plan.Modules) == 0 {
-		return nil, ir.Unsupported("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)
-	}
-	return vulkan.NewExecutor(ctx, index, plan, src, progress)
+	return nil, ir.Unsupported("the plan is for backend %s, which this program does not run", kind)
 }
 
 // CheckName reports whether Open knows devices of that name.
@@ -56,15 +83,26 @@ func VulkanIndex(name string) (int, error) {
 // parse splits a device's name; index is -1 for the first device that fits.
 func parse(name string) (kind string, index int, err error) {
 	kind, number, indexed := strings.Cut(name, ":")
-	switch {
-	case !indexed && (kind == "auto" || kind == "host" || kind == "vulkan"):
-		return kind, -1, nil
-	case kind != "vulkan":
-		return "", 0, fmt.Errorf("unknown device %q: want auto, vulkan, vulkan:I or host", name)
+	if name == "auto" {
+		return name, -1, nil
 	}
-	index, err = strconv.Atoi(number)
-	if err != nil || index < 0 {
-		return "", 0, fmt.Errorf("unknown device %q: want vulkan:I with a number I", name)
+	want := []string{"auto"}
+	for _, b := range backends {
+		want = append(want, b.name)
+		if b.numbered {
+			want = append(want, b.name+":I")
+		}
+		switch {
+		case b.name != kind:
+		case !indexed:
+			return kind, -1, nil
+		case b.numbered:
+			if index, err = strconv.Atoi(number); err != nil || index < 0 {
+				return "", 0, fmt.Errorf("unknown device %q: want %s:I with a number I", name, kind)
+			}
+			return kind, index, nil
+		}
 	}
-	return kind, index, nil
+	last := len(want) - 1
+	return "", 0, fmt.Errorf("unknown device %q: want %s or %s", name, strings.Join(want[:last], ", "), want[last])
 }

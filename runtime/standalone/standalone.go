@@ -4,7 +4,6 @@ package standalone
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +31,12 @@ type Model struct {
 	Weights []byte // as Plan.Embedded
 }
 
-// Kernel is a module of the plan and the file that holds it, in SPIR-V.
-type Kernel struct{ Name, File string }
+// Kernel is a module of the plan and the file that holds its code.
+type Kernel struct {
+	Name, Format string
+	Interface    plans.Interface
+	File         string
+}
 
 // Assemble puts the plan together. It encodes to the bytes of the plan that the
 // model was made from.
@@ -44,14 +47,11 @@ func (m *Model) Assemble() (*plans.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(data)%4 != 0 {
-			return nil, fmt.Errorf("%s: %d bytes are not SPIR-V", k.File, len(data))
+		m := plans.Module{Name: k.Name, Format: k.Format, Bytes: data, Interface: k.Interface}
+		if err := m.Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", k.File, err)
 		}
-		words := make([]uint32, len(data)/4)
-		for i := range words {
-			words[i] = binary.LittleEndian.Uint32(data[4*i:])
-		}
-		p.Modules = append(p.Modules, plans.Module{Name: k.Name, Words: words})
+		p.Modules = append(p.Modules, m)
 	}
 	program, err := fs.ReadFile(m.Files, m.Program)
 	if err != nil {

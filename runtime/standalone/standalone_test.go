@@ -18,7 +18,7 @@ func TestAssembleErrors(t *testing.T) {
 	const program = "zir 1\nstage place\nmodel arch=\"llama\" name=\"\" path=\"\" source=\"\" target=\"host\" ctx=64 slots=1 layers=1\n\nfunc \"decode/1\" rows=1 sequences=many {\n}\n"
 	for _, c := range []struct{ file, data, want string }{
 		{"a.spv", "", "a.spv: file does not exist"},
-		{"a.spv", "12345", "a.spv: 5 bytes are not SPIR-V"},
+		{"a.spv", "12345", "a.spv: not SPIR-V"},
 		{"p.zir", "", "p.zir: file does not exist"},
 		{"p.zir", "zir 2", "p.zir: zir line 1"},
 		{"v.bin", "", "v.bin: file does not exist"},
@@ -27,13 +27,13 @@ func TestAssembleErrors(t *testing.T) {
 		{"v.bin", string(vocab[:len(vocab)-1]), "v.bin: vocab: unpack"},
 		{"", "", "program"}, // no entries
 	} {
-		files := fstest.MapFS{"a.spv": {Data: make([]byte, 8)}, "p.zir": {Data: []byte(program)}, "v.bin": {Data: vocab}}
+		files := fstest.MapFS{"a.spv": {Data: append([]byte{3, 2, 0x23, 7}, make([]byte, 16)...)}, "p.zir": {Data: []byte(program)}, "v.bin": {Data: vocab}}
 		if c.data == "" {
 			delete(files, c.file)
 		} else {
 			files[c.file] = &fstest.MapFile{Data: []byte(c.data)}
 		}
-		m := &Model{Kernels: []Kernel{{"a", "a.spv"}}, Program: "p.zir", Vocab: "v.bin", Files: files}
+		m := &Model{Kernels: []Kernel{{Name: "a", Format: plans.SPIRV, File: "a.spv"}}, Program: "p.zir", Vocab: "v.bin", Files: files}
 		if _, err := m.Assemble(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: error %v, want %q", c.file, c.data, err, c.want)
 		}

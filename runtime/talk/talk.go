@@ -68,21 +68,29 @@ func (e *TemplateError) Unwrap() error { return e.Err }
 
 var special = text.EncodeOptions{ParseSpecial: true}
 
-// Turn makes the request that answers a conversation. Errors are ErrNoTemplate, a TemplateError,
-// or that the template has no tools.
-func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
+// Render returns what the model reads of a conversation. Errors are ErrNoTemplate, ErrNoTools or a TemplateError.
+func (m *Model) Render(c chat.Conversation) ([]text.Span, error) {
 	if m.Template == nil {
 		return nil, ErrNoTemplate
 	}
-	d := m.Template.Dialect()
-	if len(c.Tools) > 0 && d.Calls == "" {
+	if len(c.Tools) > 0 && m.Template.Dialect().Calls == "" {
 		return nil, ErrNoTools
 	}
-	c.Generate = true
 	spans, err := m.Template.Render(c)
 	if err != nil {
 		return nil, &TemplateError{err}
 	}
+	return spans, nil
+}
+
+// Turn makes the request that answers a conversation. Errors are those of Render.
+func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
+	c.Generate = true
+	spans, err := m.Render(c)
+	if err != nil {
+		return nil, err
+	}
+	d := m.Template.Dialect()
 	prompt, written := m.Tokenizer.EncodeSpans(spans), chat.Text(spans)
 	t := &Turn{Text: written, dialect: d, conv: c, opened: d.Thinks(written), Request: engine.Request{
 		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(c, prompt),
@@ -104,9 +112,6 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 
 // Parser starts to take an answer apart.
 func (t *Turn) Parser() *chat.Parser { return t.dialect.Parser(t.opened, t.conv.Tools) }
-
-// Opened says that the prompt has opened the reasoning.
-func (t *Turn) Opened() bool { return t.opened }
 
 // before returns how many tokens of the prompt come before what asks for the answer: the next
 // turn begins with these.

@@ -18,7 +18,7 @@ const (
 )
 
 // dealtProduct is element (i, j) of what the kernel probe_deal computes on a device that
-// deals as plans.Requirements.Dealt says.
+// deals as plans.VulkanRequirements.Dealt says.
 func dealtProduct(i, j int) float32 {
 	sum := 0
 	for k := range dealSide {
@@ -28,7 +28,7 @@ func dealtProduct(i, j int) float32 {
 }
 
 // fragmentRequirements are what the kernel probe_deal needs of a device.
-var fragmentRequirements = plans.Requirements{
+var fragmentRequirements = plans.VulkanRequirements{
 	Features: append([]string{"cooperativeMatrix", "shaderFloat16"}, probeFeatures...),
 	Subgroup: [2]int{dealLanes, dealLanes},
 }
@@ -41,7 +41,7 @@ func (info *DeviceInfo) hasFragments() bool {
 }
 
 // proveDeal fails if the device deals the elements of cooperative matrices to lanes in
-// another way than Requirements.Dealt says. It must have been opened with what plans
+// another way than VulkanRequirements.Dealt says. It must have been opened with what plans
 // that require it need.
 func (d *Device) proveDeal() error {
 	pipelines, err := d.CreatePipelines([]PipelineInfo{{Name: "probe_deal", Words: probeDeal, SubgroupSize: dealLanes, FullSubgroups: true}})

@@ -52,7 +52,7 @@ type ending struct {
 
 // Open opens the device of that index in Enumerate's order and enables what
 // need lists. The error names the device and the first thing that it lacks.
-func Open(index int, need plans.Requirements) (*Device, error) {
+func Open(index int, need plans.VulkanRequirements) (*Device, error) {
 	in, err := theInstance()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Open(index int, need plans.Requirements) (*Device, error) {
 	return d, nil
 }
 
-func (d *Device) open(index int, need plans.Requirements) error {
+func (d *Device) open(index int, need plans.VulkanRequirements) error {
 	devices, err := d.inst.physicalDevices()
 	if err != nil {
 		return err
@@ -97,7 +97,14 @@ func (d *Device) open(index int, need plans.Requirements) error {
 
 // Check says what the device lacks, if anything, of what need lists and of
 // what the runtime itself is built on.
-func (info *DeviceInfo) Check(need plans.Requirements) error {
+func (info *DeviceInfo) Check(need plans.VulkanRequirements) error {
+	return info.Meets(&plans.Requirements{Backend: plans.Vulkan, Vulkan: &need})
+}
+
+// Meets says what the device lacks, if anything, of what a plan requires and of
+// what the runtime itself is built on.
+func (info *DeviceInfo) Meets(r *plans.Requirements) error {
+	need := *r.Vulkan
 	if info.api < vk.Version12 {
 		return ir.Unsupported("device %s: its driver is for Vulkan %s, 1.2 is needed", info.Name, info.API)
 	}
@@ -107,23 +114,24 @@ func (info *DeviceInfo) Check(need plans.Requirements) error {
 			return ir.Unsupported("device %s: feature %s is not known to this runtime", info.Name, name)
 		}
 	}
-	has := plans.Capabilities{
+	has := plans.Capabilities{Vulkan: plans.VulkanCapabilities{
 		Features: info.Features, Extensions: info.Extensions, SubgroupOps: info.Subgroup.Operations, Subgroup: [2]int{info.Subgroup.Min, info.Subgroup.Max},
 		PushConstants: int64(info.Limits.PushConstants), Workgroup: int64(info.Limits.WorkgroupInvocations), Shared: int64(info.Limits.SharedMemory),
-	}
+	}}
 	for _, h := range info.Heaps {
 		if h.DeviceLocal {
 			has.Memory = max(has.Memory, int64(h.Size))
 		}
 	}
-	if what := need.Missing(&has); what != "" {
+	all := plans.Requirements{Memory: r.Memory, Vulkan: &need}
+	if what := all.Missing(&has); what != "" {
 		return ir.Unsupported("device %s: %s", info.Name, what)
 	}
 	return nil
 }
 
 // create makes the VkDevice with the features that are needed or used.
-func (d *Device) create(need plans.Requirements) error {
+func (d *Device) create(need plans.VulkanRequirements) error {
 	d.enabled = map[string]bool{}
 	for _, name := range slices.Concat(alwaysRequired, need.Features) {
 		d.enabled[name] = true

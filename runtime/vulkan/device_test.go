@@ -49,36 +49,41 @@ func TestRequirements(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		need plans.Requirements
+		need plans.VulkanRequirements
 		want string // part of the error; empty for none
 	}{
-		{"nothing", plans.Requirements{}, ""},
-		{"all there", plans.Requirements{Extensions: []string{"VK_B"}, Subgroup: [2]int{16, 32}, Workgroup: 256, Shared: 1024, Memory: 100}, ""},
-		{"feature", plans.Requirements{Features: []string{"shaderInt8"}}, "device toy: lacks the feature shaderInt8"},
-		{"matrices", plans.Requirements{Features: []string{"cooperativeMatrix"}}, "lacks the feature cooperativeMatrix; zincc compiles for such drivers with --target NAME-nomatrix"},
-		{"unknown feature", plans.Requirements{Features: []string{"fastMath"}}, "feature fastMath is not known"},
-		{"extension", plans.Requirements{Extensions: []string{"VK_C"}}, "lacks the extension VK_C"},
-		{"subgroup", plans.Requirements{Subgroup: [2]int{64, 64}}, "subgroups of 16 to 32, 64 to 64 are needed"},
-		{"workgroup", plans.Requirements{Workgroup: 512}, "256 invocations of a workgroup, 512 are needed"},
-		{"shared", plans.Requirements{Shared: 2048}, "1024 bytes of shared memory, 2048 are needed"},
-		{"memory", plans.Requirements{Memory: 101}, "100 bytes of device memory, 101 are needed"},
+		{"nothing", plans.VulkanRequirements{}, ""},
+		{"all there", plans.VulkanRequirements{Extensions: []string{"VK_B"}, Subgroup: [2]int{16, 32}, Workgroup: 256, Shared: 1024}, ""},
+		{"feature", plans.VulkanRequirements{Features: []string{"shaderInt8"}}, "device toy: lacks the feature shaderInt8"},
+		{"matrices", plans.VulkanRequirements{Features: []string{"cooperativeMatrix"}}, "lacks the feature cooperativeMatrix; zincc compiles for such drivers with --target NAME-nomatrix"},
+		{"unknown feature", plans.VulkanRequirements{Features: []string{"fastMath"}}, "feature fastMath is not known"},
+		{"extension", plans.VulkanRequirements{Extensions: []string{"VK_C"}}, "lacks the extension VK_C"},
+		{"subgroup", plans.VulkanRequirements{Subgroup: [2]int{64, 64}}, "subgroups of 16 to 32, 64 to 64 are needed"},
+		{"workgroup", plans.VulkanRequirements{Workgroup: 512}, "256 invocations of a workgroup, 512 are needed"},
+		{"shared", plans.VulkanRequirements{Shared: 2048}, "1024 bytes of shared memory, 2048 are needed"},
 	} {
 		err := info.Check(c.need)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
+	for memory, want := range map[int64]string{100: "", 101: "100 bytes of device memory, 101 are needed"} {
+		err := info.Meets(&plans.Requirements{Memory: memory, Vulkan: &plans.VulkanRequirements{}})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d bytes: error %v, want %q", memory, err, want)
+		}
+	}
 	info.api, info.API = vk.Version11, "1.1.0"
-	if err := info.Check(plans.Requirements{}); err == nil {
+	if err := info.Check(plans.VulkanRequirements{}); err == nil {
 		t.Error("Vulkan 1.1 is accepted")
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
-	if _, err := Open(99, plans.Requirements{}); err == nil || !strings.Contains(err.Error(), "device 99") {
+	if _, err := Open(99, plans.VulkanRequirements{}); err == nil || !strings.Contains(err.Error(), "device 99") {
 		t.Errorf("index 99: %v", err)
 	}
-	_, err := Open(0, plans.Requirements{Extensions: []string{"VK_NOT_there"}})
+	_, err := Open(0, plans.VulkanRequirements{Extensions: []string{"VK_NOT_there"}})
 	if err == nil || !strings.Contains(err.Error(), "VK_NOT_there") {
 		t.Errorf("missing extension: %v", err)
 	}
@@ -87,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestOpenWithEverything enables every feature that the device has.
 func TestOpenWithEverything(t *testing.T) {
 	info := must[[]DeviceInfo](t)(Enumerate())[0]
-	var need plans.Requirements
+	var need plans.VulkanRequirements
 	for name, have := range info.Features {
 		if have {
 			need.Features = append(need.Features, name)
@@ -312,7 +317,7 @@ func TestSubmitAfter(t *testing.T) {
 
 // TestMissingBarrier: the synchronization checks of the layer are on.
 func TestMissingBarrier(t *testing.T) {
-	d := must[*Device](t)(Open(0, plans.Requirements{}))
+	d := must[*Device](t)(Open(0, plans.VulkanRequirements{}))
 	defer d.Close()
 	x := must[*Buffer](t)(d.Alloc(64, DeviceLocal))
 	y := must[*Buffer](t)(d.Alloc(64, DeviceLocal))

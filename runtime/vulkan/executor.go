@@ -48,14 +48,22 @@ type replay struct {
 // rank that meets the plan's requirements. progress, if not nil, is
 // called with the number of bytes of weights that have arrived.
 func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
+	need := plan.Require.Vulkan
+	if need == nil {
+		return nil, ir.Unsupported("the plan is for backend %s, not for Vulkan", plan.Require.Backend)
+	}
 	if index < 0 {
 		var err error
-		if index, err = choose(plan.Require); err != nil {
+		if index, err = choose(&plan.Require); err != nil {
 			return nil, err
 		}
 	}
-	dev, err := Open(index, plan.Require)
+	dev, err := Open(index, *need)
 	if err != nil {
+		return nil, err
+	}
+	if err := dev.Info.Meets(&plan.Require); err != nil {
+		dev.Close()
 		return nil, err
 	}
 	x := &Executor{dev: dev, plan: plan, entries: map[string]*Commands{}, logits: map[string]*Commands{}, took: map[replay]time.Duration{}}
@@ -67,14 +75,14 @@ func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 }
 
 // choose returns the best device that meets need, else what the best device lacks.
-func choose(need plans.Requirements) (int, error) {
+func choose(need *plans.Requirements) (int, error) {
 	all, err := Enumerate()
 	if err != nil {
 		return 0, err
 	}
 	var first error
 	for _, d := range Ranked(all) {
-		err := d.Check(need)
+		err := d.Meets(need)
 		if err == nil {
 			return d.Index, nil
 		}
@@ -85,7 +93,7 @@ func choose(need plans.Requirements) (int, error) {
 
 func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
 	var err error
-	if x.plan.Require.Dealt {
+	if x.plan.Require.Vulkan.Dealt {
 		if err := x.dev.proveDeal(); err != nil {
 			return err
 		}
@@ -124,17 +132,32 @@ func (x *Executor) load(ctx context.Context, src *plans.Source, progress func(in
 }
 
 func (x *Executor) pipelines() ([]*Pipeline, error) {
+	modules := make([][]uint32, len(x.plan.Modules))
+	for i, m := range x.plan.Modules {
+		if m.Format != plans.SPIRV {
+			return nil, ir.Unsupported("kernel %s is in format %s, Vulkan takes %s", m.Name, m.Format, plans.SPIRV)
+		}
+		modules[i] = wordsOf(m.Bytes)
+	}
 	infos := make([]PipelineInfo, len(x.plan.Pipelines))
 	for i, p := range x.plan.Pipelines {
-		m := x.plan.Modules[p.Module]
 		spec := map[uint32]uint32{}
 		for _, c := range p.Consts {
 			spec[c.ID] = c.Value
 		}
-		infos[i] = PipelineInfo{Name: m.Name, Words: m.Words, Constants: spec, SubgroupSize: p.Wave,
+		infos[i] = PipelineInfo{Name: x.plan.Modules[p.Module].Name, Words: modules[p.Module], Constants: spec, SubgroupSize: p.Wave,
 			FullSubgroups: p.Wave > 0 && p.Workgroup%p.Wave == 0}
 	}
 	return x.dev.CreatePipelines(infos)
+}
+
+// wordsOf are the words of SPIR-V, whose header package plans has seen.
+func wordsOf(code []byte) []uint32 {
+	words := make([]uint32, len(code)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(code[4*i:])
+	}
+	return words
 }
 
 // record makes the command buffer of an entry: a barrier wherever the step changes, and

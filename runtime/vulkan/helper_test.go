@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // validation layer had nothing to say.
 func openTest(t *testing.T) *Device {
 	t.Helper()
-	d, err := Open(0, plans.Requirements{})
+	d, err := Open(0, plans.VulkanRequirements{})
 	if err != nil {
 		t.Fatalf("a Vulkan device (lavapipe, from mesa-vulkan-drivers) and the validation layer are needed: %v", err)
 	}

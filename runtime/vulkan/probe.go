@@ -18,7 +18,7 @@ type ProbeResult struct {
 	SubmitBest     float64         `json:"submit_best"` // an empty submission and the wait for it
 	SubmitMean     float64         `json:"submit_mean"`
 	// Fragments: lanes hold the elements of matrices of 16x8x16 that plans rely on where they
-	// require plans.Requirements.Dealt.
+	// require plans.VulkanRequirements.Dealt.
 	Fragments bool `json:"fragments"`
 }
 
@@ -31,7 +31,7 @@ type DispatchProbe struct {
 }
 
 // ProbeRequirements are what Probe needs of a device.
-func ProbeRequirements() plans.Requirements { return plans.Requirements{Features: probeFeatures} }
+func ProbeRequirements() plans.VulkanRequirements { return plans.VulkanRequirements{Features: probeFeatures} }
 
 // Probe opens a device that Enumerate listed and measures it.
 func Probe(ctx context.Context, info DeviceInfo) (*ProbeResult, error) {

@@ -36,7 +36,7 @@ func compileOnly(t *testing.T) {
 	if len(info.CooperativeMatrix) == 0 {
 		t.Error("no cooperative matrices")
 	}
-	d := must[*Device](t)(Open(0, plans.Requirements{
+	d := must[*Device](t)(Open(0, plans.VulkanRequirements{
 		Features: []string{"cooperativeMatrix", "pipelineExecutableInfo"},
 		Subgroup: [2]int{32, 64},
 	}))

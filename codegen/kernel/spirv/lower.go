@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// entryPoint is the name of the entry point of every module.
-const entryPoint = "main"
+// EntryPoint is the name of the entry point of every module.
+const EntryPoint = "main"
 
 // Lower returns the SPIR-V 1.5 module of a kernel for Vulkan 1.2, with one entry
 // point, main, and the kernel's specialization constants, which stay open. The same
@@ -89,7 +89,7 @@ func (l *lowering) module() {
 	m.EndFunction()
 
 	l.workgroup(main)
-	m.EntryPoint(spirv.ExecutionModelGLCompute, main, entryPoint, l.globals...)
+	m.EntryPoint(spirv.ExecutionModelGLCompute, main, EntryPoint, l.globals...)
 }
 
 // global defines a global variable of the type to.

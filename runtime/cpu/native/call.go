@@ -32,3 +32,6 @@ func call(fn, stack uintptr, args *[6]uintptr) uintptr
 
 // relaxAddress is that of the function that Control.relax holds.
 func relaxAddress() uintptr
+
+// stampAddress is that of the kernel that looks at the clock.
+func stampAddress() uintptr

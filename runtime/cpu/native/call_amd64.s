@@ -24,3 +24,18 @@ TEXT ·relaxAddress(SB), NOSPLIT, $0-8
 	LEAQ ·relax(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET
+
+// func stampAddress() uintptr
+TEXT ·stampAddress(SB), NOSPLIT, $0-8
+	LEAQ ·stamp(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// stamp is a kernel.
+TEXT ·stamp(SB), NOSPLIT|NOFRAME, $0
+	MOVQ 0(DI), DI
+	RDTSC
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MOVQ AX, 0(DI)
+	RET

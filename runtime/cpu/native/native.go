@@ -59,6 +59,10 @@ func (d *Driver) Wait(s *Stack, c *Control, seen, turns uint64) uint64 {
 	return uint64(invoke(d.wait, s.top, &[6]uintptr{uintptr(unsafe.Pointer(c)), uintptr(seen), uintptr(turns)}))
 }
 
+// StampAddress is that of a kernel that writes the time to its first argument, in ticks of the
+// processor's clock.
+func StampAddress() uintptr { return stampAddress() }
+
 // Driver is the step driver of this machine.
 type Driver struct{ run, wait uintptr }
 
@@ -95,7 +99,7 @@ type Code struct{ mem []byte }
 
 // MapCode copies code to memory of its own, which becomes executable once it cannot be written.
 func MapCode(code []byte) (*Code, error) {
-	mem, err := Alloc(int64(len(code)))
+	mem, err := allocate(int64(len(code)))
 	if err != nil {
 		return nil, err
 	}
@@ -116,17 +120,50 @@ func (c *Code) Address(offset int) uintptr {
 // Free unmaps the code; nothing may run in it any more.
 func (c *Code) Free() { free(c.mem); c.mem = nil }
 
-// Alloc returns zeroed memory that the garbage collector knows nothing of. It begins at a page.
-func Alloc(size int64) ([]byte, error) {
+// hugePage is the size of huge pages on most machines.
+const hugePage = 2 << 20
+
+// Memory is zeroed memory that the garbage collector knows nothing of.
+type Memory struct {
+	Bytes []byte
+	whole []byte
+}
+
+// AllocMemory returns memory of so many bytes that begins at a page; where it is large, at a huge page.
+func AllocMemory(size int64) (*Memory, error) {
+	extra := int64(0)
+	if size >= hugePage {
+		extra = hugePage
+	}
+	whole, err := allocate(max(size, 1) + extra)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{whole[:size], whole}
+	if extra > 0 {
+		at := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(whole)))) & (hugePage - 1)
+		m.Bytes = whole[at : at+size : at+size]
+		advise(m.Bytes)
+	}
+	return m, nil
+}
+
+// Free gives the memory back.
+func (m *Memory) Free() {
+	if m.whole != nil {
+		free(m.whole)
+	}
+	m.Bytes, m.whole = nil, nil
+}
+
+// allocate returns zeroed memory that begins at a page.
+func allocate(size int64) ([]byte, error) {
 	mem, err := alloc(size)
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes of memory: %w", size, err)
 	}
 	return mem, nil
 }
-
-// Free gives back what Alloc returned.
-func Free(mem []byte) { free(mem) }
 
 // Stack is memory for the stack of generated code, with a page below it that faults.
 type Stack struct {
@@ -136,7 +173,7 @@ type Stack struct {
 
 // NewStack returns a stack of StackBytes.
 func NewStack() (*Stack, error) {
-	mem, err := Alloc(object.PageSize*guardPages + StackBytes)
+	mem, err := allocate(object.PageSize*guardPages + StackBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -53,12 +53,12 @@ type bench struct {
 }
 
 func newBench(t testing.TB) *bench {
-	mem, err := Alloc(1 << 20)
+	mem, err := AllocMemory(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { Free(mem) })
-	return &bench{t: t, mem: mem}
+	t.Cleanup(mem.Free)
+	return &bench{t: t, mem: mem.Bytes}
 }
 
 // take returns n words with a place of their own in the caches.

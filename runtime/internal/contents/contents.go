@@ -24,12 +24,12 @@ func Weights(ctx context.Context, plan *plans.Plan, src *plans.Source, write Wri
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l, err := layout.New(w.DType, w.Shape...)
+		l, err := layout.Named(w.Layout, w.DType, w.Shape...)
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", w.Name, err)
 		}
-		if l.Name != w.Layout || l.Bytes != w.Bytes {
-			return fmt.Errorf("tensor %q: this runtime's layout of %s is %s, the plan has %s", w.Name, w.DType, l.Name, w.Layout)
+		if l.Bytes != w.Bytes {
+			return fmt.Errorf("tensor %q: %d bytes in layout %s, the plan has %d", w.Name, l.Bytes, l.Name, w.Bytes)
 		}
 		data, err := src.Weight(w.Name)
 		if err != nil {

@@ -248,7 +248,7 @@ function checkTools() {
   $("tools-hint").classList.toggle("wrong", wrong);
 }
 function showDefaults() {
-  const d = server.props.default_generation_settings || {};
+  const d = server.props.default_generation_settings?.params || {};
   for (const [key] of sampling) {
     const f = document.querySelector(`[data-key="${key}"]`);
     if (d[key] !== undefined && key !== "seed") f.placeholder = number(d[key], 3);

@@ -1,4 +1,5 @@
-package main
+// Package spawn runs programs for comparisons: servers on free ports, and what ends by itself.
+package spawn
 
 import (
 	"bytes"
@@ -18,19 +19,19 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 )
 
-// server is a program that serves on a port of this computer.
-type server struct {
-	url     string
-	command []string // with PORT
+// Server is a program that serves on a port of this computer.
+type Server struct {
+	URL     string
+	Command []string // with PORT
 	cmd     *exec.Cmd
 	log     tail
 	ended   chan struct{} // closed when the process is gone
 	status  error         // then
 }
 
-// startServer runs the command, in which PORT is replaced by a free port, and returns when the
+// Start runs the command, in which PORT is replaced by a free port, and returns when the
 // server says that it is well.
-func startServer(ctx context.Context, command []string) (*server, error) {
+func Start(ctx context.Context, command []string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func startServer(ctx context.Context, command []string) (*server, error) {
 	for _, a := range command {
 		args = append(args, strings.ReplaceAll(a, "PORT", strconv.Itoa(port)))
 	}
-	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), command: command, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
+	s := &Server{URL: fmt.Sprintf("http://127.0.0.1:%d", port), Command: command, cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func startServer(ctx context.Context, command []string) (*server, error) {
 		close(s.ended)
 	}()
 	if err := s.ready(ctx); err != nil {
-		s.stop()
+		s.Stop()
 		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	return s, nil
@@ -58,15 +59,15 @@ func startServer(ctx context.Context, command []string) (*server, error) {
 // startTime is how long a server may take to load its model.
 const startTime = 3 * time.Minute
 
-func (s *server) ready(ctx context.Context) error {
+func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
 	defer cancel()
-	c, err := newClient(s.url, "", false)
-	if err != nil {
-		return err
-	}
 	for {
-		r, err := c.do(ctx, "GET", "/health", nil)
+		req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/health", nil)
+		if err != nil {
+			return err
+		}
+		r, err := http.DefaultClient.Do(req)
 		if err == nil {
 			r.Body.Close()
 			if r.StatusCode == http.StatusOK {
@@ -83,8 +84,8 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
-// stop asks the server to end and returns how it did. One that does not within a minute is killed.
-func (s *server) stop() error {
+// Stop asks the server to end and returns how it did. One that does not within a minute is killed.
+func (s *Server) Stop() error {
 	s.cmd.Process.Signal(syscall.SIGTERM) // in vain if it is gone
 	select {
 	case <-s.ended:
@@ -128,8 +129,8 @@ func (t *tail) last() string {
 	return printable.Line(lines[len(lines)-1])
 }
 
-// runQuietly runs a program; the last line of what it writes is the error's.
-func runQuietly(ctx context.Context, args ...string) error {
+// Run runs a program; the last line of what it writes is the error's.
+func Run(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -144,3 +145,6 @@ func runQuietly(ctx context.Context, args ...string) error {
 	}
 	return nil
 }
+
+// Said is the last line that the server wrote.
+func (s *Server) Said() string { return s.log.last() }

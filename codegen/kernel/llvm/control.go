@@ -1,0 +1,313 @@
+package llvm
+
+import (
+	"github.com/llir/llvm/ir"
+	"github.com/llir/llvm/ir/enum"
+	"github.com/llir/llvm/ir/types"
+	"github.com/llir/llvm/ir/value"
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// node lowers one operation.
+func (l *lowering) node(n *kernel.Node, s *scope) {
+	switch op := n.Op(); op {
+	case kernel.OpBuiltin:
+		l.builtin(n)
+	case kernel.OpVec:
+		out := make([]value.Value, len(n.Args()))
+		for i, a := range n.Args() {
+			out[i] = l.operand(a, 0, l.varying[n])
+		}
+		l.values[n] = out
+	case kernel.OpElem:
+		l.values[n] = []value.Value{l.pick(n)}
+	case kernel.OpUnpackHalf:
+		l.values[n] = l.unpackHalf(l.operand(n.Args()[0], 0, l.varying[n]))
+	case kernel.OpPackHalf:
+		x := n.Args()[0]
+		l.values[n] = []value.Value{l.packHalf(l.elem(x, 0), l.elem(x, 1))}
+	case kernel.OpSubgroupAdd, kernel.OpSubgroupMax, kernel.OpSubgroupMin:
+		l.values[n] = l.reduce(n, s)
+	case kernel.OpSubgroupExclusiveAdd:
+		l.values[n] = l.before(n, s)
+	case kernel.OpSubgroupShuffle, kernel.OpSubgroupShuffleXor:
+		l.values[n] = l.shuffled(n)
+	case kernel.OpSubgroupElect:
+		l.values[n] = []value.Value{l.elect(s)}
+	case kernel.OpSubgroupAny:
+		l.values[n] = []value.Value{l.anyLane(l.among(s.mask, l.lanes(n.Args()[0], 0)))}
+	case kernel.OpAddress:
+		whole := add(l.emitter, &ir.InstPtrToInt{From: l.argument(n.Imm()), To: types.I64})
+		l.values[n] = []value.Value{l.trunc(whole, types.I32), l.trunc(l.lshr(whole, i64(32)), types.I32)}
+	case kernel.OpLoad:
+		l.values[n] = l.words(l.bufferOf(n), s)
+	case kernel.OpLoad16:
+		v := l.words(l.bufferOf(n), s)[0]
+		l.values[n] = []value.Value{l.zext(v, like(v, types.I32))}
+	case kernel.OpStore, kernel.OpStore16:
+		v := n.Args()[1]
+		l.write(l.bufferOf(n), s, l.varying[v], func(e int, varying bool) value.Value {
+			w := l.operand(v, e, varying)
+			if op == kernel.OpStore16 {
+				w = l.trunc(w, like(w, types.I16))
+			}
+			return w
+		})
+	case kernel.OpSharedLoad, kernel.OpSharedElem:
+		l.values[n] = l.words(l.sharedOf(n), s)
+	case kernel.OpSharedStore, kernel.OpSharedSet:
+		v := n.Args()[len(n.Args())-1]
+		l.write(l.sharedOf(n), s, l.varying[v], func(e int, varying bool) value.Value { return l.operand(v, e, varying) })
+	case kernel.OpAtomicAdd:
+		l.values[n] = []value.Value{l.atomic(n, l.bufferOf(n), enum.AtomicOpAdd, s)}
+	case kernel.OpAtomicMax:
+		l.values[n] = []value.Value{l.atomic(n, l.bufferOf(n), enum.AtomicOpUMax, s)}
+	case kernel.OpSharedAdd:
+		l.values[n] = []value.Value{l.atomic(n, l.sharedOf(n), enum.AtomicOpAdd, s)}
+	case kernel.OpSharedMax:
+		l.values[n] = []value.Value{l.atomic(n, l.sharedOf(n), enum.AtomicOpUMax, s)}
+	case kernel.OpAtomicLoad:
+		l.values[n] = []value.Value{l.atomicLoad(l.bufferOf(n), s)}
+	case kernel.OpVar:
+		l.variable(n)
+	case kernel.OpVarGet:
+		l.values[n] = nil
+		for _, p := range l.vars[n.Args()[0]] {
+			l.values[n] = append(l.values[n], l.get(p))
+		}
+	case kernel.OpVarSet:
+		l.setVar(n, s)
+	case kernel.OpBarrier, kernel.OpSubgroupBarrier: // one subgroup, in lock step
+	case kernel.OpFence:
+		l.do(ir.NewFence(enum.AtomicOrderingSequentiallyConsistent))
+	case kernel.OpIf:
+		l.branch(n, s)
+	case kernel.OpFor:
+		l.forLoop(n, s)
+	case kernel.OpWhile:
+		l.whileLoop(n, s)
+	case kernel.OpBreakIf:
+		l.leave(n, s, l.loopAround(l.homes[n]))
+	case kernel.OpReturnIf:
+		l.leave(n, s, nil)
+	default:
+		l.values[n] = l.compute(n, s)
+	}
+}
+
+func (l *lowering) builtin(n *kernel.Node) {
+	v := value.Value(i32(0))
+	switch b := kernel.Builtin(n.Imm()); b {
+	case kernel.SubgroupLane, kernel.LocalID:
+		v = iota_
+		l.strides[n] = stride{i32(0), 1}
+	case kernel.NumSubgroups:
+		v = i32(1)
+	case kernel.WorkgroupIDX, kernel.WorkgroupIDY, kernel.WorkgroupIDZ:
+		v = l.ids[b-kernel.WorkgroupIDX]
+	case kernel.NumWorkgroupsX, kernel.NumWorkgroupsY, kernel.NumWorkgroupsZ:
+		v = l.gridSize(int(b - kernel.NumWorkgroupsX))
+	}
+	l.values[n] = []value.Value{v}
+}
+
+// pick returns an element of a vector, by an index that may be known only at run time.
+func (l *lowering) pick(n *kernel.Node) value.Value {
+	v, i := n.Args()[0], n.Args()[1]
+	if c, ok := l.known(i); ok {
+		return l.operand(v, int(c)%v.Type().Lanes(), l.varying[n])
+	}
+	index := l.operand(i, 0, l.varying[n])
+	out := l.operand(v, 0, l.varying[n])
+	for e := 1; e < v.Type().Lanes(); e++ {
+		out = l.choose(l.icmp(enum.IPredEQ, index, l.k(index, int64(e))), l.operand(v, e, l.varying[n]), out)
+	}
+	return out
+}
+
+func (l *lowering) variable(n *kernel.Node) {
+	init := n.Args()[0]
+	for e := range n.Type().Lanes() {
+		t := elemType(n.Type())
+		if l.varying[n] {
+			t = wide(t)
+		}
+		p := l.alloca(t)
+		l.vars[n] = append(l.vars[n], p)
+		l.set(p, l.operand(init, e, l.varying[n]))
+	}
+}
+
+func (l *lowering) setVar(n *kernel.Node, s *scope) {
+	v, x := n.Args()[0], n.Args()[1]
+	for e, p := range l.vars[v] {
+		to := l.operand(x, e, l.varying[v])
+		if l.partial[n] && s.mask != nil {
+			to = l.choose(s.mask, to, l.get(p))
+		}
+		l.set(p, to)
+	}
+}
+
+// simple reports whether a region may run in lanes that should not: it is short, and neither accesses memory
+// nor leaves.
+func simple(r *kernel.Region) bool {
+	for _, n := range r.Nodes() {
+		switch op := n.Op(); {
+		case op == kernel.OpVar || op == kernel.OpVarGet || op == kernel.OpVarSet:
+		case len(n.Regions()) > 0 || op >= kernel.OpSubgroupAdd:
+			return false
+		}
+	}
+	return len(r.Nodes()) <= 16
+}
+
+func (l *lowering) branch(n *kernel.Node, s *scope) {
+	cond := n.Args()[0]
+	if !l.parting[n] {
+		then, merge := l.block(), l.block()
+		otherwise := merge
+		if len(n.Regions()) > 1 {
+			otherwise = l.block()
+		}
+		l.cur.NewCondBr(l.scalar(cond), then, otherwise)
+		for i, b := range []*ir.Block{then, otherwise}[:len(n.Regions())] {
+			l.cur = b
+			l.region(n.Regions()[i], &scope{mask: s.mask, end: merge})
+			l.goTo(merge)
+		}
+		l.cur = merge
+		return
+	}
+	c := l.lanes(cond, 0)
+	for i, r := range n.Regions() {
+		if i == 1 {
+			c = l.not(c)
+		}
+		inner := &scope{mask: l.among(s.mask, c)}
+		if simple(r) {
+			l.region(r, inner)
+			continue
+		}
+		body, merge := l.block(), l.block()
+		inner.end = merge
+		l.cur.NewCondBr(l.anyLane(inner.mask), body, merge)
+		l.cur = body
+		l.region(r, inner)
+		l.goTo(merge)
+		l.cur = merge
+	}
+}
+
+// leave lets lanes leave the loop, or return for nil.
+func (l *lowering) leave(n *kernel.Node, s *scope, loop *kernel.Node) {
+	if !l.parting[n] {
+		to, stay := l.next, l.block()
+		if loop != nil {
+			to = l.exits[loop]
+		}
+		l.cur.NewCondBr(l.scalar(n.Args()[0]), to, stay)
+		l.cur = stay
+		return
+	}
+	flags := l.gone
+	if loop != nil {
+		flags = l.left[loop]
+	}
+	l.set(flags, l.or(l.get(flags), l.among(s.mask, l.lanes(n.Args()[0], 0))))
+}
+
+// enter prepares a loop.
+func (l *lowering) enter(n *kernel.Node) (head, body, exit *ir.Block) {
+	if l.breaks[n] {
+		l.left[n] = l.alloca(wide(types.I1))
+		l.set(l.left[n], nones)
+	}
+	head, body, exit = l.block(), l.block(), l.block()
+	l.exits[n] = exit
+	return head, body, exit
+}
+
+func (l *lowering) forLoop(n *kernel.Node, s *scope) {
+	body := n.Regions()[0]
+	param, lo, hi, step := body.Param(), n.Args()[0], n.Args()[1], n.Args()[2]
+	from, run := l.strides[lo]
+	if !l.varying[lo] {
+		from, run = stride{l.scalar(lo), 0}, true
+	}
+	run = run && !l.varying[step]
+	// The counter is that of lane 0 where the lanes keep their distance, else one for each.
+	var counter place
+	if run {
+		counter = l.alloca(types.I32)
+		l.set(counter, from.base)
+	} else {
+		counter = l.alloca(wide(types.I32))
+		l.set(counter, l.lanes(lo, 0))
+	}
+	head, inside, exit := l.enter(n)
+	l.goTo(head)
+	i := l.get(counter)
+	value := i
+	if run && l.varying[param] {
+		value = l.plus(l.splat(i), repeatedStep(from.step))
+		l.strides[param] = stride{i, from.step}
+	}
+	l.values[param] = listOf(value)
+	mask := l.remaining(s.mask, n, l.returns[n])
+	if l.parting[n] {
+		bound := l.operand(hi, 0, true)
+		less := l.icmp(enum.IPredULT, l.lanes(param, 0), bound)
+		mask = l.among(mask, less)
+		any := l.anyLane(mask)
+		if run && from.step >= 0 && !l.varying[hi] && s.mask == nil && !l.breaks[n] && !l.returns[n] {
+			any = l.icmp(enum.IPredULT, i, l.scalar(hi)) // lane 0 stays longest
+		}
+		l.cur.NewCondBr(any, inside, exit)
+	} else {
+		l.cur.NewCondBr(l.icmp(enum.IPredULT, i, l.scalar(hi)), inside, exit)
+	}
+	l.cur = inside
+	l.region(body, &scope{mask: mask, end: exit})
+	by := l.operand(step, 0, !run)
+	l.set(counter, l.plus(i, by))
+	l.cur.NewBr(head)
+	l.cur = exit
+}
+
+func listOf(v value.Value) []value.Value { return []value.Value{v} }
+
+// repeatedStep is what the lanes have more than the first.
+func repeatedStep(step int64) value.Value {
+	return repeated(types.I32, Lanes, func(i int) string { return i32(step * int64(i)).Ident() })
+}
+
+func (l *lowering) whileLoop(n *kernel.Node, s *scope) {
+	cond, body := n.Regions()[0], n.Regions()[1]
+	var active place
+	if l.parting[n] {
+		active = l.alloca(wide(types.I1))
+		l.set(active, full(s.mask))
+	}
+	head, inside, exit := l.enter(n)
+	l.goTo(head)
+	mask := s.mask
+	if l.parting[n] {
+		mask = l.get(active)
+	}
+	inner := &scope{mask: l.remaining(mask, n, l.returns[n]), end: exit}
+	l.region(cond, inner)
+	if l.parting[n] {
+		inner.mask = l.among(inner.mask, l.lanes(cond.Result(), 0))
+		l.cur.NewCondBr(l.anyLane(inner.mask), inside, exit)
+	} else {
+		l.cur.NewCondBr(l.scalar(cond.Result()), inside, exit)
+	}
+	l.cur = inside
+	l.region(body, inner)
+	if l.parting[n] {
+		l.set(active, inner.mask)
+	}
+	l.cur.NewBr(head)
+	l.cur = exit
+}

@@ -1,0 +1,274 @@
+package llvm
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
+
+// TestOps runs every operation on numbers, of values that vary and of values that do not.
+func TestOps(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	type binary = func(x, y kernel.Operand) kernel.Value
+	type unary = func(x kernel.Operand) kernel.Value
+	var next int
+	f := build(t, func(b *kernel.Builder) {
+		x, g, y := b.Arg("x", kernel.Read), b.Arg("g", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		put := func(v kernel.Value) {
+			if e := v.Type(); e.Elem() == kernel.Bool {
+				v = b.Convert(kernel.U32.Vec(e.Lanes()), v)
+			}
+			for e := range v.Type().Lanes() {
+				w := v
+				if v.Type().Lanes() > 1 {
+					w = b.Elem(v, e)
+				}
+				y.Store(b.Add(b.LocalID(), 16*next), w)
+				next++
+			}
+		}
+		for _, at := range []kernel.Value{b.LocalID(), b.WorkgroupID(0)} {
+			for _, n := range []int{1, 2, 4} {
+				u, v := x.Load(kernel.U32.Vec(n), at), x.Load(kernel.U32.Vec(n), b.Add(at, 16))
+				i, j := b.Bitcast(kernel.I32.Vec(n), u), b.Bitcast(kernel.I32.Vec(n), v)
+				f, h := g.Load(kernel.F32.Vec(n), at), g.Load(kernel.F32.Vec(n), b.Add(at, 16))
+				for _, o := range []binary{
+					func(x, y kernel.Operand) kernel.Value { return b.Add(x, y, 1) },
+					func(x, y kernel.Operand) kernel.Value { return b.Mul(x, y, 3) },
+					b.Sub, b.Min, b.Max, b.Eq, b.Ne, b.Lt, b.Le, b.Gt, b.Ge, b.Div,
+				} {
+					put(o(u, v))
+					put(o(i, j))
+					put(o(f, h))
+				}
+				for _, o := range []binary{
+					func(x, y kernel.Operand) kernel.Value { return b.And(x, y) },
+					func(x, y kernel.Operand) kernel.Value { return b.Or(x, y) }, b.Xor, b.Mod,
+				} {
+					put(o(u, v))
+					put(o(i, j))
+				}
+				for _, o := range []binary{b.Shl, b.Shr} {
+					put(o(u, b.And(v, 31)))
+					put(o(i, b.And(v, 31)))
+					put(o(i, 7))
+				}
+				put(b.Div(u, 7))
+				put(b.Mod(u, 16))
+				put(b.Not(u))
+				put(b.Not(b.Lt(u, v)))
+				put(b.And(b.Lt(u, v), b.Gt(f, h)))
+				put(b.Or(b.Lt(u, v), b.Eq(f, h)))
+				for _, o := range []unary{b.Neg, b.Abs} {
+					put(o(f))
+					put(o(i))
+				}
+				put(b.Sqrt(b.Abs(f)))
+				put(b.InverseSqrt(b.Abs(f)))
+				put(b.IsNaN(f))
+				put(b.FMA(f, h, f))
+				put(b.Select(b.Lt(u, v), f, h))
+				put(b.Select(b.Lt(i, j), i, j))
+				put(b.Convert(f.Type(), u))
+				put(b.Convert(f.Type(), i))
+				put(b.Convert(i.Type(), b.Mul(f, 1000)))
+				put(b.Convert(u.Type(), b.Mul(b.Abs(f), 1000)))
+				put(b.Exp(b.Mul(f, 20)))
+				put(b.Exp2(b.Mul(h, 30)))
+				if n > 1 {
+					put(b.Elem(u, b.Mod(b.LocalID(), n)))
+					put(b.Elem(u, b.Mod(b.WorkgroupID(0), n)))
+					continue
+				}
+				put(b.BitExtract(u, 4, 5))
+				put(b.BitExtract(i, b.And(v, 15), b.And(b.Shr(v, 4), 15)))
+				put(b.DotI8(u, v))
+				put(b.DotU8(u, v))
+				put(b.Add(b.DotU8(u, v), i))
+				put(b.UnpackHalf(b.And(u, 0xbbffbbff)))
+				put(b.PackHalf(b.Vec(f, h)))
+				put(b.FMAHalf(b.And(u, 0xbbffbbff), b.And(v, 0xbbffbbff), b.And(b.Xor(u, v), 0xbbffbbff)))
+				lower, upper := b.PairHalves(u, v)
+				put(lower)
+				put(upper)
+			}
+		}
+	})
+	any := words(r, 256, func() uint32 {
+		if v := r.Uint32() >> r.IntN(32); v != 0 {
+			return v
+		}
+		return 1
+	})
+	agree(t, f, nil, [3]int{1, 1, 1}, [][]byte{any, floats(r, 256), make([]byte, 64*next)}, 2.5e-7)
+}
+
+// TestExp holds the exponentials against those of Go over their whole range.
+func TestExp(t *testing.T) {
+	const n = 1 << 16
+	f := build(t, func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		at := b.Add(b.Mul(b.WorkgroupID(0), 16), b.LocalID())
+		v := x.Load(kernel.F32, at)
+		y.Store(b.Mul(at, 2), b.Exp(v))
+		y.Store(b.Add(b.Mul(at, 2), 1), b.Exp2(v))
+	})
+	r := rand.New(rand.NewPCG(5, 6))
+	special := []float64{0, math.Inf(1), math.Inf(-1), 88.8, -87.4, -103.9, -200, 1e30, -1e30, 128, 127.999, -149, -149.5, math.NaN()}
+	at := 0
+	x := words(r, n, func() uint32 {
+		at++
+		if at <= len(special) {
+			return math.Float32bits(float32(special[at-1]))
+		}
+		return math.Float32bits(float32(r.Float64()*240 - 120))
+	})
+	agree(t, f, nil, [3]int{n / 16, 1, 1}, [][]byte{x, make([]byte, 8*n)}, 2e-7)
+}
+
+// TestMemory accesses buffers and shared arrays in every way.
+func TestMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var next int
+	f := build(t, func(b *kernel.Builder) {
+		x, other, y, z := b.Arg("x", kernel.Read), b.Arg("other", kernel.Read), b.Arg("y", kernel.ReadWrite), b.Arg("z", kernel.Write)
+		b.Workgroup(16)
+		lane := b.LocalID()
+		put := func(v kernel.Value) {
+			for e := range v.Type().Lanes() {
+				w := v
+				if v.Type().Lanes() > 1 {
+					w = b.Elem(v, e)
+				}
+				z.Store(b.Add(lane, 16*next), w)
+				next++
+			}
+		}
+		odd := b.Eq(b.And(lane, 1), 1)
+		for _, typ := range []kernel.Type{kernel.U32, kernel.F32, kernel.U32.Vec(2), kernel.I32.Vec(4)} {
+			shared := b.Shared(typ, 64)
+			for i, at := range []kernel.Value{lane, b.Add(b.Mul(lane, 3), 5), b.WorkgroupID(0), b.Sub(40, lane), b.Add(lane, 7)} {
+				put(x.Load(typ, at))
+				v := b.Var(typ, 0)
+				b.If(odd, func() { v.Set(x.Load(typ, at)) })
+				put(v.Get())
+				if i != 2 {
+					shared.Store(at, x.Load(typ, at))
+					b.Barrier()
+					b.If(odd, func() { shared.Store(at, x.Load(typ, b.Add(at, 1))) })
+					b.Barrier()
+					put(shared.Load(at))
+					if typ.Lanes() > 1 {
+						shared.StoreElem(at, b.Mod(lane, typ.Lanes()), b.Bitcast(typ.Elem(), lane))
+						b.Barrier()
+						put(shared.LoadElem(at, b.Mod(b.Add(lane, 1), typ.Lanes())))
+						put(shared.LoadElem(at, 1))
+					}
+				} else {
+					b.If(b.Eq(lane, 9), func() { shared.Store(3, x.Load(typ, lane)) })
+					b.Barrier()
+					put(shared.Load(3))
+					put(shared.Load(b.And(b.Mul(lane, 0), 0)))
+				}
+				b.Barrier()
+			}
+			y.Store(lane, x.Load(typ, b.Add(lane, 3)))
+			b.BarrierBuffers()
+			b.If(odd, func() { y.Store(lane, x.Load(typ, b.Add(lane, 9))) })
+			b.BarrierBuffers()
+			put(y.Load(typ, lane))
+			b.If(b.Lt(lane, 5), func() { y.Store(b.Add(b.Mul(lane, 2), 30), x.Load(typ, lane)) })
+			b.BarrierBuffers()
+			if typ.Lanes() == 1 {
+				among := b.Among([]*kernel.Buffer{x, other}, b.WorkgroupID(0))
+				put(among.Load(typ, lane))
+				put(b.Among([]*kernel.Buffer{x, other}, b.And(lane, 1)).Load(typ, b.Add(lane, 2)))
+			}
+		}
+		put(x.Load16(b.Add(lane, 1)))
+		put(x.Load16(b.Mul(lane, 3)))
+		put(x.Load16(5))
+		b.If(odd, func() { z.Store16(b.Add(lane, 32*next), b.Add(lane, 70000)) })
+		next++
+		count := b.Shared(kernel.U32, 4)
+		b.If(b.Lt(lane, 4), func() { count.Store(lane, 1) })
+		b.Barrier()
+		put(count.AtomicAdd(b.And(lane, 3), lane))
+		b.If(odd, func() { count.AtomicMax(0, b.Mul(lane, 7)) })
+		b.Barrier()
+		put(count.Load(b.And(lane, 3)))
+		put(y.AtomicAdd(100, 3))
+		put(y.AtomicMax(b.Add(101, b.And(lane, 1)), lane))
+		b.If(odd, func() { put(y.AtomicLoad(b.Add(lane, 100))) })
+		put(y.AtomicLoad(100))
+	})
+	agree(t, f, nil, [3]int{1, 1, 1}, [][]byte{floats(r, 1024), floats(r, 1024), floats(r, 1024), make([]byte, 64*next)}, 0)
+}
+
+// TestSubgroup runs the operations between lanes, with all lanes and with some.
+func TestSubgroup(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	var next int
+	f := build(t, func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		lane := b.LocalID()
+		all := func() {
+			put := func(v kernel.Value) {
+				for e := range v.Type().Lanes() {
+					w := v
+					if v.Type().Lanes() > 1 {
+						w = b.Elem(v, e)
+					}
+					if w.Type() == kernel.Bool {
+						w = b.Convert(kernel.U32, w)
+					}
+					y.Store(b.Add(lane, 16*next), w)
+					next++
+				}
+			}
+			for _, typ := range []kernel.Type{kernel.U32, kernel.I32, kernel.F32, kernel.F32.Vec(4)} {
+				v := x.Load(typ, lane)
+				for _, o := range []func(kernel.Value) kernel.Value{b.SubgroupAdd, b.SubgroupMax, b.SubgroupMin, b.SubgroupExclusiveAdd} {
+					put(o(v))
+					put(o(x.Load(typ, 3)))
+				}
+				put(b.SubgroupShuffle(v, lane))
+				put(b.SubgroupShuffle(v, b.WorkgroupID(0)))
+				put(b.SubgroupShuffleXor(v, b.Mul(b.WorkgroupID(0), 2)))
+			}
+			odd := b.Eq(b.And(lane, 1), 1)
+			put(b.SubgroupAny(odd))
+			put(b.SubgroupAny(b.Gt(lane, 14)))
+			put(b.SubgroupElect())
+		}
+		all()
+		v := x.Load(kernel.F32, lane)
+		y.Store(b.Add(lane, 16*next), b.SubgroupShuffle(v, b.Sub(15, lane)))
+		next++
+		for _, mask := range []int{1, 2, 4, 8, 5} {
+			y.Store(b.Add(lane, 16*next), b.SubgroupShuffleXor(v, mask))
+			next++
+		}
+		b.If(b.Gt(b.Mod(b.Mul(lane, 7), 5), 1), all)
+		b.ReturnIf(b.Lt(lane, 6))
+		all()
+	})
+	agree(t, f, nil, [3]int{1, 1, 1}, [][]byte{floats(r, 1024), make([]byte, 64*next)}, 4e-6)
+}
+
+// TestGrid has workgroups in three dimensions.
+func TestGrid(t *testing.T) {
+	f := build(t, func(b *kernel.Builder) {
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(b.SpecU32("size", 64))
+		x, yy, z := b.WorkgroupID(0), b.WorkgroupID(1), b.WorkgroupID(2)
+		at := b.Add(x, b.Mul(b.NumWorkgroups(0), b.Add(yy, b.Mul(b.NumWorkgroups(1), z))))
+		y.Store(b.Add(b.Mul(at, 16), b.LocalID()), b.Add(x, b.Mul(yy, 100), b.Mul(z, 10000)))
+	})
+	agree(t, f, map[uint32]uint32{0: 16}, [3]int{3, 4, 5}, [][]byte{make([]byte, 3*4*5*64)}, 0)
+}

@@ -1,0 +1,42 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/cpu/native"
+)
+
+// Dispatch runs dispatch i of the entry alone. With Read and Overwrite it is for tools that compare.
+func (x *Executor) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
+	if i < 0 || i >= len(e.Dispatches) {
+		return fmt.Errorf("entry %s has no dispatch %d", e.Name, i)
+	}
+	var p *program
+	mem, err := layOut(func(b *builder) error {
+		r, err := x.dispatch(b, &e.Dispatches[i])
+		p = b.program([]native.Dispatch{r})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer mem.Free()
+	defer x.team.leave()
+	return x.run(ctx, p, 1, false)
+}
+
+// Read fills dst with the bytes at the place of a.
+func (x *Executor) Read(_ context.Context, a plans.Arg, dst []byte) error {
+	b, err := x.memory.locate(a, int64(len(dst)))
+	copy(dst, b)
+	return err
+}
+
+// Overwrite puts src at the place of a.
+func (x *Executor) Overwrite(_ context.Context, a plans.Arg, src []byte) error {
+	b, err := x.memory.locate(a, int64(len(src)))
+	copy(b, src)
+	return err
+}

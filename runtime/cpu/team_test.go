@@ -1,0 +1,113 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/cpu/native"
+)
+
+// clocks is a table of kernels that look at the clock, and what they have seen.
+func clocks(t testing.TB, x *Executor, n int) (*program, []uint64) {
+	t.Helper()
+	var stamps []uint64
+	var p *program
+	mem, err := layOut(func(b *builder) error {
+		stamps = put[uint64](b, n)
+		var rows []native.Dispatch
+		for i := range n {
+			rows = append(rows, b.row(native.StampAddress(), 1, []uintptr{addressOf(stamps[i:])}, nil, [3]int{1, 1, 1}))
+		}
+		p = b.program(rows)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.team.leave(); mem.Free() })
+	return p, stamps
+}
+
+func started(t testing.TB, threads int) *Executor {
+	t.Helper()
+	team, err := newTeam(threads, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(team.close)
+	return &Executor{team: team}
+}
+
+// TestTeam checks that every dispatch of every pass is run, each after the one before it, whether
+// the threads look for work, sleep or are late.
+func TestTeam(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 2 * runtime.GOMAXPROCS(0)} {
+		x := started(t, threads)
+		p, stamps := clocks(t, x, 20)
+		for call := range 300 {
+			if call%100 == 99 {
+				time.Sleep(5 * spin) // all fall asleep
+			}
+			for i := range stamps {
+				stamps[i] = 0
+			}
+			if err := x.run(t.Context(), p, call%4, call%3 == 0); err != nil {
+				t.Fatal(err)
+			}
+			for i := range stamps {
+				if call%4 > 0 && (stamps[i] == 0 || i > 0 && stamps[i] < stamps[i-1]) {
+					t.Fatalf("%d threads, call %d: times %d", threads, call, stamps)
+				}
+			}
+		}
+	}
+}
+
+// TestCancel checks that a run which would not end leaves with its context, and that the next one works.
+func TestCancel(t *testing.T) {
+	x := started(t, 3)
+	endless, _ := clocks(t, x, 4)
+	endless.table[2].Need = 2 // one workgroup for which nobody comes
+	good, stamps := clocks(t, x, 4)
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+		if err := x.run(ctx, endless, 1, false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("endless run: %v", err)
+		}
+		cancel()
+		if endless.passes != 0 || endless.counters[0].claimed != 0 || endless.counters[0].done != 0 {
+			t.Errorf("counters stay at %+v", endless.counters[0])
+		}
+		clear(stamps)
+		if err := x.run(t.Context(), good, 1, false); err != nil || stamps[3] == 0 {
+			t.Errorf("the next run: %v, %d", err, stamps)
+		}
+	}
+}
+
+// TestRunAllocatesNothing counts allocations of a run, which is one call of generated code.
+func TestRunAllocatesNothing(t *testing.T) {
+	x := started(t, 2)
+	p, _ := clocks(t, x, 50)
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(200, func() {
+		if err := x.run(ctx, p, 8, true); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a run", n)
+	}
+}
+
+func BenchmarkTeam(b *testing.B) {
+	x := started(b, runtime.GOMAXPROCS(0))
+	p, _ := clocks(b, x, 1)
+	for b.Loop() {
+		if err := x.run(b.Context(), p, 1, true); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
