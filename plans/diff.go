@@ -22,14 +22,30 @@ func Diff(a, b *Plan) []*table.Table {
 	}
 }
 
-// diffHeaders takes the rows that differ from Inspect's tables of both plans.
+// diffHeaders takes the rows that differ from Inspect's tables of both plans. A field that a plan
+// lacks, as those of other backends, is "-".
 func diffHeaders(a, b *Plan) *table.Table {
 	t := &table.Table{Title: "plans", Columns: []string{"field", "a", "b"}}
 	for _, make := range []func(*Plan) *table.Table{headerTable, requirementsTable} {
-		of := make(b).Rows
-		for i, row := range make(a).Rows {
-			if row[1] != of[i][1] {
-				t.Add(row[0], fmt.Sprint(row[1]), fmt.Sprint(of[i][1]))
+		of := map[any]any{}
+		rows := make(b).Rows
+		for _, row := range rows {
+			of[row[0]] = row[1]
+		}
+		has := map[any]bool{}
+		for _, row := range make(a).Rows {
+			has[row[0]] = true
+			other, ok := of[row[0]]
+			if !ok {
+				other = "-"
+			}
+			if row[1] != other {
+				t.Add(row[0], fmt.Sprint(row[1]), fmt.Sprint(other))
+			}
+		}
+		for _, row := range rows {
+			if !has[row[0]] {
+				t.Add(row[0], "-", fmt.Sprint(row[1]))
 			}
 		}
 	}

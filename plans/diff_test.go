@@ -37,6 +37,8 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing", func(p *Plan) {}, nil},
 		{"header", func(p *Plan) { p.Header.Target = "gfx1201" }, []string{"plans|target|llvmpipe|gfx1201"}},
+		{"backend", func(p *Plan) { p.Require = Requirements{Backend: Host, Memory: p.Require.Memory} },
+			[]string{"plans|backend|vulkan|host", "plans|features|bufferDeviceAddress|-", "plans|workgroup|64|-"}},
 		{"kernel", func(p *Plan) { _, g := q(p); g.Call.Kernel = "gemv.fast" }, []string{"kernels|q|decode/1|kernel|gemv.q4_0|gemv.fast"}},
 		{"constant", func(p *Plan) { _, g := q(p); g.Call.Consts[1].Value = 32 }, []string{"kernels|q|decode/1|constants|n=64|n=32"}},
 		{"grid", func(p *Plan) { d, _ := q(p); d.Grid[1] = 7 }, []string{"kernels|q|decode/1|grid|4x1x1|4x7x1"}},
@@ -217,6 +219,17 @@ func TestLargestCtx(t *testing.T) {
 	} {
 		if have := p.LargestCtx(memory); have != want {
 			t.Errorf("%s: %d, want %d", table.Bytes(memory), have, want)
+		}
+	}
+}
+
+// TestDiffOfBackends compares plans of which each has fields that the other lacks.
+func TestDiffOfBackends(t *testing.T) {
+	host := edited(t, func(p *Plan) { p.Require = Requirements{Backend: Host, Memory: p.Require.Memory} })
+	have := differences(host, testPlan(t, false))
+	for _, want := range []string{"plans|backend|host|vulkan", "plans|features|-|bufferDeviceAddress"} {
+		if !slices.Contains(have, want) {
+			t.Errorf("no row %q in\n%s", want, strings.Join(have, "\n"))
 		}
 	}
 }
