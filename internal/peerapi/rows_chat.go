@@ -137,6 +137,30 @@ var chatRows = []row{
 		r := t.chat(`{`+sum+`, `+addTool+`, "tool_choice": "none", "max_tokens": 60}`).code(200).size(message+"tool_calls", 0)
 		r.is(strings.Contains(r.str(message+"content"), "<tool_call>") != t.ours(), "want a call in the text of llama-server alone")
 	}},
+	{"tools", "tool_choice: required", "", func(t *trial) {
+		for _, more := range []string{"", `, "reasoning_effort": "none"`} {
+			r := t.chat(`{`+sum+more+`, `+addTool+`, "tool_choice": "required"}`).adds(message+"tool_calls.0.function.name", message+"tool_calls.0.function.arguments")
+			r.eq("choices.0.finish_reason", "tool_calls").says(message+"content", "")
+		}
+		t.chat(`{`+sum+`, `+addTool+`, "tool_choice": "required", "stream": true}`).adds(delta+"tool_calls.*.function.name", delta+"tool_calls.*.function.arguments")
+	}},
+	{"tools", "tool_choice: required, of several", "", func(t *trial) {
+		both := strings.Replace(addTool, `[{`, `[{"type": "function", "function": {"name": "go_doc", "description": "Shows the documentation of a Go symbol.",
+			"parameters": {"type": "object", "properties": {"symbol": {"type": "string"}}, "required": ["symbol"]}}}, {`, 1)
+		t.chat(`{`+sum+`, `+both+`, "tool_choice": "required", "max_tokens": 100}`).adds(message+"tool_calls.0.function.name", message+"tool_calls.0.function.arguments")
+		t.chat(`{`+asked+`, `+both+`, "tool_choice": "required", "max_tokens": 100}`).eq(message+"tool_calls.0.function.name", "go_doc").says(message+"tool_calls.0.function.arguments", `{"symbol": "strings.Cut"}`)
+	}},
+	{"tools", "tool_choice: required, and no tool fits", "the tool and its name are forced, the arguments are the model's: no JSON here, so `finish_reason` is no call; llama-server has a grammar", func(t *trial) {
+		r := t.chat(`{`+asked+`, `+addTool+`, "tool_choice": "required", "max_tokens": 100}`).code(200).eq(message+"tool_calls.0.function.name", "add")
+		r.eq("choices.0.finish_reason", either(t, "stop", "tool_calls")).is(json.Valid([]byte(r.str(message+"tool_calls.0.function.arguments"))) != t.ours(), "want JSON of llama-server alone")
+	}},
+	{"tools", "tool_choice: a function", "", func(t *trial) {
+		t.chat(`{`+sum+`, `+addTool+`, "tool_choice": {"type": "function", "function": {"name": "add"}}}`).adds(message+"tool_calls.0.function.name", message+"tool_calls.0.function.arguments").
+			size(message+"tool_calls.*", 1)
+	}},
+	{"tools", "tool_choice: no such function", "an error; llama-server passes over it", func(t *trial) {
+		t.chat(`{` + sum + `, ` + addTool + `, "max_tokens": 3, "tool_choice": {"type": "function", "function": {"name": "other"}}}`).code(either(t, 400, 200))
+	}},
 	{"tools", "a tool_choice that nobody knows", "", func(t *trial) { t.chat(`{` + sum + `, ` + addTool + `, "tool_choice": "nonsense"}`).fails(400) }},
 	{"tools", "tool_choice without tools", "an error; llama-server passes over it", func(t *trial) {
 		t.chat(`{` + sum + `, "tool_choice": "required", "max_tokens": 3}`).code(either(t, 400, 200))
@@ -173,6 +197,12 @@ var chatRows = []row{
 	{"messages", "a call", "", func(t *trial) {
 		r := t.post("/v1/messages", `{`+sum+`, "max_tokens": 100, `+addInput+`}`).code(200).eq("stop_reason", "tool_use").eq("content.1.type", "tool_use").eq("content.1.name", "add")
 		r.eq("content.1.input", map[string]any{"a": 17, "b": 25}).is(r.str("content.1.id") != "", "want an id")
+	}},
+	{"messages", "tool_choice", "", func(t *trial) {
+		for _, choice := range []string{`{"type": "any"}`, `{"type": "tool", "name": "add"}`} {
+			r := t.post("/v1/messages", `{`+sum+`, "max_tokens": 100, "tool_choice": `+choice+`, `+addInput+`}`).code(200).eq("stop_reason", "tool_use")
+			r.eq("content.1.name", "add").eq("content.1.input", map[string]any{"a": 17, "b": 25})
+		}
 	}},
 	{"messages", "a streamed call", "", func(t *trial) {
 		r := t.post("/v1/messages", `{`+sum+`, "max_tokens": 100, "stream": true, `+addInput+`}`).adds("events.*.content_block.name", "events.*.delta.partial_json")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +160,47 @@ func TestChatTools(t *testing.T) {
 	}
 }
 
+// TestForcedCalls: what the engine is to begin an answer with, and how answers end whose calls are none.
+func TestForcedCalls(t *testing.T) {
+	x := newFixture(t, nil)
+	two := strings.Replace(weather, `"tools": [`, `"tools": [{"type": "function", "function": {"name": "get_time"}}, `, 1)
+	x.fake.answers["weather"] = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"town\": \"Bern\"}}\n</tool_call>"
+	x.fake.answers["cut"] = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"town\": \"Be"
+	open := func(name string) string { return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\":" }
+	for _, c := range []struct {
+		more          string
+		plain, behind []string
+	}{
+		{`, "tool_choice": "required"`, []string{open("get_time"), open("get_weather")}, []string{"\n\n" + open("get_time"), "\n\n" + open("get_weather")}},
+		{`, "tool_choice": {"type": "function", "function": {"name": "get_weather"}}`, []string{open("get_weather")}, []string{"\n\n" + open("get_weather")}},
+		{`, "tool_choice": "required", "reasoning_effort": "none"`, []string{open("get_time"), open("get_weather")}, nil},
+	} {
+		for _, ask := range []string{"weather", "cut"} {
+			status, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "`+ask+`"}]`+two+c.more+`}`)
+			if status != 200 {
+				t.Fatalf("%s: %d %s", c.more, status, b)
+			}
+			if want := map[string]string{"weather": "tool_calls", "cut": "stop"}[ask]; get(t, b, "choices", 0, "finish_reason") != want {
+				t.Errorf("%s: want %s: %s", ask, want, b)
+			}
+			o := x.fake.last().Opening
+			if o == nil || !slices.Equal(x.texts(o.Plain), c.plain) || !slices.Equal(x.texts(o.Behind), c.behind) {
+				t.Errorf("%s: answers begin with %+v: %q, %q", c.more, o, x.texts(o.Plain), x.texts(o.Behind))
+			}
+		}
+	}
+	if _, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "weather"}]`+two+`}`); x.fake.last().Opening != nil {
+		t.Errorf("nothing is forced: %s", b)
+	}
+}
+
+func (x *fixture) texts(all [][]int32) (texts []string) {
+	for _, ids := range all {
+		texts = append(texts, x.tok.Decode(ids, true))
+	}
+	return texts
+}
+
 func TestReasoningSwitches(t *testing.T) {
 	x := newFixture(t, nil)
 	x.fake.answers["Hello"] = "<think>\nHm.\n</think>\n\nHello."
@@ -287,8 +329,8 @@ func TestRefusals(t *testing.T) {
 		{chat, body(`, "tools": [{"type": "retrieval"}]`), 400, "tools[0].type", "unsupported_parameter"},
 		{chat, body(`, "tools": [{"type": "function", "function": {}}]`), 400, "tools[0].function.name", ""},
 		{chat, body(weather + `, "tool_choice": "maybe"`), 400, "tool_choice", ""},
-		{chat, body(weather + `, "tool_choice": "required"`), 400, "tool_choice", "unsupported_parameter"},
-		{chat, body(weather + `, "tool_choice": {"type": "function", "function": {"name": "get_weather"}}`), 400, "tool_choice", "unsupported_parameter"},
+		{chat, body(weather + `, "tool_choice": {"type": "function", "function": {"name": "other"}}`), 400, "tool_choice", ""},
+		{chat, body(strings.ReplaceAll(weather, "get_weather", "get weather") + `, "tool_choice": "required"`), 400, "tool_choice", "unsupported_parameter"},
 		{chat, body(`, "chat_template_kwargs": {"enable_thinking": "yes"}`), 400, "chat_template_kwargs.enable_thinking", ""},
 		{chat, strings.Replace(body(""), "gopher", "other", 1), 404, "model", "model_not_found"},
 		{chat, strings.Replace(body(""), "Hello", strings.Repeat("a b c d ", 2000), 1), 400, "", "context_length_exceeded"},

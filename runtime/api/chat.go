@@ -256,7 +256,7 @@ type functionJSON struct {
 	Arguments string `json:"arguments"`
 }
 
-// finish returns OpenAI's reason for the end of an answer.
+// finish returns OpenAI's reason for the end of an answer with so many whole calls.
 func finish(done engine.Done, calls int) *string {
 	reason := "stop"
 	switch {
@@ -299,7 +299,7 @@ func handleChat(c *call) error {
 		if text := a.content.String(); text != "" || len(m.Calls) == 0 {
 			m.Content = &text
 		}
-		ch := chatChoice{Index: i, Message: m, Finish: finish(a.done, len(a.calls))}
+		ch := chatChoice{Index: i, Message: m, Finish: finish(a.done, a.whole)}
 		if q.Logprobs {
 			ch.Logprobs = logprobsOf(a.tokens)
 		}
@@ -321,7 +321,6 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 		reply.Choices = []chatChoice{ch}
 		return out.data("", reply)
 	}
-	calls := make([]int, len(t.reqs))
 	begun := make([]bool, len(t.reqs))
 	var total engine.Usage
 	for u, err := range t.updates() {
@@ -349,7 +348,6 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 				x.Content = &d.Content
 			}
 			if d.Call != nil {
-				calls[u.choice] = max(calls[u.choice], d.Call.Index+1)
 				j := chatCallJSON{Index: &d.Call.Index, ID: d.Call.ID, Function: functionJSON{d.Call.Name, d.Call.Arguments}}
 				if j.ID != "" {
 					j.Type = "function"
@@ -377,7 +375,7 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 			total = sumChoice(total, u.done.Usage, u.choice == 0)
 			reply.Timings = timingsOf(u.done.Usage)
 			reply.Drained = u.done.Drained
-			err := send(chatChoice{Index: u.choice, Delta: &chatDelta{}, Finish: finish(*u.done, calls[u.choice])})
+			err := send(chatChoice{Index: u.choice, Delta: &chatDelta{}, Finish: finish(*u.done, u.calls)})
 			reply.Timings = nil
 			if err != nil {
 				return gone(err)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"strings"
@@ -124,6 +125,7 @@ type update struct {
 	deltas []chat.Delta
 	tokens []engine.Token
 	done   *engine.Done
+	calls  int // with done: calls whose arguments are whole JSON
 	idle   bool
 }
 
@@ -155,6 +157,7 @@ func (t *conversation) updates() iter.Seq2[update, error] {
 			if u.done != nil && !a.cut {
 				u.deltas = append(u.deltas, a.close()...)
 			}
+			u.calls = a.calls()
 			if a.cut && u.done == nil {
 				t.cuts[p.choice](errCut)
 			}
@@ -169,8 +172,20 @@ func (t *conversation) updates() iter.Seq2[update, error] {
 type answerState struct {
 	talk   *conversation
 	parser *chat.Parser
-	ids    map[int]bool
-	cut    bool // a second call began, and only one was asked for
+	args   []strings.Builder // of its calls
+	cut    bool              // a second call began, and only one was asked for
+}
+
+// calls is how many calls are whole. One that the end of the answer cut off, or whose arguments are no
+// JSON object, is none that a client can make.
+func (a *answerState) calls() (n int) {
+	for i := range a.args {
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(a.args[i].String()), &object) == nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *answerState) push(text string) []chat.Delta {
@@ -192,15 +207,13 @@ func (a *answerState) adapt(deltas []chat.Delta) []chat.Delta {
 				break
 			}
 			call := *x.Call
-			if !a.ids[call.Index] {
-				if a.ids == nil {
-					a.ids = map[int]bool{}
-				}
-				a.ids[call.Index] = true
+			if call.Index == len(a.args) {
+				a.args = append(a.args, strings.Builder{})
 				if call.ID == "" {
 					call.ID = "call_" + random(12)
 				}
 			}
+			a.args[call.Index].WriteString(call.Arguments)
 			x.Call = &call
 		}
 		out = append(out, x)
@@ -215,6 +228,7 @@ type answer struct {
 	calls     []chat.Call
 	tokens    []engine.Token
 	done      engine.Done
+	whole     int // calls whose arguments are whole JSON
 }
 
 // take adds an update.
@@ -234,7 +248,7 @@ func (a *answer) take(u update) {
 	}
 	a.tokens = append(a.tokens, u.tokens...)
 	if u.done != nil {
-		a.done = *u.done
+		a.done, a.whole = *u.done, u.calls
 	}
 }
 

@@ -298,7 +298,7 @@ func handleMessages(c *call) error {
 		}
 		reply.Content = append(reply.Content, toolBlock{"tool_use", call.ID, call.Name, input})
 	}
-	reply.StopReason, reply.StopSequence = stopReason(a.done, len(a.calls))
+	reply.StopReason, reply.StopSequence = stopReason(a.done, a.whole)
 	reply.Usage, reply.Timings = anthropicUsageOf(a.done.Usage), timingsOf(a.done.Usage)
 	return c.reply(reply)
 }
@@ -372,7 +372,6 @@ func (b *blockStream) take(d chat.Delta) {
 
 func (c *call) streamMessages(t *conversation, reply messageJSON) error {
 	b := &blockStream{out: newStream(c.w, c.s.o.Stall)}
-	calls := 0
 	begun := false
 	for u, err := range t.updates() {
 		if err != nil {
@@ -399,9 +398,6 @@ func (c *call) streamMessages(t *conversation, reply messageJSON) error {
 			b.event("ping", map[string]string{"type": "ping"})
 		}
 		for _, d := range u.deltas {
-			if d.Call != nil {
-				calls = max(calls, d.Call.Index+1)
-			}
 			b.take(d)
 		}
 		if u.done != nil {
@@ -416,7 +412,7 @@ func (c *call) streamMessages(t *conversation, reply messageJSON) error {
 				Timings *timings       `json:"timings"`
 			}
 			end.Type = "message_delta"
-			end.Delta.Reason, end.Delta.Sequence = stopReason(*u.done, calls)
+			end.Delta.Reason, end.Delta.Sequence = stopReason(*u.done, u.calls)
 			end.Usage, end.Timings = anthropicUsageOf(u.done.Usage), timingsOf(u.done.Usage)
 			b.event("message_delta", end)
 			b.event("message_stop", map[string]string{"type": "message_stop"})

@@ -85,11 +85,14 @@ func (m *Model) talker() *talk.Model {
 // refusal says why there is no prompt of a conversation.
 func (m *Model) refusal(err error) error {
 	var template *talk.TemplateError
+	var call *talk.CallError
 	switch {
 	case errors.Is(err, talk.ErrNoTemplate):
 		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: m.NoChat + ": use /v1/completions"}
 	case errors.Is(err, talk.ErrNoTools):
 		return unsupported("tools", "tools: the chat template of this model has none")
+	case errors.As(err, &call):
+		return unsupported("tool_choice", "tool_choice: %s", err)
 	case errors.As(err, &template):
 		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: err.Error()}
 	}

@@ -71,24 +71,25 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := q.choice.check(q.tools); err != nil {
+	call, err := q.choice.forced(q.tools)
+	if err != nil {
 		return nil, err
 	}
 	r, err := q.sampling.request(m, c.raw)
 	if err != nil {
 		return nil, err
 	}
-	turn, err := m.turn(*conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning})
+	turn, err := m.turn(*conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning, Call: call})
 	if err != nil {
 		return nil, err
 	}
-	r.Prompt, r.Turn, r.Special, r.Reasoning = turn.Request.Prompt, turn.Request.Turn, turn.Request.Special, turn.Request.Reasoning
+	r.Prompt, r.Turn, r.Special, r.Reasoning, r.Opening = turn.Request.Prompt, turn.Request.Turn, turn.Request.Special, turn.Request.Reasoning, turn.Request.Opening
 	if err := budget(m, &r, q.max, q.maxParam); err != nil {
 		return nil, err
 	}
 	r.TopLogprobs = q.top
 	r.StopTokens = append(r.StopTokens, turn.Request.StopTokens...)
-	t := &conversation{parser: turn.Parser, single: q.parallel != nil && !*q.parallel}
+	t := &conversation{parser: turn.Parser, single: q.parallel != nil && !*q.parallel || q.choice.mode == "named"}
 	if q.format == "none" {
 		t.parser = func() *chat.Parser { return turn.Parser().Inline() }
 	}
@@ -179,16 +180,25 @@ func (t *toolChoice) decode(d *decoder, raw []byte, path string) error {
 	return nil
 }
 
-// check says what of a choice cannot be kept to: that a model must call a tool takes a grammar.
-func (t toolChoice) check(tools []json.RawMessage) error {
-	switch t.mode {
-	case "required", "named":
-		if len(tools) == 0 {
-			return badParam("tool_choice", "tool_choice: there are no tools")
-		}
-		return unsupported("tool_choice", "tool_choice: a call cannot be forced yet; auto and none work")
+// forced returns the names of the tools of which the answer must call one; none if it need not.
+func (t toolChoice) forced(tools []json.RawMessage) ([]string, error) {
+	if t.mode != "required" && t.mode != "named" {
+		return nil, nil
 	}
-	return nil
+	var names []string
+	for _, raw := range tools {
+		var tool struct{ Function struct{ Name string } }
+		if json.Unmarshal(raw, &tool) == nil && (t.mode == "required" || tool.Function.Name == t.name) {
+			names = append(names, tool.Function.Name)
+		}
+	}
+	switch {
+	case len(tools) == 0:
+		return nil, badParam("tool_choice", "tool_choice: there are no tools")
+	case len(names) == 0:
+		return nil, badParam("tool_choice", "tool_choice: there is no tool %q", t.name)
+	}
+	return names, nil
 }
 
 // flatTool makes of a tool of another API one in the form of chat completions, with

@@ -464,3 +464,69 @@ func TestLimits(t *testing.T) {
 		}
 	})
 }
+
+// TestOpening: an answer begins with one of the openings, behind its reasoning if it has some, and goes on as
+// the model likes.
+func TestOpening(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 2, engine.Options{})
+		openings := [][]int32{{7, 8, 9}, {7, 8, 10, 11}, {7, 3}, {7, 3, 4}}
+		begins := func(tokens []int32) bool {
+			return slices.ContainsFunc(openings, func(o []int32) bool { return len(tokens) >= len(o) && slices.Equal(tokens[:len(o)], o) })
+		}
+		seen := map[int32]bool{}
+		for text := range 12 {
+			for _, drawn := range []bool{false, true} {
+				r := engine.Request{Prompt: prompt(text, 20), Max: 20, TopLogprobs: -1, IgnoreEOG: true, Opening: &engine.Opening{Plain: openings}}
+				if drawn {
+					r.Sampling = sample.Neutral()
+				}
+				got := ask(context.Background(), e, r)
+				if !begins(got.tokens) || len(got.tokens) != 20 || got.done.Usage.Completion != 20 {
+					t.Errorf("an answer begins with %d, %+v", got.tokens, got.done)
+				}
+				seen[got.tokens[1]] = true
+
+				// Behind reasoning, which the budget ends.
+				r.Opening = &engine.Opening{Plain: [][]int32{{5}}, Behind: openings}
+				r.Reasoning = &engine.Budget{Limit: 4, Open: true, Begin: []int32{fakeThink}, Close: []int32{fakeUnthink}, Force: []int32{2, fakeUnthink, 6}}
+				got = ask(context.Background(), e, r)
+				at := slices.Index(got.tokens, fakeUnthink)
+				if at < 0 || at > 6 || !begins(got.tokens[at+1:]) {
+					t.Errorf("behind reasoning: %d", got.tokens)
+				}
+
+				// The model may reason, and does not.
+				r.Reasoning = &engine.Budget{Limit: -1, Begin: []int32{fakeThink}, Close: []int32{fakeUnthink}}
+				got = ask(context.Background(), e, r)
+				if got.tokens[0] != 5 && got.tokens[0] != fakeThink {
+					t.Errorf("without reasoning: %d", got.tokens)
+				}
+			}
+		}
+		if !seen[8] || !seen[3] {
+			t.Errorf("the model has no say: %v", seen)
+		}
+		for _, o := range []*engine.Opening{{}, {Plain: [][]int32{{}}}, {Plain: [][]int32{{5}}, Behind: [][]int32{{77}}}} {
+			if got := ask(context.Background(), e, engine.Request{Prompt: prompt(1, 5), Max: 3, TopLogprobs: -1, Opening: o}); got.err == nil {
+				t.Errorf("%+v is taken", o)
+			}
+		}
+	})
+}
+
+// TestForcedClose: what is forced at the limit is the whole of Force, though a part of it closes reasoning.
+func TestForcedClose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e, _ := start(t, 1, engine.Options{})
+		// The second is not to be found in what is forced: tokens may lie otherwise within a longer text.
+		for _, close := range [][]int32{{fakeUnthink}, {fakeUnthink, fakeUnthink}} {
+			r := engine.Request{Prompt: prompt(5, 20), Max: 30, TopLogprobs: -1, IgnoreEOG: true,
+				Reasoning: &engine.Budget{Limit: 0, Open: true, Close: close, Force: []int32{2, fakeUnthink, 6, 3}}}
+			got := ask(context.Background(), e, r)
+			if !slices.Equal(got.tokens[:4], []int32{2, fakeUnthink, 6, 3}) || slices.Equal(got.tokens[4:8], []int32{2, fakeUnthink, 6, 3}) {
+				t.Errorf("%d", got.tokens)
+			}
+		}
+	})
+}

@@ -30,15 +30,24 @@ type Request struct {
 	// the generation prompt of a chat template. 0: all of them.
 	Turn int
 
-	Reasoning *Budget // nil: without end
+	Reasoning *Budget  // nil: without end
+	Opening   *Opening // nil: the model begins as it likes
 }
 
 // Budget bounds the reasoning in front of an answer.
 type Budget struct {
-	Limit int     // tokens; then Close is forced; negative: without end, but counted
+	Limit int     // tokens; then Force is forced; negative: without end, but counted
 	Open  bool    // the prompt has opened it
 	Begin []int32 // what opens it, if the prompt has not
 	Close []int32 // what closes it
+	Force []int32 // what it is ended with at the limit: Close and what belongs around it; nil: Close
+}
+
+// Opening makes an answer begin with one of several sequences of tokens. Where these part the likeliest
+// goes on.
+type Opening struct {
+	Plain  [][]int32 // at the beginning of the answer
+	Behind [][]int32 // behind its reasoning, if it begins with some; nil: at the beginning, whatever the model would do
 }
 
 // Event is a part of the answer. The last one has Done.
@@ -120,10 +129,23 @@ func (e *Engine) check(r *Request) error {
 		reasoning = &Budget{}
 	}
 	vocab := int32(e.plan.Header.Model.Vocab)
-	for _, list := range []struct {
+	type list struct {
 		name string
 		ids  []int32
-	}{{"prompt", r.Prompt}, {"stop_token_ids", r.StopTokens}, {"reasoning", reasoning.Begin}, {"reasoning", reasoning.Close}} {
+	}
+	lists := []list{{"prompt", r.Prompt}, {"stop_token_ids", r.StopTokens}, {"reasoning", reasoning.Begin}, {"reasoning", reasoning.Close}, {"reasoning", reasoning.Force}}
+	if o := r.Opening; o != nil {
+		for _, ids := range slices.Concat(o.Plain, o.Behind) {
+			if len(ids) == 0 {
+				return &RequestError{"opening", "has no tokens"}
+			}
+			lists = append(lists, list{"opening", ids})
+		}
+		if len(o.Plain) == 0 {
+			return &RequestError{"opening", "is nothing"}
+		}
+	}
+	for _, list := range lists {
 		if i := slices.IndexFunc(list.ids, func(id int32) bool { return id < 0 || id >= vocab }); i >= 0 {
 			return &RequestError{list.name, fmt.Sprintf("has token %d, the vocabulary has %d", list.ids[i], vocab)}
 		}

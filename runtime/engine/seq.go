@@ -26,6 +26,9 @@ type seq struct {
 	answer  []int32
 	forced  []int32 // comes next, whatever the logits
 	open    bool    // reasoning
+	closing bool    // what ends reasoning is forced
+	owed    *Opening
+	opening [][]int32 // what one of may come next; an empty one: anything may
 	usage   Usage
 	// When it was submitted, got a slot, got the first token, got the last.
 	arrived, admitted, first, last time.Time
@@ -47,6 +50,9 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 		s.open = b.Open
 		s.force()
 	}
+	if s.owed = r.Opening; s.owed != nil && s.owed.Behind == nil {
+		s.begin(s.owed.Plain)
+	}
 	return s
 }
 
@@ -55,7 +61,7 @@ func (s *seq) reading() bool { return len(s.slot.tokens) < len(s.req.Prompt) }
 
 // onHost says that the next token is chosen, or looked at, on the host.
 func (s *seq) onHost() bool {
-	return s.sampler != nil || s.req.TopLogprobs >= 0 || len(s.forced) > 0
+	return s.sampler != nil || s.req.TopLogprobs >= 0 || len(s.forced) > 0 || s.owed != nil || s.opening != nil
 }
 
 // choose returns the next token, by the logits if they are not nil, else as the device chose it.
@@ -73,6 +79,9 @@ func (s *seq) choose(logits []float32, device int32) (choice, error) {
 		if c.id, err = s.sampler.Choose(logits, forbidden); err != nil {
 			return c, err
 		}
+		c.id = s.lead(logits, c.id)
+	default:
+		c.id = s.lead(logits, c.id)
 	}
 	if s.req.TopLogprobs >= 0 {
 		c.logprob, c.top = sample.Logprobs(logits, c.id, s.req.TopLogprobs)
@@ -128,8 +137,11 @@ func (s *seq) reason() {
 		return
 	}
 	s.usage.Reasoning++
-	if endsWith(s.answer, b.Close) {
-		s.open, s.forced = false, nil
+	if endsWith(s.answer, b.Close) || s.closing && len(s.forced) == 0 {
+		s.open, s.closing = false, false
+		if s.owed != nil {
+			s.begin(s.owed.Behind)
+		}
 		return
 	}
 	if len(s.forced) == 0 {
@@ -143,11 +155,57 @@ func (s *seq) force() {
 	if !s.open || b.Limit < 0 || s.usage.Reasoning < b.Limit {
 		return
 	}
-	n := len(b.Close) - 1
-	for n > 0 && !endsWith(s.answer, b.Close[:n]) {
+	end := b.Force
+	if end == nil {
+		end = b.Close
+	}
+	n := len(end) - 1
+	for n > 0 && !endsWith(s.answer, end[:n]) {
 		n--
 	}
-	s.forced = b.Close[n:]
+	s.forced, s.closing = end[n:], true
+}
+
+// begin lets one of the openings come.
+func (s *seq) begin(openings [][]int32) { s.owed, s.opening, s.forced = nil, openings, nil }
+
+// lead returns the next token where the answer is to begin with an opening: of the openings the likeliest token, where
+// none is at its end. drawn is what the model would go on with.
+func (s *seq) lead(logits []float32, drawn int32) int32 {
+	if s.owed != nil && !s.open && !s.reasons(drawn) {
+		s.begin(s.owed.Plain)
+	}
+	if s.opening == nil {
+		return drawn
+	}
+	next, over := int32(-1), false
+	for _, o := range s.opening {
+		if len(o) == 0 {
+			over = true
+		} else if next < 0 || logits[o[0]] > logits[next] {
+			next = o[0]
+		}
+	}
+	if over {
+		next = drawn
+	}
+	var rest [][]int32
+	for _, o := range s.opening {
+		if len(o) > 0 && o[0] == next {
+			rest = append(rest, o[1:])
+		}
+	}
+	if len(rest) == 1 && len(rest[0]) == 0 {
+		rest = nil
+	}
+	s.opening = rest
+	return next
+}
+
+// reasons says whether the answer with one more token is a beginning of what opens reasoning.
+func (s *seq) reasons(next int32) bool {
+	b, n := s.req.Reasoning, len(s.answer)
+	return b != nil && n < len(b.Begin) && b.Begin[n] == next && slices.Equal(s.answer, b.Begin[:n])
 }
 
 // free is how many tokens come before the budget of reasoning may force one; -1 for any number.

@@ -3,8 +3,10 @@
 package talk
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -43,6 +45,8 @@ type Options struct {
 	Max       int // tokens; 0: as many as fit the context
 	Stops     []string
 	Reasoning *int // tokens of reasoning, at most; nil: without end
+	// Call has the names of the tools of which the answer is to call one; none: it may call any, or none.
+	Call []string
 }
 
 // Turn is an answer that is to be generated.
@@ -101,13 +105,42 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 	}
 	if d.ReasoningClose != "" {
 		b := &engine.Budget{Limit: -1, Open: t.opened,
-			Begin: m.Tokenizer.Encode(d.ReasoningOpen, special), Close: m.Tokenizer.Encode(d.ReasoningClose, special)}
+			Begin: m.Tokenizer.Encode(d.ReasoningOpen, special), Close: m.Tokenizer.Encode(d.ReasoningClose, special),
+			Force: m.Tokenizer.Encode(cmp.Or(d.Closing, d.ReasoningClose), special)}
 		if o.Reasoning != nil {
 			b.Limit = *o.Reasoning
 		}
 		t.Request.Reasoning = b
 	}
+	if len(o.Call) > 0 {
+		if t.Request.Opening, err = m.opening(c, o.Call); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
+}
+
+// opening is what an answer begins with that calls one of the tools.
+func (m *Model) opening(c chat.Conversation, names []string) (*engine.Opening, error) {
+	o := &engine.Opening{}
+	for _, name := range names {
+		call, ok := m.Template.CallOpening(name)
+		if !ok {
+			return nil, &CallError{name}
+		}
+		o.Plain = append(o.Plain, m.Tokenizer.Encode(call.Plain, special))
+		if call.Behind != "" && (c.Thinking == nil || *c.Thinking) {
+			o.Behind = append(o.Behind, m.Tokenizer.Encode(call.Behind, special))
+		}
+	}
+	return o, nil
+}
+
+// CallError says that no call of a tool can be forced.
+type CallError struct{ Tool string }
+
+func (e *CallError) Error() string {
+	return fmt.Sprintf("a call of %q cannot be forced: the chat template does not show how it begins", e.Tool)
 }
 
 // Parser starts to take an answer apart.
