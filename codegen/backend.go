@@ -7,6 +7,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/spirv"
 )
@@ -14,19 +15,21 @@ import (
 // backend is how the kernels of a target become code, and what the plan then requires.
 type backend struct {
 	name   string
-	format string // of the code: a row of plans.Formats
+	open   bool                          // the code leaves constants open, so that one module serves many pipelines
+	format func(t *target.Target) string // of the code: a row of plans.Formats
 	// lower returns the code of a kernel and the name of its entry point. Where the format does not
 	// leave constants open, the code is that for the constants of spec, by id, or their defaults, and
 	// for subgroups of wave lanes.
-	lower func(fn *kernel.Func, spec map[uint32]uint32, wave int) (code []byte, entry string, err error)
+	lower func(fn *kernel.Func, spec map[uint32]uint32, wave int, t *target.Target) (code []byte, entry string, err error)
 	// require sets the backend's part of the plan's requirements from the plan and the kernels of its
 	// modules.
-	require func(p *plans.Plan, used []*kernel.Func)
+	require func(p *plans.Plan, used []*kernel.Func, t *target.Target)
 }
 
 // backends has a row for each backend with kernels.
 var backends = []backend{
-	{name: plans.Vulkan, format: plans.SPIRV, lower: lowerSPIRV, require: requireVulkan},
+	{name: plans.Vulkan, open: true, format: always(plans.SPIRV), lower: lowerSPIRV, require: requireVulkan},
+	{name: plans.CPU, open: true, format: objectFormat, lower: lowerObject, require: requireCPU},
 }
 
 // backendOf returns the row of a backend.
@@ -38,26 +41,24 @@ func backendOf(name string) (*backend, error) {
 	return &backends[i], nil
 }
 
-// open reports whether the code leaves constants open.
-func (b *backend) open() bool {
-	f, err := plans.FormatOf(b.format)
-	return err == nil && f.Open
+func always(format string) func(*target.Target) string {
+	return func(*target.Target) string { return format }
 }
 
 // module lowers a kernel of that name.
-func (b *backend) module(name string, fn *kernel.Func, spec map[uint32]uint32, wave int) (plans.Module, error) {
-	m := plans.Module{Name: name, Format: b.format, Interface: plans.Interface{Args: len(fn.Args)}}
+func (b *backend) module(name string, fn *kernel.Func, spec map[uint32]uint32, wave int, t *target.Target) (plans.Module, error) {
+	m := plans.Module{Name: name, Format: b.format(t), Interface: plans.Interface{Args: len(fn.Args)}}
 	var err error
-	if m.Bytes, m.Interface.Entry, err = b.lower(fn, spec, wave); err != nil {
+	if m.Bytes, m.Interface.Entry, err = b.lower(fn, spec, wave, t); err != nil {
 		return m, err
 	}
-	if b.open() {
+	if b.open {
 		spec = nil
 		for _, s := range fn.Spec {
 			m.Interface.Open = append(m.Interface.Open, plans.OpenConst{ID: s.ID, Name: s.Name})
 		}
 	}
-	if !b.open() || len(fn.Spec) == 0 {
+	if !b.open || len(fn.Spec) == 0 {
 		size, err := fn.WorkgroupSize(spec)
 		if err != nil {
 			return m, err
@@ -71,7 +72,7 @@ func (b *backend) module(name string, fn *kernel.Func, spec map[uint32]uint32, w
 	return m, nil
 }
 
-func lowerSPIRV(fn *kernel.Func, _ map[uint32]uint32, _ int) ([]byte, string, error) {
+func lowerSPIRV(fn *kernel.Func, _ map[uint32]uint32, _ int, _ *target.Target) ([]byte, string, error) {
 	words, err := kernelspirv.Lower(fn)
 	if err != nil {
 		return nil, "", err
@@ -83,7 +84,7 @@ func lowerSPIRV(fn *kernel.Func, _ map[uint32]uint32, _ int) ([]byte, string, er
 // submissions.
 var vulkanFeatures = []string{"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel"}
 
-func requireVulkan(p *plans.Plan, used []*kernel.Func) {
+func requireVulkan(p *plans.Plan, used []*kernel.Func, _ *target.Target) {
 	features, extensions, subgroupOps := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	add := func(to map[string]bool, names []string) {
 		for _, name := range names {

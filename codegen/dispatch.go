@@ -123,6 +123,6 @@ func (e *emitter) onMatrices(pipeline int) bool {
 func (e *emitter) requirements() {
 	e.plan.Require = plans.Requirements{Backend: e.t.Backend, Memory: e.plan.MemoryBytes()}
 	if e.backend != nil {
-		e.backend.require(e.plan, e.used)
+		e.backend.require(e.plan, e.used, e.t)
 	}
 }

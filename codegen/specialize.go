@@ -73,7 +73,7 @@ func specialize(fn *kernel.Func, c *kernels.Candidate, t *target.Target) (*speci
 // moduleKey tells modules of one backend apart: by kernel and, where the code has the values of
 // constants, by these and the subgroup size.
 func (b *backend) moduleKey(c *kernels.Candidate) string {
-	if b.open() {
+	if b.open {
 		return c.Kernel
 	}
 	return pipelineKey(c)
@@ -98,6 +98,6 @@ func (b *backend) build(c *kernels.Candidate, t *target.Target) (*built, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.module(c.Kernel, fn, k.spec, c.Wave)
+	m, err := b.module(c.Kernel, fn, k.spec, c.Wave, t)
 	return &built{fn, m}, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/verify"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
@@ -72,13 +73,16 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	x, ok := o.Exec.(*vulkan.Executor)
-	if !ok {
+	var dev verify.Device
+	switch x := o.Exec.(type) {
+	case *vulkan.Executor:
+		if dev, err = x.Inspect(); err != nil {
+			return err
+		}
+	case *cpu.Executor:
+		dev = x
+	default:
 		return ir.Unsupported("%s: on %s the oracle itself computes: nothing to compare", path, o.Exec.Device())
-	}
-	dev, err := x.Inspect()
-	if err != nil {
-		return err
 	}
 	bar := cli.NewProgress("verifying", 1000)
 	last := 0

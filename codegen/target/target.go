@@ -16,6 +16,7 @@ type Target struct {
 
 	Vendor    uint32 // PCI vendor; 0: none
 	Arch      string // name of the published target whose tuning serves a device that was probed; "": its own
+	Machine   string // of backend cpu: that of package codegen/kernel/llvm
 	Backend   string // what runs its plans: plans.Vulkan and the like
 	Wave      int    // subgroup size that pipelines ask for
 	Waves     []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
@@ -69,6 +70,9 @@ func (t *Target) WithoutMatrix() *Target {
 // Lookup returns the target of that name. Each target with cooperative matrices has
 // one without beside it.
 func Lookup(name string) (*Target, error) {
+	if name == CPU {
+		return thisProcessor()
+	}
 	base, without := strings.CutSuffix(name, NoMatrix)
 	for _, t := range targets {
 		switch {
@@ -85,4 +89,4 @@ func Lookup(name string) (*Target, error) {
 // All returns the targets in the order in which people should read them.
 func All() []*Target { return targets }
 
-var targets = []*Target{host, llvmpipe, sm90, gfx1201, gfx1200, gfx1100, gfx1151, xe2, generic}
+var targets = append(append([]*Target{host}, processors...), llvmpipe, sm90, gfx1201, gfx1200, gfx1100, gfx1151, xe2, generic)

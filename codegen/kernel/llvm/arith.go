@@ -406,51 +406,77 @@ func (l *lowering) exp2(x value.Value) value.Value {
 	return l.scale(l.same("fma", l.horner(r, exp2Series), r, l.kf(r, 1)), n)
 }
 
-// stride finds what a varying integer is in lane 0 and how far the lanes are apart.
+// stride finds how far the lanes of a varying integer are apart, if they all are as far. Where they
+// are not, it has none.
 func (l *lowering) stride(n *kernel.Node) {
-	of := func(a *kernel.Node) (stride, bool) {
+	if e := n.Type(); e != kernel.U32 && e != kernel.I32 {
+		return
+	}
+	of := func(a *kernel.Node) (int64, bool) {
 		if !l.varying[a] {
-			return stride{l.scalar(a), 0}, true
+			return 0, true
 		}
 		s, ok := l.strides[a]
 		return s, ok
 	}
-	if e := n.Type(); e != kernel.U32 && e != kernel.I32 {
-		return
-	}
 	args := n.Args()
-	switch n.Op() {
-	case kernel.OpAdd, kernel.OpSub, kernel.OpMul, kernel.OpShl:
-	case kernel.OpBitcast:
-		if s, ok := of(args[0]); ok && args[0].Type() != kernel.F32 {
-			l.strides[n] = s
-		}
-		return
-	default:
-		return
+	x, ok := of(args[0])
+	y, yok := x, true
+	if len(args) > 1 {
+		y, yok = of(args[1])
 	}
-	x, xok := of(args[0])
-	y, yok := of(args[1])
-	if !xok || !yok {
+	if !ok || !yok {
 		return
 	}
 	switch n.Op() {
 	case kernel.OpAdd:
-		l.strides[n] = stride{l.plus(x.base, y.base), x.step + y.step}
+		l.strides[n] = x + y
 	case kernel.OpSub:
-		l.strides[n] = stride{l.minus(x.base, y.base), x.step - y.step}
+		l.strides[n] = x - y
 	case kernel.OpMul:
 		for i, by := range args {
 			if c, ok := l.known(by); ok {
-				l.strides[n] = stride{l.times(x.base, y.base), []stride{y, x}[i].step * int64(int32(c))}
-				return
+				l.strides[n] = []int64{y, x}[i] * int64(int32(c))
 			}
 		}
 	case kernel.OpShl:
 		if c, ok := l.known(args[1]); ok && c < 31 {
-			l.strides[n] = stride{l.shl(x.base, y.base), x.step << c}
+			l.strides[n] = x << c
+		}
+	case kernel.OpBitcast:
+		if args[0].Type() != kernel.F32 {
+			l.strides[n] = x
 		}
 	}
+}
+
+// index returns an integer in 64 bits, in lane 0 if it varies, for an address: kernels index
+// below 2^31, so sums and products do not wrap, and LLVM may take constants out of them.
+func (l *lowering) index(n *kernel.Node) value.Value {
+	if v, ok := l.counters[n]; ok {
+		return v
+	}
+	if !n.Static() {
+		switch args := n.Args(); n.Op() {
+		case kernel.OpBuiltin:
+			if l.varying[n] {
+				return i64(0)
+			}
+		case kernel.OpAdd:
+			return l.plus(l.index(args[0]), l.index(args[1]))
+		case kernel.OpSub:
+			return l.minus(l.index(args[0]), l.index(args[1]))
+		case kernel.OpMul:
+			return l.times(l.index(args[0]), l.index(args[1]))
+		case kernel.OpShl:
+			return l.shl(l.index(args[0]), l.index(args[1]))
+		case kernel.OpBitcast:
+			if args[0].Type() != kernel.F32 {
+				return l.index(args[0])
+			}
+		}
+	}
+	return l.sext(l.scalar(n), types.I64)
 }
 
 // known returns a static scalar whose constants are all fixed.

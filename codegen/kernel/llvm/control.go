@@ -100,7 +100,7 @@ func (l *lowering) builtin(n *kernel.Node) {
 	switch b := kernel.Builtin(n.Imm()); b {
 	case kernel.SubgroupLane, kernel.LocalID:
 		v = iota_
-		l.strides[n] = stride{i32(0), 1}
+		l.strides[n] = 1
 	case kernel.NumSubgroups:
 		v = i32(1)
 	case kernel.WorkgroupIDX, kernel.WorkgroupIDY, kernel.WorkgroupIDZ:
@@ -231,16 +231,16 @@ func (l *lowering) enter(n *kernel.Node) (head, body, exit *ir.Block) {
 func (l *lowering) forLoop(n *kernel.Node, s *scope) {
 	body := n.Regions()[0]
 	param, lo, hi, step := body.Param(), n.Args()[0], n.Args()[1], n.Args()[2]
-	from, run := l.strides[lo]
+	step1, run := l.strides[lo]
 	if !l.varying[lo] {
-		from, run = stride{l.scalar(lo), 0}, true
+		step1, run = 0, true
 	}
 	run = run && !l.varying[step]
 	// The counter is that of lane 0 where the lanes keep their distance, else one for each.
 	var counter place
 	if run {
-		counter = l.alloca(types.I32)
-		l.set(counter, from.base)
+		counter = l.alloca(types.I64)
+		l.set(counter, l.index(lo))
 	} else {
 		counter = l.alloca(wide(types.I32))
 		l.set(counter, l.lanes(lo, 0))
@@ -248,10 +248,15 @@ func (l *lowering) forLoop(n *kernel.Node, s *scope) {
 	head, inside, exit := l.enter(n)
 	l.goTo(head)
 	i := l.get(counter)
-	value := i
-	if run && l.varying[param] {
-		value = l.plus(l.splat(i), repeatedStep(from.step))
-		l.strides[param] = stride{i, from.step}
+	value, first := i, i
+	if run {
+		first = l.trunc(i, types.I32)
+		value = first
+		l.counters[param] = i
+		if l.varying[param] {
+			value = l.plus(l.splat(first), repeatedStep(step1))
+			l.strides[param] = step1
+		}
 	}
 	l.values[param] = listOf(value)
 	mask := l.remaining(s.mask, n, l.returns[n])
@@ -260,17 +265,20 @@ func (l *lowering) forLoop(n *kernel.Node, s *scope) {
 		less := l.icmp(enum.IPredULT, l.lanes(param, 0), bound)
 		mask = l.among(mask, less)
 		any := l.anyLane(mask)
-		if run && from.step >= 0 && !l.varying[hi] && s.mask == nil && !l.breaks[n] && !l.returns[n] {
-			any = l.icmp(enum.IPredULT, i, l.scalar(hi)) // lane 0 stays longest
+		if run && step1 >= 0 && !l.varying[hi] && s.mask == nil && !l.breaks[n] && !l.returns[n] {
+			any = l.icmp(enum.IPredULT, first, l.scalar(hi)) // lane 0 stays longest
 		}
 		l.cur.NewCondBr(any, inside, exit)
 	} else {
-		l.cur.NewCondBr(l.icmp(enum.IPredULT, i, l.scalar(hi)), inside, exit)
+		l.cur.NewCondBr(l.icmp(enum.IPredULT, first, l.scalar(hi)), inside, exit)
 	}
 	l.cur = inside
 	l.region(body, &scope{mask: mask, end: exit})
-	by := l.operand(step, 0, !run)
-	l.set(counter, l.plus(i, by))
+	if run {
+		l.set(counter, l.plus(i, l.zext(l.scalar(step), types.I64)))
+	} else {
+		l.set(counter, l.plus(i, l.lanes(step, 0)))
+	}
 	l.cur.NewBr(head)
 	l.cur = exit
 }

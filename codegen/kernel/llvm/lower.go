@@ -9,7 +9,7 @@
 //
 // args has the address of each argument; consts the specialization constants by id; grid three
 // numbers. It computes workgroups first to end, counted along x, then y, then z. scratch is
-// the shared memory of one workgroup, Kernel.Scratch bytes, aligned to 64.
+// the shared memory of one workgroup, Func.SharedBytes, aligned to 64.
 package llvm
 
 import (
@@ -27,7 +27,7 @@ import (
 const Symbol = "kernel"
 
 // Lower returns the kernel for a machine in LLVM's words. Constants of spec are fixed in the code, by
-// id, others are read at run time. The size of a workgroup has to be 16 under spec.
+// id, others are read at run time; see Fixed. The size of a workgroup has to be 16 under spec.
 func Lower(f *kernel.Func, spec map[uint32]uint32, machine *Machine) (text string, err error) {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {
@@ -39,7 +39,7 @@ func Lower(f *kernel.Func, spec map[uint32]uint32, machine *Machine) (text strin
 	l := &lowering{
 		emitter: &emitter{m: ir.NewModule(), calls: map[string]*ir.Func{}}, analysis: analyze(f),
 		f: f, spec: spec, machine: machine,
-		values: map[*kernel.Node][]value.Value{}, wides: map[wideKey]value.Value{}, strides: map[*kernel.Node]stride{}, vars: map[*kernel.Node][]place{},
+		values: map[*kernel.Node][]value.Value{}, wides: map[wideKey]value.Value{}, strides: map[*kernel.Node]int64{}, counters: map[*kernel.Node]value.Value{}, vars: map[*kernel.Node][]place{},
 		left: map[*kernel.Node]place{}, exits: map[*kernel.Node]*ir.Block{},
 	}
 	l.module()
@@ -47,6 +47,19 @@ func Lower(f *kernel.Func, spec map[uint32]uint32, machine *Machine) (text strin
 		return "", fmt.Errorf("kernel %s: %w", f.Name, l.err)
 	}
 	return l.m.String(), nil
+}
+
+// Fixed are those of the constants that the code must have: the size of a workgroup, if that is one.
+func Fixed(f *kernel.Func, spec map[uint32]uint32) map[uint32]uint32 {
+	size := f.Workgroup()
+	if size.Op() != kernel.OpSpec {
+		return nil
+	}
+	id := f.Spec[size.Imm()].ID
+	if v, ok := spec[id]; ok {
+		return map[uint32]uint32{id: v}
+	}
+	return nil
 }
 
 // lowering is one kernel while it is lowered.
@@ -60,12 +73,13 @@ type lowering struct {
 
 	args, consts, grid, first, end, scratch value.Value
 
-	values  map[*kernel.Node][]value.Value // by element; scalars, or vectors of a lane each where they vary
-	wides   map[wideKey]value.Value        // scalars repeated in all lanes, of the region at hand
-	strides map[*kernel.Node]stride
-	vars    map[*kernel.Node][]place
-	shared  []value.Value
-	ids     [3]value.Value // of the workgroup
+	values   map[*kernel.Node][]value.Value // by element; scalars, or vectors of a lane each where they vary
+	wides    map[wideKey]value.Value        // scalars repeated in all lanes, of the region at hand
+	strides  map[*kernel.Node]int64         // of integers that vary: from lane to lane
+	counters map[*kernel.Node]value.Value   // of loops, in 64 bits, in lane 0
+	vars     map[*kernel.Node][]place
+	shared   []value.Value
+	ids      [3]value.Value // of the workgroup
 
 	gone  place // lanes that have returned
 	left  map[*kernel.Node]place
@@ -77,12 +91,6 @@ type wideKey struct {
 	n     *kernel.Node
 	e     int
 	block *ir.Block
-}
-
-// stride says of an integer that differs by lane that it is base + step*lane.
-type stride struct {
-	base value.Value
-	step int64
 }
 
 // scope is what is known while a region is lowered.
@@ -141,27 +149,21 @@ func (l *lowering) module() {
 	l.entry.NewBr(head)
 }
 
-// arrays finds the shared arrays in the scratch memory.
+// arrays finds the shared arrays in the scratch memory: those of longer elements first, so that all
+// are aligned without gaps.
 func (l *lowering) arrays() {
+	list := l.f.Arrays()
+	l.shared = make([]value.Value, len(list))
 	offset := value.Value(i64(0))
-	for _, a := range l.f.Arrays() {
-		l.shared = append(l.shared, l.at(types.I8, l.scratch, offset))
-		bytes := l.times(l.zext(l.scalar(a.Length()), types.I64), i64(int64(a.Elem().Size())))
-		offset = l.and(l.plus(l.plus(offset, bytes), i64(63)), i64(-64))
-	}
-}
-
-// Scratch returns the bytes of shared memory of a workgroup, as a lowered kernel places its arrays.
-func Scratch(f *kernel.Func, spec map[uint32]uint32) (uint64, error) {
-	var sum uint64
-	for _, a := range f.Arrays() {
-		n, err := f.Eval(a.Length(), spec)
-		if err != nil {
-			return 0, err
+	for _, size := range []int{16, 8, 4} {
+		for i, a := range list {
+			if a.Elem().Size() != size {
+				continue
+			}
+			l.shared[i] = l.at(types.I8, l.scratch, offset)
+			offset = l.plus(offset, l.times(l.zext(l.scalar(a.Length()), types.I64), i64(int64(size))))
 		}
-		sum = (sum + uint64(n)*uint64(a.Elem().Size()) + 63) &^ 63
 	}
-	return sum, nil
 }
 
 // place3 finds the place of workgroup `at` in the grid.

@@ -16,7 +16,7 @@ type Machine struct {
 	Arch string // amd64 or arm64, as Go names it
 	CPU  string // of llc
 	Attr string // features beside those of CPU
-	// Features are what a processor must have, by the names of package processor.
+	// Features are what a processor must have, sorted, by the names of package processor.
 	Features []string
 
 	// dot adds the products of four bytes of each word to sum: of x unsigned, of y signed.
@@ -24,13 +24,13 @@ type Machine struct {
 	permute bool // AVX-512 picks elements by index
 }
 
-var v3 = []string{"avx2", "fma", "f16c", "bmi2"}
+var v3 = []string{"avx2", "bmi2", "f16c", "fma"}
 
 // Machines are the kinds, those of an architecture from the simplest on.
 var Machines = []*Machine{
 	{Name: "x86-64-v3", Doc: "AVX2 and FMA", Arch: "amd64", CPU: "x86-64-v3", Features: v3},
 	{Name: "x86-64-v4", Doc: "AVX-512 with VNNI", Arch: "amd64", CPU: "x86-64-v4", Attr: "+avx512vnni",
-		Features: append(v3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"), dot: vnni, permute: true},
+		Features: []string{"avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true},
 	{Name: "arm64", Doc: "NEON with dot products", Arch: "arm64", CPU: "neoverse-n1", Attr: "+reserve-x18,+reserve-x28", Features: []string{"dotprod"}, dot: sdot},
 	{Name: "arm64-i8mm", Doc: "NEON with dot products of unsigned and signed bytes", Arch: "arm64", CPU: "neoverse-n1", Attr: "+i8mm,+reserve-x18,+reserve-x28", Features: []string{"dotprod", "i8mm"}, dot: usdot},
 }

@@ -22,13 +22,6 @@ type access struct {
 	reading bool // of memory that nobody writes
 }
 
-func (a access) size() int64 {
-	if a.word.Equal(types.I16) {
-		return 2
-	}
-	return 4 * int64(a.words)
-}
-
 // argument returns the address of a buffer.
 func (l *lowering) argument(i uint32) (address value.Value) {
 	l.once(func() {
@@ -79,23 +72,19 @@ func (l *lowering) varies(a access) bool {
 
 // uniform returns the address of an access that is the same in all lanes.
 func (l *lowering) uniform(a access) value.Value {
-	return l.behind(a, a.base, l.scalar(a.index), func() value.Value { return l.scalar(a.index2) })
+	return l.behind(a, a.base, l.index(a.index), func() value.Value { return l.index(a.index2) })
 }
 
 // scattered returns the address of each lane.
 func (l *lowering) scattered(a access) value.Value {
-	base := a.base
-	if count(base) == 0 { // LLVM wants a scalar base and a vector of offsets
-		return l.behind(a, base, l.lanes(a.index, 0), func() value.Value { return l.lanes(a.index2, 0) })
-	}
-	return l.behind(a, base, l.lanes(a.index, 0), func() value.Value { return l.lanes(a.index2, 0) })
+	wider := func(n *kernel.Node) value.Value { return l.sext(l.lanes(n, 0), wide(types.I64)) }
+	return l.behind(a, a.base, wider(a.index), func() value.Value { return wider(a.index2) })
 }
 
-func (l *lowering) behind(a access, base, index value.Value, index2 func() value.Value) value.Value {
-	offset := l.sext(index, like(index, types.I64))
+// behind returns the address of an element, or of a word of it.
+func (l *lowering) behind(a access, base, offset value.Value, index2 func() value.Value) value.Value {
 	if a.index2 != nil {
-		second := index2()
-		offset = l.plus(l.times(offset, l.k(offset, int64(a.words))), l.sext(second, like(second, types.I64)))
+		offset = l.plus(l.times(offset, l.k(offset, int64(a.words))), index2())
 		return l.at(a.word, base, offset)
 	}
 	if a.words > 1 {
@@ -110,10 +99,10 @@ func (l *lowering) run(a access) (value.Value, bool) {
 		return nil, false
 	}
 	s, ok := l.strides[a.index]
-	if !ok || s.step != 1 {
+	if !ok || s != 1 {
 		return nil, false
 	}
-	return l.behind(a, a.base, s.base, nil), true
+	return l.behind(a, a.base, l.index(a.index), nil), true
 }
 
 // words returns what an access reads, a value for each word.

@@ -68,7 +68,7 @@ func native(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine) fu
 		for i, a := range args {
 			addresses[i] = unsafe.Pointer(unsafe.SliceData(a))
 		}
-		bytes, err := Scratch(f, spec)
+		bytes, err := f.SharedBytes(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,9 +100,9 @@ func agree(t *testing.T, f *kernel.Func, spec map[uint32]uint32, grid [3]int, ar
 		t.Fatal(err)
 	}
 	for _, m := range machines(t) {
-		for _, fixed := range variants(spec) {
+		for _, fixed := range variants(f, spec) {
 			got := before()
-			native(t, f, mergeSize(t, f, fixed, spec), m)(spec, grid, got)
+			native(t, f, fixed, m)(spec, grid, got)
 			for i := range want {
 				for at := 0; at+4 <= len(want[i]); at += 4 {
 					x, y := binary.LittleEndian.Uint32(got[i][at:]), binary.LittleEndian.Uint32(want[i][at:])
@@ -116,20 +116,12 @@ func agree(t *testing.T, f *kernel.Func, spec map[uint32]uint32, grid [3]int, ar
 	}
 }
 
-// variants are no constant fixed, and all.
-func variants(spec map[uint32]uint32) []map[uint32]uint32 {
+// variants are as few constants fixed as may be, and all.
+func variants(f *kernel.Func, spec map[uint32]uint32) []map[uint32]uint32 {
 	if len(spec) == 0 {
 		return []map[uint32]uint32{nil}
 	}
-	return []map[uint32]uint32{nil, spec}
-}
-
-// mergeSize fixes what the size of a workgroup depends on, where its default is not a subgroup.
-func mergeSize(t *testing.T, f *kernel.Func, fixed, spec map[uint32]uint32) map[uint32]uint32 {
-	if n, err := f.WorkgroupSize(fixed); err == nil && n == Lanes {
-		return fixed
-	}
-	return spec
+	return []map[uint32]uint32{Fixed(f, spec), spec}
 }
 
 func near(x, y uint32, rel float64) bool {

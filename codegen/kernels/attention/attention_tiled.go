@@ -51,7 +51,7 @@ type tiledKernel struct {
 }
 
 // attentionTiles are the tile sizes, rows of q and of the cache, best first.
-var attentionTiles = [][2]int{{32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}, {8, 4}}
+var attentionTiles = [][2]int{{32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}, {8, 4}, {4, 16}, {4, 8}}
 
 // tiledShared bounds the shared memory of a workgroup, in bytes: with more, too
 // few of them run at once.

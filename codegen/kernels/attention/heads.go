@@ -220,7 +220,8 @@ const headsSubgroups = 8
 // leave workgroups for all units.
 func (h *headsGroup) share(t *target.Target) {
 	heads := 0
-	h.side, h.down = headsSubgroups, 1
+	most := min(headsSubgroups, t.Workgroup/t.Wave)
+	h.side, h.down = most, 1
 	for _, c := range h.chains {
 		n := c.width() / h.headDim
 		heads += n
@@ -231,7 +232,7 @@ func (h *headsGroup) share(t *target.Target) {
 	for h.side > 1 && h.rows.Max*heads/h.side < 2*t.Units {
 		h.side /= 2
 	}
-	for h.side*h.down < headsSubgroups && h.rows.Max*heads/h.side/(2*h.down) >= 2*t.Units {
+	for h.side*h.down < most && h.rows.Max*heads/h.side/(2*h.down) >= 2*t.Units {
 		h.down *= 2
 	}
 }

@@ -78,7 +78,10 @@ var processorDot = gemmShape{lanes: 64, perLane: 4, cols: 2, loaders: dotDepth /
 // all units of the device have work, or half of them; or twice as many, if the lanes have
 // registers for their sums.
 func dotShapes(g *linearGroup, t *target.Target) []gemmShape {
-	if t.Wave < 16 {
+	switch {
+	case t.Workgroup < processorDot.lanes:
+		return []gemmShape{{lanes: 16, perLane: 4, cols: 2, loaders: dotDepth / weight.FixedHalf}}
+	case t.Wave < 16:
 		return []gemmShape{processorDot}
 	}
 	busy := func(rows int) bool {

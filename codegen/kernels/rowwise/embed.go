@@ -32,7 +32,7 @@ func EmbedCandidates(s *site.Site) []site.Candidate {
 	}
 	// A multiple of the units that lie in each other's gaps, so that a workgroup
 	// writes consecutive elements.
-	workgroup := max(32, s.Target.Wave)
+	workgroup := min(max(32, s.Target.Wave), s.Target.Workgroup)
 	tile := workgroup * k.format.Unit
 	return []site.Candidate{{
 		Kernel: fmt.Sprintf("embed %s%s", k.format.Name, rows.Key()),

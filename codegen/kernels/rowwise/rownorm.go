@@ -44,7 +44,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	// Decode entries of every width add in one order.
 	if rows.Max > ir.DecodeRows && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
 		k.size = max(k.wave, k.size/2/k.wave*k.wave)
-		for k.size == k.wave && k.runs < normRuns && width/group%(2*k.runs) == 0 {
+		for k.size == k.wave && k.runs < min(normRuns, s.Target.Workgroup/k.wave) && width/group%(2*k.runs) == 0 {
 			k.runs *= 2
 		}
 	}

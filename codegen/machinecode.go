@@ -1,0 +1,41 @@
+package codegen
+
+import (
+	"context"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// machineOf returns the processor that a target's code is for.
+func machineOf(t *target.Target) (*llvm.Machine, error) { return llvm.MachineOf(t.Machine) }
+
+func objectFormat(t *target.Target) string {
+	m, err := machineOf(t)
+	if err != nil {
+		return ""
+	}
+	return plans.ObjectFormat(m.Arch)
+}
+
+// lowerObject returns an object file of machine code.
+func lowerObject(fn *kernel.Func, spec map[uint32]uint32, _ int, t *target.Target) ([]byte, string, error) {
+	m, err := machineOf(t)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := llvm.Lower(fn, llvm.Fixed(fn, spec), m)
+	if err != nil {
+		return nil, "", err
+	}
+	code, err := m.Compile(context.TODO(), text)
+	return code, llvm.Symbol, err
+}
+
+func requireCPU(p *plans.Plan, _ []*kernel.Func, t *target.Target) {
+	if m, err := machineOf(t); err == nil {
+		p.Require.CPU = &plans.CPURequirements{Arch: m.Arch, Features: m.Features}
+	}
+}
