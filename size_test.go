@@ -105,6 +105,9 @@ func TestPlanSize(t *testing.T) {
 	for model, build := range published {
 		f := writeHeader(t, model, build)
 		for _, tg := range target.All() {
+			if tg.Backend == plans.CUDA && tg.CUDA != 90 {
+				continue // the others differ in little
+			}
 			t.Run(model+"/"+tg.Name, func(t *testing.T) {
 				t.Parallel()
 				var n counter

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/spirv"
@@ -17,10 +18,9 @@ type backend struct {
 	name   string
 	open   bool                          // the code leaves constants open, so that one module serves many pipelines
 	format func(t *target.Target) string // of the code: a row of plans.Formats
-	// lower returns the code of a kernel and the name of its entry point. Where the format does not
-	// leave constants open, the code is that for the constants of spec, by id, or their defaults, and
-	// for subgroups of wave lanes.
-	lower func(fn *kernel.Func, spec map[uint32]uint32, wave int, t *target.Target) (code []byte, entry string, err error)
+	// lower returns the code of a candidate's kernel and the name of its entry point. Where the format
+	// does not leave constants open, the code is that for the candidate's and its subgroup size.
+	lower func(k *specialized, c *kernels.Candidate, t *target.Target) (code []byte, entry string, err error)
 	// require sets the backend's part of the plan's requirements from the plan and the kernels of its
 	// modules.
 	require func(p *plans.Plan, used []*kernel.Func, t *target.Target)
@@ -30,6 +30,7 @@ type backend struct {
 var backends = []backend{
 	{name: plans.Vulkan, open: true, format: always(plans.SPIRV), lower: lowerSPIRV, require: requireVulkan},
 	{name: plans.CPU, open: true, format: objectFormat, lower: lowerObject, require: requireCPU},
+	{name: plans.CUDA, format: always(plans.PTX), lower: lowerPTX, require: requireCUDA},
 }
 
 // backendOf returns the row of a backend.
@@ -45,11 +46,12 @@ func always(format string) func(*target.Target) string {
 	return func(*target.Target) string { return format }
 }
 
-// module lowers a kernel of that name.
-func (b *backend) module(name string, fn *kernel.Func, spec map[uint32]uint32, wave int, t *target.Target) (plans.Module, error) {
-	m := plans.Module{Name: name, Format: b.format(t), Interface: plans.Interface{Args: len(fn.Args)}}
+// module lowers the kernel of a candidate.
+func (b *backend) module(k *specialized, c *kernels.Candidate, t *target.Target) (plans.Module, error) {
+	fn, spec := k.fn, k.spec
+	m := plans.Module{Name: c.Kernel, Format: b.format(t), Interface: plans.Interface{Args: len(fn.Args)}}
 	var err error
-	if m.Bytes, m.Interface.Entry, err = b.lower(fn, spec, wave, t); err != nil {
+	if m.Bytes, m.Interface.Entry, err = b.lower(k, c, t); err != nil {
 		return m, err
 	}
 	if b.open {
@@ -72,8 +74,8 @@ func (b *backend) module(name string, fn *kernel.Func, spec map[uint32]uint32, w
 	return m, nil
 }
 
-func lowerSPIRV(fn *kernel.Func, _ map[uint32]uint32, _ int, _ *target.Target) ([]byte, string, error) {
-	words, err := kernelspirv.Lower(fn)
+func lowerSPIRV(k *specialized, _ *kernels.Candidate, _ *target.Target) ([]byte, string, error) {
+	words, err := kernelspirv.Lower(k.fn)
 	if err != nil {
 		return nil, "", err
 	}

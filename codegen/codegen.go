@@ -46,10 +46,7 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 
 // Table returns all passes for the target, in order; kernels are each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
-	return table(t, maxRows, func(p *ir.Program) error {
-		_, err := selectKernels(context.Background(), p, t, Choice{})
-		return err
-	})
+	return table(t, maxRows, func(p *ir.Program) error { return selectKernels(context.Background(), p, t, Choice{}) })
 }
 
 // table returns all passes for the target, in order, of which the one that chooses kernels runs

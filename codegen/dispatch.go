@@ -81,7 +81,7 @@ func (e *emitter) arg(f *ir.Func, o kernels.Operand) (plans.Arg, error) {
 
 // pipeline returns the index of the candidate's pipeline, made on first use.
 func (e *emitter) pipeline(c *kernels.Candidate) (int, error) {
-	key := pipelineKey(c)
+	key := e.backend.moduleKey(c) + pipelineKey(c)
 	if i, ok := e.pipelines[key]; ok {
 		return i, nil
 	}

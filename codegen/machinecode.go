@@ -5,6 +5,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -21,12 +22,12 @@ func objectFormat(t *target.Target) string {
 }
 
 // lowerObject returns an object file of machine code.
-func lowerObject(fn *kernel.Func, spec map[uint32]uint32, _ int, t *target.Target) ([]byte, string, error) {
+func lowerObject(k *specialized, _ *kernels.Candidate, t *target.Target) ([]byte, string, error) {
 	m, err := machineOf(t)
 	if err != nil {
 		return nil, "", err
 	}
-	text, err := llvm.Lower(fn, llvm.Fixed(fn, spec), m)
+	text, err := llvm.Lower(k.fn, llvm.Fixed(k.fn, k.spec), m)
 	if err != nil {
 		return nil, "", err
 	}

@@ -26,8 +26,7 @@ func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 		if err := compiled(rows, sites); err != nil {
 			return err
 		}
-		_, err = selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
-		return err
+		return selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
 	})
 	return rows, err
 }

@@ -21,6 +21,7 @@ type Requirements struct {
 	Memory  int64 // bytes of device memory: weights + tables + KV + state + arena + io
 	Vulkan  *VulkanRequirements
 	CPU     *CPURequirements
+	CUDA    *CUDARequirements
 }
 
 // Capabilities are what a device offers of what plans require. A limit of 0 is not known.
@@ -28,6 +29,7 @@ type Capabilities struct {
 	Memory int64 // bytes of its own
 	Vulkan VulkanCapabilities
 	CPU    CPUCapabilities
+	CUDA   CUDACapabilities
 }
 
 // need is what one backend requires.
@@ -51,6 +53,7 @@ var backends = []struct {
 	{Host, nil},
 	{Vulkan, func(r *Requirements) need { return some(r.Vulkan) }},
 	{CPU, func(r *Requirements) need { return some(r.CPU) }},
+	{CUDA, func(r *Requirements) need { return some(r.CUDA) }},
 }
 
 // some is p as a need, nil for nil.

@@ -52,6 +52,7 @@ var Formats = []Format{
 	{Name: SPIRV, Doc: "SPIR-V", Ext: ".spv", Open: true, valid: validSPIRV},
 	{Name: "elf-x86-64", Doc: "machine code of x86-64", Ext: ".o", Open: true, valid: validObject(elf.EM_X86_64)},
 	{Name: "elf-aarch64", Doc: "machine code of arm64", Ext: ".o", Open: true, valid: validObject(elf.EM_AARCH64)},
+	{Name: PTX, Doc: "PTX", Ext: ".ptx", valid: validPTX},
 }
 
 // FormatOf returns the row of a name. The error names the formats that are known.

@@ -11,7 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime/bench"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
+	"github.com/zincc-dev/zincc/runtime/device"
 )
 
 var benchCommand = cli.Command{
@@ -79,9 +79,9 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 		}
 	}
 	backend, limit := "host", 0.0
-	if x, ok := o.Exec.(*vulkan.Executor); ok {
-		backend = "Vulkan"
-		if limit, err = x.Underlying().ReadBandwidth(ctx); ctx.Err() != nil {
+	if x, ok := o.Exec.(device.Measured); ok {
+		backend = x.Backend()
+		if limit, err = x.ReadBandwidth(ctx); ctx.Err() != nil {
 			return err
 		} else if err != nil {
 			fmt.Fprintf(os.Stderr, "zincrun: read bandwidth is left out: %s\n", err)

@@ -5,20 +5,19 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/verify"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // locate adds to an error about logits that are not numbers which dispatch wrote the first such value,
 // on devices that let us look. Nobody else may use the executor any more.
 func (o *opened) locate(ctx context.Context, err error) error {
 	var bad *sample.NotNumbersError
-	x, ok := o.Exec.(*vulkan.Executor)
-	if !ok || !errors.As(err, &bad) {
+	if !errors.As(err, &bad) {
 		return err
 	}
-	dev, cause := x.Inspect()
+	dev, cause := device.Inspect(o.Exec)
 	if cause != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/tuning"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/verify"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // tuneMargin is the share by which a candidate must be faster than one that the compiler
@@ -82,7 +82,7 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 	if err := o.checkOutput(t.out); err != nil {
 		return err
 	}
-	x, ok := o.Exec.(*vulkan.Executor)
+	x, ok := o.Exec.(device.Measured)
 	if !ok {
 		return ir.Unsupported("%s: device %s has no kernels to time", path, o.Exec.Device())
 	}
@@ -115,16 +115,16 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 }
 
 // decide returns the rows of the sites that have a choice.
-func (t *tuneFlags) decide(times []runtime.CandidateTime, x *vulkan.Executor) []tuning.Row {
+func (t *tuneFlags) decide(times []runtime.CandidateTime, x device.Measured) []tuning.Row {
 	var timings []tuning.Timing
 	for _, c := range times {
 		timings = append(timings, c.Timing)
 	}
-	info, now := x.Underlying().Info, time.Now().UTC().Truncate(time.Second)
+	now := time.Now().UTC().Truncate(time.Second)
 	var rows []tuning.Row
 	for _, r := range tuning.Decide(timings, tuneMargin) {
 		if r.Of > 1 {
-			r.Device, r.Driver, r.When = info.Name, info.Driver+" "+info.DriverInfo, now
+			r.Device, r.Driver, r.When = x.Device(), x.Driver(), now
 			rows = append(rows, r)
 		}
 	}
@@ -132,7 +132,7 @@ func (t *tuneFlags) decide(times []runtime.CandidateTime, x *vulkan.Executor) []
 }
 
 // verify compares a dispatch of each row's best candidate with the oracle.
-func (t *tuneFlags) verify(ctx context.Context, o *opened, x *vulkan.Executor, times []runtime.CandidateTime, rows []tuning.Row) error {
+func (t *tuneFlags) verify(ctx context.Context, o *opened, x device.Measured, times []runtime.CandidateTime, rows []tuning.Row) error {
 	if t.rows == 0 || len(rows) == 0 {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (t *tuneFlags) verify(ctx context.Context, o *opened, x *vulkan.Executor, t
 			chosen[dispatch{c.Entry, c.Dispatch}] = true
 		}
 	}
-	dev, err := x.Inspect()
+	dev, err := device.Inspect(x)
 	if err != nil {
 		return err
 	}

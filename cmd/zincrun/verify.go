@@ -10,10 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
-	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/runtime/cpu"
+	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/verify"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 var verifyCommand = cli.Command{
@@ -73,16 +71,9 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	var dev verify.Device
-	switch x := o.Exec.(type) {
-	case *vulkan.Executor:
-		if dev, err = x.Inspect(); err != nil {
-			return err
-		}
-	case *cpu.Executor:
-		dev = x
-	default:
-		return ir.Unsupported("%s: on %s the oracle itself computes: nothing to compare", path, o.Exec.Device())
+	dev, err := device.Inspect(o.Exec)
+	if err != nil {
+		return fmt.Errorf("%s: nothing to compare: %w", path, err)
 	}
 	bar := cli.NewProgress("verifying", 1000)
 	last := 0

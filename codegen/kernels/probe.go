@@ -6,7 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
-//go:generate go run ./probegen ../../runtime/vulkan/zprobe.go
+//go:generate go run ./probegen vulkan ../../runtime/vulkan/zprobe.go
+//go:generate go run ./probegen cuda ../../runtime/cuda/zprobe.go
 
 // The kernels that a runtime measures devices with, and proves one thing. It has them as
 // words, since it does not import this package.

@@ -3,6 +3,7 @@ package target
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -46,6 +47,8 @@ type Target struct {
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
 	AMD   *AMD // nil for others
+	// CUDA is the compute capability without the dot, of targets of that backend.
+	CUDA int
 }
 
 // IsHost reports whether the oracle evaluates its plans, which hold no kernels then.
@@ -89,4 +92,4 @@ func Lookup(name string) (*Target, error) {
 // All returns the targets in the order in which people should read them.
 func All() []*Target { return targets }
 
-var targets = append(append([]*Target{host}, processors...), llvmpipe, sm90, gfx1201, gfx1200, gfx1100, gfx1151, xe2, generic)
+var targets = slices.Concat([]*Target{host}, processors, []*Target{llvmpipe, sm90}, cuda, []*Target{gfx1201, gfx1200, gfx1100, gfx1151, xe2, generic})

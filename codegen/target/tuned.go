@@ -24,7 +24,11 @@ var tuned embed.FS
 func (t *Target) Tuned() ([]tuning.Row, error) {
 	device, probed := strings.CutPrefix(t.Name, ProbePrefix)
 	if !probed {
-		return readTuned(strings.TrimSuffix(t.Name, NoMatrix))
+		rows, err := readTuned(strings.TrimSuffix(t.Name, NoMatrix))
+		if len(rows) == 0 && err == nil {
+			rows, err = readTuned(t.Arch) // through another backend
+		}
+		return rows, err
 	}
 	rows, err := readTuned(t.Arch)
 	own := map[string]bool{}

@@ -40,6 +40,7 @@ var formats = map[string]format{
 	plans.SPIRV:                 {readSPIRV, disassembleSPIRV},
 	plans.ObjectFormat("amd64"): {readObject, disassembleObject},
 	plans.ObjectFormat("arm64"): {readObject, disassembleObject},
+	plans.PTX:                   {readPTX, disassemblePTX},
 }
 
 // Read reads a module under the constants of a pipeline, by id.

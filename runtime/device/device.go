@@ -11,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cpu"
+	"github.com/zincc-dev/zincc/runtime/cuda"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
@@ -32,6 +33,9 @@ var backends = []struct {
 	}},
 	{plans.CPU, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
 		return cpu.New(ctx, 0, plan, src, progress)
+	}},
+	{plans.CUDA, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
+		return cuda.NewExecutor(ctx, index, plan, src, progress)
 	}},
 	{plans.Host, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, _ func(int64)) (runtime.Executor, error) {
 		return host.New(ctx, plan, src)

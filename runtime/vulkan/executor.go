@@ -402,3 +402,14 @@ func (x *Executor) Close() error {
 	x.dev.Close()
 	return nil
 }
+
+// Backend names what runs the kernels.
+func (x *Executor) Backend() string { return "Vulkan" }
+
+// Driver names the driver and its version.
+func (x *Executor) Driver() string { return x.dev.Info.Driver + " " + x.dev.Info.DriverInfo }
+
+// ReadBandwidth is what Device.ReadBandwidth measures.
+func (x *Executor) ReadBandwidth(ctx context.Context) (float64, error) {
+	return x.dev.ReadBandwidth(ctx)
+}

@@ -1,0 +1,42 @@
+package codegen
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernel/ptx"
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+func lowerPTX(k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
+	text, err := ptx.Lower(k.fn, ptx.Options{
+		Arch: t.CUDA, Spec: k.spec,
+		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) },
+	})
+	return []byte(text), ptx.Entry, err
+}
+
+// constant reports whether no dispatch writes a value.
+func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
+
+// constants says which operands of a candidate no dispatch writes.
+func constants(c *kernels.Candidate) string {
+	text := make([]byte, len(c.Operands))
+	for i, o := range c.Operands {
+		text[i] = '-'
+		if constant(o.Value) {
+			text[i] = 'c'
+		}
+	}
+	return " " + string(text)
+}
+
+func requireCUDA(p *plans.Plan, _ []*kernel.Func, t *target.Target) {
+	r := &plans.CUDARequirements{Arch: t.CUDA}
+	for _, pl := range p.Pipelines {
+		r.Workgroup = max(r.Workgroup, pl.Workgroup)
+		r.Shared = max(r.Shared, pl.Shared)
+	}
+	p.Require.CUDA = r
+}

@@ -1,0 +1,89 @@
+package modules
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+const ptxModule = `.version 7.8
+.target sm_80
+.address_size 64
+
+// ld.global of a comment
+.visible .entry kernel(.param .u64 a0, .param .u64 a1, .param .u64 a2)
+.reqntid 64, 1, 1
+{
+	.reg .b32 %r<9>;
+	.shared .align 16 .b8 s0[256];
+	.shared .align 16 .b8 s1[16];
+	ld.param.u64 %d0, [a0];
+	ld.param.u64 %d1, [a1];
+	ld.param.u64 %d2, [a2];
+	mov.u32 %r0, %tid.x;
+	mov.b64 {%r1, %r2}, %d1;
+	mov.b64 {%r3, %r4}, %d2;
+	selp.b32 %r5, %r1, %r3, %p0;
+	selp.b32 %r6, %r2, %r4, %p0;
+	mov.b64 %d3, {%r5, %r6};
+	mad.wide.u32 %d4, %r0, 16, %d0;
+	ld.global.nc.v4.b32 {%r7, %r8, %r9, %r10}, [%d4+16];
+	ld.shared.b32 %r11, [s0+4];
+	@%p0 st.global.b32 [%d3], %r7;
+	ret;
+}
+`
+
+func TestReadPTX(t *testing.T) {
+	c, err := readPTX([]byte(ptxModule), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := plans.Interface{Entry: "kernel", Args: 3, Workgroup: 64, Shared: 272}
+	if c.Entry != want.Entry || c.Args != want.Args || c.Workgroup != want.Workgroup || c.Shared != want.Shared {
+		t.Errorf("%+v, want %+v", c.Interface, want)
+	}
+	args := func(m map[int]bool) []int { return slices.Sorted(maps.Keys(m)) }
+	if loads, stores := args(c.Loads), args(c.Stores); !slices.Equal(loads, []int{0}) || !slices.Equal(stores, []int{1, 2}) || c.Stray != "" {
+		t.Errorf("loads %v, stores %v, stray %q", loads, stores, c.Stray)
+	}
+	for arch, lacks := range map[int]int{75: 1, 80: 0, 90: 0} {
+		if got := c.Lacks(&plans.Requirements{CUDA: &plans.CUDARequirements{Arch: arch}}); len(got) != lacks {
+			t.Errorf("sm_%d lacks %v", arch, got)
+		}
+	}
+	for _, m := range []struct{ old, new, stray, failure string }{
+		{"st.global.b32 [%d3]", "st.global.b32 [%d9]", "register %d9", ""},
+		{"st.global.b32 [%d3]", "st.local.b32 [%d3]", "st.local.b32", ""},
+		{"st.global.b32 [%d3]", "st.b32 [%d3]", "st.b32", ""},
+		{"mov.u32 %r0, %tid.x", "cp.async.ca.shared.global [%r0], [%d0], 16", "cp.async.ca.shared.global", ""},
+		{"[a2]", "[a3]", "", "parameter"},
+		{".visible .entry kernel(", ".func kernel(", "", "parameter"},
+		{".reqntid", ".visible .entry other()\n.reqntid", "", "second entry"},
+		{"s1[16]", "s1[-1]", "", "shared array"},
+		{"s1[16]", "s1]16[", "", "shared array"},
+	} {
+		c, err := readPTX([]byte(strings.Replace(ptxModule, m.old, m.new, 1)), nil)
+		switch {
+		case m.failure != "" && (err == nil || !strings.Contains(err.Error(), m.failure)):
+			t.Errorf("%s: %v, want %s", m.new, err, m.failure)
+		case m.failure == "" && err != nil:
+			t.Errorf("%s: %v", m.new, err)
+		case m.failure == "" && c.Stray != m.stray:
+			t.Errorf("%s: stray %q, want %q", m.new, c.Stray, m.stray)
+		}
+	}
+}
+
+func FuzzReadPTX(f *testing.F) {
+	f.Add([]byte(ptxModule))
+	f.Add([]byte(".visible .entry x(\nld.global %d, [\n@\nmov.b64 {"))
+	f.Fuzz(func(t *testing.T, code []byte) {
+		if c, err := readPTX(code, nil); err == nil && c.Shared < 0 {
+			t.Error(c.Shared)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package cuda
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// The functions of the driver that are used, by their place in symbols.
+const (
+	cuInit = iota
+	cuDriverGetVersion
+	cuGetErrorName
+	cuDeviceGetCount
+	cuDeviceGet
+	cuDeviceGetName
+	cuDeviceGetUuid
+	cuDeviceTotalMem
+	cuDeviceGetAttribute
+	cuDevicePrimaryCtxRetain
+	cuDevicePrimaryCtxRelease
+	cuCtxSetCurrent
+	cuMemGetInfo
+	cuMemAlloc
+	cuMemFree
+	cuMemHostAlloc
+	cuMemFreeHost
+	cuMemcpyHtoDAsync
+	cuMemcpyDtoHAsync
+	cuMemcpyDtoDAsync
+	cuMemsetD32Async
+	cuLinkCreate
+	cuLinkAddData
+	cuLinkComplete
+	cuLinkDestroy
+	cuModuleLoadData
+	cuModuleUnload
+	cuModuleGetFunction
+	cuFuncGetAttribute
+	cuStreamCreate
+	cuStreamDestroy
+	cuStreamQuery
+	cuStreamSynchronize
+	cuStreamWaitEvent
+	cuStreamBeginCapture
+	cuStreamEndCapture
+	cuLaunchKernelEx
+	cuGraphInstantiate
+	cuGraphDestroy
+	cuGraphExecDestroy
+	cuGraphLaunch
+	cuEventCreate
+	cuEventDestroy
+	cuEventRecord
+	cuEventRecordWithFlags
+	cuEventQuery
+	cuEventSynchronize
+	cuEventElapsedTime
+	functions
+)
+
+// symbols are the names in the library: a suffix is the version of a function's interface.
+var symbols = [functions]string{
+	cuInit: "cuInit", cuDriverGetVersion: "cuDriverGetVersion", cuGetErrorName: "cuGetErrorName",
+	cuDeviceGetCount: "cuDeviceGetCount", cuDeviceGet: "cuDeviceGet", cuDeviceGetName: "cuDeviceGetName",
+	cuDeviceGetUuid: "cuDeviceGetUuid", cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
+	cuDevicePrimaryCtxRetain: "cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRelease: "cuDevicePrimaryCtxRelease_v2",
+	cuCtxSetCurrent: "cuCtxSetCurrent", cuMemGetInfo: "cuMemGetInfo_v2", cuMemAlloc: "cuMemAlloc_v2", cuMemFree: "cuMemFree_v2",
+	cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost", cuMemcpyHtoDAsync: "cuMemcpyHtoDAsync_v2",
+	cuMemcpyDtoHAsync: "cuMemcpyDtoHAsync_v2", cuMemcpyDtoDAsync: "cuMemcpyDtoDAsync_v2", cuMemsetD32Async: "cuMemsetD32Async",
+	cuLinkCreate: "cuLinkCreate_v2", cuLinkAddData: "cuLinkAddData_v2", cuLinkComplete: "cuLinkComplete", cuLinkDestroy: "cuLinkDestroy",
+	cuModuleLoadData: "cuModuleLoadData", cuModuleUnload: "cuModuleUnload", cuModuleGetFunction: "cuModuleGetFunction",
+	cuFuncGetAttribute: "cuFuncGetAttribute", cuStreamCreate: "cuStreamCreate", cuStreamDestroy: "cuStreamDestroy_v2",
+	cuStreamQuery: "cuStreamQuery", cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
+	cuStreamBeginCapture: "cuStreamBeginCapture_v2", cuStreamEndCapture: "cuStreamEndCapture", cuLaunchKernelEx: "cuLaunchKernelEx",
+	cuGraphInstantiate: "cuGraphInstantiateWithFlags", cuGraphDestroy: "cuGraphDestroy", cuGraphExecDestroy: "cuGraphExecDestroy",
+	cuGraphLaunch: "cuGraphLaunch", cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
+	cuEventRecordWithFlags: "cuEventRecordWithFlags",
+	cuEventQuery:           "cuEventQuery", cuEventSynchronize: "cuEventSynchronize", cuEventElapsedTime: "cuEventElapsedTime",
+}
+
+// Error is a CUresult (CUDA driver API, "Data types used by CUDA driver").
+type Error int32
+
+// The errors that are told apart.
+const (
+	outOfMemory Error = 2
+	noDevice    Error = 100
+	notReady    Error = 600
+)
+
+// names are those of errors that a driver may give before, or after, it can name them.
+var names = map[Error]string{
+	outOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", noDevice: "CUDA_ERROR_NO_DEVICE", notReady: "CUDA_ERROR_NOT_READY",
+	3: "CUDA_ERROR_NOT_INITIALIZED", 34: "CUDA_ERROR_STUB_LIBRARY", 999: "CUDA_ERROR_UNKNOWN",
+}
+
+// Error is the name that NVIDIA's documentation has for it.
+func (e Error) Error() string {
+	if d, err := load(); err == nil {
+		var text *byte
+		purego.SyscallN(d[cuGetErrorName], uintptr(e), uintptr(unsafe.Pointer(&text)))
+		if text != nil {
+			return goString(text)
+		}
+	}
+	if name, ok := names[e]; ok {
+		return name
+	}
+	return fmt.Sprintf("CUDA error %d", int32(e))
+}
+
+func goString(p *byte) string { return string(unsafe.Slice(p, length(p))) }
+
+func length(p *byte) int {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return n
+}
+
+// driver has the addresses of the functions.
+type driver [functions]uintptr
+
+// load opens the library and starts the driver, once.
+var load = sync.OnceValues(func() (*driver, error) {
+	lib, err := openLibrary()
+	if err != nil {
+		return nil, fmt.Errorf("no CUDA driver: %w", err)
+	}
+	d := new(driver)
+	for i, name := range symbols {
+		if d[i], err = librarySymbol(lib, name); err != nil {
+			return nil, fmt.Errorf("the CUDA driver is too old: it has no %s (CUDA 12 has)", name)
+		}
+	}
+	return d, nil
+})
+
+// call calls a function of the driver. Pointers among its operands stay where they are
+// until it returns.
+//
+//go:uintptrescapes
+func (d *driver) call(function int, args ...uintptr) error {
+	r, _, _ := purego.SyscallN(d[function], args...)
+	if e := Error(int32(r)); e != 0 {
+		return e
+	}
+	return nil
+}

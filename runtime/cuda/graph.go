@@ -1,0 +1,199 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// graph is the work of an entry, made once and launched any number of times.
+type graph struct {
+	dev    *Device
+	handle uintptr
+}
+
+func (g *graph) launch() error {
+	if err := g.dev.call(cuGraphLaunch, g.handle, g.dev.stream); err != nil {
+		return g.dev.errorf("launch: %w", err)
+	}
+	return nil
+}
+
+func (g *graph) free() {
+	if g != nil && g.handle != 0 {
+		_ = g.dev.call(cuGraphExecDestroy, g.handle)
+		g.handle = 0
+	}
+}
+
+// launchConfig is CUlaunchConfig.
+type launchConfig struct {
+	grid, block [3]uint32
+	shared      uint32
+	_           uint32
+	stream      uintptr
+	attributes  *launchAttribute
+	count       uint32
+	_           uint32
+}
+
+// launchAttribute is CUlaunchAttribute.
+type launchAttribute struct {
+	id    uint32
+	_     uint32
+	value [16]uint32
+}
+
+// dispatch launches a dispatch on a stream.
+func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int) error {
+	d := &e.Dispatches[i]
+	grid := [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}
+	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, x.memory.arguments[e.Name][i]); err != nil {
+		return x.dev.errorf("%s: %s: %w", e.Name, d.Site, err)
+	}
+	return nil
+}
+
+// launch launches a kernel with the addresses of its arguments.
+func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments []uint64) error {
+	pointers := make([]unsafe.Pointer, len(arguments))
+	for i := range arguments {
+		pointers[i] = unsafe.Pointer(&arguments[i])
+	}
+	c := &launchConfig{grid: grid, block: [3]uint32{uint32(f.workgroup), 1, 1}, stream: stream}
+	return d.call(cuLaunchKernelEx, uintptr(unsafe.Pointer(c)), f.handle, uintptr(unsafe.Pointer(unsafe.SliceData(pointers))), 0)
+}
+
+// capture makes the graph of an entry: dispatches of one step side by side, steps one after the
+// other. With stamp each dispatch is a step of its own, and stamp is called with the number of those
+// before, 0 at first.
+func (x *Executor) capture(e *plans.Entry, stamp func(i int) error) (*graph, error) {
+	const relaxed = 2 // other threads may go on meanwhile
+	dev := x.dev
+	lanes, err := x.lanes(e)
+	if err != nil {
+		return nil, err
+	}
+	defer lanes.free()
+	if err := dev.call(cuStreamBeginCapture, dev.stream, relaxed); err != nil {
+		return nil, dev.errorf("capture: %w", err)
+	}
+	err = x.record(e, lanes, stamp)
+	var recorded uintptr
+	if end := dev.call(cuStreamEndCapture, dev.stream, uintptr(unsafe.Pointer(&recorded))); err == nil && end != nil {
+		err = dev.errorf("capture: %w", end)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dev.call(cuGraphDestroy, recorded) }()
+	g := &graph{dev: dev}
+	if err := dev.call(cuGraphInstantiate, uintptr(unsafe.Pointer(&g.handle)), recorded, 0); err != nil {
+		return nil, dev.errorf("graph: %w", err)
+	}
+	return g, nil
+}
+
+func (x *Executor) record(e *plans.Entry, l *lanes, stamp func(i int) error) error {
+	if stamp != nil {
+		if err := stamp(0); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < len(e.Dispatches); {
+		n := 1
+		for stamp == nil && i+n < len(e.Dispatches) && e.Dispatches[i+n].Step == e.Dispatches[i].Step {
+			n++
+		}
+		err := l.beside(x.dev.stream, n, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j) })
+		if err == nil && stamp != nil {
+			err = stamp(i + 1)
+		}
+		if err != nil {
+			return err
+		}
+		i += n
+	}
+	return nil
+}
+
+// lanes are streams beside the main one, for dispatches of one step.
+type lanes struct {
+	dev     *Device
+	streams []uintptr
+	joins   []uintptr // events at the end of what runs in each
+	fork    uintptr
+}
+
+// lanes makes as many as the widest step of the entry needs.
+func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
+	l := &lanes{dev: x.dev}
+	widest, n := 1, 0
+	for i, d := range e.Dispatches {
+		if n++; i > 0 && d.Step != e.Dispatches[i-1].Step {
+			n = 1
+		}
+		widest = max(widest, n)
+	}
+	const nonBlocking = 1
+	var err error
+	if l.fork, err = x.dev.event(); err != nil {
+		return nil, err
+	}
+	for range widest - 1 {
+		var s uintptr
+		if err := x.dev.call(cuStreamCreate, uintptr(unsafe.Pointer(&s)), nonBlocking); err != nil {
+			l.free()
+			return nil, x.dev.errorf("stream: %w", err)
+		}
+		l.streams = append(l.streams, s)
+		join, err := x.dev.event()
+		if err != nil {
+			l.free()
+			return nil, err
+		}
+		l.joins = append(l.joins, join)
+	}
+	return l, nil
+}
+
+// beside calls do n times, each with a stream of its own, behind what is on the main one and
+// before what comes there next.
+func (l *lanes) beside(stream uintptr, n int, do func(i int, stream uintptr) error) error {
+	call := l.dev.call
+	if n > 1 {
+		if err := call(cuEventRecord, l.fork, stream); err != nil {
+			return l.dev.errorf("fork: %w", err)
+		}
+	}
+	for i := 1; i < n; i++ {
+		s, join := l.streams[i-1], l.joins[i-1]
+		if err := call(cuStreamWaitEvent, s, l.fork, 0); err != nil {
+			return l.dev.errorf("fork: %w", err)
+		}
+		if err := do(i, s); err != nil {
+			return err
+		}
+		if err := call(cuEventRecord, join, s); err != nil {
+			return l.dev.errorf("join: %w", err)
+		}
+	}
+	if err := do(0, stream); err != nil {
+		return err
+	}
+	for _, join := range l.joins[:n-1] {
+		if err := call(cuStreamWaitEvent, stream, join, 0); err != nil {
+			return l.dev.errorf("join: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *lanes) free() {
+	for _, s := range l.streams {
+		_ = l.dev.call(cuStreamDestroy, s)
+	}
+	for _, e := range append(l.joins, l.fork) {
+		_ = l.dev.call(cuEventDestroy, e)
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !linux && !windows
+
+package cuda
+
+import "errors"
+
+func openLibrary() (uintptr, error) { return 0, errors.New("NVIDIA has none for this system") }
+
+func librarySymbol(uintptr, string) (uintptr, error) { panic("no library") }

@@ -1,0 +1,171 @@
+package cuda
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// function is a kernel that is ready to be launched.
+type function struct {
+	handle    uintptr
+	workgroup int
+	// Registers are those of a lane, Local the bytes of what did not fit into them.
+	registers, local int
+}
+
+// functions compiles the modules of all pipelines, on all processors, or takes what was
+// compiled before: the user's cache folder keeps it.
+func (d *Device) functions(plan *plans.Plan) ([]*function, error) {
+	list, failed := make([]*function, len(plan.Pipelines)), make([]error, len(plan.Pipelines))
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	size := func(i int) int { return len(plan.Modules[plan.Pipelines[i].Module].Bytes) }
+	slices.SortStableFunc(order, func(a, b int) int { return size(b) - size(a) }) // the longest first
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, i := range order {
+		g.Go(func() error {
+			p := &plan.Pipelines[i]
+			m := &plan.Modules[p.Module]
+			list[i], failed[i] = d.function(m.Name, m.Interface.Entry, p.Workgroup, m.Bytes)
+			return nil
+		})
+	}
+	_ = g.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// function loads a kernel of workgroups of that many lanes.
+func (d *Device) function(kernel, entry string, workgroup int, ptx []byte) (*function, error) {
+	code, err := d.machineCode(ptx)
+	if err != nil {
+		return nil, d.errorf("kernel %s: %w", kernel, err)
+	}
+	f := &function{workgroup: workgroup}
+	var module uintptr
+	if err := d.call(cuModuleLoadData, uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(&code[0]))); err != nil {
+		return nil, d.errorf("kernel %s: load: %w", kernel, err)
+	}
+	name := append([]byte(entry), 0)
+	if err := d.call(cuModuleGetFunction, uintptr(unsafe.Pointer(&f.handle)), module, uintptr(unsafe.Pointer(&name[0]))); err != nil {
+		return nil, d.errorf("kernel %s: entry point %q: %w", kernel, entry, err)
+	}
+	for _, a := range []struct {
+		to        *int
+		attribute uintptr // CUfunction_attribute
+	}{{&f.local, 3}, {&f.registers, 4}} {
+		var v int32
+		if err := d.call(cuFuncGetAttribute, uintptr(unsafe.Pointer(&v)), a.attribute, f.handle); err != nil {
+			return nil, d.errorf("kernel %s: %w", kernel, err)
+		}
+		*a.to = int(v)
+	}
+	return f, nil
+}
+
+// machineCode returns what the driver makes of PTX.
+func (d *Device) machineCode(ptx []byte) ([]byte, error) {
+	path, pathErr := d.cached(ptx)
+	if pathErr == nil {
+		if code := readCached(path); code != nil {
+			return code, nil
+		}
+	}
+	code, err := d.compile(ptx)
+	if err != nil {
+		return nil, err
+	}
+	if pathErr == nil {
+		writeCached(path, code)
+	}
+	return code, nil
+}
+
+// Options of the driver's compiler (CUjit_option) and kinds of input.
+const (
+	jitErrorLog     = 5
+	jitErrorLogSize = 6
+	jitInputPTX     = 1
+)
+
+func (d *Device) compile(ptx []byte) ([]byte, error) {
+	text := append(bytes.Clone(ptx), 0)
+	log := make([]byte, 8<<10)
+	options := []uint32{jitErrorLog, jitErrorLogSize}
+	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
+	var pin runtime.Pinner
+	pin.Pin(&log[0])
+	defer pin.Unpin()
+	var link uintptr
+	err := d.call(cuLinkCreate, uintptr(len(options)), uintptr(unsafe.Pointer(&options[0])), uintptr(unsafe.Pointer(&values[0])), uintptr(unsafe.Pointer(&link)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.call(cuLinkDestroy, link) }()
+	err = d.call(cuLinkAddData, link, jitInputPTX, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0, 0)
+	var code unsafe.Pointer
+	var size uintptr
+	if err == nil {
+		err = d.call(cuLinkComplete, link, uintptr(unsafe.Pointer(&code)), uintptr(unsafe.Pointer(&size)))
+	}
+	if err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(goString(&log[0])), "\n")
+		return nil, fmt.Errorf("compile: %w: %s", err, first)
+	}
+	return bytes.Clone(unsafe.Slice((*byte)(code), size)), nil
+}
+
+// cached is where the machine code of PTX is kept, for this architecture and driver. The file is
+// the SHA-256 of the code and then the code: drivers trust what they get.
+func (d *Device) cached(ptx []byte) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(ptx)
+	return filepath.Join(dir, "zincc", "cubins", fmt.Sprintf("%s-%d", d.Info.ArchName(), d.Info.Driver), fmt.Sprintf("%x.cubin", sum[:16])), nil
+}
+
+// readCached returns nil for a file that is not there or not whole: it only saves time.
+func readCached(path string) []byte {
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) <= sha256.Size {
+		return nil
+	}
+	if sum := sha256.Sum256(data[sha256.Size:]); !bytes.Equal(sum[:], data[:sha256.Size]) {
+		return nil
+	}
+	return data[sha256.Size:]
+}
+
+// writeCached keeps machine code. That it cannot is no error: it is compiled again then.
+func writeCached(path string, code []byte) {
+	if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+		return
+	}
+	sum := sha256.Sum256(code)
+	_ = outfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(append(sum[:], code...))
+		return err
+	})
+}

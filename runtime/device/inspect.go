@@ -1,0 +1,36 @@
+package device
+
+import (
+	"context"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cuda"
+	"github.com/zincc-dev/zincc/runtime/verify"
+	"github.com/zincc-dev/zincc/runtime/vulkan"
+)
+
+// Inspect returns an executor that lets tools look inside. The host's has nothing to compare: it is
+// the oracle itself.
+func Inspect(exec runtime.Executor) (verify.Device, error) {
+	switch x := exec.(type) {
+	case *vulkan.Executor:
+		return x.Inspect()
+	case *cuda.Executor:
+		return x.Inspect()
+	case verify.Device:
+		return x, nil
+	}
+	return nil, ir.Unsupported("device %s has no kernels", exec.Device())
+}
+
+// Measured is an executor on a device that tools can measure.
+type Measured interface {
+	runtime.Profiler
+	// Backend names what runs the kernels, for people.
+	Backend() string
+	// Driver names the driver and its version.
+	Driver() string
+	// ReadBandwidth is the bytes a second that a kernel which does nothing else reads.
+	ReadBandwidth(ctx context.Context) (float64, error)
+}
