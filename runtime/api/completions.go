@@ -40,23 +40,18 @@ func (p *prompts) decode(d *decoder, raw []byte, path string) error {
 		*p = prompts{{text: s}}
 		return nil
 	}
-	var all []json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
+	if raw[0] != '[' {
 		return wrongType(path, "a string, an array of token ids or an array of these", raw)
 	}
-	if len(all) == 0 {
-		return badParam(path, "%s: there is none", path)
-	}
-	if all[0][0] != '"' && all[0][0] != '[' {
-		one := prompt{}
-		if err := d.into(raw, &one.ids, path); err != nil {
-			return err
-		}
-		*p = prompts{one}
-		return nil
-	}
-	for i, r := range all {
+	for i, r := range elements(raw) {
 		var one prompt
+		if i == 0 && r[0] != '"' && r[0] != '[' {
+			*p = prompts{one}
+			return d.into(raw, &(*p)[0].ids, path)
+		}
+		if i == maxPrompts {
+			return badParam(path, "%s: more than %d", path, maxPrompts)
+		}
 		at := fmt.Sprintf("%s[%d]", path, i)
 		var err error
 		if r[0] == '"' {
@@ -68,6 +63,9 @@ func (p *prompts) decode(d *decoder, raw []byte, path string) error {
 			return err
 		}
 		*p = append(*p, one)
+	}
+	if len(*p) == 0 {
+		return badParam(path, "%s: there is none", path)
 	}
 	return nil
 }
@@ -139,8 +137,8 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 		return nil, nil, unsupported("suffix", "suffix: text cannot be put into a gap")
 	case q.BestOf != nil && *q.BestOf != q.choices():
 		return nil, nil, unsupported("best_of", "best_of: want the same as n")
-	case len(q.Prompt)*q.choices() > 8*maxChoices:
-		return nil, nil, badParam("prompt", "prompt: %d prompts times %d answers, at most %d", len(q.Prompt), q.choices(), 8*maxChoices)
+	case len(q.Prompt)*q.choices() > maxPrompts:
+		return nil, nil, badParam("prompt", "prompt: %d prompts times %d answers, at most %d", len(q.Prompt), q.choices(), maxPrompts)
 	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > maxTop):
 		return nil, nil, badParam("logprobs", "logprobs: want 0 to %d, have %d", maxTop, *q.Logprobs)
 	}

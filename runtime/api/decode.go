@@ -9,15 +9,18 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep the JSON of a request is nested.
-const maxDepth = 128
+// Bounds of the JSON of a request.
+const (
+	maxDepth  = 128     // brackets within brackets
+	maxValues = 1 << 20 // values: a prompt's tokens are most of them
+	maxItems  = 4096    // of an array, but for one of numbers, and of an object whose names are the client's
+)
 
 // readBody reads the JSON of a request.
 func readBody(r *http.Request) ([]byte, error) {
@@ -43,9 +46,9 @@ func decode(raw []byte, v any, ignored func(field string)) error {
 	return d.into(raw, v, "")
 }
 
-// checkJSON says whether raw is one JSON value of bounded depth.
+// checkJSON says whether raw is one JSON value within the bounds. It takes no memory.
 func checkJSON(raw []byte) error {
-	depth, quoted := 0, false
+	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
 		case quoted && c == '\\':
@@ -59,13 +62,17 @@ func checkJSON(raw []byte) error {
 			}
 		case c == '}' || c == ']':
 			depth--
+		case c == ',':
+			if values++; values > maxValues {
+				return badParam("", "the body has more than %d values", maxValues)
+			}
 		}
 	}
-	var v json.RawMessage
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return badParam("", "the body is not JSON: %s", err)
+	if json.Valid(raw) {
+		return nil
 	}
-	return nil
+	var v json.RawMessage
+	return badParam("", "the body is not JSON: %s", json.Unmarshal(raw, &v))
 }
 
 // A decoder fills values from valid JSON as encoding/json does, but takes names by
@@ -110,16 +117,20 @@ func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
 		if raw[0] != '[' {
 			return wrongType(path, "an array", raw)
 		}
-		var all []json.RawMessage
-		if err := json.Unmarshal(raw, &all); err != nil {
-			return badParam(path, "%s", err)
+		if v.Type().Elem().Kind() == reflect.Int32 {
+			return d.ids(raw, v, path)
 		}
-		s := reflect.MakeSlice(v.Type(), len(all), len(all))
-		for i, r := range all {
-			if bytes.Equal(r, []byte("null")) && v.Type().Elem() != rawType {
-				return wrongType(fmt.Sprintf("%s[%d]", path, i), want(v.Type().Elem()), r)
+		s := reflect.MakeSlice(v.Type(), 0, 0)
+		for i, r := range elements(raw) {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if i == maxItems {
+				return badParam(path, "%s: more than %d", path, maxItems)
 			}
-			if err := d.value(r, s.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if bytes.Equal(r, []byte("null")) && v.Type().Elem() != rawType {
+				return wrongType(at, want(v.Type().Elem()), r)
+			}
+			s = reflect.Append(s, reflect.Zero(v.Type().Elem()))
+			if err := d.value(r, s.Index(i), at); err != nil {
 				return err
 			}
 		}
@@ -129,12 +140,11 @@ func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
 		if raw[0] != '{' {
 			return wrongType(path, "an object", raw)
 		}
-		var all map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &all); err != nil {
-			return badParam(path, "%s", err)
-		}
-		m := reflect.MakeMapWithSize(v.Type(), len(all))
-		for k, r := range all {
+		m := reflect.MakeMap(v.Type())
+		for k, r := range members(raw) {
+			if m.Len() == maxItems {
+				return badParam(path, "%s: more than %d", path, maxItems)
+			}
 			e := reflect.New(v.Type().Elem()).Elem()
 			if err := d.value(r, e, join(path, k)); err != nil {
 				return err
@@ -157,6 +167,28 @@ func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
 	return nil
 }
 
+// ids decodes token ids, of which there may be many.
+func (d *decoder) ids(raw []byte, v reflect.Value, path string) error {
+	all := []int32{}
+	for i, r := range elements(raw) {
+		id, err := strconv.ParseInt(string(r), 10, 32)
+		if err != nil {
+			one := reflect.New(v.Type().Elem()).Elem()
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if bytes.Equal(r, []byte("null")) {
+				return wrongType(at, want(one.Type()), r)
+			}
+			if err := d.value(r, one, at); err != nil { // 1e3 is an integer, too
+				return err
+			}
+			id = one.Int()
+		}
+		all = append(all, int32(id))
+	}
+	v.Set(reflect.ValueOf(all))
+	return nil
+}
+
 // A union is a value that has several forms in JSON.
 type union interface {
 	decode(d *decoder, raw []byte, path string) error
@@ -166,23 +198,14 @@ func (d *decoder) object(raw []byte, v reflect.Value, path string) error {
 	if raw[0] != '{' {
 		return wrongType(path, "an object", raw)
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return badParam(path, "%s", err)
-	}
 	fields := fieldsOf(v.Type())
-	names := make([]string, 0, len(all))
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for name, r := range members(raw) {
 		index, known := fields[name]
 		if !known {
 			d.ignored(join(path, name))
 			continue
 		}
-		if err := d.value(all[name], v.FieldByIndex(index), join(path, name)); err != nil {
+		if err := d.value(r, v.FieldByIndex(index), join(path, name)); err != nil {
 			return err
 		}
 	}

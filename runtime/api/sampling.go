@@ -17,6 +17,7 @@ const (
 	maxStops    = 16
 	maxStopLen  = 1024
 	maxChoices  = 16
+	maxPrompts  = 128 // times choices
 	maxTop      = 20
 	maxBias     = 1024
 )
@@ -51,11 +52,13 @@ func (t *texts) decode(d *decoder, raw []byte, path string) error {
 		*t = texts{s}
 		return nil
 	}
-	var all []json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
+	if raw[0] != '[' {
 		return wrongType(path, "a string or an array of strings", raw)
 	}
-	for i, r := range all {
+	for i, r := range elements(raw) {
+		if i == maxItems {
+			return badParam(path, "%s: more than %d", path, maxItems)
+		}
 		var s *string
 		if json.Unmarshal(r, &s) != nil || s == nil {
 			return wrongType(fmt.Sprintf("%s[%d]", path, i), "a string", r)
@@ -77,9 +80,8 @@ type biased struct {
 }
 
 func (b *bias) decode(d *decoder, raw []byte, path string) error {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(raw, &object) == nil {
-		for name, r := range object {
+	if raw[0] == '{' {
+		for name, r := range members(raw) {
 			id, err := strconv.ParseInt(name, 10, 32)
 			if err := b.add(biased{name, int32(id), err != nil, 0}, r, join(path, name)); err != nil {
 				return err
@@ -87,13 +89,13 @@ func (b *bias) decode(d *decoder, raw []byte, path string) error {
 		}
 		return nil
 	}
-	var pairs [][]json.RawMessage
-	if json.Unmarshal(raw, &pairs) != nil {
+	if raw[0] != '[' {
 		return wrongType(path, "an object of numbers, or an array of pairs", raw)
 	}
-	for i, p := range pairs {
+	for i, r := range elements(raw) {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		if len(p) != 2 {
+		var p []json.RawMessage
+		if r[0] != '[' || json.Unmarshal(r, &p) != nil || len(p) != 2 {
 			return badParam(at, "%s: want a token and a number", at)
 		}
 		e := biased{token: string(p[0])}
@@ -116,7 +118,9 @@ func (b *bias) add(e biased, raw json.RawMessage, path string) error {
 	} else if json.Unmarshal(raw, &e.add) != nil {
 		return wrongType(path, "a number", raw)
 	}
-	*b = append(*b, e)
+	if *b = append(*b, e); len(*b) > maxBias {
+		return badParam(path, "logit_bias: more than %d tokens", maxBias)
+	}
 	return nil
 }
 
@@ -173,9 +177,6 @@ func (p *sampling) request(m *Model, body []byte) (engine.Request, error) {
 func (p *sampling) biases(m *Model, s *sample.Params) error {
 	if len(p.Bias) == 0 {
 		return nil
-	}
-	if len(p.Bias) > maxBias {
-		return badParam("logit_bias", "logit_bias: %d tokens, at most %d", len(p.Bias), maxBias)
 	}
 	all := map[int32]float64{}
 	for _, b := range p.Bias {
