@@ -44,6 +44,8 @@ func BenchmarkChoose(b *testing.B) {
 		{"top-p", func(p *Params) { p.TopP = 0.95 }},
 		{"flat,top-p", func(p *Params) { p.Temp, p.TopP = 20, 0.95; p.Samplers = []string{"temperature", "top_p"} }},
 		{"flat,min-p", func(p *Params) { p.Temp, p.MinP = 20, 0.05; p.Samplers = []string{"temperature", "min_p"} }},
+		{"typical", func(p *Params) { p.Typical = 0.9 }},
+		{"flat,typical", func(p *Params) { p.Temp, p.Typical = 20, 0.9; p.Samplers = []string{"temperature", "typ_p"} }},
 		{"top-n-sigma", func(p *Params) { p.TopNSigma = 1 }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

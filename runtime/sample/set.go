@@ -66,7 +66,12 @@ func (s *set) drop(n int) {
 		s.total = 0
 		return
 	}
-	for _, c := range s.head[:n] { // -Inf is behind every limit
+	s.ban(s.head[:n])
+}
+
+// ban takes candidates away where not all that is left lies in the head: -Inf is behind every limit.
+func (s *set) ban(list []candidate) {
+	for _, c := range list {
 		s.undo = append(s.undo, c)
 		s.logits[c.id()] = negInf
 	}

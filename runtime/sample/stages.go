@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -62,23 +61,20 @@ const smallNucleus = 1024
 // set: it sums them by the upper bits of the candidates, and sorts those of the sum with which the share is reached.
 func (s *set) nucleus(p float64) (last candidate, weights float64) {
 	const shift = 48 // 128 sums for logits of one exponent
-	if s.mass == nil {
-		s.mass = make([]float64, 1<<(64-shift))
-	}
-	clear(s.mass)
+	mass := s.sums()
 	top := s.top()
 	for i, l := range s.logits {
 		if c := pack(int32(i), l); l > negInf && c <= s.limit {
-			s.mass[c>>shift] += exp(float64(l-top) * s.scale)
+			mass[c>>shift] += exp(float64(l-top) * s.scale)
 		}
 	}
 	total := 0.0
-	for _, m := range s.mass {
+	for _, m := range mass {
 		total += m
 	}
 	left, at := p*total, 0
-	for at < len(s.mass)-1 && left > s.mass[at] {
-		left -= s.mass[at]
+	for at < len(mass)-1 && left > mass[at] {
+		left -= mass[at]
 		at++
 	}
 	var few []candidate
@@ -137,37 +133,6 @@ func (s *Sampler) topNSigma() {
 	}
 	mean := sum / n
 	s.set.within(s.p.TopNSigma * math.Sqrt(max(0, squares/n-mean*mean)))
-}
-
-// typical keeps what is closest to the entropy, in order of the distance, until it has the
-// probability.
-func (s *Sampler) typical() {
-	if s.p.Typical >= 1 {
-		return
-	}
-	set := &s.set
-	set.grow(len(set.logits))
-	total, entropy := set.weights(), 0.0
-	surprise := func(c candidate) float64 {
-		return math.Log(total) - float64(c.logit()-set.top())*set.scale
-	}
-	for _, c := range set.head {
-		if p := set.weight(c.logit()) / total; p > 0 {
-			entropy += p * surprise(c)
-		}
-	}
-	byDistance := slices.Clone(set.head)
-	slices.SortStableFunc(byDistance, func(a, b candidate) int {
-		return cmp.Compare(math.Abs(surprise(a)-entropy), math.Abs(surprise(b)-entropy))
-	})
-	left, n := s.p.Typical*total, 0
-	for left >= 0 && n < len(byDistance) {
-		left -= set.weight(byDistance[n].logit())
-		n++
-	}
-	slices.Sort(byDistance[:n])
-	set.head = append(set.head[:0], byDistance[:n]...)
-	set.keep(n)
 }
 
 // xtc drops, as often as its probability says, all tokens above the threshold but the least
