@@ -63,7 +63,11 @@ func Open(ctx context.Context, path string, o Options) (*Model, error) {
 		opened.Close()
 		return nil, err
 	}
-	t, err := talk.New(opened.Plan, opened.Exec, tok)
+	var engineOptions engine.Options
+	if opened.Plan.Header.Slots == 1 { // nobody waits for a token while another's prompt is read
+		engineOptions.ITL = engine.Unhurried
+	}
+	t, err := talk.New(opened.Plan, opened.Exec, tok, engineOptions)
 	if err != nil {
 		opened.Close()
 		return nil, err

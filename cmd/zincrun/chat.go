@@ -16,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/lineedit"
 	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/talk"
 )
@@ -131,7 +132,7 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	m, err := talk.New(o.Plan, o.Exec, o.tok)
+	m, err := talk.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: engine.Unhurried})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}

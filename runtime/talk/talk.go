@@ -19,7 +19,7 @@ import (
 )
 
 // New makes a model of a plan that runs on exec. The engine must be closed.
-func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer) (*Model, error) {
+func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o engine.Options) (*Model, error) {
 	m := &Model{Tokenizer: tok, Ctx: plan.Header.Ctx}
 	var err error
 	if plan.Vocab.ChatTemplate != "" {
@@ -27,7 +27,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer) (*Model, 
 			return nil, err
 		}
 	}
-	m.Engine, err = engine.New(plan, exec, tok, engine.Options{})
+	m.Engine, err = engine.New(plan, exec, tok, o)
 	return m, err
 }
 

@@ -35,6 +35,7 @@ type Executor struct {
 	dirty   bool                     // the host has written to its copy of the step block
 	took    map[replay]time.Duration // the last time
 	logits  map[string]*Commands
+	spare   []*Buffer // of states that were freed
 	givenUp uint64 // the submission that nobody waited for to its end; 0 without one
 }
 

@@ -3,6 +3,7 @@ package vulkan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -10,36 +11,59 @@ import (
 
 // state is a copy of spans of the plan's state, on the device.
 type state struct {
+	exec  *Executor
 	spans []plans.Span
 	buf   *Buffer // nil when there is nothing to keep
+	bytes int64   // of it that are used
 }
 
 func (s *state) Bytes() int64 {
 	if s.buf == nil {
 		return 0
 	}
-	return s.buf.Size()
+	return s.bytes
 }
 
+// Free keeps the memory for the next state, as many as the plan has slots: a turn of a conversation
+// drops one and saves one, and memory of a device takes milliseconds to get.
 func (s *state) Free() {
-	if s.buf != nil {
+	switch x := s.exec; {
+	case s.buf == nil:
+	case len(x.spare) < x.plan.Header.Slots:
+		x.spare = append(x.spare, s.buf)
+	default:
 		s.buf.Free()
-		s.buf = nil
 	}
+	s.buf = nil
+}
+
+// stateMemory returns memory for a state: what another has left, or new.
+func (x *Executor) stateMemory(bytes int64) (*Buffer, error) {
+	for i, b := range x.spare {
+		if b.Size() >= bytes {
+			x.spare = slices.Delete(x.spare, i, i+1)
+			return b, nil
+		}
+	}
+	// What is too small has no use any more, and may be in the way.
+	for _, b := range x.spare {
+		b.Free()
+	}
+	x.spare = x.spare[:0]
+	return x.dev.Alloc(bytes, DeviceLocal)
 }
 
 // SaveState copies the spans.
 func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.State, error) {
-	s := &state{spans: spans}
-	size := int64(0)
+	s := &state{exec: x, spans: spans}
 	for _, span := range spans {
-		size += span.Bytes
+		s.bytes += span.Bytes
 	}
-	if size == 0 {
+	if s.bytes == 0 {
 		return s, nil
 	}
 	var err error
-	if s.buf, err = x.dev.Alloc(size, DeviceLocal); err != nil {
+	if s.buf, err = x.stateMemory(s.bytes); err != nil {
 		return nil, err
 	}
 	if err := x.copyState(ctx, s, func(c *Commands, p place, at, n, offset int64) { c.Copy(s.buf, at, p.buf, p.at+offset, n) }); err != nil {
