@@ -3,15 +3,16 @@ package codegen
 import (
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/layout"
 )
 
 // cost counts the bytes and floating-point operations of a group at full rows
 // behind an empty cache, and what each cached position adds.
-func cost(p *ir.Program, f *ir.Func, g *ir.Group, outputs []*ir.Value) (plans.Cost, error) {
-	k := &costs{p: p, f: f, g: g}
+func cost(p *ir.Program, t *target.Target, f *ir.Func, g *ir.Group, outputs []*ir.Value) (plans.Cost, error) {
+	k := &costs{p: p, t: t, f: f, g: g}
 	for _, v := range g.Inputs() {
 		if err := k.input(v); err != nil {
 			return k.c, err
@@ -48,6 +49,7 @@ func cost(p *ir.Program, f *ir.Func, g *ir.Group, outputs []*ir.Value) (plans.Co
 // costs adds up the cost of one group.
 type costs struct {
 	p *ir.Program
+	t *target.Target
 	f *ir.Func
 	g *ir.Group
 	c plans.Cost
@@ -88,7 +90,7 @@ func (k *costs) input(v *ir.Value) error {
 // weightBytes is what the group reads of a weight: all of it, but for the rows of
 // an embedding and the experts of a mixture that nobody asks for.
 func (k *costs) weightBytes(v *ir.Value) (int64, error) {
-	w, err := weightLayout(v)
+	w, err := weight.LayoutOf(k.t, v)
 	if err != nil {
 		return 0, err
 	}
@@ -158,12 +160,3 @@ func (k *costs) stateBytes(v *ir.Value) (int64, error) {
 
 // rowBytes is the size of a row of t.
 func rowBytes(t ir.Type) int64 { return t.DType.Bytes(int64(t.Last())) }
-
-// weightLayout is the device layout of a weight global.
-func weightLayout(v *ir.Value) (*layout.Tensor, error) {
-	shape := make([]int64, len(v.Type.Shape))
-	for i, d := range v.Type.Shape {
-		shape[i] = int64(d)
-	}
-	return layout.New(v.Type.DType, shape...)
-}

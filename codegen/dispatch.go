@@ -6,6 +6,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -14,7 +15,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	outputs := g.Outputs(uses)
 	d := plans.Dispatch{Site: g.Name, Pipeline: -1, Grid: g.Call.Grid, Step: g.Step, Why: g.Call.Why}
 	var err error
-	if d.Cost, err = cost(e.p, f, g, outputs); err != nil {
+	if d.Cost, err = cost(e.p, e.t, f, g, outputs); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
 	first := !e.steps[g.Step]
@@ -63,7 +64,7 @@ func (e *emitter) arg(f *ir.Func, o kernels.Operand) (plans.Arg, error) {
 		Read: o.Access&kernel.Read != 0, Write: o.Access&kernel.Write != 0}
 	switch v.Class {
 	case ir.Weight:
-		w, err := weightLayout(v)
+		w, err := weight.LayoutOf(e.t, v)
 		if err != nil {
 			return a, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/version"
 	"github.com/zincc-dev/zincc/ir"
@@ -193,7 +194,7 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 	if !ok {
 		return fmt.Errorf("%s: tensor %q is missing", f.Path, g.Name)
 	}
-	l, err := weightLayout(g)
+	l, err := weight.LayoutOf(e.t, g)
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", g.Name, err)
 	}

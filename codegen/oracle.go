@@ -140,7 +140,7 @@ func predictRows(ctx context.Context, p *ir.Program, sites []*site, t *target.Ta
 	}
 	var timings []tuning.Timing
 	for _, s := range sites {
-		work, err := cost(p, s.f, s.g, s.outputs)
+		work, err := cost(p, t, s.f, s.g, s.outputs)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
 		}

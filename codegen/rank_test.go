@@ -76,7 +76,7 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 		}
 		seen := map[string]bool{}
 		for _, s := range sites {
-			work, err := cost(p, s.f, s.g, s.outputs)
+			work, err := cost(p, on, s.f, s.g, s.outputs)
 			if err != nil {
 				return err
 			}

@@ -56,7 +56,7 @@ func (e *emitter) seconds(entry, rows int) (float64, error) {
 	var sum float64
 	for i, g := range f.Groups {
 		d := &e.plan.Entries[entry].Dispatches[i]
-		c, err := cost(e.p, &f, g, g.Outputs(uses))
+		c, err := cost(e.p, e.t, &f, g, g.Outputs(uses))
 		if err != nil {
 			return 0, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 		}

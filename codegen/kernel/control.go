@@ -15,6 +15,14 @@ func (b *Builder) region(r *Region, body func()) *Region {
 // If runs then in the lanes in which cond, a Bool, holds.
 func (b *Builder) If(cond Value, then func()) { b.IfElse(cond, then, nil) }
 
+// Line runs body, which fills shared arrays that nothing else stores to with what is the same for all
+// WorkgroupID(0). Where workgroups of such a line of the grid run one after the other, the first may
+// do it for all.
+func (b *Builder) Line(body func()) {
+	b.IfElse(b.Bool(true), body, nil)
+	b.cur.nodes[len(b.cur.nodes)-1].ahead = true
+}
+
 // IfElse runs then in the lanes in which cond, a Bool, holds, and otherwise in
 // the others.
 func (b *Builder) IfElse(cond Value, then, otherwise func()) {

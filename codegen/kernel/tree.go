@@ -60,8 +60,9 @@ func (n *Node) Layout() Layout { return Layout(n.align) }
 // if it is that of argument Imm.
 func (n *Node) Through() *Node { return n.through() }
 
-// Ahead reports of a load that it does not wait for who writes (Buffer.Ahead), and
-// of a subgroup barrier that no access needs it (Builder.SubgroupHint).
+// Ahead reports of a load that it does not wait for who writes (Buffer.Ahead), of a
+// subgroup barrier that no access needs it (Builder.SubgroupHint), and of an if that the
+// first workgroup of a line may do it for all (Builder.Line).
 func (n *Node) Ahead() bool { return n.ahead }
 
 // View returns the type of the elements that a buffer access sees the buffer as, U16

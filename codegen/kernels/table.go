@@ -80,6 +80,7 @@ func Candidates(s *Site) []Candidate {
 // preference: the strategy ranks the candidates of all of them.
 var families = []Family{
 	{"embed", "rows of a table, dequantized", rowwise.EmbedCandidates, nil},
+	{"rows", "the same on processors: a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
 	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
 	{"gemm_dealt", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},

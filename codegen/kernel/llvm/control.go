@@ -170,7 +170,11 @@ func (l *lowering) branch(n *kernel.Node, s *scope) {
 		if len(n.Regions()) > 1 {
 			otherwise = l.block()
 		}
-		l.cur.NewCondBr(l.scalar(cond), then, otherwise)
+		c := l.scalar(cond)
+		if n.Ahead() {
+			c = l.newLine()
+		}
+		l.cur.NewCondBr(c, then, otherwise)
 		for i, b := range []*ir.Block{then, otherwise}[:len(n.Regions())] {
 			l.cur = b
 			l.region(n.Regions()[i], &scope{mask: s.mask, end: merge})
@@ -197,6 +201,12 @@ func (l *lowering) branch(n *kernel.Node, s *scope) {
 		l.goTo(merge)
 		l.cur = merge
 	}
+}
+
+// newLine holds in the first workgroup of a call and of a line.
+func (l *lowering) newLine() value.Value {
+	begins := add(l.emitter, ir.NewURem(l.at64, l.zext(l.gridSize(0), types.I64)))
+	return l.or(l.icmp(enum.IPredEQ, l.at64, l.first), l.icmp(enum.IPredEQ, begins, i64(0)))
 }
 
 // leave lets lanes leave the loop, or return for nil.

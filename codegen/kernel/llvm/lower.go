@@ -80,6 +80,7 @@ type lowering struct {
 	vars     map[*kernel.Node][]place
 	shared   []value.Value
 	ids      [3]value.Value // of the workgroup
+	at64     value.Value    // its number in the grid
 
 	gone  place // lanes that have returned
 	left  map[*kernel.Node]place
@@ -136,6 +137,7 @@ func (l *lowering) module() {
 
 	l.cur = body
 	l.set(l.gone, nones)
+	l.at64 = at
 	l.place3(at)
 	l.region(l.f.Body(), &scope{end: l.next})
 	l.cur.NewBr(l.next)

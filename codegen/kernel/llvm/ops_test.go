@@ -272,3 +272,21 @@ func TestGrid(t *testing.T) {
 	})
 	agree(t, f, map[uint32]uint32{0: 16}, [3]int{3, 4, 5}, [][]byte{make([]byte, 3*4*5*64)}, 0)
 }
+
+// TestLine: what the first workgroup of a line leaves in shared memory serves the others.
+func TestLine(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	f := build(t, func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		s := b.Shared(kernel.F32, 16)
+		b.Line(func() {
+			v := x.Load(kernel.F32, b.Add(b.Mul(b.WorkgroupID(1), 16), b.LocalID()))
+			s.Store(b.LocalID(), b.Mul(v, 2))
+		})
+		b.Barrier()
+		at := b.Add(b.Mul(b.WorkgroupID(1), b.NumWorkgroups(0)), b.WorkgroupID(0))
+		y.Store(b.Add(b.Mul(at, 16), b.LocalID()), b.Add(s.Load(b.Sub(15, b.LocalID())), b.Convert(kernel.F32, b.WorkgroupID(0))))
+	})
+	agree(t, f, nil, [3]int{5, 3, 1}, [][]byte{floats(r, 48), make([]byte, 5*3*64)}, 0)
+}

@@ -50,14 +50,14 @@ func matchExperts(s *site.Site) *expertGroup {
 		case "expert_linear":
 			ok = g.addExperts(op, norm)
 		case "expert_bias":
-			ok = op.Args[2] == g.ids && g.take(op, g.x)
+			ok = op.Args[2] == g.ids && g.take(s, op, g.x)
 		case "linear":
-			ok = g.reads(op.Args[0], int(op.Args[1].Type.Shape[1]), norm) && g.take(op, op.Args[0])
+			ok = g.reads(op.Args[0], int(op.Args[1].Type.Shape[1]), norm) && g.take(s, op, op.Args[0])
 		case "glu":
 			gate, up := g.making(op.Args[0]), g.making(op.Args[1])
-			ok = gate != nil && up != nil && gate.slots == up.slots && g.take(op, g.x)
+			ok = gate != nil && up != nil && gate.slots == up.slots && g.take(s, op, g.x)
 		case "half":
-			ok = g.take(op, g.x)
+			ok = g.take(s, op, g.x)
 		}
 		if !ok {
 			return nil

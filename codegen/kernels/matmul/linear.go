@@ -54,16 +54,18 @@ type projection struct {
 type weights struct {
 	value, bias *ir.Value
 	format      *weight.Format
-	from        int // of an expert's rows, the first that counts
+	rows        *weight.RowsFormat // nil if its rows are not interleaved
+	from        int                // of an expert's rows, the first that counts
 }
 
 // matchLinear returns the site's group as a linearGroup, nil if it is none or has
 // what the kernels cannot do.
 func matchLinear(s *site.Site) *linearGroup {
-	if g := matchWithWorkspace(s); g != nil && g.workspace == nil {
-		return g
+	g := matchWithWorkspace(s)
+	if g == nil || g.workspace != nil || g.inRows() {
+		return nil
 	}
-	return nil
+	return g
 }
 
 // matchWithWorkspace is matchLinear for groups with a workspace, too.
@@ -101,7 +103,7 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 		g.fixed, g.bits, ops = ops[i].Result, fixedBits[ops[i].Kind.Name], slices.Delete(slices.Clone(ops), i, i+1)
 	}
 	for _, op := range ops {
-		if !g.take(op, cur) {
+		if !g.take(s, op, cur) {
 			return nil
 		}
 	}
@@ -121,14 +123,21 @@ func isWeighted(norm *ir.Op) bool {
 	return ir.Dim(norm.Attrs.Int("group")) == norm.Result.Type.Last() && len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32
 }
 
+// inRows reports whether rows of weights are interleaved.
+func (g *linearGroup) inRows() bool {
+	return slices.ContainsFunc(g.projects, func(p *projection) bool {
+		return slices.ContainsFunc(p.matrices, func(w *weights) bool { return w.rows != nil })
+	})
+}
+
 // fixedBits are those of the ops that round x to fixed point.
 var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8}
 
 // take adds an op behind the prologue, whose result is x.
-func (g *linearGroup) take(op *ir.Op, x *ir.Value) bool {
+func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 	switch op.Kind.Name {
 	case "linear":
-		w := &weights{value: op.Args[1], format: weight.FormatOf(op.Args[1].Type.DType, g.k)}
+		w := &weights{value: op.Args[1], format: weight.FormatOf(op.Args[1].Type.DType, g.k), rows: weight.RowsOf(s.Target, op.Args[1])}
 		fixed := op.Args[0] == g.fixed && g.fixed != nil
 		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.Bytes == nil {
 			return false

@@ -14,8 +14,9 @@ import (
 // embed gathers rows of a table and dequantizes them: a lane takes one unit of one
 // row. Rows without a token get zeros, so that no stale id is followed.
 type embed struct {
-	format *weight.Format
-	rows   site.Extent
+	format      *weight.Format
+	interleaved *weight.RowsFormat // nil if the rows are not
+	rows        site.Extent
 }
 
 func EmbedCandidates(s *site.Site) []site.Candidate {
@@ -26,9 +27,12 @@ func EmbedCandidates(s *site.Site) []site.Candidate {
 	ids, table := op.Args[0], op.Args[1]
 	vocab, width := int(table.Type.Shape[0]), int(table.Type.Shape[1])
 	rows, ok := site.ExtentOf(s, ids)
-	k := embed{weight.FormatOf(table.Type.DType, width), rows}
+	k := embed{weight.FormatOf(table.Type.DType, width), weight.RowsOf(s.Target, table), rows}
 	if !ok || k.format == nil {
 		return nil
+	}
+	if k.interleaved != nil {
+		return k.fromLines(s, op)
 	}
 	// A multiple of the units that lie in each other's gaps, so that a workgroup
 	// writes consecutive elements.

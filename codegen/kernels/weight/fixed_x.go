@@ -65,7 +65,7 @@ func (f *DotFormat) ToFixed(b *kernel.Builder, x [2][]kernel.Value, l FixedLanes
 		inverse := InverseScale(b, most[h])
 		scales[h] = b.Mul(most[h], 1.0/FixedMost)
 		for _, v := range x[h] {
-			high, low := fixedWords(b, v, inverse)
+			high, low := FixedWords(b, v, inverse)
 			u.High[h], u.Low[h] = append(u.High[h], high), append(u.Low[h], low)
 		}
 		ones := b.U32(0x01010101)
@@ -118,8 +118,8 @@ func InverseScale(b *kernel.Builder, most kernel.Value) kernel.Value {
 	return b.Select(b.Gt(most, 1e-30), b.Div(b.F32(FixedMost), b.Max(most, 1e-30)), 0)
 }
 
-// fixedWords returns the high and the low bytes of a vec4 of x.
-func fixedWords(b *kernel.Builder, v, inverse kernel.Value) (high, low kernel.Value) {
+// FixedWords returns the high and the low bytes of a vec4 of x.
+func FixedWords(b *kernel.Builder, v, inverse kernel.Value) (high, low kernel.Value) {
 	// In the low 16 bits of 3*2^22 + n is n: here that of 256*high + low + 128, whose
 	// low byte is low + 128.
 	n := b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22+128), 4)))
@@ -257,7 +257,7 @@ func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int) (list []
 		ones := b.U32(0x01010101)
 		var sums [2]kernel.Value
 		for j, v := range x {
-			high, low := fixedWords(b, v, inverse)
+			high, low := FixedWords(b, v, inverse)
 			q.High, q.Low = append(q.High, high), append(q.Low, low)
 			sums[j] = b.Add(b.Shl(b.DotI8(ones, high), 8), b.DotI8(ones, low))
 		}

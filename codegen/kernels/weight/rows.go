@@ -1,0 +1,268 @@
+package weight
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/layout"
+)
+
+// RowsFormat is how a kernel whose lanes are rows of the weights reads layout Rows16: a line of 64 bytes has
+// a word of each of 16 rows.
+type RowsFormat struct {
+	Name  string
+	Cols  int // elements of an image
+	Words int // of an image
+	// Product returns the product of an image and x, for each column of x.
+	Product func(b *kernel.Builder, m RowsImage) []kernel.Value
+	// Decode returns element i of an image, as the oracle has it.
+	Decode func(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value
+}
+
+// RowsImage is an image of the rows, and the elements of x that it is multiplied with.
+type RowsImage struct {
+	Word    func(k int) kernel.Value // word k of each lane's row
+	X       RowsX
+	Columns int
+}
+
+// RowsX are integers of x, of the elements of an image: the same in all lanes.
+type RowsX struct {
+	// Dot adds the products of bytes of the weights and of words of x from one on, to a new sum.
+	Dot func(column, word int, codes []kernel.Value) kernel.Value
+	// Sum is that of the integers of 16 elements.
+	Sum func(column, half int) kernel.Value
+	// Scale is what the integers of a run of 32 are multiplied with.
+	Scale func(column, run int) kernel.Value
+	// Whole: 256 elements share a scale.
+	Whole bool
+}
+
+var rowsFormats = map[ir.DType]*RowsFormat{
+	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair int) (codes [2][]kernel.Value) {
+		for k := range 8 {
+			w := m.Word(4 + 8*pair + k)
+			codes[0], codes[1] = append(codes[0], lowNibbles(b, w)), append(codes[1], highNibbles(b, w))
+		}
+		return codes
+	}), Decode: decodeRowsMins(4, false)},
+	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair int) (codes [2][]kernel.Value) {
+		for k := range 8 {
+			w, fifth := m.Word(12+8*pair+k), b.Shr(m.Word(4+k), 2*pair)
+			codes[0] = append(codes[0], b.Or(lowNibbles(b, w), b.Shl(b.And(fifth, 0x01010101), 4)))
+			codes[1] = append(codes[1], b.Or(highNibbles(b, w), b.Shl(b.And(fifth, 0x02020202), 3)))
+		}
+		return codes
+	}), Decode: decodeRowsMins(12, true)},
+	ir.Q6_K: {Name: "q6_k", Cols: 256, Words: 53, Product: rowsQ6K, Decode: decodeRowsQ6K},
+	ir.Q8_0: {Name: "q8_0", Cols: 64, Words: 17, Product: rowsPair(128, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
+		for k := range 8 {
+			codes = append(codes, b.Xor(m.Word(1+8*run+k), uint32(0x80808080)))
+		}
+		return codes
+	}), Decode: decodeRowsQ8_0},
+	ir.Q4_0: {Name: "q4_0", Cols: 64, Words: 9, Product: rowsPair(8, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
+		var high []kernel.Value
+		for k := range 4 {
+			w := m.Word(1 + 4*run + k)
+			codes, high = append(codes, lowNibbles(b, w)), append(high, highNibbles(b, w))
+		}
+		return append(codes, high...)
+	}), Decode: decodeRowsQ4_0},
+}
+
+// RowsOf returns how kernels of the target read a weight whose rows are interleaved there; nil if they
+// are not.
+func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
+	f := rowsFormats[w.Type.DType]
+	if t.Backend != plans.CPU || f == nil || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
+		return nil
+	}
+	return f
+}
+
+// LayoutOf returns the layout of a weight on the target.
+func LayoutOf(t *target.Target, w *ir.Value) (*layout.Tensor, error) {
+	var shape []int64
+	for _, d := range w.Type.Shape {
+		shape = append(shape, int64(d))
+	}
+	if RowsOf(t, w) != nil {
+		return layout.NewRows16(w.Type.DType, shape...)
+	}
+	return layout.New(w.Type.DType, shape...)
+}
+
+// number makes a float of an integer.
+func number(b *kernel.Builder, n kernel.Value) kernel.Value {
+	return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n))
+}
+
+// rowsMins is the product of q4_k and q5_k: pair i of runs has elements 64*i to 64*i+63.
+func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair int) [2][]kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
+	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
+		header := b.UnpackHalf(m.Word(0))
+		d, dmin := b.Elem(header, 0), b.Neg(b.Elem(header, 1))
+		scales, mins := rowsScales(b, m)
+		sums, lows := make([]kernel.Value, m.Columns), make([]kernel.Value, m.Columns)
+		for pair := range 4 {
+			both := codes(b, m, pair)
+			for c := range m.Columns {
+				for h, list := range both {
+					run := 2*pair + h
+					p := b.Mul(scales[run], b.Bitcast(kernel.U32, m.X.Dot(c, 8*run, list)))
+					s := b.Add(m.X.Sum(c, 2*run), m.X.Sum(c, 2*run+1))
+					if m.X.Whole {
+						sums[c] = Plus(b, sums[c], p)
+						lows[c] = Plus(b, lows[c], b.Mul(mins[run], b.Bitcast(kernel.U32, s)))
+						continue
+					}
+					x := m.X.Scale(c, run)
+					sums[c] = plusProduct(b, sums[c], number(b, p), x)
+					lows[c] = plusProduct(b, lows[c], number(b, mins[run]), b.Mul(x, number(b, s)))
+				}
+			}
+		}
+		for c := range sums {
+			if m.X.Whole {
+				x := m.X.Scale(c, 0)
+				sums[c] = b.FMA(dmin, b.Mul(x, number(b, lows[c])), b.Mul(b.Mul(d, x), number(b, sums[c])))
+			} else {
+				sums[c] = b.FMA(dmin, lows[c], b.Mul(d, sums[c]))
+			}
+		}
+		return sums
+	}
+}
+
+// plusProduct returns x*y + sum, which may be none.
+func plusProduct(b *kernel.Builder, sum, x, y kernel.Value) kernel.Value {
+	if sum == (kernel.Value{}) {
+		return b.Mul(x, y)
+	}
+	return b.FMA(x, y, sum)
+}
+
+// rowsScales returns the scales and minimums of the runs of a super-block, from words 1 to 3.
+func rowsScales(b *kernel.Builder, m RowsImage) (scales, mins [8]kernel.Value) {
+	s, n, low := m.Word(1), m.Word(2), m.Word(3)
+	for i := range 4 {
+		scales[i], mins[i] = b.BitExtract(s, 8*i, 6), b.BitExtract(n, 8*i, 6)
+		scales[4+i] = b.Or(b.BitExtract(low, 8*i, 4), b.Shl(b.BitExtract(s, 8*i+6, 2), 4))
+		mins[4+i] = b.Or(b.BitExtract(low, 8*i+4, 4), b.Shl(b.BitExtract(n, 8*i+6, 2), 4))
+	}
+	return scales, mins
+}
+
+// rowsQ6K is the product of q6_k: see layout.Rows16 for the order of the words.
+func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
+	d := b.Bitcast(kernel.F32, m.Word(0))
+	sums := make([]kernel.Value, m.Columns)
+	for part := range 4 {
+		h, s := part/2, part%2
+		at := 1 + 13*part
+		scales := b.Bitcast(kernel.I32, m.Word(at))
+		var codes [4][]kernel.Value
+		for i := range 4 {
+			low, high, two := m.Word(at+1+3*i), m.Word(at+2+3*i), m.Word(at+3+3*i)
+			codes[0] = append(codes[0], b.Or(lowNibbles(b, low), b.And(b.Shl(two, 4), 0x30303030)))
+			codes[1] = append(codes[1], b.Or(lowNibbles(b, high), b.And(b.Shl(two, 2), 0x30303030)))
+			codes[2] = append(codes[2], b.Or(highNibbles(b, low), b.And(two, 0x30303030)))
+			codes[3] = append(codes[3], b.Or(highNibbles(b, high), b.And(b.Shr(two, 2), 0x30303030)))
+		}
+		for q, list := range codes {
+			scale := b.Bitcast(kernel.U32, b.BitExtract(scales, 8*q, 8))
+			half := 8*h + 2*q + s
+			for c := range m.Columns {
+				p := b.Sub(m.X.Dot(c, 4*half, list), b.Shl(m.X.Sum(c, half), 5))
+				n := b.Mul(scale, b.Bitcast(kernel.U32, p))
+				if m.X.Whole {
+					sums[c] = Plus(b, sums[c], n)
+				} else {
+					sums[c] = plusProduct(b, sums[c], number(b, n), m.X.Scale(c, half/2))
+				}
+			}
+		}
+	}
+	for c := range sums {
+		if m.X.Whole {
+			sums[c] = b.Mul(b.Mul(d, m.X.Scale(c, 0)), number(b, sums[c]))
+		} else {
+			sums[c] = b.Mul(d, sums[c])
+		}
+	}
+	return sums
+}
+
+// rowsPair is the product of two blocks of 32 elements, whose codes are to be taken less bias.
+func rowsPair(bias int, codes func(b *kernel.Builder, m RowsImage, run int) []kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
+	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
+		scales := b.UnpackHalf(m.Word(0))
+		sums := make([]kernel.Value, m.Columns)
+		for run := range 2 {
+			list := codes(b, m, run)
+			for c := range m.Columns {
+				s := b.Add(m.X.Sum(c, 2*run), m.X.Sum(c, 2*run+1))
+				p := b.Convert(kernel.F32, b.Sub(m.X.Dot(c, 8*run, list), b.Mul(s, bias)))
+				sums[c] = plusProduct(b, sums[c], b.Mul(b.Elem(scales, run), m.X.Scale(c, run)), p)
+			}
+		}
+		return sums
+	}
+}
+
+// The decoders read one element, for tables of embeddings: value = scale*code + offset, rounded as
+// ggml rounds.
+
+func byteOf(b *kernel.Builder, w, i kernel.Value) kernel.Value {
+	return b.And(b.Shr(w, b.Mul(b.And(i, 3), 8)), 0xff)
+}
+
+func decodeRowsMins(codes int, fifth bool) func(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value {
+	return func(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value {
+		run, in := b.Shr(i, 5), b.And(i, 31)
+		nibble := b.And(b.Shr(byteOf(b, word(b.Add(b.Mul(b.Shr(run, 1), 8), b.Shr(in, 2), codes)), in), b.Mul(b.And(run, 1), 4)), 15)
+		if fifth {
+			bit := b.And(b.Shr(byteOf(b, word(b.Add(b.Shr(in, 2), 4)), in), run), 1)
+			nibble = b.Or(nibble, b.Shl(bit, 4))
+		}
+		at := b.And(run, 3)
+		s, n, low := byteOf(b, word(b.U32(1)), at), byteOf(b, word(b.U32(2)), at), byteOf(b, word(b.U32(3)), at)
+		late := b.Ge(run, 4)
+		scale := b.Select(late, b.Or(b.And(low, 15), b.Shl(b.Shr(s, 6), 4)), b.And(s, 63))
+		minimum := b.Select(late, b.Or(b.Shr(low, 4), b.Shl(b.Shr(n, 6), 4)), b.And(n, 63))
+		header := b.UnpackHalf(word(b.U32(0)))
+		d, m := b.Mul(b.Elem(header, 0), b.Convert(kernel.F32, scale)), b.Mul(b.Elem(header, 1), b.Convert(kernel.F32, minimum))
+		return b.Sub(b.Mul(d, b.Convert(kernel.F32, nibble)), m)
+	}
+}
+
+func decodeRowsQ6K(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value {
+	h, q, in := b.Shr(i, 7), b.And(b.Shr(i, 5), 3), b.And(i, 31)
+	part := b.Add(b.Mul(h, 2), b.Shr(in, 4))
+	at := b.Add(b.Mul(part, 13), 1)
+	three := b.Add(at, b.Mul(b.And(b.Shr(in, 2), 3), 3))
+	nibble := b.And(b.Shr(byteOf(b, word(b.Add(three, 1, b.And(q, 1))), in), b.Mul(b.Shr(q, 1), 4)), 15)
+	two := b.And(b.Shr(byteOf(b, word(b.Add(three, 3)), in), b.Mul(q, 2)), 3)
+	code := b.Sub(b.Bitcast(kernel.I32, b.Or(nibble, b.Shl(two, 4))), 32)
+	scale := b.BitExtract(b.Bitcast(kernel.I32, word(at)), b.Mul(q, 8), 8)
+	d := b.Mul(b.Bitcast(kernel.F32, word(b.U32(0))), b.Convert(kernel.F32, scale))
+	return b.Mul(d, b.Convert(kernel.F32, code))
+}
+
+func pairScale(b *kernel.Builder, word func(k kernel.Value) kernel.Value, run kernel.Value) kernel.Value {
+	return LowHalf(b, b.Shr(word(b.U32(0)), b.Mul(run, 16)))
+}
+
+func decodeRowsQ8_0(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value {
+	code := b.BitExtract(b.Bitcast(kernel.I32, word(b.Add(b.Shr(i, 2), 1))), b.Mul(b.And(i, 3), 8), 8)
+	return b.Mul(pairScale(b, word, b.Shr(i, 5)), b.Convert(kernel.F32, code))
+}
+
+func decodeRowsQ4_0(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value {
+	run, in := b.Shr(i, 5), b.And(i, 31)
+	w := word(b.Add(b.Mul(run, 4), b.And(b.Shr(in, 2), 3), 1))
+	code := b.And(b.Shr(byteOf(b, w, in), b.Mul(b.Shr(in, 4), 4)), 15)
+	return b.Mul(pairScale(b, word, run), b.Convert(kernel.F32, b.Sub(b.Bitcast(kernel.I32, code), 8)))
+}
