@@ -35,7 +35,7 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 		if err != nil {
 			return err
 		}
-		if err := selectKernels(ctx, p, t, Choice{Tuned: tuning.NewTable(rows)}); err != nil {
+		if _, err := selectKernels(ctx, p, t, Choice{Tuned: tuning.NewTable(rows)}); err != nil {
 			return err
 		}
 		for _, s := range sites {

@@ -46,7 +46,10 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 
 // Table returns all passes for the target, in order; kernels are each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
-	return table(t, maxRows, func(p *ir.Program) error { return selectKernels(context.Background(), p, t, Choice{}) })
+	return table(t, maxRows, func(p *ir.Program) error {
+		_, err := selectKernels(context.Background(), p, t, Choice{})
+		return err
+	})
 }
 
 // table returns all passes for the target, in order, of which the one that chooses kernels runs

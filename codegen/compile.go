@@ -40,7 +40,11 @@ type Result struct {
 
 // Compile makes the plan of src.
 func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
-	p, times, err := Lower(ctx, src, o, ir.Place)
+	var calls chosen
+	p, times, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {
+		calls, err = selectKernels(ctx, p, o.Target, o.Choice)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +52,7 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 		return nil, fmt.Errorf("a plan needs the model that its program was imported from")
 	}
 	start := time.Now()
-	plan, err := emit(p, src.Model, o.Target, o.Embed)
+	plan, err := emit(p, src.Model, o.Target, calls, o.Embed)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +80,10 @@ func Import(f *gguf.File, o frontend.Options) (*ir.Program, error) {
 
 // Lower imports src, unless it has a program, and runs the passes up to a stage.
 func Lower(ctx context.Context, src Source, o Options, stop ir.Stage) (*ir.Program, []passes.Timing, error) {
-	return lower(ctx, src, o, stop, func(p *ir.Program) error { return selectKernels(ctx, p, o.Target, o.Choice) })
+	return lower(ctx, src, o, stop, func(p *ir.Program) error {
+		_, err := selectKernels(ctx, p, o.Target, o.Choice)
+		return err
+	})
 }
 
 // lower is Lower with another way to choose kernels.

@@ -17,8 +17,8 @@ import (
 )
 
 // emit makes the plan of a program at stage place; f is the model it was
-// imported from.
-func emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Plan, error) {
+// imported from. The candidates of calls that are not known are looked for among all.
+func emit(p *ir.Program, f *gguf.File, t *target.Target, known chosen, embed bool) (*plans.Plan, error) {
 	if p.Stage != ir.Place {
 		return nil, fmt.Errorf("emit: program is at stage %s, want %s", p.Stage, ir.Place)
 	}
@@ -31,6 +31,7 @@ func emit(p *ir.Program, f *gguf.File, t *target.Target, embed bool) (*plans.Pla
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	e := newEmitter(p, t, &plans.Plan{Program: p, Vocab: vocab})
+	e.known = known
 	if err := e.header(f); err != nil {
 		return nil, err
 	}
@@ -85,6 +86,7 @@ type emitter struct {
 	t         *target.Target
 	plan      *plans.Plan
 	backend   *backend                         // nil for the host
+	known     chosen                           // what calls were made of; not of a program that was read
 	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
 	built     map[string]*built                // by moduleKey
 	modules   map[string]int                   // by moduleKey

@@ -31,11 +31,31 @@ func TestCandidatesHaveNames(t *testing.T) {
 			}
 			_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
 				checkNames(t, path+" "+on.Name, p, on)
-				return selectKernels(t.Context(), p, on, Choice{})
+				calls, err := selectKernels(t.Context(), p, on, Choice{})
+				if err == nil {
+					checkLookup(t, p, on, calls)
+				}
+				return err
 			})
 			f.Close()
 			if err != nil {
 				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// checkLookup holds that a call names the candidate that it was made of: what is looked for among
+// all is what was chosen.
+func checkLookup(t *testing.T, p *ir.Program, on *target.Target, calls chosen) {
+	for _, f := range p.Funcs {
+		for _, g := range f.Groups {
+			c, err := findCandidate(p, f, g, f.Uses(), on)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := calls[g.Call]; have == nil || have.Name() != c.Name() || have.Kernel != c.Kernel || have.Grid != c.Grid {
+				t.Errorf("%s %s: chosen is %+v, its call names %s", f.Name, g.Name, have, c.Name())
 			}
 		}
 	}

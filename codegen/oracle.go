@@ -65,49 +65,75 @@ func (r *rated) refusal() string {
 	return ""
 }
 
-// rate asks the oracle about all candidates of all sites.
+// lowered is a kernel with its code.
+type lowered struct {
+	fn    *kernel.Func
+	words []uint32
+}
+
+// rate asks the oracle about the sites' candidates. Kernels are built on all processors.
 func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) error {
-	kernelsOf := kernelSet{}
-	words := map[*kernel.Func][]uint32{}
-	ratings := map[string]*rating{}
-	var asked []radv.Kernel
-	var answers []*rating
+	type question struct {
+		*kernels.Candidate
+		*rating
+	}
+	var asked []question
+	var different []*kernels.Candidate // by kernel
+	ratings, built := map[string]*rating{}, map[string]*lowered{}
 	for _, s := range sites {
-		for i := range s.candidates {
-			c := &s.candidates[i]
+		for _, c := range s.asked() {
 			key := fmt.Sprint(c.Kernel, c.Consts, c.Grid, c.Wave)
-			if r, ok := ratings[key]; ok {
-				s.rated = append(s.rated, &rated{Candidate: c, rating: r})
-				continue
+			r, ok := ratings[key]
+			if !ok {
+				r = &rating{}
+				ratings[key] = r
+				asked = append(asked, question{c, r})
 			}
-			k, err := kernelsOf.specialize(c, t)
-			if err == nil && words[k.fn] == nil {
-				words[k.fn], err = kernelspirv.Lower(k.fn)
+			if built[c.Kernel] == nil {
+				built[c.Kernel] = &lowered{}
+				different = append(different, c)
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
-			}
-			r := &rating{specialized: k, words: words[k.fn]}
-			r.weigh(c.Grid)
-			ratings[key] = r
 			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
-			answers = append(answers, r)
-			asked = append(asked, r.kernel(c))
 		}
 	}
-	results, err := o.Compile(ctx, asked)
+	err := parallel(len(different), func(i int) (err error) {
+		k := built[different[i].Kernel]
+		if k.fn, err = different[i].Build(); err == nil {
+			k.words, err = kernelspirv.Lower(k.fn)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for i, r := range answers {
-		r.Result = results[i]
+	questions := make([]radv.Kernel, len(asked))
+	err = parallel(len(asked), func(i int) (err error) {
+		q, k := asked[i], built[asked[i].Kernel]
+		if q.specialized, err = specialize(k.fn, q.Candidate, t); err != nil {
+			return err
+		}
+		q.words = k.words
+		q.weigh(q.Grid)
+		questions[i] = q.kernel(q.Candidate)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	results, err := o.Compile(ctx, questions)
+	if err != nil {
+		return err
+	}
+	for i, q := range asked {
+		q.Result = results[i]
 	}
 	return nil
 }
 
 // predictSites returns a table with the candidate that the cost model predicts to be
-// fastest for each site that is not tuned; nil without an oracle.
-func predictSites(ctx context.Context, p *ir.Program, sites []*site, t *target.Target, c Choice) (*tuning.Table, error) {
+// fastest for each site that is not tuned; nil without an oracle. Of a decode entry's sites it asks
+// only about candidates that add in the order of orders, by group.
+func predictSites(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, t *target.Target, c Choice) (*tuning.Table, error) {
 	if c.Oracle == nil {
 		return nil, nil
 	}
@@ -115,6 +141,15 @@ func predictSites(ctx context.Context, p *ir.Program, sites []*site, t *target.T
 		row, ok := c.Tuned.Lookup(s.key)
 		return ok && slices.ContainsFunc(s.candidates, func(c kernels.Candidate) bool { return c.Name() == row.Best })
 	})
+	byKey := map[string]*site{}
+	for _, s := range open {
+		byKey[s.key] = s
+	}
+	for _, s := range sites {
+		if order, ok := orders[s.g.Name]; ok && s.decodes() && byKey[s.key] != nil {
+			byKey[s.key].orders = append(byKey[s.key].orders, order)
+		}
+	}
 	rows, err := predictRows(ctx, p, open, t, c.Oracle)
 	return tuning.NewTable(rows), err
 }

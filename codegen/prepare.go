@@ -9,7 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// prepare finds the candidates that the calls of all groups name and builds their
+// prepare finds the candidates that the calls of all groups were made of, or name, and builds their
 // kernels, on all processors. What is emitted does not depend on the order.
 func (e *emitter) prepare() error {
 	type call struct {
@@ -26,6 +26,9 @@ func (e *emitter) prepare() error {
 	}
 	found := make([]*kernels.Candidate, len(calls))
 	err := parallel(len(calls), func(i int) (err error) {
+		if found[i] = e.known[calls[i].g.Call]; found[i] != nil {
+			return nil
+		}
 		found[i], err = findCandidate(e.p, calls[i].f, calls[i].g, calls[i].uses, e.t)
 		return err
 	})

@@ -20,12 +20,28 @@ type site struct {
 	outputs    []*ir.Value
 	candidates []kernels.Candidate
 	rated      []*rated
-	key        string // in tables of what is tuned
+	key        string   // in tables of what is tuned
+	orders     []string // of sums: the oracle is asked about candidates of these; none: of any
 	chosen     *kernels.Candidate
+}
+
+// decodes reports whether the site is of a decode entry.
+func (s *site) decodes() bool { return passes.KindOf(s.f) == passes.Decode }
+
+// asked are the candidates that the oracle is asked about.
+func (s *site) asked() []*kernels.Candidate {
+	var list []*kernels.Candidate
+	for i := range s.candidates {
+		if c := &s.candidates[i]; len(s.orders) == 0 || slices.Contains(s.orders, c.Order) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // take makes c the call of the site's group.
 func (s *site) take(c *kernels.Candidate, why string) {
+	s.chosen = c
 	s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
 	for _, o := range c.Operands {
 		s.g.Call.Args = append(s.g.Call.Args, o.Value)
@@ -55,7 +71,7 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 // selectKernels chooses a candidate for every group: the one that was found best when the
 // target was tuned; of what is not tuned, with an oracle the one that the cost model
 // predicts to be fastest; else the first, as families offer their best guess first.
-func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) error {
+func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) (chosen, error) {
 	p.Target = t.Name
 	if t.IsHost() {
 		for _, f := range p.Funcs {
@@ -63,19 +79,62 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 				g.Call = &ir.Call{Kernel: "oracle", Grid: [3]int{1, 1, 1}, Why: "the host evaluates the ops as they are"}
 			}
 		}
-		return nil
+		return nil, nil
 	}
 	sites, err := sitesOf(p, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	predicted, err := predictSites(ctx, p, sites, t, c)
+	orders := map[string]string{} // of decode entries, by group
+	for _, round := range rounds(sites) {
+		if err := chooseAll(ctx, p, round, orders, t, c); err != nil {
+			return nil, err
+		}
+	}
+	if c.All {
+		if sites, err = takeAll(p, t, sites); err != nil {
+			return nil, err
+		}
+	}
+	all := chosen{}
+	for _, s := range sites {
+		all[s.g.Call] = s.chosen
+	}
+	return all, nil
+}
+
+// chosen are the candidates of calls.
+type chosen map[*ir.Call]*kernels.Candidate
+
+// rounds splits the sites: what the narrowest decode entry adds in which order decides what the
+// other ones may have.
+func rounds(sites []*site) [2][]*site {
+	var list [2][]*site
+	var first *ir.Func
+	for _, s := range sites {
+		round := 0
+		if s.decodes() {
+			if first == nil {
+				first = s.f
+			}
+			if s.f != first {
+				round = 1
+			}
+		}
+		list[round] = append(list[round], s)
+	}
+	return list
+}
+
+// chooseAll chooses kernels for sites. orders are those of the sums of decode entries, by group; it
+// adds the sites'.
+func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, t *target.Target, c Choice) error {
+	predicted, err := predictSites(ctx, p, sites, orders, t, c)
 	if err != nil {
 		return err
 	}
-	orders := map[string]string{} // of decode entries, by group
 	for _, s := range sites {
-		list, decode := s.candidates, passes.KindOf(s.f) == passes.Decode
+		list, decode := s.candidates, s.decodes()
 		if order, ok := orders[s.g.Name]; ok && decode {
 			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Order != order })
 			if len(list) == 0 {
@@ -87,10 +146,6 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 			orders[s.g.Name] = best.Order
 		}
 		s.take(best, why)
-		s.chosen = best
-	}
-	if c.All {
-		return takeAll(p, t, sites)
 	}
 	return nil
 }
@@ -114,8 +169,8 @@ func choose(s *site, list []kernels.Candidate, tables ...*tuning.Table) (*kernel
 // takeAll adds copies of the functions to what was chosen, with other candidates. A site
 // has another one only where its neighbours have what was chosen: their code has to come to
 // the compute units before its own, their tails overlap. The reason of a call becomes the
-// candidate's name.
-func takeAll(p *ir.Program, t *target.Target, sites []*site) error {
+// candidate's name. It returns the sites of all functions.
+func takeAll(p *ir.Program, t *target.Target, sites []*site) ([]*site, error) {
 	chosen := map[string]string{}   // by site
 	others := map[string][]string{} // candidates that were not chosen
 	for _, s := range sites {
@@ -151,7 +206,7 @@ func takeAll(p *ir.Program, t *target.Target, sites []*site) error {
 	}
 	sites, err := sitesOf(p, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, s := range sites {
 		name, list := chosen[s.key], others[s.key]
@@ -161,7 +216,7 @@ func takeAll(p *ir.Program, t *target.Target, sites []*site) error {
 		i := slices.IndexFunc(s.candidates, func(c kernels.Candidate) bool { return c.Name() == name })
 		s.take(&s.candidates[i], name)
 	}
-	return nil
+	return sites, nil
 }
 
 // turnsOf numbers the sites, by key, such that no two of a number are next to each other,

@@ -9,31 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// kernelSet are the kernels that were built so far, by candidate's key.
-type kernelSet map[string]*kernel.Func
-
-// get builds the kernel of a candidate on first use.
-func (s kernelSet) get(c *kernels.Candidate) (*kernel.Func, error) {
-	if fn, ok := s[c.Kernel]; ok {
-		return fn, nil
-	}
-	fn, err := c.Build()
-	if err != nil {
-		return nil, err
-	}
-	s[c.Kernel] = fn
-	return fn, nil
-}
-
-// specialize builds the kernel of a candidate on first use and sets its constants.
-func (s kernelSet) specialize(c *kernels.Candidate, t *target.Target) (*specialized, error) {
-	fn, err := s.get(c)
-	if err != nil {
-		return nil, err
-	}
-	return specialize(fn, c, t)
-}
-
 // specialized is a kernel with a candidate's constants.
 type specialized struct {
 	fn        *kernel.Func

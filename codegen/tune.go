@@ -26,7 +26,8 @@ func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 		if err := compiled(rows, sites); err != nil {
 			return err
 		}
-		return selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
+		_, err = selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
+		return err
 	})
 	return rows, err
 }
