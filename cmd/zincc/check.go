@@ -13,6 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
+	"github.com/zincc-dev/zincc/plans/trust"
 )
 
 var checkCommand = cli.Command{
@@ -26,7 +27,8 @@ overlap, that no access leaves its buffer, and that nothing which changes from s
 step lives outside the step block. Reads the modules: they store to what dispatches say
 and need what the plan requires. A plan of this version, for a target of the tree, is
 emitted again from its op program and compared. Prints each violation with its rule;
-exit 1 if any.`,
+exit 1 if any. A plan of machine code that passes all of it may run here, as one that was
+compiled here.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
 		return func(_ context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
@@ -58,6 +60,11 @@ exit 1 if any.`,
 			dispatches := 0
 			for _, e := range p.Entries {
 				dispatches += len(e.Dispatches)
+			}
+			if open == nil {
+				if err := trust.Add(p); err != nil {
+					fmt.Fprintf(os.Stderr, "zincc: %s: that the plan is ok could not be recorded: %s\n", path, err)
+				}
 			}
 			_, err = fmt.Fprintf(cli.Stdout, "%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, rules)
 			if open != nil {

