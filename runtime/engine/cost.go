@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -10,8 +11,8 @@ import (
 type costs map[*plans.Entry]*cost
 
 type cost struct {
-	ratio   float64 // measured to predicted
-	seconds float64 // measured, where nothing is predicted
+	ratio   average // measured to predicted
+	seconds average // measured, where nothing is predicted
 	depth   int     // of the last prediction
 	last    float64 // that prediction, in seconds
 	steps   int64
@@ -19,13 +20,27 @@ type cost struct {
 	total   float64 // seconds
 }
 
+// average follows what is measured.
+type average struct {
+	mean float64
+	off  float64 // mean deviation from it
+}
+
 // learn is the weight of the newest measurement.
 const learn = 0.2
+
+func (a *average) add(x float64) {
+	a.off += learn * (math.Abs(x-a.mean) - a.off)
+	a.mean += learn * (x - a.mean)
+}
+
+// most is what the next one is hardly above: 2.5 mean deviations are two standard ones.
+func (a *average) most() float64 { return a.mean + 2.5*a.off }
 
 func newCosts(plan *plans.Plan) costs {
 	c := costs{}
 	for i := range plan.Entries {
-		c[&plan.Entries[i]] = &cost{ratio: 1, depth: -1}
+		c[&plan.Entries[i]] = &cost{ratio: average{mean: 1}, depth: -1}
 	}
 	return c
 }
@@ -41,23 +56,36 @@ func (c costs) predict(e *plans.Entry, depth int) float64 {
 
 // estimate is how long a step should take.
 func (c costs) estimate(e *plans.Entry, depth int) time.Duration {
-	s := c.predict(e, depth) * c[e].ratio
-	if s == 0 {
-		s = c[e].seconds
-	}
-	return time.Duration(s * float64(time.Second))
+	return c.scaled(e, depth, (*average).value)
 }
+
+// most is how long a step will hardly take.
+func (c costs) most(e *plans.Entry, depth int) time.Duration {
+	return c.scaled(e, depth, (*average).most)
+}
+
+func (a *average) value() float64 { return a.mean }
+
+func (c costs) scaled(e *plans.Entry, depth int, of func(*average) float64) time.Duration {
+	s := c.predict(e, depth) * of(&c[e].ratio)
+	if s == 0 {
+		s = of(&c[e].seconds)
+	}
+	return seconds(s)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // measured takes what times steps of some rows took.
 func (c costs) measured(e *plans.Entry, depth, rows, times int, took time.Duration) {
 	k, s := c[e], took.Seconds()/float64(times)
 	k.steps, k.rows, k.total = k.steps+int64(times), k.rows+int64(rows*times), k.total+took.Seconds()
-	if k.seconds == 0 { // drivers may do for the first step what no other needs
-		k.seconds = s
+	if k.seconds.mean == 0 { // drivers may do for the first step what no other needs
+		k.seconds.mean = s
 		return
 	}
-	k.seconds += learn * (s - k.seconds)
+	k.seconds.add(s)
 	if p := c.predict(e, depth); p > 0 {
-		k.ratio += learn * (s/p - k.ratio)
+		k.ratio.add(s / p)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -46,6 +47,9 @@ type row struct {
 type fake struct {
 	plan   *plans.Plan
 	slow   float64
+	jitter float64       // how much longer a step takes, at most, as a share
+	read   time.Duration // that a read of logits takes
+	rand   rand.PCG
 	alike  bool  // rows are alike, whichever step writes them
 	fail   error // of runs from broken on
 	broken time.Time
@@ -117,6 +121,7 @@ func (x *fake) Run(_ context.Context, e *plans.Entry, times int) error {
 	n := int(x.step["n"][0])
 	token, pos, slot := x.step["token"][:n], x.step["pos"][:n], x.step["slot"][:n]
 	took := e.Predict(int(slices.Max(pos))).Seconds() * float64(times) * x.slow
+	took *= 1 + x.jitter*float64(x.rand.Uint64()>>11)/(1<<53)
 	time.Sleep(time.Duration(took * float64(time.Second)))
 	x.log = append(x.log, launch{e, n, times, slices.Clone(slot), time.Now()})
 	if x.fail != nil && time.Now().After(x.broken) {
@@ -213,6 +218,7 @@ func (x *fake) Ints(region string) ([]int32, error) {
 }
 
 func (x *fake) Floats(region string) ([]float32, error) {
+	time.Sleep(x.read)
 	if v, ok := x.floats[region]; ok {
 		return v, nil
 	}

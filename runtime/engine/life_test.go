@@ -89,6 +89,54 @@ func TestITL(t *testing.T) {
 	}
 }
 
+// TestITLMeasured: of the bound there is something left, also where steps take longer than predicted, now more
+// and now less, and the host takes its time, too; of 1,000 gaps between two tokens 10 may be longer than the bound.
+func TestITLMeasured(t *testing.T) {
+	for _, c := range []struct {
+		slow, jitter float64
+		read         time.Duration
+		share        float64 // of the bound, that gaps with prompts take at least
+	}{
+		{1, 0, 0, 0.7}, {1.15, 0, 2 * time.Millisecond, 0.7}, {1, 0.2, 0, 0.6}, {1.1, 0.3, 3 * time.Millisecond, 0.5},
+	} {
+		bubble(t, func(t *testing.T) {
+			const itl = 50 * time.Millisecond
+			e, x := start(t, 4, engine.Options{ITL: itl})
+			x.slow, x.jitter, x.read = c.slow, c.jitter, c.read
+			var gaps []time.Duration
+			var wait sync.WaitGroup
+			wait.Go(func() {
+				last := time.Time{}
+				drawn := sample.Params{Temp: 1, TopP: 1, Typical: 1, Repeat: 1, Bias: map[int32]float64{7: math.Inf(-1), 8: math.Inf(-1)}}
+				for ev := range e.Generate(context.Background(), engine.Request{Prompt: prompt(0, 10), Max: 900, TopLogprobs: -1, IgnoreEOG: true, Sampling: drawn}) {
+					if now := time.Now(); len(ev.Tokens) > 0 {
+						if !last.IsZero() {
+							gaps = append(gaps, now.Sub(last))
+						}
+						last = now
+					}
+				}
+			})
+			for i := range 3 {
+				wait.Go(func() {
+					for k := range 25 {
+						time.Sleep(time.Duration(20+10*i) * time.Millisecond)
+						ask(context.Background(), e, engine.Request{Prompt: prompt(1+i+3*k, 700), Max: 5, TopLogprobs: -1, NoCache: true})
+					}
+				})
+			}
+			wait.Wait()
+			slices.Sort(gaps)
+			if p99 := gaps[len(gaps)*99/100]; len(gaps) < 800 || p99 > itl {
+				t.Errorf("%+v: p99 of %d gaps is %s, the longest %s", c, len(gaps), p99, gaps[len(gaps)-1])
+			}
+			if p90 := gaps[len(gaps)*9/10]; p90.Seconds() < c.share*itl.Seconds() {
+				t.Errorf("%+v: p90 is %s: prompts have too little of the bound", c, p90)
+			}
+		})
+	}
+}
+
 // TestOrder holds that requests get their slot and their first token in the order in which they
 // came, those of a higher priority before others.
 func TestOrder(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // loop is what the goroutine that owns the device works on.
@@ -17,6 +19,7 @@ type loop struct {
 	clock     int64
 	decoding  []*seq        // of the step, in memory that is used again
 	spent     time.Duration // on prompts, in this step
+	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
 	block     block
 	read      int64 // tokens of prompts
 	generated int64
@@ -141,15 +144,10 @@ func (e *Engine) fail(err error) {
 // step takes pieces of prompts, as many as the bound allows, and a step of decoding.
 func (e *Engine) step() error {
 	e.spent = 0
-	var budget time.Duration // if nobody waits for the next token, one piece and no more
-	if decoding := e.decodable(); len(decoding) > 0 {
-		entry, depth := e.decodeEntry(decoding)
-		budget = e.o.ITL - e.costs.estimate(entry, depth)
-	}
 	for _, s := range e.running {
 		for !s.ended && s.reading() {
 			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
-			if e.spent > 0 && e.spent+e.costs.estimate(entry, len(s.slot.tokens)) > budget {
+			if e.spent > 0 && !e.fits(s, entry, n) {
 				return e.decodeAll(e.decodable())
 			}
 			took, err := e.prefill(s, entry, n)
@@ -160,6 +158,31 @@ func (e *Engine) step() error {
 		}
 	}
 	return e.decodeAll(e.decodable())
+}
+
+// aim is the part of the bound that steps are planned for: what they take beside, as a rule, has the rest.
+const aim = 0.95
+
+// fits says whether a step of a prompt and the next tokens of all others fit the bound, which counts from the last token
+// of the one that has waited for longest. If nobody waits for a token, prompts have one step and no more.
+func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
+	decoding := e.decodable()
+	if len(decoding) == 0 {
+		return false
+	}
+	last := decoding[0].last
+	for _, d := range decoding {
+		if d.last.Before(last) {
+			last = d.last
+		}
+	}
+	decode, depth := e.decodeEntry(decoding)
+	took := time.Since(last) + e.costs.most(entry, len(s.slot.tokens)) + e.costs.most(decode, depth)
+	host := seconds(e.host.most())
+	if len(s.slot.tokens)+n == len(s.req.Prompt) {
+		took += host // its first token is chosen
+	}
+	return (took + host).Seconds() <= aim*e.o.ITL.Seconds()
 }
 
 // stop is where steps of the prompt must end next: behind the turn there is to be a checkpoint.

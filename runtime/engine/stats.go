@@ -116,7 +116,7 @@ func (e *Engine) publish() {
 		}
 		st := EntryStats{Name: entry.Name, Steps: k.steps, Rows: k.rows, Time: time.Duration(k.total * float64(time.Second))}
 		if k.last > 0 {
-			st.Ratio = k.ratio
+			st.Ratio = k.ratio.mean
 		}
 		e.stats.Entries = append(e.stats.Entries, st)
 	}

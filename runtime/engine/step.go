@@ -138,6 +138,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	if _, err := e.launch(entry, depth, times); err != nil {
 		return err
 	}
+	defer func(began time.Time) { e.host.add(time.Since(began).Seconds()) }(time.Now())
 	for _, s := range group {
 		s.slot.tokens = append(s.slot.tokens, s.next)
 		s.slot.at += times
