@@ -74,14 +74,14 @@ func splitOp(b *ir.Builder, g *ir.Group, at, n, rows, block int) (*ir.Op, error)
 	op := g.Ops[at]
 	attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
 		ir.Attr{Name: "block", Value: int64(block)}, ir.Attr{Name: "rows", Value: int64(rows)})
-	part, err := b.Make("attention_split", attrs, op.Args...)
+	part, err := b.Make("attention_split", attrs, op.Args[:5]...)
 	if err != nil {
 		return nil, err
 	}
 	merge, err := b.Make("attention_merge", ir.Attrs{
 		{Name: "head_dim", Value: int64(op.Attrs.Int("head_dim"))},
 		{Name: "heads", Value: int64(op.Attrs.Int("heads"))}, {Name: "splits", Value: int64(n)},
-	}, part.Result)
+	}, append([]*ir.Value{part.Result}, op.Args[5:]...)...) // which takes the sinks, too
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,15 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 // splits is how many workgroups share the positions of one row and KV head.
 func splits(op *ir.Op, block, ctx int, t *target.Target) int {
 	heads := max(1, op.Attrs.Int("kv_heads"))
-	return max(1, min(2*t.Units/heads, maxSplits, ctx/block))
+	return max(1, min(2*t.Units/heads, maxSplits, reach(op, ctx)/block))
+}
+
+// reach is how many positions a row sees at most.
+func reach(op *ir.Op, ctx int) int {
+	if w := op.Attrs.Int("window"); w > 0 {
+		return min(w, ctx)
+	}
+	return ctx
 }
 
 // blockOf is the granularity of a split in KV positions: as many as a workgroup of
@@ -183,7 +191,11 @@ func blockOf(op *ir.Op, t *target.Target) int {
 func tiledSplits(s *kernels.Site) (n, rows int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 {
-			return max(1, min(s.Target.Units/w.Tiles, maxSplits, s.Program.Ctx/splitBlock)), w.TileRows
+			most := s.Program.Ctx
+			if at := attentionOf(s.Group); at >= 0 {
+				most = reach(s.Group.Ops[at], most)
+			}
+			return max(1, min(s.Target.Units/w.Tiles, maxSplits, most/splitBlock)), w.TileRows
 		}
 	}
 	return 1, 1

@@ -8,10 +8,10 @@ import "fmt"
 var moeOps = []*OpKind{
 	{
 		Name:     "topk",
-		Doc:      "ids[r] = the indices of the k largest scores[r], or of sigmoid(scores[r]) + bias, largest first, equal ones by ascending index",
+		Doc:      "ids[r] = the indices of the k largest scores[r], or of p + bias with p as in route, largest first, equal ones by ascending index",
 		Params:   []string{"scores", "bias"},
 		Optional: 1,
-		Attrs:    []AttrSpec{intAttr("k")},
+		Attrs:    []AttrSpec{intAttr("k"), {"gating", StringAttr, true}},
 		RowWise:  true,
 		Flops:    noFlops,
 		Error:    exact,
@@ -23,8 +23,9 @@ var moeOps = []*OpKind{
 			if k <= 0 || k > x.Last() {
 				return Type{}, fmt.Errorf("k %d does not fit scores %s", k, x)
 			}
-			if len(op.Args) == 2 && !isVector(op.Args[1].Type, x.Last()) {
-				return Type{}, fmt.Errorf("bias %s does not fit scores %s", op.Args[1].Type, x)
+			g := op.Attrs.Str("gating")
+			if len(op.Args) == 2 && (!isVector(op.Args[1].Type, x.Last()) || g != "sigmoid" && g != "softmax") {
+				return Type{}, fmt.Errorf("bias %s or gating %q does not fit scores %s", op.Args[1].Type, g, x)
 			}
 			return MakeType(I32, x.Shape[0], k), nil
 		},

@@ -79,7 +79,7 @@ func "forward" rows=8 sequences=many {
   %1 = linear %0, @router : f32[T, 8]
   %2 = topk %1 {k=2} : i32[T, 2]
   %3 = route %1, %2 {gating="softmax", norm=1, scale=1.0} : f32[T, 2]
-  %27 = topk %1, @ebias {k=2} : i32[T, 2]
+  %27 = topk %1, @ebias {k=2, gating="sigmoid"} : i32[T, 2]
   %28 = route %1, %27, @ebias {gating="sigmoid", norm=1, scale=1.0} : f32[T, 2]
   %4 = expert_linear %0, @w, %2 {first=0, rows=16} : f32[T, 32]
   %29 = expert_bias %4, @upbias, %2 : f32[T, 32]

@@ -165,6 +165,8 @@ func (c siteTest) value(v *ir.Value) []byte {
 			b = appendElement(b, v.Type.DType, float32(math.NaN()))
 		case v.Name == "tied":
 			b = appendElement(b, v.Type.DType, float32(rng.IntN(3)))
+		case v.Name == "ids": // of experts
+			b = binary.LittleEndian.AppendUint32(b, uint32(rng.IntN(12)))
 		case v.Type.DType == ir.I32:
 			b = binary.LittleEndian.AppendUint32(b, uint32(rng.IntN(1000)))
 		case v.Class == ir.KV && !c.seen(i/int(v.Type.Last())):

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -22,10 +23,13 @@ type arch struct {
 	moe   moe
 
 	// The hyperparameters whose defaults are the architecture's own.
-	embedScale func(width int) float64 // of embeddings
-	softcap    float64                 // of the logits
-	windows    windows
-	ropeless   func(c *params, layer int) bool // layers without positions
+	embedScale  func(width int) float64 // of embeddings
+	scale       func(c *params) float64 // of attention scores
+	softcap     float64                 // of the logits
+	factors     factors
+	temperature bool // queries are scaled by their position
+	windows     windows
+	ropeless    func(c *params, layer int) bool // layers without positions
 
 	// mixer reads what some layers have in place of attention.
 	mixer func(m *model) (mixer, error)
@@ -41,7 +45,23 @@ var archs = []arch{
 	{name: "qwen3next", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "div", merged: true}.read},
 	{name: "qwen35", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, mixer: deltaNet{headMap: "mod"}.read},
 	{name: "qwen35moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "mod"}.read},
-	{name: "gemma3", rope: "neox", norms: around, qk: eachHead, act: "gelu", embedScale: root, windows: windows{period: 6, rope: ownRope}},
+	{name: "gemma3", rope: "neox", norms: around, qk: eachHead, act: "gelu", embedScale: root, scale: gemma3Scale, windows: windows{period: 6, rope: ownRope}},
+	{name: "gpt-oss", rope: "neox", norms: beforeAs("post_attention_norm"), sinks: true, act: "swiglu_oai", moe: moe{gating: "topk_softmax"}, windows: windows{period: 2}},
+	{name: "granite", rope: "norm", norms: before, factors: divided, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
+	{name: "granitemoe", rope: "norm", norms: before, factors: divided, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
+	{name: "mistral3", rope: "norm", norms: before, temperature: true, moe: moe{gating: "softmax", norm: true, optional: true}},
+	{name: "phi3", rope: "neox", norms: before},
+	{name: "glm4", rope: "norm", norms: around},
+	{name: "glm4moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHeadIfAny, moe: moe{gating: "sigmoid", norm: true}},
+	{name: "smollm3", rope: "norm", norms: before, ropeless: func(_ *params, i int) bool { return (i+1)%4 == 0 }},
+	{name: "seed_oss", rope: "neox", norms: beforeAs("post_attention_norm")},
+	{name: "olmo2", rope: "neox", norms: behind, qk: wholeRow, windows: windows{period: 4, rope: sameBase}},
+	{name: "ernie4_5", rope: "norm", norms: before},
+	{name: "ernie4_5-moe", rope: "norm", norms: before, moe: moe{gating: "softmax", norm: true}},
+	{name: "hunyuan-dense", rope: "neox", norms: before, qk: behindRope},
+	{name: "hunyuan-moe", rope: "neox", norms: before, qk: behindRope, moe: moe{gating: "softmax", norm: true}},
+	{name: "exaone4", rope: "neox", norms: behind, qk: eachHead, windows: windows{period: 4}, ropeless: wideLayers},
+	{name: "minimax-m2", rope: "neox", norms: before, qk: wholeRow, moe: moe{gating: "sigmoid", norm: true}},
 }
 
 // norms are the norms of a layer by what its tensors are called; one that is not there is empty.
@@ -53,6 +73,7 @@ type norms struct {
 var (
 	before = beforeAs("ffn_norm")
 	around = norms{"attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"}
+	behind = norms{postAttn: "post_attention_norm", postFFN: "post_ffw_norm"}
 )
 
 // beforeAs has the norm before the FFN called so.
@@ -62,8 +83,19 @@ func beforeAs(ffn string) norms { return norms{attn: "attn_norm", ffn: ffn} }
 type qkNorm uint8
 
 const (
-	noNorm   qkNorm = iota
-	eachHead        // each head, before the rotation
+	noNorm        qkNorm = iota
+	eachHead             // each head, before the rotation
+	eachHeadIfAny        // the same, in files that have it
+	behindRope           // each head, behind the rotation
+	wholeRow             // all heads together, before the rotation
+)
+
+// factors says what becomes of the keys embedding_scale, residual_scale and logit_scale.
+type factors uint8
+
+const (
+	unscaled factors = iota
+	divided          // logits are divided by theirs
 )
 
 // windows says which layers attend to a window of positions where the file does not: with a
@@ -84,6 +116,20 @@ const (
 )
 
 func root(width int) float64 { return math.Sqrt(float64(width)) }
+
+// gemma3Scale is that of one head's width but for the model of 62 layers, whose heads are
+// narrower than its width over their number.
+func gemma3Scale(c *params) float64 {
+	if c.layers == 62 {
+		return 1 / math.Sqrt(float64(c.embd)/float64(c.attention[0].query))
+	}
+	return 0
+}
+
+// wideLayers are those that attend to all positions where others attend to a window.
+func wideLayers(c *params, layer int) bool {
+	return c.attention[layer].window == 0 && slices.ContainsFunc(c.attention, func(h headParams) bool { return h.window > 0 })
+}
 
 // Archs lists the supported values of general.architecture.
 func Archs() []string {

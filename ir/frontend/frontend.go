@@ -254,7 +254,7 @@ func (m *model) state(name string, dims ...int) *ir.Value {
 func (m *model) checkAllUsed() error {
 	ignored := Ignored(m.f)
 	for _, t := range m.f.Tensors {
-		if m.weights[t.Name] == nil && t.Name != ropeFreqs && !slices.Contains(ignored, t.Name) {
+		if m.weights[t.Name] == nil && t.Name != ropeFreqs && !slices.Contains(longRope[:], t.Name) && !slices.Contains(ignored, t.Name) {
 			return ir.Unsupported("tensor %q is not known in architecture %s", t.Name, m.arch)
 		}
 	}

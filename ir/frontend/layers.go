@@ -19,7 +19,7 @@ func (m *model) lower() error {
 	tables := m.ropeTables()
 	x := m.embed()
 	for i := range m.layers {
-		l := layer{model: m, i: i, blk: fmt.Sprintf("blk.%d.", i), heads: m.attention[i], table: tables[i]}
+		l := layer{model: m, i: i, blk: fmt.Sprintf("blk.%d.", i), heads: m.attention[i], table: tables[i].keys, query: tables[i].queries}
 		mix := l.attend
 		if other != nil && other.takes(i) {
 			mix = func(x *ir.Value) *ir.Value { return other.build(&l, x) }
@@ -46,6 +46,7 @@ type layer struct {
 	blk   string // prefix of its tensors
 	heads headParams
 	table *ir.Value // of its rotation
+	query *ir.Value // the same of queries, where another
 }
 
 // headParams are the heads of a layer's attention.
@@ -86,9 +87,13 @@ func (l *layer) attend(x *ir.Value) *ir.Value {
 	if l.row.gated {
 		q = l.headSlice(both, n.dim, parts, 0)
 	}
-	if l.row.qk == eachHead {
+	switch {
+	case l.row.qk == eachHead, l.row.qk == eachHeadIfAny && l.has("attn_q_norm.weight"):
 		q = l.norm(q, blk+"attn_q_norm", n.dim)
 		k = l.norm(k, blk+"attn_k_norm", n.dim)
+	case l.row.qk == wholeRow:
+		q = l.norm(q, blk+"attn_q_norm", n.query*n.dim)
+		k = l.norm(k, blk+"attn_k_norm", n.kv*n.dim)
 	}
 	if l.row.gated {
 		gate = l.headSlice(both, n.dim, parts, 1)
@@ -104,7 +109,11 @@ func (l *layer) attend(x *ir.Value) *ir.Value {
 // query head attend.
 func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 	n := l.heads
-	q, k = l.rotate(q), l.rotate(k)
+	q, k = l.rotate(q, l.query), l.rotate(k, l.table)
+	if l.row.qk == behindRope {
+		q = l.norm(q, l.blk+"attn_q_norm", n.dim)
+		k = l.norm(k, l.blk+"attn_k_norm", n.dim)
+	}
 	if l.err == nil && n.dim%l.kv.Block() != 0 {
 		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), n.dim)
 	}
@@ -130,14 +139,14 @@ func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 	return l.op("attention", attrs, args...)
 }
 
-// rotate applies the layer's rotary position embedding to every head of x.
-func (l *layer) rotate(x *ir.Value) *ir.Value {
+// rotate applies the rotary position embedding of a table to every head of x.
+func (l *layer) rotate(x, table *ir.Value) *ir.Value {
 	if l.err != nil {
 		return nil
 	}
 	return l.op("rope", ir.Attrs{
-		{Name: "kind", Value: l.row.rope}, {Name: "head_dim", Value: int64(l.heads.dim)}, {Name: "n_rot", Value: int64(l.table.Type.Last())},
-	}, x, l.pos, l.table)
+		{Name: "kind", Value: l.row.rope}, {Name: "head_dim", Value: int64(l.heads.dim)}, {Name: "n_rot", Value: int64(table.Type.Last())},
+	}, x, l.pos, table)
 }
 
 // ffn is the FFN of a layer, dense or, where the file has a router, of experts.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,7 +106,7 @@ func (m *tinyModel) add(name string, dims ...int64) {
 			v = 1 + m.rand.NormFloat64()*0.1
 		case strings.HasSuffix(name, "ssm_a"):
 			v = -0.1 - m.rand.Float64()
-		case strings.HasPrefix(name, "rope_freqs"):
+		case strings.HasPrefix(name, "rope_f"):
 			v = 1 + 3*m.rand.Float64()
 		}
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(v)))
@@ -219,6 +220,16 @@ func (m *tinyModel) deltaNet(blk string, mergedBA bool) {
 	m.add(blk+"ssm_out.weight", vHeads*d, tinyEmbd)
 }
 
+// resizeExperts gives the experts of a layer another width.
+func (m *tinyModel) resizeExperts(blk string, ff int64) {
+	for _, name := range []string{"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"} {
+		m.drop(blk + name + ".weight")
+	}
+	m.add(blk+"ffn_gate_exps.weight", tinyEmbd, ff, 8)
+	m.add(blk+"ffn_up_exps.weight", tinyEmbd, ff, 8)
+	m.add(blk+"ffn_down_exps.weight", ff, tinyEmbd, 8)
+}
+
 // packed makes of the model one as early converters wrote it: per key head, the rows
 // of q, k, v and z in one tensor.
 func (m *tinyModel) packed(blk string) {
@@ -284,6 +295,78 @@ func sandwichTiny(arch string, layers int) *tinyModel {
 	return m
 }
 
+// behindTiny has norms behind each part of a layer, and none before.
+func behindTiny(arch string, layers int, heads func(m *tinyModel, blk string)) *tinyModel {
+	m := newTiny(arch)
+	m.set("block_count", uint32(layers))
+	for i := range layers {
+		blk := fmt.Sprintf("blk.%d.", i)
+		m.attention(blk, tinyHeads*tinyDim)
+		m.drop(blk + "attn_norm.weight")
+		heads(m, blk)
+		m.add(blk+"post_attention_norm.weight", tinyEmbd)
+		m.denseFFN(blk)
+		m.add(blk+"post_ffw_norm.weight", tinyEmbd)
+	}
+	return m
+}
+
+func (m *tinyModel) rowNorms(blk string) {
+	m.add(blk+"attn_q_norm.weight", tinyHeads*tinyDim)
+	m.add(blk+"attn_k_norm.weight", tinyKV*tinyDim)
+}
+
+func (m *tinyModel) qkvBiases(blk string) {
+	m.add(blk+"attn_q.bias", tinyHeads*tinyDim)
+	m.add(blk+"attn_k.bias", tinyKV*tinyDim)
+	m.add(blk+"attn_v.bias", tinyKV*tinyDim)
+}
+
+// ungated is a shared expert without a gate.
+func (m *tinyModel) ungated(blk string) {
+	m.sharedExpert(blk)
+	m.drop(blk + "ffn_gate_inp_shexp.weight")
+}
+
+// fuse makes one tensor of several, which read the same input.
+func (m *tinyModel) fuse(name string, parts ...string) {
+	var all gguf.TensorData
+	for _, p := range parts {
+		t := *m.tensor(p + ".weight")
+		m.drop(p + ".weight")
+		if all.Data != nil {
+			t.Data, t.Shape = append(slices.Clone(all.Data), t.Data...), []int64{t.Shape[0], t.Shape[1] + all.Shape[1]}
+		}
+		all = t
+	}
+	all.Name = name + ".weight"
+	m.tensors = append(m.tensors, all)
+}
+
+// asSeed has the norm before the FFN called as in other architectures that behind attention.
+func asSeed(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
+	return denseTiny(arch, func(m *tinyModel, blk string) {
+		m.tensor(blk + "ffn_norm.weight").Name = blk + "post_attention_norm.weight"
+		rest(m, blk)
+	})
+}
+
+// yarn has a context four times that of training.
+func (m *tinyModel) yarn(original uint32) {
+	m.set("rope.scaling.type", "yarn")
+	m.set("rope.scaling.factor", float32(4))
+	m.set("rope.scaling.original_context_length", original)
+}
+
+func graniteTiny(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
+	m := denseTiny(arch, rest)
+	m.set("attention.scale", float32(0.2))
+	m.set("embedding_scale", float32(3))
+	m.set("residual_scale", float32(0.3))
+	m.set("logit_scale", float32(1.5))
+	return m
+}
+
 // tinyModels builds one model of every architecture.
 var tinyModels = map[string]func() *tinyModel{
 	"llama": func() *tinyModel {
@@ -323,6 +406,165 @@ var tinyModels = map[string]func() *tinyModel{
 		m.set("rope.freq_base", float32(1e6))
 		m.set("rope.scaling.type", "linear")
 		m.set("rope.scaling.factor", float32(8))
+		return m
+	},
+	"gpt-oss": func() *tinyModel {
+		m := asSeed("gpt-oss", func(m *tinyModel, blk string) {
+			m.qkvBiases(blk)
+			m.add(blk+"attn_output.bias", tinyEmbd)
+			m.add(blk+"attn_sinks.weight", tinyHeads)
+			m.moeFFN(blk, false)
+			m.add(blk+"ffn_gate_inp.bias", 8)
+			m.add(blk+"ffn_gate_exps.bias", 32, 8)
+			m.add(blk+"ffn_up_exps.bias", 32, 8)
+			m.add(blk+"ffn_down_exps.bias", tinyEmbd, 8)
+		})
+		m.set("attention.sliding_window", uint32(tinyWindow))
+		m.yarn(16)
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"granite": func() *tinyModel { return graniteTiny("granite", (*tinyModel).denseFFN) },
+	"granitemoe": func() *tinyModel {
+		m := graniteTiny("granitemoe", func(m *tinyModel, blk string) {
+			m.moeFFN(blk, false)
+			m.ungated(blk)
+		})
+		m.set("expert_feed_forward_length", nil)
+		m.set("feed_forward_length", uint32(32))
+		return m
+	},
+	"mistral3": func() *tinyModel {
+		m := denseTiny("mistral3", (*tinyModel).denseFFN)
+		m.yarn(10) // the prompt goes beyond
+		m.set("rope.scaling.yarn_log_multiplier", float32(1))
+		m.set("attention.temperature_scale", float32(0.1))
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"phi3": func() *tinyModel {
+		m := denseTiny("phi3", (*tinyModel).denseFFN)
+		m.meta[1].Value = "tiny" // a name with phi3 has llama.cpp look for its tokens
+		for _, blk := range []string{"blk.0.", "blk.1."} {
+			m.fuse(blk+"attn_qkv", blk+"attn_q", blk+"attn_k", blk+"attn_v")
+			m.fuse(blk+"ffn_up", blk+"ffn_gate", blk+"ffn_up")
+		}
+		m.set("rope.dimension_count", uint32(8))
+		m.set("rope.scaling.original_context_length", uint32(16))
+		m.set("rope.scaling.attn_factor", float32(1.2))
+		m.add("rope_factors_short.weight", 4)
+		m.add("rope_factors_long.weight", 4)
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"glm4": func() *tinyModel {
+		m := sandwichTiny("glm4", 2)
+		m.set("attention.sliding_window", nil)
+		m.set("rope.dimension_count", uint32(8))
+		for _, blk := range []string{"blk.0.", "blk.1."} {
+			m.drop(blk + "attn_q_norm.weight")
+			m.drop(blk + "attn_k_norm.weight")
+			m.qkvBiases(blk)
+			m.fuse(blk+"ffn_up", blk+"ffn_gate", blk+"ffn_up")
+		}
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"glm4moe": func() *tinyModel {
+		m := asSeed("glm4moe", func(m *tinyModel, blk string) {
+			m.qkvBiases(blk)
+			m.headNorms(blk)
+			if blk == "blk.0." {
+				m.denseFFN(blk)
+				return
+			}
+			m.moeFFN(blk, false)
+			m.ungated(blk)
+			m.add(blk+"exp_probs_b.bias", 8)
+		})
+		m.set("rope.dimension_count", uint32(8))
+		m.set("leading_dense_block_count", uint32(1))
+		m.set("expert_shared_feed_forward_length", nil)
+		m.set("expert_shared_count", uint32(1))
+		m.set("expert_gating_func", uint32(2))
+		m.set("expert_weights_norm", true)
+		m.set("expert_weights_scale", float32(1.8))
+		m.set("expert_feed_forward_length", uint32(48))
+		m.resizeExperts("blk.1.", 48)
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"smollm3": func() *tinyModel {
+		m := newTiny("smollm3")
+		m.set("block_count", uint32(4))
+		for i := range 4 {
+			blk := fmt.Sprintf("blk.%d.", i)
+			m.attention(blk, tinyHeads*tinyDim)
+			m.add(blk+"ffn_norm.weight", tinyEmbd)
+			m.denseFFN(blk)
+		}
+		return m
+	},
+	"seed_oss": func() *tinyModel {
+		return asSeed("seed_oss", func(m *tinyModel, blk string) {
+			m.qkvBiases(blk)
+			m.denseFFN(blk)
+		})
+	},
+	"olmo2": func() *tinyModel {
+		m := behindTiny("olmo2", 4, (*tinyModel).rowNorms)
+		m.set("attention.sliding_window", uint32(tinyWindow))
+		m.yarn(16)
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"ernie4_5": func() *tinyModel { return denseTiny("ernie4_5", (*tinyModel).denseFFN) },
+	"ernie4_5-moe": func() *tinyModel {
+		m := denseTiny("ernie4_5-moe", func(m *tinyModel, blk string) {
+			if blk == "blk.0." {
+				m.denseFFN(blk)
+				return
+			}
+			m.moeFFN(blk, false)
+			m.ungated(blk)
+			m.add(blk+"exp_probs_b.bias", 8)
+		})
+		m.set("leading_dense_block_count", uint32(1))
+		m.set("interleave_moe_layer_step", uint32(1))
+		m.set("expert_shared_count", uint32(1))
+		return m
+	},
+	"hunyuan-dense": func() *tinyModel {
+		return denseTiny("hunyuan-dense", func(m *tinyModel, blk string) {
+			m.headNorms(blk)
+			m.denseFFN(blk)
+		})
+	},
+	"hunyuan-moe": func() *tinyModel {
+		m := denseTiny("hunyuan-moe", func(m *tinyModel, blk string) {
+			m.headNorms(blk)
+			m.moeFFN(blk, false)
+			m.ungated(blk)
+		})
+		m.set("feed_forward_length", uint32(32))
+		return m
+	},
+	"exaone4": func() *tinyModel {
+		m := behindTiny("exaone4", 64, (*tinyModel).headNorms) // llama.cpp has windows in models of so many layers only
+		m.set("attention.sliding_window", uint32(tinyWindow))
+		m.set("attention.sliding_window_pattern", uint32(4))
+		return m
+	},
+	"minimax-m2": func() *tinyModel {
+		m := denseTiny("minimax-m2", func(m *tinyModel, blk string) {
+			m.rowNorms(blk)
+			m.moeFFN(blk, false)
+			m.add(blk+"exp_probs_b.bias", 8)
+		})
+		m.set("rope.dimension_count", uint32(8))
+		m.set("feed_forward_length", uint32(32))
+		m.set("expert_gating_func", uint32(2))
+		m.add("output.weight", tinyEmbd, tinyVocab)
 		return m
 	},
 	"qwen35": func() *tinyModel {

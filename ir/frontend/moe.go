@@ -23,6 +23,7 @@ type moe struct {
 	gating   string // see op route
 	norm     bool
 	optional bool // files without experts have dense layers
+	whole    bool // feed_forward_length is the width of an expert, not of those of a token together
 }
 
 // gatings are the values of expert_gating_func from 1 on; 0 is the architecture's own.
@@ -50,7 +51,10 @@ func readExperts(r *metadata, row moe) expertParams {
 		r.fail(fmt.Errorf("metadata %sexpert_used_count: %d of %d experts", r.prefix, e.used, e.count))
 	}
 	if r.err == nil && e.ff == 0 {
-		e.ff = r.int("feed_forward_length", 0) / e.used
+		e.ff = r.int("feed_forward_length", 0)
+		if !row.whole {
+			e.ff /= e.used
+		}
 	}
 	if n := r.count("expert_shared_count"); e.shared == 0 && n > 0 && n <= 1<<10 {
 		e.shared = n * e.ff
@@ -94,14 +98,14 @@ func (l *layer) mixture(h *ir.Value) *ir.Value {
 
 // choose returns the experts of every row. A bias of the file counts for the choice alone.
 func (l *layer) choose(scores *ir.Value) *ir.Value {
-	args := []*ir.Value{scores}
+	args, attrs := []*ir.Value{scores}, ir.Attrs{{Name: "k", Value: int64(l.experts.used)}}
 	if bias := l.optional(l.blk+"exp_probs_b.bias", l.experts.count); bias != nil {
-		if l.experts.gating != "sigmoid" && l.err == nil {
+		if l.experts.gating == "topk_softmax" && l.err == nil {
 			l.err = ir.Unsupported("tensor %q: a bias of the choice with gating %s is not supported", l.blk+"exp_probs_b.bias", l.experts.gating)
 		}
-		args = append(args, bias)
+		args, attrs = append(args, bias), append(attrs, ir.Attr{Name: "gating", Value: l.experts.gating})
 	}
-	return l.op("topk", ir.Attrs{{Name: "k", Value: int64(l.experts.used)}}, args...)
+	return l.op("topk", attrs, args...)
 }
 
 // route returns the weights of the chosen experts. A scale of each expert's result is part

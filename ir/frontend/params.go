@@ -27,7 +27,12 @@ type params struct {
 	embedScale, logitScale float64
 	streamEps              float64
 	softcap                float64 // of the logits; 0 for none
+	heat                   heat
 }
+
+// heat is the temperature of attention: queries at position p are multiplied by
+// 1 + scale * ln(floor(p/length) + 1).
+type heat struct{ scale, length float64 }
 
 // metadata reads keys under the architecture's prefix and keeps the first error.
 type metadata struct {
@@ -183,6 +188,12 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 	readFactors(r, c, a)
 	c.rope = readRope(r, c.attention[0].dim, c.ctxTrain)
 	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
+	if a.temperature {
+		c.heat = heat{r.float("attention.temperature_scale", 0, 0, 1e6), c.rope.ctxOrig}
+		if c.heat.scale != 0 && r.err == nil && c.rope.dims != c.attention[0].dim {
+			r.fail(ir.Unsupported("metadata %sattention.temperature_scale: queries of which %d of %d dims rotate are not supported", r.prefix, c.rope.dims, c.attention[0].dim))
+		}
+	}
 	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
 		c.vocab = int(t.Shape[1])
 	}
@@ -266,5 +277,16 @@ func readFactors(r *metadata, c *params, a *arch) {
 	if a.embedScale != nil {
 		c.embedScale = a.embedScale(c.embd)
 	}
+	if a.scale != nil && c.scale == 0 && r.err == nil {
+		c.scale = a.scale(c)
+	}
 	c.softcap = r.float("final_logit_softcapping", a.softcap, 0, 1e6)
+	if a.factors == unscaled {
+		return
+	}
+	const least, most = 1e-6, 1e6
+	residual := r.float("residual_scale", 1, least, most)
+	c.embedScale = r.float("embedding_scale", 1, least, most) / residual
+	c.streamEps = c.eps / (residual * residual)
+	c.logitScale = 1 / r.float("logit_scale", 1, least, most)
 }

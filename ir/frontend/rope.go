@@ -45,7 +45,7 @@ func readRope(r *metadata, headDim, ctxTrain int) ropeParams {
 	}
 	switch {
 	case r.err != nil:
-	case p.scaling != "none" && p.scaling != "linear" && p.scaling != "yarn":
+	case !slices.Contains([]string{"none", "linear", "yarn", "longrope"}, p.scaling):
 		r.fail(ir.Unsupported("metadata %srope.scaling.type: %q is not supported", r.prefix, p.scaling))
 	case p.dims%2 != 0 || p.dims > headDim:
 		r.fail(fmt.Errorf("metadata %srope.dimension_count: %d does not fit heads of %d", r.prefix, p.dims, headDim))
@@ -106,28 +106,48 @@ func (p ropeParams) frequencies(divisors []float32) (freqs []float64, mscale flo
 	return freqs, mscale
 }
 
-// ropeTables declares the cos/sin tables of the model and returns that of each layer.
-func (m *model) ropeTables() []*ir.Value {
+// layerTables are the tables that rotate a layer's heads.
+type layerTables struct{ keys, queries *ir.Value }
+
+// ropeTables declares the cos/sin tables of the model and returns those of each layer.
+func (m *model) ropeTables() []layerTables {
+	list := make([]layerTables, m.layers)
 	if m.err != nil {
-		return make([]*ir.Value, m.layers)
+		return list
 	}
 	divisors, err := m.ropeDivisors()
 	if err != nil {
-		m.err = fmt.Errorf("tensor %q: %w", ropeFreqs, err)
+		m.err = err
 	}
-	tables, list := map[string]*ir.Value{}, []*ir.Value{}
-	for i := range m.layers {
-		name, p, d := "rope", m.rope, divisors
-		if m.attention[i].window > 0 && m.row.windows.rope != sameRope {
-			name, p, d = "rope_swa", m.ropeSWA, nil
-		}
-		if m.row.ropeless != nil && m.row.ropeless(m.params, i) {
-			name, p, d = "rope_none", ropeParams{dims: min(4, p.dims), base: 2, factor: math.Inf(1), ctxOrig: 1, attnFactor: 1}, nil
-		}
+	tables := map[string]*ir.Value{}
+	declare := func(name string, freqs []float64, mscale float64, more ...ir.Attr) *ir.Value {
 		if tables[name] == nil {
-			tables[name] = m.ropeTable(name, p, d)
+			tables[name] = m.ropeTable(name, freqs, mscale, more...)
 		}
-		list = append(list, tables[name])
+		return tables[name]
+	}
+	for i := range list {
+		t := &list[i]
+		switch {
+		case m.row.ropeless != nil && m.row.ropeless(m.params, i):
+			t.keys = declare("rope_none", make([]float64, min(8, m.attention[i].dim/2*2)/2), 1) // which turns nothing
+		case m.attention[i].window > 0 && m.row.windows.rope != sameRope:
+			freqs, mscale := m.ropeSWA.frequencies(nil)
+			t.keys = declare("rope_swa", freqs, mscale)
+		default:
+			freqs, mscale := m.rope.frequencies(divisors)
+			var more []ir.Attr
+			if m.rope.sections != nil {
+				more = []ir.Attr{{Name: "sections", Value: m.rope.sections}}
+			}
+			t.keys = declare("rope", freqs, mscale, more...)
+			if t.queries = t.keys; m.heat.scale != 0 {
+				t.queries = declare("rope_q", freqs, mscale, ir.Attr{Name: "heat", Value: m.heat.scale}, ir.Attr{Name: "length", Value: m.heat.length})
+			}
+		}
+		if t.queries == nil {
+			t.queries = t.keys
+		}
 	}
 	return list
 }
@@ -139,32 +159,52 @@ func (m *model) ropeTables() []*ir.Value {
 // token has one position in all of them, so that the sections change nothing and
 // the ops are those of plain RoPE. They stay with the table for a model that is
 // also given images.
-func (m *model) ropeTable(name string, p ropeParams, divisors []float32) *ir.Value {
+func (m *model) ropeTable(name string, freqs []float64, mscale float64, more ...ir.Attr) *ir.Value {
 	if m.err != nil {
 		return nil
 	}
-	freqs, mscale := p.frequencies(divisors)
-	for _, x := range append(freqs, mscale) {
+	for _, x := range append(slices.Clone(freqs), mscale) {
 		if !(math.Abs(x) <= math.MaxFloat32) {
 			m.err = fmt.Errorf("metadata %s.rope: scaling gives the angle or factor %g", m.arch, x)
 			return nil
 		}
 	}
-	v := m.p.AddGlobal(name, ir.Table, ir.MakeType(ir.F32, ir.L, ir.Dim(p.dims)))
-	v.Attrs = ir.Attrs{{Name: "kind", Value: "rope"}, {Name: "freqs", Value: freqs}, {Name: "mscale", Value: mscale}}
-	if p.sections != nil {
-		v.Attrs = append(v.Attrs, ir.Attr{Name: "sections", Value: p.sections})
-	}
+	v := m.p.AddGlobal(name, ir.Table, ir.MakeType(ir.F32, ir.L, ir.Dim(2*len(freqs))))
+	v.Attrs = append(ir.Attrs{{Name: "kind", Value: "rope"}, {Name: "freqs", Value: freqs}, {Name: "mscale", Value: mscale}}, more...)
 	return v
 }
 
 const ropeFreqs = "rope_freqs.weight"
 
+// longRope are the tensors of divisors for contexts up to the one of training, and for longer
+// ones (Ding et al. 2024, arXiv 2402.13753).
+var longRope = [2]string{"rope_factors_short.weight", "rope_factors_long.weight"}
+
+// ropeDivisors returns what divides the angles, nil for nothing. Which divisors a model with
+// long rope has depends on the context that the plan is made for.
 func (m *model) ropeDivisors() ([]float32, error) {
-	t, ok := m.f.Tensor(ropeFreqs)
+	name := ropeFreqs
+	if _, ok := m.f.Tensor(name); !ok {
+		name = longRope[0]
+		if float64(m.p.Ctx) > m.rope.ctxOrig {
+			name = longRope[1]
+		}
+	}
+	t, ok := m.f.Tensor(name)
 	if !ok {
+		if m.rope.scaling == "longrope" {
+			return nil, fmt.Errorf("tensor %q is missing", name)
+		}
 		return nil, nil
 	}
+	d, err := m.divisors(t)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", name, err)
+	}
+	return d, nil
+}
+
+func (m *model) divisors(t *gguf.Tensor) ([]float32, error) {
 	if t.Type != ir.F32 || t.Elements() != int64(m.rope.dims/2) {
 		return nil, fmt.Errorf("want %d elements of f32, have %d of %s", m.rope.dims/2, t.Elements(), t.Type)
 	}

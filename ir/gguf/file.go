@@ -81,6 +81,7 @@ func open(path string, parse parser) (*File, error) {
 		return nil, err
 	}
 	f.splitLegacy()
+	f.splitFused()
 	return f, nil
 }
 

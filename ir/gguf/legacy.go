@@ -42,6 +42,11 @@ func (f *File) splitLegacy() {
 		qkv := append(append(every(0, d), every(d, d)...), every(2*d, v*d)...)
 		tensors = append(tensors, t.gather(blk+"attn_qkv.weight", qkv), t.gather(blk+"attn_gate.weight", every((2+v)*d, v*d)))
 	}
+	f.replace(tensors)
+}
+
+// replace makes these the tensors of f.
+func (f *File) replace(tensors []Tensor) {
 	f.Tensors = tensors
 	f.index = map[string]int{}
 	for i, t := range tensors {

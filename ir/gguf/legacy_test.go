@@ -59,3 +59,57 @@ func TestSplitLegacy(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitFused has 2 query heads and a KV head of 2 rows, and an FFN of 3.
+func TestSplitFused(t *testing.T) {
+	meta := func(arch string, heads uint32) []KV {
+		return []KV{{"general.architecture", arch}, {"phi3.attention.head_count", heads}, {"phi3.attention.head_count_kv", uint32(1)},
+			{"phi3.embedding_length", uint32(4)}, {"phi3.feed_forward_length", uint32(3)}}
+	}
+	rows := func(name string, n int64) TensorData {
+		var data []byte
+		for i := range byte(n) {
+			data = append(data, i, i)
+		}
+		return TensorData{name, ir.I8, []int64{2, n}, data}
+	}
+	open := func(meta []KV, tensors ...TensorData) *File {
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		write(t, path, meta, tensors...)
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	qkv, up := rows("blk.3.attn_qkv.weight", 8), rows("blk.3.ffn_up.weight", 6)
+	f := open(meta("phi3", 2), bytesTensor("a", 1), qkv, up)
+	for name, want := range map[string][]byte{
+		"a":                     {1},
+		"blk.3.attn_q.weight":   {0, 0, 1, 1, 2, 2, 3, 3},
+		"blk.3.attn_k.weight":   {4, 4, 5, 5},
+		"blk.3.attn_v.weight":   {6, 6, 7, 7},
+		"blk.3.ffn_gate.weight": {0, 0, 1, 1, 2, 2},
+		"blk.3.ffn_up.weight":   {3, 3, 4, 4, 5, 5},
+	} {
+		v, ok := f.Tensor(name)
+		if !ok || !bytes.Equal(f.Data(v), want) || v.Size != int64(len(want)) || v.Elements() != v.Size {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if len(f.Tensors) != 6 {
+		t.Errorf("tensors %+v", f.Tensors)
+	}
+	// What is not such a file stays as it is.
+	for _, f := range []*File{
+		open(meta("llama", 2), qkv, up),
+		open(meta("phi3", 0), qkv, up),
+		open(meta("phi3", 4), qkv, rows("blk.3.ffn_up.weight", 3)),
+		open(meta("phi3", 1<<31), qkv, rows("blk.3.ffn_up.weight", 3)),
+	} {
+		if v, ok := f.Tensor(qkv.Name); !ok || !bytes.Equal(f.Data(v), qkv.Data) || len(f.Tensors) != 2 {
+			t.Errorf("%s was split: %+v", qkv.Name, f.Tensors)
+		}
+	}
+}

@@ -13,7 +13,7 @@ func topk(c *call) error {
 		clear(taken)
 		row := x[r*experts : (r+1)*experts]
 		if len(c.op.Args) == 2 {
-			row = biased(row, c.arg(1))
+			row = biased(row, c.arg(1), gatings[c.op.Attrs.Str("gating")])
 		}
 		for i := range k {
 			best := -1
@@ -30,10 +30,14 @@ func topk(c *call) error {
 }
 
 // biased returns what experts are chosen by where the choice has a bias.
-func biased(scores, bias []float32) []float32 {
-	list := make([]float32, len(scores))
-	for e, s := range scores {
-		list[e] = float32(sigmoidOf(float64(s)) + float64(bias[e]))
+func biased(scores, bias []float32, weigh func(w []float64, scores []float32, ids []int32)) []float32 {
+	list, p, all := make([]float32, len(scores)), make([]float64, len(scores)), make([]int32, len(scores))
+	for e := range all {
+		all[e] = int32(e)
+	}
+	weigh(p, scores, all)
+	for e := range list {
+		list[e] = float32(p[e] + float64(bias[e]))
 	}
 	return list
 }

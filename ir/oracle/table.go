@@ -46,15 +46,22 @@ func Table(ctx context.Context, v *ir.Value, positions int) ([]float32, error) {
 const tablePart = 4096
 
 // ropeTable sets the row of position p to the pairs (cos, sin)(p * freqs[i]) * mscale, computed in
-// float64: float32 loses the fast frequencies at large p.
+// float64: float32 loses the fast frequencies at large p. With heat, they are multiplied by
+// 1 + heat * ln(floor(p/length) + 1).
 func ropeTable(a ir.Attrs, out []float32, at, width int) error {
 	freqs, mscale := a.Floats("freqs"), a.Float("mscale")
 	if 2*len(freqs) != width {
 		return fmt.Errorf("%d frequencies for rows of %d", len(freqs), width)
 	}
+	heat, length := a.Float("heat"), a.Float("length")
 	for i := 0; i < len(out); i += 2 {
-		sin, cos := math.Sincos(float64(at+i/width) * freqs[i%width/2])
-		out[i], out[i+1] = float32(cos*mscale), float32(sin*mscale)
+		p := float64(at + i/width)
+		sin, cos := math.Sincos(p * freqs[i%width/2])
+		m := mscale
+		if heat != 0 {
+			m *= 1 + heat*math.Log(math.Floor(p/length)+1)
+		}
+		out[i], out[i+1] = float32(cos*m), float32(sin*m)
 	}
 	return nil
 }

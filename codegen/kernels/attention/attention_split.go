@@ -257,9 +257,7 @@ func (k *splitKernel) candidate() site.Candidate {
 		c.Operands = append(c.Operands, site.Operand{Name: k.op.Kind.Params[i+1], Value: v, Access: access})
 	}
 	c.Operands = append(c.Operands, k.sinkOperands()...)
-	if k.chains.rope != nil {
-		c.Operands = append(c.Operands, site.Operand{Name: "table", Value: k.chains.table, Access: kernel.Read})
-	}
+	c.Operands = append(c.Operands, k.chains.tableOperands()...)
 	for i := range k.chains.chains {
 		c.Consts = append(c.Consts, k.chains.chainConsts(i)...)
 		c.Operands = append(c.Operands, k.chains.chainOperands(i)...)

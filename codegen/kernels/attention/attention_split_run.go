@@ -13,9 +13,7 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 		if k.chains.norm != nil {
 			r.maker.epsilon = b.SpecF32("eps", 1e-6)
 		}
-		if k.chains.rope != nil {
-			r.maker.cosSin = b.Arg("table", kernel.Read)
-		}
+		r.maker.declareTables()
 		for i := range k.chains.chains {
 			r.chains = append(r.chains, r.maker.declareChain(i))
 		}

@@ -30,6 +30,7 @@ type headChain struct {
 	norm  bool
 	gain  *ir.Value // weight of the norm, or nil
 	rope  bool
+	table int       // of the rotation: which of the group's
 	after bool      // the norm comes behind the rotation
 	half  bool      // rounded to f16, in the arena
 	last  *ir.Value // the end of the chain so far
@@ -50,7 +51,9 @@ func (c *headChain) key() string {
 	if c.norm && !c.after {
 		does = append(does, norm)
 	}
-	if c.rope {
+	if c.rope && c.table > 0 {
+		does = append(does, fmt.Sprint("rope", c.table))
+	} else if c.rope {
 		does = append(does, "rope")
 	}
 	if c.after {
@@ -67,17 +70,18 @@ func (c *headChain) key() string {
 
 // headsGroup is a group of per-head ops as chains, with what they share.
 type headsGroup struct {
-	chains           []*headChain
-	rows             site.Extent
-	headDim          int
-	norm             *ir.Op // any of the norms, or nil
-	rope             *ir.Op // any of the rotations, or nil
-	pos, slot, table *ir.Value
-	ctx              int
-	slots            int // of the caches
-	wave             int
-	side, down       int // subgroups of a workgroup: heads of a row, and rows
-	vec              int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
+	chains     []*headChain
+	rows       site.Extent
+	headDim    int
+	norm       *ir.Op // any of the norms, or nil
+	rope       *ir.Op // any of the rotations, or nil
+	pos, slot  *ir.Value
+	tables     []*ir.Value // of the rotations
+	ctx        int
+	slots      int // of the caches
+	wave       int
+	side, down int // subgroups of a workgroup: heads of a row, and rows
+	vec        int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
 }
 
 // matchHeads reads the group as chains of head_slice, norm, rope and kvwrite.
@@ -144,7 +148,7 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		}
 		h.rope, c.rope = op, true
 		c.last = op.Result
-		return h.sameDim(op.Attrs.Int("head_dim")) && site.Same(&h.pos, op.Args[1]) && site.Same(&h.table, op.Args[2])
+		return h.sameDim(op.Attrs.Int("head_dim")) && site.Same(&h.pos, op.Args[1]) && h.rotateBy(c, op.Args[2])
 	case "half":
 		c.half, c.last = true, op.Result
 		return c.rope // others have families of their own
@@ -153,6 +157,28 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		return site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2])
 	}
 	return false
+}
+
+// rotateBy gives a chain its table, which is as wide as those of others.
+func (h *headsGroup) rotateBy(c *headChain, table *ir.Value) bool {
+	if c.table = slices.Index(h.tables, table); c.table < 0 {
+		c.table = len(h.tables)
+		h.tables = append(h.tables, table)
+	}
+	return true
+}
+
+// tableOperands are the tables of the rotations.
+func (h *headsGroup) tableOperands() []site.Operand {
+	var list []site.Operand
+	for i, t := range h.tables {
+		name := "table"
+		if i > 0 {
+			name = fmt.Sprint("table", i)
+		}
+		list = append(list, site.Operand{Name: name, Value: t, Access: kernel.Read})
+	}
+	return list
 }
 
 func (h *headsGroup) sameDim(d int) bool {
@@ -267,9 +293,7 @@ func (h *headsGroup) candidate(s *site.Site) site.Candidate {
 	if slices.ContainsFunc(h.chains, (*headChain).scales) {
 		c.Consts = append(c.Consts, ir.Const{Name: "slots", Value: uint32(h.slots)})
 	}
-	if h.rope != nil {
-		c.Operands = append(c.Operands, site.Operand{Name: "table", Value: h.table, Access: kernel.Read})
-	}
+	c.Operands = append(c.Operands, h.tableOperands()...)
 	c.Consts = append(c.Consts, h.normConsts()...)
 	firsts, n := h.firsts()
 	for i, ch := range h.chains {
@@ -333,9 +357,7 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 		if slices.ContainsFunc(h.chains, (*headChain).scales) {
 			k.slots = b.SpecU32("slots", 1)
 		}
-		if h.rope != nil {
-			k.cosSin = b.Arg("table", kernel.Read)
-		}
+		k.declareTables()
 		if h.norm != nil {
 			k.epsilon = b.SpecF32("eps", 1e-6)
 		}
@@ -376,7 +398,8 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 type headMaker struct {
 	*headsGroup
 	b       *kernel.Builder
-	cosSin  *kernel.Buffer
+	turns   []*kernel.Buffer // tables of the rotations
+	cosSin  *kernel.Buffer   // that of the chain
 	epsilon kernel.Value
 	at      kernel.Value // position of the row
 }
@@ -447,6 +470,12 @@ func (k *headMaker) declareChain(i int) *chainArgs {
 	return a
 }
 
+func (k *headMaker) declareTables() {
+	for _, o := range k.tableOperands() {
+		k.turns = append(k.turns, k.b.Arg(o.Name, o.Access))
+	}
+}
+
 // make computes a head of a chain, counted through all rows, and calls body with
 // what each access of it becomes.
 func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.Value)) {
@@ -455,6 +484,9 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 		head = b.Add(b.Mul(head, a.parts), a.part)
 	}
 	from := b.Mul(head, k.headDim/k.vec)
+	if a.rope {
+		k.cosSin = k.turns[a.headChain.table]
+	}
 	var scale kernel.Value
 	if a.norm {
 		scale = k.rstd(a.x, from)

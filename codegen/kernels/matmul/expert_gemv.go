@@ -132,7 +132,7 @@ func (k expertGemv) key() string {
 	if k.top != nil {
 		key += fmt.Sprintf(" top of %d", k.top.Args[0].Type.Last())
 		if len(k.top.Args) > 1 {
-			key += " biased"
+			key += " biased " + k.top.Attrs.Str("gating")
 		}
 	}
 	if k.writesIDs {

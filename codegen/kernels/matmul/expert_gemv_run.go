@@ -38,7 +38,7 @@ func (k expertGemv) build() (*kernel.Func, error) {
 		if k.top != nil {
 			t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
 			if bias != nil {
-				t.scores = t.scores.biased(bias)
+				t.scores = t.scores.biased(k.top, bias)
 			}
 		}
 		b.ReturnIf(b.Ge(t.row, rows))

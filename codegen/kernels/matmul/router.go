@@ -45,7 +45,7 @@ func (k routerKernel) key() string {
 	if k.route {
 		key += " " + gatingOf(k.op).key()
 	} else if len(k.op.Args) > 1 {
-		key += " biased"
+		key += " biased " + k.op.Attrs.Str("gating")
 	}
 	return fmt.Sprintf("%s %d of %d w=%d%s", key, k.op.Result.Type.Last(), k.op.Args[0].Type.Last(), k.wave, k.rows.Key())
 }
@@ -74,7 +74,7 @@ func (k routerKernel) build() (*kernel.Func, error) {
 		b.ReturnIf(b.Ge(row, rows))
 		if !k.route {
 			if len(k.op.Args) > 1 {
-				all = all.biased(bufs[1])
+				all = all.biased(k.op, bufs[1])
 			}
 			all.each(b.U32(uint32(slots)), func(i, index kernel.Value) {
 				b.If(b.SubgroupElect(), func() { y.Store(b.Add(first, i), index) })

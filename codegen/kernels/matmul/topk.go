@@ -6,6 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // scoreRow is a row of a router's scores in the lanes of a subgroup: each lane has
@@ -35,12 +36,13 @@ func loadScores(b *kernel.Builder, buf *kernel.Buffer, r kernel.Value, experts, 
 }
 
 // biased returns what experts are chosen by where the choice has a bias for each.
-func (s *scoreRow) biased(bias *kernel.Buffer) *scoreRow {
-	out := *s
+func (s *scoreRow) biased(top *ir.Op, bias *kernel.Buffer) *scoreRow {
+	out, b := *s, s.b
+	g := gating{kind: top.Attrs.Str("gating"), scale: 1}
 	out.scores = nil
-	for i, x := range s.scores {
-		at := s.b.Min(s.b.Add(s.first, i), s.experts-1)
-		out.scores = append(out.scores, s.b.Add(lane.Sigmoid(s.b, x), bias.Load(kernel.F32, at)))
+	for i, p := range g.weights(b, s, s.scores) {
+		at := b.Min(b.Add(s.first, i), s.experts-1)
+		out.scores = append(out.scores, b.Add(p, bias.Load(kernel.F32, at)))
 	}
 	return &out
 }

@@ -1,0 +1,44 @@
+package kernels_test
+
+import "testing"
+
+// TestExpertsBiased runs what a router and experts may add: a bias for the choice alone, biases of
+// the experts' projections, scales of their results, a shared expert without a gate.
+func TestExpertsBiased(t *testing.T) {
+	const weights = `weight @choice : f32[12]
+weight @scales : f32[12]
+weight @gate : f16[12, 32, 64]
+weight @up : f16[12, 32, 64]
+weight @gatebias : f32[12, 32]
+weight @upbias : f32[12, 32]
+weight @down : f16[12, 64, 32]
+weight @downbias : f32[12, 64]
+weight @shared : f16[64, 96]
+step @scores : f32[T, 12]
+step @x : f32[T, 64]
+step @act : f32[T, 96]
+step @r : f32[T, 64]
+step @ids : i32[T, 3]
+`
+	for _, c := range []siteTest{
+		{family: "router", group: `%0 = topk @scores, @choice {k=3, gating="sigmoid"} : io i32[T, 3]`},
+		{family: "router", group: `%0 = topk @scores, @choice {k=3, gating="softmax"} : io i32[T, 3]`},
+		{family: "expert_gemv", group: `%0 = topk @scores, @choice {k=3, gating="sigmoid"} : io i32[T, 3]
+%1 = expert_linear @x, @gate, %0 {first=0, rows=32} : f32[T, 96]
+%2 = expert_bias %1, @gatebias, %0 : f32[T, 96]
+%3 = expert_linear @x, @up, %0 {first=0, rows=32} : f32[T, 96]
+%4 = expert_bias %3, @upbias, %0 : f32[T, 96]
+%5 = glu %2, %4 {act="swiglu_oai"} : io f32[T, 96]`},
+		{family: "expert_down", group: `%1 = route @scores, @ids, @scales {gating="softmax", norm=1, scale=1.5} : f32[T, 3]
+%2 = expert_linear @act, @down, @ids {first=0, rows=64} : f32[T, 192]
+%3 = expert_bias %2, @downbias, @ids : f32[T, 192]
+%4 = expert_sum %3, %1 : f32[T, 64]
+%5 = linear @act, @shared : f32[T, 64]
+%6 = add %4, %5 : f32[T, 64]
+%7 = add %6, @r : io f32[T, 64]`},
+	} {
+		c.ctx, c.slots, c.rows, c.n, c.globals = 64, 1, 4, 3, weights
+		c.run(t)
+		c.checkBuild(t)
+	}
+}
