@@ -218,6 +218,11 @@ func (f *File) Data(t *Tensor) []byte {
 	return f.shards[t.Shard].data[t.Offset:][:t.Size:t.Size]
 }
 
+// Holds reports whether the data of t is there, which it is not in a file that ends behind its header.
+func (f *File) Holds(t *Tensor) bool {
+	return t.Offset+t.Size <= int64(len(f.shards[t.Shard].data))
+}
+
 // Shards returns the paths of the files in order.
 func (f *File) Shards() []string {
 	paths := make([]string, len(f.shards))
