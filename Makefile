@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate digests mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test packages lint generate objects digests mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -44,6 +44,10 @@ lint:
 # Rewrites the z*.go files from the Khronos registries.
 generate:
 	$(GO) generate ./...
+
+# Rewrites the machine code that zincc holds of kernels; needs LLVM 19. CHECK=--check compares.
+objects:
+	$(GO) run ./internal/makeobjects $(CHECK)
 
 # Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
 mutants:

@@ -33,7 +33,7 @@ var layers = []struct {
 	{"plans/modules", []string{"plans/object", "plans", "spirv"}},
 	{"plans/audit", []string{"plans", "plans/modules"}},
 	{"plans/report", []string{"ir", "plans", "plans/modules", "internal/table"}},
-	{"codegen", []string{"gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
+	{"codegen", []string{"internal/outfile", "internal/table", "gpu", "ir", "passes", "plans", "spirv", "internal/printable", "internal/version"}},
 	{"codegen/kernel", []string{"ir"}},
 	{"codegen/kernel/llvm", []string{"codegen/kernel", "internal/processor"}},
 	{"codegen/kernel/spirv", []string{"codegen/kernel", "spirv"}},
@@ -56,6 +56,7 @@ var layers = []struct {
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
 	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
+	{"internal/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }
 

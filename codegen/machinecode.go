@@ -6,6 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -31,7 +32,7 @@ func lowerObject(k *specialized, _ *kernels.Candidate, t *target.Target) ([]byte
 	if err != nil {
 		return nil, "", err
 	}
-	code, err := m.Compile(context.TODO(), text)
+	code, err := objects.Of(context.TODO(), k.fn.Name, m, text)
 	return code, llvm.Symbol, err
 }
 
