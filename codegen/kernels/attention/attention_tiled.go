@@ -21,7 +21,7 @@ func AttentionTiledCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	k := tiledKernel{attentionShape: shape}
-	if !k.divide(s.Target) {
+	if inLanes(s, shape) || !k.divide(s.Target) {
 		return nil
 	}
 	rows, heads := shape.rows.Max, shape.heads

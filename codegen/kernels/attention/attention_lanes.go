@@ -1,0 +1,260 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// lanesKernel is the tiled attention of a processor, whose lanes are positions of the cache where
+// scores are computed, and dims of the head where values are summed: no product is added up between
+// lanes. A workgroup has some rows of q of one head, in pairs.
+type lanesKernel struct {
+	attentionShape
+	tileRows int // rows of q in a workgroup, even
+}
+
+const (
+	lanesKV   = 64 // positions of the cache in shared memory
+	lanesWide = 16 // lanes
+	lanesPair = 2  // rows at a time
+)
+
+func AttentionLanesCandidates(s *site.Site) []site.Candidate {
+	op, gate, result := onlyGated(s, "attention")
+	if op == nil {
+		return nil
+	}
+	shape, ok := attentionOf(s, op, gate)
+	if !ok || !shape.exact(op) || shape.rows.Max <= ir.DecodeRows || !inLanes(s, shape) {
+		return nil
+	}
+	k := lanesKernel{shape, 32}
+	if shape.rows.Max >= 256 {
+		k.tileRows = 64
+	}
+	if k.sharedBytes() > s.Target.Shared {
+		return nil
+	}
+	rows, heads := shape.rows.Max, shape.heads
+	return []site.Candidate{{
+		Kernel:   k.key(),
+		Build:    k.build,
+		Consts:   shape.consts(),
+		Grid:     [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
+		Operands: append(shape.operands(op), site.Operand{Name: "y", Value: result, Access: kernel.Write}),
+		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
+	}}
+}
+
+// inLanes reports whether the target is a processor whose lanes the dims of a head fill.
+func inLanes(s *site.Site, shape attentionShape) bool {
+	return s.Target.Workgroup == lanesWide && s.Target.Wave == lanesWide && shape.headDim%lanesWide == 0
+}
+
+func (k *lanesKernel) sharedBytes() int {
+	return 4 * (2*k.tileRows*k.headDim + 2*lanesKV*k.headDim + lanesPair*lanesKV + 2*k.tileRows)
+}
+
+func (k *lanesKernel) key() string {
+	return fmt.Sprintf("attention_lanes %s hd=%d rows=%d%s", k.kv, k.headDim, k.tileRows, k.attentionShape.key())
+}
+
+// lanesRun is the kernel while it is built.
+type lanesRun struct {
+	*lanesKernel
+	attentionArgs
+	b            *kernel.Builder
+	head         kernel.Value
+	row, lastRow kernel.Value  // first row of the tile, last row of the step
+	query        *kernel.Array // rows of the tile, times scale
+	keys         *kernel.Array // by dim, then position
+	values       *kernel.Array // by position, then dim
+	weights      *kernel.Array // of the rows at hand, by position
+	sums         *kernel.Array // by row, then dim
+	tops, totals *kernel.Array // by row
+}
+
+func (k *lanesKernel) build() (*kernel.Func, error) {
+	return kernel.Build("attention_lanes", func(b *kernel.Builder) {
+		r := &lanesRun{lanesKernel: k, b: b, attentionArgs: k.declare(b)}
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(lanesWide)
+		f32 := func(n int) *kernel.Array { return b.Shared(kernel.F32, n) }
+		r.query, r.sums = f32(k.tileRows*k.headDim), f32(k.tileRows*k.headDim)
+		r.keys, r.values = f32(lanesKV*k.headDim), f32(lanesKV*k.headDim)
+		r.weights, r.tops, r.totals = f32(lanesPair*lanesKV), f32(k.tileRows), f32(k.tileRows)
+
+		r.head, r.row = b.WorkgroupID(0), b.Mul(b.WorkgroupID(1), k.tileRows)
+		rows := r.attentionArgs.rows
+		b.ReturnIf(b.Ge(r.row, rows))
+		r.lastRow = b.Sub(rows, 1)
+		end := b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows-1), r.lastRow)), 1)
+		b.ReturnIf(b.Gt(end, r.ctx)) // beyond the cache
+
+		live := b.Min(b.Sub(rows, r.row), k.tileRows)
+		b.For(0, k.tileRows, 1, r.start)
+		base := r.cachedHead(b, k.attentionShape, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
+		b.For(r.firstIn(b, r.pos.Load(kernel.U32, r.row), lanesKV), end, lanesKV, func(from kernel.Value) {
+			b.Barrier()
+			r.fill(base, from, end)
+			b.Barrier()
+			b.For(0, live, lanesPair, func(first kernel.Value) { r.add(first, from) })
+		})
+		b.Barrier()
+		b.For(0, live, 1, func(row kernel.Value) { r.write(row, y) })
+	})
+}
+
+// dims are the parts of a head that the lanes have at a time.
+func (r *lanesRun) dims() int { return r.headDim / lanesWide }
+
+// at returns where the lane's dim of part j of a row is in an array of heads.
+func (r *lanesRun) at(row kernel.Value, j int) kernel.Value {
+	return r.b.Add(r.b.Mul(row, r.headDim), j*lanesWide, r.b.LocalID())
+}
+
+func (r *lanesRun) start(row kernel.Value) {
+	b := r.b
+	source := b.Add(b.Mul(b.Min(b.Add(r.row, row), r.lastRow), r.heads), r.head)
+	for j := range r.dims() {
+		r.query.Store(r.at(row, j), b.Mul(r.q.Load(kernel.F32, r.at(source, j)), r.scale))
+		r.sums.Store(r.at(row, j), 0.0)
+	}
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		r.tops.Store(row, emptyScore)
+		r.totals.Store(row, 0.0)
+	})
+}
+
+// fill puts the positions from `from` on into shared memory; those from end on repeat the last.
+func (r *lanesRun) fill(base cachedHead, from, end kernel.Value) {
+	b := r.b
+	place := func(p kernel.Value) cachedHead {
+		return r.attentionArgs.at(b, base, b.Min(b.Add(from, p), b.Sub(end, 1)))
+	}
+	for j := 0; j < lanesKV; j += lanesWide {
+		p := b.Add(b.LocalID(), j)
+		at := place(p)
+		b.For(0, r.headDim/chunk, 1, func(c kernel.Value) {
+			x := r.unpack(b, r.loadWords(b, r.attentionShape, r.k, at, c)).whole(b)
+			for e := range chunk {
+				r.keys.Store(b.Add(b.Mul(b.Add(b.Mul(c, chunk), e), lanesKV), p), b.Elem(x[e/4], e%4))
+			}
+		})
+	}
+	b.For(0, lanesKV, 1, func(p kernel.Value) {
+		at := place(p)
+		for j := range r.dims() {
+			r.values.Store(r.at(p, j), r.element(r.v, at, j))
+		}
+	})
+}
+
+// element returns the lane's dim of part j of a cached head.
+func (r *lanesRun) element(cache *kernel.Buffer, at cachedHead, j int) kernel.Value {
+	b := r.b
+	i := b.Add(b.Mul(at.chunks, chunk), j*lanesWide, b.LocalID())
+	switch r.kv {
+	case ir.F32:
+		return cache.Load(kernel.F32, i)
+	case ir.F16:
+		return b.Elem(b.UnpackHalf(cache.Load16(i)), 0)
+	}
+	// A word has elements 0, 2, 1 and 3 of four, each more by 128.
+	shift := b.Or(b.Shl(b.And(i, 1), 4), b.Shl(b.And(i, 2), 2))
+	code := b.And(b.Shr(cache.Load(kernel.U32, b.Shr(i, 2)), shift), 0xff)
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.U32(uint32(j*lanesWide/scaled)), r.ctx)))
+	return b.Mul(b.Sub(b.Convert(kernel.F32, code), 128.0), b.Elem(b.UnpackHalf(scale), 0))
+}
+
+// add adds the tile's positions to the sums of a pair of rows.
+func (r *lanesRun) add(first, from kernel.Value) {
+	b := r.b
+	const parts = lanesKV / lanesWide
+	var dots [lanesPair][parts]*kernel.Var
+	for i := range dots {
+		for j := range dots[i] {
+			dots[i][j] = b.Var(kernel.F32, 0.0)
+		}
+	}
+	b.For(0, r.headDim, 1, func(d kernel.Value) {
+		for j := range parts {
+			key := r.keys.Load(b.Add(b.Mul(d, lanesKV), j*lanesWide, b.LocalID()))
+			for i := range dots {
+				q := r.query.Load(b.Add(b.Mul(b.Add(first, i), r.headDim), d))
+				dots[i][j].Set(b.FMA(q, key, dots[i][j].Get()))
+			}
+		}
+	})
+	var fades [lanesPair]kernel.Value
+	for i := range dots {
+		fades[i] = r.weigh(b.Add(first, i), i, from, dots[i][:])
+	}
+	b.Barrier()
+	var sums [lanesPair][]*kernel.Var
+	for i := range sums {
+		for j := range r.dims() {
+			sums[i] = append(sums[i], b.Var(kernel.F32, b.Mul(r.sums.Load(r.at(b.Add(first, i), j)), fades[i])))
+		}
+	}
+	b.For(0, lanesKV, 1, func(p kernel.Value) {
+		for j := range r.dims() {
+			v := r.values.Load(r.at(p, j))
+			for i := range sums {
+				sums[i][j].Set(b.FMA(r.weights.Load(b.Add(p, i*lanesKV)), v, sums[i][j].Get()))
+			}
+		}
+	})
+	for i := range sums {
+		for j, s := range sums[i] {
+			r.sums.Store(r.at(b.Add(first, i), j), s.Get())
+		}
+	}
+	b.Barrier() // the next pair takes the same shared memory
+}
+
+// weigh keeps the weights of the tile's positions for a row, the i-th at hand, and returns the factor that its sums
+// so far must have.
+func (r *lanesRun) weigh(row kernel.Value, i int, from kernel.Value, dots []*kernel.Var) kernel.Value {
+	b := r.b
+	at := b.Add(r.row, row)
+	limit := b.Select(b.Le(at, r.lastRow), b.Add(r.pos.Load(kernel.U32, b.Min(at, r.lastRow)), 1), 0)
+	old := r.tops.Load(row)
+	scores := make([]kernel.Value, len(dots))
+	most := b.F32(emptyScore)
+	for j, d := range dots {
+		p := b.Add(from, j*lanesWide, b.LocalID())
+		scores[j] = b.Select(r.sees(b, b.Lt(p, limit), p, limit), d.Get(), emptyScore)
+		most = b.Max(most, scores[j])
+	}
+	top := b.Max(old, b.SubgroupMax(most))
+	fade := b.Exp(b.Sub(old, top))
+	sum := b.F32(0)
+	for j, s := range scores {
+		w := b.Exp(b.Sub(s, top)) // 0 if not seen, or faded to 0 when the row sees a position
+		r.weights.Store(b.Add(b.LocalID(), i*lanesKV+j*lanesWide), w)
+		sum = b.Add(sum, w)
+	}
+	total := b.FMA(r.totals.Load(row), fade, b.SubgroupAdd(sum))
+	b.SubgroupBarrier() // all have read what follows overwrites
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		r.tops.Store(row, top)
+		r.totals.Store(row, total)
+	})
+	return fade
+}
+
+// write stores the quotients of a row.
+func (r *lanesRun) write(row kernel.Value, y *kernel.Buffer) {
+	b := r.b
+	head := b.Add(b.Mul(b.Add(r.row, row), r.heads), r.head)
+	total := withSink(b, r.attentionArgs.sinks, r.head, func() kernel.Value { return r.tops.Load(row) }, r.totals.Load(row))
+	for j := range r.dims() {
+		gated := r.attentionArgs.gate.load(b, kernel.F32, head, b.Add(b.LocalID(), j*lanesWide), r.headDim)
+		y.Store(r.at(head, j), gated(b.Div(r.sums.Load(r.at(row, j)), total)))
+	}
+}
