@@ -164,15 +164,16 @@ func fuseNorm(f *ir.Func, matrix bool) error {
 // fusePostNorm joins a norm of whole rows with the residual add that alone reads it, and with a
 // factor on the sum.
 func fusePostNorm(f *ir.Func) error {
-	uses := f.Uses()
-	for _, norm := range f.Ops() {
+	uses, taken := f.Uses(), map[*ir.Op]bool{}
+	for _, norm := range slices.Backward(f.Ops()) { // of two norms of a sum the later one has what it needs
 		if norm.Kind.Name != "rmsnorm" || perHead(norm) {
 			continue
 		}
 		add := only(uses, norm.Result, "add")
-		if add == nil || add.Args[0] == add.Args[1] {
+		if add == nil || add.Args[0] == add.Args[1] || taken[add] {
 			continue
 		}
+		taken[add] = true
 		group := []*ir.Op{norm, add}
 		if scale := only(uses, add.Result, "scale"); scale != nil {
 			group = append(group, scale)
@@ -250,11 +251,22 @@ func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	return false
 }
 
+// ofOneHead reports whether a norm of whole rows is one of heads, of which a row has one.
+func ofOneHead(norm *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
+	if norm.Kind.Name != "rmsnorm" {
+		return false
+	}
+	rope := only(uses, norm.Result, "rope")
+	return rope != nil && rope.Attrs.Int("head_dim") == norm.Attrs.Int("group") ||
+		len(norm.Args) == 1 && only(uses, norm.Result, "kvwrite") != nil
+}
+
 // fuseHeads joins the ops that work on single heads of one layer.
 func fuseHeads(f *ir.Func) error {
+	uses := f.Uses()
 	heads := func(g *ir.Group) bool {
 		for _, op := range g.Ops {
-			if op.Kind.Fusion != ir.PerHead && !perHead(op) {
+			if op.Kind.Fusion != ir.PerHead && !perHead(op) && !ofOneHead(op, uses) {
 				return false
 			}
 		}

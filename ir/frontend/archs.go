@@ -14,13 +14,14 @@ import (
 // biases, a tied output projection, the experts' shared expert, a merged
 // gate and up projection, factors on embeddings, residuals and logits.
 type arch struct {
-	name  string
-	rope  string // kind of the pairs that rotate: norm or neox
-	norms norms
-	qk    qkNorm
-	sinks bool   // attention has a sink for every head
-	act   string // of the gated FFN; silu if empty
-	moe   moe
+	name      string
+	rope      string // kind of the pairs that rotate: norm or neox
+	norms     norms
+	qk        qkNorm
+	valueNorm bool   // values have a norm without weight over each head
+	sinks     bool   // attention has a sink for every head
+	act       string // of the gated FFN; silu if empty
+	moe       moe
 
 	// The hyperparameters whose defaults are the architecture's own.
 	embedScale  func(width int) float64 // of embeddings
@@ -46,6 +47,8 @@ var archs = []arch{
 	{name: "qwen35", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, mixer: deltaNet{headMap: "mod"}.read},
 	{name: "qwen35moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "mod"}.read},
 	{name: "gemma3", rope: "neox", norms: around, qk: eachHead, act: "gelu", embedScale: root, scale: gemma3Scale, windows: windows{period: 6, rope: ownRope}},
+	{name: "gemma4", rope: "neox", norms: around, qk: eachHead, valueNorm: true, act: "gelu", embedScale: root, scale: one, softcap: 30,
+		windows: windows{period: 6, rope: ownRope}, moe: moe{gating: "softmax", norm: true, optional: true, beside: true}},
 	{name: "gpt-oss", rope: "neox", norms: beforeAs("post_attention_norm"), sinks: true, act: "swiglu_oai", moe: moe{gating: "topk_softmax"}, windows: windows{period: 2}},
 	{name: "granite", rope: "norm", norms: before, factors: divided, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
 	{name: "granitemoe", rope: "norm", norms: before, factors: divided, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
@@ -116,6 +119,8 @@ const (
 )
 
 func root(width int) float64 { return math.Sqrt(float64(width)) }
+
+func one(*params) float64 { return 1 }
 
 // gemma3Scale is that of one head's width but for the model of 62 layers, whose heads are
 // narrower than its width over their number.

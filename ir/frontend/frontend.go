@@ -70,8 +70,11 @@ func Context(f *gguf.File) (int, error) {
 	return n, nil
 }
 
+// beside are the prefixes of tensors that are no part of the language model: of images and of sound.
+var beside = []string{"v.", "mm.", "a."}
+
 // Ignored returns the names of the tensors of f that no program of it uses, in file
-// order: those of the layers that predict further tokens.
+// order: those of the layers that predict further tokens, and those beside.
 func Ignored(f *gguf.File) []string {
 	a, err := archOf(f)
 	if err != nil {
@@ -84,6 +87,10 @@ func Ignored(f *gguf.File) []string {
 	}
 	var names []string
 	for _, t := range f.Tensors {
+		if slices.ContainsFunc(beside, func(prefix string) bool { return strings.HasPrefix(t.Name, prefix) }) {
+			names = append(names, t.Name)
+			continue
+		}
 		number, _, inBlock := strings.Cut(strings.TrimPrefix(t.Name, "blk."), ".")
 		if i, err := strconv.Atoi(number); inBlock && strings.HasPrefix(t.Name, "blk.") && err == nil && i >= layers {
 			names = append(names, t.Name)
@@ -227,6 +234,11 @@ func (m *model) norm(x *ir.Value, name string, width int) *ir.Value {
 func (m *model) rmsnorm(x *ir.Value, name string, width int, eps float64) *ir.Value {
 	attrs := ir.Attrs{{Name: "eps", Value: eps}, {Name: "group", Value: int64(width)}}
 	return m.op("rmsnorm", attrs, x, m.weight(name+".weight", width))
+}
+
+// unit is an RMS norm without weight over groups of width elements.
+func (m *model) unit(x *ir.Value, width int) *ir.Value {
+	return m.op("rmsnorm", ir.Attrs{{Name: "eps", Value: m.eps}, {Name: "group", Value: int64(width)}}, x)
 }
 
 // cache declares a KV cache of one layer.

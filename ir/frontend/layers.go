@@ -18,14 +18,17 @@ func (m *model) lower() error {
 	}
 	tables := m.ropeTables()
 	x := m.embed()
+	inputs := m.layerInputs(x)
+	caches := make([][2]*ir.Value, m.layers)
 	for i := range m.layers {
-		l := layer{model: m, i: i, blk: fmt.Sprintf("blk.%d.", i), heads: m.attention[i], table: tables[i].keys, query: tables[i].queries}
+		l := layer{model: m, i: i, blk: fmt.Sprintf("blk.%d.", i), heads: m.attention[i], table: tables[i].keys, query: tables[i].queries, caches: caches}
 		mix := l.attend
 		if other != nil && other.takes(i) {
 			mix = func(x *ir.Value) *ir.Value { return other.build(&l, x) }
 		}
 		x = l.add(x, mix(x), m.row.norms.postAttn)
 		x = l.add(x, l.ffn(x), m.row.norms.postFFN)
+		x = l.finish(x, inputs)
 	}
 	m.head(x)
 	return m.err
@@ -47,6 +50,8 @@ type layer struct {
 	heads headParams
 	table *ir.Value // of its rotation
 	query *ir.Value // the same of queries, where another
+
+	caches [][2]*ir.Value // of keys and values, by layer
 }
 
 // headParams are the heads of a layer's attention.
@@ -54,6 +59,7 @@ type headParams struct {
 	query, kv int
 	dim       int
 	window    int // positions that a row sees; 0 for all
+	cache     int // the layer whose caches it attends to, an earlier one or itself
 }
 
 // pre is the norm of that name before a part of the layer; x itself if there is none.
@@ -81,8 +87,13 @@ func (l *layer) attend(x *ir.Value) *ir.Value {
 		parts = 2 // per head: query, gate
 	}
 	both := l.linear(h, blk+"attn_q", l.embd, parts*n.query*n.dim)
-	k := l.linear(h, blk+"attn_k", l.embd, n.kv*n.dim)
-	v := l.linear(h, blk+"attn_v", l.embd, n.kv*n.dim)
+	var k, v *ir.Value // none if the layer attends to another's
+	if n.cache == l.i {
+		k = l.linear(h, blk+"attn_k", l.embd, n.kv*n.dim)
+		if v = k; !l.row.valueNorm || l.has("attn_v.weight") {
+			v = l.linear(h, blk+"attn_v", l.embd, n.kv*n.dim)
+		}
+	}
 	q, gate := both, (*ir.Value)(nil)
 	if l.row.gated {
 		q = l.headSlice(both, n.dim, parts, 0)
@@ -90,10 +101,15 @@ func (l *layer) attend(x *ir.Value) *ir.Value {
 	switch {
 	case l.row.qk == eachHead, l.row.qk == eachHeadIfAny && l.has("attn_q_norm.weight"):
 		q = l.norm(q, blk+"attn_q_norm", n.dim)
-		k = l.norm(k, blk+"attn_k_norm", n.dim)
+		if k != nil {
+			k = l.norm(k, blk+"attn_k_norm", n.dim)
+		}
 	case l.row.qk == wholeRow:
 		q = l.norm(q, blk+"attn_q_norm", n.query*n.dim)
 		k = l.norm(k, blk+"attn_k_norm", n.kv*n.dim)
+	}
+	if l.row.valueNorm && v != nil {
+		v = l.unit(v, n.dim)
 	}
 	if l.row.gated {
 		gate = l.headSlice(both, n.dim, parts, 1)
@@ -109,7 +125,10 @@ func (l *layer) attend(x *ir.Value) *ir.Value {
 // query head attend.
 func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 	n := l.heads
-	q, k = l.rotate(q, l.query), l.rotate(k, l.table)
+	q = l.rotate(q, l.query)
+	if k != nil {
+		k = l.rotate(k, l.table)
+	}
 	if l.row.qk == behindRope {
 		q = l.norm(q, l.blk+"attn_q_norm", n.dim)
 		k = l.norm(k, l.blk+"attn_k_norm", n.dim)
@@ -117,10 +136,13 @@ func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 	if l.err == nil && n.dim%l.kv.Block() != 0 {
 		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), n.dim)
 	}
-	kc := l.cache(l.blk+"k", l.kv, n.kv*n.dim)
-	vc := l.cache(l.blk+"v", l.kv, n.kv*n.dim)
-	l.op("kvwrite", nil, k, l.pos, l.slot, kc)
-	l.op("kvwrite", nil, v, l.pos, l.slot, vc)
+	if n.cache == l.i {
+		both := [2]*ir.Value{l.cache(l.blk+"k", l.kv, n.kv*n.dim), l.cache(l.blk+"v", l.kv, n.kv*n.dim)}
+		l.op("kvwrite", nil, k, l.pos, l.slot, both[0])
+		l.op("kvwrite", nil, v, l.pos, l.slot, both[1])
+		l.caches[l.i] = both
+	}
+	kc, vc := l.caches[n.cache][0], l.caches[n.cache][1]
 	scale := l.scale
 	if scale == 0 {
 		scale = 1 / math.Sqrt(float64(n.dim))
@@ -151,10 +173,19 @@ func (l *layer) rotate(x, table *ir.Value) *ir.Value {
 
 // ffn is the FFN of a layer, dense or, where the file has a router, of experts.
 func (l *layer) ffn(x *ir.Value) *ir.Value {
+	experts := l.experts.count > 0 && (l.ff == nil || l.has("ffn_gate_inp.weight"))
+	if experts && l.row.moe.beside {
+		return l.besideDense(x)
+	}
 	h := l.pre(x, l.row.norms.ffn)
-	if l.experts.count > 0 && (l.ff == nil || l.has("ffn_gate_inp.weight")) {
+	if experts {
 		return l.mixture(h)
 	}
+	return l.dense(h)
+}
+
+// dense is the dense FFN on the normed rows h.
+func (l *layer) dense(h *ir.Value) *ir.Value {
 	gate := l.linear(h, l.blk+"ffn_gate", l.embd, l.ff[l.i])
 	up := l.linear(h, l.blk+"ffn_up", l.embd, l.ff[l.i])
 	return l.linear(l.glu(gate, up), l.blk+"ffn_down", l.ff[l.i], l.embd)

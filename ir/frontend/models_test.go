@@ -367,6 +367,80 @@ func graniteTiny(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
 	return m
 }
 
+// gemma4Tiny has layers with a window and without by turns, of other heads. The last two have no
+// caches and wider FFNs, the second no values of its own, the third experts.
+func gemma4Tiny() *tinyModel {
+	const layers, wide, width = 6, 32, 8
+	m := newTiny("gemma4")
+	m.set("block_count", uint32(layers))
+	m.set("attention.sliding_window", uint32(tinyWindow))
+	m.set("attention.sliding_window_pattern", []bool{true, false, true, false, true, false})
+	m.set("attention.shared_kv_layers", uint32(2))
+	m.set("attention.head_count_kv", []int32{2, 1, 2, 1, 2, 1})
+	m.set("feed_forward_length", []int32{tinyFF, tinyFF, tinyFF, tinyFF, 2 * tinyFF, 2 * tinyFF})
+	m.set("attention.key_length", uint32(wide))
+	m.set("attention.value_length", uint32(wide))
+	m.set("attention.key_length_swa", uint32(tinyDim))
+	m.set("attention.value_length_swa", uint32(tinyDim))
+	m.set("rope.dimension_count", uint32(wide))
+	m.set("rope.dimension_count_swa", uint32(tinyDim))
+	m.set("rope.freq_base", float32(1e6))
+	m.set("embedding_length_per_layer_input", uint32(width))
+	m.set("final_logit_softcapping", float32(3))
+	m.add("rope_freqs.weight", wide/2)
+	freqs := m.tensor("rope_freqs.weight").Data
+	for i := range wide / 2 {
+		f := float32(1)
+		if i >= wide/8 {
+			f = 1e30 // turns nothing
+		}
+		binary.LittleEndian.PutUint32(freqs[4*i:], math.Float32bits(f))
+	}
+	m.add("per_layer_token_embd.weight", width*layers, tinyVocab)
+	m.add("per_layer_model_proj.weight", tinyEmbd, width*layers)
+	m.add("per_layer_proj_norm.weight", width)
+	for i := range int64(layers) {
+		blk := fmt.Sprintf("blk.%d.", i)
+		dim, kv, ff := int64(tinyDim), int64(2), int64(tinyFF)
+		if i%2 == 1 {
+			dim, kv = wide, 1
+		}
+		m.add(blk+"attn_norm.weight", tinyEmbd)
+		m.add(blk+"attn_q.weight", tinyEmbd, tinyHeads*dim)
+		m.add(blk+"attn_q_norm.weight", dim)
+		if i < 4 {
+			m.add(blk+"attn_k.weight", tinyEmbd, kv*dim)
+			m.add(blk+"attn_k_norm.weight", dim)
+		} else {
+			ff *= 2
+		}
+		if i < 4 && i != 1 {
+			m.add(blk+"attn_v.weight", tinyEmbd, kv*dim)
+		}
+		m.add(blk+"attn_output.weight", tinyHeads*dim, tinyEmbd)
+		m.add(blk+"post_attention_norm.weight", tinyEmbd)
+		m.add(blk+"ffn_norm.weight", tinyEmbd)
+		m.add(blk+"ffn_gate.weight", tinyEmbd, ff)
+		m.add(blk+"ffn_up.weight", tinyEmbd, ff)
+		m.add(blk+"ffn_down.weight", ff, tinyEmbd)
+		m.add(blk+"post_ffw_norm.weight", tinyEmbd)
+		m.add(blk+"inp_gate.weight", tinyEmbd, width)
+		m.add(blk+"proj.weight", width, tinyEmbd)
+		m.add(blk+"post_norm.weight", tinyEmbd)
+		m.add(blk+"layer_output_scale.weight", 1)
+		if i != 2 {
+			continue
+		}
+		m.moeFFN(blk, true)
+		m.add(blk+"ffn_gate_inp.scale", tinyEmbd)
+		m.add(blk+"ffn_down_exps.scale", 8)
+		m.add(blk+"pre_ffw_norm_2.weight", tinyEmbd)
+		m.add(blk+"post_ffw_norm_1.weight", tinyEmbd)
+		m.add(blk+"post_ffw_norm_2.weight", tinyEmbd)
+	}
+	return m
+}
+
 // tinyModels builds one model of every architecture.
 var tinyModels = map[string]func() *tinyModel{
 	"llama": func() *tinyModel {
@@ -408,6 +482,7 @@ var tinyModels = map[string]func() *tinyModel{
 		m.set("rope.scaling.factor", float32(8))
 		return m
 	},
+	"gemma4": gemma4Tiny,
 	"gpt-oss": func() *tinyModel {
 		m := asSeed("gpt-oss", func(m *tinyModel, blk string) {
 			m.qkvBiases(blk)

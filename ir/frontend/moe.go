@@ -23,6 +23,7 @@ type moe struct {
 	gating   string // see op route
 	norm     bool
 	optional bool // files without experts have dense layers
+	beside   bool // experts are beside a dense FFN, see besideDense
 	whole    bool // feed_forward_length is the width of an expert, not of those of a token together
 }
 
@@ -68,8 +69,12 @@ func readExperts(r *metadata, row moe) expertParams {
 // mixture is the mixture of experts on the normed rows h, plus the shared expert, if there
 // is one, which may have a gate of its own.
 func (l *layer) mixture(h *ir.Value) *ir.Value {
+	return l.routed(h, l.linear(h, l.blk+"ffn_gate_inp", l.embd, l.experts.count))
+}
+
+// routed is the mixture of experts on the normed rows h, chosen by these scores.
+func (l *layer) routed(h, scores *ir.Value) *ir.Value {
 	m, e, blk := l.model, l.experts, l.blk
-	scores := m.linear(h, blk+"ffn_gate_inp", m.embd, e.count)
 	var sharedGate *ir.Value
 	if e.shared > 0 && l.has("ffn_gate_inp_shexp.weight") {
 		// The file holds the one row as a vector.

@@ -19,6 +19,8 @@ type params struct {
 	experts   expertParams
 	eps       float64
 	scale     float64 // of attention scores; 0 for one over the root of a head's width
+	headDim   int     // of layers that attend to all positions
+	perLayer  int     // width of a token's embedding in each layer; 0 for none
 	rope      ropeParams
 	ropeSWA   ropeParams // of layers that attend to a window
 
@@ -186,7 +188,7 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 		r.fail(fmt.Errorf("metadata %sattention.layer_norm_rms_epsilon is missing or not positive", r.prefix))
 	}
 	readFactors(r, c, a)
-	c.rope = readRope(r, c.attention[0].dim, c.ctxTrain)
+	c.rope = readRope(r, c.headDim, c.ctxTrain)
 	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
 	if a.temperature {
 		c.heat = heat{r.float("attention.temperature_scale", 0, 0, 1e6), c.rope.ctxOrig}
@@ -234,9 +236,45 @@ func readHeads(r *metadata, c *params, a *arch) {
 		if r.err == nil && heads[i]%kv[i] != 0 {
 			r.fail(fmt.Errorf("metadata: layer %d: %d query heads over %d KV heads", i, heads[i], kv[i]))
 		}
-		c.attention = append(c.attention, headParams{query: heads[i], kv: kv[i], dim: dim})
+		c.attention = append(c.attention, headParams{query: heads[i], kv: kv[i], dim: dim, cache: i})
 	}
+	c.headDim = dim
 	readWindows(r, c, a.windows)
+	if a.windows.rope == ownRope {
+		readNarrowHeads(r, c)
+	}
+}
+
+// readNarrowHeads reads how wide the heads of layers with a window are, and which layers at the
+// end attend to the caches of the last that are their like and have some.
+func readNarrowHeads(r *metadata, c *params) {
+	narrow := r.int("attention.key_length_swa", c.headDim)
+	if v := r.int("attention.value_length_swa", narrow); r.err == nil && (v != narrow || narrow > 1<<16) {
+		r.fail(ir.Unsupported("metadata %sattention.value_length_swa: %d beside a key length of %d is not supported", r.prefix, v, narrow))
+	}
+	shared := r.count("attention.shared_kv_layers")
+	if r.err == nil && shared > 0 && shared > c.layers-2 {
+		r.fail(fmt.Errorf("metadata %sattention.shared_kv_layers: %d of %d layers", r.prefix, shared, c.layers))
+	}
+	if r.err != nil {
+		return
+	}
+	for i := range c.attention {
+		h := &c.attention[i]
+		if h.window > 0 {
+			h.dim = narrow
+		}
+		own := c.layers - shared
+		if i < own {
+			continue
+		}
+		if h.cache = own - 1; h.window > 0 {
+			h.cache = own - 2
+		}
+		if of := c.attention[h.cache]; of.dim != h.dim || of.kv != h.kv || of.window != h.window {
+			r.fail(fmt.Errorf("metadata %sattention.shared_kv_layers: layer %d does not fit the caches of layer %d", r.prefix, i, h.cache))
+		}
+	}
 }
 
 // readWindows reads which layers attend to a window of positions, and how many it has. The
@@ -281,6 +319,10 @@ func readFactors(r *metadata, c *params, a *arch) {
 		c.scale = a.scale(c)
 	}
 	c.softcap = r.float("final_logit_softcapping", a.softcap, 0, 1e6)
+	c.perLayer = r.count("embedding_length_per_layer_input")
+	if r.err == nil && c.perLayer > 1<<16 {
+		r.fail(fmt.Errorf("metadata %sembedding_length_per_layer_input: %d is out of range", r.prefix, c.perLayer))
+	}
 	if a.factors == unscaled {
 		return
 	}
