@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
 )
 
@@ -108,6 +110,27 @@ func BenchmarkTeam(b *testing.B) {
 	for b.Loop() {
 		if err := x.run(b.Context(), p, 1, true); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestState checks that a checkpoint gives back what was there, and no more.
+func TestState(t *testing.T) {
+	r := []byte{0, 1, 2, 3, 4, 5, 6, 7}
+	x := &Executor{memory: &memory{regions: map[place][]byte{{"state", "s"}: r}}}
+	saved, err := x.SaveState(t.Context(), []plans.Span{{Region: "s", Offset: 2, Bytes: 3}})
+	if err != nil || saved.Bytes() != 3 {
+		t.Fatalf("%v, %v", saved, err)
+	}
+	for i := range r {
+		r[i] = 9
+	}
+	if err := x.RestoreState(t.Context(), saved); err != nil || !slices.Equal(r, []byte{9, 9, 2, 3, 4, 9, 9, 9}) {
+		t.Errorf("%d, %v", r, err)
+	}
+	for _, span := range []plans.Span{{Region: "t", Bytes: 1}, {Region: "s", Offset: 7, Bytes: 2}, {Region: "s", Offset: -1, Bytes: 2}} {
+		if _, err := x.SaveState(t.Context(), []plans.Span{span}); err == nil {
+			t.Errorf("%+v is saved", span)
 		}
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/gpu"
+	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // Found is a place on this computer where plans can run, and whether it is the one that is taken
 // where nobody names one.
 type Found struct {
-	Name   string `json:"name"` // for --device: vulkan:0, host
+	Name   string `json:"name"` // for --device: vulkan:0, cpu, host
 	Device string `json:"device"`
 	Type   string `json:"type"`           // discrete, integrated, virtual, cpu, other or host
 	Arch   string `json:"arch,omitempty"` // the architecture's name, such as sm_90; "" where it is not known
@@ -23,8 +24,9 @@ type Found struct {
 }
 
 // Survey says of every device that Vulkan lists what it is and why it is taken or not, best first;
-// failed is why there is no list, if there is none. The last one is the host.
-func Survey(infos []vulkan.DeviceInfo, failed error) []Found {
+// failed is why there is no list, if there is none. The last two are the processor, which unusable says
+// why no code can be made for, and the host.
+func Survey(infos []vulkan.DeviceInfo, failed, unusable error) []Found {
 	var all []Found
 	used := -1
 	for _, info := range vulkan.Ranked(infos) {
@@ -42,7 +44,7 @@ func Survey(infos []vulkan.DeviceInfo, failed error) []Found {
 		case f.Memory == 0:
 			f.Why = "it has no memory: a driver without hardware"
 		case info.Type == "cpu":
-			f.Why = "the processor through Vulkan: host needs no driver"
+			f.Why = "the processor through Vulkan: cpu needs no driver"
 		case used < 0:
 			f.Use, f.Why, used = true, "the best device here", len(all)
 		case all[used].Type != f.Type:
@@ -52,31 +54,45 @@ func Survey(infos []vulkan.DeviceInfo, failed error) []Found {
 		}
 		all = append(all, f)
 	}
-	h := Found{Name: "host", Device: "the processor, without a driver", Type: "host", Use: used < 0}
-	switch {
-	case used >= 0:
-		h.Why = fmt.Sprintf("%s is a GPU", all[used].Name)
-	case failed != nil:
-		h.Why = failed.Error()
-	case len(all) == 0:
-		h.Why = "Vulkan lists no device"
-	default:
-		h.Why = "no GPU that can run plans"
-		for _, f := range all {
-			if f.Type != "cpu" {
-				h.Why = f.Why
-				break
-			}
-		}
+	c := Found{Name: "cpu", Device: processor.Name(), Type: "cpu", Arch: processor.Arch, Use: used < 0 && unusable == nil}
+	h := Found{Name: "host", Device: "the oracle, in Go: the same processor, slower", Type: "host", Use: used < 0 && unusable != nil}
+	if used >= 0 {
+		c.Why = fmt.Sprintf("%s is a GPU", all[used].Name)
+	} else {
+		c.Why = noGPU(all, failed)
 	}
-	return append(all, h)
+	h.Why = c.Why
+	switch {
+	case h.Use:
+		c.Why = unusable.Error()
+		h.Why += ", and " + c.Why
+	case c.Use:
+		h.Why = "it is for comparison"
+	}
+	return append(all, c, h)
 }
 
-// Best returns the device that is taken where nobody names one, nil for the host, and in that case
+// noGPU says why none of the devices is taken.
+func noGPU(all []Found, failed error) string {
+	switch {
+	case failed != nil:
+		return failed.Error()
+	case len(all) == 0:
+		return "Vulkan lists no device"
+	}
+	for _, f := range all {
+		if f.Type != "cpu" {
+			return f.Why
+		}
+	}
+	return "no GPU that can run plans"
+}
+
+// Best returns the device that is taken where nobody names one, nil for the processor, and in that case
 // one line that says why no GPU is.
 func Best() (best *vulkan.DeviceInfo, why string) {
 	infos, err := vulkan.Enumerate()
-	for _, f := range Survey(infos, err) {
+	for _, f := range Survey(infos, err, processor.Usable()) {
 		if !f.Use {
 			continue
 		}

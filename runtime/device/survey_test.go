@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
@@ -36,27 +37,28 @@ func TestSurvey(t *testing.T) {
 	lavapipe := recorded(t, 2, "llvmpipe", "cpu", 0x10005, 0, 16, "1.4.305")
 	unknown := recorded(t, 0, "Z1", "discrete", 7, 7, 8, "1.3.0")
 	for _, c := range []struct {
-		name   string
-		infos  []vulkan.DeviceInfo
-		failed error
-		want   string // a row of each: name, architecture, whether it is used, part of why
+		name             string
+		infos            []vulkan.DeviceInfo
+		failed, unusable error
+		want             string // a row of each: name, architecture, whether it is used, part of why
 	}{
-		{"one GPU", []vulkan.DeviceInfo{nvidia}, nil, "vulkan:0 sm_89 true the best|host  false vulkan:0 is a GPU"},
-		{"integrated listed first", []vulkan.DeviceInfo{integrated, discrete}, nil,
-			"vulkan:1 gfx1201 true the best|vulkan:0 xe false vulkan:1 is discrete|host  false vulkan:1 is a GPU"},
-		{"two of a kind", []vulkan.DeviceInfo{small, nvidia}, nil,
-			"vulkan:0 sm_89 true the best|vulkan:1 sm_86 false vulkan:0 has as much|host  false vulkan:0 is a GPU"},
-		{"the best is too old", []vulkan.DeviceInfo{old, small}, nil,
-			"vulkan:1 sm_86 true the best|vulkan:0  false device AMD Radeon HD 7850: its driver is for Vulkan 1.1.0|host  false vulkan:1 is a GPU"},
-		{"only too old", []vulkan.DeviceInfo{old, lavapipe}, nil,
-			"vulkan:0  false device AMD Radeon HD 7850: its driver|vulkan:2 llvmpipe false the processor|host  true device AMD Radeon HD 7850: its driver"},
-		{"only a processor", []vulkan.DeviceInfo{lavapipe}, nil, "vulkan:2 llvmpipe false the processor|host  true no GPU"},
-		{"not published", []vulkan.DeviceInfo{unknown}, nil, "vulkan:0  true the best|host  false vulkan:0 is a GPU"},
-		{"no device", nil, nil, "host  true Vulkan lists no device"},
-		{"broken driver", nil, errors.New("no Vulkan driver: libvulkan.so.1: cannot open"), "host  true no Vulkan driver: libvulkan"},
+		{"one GPU", []vulkan.DeviceInfo{nvidia}, nil, nil, "vulkan:0 sm_89 true the best|cpu ARCH false vulkan:0 is a GPU|host  false vulkan:0 is a GPU"},
+		{"integrated listed first", []vulkan.DeviceInfo{integrated, discrete}, nil, nil,
+			"vulkan:1 gfx1201 true the best|vulkan:0 xe false vulkan:1 is discrete|cpu ARCH false vulkan:1 is a GPU|host  false vulkan:1 is a GPU"},
+		{"two of a kind", []vulkan.DeviceInfo{small, nvidia}, nil, nil,
+			"vulkan:0 sm_89 true the best|vulkan:1 sm_86 false vulkan:0 has as much|cpu ARCH false vulkan:0 is a GPU|host  false vulkan:0 is a GPU"},
+		{"the best is too old", []vulkan.DeviceInfo{old, small}, nil, nil,
+			"vulkan:1 sm_86 true the best|vulkan:0  false device AMD Radeon HD 7850: its driver is for Vulkan 1.1.0|cpu ARCH false vulkan:1 is a GPU|host  false vulkan:1 is a GPU"},
+		{"only too old", []vulkan.DeviceInfo{old, lavapipe}, nil, nil,
+			"vulkan:0  false device AMD Radeon HD 7850: its driver|vulkan:2 llvmpipe false the processor|cpu ARCH true device AMD Radeon HD 7850: its driver|host  false it is for"},
+		{"only a processor", []vulkan.DeviceInfo{lavapipe}, nil, nil, "vulkan:2 llvmpipe false the processor|cpu ARCH true no GPU|host  false it is for"},
+		{"not published", []vulkan.DeviceInfo{unknown}, nil, nil, "vulkan:0  true the best|cpu ARCH false vulkan:0 is a GPU|host  false vulkan:0 is a GPU"},
+		{"no device", nil, nil, nil, "cpu ARCH true Vulkan lists no device|host  false it is for"},
+		{"broken driver", nil, errors.New("no Vulkan driver: libvulkan.so.1: cannot open"), nil, "cpu ARCH true no Vulkan driver: libvulkan|host  false it is for"},
+		{"no code for it", nil, nil, errors.New("this processor lacks avx2"), "cpu ARCH false this processor lacks avx2|host  true Vulkan lists no device, and this processor lacks avx2"},
 	} {
-		found := Survey(c.infos, c.failed)
-		want := strings.Split(c.want, "|")
+		found := Survey(c.infos, c.failed, c.unusable)
+		want := strings.Split(strings.ReplaceAll(c.want, "ARCH", processor.Arch), "|")
 		if len(found) != len(want) {
 			t.Errorf("%s: %+v, want %d rows", c.name, found, len(want))
 			continue

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -36,7 +37,7 @@ func Open() (*Store, error) {
 // Wish is what a plan is made for.
 type Wish struct {
 	Model  string // path of a GGUF file
-	Device string // auto, vulkan:I or host
+	Device string // auto, vulkan:I, cpu or host
 	// Flags are further flags of `zincc compile`, such as --ctx=8k.
 	Flags []string
 }
@@ -147,13 +148,15 @@ func targetOf(name string) (target, identity string, err error) {
 	switch name {
 	case "host":
 		return name, name, nil
+	case "cpu":
+		return name, processorIdentity(), nil
 	case "auto", "vulkan":
 		best, why := device.Best()
 		if best == nil && name == "vulkan" {
 			return "", "", errors.New(why)
 		}
 		if best == nil {
-			return "native", "host", nil
+			return "native", processorIdentity(), nil
 		}
 		return fmt.Sprintf("vulkan:%d", best.Index), identityOf(best), nil
 	}
@@ -169,6 +172,11 @@ func targetOf(name string) (target, identity string, err error) {
 		return "", "", fmt.Errorf("--device %s: there are %d Vulkan devices", name, len(all))
 	}
 	return name, identityOf(&all[index]), nil
+}
+
+// processorIdentity tells processors apart that have other machine code.
+func processorIdentity() string {
+	return fmt.Sprintf("cpu %s lacks %s", processor.Arch, processor.Missing(processor.Known()))
 }
 
 func identityOf(d *vulkan.DeviceInfo) string {

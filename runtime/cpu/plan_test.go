@@ -1,0 +1,232 @@
+package cpu_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cpu"
+	"github.com/zincc-dev/zincc/runtime/host"
+	"github.com/zincc-dev/zincc/runtime/text"
+	"github.com/zincc-dev/zincc/runtime/verify"
+)
+
+const gopher = "../../testdata/models/gopher-q4_k_m.gguf"
+
+// compiled is a plan of gopher for this processor, with its weights, in its encoding.
+var compiled = sync.OnceValues(func() ([]byte, error) {
+	f, err := gguf.Open(gopher)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	to, err := target.Lookup(target.CPU)
+	if err != nil {
+		return nil, err
+	}
+	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f},
+		codegen.Options{Target: to, Import: frontend.Options{Ctx: 128, KV: ir.F16}, Embed: true})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = plans.Write(&b, r.Plan)
+	return b.Bytes(), err
+})
+
+// compile returns a plan of gopher that this process trusts.
+func compile(t *testing.T) (*plans.Plan, *plans.Source) {
+	t.Helper()
+	data, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := plans.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.Accept(plan)
+	src, err := plans.OpenSource(plan, "plan.bin", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return plan, src
+}
+
+func open(t *testing.T, threads int, plan *plans.Plan, src *plans.Source) *cpu.Executor {
+	t.Helper()
+	x, err := cpu.New(t.Context(), threads, plan, src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// greedy is what follows the prompt.
+func greedy(t *testing.T, plan *plans.Plan, x runtime.Executor, n int) []int32 {
+	t.Helper()
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := tok.Encode("package main\n\nimport (\n\t\"fmt\"\n)\n\nfunc main() {\n", text.EncodeOptions{})
+	s := runtime.NewSession(plan, x)
+	token, err := s.Prefill(t.Context(), prompt, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []int32{token}
+	for len(all) < n {
+		more, err := s.Decode(t.Context(), token, runtime.Burst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+		token = all[len(all)-1]
+	}
+	return all[:n]
+}
+
+// TestPlan runs a model: the tokens are the oracle's, on any number of threads, a burst
+// allocates nothing, and a run that was given up does not spoil the next.
+func TestPlan(t *testing.T) {
+	plan, src := compile(t)
+	oracle, err := host.New(t.Context(), plan, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := greedy(t, plan, oracle, 25)
+	for _, threads := range []int{1, 2, 3} {
+		x := open(t, threads, plan, src)
+		if have := greedy(t, plan, x, 25); !slices.Equal(have, want) {
+			t.Errorf("%d threads: tokens %d, want %d", threads, have, want)
+		}
+	}
+	x := open(t, 2, plan, src)
+	entry := &plan.Entries[slices.IndexFunc(plan.Entries, func(e plans.Entry) bool { return e.Name == "decode/1" })]
+	for _, w := range []string{"token", "pos", "slot", "n", "count"} {
+		value := int32(0)
+		if w == "n" {
+			value = 1
+		}
+		if err := x.Write(w, []int32{value}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, pos := t.Context(), []int32{0}
+	if n := testing.AllocsPerRun(20, func() {
+		if err := x.Write("pos", pos); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Run(context.Background(), entry, runtime.Burst); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a burst", n)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	time.AfterFunc(time.Millisecond, cancel)
+	for err = error(nil); err == nil; err = x.Run(gone, entry, 64) {
+		if err := x.Write("pos", pos); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a run that was given up: %v", err)
+	}
+	if have := greedy(t, plan, x, 25); !slices.Equal(have, want) {
+		t.Errorf("behind it: tokens %d, want %d", have, want)
+	}
+	times, err := runtime.Profile(ctx, plan, x, "decode/1", 0, 20, 3)
+	if err != nil || len(times) != len(entry.Dispatches) {
+		t.Fatalf("profile: %v, %v", times, err)
+	}
+	for _, s := range times {
+		if s.Time <= 0 || s.Time > time.Second {
+			t.Errorf("%s takes %v", s.Site, s.Time)
+		}
+	}
+}
+
+// TestVerify compares dispatches one at a time with the oracle.
+func TestVerify(t *testing.T) {
+	plan, src := compile(t)
+	r, err := verify.Plan(t.Context(), plan, src, open(t, 2, plan, src), verify.Options{Layers: []int{0}, Context: 20,
+		Only: func(entry string, dispatch int) bool {
+			return entry == "decode/2" || entry == "prefill/48" && dispatch < 8
+		}})
+	if err != nil || r.Failed > 0 || len(r.Results) < 20 {
+		t.Errorf("%d results, %d failed, %v, %+v", len(r.Results), r.Failed, err, r.First())
+	}
+}
+
+// TestRefused checks that a plan which could make generated code fault is refused before it runs, in one line.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(p *plans.Plan)
+	}{
+		{"not made or checked on this computer", nil},
+		{"needs neither", func(p *plans.Plan) { p.Require.CPU.Features = append(p.Require.CPU.Features, "needs neither") }},
+		{"unknown architecture", func(p *plans.Plan) { p.Require.CPU.Arch = "sparc" }},
+		{"argument", func(p *plans.Plan) { p.Entries[0].Dispatches[3].Args[0].Offset = 1 << 40 }},
+		{"arguments", func(p *plans.Plan) { p.Entries[0].Dispatches[3].Args = p.Entries[0].Dispatches[3].Args[1:] }},
+		{"has no value", func(p *plans.Plan) {
+			for i := range p.Pipelines {
+				p.Pipelines[i].Consts = nil
+			}
+		}},
+		{"not an ELF object", func(p *plans.Plan) { p.Modules[0].Bytes = []byte("code") }},
+		{"kernel", func(p *plans.Plan) { p.Modules[0].Bytes = slices.Clone(p.Modules[0].Bytes[:len(p.Modules[0].Bytes)/2]) }},
+		{"no function", func(p *plans.Plan) { p.Modules[0].Interface.Entry = "main" }},
+		{"grid", func(p *plans.Plan) { p.Entries[0].Dispatches[0].Grid[1] = 0 }},
+	} {
+		plan, src := compile(t)
+		if c.change == nil {
+			plan.Memory.Arena += 64
+		} else {
+			c.change(plan)
+			trust.Accept(plan)
+		}
+		x, err := cpu.New(t.Context(), 1, plan, src, nil)
+		if err == nil {
+			x.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestThreads checks that a plan takes as many threads as Go may use, and gives them back.
+func TestThreads(t *testing.T) {
+	plan, src := compile(t)
+	before := goruntime.NumGoroutine()
+	x, err := cpu.New(t.Context(), 0, plan, src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, want := goruntime.NumGoroutine()-before, goruntime.GOMAXPROCS(0)-1; have != want {
+		t.Errorf("%d more goroutines, want %d", have, want)
+	}
+	x.Close()
+	if have := goruntime.NumGoroutine() - before; have != 0 {
+		t.Errorf("%d goroutines are left", have)
+	}
+}
