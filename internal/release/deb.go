@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/version"
@@ -10,9 +11,9 @@ import (
 
 // deb makes a Debian package: an ar archive of the format's version, the control files and the
 // files. Source: deb(5).
-func deb(arch string, bins, docs []file, when time.Time) ([]byte, error) {
+func deb(arch string, bins, docs, help []file, when time.Time) ([]byte, error) {
 	size := 0
-	for _, f := range bins {
+	for _, f := range slices.Concat(bins, docs, help) {
 		size += len(f.data)
 	}
 	control := fmt.Sprintf(`Package: zincc
@@ -31,7 +32,8 @@ Description: ahead-of-time compiler and runtime for language models
 	if err != nil {
 		return nil, err
 	}
-	data, err := tarball(append(under("./usr/bin", bins), under("./usr/share/doc/zincc", docs)...), when)
+	files := slices.Concat(under("./usr/bin", bins), under("./usr/share/doc/zincc", docs), under("./usr/share", help))
+	data, err := tarball(slices.Concat(folders(files), files), when) // dpkg makes no folder that is not in the package
 	if err != nil {
 		return nil, err
 	}

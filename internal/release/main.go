@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/version"
@@ -88,6 +89,10 @@ func (p platform) release(out string, docs []file, when time.Time) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	help, err := helpFiles()
+	if err != nil {
+		return nil, err
+	}
 	base := fmt.Sprintf("zincc-%s-%s-%s", version.Release, p.os, p.arch)
 	packed := map[string][]byte{}
 	all := under(base, slices.Concat(bins, docs))
@@ -103,12 +108,17 @@ func (p platform) release(out string, docs []file, when time.Time) ([]string, er
 		return nil, err
 	}
 	if p.deb {
-		if packed[fmt.Sprintf("zincc_%s_%s.deb", version.Release, p.arch)], err = deb(p.arch, bins, docs, when); err != nil {
+		if packed[fmt.Sprintf("zincc_%s_%s.deb", version.Release, p.arch)], err = deb(p.arch, bins, docs, help, when); err != nil {
 			return nil, err
 		}
 	}
 	if p.oci {
-		if packed[base+".oci.tar"], err = image(p.arch, bins, when); err != nil {
+		// Nothing else is in the image: no dynamic linker, and no driver.
+		alone, err := p.build("-tags=static")
+		if err != nil {
+			return nil, err
+		}
+		if packed[base+".oci.tar"], err = image(p.arch, alone, when); err != nil {
 			return nil, err
 		}
 	}
@@ -122,8 +132,9 @@ func (p platform) release(out string, docs []file, when time.Time) ([]string, er
 	return names, nil
 }
 
-// build compiles the programs.
-func (p platform) build() ([]file, error) {
+// build compiles the programs. They find drivers of graphics cards by the system's dynamic linker, unless a
+// flag leaves that out.
+func (p platform) build(flags ...string) ([]file, error) {
 	dir, err := os.MkdirTemp("", "zincc-release-*")
 	if err != nil {
 		return nil, err
@@ -134,7 +145,8 @@ func (p platform) build() ([]file, error) {
 		if p.os == "windows" {
 			name += ".exe"
 		}
-		c := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), "./cmd/"+strings.TrimSuffix(name, ".exe"))
+		args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name)}, flags...)
+		c := exec.Command("go", append(args, "./cmd/"+strings.TrimSuffix(name, ".exe"))...)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOFLAGS=")
 		if said, err := c.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, said)
@@ -147,6 +159,35 @@ func (p platform) build() ([]file, error) {
 	}
 	return bins, nil
 }
+
+// helpFiles are the man pages and the completions of shells, where Debian looks for them.
+var helpFiles = sync.OnceValues(func() ([]file, error) {
+	var all []file
+	for _, program := range programs {
+		for _, h := range []struct {
+			args []string
+			name string
+			pack bool
+		}{
+			{[]string{"man"}, "man/man1/" + program + ".1.gz", true},
+			{[]string{"completion", "bash"}, "bash-completion/completions/" + program, false},
+			{[]string{"completion", "zsh"}, "zsh/vendor-completions/_" + program, false},
+			{[]string{"completion", "fish"}, "fish/vendor_completions.d/" + program + ".fish", false},
+		} {
+			data, err := exec.Command("go", append([]string{"run", "./cmd/" + program}, h.args...)...).Output()
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", program, strings.Join(h.args, " "), err)
+			}
+			if h.pack {
+				if data, err = gzipped(data); err != nil {
+					return nil, err
+				}
+			}
+			all = append(all, file{h.name, 0o644, data})
+		}
+	}
+	return all, nil
+})
 
 // commitTime is when the commit was made: all files have that time.
 func commitTime() (time.Time, error) {

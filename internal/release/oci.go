@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/version"
@@ -27,7 +28,8 @@ func image(arch string, bins []file, when time.Time) ([]byte, error) {
 		blobs = append(blobs, file{"blobs/sha256/" + sum, 0o644, data})
 		return descriptor{MediaType: mediaType, Digest: "sha256:" + sum, Size: len(data)}
 	}
-	plain, err := tarred(append(under("usr/bin", bins), file{"tmp/.keep", 0o644, nil}), when)
+	files := under("usr/bin", bins)
+	plain, err := tarred(slices.Concat(folders(files), files, []file{{"tmp/", 0o1777, nil}}), when)
 	if err != nil {
 		return nil, err
 	}

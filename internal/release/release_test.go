@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ var (
 
 // TestDeb has dpkg read the package.
 func TestDeb(t *testing.T) {
-	data, err := deb("amd64", bins, notes, when)
+	data, err := deb("amd64", bins, notes, []file{{"man/man1/zincrun.1.gz", 0o644, []byte("page")}}, when)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +49,46 @@ func TestDeb(t *testing.T) {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("dpkg-deb %s: no %q in %s", c.flag, want, out)
 			}
+		}
+	}
+	// dpkg installs into an empty root, which takes the folders in the package.
+	root := t.TempDir()
+	for _, dir := range []string{"info", "updates"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("dpkg", "--root="+root, "--force-not-root", "--force-architecture", "--log="+filepath.Join(root, "log"), "-i", path)
+	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("dpkg -i: %v: %s", err, out)
+	}
+	for name, want := range map[string]string{"usr/bin/zincrun": "second program", "usr/share/doc/zincc/README.md": "read", "usr/share/man/man1/zincrun.1.gz": "page"} {
+		if have, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(have) != want {
+			t.Errorf("installed %s: %q, %v", name, have, err)
+		}
+	}
+}
+
+// TestStatic: what a container of nothing is to run needs no dynamic linker.
+func TestStatic(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "zincrun")
+	build := exec.Command("go", "build", "-tags=static", "-o", path, "../../cmd/zincrun")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("the program wants a dynamic linker")
 		}
 	}
 }

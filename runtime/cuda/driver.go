@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"github.com/zincc-dev/zincc/runtime/internal/dynamic"
 )
 
 // The functions of the driver that are used, by their place in symbols.
@@ -101,7 +101,7 @@ var names = map[Error]string{
 func (e Error) Error() string {
 	if d, err := load(); err == nil {
 		var text *byte
-		purego.SyscallN(d[cuGetErrorName], uintptr(e), uintptr(unsafe.Pointer(&text)))
+		dynamic.Call(d[cuGetErrorName], uintptr(e), uintptr(unsafe.Pointer(&text)))
 		if text != nil {
 			return goString(text)
 		}
@@ -145,8 +145,7 @@ var load = sync.OnceValues(func() (*driver, error) {
 //
 //go:uintptrescapes
 func (d *driver) call(function int, args ...uintptr) error {
-	r, _, _ := purego.SyscallN(d[function], args...)
-	if e := Error(int32(r)); e != 0 {
+	if e := Error(int32(dynamic.Call(d[function], args...))); e != 0 {
 		return e
 	}
 	return nil

@@ -1,16 +1,16 @@
 package cuda
 
-import "github.com/ebitengine/purego"
+import "github.com/zincc-dev/zincc/runtime/internal/dynamic"
 
 // openLibrary also finds what Windows's driver brings into WSL2.
 func openLibrary() (uintptr, error) {
-	lib, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_LOCAL)
+	lib, err := dynamic.Open("libcuda.so.1")
 	if err != nil {
-		if wsl, e := purego.Dlopen("/usr/lib/wsl/lib/libcuda.so.1", purego.RTLD_NOW|purego.RTLD_LOCAL); e == nil {
+		if wsl, e := dynamic.Open("/usr/lib/wsl/lib/libcuda.so.1"); e == nil {
 			return wsl, nil
 		}
 	}
 	return lib, err
 }
 
-func librarySymbol(lib uintptr, name string) (uintptr, error) { return purego.Dlsym(lib, name) }
+func librarySymbol(lib uintptr, name string) (uintptr, error) { return dynamic.Symbol(lib, name) }

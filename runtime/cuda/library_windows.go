@@ -1,13 +1,7 @@
 package cuda
 
-import "golang.org/x/sys/windows"
+import "github.com/zincc-dev/zincc/runtime/internal/dynamic"
 
-func openLibrary() (uintptr, error) {
-	// Only the system folder: a library beside the program is not to be trusted.
-	lib, err := windows.LoadLibraryEx("nvcuda.dll", 0, windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
-	return uintptr(lib), err
-}
+func openLibrary() (uintptr, error) { return dynamic.Open("nvcuda.dll") }
 
-func librarySymbol(lib uintptr, name string) (uintptr, error) {
-	return windows.GetProcAddress(windows.Handle(lib), name)
-}
+func librarySymbol(lib uintptr, name string) (uintptr, error) { return dynamic.Symbol(lib, name) }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"github.com/zincc-dev/zincc/runtime/internal/dynamic"
 )
 
 // command is a row of a command table.
@@ -19,14 +19,14 @@ type command struct {
 var loader = sync.OnceValues(func() (uintptr, error) {
 	var first error
 	for _, name := range libraryNames {
-		lib, err := openLibrary(name)
+		lib, err := dynamic.Open(name)
 		if err != nil {
 			if first == nil {
 				first = err
 			}
 			continue
 		}
-		addr, err := librarySymbol(lib, "vkGetInstanceProcAddr")
+		addr, err := dynamic.Symbol(lib, "vkGetInstanceProcAddr")
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
@@ -106,4 +106,4 @@ func address(fn uintptr, c *command) uintptr {
 
 // NewCallback makes a C function of fn. Callbacks are never freed and their
 // number is limited: make one for the process.
-func NewCallback(fn any) uintptr { return purego.NewCallback(fn) }
+func NewCallback(fn any) uintptr { return dynamic.NewCallback(fn) }

@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"github.com/zincc-dev/zincc/runtime/internal/dynamic"
 )
 
 // Bool32 is VkBool32: 0 is false.
@@ -109,6 +109,5 @@ func StringAt(p *byte) string {
 //
 //go:uintptrescapes
 func call(fn uintptr, args ...uintptr) uintptr {
-	r, _, _ := purego.SyscallN(fn, args...)
-	return r
+	return dynamic.Call(fn, args...)
 }
