@@ -9,6 +9,7 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -32,7 +33,7 @@ zincrun probe says more of each, and measures them.`,
 				return cli.Usagef("devices takes no arguments, have %d", len(args))
 			}
 			infos, err := vulkan.Enumerate()
-			found := device.Survey(infos, err)
+			found := device.Survey(infos, err, processor.Usable())
 			if *asJSON {
 				return json.NewEncoder(cli.Stdout).Encode(found)
 			}
