@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/outfile"
@@ -85,7 +86,7 @@ context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
-		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else host; or a probe's .json")
+		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else its processor; or a probe's .json")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k, or max: as many as fit the memory and the model has (default the model's context, at most %d)", frontend.DefaultCtx))
 		c.slots.n = 1
@@ -187,6 +188,11 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return nil
 	}
 	compiled, err := codegen.Compile(ctx, src, o)
+	if missing := new(objects.MissingError); c.target == "native" && errors.As(err, &missing) {
+		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", err)
+		c.target = "host"
+		return c.run(ctx, args)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/ir"
@@ -88,7 +89,7 @@ func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *t
 // processor's, half of what is available.
 func spare(t *target.Target, probe *target.Probe) int64 {
 	switch {
-	case t.IsHost(), probe != nil && probe.Type == "cpu":
+	case t.IsHost(), isHere(t), probe != nil && probe.Type == "cpu":
 		return host.Available() / 2
 	case probe != nil && probe.Type == "discrete":
 		return probe.Free() / 10 * 9
@@ -96,4 +97,10 @@ func spare(t *target.Target, probe *target.Probe) int64 {
 		return min(probe.Free(), host.Available()) / 2
 	}
 	return t.Memory / 10 * 9
+}
+
+// isHere reports whether the target is this computer's processor, or a simpler one of its kind.
+func isHere(t *target.Target) bool {
+	m, err := llvm.MachineOf(t.Machine)
+	return err == nil && m.Here()
 }

@@ -86,15 +86,20 @@ func readProbe(path string) (*target.Probe, error) {
 	return p, nil
 }
 
-// nativeTarget is the best GPU of this computer as measured, else host, which it says.
+// nativeTarget is the best GPU of this computer as measured, else the processor, which it says.
 func nativeTarget(ctx context.Context) (*target.Target, *target.Probe, error) {
 	best, why := device.Best()
-	if best == nil {
-		fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (host): %s\n", why)
-		t, err := target.Lookup("host")
+	if best != nil {
+		return measuredTarget(ctx, *best)
+	}
+	t, err := target.Lookup(target.CPU)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s; %s\n", why, err)
+		t, err = target.Lookup("host")
 		return t, nil, err
 	}
-	return measuredTarget(ctx, *best)
+	fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (%s): %s\n", t.Name, why)
+	return t, nil, nil
 }
 
 // deviceTarget is the Vulkan device of this computer with that name, such as vulkan:1, as measured.

@@ -14,8 +14,9 @@ var program = &cli.Program{
 	Short: "runs a plan made by zincc",
 	Long: `
 zincrun loads a plan and its weights, records the plan's command buffers once, and
-replays them for every token. On a computer without a GPU, or with --device host, the
-op program stored in the plan is evaluated instead: slower, but with no driver at all.
+replays them for every token. On a computer without a GPU plans are for the processor, and
+hold its machine code. With --device host the op program stored in the plan is evaluated
+instead: slower, for comparison.
 
   zincrun plan.bin -p "Once upon a time" -n 64
   zincrun plan.bin                              # interactive: each line is continued`,

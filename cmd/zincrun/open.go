@@ -22,7 +22,7 @@ type planFlags struct {
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I (zincrun probe lists them) or host")
+	f.StringVar(&o.device, "device", "auto", "where to run: auto, vulkan, vulkan:I (zincrun probe lists them), cpu or host")
 	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
 	f.Var(&o.ctx, "ctx", "of a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")
 	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: f16, f32 or q8_0")

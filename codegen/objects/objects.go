@@ -23,7 +23,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/internal/outfile"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/object"
 )
 
@@ -59,7 +58,7 @@ func Of(ctx context.Context, name string, m *llvm.Machine, text string) ([]byte,
 	}
 	if code == nil {
 		if code, err = m.Compile(ctx, text); errors.Is(err, llvm.ErrNoLLVM) {
-			return nil, ir.Unsupported("kernel %q is not among those that this program holds for %s: making it %v", name, m.Name, err)
+			return nil, &MissingError{Kernel: name, Machine: m.Name}
 		} else if err != nil {
 			return nil, fmt.Errorf("kernel %q: %w", name, err)
 		}
@@ -68,6 +67,16 @@ func Of(ctx context.Context, name string, m *llvm.Machine, text string) ([]byte,
 	collect(key, code)
 	return code, nil
 }
+
+// MissingError says that a kernel is not held and cannot be made here.
+type MissingError struct{ Kernel, Machine string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("kernel %q is not among those that this program holds for %s: making it %v", e.Kernel, e.Machine, llvm.ErrNoLLVM)
+}
+
+// Is tells that another computer, with LLVM, could do it.
+func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // find returns an object that is held or was kept, nil if there is none.
 func find(key string) ([]byte, error) {

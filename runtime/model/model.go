@@ -19,7 +19,7 @@ import (
 
 // Options say how to open a path.
 type Options struct {
-	Device string // auto, vulkan, vulkan:I or host; "": auto
+	Device string // auto, vulkan, vulkan:I, cpu or host; "": auto
 	Model  string // of a plan: its model file, where that is not where it was
 	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k; without that one the context
 	// is the largest that fits.
