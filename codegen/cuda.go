@@ -11,17 +11,23 @@ import (
 
 func lowerPTX(k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
 	text, err := ptx.Lower(k.fn, ptx.Options{
-		Arch: t.CUDA, Spec: k.spec,
+		Arch: t.CUDA, Spec: k.spec, Overlap: c.Overlaps && overlaps(t),
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) },
 	})
 	return []byte(text), ptx.Entry, err
 }
 
+// overlaps reports whether kernels of a target begin while the one before runs.
+func overlaps(t *target.Target) bool { return t.CUDA >= 90 }
+
 // constant reports whether no dispatch writes a value.
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
 
-// constants says which operands of a candidate no dispatch writes.
+// constants says of a candidate that overlaps which operands no dispatch writes.
 func constants(c *kernels.Candidate) string {
+	if !c.Overlaps {
+		return ""
+	}
 	text := make([]byte, len(c.Operands))
 	for i, o := range c.Operands {
 		text[i] = '-'
@@ -33,7 +39,7 @@ func constants(c *kernels.Candidate) string {
 }
 
 func requireCUDA(p *plans.Plan, _ []*kernel.Func, t *target.Target) {
-	r := &plans.CUDARequirements{Arch: t.CUDA}
+	r := &plans.CUDARequirements{Arch: t.CUDA, Overlap: overlaps(t)}
 	for _, pl := range p.Pipelines {
 		r.Workgroup = max(r.Workgroup, pl.Workgroup)
 		r.Shared = max(r.Shared, pl.Shared)

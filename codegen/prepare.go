@@ -7,6 +7,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 )
 
 // prepare finds the candidates that the calls of all groups were made of, or name, and builds their
@@ -40,6 +41,7 @@ func (e *emitter) prepare() error {
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
 	for i, c := range found {
 		e.chosen[calls[i].g] = c
+		c.Overlaps = passes.KindOf(calls[i].f) == passes.Decode
 		if key := e.backend.moduleKey(c); !seen[key] {
 			seen[key] = true
 			different = append(different, c)

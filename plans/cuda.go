@@ -15,10 +15,15 @@ type CUDARequirements struct {
 	Arch      int // compute capability without the dot, at least: 90 for sm_90
 	Workgroup int // invocations of the largest workgroup
 	Shared    int // bytes of shared memory of the hungriest workgroup
+	// Overlap: kernels of decode entries begin while the one before runs, and wait for it before they
+	// touch what is neither weight nor table.
+	Overlap bool
 }
 
 // CUDACapabilities are what a CUDA device offers.
-type CUDACapabilities CUDARequirements
+type CUDACapabilities struct {
+	Arch, Workgroup, Shared int
+}
 
 // maxArch bounds compute capabilities.
 const maxArch = 999
@@ -51,6 +56,11 @@ func (r *CUDARequirements) check(c *checker) {
 
 func (r *CUDARequirements) describe(t *table.Table) {
 	t.Add("architecture", fmt.Sprintf("sm_%d", r.Arch))
+	overlap := "no"
+	if r.Overlap {
+		overlap = "in decode entries, each kernel with the one before"
+	}
+	t.Add("overlap", overlap)
 	t.Add("workgroup", r.Workgroup)
 	t.Add("shared memory", table.Bytes(r.Shared))
 }

@@ -25,10 +25,13 @@ func (t *Target) Tuned() ([]tuning.Row, error) {
 	device, probed := strings.CutPrefix(t.Name, ProbePrefix)
 	if !probed {
 		rows, err := readTuned(strings.TrimSuffix(t.Name, NoMatrix))
-		if len(rows) == 0 && err == nil {
-			rows, err = readTuned(t.Arch) // through another backend
+		if err != nil || t.Arch == "" {
+			return rows, err
 		}
-		return rows, err
+		others, err := readTuned(t.Arch) // through another backend: better than no measurement
+		return append(slices.DeleteFunc(others, func(r tuning.Row) bool {
+			return slices.ContainsFunc(rows, func(own tuning.Row) bool { return own.Site == r.Site })
+		}), rows...), err
 	}
 	rows, err := readTuned(t.Arch)
 	own := map[string]bool{}

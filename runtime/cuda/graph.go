@@ -44,23 +44,27 @@ type launchAttribute struct {
 	value [16]uint32
 }
 
-// dispatch launches a dispatch on a stream.
-func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int) error {
+// dispatch launches a dispatch on a stream. With overlap it begins while the one before there runs.
+func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, overlap bool) error {
 	d := &e.Dispatches[i]
 	grid := [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}
-	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, x.memory.arguments[e.Name][i]); err != nil {
+	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, x.memory.arguments[e.Name][i], overlap); err != nil {
 		return x.dev.errorf("%s: %s: %w", e.Name, d.Site, err)
 	}
 	return nil
 }
 
 // launch launches a kernel with the addresses of its arguments.
-func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments []uint64) error {
+func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments []uint64, overlap bool) error {
 	pointers := make([]unsafe.Pointer, len(arguments))
 	for i := range arguments {
 		pointers[i] = unsafe.Pointer(&arguments[i])
 	}
 	c := &launchConfig{grid: grid, block: [3]uint32{uint32(f.workgroup), 1, 1}, stream: stream}
+	if overlap {
+		const programmaticStreamSerialization = 6
+		c.attributes, c.count = &launchAttribute{id: programmaticStreamSerialization, value: [16]uint32{1}}, 1
+	}
 	return d.call(cuLaunchKernelEx, uintptr(unsafe.Pointer(c)), f.handle, uintptr(unsafe.Pointer(unsafe.SliceData(pointers))), 0)
 }
 
@@ -100,12 +104,16 @@ func (x *Executor) record(e *plans.Entry, l *lanes, stamp func(i int) error) err
 			return err
 		}
 	}
+	overlaps := x.plan.Require.CUDA.Overlap && e.Kind == "decode" && stamp == nil
+	alone := false // the step before has one dispatch
 	for i := 0; i < len(e.Dispatches); {
 		n := 1
 		for stamp == nil && i+n < len(e.Dispatches) && e.Dispatches[i+n].Step == e.Dispatches[i].Step {
 			n++
 		}
-		err := l.beside(x.dev.stream, n, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j) })
+		overlap := overlaps && alone && n == 1
+		alone = n == 1
+		err := l.beside(x.dev.stream, n, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, overlap) })
 		if err == nil && stamp != nil {
 			err = stamp(i + 1)
 		}

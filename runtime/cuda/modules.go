@@ -108,20 +108,26 @@ const (
 	jitInputPTX     = 1
 )
 
+// compile has the driver compile PTX. What the driver keeps between the calls is the thread's.
 func (d *Device) compile(ptx []byte) ([]byte, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	text := append(bytes.Clone(ptx), 0)
 	log := make([]byte, 8<<10)
 	options := []uint32{jitErrorLog, jitErrorLogSize}
 	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
+	// The driver keeps all three until the end of the link.
 	var pin runtime.Pinner
-	pin.Pin(&log[0])
 	defer pin.Unpin()
+	pin.Pin(&log[0])
+	pin.Pin(&options[0])
+	pin.Pin(&values[0])
 	var link uintptr
 	err := d.call(cuLinkCreate, uintptr(len(options)), uintptr(unsafe.Pointer(&options[0])), uintptr(unsafe.Pointer(&values[0])), uintptr(unsafe.Pointer(&link)))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = d.call(cuLinkDestroy, link) }()
+	defer func() { _ = d.call(cuLinkDestroy, link) }() // before they are unpinned
 	err = d.call(cuLinkAddData, link, jitInputPTX, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0, 0)
 	var code unsafe.Pointer
 	var size uintptr

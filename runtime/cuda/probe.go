@@ -36,7 +36,7 @@ func (d *Device) readBandwidth(ctx context.Context) (float64, error) {
 	best := 0.0
 	for _, grid := range probeGrids {
 		t, err := d.bestTime(ctx, func() error {
-			return f.launch(d, d.stream, [3]uint32{grid, 1, 1}, []uint64{source.address, sink.address})
+			return f.launch(d, d.stream, [3]uint32{grid, 1, 1}, []uint64{source.address, sink.address}, false)
 		})
 		if err != nil {
 			return 0, d.errorf("%w", err)

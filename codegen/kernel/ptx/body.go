@@ -17,6 +17,7 @@ func (l *lowering) region(r *kernel.Region) {
 
 // node lowers one operation. Those that are more than a row of a table are in special.
 func (l *lowering) node(n *kernel.Node) {
+	l.await(n)
 	if n.Op() == kernel.OpEq && n.Args()[0].Type().Elem() == kernel.Bool {
 		l.same(n)
 		return

@@ -69,7 +69,9 @@ type lowering struct {
 	apart     bool // lanes of a subgroup may be elsewhere
 	counts    [len(classes)]int
 	labels    int
-	breaks    []string // where a break goes, innermost last
+	breaks    []string     // where a break goes, innermost last
+	wait      *kernel.Node // before it the kernel waits, where kernels overlap; nil: at the end
+	waited    bool
 	err       error
 }
 
@@ -120,8 +122,10 @@ func (l *lowering) module() error {
 		return err
 	}
 	l.uniform = analyze(f, l.o.Spec)
+	l.begin()
 	l.prologue()
 	l.region(f.Body())
+	l.await(nil)
 	l.do("ret")
 	if l.err != nil {
 		return l.err

@@ -64,7 +64,6 @@ func list(v []operand) string {
 // load reads what nobody writes while a kernel runs through the cache that need not know.
 func (l *lowering) load(n *kernel.Node) {
 	elem, _ := n.View()
-	l.await(n)
 	at := l.place(n)
 	v := l.registers(n.Type())
 	through := ""
@@ -85,7 +84,6 @@ func (l *lowering) constant(arg int) bool { return l.o.Constant != nil && l.o.Co
 
 func (l *lowering) store(n *kernel.Node) {
 	elem, _ := n.View()
-	l.await(n)
 	at := l.place(n)
 	v := l.value(n.Args()[1])
 	l.do("st.global.%s %s, %s", width(elem), at, list(l.heldAll(v, elem)))
@@ -110,14 +108,12 @@ func (l *lowering) atomic(n *kernel.Node) {
 	if n.Op() == kernel.OpSharedAdd || n.Op() == kernel.OpSharedMax {
 		at = l.element(n, 1)
 	} else {
-		l.await(n)
 		at = l.place(n)
 	}
 	l.values[n] = []operand{l.word(atomics[n.Op()], "%s, %s", at, l.held(l.scalar(n.Args()[1]), kernel.U32))}
 }
 
 func (l *lowering) atomicLoad(n *kernel.Node) {
-	l.await(n)
 	l.values[n] = []operand{l.word("ld.relaxed.gpu.global.u32", "%s", l.place(n))}
 }
 
@@ -165,6 +161,3 @@ func (l *lowering) barrier(*kernel.Node) {
 	}
 	l.do("bar.sync 0")
 }
-
-// await is where memory is touched that a kernel before may still write.
-func (l *lowering) await(*kernel.Node) {}

@@ -38,6 +38,9 @@ type Candidate struct {
 	// Seconds is what the family expects a step of so many rows to take on the target, from
 	// measurements; nil where it has none.
 	Seconds func(rows int) float64
+	// Overlaps: the dispatch may begin while the one before runs. The compiler says so of entries
+	// whose dispatches are short.
+	Overlaps bool
 }
 
 // Operand is one argument of a kernel: its name there and the value bound to it.
