@@ -9,9 +9,7 @@ var archs = []arch{
 	}},
 	{"qwen2", denseKeys, func(m *Model, blk string, i int) {
 		m.attention(blk, 1)
-		m.vector(blk+"attn_q.bias", m.Heads*m.HeadDim)
-		m.vector(blk+"attn_k.bias", m.KVHeads*m.HeadDim)
-		m.vector(blk+"attn_v.bias", m.KVHeads*m.HeadDim)
+		m.qkvBiases(blk)
 		m.vector(blk+"ffn_norm.weight", m.Embd)
 		m.ffn(blk)
 	}},
@@ -27,6 +25,54 @@ var archs = []arch{
 		m.vector(blk+"ffn_norm.weight", m.Embd)
 		m.experts(blk)
 	}},
+	{"gemma3", gemmaKeys, func(m *Model, blk string, i int) {
+		m.attention(blk, 1)
+		m.headNorms(blk)
+		m.sandwich(blk)
+		m.ffn(blk)
+	}},
+	{"gemma4", gemma4Keys, (*Model).gemma4},
+	{"gpt-oss", func(m *Model) {
+		expertKeys(m)
+		m.set("attention.sliding_window", m.Windows.Size)
+		m.add("rope.scaling.type", "yarn")
+		m.float("rope.scaling.factor", 32)
+		m.set("rope.scaling.original_context_length", 4096)
+	}, func(m *Model, blk string, i int) {
+		m.attention(blk, 1)
+		m.qkvBiases(blk)
+		m.vector(blk+"attn_output.bias", m.Embd)
+		m.vector(blk+"attn_sinks.weight", m.Heads)
+		m.vector(blk+"post_attention_norm.weight", m.Embd)
+		m.experts(blk)
+		m.vector(blk+"ffn_gate_inp.bias", m.Experts.Count)
+		m.vector(blk+"ffn_gate_exps.bias", m.Experts.FF, m.Experts.Count)
+		m.vector(blk+"ffn_up_exps.bias", m.Experts.FF, m.Experts.Count)
+		m.vector(blk+"ffn_down_exps.bias", m.Embd, m.Experts.Count)
+	}},
+	{"glm4moe", func(m *Model) {
+		denseKeys(m)
+		e := m.Experts
+		m.set("expert_count", e.Count)
+		m.set("expert_used_count", e.Used)
+		m.set("expert_feed_forward_length", e.FF)
+		m.set("expert_shared_count", 1)
+		m.set("expert_gating_func", 2)
+		m.set("leading_dense_block_count", 1)
+	}, func(m *Model, blk string, i int) {
+		m.attention(blk, 1)
+		m.qkvBiases(blk)
+		m.vector(blk+"post_attention_norm.weight", m.Embd)
+		if i == 0 {
+			m.ffn(blk)
+			return
+		}
+		m.experts(blk)
+		m.vector(blk+"exp_probs_b.bias", m.Experts.Count)
+		m.matrix(blk+"ffn_gate_shexp.weight", m.Embd, m.Experts.FF)
+		m.matrix(blk+"ffn_up_shexp.weight", m.Embd, m.Experts.FF)
+		m.matrix(blk+"ffn_down_shexp.weight", m.Experts.FF, m.Embd)
+	}},
 	{"qwen35", func(m *Model) { denseKeys(m); deltaKeys(m) }, func(m *Model, blk string, i int) {
 		m.hybrid(blk, i)
 		m.ffn(blk)
@@ -36,6 +82,92 @@ var archs = []arch{
 		m.experts(blk)
 		m.sharedExpert(blk)
 	}},
+}
+
+func gemmaKeys(m *Model) {
+	denseKeys(m)
+	m.set("attention.sliding_window", m.Windows.Size)
+}
+
+// sandwich has the norms before and behind the parts of a layer that others do not have.
+func (m *Model) sandwich(blk string) {
+	m.vector(blk+"post_attention_norm.weight", m.Embd)
+	m.vector(blk+"ffn_norm.weight", m.Embd)
+	m.vector(blk+"post_ffw_norm.weight", m.Embd)
+}
+
+// wide reports whether layer i has no window.
+func (m *Model) wide(i int) bool { return (i+1)%m.Windows.Period == 0 }
+
+// kvHeads are those of layer i of gemma4, and their width.
+func (m *Model) kvHeads(i int) (heads, dim int) {
+	if m.wide(i) {
+		return m.Windows.WideHeads, m.Windows.WideDim
+	}
+	return m.KVHeads, m.HeadDim
+}
+
+func gemma4Keys(m *Model) {
+	w := m.Windows
+	var pattern []bool
+	var heads []int32
+	for i := range m.Layers {
+		kv, _ := m.kvHeads(i)
+		pattern, heads = append(pattern, !m.wide(i)), append(heads, int32(kv))
+	}
+	denseKeys(m)
+	if m.Experts.Count > 0 {
+		expertKeys(m)
+	}
+	m.replace("attention.head_count_kv", heads)
+	m.replace("attention.key_length", uint32(w.WideDim))
+	m.replace("attention.value_length", uint32(w.WideDim))
+	m.set("attention.key_length_swa", m.HeadDim)
+	m.set("attention.value_length_swa", m.HeadDim)
+	m.set("rope.dimension_count_swa", m.HeadDim)
+	m.set("attention.sliding_window", w.Size)
+	m.add("attention.sliding_window_pattern", pattern)
+	m.float("final_logit_softcapping", 30)
+	if w.Own > 0 {
+		m.set("attention.shared_kv_layers", m.Layers-w.Own)
+	}
+	if w.PerLayer > 0 {
+		m.set("embedding_length_per_layer_input", w.PerLayer)
+		m.matrix("per_layer_token_embd.weight", w.PerLayer*m.Layers, m.Vocab)
+		m.matrix("per_layer_model_proj.weight", m.Embd, w.PerLayer*m.Layers)
+		m.vector("per_layer_proj_norm.weight", w.PerLayer)
+	}
+	m.vector("rope_freqs.weight", w.WideDim/2)
+}
+
+func (m *Model) gemma4(blk string, i int) {
+	w := m.Windows
+	kv, dim := m.kvHeads(i)
+	m.vector(blk+"attn_norm.weight", m.Embd)
+	m.matrix(blk+"attn_q.weight", m.Embd, m.Heads*dim)
+	m.vector(blk+"attn_q_norm.weight", dim)
+	if w.Own == 0 || i < w.Own {
+		m.matrix(blk+"attn_k.weight", m.Embd, kv*dim)
+		m.matrix(blk+"attn_v.weight", m.Embd, kv*dim)
+		m.vector(blk+"attn_k_norm.weight", dim)
+	}
+	m.matrix(blk+"attn_output.weight", m.Heads*dim, m.Embd)
+	m.sandwich(blk)
+	m.ffn(blk)
+	m.vector(blk+"layer_output_scale.weight", 1)
+	if m.Experts.Count > 0 {
+		m.experts(blk)
+		m.vector(blk+"ffn_gate_inp.scale", m.Embd)
+		m.vector(blk+"ffn_down_exps.scale", m.Experts.Count)
+		for _, name := range []string{"pre_ffw_norm_2", "post_ffw_norm_1", "post_ffw_norm_2"} {
+			m.vector(blk+name+".weight", m.Embd)
+		}
+	}
+	if w.PerLayer > 0 {
+		m.matrix(blk+"inp_gate.weight", m.Embd, w.PerLayer)
+		m.matrix(blk+"proj.weight", w.PerLayer, m.Embd)
+		m.vector(blk+"post_norm.weight", m.Embd)
+	}
 }
 
 func denseKeys(m *Model) { m.set("feed_forward_length", m.FF) }
@@ -68,6 +200,12 @@ func (m *Model) attention(blk string, times int) {
 	m.matrix(blk+"attn_k.weight", m.Embd, kv)
 	m.matrix(blk+"attn_v.weight", m.Embd, kv)
 	m.matrix(blk+"attn_output.weight", q, m.Embd)
+}
+
+func (m *Model) qkvBiases(blk string) {
+	m.vector(blk+"attn_q.bias", m.Heads*m.HeadDim)
+	m.vector(blk+"attn_k.bias", m.KVHeads*m.HeadDim)
+	m.vector(blk+"attn_v.bias", m.KVHeads*m.HeadDim)
 }
 
 func (m *Model) headNorms(blk string) {

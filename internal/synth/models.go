@@ -46,6 +46,27 @@ var Published = []Shape{
 		Heads: 24, KVHeads: 4, HeadDim: 256, RopeDims: 64, RopeBase: 1e7,
 		DeltaNet: DeltaNet{KeyHeads: 16, ValueHeads: 48, State: 128, Taps: 4, Interval: 4},
 	},
+	{
+		Name: "gpt-oss-20b", Arch: "gpt-oss", Quant: "MXFP4", Layers: 24, Embd: 2880, Vocab: 201088, Ctx: 131072,
+		Heads: 64, KVHeads: 8, HeadDim: 64, RopeBase: 150000, Experts: Experts{Count: 32, Used: 4, FF: 2880}, Windows: Windows{Size: 128},
+	},
+	{
+		Name: "gemma4-26b-a4b", Arch: "gemma4", Quant: "Q4_K_M", Layers: 30, Embd: 2816, FF: 2112, Vocab: 262144, Ctx: 262144, Tied: true,
+		Heads: 16, KVHeads: 8, HeadDim: 256, RopeBase: 1e6, Experts: Experts{Count: 128, Used: 8, FF: 704},
+		Windows: Windows{Size: 1024, Period: 6, WideDim: 512, WideHeads: 2},
+	},
+	{
+		Name: "gemma4-e4b", Arch: "gemma4", Quant: "Q4_0", Layers: 42, Embd: 2560, FF: 10240, Vocab: 262144, Ctx: 131072, Tied: true,
+		Heads: 8, KVHeads: 2, HeadDim: 256, RopeBase: 1e6, Windows: Windows{Size: 512, Period: 6, WideDim: 512, WideHeads: 2, Own: 24, PerLayer: 256},
+	},
+	{
+		Name: "gemma3-12b", Arch: "gemma3", Quant: "Q4_K_M", Layers: 48, Embd: 3840, FF: 15360, Vocab: 262208, Ctx: 131072, Tied: true,
+		Heads: 16, KVHeads: 8, HeadDim: 256, RopeBase: 1e6, Windows: Windows{Size: 1024},
+	},
+	{
+		Name: "glm45-air", Arch: "glm4moe", Quant: "Q4_K_M", Layers: 46, Embd: 4096, FF: 10944, Vocab: 151552, Ctx: 131072,
+		Heads: 96, KVHeads: 8, HeadDim: 128, RopeDims: 64, RopeBase: 1e6, Experts: Experts{Count: 128, Used: 8, FF: 1408},
+	},
 }
 
 // Small returns models of few layers, dense and of experts, in every quantization, and one

@@ -26,6 +26,16 @@ type Shape struct {
 
 	Experts  Experts
 	DeltaNet DeltaNet
+	Windows  Windows
+}
+
+// Windows are the sizes of layers that attend to a window, and of those that do not, which are
+// every Period-th. Layers from Own on have no caches.
+type Windows struct {
+	Size, Period       int
+	WideDim, WideHeads int // a head's width and the KV heads of layers without a window, where others than Shape says
+	Own                int
+	PerLayer           int // width of the embedding that each layer has of a token
 }
 
 // Experts are the sizes of FFNs that are mixtures of experts.
@@ -90,6 +100,15 @@ func New(s Shape) (*Model, error) {
 func (m *Model) set(key string, v int) { m.add(key, uint32(v)) }
 
 func (m *Model) float(key string, v float32) { m.add(key, v) }
+
+// replace changes what a key under the architecture's prefix is.
+func (m *Model) replace(key string, v any) {
+	for i := range m.Meta {
+		if m.Meta[i].Key == m.Arch+"."+key {
+			m.Meta[i].Value = v
+		}
+	}
+}
 
 func (m *Model) add(key string, v any) {
 	m.Meta = append(m.Meta, gguf.KV{Key: m.Arch + "." + key, Value: v})
