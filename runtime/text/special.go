@@ -54,9 +54,10 @@ var (
 	// Names that end generation wherever they occur.
 	eogNames = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
 		"<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
-		"<end_of_utterance>", "<eos>", "<｜end▁of▁sentence｜>"}
-	// Markers of the harmony format, which a reader of the text must see.
-	harmonyNames = []string{"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"}
+		"<end_of_utterance>", "<eos>", "<｜end▁of▁sentence｜>", "<turn|>", "<|tool_response>"}
+	// Markers of formats, which a reader of the text must see: harmony's and gemma 4's.
+	visibleNames = []string{"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>",
+		"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", `<|"|>`}
 )
 
 // findSpecial works out which tokens are special and which end generation.
@@ -83,6 +84,9 @@ func (t *Tokenizer) findSpecial(v Vocab) {
 		}
 	}
 	for _, name := range eogNames {
+		if name == "</s>" && v.Model == "gemma4" {
+			continue // a tag of HTML there
+		}
 		if id := t.named([]string{name}); id >= 0 {
 			t.eog[id] = true
 		}
@@ -90,7 +94,7 @@ func (t *Tokenizer) findSpecial(v Vocab) {
 	if t.eos >= 0 {
 		t.eog[t.eos] = true
 	}
-	for _, name := range harmonyNames {
+	for _, name := range visibleNames {
 		if id, ok := t.byText[name]; ok {
 			t.tokens[id].attr = attrUserDefined
 		}

@@ -1,4 +1,4 @@
-// Package text turns text into token ids and back: byte-level BPE ("gpt2") and
+// Package text turns text into token ids and back: byte-level BPE ("gpt2"), BPE of lines ("gemma4") and
 // SentencePiece ("llama") vocabularies as GGUF files carry them. Ids are those
 // that llama.cpp gives for the same file, including for malformed UTF-8.
 package text
@@ -156,6 +156,13 @@ var kinds = map[string]func(v *Vocab) (func(t *Tokenizer) family, error){
 			}
 			return f
 		}, err
+	},
+	"gemma4": func(v *Vocab) (func(t *Tokenizer) family, error) {
+		v.AddBOS = nil // whatever the file says
+		return func(t *Tokenizer) family {
+			m := newLineBPE(newSPM(t.byText, t.tokens, t.specialID(v.UNK, 3), false), v.Merges)
+			return family{model: m, bos: 2, eos: 1, addBOS: true}
+		}, nil
 	},
 	"llama": func(v *Vocab) (func(t *Tokenizer) family, error) {
 		return func(t *Tokenizer) family {

@@ -435,3 +435,51 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+// linesVocab is one of gemma4: bytes, code points, some merges.
+func linesVocab() Vocab {
+	v := Vocab{Model: "gemma4", AddBOS: new(false)}
+	add := func(kind int32, texts ...string) {
+		for _, s := range texts {
+			v.Tokens, v.Types, v.Scores = append(v.Tokens, s), append(v.Types, kind), append(v.Scores, 0)
+		}
+	}
+	add(typeControl, "<pad>", "<eos>", "<bos>")
+	add(typeUnknown, "<unk>")
+	add(typeControl, "<turn|>")
+	add(typeUserDefined, "</s>")
+	for b := range 256 {
+		add(typeByte, fmt.Sprintf("<0x%02X>", b))
+	}
+	add(typeNormal, "\n", "\n\n", "\n\n\n", "a", "b", "c", "▁", "▁▁", "▁a", "ab", "bc", "▁ab", "é", "éa", "abc", "▁▁▁")
+	v.Merges = []string{"b c", "▁ a", "▁ ▁", "a b", "▁a b", "a bc", "é a", "▁▁ ▁"}
+	return v
+}
+
+// TestLines has ids that llama.cpp gives.
+func TestLines(t *testing.T) {
+	v := linesVocab()
+	tok := mustNew(t, v)
+	for text, want := range linesGolden {
+		if got := tok.Encode(text, EncodeOptions{AddSpecial: true, ParseSpecial: true}); !slices.Equal(got, want) {
+			t.Errorf("%q: ids %v, want %v", text, got, want)
+		}
+	}
+	if ends := tok.EOG(); !slices.Equal(ends, []int32{1, 4}) {
+		t.Errorf("ends are %v", ends)
+	}
+	if got := tok.Decode([]int32{263, 274, 195, 270}, true); got != "\n\né\xbd a" {
+		t.Errorf("decoded %q", got)
+	}
+}
+
+var linesGolden = map[string][]int32{
+	"abc":                   {2, 276},
+	"a b\n\nc ab":           {2, 265, 268, 266, 263, 267, 273},
+	"  abc\n\n\n\na":        {2, 268, 270, 272, 262, 262, 262, 262, 265},
+	"éa ébc\n":              {2, 275, 268, 274, 272, 262},
+	"   a<turn|>\n\n b</s>": {2, 269, 270, 4, 263, 268, 266, 5},
+	"\n日 a":                 {2, 262, 236, 157, 171, 270},
+	"":                      {2},
+	"\t ab   abc\r\n\n\nbc": {2, 15, 273, 269, 270, 272, 19, 264, 272},
+}
