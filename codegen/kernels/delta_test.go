@@ -90,6 +90,7 @@ func TestDelta(t *testing.T) {
 		deltaTest("norm decay sigmoid gated", "div", 160, 1, 1, siteTest{ctx: 64, slots: 1, rows: 9, pos: []int{5}}),
 	} {
 		c.run(t)
+		c.runOn(t, processor(t))
 		c.checkBuild(t)
 	}
 }

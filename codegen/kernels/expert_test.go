@@ -421,7 +421,9 @@ func TestExpertDown(t *testing.T) {
 	for _, m := range moes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			checkWidths(t, llvmpipe(t), "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
+			for _, on := range []*target.Target{llvmpipe(t), processor(t)} {
+				checkWidths(t, on, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
+			}
 		})
 	}
 }
@@ -456,7 +458,7 @@ func checkWidths(t *testing.T, on *target.Target, family string, group func(w *w
 		if n == 7 {
 			w.build(out...)
 		}
-		if n == 1 {
+		if n == 1 && on.Workgroup > on.Wave {
 			wide := *on
 			wide.Wave = 64
 			w.checkAll(w.candidates(&wide, out...)[0], n, out)

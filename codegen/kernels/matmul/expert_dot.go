@@ -19,7 +19,10 @@ func ExpertDotCandidates(s *site.Site) []site.Candidate {
 
 // expertDotShapes are dotShapes for experts: see expertRows.
 func expertDotShapes(g *sortedGroup, t *target.Target) []gemmShape {
-	if t.Wave < 16 {
+	switch {
+	case t.Workgroup < processorDot.lanes:
+		return []gemmShape{subgroupDot}
+	case t.Wave < 16:
 		return []gemmShape{processorDot}
 	}
 	var list []gemmShape

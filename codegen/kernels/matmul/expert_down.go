@@ -36,6 +36,7 @@ type expertDown struct {
 	extent  site.Extent
 
 	wave, tile int
+	alone      bool // a workgroup is one subgroup
 }
 
 // downTerm is what is added to the sum: a value, or a projection of another x,
@@ -148,6 +149,7 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 	var list []site.Candidate
 	for _, tile := range g.tiles(s.Target) {
 		k := *g
+		k.alone = s.Target.Workgroup == k.wave
 		if k.tile = tile; k.subgroups()*k.wave <= s.Target.Workgroup && tile <= k.subgroups()*k.wave {
 			list = append(list, k.candidate())
 		}
@@ -164,9 +166,18 @@ func (g *expertDown) tiles(t *target.Target) []int {
 	return []int{16, 8, 32}
 }
 
-// subgroups returns those of a workgroup: the members, and one for the weights.
+// subgroups returns those of a workgroup: the members, and one for the weights; or one that takes
+// all in turn.
 func (g *expertDown) subgroups() int {
-	n := g.slots + 1
+	if g.alone {
+		return 1
+	}
+	return g.members() + 1
+}
+
+// members returns how many products there are: of the slots, and those that are added.
+func (g *expertDown) members() int {
+	n := g.slots
 	for _, t := range g.terms {
 		if t.x != nil {
 			n++
@@ -177,6 +188,9 @@ func (g *expertDown) subgroups() int {
 
 func (g *expertDown) key() string {
 	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", newDownShape(g.down, g.k, g.wave).key(), g.slots, g.wave, g.extent.Key())}
+	if g.alone {
+		words = append(words, "alone")
+	}
 	if g.down.bias != nil {
 		words = append(words, "bias")
 	}

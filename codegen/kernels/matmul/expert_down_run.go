@@ -90,8 +90,8 @@ func (g *expertDown) build() (*kernel.Func, error) {
 		element := b.Min(b.Add(r.from, b.LocalID()), b.Sub(width, 1)) // that the lane sums up
 		terms := r.loadTerms(b.Add(b.Mul(r.row, width), element))
 		b.ReturnIf(b.Ge(r.row, bound))
-		b.If(b.Lt(b.SubgroupID(), g.slots), func() {
-			slot := b.Add(b.Mul(r.row, g.slots), b.SubgroupID())
+		r.members(func(i kernel.Value) {
+			slot := b.Add(b.Mul(r.row, g.slots), i)
 			id := r.bufs["ids"].Load(kernel.U32, slot)
 			m := weight.Matrix{Format: g.down.format, Buf: r.bufs["w"], Rows: b.Mul(height, experts), Cols: k}
 			var bias func(n kernel.Value) kernel.Value
@@ -100,7 +100,7 @@ func (g *expertDown) build() (*kernel.Func, error) {
 					return buf.Load(kernel.F32, b.Add(b.Mul(id, width), b.Min(n, b.Sub(width, 1))))
 				}
 			}
-			r.member(newDownShape(g.down, g.k, g.wave), m, r.bufs["x"], slot, b.Add(b.Mul(id, height), from), bias)
+			r.member(i, newDownShape(g.down, g.k, g.wave), m, r.bufs["x"], slot, b.Add(b.Mul(id, height), from), bias)
 		})
 		for i, t := range g.terms {
 			if t.x == nil {
@@ -108,16 +108,36 @@ func (g *expertDown) build() (*kernel.Func, error) {
 			}
 			m := added[0]
 			added = added[1:]
-			b.If(b.Eq(b.SubgroupID(), g.subgroups()-2-len(added)), func() {
-				r.member(newDownShape(t.w, t.k, g.wave), m, r.bufs[fmt.Sprint("x", i)], r.row, b.U32(0), nil)
+			r.only(g.members()-1-len(added), func(at kernel.Value) {
+				r.member(at, newDownShape(t.w, t.k, g.wave), m, r.bufs[fmt.Sprint("x", i)], r.row, b.U32(0), nil)
 			})
 		}
-		b.If(b.Eq(b.SubgroupID(), g.subgroups()-1), r.routing)
+		r.only(g.members(), func(kernel.Value) { r.routing() })
 		b.Barrier()
 		b.If(b.Lt(b.LocalID(), b.Sub(r.end, r.from)), func() {
 			r.bufs["y"].Store(b.Add(b.Mul(r.row, width), element), r.sum(terms))
 		})
 	})
+}
+
+// members runs body for each slot: in a subgroup each or, where there is one alone, in turn.
+func (r *downRun) members(body func(i kernel.Value)) {
+	b := r.b
+	if r.alone {
+		b.For(0, r.slots, 1, body)
+		return
+	}
+	b.If(b.Lt(b.SubgroupID(), r.slots), func() { body(b.SubgroupID()) })
+}
+
+// only runs body in the subgroup of that number, if there are several.
+func (r *downRun) only(i int, body func(at kernel.Value)) {
+	b := r.b
+	if r.alone {
+		body(b.U32(uint32(i)))
+		return
+	}
+	b.If(b.Eq(b.SubgroupID(), i), func() { body(b.SubgroupID()) })
 }
 
 // routing computes the slots' weights.
@@ -167,12 +187,12 @@ func (r *downRun) loadTerms(i kernel.Value) []kernel.Value {
 }
 
 // member computes the products of the tile's rows, counted from row base of m, with
-// row `at` of x, in one subgroup. What bias returns for a row is added, if it is not nil.
-func (r *downRun) member(s downShape, m weight.Matrix, x *kernel.Buffer, at, base kernel.Value, bias func(n kernel.Value) kernel.Value) {
+// row `at` of x, in one subgroup, as those of the member of that index. What bias returns for a row is added, if it is not nil.
+func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *kernel.Buffer, at, base kernel.Value, bias func(n kernel.Value) kernel.Value) {
 	b := r.b
 	laneID := b.Mod(b.SubgroupLane(), s.team)
 	own := b.Div(b.SubgroupLane(), s.team) // of the rows at once
-	to := b.Mul(b.SubgroupID(), r.tile)
+	to := b.Mul(index, r.tile)
 	column := b.Mul(at, s.k/4)
 	put := func(n, sum kernel.Value) {
 		sum = lane.Fold(b, sum, 1, s.team, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })

@@ -74,14 +74,14 @@ func (g *linearGroup) dotShape(rows int) gemmShape {
 // processorDot is the tile for a processor, whose compiler takes long for many sums.
 var processorDot = gemmShape{lanes: 64, perLane: 4, cols: 2, loaders: dotDepth / weight.FixedHalf}
 
+// subgroupDot is that of one subgroup.
+var subgroupDot = gemmShape{lanes: 16, perLane: 4, cols: 2, loaders: dotDepth / weight.FixedHalf}
+
 // dotShapes returns the tiles, best guess first: as many rows as there are, as long as
 // all units of the device have work, or half of them; or twice as many, if the lanes have
 // registers for their sums.
 func dotShapes(g *linearGroup, t *target.Target) []gemmShape {
-	switch {
-	case t.Workgroup < processorDot.lanes:
-		return []gemmShape{{lanes: 16, perLane: 4, cols: 2, loaders: dotDepth / weight.FixedHalf}}
-	case t.Wave < 16:
+	if t.Wave < 16 {
 		return []gemmShape{processorDot}
 	}
 	busy := func(rows int) bool {

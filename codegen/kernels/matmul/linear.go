@@ -13,6 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // linearGroup is a dispatch group of the form
@@ -62,7 +63,7 @@ type weights struct {
 // what the kernels cannot do.
 func matchLinear(s *site.Site) *linearGroup {
 	g := matchWithWorkspace(s)
-	if g == nil || g.workspace != nil || g.inRows() {
+	if g == nil || g.workspace != nil || s.Target.Backend == plans.CPU { // see matchRows
 		return nil
 	}
 	return g

@@ -27,13 +27,13 @@ type rowsKernel struct {
 // rowsColumns is the columns at a time: their sums stay in registers.
 const rowsColumns = 8
 
-// matchRows is matchLinear for groups with weights whose rows are interleaved.
+// matchRows is matchLinear for processors. Weights whose rows are not interleaved are read row by row, with
+// x as it is.
 func matchRows(s *site.Site) *linearGroup {
 	g := matchWithWorkspace(s)
-	if g == nil || g.workspace != nil || !g.allF32() || g.k%64 != 0 {
+	if g == nil || g.workspace != nil || !g.allF32() || s.Target.Backend != plans.CPU {
 		return nil
 	}
-	some := false
 	for _, p := range g.projects {
 		rows := 0
 		for _, w := range p.matrices {
@@ -41,13 +41,9 @@ func matchRows(s *site.Site) *linearGroup {
 				rows++
 			}
 		}
-		if rows > 0 && (rows < len(p.matrices) || g.fixed != nil && !p.fixed) || rows == 0 && p.fixed {
+		if rows > 0 && (rows < len(p.matrices) || g.k%64 != 0) || p.fixed != (rows > 0 && g.fixed != nil) {
 			return nil
 		}
-		some = some || rows > 0
-	}
-	if !some {
-		return nil
 	}
 	return g
 }
@@ -55,7 +51,7 @@ func matchRows(s *site.Site) *linearGroup {
 // RowsWants asks for x in fixed point: 12 bits for few rows, 8 for many.
 func RowsWants(s *site.Site) []site.Rewrite {
 	g := matchRows(s)
-	if g == nil || g.fixed != nil {
+	if g == nil || g.fixed != nil || !g.inRows() {
 		return nil
 	}
 	rows := map[*ir.Value]bool{}
@@ -78,7 +74,7 @@ func RowsWants(s *site.Site) []site.Rewrite {
 
 func RowsCandidates(s *site.Site) []site.Candidate {
 	g := matchRows(s)
-	if g == nil || g.fixed == nil {
+	if g == nil || g.inRows() && g.fixed == nil {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)
@@ -112,9 +108,12 @@ func (k rowsKernel) group() int {
 
 // bytes is the shared memory of so many columns.
 func (k rowsKernel) bytes(columns int) int {
-	words := k.k/4*k.bits/8 + k.k/16 + k.k/k.group() + 1
+	words := 1
+	if k.fixed != nil {
+		words += k.k/4*(k.bits/8) + k.k/16 + k.k/k.group()
+	}
 	if k.bits == 12 {
-		words = k.k/2 + k.k/16 + k.k/k.group() + 1
+		words += k.k / 4
 	}
 	return 4 * words * columns
 }
@@ -139,7 +138,7 @@ func (k rowsKernel) candidate() site.Candidate {
 		Consts:   k.consts(firsts),
 	}
 	switch {
-	case k.last:
+	case k.last: // of which there is one
 		c.Operands = k.operands(true)
 	default:
 		c.Operands, c.Consts = append(c.Operands, k.step.Operands()...), append(c.Consts, k.step.Consts()...)
@@ -179,7 +178,9 @@ func (k rowsKernel) build() (*kernel.Func, error) {
 		}
 		b.Workgroup(laneRows)
 		words := func(n int) kernel.Value { return b.Mul(b.Div(r.a.k, n), k.tile) }
-		r.high, r.sums, r.scales = b.Shared(kernel.U32, words(4)), b.Shared(kernel.I32, words(16)), b.Shared(kernel.F32, words(k.group()))
+		if k.fixed != nil {
+			r.high, r.sums, r.scales = b.Shared(kernel.U32, words(4)), b.Shared(kernel.I32, words(16)), b.Shared(kernel.F32, words(k.group()))
+		}
 		if k.bits == 12 {
 			r.low = b.Shared(kernel.U32, words(4))
 		}
@@ -189,7 +190,12 @@ func (k rowsKernel) build() (*kernel.Func, error) {
 		r.row = b.Mul(b.WorkgroupID(1), k.tile)
 		b.ReturnIf(b.Ge(r.row, r.rows))
 		columns := b.Min(b.Sub(r.rows, r.row), k.tile)
-		b.Line(func() { b.For(0, columns, 1, r.round) })
+		switch {
+		case k.fixed != nil:
+			b.Line(func() { b.For(0, columns, 1, r.round) })
+		case k.gain != nil:
+			b.Line(func() { b.For(0, columns, 1, r.norm) })
+		}
 		b.Barrier()
 		r.a.join(b, b.WorkgroupID(0))
 		r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
@@ -258,6 +264,20 @@ func (r *rowsRun) round(c kernel.Value) {
 		rstd := r.a.rstd(b, b.SubgroupAdd(squares.Get()))
 		b.If(b.Eq(laneID, 0), func() { r.rstds.Store(c, rstd) })
 	}
+}
+
+// norm keeps the scale of the norm of a column.
+func (r *rowsRun) norm(c kernel.Value) {
+	b := r.b
+	row, squares := b.Mul(r.source(c), b.Div(r.a.k, 4)), b.Var(kernel.F32, 0.0)
+	b.For(b.LocalID(), b.Div(r.a.k, 4), laneRows, func(i kernel.Value) {
+		v := r.a.x.Load(lane.F32x4, b.Add(row, i))
+		for e := range 4 {
+			squares.Set(b.FMA(b.Elem(v, e), b.Elem(v, e), squares.Get()))
+		}
+	})
+	rstd := r.a.rstd(b, b.SubgroupAdd(squares.Get()))
+	b.If(b.Eq(b.LocalID(), 0), func() { r.rstds.Store(c, rstd) })
 }
 
 // store rounds four elements, keeps their bytes at a word and returns the sum of the integers.

@@ -20,7 +20,10 @@ func DeltaCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, parts := range []int{4, 2, 1} {
-		k := &deltaKernel{deltaGroup: g, parts: parts}
+		k := &deltaKernel{deltaGroup: g, parts: parts, rounds: 1}
+		if k.lanes() > s.Target.Workgroup && parts == 1 {
+			k.rounds = k.lanes() / s.Target.Wave
+		}
 		if k.fits(s) {
 			list = append(list, k.candidate())
 		}
@@ -257,6 +260,9 @@ func (g *deltaGroup) operands() []site.Operand {
 type deltaKernel struct {
 	*deltaGroup
 	parts int // workgroups of a head
+	// rounds is in how many parts one after the other a workgroup takes its columns, where it has too few
+	// lanes for all of them.
+	rounds int
 }
 
 const (
@@ -280,7 +286,10 @@ func (k *deltaKernel) held() int { return k.headDim / (4 * k.team()) }
 // width is the value columns of a workgroup.
 func (k *deltaKernel) width() int { return k.headDim / k.parts }
 
-func (k *deltaKernel) lanes() int { return k.width() / deltaColumns * k.team() }
+// teams is those of a workgroup.
+func (k *deltaKernel) teams() int { return k.width() / (deltaColumns * k.rounds) }
+
+func (k *deltaKernel) lanes() int { return k.teams() * k.team() }
 
 // runs is up to how many sequences the rows of a step may have.
 func (k *deltaKernel) runs() int {
@@ -307,7 +316,7 @@ func (k *deltaKernel) fits(s *site.Site) bool {
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
 		return false
 	}
-	return t.Wave%k.team() == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
+	return t.Wave%k.team() == 0 && k.lanes() > 0 && k.lanes()%t.Wave == 0 && k.teams()*k.rounds*deltaColumns == k.width() && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
 }
 
 func (k *deltaKernel) key() string {
@@ -317,6 +326,9 @@ func (k *deltaKernel) key() string {
 	}
 	if k.mixes {
 		whole += " runs"
+	}
+	if k.rounds > 1 {
+		whole += fmt.Sprintf(" rounds=%d", k.rounds)
 	}
 	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
 }

@@ -24,6 +24,7 @@ type deltaRun struct {
 	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
 	decay, beta                 *kernel.Var   // of the token that this lane prepares
 	state                       [deltaColumns][]*kernel.Var
+	round                       kernel.Value // if there are several
 }
 
 func (k *deltaKernel) build() (*kernel.Func, error) {
@@ -35,6 +36,10 @@ func (k *deltaKernel) build() (*kernel.Func, error) {
 		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
 		r.tokens = b.Shared(lane.F32x2, k.block())
 		r.findRows()
+		if k.rounds > 1 {
+			r.inRounds()
+			return
+		}
 		r.loadState()
 		r.startFetch()
 		if k.write != nil {
@@ -110,7 +115,10 @@ func (r *deltaRun) findRows() {
 
 // column returns the column c of this lane's team, among those of the workgroup.
 func (r *deltaRun) column(c int) kernel.Value {
-	return r.b.Add(r.mine, c*r.width()/deltaColumns)
+	if r.round == (kernel.Value{}) {
+		return r.b.Add(r.mine, c*r.teams())
+	}
+	return r.b.Add(r.mine, c*r.teams(), r.b.Mul(r.round, r.teams()*deltaColumns))
 }
 
 // eachState calls do for the accesses to the state that are this lane's: access p
@@ -171,7 +179,12 @@ func (r *deltaRun) fetch(first kernel.Value) {
 		token, input, i := r.item(j)
 		v.Set(r.input(b.Min(b.Add(first, token), r.last), input, i))
 	}
-	row := b.Min(b.Add(first, b.Min(b.LocalID(), r.block()-1)), r.last)
+	r.scales(b.Min(b.Add(first, b.Min(b.LocalID(), r.block()-1)), r.last))
+}
+
+// scales loads decay and beta of a row.
+func (r *deltaRun) scales(row kernel.Value) {
+	b := r.b
 	at := b.Add(b.Mul(row, r.heads), r.head)
 	r.beta.Set(r.buffers["beta"].Load(kernel.F32, at))
 	if r.deltaGroup.decay == nil {
@@ -250,6 +263,12 @@ func (r *deltaRun) prepare() {
 			b.If(b.Lt(at, size), store)
 		}
 	}
+	r.keepScales()
+}
+
+// keepScales puts decay and beta of a block of tokens into shared memory.
+func (r *deltaRun) keepScales() {
+	b := r.b
 	b.If(b.Lt(b.LocalID(), r.block()), func() {
 		beta := r.beta.Get()
 		if r.sigmoid != nil {

@@ -1,6 +1,8 @@
 package weight
 
 import (
+	"strings"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -73,10 +75,10 @@ var rowsFormats = map[ir.DType]*RowsFormat{
 }
 
 // RowsOf returns how kernels of the target read a weight whose rows are interleaved there; nil if they
-// are not.
+// are not. The kernels of experts, which compute shared experts, too, read all row by row.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
 	f := rowsFormats[w.Type.DType]
-	if t.Backend != plans.CPU || f == nil || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
+	if t.Backend != plans.CPU || f == nil || strings.HasSuffix(w.Name, "_shexp.weight") || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
 		return nil
 	}
 	return f
