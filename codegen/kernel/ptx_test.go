@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -72,5 +73,103 @@ func goldenPTX(t *testing.T, name string, f *kernel.Func, text string) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs; -update rewrites it", path)
+	}
+}
+
+// TestOverlap checks where kernels wait for the one before: behind the loads of constants, before
+// anything else is touched, on all paths.
+func TestOverlap(t *testing.T) {
+	constant := func(arg int) bool { return arg < 2 }
+	for _, c := range []struct {
+		name string
+		body func(b *kernel.Builder, w, v, x, y *kernel.Buffer)
+		want string // loads of constants, loads and stores of others, waits and labels, in order
+	}{
+		{"early", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			a := w.Load(kernel.U32, b.LocalID())
+			y.Store(b.LocalID(), b.Add(a, x.Load(kernel.U32, b.LocalID()), v.Load(kernel.U32, 1)))
+		}, "c wait l c s"},
+		{"nothing", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) { w.Load(kernel.U32, 0) }, "c wait"},
+		{"among", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			a := b.Among([]*kernel.Buffer{w, v}, b.WorkgroupID(0)).Load(kernel.U32, 0)
+			y.Store(0, b.Add(a, b.Among([]*kernel.Buffer{v, x}, b.WorkgroupID(0)).Load(kernel.U32, 0)))
+		}, "c wait l s"},
+		{"branches", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			b.IfElse(b.Eq(b.WorkgroupID(0), 0), func() { y.Store(0, w.Load(kernel.U32, 0)) }, func() { y.Store(0, v.Load(kernel.U32, 0)) })
+			y.Store(1, x.Load(kernel.U32, 0))
+		}, "c wait s c wait s l s"},
+		{"one branch", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			b.If(b.Eq(b.WorkgroupID(0), 0), func() { y.Store(0, w.Load(kernel.U32, 0)) })
+		}, "c wait s wait"},
+		{"loop", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			n := w.Load(kernel.U32, 0)
+			b.For(0, n, 1, func(i kernel.Value) {
+				b.If(b.Eq(i, 3), func() { y.Store(i, v.Load(kernel.U32, i)) })
+			})
+		}, "c wait c s"},
+		{"return", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			b.ReturnIf(b.Eq(w.Load(kernel.U32, 0), 7))
+			y.Store(0, v.Load(kernel.U32, 0))
+		}, "c wait c s"},
+	} {
+		f, err := kernel.Build(c.name, func(b *kernel.Builder) {
+			w, v := b.Arg("w", kernel.Read), b.Arg("v", kernel.Read)
+			x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+			b.Workgroup(64)
+			c.body(b, w, v, x, y)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := ptx.Lower(f, ptx.Options{Arch: 90, Constant: constant, Overlap: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assemble(t, 90, text)
+		var have []string
+		for _, line := range strings.Split(text, "\n") {
+			for _, k := range []struct{ in, out string }{
+				{"griddepcontrol.wait", "wait"}, {"ld.global.nc", "c"}, {"ld.global.b32", "l"}, {"st.global", "s"},
+			} {
+				if strings.Contains(line, k.in) {
+					have = append(have, k.out)
+				}
+			}
+		}
+		if got := strings.Join(have, " "); got != c.want {
+			t.Errorf("%s: %s, want %s\n%s", c.name, got, c.want, text)
+		}
+		if strings.Count(text, "griddepcontrol.launch_dependents") != 1 {
+			t.Errorf("%s does not let the next begin", c.name)
+		}
+		alone, _ := ptx.Lower(f, ptx.Options{Arch: 90, Constant: constant})
+		if strings.Contains(alone, "griddepcontrol") {
+			t.Errorf("%s waits where nothing overlaps", c.name)
+		}
+	}
+}
+
+// TestDotInSum checks that a sum with a dot product is one instruction.
+func TestDotInSum(t *testing.T) {
+	f, err := kernel.Build("dots", func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(32)
+		v := x.Load(kernel.U32, b.LocalID())
+		twice := b.DotI8(v, 5)
+		y.Store(0, b.Add(b.Add(b.DotI8(v, 1), b.DotU8(v, 2)), twice))
+		y.Store(1, twice)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, 80, text)
+	for want, count := range map[string]int{"dp4a": 3, ", 0;": 2, "add.s32": 1} {
+		if got := strings.Count(text, want); got != count {
+			t.Errorf("%d times %q, want %d\n%s", got, want, count, text)
+		}
 	}
 }

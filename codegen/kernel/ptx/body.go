@@ -18,6 +18,12 @@ func (l *lowering) region(r *kernel.Region) {
 // node lowers one operation. Those that are more than a row of a table are in special.
 func (l *lowering) node(n *kernel.Node) {
 	l.await(n)
+	if l.fused[n] {
+		return
+	}
+	if l.sum(n) {
+		return
+	}
 	if n.Op() == kernel.OpEq && n.Args()[0].Type().Elem() == kernel.Bool {
 		l.same(n)
 		return
@@ -258,15 +264,6 @@ func (l *lowering) pairHalves(n *kernel.Node) {
 	order := [2]uint32{0x5410, 0x7632}[n.Imm()]
 	x, y := l.scalar(n.Args()[0]), l.scalar(n.Args()[1])
 	l.values[n] = []operand{l.word("prmt.b32", "%s, %s, %d", x.as(kernel.U32), y.as(kernel.U32), order)}
-}
-
-func (l *lowering) dot(n *kernel.Node) {
-	instr := "dp4a.s32.s32"
-	if n.Op() == kernel.OpDotU8 {
-		instr = "dp4a.s32.u32"
-	}
-	x, y := l.scalar(n.Args()[0]), l.scalar(n.Args()[1])
-	l.values[n] = []operand{l.word(instr, "%s, %s, 0", x.as(kernel.U32), y.as(kernel.U32))}
 }
 
 func (l *lowering) variable(n *kernel.Node) {

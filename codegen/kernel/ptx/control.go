@@ -39,17 +39,20 @@ func (l *lowering) branch(n *kernel.Node) {
 		}
 		return
 	}
-	otherwise := l.label()
+	otherwise, before := l.label(), l.waited
 	l.jumpUnless(c, otherwise)
 	l.within(n.Regions()[0], n.Args()[0])
 	if len(n.Regions()) == 1 {
 		l.mark(otherwise)
+		l.waited = before
 		return
 	}
-	end := l.label()
+	end, first := l.label(), l.waited
 	l.do("bra %s", end)
 	l.mark(otherwise)
+	l.waited = before
 	l.within(n.Regions()[1], n.Args()[0])
+	l.waited = l.waited && first
 	l.mark(end)
 }
 

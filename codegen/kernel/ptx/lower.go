@@ -66,12 +66,12 @@ type lowering struct {
 	addresses map[int]string // registers of the arguments' addresses
 	builtins  map[kernel.Builtin]operand
 	uniform   *uniformity
-	apart     bool // lanes of a subgroup may be elsewhere
+	apart     bool                  // lanes of a subgroup may be elsewhere
+	fused     map[*kernel.Node]bool // dot products that the sum they go into computes
 	counts    [len(classes)]int
 	labels    int
-	breaks    []string     // where a break goes, innermost last
-	wait      *kernel.Node // before it the kernel waits, where kernels overlap; nil: at the end
-	waited    bool
+	breaks    []string // where a break goes, innermost last
+	waited    bool     // all lanes have waited for the kernel before
 	err       error
 }
 
@@ -122,10 +122,11 @@ func (l *lowering) module() error {
 		return err
 	}
 	l.uniform = analyze(f, l.o.Spec)
+	l.fused = fuse(f)
 	l.begin()
 	l.prologue()
 	l.region(f.Body())
-	l.await(nil)
+	l.awaitNow()
 	l.do("ret")
 	if l.err != nil {
 		return l.err

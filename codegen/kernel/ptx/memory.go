@@ -67,17 +67,17 @@ func (l *lowering) load(n *kernel.Node) {
 	at := l.place(n)
 	v := l.registers(n.Type())
 	through := ""
-	if l.unchanging(int(n.Imm())) {
+	if l.unchanging(n) {
 		through = ".nc"
 	}
 	l.do("ld.global%s.%s %s, %s", through, width(elem), list(v), at)
 	l.values[n] = v
 }
 
-// unchanging reports whether an argument is of memory that nobody writes from the kernel's
+// unchanging reports whether an access is of memory that nobody writes from the kernel's
 // begin to its end. Where the kernel before still runs at the begin, only constants are.
-func (l *lowering) unchanging(arg int) bool {
-	return l.f.Args[arg].Access == kernel.Read && (!l.o.Overlap || l.constant(arg))
+func (l *lowering) unchanging(n *kernel.Node) bool {
+	return l.f.Args[n.Imm()].Access == kernel.Read && (!l.o.Overlap || l.steady(n))
 }
 
 func (l *lowering) constant(arg int) bool { return l.o.Constant != nil && l.o.Constant(arg) }

@@ -5,50 +5,65 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // Kernels that overlap (programmatic dependent launch, sm_90 and later). A grid may begin once all
 // workgroups of the one before have begun and said so, which they do at once. It reads constants,
 // and waits before it touches anything else: then all grids before have ended, as each waits, too,
-// and what they wrote is seen.
+// and what they wrote is seen. The branches of an if wait for themselves, so that each may load its
+// constants before; who comes to another wait does not wait again.
 
-// begin lets the next grid begin, and finds where this one waits: before the first operation of
-// the body that touches other memory than constants, or may return, in it or in its regions.
+// begin lets the next grid begin.
 func (l *lowering) begin() {
 	if !l.o.Overlap {
+		l.waited = true
 		return
 	}
 	l.do("griddepcontrol.launch_dependents")
-	among := true // addresses of several arguments are constants
-	l.f.Body().Walk(func(n *kernel.Node) {
-		if n.Op() == kernel.OpAddress {
-			among = among && l.constant(int(n.Imm()))
-		}
-	})
-	for _, n := range l.f.Body().Nodes() {
-		waits := l.touches(n, among)
-		for _, r := range n.Regions() {
-			r.Walk(func(n *kernel.Node) { waits = waits || l.touches(n, among) })
-		}
-		if waits {
-			l.wait = n
-			return
-		}
+}
+
+// await waits before a node if it, or a loop that it is, touches other memory than constants or may
+// return, and not all lanes that come to it have waited.
+func (l *lowering) await(n *kernel.Node) {
+	if l.waited || n.Op() == kernel.OpIf {
+		return
+	}
+	waits := l.touches(n)
+	for _, r := range n.Regions() {
+		r.Walk(func(n *kernel.Node) { waits = waits || l.touches(n) })
+	}
+	if waits {
+		l.awaitNow()
 	}
 }
 
-func (l *lowering) touches(n *kernel.Node, among bool) bool {
+// awaitNow waits unless all lanes have; a kernel ends with it.
+func (l *lowering) awaitNow() {
+	if !l.waited {
+		l.do("griddepcontrol.wait")
+		l.waited = true
+	}
+}
+
+func (l *lowering) touches(n *kernel.Node) bool {
 	if n.Op() == kernel.OpReturnIf {
 		return true
 	}
 	if _, ok := n.View(); !ok || n.Op() == kernel.OpAddress {
 		return false
 	}
-	if n.Through() != nil {
-		return !among
-	}
-	return !l.constant(int(n.Imm()))
+	return !l.steady(n)
 }
 
-// await waits if n is where the kernel does; nil is its end.
-func (l *lowering) await(n *kernel.Node) {
-	if l.o.Overlap && n == l.wait && !l.waited {
-		l.do("griddepcontrol.wait")
-		l.waited = true
+// steady reports whether an access is of constants, whichever address it goes through.
+func (l *lowering) steady(n *kernel.Node) bool {
+	if n.Through() != nil {
+		return l.steadyAddress(n.Through())
 	}
+	return l.constant(int(n.Imm()))
+}
+
+func (l *lowering) steadyAddress(n *kernel.Node) bool {
+	switch n.Op() {
+	case kernel.OpAddress:
+		return l.constant(int(n.Imm()))
+	case kernel.OpSelect:
+		return l.steadyAddress(n.Args()[1]) && l.steadyAddress(n.Args()[2])
+	}
+	return false
 }
