@@ -11,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // Source is what a compilation starts from: a model, of which the header will do unless
@@ -40,7 +41,7 @@ type Result struct {
 
 // Compile makes the plan of src.
 func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
-	var calls chosen
+	calls := chosen{tables: []*tuning.Table{o.Choice.Tuned}} // of a program whose kernels are chosen already
 	p, times, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {
 		calls, err = selectKernels(ctx, p, o.Target, o.Choice)
 		return err

@@ -127,3 +127,35 @@ func TestLargestCtx(t *testing.T) {
 		t.Errorf("context %d takes %d bytes of %d", n+1, have, memory)
 	}
 }
+
+// TestMeasured holds predictions that rows of tuning tables replace.
+func TestMeasured(t *testing.T) {
+	whole := plans.Cost{ReadBytes: 1000, FLOPs: 1000, Predicted: plans.Times{Bytes: 6e-6, Operations: 3e-6, Stage: 2e-6}}
+	attention := plans.Cost{ReadBytes: 1000, FLOPs: 1000, BytesPerPos: 1000, FLOPsPerPos: 1000, Predicted: plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 2e-6}}
+	for _, x := range []struct {
+		name      string
+		cost      plans.Cost
+		seconds   float32
+		predicted bool
+		want      plans.Times
+	}{
+		{"longer", whole, 14e-6, false, plans.Times{Bytes: 12e-6, Operations: 6e-6, Stage: 2e-6}},
+		{"shorter than the stage", whole, 1e-6, false, plans.Times{Stage: 1e-6}},
+		{"nothing but a stage", plans.Cost{Predicted: plans.Times{Stage: 2e-6}}, 5e-6, false, plans.Times{Stage: 5e-6}},
+		{"positions", attention, 5e-6, false, plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 5e-6 - 513*2e-9}},
+		{"positions, predicted", attention, 5e-6, true, plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 5e-6 - 2e-9}},
+	} {
+		have := measured(x.cost, x.seconds, x.predicted)
+		near := func(a, b float32) bool { return a-b < 1e-11 && b-a < 1e-11 }
+		if !near(have.Bytes, x.want.Bytes) || !near(have.Operations, x.want.Operations) || !near(have.Stage, x.want.Stage) {
+			t.Errorf("%s: %v, want %v", x.name, have, x.want)
+		}
+	}
+	fit := target.Fit{Ramp: 1e-6, Share: 0.5, Attention: 0.25}
+	if have, want := fitted(&attention, plans.Times{Bytes: 1, Operations: 1, Stage: 1e-6}, true, fit), (plans.Times{Bytes: 2, Operations: 4, Stage: 2e-6}); have != want {
+		t.Errorf("fitted %v, want %v", have, want)
+	}
+	if have, want := fitted(&whole, plans.Times{Bytes: 1, Operations: 1}, true, fit), (plans.Times{Bytes: 2, Operations: 1}); have != want {
+		t.Errorf("fitted, in the step of another: %v, want %v", have, want)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // emit makes the plan of a program at stage place; f is the model it was
@@ -31,7 +32,7 @@ func emit(p *ir.Program, f *gguf.File, t *target.Target, known chosen, embed boo
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	e := newEmitter(p, t, &plans.Plan{Program: p, Vocab: vocab})
-	e.known = known
+	e.known, e.tables = known.of, known.tables
 	if err := e.header(f); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,9 @@ func (e *emitter) dispatches() error {
 	if err := e.reach(); err != nil {
 		return err
 	}
+	if !e.t.IsHost() {
+		e.expect()
+	}
 	e.requirements()
 	return nil
 }
@@ -86,7 +90,8 @@ type emitter struct {
 	t         *target.Target
 	plan      *plans.Plan
 	backend   *backend                         // nil for the host
-	known     chosen                           // what calls were made of; not of a program that was read
+	known     map[*ir.Call]*kernels.Candidate  // what calls were made of; not of a program that was read
+	tables    []*tuning.Table                  // that kernels were chosen by
 	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
 	built     map[string]*built                // by moduleKey
 	modules   map[string]int                   // by moduleKey

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
@@ -33,7 +34,7 @@ func TestCandidatesHaveNames(t *testing.T) {
 				checkNames(t, path+" "+on.Name, p, on)
 				calls, err := selectKernels(t.Context(), p, on, Choice{})
 				if err == nil {
-					checkLookup(t, p, on, calls)
+					checkLookup(t, p, on, calls.of)
 				}
 				return err
 			})
@@ -47,7 +48,7 @@ func TestCandidatesHaveNames(t *testing.T) {
 
 // checkLookup holds that a call names the candidate that it was made of: what is looked for among
 // all is what was chosen.
-func checkLookup(t *testing.T, p *ir.Program, on *target.Target, calls chosen) {
+func checkLookup(t *testing.T, p *ir.Program, on *target.Target, calls map[*ir.Call]*kernels.Candidate) {
 	for _, f := range p.Funcs {
 		for _, g := range f.Groups {
 			c, err := findCandidate(p, f, g, f.Uses(), on)

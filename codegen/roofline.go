@@ -2,10 +2,12 @@ package codegen
 
 import (
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// roofline is the time of a dispatch by the target's figures: a roofline whose slope
+// roofline is the time of a dispatch by the target's peak figures: a roofline whose slope
 // and roof are those of the units that have a workgroup, plus the stage if the
 // dispatch is the first of its step. It knows nothing of caches, of operations that
 // wait for each other, or of what a kernel loses besides, so it is a lower bound
@@ -24,6 +26,79 @@ func roofline(c *plans.Cost, t *target.Target, grid [3]int, matrix, first bool) 
 		times.Stage = float32(t.Stage)
 	}
 	return times
+}
+
+// fitted is a roofline of a dispatch that costs c with what measured dispatches of the target take
+// beyond it.
+func fitted(c *plans.Cost, times plans.Times, matrix bool, fit target.Fit) plans.Times {
+	if fit.Share > 0 {
+		times.Bytes /= float32(fit.Share)
+	}
+	if matrix && c.FLOPsPerPos > 0 && fit.Attention > 0 {
+		times.Operations /= float32(fit.Attention)
+	}
+	if times.Stage > 0 {
+		times.Stage += float32(fit.Ramp)
+	}
+	return times
+}
+
+// tunedDepth is how many positions the cache holds where zincrun tune measures, unless told otherwise.
+const tunedDepth = 512
+
+// measured is a prediction with its parts stretched or shrunk to the seconds that a row of a tuning
+// table says, a barrier included. What depends on the positions keeps its slope; the stage is the rest.
+func measured(c plans.Cost, seconds float32, predicted bool) plans.Times {
+	times := c.Predicted
+	if c.BytesPerPos > 0 || c.FLOPsPerPos > 0 {
+		depth := tunedDepth
+		if predicted { // behind an empty cache
+			depth = 0
+		}
+		there := c.At(depth).Predicted
+		times.Stage = max(0, seconds-max(there.Bytes, there.Operations))
+		return times
+	}
+	times.Stage = min(times.Stage, seconds)
+	most := max(times.Bytes, times.Operations)
+	if most == 0 {
+		times.Stage = seconds
+		return times
+	}
+	scale := (seconds - times.Stage) / most
+	times.Bytes *= scale
+	times.Operations *= scale
+	return times
+}
+
+// expect replaces the rooflines of the plan by the one prediction of each dispatch: what the row
+// that chose its kernel says of it, else its roofline with the target's fit. What entries are for
+// (reach) was decided before, between rooflines, which are all of one kind.
+func (e *emitter) expect() {
+	for i := range e.plan.Entries {
+		f := e.p.Funcs[i]
+		for j := range e.plan.Entries[i].Dispatches {
+			d := &e.plan.Entries[i].Dispatches[j]
+			d.Cost.Predicted = fitted(&d.Cost, d.Cost.Predicted, e.onMatrices(d.Pipeline), e.t.Fit)
+			if row, ok := e.rowOf(f, f.Groups[j]); ok {
+				seconds := 1e-6 * row.Micros
+				if !row.Predicted {
+					seconds = max(0, seconds-e.t.Fit.Timestamp)
+				}
+				d.Cost.Predicted = measured(d.Cost, float32(seconds), row.Predicted)
+			}
+		}
+	}
+}
+
+// rowOf is the row of a table that names the candidate of a group's call.
+func (e *emitter) rowOf(f *ir.Func, g *ir.Group) (tuning.Row, bool) {
+	for _, t := range e.tables {
+		if row, ok := t.Lookup(tuning.SiteOf(f, g)); ok && e.chosen[g].Name() == row.Best {
+			return row, true
+		}
+	}
+	return tuning.Row{}, false
 }
 
 // seconds is the time of n at rate, 0 if the rate is not known.

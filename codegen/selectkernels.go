@@ -79,32 +79,37 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 				g.Call = &ir.Call{Kernel: "oracle", Grid: [3]int{1, 1, 1}, Why: "the host evaluates the ops as they are"}
 			}
 		}
-		return nil, nil
+		return chosen{}, nil
 	}
+	all := chosen{of: map[*ir.Call]*kernels.Candidate{}, tables: []*tuning.Table{c.Tuned}}
 	sites, err := sitesOf(p, t)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	orders := map[string]string{} // of decode entries, by group
 	for _, round := range rounds(sites) {
-		if err := chooseAll(ctx, p, round, orders, t, c); err != nil {
-			return nil, err
+		predicted, err := chooseAll(ctx, p, round, orders, t, c)
+		if err != nil {
+			return all, err
 		}
+		all.tables = append(all.tables, predicted)
 	}
 	if c.All {
 		if sites, err = takeAll(p, t, sites); err != nil {
-			return nil, err
+			return all, err
 		}
 	}
-	all := chosen{}
 	for _, s := range sites {
-		all[s.g.Call] = s.chosen
+		all.of[s.g.Call] = s.chosen
 	}
 	return all, nil
 }
 
-// chosen are the candidates of calls.
-type chosen map[*ir.Call]*kernels.Candidate
+// chosen are the candidates of calls, and the tables that they were chosen by.
+type chosen struct {
+	of     map[*ir.Call]*kernels.Candidate
+	tables []*tuning.Table
+}
 
 // rounds splits the sites: what the narrowest decode entry adds in which order decides what the
 // other ones may have.
@@ -127,18 +132,17 @@ func rounds(sites []*site) [2][]*site {
 }
 
 // chooseAll chooses kernels for sites. orders are those of the sums of decode entries, by group; it
-// adds the sites'.
-func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, t *target.Target, c Choice) error {
-	predicted, err := predictSites(ctx, p, sites, orders, t, c)
-	if err != nil {
-		return err
+// adds the sites'. It returns what was predicted of sites that are not tuned.
+func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, t *target.Target, c Choice) (predicted *tuning.Table, err error) {
+	if predicted, err = predictSites(ctx, p, sites, orders, t, c); err != nil {
+		return nil, err
 	}
 	for _, s := range sites {
 		list, decode := s.candidates, s.decodes()
 		if order, ok := orders[s.g.Name]; ok && decode {
 			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Order != order })
 			if len(list) == 0 {
-				return fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
+				return nil, fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
 			}
 		}
 		best, why := choose(s, list, c.Tuned, predicted)
@@ -147,7 +151,7 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 		}
 		s.take(best, why)
 	}
-	return nil
+	return predicted, nil
 }
 
 // choose returns the candidate of the list that a table names, and the reason.

@@ -28,10 +28,11 @@ up to the end of its header, will do.
 Memory is exact: weights after their layout, KV cache, recurrent state, arena. Without
 --ctx it is that of the model's own context, or of the largest that fits.
 
-Speed is a prediction from the target's figures (` + "zincc targets" + `), not a measurement: a
-call site takes the longer of its bytes over the bandwidth and its operations over the
-rate, and each step between barriers its stage cost. Losses inside of kernels, caches and
-the host are not in it. ppN is a step of N rows of a prompt, tg one token; depth is
+Speed is a prediction, not a measurement. A call site that was tuned takes what was measured
+of it then. Others take the longer of bytes over bandwidth and operations over their rate
+(` + "zincc targets" + `), and each step between barriers its stage cost; on devices that were
+measured, with what dispatches took beyond that. The host is not in it. docs/estimates.md has
+estimates beside measured rates. ppN is a step of N rows of a prompt, tg one token; depth is
 the positions that the cache holds before. Bound is what takes most of the time.
 
   zincc estimate qwen3-8b.gguf --target gfx1201
@@ -64,7 +65,12 @@ the positions that the cache holds before. Bound is what takes most of the time.
 				return err
 			}
 			defer m.Close()
-			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype}})
+			choice, done, err := (&choiceFlags{oracle: "off"}).open(ctx, t)
+			if err != nil {
+				return err
+			}
+			defer done()
+			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Choice: choice, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype}})
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import "github.com/zincc-dev/zincc/plans"
 // data sheet's (67 TFLOP/s, boost clock), those of matrices what a bf16 product
 // reached on an H200 (790 of the data sheet's 989 TFLOP/s). Which elements lanes hold
 // was read from the device by a kernel (driver 580). Chunks: docs/lab/prompt-delta.md.
+// Fit: docs/estimates.md.
 var sm90 = &Target{
 	Name:        "sm_90",
 	Doc:         "NVIDIA Hopper (H100, H200) through Vulkan",
@@ -27,4 +28,5 @@ var sm90 = &Target{
 	FLOPs:       67e12,
 	MatrixFLOPs: 790e12,
 	Stage:       2.0e-6,
+	Fit:         Fit{Ramp: 2.5e-6, Share: 0.89, Attention: 0.3, Timestamp: 0.66e-6},
 }

@@ -46,6 +46,7 @@ type Target struct {
 	FLOPs, MatrixFLOPs float64
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
+	Fit   Fit
 	AMD   *AMD // nil for others
 	// CUDA is the compute capability without the dot, of targets of that backend.
 	CUDA int
@@ -53,6 +54,21 @@ type Target struct {
 
 // IsHost reports whether the oracle evaluates its plans, which hold no kernels then.
 func (t *Target) IsHost() bool { return t.Backend == plans.Host }
+
+// Fit is what measured dispatches take beyond Bandwidth, FLOPs and Stage. The zero Fit is that
+// of a device that was not measured.
+type Fit struct {
+	// Ramp is the seconds that a step takes beyond Stage until its reads run at full rate, and
+	// after the first workgroups have ended.
+	Ramp float64
+	// Share is of the bandwidth, what kernels reach; 0: all.
+	Share float64
+	// Attention is of the operations on matrices, what attention reaches; 0: all.
+	Attention float64
+	// Timestamp is the seconds that the timestamp behind a dispatch takes, which rows of tuning
+	// files hold and plans do not spend.
+	Timestamp float64
+}
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.
 type MatrixShape struct{ Rows, Cols, Depth int }

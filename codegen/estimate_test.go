@@ -1,0 +1,118 @@
+package codegen_test
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// within is how far estimates may be from measured rates.
+const within = 0.15
+
+// benchmarks are the rates of zincrun on an H200 in docs/benchmarks.md, in tokens a second, of
+// tests that are steps of one entry.
+var benchmarks = []struct {
+	model, entry string
+	rows, depth  int // of the prompt, and before it
+	rate         float64
+}{
+	{"qwen3-8b", "prefill/512", 512, 0, 20471},
+	{"qwen3-8b", "prefill/2048", 4096, 0, 22213},
+	{"qwen3-8b", "decode/1", 1, 0, 472},
+	{"qwen3-8b", "prefill/512", 512, 16384, 12135},
+	{"qwen3-8b", "prefill/2048", 4096, 16384, 12636},
+	{"qwen3-8b", "decode/1", 1, 16384, 352.2},
+	{"qwen35-35b-a3b", "prefill/512", 512, 0, 19940},
+	{"qwen35-35b-a3b", "prefill/2048", 2048, 0, 33345},
+	{"qwen35-35b-a3b", "decode/1", 1, 0, 542.6},
+	{"qwen35-35b-a3b", "prefill/512", 512, 16384, 15723},
+	{"qwen35-35b-a3b", "prefill/2048", 2048, 16384, 23093},
+	{"qwen35-35b-a3b", "decode/1", 1, 16384, 497.8},
+	{"qwen3-0.6b", "prefill/512", 512, 0, 108637},
+	{"qwen3-0.6b", "decode/1", 1, 0, 1403}, // of the run before: in that of the table the clock fell
+	{"llama-1b", "prefill/512", 512, 0, 105426},
+	{"llama-1b", "decode/1", 1, 0, 1760},
+}
+
+// TestEstimatesAreNearWhatWasMeasured holds the predictions of plans against docs/benchmarks.md; with -v it
+// prints the table of docs/estimates.md.
+func TestEstimatesAreNearWhatWasMeasured(t *testing.T) {
+	on, err := target.Lookup("sm_90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimated := map[string]*plans.Plan{}
+	for _, b := range benchmarks {
+		p := estimated[b.model]
+		if p == nil {
+			p = estimate(t, published(t, b.model), on)
+			estimated[b.model] = p
+		}
+		seconds := 0.0
+		for _, e := range p.Entries {
+			if e.Name != b.entry {
+				continue
+			}
+			for done := 0; done < b.rows; done += e.Rows {
+				seconds += e.Predict(b.depth + done).Seconds()
+			}
+		}
+		have := float64(b.rows) / seconds
+		off := have/b.rate - 1
+		t.Logf("| %s | %s, %d rows behind %d | %.0f | %.0f | %+.1f %% |", b.model, b.entry, b.rows, b.depth, have, b.rate, 100*off)
+		if !(math.Abs(off) <= within) {
+			t.Errorf("%s: %s behind %d: estimated %.0f tokens a second, measured %.0f", b.model, b.entry, b.depth, have, b.rate)
+		}
+	}
+}
+
+// published returns a model's shape.
+func published(t *testing.T, name string) synth.Shape {
+	t.Helper()
+	for _, s := range synth.Published {
+		if s.Name == name {
+			return s
+		}
+	}
+	if name != "qwen3-0.6b" {
+		t.Fatalf("no shape %q", name)
+	}
+	return synth.Shape{Name: name, Arch: "qwen3", Quant: "Q4_K_M", Layers: 28, Embd: 1024, FF: 3072, Vocab: 151936, Ctx: 40960,
+		Heads: 16, KVHeads: 8, HeadDim: 128, RopeBase: 1e6, Tied: true}
+}
+
+func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
+	t.Helper()
+	m, err := synth.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := m.WriteHeader(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.OpenHeader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := on.Tuned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := codegen.Estimate(t.Context(), f, codegen.Options{Target: on, Choice: codegen.Choice{Tuned: tuning.NewTable(rows)},
+		Import: frontend.Options{Ctx: 21 << 10, KV: ir.F16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
