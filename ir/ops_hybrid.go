@@ -117,14 +117,18 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name: "conv1d",
-		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j)); m(d) is x d positions " +
+		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j)), or the sum itself for act none; m(d) is x d positions " +
 			"before row r in its slot: x[r-d][c] if that row is of this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
 		Params: []string{"x", "weight", "ring", "pos", "slot"},
+		Attrs:  []AttrSpec{{"act", StringAttr, true}},
 		Slots:  RowSlot,
 		Flops:  productFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
+			if act := op.Attrs.Str("act"); act != "" && act != "none" {
+				return Type{}, fmt.Errorf("unknown activation %q", act)
+			}
 			if err := isRing(x, op.Args[2].Type, op.Args[3], op.Args[4]); err != nil {
 				return Type{}, err
 			}

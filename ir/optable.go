@@ -199,6 +199,16 @@ var denseOps = []*OpKind{
 		Infer:   sameRows,
 	},
 	{
+		Name:    "mul",
+		Doc:     "y = a * b",
+		Params:  []string{"a", "b"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
+		Infer:   sameRows,
+	},
+	{
 		Name:     "scale",
 		Doc:      "y = factor * x, and times by[0]",
 		Params:   []string{"x", "by"},

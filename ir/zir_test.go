@@ -44,6 +44,7 @@ func "forward" rows=8 sequences=many {
   %14 = argmax_split %12 {splits=4} : f32[1, 8]
   %15 = argmax_merge %14 {splits=4} : io i32[1]
   %16 = room %0 {width=32} : f32[T, 32]
+  %22 = mul %0, %8 : f32[T, 64]
   %17 = scale %0 {factor=0.5} : f32[T, 64]
   %18 = softcap %17 {scale=1.0, cap=30.0} : f32[T, 64]
   %19 = rmsnorm %18 {eps=1e-06, group=64} : f32[T, 64]
@@ -92,6 +93,7 @@ func "forward" rows=8 sequences=many {
   %7 = linear %23, @one : f32[T, 1]
   %8 = gate_rows %6, %7 : f32[T, 64]
   %9 = conv1d %8, @conv, @ring, @pos, @slot : f32[T, 64]
+  %30 = conv1d %8, @conv, @ring, @pos, @slot {act="none"} : f32[T, 64]
   conv_write %8, @ring, @pos, @slot
   %10 = slice %9 {first=0, width=16} : f32[T, 16]
   %11 = l2norm %10 {eps=1e-06, group=16} : f32[T, 16]

@@ -61,6 +61,26 @@ func within(readers, group []*ir.Op) bool {
 	return true
 }
 
+// fuseSlices joins a product of two rows, or a GLU, with the slices of others that alone lead to it.
+func fuseSlices(f *ir.Func) error {
+	uses := f.Uses()
+	for _, op := range f.Ops() {
+		if op.Kind.Name != "mul" && op.Kind.Name != "glu" {
+			continue
+		}
+		group := []*ir.Op{op}
+		for _, v := range op.Args {
+			if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && only(uses, v, op.Kind.Name) == op {
+				group = append(group, cut)
+			}
+		}
+		if len(group) > 1 {
+			merge(f, group...)
+		}
+	}
+	return nil
+}
+
 // fuseGate joins attention with the gate on its result and the slice that the
 // gate is.
 func fuseGate(f *ir.Func) error {

@@ -17,7 +17,8 @@ func TestConvInRows(t *testing.T) {
 	for i := range 37 {
 		c.slot, c.pos = append(c.slot, 1), append(c.pos, i)
 	}
-	for _, c.group = range []string{"%0 = conv1d @m, @w, @ring, @pos, @slot : io f32[T, 1200]", "conv_write @m, @ring, @pos, @slot"} {
+	for _, c.group = range []string{"%0 = conv1d @m, @w, @ring, @pos, @slot : io f32[T, 1200]", "conv_write @m, @ring, @pos, @slot",
+		`%0 = conv1d @m, @w, @ring, @pos, @slot {act="none"} : io f32[T, 1200]`} {
 		if list := c.candidates(t, c.site(t, &on)); !strings.Contains(list[0].Kernel, " rows=") {
 			t.Errorf("%s: %s", c.group, list[0].Kernel)
 		}

@@ -32,6 +32,9 @@ type arch struct {
 	windows     windows
 	ropeless    func(c *params, layer int) bool // layers without positions
 
+	lastNorm string // of the residual stream; output_norm if empty
+	headless bool   // layers without KV heads have a mixer
+
 	// mixer reads what some layers have in place of attention.
 	mixer func(m *model) (mixer, error)
 	// gated says that attn_q has a gate for every query, element by element.
@@ -64,6 +67,8 @@ var archs = []arch{
 	{name: "hunyuan-dense", rope: "neox", norms: before, qk: behindRope},
 	{name: "hunyuan-moe", rope: "neox", norms: before, qk: behindRope, moe: moe{gating: "softmax", norm: true}},
 	{name: "exaone4", rope: "neox", norms: behind, qk: eachHead, windows: windows{period: 4}, ropeless: wideLayers},
+	{name: "lfm2", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", mixer: readShortConv, headless: true},
+	{name: "lfm2moe", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", mixer: readShortConv, headless: true, moe: moe{gating: "sigmoid", norm: true}},
 	{name: "minimax-m2", rope: "neox", norms: before, qk: wholeRow, moe: moe{gating: "sigmoid", norm: true}},
 }
 

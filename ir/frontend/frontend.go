@@ -285,7 +285,11 @@ func (m *model) embed() *ir.Value {
 // and the step block for the next step. Scale and cap of the logits do not change which is
 // the largest.
 func (m *model) head(x *ir.Value) {
-	x = m.rmsnorm(x, "output_norm", m.embd, m.streamEps)
+	norm := "output_norm"
+	if m.row.lastNorm != "" {
+		norm = m.row.lastNorm
+	}
+	x = m.rmsnorm(x, norm, m.embd, m.streamEps)
 	name := "output"
 	if _, ok := m.f.Tensor("output.weight"); !ok {
 		name = "token_embd" // tied

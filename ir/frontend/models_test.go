@@ -441,6 +441,30 @@ func gemma4Tiny() *tinyModel {
 	return m
 }
 
+// lfm2Tiny has a convolution in the first and third layer of three.
+func lfm2Tiny(arch string, ffn func(m *tinyModel, blk string)) *tinyModel {
+	m := newTiny(arch)
+	m.set("block_count", uint32(3))
+	m.set("attention.head_count_kv", []int32{0, tinyKV, 0})
+	m.set("shortconv.l_cache", uint32(3))
+	m.tensor("output_norm.weight").Name = "token_embd_norm.weight"
+	for i := range 3 {
+		blk := fmt.Sprintf("blk.%d.", i)
+		if i == 1 {
+			m.attention(blk, tinyHeads*tinyDim)
+			m.headNorms(blk)
+		} else {
+			m.add(blk+"attn_norm.weight", tinyEmbd)
+			m.add(blk+"shortconv.in_proj.weight", tinyEmbd, 3*tinyEmbd)
+			m.add(blk+"shortconv.conv.weight", 3, tinyEmbd)
+			m.add(blk+"shortconv.out_proj.weight", tinyEmbd, tinyEmbd)
+		}
+		m.add(blk+"ffn_norm.weight", tinyEmbd)
+		ffn(m, blk)
+	}
+	return m
+}
+
 // tinyModels builds one model of every architecture.
 var tinyModels = map[string]func() *tinyModel{
 	"llama": func() *tinyModel {
@@ -628,6 +652,20 @@ var tinyModels = map[string]func() *tinyModel{
 		m := behindTiny("exaone4", 64, (*tinyModel).headNorms) // llama.cpp has windows in models of so many layers only
 		m.set("attention.sliding_window", uint32(tinyWindow))
 		m.set("attention.sliding_window_pattern", uint32(4))
+		return m
+	},
+	"lfm2": func() *tinyModel { return lfm2Tiny("lfm2", (*tinyModel).denseFFN) },
+	"lfm2moe": func() *tinyModel {
+		m := lfm2Tiny("lfm2moe", func(m *tinyModel, blk string) {
+			if blk == "blk.0." {
+				m.denseFFN(blk)
+				return
+			}
+			m.moeFFN(blk, false)
+			m.add(blk+"exp_probs_b.bias", 8)
+		})
+		m.set("leading_dense_block_count", uint32(1))
+		m.set("expert_gating_func", uint32(2))
 		return m
 	},
 	"minimax-m2": func() *tinyModel {

@@ -221,7 +221,11 @@ func readWidths(r *metadata, c *params, row moe) {
 // readHeads reads the heads of every layer and the window that it attends to.
 func readHeads(r *metadata, c *params, a *arch) {
 	heads := r.perLayer("attention.head_count", c.layers, 1, nil)
-	kv := r.perLayer("attention.head_count_kv", c.layers, 1, heads)
+	least := 1
+	if a.headless {
+		least = 0
+	}
+	kv := r.perLayer("attention.head_count_kv", c.layers, least, heads)
 	if r.err != nil {
 		return
 	}
@@ -233,7 +237,7 @@ func readHeads(r *metadata, c *params, a *arch) {
 		r.fail(fmt.Errorf("metadata %sattention.key_length: %d is out of range", r.prefix, dim))
 	}
 	for i := range c.layers {
-		if r.err == nil && heads[i]%kv[i] != 0 {
+		if r.err == nil && kv[i] > 0 && heads[i]%kv[i] != 0 {
 			r.fail(fmt.Errorf("metadata: layer %d: %d query heads over %d KV heads", i, heads[i], kv[i]))
 		}
 		c.attention = append(c.attention, headParams{query: heads[i], kv: kv[i], dim: dim, cache: i})

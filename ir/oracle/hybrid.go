@@ -115,6 +115,9 @@ func conv1d(c *call) error {
 					out[ch] += w[ch*taps+taps-1-d] * v
 				}
 			}
+			if c.op.Attrs.Str("act") == "none" {
+				continue
+			}
 			for ch, v := range out {
 				out[ch] = float32(silu(float64(v)))
 			}

@@ -96,6 +96,11 @@ func add(c *call) error {
 	return nil
 }
 
+func mul(c *call) error {
+	elementwise(c, 2, func(a, b float32) float32 { return a * b })
+	return nil
+}
+
 func scale(c *call) error {
 	x, y, factor := c.arg(0), c.result(), c.op.Attrs.Float("factor")
 	if len(c.op.Args) == 2 {

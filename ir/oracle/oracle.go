@@ -227,6 +227,7 @@ var evaluators = map[string]func(c *call) error{
 	"fixed12":          fixedPoint(2047, 256),
 	"fixed8":           fixedPoint(127, 32),
 	"add":              add,
+	"mul":              mul,
 	"scale":            scale,
 	"softcap":          softcap,
 	"glu":              glu,

@@ -16,7 +16,16 @@ func ConvCandidates(s *site.Site) []site.Candidate {
 
 // convKernel is a conv1d as a kernel knows it.
 type convKernel struct {
-	taps int
+	taps   int
+	linear bool // without activation
+}
+
+// act is the activation of a sum.
+func (k convKernel) act(b *kernel.Builder, sum kernel.Value) kernel.Value {
+	if k.linear {
+		return sum
+	}
+	return lane.Logistic(b, sum, sum)
 }
 
 // convArgs are the arguments and constants of a conv1d in a kernel.
@@ -68,7 +77,7 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 		sum = b.FMA(weights[c.taps-1-d], past[d].Get(), sum)
 	}
 	sum = b.FMA(weights[c.taps-1], now, sum)
-	return lane.Logistic(b, sum, sum)
+	return c.act(b, sum)
 }
 
 // slotOf returns the slot of a row.
@@ -125,7 +134,7 @@ func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.Accesses, 
 					for tap, w := range weights[e] {
 						sum = b.FMA(w, b.Elem(xs[r+tap], e), sum)
 					}
-					out = append(out, lane.Logistic(b, sum, sum))
+					out = append(out, c.act(b, sum))
 				}
 				y.Store(b.Add(b.Mul(b.Add(first, r), n), i), b.Vec(out...))
 			}
@@ -150,7 +159,7 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	k := convKernel{taps: int(op.Args[1].Type.Last())}
+	k := convKernel{taps: int(op.Args[1].Type.Last()), linear: op.Attrs.Str("act") == "none"}
 	a, each, key := site.AccessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.Key()
 	if a.Vec == 4 && s.Func.Rows > ir.DecodeRows {
 		each = a.RowsALane(rows.Max, convRows, s.Target)
@@ -159,6 +168,9 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 		a.Vec = 1
 	} else {
 		key = fmt.Sprintf(" rows=%d%s", each, key)
+	}
+	if k.linear {
+		key = " linear" + key
 	}
 	cover := a.Cover(rows.Max)
 	cover[0].Tile[0] = each

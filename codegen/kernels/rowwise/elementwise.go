@@ -23,6 +23,7 @@ type elementFunc func(b *kernel.Builder, x []kernel.Value) kernel.Value
 // rows of the operands; an operand without rows is the same in all of them.
 var pointwise = map[string]elementFunc{
 	"add":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Add(x[0], x[1]) },
+	"mul":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], x[1]) },
 	"gate":    func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], lane.Sigmoid(b, x[1])) },
 	"sigmoid": func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Sigmoid(b, x[0]) },
 	"decay":   func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.LogDecay(b, x[0], x[1], x[2]) },
@@ -51,12 +52,20 @@ func pointwiseOf(op *ir.Op) (elementFunc, string) {
 }
 
 func pointwiseCandidates(s *site.Site) []site.Candidate {
-	if len(s.Group.Ops) != 1 {
+	op := s.Group.Ops[len(s.Group.Ops)-1]
+	apply, name := pointwiseOf(op)
+	if apply == nil || len(s.Outputs) != 1 || s.Outputs[0] != op.Result {
 		return nil
 	}
-	op := s.Group.Ops[0]
-	apply, name := pointwiseOf(op)
-	if apply == nil || site.Only(s, op.Kind.Name) == nil {
+	cuts := make([]*ir.Op, len(op.Args)) // the slices that operands are
+	found := 0
+	for i, v := range op.Args {
+		if v.Def != nil && v.Def.Kind.Name == "slice" && slices.Contains(s.Group.Ops, v.Def) {
+			cuts[i], name = v.Def, fmt.Sprint(name, " cut", i)
+			found++
+		}
+	}
+	if found != len(s.Group.Ops)-1 {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, op.Result)
@@ -64,8 +73,16 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	operands := rows.Operands()
+	operands, consts := rows.Operands(), rows.Consts()
 	for i, v := range op.Args {
+		if cut := cuts[i]; cut != nil {
+			v = cut.Args[0]
+			from, first := int(v.Type.Last()), cut.Attrs.Int("first")
+			for from%a.Vec != 0 || first%a.Vec != 0 {
+				a.Vec /= 2
+			}
+			consts = append(consts, ir.Const{Name: fmt.Sprint("from", i), Value: uint32(from)}, ir.Const{Name: fmt.Sprint("first", i), Value: uint32(first)})
+		}
 		operands = append(operands, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
 	}
 	return []site.Candidate{{
@@ -77,17 +94,26 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 				for i := range args {
 					args[i] = b.Arg(op.Kind.Params[i], kernel.Read)
 				}
+				from, first := make([]kernel.Value, len(args)), make([]kernel.Value, len(args))
+				for i, cut := range cuts {
+					if cut != nil {
+						from[i], first[i] = b.SpecU32(fmt.Sprint("from", i), 4096), b.SpecU32(fmt.Sprint("first", i), 0)
+					}
+				}
 				y, row := b.Arg("y", kernel.Write), b.WorkgroupID(1)
 				a.Run(b, func(i, n kernel.Value) {
 					at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.Vec)
 					b.If(b.Lt(row, bound), func() {
 						x := make([][]kernel.Value, a.Vec) // by element, then operand
 						for j, v := range op.Args {
-							from := at
+							place := at
 							if len(v.Type.Shape) == 1 {
-								from = i
+								place = i
 							}
-							for e, element := range lane.Elements(b, args[j].Load(t, from)) {
+							if cuts[j] != nil {
+								place = b.Add(b.Div(b.Add(b.Mul(row, from[j]), first[j]), a.Vec), i)
+							}
+							for e, element := range lane.Elements(b, args[j].Load(t, place)) {
 								x[e] = append(x[e], element)
 							}
 						}
@@ -100,7 +126,7 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 				})
 			})
 		},
-		Consts:   append(rows.Consts(), a.Consts()...),
+		Consts:   append(consts, a.Consts()...),
 		Grid:     a.Grid(rows.Max),
 		Operands: append(operands, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
 		Cover:    a.Cover(rows.Max),
