@@ -2,7 +2,7 @@
 // models in testdata and those in published shapes need, for every kind of processor that there is code for. It
 // needs LLVM for those that have changed. With --check it compares what it makes with what is there.
 //
-//	go run ./internal/makeobjects [--check]
+//	go run ./internal/makeobjects [--check] [--model FILE,...] [--target NAME,...]
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -33,14 +34,15 @@ const out = "codegen/objects/objects.zip"
 func main() {
 	check := pflag.Bool("check", false, "compare with what is there instead of writing it")
 	models := pflag.StringSlice("model", nil, "GGUF files instead of the models of the tree")
+	only := pflag.StringSlice("target", nil, "targets instead of all processors")
 	pflag.Parse()
-	if err := run(context.Background(), *check, *models); err != nil {
+	if err := run(context.Background(), *check, *models, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "makeobjects:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, check bool, models []string) error {
+func run(ctx context.Context, check bool, models, only []string) error {
 	if pflag.NArg() > 0 {
 		return errors.New("takes no arguments")
 	}
@@ -57,7 +59,7 @@ func run(ctx context.Context, check bool, models []string) error {
 	objects.Collect()
 	for _, path := range models {
 		for _, t := range target.All() {
-			if t.Backend != plans.CPU {
+			if t.Backend != plans.CPU || len(only) > 0 && !slices.Contains(only, t.Name) {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "%s for %s\n", filepath.Base(path), t.Name)
