@@ -52,6 +52,9 @@ func (m *Machine) Here() bool {
 	return m.Arch == processor.Arch && len(processor.Missing(m.Features)) == 0
 }
 
+// Wide reports whether registers hold a value of all lanes: then kernels may keep dozens of them.
+func (m *Machine) Wide() bool { return m.permute }
+
 // triple is that of Linux everywhere: code that calls nothing differs by the calling convention alone.
 func (m *Machine) triple() string {
 	if m.Arch == "arm64" {

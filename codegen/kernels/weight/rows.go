@@ -6,7 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
@@ -78,7 +77,7 @@ var rowsFormats = map[ir.DType]*RowsFormat{
 // are not. The kernels of experts, which compute shared experts, too, read all row by row.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
 	f := rowsFormats[w.Type.DType]
-	if t.Backend != plans.CPU || f == nil || strings.HasSuffix(w.Name, "_shexp.weight") || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
+	if !t.Interleaved || f == nil || strings.HasSuffix(w.Name, "_shexp.weight") || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
 		return nil
 	}
 	return f
