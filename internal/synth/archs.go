@@ -129,7 +129,7 @@ func gemma4Keys(m *Model) {
 	m.add("attention.sliding_window_pattern", pattern)
 	m.float("final_logit_softcapping", 30)
 	if w.Own > 0 {
-		m.set("attention.shared_kv_layers", m.Layers-w.Own)
+		m.set("attention.shared_kv_layers", max(0, m.Layers-w.Own))
 	}
 	if w.PerLayer > 0 {
 		m.set("embedding_length_per_layer_input", w.PerLayer)
