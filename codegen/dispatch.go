@@ -94,7 +94,7 @@ func (e *emitter) pipeline(c *kernels.Candidate) (int, error) {
 	p := plans.Pipeline{Module: e.module(c, b), Wave: c.Wave, Workgroup: k.workgroup, Shared: k.shared}
 	for _, s := range k.fn.Spec {
 		if v, ok := k.spec[s.ID]; ok {
-			p.Consts = append(p.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: v})
+			p.Consts = append(p.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: v, Float: s.Type == kernel.F32})
 		}
 	}
 	e.plan.Pipelines = append(e.plan.Pipelines, p)

@@ -241,11 +241,11 @@ func (ps *parser) call() (*Call, []string, error) {
 		if err = ps.expect("="); err != nil {
 			return nil, nil, err
 		}
-		v, err := strconv.ParseUint(ps.next(), 10, 32)
+		k, err := parseConst(name, ps.next())
 		if err != nil {
 			return nil, nil, fmt.Errorf("constant %s: %w", name, err)
 		}
-		c.Consts = append(c.Consts, Const{name, uint32(v)})
+		c.Consts = append(c.Consts, k)
 	}
 	if err = ps.expect("}", "args", "=", "["); err != nil {
 		return nil, nil, err
@@ -520,4 +520,14 @@ func (ps *parser) next() string {
 		ps.pos++
 	}
 	return ps.src[start:ps.pos]
+}
+
+// parseConst is the inverse of Const.String.
+func parseConst(name, value string) (Const, error) {
+	if strings.ContainsAny(value, ".e") {
+		v, err := strconv.ParseFloat(value, 32)
+		return FloatConst(name, v), err
+	}
+	v, err := strconv.ParseUint(value, 10, 32)
+	return Const{Name: name, Value: uint32(v)}, err
 }

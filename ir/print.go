@@ -40,7 +40,7 @@ func printGroup(b *strings.Builder, g *Group) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			fmt.Fprintf(b, "%s=%d", k.Name, k.Value)
+			b.WriteString(k.String())
 		}
 		b.WriteString("} args=[")
 		for i, a := range c.Args {

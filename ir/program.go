@@ -1,5 +1,11 @@
 package ir
 
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
 // Stage is how far a program has been compiled.
 type Stage uint8
 
@@ -112,7 +118,28 @@ type Call struct {
 // Const is one specialization constant.
 type Const struct {
 	Name  string
-	Value uint32
+	Value uint32 // of a float its bits
+	Float bool   `json:",omitempty"`
+}
+
+// FloatConst is a constant of type float32.
+func FloatConst(name string, v float64) Const {
+	return Const{name, math.Float32bits(float32(v)), true}
+}
+
+// String writes the constant as text programs have it: a float has a point or an exponent.
+func (c Const) String() string { return c.Name + "=" + ConstText(c.Value, c.Float) }
+
+// ConstText writes the value of a constant.
+func ConstText(bits uint32, float bool) string {
+	if !float {
+		return strconv.FormatUint(uint64(bits), 10)
+	}
+	s := strconv.FormatFloat(float64(math.Float32frombits(bits)), 'g', -1, 32)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
 }
 
 // Ops returns every op in order.

@@ -251,3 +251,17 @@ func TestFlops(t *testing.T) {
 		}
 	}
 }
+
+// TestConsts writes constants as a program has them, and reads them back.
+func TestConsts(t *testing.T) {
+	for text, c := range map[string]Const{
+		"k=4096":    {Name: "k", Value: 4096},
+		"eps=1e-06": FloatConst("eps", 1e-6),
+		"scale=1.0": FloatConst("scale", 1),
+		"x=-0.5":    FloatConst("x", -0.5),
+	} {
+		if have := c.String(); have != text {
+			t.Errorf("have %s, want %s", have, text)
+		}
+	}
+}

@@ -295,7 +295,7 @@ func diffCall(f *fold, entry string, a, b *called) {
 // otherConstants writes the constants of c that are not the same in d.
 func otherConstants(c, d *ir.Call) string {
 	rest := slices.DeleteFunc(slices.Clone(c.Consts), func(k ir.Const) bool { return slices.Contains(d.Consts, k) })
-	return constants(rest, func(k ir.Const) (string, uint32) { return k.Name, k.Value })
+	return constants(rest)
 }
 
 func gridName(g [3]int) string { return fmt.Sprintf("%dx%dx%d", g[0], g[1], g[2]) }

@@ -143,7 +143,7 @@ func dispatchTable(e *Entry, f *ir.Func) *table.Table {
 	sum := e.Predict(0).Seconds()
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call
-		consts := constants(call.Consts, func(c ir.Const) (string, uint32) { return c.Name, c.Value })
+		consts := constants(call.Consts)
 		t.Add(i, d.Step, d.Site, call.Kernel, consts, gridName(d.Grid),
 			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs),
 			micro(d.Cost.Predicted.Seconds()), percent(d.Cost.Predicted.Seconds(), sum), d.Cost.Predicted.Bound(), d.Why)
@@ -159,7 +159,7 @@ func pipelinesTable(p *Plan) *table.Table {
 		t.Columns = append(t.Columns, "vgprs", "sgprs", "spills", "scratch", "waves", "code", "valu", "vmem", "cycles", "latency", "compiler")
 	}
 	for i, pl := range p.Pipelines {
-		row := []any{i, p.Modules[pl.Module].Name, constants(pl.Consts, func(c Const) (string, uint32) { return c.Name, c.Value }),
+		row := []any{i, p.Modules[pl.Module].Name, constants(pl.Consts),
 			pl.Wave, pl.Workgroup, table.Bytes(pl.Shared)}
 		if asked {
 			m := pl.Machine
@@ -173,11 +173,10 @@ func pipelinesTable(p *Plan) *table.Table {
 	return t
 }
 
-func constants[C any](list []C, of func(C) (string, uint32)) string {
+func constants[C fmt.Stringer](list []C) string {
 	var parts []string
 	for _, c := range list {
-		name, value := of(c)
-		parts = append(parts, fmt.Sprintf("%s=%d", name, value))
+		parts = append(parts, c.String())
 	}
 	return strings.Join(parts, " ")
 }

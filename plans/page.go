@@ -243,6 +243,6 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 		}
 		t.Add(e.Name, d.Site, d.Step, gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
 			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Kernel,
-			constants(call.Consts, func(c ir.Const) (string, uint32) { return c.Name, c.Value }), d.Why)
+			constants(call.Consts), d.Why)
 	}
 }

@@ -89,8 +89,12 @@ type Machine struct {
 type Const struct {
 	ID    uint32
 	Name  string
-	Value uint32
+	Value uint32 // of a float its bits
+	Float bool
 }
+
+// String writes the constant as the program has it.
+func (c Const) String() string { return c.Name + "=" + ir.ConstText(c.Value, c.Float) }
 
 // Memory is the size of each address space, in bytes, but for the weights, which
 // Weight lists.

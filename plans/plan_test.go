@@ -168,7 +168,7 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 		p.Modules = append(p.Modules, testModule(c, pipeline))
 		pl := Pipeline{Module: pipeline, Wave: c.Wave, Workgroup: 64, Shared: 256}
 		for i, k := range c.Consts {
-			pl.Consts = append(pl.Consts, Const{uint32(i), k.Name, k.Value})
+			pl.Consts = append(pl.Consts, Const{uint32(i), k.Name, k.Value, k.Float})
 		}
 		p.Pipelines = append(p.Pipelines, pl)
 	}

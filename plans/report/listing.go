@@ -67,7 +67,7 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 		out := Pipeline{Module: pl.Module, Wave: pl.Wave, Workgroup: pl.Workgroup, Shared: pl.Shared, Machine: pl.Machine}
 		var consts []string
 		for _, c := range pl.Consts {
-			consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
+			consts = append(consts, c.String())
 		}
 		out.Consts = strings.Join(consts, " ")
 		k.Pipelines = append(k.Pipelines, out)

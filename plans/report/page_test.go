@@ -18,8 +18,8 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/report"
 	"github.com/zincc-dev/zincc/plans/modules"
+	"github.com/zincc-dev/zincc/plans/report"
 )
 
 var update = flag.Bool("update", false, "write the goldens and the screenshots of the documents")

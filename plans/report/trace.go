@@ -101,7 +101,7 @@ func newCall(k *ir.Call) *Call {
 	}
 	var consts []string
 	for _, c := range k.Consts {
-		consts = append(consts, fmt.Sprintf("%s=%d", c.Name, c.Value))
+		consts = append(consts, c.String())
 	}
 	return &Call{Kernel: k.Kernel, Consts: strings.Join(consts, " "), Wave: k.Wave, Grid: k.Grid, Why: k.Why}
 }

@@ -3,8 +3,6 @@
 package attention
 
 import (
-	"math"
-
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
@@ -97,7 +95,7 @@ func (a attentionShape) consts() []ir.Const {
 		ir.Const{Name: "heads", Value: uint32(a.heads)},
 		ir.Const{Name: "group", Value: uint32(a.group)},
 		ir.Const{Name: "ctx", Value: uint32(a.ctx)},
-		ir.Const{Name: "scale", Value: math.Float32bits(a.scale)})
+		ir.FloatConst("scale", float64(a.scale)))
 }
 
 // attentionArgs are the arguments and constants of the kernels of attention.

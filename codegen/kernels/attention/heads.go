@@ -2,7 +2,6 @@ package attention
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -318,7 +317,7 @@ func (h *headsGroup) normConsts() []ir.Const {
 	if h.norm == nil {
 		return nil
 	}
-	return []ir.Const{{Name: "eps", Value: math.Float32bits(float32(h.norm.Attrs.Float("eps")))}}
+	return []ir.Const{ir.FloatConst("eps", h.norm.Attrs.Float("eps"))}
 }
 
 // chainConsts and chainOperands are what declareChain declares.

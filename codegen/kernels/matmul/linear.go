@@ -4,7 +4,6 @@ package matmul
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -309,7 +308,7 @@ func (g *linearGroup) workgroupsBy(tile func(i int) int) (firsts []int, n int) {
 func (g *linearGroup) consts(firsts []int) []ir.Const {
 	list := []ir.Const{{Name: "k", Value: uint32(g.k)}}
 	if g.gain != nil {
-		list = append(list, ir.Const{Name: "eps", Value: math.Float32bits(g.eps)})
+		list = append(list, ir.FloatConst("eps", float64(g.eps)))
 	}
 	for i, p := range g.projects {
 		list = append(list, ir.Const{Name: fmt.Sprint("n", i), Value: uint32(p.width)},

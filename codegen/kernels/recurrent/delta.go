@@ -4,7 +4,6 @@ package recurrent
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -337,7 +336,7 @@ func (k *deltaKernel) candidate() site.Candidate {
 	groups, rows := k.heads*k.parts, k.rows.Max/k.runs()
 	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
 	real := func(name string, v float64) ir.Const {
-		return ir.Const{Name: name, Value: math.Float32bits(float32(v))}
+		return ir.FloatConst(name, v)
 	}
 	c := site.Candidate{
 		Kernel: k.key(),

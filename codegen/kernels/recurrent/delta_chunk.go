@@ -2,7 +2,6 @@ package recurrent
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -126,7 +125,7 @@ func (k *deltaChunkKernel) operands() []site.Operand {
 func (k *deltaChunkKernel) candidate() site.Candidate {
 	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
 	real := func(name string, v float64) ir.Const {
-		return ir.Const{Name: name, Value: math.Float32bits(float32(v))}
+		return ir.FloatConst(name, v)
 	}
 	// Value head i of a key head is key*key_step + i*head_step.
 	keyStep, headStep := 1, k.keys

@@ -2,7 +2,6 @@ package rowwise
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
@@ -44,7 +43,7 @@ func EmbedCandidates(s *site.Site) []site.Candidate {
 		Consts: append([]ir.Const{
 			{Name: "width", Value: uint32(width)},
 			{Name: "vocab", Value: uint32(vocab)},
-			{Name: "scale", Value: math.Float32bits(float32(op.Attrs.Float("scale")))},
+			ir.FloatConst("scale", op.Attrs.Float("scale")),
 			{Name: "workgroup", Value: uint32(workgroup)},
 		}, rows.Consts()...),
 		Grid: [3]int{site.CeilDiv(width, tile), rows.Max, 1},

@@ -2,7 +2,6 @@ package rowwise
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
@@ -23,7 +22,7 @@ func (k embed) fromLines(s *site.Site, op *ir.Op) []site.Candidate {
 		Build:  func() (*kernel.Func, error) { return k.buildLines(wave) },
 		Consts: append([]ir.Const{
 			{Name: "width", Value: uint32(width)}, {Name: "vocab", Value: uint32(vocab)},
-			{Name: "scale", Value: math.Float32bits(float32(op.Attrs.Float("scale")))},
+			ir.FloatConst("scale", op.Attrs.Float("scale")),
 		}, k.rows.Consts()...),
 		Grid: [3]int{site.CeilDiv(width, rowsTile), k.rows.Max, 1},
 		Operands: append([]site.Operand{

@@ -2,7 +2,6 @@ package rowwise
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -53,7 +52,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 		Build:  k.build,
 		Consts: append(rows.Consts(),
 			ir.Const{Name: "group", Value: uint32(group)},
-			ir.Const{Name: "eps", Value: math.Float32bits(float32(op.Attrs.Float("eps")))}),
+			ir.FloatConst("eps", op.Attrs.Float("eps"))),
 		Grid:     [3]int{width / group / k.runs, rows.Max, 1},
 		Operands: rows.Operands(),
 	}
