@@ -182,7 +182,7 @@ func judge(state *os.ProcessState, signal syscall.Signal, stderr string) (how, p
 		return ended, ""
 	case state.ExitCode() != 1:
 		return "", "stderr: " + stderr
-	case strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "interrupted"):
+	case !saysSo(stderr):
 		return told, "want one line that says so on standard error, have: " + stderr
 	}
 	return told, ""
@@ -220,4 +220,17 @@ func left(at string, there, whole bool, t *trial) string {
 // fixed reports whether the command writes the same each time.
 func (t *trial) fixed() bool {
 	return strings.HasPrefix(t.line, "zincc ") || strings.Contains(t.line, " logits ")
+}
+
+// saysSo reports whether the last line says that the program was interrupted, and no line before it is an
+// error: of a conversation there may be rates of answers that had ended.
+func saysSo(stderr string) bool {
+	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+	for i, line := range lines {
+		said := strings.HasPrefix(line, "zincc: ") || strings.HasPrefix(line, "zincrun: ")
+		if said != (i == len(lines)-1) {
+			return false
+		}
+	}
+	return strings.HasSuffix(lines[len(lines)-1], "interrupted")
 }
