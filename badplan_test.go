@@ -27,7 +27,7 @@ type badPlan struct {
 var badPlans = []badPlan{
 	{"cover tiles doubled and the grid halved, in dispatch and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		axis := slices.IndexFunc(d.Grid[:], func(n int) bool { return n%2 == 0 })
-		if axis < 0 || slices.ContainsFunc(d.Cover, func(c plans.Cover) bool { return slices.Contains(c.Meet, axis) || len(c.First) > 0 }) {
+		if axis < 0 || slices.ContainsFunc(d.Cover, func(c plans.Cover) bool { return slices.Contains(c.Joined, axis) || len(c.First) > 0 }) {
 			return false
 		}
 		d.Grid[axis] /= 2
@@ -82,7 +82,7 @@ var badPlans = []badPlan{
 	{"no features required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Features = nil; return true }},
 	{"no subgroup operations required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.SubgroupOps = nil; return true }},
 	{"no extensions required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Extensions = nil; return true }},
-	{"fragments not required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Dealt = false; return true }},
+	{"fragments not required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Fragments = false; return true }},
 	{"a workgroup of 1", "code", func(p *plans.Plan) bool { p.Pipelines[0].Workgroup = 1; return true }},
 	{"no shared memory", "code", func(p *plans.Plan) bool {
 		for i := range p.Pipelines {

@@ -99,7 +99,7 @@ func requireVulkan(p *plans.Plan, used []*kernel.Func, _ *target.Target) {
 		add(features, fn.Features)
 		add(extensions, fn.Extensions)
 		add(subgroupOps, fn.SubgroupOps)
-		r.Dealt = r.Dealt || fn.Dealt
+		r.Fragments = r.Fragments || fn.Fragments
 	}
 	r.Features = slices.Sorted(maps.Keys(features))
 	r.Extensions = slices.Sorted(maps.Keys(extensions))

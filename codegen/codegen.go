@@ -25,17 +25,17 @@ type Choice struct {
 	All bool
 }
 
-// dealtEntries are the rows of more prefill entries where there is gemm_dealt: those that its tiles
+// fragmentEntries are the rows of more prefill entries where there is gemm_fragment: those that its tiles
 // are made for, and two tiles of as many as there can be.
-var dealtEntries = []int{matmul.FragmentFew, 2 * matmul.FragmentTall}
+var fragmentEntries = []int{matmul.FragmentFew, 2 * matmul.FragmentTall}
 
 // entriesOf are the default entries, and more where there are kernels for their rows.
 func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 	list := passes.DefaultEntries(min(maxRows, t.Rows))
-	if !t.Dealt {
+	if !t.Fragments {
 		return list
 	}
-	for _, rows := range dealtEntries {
+	for _, rows := range fragmentEntries {
 		i := slices.IndexFunc(list, func(e passes.Entry) bool { return e.Kind == passes.Prefill && e.Rows > rows })
 		if i >= 0 {
 			list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: rows})

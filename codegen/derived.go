@@ -116,5 +116,5 @@ func (c *derivation) entry(a, b *plans.Entry) {
 
 func equalCovers(a, b plans.Cover) bool {
 	return a.Arg == b.Arg && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.Tile, b.Tile) && slices.Equal(a.Axis, b.Axis) &&
-		slices.Equal(a.First, b.First) && slices.Equal(a.Meet, b.Meet)
+		slices.Equal(a.First, b.First) && slices.Equal(a.Joined, b.Joined)
 }

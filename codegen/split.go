@@ -178,7 +178,7 @@ func reach(op *ir.Op, ctx int) int {
 // attention_split takes at once, on matrices or in teams of lanes.
 func blockOf(op *ir.Op, t *target.Target) int {
 	switch dim := op.Attrs.Int("head_dim"); {
-	case t.Dealt && dim%64 == 0:
+	case t.Fragments && dim%64 == 0:
 		return 4 * splitBlock
 	case dim <= 64:
 		return 2 * splitBlock

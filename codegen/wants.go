@@ -92,7 +92,7 @@ func (r *wanted) workspace(g *ir.Group, w kernels.Rewrite) error {
 	if w.Workspace == 0 {
 		return nil
 	}
-	op, err := r.b.Make("room", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, g.Ops[0].Args[0])
+	op, err := r.b.Make("workspace", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, g.Ops[0].Args[0])
 	if err == nil {
 		g.Ops = append(g.Ops, op)
 	}

@@ -131,7 +131,7 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
-		Name:   "room",
+		Name:   "workspace",
 		Doc:    "memory that workgroups of a dispatch leave sums in for each other, for every row of x `width` elements; what is in them means nothing",
 		Params: []string{"x"},
 		Attrs:  []AttrSpec{intAttr("width")},

@@ -43,7 +43,7 @@ func "forward" rows=8 sequences=many {
   %13 = argmax %12 : io i32[1]
   %14 = argmax_split %12 {splits=4} : f32[1, 8]
   %15 = argmax_merge %14 {splits=4} : io i32[1]
-  %16 = room %0 {width=32} : f32[T, 32]
+  %16 = workspace %0 {width=32} : f32[T, 32]
   %22 = mul %0, %8 : f32[T, 64]
   %17 = scale %0 {factor=0.5} : f32[T, 64]
   %18 = softcap %17 {scale=1.0, cap=30.0} : f32[T, 64]

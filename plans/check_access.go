@@ -157,7 +157,7 @@ func checkGrid(c *checker, s *site) {
 			used[axis] = append(used[axis], [2]int{first, end})
 		}
 		for axis, on := range onAxis {
-			if !on && s.Grid[axis] > 1 && !slices.Contains(cover.Meet, axis) {
+			if !on && s.Grid[axis] > 1 && !slices.Contains(cover.Joined, axis) {
 				c.addAt("coverage", s, "output %q is written once by each of %d workgroups of axis %d", cover.Arg, s.Grid[axis], axis)
 			}
 		}
@@ -229,12 +229,12 @@ func checkWrites(c *checker, s *site) {
 func checkMeeting(c *checker, s *site) *ir.Value {
 	workgroups := 0
 	for _, cover := range s.Cover {
-		if len(cover.Meet) == 0 {
+		if len(cover.Joined) == 0 {
 			continue
 		}
 		n := 1
 		for axis, size := range s.Grid {
-			if !slices.Contains(cover.Meet, axis) {
+			if !slices.Contains(cover.Joined, axis) {
 				n *= size
 			}
 		}

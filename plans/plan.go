@@ -175,9 +175,9 @@ type Cover struct {
 	// First is not 0 where several outputs share a grid, each with a range of its
 	// workgroups; none is all 0.
 	First []int
-	// Meet are axes whose workgroups meet: the last of them to come to its end writes
+	// Joined are axes whose workgroups end in a last-block reduction: the last of them to come to its end writes
 	// for all what follows from what each has left in the dispatch's own memory.
-	Meet []int
+	Joined []int
 }
 
 // Cost is what a dispatch must do at least, at full rows and behind an empty cache,

@@ -252,9 +252,9 @@ func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
 		if !seen[c.Arg] || n == 0 || len(c.Tile) != n || len(c.Axis) != n || len(c.First) != 0 && len(c.First) != n {
 			return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
 		}
-		for _, axis := range c.Meet {
+		for _, axis := range c.Joined {
 			if axis < 0 || axis > 2 {
-				return fmt.Errorf("cover of %q: meets on axes %d", c.Arg, c.Meet)
+				return fmt.Errorf("cover of %q: meets on axes %d", c.Arg, c.Joined)
 			}
 		}
 		for _, first := range c.First {

@@ -13,10 +13,10 @@ type VulkanRequirements struct {
 	Features    []string // such as "bufferDeviceAddress"
 	Extensions  []string
 	SubgroupOps []string // classes of subgroup operations: "arithmetic", "basic", "shuffle", "vote"
-	// Dealt: of cooperative matrices of f16, 16x16 and 16x8, the lanes of a subgroup of 32
+	// Fragments: of cooperative matrices of f16, 16x16 and 16x8, the lanes of a subgroup of 32
 	// hold the elements that mma.m16n8k16 of PTX says, of their products in f32, too, and products
 	// of integers, also subnormal ones, are summed exactly in 24 bits. Vulkan does not tell; a runtime tries.
-	Dealt         bool
+	Fragments     bool
 	Subgroup      [2]int // smallest and largest subgroup size that every pipeline runs with
 	Workgroup     int    // invocations of the largest workgroup
 	Shared        int    // bytes of shared memory of the hungriest workgroup
@@ -96,11 +96,11 @@ func (r *VulkanRequirements) describe(t *table.Table) {
 	t.Add("features", strings.Join(r.Features, " "))
 	t.Add("extensions", strings.Join(r.Extensions, " "))
 	t.Add("subgroup operations", strings.Join(r.SubgroupOps, " "))
-	dealt := "any"
-	if r.Dealt {
-		dealt = "those of mma.m16n8k16"
+	fragments := "any"
+	if r.Fragments {
+		fragments = "those of mma.m16n8k16"
 	}
-	t.Add("elements of matrices in a lane", dealt)
+	t.Add("fragments of matrices", fragments)
 	t.Add("subgroup size", fmt.Sprintf("%d to %d", r.Subgroup[0], r.Subgroup[1]))
 	t.Add("workgroup", r.Workgroup)
 	t.Add("shared memory", table.Bytes(r.Shared))

@@ -23,8 +23,8 @@ type Func struct {
 	// SubgroupOps are the classes of subgroup operations that it needs, sorted:
 	// arithmetic, basic, shuffle, vote.
 	SubgroupOps []string
-	// Dealt: it uses MatPairs, and so relies on which elements of a matrix lanes hold.
-	Dealt bool
+	// Fragments: it uses MatPairs, and so relies on which elements of a matrix lanes hold.
+	Fragments bool
 
 	workgroup *Node
 	arrays    []*Array

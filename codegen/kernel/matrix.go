@@ -29,10 +29,10 @@ func (b *Builder) MatFill(t Type, x Operand) Value {
 // MatPairs returns the matrix of type t, of F16, of which the lane holds the pairs of
 // f16 in the U32 words: elements 2i and 2i+1 of those that it holds are in word i.
 // Which rows and columns they are of is the device's: a kernel that uses it relies on
-// a device of which that is known, and says so in Func.Dealt.
+// a device of which that is known, and says so in Func.Fragments.
 func (b *Builder) MatPairs(t Type, words ...Operand) Value {
 	rows, cols, use := b.matrix(OpMatPairs, t, 0)
-	b.f.Dealt = true
+	b.f.Fragments = true
 	if t.Elem() != F16 || use == Accumulator || rows*cols != 64*len(words) {
 		b.fail("%s of %d words for %v", ops[OpMatPairs].name, len(words), t)
 		return b.poison(t)

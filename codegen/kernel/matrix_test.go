@@ -73,10 +73,10 @@ func TestMatPairs(t *testing.T) {
 		t.Error(err)
 	}
 	checkGolden(t, "pairs", f, words)
-	if !f.Dealt {
+	if !f.Fragments {
 		t.Error("the kernel does not say that it relies on which elements lanes hold")
 	}
-	if f, _ := lower(t, kernelCase{"matrices", true, matrices}); f.Dealt {
+	if f, _ := lower(t, kernelCase{"matrices", true, matrices}); f.Fragments {
 		t.Error("a kernel that does not use it says so")
 	}
 }

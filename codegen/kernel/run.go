@@ -11,7 +11,7 @@ import (
 // the same byte are one. An error is an access outside of them, a barrier to which not all
 // lanes come, and a race: two accesses of a word, one of them a write, that no barrier, fence
 // or atomic operation orders, or a write of what an argument declared Read reads. Which lanes
-// hold the elements of a matrix is as Func.Dealt says, else of no device.
+// hold the elements of a matrix is as Func.Fragments says, else of no device.
 func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {

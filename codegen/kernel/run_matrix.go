@@ -7,7 +7,7 @@ import (
 )
 
 // Matrices in Run. Each lane holds as many elements as the others, each in a word. Which ones,
-// only kernels with Func.Dealt may know: those get what mma.m16n8k16 of NVIDIA's PTX says for
+// only kernels with Func.Fragments may know: those get what mma.m16n8k16 of NVIDIA's PTX says for
 // subgroups of 32. For all others neighbouring elements of a row are of neighbouring lanes.
 
 // words is how many words a lane's value of type t has.
@@ -22,7 +22,7 @@ func (m *machine) words(t Type) int {
 // element returns the row and column of element i of those that a lane of a subgroup holds.
 func (m *machine) element(t Type, lane, i int) (row, col int) {
 	_, cols, use := t.Shape()
-	if !m.f.Dealt {
+	if !m.f.Fragments {
 		at := i*m.wave + lane
 		return at / cols, at % cols
 	}
@@ -44,7 +44,7 @@ func (m *machine) held(n *Node, active []bool, types ...Type) (first []int) {
 	for _, t := range types {
 		rows, cols, use := t.Shape()
 		ptx := rows == 16 && (cols == 8 && use != MatrixA || cols == 16 && use == MatrixA) && m.wave == 32
-		if rows*cols%m.wave != 0 || m.lanes%m.wave != 0 || m.f.Dealt && !ptx {
+		if rows*cols%m.wave != 0 || m.lanes%m.wave != 0 || m.f.Fragments && !ptx {
 			m.fail(n, "%v in subgroups of %d, of workgroups of %d", t, m.wave, m.lanes)
 			return nil
 		}

@@ -88,7 +88,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 	if len(spec) != len(f.Spec) {
 		t.Fatalf("%s: %d constants, the kernel has %d", c.Kernel, len(spec), len(f.Spec))
 	}
-	if c.Wave != 0 && c.Wave != llvmpipe(t).Wave || f.Dealt { // no device here has such subgroups or matrices
+	if c.Wave != 0 && c.Wave != llvmpipe(t).Wave || f.Fragments { // no device here has such subgroups or matrices
 		return interpret(t, c, f, spec, sizes, data)
 	}
 	shared, err := f.SharedBytes(spec)

@@ -54,7 +54,7 @@ func (w *world) checkCoop(output *ir.Value) {
 	for _, name := range []string{"sm_90", "gfx1100"} {
 		on := lookup(w.t, name)
 		for _, c := range w.candidates(on, output) {
-			if !strings.HasPrefix(c.Kernel, "expert_coop ") && !(on.Dealt && strings.HasPrefix(c.Kernel, "expert_dealt ")) {
+			if !strings.HasPrefix(c.Kernel, "expert_coop ") && !(on.Fragments && strings.HasPrefix(c.Kernel, "expert_fragment ")) {
 				w.t.Errorf("%s: %s", name, c.Kernel)
 			}
 		}

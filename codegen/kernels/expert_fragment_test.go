@@ -13,10 +13,10 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// TestExpertDealt computes experts' projections of few rows: of an expert that all rows
+// TestExpertFragment computes experts' projections of few rows: of an expert that all rows
 // choose, one that none does, of rows and of slots, in one tile of outputs a workgroup and in
 // several.
-func TestExpertDealt(t *testing.T) {
+func TestExpertFragment(t *testing.T) {
 	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.F16} {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
@@ -26,10 +26,10 @@ func TestExpertDealt(t *testing.T) {
 			one.Units = 1
 			for _, perSlot := range []bool{false, true} {
 				w := newWorld(t, rows, n)
-				y := w.dealtExperts(m, k, width, perSlot)
+				y := w.fragmentExperts(m, k, width, perSlot)
 				for _, on := range []*target.Target{lookup(t, "sm_90"), &one} {
 					c := w.candidates(on, y)[0]
-					if !strings.HasPrefix(c.Kernel, "expert_dealt ") {
+					if !strings.HasPrefix(c.Kernel, "expert_fragment ") {
 						t.Fatal(c.Kernel)
 					}
 					w.closeTo(c, n, y)
@@ -39,9 +39,9 @@ func TestExpertDealt(t *testing.T) {
 	}
 }
 
-// TestExpertDealtMany computes experts' projections of more rows, which subgroups share: of an expert that all
+// TestExpertFragmentMany computes experts' projections of more rows, which subgroups share: of an expert that all
 // rows choose, in several tiles, and one that none does.
-func TestExpertDealtMany(t *testing.T) {
+func TestExpertFragmentMany(t *testing.T) {
 	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.MXFP4} {
 		for _, size := range []struct{ experts, rows, n int }{{16, 60, 55}, {8, 100, 98}} {
 			t.Run(fmt.Sprintf("%s of %d rows", d, size.rows), func(t *testing.T) {
@@ -55,16 +55,16 @@ func TestExpertDealtMany(t *testing.T) {
 				m := &moe{dtype: d, experts: size.experts, slots: 2, all: 3, none: 5}
 				for _, perSlot := range []bool{false, true} {
 					w := newWorld(t, size.rows, n)
-					y := w.dealtExperts(m, k, width, perSlot)
+					y := w.fragmentExperts(m, k, width, perSlot)
 					tried := 0
 					for _, c := range w.candidates(lookup(t, "sm_90"), y) {
-						if strings.HasPrefix(c.Kernel, "expert_dealt ") && (tried == 0 || d == ir.Q4_K) {
+						if strings.HasPrefix(c.Kernel, "expert_fragment ") && (tried == 0 || d == ir.Q4_K) {
 							w.closeTo(c, n, y)
 							tried++
 						}
 					}
 					if tried == 0 {
-						t.Error("expert_dealt offers nothing")
+						t.Error("expert_fragment offers nothing")
 					}
 				}
 			})
@@ -72,8 +72,8 @@ func TestExpertDealtMany(t *testing.T) {
 	}
 }
 
-// dealtExperts are projections of sorted rows: down, if each slot has an input of its own, else gate and up.
-func (w *world) dealtExperts(m *moe, k, width int, perSlot bool) *ir.Value {
+// fragmentExperts are projections of sorted rows: down, if each slot has an input of its own, else gate and up.
+func (w *world) fragmentExperts(m *moe, k, width int, perSlot bool) *ir.Value {
 	ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(m))
 	order := w.sorted(m, ids)
 	gate := w.stack(m.dtype, m.experts, width, k)

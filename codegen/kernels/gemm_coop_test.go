@@ -14,7 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// TestOctets holds what gemm_coop and gemm_dealt multiply of weights of every format
+// TestOctets holds what gemm_coop and gemm_fragment multiply of weights of every format
 // against their exact values: within the rounding of scale, offset and result.
 func TestOctets(t *testing.T) {
 	const rows, cols = 3, 512
@@ -23,7 +23,7 @@ func TestOctets(t *testing.T) {
 			continue // is not rounded
 		}
 		for family, build := range map[string]func(d ir.DType, rows, cols int) (*kernel.Func, error){
-			"gemm_coop": coopOctets, "gemm_dealt": fragmentOctets,
+			"gemm_coop": coopOctets, "gemm_fragment": fragmentOctets,
 		} {
 			t.Run(family+" "+d.String(), func(t *testing.T) {
 				t.Parallel()
@@ -58,11 +58,11 @@ func TestOctets(t *testing.T) {
 
 // coopGroups are dispatch groups over rows of k elements.
 var coopGroups = []struct {
-	name  string
-	k     ir.Dim
-	coop  bool // gemm_coop computes it
-	dealt bool // gemm_dealt computes it for 9 to 16 rows
-	build func(w *world, x *ir.Value) []*ir.Value
+	name      string
+	k         ir.Dim
+	coop      bool // gemm_coop computes it
+	fragments bool // gemm_fragment computes it for 9 to 16 rows
+	build     func(w *world, x *ir.Value) []*ir.Value
 }{
 	{"qkv", 512, true, true, func(w *world, x *ir.Value) []*ir.Value {
 		q := w.op("linear", nil, x, w.matrix(ir.Q4_K, 36, 512), w.vector("bias", 36))
@@ -104,7 +104,7 @@ func TestCoopGroups(t *testing.T) {
 			low := rows <= 48 // more rows have candidates of either, or of both
 			family, is := "gemm_coop", g.coop
 			if low {
-				family, is = "gemm_dealt", g.dealt && rows > 8
+				family, is = "gemm_fragment", g.fragments && rows > 8
 			}
 			w := newWorld(t, rows, rows)
 			out := g.build(w, w.half(w.rows(ir.T, g.k)))
@@ -121,7 +121,7 @@ func TestCoopGroups(t *testing.T) {
 				continue
 			}
 			of := func(c kernels.Candidate) bool {
-				return strings.HasPrefix(c.Kernel, family+" ") || !low && strings.HasPrefix(c.Kernel, "gemm_dealt ")
+				return strings.HasPrefix(c.Kernel, family+" ") || !low && strings.HasPrefix(c.Kernel, "gemm_fragment ")
 			}
 			if low && of(list[0]) != is || slices.ContainsFunc(list, of) != is {
 				t.Errorf("%s, %d rows: %s", g.name, rows, list[0].Kernel)
@@ -138,8 +138,8 @@ func TestCoopGroups(t *testing.T) {
 				if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
 					t.Errorf("%s: %v", c.Kernel, err)
 				}
-				if f.Dealt != strings.HasPrefix(c.Kernel, "gemm_dealt ") {
-					t.Errorf("%s: relies on which elements lanes hold: %t", c.Kernel, f.Dealt)
+				if f.Fragments != strings.HasPrefix(c.Kernel, "gemm_fragment ") {
+					t.Errorf("%s: relies on which elements lanes hold: %t", c.Kernel, f.Fragments)
 				}
 				for _, v := range out {
 					w.covered(c, v)
@@ -205,7 +205,7 @@ func coopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 }
 
 // fragmentOctets returns a kernel that writes the octets of a weight of dtype d as lanes of
-// gemm_dealt make them, each where it is in its row: one workgroup a row, four lanes a block.
+// gemm_fragment make them, each where it is in its row: one workgroup a row, four lanes a block.
 func fragmentOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 	w := weight.FormatOf(d, cols)
 	f := w.Fragment

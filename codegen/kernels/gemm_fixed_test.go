@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// dealing is a small GPU of which it is known how it deals elements of matrices to lanes.
-var dealing = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Units: 2, Dot: true, Dealt: true}
+// fragmentTarget is a small GPU of which it is known how it deals elements of matrices to lanes.
+var fragmentTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Units: 2, Dot: true, Fragments: true}
 
 // fixedGroups are groups over an x in fixed point. They make the weights before x: the same
 // for any number of columns.
@@ -60,9 +60,9 @@ func TestGemmFixed(t *testing.T) {
 						out := build(w, d, 256*blocks)
 						var counts *ir.Value
 						if cols > 1 {
-							counts = w.makeRoom(&dealing, out...)
+							counts = w.makeWorkspace(&fragmentTarget, out...)
 						}
-						for _, c := range different(w.candidates(&dealing, out...)) {
+						for _, c := range different(w.candidates(&fragmentTarget, out...)) {
 							if (cols > 1) != strings.HasPrefix(c.Kernel, "gemm_fixed ") {
 								continue
 							}

@@ -13,14 +13,14 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// TestGemmDealt computes projections of rows in f16 with the matrices of an interpreter. Of the
+// TestGemmFragment computes projections of rows in f16 with the matrices of an interpreter. Of the
 // last row of a step nothing is there.
-func TestGemmDealt(t *testing.T) {
+func TestGemmFragment(t *testing.T) {
 	small := *lookup(t, "sm_90")
 	small.Units = 1 // so that workgroups take several tiles
 	for _, g := range coopGroups {
 		for _, rows := range []int{9, 12, 20, 48} {
-			if !g.dealt {
+			if !g.fragments {
 				continue
 			}
 			t.Run(fmt.Sprint(g.name, " ", rows), func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestGemmDealt(t *testing.T) {
 				for _, on := range []*target.Target{lookup(t, "sm_90"), &small} {
 					w := newWorld(t, rows, rows-1)
 					out := g.build(w, w.rounded(w.rows(ir.T, g.k)))
-					c := first(t, w.candidates(on, out...), "gemm_dealt")
+					c := first(t, w.candidates(on, out...), "gemm_fragment")
 					w.near(c, launch(t, c, w.sizes, w.data), rows-1, int(g.k), out)
 				}
 			})
@@ -36,51 +36,51 @@ func TestGemmDealt(t *testing.T) {
 	}
 }
 
-// TestGemmDealtRows computes steps of all numbers of rows that have code of their own.
-func TestGemmDealtRows(t *testing.T) {
+// TestGemmFragmentRows computes steps of all numbers of rows that have code of their own.
+func TestGemmFragmentRows(t *testing.T) {
 	for _, n := range []int{1, 24, 25, 40, 41, 48} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 48, n)
 			y := w.linear(w.rounded(w.rows(ir.T, 1024)), ir.Q4_K, 40)
-			c := first(t, w.candidates(lookup(t, "sm_90"), y), "gemm_dealt")
+			c := first(t, w.candidates(lookup(t, "sm_90"), y), "gemm_fragment")
 			w.near(c, launch(t, c, w.sizes, w.data), n, 1024, []*ir.Value{y})
 		})
 	}
 }
 
-// TestGemmDealtTall computes steps of so many rows that there are several tiles of them, of which the
+// TestGemmFragmentTall computes steps of so many rows that there are several tiles of them, of which the
 // last is not full or has none, and of one tile of as many rows as lanes can keep sums of.
-func TestGemmDealtTall(t *testing.T) {
+func TestGemmFragmentTall(t *testing.T) {
 	for _, c := range []struct{ rows, n int }{{128, 64}, {128, 65}, {128, 128}, {300, 290}, {300, 100}} {
 		for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.Q4_0} {
 			t.Run(fmt.Sprint(c.rows, " ", c.n, " ", d), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, c.rows, c.n)
 				y := w.linear(w.rounded(w.rows(ir.T, 512)), d, 40)
-				k := first(t, w.candidates(dealtOnly(t), y), "gemm_dealt")
+				k := first(t, w.candidates(fragmentsOnly(t), y), "gemm_fragment")
 				w.near(k, launch(t, k, w.sizes, w.data), c.n, 512, []*ir.Value{y})
 			})
 		}
 	}
 }
 
-// TestGemmDealtSplits computes projections whose workgroups share the elements of a row: the last
+// TestGemmFragmentSplits computes projections whose workgroups share the elements of a row: the last
 // of them adds, and leaves the counters as they were.
-func TestGemmDealtSplits(t *testing.T) {
+func TestGemmFragmentSplits(t *testing.T) {
 	for _, c := range [][2]int{{48, 37}, {128, 100}, {300, 290}} {
-		t.Run(fmt.Sprint(c[1]), func(t *testing.T) { t.Parallel(); testGemmDealtSplits(t, c[0], c[1]) })
+		t.Run(fmt.Sprint(c[1]), func(t *testing.T) { t.Parallel(); testGemmFragmentSplits(t, c[0], c[1]) })
 	}
 }
 
-func testGemmDealtSplits(t *testing.T, rows, n int) {
+func testGemmFragmentSplits(t *testing.T, rows, n int) {
 	w := newWorld(t, rows, n)
 	x := w.rounded(w.rows(ir.T, 2048))
 	q := w.linear(x, ir.Q4_K, 200)
 	out := []*ir.Value{q, w.op("add", nil, w.linear(x, ir.Q6_K, 36), w.rows(ir.T, 36))}
-	on := dealtOnly(t)
-	counts := w.makeRoom(on, out...)
-	c := first(t, w.candidates(on, out...), "gemm_dealt")
+	on := fragmentsOnly(t)
+	counts := w.makeWorkspace(on, out...)
+	c := first(t, w.candidates(on, out...), "gemm_fragment")
 	if c.Grid[2] < 2 {
 		t.Fatalf("%s: %d workgroups share a row", c.Kernel, c.Grid[2])
 	}
@@ -91,16 +91,16 @@ func testGemmDealtSplits(t *testing.T, rows, n int) {
 	}
 }
 
-// dealtOnly is sm_90 without gemm_coop.
-func dealtOnly(t *testing.T) *target.Target {
+// fragmentsOnly is sm_90 without gemm_coop.
+func fragmentsOnly(t *testing.T) *target.Target {
 	on := *lookup(t, "sm_90")
 	on.Matrix = target.MatrixShape{}
 	return &on
 }
 
-// makeRoom gives the group of the outputs room for sums of workgroups that meet, if it wants any. It returns
+// makeWorkspace gives the group of the outputs a workspace for sums of workgroups that end in a last-block reduction, if it wants any. It returns
 // their counters.
-func (w *world) makeRoom(on *target.Target, out ...*ir.Value) *ir.Value {
+func (w *world) makeWorkspace(on *target.Target, out ...*ir.Value) *ir.Value {
 	w.t.Helper()
 	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
 	w.data[counts] = make([]byte, 4*64)
@@ -108,11 +108,11 @@ func (w *world) makeRoom(on *target.Target, out ...*ir.Value) *ir.Value {
 		if want.Workspace == 0 {
 			continue
 		}
-		room, err := w.make.Make("room", ir.Attrs{{Name: "width", Value: int64(want.Workspace)}}, w.ops[0].Args[0])
+		workspace, err := w.make.Make("workspace", ir.Attrs{{Name: "width", Value: int64(want.Workspace)}}, w.ops[0].Args[0])
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.ops = append(w.ops, room)
+		w.ops = append(w.ops, workspace)
 	}
 	return counts
 }

@@ -23,12 +23,12 @@ func ProbeEmpty() (*kernel.Func, error) {
 	})
 }
 
-// ProbeDeal multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
+// ProbeFragments multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
 // PTX, adds that up four times, and writes the sums, of which lanes hold what it says, too: y has 16
 // rows of 8. Element (i, k) of the first factor is a subnormal f16, 2^-24 times 110 + (i*i + 3*k) mod 17, (k, j) of
 // the second 2030 + (k*k + 5*j) mod 13: sums take all 24 bits of an f32, and are exact.
-func ProbeDeal() (*kernel.Func, error) {
-	return kernel.Build("probe_deal", func(b *kernel.Builder) {
+func ProbeFragments() (*kernel.Func, error) {
+	return kernel.Build("probe_fragments", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)
 		b.Workgroup(fragment.Lanes)
 		place, quad := b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)

@@ -7,9 +7,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 )
 
-// TestProbeDeal runs the probe where matrices are dealt as it expects.
-func TestProbeDeal(t *testing.T) {
-	f, err := kernels.ProbeDeal()
+// TestProbeFragments runs the probe where matrices lie in lanes as it expects.
+func TestProbeFragments(t *testing.T) {
+	f, err := kernels.ProbeFragments()
 	if err != nil {
 		t.Fatal(err)
 	}

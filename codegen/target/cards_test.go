@@ -70,7 +70,7 @@ func TestCards(t *testing.T) {
 			continue
 		}
 		g := p.Target()
-		have := fmt.Sprintf("%s %d %v %v %d %.1f", g.Arch, g.Wave, g.Matrix != MatrixShape{}, g.Dealt, g.Memory/1e9, g.FLOPs/1e12)
+		have := fmt.Sprintf("%s %d %v %v %d %.1f", g.Arch, g.Wave, g.Matrix != MatrixShape{}, g.Fragments, g.Memory/1e9, g.FLOPs/1e12)
 		if have != c.want {
 			t.Errorf("%s: %s, want %s", c.name, have, c.want)
 		}

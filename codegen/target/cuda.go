@@ -30,6 +30,6 @@ func cudaTarget(arch int, doc string, t Target) *Target {
 	t.Arch = fmt.Sprintf("sm_%d", arch)
 	t.Backend, t.CUDA, t.Vendor = plans.CUDA, arch, 0x10de
 	t.Wave, t.Workgroup, t.Shared, t.Rows = 32, 1024, 48<<10, 2048
-	t.Matrix, t.Dealt, t.Dot, t.Chunks = MatrixShape{16, 16, 16}, true, true, true
+	t.Matrix, t.Fragments, t.Dot, t.Chunks = MatrixShape{16, 16, 16}, true, true, true
 	return &t
 }

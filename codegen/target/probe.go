@@ -64,7 +64,7 @@ type measured struct {
 		Workgroups int     `json:"workgroups"`
 		Barrier    float64 `json:"barrier"` // a dispatch and the barrier behind it
 	} `json:"dispatches"`
-	// Fragments: lanes were seen to hold the elements of matrices that Target.Dealt says.
+	// Fragments: lanes were seen to hold the elements of matrices that Target.Fragments says.
 	Fragments bool `json:"fragments"`
 }
 
@@ -178,7 +178,7 @@ func (p *Probe) Target() *Target {
 		t.MatrixFLOPs = 0
 	}
 	// Where the probe did not try it, what lanes hold is known of the published target's chip only.
-	t.Dealt = (p.Measured.Fragments || t.Dealt && exact) && p.matrix(MatrixShape{16, 8, 16}) != (MatrixShape{})
+	t.Fragments = (p.Measured.Fragments || t.Fragments && exact) && p.matrix(MatrixShape{16, 8, 16}) != (MatrixShape{})
 	t.Dot = p.IntegerDot && p.Features["shaderIntegerDotProduct"]
 	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
 	return &t

@@ -20,7 +20,7 @@ var sm90 = &Target{
 	Units:       132,
 	Rows:        2048,
 	Matrix:      MatrixShape{16, 16, 16},
-	Dealt:       true,
+	Fragments:   true,
 	Dot:         true,
 	Chunks:      true,
 	Memory:      80e9,

@@ -30,9 +30,9 @@ type Target struct {
 	// Matrix is the shape of the cooperative matrices that subgroups multiply, f16
 	// by f16 into f32; zero where there are none.
 	Matrix MatrixShape
-	// Dealt: of matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
+	// Fragments: of matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
 	// hold the elements that mma.m16n8k16 of NVIDIA's PTX says, and sums of integers below 2^24 are exact.
-	Dealt bool
+	Fragments bool
 	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).
 	Dot bool
 	// Interleaved: 16 rows of quantized weights lie interleaved, for kernels with a row in each lane.

@@ -221,7 +221,7 @@ func (c *call) inRange(i, rows, limit int) error {
 var evaluators = map[string]func(c *call) error{
 	"embed":            embed,
 	"rmsnorm":          rmsnorm,
-	"room":             func(*call) error { return nil },
+	"workspace":        func(*call) error { return nil },
 	"linear":           linear,
 	"half":             half,
 	"fixed12":          fixedPoint(2047, 256),

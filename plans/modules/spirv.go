@@ -112,7 +112,7 @@ func lackedBySPIRV(info *spirv.Interface, r *plans.VulkanRequirements) (list []s
 			add("needs extension %s, which the plan does not require", need)
 		}
 	}
-	if info.Fragments && !r.Dealt {
+	if info.Fragments && !r.Fragments {
 		add("relies on which elements of a matrix a lane holds, which the plan does not require")
 	}
 	return list

@@ -36,7 +36,7 @@ type Executor struct {
 	took    map[replay]time.Duration // the last time
 	logits  map[string]*Commands
 	spare   []*Buffer // of states that were freed
-	givenUp uint64 // the submission that nobody waited for to its end; 0 without one
+	givenUp uint64    // the submission that nobody waited for to its end; 0 without one
 }
 
 // replay is an entry and how often it runs in a row.
@@ -94,8 +94,8 @@ func choose(need *plans.Requirements) (int, error) {
 
 func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
 	var err error
-	if x.plan.Require.Vulkan.Dealt {
-		if err := x.dev.proveDeal(); err != nil {
+	if x.plan.Require.Vulkan.Fragments {
+		if err := x.dev.proveFragments(); err != nil {
 			return err
 		}
 	}

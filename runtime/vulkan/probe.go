@@ -18,7 +18,7 @@ type ProbeResult struct {
 	SubmitBest     float64         `json:"submit_best"` // an empty submission and the wait for it
 	SubmitMean     float64         `json:"submit_mean"`
 	// Fragments: lanes hold the elements of matrices of 16x8x16 that plans rely on where they
-	// require plans.VulkanRequirements.Dealt.
+	// require plans.VulkanRequirements.Fragments.
 	Fragments bool `json:"fragments"`
 }
 
@@ -31,7 +31,9 @@ type DispatchProbe struct {
 }
 
 // ProbeRequirements are what Probe needs of a device.
-func ProbeRequirements() plans.VulkanRequirements { return plans.VulkanRequirements{Features: probeFeatures} }
+func ProbeRequirements() plans.VulkanRequirements {
+	return plans.VulkanRequirements{Features: probeFeatures}
+}
 
 // Probe opens a device that Enumerate listed and measures it.
 func Probe(ctx context.Context, info DeviceInfo) (*ProbeResult, error) {
@@ -77,7 +79,7 @@ var probeWorkgroups = []int{1, 128, 1024}
 // ProbeIdentity changes with the kernels that probes measure with.
 func ProbeIdentity() []byte {
 	h := sha256.New()
-	for _, words := range [][]uint32{probeEmpty, probeRead, probeDeal} {
+	for _, words := range [][]uint32{probeEmpty, probeRead, probeFragmentsKernel} {
 		binary.Write(h, binary.LittleEndian, words)
 	}
 	return h.Sum(nil)
@@ -227,7 +229,7 @@ func (d *Device) probeFragments(_ context.Context, r *ProbeResult) error {
 	if !d.enabled["cooperativeMatrix"] || !d.Info.hasFragments() {
 		return nil
 	}
-	err := d.proveDeal()
+	err := d.proveFragments()
 	r.Fragments = err == nil
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil

@@ -270,7 +270,7 @@ func (k *splitKernel) candidate() site.Candidate {
 	if k.merge != nil {
 		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.op.Result, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
 		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)}, ir.Const{Name: "block", Value: uint32(k.op.Attrs.Int("block"))})
-		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{1, 0}, Meet: []int{2}}
+		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{1, 0}, Joined: []int{2}}
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}, First: []int{0, 0, first, 0}})
 	}
 	c.Operands = append(c.Operands, site.Operand{Name: "y", Value: k.result, Access: kernel.Write})

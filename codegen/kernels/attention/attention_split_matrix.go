@@ -56,7 +56,7 @@ const (
 // workgroups of a KV head share that.
 func (k *splitKernel) onMatrices(t *target.Target) bool {
 	blocks := k.headDim / scaled
-	return t.Dealt && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
+	return t.Fragments && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
 		(k.kv == ir.F16 || k.kv == ir.Q8_0 && k.ctx%4 == 0) && (!k.fresh() || blocks%(k.group/k.shareOf(matrixHeads)) == 0)
 }
 

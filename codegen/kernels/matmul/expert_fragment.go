@@ -13,7 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// expertFragment is gemm_dealt over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
+// expertFragment is gemm_fragment over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
 // of them, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
 // with code for fewer.
 type expertFragment struct {
@@ -25,7 +25,7 @@ const (
 	// fragmentPerExpert is the slots of an expert, if all have as many, up to which lanes keep their rows,
 	// expertLow those up to which tiles are for few rows.
 	fragmentPerExpert, expertLow = 4, 24
-	// fragmentRounds is the rounds of workgroups that expert_dealt wants where lanes keep x: with fewer some
+	// fragmentRounds is the rounds of workgroups that expert_fragment wants where lanes keep x: with fewer some
 	// units end early, with more each workgroup brings x for few outputs.
 	fragmentRounds = 2.5
 )
@@ -122,7 +122,7 @@ func (k expertFragment) name() string {
 
 func (k expertFragment) candidate(t *target.Target) site.Candidate {
 	c := k.sortedGroup.candidate(k.fragment.fragmentTile.rows, k.fragment.outputsOf())
-	c.Kernel = fmt.Sprintf("expert_dealt %s %s", k.key(), k.name())
+	c.Kernel = fmt.Sprintf("expert_fragment %s %s", k.key(), k.name())
 	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.fragment.series)
 	c.Build = k.build
 	c.Consts = append(c.Consts, ir.Const{Name: "series", Value: uint32(k.fragment.series)})
@@ -148,7 +148,7 @@ func (k expertFragment) seconds(rows, units int) float64 {
 }
 
 func (k expertFragment) build() (*kernel.Func, error) {
-	return kernel.Build("expert_dealt", func(b *kernel.Builder) {
+	return kernel.Build("expert_fragment", func(b *kernel.Builder) {
 		a, series := k.declare(b, false), b.SpecU32("series", 1)
 		tile := k.findTile(b, a, k.fragment.fragmentTile.rows, func() { b.Workgroup(k.fragment.threads()) })
 		k.fragment.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end}, nil)

@@ -65,7 +65,7 @@ func (k *expertSort) candidate(most int) site.Candidate {
 		Build:    k.build,
 		Operands: append(k.rows.Operands(), site.Operand{Name: "ids", Value: k.ids, Access: kernel.Read}, site.Operand{Name: "offsets", Value: k.offsets, Access: kernel.Write}),
 		Consts: append(k.rows.Consts(), ir.Const{Name: "slots", Value: uint32(k.slots)},
-			ir.Const{Name: "room", Value: uint32(workspace)}, ir.Const{Name: "workgroup", Value: uint32(subgroups * k.wave)}),
+			ir.Const{Name: "workspace", Value: uint32(workspace)}, ir.Const{Name: "workgroup", Value: uint32(subgroups * k.wave)}),
 		Grid:  [3]int{k.experts + 1, 1, 1},
 		Cover: []plans.Cover{{Arg: "offsets", Dims: []int{k.experts + 1}, Tile: []int{1}, Axis: []int{0}}},
 	}
@@ -85,7 +85,7 @@ func (k *expertSort) build() (*kernel.Func, error) {
 		if k.order != nil {
 			order = b.Arg("order", kernel.Write)
 		}
-		slots, workspace := b.SpecU32("slots", 8), b.SpecU32("room", 4096)
+		slots, workspace := b.SpecU32("slots", 8), b.SpecU32("workspace", 4096)
 		workgroup := b.SpecU32("workgroup", 128)
 		b.Workgroup(workgroup)
 		subgroups := b.Div(workgroup, k.wave)

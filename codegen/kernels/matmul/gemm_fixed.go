@@ -84,7 +84,7 @@ func (k gemmFixed) workgroups() int {
 
 // fitsFixed reports whether gemm_fixed computes the group.
 func (g *linearGroup) fitsFixed(t *target.Target) bool {
-	if !t.Dealt || t.Wave != fragment.Lanes || g.last || g.fixed == nil || g.bits == 8 || !g.allF32() ||
+	if !t.Fragments || t.Wave != fragment.Lanes || g.last || g.fixed == nil || g.bits == 8 || !g.allF32() ||
 		g.rows < fixedFrom || g.rows > fixedColumns || g.k%fixedBlock != 0 || !g.alike() {
 		return false
 	}
@@ -164,7 +164,7 @@ func (k gemmFixed) candidate() site.Candidate {
 			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
 		}
 		if k.splits > 1 {
-			y.Meet = []int{1}
+			y.Joined = []int{1}
 		}
 		c.Cover = append(c.Cover, y)
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// FragmentFew is the rows up to which a workgroup takes few outputs, and more rows cost little;
-	// DealtTall the most that one takes: of more, its lanes cannot keep the sums.
+	// FragmentTall the most that one takes: of more, its lanes cannot keep the sums.
 	FragmentFew, FragmentTall = 16, 128
 	// tallLoads bounds fragmentFormat.loads where many sums leave few registers.
 	tallLoads = 2
@@ -65,7 +65,7 @@ func GemmFragmentCandidates(s *site.Site) []site.Candidate {
 	return []site.Candidate{k.candidate(s.Target)}
 }
 
-// matchFragment returns the site's group if gemm_dealt computes it but for the type of x.
+// matchFragment returns the site's group if gemm_fragment computes it but for the type of x.
 func matchFragment(s *site.Site) *linearGroup {
 	g := matchWithWorkspace(s)
 	if g == nil || g.gain != nil || g.fixed != nil || g.rows <= ir.DecodeRows || !g.fitsFragment(s.Target) {
@@ -74,12 +74,12 @@ func matchFragment(s *site.Site) *linearGroup {
 	return g
 }
 
-// partSteps is how much longer than gemm_coop gemm_dealt may take for a full step of one tile of many
+// partSteps is how much longer than gemm_coop gemm_fragment may take for a full step of one tile of many
 // rows: it has code for fewer rows, and most steps are not full. Tuning, with full steps, would not see that. More
 // would take projections of q8_0 from gemm_coop, with which it was not measured.
 const partSteps = 1.05
 
-// pays reports whether gemm_dealt is expected to be faster than gemm_coop, which of few rows it
+// pays reports whether gemm_fragment is expected to be faster than gemm_coop, which of few rows it
 // always is.
 func (k gemmFragment) pays(s *site.Site) bool {
 	rows := k.linearGroup.rows
@@ -93,7 +93,7 @@ func (k gemmFragment) pays(s *site.Site) bool {
 	return k.seconds(rows, s.Target.Units) < coop
 }
 
-// aloneFragment reports whether gemm_dealt takes the site's steps of one tile of many rows.
+// aloneFragment reports whether gemm_fragment takes the site's steps of one tile of many rows.
 func aloneFragment(s *site.Site) bool {
 	g := matchFragment(s)
 	return g != nil && g.rows > fragmentLow && g.rows <= FragmentTall && gemmFragment{linearGroup: g, fragmentTile: fragmentTileOf(s, g)}.pays(s)
@@ -107,10 +107,10 @@ func (k gemmFragment) workspaceWidth() int {
 	return k.splits * k.tiles(k.outputsOf()) * k.outputsOf()
 }
 
-// fitsFragment reports whether gemm_dealt has what the group needs besides what it does
+// fitsFragment reports whether gemm_fragment has what the group needs besides what it does
 // before its projections.
 func (g *linearGroup) fitsFragment(t *target.Target) bool {
-	if !t.Dealt || t.Wave != fragment.Lanes || g.last || g.k%weight.FragmentBlock != 0 || !g.alike() {
+	if !t.Fragments || t.Wave != fragment.Lanes || g.last || g.k%weight.FragmentBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {
@@ -162,7 +162,7 @@ func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
 func (k gemmFragment) candidate(t *target.Target) site.Candidate {
 	firsts := k.firsts(k.outputsOf())
 	c := site.Candidate{
-		Kernel:   fmt.Sprintf("gemm_dealt %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
+		Kernel:   fmt.Sprintf("gemm_fragment %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
 		Shape:    k.name(),
 		Build:    k.build,
 		Operands: append(k.operands(false), k.step.Operands()...),
@@ -177,7 +177,7 @@ func (k gemmFragment) candidate(t *target.Target) site.Candidate {
 			Axis: []int{0, 1}, First: []int{0, firsts[i]},
 		}
 		if k.splits > 1 {
-			y.Meet = []int{2}
+			y.Joined = []int{2}
 		}
 		c.Cover = append(c.Cover, y)
 	}
@@ -228,7 +228,7 @@ func (k gemmFragment) shared() int {
 }
 
 func (k gemmFragment) build() (*kernel.Func, error) {
-	return kernel.Build("gemm_dealt", func(b *kernel.Builder) {
+	return kernel.Build("gemm_fragment", func(b *kernel.Builder) {
 		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.Bound(b)
 		b.Workgroup(k.threads())
 		a.join(b, b.WorkgroupID(1))

@@ -61,7 +61,7 @@ const (
 	// fragmentGroups bounds the groups of a workgroup whose lanes keep x, stagedGroups those
 	// of others.
 	fragmentGroups, stagedGroups = 16, 8
-	// fragmentLow is the rows up to which gemm_dealt is always faster than gemm_coop, and tiles are
+	// fragmentLow is the rows up to which gemm_fragment is always faster than gemm_coop, and tiles are
 	// chosen for steps of fewer rows than there may be.
 	fragmentLow = 48
 )

@@ -163,7 +163,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		gate.act, gate.result = op.Attrs.Str("act"), op.Result
 		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
 		return true
-	case "room":
+	case "workspace":
 		if g.workspace != nil || op.Args[0] != g.x {
 			return false
 		}

@@ -40,7 +40,7 @@ var probes = []struct {
 }{
 	{"probeEmpty", kernels.ProbeEmpty, nil},
 	{"probeRead", kernels.ProbeRead, map[string]uint32{"vectors": 1 << 26}}, // a gigabyte: no cache holds it
-	{"probeDeal", kernels.ProbeDeal, nil},
+	{"probeFragmentsKernel", kernels.ProbeFragments, nil},
 }
 
 // generators make the files of the packages that measure.
@@ -58,7 +58,7 @@ func generatePTX() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Dealt {
+		if f.Fragments {
 			continue // PTX promises it
 		}
 		spec, err := f.SpecValues(p.consts)
@@ -103,7 +103,7 @@ func generate() ([]byte, error) {
 		}
 		b.WriteString("\n}\n\n")
 		for _, name := range f.Features {
-			features[name] = features[name] || !f.Dealt // plans that want the proof need the rest themselves
+			features[name] = features[name] || !f.Fragments // plans that want the proof need the rest themselves
 		}
 	}
 	maps.DeleteFunc(features, func(_ string, needed bool) bool { return !needed })

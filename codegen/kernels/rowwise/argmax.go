@@ -102,7 +102,7 @@ func (k *argmaxKernel) candidate(s *site.Site) site.Candidate {
 		for i := range axis {
 			axis[i] = -1
 		}
-		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis, Meet: meet})
+		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis, Joined: meet})
 	}
 	if k.logits != nil {
 		width := int(k.logits.Type.Last())

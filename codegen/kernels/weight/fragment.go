@@ -5,7 +5,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
-// FragmentFormat is one row of the table of layouts that gemm_dealt reads. The four lanes
+// FragmentFormat is one row of the table of layouts that gemm_fragment reads. The four lanes
 // of a subgroup that hold parts of the same row of a matrix take parts of the weights'
 // row: of each block of 256 elements 64, in two steps of four octets of 8. Which ones they are
 // is the format's, chosen such that a lane loads 16 bytes at a time and needs few scales.

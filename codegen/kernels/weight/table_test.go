@@ -23,7 +23,7 @@ var views = []struct {
 	{"floats", "embed gemv gemm gemm_float gemm_lanes expert_gemv expert_gemm expert_down", func(l *Layout) bool { return len(l.Floats) > 0 }},
 	{"bytes", "gemv gemm_dot expert_gemv expert_dot, x in fixed point", func(l *Layout) bool { return l.Bytes != nil }},
 	{"copy", "gemm_coop expert_coop", func(l *Layout) bool { return l.Copy != nil }},
-	{"fragment", "gemm_dealt expert_dealt", func(l *Layout) bool { return l.Fragment != nil }},
+	{"fragment", "gemm_fragment expert_fragment", func(l *Layout) bool { return l.Fragment != nil }},
 	{"fixed", "gemm_fixed, x in fixed point", func(l *Layout) bool { return l.Fixed != nil }},
 }
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestCheckDeal holds that only a device that deals as plans rely on it passes. Others are
+// TestCheckFragments holds that only a device that gives them out as plans rely on it passes. Others are
 // products of the same factors with rows, elements or columns in other places.
-func TestCheckDeal(t *testing.T) {
+func TestCheckFragments(t *testing.T) {
 	d := &Device{Info: DeviceInfo{Name: "Z1"}}
 	same := func(n int) int { return n }
 	for _, c := range []struct {
@@ -27,18 +27,18 @@ func TestCheckDeal(t *testing.T) {
 		{"halves of columns", same, same, func(j int) int { return j ^ 4 }, false},
 		{"all of one row", func(int) int { return 3 }, same, same, false},
 	} {
-		y := make([]byte, 4*dealSide*dealCols)
-		for i := range dealSide {
-			for j := range dealCols {
+		y := make([]byte, 4*fragmentSide*fragmentCols)
+		for i := range fragmentSide {
+			for j := range fragmentCols {
 				sum, row, col := 0, c.row(i), c.col(j)
-				for k := range dealSide {
+				for k := range fragmentSide {
 					q := c.k(k)
 					sum += 4 * (110 + (row*row+3*k)%17) * (2030 + (q*q+5*col)%13)
 				}
-				binary.LittleEndian.PutUint32(y[4*(i*dealCols+j):], math.Float32bits(float32(math.Ldexp(float64(sum), -24))))
+				binary.LittleEndian.PutUint32(y[4*(i*fragmentCols+j):], math.Float32bits(float32(math.Ldexp(float64(sum), -24))))
 			}
 		}
-		err := d.checkDeal(y)
+		err := d.checkFragments(y)
 		if (err == nil) != c.passes {
 			t.Errorf("%s: error %v", c.name, err)
 		}

@@ -17,9 +17,9 @@ func TestMeeting(t *testing.T) {
 		message string // empty where all is well
 	}{
 		{"meets", func(s *site) {}, ""},
-		{"does not meet", func(s *site) { s.Cover[0].Meet = nil; s.scratch = nil }, `output "y" is written once by each of 5 workgroups of axis 1`},
-		{"meets on another axis", func(s *site) { s.Cover[0].Meet = []int{2} }, `output "y" is written once by each of 5 workgroups`},
-		{"hands over without meeting", func(s *site) { s.Cover[0].Meet = nil }, "%1 is left in memory for workgroups that do not meet"},
+		{"does not meet", func(s *site) { s.Cover[0].Joined = nil; s.scratch = nil }, `output "y" is written once by each of 5 workgroups of axis 1`},
+		{"meets on another axis", func(s *site) { s.Cover[0].Joined = []int{2} }, `output "y" is written once by each of 5 workgroups`},
+		{"hands over without meeting", func(s *site) { s.Cover[0].Joined = nil }, "%1 is left in memory for workgroups that do not meet"},
 		{"no counters", func(s *site) { s.Args[1].Name = "others" }, "no argument counts them"},
 		{"counters are not of the step", func(s *site) { s.Args[1].Space = "arena" }, "no argument counts them"},
 		{"counters are only written", func(s *site) { s.Args[1].Read = false }, "no argument counts them"},
@@ -30,7 +30,7 @@ func TestMeeting(t *testing.T) {
 			Dispatch: &Dispatch{Site: "a", Grid: [3]int{2, 5, 1},
 				Args: []Arg{{Name: "partial", Space: "arena", Bytes: 400, Read: true, Write: true},
 					{Name: "arrivals", Space: "step", Region: "arrivals", Bytes: 64, Read: true, Write: true}},
-				Cover: []Cover{{Arg: "y", Dims: []int{8}, Tile: []int{4}, Axis: []int{0}, Meet: []int{1}}}},
+				Cover: []Cover{{Arg: "y", Dims: []int{8}, Tile: []int{4}, Axis: []int{0}, Joined: []int{1}}}},
 		}
 		c.change(s)
 		check := &checker{}
