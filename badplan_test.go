@@ -3,6 +3,7 @@ package zincc_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen"
@@ -283,5 +284,43 @@ func TestBadPlans(t *testing.T) {
 				t.Errorf("rule %q does not refuse it: %v", c.rule, bad)
 			}
 		})
+	}
+}
+
+// TestBadCUDAPlans changes the code of a plan whose kernels overlap.
+func TestBadCUDAPlans(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(modelPath("gopher"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: 1})
+	if bad := append(audit.Check(plan), codegen.CheckDerived(plan)...); len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	const wait = "\tgriddepcontrol.wait;\n"
+	for _, c := range []struct{ name, rule, old, new string }{
+		{"a kernel that waits at its end", "overlap", wait, ""},
+		{"a kernel that never waits", "overlap", "griddepcontrol.", "//"},
+		{"a store through no argument", "effects", "st.global.", "st.local."},
+		{"another workgroup", "code", ".reqntid ", ".reqntid 1"},
+		{"a later architecture", "capabilities", ".target sm_90", ".target sm_120"},
+	} {
+		bad := *plan
+		bad.Modules = slices.Clone(plan.Modules)
+		for i, m := range bad.Modules {
+			text := strings.ReplaceAll(string(m.Bytes), c.old, c.new)
+			if c.new == "" {
+				text = strings.ReplaceAll(text, "\tret;", wait+"\tret;")
+			}
+			bad.Modules[i].Bytes = []byte(text)
+		}
+		if problems := audit.Check(&bad); !slices.ContainsFunc(problems, func(b plans.Problem) bool { return b.Rule == c.rule }) {
+			t.Errorf("%s: rule %q does not refuse it: %v", c.name, c.rule, problems)
+		}
 	}
 }

@@ -20,6 +20,7 @@ type rule struct {
 var rules = []rule{
 	{plans.Rule{Name: "code", Doc: "entry point, arguments and open constants of the code are those that its module names, workgroup size and shared memory those of its pipelines"}, checkCode},
 	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, reads those that they declare as read, and reaches no other memory"}, checkEffects},
+	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before runs touches weights and tables alone before it waits; where a plan overlaps, all of a decode entry wait"}, checkOverlap},
 	{plans.Rule{Name: "capabilities", Doc: "the plan requires what its modules use of a device"}, checkCapabilities},
 }
 
@@ -106,6 +107,25 @@ func checkCode(a *auditor) {
 func (a *auditor) faults(pipeline int) {
 	for _, fault := range a.pipelines[pipeline].Faults {
 		a.add("code", "", a.name(pipeline), "%s", fault)
+	}
+}
+
+func checkOverlap(a *auditor) {
+	for _, e := range a.plan.Entries {
+		for _, d := range e.Dispatches {
+			if d.Pipeline < 0 || a.pipelines[d.Pipeline] == nil {
+				continue
+			}
+			code := a.pipelines[d.Pipeline]
+			for i, arg := range d.Args {
+				if code.Early[i] && arg.Space != "weight" && arg.Space != "table" {
+					a.add("overlap", e.Name, d.Site, "touches argument %s, of space %s, before it waits", arg.Name, arg.Space)
+				}
+			}
+			if r := a.plan.Require.CUDA; r != nil && r.Overlap && e.Kind == "decode" && !code.Overlaps {
+				a.add("overlap", e.Name, d.Site, "does not wait for the dispatch before")
+			}
+		}
 	}
 }
 

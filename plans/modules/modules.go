@@ -16,6 +16,10 @@ type Code struct {
 	Loads, Stores map[int]bool
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
 	Stray string
+	// Overlaps: it may begin while the dispatch before runs, and waits for it. Early are the arguments that
+	// it may touch before it has.
+	Overlaps bool
+	Early    map[int]bool
 	// Opaque: the format tells the entry point alone.
 	Opaque bool
 	// Faults are what else no module of a plan may have.

@@ -29,6 +29,9 @@ func readPTX(code []byte, _ map[uint32]uint32) (*Code, error) {
 	if r.code.Entry == "" {
 		return nil, fmt.Errorf("no entry point")
 	}
+	if err := r.overlap(string(code)); err != nil {
+		return nil, err
+	}
 	arch := r.arch
 	r.code.lacks = func(need *plans.Requirements) []string {
 		if need.CUDA == nil || need.CUDA.Arch < arch {

@@ -78,6 +78,41 @@ func TestReadPTX(t *testing.T) {
 	}
 }
 
+// TestEarly checks what a kernel touches before it has waited, on all paths.
+func TestEarly(t *testing.T) {
+	const before = "\tld.global.nc.v4.b32 {%r7"
+	for _, c := range []struct {
+		name, old, new string
+		early          []int
+		faults         int
+	}{
+		{"waits first", before, "\tgriddepcontrol.wait;\n" + before, nil, 0},
+		{"waits after a load", "\tld.shared", "\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 0},
+		{"waits at the end", "\tret;", "\tgriddepcontrol.wait;\n\tret;", []int{0, 1, 2}, 0},
+		{"never waits", "\tret;", "\tgriddepcontrol.launch_dependents;\n\tret;", []int{0, 1, 2}, 1},
+		{"jumps over it", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\nL1:\n\tld.shared", []int{0, 1, 2}, 1},
+		{"both branches", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\n\tbra L2;\nL1:\n\tgriddepcontrol.wait;\nL2:\n\tld.shared", []int{0}, 0},
+		{"returns", "\tld.shared", "\t@%p0 ret;\n\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 1},
+	} {
+		code, err := readPTX([]byte(strings.Replace(ptxModule, c.old, c.new, 1)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(code.Early)); !slices.Equal(got, c.early) || len(code.Faults) != c.faults || !code.Overlaps {
+			t.Errorf("%s: early %v, faults %v; want %v and %d", c.name, got, code.Faults, c.early, c.faults)
+		}
+	}
+	if code, _ := readPTX([]byte(ptxModule), nil); code.Overlaps || code.Early != nil {
+		t.Error("a kernel that does not overlap is taken for one that does")
+	}
+	if _, err := readPTX([]byte(strings.Replace(ptxModule, "\tret;", "\tgriddepcontrol.wait;\n\tret;\n\tbra L9;", 1)), nil); err != nil {
+		t.Errorf("code that nothing comes to: %v", err)
+	}
+	if _, err := readPTX([]byte(strings.Replace(ptxModule, "\tret;", "\tbra L9;\n\tgriddepcontrol.wait;", 1)), nil); err == nil {
+		t.Error("a jump to nowhere is taken")
+	}
+}
+
 func FuzzReadPTX(f *testing.F) {
 	f.Add([]byte(ptxModule))
 	f.Add([]byte(".visible .entry x(\nld.global %d, [\n@\nmov.b64 {"))

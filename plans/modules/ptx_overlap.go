@@ -1,0 +1,66 @@
+package modules
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// overlap finds what a kernel that overlaps the one before may touch before it has waited: it
+// follows all paths through the code.
+func (r *ptxReader) overlap(text string) error {
+	if !strings.Contains(text, "griddepcontrol.") {
+		return nil
+	}
+	r.code.Overlaps, r.code.Early = true, map[int]bool{}
+	var lines []string
+	labels := map[string]int{}
+	for _, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.TrimSpace(line)
+		if label, ok := strings.CutSuffix(line, ":"); ok {
+			labels[label] = len(lines)
+		}
+		lines = append(lines, strings.TrimSuffix(line, ";"))
+	}
+	reached := make([]bool, len(lines)) // by a path that has not waited
+	todo := []int{0}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if i >= len(lines) || reached[i] {
+			continue
+		}
+		reached[i] = true
+		line, falls := lines[i], true
+		if guarded, rest, ok := strings.Cut(line, " "); ok && strings.HasPrefix(guarded, "@") {
+			line = rest
+		} else {
+			falls = line != "ret" && !strings.HasPrefix(line, "bra ")
+		}
+		name, rest, _ := strings.Cut(line, " ")
+		switch {
+		case name == "griddepcontrol.wait":
+			continue
+		case name == "ret":
+			r.code.Faults = append(r.code.Faults, "returns before it has waited for the kernel before")
+		case name == "bra":
+			to, ok := labels[rest]
+			if !ok {
+				return fmt.Errorf("no label %q", rest)
+			}
+			todo = append(todo, to)
+		case strings.Contains(name, ".global"):
+			for _, o := range strings.FieldsFunc(rest, func(c rune) bool { return strings.ContainsRune(" ,{}|", c) }) {
+				if strings.HasPrefix(o, "[") {
+					address, _, _ := strings.Cut(strings.Trim(o, "[]"), "+")
+					maps.Copy(r.code.Early, r.from[address])
+				}
+			}
+		}
+		if falls {
+			todo = append(todo, i+1)
+		}
+	}
+	return nil
+}
