@@ -26,10 +26,11 @@ var processors = func() (list []*Target) {
 	return list
 }()
 
-// thisProcessor returns the target of the processor at hand.
+// thisProcessor returns the target of the processor at hand, if this program holds code for it: that
+// of other machines has to be asked for by name, as LLVM makes it.
 func thisProcessor() (best *Target, err error) {
 	for i, m := range llvm.Machines {
-		if m.Here() {
+		if m.Here() && m.Wide() {
 			best = processors[i]
 		}
 	}
