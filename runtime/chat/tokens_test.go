@@ -8,7 +8,7 @@ import (
 )
 
 func TestTokens(t *testing.T) {
-	v := text.Vocab{Model: "gpt2", Pre: "qwen2", Tokens: []string{"<|im_end|>", "[TOOL_CALLS]", "<think>", "<turn|>"}, Types: []int32{3, 3, 4, 3}, EOS: new(int32(0))}
+	v := text.Vocab{Model: "gpt2", Pre: "qwen2", Tokens: []string{"<|im_end|>", "[TOOL_CALLS]", "<think>", "<end_of_tools>"}, Types: []int32{3, 3, 4, 3}, EOS: new(int32(0))}
 	tok, err := text.New(v)
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func TestTokens(t *testing.T) {
 		ends  []int32
 	}{
 		{Dialect{ReasoningOpen: "<think>", Ends: []string{"<|im_end|>"}}, false, nil}, // that one ends generation anyway
-		{Dialect{Calls: "mistral", Ends: []string{"<turn|>", "</none>"}}, true, []int32{3}},
+		{Dialect{Calls: "mistral", Ends: []string{"<end_of_tools>", "</none>"}}, true, []int32{3}},
 	} {
 		if got := c.d.ShowsControl(tok); got != c.shows {
 			t.Errorf("%+v: ShowsControl %v", c.d, got)

@@ -52,7 +52,7 @@ func TestArguments(t *testing.T) {
 		{[]string{"--nonsense"}, 2, "unknown flag: --nonsense"},
 		{[]string{"-n", "-4"}, 2, "-n is -4, want 0 or more"},
 		{[]string{"x"}, 2, `unexpected argument "x"`},
-		{[]string{"--device", "cuda"}, 2, `--device: unknown device "cuda"`},
+		{[]string{"--device", "metal"}, 2, `--device: unknown device "metal"`},
 		{nil, 1, "x: open p.zir: file does not exist"},
 	} {
 		var out, errs bytes.Buffer

@@ -22,7 +22,7 @@ func ExpertGemmCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, n := range expertRows(g.perExpert(), s.Target) {
-		list = append(list, expertGemm{g, gemm{g.linearGroup, g.extent, gemmOf(n)}}.candidate("expert_gemm", (*gemmTile).run))
+		list = append(list, expertGemm{g, gemm{g.linearGroup, g.extent, gemmOf(n, s.Target)}}.candidate("expert_gemm", (*gemmTile).run))
 	}
 	return list
 }

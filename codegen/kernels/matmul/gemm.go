@@ -26,10 +26,10 @@ func (s gemmShape) tileRows() int { return s.rowStep() * s.perLane }
 
 func (s gemmShape) outputs() int { return gemmColStep * s.cols }
 
-// gemmOf is the tile of gemm for some rows of a lane. Each step of its loop takes 32
-// elements of the rows through shared memory.
-func gemmOf(perLane int) gemmShape {
-	return gemmShape{lanes: gemmLanes, perLane: perLane, cols: gemmCols, loaders: 8}
+// gemmOf is the tile of gemm for some rows of a lane, of which a workgroup has as many as the
+// target allows. Each step of its loop takes 32 elements of the rows through shared memory.
+func gemmOf(perLane int, t *target.Target) gemmShape {
+	return gemmShape{lanes: min(gemmLanes, t.Workgroup), perLane: perLane, cols: gemmCols, loaders: 8}
 }
 
 const (
@@ -64,7 +64,7 @@ func GemmCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, n := range gemmRows(g, s.Target) {
-		list = append(list, gemm{g, step, gemmOf(n)}.candidate("gemm", gemm.build))
+		list = append(list, gemm{g, step, gemmOf(n, s.Target)}.candidate("gemm", gemm.build))
 	}
 	return list
 }
@@ -223,8 +223,9 @@ func (t *gemmTile) loadX(f *weight.Format, u, units kernel.Value, first bool) {
 	if f.Runs() > 1 {
 		at = b.Add(at, b.Mul(b.Div(i, f.Run/4), (f.Stride-f.Run)/4))
 	}
-	for j := range t.tileRows() / gemmColStep {
-		r := b.Add(b.Shr(t.lane, 3), gemmColStep*j)
+	down := t.lanes / t.loaders // rows that are loaded at once
+	for j := range t.tileRows() / down {
+		r := b.Add(b.Shr(t.lane, 3), down*j)
 		row := b.Add(t.row, r)
 		x := b.Var(lane.F32x4, 0.0)
 		b.If(b.And(b.Lt(row, t.rows), b.Lt(mine, units)), func() {
@@ -254,7 +255,7 @@ func (t *gemmTile) loadW(to *kernel.Array, p *projectArgs, i int, col, u, units 
 	b, m := t.b, p.matrices[i]
 	f := m.Format
 	together := gemmDepth / f.Unit
-	for from := 0; from < gemmOutputs*together; from += gemmLanes {
+	for from := 0; from < gemmOutputs*together; from += t.lanes {
 		item := b.Add(t.lane, from)
 		one := func() {
 			n, j := b.Div(item, together), b.Mod(item, together)
@@ -266,7 +267,7 @@ func (t *gemmTile) loadW(to *kernel.Array, p *projectArgs, i int, col, u, units 
 				to.Store(b.Add(at, v), runs[v/i].Value(b, f, v%i))
 			}
 		}
-		if gemmOutputs*together < from+gemmLanes {
+		if gemmOutputs*together < from+t.lanes {
 			b.If(b.Lt(item, gemmOutputs*together), one)
 		} else {
 			one()
@@ -278,7 +279,7 @@ func (t *gemmTile) loadW(to *kernel.Array, p *projectArgs, i int, col, u, units 
 func (t *gemmTile) multiply(pass []int) {
 	b := t.b
 	b.For(0, gemmDepth/4, 1, func(k kernel.Value) {
-		rows := t.shared(t.x, b.Div(t.lane, gemmColStep), gemmRowStep, t.perLane, k)
+		rows := t.shared(t.x, b.Div(t.lane, gemmColStep), t.rowStep(), t.perLane, k)
 		for j, m := range pass {
 			cols := t.shared(t.w[j], b.Mod(t.lane, gemmColStep), gemmColStep, gemmCols, k)
 			for r, x := range rows {

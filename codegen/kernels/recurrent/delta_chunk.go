@@ -13,7 +13,7 @@ import (
 
 func DeltaChunkCandidates(s *site.Site) []site.Candidate {
 	k := &deltaChunkKernel{}
-	if !k.match(s) || !k.fits(s) {
+	if k.lanes() > s.Target.Workgroup || !k.match(s) || !k.fits(s) {
 		return nil
 	}
 	return []site.Candidate{k.candidate()}
