@@ -78,7 +78,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	backend, limit := "host", 0.0
+	backend, limit := o.Plan.Require.Backend, 0.0
 	if x, ok := o.Exec.(device.Measured); ok {
 		backend = x.Backend()
 		if limit, err = x.ReadBandwidth(ctx); ctx.Err() != nil {

@@ -72,6 +72,7 @@ func TestNarrow(t *testing.T) {
 	n.Add("attn_q", "decode/1", 1, long, "short")
 	n.Add("attn_q", "decode/1", 2, "130x1x1", "34x1x1")
 	n.Add("attn_q", "decode/2", 3, "", strings.Repeat("x", 130))
+	n.Add("sum", "", 6, "", "")
 	var b strings.Builder
 	if err := n.WriteText(&b); err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestNarrow(t *testing.T) {
       a  130x1x1  b  34x1x1
           decode/2  3
       b  `
-	if have := b.String(); have != want+strings.Repeat("x", 130)+"\n" {
+	if have := b.String(); have != want+strings.Repeat("x", 130)+"\n  sum               6\n" {
 		t.Errorf("have\n%s", have)
 	}
 }

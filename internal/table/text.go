@@ -155,6 +155,9 @@ func (g *grid) follow(b *strings.Builder, cells []string) {
 			width += 4 + utf8.RuneCountInString(g.head[c]+s)
 		}
 	}
+	if len(short) == 0 {
+		return
+	}
 	if width <= lineWidth/2 {
 		fmt.Fprintf(b, "%*s%s\n", indent, "", strings.Join(short, "  "))
 		return
