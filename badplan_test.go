@@ -260,7 +260,7 @@ func TestBadPlans(t *testing.T) {
 	if err := codegen.Derivable(plan); err != nil {
 		t.Fatal(err)
 	}
-	if bad := append(audit.Check(plan), codegen.CheckDerived(plan)...); len(bad) > 0 {
+	if bad := append(audit.Check(plan), codegen.CheckDerived(t.Context(), plan)...); len(bad) > 0 {
 		t.Fatal(bad)
 	}
 	var file bytes.Buffer
@@ -278,7 +278,7 @@ func TestBadPlans(t *testing.T) {
 			}
 			bad := audit.Check(p)
 			if len(bad) == 0 { // as the command does
-				bad = codegen.CheckDerived(p)
+				bad = codegen.CheckDerived(t.Context(), p)
 			}
 			if !slices.ContainsFunc(bad, func(b plans.Problem) bool { return b.Rule == c.rule }) {
 				t.Errorf("rule %q does not refuse it: %v", c.rule, bad)
@@ -299,7 +299,7 @@ func TestBadCUDAPlans(t *testing.T) {
 	}
 	defer f.Close()
 	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: 1})
-	if bad := append(audit.Check(plan), codegen.CheckDerived(plan)...); len(bad) > 0 {
+	if bad := append(audit.Check(plan), codegen.CheckDerived(t.Context(), plan)...); len(bad) > 0 {
 		t.Fatal(bad)
 	}
 	const wait = "\tgriddepcontrol.wait;\n"

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,7 @@ type backend struct {
 	format func(t *target.Target) string // of the code: a row of plans.Formats
 	// lower returns the code of a candidate's kernel and the name of its entry point. Where the format
 	// does not leave constants open, the code is that for the candidate's and its subgroup size.
-	lower func(k *specialized, c *kernels.Candidate, t *target.Target) (code []byte, entry string, err error)
+	lower func(ctx context.Context, k *specialized, c *kernels.Candidate, t *target.Target) (code []byte, entry string, err error)
 	// require sets the backend's part of the plan's requirements from the plan and the kernels of its
 	// modules.
 	require func(p *plans.Plan, used []*kernel.Func, t *target.Target)
@@ -47,11 +48,11 @@ func always(format string) func(*target.Target) string {
 }
 
 // module lowers the kernel of a candidate.
-func (b *backend) module(k *specialized, c *kernels.Candidate, t *target.Target) (plans.Module, error) {
+func (b *backend) module(ctx context.Context, k *specialized, c *kernels.Candidate, t *target.Target) (plans.Module, error) {
 	fn, spec := k.fn, k.spec
 	m := plans.Module{Name: c.Kernel, Format: b.format(t), Interface: plans.Interface{Args: len(fn.Args)}}
 	var err error
-	if m.Bytes, m.Interface.Entry, err = b.lower(k, c, t); err != nil {
+	if m.Bytes, m.Interface.Entry, err = b.lower(ctx, k, c, t); err != nil {
 		return m, err
 	}
 	if b.open {
@@ -74,7 +75,7 @@ func (b *backend) module(k *specialized, c *kernels.Candidate, t *target.Target)
 	return m, nil
 }
 
-func lowerSPIRV(k *specialized, _ *kernels.Candidate, _ *target.Target) ([]byte, string, error) {
+func lowerSPIRV(_ context.Context, k *specialized, _ *kernels.Candidate, _ *target.Target) ([]byte, string, error) {
 	words, err := kernelspirv.Lower(k.fn)
 	if err != nil {
 		return nil, "", err

@@ -53,7 +53,7 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 		return nil, fmt.Errorf("a plan needs the model that its program was imported from")
 	}
 	start := time.Now()
-	plan, err := emit(p, src.Model, o.Target, calls, o.Embed)
+	plan, err := emit(ctx, p, src.Model, o.Target, calls, o.Embed)
 	if err != nil {
 		return nil, err
 	}

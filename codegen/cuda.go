@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/ptx"
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -9,7 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func lowerPTX(k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
+func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Arch: t.CUDA, Spec: k.spec, Overlap: c.Overlaps && overlaps(t),
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) },

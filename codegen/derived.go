@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,9 +25,9 @@ func Derivable(p *plans.Plan) error {
 
 // CheckDerived emits the program of a plan again, which has passed plans.Check and is Derivable,
 // and returns where the plan differs. What the driver's compiler said of pipelines is left out.
-func CheckDerived(p *plans.Plan) []plans.Problem {
+func CheckDerived(ctx context.Context, p *plans.Plan) []plans.Problem {
 	c := &derivation{have: p}
-	want, err := derive(p)
+	want, err := derive(ctx, p)
 	if err != nil {
 		c.add("", "", "%v", err)
 		return c.problems
@@ -44,13 +45,13 @@ func CheckDerived(p *plans.Plan) []plans.Problem {
 }
 
 // derive emits what follows from the program of p, with its memory and weights.
-func derive(p *plans.Plan) (*plans.Plan, error) {
+func derive(ctx context.Context, p *plans.Plan) (*plans.Plan, error) {
 	t, err := target.Lookup(p.Header.Target)
 	if err != nil {
 		return nil, err
 	}
 	e := newEmitter(p.Program, t, &plans.Plan{Header: p.Header, Memory: p.Memory, Weights: p.Weights, Program: p.Program, Vocab: p.Vocab})
-	if err := e.dispatches(); err != nil {
+	if err := e.dispatches(ctx); err != nil {
 		return nil, err
 	}
 	return e.plan, nil

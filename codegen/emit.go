@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -19,7 +20,7 @@ import (
 
 // emit makes the plan of a program at stage place; f is the model it was
 // imported from. The candidates of calls that are not known are looked for among all.
-func emit(p *ir.Program, f *gguf.File, t *target.Target, known chosen, embed bool) (*plans.Plan, error) {
+func emit(ctx context.Context, p *ir.Program, f *gguf.File, t *target.Target, known chosen, embed bool) (*plans.Plan, error) {
 	if p.Stage != ir.Place {
 		return nil, fmt.Errorf("emit: program is at stage %s, want %s", p.Stage, ir.Place)
 	}
@@ -39,7 +40,7 @@ func emit(p *ir.Program, f *gguf.File, t *target.Target, known chosen, embed boo
 	if err := e.memory(f, embed); err != nil {
 		return nil, err
 	}
-	if err := e.dispatches(); err != nil {
+	if err := e.dispatches(ctx); err != nil {
 		return nil, err
 	}
 	return e.plan, nil
@@ -57,13 +58,13 @@ func newEmitter(p *ir.Program, t *target.Target, plan *plans.Plan) *emitter {
 }
 
 // dispatches emits what follows from the program alone: kernels, entries, requirements.
-func (e *emitter) dispatches() error {
+func (e *emitter) dispatches(ctx context.Context) error {
 	if !e.t.IsHost() {
 		var err error
 		if e.backend, err = backendOf(e.t.Backend); err != nil {
 			return err
 		}
-		if err := e.prepare(); err != nil {
+		if err := e.prepare(ctx); err != nil {
 			return err
 		}
 	}

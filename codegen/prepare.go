@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -12,7 +13,7 @@ import (
 
 // prepare finds the candidates that the calls of all groups were made of, or name, and builds their
 // kernels, on all processors. What is emitted does not depend on the order.
-func (e *emitter) prepare() error {
+func (e *emitter) prepare(ctx context.Context) error {
 	type call struct {
 		f    *ir.Func
 		g    *ir.Group
@@ -49,7 +50,7 @@ func (e *emitter) prepare() error {
 	}
 	modules := make([]*built, len(different))
 	err = parallel(len(different), func(i int) (err error) {
-		modules[i], err = e.backend.build(different[i], e.t)
+		modules[i], err = e.backend.build(ctx, different[i], e.t)
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -64,7 +65,7 @@ type built struct {
 }
 
 // build builds and lowers the kernel of a candidate.
-func (b *backend) build(c *kernels.Candidate, t *target.Target) (*built, error) {
+func (b *backend) build(ctx context.Context, c *kernels.Candidate, t *target.Target) (*built, error) {
 	fn, err := c.Build()
 	if err != nil {
 		return nil, err
@@ -73,6 +74,6 @@ func (b *backend) build(c *kernels.Candidate, t *target.Target) (*built, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.module(k, c, t)
+	m, err := b.module(ctx, k, c, t)
 	return &built{fn, m}, err
 }

@@ -30,7 +30,7 @@ emitted again from its op program and compared. Prints each violation with its r
 exit 1 if any. A plan of machine code that passes all of it may run here, as one that was
 compiled here.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
-		return func(_ context.Context, args []string) error {
+		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
 			if err != nil {
 				return err
@@ -44,7 +44,7 @@ compiled here.`,
 			if open == nil {
 				rules++
 				if len(problems) == 0 {
-					problems = codegen.CheckDerived(p)
+					problems = codegen.CheckDerived(ctx, p)
 				}
 			}
 			w := bufio.NewWriter(cli.Stdout)

@@ -90,7 +90,7 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		if len(stream) > maxEvent/2 {
-			t.Skip()
+			return // longer than an event may be
 		}
 		want, whole := naiveEvents(string(stream))
 		for name, r := range map[string]io.Reader{
