@@ -14,12 +14,12 @@ import (
 var DerivedRule = plans.Rule{Name: "derived", Doc: "kernels, pipelines, dispatches and requirements are those that this compiler makes of the op program"}
 
 // Derivable returns why CheckDerived cannot judge p: another version of the compiler made it, or
-// for a target that is not in the tree. It returns nil if it can.
+// for a target that is unknown. It returns nil if it can.
 func Derivable(p *plans.Plan) error {
 	if want := compilerName(); p.Header.Compiler != want {
 		return fmt.Errorf("made by %q, this is %q", p.Header.Compiler, want)
 	}
-	_, err := target.Lookup(p.Header.Target)
+	_, err := target.OfPlan(&p.Header)
 	return err
 }
 
@@ -46,7 +46,7 @@ func CheckDerived(ctx context.Context, p *plans.Plan) []plans.Problem {
 
 // derive emits what follows from the program of p, with its memory and weights.
 func derive(ctx context.Context, p *plans.Plan) (*plans.Plan, error) {
-	t, err := target.Lookup(p.Header.Target)
+	t, err := target.OfPlan(&p.Header)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type Plan struct {
 type Header struct {
 	Compiler string // version of zincc
 	Target   string // target name
+	Probe    []byte // of a device that was measured: what was found, as JSON of package codegen/target; else empty
 	Model    Model
 	Ctx      int    // positions a sequence slot holds
 	Slots    int    // sequence slots

@@ -16,7 +16,7 @@ import (
 )
 
 // htmlFlags are the flags of commands that write a report.
-type htmlFlags struct{ out, model, target, oracle string }
+type htmlFlags struct{ out, model, oracle string }
 
 func (h *htmlFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&h.out, "html", "", "write a report for browsers to this file")
@@ -62,7 +62,7 @@ func (h *htmlFlags) write(r *report.Report) error {
 
 // checkOutput fails if the report would be written over the plan or what belongs to it.
 func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
-	inputs := []string{path, h.target}
+	inputs := []string{path}
 	if f, err := plans.OpenModelHeader(p, path, h.model); err == nil {
 		inputs = append(inputs, f.Shards()...)
 		defer f.Close()
@@ -72,12 +72,9 @@ func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
 
 // options finds what the plan itself does not hold.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
-	t, err := h.targetOf(ctx, p)
-	if err != nil {
-		return report.Options{}, err
-	}
 	var choice codegen.Choice
-	if t != nil {
+	t, err := target.OfPlan(&p.Header)
+	if err == nil {
 		var done func()
 		if choice, done, err = (&choiceFlags{oracle: h.oracle}).open(ctx, t); err != nil {
 			return report.Options{}, err
@@ -85,21 +82,4 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 		defer done()
 	}
 	return codegen.ReportOptions(ctx, p, path, h.model, t, choice)
-}
-
-// targetOf returns the target of the plan, nil if it was a device that was probed and
-// nobody names the file.
-func (h *htmlFlags) targetOf(ctx context.Context, p *plans.Plan) (*target.Target, error) {
-	if h.target == "" {
-		t, err := target.Lookup(p.Header.Target)
-		if err != nil {
-			return nil, nil
-		}
-		return t, nil
-	}
-	t, _, err := findTarget(ctx, h.target)
-	if err == nil && t.Name != p.Header.Target {
-		err = cli.Usagef("--target: the plan is for %s, not %s", p.Header.Target, t.Name)
-	}
-	return t, err
 }

@@ -45,7 +45,6 @@ zincc compile.
 		site := f.String("site", "", "say all of the call sites with this in their name, such as ffn_down")
 		html := htmlFlags{}
 		html.add(f)
-		f.StringVar(&html.target, "target", "", "of --html: the probe's .json, if the plan is for a device that was probed")
 		f.StringVar(&html.model, "model", "", "of --html: model of the plan, if it is not where it was")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
@@ -91,7 +90,7 @@ func page(p *plans.Plan, entry, site string, full bool) ([]*table.Table, error) 
 		one, err = plans.EntryTable(p, entry)
 	default:
 		memory := int64(0)
-		if t, err := target.Lookup(p.Header.Target); err == nil {
+		if t, err := target.OfPlan(&p.Header); err == nil {
 			memory = t.Memory
 		}
 		return plans.Page(p, memory), nil

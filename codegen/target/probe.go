@@ -153,6 +153,7 @@ func (p *Probe) check() error {
 func (p *Probe) Target() *Target {
 	base, chip, exact := p.base()
 	t := *base
+	t.probe = p
 	t.Name, t.Doc, t.Vendor, t.Backend = ProbePrefix+p.Name, "as probed", p.VendorID, plans.Vulkan
 	t.Wave = p.wave(base.Wave)
 	t.Waves = slices.DeleteFunc(slices.Clone(t.Waves), func(wave int) bool { return p.wave(wave) != wave })
@@ -182,6 +183,34 @@ func (p *Probe) Target() *Target {
 	t.Dot = p.IntegerDot && p.Features["shaderIntegerDotProduct"]
 	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
 	return &t
+}
+
+// Probe is what the target was made of, for OfPlan; empty if it is published.
+func (t *Target) Probe() []byte {
+	if t.probe == nil {
+		return nil
+	}
+	data, err := json.Marshal([]*Probe{t.probe})
+	if err != nil {
+		panic(err) // it was read from JSON
+	}
+	return data
+}
+
+// OfPlan returns the target that a plan was made for.
+func OfPlan(h *plans.Header) (*Target, error) {
+	if len(h.Probe) == 0 {
+		return Lookup(h.Target)
+	}
+	p, err := ParseProbe(h.Probe)
+	if err != nil {
+		return nil, fmt.Errorf("the plan's probe of target %s: %w", h.Target, err)
+	}
+	t := p.Target()
+	if t.Name != h.Target {
+		return nil, fmt.Errorf("the plan is for target %s, its probe is of %s", h.Target, t.Name)
+	}
+	return t, nil
 }
 
 // base is the published target that has the device's architecture, or else its kin.

@@ -52,6 +52,8 @@ type Target struct {
 	AMD   *AMD // nil for others
 	// CUDA is the compute capability without the dot, of targets of that backend.
 	CUDA int
+
+	probe *Probe // that the target was made of; nil if it is published
 }
 
 // IsHost reports whether the oracle evaluates its plans, which hold no kernels then.
