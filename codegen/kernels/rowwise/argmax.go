@@ -7,6 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -16,7 +17,7 @@ func ArgmaxCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	return []site.Candidate{k.candidate(s)}
+	return []site.Candidate{k.candidate(s.Target)}
 }
 
 // argmaxKernel is a group of argmax, whole or split and merged, advance, or both. The
@@ -85,17 +86,13 @@ func (k *argmaxKernel) key() string {
 // stepAccess is what advance does to its operands from token on.
 var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrite, kernel.ReadWrite, kernel.Write, kernel.ReadWrite}
 
-func (k *argmaxKernel) candidate(s *site.Site) site.Candidate {
-	c := site.Candidate{Kernel: k.key(), Build: k.build, Grid: [3]int{k.splits(), 1, 1}}
-	wave := s.Target.Wave
-	size := wave
+func (k *argmaxKernel) candidate(t *target.Target) site.Candidate {
+	c := site.Candidate{Kernel: k.key(), Grid: [3]int{k.splits(), 1, 1}}
 	var meet []int
 	if k.part != nil {
 		c.Grid[1] = k.rows.Max
 		meet = []int{0, 1}
-	}
-	if k.rows.N == nil || k.advance == nil {
-		c.Operands, c.Consts = k.rows.Operands(), k.rows.Consts()
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows.Max, k.splits(), 2}, Tile: []int{1, 1, 2}, Axis: []int{1, 0, -1}})
 	}
 	cover := func(name string, dims ...int) {
 		axis := make([]int, len(dims))
@@ -104,45 +101,31 @@ func (k *argmaxKernel) candidate(s *site.Site) site.Candidate {
 		}
 		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: dims, Tile: dims, Axis: axis, Joined: meet})
 	}
-	if k.logits != nil {
-		width := int(k.logits.Type.Last())
-		size = min(site.CeilDiv(site.CeilDiv(width, k.vec), wave)*wave, min(s.Target.Workgroup, k.lanes())/wave*wave)
-		c.Operands = append(c.Operands, site.Operand{Name: "logits", Value: k.logits, Access: kernel.Read})
-		c.Consts = append(c.Consts, ir.Const{Name: "vocab", Value: uint32(width)})
-	}
-	if k.part != nil {
-		splits := k.splits()
-		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.part.Result, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
-		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)})
-		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows.Max, splits, 2}, Tile: []int{1, 1, 2}, Axis: []int{1, 0, -1}})
-	}
-	if k.next != nil {
-		access := kernel.Write
-		if k.logits == nil {
-			access = kernel.Read
-		} else {
-			cover("next", k.rows.Max)
-		}
-		c.Operands = append(c.Operands, site.Operand{Name: "next", Value: k.next, Access: access})
+	if k.next != nil && k.logits != nil {
+		cover("next", k.rows.Max)
 	}
 	if k.advance != nil {
-		for i, v := range k.advance.Args[1:] {
-			name := k.advance.Kind.Params[i+1]
-			c.Operands = append(c.Operands, site.Operand{Name: name, Value: v, Access: stepAccess[i]})
-			switch name {
-			case "token", "pos", "slot":
-				cover(name, k.rows.Max)
-			case "n", "count":
-				cover(name, 1)
-			}
+		for _, name := range []string{"token", "pos", "slot"} {
+			cover(name, k.rows.Max)
 		}
-		ring := int(k.advance.Args[5].Type.Shape[0])
-		cover("out", min(ring, k.rows.Max))
-		c.Consts = append(c.Consts, ir.Const{Name: "ring", Value: uint32(ring)})
+		cover("n", 1)
+		cover("count", 1)
+		cover("out", min(k.ring(), k.rows.Max))
 	}
-	c.Consts = append(c.Consts, ir.Const{Name: "workgroup", Value: uint32(size)})
-	return c
+	size := k.size(t)
+	return site.Implement(c, "argmax", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, size) })
 }
+
+// size is the lanes of a workgroup.
+func (k *argmaxKernel) size(t *target.Target) int {
+	if k.logits == nil {
+		return t.Wave
+	}
+	return min(site.CeilDiv(int(k.logits.Type.Last())/k.vec, t.Wave)*t.Wave, min(t.Workgroup, k.lanes())/t.Wave*t.Wave)
+}
+
+// ring is how many tokens a burst may write.
+func (k *argmaxKernel) ring() int { return int(k.advance.Args[5].Type.Shape[0]) }
 
 // splits is the workgroups that share a row.
 func (k *argmaxKernel) splits() int {
@@ -160,39 +143,44 @@ func (k *argmaxKernel) lanes() int {
 	return 256
 }
 
-func (k *argmaxKernel) build() (*kernel.Func, error) {
-	return kernel.Build("argmax", func(b *kernel.Builder) {
-		r := &argmaxRun{argmaxKernel: k, b: b}
-		if k.rows.N == nil || k.advance == nil {
-			r.bound = k.rows.Bound(b)
+func (k *argmaxKernel) kernel(s *site.Signature, size int) func(b *kernel.Builder) {
+	r := &argmaxRun{argmaxKernel: k}
+	bounded := k.rows.N == nil || k.advance == nil // else @n is an operand of advance
+	var extent site.StepRows
+	if bounded {
+		extent = k.rows.Declare(s)
+	}
+	if k.logits != nil {
+		r.x, r.vocab = s.Read("logits", k.logits), s.U32("vocab", int(k.logits.Type.Last()), 32000, "logits of a row")
+	}
+	if k.part != nil {
+		r.partial, r.counts = s.Update("partial", k.part.Result), s.Update("arrivals", k.counts)
+		r.splits = s.U32("splits", k.splits(), 1, "workgroups that share a row")
+	}
+	switch {
+	case k.next != nil && k.logits == nil:
+		r.chosen = s.Read("next", k.next)
+	case k.next != nil:
+		r.chosen = s.Write("next", k.next)
+	}
+	if k.advance != nil {
+		for i, access := range stepAccess {
+			r.step[i] = s.Arg(k.advance.Kind.Params[i+1], k.advance.Args[i+1], access)
 		}
-		if k.logits != nil {
-			r.x, r.vocab = b.Arg("logits", kernel.Read), b.SpecU32("vocab", 32000)
+		r.ring = s.U32("ring", k.ring(), 64, "tokens of a burst, at most")
+	}
+	r.size = s.U32("workgroup", size, 1024, "lanes")
+	return func(b *kernel.Builder) {
+		r.b = b
+		if bounded {
+			r.bound = extent.Load(b)
 		}
-		if k.part != nil {
-			r.partial, r.counts = b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite)
-			r.splits = b.SpecU32("splits", 1)
-		}
-		if k.next != nil {
-			access := kernel.Write
-			if k.logits == nil {
-				access = kernel.Read
-			}
-			r.chosen = b.Arg("next", access)
-		}
-		if k.advance != nil {
-			for i, access := range stepAccess {
-				r.step[i] = b.Arg(k.advance.Kind.Params[i+1], access)
-			}
-			r.ring = b.SpecU32("ring", 64)
-		}
-		r.size = b.SpecU32("workgroup", 1024)
 		b.Workgroup(r.size)
 		if k.logits != nil {
 			r.tops, r.indices = b.Shared(kernel.F32, r.size), b.Shared(kernel.U32, r.size)
 		}
 		r.run()
-	})
+	}
 }
 
 // argmaxAhead is the accesses of a lane that wait for nothing.

@@ -73,64 +73,67 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	operands, consts := rows.Operands(), rows.Consts()
-	for i, v := range op.Args {
-		if cut := cuts[i]; cut != nil {
-			v = cut.Args[0]
-			from, first := int(v.Type.Last()), cut.Attrs.Int("first")
-			for from%a.Vec != 0 || first%a.Vec != 0 {
-				a.Vec /= 2
-			}
-			consts = append(consts, ir.Const{Name: fmt.Sprint("from", i), Value: uint32(from)}, ir.Const{Name: fmt.Sprint("first", i), Value: uint32(first)})
+	for _, cut := range cuts {
+		if cut != nil {
+			a.Vec = cutVec(cut, a.Vec)
 		}
-		operands = append(operands, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
 	}
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("elementwise %s v=%d%s", name, a.Vec, rows.Key()),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("elementwise", func(b *kernel.Builder) {
-				bound := rows.Bound(b)
-				args := make([]*kernel.Buffer, len(op.Args))
-				for i := range args {
-					args[i] = b.Arg(op.Kind.Params[i], kernel.Read)
-				}
-				from, first := make([]kernel.Value, len(args)), make([]kernel.Value, len(args))
-				for i, cut := range cuts {
-					if cut != nil {
-						from[i], first[i] = b.SpecU32(fmt.Sprint("from", i), 4096), b.SpecU32(fmt.Sprint("first", i), 0)
+		Grid:   a.Grid(rows.Max),
+		Cover:  a.Cover(rows.Max),
+	}, "elementwise", func(s *site.Signature) func(b *kernel.Builder) {
+		extent := rows.Declare(s)
+		args, from, first := make([]*kernel.Buffer, len(op.Args)), make([]kernel.Value, len(op.Args)), make([]kernel.Value, len(op.Args))
+		for i, v := range op.Args {
+			if cuts[i] != nil {
+				v = cuts[i].Args[0]
+				from[i], first[i] = declareCut(s, cuts[i], fmt.Sprint(i))
+			}
+			args[i] = s.Read(op.Kind.Params[i], v)
+		}
+		y, accesses := s.Write("y", op.Result), a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound, row := extent.Load(b), b.WorkgroupID(1)
+			accesses.Each(b, func(i, n kernel.Value) {
+				at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.Vec)
+				b.If(b.Lt(row, bound), func() {
+					x := make([][]kernel.Value, a.Vec) // by element, then operand
+					for j, v := range op.Args {
+						place := at
+						if len(v.Type.Shape) == 1 {
+							place = i
+						}
+						if cuts[j] != nil {
+							place = b.Add(b.Div(b.Add(b.Mul(row, from[j]), first[j]), a.Vec), i)
+						}
+						for e, element := range lane.Elements(b, args[j].Load(t, place)) {
+							x[e] = append(x[e], element)
+						}
 					}
-				}
-				y, row := b.Arg("y", kernel.Write), b.WorkgroupID(1)
-				a.Run(b, func(i, n kernel.Value) {
-					at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.Vec)
-					b.If(b.Lt(row, bound), func() {
-						x := make([][]kernel.Value, a.Vec) // by element, then operand
-						for j, v := range op.Args {
-							place := at
-							if len(v.Type.Shape) == 1 {
-								place = i
-							}
-							if cuts[j] != nil {
-								place = b.Add(b.Div(b.Add(b.Mul(row, from[j]), first[j]), a.Vec), i)
-							}
-							for e, element := range lane.Elements(b, args[j].Load(t, place)) {
-								x[e] = append(x[e], element)
-							}
-						}
-						out := make([]kernel.Operand, a.Vec)
-						for e := range out {
-							out[e] = apply(b, x[e])
-						}
-						y.Store(at, lane.Vector(b, out))
-					})
+					out := make([]kernel.Operand, a.Vec)
+					for e := range out {
+						out[e] = apply(b, x[e])
+					}
+					y.Store(at, lane.Vector(b, out))
 				})
 			})
-		},
-		Consts:   append(consts, a.Consts()...),
-		Grid:     a.Grid(rows.Max),
-		Operands: append(operands, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
-		Cover:    a.Cover(rows.Max),
-	}}
+		}
+	})}
+}
+
+// declareCut declares where the rows of a slice lie in its operand.
+func declareCut(s *site.Signature, cut *ir.Op, suffix string) (from, first kernel.Value) {
+	return s.U32("from"+suffix, int(cut.Args[0].Type.Last()), 4096, "elements of a row of the operand"),
+		s.U32("first"+suffix, cut.Attrs.Int("first"), 0, "its first element that counts")
+}
+
+// cutVec returns the elements of an access, at most vec, that begin where the rows of a slice do.
+func cutVec(cut *ir.Op, vec int) int {
+	for int(cut.Args[0].Type.Last())%vec != 0 || cut.Attrs.Int("first")%vec != 0 {
+		vec /= 2
+	}
+	return vec
 }
 
 // sliceCandidates copy a run of each row.
@@ -143,30 +146,24 @@ func sliceCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	x, first := op.Args[0], op.Attrs.Int("first")
 	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	for int(x.Type.Last())%a.Vec != 0 || first%a.Vec != 0 {
-		a.Vec /= 2
-	}
-	return []site.Candidate{{
+	a.Vec = cutVec(op, a.Vec)
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("elementwise slice v=%d%s", a.Vec, rows.Key()),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("slice", func(b *kernel.Builder) {
-				bound := rows.Bound(b)
-				x, y, row := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write), b.WorkgroupID(1)
-				from, first := b.SpecU32("from", 4096), b.SpecU32("first", 0)
-				a.Run(b, func(i, n kernel.Value) {
-					at := b.Add(b.Div(b.Add(b.Mul(row, from), first), a.Vec), i)
-					b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), x.Load(kernel.F32.Vec(a.Vec), at)) })
-				})
+		Grid:   a.Grid(rows.Max),
+		Cover:  a.Cover(rows.Max),
+	}, "slice", func(s *site.Signature) func(b *kernel.Builder) {
+		extent, x, y := rows.Declare(s), s.Read("x", op.Args[0]), s.Write("y", op.Result)
+		from, first := declareCut(s, op, "")
+		accesses := a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound, row := extent.Load(b), b.WorkgroupID(1)
+			accesses.Each(b, func(i, n kernel.Value) {
+				at := b.Add(b.Div(b.Add(b.Mul(row, from), first), a.Vec), i)
+				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), x.Load(kernel.F32.Vec(a.Vec), at)) })
 			})
-		},
-		Consts: append(append(rows.Consts(), ir.Const{Name: "from", Value: uint32(x.Type.Last())},
-			ir.Const{Name: "first", Value: uint32(first)}), a.Consts()...),
-		Grid:     a.Grid(rows.Max),
-		Operands: append(rows.Operands(), site.Operand{Name: "x", Value: x, Access: kernel.Read}, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
-		Cover:    a.Cover(rows.Max),
-	}}
+		}
+	})}
 }
 
 // lastRowCandidates copies row n-1 of a value of 32-bit elements.
@@ -183,22 +180,19 @@ func lastRowCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(width, s.Target)
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("elementwise last_row v=%d", a.Vec),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("last_row", func(b *kernel.Builder) {
-				x, rows, y := b.Arg("x", kernel.Read), b.Arg("n", kernel.Read), b.Arg("y", kernel.Write)
-				a.Run(b, func(i, n kernel.Value) {
-					last := b.Sub(rows.Load(kernel.U32, 0), 1)
-					y.Store(i, x.Load(kernel.U32.Vec(a.Vec), b.Add(b.Mul(last, n), i)))
-				})
+		Grid:   a.Grid(1),
+		Cover:  a.Cover(1),
+	}, "last_row", func(s *site.Signature) func(b *kernel.Builder) {
+		x, rows, y, accesses := s.Read("x", op.Args[0]), s.Read("n", op.Args[1]), s.Write("y", op.Result), a.Declare(s)
+		return func(b *kernel.Builder) {
+			accesses.Each(b, func(i, n kernel.Value) {
+				last := b.Sub(rows.Load(kernel.U32, 0), 1)
+				y.Store(i, x.Load(kernel.U32.Vec(a.Vec), b.Add(b.Mul(last, n), i)))
 			})
-		},
-		Consts:   a.Consts(),
-		Grid:     a.Grid(1),
-		Operands: []site.Operand{{Name: "x", Value: op.Args[0], Access: kernel.Read}, {Name: "n", Value: op.Args[1], Access: kernel.Read}, {Name: "y", Value: op.Result, Access: kernel.Write}},
-		Cover:    a.Cover(1),
-	}}
+		}
+	})}
 }
 
 // halfCandidates computes a half of its own.
@@ -212,21 +206,18 @@ func halfCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: "elementwise half" + rows.Key(),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("half", func(b *kernel.Builder) {
-				bound := rows.Bound(b)
-				x, y, row := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write), b.WorkgroupID(1)
-				a.Run(b, func(i, n kernel.Value) {
-					at := b.Add(b.Mul(row, n), i)
-					b.If(b.Lt(row, bound), func() { y.Store(at, lane.RoundHalf(b, x.Load(lane.F32x4, at))) })
-				})
+		Grid:   a.Grid(rows.Max),
+		Cover:  a.Cover(rows.Max),
+	}, "half", func(s *site.Signature) func(b *kernel.Builder) {
+		extent, x, y, accesses := rows.Declare(s), s.Read("x", op.Args[0]), s.Write("y", op.Result), a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound, row := extent.Load(b), b.WorkgroupID(1)
+			accesses.Each(b, func(i, n kernel.Value) {
+				at := b.Add(b.Mul(row, n), i)
+				b.If(b.Lt(row, bound), func() { y.Store(at, lane.RoundHalf(b, x.Load(lane.F32x4, at))) })
 			})
-		},
-		Consts:   append(rows.Consts(), a.Consts()...),
-		Grid:     a.Grid(rows.Max),
-		Operands: append(rows.Operands(), site.Operand{Name: "x", Value: op.Args[0], Access: kernel.Read}, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
-		Cover:    a.Cover(rows.Max),
-	}}
+		}
+	})}
 }

@@ -67,30 +67,19 @@ func (p postNorm) key(unit bool) string {
 	return key
 }
 
-func (p postNorm) operands() []site.Operand {
-	var list []site.Operand
-	if p.add != nil {
-		list = append(list, site.Operand{Name: "add", Value: p.add, Access: kernel.Read})
-	}
-	if p.by != nil {
-		list = append(list, site.Operand{Name: "by", Value: p.by, Access: kernel.Read})
-	}
-	return list
-}
-
 // postNormArgs is a postNorm in a kernel.
 type postNormArgs struct {
 	postNorm
 	add, by *kernel.Buffer
 }
 
-func (p postNorm) declare(b *kernel.Builder) postNormArgs {
+func (p postNorm) declare(s *site.Signature) postNormArgs {
 	a := postNormArgs{postNorm: p}
 	if p.add != nil {
-		a.add = b.Arg("add", kernel.Read)
+		a.add = s.Read("add", p.add)
 	}
 	if p.by != nil {
-		a.by = b.Arg("by", kernel.Read)
+		a.by = s.Read("by", p.by)
 	}
 	return a
 }

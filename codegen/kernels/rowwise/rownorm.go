@@ -37,8 +37,8 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k := rowNormKernel{rows: rows, op: op.Kind.Name, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half != nil,
-		args: len(op.Args), post: post, group: group, wave: s.Target.Wave}
+	k := rowNormKernel{rows: rows, op: op, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half, post: post, group: group,
+		wave: s.Target.Wave}
 	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
 	// Decode entries of every width add in one order.
 	if rows.Max > ir.DecodeRows && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
@@ -49,29 +49,13 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	}
 	c := site.Candidate{
 		Kernel: k.key(),
-		Build:  k.build,
-		Consts: append(rows.Consts(),
-			ir.Const{Name: "group", Value: uint32(group)},
-			ir.FloatConst("eps", op.Attrs.Float("eps"))),
-		Grid:     [3]int{width / group / k.runs, rows.Max, 1},
-		Operands: rows.Operands(),
+		Grid:   [3]int{width / group / k.runs, rows.Max, 1},
 	}
-	for i, v := range op.Args {
-		c.Operands = append(c.Operands, site.Operand{Name: rowNormArgs[i], Value: v, Access: kernel.Read})
-	}
-	c.Operands = append(c.Operands, post.operands()...)
-	write := func(name string, v *ir.Value) {
-		c.Operands = append(c.Operands, site.Operand{Name: name, Value: v, Access: kernel.Write})
-		c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows.Max, width}, Tile: []int{1, group * k.runs}, Axis: []int{1, 0}})
-	}
-	switch {
-	case post.result != nil:
-		write("y", post.result)
-	case k.exact:
-		write("y", op.Result)
-	}
-	if k.half {
-		write("half", half.Result)
+	c = site.Implement(c, "rownorm", k.kernel)
+	for _, o := range c.Operands {
+		if o.Access == kernel.Write {
+			c.Cover = append(c.Cover, plans.Cover{Arg: o.Name, Dims: []int{rows.Max, width}, Tile: []int{1, group * k.runs}, Axis: []int{1, 0}})
+		}
 	}
 	return []site.Candidate{c}
 }
@@ -79,19 +63,14 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 // normRuns is how many runs of a subgroup each a workgroup has at most.
 const normRuns = 8
 
-// rowNormArgs names the operands of the norms, of which l2norm has the first and
-// rmsnorm the first two.
-var rowNormArgs = []string{"x", "gain", "z"}
-
 // rowNormKernel has one workgroup a row or run of it, whose lanes hold all of it, or one
 // subgroup a run.
 type rowNormKernel struct {
 	rows  site.Extent
-	op    string // rmsnorm, gated_rmsnorm or l2norm
+	op    *ir.Op // rmsnorm, gated_rmsnorm or l2norm
 	vec   int    // elements of one access
 	exact bool   // the result is written as it is
-	half  bool   // it is written rounded to f16
-	args  int    // operands of op
+	half  *ir.Op // that rounds it to f16, or nil
 	post  postNorm
 	group int // elements of a run
 	wave  int
@@ -118,10 +97,10 @@ func roundedNorm(s *site.Site) *ir.Op {
 
 func (k rowNormKernel) key() string {
 	half, even := "", ""
-	if k.half {
+	if k.half != nil {
 		half = "+half"
 	}
-	if k.half && k.exact {
+	if k.half != nil && k.exact {
 		half += "+f32"
 	}
 	if !k.even() {
@@ -131,29 +110,30 @@ func (k rowNormKernel) key() string {
 	if k.runs > 1 {
 		runs = fmt.Sprintf(" runs=%d", k.runs)
 	}
-	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op+k.post.key(k.op == "rmsnorm" && k.args == 1), half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
+	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op.Kind.Name+k.post.key(k.op.Kind.Name == "rmsnorm" && len(k.op.Args) == 1), half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
 }
 
-func (k rowNormKernel) build() (*kernel.Func, error) {
-	return kernel.Build("rownorm", func(b *kernel.Builder) {
-		rows := k.rows.Bound(b)
-		x := b.Arg("x", kernel.Read)
-		var gain, z *kernel.Buffer
-		if k.op != "l2norm" && k.args > 1 {
-			gain = b.Arg("gain", kernel.Read)
-		}
-		if k.op == "gated_rmsnorm" {
-			z = b.Arg("z", kernel.Read)
-		}
-		post := k.post.declare(b)
-		var y, half *kernel.Buffer
-		if k.exact {
-			y = b.Arg("y", kernel.Write)
-		}
-		if k.half {
-			half = b.Arg("half", kernel.Write)
-		}
-		group, eps := b.SpecU32("group", 4096), b.SpecF32("eps", 1e-6)
+func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	extent := k.rows.Declare(s)
+	var args [3]*kernel.Buffer // l2norm has the first, rmsnorm one or two
+	for i, v := range k.op.Args {
+		args[i] = s.Read([...]string{"x", "gain", "z"}[i], v)
+	}
+	x, gain, z, post := args[0], args[1], args[2], k.post.declare(s)
+	var y, half *kernel.Buffer
+	switch {
+	case k.post.result != nil:
+		y = s.Write("y", k.post.result)
+	case k.exact:
+		y = s.Write("y", k.op.Result)
+	}
+	if k.half != nil {
+		half = s.Write("half", k.half.Result)
+	}
+	group := s.U32("group", k.group, 4096, "elements that are normed together")
+	eps := s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "added to the mean square, or the least length")
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(k.size * k.runs)
 
 		row := b.WorkgroupID(1)
@@ -189,7 +169,7 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 		}
 		total := k.sum(b, sum)
 		var scale kernel.Value
-		if k.op == "l2norm" {
+		if k.op.Kind.Name == "l2norm" {
 			scale = b.Div(1.0, b.Max(b.Sqrt(total), eps))
 		} else {
 			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
@@ -206,15 +186,15 @@ func (k rowNormKernel) build() (*kernel.Func, error) {
 				v = post.finish(b, b.Add(v, p.add), k.vec)
 			}
 			b.If(b.And(p.exists, b.Lt(row, rows)), func() {
-				if k.exact {
+				if y != nil {
 					y.Store(b.Add(from, p.i), v)
 				}
-				if k.half {
+				if half != nil {
 					half.Store(b.Add(from, p.i), lane.RoundHalf(b, v))
 				}
 			})
 		}
-	})
+	}
 }
 
 // sum returns the sum of x over the workgroup, in all lanes: over lanes, then over

@@ -35,6 +35,25 @@ func (a Accesses) Cover(rows int) []plans.Cover {
 	return []plans.Cover{{Arg: "y", Dims: []int{rows, a.width}, Tile: []int{1, a.Vec * a.size}, Axis: []int{1, 0}}}
 }
 
+// Declare declares the length of a row and the size of a workgroup.
+func (a Accesses) Declare(s *Signature) AccessArgs {
+	return AccessArgs{s.U32("width", a.width, 4096, "elements of a row"), s.U32("workgroup", a.size, 256, "lanes"), a.Vec}
+}
+
+// AccessArgs are accesses in a kernel.
+type AccessArgs struct {
+	width, size kernel.Value
+	vec         int
+}
+
+// Each sets the workgroup and runs body for access i of a row, of n.
+func (a AccessArgs) Each(b *kernel.Builder, body func(i, n kernel.Value)) {
+	b.Workgroup(a.size)
+	n := b.Div(a.width, a.vec)
+	i := b.Add(b.Mul(b.WorkgroupID(0), a.size), b.LocalID())
+	b.If(b.Lt(i, n), func() { body(i, n) })
+}
+
 func (a Accesses) Consts() []ir.Const {
 	return []ir.Const{{Name: "width", Value: uint32(a.width)}, {Name: "workgroup", Value: uint32(a.size)}}
 }

@@ -47,6 +47,28 @@ func (e Extent) Key() string {
 	return " n"
 }
 
+// Declare declares what tells the kernel the rows of a step.
+func (e Extent) Declare(s *Signature) StepRows {
+	if e.N == nil {
+		return StepRows{rows: s.U32("rows", e.Max, 1, "rows of a step")}
+	}
+	return StepRows{n: s.Read("n", e.N)}
+}
+
+// StepRows is an extent in a kernel.
+type StepRows struct {
+	n    *kernel.Buffer
+	rows kernel.Value // where there is no n
+}
+
+// Load returns the rows of this step.
+func (r StepRows) Load(b *kernel.Builder) kernel.Value {
+	if r.n == nil {
+		return r.rows
+	}
+	return r.n.Load(kernel.U32, 0)
+}
+
 // Operands are the operands that bound declares.
 func (e Extent) Operands() []Operand {
 	if e.N == nil {

@@ -28,9 +28,12 @@ type Candidate struct {
 	// one only.
 	Order, Shape string
 	Build        func() (*kernel.Func, error)
-	Consts       []ir.Const // for the kernel's specialization constants, by name
 	Grid         [3]int
-	Operands     []Operand // in the order of the kernel's arguments
+	// Operands are the kernel's arguments, Consts its specialization constants, both in its order; Units
+	// says what each constant counts. Implement sets them and Build.
+	Operands []Operand
+	Consts   []ir.Const
+	Units    []string
 	// Sequences is how many sequences the kernel takes in a step. It matters only in groups that
 	// use slots.
 	Sequences ir.Sequences
