@@ -10,14 +10,14 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Diff makes the tables that say in what two plans differ: "plans", "entries", "work",
+// Diff makes the tables that say in what two plans differ: "in short", "plans", "entries", "work",
 // "memory", "weights", "fusion", "kernels" and "modules". Each holds only what
 // differs; plans that do the same have no rows. What all layers have in common is one
 // row, and so is what several entries have.
 func Diff(a, b *Plan) []*table.Table {
 	sites := compareSites(a, b)
 	return []*table.Table{
-		diffHeaders(a, b), diffEntries(a, b), diffWork(a, b), diffMemory(a, b), diffWeights(a, b),
+		headline(a, b), diffHeaders(a, b), diffEntries(a, b), diffWork(a, b), diffMemory(a, b), diffWeights(a, b),
 		sites.fusion, sites.kernels, diffModules(a, b),
 	}
 }

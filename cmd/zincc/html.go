@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -16,7 +17,10 @@ import (
 )
 
 // htmlFlags are the flags of commands that write a report.
-type htmlFlags struct{ out, model, oracle string }
+type htmlFlags struct {
+	out, model, oracle string
+	measured           []string
+}
 
 func (h *htmlFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&h.out, "html", "", "write a report for browsers to this file")
@@ -62,7 +66,7 @@ func (h *htmlFlags) write(r *report.Report) error {
 
 // checkOutput fails if the report would be written over the plan or what belongs to it.
 func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
-	inputs := []string{path}
+	inputs := append([]string{path}, h.measured...)
 	if f, err := plans.OpenModelHeader(p, path, h.model); err == nil {
 		inputs = append(inputs, f.Shards()...)
 		defer f.Close()
@@ -81,5 +85,26 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 		}
 		defer done()
 	}
-	return codegen.ReportOptions(ctx, p, path, h.model, t, choice)
+	o, err := codegen.ReportOptions(ctx, p, path, h.model, t, choice)
+	for _, path := range h.measured {
+		m, err := readProfile(path)
+		if err != nil {
+			return o, fmt.Errorf("--measured: %w", err)
+		}
+		o.Profiles = append(o.Profiles, m)
+	}
+	return o, err
+}
+
+func readProfile(path string) (*plans.Profile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := plans.ReadProfile(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
 }

@@ -32,7 +32,7 @@ what the kernel computes with its weight types, then its shape; docs/adding-a-ke
 arena, a roofline, the disassembled kernels and, side by side, the program after each pass
 that changed it. For the passes the model is compiled again, from its header, which is
 looked for where it was, or beside the plan, or named with --model; --oracle is that of
-zincc compile.
+zincc compile. --measured shows what a device took beside what is predicted.
 
   zincc inspect plan.bin
   zincc inspect plan.bin --entry decode/1
@@ -45,6 +45,7 @@ zincc compile.
 		site := f.String("site", "", "say all of the call sites with this in their name, such as ffn_down")
 		html := htmlFlags{}
 		html.add(f)
+		f.StringSliceVar(&html.measured, "measured", nil, "of --html: what `zincrun profile --json` measured, a file an entry")
 		f.StringVar(&html.model, "model", "", "of --html: model of the plan, if it is not where it was")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -12,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/internal/rank"
 	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 )
 
@@ -24,7 +27,9 @@ Runs one step of an entry with a timestamp behind every dispatch and shows what 
 call site takes, summed over the layers that use the same kernel there, beside what the
 plan predicted, with the bytes and operations that it must do, and whether the predictions are
 in the order of the times: Spearman's rank correlation over the rows. Each time includes the dispatch's barrier,
-also where the plan itself needs none, so the sum is an upper bound of the step.`,
+also where the plan itself needs none, so the sum is an upper bound of the step.
+
+--json is what zincc inspect --html report.html --measured FILE shows beside the predictions.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")
@@ -50,6 +55,9 @@ also where the plan itself needs none, so the sum is an upper bound of the step.
 			if err := o.checkOutput(*trace); err != nil {
 				return err
 			}
+			if i := slices.IndexFunc(o.Plan.Entries, func(e plans.Entry) bool { return e.Name == *entry }); i >= 0 && *rows == 0 {
+				*rows = o.Plan.Entries[i].Rows
+			}
 			list, err := runtime.Profile(ctx, o.Plan, o.Exec, *entry, *rows, *depth, *repeats)
 			if err != nil {
 				return err
@@ -59,11 +67,17 @@ also where the plan itself needs none, so the sum is an upper bound of the step.
 					return err
 				}
 			}
-			t := profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.Exec.Device()), runtime.BySite(list))
 			if *asJSON {
-				return table.WriteJSON(cli.Stdout, t)
+				p := plans.Profile{Device: o.Exec.Device(), Entry: *entry, Rows: *rows, Depth: *depth}
+				for _, s := range runtime.BySite(list) {
+					p.Sites = append(p.Sites, plans.ProfileSite{Site: s.Site, Kernel: s.Kernel, Dispatches: s.Dispatches,
+						Time: float64(s.Time) / 1e3, Predicted: 1e6 * s.Predicted, Bytes: s.Bytes, FLOPs: s.FLOPs})
+				}
+				e := json.NewEncoder(cli.Stdout)
+				e.SetIndent("", "  ")
+				return e.Encode(p)
 			}
-			return table.WriteText(cli.Stdout, t)
+			return table.WriteText(cli.Stdout, profileTable(fmt.Sprintf("%s at depth %d on %s", *entry, *depth, o.Exec.Device()), runtime.BySite(list)))
 		}
 	},
 }

@@ -114,6 +114,36 @@ func open(t *testing.T, c *chromium, path string, width int, scheme string) {
 	}
 }
 
+// TestMeasured shows a profile beside the predictions, and says what it has none of.
+func TestMeasured(t *testing.T) {
+	plan, o := compiled(t, "gopher-moe", "gfx1201")
+	profile := &plans.Profile{Device: "a card", Entry: "decode/1", Rows: 1, Depth: 100}
+	d := plan.Entries[0].Dispatches[0]
+	profile.Sites = []plans.ProfileSite{{Site: plans.FoldSite(d.Site), Kernel: plan.Modules[plan.Pipelines[d.Pipeline].Module].Name, Dispatches: 2, Time: 2.5}}
+	o.Profiles = []*plans.Profile{profile, {Device: "a card", Entry: "decode/2", Rows: 2, Sites: []plans.ProfileSite{{Site: "embed", Kernel: "none", Dispatches: 1, Time: 1}}}}
+	r, err := report.New(plan, o)
+	path := write(t, r, err)
+	c := startChromium(t)
+	open(t, c, path, 480, "light")
+	if n := c.number(`document.querySelectorAll(".timeline .took").length`); n != 0 {
+		t.Errorf("%v measured dispatches at a depth that was not measured", n)
+	}
+	c.number(`[...document.querySelectorAll(".choice button")].find(b => b.textContent === "100").click(), 0`)
+	if n := c.number(`document.querySelectorAll(".timeline .took").length`); n != 1 {
+		t.Errorf("%v measured dispatches, want 1", n)
+	}
+	if have := c.text(`document.querySelector(".sums").textContent`); !strings.Contains(have, "1.25 µsmeasured on a card") {
+		t.Errorf("the sums say %q", have)
+	}
+	if n := c.number(`document.querySelectorAll(".timeline .upright").length`); n == 0 {
+		t.Error("480 pixels: no dispatch has its name")
+	}
+	if have := c.text(`document.querySelector("#plan").textContent`); !strings.Contains(have, "has 1 of 27 dispatches") || !strings.Contains(have, "decode/2 on a card is of another plan") {
+		t.Errorf("notes: %.300q", have)
+	}
+	noErrors(t, c)
+}
+
 func noErrors(t *testing.T, c *chromium) {
 	t.Helper()
 	for _, e := range c.errors {
@@ -363,8 +393,11 @@ func TestDiffPage(t *testing.T) {
 	for _, width := range []int{390, 1280} {
 		open(t, c, path, width, "dark")
 	}
-	if n := c.number(`document.querySelectorAll("#differences table").length`); int(n) != len(r.Diff) || n < 3 {
-		t.Errorf("%v tables of differences, want %d", n, len(r.Diff))
+	if n := c.number(`document.querySelectorAll("#differences table").length`); int(n) != len(r.Diff)-1 || n < 3 {
+		t.Errorf("%v tables of differences, want %d and a headline", n, len(r.Diff)-1)
+	}
+	if n := c.number(`document.querySelectorAll("#differences .headline .card").length`); n < 3 {
+		t.Errorf("%v cards in the headline", n)
 	}
 	// A site is lit in both programs and both timelines.
 	c.point(`.column .group:not(.single) .site`, false)

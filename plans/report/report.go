@@ -43,6 +43,16 @@ type Plan struct {
 	Kernels
 	Assembler string // which compiler the pipelines' assembly is of
 	Coverage  Table
+	Measured  []Measured `json:",omitempty"`
+}
+
+// Measured is what the dispatches of an entry took on a device behind Depth cached positions, in
+// microseconds, 0 where one was not measured.
+type Measured struct {
+	Entry  string
+	Depth  int
+	Device string
+	Times  []float64
 }
 
 // Fact is a field and its value.
@@ -87,6 +97,7 @@ type Options struct {
 	Assembly   []string // by pipeline, empty where there is none; nil if nobody was asked
 	Assembler  string   // who was
 	Notes      []string
+	Profiles   []*plans.Profile // measured steps
 }
 
 // New makes the report of one plan.
@@ -147,6 +158,7 @@ func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 	for i := range p.Entries {
 		r.Entries = append(r.Entries, b.entry(p, &p.Entries[i], trace))
 	}
+	r.addMeasured(p, o.Profiles)
 	var err error
 	r.Kernels, err = l.kernels(p, o.Assembly)
 	left := 0
@@ -159,6 +171,21 @@ func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("The assembly of %d of %d pipelines, those with the least of an entry's time, is left out: the report would be too large.", left, len(p.Pipelines)))
 	}
 	return r, err
+}
+
+// addMeasured holds what was measured against the dispatches of the plan.
+func (r *Plan) addMeasured(p *plans.Plan, profiles []*plans.Profile) {
+	for _, m := range profiles {
+		times, found := m.Times(p)
+		if found == 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("The profile of %s on %s is of another plan: none of its kernels is in this one.", m.Entry, m.Device))
+			continue
+		}
+		if found < len(times) {
+			r.Notes = append(r.Notes, fmt.Sprintf("The profile of %s on %s has %d of %d dispatches: the others have other kernels in this plan.", m.Entry, m.Device, found, len(times)))
+		}
+		r.Measured = append(r.Measured, Measured{m.Entry, m.Depth, m.Device, times})
+	}
 }
 
 func newTable(t *table.Table) Table {

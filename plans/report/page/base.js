@@ -77,14 +77,16 @@ function at(launch, depth) {
 // group, their work behind depth positions, and when they start.
 function run(plan, entry, depth) {
   const last = entry.Columns[entry.Columns.length - 1];
-  let now = 0;
+  const found = (plan.Measured || []).find(m => m.Entry === entry.Name && m.Depth === depth);
+  let now = 0, then = 0;
   const list = entry.Dispatches.map((d, i) => {
     const group = plan.Groups[last.Sections[d.s][d.g]];
     const section = entry.Sections[d.s];
     const work = at(plan.Launches[d.c], depth);
     const site = section.Layers && d.l >= 0 ? group.Site.replace("blk." + section.Layers[0] + ".", "blk." + d.l + ".") : group.Site;
-    const one = { i, plan, entry, group, site, work, layer: d.l, step: d.t, section: d.s, index: d.g, start: now };
+    const one = { i, plan, entry, group, site, work, layer: d.l, step: d.t, section: d.s, index: d.g, start: now, took: found ? found.Times[i] : 0, began: then };
     now += work.time;
+    then += one.took;
     return one;
   });
   const sum = { bytes: 0, operations: 0, stage: 0, read: 0, write: 0, flops: 0 };
@@ -95,9 +97,9 @@ function run(plan, entry, depth) {
     sum.write += work.Write;
     sum.flops += work.FLOPs;
   }
-  const predicted = now > 0;
+  const predicted = now > 0, measured = found && { device: found.Device, time: then };
   if (!predicted) list.forEach((d, i) => { d.start = i; });
-  return { plan, entry, list, sum, predicted, time: now, length: predicted ? now : list.length, steps: new Set(list.map(d => d.step)).size };
+  return { plan, entry, list, sum, predicted, measured, time: now, length: Math.max(predicted ? now : list.length, predicted ? then : 0), steps: new Set(list.map(d => d.step)).size };
 }
 
 // bySite joins the dispatches of a run that are the same group of folded layers.
@@ -105,11 +107,12 @@ function bySite(r) {
   const sites = new Map();
   for (const d of r.list) {
     const key = d.section + ":" + d.index;
-    if (!sites.has(key)) sites.set(key, { first: d, n: 0, time: 0, layers: [], work: d.work });
+    if (!sites.has(key)) sites.set(key, { first: d, n: 0, time: 0, took: 0, layers: [], work: d.work });
     const s = sites.get(key);
     s.n++;
     s.layers.push(d.layer);
     s.time += d.work.time;
+    s.took += d.took;
   }
   return [...sites.values()].sort((a, b) => b.time - a.time);
 }

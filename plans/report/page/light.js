@@ -136,7 +136,7 @@ const dispatchDetails = d => () => {
     el("div", { class: "panel-title" }, data.Plans.length > 1 && el("b", { class: "side" }, d.plan.Name), el("b", {}, d.site),
       el("span", { class: "muted" }, plural(d.group.Ops.length, "op") + ": " + d.group.Ops.map(i => parse(d.plan.Lines[i]).kind).join(", "))),
     el("div", { class: "facts" },
-      d.work.bound !== "none" && [fact("time", time(w.time)), fact("bound by", bounds[w.bound], w.bound),
+      d.work.bound !== "none" && [fact("time", time(w.time)), d.took > 0 && fact("measured", time(d.took)), fact("bound by", bounds[w.bound], w.bound),
         fact("bytes take", time(w.Bytes)), fact("operations take", time(w.Operations)), fact("stage", time(w.Stage))],
       fact("reads", bytes(w.Read)), fact("writes", bytes(w.Write)), fact("operations", count(w.FLOPs)), fact("step", d.step),
       call && [fact("kernel", el("code", {}, call.Kernel)), fact("grid", call.Grid.join(" × ")), fact("constants", el("code", {}, call.Consts)),

@@ -1,7 +1,8 @@
 // The page itself: which entry and depth are shown, and the views of them.
 
 const names = [...new Set(data.Plans.flatMap(p => p.Entries.map(e => e.Name)))];
-const depths = [0, 256, 1024, 4096, 16384, 65536, 131072].filter(d => d === 0 || d < Math.min(...data.Plans.map(p => p.Ctx)));
+const depths = [...new Set([0, 256, 1024, 4096, 16384, 65536, 131072, ...data.Plans.flatMap(p => (p.Measured || []).map(m => m.Depth))])]
+  .filter(d => d === 0 || d < Math.min(...data.Plans.map(p => p.Ctx))).sort((a, b) => a - b);
 const state = { entry: names[0], depth: 0, zoom: 1, closed: new Set(), shut: new Set() };
 
 const views = el("main", {});
@@ -34,6 +35,7 @@ function sums(r) {
     data.Plans.length > 1 && el("div", { class: "card side-card" }, el("b", { class: "side" }, r.plan.Name), el("span", {}, r.plan.Target)),
     r.predicted && card(time(r.time), "predicted for a step"),
     r.predicted && card(count(r.entry.Rows / (r.time * 1e-6)), r.entry.Rows === 1 ? "tokens/s" : `tokens/s, ${r.entry.Rows} rows`),
+    r.measured && card(time(r.measured.time), "measured on " + r.measured.device),
     card(r.list.length, r.list.length === r.steps ? "dispatches, a barrier behind each" : `dispatches in ${r.steps} steps`),
     card(bytes(r.sum.read), "read"), card(bytes(r.sum.write), "written"), card(count(r.sum.flops), "operations"),
     r.predicted && el("div", { class: "card wide" },
@@ -42,12 +44,13 @@ function sums(r) {
 }
 
 // frameWidth is what a timeline may be wide without being scrolled.
-const frameWidth = () => Math.max(560, views.clientWidth - (innerWidth > 640 ? 154 : 104));
+// On a narrow screen each dispatch has room for its name, on average.
+const frameWidth = runs => narrow() ? Math.max(360, 16 * Math.max(...runs.map(r => r.list.length))) : Math.max(560, views.clientWidth - 154);
 
 function timelineBlock(runs) {
   const length = Math.max(...runs.map(r => r.length));
   const frames = el("div", {});
-  const zoomed = () => frames.replaceChildren(...runs.map(r => el("div", {}, runs.length > 1 && el("h3", {}, el("b", { class: "side" }, r.plan.Name), r.plan.Target), timeline(r, length, state.zoom * frameWidth()))));
+  const zoomed = () => frames.replaceChildren(...runs.map(r => el("div", {}, runs.length > 1 && el("h3", {}, el("b", { class: "side" }, r.plan.Name), r.plan.Target), timeline(r, length, state.zoom * frameWidth(runs)))));
   const zoom = factor => () => {
     const old = frames.querySelector(".timeline-scroll");
     const middle = (old.scrollLeft + old.clientWidth / 2) / old.scrollWidth;
@@ -59,7 +62,7 @@ function timelineBlock(runs) {
   const lead = runs.every(r => r.predicted)
     ? "Predicted, from the target's figures: a dispatch takes the longer of its bytes and its operations, and its stage. `zincrun profile` measures."
     : "The target has no figures, so nothing is predicted: each dispatch is one unit wide.";
-  return block("timeline", "Timeline", lead,
+  return block("timeline", "Timeline", runs.some(r => r.measured) ? lead.replace(" `zincrun profile` measures.", " Below, on the same scale: what each was measured to take, with its barrier.") : lead,
     el("div", { class: "tools" }, el("span", { class: "legend" }, ["bytes", "operations", "stage"].map(k => el("span", {}, swatch(k), " " + bounds[k]))),
       el("span", { class: "buttons" }, el("button", { onclick: zoom(0.5), "aria-label": "zoom out" }, "−"), el("button", { onclick: zoom(2), "aria-label": "zoom in" }, "+"), el("button", { onclick: zoom(0) }, "all"))),
     frames);
@@ -87,6 +90,11 @@ function passesBlock(runs) {
   };
   return block("passes", beside ? "Programs" : "Passes", lead,
     el("div", { class: "tools" }, el("span", {}, check("attributes", "show-attrs"), check("only what changed", "only-new"))), body);
+}
+
+// headline says in what two plans differ most.
+function headline(t) {
+  return el("div", { class: "sums headline" }, t.Rows.map(([what, a, b, percent]) => el("div", { class: "card" }, el("b", {}, b), el("span", {}, `${what}; a has ${a}, ${percent[0] === "-" ? "" : "+"}${percent} %`))));
 }
 
 function memoryBlock(plan) {
@@ -125,7 +133,7 @@ function start() {
       el("div", { class: "title" }, el("h1", {}, many ? "Two plans" : one.Model, !many && el("span", {}, one.Target)),
         el("p", {}, data.Plans.map(p => el("span", {}, many && el("b", { class: "side" }, p.Name), many ? `${p.Model} for ${p.Target}, ` : "", el("code", {}, p.Path), ` context ${p.Ctx}`)))),
       el("nav", {}, ["timeline", "passes", "roofline", "kernels", "memory", "weights", "plan"].map(id => el("a", { href: "#" + id }, id)))),
-    data.Diff || many ? block("differences", "What differs", data.Diff ? "" : "The plans do not differ.", (data.Diff || []).map(t => el("div", { class: "each" }, el("h3", {}, t.Title), tableOf(t)))) : "",
+    data.Diff || many ? block("differences", "What differs", data.Diff ? "" : "The plans do not differ.", (data.Diff || []).map(t => t.Title === "in short" ? headline(t) : el("div", { class: "each" }, el("h3", {}, t.Title), tableOf(t)))) : "",
     el("div", { class: "choices" }, choice("entry", names, state.entry, n => n, n => { state.entry = n; }),
       depths.length > 1 && choice("cached positions", depths, state.depth, n => n >= 1024 ? n / 1024 + "k" : n, n => { state.depth = n; })),
     views,

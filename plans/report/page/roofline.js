@@ -66,6 +66,7 @@ function siteTable(r) {
     const row = el("tr", {},
       el("td", { class: "name" }, swatch(s.work.bound), " ", breakable(folded(s.first.site)), s.n > 1 && el("small", { title: "layers " + ranges(s.layers) }, ` × ${s.n}`, ranges(s.layers).length < 16 && ": " + ranges(s.layers))),
       el("td", { class: "number" }, r.predicted ? time(s.time) : "–"),
+      r.measured && el("td", { class: "number" }, s.took > 0 ? time(s.took) : "–"),
       el("td", { class: "number" }, r.predicted ? percent(s.time / r.time) : "–"),
       el("td", { class: "share" }, el("span", { class: "bar is-" + s.work.bound, style: `width:${(r.predicted ? 100 * s.time / r.time : 0).toFixed(1)}%` })));
     lightable(row, keys, dispatchDetails(s.first));
@@ -75,5 +76,5 @@ function siteTable(r) {
   const body = el("tbody", {}, rows);
   walkable(body, "tr", { ArrowDown: 1, ArrowUp: -1 });
   return el("div", { class: "scroll" }, el("table", { class: "sites" },
-    el("thead", {}, el("tr", {}, el("th", {}, "call site"), el("th", { class: "number" }, "time"), el("th", { class: "number" }, "share"), el("th", {}))), body));
+    el("thead", {}, el("tr", {}, el("th", {}, "call site"), el("th", { class: "number" }, "time"), r.measured && el("th", { class: "number" }, "measured"), el("th", { class: "number" }, "share"), el("th", {}))), body));
 }

@@ -4,6 +4,7 @@
 const tracks = [
   { name: "layer", height: 18 },
   { name: "dispatch", height: 34 },
+  { name: "measured", height: 22 },
   { name: "bytes", height: 9 },
   { name: "operations", height: 9 },
   { name: "moved", height: 52 },
@@ -13,14 +14,19 @@ const tracks = [
 const trackGap = 8;
 const axisHeight = 22;
 
+// On a narrow screen the names of dispatches stand upright.
+const narrow = () => innerWidth <= 640;
+const tallDispatch = 112;
+
 // length is the time that all of width is.
 function timeline(r, length, width) {
   const x = t => t / length * width;
-  const ends = r.list.map((d, i) => i + 1 < r.list.length ? r.list[i + 1].start : r.length);
+  const ends = r.list.map((d, i) => i + 1 < r.list.length ? r.list[i + 1].start : r.predicted ? r.time : r.length);
   let top = 0;
-  const rows = tracks.filter(t => r.predicted || !["bytes", "operations"].includes(t.name)).map(t => {
-    const row = { ...t, top };
-    top += t.height + trackGap;
+  const shown = t => t.name === "measured" ? r.predicted && r.measured : r.predicted || !["bytes", "operations"].includes(t.name);
+  const rows = tracks.filter(shown).map(t => {
+    const row = { ...t, top, height: t.name === "dispatch" && narrow() ? tallDispatch : t.height };
+    top += row.height + trackGap;
     return row;
   });
   const row = name => rows.find(t => t.name === name);
@@ -47,7 +53,12 @@ function timeline(r, length, width) {
     if (w.Stage > 0) node.append(box(main, from, Math.min(to, from + w.Stage), 0, main.height, { class: "stage-part" }));
     const label = d.site.replace(/^blk\.\d+\./, ""), work = x(from + Math.min(w.Stage, to - from));
     const letters = Math.floor((x(to) - work - 10) / 6.4);
-    if (letters > 4) node.append(svg("text", { x: work + 5, y: main.top + 21 }, label.length > letters ? label.slice(0, letters - 1) + "…" : label));
+    const cut = n => label.length > n ? label.slice(0, n - 1) + "…" : label;
+    if (letters > 4) node.append(svg("text", { x: work + 5, y: main.top + main.height / 2 + 4 }, cut(letters)));
+    else if (narrow() && x(to) - x(from) >= 11) {
+      node.append(svg("text", { class: "upright", transform: `translate(${x((from + to) / 2) + 4} ${main.top + main.height - 6}) rotate(-90)` }, cut(17)));
+    }
+    if (row("measured") && d.took > 0) node.append(box(row("measured"), d.began, d.began + d.took, 0, row("measured").height, { class: "took" }));
     if (r.predicted) {
       node.append(box(row("bytes"), from + w.Stage, from + w.Stage + w.Bytes, 0, 9, { class: "is-bytes thin" }));
       node.append(box(row("operations"), from + w.Stage, from + w.Stage + w.Operations, 0, 9, { class: "is-operations thin" }));
