@@ -30,6 +30,18 @@ const (
 	IQ4_NL
 	IQ4_XS
 	MXFP4
+	IQ1_S
+	IQ1_M
+	IQ2_XXS
+	IQ2_XS
+	IQ2_S
+	IQ3_XXS
+	IQ3_S
+	TQ1_0
+	TQ2_0
+	Q1_0
+	Q2_0
+	NVFP4
 	numDTypes
 )
 
@@ -62,6 +74,18 @@ var dtypes = [numDTypes]dtypeInfo{
 	IQ4_NL:  {"iq4_nl", 32, 18},
 	IQ4_XS:  {"iq4_xs", 256, 136},
 	MXFP4:   {"mxfp4", 32, 17},
+	IQ1_S:   {"iq1_s", 256, 50},
+	IQ1_M:   {"iq1_m", 256, 56},
+	IQ2_XXS: {"iq2_xxs", 256, 66},
+	IQ2_XS:  {"iq2_xs", 256, 74},
+	IQ2_S:   {"iq2_s", 256, 82},
+	IQ3_XXS: {"iq3_xxs", 256, 98},
+	IQ3_S:   {"iq3_s", 256, 110},
+	TQ1_0:   {"tq1_0", 256, 54},
+	TQ2_0:   {"tq2_0", 256, 66},
+	Q1_0:    {"q1_0", 128, 18},
+	Q2_0:    {"q2_0", 64, 18},
+	NVFP4:   {"nvfp4", 64, 36},
 }
 
 // String returns the lower-case name that .zir text uses, such as "q4_k".

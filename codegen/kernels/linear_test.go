@@ -91,6 +91,8 @@ var steps = map[ir.DType]struct {
 	ir.Q4_0: {.1, []int{0}}, ir.Q4_1: {.1, []int{0, 2}}, ir.Q5_0: {.05, []int{0}}, ir.Q5_1: {.05, []int{0, 2}},
 	ir.Q8_0: {.01, []int{0}}, ir.Q2_K: {.03, []int{80, 82}}, ir.Q3_K: {.01, []int{108}}, ir.Q4_K: {.002, []int{0, 2}},
 	ir.Q5_K: {.001, []int{0, 2}}, ir.Q6_K: {.0005, []int{208}}, ir.IQ4_NL: {.01, []int{0}}, ir.IQ4_XS: {.0005, []int{0}},
+	ir.IQ1_S: {.1, []int{0}}, ir.IQ2_XXS: {.01, []int{0}}, ir.IQ2_XS: {.01, []int{0}}, ir.IQ2_S: {.01, []int{0}}, ir.IQ3_XXS: {.01, []int{0}},
+	ir.IQ3_S: {.01, []int{0}}, ir.TQ1_0: {1, []int{52}}, ir.TQ2_0: {1, []int{64}}, ir.Q1_0: {1, []int{0}}, ir.Q2_0: {1, []int{0}},
 }
 
 // matrix adds a weight of random blocks.
@@ -131,6 +133,14 @@ func (w *world) tame(d ir.DType, src []byte) {
 			put16(b, uint16(math.Float32bits(x)>>16))
 		case ir.MXFP4:
 			src[b] = byte(124 + w.rng.IntN(3))
+		case ir.NVFP4:
+			for i := range 4 {
+				src[b+i] = byte(0x28 + w.rng.IntN(16)) // 1/4 to 1
+			}
+		case ir.IQ1_M: // nibbles of 0.1
+			for i, n := range []byte{6, 6, 14, 2} {
+				src[b+49+2*i] = src[b+49+2*i]&15 | n<<4
+			}
 		default:
 			for _, at := range steps[d].at {
 				put16(b+at, gguf.F32ToF16(float32(steps[d].d*(w.rng.Float64()+.5))))

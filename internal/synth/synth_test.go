@@ -48,7 +48,7 @@ func TestShapes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for d := ir.F32; d <= ir.MXFP4; d++ {
+	for _, d := range ir.DTypes() {
 		if ir.Computable(d) && !types[d] {
 			t.Errorf("no tensor of type %s", d)
 		}

@@ -1,5 +1,7 @@
 package gguf
 
+import "github.com/zincc-dev/zincc/ir/gguf/codebook"
+
 // Formats with blocks of 256 in sub-blocks of 16 or 32 with a small scale each.
 
 // Q2_K: 16 bytes of (4-bit scale, 4-bit minimum) for 16 elements each, 64 bytes
@@ -130,7 +132,7 @@ func dequantQ6_K(dst []float32, src []byte) {
 }
 
 // IQ4_XS: f16 d, 8 6-bit scales (2 high bits each in 16 bits, then low nibbles)
-// for 32 elements each, 128 bytes of nibbles; d*(scale-32) times codebook4.
+// for 32 elements each, 128 bytes of nibbles; d*(scale-32) times codebook.IQ4.
 func dequantIQ4_XS(dst []float32, src []byte) {
 	for ; len(dst) >= 256; dst, src = dst[256:], src[136:] {
 		b := (*[136]byte)(src)
@@ -141,8 +143,8 @@ func dequantIQ4_XS(dst []float32, src []byte) {
 			scale := b[4+sub/2]>>(sub%2*4)&15 | byte(high>>(2*sub)&3)<<4
 			dl := d * float32(int(scale)-32)
 			for j, q := range q {
-				y[j] = dl * codebook4[q&15]
-				y[j+16] = dl * codebook4[q>>4]
+				y[j] = dl * float32(codebook.IQ4[q&15])
+				y[j+16] = dl * float32(codebook.IQ4[q>>4])
 			}
 		}
 	}

@@ -2,6 +2,8 @@ package gguf
 
 import (
 	"math"
+
+	"github.com/zincc-dev/zincc/ir/gguf/codebook"
 )
 
 // Formats with blocks of 32: a scale d, for some a minimum m, then the
@@ -68,17 +70,14 @@ func dequantQ8_0(dst []float32, src []byte) {
 	}
 }
 
-// e2m1 holds the 4-bit floats of the OCP Microscaling specification, doubled.
-var e2m1 = [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
-
-// MXFP4: an E8M0 exponent, 16 bytes of nibbles; 2^(e-128) times e2m1.
+// MXFP4: an E8M0 exponent, 16 bytes of nibbles; 2^(e-128) times codebook.E2M1.
 func dequantMXFP4(dst []float32, src []byte) {
 	for ; len(dst) >= 32; dst, src = dst[32:], src[17:] {
 		y, b := (*[32]float32)(dst), (*[17]byte)(src)
 		d := e8m0Half(b[0])
 		for j, q := range b[1:] {
-			y[j] = e2m1[q&15] * d
-			y[j+16] = e2m1[q>>4] * d
+			y[j] = float32(codebook.E2M1[q&15]) * d
+			y[j+16] = float32(codebook.E2M1[q>>4]) * d
 		}
 	}
 }
@@ -91,17 +90,14 @@ func e8m0Half(e byte) float32 {
 	return math.Float32frombits(uint32(e-1) << 23)
 }
 
-// codebook4 holds the values of the IQ4 formats.
-var codebook4 = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
-
-// IQ4_NL: f16 d, 16 bytes of nibbles; d times codebook4.
+// IQ4_NL: f16 d, 16 bytes of nibbles; d times codebook.IQ4.
 func dequantIQ4_NL(dst []float32, src []byte) {
 	for ; len(dst) >= 32; dst, src = dst[32:], src[18:] {
 		y, b := (*[32]float32)(dst), (*[18]byte)(src)
 		d := half(b[:])
 		for j, q := range b[2:] {
-			y[j] = d * codebook4[q&15]
-			y[j+16] = d * codebook4[q>>4]
+			y[j] = d * float32(codebook.IQ4[q&15])
+			y[j+16] = d * float32(codebook.IQ4[q>>4])
 		}
 	}
 }

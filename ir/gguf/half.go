@@ -33,3 +33,16 @@ func F32ToF16(f float32) uint16 {
 
 // bf16ToF32 converts the bits of a bfloat16.
 func bf16ToF32(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+
+// E4M3ToF32 converts the bits of an 8-bit float of 4 exponent and 3 mantissa bits, without its sign. As in
+// ggml 0x7f, which would be NaN, is 0.
+func E4M3ToF32(x byte) float32 {
+	exponent, mantissa := int(x>>3&15), float64(x&7)
+	switch {
+	case x == 0x7f:
+		return 0
+	case exponent == 0:
+		return float32(math.Ldexp(mantissa, -9))
+	}
+	return float32(math.Ldexp(8+mantissa, exponent-10))
+}

@@ -267,11 +267,11 @@ func TestParseAccepts(t *testing.T) {
 }
 
 func TestParseUnsupportedType(t *testing.T) {
-	h, err := parse(raw(3, 1, 0).tensor("x", 16, 0, 512).pad(132))
+	h, err := parse(raw(3, 1, 0).tensor("x", 15, 0, 512).pad(584))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Tensor{"x", ir.Invalid, "IQ2_XXS", []int64{512}, 0, 64, 132, nil}
+	want := Tensor{"x", ir.Invalid, "Q8_K", []int64{512}, 0, 64, 584, nil}
 	if !reflect.DeepEqual(h.tensors[0], want) {
 		t.Errorf("got %+v, want %+v", h.tensors[0], want)
 	}

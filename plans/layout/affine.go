@@ -7,6 +7,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/ir/gguf/codebook"
 )
 
 var le = binary.LittleEndian
@@ -74,16 +75,13 @@ func quantsQ5_1(q, b []byte) {
 	nibbles(b[8:], func(i int, n byte) { q[i] = n + byte(high>>i&1<<4) })
 }
 
-// codebook4 holds the values of the IQ4 formats.
-var codebook4 = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
-
 func quantsIQ4_NL(q, b []byte) {
-	nibbles(b[2:], func(i int, n byte) { q[i] = byte(codebook4[n]) })
+	nibbles(b[2:], func(i int, n byte) { q[i] = byte(codebook.IQ4[n]) })
 }
 
 func quantsIQ4_XS(q, b []byte) {
 	for sub := range 8 {
-		nibbles(b[8+16*sub:], func(i int, n byte) { q[32*sub+i] = byte(codebook4[n]) })
+		nibbles(b[8+16*sub:], func(i int, n byte) { q[32*sub+i] = byte(codebook.IQ4[n]) })
 	}
 }
 
@@ -94,14 +92,11 @@ func scaleIQ4_XS(b []byte, g int) float32 {
 	return half(b) * float32(s-32)
 }
 
-// e2m1 holds the 4-bit floats of the OCP Microscaling specification, doubled.
-var e2m1 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
-
 func quantsMXFP4(q, b []byte) {
-	nibbles(b[1:], func(i int, n byte) { q[i] = byte(e2m1[n]) })
+	nibbles(b[1:], func(i int, n byte) { q[i] = byte(codebook.E2M1[n]) })
 }
 
-// scaleMXFP4 is 2^(e-128): half of what the exponent means, since e2m1 is doubled.
+// scaleMXFP4 is 2^(e-128): half of what the exponent means, since codebook.E2M1 is doubled.
 func scaleMXFP4(b []byte, _ int) float32 {
 	return float32(math.Ldexp(1, int(b[0])-128))
 }

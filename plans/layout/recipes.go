@@ -29,6 +29,18 @@ var recipes = []Recipe{
 	affine(ir.IQ4_NL, 32, affineBlock{quantsIQ4_NL, scaleF16, nil}),
 	affine(ir.IQ4_XS, 32, affineBlock{quantsIQ4_XS, scaleIQ4_XS, nil}),
 	affine(ir.MXFP4, 32, affineBlock{quantsMXFP4, scaleMXFP4, nil}),
+	affine(ir.IQ1_S, 32, affineBlock{quantsIQ1_S, scaleIQ1_S, nil}),
+	affine(ir.IQ1_M, 16, affineBlock{quantsIQ1_M, scaleIQ1_M, nil}),
+	affine(ir.IQ2_XXS, 32, affineBlock{quantsIQ2_XXS, scaleIQ2_XXS, nil}),
+	affine(ir.IQ2_XS, 16, affineBlock{quantsIQ2_XS, scaleIQ2_XS, nil}),
+	affine(ir.IQ2_S, 16, affineBlock{quantsIQ2_S, scaleIQ2_S, nil}),
+	affine(ir.IQ3_XXS, 32, affineBlock{quantsIQ3_XXS, scaleIQ3_XXS, nil}),
+	affine(ir.IQ3_S, 32, affineBlock{quantsIQ3_S, scaleIQ3_S, nil}),
+	affine(ir.TQ1_0, 32, affineBlock{quantsTQ1_0, scaleTQ1_0, nil}),
+	affine(ir.TQ2_0, 32, affineBlock{quantsTQ2_0, scaleTQ2_0, nil}),
+	affine(ir.Q1_0, 32, affineBlock{quantsQ1_0, scaleF16, nil}),
+	affine(ir.Q2_0, 32, affineBlock{quantsQ2_0, scaleF16, nil}),
+	affine(ir.NVFP4, 16, affineBlock{quantsNVFP4, scaleNVFP4, nil}),
 }
 
 func raw(d ir.DType, group int) Recipe {

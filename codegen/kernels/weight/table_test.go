@@ -31,7 +31,7 @@ var views = []struct {
 // testdata/layouts.txt, and fails where a layout lacks a view without saying why.
 func TestLayouts(t *testing.T) {
 	types := map[string][]string{}
-	for d := ir.F32; d <= ir.MXFP4; d++ {
+	for _, d := range ir.DTypes() {
 		if f := layout.Format(d); f != "" && ir.Computable(d) {
 			types[f] = append(types[f], d.String())
 		}
