@@ -34,6 +34,23 @@ func TestExpertCoop(t *testing.T) {
 	}
 }
 
+// TestExpertCoopNumbers computes experts' projections with the cooperative matrices of an interpreter: of an expert
+// that all rows choose, one that none does, of rows and of slots.
+func TestExpertCoopNumbers(t *testing.T) {
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q6_K, ir.Q8_0, ir.MXFP4} {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			const rows, n, k, width = 40, 37, 256, 72
+			m := &moe{dtype: d, experts: 8, slots: 2, all: 3, none: 5}
+			for _, perSlot := range []bool{false, true} {
+				w := newWorld(t, rows, n)
+				y := w.fragmentExperts(m, k, width, perSlot)
+				w.closeTo(first(t, w.candidates(lookup(t, "gfx1100"), y), "expert_coop"), n, y)
+			}
+		})
+	}
+}
+
 // checkCoop rounds what the group's experts read and builds the group for targets
 // with cooperative matrices.
 func (w *world) checkCoop(output *ir.Value) {

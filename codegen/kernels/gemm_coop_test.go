@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -145,6 +146,31 @@ func TestCoopGroups(t *testing.T) {
 					w.covered(c, v)
 				}
 			}
+		}
+	}
+}
+
+// TestGemmCoop computes projections with the cooperative matrices of an interpreter, on a target of which nobody
+// knows what lanes hold. The last tile of rows is not full.
+func TestGemmCoop(t *testing.T) {
+	for _, g := range coopGroups {
+		for _, rows := range []int{20, 150} {
+			if !g.coop || rows > 20 && g.k > 512 {
+				continue
+			}
+			t.Run(fmt.Sprint(g.name, " ", rows), func(t *testing.T) {
+				t.Parallel()
+				n := rows - 3
+				w := newWorld(t, rows, n)
+				out := g.build(w, w.rounded(w.rows(ir.T, g.k)))
+				for _, c := range w.candidates(lookup(t, "gfx1100"), out...) {
+					if strings.HasPrefix(c.Kernel, "gemm_coop ") {
+						w.near(c, launch(t, c, w.sizes, w.data), n, int(g.k), out)
+						return
+					}
+				}
+				t.Error("gemm_coop offers nothing")
+			})
 		}
 	}
 }
