@@ -53,24 +53,6 @@ func (a attentionShape) exact(op *ir.Op) bool {
 	return op.Args[0].Type.DType == ir.F32 && !a.gate.half
 }
 
-// operands are those of q, the caches, pos and slot.
-func (a attentionShape) operands(op *ir.Op) []site.Operand {
-	list := append(a.rows.Operands(), a.gate.operands()...)
-	for i, v := range op.Args[:5] {
-		list = append(list, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
-	}
-	return append(list, a.sinkOperands()...)
-}
-
-func (a attentionShape) sinkOperands() []site.Operand { return sinkOperands(a.sinks) }
-
-func sinkOperands(sinks *ir.Value) []site.Operand {
-	if sinks == nil {
-		return nil
-	}
-	return []site.Operand{{Name: "sinks", Value: sinks, Access: kernel.Read}}
-}
-
 // key tells kernels with a window or sinks from others.
 func (a attentionShape) key() string {
 	key := a.gate.key()
@@ -83,24 +65,10 @@ func (a attentionShape) key() string {
 	return key + a.rows.Key()
 }
 
-func (a attentionShape) consts() []ir.Const {
-	list := append(a.rows.Consts(), a.gate.consts()...)
-	if a.kv == ir.Q8_0 {
-		list = append(list, ir.Const{Name: "slots", Value: uint32(a.slots)})
-	}
-	if a.window > 0 {
-		list = append(list, ir.Const{Name: "window", Value: uint32(a.window)})
-	}
-	return append(list,
-		ir.Const{Name: "heads", Value: uint32(a.heads)},
-		ir.Const{Name: "group", Value: uint32(a.group)},
-		ir.Const{Name: "ctx", Value: uint32(a.ctx)},
-		ir.FloatConst("scale", float64(a.scale)))
-}
-
 // attentionArgs are the arguments and constants of the kernels of attention.
 type attentionArgs struct {
-	rows         kernel.Value
+	extent       site.StepRows
+	rows         kernel.Value // of this step
 	gate         gateArgs
 	q, k, v      *kernel.Buffer
 	pos, slot    *kernel.Buffer
@@ -112,28 +80,39 @@ type attentionArgs struct {
 	kvRow        kernel.Value // chunks of a cached row
 }
 
-func (a attentionShape) declare(b *kernel.Builder) attentionArgs {
-	d := attentionArgs{rows: a.rows.Bound(b), gate: a.gate.declare(b), q: b.Arg("q", kernel.Read)}
-	d.declareCaches(a, b, kernel.Read)
+// declare declares what attention takes: op's operands, the gate and the shape.
+func (a attentionShape) declare(s *site.Signature, op *ir.Op) attentionArgs {
+	d := attentionArgs{extent: a.rows.Declare(s), gate: a.gate.declare(s), q: s.Read("q", op.Args[0])}
+	d.declareCaches(a, s, op, kernel.Read)
 	return d
 }
 
 // declareCaches declares what there is besides q.
-func (d *attentionArgs) declareCaches(a attentionShape, b *kernel.Builder, access kernel.Access) {
-	d.k, d.v = b.Arg("k", access), b.Arg("v", access)
-	d.pos, d.slot = b.Arg("pos", kernel.Read), b.Arg("slot", kernel.Read)
-	d.heads, d.group = b.SpecU32("heads", 1), b.SpecU32("group", 1)
-	d.ctx, d.scale = b.SpecU32("ctx", 4096), b.SpecF32("scale", 1)
+func (d *attentionArgs) declareCaches(a attentionShape, s *site.Signature, op *ir.Op, access kernel.Access) {
+	d.k, d.v = s.Arg("k", op.Args[1], access), s.Arg("v", op.Args[2], access)
+	d.pos, d.slot = s.Read("pos", op.Args[3]), s.Read("slot", op.Args[4])
+	d.heads, d.group = s.U32("heads", a.heads, 1, "heads of a row"), s.U32("group", a.group, 1, "heads that share a KV head")
+	d.ctx, d.scale = s.U32("ctx", a.ctx, 4096, "positions of a sequence in the caches"), s.F32("scale", float64(a.scale), 1, "factor of the scores")
 	if a.kv == ir.Q8_0 {
-		d.slots = b.SpecU32("slots", 1)
+		d.slots = s.U32("slots", a.slots, 1, "sequences in the caches")
 	}
 	if a.window > 0 {
-		d.window = b.SpecU32("window", 1024)
+		d.window = s.U32("window", a.window, 1024, "positions that a row sees")
 	}
-	if a.sinks != nil {
-		d.sinks = b.Arg("sinks", kernel.Read)
+	d.sinks = declareSinks(s, a.sinks)
+}
+
+// declareSinks declares the sinks of the heads, if they have some.
+func declareSinks(s *site.Signature, sinks *ir.Value) *kernel.Buffer {
+	if sinks == nil {
+		return nil
 	}
-	d.kvRow = b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
+	return s.Read("sinks", sinks)
+}
+
+// begin loads the rows of the step.
+func (d *attentionArgs) begin(b *kernel.Builder, a attentionShape) {
+	d.rows, d.kvRow = d.extent.Load(b), b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
 }
 
 // Windows. What a row at position p sees begins at p+1 less the window.

@@ -209,13 +209,10 @@ func (k *coopAttention) sumStride() int { return k.dims()/4 + 1 }
 func (k *coopAttention) sumsSize() int { return fragment.Square * k.sumStride() }
 
 func (k *coopAttention) candidate() site.Candidate {
-	rows, heads, part, consts := k.rows.Max, k.heads, "", k.consts()
+	rows, heads, part := k.rows.Max, k.heads, ""
 	cover := plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.queryRows(), k.fold * k.headDim}, Axis: []int{1, 0}}
 	if k.partial {
 		part = " part"
-		for _, name := range []string{"block", "rows"} {
-			consts = append(consts, ir.Const{Name: "split_" + name, Value: uint32(k.op.Attrs.Int(name))})
-		}
 		cover = plans.Cover{Arg: "y", Dims: []int{rows, heads, k.splits, k.headDim + 2}, Tile: []int{k.queryRows(), k.fold, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}}
 	}
 	if k.stays {
@@ -225,16 +222,13 @@ func (k *coopAttention) candidate() site.Candidate {
 	if k.kv != ir.F16 {
 		kv = " " + k.kv.String()
 	}
-	return site.Candidate{
+	return site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("attention_coop%s hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s", kv, k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
 			k.sides, fragment.Square, part, k.attentionShape.key()),
-		Shape:    fmt.Sprintf("fold %d tile %dx%dx%d team %d%s", k.fold, k.tileRows(), k.tileKV, k.buffers, k.sides, part),
-		Build:    k.build,
-		Consts:   consts,
-		Grid:     [3]int{heads / k.fold, k.tiles(), k.splits},
-		Operands: append(k.operands(k.op), site.Operand{Name: "y", Value: k.result, Access: kernel.Write}),
-		Cover:    []plans.Cover{cover},
-	}
+		Shape: fmt.Sprintf("fold %d tile %dx%dx%d team %d%s", k.fold, k.tileRows(), k.tileKV, k.buffers, k.sides, part),
+		Grid:  [3]int{heads / k.fold, k.tiles(), k.splits},
+		Cover: []plans.Cover{cover},
+	}, "attention_coop", k.kernel)
 }
 
 // coopAttentionRun is the kernel while it is built.
@@ -275,10 +269,17 @@ var (
 	coopRight = kernel.F16.Matrix(fragment.Square, fragment.Square, kernel.MatrixB)
 )
 
-func (k *coopAttention) build() (*kernel.Func, error) {
-	return kernel.Build("attention_coop", func(b *kernel.Builder) {
-		r := &coopAttentionRun{coopAttention: k, b: b, attentionArgs: k.declare(b)}
-		y := b.Arg("y", kernel.Write)
+func (k *coopAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &coopAttentionRun{coopAttention: k, attentionArgs: k.declare(s, k.op)}
+	y := s.Write("y", k.result)
+	var block, together kernel.Value
+	if k.partial {
+		block = s.U32("split_block", k.op.Attrs.Int("block"), 32, "positions that a split has or has not")
+		together = s.U32("split_rows", k.op.Attrs.Int("rows"), 1, "rows whose splits are the same")
+	}
+	return func(b *kernel.Builder) {
+		r.b = b
+		r.begin(b, k.attentionShape)
 		b.Workgroup(k.lanes())
 		r.shared = b.Shared(lane.U32x4, k.shared())
 
@@ -299,7 +300,7 @@ func (k *coopAttention) build() (*kernel.Func, error) {
 		r.teamRow, r.member = b.Div(b.SubgroupLane(), 2), b.Mod(b.SubgroupLane(), 2)
 		begin := r.firstIn(b, first, k.tileKV)
 		if k.partial {
-			splits, block, together := b.NumWorkgroups(2), b.SpecU32("split_block", 32), b.SpecU32("split_rows", 1)
+			splits := b.NumWorkgroups(2)
 			last := b.Sub(b.Mul(b.Add(b.Div(r.row, together), 1), together), 1)
 			most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.lastRow)), 1)
 			round := b.Mul(splits, block)
@@ -324,7 +325,7 @@ func (k *coopAttention) build() (*kernel.Func, error) {
 		}
 		b.Barrier()
 		r.write(y)
-	})
+	}
 }
 
 // alternate has one buffer: while scores become weights, the next keys and these values

@@ -14,6 +14,8 @@ import (
 // lanes. A workgroup has some rows of q of one head, in pairs.
 type lanesKernel struct {
 	attentionShape
+	op       *ir.Op
+	result   *ir.Value
 	tileRows int // rows of q in a workgroup, even
 }
 
@@ -32,7 +34,7 @@ func AttentionLanesCandidates(s *site.Site) []site.Candidate {
 	if !ok || !shape.exact(op) || shape.rows.Max <= ir.DecodeRows || !inLanes(s, shape) {
 		return nil
 	}
-	k := lanesKernel{shape, 32}
+	k := &lanesKernel{shape, op, result, 32}
 	if shape.rows.Max >= 256 {
 		k.tileRows = 64
 	}
@@ -40,14 +42,11 @@ func AttentionLanesCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	rows, heads := shape.rows.Max, shape.heads
-	return []site.Candidate{{
-		Kernel:   k.key(),
-		Build:    k.build,
-		Consts:   shape.consts(),
-		Grid:     [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
-		Operands: append(shape.operands(op), site.Operand{Name: "y", Value: result, Access: kernel.Write}),
-		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
-	}}
+	return []site.Candidate{site.Implement(site.Candidate{
+		Kernel: k.key(),
+		Grid:   [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
+		Cover:  []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
+	}, "attention_lanes", k.kernel)}
 }
 
 // inLanes reports whether the target is a processor whose lanes the dims of a head fill.
@@ -78,10 +77,12 @@ type lanesRun struct {
 	tops, totals *kernel.Array // by row
 }
 
-func (k *lanesKernel) build() (*kernel.Func, error) {
-	return kernel.Build("attention_lanes", func(b *kernel.Builder) {
-		r := &lanesRun{lanesKernel: k, b: b, attentionArgs: k.declare(b)}
-		y := b.Arg("y", kernel.Write)
+func (k *lanesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &lanesRun{lanesKernel: k, attentionArgs: k.declare(s, k.op)}
+	y := s.Write("y", k.result)
+	return func(b *kernel.Builder) {
+		r.b = b
+		r.begin(b, k.attentionShape)
 		b.Workgroup(lanesWide)
 		f32 := func(n int) *kernel.Array { return b.Shared(kernel.F32, n) }
 		r.query, r.sums = f32(k.tileRows*k.headDim), f32(k.tileRows*k.headDim)
@@ -106,7 +107,7 @@ func (k *lanesKernel) build() (*kernel.Func, error) {
 		})
 		b.Barrier()
 		b.For(0, live, 1, func(row kernel.Value) { r.write(row, y) })
-	})
+	}
 }
 
 // dims are the parts of a head that the lanes have at a time.

@@ -2,7 +2,6 @@ package attention
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -20,24 +19,17 @@ func AttentionMergeCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	k := mergeKernel{rows: rows, gate: gate, wave: s.Target.Wave}
+	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
+	k := mergeKernel{op: op, result: result, rows: rows, gate: gate, wave: s.Target.Wave}
+	k.size = min(site.CeilDiv(headDim/2, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
 	if len(op.Args) > 1 {
 		k.sinks = op.Args[1]
 	}
-	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
-	size := min(site.CeilDiv(headDim/2, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: k.key(),
-		Build:  k.build,
-		Consts: append(append(rows.Consts(), gate.consts()...),
-			ir.Const{Name: "head_dim", Value: uint32(headDim)},
-			ir.Const{Name: "splits", Value: uint32(op.Attrs.Int("splits"))},
-			ir.Const{Name: "workgroup", Value: uint32(size)}),
-		Grid: [3]int{heads, rows.Max, 1},
-		Operands: slices.Concat(rows.Operands(), gate.operands(), []site.Operand{{Name: "partial", Value: op.Args[0], Access: kernel.Read}},
-			sinkOperands(k.sinks), []site.Operand{{Name: "y", Value: result, Access: kernel.Write}}),
-		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows.Max, heads * headDim}, Tile: []int{1, headDim}, Axis: []int{1, 0}}},
-	}}
+		Grid:   [3]int{heads, rows.Max, 1},
+		Cover:  []plans.Cover{{Arg: "y", Dims: []int{rows.Max, heads * headDim}, Tile: []int{1, headDim}, Axis: []int{1, 0}}},
+	}, "attention_merge", k.kernel)}
 }
 
 // mergeAhead is the splits whose sums a lane loads at once: all that there are at
@@ -45,27 +37,27 @@ func AttentionMergeCandidates(s *site.Site) []site.Candidate {
 const mergeAhead = 32
 
 type mergeKernel struct {
-	rows  site.Extent
-	gate  headGate
-	sinks *ir.Value
-	wave  int
+	op     *ir.Op
+	result *ir.Value // op's, or what becomes of it
+	rows   site.Extent
+	gate   headGate
+	sinks  *ir.Value
+	wave   int
+	size   int // lanes of a workgroup
 }
 
 func (k mergeKernel) key() string {
 	return fmt.Sprintf("attention_merge w=%d%s", k.wave, attentionShape{rows: k.rows, gate: k.gate, sinks: k.sinks}.key())
 }
 
-func (k mergeKernel) build() (*kernel.Func, error) {
-	return kernel.Build("attention_merge", func(b *kernel.Builder) {
-		rows, gate := k.rows.Bound(b), k.gate.declare(b)
-		partial := b.Arg("partial", kernel.Read)
-		var sinks *kernel.Buffer
-		if k.sinks != nil {
-			sinks = b.Arg("sinks", kernel.Read)
-		}
-		y := b.Arg("y", kernel.Write)
-		headDim, splits := b.SpecU32("head_dim", 128), b.SpecU32("splits", 1)
-		size := b.SpecU32("workgroup", uint32(k.wave))
+func (k mergeKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	extent, gate, partial, sinks := k.rows.Declare(s), k.gate.declare(s), s.Read("partial", k.op.Args[0]), declareSinks(s, k.sinks)
+	y := s.Write("y", k.result)
+	headDim := s.U32("head_dim", k.op.Attrs.Int("head_dim"), 128, "elements of a head")
+	splits := s.U32("splits", k.op.Attrs.Int("splits"), 1, "workgroups that share the positions")
+	size := s.U32("workgroup", k.size, k.wave, "lanes")
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(size)
 
 		row := b.WorkgroupID(1)
@@ -97,7 +89,7 @@ func (k mergeKernel) build() (*kernel.Func, error) {
 				y.Store(b.Add(b.Mul(head, b.Div(headDim, 2)), i), v)
 			})
 		})
-	})
+	}
 }
 
 // splitSums are what splits of a head add up to: the largest score, the weights

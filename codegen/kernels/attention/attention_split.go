@@ -241,26 +241,10 @@ func (k *splitKernel) cacheAccess() kernel.Access {
 func (k *splitKernel) candidate() site.Candidate {
 	rows, heads, splits, workgroups := k.rows.Max, k.heads, k.splits(), k.heads/k.share
 	c := site.Candidate{
-		Kernel:   k.key(),
-		Build:    k.build,
-		Operands: append(k.rows.Operands(), k.gate.operands()...),
-		Consts:   append(k.consts(), k.chains.normConsts()...),
-		Grid:     [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
+		Kernel: k.key(),
+		Grid:   [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
 
 		Sequences: ir.ManySequences,
-	}
-	for i, v := range k.op.Args[1:5] {
-		access := kernel.Read
-		if i < 2 {
-			access = k.cacheAccess()
-		}
-		c.Operands = append(c.Operands, site.Operand{Name: k.op.Kind.Params[i+1], Value: v, Access: access})
-	}
-	c.Operands = append(c.Operands, k.sinkOperands()...)
-	c.Operands = append(c.Operands, k.chains.tableOperands()...)
-	for i := range k.chains.chains {
-		c.Consts = append(c.Consts, k.chains.chainConsts(i)...)
-		c.Operands = append(c.Operands, k.chains.chainOperands(i)...)
 	}
 	first := 0 // split on its axis
 	if k.writer() {
@@ -268,12 +252,9 @@ func (k *splitKernel) candidate() site.Candidate {
 	}
 	y := plans.Cover{Arg: "y", Dims: []int{rows, 1, heads * k.headDim}, Tile: []int{1, 1, k.share * k.headDim}, Axis: []int{1, 2, 0}, First: []int{0, first, 0}}
 	if k.merge != nil {
-		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.op.Result, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
-		c.Consts = append(c.Consts, ir.Const{Name: "splits", Value: uint32(splits)}, ir.Const{Name: "block", Value: uint32(k.op.Attrs.Int("block"))})
 		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{1, 0}, Joined: []int{2}}
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}, First: []int{0, 0, first, 0}})
 	}
-	c.Operands = append(c.Operands, site.Operand{Name: "y", Value: k.result, Access: kernel.Write})
 	c.Cover = append(c.Cover, y)
 	if k.fresh() {
 		tile := k.headDim / k.sharers()
@@ -286,5 +267,5 @@ func (k *splitKernel) candidate() site.Candidate {
 				Axis: []int{1, 2, 0}})
 		}
 	}
-	return c
+	return site.Implement(c, "attention_split", k.kernel)
 }

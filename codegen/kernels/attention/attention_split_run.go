@@ -5,26 +5,28 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
-func (k *splitKernel) build() (*kernel.Func, error) {
-	return kernel.Build("attention_split", func(b *kernel.Builder) {
-		r := &splitRun{splitKernel: k, b: b, maker: headMaker{headsGroup: k.chains, b: b}}
-		r.attentionArgs = attentionArgs{rows: k.rows.Bound(b), gate: k.gate.declare(b)}
-		r.declareCaches(k.attentionShape, b, k.cacheAccess())
-		if k.chains.norm != nil {
-			r.maker.epsilon = b.SpecF32("eps", 1e-6)
+func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &splitRun{splitKernel: k, maker: headMaker{headsGroup: k.chains}}
+	r.attentionArgs = attentionArgs{extent: k.rows.Declare(s), gate: k.gate.declare(s)}
+	r.declareCaches(k.attentionShape, s, k.op, k.cacheAccess())
+	r.maker.declare(s)
+	for i := range k.chains.chains {
+		r.chains = append(r.chains, r.maker.declareChain(s, i))
+	}
+	var block kernel.Value
+	var counts *kernel.Buffer
+	if k.merge != nil {
+		r.partial, counts = s.Update("partial", k.op.Result), s.Update("arrivals", k.counts)
+		r.splits = s.U32("splits", k.splits(), 1, "workgroups that share the positions")
+		block = s.U32("block", k.op.Attrs.Int("block"), 1, "positions that a split has or has not")
+	}
+	r.y = s.Write("y", k.result)
+	return func(b *kernel.Builder) {
+		r.b, r.maker.b = b, b
+		r.begin(b, k.attentionShape)
+		if k.merge == nil {
+			r.splits, block = b.U32(1), b.U32(1)
 		}
-		r.maker.declareTables()
-		for i := range k.chains.chains {
-			r.chains = append(r.chains, r.maker.declareChain(i))
-		}
-		block := b.U32(1)
-		r.splits = b.U32(1)
-		var counts *kernel.Buffer
-		if k.merge != nil {
-			r.partial, counts = b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite)
-			r.splits, block = b.SpecU32("splits", 1), b.SpecU32("block", 1)
-		}
-		r.y = b.Arg("y", kernel.Write)
 		b.Workgroup(k.subgroups * k.wave)
 
 		r.row, r.split = b.WorkgroupID(1), b.WorkgroupID(2)
@@ -88,7 +90,7 @@ func (k *splitKernel) build() (*kernel.Func, error) {
 			index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
 			b.If(site.LastBlock(b, counts, index, active), func() { r.mergeSplits(active) })
 		}
-	})
+	}
 }
 
 // rangeSums adds up the positions that a subgroup has of a split. When it is made, it loads the

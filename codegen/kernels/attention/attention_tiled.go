@@ -20,19 +20,16 @@ func AttentionTiledCandidates(s *site.Site) []site.Candidate {
 	if !ok || !shape.exact(op) || shape.rows.Max <= ir.DecodeRows {
 		return nil
 	}
-	k := tiledKernel{attentionShape: shape}
+	k := &tiledKernel{attentionShape: shape, op: op, result: result}
 	if inLanes(s, shape) || !k.divide(s.Target) {
 		return nil
 	}
 	rows, heads := shape.rows.Max, shape.heads
-	return []site.Candidate{{
-		Kernel:   k.key(),
-		Build:    k.build,
-		Consts:   shape.consts(),
-		Grid:     [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
-		Operands: append(shape.operands(op), site.Operand{Name: "y", Value: result, Access: kernel.Write}),
-		Cover:    []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
-	}}
+	return []site.Candidate{site.Implement(site.Candidate{
+		Kernel: k.key(),
+		Grid:   [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
+		Cover:  []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
+	}, "attention_tiled", k.kernel)}
 }
 
 // tiledKernel is the tiled attention of Dao et al. (FlashAttention, arXiv:2205.14135).
@@ -45,6 +42,8 @@ func AttentionTiledCandidates(s *site.Site) []site.Candidate {
 // sums some chunks of four dims over all positions of the tile.
 type tiledKernel struct {
 	attentionShape
+	op       *ir.Op
+	result   *ir.Value
 	tileRows int // rows of q in a workgroup
 	tileKV   int // positions of the cache in shared memory
 	team     int // lanes of a team: a power of two, in one subgroup
@@ -84,10 +83,12 @@ func (k *tiledKernel) key() string {
 	return fmt.Sprintf("attention_tiled %s hd=%d tile=%dx%d w=%d%s", k.kv, k.headDim, k.tileRows, k.tileKV, k.wave, k.attentionShape.key())
 }
 
-func (k *tiledKernel) build() (*kernel.Func, error) {
-	return kernel.Build("attention_tiled", func(b *kernel.Builder) {
-		r := &tiledRun{tiledKernel: k, b: b, attentionArgs: k.declare(b)}
-		y := b.Arg("y", kernel.Write)
+func (k *tiledKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &tiledRun{tiledKernel: k, attentionArgs: k.declare(s, k.op)}
+	y := s.Write("y", k.result)
+	return func(b *kernel.Builder) {
+		r.b = b
+		r.begin(b, k.attentionShape)
 		b.Workgroup(k.lanes())
 		r.query = b.Shared(lane.F32x4, k.tileRows*k.stride())
 		r.cached = b.Shared(lane.F32x4, k.tileKV*k.stride())
@@ -118,7 +119,7 @@ func (k *tiledKernel) build() (*kernel.Func, error) {
 			r.add(fade)
 		})
 		r.write(y)
-	})
+	}
 }
 
 // tiledRun is the kernel while it is built. Vectors of four hold one element for

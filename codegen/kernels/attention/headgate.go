@@ -72,32 +72,17 @@ func (g headGate) key() string {
 	return key
 }
 
-// operands and consts are what declare declares.
-func (g headGate) operands() []site.Operand {
-	if g.x == nil {
-		return nil
-	}
-	return []site.Operand{{Name: "gate", Value: g.x, Access: kernel.Read}}
-}
-
-func (g headGate) consts() []ir.Const {
-	if g.x == nil {
-		return nil
-	}
-	return []ir.Const{{Name: "gate_parts", Value: uint32(g.parts)}, {Name: "gate_part", Value: uint32(g.part)}}
-}
-
 // gateArgs is a headGate in a kernel.
 type gateArgs struct {
 	x           *kernel.Buffer // nil without gate
 	parts, part kernel.Value
 }
 
-func (g headGate) declare(b *kernel.Builder) gateArgs {
+func (g headGate) declare(s *site.Signature) gateArgs {
 	if g.x == nil {
 		return gateArgs{}
 	}
-	return gateArgs{b.Arg("gate", kernel.Read), b.SpecU32("gate_parts", 1), b.SpecU32("gate_part", 0)}
+	return gateArgs{s.Read("gate", g.x), s.U32("gate_parts", g.parts, 1, "runs of a head in the gate's operand"), s.U32("gate_part", g.part, 0, "which of them is the gate")}
 }
 
 // load returns a function that gates access i, of n, of a head; the head is

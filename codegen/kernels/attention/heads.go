@@ -167,19 +167,6 @@ func (h *headsGroup) rotateBy(c *headChain, table *ir.Value) bool {
 	return true
 }
 
-// tableOperands are the tables of the rotations.
-func (h *headsGroup) tableOperands() []site.Operand {
-	var list []site.Operand
-	for i, t := range h.tables {
-		name := "table"
-		if i > 0 {
-			name = fmt.Sprint("table", i)
-		}
-		list = append(list, site.Operand{Name: name, Value: t, Access: kernel.Read})
-	}
-	return list
-}
-
 func (h *headsGroup) sameDim(d int) bool {
 	if h.headDim == 0 {
 		h.headDim = d
@@ -275,91 +262,53 @@ func (h *headsGroup) firsts() (list []int, n int) {
 func (h *headsGroup) candidate(s *site.Site) site.Candidate {
 	h.share(s.Target)
 	c := site.Candidate{
-		Kernel:   h.key(),
-		Build:    h.build,
-		Consts:   h.rows.Consts(),
-		Operands: h.rows.Operands(),
+		Kernel: h.key(),
 
 		Sequences: ir.ManySequences,
 	}
-	if h.pos != nil {
-		c.Consts = append(c.Consts, ir.Const{Name: "ctx", Value: uint32(h.ctx)})
-		c.Operands = append(c.Operands, site.Operand{Name: "pos", Value: h.pos, Access: kernel.Read})
-	}
-	if h.slot != nil {
-		c.Operands = append(c.Operands, site.Operand{Name: "slot", Value: h.slot, Access: kernel.Read})
-	}
-	if slices.ContainsFunc(h.chains, (*headChain).scales) {
-		c.Consts = append(c.Consts, ir.Const{Name: "slots", Value: uint32(h.slots)})
-	}
-	c.Operands = append(c.Operands, h.tableOperands()...)
-	c.Consts = append(c.Consts, h.normConsts()...)
 	firsts, n := h.firsts()
 	for i, ch := range h.chains {
-		c.Consts = append(c.Consts, h.chainConsts(i)...)
-		c.Operands = append(c.Operands, h.chainOperands(i)...)
-		to := ch.cache
-		if to == nil {
-			to = ch.last
-		}
-		y := fmt.Sprintf("y%d", i)
-		c.Operands = append(c.Operands, site.Operand{Name: y, Value: to, Access: kernel.Write})
-		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("first", i), Value: uint32(firsts[i])})
-		c.Cover = append(c.Cover, plans.Cover{Arg: y, Dims: []int{h.rows.Max, ch.width()}, Tile: []int{h.down, h.side * h.headDim},
+		c.Cover = append(c.Cover, plans.Cover{Arg: fmt.Sprint("y", i), Dims: []int{h.rows.Max, ch.width()}, Tile: []int{h.down, h.side * h.headDim},
 			Axis: []int{1, 0}, First: []int{0, firsts[i]}})
 	}
 	c.Grid = [3]int{n, site.CeilDiv(h.rows.Max, h.down), 1}
-	return c
+	return site.Implement(c, "heads", h.kernel)
 }
 
-// normConsts are the constants of the norms.
-func (h *headsGroup) normConsts() []ir.Const {
-	if h.norm == nil {
-		return nil
+func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
+	k := &headsKernel{headMaker: headMaker{headsGroup: h}}
+	extent := h.rows.Declare(s)
+	var pos, slot *kernel.Buffer
+	var ctx kernel.Value
+	if h.pos != nil {
+		ctx = s.U32("ctx", h.ctx, 4096, "positions of a sequence")
+		pos = s.Read("pos", h.pos)
 	}
-	return []ir.Const{ir.FloatConst("eps", h.norm.Attrs.Float("eps"))}
-}
-
-// chainConsts and chainOperands are what declareChain declares.
-func (h *headsGroup) chainConsts(i int) []ir.Const {
-	c := h.chains[i]
-	list := []ir.Const{{Name: fmt.Sprintf("heads%d", i), Value: uint32(c.width() / h.headDim)}}
-	if c.parts > 1 {
-		list = append(list, ir.Const{Name: fmt.Sprintf("parts%d", i), Value: uint32(c.parts)},
-			ir.Const{Name: fmt.Sprintf("part%d", i), Value: uint32(c.part)})
+	if h.slot != nil {
+		slot = s.Read("slot", h.slot)
 	}
-	return list
-}
-
-func (h *headsGroup) chainOperands(i int) []site.Operand {
-	c := h.chains[i]
-	list := []site.Operand{{Name: fmt.Sprintf("x%d", i), Value: c.x, Access: kernel.Read}}
-	if c.gain != nil {
-		list = append(list, site.Operand{Name: fmt.Sprintf("gain%d", i), Value: c.gain, Access: kernel.Read})
+	if slices.ContainsFunc(h.chains, (*headChain).scales) {
+		k.slots = s.U32("slots", h.slots, 1, "sequences in the caches")
 	}
-	return list
-}
-
-func (h *headsGroup) build() (*kernel.Func, error) {
-	return kernel.Build("heads", func(b *kernel.Builder) {
-		rows := h.rows.Bound(b)
-		k := &headsKernel{headMaker: headMaker{headsGroup: h, b: b}}
-		var pos, slot *kernel.Buffer
-		var ctx kernel.Value
-		if h.pos != nil {
-			ctx = b.SpecU32("ctx", 4096)
-			pos = b.Arg("pos", kernel.Read)
+	k.declare(s)
+	starts, _ := h.firsts()
+	var firsts []kernel.Value
+	for i, first := range starts {
+		firsts = append(firsts, s.U32(fmt.Sprint("first", i), first, 0, "first workgroup of the chain"))
+	}
+	var chains []*chainArgs
+	var results []*kernel.Buffer
+	for i, c := range h.chains {
+		chains = append(chains, k.declareChain(s, i))
+		to := c.cache
+		if to == nil {
+			to = c.last
 		}
-		if h.slot != nil {
-			slot = b.Arg("slot", kernel.Read)
-		}
-		if slices.ContainsFunc(h.chains, (*headChain).scales) {
-			k.slots = b.SpecU32("slots", 1)
-		}
-		k.declareTables()
-		if h.norm != nil {
-			k.epsilon = b.SpecF32("eps", 1e-6)
-		}
+		results = append(results, s.Write(fmt.Sprint("y", i), to))
+	}
+	return func(b *kernel.Builder) {
+		k.b = b
+		rows := extent.Load(b)
 		b.Workgroup(h.side * h.down * h.wave)
 
 		row := b.WorkgroupID(1)
@@ -379,18 +328,14 @@ func (h *headsGroup) build() (*kernel.Func, error) {
 			k.ctx, k.slot = ctx, slot.Load(kernel.U32, k.row)
 			k.cached = b.Add(b.Mul(k.slot, ctx), k.at)
 		}
-		var firsts []kernel.Value
-		for i := range h.chains {
-			firsts = append(firsts, b.SpecU32(fmt.Sprint("first", i), 0))
-		}
-		for i := range h.chains {
+		for i, a := range chains {
 			inside := b.Ge(b.WorkgroupID(0), firsts[i])
 			if i+1 < len(firsts) {
 				inside = b.And(inside, b.Lt(b.WorkgroupID(0), firsts[i+1]))
 			}
-			k.chain(i, firsts[i], inside)
+			k.chain(a, results[i], firsts[i], inside)
 		}
-	})
+	}
 }
 
 // headMaker computes heads of chains, each in one subgroup.
@@ -413,11 +358,9 @@ type headsKernel struct {
 	cached     kernel.Value // row of the caches
 }
 
-// chain computes the heads of a chain, whose first workgroup is first, if the workgroup is one of them.
-func (k *headsKernel) chain(i int, first, inside kernel.Value) {
-	b, c := k.b, k.chains[i]
-	a := k.declareChain(i)
-	y := b.Arg(fmt.Sprintf("y%d", i), kernel.Write)
+// chain computes the heads of a chain into y, whose first workgroup is first, if the workgroup is one of them.
+func (k *headsKernel) chain(a *chainArgs, y *kernel.Buffer, first, inside kernel.Value) {
+	b, c := k.b, a.headChain
 	b.If(inside, func() {
 		at := b.Mul(b.Sub(b.WorkgroupID(0), first), k.side)
 		if k.side > 1 {
@@ -457,21 +400,29 @@ type chainArgs struct {
 	parts, part kernel.Value // if there are several parts
 }
 
-func (k *headMaker) declareChain(i int) *chainArgs {
-	b := k.b
-	a := &chainArgs{headChain: k.chains[i], x: b.Arg(fmt.Sprintf("x%d", i), kernel.Read), heads: b.SpecU32(fmt.Sprintf("heads%d", i), 1)}
-	if a.headChain.parts > 1 {
-		a.parts, a.part = b.SpecU32(fmt.Sprintf("parts%d", i), 1), b.SpecU32(fmt.Sprintf("part%d", i), 0)
+func (k *headMaker) declareChain(s *site.Signature, i int) *chainArgs {
+	c := k.chains[i]
+	a := &chainArgs{headChain: c, x: s.Read(fmt.Sprint("x", i), c.x), heads: s.U32(fmt.Sprint("heads", i), c.width()/k.headDim, 1, "heads of a row")}
+	if c.parts > 1 {
+		a.parts, a.part = s.U32(fmt.Sprint("parts", i), c.parts, 1, "runs of a head in x"), s.U32(fmt.Sprint("part", i), c.part, 0, "which of them counts")
 	}
-	if a.headChain.gain != nil {
-		a.gain = b.Arg(fmt.Sprintf("gain%d", i), kernel.Read)
+	if c.gain != nil {
+		a.gain = s.Read(fmt.Sprint("gain", i), c.gain)
 	}
 	return a
 }
 
-func (k *headMaker) declareTables() {
-	for _, o := range k.tableOperands() {
-		k.turns = append(k.turns, k.b.Arg(o.Name, o.Access))
+// declare declares what all chains share: the tables of the rotations and the norms' constant.
+func (k *headMaker) declare(s *site.Signature) {
+	for i, t := range k.tables {
+		name := "table"
+		if i > 0 {
+			name = fmt.Sprint("table", i)
+		}
+		k.turns = append(k.turns, s.Read(name, t))
+	}
+	if k.norm != nil {
+		k.epsilon = s.F32("eps", k.norm.Attrs.Float("eps"), 1e-6, "added to the mean square of a head")
 	}
 }
 
