@@ -109,9 +109,9 @@ const (
 // inRows emits the kernel of lanes that take four channels of several rows, one behind the
 // other: what a row and those before it have in common is loaded once. If they are not all of
 // the step and of one slot, the rows are computed as if alone.
-func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.Accesses, rows int, bound kernel.Value) {
-	a.Run(b, func(i, n kernel.Value) {
-		c.width = b.Mul(n, a.Vec)
+func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.AccessArgs, rows int, bound kernel.Value) {
+	a.Each(b, func(i, n kernel.Value) {
+		c.width = b.Mul(n, 4)
 		first, before := b.Mul(b.WorkgroupID(1), rows), c.taps-1
 		last := b.Sub(bound, 1)
 		var xs []kernel.Value
@@ -174,36 +174,35 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	}
 	cover := a.Cover(rows.Max)
 	cover[0].Tile[0] = each
-	operands := rows.Operands()
-	for i, v := range op.Args {
-		operands = append(operands, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
-	}
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("conv taps=%d%s", k.taps, key),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("conv1d", func(b *kernel.Builder) {
-				bound := rows.Bound(b)
-				args := &convArgs{convKernel: k,
-					x: b.Arg("x", kernel.Read), weight: b.Arg("weight", kernel.Read), ring: b.Arg("ring", kernel.Read),
-					pos: b.Arg("pos", kernel.Read), slot: b.Arg("slot", kernel.Read), depth: b.SpecU32("depth", 16)}
-				y, row := b.Arg("y", kernel.Write), b.WorkgroupID(1)
-				if each > 1 {
-					args.inRows(b, y, a, each, bound)
-					return
-				}
-				a.Run(b, func(i, n kernel.Value) {
-					args.width = n
-					b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), args.at(b, row, i)) })
-				})
-			})
-		},
-		Consts:   append(append(rows.Consts(), ir.Const{Name: "depth", Value: uint32(op.Args[2].Type.Shape[1])}), a.Consts()...),
-		Grid:     a.Grid(site.CeilDiv(rows.Max, each)),
-		Operands: append(operands, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
-		Cover:    cover,
+		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
+		Cover:  cover,
 
 		Sequences: ir.ManySequences,
-	}}
+	}, "conv1d", func(s *site.Signature) func(b *kernel.Builder) {
+		extent := rows.Declare(s)
+		args := &convArgs{convKernel: k,
+			x: s.Read("x", op.Args[0]), weight: s.Read("weight", op.Args[1]), ring: s.Read("ring", op.Args[2]),
+			pos: s.Read("pos", op.Args[3]), slot: s.Read("slot", op.Args[4]), depth: declareDepth(s, op.Args[2])}
+		y, accesses := s.Write("y", op.Result), a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound, row := extent.Load(b), b.WorkgroupID(1)
+			if each > 1 {
+				args.inRows(b, y, accesses, each, bound)
+				return
+			}
+			accesses.Each(b, func(i, n kernel.Value) {
+				args.width = n
+				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), args.at(b, row, i)) })
+			})
+		}
+	})}
+}
+
+// declareDepth declares how many rows a ring has for a sequence.
+func declareDepth(s *site.Signature, ring *ir.Value) kernel.Value {
+	return s.U32("depth", int(ring.Type.Shape[1]), 16, "rows of the ring")
 }
 
 // convWriteCandidates copy rows into the ring.
@@ -218,45 +217,40 @@ func convWriteCandidates(s *site.Site) []site.Candidate {
 	if !ok || !site.Indexable(s, ring, a.Vec) {
 		return nil
 	}
-	depth := int(ring.Type.Shape[1])
 	each := 1
 	if s.Func.Rows > ir.DecodeRows {
 		each = a.RowsALane(rows.Max, convWriteRows, s.Target)
 	}
 	cover := a.Cover(rows.Max)[0]
 	cover.Arg, cover.Tile[0] = "ring", each
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s", a.Vec, each, rows.Key()),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("conv_write", func(b *kernel.Builder) {
-				bound := rows.Bound(b)
-				x, pos, slot := b.Arg("x", kernel.Read), b.Arg("pos", kernel.Read), b.Arg("slot", kernel.Read)
-				ring, depth := b.Arg("ring", kernel.Write), b.SpecU32("depth", 16)
-				a.Run(b, func(i, n kernel.Value) {
-					var to, kept []kernel.Value
-					for j := range each { // few of many rows stay, so that those are not loaded before
-						row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
-						in, later := b.Min(row, b.Sub(bound, 1)), b.Add(row, depth)
-						at := slot.Load(kernel.U32, in)
-						again := b.And(b.Lt(later, bound), b.Eq(slot.Load(kernel.U32, b.Min(later, b.Sub(bound, 1))), at))
-						to = append(to, b.Add(b.Mul(at, depth), b.Mod(pos.Load(kernel.U32, in), depth)))
-						kept = append(kept, b.And(b.Lt(row, bound), b.Not(again)))
-					}
-					for j := range each {
-						row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
-						b.If(kept[j], func() {
-							ring.Store(b.Add(b.Mul(to[j], n), i), x.Load(kernel.F32.Vec(a.Vec), b.Add(b.Mul(row, n), i)))
-						})
-					}
-				})
-			})
-		},
-		Consts: append(append(rows.Consts(), ir.Const{Name: "depth", Value: uint32(depth)}), a.Consts()...),
 		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
-		Operands: append(rows.Operands(), site.Operand{Name: "x", Value: x, Access: kernel.Read}, site.Operand{Name: "pos", Value: op.Args[2], Access: kernel.Read},
-			site.Operand{Name: "slot", Value: op.Args[3], Access: kernel.Read}, site.Operand{Name: "ring", Value: ring, Access: kernel.Write}),
-		Cover: []plans.Cover{cover},
+		Cover:  []plans.Cover{cover},
 
 		Sequences: ir.ManySequences,
-	}}
+	}, "conv_write", func(s *site.Signature) func(b *kernel.Builder) {
+		extent, x, pos, slot := rows.Declare(s), s.Read("x", x), s.Read("pos", op.Args[2]), s.Read("slot", op.Args[3])
+		depth, ring, accesses := declareDepth(s, ring), s.Write("ring", ring), a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound := extent.Load(b)
+			accesses.Each(b, func(i, n kernel.Value) {
+				var to, kept []kernel.Value
+				for j := range each { // few of many rows stay, so that those are not loaded before
+					row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
+					in, later := b.Min(row, b.Sub(bound, 1)), b.Add(row, depth)
+					at := slot.Load(kernel.U32, in)
+					again := b.And(b.Lt(later, bound), b.Eq(slot.Load(kernel.U32, b.Min(later, b.Sub(bound, 1))), at))
+					to = append(to, b.Add(b.Mul(at, depth), b.Mod(pos.Load(kernel.U32, in), depth)))
+					kept = append(kept, b.And(b.Lt(row, bound), b.Not(again)))
+				}
+				for j := range each {
+					row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
+					b.If(kept[j], func() {
+						ring.Store(b.Add(b.Mul(to[j], n), i), x.Load(kernel.F32.Vec(a.Vec), b.Add(b.Mul(row, n), i)))
+					})
+				}
+			})
+		}
+	})}
 }

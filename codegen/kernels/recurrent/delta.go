@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -202,50 +203,79 @@ func (g *deltaGroup) key() string {
 // slots is how many have a state.
 func (g *deltaGroup) slots() int { return int(g.delta.Args[5].Type.Shape[0]) }
 
-// operands are the arguments, in the kernel's order.
-func (g *deltaGroup) operands() []site.Operand {
-	list := g.rows.Operands()
-	add := func(name string, v *ir.Value, access kernel.Access) {
-		list = append(list, site.Operand{Name: name, Value: v, Access: access})
-	}
+// deltaBuffers are the arguments of a deltaGroup's kernel; nil where there are none.
+type deltaBuffers struct {
+	inputs               [3]*kernel.Buffer // q, k and v, the same if they are joint
+	weight, ring         *kernel.Buffer
+	scales               deltaScales
+	pos, slots, gain, z  *kernel.Buffer
+	stateBuffer, yBuffer *kernel.Buffer
+}
+
+func (g *deltaGroup) declare(s *site.Signature) deltaBuffers {
+	var d deltaBuffers
 	if g.joint() {
-		add("x", g.inputs[0].x, kernel.Read)
+		x := s.Read("x", g.inputs[0].x)
+		d.inputs = [3]*kernel.Buffer{x, x, x}
 	} else {
 		for i, in := range g.inputs {
-			add(g.delta.Kind.Params[i], in.x, kernel.Read)
+			d.inputs[i] = s.Read(g.delta.Kind.Params[i], in.x)
 		}
 	}
 	if g.conv != nil {
-		add("weight", g.conv.Args[1], kernel.Read)
+		d.weight = s.Read("weight", g.conv.Args[1])
 		if g.write != nil {
-			add("ring", g.conv.Args[2], kernel.ReadWrite)
+			d.ring = s.Update("ring", g.conv.Args[2])
 		} else {
-			add("ring", g.conv.Args[2], kernel.Read)
+			d.ring = s.Read("ring", g.conv.Args[2])
 		}
 	}
-	if g.decay != nil {
-		add("a", g.decay.Args[0], kernel.Read)
-		add("dt", g.decay.Args[1], kernel.Read)
-		add("rate", g.decay.Args[2], kernel.Read)
-	} else {
-		add("g", g.delta.Args[3], kernel.Read)
-	}
-	beta := g.delta.Args[4]
-	if g.sigmoid != nil {
-		beta = g.sigmoid.Args[0]
-	}
-	add("beta", beta, kernel.Read)
-	add("pos", g.delta.Args[6], kernel.Read)
+	d.scales = declareScales(s, g.decay, g.delta.Args[3], g.sigmoid, g.delta.Args[4])
+	d.pos = s.Read("pos", g.delta.Args[6])
 	if g.slots() > 1 {
-		add("slot", g.delta.Args[7], kernel.Read)
+		d.slots = s.Read("slot", g.delta.Args[7])
 	}
 	if g.gated != nil {
-		add("gain", g.gated.Args[1], kernel.Read)
-		add("z", g.gated.Args[2], kernel.Read)
+		d.gain, d.z = s.Read("gain", g.gated.Args[1]), s.Read("z", g.gated.Args[2])
 	}
-	add("state", g.delta.Args[5], kernel.ReadWrite)
-	add("y", g.result(), kernel.Write)
-	return list
+	d.stateBuffer, d.yBuffer = s.Update("state", g.delta.Args[5]), s.Write("y", g.result())
+	return d
+}
+
+// deltaScales are the buffers of log decay and beta of rows and value heads.
+type deltaScales struct {
+	g           *kernel.Buffer // nil where decay computes it
+	a, dt, rate *kernel.Buffer
+	beta        *kernel.Buffer // or what its sigmoid is of
+}
+
+// declareScales declares what makes log decay, g or what decay computes, and beta, or what sigmoid
+// computes.
+func declareScales(s *site.Signature, decay *ir.Op, g *ir.Value, sigmoid *ir.Op, beta *ir.Value) deltaScales {
+	var d deltaScales
+	if decay != nil {
+		d.a, d.dt, d.rate = s.Read("a", decay.Args[0]), s.Read("dt", decay.Args[1]), s.Read("rate", decay.Args[2])
+	} else {
+		d.g = s.Read("g", g)
+	}
+	if sigmoid != nil {
+		beta = sigmoid.Args[0]
+	}
+	d.beta = s.Read("beta", beta)
+	return d
+}
+
+// logDecay loads that of a value head, of which a row's is at.
+func (d deltaScales) logDecay(b *kernel.Builder, at, head kernel.Value) kernel.Value {
+	if d.g != nil {
+		return d.g.Load(kernel.F32, at)
+	}
+	return lane.LogDecay(b, d.a.Load(kernel.F32, at), d.dt.Load(kernel.F32, head), d.rate.Load(kernel.F32, head))
+}
+
+// declarePlace declares where an input of so many elements a row begins in it.
+func (in deltaInput) declarePlace(s *site.Signature, name string) (first, width kernel.Value) {
+	return s.U32(name+"_first", in.first, 0, "first element of a row that counts"), s.U32(name+"_width", int(in.x.Type.Last()), 128, "elements of a row")
 }
 
 // deltaKernel is the gated delta rule, token by token, with the state in
@@ -334,18 +364,10 @@ func (k *deltaKernel) key() string {
 
 func (k *deltaKernel) candidate() site.Candidate {
 	groups, rows := k.heads*k.parts, k.rows.Max/k.runs()
-	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
-	real := func(name string, v float64) ir.Const {
-		return ir.FloatConst(name, v)
-	}
 	c := site.Candidate{
 		Kernel: k.key(),
 		Shape:  fmt.Sprintf("%d parts", k.parts),
-		Build:  k.build,
-		Consts: append(k.rows.Consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run),
-			real("scale", k.delta.Attrs.Float("scale"))),
-		Grid:     [3]int{groups, k.runs(), 1},
-		Operands: k.operands(),
+		Grid:   [3]int{groups, k.runs(), 1},
 		Cover: []plans.Cover{
 			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},
 			{Arg: "state", Dims: []int{k.runs(), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
@@ -354,24 +376,13 @@ func (k *deltaKernel) candidate() site.Candidate {
 	if k.mixes {
 		c.Sequences = ir.ManySequences
 	}
-	for i, in := range k.inputs {
-		name := k.delta.Kind.Params[i]
-		c.Consts = append(c.Consts, value(name+"_first", in.first), value(name+"_width", int(in.x.Type.Last())))
-	}
-	if k.norm != nil {
-		c.Consts = append(c.Consts, real("eps", k.norm.Attrs.Float("eps")))
-	}
-	if k.gated != nil {
-		c.Consts = append(c.Consts, real("gated_eps", k.gated.Attrs.Float("eps")))
-	}
-	if k.conv != nil {
-		c.Consts = append(c.Consts, value("depth", int(k.conv.Args[2].Type.Shape[1])))
-	}
 	if k.write != nil {
-		width := int(k.write.Args[0].Type.Last())
-		tile := site.CeilDiv(width, groups)
-		c.Consts = append(c.Consts, value("ring_tile", tile))
-		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.Max, width}, Tile: []int{rows, tile}, Axis: []int{1, 0}})
+		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.Max, k.ringWidth()}, Tile: []int{rows, k.ringTile()}, Axis: []int{1, 0}})
 	}
-	return c
+	return site.Implement(c, "delta", k.kernel)
 }
+
+// ringWidth is the channels of the ring, and ringTile those that a workgroup writes.
+func (k *deltaKernel) ringWidth() int { return int(k.write.Args[0].Type.Last()) }
+
+func (k *deltaKernel) ringTile() int { return site.CeilDiv(k.ringWidth(), k.heads*k.parts) }

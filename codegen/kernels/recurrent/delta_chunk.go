@@ -108,61 +108,46 @@ func (k *deltaChunkKernel) key() string {
 	return key + k.rows.Key()
 }
 
-func (k *deltaChunkKernel) operands() []site.Operand {
-	list := append(k.rows.Operands(), site.Operand{Name: "q", Value: k.inputs[0].x, Access: kernel.Read}, site.Operand{Name: "k", Value: k.inputs[1].x, Access: kernel.Read})
-	if k.decay != nil {
-		list = append(list, site.Operand{Name: "a", Value: k.decay.Args[0], Access: kernel.Read}, site.Operand{Name: "dt", Value: k.decay.Args[1], Access: kernel.Read}, site.Operand{Name: "rate", Value: k.decay.Args[2], Access: kernel.Read})
-	} else {
-		list = append(list, site.Operand{Name: "g", Value: k.op.Args[2], Access: kernel.Read})
+// steps returns from which value heads a key head's are apart: value head i of it is
+// key*keyStep + i*headStep.
+func (k *deltaChunkKernel) steps() (keyStep, headStep int) {
+	if k.op.Attrs.Str("map") == "div" {
+		return k.each(), 1
 	}
-	beta := k.op.Args[3]
-	if k.sigmoid != nil {
-		beta = k.sigmoid.Args[0]
-	}
-	return append(list, site.Operand{Name: "beta", Value: beta, Access: kernel.Read}, site.Operand{Name: "y", Value: k.op.Result, Access: kernel.Write})
+	return 1, k.keys
 }
 
 func (k *deltaChunkKernel) candidate() site.Candidate {
-	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
-	real := func(name string, v float64) ir.Const {
-		return ir.FloatConst(name, v)
-	}
-	// Value head i of a key head is key*key_step + i*head_step.
-	keyStep, headStep := 1, k.keys
 	cover := plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.each(), k.keys * ir.DeltaChunkWidth}, Tile: []int{ir.DeltaChunk, k.each(), ir.DeltaChunkWidth}, Axis: []int{0, -1, 1}}
 	if k.op.Attrs.Str("map") == "div" {
-		keyStep, headStep = k.each(), 1
 		width := k.each() * ir.DeltaChunkWidth
 		cover = plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.keys * width}, Tile: []int{ir.DeltaChunk, width}, Axis: []int{0, 1}}
 	}
-	return site.Candidate{
+	return site.Implement(site.Candidate{
 		Kernel: k.key(),
-		Build:  k.build,
-		Consts: append(k.rows.Consts(), value("heads", k.heads), value("key_step", keyStep), value("head_step", headStep),
-			value("q_first", k.inputs[0].first), value("q_width", int(k.inputs[0].x.Type.Last())),
-			value("k_first", k.inputs[1].first), value("k_width", int(k.inputs[1].x.Type.Last())),
-			real("scale", k.op.Attrs.Float("scale")), real("eps", k.op.Attrs.Float("eps"))),
-		Grid:     [3]int{site.CeilDiv(k.rows.Max, ir.DeltaChunk), k.keys, 1},
-		Operands: k.operands(),
-		Cover:    []plans.Cover{cover},
-	}
+		Grid:   [3]int{site.CeilDiv(k.rows.Max, ir.DeltaChunk), k.keys, 1},
+		Cover:  []plans.Cover{cover},
+	}, "delta_chunk", k.kernel)
 }
 
-func (k *deltaChunkKernel) build() (*kernel.Func, error) {
-	return kernel.Build("delta_chunk", func(b *kernel.Builder) {
-		r := &deltaChunkRun{deltaChunkKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
-		n := k.rows.Bound(b)
-		for _, o := range k.operands() {
-			if o.Name != "n" {
-				r.buffers[o.Name] = b.Arg(o.Name, o.Access)
-			}
-		}
-		r.heads = b.SpecU32("heads", 1)
-		r.keyStep, r.headStep = b.SpecU32("key_step", 1), b.SpecU32("head_step", 1)
-		for i, name := range []string{"q", "k"} {
-			r.firsts[i], r.widths[i] = b.SpecU32(name+"_first", 0), b.SpecU32(name+"_width", 128)
-		}
-		r.scale, r.eps = b.SpecF32("scale", 1), b.SpecF32("eps", 1e-6)
+func (k *deltaChunkKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &deltaChunkRun{deltaChunkKernel: k}
+	extent := k.rows.Declare(s)
+	r.q, r.k = s.Read("q", k.inputs[0].x), s.Read("k", k.inputs[1].x)
+	r.scales = declareScales(s, k.decay, k.op.Args[2], k.sigmoid, k.op.Args[3])
+	r.y = s.Write("y", k.op.Result)
+	r.heads = s.U32("heads", k.heads, 1, "value heads")
+	keyStep, headStep := k.steps()
+	r.keyStep = s.U32("key_step", keyStep, 1, "value heads from that of a key head to that of the next")
+	r.headStep = s.U32("head_step", headStep, 1, "value heads from one of a key head to its next")
+	for i, name := range []string{"q", "k"} {
+		r.firsts[i], r.widths[i] = k.inputs[i].declarePlace(s, name)
+	}
+	r.scale = s.F32("scale", k.op.Attrs.Float("scale"), 1, "factor of q")
+	r.eps = s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "least length of q and k")
+	return func(b *kernel.Builder) {
+		r.b = b
+		n := extent.Load(b)
 		b.Workgroup(k.lanes())
 		r.products = b.Shared(lane.F32x4, 2*ir.DeltaChunk*ir.DeltaChunk/4)
 		r.lengths = b.Shared(kernel.F32, 2*ir.DeltaChunk)
@@ -176,14 +161,15 @@ func (k *deltaChunkKernel) build() (*kernel.Func, error) {
 		b.If(mine, r.prepare)
 		b.Barrier()
 		b.If(mine, r.solve)
-	})
+	}
 }
 
 // deltaChunkRun is the kernel while it is built.
 type deltaChunkRun struct {
 	*deltaChunkKernel
 	b                 *kernel.Builder
-	buffers           map[string]*kernel.Buffer
+	q, k, y           *kernel.Buffer
+	scales            deltaScales
 	heads             kernel.Value
 	keyStep, headStep kernel.Value
 	firsts, widths    [2]kernel.Value // of q and k: where they start in a row, and its length
@@ -209,7 +195,7 @@ func (r *deltaChunkRun) multiply() {
 		return b.Add(b.Div(from, 4), member)
 	}
 	isQ := b.Ge(mine, ir.DeltaChunk)
-	own := b.Among([]*kernel.Buffer{r.buffers["k"], r.buffers["q"]}, b.Select(isQ, b.U32(1), b.U32(0)))
+	own := b.Among([]*kernel.Buffer{r.k, r.q}, b.Select(isQ, b.U32(1), b.U32(0)))
 	ownRow := r.row(b.Mod(mine, ir.DeltaChunk))
 	ownAt := b.Select(isQ, at(0, ownRow), at(1, ownRow))
 	var sums [ir.DeltaChunk + 1]kernel.Value
@@ -218,7 +204,7 @@ func (r *deltaChunkRun) multiply() {
 		for i := range sums {
 			y := x
 			if i < ir.DeltaChunk {
-				y = r.buffers["k"].Load(lane.F32x4, b.Add(at(1, r.row(b.U32(uint32(i)))), p*chunkTeam))
+				y = r.k.Load(lane.F32x4, b.Add(at(1, r.row(b.U32(uint32(i)))), p*chunkTeam))
 			}
 			if p == 0 {
 				sums[i] = b.Mul(x, y)
@@ -249,16 +235,11 @@ func (r *deltaChunkRun) prepare() {
 	b, head := r.b, r.head()
 	row := b.Mod(b.LocalID(), ir.DeltaChunk)
 	at := b.Add(b.Mul(r.row(row), r.heads), head)
-	beta := r.buffers["beta"].Load(kernel.F32, at)
+	beta := r.scales.beta.Load(kernel.F32, at)
 	if r.sigmoid != nil {
 		beta = lane.Sigmoid(b, beta)
 	}
-	var g kernel.Value
-	if r.decay == nil {
-		g = r.buffers["g"].Load(kernel.F32, at)
-	} else {
-		g = lane.LogDecay(b, r.buffers["a"].Load(kernel.F32, at), r.buffers["dt"].Load(kernel.F32, head), r.buffers["rate"].Load(kernel.F32, head))
-	}
+	g := r.scales.logDecay(b, at, head)
 	g = b.Select(b.Lt(row, r.live), g, b.F32(0))
 	r.tokens.Store(b.LocalID(), b.Vec(g, beta))
 }
@@ -297,14 +278,14 @@ func (r *deltaChunkRun) solve() {
 		change := b.Mul(x[t], ownBeta, inverse[t], b.Exp(b.Sub(last, logs[t])))
 		b.If(b.Lt(b.U32(uint32(t)), r.live), func() {
 			at := b.Add(b.Mul(b.Add(b.Mul(b.Add(r.first, t), r.heads), head), ir.DeltaChunkWidth), column)
-			r.buffers["y"].Store(at, change)
-			r.buffers["y"].Store(b.Add(at, ir.DeltaChunk), says)
+			r.y.Store(at, change)
+			r.y.Store(b.Add(at, ir.DeltaChunk), says)
 		})
 	}
 	b.If(b.Lt(column, r.live), func() {
 		fade := b.Exp(own)
 		at := b.Add(b.Mul(b.Add(b.Mul(b.Add(r.first, column), r.heads), head), ir.DeltaChunkWidth/4), 2*ir.DeltaChunk/4)
-		r.buffers["y"].Store(at, b.Vec(b.Div(fade, r.lengths.Load(column)),
+		r.y.Store(at, b.Vec(b.Div(fade, r.lengths.Load(column)),
 			b.Div(b.Mul(fade, r.scale), r.lengths.Load(b.Add(column, ir.DeltaChunk))), b.Exp(last), 0))
 	})
 }

@@ -86,55 +86,53 @@ func (k *deltaChunkedKernel) key() string {
 // slots is how many have a state.
 func (k *deltaChunkedKernel) slots() int { return int(k.state().Type.Shape[0]) }
 
-func (k *deltaChunkedKernel) operands() []site.Operand {
-	list := k.rows.Operands()
-	for i, in := range k.inputs {
-		list = append(list, site.Operand{Name: k.op.Kind.Params[i], Value: in.x, Access: kernel.Read})
-	}
-	list = append(list, site.Operand{Name: "chunk", Value: k.op.Args[3], Access: kernel.Read}, site.Operand{Name: "pos", Value: k.op.Args[5], Access: kernel.Read})
-	if k.slots() > 1 {
-		list = append(list, site.Operand{Name: "slot", Value: k.op.Args[6], Access: kernel.Read})
-	}
-	return append(list, site.Operand{Name: "state", Value: k.state(), Access: kernel.ReadWrite}, site.Operand{Name: "y", Value: k.op.Result, Access: kernel.Write})
-}
-
 func (k *deltaChunkedKernel) candidate() site.Candidate {
-	value := func(name string, v int) ir.Const { return ir.Const{Name: name, Value: uint32(v)} }
-	c := site.Candidate{
-		Kernel:   k.key(),
-		Shape:    fmt.Sprintf("%d parts", k.parts),
-		Build:    k.build,
-		Consts:   append(k.rows.Consts(), value("heads", k.heads), value("keys", k.keys), value("run", k.run)),
-		Grid:     [3]int{k.heads * k.parts, 1, 1},
-		Operands: k.operands(),
+	return site.Implement(site.Candidate{
+		Kernel: k.key(),
+		Shape:  fmt.Sprintf("%d parts", k.parts),
+		Grid:   [3]int{k.heads * k.parts, 1, 1},
 		Cover: []plans.Cover{
 			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
 			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
 		},
-	}
-	for i, in := range k.inputs {
-		name := k.op.Kind.Params[i]
-		c.Consts = append(c.Consts, value(name+"_first", in.first), value(name+"_width", int(in.x.Type.Last())))
-	}
-	return c
+	}, "delta_chunked", k.kernel)
 }
 
-func (k *deltaChunkedKernel) build() (*kernel.Func, error) {
-	return kernel.Build("delta_chunked", func(b *kernel.Builder) {
-		r := &deltaChunkedRun{deltaChunkedKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
-		r.declare()
+func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &deltaChunkedRun{deltaChunkedKernel: k}
+	extent := k.rows.Declare(s)
+	for i, in := range k.inputs {
+		r.inputBuffers[i] = s.Read(k.op.Kind.Params[i], in.x)
+	}
+	r.chunks, r.pos = s.Read("chunk", k.op.Args[3]), s.Read("pos", k.op.Args[5])
+	if k.slots() > 1 {
+		r.slotBuffer = s.Read("slot", k.op.Args[6])
+	}
+	r.stateBuffer, r.y = s.Update("state", k.state()), s.Write("y", k.op.Result)
+	r.heads = s.U32("heads", k.heads, 1, "value heads")
+	keys, run := s.U32("keys", k.keys, 1, "key heads"), s.U32("run", k.run, 1, "value heads side by side with the same key head")
+	for i, in := range k.inputs {
+		r.from[i], r.widths[i] = in.declarePlace(s, k.op.Kind.Params[i])
+	}
+	return func(b *kernel.Builder) {
+		r.b, r.n = b, extent.Load(b)
+		r.begin(keys, run)
 		r.loadState()
 		r.start()
 		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
-	})
+	}
 }
 
 // deltaChunkedRun is the kernel while it is built.
 type deltaChunkedRun struct {
 	*deltaChunkedKernel
 	b            *kernel.Builder
-	buffers      map[string]*kernel.Buffer
+	inputBuffers [3]*kernel.Buffer // q, k, v
+	chunks, pos  *kernel.Buffer
+	slotBuffer   *kernel.Buffer // nil if there is one only
+	stateBuffer  *kernel.Buffer
+	y            *kernel.Buffer
 	n, last      kernel.Value // rows of the step, and the last one
 	heads        kernel.Value
 	slot         kernel.Value
@@ -153,29 +151,20 @@ type deltaChunkedRun struct {
 	state        [chunkedColumns][]*kernel.Var
 }
 
-func (r *deltaChunkedRun) declare() {
+// begin finds the head of the workgroup and the lane's team, and declares shared memory.
+func (r *deltaChunkedRun) begin(keys, run kernel.Value) {
 	b := r.b
-	r.n = r.rows.Bound(b)
-	for _, o := range r.operands() {
-		if o.Name != "n" {
-			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
-		}
-	}
-	r.heads = b.SpecU32("heads", 1)
-	keys, run := b.SpecU32("keys", 1), b.SpecU32("run", 1)
 	b.Workgroup(r.lanes())
 	group := b.WorkgroupID(0)
 	r.head = b.Div(group, r.parts)
 	keyHead := b.Mod(b.Div(r.head, run), keys)
 	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
-		name := r.op.Kind.Params[i]
-		r.from[i] = b.Add(b.SpecU32(name+"_first", 0), b.Mul(head, r.headDim))
-		r.widths[i] = b.SpecU32(name+"_width", 128)
+		r.from[i] = b.Add(r.from[i], b.Mul(head, r.headDim))
 	}
 	r.from[2] = b.Add(r.from[2], b.Mul(b.Mod(group, r.parts), r.width()))
 	r.last, r.slot = b.Sub(r.n, 1), b.U32(0)
-	if slots := r.buffers["slot"]; slots != nil {
-		r.slot = slots.Load(kernel.U32, 0)
+	if r.slotBuffer != nil {
+		r.slot = r.slotBuffer.Load(kernel.U32, 0)
 	}
 	r.mine, r.member = b.Div(b.LocalID(), chunkedTeam), b.Mod(b.LocalID(), chunkedTeam)
 	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
@@ -200,14 +189,14 @@ func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
 // loadState loads the state, which is 0 before position 0.
 func (r *deltaChunkedRun) loadState() {
 	b := r.b
-	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, 0), 0), 4)
+	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, 0), 0), 4)
 	r.eachState(func(c, _ int, at kernel.Value) {
-		r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, r.buffers["state"].Load(lane.F32x4, at), 0)))
+		r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)))
 	})
 }
 
 func (r *deltaChunkedRun) storeState() {
-	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
+	r.eachState(func(c, p int, at kernel.Value) { r.stateBuffer.Store(at, r.state[c][p].Get()) })
 }
 
 // start puts the first chunk into shared memory, and loads the second.
@@ -242,7 +231,7 @@ func (r *deltaChunkedRun) start() {
 func (r *deltaChunkedRun) fetch(first kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	for i, input := range []int{1, 0} {
-		x := r.buffers[r.op.Kind.Params[input]]
+		x := r.inputBuffers[input]
 		for j, v := range r.fetched[i] {
 			at := b.Add(b.LocalID(), j*r.lanes())
 			row := b.Min(b.Add(first, b.Div(at, quads)), r.last)
@@ -252,11 +241,11 @@ func (r *deltaChunkedRun) fetch(first kernel.Value) {
 	const each = ir.DeltaChunkWidth / 4
 	at := b.Min(b.LocalID(), ir.DeltaChunk*each-1)
 	row := b.Add(first, b.Div(at, each))
-	x := r.buffers["chunk"].Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(b.Min(row, r.last), r.heads), r.head), each), b.Mod(at, each)))
+	x := r.chunks.Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(b.Min(row, r.last), r.heads), r.head), each), b.Mod(at, each)))
 	r.fetchedChunk.Set(b.Select(b.Splat(b.Le(row, r.last), 4), x, 0))
 	for g, v := range r.fetchedV {
 		row := b.Min(b.Add(first, r.rowOf(g)), r.last)
-		v.Set(r.buffers["v"].Load(kernel.F32, b.Add(b.Mul(row, r.widths[2]), r.from[2], b.Mul(r.mine, chunkedColumns), r.column)))
+		v.Set(r.inputBuffers[2].Load(kernel.F32, b.Add(b.Mul(row, r.widths[2]), r.from[2], b.Mul(r.mine, chunkedColumns), r.column)))
 	}
 }
 
@@ -354,7 +343,7 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 		b.If(b.Le(row, r.last), func() {
 			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width()),
 				b.Mul(r.mine, chunkedColumns), r.column)
-			r.buffers["y"].Store(at, y)
+			r.y.Store(at, y)
 		})
 	}
 	r.change(keys, changes, fade, nextVectors)

@@ -9,11 +9,13 @@ import (
 // deltaRun is the kernel while it is built.
 type deltaRun struct {
 	*deltaKernel
+	deltaBuffers
 	b                           *kernel.Builder
-	buffers                     map[string]*kernel.Buffer
 	row, rows, last             kernel.Value // of this workgroup: the first, how many, the last
 	slot                        kernel.Value // of these rows
 	heads, scale, eps, gatedEps kernel.Value
+	keys, run, ringPart         kernel.Value
+	firsts                      [3]kernel.Value // q, k, v: where they start in a row
 	from                        [3]kernel.Value // q, k, v of the head: where they start in a row
 	widths                      [3]kernel.Value // and the length of the row
 	conv                        *convArgs
@@ -27,10 +29,32 @@ type deltaRun struct {
 	round                       kernel.Value // if there are several
 }
 
-func (k *deltaKernel) build() (*kernel.Func, error) {
-	return kernel.Build("delta", func(b *kernel.Builder) {
-		r := &deltaRun{deltaKernel: k, b: b, buffers: map[string]*kernel.Buffer{}}
-		r.declare()
+func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &deltaRun{deltaKernel: k}
+	extent := k.rows.Declare(s)
+	r.deltaBuffers = k.declare(s)
+	r.heads = s.U32("heads", k.heads, 1, "value heads")
+	r.keys, r.run = s.U32("keys", k.keys, 1, "key heads"), s.U32("run", k.run, 1, "value heads side by side with the same key head")
+	r.scale = s.F32("scale", k.delta.Attrs.Float("scale"), 1, "factor of q")
+	for i, in := range k.inputs {
+		r.firsts[i], r.widths[i] = in.declarePlace(s, k.delta.Kind.Params[i])
+	}
+	if k.norm != nil {
+		r.eps = s.F32("eps", k.norm.Attrs.Float("eps"), 1e-6, "least length of q and k")
+	}
+	if k.gated != nil {
+		r.gatedEps = s.F32("gated_eps", k.gated.Attrs.Float("eps"), 1e-6, "added to the mean square of a result")
+	}
+	if k.conv != nil {
+		r.conv = &convArgs{convKernel: convKernel{taps: k.taps()}, x: r.deltaBuffers.inputs[0], weight: r.weight, ring: r.ring,
+			pos: r.pos, slot: r.slots, alone: k.rows.Max == 1, width: r.widths[0], depth: declareDepth(s, k.conv.Args[2])}
+	}
+	if k.write != nil {
+		r.ringPart = s.U32("ring_tile", k.ringTile(), 128, "channels that a workgroup writes into the ring")
+	}
+	return func(b *kernel.Builder) {
+		r.b, r.rows = b, extent.Load(b)
+		r.findHead()
 		b.Workgroup(k.lanes())
 		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
 		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
@@ -53,45 +77,24 @@ func (k *deltaKernel) build() (*kernel.Func, error) {
 			r.tokensFrom(first, func() {})
 		})
 		r.storeState()
-	})
+	}
 }
 
-// declare declares arguments and constants.
-func (r *deltaRun) declare() {
+// findHead finds the head of this workgroup, and the lane's team.
+func (r *deltaRun) findHead() {
 	b := r.b
-	r.rows = r.deltaKernel.rows.Bound(b)
-	for _, o := range r.operands() {
-		if o.Name != "n" {
-			r.buffers[o.Name] = b.Arg(o.Name, o.Access)
-		}
-	}
-	r.heads = b.SpecU32("heads", 1)
-	keys, run := b.SpecU32("keys", 1), b.SpecU32("run", 1)
-	r.scale = b.SpecF32("scale", 1)
 	r.group = b.WorkgroupID(0)
 	r.head, r.part = b.Div(r.group, r.parts), b.Mod(r.group, r.parts)
-	keyHead := b.Mod(b.Div(r.head, run), keys)
+	keyHead := b.Mod(b.Div(r.head, r.run), r.keys)
 	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
-		name := r.delta.Kind.Params[i]
-		r.from[i] = b.Add(b.SpecU32(name+"_first", 0), b.Mul(head, r.headDim))
-		r.widths[i] = b.SpecU32(name+"_width", 128)
-	}
-	if r.norm != nil {
-		r.eps = b.SpecF32("eps", 1e-6)
-	}
-	if r.gated != nil {
-		r.gatedEps = b.SpecF32("gated_eps", 1e-6)
-	}
-	if r.deltaGroup.conv != nil {
-		r.conv = &convArgs{convKernel: convKernel{taps: r.taps()}, x: r.buffers["x"], weight: r.buffers["weight"], ring: r.buffers["ring"],
-			pos: r.buffers["pos"], slot: r.buffers["slot"], alone: r.deltaKernel.rows.Max == 1, width: r.widths[0], depth: b.SpecU32("depth", 16)}
+		r.from[i] = b.Add(r.firsts[i], b.Mul(head, r.headDim))
 	}
 	r.mine, r.member = b.Div(b.LocalID(), r.team()), b.Mod(b.LocalID(), r.team())
 }
 
 // findRows finds the rows of this workgroup, and ends it if there are none.
 func (r *deltaRun) findRows() {
-	b, slots, n := r.b, r.buffers["slot"], r.rows
+	b, slots, n := r.b, r.slots, r.rows
 	if r.runs() == 1 {
 		r.row, r.slot, r.last = b.U32(0), b.U32(0), b.Sub(n, 1)
 		if slots != nil {
@@ -137,21 +140,21 @@ func (r *deltaRun) eachState(do func(c, p int, at kernel.Value)) {
 // loadState loads the state, which is 0 before position 0.
 func (r *deltaRun) loadState() {
 	b := r.b
-	begun := b.Splat(b.Gt(r.buffers["pos"].Load(kernel.U32, r.row), 0), 4)
+	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.row), 0), 4)
 	r.eachState(func(c, _ int, at kernel.Value) {
-		s := b.Select(begun, r.buffers["state"].Load(lane.F32x4, at), 0)
+		s := b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)
 		r.state[c] = append(r.state[c], b.Var(lane.F32x4, s))
 	})
 }
 
 func (r *deltaRun) storeState() {
-	r.eachState(func(c, p int, at kernel.Value) { r.buffers["state"].Store(at, r.state[c][p].Get()) })
+	r.eachState(func(c, p int, at kernel.Value) { r.stateBuffer.Store(at, r.state[c][p].Get()) })
 }
 
 // writeRing copies this workgroup's channels of its rows into the ring.
 func (r *deltaRun) writeRing() {
 	b, c := r.b, r.conv
-	tile := b.SpecU32("ring_tile", 128)
+	tile := r.ringPart
 	b.For(b.LocalID(), b.Mul(r.rows, tile), r.lanes(), func(i kernel.Value) {
 		row, channel := b.Add(r.row, b.Div(i, tile)), b.Add(b.Mul(r.group, tile), b.Mod(i, tile))
 		b.If(b.Lt(channel, c.width), func() {
@@ -186,13 +189,8 @@ func (r *deltaRun) fetch(first kernel.Value) {
 func (r *deltaRun) scales(row kernel.Value) {
 	b := r.b
 	at := b.Add(b.Mul(row, r.heads), r.head)
-	r.beta.Set(r.buffers["beta"].Load(kernel.F32, at))
-	if r.deltaGroup.decay == nil {
-		r.decay.Set(r.buffers["g"].Load(kernel.F32, at))
-		return
-	}
-	of := func(name string) kernel.Value { return r.buffers[name].Load(kernel.F32, r.head) }
-	r.decay.Set(lane.LogDecay(b, r.buffers["a"].Load(kernel.F32, at), of("dt"), of("rate")))
+	r.beta.Set(r.deltaBuffers.scales.beta.Load(kernel.F32, at))
+	r.decay.Set(r.deltaBuffers.scales.logDecay(b, at, r.head))
 }
 
 // item returns the token of a block, the input (0 to 2 for q, k, v) and the dim
@@ -211,12 +209,12 @@ func (r *deltaRun) input(row, input, i kernel.Value) kernel.Value {
 		if r.conv != nil {
 			return r.conv.at(b, row, channel)
 		}
-		return r.buffers["x"].Load(kernel.F32, b.Add(b.Mul(row, r.widths[0]), channel))
+		return r.deltaBuffers.inputs[0].Load(kernel.F32, b.Add(b.Mul(row, r.widths[0]), channel))
 	}
 	v := b.Var(kernel.F32, 0)
-	for n, name := range r.delta.Kind.Params[:3] {
+	for n, x := range r.deltaBuffers.inputs {
 		b.If(b.Eq(input, n), func() {
-			v.Set(r.buffers[name].Load(kernel.F32, b.Add(b.Mul(row, r.widths[n]), r.from[n], i)))
+			v.Set(x.Load(kernel.F32, b.Add(b.Mul(row, r.widths[n]), r.from[n], i)))
 		})
 	}
 	return v.Get()
@@ -391,7 +389,7 @@ func (r *deltaRun) finish(first, live kernel.Value) func() {
 	at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim/4), b.Mul(r.part, quads), quad)
 	var z, gain kernel.Value
 	if r.gated != nil {
-		z, gain = r.buffers["z"].Load(lane.F32x4, at), r.buffers["gain"].Load(lane.F32x4, quad)
+		z, gain = r.z.Load(lane.F32x4, at), r.gain.Load(lane.F32x4, quad)
 	}
 	return func() {
 		b.If(b.Lt(token, live), func() {
@@ -401,7 +399,7 @@ func (r *deltaRun) finish(first, live kernel.Value) func() {
 				scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
 				y = b.Mul(y, b.Splat(scale, 4), gain, lane.EachElement(b, z, lane.Activations["silu"]))
 			}
-			r.buffers["y"].Store(at, y)
+			r.yBuffer.Store(at, y)
 		})
 	}
 }

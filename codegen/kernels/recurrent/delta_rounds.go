@@ -29,11 +29,11 @@ func (r *deltaRun) roundsFrom(first kernel.Value) {
 		r.normalize()
 		b.Barrier()
 	}
-	begun := b.Or(b.Gt(r.buffers["pos"].Load(kernel.U32, r.row), 0), b.Gt(first, r.row))
+	begun := b.Or(b.Gt(r.pos.Load(kernel.U32, r.row), 0), b.Gt(first, r.row))
 	b.For(0, r.rounds, 1, func(round kernel.Value) {
 		r.round, r.state = round, [deltaColumns][]*kernel.Var{}
 		r.eachState(func(c, _ int, at kernel.Value) {
-			s := b.Select(b.Splat(begun, 4), r.buffers["state"].Load(lane.F32x4, at), 0)
+			s := b.Select(b.Splat(begun, 4), r.stateBuffer.Load(lane.F32x4, at), 0)
 			r.state[c] = append(r.state[c], b.Var(lane.F32x4, s))
 		})
 		b.For(0, live, 1, r.step)
@@ -68,9 +68,9 @@ func (r *deltaRun) results4(first, live kernel.Value) {
 		if r.gated != nil {
 			_, squares := r.squares4(r.results, b.Mul(token, quads))
 			scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
-			z, gain := r.buffers["z"].Load(lane.F32x4, at), r.buffers["gain"].Load(lane.F32x4, quad)
+			z, gain := r.z.Load(lane.F32x4, at), r.gain.Load(lane.F32x4, quad)
 			y = b.Mul(y, b.Splat(scale, 4), gain, lane.EachElement(b, z, lane.Activations["silu"]))
 		}
-		r.buffers["y"].Store(at, y)
+		r.yBuffer.Store(at, y)
 	})
 }
