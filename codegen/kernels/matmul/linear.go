@@ -181,7 +181,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		if p == nil {
 			p, other = g.making(op.Args[1]), op.Args[0]
 		}
-		if p == nil || p.half || op.Args[0] == op.Args[1] || g.inside(other, x) {
+		if p == nil || p.half || g.inside(other, x) { // x + x has both inside
 			return false
 		}
 		p.residuals, p.result = append(p.residuals, other), op.Result
