@@ -107,6 +107,9 @@ func "forward" rows=8 sequences=many {
   %18 = head_slice %9 {head_dim=16, parts=2, part=1} : f32[T, 32]
   %25 = delta_chunk %11, %10, %14, %15 {head_dim=16, k_heads=1, v_heads=2, map="mod", scale=0.25, eps=1e-06} : f32[T, 40]
   %26 = deltanet_chunked %11, %10, %17, %25, @s, @pos, @slot {head_dim=16, k_heads=1, v_heads=2, map="mod"} : f32[T, 32]
+  %31 = head_cut %9 {stride=16, first=3, width=5} : f32[T, 20]
+  %32 = head_join %31, %18 {heads=4} : f32[T, 52]
+  %33 = head_ids @pos {heads=4} : i32[T, 4]
   %19 = gate %18, %26 : io f32[T, 32]
 }
 `

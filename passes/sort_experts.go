@@ -6,13 +6,16 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
+// choosers are the ops whose results are ids of experts.
+var choosers = []string{"topk", "head_ids"}
+
 // sortExperts gives the experts of many rows the list of rows that chose each of
 // them, so that the weights of an expert are read once for all its rows.
 func sortExperts(f *ir.Func) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
 	for _, top := range f.Ops() {
-		if top.Kind.Name != "topk" || rowsOf(f, top.Result) <= ir.DecodeRows {
+		if !slices.Contains(choosers, top.Kind.Name) || rowsOf(f, top.Result) <= ir.DecodeRows {
 			continue
 		}
 		var experts []*ir.Op

@@ -50,28 +50,27 @@ var archs = []arch{
 		m.vector(blk+"ffn_up_exps.bias", m.Experts.FF, m.Experts.Count)
 		m.vector(blk+"ffn_down_exps.bias", m.Embd, m.Experts.Count)
 	}},
-	{"glm4moe", func(m *Model) {
-		denseKeys(m)
-		e := m.Experts
-		m.set("expert_count", e.Count)
-		m.set("expert_used_count", e.Used)
-		m.set("expert_feed_forward_length", e.FF)
-		m.set("expert_shared_count", 1)
-		m.set("expert_gating_func", 2)
-		m.set("leading_dense_block_count", 1)
-	}, func(m *Model, blk string, i int) {
+	{"glm4moe", glmKeys, func(m *Model, blk string, i int) {
 		m.attention(blk, 1)
 		m.qkvBiases(blk)
 		m.vector(blk+"post_attention_norm.weight", m.Embd)
-		if i == 0 {
-			m.ffn(blk)
-			return
+		m.glmFFN(blk, i)
+	}},
+	{"deepseek2", func(m *Model) {
+		glmKeys(m)
+		l := m.Latent
+		m.replace("attention.value_length", uint32(l.Width))
+		m.set("attention.kv_lora_rank", l.Width)
+		if l.Query > 0 {
+			m.set("attention.q_lora_rank", l.Query)
 		}
-		m.experts(blk)
-		m.vector(blk+"exp_probs_b.bias", m.Experts.Count)
-		m.matrix(blk+"ffn_gate_shexp.weight", m.Embd, m.Experts.FF)
-		m.matrix(blk+"ffn_up_shexp.weight", m.Embd, m.Experts.FF)
-		m.matrix(blk+"ffn_down_shexp.weight", m.Experts.FF, m.Embd)
+		m.set("attention.key_length_mla", l.Key+m.RopeDims)
+		m.set("attention.value_length_mla", l.Value)
+		m.float("expert_weights_scale", 1.8)
+	}, func(m *Model, blk string, i int) {
+		m.latentAttention(blk)
+		m.vector(blk+"ffn_norm.weight", m.Embd)
+		m.glmFFN(blk, i)
 	}},
 	{"qwen35", func(m *Model) { denseKeys(m); deltaKeys(m) }, func(m *Model, blk string, i int) {
 		m.hybrid(blk, i)
@@ -82,6 +81,44 @@ var archs = []arch{
 		m.experts(blk)
 		m.sharedExpert(blk)
 	}},
+}
+
+// glmKeys are those of models whose first layer is dense, and others have experts beside one that all tokens use.
+func glmKeys(m *Model) {
+	denseKeys(m)
+	expertKeys(m)
+	m.set("expert_shared_count", 1)
+	m.set("expert_gating_func", 2)
+	m.set("leading_dense_block_count", 1)
+}
+
+func (m *Model) glmFFN(blk string, i int) {
+	if i == 0 {
+		m.ffn(blk)
+		return
+	}
+	m.experts(blk)
+	m.vector(blk+"exp_probs_b.bias", m.Experts.Count)
+	m.matrix(blk+"ffn_gate_shexp.weight", m.Embd, m.Experts.FF)
+	m.matrix(blk+"ffn_up_shexp.weight", m.Embd, m.Experts.FF)
+	m.matrix(blk+"ffn_down_shexp.weight", m.Experts.FF, m.Embd)
+}
+
+func (m *Model) latentAttention(blk string) {
+	l, key := m.Latent, m.Latent.Key+m.RopeDims
+	m.vector(blk+"attn_norm.weight", m.Embd)
+	if l.Query > 0 {
+		m.matrix(blk+"attn_q_a.weight", m.Embd, l.Query)
+		m.vector(blk+"attn_q_a_norm.weight", l.Query)
+		m.matrix(blk+"attn_q_b.weight", l.Query, m.Heads*key)
+	} else {
+		m.matrix(blk+"attn_q.weight", m.Embd, m.Heads*key)
+	}
+	m.matrix(blk+"attn_kv_a_mqa.weight", m.Embd, l.Width+m.RopeDims)
+	m.vector(blk+"attn_kv_a_norm.weight", l.Width)
+	m.matrix(blk+"attn_k_b.weight", l.Key, l.Width, m.Heads)
+	m.matrix(blk+"attn_v_b.weight", l.Width, l.Value, m.Heads)
+	m.matrix(blk+"attn_output.weight", m.Heads*l.Value, m.Embd)
 }
 
 func gemmaKeys(m *Model) {

@@ -67,6 +67,11 @@ var Published = []Shape{
 		Name: "glm45-air", Arch: "glm4moe", Quant: "Q4_K_M", Layers: 46, Embd: 4096, FF: 10944, Vocab: 151552, Ctx: 131072,
 		Heads: 96, KVHeads: 8, HeadDim: 128, RopeDims: 64, RopeBase: 1e6, Experts: Experts{Count: 128, Used: 8, FF: 1408},
 	},
+	{
+		Name: "glm47-flash", Arch: "deepseek2", Quant: "Q4_K_M", Layers: 47, Embd: 2048, FF: 10240, Vocab: 154880, Ctx: 202752,
+		Heads: 20, KVHeads: 1, HeadDim: 576, RopeDims: 64, RopeBase: 1e6, Experts: Experts{Count: 64, Used: 4, FF: 1536},
+		Latent: Latent{Query: 768, Width: 512, Key: 192, Value: 256},
+	},
 }
 
 // Small returns models of few layers, dense and of experts, in every quantization, and one

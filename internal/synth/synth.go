@@ -27,7 +27,12 @@ type Shape struct {
 	Experts  Experts
 	DeltaNet DeltaNet
 	Windows  Windows
+	Latent   Latent
 }
+
+// Latent are the sizes of latent attention: of the vector of queries, 0 for none, and of that which is cached beside
+// RopeDims elements of the key; of a head's key without those, and of its value.
+type Latent struct{ Query, Width, Key, Value int }
 
 // Windows are the sizes of layers that attend to a window, and of those that do not, which are
 // every Period-th. Layers from Own on have no caches.

@@ -34,6 +34,9 @@ type arch struct {
 
 	lastNorm string // of the residual stream; output_norm if empty
 	headless bool   // layers without KV heads have a mixer
+	latent   bool   // keys and values are made of one vector a position, see mixer latent
+	// levelYarn says that YaRN with a multiplier changes nothing but the scale of scores.
+	levelYarn bool
 
 	// mixer reads what some layers have in place of attention.
 	mixer func(m *model) (mixer, error)
@@ -69,6 +72,8 @@ var archs = []arch{
 	{name: "exaone4", rope: "neox", norms: behind, qk: eachHead, windows: windows{period: 4}, ropeless: wideLayers},
 	{name: "lfm2", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", mixer: readShortConv, headless: true},
 	{name: "lfm2moe", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", mixer: readShortConv, headless: true, moe: moe{gating: "sigmoid", norm: true}},
+	{name: "deepseek2", rope: "norm", norms: before, temperature: true, latent: true, levelYarn: true, mixer: readLatent, moe: moe{gating: "softmax", optional: true, gatingOf: flashGating}},
+	{name: "mistral4", rope: "norm", norms: before, temperature: true, latent: true, mixer: readLatent, moe: moe{gating: "softmax", optional: true}},
 	{name: "minimax-m2", rope: "neox", norms: before, qk: wholeRow, moe: moe{gating: "sigmoid", norm: true}},
 }
 
@@ -139,6 +144,15 @@ func gemma3Scale(c *params) float64 {
 // wideLayers are those that attend to all positions where others attend to a window.
 func wideLayers(c *params, layer int) bool {
 	return c.attention[layer].window == 0 && slices.ContainsFunc(c.attention, func(h headParams) bool { return h.window > 0 })
+}
+
+// flashGating is that of early files of GLM-4.7-Flash, which do not say it: they are told by their sizes.
+func flashGating(r *metadata, usual string) string {
+	blocks := r.count("block_count")
+	if t, ok := r.f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 && t.Shape[1] == 154880 && (blocks == 47 || blocks == 48) {
+		return "sigmoid"
+	}
+	return usual
 }
 
 // Archs lists the supported values of general.architecture.

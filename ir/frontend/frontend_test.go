@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -85,7 +86,9 @@ func (w weights) Weight(name string) ([]byte, error) {
 // whose .txt has an index and a logit a line. (With its flash attention, llama.cpp
 // sums values in float16 on the CPU.)
 func TestLogits(t *testing.T) {
-	for arch, build := range tinyModels {
+	all := maps.Clone(tinyModels)
+	maps.Copy(all, variants)
+	for arch, build := range all {
 		t.Run(arch, func(t *testing.T) {
 			m := build()
 			if *models != "" {
@@ -249,6 +252,10 @@ func TestLoadErrors(t *testing.T) {
 		{"qwen35", func(m *tinyModel) { m.set("attention.recurrent_layers", []bool{true}) }, "1 entries for 2 layers", false},
 		{"qwen35", func(m *tinyModel) { m.set("attention.recurrent_layers", uint32(1)) }, "not a list of bools", false},
 		{"qwen35", func(m *tinyModel) { m.set("nextn_predict_layers", uint32(2)) }, "block_count: 2 is out of range", false},
+		{"deepseek2", func(m *tinyModel) { m.set("attention.kv_lora_rank", nil) }, "attention.kv_lora_rank is missing", false},
+		{"deepseek2", func(m *tinyModel) { m.set("attention.key_length_mla", uint32(8)) }, "do not fit a latent vector", false},
+		{"deepseek2", func(m *tinyModel) { m.set("attention.head_count_kv", uint32(4)) }, "4 heads over 4 KV heads", true},
+		{"deepseek2", func(m *tinyModel) { m.set("expert_group_count", uint32(2)) }, "experts in 2 groups are not supported", true},
 		{"qwen3next", func(m *tinyModel) { m.add("blk.0.ssm_in.weight", 64, 192) }, `tensor "blk.0.ssm_in.weight" is not known`, true},
 		{"qwen3next", func(m *tinyModel) {
 			m.packed("blk.0.")

@@ -465,6 +465,72 @@ func lfm2Tiny(arch string, ffn func(m *tinyModel, blk string)) *tinyModel {
 	return m
 }
 
+// latentTiny has latent attention, and experts behind the first layer.
+func latentTiny(arch string, layers int, query int64) *tinyModel {
+	const width, plain, turned, value = 32, 24, 8, 16
+	m := newTiny(arch)
+	m.set("block_count", uint32(layers))
+	m.set("attention.head_count_kv", uint32(1))
+	m.set("attention.kv_lora_rank", uint32(width))
+	m.set("attention.key_length", uint32(width+turned))
+	m.set("attention.value_length", uint32(width))
+	m.set("attention.key_length_mla", uint32(plain+turned))
+	m.set("attention.value_length_mla", uint32(value))
+	m.set("rope.dimension_count", uint32(turned))
+	m.set("leading_dense_block_count", uint32(1))
+	m.add("output.weight", tinyEmbd, tinyVocab)
+	for i := range layers {
+		blk := fmt.Sprintf("blk.%d.", i)
+		m.add(blk+"attn_norm.weight", tinyEmbd)
+		if query > 0 {
+			m.set("attention.q_lora_rank", uint32(query))
+			m.add(blk+"attn_q_a.weight", tinyEmbd, query)
+			m.add(blk+"attn_q_a_norm.weight", query)
+			m.add(blk+"attn_q_b.weight", query, tinyHeads*(plain+turned))
+		} else {
+			m.add(blk+"attn_q.weight", tinyEmbd, tinyHeads*(plain+turned))
+		}
+		m.add(blk+"attn_kv_a_mqa.weight", tinyEmbd, width+turned)
+		m.add(blk+"attn_kv_a_norm.weight", width)
+		m.add(blk+"attn_k_b.weight", plain, width, tinyHeads)
+		m.add(blk+"attn_v_b.weight", width, value, tinyHeads)
+		m.add(blk+"attn_output.weight", tinyHeads*value, tinyEmbd)
+		m.add(blk+"ffn_norm.weight", tinyEmbd)
+		if i == 0 {
+			m.denseFFN(blk)
+			continue
+		}
+		m.moeFFN(blk, false)
+		m.ungated(blk)
+		m.resizeExperts(blk, 48)
+		if query > 0 {
+			m.add(blk+"exp_probs_b.bias", 8)
+		}
+	}
+	m.set("expert_shared_feed_forward_length", nil)
+	m.set("expert_shared_count", uint32(1))
+	m.set("expert_feed_forward_length", uint32(48))
+	m.set("expert_weights_scale", float32(1.8))
+	return m
+}
+
+// latentYarnTiny has the router of GLM-4.7-Flash, the YaRN of DeepSeek and the temperature of Mistral.
+func latentYarnTiny(arch string) *tinyModel {
+	m := latentTiny(arch, 3, 40)
+	m.set("expert_gating_func", uint32(2))
+	m.set("expert_weights_norm", true)
+	m.yarn(16)
+	m.set("rope.scaling.yarn_log_multiplier", float32(0.0707))
+	m.set("attention.temperature_scale", float32(0.1))
+	m.set("attention.temperature_length", uint32(6))
+	return m
+}
+
+// variants are what other models of an architecture have, by the name of their logits.
+var variants = map[string]func() *tinyModel{
+	"deepseek2-lite": func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
+}
+
 // tinyModels builds one model of every architecture.
 var tinyModels = map[string]func() *tinyModel{
 	"llama": func() *tinyModel {
@@ -666,6 +732,12 @@ var tinyModels = map[string]func() *tinyModel{
 		})
 		m.set("leading_dense_block_count", uint32(1))
 		m.set("expert_gating_func", uint32(2))
+		return m
+	},
+	"deepseek2": func() *tinyModel { return latentYarnTiny("deepseek2") },
+	"mistral4": func() *tinyModel {
+		m := latentYarnTiny("mistral4")
+		m.set("expert_gating_func", uint32(1))
 		return m
 	},
 	"minimax-m2": func() *tinyModel {

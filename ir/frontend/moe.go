@@ -24,6 +24,8 @@ type moe struct {
 	norm     bool
 	optional bool // files without experts have dense layers
 	beside   bool // experts are beside a dense FFN, see besideDense
+	// gatingOf is the gating of a file that does not say it, if that is not always the same.
+	gatingOf func(r *metadata, usual string) string
 	whole    bool // feed_forward_length is the width of an expert, not of those of a token together
 }
 
@@ -44,6 +46,8 @@ func readExperts(r *metadata, row moe) expertParams {
 		r.fail(ir.Unsupported("metadata %sexpert_gating_func: %d is not supported", r.prefix, g))
 	} else if g > 0 {
 		e.gating = gatings[g-1]
+	} else if row.gatingOf != nil {
+		e.gating = row.gatingOf(r, row.gating)
 	}
 	if n := r.count("expert_group_count"); n > 1 {
 		r.fail(ir.Unsupported("metadata %sexpert_group_count: experts in %d groups are not supported", r.prefix, n))

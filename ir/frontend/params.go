@@ -36,6 +36,11 @@ type params struct {
 // 1 + scale * ln(floor(p/length) + 1).
 type heat struct{ scale, length float64 }
 
+// attrs are those of a table that has it.
+func (h heat) attrs() []ir.Attr {
+	return []ir.Attr{{Name: "heat", Value: h.scale}, {Name: "length", Value: h.length}}
+}
+
 // metadata reads keys under the architecture's prefix and keeps the first error.
 type metadata struct {
 	f      *gguf.File
@@ -189,10 +194,11 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 	}
 	readFactors(r, c, a)
 	c.rope = readRope(r, c.headDim, c.ctxTrain)
+	c.rope.latent, c.rope.level = a.latent, a.levelYarn
 	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
 	if a.temperature {
-		c.heat = heat{r.float("attention.temperature_scale", 0, 0, 1e6), c.rope.ctxOrig}
-		if c.heat.scale != 0 && r.err == nil && c.rope.dims != c.attention[0].dim {
+		c.heat = heat{r.float("attention.temperature_scale", 0, 0, 1e6), r.float("attention.temperature_length", c.rope.ctxOrig, 1, 1<<40)}
+		if c.heat.scale != 0 && r.err == nil && c.rope.dims != c.attention[0].dim && !a.latent {
 			r.fail(ir.Unsupported("metadata %sattention.temperature_scale: queries of which %d of %d dims rotate are not supported", r.prefix, c.rope.dims, c.attention[0].dim))
 		}
 	}
@@ -230,7 +236,7 @@ func readHeads(r *metadata, c *params, a *arch) {
 		return
 	}
 	dim := r.int("attention.key_length", c.embd/heads[0])
-	if v := r.int("attention.value_length", dim); r.err == nil && v != dim {
+	if v := r.int("attention.value_length", dim); r.err == nil && v != dim && !a.latent {
 		r.fail(ir.Unsupported("metadata %sattention.value_length: %d differs from the key length %d", r.prefix, v, dim))
 	}
 	if r.err == nil && dim > 1<<16 {

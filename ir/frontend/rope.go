@@ -23,6 +23,8 @@ type ropeParams struct {
 	betaFast   float64
 	betaSlow   float64
 	logMul     float64
+	latent     bool      // of latent attention: YaRN changes the scale of scores, too, see inScale
+	level      bool      // YaRN with a multiplier leaves the magnitude as it is
 	sections   []float64 // of multimodal RoPE, see ropeTable
 }
 
@@ -95,15 +97,32 @@ func (p ropeParams) frequencies(divisors []float32) (freqs []float64, mscale flo
 		mix := ramp * p.extFactor
 		freqs = append(freqs, interp*(1-mix)+extrap*mix)
 	}
-	mscale = p.attnFactor
-	if p.scaling == "yarn" && p.factor > 1 {
-		logf := math.Log(p.factor)
-		mscale *= (0.1*logf + 1)
-		if p.logMul != 0 {
-			mscale /= 0.1*p.logMul*logf + 1
-		}
+	return freqs, p.magnitude()
+}
+
+// magnitude is the factor on cos and sin.
+func (p ropeParams) magnitude() float64 {
+	if p.scaling != "yarn" || p.factor <= 1 || p.level && p.logMul != 0 {
+		return p.attnFactor
 	}
-	return freqs, mscale
+	return p.attnFactor * (0.1*math.Log(p.factor) + 1) / p.multiplied()
+}
+
+// multiplied is what YaRN with a multiplier divides the magnitude by. Files of models with latent attention keep a tenth of it.
+func (p ropeParams) multiplied() float64 {
+	if p.scaling != "yarn" || p.factor <= 1 {
+		return 1
+	}
+	if p.latent {
+		return p.logMul*math.Log(p.factor) + 1
+	}
+	return 0.1*p.logMul*math.Log(p.factor) + 1
+}
+
+// inScale is the factor on the scores of latent attention: only a part of its keys rotates, the magnitude is that of all.
+func (p ropeParams) inScale() float64 {
+	m := p.magnitude() * p.multiplied()
+	return m * m
 }
 
 // layerTables are the tables that rotate a layer's heads.
@@ -142,7 +161,7 @@ func (m *model) ropeTables() []layerTables {
 			}
 			t.keys = declare("rope", freqs, mscale, more...)
 			if t.queries = t.keys; m.heat.scale != 0 {
-				t.queries = declare("rope_q", freqs, mscale, ir.Attr{Name: "heat", Value: m.heat.scale}, ir.Attr{Name: "length", Value: m.heat.length})
+				t.queries = declare("rope_q", freqs, mscale, m.heat.attrs()...)
 			}
 		}
 		if t.queries == nil {

@@ -34,6 +34,33 @@ func TestSlices(t *testing.T) {
 	})
 }
 
+// TestHeadParts cuts heads and joins parts of them, and numbers them.
+func TestHeadParts(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		stride, heads, more := t.pick("stride", 1, 9), t.pick("heads", 1, 4), t.pick("more", 1, 5)
+		first := t.pick("first", 0, stride-1)
+		n := t.pick("width", 1, stride-first)
+		m := t.machine(1, 1, nil, fmt.Sprintf("step @pos : i32[T]\nstep @x : f32[T, %d]\nstep @b : f32[T, %d]", stride*heads, more*heads), fmt.Sprintf(`
+%%0 = head_cut @x {stride=%d, first=%d, width=%d} : f32[T, %d]
+%%2 = head_ids @pos {heads=%d} : io i32[T, %d]
+%%1 = head_join %%0, @b {heads=%d} : io f32[T, %d]`, stride, first, n, n*heads, heads, heads, heads, (n+more)*heads))
+		x, b := t.floats(t.n*stride*heads), t.floats(t.n*more*heads)
+		m.setFloats("x", x...)
+		m.setFloats("b", b...)
+		run(t, m)
+		var want []float64
+		ids := m.Ints(m.prog.Funcs[0].Ops()[1].Result)
+		for h := range t.n * heads {
+			want = append(want, widen(x[h*stride+first:][:n])...)
+			want = append(want, widen(b[h*more:][:more])...)
+			if int(ids[h]) != h%heads {
+				t.Fatalf("head %d of a row has id %d", h%heads, ids[h])
+			}
+		}
+		near(t, "head_join", m.Floats(m.last()), want, 0)
+	})
+}
+
 func TestGates(t *testing.T) {
 	checkOp(t, func(t *opTest) {
 		k := t.pick("width", 1, 40)

@@ -261,4 +261,7 @@ var evaluators = map[string]func(c *call) error{
 	"deltanet":         deltanet,
 	"delta_chunk":      deltaChunks,
 	"deltanet_chunked": deltanetChunked,
+	"head_cut":         headCut,
+	"head_join":        headJoin,
+	"head_ids":         headIDs,
 }

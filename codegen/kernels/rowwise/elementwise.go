@@ -13,7 +13,7 @@ import (
 )
 
 func ElementwiseCandidates(s *site.Site) []site.Candidate {
-	return slices.Concat(pointwiseCandidates(s), halfCandidates(s), sliceCandidates(s), lastRowCandidates(s))
+	return slices.Concat(pointwiseCandidates(s), halfCandidates(s), sliceCandidates(s), lastRowCandidates(s), headPartCandidates(s), headIDCandidates(s))
 }
 
 // elementFunc computes an element of a result from those of the operands.
