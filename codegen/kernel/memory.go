@@ -53,7 +53,7 @@ func (m *Buffer) at(args ...*Node) []*Node {
 }
 
 // bufferOperands are those of an access to an argument of its own.
-var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpAtomicMax: 2, OpAtomicLoad: 1}
+var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpAtomicMax: 2, OpAtomicLoad: 1, OpPrefetch: 1}
 
 // through returns the address that a buffer access goes through, nil if it is the argument's.
 func (n *Node) through() *Node {
@@ -113,6 +113,12 @@ func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(OpAtomicMax, i,
 func (m *Buffer) AtomicLoad(i Operand) Value {
 	m.check(OpAtomicLoad, U32, ReadWrite)
 	return m.b.add(&Node{op: OpAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpAtomicLoad, i, U32))})
+}
+
+// Prefetch asks for the line of memory with element i of the buffer seen as an array of U32, which may lie beyond
+// the buffer: a kernel will load it soon. Devices may do nothing.
+func (m *Buffer) Prefetch(i Operand) {
+	m.b.add(&Node{op: OpPrefetch, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpPrefetch, i, U32))})
 }
 
 func (m *Buffer) atomic(o Op, i, v Operand) Value {

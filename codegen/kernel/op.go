@@ -78,6 +78,7 @@ const (
 	OpAtomicAdd   // index, value
 	OpAtomicMax   // index, value
 	OpAtomicLoad  // index
+	OpPrefetch    // index
 	OpSharedLoad  // index
 	OpSharedStore // index, value
 	OpSharedElem  // index, element
@@ -187,6 +188,7 @@ var ops = [numOps]opInfo{
 	OpAtomicAdd:   {name: "atomic_add"},
 	OpAtomicMax:   {name: "atomic_max"},
 	OpAtomicLoad:  {name: "atomic_load"},
+	OpPrefetch:    {name: "prefetch"},
 	OpSharedLoad:  {name: "shared_load"},
 	OpSharedStore: {name: "shared_store"},
 	OpSharedElem:  {name: "shared_load_elem"},

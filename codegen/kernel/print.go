@@ -144,7 +144,7 @@ func (p *printer) subject(n *Node) string {
 	switch n.op {
 	case OpBuiltin:
 		return builtinNames[n.imm] + " "
-	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
+	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
 		return p.f.Args[n.imm].Name + " "
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		return fmt.Sprintf("%d ", n.imm)

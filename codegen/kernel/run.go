@@ -145,6 +145,7 @@ func (m *machine) node(n *Node, active []bool) {
 		copyLanes(m.storage(n.args[0], m.words(n.args[0].typ)), m.value(n.args[1]), active)
 	case OpVarGet:
 		copyLanes(m.storage(n, m.words(n.typ)), m.storage(n.args[0], m.words(n.typ)), active)
+	case OpPrefetch: // changes no value
 	case OpAddress: // the argument's number stands for it
 		to := m.storage(n, 2)
 		for l := range m.lanes {

@@ -77,7 +77,7 @@ func (n *Node) View() (elem Type, ok bool) {
 		return n.args[1].typ, true
 	case OpLoad16, OpStore16:
 		return U16, true
-	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
+	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
 		return U32, true
 	}
 	return Void, false

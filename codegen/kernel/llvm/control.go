@@ -68,6 +68,8 @@ func (l *lowering) node(n *kernel.Node, s *scope) {
 		l.values[n] = []value.Value{l.atomic(n, l.sharedOf(n), enum.AtomicOpUMax, s)}
 	case kernel.OpAtomicLoad:
 		l.values[n] = []value.Value{l.atomicLoad(l.bufferOf(n), s)}
+	case kernel.OpPrefetch:
+		l.prefetch(l.uniform(l.bufferOf(n)))
 	case kernel.OpVar:
 		l.variable(n)
 	case kernel.OpVarGet:

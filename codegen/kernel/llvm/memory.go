@@ -155,9 +155,12 @@ func (l *lowering) words(a access, s *scope) []value.Value {
 // and 1.7 KB all that were tried are as fast.
 const aheadBytes = 1024
 
-// ahead asks for a line, to be brought into the second cache.
-func (l *lowering) ahead(from value.Value) {
-	l.call("llvm.prefetch.p0", types.Void, l.at(types.I8, from, i64(aheadBytes)), i32(0), i32(2), i32(1))
+// ahead asks for a line that is as far on.
+func (l *lowering) ahead(from value.Value) { l.prefetch(l.at(types.I8, from, i64(aheadBytes))) }
+
+// prefetch asks for a line, to be brought into the second cache.
+func (l *lowering) prefetch(line value.Value) {
+	l.call("llvm.prefetch.p0", types.Void, line, i32(0), i32(2), i32(1))
 }
 
 func (l *lowering) plain(a access, t types.Type, from value.Value, align int) value.Value {

@@ -76,6 +76,7 @@ func init() {
 		kernel.OpAtomicAdd:   (*lowering).atomic,
 		kernel.OpAtomicMax:   (*lowering).atomic,
 		kernel.OpAtomicLoad:  (*lowering).atomicLoad,
+		kernel.OpPrefetch:    func(*lowering, *kernel.Node) {}, // other subgroups hide latency
 		kernel.OpSharedLoad:  (*lowering).sharedLoad,
 		kernel.OpSharedElem:  (*lowering).sharedLoad,
 		kernel.OpSharedStore: (*lowering).sharedStore,

@@ -81,6 +81,7 @@ func init() { // refers to region, which refers to it
 		kernel.OpAtomicAdd:       (*lowering).atomic,
 		kernel.OpAtomicMax:       (*lowering).atomic,
 		kernel.OpAtomicLoad:      (*lowering).atomicLoad,
+		kernel.OpPrefetch:        func(*lowering, *kernel.Node) {}, // GPUs hide latency by other subgroups
 		kernel.OpSharedLoad:      (*lowering).sharedLoad,
 		kernel.OpSharedElem:      (*lowering).sharedLoad,
 		kernel.OpSharedStore:     (*lowering).sharedStore,

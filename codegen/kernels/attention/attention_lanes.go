@@ -150,26 +150,9 @@ func (r *lanesRun) fill(base cachedHead, from, end kernel.Value) {
 	b.For(0, lanesKV, 1, func(p kernel.Value) {
 		at := place(p)
 		for j := range r.dims() {
-			r.values.Store(r.at(p, j), r.element(r.v, at, j))
+			r.values.Store(r.at(p, j), r.element(b, r.attentionShape, r.v, at, j))
 		}
 	})
-}
-
-// element returns the lane's dim of part j of a cached head.
-func (r *lanesRun) element(cache *kernel.Buffer, at cachedHead, j int) kernel.Value {
-	b := r.b
-	i := b.Add(b.Mul(at.chunks, chunk), j*lanesWide, b.LocalID())
-	switch r.kv {
-	case ir.F32:
-		return cache.Load(kernel.F32, i)
-	case ir.F16:
-		return b.Elem(b.UnpackHalf(cache.Load16(i)), 0)
-	}
-	// A word has elements 0, 2, 1 and 3 of four, each more by 128.
-	shift := b.Or(b.Shl(b.And(i, 1), 4), b.Shl(b.And(i, 2), 2))
-	code := b.And(b.Shr(cache.Load(kernel.U32, b.Shr(i, 2)), shift), 0xff)
-	scale := cache.Load16(b.Add(at.scales, b.Mul(b.U32(uint32(j*lanesWide/scaled)), r.ctx)))
-	return b.Mul(b.Sub(b.Convert(kernel.F32, code), 128.0), b.Elem(b.UnpackHalf(scale), 0))
 }
 
 // add adds the tile's positions to the sums of a pair of rows.

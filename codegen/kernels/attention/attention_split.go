@@ -35,6 +35,7 @@ type splitKernel struct {
 	counts *ir.Value // counters of the last-block reduction of the splits
 
 	matrices  bool // see matrixSums
+	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
 	team      int  // lanes of a team: a power of two
 	parts     int  // chunks of a head that a lane holds
@@ -99,7 +100,10 @@ func matchSplit(s *site.Site) *splitKernel {
 	if k.merge != nil && len(k.merge.Args) > 1 {
 		k.sinks = k.merge.Args[1]
 	}
-	k.matrices = k.onMatrices(s.Target)
+	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
+	if k.lanes && k.fresh() {
+		return nil
+	}
 	k.divide(s.Target)
 	if k.merge != nil {
 		k.counts = site.Arrivals(s, k.rows.Max*k.heads/k.share)
@@ -148,7 +152,7 @@ func (k *splitKernel) takeHeads(s *site.Site, ops []*ir.Op) bool {
 			return false
 		}
 	}
-	h.vec = h.access()
+	h.vec = h.access(s.Target)
 	k.chains = h
 	return site.Same(&h.pos, k.op.Args[3]) && site.Same(&h.slot, k.op.Args[4]) && h.vec > 1 && h.cachesFit(s)
 }
@@ -170,8 +174,11 @@ func (k *splitKernel) divide(t *target.Target) {
 	}
 	k.parts = site.CeilDiv(chunks, k.team)
 	k.share = k.shareOf(min(splitRegisters/k.parts, k.team))
-	if k.matrices {
+	switch {
+	case k.matrices:
 		k.share = k.shareOf(matrixHeads)
+	case k.lanes:
+		k.share = k.shareOf(laneRegisters * lanesWide / k.headDim)
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
@@ -212,8 +219,11 @@ func (k *splitKernel) splits() int {
 
 func (k *splitKernel) key() string {
 	key := fmt.Sprintf("attention_split %s hd=%d g=%d w=%dx%d", k.kv, k.headDim, k.share, k.subgroups, k.wave)
-	if k.matrices {
+	switch {
+	case k.matrices:
 		key += " matrices"
+	case k.lanes:
+		key += " lanes"
 	}
 	if k.merge == nil {
 		key += " whole"

@@ -70,9 +70,12 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		b.ReturnIf(b.Or(dead, idle))
 
-		if k.matrices {
+		switch {
+		case k.matrices:
 			r.sums = newMatrixSums(r, laneID)
-		} else {
+		case k.lanes:
+			r.sums = newLaneSums(r)
+		default:
 			r.sums = newTeamSums(r, laneID)
 		}
 		r.makeHeads(writer)

@@ -64,6 +64,24 @@ func (d *attentionArgs) loadWords(b *kernel.Builder, a attentionShape, cache *ke
 	return []kernel.Value{cache.Load(lane.U32x2, i), cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk), d.ctx)))}
 }
 
+// element returns, on a processor, element j*lanesWide and on of a head, one in each lane. Heads lie far
+// apart, so that what follows them is not asked for ahead.
+func (d *attentionArgs) element(b *kernel.Builder, a attentionShape, cache *kernel.Buffer, at cachedHead, j int) kernel.Value {
+	i := b.Add(b.Mul(at.chunks, chunk), j*lanesWide, b.LocalID())
+	cache = cache.Ahead()
+	switch a.kv {
+	case ir.F32:
+		return cache.Load(kernel.F32, i)
+	case ir.F16:
+		return b.Elem(b.UnpackHalf(cache.Load16(i)), 0)
+	}
+	// A word has elements 0, 2, 1 and 3 of four, each more by 128.
+	shift := b.Or(b.Shl(b.And(i, 1), 4), b.Shl(b.And(i, 2), 2))
+	code := b.And(b.Shr(cache.Load(kernel.U32, b.Shr(i, 2)), shift), 0xff)
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.U32(uint32(j*lanesWide/scaled)), d.ctx)))
+	return b.Mul(b.Sub(b.Convert(kernel.F32, code), 128.0), b.Elem(b.UnpackHalf(scale), 0))
+}
+
 // loadOctets returns what stores the octets of f16, two of q8_0, at unit c of a head: the
 // units count as many octets.
 func (d *attentionArgs) loadOctets(b *kernel.Builder, a attentionShape, cache *kernel.Buffer, at cachedHead, c kernel.Value) func(store func(octet int, x kernel.Value)) {

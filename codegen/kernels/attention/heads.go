@@ -110,7 +110,7 @@ func matchHeads(s *site.Site) (*headsGroup, bool) {
 	outputs := slices.SortedFunc(slices.Values(s.Outputs), func(a, b *ir.Value) int { return a.ID - b.ID })
 	var ok bool
 	h.rows, ok = site.ExtentOf(s, h.chains[0].x)
-	h.vec = h.access()
+	h.vec = h.access(s.Target)
 	return h, ok && slices.Equal(results, outputs) && h.vec > 0 && h.cachesFit(s)
 }
 
@@ -175,8 +175,9 @@ func (h *headsGroup) sameDim(d int) bool {
 }
 
 // access returns the elements of one access, or 0 if none keeps pairs together:
-// those that turn, and those of f16 that share a word.
-func (h *headsGroup) access() int {
+// those that turn, and those of f16 that share a word. A processor has two, where partners then lie
+// as far apart in all lanes and their angles beside each other: it loads what lies in a row.
+func (h *headsGroup) access(t *target.Target) int {
 	unit := h.headDim
 	if h.rope != nil {
 		unit = h.rope.Attrs.Int("n_rot")
@@ -185,6 +186,9 @@ func (h *headsGroup) access() int {
 		}
 	}
 	for _, v := range []int{4, 2} {
+		if v == 4 && t.Backend == plans.CPU && !slices.ContainsFunc(h.chains, (*headChain).scales) && h.inRuns(2) {
+			continue
+		}
 		if h.headDim%v == 0 && unit%v == 0 {
 			return v
 		}
@@ -193,6 +197,12 @@ func (h *headsGroup) access() int {
 		return 0
 	}
 	return 1
+}
+
+// inRuns reports whether the lanes of a subgroup have accesses, of vec elements, that all turn with others as
+// far on in the head, or as far back.
+func (h *headsGroup) inRuns(vec int) bool {
+	return h.rope != nil && h.rope.Attrs.Str("kind") == "neox" && h.rope.Attrs.Int("n_rot")%(2*vec*h.wave) == 0
 }
 
 // cachesFit reports whether heads can be written to their caches. A block of q8_0 is made
@@ -216,6 +226,9 @@ func (c *headChain) scales() bool { return c.cache != nil && c.cache.Type.DType 
 
 func (h *headsGroup) key() string {
 	key := fmt.Sprintf("heads hd=%d w=%d", h.headDim, h.wave)
+	if h.vec == 2 && h.inRuns(h.vec) {
+		key += " pairs"
+	}
 	if h.rope != nil {
 		key += fmt.Sprintf(" %s/%d", h.rope.Attrs.Str("kind"), h.rope.Attrs.Int("n_rot"))
 	}
@@ -441,14 +454,14 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 	if a.norm {
 		scale = k.rstd(a.x, from)
 	}
-	k.chunks(func(j kernel.Value) {
+	k.chunks(func(first int, j kernel.Value) {
 		gain, before := a.gain, scale
 		if a.after { // a rotation changes no sum of squares
 			gain, before = nil, kernel.Value{}
 		}
 		v := k.load(a.x, from, gain, before, j)
 		if a.rope {
-			v = k.rotate(v, a.x, from, gain, before, j)
+			v = k.rotate(v, a.x, from, gain, before, first, j)
 		}
 		if a.after {
 			v = k.normed(v, a.gain, scale, j)
@@ -457,15 +470,15 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 	})
 }
 
-// chunks runs body for the accesses of a head that are this lane's.
-func (k *headMaker) chunks(body func(j kernel.Value)) {
+// chunks runs body for the accesses of a head that are this lane's; first is that of the first lane.
+func (k *headMaker) chunks(body func(first int, j kernel.Value)) {
 	n, laneID := k.headDim/k.vec, k.b.SubgroupLane()
 	for first := 0; first < n; first += k.wave {
 		j := k.b.Add(laneID, first)
 		if first+k.wave <= n {
-			body(j)
+			body(first, j)
 		} else {
-			k.b.If(k.b.Lt(j, n), func() { body(j) })
+			k.b.If(k.b.Lt(j, n), func() { body(first, j) })
 		}
 	}
 }
@@ -474,7 +487,7 @@ func (k *headMaker) chunks(body func(j kernel.Value)) {
 func (k *headMaker) rstd(x *kernel.Buffer, from kernel.Value) kernel.Value {
 	b := k.b
 	sum := b.Var(kernel.F32, 0)
-	k.chunks(func(j kernel.Value) {
+	k.chunks(func(_ int, j kernel.Value) {
 		v := x.Load(kernel.F32.Vec(k.vec), b.Add(from, j))
 		for _, e := range lane.Elements(b, v) {
 			sum.Set(b.FMA(e, e, sum.Get()))
@@ -502,10 +515,13 @@ func (k *headMaker) normed(v kernel.Value, gain *kernel.Buffer, scale, j kernel.
 	return v
 }
 
-// rotate returns v, access j of the head, rotated by the angles of the position.
-func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
+// rotate returns v, access j of the head, first in the first lane, rotated by the angles of the position.
+func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale kernel.Value, first int, j kernel.Value) kernel.Value {
 	b, nRot := k.b, k.rope.Attrs.Int("n_rot")
 	rotated := nRot / k.vec // accesses that turn
+	if k.vec == 2 && k.inRuns(k.vec) {
+		return k.rotateRun(v, x, from, gain, scale, first, j)
+	}
 	half := rotated / 2
 	neox := k.rope.Attrs.Str("kind") == "neox"
 	var other kernel.Value // what is as far in the other half
@@ -534,6 +550,27 @@ func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, 
 		turn()
 	}
 	return out.Get()
+}
+
+// rotateRun is rotate where all lanes have accesses of one half of what turns, see inRuns.
+func (k *headMaker) rotateRun(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale kernel.Value, first int, j kernel.Value) kernel.Value {
+	b := k.b
+	half := k.rope.Attrs.Int("n_rot") / k.vec / 2
+	if first >= 2*half {
+		return v
+	}
+	i, partner := j, b.Add(j, half)
+	if first >= half {
+		i = b.Sub(j, half)
+		partner = i
+	}
+	other := k.load(x, from, gain, scale, partner)
+	if first < half {
+		other = b.Neg(other)
+	}
+	both := k.cosSin.Load(lane.F32x4, b.Add(b.Mul(k.at, half), i)) // of two pairs
+	cos, sin := b.Vec(b.Elem(both, 0), b.Elem(both, 2)), b.Vec(b.Elem(both, 1), b.Elem(both, 3))
+	return b.Add(b.Mul(v, cos), b.Mul(other, sin))
 }
 
 // turnPairs rotates the neighbours in v by the cosines and sines at the access i
