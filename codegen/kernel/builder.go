@@ -58,6 +58,7 @@ func Build(name string, body func(b *Builder)) (*Func, error) {
 	}
 	b.cur = b.f.body
 	body(b)
+	b.fillTables()
 	b.f.body.open = false
 	if b.err == nil && b.f.workgroup == nil {
 		b.err = fmt.Errorf("no workgroup size")

@@ -19,6 +19,7 @@ var kernelCases = []kernelCase{
 	{"lanes", false, lanes},
 	{"control", false, control},
 	{"specialization", true, specialization},
+	{"tables", true, tables},
 }
 
 // reduce sums 64 floats, one a lane: y[subgroup] = sum over the subgroup, and
@@ -252,4 +253,26 @@ func control(b *kernel.Builder) {
 	flag.Set(b.Lt(v.Get(), 99))
 	y.Store(lane, pair.Get())
 	y.Store(lane, v.Get())
+}
+
+// tables looks words up: y[lane] = the x[lane]-th of a few, plus elements of an array of pairs.
+func tables(b *kernel.Builder) {
+	x := b.Arg("x", kernel.Read)
+	y := b.Arg("y", kernel.Write)
+	size := b.SpecU32("size", 16)
+	b.Workgroup(size)
+	few := b.Table(kernel.U32, []uint32{2, 3, 5, 7, 11})
+	pairs := b.Table(kernel.U32.Vec(2), tableOfPairs())
+	i := x.Load(kernel.U32, b.LocalID())
+	pair := pairs.Load(b.Mod(i, len(tableOfPairs())/2))
+	v := b.Add(few.Load(b.Mod(i, 5)), b.Mul(b.Elem(pair, 0), 3), b.Elem(pair, 1))
+	y.Store(b.LocalID(), b.Add(v, b.Table(kernel.U32, []uint32{2, 3, 5, 7, 11}).Load(0)))
+}
+
+func tableOfPairs() []uint32 {
+	words := make([]uint32, 120)
+	for i := range words {
+		words[i] = uint32(i*i*i) ^ 0x80000000
+	}
+	return words
 }

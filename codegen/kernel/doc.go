@@ -66,6 +66,9 @@
 // prints it, and the packages below lower it. The names of spec constants and
 // arguments are how call sites find them.
 //
+// A Table is an array of constants, for formats whose codes point into one: a workgroup copies it to
+// shared memory before it does anything else.
+//
 // # Numerics
 //
 // Adds and multiplies of floats are never contracted: only FMA fuses, so the same

@@ -54,6 +54,8 @@ func TestBuildErrors(t *testing.T) {
 		{"shared atomic", func(k parts) { k.s.AtomicAdd(0, 1) }, "shared_atomic_add of an array of f32"},
 		{"shared length", func(k parts) { k.b.Shared(kernel.F32, k.u) }, "length of a shared array: u32 that is not known at specialization time"},
 		{"empty shared", func(k parts) { k.b.Shared(kernel.F32, 0) }, "length of a shared array: 0"},
+		{"table of floats", func(k parts) { k.b.Table(kernel.F32, []uint32{1}) }, "table of 1 words of f32"},
+		{"half a table", func(k parts) { k.b.Table(kernel.U32.Vec(2), []uint32{1, 2, 3}) }, "table of 3 words of u32x2"},
 		{"shared bool", func(k parts) { k.b.Shared(kernel.Bool, 1) }, "shared array of bool"},
 		{"workgroup", func(k parts) { k.b.Workgroup(k.u) }, "workgroup size: u32 that is not known"},
 		{"two workgroups", func(k parts) { k.b.Workgroup(32) }, "workgroup size set twice"},

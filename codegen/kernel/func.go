@@ -28,6 +28,7 @@ type Func struct {
 
 	workgroup *Node
 	arrays    []*Array
+	tables    []Constants
 	specNodes []*Node // OpSpec, one for each of Spec
 	body      *Region
 	left      *Node // out of the kernel, by Without

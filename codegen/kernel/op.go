@@ -85,6 +85,7 @@ const (
 	OpSharedSet   // index, element, value
 	OpSharedAdd   // index, value
 	OpSharedMax   // index, value
+	OpTable       // index; imm: the table
 	OpVar         // initial value
 	OpVarGet      // var
 	OpVarSet      // var, value
@@ -195,6 +196,7 @@ var ops = [numOps]opInfo{
 	OpSharedSet:   {name: "shared_store_elem"},
 	OpSharedAdd:   {name: "shared_atomic_add"},
 	OpSharedMax:   {name: "shared_atomic_max"},
+	OpTable:       {name: "table"},
 	OpVar:         {name: "var"},
 	OpVarGet:      {name: "get"},
 	OpVarSet:      {name: "set"},

@@ -22,6 +22,9 @@ func (f *Func) String() string {
 	for i, a := range f.arrays {
 		p.line("shared %d %v x %s", i, a.elem, p.ref(a.length))
 	}
+	for i, c := range f.tables {
+		p.line("table %d %v in shared %d:%s", i, c.Elem, c.table.array.index, tableString(c))
+	}
 	p.line("workgroup %s", p.ref(f.workgroup))
 	p.line("needs %s", strings.Join(f.Features, " "))
 	if len(f.Extensions) > 0 {
@@ -147,6 +150,8 @@ func (p *printer) subject(n *Node) string {
 	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
 		return p.f.Args[n.imm].Name + " "
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
+		return fmt.Sprintf("%d ", n.imm)
+	case OpTable:
 		return fmt.Sprintf("%d ", n.imm)
 	case OpBarrier:
 		if n.imm != 0 {

@@ -155,6 +155,8 @@ func (m *machine) node(n *Node, active []bool) {
 		m.buffer(n, active)
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		m.array(n, active)
+	case OpTable:
+		m.tableElem(n, active)
 	default:
 		switch {
 		case ops[n.op].subgroup != "":

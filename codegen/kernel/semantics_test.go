@@ -68,6 +68,16 @@ var semantics = []struct {
 		}
 		return in.u[1]
 	}, 0},
+	{"table", func(b *kernel.Builder, v operands) kernel.Value {
+		return b.Table(kernel.U32, []uint32{9, 4, 1, 0xfffffff0}).Load(b.And(v.u[0], 3))
+	}, func(in inputs) uint32 { return []uint32{9, 4, 1, 0xfffffff0}[in.u[0]&3] }, 0},
+	{"table of pairs", func(b *kernel.Builder, v operands) kernel.Value {
+		pair := b.Table(kernel.U32.Vec(2), tableOfPairs()).Load(b.Mod(v.u[0], 60))
+		return b.Sub(b.Elem(pair, 0), b.Elem(pair, 1))
+	}, func(in inputs) uint32 {
+		words := tableOfPairs()
+		return words[in.u[0]%60*2] - words[in.u[0]%60*2+1]
+	}, 0},
 	{"add f32", func(b *kernel.Builder, v operands) kernel.Value { return b.Add(v.f[0], v.f[1]) }, func(in inputs) uint32 { return math.Float32bits(in.f[0] + in.f[1]) }, 0},
 	{"no contraction", func(b *kernel.Builder, v operands) kernel.Value { return b.Add(b.Mul(v.f[0], v.f[1]), v.f[2]) }, func(in inputs) uint32 {
 		return math.Float32bits(float32(in.f[0]*in.f[1]) + in.f[2])

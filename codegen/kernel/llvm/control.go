@@ -53,6 +53,8 @@ func (l *lowering) node(n *kernel.Node, s *scope) {
 			}
 			return w
 		})
+	case kernel.OpTable:
+		l.values[n] = l.words(l.tableOf(n), s)
 	case kernel.OpSharedLoad, kernel.OpSharedElem:
 		l.values[n] = l.words(l.sharedOf(n), s)
 	case kernel.OpSharedStore, kernel.OpSharedSet:

@@ -39,7 +39,7 @@ func Lower(f *kernel.Func, spec map[uint32]uint32, machine *Machine) (text strin
 	l := &lowering{
 		emitter: &emitter{m: ir.NewModule(), calls: map[string]*ir.Func{}}, analysis: analyze(f),
 		f: f, spec: spec, machine: machine,
-		values: map[*kernel.Node][]value.Value{}, wides: map[wideKey]value.Value{}, strides: map[*kernel.Node]int64{}, counters: map[*kernel.Node]value.Value{}, vars: map[*kernel.Node][]place{},
+		values: map[*kernel.Node][]value.Value{}, wides: map[wideKey]value.Value{}, strides: map[*kernel.Node]int64{}, counters: map[*kernel.Node]value.Value{}, vars: map[*kernel.Node][]place{}, tables: map[uint32]bool{},
 		left: map[*kernel.Node]place{}, exits: map[*kernel.Node]*ir.Block{},
 	}
 	l.module()
@@ -79,8 +79,9 @@ type lowering struct {
 	counters map[*kernel.Node]value.Value   // of loops, in 64 bits, in lane 0
 	vars     map[*kernel.Node][]place
 	shared   []value.Value
-	ids      [3]value.Value // of the workgroup
-	at64     value.Value    // its number in the grid
+	tables   map[uint32]bool // those that are declared
+	ids      [3]value.Value  // of the workgroup
+	at64     value.Value     // its number in the grid
 
 	gone  place // lanes that have returned
 	left  map[*kernel.Node]place

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llir/llvm/ir"
+	"github.com/llir/llvm/ir/constant"
 	"github.com/llir/llvm/ir/enum"
 	"github.com/llir/llvm/ir/types"
 	"github.com/llir/llvm/ir/value"
@@ -65,6 +66,23 @@ func (l *lowering) sharedOf(n *kernel.Node) access {
 		a.index2, a.taken, a.align = n.Args()[1], 1, 4
 	}
 	return a
+}
+
+// tableOf describes a read of constants, which lie behind the code.
+func (l *lowering) tableOf(n *kernel.Node) access {
+	name := fmt.Sprintf("table%d", n.Imm())
+	words := l.f.Tables()[n.Imm()].Words
+	if !l.tables[n.Imm()] {
+		l.tables[n.Imm()] = true
+		var list []constant.Constant
+		for _, w := range words {
+			list = append(list, constant.NewInt(types.I32, int64(int32(w))))
+		}
+		g := l.m.NewGlobalDef(name, constant.NewArray(types.NewArray(uint64(len(words)), types.I32), list...))
+		g.Immutable, g.Linkage, g.UnnamedAddr, g.Align = true, enum.LinkagePrivate, enum.UnnamedAddrUnnamedAddr, 64
+	}
+	return access{base: literal{ptr, "@" + name}, node: n, index: n.Args()[0], words: n.Type().Lanes(), taken: n.Type().Lanes(), word: types.I32,
+		align: n.Type().Size()}
 }
 
 func (l *lowering) varies(a access) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/plans/object"
 )
 
 // TestOps runs every operation on numbers, of values that vary and of values that do not.
@@ -210,6 +211,39 @@ func TestMemory(t *testing.T) {
 }
 
 // TestSubgroup runs the operations between lanes, with all lanes and with some.
+// TestTable reads constants, which lie behind the code: of every machine, an object of one piece.
+func TestTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var table []uint32
+	for range 512 {
+		table = append(table, r.Uint32())
+	}
+	f := build(t, func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		one, two := b.Table(kernel.U32, table[:100]), b.Table(kernel.U32.Vec(2), table)
+		b.For(b.LocalID(), 64, 16, func(i kernel.Value) {
+			w := x.Load(kernel.U32, i)
+			pair := two.Load(b.Mod(w, 256))
+			y.Store(i, b.Add(one.Load(b.Mod(w, 100)), b.Mul(b.Elem(pair, 0), 5), b.Elem(pair, 1)))
+		})
+	})
+	agree(t, f, nil, [3]int{1, 1, 1}, [][]byte{words(r, 64, r.Uint32), make([]byte, 256)}, 0)
+	for _, m := range Machines {
+		text, err := Lower(f, nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, err := m.Compile(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := object.Read(code); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+}
+
 func TestSubgroup(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	var next int

@@ -77,6 +77,7 @@ func init() {
 		kernel.OpAtomicMax:   (*lowering).atomic,
 		kernel.OpAtomicLoad:  (*lowering).atomicLoad,
 		kernel.OpPrefetch:    func(*lowering, *kernel.Node) {}, // other subgroups hide latency
+		kernel.OpTable:       (*lowering).table,
 		kernel.OpSharedLoad:  (*lowering).sharedLoad,
 		kernel.OpSharedElem:  (*lowering).sharedLoad,
 		kernel.OpSharedStore: (*lowering).sharedStore,

@@ -133,6 +133,7 @@ func (l *lowering) module() error {
 	}
 	w := &l.out
 	fmt.Fprintf(w, ".version %s\n.target sm_%d\n.address_size 64\n\n// %s\n", version(l.o.Arch), l.o.Arch, strings.ReplaceAll(f.Name, "\n", " "))
+	w.WriteString(l.tables())
 	fmt.Fprintf(w, ".visible .entry %s(", Entry)
 	for i := range f.Args {
 		if i > 0 {

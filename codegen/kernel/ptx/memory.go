@@ -139,6 +139,32 @@ func (l *lowering) shared(array int, i operand) string {
 	return l.word("mad.lo.u32", "%s, %d, %s", i.reg, size, l.word("mov.u32", "%s", base).reg).reg
 }
 
+// table reads constants of the module.
+func (l *lowering) table(n *kernel.Node) {
+	base, at := l.reg(addresses), l.reg(addresses)
+	l.do("mov.u64 %s, t%d", base, n.Imm())
+	l.do("mad.wide.u32 %s, %s, %d, %s", at, l.held(l.scalar(n.Args()[0]), kernel.U32), n.Type().Size(), base)
+	v := l.registers(n.Type())
+	l.do("ld.global.nc.%s %s, [%s]", width(n.Type()), list(v), at)
+	l.values[n] = v
+}
+
+// tables declares the constants of the module.
+func (l *lowering) tables() string {
+	var b strings.Builder
+	for i, t := range l.f.Tables() {
+		fmt.Fprintf(&b, ".global .align 16 .b32 t%d[%d] = {", i, len(t.Words))
+		for k, w := range t.Words {
+			if k > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%d", w)
+		}
+		b.WriteString("};\n")
+	}
+	return b.String()
+}
+
 func (l *lowering) sharedLoad(n *kernel.Node) {
 	at := l.element(n, len(n.Args()))
 	v := l.registers(n.Type())

@@ -88,6 +88,7 @@ func init() { // refers to region, which refers to it
 		kernel.OpSharedSet:       (*lowering).sharedStore,
 		kernel.OpSharedAdd:       (*lowering).atomic,
 		kernel.OpSharedMax:       (*lowering).atomic,
+		kernel.OpTable:           (*lowering).table,
 		kernel.OpVar:             (*lowering).variable,
 		kernel.OpVarGet:          (*lowering).get,
 		kernel.OpVarSet:          (*lowering).set,
@@ -257,6 +258,35 @@ func (l *lowering) sharedLoad(n *kernel.Node) {
 func (l *lowering) sharedStore(n *kernel.Node) {
 	last := len(n.Args()) - 1
 	l.m.Do(spirv.OpStore, l.element(n, last), l.value(n.Args()[last]), spirv.MemoryAccessNonPrivatePointer)
+}
+
+// table reads constants.
+func (l *lowering) table(n *kernel.Node) {
+	elem := l.typ(n.Type())
+	at := l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassFunction, elem), l.tables[n.Imm()], l.value(n.Args()[0]))
+	l.values[n] = l.m.Emit(spirv.OpLoad, elem, at)
+}
+
+// constants gives local variables the words of tables, which drivers keep in memory of their own.
+func (l *lowering) constants() {
+	for _, t := range l.f.Tables() {
+		elem, width := l.typ(t.Elem), t.Elem.Lanes()
+		var list []spirv.ID
+		for i := 0; i < len(t.Words); i += width {
+			parts := make([]spirv.ID, width)
+			for e := range parts {
+				parts[e] = l.uint(t.Words[i+e])
+			}
+			if width > 1 {
+				parts[0] = l.m.Constant(spirv.OpConstantComposite, elem, parts...)
+			}
+			list = append(list, parts[0])
+		}
+		array := l.m.Type(spirv.OpTypeArray, elem, l.uint(uint32(len(list))))
+		id := l.m.Local(l.pointer(spirv.StorageClassFunction, array))
+		l.m.Do(spirv.OpStore, id, l.m.Constant(spirv.OpConstantComposite, array, list...))
+		l.tables = append(l.tables, id)
+	}
 }
 
 func (l *lowering) variable(n *kernel.Node) {

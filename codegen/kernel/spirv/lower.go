@@ -41,6 +41,7 @@ type lowering struct {
 	views      map[view]spirv.ID  // types of pointers to buffers
 	pointers   map[bound]spirv.ID // buffers, as pointers; kernel.Void for their addresses
 	access     func(arg int) kernel.Access
+	tables     []spirv.ID // local variables that hold them
 	loopMerges []spirv.ID // where a break goes, innermost last
 }
 
@@ -83,6 +84,7 @@ func (l *lowering) module() {
 	void := m.Type(spirv.OpTypeVoid)
 	main := m.Function(void, m.Type(spirv.OpTypeFunction, void))
 	m.Name(main, l.f.Name)
+	l.constants()
 	l.arguments()
 	l.region(l.f.Body())
 	m.Do(spirv.OpReturn)
