@@ -138,6 +138,12 @@ func (l *lowering) each(n *kernel.Node, instr string) {
 			v[e] = number(bits)
 			continue
 		}
+		if len(args) == 2 && typ == kernel.U32 {
+			if x, ok := l.divided(n.Op(), args[0][min(e, len(args[0])-1)], args[1][min(e, len(args[1])-1)]); ok {
+				v[e] = x
+				continue
+			}
+		}
 		to := l.reg(class)
 		l.do("%s %s, %s", instr, to, strings.Join(list, ", "))
 		v[e] = register(to)

@@ -61,16 +61,20 @@ func list(v []operand) string {
 	return "{" + strings.Join(names, ", ") + "}"
 }
 
-// load reads what nobody writes while a kernel runs through the cache that need not know.
+// load reads what nobody writes while a kernel runs through the cache that need not know; not before
+// the wait: the driver's compiler moves such loads behind it.
 func (l *lowering) load(n *kernel.Node) {
 	elem, _ := n.View()
 	at := l.place(n)
 	v := l.registers(n.Type())
-	through := ""
-	if l.unchanging(n) {
-		through = ".nc"
+	space := "global"
+	switch {
+	case !l.waited:
+		space = "weak.global" // which is what global means, but can be told from it
+	case l.unchanging(n):
+		space = "global.nc"
 	}
-	l.do("ld.global%s.%s %s, %s", through, width(elem), list(v), at)
+	l.do("ld.%s.%s %s, %s", space, width(elem), list(v), at)
 	l.values[n] = v
 }
 
