@@ -11,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -55,7 +56,7 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // table returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
 func table(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
-	table := passes.Table(entriesOf(t, maxRows), t.Matrix != (target.MatrixShape{}))
+	table := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU})
 	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(table, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,

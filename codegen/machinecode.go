@@ -23,7 +23,7 @@ func objectFormat(t *target.Target) string {
 }
 
 // lowerObject returns an object file of machine code.
-func lowerObject(ctx context.Context, k *specialized, _ *kernels.Candidate, t *target.Target) ([]byte, string, error) {
+func lowerObject(ctx context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
 	m, err := machineOf(t)
 	if err != nil {
 		return nil, "", err
@@ -32,7 +32,7 @@ func lowerObject(ctx context.Context, k *specialized, _ *kernels.Candidate, t *t
 	if err != nil {
 		return nil, "", err
 	}
-	code, err := objects.Of(ctx, k.fn.Name, m, text)
+	code, err := objects.Of(ctx, c.Kernel, m, text)
 	return code, llvm.Symbol, err
 }
 

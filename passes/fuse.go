@@ -98,9 +98,16 @@ func is(g *ir.Group, c ir.Fusion) bool {
 
 // fuseProjections joins linear ops that read the same input. At many rows float32
 // weights stay apart from others: kernels may round the latter to f16, while who
-// keeps a weight in float32, as routers are kept, wants its precision.
-func fuseProjections(f *ir.Func) error {
+// keeps a weight in float32, as routers are kept, wants its precision. Where they
+// stay apart, only gate and up of a GLU are joined.
+func fuseProjections(f *ir.Func, apart bool) error {
 	uses := f.Uses()
+	join := func(a, b *ir.Group) bool {
+		if apart {
+			return len(a.Ops) == 1 && len(b.Ops) == 1 && ofOneGLU(uses, a.Ops[0], b.Ops[0])
+		}
+		return alike(f, a, b)
+	}
 	for i := 0; i < len(f.Groups); i++ {
 		if !is(f.Groups[i], ir.MatMul) {
 			continue
@@ -109,12 +116,29 @@ func fuseProjections(f *ir.Func) error {
 		left := pending(uses, x)
 		saw(left, f.Groups[i])
 		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
-			if g := f.Groups[j]; saw(left, g) && is(g, ir.MatMul) && g.Ops[0].Args[0] == x && alike(f, f.Groups[i], g) && mergeUp(f, i, j) {
+			if g := f.Groups[j]; saw(left, g) && is(g, ir.MatMul) && g.Ops[0].Args[0] == x && join(f.Groups[i], g) && mergeUp(f, i, j) {
 				j--
 			}
 		}
 	}
 	return nil
+}
+
+// ofOneGLU reports whether two projections, of weights of one type, are gate and up of a GLU, in either order,
+// that alone reads them.
+func ofOneGLU(uses map[*ir.Value][]*ir.Op, a, b *ir.Op) bool {
+	glu := only(uses, a.Result, "glu")
+	return glu != nil && only(uses, b.Result, "glu") == glu && oneType(a, b)
+}
+
+// oneType reports whether the weights of projections have the same type.
+func oneType(projections ...*ir.Op) bool {
+	for _, p := range projections {
+		if p.Args[1].Type.DType != projections[0].Args[1].Type.DType {
+			return false
+		}
+	}
+	return true
 }
 
 // alike reports whether the projections of a and b may share a kernel.

@@ -49,8 +49,9 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 // one dispatch for top-k, gate, up and GLU of the routed and the shared experts,
 // and one for route weights, down, the sum in rank order, the shared expert's
 // gate and the residual. At many rows the projections are tiles over rows sorted
-// by expert, and only GLU and sums are fused.
-func fuseExperts(f *ir.Func) error {
+// by expert, and only GLU and sums are fused. So they are where projections stay
+// apart, as far as gate and up have one type.
+func fuseExperts(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for _, top := range f.Ops() {
 		if top.Kind.Name != "topk" {
@@ -60,10 +61,12 @@ func fuseExperts(f *ir.Func) error {
 		if x == nil {
 			continue
 		}
-		if rowsOf(f, top.Result) > ir.DecodeRows {
-			merge(f, append([]*ir.Op{x.gate, x.up, x.glu}, x.biases...)...)
+		if apart || rowsOf(f, top.Result) > ir.DecodeRows {
+			if !apart || oneType(x.gate, x.up) {
+				merge(f, append([]*ir.Op{x.gate, x.up, x.glu}, x.biases...)...)
+			}
 			merge(f, append([]*ir.Op{x.down}, x.downBias...)...)
-			if len(x.shared) > 0 {
+			if len(x.shared) > 0 && (!apart || oneType(x.shared[:2]...)) {
 				merge(f, x.shared...)
 			}
 			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)

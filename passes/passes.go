@@ -49,23 +49,32 @@ var Orders = []Order{
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},
 }
 
+// Device is what the passes of this package know of the target.
+type Device struct {
+	Matrices bool // many rows are multiplied on matrix units
+	// Apart: a dispatch costs so little that few are worth a kernel of their own for each mix of weight types. A
+	// projection is one, and only gate and up of a GLU that have one type share it.
+	Apart bool
+}
+
 // Table returns the passes of this package in order; the passes of stage
-// specialize belong between stage fuse and stage schedule. matrix says that the
-// target multiplies many rows on matrix units.
-func Table(entries []Entry, matrix bool) []Pass {
+// specialize belong between stage fuse and stage schedule.
+func Table(entries []Entry, d Device) []Pass {
 	return []Pass{
 		{"SplitEntries", "one function per entry of the plan, with its own bound on the rows of a step", ir.Fuse,
 			func(p *ir.Program) error { return splitEntries(p, entries) }},
 		{"SinkLastRow", "prefill computes after the last attention only the row whose logits are wanted", ir.Fuse, each(sinkLastRow)},
 		{"SortExperts", "experts of many rows get the lists of the rows that chose them", ir.Fuse, each(sortExperts)},
-		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse, each(fuseExperts)},
+		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse,
+			each(func(f *ir.Func) error { return fuseExperts(f, d.Apart) })},
 		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
 		{"FuseSlices", "a product of slices of rows, or a GLU of one, takes them as they lie", ir.Fuse, each(fuseSlices)},
-		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse, each(fuseProjections)},
+		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,
+			each(func(f *ir.Func) error { return fuseProjections(f, d.Apart) })},
 		{"FusePostNorm", "a norm of what a layer's part adds to the residual takes in that add", ir.Fuse, each(fusePostNorm)},
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,
-			each(func(f *ir.Func) error { return fuseNorm(f, matrix) })},
+			each(func(f *ir.Func) error { return fuseNorm(f, d.Matrices) })},
 		{"FuseEpilogue", "GLU and residual add move into the dispatch that produces their operand", ir.Fuse, each(fuseEpilogue)},
 		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
 		{"FuseArgmax", "the step block is advanced by the dispatch that chooses the token", ir.Fuse, each(fuseArgmax)},

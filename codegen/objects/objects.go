@@ -49,8 +49,27 @@ func Key(m *llvm.Machine, text string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s %s\n%s", llvm.Version, m.Name, m.CPU, m.Attr, text)))
 }
 
+// Wanted is a kernel for a machine, in LLVM's words.
+type Wanted struct {
+	Kernel  string
+	Machine *llvm.Machine
+	Text    string
+}
+
+type listing struct{}
+
+// Listing returns a context in which Of makes nothing: it calls add, from several goroutines, and returns no
+// bytes. Plans made so say which objects they need.
+func Listing(ctx context.Context, add func(Wanted)) context.Context {
+	return context.WithValue(ctx, listing{}, add)
+}
+
 // Of returns the object of the kernel of that name: one that is held or was kept, else what LLVM makes.
 func Of(ctx context.Context, name string, m *llvm.Machine, text string) ([]byte, error) {
+	if add, ok := ctx.Value(listing{}).(func(Wanted)); ok {
+		add(Wanted{name, m, text})
+		return nil, nil
+	}
 	key := Key(m, text)
 	code, err := find(key)
 	if err != nil {
