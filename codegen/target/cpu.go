@@ -19,7 +19,7 @@ var processors = func() (list []*Target) {
 	for _, m := range llvm.Machines {
 		list = append(list, &Target{
 			Name: CPU + ":" + m.Name, Doc: "processors with " + m.Doc, Backend: plans.CPU, Machine: m.Name,
-			Wave: llvm.Lanes, Workgroup: llvm.Lanes, Shared: 512 << 10, Units: 8, Rows: 512, Dot: m.Wide(), Interleaved: m.Wide(),
+			Wave: llvm.Lanes, Workgroup: llvm.Lanes, Shared: 512 << 10, Units: 8, Rows: 512, Dot: true, UnsignedDot: m.Wide(),
 			Bandwidth: 40e9, FLOPs: 200e9, Stage: 0.5e-6,
 		})
 	}

@@ -35,8 +35,8 @@ type Target struct {
 	Fragments bool
 	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).
 	Dot bool
-	// Interleaved: 16 rows of quantized weights lie interleaved, for kernels with a row in each lane.
-	Interleaved bool
+	// UnsignedDot: dot products are of unsigned bytes of weights and signed ones of x, and others cost more.
+	UnsignedDot bool
 	// Chunks: the delta rule of many rows is faster chunk by chunk than row by row.
 	Chunks bool
 	// Memory is the device memory in bytes, 0 when it is the host's.

@@ -180,9 +180,10 @@ func (l *lowering) sum(n *kernel.Node, t kernel.Type, a []value.Value) value.Val
 		return add(l.emitter, ir.NewFAdd(a[0], a[1]))
 	}
 	for i, arg := range n.Args() {
-		if arg.Op() == kernel.OpDotU8 && l.varying[arg] && l.uses[arg] == 1 && l.machine.dot != nil {
-			x, y := l.lanes(arg.Args()[0], 0), l.lanes(arg.Args()[1], 0)
-			return l.machine.dot(l.emitter, a[1-i], y, x)
+		if op := arg.Op(); (op == kernel.OpDotU8 || op == kernel.OpDotI8) && l.varying[arg] && l.uses[arg] == 1 {
+			if add := l.instruction(arg); add != nil {
+				return add(a[1-i], l.lanes(arg.Args()[0], 0), l.lanes(arg.Args()[1], 0))
+			}
 		}
 	}
 	return l.plus(a[0], a[1])
@@ -310,53 +311,6 @@ func (l *lowering) fmaHalf(a []value.Value) value.Value {
 		halves[i] = l.float(l.same("fma", d[0], d[1], d[2]))
 	}
 	return l.packHalf(halves[0], halves[1])
-}
-
-// dot sums the products of four bytes of each word: the first signed, the second signed or not.
-func (l *lowering) dot(n *kernel.Node, _ kernel.Type, a []value.Value) value.Value {
-	x, y := a[0], a[1]
-	if count(x) == 0 {
-		x, y = l.splat(x), l.splat(y)
-		return l.extract(l.dotLanes(n.Op(), x, y), i32(0))
-	}
-	return l.dotLanes(n.Op(), x, y)
-}
-
-func (l *lowering) dotLanes(op kernel.Op, x, y value.Value) value.Value {
-	zero := l.k(x, 0)
-	switch {
-	case l.machine.dot == nil:
-		return l.dotPairs(x, y, op == kernel.OpDotU8)
-	case op == kernel.OpDotU8:
-		return l.machine.dot(l.emitter, zero, y, x)
-	}
-	// With 128 more, x is not negative.
-	return l.minus(l.machine.dot(l.emitter, zero, l.xor(x, l.k(x, 0x80808080)), y), l.machine.dot(l.emitter, zero, l.k(x, 0x80808080), y))
-}
-
-// dotPairs is for machines without dot products of bytes: products of 16 bits, in pairs.
-func (l *lowering) dotPairs(x, y value.Value, unsigned bool) value.Value {
-	n := 2 * count(x)
-	short := vector(types.I16, n)
-	xs, ys := l.bitcast(x, short), l.bitcast(y, short)
-	eight := l.k(xs, 8)
-	signedLow := func(v value.Value) value.Value { return l.ashr(l.shl(v, eight), eight) }
-	lowY, highY := signedLow(ys), l.ashr(ys, eight)
-	if unsigned {
-		lowY, highY = l.and(ys, l.k(ys, 255)), l.lshr(ys, eight)
-	}
-	return l.plus(l.pairSum(signedLow(xs), lowY), l.pairSum(l.ashr(xs, eight), highY))
-}
-
-// pairSum returns x[2i]*y[2i] + x[2i+1]*y[2i+1] of 16 bits as 32, in a form in which LLVM finds
-// the instruction for it.
-func (l *lowering) pairSum(x, y value.Value) value.Value {
-	n := count(x)
-	long := vector(types.I32, n)
-	p := l.times(l.sext(x, long), l.sext(y, long))
-	even := l.shuffle(p, p, n/2, func(i int) int { return 2 * i })
-	odd := l.shuffle(p, p, n/2, func(i int) int { return 2*i + 1 })
-	return l.plus(even, odd)
 }
 
 // The exponentials reduce to |r| <= ln(2)/2, where polynomials are within 0.1 units in the last

@@ -95,6 +95,13 @@ func (l *lowering) node(n *kernel.Node, s *scope) {
 	case kernel.OpReturnIf:
 		l.leave(n, s, nil)
 	default:
+		if sum, ok := l.shortDot(n); ok {
+			l.shorts[n] = sum
+			return
+		}
+		if op == kernel.OpAdd && l.addShort(n) {
+			return
+		}
 		l.values[n] = l.compute(n, s)
 	}
 }

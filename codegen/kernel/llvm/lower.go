@@ -40,7 +40,7 @@ func Lower(f *kernel.Func, spec map[uint32]uint32, machine *Machine) (text strin
 		emitter: &emitter{m: ir.NewModule(), calls: map[string]*ir.Func{}}, analysis: analyze(f),
 		f: f, spec: spec, machine: machine,
 		values: map[*kernel.Node][]value.Value{}, wides: map[wideKey]value.Value{}, strides: map[*kernel.Node]int64{}, counters: map[*kernel.Node]value.Value{}, vars: map[*kernel.Node][]place{}, tables: map[uint32]bool{},
-		left: map[*kernel.Node]place{}, exits: map[*kernel.Node]*ir.Block{},
+		shorts: map[*kernel.Node]shortSum{}, left: map[*kernel.Node]place{}, exits: map[*kernel.Node]*ir.Block{},
 	}
 	l.module()
 	if l.err != nil {
@@ -78,6 +78,7 @@ type lowering struct {
 	strides  map[*kernel.Node]int64         // of integers that vary: from lane to lane
 	counters map[*kernel.Node]value.Value   // of loops, in 64 bits, in lane 0
 	vars     map[*kernel.Node][]place
+	shorts   map[*kernel.Node]shortSum // sums of which values holds nothing before they are read
 	shared   []value.Value
 	tables   map[uint32]bool // those that are declared
 	ids      [3]value.Value  // of the workgroup
@@ -289,6 +290,10 @@ func elemType(t kernel.Type) types.Type {
 
 // elem returns element e of a value as a scalar, which must not vary.
 func (l *lowering) elem(n *kernel.Node, e int) value.Value {
+	if s, ok := l.shorts[n]; ok {
+		delete(l.shorts, n)
+		l.values[n] = []value.Value{l.whole(s)}
+	}
 	v, ok := l.values[n]
 	if !ok {
 		l.once(func() { v = l.static(n) })

@@ -20,19 +20,22 @@ type Machine struct {
 	Features []string
 
 	// dot adds the products of four bytes of each word to sum: of x unsigned, of y signed.
-	dot     func(e *emitter, sum, x, y value.Value) value.Value
+	dot func(e *emitter, sum, x, y value.Value) value.Value
+	// signed is dot of signed bytes.
+	signed  func(e *emitter, sum, x, y value.Value) value.Value
 	permute bool // AVX-512 picks elements by index
+	pairs   bool // AVX2 adds products of bytes two by two, in 16 bits
 }
 
 var v3 = []string{"avx2", "bmi2", "f16c", "fma"}
 
 // Machines are the kinds, those of an architecture from the simplest on.
 var Machines = []*Machine{
-	{Name: "x86-64-v3", Doc: "AVX2 and FMA", Arch: "amd64", CPU: "x86-64-v3", Features: v3},
+	{Name: "x86-64-v3", Doc: "AVX2 and FMA", Arch: "amd64", CPU: "x86-64-v3", Features: v3, pairs: true},
 	{Name: "x86-64-v4", Doc: "AVX-512 with VNNI", Arch: "amd64", CPU: "x86-64-v4", Attr: "+avx512vnni",
 		Features: []string{"avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true},
-	{Name: "arm64", Doc: "NEON with dot products", Arch: "arm64", CPU: "neoverse-n1", Attr: "+reserve-x18,+reserve-x28", Features: []string{"dotprod"}, dot: sdot},
-	{Name: "arm64-i8mm", Doc: "NEON with dot products of unsigned and signed bytes", Arch: "arm64", CPU: "neoverse-n1", Attr: "+i8mm,+reserve-x18,+reserve-x28", Features: []string{"dotprod", "i8mm"}, dot: usdot},
+	{Name: "arm64", Doc: "NEON with dot products", Arch: "arm64", CPU: "neoverse-n1", Attr: "+reserve-x18,+reserve-x28", Features: []string{"dotprod"}, dot: biased, signed: sdot},
+	{Name: "arm64-i8mm", Doc: "NEON with dot products of unsigned and signed bytes", Arch: "arm64", CPU: "neoverse-n1", Attr: "+i8mm,+reserve-x18,+reserve-x28", Features: []string{"dotprod", "i8mm"}, dot: usdot, signed: sdot},
 }
 
 // MachineOf returns the machine of that name.
@@ -90,14 +93,15 @@ func usdot(e *emitter, sum, x, y value.Value) value.Value {
 	})
 }
 
-// sdot has no unsigned bytes: with 128 less they are signed, and 128 times the sum of y is added again.
+// sdot is one instruction for 4 words.
 func sdot(e *emitter, sum, x, y value.Value) value.Value {
-	one := func(sum, x, y value.Value) value.Value {
-		return e.call("llvm.aarch64.neon.sdot.v4i32.v16i8", vector(types.I32, 4), sum, x, y)
-	}
 	return quarters(e, sum, x, y, func(sum, x, y value.Value) value.Value {
-		bias := one(literal{sum.Type(), "zeroinitializer"}, e.k(x, 1), y)
-		sum = e.plus(sum, e.shl(bias, e.k(bias, 7)))
-		return one(sum, e.xor(x, e.k(x, -128)), y)
+		return e.call("llvm.aarch64.neon.sdot.v4i32.v16i8", vector(types.I32, 4), sum, x, y)
 	})
+}
+
+// biased makes unsigned bytes signed ones with 128 less, and adds 128 times the sum of y again.
+func biased(e *emitter, sum, x, y value.Value) value.Value {
+	bias := sdot(e, e.k(sum, 0), e.k(x, 0x01010101), y)
+	return sdot(e, e.plus(sum, e.shl(bias, e.k(bias, 7))), e.xor(x, e.k(x, 0x80808080)), y)
 }

@@ -1,6 +1,9 @@
 package lane
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
@@ -60,6 +63,9 @@ var Activations = map[string]func(b *kernel.Builder, x kernel.Value) kernel.Valu
 		return Logistic(b, x, b.Mul(cubic, float32(2*0.7978845608028654)))
 	},
 }
+
+// GLUs are what GLU knows, in the order in which kernels count them.
+var GLUs = append(slices.Sorted(maps.Keys(Activations)), "swiglu_oai")
 
 // Logistic returns x / (1 + exp(-u)). The exponent is bounded, so that the divisor
 // stays in the range in which Vulkan promises a precise division.

@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -12,38 +13,46 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// rowsKernel computes a linear group on a processor: a lane has a row of the weights, whose words
+// rowsKernel computes a projection on a processor: a lane has a row of the weights, whose words
 // lie interleaved (layout.Rows16), and x is the same in all lanes. Nothing is added up between lanes.
 // A workgroup has 16 rows of the weights, and some rows of x, which are called columns here. It
 // rounds x to fixed point in shared memory, once for all workgroups of a line of the grid. Then it takes the
 // columns a few at a time, image by image of the weights, so that entries of every width add in one order.
+//
+// The code is that of a type of weights, for one matrix or the two of a GLU. All else is constants that stay open: sizes, and
+// which of norm, bias, activation and residuals there are. So few kernels serve all models.
 type rowsKernel struct {
 	*linearGroup
+	p       *projection // the group's
 	step    site.Extent
 	columns int // at a time
 	tile    int // of a workgroup, a multiple of columns
 }
 
-// rowsColumns is the columns at a time: their sums stay in registers.
-const rowsColumns = 8
+const (
+	// rowsColumns is the columns at a time: their sums stay in registers.
+	rowsColumns = 8
+	// rowsAdds is the residuals that every kernel has room for.
+	rowsAdds = 2
+	// laneRows is the rows of the weights of a workgroup: one a lane.
+	laneRows = 16
+)
 
 // matchRows is matchLinear for processors. Weights whose rows are not interleaved are read row by row, with
 // x as it is.
 func matchRows(s *site.Site) *linearGroup {
 	g := matchWithWorkspace(s)
-	if g == nil || g.workspace != nil || !g.allF32() || s.Target.Backend != plans.CPU {
+	if g == nil || g.workspace != nil || !g.allF32() || s.Target.Backend != plans.CPU || len(g.projects) != 1 {
 		return nil
 	}
-	for _, p := range g.projects {
-		rows := 0
-		for _, w := range p.matrices {
-			if w.rows != nil {
-				rows++
-			}
-		}
-		if rows > 0 && (rows < len(p.matrices) || g.k%64 != 0) || p.fixed != (rows > 0 && g.fixed != nil) {
+	p := g.projects[0]
+	for _, w := range p.matrices {
+		if w.value.Type.DType != p.matrices[0].value.Type.DType || (w.bias == nil) != (p.matrices[0].bias == nil) {
 			return nil
 		}
+	}
+	if rows := p.matrices[0].rows != nil; rows && g.k%64 != 0 || p.fixed != (rows && g.fixed != nil) {
+		return nil
 	}
 	return g
 }
@@ -54,15 +63,9 @@ func RowsWants(s *site.Site) []site.Rewrite {
 	if g == nil || g.fixed != nil || !g.inRows() {
 		return nil
 	}
-	rows := map[*ir.Value]bool{}
-	for _, p := range g.projects {
-		for _, w := range p.matrices {
-			rows[w.value] = w.rows != nil
-		}
-	}
 	var ops []*ir.Op
 	for _, op := range s.Group.Ops {
-		if op.Kind.Name == "linear" && rows[op.Args[1]] {
+		if op.Kind.Name == "linear" {
 			ops = append(ops, op)
 		}
 	}
@@ -81,7 +84,10 @@ func RowsCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	k := rowsKernel{linearGroup: g, step: step, columns: min(rowsColumns, step.Max)}
+	k := rowsKernel{linearGroup: g, p: g.projects[0], step: step, columns: min(rowsColumns, step.Max)}
+	if !k.p.fixed && k.columns > 1 {
+		k.columns = rowsColumns / 2 // of types that few models have, or few of their weights
+	}
 	if !k.divide(s.Target) {
 		return nil
 	}
@@ -119,291 +125,137 @@ func (k rowsKernel) bytes(columns int) int {
 }
 
 func (k rowsKernel) key() string {
-	whole := ""
-	if k.group() == weight.SuperElements {
-		whole = " whole"
+	name, matrices := k.p.matrices[0].format.Name, ""
+	if f := k.p.matrices[0].rows; f != nil {
+		name = f.Name + fixedNames[k.bits]
+		if k.bits == 12 && k.group() != weight.SuperElements {
+			name += " fine"
+		}
 	}
-	return fmt.Sprintf("rows %s cols=%d of %d%s%s", k.linearGroup.key(), k.columns, k.tile, whole, k.step.Key())
+	if len(k.p.matrices) > 1 {
+		matrices = " glu"
+	}
+	adds := ""
+	if n := k.adds(); n > rowsAdds {
+		adds = fmt.Sprint(" adds=", n)
+	}
+	return fmt.Sprintf("rows %s%s cols=%d%s", name, matrices, k.columns, adds)
 }
+
+// adds is the residuals that the kernel has room for.
+func (k rowsKernel) adds() int { return max(rowsAdds, len(k.p.residuals)) }
 
 func (k rowsKernel) candidate() site.Candidate {
-	firsts := k.firsts(laneRows)
-	c := site.Candidate{
-		Kernel:   k.key(),
-		Order:    fmt.Sprintf("rows%d", k.bits),
-		Shape:    fmt.Sprintf("%d of %d", k.columns, k.tile),
-		Build:    k.build,
-		Operands: k.operands(false),
-		Grid:     [3]int{k.tiles(laneRows), site.CeilDiv(k.step.Max, k.tile), 1},
-		Consts:   k.consts(firsts),
-	}
-	switch {
-	case k.last: // of which there is one
-		c.Operands = k.operands(true)
-	default:
-		c.Operands, c.Consts = append(c.Operands, k.step.Operands()...), append(c.Consts, k.step.Consts()...)
-	}
-	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg: fmt.Sprint("y", i), Dims: []int{k.step.Max, p.width}, Tile: []int{k.tile, laneRows},
-			Axis: []int{1, 0}, First: []int{0, firsts[i]},
-		})
-	}
-	return c
+	return site.Implement(site.Candidate{
+		Kernel: k.key(),
+		Order:  fmt.Sprintf("rows%d", k.bits),
+		Shape:  fmt.Sprintf("%d of %d", k.columns, k.tile),
+		Grid:   [3]int{site.CeilDiv(k.p.width, laneRows), site.CeilDiv(k.step.Max, k.tile), 1},
+		Cover: []plans.Cover{{
+			Arg: "y", Dims: []int{k.step.Max, k.p.width}, Tile: []int{k.tile, laneRows}, Axis: []int{1, 0},
+		}},
+	}, "rows", k.declare)
 }
 
-// laneRows is the rows of the weights of a workgroup: one a lane.
-const laneRows = 16
-
-// rowsRun is the kernel while it is built.
+// rowsRun is the kernel while it is built. An argument that the site does not have is x, and a constant says so.
 type rowsRun struct {
 	rowsKernel
-	b         *kernel.Builder
-	a         *linearArgs
+	b             *kernel.Builder
+	x, gain, n, y *kernel.Buffer
+	matrices      []weight.Matrix
+	biases, adds  []*kernel.Buffer
+
+	cols, width, size    kernel.Value // elements of a row of x and of the result, columns of a tile
+	most                 kernel.Value // rows of the step; 0: as @n says
+	last, norm, bias     kernel.Value // whether row n-1 of x alone counts; whether there is a norm, a bias
+	residuals, act, rstd kernel.Value // how many, which, and what the norm adds to the mean
+
 	rows      kernel.Value // of this step
 	row       kernel.Value // of x: the first of the tile
 	high, low *kernel.Array
 	sums      *kernel.Array // of the integers of 16 elements
 	scales    *kernel.Array
-	rstds     *kernel.Array // by column; nil without norm
+	rstds     *kernel.Array // by column
 }
 
-func (k rowsKernel) build() (*kernel.Func, error) {
-	return kernel.Build("rows", func(b *kernel.Builder) {
-		r := &rowsRun{rowsKernel: k, b: b, a: k.declare(b, k.last)}
-		if k.last {
-			r.rows = b.U32(1)
-		} else {
-			r.rows = k.step.Bound(b)
+func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
+	r := &rowsRun{rowsKernel: k}
+	flag := func(name string, has bool, unit string) kernel.Value {
+		value := 0
+		if has {
+			value = 1
 		}
-		b.Workgroup(laneRows)
-		words := func(n int) kernel.Value { return b.Mul(b.Div(r.a.k, n), k.tile) }
-		if k.fixed != nil {
-			r.high, r.sums, r.scales = b.Shared(kernel.U32, words(4)), b.Shared(kernel.I32, words(16)), b.Shared(kernel.F32, words(k.group()))
-		}
-		if k.bits == 12 {
-			r.low = b.Shared(kernel.U32, words(4))
-		}
-		if k.gain != nil {
-			r.rstds = b.Shared(kernel.F32, k.tile)
-		}
-		r.row = b.Mul(b.WorkgroupID(1), k.tile)
-		b.ReturnIf(b.Ge(r.row, r.rows))
-		columns := b.Min(b.Sub(r.rows, r.row), k.tile)
-		switch {
-		case k.fixed != nil:
-			b.Line(func() { b.For(0, columns, 1, r.round) })
-		case k.gain != nil:
-			b.Line(func() { b.For(0, columns, 1, r.norm) })
-		}
-		b.Barrier()
-		r.a.join(b, b.WorkgroupID(0))
-		r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-			if k.tile == k.columns {
-				r.project(p, at, b.U32(0))
-				return
-			}
-			b.For(0, columns, k.columns, func(first kernel.Value) { r.project(p, at, first) })
-		})
-	})
-}
-
-// source returns the row of x of a column.
-func (r *rowsRun) source(c kernel.Value) kernel.Value {
-	if r.last {
-		return r.b.Sub(r.a.n.Load(kernel.U32, 0), 1)
+		return s.U32(name, value, 0, unit)
 	}
-	return r.b.Add(r.row, c)
-}
-
-// round puts a column of x into shared memory in fixed point. A lane takes 4 neighbours of 64 elements.
-func (r *rowsRun) round(c kernel.Value) {
-	b, laneID := r.b, r.b.LocalID()
-	row := b.Mul(r.source(c), b.Div(r.a.k, 4))
-	squares := b.Var(kernel.F32, 0.0)
-	group := r.group()
-	chunk := max(group, 64) / 4 // vec4 of a round
-	most := map[int]float32{12: weight.FixedMost, 8: fixed8Max}[r.bits]
-	b.For(0, b.Div(r.a.k, 4), chunk, func(from kernel.Value) {
-		var x []kernel.Value
-		for j := range chunk / laneRows {
-			at := b.Add(from, j*laneRows, laneID)
-			v := r.a.x.Load(lane.F32x4, b.Add(row, at))
-			if r.gain != nil {
-				s := squares.Get()
-				for e := range 4 {
-					s = b.FMA(b.Elem(v, e), b.Elem(v, e), s)
-				}
-				squares.Set(s)
-				v = b.Mul(v, r.a.gain.Load(lane.F32x4, at))
-			}
-			x = append(x, v)
+	or := func(v *ir.Value) *ir.Value {
+		if v == nil {
+			return k.x
 		}
-		largest := weight.Largest(b, x)
-		if group == weight.FixedRun {
-			largest = lane.Fold(b, largest, 1, group/4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
-		} else {
-			largest = b.SubgroupMax(largest)
-		}
-		inverse := b.Select(b.Gt(largest, 1e-30), b.Div(b.F32(most), b.Max(largest, 1e-30)), 0)
-		for j, v := range x {
-			at := b.Add(b.Mul(c, b.Div(r.a.k, 4)), from, j*laneRows, laneID)
-			sum := r.store(v, inverse, at)
-			sum = lane.Sum(b, sum, 1, 4)
-			b.If(b.Eq(b.And(laneID, 3), 0), func() { r.sums.Store(b.Shr(at, 2), sum) })
-		}
-		at := b.Add(b.Mul(c, b.Div(r.a.k, 4)), from)
-		scale := b.Mul(largest, 1/most)
-		if group == weight.FixedRun {
-			b.If(b.Eq(b.And(laneID, 7), 0), func() { r.scales.Store(b.Shr(b.Add(at, laneID), 3), scale) })
-		} else {
-			b.If(b.Eq(laneID, 0), func() { r.scales.Store(b.Div(at, group/4), scale) })
-		}
-	})
-	if r.gain != nil {
-		rstd := r.a.rstd(b, b.SubgroupAdd(squares.Get()))
-		b.If(b.Eq(laneID, 0), func() { r.rstds.Store(c, rstd) })
+		return v
 	}
-}
-
-// norm keeps the scale of the norm of a column.
-func (r *rowsRun) norm(c kernel.Value) {
-	b := r.b
-	row, squares := b.Mul(r.source(c), b.Div(r.a.k, 4)), b.Var(kernel.F32, 0.0)
-	b.For(b.LocalID(), b.Div(r.a.k, 4), laneRows, func(i kernel.Value) {
-		v := r.a.x.Load(lane.F32x4, b.Add(row, i))
-		for e := range 4 {
-			squares.Set(b.FMA(b.Elem(v, e), b.Elem(v, e), squares.Get()))
+	n, most := k.n, 0
+	if k.step.N == nil {
+		most = k.step.Max
+		if !k.last {
+			n = nil
 		}
-	})
-	rstd := r.a.rstd(b, b.SubgroupAdd(squares.Get()))
-	b.If(b.Eq(b.LocalID(), 0), func() { r.rstds.Store(c, rstd) })
+	}
+	r.x, r.gain, r.n = s.Read("x", k.x), s.Read("gain", or(k.gain)), s.Read("n", or(n))
+	for j, w := range k.p.matrices {
+		m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", 0, j), w.value)}
+		r.matrices, r.biases = append(r.matrices, m), append(r.biases, s.Read(matrixName("bias", 0, j), or(w.bias)))
+	}
+	for j := range k.adds() {
+		var v *ir.Value
+		if j < len(k.p.residuals) {
+			v = k.p.residuals[j]
+		}
+		r.adds = append(r.adds, s.Read(matrixName("add", 0, j), or(v)))
+	}
+	r.y = s.Write("y", k.p.result)
+	r.cols, r.width = s.U32("k", k.k, 4096, "elements of a row of x"), s.U32("width", k.p.width, 4096, "elements of a row of the result")
+	r.size, r.most = s.U32("tile", k.tile, k.columns, "rows of x of a workgroup"), s.U32("rows", most, 0, "rows of the step; 0: those of this one")
+	r.last, r.norm = flag("last", k.last, "1: the last row of x alone"), flag("norm", k.gain != nil, "1: of x, behind it")
+	r.bias, r.residuals = flag("bias", k.p.matrices[0].bias != nil, "1: there is one"), s.U32("adds", len(k.p.residuals), 0, "residuals")
+	r.rstd = s.F32("eps", float64(k.eps), 1e-6, "added to the mean square")
+	if len(k.p.matrices) > 1 {
+		r.act = s.U32("act", slices.Index(lane.GLUs, k.p.act), 0, "activation, by its place in the table")
+	}
+	for i := range r.matrices {
+		r.matrices[i].Rows, r.matrices[i].Cols = r.width, r.cols
+	}
+	return r.build
 }
 
-// store rounds four elements, keeps their bytes at a word and returns the sum of the integers.
-func (r *rowsRun) store(v, inverse, at kernel.Value) kernel.Value {
-	b := r.b
-	ones := b.U32(0x01010101)
+// is is a condition from a constant.
+func (r *rowsRun) is(flag kernel.Value) kernel.Value { return r.b.Ne(flag, 0) }
+
+func (r *rowsRun) build(b *kernel.Builder) {
+	r.b = b
+	b.Workgroup(laneRows)
+	words := func(n int) kernel.Value { return b.Mul(b.Div(r.cols, n), r.size) }
+	if r.fixed != nil {
+		r.high, r.sums, r.scales = b.Shared(kernel.U32, words(4)), b.Shared(kernel.I32, words(16)), b.Shared(kernel.F32, words(r.group()))
+	}
 	if r.bits == 12 {
-		high, low := weight.FixedWords(b, v, inverse)
-		r.high.Store(at, high)
-		r.low.Store(at, low)
-		return b.Add(b.Shl(b.DotU8(high, ones), 8), b.DotU8(low, ones))
+		r.low = b.Shared(kernel.U32, words(4))
 	}
-	n := b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22), 4)))
-	even := b.Or(b.And(b.Elem(n, 0), 0xff), b.Shl(b.And(b.Elem(n, 2), 0xff), 16))
-	odd := b.Or(b.And(b.Elem(n, 1), 0xff), b.Shl(b.And(b.Elem(n, 3), 0xff), 16))
-	word := b.Or(even, b.Shl(odd, 8))
-	r.high.Store(at, word)
-	return b.DotU8(word, ones)
-}
-
-// project computes 16 rows of a projection, from row 16*at on, for the columns from first on.
-func (r *rowsRun) project(p *projectArgs, at, first kernel.Value) {
-	b := r.b
-	col := b.Add(b.Mul(at, laneRows), b.LocalID())
-	sums := make([][]*kernel.Var, len(p.matrices))
-	for m := range p.matrices {
-		for range r.columns {
-			sums[m] = append(sums[m], b.Var(kernel.F32, 0.0))
-		}
-		if p.spec.fixed {
-			r.images(p, m, at, first, sums[m])
-		} else {
-			r.floats(p, m, b.Min(col, b.Sub(p.width, 1)), first, sums[m])
-		}
-	}
-	b.If(b.Lt(col, p.width), func() {
-		for c := range r.columns {
-			column := b.Add(first, c)
-			b.If(b.Lt(b.Add(r.row, column), r.rows), func() {
-				var rstd *kernel.Value
-				if r.rstds != nil {
-					v := r.rstds.Load(column)
-					rstd = &v
-				}
-				var list []kernel.Value
-				for m := range sums {
-					list = append(list, sums[m][c].Get())
-				}
-				row := b.Add(r.row, column)
-				p.store(b, list, rstd, p.loadResiduals(b, row, col), row, col)
-			})
-		}
-	})
-}
-
-// images adds the products of a matrix whose rows are interleaved.
-func (r *rowsRun) images(p *projectArgs, m int, at, first kernel.Value, sums []*kernel.Var) {
-	b, f := r.b, p.spec.matrices[m].rows
-	images := b.Div(r.a.k, f.Cols)
-	words := b.Div(r.a.k, 4)
-	b.For(0, images, 1, func(i kernel.Value) {
-		from := b.Mul(b.Add(b.Mul(at, images), i), f.Words*laneRows)
-		x := b.Mul(i, f.Cols/4) // word
-		column := func(c int) kernel.Value { return b.Add(b.Mul(b.Add(first, c), words), x) }
-		dot := func(a *kernel.Array, c, word int, codes []kernel.Value) (sum kernel.Value) {
-			for j, code := range codes {
-				d := b.DotU8(a.Load(b.Add(column(c), word+j)), code)
-				if j > 0 {
-					d = b.Add(d, sum)
-				}
-				sum = d
+	r.rstds = b.Shared(kernel.F32, r.size)
+	count := r.n.Load(kernel.U32, 0) // no number if n is not there, but then nobody looks at it
+	r.rows = b.Select(b.Eq(r.most, 0), count, r.most)
+	r.row = b.Mul(b.WorkgroupID(1), r.size)
+	b.ReturnIf(b.Ge(r.row, r.rows))
+	columns := b.Min(b.Sub(r.rows, r.row), r.size)
+	b.Line(func() {
+		b.For(0, columns, 1, func(c kernel.Value) {
+			source := b.Select(r.is(r.last), b.Sub(count, 1), b.Add(r.row, c))
+			if r.fixed != nil {
+				r.round(c, source)
+			} else {
+				r.scale(c, source)
 			}
-			return sum
-		}
-		loaded := map[int]kernel.Value{}
-		list := f.Product(b, weight.RowsImage{
-			Word: func(k int) kernel.Value {
-				w, ok := loaded[k]
-				if !ok {
-					w = p.matrices[m].Buf.Load(kernel.U32, b.Add(from, k*laneRows, b.LocalID()))
-					loaded[k] = w
-				}
-				return w
-			},
-			Columns: r.columns,
-			X: weight.RowsX{
-				Dot: func(c, word int, codes []kernel.Value) kernel.Value {
-					d := dot(r.high, c, word, codes)
-					if r.bits == 12 {
-						d = b.Add(b.Shl(d, 8), dot(r.low, c, word, codes))
-					}
-					return d
-				},
-				Sum: func(c, half int) kernel.Value { return r.sums.Load(b.Add(b.Shr(column(c), 2), half)) },
-				Scale: func(c, run int) kernel.Value {
-					return r.scales.Load(b.Div(b.Add(column(c), 8*run), r.group()/4))
-				},
-				Whole: r.group() == weight.SuperElements && f.Cols == weight.SuperElements,
-			},
 		})
-		for c, s := range sums {
-			s.Set(b.Add(s.Get(), list[c]))
-		}
 	})
-}
-
-// floats adds the products of a matrix that lies row by row with x as it is.
-func (r *rowsRun) floats(p *projectArgs, m int, row, first kernel.Value, sums []*kernel.Var) {
-	b, matrix := r.b, p.matrices[m]
-	f := matrix.Format
-	b.For(0, b.Div(r.a.k, f.Unit), 1, func(u kernel.Value) {
-		runs := f.Load(b, matrix, row, u)
-		begin := b.Div(f.Begin(b, u), 4)
-		for i := range f.Unit / 4 {
-			w := runs[4*i/f.Run].Value(b, f, i%(f.Run/4))
-			at := b.Add(begin, f.At(i)/4)
-			for c, s := range sums {
-				source := b.Min(b.Add(first, c), b.Sub(r.rows, 1))
-				x := r.a.x.Load(lane.F32x4, b.Add(b.Mul(r.source(source), b.Div(r.a.k, 4)), at))
-				if r.gain != nil {
-					x = b.Mul(x, r.a.gain.Load(lane.F32x4, at))
-				}
-				for e := range 4 {
-					s.Set(b.FMA(b.Elem(w, e), b.Elem(x, e), s.Get()))
-				}
-			}
-		}
-	})
+	b.Barrier()
+	b.For(0, columns, r.columns, func(first kernel.Value) { r.project(b.WorkgroupID(0), first) })
 }

@@ -6,15 +6,17 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
 // RowsFormat is how a kernel whose lanes are rows of the weights reads layout Rows16: a line of 64 bytes has
 // a word of each of 16 rows.
 type RowsFormat struct {
-	Name  string
-	Cols  int // elements of an image
-	Words int // of an image
+	Name   string
+	Cols   int  // elements of an image
+	Words  int  // of an image
+	Signed bool // codes are signed bytes
 	// Product returns the product of an image and x, for each column of x.
 	Product func(b *kernel.Builder, m RowsImage) []kernel.Value
 	// Decode returns element i of an image, as the oracle has it.
@@ -23,7 +25,7 @@ type RowsFormat struct {
 
 // RowsImage is an image of the rows, and the elements of x that it is multiplied with.
 type RowsImage struct {
-	Word    func(k int) kernel.Value // word k of each lane's row
+	Word    func(k kernel.Value) kernel.Value // word k of each lane's row
 	X       RowsX
 	Columns int
 }
@@ -31,26 +33,26 @@ type RowsImage struct {
 // RowsX are integers of x, of the elements of an image: the same in all lanes.
 type RowsX struct {
 	// Dot adds the products of bytes of the weights and of words of x from one on, to a new sum.
-	Dot func(column, word int, codes []kernel.Value) kernel.Value
+	Dot func(column int, word kernel.Value, codes []kernel.Value) kernel.Value
 	// Sum is that of the integers of 16 elements.
-	Sum func(column, half int) kernel.Value
+	Sum func(column int, half kernel.Value) kernel.Value
 	// Scale is what the integers of a run of 32 are multiplied with.
-	Scale func(column, run int) kernel.Value
+	Scale func(column int, run kernel.Value) kernel.Value
 	// Whole: 256 elements share a scale.
 	Whole bool
 }
 
 var rowsFormats = map[ir.DType]*RowsFormat{
-	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair int) (codes [2][]kernel.Value) {
+	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
 		for k := range 8 {
-			w := m.Word(4 + 8*pair + k)
+			w := m.Word(b.Add(b.Mul(pair, 8), 4+k))
 			codes[0], codes[1] = append(codes[0], lowNibbles(b, w)), append(codes[1], highNibbles(b, w))
 		}
 		return codes
 	}), Decode: decodeRowsMins(4, false)},
-	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair int) (codes [2][]kernel.Value) {
+	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
 		for k := range 8 {
-			w, fifth := m.Word(12+8*pair+k), b.Shr(m.Word(4+k), 2*pair)
+			w, fifth := m.Word(b.Add(b.Mul(pair, 8), 12+k)), b.Shr(m.Word(b.U32(uint32(4+k))), b.Mul(pair, 2))
 			codes[0] = append(codes[0], b.Or(lowNibbles(b, w), b.Shl(b.And(fifth, 0x01010101), 4)))
 			codes[1] = append(codes[1], b.Or(highNibbles(b, w), b.Shl(b.And(fifth, 0x02020202), 3)))
 		}
@@ -59,25 +61,36 @@ var rowsFormats = map[ir.DType]*RowsFormat{
 	ir.Q6_K: {Name: "q6_k", Cols: 256, Words: 53, Product: rowsQ6K, Decode: decodeRowsQ6K},
 	ir.Q8_0: {Name: "q8_0", Cols: 64, Words: 17, Product: rowsPair(128, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 		for k := range 8 {
-			codes = append(codes, b.Xor(m.Word(1+8*run+k), uint32(0x80808080)))
+			codes = append(codes, b.Xor(m.Word(b.U32(uint32(1+8*run+k))), uint32(0x80808080)))
 		}
 		return codes
 	}), Decode: decodeRowsQ8_0},
 	ir.Q4_0: {Name: "q4_0", Cols: 64, Words: 9, Product: rowsPair(8, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 		var high []kernel.Value
 		for k := range 4 {
-			w := m.Word(1 + 4*run + k)
+			w := m.Word(b.U32(uint32(1 + 4*run + k)))
 			codes, high = append(codes, lowNibbles(b, w)), append(high, highNibbles(b, w))
 		}
 		return append(codes, high...)
 	}), Decode: decodeRowsQ4_0},
 }
 
+// rowsQ8Signed is q8_0 where dot products are not of unsigned bytes.
+var rowsQ8Signed = &RowsFormat{Name: "q8_0", Cols: 64, Words: 17, Signed: true, Product: rowsPair(0, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
+	for k := range 8 {
+		codes = append(codes, m.Word(b.U32(uint32(1+8*run+k))))
+	}
+	return codes
+}), Decode: decodeRowsQ8_0}
+
 // RowsOf returns how kernels of the target read a weight whose rows are interleaved there; nil if they
 // are not. The kernels of experts, which compute shared experts, too, read all row by row.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
 	f := rowsFormats[w.Type.DType]
-	if !t.Interleaved || f == nil || strings.HasSuffix(w.Name, "_shexp.weight") || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
+	if f == rowsFormats[ir.Q8_0] && !t.UnsignedDot {
+		f = rowsQ8Signed
+	}
+	if t.Backend != plans.CPU || f == nil || strings.HasSuffix(w.Name, "_shexp.weight") || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
 		return nil
 	}
 	return f
@@ -100,41 +113,111 @@ func number(b *kernel.Builder, n kernel.Value) kernel.Value {
 	return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n))
 }
 
-// rowsMins is the product of q4_k and q5_k: pair i of runs has elements 64*i to 64*i+63.
-func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair int) [2][]kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
+// rowsMins is the product of q4_k and q5_k: pair i of runs has elements 64*i to 64*i+63. The pairs are a loop: the
+// code of all four is more than processors with few registers can hold sums of.
+func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][]kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
-		header := b.UnpackHalf(m.Word(0))
+		header := b.UnpackHalf(m.Word(b.U32(0)))
 		d, dmin := b.Elem(header, 0), b.Neg(b.Elem(header, 1))
 		scales, mins := rowsScales(b, m)
-		sums, lows := make([]kernel.Value, m.Columns), make([]kernel.Value, m.Columns)
-		for pair := range 4 {
+		t := rowsTotals(b, m)
+		lows := rowsTotals(b, m)
+		b.For(0, 4, 1, func(pair kernel.Value) {
 			both := codes(b, m, pair)
-			for c := range m.Columns {
-				for h, list := range both {
-					run := 2*pair + h
-					p := b.Mul(scales[run], b.Bitcast(kernel.U32, m.X.Dot(c, 8*run, list)))
-					s := b.Add(m.X.Sum(c, 2*run), m.X.Sum(c, 2*run+1))
+			early := b.Lt(pair, 2)
+			scale, least := b.Select(early, scales[0], scales[1]), b.Select(early, mins[0], mins[1])
+			for h, list := range both {
+				run := b.Add(b.Mul(pair, 2), h)
+				at := b.Add(b.Mul(b.And(pair, 1), 16), 8*h)
+				scale, least := b.And(b.Shr(scale, at), 63), b.And(b.Shr(least, at), 63)
+				for c := range m.Columns {
+					p := b.Mul(scale, b.Bitcast(kernel.U32, m.X.Dot(c, b.Mul(run, 8), list)))
+					s := b.Add(m.X.Sum(c, b.Mul(run, 2)), m.X.Sum(c, b.Add(b.Mul(run, 2), 1)))
 					if m.X.Whole {
-						sums[c] = Plus(b, sums[c], p)
-						lows[c] = Plus(b, lows[c], b.Mul(mins[run], b.Bitcast(kernel.U32, s)))
+						t[c].Set(b.Add(t[c].Get(), p))
+						lows[c].Set(b.Add(lows[c].Get(), b.Mul(least, b.Bitcast(kernel.U32, s))))
 						continue
 					}
 					x := m.X.Scale(c, run)
-					sums[c] = plusProduct(b, sums[c], number(b, p), x)
-					lows[c] = plusProduct(b, lows[c], number(b, mins[run]), b.Mul(x, number(b, s)))
+					t[c].Set(b.FMA(number(b, p), x, t[c].Get()))
+					lows[c].Set(b.FMA(number(b, least), b.Mul(x, number(b, s)), lows[c].Get()))
 				}
 			}
-		}
+		})
+		sums := make([]kernel.Value, m.Columns)
 		for c := range sums {
 			if m.X.Whole {
-				x := m.X.Scale(c, 0)
-				sums[c] = b.FMA(dmin, b.Mul(x, number(b, lows[c])), b.Mul(b.Mul(d, x), number(b, sums[c])))
+				x := m.X.Scale(c, b.U32(0))
+				sums[c] = b.FMA(dmin, b.Mul(x, number(b, lows[c].Get())), b.Mul(b.Mul(d, x), number(b, t[c].Get())))
 			} else {
-				sums[c] = b.FMA(dmin, lows[c], b.Mul(d, sums[c]))
+				sums[c] = b.FMA(dmin, lows[c].Get(), b.Mul(d, t[c].Get()))
 			}
 		}
 		return sums
 	}
+}
+
+// rowsTotals are sums of an image, by column: integers where a scale is that of all of it.
+func rowsTotals(b *kernel.Builder, m RowsImage) []*kernel.Var {
+	list := make([]*kernel.Var, m.Columns)
+	for c := range list {
+		if m.X.Whole {
+			list[c] = b.Var(kernel.U32, b.U32(0))
+		} else {
+			list[c] = b.Var(kernel.F32, 0.0)
+		}
+	}
+	return list
+}
+
+// rowsScales returns the scales and minimums of the first and of the last four runs of a super-block, from words 1
+// to 3: a byte each.
+func rowsScales(b *kernel.Builder, m RowsImage) (scales, mins [2]kernel.Value) {
+	s, n, low := m.Word(b.U32(1)), m.Word(b.U32(2)), m.Word(b.U32(3))
+	of := func(w, low kernel.Value) [2]kernel.Value {
+		return [2]kernel.Value{b.And(w, 0x3f3f3f3f), b.Or(lowNibbles(b, low), b.And(b.Shr(w, 2), 0x30303030))}
+	}
+	return of(s, low), of(n, b.Shr(low, 4))
+}
+
+// rowsQ6K is the product of q6_k: see layout.Rows16 for the order of the words.
+func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
+	d := b.Bitcast(kernel.F32, m.Word(b.U32(0)))
+	t := rowsTotals(b, m)
+	b.For(0, 4, 1, func(part kernel.Value) {
+		at := b.Add(b.Mul(part, 13), 1)
+		scales := b.Bitcast(kernel.I32, m.Word(at))
+		var codes [4][]kernel.Value
+		for i := range 4 {
+			low, high, two := m.Word(b.Add(at, 1+3*i)), m.Word(b.Add(at, 2+3*i)), m.Word(b.Add(at, 3+3*i))
+			codes[0] = append(codes[0], b.Or(lowNibbles(b, low), b.And(b.Shl(two, 4), 0x30303030)))
+			codes[1] = append(codes[1], b.Or(lowNibbles(b, high), b.And(b.Shl(two, 2), 0x30303030)))
+			codes[2] = append(codes[2], b.Or(highNibbles(b, low), b.And(two, 0x30303030)))
+			codes[3] = append(codes[3], b.Or(highNibbles(b, high), b.And(b.Shr(two, 2), 0x30303030)))
+		}
+		for q, list := range codes {
+			scale := b.Bitcast(kernel.U32, b.BitExtract(scales, 8*q, 8))
+			half := b.Add(b.Mul(b.Shr(part, 1), 8), b.And(part, 1), 2*q)
+			for c := range m.Columns {
+				p := b.Sub(m.X.Dot(c, b.Mul(half, 4), list), b.Shl(m.X.Sum(c, half), 5))
+				n := b.Mul(scale, b.Bitcast(kernel.U32, p))
+				if m.X.Whole {
+					t[c].Set(b.Add(t[c].Get(), n))
+				} else {
+					t[c].Set(b.FMA(number(b, n), m.X.Scale(c, b.Shr(half, 1)), t[c].Get()))
+				}
+			}
+		}
+	})
+	sums := make([]kernel.Value, m.Columns)
+	for c := range sums {
+		if m.X.Whole {
+			sums[c] = b.Mul(b.Mul(d, m.X.Scale(c, b.U32(0))), number(b, t[c].Get()))
+		} else {
+			sums[c] = b.Mul(d, t[c].Get())
+		}
+	}
+	return sums
 }
 
 // plusProduct returns x*y + sum, which may be none.
@@ -145,68 +228,20 @@ func plusProduct(b *kernel.Builder, sum, x, y kernel.Value) kernel.Value {
 	return b.FMA(x, y, sum)
 }
 
-// rowsScales returns the scales and minimums of the runs of a super-block, from words 1 to 3.
-func rowsScales(b *kernel.Builder, m RowsImage) (scales, mins [8]kernel.Value) {
-	s, n, low := m.Word(1), m.Word(2), m.Word(3)
-	for i := range 4 {
-		scales[i], mins[i] = b.BitExtract(s, 8*i, 6), b.BitExtract(n, 8*i, 6)
-		scales[4+i] = b.Or(b.BitExtract(low, 8*i, 4), b.Shl(b.BitExtract(s, 8*i+6, 2), 4))
-		mins[4+i] = b.Or(b.BitExtract(low, 8*i+4, 4), b.Shl(b.BitExtract(n, 8*i+6, 2), 4))
-	}
-	return scales, mins
-}
-
-// rowsQ6K is the product of q6_k: see layout.Rows16 for the order of the words.
-func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
-	d := b.Bitcast(kernel.F32, m.Word(0))
-	sums := make([]kernel.Value, m.Columns)
-	for part := range 4 {
-		h, s := part/2, part%2
-		at := 1 + 13*part
-		scales := b.Bitcast(kernel.I32, m.Word(at))
-		var codes [4][]kernel.Value
-		for i := range 4 {
-			low, high, two := m.Word(at+1+3*i), m.Word(at+2+3*i), m.Word(at+3+3*i)
-			codes[0] = append(codes[0], b.Or(lowNibbles(b, low), b.And(b.Shl(two, 4), 0x30303030)))
-			codes[1] = append(codes[1], b.Or(lowNibbles(b, high), b.And(b.Shl(two, 2), 0x30303030)))
-			codes[2] = append(codes[2], b.Or(highNibbles(b, low), b.And(two, 0x30303030)))
-			codes[3] = append(codes[3], b.Or(highNibbles(b, high), b.And(b.Shr(two, 2), 0x30303030)))
-		}
-		for q, list := range codes {
-			scale := b.Bitcast(kernel.U32, b.BitExtract(scales, 8*q, 8))
-			half := 8*h + 2*q + s
-			for c := range m.Columns {
-				p := b.Sub(m.X.Dot(c, 4*half, list), b.Shl(m.X.Sum(c, half), 5))
-				n := b.Mul(scale, b.Bitcast(kernel.U32, p))
-				if m.X.Whole {
-					sums[c] = Plus(b, sums[c], n)
-				} else {
-					sums[c] = plusProduct(b, sums[c], number(b, n), m.X.Scale(c, half/2))
-				}
-			}
-		}
-	}
-	for c := range sums {
-		if m.X.Whole {
-			sums[c] = b.Mul(b.Mul(d, m.X.Scale(c, 0)), number(b, sums[c]))
-		} else {
-			sums[c] = b.Mul(d, sums[c])
-		}
-	}
-	return sums
-}
-
 // rowsPair is the product of two blocks of 32 elements, whose codes are to be taken less bias.
 func rowsPair(bias int, codes func(b *kernel.Builder, m RowsImage, run int) []kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
-		scales := b.UnpackHalf(m.Word(0))
+		scales := b.UnpackHalf(m.Word(b.U32(0)))
 		sums := make([]kernel.Value, m.Columns)
 		for run := range 2 {
 			list := codes(b, m, run)
 			for c := range m.Columns {
-				s := b.Add(m.X.Sum(c, 2*run), m.X.Sum(c, 2*run+1))
-				p := b.Convert(kernel.F32, b.Sub(m.X.Dot(c, 8*run, list), b.Mul(s, bias)))
-				sums[c] = plusProduct(b, sums[c], b.Mul(b.Elem(scales, run), m.X.Scale(c, run)), p)
+				n := m.X.Dot(c, b.U32(uint32(8*run)), list)
+				if bias != 0 {
+					n = b.Sub(n, b.Mul(b.Add(m.X.Sum(c, b.U32(uint32(2*run))), m.X.Sum(c, b.U32(uint32(2*run+1)))), bias))
+				}
+				p := b.Convert(kernel.F32, n)
+				sums[c] = plusProduct(b, sums[c], b.Mul(b.Elem(scales, run), m.X.Scale(c, b.U32(uint32(run)))), p)
 			}
 		}
 		return sums

@@ -1,0 +1,235 @@
+package matmul
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+)
+
+// round puts a column of x into shared memory in fixed point. A lane takes 4 neighbours of 64 elements.
+func (r *rowsRun) round(c, source kernel.Value) {
+	b, laneID := r.b, r.b.LocalID()
+	row := b.Mul(source, b.Div(r.cols, 4))
+	squares := b.Var(kernel.F32, 0.0)
+	group := r.group()
+	chunk := max(group, 64) / 4 // vec4 of a round
+	most := map[int]float32{12: weight.FixedMost, 8: fixed8Max}[r.bits]
+	b.For(0, b.Div(r.cols, 4), chunk, func(from kernel.Value) {
+		var parts []*kernel.Var
+		for j := range chunk / laneRows {
+			parts = append(parts, b.Var(lane.F32x4, r.x.Load(lane.F32x4, b.Add(row, from, j*laneRows, laneID))))
+		}
+		b.If(r.is(r.norm), func() {
+			for j, p := range parts {
+				r.square(squares, p.Get())
+				p.Set(b.Mul(p.Get(), r.gain.Load(lane.F32x4, b.Add(from, j*laneRows, laneID))))
+			}
+		})
+		var x []kernel.Value
+		for _, p := range parts {
+			x = append(x, p.Get())
+		}
+		largest := weight.Largest(b, x)
+		if group == weight.FixedRun {
+			largest = lane.Fold(b, largest, 1, group/4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+		} else {
+			largest = b.SubgroupMax(largest)
+		}
+		inverse := b.Select(b.Gt(largest, 1e-30), b.Div(b.F32(most), b.Max(largest, 1e-30)), 0)
+		for j, v := range x {
+			at := b.Add(b.Mul(c, b.Div(r.cols, 4)), from, j*laneRows, laneID)
+			sum := r.keep(v, inverse, at)
+			sum = lane.Sum(b, sum, 1, 4)
+			b.If(b.Eq(b.And(laneID, 3), 0), func() { r.sums.Store(b.Shr(at, 2), sum) })
+		}
+		at := b.Add(b.Mul(c, b.Div(r.cols, 4)), from)
+		scale := b.Mul(largest, 1/most)
+		if group == weight.FixedRun {
+			b.If(b.Eq(b.And(laneID, 7), 0), func() { r.scales.Store(b.Shr(b.Add(at, laneID), 3), scale) })
+		} else {
+			b.If(b.Eq(laneID, 0), func() { r.scales.Store(b.Div(at, group/4), scale) })
+		}
+	})
+	r.normed(c, squares)
+}
+
+// scale finds what the products of a column that is taken as it is are multiplied with.
+func (r *rowsRun) scale(c, source kernel.Value) {
+	b := r.b
+	row, squares := b.Mul(source, b.Div(r.cols, 4)), b.Var(kernel.F32, 0.0)
+	b.If(r.is(r.norm), func() {
+		b.For(b.LocalID(), b.Div(r.cols, 4), laneRows, func(i kernel.Value) {
+			r.square(squares, r.x.Load(lane.F32x4, b.Add(row, i)))
+		})
+	})
+	r.normed(c, squares)
+}
+
+// square adds the squares of four elements.
+func (r *rowsRun) square(to *kernel.Var, v kernel.Value) {
+	s := to.Get()
+	for e := range 4 {
+		s = r.b.FMA(r.b.Elem(v, e), r.b.Elem(v, e), s)
+	}
+	to.Set(s)
+}
+
+// normed keeps the scale of the norm of a column, 1 without one.
+func (r *rowsRun) normed(c kernel.Value, squares *kernel.Var) {
+	b := r.b
+	mean := b.Div(b.SubgroupAdd(squares.Get()), b.Convert(kernel.F32, r.cols))
+	rstd := b.Select(r.is(r.norm), b.InverseSqrt(b.Add(mean, r.rstd)), 1.0)
+	b.If(b.Eq(b.LocalID(), 0), func() { r.rstds.Store(c, rstd) })
+}
+
+// keep rounds four elements, keeps their bytes at a word and returns the sum of the integers.
+func (r *rowsRun) keep(v, inverse, at kernel.Value) kernel.Value {
+	b := r.b
+	ones := b.U32(0x01010101)
+	if r.bits == 12 {
+		high, low := weight.FixedWords(b, v, inverse)
+		r.high.Store(at, high)
+		r.low.Store(at, low)
+		return b.Add(b.Shl(b.DotU8(high, ones), 8), b.DotU8(low, ones))
+	}
+	n := b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22), 4)))
+	even := b.Or(b.And(b.Elem(n, 0), 0xff), b.Shl(b.And(b.Elem(n, 2), 0xff), 16))
+	odd := b.Or(b.And(b.Elem(n, 1), 0xff), b.Shl(b.And(b.Elem(n, 3), 0xff), 16))
+	word := b.Or(even, b.Shl(odd, 8))
+	r.high.Store(at, word)
+	return b.DotU8(word, ones)
+}
+
+// project computes 16 rows of the weights, from row 16*at on, for the columns from first on.
+func (r *rowsRun) project(at, first kernel.Value) {
+	b := r.b
+	col := b.Add(b.Mul(at, laneRows), b.LocalID())
+	sums := make([][]*kernel.Var, len(r.matrices))
+	for m := range r.matrices {
+		for range r.columns {
+			sums[m] = append(sums[m], b.Var(kernel.F32, 0.0))
+		}
+		if r.fixed != nil {
+			r.images(m, at, first, sums[m])
+		} else {
+			r.floats(m, b.Min(col, b.Sub(r.width, 1)), first, sums[m])
+		}
+	}
+	b.If(b.Lt(col, r.width), func() {
+		for c := range r.columns {
+			column := b.Add(first, c)
+			b.If(b.Lt(b.Add(r.row, column), r.rows), func() {
+				var list []*kernel.Var
+				for m := range sums {
+					list = append(list, sums[m][c])
+				}
+				r.store(list, column, col)
+			})
+		}
+	})
+}
+
+// store writes element col of a column, whose products with the matrices are sums.
+func (r *rowsRun) store(sums []*kernel.Var, column, col kernel.Value) {
+	b := r.b
+	rstd := r.rstds.Load(column)
+	for i, s := range sums {
+		s.Set(b.Mul(s.Get(), rstd)) // 1 where there is no norm
+		b.If(r.is(r.bias), func() { s.Set(b.Add(s.Get(), r.biases[i].Load(kernel.F32, col))) })
+	}
+	y := sums[0]
+	if len(sums) > 1 {
+		y = b.Var(kernel.F32, 0.0)
+		for i, act := range lane.GLUs {
+			b.If(b.Eq(r.act, i), func() { y.Set(lane.GLU(b, act, sums[0].Get())(sums[1].Get())) })
+		}
+	}
+	at := b.Add(b.Mul(b.Add(r.row, column), r.width), col)
+	for i, add := range r.adds {
+		b.If(b.Gt(r.residuals, i), func() { y.Set(b.Add(y.Get(), add.Load(kernel.F32, at))) })
+	}
+	r.y.Store(at, y.Get())
+}
+
+// images adds the products of a matrix whose rows are interleaved.
+func (r *rowsRun) images(m int, at, first kernel.Value, sums []*kernel.Var) {
+	b, f := r.b, r.p.matrices[m].rows
+	images := b.Div(r.cols, f.Cols)
+	words := b.Div(r.cols, 4)
+	b.For(0, images, 1, func(i kernel.Value) {
+		from := b.Mul(b.Add(b.Mul(at, images), i), f.Words*laneRows)
+		x := b.Mul(i, f.Cols/4) // word
+		column := func(c int) kernel.Value { return b.Add(b.Mul(b.Add(first, c), words), x) }
+		list := f.Product(b, weight.RowsImage{
+			Word: func(k kernel.Value) kernel.Value {
+				return r.matrices[m].Buf.Load(kernel.U32, b.Add(from, b.Mul(k, laneRows), b.LocalID()))
+			},
+			Columns: r.columns,
+			X: weight.RowsX{
+				Dot: func(c int, word kernel.Value, codes []kernel.Value) kernel.Value {
+					d := r.dot(f, r.high, b.Add(column(c), word), codes)
+					if r.bits == 12 {
+						d = b.Add(b.Shl(d, 8), r.dot(f, r.low, b.Add(column(c), word), codes))
+					}
+					return d
+				},
+				Sum: func(c int, half kernel.Value) kernel.Value {
+					return r.sums.Load(b.Add(b.Shr(column(c), 2), half))
+				},
+				Scale: func(c int, run kernel.Value) kernel.Value {
+					return r.scales.Load(b.Div(b.Add(column(c), b.Mul(run, 8)), r.group()/4))
+				},
+				Whole: r.group() == weight.SuperElements && f.Cols == weight.SuperElements,
+			},
+		})
+		for c, s := range sums {
+			s.Set(b.Add(s.Get(), list[c]))
+		}
+	})
+}
+
+// dot adds the products of codes and the bytes from a word of x on.
+func (r *rowsRun) dot(f *weight.RowsFormat, x *kernel.Array, word kernel.Value, codes []kernel.Value) (sum kernel.Value) {
+	b := r.b
+	for j, code := range codes {
+		bytes := x.Load(b.Add(word, j))
+		d := b.DotU8(bytes, code)
+		if f.Signed {
+			d = b.DotI8(bytes, code)
+		}
+		if j > 0 {
+			d = b.Add(d, sum)
+		}
+		sum = d
+	}
+	return sum
+}
+
+// floats adds the products of a matrix that lies row by row with x as it is.
+func (r *rowsRun) floats(m int, row, first kernel.Value, sums []*kernel.Var) {
+	b, matrix := r.b, r.matrices[m]
+	f := matrix.Format
+	var columns []kernel.Value
+	for c := range sums {
+		source := b.Min(b.Add(r.row, first, c), b.Sub(r.rows, 1))
+		source = b.Select(r.is(r.last), b.Sub(r.n.Load(kernel.U32, 0), 1), source)
+		columns = append(columns, b.Mul(source, b.Div(r.cols, 4)))
+	}
+	b.For(0, b.Div(r.cols, f.Unit), 1, func(u kernel.Value) {
+		runs := f.Load(b, matrix, row, u)
+		begin := b.Div(f.Begin(b, u), 4)
+		for i := range f.Unit / 4 {
+			w := runs[4*i/f.Run].Value(b, f, i%(f.Run/4))
+			at := b.Add(begin, f.At(i)/4)
+			gain := b.Var(lane.F32x4, 1.0)
+			b.If(r.is(r.norm), func() { gain.Set(r.gain.Load(lane.F32x4, at)) })
+			w = b.Mul(w, gain.Get())
+			for c, s := range sums {
+				x := r.x.Load(lane.F32x4, b.Add(columns[c], at))
+				for e := range 4 {
+					s.Set(b.FMA(b.Elem(w, e), b.Elem(x, e), s.Get()))
+				}
+			}
+		}
+	})
+}
