@@ -259,7 +259,7 @@ func (t *slotTree) add(b *kernel.Builder, v kernel.Value) {
 }
 
 // meetTerms has the lanes of the subgroup tell each other the terms of the block's runs: each
-// works out those of two, and all need all. It returns those of the lane's two rows by slot.
+// works out those of two, and all need all. A barrier of the workgroup stands between two blocks. It returns those of the lane's two rows by slot.
 func (r *fixedTask) meetTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]weight.DotScale {
 	b, f := r.b, r.format
 	at := func(slot kernel.Value, vector int) kernel.Value {
@@ -275,7 +275,6 @@ func (r *fixedTask) meetTerms(rows fixedRows, words [2][]kernel.Value) func(slot
 			}
 		}
 	}
-	b.SubgroupBarrier() // all are through with those of the block before
 	for j := range 2 {
 		var list []kernel.Operand // scales of both rows, then offsets
 		for _, of := range []func(s weight.DotScale) kernel.Value{func(s weight.DotScale) kernel.Value { return s.Scale }, func(s weight.DotScale) kernel.Value { return s.Offset }} {

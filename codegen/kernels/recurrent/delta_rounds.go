@@ -41,7 +41,6 @@ func (r *deltaRun) roundsFrom(first kernel.Value) {
 	})
 	b.Barrier()
 	r.results4(first, live)
-	b.Barrier() // the next block takes the same shared memory
 }
 
 // load puts q, k and v of a block of tokens into shared memory, and decay and beta. Rows past the
