@@ -35,7 +35,7 @@ import (
 
 // Options say how to open a model. The zero value takes the best device of this computer.
 type Options struct {
-	Device string // auto, vulkan, vulkan:I, cpu or host; "": auto
+	Device string // auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host; "": auto
 	Model  string // of a plan: its model file, where that is no longer where it was
 	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k or --slots=4. Without them the
 	// context is the largest that fits the memory, for one answer at a time.

@@ -12,7 +12,7 @@ import (
 
 func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
 	text, err := ptx.Lower(k.fn, ptx.Options{
-		Arch: t.CUDA, Spec: k.spec, Overlap: c.Overlaps && overlaps(t),
+		Arch: t.CUDA, Spec: k.spec, Overlap: c.Overlaps,
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) },
 	})
 	return []byte(text), ptx.Entry, err

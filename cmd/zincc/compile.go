@@ -26,6 +26,7 @@ import (
 	"github.com/zincc-dev/zincc/plans/gosrc"
 	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -86,7 +87,8 @@ context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
-		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the GPU of this computer, else its processor; or a probe's .json")
+		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the best device of this computer (zincrun devices); or a probe's .json")
+		f.StringVar(&c.backend, "backend", "", "of --target native: through this only: cuda, vulkan, cpu or host (default the fastest)")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k, or max: as many as fit the memory and the model has (default the model's context, at most %d)", frontend.DefaultCtx))
 		c.slots.n = 1
@@ -106,12 +108,12 @@ context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 }
 
 type compileFlags struct {
-	target, out, kv, stop, dump, goDir string
-	choice                             choiceFlags
-	ctx                                ctxFlag
-	slots                              slotsFlag
-	embed, json, force, verbose        bool
-	dialect                            dialectFlag
+	target, backend, out, kv, stop, dump, goDir string
+	choice                                      choiceFlags
+	ctx                                         ctxFlag
+	slots                                       slotsFlag
+	embed, json, force, verbose                 bool
+	dialect                                     dialectFlag
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
@@ -188,7 +190,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return nil
 	}
 	compiled, err := codegen.Compile(ctx, src, o)
-	if missing := new(objects.MissingError); c.target == "native" && errors.As(err, &missing) {
+	if missing := new(objects.MissingError); c.target == native && c.backend == "" && errors.As(err, &missing) {
 		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", err)
 		c.target = "host"
 		return c.run(ctx, args)
@@ -342,12 +344,20 @@ func loadProgram(path string) (*ir.Program, *gguf.File, error) {
 }
 
 // pick returns the target that the program is for or shall be for.
-func (c *compileFlags) pick(ctx context.Context, p *ir.Program) (*target.Target, *target.Probe, error) {
+func (c *compileFlags) pick(ctx context.Context, p *ir.Program) (t *target.Target, probe *target.Probe, err error) {
 	name := c.target
 	if name == "" {
 		name = p.Target
 	}
-	t, probe, err := findTarget(ctx, name)
+	if c.backend != "" && name != native {
+		return nil, nil, cli.Usagef("--backend is for --target native, not for %s", name)
+	}
+	if c.backend != "" {
+		if name, err = device.Name("auto", c.backend); err != nil {
+			return nil, nil, cli.Usagef("%s", err)
+		}
+	}
+	t, probe, err = findTarget(ctx, name)
 	if err == nil && p.Target != "" && t.Name != p.Target {
 		err = cli.Usagef("--target: the program is specialized for %s already", p.Target)
 	}

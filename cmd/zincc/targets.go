@@ -3,27 +3,29 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/gpu"
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/device"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
+
+// native is the target that stands for the best device of this computer.
+const native = "native"
 
 var targetsCommand = cli.Command{
 	Name:  "targets",
 	Args:  "[--json]",
 	Short: "list the devices that zincc compiles for",
-	Long:  "Every target with the figures that the compiler uses. native stands for the best device of this computer (zincrun devices) as it was measured, vulkan:1 for one of them. A file that `zincrun probe --json` wrote is a target as well. A name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", is the device through a driver that has no cooperative matrices.",
+	Long:  "Every target with the figures that the compiler uses. native stands for the best device of this computer (zincrun devices) as it was measured, cuda:0 or vulkan:1 for one of them, cuda or vulkan for the best through that driver. A file that `zincrun probe --json` wrote is a target as well. A name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", is the device through a driver that has no cooperative matrices.",
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
@@ -48,10 +50,10 @@ func findTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 	switch {
 	case name == "":
 		return nil, nil, cli.Usagef("--target is missing; `zincc targets` lists them")
-	case name == "native":
-		return nativeTarget(ctx)
-	case name == "vulkan" || strings.HasPrefix(name, "vulkan:"):
-		return deviceTarget(ctx, name)
+	case name == native:
+		return hereTarget(ctx, "auto")
+	case device.IsGPU(name):
+		return hereTarget(ctx, name)
 	case filepath.Ext(name) == ".json":
 		probe, err := readProbe(name)
 		if err != nil {
@@ -86,44 +88,47 @@ func readProbe(path string) (*target.Probe, error) {
 	return p, nil
 }
 
-// nativeTarget is the best GPU of this computer as measured, else the processor, which it says.
-func nativeTarget(ctx context.Context) (*target.Target, *target.Probe, error) {
-	best, why := device.Best()
-	if best != nil {
-		return measuredTarget(ctx, *best)
-	}
-	t, err := target.Lookup(target.CPU)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s; %s\n", why, err)
-		t, err = target.Lookup("host")
-		return t, nil, err
-	}
-	fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (%s): %s\n", t.Name, why)
-	return t, nil, nil
-}
-
-// deviceTarget is the Vulkan device of this computer with that name, such as vulkan:1, as measured.
-func deviceTarget(ctx context.Context, name string) (*target.Target, *target.Probe, error) {
-	index, err := device.VulkanIndex(name)
-	if err != nil {
+// hereTarget is a device of this computer with that name, such as cuda, vulkan:1 or auto, as measured. What
+// is not as fast as it could be is said.
+func hereTarget(ctx context.Context, name string) (*target.Target, *target.Probe, error) {
+	if err := device.CheckName(name); err != nil {
 		return nil, nil, cli.Usagef("--target: %s", err)
 	}
-	all, err := vulkan.Enumerate()
+	c, note, err := device.Here().Select(name)
+	if outOfRange := new(device.OutOfRange); errors.As(err, &outOfRange) {
+		return nil, nil, cli.Usagef("--target: %s", err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if index < 0 || index >= len(all) {
-		return nil, nil, cli.Usagef("--target: %s: there are %d Vulkan devices, from vulkan:0", name, len(all))
+	if c.IsGPU() {
+		if note != "" {
+			fmt.Fprintf(os.Stderr, "zincc: %s\n", note)
+		}
+		return measuredTarget(ctx, c)
 	}
-	return measuredTarget(ctx, all[index])
+	t, err := target.Lookup(c.Backend)
+	if err != nil && name == "auto" { // code is compiled in for fewer processors than it is made for
+		note += "; " + err.Error()
+		t, err = target.Lookup("host")
+	}
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case note != "" && t.IsHost():
+		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", note)
+	case note != "":
+		fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (%s): %s\n", t.Name, note)
+	}
+	return t, nil, nil
 }
 
 // measuredTarget measures the device, once for each driver, and makes a target of it. For one
 // that cannot be measured, as without hardware, it takes the published target and says so.
-func measuredTarget(ctx context.Context, info vulkan.DeviceInfo) (*target.Target, *target.Probe, error) {
-	probed, err := device.Probe(ctx, info)
+func measuredTarget(ctx context.Context, c *device.Choice) (*target.Target, *target.Probe, error) {
+	probed, err := c.Probe(ctx)
 	if err != nil {
-		if t := publishedTarget(info); t != nil && ctx.Err() == nil {
+		if t := publishedTarget(c); t != nil && ctx.Err() == nil {
 			fmt.Fprintf(os.Stderr, "zincc: compiling for %s as published, as it could not be measured: %s\n", t.Name, err)
 			return t, nil, nil
 		}
@@ -141,24 +146,17 @@ func measuredTarget(ctx context.Context, info vulkan.DeviceInfo) (*target.Target
 }
 
 // publishedTarget is the target of the device's architecture, nil where there is none.
-func publishedTarget(info vulkan.DeviceInfo) *target.Target {
-	chip := gpu.Find(info.VendorID, info.DeviceID)
-	if chip == nil {
-		return nil
+func publishedTarget(c *device.Choice) *target.Target {
+	name := c.Arch()
+	if c.Backend == plans.CUDA {
+		name += target.WithCUDA
 	}
-	t, err := target.Lookup(chip.Arch.Name)
+	t, err := target.Lookup(name)
 	if err != nil {
 		return nil
 	}
-	if t.Matrix != (target.MatrixShape{}) && !multiplies(&info, t.Matrix) {
+	if m := t.Matrix; m != (target.MatrixShape{}) && !c.Multiplies(m.Rows, m.Cols, m.Depth) {
 		return t.WithoutMatrix()
 	}
 	return t
-}
-
-// multiplies reports whether the device's driver has matrices of f16 of that shape.
-func multiplies(d *vulkan.DeviceInfo, m target.MatrixShape) bool {
-	return d.Features["cooperativeMatrix"] && slices.ContainsFunc(d.CooperativeMatrix, func(c vulkan.CooperativeMatrix) bool {
-		return c.M == uint32(m.Rows) && c.N == uint32(m.Cols) && c.K == uint32(m.Depth) && c.A == "f16" && c.B == "f16" && c.C == "f32" && c.Result == "f32"
-	})
 }

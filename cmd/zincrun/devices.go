@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
-	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime/device"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 var devicesCommand = cli.Command{
@@ -22,8 +21,11 @@ var devicesCommand = cli.Command{
 	Long: `
 Lists what plans can run on, best first: discrete GPUs before integrated ones, the one with
 more memory first, then the processor. The first that can run plans is what --target native
-compiles for and --device auto runs on; the last column says why, and why not the others.
-The architecture follows from the device's PCI id; - where it is not a published one.
+compiles for and --device auto runs on; a line says why, and why not the others.
+NVIDIA's GPUs are used through CUDA where their driver has it, all others through Vulkan.
+One that both list is one device, under both names.
+The architecture is what CUDA says, or follows from the device's PCI id; - where it is not
+a published one.
 
 zincrun probe says more of each, and measures them.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
@@ -32,8 +34,9 @@ zincrun probe says more of each, and measures them.`,
 			if len(args) > 0 {
 				return cli.Usagef("devices takes no arguments, have %d", len(args))
 			}
-			infos, err := vulkan.Enumerate()
-			found := device.Survey(infos, err, processor.Usable())
+			system := device.Here()
+			system.ReadFree()
+			found := system.Survey()
 			if *asJSON {
 				return json.NewEncoder(cli.Stdout).Encode(found)
 			}
@@ -43,7 +46,7 @@ zincrun probe says more of each, and measures them.`,
 }
 
 func printDevices(found []device.Found) error {
-	t := &table.Table{Title: "devices, best first", Columns: []string{"", "device", "name", "type", "arch", "memory", "free"}}
+	t := &table.Table{Title: "devices, best first", Columns: []string{"", "device", "also", "name", "type", "arch", "memory", "free"}}
 	orDash := func(s string) string {
 		if s == "" {
 			return "-"
@@ -61,7 +64,11 @@ func printDevices(found []device.Found) error {
 		if d.Use {
 			mark = "*"
 		}
-		t.Add(mark, d.Name, d.Device, d.Type, orDash(d.Arch), size(d.Memory), size(d.Free))
+		var also []string
+		for _, a := range d.Also {
+			also = append(also, a.Name)
+		}
+		t.Add(mark, d.Name, strings.Join(also, " "), d.Device, d.Type, orDash(d.Arch), size(d.Memory), size(d.Free))
 	}
 	if err := t.WriteText(cli.Stdout); err != nil {
 		return err
@@ -74,6 +81,11 @@ func printDevices(found []device.Found) error {
 		}
 		if _, err := fmt.Fprintf(cli.Stdout, "%s is %s: %s\n", d.Name, verb, printable.Line(d.Why)); err != nil {
 			return err
+		}
+		for _, also := range d.Also {
+			if _, err := fmt.Fprintf(cli.Stdout, "%s is not used: %s\n", also.Name, printable.Line(also.Why)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,69 +12,78 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime/cuda"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 var probeCommand = cli.Command{
 	Name:  "probe",
-	Args:  "[--device vulkan:I]",
-	Short: "list the Vulkan devices and measure them",
+	Args:  "[--device cuda:I|vulkan:I]",
+	Short: "list the GPUs as their drivers show them, and measure them",
 	Long: `
-Lists the Vulkan devices of this computer with what matters to plans, and measures each
-GPU, or the device that --device names: how fast a kernel reads memory, what an empty
-dispatch costs with and without a barrier behind it, and what an empty submission and
-the wait for it cost. Model weights are read once a token, so bandwidth over the bytes
-that a plan reads is the rate that no decoder can pass.
+Lists the devices of this computer, through CUDA and through Vulkan, with what matters to
+plans, and measures each GPU, or the device that --device names: how fast a kernel reads
+memory, what an empty dispatch costs with and without a barrier behind it, and what an empty
+submission and the wait for it cost. Model weights are read once a token, so bandwidth over
+the bytes that a plan reads is the rate that no decoder can pass.
 
---json gives all limits, features and extensions as well.`,
+--json gives all limits, features and extensions as well; with --device it is a file that
+zincc compiles for: --target card.json.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
-		name := f.String("device", "", "measure this device only, such as vulkan:0; also one that is not a GPU")
+		name := f.String("device", "", "measure this device only, such as cuda:0 or vulkan:0; also one that is not a GPU")
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
 				return cli.Usagef("probe takes no arguments, have %d", len(args))
 			}
-			only := -1
-			if *name != "" {
-				var err error
-				if only, err = device.VulkanIndex(*name); err != nil {
-					return cli.Usagef("--device: %s", err)
-				}
-			}
-			return probe(ctx, only, *asJSON)
+			return probe(ctx, *name, *asJSON)
 		}
 	},
 }
 
-// probe lists the devices and measures those with index only, or all GPUs if
-// that is -1.
-func probe(ctx context.Context, only int, asJSON bool) error {
-	infos, err := vulkan.Enumerate()
-	if err != nil {
-		return err
+// probe lists the devices and measures the one of that name, or all GPUs if there is none.
+func probe(ctx context.Context, name string, asJSON bool) error {
+	if name != "" && !device.IsGPU(name) {
+		return cli.Usagef("--device: %q is not listed by a driver: want cuda:I or vulkan:I", name)
 	}
-	if len(infos) == 0 {
-		return ir.Unsupported("there is no Vulkan device")
+	if err := device.CheckName(name); name != "" && err != nil {
+		return cli.Usagef("--device: %s", err)
 	}
-	if only >= len(infos) {
-		return cli.Usagef("--device: there are %d Vulkan devices", len(infos))
+	system := device.Here()
+	all := system.All()
+	if len(all) == 0 {
+		return ir.Unsupported("%s", system.None())
 	}
-	all := make([]device.Probed, len(infos))
-	for i, info := range infos {
-		all[i].DeviceInfo = info
-		if only == i || only < 0 && info.Type != "cpu" {
-			if all[i].Probe, err = vulkan.Probe(ctx, info); err != nil {
+	var only *device.Choice
+	if name != "" {
+		var err error
+		only, _, err = system.Select(name)
+		if outOfRange := new(device.OutOfRange); errors.As(err, &outOfRange) {
+			return cli.Usagef("--device %s", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	system.ReadFree()
+	var probed []*device.Probed
+	for _, c := range all {
+		p := c.Listed()
+		if only != nil && c.Name() == only.Name() || only == nil && c.Type() != "cpu" {
+			if err := p.Measure(ctx); err != nil {
 				return err
 			}
 		}
+		probed = append(probed, p)
 	}
 	if asJSON {
-		return json.NewEncoder(cli.Stdout).Encode(all)
+		return json.NewEncoder(cli.Stdout).Encode(probed)
 	}
-	for i := range all {
-		printProbe(&all[i])
+	for _, p := range probed {
+		printProbe(p)
 	}
 	return nil
 }
@@ -88,6 +98,42 @@ func printProbe(p *device.Probed) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(cli.Stdout, "  %-20s %s\n", name, printable.Line(fmt.Sprintf(format, args...)))
 	}
+	if p.CUDA != nil {
+		printCUDA(p.CUDA, row)
+	} else {
+		printVulkan(p.Vulkan, row)
+	}
+	if r := p.Probe; r != nil {
+		row("read bandwidth", "%.1f GB/s (%d workgroups)", r.ReadBandwidth/1e9, r.ReadWorkgroups)
+		for _, d := range r.Dispatches {
+			alone := ""
+			if d.Alone > 0 {
+				alone = fmt.Sprintf("%.2f us, ", d.Alone*1e6)
+			}
+			row("dispatch", "%s%.2f us with a barrier (%d workgroups)", alone, d.Barrier*1e6, d.Workgroups)
+		}
+		if r.Fragments {
+			row("matrices", "lanes hold fragments as mma.m16n8k16 has them")
+		}
+		row("submit and wait", "%.1f us at best, %.1f us on average", r.SubmitBest*1e6, r.SubmitMean*1e6)
+	}
+	fmt.Fprintln(cli.Stdout)
+}
+
+// rowPrinter prints a line with a name before it.
+type rowPrinter func(name, format string, args ...any)
+
+func printCUDA(c *cuda.Info, row rowPrinter) {
+	fmt.Fprintf(cli.Stdout, "cuda:%d  %s\n", c.Index, printable.Name(c.Name))
+	row("type", "%s", c.Type)
+	row("architecture", "%s, %d SMs, %.2f GHz", c.ArchName(), c.Units, float64(c.Clock)/1e6)
+	row("driver", "%s", c.DriverText())
+	row("device memory", "%s, of which %s are free", table.Bytes(c.Memory), table.Bytes(c.Free))
+	row("L2 cache", "%s", table.Bytes(c.Cache))
+	row("workgroups", "%s of shared memory, %s if asked for", table.Bytes(c.Shared), table.Bytes(c.Optional))
+}
+
+func printVulkan(p *vulkan.DeviceInfo, row rowPrinter) {
 	fmt.Fprintf(cli.Stdout, "vulkan:%d  %s\n", p.Index, printable.Name(p.Name))
 	row("type", "%s", p.Type)
 	row("driver", "%s %s, Vulkan %s", p.Driver, p.DriverInfo, p.API)
@@ -116,15 +162,4 @@ func printProbe(p *device.Probed) {
 	}
 	list("has", have)
 	list("lacks", lacks)
-	if r := p.Probe; r != nil {
-		row("read bandwidth", "%.1f GB/s (%d workgroups)", r.ReadBandwidth/1e9, r.ReadWorkgroups)
-		for _, d := range r.Dispatches {
-			row("dispatch", "%.2f us, %.2f us with a barrier (%d workgroups)", d.Alone*1e6, d.Barrier*1e6, d.Workgroups)
-		}
-		if r.Fragments {
-			row("matrices", "lanes hold fragments as mma.m16n8k16 has them")
-		}
-		row("submit and wait", "%.1f us at best, %.1f us on average", r.SubmitBest*1e6, r.SubmitMean*1e6)
-	}
-	fmt.Fprintln(cli.Stdout)
 }

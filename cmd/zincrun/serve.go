@@ -22,7 +22,6 @@ import (
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/ui"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 var serveCommand = cli.Command{
@@ -107,7 +106,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	}
 	log := s.log
 	o := api.Options{
-		Served: served, Memory: s.room(), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
+		Served: served, Memory: s.room(len(served)), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
 	}
 	if !s.noUI {
@@ -214,20 +213,18 @@ func (s *serveFlags) readKeys() ([]api.Key, error) {
 	return append(keys, file.Key...), nil
 }
 
-// room is the memory for all models that are loaded, in bytes; 0 where it is not known.
-func (s *serveFlags) room() int64 {
-	if s.memory > 0 {
+// room is the memory for so many models, in bytes; 0 where it is not known, or one needs no one else's.
+func (s *serveFlags) room(models int) int64 {
+	switch {
+	case s.memory > 0:
 		return int64(s.memory * (1 << 30))
-	}
-	index, err := device.VulkanIndex(s.plan.device)
-	if err == nil && index >= 0 {
-		if all, err := vulkan.Enumerate(); err == nil && index < len(all) {
-			return int64(all[index].FreeMemory() / 10 * 9)
-		}
+	case models < 2:
 		return 0
 	}
-	if best, _ := device.Best(); best != nil && s.plan.device != "host" {
-		return int64(best.FreeMemory() / 10 * 9)
+	c, _, err := device.Here().Select(s.plan.device)
+	if err == nil && c.IsGPU() {
+		free, _ := c.Free() // 0 is not known
+		return int64(free / 10 * 9)
 	}
 	return host.Available() / 10 * 9
 }

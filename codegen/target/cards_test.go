@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/gpu"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // card is a device as its driver shows it, with the figures that its maker publishes.
@@ -86,6 +87,83 @@ func TestCards(t *testing.T) {
 				t.Errorf("%s: takes the tuning of %s", c.name, r.Device)
 				break
 			}
+		}
+	}
+}
+
+// TestCUDACards is the same through CUDA: what is made of a card has its own figures, not those of the published
+// target of its architecture.
+func TestCUDACards(t *testing.T) {
+	for _, c := range []struct {
+		name, kind                 string
+		arch, units, clock, shared int
+		gb, bandwidth              float64
+		want                       string // code for, tuning of, units, GB, f32 and f16 TFLOP/s
+	}{
+		{"Tesla T4", "discrete", 75, 40, 1590000, 48 << 10, 16, 320, "sm_75 sm_75-cuda 40 16 8.1 33.8"},
+		{"NVIDIA A100-SXM4-40GB", "discrete", 80, 108, 1410000, 48 << 10, 40, 1555, "sm_80 sm_80-cuda 108 40 19.5 320.1"},
+		{"NVIDIA GeForce RTX 3060", "discrete", 86, 28, 1777000, 48 << 10, 12, 360, "sm_86 sm_86-cuda 28 12 12.7 25.1"},
+		{"Orin", "integrated", 87, 16, 1300000, 48 << 10, 32, 204, "sm_86 sm_87-cuda 16 0 5.3 10.5"},
+		{"NVIDIA GeForce RTX 4090", "discrete", 89, 128, 2520000, 48 << 10, 24, 1008, "sm_89 sm_89-cuda 128 24 82.6 164.2"},
+		{"NVIDIA GeForce RTX 4090 Laptop GPU", "discrete", 89, 76, 2040000, 48 << 10, 16, 576, "sm_89 sm_89-cuda 76 16 39.7 78.9"},
+		{"NVIDIA H100 80GB HBM3", "discrete", 90, 132, 1980000, 48 << 10, 80, 3350, "sm_90 sm_90-cuda 132 80 66.9 788.9"},
+		{"NVIDIA H200", "discrete", 90, 132, 0, 48 << 10, 141, 4800, "sm_90 sm_90-cuda 132 141 67.0 790.0"},
+		{"NVIDIA B200", "discrete", 100, 148, 1965000, 48 << 10, 180, 8000, "sm_100 sm_100-cuda 148 180 74.4 2233.5"},
+		{"NVIDIA GeForce RTX 5090", "discrete", 120, 170, 2407000, 48 << 10, 32, 1792, "sm_120 sm_120-cuda 170 32 104.8 208.5"},
+		{"NVIDIA GB10", "integrated", 121, 48, 2500000, 48 << 10, 120, 273, "sm_120 sm_121-cuda 48 0 30.7 61.1"},
+		{"Z1", "discrete", 140, 200, 0, 48 << 10, 64, 3000, "sm_120 sm_140-cuda 200 64 123.5 245.9"},
+	} {
+		text := fmt.Sprintf(`[{"name":"llvmpipe","type":"cpu"},{"index":0,"backend":"cuda","name":%q,"type":%q,"vendor_id":4318,"uuid":"a1","arch":%d,"driver":13000,
+			"units":%d,"clock":%d,"memory":%.0f,"free":%.0f,"shared":%d,"probe":{"read_bandwidth":%g,"dispatches":[{"workgroups":1,"barrier":1.1e-6},{"workgroups":128,"barrier":1.4e-6}]}}]`,
+			c.name, c.kind, c.arch, c.units, c.clock, c.gb*1e9, c.gb*9e8, c.shared, c.bandwidth*1e9)
+		p, err := ParseProbe([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		g := p.Target()
+		have := fmt.Sprintf("sm_%d %s %d %d %.1f %.1f", g.CUDA, g.Arch, g.Units, g.Memory/1e9, g.FLOPs/1e12, g.MatrixFLOPs/1e12)
+		if have != c.want {
+			t.Errorf("%s: %s, want %s", c.name, have, c.want)
+		}
+		if g.Name != ProbePrefix+c.name+WithCUDA || g.Bandwidth != c.bandwidth*1e9 || g.Stage != 1.4e-6 || g.Backend != plans.CUDA || !g.Fragments || p.Free() != int64(c.gb*9e8) {
+			t.Errorf("%s: %+v", c.name, g)
+		}
+		rows, err := g.Tuned()
+		if err != nil || len(rows) > 0 != (c.arch == 90) {
+			t.Errorf("%s: %d tuned rows, %v", c.name, len(rows), err)
+		}
+		need := plans.Requirements{Backend: plans.CUDA, CUDA: &plans.CUDARequirements{Arch: g.CUDA, Workgroup: 1024, Shared: 48 << 10}}
+		if err := p.Check(need); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		need.CUDA.Arch = c.arch + 1
+		if err := p.Check(need); err == nil {
+			t.Errorf("%s: takes code of a later architecture", c.name)
+		}
+	}
+}
+
+// TestBadCUDAProbes checks that figures that no device has are refused by their names.
+func TestBadCUDAProbes(t *testing.T) {
+	const good = `[{"backend":"cuda","name":"Z1","type":"discrete","arch":86,"units":28,"memory":12000000000,"shared":49152,"probe":{"read_bandwidth":3e11,"dispatches":[{"workgroups":1,"barrier":1e-6}]}}]`
+	if _, err := ParseProbe([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{`"arch":86`, `"arch":61`, "device Z1 is sm_61: plans through CUDA need sm_75"},
+		{`"arch":86,`, ``, "device Z1: field arch is missing or out of range"},
+		{`"units":28`, `"units":0`, "device Z1: field units"},
+		{`"memory":12000000000`, `"memory":-1`, "device Z1: field memory"},
+		{`"shared":49152`, `"shared":5`, "device Z1: field shared"},
+		{`"shared":49152`, `"shared":49152,"clock":-1`, "device Z1: field clock"},
+		{`"shared":49152`, `"shared":49152,"free":-1`, "device Z1: field free"},
+		{`"backend":"cuda"`, `"backend":"metal"`, `device Z1: field backend: "metal" is none`},
+		{`"backend":"cuda",`, ``, "device Z1: field subgroup.default is missing"},
+		{`3e11`, `0`, "device Z1: field probe.read_bandwidth"},
+	} {
+		if _, err := ParseProbe([]byte(strings.Replace(good, c.old, c.new, 1))); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.new, err, c.want)
 		}
 	}
 }

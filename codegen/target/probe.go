@@ -2,6 +2,7 @@ package target
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 // Probe is a device as `zincrun probe --json` found and measured it. Sizes are in
 // bytes, times in seconds.
 type Probe struct {
+	Backend  string `json:"backend"` // "" : Vulkan
 	Name     string `json:"name"`
 	Type     string `json:"type"` // discrete, integrated, virtual, cpu or other
 	VendorID uint32 `json:"vendor_id"`
@@ -54,8 +56,9 @@ type Probe struct {
 		C      string `json:"c"`
 		Result string `json:"result"`
 	} `json:"cooperative_matrix"`
-	Extensions []string  `json:"extensions"`
-	Measured   *measured `json:"probe"` // nil: listed, not measured
+	Extensions []string `json:"extensions"`
+	cudaProbe
+	Measured *measured `json:"probe"` // nil: listed, not measured
 }
 
 type measured struct {
@@ -107,22 +110,64 @@ func (p *Probe) check() error {
 	if p.Name == "" || len(p.Name) > 256 || strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return fmt.Errorf("field name: %.40q is not the name of a device", p.Name)
 	}
-	for _, f := range []struct {
-		name             string
-		value, low, high float64
-	}{
-		{"units", float64(p.Units), 0, 1 << 16},
+	if err := p.ranges([]figure{{"units", float64(p.Units), 0, 1 << 16}}); err != nil {
+		return err
+	}
+	switch p.Backend {
+	case plans.CUDA:
+		if err := p.checkCUDA(); err != nil {
+			return err
+		}
+	case "", plans.Vulkan:
+		if err := p.checkVulkan(); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("device %s: field backend: %.20q is none that devices are probed through", p.Name, p.Backend)
+	}
+	return p.checkMeasured()
+}
+
+func (p *Probe) checkMeasured() error {
+	if err := p.ranges([]figure{{"probe.read_bandwidth", p.Measured.Bandwidth, 1e6, 1e15}}); err != nil {
+		return err
+	}
+	if len(p.Measured.Dispatches) == 0 {
+		return fmt.Errorf("device %s: field probe.dispatches is missing or empty", p.Name)
+	}
+	for i, d := range p.Measured.Dispatches {
+		if d.Workgroups < 1 || !(d.Barrier >= 1e-9 && d.Barrier <= 1) {
+			return fmt.Errorf("device %s: field probe.dispatches[%d] is out of range: %d workgroups, %g s", p.Name, i, d.Workgroups, d.Barrier)
+		}
+	}
+	return nil
+}
+
+// figure is a field with the values that it may have.
+type figure struct {
+	name             string
+	value, low, high float64
+}
+
+func (p *Probe) ranges(figures []figure) error {
+	for _, f := range figures {
+		if !(f.value >= f.low && f.value <= f.high) {
+			return fmt.Errorf("device %s: field %s is missing or out of range: %g, want %g to %g", p.Name, f.name, f.value, f.low, f.high)
+		}
+	}
+	return nil
+}
+
+func (p *Probe) checkVulkan() error {
+	if err := p.ranges([]figure{
 		{"subgroup.default", float64(p.Subgroup.Default), 1, 128},
 		{"subgroup.min", float64(p.Subgroup.Min), 1, float64(p.Subgroup.Default)},
 		{"subgroup.max", float64(p.Subgroup.Max), float64(p.Subgroup.Default), 128},
 		{"limits.workgroup_size", float64(p.Limits.WorkgroupSize[0]), float64(p.Subgroup.Max), 1 << 16},
 		{"limits.workgroup_invocations", float64(p.Limits.WorkgroupInvocations), float64(p.Subgroup.Max), 1 << 16},
 		{"limits.shared_memory", float64(p.Limits.SharedMemory), 1, 1 << 24},
-		{"probe.read_bandwidth", p.Measured.Bandwidth, 1e6, 1e15},
-	} {
-		if !(f.value >= f.low && f.value <= f.high) {
-			return fmt.Errorf("device %s: field %s is missing or out of range: %g, want %g to %g", p.Name, f.name, f.value, f.low, f.high)
-		}
+	}); err != nil {
+		return err
 	}
 	for _, n := range []int{p.Subgroup.Min, p.Subgroup.Default, p.Subgroup.Max} {
 		if bits.OnesCount(uint(n)) != 1 {
@@ -134,14 +179,6 @@ func (p *Probe) check() error {
 			return fmt.Errorf("device %s: field heaps[%d].size is out of range: %d", p.Name, i, h.Size)
 		}
 	}
-	if len(p.Measured.Dispatches) == 0 {
-		return fmt.Errorf("device %s: field probe.dispatches is missing or empty", p.Name)
-	}
-	for i, d := range p.Measured.Dispatches {
-		if d.Workgroups < 1 || !(d.Barrier >= 1e-9 && d.Barrier <= 1) {
-			return fmt.Errorf("device %s: field probe.dispatches[%d] is out of range: %d workgroups, %g s", p.Name, i, d.Workgroups, d.Barrier)
-		}
-	}
 	if p.Features == nil {
 		return fmt.Errorf("device %s: field features is missing", p.Name)
 	}
@@ -151,6 +188,9 @@ func (p *Probe) check() error {
 // Target makes a target of what was probed. What no probe tells is that of the published
 // target of the same architecture, else that of its kin, or left unknown.
 func (p *Probe) Target() *Target {
+	if p.Backend == plans.CUDA {
+		return p.cudaTarget()
+	}
 	base, chip, exact := p.base()
 	t := *base
 	t.probe = p
@@ -249,6 +289,9 @@ func (p *Probe) memory() int64 {
 // Free is how much of the largest heap of the device's own memory a process could take when it was
 // probed, in bytes.
 func (p *Probe) Free() int64 {
+	if p.Backend == plans.CUDA {
+		return cmp.Or(p.FreeMemory, p.Memory)
+	}
 	size, free := int64(0), int64(0)
 	for _, h := range p.Heaps {
 		if h.DeviceLocal && h.Size > size {
@@ -289,6 +332,9 @@ func (p *Probe) Check(r plans.Requirements) error {
 		Features: p.Features, Extensions: p.Extensions, SubgroupOps: p.Subgroup.Operations, Subgroup: [2]int{p.Subgroup.Min, p.Subgroup.Max},
 		PushConstants: p.Limits.PushConstants, Workgroup: p.Limits.WorkgroupInvocations, Shared: p.Limits.SharedMemory,
 	}}
+	if p.Backend == plans.CUDA {
+		has = p.cudaCapabilities()
+	}
 	if what := r.Missing(&has); what != "" {
 		return ir.Unsupported("device %s %s", p.Name, what)
 	}

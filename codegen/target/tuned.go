@@ -33,7 +33,13 @@ func (t *Target) Tuned() ([]tuning.Row, error) {
 			return slices.ContainsFunc(rows, func(own tuning.Row) bool { return own.Site == r.Site })
 		}), rows...), err
 	}
-	rows, err := readTuned(t.Arch)
+	var rows []tuning.Row
+	base, err := Lookup(t.Arch)
+	if err != nil { // no published target has the architecture
+		return nil, nil
+	}
+	rows, err = base.Tuned()
+	device = strings.TrimSuffix(device, WithCUDA)
 	own := map[string]bool{}
 	for _, r := range rows {
 		own[r.Site] = own[r.Site] || r.Device == device

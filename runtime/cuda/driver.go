@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -81,6 +83,17 @@ var symbols = [functions]string{
 	cuEventQuery:           "cuEventQuery", cuEventSynchronize: "cuEventSynchronize", cuEventElapsedTime: "cuEventElapsedTime",
 }
 
+// ErrNoDriver is that the driver's library is not there.
+var ErrNoDriver = errors.New("no CUDA driver")
+
+// absent is that of the loader.
+type absent struct{ error }
+
+func isAbsent(err error) bool {
+	var a absent
+	return errors.As(err, &a)
+}
+
 // Error is a CUresult (CUDA driver API, "Data types used by CUDA driver").
 type Error int32
 
@@ -94,14 +107,42 @@ const (
 // names are those of errors that a driver may give before, or after, it can name them.
 var names = map[Error]string{
 	outOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", noDevice: "CUDA_ERROR_NO_DEVICE", notReady: "CUDA_ERROR_NOT_READY",
-	3: "CUDA_ERROR_NOT_INITIALIZED", 34: "CUDA_ERROR_STUB_LIBRARY", 999: "CUDA_ERROR_UNKNOWN",
+	3: "CUDA_ERROR_NOT_INITIALIZED", 34: "CUDA_ERROR_STUB_LIBRARY", 304: "CUDA_ERROR_OPERATING_SYSTEM",
+	802: "CUDA_ERROR_SYSTEM_NOT_READY", 803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 999: "CUDA_ERROR_UNKNOWN",
+}
+
+// advice says what people can do about errors.
+var advice = map[Error]string{
+	34:  "the library found is the stub of a toolkit, not that of a driver",
+	46:  "another program has the device for itself",
+	214: "the device's memory is damaged: reset it",
+	304: "in a container, the device's files may be missing",
+	802: "on servers with NVSwitch the fabric manager must run",
+	803: "the driver's library and its kernel module are of different versions: restart the computer",
+	999: "its kernel module may have to be loaded again, as after sleep",
+}
+
+// sticky are errors after which a process can do nothing more on a device.
+var sticky = []Error{46, 214, 700, 702, 714, 715, 716, 717, 718, 719, 999}
+
+// explained adds to an error of the driver what people can do about it.
+func explained(err error) error {
+	var e Error
+	switch {
+	case !errors.As(err, &e):
+	case advice[e] != "":
+		return fmt.Errorf("%w: %s", err, advice[e])
+	case slices.Contains(sticky, e):
+		return fmt.Errorf("%w: the device is lost to this process", err)
+	}
+	return err
 }
 
 // Error is the name that NVIDIA's documentation has for it.
 func (e Error) Error() string {
 	if d, err := load(); err == nil {
 		var text *byte
-		dynamic.Call(d[cuGetErrorName], uintptr(e), uintptr(unsafe.Pointer(&text)))
+		_ = d.call(cuGetErrorName, uintptr(e), uintptr(unsafe.Pointer(&text)))
 		if text != nil {
 			return goString(text)
 		}
@@ -122,30 +163,39 @@ func length(p *byte) int {
 	return n
 }
 
-// driver has the addresses of the functions.
-type driver [functions]uintptr
+// driver calls the functions.
+type driver struct {
+	// invoke calls one of them. Tests have their own.
+	invoke func(function int, args []uintptr) uintptr
+}
 
-// load opens the library and starts the driver, once.
-var load = sync.OnceValues(func() (*driver, error) {
-	lib, err := openLibrary()
-	if err != nil {
-		return nil, fmt.Errorf("no CUDA driver: %w", err)
+// load opens the library, once.
+var load = sync.OnceValues(func() (*driver, error) { return newDriver(openLibrary, librarySymbol) })
+
+// newDriver finds the functions in a library.
+func newDriver(open func() (uintptr, error), symbol func(lib uintptr, name string) (uintptr, error)) (*driver, error) {
+	lib, err := open()
+	switch {
+	case isAbsent(err):
+		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
+	case err != nil:
+		return nil, fmt.Errorf("the CUDA driver cannot be loaded: %w", err)
 	}
-	d := new(driver)
+	var addresses [functions]uintptr
 	for i, name := range symbols {
-		if d[i], err = librarySymbol(lib, name); err != nil {
+		if addresses[i], err = symbol(lib, name); err != nil {
 			return nil, fmt.Errorf("the CUDA driver is too old: it has no %s (CUDA 12 has)", name)
 		}
 	}
-	return d, nil
-})
+	return &driver{func(function int, args []uintptr) uintptr { return dynamic.Call(addresses[function], args...) }}, nil
+}
 
 // call calls a function of the driver. Pointers among its operands stay where they are
 // until it returns.
 //
 //go:uintptrescapes
 func (d *driver) call(function int, args ...uintptr) error {
-	if e := Error(int32(dynamic.Call(d[function], args...))); e != 0 {
+	if e := Error(int32(d.invoke(function, args))); e != 0 {
 		return e
 	}
 	return nil

@@ -9,8 +9,10 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 )
 
 // poll is how often the host looks whether the caller has lost interest.
@@ -54,6 +56,10 @@ func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 		return nil, err
 	}
 	x := &Executor{dev: dev, plan: plan, entries: map[string]*graph{}, took: map[replay]time.Duration{}}
+	if err := x.fits(); err != nil {
+		x.Close()
+		return nil, err
+	}
 	if err := x.prepare(ctx, src, progress); err != nil {
 		x.Close()
 		return nil, err
@@ -68,10 +74,10 @@ func choose(need plans.Requirements) (int, error) {
 		return 0, ir.Unsupported("%s", err)
 	}
 	var first error
-	for i := range all {
-		err := all[i].Check(need)
+	for _, info := range Ranked(all) {
+		err := info.Check(need)
 		if err == nil {
-			return i, nil
+			return info.Index, nil
 		}
 		if first == nil {
 			first = err
@@ -81,6 +87,18 @@ func choose(need plans.Requirements) (int, error) {
 		first = ir.Unsupported("there is no CUDA device")
 	}
 	return 0, first
+}
+
+// fits fails if the plan needs more memory than is free: before anything is read.
+func (x *Executor) fits() error {
+	free, total, err := x.dev.memory()
+	if err != nil {
+		return err
+	}
+	if need := uint64(x.plan.Require.Memory); need > free {
+		return x.dev.errorf("the plan needs %s of device memory, of %s only %s are free", table.Bytes(need), table.Bytes(total), table.Bytes(free))
+	}
+	return nil
 }
 
 // prepare compiles kernels while it fills the memory: the one waits for processors, the other
@@ -109,7 +127,7 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func
 	}
 	for i := range x.plan.Entries {
 		e := &x.plan.Entries[i]
-		if x.entries[e.Name], err = x.capture(e, nil); err != nil {
+		if x.entries[e.Name], err = x.entry(e, nil); err != nil {
 			return fmt.Errorf("entry %s: %w", e.Name, err)
 		}
 	}
@@ -295,5 +313,7 @@ func (x *Executor) Driver() string { return x.dev.Info.DriverText() }
 // ReadBandwidth measures the bytes a second that a kernel which does nothing else reads from the
 // device's memory.
 func (x *Executor) ReadBandwidth(ctx context.Context) (float64, error) {
-	return x.dev.readBandwidth(ctx)
+	var r runtime.ProbeResult
+	err := x.dev.probeRead(ctx, &r)
+	return r.ReadBandwidth, err
 }

@@ -68,34 +68,40 @@ func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments [
 	return d.call(cuLaunchKernelEx, uintptr(unsafe.Pointer(c)), f.handle, uintptr(unsafe.Pointer(unsafe.SliceData(pointers))), 0)
 }
 
-// capture makes the graph of an entry: dispatches of one step side by side, steps one after the
+// capture makes a graph of the work that record puts on the stream.
+func (d *Device) capture(record func() error) (*graph, error) {
+	const relaxed = 2 // other threads may go on meanwhile
+	if err := d.call(cuStreamBeginCapture, d.stream, relaxed); err != nil {
+		return nil, d.errorf("capture: %w", err)
+	}
+	err := record()
+	var recorded uintptr
+	if end := d.call(cuStreamEndCapture, d.stream, uintptr(unsafe.Pointer(&recorded))); err == nil && end != nil {
+		err = d.errorf("capture: %w", end)
+	}
+	if recorded != 0 {
+		defer func() { _ = d.call(cuGraphDestroy, recorded) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{dev: d}
+	if err := d.call(cuGraphInstantiate, uintptr(unsafe.Pointer(&g.handle)), recorded, 0); err != nil {
+		return nil, d.errorf("graph: %w", err)
+	}
+	return g, nil
+}
+
+// entry makes the graph of an entry: dispatches of one step side by side, steps one after the
 // other. With stamp each dispatch is a step of its own, and stamp is called with the number of those
 // before, 0 at first.
-func (x *Executor) capture(e *plans.Entry, stamp func(i int) error) (*graph, error) {
-	const relaxed = 2 // other threads may go on meanwhile
-	dev := x.dev
+func (x *Executor) entry(e *plans.Entry, stamp func(i int) error) (*graph, error) {
 	lanes, err := x.lanes(e)
 	if err != nil {
 		return nil, err
 	}
 	defer lanes.free()
-	if err := dev.call(cuStreamBeginCapture, dev.stream, relaxed); err != nil {
-		return nil, dev.errorf("capture: %w", err)
-	}
-	err = x.record(e, lanes, stamp)
-	var recorded uintptr
-	if end := dev.call(cuStreamEndCapture, dev.stream, uintptr(unsafe.Pointer(&recorded))); err == nil && end != nil {
-		err = dev.errorf("capture: %w", end)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dev.call(cuGraphDestroy, recorded) }()
-	g := &graph{dev: dev}
-	if err := dev.call(cuGraphInstantiate, uintptr(unsafe.Pointer(&g.handle)), recorded, 0); err != nil {
-		return nil, dev.errorf("graph: %w", err)
-	}
-	return g, nil
+	return x.dev.capture(func() error { return x.record(e, lanes, stamp) })
 }
 
 func (x *Executor) record(e *plans.Entry, l *lanes, stamp func(i int) error) error {

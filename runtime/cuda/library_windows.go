@@ -1,7 +1,19 @@
 package cuda
 
-import "github.com/zincc-dev/zincc/runtime/internal/dynamic"
+import (
+	"errors"
 
-func openLibrary() (uintptr, error) { return dynamic.Open("nvcuda.dll") }
+	"golang.org/x/sys/windows"
+
+	"github.com/zincc-dev/zincc/runtime/internal/dynamic"
+)
+
+func openLibrary() (uintptr, error) {
+	lib, err := dynamic.Open("nvcuda.dll")
+	if errors.Is(err, windows.ERROR_MOD_NOT_FOUND) || err != nil && !dynamic.Linked {
+		err = absent{err}
+	}
+	return lib, err
+}
 
 func librarySymbol(lib uintptr, name string) (uintptr, error) { return dynamic.Symbol(lib, name) }

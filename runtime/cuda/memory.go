@@ -20,8 +20,10 @@ type allocation struct {
 func (d *Device) alloc(bytes int64) (*allocation, error) {
 	a := &allocation{dev: d, bytes: bytes}
 	if err := d.call(cuMemAlloc, uintptr(unsafe.Pointer(&a.address)), uintptr(max(bytes, 1))); err != nil {
-		free, total := d.memory()
-		return nil, d.errorf("allocate %d bytes: %w; %d of %d are free", bytes, err, free, total)
+		if free, total, e := d.memory(); e == nil {
+			err = fmt.Errorf("%w; %d of %d are free", err, free, total)
+		}
+		return nil, d.errorf("allocate %d bytes: %w", bytes, err)
 	}
 	d.own(a)
 	return a, nil
@@ -66,9 +68,11 @@ func (a *allocation) release() {
 }
 
 // memory returns the bytes of the device that are free, and all.
-func (d *Device) memory() (free, total uint64) {
-	_ = d.call(cuMemGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
-	return free, total
+func (d *Device) memory() (free, total uint64, err error) {
+	if err := d.call(cuMemGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total))); err != nil {
+		return 0, 0, d.errorf("%w", err)
+	}
+	return free, total, nil
 }
 
 // The copies are done in the order of the stream; host memory must be of allocHost.

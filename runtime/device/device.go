@@ -4,6 +4,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,29 +22,32 @@ import (
 // arrive on the device.
 type opener func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error)
 
-// backends has a row for each backend that this program runs. The name is also that of its
-// devices; those that are numbered are name:I, too.
-var backends = []struct {
+// backend is what this program runs plans with. The name is also that of its devices; those that are
+// numbered are name:I, too.
+type backend struct {
 	name     string
 	numbered bool
 	open     opener
-}{
+}
+
+// backends has a row for each, the fastest first.
+var backends = []backend{
+	{plans.CUDA, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
+		return cuda.NewExecutor(ctx, index, plan, src, progress)
+	}},
 	{plans.Vulkan, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
 		return vulkan.NewExecutor(ctx, index, plan, src, progress)
 	}},
 	{plans.CPU, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
 		return cpu.New(ctx, 0, plan, src, progress)
 	}},
-	{plans.CUDA, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
-		return cuda.NewExecutor(ctx, index, plan, src, progress)
-	}},
 	{plans.Host, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, _ func(int64)) (runtime.Executor, error) {
 		return host.New(ctx, plan, src)
 	}},
 }
 
-// Open makes an executor of plan on the device that name says: "host", "vulkan"
-// (the first device that meets the plan's requirements), "vulkan:I", or "auto":
+// Open makes an executor of plan on the device that name says: "cpu", "host", "cuda" or "vulkan"
+// (the best device that meets the plan's requirements), "cuda:I", "vulkan:I", or "auto":
 // one of the plan's backend. host runs every plan, the others those of their backend.
 // progress, if not nil, is called with the number of bytes as weights arrive on the device.
 func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
@@ -75,13 +79,47 @@ func CheckName(name string) error {
 	return err
 }
 
-// VulkanIndex returns I of vulkan:I, and -1 for vulkan.
-func VulkanIndex(name string) (int, error) {
-	kind, index, err := parse(name)
-	if err == nil && kind != "vulkan" {
-		err = fmt.Errorf("%q is not a Vulkan device: want vulkan or vulkan:I", name)
+// Name is the device that options name, for Open: device, "" or "auto" for the best, through backend, "" for
+// any.
+func Name(device, backend string) (string, error) {
+	if device == "" {
+		device = "auto"
 	}
-	return index, err
+	kind, _, err := parse(device)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("--device: %w", err)
+	case backend == "":
+		return device, nil
+	case !slices.Contains(names(), backend):
+		return "", fmt.Errorf("--backend: unknown backend %q: want %s", backend, list(names()))
+	case kind == "auto":
+		return backend, nil
+	case kind != backend:
+		return "", fmt.Errorf("--backend %s: device %s is none of it", backend, device)
+	}
+	return device, nil
+}
+
+// names are those of the backends.
+func names() []string {
+	var all []string
+	for _, b := range backends {
+		all = append(all, b.name)
+	}
+	return all
+}
+
+// list writes alternatives.
+func list(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// IsGPU reports whether name is of a backend with numbered devices, right or wrong: cuda, vulkan:1.
+func IsGPU(name string) bool {
+	kind, _, _ := strings.Cut(name, ":")
+	return slices.ContainsFunc(backends, func(b backend) bool { return b.numbered && b.name == kind })
 }
 
 // parse splits a device's name; index is -1 for the first device that fits.
@@ -107,6 +145,5 @@ func parse(name string) (kind string, index int, err error) {
 			return kind, index, nil
 		}
 	}
-	last := len(want) - 1
-	return "", 0, fmt.Errorf("unknown device %q: want %s or %s", name, strings.Join(want[:last], ", "), want[last])
+	return "", 0, fmt.Errorf("unknown device %q: want %s", name, list(want))
 }

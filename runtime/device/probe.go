@@ -10,50 +10,85 @@ import (
 	"path/filepath"
 
 	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cuda"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
-// Probed is a device with what was measured of it; nil where it was only listed.
+// Probed is a GPU through CUDA or through Vulkan, with what was measured of it; nil where it was only listed.
 type Probed struct {
-	vulkan.DeviceInfo
-	Probe *vulkan.ProbeResult `json:"probe,omitempty"`
+	CUDA   *cuda.Info
+	Vulkan *vulkan.DeviceInfo
+	Probe  *runtime.ProbeResult
 }
 
-// Probe measures a device, or takes what was measured before of the same device with the same
-// driver by the same kernels, which the user's cache folder keeps.
-func Probe(ctx context.Context, info vulkan.DeviceInfo) (*Probed, error) {
-	path, cacheErr := probePath(info)
+// MarshalJSON writes the fields of the device, and the probe among them.
+func (p *Probed) MarshalJSON() ([]byte, error) {
+	type probe struct {
+		Probe *runtime.ProbeResult `json:"probe,omitempty"`
+	}
+	if p.CUDA != nil {
+		return json.Marshal(struct {
+			cuda.Info
+			probe
+		}{*p.CUDA, probe{p.Probe}})
+	}
+	return json.Marshal(struct {
+		vulkan.DeviceInfo
+		probe
+	}{*p.Vulkan, probe{p.Probe}})
+}
+
+// Listed is a GPU of which nothing was measured.
+func (c *Choice) Listed() *Probed { return &Probed{CUDA: c.cuda, Vulkan: c.vulkan} }
+
+// Probe measures a GPU, or takes what was measured before of the same device with the
+// same driver by the same kernels, which the user's cache folder keeps.
+func (c *Choice) Probe(ctx context.Context) (*Probed, error) {
+	p := c.Listed()
+	path, cacheErr := c.probePath()
 	if cacheErr == nil {
-		if r := readProbe(path); r != nil {
-			return &Probed{info, r}, nil
+		if p.Probe = readProbe(path); p.Probe != nil {
+			return p, nil
 		}
 	}
-	r, err := vulkan.Probe(ctx, info)
-	if err != nil {
-		return nil, err
+	err := p.Measure(ctx)
+	if err == nil && cacheErr == nil {
+		writeProbe(path, p.Probe)
 	}
-	if cacheErr == nil {
-		writeProbe(path, r)
-	}
-	return &Probed{info, r}, nil
+	return p, err
 }
 
-func probePath(info vulkan.DeviceInfo) (string, error) {
+// Measure measures it.
+func (p *Probed) Measure(ctx context.Context) (err error) {
+	if p.CUDA != nil {
+		p.Probe, err = cuda.Probe(ctx, *p.CUDA)
+	} else {
+		p.Probe, err = vulkan.Probe(ctx, *p.Vulkan)
+	}
+	return err
+}
+
+func (c *Choice) probePath() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s %x", info.UUID, info.DriverVersion, info.Name, info.DriverInfo, vulkan.ProbeIdentity()))
+	kernels := vulkan.ProbeIdentity()
+	if c.cuda != nil {
+		kernels = cuda.ProbeIdentity()
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %x", c.Identity(), kernels))
 	return filepath.Join(dir, "zincc", "probes", fmt.Sprintf("%x.json", key[:12])), nil
 }
 
 // readProbe returns nil for a file that is not there or not whole: it only saves time.
-func readProbe(path string) *vulkan.ProbeResult {
+func readProbe(path string) *runtime.ProbeResult {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	r := &vulkan.ProbeResult{}
+	r := &runtime.ProbeResult{}
 	if json.Unmarshal(data, r) != nil || !(r.ReadBandwidth > 0) || len(r.Dispatches) == 0 {
 		return nil
 	}
@@ -61,7 +96,7 @@ func readProbe(path string) *vulkan.ProbeResult {
 }
 
 // writeProbe keeps what was measured. That it cannot is no error: it is measured again then.
-func writeProbe(path string, r *vulkan.ProbeResult) {
+func writeProbe(path string, r *runtime.ProbeResult) {
 	if os.MkdirAll(filepath.Dir(path), 0o777) == nil {
 		_ = outfile.Write(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
 	}

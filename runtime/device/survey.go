@@ -1,17 +1,20 @@
 package device
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/zincc-dev/zincc/gpu"
 	"github.com/zincc-dev/zincc/internal/processor"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/cuda"
 )
 
 // Found is a place on this computer where plans can run, and whether it is the one that is taken
 // where nobody names one.
 type Found struct {
-	Name   string `json:"name"` // for --device: vulkan:0, cpu, host
+	Name   string `json:"name"` // for --device: cuda:0, vulkan:0, cpu, host
 	Device string `json:"device"`
 	Type   string `json:"type"`           // discrete, integrated, virtual, cpu, other or host
 	Arch   string `json:"arch,omitempty"` // the architecture's name, such as sm_90; "" where it is not known
@@ -21,30 +24,39 @@ type Found struct {
 	Free   uint64 `json:"free,omitempty"`   // of these, what a process may take now
 	Use    bool   `json:"use"`
 	Why    string `json:"why"`
+	Also   []Also `json:"also,omitempty"` // other names of the same device, through other backends
 }
 
-// Survey says of every device that Vulkan lists what it is and why it is taken or not, best first;
-// failed is why there is no list, if there is none. The last two are the processor, which unusable says
-// why no code can be made for, and the host.
-func Survey(infos []vulkan.DeviceInfo, failed, unusable error) []Found {
+// Also is the name of a device through a backend that is not taken.
+type Also struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Survey says of every device what it is and why it is taken or not, best first. The last two are the
+// processor and the host.
+func (s *System) Survey() []Found {
 	var all []Found
 	used := -1
-	for _, info := range vulkan.Ranked(infos) {
-		f := Found{
-			Name: fmt.Sprintf("vulkan:%d", info.Index), Device: info.Name, Type: info.Type, Driver: info.Driver + " " + info.DriverInfo,
-			Memory: info.LocalMemory(), Free: info.FreeMemory(),
+	for _, g := range s.graphics() {
+		taken := g.take("")
+		shown := cmp.Or(taken, &g.ways[0])
+		f := shown.found()
+		f.Device, f.Type, f.Memory = g.name, g.kind, g.memory
+		for i := range g.ways {
+			w := &g.ways[i]
+			if f.Free = cmp.Or(f.Free, w.free()); w == shown {
+				continue
+			}
+			also := Also{w.Name(), "the same device, which is faster through CUDA"}
+			if w.lacks != nil {
+				also.Why = "the same device: " + w.lacks.Error()
+			}
+			f.Also = append(f.Also, also)
 		}
-		if chip := gpu.Find(info.VendorID, info.DeviceID); chip != nil {
-			f.Arch, f.Chip = chip.Arch.Name, chip.Name
-		}
-		lacks := info.Check(vulkan.ProbeRequirements())
 		switch {
-		case lacks != nil:
-			f.Why = lacks.Error()
-		case f.Memory == 0:
-			f.Why = "it has no memory: a driver without hardware"
-		case info.Type == "cpu":
-			f.Why = "the processor through Vulkan: cpu needs no driver"
+		case taken == nil:
+			f.Why = g.lacks("").Error()
 		case used < 0:
 			f.Use, f.Why, used = true, "the best device here", len(all)
 		case all[used].Type != f.Type:
@@ -52,19 +64,24 @@ func Survey(infos []vulkan.DeviceInfo, failed, unusable error) []Found {
 		default:
 			f.Why = fmt.Sprintf("%s has as much memory or more", all[used].Name)
 		}
+		if taken != nil {
+			if why := s.slower(g, taken); why != "" {
+				f.Why += "; not through CUDA: " + why
+			}
+		}
 		all = append(all, f)
 	}
-	c := Found{Name: "cpu", Device: processor.Name(), Type: "cpu", Arch: processor.Arch, Use: used < 0 && unusable == nil}
-	h := Found{Name: "host", Device: "the oracle, in Go: the same processor, slower", Type: "host", Use: used < 0 && unusable != nil}
+	c := Found{Name: plans.CPU, Device: processor.Name(), Type: "cpu", Arch: processor.Arch, Use: used < 0 && s.Processor == nil}
+	h := Found{Name: plans.Host, Device: "the oracle, in Go: the same processor, slower", Type: "host", Use: used < 0 && s.Processor != nil}
 	if used >= 0 {
 		c.Why = fmt.Sprintf("%s is a GPU", all[used].Name)
 	} else {
-		c.Why = noGPU(all, failed)
+		c.Why = s.None()
 	}
 	h.Why = c.Why
 	switch {
 	case h.Use:
-		c.Why = unusable.Error()
+		c.Why = s.Processor.Error()
 		h.Why += ", and " + c.Why
 	case c.Use:
 		h.Why = "it is for comparison"
@@ -72,36 +89,53 @@ func Survey(infos []vulkan.DeviceInfo, failed, unusable error) []Found {
 	return append(all, c, h)
 }
 
-// noGPU says why none of the devices is taken.
-func noGPU(all []Found, failed error) string {
-	switch {
-	case failed != nil:
-		return failed.Error()
-	case len(all) == 0:
-		return "Vulkan lists no device"
+// found is what the driver says of the device.
+func (w *way) found() Found {
+	f := Found{Name: w.Name(), Arch: w.Arch()}
+	if chip := w.chip(); chip != nil {
+		f.Chip = chip.Name
 	}
-	for _, f := range all {
-		if f.Type != "cpu" {
-			return f.Why
-		}
+	if w.cuda != nil {
+		f.Driver = w.cuda.DriverText()
+	} else {
+		f.Driver = w.vulkan.Driver + " " + w.vulkan.DriverInfo
 	}
-	return "no GPU that can run plans"
+	return f
 }
 
-// Best returns the device that is taken where nobody names one, nil for the processor, and in that case
-// one line that says why no GPU is.
-func Best() (best *vulkan.DeviceInfo, why string) {
-	infos, err := vulkan.Enumerate()
-	for _, f := range Survey(infos, err, processor.Usable()) {
-		if !f.Use {
-			continue
-		}
-		for i := range infos {
-			if f.Name == fmt.Sprintf("vulkan:%d", infos[i].Index) {
-				return &infos[i], ""
-			}
-		}
-		return nil, f.Why
+// free is what the driver has said of free memory, 0 where it was not asked.
+func (w *way) free() uint64 {
+	if w.cuda != nil {
+		return w.cuda.Free
 	}
-	return nil, ""
+	return w.vulkan.FreeMemory()
+}
+
+// None says why no GPU is taken, or listed. That there is no driver for CUDA is no news where Vulkan
+// has one.
+func (s *System) None() string {
+	var why []string
+	absent := errors.Is(s.CUDAErr, cuda.ErrNoDriver)
+	if s.CUDAErr != nil && !absent {
+		why = append(why, s.CUDAErr.Error())
+	}
+	all := s.graphics()
+	for _, g := range all {
+		if g.kind != "cpu" && len(why) == 0 {
+			why = append(why, g.lacks("").Error())
+		}
+	}
+	switch {
+	case s.VulkanErr != nil && absent:
+		why = append(why, s.VulkanErr.Error()+", and no driver for CUDA")
+	case s.VulkanErr != nil:
+		why = append(why, s.VulkanErr.Error())
+	case len(all) == 0 && absent:
+		why = append(why, "Vulkan lists no device")
+	case len(all) == 0:
+		why = append(why, "neither CUDA nor Vulkan lists a device")
+	case len(why) == 0:
+		why = append(why, "no GPU that can run plans")
+	}
+	return strings.Join(why, "; ")
 }

@@ -19,8 +19,10 @@ import (
 
 // Options say how to open a path.
 type Options struct {
-	Device string // auto, vulkan, vulkan:I, cpu or host; "": auto
-	Model  string // of a plan: its model file, where that is not where it was
+	Device string // auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host; "": auto
+	// Backend is cuda, vulkan, cpu or host where only that is wanted; "": the fastest.
+	Backend string
+	Model   string // of a plan: its model file, where that is not where it was
 	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k; without that one the context
 	// is the largest that fits.
 	Compile []string
@@ -44,11 +46,9 @@ type Opened struct {
 // Open opens the plan at path, or that of the model file at path, on a device.
 func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	start := time.Now()
-	if o.Device == "" {
-		o.Device = "auto"
-	}
-	if err := device.CheckName(o.Device); err != nil {
-		return nil, &OptionError{"--device: " + err.Error()}
+	var err error
+	if o.Device, err = device.Name(o.Device, o.Backend); err != nil {
+		return nil, &OptionError{err.Error()}
 	}
 	path, file, err := Plan(ctx, path, o)
 	if err != nil {

@@ -16,10 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/runtime/device"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // Store is a folder of plans.
@@ -37,7 +35,7 @@ func Open() (*Store, error) {
 // Wish is what a plan is made for.
 type Wish struct {
 	Model  string // path of a GGUF file
-	Device string // auto, vulkan:I, cpu or host
+	Device string // auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host
 	// Flags are further flags of `zincc compile`, such as --ctx=8k.
 	Flags []string
 }
@@ -143,44 +141,17 @@ func compiler() (string, error) {
 	return path, nil
 }
 
-// targetOf returns what zincc calls the device, and what tells it from others.
+// targetOf returns what zincc calls the device, and what tells it from others. The best one is native:
+// zincc says why it is not a faster one.
 func targetOf(name string) (target, identity string, err error) {
-	switch name {
-	case "host":
-		return name, name, nil
-	case "cpu":
-		return name, processorIdentity(), nil
-	case "auto", "vulkan":
-		best, why := device.Best()
-		if best == nil && name == "vulkan" {
-			return "", "", errors.New(why)
-		}
-		if best == nil {
-			return "native", processorIdentity(), nil
-		}
-		return fmt.Sprintf("vulkan:%d", best.Index), identityOf(best), nil
-	}
-	index, err := device.VulkanIndex(name)
+	c, _, err := device.Here().Select(name)
 	if err != nil {
 		return "", "", err
 	}
-	all, err := vulkan.Enumerate()
-	if err != nil {
-		return "", "", err
+	if target = c.Name(); name == "auto" {
+		target = "native"
 	}
-	if index >= len(all) {
-		return "", "", fmt.Errorf("--device %s: there are %d Vulkan devices", name, len(all))
-	}
-	return name, identityOf(&all[index]), nil
-}
-
-// processorIdentity tells processors apart that have other machine code.
-func processorIdentity() string {
-	return fmt.Sprintf("cpu %s lacks %s", processor.Arch, processor.Missing(processor.Known()))
-}
-
-func identityOf(d *vulkan.DeviceInfo) string {
-	return fmt.Sprintf("%s %s %d %s", d.Name, d.UUID, d.DriverVersion, d.DriverInfo)
+	return target, c.Identity(), nil
 }
 
 func sumOf(path string) ([]byte, error) {

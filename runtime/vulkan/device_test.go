@@ -489,7 +489,10 @@ func TestPipelineCache(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Setenv("ZINC_VALIDATE", "1")
 	d := must[*Device](t)(Open(0, ProbeRequirements()))
-	r := must[ProbeResult](t)(d.Probe(t.Context()))
+	r, err := d.Probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	d.Close()
 	for _, m := range d.ValidationMessages() {
 		t.Errorf("validation: %s", m)

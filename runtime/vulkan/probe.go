@@ -8,27 +8,8 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 )
-
-// ProbeResult is what Probe measures. Times are in seconds.
-type ProbeResult struct {
-	ReadBandwidth  float64         `json:"read_bandwidth"`  // bytes a second, of the best grid
-	ReadWorkgroups int             `json:"read_workgroups"` // that grid
-	Dispatches     []DispatchProbe `json:"dispatches"`
-	SubmitBest     float64         `json:"submit_best"` // an empty submission and the wait for it
-	SubmitMean     float64         `json:"submit_mean"`
-	// Fragments: lanes hold the elements of matrices of 16x8x16 that plans rely on where they
-	// require plans.VulkanRequirements.Fragments.
-	Fragments bool `json:"fragments"`
-}
-
-// DispatchProbe is the cost of an empty dispatch of so many workgroups among
-// others: alone, and with a barrier between it and the next.
-type DispatchProbe struct {
-	Workgroups int     `json:"workgroups"`
-	Alone      float64 `json:"alone"`
-	Barrier    float64 `json:"barrier"`
-}
 
 // ProbeRequirements are what Probe needs of a device.
 func ProbeRequirements() plans.VulkanRequirements {
@@ -36,7 +17,7 @@ func ProbeRequirements() plans.VulkanRequirements {
 }
 
 // Probe opens a device that Enumerate listed and measures it.
-func Probe(ctx context.Context, info DeviceInfo) (*ProbeResult, error) {
+func Probe(ctx context.Context, info DeviceInfo) (*runtime.ProbeResult, error) {
 	need := ProbeRequirements()
 	if info.hasFragments() {
 		need = fragmentRequirements
@@ -87,9 +68,9 @@ func ProbeIdentity() []byte {
 
 // Probe measures what the cost model needs to know of a device, which must have
 // been opened with ProbeRequirements or more.
-func (d *Device) Probe(ctx context.Context) (ProbeResult, error) {
-	var r ProbeResult
-	for _, measure := range []func(context.Context, *ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit, d.probeFragments} {
+func (d *Device) Probe(ctx context.Context) (runtime.ProbeResult, error) {
+	var r runtime.ProbeResult
+	for _, measure := range []func(context.Context, *runtime.ProbeResult) error{d.probeRead, d.probeDispatch, d.probeSubmit, d.probeFragments} {
 		if err := measure(ctx, &r); err != nil {
 			return r, err
 		}
@@ -100,12 +81,12 @@ func (d *Device) Probe(ctx context.Context) (ProbeResult, error) {
 // ReadBandwidth measures only that: bytes a second that a kernel which does
 // nothing else reads from the device's memory.
 func (d *Device) ReadBandwidth(ctx context.Context) (float64, error) {
-	var r ProbeResult
+	var r runtime.ProbeResult
 	err := d.probeRead(ctx, &r)
 	return r.ReadBandwidth, err
 }
 
-func (d *Device) probeRead(ctx context.Context, r *ProbeResult) error {
+func (d *Device) probeRead(ctx context.Context, r *runtime.ProbeResult) error {
 	size := uint64(probeBytes)
 	if d.Info.Type == "cpu" {
 		size = probeBytesOnCPU
@@ -156,7 +137,7 @@ func (d *Device) probeRead(ctx context.Context, r *ProbeResult) error {
 	return nil
 }
 
-func (d *Device) probeDispatch(ctx context.Context, r *ProbeResult) error {
+func (d *Device) probeDispatch(ctx context.Context, r *runtime.ProbeResult) error {
 	pipelines, err := d.CreatePipelines([]PipelineInfo{{Name: "probe_empty", Words: probeEmpty}})
 	if err != nil {
 		return err
@@ -180,7 +161,7 @@ func (d *Device) probeDispatch(ctx context.Context, r *ProbeResult) error {
 		return t.Seconds() / float64(count), err
 	}
 	for _, n := range probeWorkgroups {
-		p := DispatchProbe{Workgroups: n}
+		p := runtime.DispatchProbe{Workgroups: n}
 		if p.Alone, err = cost(n, false); err != nil {
 			return err
 		}
@@ -192,7 +173,7 @@ func (d *Device) probeDispatch(ctx context.Context, r *ProbeResult) error {
 	return nil
 }
 
-func (d *Device) probeSubmit(ctx context.Context, r *ProbeResult) error {
+func (d *Device) probeSubmit(ctx context.Context, r *runtime.ProbeResult) error {
 	c, err := d.NewCommands()
 	if err != nil {
 		return err
@@ -225,7 +206,7 @@ func (d *Device) probeSubmit(ctx context.Context, r *ProbeResult) error {
 }
 
 // probeFragments tries the elements that lanes hold of matrices, on devices that have such.
-func (d *Device) probeFragments(_ context.Context, r *ProbeResult) error {
+func (d *Device) probeFragments(_ context.Context, r *runtime.ProbeResult) error {
 	if !d.enabled["cooperativeMatrix"] || !d.Info.hasFragments() {
 		return nil
 	}

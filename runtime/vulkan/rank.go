@@ -13,12 +13,13 @@ var typeRanks = map[string]int{"discrete": 1, "virtual": 2, "integrated": 3, "ot
 func Ranked(all []DeviceInfo) []DeviceInfo {
 	ranked := slices.Clone(all)
 	slices.SortStableFunc(ranked, func(a, b DeviceInfo) int {
-		return cmp.Or(cmp.Compare(typeRank(a.Type), typeRank(b.Type)), cmp.Compare(b.LocalMemory(), a.LocalMemory()))
+		return cmp.Or(cmp.Compare(TypeRank(a.Type), TypeRank(b.Type)), cmp.Compare(b.LocalMemory(), a.LocalMemory()))
 	})
 	return ranked
 }
 
-func typeRank(kind string) int {
+// TypeRank is the place of a type of device, the fastest first.
+func TypeRank(kind string) int {
 	if rank, ok := typeRanks[kind]; ok {
 		return rank
 	}

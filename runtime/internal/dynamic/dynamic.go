@@ -6,6 +6,9 @@ package dynamic
 
 import "github.com/ebitengine/purego"
 
+// Linked reports whether this program can open libraries at all.
+const Linked = true
+
 // Call calls a C function. What the arguments point to is the caller's to keep where it is.
 func Call(fn uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(fn, args...)

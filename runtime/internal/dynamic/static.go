@@ -12,6 +12,9 @@ func Open(name string) (uintptr, error) {
 // Symbol fails as Open does.
 func Symbol(uintptr, string) (uintptr, error) { panic("no library") }
 
+// Linked reports whether this program can open libraries at all.
+const Linked = false
+
 // Call is never reached: there is no function to call.
 func Call(uintptr, ...uintptr) uintptr { panic("no library") }
 
