@@ -94,7 +94,7 @@ func hereTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 	if err := device.CheckName(name); err != nil {
 		return nil, nil, cli.Usagef("--target: %s", err)
 	}
-	c, note, err := device.Here().Select(name)
+	c, note, err := device.Select(name)
 	if outOfRange := new(device.OutOfRange); errors.As(err, &outOfRange) {
 		return nil, nil, cli.Usagef("--target: %s", err)
 	}

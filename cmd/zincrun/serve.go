@@ -221,7 +221,7 @@ func (s *serveFlags) room(models int) int64 {
 	case models < 2:
 		return 0
 	}
-	c, _, err := device.Here().Select(s.plan.device)
+	c, _, err := device.Select(s.plan.device)
 	if err == nil && c.IsGPU() {
 		free, _ := c.Free() // 0 is not known
 		return int64(free / 10 * 9)

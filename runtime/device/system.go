@@ -3,6 +3,8 @@ package device
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zincc-dev/zincc/internal/processor"
@@ -22,11 +24,26 @@ type System struct {
 }
 
 // Here asks the drivers of this computer, both at a time: each takes 0.1 s and more to start.
-func Here() *System {
+func Here() *System { return ask(plans.CUDA, plans.Vulkan) }
+
+// Select is Select of the System that is here. It asks only the drivers that the name leaves.
+func Select(name string) (c *Choice, note string, err error) {
+	kind, _, _ := strings.Cut(name, ":")
+	if kind == "auto" {
+		return Here().Select(name)
+	}
+	return ask(kind).Select(name)
+}
+
+func ask(backends ...string) *System {
 	s := &System{Processor: processor.Usable()}
 	var asked sync.WaitGroup
-	asked.Go(func() { s.Vulkan, s.VulkanErr = vulkan.Enumerate() })
-	s.CUDA, s.CUDAErr = cuda.Enumerate()
+	if slices.Contains(backends, plans.Vulkan) {
+		asked.Go(func() { s.Vulkan, s.VulkanErr = vulkan.Enumerate() })
+	}
+	if slices.Contains(backends, plans.CUDA) {
+		s.CUDA, s.CUDAErr = cuda.Enumerate()
+	}
 	asked.Wait()
 	return s
 }

@@ -144,7 +144,7 @@ func compiler() (string, error) {
 // targetOf returns what zincc calls the device, and what tells it from others. The best one is native:
 // zincc says why it is not a faster one.
 func targetOf(name string) (target, identity string, err error) {
-	c, _, err := device.Here().Select(name)
+	c, _, err := device.Select(name)
 	if err != nil {
 		return "", "", err
 	}
