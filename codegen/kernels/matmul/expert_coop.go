@@ -38,12 +38,12 @@ func ExpertCoopCandidates(s *site.Site) []site.Candidate {
 	for _, t := range expertTiles(g) {
 		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Vendor == nvidia}}
 		c := g.candidate(t.rows, k.coop.each())
-		c.Kernel, c.Build = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey()), k.build
+		c.Kernel = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey())
 		c.Shape = k.coop.name()
 		if s.Target.Vendor == nvidia {
 			c.Seconds = func(rows int) float64 { return k.seconds(rows, s.Target.Units) }
 		}
-		list = append(list, c)
+		list = append(list, site.Implement(c, "expert_coop", k.kernel))
 	}
 	return list
 }
@@ -93,10 +93,10 @@ func expertTiles(g *sortedGroup) []coopTile {
 	return list[:min(coopCandidates, len(list))]
 }
 
-func (k expertCoop) build() (*kernel.Func, error) {
-	return kernel.Build("expert_coop", func(b *kernel.Builder) {
-		a := k.declare(b, false)
-		tile := k.findTile(b, a, k.coop.coopTile.rows, func() { b.Workgroup(k.coop.threads()) })
+func (k expertCoop) kernel(s *site.Signature) func(b *kernel.Builder) {
+	a, order := k.declare(s, false, k.firsts(k.coop.each())), k.declareOrder(s)
+	return func(b *kernel.Builder) {
+		tile := k.findTile(b, a, order, k.coop.coopTile.rows, k.coop.threads())
 		k.coop.emit(b, a, rowTile{sorted: tile.rows, row: tile.row, rows: tile.end})
-	})
+	}
 }

@@ -210,48 +210,62 @@ func (g *expertDown) key() string {
 	return strings.Join(words, " + ")
 }
 
-func (g *expertDown) operands() []site.Operand {
-	list := append(g.extent.Operands(), site.Operand{Name: "x", Value: g.x, Access: kernel.Read}, site.Operand{Name: "ids", Value: g.ids, Access: kernel.Read}, site.Operand{Name: "w", Value: g.down.value, Access: kernel.Read})
+// downArgs are the arguments and constants of a kernel.
+type downArgs struct {
+	x, ids, w       *kernel.Buffer
+	scores, scales  *kernel.Buffer // of route; scales may be nil
+	weights, bias   *kernel.Buffer // weights without route; bias may be nil
+	y               *kernel.Buffer
+	terms           []downTermArgs
+	k, width        kernel.Value
+	first           kernel.Value // row of an expert's matrix that counts
+	height, experts kernel.Value
+}
+
+// downTermArgs are those of a term: what is added, or x, w, k and maybe gate of a product.
+type downTermArgs struct {
+	add, x, w, gate *kernel.Buffer
+	k               kernel.Value
+}
+
+func (g *expertDown) declare(s *site.Signature) downArgs {
+	shape := g.down.value.Type.Shape
+	a := downArgs{x: s.Read("x", g.x), ids: s.Read("ids", g.ids), w: s.Read("w", g.down.value), terms: make([]downTermArgs, len(g.terms)),
+		k: s.U32("k", g.k, 512, "elements of a row of x"), width: s.U32("width", g.width, 2048, "elements of a row of the result"),
+		first:  s.U32("from", g.down.from, 0, "first row of an expert's matrix that counts"),
+		height: s.U32("height", int(shape[1]), 2048, "rows of an expert's matrix"), experts: s.U32("experts", int(shape[0]), 256, "experts")}
 	if g.route != nil {
-		list = append(list, site.Operand{Name: "scores", Value: g.route.Args[0], Access: kernel.Read})
+		a.scores = s.Read("scores", g.route.Args[0])
 		if len(g.route.Args) > 2 {
-			list = append(list, site.Operand{Name: "scales", Value: g.route.Args[2], Access: kernel.Read})
+			a.scales = s.Read("scales", g.route.Args[2])
 		}
 	} else {
-		list = append(list, site.Operand{Name: "weights", Value: g.weights, Access: kernel.Read})
+		a.weights = s.Read("weights", g.weights)
 	}
 	if g.down.bias != nil {
-		list = append(list, site.Operand{Name: "bias", Value: g.down.bias, Access: kernel.Read})
+		a.bias = s.Read("bias", g.down.bias)
 	}
 	for i, t := range g.terms {
+		to := &a.terms[i]
 		if t.x == nil {
-			list = append(list, site.Operand{Name: fmt.Sprint("add", i), Value: t.value, Access: kernel.Read})
+			to.add = s.Read(fmt.Sprint("add", i), t.value)
 			continue
 		}
-		list = append(list, site.Operand{Name: fmt.Sprint("x", i), Value: t.x, Access: kernel.Read}, site.Operand{Name: fmt.Sprint("w", i), Value: t.w.value, Access: kernel.Read})
+		to.x, to.w = s.Read(fmt.Sprint("x", i), t.x), s.Read(fmt.Sprint("w", i), t.w.value)
+		to.k = s.U32(fmt.Sprint("k", i), t.k, 512, "elements of a row of the term's x")
 		if t.gate != nil {
-			list = append(list, site.Operand{Name: fmt.Sprint("gate", i), Value: t.gate, Access: kernel.Read})
+			to.gate = s.Read(fmt.Sprint("gate", i), t.gate)
 		}
 	}
-	return append(list, site.Operand{Name: "y", Value: g.result, Access: kernel.Write})
+	a.y = s.Write("y", g.result)
+	return a
 }
 
 func (g *expertDown) candidate() site.Candidate {
-	rows, shape := g.extent.Max, g.down.value.Type.Shape
-	c := site.Candidate{
-		Kernel: g.key(), Shape: fmt.Sprintf("tile %d", g.tile), Build: g.build, Operands: g.operands(),
+	rows := g.extent.Max
+	return site.Implement(site.Candidate{
+		Kernel: g.key(), Shape: fmt.Sprintf("tile %d", g.tile),
 		Grid:  [3]int{site.CeilDiv(g.width, g.tile), rows, 1},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile}, Axis: []int{1, 0}}},
-		Consts: append(g.extent.Consts(),
-			ir.Const{Name: "k", Value: uint32(g.k)}, ir.Const{Name: "width", Value: uint32(g.width)},
-			ir.Const{Name: "from", Value: uint32(g.down.from)},
-			ir.Const{Name: "height", Value: uint32(shape[1])}, ir.Const{Name: "experts", Value: uint32(shape[0])}),
-	}
-	for i, t := range g.terms {
-		if t.x != nil {
-			c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("k", i), Value: uint32(t.k)})
-		}
-	}
-	c.Consts = append(c.Consts, ir.Const{Name: "tile", Value: uint32(g.tile)})
-	return c
+	}, "expert_down", g.kernel)
 }

@@ -55,8 +55,8 @@ func (s downShape) key() string {
 // downRun is the kernel while it is built.
 type downRun struct {
 	*expertDown
+	args      downArgs
 	b         *kernel.Builder
-	bufs      map[string]*kernel.Buffer
 	row       kernel.Value // of the result
 	from, end kernel.Value // the tile: elements of the row
 	tile      kernel.Value
@@ -64,22 +64,19 @@ type downRun struct {
 	weigh     *kernel.Array // by slot
 }
 
-func (g *expertDown) build() (*kernel.Func, error) {
-	return kernel.Build("expert_down", func(b *kernel.Builder) {
-		r := &downRun{expertDown: g, b: b, bufs: map[string]*kernel.Buffer{}}
-		bound := g.extent.Bound(b)
-		for _, o := range g.operands()[len(g.extent.Operands()):] {
-			r.bufs[o.Name] = b.Arg(o.Name, o.Access)
-		}
-		k, width := b.SpecU32("k", 512), b.SpecU32("width", 2048)
-		from, height, experts := b.SpecU32("from", 0), b.SpecU32("height", 2048), b.SpecU32("experts", 256)
+func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
+	extent := g.extent.Declare(s)
+	a := g.declare(s)
+	r := &downRun{expertDown: g, args: a, tile: s.U32("tile", g.tile, 16, "elements of a row of the result of a workgroup")}
+	return func(b *kernel.Builder) {
+		r.b = b
+		bound, width := extent.Load(b), a.width
 		var added []weight.Matrix
 		for i, t := range g.terms {
 			if t.x != nil {
-				added = append(added, weight.Matrix{Format: t.w.format, Buf: r.bufs[fmt.Sprint("w", i)], Rows: width, Cols: b.SpecU32(fmt.Sprint("k", i), 512)})
+				added = append(added, weight.Matrix{Format: t.w.format, Buf: a.terms[i].w, Rows: width, Cols: a.terms[i].k})
 			}
 		}
-		r.tile = b.SpecU32("tile", 16)
 		b.Workgroup(g.subgroups() * g.wave)
 		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, g.slots+len(added)))
 		r.weigh = b.Shared(kernel.F32, g.slots)
@@ -92,15 +89,15 @@ func (g *expertDown) build() (*kernel.Func, error) {
 		b.ReturnIf(b.Ge(r.row, bound))
 		r.members(func(i kernel.Value) {
 			slot := b.Add(b.Mul(r.row, g.slots), i)
-			id := r.bufs["ids"].Load(kernel.U32, slot)
-			m := weight.Matrix{Format: g.down.format, Buf: r.bufs["w"], Rows: b.Mul(height, experts), Cols: k}
+			id := a.ids.Load(kernel.U32, slot)
+			m := weight.Matrix{Format: g.down.format, Buf: a.w, Rows: b.Mul(a.height, a.experts), Cols: a.k}
 			var bias func(n kernel.Value) kernel.Value
-			if buf := r.bufs["bias"]; buf != nil {
+			if buf := a.bias; buf != nil {
 				bias = func(n kernel.Value) kernel.Value {
 					return buf.Load(kernel.F32, b.Add(b.Mul(id, width), b.Min(n, b.Sub(width, 1))))
 				}
 			}
-			r.member(i, newDownShape(g.down, g.k, g.wave), m, r.bufs["x"], slot, b.Add(b.Mul(id, height), from), bias)
+			r.member(i, newDownShape(g.down, g.k, g.wave), m, a.x, slot, b.Add(b.Mul(id, a.height), a.first), bias)
 		})
 		for i, t := range g.terms {
 			if t.x == nil {
@@ -109,15 +106,15 @@ func (g *expertDown) build() (*kernel.Func, error) {
 			m := added[0]
 			added = added[1:]
 			r.only(g.members()-1-len(added), func(at kernel.Value) {
-				r.member(at, newDownShape(t.w, t.k, g.wave), m, r.bufs[fmt.Sprint("x", i)], r.row, b.U32(0), nil)
+				r.member(at, newDownShape(t.w, t.k, g.wave), m, a.terms[i].x, r.row, b.U32(0), nil)
 			})
 		}
 		r.only(g.members(), func(kernel.Value) { r.routing() })
 		b.Barrier()
 		b.If(b.Lt(b.LocalID(), b.Sub(r.end, r.from)), func() {
-			r.bufs["y"].Store(b.Add(b.Mul(r.row, width), element), r.sum(terms))
+			a.y.Store(b.Add(b.Mul(r.row, width), element), r.sum(terms))
 		})
-	})
+	}
 }
 
 // members runs body for each slot: in a subgroup each or, where there is one alone, in turn.
@@ -146,21 +143,21 @@ func (r *downRun) routing() {
 	first, list := b.Mul(r.row, r.slots), make([]kernel.Value, r.slots)
 	if r.route == nil {
 		for i := range list {
-			list[i] = r.bufs["weights"].Load(kernel.F32, b.Add(first, i))
+			list[i] = r.args.weights.Load(kernel.F32, b.Add(first, i))
 		}
 	} else {
 		g, experts := gatingOf(r.route), int(r.route.Args[0].Type.Last())
 		var scales []kernel.Value
 		for i := range list {
-			id := r.bufs["ids"].Load(kernel.U32, b.Add(first, i))
-			list[i] = r.bufs["scores"].Load(kernel.F32, b.Add(b.Mul(r.row, experts), id))
-			if buf := r.bufs["scales"]; buf != nil {
+			id := r.args.ids.Load(kernel.U32, b.Add(first, i))
+			list[i] = r.args.scores.Load(kernel.F32, b.Add(b.Mul(r.row, experts), id))
+			if buf := r.args.scales; buf != nil {
 				scales = append(scales, buf.Load(kernel.F32, id))
 			}
 		}
 		var row *scoreRow
 		if g.all() {
-			row = loadScores(b, r.bufs["scores"], r.row, experts, r.wave)
+			row = loadScores(b, r.args.scores, r.row, experts, r.wave)
 		}
 		list = scaledBy(b, g.weights(b, row, list), scales)
 	}
@@ -178,9 +175,9 @@ func (r *downRun) loadTerms(i kernel.Value) []kernel.Value {
 	for j, t := range r.terms {
 		switch {
 		case t.x == nil:
-			list[j] = r.bufs[fmt.Sprint("add", j)].Load(kernel.F32, i)
+			list[j] = r.args.terms[j].add.Load(kernel.F32, i)
 		case t.gate != nil:
-			list[j] = r.bufs[fmt.Sprint("gate", j)].Load(kernel.F32, r.row)
+			list[j] = r.args.terms[j].gate.Load(kernel.F32, r.row)
 		}
 	}
 	return list

@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // expertFragment is gemm_fragment over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
@@ -124,12 +123,10 @@ func (k expertFragment) candidate(t *target.Target) site.Candidate {
 	c := k.sortedGroup.candidate(k.fragment.fragmentTile.rows, k.fragment.outputsOf())
 	c.Kernel = fmt.Sprintf("expert_fragment %s %s", k.key(), k.name())
 	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.fragment.series)
-	c.Build = k.build
-	c.Consts = append(c.Consts, ir.Const{Name: "series", Value: uint32(k.fragment.series)})
 	if k.fragment.where == pooled {
 		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
 	}
-	return c
+	return site.Implement(c, "expert_fragment", k.kernel)
 }
 
 // seconds is what pooled rows take on an H200 with so many units, where it was measured with q4_k and q5_k.
@@ -147,10 +144,10 @@ func (k expertFragment) seconds(rows, units int) float64 {
 	return 1e-6 * (coopFixed + tiles/float64(units)*us)
 }
 
-func (k expertFragment) build() (*kernel.Func, error) {
-	return kernel.Build("expert_fragment", func(b *kernel.Builder) {
-		a, series := k.declare(b, false), b.SpecU32("series", 1)
-		tile := k.findTile(b, a, k.fragment.fragmentTile.rows, func() { b.Workgroup(k.fragment.threads()) })
+func (k expertFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
+	a, series, order := k.declare(s, false, k.firsts(k.fragment.outputsOf())), k.fragment.declareSeries(s), k.declareOrder(s)
+	return func(b *kernel.Builder) {
+		tile := k.findTile(b, a, order, k.fragment.fragmentTile.rows, k.fragment.threads())
 		k.fragment.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end}, nil)
-	})
+	}
 }

@@ -32,10 +32,10 @@ func (k expertGemm) candidate(family string, run func(t *gemmTile)) site.Candida
 	c := k.sortedGroup.candidate(k.gemm.tileRows(), k.gemm.outputs())
 	c.Kernel = fmt.Sprintf("%s %s tile=%dx%d", family, k.key(), k.gemm.tileRows(), k.gemm.outputs())
 	c.Shape = fmt.Sprintf("%dx%d", k.gemm.tileRows(), k.gemm.outputs())
-	c.Build = func() (*kernel.Func, error) {
-		return kernel.Build(family, func(b *kernel.Builder) { run(k.tile(b)) })
-	}
-	return c
+	return site.Implement(c, family, func(s *site.Signature) func(b *kernel.Builder) {
+		a, order := k.declare(s, false, k.firsts(k.gemm.outputs())), k.declareOrder(s)
+		return func(b *kernel.Builder) { run(k.tile(b, a, order)) }
+	})
 }
 
 // expertRows returns how many rows a lane may compute, best guess first, given the
@@ -55,10 +55,9 @@ func expertRows(perExpert int, t *target.Target) []int {
 	return []int{n, 2 * n}
 }
 
-// tile declares the arguments and finds the workgroup's tile.
-func (k expertGemm) tile(b *kernel.Builder) *gemmTile {
-	a := k.declare(b, false)
-	tile := k.findTile(b, a, k.gemm.tileRows(), func() { b.Workgroup(k.gemm.lanes) })
+// tile finds the workgroup's tile.
+func (k expertGemm) tile(b *kernel.Builder, a *linearArgs, order sortedArgs) *gemmTile {
+	tile := k.findTile(b, a, order, k.gemm.tileRows(), k.gemm.lanes)
 	t := &gemmTile{gemm: k.gemm, b: b, a: a, sorted: tile.rows, row: tile.row, rows: tile.end, lane: b.LocalID()}
 	down := k.gemm.lanes / k.gemm.loaders // rows that are loaded at once
 	for j := range k.gemm.tileRows() / down {

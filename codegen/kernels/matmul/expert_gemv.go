@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -149,49 +147,41 @@ func (k expertGemv) tiles(p *projection) int {
 	return max(1, p.slots) * site.CeilDiv(p.width, k.gemv.tile)
 }
 
-// chooser returns the operands that the experts come from.
-func (k expertGemv) chooser() []site.Operand {
-	if k.top == nil {
-		return []site.Operand{{Name: "ids", Value: k.ids, Access: kernel.Read}}
+// workgroups returns the first workgroup of every projection for a row, and how many there are,
+// without that which writes ids.
+func (k expertGemv) workgroups() (firsts []int, n int) {
+	for _, p := range k.projects {
+		firsts = append(firsts, n)
+		n += k.tiles(p)
 	}
-	list := []site.Operand{{Name: "scores", Value: k.top.Args[0], Access: kernel.Read}}
-	if len(k.top.Args) > 1 {
-		list = append(list, site.Operand{Name: "choice", Value: k.top.Args[1], Access: kernel.Read})
-	}
-	return list
+	return firsts, n
+}
+
+// part is what each of so many workgroups has of a projection without tiles of its own.
+func (k expertGemv) part(p *projection, workgroups int) int {
+	return site.CeilDiv(site.CeilDiv(p.width, workgroups), k.gemv.batch) * k.gemv.batch
 }
 
 func (k expertGemv) candidate() site.Candidate {
 	c := site.Candidate{
-		Kernel:   k.key(),
-		Order:    "expert_" + k.gemv.order(),
-		Shape:    k.gemv.shape(),
-		Build:    k.build,
-		Operands: append(append(k.operands(false), k.extent.Operands()...), k.chooser()...),
+		Kernel: k.key(),
+		Order:  "expert_" + k.gemv.order(),
+		Shape:  k.gemv.shape(),
 	}
-	rows := k.extent.Max
-	var firsts []int
-	ids, end := 0, 0
+	rows, ids := k.extent.Max, 0
+	firsts, end := k.workgroups()
 	if k.writesIDs {
-		c.Operands = append(c.Operands, site.Operand{Name: "ids", Value: k.ids, Access: kernel.Write})
 		c.Cover = []plans.Cover{{Arg: "ids", Dims: []int{rows, k.slots}, Tile: []int{1, k.slots}, Axis: []int{1, 0}}}
 		ids = 1
-	}
-	for _, p := range k.projects {
-		firsts = append(firsts, end)
-		end += k.tiles(p)
 	}
 	for i, p := range k.projects {
 		tile, first := k.gemv.tile, firsts[i]
 		if k.tiles(p) == 0 {
-			tile, first = site.CeilDiv(site.CeilDiv(p.width, end), k.gemv.batch)*k.gemv.batch, 0 // a part for each workgroup
-			c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("part", i), Value: uint32(tile)})
+			tile, first = k.part(p, end), 0
 		}
 		c.Cover = append(c.Cover, plans.Cover{Arg: fmt.Sprint("y", i),
 			Dims: []int{rows, max(1, p.slots) * p.width}, Tile: []int{1, tile}, Axis: []int{1, 0}, First: []int{0, ids + first}})
 	}
 	c.Grid = [3]int{ids + end, rows, 1}
-	c.Consts = append(append(append(c.Consts, k.consts(firsts)...), k.extent.Consts()...),
-		ir.Const{Name: "slots", Value: uint32(k.slots)}, ir.Const{Name: "tile", Value: uint32(k.gemv.tile)})
-	return c
+	return site.Implement(c, "expert_gemv", k.kernel)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
 // expertGemvRun is the kernel while it is built.
@@ -15,23 +16,36 @@ type expertGemvRun struct {
 	chosen *kernel.Array  // by slot, if one subgroup chooses for all
 	row    kernel.Value
 	slots  kernel.Value
+	parts  []kernel.Value // by projection: what a workgroup has of it, if it has no tiles of its own
 }
 
-func (k expertGemv) build() (*kernel.Func, error) {
-	return kernel.Build("expert_gemv", func(b *kernel.Builder) {
-		a, rows := k.declare(b, false), k.extent.Bound(b)
-		chooser := k.chooser()
-		t := &expertGemvRun{expertGemv: k, from: b.Arg(chooser[0].Name, chooser[0].Access)}
-		var bias *kernel.Buffer
-		if len(chooser) > 1 {
-			bias = b.Arg(chooser[1].Name, chooser[1].Access)
+func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
+	firsts, workgroups := k.workgroups()
+	a, extent := k.declare(s, false, firsts), k.extent.Declare(s)
+	t := &expertGemvRun{expertGemv: k, parts: make([]kernel.Value, len(k.projects))}
+	var bias, ids *kernel.Buffer
+	if k.top == nil {
+		t.from = s.Read("ids", k.ids)
+	} else {
+		t.from = s.Read("scores", k.top.Args[0])
+		if len(k.top.Args) > 1 {
+			bias = s.Read("choice", k.top.Args[1])
 		}
-		var ids *kernel.Buffer
-		if k.writesIDs {
-			ids = b.Arg("ids", kernel.Write)
+	}
+	if k.writesIDs {
+		ids = s.Write("ids", k.ids)
+	}
+	t.slots = declareSlots(s, k.slots)
+	tile := k.gemv.declareTile(s)
+	for i, p := range k.projects {
+		if k.tiles(p) == 0 {
+			t.parts[i] = s.U32(fmt.Sprint("part", i), k.part(p, workgroups), 2, "rows of a shared expert's weights of a workgroup")
 		}
-		t.slots = b.SpecU32("slots", 8)
-		t.gemvRun = k.gemv.run(b, a)
+	}
+	return func(b *kernel.Builder) {
+		a.countRows(b)
+		rows := extent.Load(b)
+		t.gemvRun = k.gemv.run(b, a, tile)
 		t.row = b.WorkgroupID(1)
 		workgroup := b.WorkgroupID(0)
 
@@ -76,7 +90,7 @@ func (k expertGemv) build() (*kernel.Func, error) {
 			_, t.column = t.place(p, at)
 			t.finish()
 		})
-	})
+	}
 }
 
 // place finds the tile of a workgroup, from and end, of a slot, whose result is that row;
@@ -131,7 +145,7 @@ func (t *expertGemvRun) inTeams(workgroup kernel.Value) {
 			routed.projects = append(routed.projects, p)
 			continue
 		}
-		tile := b.SpecU32(fmt.Sprint("part", i), 2)
+		tile := t.parts[i]
 		parts = append(parts, sharedPart{&p, tile, b.Shared(kernel.F32, b.Mul(tile, r.gemv.parts())), nil})
 	}
 	r.starts = []kernel.Value{b.Mul(t.row, b.Div(r.a.k, 4))}

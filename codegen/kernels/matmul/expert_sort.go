@@ -61,32 +61,27 @@ func (k *expertSort) candidate(most int) site.Candidate {
 	workspace := k.rows.Max * k.slots
 	subgroups := min(site.CeilDiv(workspace, 2*k.step()), k.wave, most/k.wave)
 	c := site.Candidate{
-		Kernel:   fmt.Sprintf("expert_sort v=%d w=%d%s", k.vec, k.wave, k.rows.Key()),
-		Build:    k.build,
-		Operands: append(k.rows.Operands(), site.Operand{Name: "ids", Value: k.ids, Access: kernel.Read}, site.Operand{Name: "offsets", Value: k.offsets, Access: kernel.Write}),
-		Consts: append(k.rows.Consts(), ir.Const{Name: "slots", Value: uint32(k.slots)},
-			ir.Const{Name: "workspace", Value: uint32(workspace)}, ir.Const{Name: "workgroup", Value: uint32(subgroups * k.wave)}),
-		Grid:  [3]int{k.experts + 1, 1, 1},
-		Cover: []plans.Cover{{Arg: "offsets", Dims: []int{k.experts + 1}, Tile: []int{1}, Axis: []int{0}}},
+		Kernel: fmt.Sprintf("expert_sort v=%d w=%d%s", k.vec, k.wave, k.rows.Key()),
+		Grid:   [3]int{k.experts + 1, 1, 1},
+		Cover:  []plans.Cover{{Arg: "offsets", Dims: []int{k.experts + 1}, Tile: []int{1}, Axis: []int{0}}},
 	}
 	if k.order != nil {
 		c.Kernel += " order"
-		c.Operands = append(c.Operands, site.Operand{Name: "order", Value: k.order, Access: kernel.Write})
 		c.Cover = append(c.Cover, plans.Cover{Arg: "order", Dims: []int{workspace}, Tile: []int{0}, Axis: []int{0}})
 	}
-	return c
+	return site.Implement(c, "expert_sort", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, subgroups*k.wave) })
 }
 
-func (k *expertSort) build() (*kernel.Func, error) {
-	return kernel.Build("expert_sort", func(b *kernel.Builder) {
-		rows := k.rows.Bound(b)
-		ids, offsets := b.Arg("ids", kernel.Read), b.Arg("offsets", kernel.Write)
-		var order *kernel.Buffer
-		if k.order != nil {
-			order = b.Arg("order", kernel.Write)
-		}
-		slots, workspace := b.SpecU32("slots", 8), b.SpecU32("workspace", 4096)
-		workgroup := b.SpecU32("workgroup", 128)
+func (k *expertSort) kernel(s *site.Signature, lanes int) func(b *kernel.Builder) {
+	extent, ids, offsets := k.rows.Declare(s), s.Read("ids", k.ids), s.Write("offsets", k.offsets)
+	var order *kernel.Buffer
+	if k.order != nil {
+		order = s.Write("order", k.order)
+	}
+	slots, workspace := declareSlots(s, k.slots), s.U32("workspace", k.rows.Max*k.slots, 4096, "experts of all rows that there can be")
+	workgroup := s.U32("workgroup", lanes, 128, "lanes")
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(workgroup)
 		subgroups := b.Div(workgroup, k.wave)
 		expert, laneID := b.WorkgroupID(0), b.SubgroupLane()
@@ -146,5 +141,5 @@ func (k *expertSort) build() (*kernel.Func, error) {
 			}
 			next.Set(b.Add(next.Get(), b.SubgroupAdd(own)))
 		})
-	})
+	}
 }

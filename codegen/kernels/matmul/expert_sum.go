@@ -78,16 +78,11 @@ func ExpertSumCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(int(g.result.Type.Last()), s.Target)
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("expert_sum %s v=%d%s", g.key(), a.Vec, rows.Key()),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("expert_sum", func(b *kernel.Builder) { g.emit(b, rows.Bound(b), a) })
-		},
-		Consts:   append(rows.Consts(), a.Consts()...),
-		Grid:     a.Grid(rows.Max),
-		Operands: append(rows.Operands(), g.operands()...),
-		Cover:    a.Cover(rows.Max),
-	}}
+		Grid:   a.Grid(rows.Max),
+		Cover:  a.Cover(rows.Max),
+	}, "expert_sum", func(s *site.Signature) func(b *kernel.Builder) { return g.kernel(s, rows, a) })}
 }
 
 func (g *expertSum) key() string {
@@ -105,51 +100,49 @@ func (g *expertSum) key() string {
 	return strings.Join(words, "+")
 }
 
-func (g *expertSum) operands() []site.Operand {
-	var list []site.Operand
+func (g *expertSum) kernel(s *site.Signature, rows site.Extent, accesses site.Accesses) func(b *kernel.Builder) {
+	extent := rows.Declare(s)
+	var x, weights *kernel.Buffer
 	if g.x != nil {
-		list = append(list, site.Operand{Name: "x", Value: g.x, Access: kernel.Read}, site.Operand{Name: "weights", Value: g.weights, Access: kernel.Read})
+		x, weights = s.Read("x", g.x), s.Read("weights", g.weights)
 	}
+	var gate *kernel.Buffer
+	terms := make([]*kernel.Buffer, len(g.terms))
 	for i, t := range g.terms {
 		if g.isGated(t) {
-			list = append(list, site.Operand{Name: "gated", Value: g.gated.Args[0], Access: kernel.Read}, site.Operand{Name: "gate", Value: g.gated.Args[1], Access: kernel.Read})
+			terms[i], gate = s.Read("gated", g.gated.Args[0]), s.Read("gate", g.gated.Args[1])
 		} else {
-			list = append(list, site.Operand{Name: fmt.Sprint("add", i), Value: t, Access: kernel.Read})
+			terms[i] = s.Read(fmt.Sprint("add", i), t)
 		}
 	}
-	return append(list, site.Operand{Name: "y", Value: g.result, Access: kernel.Write})
-}
-
-func (g *expertSum) emit(b *kernel.Builder, rows kernel.Value, a site.Accesses) {
-	bufs := map[string]*kernel.Buffer{}
-	for _, o := range g.operands() {
-		bufs[o.Name] = b.Arg(o.Name, o.Access)
-	}
-	row, t := b.WorkgroupID(1), kernel.F32.Vec(a.Vec)
-	a.Run(b, func(i, n kernel.Value) {
-		b.If(b.Lt(row, rows), func() {
-			at := b.Add(b.Mul(row, n), i)
-			var y *kernel.Value
-			add := func(v kernel.Value) {
-				if y != nil {
-					v = b.Add(*y, v)
+	y, a := s.Write("y", g.result), accesses.Declare(s)
+	return func(b *kernel.Builder) {
+		bound, row, t := extent.Load(b), b.WorkgroupID(1), kernel.F32.Vec(accesses.Vec)
+		a.Each(b, func(i, n kernel.Value) {
+			b.If(b.Lt(row, bound), func() {
+				at := b.Add(b.Mul(row, n), i)
+				var sum *kernel.Value
+				add := func(v kernel.Value) {
+					if sum != nil {
+						v = b.Add(*sum, v)
+					}
+					sum = &v
 				}
-				y = &v
-			}
-			for s := range g.slots {
-				slot := b.Add(b.Mul(row, g.slots), s)
-				w := bufs["weights"].Load(kernel.F32, slot)
-				add(b.Mul(bufs["x"].Load(t, b.Add(b.Mul(slot, n), i)), lane.Splat(b, w, a.Vec)))
-			}
-			for j, term := range g.terms {
-				if !g.isGated(term) {
-					add(bufs[fmt.Sprint("add", j)].Load(t, at))
-					continue
+				for s := range g.slots {
+					slot := b.Add(b.Mul(row, g.slots), s)
+					w := weights.Load(kernel.F32, slot)
+					add(b.Mul(x.Load(t, b.Add(b.Mul(slot, n), i)), lane.Splat(b, w, accesses.Vec)))
 				}
-				gate := lane.Logistic(b, b.F32(1), bufs["gate"].Load(kernel.F32, row))
-				add(b.Mul(bufs["gated"].Load(t, at), lane.Splat(b, gate, a.Vec)))
-			}
-			bufs["y"].Store(at, *y)
+				for j, term := range g.terms {
+					if !g.isGated(term) {
+						add(terms[j].Load(t, at))
+						continue
+					}
+					scale := lane.Logistic(b, b.F32(1), gate.Load(kernel.F32, row))
+					add(b.Mul(terms[j].Load(t, at), lane.Splat(b, scale, accesses.Vec)))
+				}
+				y.Store(at, *sum)
+			})
 		})
-	})
+	}
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // sortedGroup is an expert group over slots sorted by expert, computed in tiles of
@@ -36,23 +34,14 @@ func matchSorted(s *site.Site) *sortedGroup {
 // perExpert is the slots of an expert, if all have as many and the step is full.
 func (k *sortedGroup) perExpert() int { return k.rows * k.slots / k.experts }
 
-// candidate returns all but Kernel and Build of the candidate with tiles of so many
-// rows and outputs of each matrix.
+// candidate returns the grid and cover of the candidate with tiles of so many rows and outputs of
+// each matrix.
 func (k *sortedGroup) candidate(tileRows, outputs int) site.Candidate {
-	slots, firsts := k.rows*k.slots, k.firsts(outputs)
-	c := site.Candidate{
-		Operands: append(k.operands(false), site.Operand{Name: "order", Value: k.order, Access: kernel.Read}, site.Operand{Name: "offsets", Value: k.offsets, Access: kernel.Read}),
-		Grid:     [3]int{slots/tileRows + min(k.experts, slots), k.tiles(outputs), 1},
-		Consts:   append(k.consts(firsts), ir.Const{Name: "slots", Value: uint32(k.slots)}),
+	slots := k.rows * k.slots
+	return site.Candidate{
+		Grid:  [3]int{slots/tileRows + min(k.experts, slots), k.tiles(outputs), 1},
+		Cover: k.covers(slots, 0, 0, func(int) int { return outputs }),
 	}
-	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{slots, p.width}, Tile: []int{0, outputs},
-			Axis: []int{0, 1}, First: []int{0, firsts[i]},
-		})
-	}
-	return c
 }
 
 func (k *sortedGroup) key() string {
@@ -91,18 +80,31 @@ type sortedTile struct {
 	row, end kernel.Value // its first place, and the end of its expert's places
 }
 
-// findTile declares order, offsets and slots, has size set the workgroup, and
-// returns the workgroup's tile of so many rows; the projections get its expert. It
-// ends workgroups without a tile. Every subgroup does all of it: a lane counts the
+// sortedArgs are what the order of the rows takes.
+type sortedArgs struct {
+	order, offsets *kernel.Buffer
+	slots          kernel.Value
+}
+
+func (k *sortedGroup) declareOrder(s *site.Signature) sortedArgs {
+	return sortedArgs{s.Read("order", k.order), s.Read("offsets", k.offsets), declareSlots(s, k.slots)}
+}
+
+// declareSlots declares how many experts a row has.
+func declareSlots(s *site.Signature, slots int) kernel.Value {
+	return s.U32("slots", slots, 8, "experts of a row")
+}
+
+// findTile sets the workgroup's lanes and returns its tile of so many rows; the projections get its
+// expert. It ends workgroups without a tile. Every subgroup does all of it: a lane counts the
 // tiles of a few experts.
-func (k *sortedGroup) findTile(b *kernel.Builder, a *linearArgs, tileRows int, size func()) sortedTile {
-	sorted := &sortedRows{b: b, order: b.Arg("order", kernel.Read)}
-	offsets := b.Arg("offsets", kernel.Read)
-	slots := b.SpecU32("slots", 8)
+func (k *sortedGroup) findTile(b *kernel.Builder, a *linearArgs, order sortedArgs, tileRows, threads int) sortedTile {
+	a.countRows(b)
+	sorted, offsets := &sortedRows{b: b, order: order.order}, order.offsets
 	if !k.perSlot {
-		sorted.slots = &slots
+		sorted.slots = &order.slots
 	}
-	size()
+	b.Workgroup(threads)
 	perLane := site.CeilDiv(k.experts, k.wave)
 	first := b.Mul(b.SubgroupLane(), perLane)
 	var at []kernel.Value // where experts begin, and where the last ends

@@ -9,7 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // gemmShape is the tile of a workgroup: a lane has perLane rows of x, rowStep apart,
@@ -64,7 +63,7 @@ func GemmCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, n := range gemmRows(g, s.Target) {
-		list = append(list, gemm{g, step, gemmOf(n, s.Target)}.candidate("gemm", gemm.build))
+		list = append(list, gemm{g, step, gemmOf(n, s.Target)}.candidate("gemm", (*gemmTile).run))
 	}
 	return list
 }
@@ -99,24 +98,17 @@ func gemmRows(g *linearGroup, t *target.Target) []int {
 	return []int{n, n / 2}
 }
 
-// candidate returns the group's candidate of a family with this tile.
-func (k gemm) candidate(family string, build func(k gemm) (*kernel.Func, error)) site.Candidate {
-	c := site.Candidate{
-		Kernel:   fmt.Sprintf("%s %s%s tile=%dx%d", family, k.key(), k.step.Key(), k.tileRows(), k.outputs()),
-		Shape:    fmt.Sprintf("%dx%d", k.tileRows(), k.outputs()),
-		Build:    func() (*kernel.Func, error) { return build(k) },
-		Operands: append(k.operands(false), k.step.Operands()...),
-		Grid:     [3]int{site.CeilDiv(k.rows, k.tileRows()), k.tiles(k.outputs()), 1},
-		Consts:   append(k.consts(k.firsts(k.outputs())), k.step.Consts()...),
-	}
-	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.tileRows(), k.outputs()},
-			Axis: []int{0, 1}, First: []int{0, k.firsts(k.outputs())[i]},
-		})
-	}
-	return c
+// candidate returns the group's candidate of a family with this tile; run emits its kernel behind what finds the tile.
+func (k gemm) candidate(family string, run func(t *gemmTile)) site.Candidate {
+	return site.Implement(site.Candidate{
+		Kernel: fmt.Sprintf("%s %s%s tile=%dx%d", family, k.key(), k.step.Key(), k.tileRows(), k.outputs()),
+		Shape:  fmt.Sprintf("%dx%d", k.tileRows(), k.outputs()),
+		Grid:   [3]int{site.CeilDiv(k.rows, k.tileRows()), k.tiles(k.outputs()), 1},
+		Cover:  k.covers(k.rows, k.tileRows(), 0, func(int) int { return k.outputs() }),
+	}, family, func(s *site.Signature) func(b *kernel.Builder) {
+		a, extent := k.declare(s, false, k.firsts(k.outputs())), k.step.Declare(s)
+		return func(b *kernel.Builder) { run(k.tile(b, a, extent)) }
+	})
 }
 
 // gemmTile is what the parts of the kernel share.
@@ -135,15 +127,9 @@ type gemmTile struct {
 	squareSums *kernel.Array     // by row and the lanes that load it
 }
 
-func (k gemm) build() (*kernel.Func, error) {
-	return kernel.Build("gemm", func(b *kernel.Builder) {
-		k.tile(b).run()
-	})
-}
-
-// tile declares the arguments and finds the workgroup's tile.
-func (k gemm) tile(b *kernel.Builder) *gemmTile {
-	t := &gemmTile{gemm: k, b: b, a: k.declare(b, false), rows: k.step.Bound(b)}
+// tile finds the workgroup's tile.
+func (k gemm) tile(b *kernel.Builder, a *linearArgs, extent site.StepRows) *gemmTile {
+	t := &gemmTile{gemm: k, b: b, a: a, rows: extent.Load(b)}
 	b.Workgroup(k.lanes)
 	t.row = b.Mul(b.WorkgroupID(0), k.tileRows())
 	t.lane = b.LocalID()

@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // gemmCoop computes a linear group for many rows of x with cooperative matrices. x is
@@ -103,26 +102,16 @@ func (k gemmCoop) groupThreads() int { return k.subgroups() * k.wave }
 func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 
 func (k gemmCoop) candidate(t *target.Target) site.Candidate {
-	firsts := k.firsts(k.each())
 	c := site.Candidate{
-		Kernel:   fmt.Sprintf("gemm_coop %s%s %s%s", k.key(), k.step.Key(), k.name(), k.fenceKey()),
-		Shape:    k.name(),
-		Build:    k.build,
-		Operands: append(k.operands(false), k.step.Operands()...),
-		Grid:     [3]int{site.CeilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
-		Consts:   append(k.consts(firsts), k.step.Consts()...),
+		Kernel: fmt.Sprintf("gemm_coop %s%s %s%s", k.key(), k.step.Key(), k.name(), k.fenceKey()),
+		Shape:  k.name(),
+		Grid:   [3]int{site.CeilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
+		Cover:  k.covers(k.linearGroup.rows, k.coopTile.rows, 0, func(int) int { return k.each() }),
 	}
 	if t.Vendor == nvidia {
 		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
 	}
-	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.coopTile.rows, k.each()},
-			Axis: []int{0, 1}, First: []int{0, firsts[i]},
-		})
-	}
-	return c
+	return site.Implement(c, "gemm_coop", k.kernel)
 }
 
 // rowTile is a tile of rows of x, and what a projection makes of them.
@@ -160,15 +149,16 @@ type coopKernel struct {
 	sum    kernel.Type
 }
 
-func (k gemmCoop) build() (*kernel.Func, error) {
-	return kernel.Build("gemm_coop", func(b *kernel.Builder) {
-		a, rows := k.declare(b, false), k.step.Bound(b)
+func (k gemmCoop) kernel(s *site.Signature) func(b *kernel.Builder) {
+	a, extent := k.declare(s, false, k.firsts(k.each())), k.step.Declare(s)
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(k.threads())
 		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
 		a.join(b, b.WorkgroupID(1))
 		b.ReturnIf(b.Ge(row, rows))
 		k.emit(b, a, rowTile{rows: rows, row: row})
-	})
+	}
 }
 
 // emit emits the kernel behind what finds the tile, which tile says.

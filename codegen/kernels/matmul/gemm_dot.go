@@ -37,9 +37,7 @@ func GemmDotCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, shape := range dotShapes(g, s.Target) {
-		list = append(list, gemm{g, step, shape}.candidate("gemm_dot", func(k gemm) (*kernel.Func, error) {
-			return kernel.Build("gemm_dot", func(b *kernel.Builder) { runDot(k.tile(b)) })
-		}))
+		list = append(list, gemm{g, step, shape}.candidate("gemm_dot", runDot))
 	}
 	return list
 }

@@ -148,16 +148,12 @@ func (k gemmFixed) chunks() int { return site.CeilDiv(k.blocks(), fixedChunk) }
 func (k gemmFixed) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	c := site.Candidate{
-		Kernel:   fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
-		Order:    fixedOrder(fragment.Lanes),
-		Shape:    "matrices, " + k.name(),
-		Build:    k.build,
-		Operands: k.operands(false),
-		Grid:     [3]int{workgroups, k.splits, 1},
-		Consts:   append(k.consts(firsts), ir.Const{Name: "columns", Value: uint32(k.rows)}),
+		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
+		Order:  fixedOrder(fragment.Lanes),
+		Shape:  "matrices, " + k.name(),
+		Grid:   [3]int{workgroups, k.splits, 1},
 	}
 	for i, p := range k.projects {
-		c.Consts = append(c.Consts, ir.Const{Name: fmt.Sprint("series", i), Value: uint32(k.series[i])})
 		y := plans.Cover{
 			Arg:  fmt.Sprint("y", i),
 			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.outputsOf(i)},
@@ -171,22 +167,24 @@ func (k gemmFixed) candidate() site.Candidate {
 	if k.splits > 1 {
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.chunks(), workgroups, k.left()},
 			Tile: []int{k.rows, k.groups / fixedChunk, 1, k.left()}, Axis: []int{-1, 1, 0, -1}})
-		c.Consts = append(c.Consts, ir.Const{Name: "workgroups", Value: uint32(workgroups)})
-		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.workspace, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
 	}
-	return c
+	return site.Implement(c, "gemm_fixed", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
 }
 
-func (k gemmFixed) build() (*kernel.Func, error) {
-	return kernel.Build("gemm_fixed", func(b *kernel.Builder) {
-		a, columns := k.declare(b, false), b.SpecU32("columns", fixedColumns)
-		var series []kernel.Value
-		for i := range k.projects {
-			series = append(series, b.SpecU32(fmt.Sprint("series", i), 1))
-		}
+func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
+	a, columns := k.declare(s, false, firsts), s.U32("columns", k.rows, fixedColumns, "rows of x")
+	var series []kernel.Value
+	for i, n := range k.series {
+		series = append(series, s.U32(fmt.Sprint("series", i), n, 1, "tiles of outputs that a workgroup goes through"))
+	}
+	split := k.declareSplit(s)
+	return func(b *kernel.Builder) {
 		b.Workgroup(k.groups * fragment.Lanes)
 		a.join(b, b.WorkgroupID(0))
-		split, shared := newFixedSplit(b, k), newFixedShared(b, k)
+		if split != nil {
+			split.index = b.WorkgroupID(1)
+		}
+		shared := newFixedShared(b, k)
 		each := func(do func(r *fixedTask)) {
 			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
 				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
@@ -203,5 +201,5 @@ func (k gemmFixed) build() (*kernel.Func, error) {
 			b.ReturnIf(b.Not(site.LastBlock(b, split.arrivals, b.WorkgroupID(0), b.U32(uint32(k.splits)))))
 			each((*fixedTask).addUp)
 		}
-	})
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
 // fixedSplit is where the workgroups that share the elements of a row leave sums of chunks, which
@@ -37,11 +38,13 @@ func (k gemmFixed) left() int {
 // fixedSquares is the sums of squares of a chunk.
 const fixedSquares = fixedChunk * fixedBlock / 128
 
-func newFixedSplit(b *kernel.Builder, k gemmFixed) *fixedSplit {
+// declareSplit declares what the workgroups share; nil if they share nothing.
+func (k gemmFixed) declareSplit(s *site.Signature) *fixedSplit {
 	if k.splits == 1 {
 		return nil
 	}
-	return &fixedSplit{b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite), b.WorkgroupID(1), b.SpecU32("workgroups", 32)}
+	return &fixedSplit{partial: s.Update("partial", k.workspace), arrivals: s.Update("arrivals", k.counts),
+		count: s.U32("workgroups", k.workgroups(), 32, "workgroups of a split")}
 }
 
 // leftAt is where element i of what the workgroup leaves of a chunk of a column is.

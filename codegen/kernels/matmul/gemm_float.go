@@ -9,7 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // floatTile says how gemm_float computes a site. A lane has rows times outputs sums, and
@@ -129,32 +128,26 @@ func (k gemmFloat) candidate(t *target.Target) site.Candidate {
 	firsts, tiles := k.workgroupsBy(k.outputsOf)
 	shape := fmt.Sprintf("%dx%d of %dx%d subgroups=%d", k.tileRows(), k.tileOutputs(), k.floatTile.rows, k.outputs, k.subgroups)
 	c := site.Candidate{
-		Kernel:   fmt.Sprintf("gemm_float %s%s tile=%s w=%d", k.key(), k.step.Key(), shape, k.wave),
-		Shape:    shape,
-		Build:    k.build,
-		Operands: append(k.linearGroup.operands(false), k.step.Operands()...),
-		Grid:     [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), tiles, 1},
-		Consts:   append(k.consts(firsts), k.step.Consts()...),
+		Kernel: fmt.Sprintf("gemm_float %s%s tile=%s w=%d", k.key(), k.step.Key(), shape, k.wave),
+		Shape:  shape,
+		Grid:   [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), tiles, 1},
+		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, k.outputsOf),
 	}
 	if t.Vendor == nvidia {
 		c.Seconds = k.seconds(t.Units)
 	}
-	for i, p := range k.projects {
+	for i := range k.projects {
 		if k.narrow(i) {
 			c.Kernel += fmt.Sprint(" narrow ", i)
 		}
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf(i)},
-			Axis: []int{0, 1}, First: []int{0, firsts[i]},
-		})
 	}
-	return c
+	return site.Implement(c, "gemm_float", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
 }
 
-func (k gemmFloat) build() (*kernel.Func, error) {
-	return kernel.Build("gemm_float", func(b *kernel.Builder) {
-		a, rows := k.declare(b, false), k.step.Bound(b)
+func (k gemmFloat) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
+	a, extent := k.declare(s, false, firsts), k.step.Declare(s)
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(k.threads())
 		r := &floatRun{gemmFloat: k, b: b, a: a, rows: rows, first: b.Mul(b.WorkgroupID(0), k.tileRows()), id: b.SubgroupID(), lane: b.SubgroupLane()}
 		b.ReturnIf(b.Ge(r.first, rows))
@@ -168,7 +161,7 @@ func (k gemmFloat) build() (*kernel.Func, error) {
 			}
 			i++
 		})
-	})
+	}
 }
 
 // floatRun is what the parts of the kernel share.

@@ -160,36 +160,23 @@ func (k gemmFragment) rowsKey() string {
 func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
 
 func (k gemmFragment) candidate(t *target.Target) site.Candidate {
-	firsts := k.firsts(k.outputsOf())
 	c := site.Candidate{
-		Kernel:   fmt.Sprintf("gemm_fragment %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
-		Shape:    k.name(),
-		Build:    k.build,
-		Operands: append(k.operands(false), k.step.Operands()...),
-		Grid:     [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
-		Consts:   append(append(k.consts(firsts), ir.Const{Name: "series", Value: uint32(k.series)}), k.step.Consts()...),
-		Seconds:  func(rows int) float64 { return k.seconds(rows, t.Units) },
-	}
-	for i, p := range k.projects {
-		y := plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.tileRows(), k.outputsOf()},
-			Axis: []int{0, 1}, First: []int{0, firsts[i]},
-		}
-		if k.splits > 1 {
-			y.Joined = []int{2}
-		}
-		c.Cover = append(c.Cover, y)
+		Kernel:  fmt.Sprintf("gemm_fragment %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
+		Shape:   k.name(),
+		Grid:    [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
+		Cover:   k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.outputsOf() }),
+		Seconds: func(rows int) float64 { return k.seconds(rows, t.Units) },
 	}
 	if k.splits > 1 {
+		for i := range c.Cover {
+			c.Cover[i].Joined = []int{2}
+		}
 		c.Grid[2] = k.splits
 		tiles := k.tiles(k.outputsOf())
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.linearGroup.rows, k.splits, tiles, k.outputsOf()},
 			Tile: []int{k.tileRows(), 1, 1, k.outputsOf()}, Axis: []int{0, 2, 1, -1}})
-		c.Consts = append(c.Consts, ir.Const{Name: "tiles", Value: uint32(tiles)})
-		c.Operands = append(c.Operands, site.Operand{Name: "partial", Value: k.workspace, Access: kernel.ReadWrite}, site.Operand{Name: "arrivals", Value: k.counts, Access: kernel.ReadWrite})
 	}
-	return c
+	return site.Implement(c, "gemm_fragment", k.kernel)
 }
 
 // stride is the vec4 from row to row of the sums in shared memory.
@@ -227,19 +214,26 @@ func (k gemmFragment) shared() int {
 	return k.turns() * k.region()
 }
 
-func (k gemmFragment) build() (*kernel.Func, error) {
-	return kernel.Build("gemm_fragment", func(b *kernel.Builder) {
-		a, series, rows := k.declare(b, false), b.SpecU32("series", 1), k.step.Bound(b)
+// declareSeries declares how many tiles of outputs a workgroup goes through.
+func (k gemmFragment) declareSeries(s *site.Signature) kernel.Value {
+	return s.U32("series", k.series, 1, "tiles of outputs that a workgroup goes through")
+}
+
+func (k gemmFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
+	a, series, extent := k.declare(s, false, k.firsts(k.outputsOf())), k.declareSeries(s), k.step.Declare(s)
+	split := k.declareSplit(s)
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(k.threads())
 		a.join(b, b.WorkgroupID(1))
 		tile := rowTile{rows: rows, row: b.Mul(b.WorkgroupID(0), k.tileRows())}
 		if k.rowTiles() > 1 {
 			b.ReturnIf(b.Ge(tile.row, rows))
 		}
-		if k.splits > 1 {
-			k.emitSplits(b, a, series, tile)
+		if split != nil {
+			k.emitSplits(b, a, series, tile, split)
 			return
 		}
 		k.emit(b, a, series, b.WorkgroupID(1), tile, nil)
-	})
+	}
 }

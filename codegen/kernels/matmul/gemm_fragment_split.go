@@ -9,20 +9,29 @@ import (
 // fragmentSplit is the part that a workgroup has in the elements of a row. It leaves its sums
 // in memory, and the last of those that share a row adds them.
 type fragmentSplit struct {
-	partial *kernel.Buffer // by row, split, workgroup, output
-	split   kernel.Value
-	splits  int
-	tiles   kernel.Value // workgroups of a split
-	wide    int          // vec4 of a row of a tile
+	partial  *kernel.Buffer // by row, split, workgroup, output
+	arrivals *kernel.Buffer
+	split    kernel.Value
+	splits   int
+	tiles    kernel.Value // workgroups of a split
+	wide     int          // vec4 of a row of a tile
+}
+
+// declareSplit declares what workgroups share; nil if each has all elements of its rows.
+func (k gemmFragment) declareSplit(s *site.Signature) *fragmentSplit {
+	if k.splits == 1 {
+		return nil
+	}
+	return &fragmentSplit{partial: s.Update("partial", k.workspace), arrivals: s.Update("arrivals", k.counts),
+		splits: k.splits, tiles: s.U32("tiles", k.tiles(k.outputsOf()), 32, "workgroups of a split"), wide: k.tile() / 4}
 }
 
 // emitSplits emits the kernel whose workgroups share the elements of a row.
-func (k gemmFragment) emitSplits(b *kernel.Builder, a *linearArgs, series kernel.Value, tile rowTile) {
-	partial, arrivals := b.Arg("partial", kernel.ReadWrite), b.Arg("arrivals", kernel.ReadWrite)
-	s := &fragmentSplit{partial: partial, split: b.WorkgroupID(2), splits: k.splits, tiles: b.SpecU32("tiles", 32), wide: k.tile() / 4}
+func (k gemmFragment) emitSplits(b *kernel.Builder, a *linearArgs, series kernel.Value, tile rowTile, s *fragmentSplit) {
+	s.split = b.WorkgroupID(2)
 	workgroup := b.WorkgroupID(1)
 	k.emit(b, a, series, workgroup, tile, s)
-	b.ReturnIf(b.Not(site.LastBlock(b, arrivals, b.Add(b.Mul(b.WorkgroupID(0), s.tiles), workgroup), b.U32(uint32(s.splits)))))
+	b.ReturnIf(b.Not(site.LastBlock(b, s.arrivals, b.Add(b.Mul(b.WorkgroupID(0), s.tiles), workgroup), b.U32(uint32(s.splits)))))
 	tile.b = b
 	n := b.Mul(k.rowsOf(&tile), s.wide)
 	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
@@ -36,7 +45,7 @@ func (k gemmFragment) emitSplits(b *kernel.Builder, a *linearArgs, series kernel
 				x := b.Mod(i, s.wide)
 				rows[j], cols[j] = b.Add(tile.row, b.Div(i, s.wide)), b.Add(b.Mul(at, s.wide), x)
 				for split := range k.splits {
-					parts[j] = append(parts[j], partial.Load(lane.F32x4, s.place(b, rows[j], split, workgroup, x)))
+					parts[j] = append(parts[j], s.partial.Load(lane.F32x4, s.place(b, rows[j], split, workgroup, x)))
 				}
 			}
 			for j, list := range parts {

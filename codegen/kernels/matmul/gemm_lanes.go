@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // lanesTile says how gemm_lanes computes a site. A subgroup has rows times outputs sums;
@@ -60,27 +59,17 @@ func (k lanesGemm) tileRows() int { return k.lanesTile.rows * k.down }
 func (k lanesGemm) tileOutputs() int { return k.outputs * k.across }
 
 func (k lanesGemm) candidate(t *target.Target) site.Candidate {
-	firsts := k.firsts(k.tileOutputs())
 	c := site.Candidate{
 		Kernel: fmt.Sprintf("gemm_lanes %s%s tile=%dx%d subgroups=%dx%dx%d w=%d", k.key(), k.step.Key(),
 			k.lanesTile.rows, k.outputs, k.down, k.across, k.split, k.wave),
-		Shape:    fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
-		Build:    k.build,
-		Operands: append(k.linearGroup.operands(false), k.step.Operands()...),
-		Grid:     [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), k.tiles(k.tileOutputs()), 1},
-		Consts:   append(k.consts(firsts), k.step.Consts()...),
+		Shape: fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
+		Grid:  [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), k.tiles(k.tileOutputs()), 1},
+		Cover: k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.tileOutputs() }),
 	}
 	if t.Vendor == nvidia {
 		c.Seconds = lanesSeconds(k.linearGroup)
 	}
-	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.linearGroup.rows, p.width}, Tile: []int{k.tileRows(), k.tileOutputs()},
-			Axis: []int{0, 1}, First: []int{0, firsts[i]},
-		})
-	}
-	return c
+	return site.Implement(c, "gemm_lanes", k.kernel)
 }
 
 // lanesSeconds is how long gemm_lanes takes, fitted to an H200.
@@ -88,9 +77,10 @@ func lanesSeconds(g *linearGroup) func(rows int) float64 {
 	return func(rows int) float64 { return 11e-6 + 2e-13*float64(rows)*float64(g.tiles(1))*float64(g.k) }
 }
 
-func (k lanesGemm) build() (*kernel.Func, error) {
-	return kernel.Build("gemm_lanes", func(b *kernel.Builder) {
-		a, rows := k.declare(b, false), k.step.Bound(b)
+func (k lanesGemm) kernel(s *site.Signature) func(b *kernel.Builder) {
+	a, extent := k.declare(s, false, k.firsts(k.tileOutputs())), k.step.Declare(s)
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
 		b.Workgroup(k.down * k.across * k.split * k.wave)
 		id := b.SubgroupID()
 		row := b.Add(b.Mul(b.WorkgroupID(0), k.tileRows()), b.Mul(b.Mod(b.Div(id, k.across), k.down), k.lanesTile.rows))
@@ -101,7 +91,7 @@ func (k lanesGemm) build() (*kernel.Func, error) {
 			sums := k.products(b, a, p, rows, row, col)
 			k.store(b, p, sums, parts, rows, row, col)
 		})
-	})
+	}
 }
 
 // products returns the lane's sums by row and output. Rows and outputs beyond the last

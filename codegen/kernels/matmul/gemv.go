@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // gemv computes a linear group for few rows of x, which are called columns here: a row is
@@ -342,35 +341,27 @@ func (k gemv) tileOf(p *projection) int {
 	return k.tile
 }
 
+// outputsOf is tileOf of the i-th projection.
+func (k gemv) outputsOf(i int) int { return k.tileOf(k.projects[i]) }
+
 // workgroups returns the first of each projection, and how many there are.
-func (k gemv) workgroups() (firsts []int, n int) {
-	return k.workgroupsBy(func(i int) int { return k.tileOf(k.projects[i]) })
-}
+func (k gemv) workgroups() (firsts []int, n int) { return k.workgroupsBy(k.outputsOf) }
 
 func (k gemv) candidate() site.Candidate {
 	firsts, workgroups := k.workgroups()
-	c := site.Candidate{
-		Kernel:   k.name(),
-		Order:    k.order(),
-		Shape:    k.shape(),
-		Build:    k.build,
-		Operands: k.operands(k.last),
-		Grid:     [3]int{workgroups, k.rows / k.columns, 1},
-		Consts:   append(k.consts(firsts), ir.Const{Name: "tile", Value: uint32(k.tile)}),
-	}
-	for i, p := range k.projects {
-		c.Cover = append(c.Cover, plans.Cover{
-			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.columns, k.tileOf(p)},
-			Axis: []int{1, 0}, First: []int{0, firsts[i]},
-		})
-	}
-	return c
+	return site.Implement(site.Candidate{
+		Kernel: k.name(),
+		Order:  k.order(),
+		Shape:  k.shape(),
+		Grid:   [3]int{workgroups, k.rows / k.columns, 1},
+		Cover:  k.covers(k.rows, k.columns, 1, k.outputsOf),
+	}, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
 }
 
-func (k gemv) build() (*kernel.Func, error) {
-	return kernel.Build("gemv", func(b *kernel.Builder) {
-		r := k.run(b, k.declare(b, k.last))
+func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
+	a, rows := k.declare(s, k.last, firsts), k.declareTile(s)
+	return func(b *kernel.Builder) {
+		r := k.run(b, a, rows)
 		if k.fixed != nil {
 			r.column = b.Mul(b.WorkgroupID(1), k.columns)
 		} else {
@@ -405,5 +396,5 @@ func (k gemv) build() (*kernel.Func, error) {
 		}
 		b.Barrier() // outside of ifs, as cases must have it
 		each(r.finish)
-	})
+	}
 }

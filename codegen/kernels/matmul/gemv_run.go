@@ -6,9 +6,14 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
-// run declares the kernel's own constant, its workgroup and shared memory.
-func (k gemv) run(b *kernel.Builder, a *linearArgs) *gemvRun {
-	r := &gemvRun{gemv: k, b: b, a: a, tile: b.SpecU32("tile", 16), lane: b.SubgroupLane()}
+// declareTile declares the kernel's own constant.
+func (k gemv) declareTile(s *site.Signature) kernel.Value {
+	return s.U32("tile", k.tile, 16, "rows of the weights of a workgroup")
+}
+
+// run declares the kernel's workgroup and shared memory.
+func (k gemv) run(b *kernel.Builder, a *linearArgs, tile kernel.Value) *gemvRun {
+	r := &gemvRun{gemv: k, b: b, a: a, tile: tile, lane: b.SubgroupLane()}
 	r.member, r.subgroup, r.team = b.LocalID(), b.SubgroupID(), b.U32(0)
 	if k.teams > 0 {
 		lanes := k.wave * k.subgroups

@@ -252,31 +252,6 @@ func (g *linearGroup) key() string {
 
 var fixedNames = map[int]string{12: "*fixed", 8: "*fixed8"}
 
-// operands lists the arguments. Only names and accesses shape the kernel.
-// n is there for last, and where the family asks for it.
-func (g *linearGroup) operands(n bool) []site.Operand {
-	list := []site.Operand{{Name: "x", Value: g.x, Access: kernel.Read}}
-	if g.gain != nil {
-		list = append(list, site.Operand{Name: "gain", Value: g.gain, Access: kernel.Read})
-	}
-	if n {
-		list = append(list, site.Operand{Name: "n", Value: g.n, Access: kernel.Read})
-	}
-	for i, p := range g.projects {
-		for j, w := range p.matrices {
-			list = append(list, site.Operand{Name: matrixName("w", i, j), Value: w.value, Access: kernel.Read})
-			if w.bias != nil {
-				list = append(list, site.Operand{Name: matrixName("bias", i, j), Value: w.bias, Access: kernel.Read})
-			}
-		}
-		for j, r := range p.residuals {
-			list = append(list, site.Operand{Name: matrixName("add", i, j), Value: r, Access: kernel.Read})
-		}
-		list = append(list, site.Operand{Name: fmt.Sprint("y", i), Value: p.result, Access: kernel.Write})
-	}
-	return list
-}
-
 // matrixName names the j-th argument of a kind of projection i: w0, w0b, w1, ...
 func matrixName(kind string, i, j int) string {
 	name := fmt.Sprint(kind, i)
@@ -303,23 +278,14 @@ func (g *linearGroup) workgroupsBy(tile func(i int) int) (firsts []int, n int) {
 	return
 }
 
-// consts returns the specialization constants that linearArgs declares, given the
-// first workgroup of every projection.
-func (g *linearGroup) consts(firsts []int) []ir.Const {
-	list := []ir.Const{{Name: "k", Value: uint32(g.k)}}
-	if g.gain != nil {
-		list = append(list, ir.FloatConst("eps", float64(g.eps)))
-	}
+// covers says what workgroups write of the results: tiles of so many rows, on grid axis rowAxis, and
+// of tile(i) elements of the i-th result, on the other axis.
+func (g *linearGroup) covers(rows, tileRows, rowAxis int, tile func(i int) int) []plans.Cover {
+	firsts, _ := g.workgroupsBy(tile)
+	var list []plans.Cover
 	for i, p := range g.projects {
-		list = append(list, ir.Const{Name: fmt.Sprint("n", i), Value: uint32(p.width)},
-			ir.Const{Name: fmt.Sprint("first", i), Value: uint32(firsts[i])})
-		if p.slots > 0 {
-			for j, w := range p.matrices {
-				shape := w.value.Type.Shape
-				list = append(list, ir.Const{Name: matrixName("rows", i, j), Value: uint32(shape[1])},
-					ir.Const{Name: matrixName("from", i, j), Value: uint32(w.from)}, ir.Const{Name: matrixName("experts", i, j), Value: uint32(shape[0])})
-			}
-		}
+		list = append(list, plans.Cover{Arg: fmt.Sprint("y", i), Dims: []int{rows, p.width}, Tile: []int{tileRows, tile(i)},
+			Axis: []int{rowAxis, 1 - rowAxis}, First: []int{0, firsts[i]}})
 	}
 	return list
 }
@@ -349,10 +315,10 @@ type projectArgs struct {
 	// begin is the first workgroup of the first of the projections that join has made one.
 	begin kernel.Value
 
-	// Of an expert's projection: whose rows count, how many rows an expert has, and
-	// which is the first that counts, by matrix.
-	expert        *kernel.Value
-	heights, from []kernel.Value
+	// Of an expert's projection: whose rows count; how many rows an expert has, which is the
+	// first that counts, and how many experts there are, by matrix.
+	expert                 *kernel.Value
+	heights, from, experts []kernel.Value
 }
 
 // row returns where row n of matrix j is in its weight.
@@ -363,35 +329,51 @@ func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value
 	return b.Add(b.Mul(*p.expert, p.heights[j]), p.from[j], n)
 }
 
-func (g *linearGroup) declare(b *kernel.Builder, n bool) *linearArgs {
-	bufs := map[string]*kernel.Buffer{}
-	for _, o := range g.operands(n) {
-		bufs[o.Name] = b.Arg(o.Name, o.Access)
-	}
-	a := &linearArgs{group: g, x: bufs["x"], gain: bufs["gain"], n: bufs["n"], k: b.SpecU32("k", 4096)}
+// declare declares what the kernels of a linear group take. n is there for last, and where the family
+// asks for it; firsts are the first workgroups of the projections.
+func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearArgs {
+	a := &linearArgs{group: g, x: s.Read("x", g.x), k: s.U32("k", g.k, 4096, "elements of a row of x")}
 	if g.gain != nil {
-		a.eps = b.SpecF32("eps", 1e-6)
+		a.gain, a.eps = s.Read("gain", g.gain), s.F32("eps", float64(g.eps), 1e-6, "added to the mean square of a row of x")
+	}
+	if n {
+		a.n = s.Read("n", g.n)
 	}
 	for i, p := range g.projects {
-		pa := projectArgs{spec: p, width: b.SpecU32(fmt.Sprint("n", i), 4096), first: b.SpecU32(fmt.Sprint("first", i), 0),
-			out: bufs[fmt.Sprint("y", i)]}
+		pa := projectArgs{spec: p, width: s.U32(fmt.Sprint("n", i), p.width, 4096, "elements of a row of the result, or of a slot's part of it"),
+			first: s.U32(fmt.Sprint("first", i), firsts[i], 0, "first workgroup of the projection")}
 		pa.begin = pa.first
 		for j, w := range p.matrices {
-			m := weight.Matrix{Format: w.format, Buf: bufs[matrixName("w", i, j)], Rows: pa.width, Cols: a.k}
-			if p.slots > 0 {
-				height := b.SpecU32(matrixName("rows", i, j), 4096)
-				pa.heights, pa.from = append(pa.heights, height), append(pa.from, b.SpecU32(matrixName("from", i, j), 0))
-				m.Rows = b.Mul(height, b.SpecU32(matrixName("experts", i, j), 8))
-			}
+			m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", i, j), w.value), Rows: pa.width, Cols: a.k}
 			pa.matrices = append(pa.matrices, m)
-			pa.bias = append(pa.bias, bufs[matrixName("bias", i, j)])
+			var bias *kernel.Buffer
+			if w.bias != nil {
+				bias = s.Read(matrixName("bias", i, j), w.bias)
+			}
+			pa.bias = append(pa.bias, bias)
+			if p.slots > 0 {
+				shape := w.value.Type.Shape
+				pa.heights = append(pa.heights, s.U32(matrixName("rows", i, j), int(shape[1]), 4096, "rows of an expert's matrix"))
+				pa.from = append(pa.from, s.U32(matrixName("from", i, j), w.from, 0, "first row that counts"))
+				pa.experts = append(pa.experts, s.U32(matrixName("experts", i, j), int(shape[0]), 8, "experts"))
+			}
 		}
-		for j := range p.residuals {
-			pa.residuals = append(pa.residuals, bufs[matrixName("add", i, j)])
+		for j, r := range p.residuals {
+			pa.residuals = append(pa.residuals, s.Read(matrixName("add", i, j), r))
 		}
+		pa.out = s.Write(fmt.Sprint("y", i), p.result)
 		a.projects = append(a.projects, pa)
 	}
 	return a
+}
+
+// countRows tells the experts' matrices how many rows all of them have.
+func (a *linearArgs) countRows(b *kernel.Builder) {
+	for _, p := range a.projects {
+		for j := range p.experts {
+			p.matrices[j].Rows = b.Mul(p.heights[j], p.experts[j])
+		}
+	}
 }
 
 // adds reports whether something is added to a result.

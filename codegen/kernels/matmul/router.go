@@ -23,14 +23,11 @@ func RouterCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	slots := int(k.op.Result.Type.Last())
-	return []site.Candidate{{
-		Kernel:   k.key(),
-		Build:    k.build,
-		Operands: append(k.rows.Operands(), k.operands()...),
-		Consts:   append(k.rows.Consts(), ir.Const{Name: "workgroup", Value: uint32(k.wave)}),
-		Grid:     [3]int{k.rows.Max, 1, 1},
-		Cover:    []plans.Cover{{Arg: "y", Dims: []int{k.rows.Max, slots}, Tile: []int{1, slots}, Axis: []int{0, -1}}},
-	}}
+	return []site.Candidate{site.Implement(site.Candidate{
+		Kernel: k.key(),
+		Grid:   [3]int{k.rows.Max, 1, 1},
+		Cover:  []plans.Cover{{Arg: "y", Dims: []int{k.rows.Max, slots}, Tile: []int{1, slots}, Axis: []int{0, -1}}},
+	}, "router", k.kernel)}
 }
 
 type routerKernel struct {
@@ -50,25 +47,14 @@ func (k routerKernel) key() string {
 	return fmt.Sprintf("%s %d of %d w=%d%s", key, k.op.Result.Type.Last(), k.op.Args[0].Type.Last(), k.wave, k.rows.Key())
 }
 
-func (k routerKernel) operands() []site.Operand {
-	var list []site.Operand
-	for i, v := range k.op.Args {
-		list = append(list, site.Operand{Name: k.op.Kind.Params[i], Value: v, Access: kernel.Read})
-	}
-	return append(list, site.Operand{Name: "y", Value: k.op.Result, Access: kernel.Write})
-}
-
-func (k routerKernel) build() (*kernel.Func, error) {
-	return kernel.Build("router", func(b *kernel.Builder) {
-		rows := k.rows.Bound(b)
-		var bufs []*kernel.Buffer
-		for _, o := range k.operands() {
-			bufs = append(bufs, b.Arg(o.Name, o.Access))
-		}
-		b.Workgroup(b.SpecU32("workgroup", 32))
+func (k routerKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	extent, bufs, y, workgroup := k.rows.Declare(s), s.ReadArgs(k.op), s.Write("y", k.op.Result), s.U32("workgroup", k.wave, 32, "lanes")
+	return func(b *kernel.Builder) {
+		rows := extent.Load(b)
+		b.Workgroup(workgroup)
 		row := b.WorkgroupID(0)
 		experts, slots := int(k.op.Args[0].Type.Last()), int(k.op.Result.Type.Last())
-		scores, y := bufs[0], bufs[len(bufs)-1]
+		scores := bufs[0]
 		first := b.Mul(row, slots)
 		all := loadScores(b, scores, row, experts, k.wave)
 		b.ReturnIf(b.Ge(row, rows))
@@ -92,5 +78,5 @@ func (k routerKernel) build() (*kernel.Func, error) {
 		for i, w := range scaledBy(b, gatingOf(k.op).weights(b, all, chosen), scales) {
 			b.If(b.Eq(b.SubgroupLane(), i%k.wave), func() { y.Store(b.Add(first, i), w) })
 		}
-	})
+	}
 }

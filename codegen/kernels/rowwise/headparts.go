@@ -10,15 +10,23 @@ import (
 
 // headPart is how an op on parts of heads makes access i of a row of its result. All widths are counted in accesses.
 type headPart struct {
-	consts []ir.Const // widths in elements, multiples of those of an access
+	consts []headWidth
 	load   func(b *kernel.Builder, args []*kernel.Buffer, t kernel.Type, width func(name string) kernel.Value, row, i kernel.Value) kernel.Value
+}
+
+// headWidth is a constant: elements, a multiple of those of an access.
+type headWidth struct {
+	name  string
+	value int
+	unit  string
 }
 
 // headParts has the ops that take the heads of a row apart, or put them together.
 var headParts = map[string]func(op *ir.Op) headPart{
 	"head_cut": func(op *ir.Op) headPart {
 		return headPart{
-			consts: []ir.Const{attrConst(op, "stride"), attrConst(op, "first"), attrConst(op, "width")},
+			consts: []headWidth{{"stride", op.Attrs.Int("stride"), "elements of a head of the operand"}, {"first", op.Attrs.Int("first"), "its first element that counts"},
+				{"part", op.Attrs.Int("width"), "elements of a head of the result"}},
 			load: func(b *kernel.Builder, args []*kernel.Buffer, t kernel.Type, width func(name string) kernel.Value, row, i kernel.Value) kernel.Value {
 				head := b.Add(b.Mul(row, b.Div(width("row"), width("part"))), b.Div(i, width("part")))
 				return args[0].Load(t, b.Add(b.Mul(head, width("stride")), width("first"), b.Mod(i, width("part"))))
@@ -28,7 +36,8 @@ var headParts = map[string]func(op *ir.Op) headPart{
 	"head_join": func(op *ir.Op) headPart {
 		heads := op.Attrs.Int("heads")
 		return headPart{
-			consts: []ir.Const{{Name: "first", Value: uint32(int(op.Args[0].Type.Last()) / heads)}, {Name: "second", Value: uint32(int(op.Args[1].Type.Last()) / heads)}},
+			consts: []headWidth{{"first", int(op.Args[0].Type.Last()) / heads, "elements of a head of the first operand"},
+				{"second", int(op.Args[1].Type.Last()) / heads, "elements of a head of the second operand"}},
 			load: func(b *kernel.Builder, args []*kernel.Buffer, t kernel.Type, width func(name string) kernel.Value, row, i kernel.Value) kernel.Value {
 				n, m := width("first"), width("second")
 				both := b.Add(n, m)
@@ -39,15 +48,6 @@ var headParts = map[string]func(op *ir.Op) headPart{
 			},
 		}
 	},
-}
-
-// attrConst is an attribute as a constant; the width of a result is that of a part of a row.
-func attrConst(op *ir.Op, name string) ir.Const {
-	c := ir.Const{Name: name, Value: uint32(op.Attrs.Int(name))}
-	if name == "width" {
-		c.Name = "part"
-	}
-	return c
 }
 
 // headPartCandidates copy an access a lane.
@@ -66,41 +66,33 @@ func headPartCandidates(s *site.Site) []site.Candidate {
 	}
 	k, a := headParts[name](op), site.AccessesOf(int(op.Result.Type.Last()), s.Target)
 	for _, c := range k.consts {
-		for int(c.Value)%a.Vec != 0 {
+		for c.value%a.Vec != 0 {
 			a.Vec /= 2
 		}
 	}
-	operands := rows.Operands()
-	for i, v := range op.Args {
-		operands = append(operands, site.Operand{Name: op.Kind.Params[i], Value: v, Access: kernel.Read})
-	}
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("elementwise %s v=%d%s", name, a.Vec, rows.Key()),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build(name, func(b *kernel.Builder) {
-				bound, row := rows.Bound(b), b.WorkgroupID(1)
-				var args []*kernel.Buffer
-				for _, param := range op.Kind.Params {
-					args = append(args, b.Arg(param, kernel.Read))
-				}
-				widths := map[string]kernel.Value{}
-				for _, c := range k.consts {
-					widths[c.Name] = b.Div(b.SpecU32(c.Name, 64), a.Vec)
-				}
-				y := b.Arg("y", kernel.Write)
-				a.Run(b, func(i, n kernel.Value) {
-					widths["row"] = n
-					b.If(b.Lt(row, bound), func() {
-						y.Store(b.Add(b.Mul(row, n), i), k.load(b, args, kernel.F32.Vec(a.Vec), func(name string) kernel.Value { return widths[name] }, row, i))
-					})
+		Grid:   a.Grid(rows.Max),
+		Cover:  a.Cover(rows.Max),
+	}, name, func(s *site.Signature) func(b *kernel.Builder) {
+		extent, args, widths := rows.Declare(s), s.ReadArgs(op), map[string]kernel.Value{}
+		for _, c := range k.consts {
+			widths[c.name] = s.U32(c.name, c.value, 64, c.unit)
+		}
+		y, accesses := s.Write("y", op.Result), a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound, row := extent.Load(b), b.WorkgroupID(1)
+			for _, c := range k.consts {
+				widths[c.name] = b.Div(widths[c.name], a.Vec)
+			}
+			accesses.Each(b, func(i, n kernel.Value) {
+				widths["row"] = n
+				b.If(b.Lt(row, bound), func() {
+					y.Store(b.Add(b.Mul(row, n), i), k.load(b, args, kernel.F32.Vec(a.Vec), func(name string) kernel.Value { return widths[name] }, row, i))
 				})
 			})
-		},
-		Consts:   append(append(rows.Consts(), k.consts...), a.Consts()...),
-		Grid:     a.Grid(rows.Max),
-		Operands: append(operands, site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
-		Cover:    a.Cover(rows.Max),
-	}}
+		}
+	})}
 }
 
 // headIDCandidates number the heads of each row.
@@ -115,19 +107,17 @@ func headIDCandidates(s *site.Site) []site.Candidate {
 	}
 	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
 	a.Vec = 1
-	return []site.Candidate{{
+	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: "elementwise head_ids" + rows.Key(),
-		Build: func() (*kernel.Func, error) {
-			return kernel.Build("head_ids", func(b *kernel.Builder) {
-				bound, y, row := rows.Bound(b), b.Arg("y", kernel.Write), b.WorkgroupID(1)
-				a.Run(b, func(i, n kernel.Value) {
-					b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), i) })
-				})
+		Grid:   a.Grid(rows.Max),
+		Cover:  a.Cover(rows.Max),
+	}, "head_ids", func(s *site.Signature) func(b *kernel.Builder) {
+		extent, y, accesses := rows.Declare(s), s.Write("y", op.Result), a.Declare(s)
+		return func(b *kernel.Builder) {
+			bound, row := extent.Load(b), b.WorkgroupID(1)
+			accesses.Each(b, func(i, n kernel.Value) {
+				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), i) })
 			})
-		},
-		Consts:   append(rows.Consts(), a.Consts()...),
-		Grid:     a.Grid(rows.Max),
-		Operands: append(rows.Operands(), site.Operand{Name: "y", Value: op.Result, Access: kernel.Write}),
-		Cover:    a.Cover(rows.Max),
-	}}
+		}
+	})}
 }

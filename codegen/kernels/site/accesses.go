@@ -3,7 +3,6 @@ package site
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -51,18 +50,5 @@ func (a AccessArgs) Each(b *kernel.Builder, body func(i, n kernel.Value)) {
 	b.Workgroup(a.size)
 	n := b.Div(a.width, a.vec)
 	i := b.Add(b.Mul(b.WorkgroupID(0), a.size), b.LocalID())
-	b.If(b.Lt(i, n), func() { body(i, n) })
-}
-
-func (a Accesses) Consts() []ir.Const {
-	return []ir.Const{{Name: "width", Value: uint32(a.width)}, {Name: "workgroup", Value: uint32(a.size)}}
-}
-
-// Run declares the constants and runs body for access i of a row, of n.
-func (a Accesses) Run(b *kernel.Builder, body func(i, n kernel.Value)) {
-	width, size := b.SpecU32("width", 4096), b.SpecU32("workgroup", 256)
-	b.Workgroup(size)
-	n := b.Div(width, a.Vec)
-	i := b.Add(b.Mul(b.WorkgroupID(0), size), b.LocalID())
 	b.If(b.Lt(i, n), func() { body(i, n) })
 }

@@ -68,27 +68,3 @@ func (r StepRows) Load(b *kernel.Builder) kernel.Value {
 	}
 	return r.n.Load(kernel.U32, 0)
 }
-
-// Operands are the operands that bound declares.
-func (e Extent) Operands() []Operand {
-	if e.N == nil {
-		return nil
-	}
-	return []Operand{{"n", e.N, kernel.Read}}
-}
-
-// Bound declares what it needs and returns the rows of this step.
-func (e Extent) Bound(b *kernel.Builder) kernel.Value {
-	if e.N == nil {
-		return b.SpecU32("rows", 1)
-	}
-	return b.Arg("n", kernel.Read).Load(kernel.U32, 0)
-}
-
-// Consts are the constants that bound declares.
-func (e Extent) Consts() []ir.Const {
-	if e.N == nil {
-		return []ir.Const{{Name: "rows", Value: uint32(e.Max)}}
-	}
-	return nil
-}
