@@ -486,20 +486,24 @@ func (w *world) checkAll(c kernels.Candidate, n int, outputs []*ir.Value) map[*i
 
 func TestRouter(t *testing.T) {
 	for _, m := range moes {
-		t.Run(m.String(), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 20, 19)
-			ids := w.topk(w.scores(&m), m.slots)
-			c := first(t, w.candidates(llvmpipe(t), ids), "router")
-			w.checkIDs(c, launch(t, c, w.sizes, w.data), 19, ids)
-			w.build(ids)
+		for family, on := range map[string]*target.Target{"router": llvmpipe(t), "router_lanes": processor(t)} {
+			t.Run(m.String()+"/"+family, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, 20, 19)
+				w.on = on
+				ids := w.topk(w.scores(&m), m.slots)
+				c := first(t, w.candidates(on, ids), family)
+				w.checkIDs(c, launch(t, c, w.sizes, w.data), 19, ids)
+				w.build(ids)
 
-			w = newWorld(t, 20, 19)
-			scores := w.scores(&m)
-			weights := w.route(&m, scores, w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, scores))
-			w.check(first(t, w.candidates(llvmpipe(t), weights), "router"), 19, weights)
-			w.build(weights)
-		})
+				w = newWorld(t, 20, 19)
+				w.on = on
+				scores := w.scores(&m)
+				weights := w.route(&m, scores, w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, scores))
+				w.check(first(t, w.candidates(on, weights), family), 19, weights)
+				w.build(weights)
+			})
+		}
 	}
 }
 
@@ -510,6 +514,9 @@ func TestExpertSum(t *testing.T) {
 		y = w.op("add", nil, y, w.op("gate_rows", nil, w.input(width), w.input(1)))
 		y = w.op("add", nil, w.input(width), y)
 		w.check(first(t, w.candidates(llvmpipe(t), y), "expert_sum"), 19, y)
+		w.on = processor(t)
+		w.check(first(t, w.candidates(w.on, y), "expert_sum"), 19, y)
+		w.on = llvmpipe(t)
 		w.build(y)
 
 		w = newWorld(t, 20, 19)

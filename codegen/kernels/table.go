@@ -97,6 +97,7 @@ var families = []Family{
 	{"expert_sort", "rows and slots in the order of their experts: one workgroup an expert", matmul.ExpertSortCandidates, nil},
 	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", matmul.ExpertDownCandidates, nil},
 	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", matmul.RouterCandidates, nil},
+	{"router_lanes", "the same on processors: over any number of experts, a slot in each lane", matmul.RouterLanesCandidates, nil},
 	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", matmul.ExpertSumCandidates, nil},
 	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", attention.HeadsCandidates, nil},
 	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},

@@ -77,6 +77,7 @@ type attentionArgs struct {
 	slots        kernel.Value // of q8_0
 	window       kernel.Value // if there is one
 	sinks        *kernel.Buffer
+	headWidth    kernel.Value // as the shape has it, or a constant that the kernel leaves open
 	kvRow        kernel.Value // chunks of a cached row
 }
 
@@ -112,7 +113,10 @@ func declareSinks(s *site.Signature, sinks *ir.Value) *kernel.Buffer {
 
 // begin loads the rows of the step.
 func (d *attentionArgs) begin(b *kernel.Builder, a attentionShape) {
-	d.rows, d.kvRow = d.extent.Load(b), b.Mul(b.Div(d.heads, d.group), a.headDim/chunk)
+	if d.headWidth == (kernel.Value{}) {
+		d.headWidth = b.U32(uint32(a.headDim))
+	}
+	d.rows, d.kvRow = d.extent.Load(b), b.Mul(b.Div(d.heads, d.group), b.Div(d.headWidth, chunk))
 }
 
 // Windows. What a row at position p sees begins at p+1 less the window.

@@ -23,6 +23,7 @@ const (
 	lanesKV   = 64 // positions of the cache in shared memory
 	lanesWide = 16 // lanes
 	lanesPair = 2  // rows at a time
+	lanesDims = 4  // see dims
 )
 
 func AttentionLanesCandidates(s *site.Site) []site.Candidate {
@@ -37,6 +38,9 @@ func AttentionLanesCandidates(s *site.Site) []site.Candidate {
 	k := &lanesKernel{shape, op, result, 32}
 	if shape.rows.Max >= 256 {
 		k.tileRows = 64
+	}
+	for k.tileRows > lanesPair && k.sharedBytes() > s.Target.Shared {
+		k.tileRows /= 2
 	}
 	if k.sharedBytes() > s.Target.Shared {
 		return nil
@@ -59,7 +63,16 @@ func (k *lanesKernel) sharedBytes() int {
 }
 
 func (k *lanesKernel) key() string {
-	return fmt.Sprintf("attention_lanes %s hd=%d rows=%d%s", k.kv, k.headDim, k.tileRows, k.attentionShape.key())
+	return fmt.Sprintf("attention_lanes %s d=%d%s", k.kv, k.dims(), k.attentionShape.key())
+}
+
+// dims is the dims of a head whose sums a lane has at a time.
+func (k *lanesKernel) dims() int {
+	n := lanesDims
+	for k.headDim/lanesWide%n != 0 {
+		n /= 2
+	}
+	return n
 }
 
 // lanesRun is the kernel while it is built.
@@ -67,6 +80,7 @@ type lanesRun struct {
 	*lanesKernel
 	attentionArgs
 	b            *kernel.Builder
+	tile         kernel.Value // rows of a workgroup
 	head         kernel.Value
 	row, lastRow kernel.Value  // first row of the tile, last row of the step
 	query        *kernel.Array // rows of the tile, times scale
@@ -79,25 +93,27 @@ type lanesRun struct {
 
 func (k *lanesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	r := &lanesRun{lanesKernel: k, attentionArgs: k.declare(s, k.op)}
+	r.headWidth = s.U32("head_dim", k.headDim, 64, "elements of a head")
+	r.tile = s.U32("tile", k.tileRows, 32, "rows of q of a workgroup")
 	y := s.Write("y", k.result)
 	return func(b *kernel.Builder) {
 		r.b = b
 		r.begin(b, k.attentionShape)
 		b.Workgroup(lanesWide)
-		f32 := func(n int) *kernel.Array { return b.Shared(kernel.F32, n) }
-		r.query, r.sums = f32(k.tileRows*k.headDim), f32(k.tileRows*k.headDim)
-		r.keys, r.values = f32(lanesKV*k.headDim), f32(lanesKV*k.headDim)
-		r.weights, r.tops, r.totals = f32(lanesPair*lanesKV), f32(k.tileRows), f32(k.tileRows)
+		f32 := func(n kernel.Operand) *kernel.Array { return b.Shared(kernel.F32, n) }
+		tile, keys := b.Mul(r.tile, r.dim()), b.Mul(r.dim(), lanesKV)
+		r.query, r.sums, r.keys, r.values = f32(tile), f32(tile), f32(keys), f32(keys)
+		r.weights, r.tops, r.totals = f32(lanesPair*lanesKV), f32(r.tile), f32(r.tile)
 
-		r.head, r.row = b.WorkgroupID(0), b.Mul(b.WorkgroupID(1), k.tileRows)
+		r.head, r.row = b.WorkgroupID(0), b.Mul(b.WorkgroupID(1), r.tile)
 		rows := r.attentionArgs.rows
 		b.ReturnIf(b.Ge(r.row, rows))
 		r.lastRow = b.Sub(rows, 1)
-		end := b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows-1), r.lastRow)), 1)
+		end := b.Add(r.pos.Load(kernel.U32, b.Min(b.Sub(b.Add(r.row, r.tile), 1), r.lastRow)), 1)
 		b.ReturnIf(b.Gt(end, r.ctx)) // beyond the cache
 
-		live := b.Min(b.Sub(rows, r.row), k.tileRows)
-		b.For(0, k.tileRows, 1, r.start)
+		live := b.Min(b.Sub(rows, r.row), r.tile)
+		b.For(0, r.tile, 1, r.start)
 		base := r.cachedHead(b, k.attentionShape, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
 		b.For(r.firstIn(b, r.pos.Load(kernel.U32, r.row), lanesKV), end, lanesKV, func(from kernel.Value) {
 			b.Barrier()
@@ -110,21 +126,24 @@ func (k *lanesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 }
 
-// dims are the parts of a head that the lanes have at a time.
-func (r *lanesRun) dims() int { return r.headDim / lanesWide }
+// dim is the elements of a head.
+func (r *lanesRun) dim() kernel.Value { return r.headWidth }
+
+// parts runs body for each part of a head that the lanes have at a time.
+func (r *lanesRun) parts(body func(j kernel.Value)) { r.b.For(0, r.b.Div(r.dim(), lanesWide), 1, body) }
 
 // at returns where the lane's dim of part j of a row is in an array of heads.
-func (r *lanesRun) at(row kernel.Value, j int) kernel.Value {
-	return r.b.Add(r.b.Mul(row, r.headDim), j*lanesWide, r.b.LocalID())
+func (r *lanesRun) at(row kernel.Value, j kernel.Value) kernel.Value {
+	return r.b.Add(r.b.Mul(row, r.dim()), r.b.Mul(j, lanesWide), r.b.LocalID())
 }
 
 func (r *lanesRun) start(row kernel.Value) {
 	b := r.b
 	source := b.Add(b.Mul(b.Min(b.Add(r.row, row), r.lastRow), r.heads), r.head)
-	for j := range r.dims() {
+	r.parts(func(j kernel.Value) {
 		r.query.Store(r.at(row, j), b.Mul(r.q.Load(kernel.F32, r.at(source, j)), r.scale))
 		r.sums.Store(r.at(row, j), 0.0)
-	}
+	})
 	b.If(b.Eq(b.LocalID(), 0), func() {
 		r.tops.Store(row, emptyScore)
 		r.totals.Store(row, 0.0)
@@ -140,7 +159,7 @@ func (r *lanesRun) fill(base cachedHead, from, end kernel.Value) {
 	for j := 0; j < lanesKV; j += lanesWide {
 		p := b.Add(b.LocalID(), j)
 		at := place(p)
-		b.For(0, r.headDim/chunk, 1, func(c kernel.Value) {
+		b.For(0, b.Div(r.dim(), chunk), 1, func(c kernel.Value) {
 			x := r.unpack(b, r.loadWords(b, r.attentionShape, r.k, at, c)).whole(b)
 			for e := range chunk {
 				r.keys.Store(b.Add(b.Mul(b.Add(b.Mul(c, chunk), e), lanesKV), p), b.Elem(x[e/4], e%4))
@@ -149,9 +168,9 @@ func (r *lanesRun) fill(base cachedHead, from, end kernel.Value) {
 	}
 	b.For(0, lanesKV, 1, func(p kernel.Value) {
 		at := place(p)
-		for j := range r.dims() {
+		r.parts(func(j kernel.Value) {
 			r.values.Store(r.at(p, j), r.element(b, r.attentionShape, r.v, at, j))
-		}
+		})
 	})
 }
 
@@ -165,11 +184,11 @@ func (r *lanesRun) add(first, from kernel.Value) {
 			dots[i][j] = b.Var(kernel.F32, 0.0)
 		}
 	}
-	b.For(0, r.headDim, 1, func(d kernel.Value) {
+	b.For(0, r.dim(), 1, func(d kernel.Value) {
 		for j := range parts {
 			key := r.keys.Load(b.Add(b.Mul(d, lanesKV), j*lanesWide, b.LocalID()))
 			for i := range dots {
-				q := r.query.Load(b.Add(b.Mul(b.Add(first, i), r.headDim), d))
+				q := r.query.Load(b.Add(b.Mul(b.Add(first, i), r.dim()), d))
 				dots[i][j].Set(b.FMA(q, key, dots[i][j].Get()))
 			}
 		}
@@ -179,25 +198,27 @@ func (r *lanesRun) add(first, from kernel.Value) {
 		fades[i] = r.weigh(b.Add(first, i), i, from, dots[i][:])
 	}
 	b.Barrier()
-	var sums [lanesPair][]*kernel.Var
-	for i := range sums {
-		for j := range r.dims() {
-			sums[i] = append(sums[i], b.Var(kernel.F32, b.Mul(r.sums.Load(r.at(b.Add(first, i), j)), fades[i])))
+	b.For(0, b.Div(r.dim(), lanesWide), r.dims(), func(part kernel.Value) {
+		var sums [lanesPair][]*kernel.Var
+		for i := range sums {
+			for j := range r.dims() {
+				sums[i] = append(sums[i], b.Var(kernel.F32, b.Mul(r.sums.Load(r.at(b.Add(first, i), b.Add(part, j))), fades[i])))
+			}
 		}
-	}
-	b.For(0, lanesKV, 1, func(p kernel.Value) {
-		for j := range r.dims() {
-			v := r.values.Load(r.at(p, j))
-			for i := range sums {
-				sums[i][j].Set(b.FMA(r.weights.Load(b.Add(p, i*lanesKV)), v, sums[i][j].Get()))
+		b.For(0, lanesKV, 1, func(p kernel.Value) {
+			for j := range r.dims() {
+				v := r.values.Load(r.at(p, b.Add(part, j)))
+				for i := range sums {
+					sums[i][j].Set(b.FMA(r.weights.Load(b.Add(p, i*lanesKV)), v, sums[i][j].Get()))
+				}
+			}
+		})
+		for i := range sums {
+			for j, s := range sums[i] {
+				r.sums.Store(r.at(b.Add(first, i), b.Add(part, j)), s.Get())
 			}
 		}
 	})
-	for i := range sums {
-		for j, s := range sums[i] {
-			r.sums.Store(r.at(b.Add(first, i), j), s.Get())
-		}
-	}
 	b.Barrier() // the next pair takes the same shared memory
 }
 
@@ -237,8 +258,8 @@ func (r *lanesRun) write(row kernel.Value, y *kernel.Buffer) {
 	b := r.b
 	head := b.Add(b.Mul(b.Add(r.row, row), r.heads), r.head)
 	total := withSink(b, r.attentionArgs.sinks, r.head, func() kernel.Value { return r.tops.Load(row) }, r.totals.Load(row))
-	for j := range r.dims() {
-		gated := r.attentionArgs.gate.load(b, kernel.F32, head, b.Add(b.LocalID(), j*lanesWide), r.headDim)
+	r.parts(func(j kernel.Value) {
+		gated := r.attentionArgs.gate.load(b, kernel.F32, head, b.Add(b.LocalID(), b.Mul(j, lanesWide)), r.dim())
 		y.Store(r.at(head, j), gated(b.Div(r.sums.Load(r.at(row, j)), total)))
-	}
+	})
 }

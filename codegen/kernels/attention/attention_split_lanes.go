@@ -71,8 +71,8 @@ func (r *laneSums) attend() {
 			r.prefetch(b.Add(from, p, lanesWide))
 			at := r.attentionArgs.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.hi, 1)))
 			for j := range r.dims() {
-				r.keys.Store(r.at(p, j), r.element(b, r.attentionShape, r.k, at, j))
-				r.values.Store(r.at(p, j), r.element(b, r.attentionShape, r.v, at, j))
+				r.keys.Store(r.at(p, j), r.element(b, r.attentionShape, r.k, at, b.U32(uint32(j))))
+				r.values.Store(r.at(p, j), r.element(b, r.attentionShape, r.v, at, b.U32(uint32(j))))
 			}
 		})
 		b.Barrier()

@@ -21,7 +21,7 @@ type cachedHead struct{ chunks, scales kernel.Value }
 // head returns where a KV head is, whose sequence begins at a row of the cache.
 func (d *attentionArgs) cachedHead(b *kernel.Builder, a attentionShape, slot, kvHead kernel.Value) cachedHead {
 	return cachedHead{
-		chunks: b.Add(b.Mul(b.Mul(slot, d.ctx), d.kvRow), b.Mul(kvHead, a.headDim/chunk)),
+		chunks: b.Add(b.Mul(b.Mul(slot, d.ctx), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk))),
 		scales: d.scalesOf(b, a, slot, kvHead),
 	}
 }
@@ -31,14 +31,14 @@ func (d *attentionArgs) scalesOf(b *kernel.Builder, a attentionShape, slot, kvHe
 	if a.kv != ir.Q8_0 {
 		return kernel.Value{}
 	}
-	return scalesOf(b, d.slots, d.ctx, b.Div(d.heads, d.group), slot, kvHead, a.headDim)
+	return scalesOf(b, d.slots, d.ctx, b.Div(d.heads, d.group), slot, kvHead, d.headWidth)
 }
 
 // scalesOf returns the index of the first scale of a head of a sequence, in a cache of
 // that many slots, positions and heads.
-func scalesOf(b *kernel.Builder, slots, ctx, heads, slot, head kernel.Value, headDim int) kernel.Value {
-	codes := b.Mul(b.Mul(slots, ctx), b.Mul(heads, headDim/2)) // in units of scales
-	return b.Add(codes, b.Mul(b.Mul(b.Add(b.Mul(slot, heads), head), headDim/scaled), ctx))
+func scalesOf(b *kernel.Builder, slots, ctx, heads, slot, head, headDim kernel.Value) kernel.Value {
+	codes := b.Mul(b.Mul(slots, ctx), b.Mul(heads, b.Div(headDim, 2))) // in units of scales
+	return b.Add(codes, b.Mul(b.Mul(b.Add(b.Mul(slot, heads), head), b.Div(headDim, scaled)), ctx))
 }
 
 // at returns where position p of the head is.
@@ -66,8 +66,8 @@ func (d *attentionArgs) loadWords(b *kernel.Builder, a attentionShape, cache *ke
 
 // element returns, on a processor, element j*lanesWide and on of a head, one in each lane. Heads lie far
 // apart, so that what follows them is not asked for ahead.
-func (d *attentionArgs) element(b *kernel.Builder, a attentionShape, cache *kernel.Buffer, at cachedHead, j int) kernel.Value {
-	i := b.Add(b.Mul(at.chunks, chunk), j*lanesWide, b.LocalID())
+func (d *attentionArgs) element(b *kernel.Builder, a attentionShape, cache *kernel.Buffer, at cachedHead, j kernel.Value) kernel.Value {
+	i := b.Add(b.Mul(at.chunks, chunk), b.Mul(j, lanesWide), b.LocalID())
 	cache = cache.Ahead()
 	switch a.kv {
 	case ir.F32:
@@ -78,7 +78,7 @@ func (d *attentionArgs) element(b *kernel.Builder, a attentionShape, cache *kern
 	// A word has elements 0, 2, 1 and 3 of four, each more by 128.
 	shift := b.Or(b.Shl(b.And(i, 1), 4), b.Shl(b.And(i, 2), 2))
 	code := b.And(b.Shr(cache.Load(kernel.U32, b.Shr(i, 2)), shift), 0xff)
-	scale := cache.Load16(b.Add(at.scales, b.Mul(b.U32(uint32(j*lanesWide/scaled)), d.ctx)))
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(j, scaled/lanesWide), d.ctx)))
 	return b.Mul(b.Sub(b.Convert(kernel.F32, code), 128.0), b.Elem(b.UnpackHalf(scale), 0))
 }
 

@@ -387,7 +387,7 @@ func (k *headsKernel) chain(a *chainArgs, y *kernel.Buffer, first, inside kernel
 		to = b.Mul(to, k.headDim/k.vec)
 		var scales kernel.Value
 		if c.scales() {
-			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, at, k.headDim), k.at)
+			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.at)
 		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // expertSum is a group of the form
@@ -22,6 +23,7 @@ type expertSum struct {
 	gated      *ir.Op // gate_rows, or nil
 	terms      []*ir.Value
 	result     *ir.Value
+	loop       bool // over slots, as on processors, so that one kernel serves all numbers of them
 }
 
 func matchExpertSum(s *site.Site) *expertSum {
@@ -78,6 +80,7 @@ func ExpertSumCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(int(g.result.Type.Last()), s.Target)
+	g.loop = s.Target.Backend == plans.CPU && g.x != nil
 	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("expert_sum %s v=%d%s", g.key(), a.Vec, rows.Key()),
 		Grid:   a.Grid(rows.Max),
@@ -87,7 +90,9 @@ func ExpertSumCandidates(s *site.Site) []site.Candidate {
 
 func (g *expertSum) key() string {
 	var words []string
-	if g.x != nil {
+	if g.loop {
+		words = append(words, "slots")
+	} else if g.x != nil {
 		words = append(words, fmt.Sprint("slots=", g.slots))
 	}
 	for _, t := range g.terms {
@@ -116,6 +121,10 @@ func (g *expertSum) kernel(s *site.Signature, rows site.Extent, accesses site.Ac
 		}
 	}
 	y, a := s.Write("y", g.result), accesses.Declare(s)
+	var slots kernel.Value
+	if g.loop {
+		slots = s.U32("slots", g.slots, 8, "experts of a row")
+	}
 	return func(b *kernel.Builder) {
 		bound, row, t := extent.Load(b), b.WorkgroupID(1), kernel.F32.Vec(accesses.Vec)
 		a.Each(b, func(i, n kernel.Value) {
@@ -128,10 +137,19 @@ func (g *expertSum) kernel(s *site.Signature, rows site.Extent, accesses site.Ac
 					}
 					sum = &v
 				}
-				for s := range g.slots {
-					slot := b.Add(b.Mul(row, g.slots), s)
+				product := func(slot kernel.Value) kernel.Value {
 					w := weights.Load(kernel.F32, slot)
-					add(b.Mul(x.Load(t, b.Add(b.Mul(slot, n), i)), lane.Splat(b, w, accesses.Vec)))
+					return b.Mul(x.Load(t, b.Add(b.Mul(slot, n), i)), lane.Splat(b, w, accesses.Vec))
+				}
+				if g.loop {
+					first := b.Mul(row, slots)
+					all := b.Var(t, product(first))
+					b.For(1, slots, 1, func(s kernel.Value) { all.Set(b.Add(all.Get(), product(b.Add(first, s)))) })
+					add(all.Get())
+				} else {
+					for s := range g.slots {
+						add(product(b.Add(b.Mul(row, g.slots), s)))
+					}
 				}
 				for j, term := range g.terms {
 					if !g.isGated(term) {

@@ -11,6 +11,9 @@ import (
 
 // RouterCandidates are for topk or route on its own: one subgroup a row.
 func RouterCandidates(s *site.Site) []site.Candidate {
+	if s.Target.Backend == plans.CPU {
+		return nil // see routerLanes
+	}
 	k := routerKernel{wave: s.Target.Wave}
 	if k.op = site.Only(s, "topk"); k.op == nil {
 		if k.op = site.Only(s, "route"); k.op == nil || int(k.op.Result.Type.Last()) > maxSlots {

@@ -121,7 +121,7 @@ func (k rowsKernel) bytes(columns int) int {
 	if k.bits == 12 {
 		words += k.k / 4
 	}
-	return 4 * words * columns
+	return 4 * (words*columns + len(k.p.matrices)*k.columns*laneRows)
 }
 
 func (k rowsKernel) key() string {
@@ -176,6 +176,7 @@ type rowsRun struct {
 	sums      *kernel.Array // of the integers of 16 elements
 	scales    *kernel.Array
 	rstds     *kernel.Array // by column
+	products  *kernel.Array // of the columns at hand: by column, matrix and lane
 }
 
 func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
@@ -240,7 +241,7 @@ func (r *rowsRun) build(b *kernel.Builder) {
 	if r.bits == 12 {
 		r.low = b.Shared(kernel.U32, words(4))
 	}
-	r.rstds = b.Shared(kernel.F32, r.size)
+	r.rstds, r.products = b.Shared(kernel.F32, r.size), b.Shared(kernel.F32, len(r.matrices)*r.columns*laneRows)
 	count := r.n.Load(kernel.U32, 0) // no number if n is not there, but then nobody looks at it
 	r.rows = b.Select(b.Eq(r.most, 0), count, r.most)
 	r.row = b.Mul(b.WorkgroupID(1), r.size)

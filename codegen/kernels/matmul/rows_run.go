@@ -115,18 +115,24 @@ func (r *rowsRun) project(at, first kernel.Value) {
 			r.floats(m, b.Min(col, b.Sub(r.width, 1)), first, sums[m])
 		}
 	}
-	b.If(b.Lt(col, r.width), func() {
-		for c := range r.columns {
-			column := b.Add(first, c)
-			b.If(b.Lt(b.Add(r.row, column), r.rows), func() {
-				var list []*kernel.Var
-				for m := range sums {
-					list = append(list, sums[m][c])
-				}
-				r.store(list, column, col)
-			})
+	for m, list := range sums {
+		for c, sum := range list {
+			r.products.Store(b.Add(b.LocalID(), (c*len(sums)+m)*laneRows), sum.Get())
 		}
+	}
+	b.Barrier()
+	// A loop, as activations are long.
+	b.For(0, b.Min(b.Sub(r.rows, b.Add(r.row, first)), r.columns), 1, func(c kernel.Value) {
+		b.If(b.Lt(col, r.width), func() {
+			var list []*kernel.Var
+			for m := range sums {
+				at := b.Add(b.Mul(b.Add(b.Mul(c, len(sums)), m), laneRows), b.LocalID())
+				list = append(list, b.Var(kernel.F32, r.products.Load(at)))
+			}
+			r.store(list, b.Add(first, c), col)
+		})
 	})
+	b.Barrier()
 }
 
 // store writes element col of a column, whose products with the matrices are sums.

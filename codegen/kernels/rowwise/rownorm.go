@@ -38,7 +38,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
 	k := rowNormKernel{rows: rows, op: op, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half, post: post, group: group,
-		wave: s.Target.Wave}
+		wave: s.Target.Wave, loop: s.Target.Backend == plans.CPU}
 	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
 	// Decode entries of every width add in one order.
 	if rows.Max > ir.DecodeRows && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
@@ -76,6 +76,9 @@ type rowNormKernel struct {
 	wave  int
 	size  int // lanes of a run
 	runs  int // of a workgroup; several only if each is one subgroup's
+	// loop: lanes go over what they have of a row twice, so that one kernel serves rows of all lengths. A processor
+	// finds it in its cache.
+	loop bool
 }
 
 // perLane is the accesses of a lane, at most.
@@ -110,7 +113,11 @@ func (k rowNormKernel) key() string {
 	if k.runs > 1 {
 		runs = fmt.Sprintf(" runs=%d", k.runs)
 	}
-	return fmt.Sprintf("rownorm %s%s v=%dx%d%s w=%dx%d%s%s", k.op.Kind.Name+k.post.key(k.op.Kind.Name == "rmsnorm" && len(k.op.Args) == 1), half, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
+	name := k.op.Kind.Name + k.post.key(k.op.Kind.Name == "rmsnorm" && len(k.op.Args) == 1) + half
+	if k.loop {
+		return fmt.Sprintf("rownorm %s v=%d loop%s", name, k.vec, k.rows.Key())
+	}
+	return fmt.Sprintf("rownorm %s v=%dx%d%s w=%dx%d%s%s", name, k.vec, k.perLane(), even, k.size/k.wave, k.wave, runs, k.rows.Key())
 }
 
 func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
@@ -143,10 +150,9 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			from, laneID = b.Add(b.Mul(from, k.runs), b.Mul(b.SubgroupID(), n)), b.SubgroupLane()
 		}
 		type part struct{ i, exists, x, gain, z, add kernel.Value }
-		var parts []part
-		for j := range k.perLane() { // all is loaded at once
-			p := part{i: b.Add(laneID, j*k.size), exists: b.Bool(true)}
-			if !k.even() {
+		load := func(i kernel.Value) part {
+			p := part{i: i, exists: b.Bool(true)}
+			if !k.even() && !k.loop {
 				p.exists, p.i = b.Lt(p.i, n), b.Min(p.i, b.Sub(n, 1))
 			}
 			p.x = x.Load(t, b.Add(from, p.i))
@@ -159,12 +165,28 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			if post.add != nil {
 				p.add = post.add.Load(t, b.Add(from, p.i))
 			}
-			parts = append(parts, p)
+			return p
 		}
-		sum := b.F32(0)
-		for _, p := range parts {
+		square := func(p part, sum kernel.Value) kernel.Value {
 			for _, e := range lane.Elements(b, p.x) {
 				sum = b.FMA(b.Select(p.exists, e, 0), e, sum)
+			}
+			return sum
+		}
+		var parts []part
+		sum := b.F32(0)
+		if k.loop {
+			all := b.Var(kernel.F32, 0.0)
+			b.For(laneID, n, k.size, func(i kernel.Value) {
+				all.Set(square(part{x: x.Load(t, b.Add(from, i)), exists: b.Bool(true)}, all.Get()))
+			})
+			sum = all.Get()
+		} else {
+			for j := range k.perLane() { // all is loaded at once
+				parts = append(parts, load(b.Add(laneID, j*k.size)))
+			}
+			for _, p := range parts {
+				sum = square(p, sum)
 			}
 		}
 		total := k.sum(b, sum)
@@ -174,7 +196,7 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		} else {
 			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
 		}
-		for _, p := range parts {
+		write := func(p part) {
 			v := b.Mul(p.x, lane.Splat(b, scale, k.vec))
 			if gain != nil {
 				v = b.Mul(v, p.gain)
@@ -193,6 +215,12 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 					half.Store(b.Add(from, p.i), lane.RoundHalf(b, v))
 				}
 			})
+		}
+		if k.loop {
+			b.For(laneID, n, k.size, func(i kernel.Value) { write(load(i)) })
+		}
+		for _, p := range parts {
+			write(p)
 		}
 	}
 }
