@@ -13,6 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
 
 // poll is how often the host looks whether the caller has lost interest.
@@ -32,7 +33,8 @@ type Executor struct {
 	ended     uintptr // event: the last step has
 	dirty     bool    // the host has written to its copy of the step block
 	took      map[replay]time.Duration
-	givenUp   bool // nobody waited for the last step to its end
+	givenUp   bool                    // nobody waited for the last step to its end
+	spare     spare.Pool[*allocation] // of states that were freed
 }
 
 // replay is an entry and how often it runs in a row.
@@ -56,6 +58,9 @@ func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 		return nil, err
 	}
 	x := &Executor{dev: dev, plan: plan, entries: map[string]*graph{}, took: map[replay]time.Duration{}}
+	x.spare = spare.Pool[*allocation]{
+		Most: plan.Header.Slots, Alloc: dev.alloc, Size: func(a *allocation) int64 { return a.bytes }, Free: (*allocation).free,
+	}
 	if err := x.fits(); err != nil {
 		x.Close()
 		return nil, err
@@ -109,7 +114,7 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func
 	var compiling sync.WaitGroup
 	compiling.Go(func() {
 		var err error
-		if x.functions, err = x.dev.functions(x.plan); err != nil {
+		if x.functions, err = x.dev.functions(ctx, x.plan); err != nil {
 			stop(err)
 		}
 	})

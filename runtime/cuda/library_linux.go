@@ -6,14 +6,15 @@ import (
 	"github.com/zincc-dev/zincc/runtime/internal/dynamic"
 )
 
-// libraries are the names of the driver's library: that of the system, and where Windows's driver brings it
-// into WSL2.
-var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
+// openLibrary opens the system's library, else that which Windows's driver brings into WSL2.
+func openLibrary() (uintptr, error) {
+	return firstLibrary("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
+}
 
-// openLibrary opens the first that is there.
-func openLibrary() (lib uintptr, err error) {
+// firstLibrary opens the first that is there.
+func firstLibrary(names ...string) (lib uintptr, err error) {
 	var first error
-	for _, name := range libraries {
+	for _, name := range names {
 		if lib, err = dynamic.Open(name); err == nil {
 			return lib, nil
 		}

@@ -113,10 +113,11 @@ func (d *Device) newUploader(progress func(bytes int64)) (*uploader, error) {
 	u := &uploader{dev: d, progress: progress}
 	for i := range u.staging {
 		var err error
-		if u.staging[i], err = d.allocHost(stagingBytes); err != nil {
-			return nil, err
+		if u.staging[i], err = d.allocHost(stagingBytes); err == nil {
+			u.done[i], err = d.event()
 		}
-		if u.done[i], err = d.event(); err != nil {
+		if err != nil {
+			u.free()
 			return nil, err
 		}
 	}
@@ -168,14 +169,22 @@ func (u *uploader) turn() error {
 // finish waits for all copies and frees the buffers.
 func (u *uploader) finish() error {
 	err := u.dev.call(cuStreamSynchronize, u.dev.stream)
-	for i := range u.staging {
-		u.staging[i].free()
-		_ = u.dev.call(cuEventDestroy, u.done[i])
-	}
+	u.free()
 	if err != nil {
 		return u.dev.errorf("upload: %w", err)
 	}
 	return nil
+}
+
+func (u *uploader) free() {
+	for i, a := range u.staging {
+		if a != nil {
+			a.free()
+		}
+		if u.done[i] != 0 {
+			_ = u.dev.call(cuEventDestroy, u.done[i])
+		}
+	}
 }
 
 // event makes an event that keeps the time.

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ type function struct {
 
 // functions compiles the modules of all pipelines, on all processors, or takes what was
 // compiled before: the user's cache folder keeps it.
-func (d *Device) functions(plan *plans.Plan) ([]*function, error) {
+func (d *Device) functions(ctx context.Context, plan *plans.Plan) ([]*function, error) {
 	list, failed := make([]*function, len(plan.Pipelines)), make([]error, len(plan.Pipelines))
 	order := make([]int, len(list))
 	for i := range order {
@@ -40,6 +41,9 @@ func (d *Device) functions(plan *plans.Plan) ([]*function, error) {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, i := range order {
 		g.Go(func() error {
+			if failed[i] = ctx.Err(); failed[i] != nil {
+				return nil
+			}
 			p := &plan.Pipelines[i]
 			m := &plan.Modules[p.Module]
 			list[i], failed[i] = d.function(m.Name, m.Interface.Entry, p.Workgroup, m.Bytes)

@@ -10,7 +10,9 @@ import (
 
 // state is a copy of spans of the plan's state, on the device.
 type state struct {
+	exec  *Executor
 	spans []plans.Span
+	bytes int64
 	held  *allocation // nil when there is nothing to keep
 }
 
@@ -18,28 +20,28 @@ func (s *state) Bytes() int64 {
 	if s.held == nil {
 		return 0
 	}
-	return s.held.bytes
+	return s.bytes
 }
 
+// Free leaves the memory to the next state: a turn of a conversation drops one and saves one.
 func (s *state) Free() {
 	if s.held != nil {
-		s.held.free()
+		s.exec.spare.Leave(s.held)
 		s.held = nil
 	}
 }
 
 // SaveState copies the spans.
 func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.State, error) {
-	s := &state{spans: spans}
-	size := int64(0)
+	s := &state{exec: x, spans: spans}
 	for _, span := range spans {
-		size += span.Bytes
+		s.bytes += span.Bytes
 	}
-	if size == 0 {
+	if s.bytes == 0 {
 		return s, nil
 	}
 	var err error
-	if s.held, err = x.dev.alloc(size); err != nil {
+	if s.held, err = x.spare.Take(s.bytes); err != nil {
 		return nil, err
 	}
 	if err := x.copyState(ctx, s, func(region, held uint64, n int64) error { return x.dev.copy(held, region, n) }); err != nil {

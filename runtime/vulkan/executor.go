@@ -12,6 +12,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/internal/spare"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
@@ -35,8 +36,8 @@ type Executor struct {
 	dirty   bool                     // the host has written to its copy of the step block
 	took    map[replay]time.Duration // the last time
 	logits  map[string]*Commands
-	spare   []*Buffer // of states that were freed
-	givenUp uint64    // the submission that nobody waited for to its end; 0 without one
+	spare   spare.Pool[*Buffer] // of states that were freed
+	givenUp uint64              // the submission that nobody waited for to its end; 0 without one
 }
 
 // replay is an entry and how often it runs in a row.
@@ -67,7 +68,7 @@ func NewExecutor(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 		dev.Close()
 		return nil, err
 	}
-	x := &Executor{dev: dev, plan: plan, entries: map[string]*Commands{}, logits: map[string]*Commands{}, took: map[replay]time.Duration{}}
+	x := &Executor{dev: dev, plan: plan, entries: map[string]*Commands{}, logits: map[string]*Commands{}, took: map[replay]time.Duration{}, spare: newSpare(dev, plan)}
 	if err := x.prepare(ctx, src, progress); err != nil {
 		dev.Close()
 		return nil, err

@@ -3,10 +3,10 @@ package vulkan
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
 
 // state is a copy of spans of the plan's state, on the device.
@@ -24,33 +24,20 @@ func (s *state) Bytes() int64 {
 	return s.bytes
 }
 
-// Free keeps the memory for the next state, as many as the plan has slots: a turn of a conversation
-// drops one and saves one, and memory of a device takes milliseconds to get.
+// Free leaves the memory to the next state: a turn of a conversation drops one and saves one.
 func (s *state) Free() {
-	switch x := s.exec; {
-	case s.buf == nil:
-	case len(x.spare) < x.plan.Header.Slots:
-		x.spare = append(x.spare, s.buf)
-	default:
-		s.buf.Free()
+	if s.buf != nil {
+		s.exec.spare.Leave(s.buf)
+		s.buf = nil
 	}
-	s.buf = nil
 }
 
-// stateMemory returns memory for a state: what another has left, or new.
-func (x *Executor) stateMemory(bytes int64) (*Buffer, error) {
-	for i, b := range x.spare {
-		if b.Size() >= bytes {
-			x.spare = slices.Delete(x.spare, i, i+1)
-			return b, nil
-		}
+// newSpare keeps as many as the plan has slots.
+func newSpare(dev *Device, plan *plans.Plan) spare.Pool[*Buffer] {
+	return spare.Pool[*Buffer]{
+		Most: plan.Header.Slots, Size: (*Buffer).Size, Free: (*Buffer).Free,
+		Alloc: func(bytes int64) (*Buffer, error) { return dev.Alloc(bytes, DeviceLocal) },
 	}
-	// What is too small has no use any more, and may be in the way.
-	for _, b := range x.spare {
-		b.Free()
-	}
-	x.spare = x.spare[:0]
-	return x.dev.Alloc(bytes, DeviceLocal)
 }
 
 // SaveState copies the spans.
@@ -63,7 +50,7 @@ func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.S
 		return s, nil
 	}
 	var err error
-	if s.buf, err = x.stateMemory(s.bytes); err != nil {
+	if s.buf, err = x.spare.Take(s.bytes); err != nil {
 		return nil, err
 	}
 	if err := x.copyState(ctx, s, func(c *Commands, p place, at, n, offset int64) { c.Copy(s.buf, at, p.buf, p.at+offset, n) }); err != nil {

@@ -12,7 +12,8 @@ func TestStateMemory(t *testing.T) {
 	d := openTest(t)
 	const slots, bytes = 2, 4096
 	region := must[*Buffer](t)(d.Alloc(slots*bytes, Readback))
-	x := &Executor{dev: d, plan: &plans.Plan{Header: plans.Header{Slots: slots}}, memory: &memory{regions: map[string]place{"state": {buf: region, bytes: slots * bytes}}}}
+	plan := &plans.Plan{Header: plans.Header{Slots: slots}}
+	x := &Executor{dev: d, plan: plan, spare: newSpare(d, plan), memory: &memory{regions: map[string]place{"state": {buf: region, bytes: slots * bytes}}}}
 	save := func(slot, n int64) *state {
 		t.Helper()
 		s, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: slot * bytes, Bytes: n}})
@@ -59,12 +60,12 @@ func TestStateMemory(t *testing.T) {
 		s.Free()
 		s.Free()
 	}
-	if len(x.spare) != slots {
-		t.Errorf("%d are kept, want %d", len(x.spare), slots)
+	if x.spare.Kept() != slots {
+		t.Errorf("%d are kept, want %d", x.spare.Kept(), slots)
 	}
 	large := save(0, 2*bytes)
-	if len(x.spare) != 0 || large.Bytes() != 2*bytes {
-		t.Errorf("%d are kept that are too small", len(x.spare))
+	if x.spare.Kept() != 0 || large.Bytes() != 2*bytes {
+		t.Errorf("%d are kept that are too small", x.spare.Kept())
 	}
 	large.Free()
 }

@@ -1,0 +1,274 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// counter is a plan that counts: an entry for one step adds 1 to "pos" in each of five dispatches, the second and
+// third side by side, and copies it to "next".
+func counter() *plans.Plan {
+	step := func(name string) plans.Arg { return plans.Arg{Name: "x", Space: "step", Region: name} }
+	next := plans.Arg{Name: "y", Space: "io", Region: "next"}
+	dispatches := []plans.Dispatch{
+		{Site: "a", Step: 0, Args: []plans.Arg{step("pos")}},
+		{Site: "b", Step: 1, Args: []plans.Arg{step("pos")}},
+		{Site: "c", Step: 1, Args: []plans.Arg{{Name: "x", Space: "arena", Offset: 256}}},
+		{Site: "d", Step: 2, Args: []plans.Arg{step("pos")}},
+		{Site: "e", Step: 3, Args: []plans.Arg{{Name: "x", Space: "state", Region: "state"}}},
+		{Site: "f", Step: 4, Pipeline: 1, Args: []plans.Arg{step("pos"), next}},
+	}
+	for i := range dispatches {
+		dispatches[i].Grid = [3]int{1, 1, 1}
+	}
+	return &plans.Plan{
+		Header:    plans.Header{Slots: 1},
+		Modules:   []plans.Module{{Name: "inc", Format: plans.PTX, Bytes: []byte("inc\n")}, {Name: "copy", Format: plans.PTX, Bytes: []byte("copy\n")}},
+		Pipelines: []plans.Pipeline{{Module: 0, Wave: 32, Workgroup: 32}, {Module: 1, Wave: 32, Workgroup: 32}},
+		Memory: plans.Memory{
+			Arena: 512, State: []plans.Region{{Name: "state", Bytes: 8}},
+			Step: []plans.Region{{Name: "pos", Bytes: 4}, {Name: "slot", Bytes: 8}}, IO: []plans.Region{{Name: "next", Bytes: 4}, {Name: "logits", Bytes: 8}},
+		},
+		Entries: []plans.Entry{
+			{Name: "decode/1", Kind: "decode", Rows: 1, Next: "next", Logits: "logits", Dispatches: dispatches},
+			{Name: "prefill/16", Kind: "prefill", Rows: 16, Next: "next", Logits: "logits", Dispatches: dispatches},
+		},
+		Require: plans.Requirements{Backend: plans.CUDA, Memory: 4096, CUDA: &plans.CUDARequirements{Arch: 90, Workgroup: 32, Overlap: true}},
+	}
+}
+
+func open(t *testing.T, plan *plans.Plan) *Executor {
+	t.Helper()
+	x, err := NewExecutor(t.Context(), -1, plan, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// ints is a region after a run, as text.
+func ints(t *testing.T, x *Executor, region string) string {
+	t.Helper()
+	list, err := x.Ints(region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(list)
+}
+
+// TestRun replays an entry: what the host has written arrives once, what the device counts on is not written over.
+func TestRun(t *testing.T) {
+	f := withFake(t)
+	plan := counter()
+	x := open(t, plan)
+	if err := x.Write("pos", []int32{40}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"[46]", "[49]"} {
+		if err := x.Run(t.Context(), &plan.Entries[0], 2-i); err != nil {
+			t.Fatal(err)
+		}
+		if got := ints(t, x, "next"); got != want || ints(t, x, "pos") != want {
+			t.Errorf("run %d: %s, want %s", i, got, want)
+		}
+	}
+	if err := x.Write("slot", []int32{1, 2}); err != nil { // the host's copy of pos is what the host wrote last
+		t.Fatal(err)
+	}
+	if err := x.Run(t.Context(), &plan.Entries[1], 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := ints(t, x, "slot") + ints(t, x, "next"); got != "[1 2][43]" {
+		t.Errorf("%s", got)
+	}
+	if _, err := x.Floats("logits"); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []error{x.Write("pos", []int32{1, 2}), x.Write("next", []int32{1}), x.Write("none", nil)} {
+		if bad == nil {
+			t.Error("a region of another size or kind is written")
+		}
+	}
+	x.Close()
+	if left := f.leaked(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestGraph holds graphs against the plan: dispatches of different steps one after the other, of one step side by
+// side, and overlap only in decode entries between two that are each alone.
+func TestGraph(t *testing.T) {
+	f := withFake(t)
+	plan := counter()
+	x := open(t, plan)
+	defer x.Close()
+	for n, e := range plan.Entries {
+		g := f.graphs[n]
+		if len(g.nodes) != len(e.Dispatches) {
+			t.Fatalf("%s: %d nodes", e.Name, len(g.nodes))
+		}
+		// The main stream's dispatch of a step comes last: put nodes back by their argument and kernel.
+		at := make([]int, len(e.Dispatches))
+		for i := range e.Dispatches {
+			for j, node := range g.nodes {
+				if node.args[0] == x.memory.arguments[e.Name][i][0] && node.kernel == plan.Modules[e.Dispatches[i].Pipeline].Name && !slices.Contains(at[:i], j) {
+					at[i] = j
+					break
+				}
+			}
+		}
+		for i := range e.Dispatches {
+			for j := range e.Dispatches {
+				if got, want := g.before(at[i], at[j]), e.Dispatches[i].Step < e.Dispatches[j].Step; got != want {
+					t.Errorf("%s: %s before %s: %v, want %v", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site, got, want)
+				}
+			}
+			if got, want := g.nodes[at[i]].overlap, e.Kind == "decode" && i >= 4; got != want { // e after d, f after e
+				t.Errorf("%s: %s overlaps: %v, want %v", e.Name, e.Dispatches[i].Site, got, want)
+			}
+		}
+	}
+}
+
+// TestState saves recurrent state and goes back to it.
+func TestState(t *testing.T) {
+	f := withFake(t)
+	plan := counter()
+	x := open(t, plan)
+	run := func() {
+		if err := x.Run(t.Context(), &plan.Entries[0], 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	value := func() int32 { return *at[int32](uintptr(x.memory.regions["state"].address)) }
+	spans := []plans.Span{{Region: "state", Offset: 0, Bytes: 4}}
+	run()
+	s, err := x.SaveState(t.Context(), spans)
+	if err != nil || s.Bytes() != 4 || value() != 1 {
+		t.Fatalf("%v, %v, state %d", s, err, value())
+	}
+	run()
+	run()
+	if err := x.RestoreState(t.Context(), s); err != nil || value() != 1 {
+		t.Errorf("state %d, %v", value(), err)
+	}
+	s.Free()
+	s.Free()
+	none, err := x.SaveState(t.Context(), nil)
+	if err != nil || none.Bytes() != 0 || x.RestoreState(t.Context(), none) != nil {
+		t.Errorf("no state: %v", err)
+	}
+	if _, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: 6, Bytes: 4}}); err == nil {
+		t.Error("a span beyond the region is saved")
+	}
+	x.Close()
+	if left := f.leaked(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestInterrupt gives a step up and goes on when the device has ended it.
+func TestInterrupt(t *testing.T) {
+	f := withFake(t)
+	plan := counter()
+	x := open(t, plan)
+	f.mu.Lock()
+	f.busy = true
+	f.mu.Unlock()
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	began := time.Now()
+	if err := x.Run(ctx, &plan.Entries[0], 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	time.AfterFunc(20*time.Millisecond, func() {
+		f.mu.Lock()
+		f.busy = false
+		f.mu.Unlock()
+	})
+	if err := x.Write("pos", []int32{7}); err != nil { // waits for the end of what was given up
+		t.Fatal(err)
+	}
+	if err := x.Run(t.Context(), &plan.Entries[0], 1); err != nil || ints(t, x, "next") != "[10]" {
+		t.Errorf("%s, %v", ints(t, x, "next"), err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := x.Run(canceled, &plan.Entries[0], 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := NewExecutor(canceled, -1, plan, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	x.Close()
+	if left := f.leaked(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestFailures has each call of the driver fail in turn, once and for good: an error of one line names the device,
+// and nothing is left on it by a process that can still free it.
+func TestFailures(t *testing.T) {
+	plan := counter()
+	session := func() error {
+		x, err := NewExecutor(t.Context(), -1, plan, nil, nil)
+		if err != nil {
+			return err
+		}
+		defer x.Close()
+		if err := x.Write("pos", []int32{1}); err != nil {
+			return err
+		}
+		if err := x.Run(t.Context(), &plan.Entries[0], 2); err != nil {
+			return err
+		}
+		if _, err := x.Floats("logits"); err != nil {
+			return err
+		}
+		s, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Bytes: 8}})
+		if err != nil {
+			return err
+		}
+		defer s.Free()
+		if err := x.RestoreState(t.Context(), s); err != nil {
+			return err
+		}
+		_, err = x.Profile(t.Context(), &plan.Entries[0], 2)
+		return err
+	}
+	f := withFake(t)
+	if err := session(); err != nil {
+		t.Fatal(err)
+	}
+	// Failures of these need no notice: they free, or tell what not every driver knows.
+	quiet := []int{cuCtxSetCurrent, cuDeviceGetAttribute, cuDevicePrimaryCtxRelease, cuMemFree, cuMemFreeHost, cuLinkDestroy, cuStreamSynchronize,
+		cuStreamDestroy, cuGraphDestroy, cuGraphExecDestroy, cuEventDestroy}
+	calls := f.calls
+	for _, e := range []Error{outOfMemory, 700} {
+		for n := 1; n <= calls; n++ {
+			f := withFake(t)
+			f.failAt, f.fails = n, e
+			err := session()
+			if err == nil {
+				if !slices.Contains(quiet, f.failed) {
+					t.Errorf("call %d: nobody noticed that %s failed", n, symbols[f.failed])
+				}
+				continue
+			}
+			text := err.Error()
+			if strings.Contains(text, "\n") || !strings.Contains(text, "CUDA") || !strings.Contains(text, e.Error()) {
+				t.Errorf("call %d, %s: %q", n, symbols[f.failed], text)
+			}
+			if left := f.leaked(); left != nil && e == outOfMemory {
+				t.Errorf("call %d, %s: left %v", n, text, left)
+			}
+		}
+	}
+}

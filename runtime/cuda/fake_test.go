@@ -1,0 +1,301 @@
+package cuda
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+// fake is a driver without a device: it does what it is asked for at once, in memory of this process. Its
+// machine code is the text of the module: "inc" adds one to the first argument, "copy" copies the first to the
+// second, in i32.
+type fake struct {
+	mu     sync.Mutex
+	infos  []fakeInfo
+	memory map[uint64][]byte  // what is allocated, by address
+	links  map[uintptr][]byte // their results, which stay
+	live   map[string]int     // objects that were made and not freed, by kind
+	graphs []*fakeGraph
+	texts  []string                 // of modules and functions, by handle
+	events map[uintptr]map[int]bool // what an event of a capture is behind, by node
+
+	capturing *fakeGraph
+	frontier  map[uintptr]map[int]bool // of a capture: what the end of a stream is behind
+	handles   uintptr
+
+	calls  int
+	failAt int   // the call that fails, from 1; 0: none
+	fails  Error // with what; sticky errors stay
+	failed int   // the function that did
+	busy   bool  // nothing ends
+}
+
+type fakeInfo struct {
+	name        string
+	arch        int
+	memory      uint64
+	free        uint64
+	integrated  bool
+	unsupported []uintptr // attributes that the driver does not know
+}
+
+// fakeGraph is what was captured.
+type fakeGraph struct{ nodes []fakeNode }
+
+type fakeNode struct {
+	kernel  string
+	args    []uint64
+	overlap bool
+	after   map[int]bool // nodes that end before it begins
+	do      func()
+}
+
+// withFake has the package use a fake driver for the test.
+func withFake(t *testing.T, infos ...fakeInfo) *fake {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", os.DevNull) // nothing can be kept
+	if infos == nil {
+		infos = []fakeInfo{{name: "Z1", arch: 90, memory: 8 << 30, free: 7 << 30}}
+	}
+	f := &fake{infos: infos, memory: map[uint64][]byte{}, links: map[uintptr][]byte{}, live: map[string]int{}, events: map[uintptr]map[int]bool{}, frontier: map[uintptr]map[int]bool{}}
+	before := load
+	load = func() (*driver, error) { return &driver{f.invoke}, nil }
+	t.Cleanup(func() { load = before })
+	return f
+}
+
+// at is what lies at an address.
+func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
+
+func (f *fake) invoke(function int, a []uintptr) uintptr {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if function == cuGetErrorName {
+		return 0 // the package knows those that are tested
+	}
+	f.calls++
+	if f.calls == f.failAt || f.failAt > 0 && f.calls > f.failAt && slices.Contains(sticky, f.fails) {
+		if f.calls == f.failAt {
+			f.failed = function
+		}
+		return uintptr(f.fails)
+	}
+	return uintptr(f.do(function, a))
+}
+
+// made counts an object and returns its handle.
+func (f *fake) made(kind string) uintptr {
+	f.live[kind]++
+	f.handles++
+	return f.handles
+}
+
+func (f *fake) freed(kind string) Error {
+	if f.live[kind]--; f.live[kind] < 0 {
+		panic(kind + " is freed twice")
+	}
+	return 0
+}
+
+// staging keeps the large buffers that were freed.
+var staging struct {
+	sync.Mutex
+	spare [][]byte
+}
+
+func (f *fake) allocate(kind string, to, bytes uintptr) Error {
+	var b []byte
+	if bytes == stagingBytes { // many tests take them
+		staging.Lock()
+		if n := len(staging.spare); n > 0 {
+			b, staging.spare = staging.spare[n-1], staging.spare[:n-1]
+		}
+		staging.Unlock()
+	}
+	if b == nil {
+		b = make([]byte, min(bytes, stagingBytes)+255) // nobody writes to more
+	}
+	address := (uint64(uintptr(unsafe.Pointer(&b[0]))) + 255) &^ 255
+	f.memory[address] = b
+	f.live[kind]++
+	*at[uint64](to) = address
+	return 0
+}
+
+func (f *fake) release(kind string, address uintptr) Error {
+	if f.memory[uint64(address)] == nil {
+		panic(fmt.Sprintf("%s at %x is not allocated", kind, address))
+	}
+	if b := f.memory[uint64(address)]; len(b) == stagingBytes+255 {
+		staging.Lock()
+		staging.spare = append(staging.spare, b)
+		staging.Unlock()
+	}
+	delete(f.memory, uint64(address))
+	return f.freed(kind)
+}
+
+func (f *fake) copy(to, from, bytes uintptr) Error {
+	copy(unsafe.Slice(at[byte](to), bytes), unsafe.Slice(at[byte](from), bytes))
+	return 0
+}
+
+// attribute is a CUdevice_attribute of a device.
+func (f *fake) attribute(to, number, device uintptr) Error {
+	i := &f.infos[device]
+	if slices.Contains(i.unsupported, number) {
+		return 1 // CUDA_ERROR_INVALID_VALUE
+	}
+	integrated := 0
+	if i.integrated {
+		integrated = 1
+	}
+	v := map[uintptr]int{8: 48 << 10, 13: 1980000, 16: 132, 18: integrated, 33: 0x1b, 34: 0, 38: 50 << 20, 75: i.arch / 10, 76: i.arch % 10, 97: 227 << 10, 139: 0x2335<<16 | 0x10de}
+	*at[int32](to) = int32(v[number])
+	return 0
+}
+
+func (f *fake) do(function int, a []uintptr) Error {
+	switch function {
+	case cuDeviceGetCount:
+		*at[int32](a[0]) = int32(len(f.infos))
+	case cuDriverGetVersion:
+		*at[int32](a[0]) = 13000
+	case cuDeviceGet:
+		*at[int32](a[0]) = int32(a[1])
+	case cuDeviceGetName:
+		copy(unsafe.Slice(at[byte](a[0]), a[1]), f.infos[a[2]].name)
+	case cuDeviceGetUuid:
+		*at[byte](a[0]) = byte(a[1]) + 1
+	case cuDeviceTotalMem:
+		*at[uint64](a[0]) = f.infos[a[1]].memory
+	case cuDeviceGetAttribute:
+		return f.attribute(a[0], a[1], a[2])
+	case cuDevicePrimaryCtxRetain:
+		*at[uintptr](a[0]) = f.made("context")
+	case cuDevicePrimaryCtxRelease:
+		return f.freed("context")
+	case cuMemGetInfo:
+		*at[uint64](a[0]), *at[uint64](a[1]) = f.infos[0].free, f.infos[0].memory
+	case cuMemAlloc:
+		return f.allocate("memory", a[0], a[1])
+	case cuMemFree:
+		return f.release("memory", a[0])
+	case cuMemHostAlloc:
+		return f.allocate("host memory", a[0], a[1])
+	case cuMemFreeHost:
+		return f.release("host memory", a[0])
+	case cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync:
+		return f.copy(a[0], a[1], a[2])
+	case cuLinkCreate:
+		*at[uintptr](a[3]) = f.made("link")
+	case cuLinkAddData:
+		f.links[a[0]] = slices.Clone(unsafe.Slice(at[byte](a[2]), a[3])) // with the zero at its end
+	case cuLinkComplete:
+		code := f.links[a[0]]
+		*at[uintptr](a[1]), *at[uintptr](a[2]) = uintptr(unsafe.Pointer(&code[0])), uintptr(len(code))
+	case cuLinkDestroy:
+		return f.freed("link")
+	case cuModuleLoadData:
+		f.texts = append(f.texts, goString(at[byte](a[1])))
+		*at[uintptr](a[0]) = uintptr(len(f.texts))
+	case cuModuleGetFunction:
+		*at[uintptr](a[0]) = a[1]
+	case cuStreamCreate:
+		*at[uintptr](a[0]) = f.made("stream")
+	case cuStreamDestroy:
+		return f.freed("stream")
+	case cuStreamBeginCapture:
+		f.capturing = &fakeGraph{}
+		clear(f.frontier)
+		clear(f.events)
+	case cuStreamEndCapture:
+		f.graphs = append(f.graphs, f.capturing)
+		f.capturing = nil
+		f.live["graph"]++
+		*at[uintptr](a[1]) = uintptr(len(f.graphs))
+	case cuGraphDestroy:
+		return f.freed("graph")
+	case cuGraphInstantiate:
+		f.live["executable graph"]++
+		*at[uintptr](a[0]) = a[1]
+	case cuGraphExecDestroy:
+		return f.freed("executable graph")
+	case cuGraphLaunch:
+		for _, n := range f.graphs[a[0]-1].nodes {
+			n.do()
+		}
+	case cuLaunchKernelEx:
+		f.launch(at[launchConfig](a[0]), f.texts[a[1]-1], a[2])
+	case cuEventCreate:
+		*at[uintptr](a[0]) = f.made("event")
+	case cuEventDestroy:
+		return f.freed("event")
+	case cuEventRecord:
+		f.events[a[0]] = maps.Clone(f.frontier[a[1]])
+	case cuStreamWaitEvent:
+		if f.frontier[a[0]] == nil {
+			f.frontier[a[0]] = map[int]bool{}
+		}
+		maps.Copy(f.frontier[a[0]], f.events[a[1]])
+	case cuEventQuery:
+		if f.busy {
+			return notReady
+		}
+	case cuEventElapsedTime:
+		*at[float32](a[0]) = 0.001
+	}
+	return 0
+}
+
+// launch runs a kernel, or keeps it for a graph.
+func (f *fake) launch(c *launchConfig, text string, params uintptr) {
+	name, _, _ := strings.Cut(text, "\n")
+	count := map[string]int{"inc": 1, "copy": 2}[name]
+	var args []uint64
+	for i := range count {
+		args = append(args, **at[*uint64](params + uintptr(i)*unsafe.Sizeof(params)))
+	}
+	do := func() {
+		switch name {
+		case "inc":
+			*at[int32](uintptr(args[0]))++
+		case "copy":
+			*at[int32](uintptr(args[1])) = *at[int32](uintptr(args[0]))
+		}
+	}
+	g := f.capturing
+	if g == nil {
+		do()
+		return
+	}
+	g.nodes = append(g.nodes, fakeNode{name, args, c.count > 0, maps.Clone(f.frontier[c.stream]), do})
+	f.frontier[c.stream] = map[int]bool{len(g.nodes) - 1: true}
+}
+
+// before reports whether node i has ended when j begins.
+func (g *fakeGraph) before(i, j int) bool {
+	for k := range g.nodes[j].after {
+		if k == i || g.before(i, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaked lists what is still there.
+func (f *fake) leaked() []string {
+	var all []string
+	for kind, n := range f.live {
+		if n != 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
