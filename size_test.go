@@ -166,7 +166,7 @@ func TestReportSize(t *testing.T) {
 		if err != nil || !same {
 			t.Fatalf("%s for %s: compiled again, the same program: %v, %v", model, name, same, err)
 		}
-		options[i] = report.Options{Trace: trace}
+		options[i] = report.Options{Trace: trace, Candidates: codegen.Offered(compiled[i].Program, tg)}
 	}
 	for name, build := range map[string]func() (*report.Report, error){
 		"report": func() (*report.Report, error) { return report.New(compiled[0], options[0]) },

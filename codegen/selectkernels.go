@@ -275,7 +275,7 @@ func describe(g *ir.Group) string {
 func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
 	all := kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
 	for i, c := range all {
-		if c.Kernel == g.Call.Kernel && c.Wave == g.Call.Wave && equalConsts(c.Consts, g.Call.Consts) {
+		if isCall(&c, g.Call) {
 			return &all[i], nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
@@ -23,7 +24,8 @@ Times are predictions from the target's figures, at full rows and behind an empt
 profile measures.
 
 --entry lists the dispatches of an entry. --site says all of the call sites with that part in their
-name: ops, kernel, constants, grid, bytes, operations, predicted time and why this kernel. --full
+name: ops, kernel, constants, grid, bytes, operations, predicted time and why this kernel; with
+--entry also what the compiler chose from. --full
 prints every table: also what the device must offer, pipelines, and for every tensor its layout on the
 device and the kernels that read it; --json prints those as JSON. A kernel's name is its family, then
 what the kernel computes with its weight types, then its shape; docs/adding-a-kernel.md has the legend.
@@ -87,6 +89,9 @@ func page(p *plans.Plan, entry, site string, full bool) ([]*table.Table, error) 
 		return plans.Inspect(p), nil
 	case site != "":
 		one, err = plans.SiteTable(p, entry, site)
+		if t, none := target.OfPlan(&p.Header); err == nil && none == nil && entry != "" && !t.IsHost() {
+			return []*table.Table{one, codegen.CandidateTable(p, t, entry, site)}, nil
+		}
 	case entry != "":
 		one, err = plans.EntryTable(p, entry)
 	default:

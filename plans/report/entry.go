@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -50,6 +51,7 @@ type Dispatch struct {
 	Layer   int `json:"l"` // -1: none
 	Step    int `json:"t"`
 	Launch  int `json:"c"`
+	Offer   int `json:"o"` // which of the plan's Offers; -1: none is known
 }
 
 // Value is a value of the arena: bytes from Offset on are its own in steps First to
@@ -71,10 +73,11 @@ type builder struct {
 	groups   map[string]int
 	launches map[Launch]int
 	passes   map[Pass]int
+	offers   map[string]int
 }
 
 func newBuilder(r *Plan) *builder {
-	return &builder{r, map[string]int{}, map[Call]int{}, map[string]int{}, map[Launch]int{}, map[Pass]int{}}
+	return &builder{r, map[string]int{}, map[Call]int{}, map[string]int{}, map[Launch]int{}, map[Pass]int{}, map[string]int{}}
 }
 
 // once returns the index of v in list, to which it is added if it is new.
@@ -88,7 +91,7 @@ func once[K comparable, V any](at map[K]int, list *[]V, key K, v V) int {
 	return i
 }
 
-func (b *builder) entry(p *plans.Plan, e *plans.Entry, t *Trace) Entry {
+func (b *builder) entry(p *plans.Plan, e *plans.Entry, t *Trace, candidates [][]Candidate) Entry {
 	f := p.Program.Func(e.Name)
 	out := Entry{Name: e.Name, Rows: e.Rows}
 	steps := changed(t, e.Name)
@@ -119,7 +122,7 @@ func (b *builder) entry(p *plans.Plan, e *plans.Entry, t *Trace) Entry {
 		}
 		out.Columns = append(out.Columns, col)
 	}
-	b.dispatches(&out, e, final, sections)
+	b.dispatches(&out, e, final, sections, candidates)
 	b.values(&out, p, f, final, sections)
 	return out
 }
@@ -224,7 +227,7 @@ func places(c *column, sections []section) []place {
 	return list
 }
 
-func (b *builder) dispatches(out *Entry, e *plans.Entry, final *column, sections []section) {
+func (b *builder) dispatches(out *Entry, e *plans.Entry, final *column, sections []section, candidates [][]Candidate) {
 	at := places(final, sections)
 	for i := range e.Dispatches {
 		d := &e.Dispatches[i]
@@ -233,8 +236,16 @@ func (b *builder) dispatches(out *Entry, e *plans.Entry, final *column, sections
 			ReadPos: c.BytesPerPos, FLOPsPos: c.FLOPsPerPos,
 			Bytes: micro(c.Predicted.Bytes), Operations: micro(c.Predicted.Operations), Stage: micro(c.Predicted.Stage)}
 		out.Dispatches = append(out.Dispatches, Dispatch{Section: at[i].section, Group: at[i].group, Layer: at[i].layer,
-			Step: d.Step, Launch: once(b.launches, &b.r.Launches, l, l)})
+			Step: d.Step, Launch: once(b.launches, &b.r.Launches, l, l), Offer: b.offer(candidates, i)})
 	}
+}
+
+// offer stores the candidates of a dispatch.
+func (b *builder) offer(candidates [][]Candidate, i int) int {
+	if candidates == nil || len(candidates[i]) == 0 {
+		return -1
+	}
+	return once(b.offers, &b.r.Offers, fmt.Sprint(candidates[i]), candidates[i])
 }
 
 // values lists what lies in the arena and when, lowest and earliest first.

@@ -81,7 +81,7 @@ func compile(t *testing.T, model, name string) (*plans.Plan, report.Options) {
 	if !same {
 		t.Errorf("%s for %s: compiled again, it is another program", model, name)
 	}
-	return plan, report.Options{Path: model + ".bin", Trace: trace,
+	return plan, report.Options{Path: model + ".bin", Trace: trace, Candidates: codegen.Offered(plan.Program, on),
 		Figures: report.Figures{Bandwidth: on.Bandwidth, FLOPs: on.FLOPs, MatrixFLOPs: on.MatrixFLOPs}}
 }
 
@@ -210,6 +210,17 @@ func TestPage(t *testing.T) {
 	}
 	if n := c.number(litColumns); n < 2 {
 		t.Errorf("the dispatch's ops are lit in %v columns", n)
+	}
+	c.key("Escape")
+
+	// A pinned dispatch keeps the panel, which lists its candidates.
+	c.point(`.timeline .dispatch[aria-label^="blk.0.ffn_gate"]`, true)
+	c.point(`.panel summary`, true)
+	if n := c.number(`document.querySelectorAll(".panel .offers[open] tbody tr").length`); n < 2 {
+		t.Errorf("the panel lists %v candidates", n)
+	}
+	if n := c.number(`document.querySelectorAll(".panel .offers .taken").length`); n != 1 {
+		t.Errorf("%v candidates were taken", n)
 	}
 	c.key("Escape")
 

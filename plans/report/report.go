@@ -44,6 +44,7 @@ type Plan struct {
 	Assembler string // which compiler the pipelines' assembly is of
 	Coverage  Table
 	Measured  []Measured `json:",omitempty"`
+	Offers    [][]Candidate // lists of candidates, which Dispatch.Offer means
 }
 
 // Measured is what the dispatches of an entry took on a device behind Depth cached positions, in
@@ -53,6 +54,16 @@ type Measured struct {
 	Depth  int
 	Device string
 	Times  []float64
+}
+
+// Candidate is one way to compute a call site.
+type Candidate struct {
+	Name   string  // ORDER/SHAPE, as in a tuning file
+	Kernel string
+	Wave   int
+	Grid   [3]int
+	Micros float64 `json:",omitempty"` // that its family expects, 0 where it does not say
+	Taken  bool    `json:",omitempty"`
 }
 
 // Fact is a field and its value.
@@ -98,6 +109,7 @@ type Options struct {
 	Assembler  string   // who was
 	Notes      []string
 	Profiles   []*plans.Profile // measured steps
+	Candidates [][][]Candidate  // by entry and dispatch; nil where nobody knows them
 }
 
 // New makes the report of one plan.
@@ -156,7 +168,11 @@ func newPlan(p *plans.Plan, o Options, l *listings) (*Plan, error) {
 	}
 	b := newBuilder(r)
 	for i := range p.Entries {
-		r.Entries = append(r.Entries, b.entry(p, &p.Entries[i], trace))
+		var candidates [][]Candidate
+		if o.Candidates != nil {
+			candidates = o.Candidates[i]
+		}
+		r.Entries = append(r.Entries, b.entry(p, &p.Entries[i], trace, candidates))
 	}
 	r.addMeasured(p, o.Profiles)
 	var err error

@@ -84,7 +84,7 @@ function run(plan, entry, depth) {
     const section = entry.Sections[d.s];
     const work = at(plan.Launches[d.c], depth);
     const site = section.Layers && d.l >= 0 ? group.Site.replace("blk." + section.Layers[0] + ".", "blk." + d.l + ".") : group.Site;
-    const one = { i, plan, entry, group, site, work, layer: d.l, step: d.t, section: d.s, index: d.g, start: now, took: found ? found.Times[i] : 0, began: then };
+    const one = { i, offers: plan.Offers && d.o >= 0 ? plan.Offers[d.o] : [], plan, entry, group, site, work, layer: d.l, step: d.t, section: d.s, index: d.g, start: now, took: found ? found.Times[i] : 0, began: then };
     now += work.time;
     then += one.took;
     return one;

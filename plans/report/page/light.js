@@ -30,11 +30,13 @@ const lights = {
   leave() { this.pinned ? this.show(this.pinned) : this.off(); },
   pin(keys, origin) {
     this.pinned = keys;
+    panel.node.classList.add("pinned");
     this.show(keys);
     align(origin);
   },
   unpin() {
     this.pinned = null;
+    panel.node.classList.remove("pinned");
     this.off();
   },
 };
@@ -70,7 +72,8 @@ function lightable(node, keys, details) {
     if (details) panel.show(details);
     lights.pin(keys, node);
   };
-  node.addEventListener("pointerenter", over);
+  // What is pinned stays in the panel while the pointer goes there.
+  node.addEventListener("pointerenter", () => lights.pinned ? lights.hover(keys) : over());
   node.addEventListener("pointerleave", () => lights.leave());
   node.addEventListener("focus", over);
   node.addEventListener("blur", () => lights.leave());
@@ -124,6 +127,7 @@ const panel = {
   },
   hide() { this.node.hidden = true; },
 };
+panel.node.addEventListener("click", event => event.stopPropagation());
 
 function fact(name, value, kind) {
   return el("span", { class: "fact" }, el("b", {}, name), kind ? [swatch(kind), " "] : [], value);
@@ -141,8 +145,17 @@ const dispatchDetails = d => () => {
       fact("reads", bytes(w.Read)), fact("writes", bytes(w.Write)), fact("operations", count(w.FLOPs)), fact("step", d.step),
       call && [fact("kernel", el("code", {}, call.Kernel)), fact("grid", call.Grid.join(" × ")), fact("constants", el("code", {}, call.Consts)),
         call.Why && fact("why", call.Why)]),
+    d.offers.length > 1 && offersTable(d.offers),
   ];
 };
+
+// offersTable lists the candidates of a call site, that which was taken first.
+const offersTable = offers => el("details", { class: "offers" }, el("summary", {}, plural(offers.length, "candidate")),
+  el("div", { class: "scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["candidate", "kernel", "subgroup", "grid"].map(c => el("th", {}, c)), el("th", { class: "number" }, "expected"))),
+    el("tbody", {}, [...offers].sort((a, b) => (b.Taken || 0) - (a.Taken || 0)).map(o => el("tr", { class: o.Taken && "taken" },
+      [(o.Taken ? "✓ " : "") + o.Name, o.Kernel, o.Wave, o.Grid.join(" × ")].map(c => el("td", {}, breakable(String(c)))),
+      el("td", { class: "number" }, o.Micros ? time(o.Micros) : "–")))))));
 
 // parse takes a line of the IR's text apart: "%7 = linear %1, @w {..} : f32[T, 8] at 0".
 const parsed = new Map();

@@ -1,0 +1,73 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	text "github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/report"
+)
+
+// Offered lists for each function and group of a program the candidates that there are for the target.
+func Offered(p *ir.Program, t *target.Target) (lists [][][]report.Candidate) {
+	for _, f := range p.Funcs {
+		lists = append(lists, offered(p, f, t))
+	}
+	return lists
+}
+
+// offered lists the candidates of each group of the function, in the order in which families offer
+// them. Groups of a plan for the host have none.
+func offered(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candidate {
+	lists := make([][]report.Candidate, len(f.Groups))
+	if t.IsHost() {
+		return lists
+	}
+	uses := f.Uses()
+	for i, g := range f.Groups {
+		for _, c := range kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
+			one := report.Candidate{Name: c.Name(), Kernel: c.Kernel, Wave: c.Wave, Grid: c.Grid, Taken: isCall(&c, g.Call)}
+			if c.Seconds != nil {
+				one.Micros = 1e6 * c.Seconds(f.Rows)
+			}
+			lists[i] = append(lists[i], one)
+		}
+	}
+	return lists
+}
+
+// CandidateTable lists what there was to choose from at the call sites of an entry with part in their name; those
+// of equal layers once. A time is what the candidate's family expects, if it says.
+func CandidateTable(p *plans.Plan, t *target.Target, entry, part string) *text.Table {
+	out := &text.Table{Title: "candidates", Columns: []string{"site", "candidate", "taken", "subgroup", "grid", "us", "kernel"}}
+	f := p.Program.Func(entry)
+	lists, seen := offered(p.Program, f, t), map[string]bool{}
+	for i, g := range f.Groups {
+		name := plans.FoldSite(g.Name)
+		key := fmt.Sprint(name, lists[i])
+		if !strings.Contains(g.Name, part) || seen[key] {
+			continue
+		}
+		seen[key] = true
+		for _, c := range lists[i] {
+			taken, us := "", any("")
+			if c.Taken {
+				taken = "yes"
+			}
+			if c.Micros > 0 {
+				us = c.Micros
+			}
+			out.Add(name, c.Name, taken, c.Wave, fmt.Sprintf("%dx%dx%d", c.Grid[0], c.Grid[1], c.Grid[2]), us, c.Kernel)
+		}
+	}
+	return out
+}
+
+// isCall reports whether the call is of the candidate.
+func isCall(c *kernels.Candidate, call *ir.Call) bool {
+	return c.Kernel == call.Kernel && c.Wave == call.Wave && equalConsts(c.Consts, call.Consts)
+}
