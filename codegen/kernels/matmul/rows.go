@@ -17,7 +17,8 @@ import (
 // lie interleaved (layout.Rows16), and x is the same in all lanes. Nothing is added up between lanes.
 // A workgroup has 16 rows of the weights, and some rows of x, which are called columns here. It
 // rounds x to fixed point in shared memory, once for all workgroups of a line of the grid. Then it takes the
-// columns a few at a time, image by image of the weights, so that entries of every width add in one order.
+// columns a few at a time, image by image of the weights, so that entries of every width add in one order; of x
+// in 8 bits, which has many columns, all of them panel by panel (panelRun).
 //
 // The code is that of a type of weights, for one matrix or the two of a GLU. All else is constants that stay open: sizes, and
 // which of norm, bias, activation and residuals there are. So few kernels serve all models.
@@ -27,6 +28,8 @@ type rowsKernel struct {
 	step    site.Extent
 	columns int // at a time
 	tile    int // of a workgroup, a multiple of columns
+
+	unsigned bool // see Target.UnsignedDot
 }
 
 const (
@@ -84,9 +87,12 @@ func RowsCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	k := rowsKernel{linearGroup: g, p: g.projects[0], step: step, columns: min(rowsColumns, step.Max)}
-	if !k.p.fixed && k.columns > 1 {
-		k.columns = rowsColumns / 2 // of types that few models have, or few of their weights
+	k := rowsKernel{linearGroup: g, p: g.projects[0], step: step, columns: min(rowsColumns, step.Max), unsigned: s.Target.UnsignedDot}
+	switch {
+	case !k.p.fixed && k.columns > 1: // of types that few models have, or few of their weights
+		k.columns = rowsColumns / 2
+	case k.bits == 8 && !k.unsigned: // registers are few
+		k.columns = rowsColumns / 2
 	}
 	if !k.divide(s.Target) {
 		return nil
@@ -94,11 +100,14 @@ func RowsCandidates(s *site.Site) []site.Candidate {
 	return []site.Candidate{k.candidate()}
 }
 
-// divide chooses the tile: rounding x costs as much as some rows of the weights, and weights are taken
-// apart again for the columns of every tile.
+// divide chooses the tile: rounding x costs as much as two times 16 rows of the weights, once for the workgroups that a
+// thread takes at a time, and weights are taken apart again for the columns of every tile, which costs as much as 6 columns.
 func (k *rowsKernel) divide(t *target.Target) bool {
 	k.tile = k.columns
-	for 2*k.tile <= 64 && k.tile < k.step.Max && k.bytes(2*k.tile) <= t.Shared/2 {
+	if k.bits == 8 {
+		k.tile = rowsColumns
+	}
+	for 2*k.tile <= 64 && k.tile < k.step.Max && k.bytes(2*k.tile) <= t.Shared {
 		k.tile *= 2
 	}
 	return k.bytes(k.tile) <= t.Shared
@@ -115,11 +124,11 @@ func (k rowsKernel) group() int {
 // bytes is the shared memory of so many columns.
 func (k rowsKernel) bytes(columns int) int {
 	words := 1
-	if k.fixed != nil {
-		words += k.k/4*(k.bits/8) + k.k/16 + k.k/k.group()
-	}
-	if k.bits == 12 {
-		words += k.k / 4
+	switch {
+	case k.bits == 8:
+		return k.panelBytes(columns)
+	case k.fixed != nil:
+		words += k.k/2 + k.k/16 + k.k/k.group()
 	}
 	return 4 * (words*columns + len(k.p.matrices)*k.columns*laneRows)
 }
@@ -148,7 +157,7 @@ func (k rowsKernel) adds() int { return max(rowsAdds, len(k.p.residuals)) }
 func (k rowsKernel) candidate() site.Candidate {
 	return site.Implement(site.Candidate{
 		Kernel: k.key(),
-		Order:  fmt.Sprintf("rows%d", k.bits),
+		Order:  orders[k.bits],
 		Shape:  fmt.Sprintf("%d of %d", k.columns, k.tile),
 		Grid:   [3]int{site.CeilDiv(k.p.width, laneRows), site.CeilDiv(k.step.Max, k.tile), 1},
 		Cover: []plans.Cover{{
@@ -156,6 +165,9 @@ func (k rowsKernel) candidate() site.Candidate {
 		}},
 	}, "rows", k.declare)
 }
+
+// orders names those of the sums, by the bits of x.
+var orders = map[int]string{0: "rows0", 8: "panels8", 12: "rows12"}
 
 // rowsRun is the kernel while it is built. An argument that the site does not have is x, and a constant says so.
 type rowsRun struct {
@@ -177,6 +189,7 @@ type rowsRun struct {
 	scales    *kernel.Array
 	rstds     *kernel.Array // by column
 	products  *kernel.Array // of the columns at hand: by column, matrix and lane
+	panels    *panelRun     // of x in 8 bits, of all columns of the tile
 }
 
 func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
@@ -235,13 +248,17 @@ func (r *rowsRun) build(b *kernel.Builder) {
 	r.b = b
 	b.Workgroup(laneRows)
 	words := func(n int) kernel.Value { return b.Mul(b.Div(r.cols, n), r.size) }
-	if r.fixed != nil {
+	switch r.bits {
+	case 8:
+		r.panels = newPanelRun(r)
+	case 12:
 		r.high, r.sums, r.scales = b.Shared(kernel.U32, words(4)), b.Shared(kernel.I32, words(16)), b.Shared(kernel.F32, words(r.group()))
-	}
-	if r.bits == 12 {
 		r.low = b.Shared(kernel.U32, words(4))
 	}
-	r.rstds, r.products = b.Shared(kernel.F32, r.size), b.Shared(kernel.F32, len(r.matrices)*r.columns*laneRows)
+	r.rstds = b.Shared(kernel.F32, r.size)
+	if r.panels == nil {
+		r.products = b.Shared(kernel.F32, len(r.matrices)*r.columns*laneRows)
+	}
 	count := r.n.Load(kernel.U32, 0) // no number if n is not there, but then nobody looks at it
 	r.rows = b.Select(b.Eq(r.most, 0), count, r.most)
 	r.row = b.Mul(b.WorkgroupID(1), r.size)
@@ -258,5 +275,9 @@ func (r *rowsRun) build(b *kernel.Builder) {
 		})
 	})
 	b.Barrier()
+	if r.panels != nil {
+		r.panels.project(b.WorkgroupID(0), columns)
+		return
+	}
 	b.For(0, columns, r.columns, func(first kernel.Value) { r.project(b.WorkgroupID(0), first) })
 }

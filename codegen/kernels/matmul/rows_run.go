@@ -36,6 +36,11 @@ func (r *rowsRun) round(c, source kernel.Value) {
 			largest = b.SubgroupMax(largest)
 		}
 		inverse := b.Select(b.Gt(largest, 1e-30), b.Div(b.F32(most), b.Max(largest, 1e-30)), 0)
+		scale := b.Mul(largest, 1/most)
+		if r.panels != nil {
+			r.panels.keep(c, b.Div(from, panelWords), bytesOf(b, x[0], inverse), scale)
+			return
+		}
 		for j, v := range x {
 			at := b.Add(b.Mul(c, b.Div(r.cols, 4)), from, j*laneRows, laneID)
 			sum := r.keep(v, inverse, at)
@@ -43,7 +48,6 @@ func (r *rowsRun) round(c, source kernel.Value) {
 			b.If(b.Eq(b.And(laneID, 3), 0), func() { r.sums.Store(b.Shr(at, 2), sum) })
 		}
 		at := b.Add(b.Mul(c, b.Div(r.cols, 4)), from)
-		scale := b.Mul(largest, 1/most)
 		if group == weight.FixedRun {
 			b.If(b.Eq(b.And(laneID, 7), 0), func() { r.scales.Store(b.Shr(b.Add(at, laneID), 3), scale) })
 		} else {
@@ -86,18 +90,18 @@ func (r *rowsRun) normed(c kernel.Value, squares *kernel.Var) {
 func (r *rowsRun) keep(v, inverse, at kernel.Value) kernel.Value {
 	b := r.b
 	ones := b.U32(0x01010101)
-	if r.bits == 12 {
-		high, low := weight.FixedWords(b, v, inverse)
-		r.high.Store(at, high)
-		r.low.Store(at, low)
-		return b.Add(b.Shl(b.DotU8(high, ones), 8), b.DotU8(low, ones))
-	}
+	high, low := weight.FixedWords(b, v, inverse)
+	r.high.Store(at, high)
+	r.low.Store(at, low)
+	return b.Add(b.Shl(b.DotU8(high, ones), 8), b.DotU8(low, ones))
+}
+
+// bytesOf rounds four elements to bytes of a word.
+func bytesOf(b *kernel.Builder, v, inverse kernel.Value) kernel.Value {
 	n := b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22), 4)))
 	even := b.Or(b.And(b.Elem(n, 0), 0xff), b.Shl(b.And(b.Elem(n, 2), 0xff), 16))
 	odd := b.Or(b.And(b.Elem(n, 1), 0xff), b.Shl(b.And(b.Elem(n, 3), 0xff), 16))
-	word := b.Or(even, b.Shl(odd, 8))
-	r.high.Store(at, word)
-	return b.DotU8(word, ones)
+	return b.Or(even, b.Shl(odd, 8))
 }
 
 // project computes 16 rows of the weights, from row 16*at on, for the columns from first on.
@@ -117,22 +121,34 @@ func (r *rowsRun) project(at, first kernel.Value) {
 	}
 	for m, list := range sums {
 		for c, sum := range list {
-			r.products.Store(b.Add(b.LocalID(), (c*len(sums)+m)*laneRows), sum.Get())
+			r.products.Store(r.product(m, b.U32(uint32(c))), sum.Get())
 		}
 	}
 	b.Barrier()
-	// A loop, as activations are long.
-	b.For(0, b.Min(b.Sub(r.rows, b.Add(r.row, first)), r.columns), 1, func(c kernel.Value) {
+	r.storeAll(at, first, b.Min(b.Sub(r.rows, b.Add(r.row, first)), r.columns))
+	b.Barrier()
+}
+
+// product returns where the lane's product of a matrix and the c-th of the columns at hand is.
+func (r *rowsRun) product(m int, c kernel.Value) kernel.Value {
+	b := r.b
+	return b.Add(b.Mul(b.Add(b.Mul(c, len(r.matrices)), m), laneRows), b.LocalID())
+}
+
+// storeAll writes 16 rows, from row 16*at on, of some columns from first on, whose products are those at hand. It is a loop, as
+// activations are long.
+func (r *rowsRun) storeAll(at, first, columns kernel.Value) {
+	b := r.b
+	col := b.Add(b.Mul(at, laneRows), b.LocalID())
+	b.For(0, columns, 1, func(c kernel.Value) {
 		b.If(b.Lt(col, r.width), func() {
 			var list []*kernel.Var
-			for m := range sums {
-				at := b.Add(b.Mul(b.Add(b.Mul(c, len(sums)), m), laneRows), b.LocalID())
-				list = append(list, b.Var(kernel.F32, r.products.Load(at)))
+			for m := range r.matrices {
+				list = append(list, b.Var(kernel.F32, r.products.Load(r.product(m, c))))
 			}
 			r.store(list, b.Add(first, c), col)
 		})
 	})
-	b.Barrier()
 }
 
 // store writes element col of a column, whose products with the matrices are sums.
@@ -173,11 +189,8 @@ func (r *rowsRun) images(m int, at, first kernel.Value, sums []*kernel.Var) {
 			Columns: r.columns,
 			X: weight.RowsX{
 				Dot: func(c int, word kernel.Value, codes []kernel.Value) kernel.Value {
-					d := r.dot(f, r.high, b.Add(column(c), word), codes)
-					if r.bits == 12 {
-						d = b.Add(b.Shl(d, 8), r.dot(f, r.low, b.Add(column(c), word), codes))
-					}
-					return d
+					high := r.dot(f, r.high, b.Add(column(c), word), codes)
+					return b.Add(b.Shl(high, 8), r.dot(f, r.low, b.Add(column(c), word), codes))
 				},
 				Sum: func(c int, half kernel.Value) kernel.Value {
 					return r.sums.Load(b.Add(b.Shr(column(c), 2), half))

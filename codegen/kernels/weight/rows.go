@@ -19,6 +19,8 @@ type RowsFormat struct {
 	Signed bool // codes are signed bytes
 	// Product returns the product of an image and x, for each column of x.
 	Product func(b *kernel.Builder, m RowsImage) []kernel.Value
+	// Panel is how an image is taken apart for many columns.
+	Panel *Panel
 	// Decode returns element i of an image, as the oracle has it.
 	Decode func(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value
 }
@@ -43,45 +45,58 @@ type RowsX struct {
 }
 
 var rowsFormats = map[ir.DType]*RowsFormat{
-	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
-		for k := range 8 {
-			w := m.Word(b.Add(b.Mul(pair, 8), 4+k))
-			codes[0], codes[1] = append(codes[0], lowNibbles(b, w)), append(codes[1], highNibbles(b, w))
-		}
-		return codes
-	}), Decode: decodeRowsMins(4, false)},
-	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(func(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
-		for k := range 8 {
-			w, fifth := m.Word(b.Add(b.Mul(pair, 8), 12+k)), b.Shr(m.Word(b.U32(uint32(4+k))), b.Mul(pair, 2))
-			codes[0] = append(codes[0], b.Or(lowNibbles(b, w), b.Shl(b.And(fifth, 0x01010101), 4)))
-			codes[1] = append(codes[1], b.Or(highNibbles(b, w), b.Shl(b.And(fifth, 0x02020202), 3)))
-		}
-		return codes
-	}), Decode: decodeRowsMins(12, true)},
-	ir.Q6_K: {Name: "q6_k", Cols: 256, Words: 53, Product: rowsQ6K, Decode: decodeRowsQ6K},
-	ir.Q8_0: {Name: "q8_0", Cols: 64, Words: 17, Product: rowsPair(128, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
-		for k := range 8 {
-			codes = append(codes, b.Xor(m.Word(b.U32(uint32(1+8*run+k))), uint32(0x80808080)))
-		}
-		return codes
-	}), Decode: decodeRowsQ8_0},
-	ir.Q4_0: {Name: "q4_0", Cols: 64, Words: 9, Product: rowsPair(8, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
-		var high []kernel.Value
-		for k := range 4 {
-			w := m.Word(b.U32(uint32(1 + 4*run + k)))
-			codes, high = append(codes, lowNibbles(b, w)), append(high, highNibbles(b, w))
-		}
-		return append(codes, high...)
-	}), Decode: decodeRowsQ4_0},
+	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(codesQ4K), Panel: panelMins(codesQ4K, 0x0f0f0f0f), Decode: decodeRowsMins(4, false)},
+	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(codesQ5K), Panel: panelMins(codesQ5K, 0x1f1f1f1f), Decode: decodeRowsMins(12, true)},
+	ir.Q6_K: {Name: "q6_k", Cols: 256, Words: 53, Product: rowsQ6K, Panel: panelQ6K, Decode: decodeRowsQ6K},
+	ir.Q8_0: {Name: "q8_0", Cols: 64, Words: 17, Product: rowsPair(128, codesQ8_0), Panel: panelPair(128, codesQ8_0, 0xffffffff), Decode: decodeRowsQ8_0},
+	ir.Q4_0: {Name: "q4_0", Cols: 64, Words: 9, Product: rowsPair(8, codesQ4_0), Panel: panelPair(8, codesQ4_0, 0x0f0f0f0f), Decode: decodeRowsQ4_0},
 }
 
 // rowsQ8Signed is q8_0 where dot products are not of unsigned bytes.
-var rowsQ8Signed = &RowsFormat{Name: "q8_0", Cols: 64, Words: 17, Signed: true, Product: rowsPair(0, func(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
+var rowsQ8Signed = &RowsFormat{Name: "q8_0", Cols: 64, Words: 17, Signed: true, Product: rowsPair(0, codesQ8Signed), Panel: panelPair(0, codesQ8Signed, 0xffffffff),
+	Decode: decodeRowsQ8_0}
+
+// Codes of formats, a byte each: of two runs of 32 elements, or of one.
+
+func codesQ4K(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
+	for k := range 8 {
+		w := m.Word(b.Add(b.Mul(pair, 8), 4+k))
+		codes[0], codes[1] = append(codes[0], lowNibbles(b, w)), append(codes[1], highNibbles(b, w))
+	}
+	return codes
+}
+
+func codesQ5K(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
+	for k := range 8 {
+		w, fifth := m.Word(b.Add(b.Mul(pair, 8), 12+k)), b.Shr(m.Word(b.U32(uint32(4+k))), b.Mul(pair, 2))
+		codes[0] = append(codes[0], b.Or(lowNibbles(b, w), b.Shl(b.And(fifth, 0x01010101), 4)))
+		codes[1] = append(codes[1], b.Or(highNibbles(b, w), b.Shl(b.And(fifth, 0x02020202), 3)))
+	}
+	return codes
+}
+
+func codesQ8Signed(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 	for k := range 8 {
 		codes = append(codes, m.Word(b.U32(uint32(1+8*run+k))))
 	}
 	return codes
-}), Decode: decodeRowsQ8_0}
+}
+
+func codesQ8_0(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
+	for _, w := range codesQ8Signed(b, m, run) {
+		codes = append(codes, b.Xor(w, uint32(0x80808080)))
+	}
+	return codes
+}
+
+func codesQ4_0(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
+	var high []kernel.Value
+	for k := range 4 {
+		w := m.Word(b.U32(uint32(1 + 4*run + k)))
+		codes, high = append(codes, lowNibbles(b, w)), append(high, highNibbles(b, w))
+	}
+	return append(codes, high...)
+}
 
 // RowsOf returns how kernels of the target read a weight whose rows are interleaved there; nil if they
 // are not. The kernels of experts, which compute shared experts, too, read all row by row.
@@ -123,13 +138,9 @@ func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][
 		t := rowsTotals(b, m)
 		lows := rowsTotals(b, m)
 		b.For(0, 4, 1, func(pair kernel.Value) {
-			both := codes(b, m, pair)
-			early := b.Lt(pair, 2)
-			scale, least := b.Select(early, scales[0], scales[1]), b.Select(early, mins[0], mins[1])
-			for h, list := range both {
+			for h, list := range codes(b, m, pair) {
 				run := b.Add(b.Mul(pair, 2), h)
-				at := b.Add(b.Mul(b.And(pair, 1), 16), 8*h)
-				scale, least := b.And(b.Shr(scale, at), 63), b.And(b.Shr(least, at), 63)
+				scale, least := ofRun(b, scales, pair, h), ofRun(b, mins, pair, h)
 				for c := range m.Columns {
 					p := b.Mul(scale, b.Bitcast(kernel.U32, m.X.Dot(c, b.Mul(run, 8), list)))
 					s := b.Add(m.X.Sum(c, b.Mul(run, 2)), m.X.Sum(c, b.Add(b.Mul(run, 2), 1)))
@@ -180,10 +191,14 @@ func rowsScales(b *kernel.Builder, m RowsImage) (scales, mins [2]kernel.Value) {
 	return of(s, low), of(n, b.Shr(low, 4))
 }
 
-// rowsQ6K is the product of q6_k: see layout.Rows16 for the order of the words.
-func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
-	d := b.Bitcast(kernel.F32, m.Word(b.U32(0)))
-	t := rowsTotals(b, m)
+// ofRun returns that of run h of a pair, of what rowsScales returns.
+func ofRun(b *kernel.Builder, list [2]kernel.Value, pair kernel.Value, h int) kernel.Value {
+	four := b.Select(b.Lt(pair, 2), list[0], list[1])
+	return b.And(b.Shr(four, b.Add(b.Mul(b.And(pair, 1), 16), 8*h)), 63)
+}
+
+// halvesQ6K visits the halves of runs of q6_k, of 16 elements: see layout.Rows16 for the order of the words.
+func halvesQ6K(b *kernel.Builder, m RowsImage, visit func(half, scale kernel.Value, codes []kernel.Value)) {
 	b.For(0, 4, 1, func(part kernel.Value) {
 		at := b.Add(b.Mul(part, 13), 1)
 		scales := b.Bitcast(kernel.I32, m.Word(at))
@@ -196,16 +211,24 @@ func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
 			codes[3] = append(codes[3], b.Or(highNibbles(b, high), b.And(b.Shr(two, 2), 0x30303030)))
 		}
 		for q, list := range codes {
-			scale := b.Bitcast(kernel.U32, b.BitExtract(scales, 8*q, 8))
-			half := b.Add(b.Mul(b.Shr(part, 1), 8), b.And(part, 1), 2*q)
-			for c := range m.Columns {
-				p := b.Sub(m.X.Dot(c, b.Mul(half, 4), list), b.Shl(m.X.Sum(c, half), 5))
-				n := b.Mul(scale, b.Bitcast(kernel.U32, p))
-				if m.X.Whole {
-					t[c].Set(b.Add(t[c].Get(), n))
-				} else {
-					t[c].Set(b.FMA(number(b, n), m.X.Scale(c, b.Shr(half, 1)), t[c].Get()))
-				}
+			visit(b.Add(b.Mul(b.Shr(part, 1), 8), b.And(part, 1), 2*q), b.BitExtract(scales, 8*q, 8), list)
+		}
+	})
+}
+
+// rowsQ6K is the product of q6_k.
+func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
+	d := b.Bitcast(kernel.F32, m.Word(b.U32(0)))
+	t := rowsTotals(b, m)
+	halvesQ6K(b, m, func(half, scale kernel.Value, codes []kernel.Value) {
+		scale = b.Bitcast(kernel.U32, scale)
+		for c := range m.Columns {
+			p := b.Sub(m.X.Dot(c, b.Mul(half, 4), codes), b.Shl(m.X.Sum(c, half), 5))
+			n := b.Mul(scale, b.Bitcast(kernel.U32, p))
+			if m.X.Whole {
+				t[c].Set(b.Add(t[c].Get(), n))
+			} else {
+				t[c].Set(b.FMA(number(b, n), m.X.Scale(c, b.Shr(half, 1)), t[c].Get()))
 			}
 		}
 	})
