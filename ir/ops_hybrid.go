@@ -117,13 +117,14 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name: "conv1d",
-		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j)), or the sum itself for act none; m(d) is x d positions " +
+		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j), plus bias[c]), or the sum itself for act none; m(d) is x d positions " +
 			"before row r in its slot: x[r-d][c] if that row is of this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
-		Params: []string{"x", "weight", "ring", "pos", "slot"},
-		Attrs:  []AttrSpec{{"act", StringAttr, true}},
-		Slots:  RowSlot,
-		Flops:  productFlops,
-		Error:  exact,
+		Params:   []string{"x", "weight", "ring", "pos", "slot", "bias"},
+		Optional: 1,
+		Attrs:    []AttrSpec{{"act", StringAttr, true}},
+		Slots:    RowSlot,
+		Flops:    productFlops,
+		Error:    exact,
 		Infer: func(op *Op) (Type, error) {
 			x, w := op.Args[0].Type, op.Args[1].Type
 			if act := op.Attrs.Str("act"); act != "" && act != "none" {
@@ -134,6 +135,9 @@ var hybridOps = []*OpKind{
 			}
 			if w.DType != F32 || len(w.Shape) != 2 || w.Shape[0] != x.Last() || w.Shape[1] < 1 || w.Shape[1] > op.Args[2].Type.Shape[1] {
 				return Type{}, fmt.Errorf("weight %s does not fit x %s and ring %s", w, x, op.Args[2].Type)
+			}
+			if len(op.Args) > 5 && !isVector(op.Args[5].Type, x.Last()) {
+				return Type{}, fmt.Errorf("bias %s does not fit x %s", op.Args[5].Type, x)
 			}
 			return x, nil
 		},

@@ -87,7 +87,7 @@ func LookupOp(name string) *OpKind {
 // The attributes of attention, shared by its whole and its split form.
 var attentionAttrs = []AttrSpec{intAttr("head_dim"), intAttr("heads"), intAttr("kv_heads"), floatAttr("scale"), {"window", IntAttr, true}}
 
-var opTable = slices.Concat(denseOps, moeOps, hybridOps, headOps)
+var opTable = slices.Concat(denseOps, moeOps, hybridOps, headOps, ssdOps)
 
 // denseOps are the ops of transformers with dense layers.
 var denseOps = []*OpKind{
@@ -108,7 +108,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "rmsnorm",
-		Doc:      "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight, without weight times 1",
+		Doc:      "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight, without weight times 1; weight has group elements, or those of all runs of a row",
 		Params:   []string{"x", "weight"},
 		Optional: 1,
 		Attrs:    []AttrSpec{floatAttr("eps"), intAttr("group")},
@@ -124,7 +124,7 @@ var denseOps = []*OpKind{
 			if group <= 0 || x.Last()%group != 0 {
 				return Type{}, fmt.Errorf("group %d does not fit rows of %s", group, x)
 			}
-			if len(op.Args) == 2 && !isVector(op.Args[1].Type, group) {
+			if len(op.Args) == 2 && !isVector(op.Args[1].Type, group) && !isVector(op.Args[1].Type, x.Last()) {
 				return Type{}, fmt.Errorf("weight %s does not fit groups of %d", op.Args[1].Type, group)
 			}
 			return x, nil

@@ -61,11 +61,15 @@ func within(readers, group []*ir.Op) bool {
 	return true
 }
 
-// fuseSlices joins a product of two rows, or a GLU, with the slices of others that alone lead to it.
+// sliced are the ops that take slices of rows as they lie.
+var sliced = []string{"mul", "glu", "conv1d", "conv_write", "ssd"}
+
+// fuseSlices joins a product of two rows, a GLU, a convolution or what writes its ring, or a state space model with the
+// slices of others that alone lead to it.
 func fuseSlices(f *ir.Func) error {
 	uses := f.Uses()
 	for _, op := range f.Ops() {
-		if op.Kind.Name != "mul" && op.Kind.Name != "glu" {
+		if !slices.Contains(sliced, op.Kind.Name) {
 			continue
 		}
 		group := []*ir.Op{op}

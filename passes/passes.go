@@ -69,7 +69,7 @@ func Table(entries []Entry, d Device) []Pass {
 			each(func(f *ir.Func) error { return fuseExperts(f, d.Apart) })},
 		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
-		{"FuseSlices", "a product of slices of rows, or a GLU of one, takes them as they lie", ir.Fuse, each(fuseSlices)},
+		{"FuseSlices", "a product of slices of rows, a GLU, a convolution or a state space model of one, takes them as they lie", ir.Fuse, each(fuseSlices)},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseProjections(f, d.Apart) })},
 		{"FusePostNorm", "a norm of what a layer's part adds to the residual takes in that add", ir.Fuse, each(fusePostNorm)},

@@ -62,7 +62,7 @@ func shown(p *Plan) []*Entry {
 
 // mixers name a layer by the ops that tell what kind it is.
 var mixers = []struct{ op, name string }{
-	{"deltanet", "delta rule"}, {"delta_chunk", "delta rule"}, {"attention", "attention"}, {"expert_linear", "experts"},
+	{"deltanet", "delta rule"}, {"delta_chunk", "delta rule"}, {"ssd", "state space"}, {"attention", "attention"}, {"expert_linear", "experts"},
 }
 
 // layerKind says what layer number n of f is, such as "attention, experts".

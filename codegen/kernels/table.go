@@ -109,6 +109,7 @@ var families = []Family{
 	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
 	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
+	{"ssd", "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},
 	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", rowwise.ArgmaxCandidates, nil},
 	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowwise.RowNormCandidates, nil},
 	{"elementwise", "an add, a gate, a slice and the like on its own", rowwise.ElementwiseCandidates, nil},

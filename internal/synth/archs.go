@@ -72,6 +72,45 @@ var archs = []arch{
 		m.vector(blk+"ffn_norm.weight", m.Embd)
 		m.glmFFN(blk, i)
 	}},
+	{"granitehybrid", func(m *Model) {
+		expertKeys(m)
+		mambaKeys(m)
+		m.add("rope.scaling.finetuned", false)
+		for _, key := range []string{"embedding_scale", "residual_scale", "attention.scale", "logit_scale"} {
+			m.float(key, 0.5)
+		}
+	}, func(m *Model, blk string, i int) {
+		m.mambaOrAttention(blk, i)
+		m.vector(blk+"ffn_norm.weight", m.Embd)
+		m.experts(blk)
+		m.matrix(blk+"ffn_gate_shexp.weight", m.Embd, m.Experts.Shared)
+		m.matrix(blk+"ffn_up_shexp.weight", m.Embd, m.Experts.Shared)
+		m.matrix(blk+"ffn_down_shexp.weight", m.Experts.Shared, m.Embd)
+	}},
+	{"nemotron_h_moe", func(m *Model) {
+		var ff []int32
+		for i := range m.Layers {
+			ff = append(ff, map[byte]int32{'E': int32(m.Experts.FF)}[m.Mamba.kind(i)])
+		}
+		m.add("feed_forward_length", ff)
+		expertKeys(m)
+		mambaKeys(m)
+		m.add("expert_weights_norm", true)
+		m.float("expert_weights_scale", 2.5)
+	}, func(m *Model, blk string, i int) {
+		if m.Mamba.kind(i) != 'E' {
+			m.mambaOrAttention(blk, i)
+			return
+		}
+		e := m.Experts
+		m.vector(blk+"attn_norm.weight", m.Embd)
+		m.vector(blk+"ffn_gate_inp.weight", m.Embd, e.Count)
+		m.vector(blk+"exp_probs_b.bias", e.Count)
+		m.matrix(blk+"ffn_up_exps.weight", m.Embd, e.FF, e.Count)
+		m.matrix(blk+"ffn_down_exps.weight", e.FF, m.Embd, e.Count)
+		m.matrix(blk+"ffn_up_shexp.weight", m.Embd, e.Shared)
+		m.matrix(blk+"ffn_down_shexp.weight", e.Shared, m.Embd)
+	}},
 	{"qwen35", func(m *Model) { denseKeys(m); deltaKeys(m) }, func(m *Model, blk string, i int) {
 		m.hybrid(blk, i)
 		m.ffn(blk)
@@ -217,6 +256,41 @@ func expertKeys(m *Model) {
 	if e.Shared > 0 {
 		m.set("expert_shared_feed_forward_length", e.Shared)
 	}
+}
+
+func mambaKeys(m *Model) {
+	s := m.Mamba
+	var heads []int32
+	for i := range m.Layers {
+		heads = append(heads, map[byte]int32{'*': int32(m.KVHeads)}[s.kind(i)])
+	}
+	m.replace("attention.head_count_kv", heads)
+	m.set("ssm.conv_kernel", mambaTaps)
+	m.set("ssm.inner_size", s.Inner)
+	m.set("ssm.state_size", s.State)
+	m.set("ssm.time_step_rank", s.Heads)
+	m.set("ssm.group_count", s.Groups)
+}
+
+const mambaTaps = 4
+
+// mambaOrAttention is a layer up to its FFN, if it has one.
+func (m *Model) mambaOrAttention(blk string, i int) {
+	s := m.Mamba
+	if s.kind(i) == '*' {
+		m.attention(blk, 1)
+		return
+	}
+	channels := s.Inner + 2*s.Groups*s.State
+	m.vector(blk+"attn_norm.weight", m.Embd)
+	m.matrix(blk+"ssm_in.weight", m.Embd, s.Inner+channels+s.Heads)
+	m.vector(blk+"ssm_conv1d.weight", mambaTaps, channels)
+	m.vector(blk+"ssm_conv1d.bias", channels)
+	m.vector(blk+"ssm_dt.bias", s.Heads)
+	m.vector(blk+"ssm_a", 1, s.Heads)
+	m.vector(blk+"ssm_d", 1, s.Heads)
+	m.vector(blk+"ssm_norm.weight", s.Inner/s.Groups, s.Groups)
+	m.matrix(blk+"ssm_out.weight", s.Inner, m.Embd)
 }
 
 func deltaKeys(m *Model) {

@@ -72,6 +72,16 @@ var Published = []Shape{
 		Heads: 20, KVHeads: 1, HeadDim: 576, RopeDims: 64, RopeBase: 1e6, Experts: Experts{Count: 64, Used: 4, FF: 1536},
 		Latent: Latent{Query: 768, Width: 512, Key: 192, Value: 256},
 	},
+	{
+		Name: "nemotron3-nano", Arch: "nemotron_h_moe", Quant: "Q4_K_M", Layers: 52, Embd: 2688, Vocab: 131072, Ctx: 262144,
+		Heads: 32, KVHeads: 2, HeadDim: 128, RopeBase: 1e4, Experts: Experts{Count: 128, Used: 6, FF: 1856, Shared: 3712},
+		Mamba: Mamba{Inner: 4096, State: 128, Heads: 64, Groups: 8, Layers: "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"},
+	},
+	{
+		Name: "granite4-h-tiny", Arch: "granitehybrid", Quant: "Q4_K_M", Layers: 40, Embd: 1536, Vocab: 100352, Ctx: 131072, Tied: true,
+		Heads: 12, KVHeads: 4, HeadDim: 128, RopeBase: 1e4, Experts: Experts{Count: 64, Used: 6, FF: 512, Shared: 1024},
+		Mamba: Mamba{Inner: 3072, State: 128, Heads: 48, Groups: 1, Layers: "MMMMM*MMMM"},
+	},
 }
 
 // Small returns models of few layers, dense and of experts, in every quantization, and one

@@ -28,7 +28,18 @@ type Shape struct {
 	DeltaNet DeltaNet
 	Windows  Windows
 	Latent   Latent
+	Mamba    Mamba
 }
+
+// Mamba are the sizes of Mamba2 layers, and what the layers are: M for one of these, * for attention, E for an FFN of
+// experts where that is a layer of its own.
+type Mamba struct {
+	Inner, State, Heads, Groups int
+	Layers                      string
+}
+
+// kind is what layer i is. The pattern is repeated.
+func (m Mamba) kind(i int) byte { return m.Layers[i%len(m.Layers)] }
 
 // Latent are the sizes of latent attention: of the vector of queries, 0 for none, and of that which is cached beside
 // RopeDims elements of the key; of a head's key without those, and of its value.

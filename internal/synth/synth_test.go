@@ -16,7 +16,7 @@ import (
 func TestShapes(t *testing.T) {
 	parameters := map[string]float64{ // in 1e9, as published
 		"qwen3-8b": 8.2, "qwen35-35b-a3b": 34.7, "llama-1b": 1.24, "qwen3-14b": 14.8, "llama-8b": 8.0,
-		"gpt-oss-20b": 20.9, "gemma4-26b-a4b": 25.2, "gemma3-12b": 11.8, "glm45-air": 106.8,
+		"gpt-oss-20b": 20.9, "gemma4-26b-a4b": 25.2, "gemma3-12b": 11.8, "glm45-air": 106.8, "nemotron3-nano": 31.6, "granite4-h-tiny": 6.9,
 		"qwen3-4b": 4.0, "qwen3-30b-a3b": 30.5, "qwen2-7b": 7.6, "qwen35-27b": 27,
 	}
 	types := map[ir.DType]bool{}

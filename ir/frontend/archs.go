@@ -34,6 +34,7 @@ type arch struct {
 
 	lastNorm string // of the residual stream; output_norm if empty
 	headless bool   // layers without KV heads have a mixer
+	onePart  bool   // a layer is a mixer, attention or an FFN: the latter if feed_forward_length is above 0
 	latent   bool   // keys and values are made of one vector a position, see mixer latent
 	// levelYarn says that YaRN with a multiplier changes nothing but the scale of scores.
 	levelYarn bool
@@ -58,6 +59,9 @@ var archs = []arch{
 	{name: "gpt-oss", rope: "neox", norms: beforeAs("post_attention_norm"), sinks: true, act: "swiglu_oai", moe: moe{gating: "topk_softmax"}, windows: windows{period: 2}},
 	{name: "granite", rope: "norm", norms: before, factors: divided, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
 	{name: "granitemoe", rope: "norm", norms: before, factors: divided, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
+	{name: "granitehybrid", rope: "norm", norms: before, factors: divided, ropeless: asFiled, mixer: readMamba, headless: true, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
+	{name: "nemotron_h", rope: "neox", norms: beforeAs("attn_norm"), act: ungated, ropeless: always, mixer: readMamba, headless: true, onePart: true},
+	{name: "nemotron_h_moe", rope: "neox", norms: beforeAs("attn_norm"), act: ungated, ropeless: always, mixer: readMamba, headless: true, onePart: true, moe: moe{gating: "sigmoid", optional: true}},
 	{name: "mistral3", rope: "norm", norms: before, temperature: true, moe: moe{gating: "softmax", norm: true, optional: true}},
 	{name: "phi3", rope: "neox", norms: before},
 	{name: "glm4", rope: "norm", norms: around},
@@ -140,6 +144,11 @@ func gemma3Scale(c *params) float64 {
 	}
 	return 0
 }
+
+// always has no layer rotate, asFiled none if the file says so.
+func always(*params, int) bool { return true }
+
+func asFiled(c *params, _ int) bool { return c.unturned }
 
 // wideLayers are those that attend to all positions where others attend to a window.
 func wideLayers(c *params, layer int) bool {

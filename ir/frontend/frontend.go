@@ -209,6 +209,23 @@ func (m *model) declare(t *gguf.Tensor, dims []int) (*ir.Value, error) {
 	return m.p.AddGlobal(t.Name, ir.Weight, ir.MakeType(t.Type, shape...)), nil
 }
 
+// vector declares a tensor of rows times width numbers as a vector, which the file may have as a matrix of so many rows.
+func (m *model) vector(name string, rows, width int) *ir.Value {
+	t, ok := m.f.Tensor(name)
+	if !ok || len(t.Shape) < 2 {
+		return m.weight(name, rows*width)
+	}
+	w := m.weight(name, rows, width)
+	if w == nil {
+		return nil
+	}
+	if w.Type.DType != ir.F32 {
+		m.err = ir.Unsupported("tensor %q: a vector of type %s is not supported", name, w.Type.DType)
+	}
+	w.Type = ir.MakeType(w.Type.DType, ir.Dim(rows*width))
+	return w
+}
+
 // optional is weight for a tensor that may be missing: nil then.
 func (m *model) optional(name string, dims ...int) *ir.Value {
 	if _, ok := m.f.Tensor(name); !ok {

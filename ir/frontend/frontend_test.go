@@ -256,6 +256,11 @@ func TestLoadErrors(t *testing.T) {
 		{"deepseek2", func(m *tinyModel) { m.set("attention.key_length_mla", uint32(8)) }, "do not fit a latent vector", false},
 		{"deepseek2", func(m *tinyModel) { m.set("attention.head_count_kv", uint32(4)) }, "4 heads over 4 KV heads", true},
 		{"deepseek2", func(m *tinyModel) { m.set("expert_group_count", uint32(2)) }, "experts in 2 groups are not supported", true},
+		{"nemotron_h", func(m *tinyModel) { m.set("ssm.time_step_rank", uint32(3)) }, "3 heads in 2 groups", false},
+		{"nemotron_h", func(m *tinyModel) { m.set("ssm.conv_kernel", uint32(10)) }, "ssm.conv_kernel: 10 is above 9", true},
+		{"nemotron_h", func(m *tinyModel) { m.drop("blk.0.ssm_d") }, `tensor "blk.0.ssm_d" is missing`, false},
+		{"granitehybrid", func(m *tinyModel) { m.tensor("blk.0.ssm_norm.weight").Shape = []int64{64, 2} }, "want f32[1, 128]", false},
+		{"nemotron_h_moe", func(m *tinyModel) { m.set("moe_latent_size", uint32(24)) }, `tensor "blk.1.ffn_latent_down.weight" is missing`, false},
 		{"qwen3next", func(m *tinyModel) { m.add("blk.0.ssm_in.weight", 64, 192) }, `tensor "blk.0.ssm_in.weight" is not known`, true},
 		{"qwen3next", func(m *tinyModel) {
 			m.packed("blk.0.")

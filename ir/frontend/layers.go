@@ -26,6 +26,13 @@ func (m *model) lower() error {
 		if other != nil && other.takes(i) {
 			mix = func(x *ir.Value) *ir.Value { return other.build(&l, x) }
 		}
+		if m.row.onePart {
+			if m.ff[i] > 0 {
+				mix = l.ffn
+			}
+			x = l.add(x, mix(x), "")
+			continue
+		}
 		x = l.add(x, mix(x), m.row.norms.postAttn)
 		x = l.add(x, l.ffn(x), m.row.norms.postFFN)
 		x = l.finish(x, inputs)
@@ -186,10 +193,20 @@ func (l *layer) ffn(x *ir.Value) *ir.Value {
 
 // dense is the dense FFN on the normed rows h.
 func (l *layer) dense(h *ir.Value) *ir.Value {
-	gate := l.linear(h, l.blk+"ffn_gate", l.embd, l.ff[l.i])
-	up := l.linear(h, l.blk+"ffn_up", l.embd, l.ff[l.i])
-	return l.linear(l.glu(gate, up), l.blk+"ffn_down", l.ff[l.i], l.embd)
+	return l.linear(l.activated(h, "", l.ff[l.i]), l.blk+"ffn_down", l.ff[l.i], l.embd)
 }
+
+// activated is what the down projection of an FFN on the rows h reads, of tensors whose names end so.
+func (l *layer) activated(h *ir.Value, suffix string, width int) *ir.Value {
+	if l.row.act == ungated {
+		return l.op(ungated, nil, l.linear(h, l.blk+"ffn_up"+suffix, l.embd, width))
+	}
+	gate := l.linear(h, l.blk+"ffn_gate"+suffix, l.embd, width)
+	return l.glu(gate, l.linear(h, l.blk+"ffn_up"+suffix, l.embd, width))
+}
+
+// ungated is the activation of FFNs without a gate (So et al. 2021, arXiv 2109.08668).
+const ungated = "relu2"
 
 // has reports whether the file has this tensor of the layer.
 func (l *layer) has(name string) bool {

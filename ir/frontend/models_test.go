@@ -514,6 +514,67 @@ func latentTiny(arch string, layers int, query int64) *tinyModel {
 	return m
 }
 
+// mamba adds a Mamba2 layer up to its FFN.
+func (m *tinyModel) mamba(blk string, heads, groups int64) {
+	const dim, state, taps = 16, 16, 4
+	inner := heads * dim
+	m.set("ssm.conv_kernel", uint32(taps))
+	m.set("ssm.inner_size", uint32(inner))
+	m.set("ssm.state_size", uint32(state))
+	m.set("ssm.time_step_rank", uint32(heads))
+	m.set("ssm.group_count", uint32(groups))
+	channels := inner + 2*groups*state
+	m.add(blk+"attn_norm.weight", tinyEmbd)
+	m.add(blk+"ssm_in.weight", tinyEmbd, inner+channels+heads)
+	m.add(blk+"ssm_conv1d.weight", taps, channels)
+	m.add(blk+"ssm_conv1d.bias", channels)
+	m.add(blk+"ssm_dt.bias", heads)
+	m.add(blk+"ssm_a", 1, heads)
+	m.add(blk+"ssm_d", 1, heads)
+	m.add(blk+"ssm_norm.weight", inner/groups, groups)
+	m.add(blk+"ssm_out.weight", inner, tinyEmbd)
+}
+
+// graniteHybridTiny has Mamba2 in the first and third layer of three.
+func graniteHybridTiny(ffn func(m *tinyModel, blk string)) *tinyModel {
+	m := newTiny("granitehybrid")
+	m.set("block_count", uint32(3))
+	m.set("attention.head_count_kv", []int32{0, tinyKV, 0})
+	m.set("rope.scaling.finetuned", false)
+	m.set("attention.scale", float32(0.2))
+	m.set("embedding_scale", float32(3))
+	m.set("residual_scale", float32(0.3))
+	m.set("logit_scale", float32(1.5))
+	for i := range 3 {
+		blk := fmt.Sprintf("blk.%d.", i)
+		if i == 1 {
+			m.attention(blk, tinyHeads*tinyDim)
+		} else {
+			m.mamba(blk, 8, 1)
+		}
+		m.add(blk+"ffn_norm.weight", tinyEmbd)
+		ffn(m, blk)
+	}
+	return m
+}
+
+// nemotronTiny has layers of one part each: Mamba2, an FFN, attention, an FFN.
+func nemotronTiny(arch string, ffn func(m *tinyModel, blk string)) *tinyModel {
+	m := newTiny(arch)
+	m.set("block_count", uint32(4))
+	m.set("attention.head_count_kv", []int32{0, 0, tinyKV, 0})
+	m.set("attention.layer_norm_epsilon", float32(1e-5)) // which llama.cpp asks for and has no use for
+	m.add("output.weight", tinyEmbd, tinyVocab)
+	m.mamba("blk.0.", 4, 2)
+	m.attention("blk.2.", tinyHeads*tinyDim)
+	for _, blk := range []string{"blk.1.", "blk.3."} {
+		m.add(blk+"attn_norm.weight", tinyEmbd)
+		ffn(m, blk)
+	}
+	m.set("feed_forward_length", []int32{0, tinyFF, 0, tinyFF})
+	return m
+}
+
 // latentYarnTiny has the router of GLM-4.7-Flash, the YaRN of DeepSeek and the temperature of Mistral.
 func latentYarnTiny(arch string) *tinyModel {
 	m := latentTiny(arch, 3, 40)
@@ -526,9 +587,39 @@ func latentYarnTiny(arch string) *tinyModel {
 	return m
 }
 
+// nemotronExpertsTiny has experts that read and make rows of that width, or of the residual stream's.
+func nemotronExpertsTiny(latent int64) *tinyModel {
+	const experts, ff, shared = 8, 32, 48
+	m := nemotronTiny("nemotron_h_moe", func(m *tinyModel, blk string) {
+		width := int64(tinyEmbd)
+		if latent > 0 {
+			width = latent
+			m.set("moe_latent_size", uint32(latent))
+			m.add(blk+"ffn_latent_down.weight", tinyEmbd, latent)
+			m.add(blk+"ffn_latent_up.weight", latent, tinyEmbd)
+		}
+		m.add(blk+"ffn_gate_inp.weight", tinyEmbd, experts)
+		m.add(blk+"exp_probs_b.bias", experts)
+		m.add(blk+"ffn_up_exps.weight", width, ff, experts)
+		m.add(blk+"ffn_down_exps.weight", ff, width, experts)
+		m.add(blk+"ffn_up_shexp.weight", tinyEmbd, shared)
+		m.add(blk+"ffn_down_shexp.weight", shared, tinyEmbd)
+	})
+	m.set("expert_count", uint32(experts))
+	m.set("expert_used_count", uint32(3))
+	m.set("expert_feed_forward_length", uint32(ff))
+	m.set("expert_shared_feed_forward_length", uint32(shared))
+	m.set("expert_shared_count", uint32(1))
+	m.set("expert_weights_norm", true)
+	m.set("expert_weights_scale", float32(2.5))
+	return m
+}
+
 // variants are what other models of an architecture have, by the name of their logits.
 var variants = map[string]func() *tinyModel{
-	"deepseek2-lite": func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
+	"nemotron_h_moe-latent": func() *tinyModel { return nemotronExpertsTiny(24) },
+	"granitehybrid-dense":   func() *tinyModel { return graniteHybridTiny((*tinyModel).denseFFN) },
+	"deepseek2-lite":        func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
 }
 
 // tinyModels builds one model of every architecture.
@@ -735,6 +826,22 @@ var tinyModels = map[string]func() *tinyModel{
 		return m
 	},
 	"deepseek2": func() *tinyModel { return latentYarnTiny("deepseek2") },
+	"granitehybrid": func() *tinyModel {
+		m := graniteHybridTiny(func(m *tinyModel, blk string) {
+			m.moeFFN(blk, false)
+			m.ungated(blk)
+		})
+		m.set("expert_feed_forward_length", nil)
+		m.set("feed_forward_length", uint32(32))
+		return m
+	},
+	"nemotron_h": func() *tinyModel {
+		return nemotronTiny("nemotron_h", func(m *tinyModel, blk string) {
+			m.add(blk+"ffn_up.weight", tinyEmbd, tinyFF)
+			m.add(blk+"ffn_down.weight", tinyFF, tinyEmbd)
+		})
+	},
+	"nemotron_h_moe": func() *tinyModel { return nemotronExpertsTiny(0) },
 	"mistral4": func() *tinyModel {
 		m := latentYarnTiny("mistral4")
 		m.set("expert_gating_func", uint32(1))

@@ -12,6 +12,7 @@ type expertParams struct {
 	used   int // experts chosen for a token
 	ff     int // FFN width of an expert
 	shared int // FFN width of the expert that every token uses, 0 for none
+	latent int // width of what the chosen experts read and make, 0 for that of the residual stream
 	gating string
 	norm   bool // the chosen experts' weights are brought to a sum of 1
 	scale  float64
@@ -38,6 +39,7 @@ func readExperts(r *metadata, row moe) expertParams {
 		used:   r.int("expert_used_count", 0),
 		ff:     r.count("expert_feed_forward_length"),
 		shared: r.count("expert_shared_feed_forward_length"),
+		latent: r.count("moe_latent_size"),
 		gating: row.gating,
 		norm:   r.bool("expert_weights_norm", row.norm),
 		scale:  r.float("expert_weights_scale", 0, 0, 1e6),
@@ -51,6 +53,9 @@ func readExperts(r *metadata, row moe) expertParams {
 	}
 	if n := r.count("expert_group_count"); n > 1 {
 		r.fail(ir.Unsupported("metadata %sexpert_group_count: experts in %d groups are not supported", r.prefix, n))
+	}
+	if e.latent > 0 && r.err == nil && (e.latent > 1<<16 || row.gating == "") {
+		r.fail(fmt.Errorf("metadata %smoe_latent_size: %d is out of range", r.prefix, e.latent))
 	}
 	if r.err == nil && (e.used > e.count || e.count > 1<<16) {
 		r.fail(fmt.Errorf("metadata %sexpert_used_count: %d of %d experts", r.prefix, e.used, e.count))
@@ -85,16 +90,28 @@ func (l *layer) routed(h, scores *ir.Value) *ir.Value {
 		sharedGate = m.linear(h, blk+"ffn_gate_inp_shexp", m.embd, 1)
 	}
 	ids := l.choose(scores)
-	act := m.glu(l.expertGateUp(h, ids))
+	in, width := h, m.embd
+	if e.latent > 0 {
+		width = e.latent
+		in = m.linear(h, blk+"ffn_latent_down", m.embd, width)
+	}
+	var act *ir.Value
+	if l.row.act == ungated {
+		up := l.expertLinear(in, m.weight(blk+"ffn_up_exps.weight", e.count, e.ff, width), "ffn_up_exps", ids, 0, e.ff)
+		act = m.op(ungated, nil, up)
+	} else {
+		act = m.glu(l.expertGateUp(in, ids))
+	}
 	var sharedAct *ir.Value
 	if e.shared > 0 {
-		gate := m.linear(h, blk+"ffn_gate_shexp", m.embd, e.shared)
-		up := m.linear(h, blk+"ffn_up_shexp", m.embd, e.shared)
-		sharedAct = m.glu(gate, up)
+		sharedAct = l.activated(h, "_shexp", e.shared)
 	}
 	weights := l.route(scores, ids)
-	down := l.expertLinear(act, m.weight(blk+"ffn_down_exps.weight", e.count, m.embd, e.ff), "ffn_down_exps", ids, 0, m.embd)
+	down := l.expertLinear(act, m.weight(blk+"ffn_down_exps.weight", e.count, width, e.ff), "ffn_down_exps", ids, 0, width)
 	y := m.op("expert_sum", nil, down, weights)
+	if e.latent > 0 {
+		y = m.linear(y, blk+"ffn_latent_up", width, m.embd)
+	}
 	if e.shared > 0 {
 		d := m.linear(sharedAct, blk+"ffn_down_shexp", e.shared, m.embd)
 		if sharedGate != nil {

@@ -21,6 +21,7 @@ type params struct {
 	scale     float64 // of attention scores; 0 for one over the root of a head's width
 	headDim   int     // of layers that attend to all positions
 	perLayer  int     // width of a token's embedding in each layer; 0 for none
+	unturned  bool    // no layer rotates
 	rope      ropeParams
 	ropeSWA   ropeParams // of layers that attend to a window
 
@@ -183,7 +184,7 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	readWidths(r, c, a.moe)
+	readWidths(r, c, a)
 	readHeads(r, c, a)
 	if r.err != nil {
 		return nil, r.err
@@ -193,6 +194,7 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 		r.fail(fmt.Errorf("metadata %sattention.layer_norm_rms_epsilon is missing or not positive", r.prefix))
 	}
 	readFactors(r, c, a)
+	c.unturned = !r.bool("rope.scaling.finetuned", true)
 	c.rope = readRope(r, c.headDim, c.ctxTrain)
 	c.rope.latent, c.rope.level = a.latent, a.levelYarn
 	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
@@ -209,8 +211,11 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 }
 
 // readWidths reads the widths of FFNs, dense or of experts.
-func readWidths(r *metadata, c *params, row moe) {
-	n := r.count("expert_count")
+func readWidths(r *metadata, c *params, a *arch) {
+	n, row, least := r.count("expert_count"), a.moe, 1
+	if a.onePart {
+		least = 0
+	}
 	switch {
 	case row.gating == "" && n > 0:
 		r.fail(ir.Unsupported("metadata %sexpert_count: mixture-of-experts %s models are not supported", r.prefix, c.arch))
@@ -218,7 +223,7 @@ func readWidths(r *metadata, c *params, row moe) {
 		c.experts = readExperts(r, row)
 	}
 	if c.experts.count == 0 {
-		c.ff = r.perLayer("feed_forward_length", c.layers, 1, nil)
+		c.ff = r.perLayer("feed_forward_length", c.layers, least, nil)
 	} else if _, ok := r.f.Value(r.prefix + "feed_forward_length"); ok {
 		c.ff = r.perLayer("feed_forward_length", c.layers, 0, nil)
 	}

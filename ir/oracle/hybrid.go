@@ -74,11 +74,7 @@ func sumOfSquares(x []float32) float64 {
 func decay(c *call) error {
 	a, dt, rate, y, heads := c.arg(0), c.arg(1), c.arg(2), c.result(), width(c.op.Result)
 	for i := range c.rows(0) * heads {
-		x := float64(a[i]) + float64(dt[i%heads])
-		if x <= 20 {
-			x = math.Log1p(math.Exp(x))
-		}
-		y[i] = float32(x * float64(rate[i%heads]))
+		y[i] = float32(softplus(float64(a[i])+float64(dt[i%heads])) * float64(rate[i%heads]))
 	}
 	return nil
 }
@@ -105,6 +101,9 @@ func conv1d(c *call) error {
 		for r := lo; r < hi; r++ {
 			out := y[r*n : (r+1)*n]
 			clear(out)
+			if len(c.op.Args) > 5 {
+				copy(out, c.arg(5))
+			}
 			for d := min(taps-1, int(pos[r])); d >= 0; d-- {
 				p := int(pos[r]) - d
 				past := ring[(int(slot[r])*ringRows+p%ringRows)*n:][:n]

@@ -179,20 +179,21 @@ func TestConv1D(t *testing.T) {
 		t.rows = t.pick("rows of a step", 1, 12)
 		n, taps, slots := t.pick("width", 1, 9), t.pick("taps", 1, 4), t.pick("slots", 1, 3)
 		ring := taps + t.pick("more ring", 0, 5)
-		w := t.floats(n * taps)
-		m := t.machine(1000, slots, source{"w": f32Bytes(w)}, fmt.Sprintf(`
+		w, bias := t.floats(n*taps), t.floats(n)
+		m := t.machine(1000, slots, source{"w": f32Bytes(w), "bias": f32Bytes(bias)}, fmt.Sprintf(`
 weight @w : f32[%d, %d]
+weight @bias : f32[%d]
 state @ring : f32[%d, %d, %d]
 step @x : f32[T, %d]
 step @pos : i32[T]
-step @slot : i32[T]`, n, taps, slots, ring, n, n), fmt.Sprintf(`
-%%0 = conv1d @x, @w, @ring, @pos, @slot : io f32[T, %d]
+step @slot : i32[T]`, n, taps, n, slots, ring, n, n), fmt.Sprintf(`
+%%0 = conv1d @x, @w, @ring, @pos, @slot, @bias : io f32[T, %d]
 conv_write @x, @ring, @pos, @slot`, n))
 		t.sequences(m, slots, map[string]func() []float32{"x": func() []float32 { return t.floats(n) }}, func(of []history, pos, slot []int32) {
 			want := make([]float64, len(pos)*n)
 			for i := range want {
 				x, p := of[slot[i/n]]["x"], int(pos[i/n])
-				sum := 0.0
+				sum := float64(bias[i%n])
 				for j := range taps {
 					if at := p - (taps - 1) + j; at >= 0 {
 						sum += float64(w[i%n*taps+j]) * float64(x[at][i%n])
@@ -274,6 +275,56 @@ step @pos : i32[T]
 step @slot : i32[T]`, slots, vHeads, d, d, kHeads*d, kHeads*d, vHeads*d, vHeads, vHeads), fmt.Sprintf(
 			"%%0 = deltanet @q, @k, @v, @g, @beta, @s, @pos, @slot {head_dim=%d, k_heads=%d, v_heads=%d, map=%q, scale=0.5} : io f32[T, %d]",
 			d, kHeads, vHeads, headMap, vHeads*d)
+}
+
+// TestSSD compares with the sum over all positions that a row sees, which has no state: y[t] = sum over s <= t of
+// exp(rate * sum of the time steps behind s) * C[t].B[s] * step[s] * x[s], plus skip * x[t].
+func TestSSD(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		t.rows = t.pick("rows of a step", 1, 12)
+		dim, n, groups, each, slots := t.pick("dim", 1, 9), t.pick("state", 1, 9), t.pick("groups", 1, 3), t.pick("heads of a group", 1, 3), t.pick("slots", 1, 3)
+		heads := groups * each
+		width := heads*dim + 2*groups*n
+		bias, rate, skip := t.floats(heads), t.floats(heads), t.floats(heads)
+		for h := range rate {
+			rate[h] = -float32(math.Abs(float64(rate[h])))
+		}
+		m := t.machine(1000, slots, source{"bias": f32Bytes(bias), "rate": f32Bytes(rate), "skip": f32Bytes(skip)}, fmt.Sprintf(`
+weight @bias : f32[%[1]d]
+weight @rate : f32[%[1]d]
+weight @skip : f32[%[1]d]
+state @s : f32[%[2]d, %[1]d, %[3]d, %[4]d]
+step @x : f32[T, %[5]d]
+step @dt : f32[T, %[1]d]
+step @pos : i32[T]
+step @slot : i32[T]`, heads, slots, n, dim, width), fmt.Sprintf(
+			"%%0 = ssd @x, @dt, @bias, @rate, @skip, @s, @pos, @slot {heads=%d, head_dim=%d, groups=%d, state_dim=%d} : io f32[T, %d]", heads, dim, groups, n, heads*dim))
+		copy(m.Floats(m.prog.Global("s")), t.floats(slots*heads*n*dim)) // left by an earlier sequence
+		inputs := map[string]func() []float32{"x": func() []float32 { return t.floats(width) }, "dt": func() []float32 { return t.floats(heads) }}
+		t.sequences(m, slots, inputs, func(of []history, pos, slot []int32) {
+			var want []float64
+			for r := range pos {
+				h, last := of[slot[r]], int(pos[r])
+				for head := range heads {
+					step := func(p int) float64 { return math.Log1p(math.Exp(float64(h["dt"][p][head]) + float64(bias[head]))) }
+					group := heads*dim + head/each*n
+					for i := range dim {
+						y, behind := float64(skip[head]*h["x"][last][head*dim+i]), 0.0
+						for p := last; p >= 0; p-- {
+							product := 0.0
+							for j := range n {
+								product += float64(h["x"][last][group+groups*n+j]) * float64(h["x"][p][group+j])
+							}
+							y += math.Exp(behind*float64(rate[head])) * product * step(p) * float64(h["x"][p][head*dim+i])
+							behind += step(p)
+						}
+						want = append(want, y)
+					}
+				}
+			}
+			near(t, "ssd", m.Floats(m.last()), want, 1e-5)
+		})
+	})
 }
 
 func TestDeltaNet(t *testing.T) {

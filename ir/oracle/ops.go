@@ -32,14 +32,14 @@ func rmsnorm(c *call) error {
 	weight := func(int) float64 { return 1 }
 	if len(c.op.Args) == 2 {
 		w := c.arg(1)
-		weight = func(j int) float64 { return float64(w[j]) }
+		weight = func(j int) float64 { return float64(w[j%len(w)]) }
 	}
 	c.parallel(c.rows(0)*width(c.op.Result)/group, 2*group, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			in, out := x[i*group:(i+1)*group], y[i*group:(i+1)*group]
 			s := 1 / math.Sqrt(sumOfSquares(in)/float64(group)+eps)
 			for j, v := range in {
-				out[j] = float32(float64(v) * s * weight(j))
+				out[j] = float32(float64(v) * s * weight(i*group+j))
 			}
 		}
 	})

@@ -264,4 +264,6 @@ var evaluators = map[string]func(c *call) error{
 	"head_cut":         headCut,
 	"head_join":        headJoin,
 	"head_ids":         headIDs,
+	"ssd":              ssd,
+	"relu2":            relu2,
 }

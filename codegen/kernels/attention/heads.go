@@ -140,7 +140,7 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		if len(op.Args) > 1 {
 			c.gain = op.Args[1]
 		}
-		return (c.gain == nil || c.gain.Type.DType == ir.F32) && h.sameDim(op.Attrs.Int("group"))
+		return (c.gain == nil || c.gain.Type.DType == ir.F32 && int(c.gain.Type.Last()) == op.Attrs.Int("group")) && h.sameDim(op.Attrs.Int("group"))
 	case "rope":
 		if c.rope || h.rope != nil && (h.rope.Attrs.Str("kind") != op.Attrs.Str("kind") || h.rope.Attrs.Int("n_rot") != op.Attrs.Int("n_rot")) {
 			return false

@@ -2,6 +2,7 @@ package recurrent
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -33,8 +34,56 @@ type convArgs struct {
 	convKernel
 	x, weight, ring *kernel.Buffer
 	pos, slot       *kernel.Buffer // slot is nil if there is one only
+	bias            *kernel.Buffer // nil if there is none
 	alone           bool           // the step has one row
 	width, depth    kernel.Value   // channels; rows of the ring
+	cut             cutArgs        // of x
+}
+
+// cutArgs say where the elements that count begin in a row, and how many that has; none where they are all of it.
+type cutArgs struct{ first, width kernel.Value }
+
+// at returns where an access of so many elements is, in a row of which n accesses count.
+func (c cutArgs) at(b *kernel.Builder, row, i, n kernel.Value, vec int) kernel.Value {
+	if c.width == (kernel.Value{}) {
+		return b.Add(b.Mul(row, n), i)
+	}
+	return b.Add(b.Div(b.Add(b.Mul(row, c.width), c.first), vec), i)
+}
+
+// cutOnly returns the op of that name of a group [slice] op, whose first operand the slice makes, and where that lies;
+// nil if the group is none.
+func cutOnly(s *site.Site, name string) (*ir.Op, deltaInput) {
+	ops := s.Group.Ops
+	op := ops[len(ops)-1]
+	if op.Kind.Name != name || len(ops) > 2 || op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
+		return nil, deltaInput{}
+	}
+	in := deltaInput{x: op.Args[0]}
+	if len(ops) == 2 {
+		cut := ops[0]
+		if cut.Kind.Name != "slice" || cut.Result != in.x || slices.Contains(op.Args[1:], in.x) || op.Result == nil && len(s.Outputs) > 0 {
+			return nil, deltaInput{}
+		}
+		in = deltaInput{cut.Args[0], cut.Attrs.Int("first")}
+	}
+	return op, in
+}
+
+// declareCut declares where the elements of op's first operand lie in rows of in, if those have others.
+func declareCut(s *site.Signature, op *ir.Op, in deltaInput) (c cutArgs) {
+	if in.x != op.Args[0] {
+		c.first, c.width = in.declarePlace(s, "x")
+	}
+	return c
+}
+
+// cutKey tells kernels of slices from others.
+func cutKey(op *ir.Op, in deltaInput) string {
+	if in.x == op.Args[0] {
+		return ""
+	}
+	return " cut"
 }
 
 // at returns an element of the result, for a row of the step. Its terms are added
@@ -54,9 +103,9 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 		from := b.Sub(row, b.Min(row, d))
 		here[d] = b.And(b.Ge(row, d), b.Eq(c.slotOf(b, from), slot))
 		all = b.And(all, here[d])
-		past[d] = b.Var(kernel.F32, c.x.Load(kernel.F32, b.Add(b.Mul(from, c.width), channel)))
+		past[d] = b.Var(kernel.F32, c.x.Load(kernel.F32, c.cut.at(b, from, channel, c.width, 1)))
 	}
-	now := c.x.Load(kernel.F32, b.Add(b.Mul(row, c.width), channel))
+	now := c.x.Load(kernel.F32, c.cut.at(b, row, channel, c.width, 1))
 	// Where some rows are not of this step the furthest is not, and it stands for
 	// those that are: a dispatch may write their rows of the ring meanwhile.
 	fromRing := func() {
@@ -73,6 +122,9 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 		b.If(b.Not(all), fromRing)
 	}
 	sum := b.F32(0)
+	if c.bias != nil {
+		sum = c.bias.Load(kernel.F32, channel)
+	}
 	for d := c.taps - 1; d > 0; d-- {
 		sum = b.FMA(weights[c.taps-1-d], past[d].Get(), sum)
 	}
@@ -120,17 +172,21 @@ func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.AccessArgs
 		for j := range before + rows {
 			row := b.Min(b.Sub(b.Add(first, j), b.Min(b.Add(first, j), before)), last)
 			together = b.And(together, b.Eq(c.slotOf(b, row), slot))
-			xs = append(xs, c.x.Load(lane.F32x4, b.Add(b.Mul(row, n), i)))
+			xs = append(xs, c.x.Load(lane.F32x4, c.cut.at(b, row, i, n, 4)))
 		}
 		b.IfElse(together, func() {
 			var weights [4][]kernel.Value
+			bias := b.Splat(b.F32(0), 4)
+			if c.bias != nil {
+				bias = c.bias.Load(lane.F32x4, i)
+			}
 			for e := range weights {
 				weights[e] = c.weights(b, b.Add(b.Mul(i, 4), e))
 			}
 			for r := range rows {
 				var out []kernel.Operand
 				for e := range weights {
-					sum := b.F32(0)
+					sum := b.Elem(bias, e)
 					for tap, w := range weights[e] {
 						sum = b.FMA(w, b.Elem(xs[r+tap], e), sum)
 					}
@@ -151,7 +207,7 @@ func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.AccessArgs
 
 // conv1dCandidates compute an element a lane, or several of several rows.
 func conv1dCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "conv1d")
+	op, in := cutOnly(s, "conv1d")
 	if op == nil || !site.Indexable(s, op.Args[2], 1) {
 		return nil
 	}
@@ -161,7 +217,7 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	}
 	k := convKernel{taps: int(op.Args[1].Type.Last()), linear: op.Attrs.Str("act") == "none"}
 	a, each, key := site.AccessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.Key()
-	if a.Vec == 4 && s.Func.Rows > ir.DecodeRows {
+	if a.Vec == 4 && in.quads() && s.Func.Rows > ir.DecodeRows {
 		each = a.RowsALane(rows.Max, convRows, s.Target)
 	}
 	if each == 1 {
@@ -172,6 +228,10 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	if k.linear {
 		key = " linear" + key
 	}
+	if len(op.Args) > 5 {
+		key = " bias" + key
+	}
+	key = cutKey(op, in) + key
 	cover := a.Cover(rows.Max)
 	cover[0].Tile[0] = each
 	return []site.Candidate{site.Implement(site.Candidate{
@@ -183,8 +243,11 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	}, "conv1d", func(s *site.Signature) func(b *kernel.Builder) {
 		extent := rows.Declare(s)
 		args := &convArgs{convKernel: k,
-			x: s.Read("x", op.Args[0]), weight: s.Read("weight", op.Args[1]), ring: s.Read("ring", op.Args[2]),
-			pos: s.Read("pos", op.Args[3]), slot: s.Read("slot", op.Args[4]), depth: declareDepth(s, op.Args[2])}
+			x: s.Read("x", in.x), weight: s.Read("weight", op.Args[1]), ring: s.Read("ring", op.Args[2]),
+			pos: s.Read("pos", op.Args[3]), slot: s.Read("slot", op.Args[4]), depth: declareDepth(s, op.Args[2]), cut: declareCut(s, op, in)}
+		if len(op.Args) > 5 {
+			args.bias = s.Read("bias", op.Args[5])
+		}
 		y, accesses := s.Write("y", op.Result), a.Declare(s)
 		return func(b *kernel.Builder) {
 			bound, row := extent.Load(b), b.WorkgroupID(1)
@@ -207,13 +270,16 @@ func declareDepth(s *site.Signature, ring *ir.Value) kernel.Value {
 
 // convWriteCandidates copy rows into the ring.
 func convWriteCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "conv_write")
+	op, in := cutOnly(s, "conv_write")
 	if op == nil {
 		return nil
 	}
-	x, ring := op.Args[0], op.Args[1]
-	rows, ok := site.ExtentOf(s, x)
-	a := site.AccessesOf(int(x.Type.Last()), s.Target)
+	ring := op.Args[1]
+	rows, ok := site.ExtentOf(s, in.x)
+	a := site.AccessesOf(int(ring.Type.Last()), s.Target)
+	for int(in.x.Type.Last())%a.Vec != 0 || in.first%a.Vec != 0 {
+		a.Vec /= 2
+	}
 	if !ok || !site.Indexable(s, ring, a.Vec) {
 		return nil
 	}
@@ -224,14 +290,15 @@ func convWriteCandidates(s *site.Site) []site.Candidate {
 	cover := a.Cover(rows.Max)[0]
 	cover.Arg, cover.Tile[0] = "ring", each
 	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s", a.Vec, each, rows.Key()),
+		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s%s", a.Vec, each, cutKey(op, in), rows.Key()),
 		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
 		Cover:  []plans.Cover{cover},
 
 		Sequences: ir.ManySequences,
 	}, "conv_write", func(s *site.Signature) func(b *kernel.Builder) {
-		extent, x, pos, slot := rows.Declare(s), s.Read("x", x), s.Read("pos", op.Args[2]), s.Read("slot", op.Args[3])
+		extent, x, pos, slot := rows.Declare(s), s.Read("x", in.x), s.Read("pos", op.Args[2]), s.Read("slot", op.Args[3])
 		depth, ring, accesses := declareDepth(s, ring), s.Write("ring", ring), a.Declare(s)
+		cut := declareCut(s, op, in)
 		return func(b *kernel.Builder) {
 			bound := extent.Load(b)
 			accesses.Each(b, func(i, n kernel.Value) {
@@ -247,7 +314,7 @@ func convWriteCandidates(s *site.Site) []site.Candidate {
 				for j := range each {
 					row := b.Add(b.Mul(b.WorkgroupID(1), each), j)
 					b.If(kept[j], func() {
-						ring.Store(b.Add(b.Mul(to[j], n), i), x.Load(kernel.F32.Vec(a.Vec), b.Add(b.Mul(row, n), i)))
+						ring.Store(b.Add(b.Mul(to[j], n), i), x.Load(kernel.F32.Vec(a.Vec), cut.at(b, row, i, n, a.Vec)))
 					})
 				}
 			})

@@ -81,6 +81,11 @@ type rowNormKernel struct {
 	loop bool
 }
 
+// gains reports whether the runs of a row have a weight each.
+func (k rowNormKernel) gains() bool {
+	return k.op.Kind.Name == "rmsnorm" && len(k.op.Args) > 1 && int(k.op.Args[1].Type.Last()) != k.group
+}
+
 // perLane is the accesses of a lane, at most.
 func (k rowNormKernel) perLane() int { return site.CeilDiv(k.group/k.vec, k.size) }
 
@@ -108,6 +113,9 @@ func (k rowNormKernel) key() string {
 	}
 	if !k.even() {
 		even = "-"
+	}
+	if k.gains() {
+		half += " gains"
 	}
 	runs := ""
 	if k.runs > 1 {
@@ -139,6 +147,10 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 	group := s.U32("group", k.group, 4096, "elements that are normed together")
 	eps := s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "added to the mean square, or the least length")
+	var width kernel.Value
+	if k.gains() {
+		width = s.U32("width", int(k.op.Result.Type.Last()), 4096, "elements of a row")
+	}
 	return func(b *kernel.Builder) {
 		rows := extent.Load(b)
 		b.Workgroup(k.size * k.runs)
@@ -157,7 +169,11 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			}
 			p.x = x.Load(t, b.Add(from, p.i))
 			if gain != nil {
-				p.gain = gain.Load(t, p.i)
+				at := p.i
+				if k.gains() {
+					at = b.Add(at, b.Sub(from, b.Mul(row, b.Div(width, k.vec))))
+				}
+				p.gain = gain.Load(t, at)
 			}
 			if z != nil {
 				p.z = z.Load(t, b.Add(from, p.i))
