@@ -7,6 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -40,11 +41,11 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 }
 
 // predicted is the time of a dispatch of candidate c in a step of so many rows, which cost so much: a
-// roofline, or what the family expects, if that is more.
+// roofline, or what was fitted to the device, if that is more.
 func (e *emitter) predicted(d *plans.Dispatch, c *kernels.Candidate, cost plans.Cost, rows int, first bool) plans.Times {
 	t := roofline(&cost, e.t, d.Grid, e.onMatrices(d.Pipeline), first)
-	if c.Seconds != nil {
-		t.Operations = max(t.Operations, float32(c.Seconds(rows)))
+	if s, ok := strategy.Seconds(c, e.t, rows); ok {
+		t.Operations = max(t.Operations, float32(s))
 	}
 	return t
 }

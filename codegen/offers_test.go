@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
@@ -139,8 +140,8 @@ func (o *offered) describe() (string, error) {
 			for _, operand := range c.Operands {
 				fmt.Fprintf(&b, "\t\t%s %v %v\n", operand.Name, operand.Access, operand.Value.Type)
 			}
-			if c.Seconds != nil {
-				fmt.Fprintf(&b, "\t\t%g s\n", c.Seconds(s.f.Rows))
+			if seconds, ok := strategy.Seconds(&c, o.on, s.f.Rows); ok {
+				fmt.Fprintf(&b, "\t\t%g s\n", seconds)
 			}
 		}
 	}

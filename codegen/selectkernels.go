@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
@@ -55,7 +56,7 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 		uses := f.Uses()
 		for _, g := range f.Groups {
 			s := &site{f: f, g: g, outputs: g.Outputs(uses), key: tuning.SiteOf(f, g)}
-			s.candidates = kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
+			s.candidates = strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
 			if len(s.candidates) == 0 {
 				if n := indexable(p, t, p.Ctx); 0 < n && n < p.Ctx {
 					return nil, ir.Unsupported("context %d: kernels of target %s cannot index so large a cache: the largest context is %d", p.Ctx, t.Name, n)

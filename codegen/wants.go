@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -26,7 +27,7 @@ func applyWants(p *ir.Program, t *target.Target) error {
 			uses := f.Uses()
 			for _, g := range slices.Clone(f.Groups) {
 				r.rounds[g] = r.rounds[g] || slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention_merge" })
-				for _, w := range kernels.Wants(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
+				for _, w := range strategy.Wants(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
 					if err := apply(g, w); err != nil {
 						return err
 					}

@@ -12,6 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -295,10 +296,10 @@ func (w *world) glu(act string, gate, up *ir.Value) *ir.Value {
 	return w.op("glu", ir.Attrs{{Name: "act", Value: act}}, gate, up)
 }
 
-// candidates returns those of the group that w has built; others read outputs.
+// candidates returns those of the group that w has built and that are worth a look; others read outputs.
 func (w *world) candidates(t *target.Target, outputs ...*ir.Value) []kernels.Candidate {
 	w.t.Helper()
-	return kernels.Candidates(w.site(t, outputs...))
+	return strategy.Candidates(w.site(t, outputs...))
 }
 
 func (w *world) site(t *target.Target, outputs ...*ir.Value) *kernels.Site {

@@ -16,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -82,7 +83,7 @@ func (c siteTest) site(t testing.TB, on *target.Target) *kernels.Site {
 // candidates returns those of the family that the test names.
 func (c siteTest) candidates(t testing.TB, s *kernels.Site) []kernels.Candidate {
 	t.Helper()
-	list := kernels.Candidates(s)
+	list := strategy.Candidates(s)
 	if len(list) == 0 {
 		t.Fatalf("%s: no candidate", c.group)
 	}
@@ -204,7 +205,7 @@ func (c siteTest) run(t testing.TB) map[string][]byte {
 	t.Helper()
 	for _, wave := range otherWaves {
 		on := withWave(t, wave)
-		for _, k := range kernels.Candidates(c.site(t, on)) {
+		for _, k := range strategy.Candidates(c.site(t, on)) {
 			if racetest.First(k.Kernel, wave) {
 				c.runOn(t, on)
 				break

@@ -16,20 +16,22 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Site, Candidate, Operand and Rewrite are what the rest of the compiler knows of a family.
+// Site, Candidate, Operand, Rewrite and Tiling are what the rest of the compiler knows of a family.
 type (
 	Site      = site.Site
 	Candidate = site.Candidate
 	Operand   = site.Operand
 	Rewrite   = site.Rewrite
+	Tiling    = site.Tiling
 )
 
 // Family is one row of the kernel table.
 type Family struct {
 	Name string
 	Doc  string
-	// Candidates returns the ways to compute the site, best guess first; none
-	// when the group is not of this family. Entries of different widths have to give the
+	// Candidates returns all ways to compute the site, best guess first as far as the family can tell;
+	// none when the group is not of this family. What was measured on a device decides nothing here:
+	// package strategy ranks and drops. Entries of different widths have to give the
 	// same bits: at a site of few rows, candidates of the same Order add in the same order,
 	// and a family offers the same orders at every width.
 	Candidates func(s *Site) []Candidate
@@ -65,7 +67,7 @@ func Candidates(s *Site) []Candidate {
 				if c.Sequences == ir.OneSequence && s.Mixes() && s.Group.UsesSlots() {
 					continue
 				}
-				c.Wave = wave
+				c.Family, c.Wave = f.Name, wave
 				if c.Order == "" {
 					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
 				}

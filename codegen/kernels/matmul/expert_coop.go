@@ -2,7 +2,6 @@ package matmul
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -40,23 +39,17 @@ func ExpertCoopCandidates(s *site.Site) []site.Candidate {
 		c := g.candidate(t.rows, k.coop.each())
 		c.Kernel = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey())
 		c.Shape = k.coop.name()
-		if s.Target.Vendor == nvidia {
-			c.Seconds = func(rows int) float64 { return k.seconds(rows, s.Target.Units) }
-		}
+		c.Tiling = k.tiling()
 		list = append(list, site.Implement(c, "expert_coop", k.kernel))
 	}
 	return list
 }
 
-// seconds is what a step of so many rows takes on an H200 with so many units: a workgroup so much,
-// and so much for each of its steps.
-func (k expertCoop) seconds(rows, units int) float64 {
-	// All experts that get a row have a tile, if they get few.
-	slots, experts := float64(rows*k.slots), float64(k.experts)
-	tiles := max(experts*(1-math.Exp(-slots/experts)), slots/float64(k.coop.coopTile.rows))
-	share := float64(k.coop.coopTile.rows*k.coop.outputs) / (32 * 128)
-	workgroup := 0.4 + 1.5*share + float64(k.k/weight.CoopDepth)*(0.14+0.36*share)
-	return 1e-6 * (coopFixed + tiles*float64(k.tiles(k.coop.each()))/float64(units)*workgroup)
+// tiling is what the kernel does with the tile.
+func (k expertCoop) tiling() *site.Tiling {
+	t := k.coop.tiling()
+	t.Slots, t.Experts, t.Steps = k.slots, k.experts, k.k/weight.CoopDepth
+	return t
 }
 
 // matchExpertCoop returns the site's group if expert_coop computes it but for the
@@ -90,7 +83,7 @@ func expertTiles(g *sortedGroup) []coopTile {
 			list = append(list, t)
 		}
 	}
-	return list[:min(coopCandidates, len(list))]
+	return list
 }
 
 func (k expertCoop) kernel(s *site.Signature) func(b *kernel.Builder) {

@@ -58,7 +58,7 @@ func ExpertFragmentCandidates(s *site.Site) []site.Candidate {
 		tile := *g.linearGroup
 		tile.rows = t.rows
 		if tile.fitsFragment(s.Target) {
-			list = append(list, expertFragment{g, gemmFragment{&tile, t, g.extent, g.wave, t.rows, nil}}.candidate(s.Target))
+			list = append(list, expertFragment{g, gemmFragment{&tile, t, g.extent, g.wave, t.rows, nil}}.candidate())
 		}
 	}
 	return list
@@ -119,29 +119,21 @@ func (k expertFragment) name() string {
 	return name
 }
 
-func (k expertFragment) candidate(t *target.Target) site.Candidate {
+func (k expertFragment) candidate() site.Candidate {
 	c := k.sortedGroup.candidate(k.fragment.fragmentTile.rows, k.fragment.outputsOf())
 	c.Kernel = fmt.Sprintf("expert_fragment %s %s", k.key(), k.name())
 	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.fragment.series)
 	if k.fragment.where == pooled {
-		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
+		c.Tiling = k.tiling()
 	}
 	return site.Implement(c, "expert_fragment", k.kernel)
 }
 
-// seconds is what pooled rows take on an H200 with so many units, where it was measured with q4_k and q5_k.
-func (k expertFragment) seconds(rows, units int) float64 {
-	slots, experts := float64(rows*k.slots), float64(k.experts)
-	tile := k.fragment.fragmentTile
-	mean := slots / experts
-	tiles := max(experts*(1-math.Exp(-mean)), slots/float64(tile.rows))
-	blocks := float64(k.k / weight.FragmentBlock)
-	us := 0.5 + blocks*(0.83+0.03*min(float64(tile.rows), mean)) // for 128 outputs
-	if tile.outputs > fragment.Side {
-		us = 5.7 + blocks*2.67*(0.36+0.0166*min(float64(tile.rows), 1.25*mean)) // for 256
-	}
-	tiles *= float64(k.tiles(k.fragment.tile()))
-	return 1e-6 * (coopFixed + tiles/float64(units)*us)
+// tiling is what the kernel does with rows that are pooled.
+func (k expertFragment) tiling() *site.Tiling {
+	t := k.fragment.tiling()
+	t.Slots, t.Experts, t.Across, t.Steps = k.slots, k.experts, k.tiles(k.fragment.tile()), k.k/weight.FragmentBlock
+	return t
 }
 
 func (k expertFragment) kernel(s *site.Signature) func(b *kernel.Builder) {

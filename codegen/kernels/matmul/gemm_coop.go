@@ -27,7 +27,7 @@ type gemmCoop struct {
 
 func GemmCoopCandidates(s *site.Site) []site.Candidate {
 	g := matchCoop(s)
-	if g == nil || !g.half || aloneFragment(s) {
+	if g == nil || !g.half {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)
@@ -36,7 +36,7 @@ func GemmCoopCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, t := range coopTiles(g, s.Target) {
-		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Vendor == nvidia}.candidate(s.Target))
+		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Vendor == nvidia}.candidate())
 	}
 	return list
 }
@@ -101,17 +101,14 @@ func (k gemmCoop) groupThreads() int { return k.subgroups() * k.wave }
 // each is the outputs of each matrix in a tile.
 func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 
-func (k gemmCoop) candidate(t *target.Target) site.Candidate {
-	c := site.Candidate{
+func (k gemmCoop) candidate() site.Candidate {
+	return site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("gemm_coop %s%s %s%s", k.key(), k.step.Key(), k.name(), k.fenceKey()),
 		Shape:  k.name(),
 		Grid:   [3]int{site.CeilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
 		Cover:  k.covers(k.linearGroup.rows, k.coopTile.rows, 0, func(int) int { return k.each() }),
-	}
-	if t.Vendor == nvidia {
-		c.Seconds = func(rows int) float64 { return k.seconds(rows, t.Units) }
-	}
-	return site.Implement(c, "gemm_coop", k.kernel)
+		Tiling: k.tiling(),
+	}, "gemm_coop", k.kernel)
 }
 
 // rowTile is a tile of rows of x, and what a projection makes of them.

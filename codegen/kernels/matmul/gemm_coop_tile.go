@@ -1,7 +1,6 @@
 package matmul
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,9 +21,6 @@ type coopTile struct {
 	// ahead and aheadX are how many steps lie between the loads of weights and of x
 	// and their use.
 	ahead, aheadX int
-	// alone is what a step takes on an SM of an H200 in microseconds, busy what each
-	// workgroup's takes where an SM has several; of projections of one and two matrices.
-	alone, busy [2]float64
 }
 
 const (
@@ -58,45 +54,29 @@ func (t coopTile) name() string {
 // weights that arrive late need; those of many outputs for their rows load less of shared
 // memory for a product, which is what many rows wait for.
 var coopShapes = []coopTile{
-	{rows: 128, outputs: 192, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{1.5, 1.55}, busy: [2]float64{1.5, 1.55}},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{1.1, 1.15}, busy: [2]float64{1.1, 1.15}},
-	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{1.16, 1.2}, busy: [2]float64{1.17, 1.2}},
-	{rows: 128, outputs: 96, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{0.97, 1.03}, busy: [2]float64{1.01, 1.03}},
-	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1, alone: [2]float64{0.6, 0.7}, busy: [2]float64{0.41, 0.5}},
-	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1, alone: [2]float64{0.6, 0.6}, busy: [2]float64{0.47, 0.47}},
-	{rows: 48, outputs: 64, subRows: 48, subOutputs: 16, groups: 1, ahead: 4, aheadX: 1, alone: [2]float64{0.56, 0.6}, busy: [2]float64{0.38, 0.39}},
-	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 2, ahead: 4, aheadX: 2, alone: [2]float64{0.65, 0.7}, busy: [2]float64{0.53, 0.53}},
-	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 4, ahead: 4, aheadX: 1, alone: [2]float64{1.15, 1.2}, busy: [2]float64{1.2, 1.2}},
+	{rows: 128, outputs: 192, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
+	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 128, outputs: 96, subRows: 64, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 64, outputs: 64, subRows: 32, subOutputs: 32, groups: 1, ahead: 2, aheadX: 1},
+	{rows: 32, outputs: 64, subRows: 16, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
+	{rows: 48, outputs: 64, subRows: 48, subOutputs: 16, groups: 1, ahead: 4, aheadX: 1},
+	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 2, ahead: 4, aheadX: 2},
+	{rows: 48, outputs: 32, subRows: 48, subOutputs: 16, groups: 4, ahead: 4, aheadX: 1},
 }
 
-// coopCandidates bounds the tiles that are offered: on AMD each is compiled to be ranked.
-const coopCandidates = 4
-
-// coopTiles returns the best tiles for the group, first the best.
+// coopTiles returns the tiles that the group and the target allow.
 func coopTiles(g *linearGroup, t *target.Target) []coopTile {
-	var list []coopTile
-	for _, s := range coopShapes {
-		fits := 16*s.shared() <= t.Shared && s.groups*s.subgroups()*t.Wave <= t.Workgroup
-		// AMD's compiler spills registers of the deeper ones, and makes slower code of those of
-		// other widths than powers of two.
-		if fits && (t.AMD == nil || s.ahead < 4 && s.outputs&(s.outputs-1) == 0) && (s.groups == 1 || g.k%(s.groups*4*weight.CoopDepth) == 0) {
-			list = append(list, s)
-		}
-	}
-	cost := func(s coopTile) float64 { return gemmCoop{linearGroup: g, coopTile: s}.seconds(g.rows, t.Units) }
-	slices.SortStableFunc(list, func(a, b coopTile) int { return cmp.Compare(cost(a), cost(b)) })
-	return list[:min(coopCandidates, len(list))]
+	return slices.DeleteFunc(slices.Clone(coopShapes), func(s coopTile) bool {
+		return 16*s.shared() > t.Shared || s.groups*s.subgroups()*t.Wave > t.Workgroup || s.groups > 1 && g.k%(s.groups*4*weight.CoopDepth) != 0
+	})
 }
 
-// nvidia is the PCI vendor of the device that seconds were measured on.
+// nvidia is the PCI vendor of devices whose driver needs fences, see gemmCoop.
 const nvidia = 0x10de
 
-// coopFixed is what all kernels with matrices take besides their steps, in microseconds.
-const coopFixed = 4
-
-// seconds is what a step of so many rows takes on an H200 with so many units.
-func (k gemmCoop) seconds(rows, units int) float64 {
-	i := len(k.projects[0].matrices) - 1
-	workgroups := site.CeilDiv(site.CeilDiv(rows, k.coopTile.rows)*k.tiles(k.each()), units)
-	return 1e-6 * (coopFixed + float64(site.CeilDiv(k.k, weight.CoopDepth*k.groups))*max(k.alone[i], k.busy[i]*float64(workgroups)))
+// tiling is what the kernel does with the tile.
+func (k gemmCoop) tiling() *site.Tiling {
+	return &site.Tiling{Name: k.coopTile.name(), K: k.k, Matrices: len(k.projects[0].matrices), Rows: k.coopTile.rows, Across: k.tiles(k.each()),
+		Outputs: k.outputs, Groups: k.groups, Ahead: k.ahead, Steps: site.CeilDiv(k.k, weight.CoopDepth*k.groups)}
 }

@@ -1,7 +1,6 @@
 package matmul
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // floatTile says how gemm_float computes a site. A lane has rows times outputs sums, and
@@ -16,9 +16,10 @@ import (
 // tile of the result and share the elements of its rows.
 type floatTile struct {
 	rows, outputs, subgroups int
-	// alone is how long a workgroup takes that a unit has to itself, with rows of 2048
-	// elements, and beside how much longer two take; seconds, on an H200.
-	alone, beside float64
+}
+
+func (t floatTile) name() string {
+	return fmt.Sprintf("%dx%d subgroups=%d", t.rows, t.outputs, t.subgroups)
 }
 
 const (
@@ -27,13 +28,11 @@ const (
 	floatDepth = 8
 	// floatNarrow is the width of results that tiles would waste more for than they save.
 	floatNarrow = 4
-	// floatRows is up to how many rows gemm_lanes is faster.
-	floatRows = 128
 )
 
 var floatTiles = []floatTile{
-	{rows: 8, outputs: 8, subgroups: 4, alone: 50e-6, beside: 21e-6},
-	{rows: 8, outputs: 4, subgroups: 8, alone: 25e-6, beside: 25e-6},
+	{rows: 8, outputs: 8, subgroups: 4},
+	{rows: 8, outputs: 4, subgroups: 8},
 }
 
 // gemmFloat computes a linear group of f32 weights for many rows of x. Such weights, as a
@@ -51,29 +50,24 @@ type gemmFloat struct {
 }
 
 func GemmFloatCandidates(s *site.Site) []site.Candidate {
-	g, step := matchFloats(s, floatRows)
+	g, step := matchFloats(s)
 	if g == nil {
 		return nil
 	}
 	var list []site.Candidate
 	for _, t := range floatTiles {
-		k := gemmFloat{g, t, step, s.Target.Wave}
-		if !k.fits(s.Target) || s.Target.Vendor == nvidia && k.seconds(s.Target.Units)(g.rows) > lanesSeconds(g)(g.rows) {
-			continue
+		if k := (gemmFloat{g, t, step, s.Target.Wave}); k.fits(s.Target) {
+			list = append(list, k.candidate())
 		}
-		list = append(list, k.candidate(s.Target))
-	}
-	if s.Target.Vendor == nvidia {
-		slices.SortStableFunc(list, func(a, b site.Candidate) int { return cmp.Compare(a.Seconds(g.rows), b.Seconds(g.rows)) })
 	}
 	return list
 }
 
-// matchFloats returns the site's group, if it has projections of f32 alone and more rows than
-// so many, and how many rows a step has.
-func matchFloats(s *site.Site, above int) (*linearGroup, site.Extent) {
+// matchFloats returns the site's group, if it has projections of f32 alone and many rows, and how
+// many rows a step has.
+func matchFloats(s *site.Site) (*linearGroup, site.Extent) {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= above || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
+	if g == nil || !g.allF32() || g.rows <= ir.DecodeRows || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
 		return nil, site.Extent{}
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)
@@ -124,7 +118,7 @@ func (k gemmFloat) outputsOf(i int) int {
 // narrow reports whether projection i is computed output by output.
 func (k gemmFloat) narrow(i int) bool { return k.projects[i].width <= floatNarrow }
 
-func (k gemmFloat) candidate(t *target.Target) site.Candidate {
+func (k gemmFloat) candidate() site.Candidate {
 	firsts, tiles := k.workgroupsBy(k.outputsOf)
 	shape := fmt.Sprintf("%dx%d of %dx%d subgroups=%d", k.tileRows(), k.tileOutputs(), k.floatTile.rows, k.outputs, k.subgroups)
 	c := site.Candidate{
@@ -132,9 +126,7 @@ func (k gemmFloat) candidate(t *target.Target) site.Candidate {
 		Shape:  shape,
 		Grid:   [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), tiles, 1},
 		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, k.outputsOf),
-	}
-	if t.Vendor == nvidia {
-		c.Seconds = k.seconds(t.Units)
+		Tiling: k.tiling(),
 	}
 	for i := range k.projects {
 		if k.narrow(i) {
@@ -338,17 +330,13 @@ func (r *floatRun) store(p *projectArgs, sums [][]*kernel.Var, col kernel.Value)
 	})
 }
 
-// seconds is how long it takes on a device of so many units, fitted to an H200: each goes
-// through its workgroups by twos. Narrow results do not count.
-func (k gemmFloat) seconds(units int) func(rows int) float64 {
+// tiling is what the kernel does; narrow results do not count.
+func (k gemmFloat) tiling() *site.Tiling {
 	_, tiles := k.workgroupsBy(k.outputsOf)
 	for i, p := range k.projects {
 		if k.narrow(i) {
 			tiles -= p.width
 		}
 	}
-	return func(rows int) float64 {
-		each := site.CeilDiv(site.CeilDiv(rows, k.tileRows())*tiles, units)
-		return 5e-6 + (k.alone*float64(site.CeilDiv(each, 2))+k.beside*float64(each/2))*float64(k.k)/2048
-	}
+	return &site.Tiling{Name: k.floatTile.name(), K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: tiles}
 }

@@ -47,22 +47,22 @@ func GemmFragmentCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	k := gemmFragment{g, fragmentTileOf(s, g), step, s.Target.Wave, g.rows, nil}
-	if !k.pays(s) {
-		return nil
-	}
-	k.most = k.fragmentTile.rows
 	workspace := 0
 	if g.workspace != nil {
 		workspace = int(g.workspace.Type.Last())
 	}
-	if workspace != k.workspaceWidth() {
-		return nil
+	var list []site.Candidate
+	for _, t := range fragmentTiles(s, g) {
+		k := gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}
+		if workspace != k.workspaceWidth() {
+			continue
+		}
+		if k.splits > 1 {
+			k.counts = site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf()))
+		}
+		list = append(list, k.candidate())
 	}
-	if k.splits > 1 {
-		k.counts = site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf()))
-	}
-	return []site.Candidate{k.candidate(s.Target)}
+	return list
 }
 
 // matchFragment returns the site's group if gemm_fragment computes it but for the type of x.
@@ -72,31 +72,6 @@ func matchFragment(s *site.Site) *linearGroup {
 		return nil
 	}
 	return g
-}
-
-// partSteps is how much longer than gemm_coop gemm_fragment may take for a full step of one tile of many
-// rows: it has code for fewer rows, and most steps are not full. Tuning, with full steps, would not see that. More
-// would take projections of q8_0 from gemm_coop, with which it was not measured.
-const partSteps = 1.05
-
-// pays reports whether gemm_fragment is expected to be faster than gemm_coop, which of few rows it
-// always is.
-func (k gemmFragment) pays(s *site.Site) bool {
-	rows := k.linearGroup.rows
-	if rows <= fragmentLow || !k.inMatrices(s.Target) {
-		return true
-	}
-	coop := gemmCoop{linearGroup: k.linearGroup, coopTile: coopTiles(k.linearGroup, s.Target)[0]}.seconds(rows, s.Target.Units)
-	if rows <= FragmentTall {
-		coop *= partSteps
-	}
-	return k.seconds(rows, s.Target.Units) < coop
-}
-
-// aloneFragment reports whether gemm_fragment takes the site's steps of one tile of many rows.
-func aloneFragment(s *site.Site) bool {
-	g := matchFragment(s)
-	return g != nil && g.rows > fragmentLow && g.rows <= FragmentTall && gemmFragment{linearGroup: g, fragmentTile: fragmentTileOf(s, g)}.pays(s)
 }
 
 // workspaceWidth is the sums of a row that the workgroups of all splits leave for each other.
@@ -159,13 +134,13 @@ func (k gemmFragment) rowsKey() string {
 
 func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
 
-func (k gemmFragment) candidate(t *target.Target) site.Candidate {
+func (k gemmFragment) candidate() site.Candidate {
 	c := site.Candidate{
-		Kernel:  fmt.Sprintf("gemm_fragment %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
-		Shape:   k.name(),
-		Grid:    [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
-		Cover:   k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.outputsOf() }),
-		Seconds: func(rows int) float64 { return k.seconds(rows, t.Units) },
+		Kernel: fmt.Sprintf("gemm_fragment %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
+		Shape:  k.name(),
+		Grid:   [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
+		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.outputsOf() }),
+		Tiling: k.tiling(),
 	}
 	if k.splits > 1 {
 		for i := range c.Cover {

@@ -61,19 +61,18 @@ const (
 	// fragmentGroups bounds the groups of a workgroup whose lanes keep x, stagedGroups those
 	// of others.
 	fragmentGroups, stagedGroups = 16, 8
-	// fragmentLow is the rows up to which gemm_fragment is always faster than gemm_coop, and tiles are
-	// chosen for steps of fewer rows than there may be.
+	// fragmentLow is the rows up to which tiles are for few of them, and lanes have registers for any weights.
 	fragmentLow = 48
 )
 
-// fragmentTileOf returns the tile for a group. Of few rows, where a lane's part of one is one block,
+// fragmentTiles returns the tiles for a group. Of few rows, where a lane's part of one is one block,
 // it keeps its x and goes through many tiles, such that all workgroups run at once. That is
 // fastest. Longer rows go through shared memory.
-func fragmentTileOf(s *site.Site, g *linearGroup) fragmentTile {
+func fragmentTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	if g.rows > FragmentFew {
-		return pooledTile(s, g)
+		return pooledTiles(s, g)
 	}
-	return keptTile(g, s.Target)
+	return []fragmentTile{keptTile(g, s.Target)}
 }
 
 func keptTile(g *linearGroup, t *target.Target) fragmentTile {
@@ -112,11 +111,9 @@ func pooledShapesOf(rows int) []pooledShape {
 // pooledSplits are how many workgroups may share the elements of a row.
 var pooledSplits = []int{1, 2, 3, 4, 6, 8}
 
-// pooledTile returns the tile for many rows that takes the least time: one whose
-// workgroups all run at once and fill the device.
-func pooledTile(s *site.Site, g *linearGroup) fragmentTile {
-	var best fragmentTile
-	least := 0.0
+// pooledTiles returns the tiles for many rows.
+func pooledTiles(s *site.Site, g *linearGroup) []fragmentTile {
+	var list []fragmentTile
 	blocks := g.k / weight.FragmentBlock
 	for _, shape := range pooledShapesOf(g.rows) {
 		for _, splits := range pooledSplits {
@@ -124,15 +121,12 @@ func pooledTile(s *site.Site, g *linearGroup) fragmentTile {
 			k := gemmFragment{linearGroup: g, most: rows, fragmentTile: fragmentTile{
 				outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: rows, where: pooled, series: 1, splits: splits}}
 			two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
-			if blocks%(k.groups*splits) != 0 || splits > 1 && (two || site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) == nil) {
-				continue
-			}
-			if t := k.seconds(g.rows, s.Target.Units); least == 0 || t < least {
-				best, least = k.fragmentTile, t
+			if blocks%(k.groups*splits) == 0 && (splits == 1 || !two && site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) != nil) {
+				list = append(list, k.fragmentTile)
 			}
 		}
 	}
-	return best
+	return list
 }
 
 // cases returns for which numbers of rows a kernel has code of its own: each matrix of rows
@@ -165,34 +159,8 @@ func (k gemmFragment) space() int {
 	return sharedVec4
 }
 
-// seconds is what a step of so many rows takes on an H200 with so many units, where it was measured.
-func (k gemmFragment) seconds(rows, units int) float64 {
-	tiles := site.CeilDiv(rows, k.fragmentTile.rows)
-	multiplied := k.fragmentTile.rows
-	if cases := k.cases(); rows <= multiplied {
-		multiplied = cases[slices.IndexFunc(cases, func(n int) bool { return n >= rows })]
-	}
-	switch k.where {
-	case pooled: // of 36 rows of q4_k
-		rounds := site.CeilDiv(tiles*k.tiles(k.outputsOf())*k.splits, units)
-		blocks := k.k / (weight.FragmentBlock * k.groups * k.splits)
-		block := 0.7 + 0.15*float64(k.across*k.groups) + 0.4*float64(k.groups-1)
-		if k.fragmentTile.rows > fragmentLow {
-			block *= 0.36 + 0.0166*float64(multiplied)
-		}
-		if k.outputs > fragment.Side {
-			block *= 1.36
-		}
-		us := 2 + float64(rounds)*(3+float64(blocks)*block)
-		if k.splits > 1 { // last-block reduction
-			us += 2 + 0.3*float64(k.splits)
-			if k.fragmentTile.rows > fragmentLow {
-				us += float64(k.splits*multiplied*tiles*k.tiles(k.outputsOf())*k.outputsOf()) / 4e5
-			}
-		}
-		return 1e-6 * us
-	case staged:
-		return 1e-6 * (5 + float64(k.k)/700)
-	}
-	return 1e-6 * (6 + float64(k.series)*(1+float64(k.k)/6000))
+// tiling is what the kernel does with the tile.
+func (k gemmFragment) tiling() *site.Tiling {
+	return &site.Tiling{Name: placeNames[k.where], K: k.k, Rows: k.fragmentTile.rows, Cases: k.cases(), Across: k.tiles(k.outputsOf()), Outputs: k.outputsOf(),
+		Wide: k.outputs, Subgroups: k.across * k.groups, Groups: k.groups, Steps: k.k / (weight.FragmentBlock * k.groups * k.splits), Series: k.series, Splits: k.splits}
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // lanesTile says how gemm_lanes computes a site. A subgroup has rows times outputs sums;
@@ -38,14 +36,14 @@ type lanesGemm struct {
 }
 
 func GemmLanesCandidates(s *site.Site) []site.Candidate {
-	g, step := matchFloats(s, ir.DecodeRows)
+	g, step := matchFloats(s)
 	if g == nil {
 		return nil
 	}
 	var list []site.Candidate
 	for _, t := range lanesTiles {
 		if g.k%(4*s.Target.Wave*t.split) == 0 {
-			list = append(list, lanesGemm{g, t, step, s.Target.Wave}.candidate(s.Target))
+			list = append(list, lanesGemm{g, t, step, s.Target.Wave}.candidate())
 		}
 	}
 	if len(list) == 2 && g.rows > 256 {
@@ -58,23 +56,16 @@ func (k lanesGemm) tileRows() int { return k.lanesTile.rows * k.down }
 
 func (k lanesGemm) tileOutputs() int { return k.outputs * k.across }
 
-func (k lanesGemm) candidate(t *target.Target) site.Candidate {
-	c := site.Candidate{
+func (k lanesGemm) candidate() site.Candidate {
+	return site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("gemm_lanes %s%s tile=%dx%d subgroups=%dx%dx%d w=%d", k.key(), k.step.Key(),
 			k.lanesTile.rows, k.outputs, k.down, k.across, k.split, k.wave),
 		Shape: fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
 		Grid:  [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), k.tiles(k.tileOutputs()), 1},
 		Cover: k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.tileOutputs() }),
-	}
-	if t.Vendor == nvidia {
-		c.Seconds = lanesSeconds(k.linearGroup)
-	}
-	return site.Implement(c, "gemm_lanes", k.kernel)
-}
 
-// lanesSeconds is how long gemm_lanes takes, fitted to an H200.
-func lanesSeconds(g *linearGroup) func(rows int) float64 {
-	return func(rows int) float64 { return 11e-6 + 2e-13*float64(rows)*float64(g.tiles(1))*float64(g.k) }
+		Tiling: &site.Tiling{Name: "lanes", K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: k.tiles(k.tileOutputs())},
+	}, "gemm_lanes", k.kernel)
 }
 
 func (k lanesGemm) kernel(s *site.Signature) func(b *kernel.Builder) {

@@ -71,17 +71,23 @@ func ExpertCoopWants(s *site.Site) []site.Rewrite {
 	return nil
 }
 
-// GemmFragmentWants asks for x in f16, and then for a workspace, if workgroups are to share the
+// GemmFragmentWants asks for x in f16, and then for a workspace for each tile whose workgroups share the
 // elements of a row.
 func GemmFragmentWants(s *site.Site) []site.Rewrite {
 	g := matchFragment(s)
 	if g == nil || !g.half {
 		return wantHalf(s, g)
 	}
-	if k := (gemmFragment{linearGroup: g, fragmentTile: fragmentTileOf(s, g)}); k.pays(s) {
-		return wantWorkspace(k.workspaceWidth())
+	if g.workspace != nil {
+		return nil
 	}
-	return nil
+	var list []site.Rewrite
+	for _, t := range fragmentTiles(s, g) {
+		if k := (gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}); k.splits > 1 {
+			list = append(list, site.Rewrite{Workspace: k.workspaceWidth(), Tiling: k.tiling()})
+		}
+	}
+	return list
 }
 
 // GemmFixedWants asks for a workspace, if workgroups are to share the elements of a row.

@@ -10,8 +10,9 @@ type Rewrite struct {
 	Round   string
 	Readers []*ir.Op
 	// Workspace is the sums of a row, f32, that the workgroups of a split-K product leave for
-	// each other.
+	// each other, and Tiling what they do then. Of several such wishes one can be granted.
 	Workspace int
+	Tiling    *Tiling
 	// Tiles and TileRows are how many workgroups attention has if the positions are not split
 	// among more, and the rows of q of each.
 	Tiles, TileRows int

@@ -21,6 +21,7 @@ type Site struct {
 
 // Candidate is one way to compute a site.
 type Candidate struct {
+	Family string // its row of the kernel table
 	Kernel string // module key: the family and all that shapes the code
 	Wave   int    // subgroup size
 	// Order names the order of the candidate's sums, which families may share, and Shape the
@@ -38,9 +39,8 @@ type Candidate struct {
 	// use slots.
 	Sequences ir.Sequences
 	Cover     []plans.Cover
-	// Seconds is what the family expects a step of so many rows to take on the target, from
-	// measurements; nil where it has none.
-	Seconds func(rows int) float64
+	// Tiling is what the time of a tiled matrix product depends on; nil where the family is none.
+	Tiling *Tiling
 	// Overlaps: the dispatch may begin while the one before runs. The compiler says so of entries
 	// whose dispatches are short.
 	Overlaps bool

@@ -1,0 +1,139 @@
+package strategy
+
+import (
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+)
+
+// What was fitted to an H200, 132 units, at 1,755 MHz or so: docs/lab has the measurements
+// (prefill-matrices.md, prefill-fragments.md, experts.md).
+
+// nvidia is the PCI vendor of the device that was measured.
+const nvidia = 0x10de
+
+const (
+	// fragmentAlways is the rows up to which gemm_fragment is faster than gemm_coop, whatever is expected.
+	fragmentAlways = 48
+	// fragmentParts is how much longer than gemm_coop gemm_fragment may take for a full step of one
+	// tile of many rows: it has code for fewer rows, and most steps are not full. Tuning, with
+	// full steps, would not see that. More would take projections of q8_0 from gemm_coop, with which it
+	// was not measured.
+	fragmentParts = 1.05
+	// floatRows is up to how many rows gemm_lanes is faster than gemm_float.
+	floatRows = 128
+	// matrixFixed is what all kernels with matrices take besides their steps, in microseconds.
+	matrixFixed = 4
+)
+
+// sm90 has what a step of so many rows takes on so many units, in seconds, by family.
+var sm90 = map[string]func(t *site.Tiling, rows, units int) float64{
+	"gemm_coop":       coopSeconds,
+	"gemm_fragment":   fragmentSeconds,
+	"gemm_float":      floatSeconds,
+	"gemm_lanes":      lanesSeconds,
+	"expert_coop":     expertCoopSeconds,
+	"expert_fragment": expertFragmentSeconds,
+}
+
+// coopSteps says by tile what a step takes, in microseconds: alone on a unit, and busy what each
+// workgroup's takes where a unit has several; of projections of one and two matrices.
+var coopSteps = map[string]struct{ alone, busy [2]float64 }{
+	"tile=128x192 subgroup=64x32 groups=1 ahead=1,1": {[2]float64{1.5, 1.55}, [2]float64{1.5, 1.55}},
+	"tile=128x128 subgroup=64x32 groups=1 ahead=1,1": {[2]float64{1.1, 1.15}, [2]float64{1.1, 1.15}},
+	"tile=128x128 subgroup=64x32 groups=1 ahead=2,1": {[2]float64{1.16, 1.2}, [2]float64{1.17, 1.2}},
+	"tile=128x96 subgroup=64x32 groups=1 ahead=2,1":  {[2]float64{0.97, 1.03}, [2]float64{1.01, 1.03}},
+	"tile=64x64 subgroup=32x32 groups=1 ahead=2,1":   {[2]float64{0.6, 0.7}, [2]float64{0.41, 0.5}},
+	"tile=32x64 subgroup=16x32 groups=1 ahead=1,1":   {[2]float64{0.6, 0.6}, [2]float64{0.47, 0.47}},
+	"tile=48x64 subgroup=48x16 groups=1 ahead=4,1":   {[2]float64{0.56, 0.6}, [2]float64{0.38, 0.39}},
+	"tile=48x32 subgroup=48x16 groups=2 ahead=4,2":   {[2]float64{0.65, 0.7}, [2]float64{0.53, 0.53}},
+	"tile=48x32 subgroup=48x16 groups=4 ahead=4,1":   {[2]float64{1.15, 1.2}, [2]float64{1.2, 1.2}},
+}
+
+func coopSeconds(t *site.Tiling, rows, units int) float64 {
+	step, ok := coopSteps[t.Name]
+	if !ok {
+		return math.Inf(1) // a tile that was not measured comes last
+	}
+	i := t.Matrices - 1
+	workgroups := site.CeilDiv(site.CeilDiv(rows, t.Rows)*t.Across, units)
+	return 1e-6 * (matrixFixed + float64(t.Steps)*max(step.alone[i], step.busy[i]*float64(workgroups)))
+}
+
+// fragmentSeconds was measured with 36 rows of q4_k where rows are pooled.
+func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
+	switch t.Name {
+	case "kept":
+		return 1e-6 * (6 + float64(t.Series)*(1+float64(t.K)/6000))
+	case "staged":
+		return 1e-6 * (5 + float64(t.K)/700)
+	}
+	tiles, multiplied := site.CeilDiv(rows, t.Rows), t.Rows
+	if rows <= multiplied {
+		multiplied = t.Cases[slices.IndexFunc(t.Cases, func(n int) bool { return n >= rows })]
+	}
+	rounds := site.CeilDiv(tiles*t.Across*t.Splits, units)
+	block := 0.7 + 0.15*float64(t.Subgroups) + 0.4*float64(t.Groups-1)
+	many := t.Rows > fragmentAlways
+	if many {
+		block *= 0.36 + 0.0166*float64(multiplied)
+	}
+	if t.Wide > 16 {
+		block *= 1.36
+	}
+	us := 2 + float64(rounds)*(3+float64(t.Steps)*block)
+	if t.Splits > 1 { // last-block reduction
+		us += 2 + 0.3*float64(t.Splits)
+		if many {
+			us += float64(t.Splits*multiplied*tiles*t.Across*t.Outputs) / 4e5
+		}
+	}
+	return 1e-6 * us
+}
+
+// floatSteps says by tile how long a workgroup takes that a unit has to itself, with rows of 2048
+// elements, and how much longer two take, in seconds.
+var floatSteps = map[string]struct{ alone, beside float64 }{
+	"8x8 subgroups=4": {50e-6, 21e-6},
+	"8x4 subgroups=8": {25e-6, 25e-6},
+}
+
+// floatSeconds: each unit goes through its workgroups by twos.
+func floatSeconds(t *site.Tiling, rows, units int) float64 {
+	step, ok := floatSteps[t.Name]
+	if !ok {
+		return math.Inf(1)
+	}
+	each := site.CeilDiv(site.CeilDiv(rows, t.Rows)*t.Across, units)
+	return 5e-6 + (step.alone*float64(site.CeilDiv(each, 2))+step.beside*float64(each/2))*float64(t.K)/2048
+}
+
+func lanesSeconds(t *site.Tiling, rows, _ int) float64 {
+	return 11e-6 + 2e-13*float64(rows)*float64(t.Width)*float64(t.K)
+}
+
+// expertTiles is how many tiles experts' rows fill: all experts that get a row have one, if they
+// get few.
+func expertTiles(t *site.Tiling, rows int) float64 {
+	slots, experts := float64(rows*t.Slots), float64(t.Experts)
+	return max(experts*(1-math.Exp(-slots/experts)), slots/float64(t.Rows))
+}
+
+// expertCoopSeconds: a workgroup takes so much, and so much for each of its steps.
+func expertCoopSeconds(t *site.Tiling, rows, units int) float64 {
+	share := float64(t.Rows*t.Outputs) / (32 * 128)
+	workgroup := 0.4 + 1.5*share + float64(t.Steps)*(0.14+0.36*share)
+	return 1e-6 * (matrixFixed + expertTiles(t, rows)*float64(t.Across)/float64(units)*workgroup)
+}
+
+// expertFragmentSeconds was measured with q4_k and q5_k.
+func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
+	mean, blocks := float64(rows*t.Slots)/float64(t.Experts), float64(t.Steps)
+	us := 0.5 + blocks*(0.83+0.03*min(float64(t.Rows), mean)) // for 128 outputs
+	if t.Wide > 16 {
+		us = 5.7 + blocks*2.67*(0.36+0.0166*min(float64(t.Rows), 1.25*mean)) // for 256
+	}
+	tiles := expertTiles(t, rows) * float64(t.Across)
+	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
+}

@@ -1,0 +1,153 @@
+// Package strategy chooses among the kernels that families offer: it ranks candidates, drops those
+// that are not worth asking a compiler or a device about, and predicts times. Families offer all
+// that is legal and know no measurement; what was fitted to one device lies here, in a file of its
+// own with its source: sm90.go, amd.go.
+package strategy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// offered is how many candidates of a family stay at a site of many rows: each takes time where a
+// compiler or a device is asked about it. Families that are not listed keep all.
+var offered = map[string]int{"gemm_coop": 4, "expert_coop": 4, "gemm_fragment": 1}
+
+// Candidates are the ways to compute s that are worth a look, best guess first.
+func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Candidates(s)) }
+
+// Rank orders what families offer for s, best guess first, and drops the rest. Families stay in the
+// order of their table.
+func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
+	if s.Func.Rows <= ir.DecodeRows {
+		return offers
+	}
+	return rank(s, offers).list()
+}
+
+func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
+	r := &ranking{t: s.Target, rows: s.Func.Rows, of: map[string][]kernels.Candidate{}}
+	for _, c := range offers {
+		if r.of[c.Family] == nil {
+			r.families = append(r.families, c.Family)
+		}
+		r.of[c.Family] = append(r.of[c.Family], c)
+	}
+	if s.Target.AMD != nil {
+		r.of["gemm_coop"] = slices.DeleteFunc(r.of["gemm_coop"], func(c kernels.Candidate) bool { return spillsOnAMD(c.Tiling) })
+	}
+	r.sort("gemm_coop")
+	r.sort("gemm_fragment")
+	r.floats()
+	r.fragments()
+	return r
+}
+
+// ranking is the candidates of a site by family.
+type ranking struct {
+	t        *target.Target
+	rows     int
+	families []string // in the order of their table
+	of       map[string][]kernels.Candidate
+}
+
+func (r *ranking) list() []kernels.Candidate {
+	var list []kernels.Candidate
+	for _, f := range r.families {
+		c := r.of[f]
+		if most := offered[f]; most > 0 {
+			c = c[:min(most, len(c))]
+		}
+		list = append(list, c...)
+	}
+	return list
+}
+
+// seconds is what a step takes by what was fitted to an H200, which stands for other devices, too,
+// where tiles of one family are compared.
+func (r *ranking) seconds(family string, t *kernels.Tiling) float64 {
+	return sm90[family](t, r.rows, r.t.Units)
+}
+
+// sort orders the candidates of a family by their time.
+func (r *ranking) sort(family string) {
+	slices.SortStableFunc(r.of[family], func(a, b kernels.Candidate) int {
+		return cmp.Compare(r.seconds(family, a.Tiling), r.seconds(family, b.Tiling))
+	})
+}
+
+// fragments decides between gemm_fragment and gemm_coop.
+func (r *ranking) fragments() {
+	list := r.of["gemm_fragment"]
+	if len(list) == 0 {
+		return
+	}
+	best := list[0].Tiling
+	switch {
+	case !r.fragmentPays(best):
+		r.of["gemm_fragment"] = nil
+	case r.rows > fragmentAlways && best.Rows >= r.rows: // of few rows tuning may choose, and of several tiles
+		r.of["gemm_coop"] = nil
+	}
+}
+
+// fragmentPays reports whether gemm_fragment with this tile is expected to be faster than the best
+// gemm_coop.
+func (r *ranking) fragmentPays(t *kernels.Tiling) bool {
+	coop := r.of["gemm_coop"]
+	if r.rows <= fragmentAlways || len(coop) == 0 {
+		return true
+	}
+	other := r.seconds("gemm_coop", coop[0].Tiling)
+	if t.Rows >= r.rows {
+		other *= fragmentParts
+	}
+	return r.seconds("gemm_fragment", t) < other
+}
+
+// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes.
+func (r *ranking) floats() {
+	measured := r.t.Vendor == nvidia
+	r.of["gemm_float"] = slices.DeleteFunc(r.of["gemm_float"], func(c kernels.Candidate) bool {
+		return r.rows <= floatRows || measured && r.seconds("gemm_float", c.Tiling) > r.seconds("gemm_lanes", c.Tiling)
+	})
+	if measured {
+		r.sort("gemm_float")
+	}
+}
+
+// Wants is what families want of the program around s. Of wishes of which one can be granted it
+// returns the one whose kernel is the fastest, if that is faster than what needs none.
+func Wants(s *kernels.Site) []kernels.Rewrite {
+	var list, rivals []kernels.Rewrite
+	for _, w := range kernels.Wants(s) {
+		if w.Tiling != nil {
+			rivals = append(rivals, w)
+		} else {
+			list = append(list, w)
+		}
+	}
+	if len(rivals) == 0 {
+		return list
+	}
+	r := rank(s, kernels.Candidates(s))
+	time := func(w kernels.Rewrite) float64 { return r.seconds("gemm_fragment", w.Tiling) }
+	best := slices.MinFunc(rivals, func(a, b kernels.Rewrite) int { return cmp.Compare(time(a), time(b)) })
+	own := r.of["gemm_fragment"]
+	if !r.fragmentPays(best.Tiling) || len(own) > 0 && r.seconds("gemm_fragment", own[0].Tiling) <= time(best) {
+		return list
+	}
+	return append(list, best)
+}
+
+// Seconds is what a step of so many rows takes by what was fitted to the target, if anything was.
+func Seconds(c *kernels.Candidate, t *target.Target, rows int) (float64, bool) {
+	if c.Tiling == nil || t.Vendor != nvidia {
+		return 0, false
+	}
+	return sm90[c.Family](c.Tiling, rows, t.Units), true
+}

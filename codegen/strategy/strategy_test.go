@@ -1,0 +1,127 @@
+package strategy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// linears are projections of one x in f16, as ApplyWants leaves it.
+func linears(t *testing.T, on string, rows, k, matrices int, widths ...int) *kernels.Site {
+	t.Helper()
+	target, err := target.Lookup(on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &ir.Func{Name: "f", Rows: rows}
+	p := &ir.Program{Ctx: 16, Slots: 1, Funcs: []*ir.Func{f}}
+	p.AddGlobal("n", ir.Step, ir.MakeType(ir.I32, 1))
+	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 1<<16))
+	b := ir.NewBuilder(f)
+	make := func(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Op {
+		op, err := b.Make(name, attrs, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return op
+	}
+	x := &ir.Value{ID: 1000, Type: ir.MakeType(ir.F16, ir.T, ir.Dim(k)), Offset: -1}
+	g := &ir.Group{Name: "g"}
+	s := &kernels.Site{Program: p, Func: f, Group: g, Target: target}
+	for i, width := range widths {
+		var ops []*ir.Op
+		for m := range matrices {
+			w := p.AddGlobal(string(rune('a'+i))+string(rune('a'+m)), ir.Weight, ir.MakeType(ir.Q4_K, ir.Dim(width), ir.Dim(k)))
+			ops = append(ops, make("linear", nil, x, w))
+		}
+		if matrices == 2 {
+			ops = append(ops, make("glu", ir.Attrs{{Name: "act", Value: "silu"}}, ops[0].Result, ops[1].Result))
+		}
+		g.Ops = append(g.Ops, ops...)
+		s.Outputs = append(s.Outputs, ops[len(ops)-1].Result)
+	}
+	return s
+}
+
+// TestCoopTiles holds which tile of gemm_coop projections of an 8B model take: one whose workgroups
+// fill whole rounds of an H200's units; on AMD one whose registers do not spill.
+func TestCoopTiles(t *testing.T) {
+	for _, c := range []struct {
+		target            string
+		rows, k, matrices int
+		widths            []int
+		want              string
+	}{
+		{"sm_90", 512, 4096, 2, []int{12288}, "tile=128x192 "},
+		{"sm_90", 512, 4096, 1, []int{4096, 1024, 1024}, "tile=128x96 "},
+		{"sm_90", 512, 4096, 1, []int{4096}, "tile=128x128 "},
+		{"sm_90", 512, 12288, 1, []int{4096}, "tile=128x128 "},
+		{"sm_90", 48, 4096, 2, []int{12288}, "tile=48x64 "},
+		{"gfx1100", 512, 4096, 2, []int{12288}, "tile=128x128 "},
+		{"gfx1100", 512, 4096, 1, []int{4096, 1024, 1024}, "tile=128x128 "},
+	} {
+		list := strategy.Candidates(linears(t, c.target, c.rows, c.k, c.matrices, c.widths...))
+		i := slices.IndexFunc(list, func(c kernels.Candidate) bool { return c.Family == "gemm_coop" })
+		if i < 0 || !strings.HasPrefix(list[i].Shape, c.want) {
+			t.Errorf("%s, %d rows of %d to %v: candidate %d, want %s", c.target, c.rows, c.k, c.widths, i, c.want)
+		}
+	}
+}
+
+// TestOffersAreRanked holds that families offer more than what stays, and that what stays is theirs.
+func TestOffersAreRanked(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		rows   int
+		stays  map[string]int
+	}{
+		{"sm_90", 48, map[string]int{"gemm_fragment": 1, "gemm_coop": 4}},
+		{"sm_90", 128, map[string]int{"gemm_fragment": 1}}, // of one tile of many rows it takes all steps
+		{"sm_90", 512, map[string]int{"gemm_fragment": 1, "gemm_coop": 4}},
+		{"gfx1201", 512, map[string]int{"gemm_coop": 4}},
+	} {
+		s := linears(t, c.target, c.rows, 4096, 2, 12288)
+		all, kept := kernels.Candidates(s), strategy.Candidates(s)
+		stays := map[string]int{}
+		for _, k := range kept {
+			stays[k.Family]++
+			if !slices.ContainsFunc(all, func(a kernels.Candidate) bool { return a.Kernel == k.Kernel }) {
+				t.Errorf("%s: %s is not offered", c.target, k.Kernel)
+			}
+		}
+		for family, n := range c.stays {
+			if stays[family] != n {
+				t.Errorf("%s, %d rows: %d candidates of %s, want %d", c.target, c.rows, stays[family], family, n)
+			}
+		}
+		if len(all) <= len(kept) {
+			t.Errorf("%s, %d rows: %d offered, %d kept", c.target, c.rows, len(all), len(kept))
+		}
+	}
+}
+
+// TestWorkspaces holds that of the workspaces that gemm_fragment could use one is granted, where
+// sharing rows pays.
+func TestWorkspaces(t *testing.T) {
+	for _, c := range []struct{ rows, k, width, want int }{
+		{48, 12288, 4096, 1}, // few workgroups, long rows
+		{2048, 4096, 12288, 0},
+		{16, 4096, 4096, 0},
+	} {
+		s := linears(t, "sm_90", c.rows, c.k, 1, c.width)
+		n := 0
+		for _, w := range strategy.Wants(s) {
+			if w.Workspace > 0 {
+				n++
+			}
+		}
+		if n != c.want {
+			t.Errorf("%d rows of %d to %d: %d workspaces of %d wishes, want %d", c.rows, c.k, c.width, n, len(kernels.Wants(s)), c.want)
+		}
+	}
+}
