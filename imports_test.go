@@ -46,6 +46,7 @@ var layers = []struct {
 	{"codegen/kernels/attention", append(familyUses, "codegen/kernels/weight")},
 	{"codegen/kernels/recurrent", append(familyUses, "codegen/kernels/weight")},
 	{"codegen/kernels/rowwise", append(familyUses, "codegen/kernels/weight")},
+	{"codegen/strategy", []string{"codegen/kernels", "codegen/target", "ir", "plans"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/outfile", "internal/printable", "internal/processor"}},
@@ -113,6 +114,8 @@ func TestDependencyRuleHolds(t *testing.T) {
 		{"codegen/kernels", "codegen/kernels/matmul", true},
 		{"codegen/kernels/attention", "codegen/kernels/matmul", false},
 		{"codegen/kernels/matmul", "codegen/kernels", false},
+		{"codegen/kernels/matmul", "codegen/strategy", false},
+		{"codegen/strategy", "codegen/radv", false},
 		{"codegen/kernels/lane", "codegen/kernels/site", false},
 		{"codegen/radv", "runtime/vulkan", true},
 		{"plans", "runtime", false},

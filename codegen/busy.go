@@ -46,9 +46,9 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 				return fmt.Errorf("%s %s: the compiler says nothing of %s", s.f.Name, s.g.Name, s.g.Call.Kernel)
 			}
 			r := s.rated[i]
-			subgroups := r.Grid[0] * r.Grid[1] * r.Grid[2] * ((r.workgroup + r.Wave - 1) / r.Wave)
-			list = append(list, Busy{Entry: s.f.Name, Site: s.g.Name, Kernel: r.Kernel, Cycles: float64(subgroups) * float64(r.InverseThroughput) * r.mean,
-				Waves: r.waves, Figures: r.Figures})
+			k := r.dispatched(r.Candidate)
+			list = append(list, Busy{Entry: s.f.Name, Site: s.g.Name, Kernel: r.Kernel, Cycles: float64(k.Subgroups()) * k.Issue,
+				Waves: r.Waves, Figures: r.Figures})
 		}
 		return nil
 	})

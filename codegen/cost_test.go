@@ -94,27 +94,6 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-func TestRoofline(t *testing.T) {
-	on := &target.Target{Units: 10, Bandwidth: 1e9, FLOPs: 1e9, MatrixFLOPs: 1e10, Stage: 1e-6}
-	c := plans.Cost{ReadBytes: 900, WriteBytes: 100, FLOPs: 5000}
-	for _, x := range []struct {
-		grid          [3]int
-		matrix, first bool
-		want          plans.Times
-	}{
-		{[3]int{5, 2, 3}, false, true, plans.Times{Bytes: 1e-6, Operations: 5e-6, Stage: 1e-6}},
-		{[3]int{10, 1, 1}, true, false, plans.Times{Bytes: 1e-6, Operations: 5e-7}},
-		{[3]int{5, 1, 1}, false, false, plans.Times{Bytes: 2e-6, Operations: 1e-5}},
-	} {
-		if have := roofline(&c, on, x.grid, x.matrix, x.first); have != x.want {
-			t.Errorf("%v: %v, want %v", x.grid, have, x.want)
-		}
-	}
-	if have := roofline(&c, &target.Target{Units: 1}, [3]int{1, 1, 1}, false, true); have != (plans.Times{}) {
-		t.Errorf("without figures: %v", have)
-	}
-}
-
 // TestLargestCtx compiles with the context that is said to fit, and with one more.
 func TestLargestCtx(t *testing.T) {
 	p := planOf(t, "gopher-q4_k_m.gguf", "sm_90", 4096)
@@ -125,37 +104,5 @@ func TestLargestCtx(t *testing.T) {
 	}
 	if have := planOf(t, "gopher-q4_k_m.gguf", "sm_90", n+1).MemoryBytes(); have <= memory {
 		t.Errorf("context %d takes %d bytes of %d", n+1, have, memory)
-	}
-}
-
-// TestMeasured holds predictions that rows of tuning tables replace.
-func TestMeasured(t *testing.T) {
-	whole := plans.Cost{ReadBytes: 1000, FLOPs: 1000, Predicted: plans.Times{Bytes: 6e-6, Operations: 3e-6, Stage: 2e-6}}
-	attention := plans.Cost{ReadBytes: 1000, FLOPs: 1000, BytesPerPos: 1000, FLOPsPerPos: 1000, Predicted: plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 2e-6}}
-	for _, x := range []struct {
-		name      string
-		cost      plans.Cost
-		seconds   float32
-		predicted bool
-		want      plans.Times
-	}{
-		{"longer", whole, 14e-6, false, plans.Times{Bytes: 12e-6, Operations: 6e-6, Stage: 2e-6}},
-		{"shorter than the stage", whole, 1e-6, false, plans.Times{Stage: 1e-6}},
-		{"nothing but a stage", plans.Cost{Predicted: plans.Times{Stage: 2e-6}}, 5e-6, false, plans.Times{Stage: 5e-6}},
-		{"positions", attention, 5e-6, false, plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 5e-6 - 513*2e-9}},
-		{"positions, predicted", attention, 5e-6, true, plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 5e-6 - 2e-9}},
-	} {
-		have := measured(x.cost, x.seconds, x.predicted)
-		near := func(a, b float32) bool { return a-b < 1e-11 && b-a < 1e-11 }
-		if !near(have.Bytes, x.want.Bytes) || !near(have.Operations, x.want.Operations) || !near(have.Stage, x.want.Stage) {
-			t.Errorf("%s: %v, want %v", x.name, have, x.want)
-		}
-	}
-	fit := target.Fit{Ramp: 1e-6, Share: 0.5, Attention: 0.25}
-	if have, want := fitted(&attention, plans.Times{Bytes: 1, Operations: 1, Stage: 1e-6}, true, fit), (plans.Times{Bytes: 2, Operations: 4, Stage: 2e-6}); have != want {
-		t.Errorf("fitted %v, want %v", have, want)
-	}
-	if have, want := fitted(&whole, plans.Times{Bytes: 1, Operations: 1}, true, fit), (plans.Times{Bytes: 2, Operations: 1}); have != want {
-		t.Errorf("fitted, in the step of another: %v, want %v", have, want)
 	}
 }

@@ -43,7 +43,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 // predicted is the time of a dispatch of candidate c in a step of so many rows, which cost so much: a
 // roofline, or what was fitted to the device, if that is more.
 func (e *emitter) predicted(d *plans.Dispatch, c *kernels.Candidate, cost plans.Cost, rows int, first bool) plans.Times {
-	t := roofline(&cost, e.t, d.Grid, e.onMatrices(d.Pipeline), first)
+	t := strategy.Roofline(&cost, e.t, d.Grid, e.onMatrices(d.Pipeline), first)
 	if s, ok := strategy.Seconds(c, e.t, rows); ok {
 		t.Operations = max(t.Operations, float32(s))
 	}

@@ -9,6 +9,7 @@ import (
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -17,15 +18,11 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// margin is how much faster than a candidate that its family offers earlier
-// another one must be predicted to be: the model is not finer than that.
-const margin = 0.03
-
 // rated is a candidate of a site with what AMD's compiler makes of it.
 type rated struct {
 	*kernels.Candidate
 	*rating
-	prediction
+	strategy.Prediction
 }
 
 // rating is what the candidates of many sites share: kernel, constants and grid.
@@ -52,6 +49,12 @@ func (r *rating) weigh(grid [3]int) {
 		r.mean += share / float64(n)
 		r.most = max(r.most, share)
 	}
+}
+
+// dispatched is what the cost model knows of candidate c.
+func (r *rating) dispatched(c *kernels.Candidate) *strategy.AMDKernel {
+	return &strategy.AMDKernel{Wave: c.Wave, Workgroup: r.workgroup, Grid: c.Grid, VGPRs: r.VGPRs, LDS: r.LDS,
+		Issue: float64(r.InverseThroughput) * r.mean, Latency: float64(r.Latency) * r.most}
 }
 
 // refusal says why a candidate is not to be used; empty if it is.
@@ -181,7 +184,7 @@ func predictRows(ctx context.Context, p *ir.Program, sites []*site, t *target.Ta
 		}
 		timings = append(timings, s.predict(t, work)...)
 	}
-	rows := tuning.Decide(timings, margin)
+	rows := tuning.Decide(timings, strategy.Margin)
 	for i := range rows {
 		rows[i].Predicted, rows[i].Device, rows[i].Driver = true, t.AMD.Family, o.Driver()
 	}
@@ -197,9 +200,9 @@ func (s *site) predict(t *target.Target, work plans.Cost) []tuning.Timing {
 			return nil
 		}
 		if r.refusal() == "" {
-			r.prediction = predict(t, r.rating, r.Wave, r.Grid, work)
-			list = append(list, tuning.Timing{Site: s.key, Candidate: r.Name(), Micros: 1e6 * r.seconds,
-				Note: fmt.Sprintf("%d VGPRs, %d waves, %s", r.VGPRs, r.waves, r.bound)})
+			r.Prediction = strategy.PredictAMD(t, r.dispatched(r.Candidate), work)
+			list = append(list, tuning.Timing{Site: s.key, Candidate: r.Name(), Micros: 1e6 * r.Seconds,
+				Note: fmt.Sprintf("%d VGPRs, %d waves, %s", r.VGPRs, r.Waves, r.Bound)})
 		}
 	}
 	if refused := len(s.rated) - len(list); refused > 0 {

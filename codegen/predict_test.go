@@ -6,6 +6,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -18,30 +19,6 @@ func amd(t *testing.T) *target.Target {
 		t.Fatal(err)
 	}
 	return on
-}
-
-func TestPredict(t *testing.T) {
-	on := amd(t)
-	f := radv.Figures{VGPRs: 48, InverseThroughput: 1000, Latency: 5000}
-	for _, c := range []struct {
-		name  string
-		f     radv.Figures
-		grid  int
-		cost  plans.Cost
-		bound string
-		us    float64 // without the dispatch
-	}{
-		{"reads", f, 1, plans.Cost{ReadBytes: 32e6, WriteBytes: 32e6}, "bytes", 100},
-		{"one subgroup", f, 1, plans.Cost{}, "latency", 5000 / 2920.0},
-		{"one round", f, 128 * 4 / 4, plans.Cost{}, "latency", 5000 / 2920.0},
-		{"16 subgroups a SIMD", f, 128 * 16 / 4, plans.Cost{}, "issue", 16 * 1000 / 2920.0},
-		{"few waves", radv.Figures{VGPRs: 256, InverseThroughput: 900, Latency: 5000}, 128 * 16 / 4, plans.Cost{}, "latency", 4 * 5000 / 2920.0},
-	} {
-		p := predict(on, &rating{specialized: &specialized{workgroup: 128}, Result: radv.Result{Figures: c.f}, mean: 1, most: 1}, on.Wave, [3]int{c.grid, 1, 1}, c.cost)
-		if got := 1e6 * (p.seconds - on.Stage); p.bound != c.bound || got < 0.999*c.us || got > 1.001*c.us {
-			t.Errorf("%s: %.2f us of %s, want %.2f of %s", c.name, got, p.bound, c.us, c.bound)
-		}
-	}
 }
 
 func TestBest(t *testing.T) {
@@ -76,7 +53,7 @@ func TestBest(t *testing.T) {
 		{"nothing left", []*rated{make("a", 100, spills), make("b", 1000, refused)}, "", nil},
 	} {
 		s := &site{key: "decode/1: linear", rated: c.list}
-		rows := tuning.Decide(s.predict(amd(t), plans.Cost{}), margin)
+		rows := tuning.Decide(s.predict(amd(t), plans.Cost{}), strategy.Margin)
 		if c.want == "" {
 			if len(rows) > 0 {
 				t.Errorf("%s: %v, want nothing", c.name, rows)

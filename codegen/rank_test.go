@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/rank"
 	"github.com/zincc-dev/zincc/ir"
@@ -88,11 +89,11 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 					continue
 				}
 				grid := c.Grid[0] * c.Grid[1] * c.Grid[2] * ((c.workgroup + c.Wave - 1) / c.Wave)
-				r.predicted = append(r.predicted, predict(on, c.rating, c.Wave, c.Grid, work).seconds)
+				r.predicted = append(r.predicted, strategy.PredictAMD(on, c.dispatched(c.Candidate), work).Seconds)
 				r.busy = append(r.busy, float64(grid)*float64(c.InverseThroughput))
 				r.corrected = append(r.corrected, float64(grid)*float64(c.InverseThroughput)*c.mean)
 			}
-			if !seen[key] && len(r.busy) > 1 && slices.Max(r.predicted) > (1+margin)*slices.Min(r.predicted) {
+			if !seen[key] && len(r.busy) > 1 && slices.Max(r.predicted) > (1+strategy.Margin)*slices.Min(r.predicted) {
 				ranks = append(ranks, r)
 			}
 			seen[key] = true

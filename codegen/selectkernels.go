@@ -146,29 +146,13 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 				return nil, fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
 			}
 		}
-		best, why := choose(s, list, c.Tuned, predicted)
+		best, why := strategy.Choose(s.key, list, len(s.candidates), c.Tuned, predicted)
 		if decode {
 			orders[s.g.Name] = best.Order
 		}
 		s.take(best, why)
 	}
 	return predicted, nil
-}
-
-// choose returns the candidate of the list that a table names, and the reason.
-func choose(s *site, list []kernels.Candidate, tables ...*tuning.Table) (*kernels.Candidate, string) {
-	gone := ""
-	for _, t := range tables {
-		row, ok := t.Lookup(s.key)
-		if !ok {
-			continue
-		}
-		if i := slices.IndexFunc(list, func(c kernels.Candidate) bool { return c.Name() == row.Best }); i >= 0 {
-			return &list[i], row.Why()
-		}
-		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
-	}
-	return &list[0], fmt.Sprintf("best guess of %d%s", len(s.candidates), gone)
 }
 
 // takeAll adds copies of the functions to what was chosen, with other candidates. A site

@@ -1,8 +1,70 @@
 package strategy
 
-import "github.com/zincc-dev/zincc/codegen/kernels/site"
+import (
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Margin is how much faster than a candidate that its family offers earlier another one must be
+// predicted to be: the model is not finer than that.
+const Margin = 0.03
 
 // spillsOnAMD reports whether AMD's compiler (Mesa's, gfx1201 and gfx1100) spills registers of gemm_coop
 // with a tile, as it does of those that load far ahead, or makes slow code, as of those of other widths
 // than powers of two.
 func spillsOnAMD(t *site.Tiling) bool { return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 }
+
+// Prediction is the cost model's view of a dispatch on an AMD GPU: the time of its
+// slowest part, all of which overlap, and of the dispatch itself.
+//
+//	bytes    what it must move, over the bandwidth
+//	issue    busy cycles of all subgroups, shared out over the SIMDs
+//	latency  rounds of resident subgroups, each of which takes as long as one
+//
+// Cycles are the compiler's, corrected by kernel.Func.Weigh. They know nothing of
+// caches, nor of lanes that wait for each other; the KV cache is as good as empty.
+type Prediction struct {
+	Seconds float64
+	Bound   string // the slowest part
+	Waves   int    // subgroups that a SIMD holds
+}
+
+// AMDKernel is a dispatch of a kernel as AMD's compiler and kernel.Func.Weigh see it.
+type AMDKernel struct {
+	Wave, Workgroup int
+	Grid            [3]int  // workgroups
+	VGPRs, LDS      int     // registers of a lane, bytes of shared memory
+	Issue           float64 // cycles for which a subgroup keeps its SIMD busy, on average over the grid
+	Latency         float64 // cycles that the busiest takes
+}
+
+// Subgroups is those of all workgroups.
+func (k *AMDKernel) Subgroups() int {
+	return k.Grid[0] * k.Grid[1] * k.Grid[2] * ((k.Workgroup + k.Wave - 1) / k.Wave)
+}
+
+// PredictAMD is the model.
+func PredictAMD(t *target.Target, k *AMDKernel, c plans.Cost) Prediction {
+	p := Prediction{Waves: t.AMD.Occupancy(k.Wave, k.VGPRs, k.Workgroup, k.LDS), Bound: "bytes"}
+	subgroups := k.Subgroups()
+	simds := t.AMD.SIMDs(t.Units)
+	slots := simds * max(1, p.Waves)
+	// A SIMD works on whole subgroups: fewer than there are SIMDs take as long as one.
+	perSIMD := (subgroups + simds - 1) / simds
+	rounds := (subgroups + slots - 1) / slots
+	p.Seconds = float64(c.ReadBytes+c.WriteBytes) / t.Bandwidth
+	for _, part := range []struct {
+		name   string
+		cycles float64
+	}{
+		{"issue", float64(perSIMD) * k.Issue},
+		{"latency", float64(rounds) * k.Latency},
+	} {
+		if s := part.cycles / t.AMD.Clock; s > p.Seconds {
+			p.Seconds, p.Bound = s, part.name
+		}
+	}
+	p.Seconds += t.Stage
+	return p
+}

@@ -1,0 +1,37 @@
+package codegen
+
+import (
+	"github.com/zincc-dev/zincc/codegen/strategy"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// expect replaces the rooflines of the plan by the one prediction of each dispatch: what the row
+// that chose its kernel says of it, else its roofline with the target's fit. What entries are for
+// (reach) was decided before, between rooflines, which are all of one kind.
+func (e *emitter) expect() {
+	for i := range e.plan.Entries {
+		f := e.p.Funcs[i]
+		for j := range e.plan.Entries[i].Dispatches {
+			d := &e.plan.Entries[i].Dispatches[j]
+			d.Cost.Predicted = strategy.Fitted(&d.Cost, d.Cost.Predicted, e.onMatrices(d.Pipeline), e.t.Fit)
+			if row, ok := e.rowOf(f, f.Groups[j]); ok {
+				seconds := 1e-6 * row.Micros
+				if !row.Predicted {
+					seconds = max(0, seconds-e.t.Fit.Timestamp)
+				}
+				d.Cost.Predicted = strategy.Measured(d.Cost, float32(seconds), row.Predicted)
+			}
+		}
+	}
+}
+
+// rowOf is the row of a table that names the candidate of a group's call.
+func (e *emitter) rowOf(f *ir.Func, g *ir.Group) (tuning.Row, bool) {
+	for _, t := range e.tables {
+		if row, ok := t.Lookup(tuning.SiteOf(f, g)); ok && e.chosen[g].Name() == row.Best {
+			return row, true
+		}
+	}
+	return tuning.Row{}, false
+}

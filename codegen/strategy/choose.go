@@ -1,0 +1,27 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// Choose returns the candidate of the list that the first table with a row for the site names, else
+// the first, and the reason. The site has so many candidates; those of other orders are not in the
+// list.
+func Choose(site string, list []kernels.Candidate, of int, tables ...*tuning.Table) (*kernels.Candidate, string) {
+	gone := ""
+	for _, t := range tables {
+		row, ok := t.Lookup(site)
+		if !ok {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(c kernels.Candidate) bool { return c.Name() == row.Best }); i >= 0 {
+			return &list[i], row.Why()
+		}
+		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
+	}
+	return &list[0], fmt.Sprintf("best guess of %d%s", of, gone)
+}
