@@ -47,18 +47,18 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 
 // Table returns all passes for the target, in order; kernels are each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
-	return table(t, maxRows, func(p *ir.Program) error {
+	return passTable(t, maxRows, func(p *ir.Program) error {
 		_, err := selectKernels(context.Background(), p, t, Choice{})
 		return err
 	})
 }
 
-// table returns all passes for the target, in order, of which the one that chooses kernels runs
+// passTable returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
-func table(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
-	table := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU})
-	at := slices.IndexFunc(table, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
-	return slices.Insert(table, at,
+func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
+	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU})
+	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
+	return slices.Insert(list, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
 		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit is split over the vocabulary, so that it fills the device", Stage: ir.Specialize,

@@ -100,7 +100,7 @@ func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose fun
 	for _, f := range p.Funcs {
 		rows = max(rows, f.Rows)
 	}
-	times, err := passes.Run(p, table(o.Target, rows, choose), passes.Options{StopAfter: stop, Dump: o.Dump})
+	times, err := passes.Run(p, passTable(o.Target, rows, choose), passes.Options{StopAfter: stop, Dump: o.Dump})
 	if err == nil {
 		err = ctx.Err()
 	}

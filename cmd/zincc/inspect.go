@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -24,8 +25,9 @@ Times are predictions from the target's figures, at full rows and behind an empt
 profile measures.
 
 --entry lists the dispatches of an entry. --site says all of the call sites with that part in their
-name: ops, kernel, constants, grid, bytes, operations, predicted time and why this kernel; with
---entry also what the compiler chose from. --full
+name: ops, kernel, constants, grid, bytes, operations, predicted time, why this kernel, and what the
+kernel takes: arguments with access and type, constants with value and unit; with --entry also what
+the compiler chose from. --full
 prints every table: also what the device must offer, pipelines, and for every tensor its layout on the
 device and the kernels that read it; --json prints those as JSON. A kernel's name is its family, then
 what the kernel computes with its weight types, then its shape; docs/adding-a-kernel.md has the legend.
@@ -80,6 +82,23 @@ zincc compile. --measured shows what a device took beside what is predicted.
 	},
 }
 
+// siteTables are the call sites and what their kernels take, as far as this compiler knows those.
+func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
+	one, err := plans.SiteTable(p, entry, site)
+	if err != nil {
+		return nil, err
+	}
+	tables := []*table.Table{one}
+	if t, err := target.OfPlan(&p.Header); err == nil && entry != "" && !t.IsHost() {
+		tables = append(tables, codegen.CandidateTable(p, t, entry, site))
+	}
+	contracts, err := codegen.Contracts(p, entry, site)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "zincc: what kernels take is not shown: %v\n", err)
+	}
+	return append(tables, contracts...), nil
+}
+
 // page chooses the tables to print.
 func page(p *plans.Plan, entry, site string, full bool) ([]*table.Table, error) {
 	var one *table.Table
@@ -88,10 +107,7 @@ func page(p *plans.Plan, entry, site string, full bool) ([]*table.Table, error) 
 	case full:
 		return plans.Inspect(p), nil
 	case site != "":
-		one, err = plans.SiteTable(p, entry, site)
-		if t, none := target.OfPlan(&p.Header); err == nil && none == nil && entry != "" && !t.IsHost() {
-			return []*table.Table{one, codegen.CandidateTable(p, t, entry, site)}, nil
-		}
+		return siteTables(p, entry, site)
 	case entry != "":
 		one, err = plans.EntryTable(p, entry)
 	default:
