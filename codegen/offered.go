@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	text "github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
@@ -15,24 +16,24 @@ import (
 // Offered lists for each function and group of a program the candidates that there are for the target.
 func Offered(p *ir.Program, t *target.Target) (lists [][][]report.Candidate) {
 	for _, f := range p.Funcs {
-		lists = append(lists, offered(p, f, t))
+		lists = append(lists, candidatesOf(p, f, t))
 	}
 	return lists
 }
 
-// offered lists the candidates of each group of the function, in the order in which families offer
-// them. Groups of a plan for the host have none.
-func offered(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candidate {
+// candidatesOf lists the candidates of each group of the function, best guess
+// first. Groups of a plan for the host have none.
+func candidatesOf(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candidate {
 	lists := make([][]report.Candidate, len(f.Groups))
 	if t.IsHost() {
 		return lists
 	}
 	uses := f.Uses()
 	for i, g := range f.Groups {
-		for _, c := range kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
+		for _, c := range strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
 			one := report.Candidate{Name: c.Name(), Kernel: c.Kernel, Wave: c.Wave, Grid: c.Grid, Taken: isCall(&c, g.Call)}
-			if c.Seconds != nil {
-				one.Micros = 1e6 * c.Seconds(f.Rows)
+			if seconds, ok := strategy.Seconds(&c, t, f.Rows); ok {
+				one.Micros = 1e6 * seconds
 			}
 			lists[i] = append(lists[i], one)
 		}
@@ -41,11 +42,11 @@ func offered(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candidate {
 }
 
 // CandidateTable lists what there was to choose from at the call sites of an entry with part in their name; those
-// of equal layers once. A time is what the candidate's family expects, if it says.
+// of equal layers once. A time is what was fitted to the target, if anything was.
 func CandidateTable(p *plans.Plan, t *target.Target, entry, part string) *text.Table {
 	out := &text.Table{Title: "candidates", Columns: []string{"site", "candidate", "taken", "subgroup", "grid", "us", "kernel"}}
 	f := p.Program.Func(entry)
-	lists, seen := offered(p.Program, f, t), map[string]bool{}
+	lists, seen := candidatesOf(p.Program, f, t), map[string]bool{}
 	for i, g := range f.Groups {
 		name := plans.FoldSite(g.Name)
 		key := fmt.Sprint(name, lists[i])
