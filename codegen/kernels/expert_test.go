@@ -15,6 +15,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/spirv"
 )
 
@@ -179,9 +180,7 @@ func (w *world) scores(m *moe) *ir.Value {
 
 // stack is a matrix for each of the experts.
 func (w *world) stack(d ir.DType, experts, rows, cols int) *ir.Value {
-	v := w.matrix(d, experts*rows, cols)
-	v.Type = ir.MakeType(d, ir.Dim(experts), ir.Dim(rows), ir.Dim(cols))
-	return v
+	return w.weight(fmt.Sprintf("m%d_exps.weight", len(w.p.Globals)), d, ir.Dim(experts), ir.Dim(rows), ir.Dim(cols))
 }
 
 func (w *world) topk(scores *ir.Value, k int) *ir.Value {
@@ -311,7 +310,7 @@ var modules sync.Map
 func (w *world) build(outputs ...*ir.Value) {
 	w.t.Helper()
 	for _, on := range target.All() {
-		if on.IsHost() {
+		if on.IsHost() || on.Backend == plans.CPU { // whose families are tested by themselves
 			continue
 		}
 		w.buildFor(on, outputs)
@@ -421,9 +420,7 @@ func TestExpertDown(t *testing.T) {
 	for _, m := range moes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			for _, on := range []*target.Target{llvmpipe(t), processor(t)} {
-				checkWidths(t, on, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
-			}
+			checkWidths(t, llvmpipe(t), "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
 		})
 	}
 }

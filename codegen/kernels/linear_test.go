@@ -98,8 +98,11 @@ var steps = map[ir.DType]struct {
 
 // matrix adds a weight of random blocks.
 func (w *world) matrix(d ir.DType, rows, cols int) *ir.Value {
-	name := fmt.Sprintf("m%d", len(w.p.Globals))
-	v := w.p.AddGlobal(name, ir.Weight, ir.MakeType(d, ir.Dim(rows), ir.Dim(cols)))
+	return w.weight(fmt.Sprintf("m%d", len(w.p.Globals)), d, ir.Dim(rows), ir.Dim(cols))
+}
+
+func (w *world) weight(name string, d ir.DType, shape ...ir.Dim) *ir.Value {
+	v := w.p.AddGlobal(name, ir.Weight, ir.MakeType(d, shape...))
 	l, err := weight.LayoutOf(w.on, v)
 	if err != nil {
 		w.t.Fatal(err)
@@ -109,7 +112,11 @@ func (w *world) matrix(d ir.DType, rows, cols int) *ir.Value {
 		src[i] = byte(w.rng.Uint32())
 	}
 	w.tame(d, src)
-	exact := make([]float32, rows*cols)
+	elements := 1
+	for _, n := range shape {
+		elements *= int(n)
+	}
+	exact := make([]float32, elements)
 	if err := gguf.Dequantize(exact, src, d); err != nil {
 		w.t.Fatal(err)
 	}

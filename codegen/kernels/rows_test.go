@@ -2,6 +2,8 @@ package kernels_test
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -95,5 +97,64 @@ func TestRowsGroups(t *testing.T) {
 			y := build(w, w.rows(ir.T, 512))
 			w.check(first(t, w.candidates(w.on, y), "rows"), 13, y)
 		})
+	}
+}
+
+// TestRowsExperts: of few rows, each with experts of its own, and of many, sorted by expert; gate and up with GLU, of
+// one weight and of two, and down, of which each expert has a run of x.
+func TestRowsExperts(t *testing.T) {
+	for _, m := range []moe{
+		{dtype: ir.Q4_K, embd: 512, ff: 256, experts: 5, slots: 2, all: 3, none: 4, gating: "softmax"},
+		{dtype: ir.Q6_K, embd: 256, ff: 256, experts: 20, slots: 3, norm: true, gating: "softmax"},
+		{dtype: ir.Q8_0, embd: 256, ff: 512, experts: 4, slots: 2, merged: true, gating: "softmax"},
+		{dtype: ir.F16, embd: 96, ff: 64, experts: 5, slots: 2, norm: true, gating: "softmax"},
+		{dtype: ir.Q4_1, embd: 96, ff: 64, experts: 5, slots: 2, merged: true, gating: "softmax"},
+	} {
+		for _, rows := range []int{8, 20} {
+			t.Run(fmt.Sprintf("%v/%d", m, rows), func(t *testing.T) {
+				t.Parallel()
+				n, sorted, round := rows-1, rows > ir.DecodeRows, "fixed12"
+				if sorted {
+					round = "fixed8"
+				}
+				begin := func() (w *world, chosen *ir.Value, order []*ir.Value) {
+					w = newWorld(t, rows, n)
+					w.on = processor(t)
+					chosen = w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
+					if sorted {
+						order = w.sorted(&m, chosen)
+					}
+					return w, chosen, order
+				}
+				fixed := func(w *world, x *ir.Value) *ir.Value {
+					if slices.Contains(interleaved, m.dtype) {
+						x = w.op(round, nil, x)
+					}
+					return x
+				}
+
+				w, chosen, order := begin()
+				var gate, up *ir.Value
+				from := 0
+				if m.merged {
+					gate = w.stack(m.dtype, m.experts, 2*m.ff, m.embd)
+					up, from = gate, m.ff
+				} else {
+					gate, up = w.stack(m.dtype, m.experts, m.ff, m.embd), w.stack(m.dtype, m.experts, m.ff, m.embd)
+				}
+				x := w.input(ir.Dim(m.embd))
+				if m.norm {
+					x = w.norm(x)
+				}
+				x = fixed(w, x)
+				y := w.glu("silu", w.experts(x, gate, chosen, 0, m.ff, order...), w.experts(x, up, chosen, from, m.ff, order...))
+				w.checkAll(first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
+
+				w, chosen, order = begin()
+				down := w.stack(m.dtype, m.experts, m.embd, m.ff)
+				y = w.experts(fixed(w, w.input(ir.Dim(m.slots*m.ff))), down, chosen, 0, m.embd, order...)
+				w.checkAll(first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
+			})
+		}
 	}
 }

@@ -228,7 +228,7 @@ func (k *splitKernel) key() string {
 	if k.merge == nil {
 		key += " whole"
 	}
-	if (k.fresh() || k.merge != nil) && k.rows.Max > 1 {
+	if (k.fresh() || k.merge != nil && !k.lanes) && k.rows.Max > 1 {
 		key += fmt.Sprintf(" rows=%d", k.rows.Max)
 	}
 	if k.chains.rope != nil {

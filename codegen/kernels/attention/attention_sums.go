@@ -69,6 +69,9 @@ func (r *splitRun) scratch(h, split kernel.Value) kernel.Value {
 
 func (r *splitRun) tail(at kernel.Value) kernel.Value {
 	b := r.b
+	if r.lanes { // one kernel serves entries of all widths
+		return b.Add(b.Mul(r.heads, r.splits, b.NumWorkgroups(1), r.headDim/2), at)
+	}
 	return b.Add(b.Mul(r.heads, r.splits, r.attentionShape.rows.Max*r.headDim/2), at)
 }
 

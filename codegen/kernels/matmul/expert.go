@@ -48,7 +48,7 @@ func matchExperts(s *site.Site) *expertGroup {
 			ok = g.top == nil
 			g.top = op
 		case "expert_linear":
-			ok = g.addExperts(op, norm)
+			ok = g.addExperts(s, op, norm)
 		case "expert_bias":
 			ok = op.Args[2] == g.ids && g.take(s, op, g.x)
 		case "linear":
@@ -94,7 +94,7 @@ func (g *expertGroup) reads(x *ir.Value, k int, norm *ir.Value) bool {
 }
 
 // addExperts adds an expert_linear.
-func (g *expertGroup) addExperts(op *ir.Op, norm *ir.Value) bool {
+func (g *expertGroup) addExperts(s *site.Site, op *ir.Op, norm *ir.Value) bool {
 	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
 	k := int(w.Type.Shape[2])
 	if !g.reads(x, k, norm) || g.ids != nil && g.ids != ids || !indexable(w) {
@@ -106,7 +106,7 @@ func (g *expertGroup) addExperts(op *ir.Op, norm *ir.Value) bool {
 		g.order, g.offsets = op.Args[3], op.Args[4]
 	}
 	fixed := g.fixed != nil && x == g.fixed
-	m := &weights{value: w, format: weight.FormatOf(w.Type.DType, k), from: op.Attrs.Int("first")}
+	m := &weights{value: w, format: weight.FormatOf(w.Type.DType, k), rows: weight.RowsOf(s.Target, w), from: op.Attrs.Int("first")}
 	g.projects = append(g.projects, &projection{matrices: []*weights{m}, result: op.Result, width: op.Attrs.Int("rows"), slots: g.slots, fixed: fixed})
 	return m.format != nil && (!fixed || m.format.Bytes != nil) && !(g.perSlot && g.gain != nil)
 }

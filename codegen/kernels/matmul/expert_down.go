@@ -142,7 +142,7 @@ func (g *expertDown) consistent(ops []*ir.Op, made map[*ir.Value]*downTerm) bool
 
 func ExpertDownCandidates(s *site.Site) []site.Candidate {
 	g := matchExpertDown(s)
-	if g == nil {
+	if s.Target.Backend == plans.CPU || g == nil {
 		return nil
 	}
 	g.wave = s.Target.Wave

@@ -36,14 +36,14 @@ func panelLines(f *weight.Panel) int {
 // panelBytes is the shared memory of that many columns.
 func (k rowsKernel) panelBytes(columns int) int {
 	f := k.p.matrices[0].rows.Panel
-	words := 1 + k.k/4 + k.k/weight.FixedRun + laneRows*len(k.p.matrices)
+	words := 3 + k.k/4 + k.k/weight.FixedRun + laneRows*len(k.p.matrices)
 	if f.Least {
 		words += k.k / weight.FixedRun
 	}
 	if f.Bias != 0 {
 		words += k.k / f.Run
 	}
-	return 4 * (words*columns + laneRows*panelLines(f))
+	return 4 * (3 + words*columns + laneRows*panelLines(f))
 }
 
 func newPanelRun(r *rowsRun) *panelRun {
@@ -108,7 +108,7 @@ func (r *panelRun) project(at, columns kernel.Value) {
 		b.For(0, columns, 1, func(c kernel.Value) { r.products.Store(r.product(m, c), 0.0) })
 		b.For(0, b.Div(r.cols, panelBlock), panelBlocks, func(block kernel.Value) {
 			blocks := b.Min(b.Sub(b.Div(r.cols, panelBlock), block), panelBlocks)
-			r.unpack(m, at, block, blocks)
+			r.unpack(m, r.group16(m, at), block, blocks)
 			b.Barrier()
 			b.For(0, columns, rowsColumns, func(c kernel.Value) {
 				for in := 0; in < rowsColumns; in += r.columns {
@@ -121,7 +121,7 @@ func (r *panelRun) project(at, columns kernel.Value) {
 	r.storeAll(at, b.U32(0), columns)
 }
 
-// unpack makes the panel of some blocks of a matrix.
+// unpack makes the panel of some blocks of the at-th 16 rows of a matrix.
 func (r *panelRun) unpack(m int, at, block, blocks kernel.Value) {
 	b, f := r.b, r.p.matrices[m].rows
 	perImage, images := f.Cols/panelBlock, b.Div(r.cols, f.Cols)

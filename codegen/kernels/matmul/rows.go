@@ -20,11 +20,15 @@ import (
 // columns a few at a time, image by image of the weights, so that entries of every width add in one order; of x
 // in 8 bits, which has many columns, all of them panel by panel (panelRun).
 //
+// Experts' projections are the same kernel. At few rows a line of the grid has an expert of a row, at many a tile of
+// rows that chose the same.
+//
 // The code is that of a type of weights, for one matrix or the two of a GLU. All else is constants that stay open: sizes, and
 // which of norm, bias, activation and residuals there are. So few kernels serve all models.
 type rowsKernel struct {
 	*linearGroup
-	p       *projection // the group's
+	p       *projection  // the group's
+	experts *expertGroup // of it; nil if there are none
 	step    site.Extent
 	columns int // at a time
 	tile    int // of a workgroup, a multiple of columns
@@ -41,34 +45,44 @@ const (
 	laneRows = 16
 )
 
-// matchRows is matchLinear for processors. Weights whose rows are not interleaved are read row by row, with
-// x as it is.
-func matchRows(s *site.Site) *linearGroup {
+// matchRows is matchLinear for processors, of experts, too. Weights whose rows are not interleaved are read row by
+// row, with x as it is.
+func matchRows(s *site.Site) (*linearGroup, *expertGroup) {
+	if s.Target.Backend != plans.CPU {
+		return nil, nil
+	}
 	g := matchWithWorkspace(s)
-	if g == nil || g.workspace != nil || !g.allF32() || s.Target.Backend != plans.CPU || len(g.projects) != 1 {
-		return nil
+	var experts *expertGroup
+	if g == nil {
+		if experts = matchExperts(s); experts == nil || experts.top != nil {
+			return nil, nil
+		}
+		g = experts.linearGroup
+	}
+	if g.workspace != nil || !g.allF32() || len(g.projects) != 1 || experts != nil && g.projects[0].slots == 0 {
+		return nil, nil
 	}
 	p := g.projects[0]
 	for _, w := range p.matrices {
-		if w.value.Type.DType != p.matrices[0].value.Type.DType || (w.bias == nil) != (p.matrices[0].bias == nil) {
-			return nil
+		if w.value.Type.DType != p.matrices[0].value.Type.DType || (w.bias == nil) != (p.matrices[0].bias == nil) || w.rows != p.matrices[0].rows || w.from%laneRows != 0 && w.rows != nil {
+			return nil, nil
 		}
 	}
 	if rows := p.matrices[0].rows != nil; rows && g.k%64 != 0 || p.fixed != (rows && g.fixed != nil) {
-		return nil
+		return nil, nil
 	}
-	return g
+	return g, experts
 }
 
 // RowsWants asks for x in fixed point: 12 bits for few rows, 8 for many.
 func RowsWants(s *site.Site) []site.Rewrite {
-	g := matchRows(s)
+	g, _ := matchRows(s)
 	if g == nil || g.fixed != nil || !g.inRows() {
 		return nil
 	}
 	var ops []*ir.Op
 	for _, op := range s.Group.Ops {
-		if op.Kind.Name == "linear" {
+		if op.Kind.Name == "linear" || op.Kind.Name == "expert_linear" {
 			ops = append(ops, op)
 		}
 	}
@@ -79,35 +93,54 @@ func RowsWants(s *site.Site) []site.Rewrite {
 }
 
 func RowsCandidates(s *site.Site) []site.Candidate {
-	g := matchRows(s)
+	g, experts := matchRows(s)
 	if g == nil || g.inRows() && g.fixed == nil {
 		return nil
 	}
-	step, ok := site.ExtentOf(s, g.projects[0].result)
-	if !ok {
-		return nil
+	k := rowsKernel{linearGroup: g, p: g.projects[0], experts: experts}
+	most := 1 // columns that there are
+	if experts != nil {
+		k.step = experts.extent
+		if k.sorted() {
+			most = max(rowsColumns, k.lines()/k.count())
+		}
+	} else {
+		var ok bool
+		if k.step, ok = site.ExtentOf(s, k.p.result); !ok {
+			return nil
+		}
+		most = k.step.Max
 	}
-	k := rowsKernel{linearGroup: g, p: g.projects[0], step: step, columns: min(rowsColumns, step.Max), unsigned: s.Target.UnsignedDot}
+	k.columns, k.unsigned = min(rowsColumns, most), s.Target.UnsignedDot
 	switch {
 	case !k.p.fixed && k.columns > 1: // of types that few models have, or few of their weights
 		k.columns = rowsColumns / 2
 	case k.bits == 8 && !k.unsigned: // registers are few
 		k.columns = rowsColumns / 2
 	}
-	if !k.divide(s.Target) {
+	if !k.divide(s.Target, most) {
 		return nil
 	}
 	return []site.Candidate{k.candidate()}
 }
 
+// sorted reports whether columns are rows sorted by expert.
+func (k rowsKernel) sorted() bool { return k.experts != nil && k.experts.order != nil }
+
+// lines is the rows of the result, of which each expert of a row has one.
+func (k rowsKernel) lines() int { return k.step.Max * max(1, k.p.slots) }
+
+// count is the experts that there are.
+func (k rowsKernel) count() int { return int(k.p.matrices[0].value.Type.Shape[0]) }
+
 // divide chooses the tile: rounding x costs as much as two times 16 rows of the weights, once for the workgroups that a
 // thread takes at a time, and weights are taken apart again for the columns of every tile, which costs as much as 6 columns.
-func (k *rowsKernel) divide(t *target.Target) bool {
+func (k *rowsKernel) divide(t *target.Target, most int) bool {
 	k.tile = k.columns
 	if k.bits == 8 {
 		k.tile = rowsColumns
 	}
-	for 2*k.tile <= 64 && k.tile < k.step.Max && k.bytes(2*k.tile) <= t.Shared {
+	for 2*k.tile <= 64 && k.tile < most && k.bytes(2*k.tile) <= t.Shared {
 		k.tile *= 2
 	}
 	return k.bytes(k.tile) <= t.Shared
@@ -123,14 +156,14 @@ func (k rowsKernel) group() int {
 
 // bytes is the shared memory of so many columns.
 func (k rowsKernel) bytes(columns int) int {
-	words := 1
+	words := 3
 	switch {
 	case k.bits == 8:
 		return k.panelBytes(columns)
 	case k.fixed != nil:
 		words += k.k/2 + k.k/16 + k.k/k.group()
 	}
-	return 4 * (words*columns + len(k.p.matrices)*k.columns*laneRows)
+	return 4 * (3 + words*columns + len(k.p.matrices)*k.columns*laneRows)
 }
 
 func (k rowsKernel) key() string {
@@ -155,15 +188,20 @@ func (k rowsKernel) key() string {
 func (k rowsKernel) adds() int { return max(rowsAdds, len(k.p.residuals)) }
 
 func (k rowsKernel) candidate() site.Candidate {
-	return site.Implement(site.Candidate{
+	c := site.Candidate{
 		Kernel: k.key(),
 		Order:  orders[k.bits],
 		Shape:  fmt.Sprintf("%d of %d", k.columns, k.tile),
-		Grid:   [3]int{site.CeilDiv(k.p.width, laneRows), site.CeilDiv(k.step.Max, k.tile), 1},
+		Grid:   [3]int{site.CeilDiv(k.p.width, laneRows), site.CeilDiv(k.lines(), k.tile), 1},
 		Cover: []plans.Cover{{
-			Arg: "y", Dims: []int{k.step.Max, k.p.width}, Tile: []int{k.tile, laneRows}, Axis: []int{1, 0},
+			Arg: "y", Dims: []int{k.lines(), k.p.width}, Tile: []int{k.tile, laneRows}, Axis: []int{1, 0},
 		}},
-	}, "rows", k.declare)
+	}
+	if k.sorted() {
+		c.Grid[1] = k.lines()/k.tile + min(k.count(), k.lines())
+		c.Cover[0].Tile[0] = 0
+	}
+	return site.Implement(c, "rows", k.declare)
 }
 
 // orders names those of the sums, by the bits of x.
@@ -174,16 +212,23 @@ type rowsRun struct {
 	rowsKernel
 	b             *kernel.Builder
 	x, gain, n, y *kernel.Buffer
-	matrices      []weight.Matrix
-	biases, adds  []*kernel.Buffer
+	// Of experts: those of each row, and if rows are sorted by them, the rows, and where experts begin.
+	ids, order, offsets *kernel.Buffer
+	matrices            []weight.Matrix
+	biases, adds        []*kernel.Buffer
 
 	cols, width, size    kernel.Value // elements of a row of x and of the result, columns of a tile
 	most                 kernel.Value // rows of the step; 0: as @n says
 	last, norm, bias     kernel.Value // whether row n-1 of x alone counts; whether there is a norm, a bias
 	residuals, act, rstd kernel.Value // how many, which, and what the norm adds to the mean
+	slots, own           kernel.Value // experts of a row; 0: none. Whether x has a run for each
+	inOrder, count       kernel.Value // whether rows are sorted by expert; the experts
+	height               kernel.Value // rows of an expert
+	from                 []kernel.Value
 
-	rows      kernel.Value // of this step
-	row       kernel.Value // of x: the first of the tile
+	// In shared memory: the first place of the tile, the end of places, the expert; by column the rows of x and of the result.
+	place, sources, targets *kernel.Array
+
 	high, low *kernel.Array
 	sums      *kernel.Array // of the integers of 16 elements
 	scales    *kernel.Array
@@ -207,12 +252,12 @@ func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
 		}
 		return v
 	}
-	n, most := k.n, 0
-	if k.step.N == nil {
+	n, most := k.step.N, 0
+	if n == nil {
 		most = k.step.Max
-		if !k.last {
-			n = nil
-		}
+	}
+	if k.last {
+		n = k.n
 	}
 	r.x, r.gain, r.n = s.Read("x", k.x), s.Read("gain", or(k.gain)), s.Read("n", or(n))
 	for j, w := range k.p.matrices {
@@ -226,6 +271,13 @@ func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
 		}
 		r.adds = append(r.adds, s.Read(matrixName("add", 0, j), or(v)))
 	}
+	var ids, order, offsets *ir.Value
+	slots, own, count := 0, false, 0
+	if e := k.experts; e != nil {
+		ids, order, offsets = e.ids, e.order, e.offsets
+		slots, own, count = e.slots, e.perSlot, k.count()
+	}
+	r.ids, r.order, r.offsets = s.Read("ids", or(ids)), s.Read("order", or(order)), s.Read("offsets", or(offsets))
 	r.y = s.Write("y", k.p.result)
 	r.cols, r.width = s.U32("k", k.k, 4096, "elements of a row of x"), s.U32("width", k.p.width, 4096, "elements of a row of the result")
 	r.size, r.most = s.U32("tile", k.tile, k.columns, "rows of x of a workgroup"), s.U32("rows", most, 0, "rows of the step; 0: those of this one")
@@ -235,8 +287,17 @@ func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
 	if len(k.p.matrices) > 1 {
 		r.act = s.U32("act", slices.Index(lane.GLUs, k.p.act), 0, "activation, by its place in the table")
 	}
-	for i := range r.matrices {
-		r.matrices[i].Rows, r.matrices[i].Cols = r.width, r.cols
+	r.slots, r.own = s.U32("slots", slots, 0, "experts of a row; 0: none"), flag("own", own, "1: x has a run for each expert of a row")
+	r.inOrder, r.count = flag("sorted", k.sorted(), "1: rows are sorted by expert"), s.U32("experts", count, 0, "experts in the weights")
+	height := k.p.width
+	if k.experts != nil {
+		height = int(k.p.matrices[0].value.Type.Shape[1])
+	}
+	r.height = s.U32("height", height, 4096, "rows of an expert in the weights")
+	all := s.U32("all", height*max(1, count), 4096, "rows in the weights")
+	for j, w := range k.p.matrices {
+		r.from = append(r.from, s.U32(matrixName("from", 0, j), w.from, 0, "first row of an expert that counts"))
+		r.matrices[j].Rows, r.matrices[j].Cols = all, r.cols
 	}
 	return r.build
 }
@@ -259,25 +320,22 @@ func (r *rowsRun) build(b *kernel.Builder) {
 	if r.panels == nil {
 		r.products = b.Shared(kernel.F32, len(r.matrices)*r.columns*laneRows)
 	}
-	count := r.n.Load(kernel.U32, 0) // no number if n is not there, but then nobody looks at it
-	r.rows = b.Select(b.Eq(r.most, 0), count, r.most)
-	r.row = b.Mul(b.WorkgroupID(1), r.size)
-	b.ReturnIf(b.Ge(r.row, r.rows))
-	columns := b.Min(b.Sub(r.rows, r.row), r.size)
+	r.place, r.sources, r.targets = b.Shared(kernel.U32, 3), b.Shared(kernel.U32, r.size), b.Shared(kernel.U32, r.size)
 	b.Line(func() {
-		b.For(0, columns, 1, func(c kernel.Value) {
-			source := b.Select(r.is(r.last), b.Sub(count, 1), b.Add(r.row, c))
+		r.find()
+		b.Barrier()
+		b.For(0, r.columnsHere(), 1, func(c kernel.Value) {
 			if r.fixed != nil {
-				r.round(c, source)
+				r.round(c, r.sources.Load(c))
 			} else {
-				r.scale(c, source)
+				r.scale(c, r.sources.Load(c))
 			}
 		})
 	})
 	b.Barrier()
 	if r.panels != nil {
-		r.panels.project(b.WorkgroupID(0), columns)
+		r.panels.project(b.WorkgroupID(0), r.columnsHere())
 		return
 	}
-	b.For(0, columns, r.columns, func(first kernel.Value) { r.project(b.WorkgroupID(0), first) })
+	b.For(0, r.columnsHere(), r.columns, func(first kernel.Value) { r.project(b.WorkgroupID(0), first) })
 }

@@ -6,6 +6,63 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
+// columnsHere is the columns of the workgroup.
+func (r *rowsRun) columnsHere() kernel.Value {
+	first, end := r.place.Load(0), r.place.Load(1)
+	return r.b.Min(r.b.Sub(r.b.Max(end, first), first), r.size)
+}
+
+// expert is that of the columns; 0 where there are none.
+func (r *rowsRun) expert() kernel.Value { return r.place.Load(2) }
+
+// group16 returns where the 16 rows of a matrix are, in such groups, which are the at-th of those that count.
+func (r *rowsRun) group16(m int, at kernel.Value) kernel.Value {
+	b := r.b
+	groups := b.Div(b.Add(r.height, laneRows-1), laneRows) // of an expert
+	return b.Add(b.Mul(r.expert(), groups), b.Div(r.from[m], laneRows), at)
+}
+
+// find finds the columns of a line of the grid, and their expert.
+func (r *rowsRun) find() {
+	b, line := r.b, r.b.WorkgroupID(1)
+	count := r.n.Load(kernel.U32, 0) // no number if n is not there, but then nobody looks at it
+	first, end := b.Var(kernel.U32, b.Mul(line, r.size)), b.Var(kernel.U32, b.Select(b.Eq(r.most, 0), count, r.most))
+	expert := b.Var(kernel.U32, 0)
+	b.If(r.is(r.slots), func() {
+		end.Set(b.Mul(end.Get(), r.slots))
+		b.IfElse(r.is(r.inOrder), func() {
+			first.Set(0)
+			end.Set(0)
+			before := b.Var(kernel.U32, 0) // tiles of the experts before
+			b.For(0, r.count, 1, func(e kernel.Value) {
+				from, to := r.offsets.Load(kernel.U32, e), r.offsets.Load(kernel.U32, b.Add(e, 1))
+				tiles := b.Div(b.Sub(b.Add(b.Sub(to, from), r.size), 1), r.size)
+				mine := b.Sub(line, before.Get()) // wraps in tiles before
+				b.If(b.Lt(mine, tiles), func() {
+					first.Set(b.Add(from, b.Mul(mine, r.size)))
+					end.Set(to)
+					expert.Set(e)
+				})
+				before.Set(b.Add(before.Get(), tiles))
+			})
+		}, func() {
+			b.If(b.Lt(line, end.Get()), func() { expert.Set(r.ids.Load(kernel.U32, line)) })
+		})
+	})
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		for i, v := range []*kernel.Var{first, end, expert} {
+			r.place.Store(i, v.Get())
+		}
+	})
+	b.For(b.LocalID(), r.size, laneRows, func(c kernel.Value) {
+		row := b.Var(kernel.U32, b.Max(b.Min(b.Add(first.Get(), c), b.Sub(end.Get(), 1)), first.Get()))
+		b.If(b.And(r.is(r.inOrder), b.Lt(first.Get(), end.Get())), func() { row.Set(r.order.Load(kernel.U32, row.Get())) })
+		r.targets.Store(c, row.Get())
+		b.If(b.And(r.is(r.slots), b.Not(r.is(r.own))), func() { row.Set(b.Div(row.Get(), b.Max(r.slots, 1))) })
+		r.sources.Store(c, b.Select(r.is(r.last), b.Sub(count, 1), row.Get()))
+	})
+}
+
 // round puts a column of x into shared memory in fixed point. A lane takes 4 neighbours of 64 elements.
 func (r *rowsRun) round(c, source kernel.Value) {
 	b, laneID := r.b, r.b.LocalID()
@@ -114,9 +171,10 @@ func (r *rowsRun) project(at, first kernel.Value) {
 			sums[m] = append(sums[m], b.Var(kernel.F32, 0.0))
 		}
 		if r.fixed != nil {
-			r.images(m, at, first, sums[m])
+			r.images(m, r.group16(m, at), first, sums[m])
 		} else {
-			r.floats(m, b.Min(col, b.Sub(r.width, 1)), first, sums[m])
+			row := b.Add(b.Mul(r.expert(), r.height), r.from[m], b.Min(col, b.Sub(r.width, 1)))
+			r.floats(m, row, first, sums[m])
 		}
 	}
 	for m, list := range sums {
@@ -125,7 +183,7 @@ func (r *rowsRun) project(at, first kernel.Value) {
 		}
 	}
 	b.Barrier()
-	r.storeAll(at, first, b.Min(b.Sub(r.rows, b.Add(r.row, first)), r.columns))
+	r.storeAll(at, first, b.Min(b.Sub(r.columnsHere(), first), r.columns))
 	b.Barrier()
 }
 
@@ -157,7 +215,9 @@ func (r *rowsRun) store(sums []*kernel.Var, column, col kernel.Value) {
 	rstd := r.rstds.Load(column)
 	for i, s := range sums {
 		s.Set(b.Mul(s.Get(), rstd)) // 1 where there is no norm
-		b.If(r.is(r.bias), func() { s.Set(b.Add(s.Get(), r.biases[i].Load(kernel.F32, col))) })
+		b.If(r.is(r.bias), func() {
+			s.Set(b.Add(s.Get(), r.biases[i].Load(kernel.F32, b.Add(b.Mul(r.expert(), r.width), col))))
+		})
 	}
 	y := sums[0]
 	if len(sums) > 1 {
@@ -166,7 +226,7 @@ func (r *rowsRun) store(sums []*kernel.Var, column, col kernel.Value) {
 			b.If(b.Eq(r.act, i), func() { y.Set(lane.GLU(b, act, sums[0].Get())(sums[1].Get())) })
 		}
 	}
-	at := b.Add(b.Mul(b.Add(r.row, column), r.width), col)
+	at := b.Add(b.Mul(r.targets.Load(column), r.width), col)
 	for i, add := range r.adds {
 		b.If(b.Gt(r.residuals, i), func() { y.Set(b.Add(y.Get(), add.Load(kernel.F32, at))) })
 	}
@@ -230,8 +290,7 @@ func (r *rowsRun) floats(m int, row, first kernel.Value, sums []*kernel.Var) {
 	f := matrix.Format
 	var columns []kernel.Value
 	for c := range sums {
-		source := b.Min(b.Add(r.row, first, c), b.Sub(r.rows, 1))
-		source = b.Select(r.is(r.last), b.Sub(r.n.Load(kernel.U32, 0), 1), source)
+		source := r.sources.Load(b.Min(b.Add(first, c), b.Sub(r.columnsHere(), 1)))
 		columns = append(columns, b.Mul(source, b.Div(r.cols, 4)))
 	}
 	b.For(0, b.Div(r.cols, f.Unit), 1, func(u kernel.Value) {

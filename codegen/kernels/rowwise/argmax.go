@@ -57,6 +57,9 @@ func matchArgmax(s *site.Site) (*argmaxKernel, bool) {
 	if k.rows, ok = site.ExtentOf(s, k.next); !ok {
 		return nil, false
 	}
+	if k.next.Type.Shape[0] == 1 {
+		k.rows.N = nil // it stands for the last row, not for the first
+	}
 	if k.advance != nil && k.logits != nil && len(s.Outputs) == 0 {
 		k.next = nil
 	}

@@ -3,6 +3,7 @@ package site
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // Indexable reports whether a kernel can index a cache in units of vec elements.
@@ -27,12 +28,16 @@ type Extent struct {
 }
 
 // ExtentOf returns the rows of v. It fails for values of T rows in a program
-// without @n.
+// without @n. To a processor a load is nothing: there kernels of one row, which every step has, look at @n, too,
+// and are those of many rows.
 func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
+	n := s.Program.Global("n")
+	if s.Target.Backend == plans.CPU && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
+		return Extent{Max: 1, N: n}, true
+	}
 	if v.Type.Shape[0] != ir.T {
 		return Extent{Max: int(v.Type.Shape[0])}, true
 	}
-	n := s.Program.Global("n")
 	if s.Func.Rows == 1 && n != nil { // a step has one row at least
 		return Extent{Max: 1}, true
 	}

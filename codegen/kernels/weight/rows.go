@@ -99,13 +99,16 @@ func codesQ4_0(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 }
 
 // RowsOf returns how kernels of the target read a weight whose rows are interleaved there; nil if they
-// are not. The kernels of experts, which compute shared experts, too, read all row by row.
+// are not. Of experts, parts may begin at the half of the rows, and x has a run for each: both have to be whole.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
-	f := rowsFormats[w.Type.DType]
+	f, shape := rowsFormats[w.Type.DType], w.Type.Shape
 	if f == rowsFormats[ir.Q8_0] && !t.UnsignedDot {
 		f = rowsQ8Signed
 	}
-	if t.Backend != plans.CPU || f == nil || strings.HasSuffix(w.Name, "_shexp.weight") || len(w.Type.Shape) != 2 || int(w.Type.Last())%f.Cols != 0 {
+	switch {
+	case t.Backend != plans.CPU, f == nil, len(shape) < 2, len(shape) > 3, int(w.Type.Last())%f.Cols != 0:
+		return nil
+	case len(shape) == 3 && (!strings.HasSuffix(w.Name, "_exps.weight") || shape[1]%32 != 0 || w.Type.Last()%SuperElements != 0):
 		return nil
 	}
 	return f
