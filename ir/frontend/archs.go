@@ -41,8 +41,11 @@ type arch struct {
 
 	// mixer reads what some layers have in place of attention.
 	mixer func(m *model) (mixer, error)
-	// gated says that attn_q has a gate for every query, element by element.
-	gated bool
+	// gated says that attn_q has a gate for every query, element by element; gateBeside, that attn_gate makes it.
+	gated, gateBeside bool
+
+	embedNorm bool    // embeddings have a norm without weight
+	postEps   float64 // of the norms behind parts of a layer, where another than of others
 }
 
 var archs = []arch{
@@ -50,6 +53,7 @@ var archs = []arch{
 	{name: "qwen2", rope: "neox", norms: before},
 	{name: "qwen3", rope: "neox", norms: before, qk: eachHead},
 	{name: "qwen3moe", rope: "neox", norms: before, qk: eachHead, moe: moe{gating: "softmax", norm: true}},
+	{name: "qwen2moe", rope: "neox", norms: before, moe: moe{gating: "softmax"}},
 	{name: "qwen3next", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "div", merged: true}.read},
 	{name: "qwen35", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, mixer: deltaNet{headMap: "mod"}.read},
 	{name: "qwen35moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "mod"}.read},
@@ -62,7 +66,10 @@ var archs = []arch{
 	{name: "granitehybrid", rope: "norm", norms: before, factors: divided, ropeless: asFiled, mixer: readMamba, headless: true, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
 	{name: "nemotron_h", rope: "neox", norms: beforeAs("attn_norm"), act: ungated, ropeless: always, mixer: readMamba, headless: true, onePart: true},
 	{name: "nemotron_h_moe", rope: "neox", norms: beforeAs("attn_norm"), act: ungated, ropeless: always, mixer: readMamba, headless: true, onePart: true, moe: moe{gating: "sigmoid", optional: true}},
+	{name: "arcee", rope: "norm", norms: before, act: ungated},
 	{name: "mistral3", rope: "norm", norms: before, temperature: true, moe: moe{gating: "softmax", norm: true, optional: true}},
+	{name: "muse-glimmer", rope: "norm", norms: around, qk: eachHead, gateBeside: true, embedNorm: true, postEps: 1e-8, softcap: 30, factors: logits,
+		windows: windows{period: 4, rope: sameBase}, ropeless: wideLayers},
 	{name: "phi3", rope: "neox", norms: before},
 	{name: "glm4", rope: "norm", norms: around},
 	{name: "glm4moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHeadIfAny, moe: moe{gating: "sigmoid", norm: true}},
@@ -113,6 +120,7 @@ type factors uint8
 const (
 	unscaled factors = iota
 	divided          // logits are divided by theirs
+	logits           // logits are multiplied by theirs; there are no others
 )
 
 // windows says which layers attend to a window of positions where the file does not: with a

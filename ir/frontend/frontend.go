@@ -295,7 +295,11 @@ func (m *model) embed() *ir.Value {
 	if m.vocab <= 0 && m.err == nil {
 		m.err = fmt.Errorf("tensor %q is missing or not a matrix", "token_embd.weight")
 	}
-	return m.op("embed", ir.Attrs{{Name: "scale", Value: m.embedScale}}, m.token, m.weight("token_embd.weight", m.vocab, m.embd))
+	x := m.op("embed", ir.Attrs{{Name: "scale", Value: m.embedScale}}, m.token, m.weight("token_embd.weight", m.vocab, m.embd))
+	if m.row.embedNorm {
+		x = m.unit(x, m.embd)
+	}
+	return x
 }
 
 // head is the end of every model: final norm, output projection, greedy choice

@@ -80,7 +80,11 @@ func (l *layer) pre(x *ir.Value, name string) *ir.Value {
 // add adds what a part of the layer has made of x, behind the norm of that name.
 func (l *layer) add(x, y *ir.Value, post string) *ir.Value {
 	if post != "" {
-		y = l.norm(y, l.blk+post, l.embd)
+		eps := l.eps
+		if l.row.postEps > 0 {
+			eps = l.row.postEps
+		}
+		y = l.rmsnorm(y, l.blk+post, l.embd, eps)
 	}
 	return l.op("add", nil, y, x)
 }
@@ -102,6 +106,9 @@ func (l *layer) attend(x *ir.Value) *ir.Value {
 		}
 	}
 	q, gate := both, (*ir.Value)(nil)
+	if l.row.gateBeside {
+		gate = l.linear(h, blk+"attn_gate", l.embd, n.query*n.dim)
+	}
 	if l.row.gated {
 		q = l.headSlice(both, n.dim, parts, 0)
 	}

@@ -842,6 +842,33 @@ var tinyModels = map[string]func() *tinyModel{
 		})
 	},
 	"nemotron_h_moe": func() *tinyModel { return nemotronExpertsTiny(0) },
+	"muse-glimmer": func() *tinyModel {
+		m := sandwichTiny("muse-glimmer", 5)
+		m.set("attention.sliding_window_pattern", uint32(4))
+		m.set("rope.freq_base_swa", float32(1e5))
+		m.set("logit_scale", float32(0.7))
+		m.set("final_logit_softcapping", float32(3))
+		for i := range 5 {
+			m.add(fmt.Sprintf("blk.%d.attn_gate.weight", i), tinyEmbd, tinyHeads*tinyDim)
+		}
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"qwen2moe": func() *tinyModel {
+		m := denseTiny("qwen2moe", func(m *tinyModel, blk string) {
+			m.qkvBiases(blk)
+			m.moeFFN(blk, false)
+			m.sharedExpert(blk)
+		})
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
+	"arcee": func() *tinyModel {
+		return denseTiny("arcee", func(m *tinyModel, blk string) {
+			m.denseFFN(blk)
+			m.drop(blk + "ffn_gate.weight")
+		})
+	},
 	"mistral4": func() *tinyModel {
 		m := latentYarnTiny("mistral4")
 		m.set("expert_gating_func", uint32(1))

@@ -342,6 +342,10 @@ func readFactors(r *metadata, c *params, a *arch) {
 		return
 	}
 	const least, most = 1e-6, 1e6
+	if a.factors == logits {
+		c.logitScale = r.float("logit_scale", 1, least, most)
+		return
+	}
 	residual := r.float("residual_scale", 1, least, most)
 	c.embedScale = r.float("embedding_scale", 1, least, most) / residual
 	c.streamEps = c.eps / (residual * residual)
