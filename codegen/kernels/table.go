@@ -7,6 +7,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels/attention"
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
@@ -52,10 +53,10 @@ func Wants(s *Site) []Rewrite {
 	return all
 }
 
-// Candidates asks every family for its ways to compute s, and leaves out those that take the
+// Candidates asks every family, or those of the names, for its ways to compute s, and leaves out those that take the
 // rows of a step as one sequence where they may not be. Where the target leaves the
 // subgroup size open, those of few rows are offered for each, that of the target first.
-func Candidates(s *Site) []Candidate {
+func Candidates(s *Site, of ...string) []Candidate {
 	var all []Candidate
 	for _, wave := range s.Waves() {
 		on := *s.Target
@@ -63,6 +64,9 @@ func Candidates(s *Site) []Candidate {
 		at := *s
 		at.Target = &on
 		for _, f := range families {
+			if len(of) > 0 && !slices.Contains(of, f.Name) {
+				continue
+			}
 			for _, c := range f.Candidates(&at) {
 				if c.Sequences == ir.OneSequence && s.Mixes() && s.Group.UsesSlots() {
 					continue

@@ -134,7 +134,7 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 	if len(rivals) == 0 {
 		return list
 	}
-	r := rank(s, kernels.Candidates(s))
+	r := rank(s, kernels.Candidates(s, "gemm_fragment", "gemm_coop"))
 	time := func(w kernels.Rewrite) float64 { return r.seconds("gemm_fragment", w.Tiling) }
 	best := slices.MinFunc(rivals, func(a, b kernels.Rewrite) int { return cmp.Compare(time(a), time(b)) })
 	own := r.of["gemm_fragment"]

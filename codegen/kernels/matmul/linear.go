@@ -3,8 +3,8 @@
 package matmul
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -254,7 +254,7 @@ var fixedNames = map[int]string{12: "*fixed", 8: "*fixed8"}
 
 // matrixName names the j-th argument of a kind of projection i: w0, w0b, w1, ...
 func matrixName(kind string, i, j int) string {
-	name := fmt.Sprint(kind, i)
+	name := kind + strconv.Itoa(i)
 	if j > 0 {
 		name += string(rune('a' + j))
 	}
@@ -284,7 +284,7 @@ func (g *linearGroup) covers(rows, tileRows, rowAxis int, tile func(i int) int) 
 	firsts, _ := g.workgroupsBy(tile)
 	var list []plans.Cover
 	for i, p := range g.projects {
-		list = append(list, plans.Cover{Arg: fmt.Sprint("y", i), Dims: []int{rows, p.width}, Tile: []int{tileRows, tile(i)},
+		list = append(list, plans.Cover{Arg: matrixName("y", i, 0), Dims: []int{rows, p.width}, Tile: []int{tileRows, tile(i)},
 			Axis: []int{rowAxis, 1 - rowAxis}, First: []int{0, firsts[i]}})
 	}
 	return list
@@ -340,8 +340,8 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 		a.n = s.Read("n", g.n)
 	}
 	for i, p := range g.projects {
-		pa := projectArgs{spec: p, width: s.U32(fmt.Sprint("n", i), p.width, 4096, "elements of a row of the result, or of a slot's part of it"),
-			first: s.U32(fmt.Sprint("first", i), firsts[i], 0, "first workgroup of the projection")}
+		pa := projectArgs{spec: p, width: s.U32(matrixName("n", i, 0), p.width, 4096, "elements of a row of the result, or of a slot's part of it"),
+			first: s.U32(matrixName("first", i, 0), firsts[i], 0, "first workgroup of the projection")}
 		pa.begin = pa.first
 		for j, w := range p.matrices {
 			m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", i, j), w.value), Rows: pa.width, Cols: a.k}
@@ -361,7 +361,7 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 		for j, r := range p.residuals {
 			pa.residuals = append(pa.residuals, s.Read(matrixName("add", i, j), r))
 		}
-		pa.out = s.Write(fmt.Sprint("y", i), p.result)
+		pa.out = s.Write(matrixName("y", i, 0), p.result)
 		a.projects = append(a.projects, pa)
 	}
 	return a

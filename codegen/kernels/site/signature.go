@@ -22,7 +22,7 @@ type Kernel func(s *Signature) (body func(b *kernel.Builder))
 
 // Implement gives c its kernel: what it takes and how it is built. The name is for listings.
 func Implement(c Candidate, name string, declare Kernel) Candidate {
-	s := &Signature{}
+	s := &Signature{operands: make([]Operand, 0, 8), consts: make([]ir.Const, 0, 8), units: make([]string, 0, 8)}
 	declare(s)
 	c.Operands, c.Consts, c.Units = s.operands, s.consts, s.units
 	c.Build = func() (*kernel.Func, error) {
