@@ -261,12 +261,12 @@ func tables(b *kernel.Builder) {
 	y := b.Arg("y", kernel.Write)
 	size := b.SpecU32("size", 16)
 	b.Workgroup(size)
-	few := b.Table(kernel.U32, []uint32{2, 3, 5, 7, 11})
-	pairs := b.Table(kernel.U32.Vec(2), tableOfPairs())
+	few := b.Table(kernel.U32, 5, []uint32{2, 3, 5, 7, 11}, nil)
+	pairs := b.Table(kernel.U32.Vec(2), 60, tableOfPairs(), pairsOf(b))
 	i := x.Load(kernel.U32, b.LocalID())
-	pair := pairs.Load(b.Mod(i, len(tableOfPairs())/2))
+	pair := pairs.Load(b.Mod(i, 60))
 	v := b.Add(few.Load(b.Mod(i, 5)), b.Mul(b.Elem(pair, 0), 3), b.Elem(pair, 1))
-	y.Store(b.LocalID(), b.Add(v, b.Table(kernel.U32, []uint32{2, 3, 5, 7, 11}).Load(0)))
+	y.Store(b.LocalID(), b.Add(v, b.Table(kernel.U32, 5, []uint32{2, 3, 5, 7, 11}, nil).Load(0)))
 }
 
 func tableOfPairs() []uint32 {
@@ -275,4 +275,10 @@ func tableOfPairs() []uint32 {
 		words[i] = uint32(i*i*i) ^ 0x80000000
 	}
 	return words
+}
+
+func pairsOf(b *kernel.Builder) func(word func(i kernel.Operand) kernel.Value, i kernel.Value) kernel.Value {
+	return func(word func(i kernel.Operand) kernel.Value, i kernel.Value) kernel.Value {
+		return b.Vec(word(b.Mul(i, 2)), word(b.Add(b.Mul(i, 2), 1)))
+	}
 }

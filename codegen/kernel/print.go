@@ -23,7 +23,7 @@ func (f *Func) String() string {
 		p.line("shared %d %v x %s", i, a.elem, p.ref(a.length))
 	}
 	for i, c := range f.tables {
-		p.line("table %d %v in shared %d:%s", i, c.Elem, c.table.array.index, tableString(c))
+		p.line("table %d in shared %d:%s", i, c.table.array.index, tableString(c))
 	}
 	p.line("workgroup %s", p.ref(f.workgroup))
 	p.line("needs %s", strings.Join(f.Features, " "))

@@ -156,7 +156,7 @@ func (m *machine) node(n *Node, active []bool) {
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		m.array(n, active)
 	case OpTable:
-		m.tableElem(n, active)
+		m.constant(n, active)
 	default:
 		switch {
 		case ops[n.op].subgroup != "":

@@ -69,10 +69,10 @@ var semantics = []struct {
 		return in.u[1]
 	}, 0},
 	{"table", func(b *kernel.Builder, v operands) kernel.Value {
-		return b.Table(kernel.U32, []uint32{9, 4, 1, 0xfffffff0}).Load(b.And(v.u[0], 3))
+		return b.Table(kernel.U32, 4, []uint32{9, 4, 1, 0xfffffff0}, nil).Load(b.And(v.u[0], 3))
 	}, func(in inputs) uint32 { return []uint32{9, 4, 1, 0xfffffff0}[in.u[0]&3] }, 0},
 	{"table of pairs", func(b *kernel.Builder, v operands) kernel.Value {
-		pair := b.Table(kernel.U32.Vec(2), tableOfPairs()).Load(b.Mod(v.u[0], 60))
+		pair := b.Table(kernel.U32.Vec(2), 60, tableOfPairs(), pairsOf(b)).Load(b.Mod(v.u[0], 60))
 		return b.Sub(b.Elem(pair, 0), b.Elem(pair, 1))
 	}, func(in inputs) uint32 {
 		words := tableOfPairs()

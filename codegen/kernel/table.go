@@ -11,27 +11,31 @@ import (
 // memory, which the workgroup fills before it does anything else.
 type Table struct{ array *Array }
 
-// Constants are what a table holds.
+// Constants are what a table is made of.
 type Constants struct {
-	Elem  Type
 	Words []uint32
+	elem  func(word func(i Operand) Value, i Value) Value
 	table *Table
 }
 
-// Table declares a table of elements of type t: U32, or a vector of them. Tables of the same words
+// Table declares a table of n elements of type t: U32, or a vector of them. elem returns element i,
+// of constants that word reads; nil: they are the elements. Tables of the same type and constants
 // are one.
-func (b *Builder) Table(t Type, words []uint32) *Table {
-	if t.Elem() != U32 || !t.inMemory() || len(words) == 0 || len(words)%t.Lanes() != 0 {
-		b.fail("table of %d words of %v", len(words), t)
-		t, words = U32, []uint32{0}
+func (b *Builder) Table(t Type, n int, words []uint32, elem func(word func(i Operand) Value, i Value) Value) *Table {
+	if elem == nil {
+		elem = func(word func(i Operand) Value, i Value) Value { return word(i) }
+	}
+	if t.Elem() != U32 || n < 1 || len(words) == 0 {
+		b.fail("table of %d %v, of %d words", n, t, len(words))
+		t, n, words = U32, 1, []uint32{0}
 	}
 	for _, c := range b.f.tables {
-		if c.Elem == t && slices.Equal(c.Words, words) {
+		if c.table.array.elem == t && slices.Equal(c.Words, words) {
 			return c.table
 		}
 	}
-	table := &Table{b.Shared(t, len(words)/t.Lanes())}
-	b.f.tables = append(b.f.tables, Constants{t, slices.Clone(words), table})
+	table := &Table{b.Shared(t, n)}
+	b.f.tables = append(b.f.tables, Constants{slices.Clone(words), elem, table})
 	return table
 }
 
@@ -47,9 +51,10 @@ func (b *Builder) fillTables() {
 	b.f.body.nodes = nil
 	lane := b.LocalID()
 	for k, c := range b.f.tables {
-		b.For(lane, len(c.Words)/c.Elem.Lanes(), b.WorkgroupSize(), func(i Value) {
-			c.table.array.Store(i, b.add(&Node{op: OpTable, typ: c.Elem, imm: uint32(k), args: []*Node{i.n}}))
-		})
+		word := func(i Operand) Value {
+			return b.add(&Node{op: OpTable, typ: U32, imm: uint32(k), args: []*Node{b.typed(OpTable, i, U32)}})
+		}
+		b.For(lane, Value{c.table.array.length}, b.WorkgroupSize(), func(i Value) { c.table.array.Store(i, c.elem(word, i)) })
 	}
 	b.Barrier()
 	b.f.body.nodes = append(b.f.body.nodes, rest...)
@@ -60,14 +65,19 @@ func (f *Func) Tables() []Constants {
 	return f.tables
 }
 
-// tableElem reads a table's constants.
-func (m *machine) tableElem(n *Node, active []bool) {
-	width, words, index := n.typ.Lanes(), m.f.tables[n.imm].Words, m.value(n.args[0])
-	to := m.storage(n, width)
+// constant reads a table's constants.
+func (m *machine) constant(n *Node, active []bool) {
+	words, index := m.f.tables[n.imm].Words, m.value(n.args[0])
+	to := m.storage(n, 1)
 	for l := range m.lanes {
-		if active[l] {
-			copy(to[l*width:][:width], words[int(index[l])*width:])
+		if !active[l] {
+			continue
 		}
+		if int(index[l]) >= len(words) {
+			m.fail(n, "lane %d: word %d of %d", l, index[l], len(words))
+			return
+		}
+		to[l] = words[index[l]]
 	}
 }
 

@@ -2,8 +2,8 @@ package layout
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
@@ -32,19 +32,12 @@ func (t *Tensor) decodeBlock(y []float32, data []byte, b int64) error {
 		p := t.Planes[i]
 		return data[p.Offset+b*int64(p.Block):][:p.Block]
 	}
-	if t.fields[0].fill == nil { // a permutation of the block's bytes
-		block := make([]byte, t.DType.BlockBytes())
-		for i, f := range t.fields {
-			copy(block[f.from:], part(i))
-		}
-		return gguf.Dequantize(y, block, t.DType)
+	if t.as != ir.Invalid {
+		return t.unpack(y, part)
 	}
-	for i, q := range part(0) {
-		g := i / t.Group
-		y[i] = math.Float32frombits(le.Uint32(part(1)[4*g:])) * float32(int8(q))
-		if t.Offset {
-			y[i] = float32(y[i]) + math.Float32frombits(le.Uint32(part(2)[4*g:]))
-		}
+	block := make([]byte, t.DType.BlockBytes())
+	for i, f := range t.fields { // a permutation of the block's bytes
+		copy(block[f.from:], part(i))
 	}
-	return nil
+	return gguf.Dequantize(y, block, t.DType)
 }

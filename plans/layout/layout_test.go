@@ -74,8 +74,10 @@ func TestPlanes(t *testing.T) {
 		{ir.Q4_0, "planes", "q4_0", 3, 96, []int64{0, 144}, 176},
 		{ir.Q8_0, "planes", "q8_0", 3, 96, []int64{0, 288}, 320},
 		{ir.Q6_K, "planes", "q6_k", 3, 256, []int64{0, 384, 576, 624}, 640},
-		{ir.Q5_0, "affine32", "affine32", 3, 32, []int64{0, 96}, 112},
-		{ir.Q2_K, "affine16m", "affine16m", 1, 256, []int64{0, 256, 320}, 384},
+		{ir.Q5_0, "packed", "q5_0", 3, 32, []int64{0, 48, 64}, 80},
+		{ir.Q2_K, "packed", "q2_k", 1, 256, []int64{0, 64, 80}, 96},
+		{ir.TQ1_0, "packed", "tq2_0", 2, 256, []int64{0, 128}, 144},
+		{ir.IQ3_S, "packed", "iq3_s", 8, 256, []int64{0, 512, 768, 832, 864}, 880},
 	}
 	for _, tt := range tests {
 		l, err := New(tt.dtype, tt.rows, tt.cols)
@@ -169,5 +171,22 @@ func BenchmarkFill(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestBytes holds that a tensor takes as much on the device as in the file, within 5 %, but for one type.
+func TestBytes(t *testing.T) {
+	for _, r := range recipes {
+		most := 1.05
+		if r.DType == ir.TQ1_0 {
+			most = 66.0 / 54 // its bits are found with more operations than a kernel has time for
+		}
+		l, err := New(r.DType, 256, 4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ratio := float64(l.Bytes) / float64(l.SourceBytes()); ratio > most || ratio < 1 {
+			t.Errorf("%s: %d bytes, %.3f times those of the file", r.DType, l.Bytes, ratio)
+		}
 	}
 }

@@ -21,26 +21,90 @@ var recipes = []Recipe{
 		field{name: "qh", size: 64, from: 128},
 		field{name: "scales", size: 16, from: 192}, // int8, one for 16 elements
 		field{name: "d", size: 2, from: 208}),      // f16
-	affine(ir.Q4_1, 32, affineBlock{quantsQ4_1, scaleF16, offsetF16}),
-	affine(ir.Q5_0, 32, affineBlock{quantsQ5_0, scaleF16, nil}),
-	affine(ir.Q5_1, 32, affineBlock{quantsQ5_1, scaleF16, offsetF16}),
-	affine(ir.Q2_K, 16, affineBlock{quantsQ2_K, scaleQ2_K, offsetQ2_K}),
-	affine(ir.Q3_K, 16, affineBlock{quantsQ3_K, scaleQ3_K, nil}),
-	affine(ir.IQ4_NL, 32, affineBlock{quantsIQ4_NL, scaleF16, nil}),
-	affine(ir.IQ4_XS, 32, affineBlock{quantsIQ4_XS, scaleIQ4_XS, nil}),
-	affine(ir.MXFP4, 32, affineBlock{quantsMXFP4, scaleMXFP4, nil}),
-	affine(ir.IQ1_S, 32, affineBlock{quantsIQ1_S, scaleIQ1_S, nil}),
-	affine(ir.IQ1_M, 16, affineBlock{quantsIQ1_M, scaleIQ1_M, nil}),
-	affine(ir.IQ2_XXS, 32, affineBlock{quantsIQ2_XXS, scaleIQ2_XXS, nil}),
-	affine(ir.IQ2_XS, 16, affineBlock{quantsIQ2_XS, scaleIQ2_XS, nil}),
-	affine(ir.IQ2_S, 16, affineBlock{quantsIQ2_S, scaleIQ2_S, nil}),
-	affine(ir.IQ3_XXS, 32, affineBlock{quantsIQ3_XXS, scaleIQ3_XXS, nil}),
-	affine(ir.IQ3_S, 32, affineBlock{quantsIQ3_S, scaleIQ3_S, nil}),
-	affine(ir.TQ1_0, 32, affineBlock{quantsTQ1_0, scaleTQ1_0, nil}),
-	affine(ir.TQ2_0, 32, affineBlock{quantsTQ2_0, scaleTQ2_0, nil}),
-	affine(ir.Q1_0, 32, affineBlock{quantsQ1_0, scaleF16, nil}),
-	affine(ir.Q2_0, 32, affineBlock{quantsQ2_0, scaleF16, nil}),
-	affine(ir.NVFP4, 16, affineBlock{quantsNVFP4, scaleNVFP4, nil}),
+	packed(ir.Q4_1, 32,
+		spread("q", ir.Q4_1, 0, 4, nibblesFrom(4)),
+		field{name: "dm", size: 4, from: 0}), // f16 d, f16 m
+	packed(ir.Q5_0, 32,
+		spread("q", ir.Q5_0, 0, 4, fifths(2, 6)),
+		spread("h", ir.Q5_0, 4, 1, fifths(2, 6)),
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.Q5_1, 32,
+		spread("q", ir.Q5_1, 0, 4, fifths(4, 8)),
+		spread("h", ir.Q5_1, 4, 1, fifths(4, 8)),
+		field{name: "dm", size: 4, from: 0}),
+	packed(ir.Q2_K, 16,
+		spread("q", ir.Q2_K, 0, 2, quarters(16)),
+		field{name: "scales", size: 16, from: 0}, // nibbles of scale and minimum
+		field{name: "dm", size: 4, from: 80}),
+	packed(ir.Q3_K, 16,
+		spread("q", ir.Q3_K, 0, 2, codesQ3_K),
+		spread("h", ir.Q3_K, 2, 1, codesQ3_K),
+		each("scales", 16, 1, scaleQ3_K), // 6 bits in a byte
+		field{name: "d", size: 2, from: 108}),
+	packed(ir.IQ4_NL, 32,
+		spread("q", ir.IQ4_NL, 0, 4, nibblesFrom(2)),
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ4_XS, 32,
+		spread("q", ir.IQ4_XS, 0, 4, nibblesFrom(8)),
+		each("scales", 8, 1, scaleIQ4_XS), // 6 bits in a byte
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.MXFP4, 32,
+		spread("q", ir.MXFP4, 0, 4, nibblesFrom(1)),
+		field{name: "e", size: 1, from: 0}),
+	packed(ir.NVFP4, 16,
+		spread("q", ir.NVFP4, 0, 4, codesNVFP4),
+		field{name: "scales", size: 4, from: 0}),
+	packed(ir.Q1_0, 32,
+		spread("q", ir.Q1_0, 0, 1, bitsFrom(2, 1)),
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.Q2_0, 32,
+		spread("q", ir.Q2_0, 0, 2, bitsFrom(2, 2)),
+		field{name: "d", size: 2, from: 0}),
+	tq2_0,
+	recoded(ir.TQ1_0, tq2_0, ternary),
+	packed(ir.IQ2_XXS, 32,
+		field{name: "q", size: 64, from: 2}, // of a run, four indices, then signs and scale
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ2_XS, 16,
+		field{name: "q", size: 64, from: 2}, // of a run, four indices with signs
+		field{name: "scales", size: 8, from: 66},
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ2_S, 16,
+		each("q", 8, 8, func(dst, b []byte, g int) { copy(dst[copy(dst, b[2+4*g:][:4]):], b[34+4*g:][:4]) }), // four indices, four bytes of signs
+		each("h", 8, 2, func(dst, b []byte, g int) { dst[0], dst[1] = b[66+g], b[74+g] }),                    // high bits, scales
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ3_XXS, 32,
+		field{name: "q", size: 64, from: 2},
+		field{name: "signs", size: 32, from: 66}, // and scale
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ3_S, 32,
+		field{name: "q", size: 64, from: 2},
+		field{name: "signs", size: 32, from: 74},
+		field{name: "h", size: 8, from: 66},
+		field{name: "scales", size: 4, from: 106},
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ1_S, 32,
+		field{name: "q", size: 32, from: 2},
+		field{name: "h", size: 16, from: 34},
+		field{name: "d", size: 2, from: 0}),
+	packed(ir.IQ1_M, 16,
+		field{name: "q", size: 32, from: 0},
+		field{name: "h", size: 16, from: 32},
+		field{name: "scales", size: 8, from: 48}),
+}
+
+var tq2_0 = packed(ir.TQ2_0, 32,
+	spread("q", ir.TQ2_0, 0, 2, quarters(0)),
+	field{name: "d", size: 2, from: 64})
+
+// recoded has the layout of another recipe, of whose dtype it makes blocks.
+func recoded(d ir.DType, as Recipe, recode func(block []byte) []byte) Recipe {
+	r := as
+	r.DType, r.fields = d, nil
+	for _, f := range as.fields {
+		r.fields = append(r.fields, field{name: f.name, size: f.size, fill: func(dst, block []byte) { f.write(dst, recode(block)) }})
+	}
+	return r
 }
 
 func raw(d ir.DType, group int) Recipe {

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 // Rows16 is the layout for kernels whose lanes are rows of a matrix: 16 rows lie interleaved,
@@ -23,7 +24,8 @@ import (
 //	                  scales of elements l, l+32, l+64 and l+96, then four times three words, for l, l+4, l+8 and
 //	                  l+12: four bytes of ql from l, four from l+32, four of qh from l
 //	q8_0, q4_0        two blocks: both scales, f16, then the codes of the first and of the second
-//	the other formats float32 scales, then float32 offsets if there are any, then int8 codes
+//
+// Other formats have no such layout.
 //
 // A row of an odd number of blocks whose image takes two ends in a block of zeros.
 const Rows16 = "rows16"
@@ -49,14 +51,6 @@ var images = map[ir.DType]image{
 	ir.Q4_0: {2, 36, pair(18)},
 }
 
-func init() {
-	for _, r := range recipes {
-		if _, ok := images[r.DType]; !ok {
-			images[r.DType] = affineImage(r)
-		}
-	}
-}
-
 // pair is the image of two blocks that begin with an f16 scale.
 func pair(block int) func(dst, blocks []byte) {
 	return func(dst, blocks []byte) {
@@ -69,7 +63,7 @@ func pair(block int) func(dst, blocks []byte) {
 
 func imageQ6_K(dst, b []byte) {
 	ql, qh, scales := b[:128], b[128:192], b[192:208]
-	le.PutUint32(dst, math.Float32bits(half(b[208:])))
+	le.PutUint32(dst, math.Float32bits(gguf.F16ToF32(le.Uint16(b[208:]))))
 	dst = dst[4:]
 	for part := range 4 {
 		h, s := part/2, part%2
@@ -86,29 +80,16 @@ func imageQ6_K(dst, b []byte) {
 	}
 }
 
-// affineImage is that of a recipe with planes q, scale and maybe offset.
-func affineImage(r Recipe) image {
-	order := append(append([]field{}, r.fields[1:]...), r.fields[0])
-	n := image{blocks: 1}
-	for _, f := range order {
-		n.bytes += f.size
-	}
-	n.fill = func(dst, block []byte) {
-		for _, f := range order {
-			f.fill(dst[:f.size], block)
-			dst = dst[f.size:]
-		}
-	}
-	return n
-}
-
 // NewRows16 is New for layout Rows16.
 func NewRows16(d ir.DType, shape ...int64) (*Tensor, error) {
 	t, err := New(d, shape...)
 	if err != nil {
 		return nil, err
 	}
-	n := images[d]
+	n, ok := images[d]
+	if !ok {
+		return nil, fmt.Errorf("layout: %s has no layout %s", d, Rows16)
+	}
 	t.Name, t.image = Rows16, &n
 	t.matrix = t.Rows // rows of each
 	if len(shape) > 2 {

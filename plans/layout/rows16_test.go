@@ -45,17 +45,6 @@ func imageFloats(r Recipe, b []byte) []float32 {
 				}
 			}
 		}
-	default:
-		groups := r.DType.Block() / r.Group
-		q := b[len(b)-r.DType.Block():]
-		for i := range q {
-			g := i / r.Group
-			v := math.Float32frombits(le.Uint32(b[4*g:])) * float32(int8(q[i]))
-			if r.Offset {
-				v = float32(v) + math.Float32frombits(le.Uint32(b[4*groups+4*g:]))
-			}
-			y = append(y, v)
-		}
 	}
 	return y
 }
@@ -63,7 +52,13 @@ func imageFloats(r Recipe, b []byte) []float32 {
 // TestRows16 reads every row of tensors of all shapes, made in two parts, word by word.
 func TestRows16(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := rapid.SampledFrom(recipes).Draw(rt, "recipe")
+		var some []Recipe
+		for _, r := range recipes {
+			if _, ok := images[r.DType]; ok {
+				some = append(some, r)
+			}
+		}
+		r := rapid.SampledFrom(some).Draw(rt, "recipe")
 		matrices, rows := rapid.Int64Range(1, 3).Draw(rt, "matrices"), rapid.Int64Range(1, 40).Draw(rt, "rows")
 		cols := rapid.Int64Range(1, 5).Draw(rt, "blocks") * int64(max(r.DType.Block(), 2))
 		l, err := Named(Rows16, r.DType, matrices, rows, cols)

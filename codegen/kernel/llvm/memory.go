@@ -81,8 +81,7 @@ func (l *lowering) tableOf(n *kernel.Node) access {
 		g := l.m.NewGlobalDef(name, constant.NewArray(types.NewArray(uint64(len(words)), types.I32), list...))
 		g.Immutable, g.Linkage, g.UnnamedAddr, g.Align = true, enum.LinkagePrivate, enum.UnnamedAddrUnnamedAddr, 64
 	}
-	return access{base: literal{ptr, "@" + name}, node: n, index: n.Args()[0], words: n.Type().Lanes(), taken: n.Type().Lanes(), word: types.I32,
-		align: n.Type().Size()}
+	return access{base: literal{ptr, "@" + name}, node: n, index: n.Args()[0], words: 1, taken: 1, word: types.I32, align: 4}
 }
 
 func (l *lowering) varies(a access) bool {

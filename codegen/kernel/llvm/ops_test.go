@@ -221,7 +221,10 @@ func TestTable(t *testing.T) {
 	f := build(t, func(b *kernel.Builder) {
 		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
 		b.Workgroup(16)
-		one, two := b.Table(kernel.U32, table[:100]), b.Table(kernel.U32.Vec(2), table)
+		one := b.Table(kernel.U32, 100, table[:100], nil)
+		two := b.Table(kernel.U32.Vec(2), 256, table, func(word func(i kernel.Operand) kernel.Value, i kernel.Value) kernel.Value {
+			return b.Vec(word(b.Mul(i, 2)), word(b.Add(b.Mul(i, 2), 1)))
+		})
 		b.For(b.LocalID(), 64, 16, func(i kernel.Value) {
 			w := x.Load(kernel.U32, i)
 			pair := two.Load(b.Mod(w, 256))

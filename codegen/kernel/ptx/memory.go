@@ -147,10 +147,8 @@ func (l *lowering) shared(array int, i operand) string {
 func (l *lowering) table(n *kernel.Node) {
 	base, at := l.reg(addresses), l.reg(addresses)
 	l.do("mov.u64 %s, t%d", base, n.Imm())
-	l.do("mad.wide.u32 %s, %s, %d, %s", at, l.held(l.scalar(n.Args()[0]), kernel.U32), n.Type().Size(), base)
-	v := l.registers(n.Type())
-	l.do("ld.global.nc.%s %s, [%s]", width(n.Type()), list(v), at)
-	l.values[n] = v
+	l.do("mad.wide.u32 %s, %s, 4, %s", at, l.held(l.scalar(n.Args()[0]), kernel.U32), base)
+	l.values[n] = []operand{l.word("ld.global.nc.u32", "[%s]", at)}
 }
 
 // tables declares the constants of the module.

@@ -262,29 +262,21 @@ func (l *lowering) sharedStore(n *kernel.Node) {
 
 // table reads constants.
 func (l *lowering) table(n *kernel.Node) {
-	elem := l.typ(n.Type())
-	at := l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassFunction, elem), l.tables[n.Imm()], l.value(n.Args()[0]))
-	l.values[n] = l.m.Emit(spirv.OpLoad, elem, at)
+	u32 := l.typ(kernel.U32)
+	at := l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassFunction, u32), l.tables[n.Imm()], l.value(n.Args()[0]))
+	l.values[n] = l.m.Emit(spirv.OpLoad, u32, at)
 }
 
 // constants gives local variables the words of tables, which drivers keep in memory of their own.
 func (l *lowering) constants() {
 	for _, t := range l.f.Tables() {
-		elem, width := l.typ(t.Elem), t.Elem.Lanes()
-		var list []spirv.ID
-		for i := 0; i < len(t.Words); i += width {
-			parts := make([]spirv.ID, width)
-			for e := range parts {
-				parts[e] = l.uint(t.Words[i+e])
-			}
-			if width > 1 {
-				parts[0] = l.m.Constant(spirv.OpConstantComposite, elem, parts...)
-			}
-			list = append(list, parts[0])
+		words := make([]spirv.ID, len(t.Words))
+		for i, w := range t.Words {
+			words[i] = l.uint(w)
 		}
-		array := l.m.Type(spirv.OpTypeArray, elem, l.uint(uint32(len(list))))
+		array := l.m.Type(spirv.OpTypeArray, l.typ(kernel.U32), l.uint(uint32(len(words))))
 		id := l.m.Local(l.pointer(spirv.StorageClassFunction, array))
-		l.m.Do(spirv.OpStore, id, l.m.Constant(spirv.OpConstantComposite, array, list...))
+		l.m.Do(spirv.OpStore, id, l.m.Constant(spirv.OpConstantComposite, array, words...))
 		l.tables = append(l.tables, id)
 	}
 }

@@ -285,8 +285,8 @@ func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 	}
 }
 
-// storeScales keeps the scales of unit j of a step: of half j of both blocks or, if they
-// are not fine, of block j.
+// storeScales keeps the scales of unit j of a step: of half j of both blocks, or of both halves
+// of block j if that is a unit or, if they are not fine, of block j.
 func (t *dotTile) storeScales(to int, f *weight.DotFormat, n, j kernel.Value, scales []weight.DotScale) {
 	b := t.b
 	keep := func(block, part kernel.Value, s weight.DotScale) {
@@ -302,7 +302,11 @@ func (t *dotTile) storeScales(to int, f *weight.DotFormat, n, j kernel.Value, sc
 	}
 	if f.Fine {
 		for h, s := range scales {
-			keep(b.U32(uint32(h)), j, s)
+			if f.Whole() {
+				keep(j, b.U32(uint32(h)), s)
+			} else {
+				keep(b.U32(uint32(h)), j, s)
+			}
 		}
 		return
 	}

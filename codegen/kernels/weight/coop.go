@@ -276,33 +276,3 @@ func coopQ8_0(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem {
 		},
 	}
 }
-
-// coopAffine reads a plane of int8, one of f32 scales and maybe one of f32
-// offsets, for 16 or 32 elements each.
-func coopAffine(group int, offset bool) func(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem {
-	return func(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem {
-		b := d.Builder
-		first := b.Add(b.Mul(row, b.Div(m.Cols, 16)), item)
-		elements := b.Mul(m.Rows, m.Cols)
-		scales := b.Div(elements, 4) // in words, as all below
-		padded := b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4)
-		return CoopItem{
-			Load: func(step kernel.Value, _ int) []kernel.Value {
-				at := b.Add(first, b.Mul(step, 4))
-				i := b.Div(at, group/16)
-				loaded := []kernel.Value{m.Buf.Load(lane.U32x4, at), m.Buf.Load(kernel.F32, b.Add(scales, i))}
-				if offset {
-					loaded = append(loaded, m.Buf.Load(kernel.F32, b.Add(scales, padded, i)))
-				}
-				return loaded
-			},
-			Octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
-				low := b.F32(0)
-				if offset {
-					low = loaded[2]
-				}
-				return d.ints(Elems4(b, loaded[0]), loaded[1], low)
-			},
-		}
-	}
-}

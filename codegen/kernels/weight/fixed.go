@@ -296,39 +296,6 @@ func fixedQ8_0(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 		func(words []kernel.Value) [2][]DotScale { return halfTerms(b, words[0]) })
 }
 
-// fixedAffine reads a plane of int8, one of f32 scales and maybe one of f32 offsets, for 16 or 32
-// elements each: see fetchAffine.
-func fixedAffine(group int, offset bool) func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
-	return func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
-		elements := b.Mul(m.Rows, m.Cols)
-		count := 64 / group // scales of the lane's two runs
-		vector := kernel.F32.Vec(count)
-		scales := b.Div(elements, 4*count) // in such vectors
-		padded := b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4/count)
-		return fixedBytes(b, m, row, quad, group == 16,
-			func(at kernel.Value) []FixedWord {
-				i := b.Add(scales, b.Div(at, 2), quad)
-				words := []FixedWord{wordAt(b, m.Buf, vector, i, 0, -1)}
-				if offset {
-					words = append(words, wordAt(b, m.Buf, vector, b.Add(i, padded), 0, -1))
-				}
-				return words
-			},
-			func(words []kernel.Value) (terms [2][]DotScale) {
-				for j := range terms {
-					for h := range count / 2 {
-						s := DotScale{Scale: b.Elem(words[0], j*count/2+h)}
-						if offset {
-							s.Offset = b.Elem(words[1], j*count/2+h)
-						}
-						terms[j] = append(terms[j], s)
-					}
-				}
-				return
-			})
-	}
-}
-
 // Vectors is how many vec4 the terms of a run take, of two rows.
 func (f *FixedFormat) Vectors() int {
 	n := 2 * f.Halves()

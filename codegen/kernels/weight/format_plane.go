@@ -33,36 +33,6 @@ func decodeQ8_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []Run {
 	return []Run{{Codes: int8Codes(b, words[0]), Scale: LowHalf(b, words[1])}}
 }
 
-// fetchAffine loads of a plane of int8, one of f32 scales and maybe one of f32
-// offsets, for 16 or 32 elements each.
-func fetchAffine(group int, offset bool) func(b *kernel.Builder, m Matrix, row, u kernel.Value) []kernel.Value {
-	return func(b *kernel.Builder, m Matrix, row, u kernel.Value) []kernel.Value {
-		q, at := int8Unit(b, m, row, u)
-		p, i := affinePlanes(b, m, group), b.Div(at, group/16)
-		words := []kernel.Value{q, m.Buf.Load(kernel.F32, b.Add(p.scales, i))}
-		if offset {
-			words = append(words, m.Buf.Load(kernel.F32, b.Add(p.offsets, i)))
-		}
-		return words
-	}
-}
-
-// affinePlanes returns where the planes of f32 begin, in words.
-func affinePlanes(b *kernel.Builder, m Matrix, group int) (planes struct{ scales, offsets kernel.Value }) {
-	elements := b.Mul(m.Rows, m.Cols)
-	planes.scales = b.Div(elements, 4)
-	planes.offsets = b.Add(planes.scales, b.Mul(b.Div(b.Add(b.Div(elements, group), 3), 4), 4))
-	return planes
-}
-
-func decodeAffine(b *kernel.Builder, words []kernel.Value, _ kernel.Value) []Run {
-	r := Run{Codes: int8Codes(b, words[0]), Scale: words[1]}
-	if len(words) > 2 {
-		r.offset = words[2]
-	}
-	return []Run{r}
-}
-
 // int8Unit returns unit u, 16 int8 of the plane at the buffer's start, and its
 // number in the matrix.
 func int8Unit(b *kernel.Builder, m Matrix, row, u kernel.Value) (q, at kernel.Value) {

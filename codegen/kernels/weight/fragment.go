@@ -254,36 +254,6 @@ func fragmentQ8_0(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentIt
 		})
 }
 
-// fragmentAffine reads a plane of int8, one of f32 scales and maybe one of f32 offsets,
-// for 16 or 32 elements each: see coopAffine.
-func fragmentAffine(group int, offset bool) func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem {
-	return func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem {
-		elements := d.Mul(m.Rows, m.Cols)
-		scales := d.Div(elements, 4) // in words, as all below
-		padded := d.Mul(d.Div(d.Add(d.Div(elements, group), 3), 4), 4)
-		count := 32 / group // scales of the lane's 32 elements
-		return fragmentBytes(d, m, row, laneID,
-			func(at kernel.Value) []kernel.Value {
-				var list []kernel.Value
-				for i := range count {
-					from := d.Add(scales, d.Div(at, group/16), i)
-					list = append(list, d.load(m.Buf, kernel.F32, from))
-					if offset {
-						list = append(list, d.load(m.Buf, kernel.F32, d.Add(from, padded)))
-					}
-				}
-				return list
-			},
-			func(rest []kernel.Value, i int) (kernel.Value, kernel.Value) {
-				rest = rest[len(rest)/count*(i*count/2):]
-				if offset {
-					return rest[0], rest[1]
-				}
-				return rest[0], d.F32(0)
-			})
-	}
-}
-
 // elems2 returns words 2i and 2i+1 of a vec4.
 func elems2(b *kernel.Builder, v kernel.Value, i int) []kernel.Value {
 	return []kernel.Value{b.Elem(v, 2*i), b.Elem(v, 2*i+1)}

@@ -26,7 +26,7 @@ const (
 	unrounded = noCodes + "; copy and fragment: f32 weights, such as routers, are not rounded to f16"
 )
 
-// layouts is the table.
+// layouts is the table; init adds the rows of packed layouts.
 var layouts = []*Layout{
 	{
 		Name: "f32",
@@ -105,49 +105,12 @@ var layouts = []*Layout{
 		Fragment: &FragmentFormat{Sharing: "turn", Loads: 2, Open: fragmentQ8_0},
 		Fixed:    &FixedFormat{Open: fixedQ8_0},
 	},
-	{
-		Name: "affine16",
-		Floats: []*Format{
-			{Name: "affine16", cols: 16, Unit: 16, Run: 16, Scaled: true, Fetch: fetchAffine(16, false), Decode: decodeAffine},
-		},
-		Bytes:    &DotFormat{Stride: 32, bytes: true, Fine: true, Words: floatsBehind(2), Fetch: fetchDotAffine(16, false), Decode: decodeDotAffine(2, false)},
-		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: coopAffine(16, false)},
-		Fragment: &FragmentFormat{Sharing: "turn", Loads: 2, Open: fragmentAffine(16, false)},
-		Fixed:    &FixedFormat{Apart: true, Fine: true, Open: fixedAffine(16, false)},
-	},
-	{
-		Name: "affine16m",
-		Floats: []*Format{
-			{Name: "affine16m", cols: 16, Unit: 16, Run: 16, Scaled: true, offset: true, Fetch: fetchAffine(16, true), Decode: decodeAffine},
-		},
-		Bytes:    &DotFormat{Stride: 32, bytes: true, Offset: true, Fine: true, Words: floatsBehind(4), Fetch: fetchDotAffine(16, true), Decode: decodeDotAffine(2, true)},
-		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: coopAffine(16, true)},
-		Fragment: &FragmentFormat{Sharing: "turn", Loads: 2, Open: fragmentAffine(16, true)},
-		Fixed:    &FixedFormat{Apart: true, Fine: true, Offset: true, Open: fixedAffine(16, true)},
-	},
-	{
-		Name: "affine32",
-		Floats: []*Format{
-			{Name: "affine32", cols: 32, Unit: 16, Run: 16, Scaled: true, Fetch: fetchAffine(32, false), Decode: decodeAffine},
-		},
-		Bytes:    &DotFormat{Stride: 32, bytes: true, Words: floatsBehind(1), Fetch: fetchDotAffine(32, false), Decode: decodeDotAffine(1, false)},
-		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: coopAffine(32, false)},
-		Fragment: &FragmentFormat{Sharing: "turn", Loads: 2, Open: fragmentAffine(32, false)},
-		Fixed:    &FixedFormat{Open: fixedAffine(32, false)},
-	},
-	{
-		Name: "affine32m",
-		Floats: []*Format{
-			{Name: "affine32m", cols: 32, Unit: 16, Run: 16, Scaled: true, offset: true, Fetch: fetchAffine(32, true), Decode: decodeAffine},
-		},
-		Bytes:    &DotFormat{Stride: 32, bytes: true, Offset: true, Words: floatsBehind(2), Fetch: fetchDotAffine(32, true), Decode: decodeDotAffine(1, true)},
-		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: coopAffine(32, true)},
-		Fragment: &FragmentFormat{Sharing: "turn", Loads: 2, Open: fragmentAffine(32, true)},
-		Fixed:    &FixedFormat{Offset: true, Open: fixedAffine(32, true)},
-	},
 }
 
 func init() {
+	for _, p := range packedFormats {
+		layouts = append(layouts, p.layout())
+	}
 	for _, l := range layouts {
 		for _, f := range l.Floats {
 			f.Layout = l

@@ -1,0 +1,113 @@
+package layout
+
+import (
+	"sync"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// packed is a recipe of planes in which the bits of a block lie in another order, and of which each
+// run of 32 elements has its own words, halves, bytes or nibbles.
+func packed(d ir.DType, group int, fields ...field) Recipe {
+	return Recipe{Name: "packed", DType: d, Format: d.String(), Group: group, fields: fields, as: d}
+}
+
+// spread is a plane of some bits of every code, from bit low up, in words of 32/bits elements: elements
+// 4k to 4k+3 of a word are in bits k*bits of its four bytes. So a shift and a mask make four bytes of a word.
+func spread(name string, d ir.DType, low, bits int, codes func(q, block []byte)) field {
+	n := d.Block()
+	return field{name: name, size: n * bits / 8, fill: func(dst, block []byte) {
+		var q [256]byte
+		codes(q[:n], block)
+		clear(dst)
+		each := 32 / bits // elements of a word
+		for i, c := range q[:n] {
+			in := i % each
+			dst[i/each*4+in%4] |= c >> low & (1<<bits - 1) << (in / 4 * bits)
+		}
+	}}
+}
+
+// each is a plane of a value for each of n parts of a block.
+func each(name string, n, size int, fill func(dst, block []byte, part int)) field {
+	return field{name: name, size: n * size, fill: func(dst, block []byte) {
+		for i := range n {
+			fill(dst[i*size:][:size], block, i)
+		}
+	}}
+}
+
+// PlaneBytes returns the bytes that each plane has of a block.
+func (r Recipe) PlaneBytes() []int {
+	var list []int
+	for _, f := range r.fields {
+		list = append(list, f.size)
+	}
+	return list
+}
+
+// orders has for packed recipes, by dtype, where each bit of the planes of a block comes from.
+var orders sync.Map
+
+// order returns for each bit of a block, plane by plane, the bit of the file that it is, -1 for none.
+func (r Recipe) order() []int {
+	if o, ok := orders.Load(r.DType); ok {
+		return o.([]int)
+	}
+	size := 0
+	for _, f := range r.fields {
+		size += f.size
+	}
+	order := make([]int, 8*size)
+	for i := range order {
+		order[i] = -1
+	}
+	block, planes := make([]byte, r.DType.BlockBytes()), make([]byte, size)
+	for bit := range 8 * len(block) {
+		block[bit/8] = 1 << (bit % 8)
+		at := 0
+		for _, f := range r.fields {
+			f.write(planes[at:][:f.size], block)
+			at += f.size
+		}
+		for i, b := range planes {
+			for k := range 8 {
+				if b>>k&1 != 0 {
+					order[8*i+k] = bit
+				}
+			}
+		}
+		block[bit/8] = 0
+	}
+	orders.Store(r.DType, order)
+	return order
+}
+
+// write makes the plane's bytes of a block.
+func (f field) write(dst, block []byte) {
+	if f.fill == nil {
+		copy(dst, block[f.from:])
+		return
+	}
+	f.fill(dst, block)
+}
+
+// unpack fills y from the planes of a block.
+func (r Recipe) unpack(y []float32, part func(i int) []byte) error {
+	of, _ := For(r.as)
+	order := of.order()
+	block := make([]byte, r.as.BlockBytes())
+	at := 0
+	for i := range r.fields {
+		for _, b := range part(i) {
+			for k := range 8 {
+				if b>>k&1 != 0 && order[at+k] >= 0 {
+					block[order[at+k]/8] |= 1 << (order[at+k] % 8)
+				}
+			}
+			at += 8
+		}
+	}
+	return gguf.Dequantize(y, block, r.as)
+}
