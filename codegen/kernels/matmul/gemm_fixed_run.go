@@ -173,6 +173,10 @@ func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, fol
 				switch {
 				case !r.format.Fine:
 					tree[e].add(b, values[h][e])
+				case r.format.Whole:
+					if h == 1 {
+						tree[e].add(b, b.Add(values[0][e], values[h][e]))
+					}
 				case slot%2 == 1: // first halves of two runs have a slot, and second ones
 					tree[e].add(b, b.Add(before[h][e], values[h][e]))
 				}

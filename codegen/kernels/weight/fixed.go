@@ -17,6 +17,7 @@ type FixedFormat struct {
 	// they lie together.
 	Apart bool
 	Fine  bool // scales are of 16 elements, not of 32; then they are apart
+	Whole bool // gemv's units are runs: both halves are added before anything else
 	// Offset: there are offsets; bias, if not 0, is what to take from every code instead.
 	Offset bool
 	Bias   int

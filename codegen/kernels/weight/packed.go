@@ -164,7 +164,7 @@ func (p *packed) layout() *Layout {
 		Bytes:    &DotFormat{Stride: FixedHalf, Offset: p.offset, Fine: p.fine, Words: types, Fetch: p.fetchDot, Decode: p.decodeDot},
 		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: p.coop},
 		Fragment: &FragmentFormat{Sharing: "turn", Loads: 1, Open: p.fragment},
-		Fixed:    &FixedFormat{Apart: p.fine, Fine: p.fine, Offset: p.offset, Open: p.fixed},
+		Fixed:    &FixedFormat{Apart: p.fine, Fine: p.fine, Whole: true, Offset: p.offset, Open: p.fixed},
 	}
 }
 
