@@ -116,6 +116,7 @@ func "forward" rows=8 sequences=many {
   %34 = conv1d %8, @conv, @ring, @pos, @slot, @cbias : f32[T, 64]
   %35 = ssd %34, %13, @dt, @dt, @dt, @ssm, @pos, @slot {heads=2, head_dim=16, groups=2, state_dim=8} : f32[T, 32]
   %36 = relu2 %35 : f32[T, 32]
+  %38 = topk %1, @ebias {k=2, gating="sigmoid", groups=4, used_groups=2} : i32[T, 2]
   %37 = rmsnorm %36, @gains {eps=1e-06, group=16} : f32[T, 32]
   %19 = gate %18, %26 : io f32[T, 32]
 }

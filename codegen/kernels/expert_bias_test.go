@@ -42,3 +42,19 @@ step @ids : i32[T, 3]
 		c.checkBuild(t)
 	}
 }
+
+// TestGroupsOfExperts chooses among the experts of the best groups, on subgroups that hold several groups and on
+// subgroups that share one.
+func TestGroupsOfExperts(t *testing.T) {
+	for _, c := range []siteTest{
+		{globals: "weight @choice : f32[256]\nstep @scores : f32[T, 256]\n", group: `%0 = topk @scores, @choice {k=8, gating="sigmoid", groups=8, used_groups=4} : io i32[T, 8]`},
+		{globals: "weight @choice : f32[24]\nstep @scores : f32[T, 24]\n", group: `%0 = topk @scores, @choice {k=5, gating="softmax", groups=8, used_groups=2} : io i32[T, 5]`},
+		{globals: "weight @choice : f32[14]\nstep @scores : f32[T, 14]\n", group: `%0 = topk @scores, @choice {k=7, gating="sigmoid", groups=2, used_groups=1} : io i32[T, 7]`},
+	} {
+		c.family, c.ctx, c.slots, c.rows, c.n = "router", 64, 1, 6, 5
+		c.run(t)
+		c.runOn(t, lookup(t, "sm_90"))
+		c.runOn(t, processor(t))
+		c.checkBuild(t)
+	}
+}

@@ -255,7 +255,16 @@ func TestLoadErrors(t *testing.T) {
 		{"deepseek2", func(m *tinyModel) { m.set("attention.kv_lora_rank", nil) }, "attention.kv_lora_rank is missing", false},
 		{"deepseek2", func(m *tinyModel) { m.set("attention.key_length_mla", uint32(8)) }, "do not fit a latent vector", false},
 		{"deepseek2", func(m *tinyModel) { m.set("attention.head_count_kv", uint32(4)) }, "4 heads over 4 KV heads", true},
-		{"deepseek2", func(m *tinyModel) { m.set("expert_group_count", uint32(2)) }, "experts in 2 groups are not supported", true},
+		{"deepseek2", func(m *tinyModel) { m.set("expert_group_count", uint32(2)) }, "expert_group_used_count is missing", false},
+		{"deepseek2", func(m *tinyModel) {
+			m.set("expert_group_count", uint32(4))
+			m.set("expert_group_used_count", uint32(1))
+		}, "1 of 4 groups of 8 experts, of which 3", false},
+		{"glm4moe", func(m *tinyModel) {
+			m.drop("blk.1.exp_probs_b.bias")
+			m.set("expert_group_count", uint32(4))
+			m.set("expert_group_used_count", uint32(2))
+		}, "groups of experts without a bias", true},
 		{"nemotron_h", func(m *tinyModel) { m.set("ssm.time_step_rank", uint32(3)) }, "3 heads in 2 groups", false},
 		{"nemotron_h", func(m *tinyModel) { m.set("ssm.conv_kernel", uint32(10)) }, "ssm.conv_kernel: 10 is above 9", true},
 		{"nemotron_h", func(m *tinyModel) { m.drop("blk.0.ssm_d") }, `tensor "blk.0.ssm_d" is missing`, false},

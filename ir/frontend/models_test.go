@@ -619,7 +619,14 @@ func nemotronExpertsTiny(latent int64) *tinyModel {
 var variants = map[string]func() *tinyModel{
 	"nemotron_h_moe-latent": func() *tinyModel { return nemotronExpertsTiny(24) },
 	"granitehybrid-dense":   func() *tinyModel { return graniteHybridTiny((*tinyModel).denseFFN) },
-	"deepseek2-lite":        func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
+	"deepseek2-groups": func() *tinyModel {
+		m := latentTiny("deepseek2", 3, 40)
+		m.set("expert_gating_func", uint32(2))
+		m.set("expert_group_count", uint32(4))
+		m.set("expert_group_used_count", uint32(2))
+		return m
+	},
+	"deepseek2-lite": func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
 }
 
 // tinyModels builds one model of every architecture.

@@ -13,9 +13,11 @@ type expertParams struct {
 	ff     int // FFN width of an expert
 	shared int // FFN width of the expert that every token uses, 0 for none
 	latent int // width of what the chosen experts read and make, 0 for that of the residual stream
-	gating string
-	norm   bool // the chosen experts' weights are brought to a sum of 1
-	scale  float64
+	// Experts are chosen in the usedGroups best groups alone, if there are groups.
+	groups, usedGroups int
+	gating             string
+	norm               bool // the chosen experts' weights are brought to a sum of 1
+	scale              float64
 }
 
 // moe is what an architecture's FFN of experts does where the file does not say it. An
@@ -52,7 +54,10 @@ func readExperts(r *metadata, row moe) expertParams {
 		e.gating = row.gatingOf(r, row.gating)
 	}
 	if n := r.count("expert_group_count"); n > 1 {
-		r.fail(ir.Unsupported("metadata %sexpert_group_count: experts in %d groups are not supported", r.prefix, n))
+		e.groups, e.usedGroups = n, r.int("expert_group_used_count", 0)
+		if r.err == nil && (n > 64 || e.usedGroups > n || e.count%n != 0 || e.count/n < 2 || e.used > e.count/n*e.usedGroups) {
+			r.fail(fmt.Errorf("metadata %sexpert_group_used_count: %d of %d groups of %d experts, of which %d are chosen", r.prefix, e.usedGroups, n, e.count, e.used))
+		}
 	}
 	if e.latent > 0 && r.err == nil && (e.latent > 1<<16 || row.gating == "") {
 		r.fail(fmt.Errorf("metadata %smoe_latent_size: %d is out of range", r.prefix, e.latent))
@@ -130,6 +135,11 @@ func (l *layer) choose(scores *ir.Value) *ir.Value {
 			l.err = ir.Unsupported("tensor %q: a bias of the choice with gating %s is not supported", l.blk+"exp_probs_b.bias", l.experts.gating)
 		}
 		args, attrs = append(args, bias), append(attrs, ir.Attr{Name: "gating", Value: l.experts.gating})
+		if e := l.experts; e.groups > 0 {
+			attrs = append(attrs, ir.Attr{Name: "groups", Value: int64(e.groups)}, ir.Attr{Name: "used_groups", Value: int64(e.usedGroups)})
+		}
+	} else if l.experts.groups > 0 && l.err == nil {
+		l.err = ir.Unsupported("metadata %s.expert_group_count: groups of experts without a bias of the choice are not supported", l.arch)
 	}
 	return l.op("topk", attrs, args...)
 }

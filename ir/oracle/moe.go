@@ -14,6 +14,7 @@ func topk(c *call) error {
 		row := x[r*experts : (r+1)*experts]
 		if len(c.op.Args) == 2 {
 			row = biased(row, c.arg(1), gatings[c.op.Attrs.Str("gating")])
+			limitGroups(row, c.op.Attrs.Int("groups"), c.op.Attrs.Int("used_groups"))
 		}
 		for i := range k {
 			best := -1
@@ -27,6 +28,32 @@ func topk(c *call) error {
 		}
 	}
 	return nil
+}
+
+// limitGroups leaves the scores of the groups whose two largest have the largest sums, and makes others -Inf.
+func limitGroups(scores []float32, groups, used int) {
+	if groups == 0 {
+		return
+	}
+	n := len(scores) / groups
+	sums := make([]float32, groups)
+	for g := range sums {
+		largest := slices.Sorted(slices.Values(scores[g*n : (g+1)*n]))
+		sums[g] = largest[n-1] + largest[n-2]
+	}
+	for g, sum := range sums {
+		better := 0
+		for h, other := range sums {
+			if other > sum || other == sum && h < g {
+				better++
+			}
+		}
+		if better >= used {
+			for e := g * n; e < (g+1)*n; e++ {
+				scores[e] = float32(math.Inf(-1))
+			}
+		}
+	}
 }
 
 // biased returns what experts are chosen by where the choice has a bias.

@@ -130,7 +130,7 @@ func (k expertGemv) key() string {
 	if k.top != nil {
 		key += fmt.Sprintf(" top of %d", k.top.Args[0].Type.Last())
 		if len(k.top.Args) > 1 {
-			key += " biased " + k.top.Attrs.Str("gating")
+			key += biasedKey(k.top)
 		}
 	}
 	if k.writesIDs {

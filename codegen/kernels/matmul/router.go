@@ -11,15 +11,15 @@ import (
 
 // RouterCandidates are for topk or route on its own: one subgroup a row.
 func RouterCandidates(s *site.Site) []site.Candidate {
-	if s.Target.Backend == plans.CPU {
-		return nil // see routerLanes
-	}
 	k := routerKernel{wave: s.Target.Wave}
 	if k.op = site.Only(s, "topk"); k.op == nil {
 		if k.op = site.Only(s, "route"); k.op == nil || int(k.op.Result.Type.Last()) > maxSlots {
 			return nil
 		}
 		k.route = true
+	}
+	if s.Target.Backend == plans.CPU && k.op.Attrs.Int("groups") == 0 {
+		return nil // see routerLanes
 	}
 	var ok bool
 	if k.rows, ok = site.ExtentOf(s, k.op.Result); !ok {
@@ -45,7 +45,7 @@ func (k routerKernel) key() string {
 	if k.route {
 		key += " " + gatingOf(k.op).key()
 	} else if len(k.op.Args) > 1 {
-		key += " biased " + k.op.Attrs.Str("gating")
+		key += biasedKey(k.op)
 	}
 	return fmt.Sprintf("%s %d of %d w=%d%s", key, k.op.Result.Type.Last(), k.op.Args[0].Type.Last(), k.wave, k.rows.Key())
 }

@@ -1,6 +1,7 @@
 package matmul
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -44,7 +45,61 @@ func (s *scoreRow) biased(top *ir.Op, bias *kernel.Buffer) *scoreRow {
 		at := b.Min(b.Add(s.first, i), s.experts-1)
 		out.scores = append(out.scores, b.Add(p, bias.Load(kernel.F32, at)))
 	}
+	out.limitGroups(top.Attrs.Int("groups"), top.Attrs.Int("used_groups"))
 	return &out
+}
+
+// limitGroups leaves the scores of the groups whose two largest have the largest sums, and makes others -Inf.
+func (s *scoreRow) limitGroups(groups, used int) {
+	if groups == 0 {
+		return
+	}
+	b, n := s.b, s.experts/groups
+	lowest := b.F32(float32(math.Inf(-1)))
+	sums := make([]kernel.Value, groups) // the same in all lanes
+	inside := func(i, g int) kernel.Value {
+		at := b.Add(s.first, i)
+		return b.And(s.exists(i), b.And(b.Ge(at, g*n), b.Lt(at, (g+1)*n)))
+	}
+	for g := range sums {
+		best, second := lowest, lowest
+		for i, x := range s.scores {
+			x = b.Select(inside(i, g), x, lowest)
+			second = b.Max(second, b.Min(best, x))
+			best = b.Max(best, x)
+		}
+		most := b.SubgroupMax(best)
+		// One lane has the largest: the first of those. What it has besides is its second.
+		holder := b.SubgroupMin(b.Select(b.Eq(best, most), b.SubgroupLane(), uint32(math.MaxInt32)))
+		sums[g] = b.Add(most, b.SubgroupMax(b.Select(b.Eq(b.SubgroupLane(), holder), second, best)))
+	}
+	scores := make([]kernel.Value, len(s.scores))
+	copy(scores, s.scores)
+	for g, sum := range sums {
+		better := b.U32(0)
+		for h, other := range sums {
+			ahead := b.Gt(other, sum)
+			if h < g {
+				ahead = b.Ge(other, sum)
+			}
+			if h != g {
+				better = b.Add(better, b.Select(ahead, b.U32(1), 0))
+			}
+		}
+		for i := range scores {
+			scores[i] = b.Select(b.And(inside(i, g), b.Ge(better, used)), lowest, scores[i])
+		}
+	}
+	s.scores = scores
+}
+
+// biasedKey tells kernels by how their choice has a bias.
+func biasedKey(top *ir.Op) string {
+	key := " biased " + top.Attrs.Str("gating")
+	if n := top.Attrs.Int("groups"); n > 0 {
+		key += fmt.Sprintf(" groups=%d/%d", top.Attrs.Int("used_groups"), n)
+	}
+	return key
 }
 
 // exists reports whether the lane's i-th score is one of the row.
