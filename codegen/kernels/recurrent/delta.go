@@ -20,10 +20,8 @@ func DeltaCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, parts := range []int{4, 2, 1} {
-		k := &deltaKernel{deltaGroup: g, parts: parts, rounds: 1}
-		if k.lanes() > s.Target.Workgroup && parts == 1 {
-			k.rounds = k.lanes() / s.Target.Wave
-		}
+		k := &deltaKernel{deltaGroup: g, parts: parts}
+		k.wide = k.onLanes(s)
 		if k.fits(s) {
 			list = append(list, k.candidate())
 		}
@@ -288,10 +286,8 @@ func (in deltaInput) declarePlace(s *site.Signature, name string) (first, width 
 // first row of a sequence does the work of all of them.
 type deltaKernel struct {
 	*deltaGroup
-	parts int // workgroups of a head
-	// rounds is in how many parts one after the other a workgroup takes its columns, where it has too few
-	// lanes for all of them.
-	rounds int
+	parts int  // workgroups of a head
+	wide  bool // see deltaLanes
 }
 
 const (
@@ -316,9 +312,14 @@ func (k *deltaKernel) held() int { return k.headDim / (4 * k.team()) }
 func (k *deltaKernel) width() int { return k.headDim / k.parts }
 
 // teams is those of a workgroup.
-func (k *deltaKernel) teams() int { return k.width() / (deltaColumns * k.rounds) }
+func (k *deltaKernel) teams() int { return k.width() / deltaColumns }
 
-func (k *deltaKernel) lanes() int { return k.teams() * k.team() }
+func (k *deltaKernel) lanes() int {
+	if k.wide {
+		return deltaWide
+	}
+	return k.teams() * k.team()
+}
 
 // runs is up to how many sequences the rows of a step may have.
 func (k *deltaKernel) runs() int {
@@ -333,7 +334,13 @@ func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.Max) }
 
 // sharedBytes is what build declares: q, k and v of a block, its results, and
 // what else it has of each token.
-func (k *deltaKernel) sharedBytes() int { return k.block() * 4 * (3*k.headDim + k.width() + 2) }
+func (k *deltaKernel) sharedBytes() int {
+	bytes := k.block() * 4 * (3*k.headDim + k.width() + 2)
+	if k.wide {
+		bytes += 4 * deltaWide
+	}
+	return bytes
+}
 
 // fits reports whether the target runs the kernel. A head is divided only where
 // units would idle, and not if its norm needs all of its columns.
@@ -345,7 +352,7 @@ func (k *deltaKernel) fits(s *site.Site) bool {
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
 		return false
 	}
-	return t.Wave%k.team() == 0 && k.lanes() > 0 && k.lanes()%t.Wave == 0 && k.teams()*k.rounds*deltaColumns == k.width() && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
+	return t.Wave%k.team() == 0 && k.lanes() > 0 && k.lanes()%t.Wave == 0 && k.teams()*deltaColumns == k.width() && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared
 }
 
 func (k *deltaKernel) key() string {
@@ -356,8 +363,8 @@ func (k *deltaKernel) key() string {
 	if k.mixes {
 		whole += " runs"
 	}
-	if k.rounds > 1 {
-		whole += fmt.Sprintf(" rounds=%d", k.rounds)
+	if k.wide {
+		whole += " lanes"
 	}
 	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
 }

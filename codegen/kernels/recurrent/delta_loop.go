@@ -26,7 +26,6 @@ type deltaRun struct {
 	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
 	decay, beta                 *kernel.Var   // of the token that this lane prepares
 	state                       [deltaColumns][]*kernel.Var
-	round                       kernel.Value // if there are several
 }
 
 func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
@@ -56,14 +55,14 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.b, r.rows = b, extent.Load(b)
 		r.findHead()
 		b.Workgroup(k.lanes())
+		if k.wide {
+			newDeltaLanes(r).run()
+			return
+		}
 		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
 		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
 		r.tokens = b.Shared(lane.F32x2, k.block())
 		r.findRows()
-		if k.rounds > 1 {
-			r.inRounds()
-			return
-		}
 		r.loadState()
 		r.startFetch()
 		if k.write != nil {
@@ -118,10 +117,7 @@ func (r *deltaRun) findRows() {
 
 // column returns the column c of this lane's team, among those of the workgroup.
 func (r *deltaRun) column(c int) kernel.Value {
-	if r.round == (kernel.Value{}) {
-		return r.b.Add(r.mine, c*r.teams())
-	}
-	return r.b.Add(r.mine, c*r.teams(), r.b.Mul(r.round, r.teams()*deltaColumns))
+	return r.b.Add(r.mine, c*r.teams())
 }
 
 // eachState calls do for the accesses to the state that are this lane's: access p
@@ -327,7 +323,9 @@ func (r *deltaRun) step(token kernel.Value) {
 
 // whole reports whether a block of tokens in one go pays: each lane of a team gets one of
 // the sums that they leave, and there are enough of them for the code, which is long.
-func (k *deltaKernel) whole() bool { return k.team() == k.block() && k.rows.Max >= 32*deltaBlock }
+func (k *deltaKernel) whole() bool {
+	return !k.wide && k.team() == k.block() && k.rows.Max >= 32*deltaBlock
+}
 
 // steps is a block of tokens. What each says is added up over the team behind them all, as
 // no state waits for it: the lanes exchange half of the sums that they have left, and end
