@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
@@ -84,18 +85,6 @@ func (w *world) vector(name string, n int) *ir.Value {
 	return v
 }
 
-// steps are scales for which weights are below 4, and where in a block they are.
-var steps = map[ir.DType]struct {
-	d  float64
-	at []int
-}{
-	ir.Q4_0: {.1, []int{0}}, ir.Q4_1: {.1, []int{0, 2}}, ir.Q5_0: {.05, []int{0}}, ir.Q5_1: {.05, []int{0, 2}},
-	ir.Q8_0: {.01, []int{0}}, ir.Q2_K: {.03, []int{80, 82}}, ir.Q3_K: {.01, []int{108}}, ir.Q4_K: {.002, []int{0, 2}},
-	ir.Q5_K: {.001, []int{0, 2}}, ir.Q6_K: {.0005, []int{208}}, ir.IQ4_NL: {.01, []int{0}}, ir.IQ4_XS: {.0005, []int{0}},
-	ir.IQ1_S: {.1, []int{0}}, ir.IQ2_XXS: {.01, []int{0}}, ir.IQ2_XS: {.01, []int{0}}, ir.IQ2_S: {.01, []int{0}}, ir.IQ3_XXS: {.01, []int{0}},
-	ir.IQ3_S: {.01, []int{0}}, ir.TQ1_0: {1, []int{52}}, ir.TQ2_0: {1, []int{64}}, ir.Q1_0: {1, []int{0}}, ir.Q2_0: {1, []int{0}},
-}
-
 // matrix adds a weight of random blocks.
 func (w *world) matrix(d ir.DType, rows, cols int) *ir.Value {
 	return w.weight(fmt.Sprintf("m%d", len(w.p.Globals)), d, ir.Dim(rows), ir.Dim(cols))
@@ -107,15 +96,11 @@ func (w *world) weight(name string, d ir.DType, shape ...ir.Dim) *ir.Value {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	src := make([]byte, l.SourceBytes())
-	for i := range src {
-		src[i] = byte(w.rng.Uint32())
-	}
-	w.tame(d, src)
 	elements := 1
 	for _, n := range shape {
 		elements *= int(n)
 	}
+	src := synth.Blocks(w.rng, d, int64(elements), 0)
 	exact := make([]float32, elements)
 	if err := gguf.Dequantize(exact, src, d); err != nil {
 		w.t.Fatal(err)
@@ -125,36 +110,6 @@ func (w *world) weight(name string, d ir.DType, shape ...ir.Dim) *ir.Value {
 		w.t.Fatal(err)
 	}
 	return v
-}
-
-// tame makes random blocks finite.
-func (w *world) tame(d ir.DType, src []byte) {
-	put16 := func(at int, x uint16) { src[at], src[at+1] = byte(x), byte(x>>8) }
-	for b := 0; b < len(src); b += d.BlockBytes() {
-		x := float32(w.rng.NormFloat64())
-		switch d {
-		case ir.F32:
-			copy(src[b:], f32Bytes([]float32{x}))
-		case ir.F16:
-			put16(b, gguf.F32ToF16(x))
-		case ir.BF16:
-			put16(b, uint16(math.Float32bits(x)>>16))
-		case ir.MXFP4:
-			src[b] = byte(124 + w.rng.IntN(3))
-		case ir.NVFP4:
-			for i := range 4 {
-				src[b+i] = byte(0x28 + w.rng.IntN(16)) // 1/4 to 1
-			}
-		case ir.IQ1_M: // nibbles of 0.1
-			for i, n := range []byte{6, 6, 14, 2} {
-				src[b+49+2*i] = src[b+49+2*i]&15 | n<<4
-			}
-		default:
-			for _, at := range steps[d].at {
-				put16(b+at, gguf.F32ToF16(float32(steps[d].d*(w.rng.Float64()+.5))))
-			}
-		}
-	}
 }
 
 func wide(x []float32) []float64 {

@@ -52,6 +52,37 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
+// TestTypes compares all dispatches of a decode entry of a model whose matrices are of all types that no other test has.
+func TestTypes(t *testing.T) {
+	types := slices.DeleteFunc(ir.DTypes(), func(d ir.DType) bool { return d == ir.Q8_0 || !d.IsQuantized() })
+	s := synth.Shape{
+		Name: "types", Arch: "qwen3", Quant: "Q8_0", Layers: 4, Embd: 256, FF: 256, Vocab: 288, Ctx: 48, RopeBase: 1e4, Heads: 4, KVHeads: 4, HeadDim: 64,
+	}
+	n := 0
+	path := writeFilled(t, s, func(rng *rand.Rand, w *gguf.TensorData, elements int64) bool {
+		if !strings.HasPrefix(w.Name, "blk.") || w.Type != ir.Q8_0 {
+			return false
+		}
+		w.Type = types[n%len(types)]
+		w.Data = synth.Blocks(rng, w.Type, elements, -4)
+		n++
+		return true
+	})
+	if n < len(types) {
+		t.Fatalf("%d matrices for %d types", n, len(types))
+	}
+	plan := compileSlots(t, path, "llvmpipe", ir.F16, 2)
+	keepEntries(plan, "decode/1")
+	src, dev := open(t, plan)
+	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Context: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed > 0 {
+		t.Errorf("%d of %d failed, first %+v", r.Failed, len(r.Results), r.First())
+	}
+}
+
 // keepEntries leaves a plan these entries, and the pipelines that they use: a driver on the processor takes seconds to
 // compile those of all.
 func keepEntries(plan *plans.Plan, names ...string) {
@@ -74,6 +105,11 @@ func keepEntries(plan *plans.Plan, names ...string) {
 
 // writeShape writes a model with random weights.
 func writeShape(t *testing.T, s synth.Shape) string {
+	return writeFilled(t, s, func(*rand.Rand, *gguf.TensorData, int64) bool { return false })
+}
+
+// writeFilled writes a model with random weights but for those that own fills.
+func writeFilled(t *testing.T, s synth.Shape, own func(rng *rand.Rand, w *gguf.TensorData, elements int64) bool) string {
 	t.Helper()
 	m, err := synth.New(s)
 	if err != nil {
@@ -85,6 +121,9 @@ func writeShape(t *testing.T, s synth.Shape) string {
 		n := int64(1)
 		for _, d := range w.Shape {
 			n *= d
+		}
+		if own(rng, w, n) {
+			continue
 		}
 		scale := 1 / math.Sqrt(float64(w.Shape[0]))
 		for j := range n {
