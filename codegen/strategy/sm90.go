@@ -7,8 +7,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
-// What was fitted to an H200, 132 units, at 1,755 MHz or so: docs/lab has the measurements
-// (prefill-matrices.md, prefill-fragments.md, experts.md).
+// What was fitted to an H200 of 132 units. docs/lab has the measurements: gemm_coop in
+// prompt-projections.md, gemm_fragment in prompts-17-to-48.md and prompts-without-shared-memory.md, experts
+// in prompt-experts.md, projections of f32 in prompt-norms.md.
 
 // nvidia is the PCI vendor of the device that was measured.
 const nvidia = 0x10de
