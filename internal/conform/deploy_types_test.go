@@ -77,17 +77,33 @@ func TestKubernetesTypes(t *testing.T) {
 	}
 }
 
-// TestCompose loads the file as docker compose does, which holds it against the specification.
+// TestCompose loads the files as docker compose does, which holds them against the specification.
 func TestCompose(t *testing.T) {
-	path := filepath.Join(root, "deploy/compose.yaml")
-	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: filepath.Dir(path), ConfigFiles: []types.ConfigFile{{Filename: path}}},
-		func(o *loader.Options) { o.SetProjectName("zincrun", true) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := project.GetService("zincrun")
-	if err != nil || len(s.Ports) != 1 || s.Ports[0].HostIP != "127.0.0.1" || len(s.Volumes) != 3 {
-		t.Errorf("%+v, %v", s, err)
+	for _, names := range [][]string{{"compose.yaml"}, {"compose.yaml", "compose.cuda.yaml"}} {
+		var files []types.ConfigFile
+		for _, name := range names {
+			files = append(files, types.ConfigFile{Filename: filepath.Join(root, "deploy", name)})
+		}
+		project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: filepath.Join(root, "deploy"), ConfigFiles: files},
+			func(o *loader.Options) { o.SetProjectName("zincrun", true) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := project.GetService("zincrun")
+		if err != nil || len(s.Ports) != 1 || s.Ports[0].HostIP != "127.0.0.1" || len(s.Volumes) != 3 {
+			t.Errorf("%s: %+v, %v", names, s, err)
+		}
+		target := "host"
+		if len(names) > 1 {
+			target = "cuda"
+			if devices := s.Deploy.Resources.Reservations.Devices; len(devices) != 1 || devices[0].Driver != "nvidia" || devices[0].Count != 1 {
+				t.Errorf("%s: devices %+v", names, devices)
+			}
+		}
+		file, err := os.ReadFile(filepath.Join(root, "deploy/Containerfile"))
+		if err != nil || s.Build.Target != target || !strings.Contains(string(file), "AS "+target+"\n") {
+			t.Errorf("%s: builds %s, %v", names, s.Build.Target, err)
+		}
 	}
 }
 

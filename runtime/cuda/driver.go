@@ -53,6 +53,7 @@ const (
 	cuGraphDestroy
 	cuGraphExecDestroy
 	cuGraphLaunch
+	cuGraphUpload
 	cuEventCreate
 	cuEventDestroy
 	cuEventRecord
@@ -78,7 +79,7 @@ var symbols = [functions]string{
 	cuStreamQuery: "cuStreamQuery", cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
 	cuStreamBeginCapture: "cuStreamBeginCapture_v2", cuStreamEndCapture: "cuStreamEndCapture", cuLaunchKernelEx: "cuLaunchKernelEx",
 	cuGraphInstantiate: "cuGraphInstantiateWithFlags", cuGraphDestroy: "cuGraphDestroy", cuGraphExecDestroy: "cuGraphExecDestroy",
-	cuGraphLaunch: "cuGraphLaunch", cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
+	cuGraphLaunch: "cuGraphLaunch", cuGraphUpload: "cuGraphUpload", cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
 	cuEventRecordWithFlags: "cuEventRecordWithFlags",
 	cuEventQuery:           "cuEventQuery", cuEventSynchronize: "cuEventSynchronize", cuEventElapsedTime: "cuEventElapsedTime",
 }

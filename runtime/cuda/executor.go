@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
@@ -106,33 +107,32 @@ func (x *Executor) fits() error {
 	return nil
 }
 
-// prepare compiles kernels while it fills the memory: the one waits for processors, the other
-// for the disk.
-func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var compiling sync.WaitGroup
-	compiling.Go(func() {
-		var err error
-		if x.functions, err = x.dev.functions(ctx, x.plan); err != nil {
-			stop(err)
-		}
-	})
-	var err error
-	x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress)
-	compiling.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if err != nil {
+// prepare compiles kernels and makes the graphs of entries while it fills the memory: the one waits for
+// processors, the other for the disk.
+func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) (err error) {
+	if x.memory, err = newMemory(x.dev, x.plan); err != nil {
 		return err
 	}
 	if x.ended, err = x.dev.event(); err != nil {
 		return err
 	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return x.compile(ctx) })
+	both.Go(func() error { return x.memory.fill(ctx, x.plan, src, progress) })
+	return both.Wait()
+}
+
+// compile makes the kernels, and the graph of each entry of them.
+func (x *Executor) compile(ctx context.Context) (err error) {
+	if x.functions, err = x.dev.functions(ctx, x.plan); err != nil {
+		return err
+	}
 	for i := range x.plan.Entries {
 		e := &x.plan.Entries[i]
 		if x.entries[e.Name], err = x.entry(e, nil); err != nil {
+			return fmt.Errorf("entry %s: %w", e.Name, err)
+		}
+		if err := x.entries[e.Name].upload(); err != nil {
 			return fmt.Errorf("entry %s: %w", e.Name, err)
 		}
 	}

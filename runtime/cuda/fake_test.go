@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -102,6 +103,9 @@ func (f *fake) freed(kind string) Error {
 	return 0
 }
 
+// stagingTest is a size that only staging memory and that of probes has; what is larger is cut to it.
+var stagingTest = uintptr(2 * runtime.GOMAXPROCS(0) * pieceBytes)
+
 // staging keeps the large buffers that were freed.
 var staging struct {
 	sync.Mutex
@@ -110,7 +114,7 @@ var staging struct {
 
 func (f *fake) allocate(kind string, to, bytes uintptr) Error {
 	var b []byte
-	if bytes == stagingBytes { // many tests take them
+	if bytes >= stagingTest { // many tests take them
 		staging.Lock()
 		if n := len(staging.spare); n > 0 {
 			b, staging.spare = staging.spare[n-1], staging.spare[:n-1]
@@ -118,7 +122,7 @@ func (f *fake) allocate(kind string, to, bytes uintptr) Error {
 		staging.Unlock()
 	}
 	if b == nil {
-		b = make([]byte, min(bytes, stagingBytes)+255) // nobody writes to more
+		b = make([]byte, min(bytes, stagingTest)+255) // nobody writes to more
 	}
 	address := (uint64(uintptr(unsafe.Pointer(&b[0]))) + 255) &^ 255
 	f.memory[address] = b
@@ -131,7 +135,7 @@ func (f *fake) release(kind string, address uintptr) Error {
 	if f.memory[uint64(address)] == nil {
 		panic(fmt.Sprintf("%s at %x is not allocated", kind, address))
 	}
-	if b := f.memory[uint64(address)]; len(b) == stagingBytes+255 {
+	if b := f.memory[uint64(address)]; len(b) == int(stagingTest)+255 {
 		staging.Lock()
 		staging.spare = append(staging.spare, b)
 		staging.Unlock()

@@ -19,6 +19,14 @@ func (g *graph) launch() error {
 	return nil
 }
 
+// upload brings it to the device, which the first launch does else.
+func (g *graph) upload() error {
+	if err := g.dev.call(cuGraphUpload, g.handle, g.dev.stream); err != nil {
+		return g.dev.errorf("upload: %w", err)
+	}
+	return nil
+}
+
 func (g *graph) free() {
 	if g != nil && g.handle != 0 {
 		_ = g.dev.call(cuGraphExecDestroy, g.handle)

@@ -143,6 +143,18 @@ func (i *Info) ReadFree() error {
 	return err
 }
 
+// Warm begins to make the context that Open needs, for the life of the process: who is about to open the device
+// does something else meanwhile. What fails then fails in Open.
+func (i *Info) Warm() {
+	handle := uintptr(i.handle)
+	go func() {
+		if d, err := load(); err == nil {
+			var context uintptr
+			_ = d.call(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&context)), handle)
+		}
+	}()
+}
+
 // Capabilities are what it offers.
 func (i *Info) Capabilities() *plans.Capabilities {
 	return &plans.Capabilities{

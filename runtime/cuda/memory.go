@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 	"unsafe"
-
-	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
 // allocation is memory of the device, or of the host where the device reaches it.
@@ -93,98 +91,6 @@ func (d *Device) download(to []byte, from uint64) error {
 
 func (d *Device) copy(to, from uint64, bytes int64) error {
 	return d.call(cuMemcpyDtoDAsync, uintptr(to), uintptr(from), uintptr(bytes), d.stream)
-}
-
-// stagingBytes is the size of each of an uploader's two buffers.
-const stagingBytes = 16 << 20
-
-// uploader fills one buffer while the device copies from the other.
-type uploader struct {
-	dev      *Device
-	staging  [2]*allocation
-	done     [2]uintptr // events: the copies from a buffer have ended
-	busy     [2]bool
-	used     int64 // of the current buffer
-	current  int
-	progress func(bytes int64)
-}
-
-func (d *Device) newUploader(progress func(bytes int64)) (*uploader, error) {
-	u := &uploader{dev: d, progress: progress}
-	for i := range u.staging {
-		var err error
-		if u.staging[i], err = d.allocHost(stagingBytes); err == nil {
-			u.done[i], err = d.event()
-		}
-		if err != nil {
-			u.free()
-			return nil, err
-		}
-	}
-	return u, nil
-}
-
-// write puts bytes at an address. fill is called with pieces of them, several at once.
-func (u *uploader) write(to uint64, bytes int64, fill func(p []byte, at int64) error) error {
-	const align = 256
-	for at := int64(0); at < bytes; {
-		if u.used == stagingBytes {
-			if err := u.turn(); err != nil {
-				return err
-			}
-		}
-		if u.used == 0 && u.busy[u.current] {
-			if err := u.dev.call(cuEventSynchronize, u.done[u.current]); err != nil {
-				return u.dev.errorf("upload: %w", err)
-			}
-			u.busy[u.current] = false
-		}
-		n := min(bytes-at, stagingBytes-u.used)
-		p := u.staging[u.current].mapped[u.used : u.used+n]
-		if err := contents.Fill(p, at, fill); err != nil {
-			return err
-		}
-		if err := u.dev.upload(to+uint64(at), p); err != nil {
-			return u.dev.errorf("upload: %w", err)
-		}
-		if u.progress != nil {
-			u.progress(n)
-		}
-		at += n
-		u.used = min((u.used+n+align-1)/align*align, stagingBytes)
-	}
-	return nil
-}
-
-// turn goes on to the other buffer.
-func (u *uploader) turn() error {
-	if err := u.dev.call(cuEventRecord, u.done[u.current], u.dev.stream); err != nil {
-		return u.dev.errorf("upload: %w", err)
-	}
-	u.busy[u.current] = true
-	u.current, u.used = 1-u.current, 0
-	return nil
-}
-
-// finish waits for all copies and frees the buffers.
-func (u *uploader) finish() error {
-	err := u.dev.call(cuStreamSynchronize, u.dev.stream)
-	u.free()
-	if err != nil {
-		return u.dev.errorf("upload: %w", err)
-	}
-	return nil
-}
-
-func (u *uploader) free() {
-	for i, a := range u.staging {
-		if a != nil {
-			a.free()
-		}
-		if u.done[i] != 0 {
-			_ = u.dev.call(cuEventDestroy, u.done[i])
-		}
-	}
 }
 
 // event makes an event that keeps the time.

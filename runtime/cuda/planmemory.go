@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
@@ -31,30 +33,39 @@ type memory struct {
 	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
 }
 
-func newMemory(ctx context.Context, dev *Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
+// newMemory takes the memory of a plan.
+func newMemory(dev *Device, plan *plans.Plan) (*memory, error) {
 	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}}
 	if err := m.place(plan); err != nil {
 		return nil, err
 	}
-	up, err := dev.newUploader(progress)
+	return m, m.findArguments(plan)
+}
+
+// fill brings what lies there before the first step. Tables are computed while weights are read.
+func (m *memory) fill(ctx context.Context, plan *plans.Plan, src *plans.Source, progress func(int64)) error {
+	up, err := m.dev.newUploader(ctx, progress)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	to := func(places map[string]place) contents.Writer {
 		return func(name string, bytes int64, fill func(p []byte, at int64) error) error {
-			return up.write(places[name].address, bytes, fill)
+			return up.write(places[name].address, bytes, func(p []byte, at int64) error {
+				if err := fill(p, at); err != nil {
+					return fmt.Errorf("%q: %w", name, err)
+				}
+				return nil
+			})
 		}
 	}
-	if err = contents.Weights(ctx, plan, src, to(m.weights)); err == nil {
-		err = contents.Tables(ctx, plan, to(m.regions))
+	var both errgroup.Group
+	both.Go(func() error { return contents.Tables(up.ctx, plan, to(m.regions)) })
+	both.Go(func() error { return contents.Weights(up.ctx, plan, src, to(m.weights)) })
+	err = both.Wait()
+	if end := up.finish(); end != nil { // what ended the others
+		err = end
 	}
-	if e := up.finish(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m, m.findArguments(plan)
+	return err
 }
 
 // layout gives things places behind each other.

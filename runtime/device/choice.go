@@ -62,6 +62,13 @@ func (c *Choice) Free() (uint64, error) {
 	return c.cuda.Free, err
 }
 
+// Warm begins to open a device that Open is about to be asked for.
+func (c *Choice) Warm() {
+	if c.cuda != nil {
+		c.cuda.Warm()
+	}
+}
+
 // Arch is the name of a GPU's architecture, "" where it is not known.
 func (c *Choice) Arch() string {
 	if c.cuda != nil {

@@ -47,9 +47,13 @@ func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (path 
 	if err != nil {
 		return "", 0, fmt.Errorf("%s: %w", w.Model, err)
 	}
-	target, identity, err := targetOf(w.Device)
+	choice, _, err := device.Select(w.Device)
 	if err != nil {
 		return "", 0, err
+	}
+	target := choice.Name()
+	if w.Device == "auto" {
+		target = "native" // zincc says why it is nothing faster
 	}
 	f, err := gguf.OpenHeader(w.Model)
 	if err != nil {
@@ -61,10 +65,11 @@ func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (path 
 	if err != nil {
 		return "", 0, err
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%x|%s|%q|%x", fingerprint, identity, w.Flags, compilerSum))
+	key := sha256.Sum256(fmt.Appendf(nil, "%x|%s|%q|%x", fingerprint, choice.Identity(), w.Flags, compilerSum))
 	name := strings.TrimSuffix(filepath.Base(w.Model), filepath.Ext(w.Model))
 	path = filepath.Join(s.Dir, fmt.Sprintf("%.64s-%x.bin", name, key[:6]))
 	if now := time.Now(); os.Chtimes(path, now, now) == nil { // used: Prune goes by that
+		choice.Warm()
 		return path, 0, nil
 	}
 	if err := os.MkdirAll(s.Dir, 0o777); err != nil {
@@ -139,19 +144,6 @@ func compiler() (string, error) {
 		return "", fmt.Errorf("a model file must be compiled first, and zincc is neither beside zincrun nor in PATH")
 	}
 	return path, nil
-}
-
-// targetOf returns what zincc calls the device, and what tells it from others. The best one is native:
-// zincc says why it is not a faster one.
-func targetOf(name string) (target, identity string, err error) {
-	c, _, err := device.Select(name)
-	if err != nil {
-		return "", "", err
-	}
-	if target = c.Name(); name == "auto" {
-		target = "native"
-	}
-	return target, c.Identity(), nil
 }
 
 func sumOf(path string) ([]byte, error) {
