@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -41,6 +42,8 @@ type Opened struct {
 	Source *plans.Source
 	Exec   runtime.Executor
 	Took   time.Duration
+
+	tokenizer func() (*text.Tokenizer, error)
 }
 
 // Open opens the plan at path, or that of the model file at path, on a device.
@@ -63,6 +66,9 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 		plan.Close()
 		return nil, err
 	}
+	// That of a large vocabulary takes as long as some hundred tokens: it is made while weights are loaded.
+	tokenizer := sync.OnceValues(func() (*text.Tokenizer, error) { return text.New(plan.Vocab) })
+	go tokenizer()
 	arrived, done := func(int64) {}, func() {}
 	if o.Loading != nil {
 		arrived, done = o.Loading(plan.Require.Memory)
@@ -74,7 +80,7 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 		plan.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &Opened{path, plan, src, exec, time.Since(start)}, nil
+	return &Opened{path, plan, src, exec, time.Since(start), tokenizer}, nil
 }
 
 // Plan returns the path of the plan that path stands for, and that of its model file if it need not be
@@ -128,7 +134,7 @@ func (e *OptionError) Error() string { return e.Problem }
 
 // Tokenizer returns the tokenizer of the plan.
 func (o *Opened) Tokenizer() (*text.Tokenizer, error) {
-	tok, err := text.New(o.Plan.Vocab)
+	tok, err := o.tokenizer()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Path, err)
 	}
