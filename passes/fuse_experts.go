@@ -62,30 +62,30 @@ func fuseExperts(f *ir.Func, apart bool) error {
 			continue
 		}
 		if apart || rowsOf(f, top.Result) > ir.DecodeRows {
-			if !apart || oneType(x.gate, x.up) {
-				merge(f, append([]*ir.Op{x.gate, x.up, x.glu}, x.biases...)...)
+			if !apart || len(x.up) > 1 && oneType(x.up[:2]...) {
+				merge(f, append(x.up, x.biases...)...)
 			}
-			merge(f, append([]*ir.Op{x.down}, x.downBias...)...)
-			if len(x.shared) > 0 && (!apart || oneType(x.shared[:2]...)) {
+			merge(f, append(x.down, x.downBias...)...)
+			if len(x.shared) > 1 && (!apart || oneType(x.shared[:2]...)) {
 				merge(f, x.shared...)
 			}
 			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)
 			continue
 		}
-		merge(f, slices.Concat([]*ir.Op{top, x.gate, x.up, x.glu}, x.biases, x.shared)...)
-		merge(f, slices.Concat([]*ir.Op{x.route, x.down, x.sum}, x.downBias, x.sharedDown, x.tail)...)
+		merge(f, slices.Concat([]*ir.Op{top}, x.up, x.biases, x.shared)...)
+		merge(f, slices.Concat([]*ir.Op{x.route}, x.down, []*ir.Op{x.sum}, x.downBias, x.sharedDown, x.tail)...)
 	}
 	return nil
 }
 
 // experts are the ops behind one top-k.
 type experts struct {
-	gate, up, glu, down *ir.Op // of the routed experts
-	route, sum          *ir.Op
-	biases, downBias    []*ir.Op // of gate and up, and of down
-	shared              []*ir.Op // gate, up and GLU of the shared expert
-	sharedDown          []*ir.Op // its down projection
-	tail                []*ir.Op // what adds it and the residual to the sum
+	up, down         []*ir.Op // of the routed experts: gate, up and GLU, or up alone where there is no gate; the down projection
+	route, sum       *ir.Op
+	biases, downBias []*ir.Op // of gate and up, and of down
+	shared           []*ir.Op // what up is, of the shared expert
+	sharedDown       []*ir.Op // its down projection
+	tail             []*ir.Op // what adds it and the residual to the sum
 }
 
 func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
@@ -94,27 +94,41 @@ func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
 		switch {
 		case u.Kind.Name == "route":
 			x.route = u
-		case u.Kind.Name != "expert_linear":
-		case x.gate == nil:
-			x.gate = u
-		case x.up == nil:
-			x.up = u
-		case x.down == nil:
-			x.down = u
+		case u.Kind.Name == "expert_linear":
+			x.up = append(x.up, u)
 		}
 	}
-	if x.route == nil || x.down == nil {
+	last := len(x.up) - 1
+	if x.route == nil || last != 1 && last != 2 {
 		return nil
 	}
-	gate, up, down := biased(uses, x.gate, &x.biases), biased(uses, x.up, &x.biases), biased(uses, x.down, &x.downBias)
-	x.glu = only(uses, gate, "glu")
-	x.sum = only(uses, down, "expert_sum")
-	if x.glu == nil || x.sum == nil || only(uses, up, "glu") != x.glu || x.down.Args[0] != x.glu.Result {
+	x.up, x.down = x.up[:last:last], x.up[last:]
+	act := activationOf(x.up, uses, func(op *ir.Op) *ir.Value { return biased(uses, op, &x.biases) })
+	x.sum = only(uses, biased(uses, x.down[0], &x.downBias), "expert_sum")
+	if act == nil || x.sum == nil || x.down[0].Args[0] != act.Result {
 		return nil
+	}
+	if len(x.up) == 2 {
+		x.up = append(x.up, act)
 	}
 	x.findTail(uses)
 	x.findShared(f, uses)
 	return x
+}
+
+// activationOf returns the op that alone reads what projections make: the GLU of two, or what activates one; nil if there is none.
+func activationOf(up []*ir.Op, uses map[*ir.Value][]*ir.Op, made func(op *ir.Op) *ir.Value) *ir.Op {
+	kind := "relu2"
+	if len(up) == 2 {
+		kind = "glu"
+	}
+	act := only(uses, made(up[0]), kind)
+	for _, op := range up[1:] {
+		if only(uses, made(op), kind) != act {
+			return nil
+		}
+	}
+	return act
 }
 
 // biased returns the result of an expert_linear behind its bias, which it adds to biases.
@@ -160,17 +174,24 @@ func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
 	if down == nil || down.Kind.Name != "linear" || only(uses, shared, first.Kind.Name) == nil {
 		return
 	}
-	glu := down.Args[0].Def
-	if glu == nil || glu.Kind.Name != "glu" || only(uses, glu.Result, "linear") == nil {
+	act := down.Args[0].Def
+	if act == nil || only(uses, act.Result, "linear") == nil {
 		return
 	}
-	gate, up := glu.Args[0].Def, glu.Args[1].Def
-	for _, p := range []*ir.Op{gate, up} {
-		if p == nil || p.Kind.Name != "linear" || only(uses, p.Result, "glu") != glu || p.Args[0] != x.gate.Args[0] {
+	var up []*ir.Op
+	for _, v := range act.Args {
+		if v.Def == nil || v.Def.Kind.Name != "linear" || v.Def.Args[0] != x.up[0].Args[0] {
 			return
 		}
+		up = append(up, v.Def)
 	}
-	x.shared, x.sharedDown = []*ir.Op{gate, up, glu}, []*ir.Op{down}
+	gated := len(x.up) > 1
+	if gated != (len(up) == 2) || activationOf(up, uses, func(op *ir.Op) *ir.Value { return op.Result }) != act {
+		return
+	}
+	if x.shared, x.sharedDown = up, []*ir.Op{down}; gated {
+		x.shared = append(x.shared, act)
+	}
 }
 
 // isExpertUp reports whether g computes top-k and the experts' activations.
