@@ -11,8 +11,13 @@ import (
 )
 
 func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
+	var ahead []ptx.Ahead
+	for _, a := range c.Ahead {
+		ahead = append(ahead, ptx.Ahead{Arg: a.Operand, Parts: a.Parts, Lines: a.Lines, Stride: a.Stride})
+	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
-		Arch: t.CUDA, Spec: k.spec, Overlap: c.Overlaps,
+		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlaps,
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) },
 	})
 	return []byte(text), ptx.Entry, err

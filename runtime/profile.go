@@ -52,22 +52,7 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 		return nil, fmt.Errorf("plan has no entry %q", entry)
 	}
 	e := &plan.Entries[i]
-	if rows == 0 {
-		rows = e.Rows
-	}
-	if rows < 0 || rows > e.Rows {
-		return nil, fmt.Errorf("entry %s has %d rows, not %d", entry, e.Rows, rows)
-	}
-	if depth+rows > plan.Header.Ctx {
-		return nil, fmt.Errorf("depth %d and %d rows do not fit the plan's context of %d", depth, rows, plan.Header.Ctx)
-	}
-	s := NewSession(plan, exec)
-	s.pos = depth
-	tokens, rng := make([]int32, rows), rand.New(rand.NewPCG(1, 1))
-	for i := range tokens {
-		tokens[i] = rng.Int32N(int32(plan.Header.Model.Vocab))
-	}
-	if err := s.write(tokens); err != nil {
+	if err := prepareStep(plan, exec, e, rows, depth); err != nil {
 		return nil, err
 	}
 	times, err := p.Profile(ctx, e, repeats)
@@ -82,6 +67,26 @@ func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string,
 		list = append(list, t)
 	}
 	return list, nil
+}
+
+// prepareStep writes the step block for one step of the entry: see Profile.
+func prepareStep(plan *plans.Plan, exec Executor, e *plans.Entry, rows, depth int) error {
+	if rows == 0 {
+		rows = e.Rows
+	}
+	if rows < 0 || rows > e.Rows {
+		return fmt.Errorf("entry %s has %d rows, not %d", e.Name, e.Rows, rows)
+	}
+	if depth+rows > plan.Header.Ctx {
+		return fmt.Errorf("depth %d and %d rows do not fit the plan's context of %d", depth, rows, plan.Header.Ctx)
+	}
+	s := NewSession(plan, exec)
+	s.pos = depth
+	tokens, rng := make([]int32, rows), rand.New(rand.NewPCG(1, 1))
+	for i := range tokens {
+		tokens[i] = rng.Int32N(int32(plan.Header.Model.Vocab))
+	}
+	return s.write(tokens)
 }
 
 // BySite adds up the dispatches of each call site, slowest first.

@@ -35,12 +35,18 @@ type TuneOptions struct {
 // copy has in common with its entry counts in the entry only, where its neighbours are those
 // that were chosen. The candidates of a site are in the order in which they were offered, but
 // for that of the entry, which comes first.
+//
+// Where dispatches overlap, an event behind each would end what is to be timed. There a candidate's
+// time is that of the chosen one, and what the whole entry takes longer with it at all dispatches
+// that compute the same, shared out among these.
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate
 	copies := 0
 	var entries []int
 	own := map[string]*plans.Entry{} // not copied
+	whole := &wholeTimes{plan: plan, exec: exec}
+	defer whole.free()
 	for i := range plan.Entries {
 		e, f := &plan.Entries[i], plan.Program.Funcs[i]
 		name, copied := tuning.Variant(e.Name)
@@ -52,12 +58,20 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 		if o.Entry != "" && o.Entry != name {
 			continue
 		}
-		entries = append(entries, i)
+		overlaps := whole.overlaps(e)
+		if !copied || !overlaps {
+			entries = append(entries, i)
+		}
 		for j, d := range e.Dispatches {
 			key := [2]string{tuning.SiteOf(f, f.Groups[j]), d.Why}
 			if at[key] == nil {
 				at[key] = &candidateTimes{CandidateTime: CandidateTime{tuning.Timing{Site: key[0], Candidate: key[1]}, e.Name, j}}
 				list = append(list, at[key])
+				if copied && overlaps {
+					if err := whole.add(own[name], e, f, at[key], at[[2]string{key[0], own[name].Dispatches[j].Why}]); err != nil {
+						return nil, err
+					}
+				}
 			}
 		}
 	}
@@ -87,6 +101,9 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 				c.sum, c.count = c.sum+t.Time, c.count+1
 			}
 		}
+		if err := whole.turn(ctx, o.Depth); err != nil {
+			return nil, err
+		}
 		for _, c := range list {
 			c.turn()
 		}
@@ -96,7 +113,7 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 	var times []CandidateTime
 	for _, c := range list {
 		slices.Sort(c.turns)
-		c.Micros = float64(c.turns[len(c.turns)/2]) / 1e3
+		c.Micros = max(float64(c.turns[len(c.turns)/2])/1e3, 0.001) // what noise makes less than nothing
 		times = append(times, c.CandidateTime)
 	}
 	return times, nil

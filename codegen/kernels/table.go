@@ -79,7 +79,7 @@ func Candidates(s *Site, of ...string) []Candidate {
 			}
 		}
 	}
-	return all
+	return withForms(s, all)
 }
 
 // families is the kernel table. The order is that of the listing, not of

@@ -97,9 +97,9 @@ func (r *ptxReader) instruction(text string) error {
 		return nil
 	}
 	switch op := parts[0]; op {
-	case "ld", "st", "atom", "red":
+	case "ld", "st", "atom", "red", "prefetch":
 		return r.access(op, parts, operands)
-	case "cp", "ldu", "prefetch", "tex", "surf", "suld", "sust":
+	case "cp", "ldu", "tex", "surf", "suld", "sust":
 		r.code.Stray = name
 		return nil
 	}
@@ -157,7 +157,7 @@ func (r *ptxReader) access(op string, parts, operands []string) error {
 		if op != "st" {
 			maps.Copy(r.code.Loads, arguments)
 		}
-		if op != "ld" {
+		if op != "ld" && op != "prefetch" {
 			maps.Copy(r.code.Stores, arguments)
 		}
 	default:

@@ -129,7 +129,7 @@ func (x *Executor) compile(ctx context.Context) (err error) {
 	}
 	for i := range x.plan.Entries {
 		e := &x.plan.Entries[i]
-		if x.entries[e.Name], err = x.entry(e, nil); err != nil {
+		if x.entries[e.Name], err = x.entry(e, work{}); err != nil {
 			return fmt.Errorf("entry %s: %w", e.Name, err)
 		}
 		if err := x.entries[e.Name].upload(); err != nil {

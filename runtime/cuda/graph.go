@@ -53,13 +53,24 @@ type launchAttribute struct {
 }
 
 // dispatch launches a dispatch on a stream. With overlap it begins while the one before there runs.
-func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, overlap bool) error {
-	d := &e.Dispatches[i]
+func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, of work, overlap bool) error {
+	d, arguments := &e.Dispatches[i], x.memory.arguments[e.Name][i]
+	if of.from != nil {
+		d, arguments = x.instead(e, i, of.from(i))
+	}
 	grid := [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}
-	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, x.memory.arguments[e.Name][i], overlap); err != nil {
+	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, arguments, overlap); err != nil {
 		return x.dev.errorf("%s: %s: %w", e.Name, d.Site, err)
 	}
 	return nil
+}
+
+// work is how an entry is made a graph.
+type work struct {
+	// stamp, if not nil, is called with the number of dispatches before, 0 at first. Each is a step of its own then.
+	stamp func(i int) error
+	// from, if not nil, returns the copy of the entry whose kernel computes dispatch i.
+	from func(i int) *plans.Entry
 }
 
 // launch launches a kernel with the addresses of its arguments.
@@ -101,24 +112,24 @@ func (d *Device) capture(record func() error) (*graph, error) {
 }
 
 // entry makes the graph of an entry: dispatches of one step side by side, steps one after the
-// other. With stamp each dispatch is a step of its own, and stamp is called with the number of those
-// before, 0 at first.
-func (x *Executor) entry(e *plans.Entry, stamp func(i int) error) (*graph, error) {
+// other.
+func (x *Executor) entry(e *plans.Entry, of work) (*graph, error) {
 	lanes, err := x.lanes(e)
 	if err != nil {
 		return nil, err
 	}
 	defer lanes.free()
-	return x.dev.capture(func() error { return x.record(e, lanes, stamp) })
+	return x.dev.capture(func() error { return x.record(e, lanes, of) })
 }
 
-func (x *Executor) record(e *plans.Entry, l *lanes, stamp func(i int) error) error {
+func (x *Executor) record(e *plans.Entry, l *lanes, of work) error {
+	stamp := of.stamp
 	if stamp != nil {
 		if err := stamp(0); err != nil {
 			return err
 		}
 	}
-	overlaps := x.plan.Require.CUDA.Overlap && e.Kind == "decode" && stamp == nil
+	overlaps := x.Overlaps(e) && stamp == nil
 	alone := false // the step before has one dispatch
 	for i := 0; i < len(e.Dispatches); {
 		n := 1
@@ -127,7 +138,7 @@ func (x *Executor) record(e *plans.Entry, l *lanes, stamp func(i int) error) err
 		}
 		overlap := overlaps && alone && n == 1
 		alone = n == 1
-		err := l.beside(x.dev.stream, n, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, overlap) })
+		err := l.beside(x.dev.stream, n, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
 		if err == nil && stamp != nil {
 			err = stamp(i + 1)
 		}

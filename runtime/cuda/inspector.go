@@ -36,7 +36,7 @@ func (s *Inspector) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	if err := s.dispatch(s.dev.stream, e, i, false); err != nil {
+	if err := s.dispatch(s.dev.stream, e, i, work{}, false); err != nil {
 		return err
 	}
 	if err := s.wait(ctx, 0); err != nil {

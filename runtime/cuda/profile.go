@@ -33,7 +33,7 @@ func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]
 		}
 		return nil
 	}
-	g, err := x.entry(e, stamp)
+	g, err := x.entry(e, work{stamp: stamp})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,11 @@ type Options struct {
 	// Constant reports whether an argument is memory that no dispatch writes: weights and
 	// tables. Nil: none is known to be.
 	Constant func(arg int) bool
+	// Room is the lanes of a unit that registers are to suffice for; 0: the driver's compiler chooses.
+	Room uint32
+	// Ahead is what a kernel that overlaps asks the L2 cache for before it waits, with all lanes of a grid of Grid workgroups.
+	Ahead []Ahead
+	Grid  int
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
 	// touches memory that is not Constant.
 	Overlap bool
@@ -141,7 +146,11 @@ func (l *lowering) module() error {
 		}
 		fmt.Fprintf(w, ".param .u64 a%d", i)
 	}
-	fmt.Fprintf(w, ")\n.reqntid %d, 1, 1\n{\n", l.size)
+	fmt.Fprintf(w, ")\n.reqntid %d, 1, 1\n", l.size)
+	if n := l.o.Room / l.size; n > 1 {
+		fmt.Fprintf(w, ".minnctapersm %d\n", n)
+	}
+	w.WriteString("{\n")
 	for i, c := range classes {
 		if n := l.counts[i]; n > 0 {
 			fmt.Fprintf(w, "\t.reg .%s %s<%d>;\n", c.typ, c.prefix, n)
@@ -182,6 +191,9 @@ func (l *lowering) prologue() {
 			subgroups = true
 		}
 	})
+	for _, a := range l.o.Ahead {
+		args[a.Arg] = true
+	}
 	for i := range l.f.Args {
 		if args[i] {
 			l.addresses[i] = l.reg(addresses)

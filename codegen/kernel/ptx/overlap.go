@@ -35,6 +35,7 @@ func (l *lowering) await(n *kernel.Node) {
 // awaitNow waits unless all lanes have; a kernel ends with it.
 func (l *lowering) awaitNow() {
 	if !l.waited {
+		l.askAhead()
 		l.do("griddepcontrol.wait")
 		l.waited = true
 	}
@@ -66,4 +67,37 @@ func (l *lowering) steadyAddress(n *kernel.Node) bool {
 		return l.steadyAddress(n.Args()[1]) && l.steadyAddress(n.Args()[2])
 	}
 	return false
+}
+
+// Ahead is what is asked for of an argument, a constant: the first lines of 128 bytes of each part.
+type Ahead struct {
+	Arg, Parts, Lines int
+	Stride            int64 // bytes from part to part
+}
+
+// askAhead asks for what is ahead, a lane of the grid for a line.
+func (l *lowering) askAhead() {
+	if len(l.o.Ahead) == 0 {
+		return
+	}
+	workgroup := l.special("%ctaid.z")
+	for _, b := range []string{"y", "x"} {
+		workgroup = l.word("mad.lo.u32", "%s, %s, %s", workgroup.reg, l.special("%nctaid."+b).reg, l.special("%ctaid."+b).reg)
+	}
+	first := l.word("mad.lo.u32", "%s, %d, %s", workgroup.reg, l.size, l.special("%tid.x").reg)
+	for _, a := range l.o.Ahead {
+		const line = 128
+		i, again, end := l.word("mov.b32", "%s", first.reg), l.label(), l.label()
+		l.jump(l.condition("setp.ge.u32", "%s, %d", i.reg, a.Parts*a.Lines), end)
+		l.mark(again)
+		part, _ := l.divided(kernel.OpDiv, i, number(uint32(a.Lines)))
+		offset := l.word("mad.lo.u32", "%s, %d, %s", part.reg, -uint32(a.Lines), i.reg)
+		begin, at := l.reg(addresses), l.reg(addresses)
+		l.do("mad.wide.u32 %s, %s, %d, %s", begin, part.reg, a.Stride, l.addresses[a.Arg])
+		l.do("mad.wide.u32 %s, %s, %d, %s", at, offset.reg, line, begin)
+		l.do("prefetch.global.L2 [%s]", at)
+		l.do("add.u32 %s, %s, %d", i.reg, i.reg, l.o.Grid*int(l.size))
+		l.jump(l.condition("setp.lt.u32", "%s, %d", i.reg, a.Parts*a.Lines), again)
+		l.mark(end)
+	}
 }

@@ -41,9 +41,21 @@ type Candidate struct {
 	Cover     []plans.Cover
 	// Tiling is what the time of a tiled matrix product depends on; nil where the family is none.
 	Tiling *Tiling
+	// Room is the lanes of a compute unit that there are to be registers for, where the driver's
+	// compiler can be told; 0: it chooses.
+	Room int
+	// Ahead are parts of weights that the kernel asks the L2 cache for while it waits for the dispatch
+	// before: a later dispatch reads them.
+	Ahead []Ahead
 	// Overlaps: the dispatch may begin while the one before runs. The compiler says so of entries
 	// whose dispatches are short.
 	Overlaps bool
+}
+
+// Ahead says what of an operand is asked for: the first lines of 128 bytes of each part.
+type Ahead struct {
+	Operand, Parts, Lines int
+	Stride                int64 // bytes from part to part
 }
 
 // Operand is one argument of a kernel: its name there and the value bound to it.

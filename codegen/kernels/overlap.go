@@ -1,0 +1,110 @@
+package kernels
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// Where a dispatch begins while the one before runs, two things count beside the kernel itself: how
+// many registers it leaves to what runs beside it, and that memory has something to do while it waits.
+// So each candidate of a step of one row is offered in several forms, after all others.
+
+// rooms are the lanes of a unit that candidates are offered with registers for. NVIDIA's compiler
+// takes as many registers as it likes.
+var rooms = []int{512, 768, 1024}
+
+// aheads are the bytes of a later dispatch's weights that are asked for ahead.
+var aheads = []int64{4 << 20}
+
+// withForms adds the forms of the candidates.
+func withForms(s *Site, list []Candidate) []Candidate {
+	if s.Target.CUDA < 90 || s.Func.Rows != 1 {
+		return list
+	}
+	all := slices.Clone(list)
+	for _, room := range rooms {
+		for _, c := range list {
+			c.Room = room
+			c.Kernel = fmt.Sprintf("%s room=%d", c.Kernel, room)
+			c.Shape = joined(c.Shape, fmt.Sprintf("room for %d", room))
+			all = append(all, c)
+		}
+	}
+	for _, bytes := range aheads {
+		for _, c := range list {
+			all = append(all, ahead(s, c, bytes))
+		}
+	}
+	return all
+}
+
+func joined(shape, form string) string {
+	if shape == "" {
+		return form
+	}
+	return shape + ", " + form
+}
+
+// ahead returns c as it asks for so many bytes of the next weights before it waits, where there are at least half
+// as many: the same share of each unit's part of them. Behind the last weights it asks for nothing.
+func ahead(s *Site, c Candidate, bytes int64) Candidate {
+	c.Shape = joined(c.Shape, fmt.Sprintf("%d MiB ahead", bytes>>20))
+	next, total := nextWeights(s, bytes/2)
+	c.Operands = slices.Clone(c.Operands)
+	var args []kernel.Arg
+	form := ""
+	for _, w := range next {
+		const line = 128
+		a := site.Ahead{Operand: len(c.Operands), Parts: s.Target.Units}
+		a.Stride = w.bytes / int64(a.Parts) / line * line
+		if a.Lines = int(float64(a.Stride) * min(1, float64(bytes)/float64(total)) / line); a.Lines == 0 {
+			continue
+		}
+		o := Operand{Name: fmt.Sprint("ahead", len(args)), Value: w.value, Access: kernel.Read}
+		c.Ahead, c.Operands, args = append(c.Ahead, a), append(c.Operands, o), append(args, kernel.Arg{Name: o.Name, Access: o.Access})
+		form += fmt.Sprintf(" %dx%d/%d", a.Parts, a.Lines, a.Stride)
+	}
+	if len(args) == 0 {
+		return c
+	}
+	c.Kernel += fmt.Sprintf(" ahead%s of %d", form, c.Grid[0]*c.Grid[1]*c.Grid[2])
+	build := c.Build
+	c.Build = func() (*kernel.Func, error) {
+		f, err := build()
+		if err == nil {
+			f.Args = append(slices.Clone(f.Args), args...)
+		}
+		return f, err
+	}
+	return c
+}
+
+type sizedWeight struct {
+	value *ir.Value
+	bytes int64
+}
+
+// nextWeights returns the weights of projections that the first dispatch behind s reads of those that
+// read at least so many bytes, and their bytes. Which experts are read is not known ahead.
+func nextWeights(s *Site, least int64) (list []sizedWeight, total int64) {
+	for _, g := range s.Func.Groups[slices.Index(s.Func.Groups, s.Group)+1:] {
+		list, total = nil, 0
+		for _, op := range g.Ops {
+			if op.Kind.Name != "linear" {
+				continue
+			}
+			if l, err := weight.LayoutOf(s.Target, op.Args[1]); err == nil {
+				list, total = append(list, sizedWeight{op.Args[1], l.Bytes}), total+l.Bytes
+			}
+		}
+		if total >= least {
+			return list, total
+		}
+	}
+	return nil, 0
+}
