@@ -137,6 +137,49 @@ func TestGraph(t *testing.T) {
 	}
 }
 
+// TestMixed times an entry with the kernel of a copy at one dispatch.
+func TestMixed(t *testing.T) {
+	f := withFake(t)
+	plan := counter()
+	other := plan.Entries[0]
+	other.Name, other.Dispatches = "decode/1+1", slices.Clone(other.Dispatches)
+	other.Dispatches[3].Pipeline = 1 // takes a second argument, so that it has its own
+	other.Dispatches[3].Args = []plans.Arg{other.Dispatches[5].Args[0], other.Dispatches[5].Args[1]}
+	other.Dispatches[4].Args = []plans.Arg{{Name: "x", Space: "step", Region: "slot"}}
+	plan.Entries = append(plan.Entries, other)
+	x := open(t, plan)
+	defer x.Close()
+	own, copied := &plan.Entries[0], &plan.Entries[2]
+	if !x.Overlaps(own) || x.Overlaps(&plan.Entries[1]) {
+		t.Error("not the decode entries overlap")
+	}
+	graphs := f.live["executable graph"]
+	run, free, err := x.Mixed(own, func(i int) *plans.Entry {
+		if i == 3 || i == 4 {
+			return copied
+		}
+		return own
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range f.graphs[len(f.graphs)-1].nodes {
+		switch {
+		case n.kernel == "copy" && len(n.args) != 2:
+			t.Errorf("the copy's kernel has %d arguments", len(n.args))
+		case n.kernel == "inc" && n.args[0] == x.memory.arguments[copied.Name][4][0]:
+			t.Error("a kernel with the entry's arguments has those of the copy")
+		}
+	}
+	if _, err := run(t.Context(), 3); err != nil {
+		t.Error(err)
+	}
+	free()
+	if f.live["executable graph"] != graphs {
+		t.Errorf("%d graphs, %d before", f.live["executable graph"], graphs)
+	}
+}
+
 // TestState saves recurrent state and goes back to it.
 func TestState(t *testing.T) {
 	f := withFake(t)

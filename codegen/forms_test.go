@@ -1,0 +1,123 @@
+package codegen_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
+	"github.com/zincc-dev/zincc/plans/tuning"
+)
+
+// TestForms compiles the attention's output with each form that a candidate has where dispatches
+// overlap: the code asks for what it should, and the checker takes the plan.
+func TestForms(t *testing.T) {
+	shape := published(t, "qwen3-0.6b")
+	shape.Layers = 2
+	m, err := synth.New(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	if err := m.WriteHeader(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.OpenHeader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	compile := func(name string, rows ...tuning.Row) *plans.Plan {
+		t.Helper()
+		on, err := target.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := codegen.Import(f, frontend.Options{KV: ir.F16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := codegen.Compile(t.Context(), codegen.Source{Model: f, Program: p}, codegen.Options{Target: on, Choice: codegen.Choice{Tuned: tuning.NewTable(rows)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Plan
+	}
+	// attn_output returns the dispatch of the first layer in an entry, and its site.
+	output := func(p *plans.Plan, entry string) (*plans.Dispatch, string) {
+		for i, e := range p.Entries {
+			for j := range e.Dispatches {
+				if e.Name == entry && e.Dispatches[j].Site == "blk.0.attn_output" {
+					return &e.Dispatches[j], tuning.SiteOf(p.Program.Funcs[i], p.Program.Funcs[i].Groups[j])
+				}
+			}
+		}
+		t.Fatalf("no blk.0.attn_output in %s", entry)
+		return nil, ""
+	}
+	plain := compile("sm_90-cuda")
+	own, site := output(plain, "decode/1")
+	_, wide := output(plain, "decode/2")
+	const best = "fixed w32/2x32, 2 of 8 rows, 4 teams"
+	row := func(site, best string) tuning.Row {
+		return tuning.Row{Site: site, Device: "card", Driver: "1", Best: best, Micros: 5, Of: 2, When: time.Now()}
+	}
+	for _, c := range []struct {
+		form, want string
+		count      int
+		args       []string // that are asked for ahead
+	}{
+		{"", ".minnctapersm", 0, nil},
+		{", room for 512", ".minnctapersm 2\n", 1, nil},
+		{", room for 1024", ".minnctapersm 4\n", 1, nil},
+		{", 4 MiB ahead", "prefetch.global.L2", 2, []string{"blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"}},
+	} {
+		p := compile("sm_90-cuda", row(site, best+c.form), row(wide, best+c.form))
+		d, _ := output(p, "decode/1")
+		if !strings.HasPrefix(d.Why, "measured 5.00 us on card") {
+			t.Fatalf("%q: %s", c.form, d.Why)
+		}
+		text := string(p.Modules[p.Pipelines[d.Pipeline].Module].Bytes)
+		if got := strings.Count(text, c.want); got != c.count {
+			t.Errorf("%q: %d times %q\n%s", c.form, got, c.want, text)
+		}
+		before, _, _ := strings.Cut(text, "griddepcontrol.wait")
+		if strings.Count(text, "prefetch.") != strings.Count(before, "prefetch.") {
+			t.Errorf("%q: asks behind the wait", c.form)
+		}
+		var ahead []string
+		for _, a := range d.Args[len(own.Args):] {
+			ahead = append(ahead, a.Region)
+		}
+		if !slices.Equal(ahead, c.args) {
+			t.Errorf("%q: asks for %q, want %q", c.form, ahead, c.args)
+		}
+		if problems := audit.Check(p); len(problems) > 0 {
+			t.Errorf("%q: %v", c.form, problems)
+		}
+		if d, _ := output(p, "decode/2"); c.form != "" && !strings.Contains(d.Why, "is none of them") {
+			t.Errorf("%q: a step of two rows has the form: %s", c.form, d.Why)
+		}
+	}
+	// Nothing comes behind the choice of the token: the form is the plain kernel there.
+	last := plain.Entries[0].Dispatches[len(plain.Entries[0].Dispatches)-1]
+	program := plain.Program.Funcs[0]
+	p := compile("sm_90-cuda", row(tuning.SiteOf(program, program.Groups[len(program.Groups)-1]), "argmax w32/4 MiB ahead"))
+	d := p.Entries[0].Dispatches[len(plain.Entries[0].Dispatches)-1]
+	if !strings.HasPrefix(d.Why, "measured") || p.Modules[p.Pipelines[d.Pipeline].Module].Name != plain.Modules[plain.Pipelines[last.Pipeline].Module].Name {
+		t.Errorf("%s: %s, %s", d.Site, d.Why, p.Modules[p.Pipelines[d.Pipeline].Module].Name)
+	}
+	vulkan := compile("sm_90", row(site, best+", 4 MiB ahead"))
+	if d, _ := output(vulkan, "decode/1"); !strings.Contains(d.Why, "is none of them") {
+		t.Errorf("Vulkan: %s", d.Why)
+	}
+}
