@@ -55,11 +55,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// withoutDriver has the package look for a library that is not there.
+// withoutDriver has the package find no library.
 func withoutDriver(t *testing.T) {
 	before := load
 	load = func() (*driver, error) {
-		return newDriver(func() (uintptr, error) { return firstLibrary("libnone.so.1", "/none/libnone.so.1") }, librarySymbol)
+		return newDriver(func() (uintptr, error) { return 0, absent{errors.New("libcuda.so.1: not there")} }, librarySymbol)
 	}
 	t.Cleanup(func() { load = before })
 }
