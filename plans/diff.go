@@ -163,18 +163,27 @@ func diffWeight(f *fold, a, b *Weight) {
 	}
 }
 
-// diffModules lists the kernels of both plans that have the same name and other
-// code, which is what another version of the compiler makes.
+// diffModules lists the kernels of both plans that have the same name and format and other
+// code, which is what another version of the compiler makes. Several may have one name: those that have
+// their like in the other plan are no difference.
 func diffModules(a, b *Plan) *table.Table {
 	t := &table.Table{Title: "modules", Columns: []string{"kernel", "a", "b"}}
-	for i := range a.Modules {
-		m := &a.Modules[i]
-		j := slices.IndexFunc(b.Modules, func(n Module) bool { return n.Name == m.Name })
-		if j >= 0 && !bytes.Equal(m.Bytes, b.Modules[j].Bytes) {
-			t.Add(m.Name, codeName(m.Bytes), codeName(b.Modules[j].Bytes))
+	left := without(b.Modules, a.Modules)
+	for _, m := range without(a.Modules, b.Modules) {
+		j := slices.IndexFunc(left, func(n Module) bool { return n.Name == m.Name && n.Format == m.Format })
+		if j >= 0 {
+			t.Add(m.Name, codeName(m.Bytes), codeName(left[j].Bytes))
+			left = slices.Delete(left, j, j+1)
 		}
 	}
 	return t
+}
+
+// without returns the modules that others do not have.
+func without(modules, others []Module) []Module {
+	return slices.DeleteFunc(slices.Clone(modules), func(m Module) bool {
+		return slices.ContainsFunc(others, func(o Module) bool { return o.Name == m.Name && bytes.Equal(o.Bytes, m.Bytes) })
+	})
 }
 
 func codeName(code []byte) string {

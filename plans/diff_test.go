@@ -233,3 +233,23 @@ func TestDiffOfBackends(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffModules: of modules with one name only those count that have no like, and code of another format is no
+// other version of a kernel.
+func TestDiffModules(t *testing.T) {
+	module := func(format, code string) Module { return Module{Name: "gemv", Format: format, Bytes: []byte(code)} }
+	for _, c := range []struct {
+		a, b []Module
+		rows int
+	}{
+		{[]Module{module(PTX, "1"), module(PTX, "2")}, []Module{module(PTX, "2"), module(PTX, "1")}, 0},
+		{[]Module{module(PTX, "1"), module(PTX, "2")}, []Module{module(PTX, "2"), module(PTX, "3")}, 1},
+		{[]Module{module(PTX, "1"), module(PTX, "2")}, []Module{module(PTX, "3"), module(PTX, "4")}, 2},
+		{[]Module{module(PTX, "1"), module(PTX, "2")}, []Module{module(PTX, "1")}, 0},
+		{[]Module{module(PTX, "1")}, []Module{module(SPIRV, "2")}, 0},
+	} {
+		if got := len(diffModules(&Plan{Modules: c.a}, &Plan{Modules: c.b}).Rows); got != c.rows {
+			t.Errorf("%d and %d modules: %d rows, want %d", len(c.a), len(c.b), got, c.rows)
+		}
+	}
+}
