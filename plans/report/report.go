@@ -43,7 +43,7 @@ type Plan struct {
 	Kernels
 	Assembler string // which compiler the pipelines' assembly is of
 	Coverage  Table
-	Measured  []Measured `json:",omitempty"`
+	Measured  []Measured    `json:",omitempty"`
 	Offers    [][]Candidate // lists of candidates, which Dispatch.Offer means
 }
 
@@ -58,7 +58,7 @@ type Measured struct {
 
 // Candidate is one way to compute a call site.
 type Candidate struct {
-	Name   string  // ORDER/SHAPE, as in a tuning file
+	Name   string // ORDER/SHAPE, as in a tuning file
 	Kernel string
 	Wave   int
 	Grid   [3]int
