@@ -22,6 +22,9 @@ func ExpertGemmCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, n := range expertRows(g.perExpert(), s.Target) {
+		for n > 2 && g.gemmBytes(n) > s.Target.Shared {
+			n /= 2
+		}
 		list = append(list, expertGemm{g, gemm{g.linearGroup, g.extent, gemmOf(n, s.Target)}}.candidate("expert_gemm", (*gemmTile).run))
 	}
 	return list

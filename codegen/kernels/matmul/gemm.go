@@ -89,13 +89,18 @@ func gemmRows(g *linearGroup, t *target.Target) []int {
 		return []int{4}
 	}
 	n := 8
-	for n > 2 && (g.rows <= gemmRowStep*n/2 || g.tiles(gemmOutputs)*site.CeilDiv(g.rows, gemmRowStep*n) < t.Units) {
+	for n > 2 && (g.gemmBytes(n) > t.Shared || g.rows <= gemmRowStep*n/2 || g.tiles(gemmOutputs)*site.CeilDiv(g.rows, gemmRowStep*n) < t.Units) {
 		n /= 2
 	}
 	if n == 2 {
 		return []int{n}
 	}
 	return []int{n, n / 2}
+}
+
+// gemmBytes is at most the shared memory of a tile whose lanes compute n rows: x, weights, and sums of squares.
+func (g *linearGroup) gemmBytes(n int) int {
+	return 16*gemmStride*(gemmRowStep*n+2*gemmOutputs) + 4*8*gemmRowStep*n + g.tables()
 }
 
 // candidate returns the group's candidate of a family with this tile; run emits its kernel behind what finds the tile.

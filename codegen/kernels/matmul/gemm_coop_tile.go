@@ -68,7 +68,7 @@ var coopShapes = []coopTile{
 // coopTiles returns the tiles that the group and the target allow.
 func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	return slices.DeleteFunc(slices.Clone(coopShapes), func(s coopTile) bool {
-		return 16*s.shared() > t.Shared || s.groups*s.subgroups()*t.Wave > t.Workgroup || s.groups > 1 && g.k%(s.groups*4*weight.CoopDepth) != 0
+		return 16*s.shared()+g.tables() > t.Shared || s.groups*s.subgroups()*t.Wave > t.Workgroup || s.groups > 1 && g.k%(s.groups*4*weight.CoopDepth) != 0
 	})
 }
 

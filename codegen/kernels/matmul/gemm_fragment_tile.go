@@ -150,13 +150,14 @@ func (k gemmFragment) cases() []int {
 
 // space is the vec4 of shared memory that there are for x, and later sums.
 func (k gemmFragment) space() int {
+	tables := site.CeilDiv(k.tables(), 16)
 	if k.splits > 1 {
-		return sharedVec4 - 1 // what the last-block reduction takes
+		return sharedVec4 - tables - 1 // what the last-block reduction takes
 	}
 	if k.abreast > 1 {
-		return sharedVec4 / k.abreast
+		return sharedVec4/k.abreast - tables
 	}
-	return sharedVec4
+	return sharedVec4 - tables
 }
 
 // tiling is what the kernel does with the tile.

@@ -33,7 +33,9 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	if k.fixed == nil || k.k/4%k.wave != 0 || 2*k.subgroups*k.wave > gemvLanes {
 		return nil
 	}
-	fits := func() bool { return k.fits(k.columns) && k.columns*k.sharedBytes()+4*sharedParts <= t.Shared }
+	fits := func() bool {
+		return k.fits(k.columns) && k.columns*k.sharedBytes()+4*sharedParts+k.tables() <= t.Shared
+	}
 	for k.columns > 1 && (k.columns > sharedColumns || !fits() || k.rows%k.columns != 0) {
 		k.columns--
 	}

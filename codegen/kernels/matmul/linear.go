@@ -519,3 +519,17 @@ func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []
 	}
 	return values
 }
+
+// tables returns the bytes of shared memory of the tables that codes of the weights point into.
+func (g *linearGroup) tables() (bytes int) {
+	seen := map[*weight.Layout]bool{}
+	for _, p := range g.projects {
+		for _, w := range p.matrices {
+			if !seen[w.format.Layout] {
+				seen[w.format.Layout] = true
+				bytes += w.format.Table
+			}
+		}
+	}
+	return bytes
+}

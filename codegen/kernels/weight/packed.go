@@ -14,6 +14,7 @@ type packed struct {
 	dtype  ir.DType
 	fine   bool // halves of a run have scales of their own
 	offset bool
+	table  int      // bytes of shared memory
 	codes  []source // of what bytes are made
 	scales []source // of what terms are made
 	// octet returns elements 8j to 8j+7 of a run as two words of bytes. j is a Go number or a Value.
@@ -160,6 +161,7 @@ func (p *packed) layout() *Layout {
 	}
 	return &Layout{
 		Name:     name,
+		Table:    p.table,
 		Floats:   []*Format{{Name: name, cols: p.dtype.Block(), Unit: FixedRun, Run: run, Stride: run, Scaled: true, offset: p.offset, Fetch: p.fetch, Decode: p.decode}},
 		Bytes:    &DotFormat{Stride: FixedHalf, Offset: p.offset, Fine: p.fine, Words: types, Fetch: p.fetchDot, Decode: p.decodeDot},
 		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: p.coop},

@@ -56,12 +56,19 @@ func (g *grid) bits() int {
 	return 3
 }
 
-func (g *grid) table(b *kernel.Builder) *kernel.Table {
-	t := kernel.U32
+// elem is the type of the table's elements.
+func (g *grid) elem() kernel.Type {
 	if g.book.Size == 8 && !g.nibbles {
-		t = lane.U32x2
+		return lane.U32x2
 	}
-	return b.Table(t, g.book.Count, g.words, func(word func(i kernel.Operand) kernel.Value, i kernel.Value) kernel.Value {
+	return kernel.U32
+}
+
+// bytes are those of the table.
+func (g *grid) bytes() int { return g.book.Count * g.elem().Size() }
+
+func (g *grid) table(b *kernel.Builder) *kernel.Table {
+	return b.Table(g.elem(), g.book.Count, g.words, func(word func(i kernel.Operand) kernel.Value, i kernel.Value) kernel.Value {
 		w := b.Shr(word(b.Shr(i, 1)), b.Mul(b.And(i, 1), 16))
 		if g.book.Size == 4 {
 			return g.value(b, apart(b, w, 3))

@@ -15,26 +15,26 @@ var packedFormats = []*packed{
 	{dtype: ir.Q2_K, fine: true, offset: true, codes: []source{quarterPlane}, scales: []source{{1, 16, 1, 0}, {2, 32, 8, 0}}, octet: quarterCodes, terms: termsQ2K},
 	{dtype: ir.Q3_K, fine: true, codes: []source{quarterPlane, bitPlane(1)}, scales: []source{{2, 16, 1, 0}, {3, 16, 8, 0}},
 		octet: biased(4, withBits(quarterCodes, 2)), terms: signedTerms(2)},
-	{dtype: ir.IQ4_NL, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, octet: ofTable(codebook.IQ4), terms: scaleAlone},
-	{dtype: ir.IQ4_XS, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}, {2, 16, 8, 0}}, octet: ofTable(codebook.IQ4), terms: signedTerms(1)},
-	{dtype: ir.MXFP4, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}}, octet: ofTable(codebook.E2M1), terms: termsE8M0},
-	{dtype: ir.NVFP4, fine: true, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, octet: ofTable(codebook.E2M1), terms: termsE4M3},
+	{dtype: ir.IQ4_NL, table: nibbleTable, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, octet: ofTable(codebook.IQ4), terms: scaleAlone},
+	{dtype: ir.IQ4_XS, table: nibbleTable, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}, {2, 16, 8, 0}}, octet: ofTable(codebook.IQ4), terms: signedTerms(1)},
+	{dtype: ir.MXFP4, table: nibbleTable, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}}, octet: ofTable(codebook.E2M1), terms: termsE8M0},
+	{dtype: ir.NVFP4, table: nibbleTable, fine: true, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, octet: ofTable(codebook.E2M1), terms: termsE4M3},
 	{dtype: ir.Q1_0, codes: []source{bitPlane(0)}, scales: []source{{1, 16, 4, 0}}, octet: signCodes, terms: scaleAlone},
 	{dtype: ir.Q2_0, codes: []source{quarterPlane}, scales: []source{{1, 16, 2, 0}}, octet: biased(1, quarterCodes), terms: scaleAlone},
 	{dtype: ir.TQ2_0, codes: []source{quarterPlane}, scales: []source{{1, 16, 8, 0}}, octet: biased(1, quarterCodes), terms: scaleAlone},
-	{dtype: ir.IQ2_XXS, codes: []source{wholeRun}, scales: []source{wholeRun, blockD(1)}, octet: octetIQ2XXS(gridIQ2XXS),
+	{dtype: ir.IQ2_XXS, table: gridIQ2XXS.bytes(), codes: []source{wholeRun}, scales: []source{wholeRun, blockD(1)}, octet: octetIQ2XXS(gridIQ2XXS),
 		terms: oddTerms(3, func(b *kernel.Builder, w kernel.Value) []kernel.Value { return []kernel.Value{b.Shr(b.Elem(w, 1), 28)} })},
-	{dtype: ir.IQ2_XS, fine: true, codes: []source{{0, 64, 1, 2}}, scales: []source{{1, 8, 1, 0}, blockD(2)}, octet: octetIQ2XS(gridIQ2XS),
+	{dtype: ir.IQ2_XS, table: gridIQ2XS.bytes(), fine: true, codes: []source{{0, 64, 1, 2}}, scales: []source{{1, 8, 1, 0}, blockD(2)}, octet: octetIQ2XS(gridIQ2XS),
 		terms: oddTerms(3, nibblesFrom(0))},
-	{dtype: ir.IQ2_S, fine: true, codes: []source{wholeRun, {1, 16, 1, 0}}, scales: []source{{1, 16, 1, 0}, blockD(2)}, octet: octetIQ2S(gridIQ2S),
+	{dtype: ir.IQ2_S, table: gridIQ2S.bytes(), fine: true, codes: []source{wholeRun, {1, 16, 1, 0}}, scales: []source{{1, 16, 1, 0}, blockD(2)}, octet: octetIQ2S(gridIQ2S),
 		terms: oddTerms(3, nibblesFrom(8))},
-	{dtype: ir.IQ3_XXS, codes: []source{{0, 64, 1, 2}, {1, 32, 1, 0}}, scales: []source{{1, 32, 1, 0}, blockD(2)}, octet: octetIQ3XXS(gridIQ3XXS),
+	{dtype: ir.IQ3_XXS, table: gridIQ3XXS.bytes(), codes: []source{{0, 64, 1, 2}, {1, 32, 1, 0}}, scales: []source{{1, 32, 1, 0}, blockD(2)}, octet: octetIQ3XXS(gridIQ3XXS),
 		terms: oddTerms(2, func(b *kernel.Builder, w kernel.Value) []kernel.Value { return []kernel.Value{b.Shr(w, 28)} })},
-	{dtype: ir.IQ3_S, codes: []source{{0, 64, 1, 2}, {1, 32, 1, 0}, {2, 8, 1, 0}}, scales: []source{{3, 4, 1, 0}, blockD(4)}, octet: octetIQ3S(gridIQ3S),
+	{dtype: ir.IQ3_S, table: gridIQ3S.bytes(), codes: []source{{0, 64, 1, 2}, {1, 32, 1, 0}, {2, 8, 1, 0}}, scales: []source{{3, 4, 1, 0}, blockD(4)}, octet: octetIQ3S(gridIQ3S),
 		terms: oddTerms(0, func(b *kernel.Builder, w kernel.Value) []kernel.Value { return []kernel.Value{b.And(w, 15)} })},
-	{dtype: ir.IQ1_S, codes: []source{{0, 32, 1, 0}, {1, 16, 1, 0}}, scales: []source{{1, 16, 1, 0}, blockD(2)}, octet: octetIQ1S(gridIQ1S),
+	{dtype: ir.IQ1_S, table: gridIQ1S.bytes(), codes: []source{{0, 32, 1, 0}, {1, 16, 1, 0}}, scales: []source{{1, 16, 1, 0}, blockD(2)}, octet: octetIQ1S(gridIQ1S),
 		terms: oddTerms(3, func(b *kernel.Builder, w kernel.Value) []kernel.Value { return []kernel.Value{b.BitExtract(w, 12, 3)} })},
-	{dtype: ir.IQ1_M, fine: true, codes: []source{{0, 32, 1, 0}, {1, 16, 1, 0}}, scales: []source{{2, 64, 8, 0}}, octet: octetIQ1M(gridIQ1S),
+	{dtype: ir.IQ1_M, table: gridIQ1S.bytes(), fine: true, codes: []source{{0, 32, 1, 0}, {1, 16, 1, 0}}, scales: []source{{2, 64, 8, 0}}, octet: octetIQ1M(gridIQ1S),
 		terms: termsIQ1M},
 }
 
@@ -52,7 +52,10 @@ func blockD(plane int) source { return source{plane, 16, 8, 0} }
 
 func bitPlane(plane int) source { return source{plane, 32, 1, 4} }
 
-const ones = 0x01010101
+const (
+	ones        = 0x01010101
+	nibbleTable = 256 * 4
+)
 
 // codesFunc is packed.octet.
 type codesFunc func(b *kernel.Builder, w []kernel.Value, j kernel.Operand) [2]kernel.Value

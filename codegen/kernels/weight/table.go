@@ -18,6 +18,7 @@ type Layout struct {
 	Copy     *CoopFormat     // f16 copied to shared memory, for cooperative matrices
 	Fragment *FragmentFormat // f16 in the lanes that hold them of a matrix
 	Fixed    *FixedFormat    // codes as f16 in these lanes, for an x in fixed point
+	Table    int             // bytes of the table that codes point into, in shared memory
 	Without  string
 }
 
