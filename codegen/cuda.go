@@ -44,8 +44,11 @@ func constants(c *kernels.Candidate) string {
 	return " " + string(text)
 }
 
-func requireCUDA(p *plans.Plan, _ []*kernel.Func, t *target.Target) {
+func requireCUDA(p *plans.Plan, used []*kernel.Func, t *target.Target) {
 	r := &plans.CUDARequirements{Arch: t.CUDA, Overlap: overlaps(t)}
+	for _, fn := range used {
+		r.Exact = r.Exact || fn.Groups
+	}
 	for _, pl := range p.Pipelines {
 		r.Workgroup = max(r.Workgroup, pl.Workgroup)
 		r.Shared = max(r.Shared, pl.Shared)

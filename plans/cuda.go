@@ -12,7 +12,9 @@ const PTX = "ptx"
 
 // CUDARequirements are what a CUDA device must offer.
 type CUDARequirements struct {
-	Arch      int // compute capability without the dot, at least: 90 for sm_90
+	Arch int // compute capability without the dot, at least: 90 for sm_90
+	// Exact: no later architecture runs the plan, as with sm_90a.
+	Exact     bool
 	Workgroup int // invocations of the largest workgroup
 	Shared    int // bytes of shared memory of the hungriest workgroup
 	// Overlap: kernels of decode entries begin while the one before runs, and wait for it before they
@@ -40,6 +42,9 @@ func (r *CUDARequirements) missing(c *Capabilities) string {
 	if has.Arch != 0 && r.Arch > has.Arch {
 		return fmt.Sprintf("is sm_%d, sm_%d is needed", has.Arch, r.Arch)
 	}
+	if r.Exact && has.Arch != 0 && r.Arch != has.Arch {
+		return fmt.Sprintf("is sm_%d, and the plan is for sm_%da alone: compile for sm_%d", has.Arch, r.Arch, has.Arch)
+	}
 	return exceeded(
 		limit{"invocations of a workgroup", int64(r.Workgroup), int64(has.Workgroup)},
 		limit{"bytes of shared memory", int64(r.Shared), int64(has.Shared)})
@@ -55,7 +60,11 @@ func (r *CUDARequirements) check(c *checker) {
 }
 
 func (r *CUDARequirements) describe(t *table.Table) {
-	t.Add("architecture", fmt.Sprintf("sm_%d", r.Arch))
+	architecture := fmt.Sprintf("sm_%d", r.Arch)
+	if r.Exact {
+		architecture += "a, and no later one"
+	}
+	t.Add("architecture", architecture)
 	overlap := "no"
 	if r.Overlap {
 		overlap = "in decode entries, each kernel with the one before"

@@ -25,6 +25,8 @@ type Func struct {
 	SubgroupOps []string
 	// Fragments: it uses MatPairs, and so relies on which elements of a matrix lanes hold.
 	Fragments bool
+	// Groups: it uses MatGroupAdd, which only PTX for sm_90a has.
+	Groups bool
 
 	workgroup *Node
 	arrays    []*Array

@@ -94,16 +94,18 @@ const (
 	OpFence
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
-	OpMatFill    // element
-	OpMatPairs   // words
-	OpMatLoad    // index, stride
-	OpMatStore   // index, stride, matrix
-	OpMatMulAdd  // a, b, c
-	OpMatTimes   // a, b
-	OpMatConvert // a
-	OpMatLength  // imm: the type
-	OpVarElem    // var, element
-	OpVarSetElem // var, element, value
+	OpMatFill      // element
+	OpMatPairs     // words
+	OpMatLoad      // index, stride
+	OpMatStore     // index, stride, matrix
+	OpMatMulAdd    // a, b, c
+	OpMatTimes     // a, b
+	OpMatConvert   // a
+	OpMatLength    // imm: the type
+	OpMatGroupAdd  // stride; a, index by product; vars. imm: the array, align: the products. See Node.Group
+	OpMatGroupWait // imm: how many may be left
+	OpVarElem      // var, element
+	OpVarSetElem   // var, element, value
 
 	// Control. Regions are named after the operands.
 	OpIf       // condition; then, else
@@ -205,16 +207,18 @@ var ops = [numOps]opInfo{
 
 	OpSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
-	OpMatFill:    {name: "mat_fill"},
-	OpMatPairs:   {name: "mat_pairs"},
-	OpMatLoad:    {name: "mat_load"},
-	OpMatStore:   {name: "mat_store"},
-	OpMatMulAdd:  {name: "mat_mul_add"},
-	OpMatTimes:   {name: "mat_times"},
-	OpMatConvert: {name: "mat_convert"},
-	OpMatLength:  {name: "mat_length"},
-	OpVarElem:    {name: "get_elem"},
-	OpVarSetElem: {name: "set_elem"},
+	OpMatFill:      {name: "mat_fill"},
+	OpMatPairs:     {name: "mat_pairs"},
+	OpMatLoad:      {name: "mat_load"},
+	OpMatStore:     {name: "mat_store"},
+	OpMatMulAdd:    {name: "mat_mul_add"},
+	OpMatTimes:     {name: "mat_times"},
+	OpMatConvert:   {name: "mat_convert"},
+	OpMatLength:    {name: "mat_length"},
+	OpMatGroupAdd:  {name: "mat_group_add"},
+	OpMatGroupWait: {name: "mat_group_wait"},
+	OpVarElem:      {name: "get_elem"},
+	OpVarSetElem:   {name: "set_elem"},
 
 	OpIf:       {name: "if"},
 	OpFor:      {name: "for"},

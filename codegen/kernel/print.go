@@ -157,6 +157,10 @@ func (p *printer) subject(n *Node) string {
 		if n.imm != 0 {
 			return "buffers"
 		}
+	case OpMatGroupWait:
+		return fmt.Sprint(n.imm)
+	case OpMatGroupAdd:
+		return fmt.Sprintf("%d products=%d ", n.imm, n.align)
 	case OpMatLength:
 		return fmt.Sprintf("%v ", Type(n.imm))
 	case OpMatLoad, OpMatStore:

@@ -16,16 +16,16 @@ import (
 )
 
 // assemble holds that NVIDIA's assembler takes a module. Debian's package of it knows
-// architectures up to sm_90.
-func assemble(t *testing.T, arch int, text string) {
+// architectures up to sm_90a.
+func assemble(t *testing.T, arch, text string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "module.ptx")
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("ptxas", fmt.Sprintf("-arch=sm_%d", arch), "-o", os.DevNull, path).CombinedOutput()
+	out, err := exec.Command("ptxas", "-arch="+arch, "-o", os.DevNull, path).CombinedOutput()
 	if err != nil {
-		t.Errorf("sm_%d: %v\n%s%s", arch, err, out, text)
+		t.Errorf("%s: %v\n%s%s", arch, err, out, text)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestPTX(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				assemble(t, arch, text)
+				assemble(t, fmt.Sprint("sm_", arch), text)
 				if again, _ := ptx.Lower(f, ptx.Options{Arch: arch}); again != text {
 					t.Error("the same kernel gave another text")
 				}
@@ -125,7 +125,7 @@ func TestOverlap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assemble(t, 90, text)
+		assemble(t, "sm_90", text)
 		var have []string
 		for _, line := range strings.Split(text, "\n") {
 			for _, k := range []struct{ in, out string }{
@@ -166,7 +166,7 @@ func TestDotInSum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assemble(t, 80, text)
+	assemble(t, "sm_80", text)
 	for want, count := range map[string]int{"dp4a": 3, ", 0;": 2, "add.s32": 1} {
 		if got := strings.Count(text, want); got != count {
 			t.Errorf("%d times %q, want %d\n%s", got, want, count, text)

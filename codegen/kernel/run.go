@@ -45,6 +45,7 @@ type machine struct {
 	gone        []bool     // lanes that have returned
 	left        [][]bool   // lanes that have left a loop, by the loops around
 	races       *detector
+	products    products
 	err         error
 }
 
@@ -64,6 +65,7 @@ func (m *machine) workgroup(index int) error {
 		arrays = append(arrays, len(words))
 	}
 	m.races.begin(index, m.lanes, m.wave, arrays)
+	m.products = products{}
 	active := make([]bool, m.lanes)
 	for i := range active {
 		active[i] = true
@@ -102,6 +104,7 @@ func (m *machine) node(n *Node, active []bool) {
 	if n == m.f.left {
 		return
 	}
+	m.products.touch(m, n, active)
 	switch n.op {
 	case OpIf:
 		cond := m.value(n.args[0])

@@ -114,6 +114,10 @@ func (m *machine) matrix(n *Node, active []bool) {
 		}
 	case OpVarElem, OpVarSetElem:
 		m.matElement(n, active)
+	case OpMatGroupAdd:
+		m.groupAdd(n, active)
+	case OpMatGroupWait:
+		m.groupWait(n, active)
 	default:
 		m.fail(n, "not here")
 	}

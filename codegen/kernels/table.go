@@ -89,6 +89,7 @@ var families = []Family{
 	{"rows", "the same on processors: a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
 	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
+	{"gemm_wgmma", "projections of many rows: what gemm_fragment computes, with products of four subgroups (wgmma)", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},
 	{"gemm_fragment", "the same of more rows, with cooperative matrices of f16 into which lanes put the weights themselves", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},
 	{"gemm_coop", "the same of many rows, with cooperative matrices of f16", matmul.GemmCoopCandidates, matmul.GemmCoopWants},
 	{"gemm_float", "the same of many rows, with weights of f32, in tiles through shared memory: subgroups share the elements of a row", matmul.GemmFloatCandidates, nil},

@@ -31,5 +31,8 @@ func cudaTarget(arch int, doc string, t Target) *Target {
 	t.Backend, t.CUDA, t.Vendor = plans.CUDA, arch, 0x10de
 	t.Wave, t.Workgroup, t.Shared, t.Rows = 32, 1024, 48<<10, 2048
 	t.Matrix, t.Fragments, t.Dot, t.Chunks = MatrixShape{16, 16, 16}, true, true, true
+	if arch == 90 {
+		t.Groups, t.Asked = true, 227<<10
+	}
 	return &t
 }

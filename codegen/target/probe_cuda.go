@@ -52,6 +52,7 @@ func (p *Probe) cudaTarget() *Target {
 	t := *base
 	t.Name, t.Doc = ProbePrefix+p.Name+WithCUDA, "as probed through CUDA"
 	t.Arch = fmt.Sprintf("sm_%d%s", p.Arch, WithCUDA)
+	t.Groups = base.Groups && p.Arch == base.CUDA // no later architecture has them
 	t.Units, t.Shared = p.Units, min(base.Shared, p.Shared)
 	if t.Memory = p.Memory; p.Type != "discrete" {
 		t.Memory = 0

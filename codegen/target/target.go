@@ -23,6 +23,7 @@ type Target struct {
 	Waves     []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
 	Workgroup int    // invocations of a workgroup, at most
 	Shared    int    // bytes of shared memory of a workgroup, at most
+	Asked     int    // the same of workgroups that ask for it; 0: as Shared
 	Units     int    // compute units or SMs: workgroups that make progress at once
 	// Rows is how many rows of a prompt a step has at most: more of them fill more units and
 	// share what is read of the weights, and take more memory.
@@ -33,6 +34,8 @@ type Target struct {
 	// Fragments: of matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
 	// hold the elements that mma.m16n8k16 of NVIDIA's PTX says, and sums of integers below 2^24 are exact.
 	Fragments bool
+	// Groups: four subgroups multiply matrices with one in shared memory (wgmma).
+	Groups bool
 	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).
 	Dot bool
 	// UnsignedDot: dot products are of unsigned bytes of weights and signed ones of x, and others cost more.

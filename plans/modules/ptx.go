@@ -10,7 +10,8 @@ import (
 )
 
 // readPTX follows addresses from the parameters of the entry point through the registers. It knows
-// the form that this program writes: one entry point, one instruction a line.
+// the form that this program writes: one entry point, one instruction a line, and behind memory that is
+// asked for its bytes.
 func readPTX(code []byte, _ map[uint32]uint32) (*Code, error) {
 	r := &ptxReader{
 		code: &Code{Loads: map[int]bool{}, Stores: map[int]bool{}},
@@ -19,7 +20,10 @@ func readPTX(code []byte, _ map[uint32]uint32) (*Code, error) {
 	// What a loop carries around is known the second time.
 	for range 2 {
 		for number, line := range strings.Split(string(code), "\n") {
-			line, _, _ = strings.Cut(line, "//")
+			line, comment, _ := strings.Cut(line, "//")
+			if asked, ok := strings.CutPrefix(line, ".extern .shared "); ok {
+				line = ".shared " + strings.Replace(asked, "[]", "["+strings.TrimSpace(comment)+"]", 1)
+			}
 			if err := r.line(strings.TrimSpace(line)); err != nil {
 				return nil, fmt.Errorf("line %d: %w", number+1, err)
 			}
@@ -32,10 +36,13 @@ func readPTX(code []byte, _ map[uint32]uint32) (*Code, error) {
 	if err := r.overlap(string(code)); err != nil {
 		return nil, err
 	}
-	arch := r.arch
+	arch, exact := r.arch, r.exact
 	r.code.lacks = func(need *plans.Requirements) []string {
-		if need.CUDA == nil || need.CUDA.Arch < arch {
+		switch {
+		case need.CUDA == nil || need.CUDA.Arch < arch:
 			return []string{fmt.Sprintf("the architecture sm_%d", arch)}
+		case exact && (need.CUDA.Arch != arch || !need.CUDA.Exact):
+			return []string{fmt.Sprintf("the architecture sm_%da and no other", arch)}
 		}
 		return nil
 	}
@@ -46,6 +53,7 @@ type ptxReader struct {
 	code  *Code
 	from  map[string]map[int]bool // arguments that the address in a register may be of
 	arch  int
+	exact bool // no later one has the instructions
 	known bool // declarations were read
 }
 
@@ -60,7 +68,8 @@ func (r *ptxReader) line(line string) error {
 	var err error
 	switch word {
 	case ".target":
-		r.arch, err = strconv.Atoi(strings.TrimRight(strings.TrimPrefix(rest, "sm_"), "a"))
+		rest, r.exact = strings.CutSuffix(rest, "a")
+		r.arch, err = strconv.Atoi(strings.TrimPrefix(rest, "sm_"))
 	case ".visible":
 		if r.code.Entry != "" {
 			return fmt.Errorf("a second entry point")

@@ -123,3 +123,24 @@ func FuzzReadPTX(f *testing.F) {
 		}
 	})
 }
+
+// TestReadPTXExact reads a module for one architecture alone, which asks for its shared memory.
+func TestReadPTXExact(t *testing.T) {
+	text := strings.Replace(ptxModule, ".target sm_80", ".target sm_90a", 1)
+	text = strings.Replace(text, ".visible", ".extern .shared .align 128 .b8 asked[]; // 98304\n.visible", 1)
+	c, err := readPTX([]byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Shared != 272+98304 {
+		t.Errorf("%d bytes of shared memory", c.Shared)
+	}
+	for _, need := range []struct {
+		plans.CUDARequirements
+		lacks int
+	}{{plans.CUDARequirements{Arch: 90, Exact: true}, 0}, {plans.CUDARequirements{Arch: 90}, 1}, {plans.CUDARequirements{Arch: 100, Exact: true}, 1}} {
+		if got := c.Lacks(&plans.Requirements{CUDA: &need.CUDARequirements}); len(got) != need.lacks {
+			t.Errorf("%+v: lacks %v", need.CUDARequirements, got)
+		}
+	}
+}

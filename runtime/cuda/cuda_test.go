@@ -202,6 +202,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{plans.CUDARequirements{Arch: 80, Workgroup: 1024, Shared: 48 << 10}, 1 << 30, ""},
 		{plans.CUDARequirements{Arch: 90}, 1 << 30, "device cuda:1, Z1, is sm_86, sm_90 is needed"},
+		{plans.CUDARequirements{Arch: 86, Exact: true}, 1 << 30, ""},
+		{plans.CUDARequirements{Arch: 80, Exact: true}, 1 << 30, "device cuda:1, Z1, is sm_86, and the plan is for sm_80a alone: compile for sm_86"},
 		{plans.CUDARequirements{Arch: 80, Shared: 64 << 10}, 1 << 30, "device cuda:1, Z1, has 49152 bytes of shared memory, 65536 are needed"},
 		{plans.CUDARequirements{Arch: 80}, 9 << 30, "device cuda:1, Z1, has 8589934592 bytes of device memory, 9663676416 are needed"},
 	} {

@@ -41,6 +41,7 @@ const (
 	cuModuleUnload
 	cuModuleGetFunction
 	cuFuncGetAttribute
+	cuFuncSetAttribute
 	cuStreamCreate
 	cuStreamDestroy
 	cuStreamQuery
@@ -75,7 +76,7 @@ var symbols = [functions]string{
 	cuMemcpyDtoHAsync: "cuMemcpyDtoHAsync_v2", cuMemcpyDtoDAsync: "cuMemcpyDtoDAsync_v2", cuMemsetD32Async: "cuMemsetD32Async",
 	cuLinkCreate: "cuLinkCreate_v2", cuLinkAddData: "cuLinkAddData_v2", cuLinkComplete: "cuLinkComplete", cuLinkDestroy: "cuLinkDestroy",
 	cuModuleLoadData: "cuModuleLoadData", cuModuleUnload: "cuModuleUnload", cuModuleGetFunction: "cuModuleGetFunction",
-	cuFuncGetAttribute: "cuFuncGetAttribute", cuStreamCreate: "cuStreamCreate", cuStreamDestroy: "cuStreamDestroy_v2",
+	cuFuncGetAttribute: "cuFuncGetAttribute", cuFuncSetAttribute: "cuFuncSetAttribute", cuStreamCreate: "cuStreamCreate", cuStreamDestroy: "cuStreamDestroy_v2",
 	cuStreamQuery: "cuStreamQuery", cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
 	cuStreamBeginCapture: "cuStreamBeginCapture_v2", cuStreamEndCapture: "cuStreamEndCapture", cuLaunchKernelEx: "cuLaunchKernelEx",
 	cuGraphInstantiate: "cuGraphInstantiateWithFlags", cuGraphDestroy: "cuGraphDestroy", cuGraphExecDestroy: "cuGraphExecDestroy",

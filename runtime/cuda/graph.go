@@ -79,7 +79,7 @@ func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments [
 	for i := range arguments {
 		pointers[i] = unsafe.Pointer(&arguments[i])
 	}
-	c := &launchConfig{grid: grid, block: [3]uint32{uint32(f.workgroup), 1, 1}, stream: stream}
+	c := &launchConfig{grid: grid, block: [3]uint32{uint32(f.workgroup), 1, 1}, shared: uint32(f.shared), stream: stream}
 	if overlap {
 		const programmaticStreamSerialization = 6
 		c.attributes, c.count = &launchAttribute{id: programmaticStreamSerialization, value: [16]uint32{1}}, 1

@@ -159,7 +159,7 @@ func (i *Info) Warm() {
 func (i *Info) Capabilities() *plans.Capabilities {
 	return &plans.Capabilities{
 		Memory: int64(i.Memory),
-		CUDA:   plans.CUDACapabilities{Arch: i.Arch, Workgroup: 1024, Shared: i.Shared},
+		CUDA:   plans.CUDACapabilities{Arch: i.Arch, Workgroup: 1024, Shared: max(i.Shared, i.Optional)},
 	}
 }
 

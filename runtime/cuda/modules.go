@@ -23,6 +23,7 @@ import (
 type function struct {
 	handle    uintptr
 	workgroup int
+	shared    int // bytes of shared memory that it asks for
 	// Registers are those of a lane, Local the bytes of what did not fit into them.
 	registers, local int
 }
@@ -46,7 +47,7 @@ func (d *Device) functions(ctx context.Context, plan *plans.Plan) ([]*function, 
 			}
 			p := &plan.Pipelines[i]
 			m := &plan.Modules[p.Module]
-			list[i], failed[i] = d.function(m.Name, m.Interface.Entry, p.Workgroup, m.Bytes)
+			list[i], failed[i] = d.function(m.Name, m.Interface.Entry, p.Workgroup, p.Shared, m.Bytes)
 			return nil
 		})
 	}
@@ -59,8 +60,11 @@ func (d *Device) functions(ctx context.Context, plan *plans.Plan) ([]*function, 
 	return list, nil
 }
 
-// function loads a kernel of workgroups of that many lanes.
-func (d *Device) function(kernel, entry string, workgroup int, ptx []byte) (*function, error) {
+// mostDeclared is the bytes of shared memory that kernels declare. What takes more asks for all of it.
+const mostDeclared = 48 << 10
+
+// function loads a kernel of workgroups of that many lanes and bytes of shared memory.
+func (d *Device) function(kernel, entry string, workgroup, shared int, ptx []byte) (*function, error) {
 	code, err := d.machineCode(ptx)
 	if err != nil {
 		return nil, d.errorf("kernel %s: %w", kernel, err)
@@ -83,6 +87,13 @@ func (d *Device) function(kernel, entry string, workgroup int, ptx []byte) (*fun
 			return nil, d.errorf("kernel %s: %w", kernel, err)
 		}
 		*a.to = int(v)
+	}
+	if shared > mostDeclared {
+		const maxDynamicShared = 8 // CUfunction_attribute
+		f.shared = shared
+		if err := d.call(cuFuncSetAttribute, f.handle, maxDynamicShared, uintptr(shared)); err != nil {
+			return nil, d.errorf("kernel %s: %d bytes of shared memory: %w", kernel, shared, err)
+		}
 	}
 	return f, nil
 }

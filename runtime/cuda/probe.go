@@ -48,7 +48,7 @@ func Probe(ctx context.Context, info Info) (*runtime.ProbeResult, error) {
 
 // probeRead measures the bandwidth of the best grid.
 func (d *Device) probeRead(ctx context.Context, r *runtime.ProbeResult) error {
-	f, err := d.function("probe_read", "kernel", probeLanes, []byte(probeRead))
+	f, err := d.function("probe_read", "kernel", probeLanes, 0, []byte(probeRead))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (d *Device) probeRead(ctx context.Context, r *runtime.ProbeResult) error {
 // probeDispatch measures empty kernels one after the other in a graph, and what it costs to start the
 // shortest graph and wait for its end.
 func (d *Device) probeDispatch(ctx context.Context, r *runtime.ProbeResult) error {
-	f, err := d.function("probe_empty", "kernel", probeLanes, []byte(probeEmpty))
+	f, err := d.function("probe_empty", "kernel", probeLanes, 0, []byte(probeEmpty))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -69,6 +70,7 @@ type lowering struct {
 	// a variable its registers.
 	values    map[*kernel.Node][]operand
 	addresses map[int]string // registers of the arguments' addresses
+	names     []string       // of the shared arrays
 	builtins  map[kernel.Builtin]operand
 	uniform   *uniformity
 	apart     bool                  // lanes of a subgroup may be elsewhere
@@ -122,6 +124,10 @@ func (l *lowering) module() error {
 	if l.size, err = f.WorkgroupSize(l.o.Spec); err != nil {
 		return err
 	}
+	target, err := l.target()
+	if err != nil {
+		return err
+	}
 	arrays, err := l.arrays()
 	if err != nil {
 		return err
@@ -137,8 +143,11 @@ func (l *lowering) module() error {
 		return l.err
 	}
 	w := &l.out
-	fmt.Fprintf(w, ".version %s\n.target sm_%d\n.address_size 64\n\n// %s\n", version(l.o.Arch), l.o.Arch, strings.ReplaceAll(f.Name, "\n", " "))
+	fmt.Fprintf(w, "%s.address_size 64\n\n// %s\n", target, strings.ReplaceAll(f.Name, "\n", " "))
 	w.WriteString(l.tables())
+	if arrays.asked > 0 {
+		fmt.Fprintf(w, ".extern .shared .align 128 .b8 %s[]; // %d\n", asked, arrays.asked)
+	}
 	fmt.Fprintf(w, ".visible .entry %s(", Entry)
 	for i := range f.Args {
 		if i > 0 {
@@ -156,23 +165,54 @@ func (l *lowering) module() error {
 			fmt.Fprintf(w, "\t.reg .%s %s<%d>;\n", c.typ, c.prefix, n)
 		}
 	}
-	w.WriteString(arrays)
+	w.WriteString(arrays.declared)
 	w.WriteString(l.code.String())
 	w.WriteString("}\n")
 	return nil
 }
 
-// arrays declares the shared arrays.
-func (l *lowering) arrays() (string, error) {
+// MostDeclared is the bytes of shared arrays that a module may declare. With more it has them from who
+// launches it, who has to ask for them.
+const MostDeclared = 48 << 10
+
+// asked is the name of memory that is asked for.
+const asked = "asked"
+
+// sharedArrays are the declarations of shared arrays, or the bytes that are asked for.
+type sharedArrays struct {
+	declared string
+	asked    uint64
+}
+
+// arrays declares the shared arrays and names them. In memory that is asked for, those of wide elements are
+// first, so that nothing lies between.
+func (l *lowering) arrays() (list sharedArrays, err error) {
 	var b strings.Builder
-	for i, a := range l.f.Arrays() {
+	arrays, align := l.f.Arrays(), 16
+	if l.f.Groups {
+		align = coreMatrix
+	}
+	order, sizes := make([]int, len(arrays)), make([]uint64, len(arrays))
+	for i, a := range arrays {
 		n, err := l.f.Eval(a.Length(), l.o.Spec)
 		if err != nil {
-			return "", fmt.Errorf("length of a shared array: %w", err)
+			return list, fmt.Errorf("length of a shared array: %w", err)
 		}
-		fmt.Fprintf(&b, "\t.shared .align 16 .b8 s%d[%d];\n", i, uint64(n)*uint64(a.Elem().Size()))
+		order[i], sizes[i] = i, uint64(n)*uint64(a.Elem().Size())
+		list.asked += sizes[i]
+		fmt.Fprintf(&b, "\t.shared .align %d .b8 s%d[%d];\n", align, i, sizes[i])
+		l.names = append(l.names, fmt.Sprintf("s%d", i))
 	}
-	return b.String(), nil
+	if list.asked <= MostDeclared {
+		return sharedArrays{declared: b.String()}, nil
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return arrays[j].Elem().Size() - arrays[i].Elem().Size() })
+	at := uint64(0)
+	for _, i := range order {
+		l.names[i] = fmt.Sprintf("%s+%d", asked, at)
+		at += sizes[i]
+	}
+	return list, nil
 }
 
 // prologue loads what the body needs of the arguments and of the lane's place.

@@ -136,7 +136,7 @@ func (l *lowering) element(n *kernel.Node, indices int) string {
 
 // shared writes the address of an element of a shared array: a symbol and a number, or a register.
 func (l *lowering) shared(array int, i operand) string {
-	base, size := fmt.Sprintf("s%d", array), l.f.Arrays()[array].Elem().Size()
+	base, size := l.names[array], l.f.Arrays()[array].Elem().Size()
 	if i.lit {
 		return fmt.Sprintf("%s+%d", base, uint64(i.bits)*uint64(size))
 	}
@@ -183,6 +183,9 @@ func (l *lowering) sharedStore(n *kernel.Node) {
 
 // barrier also orders what the lanes of the workgroup wrote, to buffers too.
 func (l *lowering) barrier(*kernel.Node) {
+	if l.f.Groups { // products of groups read what lanes have written
+		l.do("fence.proxy.async.shared::cta")
+	}
 	if l.size <= Wave {
 		l.do("bar.warp.sync -1")
 		return

@@ -15,6 +15,9 @@ const EntryPoint = "main"
 // point, main, and the kernel's specialization constants, which stay open. The same
 // kernel gives the same words.
 func Lower(f *kernel.Func) ([]uint32, error) {
+	if f.Groups {
+		return nil, fmt.Errorf("kernel %s: SPIR-V has no products of four subgroups", f.Name)
+	}
 	l := &lowering{
 		f: f, m: spirv.NewBuilder(),
 		values: map[*kernel.Node]spirv.ID{}, inputs: map[spirv.BuiltIn]spirv.ID{},

@@ -134,9 +134,17 @@ func (k gemmFragment) rowsKey() string {
 
 func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
 
+// family is that of the table.
+func (k gemmFragment) family() string {
+	if k.where == grouped {
+		return "gemm_wgmma"
+	}
+	return "gemm_fragment"
+}
+
 func (k gemmFragment) candidate() site.Candidate {
 	c := site.Candidate{
-		Kernel: fmt.Sprintf("gemm_fragment %s%s rows=%s %s", k.key(), k.step.Key(), k.rowsKey(), k.name()),
+		Kernel: fmt.Sprintf("%s %s%s rows=%s %s", k.family(), k.key(), k.step.Key(), k.rowsKey(), k.name()),
 		Shape:  k.name(),
 		Grid:   [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
 		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.outputsOf() }),
@@ -160,7 +168,7 @@ func (k gemmFragment) stride() int { return k.across*k.outputs/4 + 1 }
 // part is the rows of sums that are in shared memory at once.
 func (k gemmFragment) part() int {
 	part := k.tileRows()
-	if k.where == pooled {
+	if k.where >= pooled {
 		for part > fragment.Columns && (k.tileRows()%part != 0 || k.groups*part*k.stride() > k.space()) {
 			part -= fragment.Columns
 		}
@@ -176,6 +184,8 @@ func (k gemmFragment) shared() int {
 	switch k.where {
 	case staged:
 		return max(k.groups*weight.FragmentSteps*k.regionX(), k.region())
+	case grouped:
+		return max(groupedBuffers*k.groupedBuffer(), k.region())
 	case pooled:
 		size := 0
 		for _, k.most = range k.cases() {

@@ -95,6 +95,8 @@ func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, ti
 			} else {
 				t.runPooled(series)
 			}
+		case grouped:
+			t.runGrouped(series)
 		}
 	})
 }
@@ -330,6 +332,9 @@ func (t *fragmentRun) step(items [][2]weight.FragmentItem, scales, words fragmen
 // neighbours each, of all matrices and groups.
 func (t *fragmentRun) store(col, i kernel.Value) {
 	b := t.b
+	if t.where == grouped {
+		b.MatGroupWait(0)
+	}
 	if t.direct() {
 		t.storeDirect(col)
 		return

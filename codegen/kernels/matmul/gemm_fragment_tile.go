@@ -42,9 +42,11 @@ const (
 	staged
 	// pooled: in shared memory, for all subgroups of the workgroup.
 	pooled
+	// grouped: likewise, as four subgroups multiply it together (wgmma).
+	grouped
 )
 
-var placeNames = [...]string{kept: "kept", staged: "staged", pooled: "pooled"}
+var placeNames = [...]string{kept: "kept", staged: "staged", pooled: "pooled", grouped: "grouped"}
 
 func (t fragmentTile) name() string {
 	name := fmt.Sprintf("outputs=%dx%d groups=%d x %s turns=%d", t.across, t.outputs, t.groups, placeNames[t.where], t.turns())
@@ -134,6 +136,9 @@ func pooledTiles(s *site.Site, g *linearGroup) []fragmentTile {
 // their own, and of several tiles only the last is not full.
 func (k gemmFragment) cases() []int {
 	list := []int{24, 40}
+	if k.where == grouped {
+		return []int{k.fragmentTile.rows}
+	}
 	switch top := k.fragmentTile.rows; {
 	case k.apart > 0:
 		list = nil
