@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -114,8 +115,8 @@ func TestCUDACards(t *testing.T) {
 		{"Z1", "discrete", 140, 200, 0, 48 << 10, 64, 3000, "sm_120 sm_140-cuda 200 64 123.5 245.9"},
 	} {
 		text := fmt.Sprintf(`[{"name":"llvmpipe","type":"cpu"},{"index":0,"backend":"cuda","name":%q,"type":%q,"vendor_id":4318,"uuid":"a1","arch":%d,"driver":13000,
-			"units":%d,"clock":%d,"memory":%.0f,"free":%.0f,"shared":%d,"probe":{"read_bandwidth":%g,"dispatches":[{"workgroups":1,"barrier":1.1e-6},{"workgroups":128,"barrier":1.4e-6}]}}]`,
-			c.name, c.kind, c.arch, c.units, c.clock, c.gb*1e9, c.gb*9e8, c.shared, c.bandwidth*1e9)
+			"units":%d,"clock":%d,"memory":%.0f,"free":%.0f,"shared":%d,"shared_optin":%d,"probe":{"read_bandwidth":%g,"dispatches":[{"workgroups":1,"barrier":1.1e-6},{"workgroups":128,"barrier":1.4e-6}]}}]`,
+			c.name, c.kind, c.arch, c.units, c.clock, c.gb*1e9, c.gb*9e8, c.shared, 2*c.shared, c.bandwidth*1e9)
 		p, err := ParseProbe([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -133,9 +134,15 @@ func TestCUDACards(t *testing.T) {
 		if err != nil || len(rows) > 0 != (c.arch == 90) {
 			t.Errorf("%s: %d tuned rows, %v", c.name, len(rows), err)
 		}
-		need := plans.Requirements{Backend: plans.CUDA, CUDA: &plans.CUDARequirements{Arch: g.CUDA, Workgroup: 1024, Shared: 48 << 10}}
+		need := plans.Requirements{Backend: plans.CUDA, CUDA: &plans.CUDARequirements{Arch: g.CUDA, Workgroup: 1024, Shared: 96 << 10}} // of that, half must be asked for
 		if err := p.Check(need); err != nil {
 			t.Errorf("%s: %v", c.name, err)
+		}
+		if again, err := OfPlan(&plans.Header{Target: g.Name, Probe: g.Probe()}); err != nil || !reflect.DeepEqual(again, g) {
+			t.Errorf("%s: the plan's target is %+v, %v", c.name, again, err)
+		}
+		if g.Groups {
+			t.Errorf("%s: multiplies with four subgroups in %d bytes of shared memory", c.name, 2*c.shared)
 		}
 		need.CUDA.Arch = c.arch + 1
 		if err := p.Check(need); err == nil {

@@ -8,11 +8,12 @@ import (
 
 // cudaProbe is what `zincrun probe --json` says only of devices through CUDA. Sizes are in bytes.
 type cudaProbe struct {
-	Arch       int   `json:"arch"`   // compute capability without the dot
-	Clock      int   `json:"clock"`  // kHz; 0 where the driver does not tell
-	Memory     int64 `json:"memory"` // of the device
-	FreeMemory int64 `json:"free"`   // what a process could take of it; 0: not asked
-	Shared     int   `json:"shared"`
+	Arch       int   `json:"arch"`         // compute capability without the dot
+	Clock      int   `json:"clock"`        // kHz; 0 where the driver does not tell
+	Memory     int64 `json:"memory"`       // of the device
+	FreeMemory int64 `json:"free"`         // what a process could take of it; 0: not asked
+	Shared     int   `json:"shared"`       // of a workgroup
+	Optional   int   `json:"shared_optin"` // the same for kernels that ask for more; 0: there is no more
 }
 
 func (p *Probe) checkCUDA() error {
@@ -23,6 +24,7 @@ func (p *Probe) checkCUDA() error {
 		{"memory", float64(p.Memory), 1 << 20, 1 << 50},
 		{"free", float64(p.FreeMemory), 0, 1 << 50},
 		{"shared", float64(p.Shared), 1 << 10, 1 << 24},
+		{"shared_optin", float64(p.Optional), 0, 1 << 24},
 	}); err != nil {
 		return err
 	}
@@ -50,10 +52,11 @@ func cudaBase(arch int) *Target {
 func (p *Probe) cudaTarget() *Target {
 	base := cudaBase(p.Arch)
 	t := *base
+	t.probe = p
 	t.Name, t.Doc = ProbePrefix+p.Name+WithCUDA, "as probed through CUDA"
 	t.Arch = fmt.Sprintf("sm_%d%s", p.Arch, WithCUDA)
-	t.Groups = base.Groups && p.Arch == base.CUDA // no later architecture has them
-	t.Units, t.Shared = p.Units, min(base.Shared, p.Shared)
+	t.Groups = base.Groups && p.Arch == base.CUDA && p.Optional >= base.Asked // no later architecture has them
+	t.Units, t.Shared, t.Asked = p.Units, min(base.Shared, p.Shared), min(base.Asked, p.Optional)
 	if t.Memory = p.Memory; p.Type != "discrete" {
 		t.Memory = 0
 	}
@@ -76,5 +79,5 @@ func lanesOfSM(arch int) int {
 }
 
 func (p *Probe) cudaCapabilities() plans.Capabilities {
-	return plans.Capabilities{Memory: p.Memory, CUDA: plans.CUDACapabilities{Arch: p.Arch, Workgroup: 1024, Shared: p.Shared}}
+	return plans.Capabilities{Memory: p.Memory, CUDA: plans.CUDACapabilities{Arch: p.Arch, Workgroup: 1024, Shared: max(p.Shared, p.Optional)}}
 }
