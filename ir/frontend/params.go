@@ -224,7 +224,7 @@ func readWidths(r *metadata, c *params, a *arch) {
 	}
 	if c.experts.count == 0 {
 		c.ff = r.perLayer("feed_forward_length", c.layers, least, nil)
-	} else if _, ok := r.f.Value(r.prefix + "feed_forward_length"); ok {
+	} else if _, ok := r.f.Value(r.prefix + "feed_forward_length"); ok || a.onePart { // which says what layers hold
 		c.ff = r.perLayer("feed_forward_length", c.layers, 0, nil)
 	}
 }
