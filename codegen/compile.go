@@ -71,6 +71,19 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 	return &Result{plan, times}, ctx.Err()
 }
 
+// Kernels lowers a program, which it changes, and builds the kernels of its calls, but makes no plan.
+func Kernels(ctx context.Context, p *ir.Program, t *target.Target) error {
+	if _, _, err := Lower(ctx, Source{Program: p}, Options{Target: t}, ir.Place); err != nil {
+		return err
+	}
+	e := newEmitter(p, t, &plans.Plan{Program: p})
+	var err error
+	if e.backend, err = backendOf(t.Backend); err != nil {
+		return err
+	}
+	return e.prepare(ctx)
+}
+
 // Import makes the program of a model, at stage import; 0 rows at most stand for MaxRows.
 func Import(f *gguf.File, o frontend.Options) (*ir.Program, error) {
 	if o.MaxRows == 0 {

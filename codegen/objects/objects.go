@@ -7,71 +7,51 @@
 package objects
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/plans/object"
 )
 
-// held is a ZIP archive of objects, each by its key.
-//
-//go:embed objects.zip
-var held []byte
-
-// index finds the objects that are held.
-var index = sync.OnceValues(func() (map[string]*zip.File, error) {
-	r, err := zip.NewReader(bytes.NewReader(held), int64(len(held)))
-	if err != nil {
-		return nil, fmt.Errorf("objects.zip: %w", err)
-	}
-	files := map[string]*zip.File{}
-	for _, f := range r.File {
-		files[f.Name] = f
-	}
-	return files, nil
-})
-
 // Key names the object of a kernel, in LLVM's words, for a machine.
 func Key(m *llvm.Machine, text string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s %s\n%s", llvm.Version, m.Name, m.CPU, m.Attr, text)))
 }
 
-// Wanted is a kernel for a machine, in LLVM's words.
+// Wanted is a kernel for a machine, by a name that no other kernel has, and its text in LLVM's words.
 type Wanted struct {
 	Kernel  string
 	Machine *llvm.Machine
-	Text    string
+	Text    func() (string, error)
 }
 
 type listing struct{}
 
 // Listing returns a context in which Of makes nothing: it calls add, from several goroutines, and returns no
-// bytes. Plans made so say which objects they need.
-func Listing(ctx context.Context, add func(Wanted)) context.Context {
+// bytes. So compilations say which objects they need.
+func Listing(ctx context.Context, add func(Wanted) error) context.Context {
 	return context.WithValue(ctx, listing{}, add)
 }
 
 // Of returns the object of the kernel of that name: one that is held or was kept, else what LLVM makes.
-func Of(ctx context.Context, name string, m *llvm.Machine, text string) ([]byte, error) {
-	if add, ok := ctx.Value(listing{}).(func(Wanted)); ok {
-		add(Wanted{name, m, text})
-		return nil, nil
+func Of(ctx context.Context, w Wanted) ([]byte, error) {
+	if add, ok := ctx.Value(listing{}).(func(Wanted) error); ok {
+		return nil, add(w)
 	}
+	text, err := w.Text()
+	if err != nil {
+		return nil, err
+	}
+	name, m := w.Kernel, w.Machine
 	key := Key(m, text)
-	code, err := find(key)
+	code, err := Find(m, key)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +63,6 @@ func Of(ctx context.Context, name string, m *llvm.Machine, text string) ([]byte,
 		}
 		keep(key, code)
 	}
-	collect(key, code)
 	return code, nil
 }
 
@@ -97,26 +76,17 @@ func (e *MissingError) Error() string {
 // Is tells that another computer, with LLVM, could do it.
 func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// find returns an object that is held or was kept, nil if there is none.
-func find(key string) ([]byte, error) {
-	files, err := index()
-	if err != nil {
-		return nil, err
-	}
-	if f := files[key]; f != nil {
-		r, err := f.Open()
-		if err != nil {
-			return nil, fmt.Errorf("objects.zip: %w", err)
-		}
-		defer r.Close()
-		return io.ReadAll(r)
+// Find returns an object that is held or was kept, nil if there is none.
+func Find(m *llvm.Machine, key string) ([]byte, error) {
+	code, err := Held(m, key)
+	if code != nil || err != nil {
+		return code, err
 	}
 	path, err := kept(key)
 	if err != nil {
 		return nil, nil // without a cache folder nothing is kept
 	}
-	code, err := os.ReadFile(path)
-	if err != nil {
+	if code, err = os.ReadFile(path); err != nil {
 		return nil, nil
 	}
 	if _, err := object.Read(code); err != nil {
@@ -138,43 +108,4 @@ func keep(key string, code []byte) {
 		return
 	}
 	_ = outfile.Write(path, func(w io.Writer) error { _, err := w.Write(code); return err })
-}
-
-// collected are the objects that were asked for, if Collect has been called.
-var (
-	mu        sync.Mutex
-	collected map[string][]byte
-)
-
-func collect(key string, code []byte) {
-	mu.Lock()
-	defer mu.Unlock()
-	if collected != nil {
-		collected[key] = code
-	}
-}
-
-// Collect makes Of remember all objects from now on, for WriteZip.
-func Collect() {
-	mu.Lock()
-	defer mu.Unlock()
-	collected = map[string][]byte{}
-}
-
-// WriteZip writes what was collected as objects.zip, and returns how many objects that are. The same objects give
-// the same bytes.
-func WriteZip(w io.Writer) (int, error) {
-	mu.Lock()
-	defer mu.Unlock()
-	z := zip.NewWriter(w)
-	for _, key := range slices.Sorted(maps.Keys(collected)) {
-		f, err := z.CreateHeader(&zip.FileHeader{Name: key, Method: zip.Deflate})
-		if err != nil {
-			return 0, err
-		}
-		if _, err := f.Write(collected[key]); err != nil {
-			return 0, err
-		}
-	}
-	return len(collected), z.Close()
 }

@@ -4,9 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +40,10 @@ func TestOf(t *testing.T) {
 	path := os.Getenv("PATH")
 	m := llvm.Machines[0]
 	text := words(t, m, 7)
-	made, err := Of(t.Context(), "k", m, text)
+	of := func(m *llvm.Machine, text string) ([]byte, error) {
+		return Of(t.Context(), Wanted{"k", m, func() (string, error) { return text, nil }})
+	}
+	made, err := of(m, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,14 +51,14 @@ func TestOf(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("PATH", "")
-	if found, err := Of(t.Context(), "k", m, text); err != nil || !bytes.Equal(found, made) {
+	if found, err := of(m, text); err != nil || !bytes.Equal(found, made) {
 		t.Errorf("without LLVM: %v", err)
 	}
 	for _, other := range []struct {
 		m    *llvm.Machine
 		text string
 	}{{m, words(t, m, 8)}, {llvm.Machines[1], text}} {
-		_, err = Of(t.Context(), "k", other.m, other.text)
+		_, err = of(other.m, other.text)
 		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), `kernel "k" is not among those that this program holds`) || !strings.Contains(err.Error(), "llvm-19") {
 			t.Errorf("another kernel without LLVM: %v", err)
 		}
@@ -68,52 +71,57 @@ func TestOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", path)
-	if again, err := Of(t.Context(), "k", m, text); err != nil || !bytes.Equal(again, made) {
+	if again, err := of(m, text); err != nil || !bytes.Equal(again, made) {
 		t.Errorf("behind a damaged file: %v", err)
 	}
 }
 
 // TestHeld checks every object that this program holds.
 func TestHeld(t *testing.T) {
-	files, err := index()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key := range files {
-		code, err := find(key)
-		if err == nil {
-			_, err = object.Read(code)
-		}
+	for _, m := range llvm.Machines {
+		all, err := machines()
 		if err != nil {
-			t.Errorf("%s: %v", key, err)
+			t.Fatal(err)
 		}
-	}
-	if len(files) == 0 {
-		t.Error("no objects are held")
+		list, err := all[m.Name]()
+		if err != nil || len(list) == 0 {
+			t.Fatalf("%s: %d objects, %v", m.Name, len(list), err)
+		}
+		for key := range list {
+			code, err := Held(m, key)
+			if err == nil {
+				_, err = object.Read(code)
+			}
+			if err != nil {
+				t.Errorf("%s %s: %v", m.Name, key, err)
+			}
+		}
+		if code, err := Held(m, strings.Repeat("0", 64)); code != nil || err != nil {
+			t.Errorf("an object that is not held: %d bytes, %v", len(code), err)
+		}
 	}
 }
 
-func TestWriteZip(t *testing.T) {
-	Collect()
-	defer func() { collected = nil }()
-	collect("b", []byte("second"))
-	collect("a", []byte("first"))
+func TestWrite(t *testing.T) {
+	key := func(digit string) string { return strings.Repeat(digit, 64) }
+	list := []Object{{"two", "m", key("2"), []byte("second")}, {"one", "m", key("1"), []byte("first")}, {"one", "n", key("3"), nil}}
 	var one, two bytes.Buffer
-	if n, err := WriteZip(&one); err != nil || n != 2 {
-		t.Fatal(n, err)
+	if err := Write(&one, list); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := WriteZip(&two); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
+	slices.Reverse(list)
+	if err := Write(&two, list); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Error("the same objects make other bytes")
 	}
 	r, err := zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len()))
-	if err != nil || len(r.File) != 2 || r.File[0].Name != "a" {
+	if err != nil || len(r.File) != 2 || r.File[0].Name != "m" {
 		t.Fatalf("%v", err)
 	}
-	f, err := r.File[1].Open()
-	if err != nil {
-		t.Fatal(err)
+	got, err := unpack(r.File[0])
+	if err != nil || len(got) != 2 || string(got[key("1")]) != "first" || string(got[key("2")]) != "second" {
+		t.Errorf("%q, %v", got, err)
 	}
-	if data, err := io.ReadAll(f); err != nil || string(data) != "second" {
-		t.Errorf("%q, %v", data, err)
+	if err := Write(&one, []Object{{"one", "m", "no key", nil}}); err == nil {
+		t.Error("a bad key is written")
 	}
 }

@@ -1,8 +1,9 @@
-// Command makeobjects writes codegen/objects/objects.zip: the machine code of the kernels that the
-// models in testdata and those in published shapes need, for every kind of processor that there is code for. It
-// needs LLVM for those that have changed. With --check it compares what it makes with what is there.
+// Command makeobjects writes codegen/objects/objects.zip: the machine code of the kernels that models of all
+// architectures, weight types and types of cache need, for every kind of processor that there is code for: see
+// programs. It needs LLVM for those that have changed. With --check it compares what it makes with what is there; that
+// nothing is missing there, a test finds without LLVM.
 //
-//	go run ./internal/makeobjects [--check] [--model FILE,...] [--target NAME,...]
+//	go run ./internal/makeobjects [--check] [--target NAME,...]
 package main
 
 import (
@@ -12,19 +13,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/outfile"
-	"github.com/zincc-dev/zincc/internal/synth"
-	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/ir/frontend"
-	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -33,85 +31,58 @@ const out = "codegen/objects/objects.zip"
 
 func main() {
 	check := pflag.Bool("check", false, "compare with what is there instead of writing it")
-	models := pflag.StringSlice("model", nil, "GGUF files instead of the models of the tree")
-	only := pflag.StringSlice("target", nil, "targets instead of all processors")
+	only := pflag.StringSlice("target", nil, "count and make objects of these targets alone, and write nothing")
 	pflag.Parse()
-	if err := run(context.Background(), *check, *models, *only); err != nil {
+	if err := run(context.Background(), *check, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "makeobjects:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, check bool, models, only []string) error {
+func run(ctx context.Context, check bool, only []string) error {
 	if pflag.NArg() > 0 {
 		return errors.New("takes no arguments")
 	}
-	if len(models) == 0 {
-		dir, err := os.MkdirTemp("", "makeobjects")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		if models, err = all(dir); err != nil {
-			return err
-		}
-	}
-	objects.Collect()
-	for _, path := range models {
-		for _, t := range target.All() {
-			if t.Backend != plans.CPU || len(only) > 0 && !slices.Contains(only, t.Name) {
-				continue
-			}
-			fmt.Fprintf(os.Stderr, "%s for %s\n", filepath.Base(path), t.Name)
-			if err := compile(ctx, path, t); err != nil {
-				return fmt.Errorf("%s for %s: %w", path, t.Name, err)
-			}
-		}
-	}
-	var made bytes.Buffer
-	n, err := objects.WriteZip(&made)
+	list, err := wanted(ctx, ".", processors(only))
 	if err != nil {
 		return err
 	}
-	if check {
+	made := make([]objects.Object, len(list))
+	var done atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, w := range list {
+		group.Go(func() error {
+			code, err := objects.Of(ctx, w.Wanted)
+			made[i] = objects.Object{Kernel: w.Kernel, Machine: w.Machine.Name, Key: w.key, Code: code}
+			fmt.Fprintf(os.Stderr, "\r%d of %d objects", done.Add(1), len(list))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	if err := objects.Write(&packed, made); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "\r%d objects, %d bytes\n", len(made), packed.Len())
+	switch {
+	case len(only) > 0:
+		return nil
+	case check:
 		have, err := os.ReadFile(out)
-		if err == nil && !bytes.Equal(have, made.Bytes()) {
+		if err == nil && !bytes.Equal(have, packed.Bytes()) {
 			err = fmt.Errorf("%s is not what is made of the kernels: `make objects` writes it anew", out)
 		}
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d objects, %d bytes\n", n, made.Len())
-	return outfile.Write(out, func(w io.Writer) error { _, err := w.Write(made.Bytes()); return err })
+	return outfile.Write(out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err })
 }
 
-// all returns the models of testdata and, of the published shapes, headers that it writes to dir: of
-// few layers, since further ones repeat them.
-func all(dir string) ([]string, error) {
-	list, err := filepath.Glob("testdata/models/*.gguf")
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range synth.Published {
-		s.Layers = min(s.Layers, 8)
-		m, err := synth.New(s)
-		if err != nil {
-			return nil, err
-		}
-		path := filepath.Join(dir, s.Name+".gguf")
-		if err := m.WriteHeader(path); err != nil {
-			return nil, err
-		}
-		list = append(list, path)
-	}
-	return list, nil
-}
-
-func compile(ctx context.Context, path string, t *target.Target) error {
-	f, err := gguf.OpenHeader(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = codegen.Compile(ctx, codegen.Source{Model: f}, codegen.Options{Target: t, Import: frontend.Options{KV: ir.F16}})
-	return err
+// processors returns the targets that there is machine code for, of these names if there are some.
+func processors(only []string) []*target.Target {
+	return slices.DeleteFunc(slices.Clone(target.All()), func(t *target.Target) bool {
+		return t.Backend != plans.CPU || len(only) > 0 && !slices.Contains(only, t.Name)
+	})
 }

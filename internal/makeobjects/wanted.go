@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/objects"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
+
+// program is a model whose kernels are held, with a cache of a type.
+type program struct {
+	name string
+	load func() (*ir.Program, error)
+}
+
+// programs are models that between them need every kernel: kernels for processors leave sizes open, and a
+// dispatch of theirs has weights of one type. So these are enough: each weight type, in rows of whole and of other
+// super-blocks, dense and of experts; every architecture, by its tiny model; and what is fixed in kernels of attention,
+// the width of heads and how many share what a workgroup reads, in published shapes and those that others may have;
+// with every type of cache.
+func programs(root string) ([]program, error) {
+	var list []program
+	caches := []ir.DType{ir.F16, ir.Q8_0, ir.F32}
+	add := func(s synth.Shape, caches ...ir.DType) {
+		for _, kv := range caches {
+			if s.HeadDim%kv.Block() != 0 {
+				continue
+			}
+			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), func() (*ir.Program, error) { return load(s, kv) }})
+		}
+	}
+	for _, s := range synth.Small() {
+		add(s, ir.F16)
+		if s.Experts.Count == 0 && s.Quant != "UD-Q4_K_M" { // which wants super-blocks
+			s.Name, s.Embd, s.FF = s.Name+"-fine", 960, 960
+			add(s, ir.F16)
+			s.Name, s.Embd, s.FF = s.Name+"-odd", 992, 992
+			add(s, ir.F16)
+		}
+	}
+	for _, s := range synth.Published {
+		s.Layers, s.Vocab = min(s.Layers, 8), 4096
+		add(s, caches...)
+	}
+	for _, arch := range []string{"llama", "qwen2", "qwen3"} {
+		for _, dim := range []int{64, 80, 96, 128, 256} {
+			for _, group := range []int{1, 2, 3, 4} {
+				if group > 1 && group*dim > 256 {
+					continue // they do not share
+				}
+				add(synth.Shape{
+					Name: fmt.Sprintf("%s-%dx%d", arch, dim, group), Arch: arch, Quant: "Q8_0", Layers: 1, Embd: 512, FF: 512, Vocab: 4096, Ctx: 4096,
+					Heads: 4 * group, KVHeads: 4, HeadDim: dim, RopeBase: 1e4,
+				}, caches...)
+			}
+		}
+	}
+	tiny, err := filepath.Glob(filepath.Join(root, "ir/frontend/testdata/*.zir"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range tiny {
+		list = append(list, program{strings.TrimSuffix(filepath.Base(path), ".zir"), func() (*ir.Program, error) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			return ir.Parse(string(text))
+		}})
+	}
+	return list, nil
+}
+
+// load imports a shape, as what it would be written to is read.
+func load(s synth.Shape, kv ir.DType) (*ir.Program, error) {
+	m, err := synth.New(s)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "makeobjects")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.gguf")
+	if err := m.WriteHeader(path); err != nil {
+		return nil, err
+	}
+	f, err := gguf.OpenHeader(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return codegen.Import(f, frontend.Options{KV: kv})
+}
+
+// keyed is an object that is wanted, with its key.
+type keyed struct {
+	objects.Wanted
+	key string
+}
+
+// wanted returns the kernels of all programs for the targets, each once.
+func wanted(ctx context.Context, root string, targets []*target.Target) ([]keyed, error) {
+	all, err := programs(root)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var list []keyed
+	seen := map[string]bool{}
+	ctx = objects.Listing(ctx, func(w objects.Wanted) error {
+		mu.Lock()
+		name := w.Machine.Name + " " + w.Kernel
+		again := seen[name]
+		seen[name] = true
+		mu.Unlock()
+		if again {
+			return nil
+		}
+		text, err := w.Text()
+		if err != nil {
+			return err
+		}
+		w.Text = func() (string, error) { return text, nil }
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, keyed{w, objects.Key(w.Machine, text)})
+		return nil
+	})
+	var group errgroup.Group
+	group.SetLimit(2)
+	for _, p := range all {
+		group.Go(func() error {
+			imported, err := p.load()
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			text := ir.Print(imported)
+			for _, t := range targets {
+				copied, err := ir.Parse(text)
+				if err == nil {
+					err = codegen.Kernels(ctx, copied, t)
+				}
+				if err != nil {
+					return fmt.Errorf("%s for %s: %w", p.name, t.Name, err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
