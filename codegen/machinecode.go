@@ -28,7 +28,7 @@ func lowerObject(ctx context.Context, k *specialized, c *kernels.Candidate, t *t
 	if err != nil {
 		return nil, "", err
 	}
-	code, err := objects.Of(ctx, objects.Wanted{Kernel: c.Kernel, Machine: m, Text: func() (string, error) {
+	code, err := objects.Of(ctx, objects.Wanted{Kernel: c.Kernel, Machine: m, Text: func(m *llvm.Machine) (string, error) {
 		return llvm.Lower(k.fn, llvm.Fixed(k.fn, k.spec), m)
 	}})
 	return code, llvm.Symbol, err

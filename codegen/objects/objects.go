@@ -25,11 +25,12 @@ func Key(m *llvm.Machine, text string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s %s\n%s", llvm.Version, m.Name, m.CPU, m.Attr, text)))
 }
 
-// Wanted is a kernel for a machine, by a name that no other kernel has, and its text in LLVM's words.
+// Wanted is a kernel for a machine, by a name that no other kernel has, and its text in LLVM's words, for that machine or
+// another.
 type Wanted struct {
 	Kernel  string
 	Machine *llvm.Machine
-	Text    func() (string, error)
+	Text    func(m *llvm.Machine) (string, error)
 }
 
 type listing struct{}
@@ -45,7 +46,7 @@ func Of(ctx context.Context, w Wanted) ([]byte, error) {
 	if add, ok := ctx.Value(listing{}).(func(Wanted) error); ok {
 		return nil, add(w)
 	}
-	text, err := w.Text()
+	text, err := w.Text(w.Machine)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestOf(t *testing.T) {
 	m := llvm.Machines[0]
 	text := words(t, m, 7)
 	of := func(m *llvm.Machine, text string) ([]byte, error) {
-		return Of(t.Context(), Wanted{"k", m, func() (string, error) { return text, nil }})
+		return Of(t.Context(), Wanted{"k", m, func(*llvm.Machine) (string, error) { return text, nil }})
 	}
 	made, err := of(m, text)
 	if err != nil {

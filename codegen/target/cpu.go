@@ -26,11 +26,10 @@ var processors = func() (list []*Target) {
 	return list
 }()
 
-// thisProcessor returns the target of the processor at hand, if this program holds code for it: that
-// of other machines has to be asked for by name, as LLVM makes it.
+// thisProcessor returns the target of the processor at hand: of the machines that it is, the best.
 func thisProcessor() (best *Target, err error) {
 	for i, m := range llvm.Machines {
-		if m.Here() && m.Wide() {
+		if m.Here() {
 			best = processors[i]
 		}
 	}

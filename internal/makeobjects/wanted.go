@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
@@ -112,57 +117,78 @@ type keyed struct {
 	key string
 }
 
-// wanted returns the kernels of all programs for the targets, each once.
+// wanted returns the kernels of all programs for the targets, each once. Targets that differ in their machine alone
+// have the same kernels, which are looked for once.
 func wanted(ctx context.Context, root string, targets []*target.Target) ([]keyed, error) {
 	all, err := programs(root)
 	if err != nil {
 		return nil, err
 	}
+	var list []keyed
+	for len(targets) > 0 {
+		first := targets[0]
+		var machines []*llvm.Machine
+		targets = slices.DeleteFunc(slices.Clone(targets), func(t *target.Target) bool {
+			one := *t
+			one.Name, one.Doc, one.Machine = first.Name, first.Doc, first.Machine
+			if !reflect.DeepEqual(&one, first) {
+				return false
+			}
+			m, mErr := llvm.MachineOf(t.Machine)
+			machines, err = append(machines, m), errors.Join(err, mErr)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		some, err := kernelsOf(ctx, all, first, machines)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
+// kernelsOf returns the kernels of programs for a target, for each of some machines.
+func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []*llvm.Machine) ([]keyed, error) {
 	var mu sync.Mutex
 	var list []keyed
 	seen := map[string]bool{}
 	ctx = objects.Listing(ctx, func(w objects.Wanted) error {
 		mu.Lock()
-		name := w.Machine.Name + " " + w.Kernel
-		again := seen[name]
-		seen[name] = true
+		again := seen[w.Kernel]
+		seen[w.Kernel] = true
 		mu.Unlock()
 		if again {
 			return nil
 		}
-		text, err := w.Text()
-		if err != nil {
-			return err
+		for _, m := range machines {
+			text, err := w.Text(m)
+			if err != nil {
+				return err
+			}
+			one := objects.Wanted{Kernel: w.Kernel, Machine: m, Text: func(*llvm.Machine) (string, error) { return text, nil }}
+			mu.Lock()
+			list = append(list, keyed{one, objects.Key(m, text)})
+			mu.Unlock()
 		}
-		w.Text = func() (string, error) { return text, nil }
-		mu.Lock()
-		defer mu.Unlock()
-		list = append(list, keyed{w, objects.Key(w.Machine, text)})
 		return nil
 	})
 	var group errgroup.Group
-	group.SetLimit(2)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range all {
 		group.Go(func() error {
 			imported, err := p.load()
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+			if err == nil {
+				err = codegen.Kernels(ctx, imported, t)
 			}
-			text := ir.Print(imported)
-			for _, t := range targets {
-				copied, err := ir.Parse(text)
-				if err == nil {
-					err = codegen.Kernels(ctx, copied, t)
-				}
-				if err != nil {
-					return fmt.Errorf("%s for %s: %w", p.name, t.Name, err)
-				}
+			if err != nil {
+				return fmt.Errorf("%s for %s: %w", p.name, t.Name, err)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return list, nil
+	err := group.Wait()
+	return list, err
 }

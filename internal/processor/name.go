@@ -9,7 +9,8 @@ import (
 
 // least are the features without which this program holds no code for an architecture.
 var least = map[string][]string{
-	"amd64": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"},
+	"amd64": {"avx2", "bmi2", "f16c", "fma"},
+	"arm64": {"dotprod"},
 }
 
 // Usable fails if there can be no machine code in a plan for this processor.
