@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"compress/flate"
 	_ "embed"
 	"encoding/binary"
 	"encoding/hex"
@@ -14,10 +13,15 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 )
 
-// archive is a ZIP file with an entry for each machine, so that a plan unpacks what is for its own. An entry is a list of
+// window is how far back the packing sees: objects of a family are alike.
+const window = 8 << 20
+
+// archive is a ZIP file with an entry for each machine, packed by Zstandard, so that a plan unpacks what is for its own. An entry is a list of
 // objects: the 32 bytes of a key, the length as a 32-bit number, little endian, and the object. Those of kernels with
 // similar names lie beside each other, since they are alike, which packs them to half the size.
 //
@@ -36,6 +40,7 @@ var machines = sync.OnceValues(func() (map[string]func() (map[string][]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("objects.zip: %w", err)
 	}
+	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
 	list := map[string]func() (map[string][]byte, error){}
 	for _, f := range r.File {
 		list[f.Name] = sync.OnceValues(func() (map[string][]byte, error) { return unpack(f) })
@@ -82,12 +87,12 @@ func Write(w io.Writer, list []Object) error {
 		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Key, b.Key))
 	})
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	z.RegisterCompressor(zstd.ZipMethodWinZip, zstd.ZipCompressor(zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1)))
 	var entry io.Writer
 	for i, o := range list {
 		if i == 0 || o.Machine != list[i-1].Machine {
 			var err error
-			if entry, err = z.CreateHeader(&zip.FileHeader{Name: o.Machine, Method: zip.Deflate}); err != nil {
+			if entry, err = z.CreateHeader(&zip.FileHeader{Name: o.Machine, Method: zstd.ZipMethodWinZip}); err != nil {
 				return err
 			}
 		}

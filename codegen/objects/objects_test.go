@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/plans/object"
@@ -79,6 +81,9 @@ func TestOf(t *testing.T) {
 // TestHeld checks every object that this program holds.
 func TestHeld(t *testing.T) {
 	for _, m := range llvm.Machines {
+		if !m.Held {
+			continue
+		}
 		all, err := machines()
 		if err != nil {
 			t.Fatal(err)
@@ -114,6 +119,9 @@ func TestWrite(t *testing.T) {
 		t.Error("the same objects make other bytes")
 	}
 	r, err := zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len()))
+	if err == nil {
+		r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	}
 	if err != nil || len(r.File) != 2 || r.File[0].Name != "m" {
 		t.Fatalf("%v", err)
 	}

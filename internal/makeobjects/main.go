@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/outfile"
@@ -80,9 +81,13 @@ func run(ctx context.Context, check bool, only []string) error {
 	return outfile.Write(out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err })
 }
 
-// processors returns the targets that there is machine code for, of these names if there are some.
+// processors returns the targets whose machine code zincc holds, or those of these names.
 func processors(only []string) []*target.Target {
 	return slices.DeleteFunc(slices.Clone(target.All()), func(t *target.Target) bool {
-		return t.Backend != plans.CPU || len(only) > 0 && !slices.Contains(only, t.Name)
+		if t.Backend != plans.CPU || len(only) > 0 {
+			return t.Backend != plans.CPU || !slices.Contains(only, t.Name)
+		}
+		m, err := llvm.MachineOf(t.Machine)
+		return err != nil || !m.Held
 	})
 }

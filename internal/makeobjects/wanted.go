@@ -43,7 +43,18 @@ func programs(root string) ([]program, error) {
 			if s.HeadDim%kv.Block() != 0 {
 				continue
 			}
-			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), func() (*ir.Program, error) { return load(s, kv) }})
+			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), func() (*ir.Program, error) { return load(s, frontend.Options{KV: kv}) }})
+		}
+	}
+	// users are several, with long conversations, and the whole vocabulary.
+	users := func(s synth.Shape, vocab int) {
+		for _, kv := range caches {
+			if s.HeadDim%kv.Block() == 0 {
+				s.Vocab = vocab
+				list = append(list, program{fmt.Sprintf("%s %s of users", s.Name, kv), func() (*ir.Program, error) {
+					return load(s, frontend.Options{KV: kv, Slots: 8, Ctx: 16384})
+				}})
+			}
 		}
 	}
 	for _, s := range synth.Small() {
@@ -56,8 +67,10 @@ func programs(root string) ([]program, error) {
 		}
 	}
 	for _, s := range synth.Published {
+		whole := s.Vocab
 		s.Layers, s.Vocab = min(s.Layers, 8), 4096
 		add(s, caches...)
+		users(s, whole)
 	}
 	for _, arch := range []string{"llama", "qwen2", "qwen3"} {
 		for _, dim := range []int{64, 80, 96, 128, 256} {
@@ -89,7 +102,7 @@ func programs(root string) ([]program, error) {
 }
 
 // load imports a shape, as what it would be written to is read.
-func load(s synth.Shape, kv ir.DType) (*ir.Program, error) {
+func load(s synth.Shape, o frontend.Options) (*ir.Program, error) {
 	m, err := synth.New(s)
 	if err != nil {
 		return nil, err
@@ -108,7 +121,7 @@ func load(s synth.Shape, kv ir.DType) (*ir.Program, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return codegen.Import(f, frontend.Options{KV: kv})
+	return codegen.Import(f, o)
 }
 
 // keyed is an object that is wanted, with its key.

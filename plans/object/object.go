@@ -15,7 +15,7 @@ const (
 	// PageSize is what the address of linked code must be a multiple of.
 	PageSize = 4096
 	// MaxStack is how many bytes of stack the functions of an object may take.
-	MaxStack = 32 << 10
+	MaxStack = 64 << 10
 
 	maxBytes = 16 << 20 // of an object
 )

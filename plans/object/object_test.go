@@ -97,7 +97,7 @@ func TestRefused(t *testing.T) {
 		{"a variable", "code has no variables", compile(t, elf.EM_X86_64, "@v = global i32 1\ndefine i32 @f() nounwind {\n %a = load i32, ptr @v\n ret i32 %a\n}")},
 		{"no variable's bytes", "code has no variables", compile(t, elf.EM_X86_64, "@v = internal global i32 0\ndefine void @f(i32 %a) nounwind {\n store volatile i32 %a, ptr @v\n ret void\n}")},
 		{"absolute addresses", "relocation R_X86_64_32S: code of one piece has none", compile(t, elf.EM_X86_64, twoFuncs, "--stack-size-section", "-relocation-model=static")},
-		{"a large frame", "more than 32768 bytes of stack", compile(t, elf.EM_X86_64, "define void @f() nounwind {\n %a = alloca [40000 x i8]\n store volatile i8 1, ptr %a\n ret void\n}")},
+		{"a large frame", "more than 65536 bytes of stack", compile(t, elf.EM_X86_64, "define void @f() nounwind {\n %a = alloca [70000 x i8]\n store volatile i8 1, ptr %a\n ret void\n}")},
 		{"no sizes of frames", "0 of 3 functions say how much stack", compile(t, elf.EM_X86_64, twoFuncs, "-relocation-model=pic")},
 		{"no function", "no code", compile(t, elf.EM_X86_64, "")},
 		{"another machine", "want x86-64 or aarch64", patched(good, 18, 8)},
