@@ -49,7 +49,7 @@ zincc compile. --measured shows what a device took beside what is predicted.
 		site := f.String("site", "", "say all of the call sites with this in their name, such as ffn_down")
 		html := htmlFlags{}
 		html.add(f)
-		f.StringSliceVar(&html.measured, "measured", nil, "of --html: what `zincrun profile --json` measured, a file an entry")
+		f.StringSliceVar(&html.measured, "measured", nil, "of --html: what zincrun profile --json measured, a file an entry")
 		f.StringVar(&html.model, "model", "", "of --html: model of the plan, if it is not where it was")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
