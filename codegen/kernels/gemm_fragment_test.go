@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -104,7 +105,7 @@ func (w *world) makeWorkspace(on *target.Target, out ...*ir.Value) *ir.Value {
 	w.t.Helper()
 	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))
 	w.data[counts] = make([]byte, 4*64)
-	for _, want := range kernels.Wants(w.site(on, out...)) {
+	for _, want := range strategy.Wants(w.site(on, out...)) {
 		if want.Workspace == 0 {
 			continue
 		}

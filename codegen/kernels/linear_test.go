@@ -668,7 +668,7 @@ func TestShapesOfTargets(t *testing.T) {
 				}
 				w.ops = []*ir.Op{op}
 				list := w.candidates(dev, op.Result)
-				if len(list) == 0 || len(list) > 32 {
+				if len(list) == 0 || len(list) > 40 {
 					t.Fatalf("%s: %s: %d candidates", dev.Name, d, len(list))
 				}
 				for _, c := range list {

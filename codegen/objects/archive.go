@@ -40,7 +40,7 @@ var machines = sync.OnceValues(func() (map[string]func() (map[string][]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("objects.zip: %w", err)
 	}
-	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1)))
 	list := map[string]func() (map[string][]byte, error){}
 	for _, f := range r.File {
 		list[f.Name] = sync.OnceValues(func() (map[string][]byte, error) { return unpack(f) })
