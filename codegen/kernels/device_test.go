@@ -23,8 +23,16 @@ import (
 // spare are the barriers that order nothing which others do not order.
 var spare = []racetest.Spare{
 	{Kernel: "gemv", File: "matmul/gemv_fixed.go", Why: "keeps compilers from moving the first loads of weights behind x"},
-	{Kernel: "attention_lanes", File: "attention/attention_lanes.go", Why: "barriers are nothing on processors, for which the kernel is"},
+	{Kernel: "attention_lanes", File: "attention/attention_lanes.go", Why: onProcessors},
+	{Kernel: "attention_split", File: "attention/attention_split_lanes.go", Why: onProcessors},
+	{Kernel: "delta", File: "recurrent/delta_lanes.go", Why: onProcessors},
+	{Kernel: "rows", File: "matmul/panels.go", Why: onProcessors},
+	{Kernel: "rows", File: "matmul/rows_run.go", Why: onProcessors},
+	{Kernel: "expert_coop", Why: "x is staged behind a barrier of its own before the first weight is taken apart"},
+	{Kernel: "expert_fragment", Why: "as in expert_coop"},
 }
+
+const onProcessors = "barriers are nothing on processors, for which the kernel is"
 
 // device is the CPU's Vulkan device, shared by all tests.
 var device *vulkan.Device
