@@ -28,7 +28,11 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 		r.note("What is known of target %s is not here: there are no roofs and no passes.", p.Header.Target)
 		return r.Options, nil
 	}
-	r.Candidates = Offered(p.Program, t)
+	if err := Derivable(p); err != nil {
+		r.note("Candidates of call sites are not shown: %v.", err)
+	} else {
+		r.Candidates = Offered(p.Program, t)
+	}
 	r.Figures = report.Figures{Bandwidth: t.Bandwidth, FLOPs: t.FLOPs, MatrixFLOPs: t.MatrixFLOPs}
 	if t.AMD != nil {
 		if err := r.assembly(ctx, p, c.Oracle); err != nil {

@@ -65,9 +65,12 @@ func (m *Profile) Times(p *Plan) (times []float64, found int) {
 	e := p.entry(m.Entry)
 	for i := range e.Dispatches {
 		d := &e.Dispatches[i]
-		us, ok := each[[2]string{FoldSite(d.Site), p.Modules[p.Pipelines[d.Pipeline].Module].Name}]
-		if ok {
-			found++
+		us := 0.0
+		if d.Pipeline >= 0 { // the host has none
+			t, ok := each[[2]string{FoldSite(d.Site), p.Modules[p.Pipelines[d.Pipeline].Module].Name}]
+			if us = t; ok {
+				found++
+			}
 		}
 		times = append(times, us)
 	}

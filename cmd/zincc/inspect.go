@@ -89,14 +89,15 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 		return nil, err
 	}
 	tables := []*table.Table{one}
+	if err := codegen.Derivable(p); err != nil {
+		fmt.Fprintf(os.Stderr, "zincc: candidates and what kernels take are not shown: %v\n", err)
+		return tables, nil
+	}
 	if t, err := target.OfPlan(&p.Header); err == nil && entry != "" && !t.IsHost() {
 		tables = append(tables, codegen.CandidateTable(p, t, entry, site))
 	}
 	contracts, err := codegen.Contracts(p, entry, site)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: what kernels take is not shown: %v\n", err)
-	}
-	return append(tables, contracts...), nil
+	return append(tables, contracts...), err
 }
 
 // page chooses the tables to print.

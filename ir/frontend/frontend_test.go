@@ -288,7 +288,6 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// Damaged metadata and shapes give an error or a program that the verifier takes.
 // TestHeadsOfWholeBlocks holds that a cache of q8_0 is refused where a head is no whole
 // blocks, in a dense model and in a hybrid.
 func TestHeadsOfWholeBlocks(t *testing.T) {
@@ -302,6 +301,7 @@ func TestHeadsOfWholeBlocks(t *testing.T) {
 	}
 }
 
+// TestLoadNeverPanics holds that damaged metadata and shapes give an error or a program that the verifier takes.
 func TestLoadNeverPanics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	rapid.Check(t, func(rt *rapid.T) {

@@ -22,7 +22,9 @@ type Kernels struct {
 // Module is the listing of a module, open constants open.
 type Module struct {
 	Name    string
-	Listing []int // patterns
+	Format  string // of the code, for people
+	Open    bool   // specialization constants are
+	Listing []int  // patterns
 }
 
 // Pipeline is a module with its constants.
@@ -61,7 +63,11 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 		if err != nil {
 			return k, fmt.Errorf("module %q: %w", m.Name, err)
 		}
-		k.Modules = append(k.Modules, Module{m.Name, l.listing(text)})
+		format, err := plans.FormatOf(m.Format)
+		if err != nil {
+			return k, fmt.Errorf("module %q: %w", m.Name, err)
+		}
+		k.Modules = append(k.Modules, Module{m.Name, format.Doc, format.Open, l.listing(text)})
 	}
 	for _, pl := range p.Pipelines {
 		out := Pipeline{Module: pl.Module, Wave: pl.Wave, Workgroup: pl.Workgroup, Shared: pl.Shared, Machine: pl.Machine}

@@ -144,6 +144,23 @@ func TestMeasured(t *testing.T) {
 	noErrors(t, c)
 }
 
+// TestCodeIsNamed holds that code which is no SPIR-V is not called so, and that its constants have values.
+func TestCodeIsNamed(t *testing.T) {
+	plan, o := compiled(t, "gopher", "sm_90-cuda")
+	r, err := report.New(plan, o)
+	path := write(t, r, err)
+	c := startChromium(t)
+	open(t, c, path, 1280, "light")
+	c.number(`(d => { d.open = true; d.dispatchEvent(new Event("toggle")); return 0 })(document.querySelector("details.kernel"))`)
+	if have := c.text(`document.querySelector("details.kernel .tabs").textContent`); have != "PTXThe module, with the values of its constants." {
+		t.Errorf("the code is called %q", have)
+	}
+	if have := c.text(`document.querySelector("details.kernel pre").textContent`); !strings.Contains(have, ".visible .entry") {
+		t.Errorf("the code is %.80q", have)
+	}
+	noErrors(t, c)
+}
+
 func noErrors(t *testing.T, c *chromium) {
 	t.Helper()
 	for _, e := range c.errors {

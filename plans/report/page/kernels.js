@@ -44,16 +44,16 @@ function kernel(plan, i, share, sites) {
     if (!root.open || root.querySelector("pre")) return;
     const pre = el("pre", { tabindex: 0 });
     const show = kind => {
-      pre.textContent = kind === "SPIR-V" ? listing(module.Listing, 18) : listing(p.Assembly);
+      pre.textContent = kind === "assembly" ? listing(p.Assembly) : listing(module.Listing, kind === "SPIR-V" && 18);
       for (const b of root.querySelectorAll(".tabs button")) b.setAttribute("aria-pressed", String(b.textContent === kind));
     };
-    const kinds = p.Assembly ? ["assembly", "SPIR-V"] : ["SPIR-V"];
+    const kinds = p.Assembly ? ["assembly", module.Format] : [module.Format];
     root.append(
       el("div", { class: "facts" }, fact("constants", el("code", {}, p.Consts || "none")), fact("subgroup", p.Wave || "any"), fact("workgroup", p.Workgroup), fact("shared memory", bytes(p.Shared)),
         m && [fact("registers", `${m.VGPRs} vector, ${m.SGPRs} scalar, ${m.Spills} spilled`), fact("subgroups a SIMD", m.Waves), fact("code", bytes(m.Code)),
           fact("instructions", `${m.VALU} vector, ${m.VMEM} memory`), fact("cycles", `${m.Cycles} busy, ${m.Latency} latency`), fact("compiler", m.Compiler)]),
       el("div", { class: "tabs" }, kinds.map(k => el("button", { onclick: () => show(k) }, k)),
-        el("small", { class: "muted" }, p.Assembly ? `The assembly is what ${plan.Assembler} makes of this pipeline; the SPIR-V is that of its module.` : "The module, its specialization constants open.")),
+        el("small", { class: "muted" }, p.Assembly ? `The assembly is what ${plan.Assembler} makes of this pipeline; the ${module.Format} is that of its module.` : module.Open ? "The module, its specialization constants open." : "The module, with the values of its constants.")),
       pre);
     show(kinds[0]);
   });
