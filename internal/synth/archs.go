@@ -72,6 +72,32 @@ var archs = []arch{
 		m.vector(blk+"ffn_norm.weight", m.Embd)
 		m.glmFFN(blk, i)
 	}},
+	{"lfm2moe", func(m *Model) {
+		denseKeys(m)
+		expertKeys(m)
+		m.headsOfMixers()
+		m.set("shortconv.l_cache", lfmTaps)
+		m.set("expert_gating_func", 2)
+		m.set("leading_dense_block_count", lfmDense)
+		m.lastNorm = "token_embd_norm"
+	}, func(m *Model, blk string, i int) {
+		if m.mixer(i) == '*' {
+			m.attention(blk, 1)
+			m.headNorms(blk)
+		} else {
+			m.vector(blk+"attn_norm.weight", m.Embd)
+			m.matrix(blk+"shortconv.in_proj.weight", m.Embd, 3*m.Embd)
+			m.vector(blk+"shortconv.conv.weight", lfmTaps, m.Embd)
+			m.matrix(blk+"shortconv.out_proj.weight", m.Embd, m.Embd)
+		}
+		m.vector(blk+"ffn_norm.weight", m.Embd)
+		if i < lfmDense {
+			m.ffn(blk)
+			return
+		}
+		m.experts(blk)
+		m.vector(blk+"exp_probs_b.bias", m.Experts.Count)
+	}},
 	{"granitehybrid", func(m *Model) {
 		expertKeys(m)
 		mambaKeys(m)
@@ -90,15 +116,16 @@ var archs = []arch{
 	{"nemotron_h_moe", func(m *Model) {
 		var ff []int32
 		for i := range m.Layers {
-			ff = append(ff, map[byte]int32{'E': int32(m.Experts.FF)}[m.Mamba.kind(i)])
+			ff = append(ff, map[byte]int32{'E': int32(m.Experts.FF)}[m.mixer(i)])
 		}
 		m.add("feed_forward_length", ff)
 		expertKeys(m)
 		mambaKeys(m)
+		m.float("attention.layer_norm_epsilon", 1e-6)
 		m.add("expert_weights_norm", true)
 		m.float("expert_weights_scale", 2.5)
 	}, func(m *Model, blk string, i int) {
-		if m.Mamba.kind(i) != 'E' {
+		if m.mixer(i) != 'E' {
 			m.mambaOrAttention(blk, i)
 			return
 		}
@@ -207,8 +234,8 @@ func gemma4Keys(m *Model) {
 	if w.Own > 0 {
 		m.set("attention.shared_kv_layers", max(0, m.Layers-w.Own))
 	}
+	m.set("embedding_length_per_layer_input", w.PerLayer)
 	if w.PerLayer > 0 {
-		m.set("embedding_length_per_layer_input", w.PerLayer)
 		m.matrix("per_layer_token_embd.weight", w.PerLayer*m.Layers, m.Vocab)
 		m.matrix("per_layer_model_proj.weight", m.Embd, w.PerLayer*m.Layers)
 		m.vector("per_layer_proj_norm.weight", w.PerLayer)
@@ -258,13 +285,18 @@ func expertKeys(m *Model) {
 	}
 }
 
-func mambaKeys(m *Model) {
-	s := m.Mamba
+// headsOfMixers replaces the number of KV heads by that of each layer: none but where layers have attention.
+func (m *Model) headsOfMixers() {
 	var heads []int32
 	for i := range m.Layers {
-		heads = append(heads, map[byte]int32{'*': int32(m.KVHeads)}[s.kind(i)])
+		heads = append(heads, map[byte]int32{'*': int32(m.KVHeads)}[m.mixer(i)])
 	}
 	m.replace("attention.head_count_kv", heads)
+}
+
+func mambaKeys(m *Model) {
+	m.headsOfMixers()
+	s := m.Mamba
 	m.set("ssm.conv_kernel", mambaTaps)
 	m.set("ssm.inner_size", s.Inner)
 	m.set("ssm.state_size", s.State)
@@ -272,12 +304,16 @@ func mambaKeys(m *Model) {
 	m.set("ssm.group_count", s.Groups)
 }
 
-const mambaTaps = 4
+const (
+	mambaTaps = 4
+	lfmTaps   = 3
+	lfmDense  = 2 // layers without experts
+)
 
 // mambaOrAttention is a layer up to its FFN, if it has one.
 func (m *Model) mambaOrAttention(blk string, i int) {
 	s := m.Mamba
-	if s.kind(i) == '*' {
+	if m.mixer(i) == '*' {
 		m.attention(blk, 1)
 		return
 	}
@@ -295,6 +331,7 @@ func (m *Model) mambaOrAttention(blk string, i int) {
 
 func deltaKeys(m *Model) {
 	d := m.DeltaNet
+	m.add("rope.dimension_sections", []int32{int32(m.RopeDims / 6), int32(m.RopeDims / 6), int32(m.RopeDims/2 - 2*(m.RopeDims/6)), 0})
 	m.set("full_attention_interval", d.Interval)
 	m.set("ssm.conv_kernel", d.Taps)
 	m.set("ssm.inner_size", d.ValueHeads*d.State)

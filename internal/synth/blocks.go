@@ -8,16 +8,18 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// scales are where blocks have their f16 scales, and which ones keep their elements below about 4.
+// scales are where blocks have their f16 scale, and which ones keep their elements below about 4; and where they have
+// that of what is added (of Q4_1 and Q5_1, added itself), which is so many times as large, so that elements are around 0.
 var scales = map[ir.DType]struct {
-	d  float64
-	at []int
+	d         float64
+	at, minAt int
+	min       float64
 }{
-	ir.Q4_0: {.1, []int{0}}, ir.Q4_1: {.1, []int{0, 2}}, ir.Q5_0: {.05, []int{0}}, ir.Q5_1: {.05, []int{0, 2}},
-	ir.Q8_0: {.01, []int{0}}, ir.Q2_K: {.03, []int{80, 82}}, ir.Q3_K: {.01, []int{108}}, ir.Q4_K: {.002, []int{0, 2}},
-	ir.Q5_K: {.001, []int{0, 2}}, ir.Q6_K: {.0005, []int{208}}, ir.IQ4_NL: {.01, []int{0}}, ir.IQ4_XS: {.0005, []int{0}},
-	ir.IQ1_S: {.1, []int{0}}, ir.IQ2_XXS: {.01, []int{0}}, ir.IQ2_XS: {.01, []int{0}}, ir.IQ2_S: {.01, []int{0}}, ir.IQ3_XXS: {.01, []int{0}},
-	ir.IQ3_S: {.01, []int{0}}, ir.TQ1_0: {1, []int{52}}, ir.TQ2_0: {1, []int{64}}, ir.Q1_0: {1, []int{0}}, ir.Q2_0: {1, []int{0}},
+	ir.Q4_0: {d: .1}, ir.Q4_1: {d: .1, minAt: 2, min: -7.5}, ir.Q5_0: {d: .05}, ir.Q5_1: {d: .05, minAt: 2, min: -15.5},
+	ir.Q8_0: {d: .01}, ir.Q2_K: {d: .03, at: 80, minAt: 82, min: 1.5}, ir.Q3_K: {d: .01, at: 108}, ir.Q4_K: {d: .002, minAt: 2, min: 7.5},
+	ir.Q5_K: {d: .001, minAt: 2, min: 15.5}, ir.Q6_K: {d: .0005, at: 208}, ir.IQ4_NL: {d: .01}, ir.IQ4_XS: {d: .0005},
+	ir.IQ1_S: {d: .1}, ir.IQ2_XXS: {d: .01}, ir.IQ2_XS: {d: .01}, ir.IQ2_S: {d: .01}, ir.IQ3_XXS: {d: .01},
+	ir.IQ3_S: {d: .01}, ir.TQ1_0: {d: 1, at: 52}, ir.TQ2_0: {d: 1, at: 64}, ir.Q1_0: {d: 1}, ir.Q2_0: {d: 1},
 }
 
 // Blocks returns n random elements of a weight type, as a file has them: of a few units, times a power of two.
@@ -50,8 +52,11 @@ func Blocks(rng *rand.Rand, d ir.DType, n int64, power int) []byte {
 				data[b+49+2*i] = data[b+49+2*i]&15 | byte(h>>(4*i)&15)<<4
 			}
 		default:
-			for _, at := range scales[d].at {
-				put16(b+at, gguf.F32ToF16(float32(math.Ldexp(scales[d].d*(rng.Float64()+.5), power))))
+			s := scales[d]
+			scale := math.Ldexp(s.d*(rng.Float64()+.5), power)
+			put16(b+s.at, gguf.F32ToF16(float32(scale)))
+			if s.min != 0 {
+				put16(b+s.minAt, gguf.F32ToF16(float32(s.min*scale)))
 			}
 		}
 	}

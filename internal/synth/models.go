@@ -1,9 +1,6 @@
 package synth
 
-import (
-	"maps"
-	"slices"
-)
+import ()
 
 // Published are models in the shapes in which they are published, one or more of every
 // kind of layer.
@@ -16,6 +13,10 @@ var Published = []Shape{
 		Name: "qwen35-35b-a3b", Arch: "qwen35moe", Quant: "UD-Q4_K_M", Layers: 40, Embd: 2048, Vocab: 248320, Ctx: 262144,
 		Heads: 16, KVHeads: 2, HeadDim: 256, RopeDims: 64, RopeBase: 1e7,
 		Experts: Experts{Count: 256, Used: 8, FF: 512, Shared: 512}, DeltaNet: DeltaNet{KeyHeads: 16, ValueHeads: 32, State: 128, Taps: 4, Interval: 4},
+	},
+	{
+		Name: "qwen3-0.6b", Arch: "qwen3", Quant: "Q4_K_M", Layers: 28, Embd: 1024, FF: 3072, Vocab: 151936, Ctx: 40960,
+		Heads: 16, KVHeads: 8, HeadDim: 128, RopeBase: 1e6, Tied: true,
 	},
 	{
 		Name: "llama-1b", Arch: "llama", Quant: "Q4_K_M", Layers: 16, Embd: 2048, FF: 8192, Vocab: 128256, Ctx: 131072,
@@ -75,12 +76,21 @@ var Published = []Shape{
 	{
 		Name: "nemotron3-nano", Arch: "nemotron_h_moe", Quant: "Q4_K_M", Layers: 52, Embd: 2688, Vocab: 131072, Ctx: 262144,
 		Heads: 32, KVHeads: 2, HeadDim: 128, RopeBase: 1e4, Experts: Experts{Count: 128, Used: 6, FF: 1856, Shared: 3712},
-		Mamba: Mamba{Inner: 4096, State: 128, Heads: 64, Groups: 8, Layers: "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"},
+		Mamba: Mamba{Inner: 4096, State: 128, Heads: 64, Groups: 8}, Mixers: "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+	},
+	{
+		// Of Gemma 4's 12B neither heads nor widths are at hand: these are Gemma 3's, with Gemma 4's wide layers; that gives the published number of parameters.
+		Name: "gemma4-12b", Arch: "gemma4", Quant: "Q4_K_M", Layers: 48, Embd: 3840, FF: 15360, Vocab: 262144, Ctx: 262144, Tied: true,
+		Heads: 16, KVHeads: 8, HeadDim: 256, RopeBase: 1e6, Windows: Windows{Size: 1024, Period: 6, WideDim: 512, WideHeads: 2},
+	},
+	{
+		Name: "lfm2-8b-a1b", Arch: "lfm2moe", Quant: "Q4_K_M", Layers: 24, Embd: 2048, FF: 7168, Vocab: 65536, Ctx: 128000, Tied: true,
+		Heads: 32, KVHeads: 8, HeadDim: 64, RopeBase: 1e6, Experts: Experts{Count: 32, Used: 4, FF: 1792}, Mixers: "CC*CCC*CCC*CCC*CCC*CC*CC",
 	},
 	{
 		Name: "granite4-h-tiny", Arch: "granitehybrid", Quant: "Q4_K_M", Layers: 40, Embd: 1536, Vocab: 100352, Ctx: 131072, Tied: true,
 		Heads: 12, KVHeads: 4, HeadDim: 128, RopeBase: 1e4, Experts: Experts{Count: 64, Used: 6, FF: 512, Shared: 1024},
-		Mamba: Mamba{Inner: 3072, State: 128, Heads: 48, Groups: 1, Layers: "MMMMM*MMMM"},
+		Mamba: Mamba{Inner: 3072, State: 128, Heads: 48, Groups: 1}, Mixers: "MMMMM*MMMM",
 	},
 }
 
@@ -88,7 +98,7 @@ var Published = []Shape{
 // with recurrent layers: enough to meet every weight layout and every family of kernels.
 func Small() []Shape {
 	var list []Shape
-	for _, quant := range slices.Sorted(maps.Keys(quants)) {
+	for _, quant := range Quants() {
 		dense := Shape{
 			Name: "small-dense-" + quant, Arch: "qwen3", Quant: quant, Layers: 1, Embd: 1024, FF: 3072, Vocab: 4096, Ctx: 4096,
 			Heads: 16, KVHeads: 8, HeadDim: 128, RopeBase: 1e6,

@@ -2,6 +2,8 @@ package synth
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -9,13 +11,15 @@ import (
 
 // quants give a matrix its type by the name of the quantization. Those of several types
 // follow llama-quantize: attn_v and ffn_down of some layers and the output projection get
-// more bits. Rows that are no whole super-blocks fall back to blocks of 32.
+// more bits. Rows that are no whole super-blocks get blocks of 32.
 var quants = map[string]func(m *Model, name string, dims []int) ir.DType{
 	"Q4_K_M": mixed(ir.Q4_K, ir.Q6_K),
 	"Q5_K_M": mixed(ir.Q5_K, ir.Q6_K),
 	"Q6_K":   mixed(ir.Q6_K, ir.Q6_K),
 	"Q3_K_M": mixed(ir.Q3_K, ir.Q5_K),
-	"Q2_K":   mixed(ir.Q2_K, ir.Q3_K),
+	"Q2_K": byRole(ir.Q2_K, map[string]ir.DType{
+		"output.weight": ir.Q6_K, "attn_v.weight": ir.Q4_K, "attn_output.weight": ir.Q3_K, "ffn_down": ir.Q3_K,
+	}),
 	"IQ4_XS": mixed(ir.IQ4_XS, ir.Q5_K),
 	"Q4_0":   mixed(ir.Q4_0, ir.Q4_0),
 	"Q4_1":   mixed(ir.Q4_1, ir.Q4_1),
@@ -24,15 +28,19 @@ var quants = map[string]func(m *Model, name string, dims []int) ir.DType{
 	"IQ4_NL": mixed(ir.IQ4_NL, ir.IQ4_NL),
 	"IQ1_S":  mixed(ir.IQ1_S, ir.IQ1_M),
 	"IQ2_XS": mixed(ir.IQ2_XXS, ir.IQ2_XS),
-	"IQ3_S":  mixed(ir.IQ3_XXS, ir.IQ3_S),
-	"IQ2_S":  mixed(ir.IQ2_S, ir.IQ3_S),
-	"TQ1_0":  mixed(ir.TQ1_0, ir.TQ2_0),
-	"Q1_0":   mixed(ir.Q1_0, ir.Q2_0),
-	"NVFP4":  mixed(ir.NVFP4, ir.NVFP4),
-	"Q8_0":   mixed(ir.Q8_0, ir.Q8_0),
-	"F16":    mixed(ir.F16, ir.F16),
-	"BF16":   mixed(ir.BF16, ir.BF16),
-	"F32":    mixed(ir.F32, ir.F32),
+	"IQ2_XXS": byRole(ir.IQ2_XXS, map[string]ir.DType{
+		"output.weight": ir.Q5_K, "token_embd.weight": ir.Q2_K, "attn_v.weight": ir.Q4_K, "ffn_down": ir.IQ2_XXS, "first ffn_down": ir.Q2_K,
+	}),
+	"IQ3_XXS": mixed(ir.IQ3_XXS, ir.IQ3_S),
+	"IQ3_S":   byRole(ir.IQ3_S, map[string]ir.DType{"output.weight": ir.Q6_K, "attn_v.weight": ir.Q4_K}),
+	"IQ2_S":   mixed(ir.IQ2_S, ir.IQ3_S),
+	"TQ1_0":   mixed(ir.TQ1_0, ir.TQ2_0),
+	"Q1_0":    mixed(ir.Q1_0, ir.Q2_0),
+	"NVFP4":   mixed(ir.NVFP4, ir.NVFP4),
+	"Q8_0":    mixed(ir.Q8_0, ir.Q8_0),
+	"F16":     mixed(ir.F16, ir.F16),
+	"BF16":    mixed(ir.BF16, ir.BF16),
+	"F32":     mixed(ir.F32, ir.F32),
 	// Experts in MXFP4, all else in Q8_0.
 	"MXFP4": func(m *Model, name string, dims []int) ir.DType {
 		if strings.Contains(name, "_exps") {
@@ -54,25 +62,74 @@ var quants = map[string]func(m *Model, name string, dims []int) ir.DType{
 	},
 }
 
+// Quants returns the names of all quantizations.
+func Quants() []string { return slices.Sorted(maps.Keys(quants)) }
+
+// mixed spends more bits on some matrices.
 func mixed(most, more ir.DType) func(m *Model, name string, dims []int) ir.DType {
 	return func(m *Model, name string, dims []int) ir.DType {
 		t := most
 		switch {
-		case name == "output.weight", name == "token_embd.weight" && m.Tied:
+		case m.isOutput(name):
 			if t = more; most.Block() == 256 {
 				t = ir.Q6_K
 			}
 		case strings.HasSuffix(name, "attn_v.weight"), strings.Contains(name, "ffn_down"):
-			var i int
-			if _, err := fmt.Sscanf(name, "blk.%d.", &i); err == nil && moreBits(i, m.Layers) {
+			if i, ok := layerOf(name); ok && moreBits(i, m.Layers) {
 				t = more
 			}
 		}
-		if dims[0]%t.Block() != 0 {
-			return ir.Q8_0
+		return fitting(t, dims)
+	}
+}
+
+// byRole gives matrices of some names other types; "first ffn_down" is that of the first eighth of the layers.
+// The types are for models with four or more heads of queries for each of keys.
+func byRole(most ir.DType, roles map[string]ir.DType) func(m *Model, name string, dims []int) ir.DType {
+	return func(m *Model, name string, dims []int) ir.DType {
+		role := name
+		switch i, ok := layerOf(name); {
+		case m.isOutput(name):
+			role = "output.weight"
+		case ok && strings.Contains(name, "ffn_down"):
+			if role = "ffn_down"; i < m.Layers/8 && roles["first ffn_down"] != 0 {
+				role = "first ffn_down"
+			}
+		case ok:
+			_, role, _ = strings.Cut(strings.TrimPrefix(name, "blk."), ".")
 		}
+		if t, ok := roles[role]; ok {
+			return fitting(t, dims)
+		}
+		return fitting(most, dims)
+	}
+}
+
+func (m *Model) isOutput(name string) bool {
+	return name == "output.weight" || name == "token_embd.weight" && m.Tied
+}
+
+func layerOf(name string) (i int, ok bool) {
+	_, err := fmt.Sscanf(name, "blk.%d.", &i)
+	return i, err == nil
+}
+
+// fitting is the type for rows that are whole blocks of it: of super-blocks, that with blocks of 32 next in size.
+func fitting(t ir.DType, dims []int) ir.DType {
+	if dims[0]%t.Block() == 0 {
 		return t
 	}
+	switch t {
+	case ir.Q4_K:
+		return ir.Q5_0
+	case ir.Q5_K:
+		return ir.Q5_1
+	case ir.TQ1_0, ir.TQ2_0:
+		return ir.Q4_0
+	case ir.Q6_K, ir.Q1_0, ir.Q2_0, ir.NVFP4:
+		return ir.Q8_0
+	}
+	return ir.IQ4_NL
 }
 
 // moreBits says which layers llama-quantize spends more bits on: the first and the last

@@ -1,6 +1,6 @@
 // Package synth makes GGUF models in the published shapes of architectures: the keys,
-// tensor names, types and shapes of real files, without their weights. A compiler and
-// a planner need no more.
+// tensor names, types and shapes of real files. A compiler and a planner need no more;
+// for what runs them, weights are random.
 package synth
 
 import (
@@ -23,6 +23,9 @@ type Shape struct {
 	RopeDims                     int // rotated elements of a head; 0: all
 	RopeBase                     float32
 	Tied                         bool // the output projection is the embedding
+	// What layers are, where they differ; the pattern is repeated: M for Mamba2, C for a short convolution, * for
+	// attention, E for an FFN of experts where that is a layer of its own.
+	Mixers string
 
 	Experts  Experts
 	DeltaNet DeltaNet
@@ -31,15 +34,11 @@ type Shape struct {
 	Mamba    Mamba
 }
 
-// Mamba are the sizes of Mamba2 layers, and what the layers are: M for one of these, * for attention, E for an FFN of
-// experts where that is a layer of its own.
-type Mamba struct {
-	Inner, State, Heads, Groups int
-	Layers                      string
-}
+// Mamba are the sizes of Mamba2 layers.
+type Mamba struct{ Inner, State, Heads, Groups int }
 
-// kind is what layer i is. The pattern is repeated.
-func (m Mamba) kind(i int) byte { return m.Layers[i%len(m.Layers)] }
+// mixer is what layer i is.
+func (s Shape) mixer(i int) byte { return s.Mixers[i%len(s.Mixers)] }
 
 // Latent are the sizes of latent attention: of the vector of queries, 0 for none, and of that which is cached beside
 // RopeDims elements of the key; of a head's key without those, and of its value.
@@ -65,6 +64,8 @@ type Model struct {
 	Shape
 	Meta    []gguf.KV
 	Tensors []gguf.TensorData // without data
+
+	lastNorm string
 }
 
 // arch is one row of the table of architectures: its keys beyond those that all have,
@@ -85,7 +86,7 @@ func New(s Shape) (*Model, error) {
 		return nil, fmt.Errorf("%s: no quantization %q", s.Name, s.Quant)
 	}
 	a := archs[at]
-	m := &Model{Shape: s}
+	m := &Model{Shape: s, lastNorm: "output_norm"}
 	m.Meta = []gguf.KV{{Key: "general.architecture", Value: s.Arch}, {Key: "general.name", Value: s.Name}}
 	m.set("block_count", s.Layers)
 	m.set("context_length", s.Ctx)
@@ -102,7 +103,7 @@ func New(s Shape) (*Model, error) {
 	a.keys(m)
 	m.vocabulary()
 	m.matrix("token_embd.weight", s.Embd, s.Vocab)
-	m.vector("output_norm.weight", s.Embd)
+	m.vector(m.lastNorm+".weight", s.Embd)
 	if !s.Tied {
 		m.matrix("output.weight", s.Embd, s.Vocab)
 	}

@@ -1,8 +1,10 @@
 package synth_test
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/internal/synth"
@@ -17,6 +19,7 @@ func TestShapes(t *testing.T) {
 	parameters := map[string]float64{ // in 1e9, as published
 		"qwen3-8b": 8.2, "qwen35-35b-a3b": 34.7, "llama-1b": 1.24, "qwen3-14b": 14.8, "llama-8b": 8.0,
 		"gpt-oss-20b": 20.9, "gemma4-26b-a4b": 25.2, "gemma3-12b": 11.8, "glm45-air": 106.8, "nemotron3-nano": 31.6, "granite4-h-tiny": 6.9,
+		"gemma4-12b": 11.96, "lfm2-8b-a1b": 8.34, "qwen3-0.6b": 0.6,
 		"qwen3-4b": 4.0, "qwen3-30b-a3b": 30.5, "qwen2-7b": 7.6, "qwen35-27b": 27,
 	}
 	types := map[ir.DType]bool{}
@@ -59,6 +62,46 @@ func TestUnknownNames(t *testing.T) {
 	for _, s := range []synth.Shape{{Arch: "nobody", Quant: "Q8_0"}, {Arch: "llama", Quant: "Q9"}} {
 		if _, err := synth.New(s); err == nil {
 			t.Errorf("%+v: no error", s)
+		}
+	}
+}
+
+// TestWrite writes whole files in every quantization, and reads all their weights: of a magnitude that sums keep.
+func TestWrite(t *testing.T) {
+	for _, quant := range synth.Quants() {
+		s := synth.Shape{Name: quant, Arch: "lfm2moe", Quant: quant, Layers: 4, Embd: 256, FF: 512, Vocab: 300, Ctx: 64, Heads: 4, KVHeads: 1, HeadDim: 64,
+			RopeBase: 1e4, Experts: synth.Experts{Count: 4, Used: 2, FF: 256}, Mixers: "CC*C"}
+		m, err := synth.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), quant+".gguf")
+		if err := m.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := frontend.Load(f, frontend.Options{KV: ir.F16, MaxRows: 8}); err != nil {
+			t.Error(err)
+		}
+		for _, w := range f.Tensors {
+			values := make([]float32, w.Elements())
+			if err := gguf.Dequantize(values, f.Data(&w), w.Type); err != nil {
+				t.Fatal(err)
+			}
+			squares, cols := 0.0, float64(w.Shape[0])
+			for _, v := range values {
+				squares += float64(v) * float64(v)
+			}
+			if strings.Contains(w.Name, "norm") {
+				cols = 1 // these are factors
+			}
+			if rms := math.Sqrt(squares / float64(len(values)) * cols); !(rms > 0.1 && rms < 5) {
+				t.Errorf("%s: %s of %s: a row of ones gives %.3g", quant, w.Name, w.Type, rms)
+			}
 		}
 	}
 }
