@@ -20,6 +20,7 @@ var kernelCases = []kernelCase{
 	{"control", false, control},
 	{"specialization", true, specialization},
 	{"tables", true, tables},
+	{"copies", true, func(b *kernel.Builder) { copies(b, "") }},
 }
 
 // reduce sums 64 floats, one a lane: y[subgroup] = sum over the subgroup, and

@@ -89,6 +89,7 @@ type Node struct {
 	regions []*Region
 	region  *Region
 	at      *callers // of accesses and barriers
+	array   *Array   // of a copy
 	ahead   bool     // of a load, see Buffer.Ahead; of a barrier, see SubgroupHint
 }
 

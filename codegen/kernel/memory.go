@@ -10,6 +10,7 @@ type Buffer struct {
 	access  Access
 	address *Node // of one of several; nil for the argument of the index
 	ahead   bool  // loads are as Ahead says
+	instead func(t Type, i Value) Value
 }
 
 // Ahead returns the buffer for loads that do not wait for who writes: where another lane
@@ -19,6 +20,13 @@ func (m *Buffer) Ahead() *Buffer {
 	early := *m
 	early.ahead = true
 	return &early
+}
+
+// Instead returns the buffer with load for its loads: what code loads that knows buffers only may come from copies.
+func (m *Buffer) Instead(load func(t Type, i Value) Value) *Buffer {
+	other := *m
+	other.instead = load
+	return &other
 }
 
 // Among returns the buffer of a list whose index is which, less than its length. All are
@@ -53,7 +61,7 @@ func (m *Buffer) at(args ...*Node) []*Node {
 }
 
 // bufferOperands are those of an access to an argument of its own.
-var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpAtomicMax: 2, OpAtomicLoad: 1, OpPrefetch: 1}
+var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpAtomicMax: 2, OpAtomicLoad: 1, OpPrefetch: 1, OpCopy: 2}
 
 // through returns the address that a buffer access goes through, nil if it is the argument's.
 func (n *Node) through() *Node {
@@ -66,6 +74,9 @@ func (n *Node) through() *Node {
 // Load returns element i of the buffer seen as an array of t: U32, I32, F32 or a
 // vector of them (8 or 16 bytes, one access).
 func (m *Buffer) Load(t Type, i Operand) Value {
+	if m.instead != nil {
+		return m.instead(t, Value{m.b.typed(OpLoad, i, U32)})
+	}
 	m.check(OpLoad, t, Read)
 	return m.b.add(&Node{op: OpLoad, typ: t, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, args: m.at(m.b.typed(OpLoad, i, U32))})
 }

@@ -79,6 +79,7 @@ const (
 	OpAtomicMax   // index, value
 	OpAtomicLoad  // index
 	OpPrefetch    // index
+	OpCopy        // index, index of what array has
 	OpSharedLoad  // index
 	OpSharedStore // index, value
 	OpSharedElem  // index, element
@@ -92,6 +93,8 @@ const (
 	OpBarrier     // imm: 1 if it orders buffers, too
 	OpSubgroupBarrier
 	OpFence
+	OpCopyGroup
+	OpCopyWait // imm: how many groups may be left
 
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
 	OpMatFill      // element
@@ -192,6 +195,7 @@ var ops = [numOps]opInfo{
 	OpAtomicMax:   {name: "atomic_max"},
 	OpAtomicLoad:  {name: "atomic_load"},
 	OpPrefetch:    {name: "prefetch"},
+	OpCopy:        {name: "copy"},
 	OpSharedLoad:  {name: "shared_load"},
 	OpSharedStore: {name: "shared_store"},
 	OpSharedElem:  {name: "shared_load_elem"},
@@ -204,6 +208,8 @@ var ops = [numOps]opInfo{
 	OpVarSet:      {name: "set"},
 	OpBarrier:     {name: "barrier"},
 	OpFence:       {name: "fence"},
+	OpCopyGroup:   {name: "copy_group"},
+	OpCopyWait:    {name: "copy_wait"},
 
 	OpSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 

@@ -149,6 +149,8 @@ func (p *printer) subject(n *Node) string {
 		return builtinNames[n.imm] + " "
 	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
 		return p.f.Args[n.imm].Name + " "
+	case OpCopy:
+		return fmt.Sprintf("%s %d ", p.f.Args[n.imm].Name, n.array.index)
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
 	case OpTable:
@@ -157,7 +159,7 @@ func (p *printer) subject(n *Node) string {
 		if n.imm != 0 {
 			return "buffers"
 		}
-	case OpMatGroupWait:
+	case OpMatGroupWait, OpCopyWait:
 		return fmt.Sprint(n.imm)
 	case OpMatGroupAdd:
 		return fmt.Sprintf("%d products=%d ", n.imm, n.align)

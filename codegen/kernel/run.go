@@ -46,6 +46,7 @@ type machine struct {
 	left        [][]bool   // lanes that have left a loop, by the loops around
 	races       *detector
 	products    products
+	copies      []copies // by lane
 	err         error
 }
 
@@ -65,7 +66,7 @@ func (m *machine) workgroup(index int) error {
 		arrays = append(arrays, len(words))
 	}
 	m.races.begin(index, m.lanes, m.wave, arrays)
-	m.products = products{}
+	m.products, m.copies = products{}, make([]copies, m.lanes)
 	active := make([]bool, m.lanes)
 	for i := range active {
 		active[i] = true
@@ -149,6 +150,12 @@ func (m *machine) node(n *Node, active []bool) {
 	case OpVarGet:
 		copyLanes(m.storage(n, m.words(n.typ)), m.storage(n.args[0], m.words(n.typ)), active)
 	case OpPrefetch: // changes no value
+	case OpCopy:
+		m.copy(n, active)
+	case OpCopyGroup:
+		m.copyGroup(active)
+	case OpCopyWait:
+		m.copyWait(n, active)
 	case OpAddress: // the argument's number stands for it
 		to := m.storage(n, 2)
 		for l := range m.lanes {

@@ -79,9 +79,14 @@ func (n *Node) View() (elem Type, ok bool) {
 		return U16, true
 	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
 		return U32, true
+	case OpCopy:
+		return U32.Vec(n.align / 4), true
 	}
 	return Void, false
 }
+
+// Array returns the number of the array that an OpCopy copies to.
+func (n *Node) Array() int { return n.array.index }
 
 // Place returns the place in the source that made an access or a barrier.
 func (n *Node) Place() string { return n.place() }

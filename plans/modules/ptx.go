@@ -108,7 +108,9 @@ func (r *ptxReader) instruction(text string) error {
 	switch op := parts[0]; op {
 	case "ld", "st", "atom", "red", "prefetch":
 		return r.access(op, parts, operands)
-	case "cp", "ldu", "tex", "surf", "suld", "sust":
+	case "cp":
+		return r.copy(name, operands)
+	case "ldu", "tex", "surf", "suld", "sust":
 		r.code.Stray = name
 		return nil
 	}
@@ -121,6 +123,18 @@ func (r *ptxReader) instruction(text string) error {
 		for _, to := range operands[:results] {
 			r.flow(to, r.from[operands[i]])
 		}
+	}
+	return nil
+}
+
+// copy notes what is copied to shared memory.
+func (r *ptxReader) copy(name string, operands []string) error {
+	switch {
+	case name == "cp.async.wait_group":
+	case strings.HasSuffix(name, ".shared.global") && len(operands) == 3:
+		return r.access("ld", []string{"ld", "global"}, operands[1:])
+	default:
+		r.code.Stray = name
 	}
 	return nil
 }

@@ -59,7 +59,9 @@ func TestReadPTX(t *testing.T) {
 		{"st.global.b32 [%d3]", "st.global.b32 [%d9]", "register %d9", ""},
 		{"st.global.b32 [%d3]", "st.local.b32 [%d3]", "st.local.b32", ""},
 		{"st.global.b32 [%d3]", "st.b32 [%d3]", "st.b32", ""},
-		{"mov.u32 %r0, %tid.x", "cp.async.ca.shared.global [%r0], [%d0], 16", "cp.async.ca.shared.global", ""},
+		{"mov.u32 %r0, %tid.x", "cp.async.cg.shared.global [%r0], [%d0+32], 16;\n\tcp.async.commit_group;\n\tcp.async.wait_group 2", "", ""},
+		{"mov.u32 %r0, %tid.x", "cp.async.ca.shared.global [%r0], [%d9], 16", "register %d9", ""},
+		{"mov.u32 %r0, %tid.x", "cp.async.bulk.prefetch.L2.global [%d0], 16", "cp.async.bulk.prefetch.L2.global", ""},
 		{"[a2]", "[a3]", "", "parameter"},
 		{".visible .entry kernel(", ".func kernel(", "", "parameter"},
 		{".reqntid", ".visible .entry other()\n.reqntid", "", "second entry"},
@@ -92,6 +94,7 @@ func TestEarly(t *testing.T) {
 		{"never waits", "\tret;", "\tgriddepcontrol.launch_dependents;\n\tret;", []int{0, 1, 2}, 1},
 		{"jumps over it", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\nL1:\n\tld.shared", []int{0, 1, 2}, 1},
 		{"both branches", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\n\tbra L2;\nL1:\n\tgriddepcontrol.wait;\nL2:\n\tld.shared", []int{0}, 0},
+		{"copies before it waits", before, "\tcp.async.cg.shared.global [%r0], [%d0], 16;\n\tgriddepcontrol.wait;\n" + before, []int{0}, 0},
 		{"asks before it waits", before, "\tprefetch.global.L2 [%d4];\n\tgriddepcontrol.wait;\n" + before, []int{0}, 0},
 		{"returns", "\tld.shared", "\t@%p0 ret;\n\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 1},
 	} {

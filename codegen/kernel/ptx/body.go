@@ -77,6 +77,9 @@ func init() {
 		kernel.OpAtomicMax:   (*lowering).atomic,
 		kernel.OpAtomicLoad:  (*lowering).atomicLoad,
 		kernel.OpPrefetch:    func(*lowering, *kernel.Node) {}, // other subgroups hide latency
+		kernel.OpCopy:        (*lowering).copy,
+		kernel.OpCopyGroup:   (*lowering).copyGroup,
+		kernel.OpCopyWait:    (*lowering).copyWait,
 		kernel.OpTable:       (*lowering).table,
 		kernel.OpSharedLoad:  (*lowering).sharedLoad,
 		kernel.OpSharedElem:  (*lowering).sharedLoad,

@@ -78,6 +78,37 @@ func (l *lowering) load(n *kernel.Node) {
 	l.values[n] = v
 }
 
+// copyArch is the first architecture that copies to shared memory while lanes go on.
+const copyArch = 80
+
+// copy goes past the first cache where it may. Older architectures load and store.
+func (l *lowering) copy(n *kernel.Node) {
+	view, _ := n.View()
+	from, to := l.place(n), l.shared(n.Array(), l.scalar(n.Args()[1]))
+	switch {
+	case l.o.Arch < copyArch:
+		v := l.registers(view)
+		l.do("ld.global.%s %s, %s", width(view), list(v), from)
+		l.do("st.shared.%s [%s], %s", width(view), to, list(v))
+	case view.Size() == 16:
+		l.do("cp.async.cg.shared.global [%s], %s, 16", to, from)
+	default:
+		l.do("cp.async.ca.shared.global [%s], %s, %d", to, from, view.Size())
+	}
+}
+
+func (l *lowering) copyGroup(*kernel.Node) {
+	if l.o.Arch >= copyArch {
+		l.do("cp.async.commit_group")
+	}
+}
+
+func (l *lowering) copyWait(n *kernel.Node) {
+	if l.o.Arch >= copyArch {
+		l.do("cp.async.wait_group %d", n.Imm())
+	}
+}
+
 // unchanging reports whether an access is of memory that nobody writes from the kernel's
 // begin to its end. Where the kernel before still runs at the begin, only constants are.
 func (l *lowering) unchanging(n *kernel.Node) bool {

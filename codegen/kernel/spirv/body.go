@@ -81,6 +81,9 @@ func init() { // refers to region, which refers to it
 		kernel.OpAtomicAdd:       (*lowering).atomic,
 		kernel.OpAtomicMax:       (*lowering).atomic,
 		kernel.OpAtomicLoad:      (*lowering).atomicLoad,
+		kernel.OpCopy:            (*lowering).copy,
+		kernel.OpCopyGroup:       func(*lowering, *kernel.Node) {},
+		kernel.OpCopyWait:        func(*lowering, *kernel.Node) {},
 		kernel.OpPrefetch:        func(*lowering, *kernel.Node) {}, // GPUs hide latency by other subgroups
 		kernel.OpSharedLoad:      (*lowering).sharedLoad,
 		kernel.OpSharedElem:      (*lowering).sharedLoad,
@@ -204,6 +207,31 @@ func (l *lowering) load(n *kernel.Node) {
 
 func (l *lowering) store(n *kernel.Node) {
 	l.m.Do(spirv.OpStore, l.address(n), l.value(n.Args()[1]), spirv.MemoryAccessAligned, uint32(n.Align()))
+}
+
+// copy loads and stores: nothing is under way.
+func (l *lowering) copy(n *kernel.Node) {
+	view, _ := n.View()
+	v := l.m.Emit(spirv.OpLoad, l.typ(view), l.address(n), spirv.MemoryAccessAligned, uint32(n.Align()))
+	t := l.f.Arrays()[n.Array()].Elem()
+	for i := 0; i < view.Lanes(); i += t.Lanes() {
+		part := v
+		if t != view {
+			var words []spirv.ID
+			for e := range t.Lanes() {
+				words = append(words, l.m.Emit(spirv.OpCompositeExtract, l.typ(kernel.U32), v, spirv.ID(i+e)))
+			}
+			if part = words[0]; t.Lanes() > 1 {
+				part = l.m.Emit(spirv.OpCompositeConstruct, l.typ(t), words...)
+			}
+		}
+		at := l.value(n.Args()[1])
+		if i > 0 {
+			at = l.m.Emit(spirv.OpIAdd, l.typ(kernel.U32), at, l.uint(uint32(i/t.Lanes())))
+		}
+		to := l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassWorkgroup, l.typ(t)), l.shared[n.Array()], at)
+		l.m.Do(spirv.OpStore, to, part, spirv.MemoryAccessNonPrivatePointer)
+	}
 }
 
 func (l *lowering) load16(n *kernel.Node) {

@@ -1,0 +1,99 @@
+package kernel
+
+import "encoding/binary"
+
+// Copies from buffers to shared memory while lanes go on (cp.async of NVIDIA's Ampere and later): more bytes are
+// on their way than registers hold.
+
+// Copy copies element i of the buffer seen as an array of t, U32 or a vector of it, to a, of elements of U32 as well: to
+// element to, and to those behind it where t has more words, to is a multiple of their number then. Until the lane
+// has waited for the copy's group (CopyGroup, CopyWait) nobody may read or write them.
+func (m *Buffer) Copy(t Type, a *Array, to, i Operand) {
+	m.check(OpCopy, t, Read)
+	if t.Elem() != U32 || a.elem.Elem() != U32 || t.Size()%a.elem.Size() != 0 {
+		m.b.fail("%s: %v into an array of %v", ops[OpCopy].name, t, a.elem)
+	}
+	m.b.add(&Node{op: OpCopy, imm: uint32(m.index), align: t.Size(), array: a, args: m.at(m.b.typed(OpCopy, i, U32), m.b.typed(OpCopy, to, U32))})
+}
+
+// CopyGroup makes the lane's copies since the last one a group, which may have none.
+func (b *Builder) CopyGroup() { b.add(&Node{op: OpCopyGroup}) }
+
+// CopyWait waits until of the lane's groups no more than the last left are under way. The lane then sees what they
+// have copied; other lanes see it after a barrier.
+func (b *Builder) CopyWait(left int) {
+	if left < 0 || left > 7 {
+		b.fail("%s for %d", ops[OpCopyWait].name, left)
+	}
+	b.add(&Node{op: OpCopyWait, imm: uint32(left)})
+}
+
+// copied is an element on its way.
+type copied struct {
+	array, at int
+	words     []uint32
+}
+
+// copies are those of a lane: of the groups that it has not waited for, and of none yet.
+type copies struct {
+	groups [][]copied
+	open   []copied
+}
+
+// copy leaves the element undefined until the lane waits.
+func (m *machine) copy(n *Node, active []bool) {
+	index, to := m.value(n.args[0]), m.value(n.args[1])
+	var address []uint32
+	if through := n.through(); through != nil {
+		address = m.value(through)
+	}
+	width, words := n.align/4, m.shared[n.array.index]
+	for l := range m.lanes {
+		if !active[l] {
+			continue
+		}
+		arg := int(n.imm)
+		if address != nil {
+			arg = int(address[2*l])
+		}
+		data, from, at := m.args[arg], int(index[l])*n.align, int(to[l])*n.array.elem.Lanes()
+		switch {
+		case from+n.align > len(data):
+			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, from, m.f.Args[arg].Name, len(data))
+			return
+		case at+width > len(words):
+			m.fail(n, "lane %d: element %d of an array of %d", l, to[l], len(words)/n.array.elem.Lanes())
+			return
+		case at%width != 0:
+			m.fail(n, "lane %d: %d words to word %d", l, width, at)
+			return
+		}
+		m.inBuffer(n, arg, from, n.align, l)
+		m.inShared(n, n.array.index, at, width, l)
+		c := copied{array: n.array.index, at: at}
+		for e := range width {
+			c.words = append(c.words, binary.LittleEndian.Uint32(data[from+4*e:]))
+			words[at+e] = undefined
+		}
+		m.copies[l].open = append(m.copies[l].open, c)
+	}
+}
+
+func (m *machine) copyGroup(active []bool) {
+	for l := range active {
+		if c := &m.copies[l]; active[l] {
+			c.groups, c.open = append(c.groups, c.open), nil
+		}
+	}
+}
+
+func (m *machine) copyWait(n *Node, active []bool) {
+	for l := range active {
+		for c := &m.copies[l]; active[l] && len(c.groups) > int(n.imm); c.groups = c.groups[1:] {
+			for _, one := range c.groups[0] {
+				m.inShared(n, one.array, one.at, len(one.words), l)
+				copy(m.shared[one.array][one.at:], one.words)
+			}
+		}
+	}
+}
