@@ -39,9 +39,7 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 			return err
 		}
 		for _, s := range sites {
-			i := slices.IndexFunc(s.rated, func(r *rated) bool {
-				return r.Kernel == s.g.Call.Kernel && r.Wave == s.g.Call.Wave && equalConsts(r.Consts, s.g.Call.Consts)
-			})
+			i := slices.IndexFunc(s.rated, func(r *rated) bool { return r.Name() == s.g.Call.Candidate })
 			if i < 0 || !s.rated[i].Known {
 				return fmt.Errorf("%s %s: the compiler says nothing of %s", s.f.Name, s.g.Name, s.g.Call.Kernel)
 			}

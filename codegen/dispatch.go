@@ -29,7 +29,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
 	d.Cost.Predicted = e.predicted(&d, c, d.Cost, f.Rows, first)
-	d.Cover, d.Mixes = c.Cover, c.Sequences == ir.ManySequences
+	d.Grid, d.Cover, d.Mixes = c.Grid, c.Cover, c.Sequences == ir.ManySequences
 	for _, o := range c.Operands {
 		a, err := e.arg(f, o)
 		if err != nil {

@@ -3,6 +3,7 @@ package codegen
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -75,6 +76,9 @@ func checkNames(t *testing.T, what string, p *ir.Program, on *target.Target) {
 				t.Fatalf("%s %s %s: two candidates are named %q: %s", what, s.f.Name, s.g.Name, c.Name(), c.Kernel)
 			}
 			names[c.Name()], mine[c.Order] = true, true
+			if family, _, _ := strings.Cut(c.Kernel, " "); family != c.Family {
+				t.Fatalf("%s %s %s: the kernel %q is of family %s", what, s.f.Name, s.g.Name, c.Kernel, c.Family)
+			}
 		}
 		if passes.KindOf(s.f) != passes.Decode {
 			continue

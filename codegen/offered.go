@@ -31,7 +31,7 @@ func candidatesOf(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candid
 	uses := f.Uses()
 	for i, g := range f.Groups {
 		for _, c := range strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
-			one := report.Candidate{Name: c.Name(), Kernel: c.Kernel, Wave: c.Wave, Grid: c.Grid, Taken: isCall(&c, g.Call)}
+			one := report.Candidate{Name: c.Name(), Kernel: c.Kernel, Wave: c.Wave, Grid: c.Grid, Taken: c.Name() == g.Call.Candidate}
 			if seconds, ok := strategy.Seconds(&c, t, f.Rows); ok {
 				one.Micros = 1e6 * seconds
 			}
@@ -66,9 +66,4 @@ func CandidateTable(p *plans.Plan, t *target.Target, entry, part string) *text.T
 		}
 	}
 	return out
-}
-
-// isCall reports whether the call is of the candidate.
-func isCall(c *kernels.Candidate, call *ir.Call) bool {
-	return c.Kernel == call.Kernel && c.Wave == call.Wave && equalConsts(c.Consts, call.Consts)
 }

@@ -43,7 +43,7 @@ func (s *site) asked() []*kernels.Candidate {
 // take makes c the call of the site's group.
 func (s *site) take(c *kernels.Candidate, why string) {
 	s.chosen = c
-	s.g.Call = &ir.Call{Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
+	s.g.Call = &ir.Call{Candidate: c.Name(), Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
 	for _, o := range c.Operands {
 		s.g.Call.Args = append(s.g.Call.Args, o.Value)
 	}
@@ -157,8 +157,7 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 
 // takeAll adds copies of the functions to what was chosen, with other candidates. A site
 // has another one only where its neighbours have what was chosen: their code has to come to
-// the compute units before its own, their tails overlap. The reason of a call becomes the
-// candidate's name. It returns the sites of all functions.
+// the compute units before its own, their tails overlap. It returns the sites of all functions.
 func takeAll(p *ir.Program, t *target.Target, sites []*site) ([]*site, error) {
 	chosen := map[string]string{}   // by site
 	others := map[string][]string{} // candidates that were not chosen
@@ -203,7 +202,7 @@ func takeAll(p *ir.Program, t *target.Target, sites []*site) ([]*site, error) {
 			name = list[v.other]
 		}
 		i := slices.IndexFunc(s.candidates, func(c kernels.Candidate) bool { return c.Name() == name })
-		s.take(&s.candidates[i], name)
+		s.take(&s.candidates[i], "to be timed")
 	}
 	return sites, nil
 }
@@ -256,25 +255,11 @@ func describe(g *ir.Group) string {
 	return strings.Join(parts, ", ")
 }
 
-// findCandidate returns the candidate that g.Call names.
+// findCandidate returns the candidate that g.Call names, of its family.
 func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
-	all := kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
-	for i, c := range all {
-		if isCall(&c, g.Call) {
-			return &all[i], nil
-		}
+	s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
+	if c := kernels.Find(s, g.Call); c != nil {
+		return c, nil
 	}
-	return nil, fmt.Errorf("%s: %s: no candidate is kernel %q with these constants", f.Name, g.Name, g.Call.Kernel)
-}
-
-func equalConsts(a, b []ir.Const) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Name != b[i].Name || a[i].Value != b[i].Value { // rows of tuning do not say what is a float
-			return false
-		}
-	}
-	return true
+	return nil, fmt.Errorf("%s: %s: no candidate is named %q", f.Name, g.Name, g.Call.Candidate)
 }

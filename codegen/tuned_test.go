@@ -43,22 +43,20 @@ func program(t *testing.T, model string, on *target.Target, c codegen.Choice, st
 	return p
 }
 
-// offers returns the candidates' names of each site, as a plan of candidates has them, and
-// the order of sums of each kernel.
-func offers(t *testing.T, on *target.Target) (names map[string][]string, orders map[string]string) {
+// offers returns the candidates' names of each site, as a plan of candidates has them.
+func offers(t *testing.T, on *target.Target) map[string][]string {
 	t.Helper()
-	names, orders = map[string][]string{}, map[string]string{}
+	names := map[string][]string{}
 	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Specialize)
 	for _, f := range p.Funcs {
 		for _, g := range f.Groups {
 			site := tuning.SiteOf(f, g)
-			orders[g.Call.Kernel] = tuning.Order(g.Call.Why)
-			if !slices.Contains(names[site], g.Call.Why) {
-				names[site] = append(names[site], g.Call.Why)
+			if !slices.Contains(names[site], g.Call.Candidate) {
+				names[site] = append(names[site], g.Call.Candidate)
 			}
 		}
 	}
-	return names, orders
+	return names
 }
 
 // TestTunedChoice compiles with a row for each site that names its last candidate.
@@ -67,7 +65,7 @@ func TestTunedChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, _ := offers(t, on)
+	names := offers(t, on)
 	var rows []tuning.Row
 	for site, list := range names {
 		rows = append(rows, tuning.Row{Site: site, Device: "card", Driver: "1", Best: list[len(list)-1], Micros: 12.1,
@@ -82,7 +80,7 @@ func TestTunedChoice(t *testing.T) {
 				t.Errorf("%s %s: %s", f.Name, g.Name, g.Call.Why)
 			}
 			other := guess.Funcs[i].Groups[j].Call
-			differs := g.Call.Kernel != other.Kernel || !slices.Equal(g.Call.Consts, other.Consts)
+			differs := g.Call.Candidate != other.Candidate
 			if several := len(names[tuning.SiteOf(f, g)]) > 1; differs != several {
 				t.Errorf("%s %s: of %d candidates, the same as the best guess: %v", f.Name, g.Name, len(names[tuning.SiteOf(f, g)]), !differs)
 			}
@@ -103,7 +101,7 @@ func TestTunedOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, orders := offers(t, on)
+	names := offers(t, on)
 	var rows []tuning.Row
 	for site, list := range names {
 		r := tuning.Row{Site: site, Device: "card", Driver: "1", Best: list[0], Micros: 1, Of: 1, When: time.Now()}
@@ -122,12 +120,12 @@ func TestTunedOrders(t *testing.T) {
 			other := guess.Funcs[i].Groups[j].Call
 			switch f.Name {
 			case "decode/4":
-				if g.Call.Kernel != other.Kernel || !strings.Contains(g.Call.Why, "gone w32/, the best on card, is none of them") {
-					t.Errorf("%s: %s: %s", g.Name, g.Call.Kernel, g.Call.Why)
+				if g.Call.Candidate != other.Candidate || !strings.Contains(g.Call.Why, "gone w32/, the best on card, is none of them") {
+					t.Errorf("%s: %s: %s", g.Name, g.Call.Candidate, g.Call.Why)
 				}
 			case "decode/8":
-				if orders[g.Call.Kernel] != orders[other.Kernel] {
-					t.Errorf("%s: %s, narrower entries have %s", g.Name, orders[g.Call.Kernel], orders[other.Kernel])
+				if tuning.Order(g.Call.Candidate) != tuning.Order(other.Candidate) {
+					t.Errorf("%s: %s, narrower entries have %s", g.Name, g.Call.Candidate, other.Candidate)
 				}
 			}
 		}

@@ -23,15 +23,16 @@ type FuncDescription struct {
 
 // GroupDescription is a Group for JSON.
 type GroupDescription struct {
-	Name   string `json:",omitempty"`
-	Step   int
-	Kernel string   `json:",omitempty"`
-	Consts []Const  `json:",omitempty"`
-	Grid   []int    `json:",omitempty"`
-	Wave   int      `json:",omitempty"`
-	Args   []string `json:",omitempty"`
-	Why    string   `json:",omitempty"`
-	Ops    []OpDescription
+	Name      string `json:",omitempty"`
+	Step      int
+	Candidate string   `json:",omitempty"`
+	Kernel    string   `json:",omitempty"`
+	Consts    []Const  `json:",omitempty"`
+	Grid      []int    `json:",omitempty"`
+	Wave      int      `json:",omitempty"`
+	Args      []string `json:",omitempty"`
+	Why       string   `json:",omitempty"`
+	Ops       []OpDescription
 }
 
 // OpDescription is an Op for JSON.
@@ -71,7 +72,7 @@ func Describe(p *Program) *Description {
 func describeGroup(g *Group) GroupDescription {
 	d := GroupDescription{Name: g.Name, Step: g.Step}
 	if c := g.Call; c != nil {
-		d.Kernel, d.Consts, d.Grid, d.Wave, d.Args, d.Why = c.Kernel, c.Consts, c.Grid[:], c.Wave, valueNames(c.Args), c.Why
+		d.Candidate, d.Kernel, d.Consts, d.Grid, d.Wave, d.Args, d.Why = c.Candidate, c.Kernel, c.Consts, c.Grid[:], c.Wave, valueNames(c.Args), c.Why
 	}
 	for _, op := range g.Ops {
 		od := OpDescription{Op: op.Kind.Name, Args: valueNames(op.Args), Attrs: describeAttrs(op.Attrs)}

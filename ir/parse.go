@@ -206,6 +206,12 @@ func (ps *parser) call() (*Call, []string, error) {
 	if err = ps.expect("call"); err != nil {
 		return nil, nil, err
 	}
+	if c.Candidate, err = ps.quoted(); err != nil {
+		return nil, nil, err
+	}
+	if err = ps.expect("kernel", "="); err != nil {
+		return nil, nil, err
+	}
 	if c.Kernel, err = ps.quoted(); err != nil {
 		return nil, nil, err
 	}

@@ -35,7 +35,7 @@ func printGroup(b *strings.Builder, g *Group) {
 	}
 	fmt.Fprintf(b, "  group %q step=%d {\n", g.Name, g.Step)
 	if c := g.Call; c != nil {
-		fmt.Fprintf(b, "    call %q wave=%d grid=[%d, %d, %d] const={", c.Kernel, c.Wave, c.Grid[0], c.Grid[1], c.Grid[2])
+		fmt.Fprintf(b, "    call %q kernel=%q wave=%d grid=[%d, %d, %d] const={", c.Candidate, c.Kernel, c.Wave, c.Grid[0], c.Grid[1], c.Grid[2])
 		for i, k := range c.Consts {
 			if i > 0 {
 				b.WriteString(", ")

@@ -105,14 +105,17 @@ type Group struct {
 	Step int   // from stage schedule on: index of the barrier-separated stage
 }
 
-// Call is the kernel chosen for a group.
+// Call is the kernel chosen for a group. The candidate's name says which of all that the compiler could have
+// taken for the group; kernel, constants, grid, subgroup size and arguments follow from the two, and stand here
+// for those who read or check a program without the compiler.
 type Call struct {
-	Kernel string   // module key: kernel family and the fields that shape its code
-	Consts []Const  // specialization constants, in the kernel's order
-	Grid   [3]int   // workgroups
-	Wave   int      // required subgroup size, 0 for the device's own choice
-	Args   []*Value // in the order of the kernel's arguments
-	Why    string   // reason of the choice
+	Candidate string   // ORDER/SHAPE, as in tuning files; empty on the host
+	Kernel    string   // module key: kernel family and the fields that shape its code
+	Consts    []Const  // specialization constants, in the kernel's order
+	Grid      [3]int   // workgroups
+	Wave      int      // required subgroup size, 0 for the device's own choice
+	Args      []*Value // in the order of the kernel's arguments
+	Why       string   // reason of the choice
 }
 
 // Const is one specialization constant.

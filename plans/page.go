@@ -216,7 +216,7 @@ func (p *Plan) entryNames() []string {
 // computed, by which kernel, of what size and why. Layers alike come once.
 func SiteTable(p *Plan, entry, part string) (*table.Table, error) {
 	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "step", "grid", "read", "write", "flops", "us", "bound",
-		"ops", "kernel", "constants", "why"}}
+		"ops", "candidate", "kernel", "constants", "why"}}
 	for i := range p.Entries {
 		if e := &p.Entries[i]; entry == "" || e.Name == entry {
 			siteRows(t, e, p.Program.Funcs[i], part)
@@ -232,7 +232,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 	seen := map[string]bool{}
 	for j, d := range e.Dispatches {
 		call, c := f.Groups[j].Call, d.Cost
-		same := fmt.Sprint(FoldSite(d.Site), call.Kernel, call.Consts, d.Grid)
+		same := fmt.Sprint(FoldSite(d.Site), call.Candidate, call.Kernel, call.Consts, d.Grid)
 		if !strings.Contains(d.Site, part) || seen[same] {
 			continue
 		}
@@ -242,7 +242,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 			ops = append(ops, op.Kind.Name)
 		}
 		t.Add(e.Name, d.Site, d.Step, gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
-			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Kernel,
-			constants(call.Consts), d.Why)
+			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Candidate,
+			call.Kernel, constants(call.Consts), d.Why)
 	}
 }

@@ -30,56 +30,56 @@ step @count : i32[1]
 
 func "decode/1" rows=1 sequences=many {
   group "embed" step=0 {
-    call "embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
+    call "embed.q8_0/" kernel="embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
   }
   group "q" step=1 {
-    call "gemv.q4_0" wave=32 grid=[4, 1, 1] const={k=64, n=64} args=[%0, @norm, @wq, %2] why="cost model"
+    call "gemv.q4_0/" kernel="gemv.q4_0" wave=32 grid=[4, 1, 1] const={k=64, n=64} args=[%0, @norm, @wq, %2] why="cost model"
     %1 = rmsnorm %0, @norm {eps=1e-06, group=64} : f32[T, 64]
     %2 = linear %1, @wq : f32[T, 64] at 256
   }
   group "k" step=1 {
-    call "gemv.f16" wave=32 grid=[4, 1, 1] const={k=64, n=64} args=[%0, @wk, %3] why="cost model"
+    call "gemv.f16/" kernel="gemv.f16" wave=32 grid=[4, 1, 1] const={k=64, n=64} args=[%0, @wk, %3] why="cost model"
     %3 = linear %0, @wk : f32[T, 64] at 512
   }
   group "kv" step=2 {
-    call "kvwrite" wave=32 grid=[4, 1, 1] const={w=64} args=[%3, @rope, @pos, @slot, @k] why=""
+    call "kvwrite/" kernel="kvwrite" wave=32 grid=[4, 1, 1] const={w=64} args=[%3, @rope, @pos, @slot, @k] why=""
     %4 = rope %3, @pos, @rope {kind="neox", head_dim=16, n_rot=8} : f32[T, 64]
     kvwrite %4, @pos, @slot, @k
   }
   group "v" step=2 {
-    call "kvcopy" wave=32 grid=[4, 1, 1] const={w=64} args=[%3, @pos, @slot, @v] why=""
+    call "kvcopy/" kernel="kvcopy" wave=32 grid=[4, 1, 1] const={w=64} args=[%3, @pos, @slot, @v] why=""
     kvwrite %3, @pos, @slot, @v
   }
   group "attn" step=3 {
-    call "attn" wave=32 grid=[4, 1, 1] const={hd=16} args=[%2, @k, @v, @pos, @slot, %5] why=""
+    call "attn/" kernel="attn" wave=32 grid=[4, 1, 1] const={hd=16} args=[%2, @k, @v, @pos, @slot, %5] why=""
     %5 = attention %2, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25} : f32[T, 64] at 512
   }
   group "blk.0.residual" step=4 {
-    call "add" wave=32 grid=[4, 1, 1] const={w=64} args=[%0, %5, %6] why=""
+    call "add/" kernel="add" wave=32 grid=[4, 1, 1] const={w=64} args=[%0, %5, %6] why=""
     %6 = add %0, %5 : f32[T, 64] at 256
   }
   group "head" step=5 {
-    call "gemv.q8_0" wave=32 grid=[2, 1, 1] const={k=64, n=32} args=[%6, @embd, %7] why="cost model"
+    call "gemv.q8_0/" kernel="gemv.q8_0" wave=32 grid=[2, 1, 1] const={k=64, n=32} args=[%6, @embd, %7] why="cost model"
     %7 = linear %6, @embd : io f32[T, 32]
   }
   group "argmax" step=6 {
-    call "argmax" wave=32 grid=[1, 1, 1] const={w=32} args=[%7, %8] why=""
+    call "argmax/" kernel="argmax" wave=32 grid=[1, 1, 1] const={w=32} args=[%7, %8] why=""
     %8 = argmax %7 : io i32[T]
   }
   group "advance" step=7 {
-    call "advance" wave=0 grid=[1, 1, 1] const={ring=16} args=[%8, @token, @pos, @slot, @n, @out, @count] why=""
+    call "advance/" kernel="advance" wave=0 grid=[1, 1, 1] const={ring=16} args=[%8, @token, @pos, @slot, @n, @out, @count] why=""
     advance %8, @token, @pos, @slot, @n, @out, @count
   }
 }
 
 func "score/8" rows=8 sequences=one {
   group "embed" step=0 {
-    call "embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
+    call "embed.q8_0/" kernel="embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
   }
   group "head" step=1 {
-    call "gemv.q8_0" wave=32 grid=[2, 1, 1] const={k=64, n=32} args=[%0, @embd, %1] why="cost model"
+    call "gemv.q8_0/" kernel="gemv.q8_0" wave=32 grid=[2, 1, 1] const={k=64, n=32} args=[%0, @embd, %1] why="cost model"
     %1 = linear %0, @embd : io f32[T, 32]
   }
 }

@@ -29,8 +29,7 @@ type TuneOptions struct {
 }
 
 // Tune times all candidates of a plan that was compiled with them: each entry has copies, in
-// which some sites have other candidates, and the reason of a dispatch is its candidate's name. It
-// profiles all entries by turns until the budget is spent; the
+// which some sites have other candidates. It profiles all entries by turns until the budget is spent; the
 // median over the turns counts, of the mean over the dispatches that compute the same. What a
 // copy has in common with its entry counts in the entry only, where its neighbours are those
 // that were chosen. The candidates of a site are in the order in which they were offered, but
@@ -44,7 +43,8 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 	at := map[[2]string]*candidateTimes{} // by site and candidate
 	copies := 0
 	var entries []int
-	own := map[string]*plans.Entry{} // not copied
+	own := map[string]int{} // entries that are no copies
+	candidate := func(entry, dispatch int) string { return plan.Program.Funcs[entry].Groups[dispatch].Call.Candidate }
 	whole := &wholeTimes{plan: plan, exec: exec}
 	defer whole.free()
 	for i := range plan.Entries {
@@ -53,7 +53,7 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 		if copied {
 			copies++
 		} else {
-			own[name] = e
+			own[name] = i
 		}
 		if o.Entry != "" && o.Entry != name {
 			continue
@@ -62,13 +62,13 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 		if !copied || !overlaps {
 			entries = append(entries, i)
 		}
-		for j, d := range e.Dispatches {
-			key := [2]string{tuning.SiteOf(f, f.Groups[j]), d.Why}
+		for j := range e.Dispatches {
+			key := [2]string{tuning.SiteOf(f, f.Groups[j]), candidate(i, j)}
 			if at[key] == nil {
 				at[key] = &candidateTimes{CandidateTime: CandidateTime{tuning.Timing{Site: key[0], Candidate: key[1]}, e.Name, j}}
 				list = append(list, at[key])
 				if copied && overlaps {
-					if err := whole.add(own[name], e, f, at[key], at[[2]string{key[0], own[name].Dispatches[j].Why}]); err != nil {
+					if err := whole.add(&plan.Entries[own[name]], e, f, at[key], at[[2]string{key[0], candidate(own[name], j)}]); err != nil {
 						return nil, err
 					}
 				}
@@ -94,10 +94,10 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 			}
 			name, copied := tuning.Variant(e.Name)
 			for j, t := range times {
-				if copied && e.Dispatches[j].Why == own[name].Dispatches[j].Why {
+				if copied && candidate(i, j) == candidate(own[name], j) {
 					continue
 				}
-				c := at[[2]string{tuning.SiteOf(f, f.Groups[j]), e.Dispatches[j].Why}]
+				c := at[[2]string{tuning.SiteOf(f, f.Groups[j]), candidate(i, j)}]
 				c.sum, c.count = c.sum+t.Time, c.count+1
 			}
 		}

@@ -34,7 +34,7 @@ func (o *overlapping) Overlaps(e *plans.Entry) bool { return e.Kind == "decode" 
 func (o *overlapping) Mixed(e *plans.Entry, from func(i int) *plans.Entry) (func(context.Context, int) (time.Duration, error), func(), error) {
 	total := 40 * time.Microsecond
 	for i := range e.Dispatches {
-		total += o.costs[from(i).Dispatches[i].Why]
+		total += o.costs[from(i).Dispatches[i].Site]
 	}
 	o.live++
 	return func(context.Context, int) (time.Duration, error) { return total, nil }, func() { o.live-- }, nil
@@ -43,17 +43,17 @@ func (o *overlapping) Mixed(e *plans.Entry, from func(i int) *plans.Entry) (func
 // TestTuneWhole times candidates of entries whose dispatches overlap by what the whole takes with them.
 func TestTuneWhole(t *testing.T) {
 	// Two sites, of which the first is there twice.
-	fn := func(name string) *ir.Func {
+	fn := func(name string, candidates ...string) *ir.Func {
 		f := &ir.Func{Name: name}
-		for _, op := range []string{"a", "b", "a"} {
-			f.Groups = append(f.Groups, &ir.Group{Ops: []*ir.Op{{Kind: &ir.OpKind{Name: op}}}})
+		for i, op := range []string{"a", "b", "a"} {
+			f.Groups = append(f.Groups, &ir.Group{Ops: []*ir.Op{{Kind: &ir.OpKind{Name: op}}}, Call: &ir.Call{Candidate: candidates[i]}})
 		}
 		return f
 	}
-	entry := func(name string, why ...string) plans.Entry {
+	entry := func(name string, candidates ...string) plans.Entry {
 		e := plans.Entry{Name: name, Kind: "decode", Rows: 1}
-		for _, w := range why {
-			e.Dispatches = append(e.Dispatches, plans.Dispatch{Why: w})
+		for _, c := range candidates {
+			e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: c}) // for Mixed
 		}
 		return e
 	}
@@ -61,8 +61,9 @@ func TestTuneWhole(t *testing.T) {
 		Header:    plans.Header{Ctx: 64, Slots: 1, Model: plans.Model{Vocab: 8}},
 		Modules:   []plans.Module{{Name: "k"}},
 		Pipelines: []plans.Pipeline{{}},
-		Program:   &ir.Program{Funcs: []*ir.Func{fn("decode/1"), fn("decode/1+1"), fn("decode/1+2")}},
-		Entries:   []plans.Entry{entry("decode/1", "a1", "b1", "a1"), entry("decode/1+1", "a2", "b1", "a2"), entry("decode/1+2", "a3", "b2", "a3")},
+		Program: &ir.Program{Funcs: []*ir.Func{fn("decode/1", "a1", "b1", "a1"), fn("decode/1+1", "a2", "b1", "a2"),
+			fn("decode/1+2", "a3", "b2", "a3")}},
+		Entries: []plans.Entry{entry("decode/1", "a1", "b1", "a1"), entry("decode/1+1", "a2", "b1", "a2"), entry("decode/1+2", "a3", "b2", "a3")},
 	}
 	x := &overlapping{costs: map[string]time.Duration{"a2": -3 * time.Microsecond, "a3": time.Microsecond, "b2": -20 * time.Microsecond}}
 	times, err := runtime.Tune(t.Context(), plan, x, runtime.TuneOptions{Progress: func(float64) {}})

@@ -8,6 +8,7 @@ package kernels
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernels/attention"
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
@@ -80,6 +81,17 @@ func Candidates(s *Site, of ...string) []Candidate {
 		}
 	}
 	return withForms(s, all)
+}
+
+// Find returns the candidate of s that the call names, nil if there is none. No two of a site have one name
+// (TestCandidatesHaveNames), and a kernel's first word is its family.
+func Find(s *Site, call *ir.Call) *Candidate {
+	family, _, _ := strings.Cut(call.Kernel, " ")
+	all := Candidates(s, family)
+	if i := slices.IndexFunc(all, func(c Candidate) bool { return c.Name() == call.Candidate }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 // families is the kernel table. The order is that of the listing, not of

@@ -39,19 +39,19 @@ step @count : i32[1]
 
 func "decode/1" rows=1 sequences=many {
   group "embed" step=0 {
-    call "embed q8_0" wave=8 grid=[4, 1, 1] const={width=64} args=[@token, @token_embd.weight, %0] why="only candidate"
+    call "embed q8_0/" kernel="embed q8_0" wave=8 grid=[4, 1, 1] const={width=64} args=[@token, @token_embd.weight, %0] why="only candidate"
     %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64] at 256
   }
   group "head" step=1 {
-    call "gemv q8_0 cols=1" wave=8 grid=[2, 1, 1] const={k=64, n=32} args=[%0, @token_embd.weight, %1] why="cost model"
+    call "gemv q8_0 cols=1/" kernel="gemv q8_0 cols=1" wave=8 grid=[2, 1, 1] const={k=64, n=32} args=[%0, @token_embd.weight, %1] why="cost model"
     %1 = linear %0, @token_embd.weight : io f32[T, 32]
   }
   group "argmax" step=2 {
-    call "argmax" wave=8 grid=[1, 1, 1] const={w=32} args=[%1, %2] why=""
+    call "argmax/" kernel="argmax" wave=8 grid=[1, 1, 1] const={w=32} args=[%1, %2] why=""
     %2 = argmax %1 : io i32[T]
   }
   group "advance" step=3 {
-    call "advance" wave=0 grid=[1, 1, 1] const={ring=16} args=[%2, @token, @pos, @slot, @n, @out, @count] why=""
+    call "advance/" kernel="advance" wave=0 grid=[1, 1, 1] const={ring=16} args=[%2, @token, @pos, @slot, @n, @out, @count] why=""
     advance %2, @token, @pos, @slot, @n, @out, @count
   }
 }

@@ -31,7 +31,7 @@ func small(t *testing.T, placed bool) *ir.Program {
 			fmt.Fprintf(&body, "  %s\n", strings.Join(ops, "\n  "))
 			return
 		}
-		fmt.Fprintf(&body, "  group %q step=%d {\n    call %q wave=32 grid=[2, 1, 1] const={k=4} args=[%s] why=\"only candidate\"\n    %s\n  }\n",
+		fmt.Fprintf(&body, "  group %q step=%d {\n    call \"f32/\" kernel=%q wave=32 grid=[2, 1, 1] const={k=4} args=[%s] why=\"only candidate\"\n    %s\n  }\n",
 			site, step, kernel, args, strings.Join(ops, "\n    "))
 	}
 	globals.WriteString("step @token : i32[T]\nweight @token_embd.weight : f32[8, 4]\n")

@@ -58,11 +58,12 @@ const (
 
 // Call is the kernel chosen for a group.
 type Call struct {
-	Kernel string
-	Consts string
-	Wave   int
-	Grid   [3]int
-	Why    string
+	Candidate string
+	Kernel    string
+	Consts    string
+	Wave      int
+	Grid      [3]int
+	Why       string
 }
 
 func newColumn(f *ir.Func) *column {
@@ -103,7 +104,7 @@ func newCall(k *ir.Call) *Call {
 	for _, c := range k.Consts {
 		consts = append(consts, c.String())
 	}
-	return &Call{Kernel: k.Kernel, Consts: strings.Join(consts, " "), Wave: k.Wave, Grid: k.Grid, Why: k.Why}
+	return &Call{Candidate: k.Candidate, Kernel: k.Kernel, Consts: strings.Join(consts, " "), Wave: k.Wave, Grid: k.Grid, Why: k.Why}
 }
 
 // layerOf is the layer whose tensors the group reads or writes, else that of the

@@ -143,7 +143,7 @@ const dispatchDetails = d => () => {
       d.work.bound !== "none" && [fact("time", time(w.time)), d.took > 0 && fact("measured", time(d.took)), fact("bound by", bounds[w.bound], w.bound),
         fact("bytes take", time(w.Bytes)), fact("operations take", time(w.Operations)), fact("stage", time(w.Stage))],
       fact("reads", bytes(w.Read)), fact("writes", bytes(w.Write)), fact("operations", count(w.FLOPs)), fact("step", d.step),
-      call && [fact("kernel", el("code", {}, call.Kernel)), fact("grid", call.Grid.join(" × ")), fact("constants", el("code", {}, call.Consts)),
+      call && [call.Candidate && fact("candidate", call.Candidate), fact("kernel", el("code", {}, call.Kernel)), fact("grid", call.Grid.join(" × ")), fact("constants", el("code", {}, call.Consts)),
         call.Why && fact("why", call.Why)]),
     d.offers.length > 1 && offersTable(d.offers),
   ];

@@ -110,7 +110,8 @@ function groupPart(c, group, prefix, old) {
 
 const callDetails = (plan, group, call) => () => [
   el("div", { class: "panel-title" }, data.Plans.length > 1 && el("b", { class: "side" }, plan.Name), el("b", {}, group.Site)),
-  el("div", { class: "facts" }, fact("kernel", el("code", {}, call.Kernel)), fact("grid", call.Grid.join(" × ")), fact("subgroup", call.Wave || "any"),
+  el("div", { class: "facts" }, call.Candidate && fact("candidate", call.Candidate), fact("kernel", el("code", {}, call.Kernel)),
+    fact("grid", call.Grid.join(" × ")), fact("subgroup", call.Wave || "any"),
     fact("constants", el("code", {}, call.Consts)), call.Why && fact("why", call.Why)),
 ];
 
