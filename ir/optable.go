@@ -287,7 +287,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "kvwrite",
-		Doc: "cache[slot[r]][pos[r]] = x[r], rounded to the cache's dtype: to the nearest f16, ties to even; or to q8_0, each 32 elements, " +
+		Doc: "cache[slot[r]][pos[r] mod P] = x[r], P the positions of the cache, rounded to the cache's dtype: to the nearest f16, ties to even; or to q8_0, each 32 elements, " +
 			"in float32: d = max|x| * (1/127), of which the block keeps the nearest f16; a code has the sign of x and the magnitude " +
 			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i + i*(1 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d",
 		Params: []string{"x", "pos", "slot", "cache"},
@@ -301,7 +301,7 @@ var denseOps = []*OpKind{
 			if err := isRows(x); err != nil {
 				return Type{}, err
 			}
-			if len(c.Shape) != 3 || c.Shape[1] != L || c.Last() != x.Last() {
+			if len(c.Shape) != 3 || c.Shape[1] == T || c.Last() != x.Last() {
 				return Type{}, fmt.Errorf("cache %s does not fit x %s", c, x)
 			}
 			if err := isCached(c); err != nil {
@@ -314,7 +314,7 @@ var denseOps = []*OpKind{
 		Name: "attention",
 		Doc: "head h of row r: softmax over p <= pos[r], and p > pos[r] - window if there is one, of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
 			"the sum that the softmax divides by has exp(sinks[h]) too; " +
-			"the KV head of h is h / (heads / kv_heads); where q is f16, the weights of the softmax may be rounded to f16, and so may the elements of q8_0",
+			"the KV head of h is h / (heads / kv_heads); position p of a cache of P positions is at p mod P; where q is f16, the weights of the softmax may be rounded to f16, and so may the elements of q8_0",
 		Params:   []string{"q", "k", "v", "pos", "slot", "sinks"},
 		Optional: 1,
 		Slots:    RowSlot,
@@ -537,7 +537,7 @@ func checkAttention(op *Op) error {
 		return fmt.Errorf("%d heads of %d over %d KV heads do not fit q %s", h, hd, kvh, q)
 	}
 	for _, c := range []Type{k, v} {
-		if len(c.Shape) != 3 || c.Shape[1] != L || c.Last() != Dim(kvh*hd) {
+		if len(c.Shape) != 3 || c.Shape[1] != k.Shape[1] || c.Last() != Dim(kvh*hd) {
 			return fmt.Errorf("cache %s does not hold %d heads of %d", c, kvh, hd)
 		}
 		if err := isCached(c); err != nil {
@@ -547,5 +547,20 @@ func checkAttention(op *Op) error {
 			return fmt.Errorf("cache %s: heads of %d are not whole blocks of %d", c, hd, c.DType.Block())
 		}
 	}
+	if p := k.Shape[1]; p != L && (p <= 0 || op.Attrs.Int("window") == 0) {
+		return fmt.Errorf("cache %s is a ring, and rows see all positions", k)
+	}
 	return areRowIndices(q.Shape[0], op.Args[3], op.Args[4])
+}
+
+// checkRing checks that no row of a step overwrites what another one sees in a ring.
+func checkRing(op *Op, rows int) error {
+	if op.Kind.Name != "attention" && op.Kind.Name != "attention_split" {
+		return nil
+	}
+	p, window := op.Args[1].Type.Shape[1], op.Attrs.Int("window")
+	if p != L && int(p) < window+rows-1 {
+		return fmt.Errorf("%s: cache %s has no room for a window of %d positions and %d rows", op.Kind.Name, op.Args[1].Type, window, rows)
+	}
+	return nil
 }

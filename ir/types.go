@@ -91,6 +91,15 @@ func (t Type) Equal(u Type) bool {
 // Last is the innermost dim, the one that is contiguous in memory.
 func (t Type) Last() Dim { return t.Shape[len(t.Shape)-1] }
 
+// Positions is how many positions a cache of type t has room for when L is ctx. Of fewer than that
+// it is a ring: what is at a position lies at the position modulo their number.
+func (t Type) Positions(ctx int) int {
+	if t.Shape[1] == L {
+		return ctx
+	}
+	return int(t.Shape[1])
+}
+
 // Elements is the number of elements when T is rows and L is ctx. It fails when
 // the product does not fit 62 bits.
 func (t Type) Elements(rows, ctx int) (int64, error) {

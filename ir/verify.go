@@ -92,6 +92,9 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 			if err := verifyOp(op, globals, defined); err != nil {
 				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
 			}
+			if err := checkRing(op, f.Rows); err != nil {
+				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
+			}
 			if op.Kind.Slots == OneSlot && p.Mixes(f) {
 				return fmt.Errorf("group %d %q: %s takes rows of one sequence, the function's may be of many", i, g.Name, op.Kind.Name)
 			}

@@ -136,9 +136,19 @@ func FoldSite(site string) string {
 	return repeat.ReplaceAllString(site, "")
 }
 
-// cacheRow is what a position takes in the KV caches of all layers, in bytes.
+// cacheRow is what another position of a sequence takes in the KV caches, in bytes. It takes nothing in those that are rings.
 func (p *Plan) cacheRow() int64 {
-	return SumBytes(p.Memory.KV) / int64(p.Header.Ctx) / int64(p.Header.Slots)
+	sum := int64(0)
+	for _, g := range p.Program.Globals {
+		if g.Class == ir.KV && g.Type.Shape[1] == ir.L {
+			n, err := g.Type.Bytes(p.Header.MaxRows, p.Header.Ctx)
+			if err != nil {
+				return 0
+			}
+			sum += n
+		}
+	}
+	return sum / int64(p.Header.Ctx) / int64(p.Header.Slots)
 }
 
 // LargestCtx is the largest context with which the plan needs no more than memory

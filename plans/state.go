@@ -1,12 +1,21 @@
 package plans
 
-import "github.com/zincc-dev/zincc/ir"
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
 
 // Span is a part of a region.
 type Span struct {
 	Region string
 	Offset int64
 	Bytes  int64
+}
+
+// Recurrent reports whether sequences of a program have recurrent state.
+func Recurrent(p *ir.Program) bool {
+	return slices.ContainsFunc(p.Globals, func(g *ir.Value) bool { return g.Class == ir.State })
 }
 
 // StateSpans lists what a checkpoint of a sequence slot at a position must hold:

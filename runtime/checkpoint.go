@@ -36,11 +36,18 @@ func (s *Session) Save(ctx context.Context) (*Checkpoint, error) {
 	return &Checkpoint{s, s.pos, state}, nil
 }
 
+// Holds reports whether the session can go back to c. Caches of layers that see a window keep no more than
+// what steps need: they may have lost what stood before c.
+func (s *Session) Holds(c *Checkpoint) bool { return s.rings.Hold(s.low, c.pos) }
+
 // Restore goes back to c, which must be of this sequence: tokens that came after
-// it are dropped, those before it must still be there.
+// it are dropped, those before it must still be there. It fails unless Holds.
 func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 	if c.session != s || c.pos > s.pos {
 		return fmt.Errorf("a checkpoint at position %d is not of this sequence of %d tokens", c.pos, s.pos)
+	}
+	if !s.Holds(c) {
+		return fmt.Errorf("the checkpoint at position %d is too far back: of layers with a window, the caches hold what is behind position %d", c.pos, s.low)
 	}
 	if err := s.exec.RestoreState(ctx, c.state); err != nil {
 		return err

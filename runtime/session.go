@@ -44,6 +44,9 @@ type Session struct {
 	plan *plans.Plan
 	exec Executor
 	pos  int // positions in the KV cache
+	// Of caches that are rings: what they hold, and the first position of it.
+	rings plans.Rings
+	low   int
 	// deep is the predicted seconds of a step of each entry at the end of the context.
 	deep map[*plans.Entry]float64
 	// The logits of the last token that was fed: where they are.
@@ -53,7 +56,7 @@ type Session struct {
 
 // NewSession starts an empty sequence.
 func NewSession(plan *plans.Plan, exec Executor) *Session {
-	s := &Session{plan: plan, exec: exec, deep: map[*plans.Entry]float64{}}
+	s := &Session{plan: plan, exec: exec, rings: plans.RingsOf(plan.Program), deep: map[*plans.Entry]float64{}}
 	for i := range plan.Entries {
 		s.deep[&plan.Entries[i]] = plan.Entries[i].Predict(plan.Header.Ctx).Seconds()
 	}
@@ -67,7 +70,7 @@ func (s *Session) Len() int { return s.pos }
 func (s *Session) Room() int { return s.plan.Header.Ctx - s.pos }
 
 // Reset empties the sequence.
-func (s *Session) Reset() { s.pos = 0 }
+func (s *Session) Reset() { s.pos, s.low = 0, 0 }
 
 // Prefill appends tokens and returns the most likely next one. No step has more
 // than chunk rows; 0 leaves that to the plan. The error is sample.ErrNotNumbers if no logit is a
@@ -210,6 +213,7 @@ func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, time
 	if err := s.write(tokens); err != nil {
 		return err
 	}
+	s.low = s.rings.Written(s.low, s.pos+len(tokens)+times-1)
 	return s.exec.Run(ctx, e, times)
 }
 

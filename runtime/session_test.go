@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -48,7 +49,8 @@ func TestSubmissions(t *testing.T) {
 		return []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1000, BytesPerPos: 100, Predicted: plans.Times{Bytes: ms}}}}
 	}
 	plan := &plans.Plan{
-		Header: plans.Header{Ctx: 1024, Slots: 1, Ring: 512, Model: plans.Model{Vocab: 2}},
+		Program: &ir.Program{},
+		Header:  plans.Header{Ctx: 1024, Slots: 1, Ring: 512, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{
 			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1, Dispatches: cost(1)},
 			{Name: "p16", Kind: "prefill", Rows: 16, Reach: 16, Dispatches: cost(16)},
@@ -79,7 +81,8 @@ func TestSubmissions(t *testing.T) {
 // is left takes the next step, else the widest.
 func TestPrefillSteps(t *testing.T) {
 	plan := &plans.Plan{
-		Header: plans.Header{Ctx: 256, Slots: 1, Ring: 1, Model: plans.Model{Vocab: 2}},
+		Program: &ir.Program{},
+		Header:  plans.Header{Ctx: 256, Slots: 1, Ring: 1, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{
 			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1},
 			{Name: "d4", Kind: "decode", Rows: 4, Reach: 4},
@@ -125,6 +128,7 @@ func (u *unfinished) Floats(string) ([]float32, error) { return u.logits, nil }
 // TestNotNumbers holds that token 0, which argmax chooses of NaNs, is an error then and only then.
 func TestNotNumbers(t *testing.T) {
 	plan := &plans.Plan{
+		Program: &ir.Program{},
 		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 64, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{{Name: "d1", Kind: "decode", Rows: 1, Reach: 1, Logits: "logits"}},
 	}
@@ -162,7 +166,8 @@ func (w *writes) Floats(string) ([]float32, error) { return make([]float32, 8*2)
 // TestDecodeBehindScores: what was scored is part of the sequence.
 func TestDecodeBehindScores(t *testing.T) {
 	plan := &plans.Plan{
-		Header: plans.Header{Ctx: 64, Slots: 1, Ring: 16, Model: plans.Model{Vocab: 2}},
+		Program: &ir.Program{},
+		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 16, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{
 			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1},
 			{Name: "s8", Kind: "score", Rows: 8, Reach: 8},

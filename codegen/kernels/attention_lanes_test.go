@@ -31,6 +31,7 @@ func TestDecodeAttentionLanes(t *testing.T) {
 		attentionTest("attention_split", "q8_0", 32, 4, 2, 0, siteTest{ctx: 101, slots: 2, rows: 8, n: 5, pos: []int{17}, slot: []int{0, 1, 0}}),
 		attentionTest("attention_split", "f16", 128, 4, 1, 0, siteTest{ctx: 100, slots: 1, rows: 1, pos: []int{99}}),
 		windowed(40, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few))),
+		ringed(64, windowed(40, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few)))),
 		windowed(1, 4, merged(64, 4, 2, attentionTest("attention_split", "f32", 64, 4, 2, 2, few))),
 		windowed(128, 4, attentionTest("attention_split", "f16", 64, 4, 2, 0, few)),
 	} {
@@ -48,6 +49,8 @@ func TestHeadsOnProcessors(t *testing.T) {
 		headsTest("f32", "neox", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
 		headsTest("f16", "neox", 256, 64, 1, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
 		headsTest("f16", "neox", 96, 32, 4, false, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
+		ringed(32, headsTest("q8_0", "neox", 128, 128, 2, true, siteTest{ctx: 80, slots: 1, rows: 1, pos: []int{39}})),
+		ringed(32, headsTest("f16", "neox", 64, 64, 1, false, siteTest{ctx: 80, slots: 2, rows: 4, n: 3, pos: []int{70, 7}, slot: []int{1, 0, 1}})),
 		headsTest("q8_0", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 1, pos: []int{39}}),
 		headsTest("f16", "norm", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
 	} {

@@ -83,6 +83,8 @@ func TestMatricesInWindows(t *testing.T) {
 		windowed(70, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few))),
 		windowed(21, 4, fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, few))),
 		windowed(21, 4, attentionTest("attention_split", "q8_0", 64, 4, 1, 0, few)),
+		ringed(128, windowed(70, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few)))),
+		ringed(64, windowed(21, 4, fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, few)))),
 	} {
 		if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " matrices") {
 			t.Errorf("%s: %s", c.group, list[0].Kernel)
@@ -92,6 +94,8 @@ func TestMatricesInWindows(t *testing.T) {
 	many := siteTest{ctx: 128, slots: 2, rows: 20, n: 19, pos: []int{100}, rounds: true}
 	for _, c := range []siteTest{
 		windowed(16, 8, attentionTest("attention_coop", "f16", 128, 8, 2, 0, many)),
+		ringed(64, windowed(16, 8, attentionTest("attention_coop", "f16", 128, 8, 2, 0, many))),
+		ringed(96, windowed(70, 16, splitTiles(8, attentionTest("attention_coop", "q8_0", 256, 16, 2, 3, many)))),
 		windowed(70, 16, splitTiles(8, attentionTest("attention_coop", "q8_0", 256, 16, 2, 3, many))),
 	} {
 		c = halfQuery(c)

@@ -202,6 +202,12 @@ func windowed(window, heads int, c siteTest) siteTest {
 	return c
 }
 
+// ringed makes the caches of the test's group rings of so many positions.
+func ringed(positions int, c siteTest) siteTest {
+	c.ring, c.globals = positions, strings.ReplaceAll(c.globals, ", L, ", fmt.Sprintf(", %d, ", positions))
+	return c
+}
+
 func TestAttentionInWindows(t *testing.T) {
 	at := siteTest{ctx: 128, slots: 2, rows: 4, n: 3, pos: []int{70, 71, 100}, slot: []int{1, 1, 0}}
 	for _, c := range []siteTest{
@@ -211,6 +217,11 @@ func TestAttentionInWindows(t *testing.T) {
 		windowed(128, 4, attentionTest("attention_split", "f16", 64, 4, 2, 0, at)),
 		windowed(33, 4, fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at))),
 		windowed(33, 4, fresh(64, 1, 0, headsTest("q8_0", "neox", 64, 64, 1, true, at))),
+		ringed(64, windowed(40, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, at)))),
+		ringed(96, windowed(33, 4, fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, at)))),
+		ringed(64, windowed(20, 4, fresh(64, 1, 0, headsTest("q8_0", "neox", 64, 64, 1, true, at)))),
+		ringed(64, windowed(20, 2, attentionTest("attention_tiled", "f32", 96, 2, 1, 0, siteTest{ctx: 128, slots: 2, rows: 40, n: 35, pos: []int{80}, slot: []int{1}}))),
+		ringed(96, windowed(32, 2, attentionTest("attention_tiled", "q8_0", 64, 2, 2, 0, siteTest{ctx: 128, slots: 1, rows: 40, pos: []int{80}}))),
 		windowed(8, 4, attentionTest("attention_tiled", "f16", 128, 4, 1, 0, siteTest{ctx: 96, slots: 1, rows: 64})),
 		windowed(20, 2, attentionTest("attention_tiled", "f32", 96, 2, 1, 0, siteTest{ctx: 128, slots: 2, rows: 48, n: 35, pos: []int{80}, slot: []int{1}})),
 		windowed(32, 2, attentionTest("attention_tiled", "q8_0", 64, 2, 2, 0, siteTest{ctx: 128, slots: 1, rows: 40, pos: []int{63}})),

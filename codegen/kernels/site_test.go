@@ -31,6 +31,7 @@ import (
 type siteTest struct {
 	family  string
 	ctx     int
+	ring    int // positions of caches that are rings; else 0
 	slots   int
 	rows    int
 	n       int   // rows of the step; 0 for all
@@ -183,11 +184,15 @@ func (c siteTest) value(v *ir.Value) []byte {
 
 // seen reports whether a row attends to a row of a cache, as it is before.
 func (c siteTest) seen(row int) (seen bool) {
+	positions := c.ctx
+	if c.ring > 0 {
+		positions = c.ring
+	}
 	for r := range c.live() {
-		if c.fresh && at(c.slot, r, 0) == row/c.ctx && row%c.ctx == at(c.pos, r, 1) {
+		if c.fresh && at(c.slot, r, 0) == row/positions && row%positions == at(c.pos, r, 1)%positions {
 			return false
 		}
-		seen = seen || at(c.slot, r, 0) == row/c.ctx && row%c.ctx <= at(c.pos, r, 1)
+		seen = seen || at(c.slot, r, 0) == row/positions && row%positions <= at(c.pos, r, 1)
 	}
 	return seen
 }
@@ -267,7 +272,7 @@ func (c siteTest) runOn(t testing.TB, on *target.Target) map[string][]byte {
 		}
 		for v, got := range launch(t, k, sizes, c.onDevice(t, data)) {
 			if v.Class == ir.KV {
-				if got, err = layout.CacheFromDevice(v.Type, c.ctx, got); err != nil {
+				if got, err = layout.CacheFromDevice(v.Type, v.Type.Positions(c.ctx), got); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -297,7 +302,7 @@ func (c siteTest) onDevice(t testing.TB, data map[*ir.Value][]byte) map[*ir.Valu
 	for v, b := range data {
 		if v.Class == ir.KV {
 			var err error
-			if data[v], err = layout.CacheToDevice(v.Type, c.ctx, b); err != nil {
+			if data[v], err = layout.CacheToDevice(v.Type, v.Type.Positions(c.ctx), b); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -70,6 +70,11 @@ func programs(root string) ([]program, error) {
 		whole := s.Vocab
 		s.Layers, s.Vocab = min(s.Layers, 8), 4096
 		add(s, caches...)
+		if s.Windows.Size > 0 { // caches that are no rings
+			short := s
+			short.Name, short.Ctx = s.Name+"-short", s.Windows.Size
+			add(short, caches...)
+		}
 		users(s, whole)
 	}
 	for _, arch := range []string{"llama", "qwen2", "qwen3"} {

@@ -92,10 +92,17 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		}
 		return list
 	}
-	if t.Depth > 0 {
-		if _, err := sess.Prefill(ctx, tokens(t.Depth), 0); err != nil {
-			return Result{}, err
+	before := tokens(t.Depth)
+	fill := func() error {
+		if t.Depth == 0 {
+			return nil
 		}
+		sess.Reset()
+		_, err := sess.Prefill(ctx, before, 0)
+		return err
+	}
+	if err := fill(); err != nil {
+		return Result{}, err
 	}
 	prompt, first := tokens(t.Prompt), tokens(1)[0]
 	once := func() error {
@@ -129,7 +136,11 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 			return r, err
 		}
 		s := time.Since(began).Seconds()
-		if err := sess.Restore(ctx, start); err != nil {
+		back := fill
+		if sess.Holds(start) {
+			back = func() error { return sess.Restore(ctx, start) }
+		}
+		if err := back(); err != nil {
 			return r, err
 		}
 		if i > 0 {

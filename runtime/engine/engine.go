@@ -101,7 +101,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		return nil, err
 	}
 	e.costs = newCosts(plan)
-	e.recurrent = len(plans.StateSpans(plan.Program, 0, 0)) > 0
+	e.recurrent, e.rings = plans.Recurrent(plan.Program), plans.RingsOf(plan.Program)
 	for i := range plan.Header.Slots {
 		e.slots = append(e.slots, &slot{index: i})
 	}

@@ -100,8 +100,15 @@ type visit struct {
 // is the one that the request gets alone, or its beginning; nothing is left behind in the end.
 func TestLoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		const ctx = 300
+		rings := rapid.Bool().Draw(rt, "rings")
+		ctx := 300
+		if rings {
+			ctx = 2 * fakeRing
+		}
 		p := fakePlan(rapid.IntRange(1, 8).Draw(rt, "slots"), ctx, rapid.Bool().Draw(rt, "recurrent"))
+		if rings {
+			addRings(p)
+		}
 		// Prompts that go on from others take over what these have left, unless Exact is set: then
 		// answers are the same only if the rows of all entries are alike.
 		alike := rapid.Bool().Draw(rt, "alike")

@@ -57,6 +57,7 @@ type fake struct {
 	slots  [][]row
 	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
 	depth  []int    // of states
+	rings  [][]row  // by position modulo their length: what the fakeWindow last rows must be found in
 	step   map[string][]int32
 	floats map[string][]float32
 	ints   map[string][]int32
@@ -71,6 +72,16 @@ type launch struct {
 	times int
 	slots []int32
 	end   time.Time
+}
+
+// A plan of rings has so many positions in them, for the widest entry of 256 rows.
+const fakeWindow, fakeRing = 10, 272
+
+// addRings gives a plan a layer that sees a window.
+func addRings(p *plans.Plan) {
+	cache := p.Program.AddGlobal("k", ir.KV, ir.MakeType(ir.F16, ir.Dim(p.Header.Slots), fakeRing, 8))
+	op := &ir.Op{Kind: ir.LookupOp("attention"), Args: []*ir.Value{nil, cache, cache}, Attrs: ir.Attrs{{Name: "window", Value: int64(fakeWindow)}}}
+	p.Program.Funcs = append(p.Program.Funcs, &ir.Func{Groups: []*ir.Group{{Ops: []*ir.Op{op}}}})
 }
 
 // fakePlan has slots of ctx positions. A row of decode takes 2 ms and more, one of a prompt less.
@@ -97,7 +108,13 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 func newFake(p *plans.Plan) *fake {
 	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots), step: map[string][]int32{},
 		floats: map[string][]float32{}, ints: map[string][]int32{"out": make([]int32, p.Header.Ring)}}
-	if len(p.Program.Globals) > 0 {
+	if len(p.Program.Funcs) > 0 {
+		x.rings = make([][]row, p.Header.Slots)
+		for i := range x.rings {
+			x.rings[i] = make([]row, fakeRing)
+		}
+	}
+	if plans.Recurrent(p.Program) {
 		x.states, x.depth = make([]uint64, p.Header.Slots), make([]int, p.Header.Slots)
 	}
 	for _, e := range p.Entries {
@@ -170,6 +187,9 @@ func (x *fake) put(slot, pos int, r row) error {
 		return fmt.Errorf("position %d of slot %d, which holds %d", pos, slot, len(x.slots[slot]))
 	}
 	x.slots[slot] = append(x.slots[slot][:pos], r)
+	if x.rings != nil {
+		x.rings[slot][pos%fakeRing] = r
+	}
 	if x.states != nil {
 		if pos == 0 {
 			x.states[slot], x.depth[slot] = 0, 0
@@ -190,6 +210,11 @@ func (x *fake) logits(slot, pos int, to []float32) int32 {
 	} else {
 		for _, r := range x.slots[slot][:pos+1] {
 			h = r.mix(h)
+		}
+	}
+	if x.rings != nil {
+		for p := max(0, pos+1-fakeWindow); p <= pos; p++ {
+			h = x.rings[slot][p%fakeRing].mix(h)
 		}
 	}
 	best := 0

@@ -578,3 +578,30 @@ func TestForcedClose(t *testing.T) {
 		}
 	})
 }
+
+// TestRings goes back in a conversation whose caches keep the last positions only: as far as they reach, else it is
+// computed anew.
+func TestRings(t *testing.T) {
+	for _, x := range []struct{ shared, want int }{{104, 0}, {380, 380}, {141, 141}, {140, 0}} {
+		bubble(t, func(t *testing.T) {
+			p := fakePlan(1, 1024, false)
+			addRings(p)
+			f := newFake(p)
+			f.alike = true
+			e, err := engine.New(p, f, fakeTokenizer(), engine.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			turn := engine.Request{Prompt: prompt(1, 104), Turn: 100, Max: 301, TopLogprobs: -1, IgnoreEOG: true}
+			first := ask(context.Background(), e, turn) // positions 0 to 403 are written, 132 and on are in the rings
+			next := turn
+			next.Prompt = append(slices.Concat(turn.Prompt, first.tokens)[:x.shared:x.shared], 14, 1, 2)
+			next.Turn, next.Max = len(next.Prompt), 20
+			got, want := ask(context.Background(), e, next), alone(p, engine.Options{}, true, next)
+			if got.err != nil || !slices.Equal(got.tokens, want.tokens) || got.done.Usage.Cached != x.want {
+				t.Errorf("back to %d: %d tokens are found, want %d; answer %d, %v, alone %d", x.shared, got.done.Usage.Cached, x.want, got.tokens, got.err, want.tokens)
+			}
+		})
+	}
+}

@@ -17,6 +17,7 @@ type slot struct {
 	turn, start int
 	turnExact   bool
 	state       runtime.State // recurrent state at turn; nil for models without
+	low         int           // first position that the caches hold that are rings
 	at          int           // where the slot's own recurrent state is
 	used        int64         // when a request left it, by the loop's clock
 }
@@ -33,11 +34,20 @@ func (l *slot) match(prompt []int32) int {
 }
 
 // hit returns how many tokens of the prompt need no computing in this slot, and whether the
-// answer has the same bits as if they were computed.
+// answer has the same bits as if they were computed. Caches that are rings may have lost what the next row sees: then
+// all is computed anew.
 func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 	if r.NoCache {
 		return 0, true
 	}
+	if tokens, exact = e.known(l, r); !e.rings.Hold(l.low, tokens) {
+		return 0, true
+	}
+	return tokens, exact
+}
+
+// known is hit for caches that lose nothing.
+func (e *Engine) known(l *slot, r *Request) (tokens int, exact bool) {
 	m := l.match(r.Prompt)
 	known := l.turn > 0 && m >= l.turn && (l.turnExact && l.turn == r.Turn || !e.o.Exact)
 	switch {
@@ -79,6 +89,9 @@ func (e *Engine) place(r *Request) (l *slot, hit int, exact bool) {
 // cut drops what the slot holds behind its first n tokens.
 func (l *slot) cut(n int) {
 	l.tokens, l.whole = l.tokens[:n], min(l.whole, n)
+	if n == 0 {
+		l.low = 0
+	}
 	if l.turn > n {
 		l.forget()
 	}

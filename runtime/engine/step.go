@@ -81,7 +81,7 @@ func (e *Engine) fed(s *seq, n int) {
 	l := s.slot
 	pos := len(l.tokens) + n
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
-	l.at = pos
+	l.at, l.low = pos, e.rings.Written(l.low, pos)
 	turn := s.req.Turn
 	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || pos <= turn) {
 		l.whole = pos
@@ -142,6 +142,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	for _, s := range group {
 		s.slot.tokens = append(s.slot.tokens, s.next)
 		s.slot.at += times
+		s.slot.low = e.rings.Written(s.slot.low, s.slot.at)
 	}
 	if times == 1 {
 		return e.choose(entry, group, 0)

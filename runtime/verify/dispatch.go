@@ -117,12 +117,16 @@ func (d *dispatch) load(ctx context.Context) error {
 func (d *dispatch) loadCache(ctx context.Context, v *ir.Value) error {
 	w := int(v.Type.Last())
 	for _, slot := range d.step.sequences() {
-		if err := d.copyIn(ctx, v, int(slot)*d.plan.Header.Ctx*w, d.step.end(slot)*w); err != nil {
+		positions := d.positions(v)
+		if err := d.copyIn(ctx, v, int(slot)*positions*w, min(d.step.end(slot), positions)*w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// positions is how many positions of a sequence a cache has.
+func (d *dispatch) positions(cache *ir.Value) int { return cache.Type.Positions(d.plan.Header.Ctx) }
 
 // elements is how many elements of a function's value this step has.
 func (d *dispatch) elements(v *ir.Value) int {
@@ -195,11 +199,11 @@ func (d *dispatch) readCache(ctx context.Context, v *ir.Value) ([]byte, error) {
 	if err := d.dev.Read(ctx, place(d.step.entry.Name, v), raw); err != nil {
 		return nil, err
 	}
-	return layout.CacheFromDevice(v.Type, d.plan.Header.Ctx, raw)
+	return layout.CacheFromDevice(v.Type, d.positions(v), raw)
 }
 
 func (d *dispatch) overwriteCache(ctx context.Context, v *ir.Value, rows []byte) error {
-	raw, err := layout.CacheToDevice(v.Type, d.plan.Header.Ctx, rows)
+	raw, err := layout.CacheToDevice(v.Type, d.positions(v), rows)
 	if err != nil {
 		return err
 	}
@@ -215,7 +219,8 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 		v := op.Args[3]
 		c := cache{value: v, source: op.Args[0]}
 		for i, slot := range d.step.slots {
-			c.rows = append(c.rows, int(slot)*d.plan.Header.Ctx+int(d.step.pos[i]))
+			positions := d.positions(v)
+			c.rows = append(c.rows, int(slot)*positions+int(d.step.pos[i])%positions)
 		}
 		var err error
 		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
@@ -127,12 +128,11 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 	if v.Type.DType == ir.I32 {
 		return nil, nil
 	}
-	positions := w.plan.Header.Ctx
-	n, err := v.Type.Elements(w.rows, positions)
+	n, err := v.Type.Elements(w.rows, w.plan.Header.Ctx)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := v.Type.Bytes(w.rows, positions)
+	whole, err := v.Type.Bytes(w.rows, w.plan.Header.Ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,19 +140,22 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 	if err := w.Read(ctx, place(e.Name, v), raw); err != nil {
 		return nil, err
 	}
-	from := int64(0)
 	switch v.Class {
 	case ir.KV:
+		positions := v.Type.Positions(w.plan.Header.Ctx)
 		if raw, err = layout.CacheFromDevice(v.Type, positions, raw); err != nil {
 			return nil, err
 		}
-		row := int64(v.Type.Last())
-		from, n = row*int64(w.pos[0]), row*int64(w.rows)
+		row := v.Type.DType.Bytes(int64(v.Type.Last()))
+		n = int64(v.Type.Last()) * int64(w.rows)
+		from := int64(int(w.pos[0])%positions) * row
+		end := min(from+row*int64(w.rows), row*int64(positions))
+		raw = append(slices.Clone(raw[from:end]), raw[:row*int64(w.rows)-(end-from)]...) // a ring goes on at its begin
 	case ir.State:
 		n /= int64(w.plan.Header.Slots)
 	}
 	data := make([]float32, n)
-	return data, oracle.Decode(data, v.Type.DType, raw[v.Type.DType.Bytes(from):v.Type.DType.Bytes(from+n)])
+	return data, oracle.Decode(data, v.Type.DType, raw[:v.Type.DType.Bytes(n)])
 }
 
 // notNumber returns the index of the first value that is NaN or infinite, or -1.

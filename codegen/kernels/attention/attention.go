@@ -23,6 +23,7 @@ type attentionShape struct {
 	heads   int
 	group   int // heads that share a KV head
 	ctx     int
+	ring    int // positions of a sequence in the caches, if they are rings; else 0, for ctx
 	scale   float32
 	window  int       // positions that a row sees; 0 for all
 	sinks   *ir.Value // of the heads; nil if they have none
@@ -37,27 +38,36 @@ func attentionOf(s *site.Site, op *ir.Op, gate headGate) (attentionShape, bool) 
 	rows, ok := site.ExtentOf(s, op.Args[0])
 	shape := attentionShape{
 		rows: rows, gate: gate, headDim: a.Int("head_dim"), kv: k.Type.DType, heads: a.Int("heads"),
-		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx,
+		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx, ring: ringOf(k),
 		scale: float32(a.Float("scale")), window: a.Int("window"), wave: s.Target.Wave,
 	}
 	if len(op.Args) > 5 {
 		shape.sinks = op.Args[5]
 	}
-	ok = ok && shape.headDim%chunk == 0 && v.Type.DType == shape.kv && k.Type.Shape[0] == v.Type.Shape[0]
+	ok = ok && shape.headDim%chunk == 0 && shape.ring%ringUnit == 0 && v.Type.DType == shape.kv && k.Type.Shape[0] == v.Type.Shape[0]
 	shape.slots = int(k.Type.Shape[0])
 	return shape, ok && site.Indexable(s, k, 4) && site.Indexable(s, v, 4)
 }
+
+// ringUnit is what positions of a ring are a multiple of: what kernels load of consecutive positions at once lies together.
+const ringUnit = 32
+
+// ringOf returns the positions that a sequence has in a cache that is a ring, else 0.
+func ringOf(cache *ir.Value) int { return max(0, int(cache.Type.Shape[1])) }
 
 // exact reports whether neither q nor the result is f16.
 func (a attentionShape) exact(op *ir.Op) bool {
 	return op.Args[0].Type.DType == ir.F32 && !a.gate.half
 }
 
-// key tells kernels with a window or sinks from others.
+// key tells kernels with a window, rings or sinks from others.
 func (a attentionShape) key() string {
 	key := a.gate.key()
 	if a.window > 0 {
 		key += " window"
+	}
+	if a.ring > 0 {
+		key += " ring"
 	}
 	if a.sinks != nil {
 		key += " sinks"
@@ -74,6 +84,7 @@ type attentionArgs struct {
 	pos, slot    *kernel.Buffer
 	heads, group kernel.Value
 	ctx, scale   kernel.Value
+	ring         kernel.Value // positions of a sequence in the caches, if they are rings
 	slots        kernel.Value // of q8_0
 	window       kernel.Value // if there is one
 	sinks        *kernel.Buffer
@@ -93,9 +104,12 @@ func (d *attentionArgs) declareCaches(a attentionShape, s *site.Signature, op *i
 	d.k, d.v = s.Arg("k", op.Args[1], access), s.Arg("v", op.Args[2], access)
 	d.pos, d.slot = s.Read("pos", op.Args[3]), s.Read("slot", op.Args[4])
 	d.heads, d.group = s.U32("heads", a.heads, 1, "heads of a row"), s.U32("group", a.group, 1, "heads that share a KV head")
-	d.ctx, d.scale = s.U32("ctx", a.ctx, 4096, "positions of a sequence in the caches"), s.F32("scale", float64(a.scale), 1, "factor of the scores")
+	d.ctx, d.scale = s.U32("ctx", a.ctx, 4096, "positions of a sequence"), s.F32("scale", float64(a.scale), 1, "factor of the scores")
 	if a.kv == ir.Q8_0 {
 		d.slots = s.U32("slots", a.slots, 1, "sequences in the caches")
+	}
+	if a.ring > 0 {
+		d.ring = s.U32("ring", a.ring, 1536, "positions of a sequence in the caches, which are rings")
 	}
 	if a.window > 0 {
 		d.window = s.U32("window", a.window, 1024, "positions that a row sees")

@@ -42,11 +42,11 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		b.If(b.Or(b.And(writer, own), attended), func() {
 			m.at = pos
 			head := b.Add(b.Mul(i, kvHeads), kvHead)
-			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.ctx), pos), kvHeads), kvHead)
+			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.positions()), r.placeOf(b, pos)), kvHeads), kvHead)
 			put := func(chain *chainArgs, cache *kernel.Buffer, fresh freshRows) {
 				var scales kernel.Value
 				if r.kv == ir.Q8_0 {
-					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), pos)
+					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), r.placeOf(b, pos))
 				}
 				m.make(chain, head, func(j, v kernel.Value) {
 					var scale kernel.Value
@@ -59,7 +59,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 					store := func() {
 						cache.Store(b.Add(b.Mul(cachedHead, accesses), j), v)
 						if r.kv == ir.Q8_0 {
-							storeScale(b, cache, scales, r.ctx, j, scale)
+							storeScale(b, cache, scales, r.positions(), j, scale)
 						}
 					}
 					keep := func() {

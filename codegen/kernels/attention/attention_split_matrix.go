@@ -57,7 +57,7 @@ const (
 func (k *splitKernel) onMatrices(t *target.Target) bool {
 	blocks := k.headDim / scaled
 	return t.Fragments && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
-		(k.kv == ir.F16 || k.kv == ir.Q8_0 && k.ctx%4 == 0) && (!k.fresh() || blocks%(k.group/k.shareOf(matrixHeads)) == 0)
+		(k.kv == ir.F16 || k.kv == ir.Q8_0 && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/k.shareOf(matrixHeads)) == 0)
 }
 
 func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {

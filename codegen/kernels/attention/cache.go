@@ -21,9 +21,30 @@ type cachedHead struct{ chunks, scales kernel.Value }
 // head returns where a KV head is, whose sequence begins at a row of the cache.
 func (d *attentionArgs) cachedHead(b *kernel.Builder, a attentionShape, slot, kvHead kernel.Value) cachedHead {
 	return cachedHead{
-		chunks: b.Add(b.Mul(b.Mul(slot, d.ctx), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk))),
+		chunks: b.Add(b.Mul(b.Mul(slot, d.positions()), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk))),
 		scales: d.scalesOf(b, a, slot, kvHead),
 	}
+}
+
+// positions is how many a sequence has in the caches.
+func (d *attentionArgs) positions() kernel.Value {
+	if d.ring == (kernel.Value{}) {
+		return d.ctx
+	}
+	return d.ring
+}
+
+// placeOf returns where position p is among those of its sequence in the caches.
+func (d *attentionArgs) placeOf(b *kernel.Builder, p kernel.Value) kernel.Value {
+	return placeIn(b, d.ring, p)
+}
+
+// placeIn returns where position p is in a ring of so many; without one, p.
+func placeIn(b *kernel.Builder, ring, p kernel.Value) kernel.Value {
+	if ring == (kernel.Value{}) {
+		return p
+	}
+	return b.Mod(p, ring)
 }
 
 // scalesOf returns where the scales of a head begin.
@@ -31,7 +52,7 @@ func (d *attentionArgs) scalesOf(b *kernel.Builder, a attentionShape, slot, kvHe
 	if a.kv != ir.Q8_0 {
 		return kernel.Value{}
 	}
-	return scalesOf(b, d.slots, d.ctx, b.Div(d.heads, d.group), slot, kvHead, d.headWidth)
+	return scalesOf(b, d.slots, d.positions(), b.Div(d.heads, d.group), slot, kvHead, d.headWidth)
 }
 
 // scalesOf returns the index of the first scale of a head of a sequence, in a cache of
@@ -43,6 +64,7 @@ func scalesOf(b *kernel.Builder, slots, ctx, heads, slot, head, headDim kernel.V
 
 // at returns where position p of the head is.
 func (d *attentionArgs) at(b *kernel.Builder, head cachedHead, p kernel.Value) cachedHead {
+	p = d.placeOf(b, p)
 	at := cachedHead{chunks: b.Add(head.chunks, b.Mul(p, d.kvRow))}
 	if head.scales != (kernel.Value{}) {
 		at.scales = b.Add(head.scales, p)
@@ -61,7 +83,7 @@ func (d *attentionArgs) loadWords(b *kernel.Builder, a attentionShape, cache *ke
 	case ir.F16:
 		return []kernel.Value{cache.Load(lane.U32x4, i)}
 	}
-	return []kernel.Value{cache.Load(lane.U32x2, i), cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk), d.ctx)))}
+	return []kernel.Value{cache.Load(lane.U32x2, i), cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk), d.positions())))}
 }
 
 // element returns, on a processor, element j*lanesWide and on of a head, one in each lane. Heads lie far
@@ -78,7 +100,7 @@ func (d *attentionArgs) element(b *kernel.Builder, a attentionShape, cache *kern
 	// A word has elements 0, 2, 1 and 3 of four, each more by 128.
 	shift := b.Or(b.Shl(b.And(i, 1), 4), b.Shl(b.And(i, 2), 2))
 	code := b.And(b.Shr(cache.Load(kernel.U32, b.Shr(i, 2)), shift), 0xff)
-	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(j, scaled/lanesWide), d.ctx)))
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(j, scaled/lanesWide), d.positions())))
 	return b.Mul(b.Sub(b.Convert(kernel.F32, code), 128.0), b.Elem(b.UnpackHalf(scale), 0))
 }
 
@@ -90,7 +112,7 @@ func (d *attentionArgs) loadOctets(b *kernel.Builder, a attentionShape, cache *k
 		return func(store func(octet int, x kernel.Value)) { store(0, words[0]) }
 	}
 	words := cache.Load(lane.U32x4, b.Add(b.Div(at.chunks, 2), c))
-	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk/2), d.ctx)))
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk/2), d.positions())))
 	return func(store func(octet int, x kernel.Value)) {
 		both := b.Or(scale, b.Shl(scale, 16))
 		for i := range 2 {
@@ -216,8 +238,8 @@ func positiveHalf(b *kernel.Builder, x kernel.Value) kernel.Value {
 
 // storeScale stores the scale of the block that access j of a head, of four elements, is
 // a part of. scales is where the position's scale of the head's first block is.
-func storeScale(b *kernel.Builder, cache *kernel.Buffer, scales, ctx, j, scale kernel.Value) {
-	ofBlock(b, j, func(block kernel.Value) { cache.Store16(b.Add(scales, b.Mul(block, ctx)), scale) })
+func storeScale(b *kernel.Builder, cache *kernel.Buffer, scales, stride, j, scale kernel.Value) {
+	ofBlock(b, j, func(block kernel.Value) { cache.Store16(b.Add(scales, b.Mul(block, stride)), scale) })
 }
 
 // ofBlock emits body for the first of the accesses of a block, which is the head's

@@ -78,6 +78,7 @@ type headsGroup struct {
 	tables     []*ir.Value // of the rotations
 	ctx        int
 	slots      int // of the caches
+	ring       int // positions of a sequence in the caches, if they are rings, else 0
 	wave       int
 	side, down int // subgroups of a workgroup: heads of a row, and rows
 	vec        int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
@@ -216,9 +217,9 @@ func (h *headsGroup) cachesFit(s *site.Site) bool {
 		if !whole || !site.Indexable(s, c.cache, h.vec) {
 			return false
 		}
-		h.slots = int(c.cache.Type.Shape[0])
+		h.slots, h.ring = int(c.cache.Type.Shape[0]), ringOf(c.cache)
 	}
-	return true
+	return !slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil && ringOf(c.cache) != h.ring })
 }
 
 // scales reports whether a chain's cache is one of q8_0.
@@ -234,6 +235,9 @@ func (h *headsGroup) key() string {
 	}
 	for _, c := range h.chains {
 		key += " " + c.key()
+	}
+	if h.ring > 0 {
+		key += " ring"
 	}
 	return fmt.Sprintf("%s side=%dx%d%s", key, h.side, h.down, h.rows.Key())
 }
@@ -298,7 +302,11 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 		pos = s.Read("pos", h.pos)
 	}
 	if h.slot != nil {
-		slot = s.Read("slot", h.slot)
+		slot, k.stride = s.Read("slot", h.slot), ctx
+	}
+	if h.ring > 0 {
+		k.ring = s.U32("ring", h.ring, 1536, "positions of a sequence in the caches, which are rings")
+		k.stride = k.ring
 	}
 	if slices.ContainsFunc(h.chains, (*headChain).scales) {
 		k.slots = s.U32("slots", h.slots, 1, "sequences in the caches")
@@ -338,8 +346,8 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 			k.at = b.Select(k.live, at, 0)
 		}
 		if slot != nil {
-			k.ctx, k.slot = ctx, slot.Load(kernel.U32, k.row)
-			k.cached = b.Add(b.Mul(k.slot, ctx), k.at)
+			k.slot, k.place = slot.Load(kernel.U32, k.row), placeIn(b, k.ring, k.at)
+			k.cached = b.Add(b.Mul(k.slot, k.stride), k.place)
 		}
 		for i, a := range chains {
 			inside := b.Ge(b.WorkgroupID(0), firsts[i])
@@ -364,11 +372,14 @@ type headMaker struct {
 // headsKernel is what the chains of the kernel share.
 type headsKernel struct {
 	headMaker
-	row        kernel.Value
-	live       kernel.Value // the row is one of this step
-	ctx, slots kernel.Value
-	slot       kernel.Value
-	cached     kernel.Value // row of the caches
+	row    kernel.Value
+	live   kernel.Value // the row is one of this step
+	stride kernel.Value // positions of a sequence in the caches
+	ring   kernel.Value // stride, if the caches are rings
+	slots  kernel.Value
+	slot   kernel.Value
+	place  kernel.Value // of the row's position among them
+	cached kernel.Value // row of the caches
 }
 
 // chain computes the heads of a chain into y, whose first workgroup is first, if the workgroup is one of them.
@@ -387,14 +398,14 @@ func (k *headsKernel) chain(a *chainArgs, y *kernel.Buffer, first, inside kernel
 		to = b.Mul(to, k.headDim/k.vec)
 		var scales kernel.Value
 		if c.scales() {
-			scales = b.Add(scalesOf(b, k.slots, k.ctx, a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.at)
+			scales = b.Add(scalesOf(b, k.slots, k.stride, a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.place)
 		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {
 			case c.scales():
 				var scale kernel.Value
 				v, scale = roundQ8(b, v)
-				b.If(k.live, func() { storeScale(b, y, scales, k.ctx, j, scale) })
+				b.If(k.live, func() { storeScale(b, y, scales, k.stride, j, scale) })
 			case c.half:
 				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
 			case c.cache != nil && c.cache.Type.DType == ir.F16:

@@ -1,0 +1,43 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRings checks which rings the verifier takes for a window of 200 positions and steps of 57 rows.
+func TestRings(t *testing.T) {
+	for _, c := range []struct{ k, v, window, want string }{
+		{"L", "L", ", window=200", ""},
+		{"256", "256", ", window=200", ""},
+		{"512", "512", ", window=200", ""},
+		{"255", "255", ", window=200", "has no room for a window of 200 positions and 57 rows"},
+		{"256", "512", ", window=200", "does not hold"},
+		{"256", "256", "", "is a ring, and rows see all positions"},
+	} {
+		text := fmt.Sprintf(`zir 1
+stage import
+model arch="toy" name="" path="" source="" target="" ctx=1024 slots=2 layers=1
+
+kv @k : f16[2, %s, 32]
+kv @v : f16[2, %s, 32]
+weight @embd : f16[32, 64]
+step @token : i32[T]
+step @pos : i32[T]
+step @slot : i32[T]
+
+func "prefill/57" rows=57 sequences=one {
+  %%0 = embed @token, @embd {scale=1.0} : f32[T, 64]
+  %%1 = attention %%0, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25%s} : f32[T, 64]
+}
+`, c.k, c.v, c.window)
+		p, err := Parse(text)
+		if err == nil {
+			err = Verify(p)
+		}
+		if have := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(have, c.want) {
+			t.Errorf("caches of %s and %s, %q: %v, want %q", c.k, c.v, c.window, err, c.want)
+		}
+	}
+}
