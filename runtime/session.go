@@ -36,7 +36,8 @@ type Executor interface {
 const Burst = 8
 
 // maxSubmission bounds what is submitted at once, in predicted seconds. Systems take a device that
-// is busy for longer for a hung one, Windows after 2 s, and nothing else is drawn meanwhile.
+// is busy for longer for a hung one, Windows after 2 s, and nothing else is drawn meanwhile. A processor
+// ends a step at any of its dispatches: there the bound is for bursts of tokens alone.
 const maxSubmission = 0.5
 
 // Session is one sequence: its tokens lie in the KV cache of slot 0.
@@ -259,7 +260,7 @@ func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 		if narrowest == nil || e.Rows < narrowest.Rows {
 			narrowest = e
 		}
-		if s.atOnce(e, 1) == 0 {
+		if s.plan.Require.Backend != plans.CPU && s.atOnce(e, 1) == 0 {
 			continue
 		}
 		if e.Reach >= rows && (fit == nil || e.Rows < fit.Rows) {

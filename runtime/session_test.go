@@ -75,6 +75,15 @@ func TestSubmissions(t *testing.T) {
 	if have, want := strings.Join(exec.runs, " "), "d1:1 x20 d1:1 x20"; have != want {
 		t.Errorf("40 tokens: %s, want %s", have, want)
 	}
+	// Nobody takes a processor for hung.
+	exec.runs = nil
+	plan.Require.Backend = plans.CPU
+	if _, err := runtime.NewSession(plan, exec).Prefill(t.Context(), make([]int32, 192), 0); err != nil {
+		t.Fatal(err)
+	}
+	if have, want := strings.Join(exec.runs, " "), "p64:64 p64:64 p64:64"; have != want {
+		t.Errorf("192 tokens on a processor: %s, want %s", have, want)
+	}
 }
 
 // TestPrefillSteps feeds prompts of several lengths: the narrowest entry that reaches as far as what

@@ -1,5 +1,5 @@
 // Command makeobjects writes codegen/objects/objects.zip: the machine code of the kernels that models of all
-// architectures, weight types and types of cache need, for every kind of processor that there is code for: see
+// architectures, weight types and types of cache need, for the kinds of processor whose code zincc holds, x86-64-v3 and x86-64-v4: see
 // programs. It needs LLVM for those that have changed. With --check it compares what it makes with what is there; that
 // nothing is missing there, a test finds without LLVM.
 //

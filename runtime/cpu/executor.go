@@ -135,7 +135,7 @@ func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error
 
 // run makes passes over a program. Only a short one is not ended with ctx.
 func (x *Executor) run(ctx context.Context, p *program, times int, short bool) error {
-	j := job{p.table, p.passes, p.passes + uint64(times)}
+	j := job{p, p.passes, p.passes + uint64(times)}
 	if short || ctx.Done() == nil {
 		x.team.run(j)
 		p.passes = j.end

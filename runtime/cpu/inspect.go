@@ -16,7 +16,9 @@ func (x *Executor) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
 	var p *program
 	mem, err := layOut(func(b *builder) error {
 		r, err := x.dispatch(b, &e.Dispatches[i])
-		p = b.program([]native.Dispatch{r})
+		if err == nil {
+			p = b.program([]native.Dispatch{r}, len(x.team.threads), each)
+		}
 		return err
 	})
 	if err != nil {

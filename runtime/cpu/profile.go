@@ -28,7 +28,7 @@ func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]
 			}
 			rows = append(rows, r, stamp(i+1))
 		}
-		p = b.program(rows)
+		p = b.program(rows, len(x.team.threads), each)
 		return nil
 	})
 	if err != nil {

@@ -10,30 +10,20 @@ import (
 
 // program is the table of an entry, and how often all of it has been run.
 type program struct {
-	table    []native.Dispatch
-	counters []*counter
-	passes   uint64
-}
-
-// counter is the line of a dispatch that threads write.
-type counter struct {
-	claimed, done uint64
-	_             [6]uint64
+	native.Program
+	passes uint64
 }
 
 // reset sets the counters back after a run that did not come to its end.
 func (p *program) reset() {
-	for _, c := range p.counters {
-		c.claimed, c.done = 0, 0
-	}
+	p.Reset()
 	p.passes = 0
 }
 
 // builder lays out tables and what they point to in memory that the garbage collector does not own.
 type builder struct {
-	mem      []byte // nil while it counts
-	used     int
-	counters []*counter // of the rows since the last table
+	mem  []byte // nil while it counts
+	used int
 }
 
 // put returns n zero numbers.
@@ -48,21 +38,29 @@ func put[T any](b *builder, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.mem[at:b.used]))), n)
 }
 
-// Of a dispatch, every thread gets about so many chunks, so that fast ones take more; no chunk
-// reads less than so many bytes, so that claiming it costs little and the memory is read in long runs.
+// How a dispatch is cut into chunks, by what it takes one core. A chunk costs a claim, and in a projection x is rounded for each. So every
+// thread has one, if that is worth while; more where they are long, so that others can help a thread that the system has taken away.
+// In attention workgroups differ, and nothing is done anew for a chunk.
 const (
-	chunksPerThread = 4
-	leastChunk      = 16 << 10
+	shortestChunk   = 500e-9 // seconds
+	longChunk       = 250e-6
+	attentionChunk  = 10e-6
+	chunksPerThread = 8
+	coreBytes       = 32e9 // a second, of weights
+	coreFLOPs       = 256e9
 )
 
-// chunkOf is how many workgroups of a dispatch a thread takes at a time.
-func chunkOf(d *plans.Dispatch, workgroups uint64, threads int) uint64 {
-	if threads == 1 {
-		return workgroups
+// chunkOf is how many workgroups of a dispatch a thread takes at a time. What grows with the cache counts as at the end of the context.
+func chunkOf(d *plans.Dispatch, ctx int, workgroups uint64, threads int) uint64 {
+	c := d.Cost.At(ctx)
+	seconds := max(float64(c.ReadBytes+c.WriteBytes)/coreBytes, float64(c.FLOPs)/coreFLOPs)
+	all, long := float64(threads), longChunk
+	if c.BytesPerPos > 0 || c.FLOPsPerPos > 0 {
+		long = attentionChunk
 	}
-	bytes := uint64(d.Cost.ReadBytes+d.Cost.WriteBytes)/workgroups + 1
-	chunk := workgroups / uint64(chunksPerThread*threads)
-	return min(workgroups, max(1, chunk, leastChunk/bytes))
+	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/long))))
+	chunks := min(workgroups, max(1, uint64(min(all*rounds, seconds/shortestChunk))))
+	return (workgroups + chunks - 1) / chunks
 }
 
 func workgroupsOf(d *plans.Dispatch) uint64 {
@@ -72,7 +70,6 @@ func workgroupsOf(d *plans.Dispatch) uint64 {
 // program builds the table of an entry.
 func (x *Executor) program(b *builder, e *plans.Entry) (*program, error) {
 	var rows []native.Dispatch
-	group, sum := 0, uint64(0) // the first dispatch of the step, and its workgroups
 	for i := range e.Dispatches {
 		d := &e.Dispatches[i]
 		r, err := x.dispatch(b, d)
@@ -80,20 +77,16 @@ func (x *Executor) program(b *builder, e *plans.Entry) (*program, error) {
 			return nil, fmt.Errorf("%s: %s: %w", e.Name, d.Site, err)
 		}
 		rows = append(rows, r)
-		sum += r.Workgroups
-		if i+1 < len(e.Dispatches) && e.Dispatches[i+1].Step == d.Step {
-			continue
-		}
-		for j := group; j <= i; j++ {
-			rows[j].Need, rows[j].Done = 0, r.Done
-		}
-		rows[i].Need = sum
-		group, sum = i+1, 0
 	}
-	return b.program(rows), nil
+	return b.program(rows, len(x.team.threads), func(i int) bool {
+		return i+1 == len(rows) || e.Dispatches[i+1].Step != e.Dispatches[i].Step
+	}), nil
 }
 
-// dispatch is a row for which all threads wait.
+// each is for tables whose dispatches are steps of their own.
+func each(int) bool { return true }
+
+// dispatch is a row.
 func (x *Executor) dispatch(b *builder, d *plans.Dispatch) (native.Dispatch, error) {
 	pl := &x.plan.Pipelines[d.Pipeline]
 	m := &x.plan.Modules[pl.Module]
@@ -122,14 +115,12 @@ func (x *Executor) dispatch(b *builder, d *plans.Dispatch) (native.Dispatch, err
 		consts[o.ID] = values[o.ID]
 	}
 	r := b.row(x.code.fns[pl.Module], workgroupsOf(d), args, consts, d.Grid)
-	r.Chunk = chunkOf(d, r.Workgroups, len(x.team.threads))
+	r.Chunk = chunkOf(d, x.plan.Header.Ctx, r.Workgroups, len(x.team.threads))
 	return r, nil
 }
 
-// row is a row for which all threads wait, with a copy of what it points to.
+// row is a row, one chunk, with a copy of what it points to.
 func (b *builder) row(fn uintptr, workgroups uint64, args []uintptr, consts []uint32, grid [3]int) native.Dispatch {
-	c := &put[counter](b, 1)[0]
-	b.counters = append(b.counters, c)
 	addresses, words := put[uintptr](b, len(args)+1), put[uint32](b, len(grid)+len(consts))
 	copy(addresses, args)
 	for i, n := range grid {
@@ -138,16 +129,15 @@ func (b *builder) row(fn uintptr, workgroups uint64, args []uintptr, consts []ui
 	copy(words[len(grid):], consts)
 	return native.Dispatch{
 		Fn: fn, Args: addressOf(addresses), Grid: addressOf(words), Consts: addressOf(words) + 4*uintptr(len(grid)),
-		Workgroups: workgroups, Chunk: workgroups, Need: workgroups,
-		Claimed: uintptr(unsafe.Pointer(&c.claimed)), Done: uintptr(unsafe.Pointer(&c.done)),
+		Workgroups: workgroups, Chunk: workgroups,
 	}
 }
 
-// program is a table of rows.
-func (b *builder) program(rows []native.Dispatch) *program {
-	p := &program{table: put[native.Dispatch](b, len(rows)), counters: b.counters}
-	copy(p.table, rows)
-	b.counters = nil
+// program is a table of rows; last says which of them are the last of a step.
+func (b *builder) program(rows []native.Dispatch, threads int, last func(i int) bool) *program {
+	table, p := put[native.Dispatch](b, len(rows)), &put[program](b, 1)[0]
+	copy(table, rows)
+	p.Init(table, threads, put[byte](b, native.CounterBytes(len(rows), threads)), last)
 	return p
 }
 

@@ -32,12 +32,18 @@ type team struct {
 
 // job is a piece of work: passes [first, end) over a table.
 type job struct {
-	table      []native.Dispatch
+	program    *program
 	first, end uint64
+}
+
+// run does a thread's part.
+func (j job) run(t *team, th *thread) bool {
+	return t.driver.Run(th.stack, &j.program.Program, j.first, j.end, th.number, th.scratch, t.control)
 }
 
 // thread is what one thread has of its own.
 type thread struct {
+	number  int
 	stack   *native.Stack
 	scratch uintptr
 	asleep  atomic.Bool
@@ -67,7 +73,7 @@ func newTeam(n int, scratch int64) (*team, error) {
 			t.close()
 			return nil, err
 		}
-		t.threads = append(t.threads, &thread{stack: stack, scratch: at + uintptr(i)*uintptr(scratch), wake: make(chan struct{}, 1)})
+		t.threads = append(t.threads, &thread{number: i, stack: stack, scratch: at + uintptr(i)*uintptr(scratch), wake: make(chan struct{}, 1)})
 	}
 	t.calibrate()
 	for _, th := range t.threads[1:] {
@@ -88,8 +94,7 @@ func (t *team) calibrate() {
 // stop ended it.
 func (t *team) run(j job) bool {
 	t.post(j)
-	me := t.threads[0]
-	return t.driver.Run(me.stack, j.table, j.first, j.end, me.scratch, t.control)
+	return j.run(t, t.threads[0])
 }
 
 // post gives the other threads a job. One that is late with the job before sees that all is done.
@@ -120,8 +125,8 @@ func (t *team) work(th *thread) {
 		seen = atomic.LoadUint64(&t.control.Posted)
 		t.busy++
 		t.mu.Unlock()
-		if !quit {
-			t.driver.Run(th.stack, j.table, j.first, j.end, th.scratch, t.control)
+		if !quit && j.program != nil {
+			j.run(t, th)
 		}
 		t.mu.Lock()
 		t.busy--

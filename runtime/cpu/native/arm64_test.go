@@ -20,7 +20,7 @@ func TestARM64(t *testing.T) {
 	if msg, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, msg)
 	}
-	run := exec.Command("qemu-aarch64-static", program, "-test.run", "^Test(Run|Group|Stop|Wait|CallAllocatesNothing)$", "-rapid.checks", "20")
+	run := exec.Command("qemu-aarch64-static", program, "-test.run", "^Test(Run|Group|Help|Stop|Wait|CallAllocatesNothing)$", "-rapid.checks", "20")
 	if msg, err := run.CombinedOutput(); err != nil {
 		t.Errorf("qemu-aarch64-static (Debian's qemu-user-static): %v: %s", err, msg)
 	}

@@ -25,12 +25,54 @@ type Dispatch struct {
 	Consts     uintptr // uint32, the specialization constants that the kernel reads
 	Grid       uintptr // 3 uint32
 	Workgroups uint64
-	Chunk      uint64  // workgroups that a thread takes at a time
-	Claimed    uintptr // uint64: workgroups that were taken, over all passes
-	Done       uintptr // uint64: workgroups of the group that are done, over all passes
-	Need       uint64  // 0, or for the last dispatch of a group the workgroups of all of its dispatches
-	_          [3]uint64
+	Chunk      uint64 // workgroups that a thread takes at a time
+	rounds     uint64 // chunks of every thread
+	extra      uint64 // threads, the first, that have one more
+	claimed    uintptr
+	over       uint64
+	_          [2]uint64
 }
+
+// Program is a table for some threads, with its counters.
+type Program struct {
+	rows       uintptr
+	n          uint64
+	done       uintptr // workgroups that a thread has done, over all passes: a line for each thread
+	threads    uint64
+	stride     uint64 // bytes from the claims of a thread to those of the next
+	workgroups uint64 // of a pass
+	counters   []byte
+}
+
+// line is what threads write apart from each other: a line of the caches, and that which is fetched with it.
+const line = 128
+
+// CounterBytes is the memory that the counters of a table of n dispatches take.
+func CounterBytes(n, threads int) int { return line + threads*(line+claimBytes(n)) }
+
+// claimBytes is that of the claims of a thread: chunks of each dispatch that were taken, over all passes.
+func claimBytes(n int) int { return (8*n + line - 1) / line * line }
+
+// Init makes p the table, which Init completes, for so many threads. last says whether a dispatch is the last of its step, for which
+// all threads wait. The counters are zero, CounterBytes of them.
+func (p *Program) Init(table []Dispatch, threads int, counters []byte, last func(i int) bool) {
+	first := (uintptr(unsafe.Pointer(unsafe.SliceData(counters))) + line - 1) &^ (line - 1)
+	*p = Program{rows: uintptr(unsafe.Pointer(unsafe.SliceData(table))), n: uint64(len(table)), done: first, threads: uint64(threads),
+		stride: uint64(claimBytes(len(table))), counters: counters}
+	claims := first + uintptr(threads*line)
+	for i := range table {
+		d := &table[i]
+		chunks := (d.Workgroups + d.Chunk - 1) / d.Chunk
+		d.rounds, d.extra, d.claimed, d.over = chunks/p.threads, chunks%p.threads, claims+uintptr(8*i), 0
+		p.workgroups += d.Workgroups
+		if last(i) {
+			d.over = p.workgroups
+		}
+	}
+}
+
+// Reset sets the counters back after a run that did not come to its end. No thread may run it.
+func (p *Program) Reset() { clear(p.counters) }
 
 // Control is what threads share beside the table.
 type Control struct {
@@ -45,12 +87,12 @@ type Control struct {
 // Init makes c ready for Run and Wait.
 func (c *Control) Init() { c.relax = relaxAddress() }
 
-// Run makes passes [first, end) over the table on the calling thread, together with all other
+// Run makes passes [first, end) over the table on the calling thread, of that number, together with all other
 // threads that do; it returns false if Control.Stop ended it. Passes count from the moment at which all
 // counters were 0.
-func (d *Driver) Run(s *Stack, table []Dispatch, first, end uint64, scratch uintptr, c *Control) bool {
-	return invoke(d.run, s.top, &[6]uintptr{uintptr(unsafe.Pointer(unsafe.SliceData(table))), uintptr(len(table)),
-		uintptr(first), uintptr(end), scratch, uintptr(unsafe.Pointer(c))}) == 0
+func (d *Driver) Run(s *Stack, p *Program, first, end uint64, thread int, scratch uintptr, c *Control) bool {
+	return invoke(d.run, s.top, &[6]uintptr{uintptr(unsafe.Pointer(p)), uintptr(first), uintptr(end), uintptr(thread), scratch,
+		uintptr(unsafe.Pointer(c))}) == 0
 }
 
 // Wait returns Control.Posted as soon as it is not seen, or after so many turns, each of which

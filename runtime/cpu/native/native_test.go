@@ -79,13 +79,14 @@ func address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceD
 // a group write the halves of one array.
 type chain struct {
 	table  []Dispatch
+	b      *bench
 	arrays [][]uint32
 	shifts []uint32
 	n      int
 }
 
 func newChain(b *bench, mix uintptr, n int, shifts []uint32, chunk uint64) *chain {
-	c := &chain{n: n, shifts: shifts, arrays: [][]uint32{take[uint32](b, n), take[uint32](b, n)}}
+	c := &chain{b: b, n: n, shifts: shifts, arrays: [][]uint32{take[uint32](b, n), take[uint32](b, n)}}
 	for i := range c.arrays[0] {
 		c.arrays[0][i] = uint32(i)
 	}
@@ -94,11 +95,19 @@ func newChain(b *bench, mix uintptr, n int, shifts []uint32, chunk uint64) *chai
 		args, consts, grid := take[uintptr](b, 2), take[uint32](b, 1), take[uint32](b, 3)
 		args[0], args[1] = address(c.arrays[i%2]), address(c.arrays[(i+1)%2])
 		consts[0], grid[0], grid[1], grid[2] = s, uint32(n), 1, 1
-		c.table[i] = Dispatch{Fn: mix, Args: address(args), Consts: address(consts), Grid: address(grid), Workgroups: uint64(n),
-			Chunk: chunk, Claimed: address(take[uint64](b, 1)), Done: address(take[uint64](b, 1)), Need: uint64(n)}
+		c.table[i] = Dispatch{Fn: mix, Args: address(args), Consts: address(consts), Grid: address(grid), Workgroups: uint64(n), Chunk: chunk}
 	}
 	return c
 }
+
+// program is the table for some threads; last says which dispatches end a step.
+func (c *chain) program(threads int, last func(i int) bool) *Program {
+	p := &take[Program](c.b, 1)[0]
+	p.Init(c.table, threads, take[byte](c.b, CounterBytes(len(c.table), threads)), last)
+	return p
+}
+
+func each(int) bool { return true }
 
 // want is what the arrays hold after so many passes.
 func (c *chain) want(passes int) [2][]uint32 {
@@ -165,6 +174,7 @@ func TestRun(t *testing.T) {
 		calls := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 4).Draw(r, "passes of each call")
 		threads := rapid.IntRange(1, 5).Draw(r, "threads")
 		c := newChain(newBench(t), mix, n, shifts, chunk)
+		p := c.program(threads, each)
 		control := &take[Control](newBench(t), 1)[0]
 		control.Init()
 		total := 0
@@ -174,7 +184,7 @@ func TestRun(t *testing.T) {
 		gang(t, threads, func(thread int, d *Driver, s *Stack, scratch uintptr) {
 			pass := uint64(0)
 			for _, passes := range calls {
-				if !d.Run(s, c.table, pass, pass+uint64(passes), scratch, control) {
+				if !d.Run(s, p, pass, pass+uint64(passes), thread, scratch, control) {
 					t.Error("stopped")
 				}
 				pass += uint64(passes)
@@ -196,18 +206,28 @@ func TestGroup(t *testing.T) {
 		first.Workgroups, second.Workgroups = 20, 20
 		args, old := take[uintptr](b, 2), unsafe.Slice((*uintptr)(*(*unsafe.Pointer)(unsafe.Pointer(&d.Args))), 2)
 		args[0], args[1] = old[0], old[1]+20*4
-		second.Args, second.Claimed = address(args), address(take[uint64](b, 1))
+		second.Args = address(args)
 		consts := take[uint32](b, 1)
 		consts[0] = *(*uint32)(*(*unsafe.Pointer)(unsafe.Pointer(&d.Consts))) + 20*7 // mask[w%4] is the same at w+20
 		second.Consts = address(consts)
-		first.Need, second.Need = 0, 40
 		table = append(table, first, second)
 	}
-	own := take[Dispatch](b, len(table))
-	copy(own, table)
+	c.table = take[Dispatch](b, len(table))
+	copy(c.table, table)
+	p := c.program(3, func(i int) bool { return i%2 == 1 })
 	control := &take[Control](b, 1)[0]
 	control.Init()
-	gang(t, 3, func(thread int, d *Driver, s *Stack, scratch uintptr) { d.Run(s, own, 0, 5, scratch, control) })
+	gang(t, 3, func(thread int, d *Driver, s *Stack, scratch uintptr) { d.Run(s, p, 0, 5, thread, scratch, control) })
+	c.check(t, 5)
+}
+
+// TestHelp checks that what a thread which never comes would do is done by those that wait.
+func TestHelp(t *testing.T) {
+	c := newChain(newBench(t), loadMix(t), 40, []uint32{1, 2, 3, 4}, 3)
+	p := c.program(4, each)
+	control := &take[Control](c.b, 1)[0]
+	control.Init()
+	gang(t, 2, func(thread int, d *Driver, s *Stack, scratch uintptr) { d.Run(s, p, 0, 5, thread+1, scratch, control) })
 	c.check(t, 5)
 }
 
@@ -215,12 +235,13 @@ func TestGroup(t *testing.T) {
 func TestStop(t *testing.T) {
 	b := newBench(t)
 	c := newChain(b, loadMix(t), 8, []uint32{1, 2}, 1)
-	c.table[1].Need = 9
+	p := c.program(2, each)
+	c.table[1].over++
 	control := &take[Control](b, 1)[0]
 	control.Init()
 	time.AfterFunc(20*time.Millisecond, func() { atomic.StoreUint64(&control.Stop, 1) })
 	gang(t, 2, func(thread int, d *Driver, s *Stack, scratch uintptr) {
-		if d.Run(s, c.table, 0, 1, scratch, control) {
+		if d.Run(s, p, 0, 1, thread, scratch, control) {
 			t.Error("the run came to an end")
 		}
 	})
@@ -258,11 +279,12 @@ func TestWait(t *testing.T) {
 // TestCallAllocatesNothing counts allocations of a run.
 func TestCallAllocatesNothing(t *testing.T) {
 	c := newChain(newBench(t), loadMix(t), 64, []uint32{1, 2}, 8)
+	p := c.program(1, each)
 	control := &take[Control](newBench(t), 1)[0]
 	control.Init()
-	gang(t, 1, func(_ int, d *Driver, s *Stack, scratch uintptr) {
+	gang(t, 1, func(thread int, d *Driver, s *Stack, scratch uintptr) {
 		pass := uint64(0)
-		if n := testing.AllocsPerRun(100, func() { d.Run(s, c.table, pass, pass+8, scratch, control); pass += 8 }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { d.Run(s, p, pass, pass+8, thread, scratch, control); pass += 8 }); n != 0 {
 			t.Errorf("%v allocations a run", n)
 		}
 	})
@@ -289,10 +311,13 @@ func BenchmarkRun(b *testing.B) {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
 			shifts := make([]uint32, 100)
 			c := newChain(newBench(b), loadMix(b), 8, shifts, 4)
+			p := c.program(threads, each)
 			control := &take[Control](newBench(b), 1)[0]
 			control.Init()
 			b.ResetTimer()
-			gang(b, threads, func(_ int, d *Driver, s *Stack, scratch uintptr) { d.Run(s, c.table, 0, uint64(b.N), scratch, control) })
+			gang(b, threads, func(thread int, d *Driver, s *Stack, scratch uintptr) {
+				d.Run(s, p, 0, uint64(b.N), thread, scratch, control)
+			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/dispatch")
 		})
 	}
