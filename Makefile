@@ -107,14 +107,15 @@ bench-serve: build
 	$(GO) run ./internal/loadgen compare $(LOAD) --peer "$(PEER)" $(MODELS)
 
 # Times all candidates of every call site on this computer's GPU, and keeps what is best:
-#   make tune TARGET=sm_90 MODELS="a.gguf b.gguf"
+#   make tune TARGET=sm_90 MODELS="a.gguf b.gguf" [ENTRY=decode/1]
 # What AMD's compiler predicts is made anew for all AMD targets; headers of models are enough:
 #   make tune-amd MODELS="a.gguf b.gguf"
 TUNED := codegen/target/tuned
+ENTRY ?= all
 tune: build
 	@mkdir -p .build
 	@set -e; for model in $(MODELS); do \
-		bin/zincc compile $$model --target $(TARGET) --candidates --force -o .build/tune.bin >/dev/null; \
+		bin/zincc compile $$model --target $(TARGET) --candidates=$(ENTRY) --force -o .build/tune.bin >/dev/null; \
 		bin/zincrun tune .build/tune.bin -o $(TUNED)/$(TARGET).jsonl; \
 	done
 

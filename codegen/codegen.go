@@ -22,9 +22,15 @@ const MaxRows = 2048
 type Choice struct {
 	Tuned  *tuning.Table // rows for sites that are known; nil: none
 	Oracle *radv.Oracle  // AMD's compiler, of the target's family, for other sites; nil: none
-	// All makes copies of each entry that have the other candidates, for `zincrun tune`.
-	All bool
+	// Copies is an entry, or AllEntries, of which there are copies that have the other candidates, for `zincrun tune`.
+	Copies string
 }
+
+// AllEntries stands for the names of all entries.
+const AllEntries = "all"
+
+// copies reports whether there are copies of the entry.
+func (c *Choice) copies(entry string) bool { return c.Copies == AllEntries || c.Copies == entry }
 
 // fragmentEntries are the rows of more prefill entries where there is gemm_fragment: those that its tiles
 // are made for, and two tiles of as many as there can be.

@@ -95,8 +95,8 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 		}
 		all.tables = append(all.tables, predicted)
 	}
-	if c.All {
-		if sites, err = takeAll(p, t, sites); err != nil {
+	if c.Copies != "" {
+		if sites, err = takeAll(p, t, sites, &c); err != nil {
 			return all, err
 		}
 	}
@@ -158,7 +158,10 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 // takeAll adds copies of the functions to what was chosen, with other candidates. A site
 // has another one only where its neighbours have what was chosen: their code has to come to
 // the compute units before its own, their tails overlap. It returns the sites of all functions.
-func takeAll(p *ir.Program, t *target.Target, sites []*site) ([]*site, error) {
+func takeAll(p *ir.Program, t *target.Target, sites []*site, choice *Choice) ([]*site, error) {
+	if !slices.ContainsFunc(p.Funcs, func(f *ir.Func) bool { return choice.copies(f.Name) }) {
+		return nil, fmt.Errorf("the model has no entry %q", choice.Copies)
+	}
 	chosen := map[string]string{}   // by site
 	others := map[string][]string{} // candidates that were not chosen
 	for _, s := range sites {
@@ -176,6 +179,9 @@ func takeAll(p *ir.Program, t *target.Target, sites []*site) ([]*site, error) {
 	type variant struct{ turn, other int }
 	variants := map[*ir.Func]variant{}
 	for _, f := range slices.Clone(p.Funcs) {
+		if !choice.copies(f.Name) {
+			continue
+		}
 		most := map[int]int{} // others of a turn
 		for _, s := range sites {
 			if s.f == f {

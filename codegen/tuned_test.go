@@ -47,7 +47,7 @@ func program(t *testing.T, model string, on *target.Target, c codegen.Choice, st
 func offers(t *testing.T, on *target.Target) map[string][]string {
 	t.Helper()
 	names := map[string][]string{}
-	p := program(t, "gopher-moe", on, codegen.Choice{All: true}, ir.Specialize)
+	p := program(t, "gopher-moe", on, codegen.Choice{Copies: codegen.AllEntries}, ir.Specialize)
 	for _, f := range p.Funcs {
 		for _, g := range f.Groups {
 			site := tuning.SiteOf(f, g)
@@ -57,6 +57,27 @@ func offers(t *testing.T, on *target.Target) map[string][]string {
 		}
 	}
 	return names
+}
+
+// TestCopiesOfOneEntry makes copies of one entry only, and of none that is not there.
+func TestCopiesOfOneEntry(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := map[string]int{}
+	for _, f := range program(t, "gopher-moe", on, codegen.Choice{Copies: "decode/2"}, ir.Specialize).Funcs {
+		if entry, is := tuning.Variant(f.Name); is {
+			copied[entry]++
+		}
+	}
+	if len(copied) != 1 || copied["decode/2"] < 2 {
+		t.Errorf("copies are of %v", copied)
+	}
+	src := codegen.Source{Program: load(t, "gopher-moe")}
+	if _, _, err := codegen.Lower(t.Context(), src, codegen.Options{Target: on, Choice: codegen.Choice{Copies: "decode/9"}}, ir.Specialize); err == nil || !strings.Contains(err.Error(), `no entry "decode/9"`) {
+		t.Errorf("no error of an entry that is not there: %v", err)
+	}
 }
 
 // TestTunedChoice compiles with a row for each site that names its last candidate.
@@ -138,7 +159,7 @@ func TestPlanOfCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range audit.Check(compileBy(t, "gopher-moe", on, codegen.Choice{All: true})) {
+	for _, problem := range audit.Check(compileBy(t, "gopher-moe", on, codegen.Choice{Copies: codegen.AllEntries})) {
 		t.Error(problem)
 	}
 }

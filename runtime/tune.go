@@ -41,7 +41,15 @@ type TuneOptions struct {
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate
-	copies := 0
+	copied := map[string]bool{}           // entries
+	for _, e := range plan.Entries {
+		if name, is := tuning.Variant(e.Name); is {
+			copied[name] = true
+		}
+	}
+	if len(copied) == 0 {
+		return nil, fmt.Errorf("the plan has one kernel for each call site: compile it with --candidates")
+	}
 	var entries []int
 	own := map[string]int{} // entries that are no copies
 	candidate := func(entry, dispatch int) string { return plan.Program.Funcs[entry].Groups[dispatch].Call.Candidate }
@@ -49,17 +57,15 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 	defer whole.free()
 	for i := range plan.Entries {
 		e, f := &plan.Entries[i], plan.Program.Funcs[i]
-		name, copied := tuning.Variant(e.Name)
-		if copied {
-			copies++
-		} else {
+		name, isCopy := tuning.Variant(e.Name)
+		if !isCopy {
 			own[name] = i
 		}
-		if o.Entry != "" && o.Entry != name {
+		if !copied[name] || o.Entry != "" && o.Entry != name {
 			continue
 		}
 		overlaps := whole.overlaps(e)
-		if !copied || !overlaps {
+		if !isCopy || !overlaps {
 			entries = append(entries, i)
 		}
 		for j := range e.Dispatches {
@@ -67,7 +73,7 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 			if at[key] == nil {
 				at[key] = &candidateTimes{CandidateTime: CandidateTime{tuning.Timing{Site: key[0], Candidate: key[1]}, e.Name, j}}
 				list = append(list, at[key])
-				if copied && overlaps {
+				if isCopy && overlaps {
 					if err := whole.add(&plan.Entries[own[name]], e, f, at[key], at[[2]string{key[0], candidate(own[name], j)}]); err != nil {
 						return nil, err
 					}
@@ -75,11 +81,8 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 			}
 		}
 	}
-	if copies == 0 {
-		return nil, fmt.Errorf("the plan has one kernel for each call site: compile it with --candidates")
-	}
 	if len(entries) == 0 {
-		return nil, fmt.Errorf("the plan has no entry %q", o.Entry)
+		return nil, fmt.Errorf("the plan has no candidates of an entry %q", o.Entry)
 	}
 	start := time.Now()
 	for round := 0; round <= tuneRounds || time.Since(start) < o.Budget; round++ {
@@ -92,9 +95,9 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 			if round == 0 {
 				continue // clocks rise, caches fill
 			}
-			name, copied := tuning.Variant(e.Name)
+			name, isCopy := tuning.Variant(e.Name)
 			for j, t := range times {
-				if copied && candidate(i, j) == candidate(own[name], j) {
+				if isCopy && candidate(i, j) == candidate(own[name], j) {
 					continue
 				}
 				c := at[[2]string{tuning.SiteOf(f, f.Groups[j]), candidate(i, j)}]

@@ -18,18 +18,19 @@ import (
 type choiceFlags struct {
 	oracle     string
 	tuning     []string
-	candidates bool
+	candidates string
 }
 
 func (c *choiceFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&c.oracle, "oracle", "auto", "choose kernels by what AMD's compiler makes of them: auto, where Mesa's driver is there; off; or require")
 	f.StringArrayVar(&c.tuning, "tuning", nil, "also choose by this file of zincrun tune or zincc tune; off: choose by no measurement at all")
-	f.BoolVar(&c.candidates, "candidates", false, "make a plan of all candidates, for zincrun tune")
+	f.StringVar(&c.candidates, "candidates", "", "make a plan of all candidates, for zincrun tune: of all entries, or of one, such as --candidates=decode/1")
+	f.Lookup("candidates").NoOptDefVal = codegen.AllEntries
 }
 
 // open reads the tuning files and starts AMD's compiler, if they are wanted; done ends it.
 func (c *choiceFlags) open(ctx context.Context, t *target.Target) (choice codegen.Choice, done func(), err error) {
-	choice.All = c.candidates
+	choice.Copies = c.candidates
 	var lists [][]tuning.Row
 	off := len(c.tuning) == 1 && c.tuning[0] == "off"
 	if !off {

@@ -3,6 +3,7 @@ package synth
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"io"
 	"math"
@@ -86,7 +87,15 @@ func prime(n int) int {
 }
 
 // Write writes the whole file, with random weights of which logits stay finite. The same shape gives the same bytes.
-func (m *Model) Write(path string) error {
+func (m *Model) Write(path string) error { return m.writeFile(path, m.fill) }
+
+// WriteHollow writes a file of the whole size whose weights are a hole, which takes no room on a disk.
+func (m *Model) WriteHollow(path string) error {
+	return m.writeFile(path, func(*os.File, int64) error { return nil })
+}
+
+// writeFile writes the header, what fill writes from an offset on, and zeros where it writes nothing.
+func (m *Model) writeFile(path string, fill func(f *os.File, at int64) error) error {
 	var header bytes.Buffer
 	if err := gguf.WriteHeader(&header, m.Meta, m.Tensors); err != nil {
 		return err
@@ -97,20 +106,26 @@ func (m *Model) Write(path string) error {
 		return err
 	}
 	defer os.Remove(part)
-	if err := m.write(f, header.Bytes()); err != nil {
-		f.Close()
-		return err
+	at := aligned(int64(header.Len()))
+	size := at
+	for _, t := range m.Tensors {
+		size += aligned(bytesOf(t))
 	}
-	if err := f.Close(); err != nil {
+	_, err = f.Write(header.Bytes())
+	if err == nil {
+		err = f.Truncate(size)
+	}
+	if err == nil {
+		err = fill(f, at)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(part, path)
 }
 
-func (m *Model) write(f *os.File, header []byte) error {
-	if _, err := f.Write(header); err != nil {
-		return err
-	}
+// fill writes the weights from an offset on.
+func (m *Model) fill(f *os.File, at int64) error {
 	largest := map[look]int64{}
 	for _, t := range m.Tensors {
 		largest[lookOf(t)] = max(largest[lookOf(t)], bytesOf(t))
@@ -121,16 +136,12 @@ func (m *Model) write(f *os.File, header []byte) error {
 	}
 	var group errgroup.Group
 	group.SetLimit(min(runtime.GOMAXPROCS(0), 8))
-	at := aligned(int64(len(header)))
 	for _, t := range m.Tensors {
 		pattern, size, start := patterns[lookOf(t)], bytesOf(t), at
-		at = aligned(at + size)
+		at += aligned(size)
 		group.Go(func() error { return repeat(f, start, size, pattern(), phase(t)) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return f.Truncate(at)
+	return group.Wait()
 }
 
 // alignment is that of files that do not name one.

@@ -24,15 +24,16 @@ func main() {
 	out := pflag.StringP("output", "o", "", "the file; without it, print what would be written")
 	quant := pflag.String("type", "", "quantization, instead of the shape's")
 	layers := pflag.Int("layers", 0, "number of layers, instead of the shape's")
+	header := pflag.Bool("header", false, "leave the weights a hole: enough to compile, and takes no room on the disk")
 	pflag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "Usage: write SHAPE [--type Q4_K_M] [--layers N] [-o FILE]\nWrites a GGUF file in a published shape, with random weights.\n\n%s", pflag.CommandLine.FlagUsages())
+		fmt.Fprintf(os.Stderr, "Usage: write SHAPE [--type Q4_K_M] [--layers N] [--header] [-o FILE]\nWrites a GGUF file in a published shape, with random weights.\n\n%s", pflag.CommandLine.FlagUsages())
 	}
 	pflag.Parse()
 	switch pflag.NArg() {
 	case 0:
 		list()
 	case 1:
-		if err := write(pflag.Arg(0), *quant, *layers, *out); err != nil {
+		if err := write(pflag.Arg(0), *quant, *layers, *header, *out); err != nil {
 			fmt.Fprintln(os.Stderr, "write:", err)
 			os.Exit(1)
 		}
@@ -49,7 +50,7 @@ func list() {
 	fmt.Println("types:", strings.Join(synth.Quants(), " "))
 }
 
-func write(name, quant string, layers int, out string) error {
+func write(name, quant string, layers int, header bool, out string) error {
 	at := slices.IndexFunc(synth.Published, func(s synth.Shape) bool { return s.Name == name })
 	if at < 0 {
 		return fmt.Errorf("no shape %q; without arguments, write lists them", name)
@@ -71,6 +72,9 @@ func write(name, quant string, layers int, out string) error {
 	if out == "" {
 		fmt.Printf("%s in %s, %d layers: %.2f GB\n", s.Name, s.Quant, s.Layers, float64(m.Bytes())/1e9)
 		return nil
+	}
+	if header {
+		return m.WriteHollow(out)
 	}
 	start := time.Now()
 	if err := m.Write(out); err != nil {
