@@ -4,22 +4,15 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
 )
 
-const (
-	// splitBlock is the granularity of a split in KV positions, at least.
-	splitBlock = 32
-	// maxSplits bounds what the merge has to read.
-	maxSplits = 32
-)
-
 // splitAttention replaces attention by a split and a merge if otherwise most of the
 // target would be idle: in decode entries, with one workgroup per row and KV head, and in
-// others if they have few rows. The number of splits of decode entries must not depend
-// on the rows of the step: every one of them adds in the same order. There split and
+// others if they have few rows. In decode entries split and
 // merge are one dispatch, whose workgroups meet, and what makes q, k and v and writes
 // the caches is part of it if there is a kernel for that.
 func splitAttention(p *ir.Program, t *target.Target) error {
@@ -34,14 +27,14 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 		f.Groups = nil
 		for _, g := range old {
 			at := attentionOf(g)
-			n, rows, block := 1, 1, splitBlock
+			n, rows, block := 1, 1, 0
 			switch {
 			case at < 0:
 			case decode:
-				block = blockOf(g.Ops[at], t)
-				n = splits(g.Ops[at], block, p.Ctx, t)
+				n, block = strategy.DecodeSplits(g.Ops[at], p.Ctx, t)
 			default:
-				n, rows = tiledSplits(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t})
+				s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
+				n, rows, block = strategy.TiledSplits(s, g.Ops[at])
 			}
 			if n > 1 {
 				part, err := splitOp(b, g, at, n, rows, block)
@@ -125,9 +118,6 @@ func addArrivals(p *ir.Program) {
 	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
 }
 
-// argmaxSplit is the logits of a part, at least; maxSplits bounds the parts.
-const argmaxSplit = 4096
-
 // splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups that meet.
 func splitArgmax(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
@@ -140,7 +130,7 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 			if op.Kind.Name != "argmax" {
 				continue
 			}
-			n := max(1, min(int(op.Args[0].Type.Last())/argmaxSplit, maxSplits))
+			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()))
 			if n == 1 && (f.Rows == 1 || op.Args[0].Type.Shape[0] != ir.T) {
 				continue
 			}
@@ -158,45 +148,4 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 		}
 	}
 	return nil
-}
-
-// splits is how many workgroups share the positions of one row and KV head.
-func splits(op *ir.Op, block, ctx int, t *target.Target) int {
-	heads := max(1, op.Attrs.Int("kv_heads"))
-	return max(1, min(2*t.Units/heads, maxSplits, reach(op, ctx)/block))
-}
-
-// reach is how many positions a row sees at most.
-func reach(op *ir.Op, ctx int) int {
-	if w := op.Attrs.Int("window"); w > 0 {
-		return min(w, ctx)
-	}
-	return ctx
-}
-
-// blockOf is the granularity of a split in KV positions: as many as a workgroup of
-// attention_split takes at once, on matrices or in teams of lanes.
-func blockOf(op *ir.Op, t *target.Target) int {
-	switch dim := op.Attrs.Int("head_dim"); {
-	case t.Fragments && dim%64 == 0:
-		return 4 * splitBlock
-	case dim <= 64:
-		return 2 * splitBlock
-	}
-	return splitBlock
-}
-
-// tiledSplits is how many workgroups share the positions of a tile of rows, and the
-// rows of a tile.
-func tiledSplits(s *kernels.Site) (n, rows int) {
-	for _, w := range kernels.Wants(s) {
-		if w.Tiles > 0 {
-			most := s.Program.Ctx
-			if at := attentionOf(s.Group); at >= 0 {
-				most = reach(s.Group.Ops[at], most)
-			}
-			return max(1, min(s.Target.Units/w.Tiles, maxSplits, most/splitBlock)), w.TileRows
-		}
-	}
-	return 1, 1
 }

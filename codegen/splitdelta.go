@@ -4,21 +4,16 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// chunkedRows is from how many rows of a step on the delta rule goes chunk by chunk.
-const chunkedRows = 256
-
 // splitDelta makes two dispatches of a delta rule of many rows, which are of one sequence: what
 // needs no state is computed for all chunks at once, and then the rule goes chunk by chunk.
 func splitDelta(p *ir.Program, t *target.Target) error {
-	if !t.Chunks {
-		return nil
-	}
 	for _, f := range p.Funcs {
-		if f.Rows < chunkedRows || p.Mixes(f) {
+		if !strategy.Chunks(t, f.Rows) || p.Mixes(f) {
 			continue
 		}
 		b := ir.NewBuilder(f)

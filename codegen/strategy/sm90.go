@@ -24,6 +24,8 @@ const (
 	fragmentParts = 1.05
 	// floatRows is up to how many rows gemm_lanes is faster than gemm_float.
 	floatRows = 128
+	// lanesRows is beyond how many rows gemm_lanes is faster with its larger tile.
+	lanesRows = 256
 	// matrixFixed is what all kernels with matrices take besides their steps, in microseconds.
 	matrixFixed = 4
 )

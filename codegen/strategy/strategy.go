@@ -127,7 +127,8 @@ func (r *ranking) fragmentPays(t *kernels.Tiling) bool {
 	return r.seconds("gemm_fragment", t) < other
 }
 
-// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes.
+// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes, and puts the larger tile of gemm_lanes
+// first where there are many rows.
 func (r *ranking) floats() {
 	measured := r.t.Vendor == nvidia
 	r.of["gemm_float"] = slices.DeleteFunc(r.of["gemm_float"], func(c kernels.Candidate) bool {
@@ -135,6 +136,9 @@ func (r *ranking) floats() {
 	})
 	if measured {
 		r.sort("gemm_float")
+	}
+	if r.rows > lanesRows {
+		slices.Reverse(r.of["gemm_lanes"])
 	}
 }
 

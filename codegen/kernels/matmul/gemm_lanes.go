@@ -16,8 +16,8 @@ type lanesTile struct {
 	down, across, split int
 }
 
-// lanesTiles are for few rows, where there are few tiles, and for many, where what tiles
-// have in common is read too often.
+// lanesTiles are for few rows, where there are few tiles, and for many, where small tiles
+// read too often what they have in common.
 var lanesTiles = []lanesTile{
 	{rows: 4, outputs: 4, down: 1, across: 1, split: 4},
 	{rows: 8, outputs: 4, down: 2, across: 4, split: 1},
@@ -45,9 +45,6 @@ func GemmLanesCandidates(s *site.Site) []site.Candidate {
 		if g.k%(4*s.Target.Wave*t.split) == 0 {
 			list = append(list, lanesGemm{g, t, step, s.Target.Wave}.candidate())
 		}
-	}
-	if len(list) == 2 && g.rows > 256 {
-		list[0], list[1] = list[1], list[0]
 	}
 	return list
 }

@@ -1,0 +1,61 @@
+package strategy
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// How many workgroups share one result. docs/lab has the measurements: decode-attention.md,
+// prompt-attention.md and prompt-delta.md.
+
+const (
+	// splitBlock is the granularity of a split in KV positions, at least.
+	splitBlock = 32
+	// maxSplits bounds what a merge has to read.
+	maxSplits = 32
+	// argmaxSplit is the logits of a part, at least.
+	argmaxSplit = 4096
+	// chunkedRows is from how many rows of a step on the delta rule is faster chunk by chunk.
+	chunkedRows = 256
+)
+
+// DecodeSplits is how many workgroups share the positions of a row and KV head in decode entries, and the
+// granularity of their parts in positions: as many as a workgroup of attention_split takes at once, on
+// matrices or in teams of lanes. It does not depend on the rows of the step: every decode entry adds in the same order.
+func DecodeSplits(attention *ir.Op, ctx int, t *target.Target) (n, block int) {
+	block = splitBlock
+	switch dim := attention.Attrs.Int("head_dim"); {
+	case t.Fragments && dim%64 == 0:
+		block = 4 * splitBlock
+	case dim <= 64:
+		block = 2 * splitBlock
+	}
+	heads := max(1, attention.Attrs.Int("kv_heads"))
+	return max(1, min(2*t.Units/heads, maxSplits, reach(attention, ctx)/block)), block
+}
+
+// TiledSplits is how many workgroups share the positions of a tile of rows in attention of many rows, the rows of
+// a tile, and the granularity of their parts. Without a family that takes parts it is one.
+func TiledSplits(s *kernels.Site, attention *ir.Op) (n, rows, block int) {
+	for _, w := range kernels.Wants(s) {
+		if w.Tiles > 0 {
+			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(attention, s.Program.Ctx)/splitBlock)), w.TileRows, splitBlock
+		}
+	}
+	return 1, 1, splitBlock
+}
+
+// reach is how many positions a row sees at most.
+func reach(attention *ir.Op, ctx int) int {
+	if w := attention.Attrs.Int("window"); w > 0 {
+		return min(w, ctx)
+	}
+	return ctx
+}
+
+// ArgmaxParts is how many workgroups share so many logits of a row.
+func ArgmaxParts(logits int) int { return max(1, min(logits/argmaxSplit, maxSplits)) }
+
+// Chunks reports whether the delta rule of so many rows goes chunk by chunk.
+func Chunks(t *target.Target, rows int) bool { return t.Chunks && rows >= chunkedRows }
