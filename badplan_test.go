@@ -245,9 +245,10 @@ func withoutCode(words []uint32) []uint32 {
 	return out
 }
 
-// TestBadPlans changes a plan in every way of badPlans.
-func TestBadPlans(t *testing.T) {
-	on, err := target.Lookup("sm_90") // has matrices, and lanes that know their fragments
+// goodPlan is a plan of gopher that the checker takes.
+func goodPlan(t *testing.T, name string, rows int) *plans.Plan {
+	t.Helper()
+	on, err := target.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,13 +257,19 @@ func TestBadPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: 16})
+	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: rows})
 	if err := codegen.Derivable(plan); err != nil {
 		t.Fatal(err)
 	}
 	if bad := append(audit.Check(plan), codegen.CheckDerived(t.Context(), plan)...); len(bad) > 0 {
 		t.Fatal(bad)
 	}
+	return plan
+}
+
+// TestBadPlans changes a plan in every way of badPlans.
+func TestBadPlans(t *testing.T) {
+	plan := goodPlan(t, "sm_90", 16) // has matrices, and lanes that know their fragments
 	var file bytes.Buffer
 	if err := plans.Write(&file, plan); err != nil {
 		t.Fatal(err)
@@ -289,19 +296,7 @@ func TestBadPlans(t *testing.T) {
 
 // TestBadCUDAPlans changes the code of a plan whose kernels overlap.
 func TestBadCUDAPlans(t *testing.T) {
-	on, err := target.Lookup("sm_90-cuda")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := gguf.Open(modelPath("gopher"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: 1})
-	if bad := append(audit.Check(plan), codegen.CheckDerived(t.Context(), plan)...); len(bad) > 0 {
-		t.Fatal(bad)
-	}
+	plan := goodPlan(t, "sm_90-cuda", 1)
 	const wait = "\tgriddepcontrol.wait;\n"
 	for _, c := range []struct{ name, rule, old, new string }{
 		{"a kernel that waits at its end", "overlap", wait, ""},

@@ -87,7 +87,8 @@ func published(t *testing.T, name string) synth.Shape {
 	return synth.Shape{}
 }
 
-func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
+// headerOf writes and opens the header of a model of the shape.
+func headerOf(t *testing.T, s synth.Shape) *gguf.File {
 	t.Helper()
 	m, err := synth.New(s)
 	if err != nil {
@@ -101,7 +102,13 @@ func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
+	t.Helper()
+	f := headerOf(t, s)
 	rows, err := on.Tuned()
 	if err != nil {
 		t.Fatal(err)

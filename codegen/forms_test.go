@@ -1,7 +1,6 @@
 package codegen_test
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,10 +8,8 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
-	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -23,19 +20,7 @@ import (
 func TestForms(t *testing.T) {
 	shape := published(t, "qwen3-0.6b")
 	shape.Layers = 2
-	m, err := synth.New(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "m.gguf")
-	if err := m.WriteHeader(path); err != nil {
-		t.Fatal(err)
-	}
-	f, err := gguf.OpenHeader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := headerOf(t, shape)
 	compile := func(name string, rows ...tuning.Row) *plans.Plan {
 		t.Helper()
 		on, err := target.Lookup(name)

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"encoding/binary"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	assemble(t, "sm_90a", text)
-	goldenPTX(t, "groups", f, text)
+	golden(t, filepath.Join("ptx", "groups"), f, "ptx", text)
 	for _, arch := range []int{80, 100} {
 		if _, err := ptx.Lower(f, ptx.Options{Arch: arch}); err == nil || !strings.Contains(err.Error(), "only sm_90a") {
 			t.Errorf("sm_%d: %v", arch, err)

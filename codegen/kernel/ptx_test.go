@@ -1,15 +1,12 @@
 package kernel_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/ptx"
@@ -50,29 +47,10 @@ func TestPTX(t *testing.T) {
 					t.Error("the same kernel gave another text")
 				}
 				if arch == 90 && c.golden {
-					goldenPTX(t, c.name, f, text)
+					golden(t, filepath.Join("ptx", c.name), f, "ptx", text)
 				}
 			}
 		})
-	}
-}
-
-func goldenPTX(t *testing.T, name string, f *kernel.Func, text string) {
-	t.Helper()
-	got := txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: "kernel", Data: []byte(f.String())}, {Name: "ptx", Data: []byte(text)}}})
-	path := filepath.Join("testdata", "ptx", name+".txtar")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; -update rewrites it", path)
 	}
 }
 

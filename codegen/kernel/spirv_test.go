@@ -126,10 +126,13 @@ func checkGolden(t *testing.T, name string, f *kernel.Func, words []uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := txtar.Format(&txtar.Archive{Files: []txtar.File{
-		{Name: "kernel", Data: []byte(f.String())},
-		{Name: "spvasm", Data: []byte(text)},
-	}})
+	golden(t, name, f, "spvasm", text)
+}
+
+// golden compares a kernel and its code in the form with testdata's file of the name.
+func golden(t *testing.T, name string, f *kernel.Func, form, code string) {
+	t.Helper()
+	got := txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: "kernel", Data: []byte(f.String())}, {Name: form, Data: []byte(code)}}})
 	path := filepath.Join("testdata", name+".txtar")
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
