@@ -54,22 +54,11 @@ func (c costs) predict(e *plans.Entry, depth int) float64 {
 	return k.last
 }
 
-// estimate is how long a step should take.
-func (c costs) estimate(e *plans.Entry, depth int) time.Duration {
-	return c.scaled(e, depth, (*average).value)
-}
-
 // most is how long a step will hardly take.
 func (c costs) most(e *plans.Entry, depth int) time.Duration {
-	return c.scaled(e, depth, (*average).most)
-}
-
-func (a *average) value() float64 { return a.mean }
-
-func (c costs) scaled(e *plans.Entry, depth int, of func(*average) float64) time.Duration {
-	s := c.predict(e, depth) * of(&c[e].ratio)
+	s := c.predict(e, depth) * c[e].ratio.most()
 	if s == 0 {
-		s = of(&c[e].seconds)
+		s = c[e].seconds.most()
 	}
 	return seconds(s)
 }

@@ -137,6 +137,43 @@ func TestITLMeasured(t *testing.T) {
 	}
 }
 
+// TestITLBursts: the bound holds for tokens that the device chooses several of at once, too.
+func TestITLBursts(t *testing.T) {
+	for _, slow := range []float64{1, 1.3, 2, 2.05, 3, 6} {
+		bubble(t, func(t *testing.T) {
+			const itl = 50 * time.Millisecond
+			e, x := start(t, 8, engine.Options{ITL: itl})
+			x.slow, x.jitter = slow, 0.2
+			var mu sync.Mutex
+			var gaps []time.Duration
+			var wait sync.WaitGroup
+			for i := range 8 {
+				wait.Go(func() {
+					last, n := time.Time{}, 0
+					for ev := range e.Generate(context.Background(), engine.Request{Prompt: prompt(i, 10), Max: 800, TopLogprobs: -1, IgnoreEOG: true}) {
+						if now := time.Now(); len(ev.Tokens) > 0 {
+							if n++; n > 20 { // from the first steps the engine learns how long they take
+								mu.Lock()
+								gaps = append(gaps, now.Sub(last))
+								mu.Unlock()
+							}
+							last = now
+						}
+					}
+				})
+			}
+			wait.Wait()
+			slices.Sort(gaps)
+			if p99 := gaps[len(gaps)*99/100]; p99 > itl {
+				t.Errorf("steps of %.1f ms and more: p99 of %d gaps is %s", 3*slow, len(gaps), p99)
+			}
+			if mean := float64(len(gaps)) / 8; slow <= 2 && mean > 800/4 {
+				t.Errorf("steps of %.1f ms and more: 800 tokens come in %.0f parts", 3*slow, mean)
+			}
+		})
+	}
+}
+
 // TestOrder holds that requests get their slot and their first token in the order in which they
 // came, those of a higher priority before others.
 func TestOrder(t *testing.T) {

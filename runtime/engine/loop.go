@@ -171,19 +171,27 @@ func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
 	if len(decoding) == 0 {
 		return false
 	}
-	last := decoding[0].last
-	for _, d := range decoding {
-		if d.last.Before(last) {
-			last = d.last
-		}
-	}
 	decode, depth := e.decodeEntry(decoding)
-	took := time.Since(last) + e.costs.most(entry, len(s.slot.tokens)) + e.costs.most(decode, depth)
+	took := sinceLast(decoding) + e.costs.most(entry, len(s.slot.tokens)) + e.costs.most(decode, depth)
 	host := seconds(e.host.most())
 	if len(s.slot.tokens)+n == len(s.req.Prompt) {
 		took += host // its first token is chosen
 	}
-	return (took + host).Seconds() <= aim*e.o.ITL.Seconds()
+	return took+host <= e.planned()
+}
+
+// planned is the time between two tokens that steps are planned for.
+func (e *Engine) planned() time.Duration { return time.Duration(aim * float64(e.o.ITL)) }
+
+// sinceLast is how long ago the one that has waited for longest got its last token.
+func sinceLast(list []*seq) time.Duration {
+	last := list[0].last
+	for _, s := range list {
+		if s.last.Before(last) {
+			last = s.last
+		}
+	}
+	return time.Since(last)
 }
 
 // stop is where steps of the prompt must end next: behind the turn there is to be a checkpoint.

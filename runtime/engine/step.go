@@ -185,8 +185,8 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 			}
 		}
 	}
-	if one := e.costs.estimate(entry, depth+n); one > 0 {
-		n = min(n, int((e.o.ITL-e.spent)/one)) // who comes meanwhile must wait
+	if one := e.costs.most(entry, depth+n); one > 0 { // the tokens of all come together
+		n = min(n, int((e.planned()-sinceLast(group)-seconds(e.host.most()))/one))
 	}
 	return max(1, n)
 }
