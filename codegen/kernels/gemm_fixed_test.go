@@ -14,6 +14,9 @@ import (
 // fragmentTarget is a small GPU of which it is known how it deals elements of matrices to lanes.
 var fragmentTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Units: 2, Dot: true, Fragments: true}
 
+// ringTarget also copies to shared memory while lanes go on.
+var ringTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Asked: 227 << 10, Units: 2, Dot: true, Fragments: true, CUDA: 80}
+
 // fixedGroups are groups over an x in fixed point. They make the weights before x: the same
 // for any number of columns.
 var fixedGroups = map[string]func(w *world, d ir.DType, k int) []*ir.Value{
@@ -60,9 +63,9 @@ func TestGemmFixed(t *testing.T) {
 						out := build(w, d, 256*blocks)
 						var counts *ir.Value
 						if cols > 1 {
-							counts = w.makeWorkspace(&fragmentTarget, out...)
+							counts = w.makeWorkspace(&ringTarget, out...)
 						}
-						for _, c := range different(w.candidates(&fragmentTarget, out...)) {
+						for _, c := range different(w.candidates(&ringTarget, out...)) {
 							if (cols > 1) != strings.HasPrefix(c.Kernel, "gemm_fixed ") {
 								continue
 							}

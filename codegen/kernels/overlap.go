@@ -12,7 +12,7 @@ import (
 
 // Where a dispatch begins while the one before runs, two things count beside the kernel itself: how
 // many registers it leaves to what runs beside it, and that memory has something to do while it waits.
-// So each candidate of a step of one row is offered in several forms, after all others.
+// So each candidate of a step of few rows is offered in several forms, after all others.
 
 // rooms are the lanes of a unit that candidates are offered with registers for. NVIDIA's compiler
 // takes as many registers as it likes.
@@ -23,11 +23,14 @@ var aheads = []int64{4 << 20}
 
 // withForms adds the forms of the candidates.
 func withForms(s *Site, list []Candidate) []Candidate {
-	if s.Target.CUDA < 90 || s.Func.Rows != 1 {
+	if s.Target.CUDA < 90 || s.Func.Rows > ir.DecodeRows {
 		return list
 	}
 	all := slices.Clone(list)
 	for _, room := range rooms {
+		if s.Func.Rows > 1 && projects(s.Group) {
+			break // they fill a unit's registers
+		}
 		for _, c := range list {
 			c.Room = room
 			c.Kernel = fmt.Sprintf("%s room=%d", c.Kernel, room)
@@ -41,6 +44,11 @@ func withForms(s *Site, list []Candidate) []Candidate {
 		}
 	}
 	return all
+}
+
+// projects reports whether the group has a product with weights.
+func projects(g *ir.Group) bool {
+	return slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "linear" || op.Kind.Name == "expert_linear" })
 }
 
 func joined(shape, form string) string {

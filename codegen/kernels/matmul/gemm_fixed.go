@@ -33,6 +33,7 @@ type fixedTile struct {
 	groups int   // subgroups
 	splits int   // workgroups that share the elements of a row
 	series []int // tiles of a workgroup, one after the other, by projection
+	stages int   // tiles in the ring, 0 if weights come to registers
 }
 
 const (
@@ -58,7 +59,12 @@ func GemmFixedCandidates(s *site.Site) []site.Candidate {
 	if workspace != k.workspaceWidth() {
 		return nil
 	}
-	return []site.Candidate{k.candidate()}
+	list := []site.Candidate{k.candidate()}
+	if n := k.stagesOf(s.Target); n > 1 {
+		k.stages = n
+		list = append(list, k.candidate())
+	}
+	return list
 }
 
 // matchFixed returns what gemm_fixed makes of the site's group, nil if it does not compute it.
@@ -128,6 +134,9 @@ func (t fixedTile) name() string {
 	if t.splits > 1 {
 		s += fmt.Sprintf(" splits=%d series=%d", t.splits, t.series)
 	}
+	if t.stages > 0 {
+		s += fmt.Sprintf(" stages=%d", t.stages)
+	}
 	return s
 }
 
@@ -184,10 +193,10 @@ func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 		if split != nil {
 			split.index = b.WorkgroupID(1)
 		}
-		shared := newFixedShared(b, k)
+		shared, ring := newFixedShared(b, k), newFixedRing(b, k)
 		each := func(do func(r *fixedTask)) {
 			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
+				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, ring: ring, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
 				r.index = slices.Index(k.projects, p.spec) // projections that are joined have the same series

@@ -16,6 +16,7 @@ type fixedTask struct {
 	a       *linearArgs
 	p       *projectArgs
 	split   *fixedSplit // nil if workgroups do not share rows
+	ring    *fixedRing  // nil if weights come to registers
 	format  *weight.FixedFormat
 	index   int          // of the projection
 	series  kernel.Value // its tiles of a workgroup
@@ -111,7 +112,12 @@ func (r *fixedTask) inSeries() {
 			block = b.Min(block, r.blocks()-1)
 		}
 	}
-	held := hold(b, r.rowsAt(r.col, nil).load(block)) // before x, which is nearer
+	var held fixedHeld
+	if r.ring != nil {
+		r.fillRing(block, series)
+	} else {
+		held = hold(b, r.rowsAt(r.col, nil).load(block)) // before x, which is nearer
+	}
 	x := r.roundX(block)
 	if r.gain != nil && r.split == nil {
 		b.Barrier()
@@ -119,14 +125,22 @@ func (r *fixedTask) inSeries() {
 	}
 	b.ForRolled(0, series, 1, func(i kernel.Value) {
 		col := b.Add(r.col, b.Mul(i, r.each()))
-		more := b.Lt(b.Add(i, 1), series)
-		next := r.rowsAt(b.Add(col, r.each()), &more).load(block)
+		rows := r.rowsAt(col, nil)
+		var words [2][]kernel.Value
+		follow := func(slot int) {}
+		if r.ring != nil {
+			words = r.turnRing(rows, block, i, series)
+		} else {
+			more := b.Lt(b.Add(i, 1), series)
+			next := r.rowsAt(b.Add(col, r.each()), &more).load(block)
+			words, follow = held.words(), func(slot int) { held.follow(next, slot) }
+		}
 		base := b.Mul(b.Mod(i, r.turns()), r.groups*fixedSums)
 		finishers := [2]kernel.Value{}
 		for c := range finishers { // in turn, one for each column of a lane
 			finishers[c] = b.Eq(r.group, b.Mod(b.Add(b.Mul(i, 2), c), r.groups))
 		}
-		sums := r.block(r.rowsAt(col, nil), held.words(), x, func(slot int) { held.follow(next, slot) })
+		sums := r.block(rows, words, x, follow)
 		if r.blocks()%r.groups != 0 {
 			for e := range sums {
 				sums[e] = b.Select(r.real, sums[e], math.Float32frombits(1<<31)) // -0 changes no sum

@@ -154,31 +154,51 @@ type fixedShared struct {
 	squares, rstd *kernel.Array // of the norm: sums of 128 elements by column; by column
 }
 
-func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
-	// All projections have the shared memory of the one that needs most.
-	fine, terms := false, 0
+// fixedSizes are the elements of the arrays.
+type fixedSizes struct{ sums, totals, scales, terms, squares, rstd int }
+
+// sharedSizes are those of the projection that needs most, for all.
+func (k gemmFixed) sharedSizes() (n fixedSizes) {
+	n.sums = k.turns() * k.groups * fixedSums
 	for _, p := range k.projects {
 		f := p.matrices[0].format.Fixed
-		if !f.Super {
-			fine, terms = fine || f.Fine, max(terms, f.Vectors())
+		if f.Super {
+			continue
 		}
-	}
-	s := fixedShared{
-		sums: b.Shared(lane.F32x2, k.turns()*k.groups*fixedSums),
-	}
-	if terms > 0 {
-		s.totals, s.terms = b.Shared(lane.F32x4, k.groups*weight.FixedRuns*4), b.Shared(lane.F32x4, k.groups*weight.FixedRuns*terms*8)
-	}
-	if fine {
-		s.scales = b.Shared(lane.F32x2, k.groups*weight.FixedRuns*4)
+		n.totals, n.terms = k.groups*weight.FixedRuns*4, max(n.terms, k.groups*weight.FixedRuns*f.Vectors()*8)
+		if f.Fine {
+			n.scales = n.totals
+		}
 	}
 	if k.gain != nil {
 		if k.splits == 1 {
-			s.squares = b.Shared(kernel.F32, fixedColumns*k.k/128)
+			n.squares = fixedColumns * k.k / 128
 		}
-		s.rstd = b.Shared(kernel.F32, fixedColumns)
+		n.rstd = fixedColumns
 	}
-	return s
+	return n
+}
+
+// bytes are those of all arrays, with what lies between.
+func (n fixedSizes) bytes() int {
+	const between = 16
+	return 8*(n.sums+n.scales) + 16*(n.totals+n.terms) + 4*(n.squares+n.rstd) + 6*between
+}
+
+func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
+	n := k.sharedSizes()
+	array := func(t kernel.Type, n int) *kernel.Array {
+		if n == 0 {
+			return nil
+		}
+		return b.Shared(t, n)
+	}
+	return fixedShared{
+		sums:   array(lane.F32x2, n.sums),
+		totals: array(lane.F32x4, n.totals), terms: array(lane.F32x4, n.terms),
+		scales:  array(lane.F32x2, n.scales),
+		squares: array(kernel.F32, n.squares), rstd: array(kernel.F32, n.rstd),
+	}
 }
 
 // keepTerms puts scales and sums of the lane's column, by run, into shared memory.

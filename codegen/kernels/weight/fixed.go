@@ -25,13 +25,19 @@ type FixedFormat struct {
 	Exponents [2]int
 	runs      []int // by slot of a block; nil for all in order
 	Super     bool  // blocks are super-blocks: see FixedItem.super
-	Open      func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem
+	// Spans are the vec4 of a block of a row that lie together, a number for each place where some do, and Rest the
+	// words that lie elsewhere. Nil: blocks are not copied to shared memory.
+	Spans []int
+	Rest  int
+	Open  func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem
 }
 
 // FixedItem is what a lane takes of the blocks of a row.
 type FixedItem struct {
 	// Load returns loads of the words of a block.
 	Load func(block kernel.Value) []FixedWord
+	// Spans returns the first vec4 of each of the format's spans of a block, and its other words.
+	Spans func(block kernel.Value) (first, rest []kernel.Value)
 	// Codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
 	// each four that lie together, then 1 and 3.
 	Codes func(words []kernel.Value, slot int) [4]kernel.Value
@@ -54,11 +60,21 @@ type SuperScales struct {
 type FixedWord struct {
 	Load func() kernel.Value
 	Last int
+	// Of is its type, void if it is computed, and At its index in a copy of the block's spans, one behind the other, or
+	// of its other words.
+	Of kernel.Type
+	At func() kernel.Value
+}
+
+// in says where the word is in a copy.
+func (w FixedWord) in(at func() kernel.Value) FixedWord {
+	w.At = at
+	return w
 }
 
 // wordAt is a load of element first+i of a buffer.
 func wordAt(b *kernel.Builder, buf *kernel.Buffer, t kernel.Type, first kernel.Value, i, last int) FixedWord {
-	return FixedWord{func() kernel.Value { return buf.Load(t, b.Add(first, i)) }, last}
+	return FixedWord{Load: func() kernel.Value { return buf.Load(t, b.Add(first, i)) }, Last: last, Of: t}
 }
 
 // A code of less than 11 bits in the low bits of an f16 is a subnormal number, which matrices
@@ -90,18 +106,28 @@ func fixedQ4K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 	return FixedItem{
 		Load: func(block kernel.Value) []FixedWord {
 			at := b.Mul(b.Add(first, block), 9)
-			words := []FixedWord{wordAt(b, m.Buf, lane.U32x4, at, 0, -1)}
+			words := []FixedWord{wordAt(b, m.Buf, lane.U32x4, at, 0, -1).in(zero(b))}
 			nibbles := b.Add(b.Mul(at, 2), quad, 2)
 			for i := range 4 {
-				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, 2*i+1))
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, 2*i+1).in(quadAt(b, quad, 2+4*i)))
 			}
 			return words
+		},
+		Spans: func(block kernel.Value) (first, rest []kernel.Value) {
+			return []kernel.Value{b.Mul(b.Add(b.Mul(row, b.Div(m.Cols, 256)), block), 9)}, nil
 		},
 		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
 			return nibblePairs(b, lane.Elements(b, words[1+slot/2]), slot%2)
 		},
 		Super: func(words []kernel.Value) SuperScales { return subScales(b, words[0]) },
 	}
+}
+
+// zero and quadAt are places in a copy.
+func zero(b *kernel.Builder) func() kernel.Value { return func() kernel.Value { return b.U32(0) } }
+
+func quadAt(b *kernel.Builder, quad kernel.Value, i int) func() kernel.Value {
+	return func() kernel.Value { return b.Add(quad, i) }
 }
 
 // subScales returns the scales of a super-block of q4_k or q5_k from its header: see minRuns.
@@ -164,11 +190,14 @@ func fixedQ5K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 		Load: func(block kernel.Value) []FixedWord {
 			at := b.Mul(b.Add(first, block), 11)
 			rest := b.Add(b.Mul(at, 2), quad, 2)
-			words := []FixedWord{wordAt(b, m.Buf, lane.U32x4, at, 0, -1), wordAt(b, m.Buf, lane.U32x2, rest, 0, 7)}
+			words := []FixedWord{wordAt(b, m.Buf, lane.U32x4, at, 0, -1).in(zero(b)), wordAt(b, m.Buf, lane.U32x2, rest, 0, 7).in(quadAt(b, quad, 2))}
 			for i := range 4 {
-				words = append(words, wordAt(b, m.Buf, lane.U32x2, rest, 4+4*i, 2*i+1))
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, rest, 4+4*i, 2*i+1).in(quadAt(b, quad, 6+4*i)))
 			}
 			return words
+		},
+		Spans: func(block kernel.Value) (first, rest []kernel.Value) {
+			return []kernel.Value{b.Mul(b.Add(b.Mul(row, b.Div(m.Cols, 256)), block), 11)}, nil
 		},
 		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
 			var list []kernel.Value
@@ -200,18 +229,23 @@ func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 		Load: func(block kernel.Value) []FixedWord {
 			at := b.Add(first, block)
 			words := []FixedWord{
-				wordAt(b, m.Buf, lane.U32x4, b.Add(b.Mul(blocks, 12), at), 0, -1),
-				wordAt(b, m.Buf, kernel.U32, b.Add(b.Mul(blocks, 52), b.Shr(at, 1)), 0, -1),
-				{func() kernel.Value { return b.Mul(b.And(at, 1), 16) }, -1}, // what to shift it by, once it is there
+				wordAt(b, m.Buf, lane.U32x4, b.Add(b.Mul(blocks, 12), at), 0, -1).in(func() kernel.Value { return b.U32(12) }),
+				wordAt(b, m.Buf, kernel.U32, b.Add(b.Mul(blocks, 52), b.Shr(at, 1)), 0, -1).in(zero(b)),
+				{Load: func() kernel.Value { return b.Mul(b.And(at, 1), 16) }, Last: -1}, // what to shift it by, once it is there
 			}
 			pairs, nibbles := b.Add(b.Mul(b.Add(b.Mul(blocks, 2), at), 8), quad), b.Add(b.Mul(at, 16), quad)
 			for i := range 2 {
-				words = append(words, wordAt(b, m.Buf, lane.U32x2, pairs, 4*i, i*4+3))
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, pairs, 4*i, i*4+3).in(quadAt(b, quad, 16+4*i)))
 			}
 			for i := range 4 {
-				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, i*2+1))
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, i*2+1).in(quadAt(b, quad, 4*i)))
 			}
 			return words
+		},
+		Spans: func(block kernel.Value) (list, rest []kernel.Value) {
+			at, blocks := b.Add(b.Mul(row, b.Div(m.Cols, 256)), block), b.Div(b.Mul(m.Rows, m.Cols), 256)
+			list = []kernel.Value{b.Mul(at, 8), b.Mul(b.Add(b.Mul(blocks, 2), at), 4), b.Add(b.Mul(blocks, 12), at)}
+			return list, []kernel.Value{b.Add(b.Mul(blocks, 52), b.Shr(at, 1))}
 		},
 		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
 			h, r, high := slot/4, slot%4/2, slot%2

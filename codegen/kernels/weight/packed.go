@@ -266,12 +266,12 @@ func (p *packed) fixed(b *kernel.Builder, m Matrix, row, quad kernel.Value) Fixe
 			first := b.Mul(block, FixedRuns)
 			for slot := range FixedRuns {
 				for _, load := range p.run(b, m, row, b.Add(first, slot)).reads(p.codes, quad) {
-					words = append(words, FixedWord{load, slot})
+					words = append(words, FixedWord{Load: load, Last: slot})
 				}
 			}
 			for i := range 2 {
 				for _, load := range p.run(b, m, row, b.Add(first, b.Mul(quad, 2), i)).reads(p.scales, nil) {
-					words = append(words, FixedWord{load, -1})
+					words = append(words, FixedWord{Load: load, Last: -1})
 				}
 			}
 			return

@@ -1,0 +1,173 @@
+package matmul
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+)
+
+// Where copies to shared memory need no registers, the weights of several tiles are on their way while one is
+// multiplied: each subgroup has a ring of copies of its block in the 16 rows of a tile. The four lanes that hold parts
+// of a row copy it, so that a barrier of the subgroup is enough.
+
+// mostStages bounds the tiles in the ring.
+const mostStages = 4
+
+// stagesOf is how many tiles' weights shared memory holds, less than 2 if they are not copied.
+func (k gemmFixed) stagesOf(t *target.Target) int {
+	if t.CUDA < 80 {
+		return 0
+	}
+	for _, p := range k.projects {
+		if p.matrices[0].format.Fixed.Spans == nil {
+			return 0
+		}
+	}
+	together := max(1, fixedGroups/k.groups) // workgroups of a unit
+	const own = 1 << 10                      // what the driver takes of each workgroup's
+	free := t.Asked/together - own - k.sharedSizes().bytes()
+	return min(mostStages, free/(k.groups*k.ringRow()*fixedSide))
+}
+
+// ringVecs is the vec4 of a row in the ring: 2 more than a multiple of 4, so that lanes of neighbouring rows read
+// different banks.
+func (k gemmFixed) ringVecs() int {
+	most := 0
+	for _, p := range k.projects {
+		n := 0
+		for _, count := range p.matrices[0].format.Fixed.Spans {
+			n += count
+		}
+		most = max(most, n)
+	}
+	return site.CeilDiv(most-2, 4)*4 + 2
+}
+
+// ringRest is the other words of a row there.
+func (k gemmFixed) ringRest() int {
+	most := 0
+	for _, p := range k.projects {
+		most = max(most, p.matrices[0].format.Fixed.Rest)
+	}
+	return most
+}
+
+// ringRow is the bytes of a row there.
+func (k gemmFixed) ringRow() int { return 16*k.ringVecs() + 4*k.ringRest() }
+
+// fixedRing is the ring.
+type fixedRing struct {
+	pairs *kernel.Array // of words: by stage, subgroup, row
+	rest  *kernel.Array // words: by stage, subgroup, row; nil if there are none
+}
+
+func newFixedRing(b *kernel.Builder, k gemmFixed) *fixedRing {
+	if k.stages == 0 {
+		return nil
+	}
+	rows := k.stages * k.groups * fixedSide
+	r := &fixedRing{pairs: b.Shared(lane.U32x2, rows*2*k.ringVecs())}
+	if n := k.ringRest(); n > 0 {
+		r.rest = b.Shared(kernel.U32, rows*n)
+	}
+	return r
+}
+
+// ringAt is the row in the ring of the i-th tile that the lane's rows begin at.
+func (r *fixedTask) ringAt(i kernel.Operand) kernel.Value {
+	b := r.b
+	return b.Add(b.Mul(b.Add(b.Mul(b.Mod(i, r.stages), r.groups), r.group), fixedSide), r.place)
+}
+
+// copyTile begins to copy the lane's part of the block's rows in the i-th tile.
+func (r *fixedTask) copyTile(block, i kernel.Value) {
+	b, at := r.b, r.ringAt(i)
+	var some [4][]func() // copies of the first lanes of four alone, by their number; those of all at 0
+	for h, row := range r.rowsAt(b.Add(r.col, b.Mul(i, r.each())), nil) {
+		buf, to := r.p.matrices[h*fixedSide/2/r.each()].Buf, b.Add(at, h*fixedSide/2)
+		spans, rest := row.Spans(block)
+		n := 0
+		for s, count := range r.format.Spans {
+			before := n
+			for k := 0; k < count; k += 4 {
+				lanes := min(count-k, 4) % 4
+				some[lanes] = append(some[lanes], func() {
+					piece := b.Add(r.quad, k)
+					buf.Copy(lane.U32x4, r.ring.pairs, b.Mul(b.Add(b.Mul(to, r.ringVecs()), before, piece), 2), b.Add(spans[s], piece))
+				})
+			}
+			n += count
+		}
+		for k, word := range rest {
+			some[1] = append(some[1], func() { buf.Copy(kernel.U32, r.ring.rest, b.Add(b.Mul(to, r.ringRest()), k), word) })
+		}
+	}
+	for lanes, copies := range some {
+		all := func() {
+			for _, do := range copies {
+				do()
+			}
+		}
+		switch {
+		case lanes == 0:
+			all()
+		case len(copies) > 0:
+			b.If(b.Lt(r.quad, lanes), all)
+		}
+	}
+}
+
+// fillRing begins to copy the first tiles, but for the ring's last one: before x, which is nearer.
+func (r *fixedTask) fillRing(block, series kernel.Value) {
+	b := r.b
+	for i := range r.stages - 1 {
+		do := func() { r.copyTile(block, b.U32(uint32(i))) }
+		if i == 0 {
+			do()
+		} else {
+			b.If(b.Gt(series, i), do)
+		}
+		b.CopyGroup()
+	}
+}
+
+// turnRing begins to copy the tile that is a ring ahead of the i-th, in the place of the one before it, which all lanes of the
+// subgroup have read, and returns the lane's words of the i-th one.
+func (r *fixedTask) turnRing(rows fixedRows, block, i, series kernel.Value) (words [2][]kernel.Value) {
+	b := r.b
+	ahead := b.Add(i, r.stages-1)
+	b.If(b.Lt(ahead, series), func() { r.copyTile(block, ahead) })
+	b.CopyGroup()
+	b.CopyWait(r.stages - 1)
+	b.SubgroupBarrier()
+	at := r.ringAt(i)
+	for h, row := range rows {
+		from := b.Add(at, h*fixedSide/2)
+		pair := func(i kernel.Value) []kernel.Value {
+			return lane.Elements(b, r.ring.pairs.Load(b.Add(b.Mul(from, 2*r.ringVecs()), i)))
+		}
+		for _, w := range row.Load(block) {
+			switch w.Of {
+			case lane.U32x4:
+				i := b.Mul(w.At(), 2)
+				words[h] = append(words[h], b.Vec(operands(append(pair(i), pair(b.Add(i, 1))...))...))
+			case lane.U32x2:
+				words[h] = append(words[h], b.Vec(operands(pair(w.At()))...))
+			case kernel.U32:
+				words[h] = append(words[h], r.ring.rest.Load(b.Add(b.Mul(from, r.ringRest()), w.At())))
+			default:
+				words[h] = append(words[h], w.Load())
+			}
+		}
+	}
+	return
+}
+
+func operands(list []kernel.Value) []kernel.Operand {
+	all := make([]kernel.Operand, len(list))
+	for i, v := range list {
+		all[i] = v
+	}
+	return all
+}
