@@ -89,3 +89,29 @@ func TestAttentionWithoutMatrices(t *testing.T) {
 		c.candidates(t, s)
 	}
 }
+
+// TestWideHeads: heads wider than 256, whose keys may be the values, on a target with much shared memory, in the interpreter.
+func TestWideHeads(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	many := siteTest{ctx: 192, slots: 2, rows: 20, n: 19, pos: []int{110}, rounds: true}
+	same := func(c siteTest) siteTest {
+		c.group = strings.ReplaceAll(c.group, "@k, @v", "@k, @k")
+		return c
+	}
+	block := func(c siteTest) siteTest {
+		c.group = strings.ReplaceAll(c.group, "block=32", "block=64")
+		return c
+	}
+	for _, c := range []siteTest{
+		same(attentionTest("attention_coop", "f16", 576, 20, 1, 0, many)),
+		same(block(splitTiles(8, attentionTest("attention_coop", "f16", 576, 4, 1, 3, many)))),
+		same(attentionTest("attention_coop", "q8_0", 576, 4, 1, 0, many)),
+		attentionTest("attention_coop", "f16", 512, 8, 1, 0, many),
+		block(splitTiles(8, attentionTest("attention_coop", "q8_0", 512, 8, 2, 2, many))),
+		windowed(70, 4, attentionTest("attention_coop", "f16", 320, 4, 1, 0, many)),
+	} {
+		c = halfQuery(c)
+		c.checkOn(t, on)
+		c.runOn(t, on)
+	}
+}

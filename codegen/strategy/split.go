@@ -40,7 +40,8 @@ func DecodeSplits(attention *ir.Op, ctx int, t *target.Target) (n, block int) {
 func TiledSplits(s *kernels.Site, attention *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 {
-			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(attention, s.Program.Ctx)/splitBlock)), w.TileRows, splitBlock
+			block = max(splitBlock, w.TileKV)
+			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(attention, s.Program.Ctx)/block)), w.TileRows, block
 		}
 	}
 	return 1, 1, splitBlock

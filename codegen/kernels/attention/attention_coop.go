@@ -44,7 +44,7 @@ func matchAttentionCoop(s *site.Site) []*coopAttention {
 	var list []*coopAttention
 	for _, stays := range []bool{false, true} {
 		k := &coopAttention{attentionShape: shape, op: op, result: result, stays: stays, splits: splits, partial: op.Kind.Name == "attention_split"}
-		if k.divide(s.Target) && (!k.partial || op.Attrs.Int("rows")%k.queryRows() == 0 && op.Attrs.Int("block")%k.tileKV == 0) {
+		if (k.stays || !k.wide()) && k.divide(s.Target) && (!k.partial || op.Attrs.Int("rows")%k.queryRows() == 0 && op.Attrs.Int("block")%k.tileKV == 0) {
 			list = append(list, k)
 		}
 	}
@@ -61,7 +61,7 @@ func AttentionCoopWants(s *site.Site) []site.Rewrite {
 	k := list[0]
 	var wants []site.Rewrite
 	if !k.partial {
-		wants = append(wants, site.Rewrite{Tiles: k.tiles() * k.heads / k.fold, TileRows: k.queryRows()})
+		wants = append(wants, site.Rewrite{Tiles: k.tiles() * k.heads / k.fold, TileRows: k.queryRows(), TileKV: k.tileKV})
 	}
 	if q := k.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
 		wants = append(wants, site.Half(s, q)...)
@@ -104,6 +104,9 @@ const coopDims = 32
 func (k *coopAttention) divide(t *target.Target) bool {
 	for k.fold = 1; k.fold < fragment.Square && k.group%(2*k.fold) == 0; k.fold *= 2 {
 	}
+	if k.wide() {
+		return k.divideWide(t)
+	}
 	k.teams, k.sides, k.tileKV = 8, 1, 32
 	if k.headDim > 128 {
 		k.teams, k.sides = 4, 2
@@ -120,6 +123,31 @@ func (k *coopAttention) divide(t *target.Target) bool {
 	}
 	return k.headDim%(fragment.Square*k.sides) == 0 && k.headDim/k.sides <= 128 && k.wave == 2*fragment.Square &&
 		(k.sides == 1 && fits(2) || fits(1)) && k.lanes() <= t.Workgroup
+}
+
+// wideHead is the width of heads from which on the lanes' registers do not hold what is fetched.
+const wideHead = 256
+
+// wide reports whether a buffer has a tile of k, and then, in its place, one of v, which may be the same. The next comes
+// while this one is used, if there are two buffers.
+func (k *coopAttention) wide() bool { return k.headDim > wideHead }
+
+// same reports whether k and v are one cache.
+func (k *coopAttention) same() bool { return k.op.Args[1] == k.op.Args[2] }
+
+// divideWide is divide for wide heads.
+func (k *coopAttention) divideWide(t *target.Target) bool {
+	k.sides = 4
+	k.teams, k.tileKV = 2, k.sides*fragment.Square
+	fits := func(buffers int) bool {
+		k.buffers = buffers
+		return 16*k.shared() <= max(t.Shared, t.Asked)
+	}
+	for k.teams > 1 && (k.tileRows()/2 >= k.rows.Max*k.fold || !fits(1)) {
+		k.teams /= 2
+	}
+	return k.headDim%(fragment.Square*k.sides) == 0 && k.headDim/k.sides <= 144 && k.wave == 2*fragment.Square &&
+		(k.same() && k.kv == ir.F16 && fits(2) || fits(1)) && k.lanes() <= t.Workgroup
 }
 
 func (k *coopAttention) subgroups() int { return k.teams * k.sides }
@@ -145,9 +173,14 @@ func (k *coopAttention) tiles() int { return site.CeilDiv(k.rows.Max, k.queryRow
 func (k *coopAttention) stride() int { return k.headDim/8 + 1 }
 
 // values is where v begins in a buffer.
-func (k *coopAttention) values() int { return k.tileKV * k.stride() }
+func (k *coopAttention) values() int {
+	if k.wide() {
+		return 0
+	}
+	return k.tileKV * k.stride()
+}
 
-func (k *coopAttention) bufferSize() int { return 2 * k.values() }
+func (k *coopAttention) bufferSize() int { return k.values() + k.tileKV*k.stride() }
 
 func (k *coopAttention) weightsAt() int { return k.buffers * k.bufferSize() }
 
@@ -215,7 +248,10 @@ func (k *coopAttention) candidate() site.Candidate {
 		part = " part"
 		cover = plans.Cover{Arg: "y", Dims: []int{rows, heads, k.splits, k.headDim + 2}, Tile: []int{k.queryRows(), k.fold, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}}
 	}
-	if k.stays {
+	switch {
+	case k.wide() && k.same():
+		part += " q kv"
+	case k.stays:
 		part += " q"
 	}
 	kv := ""
@@ -317,10 +353,14 @@ func (k *coopAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 			r.end = b.Min(r.end, b.Add(begin, step))
 		}
 		r.start()
-		r.fetch(r.k, begin)(b.U32(0))
-		if k.buffers == 1 {
+		switch {
+		case k.wide():
+			r.inPlace(begin, first)
+		case k.buffers == 1:
+			r.fetch(r.k, begin)(b.U32(0))
 			r.alternate(begin, first)
-		} else {
+		default:
+			r.fetch(r.k, begin)(b.U32(0))
 			r.ahead(begin, first)
 		}
 		b.Barrier()

@@ -14,8 +14,8 @@ type Rewrite struct {
 	Workspace int
 	Tiling    *Tiling
 	// Tiles and TileRows are how many workgroups attention has if the positions are not split
-	// among more, and the rows of q of each.
-	Tiles, TileRows int
+	// among more, the rows of q of each, and the positions that they take at a time.
+	Tiles, TileRows, TileKV int
 }
 
 // Half is the wish that the ops of the group that read x have it as f16.
