@@ -44,6 +44,15 @@ var badPlans = []badPlan{
 	})},
 	{"k and v swapped in dispatch and call", "derived", swapArgs("kv", "k", "v")},
 	{"two weights swapped in dispatch and call", "derived", swapWeights},
+	{"the name of another candidate in a call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		for _, other := range p.Program.Funcs[0].Groups {
+			if other.Call.Candidate != g.Call.Candidate {
+				g.Call.Candidate = other.Call.Candidate
+				return true
+			}
+		}
+		return false
+	})},
 	{"a constant changed in pipeline and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		pl := &p.Pipelines[d.Pipeline]
 		if len(pl.Consts) == 0 || pl.Consts[0].Name == "workgroup" {

@@ -1,4 +1,4 @@
-package zincc
+package zincc_test
 
 import (
 	"flag"
@@ -29,6 +29,7 @@ var tables = []struct {
 	{"docs/architecture.md", "passes", passRows},
 	{"docs/architecture.md", "orders", orderRows},
 	{"docs/plan-format.md", "rules", ruleRows},
+	{"docs/testing.md", "badplans", badPlanRows},
 }
 
 func TestDocsHaveTheTablesOfTheCode(t *testing.T) {
@@ -67,6 +68,14 @@ func row(cells ...string) string {
 
 func header(cells ...string) []string {
 	return []string{row(cells...), "|" + strings.Repeat("---|", len(cells))}
+}
+
+func badPlanRows() []string {
+	rows := header("bad plan", "refused by rule")
+	for _, c := range badPlans {
+		rows = append(rows, row(c.name, c.rule))
+	}
+	return rows
 }
 
 func opRows() []string {

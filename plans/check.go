@@ -142,7 +142,7 @@ func checkCalls(c *checker) {
 		}
 		for _, k := range call.Consts {
 			if !slices.ContainsFunc(pl.Consts, func(o Const) bool { return o.Name == k.Name && o.Value == k.Value }) {
-				c.addAt("call", s, "pipeline does not have constant %s=%d", k.Name, k.Value)
+				c.addAt("call", s, "pipeline does not have constant %s", k)
 			}
 		}
 		if len(s.Args) != len(call.Args) {

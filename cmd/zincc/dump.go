@@ -146,7 +146,7 @@ func dumpCode(path string) error {
 		m := &plan.Modules[p.Module]
 		line := fmt.Sprintf("; pipeline %d: %s", i, m.Name)
 		for _, c := range p.Consts {
-			line += fmt.Sprintf(" %s=%d", c.Name, c.Value)
+			line += " " + c.String()
 		}
 		text, err := modules.Disassemble(m, modules.Constants(&p))
 		if err != nil {

@@ -1,14 +1,23 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 )
 
-// TestMutantsFit holds that every mutant fits the source; `make mutants` tries them.
+// TestMutantsFit holds that every mutant fits the source, and is in docs/testing.md; `make mutants` tries them.
 func TestMutantsFit(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range mutants {
+		if line := fmt.Sprintf("| %s | %s (%s) |\n", m.what, m.test, m.pkg); !strings.Contains(string(doc), line) {
+			t.Errorf("docs/testing.md lacks the row %s", line)
+		}
 		source, err := os.ReadFile("../../" + m.file)
 		if err != nil {
 			t.Fatal(err)

@@ -38,6 +38,8 @@ var mutants = []mutant{
 		"i < window/2 ||", "i < window/4 ||", "cmd/zincrun", "TestScripts/score"},
 	{"top-p keeps a token too few", "runtime/sample/stages.go",
 		"left <= 0 {\n\t\t\ts.set.keep(i + 1)\n", "left <= 0 {\n\t\t\ts.set.keep(max(1, i))\n", "runtime/sample", "TestStages"},
+	{"temperature leaves top-p the sum of before", "runtime/sample/stages.go",
+		"maxScale)\n\ts.set.total = 0\n", "maxScale)\n", "runtime/sample", "TestTail"},
 	{"the fingerprint is that of the first file", "ir/gguf/file.go",
 		"for _, s := range f.shards {\n\t\tsum.Write", "for _, s := range f.shards[:1] {\n\t\tsum.Write", "ir/gguf", "TestOpenSplit"},
 	{"argmax: rows overwrite what others still read", "codegen/kernels/rowwise/argmax.go",

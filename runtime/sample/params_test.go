@@ -40,30 +40,34 @@ func TestFrequencies(t *testing.T) {
 	}
 }
 
-// TestTail checks that tokens behind the selected ones are drawn as often as they should be.
+// TestTail checks that tokens behind the selected ones are drawn as often as they should be, also at a
+// temperature that follows on top-p.
 func TestTail(t *testing.T) {
-	logits := make([]float32, 50000) // of which the selection sees a few hundred
+	logits := make([]float32, 6000) // of which the selection sees a few hundred
 	for i := range logits {
 		logits[i] = float32(i%10) / 10
 	}
-	s := New(Neutral(), words)
-	var counts [10]int
-	const draws = 4000
-	for range draws {
-		id, err := s.Choose(logits, nil)
-		if err != nil {
-			t.Fatal(err)
+	flat := Neutral()
+	flat.TopP, flat.Temp = 0.9, 0.2
+	for _, p := range []Params{Neutral(), flat} {
+		var wants [10]float64
+		for id, q := range define(logits, p, nil, words, nil) {
+			wants[id%10] += q
 		}
-		counts[id%10]++
-	}
-	total := 0.0
-	for i := range counts {
-		total += math.Exp(float64(i) / 10)
-	}
-	for i, n := range counts {
-		want := math.Exp(float64(i)/10) / total
-		if got := float64(n) / draws; math.Abs(got-want) > 4*math.Sqrt(want/draws) {
-			t.Errorf("logit %g: %.4f of the draws, want %.4f", float64(i)/10, got, want)
+		s := New(p, words)
+		var counts [10]int
+		const draws = 4000
+		for range draws {
+			id, err := s.Choose(logits, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts[id%10]++
+		}
+		for i, want := range wants {
+			if got := float64(counts[i]) / draws; math.Abs(got-want) > 4*math.Sqrt(want/draws) {
+				t.Errorf("top-p %g, temperature %g, logit %g: %.4f of the draws, want %.4f", p.TopP, p.Temp, float64(i)/10, got, want)
+			}
 		}
 	}
 }
