@@ -31,7 +31,7 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 			return err
 		}
 		sites = differentSites(sites)
-		rows, err := predictRows(ctx, p, sites, t, o)
+		rows, err := newInquiry(t, o).predictRows(ctx, p, sites)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernel"
-	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/strategy"
@@ -27,18 +25,19 @@ type rated struct {
 
 // rating is what the candidates of many sites share: kernel, constants and grid.
 type rating struct {
+	built *lowered
 	*specialized
-	words []uint32 // of the kernel in SPIR-V
+	answered bool
 	radv.Result
 	// mean and most are how much a workgroup executes of what the compiler takes
-	// it to: on average over the grid, and the busiest.
-	mean, most float64
+	// it to: on average over the grid, and the busiest. operations and busiest are how much that is.
+	mean, most, operations, busiest float64
 }
 
 // samples is how many workgroups of a grid are weighed.
 const samples = 16
 
-// weigh sets mean and most from workgroups all over the grid.
+// weigh sets what workgroups execute, from some all over the grid.
 func (r *rating) weigh(grid [3]int) {
 	total := grid[0] * grid[1] * grid[2]
 	n := min(samples, total)
@@ -48,17 +47,24 @@ func (r *rating) weigh(grid [3]int) {
 		share := executed / max(1, assumed)
 		r.mean += share / float64(n)
 		r.most = max(r.most, share)
+		r.operations += executed / float64(n)
+		r.busiest = max(r.busiest, executed)
 	}
 }
 
 // dispatched is what the cost model knows of candidate c.
 func (r *rating) dispatched(c *kernels.Candidate) *strategy.AMDKernel {
-	return &strategy.AMDKernel{Wave: c.Wave, Workgroup: r.workgroup, Grid: c.Grid, VGPRs: r.VGPRs, LDS: r.LDS,
-		Issue: float64(r.InverseThroughput) * r.mean, Latency: float64(r.Latency) * r.most}
+	return r.dispatchedAs(c, &r.Figures)
+}
+
+// dispatchedAs is what it would know of c if the compiler had said f.
+func (r *rating) dispatchedAs(c *kernels.Candidate, f *radv.Figures) *strategy.AMDKernel {
+	return &strategy.AMDKernel{Wave: c.Wave, Workgroup: r.workgroup, Grid: c.Grid, VGPRs: f.VGPRs, LDS: f.LDS,
+		Issue: float64(f.InverseThroughput) * r.mean, Latency: float64(f.Latency) * r.most, Operations: r.operations, Busiest: r.busiest}
 }
 
 // refusal says why a candidate is not to be used; empty if it is.
-func (r *rated) refusal() string {
+func (r *rating) refusal() string {
 	switch {
 	case r.Refused != "":
 		return r.Refused
@@ -68,80 +74,15 @@ func (r *rated) refusal() string {
 	return ""
 }
 
-// lowered is a kernel with its code.
-type lowered struct {
-	fn    *kernel.Func
-	words []uint32
-}
-
-// rate asks the oracle about the sites' candidates. Kernels are built on all processors.
-func rate(ctx context.Context, sites []*site, t *target.Target, o *radv.Oracle) error {
-	type question struct {
-		*kernels.Candidate
-		*rating
-	}
-	var asked []question
-	var different []*kernels.Candidate // by kernel
-	ratings, built := map[string]*rating{}, map[string]*lowered{}
-	for _, s := range sites {
-		for _, c := range s.asked() {
-			key := fmt.Sprint(c.Kernel, c.Consts, c.Grid, c.Wave)
-			r, ok := ratings[key]
-			if !ok {
-				r = &rating{}
-				ratings[key] = r
-				asked = append(asked, question{c, r})
-			}
-			if built[c.Kernel] == nil {
-				built[c.Kernel] = &lowered{}
-				different = append(different, c)
-			}
-			s.rated = append(s.rated, &rated{Candidate: c, rating: r})
-		}
-	}
-	err := parallel(len(different), func(i int) (err error) {
-		k := built[different[i].Kernel]
-		if k.fn, err = different[i].Build(); err == nil {
-			k.words, err = kernelspirv.Lower(k.fn)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	questions := make([]radv.Kernel, len(asked))
-	err = parallel(len(asked), func(i int) (err error) {
-		q, k := asked[i], built[asked[i].Kernel]
-		if q.specialized, err = specialize(k.fn, q.Candidate, t); err != nil {
-			return err
-		}
-		q.words = k.words
-		q.weigh(q.Grid)
-		questions[i] = q.kernel(q.Candidate)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	results, err := o.Compile(ctx, questions)
-	if err != nil {
-		return err
-	}
-	for i, q := range asked {
-		q.Result = results[i]
-	}
-	return nil
-}
-
 // predictSites returns a table with the candidate that the cost model predicts to be
 // fastest for each site that is not tuned; nil without an oracle. Of a decode entry's sites it asks
 // only about candidates that add in the order of orders, by group.
-func predictSites(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, t *target.Target, c Choice) (*tuning.Table, error) {
-	if c.Oracle == nil {
+func (q *inquiry) predictSites(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, tuned *tuning.Table) (*tuning.Table, error) {
+	if q.oracle == nil {
 		return nil, nil
 	}
 	open := slices.DeleteFunc(differentSites(sites), func(s *site) bool {
-		row, ok := c.Tuned.Lookup(s.key)
+		row, ok := tuned.Lookup(s.key)
 		return ok && slices.ContainsFunc(s.candidates, func(c kernels.Candidate) bool { return c.Name() == row.Best })
 	})
 	byKey := map[string]*site{}
@@ -153,7 +94,7 @@ func predictSites(ctx context.Context, p *ir.Program, sites []*site, orders map[
 			byKey[s.key].orders = append(byKey[s.key].orders, order)
 		}
 	}
-	rows, err := predictRows(ctx, p, open, t, c.Oracle)
+	rows, err := q.predictRows(ctx, p, open)
 	return tuning.NewTable(rows), err
 }
 
@@ -170,23 +111,30 @@ func differentSites(sites []*site) []*site {
 	return list
 }
 
-// predictRows asks the oracle about all candidates of the sites and returns a row for each
-// site whose candidates it knows all.
-func predictRows(ctx context.Context, p *ir.Program, sites []*site, t *target.Target, o *radv.Oracle) ([]tuning.Row, error) {
-	if err := rate(ctx, sites, t, o); err != nil {
+// predictRows asks the oracle about candidates of the sites and returns a row for each
+// site of which it knows all that it is asked.
+func (q *inquiry) predictRows(ctx context.Context, p *ir.Program, sites []*site) ([]tuning.Row, error) {
+	works, of := make([]plans.Cost, len(sites)), map[string]int{}
+	for i, s := range sites {
+		var err error
+		if works[i], err = cost(p, q.t, s.f, s.g, s.outputs); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
+		}
+	}
+	if err := q.ask(ctx, sites, works); err != nil {
 		return nil, err
 	}
 	var timings []tuning.Timing
-	for _, s := range sites {
-		work, err := cost(p, t, s.f, s.g, s.outputs)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", s.f.Name, s.g.Name, err)
-		}
-		timings = append(timings, s.predict(t, work)...)
+	for i, s := range sites {
+		timings = append(timings, s.predict(q.t, works[i])...)
+		of[s.key] = len(s.asked())
 	}
 	rows := tuning.Decide(timings, strategy.Margin)
 	for i := range rows {
-		rows[i].Predicted, rows[i].Device, rows[i].Driver = true, t.AMD.Family, o.Driver()
+		rows[i].Predicted, rows[i].Device, rows[i].Driver = true, q.t.AMD.Family, q.oracle.Driver()
+		if !q.all {
+			rows[i].Of = of[rows[i].Site]
+		}
 	}
 	return rows, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // TestRank compares, over the candidates of each call site, the order of the predicted
@@ -72,7 +73,9 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 		if err != nil {
 			return err
 		}
-		if err := rate(t.Context(), sites, on, o); err != nil {
+		q := newInquiry(on, o)
+		q.all = true
+		if err := q.ask(t.Context(), sites, make([]plans.Cost, len(sites))); err != nil {
 			return err
 		}
 		seen := map[string]bool{}

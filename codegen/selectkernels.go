@@ -88,8 +88,9 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 		return all, err
 	}
 	orders := map[string]string{} // of decode entries, by group
+	q := newInquiry(t, c.Oracle)
 	for _, round := range rounds(sites) {
-		predicted, err := chooseAll(ctx, p, round, orders, t, c)
+		predicted, err := chooseAll(ctx, p, round, orders, q, c)
 		if err != nil {
 			return all, err
 		}
@@ -134,8 +135,8 @@ func rounds(sites []*site) [2][]*site {
 
 // chooseAll chooses kernels for sites. orders are those of the sums of decode entries, by group; it
 // adds the sites'. It returns what was predicted of sites that are not tuned.
-func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, t *target.Target, c Choice) (predicted *tuning.Table, err error) {
-	if predicted, err = predictSites(ctx, p, sites, orders, t, c); err != nil {
+func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, q *inquiry, c Choice) (predicted *tuning.Table, err error) {
+	if predicted, err = q.predictSites(ctx, p, sites, orders, c.Tuned); err != nil {
 		return nil, err
 	}
 	for _, s := range sites {

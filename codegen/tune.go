@@ -20,7 +20,9 @@ func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 			return err
 		}
 		sites = differentSites(sites)
-		if rows, err = predictRows(ctx, p, sites, o.Target, o.Choice.Oracle); err != nil {
+		q := newInquiry(o.Target, o.Choice.Oracle)
+		q.all = true
+		if rows, err = q.predictRows(ctx, p, sites); err != nil {
 			return err
 		}
 		if err := compiled(rows, sites); err != nil {
@@ -55,5 +57,5 @@ func compiled(rows []tuning.Row, sites []*site) error {
 
 // kernel is what AMD's compiler is asked about c.
 func (k *rating) kernel(c *kernels.Candidate) radv.Kernel {
-	return radv.Kernel{Name: c.Kernel, Words: k.words, Consts: k.spec, Wave: c.Wave, Full: k.workgroup%c.Wave == 0}
+	return radv.Kernel{Name: c.Kernel, Words: k.built.words, Consts: k.spec, Wave: c.Wave, Full: k.workgroup%c.Wave == 0}
 }

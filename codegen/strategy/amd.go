@@ -37,6 +37,8 @@ type AMDKernel struct {
 	VGPRs, LDS      int     // registers of a lane, bytes of shared memory
 	Issue           float64 // cycles for which a subgroup keeps its SIMD busy, on average over the grid
 	Latency         float64 // cycles that the busiest takes
+	// Operations are those that a subgroup executes of the kernel language, on average, and Busiest those of the busiest.
+	Operations, Busiest float64
 }
 
 // Subgroups is those of all workgroups.
@@ -67,4 +69,41 @@ func PredictAMD(t *target.Target, k *AMDKernel, c plans.Cost) Prediction {
 	}
 	p.Seconds += t.Stage
 	return p
+}
+
+// Slack is how much faster than expected a kernel may be of which the compiler has not said anything: of gemv on gfx1201, one of
+// twenty is by more than a sixth, and with less the choice differs at a few sites from that of asking about all.
+const Slack = 0.2
+
+// Pace is how a candidate's cycles for each operation compare with those of the first candidate of its site. Of the same two candidates it
+// differs little from site to site.
+type Pace struct {
+	Issue, Latency float64
+	VGPRs          int // of a lane; 0: as many as the first
+}
+
+// PaceOf compares kernel k with the first.
+func PaceOf(k, first *AMDKernel) Pace {
+	return Pace{
+		Issue:   k.Issue / max(1, k.Operations) / (first.Issue / max(1, first.Operations)),
+		Latency: k.Latency / max(1, k.Busiest) / (first.Latency / max(1, first.Busiest)),
+		VGPRs:   k.VGPRs,
+	}
+}
+
+// alike are families whose candidates take about as many cycles an operation. It is not so where one operation multiplies matrices.
+var alike = map[string]bool{"gemv": true, "expert_gemv": true, "expert_down": true, "embed": true, "argmax": true}
+
+// Alike is what the pace of a family's candidate may be taken to be before the compiler has compiled it anywhere, if anything.
+func Alike(family string) (Pace, bool) { return Pace{Issue: 1, Latency: 1}, alike[family] }
+
+// Expect returns k, of which sizes and operations are known, with the least cycles that are likely by those of the first candidate.
+func (p Pace) Expect(first, k *AMDKernel) *AMDKernel {
+	e := *k
+	e.Issue = (1 - Slack) * p.Issue * first.Issue / max(1, first.Operations) * k.Operations
+	e.Latency = (1 - Slack) * p.Latency * first.Latency / max(1, first.Busiest) * k.Busiest
+	if p.VGPRs > 0 {
+		e.VGPRs = p.VGPRs
+	}
+	return &e
 }

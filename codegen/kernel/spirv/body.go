@@ -288,23 +288,38 @@ func (l *lowering) sharedStore(n *kernel.Node) {
 	l.m.Do(spirv.OpStore, l.element(n, last), l.value(n.Args()[last]), spirv.MemoryAccessNonPrivatePointer)
 }
 
+// tableLanes is how many words of a table lie in an element of its array: drivers compare all elements with each other, which takes
+// RADV 0.1 s for an array of 1024.
+const tableLanes = 4
+
 // table reads constants.
 func (l *lowering) table(n *kernel.Node) {
-	u32 := l.typ(kernel.U32)
-	at := l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassFunction, u32), l.tables[n.Imm()], l.value(n.Args()[0]))
-	l.values[n] = l.m.Emit(spirv.OpLoad, u32, at)
+	u32, vector := l.typ(kernel.U32), l.typ(kernel.U32.Vec(tableLanes))
+	i := l.value(n.Args()[0])
+	element := l.m.Emit(spirv.OpUDiv, u32, i, l.uint(tableLanes))
+	at := l.m.Emit(spirv.OpAccessChain, l.pointer(spirv.StorageClassFunction, vector), l.tables[n.Imm()], element)
+	lane := l.m.Emit(spirv.OpBitwiseAnd, u32, i, l.uint(tableLanes-1))
+	l.values[n] = l.m.Emit(spirv.OpVectorExtractDynamic, u32, l.m.Emit(spirv.OpLoad, vector, at), lane)
 }
 
 // constants gives local variables the words of tables, which drivers keep in memory of their own.
 func (l *lowering) constants() {
 	for _, t := range l.f.Tables() {
-		words := make([]spirv.ID, len(t.Words))
-		for i, w := range t.Words {
-			words[i] = l.uint(w)
+		vector := l.typ(kernel.U32.Vec(tableLanes))
+		var elements []spirv.ID
+		for i := 0; i < len(t.Words); i += tableLanes {
+			words := make([]spirv.ID, tableLanes)
+			for j := range words {
+				words[j] = l.uint(0)
+				if i+j < len(t.Words) {
+					words[j] = l.uint(t.Words[i+j])
+				}
+			}
+			elements = append(elements, l.m.Constant(spirv.OpConstantComposite, vector, words...))
 		}
-		array := l.m.Type(spirv.OpTypeArray, l.typ(kernel.U32), l.uint(uint32(len(words))))
+		array := l.m.Type(spirv.OpTypeArray, vector, l.uint(uint32(len(elements))))
 		id := l.m.Local(l.pointer(spirv.StorageClassFunction, array))
-		l.m.Do(spirv.OpStore, id, l.m.Constant(spirv.OpConstantComposite, array, words...))
+		l.m.Do(spirv.OpStore, id, l.m.Constant(spirv.OpConstantComposite, array, elements...))
 		l.tables = append(l.tables, id)
 	}
 }

@@ -1,0 +1,261 @@
+package codegen
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/strategy"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// inquiry asks AMD's compiler about candidates of call sites and keeps what it says. A question takes the
+// compiler tens of milliseconds, so all of a site's are asked only on request: else the candidates that can still be
+// the best, by what their bytes take and by what was said of kernels like them.
+type inquiry struct {
+	t      *target.Target
+	oracle *radv.Oracle
+	all    bool
+
+	kernels map[string]*lowered // by Candidate.Kernel
+	ratings map[string]*rating  // by all that tells questions apart
+	said    map[code]*rating    // the first of each code that was asked about
+	paces   map[pair]strategy.Pace
+}
+
+// lowered is a kernel with its code, in which constants are open. The code is made when it is asked about.
+type lowered struct {
+	fn    *kernel.Func
+	words []uint32
+}
+
+// code is a kernel with subgroups of a size: other constants change little of what the compiler makes of it.
+type code struct {
+	kernel string
+	wave   int
+}
+
+// pair is two candidates of a family, as they are called at every site.
+type pair struct{ family, first, other string }
+
+func newInquiry(t *target.Target, o *radv.Oracle) *inquiry {
+	return &inquiry{t: t, oracle: o, kernels: map[string]*lowered{}, ratings: map[string]*rating{}, said: map[code]*rating{}, paces: map[pair]strategy.Pace{}}
+}
+
+// search is how far a site is asked about.
+type search struct {
+	*site
+	work  plans.Cost
+	left  []*rated // candidates that are not judged, in the order in which they are offered
+	first *rated   // the first that the compiler did not refuse
+	best  *rated
+}
+
+// ask sets what is rated of each site, which takes as much as works say: what is certain to hold the candidate that would be the
+// best of all, as far as strategy.Slack is enough. Questions go out in waves, of each site one at most, so that all processors are busy and
+// what is asked does not depend on which answer comes first.
+func (q *inquiry) ask(ctx context.Context, sites []*site, works []plans.Cost) error {
+	searches := make([]*search, len(sites))
+	for i, s := range sites {
+		searches[i] = &search{site: s, work: works[i]}
+		for _, c := range s.asked() {
+			searches[i].left = append(searches[i].left, &rated{Candidate: c, rating: q.rating(c)})
+		}
+		s.rated = nil
+	}
+	for {
+		var open []*rated
+		for _, s := range searches {
+			for len(s.left) > 0 && s.left[0].answered {
+				q.judge(s, s.left[0])
+			}
+			open = append(open, q.open(s)...)
+		}
+		if err := q.weigh(open); err != nil {
+			return err
+		}
+		wave := q.wave(searches)
+		if len(wave) == 0 {
+			return nil
+		}
+		if err := q.compile(ctx, wave); err != nil {
+			return err
+		}
+	}
+}
+
+// rating is that of a candidate, which others may share.
+func (q *inquiry) rating(c *kernels.Candidate) *rating {
+	key := fmt.Sprint(c.Kernel, c.Consts, c.Grid, c.Wave)
+	if q.ratings[key] == nil {
+		if q.kernels[c.Kernel] == nil {
+			q.kernels[c.Kernel] = &lowered{}
+		}
+		q.ratings[key] = &rating{built: q.kernels[c.Kernel]}
+	}
+	return q.ratings[key]
+}
+
+// open are the candidates of a site whose kernels are wanted: the next one and, once that one is judged, those that are not slower by their
+// bytes alone.
+func (q *inquiry) open(s *search) []*rated {
+	switch {
+	case q.all || s.best != nil && !q.hopeless(s, &strategy.AMDKernel{Wave: 1, Workgroup: 1}):
+		return s.left
+	case s.best != nil:
+		s.left = nil
+	}
+	return s.left[:min(1, len(s.left))]
+}
+
+// hopeless reports whether a candidate that is no faster than k cannot be the best of the site.
+func (q *inquiry) hopeless(s *search, k *strategy.AMDKernel) bool {
+	return !q.all && s.best != nil && strategy.PredictAMD(q.t, k, s.work).Seconds >= (1-strategy.Margin)*s.best.Seconds
+}
+
+// weigh builds and weighs the kernels of candidates, as far as that is not done, on all processors.
+func (q *inquiry) weigh(open []*rated) error {
+	var build, weigh []*rated
+	seen := map[any]bool{}
+	for _, r := range open {
+		if r.built.fn == nil && !seen[r.built] {
+			seen[r.built] = true
+			build = append(build, r)
+		}
+		if r.specialized == nil && !seen[r.rating] {
+			seen[r.rating] = true
+			weigh = append(weigh, r)
+		}
+	}
+	err := parallel(len(build), func(i int) (err error) {
+		build[i].built.fn, err = build[i].Build()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return parallel(len(weigh), func(i int) (err error) {
+		r := weigh[i]
+		if r.specialized, err = specialize(r.built.fn, r.Candidate, q.t); err == nil {
+			r.rating.weigh(r.Grid)
+		}
+		return err
+	})
+}
+
+// wave judges candidates by what is known and returns those to ask about next.
+func (q *inquiry) wave(searches []*search) []*rated {
+	var wave []*rated
+	coming := map[any]bool{} // what this wave's answers will tell
+	for _, s := range searches {
+		for len(s.left) > 0 {
+			r := s.left[0]
+			if r.answered {
+				q.judge(s, r)
+			} else if !q.all && q.beaten(s, r) {
+				s.left = s.left[1:]
+			} else {
+				tells := []any{code{r.Kernel, r.Wave}}
+				if s.first != nil {
+					tells = append(tells, s.pair(r))
+				}
+				if s.best == nil || q.all || !coming[tells[0]] && !coming[tells[len(tells)-1]] {
+					wave = append(wave, r)
+				}
+				for _, t := range tells {
+					coming[t] = true
+				}
+				if !q.all {
+					break
+				}
+				s.rated, s.left = append(s.rated, r), s.left[1:]
+			}
+		}
+	}
+	return wave
+}
+
+func (s *search) pair(r *rated) pair { return pair{r.Family, s.first.Name(), r.Name()} }
+
+// judge takes the next candidate of a site, which was answered.
+func (q *inquiry) judge(s *search, r *rated) {
+	s.rated, s.left = append(s.rated, r), s.left[1:]
+	if !r.Known {
+		s.left = nil // predict wants to know them all
+		return
+	}
+	if r.refusal() != "" {
+		return
+	}
+	r.Prediction = strategy.PredictAMD(q.t, r.dispatched(r.Candidate), s.work)
+	if s.first == nil {
+		s.first = r
+	} else if p := s.pair(r); q.paces[p] == (strategy.Pace{}) {
+		q.paces[p] = strategy.PaceOf(r.dispatched(r.Candidate), s.first.dispatched(s.first.Candidate))
+	}
+	if s.best == nil || r.Seconds < (1-strategy.Margin)*s.best.Seconds {
+		s.best = r
+	}
+}
+
+// beaten reports whether a candidate will not be the best, by what was said of others.
+func (q *inquiry) beaten(s *search, r *rated) bool {
+	if s.best == nil {
+		return false
+	}
+	if said := q.said[code{r.Kernel, r.Wave}]; said != nil {
+		if said.refusal() != "" {
+			return true
+		}
+		return q.hopeless(s, r.dispatchedAs(r.Candidate, &said.Figures))
+	}
+	first := s.first.dispatched(s.first.Candidate)
+	pace, ok := q.paces[s.pair(r)]
+	if !ok {
+		if r.Family != s.first.Family {
+			return false
+		}
+		if pace, ok = strategy.Alike(r.Family); !ok {
+			return false
+		}
+	}
+	return q.hopeless(s, pace.Expect(first, r.dispatchedAs(r.Candidate, &radv.Figures{VGPRs: s.first.VGPRs, LDS: r.shared})))
+}
+
+// compile asks the compiler.
+func (q *inquiry) compile(ctx context.Context, wave []*rated) error {
+	var lower []*lowered
+	seen := map[*lowered]bool{}
+	for _, r := range wave {
+		if r.built.words == nil && !seen[r.built] {
+			seen[r.built] = true
+			lower = append(lower, r.built)
+		}
+	}
+	err := parallel(len(lower), func(i int) (err error) {
+		lower[i].words, err = kernelspirv.Lower(lower[i].fn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	questions := make([]radv.Kernel, len(wave))
+	for i, r := range wave {
+		questions[i] = r.kernel(r.Candidate)
+	}
+	results, err := q.oracle.Compile(ctx, questions)
+	if err != nil {
+		return err
+	}
+	for i, r := range wave {
+		r.Result, r.answered = results[i], true
+		if k := (code{r.Kernel, r.Wave}); r.Known && q.said[k] == nil {
+			q.said[k] = r.rating
+		}
+	}
+	return nil
+}
