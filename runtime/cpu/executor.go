@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
 	"github.com/zincc-dev/zincc/runtime/host"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
 // Executor holds a plan's memory and runs its entries.
@@ -107,7 +108,7 @@ func (x *Executor) Write(name string, data []int32) error {
 	if !ok || 4*len(data) > len(r) {
 		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
 	}
-	copy(numbers[int32](r), data)
+	copy(contents.Numbers[int32](r), data)
 	return nil
 }
 
@@ -160,13 +161,13 @@ func (x *Executor) run(ctx context.Context, p *program, times int, short bool) e
 // run.
 func (x *Executor) Ints(name string) ([]int32, error) {
 	r, err := x.region(name)
-	return numbers[int32](r), err
+	return contents.Numbers[int32](r), err
 }
 
 // Floats returns the logits of an entry, valid until the next run.
 func (x *Executor) Floats(name string) ([]float32, error) {
 	r, err := x.region(name)
-	return numbers[float32](r), err
+	return contents.Numbers[float32](r), err
 }
 
 func (x *Executor) region(name string) ([]byte, error) {

@@ -95,10 +95,5 @@ func (m *memory) locate(a plans.Arg, n int64) ([]byte, error) {
 	return r[a.Offset : a.Offset+n], nil
 }
 
-// numbers is b as numbers of four bytes.
-func numbers[T int32 | uint32 | float32](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
-}
-
 // addressOf is the address of the first byte.
 func addressOf[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 	"github.com/zincc-dev/zincc/runtime/internal/spare"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
@@ -267,10 +267,7 @@ func (x *Executor) Write(name string, data []int32) error {
 	if err := x.settle(); err != nil {
 		return err
 	}
-	dst := x.memory.stepHost.Bytes()[r.at:]
-	for i, v := range data {
-		binary.LittleEndian.PutUint32(dst[4*i:], uint32(v))
-	}
+	copy(contents.Numbers[int32](x.memory.stepHost.Bytes()[r.at:]), data)
 	x.dirty = true
 	return nil
 }
@@ -371,19 +368,13 @@ func (x *Executor) settle() error {
 // they were after the last run.
 func (x *Executor) Ints(name string) ([]int32, error) {
 	b, err := x.bytes(name)
-	if err != nil {
-		return nil, err
-	}
-	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4), nil
+	return contents.Numbers[int32](b), err
 }
 
 // Floats returns the logits of an entry.
 func (x *Executor) Floats(name string) ([]float32, error) {
 	b, err := x.bytes(name)
-	if err != nil {
-		return nil, err
-	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4), nil
+	return contents.Numbers[float32](b), err
 }
 
 func (x *Executor) bytes(name string) ([]byte, error) {

@@ -9,29 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
 
-// state is a copy of spans of the plan's state, on the device.
-type state struct {
-	exec  *Executor
-	spans []plans.Span
-	buf   *Buffer // nil when there is nothing to keep
-	bytes int64   // of it that are used
-}
-
-func (s *state) Bytes() int64 {
-	if s.buf == nil {
-		return 0
-	}
-	return s.bytes
-}
-
-// Free leaves the memory to the next state: a turn of a conversation drops one and saves one.
-func (s *state) Free() {
-	if s.buf != nil {
-		s.exec.spare.Leave(s.buf)
-		s.buf = nil
-	}
-}
-
 // newSpare keeps as many as the plan has slots.
 func newSpare(dev *Device, plan *plans.Plan) spare.Pool[*Buffer] {
 	return spare.Pool[*Buffer]{
@@ -42,39 +19,21 @@ func newSpare(dev *Device, plan *plans.Plan) spare.Pool[*Buffer] {
 
 // SaveState copies the spans.
 func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.State, error) {
-	s := &state{exec: x, spans: spans}
-	for _, span := range spans {
-		s.bytes += span.Bytes
-	}
-	if s.bytes == 0 {
-		return s, nil
-	}
-	var err error
-	if s.buf, err = x.spare.Take(s.bytes); err != nil {
-		return nil, err
-	}
-	if err := x.copyState(ctx, s, func(c *Commands, p place, at, n, offset int64) { c.Copy(s.buf, at, p.buf, p.at+offset, n) }); err != nil {
-		s.Free()
-		return nil, err
-	}
-	return s, nil
+	return x.spare.Save(spans, func(s *spare.State[*Buffer]) error {
+		return x.copyState(ctx, s, func(c *Commands, p place, at, n, offset int64) { c.Copy(s.Memory, at, p.buf, p.at+offset, n) })
+	})
 }
 
 // RestoreState writes back what SaveState copied.
 func (x *Executor) RestoreState(ctx context.Context, saved runtime.State) error {
-	s, ok := saved.(*state)
-	if !ok {
-		return fmt.Errorf("the state is not of this device")
-	}
-	if s.buf == nil {
-		return nil
-	}
-	return x.copyState(ctx, s, func(c *Commands, p place, at, n, offset int64) { c.Copy(p.buf, p.at+offset, s.buf, at, n) })
+	return x.spare.Restore(saved, func(s *spare.State[*Buffer]) error {
+		return x.copyState(ctx, s, func(c *Commands, p place, at, n, offset int64) { c.Copy(p.buf, p.at+offset, s.Memory, at, n) })
+	})
 }
 
 // copyState runs one submission with a copy for every span: n bytes at offset of
 // the region at p, and at of the checkpoint.
-func (x *Executor) copyState(ctx context.Context, s *state, one func(c *Commands, p place, at, n, offset int64)) error {
+func (x *Executor) copyState(ctx context.Context, s *spare.State[*Buffer], one func(c *Commands, p place, at, n, offset int64)) error {
 	c, err := x.dev.NewCommands()
 	if err != nil {
 		return err
@@ -82,7 +41,7 @@ func (x *Executor) copyState(ctx context.Context, s *state, one func(c *Commands
 	defer c.Free()
 	c.Barrier(Compute|Transfer, Transfer)
 	at := int64(0)
-	for _, span := range s.spans {
+	for _, span := range s.Spans {
 		p, ok := x.memory.regions[span.Region]
 		if !ok || span.Offset < 0 || span.Bytes > p.bytes-span.Offset {
 			return fmt.Errorf("plan has no state %q of %d bytes", span.Region, span.Offset+span.Bytes)
