@@ -40,6 +40,19 @@ func TestSchemaTellsStructs(t *testing.T) {
 	}
 }
 
+// TestRecurrent: the ring of a convolution is state, though at position 0 there is nothing of it to keep.
+func TestRecurrent(t *testing.T) {
+	p := &ir.Program{}
+	p.AddGlobal("k", ir.KV, ir.MakeType(ir.F16, 3, ir.L, 8))
+	if Recurrent(p) {
+		t.Error("a KV cache is no recurrent state")
+	}
+	p.AddGlobal("conv", ir.State, ir.MakeType(ir.F32, 3, 16, 4))
+	if !Recurrent(p) {
+		t.Error("the ring of a convolution is recurrent state")
+	}
+}
+
 // TestStateSpans: the state of a slot is its own, whichever slot it is.
 func TestStateSpans(t *testing.T) {
 	p := &ir.Program{}

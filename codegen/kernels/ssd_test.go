@@ -37,6 +37,7 @@ func TestSSD(t *testing.T) {
 		ssdTest(true, 2, 64, 1, 32, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
 		ssdTest(true, 3, 8, 1, 12, siteTest{ctx: 64, slots: 2, rows: 40, n: 37, slot: []int{1}}),
 		ssdTest(false, 2, 80, 2, 96, siteTest{ctx: 64, slots: 1, rows: 17, pos: []int{5}}),
+		ssdTest(true, 4, 32, 2, 64, siteTest{ctx: 64, slots: 2, rows: 20, n: 19, pos: []int{5}, slot: []int{1}}),
 	} {
 		c.run(t)
 		c.runOn(t, processor(t))

@@ -24,6 +24,7 @@ type ssdKernel struct {
 	mixes                     bool
 	slots                     int
 	columns, parts            int // of a workgroup
+	ahead                     bool
 }
 
 const (
@@ -47,6 +48,7 @@ func SSDCandidates(s *site.Site) []site.Candidate {
 	if !k.divide(s.Target.Wave, min(s.Target.Workgroup, ssdLanes)) {
 		return nil
 	}
+	k.ahead = k.onAhead(s.Target)
 	return []site.Candidate{k.candidate()}
 }
 
@@ -108,6 +110,9 @@ func (k *ssdKernel) vec() int {
 
 func (k *ssdKernel) key() string {
 	key := fmt.Sprintf("ssd hd=%d n=%d columns=%d parts=%d block=%d%s", k.headDim, k.n, k.columns, k.parts, k.block(), cutKey(&ir.Op{Args: k.op.Args[1:]}, k.dt))
+	if k.ahead {
+		key += " ahead"
+	}
 	if k.mixes {
 		key += " runs"
 	}
@@ -153,6 +158,7 @@ type ssdRun struct {
 	state              []*kernel.Var
 	sums               *kernel.Array // by token, part and column
 	firstB, firstC     kernel.Value
+	blocks             ssdBlocks
 }
 
 func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
@@ -186,6 +192,12 @@ func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.firstC = b.Add(r.firstB, all)
 		r.findRows(n)
 		r.load(pos)
+		if k.ahead {
+			r.newBlocks()
+			r.takeAhead()
+			r.eachState(func(i int, at kernel.Value) { r.stateBuffer.Store(at, r.state[i].Get()) })
+			return
+		}
 		b.ForRolled(0, r.count, k.block(), func(first kernel.Value) {
 			live := b.Min(b.Sub(r.count, first), k.block())
 			b.For(0, live, 1, func(token kernel.Value) { r.step(b.Add(r.row, first, token), token) })
@@ -249,13 +261,21 @@ func (r *ssdRun) step(row, token kernel.Value) {
 	x := r.x.Load(kernel.F32, b.Add(from, b.Mul(r.head, r.headDim), r.column))
 	dt := r.dts.Load(kernel.F32, r.cut.at(b, row, r.head, r.heads, 1))
 	t := lane.LogDecay(b, dt, r.bias, b.F32(1))
-	decay, input := b.Exp(b.Mul(t, r.rate)), b.Mul(t, x)
-	vec, sum := r.vec(), b.F32(0)
-	many := func(first kernel.Value, i int) []kernel.Value {
-		return lane.Elements(b, r.x.Load(kernel.F32.Vec(vec), b.Add(b.Div(b.Add(from, first), vec), i)))
+	vec := r.vec()
+	many := func(first kernel.Value) func(i int) []kernel.Value {
+		return func(i int) []kernel.Value {
+			return lane.Elements(b, r.x.Load(kernel.F32.Vec(vec), b.Add(b.Div(b.Add(from, first), vec), i)))
+		}
 	}
+	r.change(token, x, b.Exp(b.Mul(t, r.rate)), b.Mul(t, x), vec, many(r.firstB), many(r.firstC))
+}
+
+// change is a token of a block: it changes the state, whose rows of B and C ins and outs return, vec at a time, and
+// leaves this lane's part of what it says.
+func (r *ssdRun) change(token, x, decay, input kernel.Value, vec int, ins, outs func(i int) []kernel.Value) {
+	b, sum := r.b, r.b.F32(0)
 	for i := range r.held() / vec {
-		in, out := many(r.firstB, i), many(r.firstC, i)
+		in, out := ins(i), outs(i)
 		for e := range vec {
 			s := r.state[i*vec+e]
 			s.Set(b.FMA(decay, s.Get(), b.Mul(input, in[e])))
