@@ -41,7 +41,7 @@ var Orders = []Order{
 	{"FuseHeads", "NameSites", "names say what a group computes in the end"},
 	{"NameSites", "SplitAttention", "the halves are named after the whole"},
 	{"SplitAttention", "SelectKernels", "each half gets its own kernel"},
-	{"SplitAttention", "SplitArgmax", "it adds the counters that the parts meet at"},
+	{"SplitAttention", "SplitArgmax", "it adds the counters of last-block reductions"},
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
 	{"SplitDelta", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "ApplyWants", "it adds the counters of last-block reductions, and its halves round what they read"},

@@ -224,8 +224,8 @@ func checkWrites(c *checker, s *site) {
 	}
 }
 
-// checkMeeting proves that workgroups that meet can count themselves, and that nothing is
-// left in memory for workgroups that do not. It returns the counters, or nil.
+// checkMeeting proves that workgroups of a last-block reduction can count themselves, and that dispatches
+// without one leave nothing in memory for it. It returns the counters, or nil.
 func checkMeeting(c *checker, s *site) *ir.Value {
 	workgroups := 0
 	for _, cover := range s.Cover {
@@ -242,19 +242,19 @@ func checkMeeting(c *checker, s *site) *ir.Value {
 	}
 	if workgroups == 0 {
 		for _, v := range s.scratch {
-			c.addAt("coverage", s, "%s is left in memory for workgroups that do not meet", v)
+			c.addAt("coverage", s, "%s is a workspace, but there is no last-block reduction", v)
 		}
 		return nil
 	}
 	for i, a := range s.Args {
 		if a.Name == "arrivals" && a.Space == "step" && a.Read && a.Write {
 			if a.Bytes < 4*int64(workgroups) {
-				c.addAt("coverage", s, "argument %q has %d bytes, %d workgroups that meet need 4 each", a.Name, a.Bytes, workgroups)
+				c.addAt("coverage", s, "argument %q has %d bytes, the %d workgroups of a last-block reduction need 4 each", a.Name, a.Bytes, workgroups)
 			}
 			return s.group.Call.Args[i]
 		}
 	}
-	c.addAt("coverage", s, "workgroups meet, but no argument counts them")
+	c.addAt("coverage", s, "no argument counts the workgroups of the last-block reduction")
 	return nil
 }
 

@@ -19,11 +19,11 @@ func TestMeeting(t *testing.T) {
 		{"meets", func(s *site) {}, ""},
 		{"does not meet", func(s *site) { s.Cover[0].Joined = nil; s.scratch = nil }, `output "y" is written once by each of 5 workgroups of axis 1`},
 		{"meets on another axis", func(s *site) { s.Cover[0].Joined = []int{2} }, `output "y" is written once by each of 5 workgroups`},
-		{"hands over without meeting", func(s *site) { s.Cover[0].Joined = nil }, "%1 is left in memory for workgroups that do not meet"},
-		{"no counters", func(s *site) { s.Args[1].Name = "others" }, "no argument counts them"},
-		{"counters are not of the step", func(s *site) { s.Args[1].Space = "arena" }, "no argument counts them"},
-		{"counters are only written", func(s *site) { s.Args[1].Read = false }, "no argument counts them"},
-		{"too few counters", func(s *site) { s.Args[1].Bytes = 4 }, "has 4 bytes, 2 workgroups"},
+		{"hands over without meeting", func(s *site) { s.Cover[0].Joined = nil }, "%1 is a workspace, but there is no last-block reduction"},
+		{"no counters", func(s *site) { s.Args[1].Name = "others" }, "no argument counts the workgroups"},
+		{"counters are not of the step", func(s *site) { s.Args[1].Space = "arena" }, "no argument counts the workgroups"},
+		{"counters are only written", func(s *site) { s.Args[1].Read = false }, "no argument counts the workgroups"},
+		{"too few counters", func(s *site) { s.Args[1].Bytes = 4 }, "has 4 bytes, the 2 workgroups"},
 	} {
 		s := &site{
 			entry: &Entry{Name: "decode/1"}, group: &ir.Group{Call: &ir.Call{Args: []*ir.Value{partial, counters}}}, scratch: []*ir.Value{partial},

@@ -35,23 +35,22 @@ var compileCommand = cli.Command{
 	Args:  "MODEL.gguf|X.zir --target TARGET [-o plan.bin]",
 	Short: "compile a model into a plan",
 	Long: `
-Stages: import, fuse, specialize, schedule, place; then kernels and commands are
-emitted into the plan. --stop-after STAGE writes the program as .zir text instead,
-which ` + "`zincc compile X.zir`" + ` goes on from, edited or not. --dump-dir writes the text
-after every pass that changed it.
+The stages are import, fuse, specialize, schedule and place. Then zincc emits kernels and
+commands into the plan. --stop-after STAGE writes the program as .zir text instead, and
+` + "`zincc compile X.zir`" + ` continues from there, also if you edited it. --dump-dir writes the
+text after every pass that changed it.
 
-The plan refers to the weights in the model file, by offset. A load looks for the file where
-it was, then beside the plan, and compares its header (metadata, names, types and places of
-tensors) with that of compilation, not the tensors' data, which ` + "`zincrun check-model`" + ` does;
---embed-weights puts them into the plan.
+The plan refers to the weights in the model file by offset. zincrun looks for the file at its old
+path, then beside the plan, and compares the header (metadata, names, types and places of
+tensors). ` + "`zincrun check-model`" + ` compares the tensors' data. --embed-weights copies the weights
+into the plan.
 
-An output that is there is written over if it is a plan of the same model; --force writes over
-any other.
+An existing output is overwritten if it is a plan of the same model; --force overwrites any other
+file.
 
-For AMD targets no AMD GPU is needed to compile with AMD's own compiler: Mesa's driver
-does it without hardware (version 25, not 26). Kernels that spill registers are then
-refused, the others are ranked by a cost model, and the plan records registers and
-occupancy (zincc inspect). Results are cached in the user's cache folder.
+AMD targets need no AMD GPU: Mesa's driver (version 25, not 26) compiles their kernels without one.
+zincc refuses kernels that spill registers, ranks the others by a cost model, and records registers
+and occupancy in the plan (zincc inspect). Answers are kept in the user's cache folder.
 
 Call sites that were tuned get the kernel that was best: this program holds measurements
 of NVIDIA Hopper and what AMD's compiler says of the shapes of published models. --tuning

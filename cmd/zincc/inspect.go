@@ -24,12 +24,13 @@ sites that take the longest in a decoded token and in the widest step of a promp
 Times are predictions from the target's figures, at full rows and behind an empty cache; zincrun
 profile measures.
 
---entry lists the dispatches of an entry. --site says all of the call sites with that part in their
-name: ops, kernel, constants, grid, bytes, operations, predicted time, why this kernel, and what the
-kernel takes: arguments with access and type, constants with value and unit; with --entry also what
-the compiler chose from. --full
-prints every table: also what the device must offer, pipelines, and for every tensor its layout on the
-device and the kernels that read it; --json prints those as JSON. A kernel's name is its family, then
+--entry lists the dispatches of an entry. --site describes the call sites with that part in their
+name: ops, candidate, kernel, constants, grid, bytes, operations, predicted time and why it was chosen.
+Then come the kernel's arguments with access and type and its constants with value and unit; with
+--entry also the candidates that the compiler chose from. --full prints every table, also what the
+device must offer, pipelines, and for every tensor its layout on the device and the kernels that read
+it; --json prints those as JSON. A candidate's name tells it from the others of its call site; tuning
+files have the same names. A kernel's name is its family, then
 what the kernel computes with its weight types, then its shape; docs/adding-a-kernel.md has the legend.
 
 --html writes all that as one file for a browser, with a timeline of the dispatches, the
@@ -46,7 +47,7 @@ zincc compile. --measured shows what a device took beside what is predicted.
 		asJSON := f.Bool("json", false, "print every table as JSON")
 		full := f.Bool("full", false, "print every table")
 		entry := f.String("entry", "", "list the dispatches of this entry, such as decode/1")
-		site := f.String("site", "", "say all of the call sites with this in their name, such as ffn_down")
+		site := f.String("site", "", "describe the call sites with this in their name, such as ffn_down")
 		html := htmlFlags{}
 		html.add(f)
 		f.StringSliceVar(&html.measured, "measured", nil, "of --html: what zincrun profile --json measured, a file an entry")

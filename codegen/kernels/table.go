@@ -1,8 +1,8 @@
 // Package kernels is the table of the families of kernels. A family looks at a dispatch
-// group and offers candidates: a kernel, its specialization constants and its grid; the
-// strategy in package codegen chooses among them. The families themselves lie in packages
-// by what they compute; they share site (groups, rows, grids), lane (what lanes do with
-// elements and sums), fragment (matrices) and weight (how weights are read).
+// group and offers candidates: a kernel, its specialization constants and its grid. Package
+// strategy chooses among them. The families lie in packages named after what they compute.
+// They share site (groups, rows, grids), lane (what lanes do with elements and sums),
+// fragment (matrices) and weight (how weights are read).
 package kernels
 
 import (

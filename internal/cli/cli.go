@@ -150,7 +150,7 @@ func (p *Program) help(w io.Writer) {
 	for i, c := range p.Commands {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, calls[i], c.Short)
 	}
-	fmt.Fprintf(w, "\n%s --version, completion bash|zsh|fish and man print what they say.\n", p.Name)
+	fmt.Fprintf(w, "\n%s --version prints the version, completion bash|zsh|fish a script for the shell, man a manual page.\n", p.Name)
 	fmt.Fprintf(w, "\n`%s COMMAND --help` says more. Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 unsupported model or device.\n", p.Name)
 }
 
