@@ -2,12 +2,17 @@ package passes
 
 import "github.com/zincc-dev/zincc/ir"
 
-// ringUnit is what the positions of a ring are a multiple of.
-const ringUnit = 256
+const (
+	// ringUnit is what the positions of a ring are a multiple of.
+	ringUnit = 256
+	// ringBack is how far a sequence can go back at least, in shares of the context, and ringBackMost the most of that:
+	// templates leave the reasoning of an answer out when the next turn comes.
+	ringBack, ringBackMost = 8, 2048
+)
 
-// makeRings gives caches that only rows with a window read room for that and for the rows of a step, where the
-// context is longer. While a step runs, each of its rows sees a window that ends at its own position, so that no row
-// may overwrite what the first one sees.
+// makeRings gives caches that only rows with a window read room for that and for the rows of a step, or for going back,
+// where the context is longer. While a step runs, each of its rows sees a window that ends at its own position, so that
+// no row may overwrite what the first one sees.
 func makeRings(p *ir.Program) error {
 	windows := map[*ir.Value]int{} // of caches; 0 where a row sees all positions
 	rows := 0
@@ -29,7 +34,8 @@ func makeRings(p *ir.Program) error {
 		}
 	}
 	for c, w := range windows {
-		n := (w + rows - 1 + ringUnit - 1) / ringUnit * ringUnit
+		n := w + max(rows-1, min(p.Ctx/ringBack, ringBackMost))
+		n = (n + ringUnit - 1) / ringUnit * ringUnit
 		if w > 0 && n < p.Ctx && c.Class == ir.KV {
 			c.Type.Shape = append([]ir.Dim(nil), c.Type.Shape...)
 			c.Type.Shape[1] = ir.Dim(n)
