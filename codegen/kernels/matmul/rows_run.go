@@ -143,14 +143,19 @@ func (r *rowsRun) normed(c kernel.Value, squares *kernel.Var) {
 	b.If(b.Eq(b.LocalID(), 0), func() { r.rstds.Store(c, rstd) })
 }
 
-// keep rounds four elements, keeps their bytes at a word and returns the sum of the integers.
+// keep rounds four elements, keeps their bytes at a word and returns the sum of the integers, times the negative bias of codes that have
+// one.
 func (r *rowsRun) keep(v, inverse, at kernel.Value) kernel.Value {
 	b := r.b
 	ones := b.U32(0x01010101)
 	high, low := weight.FixedWords(b, v, inverse)
 	r.high.Store(at, high)
 	r.low.Store(at, low)
-	return b.Add(b.Shl(b.DotU8(high, ones), 8), b.DotU8(low, ones))
+	sum := b.Add(b.Shl(b.DotU8(high, ones), 8), b.DotU8(low, ones))
+	if bias := r.p.matrices[0].rows.Panel.Bias; bias != 0 {
+		sum = b.Mul(sum, -bias)
+	}
+	return sum
 }
 
 // bytesOf rounds four elements to bytes of a word.
@@ -246,11 +251,12 @@ func (r *rowsRun) images(m int, at, first kernel.Value, sums []*kernel.Var) {
 			Word: func(k kernel.Value) kernel.Value {
 				return r.matrices[m].Buf.Load(kernel.U32, b.Add(from, b.Mul(k, laneRows), b.LocalID()))
 			},
-			Columns: r.columns,
+			Columns:  r.columns,
+			Unsigned: r.unsigned,
 			X: weight.RowsX{
-				Dot: func(c int, word kernel.Value, codes []kernel.Value) kernel.Value {
-					high := r.dot(f, r.high, b.Add(column(c), word), codes)
-					return b.Add(b.Shl(high, 8), r.dot(f, r.low, b.Add(column(c), word), codes))
+				Dot: func(c int, word kernel.Value, codes []kernel.Value, start kernel.Value) kernel.Value {
+					high := r.dot(f, r.high, b.Add(column(c), word), codes, kernel.Value{})
+					return b.Add(b.Shl(high, 8), r.dot(f, r.low, b.Add(column(c), word), codes, start))
 				},
 				Sum: func(c int, half kernel.Value) kernel.Value {
 					return r.sums.Load(b.Add(b.Shr(column(c), 2), half))
@@ -267,8 +273,8 @@ func (r *rowsRun) images(m int, at, first kernel.Value, sums []*kernel.Var) {
 	})
 }
 
-// dot adds the products of codes and the bytes from a word of x on.
-func (r *rowsRun) dot(f *weight.RowsFormat, x *kernel.Array, word kernel.Value, codes []kernel.Value) (sum kernel.Value) {
+// dot adds the products of codes and the bytes from a word of x on to sum, which may be none.
+func (r *rowsRun) dot(f *weight.RowsFormat, x *kernel.Array, word kernel.Value, codes []kernel.Value, sum kernel.Value) kernel.Value {
 	b := r.b
 	for j, code := range codes {
 		bytes := x.Load(b.Add(word, j))
@@ -276,7 +282,7 @@ func (r *rowsRun) dot(f *weight.RowsFormat, x *kernel.Array, word kernel.Value, 
 		if f.Signed {
 			d = b.DotI8(bytes, code)
 		}
-		if j > 0 {
+		if sum != (kernel.Value{}) {
 			d = b.Add(d, sum)
 		}
 		sum = d

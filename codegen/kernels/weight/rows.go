@@ -30,13 +30,15 @@ type RowsImage struct {
 	Word    func(k kernel.Value) kernel.Value // word k of each lane's row
 	X       RowsX
 	Columns int
+	// Unsigned: bytes above 127 are multiplied as fast as others, so codes may stay in the upper halves of bytes.
+	Unsigned bool
 }
 
 // RowsX are integers of x, of the elements of an image: the same in all lanes.
 type RowsX struct {
-	// Dot adds the products of bytes of the weights and of words of x from one on, to a new sum.
-	Dot func(column int, word kernel.Value, codes []kernel.Value) kernel.Value
-	// Sum is that of the integers of 16 elements.
+	// Dot adds the products of bytes of the weights and of words of x from one on to start, which may be none.
+	Dot func(column int, word kernel.Value, codes []kernel.Value, start kernel.Value) kernel.Value
+	// Sum is that of the integers of 16 elements; of formats whose codes have a bias, that times the bias, negative.
 	Sum func(column int, half kernel.Value) kernel.Value
 	// Scale is what the integers of a run of 32 are multiplied with.
 	Scale func(column int, run kernel.Value) kernel.Value
@@ -45,15 +47,15 @@ type RowsX struct {
 }
 
 var rowsFormats = map[ir.DType]*RowsFormat{
-	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(codesQ4K), Panel: panelMins(codesQ4K, 0x0f0f0f0f), Decode: decodeRowsMins(4, false)},
-	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(codesQ5K), Panel: panelMins(codesQ5K, 0x1f1f1f1f), Decode: decodeRowsMins(12, true)},
+	ir.Q4_K: {Name: "q4_k", Cols: 256, Words: 36, Product: rowsMins(codesQ4K, 4), Panel: panelMins(codesQ4K, 0x0f0f0f0f), Decode: decodeRowsMins(4, false)},
+	ir.Q5_K: {Name: "q5_k", Cols: 256, Words: 44, Product: rowsMins(codesQ5K, 0), Panel: panelMins(codesQ5K, 0x1f1f1f1f), Decode: decodeRowsMins(12, true)},
 	ir.Q6_K: {Name: "q6_k", Cols: 256, Words: 53, Product: rowsQ6K, Panel: panelQ6K, Decode: decodeRowsQ6K},
-	ir.Q8_0: {Name: "q8_0", Cols: 64, Words: 17, Product: rowsPair(128, codesQ8_0), Panel: panelPair(128, codesQ8_0, 0xffffffff), Decode: decodeRowsQ8_0},
-	ir.Q4_0: {Name: "q4_0", Cols: 64, Words: 9, Product: rowsPair(8, codesQ4_0), Panel: panelPair(8, codesQ4_0, 0x0f0f0f0f), Decode: decodeRowsQ4_0},
+	ir.Q8_0: {Name: "q8_0", Cols: 64, Words: 17, Product: rowsPair(true, codesQ8_0), Panel: panelPair(128, codesQ8_0, 0xffffffff), Decode: decodeRowsQ8_0},
+	ir.Q4_0: {Name: "q4_0", Cols: 64, Words: 9, Product: rowsPair(true, codesQ4_0), Panel: panelPair(8, codesQ4_0, 0x0f0f0f0f), Decode: decodeRowsQ4_0},
 }
 
 // rowsQ8Signed is q8_0 where dot products are not of unsigned bytes.
-var rowsQ8Signed = &RowsFormat{Name: "q8_0", Cols: 64, Words: 17, Signed: true, Product: rowsPair(0, codesQ8Signed), Panel: panelPair(0, codesQ8Signed, 0xffffffff),
+var rowsQ8Signed = &RowsFormat{Name: "q8_0", Cols: 64, Words: 17, Signed: true, Product: rowsPair(false, codesQ8Signed), Panel: panelPair(0, codesQ8Signed, 0xffffffff),
 	Decode: decodeRowsQ8_0}
 
 // Codes of formats, a byte each: of two runs of 32 elements, or of one.
@@ -61,7 +63,12 @@ var rowsQ8Signed = &RowsFormat{Name: "q8_0", Cols: 64, Words: 17, Signed: true, 
 func codesQ4K(b *kernel.Builder, m RowsImage, pair kernel.Value) (codes [2][]kernel.Value) {
 	for k := range 8 {
 		w := m.Word(b.Add(b.Mul(pair, 8), 4+k))
-		codes[0], codes[1] = append(codes[0], lowNibbles(b, w)), append(codes[1], highNibbles(b, w))
+		codes[0] = append(codes[0], lowNibbles(b, w))
+		if m.Unsigned {
+			codes[1] = append(codes[1], b.And(w, uint32(0xf0f0f0f0))) // times 16
+		} else {
+			codes[1] = append(codes[1], highNibbles(b, w))
+		}
 	}
 	return codes
 }
@@ -131,21 +138,26 @@ func number(b *kernel.Builder, n kernel.Value) kernel.Value {
 	return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n))
 }
 
-// rowsMins is the product of q4_k and q5_k: pair i of runs has elements 64*i to 64*i+63. The pairs are a loop: the
-// code of all four is more than processors with few registers can hold sums of.
-func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][]kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
+// rowsMins is the product of q4_k and q5_k: pair i of runs has elements 64*i to 64*i+63. The pairs are a loop, as the
+// code of all four is more than processors with few registers, or of many columns, can hold sums of. Where m is Unsigned, codes of the second
+// run are shifted to the left by so many bits.
+func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][]kernel.Value, shift int) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
 		header := b.UnpackHalf(m.Word(b.U32(0)))
 		d, dmin := b.Elem(header, 0), b.Neg(b.Elem(header, 1))
 		scales, mins := rowsScales(b, m)
 		t := rowsTotals(b, m)
 		lows := rowsTotals(b, m)
-		b.For(0, 4, 1, func(pair kernel.Value) {
+		pairs := func(pair kernel.Value) {
 			for h, list := range codes(b, m, pair) {
 				run := b.Add(b.Mul(pair, 2), h)
 				scale, least := ofRun(b, scales, pair, h), ofRun(b, mins, pair, h)
 				for c := range m.Columns {
-					p := b.Mul(scale, b.Bitcast(kernel.U32, m.X.Dot(c, b.Mul(run, 8), list)))
+					dot := m.X.Dot(c, b.Mul(run, 8), list, kernel.Value{})
+					if h == 1 && shift > 0 && m.Unsigned {
+						dot = b.Shr(dot, shift)
+					}
+					p := b.Mul(scale, b.Bitcast(kernel.U32, dot))
 					s := b.Add(m.X.Sum(c, b.Mul(run, 2)), m.X.Sum(c, b.Add(b.Mul(run, 2), 1)))
 					if m.X.Whole {
 						t[c].Set(b.Add(t[c].Get(), p))
@@ -157,7 +169,14 @@ func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][
 					lows[c].Set(b.FMA(number(b, least), b.Mul(x, number(b, s)), lows[c].Get()))
 				}
 			}
-		})
+		}
+		if m.Columns == 1 && m.Unsigned {
+			for pair := range 4 {
+				pairs(b.U32(uint32(pair)))
+			}
+		} else {
+			b.For(0, 4, 1, pairs)
+		}
 		sums := make([]kernel.Value, m.Columns)
 		for c := range sums {
 			if m.X.Whole {
@@ -226,7 +245,7 @@ func rowsQ6K(b *kernel.Builder, m RowsImage) []kernel.Value {
 	halvesQ6K(b, m, func(half, scale kernel.Value, codes []kernel.Value) {
 		scale = b.Bitcast(kernel.U32, scale)
 		for c := range m.Columns {
-			p := b.Sub(m.X.Dot(c, b.Mul(half, 4), codes), b.Shl(m.X.Sum(c, half), 5))
+			p := m.X.Dot(c, b.Mul(half, 4), codes, m.X.Sum(c, half))
 			n := b.Mul(scale, b.Bitcast(kernel.U32, p))
 			if m.X.Whole {
 				t[c].Set(b.Add(t[c].Get(), n))
@@ -254,19 +273,19 @@ func plusProduct(b *kernel.Builder, sum, x, y kernel.Value) kernel.Value {
 	return b.FMA(x, y, sum)
 }
 
-// rowsPair is the product of two blocks of 32 elements, whose codes are to be taken less bias.
-func rowsPair(bias int, codes func(b *kernel.Builder, m RowsImage, run int) []kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
+// rowsPair is the product of two blocks of 32 elements, whose codes may have a bias.
+func rowsPair(biased bool, codes func(b *kernel.Builder, m RowsImage, run int) []kernel.Value) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
 		scales := b.UnpackHalf(m.Word(b.U32(0)))
 		sums := make([]kernel.Value, m.Columns)
 		for run := range 2 {
 			list := codes(b, m, run)
 			for c := range m.Columns {
-				n := m.X.Dot(c, b.U32(uint32(8*run)), list)
-				if bias != 0 {
-					n = b.Sub(n, b.Mul(b.Add(m.X.Sum(c, b.U32(uint32(2*run))), m.X.Sum(c, b.U32(uint32(2*run+1)))), bias))
+				var start kernel.Value
+				if biased {
+					start = b.Add(m.X.Sum(c, b.U32(uint32(2*run))), m.X.Sum(c, b.U32(uint32(2*run+1))))
 				}
-				p := b.Convert(kernel.F32, n)
+				p := b.Convert(kernel.F32, m.X.Dot(c, b.U32(uint32(8*run)), list, start))
 				sums[c] = plusProduct(b, sums[c], b.Mul(b.Elem(scales, run), m.X.Scale(c, b.U32(uint32(run)))), p)
 			}
 		}
