@@ -48,6 +48,13 @@ end-of-generation token, at --stop, and when the context is full.
 	},
 }
 
+// runByName is runCommand with a name, as the others have one.
+var runByName = func() cli.Command {
+	c := runCommand
+	c.Name, c.Short = "run", "the same"
+	return c
+}()
+
 type runFlags struct {
 	flags    *pflag.FlagSet
 	plan     planFlags
