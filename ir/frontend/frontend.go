@@ -234,13 +234,28 @@ func (m *model) optional(name string, dims ...int) *ir.Value {
 	return m.weight(name, dims...)
 }
 
-// linear applies name.weight {in, out} and, if there is one, name.bias to x.
+// linear applies name.weight {in, out} and, if there is one, name.bias to x. A number name.scale, which files have
+// beside matrices of NVFP4, is a factor of the product.
 func (m *model) linear(x *ir.Value, name string, in, out int) *ir.Value {
 	w := m.weight(name+".weight", out, in)
-	if bias := m.optional(name+".bias", out); bias != nil {
+	bias, scale := m.optional(name+".bias", out), m.factor(name+".scale")
+	switch {
+	case bias != nil && scale != nil && m.err == nil:
+		m.err = ir.Unsupported("tensor %q beside %s.bias is not supported", name+".scale", name)
+	case bias != nil:
 		return m.op("linear", nil, x, w, bias)
+	case scale != nil:
+		return m.op("scale", ir.Attrs{{Name: "factor", Value: 1.0}}, m.op("linear", nil, x, w), scale)
 	}
 	return m.op("linear", nil, x, w)
+}
+
+// factor declares a tensor of one number; nil if there is none of that name and size.
+func (m *model) factor(name string) *ir.Value {
+	if t, ok := m.f.Tensor(name); !ok || len(t.Shape) != 1 || t.Shape[0] != 1 {
+		return nil
+	}
+	return m.weight(name, 1)
 }
 
 // norm applies the RMS norm name.weight over groups of width elements.

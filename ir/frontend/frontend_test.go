@@ -2,6 +2,7 @@ package frontend_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -123,6 +124,33 @@ func TestPackedProjections(t *testing.T) {
 	m.packed("blk.0.")
 	if got := feed(t, m.open(t), len(prompt)); !slices.Equal(got, want) {
 		t.Error("logits differ")
+	}
+}
+
+// TestFactors: numbers beside matrices, as files of NVFP4 have them, are factors of these.
+func TestFactors(t *testing.T) {
+	names := []string{"blk.0.attn_q", "blk.0.attn_output", "blk.0.ffn_gate", "blk.1.ffn_up", "blk.1.ffn_down"}
+	times := func(b []byte, x float32) {
+		for i := 0; i < len(b); i += 4 {
+			binary.LittleEndian.PutUint32(b[i:], math.Float32bits(x*math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))))
+		}
+	}
+	whole, apart := tinyModels["llama"](), tinyModels["llama"]()
+	for i, name := range names {
+		factor := float32(i+2) / 4
+		times(whole.tensor(name+".weight").Data, factor)
+		apart.add(name+".scale", 1)
+		binary.LittleEndian.PutUint32(apart.tensor(name+".scale").Data, math.Float32bits(factor))
+	}
+	want, got := feed(t, whole.open(t), len(prompt)), feed(t, apart.open(t), len(prompt))
+	for i := range want {
+		if d := math.Abs(float64(want[i] - got[i])); !(d <= 1e-5) {
+			t.Fatalf("logit %d is %g, want %g", i, got[i], want[i])
+		}
+	}
+	apart.add("blk.0.attn_q.bias", apart.tensor("blk.0.attn_q.weight").Shape[1])
+	if _, err := frontend.Load(apart.open(t), options); err == nil || !strings.Contains(err.Error(), `tensor "blk.0.attn_q.scale" beside blk.0.attn_q.bias is not supported`) {
+		t.Errorf("a factor and a bias: %v", err)
 	}
 }
 

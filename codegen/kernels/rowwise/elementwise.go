@@ -43,7 +43,7 @@ func pointwiseOf(op *ir.Op) (elementFunc, string) {
 	case "scale":
 		factor := float32(op.Attrs.Float("factor"))
 		if len(op.Args) > 1 {
-			return nil, name
+			return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(b.Mul(x[0], factor), x[1]) }, fmt.Sprint(name, " ", factor, " by")
 		}
 		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], factor) }, fmt.Sprint(name, " ", factor)
 	case "softcap":
@@ -99,6 +99,12 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 		y, accesses := s.Write("y", op.Result), a.Declare(s)
 		return func(b *kernel.Builder) {
 			bound, row := extent.Load(b), b.WorkgroupID(1)
+			numbers := make([]kernel.Value, len(op.Args))
+			for j := range op.Args {
+				if isFactor(op, j) {
+					numbers[j] = args[j].Load(kernel.F32, b.U32(0))
+				}
+			}
 			accesses.Each(b, func(i, n kernel.Value) {
 				at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.Vec)
 				b.If(b.Lt(row, bound), func() {
@@ -107,6 +113,12 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 						place := at
 						if len(v.Type.Shape) == 1 {
 							place = i
+						}
+						if isFactor(op, j) {
+							for e := range x {
+								x[e] = append(x[e], numbers[j])
+							}
+							continue
 						}
 						if cuts[j] != nil {
 							place = b.Add(b.Div(b.Add(b.Mul(row, from[j]), first[j]), a.Vec), i)
@@ -125,6 +137,9 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 		}
 	})}
 }
+
+// isFactor reports whether an operand is one number for all elements.
+func isFactor(op *ir.Op, operand int) bool { return op.Kind.Name == "scale" && operand == 1 }
 
 // declareCut declares where the rows of a slice lie in its operand.
 func declareCut(s *site.Signature, cut *ir.Op, suffix string) (from, first kernel.Value) {
