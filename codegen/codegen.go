@@ -71,7 +71,7 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) 
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
 		passes.Pass{Name: "SplitDelta", Doc: "the delta rule of many rows goes chunk by chunk, with what needs no state computed for all chunks at once before", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
-		passes.Pass{Name: "ApplyWants", Doc: "groups become what kernels ask for: inputs of projections and attention rounded to f16 or fixed point, workspaces for split-K products", Stage: ir.Specialize,
+		passes.Pass{Name: "ApplyWants", Doc: "groups become what kernels ask for: inputs of projections and attention rounded to f16 or fixed point, of prompts laid in tiles, workspaces for split-K products", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return applyWants(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
 			Run: choose},

@@ -22,8 +22,8 @@ func applyWants(p *ir.Program, t *target.Target) error {
 		return nil
 	}
 	for _, f := range p.Funcs {
-		r := wanted{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, rounds: map[*ir.Group]bool{}}
-		for _, apply := range []func(g *ir.Group, w kernels.Rewrite) error{r.fix, r.half, r.workspace} {
+		r := wanted{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, tiles: map[tiling]*ir.Op{}, rounds: map[*ir.Group]bool{}}
+		for _, apply := range []func(g *ir.Group, w kernels.Rewrite) error{r.fix, r.half, r.tile, r.workspace} {
 			uses := f.Uses()
 			for _, g := range slices.Clone(f.Groups) {
 				r.rounds[g] = r.rounds[g] || slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention_merge" })
@@ -35,6 +35,7 @@ func applyWants(p *ir.Program, t *target.Target) error {
 			}
 			r.place()
 			clear(r.halves)
+			clear(r.tiles)
 		}
 	}
 	return nil
@@ -45,7 +46,41 @@ type wanted struct {
 	f      *ir.Func
 	b      *ir.Builder
 	halves map[*ir.Value]*ir.Op // by what they round
+	tiles  map[tiling]*ir.Op    // by what they put into tiles
 	rounds map[*ir.Group]bool   // groups that can round their own result, as all with a rotation can
+}
+
+// tiling is what is put into tiles, and in which orders.
+type tiling struct {
+	x     *ir.Value
+	lanes string
+}
+
+// tile makes the readers of g read x from tiles, into which a group of its own puts it.
+func (r *wanted) tile(g *ir.Group, w kernels.Rewrite) error {
+	if w.Lanes == "" {
+		return nil
+	}
+	attrs := ir.Attrs{{Name: "rows", Value: int64(r.f.Rows)}, {Name: "lanes", Value: w.Lanes}}
+	of := tiling{w.Readers[0].Args[0], w.Lanes}
+	if r.tiles[of] == nil {
+		op, err := r.b.Make("tile", attrs, of.x)
+		if err != nil {
+			return err
+		}
+		r.tiles[of] = op
+		i := slices.IndexFunc(r.f.Groups, func(g *ir.Group) bool { return slices.Contains(g.Ops, of.x.Def) })
+		r.f.Groups = slices.Insert(r.f.Groups, i+1, &ir.Group{Name: r.f.Groups[i].Name + ".tile", Ops: []*ir.Op{op}})
+	}
+	x, err := r.b.Make("untile", attrs, r.tiles[of].Result)
+	if err != nil {
+		return err
+	}
+	for _, op := range w.Readers {
+		op.Args[0] = x.Result
+	}
+	g.Ops = slices.Insert(g.Ops, 0, x)
+	return nil
 }
 
 // fix makes the readers of g round what they read to fixed point.

@@ -74,6 +74,7 @@ state @s : f32[1, 2, 16, 16]
 state @ssm : f32[1, 2, 8, 16]
 weight @cbias : f32[64]
 weight @gains : f32[32]
+weight @wide : f32[8, 256]
 step @pos : i32[T]
 step @slot : i32[T]
 step @token : i32[T]
@@ -118,6 +119,10 @@ func "forward" rows=8 sequences=many {
   %36 = relu2 %35 : f32[T, 32]
   %38 = topk %1, @ebias {k=2, gating="sigmoid", groups=4, used_groups=2} : i32[T, 2]
   %37 = rmsnorm %36, @gains {eps=1e-06, group=16} : f32[T, 32]
+  %39 = embed @token, @wide {scale=1.0} : f32[T, 256]
+  %40 = half %39 : f16[T, 256]
+  %41 = tile %40 {rows=128, lanes="13 12"} : f16[64, 1024]
+  %42 = untile %41 {rows=128, lanes="13 12"} : f16[T, 256]
   %19 = gate %18, %26 : io f32[T, 32]
 }
 `

@@ -27,6 +27,8 @@ type Func struct {
 	Fragments bool
 	// Groups: it uses MatGroupAdd, which only PTX for sm_90a has.
 	Groups bool
+	// Bulk: it uses Arrivals, which only PTX for sm_90 and later has.
+	Bulk bool
 
 	workgroup *Node
 	arrays    []*Array

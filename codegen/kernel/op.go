@@ -87,6 +87,9 @@ const (
 	OpSharedAdd   // index, value
 	OpSharedMax   // index, value
 	OpTable       // index; imm: the table
+	OpBulk        // index in the buffer, in the array, slot; two constants; see Node.Bulk
+	OpArrivals    // imm: the array of slots, align: how many they are
+	OpArrived     // slot, turn; imm: the array of slots
 	OpVar         // initial value
 	OpVarGet      // var
 	OpVarSet      // var, value
@@ -203,6 +206,9 @@ var ops = [numOps]opInfo{
 	OpSharedAdd:   {name: "shared_atomic_add"},
 	OpSharedMax:   {name: "shared_atomic_max"},
 	OpTable:       {name: "table"},
+	OpBulk:        {name: "bulk_copy"},
+	OpArrivals:    {name: "arrivals"},
+	OpArrived:     {name: "arrived"},
 	OpVar:         {name: "var"},
 	OpVarGet:      {name: "get"},
 	OpVarSet:      {name: "set"},

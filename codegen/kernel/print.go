@@ -149,12 +149,14 @@ func (p *printer) subject(n *Node) string {
 		return builtinNames[n.imm] + " "
 	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
 		return p.f.Args[n.imm].Name + " "
-	case OpCopy:
+	case OpCopy, OpBulk:
 		return fmt.Sprintf("%s %d ", p.f.Args[n.imm].Name, n.array.index)
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
-	case OpTable:
+	case OpTable, OpArrived:
 		return fmt.Sprintf("%d ", n.imm)
+	case OpArrivals:
+		return fmt.Sprintf("%d slots=%d", n.imm, n.align)
 	case OpBarrier:
 		if n.imm != 0 {
 			return "buffers"

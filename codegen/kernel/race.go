@@ -237,7 +237,7 @@ func (m *machine) inShared(n *Node, array, at, words, lane int) {
 	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
 	check := m.races.load
 	switch n.op {
-	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpCopy, OpCopyWait:
+	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpCopy, OpCopyWait, OpBulk:
 		check = m.races.store
 	}
 	for i := range words {

@@ -47,6 +47,7 @@ type machine struct {
 	races       *detector
 	products    products
 	copies      []copies // by lane
+	arrivals    arrivals
 	err         error
 }
 
@@ -66,7 +67,7 @@ func (m *machine) workgroup(index int) error {
 		arrays = append(arrays, len(words))
 	}
 	m.races.begin(index, m.lanes, m.wave, arrays)
-	m.products, m.copies = products{}, make([]copies, m.lanes)
+	m.products, m.copies, m.arrivals = products{}, make([]copies, m.lanes), arrivals{}
 	active := make([]bool, m.lanes)
 	for i := range active {
 		active[i] = true
@@ -152,6 +153,14 @@ func (m *machine) node(n *Node, active []bool) {
 	case OpPrefetch: // changes no value
 	case OpCopy:
 		m.copy(n, active)
+	case OpBulk:
+		m.bulk(n, active)
+	case OpArrivals:
+		m.together(n, active, m.lanes)
+		m.races.barrier(false)
+		m.arrivals[int(n.imm)] = make([]slot, n.align)
+	case OpArrived:
+		m.arrive(n, active)
 	case OpCopyGroup:
 		m.copyGroup(active)
 	case OpCopyWait:

@@ -73,6 +73,8 @@ func (n *Node) View() (elem Type, ok bool) {
 		return Void, true
 	case OpLoad:
 		return n.typ, true
+	case OpBulk:
+		return U32.Vec(4), true
 	case OpStore:
 		return n.args[1].typ, true
 	case OpLoad16, OpStore16:
@@ -85,7 +87,7 @@ func (n *Node) View() (elem Type, ok bool) {
 	return Void, false
 }
 
-// Array returns the number of the array that an OpCopy copies to.
+// Array returns the number of the array that an OpCopy or OpBulk copies to.
 func (n *Node) Array() int { return n.array.index }
 
 // Place returns the place in the source that made an access or a barrier.

@@ -131,5 +131,6 @@ var families = []Family{
 	{"ssd", "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},
 	{"argmax", "the choice of the largest logit and what it does to the step block: one workgroup, or several that share a row, of which the last goes on", rowwise.ArgmaxCandidates, nil},
 	{"rownorm", "a norm of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowwise.RowNormCandidates, nil},
+	{"tile", "rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", rowwise.TileCandidates, nil},
 	{"elementwise", "an add, a gate, a slice and the like on its own", rowwise.ElementwiseCandidates, nil},
 }

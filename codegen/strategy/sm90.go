@@ -96,18 +96,18 @@ func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * us
 }
 
-// wgmmaBlocks says by rows of a tile what a block of 256 elements takes, and what a tile takes besides, in microseconds. It was
-// measured with q4_k and q6_k. Of 128 rows it is 5 % less than measured, as what is expected of gemm_fragment is 20 % less.
+// wgmmaBlocks says by subgroups of a workgroup what a block of 256 elements takes, and what a tile takes besides, in microseconds. It
+// was measured with q4_k and q6_k (prompt-wgmma.md).
 var wgmmaBlocks = map[int]struct{ block, besides float64 }{
-	256: {5.8, 9},
-	128: {3.3, 6},
+	16: {3.65, 4},
+	8:  {2.3, 4},
 }
 
 // wgmmaLeast is the elements of the shortest rows that were measured.
 const wgmmaLeast = 4096
 
 func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
-	times, ok := wgmmaBlocks[t.Rows]
+	times, ok := wgmmaBlocks[t.Subgroups]
 	if !ok || t.K < wgmmaLeast {
 		return math.Inf(1)
 	}

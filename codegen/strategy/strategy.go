@@ -42,9 +42,9 @@ func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	}
 	r.sort("gemm_coop")
 	r.sort("gemm_fragment")
+	r.sort("gemm_wgmma")
 	r.floats()
 	r.fragments()
-	r.products()
 	return r
 }
 
@@ -96,23 +96,6 @@ func (r *ranking) fragments() {
 	}
 }
 
-// products decides between gemm_wgmma and gemm_fragment.
-func (r *ranking) products() {
-	list := r.of["gemm_wgmma"]
-	if len(list) == 0 {
-		return
-	}
-	r.sort("gemm_wgmma")
-	best := r.seconds("gemm_wgmma", list[0].Tiling)
-	for _, family := range []string{"gemm_fragment", "gemm_coop"} {
-		if other := r.of[family]; len(other) > 0 && r.seconds(family, other[0].Tiling) <= best {
-			r.of["gemm_wgmma"] = nil
-			return
-		}
-	}
-	r.of["gemm_fragment"] = nil
-}
-
 // fragmentPays reports whether gemm_fragment with this tile is expected to be faster than the best
 // gemm_coop.
 func (r *ranking) fragmentPays(t *kernels.Tiling) bool {
@@ -157,14 +140,20 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 		return list
 	}
 	r := rank(s, kernels.Candidates(s, "gemm_fragment", "gemm_coop"))
-	time := func(w kernels.Rewrite) float64 { return r.seconds("gemm_fragment", w.Tiling) }
+	time := func(w kernels.Rewrite) float64 {
+		if w.Lanes != "" {
+			return r.seconds("gemm_wgmma", w.Tiling)
+		}
+		return r.seconds("gemm_fragment", w.Tiling)
+	}
 	best := slices.MinFunc(rivals, func(a, b kernels.Rewrite) int { return cmp.Compare(time(a), time(b)) })
-	if faster := r.of["gemm_wgmma"]; len(faster) > 0 && r.seconds("gemm_wgmma", faster[0].Tiling) <= time(best) {
+	if best.Lanes == "" && !r.fragmentPays(best.Tiling) {
 		return list
 	}
-	own := r.of["gemm_fragment"]
-	if !r.fragmentPays(best.Tiling) || len(own) > 0 && r.seconds("gemm_fragment", own[0].Tiling) <= time(best) {
-		return list
+	for _, family := range []string{"gemm_fragment", "gemm_coop"} {
+		if own := r.of[family]; len(own) > 0 && (family == "gemm_fragment" || best.Lanes != "") && r.seconds(family, own[0].Tiling) <= time(best) {
+			return list
+		}
 	}
 	return append(list, best)
 }

@@ -224,6 +224,8 @@ var evaluators = map[string]func(c *call) error{
 	"workspace":        func(*call) error { return nil },
 	"linear":           linear,
 	"half":             half,
+	"tile":             tile,
+	"untile":           untile,
 	"fixed12":          fixedPoint(2047, 256),
 	"fixed8":           fixedPoint(127, 32),
 	"add":              add,

@@ -66,6 +66,9 @@ func (l *lowering) matGroupWait(n *kernel.Node) {
 
 // target returns the version and architecture that a module names.
 func (l *lowering) target() (string, error) {
+	if !l.f.Groups && l.f.Bulk && l.o.Arch < 100 {
+		return fmt.Sprintf(".version 8.0\n.target sm_%d\n", l.o.Arch), nil
+	}
 	if !l.f.Groups {
 		return fmt.Sprintf(".version %s\n.target sm_%d\n", version(l.o.Arch), l.o.Arch), nil
 	}

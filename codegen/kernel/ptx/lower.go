@@ -227,6 +227,8 @@ func (l *lowering) prologue() {
 			places[kernel.Builtin(n.Imm())] = true
 		}
 		switch n.Op() {
+		case kernel.OpArrivals:
+			places[kernel.LocalID] = true
 		case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpMatLoad, kernel.OpMatStore:
 			subgroups = true
 		}

@@ -67,11 +67,15 @@ func GemmFragmentCandidates(s *site.Site) []site.Candidate {
 
 // matchFragment returns the site's group if gemm_fragment computes it but for the type of x.
 func matchFragment(s *site.Site) *linearGroup {
-	g := matchWithWorkspace(s)
-	if g == nil || g.gain != nil || g.fixed != nil || g.rows <= ir.DecodeRows || !g.fitsFragment(s.Target) {
-		return nil
+	if g := matchWithWorkspace(s); g != nil && g.fragments(s) {
+		return g
 	}
-	return g
+	return nil
+}
+
+// fragments reports whether lanes can hold the matrices of the group.
+func (g *linearGroup) fragments(s *site.Site) bool {
+	return g.gain == nil && g.fixed == nil && g.rows > ir.DecodeRows && g.fitsFragment(s.Target)
 }
 
 // workspaceWidth is the sums of a row that the workgroups of all splits leave for each other.
@@ -185,7 +189,7 @@ func (k gemmFragment) shared() int {
 	case staged:
 		return max(k.groups*weight.FragmentSteps*k.regionX(), k.region())
 	case grouped:
-		return max(groupedBuffers*k.groupedBuffer(), k.region())
+		return max(groupedBuffers*groupedChunk, k.region())
 	case pooled:
 		size := 0
 		for _, k.most = range k.cases() {

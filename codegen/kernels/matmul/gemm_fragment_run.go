@@ -24,7 +24,9 @@ type fragmentRun struct {
 	mine    kernel.Value   // and of the subgroup, from that of the tile on
 	split   *fragmentSplit // nil if there is none
 	x       fragmentX
-	sums    [][]*kernel.Var // by 16 outputs and 8 rows
+	// arrivals are of x, where copies bring it; nil elsewhere.
+	arrivals *kernel.Arrivals
+	sums     [][]*kernel.Var // by 16 outputs and 8 rows
 }
 
 // fragmentX brings x.
@@ -50,7 +52,11 @@ type fragmentAt struct {
 func (k gemmFragment) emit(b *kernel.Builder, a *linearArgs, series, workgroup kernel.Value, tile rowTile, split *fragmentSplit) {
 	memory := b.Shared(lane.U32x4, k.shared())
 	tile.b = b
-	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split) }
+	var arrivals *kernel.Arrivals
+	if k.where == grouped {
+		arrivals = b.Arrivals(groupedBuffers)
+	}
+	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split, arrivals) }
 	if k.where != pooled {
 		rows()
 		return
@@ -71,11 +77,11 @@ func (k gemmFragment) rowsOf(t *rowTile) kernel.Value {
 }
 
 // emitRows emits the kernel for so many rows.
-func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, tile rowTile, memory *kernel.Array, split *fragmentSplit) {
+func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, tile rowTile, memory *kernel.Array, split *fragmentSplit, arrivals *kernel.Arrivals) {
 	b := tile.b
 	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 		tile.p = p
-		t := &fragmentRun{gemmFragment: k, rowTile: tile, a: a, shared: memory, split: split, d: weight.NewCoopDecoder(b, tile.rows)}
+		t := &fragmentRun{gemmFragment: k, rowTile: tile, a: a, shared: memory, split: split, arrivals: arrivals, d: weight.NewCoopDecoder(b, tile.rows)}
 		t.sharing = weight.Sharings[p.spec.sharing()]
 		t.group, t.sub = b.Div(b.SubgroupID(), k.across), b.Mod(b.SubgroupID(), k.across)
 		t.place, t.quad = b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)

@@ -155,6 +155,9 @@ func (k gemmFragment) cases() []int {
 
 // space is the vec4 of shared memory that there are for x, and later sums.
 func (k gemmFragment) space() int {
+	if k.where == grouped {
+		return groupedVec4
+	}
 	tables := site.CeilDiv(k.tables(), 16)
 	if k.splits > 1 {
 		return sharedVec4 - tables - 1 // what the last-block reduction takes

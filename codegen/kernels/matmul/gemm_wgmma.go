@@ -1,18 +1,24 @@
 package matmul
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // gemm_wgmma is gemm_fragment with products of four subgroups (wgmma of NVIDIA's Hopper): a subgroup has 16 outputs, whose
-// weights its lanes make in registers, and four of them multiply with x in shared memory. The products
-// are made while the lanes make the next weights.
+// weights its lanes make in registers, and four of them multiply with x in shared memory, where copies bring it
+// from tiles (op tile). The products are made while the lanes make the next weights.
 
 // GemmWgmmaCandidates returns those of many rows.
 func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
-	g := matchWgmma(s)
-	if g == nil || !g.half || g.workspace != nil {
+	g := matchOps(s)
+	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)
@@ -20,26 +26,54 @@ func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	var list []site.Candidate
-	for _, shape := range wgmmaShapes {
-		t := fragmentTile{outputs: fragment.Side, across: shape.across, groups: 1, rows: shape.rows, where: grouped, series: 1, splits: 1}
+	for _, t := range wgmmaTiles {
 		list = append(list, gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}.candidate())
 	}
 	return list
 }
 
-// GemmWgmmaWants asks for x in f16.
-func GemmWgmmaWants(s *site.Site) []site.Rewrite { return wantHalf(s, matchWgmma(s)) }
-
-// matchWgmma returns the site's group if gemm_wgmma computes it but for the type of x.
-func matchWgmma(s *site.Site) *linearGroup {
-	if !s.Target.Groups {
+// GemmWgmmaWants asks for x in f16, and then for it in tiles.
+func GemmWgmmaWants(s *site.Site) []site.Rewrite {
+	g := matchFragment(s)
+	if g == nil || g.workspace != nil || !fitsWgmma(s, g) {
 		return nil
 	}
-	if g := matchFragment(s); g != nil && g.rows > FragmentTall {
-		return g
+	if !g.half {
+		return wantHalf(s, g)
 	}
-	return nil
+	var list []site.Rewrite
+	for _, t := range wgmmaTiles {
+		w := site.Half(s, g.x)[0]
+		w.Round, w.Lanes, w.Tiling = "", g.tileOrders(), gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}.tiling()
+		list = append(list, w)
+	}
+	return list
 }
 
-// wgmmaShapes are subgroups side by side and rows of x. Registers bound their product: lanes hold the sums.
-var wgmmaShapes = []struct{ across, rows int }{{8, 256}, {8, 128}}
+// fitsWgmma reports whether gemm_wgmma computes a group that gemm_fragment does.
+func fitsWgmma(s *site.Site, g *linearGroup) bool {
+	return s.Target.Groups && g.rows > FragmentTall && g.rows%ir.TileRows == 0 && g.x.Def != nil
+}
+
+// tileOrders are those of tiles of x that the projections take, each once.
+func (g *linearGroup) tileOrders() string {
+	var list []string
+	for _, p := range g.projects {
+		if text := p.tileOrder(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func (p *projection) tileOrder() string {
+	at := weight.Sharings[p.sharing()].Lanes
+	return fmt.Sprintf("%d%d", at[0], at[1])
+}
+
+// wgmmaTiles has tiles by subgroups side by side. Registers bound their product with rows: lanes hold the sums.
+var wgmmaTiles = []fragmentTile{wgmmaTile(16), wgmmaTile(8)}
+
+func wgmmaTile(across int) fragmentTile {
+	return fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, where: grouped, series: 1, splits: 1}
+}

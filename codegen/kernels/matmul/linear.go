@@ -17,7 +17,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[last_row] [rmsnorm of whole rows] [fixed12 or fixed8] linear... [glu] [add]...
+//	[untile] [last_row] [rmsnorm of whole rows] [fixed12 or fixed8] linear... [glu] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -29,6 +29,7 @@ type linearGroup struct {
 	gain      *ir.Value // of the norm; nil if there is none
 	eps       float32
 	half      bool      // x is f16
+	tiled     *ir.Op    // takes it from tiles; nil if it lies in rows
 	fixed     *ir.Value // x in fixed point, for the projections that are fixed
 	bits      int       // of it: 12 or 8
 	k         int       // row length of x
@@ -70,6 +71,15 @@ func matchLinear(s *site.Site) *linearGroup {
 
 // matchWithWorkspace is matchLinear for groups with a workspace, too.
 func matchWithWorkspace(s *site.Site) *linearGroup {
+	g := matchOps(s)
+	if g == nil || g.tiled != nil {
+		return nil
+	}
+	return g
+}
+
+// matchOps is matchWithWorkspace for groups that take x from tiles, too.
+func matchOps(s *site.Site) *linearGroup {
 	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
@@ -77,6 +87,9 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 	}
 	cur := ops[0].Args[0]
 	g.x = cur
+	if op := ops[0]; op.Kind.Name == "untile" {
+		g.tiled, cur, ops = op, op.Result, ops[1:]
+	}
 	if op := ops[0]; op.Kind.Name == "last_row" {
 		g.n, g.last = op.Args[1], true
 		cur, ops = op.Result, ops[1:]

@@ -13,6 +13,9 @@ type Rewrite struct {
 	// each other, and Tiling what they do then. Of several such wishes one can be granted.
 	Workspace int
 	Tiling    *Tiling
+	// Lanes are the orders in which what Readers have as their first operand is to lie in tiles (op tile), and
+	// Tiling what is done then. It is a rival of workspaces.
+	Lanes string
 	// Tiles and TileRows are how many workgroups attention has if the positions are not split
 	// among more, the rows of q of each, and the positions that they take at a time.
 	Tiles, TileRows, TileKV int

@@ -19,8 +19,8 @@ type FragmentFormat struct {
 // its block is which bit of its number o of the four of a step, of the lane of four that
 // gets it, and of the step.
 type Sharing struct {
-	O, lane [2]int
-	Step    int
+	O, Lanes [2]int
+	Step     int
 }
 
 const (
@@ -44,19 +44,19 @@ type FragmentItem struct {
 
 var Sharings = map[string]Sharing{
 	// 32 neighbours of each half of a block to each lane
-	"turn": {O: [2]int{0, 1}, lane: [2]int{2, 3}, Step: 4},
+	"turn": {O: [2]int{0, 1}, Lanes: [2]int{2, 3}, Step: 4},
 	// Two lanes share a pair of sub-blocks of 32, which are the low and the high nibbles of
 	// 32 bytes; a step has two pairs. So what the lanes take at a time lies close together.
-	"pairs": {O: [2]int{0, 2}, lane: [2]int{1, 3}, Step: 4},
+	"pairs": {O: [2]int{0, 2}, Lanes: [2]int{1, 3}, Step: 4},
 	// Of half a super-block 16 elements and the 16 that lie 64 further to each lane.
-	"halves": {O: [2]int{0, 3}, lane: [2]int{1, 2}, Step: 4},
+	"halves": {O: [2]int{0, 3}, Lanes: [2]int{1, 2}, Step: 4},
 }
 
 // Octet returns the number in a block of a lane's octet o of step p.
 func (d Sharing) Octet(b *kernel.Builder, laneID, o kernel.Value, p int) kernel.Value {
 	at := b.U32(uint32(p << d.Step))
 	for i := range 2 {
-		at = b.Add(at, b.Shl(b.And(b.Shr(laneID, i), 1), d.lane[i]), b.Shl(b.And(b.Shr(o, i), 1), d.O[i]))
+		at = b.Add(at, b.Shl(b.And(b.Shr(laneID, i), 1), d.Lanes[i]), b.Shl(b.And(b.Shr(o, i), 1), d.O[i]))
 	}
 	return at
 }
@@ -64,7 +64,7 @@ func (d Sharing) Octet(b *kernel.Builder, laneID, o kernel.Value, p int) kernel.
 // Place returns whose octet has a number, and which it is: o and 4 times the step.
 func (d Sharing) Place(b *kernel.Builder, octet kernel.Value) (laneID, o kernel.Value) {
 	bit := func(at, to int) kernel.Value { return b.Shl(b.And(b.Shr(octet, at), 1), to) }
-	return b.Or(bit(d.lane[0], 0), bit(d.lane[1], 1)), b.Or(bit(d.O[0], 0), bit(d.O[1], 1), bit(d.Step, 2))
+	return b.Or(bit(d.Lanes[0], 0), bit(d.Lanes[1], 1)), b.Or(bit(d.O[0], 0), bit(d.O[1], 1), bit(d.Step, 2))
 }
 
 // fragmentWide reads elements of 16 bits.

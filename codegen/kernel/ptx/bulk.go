@@ -1,0 +1,40 @@
+package ptx
+
+import "github.com/zincc-dev/zincc/codegen/kernel"
+
+// Copies are cp.async.bulk (PTX ISA, "Non-tensor copy"), slots mbarriers: a phase ends when one lane has said how many bytes to
+// expect, and these have come.
+
+// bulkArch is the first architecture that has them.
+const bulkArch = 90
+
+func (l *lowering) arrivals(n *kernel.Node) {
+	if l.o.Arch < bulkArch {
+		l.fail(n, "sm_%d has none, sm_%d and later have", l.o.Arch, bulkArch)
+		return
+	}
+	others := l.label()
+	l.jump(l.condition("setp.ne.u32", "%s, 0", l.builtins[kernel.LocalID].reg), others)
+	for i := range n.Align() {
+		l.do("mbarrier.init.shared.b64 [%s], 1", l.shared(int(n.Imm()), number(uint32(i))))
+	}
+	l.do("fence.mbarrier_init.release.cluster")
+	l.mark(others)
+	l.do("fence.proxy.async.shared::cta")
+	l.do("bar.sync 0")
+}
+
+func (l *lowering) bulk(n *kernel.Node) {
+	c := n.Bulk()
+	from, to, slot := l.place(n), l.shared(n.Array(), l.scalar(c.At)), l.shared(c.Arrivals, l.scalar(c.Slot))
+	bytes := 16 * c.Elements
+	l.do("mbarrier.arrive.expect_tx.shared.b64 _, [%s], %d", slot, bytes)
+	l.do("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], %s, %d, [%s]", to, from, bytes, slot)
+}
+
+func (l *lowering) arrived(n *kernel.Node) {
+	slot := l.word("mov.u32", "%s", l.shared(int(n.Imm()), l.scalar(n.Args()[0]))).reg
+	turn, again := l.held(l.scalar(n.Args()[1]), kernel.U32), l.label()
+	l.mark(again)
+	l.jumpUnless(l.condition("mbarrier.try_wait.parity.shared.b64", "[%s], %s", slot, turn), again)
+}

@@ -1,0 +1,87 @@
+package kernel
+
+import "encoding/binary"
+
+// Copies in Run arrive when they are waited for. Until then nothing of use is where they go.
+
+// arrivals are the slots of an array: what has been begun of each and not arrived, and the turns that have ended.
+type arrivals map[int][]slot
+
+type slot struct {
+	ended uint32
+	begun []copied
+}
+
+// slotOf returns the slot that a node is about.
+func (m *machine) slotOf(n *Node, array int, i uint32) *slot {
+	if list := m.arrivals[array]; int(i) < len(list) {
+		return &list[i]
+	}
+	m.fail(n, "slot %d of %d", i, len(m.arrivals[array]))
+	return nil
+}
+
+// bulk begins what active lanes copy.
+func (m *machine) bulk(n *Node, active []bool) {
+	what := n.Bulk()
+	from, to, slots := m.value(n.args[0]), m.value(what.At), m.value(what.Slot)
+	for l := range m.lanes {
+		if !active[l] || m.err != nil {
+			continue
+		}
+		s := m.slotOf(n, what.Arrivals, slots[l])
+		arg := int(n.imm)
+		if through := n.through(); through != nil {
+			arg = int(m.value(through)[2*l])
+		}
+		data, at, size := m.args[arg], 16*int(from[l]), 16*what.Elements
+		c := copied{array: n.array.index, at: 4 * int(to[l]), words: make([]uint32, size/4)}
+		switch {
+		case s == nil:
+			return
+		case at+size > len(data):
+			m.fail(n, "lane %d: bytes %d to %d of argument %q, which has %d", l, at, at+size, m.f.Args[arg].Name, len(data))
+			return
+		case c.at+size/4 > len(m.shared[c.array]):
+			m.fail(n, "lane %d: elements %d to %d of an array of %d", l, c.at/4, c.at/4+what.Elements, len(m.shared[c.array])/4)
+			return
+		case len(s.begun) > 0:
+			m.fail(n, "lane %d: slot %d has a copy that was not waited for", l, slots[l])
+			return
+		}
+		m.inBuffer(n, arg, at, size, l)
+		m.inShared(n, c.array, c.at, size/4, l)
+		for i := range c.words {
+			c.words[i] = binary.LittleEndian.Uint32(data[at+4*i:])
+			m.shared[c.array][c.at+i] = undefined
+		}
+		s.begun = append(s.begun, c)
+	}
+}
+
+// arrive ends the turn of a slot, unless it has ended.
+func (m *machine) arrive(n *Node, active []bool) {
+	m.together(n, active, m.lanes)
+	slots, turns := m.value(n.args[0]), m.value(n.args[1])
+	for l := range m.lanes {
+		if m.err != nil {
+			return
+		}
+		if slots[l] != slots[0] || turns[l] != turns[0] {
+			m.fail(n, "lane 0: slot %d, turn %d; lane %d: slot %d, turn %d", slots[0], turns[0], l, slots[l], turns[l])
+		}
+	}
+	s := m.slotOf(n, int(n.imm), slots[0])
+	if s == nil || s.ended&1 != turns[0]&1 {
+		return
+	}
+	if len(s.begun) == 0 {
+		m.fail(n, "slot %d: nothing will arrive", slots[0])
+		return
+	}
+	for _, c := range s.begun {
+		copy(m.shared[c.array][c.at:], c.words)
+		clear(m.races.shared[c.array][c.at:][:len(c.words)]) // all have waited
+	}
+	s.begun, s.ended = nil, s.ended+1
+}

@@ -1,0 +1,92 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Rows of f16 in tiles, as matrices of four subgroups multiply them where they lie: see TileElement.
+
+const (
+	// TileRows are the rows of a tile, TileBlock the elements of a row that are mixed, PieceElements those that then lie together.
+	TileRows, TileBlock, PieceElements = 128, 256, 8
+)
+
+// TileElement returns which element of its block of a row is element e of piece q of the block. A block has 32 octets. Two bits
+// of an octet's number, lanes, are its lane's number; the four octets that differ in these make four
+// pieces, of two elements of each lane: 0 and 2 of their octets, 1 and 3, 4 and 6, 5 and 7.
+func TileElement(lanes [2]int, q, e int) int {
+	octet, rest := 0, q/4
+	for bit := range 5 {
+		switch bit {
+		case lanes[0]:
+			octet |= (e / 2 & 1) << bit
+		case lanes[1]:
+			octet |= (e / 4 & 1) << bit
+		default:
+			octet |= (rest & 1) << bit
+			rest >>= 1
+		}
+	}
+	return 8*octet + [4]int{0, 1, 4, 5}[q%4] + 2*(e%2)
+}
+
+// TileOrders returns the orders that attribute lanes of op tile names.
+func TileOrders(lanes string) (list [][2]int, err error) {
+	for _, word := range strings.Split(lanes, " ") {
+		var at [2]int
+		if len(word) != 2 || word[0] < '0' || word[0] >= word[1] || word[1] > '4' {
+			return nil, fmt.Errorf("lanes %q: want pairs of bits, such as 13", lanes)
+		}
+		for i := range at {
+			at[i] = int(word[i] - '0')
+		}
+		list = append(list, at)
+	}
+	return list, nil
+}
+
+var tileAttrs = []AttrSpec{stringAttr("lanes")}
+
+var tileOps = []*OpKind{
+	{
+		Name: "tile",
+		Doc: "x in tiles of 128 rows, 0 behind the last: for each order of lanes and 8 elements of a row a row of y, with these of all rows of the tile; " +
+			"which elements they are TileElement says",
+		Params: []string{"x"},
+		Attrs:  append([]AttrSpec{intAttr("rows")}, tileAttrs...),
+		Flops:  noFlops,
+		Error:  exact,
+		Infer: func(op *Op) (Type, error) {
+			x, rows := op.Args[0].Type, op.Attrs.Int("rows")
+			orders, err := TileOrders(op.Attrs.Str("lanes"))
+			if err != nil {
+				return Type{}, err
+			}
+			if x.DType != F16 || areProjected(x) != nil || x.Last()%TileBlock != 0 || rows <= 0 || rows > 1<<20 || rows%TileRows != 0 {
+				return Type{}, fmt.Errorf("%d rows of %s are no tiles", rows, x)
+			}
+			return MakeType(F16, Dim(rows/TileRows*len(orders))*x.Last()/PieceElements, TileRows*PieceElements), nil
+		},
+	},
+	{
+		Name:   "untile",
+		Doc:    "x of tile, given the result",
+		Params: []string{"x"},
+		Attrs:  append([]AttrSpec{intAttr("rows")}, tileAttrs...),
+		Flops:  noFlops,
+		Error:  exact,
+		Infer: func(op *Op) (Type, error) {
+			x, rows := op.Args[0].Type, op.Attrs.Int("rows")
+			orders, err := TileOrders(op.Attrs.Str("lanes"))
+			if err != nil {
+				return Type{}, err
+			}
+			tiles := Dim(rows / TileRows * len(orders))
+			if areProjected(x) != nil || x.DType != F16 || rows <= 0 || rows%TileRows != 0 || x.Last() != TileRows*PieceElements || x.Shape[0] <= 0 || x.Shape[0]%(tiles*TileBlock/PieceElements) != 0 {
+				return Type{}, fmt.Errorf("%s has no %d rows in tiles", x, rows)
+			}
+			return MakeType(F16, T, x.Shape[0]/tiles*PieceElements), nil
+		},
+	},
+}
