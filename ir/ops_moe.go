@@ -118,6 +118,27 @@ var moeOps = []*OpKind{
 		},
 	},
 	{
+		Name:    "expert_scale",
+		Doc:     "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = scales[e] * x[r][i*rows + n], rows the width of a slot",
+		Params:  []string{"x", "scales", "ids"},
+		RowWise: true,
+		Flops:   noFlops,
+		Error:   exact,
+		Infer: func(op *Op) (Type, error) {
+			x, s, ids := op.Args[0].Type, op.Args[1].Type, op.Args[2].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if err := areSlots(ids, x.Shape[0]); err != nil {
+				return Type{}, err
+			}
+			if s.DType != F32 || len(s.Shape) != 1 || x.Last()%ids.Shape[1] != 0 {
+				return Type{}, fmt.Errorf("scales %s do not fit x %s in %d slots", s, x, ids.Shape[1])
+			}
+			return x, nil
+		},
+	},
+	{
 		Name: "expert_order",
 		Doc: "all slots r*k + i of the step in ascending order of ids[r][i], equal ones ascending: one list, row after row of the result, " +
 			"of which the rest is undefined",

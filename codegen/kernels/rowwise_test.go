@@ -66,6 +66,8 @@ func TestRowwise(t *testing.T) {
 		{family: "elementwise", rows: 2, globals: "step @a : f32[T, 7]\nstep @b : f32[T, 3]\n",
 			group: "%0 = head_join @a, @b {heads=1} : io f32[T, 10]"},
 		{family: "elementwise", rows: 9, n: 5, globals: "step @a : f32[T, 40]\nweight @by : f32[1]\n", group: "%0 = scale @a, @by {factor=0.5} : io f32[T, 40]"},
+		{family: "elementwise", rows: 9, n: 5, globals: "step @a : f32[T, 60]\nweight @by : f32[12]\nstep @ids : i32[T, 3]\n",
+			group: "%0 = expert_scale @a, @by, @ids : io f32[T, 60]"},
 		{family: "elementwise", rows: 9, n: 5, globals: "", group: "%0 = head_ids @pos {heads=20} : io i32[T, 20]"},
 		{family: "heads", rows: 9, n: 5, globals: "step @a : f32[T, 96]\n",
 			group: "%0 = head_slice @a {head_dim=16, parts=2, part=1} : io f32[T, 48]"},

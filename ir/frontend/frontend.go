@@ -87,7 +87,7 @@ func Ignored(f *gguf.File) []string {
 	}
 	var names []string
 	for _, t := range f.Tensors {
-		if slices.ContainsFunc(beside, func(prefix string) bool { return strings.HasPrefix(t.Name, prefix) }) {
+		if slices.ContainsFunc(beside, func(prefix string) bool { return strings.HasPrefix(t.Name, prefix) }) || strings.HasSuffix(t.Name, ".input_scale") {
 			names = append(names, t.Name)
 			continue
 		}

@@ -41,9 +41,16 @@ func TestEveryArchitectureHasATinyModel(t *testing.T) {
 	}
 }
 
+// allModels are those of all architectures and their variants.
+func allModels() map[string]func() *tinyModel {
+	all := maps.Clone(tinyModels)
+	maps.Copy(all, variants)
+	return all
+}
+
 // TestPrograms compares the programs with testdata/ARCH.zir.
 func TestPrograms(t *testing.T) {
-	for arch, build := range tinyModels {
+	for arch, build := range allModels() {
 		t.Run(arch, func(t *testing.T) {
 			p, err := frontend.Load(build().open(t), options)
 			if err != nil {
@@ -87,9 +94,7 @@ func (w weights) Weight(name string) ([]byte, error) {
 // whose .txt has an index and a logit a line. (With its flash attention, llama.cpp
 // sums values in float16 on the CPU.)
 func TestLogits(t *testing.T) {
-	all := maps.Clone(tinyModels)
-	maps.Copy(all, variants)
-	for arch, build := range all {
+	for arch, build := range allModels() {
 		t.Run(arch, func(t *testing.T) {
 			m := build()
 			if *models != "" {

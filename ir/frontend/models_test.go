@@ -615,6 +615,26 @@ func nemotronExpertsTiny(latent int64) *tinyModel {
 	return m
 }
 
+// scales puts numbers beside the matrices of all layers, as files of NVFP4 have them: one, or one for each expert.
+func (m *tinyModel) scales() *tinyModel {
+	for _, w := range slices.Clone(m.tensors) {
+		name, ok := strings.CutSuffix(w.Name, ".weight")
+		if !ok || !strings.HasPrefix(name, "blk.") || len(w.Shape) < 2 || strings.HasSuffix(name, "ffn_gate_inp") {
+			continue
+		}
+		n := int64(1)
+		if len(w.Shape) == 3 {
+			n = w.Shape[2]
+		}
+		m.add(name+".scale", n)
+		data := m.tensor(name + ".scale").Data
+		for i := range int(n) {
+			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(0.5+m.rand.Float32()))
+		}
+	}
+	return m
+}
+
 // variants are what other models of an architecture have, by the name of their logits.
 var variants = map[string]func() *tinyModel{
 	"nemotron_h_moe-latent": func() *tinyModel { return nemotronExpertsTiny(24) },
@@ -626,7 +646,8 @@ var variants = map[string]func() *tinyModel{
 		m.set("expert_group_used_count", uint32(2))
 		return m
 	},
-	"deepseek2-lite": func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
+	"qwen3moe-scales": func() *tinyModel { return tinyModels["qwen3moe"]().scales() },
+	"deepseek2-lite":  func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
 }
 
 // tinyModels builds one model of every architecture.

@@ -165,18 +165,37 @@ func (l *layer) route(scores, ids *ir.Value) *ir.Value {
 func (l *layer) expertGateUp(h, ids *ir.Value) (gate, up *ir.Value) {
 	m, e, blk := l.model, l.experts, l.blk
 	if w := m.optional(blk+"ffn_gate_up_exps.weight", e.count, 2*e.ff, m.embd); w != nil {
-		return l.expertLinear(h, w, "", ids, 0, e.ff), l.expertLinear(h, w, "", ids, e.ff, e.ff)
+		both := func(first int) *ir.Value {
+			return l.expertScale(l.expertLinear(h, w, "", ids, first, e.ff), "ffn_gate_up_exps", ids)
+		}
+		return both(0), both(e.ff)
 	}
 	gate = l.expertLinear(h, m.weight(blk+"ffn_gate_exps.weight", e.count, e.ff, m.embd), "ffn_gate_exps", ids, 0, e.ff)
 	return gate, l.expertLinear(h, m.weight(blk+"ffn_up_exps.weight", e.count, e.ff, m.embd), "ffn_up_exps", ids, 0, e.ff)
 }
 
 // expertLinear applies rows [first, first+rows) of every chosen expert's matrix, and adds the
-// bias of that name if the file has one.
+// scale or the bias of that name if the file has one. The scale of the down projection is in the experts' weights.
 func (l *layer) expertLinear(x, w *ir.Value, name string, ids *ir.Value, first, rows int) *ir.Value {
 	y := l.op("expert_linear", ir.Attrs{{Name: "first", Value: int64(first)}, {Name: "rows", Value: int64(rows)}}, x, w, ids)
-	if name == "" || !l.has(name+".bias") {
+	if name == "" {
+		return y
+	}
+	if name != "ffn_down_exps" {
+		y = l.expertScale(y, name, ids)
+	}
+	if !l.has(name + ".bias") {
 		return y
 	}
 	return l.op("expert_bias", nil, y, l.weight(l.blk+name+".bias", l.experts.count, rows), ids)
+}
+
+// expertScale multiplies what the chosen experts' matrices of a name make by their numbers, which files have beside
+// matrices of NVFP4.
+func (l *layer) expertScale(y *ir.Value, name string, ids *ir.Value) *ir.Value {
+	scales := l.optional(l.blk+name+".scale", l.experts.count)
+	if scales == nil {
+		return y
+	}
+	return l.op("expert_scale", nil, y, scales, ids)
 }

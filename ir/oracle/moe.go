@@ -210,6 +210,20 @@ func expertBias(c *call) error {
 	return nil
 }
 
+func expertScale(c *call) error {
+	slots := c.rows(0) * width(c.op.Args[2])
+	if err := c.inRange(2, slots, int(c.op.Args[1].Type.Shape[0])); err != nil {
+		return err
+	}
+	x, y, scales, n := c.arg(0), c.result(), c.arg(1), width(c.op.Result)/width(c.op.Args[2])
+	for s, e := range asInts(c.arg(2))[:slots] {
+		for i := s * n; i < (s+1)*n; i++ {
+			y[i] = scales[e] * x[i]
+		}
+	}
+	return nil
+}
+
 func expertOrder(c *call) error {
 	y, ids := asInts(c.result()), asInts(c.arg(0))
 	slots := y[:c.rows(0)*width(c.op.Result)]

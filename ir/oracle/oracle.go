@@ -247,6 +247,7 @@ var evaluators = map[string]func(c *call) error{
 	"route":            route,
 	"expert_linear":    expertLinear,
 	"expert_bias":      expertBias,
+	"expert_scale":     expertScale,
 	"expert_order":     expertOrder,
 	"expert_offsets":   expertOffsets,
 	"expert_sum":       expertSum,

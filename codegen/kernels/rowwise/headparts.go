@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -21,7 +22,7 @@ type headWidth struct {
 	unit  string
 }
 
-// headParts has the ops that take the heads of a row apart, or put them together.
+// headParts has the ops that take the heads of a row apart, or put them together, and one that goes by slots of experts.
 var headParts = map[string]func(op *ir.Op) headPart{
 	"head_cut": func(op *ir.Op) headPart {
 		return headPart{
@@ -45,6 +46,18 @@ var headParts = map[string]func(op *ir.Op) headPart{
 				x := b.Var(t, args[0].Load(t, b.Add(b.Mul(head, n), b.Min(at, b.Sub(n, 1)))))
 				b.If(b.Ge(at, n), func() { x.Set(args[1].Load(t, b.Add(b.Mul(head, m), b.Sub(at, n)))) })
 				return x.Get()
+			},
+		}
+	},
+	"expert_scale": func(op *ir.Op) headPart {
+		slots := int(op.Args[2].Type.Last())
+		return headPart{
+			consts: []headWidth{{"part", int(op.Result.Type.Last()) / slots, "elements of a slot"}},
+			load: func(b *kernel.Builder, args []*kernel.Buffer, t kernel.Type, width func(name string) kernel.Value, row, i kernel.Value) kernel.Value {
+				slot := b.Add(b.Mul(row, b.Div(width("row"), width("part"))), b.Div(i, width("part")))
+				factor := args[1].Load(kernel.F32, args[2].Load(kernel.U32, slot))
+				x := args[0].Load(t, b.Add(b.Mul(row, width("row")), i))
+				return b.Mul(x, lane.Splat(b, factor, t.Lanes()))
 			},
 		}
 	},
