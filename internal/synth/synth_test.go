@@ -1,6 +1,8 @@
 package synth_test
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"path/filepath"
 	"slices"
@@ -102,6 +104,40 @@ func TestWrite(t *testing.T) {
 			if rms := math.Sqrt(squares / float64(len(values)) * cols); !(rms > 0.1 && rms < 5) {
 				t.Errorf("%s: %s of %s: a row of ones gives %.3g", quant, w.Name, w.Type, rms)
 			}
+		}
+	}
+}
+
+// TestHollow compares a file without weights with a whole one: its header, its size and its factors are the same.
+func TestHollow(t *testing.T) {
+	s := synth.Shape{Name: "hollow", Arch: "gemma4", Quant: "Q8_0", Layers: 2, Embd: 256, FF: 512, Vocab: 300, Ctx: 64, Heads: 4, KVHeads: 1, HeadDim: 64,
+		RopeBase: 1e4, Windows: synth.Windows{Size: 16, Period: 2, WideDim: 128, WideHeads: 1}}
+	m, err := synth.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := errors.Join(m.Write(filepath.Join(dir, "whole")), m.WriteHollow(filepath.Join(dir, "hollow"))); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := gguf.Open(filepath.Join(dir, "whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	hollow, err := gguf.Open(filepath.Join(dir, "hollow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hollow.Close()
+	for i, w := range whole.Tensors {
+		h := hollow.Tensors[i]
+		if h.Name != w.Name || h.Offset != w.Offset {
+			t.Fatalf("%s at %d is %s at %d", w.Name, w.Offset, h.Name, h.Offset)
+		}
+		same := bytes.Equal(whole.Data(&w), hollow.Data(&h))
+		if isFactor := strings.Contains(w.Name, "norm") || strings.Contains(w.Name, "rope") || strings.Contains(w.Name, "scale"); same != isFactor {
+			t.Errorf("%s: the same: %v", w.Name, same)
 		}
 	}
 }

@@ -87,15 +87,17 @@ func prime(n int) int {
 }
 
 // Write writes the whole file, with random weights of which logits stay finite. The same shape gives the same bytes.
-func (m *Model) Write(path string) error { return m.writeFile(path, m.fill) }
-
-// WriteHollow writes a file of the whole size whose weights are a hole, which takes no room on a disk.
-func (m *Model) WriteHollow(path string) error {
-	return m.writeFile(path, func(*os.File, int64) error { return nil })
+func (m *Model) Write(path string) error {
+	return m.write(path, func(gguf.TensorData) bool { return true })
 }
 
-// writeFile writes the header, what fill writes from an offset on, and zeros where it writes nothing.
-func (m *Model) writeFile(path string, fill func(f *os.File, at int64) error) error {
+// WriteHollow writes a file of the whole size of which all but factors, which a compiler reads, is a hole that takes no room on a disk.
+func (m *Model) WriteHollow(path string) error {
+	return m.write(path, func(t gguf.TensorData) bool { return kindOf(t.Name) == factor })
+}
+
+// write writes the header, and the data of the tensors that are wanted.
+func (m *Model) write(path string, wanted func(gguf.TensorData) bool) error {
 	var header bytes.Buffer
 	if err := gguf.WriteHeader(&header, m.Meta, m.Tensors); err != nil {
 		return err
@@ -116,7 +118,7 @@ func (m *Model) writeFile(path string, fill func(f *os.File, at int64) error) er
 		err = f.Truncate(size)
 	}
 	if err == nil {
-		err = fill(f, at)
+		err = m.fill(f, at, wanted)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
@@ -124,8 +126,8 @@ func (m *Model) writeFile(path string, fill func(f *os.File, at int64) error) er
 	return os.Rename(part, path)
 }
 
-// fill writes the weights from an offset on.
-func (m *Model) fill(f *os.File, at int64) error {
+// fill writes weights from an offset on.
+func (m *Model) fill(f *os.File, at int64, wanted func(gguf.TensorData) bool) error {
 	largest := map[look]int64{}
 	for _, t := range m.Tensors {
 		largest[lookOf(t)] = max(largest[lookOf(t)], bytesOf(t))
@@ -139,7 +141,9 @@ func (m *Model) fill(f *os.File, at int64) error {
 	for _, t := range m.Tensors {
 		pattern, size, start := patterns[lookOf(t)], bytesOf(t), at
 		at += aligned(size)
-		group.Go(func() error { return repeat(f, start, size, pattern(), phase(t)) })
+		if wanted(t) {
+			group.Go(func() error { return repeat(f, start, size, pattern(), phase(t)) })
+		}
 	}
 	return group.Wait()
 }
