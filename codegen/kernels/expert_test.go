@@ -393,6 +393,7 @@ func TestExpertUpFixed(t *testing.T) {
 		moes[0], moes[2], moes[3], moes[5],
 		{dtype: ir.Q5_K, embd: 1280, ff: 96, experts: 5, slots: 3, shared: 40, norm: true, gating: "softmax"},
 		{dtype: ir.F16, embd: 256, ff: 32, experts: 4, slots: 2, shared: 96, norm: true, gating: "softmax"},
+		{dtype: ir.MXFP4, embd: 21 * 64, ff: 32, experts: 4, slots: 2, norm: true, gating: "topk_softmax"}, // no whole groups of 128, with subgroups of 32
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
@@ -406,6 +407,9 @@ func TestExpertUpFixed(t *testing.T) {
 				linears -= 2
 			}
 			on := dotTarget(t)
+			if m.embd == 21*64 {
+				on.Wave, on.Workgroup = 32, 1024
+			}
 			site := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: out, Target: on}
 			if got := roundedFor(site, "fixed12"); len(got) != linears {
 				t.Errorf("%d ops read x in fixed point, want %d", len(got), linears)

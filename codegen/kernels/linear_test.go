@@ -425,15 +425,19 @@ var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_
 // lanes that all have a unit and over some that have none. All shapes of all widths have to
 // give the same bits with subgroups of one size.
 func TestGemvFixed(t *testing.T) {
+	const uneven = 21 * 64 // no whole number of the groups of 128 whose squares are added up
 	for _, d := range byteFormats {
 		lengths := []int{5 * 256}
-		if d == ir.Q4_K || d == ir.Q6_K || d == ir.Q8_0 {
+		switch d {
+		case ir.Q4_K, ir.Q6_K:
 			lengths = []int{256, 5 * 256, 17 * 256}
+		case ir.Q8_0:
+			lengths = []int{256, 5 * 256, 17 * 256, uneven}
 		}
 		for _, k := range lengths {
 			t.Run(fmt.Sprint(d, " ", k), func(t *testing.T) {
 				t.Parallel()
-				thorough := len(lengths) > 1 && k == 5*256
+				thorough := len(lengths) > 1 && (k == 5*256 || k == uneven)
 				widths, waves := []int{8, 1}, []int{8}
 				if thorough {
 					waves = []int{8, 32, 64}

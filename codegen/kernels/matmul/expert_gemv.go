@@ -94,7 +94,7 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 	k := gemv{linearGroup: &column, wave: t.Wave, columns: 1, most: residentElements, resident: true}
 	k.share(t)
 	k.teams = min(gemvLanes, t.Workgroup) / (k.subgroups * k.wave)
-	if k.teams == 0 || k.k/4%k.wave != 0 || !k.fits(1) || k.sharedBytes()+4*sharedParts+k.tables() > t.Shared {
+	if k.teams == 0 || !k.fits(1) || k.sharedBytes()+4*sharedParts+k.tables() > t.Shared {
 		return nil
 	}
 	rows := 0 // of the experts, in all rows of the step

@@ -30,7 +30,7 @@ func (k gemv) rowsOfTeam(t *target.Target) int {
 // inTeams returns the shapes of a kernel whose teams share x, best guess first; none if
 // there is no room for x.
 func (k gemv) inTeams(t *target.Target) []gemv {
-	if k.fixed == nil || k.k/4%k.wave != 0 || 2*k.subgroups*k.wave > gemvLanes {
+	if k.fixed == nil || 2*k.subgroups*k.wave > gemvLanes {
 		return nil
 	}
 	fits := func() bool {
@@ -107,7 +107,12 @@ func (r *gemvRun) makeShared(c int) {
 	group := weight.ScaleElements(r.k)
 	lanes := min(r.wave, group/8) // that share a scale
 	parts := group / (8 * lanes)  // of a lane
-	b.For(b.LocalID(), r.k/(8*parts), r.lanes(), func(at kernel.Value) {
+	count := r.k / (8 * parts)
+	end, perGroup := count, r.wave/2 // lanes that share a sum of squares
+	if r.gain != nil {
+		end = site.CeilDiv(count, perGroup) * perGroup // the last group is filled up with zeros
+	}
+	b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) {
 		begin := at // the number of the lane's first eight
 		if parts > 1 {
 			begin = b.Add(b.Mul(b.Div(at, lanes), group/8), b.Mod(at, lanes))
@@ -117,34 +122,51 @@ func (r *gemvRun) makeShared(c int) {
 			i := b.Add(begin, p*lanes)
 			var v, squares []kernel.Value
 			for j := range 2 {
-				e := r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Mul(i, 2), j))
+				from := i
+				if end > count {
+					from = b.Min(i, count-1)
+				}
+				e := r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Mul(from, 2), j))
+				if end > count {
+					e = b.Select(b.Lt(at, count), e, b.Splat(b.F32(0), 4))
+				}
 				if r.gain != nil {
 					squares = append(squares, squareOf(b, e))
-					e = b.Mul(e, r.a.gain.Load(lane.F32x4, b.Add(b.Mul(i, 2), j)))
+					e = b.Mul(e, r.a.gain.Load(lane.F32x4, b.Add(b.Mul(from, 2), j)))
 				}
 				v = append(v, e)
 			}
 			if r.gain != nil {
-				perGroup := r.wave / 2 // lanes
 				sum := lane.Sum(b, b.Add(squares[0], squares[1]), 1, perGroup)
 				b.If(b.Eq(b.Mod(i, perGroup), 0), func() { r.squares.Store(b.Add(b.Div(i, perGroup), c*r.squareGroups()), sum) })
 			}
 			list = append(list, v)
 		}
-		for p, q := range weight.EighthsFixed(b, list, lanes) {
-			i := b.Add(begin, p*lanes)
-			half := b.Add(b.Div(i, 2), c*r.k/weight.FixedHalf)
-			for j := range q.High {
-				at := b.Add(b.Mul(b.And(i, 1), 2), j)
-				x.high.StoreElem(half, at, q.High[j])
-				x.low.StoreElem(half, at, q.Low[j])
-			}
-			b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.Scale, q.Sum)) })
-			if x.halves != nil {
-				b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.HalfSum) })
-			}
+		eighths := weight.EighthsFixed(b, list, lanes)
+		if end == count {
+			x.store(b, eighths, begin, lanes, c*r.k)
+			return
 		}
+		b.If(b.Lt(at, count), func() { x.store(b, eighths, begin, lanes, c*r.k) })
 	})
+}
+
+// store keeps what a lane has rounded: the eight elements with the number begin of the column from the given element on,
+// and those a number of lanes apart.
+func (x *sharedX) store(b *kernel.Builder, eighths []weight.FixedEighth, begin kernel.Value, lanes, from int) {
+	for p, q := range eighths {
+		i := b.Add(begin, p*lanes)
+		half := b.Add(b.Div(i, 2), from/weight.FixedHalf)
+		for j := range q.High {
+			at := b.Add(b.Mul(b.And(i, 1), 2), j)
+			x.high.StoreElem(half, at, q.High[j])
+			x.low.StoreElem(half, at, q.Low[j])
+		}
+		b.If(b.Eq(b.And(i, 3), 0), func() { x.scales.Store(b.Shr(half, 1), b.Vec(q.Scale, q.Sum)) })
+		if x.halves != nil {
+			b.If(b.Eq(b.And(i, 1), 0), func() { x.halves.Store(half, q.HalfSum) })
+		}
+	}
 }
 
 // takeShared gives the lane its units.

@@ -236,16 +236,16 @@ func (s SuperSum) Number(b *kernel.Builder) kernel.Value {
 	return b.FMA(b.Neg(b.Elem(header, 1)), b.Mul(s.ScaleX, number(s.Mins)), product)
 }
 
-// fixedEighth is eight elements of x, with their scale and the sums of the integers of the run and of the half
+// FixedEighth is eight elements of x, with their scale and the sums of the integers of the run and of the half
 // that they belong to.
-type fixedEighth struct {
+type FixedEighth struct {
 	High, Low           []kernel.Value
 	Scale, Sum, HalfSum kernel.Value
 }
 
 // EighthsFixed is toFixed where a lane has eight elements at a time, two vec4, and its neighbour the
 // next: its parts are as many lanes apart as share a scale.
-func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int) (list []fixedEighth) {
+func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int) (list []FixedEighth) {
 	var all []kernel.Value
 	for _, x := range parts {
 		all = append(all, x...)
@@ -253,7 +253,7 @@ func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int) (list []
 	most := lane.Fold(b, Largest(b, all), 1, lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
 	inverse, scale := InverseScale(b, most), b.Mul(most, 1.0/FixedMost)
 	for _, x := range parts {
-		q := fixedEighth{Scale: scale}
+		q := FixedEighth{Scale: scale}
 		ones := b.U32(0x01010101)
 		var sums [2]kernel.Value
 		for j, v := range x {
