@@ -158,12 +158,14 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 }
 
 // tiles returns how many elements of the result a workgroup may compute, best guess
-// first: more of them load x less often, fewer keep more of the device busy.
+// first: more of them load x less often, but there have to be enough subgroups to keep the device busy,
+// of which each waits for the row that it has loaded.
 func (g *expertDown) tiles(t *target.Target) []int {
-	if g.width < 16*t.Units {
-		return []int{8, 16, 4}
+	best := 32
+	for best > 4 && site.CeilDiv(g.width, best)*g.subgroups()*g.wave < gemvLanes*t.Units {
+		best /= 2
 	}
-	return []int{16, 8, 32}
+	return []int{best, 2 * best, best / 2}
 }
 
 // subgroups returns those of a workgroup: the members, and one for the weights; or one that takes
