@@ -24,7 +24,7 @@ func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Ca
 // order of their table.
 func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	if s.Func.Rows <= ir.DecodeRows {
-		return offers
+		return roomFirst(s, offers)
 	}
 	return rank(s, offers).list()
 }
