@@ -125,3 +125,29 @@ func TestWorkspaces(t *testing.T) {
 		}
 	}
 }
+
+// TestAttentionLeavesRoom holds which attention has a form that leaves room as the best guess: that of three rows and more,
+// of heads that were measured.
+func TestAttentionLeavesRoom(t *testing.T) {
+	for _, c := range []struct {
+		op         string
+		rows, head int
+		first      int // lanes that there is room for
+	}{
+		{"attention_split", 8, 128, 512}, {"attention_split", 4, 64, 512}, {"attention_split", 2, 128, 0}, {"attention_split", 8, 256, 0}, {"linear", 8, 128, 0},
+	} {
+		op := &ir.Op{Kind: ir.LookupOp(c.op), Attrs: ir.Attrs{{Name: "head_dim", Value: int64(c.head)}}}
+		s := &kernels.Site{Func: &ir.Func{Rows: c.rows}, Group: &ir.Group{Ops: []*ir.Op{op}}}
+		var rooms []int
+		for _, k := range strategy.Rank(s, []kernels.Candidate{{}, {Room: 512}, {Room: 768}}) {
+			rooms = append(rooms, k.Room)
+		}
+		want := []int{0, 512, 768}
+		if c.first > 0 {
+			want = []int{512, 0, 768}
+		}
+		if !slices.Equal(rooms, want) {
+			t.Errorf("%s of %d rows, heads of %d: room for %d, want %d", c.op, c.rows, c.head, rooms, want)
+		}
+	}
+}
