@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate objects digests mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test packages lint generate objects digests headers mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -68,6 +68,11 @@ fuzz:
 			echo "$$f $$name"; $(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x; \
 		done; \
 	done
+
+# What compiling takes, of models of published shapes, in time and memory, with nothing kept from before:
+#	make headers HEADERS="--target gfx1201 --shape glm47-flash,gemma4-12b"
+headers: build
+	$(GO) run ./internal/headers $(HEADERS)
 
 # Sends 200 signals at random times to all commands, which must leave nothing half-written:
 #	make interrupts INTERRUPTS="-n 50 --only profile"

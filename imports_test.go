@@ -57,6 +57,7 @@ var layers = []struct {
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
 	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
+	{"internal/headers", []string{"codegen", "internal/synth"}},
 	{"internal/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }
