@@ -11,10 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// fragmentTarget is a small GPU of which it is known how it deals elements of matrices to lanes.
-var fragmentTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Units: 2, Dot: true, Fragments: true}
-
-// ringTarget also copies to shared memory while lanes go on.
+// ringTarget is a small GPU of which it is known how it deals elements of matrices to lanes, and which copies to
+// shared memory while lanes go on.
 var ringTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Asked: 227 << 10, Units: 2, Dot: true, Fragments: true, CUDA: 80}
 
 // fixedGroups are groups over an x in fixed point. They make the weights before x: the same

@@ -28,6 +28,11 @@ const (
 	floatRows = 128
 	// lanesRows is beyond how many rows gemm_lanes is faster with its larger tile.
 	lanesRows = 256
+	// keptRounds is the rounds of workgroups that expert_fragment wants where lanes keep x: with fewer some
+	// units end early, with more each workgroup brings x for few outputs.
+	keptRounds = 2.5
+	// keptSubgroups is how many subgroups of such workgroups a unit holds.
+	keptSubgroups = 16
 	// matrixFixed is what all kernels with matrices take besides their steps, in microseconds.
 	matrixFixed = 4
 )
@@ -152,8 +157,23 @@ func expertCoopSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + expertTiles(t, rows)*float64(t.Across)/float64(units)*workgroup)
 }
 
-// expertFragmentSeconds was measured with q4_k and q5_k.
+// keptSeries is through how many tiles of outputs a workgroup of expert_fragment should go whose lanes keep x, a power of two.
+func keptSeries(t *site.Tiling, rows, units int) int {
+	slots, experts := float64(rows*t.Slots), float64(t.Experts)
+	chosen := experts * (1 - math.Exp(-slots/experts))
+	atOnce := float64(units * (keptSubgroups / t.Groups))
+	n := 1
+	for n < t.Across && chosen*float64(t.Across) > math.Sqrt2*float64(n)*keptRounds*atOnce {
+		n *= 2
+	}
+	return n
+}
+
+// expertFragmentSeconds was measured with q4_k and q5_k, where rows are pooled.
 func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
+	if t.Name == "kept" {
+		return math.Inf(1)
+	}
 	mean, blocks := float64(rows*t.Slots)/float64(t.Experts), float64(t.Steps)
 	us := 0.5 + blocks*(0.83+0.03*min(float64(t.Rows), mean)) // for 128 outputs
 	if t.Wide > 16 {

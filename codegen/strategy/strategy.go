@@ -6,6 +6,7 @@ package strategy
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -45,6 +46,7 @@ func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	r.sort("gemm_wgmma")
 	r.floats()
 	r.fragments()
+	r.series()
 	return r
 }
 
@@ -94,6 +96,23 @@ func (r *ranking) fragments() {
 	case r.rows > fragmentAlways && best.Rows >= r.rows: // of few rows tuning may choose, and of several tiles
 		r.of["gemm_coop"] = nil
 	}
+}
+
+// series keeps of expert_fragment whose lanes keep x the one that goes through as many tiles as is best, and those
+// with half and twice as many.
+func (r *ranking) series() {
+	list := r.of["expert_fragment"]
+	if len(list) == 0 || list[0].Tiling.Name != "kept" {
+		return
+	}
+	n := keptSeries(list[0].Tiling, r.rows, r.t.Units)
+	var kept []kernels.Candidate
+	for _, series := range []int{n, n / 2, 2 * n} {
+		if i := slices.IndexFunc(list, func(c kernels.Candidate) bool { return c.Tiling.Series == series }); i >= 0 {
+			kept = append(kept, list[i])
+		}
+	}
+	r.of["expert_fragment"] = kept
 }
 
 // fragmentPays reports whether gemm_fragment with this tile is expected to be faster than the best
@@ -163,5 +182,6 @@ func Seconds(c *kernels.Candidate, t *target.Target, rows int) (float64, bool) {
 	if c.Tiling == nil || t.Vendor != nvidia {
 		return 0, false
 	}
-	return sm90[c.Family](c.Tiling, rows, t.Units), true
+	s := sm90[c.Family](c.Tiling, rows, t.Units)
+	return s, !math.IsInf(s, 1)
 }

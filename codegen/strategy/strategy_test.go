@@ -151,3 +151,29 @@ func TestAttentionLeavesRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestExpertSeries holds which tiles of expert_fragment whose lanes keep x stay of all powers of two: about as many in a row as
+// leave two or three rounds of workgroups, best first.
+func TestExpertSeries(t *testing.T) {
+	for _, c := range []struct {
+		experts, across int
+		want            []int
+	}{
+		{8, 8, []int{1, 2}},
+		{128, 96, []int{16, 8, 32}}, // about 81 experts are chosen, of whose tiles 264 run at once
+	} {
+		s := linears(t, "sm_90", 16, 2048, 2, 768)
+		var offers []kernels.Candidate
+		for n := 1; n < 4*c.across; n *= 2 {
+			offers = append(offers, kernels.Candidate{Family: "expert_fragment",
+				Tiling: &kernels.Tiling{Name: "kept", Series: n, Slots: 8, Experts: c.experts, Across: c.across, Groups: 8}})
+		}
+		var have []int
+		for _, o := range strategy.Rank(s, offers) {
+			have = append(have, o.Tiling.Series)
+		}
+		if !slices.Equal(have, c.want) {
+			t.Errorf("%d experts, %d tiles: series of %v, want %v", c.experts, c.across, have, c.want)
+		}
+	}
+}

@@ -2,14 +2,12 @@ package matmul
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
-	"github.com/zincc-dev/zincc/codegen/target"
 )
 
 // expertFragment is gemm_fragment over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
@@ -24,9 +22,6 @@ const (
 	// fragmentPerExpert is the slots of an expert, if all have as many, up to which lanes keep their rows,
 	// expertLow those up to which tiles are for few rows.
 	fragmentPerExpert, expertLow = 4, 24
-	// fragmentRounds is the rounds of workgroups that expert_fragment wants where lanes keep x: with fewer some
-	// units end early, with more each workgroup brings x for few outputs.
-	fragmentRounds = 2.5
 )
 
 // The tiles of pooled rows. Few rows wait for weights, of which much has to be on its way; many for
@@ -54,7 +49,7 @@ func ExpertFragmentCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	var list []site.Candidate
-	for _, t := range expertFragmentTiles(g, s.Target) {
+	for _, t := range expertFragmentTiles(g) {
 		tile := *g.linearGroup
 		tile.rows = t.rows
 		if tile.fitsFragment(s.Target) {
@@ -65,7 +60,7 @@ func ExpertFragmentCandidates(s *site.Site) []site.Candidate {
 }
 
 // expertFragmentTiles returns tiles for the group, best guess first.
-func expertFragmentTiles(g *sortedGroup, t *target.Target) []fragmentTile {
+func expertFragmentTiles(g *sortedGroup) []fragmentTile {
 	blocks := g.k / weight.FragmentBlock
 	if g.perExpert() > fragmentPerExpert {
 		list := slices.Clone(expertLowTiles)
@@ -85,25 +80,11 @@ func expertFragmentTiles(g *sortedGroup, t *target.Target) []fragmentTile {
 	}
 	var list []fragmentTile
 	k := fragmentTile{outputs: fragment.Side, across: 1, rows: fragment.Columns, splits: 1, groups: blocks}
-	for _, k.series = range g.fragmentSeries(k, t) {
+	tiles := g.tiles(gemmFragment{linearGroup: g.linearGroup, fragmentTile: k}.each())
+	for k.series = 1; k.series < 4*tiles; k.series *= 2 {
 		list = append(list, k)
 	}
 	return list
-}
-
-// fragmentSeries returns how many tiles of outputs a workgroup whose lanes keep x may go through, best guess first.
-func (g *sortedGroup) fragmentSeries(k fragmentTile, t *target.Target) []int {
-	slots, experts := float64(g.rows*g.slots), float64(g.experts)
-	chosen := experts * (1 - math.Exp(-slots/experts))
-	atOnce := float64(t.Units * (fragmentGroups / k.groups))
-	n, tiles := 1, g.tiles(gemmFragment{linearGroup: g.linearGroup, fragmentTile: k}.each())
-	for n < tiles && chosen*float64(tiles) > math.Sqrt2*float64(n)*fragmentRounds*atOnce {
-		n *= 2
-	}
-	if n == 1 {
-		return []int{1, 2}
-	}
-	return []int{n, n / 2, 2 * n}
 }
 
 // name is all that shapes the code, but for what is multiplied.
@@ -123,13 +104,11 @@ func (k expertFragment) candidate() site.Candidate {
 	c := k.sortedGroup.candidate(k.fragment.fragmentTile.rows, k.fragment.outputsOf())
 	c.Kernel = fmt.Sprintf("expert_fragment %s %s", k.key(), k.name())
 	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.fragment.series)
-	if k.fragment.where == pooled {
-		c.Tiling = k.tiling()
-	}
+	c.Tiling = k.tiling()
 	return site.Implement(c, "expert_fragment", k.kernel)
 }
 
-// tiling is what the kernel does with rows that are pooled.
+// tiling counts the tiles of all experts' rows.
 func (k expertFragment) tiling() *site.Tiling {
 	t := k.fragment.tiling()
 	t.Slots, t.Experts, t.Across, t.Steps = k.slots, k.experts, k.tiles(k.fragment.tile()), k.k/weight.FragmentBlock
