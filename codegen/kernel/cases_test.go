@@ -200,6 +200,7 @@ func memory(b *kernel.Builder) {
 			}
 		}
 	}
+	x.Prefetch(at)
 	z.Store16(at, x.Load16(at))
 	y.Store(at, b.Add(y.AtomicAdd(0, 1), y.AtomicMax(1, at)))
 	n := b.Shared(kernel.U32, 2)

@@ -76,7 +76,7 @@ func init() {
 		kernel.OpAtomicAdd:   (*lowering).atomic,
 		kernel.OpAtomicMax:   (*lowering).atomic,
 		kernel.OpAtomicLoad:  (*lowering).atomicLoad,
-		kernel.OpPrefetch:    func(*lowering, *kernel.Node) {}, // other subgroups hide latency
+		kernel.OpPrefetch:    func(l *lowering, n *kernel.Node) { l.do("prefetch.global.L2 %s", l.place(n)) },
 		kernel.OpCopy:        (*lowering).copy,
 		kernel.OpCopyGroup:   (*lowering).copyGroup,
 		kernel.OpCopyWait:    (*lowering).copyWait,

@@ -35,6 +35,7 @@ type splitKernel struct {
 	counts *ir.Value // counters of the last-block reduction of the splits
 
 	matrices  bool // see matrixSums
+	asks      bool // for its first keys and values before it makes q, see matrixSums.askFor
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
 	team      int  // lanes of a team: a power of two
@@ -101,6 +102,7 @@ func matchSplit(s *site.Site) *splitKernel {
 		k.sinks = k.merge.Args[1]
 	}
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
+	k.asks = k.matrices && s.Target.CUDA > 0 && k.rows.Max == 1
 	if k.lanes && k.fresh() {
 		return nil
 	}
@@ -224,6 +226,9 @@ func (k *splitKernel) key() string {
 		key += " matrices"
 	case k.lanes:
 		key += " lanes"
+	}
+	if k.asks {
+		key += " asks"
 	}
 	if k.merge == nil {
 		key += " whole"

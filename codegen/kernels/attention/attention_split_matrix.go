@@ -75,7 +75,32 @@ func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 		r.findOthers(laneID)
 	}
 	r.queries = b.Shared(lane.U32x4, r.headDim/fragment.Side*r.share*4)
+	if r.asks {
+		r.askFor(b.Add(r.lo, b.Mul(b.SubgroupID(), fragment.Side)), laneID)
+	}
 	return r
+}
+
+// askFor asks for the keys and values of the 16 positions from first on, while q is made: a lane for a line. Where
+// other splits have positions, too, memory has enough to do.
+func (r *matrixSums) askFor(first, laneID kernel.Value) {
+	const line = 128
+	b := r.b
+	words := chunk / 2 // of a chunk
+	if r.kv == ir.Q8_0 {
+		words = chunk / 4
+	}
+	lines := site.CeilDiv(4*words*r.headDim/chunk, line)
+	alone := b.And(b.Eq(r.split, 0), b.Gt(r.hi, r.at))
+	for i := range site.CeilDiv(lines*fragment.Side, r.wave) {
+		at := b.Add(laneID, i*r.wave)
+		p := b.Add(first, b.Div(at, lines))
+		word := b.Add(b.Mul(r.attentionArgs.at(b, r.base, p).chunks, words), b.Mul(b.Mod(at, lines), line/4))
+		b.If(b.And(alone, b.Lt(p, r.end)), func() {
+			r.k.Prefetch(word)
+			r.v.Prefetch(word)
+		})
+	}
 }
 
 // query keeps a multiple of q whose product with a key is the score as a power of two.
