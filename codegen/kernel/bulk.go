@@ -6,13 +6,14 @@ package kernel
 // Arrivals are slots, each with the copies that are to arrive there, by turns.
 type Arrivals struct {
 	b     *Builder
-	array *Array
+	array *Array // of the slots that wait for copies, then of those that wait for subgroups
+	slots int
 }
 
 // Arrivals declares so many slots. All lanes of the workgroup come to it, as to a Barrier.
 func (b *Builder) Arrivals(slots int) *Arrivals {
 	b.f.Bulk = true
-	s := &Arrivals{b, b.Shared(U32.Vec(2), slots)}
+	s := &Arrivals{b, b.Shared(U32.Vec(2), 2*slots), slots}
 	b.add(&Node{op: OpArrivals, imm: uint32(s.array.index), align: slots})
 	return s
 }
@@ -38,6 +39,18 @@ func (s *Arrivals) Copy(slot Operand, a *Array, i Operand, m *Buffer, j Operand,
 func (s *Arrivals) Wait(slot, turn Operand) {
 	const o = OpArrived
 	s.b.add(&Node{op: o, imm: uint32(s.array.index), args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})
+}
+
+// Done says that the subgroup is done with what the slot's last copy has brought.
+func (s *Arrivals) Done(slot Operand) {
+	s.b.add(&Node{op: OpDone, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(OpDone, slot, U32)}})
+}
+
+// Free waits until a slot is free for the copy of a turn, 0 and 1 as of Wait: until all subgroups are done with the one before, if there
+// was one. The lane that begins the copy waits.
+func (s *Arrivals) Free(slot, turn Operand) {
+	const o = OpFree
+	s.b.add(&Node{op: o, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})
 }
 
 // Bulk is what an OpBulk copies.

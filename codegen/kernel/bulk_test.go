@@ -22,8 +22,11 @@ func bulk(without string) (*kernel.Func, error) {
 		arrivals := b.Arrivals(slots)
 		lane := b.LocalID()
 		send := func(round kernel.Value) {
-			slot := b.And(round, slots-1)
+			slot, turn := b.And(round, slots-1), b.And(b.Div(round, slots), 1)
 			b.If(b.And(b.Eq(lane, 0), b.Lt(round, rounds)), func() {
+				if without != "free" {
+					arrivals.Free(slot, turn)
+				}
 				arrivals.Copy(slot, vectors, b.Mul(slot, size), x, b.Mul(round, size), size)
 			})
 		}
@@ -41,10 +44,17 @@ func bulk(without string) (*kernel.Func, error) {
 			if without != "wait" {
 				arrivals.Wait(slot, turn)
 			}
-			y.Store(b.Add(b.Mul(round, size), lane), vectors.LoadElem(b.Add(b.Mul(slot, size), b.Xor(lane, 32)), b.And(lane, 3)))
-			if without != "barrier" {
-				b.Barrier()
+			load := func() kernel.Value {
+				return vectors.LoadElem(b.Add(b.Mul(slot, size), b.Xor(lane, 32)), b.And(lane, 3))
 			}
+			v := load()
+			if without != "done" {
+				arrivals.Done(slot)
+			}
+			if without == "order" {
+				v = load()
+			}
+			y.Store(b.Add(b.Mul(round, size), lane), v)
 			send(b.Add(round, slots))
 		})
 	})
@@ -57,7 +67,8 @@ func TestBulk(t *testing.T) {
 	for i := range len(x) / 4 {
 		binary.LittleEndian.PutUint32(x[4*i:], uint32(i*i))
 	}
-	for without, want := range map[string]string{"": "", "wait": "race on word", "turn": "that was not waited for", "copy": "nothing will arrive", "barrier": "race on word"} {
+	for without, want := range map[string]string{"": "", "wait": "race on word", "turn": "race on word", "copy": "nothing will arrive",
+		"done": "not all subgroups will be done", "free": "race on word", "order": "was done with it"} {
 		f, err := bulk(without)
 		if err != nil {
 			t.Fatal(err)

@@ -90,6 +90,8 @@ const (
 	OpBulk        // index in the buffer, in the array, slot; two constants; see Node.Bulk
 	OpArrivals    // imm: the array of slots, align: how many they are
 	OpArrived     // slot, turn; imm: the array of slots
+	OpDone        // slot; imm: the array of slots, align: how many they are
+	OpFree        // slot, turn; likewise
 	OpVar         // initial value
 	OpVarGet      // var
 	OpVarSet      // var, value
@@ -209,6 +211,8 @@ var ops = [numOps]opInfo{
 	OpBulk:        {name: "bulk_copy"},
 	OpArrivals:    {name: "arrivals"},
 	OpArrived:     {name: "arrived"},
+	OpDone:        {name: "done"},
+	OpFree:        {name: "free"},
 	OpVar:         {name: "var"},
 	OpVarGet:      {name: "get"},
 	OpVarSet:      {name: "set"},

@@ -153,7 +153,7 @@ func (p *printer) subject(n *Node) string {
 		return fmt.Sprintf("%s %d ", p.f.Args[n.imm].Name, n.array.index)
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
 		return fmt.Sprintf("%d ", n.imm)
-	case OpTable, OpArrived:
+	case OpTable, OpArrived, OpDone, OpFree:
 		return fmt.Sprintf("%d ", n.imm)
 	case OpArrivals:
 		return fmt.Sprintf("%d slots=%d", n.imm, n.align)

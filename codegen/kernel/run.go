@@ -161,6 +161,10 @@ func (m *machine) node(n *Node, active []bool) {
 		m.arrivals[int(n.imm)] = make([]slot, n.align)
 	case OpArrived:
 		m.arrive(n, active)
+	case OpDone:
+		m.done(n, active)
+	case OpFree:
+		m.free(n, active)
 	case OpCopyGroup:
 		m.copyGroup(active)
 	case OpCopyWait:

@@ -10,6 +10,9 @@ type arrivals map[int][]slot
 type slot struct {
 	ended uint32
 	begun []copied
+	last  *copied         // what has arrived last
+	done  map[int32]int32 // when subgroups were done with it
+	freed uint32          // how often all were
 }
 
 // slotOf returns the slot that a node is about.
@@ -79,9 +82,68 @@ func (m *machine) arrive(n *Node, active []bool) {
 		m.fail(n, "slot %d: nothing will arrive", slots[0])
 		return
 	}
-	for _, c := range s.begun {
+	for i, c := range s.begun {
+		s.last, s.done = &s.begun[i], map[int32]int32{}
 		copy(m.shared[c.array][c.at:], c.words)
 		clear(m.races.shared[c.array][c.at:][:len(c.words)]) // all have waited
 	}
 	s.begun, s.ended = nil, s.ended+1
+}
+
+// within reports whether words of an array are of what the slot's last copy has brought.
+func (s *slot) within(array, at, words int) bool {
+	return s.last != nil && s.last.array == array && at < s.last.at+len(s.last.words) && s.last.at < at+words
+}
+
+// done notes subgroups that are done with a slot.
+func (m *machine) done(n *Node, active []bool) {
+	slots := m.value(n.args[0])
+	for _, subgroup := range m.together(n, active, m.wave) {
+		s := m.slotOf(n, int(n.imm), slots[subgroup*m.wave])
+		if m.err != nil {
+			return
+		}
+		if s.last == nil || s.done[int32(subgroup)] > 0 {
+			m.fail(n, "subgroup %d: nothing of slot %d to be done with", subgroup, slots[subgroup*m.wave])
+			return
+		}
+		for _, p := range m.products[subgroup/GroupSide] {
+			_, _, _, sums := p.node.Group()
+			for _, at := range p.at {
+				if s.within(int(p.node.imm), 4*at, 4*(p.stride+8*len(sums))) {
+					m.fail(n, "subgroup %d: products at %s are not waited for", subgroup, p.node.place())
+				}
+			}
+		}
+		if s.done[int32(subgroup)] = m.races.time; len(s.done) == m.lanes/m.wave {
+			s.freed++
+		}
+	}
+}
+
+// free lets a lane copy again what all are done with.
+func (m *machine) free(n *Node, active []bool) {
+	slots, turns := m.value(n.args[0]), m.value(n.args[1])
+	for l := range m.lanes {
+		if !active[l] || m.err != nil {
+			continue
+		}
+		s := m.slotOf(n, int(n.imm), slots[l])
+		switch {
+		case s == nil:
+		case s.freed&1 != turns[l]&1:
+			m.fail(n, "slot %d: not all subgroups will be done", slots[l])
+		case s.last != nil && s.freed == s.ended:
+			cells := m.races.shared[s.last.array][s.last.at:][:len(s.last.words)]
+			for i := range cells {
+				for _, v := range []*visit{&cells[i].write, &cells[i].read, &cells[i].near, &cells[i].far} {
+					if v.node != nil && v.time > s.done[v.subgroup] {
+						m.fail(n, "slot %d: %s was done with it", slots[l], m.describe(v))
+						return
+					}
+				}
+			}
+			clear(cells)
+		}
+	}
 }

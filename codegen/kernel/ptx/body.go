@@ -90,6 +90,8 @@ func init() {
 		kernel.OpBulk:        (*lowering).bulk,
 		kernel.OpArrivals:    (*lowering).arrivals,
 		kernel.OpArrived:     (*lowering).arrived,
+		kernel.OpDone:        (*lowering).done,
+		kernel.OpFree:        (*lowering).free,
 		kernel.OpVar:         (*lowering).variable,
 		kernel.OpVarGet:      (*lowering).get,
 		kernel.OpVarSet:      (*lowering).set,

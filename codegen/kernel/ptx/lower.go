@@ -229,6 +229,8 @@ func (l *lowering) prologue() {
 		switch n.Op() {
 		case kernel.OpArrivals:
 			places[kernel.LocalID] = true
+		case kernel.OpDone:
+			subgroups = true
 		case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpMatLoad, kernel.OpMatStore:
 			subgroups = true
 		}

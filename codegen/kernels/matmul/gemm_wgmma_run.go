@@ -42,18 +42,19 @@ func (x *groupedX) slot(n kernel.Value) (slot, turn kernel.Value) {
 	return b.And(n, groupedBuffers-1), b.And(b.Div(n, groupedBuffers), 1)
 }
 
-// copy begins to copy chunk n, if there is one.
+// copy begins to copy chunk n, if there is one, when all subgroups are done with what was there.
 func (x *groupedX) copy(n kernel.Value) {
 	b := x.b
 	b.If(b.And(b.Eq(b.LocalID(), 0), b.Lt(n, b.Mul(x.blocksOf(), weight.FragmentSteps))), func() {
-		slot, _ := x.slot(n)
+		slot, turn := x.slot(n)
+		x.arrivals.Free(slot, turn)
 		x.arrivals.Copy(slot, x.shared, b.Mul(slot, groupedChunk), x.a.x, b.Mul(b.Add(x.from, n), groupedChunk), groupedChunk)
 	})
 }
 
-// arrive waits for chunk n, when all lanes are done with that before the last, and begins to copy another one there.
+// arrive waits for chunk n, and begins to copy another one where that before the last was: few subgroups are not done with
+// it.
 func (x *groupedX) arrive(n kernel.Value) {
-	x.b.Barrier()
 	x.copy(x.b.Add(n, groupedAhead))
 	x.arrivals.Wait(x.slot(n))
 }
@@ -88,6 +89,12 @@ func (t *fragmentRun) runGrouped(series kernel.Value) {
 					held.sets(words(items, block, q))
 				}
 				b.MatGroupWait(len(items))
+				if o == 0 {
+					b.If(b.Gt(chunk, 0), func() { // what was multiplied of the chunk before
+						before, _ := x.slot(b.Sub(chunk, 1))
+						x.arrivals.Done(before)
+					})
+				}
 			}
 		}
 	})
