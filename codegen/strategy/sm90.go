@@ -104,14 +104,14 @@ func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
 }
 
 // wgmmaBlocks says by subgroups of a workgroup what a block of 256 elements takes, and what a tile takes besides, in microseconds. It
-// was measured with q4_k and q6_k (prompt-wgmma.md).
+// was measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
 var wgmmaBlocks = map[int]struct{ block, besides float64 }{
 	16: {3.65, 4},
 	8:  {2.3, 4},
 }
 
 // wgmmaLeast is the elements of the shortest rows that were measured.
-const wgmmaLeast = 4096
+const wgmmaLeast = 2048
 
 func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
 	times, ok := wgmmaBlocks[t.Subgroups]
