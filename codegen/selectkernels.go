@@ -262,11 +262,15 @@ func describe(g *ir.Group) string {
 	return strings.Join(parts, ", ")
 }
 
-// findCandidate returns the candidate that g.Call names, of its family.
+// findCandidate returns the candidate that g.Call names, of its family. The call must be what that makes of it: programs are edited by hand, too.
 func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
 	s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
-	if c := kernels.Find(s, g.Call); c != nil {
-		return c, nil
+	c := kernels.Find(s, g.Call)
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("%s: %s: no candidate is named %q", f.Name, g.Name, g.Call.Candidate)
+	case c.Kernel != g.Call.Kernel || c.Wave != g.Call.Wave || c.Grid != g.Call.Grid || !slices.Equal(c.Consts, g.Call.Consts):
+		return nil, fmt.Errorf("%s: %s: candidate %q has another kernel, subgroup size, grid or constants than its call", f.Name, g.Name, g.Call.Candidate)
 	}
-	return nil, fmt.Errorf("%s: %s: no candidate is named %q", f.Name, g.Name, g.Call.Candidate)
+	return c, nil
 }

@@ -33,7 +33,11 @@ func TileElement(lanes [2]int, q, e int) int {
 
 // TileOrders returns the orders that attribute lanes of op tile names.
 func TileOrders(lanes string) (list [][2]int, err error) {
-	for _, word := range strings.Split(lanes, " ") {
+	words := strings.Split(lanes, " ")
+	if len(words) > 10 {
+		return nil, fmt.Errorf("lanes %q: there are 10 pairs of bits", lanes)
+	}
+	for _, word := range words {
 		var at [2]int
 		if len(word) != 2 || word[0] < '0' || word[0] >= word[1] || word[1] > '4' {
 			return nil, fmt.Errorf("lanes %q: want pairs of bits, such as 13", lanes)
@@ -83,7 +87,7 @@ var tileOps = []*OpKind{
 				return Type{}, err
 			}
 			tiles := Dim(rows / TileRows * len(orders))
-			if areProjected(x) != nil || x.DType != F16 || rows <= 0 || rows%TileRows != 0 || x.Last() != TileRows*PieceElements || x.Shape[0] <= 0 || x.Shape[0]%(tiles*TileBlock/PieceElements) != 0 {
+			if areProjected(x) != nil || x.DType != F16 || rows <= 0 || rows > 1<<20 || rows%TileRows != 0 || x.Last() != TileRows*PieceElements || x.Shape[0] <= 0 || x.Shape[0]%(tiles*TileBlock/PieceElements) != 0 {
 				return Type{}, fmt.Errorf("%s has no %d rows in tiles", x, rows)
 			}
 			return MakeType(F16, T, x.Shape[0]/tiles*PieceElements), nil

@@ -1,6 +1,9 @@
 package ir
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestTileElement holds that a block's pieces have every element once, and a lane's part of a piece two of an octet of its own.
 func TestTileElement(t *testing.T) {
@@ -30,6 +33,25 @@ func TestTileElement(t *testing.T) {
 	for _, wrong := range []string{"", "1", "11", "31", "15", "13,12", "13  12"} {
 		if _, err := TileOrders(wrong); err == nil {
 			t.Errorf("lanes %q are taken", wrong)
+		}
+	}
+}
+
+// TestTilesAreBounded holds that no number of rows or orders makes the size of tiles overflow.
+func TestTilesAreBounded(t *testing.T) {
+	tiles, rows := &Value{Type: MakeType(F16, 64, 1024)}, &Value{Type: MakeType(F16, T, 4096)}
+	for _, c := range []struct {
+		op, lanes string
+		rows      int64
+		x         *Value
+	}{
+		{"untile", "13 12", 1 << 62, tiles},
+		{"tile", "13", 1 << 62, rows},
+		{"tile", strings.Repeat("13 ", 1<<16) + "12", 128, rows},
+	} {
+		k := LookupOp(c.op)
+		if got, err := k.Infer(&Op{Kind: k, Attrs: Attrs{{"rows", c.rows}, {"lanes", c.lanes}}, Args: []*Value{c.x}}); err == nil {
+			t.Errorf("%s of %d rows: %v", c.op, c.rows, got)
 		}
 	}
 }

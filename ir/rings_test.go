@@ -41,3 +41,16 @@ func "prefill/57" rows=57 sequences=one {
 		}
 	}
 }
+
+// TestCachesAreWhole holds that a KV cache has slots, positions and elements: what reads plans counts on it.
+func TestCachesAreWhole(t *testing.T) {
+	for _, shape := range []string{"8", "2, L", "1, 2, L, 4"} {
+		p, err := Parse(fmt.Sprintf("zir 1\nstage import\nmodel arch=\"toy\" name=\"\" path=\"\" source=\"\" target=\"\" ctx=1024 slots=2 layers=1\n\nkv @x : f16[%s]\n", shape))
+		if err == nil {
+			err = VerifyStructure(p)
+		}
+		if err == nil || !strings.Contains(err.Error(), "a KV cache has slots, positions and elements") {
+			t.Errorf("f16[%s]: %v", shape, err)
+		}
+	}
+}

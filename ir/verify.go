@@ -45,6 +45,9 @@ func VerifyStructure(p *Program) error {
 			return fmt.Errorf("verify: global @%s: class arena belongs to function values", g.Name)
 		}
 		err := checkType(g.Type, 1<<20, p.Ctx)
+		if err == nil && g.Class == KV && len(g.Type.Shape) != 3 {
+			err = fmt.Errorf("type %s: a KV cache has slots, positions and elements", g.Type)
+		}
 		if err == nil {
 			err = g.Attrs.checkFinite()
 		}

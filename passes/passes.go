@@ -64,7 +64,7 @@ func Table(entries []Entry, d Device) []Pass {
 	return []Pass{
 		{"SplitEntries", "one function per entry of the plan, with its own bound on the rows of a step", ir.Fuse,
 			func(p *ir.Program) error { return splitEntries(p, entries) }},
-		{"MakeRings", "caches of layers that see a window keep the positions that the rows of a step see", ir.Fuse, makeRings},
+		{"MakeRings", "caches of layers that see a window keep what the rows of a step see, and room to go back", ir.Fuse, makeRings},
 		{"SinkLastRow", "prefill computes after the last attention only the row whose logits are wanted", ir.Fuse, each(sinkLastRow)},
 		{"SortExperts", "experts of many rows get the lists of the rows that chose them", ir.Fuse, each(sortExperts)},
 		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse,

@@ -10,7 +10,7 @@ const (
 	ringBack, ringBackMost = 8, 2048
 )
 
-// makeRings gives caches that only rows with a window read room for that and for the rows of a step, or for going back,
+// makeRings gives caches that only rows with a window read room for that and for the rows of a step or for going back, whichever is more,
 // where the context is longer. While a step runs, each of its rows sees a window that ends at its own position, so that
 // no row may overwrite what the first one sees.
 func makeRings(p *ir.Program) error {

@@ -36,8 +36,8 @@ func (s *Session) Save(ctx context.Context) (*Checkpoint, error) {
 	return &Checkpoint{s, s.pos, state}, nil
 }
 
-// Holds reports whether the session can go back to c. Caches of layers that see a window keep no more than
-// what steps need: they may have lost what stood before c.
+// Holds reports whether the session can go back to c. Caches of layers that see a window are
+// rings: they may have lost what stood before c.
 func (s *Session) Holds(c *Checkpoint) bool { return s.rings.Hold(s.low, c.pos) }
 
 // Restore goes back to c, which must be of this sequence: tokens that came after
@@ -52,6 +52,8 @@ func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 	if err := s.exec.RestoreState(ctx, c.state); err != nil {
 		return err
 	}
-	s.pos = c.pos
+	if s.pos = c.pos; s.pos == 0 {
+		s.low = 0
+	}
 	return nil
 }

@@ -248,8 +248,8 @@ func (s *Session) atOnce(e *plans.Entry, n int) int {
 }
 
 // entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the
-// widest; of those whose steps do not take long, if there are any. It is nil if there is no
-// entry of the kinds.
+// widest; of those whose steps do not take long, if there are any, but for processors, which end in the
+// middle of a step. It is nil if there is no entry of the kinds.
 func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 	var fit, widest, narrowest *plans.Entry
 	for i := range s.plan.Entries {

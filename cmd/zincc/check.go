@@ -26,8 +26,8 @@ barrier stands between every two dispatches that need one, that no two live valu
 overlap, that no access leaves its buffer, and that nothing which changes from step to
 step lives outside the step block. Reads the modules: they store to what dispatches say
 and need what the plan requires. A plan of this version is emitted again from its op program
-and compared. Prints each violation with its rule; exit code 1 if there are any. A plan of machine code that passes all of it may run here, as one that was
-compiled here.`,
+and compared. Prints each violation with its rule; exit code 1 if there are any. A plan of
+machine code that passes all of it may run here, as one that was compiled here.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")

@@ -98,7 +98,10 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 		tables = append(tables, codegen.CandidateTable(p, t, entry, site))
 	}
 	contracts, err := codegen.Contracts(p, entry, site)
-	return append(tables, contracts...), err
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "zincc: what kernels take is not shown: %v\n", err)
+	}
+	return append(tables, contracts...), nil
 }
 
 // page chooses the tables to print.

@@ -41,7 +41,8 @@ func (s *Arrivals) Wait(slot, turn Operand) {
 	s.b.add(&Node{op: o, imm: uint32(s.array.index), args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})
 }
 
-// Done says that the subgroup is done with what the slot's last copy has brought.
+// Done says that the subgroup is done with what the slot's last copy has brought. One lane says so for all: in PTX
+// they must have come together behind their last reads, as products of matrices do.
 func (s *Arrivals) Done(slot Operand) {
 	s.b.add(&Node{op: OpDone, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(OpDone, slot, U32)}})
 }

@@ -10,7 +10,6 @@ type Buffer struct {
 	access  Access
 	address *Node // of one of several; nil for the argument of the index
 	ahead   bool  // loads are as Ahead says
-	instead func(t Type, i Value) Value
 }
 
 // Ahead returns the buffer for loads that do not wait for who writes: where another lane
@@ -20,13 +19,6 @@ func (m *Buffer) Ahead() *Buffer {
 	early := *m
 	early.ahead = true
 	return &early
-}
-
-// Instead returns the buffer with load for its loads: what code loads that knows buffers only may come from copies.
-func (m *Buffer) Instead(load func(t Type, i Value) Value) *Buffer {
-	other := *m
-	other.instead = load
-	return &other
 }
 
 // Among returns the buffer of a list whose index is which, less than its length. All are
@@ -74,9 +66,6 @@ func (n *Node) through() *Node {
 // Load returns element i of the buffer seen as an array of t: U32, I32, F32 or a
 // vector of them (8 or 16 bytes, one access).
 func (m *Buffer) Load(t Type, i Operand) Value {
-	if m.instead != nil {
-		return m.instead(t, Value{m.b.typed(OpLoad, i, U32)})
-	}
 	m.check(OpLoad, t, Read)
 	return m.b.add(&Node{op: OpLoad, typ: t, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, args: m.at(m.b.typed(OpLoad, i, U32))})
 }

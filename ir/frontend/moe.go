@@ -153,6 +153,9 @@ func (l *layer) route(scores, ids *ir.Value) *ir.Value {
 	}
 	args := []*ir.Value{scores, ids}
 	if scales := l.optional(l.blk+"ffn_down_exps.scale", e.count); scales != nil {
+		if l.has("ffn_down_exps.bias") && l.err == nil {
+			l.err = ir.Unsupported("tensor %q beside %sffn_down_exps.bias is not supported", l.blk+"ffn_down_exps.scale", l.blk)
+		}
 		args = append(args, scales)
 	}
 	return l.op("route", ir.Attrs{

@@ -24,7 +24,8 @@ const margin = 1.25
 
 // newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves
 // room for a step of decoding within the bound; of the narrowest, if none does or nothing is
-// predicted. What steps really take does not count: then a prompt's bits would depend on it.
+// predicted. What steps really take does not count: then a prompt's bits would depend on it. A processor
+// ends in the middle of a step, and its time is predicted for two cores: where nobody waits, pieces there are the widest.
 func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	p := &prompts{}
 	var prefill []*plans.Entry
@@ -47,8 +48,12 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	if len(prefill) == 0 {
 		prefill = []*plans.Entry{decode}
 	}
+	alone := plan.Require.Backend == plans.CPU && itl >= Unhurried
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]
+		if alone {
+			best = prefill[len(prefill)-1]
+		}
 		for _, e := range prefill {
 			took := e.Predict(pos).Seconds()
 			if took > 0 && margin*(took+decode.Predict(pos).Seconds()) <= itl.Seconds() {

@@ -146,10 +146,10 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	g.wave = s.Target.Wave
+	g.alone = s.Target.Workgroup == g.wave
 	var list []site.Candidate
 	for _, tile := range g.tiles(s.Target) {
 		k := *g
-		k.alone = s.Target.Workgroup == k.wave
 		if k.tile = tile; k.subgroups()*k.wave <= s.Target.Workgroup && tile <= k.subgroups()*k.wave {
 			list = append(list, k.candidate())
 		}
@@ -165,7 +165,13 @@ func (g *expertDown) tiles(t *target.Target) []int {
 	for best > 4 && site.CeilDiv(g.width, best)*g.subgroups()*g.wave < gemvLanes*t.Units {
 		best /= 2
 	}
-	return []int{best, 2 * best, best / 2}
+	list := []int{best, 2 * best, best / 2}
+	for _, tile := range []int{8, 16} {
+		if !slices.Contains(list, tile) {
+			list = append(list, tile)
+		}
+	}
+	return list
 }
 
 // subgroups returns those of a workgroup: the members, and one for the weights; or one that takes

@@ -129,11 +129,16 @@ func (k gemmFragment) tileRows() int {
 func (k gemmFragment) rowTiles() int { return site.CeilDiv(k.linearGroup.rows, k.fragmentTile.rows) }
 
 // rowsKey says how many rows a workgroup takes, and whether there are others.
+// Tiles of x may have more orders than are read here.
 func (k gemmFragment) rowsKey() string {
+	key := fmt.Sprint(k.tileRows())
 	if k.rowTiles() > 1 {
-		return fmt.Sprint(k.tileRows(), " each")
+		key += " each"
 	}
-	return fmt.Sprint(k.tileRows())
+	if k.tiled != nil && k.tiled.Attrs.Str("lanes") != k.tileOrders() {
+		key += " of " + k.tiled.Attrs.Str("lanes")
+	}
+	return key
 }
 
 func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }

@@ -18,7 +18,7 @@ import (
 // GemmWgmmaCandidates returns those of many rows.
 func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
 	g := matchOps(s)
-	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) {
+	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) || !g.hasTiles() {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)
@@ -53,6 +53,12 @@ func GemmWgmmaWants(s *site.Site) []site.Rewrite {
 // fitsWgmma reports whether gemm_wgmma computes a group that gemm_fragment does.
 func fitsWgmma(s *site.Site, g *linearGroup) bool {
 	return s.Target.Groups && g.rows > FragmentTall && g.rows%ir.TileRows == 0 && g.x.Def != nil
+}
+
+// hasTiles reports whether x lies in the order of each projection.
+func (g *linearGroup) hasTiles() bool {
+	lanes := strings.Split(g.tiled.Attrs.Str("lanes"), " ")
+	return !slices.ContainsFunc(g.projects, func(p *projection) bool { return !slices.Contains(lanes, p.tileOrder()) })
 }
 
 // tileOrders are those of tiles of x that the projections take, each once.

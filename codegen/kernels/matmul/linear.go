@@ -90,7 +90,8 @@ func matchOps(s *site.Site) *linearGroup {
 	if op := ops[0]; op.Kind.Name == "untile" {
 		g.tiled, cur, ops = op, op.Result, ops[1:]
 	}
-	if op := ops[0]; op.Kind.Name == "last_row" {
+	if len(ops) > 0 && ops[0].Kind.Name == "last_row" {
+		op := ops[0]
 		g.n, g.last = op.Args[1], true
 		cur, ops = op.Result, ops[1:]
 	}

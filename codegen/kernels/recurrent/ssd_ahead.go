@@ -12,7 +12,13 @@ import (
 
 // onAhead reports whether blocks are loaded ahead. The lane's rows of the state are whole units of four elements.
 func (k *ssdKernel) onAhead(t *target.Target) bool {
-	return t.Backend != plans.CPU && !k.mixes && k.rows.Max > ssdBlock && k.held()%4 == 0 && k.heads*k.headDim%4 == 0 && k.block() <= k.lanes()
+	return t.Backend != plans.CPU && !k.mixes && k.rows.Max > ssdBlock && k.held()%4 == 0 && k.heads*k.headDim%4 == 0 && k.block() <= k.lanes() &&
+		k.aheadBytes() <= t.Shared
+}
+
+// aheadBytes is the shared memory of blocks and of what lanes sum up.
+func (k *ssdKernel) aheadBytes() int {
+	return 4*(2*k.block()*(4*k.rowQuads()+k.columns+2)) + 4*k.block()*k.lanes()
 }
 
 func (k *ssdKernel) lanes() int { return k.columns * k.parts }
