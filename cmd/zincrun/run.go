@@ -51,7 +51,7 @@ end-of-generation token, at --stop, and when the context is full.
 // runByName is runCommand with a name, as the others have one.
 var runByName = func() cli.Command {
 	c := runCommand
-	c.Name, c.Short = "run", "the same"
+	c.Name, c.Short = "run", "continue a text, as without a name"
 	return c
 }()
 
