@@ -88,7 +88,7 @@ func "forward" rows=8 sequences=many {
   %28 = route %1, %27, @ebias {gating="sigmoid", norm=1, scale=1.0} : f32[T, 2]
   %4 = expert_linear %0, @w, %2 {first=0, rows=16} : f32[T, 32]
   %29 = expert_bias %4, @upbias, %2 : f32[T, 32]
-  %39 = expert_scale %4, @ebias, %2 : f32[T, 32]
+  %43 = expert_scale %4, @ebias, %2 : f32[T, 32]
   %20 = expert_order %2 : i32[T, 2]
   %21 = expert_offsets %2 {experts=8} : i32[9]
   %5 = expert_linear %4, @down, %2, %20, %21 {first=0, rows=64} : f32[T, 128]

@@ -442,7 +442,7 @@ func TestBadProgramsGiveErrors(t *testing.T) {
 		{"weight @short : i64[2, 4]", "", "not supported"},
 		{"weight @short : f32[T, 4]", "", "symbolic"},
 		{"step @x : q8_0[T, 32]", "", "only weights"},
-		{"kv @x : f32[16777215, 16777215]", "", "do not fit in memory"},
+		{"kv @x : f32[1, 16777215, 16777215]", "", "do not fit in memory"},
 		{"table @x {kind=\"sin\"} : f32[L, 4]", "", "unknown kind of table \"sin\""},
 		{"table @x {kind=\"rope\", freqs=[1.0], mscale=1.0} : f32[L, 4]", "", "1 frequencies for rows of 4"},
 		{"table @x {kind=\"rope\", freqs=[1.0], mscale=1.0} : f32[2, L]", "", "not f32[L, width]"},
