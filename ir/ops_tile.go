@@ -50,7 +50,20 @@ func TileOrders(lanes string) (list [][2]int, err error) {
 	return list, nil
 }
 
-var tileAttrs = []AttrSpec{stringAttr("lanes")}
+var tileAttrs = []AttrSpec{intAttr("rows"), stringAttr("lanes")}
+
+// tilesOf returns how many tiles op has, those of all orders, if x can be tiled or be tiles.
+func tilesOf(op *Op) (Dim, error) {
+	x, rows := op.Args[0].Type, op.Attrs.Int("rows")
+	orders, err := TileOrders(op.Attrs.Str("lanes"))
+	if err != nil {
+		return 0, err
+	}
+	if x.DType != F16 || areProjected(x) != nil || rows <= 0 || rows > 1<<20 || rows%TileRows != 0 {
+		return 0, fmt.Errorf("%d rows of %s are no tiles", rows, x)
+	}
+	return Dim(rows / TileRows * len(orders)), nil
+}
 
 var tileOps = []*OpKind{
 	{
@@ -58,37 +71,36 @@ var tileOps = []*OpKind{
 		Doc: "x in tiles of 128 rows, 0 behind the last: for each order of lanes and 8 elements of a row a row of y, with these of all rows of the tile; " +
 			"which elements they are TileElement says",
 		Params: []string{"x"},
-		Attrs:  append([]AttrSpec{intAttr("rows")}, tileAttrs...),
+		Attrs:  tileAttrs,
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
-			x, rows := op.Args[0].Type, op.Attrs.Int("rows")
-			orders, err := TileOrders(op.Attrs.Str("lanes"))
+			tiles, err := tilesOf(op)
 			if err != nil {
 				return Type{}, err
 			}
-			if x.DType != F16 || areProjected(x) != nil || x.Last()%TileBlock != 0 || rows <= 0 || rows > 1<<20 || rows%TileRows != 0 {
-				return Type{}, fmt.Errorf("%d rows of %s are no tiles", rows, x)
+			x := op.Args[0].Type
+			if x.Last()%TileBlock != 0 {
+				return Type{}, fmt.Errorf("rows of %s are no whole blocks of %d", x, TileBlock)
 			}
-			return MakeType(F16, Dim(rows/TileRows*len(orders))*x.Last()/PieceElements, TileRows*PieceElements), nil
+			return MakeType(F16, tiles*x.Last()/PieceElements, TileRows*PieceElements), nil
 		},
 	},
 	{
 		Name:   "untile",
 		Doc:    "x of tile, given the result",
 		Params: []string{"x"},
-		Attrs:  append([]AttrSpec{intAttr("rows")}, tileAttrs...),
+		Attrs:  tileAttrs,
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
-			x, rows := op.Args[0].Type, op.Attrs.Int("rows")
-			orders, err := TileOrders(op.Attrs.Str("lanes"))
+			tiles, err := tilesOf(op)
 			if err != nil {
 				return Type{}, err
 			}
-			tiles := Dim(rows / TileRows * len(orders))
-			if areProjected(x) != nil || x.DType != F16 || rows <= 0 || rows > 1<<20 || rows%TileRows != 0 || x.Last() != TileRows*PieceElements || x.Shape[0] <= 0 || x.Shape[0]%(tiles*TileBlock/PieceElements) != 0 {
-				return Type{}, fmt.Errorf("%s has no %d rows in tiles", x, rows)
+			x := op.Args[0].Type
+			if x.Last() != TileRows*PieceElements || x.Shape[0] <= 0 || x.Shape[0]%(tiles*TileBlock/PieceElements) != 0 {
+				return Type{}, fmt.Errorf("%s has no %d tiles", x, tiles)
 			}
 			return MakeType(F16, T, x.Shape[0]/tiles*PieceElements), nil
 		},
