@@ -71,7 +71,7 @@ func TestTeam(t *testing.T) {
 // TestCancel checks that a run which would not end leaves with its context, and that the next one works.
 func TestCancel(t *testing.T) {
 	x := started(t, 3)
-	endless, _ := clocks(t, x, 4)
+	endless, left := clocks(t, x, 4)
 	good, stamps := clocks(t, x, 4)
 	for range 10 {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
@@ -81,6 +81,10 @@ func TestCancel(t *testing.T) {
 		cancel()
 		if endless.passes != 0 {
 			t.Errorf("%d passes are counted", endless.passes)
+		}
+		clear(left)
+		if err := x.run(t.Context(), endless, 1, false); err != nil || slices.Contains(left, 0) {
+			t.Errorf("the run that left, again: %v, %d", err, left)
 		}
 		clear(stamps)
 		if err := x.run(t.Context(), good, 1, false); err != nil || stamps[3] == 0 {
