@@ -93,16 +93,3 @@ func TestTouched(t *testing.T) {
 		}
 	}
 }
-
-// TestLargestCtx compiles with the context that is said to fit, and with one more.
-func TestLargestCtx(t *testing.T) {
-	p := planOf(t, "gopher-q4_k_m.gguf", "sm_90", 4096)
-	memory := p.MemoryBytes() + 12345678
-	n := p.LargestCtx(memory)
-	if have := planOf(t, "gopher-q4_k_m.gguf", "sm_90", n).MemoryBytes(); n <= 4096 || have > memory {
-		t.Errorf("context %d takes %d bytes of %d", n, have, memory)
-	}
-	if have := planOf(t, "gopher-q4_k_m.gguf", "sm_90", n+1).MemoryBytes(); have <= memory {
-		t.Errorf("context %d takes %d bytes of %d", n+1, have, memory)
-	}
-}

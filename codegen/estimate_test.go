@@ -120,3 +120,50 @@ func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
 	}
 	return p
 }
+
+// TestLargestCtx compiles with the context that is said to fit, and with one more: caches grow with it, rings as far as they do,
+// and the host holds what it caches as float32.
+func TestLargestCtx(t *testing.T) {
+	windows := published(t, "gemma4-12b")
+	windows.Layers = 6
+	plain := published(t, "qwen3-0.6b")
+	plain.Layers = 1
+	for _, c := range []struct {
+		shape  synth.Shape
+		target string
+		ctx    int
+		more   int64 // bytes than the plan of ctx needs
+	}{
+		{plain, "sm_90", 4096, 12345678},
+		{plain, "host", 4096, 12345678},
+		{windows, "host", 512, 12345678},
+		{windows, "host", 4096, 99<<20 + 1},
+		{windows, "host", 16 << 10, -12345678},
+	} {
+		f := headerOf(t, c.shape)
+		on, err := target.Lookup(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := func(ctx int) *plans.Plan {
+			r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{Ctx: ctx, KV: ir.F16, Slots: 2}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Plan
+		}
+		p := plan(c.ctx)
+		memory := p.MemoryBytes() + c.more
+		n := p.LargestCtx(memory)
+		if n <= c.ctx && c.more > 0 || n < 256 {
+			t.Errorf("%s for %s: context %d of %d", c.shape.Name, c.target, n, c.ctx)
+			continue
+		}
+		if have := plan(n).MemoryBytes(); have > memory {
+			t.Errorf("%s for %s: context %d takes %d bytes of %d", c.shape.Name, c.target, n, have, memory)
+		}
+		if have := plan(n + 1).MemoryBytes(); have <= memory {
+			t.Errorf("%s for %s: context %d takes %d bytes of %d", c.shape.Name, c.target, n+1, have, memory)
+		}
+	}
+}

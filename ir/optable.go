@@ -555,7 +555,7 @@ func checkAttention(op *Op) error {
 
 // checkRing checks that no row of a step overwrites what another one sees in a ring.
 func checkRing(op *Op, rows int) error {
-	if op.Kind.Name != "attention" && op.Kind.Name != "attention_split" {
+	if !readsCaches(op) {
 		return nil
 	}
 	p, window := op.Args[1].Type.Shape[1], op.Attrs.Int("window")

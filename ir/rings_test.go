@@ -54,3 +54,24 @@ func TestCachesAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestRingPositions holds that a cache has room for a step and never more than the context, and that no longer context has less.
+func TestRingPositions(t *testing.T) {
+	for _, c := range []struct{ window, rows, ctx, want int }{
+		{0, 512, 4096, 4096}, {512, 512, 4096, 1024}, {512, 512, 8192, 1536}, {512, 513, 4096, 1024}, {512, 514, 4096, 1280},
+		{512, 512, 16384, 2560}, {512, 512, 1 << 20, 2560}, {512, 512, 700, 700}, {4096, 1, 4096, 4096},
+	} {
+		if have := RingPositions(c.window, c.rows, c.ctx); have != c.want {
+			t.Errorf("window %d, %d rows, context %d: %d positions, want %d", c.window, c.rows, c.ctx, have, c.want)
+		}
+	}
+	for _, window := range []int{0, 1, 128, 1024} {
+		for ctx, last := 1, 0; ctx < 20000; ctx += 37 {
+			n := RingPositions(window, 300, ctx)
+			if n < last || n > ctx || n < min(ctx, window+299) {
+				t.Errorf("window %d, context %d: %d positions, %d before", window, ctx, n, last)
+			}
+			last = n
+		}
+	}
+}

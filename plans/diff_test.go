@@ -223,6 +223,27 @@ func TestLargestCtx(t *testing.T) {
 	}
 }
 
+// TestCacheRow counts what the regions hold: the host's are of float32, and rings do not grow.
+func TestCacheRow(t *testing.T) {
+	p := testPlan(t, false)
+	row := p.cacheRow()
+	if want := SumBytes(p.Memory.KV) / 64; row != want {
+		t.Errorf("%d bytes a position, want %d", row, want)
+	}
+	for i := range p.Memory.KV {
+		p.Memory.KV[i].Bytes *= 2 // as of float32
+	}
+	if have := p.cacheRow(); have != 2*row {
+		t.Errorf("%d bytes a position of float32, %d of float16", have, row)
+	}
+	for _, r := range p.Memory.KV {
+		p.Program.Global(r.Name).Type.Shape[1] = 64
+	}
+	if have := p.cacheRow(); have != 0 {
+		t.Errorf("another position of rings takes %d bytes", have)
+	}
+}
+
 // TestDiffOfBackends compares plans of which each has fields that the other lacks.
 func TestDiffOfBackends(t *testing.T) {
 	host := edited(t, func(p *Plan) { p.Require = Requirements{Backend: Host, Memory: p.Require.Memory} })

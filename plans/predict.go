@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"sort"
 
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -139,13 +140,9 @@ func FoldSite(site string) string {
 // cacheRow is what another position of a sequence takes in the KV caches, in bytes. It takes nothing in those that are rings.
 func (p *Plan) cacheRow() int64 {
 	sum := int64(0)
-	for _, g := range p.Program.Globals {
-		if g.Class == ir.KV && g.Type.Shape[1] == ir.L {
-			n, err := g.Type.Bytes(p.Header.MaxRows, p.Header.Ctx)
-			if err != nil {
-				return 0
-			}
-			sum += n
+	for _, r := range p.Memory.KV {
+		if g := p.Program.Global(r.Name); g != nil && g.Type.Shape[1] == ir.L {
+			sum += r.Bytes
 		}
 	}
 	return sum / int64(p.Header.Ctx) / int64(p.Header.Slots)
@@ -154,22 +151,32 @@ func (p *Plan) cacheRow() int64 {
 // LargestCtx is the largest context with which the plan needs no more than memory
 // bytes on the device, 0 if there is none.
 func (p *Plan) LargestCtx(memory int64) int {
-	perPos := int64(0)
-	for _, g := range p.Program.Globals {
-		if slices.Contains(g.Type.Shape, ir.L) {
-			n, err := g.Type.Bytes(p.Header.MaxRows, p.Header.Ctx)
-			if err != nil {
-				return 0
-			}
-			perPos += n / int64(p.Header.Ctx)
+	type region struct {
+		bytes  int64 // of a position, of all slots
+		window int   // 0 where the region has room for the context
+	}
+	var regions []region
+	rest, windows, rows := memory-p.MemoryBytes(), p.Program.Windows(), p.Program.MaxRows()
+	for _, r := range slices.Concat(p.Memory.KV, p.Memory.Tables) {
+		g := p.Program.Global(r.Name)
+		if g == nil {
+			continue
 		}
+		positions, window := p.Header.Ctx, windows[g]
+		switch ring := g.Class == ir.KV && g.Type.Shape[1] != ir.L; {
+		case ring && window > 0:
+			positions = int(g.Type.Shape[1])
+		case ring || !slices.Contains(g.Type.Shape, ir.L):
+			continue // it does not grow
+		}
+		regions = append(regions, region{r.Bytes / int64(positions), window})
+		rest += r.Bytes
 	}
-	rest := memory - (p.MemoryBytes() - perPos*int64(p.Header.Ctx))
-	switch {
-	case rest < 0:
-		return 0
-	case perPos == 0:
-		return ir.MaxCtx
-	}
-	return int(min(rest/perPos, ir.MaxCtx))
+	return sort.Search(ir.MaxCtx, func(n int) bool { // n+1 is too large
+		need := int64(0)
+		for _, r := range regions {
+			need += r.bytes * int64(ir.RingPositions(r.window, rows, n+1))
+		}
+		return need > rest
+	})
 }

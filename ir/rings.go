@@ -1,0 +1,57 @@
+package ir
+
+const (
+	// ringUnit is what the positions of a ring are a multiple of.
+	ringUnit = 256
+	// ringBack is how far a sequence can go back at least, in shares of the context, and ringBackMost the most of that:
+	// templates leave the reasoning of an answer out when the next turn comes.
+	ringBack, ringBackMost = 8, 2048
+)
+
+// Windows returns how many positions the rows see that read each KV cache, at most, 0 where a row sees all.
+func (p *Program) Windows() map[*Value]int {
+	windows := map[*Value]int{}
+	for _, f := range p.Funcs {
+		for _, op := range f.Ops() {
+			if !readsCaches(op) {
+				continue
+			}
+			w := op.Attrs.Int("window")
+			for _, c := range op.Args[1:3] {
+				if before, known := windows[c]; known && (before == 0 || w == 0) {
+					w = 0
+				} else {
+					w = max(w, before)
+				}
+				windows[c] = w
+			}
+		}
+	}
+	return windows
+}
+
+// readsCaches reports whether an op attends to the KV caches that its second and third operands are.
+func readsCaches(op *Op) bool {
+	return op.Kind.Name == "attention" || op.Kind.Name == "attention_split"
+}
+
+// MaxRows is the number of rows that a step has at most, over all entries.
+func (p *Program) MaxRows() int {
+	rows := 0
+	for _, f := range p.Funcs {
+		rows = max(rows, f.Rows)
+	}
+	return rows
+}
+
+// RingPositions is how many positions a cache of a context has room for whose readers see a window, 0 for one of all positions: the
+// window, and the rows of a step or going back, whichever is more. It never falls as ctx grows. Of fewer than ctx the cache is a ring.
+//
+// While a step runs, each of its rows sees a window that ends at its own position, so that no row may overwrite what the first one sees.
+func RingPositions(window, rows, ctx int) int {
+	if window == 0 {
+		return ctx
+	}
+	n := window + max(rows-1, min(ctx/ringBack, ringBackMost))
+	return min(ctx, (n+ringUnit-1)/ringUnit*ringUnit)
+}
