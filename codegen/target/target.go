@@ -40,6 +40,8 @@ type Target struct {
 	Dot bool
 	// UnsignedDot: dot products are of unsigned bytes of weights and signed ones of x, and others cost more.
 	UnsignedDot bool
+	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes (Exactly).
+	Exact bool
 	// Chunks: the delta rule of many rows is faster chunk by chunk than row by row.
 	Chunks bool
 	// Memory is the device memory in bytes, 0 when it is the host's.
@@ -91,6 +93,13 @@ func (t *Target) WithoutMatrix() *Target {
 	without.Doc = strings.TrimSuffix(t.Doc, " with cooperative matrices") + " without cooperative matrices"
 	without.Matrix, without.MatrixFLOPs = MatrixShape{}, 0
 	return &without
+}
+
+// Exactly returns the target for plans that do not round x of prompts to 8 bits.
+func (t *Target) Exactly() *Target {
+	exact := *t
+	exact.Exact = true
+	return &exact
 }
 
 // Lookup returns the target of that name. Each target with cooperative matrices has

@@ -74,7 +74,7 @@ func matchRows(s *site.Site) (*linearGroup, *expertGroup) {
 	return g, experts
 }
 
-// RowsWants asks for x in fixed point: 12 bits for few rows, 8 for many.
+// RowsWants asks for x in fixed point: 12 bits for few rows, 8 for many, which are 12 where the target is to be exact.
 func RowsWants(s *site.Site) []site.Rewrite {
 	g, _ := matchRows(s)
 	if g == nil || g.fixed != nil || !g.inRows() {
@@ -86,7 +86,7 @@ func RowsWants(s *site.Site) []site.Rewrite {
 			ops = append(ops, op)
 		}
 	}
-	if g.rows <= ir.DecodeRows {
+	if g.rows <= ir.DecodeRows || s.Target.Exact {
 		return site.Fixed("fixed12", ops)
 	}
 	return site.Fixed("fixed8", ops)

@@ -49,7 +49,7 @@ func ExpertDotWants(s *site.Site) []site.Rewrite {
 }
 
 func wantBytes(s *site.Site, g *linearGroup) []site.Rewrite {
-	if !s.Target.Dot || hasMatrices(s) || g == nil || g.fixed != nil || g.last || !g.inBytes() {
+	if !s.Target.Dot || s.Target.Exact || hasMatrices(s) || g == nil || g.fixed != nil || g.last || !g.inBytes() {
 		return nil
 	}
 	var ops []*ir.Op
