@@ -131,7 +131,7 @@ func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*pla
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := device.Open(t.Context(), deviceName, plan, src, nil)
+	x, err := device.Open(t.Context(), deviceName, plan, src, device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func checkOneOrder(t *testing.T, lastOrder bool) {
 		if others == 0 {
 			t.Errorf("%s: no site has two candidates", c.entry)
 		}
-		x, err := device.Open(t.Context(), "vulkan", plan, src, nil)
+		x, err := device.Open(t.Context(), "vulkan", plan, src, device.Options{})
 		if err != nil {
 			t.Fatalf("a Vulkan device (lavapipe, from mesa-vulkan-drivers) is needed: %v", err)
 		}

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 type Source struct {
 	plan    *Plan
 	file    *gguf.File // nil when the plan embeds its weights
+	path    string     // of the plan
 	weights map[string]*Weight
 }
 
@@ -22,7 +24,7 @@ type Source struct {
 // from: by its path then, as it was given or absolute, or beside the plan. The model must
 // have the same header; its tensors' data is not looked at.
 func OpenSource(p *Plan, planPath, model string) (*Source, error) {
-	s := &Source{plan: p, weights: map[string]*Weight{}}
+	s := &Source{plan: p, path: planPath, weights: map[string]*Weight{}}
 	for i := range p.Weights {
 		s.weights[p.Weights[i].Name] = &p.Weights[i]
 	}
@@ -86,6 +88,24 @@ func (s *Source) Files() []string {
 		return nil
 	}
 	return s.file.Shards()
+}
+
+// Identity tells files apart that hold the weights: another model, or a file that was written since, has another one. The bytes of
+// tensors are not looked at.
+func (s *Source) Identity() ([32]byte, error) {
+	files := s.Files()
+	if s.file == nil {
+		files = []string{s.path}
+	}
+	text := []byte(s.plan.Header.Model.Fingerprint)
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return [32]byte{}, err
+		}
+		text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	return sha256.Sum256(text), nil
 }
 
 // Weight returns the bytes of the tensor. They are valid until Close.

@@ -17,8 +17,8 @@ import (
 
 // planFlags are the flags of every command that runs a plan.
 type planFlags struct {
-	device, backend, model, kv string
-	ctx                        cli.Positions
+	device, backend, model, kv, keep string
+	ctx                              cli.Positions
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
@@ -26,6 +26,7 @@ func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&o.backend, "backend", "", "of a model file: run through this only: cuda, vulkan, cpu or host (default the fastest)")
 	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
 	f.Var(&o.ctx, "ctx", "of a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")
+	f.StringVar(&o.keep, "keep-layout", "", "keep the weights in this folder as a processor wants them, and map them the next time")
 	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: f16, f32 or q8_0")
 }
 
@@ -38,7 +39,7 @@ func (o *planFlags) options() model.Options {
 	if o.kv != "" {
 		compile = append(compile, "--kv="+o.kv)
 	}
-	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, Said: said, Loading: loading}
+	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, KeepLayout: o.keep, Said: said, Loading: loading}
 }
 
 func said(line string) { fmt.Fprintf(os.Stderr, "zincrun: %s\n", printable.Line(line)) }

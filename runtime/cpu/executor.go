@@ -28,9 +28,19 @@ type Executor struct {
 	took     map[string]time.Duration // a step of an entry, the last time
 }
 
-// New prepares a plan to run on so many threads, or with 0 on as many as GOMAXPROCS says. progress, if
-// not nil, is called with the number of bytes as weights are read.
-func New(ctx context.Context, threads int, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
+// Options say how to run a plan.
+type Options struct {
+	Threads int // 0: as many as GOMAXPROCS says
+	// Keep is a folder in which weights are kept in the layouts of the plan, to be mapped the next time; "": they are not.
+	Keep string
+	// Said gets a line where kept weights are refused or cannot be kept: the plan runs all the same. nil: nobody.
+	Said func(line string)
+	// Progress is called with the number of bytes as weights are read; nil: nobody looks.
+	Progress func(int64)
+}
+
+// New prepares a plan to run.
+func New(ctx context.Context, plan *plans.Plan, src *plans.Source, o Options) (*Executor, error) {
 	if err := plans.Validate(plan); err != nil {
 		return nil, err
 	}
@@ -48,18 +58,18 @@ func New(ctx context.Context, threads int, plan *plans.Plan, src *plans.Source, 
 	if bytes, free := plan.MemoryBytes(), host.Available(); bytes > free {
 		return nil, fmt.Errorf("the plan takes %s of memory, %s are free", table.Bytes(bytes), table.Bytes(free))
 	}
-	if threads <= 0 {
-		threads = goruntime.GOMAXPROCS(0)
+	if o.Threads <= 0 {
+		o.Threads = goruntime.GOMAXPROCS(0)
 	}
 	x := &Executor{plan: plan, programs: map[string]*program{}, took: map[string]time.Duration{}}
-	if err := x.prepare(ctx, threads, src, progress); err != nil {
+	if err := x.prepare(ctx, src, o); err != nil {
 		_ = x.Close() // frees what there is
 		return nil, err
 	}
 	return x, nil
 }
 
-func (x *Executor) prepare(ctx context.Context, threads int, src *plans.Source, progress func(int64)) error {
+func (x *Executor) prepare(ctx context.Context, src *plans.Source, o Options) error {
 	var err error
 	if x.code, err = newCode(x.plan); err != nil {
 		return err
@@ -68,10 +78,10 @@ func (x *Executor) prepare(ctx context.Context, threads int, src *plans.Source, 
 	for _, p := range x.plan.Pipelines {
 		scratch = max(scratch, int64(p.Shared))
 	}
-	if x.team, err = newTeam(threads, scratch+scratchAlign); err != nil {
+	if x.team, err = newTeam(o.Threads, scratch+scratchAlign); err != nil {
 		return err
 	}
-	if x.memory, err = newMemory(ctx, x.plan, src, progress); err != nil {
+	if x.memory, err = newMemory(ctx, x.plan, src, o); err != nil {
 		return err
 	}
 	return x.build()
@@ -186,7 +196,7 @@ func (x *Executor) Close() error {
 		x.team = nil
 	}
 	if x.memory != nil {
-		x.memory.all.Free()
+		x.memory.free()
 		x.memory = nil
 	}
 	if x.tables != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
+	"github.com/zincc-dev/zincc/runtime/internal/kept"
 )
 
 // placeAlign is the alignment of every region: kernels load whole lines of caches.
@@ -19,12 +20,22 @@ type place struct{ space, name string }
 // memory is all of a plan's memory.
 type memory struct {
 	all     *native.Memory
+	kept    *kept.File // that holds the weights; nil where all does
 	regions map[place][]byte
 }
 
+// weightSpace is that of the weights.
+const weightSpace = "weight"
+
 // newMemory takes the memory and fills it: weights in the plan's layouts, tables; the rest is zero.
-func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
+func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, o Options) (*memory, error) {
 	m := &memory{regions: map[place][]byte{}}
+	if o.Said == nil {
+		o.Said = func(string) {}
+	}
+	if o.Keep != "" {
+		m.find(plan, src, o)
+	}
 	size := int64(0)
 	type item struct {
 		place
@@ -35,9 +46,12 @@ func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, progres
 		items = append(items, item{place{space, name}, size, bytes})
 		size += (bytes + placeAlign - 1) / placeAlign * placeAlign
 	}
-	for _, w := range plan.Weights {
-		add("weight", w.Name, w.Bytes)
+	if m.kept == nil {
+		for _, w := range plan.Weights {
+			add(weightSpace, w.Name, w.Bytes)
+		}
 	}
+	weights := size
 	for _, s := range []struct {
 		name string
 		list []plans.Region
@@ -51,19 +65,33 @@ func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, progres
 	add("arena", "", plan.Memory.Arena)
 	var err error
 	if m.all, err = native.AllocMemory(size); err != nil {
+		m.free()
 		return nil, err
 	}
 	for _, it := range items {
 		m.regions[it.place] = m.all.Bytes[it.at : it.at+it.bytes : it.at+it.bytes]
 	}
-	if err := m.fill(ctx, plan, src, progress); err != nil {
-		m.all.Free()
+	if err := m.fill(ctx, plan, src, o.Progress); err != nil {
+		m.free()
 		return nil, err
+	}
+	if o.Keep != "" && m.kept == nil {
+		keep(plan, src, m.all.Bytes[:weights], o)
 	}
 	return m, nil
 }
 
-// fill brings weights into their layouts and computes tables, on all processors.
+// free gives all back.
+func (m *memory) free() {
+	if m.all != nil {
+		m.all.Free()
+	}
+	if m.kept != nil {
+		_ = m.kept.Close() // of memory that was mapped
+	}
+}
+
+// fill brings weights into their layouts, unless they were kept so, and computes tables, on all processors.
 func (m *memory) fill(ctx context.Context, plan *plans.Plan, src *plans.Source, progress func(int64)) error {
 	write := func(space string, done func(int64)) contents.Writer {
 		return func(name string, bytes int64, fill func(p []byte, at int64) error) error {
@@ -80,8 +108,10 @@ func (m *memory) fill(ctx context.Context, plan *plans.Plan, src *plans.Source, 
 			return nil
 		}
 	}
-	if err := contents.Weights(ctx, plan, src, write("weight", progress)); err != nil {
-		return err
+	if m.kept == nil {
+		if err := contents.Weights(ctx, plan, src, write(weightSpace, progress)); err != nil {
+			return err
+		}
 	}
 	return contents.Tables(ctx, plan, write("table", nil))
 }

@@ -70,7 +70,7 @@ func compile(t *testing.T) (*plans.Plan, *plans.Source) {
 
 func open(t *testing.T, threads int, plan *plans.Plan, src *plans.Source) *cpu.Executor {
 	t.Helper()
-	x, err := cpu.New(t.Context(), threads, plan, src, nil)
+	x, err := cpu.New(t.Context(), plan, src, cpu.Options{Threads: threads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 			c.change(plan)
 			trust.Accept(plan)
 		}
-		x, err := cpu.New(t.Context(), 1, plan, src, nil)
+		x, err := cpu.New(t.Context(), plan, src, cpu.Options{Threads: 1})
 		if err == nil {
 			x.Close()
 		}
@@ -218,7 +218,7 @@ func TestRefused(t *testing.T) {
 func TestThreads(t *testing.T) {
 	plan, src := compile(t)
 	before := goruntime.NumGoroutine()
-	x, err := cpu.New(t.Context(), 0, plan, src, nil)
+	x, err := cpu.New(t.Context(), plan, src, cpu.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

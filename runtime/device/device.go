@@ -18,9 +18,19 @@ import (
 )
 
 // opener makes an executor of a plan on the device with that index, or with -1 on the first that
-// meets the plan's requirements. progress, if not nil, is called with the number of bytes as weights
-// arrive on the device.
-type opener func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error)
+// meets the plan's requirements.
+type opener func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error)
+
+// Options say how to open a device; the zero value will do.
+type Options struct {
+	// Progress is called with the number of bytes as weights arrive on the device.
+	Progress func(int64)
+	// Keep is a folder in which a processor's weights are kept as it wants them, so that they need not be made again; "": they
+	// are not.
+	Keep string
+	// Said gets a line where kept weights are refused or cannot be kept.
+	Said func(line string)
+}
 
 // backend is what this program runs plans with. The name is also that of its devices; those that are
 // numbered are name:I, too.
@@ -32,16 +42,16 @@ type backend struct {
 
 // backends has a row for each, the fastest first.
 var backends = []backend{
-	{plans.CUDA, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
-		return cuda.NewExecutor(ctx, index, plan, src, progress)
+	{plans.CUDA, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
+		return cuda.NewExecutor(ctx, index, plan, src, o.Progress)
 	}},
-	{plans.Vulkan, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
-		return vulkan.NewExecutor(ctx, index, plan, src, progress)
+	{plans.Vulkan, true, func(ctx context.Context, index int, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
+		return vulkan.NewExecutor(ctx, index, plan, src, o.Progress)
 	}},
-	{plans.CPU, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
-		return cpu.New(ctx, 0, plan, src, progress)
+	{plans.CPU, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
+		return cpu.New(ctx, plan, src, cpu.Options{Keep: o.Keep, Said: o.Said, Progress: o.Progress})
 	}},
-	{plans.Host, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, _ func(int64)) (runtime.Executor, error) {
+	{plans.Host, false, func(ctx context.Context, _ int, plan *plans.Plan, src *plans.Source, _ Options) (runtime.Executor, error) {
 		return host.New(ctx, plan, src)
 	}},
 }
@@ -49,8 +59,7 @@ var backends = []backend{
 // Open makes an executor of plan on the device that name says: "cpu", "host", "cuda" or "vulkan"
 // (the best device that meets the plan's requirements), "cuda:I", "vulkan:I", or "auto":
 // one of the plan's backend. host runs every plan, the others those of their backend.
-// progress, if not nil, is called with the number of bytes as weights arrive on the device.
-func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, progress func(int64)) (runtime.Executor, error) {
+func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
 	kind, index, err := parse(name)
 	if err != nil {
 		return nil, err
@@ -65,9 +74,12 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 	default:
 		return nil, ir.Unsupported("the plan is for target %s, whose backend is %s: device %s cannot run it", plan.Header.Target, backend, name)
 	}
+	if o.Keep != "" && kind != plans.CPU {
+		return nil, ir.Unsupported("--keep-layout: weights are kept for the processor alone, and this plan runs on %s", kind)
+	}
 	for _, b := range backends {
 		if b.name == kind {
-			return b.open(ctx, index, plan, src, progress)
+			return b.open(ctx, index, plan, src, o)
 		}
 	}
 	return nil, ir.Unsupported("the plan is for backend %s, which this program does not run", kind)

@@ -28,7 +28,9 @@ type Options struct {
 	// is the largest that fits.
 	Compile []string
 	Several bool // a model file gets as many slots as fit, unless Compile says how many
-	// Said gets what zincc says while it compiles, and that it did: lines; nil: nobody.
+	// KeepLayout is a folder in which a processor's weights are kept as it wants them; "": they are not.
+	KeepLayout string
+	// Said gets what zincc says while it compiles, and that it did, and of kept weights: lines; nil: nobody.
 	Said func(line string)
 	// Loading is called before weights are read, with their size; arrived of what it returns is called
 	// with the number of bytes that have come, and done at the end. nil: nobody looks.
@@ -73,7 +75,7 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	if o.Loading != nil {
 		arrived, done = o.Loading(plan.Require.Memory)
 	}
-	exec, err := device.Open(ctx, o.Device, plan, src, arrived)
+	exec, err := device.Open(ctx, o.Device, plan, src, device.Options{Progress: arrived, Keep: o.KeepLayout, Said: o.Said})
 	done()
 	if err != nil {
 		src.Close()

@@ -155,7 +155,7 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 	}
 	defer src.Close()
 	trust.Accept(plan) // whoever built this program had its source
-	exec, err := device.Open(ctx, o.device, plan, src, nil)
+	exec, err := device.Open(ctx, o.device, plan, src, device.Options{})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,83 @@
+package kept
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestKept writes parts and maps them again, and refuses whatever was changed in the file.
+func TestKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	key := Key{1, 2, 3}
+	parts := []Part{{"a", 100}, {"b", 3<<20 + 1}, {"empty", 0}, {"c", 64}}
+	at, size, from := place(parts)
+	data := make([]byte, size)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i, p := range parts {
+		for j := range p.Bytes {
+			data[at[i]+j] = byte(rng.Uint32())
+		}
+	}
+	if _, err := Open(dir, key, parts); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a file that is not there: %v", err)
+	}
+	name, err := Write(dir, key, parts, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(dir, key, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range parts {
+		if !bytes.Equal(f.Part(p.Name), data[at[i]:at[i]+p.Bytes]) {
+			t.Errorf("part %s differs", p.Name)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse := func(what string, bad []byte, parts []Part, want string) {
+		t.Helper()
+		if err := os.WriteFile(name, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(dir, key, parts)
+		if err == nil {
+			f.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	flipped := func(i int64) []byte {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x10
+		return bad
+	}
+	for _, i := range []int64{0, 20, 50} {
+		refuse("a changed header", flipped(i), parts, "not the kept weights of this plan")
+	}
+	for _, i := range []int64{60, 64, from - 1, from, from + 1<<20, from + size - 1} {
+		refuse("a changed byte", flipped(i), parts, "damaged")
+	}
+	refuse("a short file", good[:len(good)-1], parts, "bytes, want")
+	refuse("an empty file", nil, parts, "bytes, want")
+	refuse("other parts", good, parts[:3], "bytes, want")
+	if _, err := Write(filepath.Join(name, "below a file"), key, parts, data); err == nil {
+		t.Error("a folder that cannot be made")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%d files, %v", len(left), err)
+	}
+}
