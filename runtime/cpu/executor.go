@@ -37,6 +37,8 @@ type Options struct {
 	Said func(line string)
 	// Progress is called with the number of bytes as weights are read; nil: nobody looks.
 	Progress func(int64)
+
+	nodes nodes // of this computer
 }
 
 // New prepares a plan to run.
@@ -61,6 +63,9 @@ func New(ctx context.Context, plan *plans.Plan, src *plans.Source, o Options) (*
 	if o.Threads <= 0 {
 		o.Threads = goruntime.GOMAXPROCS(0)
 	}
+	if o.nodes == nil {
+		o.nodes = theseNodes()
+	}
 	x := &Executor{plan: plan, programs: map[string]*program{}, took: map[string]time.Duration{}}
 	if err := x.prepare(ctx, src, o); err != nil {
 		_ = x.Close() // frees what there is
@@ -78,7 +83,7 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, o Options) er
 	for _, p := range x.plan.Pipelines {
 		scratch = max(scratch, int64(p.Shared))
 	}
-	if x.team, err = newTeam(o.Threads, scratch+scratchAlign); err != nil {
+	if x.team, err = newTeam(o.Threads, o.nodes, scratch+scratchAlign); err != nil {
 		return err
 	}
 	if x.memory, err = newMemory(ctx, x.plan, src, o); err != nil {

@@ -71,6 +71,9 @@ func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, o Optio
 	for _, it := range items {
 		m.regions[it.place] = m.all.Bytes[it.at : it.at+it.bytes : it.at+it.bytes]
 	}
+	if m.kept == nil && o.nodes != nil {
+		m.touch(plan, o.Threads, o.nodes)
+	}
 	if err := m.fill(ctx, plan, src, o.Progress); err != nil {
 		m.free()
 		return nil, err

@@ -46,12 +46,14 @@ type thread struct {
 	number  int
 	stack   *native.Stack
 	scratch uintptr
+	near    []int // the processors of its node; nil: it may run anywhere
 	asleep  atomic.Bool
 	wake    chan struct{}
 }
 
-// newTeam starts n threads, one of which is the caller's, with so many bytes of scratch memory each.
-func newTeam(n int, scratch int64) (*team, error) {
+// newTeam starts n threads, one of which is the caller's, with so many bytes of scratch memory each. Where there are nodes, the
+// others stay on theirs.
+func newTeam(n int, on nodes, scratch int64) (*team, error) {
 	driver, err := native.TheDriver()
 	if err != nil {
 		return nil, err
@@ -67,13 +69,18 @@ func newTeam(n int, scratch int64) (*team, error) {
 	t.control = (*native.Control)(base)
 	t.control.Init()
 	at := (uintptr(base) + unsafe.Sizeof(*t.control) + line - 1) &^ (line - 1)
+	where := on.of(n)
 	for i := range n {
 		stack, err := native.NewStack()
 		if err != nil {
 			t.close()
 			return nil, err
 		}
-		t.threads = append(t.threads, &thread{number: i, stack: stack, scratch: at + uintptr(i)*uintptr(scratch), wake: make(chan struct{}, 1)})
+		th := &thread{number: i, stack: stack, scratch: at + uintptr(i)*uintptr(scratch), wake: make(chan struct{}, 1)}
+		if on != nil && i > 0 {
+			th.near = on[where[i]]
+		}
+		t.threads = append(t.threads, th)
 	}
 	t.calibrate()
 	for _, th := range t.threads[1:] {
@@ -113,7 +120,11 @@ func (t *team) post(j job) {
 // work is what the other threads do. Each stays on a thread of the system, which keeps its caches.
 func (t *team) work(th *thread) {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if th.near == nil {
+		defer runtime.UnlockOSThread()
+	} else { // the thread of the system ends with this one: nobody else shall be pinned
+		pin(th.near)
+	}
 	seen := uint64(0)
 	for {
 		if t.driver.Wait(th.stack, t.control, seen, t.turns) == seen {

@@ -35,7 +35,7 @@ func clocks(t testing.TB, x *Executor, n int) (*program, []uint64) {
 
 func started(t testing.TB, threads int) *Executor {
 	t.Helper()
-	team, err := newTeam(threads, 100)
+	team, err := newTeam(threads, nil, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
