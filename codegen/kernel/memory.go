@@ -116,7 +116,7 @@ func (m *Buffer) AtomicLoad(i Operand) Value {
 }
 
 // Prefetch asks for the line of memory with element i of the buffer seen as an array of U32, which may lie beyond
-// the buffer: a kernel will load it soon. Devices may do nothing.
+// the buffer: a kernel will load it soon, or store to it, if it only writes the buffer. Devices may do nothing.
 func (m *Buffer) Prefetch(i Operand) {
 	m.b.add(&Node{op: OpPrefetch, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpPrefetch, i, U32))})
 }

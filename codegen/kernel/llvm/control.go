@@ -71,7 +71,7 @@ func (l *lowering) node(n *kernel.Node, s *scope) {
 	case kernel.OpAtomicLoad:
 		l.values[n] = []value.Value{l.atomicLoad(l.bufferOf(n), s)}
 	case kernel.OpPrefetch:
-		l.prefetch(l.uniform(l.bufferOf(n)))
+		l.prefetch(l.uniform(l.bufferOf(n)), l.f.Args[n.Imm()].Access)
 	case kernel.OpVar:
 		l.variable(n)
 	case kernel.OpVarGet:

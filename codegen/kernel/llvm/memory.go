@@ -2,6 +2,7 @@ package llvm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/llir/llvm/ir"
 	"github.com/llir/llvm/ir/constant"
@@ -173,11 +174,27 @@ func (l *lowering) words(a access, s *scope) []value.Value {
 const aheadBytes = 1024
 
 // ahead asks for a line that is as far on.
-func (l *lowering) ahead(from value.Value) { l.prefetch(l.at(types.I8, from, i64(aheadBytes))) }
+func (l *lowering) ahead(from value.Value) {
+	l.prefetch(l.at(types.I8, from, i64(aheadBytes)), kernel.Read)
+}
 
-// prefetch asks for a line, to be brought into the second cache.
-func (l *lowering) prefetch(line value.Value) {
-	l.call("llvm.prefetch.p0", types.Void, line, i32(0), i32(2), i32(1))
+// prefetch asks for a line: to be brought into the second cache, or into the first, for this thread alone, if the kernel does nothing but
+// write it. Else a store waits until other threads, which have read what was there, have given the line up.
+func (l *lowering) prefetch(line value.Value, access kernel.Access) {
+	write, near := int64(0), int64(2)
+	if access == kernel.Write {
+		write, near = 1, 3
+		l.need(l.machine.writes())
+	}
+	l.call("llvm.prefetch.p0", types.Void, line, i32(write), i32(near), i32(1))
+}
+
+// need has the function compiled with a feature beside those of the machine.
+func (l *lowering) need(feature string) {
+	attribute := ir.AttrPair{Key: "target-features", Value: feature}
+	if feature != "" && !slices.Contains(l.fn.FuncAttrs, ir.FuncAttribute(attribute)) {
+		l.fn.FuncAttrs = append(l.fn.FuncAttrs, attribute)
+	}
 }
 
 func (l *lowering) plain(a access, t types.Type, from value.Value, align int) value.Value {

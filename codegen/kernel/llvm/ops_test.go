@@ -328,7 +328,7 @@ func TestLine(t *testing.T) {
 	agree(t, f, nil, [3]int{5, 3, 1}, [][]byte{floats(r, 48), make([]byte, 5*3*64)}, 0)
 }
 
-// TestPrefetch asks for memory that a kernel reads, and for some beyond it.
+// TestPrefetch asks for memory that a kernel reads, for some beyond it, and for what it writes.
 func TestPrefetch(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	f := build(t, func(b *kernel.Builder) {
@@ -337,6 +337,7 @@ func TestPrefetch(t *testing.T) {
 		b.For(0, 4, 1, func(i kernel.Value) {
 			at := b.Add(b.Mul(i, 16), b.LocalID())
 			x.Prefetch(b.Mul(i, 1<<20))
+			y.Prefetch(b.Mul(i, 16))
 			y.Store(at, x.Load(kernel.U32, at))
 		})
 	})

@@ -10,6 +10,10 @@ import (
 // that the split attends to, or, in the writer, those that it puts into the caches.
 func (r *splitRun) makeHeads(writer kernel.Value) {
 	b, m := r.b, &r.maker
+	if lanes, ok := r.sums.(*laneSums); ok && r.chains[0].plain() {
+		lanes.queryAsItIs()
+		return
+	}
 	accesses := r.headDim / m.vec
 	// Without a loop if one turn does, which is less code.
 	each := func(first kernel.Value, n int, body func(i kernel.Value)) {

@@ -103,7 +103,7 @@ func matchSplit(s *site.Site) *splitKernel {
 	}
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
 	k.asks = k.matrices && s.Target.CUDA > 0 && k.rows.Max == 1
-	if k.lanes && k.fresh() {
+	if k.lanes && (k.fresh() || k.attentionShape.gate.half) {
 		return nil
 	}
 	k.divide(s.Target)

@@ -8,18 +8,16 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// laneSums are rangeSums of a processor, of 16 positions at a time, which it puts into shared memory as floats.
-// Lanes have dims of the head there; of a score each has a part, until the lanes exchange them so that each
-// has the score of a position. Blocks of positions begin where the range does, so that the order of the sums
-// depends on the row's position alone.
+// laneSums are rangeSums of a processor, of 16 positions at a time. Lanes have dims of the head there; of a score each
+// has a part, until the lanes exchange them so that each has the score of a position. Blocks of positions begin where
+// the range does, so that the order of the sums depends on the row's position alone.
 type laneSums struct {
 	*splitRun
-	base         cachedHead
-	queries      *kernel.Array // q of all heads, by dim
-	keys, values *kernel.Array // by position, then dim
-	weights      *kernel.Array // by head, then position
-	sum          [][]*kernel.Var
-	top, total   []*kernel.Var // by head, the same in all lanes
+	base       cachedHead
+	queries    *kernel.Array // q of all heads, by dim
+	weights    *kernel.Array // by head, then position
+	sum        [][]*kernel.Var
+	top, total []*kernel.Var // by head, the same in all lanes
 }
 
 // laneRegisters are the sums that stay in registers, with what else is there.
@@ -34,7 +32,6 @@ func newLaneSums(of *splitRun) *laneSums {
 	r := &laneSums{splitRun: of, base: of.cachedBase()}
 	f32 := func(n int) *kernel.Array { return r.b.Shared(kernel.F32, n) }
 	r.queries, r.weights = f32(r.share*r.headDim), f32(r.share*lanesWide)
-	r.keys, r.values = f32(lanesWide*r.headDim), f32(lanesWide*r.headDim)
 	return r
 }
 
@@ -42,6 +39,17 @@ func (r *laneSums) query(h, j, v kernel.Value) {
 	b := r.b
 	for e, x := range lane.Elements(b, v) {
 		r.queries.Store(b.Add(b.Mul(h, r.headDim), b.Mul(j, r.maker.vec), e), b.Mul(x, r.scale))
+	}
+}
+
+// queryAsItIs keeps q of all heads where nothing is done to it before: lanes load what lies in a row, and nothing is scattered.
+func (r *laneSums) queryAsItIs() {
+	b := r.b
+	for h := range r.share {
+		head := b.Add(b.Mul(r.row, r.heads), r.head, h)
+		for j := range r.dims() {
+			r.queries.Store(r.at(b.U32(uint32(h)), j), b.Mul(r.chains[0].x.Load(kernel.F32, r.at(head, j)), r.scale))
+		}
 	}
 }
 
@@ -67,22 +75,13 @@ func (r *laneSums) start() {
 func (r *laneSums) attend() {
 	b := r.b
 	b.For(r.lo, r.hi, lanesWide, func(from kernel.Value) {
-		b.For(0, lanesWide, 1, func(p kernel.Value) {
-			r.prefetch(b.Add(from, p, lanesWide))
-			at := r.attentionArgs.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.hi, 1)))
-			for j := range r.dims() {
-				r.keys.Store(r.at(p, j), r.element(b, r.attentionShape, r.k, at, b.U32(uint32(j))))
-				r.values.Store(r.at(p, j), r.element(b, r.attentionShape, r.v, at, b.U32(uint32(j))))
-			}
-		})
-		b.Barrier()
-		for h := range r.share {
-			r.weigh(h, r.score(h), from)
+		b.For(0, lanesWide, 1, func(p kernel.Value) { r.prefetch(b.Add(from, p, lanesWide)) })
+		for h, score := range r.scores(from) {
+			r.weigh(h, score, from)
 		}
 		b.Barrier()
 		b.For(0, lanesWide, 1, func(p kernel.Value) {
-			for j := range r.dims() {
-				v := r.values.Load(r.at(p, j))
+			for j, v := range r.parts(r.v, b.Add(from, p)) {
 				for h, sums := range r.sum {
 					sums[j].Set(b.FMA(r.weights.Load(b.Add(p, h*lanesWide)), v, sums[j].Get()))
 				}
@@ -90,6 +89,17 @@ func (r *laneSums) attend() {
 		})
 		b.Barrier()
 	})
+}
+
+// parts returns the lane's dims of a position; beyond the range, of its last.
+func (r *laneSums) parts(cache *kernel.Buffer, p kernel.Value) []kernel.Value {
+	b := r.b
+	at := r.attentionArgs.at(b, r.base, b.Min(p, b.Sub(r.hi, 1)))
+	var list []kernel.Value
+	for j := range r.dims() {
+		list = append(list, r.element(b, r.attentionShape, cache, at, b.U32(uint32(j))))
+	}
+	return list
 }
 
 // prefetch asks for the lines of a position: heads of others lie before the next one.
@@ -103,21 +113,26 @@ func (r *laneSums) prefetch(p kernel.Value) {
 	}
 }
 
-// score returns the product of q of a head with the key of the lane's position.
-func (r *laneSums) score(h int) kernel.Value {
+// scores returns, by head, the products of q with the keys of the lanes' positions. A key is loaded once for all heads, and what
+// lanes have of two scores becomes one value as soon as both are there.
+func (r *laneSums) scores(from kernel.Value) []kernel.Value {
 	b := r.b
-	var query, parts []kernel.Value
-	for j := range r.dims() {
-		query = append(query, r.queries.Load(r.at(b.U32(uint32(h)), j)))
-	}
+	joined := make([]lane.Joiner, r.share)
 	for p := range lanesWide {
-		var part lane.Partial
-		for j, q := range query {
-			part.Product(b, q, r.keys.Load(r.at(b.U32(uint32(p)), j)))
+		key := r.parts(r.k, b.Add(from, p))
+		for h := range joined {
+			var part lane.Partial
+			for j, k := range key {
+				part.Product(b, r.queries.Load(r.at(b.U32(uint32(h)), j)), k)
+			}
+			joined[h].Add(b, part.Sum, b.LocalID())
 		}
-		parts = append(parts, part.Sum)
 	}
-	return lane.SumEach(b, parts, b.LocalID(), 1)
+	list := make([]kernel.Value, r.share)
+	for h := range joined {
+		list[h] = joined[h].Sum()
+	}
+	return list
 }
 
 // weigh keeps the weights of the lanes' positions for a head, and fades its sums so far.
@@ -136,19 +151,58 @@ func (r *laneSums) weigh(h int, score, from kernel.Value) {
 	}
 }
 
-// apart: no position is.
-func (r *laneSums) apart(h, quad kernel.Value) (score, v kernel.Value) { return }
-
-func (r *laneSums) store(to subgroupSums) {
+// finish writes lane by lane: sums of a head lie in a row, so that nothing is scattered.
+func (r *laneSums) finish(alone kernel.Value) {
 	b := r.b
 	for h, sums := range r.sum {
-		b.If(b.SubgroupElect(), func() {
-			to.tops.Store(h, r.top[h].Get())
-			to.weights.Store(h, r.total[h].Get())
-		})
-		for j, s := range sums {
-			dim := b.Add(b.LocalID(), h*r.headDim+j*lanesWide)
-			to.sums.StoreElem(b.Shr(dim, 2), b.And(dim, 3), s.Get())
+		write := func() { r.write(h, sums, r.top[h], r.total[h].Get()) }
+		if r.merge == nil {
+			write()
+			continue
 		}
+		b.IfElse(alone, write, func() {
+			at := r.scratch(b.U32(uint32(h)), r.split)
+			for j, s := range sums {
+				r.partial.Store(r.at(at, j), s.Get())
+			}
+			b.If(b.SubgroupElect(), func() { r.partial.Store(r.tail(at), b.Vec(r.top[h].Get(), r.total[h].Get())) })
+		})
+	}
+}
+
+func (r *laneSums) mergeSplits(active kernel.Value) {
+	b := r.b
+	b.For(0, r.share, 1, func(h kernel.Value) {
+		tail := func(split kernel.Value) kernel.Value { return r.partial.Load(lane.F32x2, r.tail(r.scratch(h, split))) }
+		top, total := b.Var(kernel.F32, emptyScore), b.Var(kernel.F32, 0.0)
+		b.For(0, active, 1, func(split kernel.Value) { top.Set(b.Max(top.Get(), b.Elem(tail(split), 0))) })
+		var sums []*kernel.Var
+		for range r.dims() {
+			sums = append(sums, b.Var(kernel.F32, 0.0))
+		}
+		b.For(0, active, 1, func(split kernel.Value) {
+			of := tail(split)
+			fade := b.Exp(b.Sub(b.Elem(of, 0), top.Get()))
+			total.Set(b.FMA(fade, b.Elem(of, 1), total.Get()))
+			for j, s := range sums {
+				s.Set(b.FMA(fade, r.partial.Load(kernel.F32, r.at(r.scratch(h, split), j)), s.Get()))
+			}
+		})
+		r.write(h, sums, top, total.Get())
+	})
+}
+
+// write stores the result of a head of the workgroup.
+func (r *laneSums) write(h kernel.Operand, sums []*kernel.Var, top *kernel.Var, total kernel.Value) {
+	b := r.b
+	head := b.Add(r.head, h)
+	if sinks := r.attentionArgs.sinks; sinks != nil {
+		total = withSink(b, sinks, head, top.Get, total)
+	}
+	head = b.Add(b.Mul(r.row, r.heads), head)
+	for j, s := range sums {
+		i := b.Add(b.LocalID(), j*lanesWide)
+		gated := r.attentionArgs.gate.load(b, kernel.F32, head, i, r.headDim)
+		r.y.Store(b.Add(b.Mul(head, r.headDim), i), gated(b.Div(s.Get(), total)))
 	}
 }

@@ -87,11 +87,11 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.sums.attend()
 		active := b.Div(b.Sub(b.Add(reach, step), 1), step)
 		alone := b.Eq(active, 1)
-		r.mergeSubgroups(alone)
+		r.sums.finish(alone)
 		if k.merge != nil {
 			b.ReturnIf(alone)
 			index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
-			b.If(site.LastBlock(b, counts, index, active), func() { r.mergeSplits(active) })
+			b.If(site.LastBlock(b, counts, index, active), func() { r.sums.mergeSplits(active) })
 		}
 	}
 }
@@ -105,11 +105,10 @@ type rangeSums interface {
 	start()
 	// attend runs over the positions.
 	attend()
-	// apart returns the score of a position that is not among the sums, if there is one, and
-	// four elements of its value; of a head of the workgroup.
-	apart(h, quad kernel.Value) (score, v kernel.Value)
-	// store puts the sums of all heads into shared memory.
-	store(to subgroupSums)
+	// finish writes the split's sums, or the result if the split is alone.
+	finish(alone kernel.Value)
+	// mergeSplits adds up the sums of the splits that have some, in their order, and writes the result.
+	mergeSplits(active kernel.Value)
 }
 
 // splitRun is the kernel while it is built.

@@ -260,6 +260,8 @@ func (r *teamSums) mergeTeams() {
 // apart: no position is.
 func (r *teamSums) apart(h, quad kernel.Value) (score, v kernel.Value) { return }
 
+func (r *teamSums) finish(alone kernel.Value) { r.mergeSubgroups(r, alone) }
+
 // store leaves it to the first team of each subgroup.
 func (r *teamSums) store(to subgroupSums) {
 	r.mergeTeams()

@@ -237,6 +237,8 @@ func (r *matrixSums) scoreOwn() {
 	})
 }
 
+func (r *matrixSums) finish(alone kernel.Value) { r.mergeSubgroups(r, alone) }
+
 func (r *matrixSums) apart(h, quad kernel.Value) (score, v kernel.Value) {
 	if !r.fresh() {
 		return

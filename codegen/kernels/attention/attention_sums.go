@@ -5,6 +5,15 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
+// spreadSums are sums that subgroups have parts of.
+type spreadSums interface {
+	// apart returns the score of a position that is not among the sums, if there is one, and
+	// four elements of its value; of a head of the workgroup.
+	apart(h, quad kernel.Value) (score, v kernel.Value)
+	// store puts the sums of all heads into shared memory.
+	store(to subgroupSums)
+}
+
 // subgroupSums are what subgroups have added up, in shared memory.
 type subgroupSums struct {
 	sums          *kernel.Array // by subgroup, head, four elements
@@ -13,18 +22,18 @@ type subgroupSums struct {
 
 // mergeSubgroups adds up the sums of all subgroups and writes the split's, or the result if
 // the split is alone.
-func (r *splitRun) mergeSubgroups(alone kernel.Value) {
+func (r *splitRun) mergeSubgroups(of spreadSums, alone kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	sums := b.Shared(lane.F32x4, r.subgroups*r.share*quads)
 	tops, weights := b.Shared(kernel.F32, r.subgroups*r.share), b.Shared(kernel.F32, r.subgroups*r.share)
-	r.sums.store(subgroupSums{sums, tops, weights})
+	of.store(subgroupSums{sums, tops, weights})
 	b.Barrier()
 	r.eachQuad(func(h, quad kernel.Value) {
 		top := b.Var(kernel.F32, emptyScore)
 		b.For(0, r.subgroups, 1, func(s kernel.Value) {
 			top.Set(b.Max(top.Get(), tops.Load(b.Add(b.Mul(s, r.share), h))))
 		})
-		score, v := r.sums.apart(h, quad)
+		score, v := of.apart(h, quad)
 		apart := score != (kernel.Value{})
 		if apart {
 			top.Set(b.Max(top.Get(), score))
@@ -79,7 +88,7 @@ func (r *splitRun) tail(at kernel.Value) kernel.Value {
 // to come to the compute units than the loads that they save.
 const mergeAtOnce = 8
 
-// mergeSplits adds up the sums of the splits that have some, in their order.
+// mergeSplits is that of rangeSums.
 func (r *splitRun) mergeSplits(active kernel.Value) {
 	b := r.b
 	r.eachQuad(func(h, quad kernel.Value) {

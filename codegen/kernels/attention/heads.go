@@ -38,6 +38,9 @@ type headChain struct {
 
 func (c *headChain) width() int { return int(c.x.Type.Last()) / c.parts }
 
+// plain reports whether the chain's end is x itself.
+func (c *headChain) plain() bool { return c.last == c.x }
+
 func (c *headChain) key() string {
 	var does []string
 	if c.parts > 1 {

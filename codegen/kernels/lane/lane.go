@@ -73,13 +73,40 @@ func SumEach(b *kernel.Builder, list []kernel.Value, member kernel.Value, from i
 		upper := b.Ne(b.And(member, mask), 0)
 		half := make([]kernel.Value, len(list)/2)
 		for i := range half {
-			low, high := list[2*i], list[2*i+1]
-			half[i] = b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
+			half[i] = exchange(b, list[2*i], list[2*i+1], upper, mask)
 		}
 		list = half
 	}
 	return list[0]
 }
+
+// exchange adds two values up over lanes that differ in the bits of mask: those where it is set have the sum of high then, others that of low.
+func exchange(b *kernel.Builder, low, high, upper kernel.Value, mask int) kernel.Value {
+	return b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
+}
+
+// Joiner is SumEach of values that are made one after the other, with few of them there at a time.
+type Joiner struct{ sums []joined }
+
+// joined is the sum of 2^level values.
+type joined struct {
+	v     kernel.Value
+	level int
+}
+
+// Add adds the next value. member is the lane's place in the team, whose lanes lie beside each other.
+func (j *Joiner) Add(b *kernel.Builder, v, member kernel.Value) {
+	next := joined{v, 0}
+	for n := len(j.sums) - 1; n >= 0 && j.sums[n].level == next.level; n-- {
+		mask := 1 << next.level
+		next = joined{exchange(b, j.sums[n].v, next.v, b.Ne(b.And(member, mask), 0), mask), next.level + 1}
+		j.sums = j.sums[:n]
+	}
+	j.sums = append(j.sums, next)
+}
+
+// Sum returns the sum that the lane has, once there were as many values as lanes in the team.
+func (j *Joiner) Sum() kernel.Value { return j.sums[0].v }
 
 // Sum4 returns the sum of the elements of a vector of 4.
 func Sum4(b *kernel.Builder, x kernel.Value) kernel.Value {

@@ -169,6 +169,9 @@ func bytesOf(b *kernel.Builder, v, inverse kernel.Value) kernel.Value {
 // project computes 16 rows of the weights, from row 16*at on, for the columns from first on.
 func (r *rowsRun) project(at, first kernel.Value) {
 	b := r.b
+	if r.columns == 1 { // more take long enough
+		r.y.Prefetch(b.Add(b.Mul(r.targets.Load(first), r.width), b.Mul(at, laneRows)))
+	}
 	col := b.Add(b.Mul(at, laneRows), b.LocalID())
 	sums := make([][]*kernel.Var, len(r.matrices))
 	for m := range r.matrices {
