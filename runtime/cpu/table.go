@@ -40,11 +40,11 @@ func put[T any](b *builder, n int) []T {
 
 // How a dispatch is cut into chunks, by what it takes one core. A chunk costs a claim, and in a projection x is rounded for each. So every
 // thread has one, if that is worth while; more where they are long, so that others can help a thread that the system has taken away.
-// In attention workgroups differ, and nothing is done anew for a chunk.
+// In attention nothing is done anew for a chunk, and workgroups differ: those of positions that are not there yet come last and have nothing
+// to do.
 const (
 	shortestChunk   = 500e-9 // seconds
 	longChunk       = 250e-6
-	attentionChunk  = 10e-6
 	chunksPerThread = 8
 	coreBytes       = 32e9 // a second, of weights
 	coreFLOPs       = 256e9
@@ -54,12 +54,13 @@ const (
 func chunkOf(d *plans.Dispatch, ctx int, workgroups uint64, threads int) uint64 {
 	c := d.Cost.At(ctx)
 	seconds := max(float64(c.ReadBytes+c.WriteBytes)/coreBytes, float64(c.FLOPs)/coreFLOPs)
-	all, long := float64(threads), longChunk
-	if c.BytesPerPos > 0 || c.FLOPsPerPos > 0 {
-		long = attentionChunk
+	all := float64(threads)
+	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/longChunk))))
+	chunks := uint64(min(all*rounds, seconds/shortestChunk))
+	if threads > 1 && (c.BytesPerPos > 0 || c.FLOPsPerPos > 0) {
+		chunks = uint64(chunksPerThread * threads)
 	}
-	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/long))))
-	chunks := min(workgroups, max(1, uint64(min(all*rounds, seconds/shortestChunk))))
+	chunks = min(workgroups, max(1, chunks))
 	return (workgroups + chunks - 1) / chunks
 }
 
