@@ -156,7 +156,9 @@ func TestChunks(t *testing.T) {
 		{"a millisecond by its operations", plans.Cost{FLOPs: 2 * 1000 * 256000}, 100, 2, 8},
 		{"long", plans.Cost{ReadBytes: 1e6 * us}, 100, 2, 15},
 		{"fewer workgroups than threads", plans.Cost{ReadBytes: 1e6 * us}, 5, 16, 5},
-		{"attention behind a full cache", plans.Cost{BytesPerPos: us / 10}, 64, 2, 10},
+		{"attention", plans.Cost{BytesPerPos: us / 10}, 64, 2, 16},
+		{"attention of few workgroups", plans.Cost{FLOPsPerPos: 1}, 16, 4, 16},
+		{"attention on one thread", plans.Cost{BytesPerPos: us / 10}, 64, 1, 1},
 	} {
 		d := &plans.Dispatch{Cost: c.cost}
 		chunk := chunkOf(d, ctx, c.workgroups, c.threads)
