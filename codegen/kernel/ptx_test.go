@@ -151,3 +151,37 @@ func TestDotInSum(t *testing.T) {
 		}
 	}
 }
+
+// TestAskedArrays checks that each shared array lies at a multiple of 16 bytes where they are too many to be declared: what
+// copies 16 bytes at a time and what loads matrices needs it of arrays of words, too.
+func TestAskedArrays(t *testing.T) {
+	build := func(lengths ...int) (text string, err error) {
+		f, err := kernel.Build("arrays", func(b *kernel.Builder) {
+			x := b.Arg("x", kernel.Read)
+			b.Workgroup(32)
+			for _, n := range lengths {
+				a := b.Shared(kernel.U32, n)
+				x.Copy(kernel.U32.Vec(4), a, b.Mul(b.LocalID(), 4), b.LocalID())
+			}
+			b.CopyGroup()
+			b.CopyWait(0)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ptx.Lower(f, ptx.Options{Arch: 90})
+	}
+	text, err := build(129, 8192, 8192)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, "sm_90", text)
+	for _, want := range []string{"asked[]; // 66052\n", "asked+0", "asked+32768", "asked+65536"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q\n%s", want, text)
+		}
+	}
+	if _, err := build(129, 8192, 8193); err == nil {
+		t.Error("an array begins where no 16 bytes do")
+	}
+}

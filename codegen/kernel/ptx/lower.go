@@ -6,6 +6,7 @@
 package ptx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,8 +176,12 @@ func (l *lowering) module() error {
 // launches it, who has to ask for them.
 const MostDeclared = 48 << 10
 
-// asked is the name of memory that is asked for.
-const asked = "asked"
+// asked is the name of memory that is asked for; arrays in it begin at multiples of as many bytes as copies move
+// and matrices, those of descriptors, too, want.
+const (
+	asked   = "asked"
+	aligned = 16
+)
 
 // sharedArrays are the declarations of shared arrays, or the bytes that are asked for.
 type sharedArrays struct {
@@ -185,10 +190,11 @@ type sharedArrays struct {
 }
 
 // arrays declares the shared arrays and names them. In memory that is asked for, those of wide elements are
-// first, so that nothing lies between.
+// first and one that leaves the next unaligned is last, so that nothing lies between and the bytes are those that
+// Func.SharedBytes counts.
 func (l *lowering) arrays() (list sharedArrays, err error) {
 	var b strings.Builder
-	arrays, align := l.f.Arrays(), 16
+	arrays, align := l.f.Arrays(), aligned
 	if l.f.Groups {
 		align = coreMatrix
 	}
@@ -206,9 +212,15 @@ func (l *lowering) arrays() (list sharedArrays, err error) {
 	if list.asked <= MostDeclared {
 		return sharedArrays{declared: b.String()}, nil
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return arrays[j].Elem().Size() - arrays[i].Elem().Size() })
+	uneven := func(i int) int { return int(min(sizes[i]%aligned, 1)) }
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Or(uneven(i)-uneven(j), arrays[j].Elem().Size()-arrays[i].Elem().Size())
+	})
 	at := uint64(0)
 	for _, i := range order {
+		if at%aligned != 0 {
+			return list, fmt.Errorf("%d bytes of shared arrays, of which more than one has no whole %d bytes", list.asked, aligned)
+		}
 		l.names[i] = fmt.Sprintf("%s+%d", asked, at)
 		at += sizes[i]
 	}
