@@ -68,6 +68,13 @@ func (b *Builder) PairHalves(x, y Operand) (lower, upper Value) {
 	return pairs[0], pairs[1]
 }
 
+// Permute returns four of the eight bytes of the U32 x and y, which are numbered from the lowest of x on. Nibble i of
+// order says which is byte i: its lowest three bits are the number, and where the fourth is set it is
+// eight copies of that byte's sign. The upper half of order has no effect.
+func (b *Builder) Permute(x, y, order Operand) Value {
+	return b.emit(OpPermute, U32, b.typed(OpPermute, x, U32), b.typed(OpPermute, y, U32), b.typed(OpPermute, order, U32))
+}
+
 // DotI8 returns the sum, as I32, of the products of the four signed bytes in
 // each of the U32 x and y. The kernel then needs the feature
 // shaderIntegerDotProduct.

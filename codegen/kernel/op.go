@@ -53,6 +53,7 @@ const (
 	OpPackHalf
 	OpFMAHalf
 	OpPairHalves // imm: 0 for the lower halves, 1 for the upper
+	OpPermute    // two words, order
 	OpDotI8
 	OpDotU8
 	OpElem // vector, index
@@ -178,6 +179,7 @@ var ops = [numOps]opInfo{
 	OpPackHalf:   {name: "pack_half"},
 	OpFMAHalf:    {name: "fma_half"},
 	OpPairHalves: {name: "pair_halves"},
+	OpPermute:    {name: "permute"},
 	OpDotI8:      {name: "dot_i8"},
 	OpDotU8:      {name: "dot_u8"},
 	OpElem:       {name: "elem"},

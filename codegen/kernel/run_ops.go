@@ -43,6 +43,8 @@ func (m *machine) compute(n *Node, active []bool) {
 		case OpPairHalves:
 			shift := 16 * n.imm
 			to[l] = args[0][l]>>shift&0xffff | args[1][l]>>shift<<16
+		case OpPermute:
+			to[l] = permute(args[0][l], args[1][l], args[2][l])
 		case OpConvert:
 			for e := range width {
 				to[l*width+e] = convert(n.args[0].typ.Elem(), n.typ.Elem(), args[0][l*width+e])
@@ -90,6 +92,19 @@ func fmaHalf(x, y, z uint32) (pair uint32) {
 		pair |= uint32(gguf.F32ToF16(float32(math.FMA(of(x), of(y), of(z))))) << shift
 	}
 	return pair
+}
+
+func permute(x, y, order uint32) (bytes uint32) {
+	both := uint64(y)<<32 | uint64(x)
+	for i := range 4 {
+		nibble := order >> (4 * i)
+		chosen := int8(both >> (8 * (nibble & 7)))
+		if nibble&8 != 0 {
+			chosen >>= 7
+		}
+		bytes |= uint32(uint8(chosen)) << (8 * i)
+	}
+	return bytes
 }
 
 // bitExtract is of scalars: kernels extract from no vectors.

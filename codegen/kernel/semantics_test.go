@@ -117,6 +117,17 @@ var semantics = []struct {
 		x, y := in.u[0]&0xbbffbbff, in.u[1]&0xbbffbbff
 		return (x&0xffff | y<<16) ^ (x>>16|y&0xffff0000)<<1
 	}, 0},
+	{"permute", func(b *kernel.Builder, v operands) kernel.Value { return b.Permute(v.u[0], v.u[1], v.u[2]) }, func(in inputs) (bytes uint32) {
+		for i := range 4 {
+			nibble := in.u[2] >> (4 * i) & 15
+			chosen := int8(in.u[nibble&7/4] >> (nibble & 3 * 8))
+			if nibble > 7 {
+				chosen >>= 7
+			}
+			bytes |= uint32(uint8(chosen)) << (8 * i)
+		}
+		return bytes
+	}, 0},
 	{"dot_i8", func(b *kernel.Builder, v operands) kernel.Value { return b.DotI8(v.u[0], v.u[1]) }, func(in inputs) uint32 {
 		sum := int32(0)
 		for s := 0; s < 32; s += 8 {

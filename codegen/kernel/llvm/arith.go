@@ -125,6 +125,9 @@ func init() {
 		kernel.OpFMAHalf: func(l *lowering, _ *kernel.Node, _ kernel.Type, a []value.Value) value.Value {
 			return l.fmaHalf(a)
 		},
+		kernel.OpPermute: func(l *lowering, _ *kernel.Node, _ kernel.Type, a []value.Value) value.Value {
+			return l.permuteBytes(a[0], a[1], a[2])
+		},
 		kernel.OpPairHalves: func(l *lowering, n *kernel.Node, _ kernel.Type, a []value.Value) value.Value {
 			low := l.k(a[0], 0xffff)
 			if n.Imm() == 0 {
@@ -135,6 +138,23 @@ func init() {
 	} {
 		elementwise[op] = f
 	}
+}
+
+// permuteBytes takes the bytes one by one.
+func (l *lowering) permuteBytes(x, y, order value.Value) (bytes value.Value) {
+	k := func(n int64) value.Value { return l.k(order, n) }
+	set := func(nibble value.Value, bit int64) value.Value {
+		return l.icmp(enum.IPredNE, l.and(nibble, k(bit)), k(0))
+	}
+	bytes = k(0)
+	for i := range int64(4) {
+		nibble := l.lshr(order, k(4*i))
+		left := l.shl(l.and(l.not(nibble), k(3)), k(3))
+		top := l.shl(l.choose(set(nibble, 4), y, x), left) // the byte is the highest
+		chosen := l.lshr(l.choose(set(nibble, 8), l.ashr(top, k(31)), top), k(24))
+		bytes = l.or(bytes, l.shl(chosen, k(8*i)))
+	}
+	return bytes
 }
 
 // bits is an operation on integers and truth values, unsigned and signed.

@@ -92,6 +92,7 @@ func TestOps(t *testing.T) {
 				put(b.UnpackHalf(b.And(u, 0xbbffbbff)))
 				put(b.PackHalf(b.Vec(f, h)))
 				put(b.FMAHalf(b.And(u, 0xbbffbbff), b.And(v, 0xbbffbbff), b.And(b.Xor(u, v), 0xbbffbbff)))
+				put(b.Permute(u, v, b.Mul(b.Xor(u, v), 0x9e3779b1)))
 				lower, upper := b.PairHalves(u, v)
 				put(lower)
 				put(upper)

@@ -56,6 +56,7 @@ func init() {
 		kernel.OpPackHalf:   (*lowering).packHalf,
 		kernel.OpFMAHalf:    (*lowering).fmaHalf,
 		kernel.OpPairHalves: (*lowering).pairHalves,
+		kernel.OpPermute:    (*lowering).permute,
 		kernel.OpDotI8:      (*lowering).dot,
 		kernel.OpDotU8:      (*lowering).dot,
 
@@ -282,6 +283,11 @@ func (l *lowering) pairHalves(n *kernel.Node) {
 	order := [2]uint32{0x5410, 0x7632}[n.Imm()]
 	x, y := l.scalar(n.Args()[0]), l.scalar(n.Args()[1])
 	l.values[n] = []operand{l.word("prmt.b32", "%s, %s, %d", x.as(kernel.U32), y.as(kernel.U32), order)}
+}
+
+func (l *lowering) permute(n *kernel.Node) {
+	x, y, order := l.scalar(n.Args()[0]), l.scalar(n.Args()[1]), l.scalar(n.Args()[2])
+	l.values[n] = []operand{l.word("prmt.b32", "%s, %s, %s", x.as(kernel.U32), y.as(kernel.U32), order.as(kernel.U32))}
 }
 
 func (l *lowering) variable(n *kernel.Node) {

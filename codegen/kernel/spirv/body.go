@@ -71,6 +71,7 @@ func init() { // refers to region, which refers to it
 		kernel.OpConvert:         (*lowering).convert,
 		kernel.OpFMAHalf:         (*lowering).fmaHalf,
 		kernel.OpPairHalves:      (*lowering).pairHalves,
+		kernel.OpPermute:         (*lowering).permute,
 		kernel.OpDotI8:           (*lowering).dot,
 		kernel.OpDotU8:           (*lowering).dot,
 		kernel.OpAddress:         (*lowering).addressOf,
@@ -173,6 +174,26 @@ func (l *lowering) pairHalves(n *kernel.Node) {
 	pair := l.m.Type(spirv.OpTypeVector, l.typ(kernel.F16), 2)
 	x, y := l.m.Emit(spirv.OpBitcast, pair, l.value(n.Args()[0])), l.m.Emit(spirv.OpBitcast, pair, l.value(n.Args()[1]))
 	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.Type()), l.m.Emit(spirv.OpVectorShuffle, pair, x, y, n.Imm(), n.Imm()+2))
+}
+
+// permute takes the bytes one by one: SPIR-V has no instruction that does.
+func (l *lowering) permute(n *kernel.Node) {
+	word, x, y, order := l.typ(kernel.U32), l.value(n.Args()[0]), l.value(n.Args()[1]), l.value(n.Args()[2])
+	number := func(k uint32) spirv.ID { return l.m.Constant(spirv.OpConstant, word, k) }
+	set := func(nibble spirv.ID, bit uint32) spirv.ID {
+		return l.m.Emit(spirv.OpINotEqual, l.typ(kernel.Bool), l.m.Emit(spirv.OpBitwiseAnd, word, nibble, number(bit)), number(0))
+	}
+	bytes := number(0)
+	for i := range uint32(4) {
+		nibble := l.m.Emit(spirv.OpShiftRightLogical, word, order, number(4*i))
+		of := l.m.Emit(spirv.OpSelect, word, set(nibble, 4), y, x)
+		left := l.m.Emit(spirv.OpShiftLeftLogical, word, l.m.Emit(spirv.OpBitwiseAnd, word, l.m.Emit(spirv.OpNot, word, nibble), number(3)), number(3))
+		top := l.m.Emit(spirv.OpShiftLeftLogical, word, of, left) // the byte is the highest
+		sign := l.m.Emit(spirv.OpShiftRightArithmetic, word, top, number(31))
+		chosen := l.m.Emit(spirv.OpShiftRightLogical, word, l.m.Emit(spirv.OpSelect, word, set(nibble, 8), sign, top), number(24))
+		bytes = l.m.Emit(spirv.OpBitwiseOr, word, bytes, l.m.Emit(spirv.OpShiftLeftLogical, word, chosen, number(8*i)))
+	}
+	l.values[n] = bytes
 }
 
 func (l *lowering) dot(n *kernel.Node) {
