@@ -19,21 +19,29 @@ import (
 // against their exact values: within the rounding of scale, offset and result.
 func TestOctets(t *testing.T) {
 	const rows, cols = 3, 512
+	type build struct {
+		name string
+		make func(w *weight.Format, rows, cols int) (*kernel.Func, error)
+		of   *weight.Format
+	}
 	for d := range allFormats() {
 		if d == ir.F32 {
 			continue // is not rounded
 		}
-		for family, build := range map[string]func(d ir.DType, rows, cols int) (*kernel.Func, error){
-			"gemm_coop": coopOctets, "gemm_fragment": fragmentOctets,
-		} {
-			t.Run(family+" "+d.String(), func(t *testing.T) {
+		tables, permuting := weight.FormatOf(lookup(t, "sm_90"), d, cols), weight.FormatOf(lookup(t, "sm_90-cuda"), d, cols)
+		builds := []build{{"gemm_coop", coopOctets, tables}, {"gemm_fragment", fragmentOctets, tables}}
+		if permuting != tables {
+			builds = append(builds, build{"gemm_coop by permutes", coopOctets, permuting}, build{"gemm_fragment by permutes", fragmentOctets, permuting})
+		}
+		for _, build := range builds {
+			t.Run(build.name+" "+d.String(), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, 1, 1)
 				m := w.matrix(d, rows, cols)
 				y := &ir.Value{ID: 1, Type: ir.MakeType(ir.F16, rows, cols), Offset: -1}
 				c := kernels.Candidate{
 					Kernel:   "octets",
-					Build:    func() (*kernel.Func, error) { return build(d, rows, cols) },
+					Build:    func() (*kernel.Func, error) { return build.make(build.of, rows, cols) },
 					Consts:   []ir.Const{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
 					Grid:     [3]int{rows, 1, 1},
 					Operands: []kernels.Operand{{Name: "w", Value: m, Access: kernel.Read}, {Name: "y", Value: y, Access: kernel.Write}},
@@ -203,10 +211,9 @@ func TestCoopKeys(t *testing.T) {
 	}
 }
 
-// coopOctets returns a kernel that writes the octets of a weight of dtype d as
+// coopOctets returns a kernel that writes the octets of a weight as
 // gemm_coop puts them into shared memory: one workgroup a row.
-func coopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
-	w := weight.FormatOf(d, cols)
+func coopOctets(w *weight.Format, rows, cols int) (*kernel.Func, error) {
 	f := w.Copy
 	return kernel.Build("octets", func(b *kernel.Builder) {
 		m := weight.Matrix{Format: w, Buf: b.Arg("w", kernel.Read), Rows: b.SpecU32("rows", uint32(rows)), Cols: b.SpecU32("cols", uint32(cols))}
@@ -230,10 +237,9 @@ func coopOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
 	})
 }
 
-// fragmentOctets returns a kernel that writes the octets of a weight of dtype d as lanes of
+// fragmentOctets returns a kernel that writes the octets of a weight as lanes of
 // gemm_fragment make them, each where it is in its row: one workgroup a row, four lanes a block.
-func fragmentOctets(d ir.DType, rows, cols int) (*kernel.Func, error) {
-	w := weight.FormatOf(d, cols)
+func fragmentOctets(w *weight.Format, rows, cols int) (*kernel.Func, error) {
 	f := w.Fragment
 	return kernel.Build("octets", func(b *kernel.Builder) {
 		m := weight.Matrix{Format: w, Buf: b.Arg("w", kernel.Read), Rows: b.SpecU32("rows", uint32(rows)), Cols: b.SpecU32("cols", uint32(cols))}

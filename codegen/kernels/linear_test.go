@@ -419,11 +419,11 @@ func TestGemvFormats(t *testing.T) {
 
 // byteFormats have codes that are multiplied as bytes: one of each layout that is not packed, and of those some
 // with and without offsets, with scales of halves, of a table of nibbles and of grids.
-var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.IQ4_NL, ir.IQ2_XXS, ir.IQ3_S, ir.IQ1_M}
+var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.IQ4_NL, ir.NVFP4, ir.IQ2_XXS, ir.IQ3_S, ir.IQ1_M}
 
 // TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
 // lanes that all have a unit and over some that have none. All shapes of all widths have to
-// give the same bits with subgroups of one size.
+// give the same bits with subgroups of one size, also where codes are chosen by byte permutes.
 func TestGemvFixed(t *testing.T) {
 	const uneven = 21 * 64 // no whole number of the groups of 128 whose squares are added up
 	for _, d := range byteFormats {
@@ -456,7 +456,10 @@ func TestGemvFixed(t *testing.T) {
 						dot.AMD = &target.AMD{} // whose lanes keep more columns
 					}
 					var widest [][]byte
-					for _, cols := range widths {
+					for i, cols := range append(widths, widths[0]) {
+						if dot.Permute = i == len(widths); dot.Permute && weight.FormatOf(&dot, d, k) == weight.FormatOf(on, d, k) {
+							break
+						}
 						w := newWorld(t, cols, cols)
 						out := w.fixedGroup(d, k)
 						tries := map[string]bool{} // one candidate of each kind is enough

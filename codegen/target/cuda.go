@@ -24,13 +24,13 @@ var cuda = []*Target{
 }
 
 // cudaTarget adds to a card's figures what all have alike: PTX says which lane holds which element
-// of a matrix, and dp4a multiplies bytes.
+// of a matrix, dp4a multiplies bytes, and prmt chooses some.
 func cudaTarget(arch int, doc string, t Target) *Target {
 	t.Name, t.Doc = fmt.Sprintf("sm_%d%s", arch, WithCUDA), doc+" through CUDA"
 	t.Arch = fmt.Sprintf("sm_%d", arch)
 	t.Backend, t.CUDA, t.Vendor = plans.CUDA, arch, 0x10de
 	t.Wave, t.Workgroup, t.Shared, t.Rows = 32, 1024, 48<<10, 2048
-	t.Matrix, t.Fragments, t.Dot, t.Chunks = MatrixShape{16, 16, 16}, true, true, true
+	t.Matrix, t.Fragments, t.Dot, t.Permute, t.Chunks = MatrixShape{16, 16, 16}, true, true, true, true
 	if arch == 90 {
 		t.Groups, t.Asked = true, 227<<10
 	}

@@ -38,6 +38,8 @@ type Target struct {
 	Groups bool
 	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).
 	Dot bool
+	// Permute: bytes of two words are chosen by an instruction.
+	Permute bool
 	// UnsignedDot: dot products are of unsigned bytes of weights and signed ones of x, and others cost more.
 	UnsignedDot bool
 	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes (Exactly).

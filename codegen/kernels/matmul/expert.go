@@ -106,7 +106,7 @@ func (g *expertGroup) addExperts(s *site.Site, op *ir.Op, norm *ir.Value) bool {
 		g.order, g.offsets = op.Args[3], op.Args[4]
 	}
 	fixed := g.fixed != nil && x == g.fixed
-	m := &weights{value: w, format: weight.FormatOf(w.Type.DType, k), rows: weight.RowsOf(s.Target, w), from: op.Attrs.Int("first")}
+	m := &weights{value: w, format: weight.FormatOf(s.Target, w.Type.DType, k), rows: weight.RowsOf(s.Target, w), from: op.Attrs.Int("first")}
 	g.projects = append(g.projects, &projection{matrices: []*weights{m}, result: op.Result, width: op.Attrs.Int("rows"), slots: g.slots, fixed: fixed})
 	return m.format != nil && (!fixed || m.format.Bytes != nil) && !(g.perSlot && g.gain != nil)
 }

@@ -60,7 +60,7 @@ func matchExpertDown(s *site.Site) *expertDown {
 			ok = g.route == nil
 			g.route = op
 		case "expert_linear":
-			ok = g.down == nil && g.addDown(op)
+			ok = g.down == nil && g.addDown(s.Target, op)
 			linear = op.Result
 		case "expert_bias":
 			if ok = op.Args[0] == linear && op.Args[2] == g.ids && g.down.bias == nil; ok {
@@ -71,7 +71,7 @@ func matchExpertDown(s *site.Site) *expertDown {
 			g.weights, g.result, g.width = op.Args[1], op.Result, int(op.Result.Type.Last())
 		case "linear":
 			k := int(op.Args[0].Type.Last())
-			w := &weights{value: op.Args[1], format: weight.FormatOf(op.Args[1].Type.DType, k)}
+			w := &weights{value: op.Args[1], format: weight.FormatOf(s.Target, op.Args[1].Type.DType, k)}
 			ok = len(op.Args) == 2 && w.format != nil
 			made[op.Result] = &downTerm{value: op.Result, x: op.Args[0], w: w, k: k}
 		case "gate_rows":
@@ -97,10 +97,10 @@ func matchExpertDown(s *site.Site) *expertDown {
 	return g
 }
 
-func (g *expertDown) addDown(op *ir.Op) bool {
+func (g *expertDown) addDown(t *target.Target, op *ir.Op) bool {
 	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
 	g.x, g.ids, g.slots, g.k = x, ids, int(ids.Type.Shape[1]), int(w.Type.Shape[2])
-	g.down = &weights{value: w, format: weight.FormatOf(w.Type.DType, g.k), from: op.Attrs.Int("first")}
+	g.down = &weights{value: w, format: weight.FormatOf(t, w.Type.DType, g.k), from: op.Attrs.Int("first")}
 	perSlot := int(x.Type.Last()) == g.k*g.slots
 	return g.down.format != nil && perSlot && g.slots <= maxSlots && len(op.Args) == 3 && indexable(w)
 }

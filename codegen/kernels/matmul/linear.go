@@ -151,7 +151,7 @@ var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8}
 func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 	switch op.Kind.Name {
 	case "linear":
-		w := &weights{value: op.Args[1], format: weight.FormatOf(op.Args[1].Type.DType, g.k), rows: weight.RowsOf(s.Target, op.Args[1])}
+		w := &weights{value: op.Args[1], format: weight.FormatOf(s.Target, op.Args[1].Type.DType, g.k), rows: weight.RowsOf(s.Target, op.Args[1])}
 		fixed := op.Args[0] == g.fixed && g.fixed != nil
 		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.Bytes == nil {
 			return false

@@ -43,7 +43,7 @@ func EmbedCandidates(s *site.Site) []site.Candidate {
 	table := op.Args[1]
 	width := int(table.Type.Shape[1])
 	rows, ok := site.ExtentOf(s, op.Args[0])
-	k := embed{weight.FormatOf(table.Type.DType, width), weight.RowsOf(s.Target, table), rows, op}
+	k := embed{weight.FormatOf(s.Target, table.Type.DType, width), weight.RowsOf(s.Target, table), rows, op}
 	if !ok || k.format == nil {
 		return nil
 	}

@@ -14,9 +14,10 @@ type packed struct {
 	dtype  ir.DType
 	fine   bool // halves of a run have scales of their own
 	offset bool
-	table  int      // bytes of shared memory
-	codes  []source // of what bytes are made
-	scales []source // of what terms are made
+	table  int       // bytes of shared memory
+	values *[16]int8 // that codes of 4 bits choose from: see chosen
+	codes  []source  // of what bytes are made
+	scales []source  // of what terms are made
 	// octet returns elements 8j to 8j+7 of a run as two words of bytes. j is a Go number or a Value.
 	octet func(b *kernel.Builder, w []kernel.Value, j kernel.Operand) [2]kernel.Value
 	// terms returns scale and offset of a run, or of its halves. sub is the run's number in 256 elements.
@@ -148,7 +149,20 @@ func rest(b *kernel.Builder, j kernel.Operand, d, n int) kernel.Operand {
 	return b.Mul(b.And(j.(kernel.Value), d-1), n)
 }
 
-// layout returns the row of the table of layouts.
+// layouts returns the row of the table of layouts.
+func (p *packed) layouts() *Layout {
+	if p.values == nil {
+		return p.layout()
+	}
+	table, permuting := *p, *p
+	table.octet, permuting.octet = ofTable(p.values), chosen(p.values)
+	table.table = nibbleTable
+	l := table.layout()
+	l.Permuting = permuting.layout()
+	l.Permuting.Floats[0].Name += ".permuted"
+	return l
+}
+
 func (p *packed) layout() *Layout {
 	name := layout.Format(p.dtype)
 	run := FixedRun

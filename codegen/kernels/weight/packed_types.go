@@ -15,10 +15,10 @@ var packedFormats = []*packed{
 	{dtype: ir.Q2_K, fine: true, offset: true, codes: []source{quarterPlane}, scales: []source{{1, 16, 1, 0}, {2, 32, 8, 0}}, octet: quarterCodes, terms: termsQ2K},
 	{dtype: ir.Q3_K, fine: true, codes: []source{quarterPlane, bitPlane(1)}, scales: []source{{2, 16, 1, 0}, {3, 16, 8, 0}},
 		octet: biased(4, withBits(quarterCodes, 2)), terms: signedTerms(2)},
-	{dtype: ir.IQ4_NL, table: nibbleTable, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, octet: ofTable(codebook.IQ4), terms: scaleAlone},
-	{dtype: ir.IQ4_XS, table: nibbleTable, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}, {2, 16, 8, 0}}, octet: ofTable(codebook.IQ4), terms: signedTerms(1)},
-	{dtype: ir.MXFP4, table: nibbleTable, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}}, octet: ofTable(codebook.E2M1), terms: termsE8M0},
-	{dtype: ir.NVFP4, table: nibbleTable, fine: true, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, octet: ofTable(codebook.E2M1), terms: termsE4M3},
+	{dtype: ir.IQ4_NL, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, values: &codebook.IQ4, terms: scaleAlone},
+	{dtype: ir.IQ4_XS, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}, {2, 16, 8, 0}}, values: &codebook.IQ4, terms: signedTerms(1)},
+	{dtype: ir.MXFP4, codes: []source{nibblePlane}, scales: []source{{1, 8, 1, 0}}, values: &codebook.E2M1, terms: termsE8M0},
+	{dtype: ir.NVFP4, fine: true, codes: []source{nibblePlane}, scales: []source{{1, 16, 1, 0}}, values: &codebook.E2M1, terms: termsE4M3},
 	{dtype: ir.Q1_0, codes: []source{bitPlane(0)}, scales: []source{{1, 16, 4, 0}}, octet: signCodes, terms: scaleAlone},
 	{dtype: ir.Q2_0, codes: []source{quarterPlane}, scales: []source{{1, 16, 2, 0}}, octet: biased(1, quarterCodes), terms: scaleAlone},
 	{dtype: ir.TQ2_0, codes: []source{quarterPlane}, scales: []source{{1, 16, 8, 0}}, octet: biased(1, quarterCodes), terms: scaleAlone},
@@ -112,7 +112,7 @@ func signCodes(b *kernel.Builder, w []kernel.Value, j kernel.Operand) [2]kernel.
 
 // ofTable looks nibbles up, two at a time: a word of the table has the low nibble's value in byte 0 and the
 // high one's in byte 2.
-func ofTable(values [16]int8) codesFunc {
+func ofTable(values *[16]int8) codesFunc {
 	table := make([]uint32, 256)
 	for i := range table {
 		table[i] = uint32(uint8(values[i&15])) | uint32(uint8(values[i>>4]))<<16
@@ -122,6 +122,26 @@ func ofTable(values [16]int8) codesFunc {
 		at := func(i int) kernel.Value { return t.Load(b.BitExtract(w[0], 8*i, 8)) }
 		x, y := b.Or(at(0), b.Shl(at(1), 8)), b.Or(at(2), b.Shl(at(3), 8))
 		return [2]kernel.Value{b.Or(b.And(x, 0xffff), b.Shl(y, 16)), b.Or(b.Shr(x, 16), b.And(y, uint32(0xffff0000)))}
+	}
+}
+
+// chosen is ofTable for targets that choose bytes of two words by an instruction: the values are the bytes of four
+// words, of which the lowest three bits of a code choose one in the first two and one in the last two, and its highest
+// bit between these.
+func chosen(values *[16]int8) codesFunc {
+	var table [4]uint32
+	for i, v := range values {
+		table[i/4] |= uint32(uint8(v)) << (i % 4 * 8)
+	}
+	return func(b *kernel.Builder, w []kernel.Value, _ kernel.Operand) [2]kernel.Value {
+		low := b.And(w[0], 0x77777777)
+		upper := b.Or(b.And(b.Shr(w[0], 1), 0x44444444), 0x32103210)
+		four := func(shift int) kernel.Value {
+			l, u := b.Shr(low, shift), b.Shr(upper, shift)
+			return b.Permute(b.Permute(table[0], table[1], l), b.Permute(table[2], table[3], l), u)
+		}
+		x, y := four(0), four(16) // low and high nibbles in turn
+		return [2]kernel.Value{b.Permute(x, y, 0x6420), b.Permute(x, y, 0x7531)}
 	}
 }
 

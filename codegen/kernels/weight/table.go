@@ -3,6 +3,7 @@ package weight
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
@@ -20,6 +21,8 @@ type Layout struct {
 	Fixed    *FixedFormat    // codes as f16 in these lanes, for an x in fixed point
 	Table    int             // bytes of the table that codes point into, in shared memory
 	Without  string
+	// Permuting is the layout without a table, for targets that permute bytes; nil if that is no other.
+	Permuting *Layout
 }
 
 const (
@@ -110,22 +113,27 @@ var layouts = []*Layout{
 
 func init() {
 	for _, p := range packedFormats {
-		layouts = append(layouts, p.layout())
+		layouts = append(layouts, p.layouts())
 	}
 	for _, l := range layouts {
-		for _, f := range l.Floats {
-			f.Layout = l
+		for of := l; of != nil; of = of.Permuting {
+			for _, f := range of.Floats {
+				f.Layout = of
+			}
 		}
 	}
 }
 
-// FormatOf returns how to read a weight of dtype d with rows of cols elements as floats, and
+// FormatOf returns how the target reads a weight of dtype d with rows of cols elements as floats, and
 // with that its other views; nil if no kernel can.
-func FormatOf(d ir.DType, cols int) *Format {
+func FormatOf(t *target.Target, d ir.DType, cols int) *Format {
 	name := layout.Format(d)
 	for _, l := range layouts {
 		if l.Name != name {
 			continue
+		}
+		if t.Permute && l.Permuting != nil {
+			l = l.Permuting
 		}
 		for _, f := range l.Floats {
 			if cols%f.cols == 0 {
