@@ -106,8 +106,16 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 	for g.tiled(2*tile) && 2*tile <= min(most, teamTile) && rows > 2*tile*t.Units {
 		tile *= 2
 	}
+	tiles := []int{tile, tile / 2, 2 * tile}
+	if once := g.onceOver(2*t.Units, rows); once <= min(most, 2*teamTile-1) && !slices.Contains(tiles, once) {
+		at := 0
+		if t.AMD != nil { // whose compiler has not been asked about it
+			at = len(tiles)
+		}
+		tiles = slices.Insert(tiles, at, once)
+	}
 	var list []gemv
-	for _, k.tile = range []int{tile, tile / 2, 2 * tile} {
+	for _, k.tile = range tiles {
 		for _, k.batch = range []int{1, 2} {
 			if k.tile%k.batch == 0 && k.tile <= most && g.tiled(k.tile) {
 				list = append(list, k)
@@ -115,6 +123,15 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 		}
 	}
 	return list
+}
+
+// onceOver is the smallest tile with which the experts' rows are no more than so many workgroups', which all run at once.
+func (g *expertGroup) onceOver(workgroups, rows int) int {
+	tile := site.CeilDiv(rows, workgroups)
+	for !g.tiled(tile) && tile < rows {
+		tile++
+	}
+	return tile
 }
 
 // tiled reports whether the experts' rows are whole tiles.
