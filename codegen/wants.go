@@ -88,7 +88,12 @@ func (r *wanted) fix(g *ir.Group, w kernels.Rewrite) error {
 	if w.Round != "fixed12" && w.Round != "fixed8" {
 		return nil
 	}
-	fixed, err := r.b.Make(w.Round, nil, w.Readers[0].Args[0])
+	x, of := w.Readers[0].Args[0], w.Readers[0].Args[1]
+	var attrs ir.Attrs
+	if row := of.Type.Last(); row != x.Type.Last() {
+		attrs = ir.Attrs{{Name: "row", Value: int64(row)}}
+	}
+	fixed, err := r.b.Make(w.Round, attrs, x)
 	if err != nil {
 		return err
 	}

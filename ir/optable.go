@@ -186,7 +186,7 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
+	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows (of row elements, where x has several one behind the other) that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
 	fixedPoint("fixed8", 8, "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
 	{
 		Name:    "add",
@@ -479,6 +479,7 @@ func fixedPoint(name string, bits int, doc string) *OpKind {
 		Name:    name,
 		Doc:     doc,
 		Params:  []string{"x"},
+		Attrs:   []AttrSpec{{Name: "row", Kind: IntAttr, Optional: true}},
 		Fusion:  Elementwise,
 		RowWise: true,
 		Flops:   noFlops,
@@ -490,6 +491,9 @@ func fixedPoint(name string, bits int, doc string) *OpKind {
 			}
 			if x.DType != F32 || x.Last()%32 != 0 {
 				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of 32 f32", x)
+			}
+			if row := Dim(op.Attrs.Int("row")); row != 0 && (row < 32 || row%32 != 0 || x.Last()%row != 0) {
+				return Type{}, fmt.Errorf("x is %s, want rows of %d, a multiple of 32", x, row)
 			}
 			return x, nil
 		},

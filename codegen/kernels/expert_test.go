@@ -256,6 +256,9 @@ func (m *moe) downGroup(w *world) *ir.Value {
 		shared = w.matrix(ir.Q6_K, m.embd, m.shared)
 	}
 	scores, act := w.scores(m), w.input(ir.Dim(m.slots*m.ff))
+	if m.fixed {
+		act = w.op("fixed12", ir.Attrs{{Name: "row", Value: int64(m.ff)}}, act)
+	}
 	ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, scores)
 	weights := w.route(m, scores, ids)
 	y := w.op("expert_sum", nil, w.experts(act, down, ids, 0, m.embd), weights)
@@ -425,6 +428,33 @@ func TestExpertDown(t *testing.T) {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			checkWidths(t, llvmpipe(t), "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
+		})
+	}
+}
+
+// TestExpertDownFixed is TestExpertDown with x in fixed point, which groups of few long rows read so: with scales of
+// 32 elements, though all slots together are a multiple of 256, and with super-blocks; lanes with and without a last unit.
+func TestExpertDownFixed(t *testing.T) {
+	for _, m := range []moe{
+		{dtype: ir.MXFP4, embd: 37, ff: 45 * 64, experts: 4, slots: 4, gating: "topk_softmax", adds: 1, fixed: true},
+		{dtype: ir.Q4_0, embd: 21, ff: 33 * 64, experts: 3, slots: 2, gating: "softmax", fixed: true},
+		{dtype: ir.Q4_K, embd: 37, ff: 7 * 256, experts: 3, slots: 2, shared: 512, gating: "sigmoid", fixed: true},
+		{dtype: ir.Q6_K, embd: 21, ff: 8 * 256, experts: 3, slots: 3, gating: "softmax", adds: 2, fixed: true},
+		{dtype: ir.IQ2_XS, embd: 21, ff: 5 * 256, experts: 3, slots: 2, gating: "softmax", fixed: true},
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			on := dotTarget(t)
+			on.Wave, on.Workgroup = 32, 1024
+			plain := m
+			plain.fixed = false
+			w := newWorld(t, 8, 8)
+			out := plain.downGroup(w)
+			s := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: []*ir.Value{out}, Target: on}
+			if got := roundedFor(s, "fixed12"); len(got) != 1 || got[0].Kind.Name != "expert_linear" {
+				t.Errorf("%v read x in fixed point, want the experts'", got)
+			}
+			checkWidths(t, on, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
 		})
 	}
 }

@@ -150,8 +150,11 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 			}
 		}
 	case "fixed12":
-		run := 32
-		if width%256 == 0 {
+		run, row := 32, width
+		if n := attrs.Int("row"); n > 0 {
+			row = n
+		}
+		if row%256 == 0 {
 			run = 256
 		}
 		toFixed(y, mag, a[0], 2047, run)

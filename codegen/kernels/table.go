@@ -114,7 +114,7 @@ var families = []Family{
 	{"expert_fragment", "expert_gemm with cooperative matrices of f16 into which lanes put the weights themselves", matmul.ExpertFragmentCandidates, nil},
 	{"expert_coop", "expert_gemm with cooperative matrices of f16", matmul.ExpertCoopCandidates, matmul.ExpertCoopWants},
 	{"expert_sort", "rows and slots in the order of their experts: one workgroup an expert", matmul.ExpertSortCandidates, nil},
-	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", matmul.ExpertDownCandidates, nil},
+	{"expert_down", "the experts' results, weighted and summed in rank order, with a shared expert's and the residual: one row at a time", matmul.ExpertDownCandidates, matmul.ExpertDownWants},
 	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", matmul.RouterCandidates, nil},
 	{"router_lanes", "the same on processors: over any number of experts, a slot in each lane", matmul.RouterLanesCandidates, nil},
 	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", matmul.ExpertSumCandidates, nil},

@@ -66,11 +66,14 @@ func half(c *call) error {
 }
 
 // fixedPoint rounds to multiples of the largest magnitude of each run over most: of long elements, if
-// those make up the row, or else of 32.
+// those make up the rows, or else of 32.
 func fixedPoint(most float64, long int) func(c *call) error {
 	return func(c *call) error {
-		run := 32
-		if width(c.op.Result)%long == 0 {
+		run, row := 32, c.op.Attrs.Int("row")
+		if row == 0 {
+			row = width(c.op.Result)
+		}
+		if row%long == 0 {
 			run = long
 		}
 		x, y := c.arg(0), c.result()

@@ -18,7 +18,7 @@ const maxSlots = 16
 
 // expertDown computes, row by row, a group of the form
 //
-//	[route] expert_linear [expert_bias] expert_sum [linear [gate_rows]] [add]...
+//	[route] [fixed12] expert_linear [expert_bias] expert_sum [linear [gate_rows]] [add]...
 //
 // A workgroup computes a tile of a row of the result. Each of its subgroups, the
 // members, has the dot products of one slot, or of one projection that is added, and
@@ -27,6 +27,8 @@ type expertDown struct {
 	route   *ir.Op // of the group, or nil
 	weights *ir.Value
 	ids, x  *ir.Value
+	fixed   *ir.Value // x in fixed point, or nil
+	linear  *ir.Op    // expert_linear
 	down    *weights
 	slots   int
 	k       int // row length of down
@@ -59,9 +61,12 @@ func matchExpertDown(s *site.Site) *expertDown {
 		case "route":
 			ok = g.route == nil
 			g.route = op
+		case "fixed12":
+			ok = g.fixed == nil
+			g.fixed = op.Result
 		case "expert_linear":
 			ok = g.down == nil && g.addDown(s.Target, op)
-			linear = op.Result
+			linear, g.linear = op.Result, op
 		case "expert_bias":
 			if ok = op.Args[0] == linear && op.Args[2] == g.ids && g.down.bias == nil; ok {
 				g.down.bias, linear = op.Args[1], op.Result
@@ -99,10 +104,16 @@ func matchExpertDown(s *site.Site) *expertDown {
 
 func (g *expertDown) addDown(t *target.Target, op *ir.Op) bool {
 	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
+	if g.fixed != nil {
+		if x != g.fixed {
+			return false
+		}
+		x = g.fixed.Def.Args[0]
+	}
 	g.x, g.ids, g.slots, g.k = x, ids, int(ids.Type.Shape[1]), int(w.Type.Shape[2])
 	g.down = &weights{value: w, format: weight.FormatOf(t, w.Type.DType, g.k), from: op.Attrs.Int("first")}
 	perSlot := int(x.Type.Last()) == g.k*g.slots
-	return g.down.format != nil && perSlot && g.slots <= maxSlots && len(op.Args) == 3 && indexable(w)
+	return g.down.format != nil && (g.fixed == nil || g.down.format.Bytes != nil) && perSlot && g.slots <= maxSlots && len(op.Args) == 3 && indexable(w)
 }
 
 // add takes an add of the result so far and a term.
@@ -195,7 +206,7 @@ func (g *expertDown) members() int {
 }
 
 func (g *expertDown) key() string {
-	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", newDownShape(g.down, g.k, g.wave).key(), g.slots, g.wave, g.extent.Key())}
+	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", g.downShape().key(), g.slots, g.wave, g.extent.Key())}
 	if g.alone {
 		words = append(words, "alone")
 	}
@@ -208,7 +219,7 @@ func (g *expertDown) key() string {
 	for _, t := range g.terms {
 		word := "add"
 		if t.x != nil {
-			word = newDownShape(t.w, t.k, g.wave).key()
+			word = newDownShape(t.w.format, t.w.format.Unit, t.k, g.wave).key()
 		}
 		if t.gate != nil {
 			word = "gated " + word

@@ -14,13 +14,25 @@ import (
 type downShape struct {
 	format *weight.Format
 	k      int // row length
+	unit   int // elements of a unit
 	team   int // lanes: a power of two
 	units  int // of a lane, at most
 	exact  bool
+	fixed  bool // x is in fixed point
 }
 
-func newDownShape(w *weights, k, wave int) downShape {
-	s, n := downShape{format: w.format, k: k, team: 1}, k/w.format.Unit
+// downShape is that of the experts' rows.
+func (g *expertDown) downShape() downShape {
+	if g.fixed == nil {
+		return newDownShape(g.down.format, g.down.format.Unit, g.k, g.wave)
+	}
+	s := newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave)
+	s.fixed = true
+	return s
+}
+
+func newDownShape(format *weight.Format, unit, k, wave int) downShape {
+	s, n := downShape{format: format, k: k, unit: unit, team: 1}, k/unit
 	for s.team < wave && 2*s.team <= n {
 		s.team *= 2
 	}
@@ -30,7 +42,7 @@ func newDownShape(w *weights, k, wave int) downShape {
 }
 
 // resident reports whether a lane can keep its elements of x.
-func (s downShape) resident() bool { return s.units*s.format.Unit <= residentElements }
+func (s downShape) resident() bool { return s.fixed || s.units*s.unit <= residentElements }
 
 // ahead returns how many batches of rows are loaded before they are used: of one row each
 // there are many, and they would wait for one another.
@@ -43,6 +55,9 @@ func (s downShape) ahead(wave int) int {
 
 func (s downShape) key() string {
 	key := s.format.Name
+	if s.fixed {
+		key += "*fixed"
+	}
 	if s.resident() {
 		key += fmt.Sprintf("/%d", s.units)
 		if !s.exact {
@@ -97,7 +112,7 @@ func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
 					return buf.Load(kernel.F32, b.Add(b.Mul(id, width), b.Min(n, b.Sub(width, 1))))
 				}
 			}
-			r.member(i, newDownShape(g.down, g.k, g.wave), m, a.x, slot, b.Add(b.Mul(id, a.height), a.first), bias)
+			r.member(i, g.downShape(), m, a.x, slot, b.Add(b.Mul(id, a.height), a.first), bias)
 		})
 		for i, t := range g.terms {
 			if t.x == nil {
@@ -106,7 +121,7 @@ func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
 			m := added[0]
 			added = added[1:]
 			r.only(g.members()-1-len(added), func(at kernel.Value) {
-				r.member(at, newDownShape(t.w, t.k, g.wave), m, a.terms[i].x, r.row, b.U32(0), nil)
+				r.member(at, newDownShape(t.w.format, t.w.format.Unit, t.k, g.wave), m, a.terms[i].x, r.row, b.U32(0), nil)
 			})
 		}
 		r.only(g.members(), func(kernel.Value) { r.routing() })
@@ -192,7 +207,7 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 	to := b.Mul(index, r.tile)
 	column := b.Mul(at, s.k/4)
 	put := func(n, sum kernel.Value) {
-		sum = lane.Fold(b, sum, 1, s.team, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
+		sum = lane.Sum(b, sum, s.alike(), s.team/s.alike())
 		if bias != nil {
 			sum = b.Add(sum, bias(n))
 		}
@@ -205,7 +220,7 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 			n := b.Add(first, own)
 			t := &gemvTile{b: b, a: &linearArgs{group: &linearGroup{}, x: x}, p: &projectArgs{matrices: []weight.Matrix{m}},
 				columns: []kernel.Value{column}, rows: [][]kernel.Value{{place(n)}}, sums: [][][]*kernel.Var{{{b.Var(kernel.F32, 0.0)}}}}
-			b.For(laneID, s.k/s.format.Unit, s.team, func(u kernel.Value) { t.unit(u, t.load(u, []int{0}), []int{0}, false) })
+			b.For(laneID, s.k/s.unit, s.team, func(u kernel.Value) { t.unit(u, t.load(u, []int{0}), []int{0}, false) })
 			put(n, t.sums[0][0][0].Get())
 		})
 		return
@@ -214,14 +229,14 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 	for j := range s.units {
 		u := b.Add(laneID, j*s.team)
 		if !s.exact {
-			u = b.Min(u, s.k/s.format.Unit-1)
+			u = b.Min(u, s.k/s.unit-1)
 		}
 		units = append(units, u)
 	}
 	fetch := func(n kernel.Value) [][]kernel.Value {
 		var words [][]kernel.Value
 		for _, u := range units {
-			words = append(words, s.format.Fetch(b, m, place(n), u))
+			words = append(words, s.fetch(b, m, place(n), u))
 		}
 		return words
 	}
@@ -229,14 +244,34 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 	for i := range s.ahead(r.wave) {
 		held = append(held, lane.Vars(b, fetch(b.Add(r.from, own, i*rows))))
 	}
-	elements, totals := r.loadX(s, x, column, laneID, units)
+	dot := r.dotFloats
+	if s.fixed {
+		dot = r.dotFixed
+	}
+	product := dot(s, x, column, laneID, units)
 	b.For(r.from, r.end, rows, func(first kernel.Value) {
 		n, words := b.Add(first, own), lane.GetVars(held[0])
 		for i := range held[1:] {
 			lane.SetVars(held[i], lane.GetVars(held[i+1]))
 		}
 		lane.SetVars(held[len(held)-1], fetch(b.Add(n, len(held)*rows))) // past the end the last row is loaded again
-		sum := b.F32(0)
+		put(n, product(words))
+	})
+}
+
+// fetch loads the words of a unit of a row.
+func (s downShape) fetch(b *kernel.Builder, m weight.Matrix, row, u kernel.Value) []kernel.Value {
+	if s.fixed {
+		return s.format.Bytes.Fetch(b, m, row, s.format.Bytes.Place(b, u))
+	}
+	return s.format.Fetch(b, m, row, u)
+}
+
+// dotFloats loads the lane's elements of x, and returns what its part of the product with the words of its units is.
+func (r *downRun) dotFloats(s downShape, x *kernel.Buffer, column, laneID kernel.Value, units []kernel.Value) func(words [][]kernel.Value) kernel.Value {
+	elements, totals := r.loadX(s, x, column, laneID, units)
+	return func(words [][]kernel.Value) kernel.Value {
+		b, sum := r.b, r.b.F32(0)
 		for j, u := range units {
 			for i, run := range s.format.Decode(b, words[j], u) {
 				var part lane.Partial
@@ -249,8 +284,8 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 				sum = into(part, b, s.format, sum, run, totals[j][i])
 			}
 		}
-		put(n, sum)
-	})
+		return sum
+	}
 }
 
 // loadX loads the lane's elements of x: by unit, as vec4, and sums of the runs if the
@@ -263,10 +298,7 @@ func (r *downRun) loadX(s downShape, x *kernel.Buffer, column, laneID kernel.Val
 		for i := range f.Runs() {
 			var sum lane.Partial
 			for v := range f.Run / 4 {
-				e := x.Load(lane.F32x4, b.Add(begin, f.At(i*f.Run/4+v)/4))
-				if !s.exact {
-					e = b.Select(b.Lt(b.Add(laneID, j*s.team), s.k/f.Unit), e, b.Splat(b.F32(0), 4))
-				}
+				e := s.orZero(b, laneID, j, x.Load(lane.F32x4, b.Add(begin, f.At(i*f.Run/4+v)/4)))
 				if f.Sums() {
 					for c := range 4 {
 						sum.Add(b, b.Elem(e, c))

@@ -37,6 +37,18 @@ func ExpertGemvWants(s *site.Site) []site.Rewrite {
 	return site.Fixed("fixed12", ops)
 }
 
+// ExpertDownWants asks for x in 12-bit fixed point where rows are long.
+func ExpertDownWants(s *site.Site) []site.Rewrite {
+	g := matchExpertDown(s)
+	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Rows > ir.DecodeRows {
+		return nil
+	}
+	if g.wave = s.Target.Wave; !g.wantsFixed() {
+		return nil
+	}
+	return site.Fixed("fixed12", []*ir.Op{g.linear})
+}
+
 // GemmDotWants asks for x in 8-bit fixed point, on targets that have dot products of bytes and no matrices.
 func GemmDotWants(s *site.Site) []site.Rewrite { return wantBytes(s, matchLinear(s)) }
 
