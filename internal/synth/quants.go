@@ -41,6 +41,7 @@ var quants = map[string]func(m *Model, name string, dims []int) ir.DType{
 	"F16":     mixed(ir.F16, ir.F16),
 	"BF16":    mixed(ir.BF16, ir.BF16),
 	"F32":     mixed(ir.F32, ir.F32),
+	"EACH":    typeOfEach,
 	// Experts in MXFP4, all else in Q8_0.
 	"MXFP4": func(m *Model, name string, dims []int) ir.DType {
 		if strings.Contains(name, "_exps") {

@@ -25,7 +25,7 @@ func TestShapes(t *testing.T) {
 		"qwen3-4b": 4.0, "qwen3-30b-a3b": 30.5, "qwen2-7b": 7.6, "qwen35-27b": 27,
 	}
 	types := map[ir.DType]bool{}
-	for _, s := range slices.Concat(synth.Published, synth.Small()) {
+	for _, s := range slices.Concat(synth.Published, synth.Small(), synth.Grid) {
 		m, err := synth.New(s)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@
 //
 //	go run ./internal/synth/write qwen3-14b -o 14b.gguf
 //	go run ./internal/synth/write llama-8b --type Q8_0 --layers 4 -o m.gguf
+//	go run ./internal/synth/write grid-4096 -o m.gguf # to tune with: a layer of each type
 //
 // With fewer layers than a model repeats (six of gemma4 and nemotron3-nano, four of qwen35) some kinds of layers are missing.
 package main
@@ -43,19 +44,21 @@ func main() {
 	}
 }
 
+func shapes() []synth.Shape { return slices.Concat(synth.Published, synth.Grid) }
+
 func list() {
-	for _, s := range synth.Published {
+	for _, s := range shapes() {
 		fmt.Printf("%-16s %-15s %3d layers  %s\n", s.Name, s.Arch, s.Layers, s.Quant)
 	}
 	fmt.Println("types:", strings.Join(synth.Quants(), " "))
 }
 
 func write(name, quant string, layers int, header bool, out string) error {
-	at := slices.IndexFunc(synth.Published, func(s synth.Shape) bool { return s.Name == name })
+	at := slices.IndexFunc(shapes(), func(s synth.Shape) bool { return s.Name == name })
 	if at < 0 {
 		return fmt.Errorf("no shape %q; without arguments, write lists them", name)
 	}
-	s := synth.Published[at]
+	s := shapes()[at]
 	if quant != "" {
 		s.Quant = quant
 	}
