@@ -14,7 +14,8 @@ import (
 )
 
 // rowsKernel computes a projection on a processor: a lane has a row of the weights, whose words
-// lie interleaved (layout.Rows16), and x is the same in all lanes. Nothing is added up between lanes.
+// lie interleaved (layout.Rows16), and x is the same in all lanes. Nothing is added up between lanes, but for types of
+// floats (rows_along.go).
 // A workgroup has 16 rows of the weights, and some rows of x, which are called columns here. It
 // rounds x to fixed point in shared memory, once for all workgroups of a line of the grid. Then it takes the
 // columns a few at a time, image by image of the weights, so that entries of every width add in one order; of x
@@ -176,6 +177,9 @@ func (k rowsKernel) key() string {
 	}
 	if len(k.p.matrices) > 1 {
 		matrices = " glu"
+	}
+	if k.runsAlong() {
+		name += " along"
 	}
 	adds := ""
 	if n := k.adds(); n > rowsAdds {

@@ -178,9 +178,12 @@ func (r *rowsRun) project(at, first kernel.Value) {
 		for range r.columns {
 			sums[m] = append(sums[m], b.Var(kernel.F32, 0.0))
 		}
-		if r.fixed != nil {
+		switch {
+		case r.fixed != nil:
 			r.images(m, r.group16(m, at), first, sums[m])
-		} else {
+		case r.runsAlong():
+			r.along(m, at, first, sums[m])
+		default:
 			row := b.Add(b.Mul(r.expert(), r.height), r.from[m], b.Min(col, b.Sub(r.width, 1)))
 			r.floats(m, row, first, sums[m])
 		}
