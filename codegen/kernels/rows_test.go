@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -56,6 +57,38 @@ func TestRowsFormats(t *testing.T) {
 					w.on = machine(t, name)
 					y := w.linear(w.fixed8(w.dotInput(k)), d, 37)
 					w.check(first(t, w.candidates(w.on, y), "rows"), 37, y)
+				})
+			}
+		}
+	}
+}
+
+// TestRowsOfFloats: lanes have elements of one row, and entries of every width the same bits; rows of no whole number of 16 elements are read
+// otherwise.
+func TestRowsOfFloats(t *testing.T) {
+	for _, d := range []ir.DType{ir.F32, ir.F16, ir.BF16} {
+		for _, k := range []int{336, 40} {
+			for _, name := range []string{"x86-64-v4", "x86-64-v3"} {
+				t.Run(fmt.Sprint(d, "/", k, "/", name), func(t *testing.T) {
+					t.Parallel()
+					var widest []byte
+					for _, rows := range []int{8, 4, 2, 1} {
+						w := newWorld(t, rows, rows)
+						w.on = machine(t, name)
+						m := w.matrix(d, 37, k) // before x: the same for all widths
+						y := w.op("linear", nil, w.rows(ir.T, ir.Dim(k)), m)
+						c := first(t, w.candidates(w.on, y), "rows")
+						if along := strings.Contains(c.Kernel, " along"); along != (k%16 == 0) {
+							t.Fatalf("%s for rows of %d elements", c.Kernel, k)
+						}
+						got := w.check(c, rows, y)[y]
+						if widest == nil {
+							widest = got
+						}
+						if !bytes.Equal(got, widest[:len(got)]) {
+							t.Errorf("%d rows give other bits than 8", rows)
+						}
+					}
 				})
 			}
 		}
