@@ -127,6 +127,43 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// TestReadOnce checks which loads say that what they bring is not read again: those of weights by 8 bytes and more, where kernels overlap.
+func TestReadOnce(t *testing.T) {
+	f, err := kernel.Build("once", func(b *kernel.Builder) {
+		w, x, y := b.Arg("w", kernel.Read), b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(32)
+		pair, quad := kernel.U32.Vec(2), kernel.U32.Vec(4)
+		early := w.Load(quad, b.LocalID())
+		v := b.Add(early, x.Load(quad, b.LocalID()), w.Load(quad, 7))
+		y.Store(b.LocalID(), b.Add(b.Elem(v, 0), b.Elem(w.Load(pair, 3), 1), w.Load(kernel.U32, 5)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := func(arg int) bool { return arg == 0 }
+	for _, c := range []struct {
+		o    ptx.Options
+		want map[string]int
+	}{
+		{ptx.Options{Arch: 90, Constant: weights, Overlap: true}, map[string]int{
+			"ld.weak.global.L1::evict_first.L2::128B.v4": 1, "ld.global.nc.L1::evict_first.L2::128B.v4": 1, "ld.global.nc.L1::evict_first.L2::128B.v2": 1,
+			"ld.global.nc.b32": 1, "ld.global.v4": 1, "evict_first": 3,
+		}},
+		{ptx.Options{Arch: 90, Constant: weights}, map[string]int{"evict_first": 0}},
+	} {
+		text, err := ptx.Lower(f, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assemble(t, "sm_90", text)
+		for part, n := range c.want {
+			if got := strings.Count(text, part); got != n {
+				t.Errorf("%d times %s, want %d\n%s", got, part, n, text)
+			}
+		}
+	}
+}
+
 // TestDotInSum checks that a sum with a dot product is one instruction.
 func TestDotInSum(t *testing.T) {
 	f, err := kernel.Build("dots", func(b *kernel.Builder) {
