@@ -4,8 +4,8 @@
 ; A dispatch is cut into chunks of workgroups, which threads own in turn: the same in every pass, so that a thread reads the same
 ; weights again. A thread claims its chunks one by one, and counts the workgroups that it has done on a line of the caches that only it
 ; writes. A step is over when these counts add up to the workgroups of the table so far. A thread that waits for long
-; takes chunks of others. So no thread waits for another that has claimed nothing, and one that comes late
-; passes by.
+; takes chunks of others; if there were some, their owner has been taken away, and it waits for a shorter time at the next steps. So
+; no thread waits for another that has claimed nothing, and one that comes late passes by.
 ; Counters only grow: pass number t begins at t times the workgroups. Nobody sets them back between passes or calls.
 
 %dispatch = type { ptr, ptr, ptr, ptr, i64, i64, i64, i64, ptr, i64, [2 x i64] }
@@ -108,6 +108,8 @@ entry:
   %relaxp = getelementptr %control, ptr %control, i64 0, i32 0
   %relax = load ptr, ptr %relaxp, align 8
   %stopp = getelementptr %control, ptr %control, i64 0, i32 2
+  %patience = alloca i64, align 8
+  store i64 63, ptr %patience, align 8
   br label %passes
 
 passes:
@@ -170,14 +172,19 @@ look:
 over:
   br label %dispatches
 
-; One turn of 64 looks for work of others.
+; One turn of 64 looks for work of others: the last, or where there was some before the 16th, for which a thread that is there is never late.
 waiting:
   %turn = and i64 %turns, 63
-  %long = icmp eq i64 %turn, 63
-  br i1 %long, label %help, label %again
+  %at_turn = load i64, ptr %patience, align 8
+  %long = icmp eq i64 %turn, %at_turn
+  br i1 %long, label %helps, label %again
+
+helps:
+  %had = load atomic i64, ptr %mine monotonic, align 8
+  br label %help
 
 help:
-  %j = phi i64 [ %step, %waiting ], [ %j1, %helped ]
+  %j = phi i64 [ %step, %helps ], [ %j1, %helped ]
   %h = getelementptr %dispatch, ptr %table, i64 %j
   br label %owners
 
@@ -191,7 +198,14 @@ owners:
 helped:
   %j1 = add i64 %j, 1
   %rest = icmp ult i64 %j, %i
-  br i1 %rest, label %help, label %again
+  br i1 %rest, label %help, label %helpdone
+
+helpdone:
+  %has = load atomic i64, ptr %mine monotonic, align 8
+  %none_taken = icmp eq i64 %has, %had
+  %patience1 = select i1 %none_taken, i64 63, i64 15
+  store i64 %patience1, ptr %patience, align 8
+  br label %again
 
 again:
   call void %relax(i64 %turns)
