@@ -67,6 +67,10 @@ func TestOverlap(t *testing.T) {
 			a := w.Load(kernel.U32, b.LocalID())
 			y.Store(b.LocalID(), b.Add(a, x.Load(kernel.U32, b.LocalID()), v.Load(kernel.U32, 1)))
 		}, "e wait l c s"},
+		{"asks", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) { // for what the one before may write: it changes no value
+			x.Prefetch(b.LocalID())
+			y.Store(b.LocalID(), w.Load(kernel.U32, b.LocalID()))
+		}, "p e wait s"},
 		{"nothing", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) { w.Load(kernel.U32, 0) }, "e wait"},
 		{"among", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
 			a := b.Among([]*kernel.Buffer{w, v}, b.WorkgroupID(0)).Load(kernel.U32, 0)
@@ -107,7 +111,7 @@ func TestOverlap(t *testing.T) {
 		var have []string
 		for _, line := range strings.Split(text, "\n") {
 			for _, k := range []struct{ in, out string }{
-				{"griddepcontrol.wait", "wait"}, {"ld.weak.global", "e"}, {"ld.global.nc", "c"}, {"ld.global.b32", "l"}, {"st.global", "s"},
+				{"griddepcontrol.wait", "wait"}, {"prefetch.global", "p"}, {"ld.weak.global", "e"}, {"ld.global.nc", "c"}, {"ld.global.b32", "l"}, {"st.global", "s"},
 			} {
 				if strings.Contains(line, k.in) {
 					have = append(have, k.out)

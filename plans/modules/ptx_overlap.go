@@ -50,6 +50,7 @@ func (r *ptxReader) overlap(text string) error {
 				return fmt.Errorf("no label %q", rest)
 			}
 			todo = append(todo, to)
+		case strings.HasPrefix(name, "prefetch."): // changes no value, whoever writes meanwhile
 		case strings.Contains(name, ".global"):
 			for _, o := range strings.FieldsFunc(rest, func(c rune) bool { return strings.ContainsRune(" ,{}|", c) }) {
 				if strings.HasPrefix(o, "[") {

@@ -42,8 +42,11 @@ func (l *lowering) awaitNow() {
 }
 
 func (l *lowering) touches(n *kernel.Node) bool {
-	if n.Op() == kernel.OpReturnIf {
+	switch n.Op() {
+	case kernel.OpReturnIf:
 		return true
+	case kernel.OpPrefetch: // changes no value, whoever writes meanwhile
+		return false
 	}
 	if _, ok := n.View(); !ok || n.Op() == kernel.OpAddress {
 		return false

@@ -48,6 +48,7 @@ type deltaGroup struct {
 	heads   int // heads of v
 	run     int // neighbours among the value heads that share a key head
 	mixes   bool
+	asks    bool // for what it will load, before it waits for the dispatch before
 }
 
 // deltaInput is q, k or v: elements from first on of rows of x.
@@ -77,6 +78,7 @@ func matchDelta(s *site.Site) *deltaGroup {
 	if g.rows, ok = site.ExtentOf(s, g.delta.Result); !ok || !g.indexable(s) {
 		return nil
 	}
+	g.asks = s.Target.CUDA > 0 && g.rows.Max == 1 && g.slots() == 1
 	return g
 }
 
@@ -194,6 +196,9 @@ func (g *deltaGroup) key() string {
 	}
 	if g.slots() > 1 {
 		key += " slots"
+	}
+	if g.asks {
+		key += " asks"
 	}
 	return key + g.rows.Key()
 }

@@ -62,6 +62,9 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
 		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
 		r.tokens = b.Shared(lane.F32x2, k.block())
+		if k.asks {
+			r.askFor()
+		}
 		r.findRows()
 		r.loadState()
 		r.startFetch()
@@ -113,6 +116,25 @@ func (r *deltaRun) findRows() {
 	}
 	r.last = b.Sub(b.Add(r.row, r.rows), 1)
 	b.ReturnIf(b.Or(b.Ge(r.row, n), b.And(b.Gt(r.row, 0), b.Eq(before, r.slot))))
+}
+
+// askFor asks for the workgroup's part of the state and for its channels in the ring, of the one slot: a lane for a line
+// of 128 bytes. While the dispatch before runs, memory brings them.
+func (r *deltaRun) askFor() {
+	b := r.b
+	const line = 32 // words
+	lines := r.width() * r.headDim / line
+	first := b.Mul(b.Add(b.Mul(r.head, r.headDim), b.Mul(r.part, r.width())), r.headDim)
+	b.For(b.LocalID(), lines, r.lanes(), func(i kernel.Value) { r.stateBuffer.Prefetch(b.Add(first, b.Mul(i, line))) })
+	if r.conv == nil {
+		return
+	}
+	each := site.CeilDiv(r.headDim, line)
+	b.For(b.LocalID(), b.Mul(r.conv.depth, 3*each), r.lanes(), func(i kernel.Value) {
+		input := b.Mod(b.Div(i, each), 3)
+		channel := b.Add(b.Select(b.Eq(input, 0), r.from[0], b.Select(b.Eq(input, 1), r.from[1], r.from[2])), b.Mul(b.Mod(i, each), line))
+		r.conv.ring.Prefetch(b.Add(b.Mul(b.Div(i, 3*each), r.conv.width), channel))
+	})
 }
 
 // column returns the column c of this lane's team, among those of the workgroup.
