@@ -37,6 +37,27 @@ func TestAttentionMatrices(t *testing.T) {
 	}
 }
 
+// TestAttentionAhead runs attention of one row through CUDA, where keys and values are loaded a turn ahead and parts of a workgroup
+// merge the splits, in the interpreter.
+func TestAttentionAhead(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	for _, kv := range []string{"f16", "q8_0"} {
+		for _, c := range []siteTest{
+			merged(128, 4, 3, attentionTest("attention_split", kv, 128, 4, 1, 3, siteTest{ctx: 600, slots: 1, rows: 1, pos: []int{580}})), // the last turn is shorter
+			fresh(128, 2, 3, headsTest(kv, "neox", 128, 128, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}})),
+			fresh(64, 2, 0, headsTest(kv, "neox", 64, 64, 2, true, siteTest{ctx: 300, slots: 1, rows: 1, pos: []int{290}})), // nothing to merge
+			fresh(64, 1, 3, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}})),   // and no position but its own
+		} {
+			if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " ahead") {
+				t.Errorf("%s: %s", c.group, list[0].Kernel)
+			}
+			c.runOn(t, on)
+		}
+		widths := siteTest{ctx: 300, slots: 8, pos: []int{140, 3, 263, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}
+		fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, widths)).checkWidthsOn(t, on, "%0")
+	}
+}
+
 // moreHeads doubles the heads of q of a test of heads of 64 in three splits.
 func moreHeads(c siteTest) siteTest {
 	more := strings.NewReplacer("f32[T, 256]", "f32[T, 512]", "f32[T, 792]", "f32[T, 1584]", "heads=4,", "heads=8,")

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -14,6 +15,8 @@ const (
 	splitBlock = 32
 	// maxSplits bounds what a merge has to read.
 	maxSplits = 32
+	// splitHeads is the heads of a workgroup, at most.
+	splitHeads = 4
 	// argmaxSplit is the logits of a part, at least.
 	argmaxSplit = 4096
 	// chunkedRows is from how many rows of a step on the delta rule is faster chunk by chunk.
@@ -32,7 +35,11 @@ func DecodeSplits(attention *ir.Op, ctx int, t *target.Target) (n, block int) {
 		block = 2 * splitBlock
 	}
 	heads := max(1, attention.Attrs.Int("kv_heads"))
-	return max(1, min(2*t.Units/heads, maxSplits, reach(attention, ctx)/block)), block
+	n = 2 * t.Units / heads
+	if t.CUDA > 0 { // of workgroups that load ahead a unit has one: more than there are units begin when the first end
+		n = t.Units / (heads * site.CeilDiv(attention.Attrs.Int("heads")/heads, splitHeads))
+	}
+	return max(1, min(n, maxSplits, reach(attention, ctx)/block)), block
 }
 
 // TiledSplits is how many workgroups share the positions of a tile of rows in attention of many rows, the rows of

@@ -96,6 +96,16 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	})
 }
 
+// eachEarly calls load for the heads that are loaded before the position is known, with the subgroup that makes them.
+func (r *splitRun) eachEarly(load func(c *chainArgs, head, when kernel.Value)) {
+	b := r.b
+	q := b.Lt(b.SubgroupID(), r.share)
+	load(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, b.SubgroupID()), q)
+	for _, c := range r.chains[1:] {
+		load(c, b.Add(b.Mul(r.row, b.Div(r.heads, r.group)), b.Div(r.head, r.group)), b.Eq(b.SubgroupID(), r.share%r.subgroups))
+	}
+}
+
 // freshRows is k or v of the step's rows in shared memory, as the cache holds them.
 type freshRows struct {
 	elems  *kernel.Array // an access of the heads' maker each

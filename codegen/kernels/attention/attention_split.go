@@ -35,12 +35,14 @@ type splitKernel struct {
 	counts *ir.Value // counters of the last-block reduction of the splits
 
 	matrices  bool // see matrixSums
-	asks      bool // for its first keys and values before it makes q, see matrixSums.askFor
+	ahead     bool // loads keys and values a turn ahead, see matrixSums
+	asks      bool // or asks for its first ones before it makes q, see matrixSums.askFor
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
 	team      int  // lanes of a team: a power of two
 	parts     int  // chunks of a head that a lane holds
 	subgroups int
+	mergers   int // parts of a workgroup that merge splits, each some of them
 }
 
 const (
@@ -102,11 +104,17 @@ func matchSplit(s *site.Site) *splitKernel {
 		k.sinks = k.merge.Args[1]
 	}
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
-	k.asks = k.matrices && s.Target.CUDA > 0 && k.rows.Max == 1
+	early := k.matrices && s.Target.CUDA > 0 && k.rows.Max == 1
+	k.ahead = early && k.headDim <= aheadHead
+	k.asks = early && !k.ahead
 	if k.lanes && (k.fresh() || k.attentionShape.gate.half) {
 		return nil
 	}
 	k.divide(s.Target)
+	k.mergers = 1
+	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.CUDA > 0 && k.merge != nil && lanes%quads == 0 { // elsewhere it was not measured
+		k.mergers = lanes / quads
+	}
 	if k.merge != nil {
 		k.counts = site.Arrivals(s, k.rows.Max*k.heads/k.share)
 	}
@@ -164,6 +172,11 @@ func (k *splitKernel) takeHeads(s *site.Site, ops []*ir.Op) bool {
 func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
 
 func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices }
+
+// early reports whether heads are loaded before the position is known.
+func (k *splitKernel) early() bool {
+	return (k.ahead || k.asks) && k.share <= k.subgroups && k.chains.turnsInLanes()
+}
 
 // sharers is the workgroups of a KV head.
 func (k *splitKernel) sharers() int { return k.group / k.share }
@@ -227,11 +240,17 @@ func (k *splitKernel) key() string {
 	case k.lanes:
 		key += " lanes"
 	}
-	if k.asks {
+	switch {
+	case k.ahead:
+		key += " ahead"
+	case k.asks:
 		key += " asks"
 	}
 	if k.merge == nil {
 		key += " whole"
+	}
+	if k.mergers > 1 {
+		key += fmt.Sprintf(" mergers=%d", k.mergers)
 	}
 	if (k.fresh() || k.merge != nil && !k.lanes) && k.rows.Max > 1 {
 		key += fmt.Sprintf(" rows=%d", k.rows.Max)

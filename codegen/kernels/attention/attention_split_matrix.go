@@ -38,12 +38,17 @@ type matrixSums struct {
 	ownTops *kernel.Array // by head
 	attends kernel.Value  // the position is one of the split's
 
+	nextKeys, nextValues [][]*kernel.Var // of the next turn, if they are loaded ahead
+
 	// Other rows of the step may be among the positions.
 	rowPos   kernel.Value    // of the lane's row, if it is one of them; else beyond all positions
 	tileRows [2]kernel.Value // by four bits, which rows of the step, from 1 on, the positions of a turn are
 }
 
 const (
+	// aheadHead is the elements of the widest heads whose keys and values of a turn fit in registers beside those of
+	// the one before.
+	aheadHead = 128
 	// matrixHeads is the heads of a workgroup, at most, so that there is room for both parts.
 	matrixHeads = 4
 	// emptyTop is the top before the first score: far above those of no position.
@@ -75,8 +80,12 @@ func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 		r.findOthers(laneID)
 	}
 	r.queries = b.Shared(lane.U32x4, r.headDim/fragment.Side*r.share*4)
+	if r.ahead {
+		from := r.firstOf()
+		r.nextKeys, r.nextValues = lane.Vars(b, r.keys(from).rows()), lane.Vars(b, r.values(from).rows())
+	}
 	if r.asks {
-		r.askFor(b.Add(r.lo, b.Mul(b.SubgroupID(), fragment.Side)), laneID)
+		r.askFor(r.firstOf(), laneID)
 	}
 	return r
 }
@@ -101,6 +110,11 @@ func (r *matrixSums) askFor(first, laneID kernel.Value) {
 			r.v.Prefetch(word)
 		})
 	}
+}
+
+// firstOf is the first of the subgroup's positions.
+func (r *matrixSums) firstOf() kernel.Value {
+	return r.b.Add(r.lo, r.b.Mul(r.b.SubgroupID(), fragment.Side))
 }
 
 // query keeps a multiple of q whose product with a key is the score as a power of two.
@@ -143,13 +157,27 @@ func (r *matrixSums) start() {
 
 func (r *matrixSums) attend() {
 	b := r.b
-	first := b.Add(r.lo, b.Mul(b.SubgroupID(), fragment.Side))
-	b.ForRolled(first, r.end, r.subgroups*fragment.Side, func(from kernel.Value) {
+	step := r.subgroups * fragment.Side
+	b.ForRolled(r.firstOf(), r.end, step, func(from kernel.Value) {
+		if r.ahead {
+			r.attendAhead(from, b.Add(from, step))
+			return
+		}
 		r.findRows(from)
 		scores := r.scores(from, r.keys(from))
 		values := r.values(from)
 		r.addValues(values, r.weigh(scores))
 	})
+}
+
+// attendAhead has the keys and values of a turn loaded, and loads those of the next one where the last use of these is.
+func (r *matrixSums) attendAhead(from, next kernel.Value) {
+	b := r.b
+	scores := r.scores(from, r.tileOf(r.nextKeys))
+	more := b.Lt(next, r.end)
+	b.If(more, func() { lane.SetVars(r.nextKeys, r.keys(next).rows()) })
+	r.addValues(r.tileOf(r.nextValues), r.weigh(scores))
+	b.If(more, func() { lane.SetVars(r.nextValues, r.values(next).rows()) })
 }
 
 // scores returns those of the place's head and the positions from 4*quad on; those past the

@@ -39,8 +39,14 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		r.head = b.Mul(b.WorkgroupID(0), k.share)
 		laneID := b.SubgroupLane()
+		if k.early() {
+			r.eachEarly(func(c *chainArgs, _, when kernel.Value) { r.maker.loadGains(c, when) })
+		}
 		r.at = r.pos.Load(kernel.U32, r.row)
 		r.slot = r.attentionArgs.slot.Load(kernel.U32, r.row)
+		if k.early() {
+			r.eachEarly(r.maker.loadHead)
+		}
 
 		n := b.Add(r.at, 1)
 		round := b.Mul(r.splits, block)
@@ -69,6 +75,10 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			idle = b.And(idle, b.Not(writer))
 		}
 		b.ReturnIf(b.Or(dead, idle))
+		if k.early() {
+			r.maker.at = r.at
+			r.maker.loadTurns()
+		}
 
 		switch {
 		case k.matrices:
@@ -124,6 +134,7 @@ type splitRun struct {
 	lo, hi           kernel.Value // positions of the split
 	seen             kernel.Value // the first that the row sees, if it has a window
 	sums             rangeSums
+	kept             subgroupSums
 
 	// In shared memory: k and v of the step's rows.
 	freshK, freshV freshRows

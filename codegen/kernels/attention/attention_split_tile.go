@@ -2,6 +2,7 @@ package attention
 
 import (
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -18,6 +19,19 @@ import (
 type tileWords struct {
 	words  [][]kernel.Value
 	scales []kernel.Value
+}
+
+// rows are the words and, last, the scales.
+func (w tileWords) rows() [][]kernel.Value { return append(slices.Clone(w.words), w.scales) }
+
+// tileOf returns what variables hold of rows.
+func (r *matrixSums) tileOf(held [][]*kernel.Var) tileWords {
+	rows := lane.GetVars(held)
+	words := rows[:len(rows)-1]
+	if r.kv == ir.Q8_0 {
+		return tileWords{words, rows[len(words)]}
+	}
+	return tileWords{words: words}
 }
 
 // scale returns that of the i-th position.

@@ -14,7 +14,7 @@ type spreadSums interface {
 	store(to subgroupSums)
 }
 
-// subgroupSums are what subgroups have added up, in shared memory.
+// subgroupSums are what subgroups, or other parts of a workgroup, have added up, in shared memory.
 type subgroupSums struct {
 	sums          *kernel.Array // by subgroup, head, four elements
 	tops, weights *kernel.Array // by subgroup, head
@@ -24,42 +24,51 @@ type subgroupSums struct {
 // the split is alone.
 func (r *splitRun) mergeSubgroups(of spreadSums, alone kernel.Value) {
 	b, quads := r.b, r.headDim/4
-	sums := b.Shared(lane.F32x4, r.subgroups*r.share*quads)
-	tops, weights := b.Shared(kernel.F32, r.subgroups*r.share), b.Shared(kernel.F32, r.subgroups*r.share)
-	of.store(subgroupSums{sums, tops, weights})
+	r.kept = subgroupSums{b.Shared(lane.F32x4, r.subgroups*r.share*quads), b.Shared(kernel.F32, r.subgroups*r.share), b.Shared(kernel.F32, r.subgroups*r.share)}
+	of.store(r.kept)
 	b.Barrier()
 	r.eachQuad(func(h, quad kernel.Value) {
-		top := b.Var(kernel.F32, emptyScore)
-		b.For(0, r.subgroups, 1, func(s kernel.Value) {
-			top.Set(b.Max(top.Get(), tops.Load(b.Add(b.Mul(s, r.share), h))))
-		})
-		score, v := of.apart(h, quad)
-		apart := score != (kernel.Value{})
-		if apart {
-			top.Set(b.Max(top.Get(), score))
-		}
-		sum, weight := b.Var(lane.F32x4, b.Splat(b.F32(0), 4)), b.Var(kernel.F32, 0)
-		b.For(0, r.subgroups, 1, func(s kernel.Value) {
-			at := b.Add(b.Mul(s, r.share), h)
-			fade := b.Exp(b.Sub(tops.Load(at), top.Get()))
-			weight.Set(b.FMA(weights.Load(at), fade, weight.Get()))
-			sum.Set(b.FMA(sums.Load(b.Add(b.Mul(at, quads), quad)), b.Splat(fade, 4), sum.Get()))
-		})
-		if apart {
-			fade := b.Exp(b.Sub(score, top.Get()))
-			weight.Set(b.Add(weight.Get(), fade))
-			sum.Set(b.FMA(v, b.Splat(fade, 4), sum.Get()))
-		}
+		s := r.joined(r.subgroups, h, quad, of.apart)
 		if r.merge == nil {
-			r.write(h, quad, sum.Get(), top, weight.Get())
+			r.write(h, quad, s)
 			return
 		}
-		b.IfElse(alone, func() { r.write(h, quad, sum.Get(), top, weight.Get()) }, func() {
+		b.IfElse(alone, func() { r.write(h, quad, s) }, func() {
 			at := r.scratch(h, r.split)
-			r.partial.Store(b.Add(b.Mul(at, quads), quad), sum.Get())
-			b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(top.Get(), weight.Get())) })
+			r.partial.Store(b.Add(b.Mul(at, quads), quad), s.sum.Get())
+			b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(s.top.Get(), s.weight.Get())) })
 		})
 	})
+}
+
+// joined returns what n parts have kept of four elements of a head. apart, which may be nil, is that of spreadSums.
+func (r *splitRun) joined(n int, h, quad kernel.Value, apart func(h, quad kernel.Value) (score, v kernel.Value)) splitSums {
+	b, quads := r.b, r.headDim/4
+	s := splitSums{top: b.Var(kernel.F32, emptyScore)}
+	b.For(0, n, 1, func(part kernel.Value) {
+		s.top.Set(b.Max(s.top.Get(), r.kept.tops.Load(b.Add(b.Mul(part, r.share), h))))
+	})
+	var score, v kernel.Value
+	if apart != nil {
+		score, v = apart(h, quad)
+	}
+	is := score != (kernel.Value{})
+	if is {
+		s.top.Set(b.Max(s.top.Get(), score))
+	}
+	s.sum, s.weight = b.Var(lane.F32x4, b.Splat(b.F32(0), 4)), b.Var(kernel.F32, 0)
+	b.For(0, n, 1, func(part kernel.Value) {
+		at := b.Add(b.Mul(part, r.share), h)
+		fade := b.Exp(b.Sub(r.kept.tops.Load(at), s.top.Get()))
+		s.weight.Set(b.FMA(r.kept.weights.Load(at), fade, s.weight.Get()))
+		s.sum.Set(b.FMA(r.kept.sums.Load(b.Add(b.Mul(at, quads), quad)), b.Splat(fade, 4), s.sum.Get()))
+	})
+	if is {
+		fade := b.Exp(b.Sub(score, s.top.Get()))
+		s.weight.Set(b.Add(s.weight.Get(), fade))
+		s.sum.Set(b.FMA(v, b.Splat(fade, 4), s.sum.Get()))
+	}
+	return s
 }
 
 // eachQuad hands the lanes the elements of the workgroup's heads, four at a time.
@@ -88,30 +97,50 @@ func (r *splitRun) tail(at kernel.Value) kernel.Value {
 // to come to the compute units than the loads that they save.
 const mergeAtOnce = 8
 
-// mergeSplits is that of rangeSums.
+// mergeSplits is that of rangeSums; of several mergers each has a range of the splits.
 func (r *splitRun) mergeSplits(active kernel.Value) {
-	b := r.b
-	r.eachQuad(func(h, quad kernel.Value) {
-		top, weight := b.Var(kernel.F32, emptyScore), b.Var(kernel.F32, 0)
-		sum := b.Var(lane.F32x4, b.Splat(b.F32(0), 4))
-		b.For(0, active, mergeAtOnce, func(first kernel.Value) {
-			var tails, sums [mergeAtOnce]kernel.Value // all loads before the first use
-			for j := range sums {
-				at := r.scratch(h, b.Min(b.Add(first, j), b.Sub(active, 1)))
-				tails[j] = r.partial.Load(lane.F32x2, r.tail(at))
-				sums[j] = r.partial.Load(lane.F32x4, b.Add(b.Mul(at, r.headDim/4), quad))
-			}
-			addSplits(b, splitSums{top, weight, sum}, tails[:], sums[:], first, active)
-		})
-		r.write(h, quad, sum.Get(), top, weight.Get())
+	b, quads := r.b, r.headDim/4
+	if r.mergers == 1 {
+		r.eachQuad(func(h, quad kernel.Value) { r.write(h, quad, r.addUp(h, quad, b.U32(0), active)) })
+		return
+	}
+	items := r.share * quads
+	merger, i := b.Div(b.LocalID(), items), b.Mod(b.LocalID(), items)
+	h, quad := b.Div(i, quads), b.Mod(i, quads)
+	each := b.Div(b.Add(active, r.mergers-1), r.mergers)
+	s := r.addUp(h, quad, b.Mul(merger, each), b.Min(active, b.Mul(b.Add(merger, 1), each)))
+	at := b.Add(b.Mul(merger, r.share), h)
+	r.kept.sums.Store(b.Add(b.Mul(at, quads), quad), s.sum.Get())
+	b.If(b.Eq(quad, 0), func() {
+		r.kept.tops.Store(at, s.top.Get())
+		r.kept.weights.Store(at, s.weight.Get())
 	})
+	b.Barrier()
+	b.If(b.Eq(merger, 0), func() { r.write(h, quad, r.joined(r.mergers, h, quad, nil)) })
+}
+
+// addUp adds up four elements of the splits from one to another.
+func (r *splitRun) addUp(h, quad, from, end kernel.Value) splitSums {
+	b := r.b
+	s := splitSums{top: b.Var(kernel.F32, emptyScore), weight: b.Var(kernel.F32, 0)}
+	s.sum = b.Var(lane.F32x4, b.Splat(b.F32(0), 4))
+	b.For(from, end, mergeAtOnce, func(first kernel.Value) {
+		var tails, sums [mergeAtOnce]kernel.Value // all loads before the first use
+		for j := range sums {
+			at := r.scratch(h, b.Min(b.Add(first, j), b.Sub(end, 1)))
+			tails[j] = r.partial.Load(lane.F32x2, r.tail(at))
+			sums[j] = r.partial.Load(lane.F32x4, b.Add(b.Mul(at, r.headDim/4), quad))
+		}
+		addSplits(b, s, tails[:], sums[:], first, end)
+	})
+	return s
 }
 
 // write stores elements 4*quad and on of one of the workgroup's heads.
-func (r *splitRun) write(h, quad, sum kernel.Value, top *kernel.Var, weight kernel.Value) {
-	b := r.b
+func (r *splitRun) write(h, quad kernel.Value, s splitSums) {
+	b, sum, weight := r.b, s.sum.Get(), s.weight.Get()
 	if sinks := r.attentionArgs.sinks; sinks != nil {
-		weight = withSink(b, sinks, b.Add(r.head, h), top.Get, weight)
+		weight = withSink(b, sinks, b.Add(r.head, h), s.top.Get, weight)
 	}
 	head := b.Add(b.Mul(r.row, r.heads), r.head, h)
 	gated := r.attentionArgs.gate.load(b, lane.F32x4, head, quad, r.headDim/4)

@@ -370,6 +370,11 @@ type headMaker struct {
 	cosSin  *kernel.Buffer   // that of the chain
 	epsilon kernel.Value
 	at      kernel.Value // position of the row
+
+	early  map[*chainArgs]*earlyHead // of chains that were loaded ahead
+	turn   []kernel.Value            // what the lane's access turns by, if that was loaded ahead
+	loaded *earlyHead                // of the head at hand, or nil
+	chunk  int                       // of the lane's accesses, the one at hand
 }
 
 // headsKernel is what the chains of the kernel share.
@@ -456,11 +461,8 @@ func (k *headMaker) declare(s *site.Signature) {
 // make computes a head of a chain, counted through all rows, and calls body with
 // what each access of it becomes.
 func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.Value)) {
-	b := k.b
-	if a.headChain.parts > 1 {
-		head = b.Add(b.Mul(head, a.parts), a.part)
-	}
-	from := b.Mul(head, k.headDim/k.vec)
+	from := k.begin(a, head)
+	k.loaded = k.early[a]
 	if a.rope {
 		k.cosSin = k.turns[a.headChain.table]
 	}
@@ -484,11 +486,20 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 	})
 }
 
+// begin returns where a head of a chain begins in x, in accesses.
+func (k *headMaker) begin(a *chainArgs, head kernel.Value) kernel.Value {
+	if a.headChain.parts > 1 {
+		head = k.b.Add(k.b.Mul(head, a.parts), a.part)
+	}
+	return k.b.Mul(head, k.headDim/k.vec)
+}
+
 // chunks runs body for the accesses of a head that are this lane's; first is that of the first lane.
 func (k *headMaker) chunks(body func(first int, j kernel.Value)) {
 	n, laneID := k.headDim/k.vec, k.b.SubgroupLane()
 	for first := 0; first < n; first += k.wave {
 		j := k.b.Add(laneID, first)
+		k.chunk = first / k.wave
 		if first+k.wave <= n {
 			body(first, j)
 		} else {
@@ -502,7 +513,7 @@ func (k *headMaker) rstd(x *kernel.Buffer, from kernel.Value) kernel.Value {
 	b := k.b
 	sum := b.Var(kernel.F32, 0)
 	k.chunks(func(_ int, j kernel.Value) {
-		v := x.Load(kernel.F32.Vec(k.vec), b.Add(from, j))
+		v := k.elements(x, from, j)
 		for _, e := range lane.Elements(b, v) {
 			sum.Set(b.FMA(e, e, sum.Get()))
 		}
@@ -511,9 +522,17 @@ func (k *headMaker) rstd(x *kernel.Buffer, from kernel.Value) kernel.Value {
 	return b.InverseSqrt(b.Add(mean, k.epsilon))
 }
 
+// elements returns access j of the head.
+func (k *headMaker) elements(x *kernel.Buffer, from, j kernel.Value) kernel.Value {
+	if k.loaded != nil {
+		return k.loaded.x[k.chunk].Get()
+	}
+	return x.Load(kernel.F32.Vec(k.vec), k.b.Add(from, j))
+}
+
 // load returns access j of the head, normed.
 func (k *headMaker) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
-	v := x.Load(kernel.F32.Vec(k.vec), k.b.Add(from, j))
+	v := k.elements(x, from, j)
 	if scale == (kernel.Value{}) {
 		return v
 	}
@@ -523,10 +542,13 @@ func (k *headMaker) load(x *kernel.Buffer, from kernel.Value, gain *kernel.Buffe
 // normed returns access j of the head times the norm's scale and, if there is one, its weight.
 func (k *headMaker) normed(v kernel.Value, gain *kernel.Buffer, scale, j kernel.Value) kernel.Value {
 	v = k.b.Mul(v, lane.Splat(k.b, scale, k.vec))
-	if gain != nil {
-		v = k.b.Mul(v, gain.Load(kernel.F32.Vec(k.vec), j))
+	switch {
+	case gain == nil:
+		return v
+	case k.loaded != nil:
+		return k.b.Mul(v, k.loaded.gain[k.chunk].Get())
 	}
-	return v
+	return k.b.Mul(v, gain.Load(kernel.F32.Vec(k.vec), j))
 }
 
 // rotate returns v, access j of the head, first in the first lane, rotated by the angles of the position.
@@ -591,7 +613,7 @@ func (k *headMaker) rotateRun(v kernel.Value, x *kernel.Buffer, from kernel.Valu
 // of the table, which lie like them.
 func (k *headMaker) turnPairs(v, i kernel.Value) kernel.Value {
 	b := k.b
-	cs := k.cosSin.Load(v.Type(), i)
+	cs := k.turnAt(i, 1)[0]
 	elems := make([]kernel.Operand, k.vec)
 	for e := 0; e < k.vec; e += 2 {
 		x, y, cos, sin := b.Elem(v, e), b.Elem(v, e+1), b.Elem(cs, e), b.Elem(cs, e+1)
@@ -604,14 +626,28 @@ func (k *headMaker) turnPairs(v, i kernel.Value) kernel.Value {
 // angles returns the cosines and sines of as many pairs as an access has
 // elements, from the table's accesses i and i+1.
 func (k *headMaker) angles(i kernel.Value) (cos, sin kernel.Value) {
-	b, t := k.b, kernel.F32.Vec(k.vec)
-	both := []kernel.Value{k.cosSin.Load(t, i), k.cosSin.Load(t, b.Add(i, 1))}
+	b, both := k.b, k.turnAt(i, 2)
 	c, s := make([]kernel.Operand, k.vec), make([]kernel.Operand, k.vec)
 	for e := range k.vec {
 		from := both[2*e/k.vec]
 		c[e], s[e] = b.Elem(from, 2*e%k.vec), b.Elem(from, 2*e%k.vec+1)
 	}
 	return b.Vec(c...), b.Vec(s...)
+}
+
+// turnAt returns n accesses of the table from access i on, or what was loaded of it ahead.
+func (k *headMaker) turnAt(i kernel.Value, n int) (list []kernel.Value) {
+	if k.turn != nil {
+		return k.turn
+	}
+	for e := range n {
+		at := i
+		if e > 0 {
+			at = k.b.Add(i, e)
+		}
+		list = append(list, k.cosSin.Load(kernel.F32.Vec(k.vec), at))
+	}
+	return list
 }
 
 // packHalves returns the 2 or 4 floats of v as f16 in words.
