@@ -35,8 +35,8 @@ type Func struct {
 	tables    []Constants
 	specNodes []*Node // OpSpec, one for each of Spec
 	body      *Region
-	left      *Node // out of the kernel, by Without
-	nodes     int   // how many there are
+	left      []*Node // out of the kernel, by Without
+	nodes     int     // how many there are
 }
 
 // Access says what a kernel does with a buffer.

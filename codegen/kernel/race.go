@@ -11,9 +11,9 @@ import (
 // operation, one that sees it, and another fence. That lanes run in lock step orders
 // nothing. Atomic operations do not race with each other.
 
-// visit is one access of a word, as the detector keeps it.
+// visit is one access of a word, as the detector keeps it: without pointers, as it keeps four of each word.
 type visit struct {
-	node     *Node
+	node     int32 // 1 more than its number; 0: there was none
 	group    int32 // index of the workgroup
 	lane     int32 // below 0: of a matrix, by all lanes of subgroup -1-lane
 	subgroup int32
@@ -26,13 +26,18 @@ type visit struct {
 // cell is what the detector knows of a word.
 type cell struct {
 	write visit
-	last  visit // an atomic operation of another lane before write
 	// reads since then: the last one, one of another lane of its subgroup, and one of
 	// another subgroup.
 	read, near, far visit
-	before          []visit // reads of other workgroups
-	constant        visit   // a read through an argument that is declared Read
-	releases        []release
+	rare            int32 // 1 more than the index of what few words have; 0: nothing
+}
+
+// rare is what the detector knows of few words.
+type rare struct {
+	last     visit   // an atomic operation of another lane before the cell's write
+	before   []visit // reads of other workgroups since then
+	constant visit   // a read through an argument that is declared Read
+	releases []release
 }
 
 // release is what a lane has made visible to who sees its atomic operation.
@@ -58,6 +63,7 @@ type detector struct {
 	grain    int // bytes of a cell of a buffer
 	buffers  []*memory
 	shared   [][]cell
+	rare     []rare
 	group    int32
 	time     int32
 	barriers int32   // of the workgroup
@@ -90,6 +96,16 @@ func newDetector(f *Func, args [][]byte) *detector {
 	return d
 }
 
+// numbered returns the node of the body that has the number.
+func (f *Func) numbered(number int) (found *Node) {
+	f.body.walk(func(n *Node) {
+		if n.number == number {
+			found = n
+		}
+	})
+	return found
+}
+
 func (f *Func) uses(list ...Op) bool {
 	found := false
 	f.body.walk(func(n *Node) {
@@ -105,10 +121,24 @@ func (d *detector) begin(group, lanes, wave int, arrays []int) {
 	d.group, d.time, d.barriers, d.ordering = int32(group), 0, 0, 0
 	d.within = make([]int32, (lanes+wave-1)/wave)
 	d.pending, d.observed, d.known = make([]*release, lanes), make([][]release, lanes), nil
-	d.shared = d.shared[:0]
-	for _, words := range arrays {
-		d.shared = append(d.shared, make([]cell, words))
+	if d.shared == nil {
+		for _, words := range arrays {
+			d.shared = append(d.shared, make([]cell, words))
+		}
+		return
 	}
+	for _, cells := range d.shared {
+		clear(cells)
+	}
+}
+
+// rareOf returns what few words have, of this one.
+func (d *detector) rareOf(c *cell) *rare {
+	if c.rare == 0 {
+		d.rare = append(d.rare, rare{})
+		c.rare = int32(len(d.rare))
+	}
+	return &d.rare[c.rare-1]
 }
 
 // barrier is passed by all lanes; buffers says that it orders them, too.
@@ -150,81 +180,93 @@ func (r *release) covers(v *visit) bool {
 }
 
 // ordered reports whether v, if it is one, is before w.
-func (d *detector) ordered(v, w *visit) bool {
-	switch {
-	case v.node == nil:
-		return true
-	case v.group != w.group:
-		for i := range d.known {
-			k := &d.known[i]
-			if (k.lane == w.lane || k.barriers < w.barriers) && k.covers(v) {
-				return true
-			}
-		}
-		return false
-	case v.barriers < w.barriers, v.subgroup == w.subgroup && v.within < w.within:
-		return true
+func (d *detector) ordered(v, w *visit) bool { return v.plainly(w) || d.passed(v, w) }
+
+// plainly answers ordered for most accesses: there was none, or it was this lane's, or before a barrier.
+func (v *visit) plainly(w *visit) bool {
+	return v.node == 0 || v.group == w.group && (v.barriers < w.barriers || v.lane == w.lane && v.lane >= 0)
+}
+
+func (d *detector) passed(v, w *visit) bool {
+	if v.group == w.group {
+		return v.subgroup == w.subgroup && v.within < w.within || v.lane == w.lane && v.time == w.time // of one operation
 	}
-	return v.lane == w.lane && (v.lane >= 0 || v.time == w.time) // of one operation
+	for i := range d.known {
+		k := &d.known[i]
+		if (k.lane == w.lane || k.barriers < w.barriers) && k.covers(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // load notes that w reads the cell and returns the access that it races with, or nil.
-func (d *detector) load(c *cell, w visit) *visit {
+func (d *detector) load(c *cell, w *visit) *visit {
 	if !(w.atomic && c.write.atomic) {
-		for _, v := range []*visit{&c.write, &c.last} {
-			if !d.ordered(v, &w) {
-				return v
-			}
+		if !d.ordered(&c.write, w) {
+			return &c.write
+		}
+		if c.rare != 0 && !d.ordered(&d.rareOf(c).last, w) {
+			return &d.rareOf(c).last
 		}
 	}
 	switch r := &c.read; {
-	case r.node == nil || r.group == w.group && r.barriers < w.barriers:
-		c.near, c.far = visit{}, visit{}
+	case r.node == 0 || r.group == w.group && r.barriers < w.barriers:
+		c.near.node, c.far.node = 0, 0
 	case r.group != w.group:
-		c.before = append(c.before, *r)
-		c.near, c.far = visit{}, visit{}
+		few := d.rareOf(c)
+		few.before = append(few.before, *r)
+		c.near.node, c.far.node = 0, 0
 	case r.subgroup != w.subgroup:
-		c.far, c.near = *r, visit{}
+		c.far, c.near.node = *r, 0
 	case r.within < w.within:
-		c.near = visit{}
+		c.near.node = 0
 	case r.lane != w.lane || w.lane < 0:
 		c.near = *r
 	}
-	c.read = w
+	c.read = *w
 	return nil
 }
 
 // store notes that w writes the cell and returns the access that it races with, or nil.
-func (d *detector) store(c *cell, w visit) *visit {
-	for _, v := range []*visit{&c.write, &c.last, &c.read, &c.near, &c.far} {
-		if !(w.atomic && v.atomic) && !d.ordered(v, &w) {
+func (d *detector) store(c *cell, w *visit) *visit {
+	for _, v := range [...]*visit{&c.write, &c.read, &c.near, &c.far} {
+		if !v.plainly(w) && !(w.atomic && v.atomic) && !d.passed(v, w) {
 			return v
 		}
 	}
-	for i := range c.before {
-		if !(w.atomic && c.before[i].atomic) && !d.ordered(&c.before[i], &w) {
-			return &c.before[i]
+	if c.rare != 0 {
+		few := d.rareOf(c)
+		if !(w.atomic && few.last.atomic) && !d.ordered(&few.last, w) {
+			return &few.last
 		}
+		for i := range few.before {
+			if !(w.atomic && few.before[i].atomic) && !d.ordered(&few.before[i], w) {
+				return &few.before[i]
+			}
+		}
+		few.last, few.before = visit{}, nil
 	}
-	c.last = visit{}
 	if c.write.atomic && c.write.lane != w.lane {
-		c.last = c.write
+		d.rareOf(c).last = c.write
 	}
-	c.write, c.read, c.near, c.far, c.before = w, visit{}, visit{}, visit{}, nil
+	c.write = *w
+	c.read.node, c.near.node, c.far.node = 0, 0, 0
 	return nil
 }
 
 // atomic orders the lane's fences by its operation on the cell.
 func (d *detector) atomic(c *cell, lane int, writes bool) {
-	d.observed[lane] = append(d.observed[lane], c.releases...)
+	few := d.rareOf(c)
+	d.observed[lane] = append(d.observed[lane], few.releases...)
 	if r := d.pending[lane]; r != nil && writes {
-		c.releases = append(c.releases, *r)
+		few.releases = append(few.releases, *r)
 	}
 }
 
 // visit describes an access of now.
 func (d *detector) visit(n *Node, lane, wave int) visit {
-	return visit{node: n, group: d.group, lane: int32(lane), subgroup: int32(lane / wave), time: d.time}
+	return visit{node: int32(n.number) + 1, group: d.group, lane: int32(lane), subgroup: int32(lane / wave), time: d.time}
 }
 
 // inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole.
@@ -235,13 +277,20 @@ func (m *machine) inShared(n *Node, array, at, words, lane int) {
 	}
 	v.barriers, v.within = m.races.barriers, m.races.within[v.subgroup]
 	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
-	check := m.races.load
+	stores := false
 	switch n.op {
 	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpCopy, OpCopyWait, OpBulk:
-		check = m.races.store
+		stores = true
 	}
-	for i := range words {
-		if other := check(&m.races.shared[array][at+i], v); other != nil {
+	cells := m.races.shared[array][at:][:words]
+	for i := range cells {
+		var other *visit
+		if stores {
+			other = m.races.store(&cells[i], &v)
+		} else {
+			other = m.races.load(&cells[i], &v)
+		}
+		if other != nil {
 			m.race(fmt.Sprintf("word %d of shared array %d", at+i, array), other, &v)
 			return
 		}
@@ -270,16 +319,16 @@ func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
 		var other *visit
 		switch {
 		case n.ahead:
-		case writes && c.constant.node != nil:
-			other = &c.constant
+		case writes && c.rare != 0 && m.races.rareOf(c).constant.node != 0:
+			other = &m.races.rareOf(c).constant
 		case writes:
-			other = m.races.store(c, v)
-		case constant && c.write.node != nil:
+			other = m.races.store(c, &v)
+		case constant && c.write.node != 0:
 			other = &c.write
 		case constant:
-			c.constant = v
+			m.races.rareOf(c).constant = v
 		default:
-			other = m.races.load(c, v)
+			other = m.races.load(c, &v)
 		}
 		if other != nil {
 			m.race(fmt.Sprintf("word %d of argument %q", i*m.races.grain/4, m.f.Args[arg].Name), other, &v)
@@ -297,7 +346,7 @@ func (m *machine) early(n *Node, arg, at, size, lane int, words []uint32) {
 	v := m.races.visit(n, lane, m.wave)
 	v.barriers = m.races.ordering
 	for i := 0; i < size; i += m.races.grain {
-		if c := &b.cells[(at+i)/m.races.grain]; !m.races.ordered(&c.write, &v) || !m.races.ordered(&c.last, &v) {
+		if c := &b.cells[(at+i)/m.races.grain]; !m.races.ordered(&c.write, &v) || c.rare != 0 && !m.races.ordered(&m.races.rareOf(c).last, &v) {
 			words[i/4] |= undefined >> (32 - 8*m.races.grain) << (i % 4 * 8)
 		}
 	}
@@ -318,5 +367,6 @@ func (m *machine) describe(v *visit) string {
 	if v.group != m.races.group {
 		who = fmt.Sprintf("workgroup %d, %s", v.group, who)
 	}
-	return fmt.Sprintf("%s (%s at %s)", who, ops[v.node.op].name, v.node.place())
+	n := m.f.numbered(int(v.node) - 1)
+	return fmt.Sprintf("%s (%s at %s)", who, ops[n.op].name, n.place())
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Run computes the kernel on this computer's processor, for subgroup sizes that no device at
@@ -103,9 +104,6 @@ func (m *machine) stay(active []bool) {
 
 func (m *machine) node(n *Node, active []bool) {
 	m.races.time++
-	if n == m.f.left {
-		return
-	}
 	m.products.touch(m, n, active)
 	switch n.op {
 	case OpIf:
@@ -132,13 +130,19 @@ func (m *machine) node(n *Node, active []bool) {
 		}
 		m.stay(active)
 	case OpBarrier:
-		m.together(n, active, m.lanes)
-		m.races.barrier(n.imm != 0)
+		if m.together(n, active, m.lanes); !m.isLeft(n) {
+			m.races.barrier(n.imm != 0)
+		}
 	case OpSubgroupBarrier:
-		for _, s := range m.together(n, active, m.wave) {
-			m.races.within[s]++
+		if parts := m.together(n, active, m.wave); !m.isLeft(n) {
+			for _, s := range parts {
+				m.races.within[s]++
+			}
 		}
 	case OpFence:
+		if m.isLeft(n) {
+			break
+		}
 		for l := range active {
 			if active[l] {
 				m.races.fence(l)
@@ -191,6 +195,8 @@ func (m *machine) node(n *Node, active []bool) {
 		}
 	}
 }
+
+func (m *machine) isLeft(n *Node) bool { return slices.Contains(m.f.left, n) }
 
 // together reports lanes that do not come to what all lanes of a part of the workgroup must
 // come to, or none, and returns the parts that do.

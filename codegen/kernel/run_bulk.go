@@ -137,7 +137,7 @@ func (m *machine) free(n *Node, active []bool) {
 			cells := m.races.shared[s.last.array][s.last.at:][:len(s.last.words)]
 			for i := range cells {
 				for _, v := range []*visit{&cells[i].write, &cells[i].read, &cells[i].near, &cells[i].far} {
-					if v.node != nil && v.time > s.done[v.subgroup] {
+					if v.node != 0 && v.time > s.done[v.subgroup] {
 						m.fail(n, "slot %d: %s was done with it", slots[l], m.describe(v))
 						return
 					}

@@ -44,10 +44,23 @@ func (f *Func) Barriers() []string {
 	return list
 }
 
-// Without returns the kernel as it would be without entry i of Barriers, to test what notices.
-func (f *Func) Without(i int) *Func {
+// LoadsAhead reports whether the kernel loads through Buffer.Ahead: of a word that another lane may be writing, Run then
+// gives noise, and more of it without a barrier.
+func (f *Func) LoadsAhead() bool {
+	ahead := false
+	f.body.walk(func(n *Node) { ahead = ahead || n.ahead && !n.op.orders() })
+	return ahead
+}
+
+// Without returns the kernel as it would be without entries of Barriers, to test what notices. That all lanes come to
+// them is still wanted: what runs without some runs with them, to the same results unless it loads ahead.
+func (f *Func) Without(entries ...int) *Func {
 	g := *f
-	g.left = f.ordering()[i]
+	list := f.ordering()
+	g.left = nil
+	for _, i := range entries {
+		g.left = append(g.left, list[i])
+	}
 	return &g
 }
 
