@@ -140,6 +140,8 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 		}
 		same[k] = append(same[k], i)
 	}
+	// The longest first, so that no processor waits long for another at the end.
+	slices.SortStableFunc(missing, func(a, b key) int { return len(kernels[same[b][0]].Words) - len(kernels[same[a][0]].Words) })
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, k := range missing {
