@@ -29,7 +29,7 @@ run: build
 	bin/zincrun chat .build/gopher-chat.bin --temp 0 --think off -p "What does sort.Search do?"
 
 test: packages lint
-	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -timeout 30m ./...
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -timeout 30m ./... # lint has had go vet look at all
 	cd runtime/vulkan/vk/vkcheck && CGO_ENABLED=1 $(GO) test ./...
 
 # What the tests need beside Go: SPIRV-Tools, a Vulkan driver, a browser, gcc.
