@@ -418,19 +418,29 @@ func (m *machine) array(n *Node, active []bool) {
 func (m *machine) subgroup(n *Node, active []bool) {
 	width := n.typ.Lanes()
 	to := m.storage(n, width)
+	lanes := make([]int, 0, m.wave)
 	for first := 0; first < m.lanes; first += m.wave {
-		var lanes []int
+		lanes = lanes[:0]
 		for l := first; l < min(first+m.wave, m.lanes); l++ {
 			if active[l] {
 				lanes = append(lanes, l)
 			}
 		}
-		for at, l := range lanes {
-			for e := range width {
-				to[l*width+e] = m.across(n, lanes, at, e)
+		for e := range width {
+			same := uint32(0)
+			for at, l := range lanes {
+				if at == 0 || !n.op.uniform() {
+					same = m.across(n, lanes, at, e)
+				}
+				to[l*width+e] = same
 			}
 		}
 	}
+}
+
+// uniform reports whether an operation between lanes gives all of them the same.
+func (o Op) uniform() bool {
+	return o == OpSubgroupAdd || o == OpSubgroupMax || o == OpSubgroupMin || o == OpSubgroupAny
 }
 
 // across returns element e of the result in the at-th of the active lanes of a subgroup.

@@ -19,7 +19,6 @@ func (m *machine) compute(n *Node, active []bool) {
 	for _, a := range n.args {
 		args = append(args, m.value(a))
 	}
-	in := make([]uint32, len(args), len(few))
 	typ := n.args[0].typ.Elem() // of a shift the first operand's counts, of a select the last's
 	if n.op == OpSelect {
 		typ = n.typ.Elem()
@@ -27,6 +26,7 @@ func (m *machine) compute(n *Node, active []bool) {
 	if together(n.op, typ, to, args) || regroup(n, to, args) {
 		return
 	}
+	in := make([]uint32, len(args), len(few))
 	for l := range m.lanes {
 		if !active[l] {
 			continue
@@ -64,13 +64,22 @@ func (m *machine) compute(n *Node, active []bool) {
 
 func (m *machine) builtin(n *Node) {
 	to := m.storage(n, 1)
-	for l := range m.lanes {
-		values := [NumBuiltins]int{
-			SubgroupLane: l % m.wave, SubgroupID: l / m.wave, NumSubgroups: (m.lanes + m.wave - 1) / m.wave, LocalID: l,
-			WorkgroupIDX: m.group[0], WorkgroupIDY: m.group[1], WorkgroupIDZ: m.group[2],
-			NumWorkgroupsX: m.grid[0], NumWorkgroupsY: m.grid[1], NumWorkgroupsZ: m.grid[2],
+	same := [NumBuiltins]int{
+		NumSubgroups: (m.lanes + m.wave - 1) / m.wave,
+		WorkgroupIDX: m.group[0], WorkgroupIDY: m.group[1], WorkgroupIDZ: m.group[2],
+		NumWorkgroupsX: m.grid[0], NumWorkgroupsY: m.grid[1], NumWorkgroupsZ: m.grid[2],
+	}[Builtin(n.imm)]
+	for l := range to {
+		switch Builtin(n.imm) {
+		case SubgroupLane:
+			to[l] = uint32(l % m.wave)
+		case SubgroupID:
+			to[l] = uint32(l / m.wave)
+		case LocalID:
+			to[l] = uint32(l)
+		default:
+			to[l] = uint32(same)
 		}
-		to[l] = uint32(values[n.imm])
 	}
 }
 
