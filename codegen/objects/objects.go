@@ -3,7 +3,8 @@
 // LLVM, the machine and the kernel in LLVM's words. So a kernel that has changed is not found; it
 // is made anew where LLVM is installed, and kept in the user's cache folder.
 //
-// internal/makeobjects writes objects.zip, by `make objects`.
+// A program holds the objects of its own architecture. internal/makeobjects writes objects_amd64.zip and objects_arm64.zip, by
+// `make objects`.
 package objects
 
 import (
@@ -14,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/internal/outfile"
@@ -71,7 +73,8 @@ func Of(ctx context.Context, w Wanted) ([]byte, error) {
 type MissingError struct{ Kernel, Machine string }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("kernel %q is not among those that this program holds for %s: making it %v", e.Kernel, e.Machine, llvm.ErrNoLLVM)
+	return fmt.Sprintf("kernel %q is not among those that this program holds for %s (a program for %s holds those of %s processors): making it %v",
+		e.Kernel, e.Machine, runtime.GOARCH, runtime.GOARCH, llvm.ErrNoLLVM)
 }
 
 // Is tells that another computer, with LLVM, could do it.

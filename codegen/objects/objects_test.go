@@ -1,16 +1,14 @@
 package objects
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
@@ -78,17 +76,20 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestHeld checks every object that this program holds.
+// TestHeld checks every object that this program holds, and those that it holds for nobody else.
 func TestHeld(t *testing.T) {
+	a, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range llvm.Machines {
-		if !m.Held {
+		if m.Arch != runtime.GOARCH {
+			if a.entries[m.Name] != nil {
+				t.Errorf("objects of %s in a program for %s", m.Name, runtime.GOARCH)
+			}
 			continue
 		}
-		all, err := machines()
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := all[m.Name]()
+		list, err := a.entries[m.Name]()
 		if err != nil || len(list) == 0 {
 			t.Fatalf("%s: %d objects, %v", m.Name, len(list), err)
 		}
@@ -107,27 +108,44 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestWrite checks that objects are found under their keys, and that what several machines have is there once.
 func TestWrite(t *testing.T) {
 	key := func(digit string) string { return strings.Repeat(digit, 64) }
-	list := []Object{{"two", "m", key("2"), []byte("second")}, {"one", "m", key("1"), []byte("first")}, {"one", "n", key("3"), nil}}
+	m, n := &llvm.Machine{Name: "m"}, &llvm.Machine{Name: "n"}
+	list := []Object{{"two", "m", key("2"), []byte("second")}, {"one", "m", key("1"), []byte("first")}, {"one", "n", key("3"), []byte("other")},
+		{"three", "m", key("4"), []byte("both")}, {"three", "n", key("5"), []byte("both")}, {"four", "n", key("6"), []byte("other")}}
 	var one, two bytes.Buffer
 	if err := Write(&one, list); err != nil {
 		t.Fatal(err)
 	}
-	slices.Reverse(list)
-	if err := Write(&two, list); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
+	other := slices.Clone(list)
+	slices.Reverse(other)
+	if err := Write(&two, other); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Error("the same objects make other bytes")
 	}
-	r, err := zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len()))
-	if err == nil {
-		r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	a, err := Open(one.Bytes())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err != nil || len(r.File) != 2 || r.File[0].Name != "m" {
-		t.Fatalf("%v", err)
+	for _, o := range list {
+		of := map[string]*llvm.Machine{"m": m, "n": n}[o.Machine]
+		if have, err := a.Find(of, o.Key); err != nil || string(have) != string(o.Code) {
+			t.Errorf("%s for %s: %q, %v", o.Kernel, o.Machine, have, err)
+		}
 	}
-	got, err := unpack(r.File[0])
-	if err != nil || len(got) != 2 || string(got[key("1")]) != "first" || string(got[key("2")]) != "second" {
-		t.Errorf("%q, %v", got, err)
+	if both, err := a.entries[shared](); err != nil || len(both) != 2 {
+		t.Errorf("%d keys of what both machines have, %v", len(both), err)
+	}
+	if have, err := a.Find(n, key("1")); have != nil || err != nil {
+		t.Errorf("what the other machine has: %q, %v", have, err)
+	}
+	if a, err := Open(nil); err != nil {
+		t.Error(err)
+	} else if have, err := a.Find(m, key("1")); have != nil || err != nil {
+		t.Errorf("an archive without a byte: %q, %v", have, err)
+	}
+	if _, err := Open(one.Bytes()[:one.Len()-1]); err == nil {
+		t.Error("half an archive is read")
 	}
 	if err := Write(&one, []Object{{"one", "m", "no key", nil}}); err == nil {
 		t.Error("a bad key is written")

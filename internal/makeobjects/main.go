@@ -1,9 +1,9 @@
-// Command makeobjects writes codegen/objects/objects.zip: the machine code of the kernels that models of all
-// architectures, weight types and types of cache need, for the kinds of processor whose code zincc holds, x86-64-v3 and x86-64-v4: see
+// Command makeobjects writes codegen/objects/objects_ARCH.zip: the machine code of the kernels that models of all
+// architectures, weight types and types of cache need, for all kinds of processor that there is code for: see
 // programs. It needs LLVM for those that have changed. With --check it compares what it makes with what is there; that
 // nothing is missing there, a test finds without LLVM.
 //
-//	go run ./internal/makeobjects [--check] [--target NAME,...]
+//	go run ./internal/makeobjects [--check] [--arch amd64|arm64]
 package main
 
 import (
@@ -13,9 +13,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -27,12 +28,14 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// out is relative to the module's root.
-const out = "codegen/objects/objects.zip"
+// archiveOf is where the objects of an architecture are, below the module's root.
+func archiveOf(root, arch string) string {
+	return filepath.Join(root, "codegen/objects/objects_"+arch+".zip")
+}
 
 func main() {
 	check := pflag.Bool("check", false, "compare with what is there instead of writing it")
-	only := pflag.StringSlice("target", nil, "count and make objects of these targets alone, and write nothing")
+	only := pflag.String("arch", "", "make those of this architecture alone (default all)")
 	pflag.Parse()
 	if err := run(context.Background(), *check, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "makeobjects:", err)
@@ -40,7 +43,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, check bool, only []string) error {
+func run(ctx context.Context, check bool, only string) error {
 	if pflag.NArg() > 0 {
 		return errors.New("takes no arguments")
 	}
@@ -48,46 +51,56 @@ func run(ctx context.Context, check bool, only []string) error {
 	if err != nil {
 		return err
 	}
-	made := make([]objects.Object, len(list))
-	var done atomic.Int64
+	byArch := map[string][]objects.Object{}
+	var mu sync.Mutex
+	done := 0
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, w := range list {
+	for _, w := range list {
 		group.Go(func() error {
 			code, err := objects.Of(ctx, w.Wanted)
-			made[i] = objects.Object{Kernel: w.Kernel, Machine: w.Machine.Name, Key: w.key, Code: code}
-			fmt.Fprintf(os.Stderr, "\r%d of %d objects", done.Add(1), len(list))
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			fmt.Fprintf(os.Stderr, "\r%d of %d objects", done, len(list))
+			arch := w.Machine.Arch
+			byArch[arch] = append(byArch[arch], objects.Object{Kernel: w.Kernel, Machine: w.Machine.Name, Key: w.key, Code: code})
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	var packed bytes.Buffer
-	if err := objects.Write(&packed, made); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "\r%d objects, %d bytes\n", len(made), packed.Len())
-	switch {
-	case len(only) > 0:
-		return nil
-	case check:
-		have, err := os.ReadFile(out)
-		if err == nil && !bytes.Equal(have, packed.Bytes()) {
-			err = fmt.Errorf("%s is not what is made of the kernels: `make objects` writes it anew", out)
+	fmt.Fprintln(os.Stderr)
+	for arch, list := range byArch {
+		if err := write(archiveOf(".", arch), list, check); err != nil {
+			return err
 		}
-		return err
 	}
-	return outfile.Write(out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err })
+	return nil
 }
 
-// processors returns the targets whose machine code zincc holds, or those of these names.
-func processors(only []string) []*target.Target {
+// write writes the archive of an architecture, or compares it with what is there.
+func write(path string, list []objects.Object, check bool) error {
+	var packed bytes.Buffer
+	if err := objects.Write(&packed, list); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d objects, %d bytes\n", path, len(list), packed.Len())
+	if !check {
+		return outfile.Write(path, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err })
+	}
+	have, err := os.ReadFile(path)
+	if err == nil && !bytes.Equal(have, packed.Bytes()) {
+		err = fmt.Errorf("%s is not what is made of the kernels: `make objects` writes it anew", path)
+	}
+	return err
+}
+
+// processors returns the targets for processors, or those of an architecture.
+func processors(arch string) []*target.Target {
 	return slices.DeleteFunc(slices.Clone(target.All()), func(t *target.Target) bool {
-		if t.Backend != plans.CPU || len(only) > 0 {
-			return t.Backend != plans.CPU || !slices.Contains(only, t.Name)
-		}
 		m, err := llvm.MachineOf(t.Machine)
-		return err != nil || !m.Held
+		return t.Backend != plans.CPU || err != nil || arch != "" && m.Arch != arch
 	})
 }

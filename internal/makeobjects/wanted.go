@@ -26,13 +26,14 @@ import (
 
 // program is a model whose kernels are held, with a cache of a type.
 type program struct {
-	name string
-	load func() (*ir.Program, error)
+	name  string
+	exact bool // for the target that is exact in prompts
+	load  func() (*ir.Program, error)
 }
 
 // programs are models that between them need every kernel: kernels for processors leave sizes open, and a
 // dispatch of theirs has weights of one type. So these are enough: each weight type, in rows of whole and of other
-// super-blocks, dense and of experts; every architecture, by its tiny model; and what is fixed in kernels of attention,
+// super-blocks, dense and of experts; every architecture, by its tiny model; the models of testdata; and what is fixed in kernels of attention,
 // the width of heads and how many share what a workgroup reads, in published shapes and those that others may have;
 // with every type of cache.
 func programs(root string) ([]program, error) {
@@ -43,7 +44,7 @@ func programs(root string) ([]program, error) {
 			if s.HeadDim%kv.Block() != 0 {
 				continue
 			}
-			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), func() (*ir.Program, error) { return load(s, frontend.Options{KV: kv}) }})
+			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), false, func() (*ir.Program, error) { return load(s, frontend.Options{KV: kv}) }})
 		}
 	}
 	// users are several, with long conversations, and the whole vocabulary.
@@ -51,7 +52,7 @@ func programs(root string) ([]program, error) {
 		for _, kv := range caches {
 			if s.HeadDim%kv.Block() == 0 {
 				s.Vocab = vocab
-				list = append(list, program{fmt.Sprintf("%s %s of users", s.Name, kv), func() (*ir.Program, error) {
+				list = append(list, program{fmt.Sprintf("%s %s of users", s.Name, kv), false, func() (*ir.Program, error) {
 					return load(s, frontend.Options{KV: kv, Slots: 8, Ctx: 16384})
 				}})
 			}
@@ -65,6 +66,10 @@ func programs(root string) ([]program, error) {
 			s.Name, s.Embd, s.FF = s.Name+"-odd", 992, 992
 			add(s, ir.F16)
 		}
+	}
+	for _, p := range list { // whatever the weights' type
+		p.exact = true
+		list = append(list, p)
 	}
 	for _, s := range synth.Published {
 		whole := s.Vocab
@@ -95,13 +100,22 @@ func programs(root string) ([]program, error) {
 		return nil, err
 	}
 	for _, path := range tiny {
-		list = append(list, program{strings.TrimSuffix(filepath.Base(path), ".zir"), func() (*ir.Program, error) {
+		list = append(list, program{strings.TrimSuffix(filepath.Base(path), ".zir"), false, func() (*ir.Program, error) {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
 			}
 			return ir.Parse(string(text))
 		}})
+	}
+	models, err := filepath.Glob(filepath.Join(root, "testdata/models/*.gguf"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range models {
+		for _, kv := range caches {
+			list = append(list, program{fmt.Sprintf("%s %s", filepath.Base(path), kv), false, func() (*ir.Program, error) { return open(path, frontend.Options{KV: kv}) }})
+		}
 	}
 	return list, nil
 }
@@ -121,6 +135,11 @@ func load(s synth.Shape, o frontend.Options) (*ir.Program, error) {
 	if err := m.WriteHeader(path); err != nil {
 		return nil, err
 	}
+	return open(path, o)
+}
+
+// open imports a model file.
+func open(path string, o frontend.Options) (*ir.Program, error) {
 	f, err := gguf.OpenHeader(path)
 	if err != nil {
 		return nil, err
@@ -199,7 +218,11 @@ func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []
 		group.Go(func() error {
 			imported, err := p.load()
 			if err == nil {
-				err = codegen.Kernels(ctx, imported, t)
+				to := t
+				if p.exact {
+					to = t.Exactly()
+				}
+				err = codegen.Kernels(ctx, imported, to)
 			}
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", p.name, t.Name, err)

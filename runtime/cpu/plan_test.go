@@ -25,11 +25,14 @@ import (
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
-const gopher = "../../testdata/models/gopher-q4_k_m.gguf"
+const models = "../../testdata/models/"
 
 // compiled is a plan of gopher for this processor, with its weights, in its encoding.
-var compiled = sync.OnceValues(func() ([]byte, error) {
-	f, err := gguf.Open(gopher)
+var compiled = sync.OnceValues(func() ([]byte, error) { return encode("gopher-q4_k_m.gguf") })
+
+// encode compiles a model for this processor.
+func encode(model string) ([]byte, error) {
+	f, err := gguf.Open(models + model)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +49,7 @@ var compiled = sync.OnceValues(func() ([]byte, error) {
 	var b bytes.Buffer
 	err = plans.Write(&b, r.Plan)
 	return b.Bytes(), err
-})
+}
 
 // compile returns a plan of gopher that this process trusts.
 func compile(t *testing.T) (*plans.Plan, *plans.Source) {
@@ -55,6 +58,12 @@ func compile(t *testing.T) (*plans.Plan, *plans.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return decode(t, data)
+}
+
+// decode returns a plan in its encoding, with its weights, that this process trusts.
+func decode(t *testing.T, data []byte) (*plans.Plan, *plans.Source) {
+	t.Helper()
 	plan, err := plans.Decode(data)
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +169,25 @@ func TestPlan(t *testing.T) {
 	for _, s := range times {
 		if s.Time <= 0 || s.Time > time.Second {
 			t.Errorf("%s takes %v", s.Site, s.Time)
+		}
+	}
+}
+
+// TestTexts has every layer of a dense model and of one with experts and delta rules write what the oracle writes.
+func TestTexts(t *testing.T) {
+	for _, model := range []string{"gopher-q4_k_m.gguf", "gopher-moe-q4_k_m.gguf"} {
+		data, err := encode(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, src := decode(t, data)
+		oracle, err := host.New(t.Context(), plan, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := greedy(t, plan, oracle, 9)
+		if have := greedy(t, plan, open(t, 2, plan, src), 9); !slices.Equal(have, want) {
+			t.Errorf("%s: tokens %d, want %d", model, have, want)
 		}
 	}
 }

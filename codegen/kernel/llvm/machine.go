@@ -16,8 +16,6 @@ type Machine struct {
 	Arch string // amd64 or arm64, as Go names it
 	CPU  string // of llc
 	Attr string // features beside those of CPU
-	// Held: zincc holds the objects of its kernels (package objects). Those of others are made where LLVM is.
-	Held bool
 	// Features are what a processor must have, sorted, by the names of package processor.
 	Features []string
 
@@ -33,8 +31,8 @@ var v3 = []string{"avx2", "bmi2", "f16c", "fma"}
 
 // Machines are the kinds, those of an architecture from the simplest on.
 var Machines = []*Machine{
-	{Name: "x86-64-v3", Doc: "AVX2 and FMA: Haswell, Zen, and later", Arch: "amd64", CPU: "x86-64-v3", Features: v3, Held: true, pairs: true},
-	{Name: "x86-64-v4", Doc: "AVX-512 with VNNI: Ice Lake, Sapphire Rapids, Zen 4, Zen 5", Arch: "amd64", CPU: "x86-64-v4", Attr: "+avx512vnni", Held: true,
+	{Name: "x86-64-v3", Doc: "AVX2 and FMA: Haswell, Zen, and later", Arch: "amd64", CPU: "x86-64-v3", Features: v3, pairs: true},
+	{Name: "x86-64-v4", Doc: "AVX-512 with VNNI: Ice Lake, Sapphire Rapids, Zen 4, Zen 5", Arch: "amd64", CPU: "x86-64-v4", Attr: "+avx512vnni",
 		Features: []string{"avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true},
 	{Name: "arm64", Doc: "NEON with dot products: Neoverse N1, Graviton 2, Apple M1, and later", Arch: "arm64", CPU: "neoverse-n1", Attr: "+reserve-x18,+reserve-x28", Features: []string{"dotprod"}, dot: biased, signed: sdot},
 	{Name: "arm64-i8mm", Doc: "NEON with dot products of unsigned and signed bytes: Neoverse V1, Graviton 3, Apple M2, and later", Arch: "arm64", CPU: "neoverse-n1", Attr: "+i8mm,+reserve-x18,+reserve-x28", Features: []string{"dotprod", "i8mm"}, dot: usdot, signed: sdot},
