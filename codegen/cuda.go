@@ -2,9 +2,12 @@ package codegen
 
 import (
 	"context"
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/ptx"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -18,13 +21,22 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
 		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlaps,
-		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) },
+		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c),
 	})
 	return []byte(text), ptx.Entry, err
 }
 
 // overlaps reports whether kernels of a target begin while the one before runs.
 func overlaps(t *target.Target) bool { return t.CUDA >= 90 }
+
+// readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row. Experts and other types lose
+// by what that changes (docs/lab/cuda-decode.md).
+func readsOnce(c *kernels.Candidate) bool {
+	return (c.Family == "gemv" || c.Family == "gemm_fixed") && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
+		d := o.Value.Type.DType
+		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements
+	})
+}
 
 // constant reports whether no dispatch writes a value.
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }

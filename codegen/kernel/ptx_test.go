@@ -131,7 +131,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestReadOnce checks which loads say that what they bring is not read again: those of weights by 8 bytes and more, where kernels overlap.
+// TestReadOnce checks which loads say that what they bring is not read again: those of weights by 8 bytes and more, in kernels that overlap and read them once.
 func TestReadOnce(t *testing.T) {
 	f, err := kernel.Build("once", func(b *kernel.Builder) {
 		w, x, y := b.Arg("w", kernel.Read), b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
@@ -149,11 +149,12 @@ func TestReadOnce(t *testing.T) {
 		o    ptx.Options
 		want map[string]int
 	}{
-		{ptx.Options{Arch: 90, Constant: weights, Overlap: true}, map[string]int{
+		{ptx.Options{Arch: 90, Constant: weights, Overlap: true, Once: true}, map[string]int{
 			"ld.weak.global.L1::evict_first.L2::128B.v4": 1, "ld.global.nc.L1::evict_first.L2::128B.v4": 1, "ld.global.nc.L1::evict_first.L2::128B.v2": 1,
 			"ld.global.nc.b32": 1, "ld.global.v4": 1, "evict_first": 3,
 		}},
-		{ptx.Options{Arch: 90, Constant: weights}, map[string]int{"evict_first": 0}},
+		{ptx.Options{Arch: 90, Constant: weights, Once: true}, map[string]int{"evict_first": 0}},
+		{ptx.Options{Arch: 90, Constant: weights, Overlap: true}, map[string]int{"evict_first": 0}},
 	} {
 		text, err := ptx.Lower(f, c.o)
 		if err != nil {

@@ -29,6 +29,8 @@ type Options struct {
 	// Constant reports whether an argument is memory that no dispatch writes: weights and
 	// tables. Nil: none is known to be.
 	Constant func(arg int) bool
+	// Once: where kernels overlap, this one reads each line of its constants once.
+	Once bool
 	// Room is the lanes of a unit that registers are to suffice for; 0: the driver's compiler chooses.
 	Room uint32
 	// Ahead is what a kernel that overlaps asks the L2 cache for before it waits, with all lanes of a grid of Grid workgroups.

@@ -74,14 +74,14 @@ func (l *lowering) load(n *kernel.Node) {
 	case l.unchanging(n):
 		space = "global.nc"
 	}
-	if l.o.Overlap && l.steady(n) && elem.Size() >= onceSize {
+	if l.o.Overlap && l.o.Once && l.steady(n) && elem.Size() >= onceSize {
 		space += once
 	}
 	l.do("ld.%s.%s %s, %s", space, width(elem), list(v), at)
 	l.values[n] = v
 }
 
-// Weights of a step of few rows are read once, in a row: they are the first to leave the L1 cache, and bring the rest of
+// Weights that a step of few rows reads once, in a row, are the first to leave the L1 cache, and bring the rest of
 // their 128 bytes to the L2 cache. Loads of fewer bytes are of scales and tables, which others read, too.
 const once, onceSize = ".L1::evict_first.L2::128B", 8
 
