@@ -7,29 +7,72 @@ package kernel
 // GroupSide is how many subgroups multiply together.
 const GroupSide = 4
 
-// GroupProduct is a product of 16x16 by 16xN: A, of F16, is the subgroup's own, as MatPairs makes it. Of B an
-// element of an array of U32x4 has 8 neighbours of a column: those in columns 0 to N-1 begin at At, and
-// stride elements on is the other half of each. At and stride are the same in the four subgroups.
+// GroupProduct is a product of 16x16 by 16xN. A, of F16, is the subgroup's own, as MatPairs makes it, or lies in the array
+// from Rows on; B lies there from At on. Both are the same in the four subgroups.
 type GroupProduct struct {
-	A  Value
-	At Operand
+	A        Value
+	Rows, At Operand
 }
 
-// MatGroupAdd adds products to sums, which are accumulators of 16x8: the columns of B from left to right, N is at most 256. Until
-// MatGroupWait says that they are done nobody may write what is multiplied of the array, or read or set sums.
-func (b *Builder) MatGroupAdd(sums []*Var, a *Array, stride Operand, products ...GroupProduct) {
+// GroupLines says how what MatGroup multiplies lies in an array of U32x4 that begins with a line. A line has 8 elements with 8
+// neighbours each, of which that with neighbours 8e to 8e+7 is element e^i%8 of line i of the array.
+type GroupLines struct {
+	// ByRow: lines are rows of B, 64 columns of each, and Stride elements on are those of the next 64 columns. At is where a line begins.
+	// Else lines are columns of B, and At is two elements, counted in order, of the first.
+	ByRow  bool
+	Stride int
+	// Left: A lies in the array, too. Lines are its rows, 16 of each subgroup, and Rows is two elements of the first. Else it is the
+	// subgroups' own.
+	Left bool
+}
+
+// MatGroupAdd adds products to sums, which are accumulators of 16x8: the columns of B from left to right, N is at most 256. Of B an
+// element of an array of U32x4 has 8 neighbours of a column: those in columns 0 to N-1 begin at At, and
+// stride elements on is the other half of each. Until MatGroupWait says that they are done nobody may write what is multiplied of
+// the array, or read or set sums.
+func (b *Builder) MatGroupAdd(sums []*Var, a *Array, stride int, products ...GroupProduct) {
+	b.matGroup(sums, a, stride, 0, products)
+}
+
+// MatGroup adds products to sums, or sets them to these, as MatGroupAdd does, of what lies in lines.
+func (b *Builder) MatGroup(sums []*Var, set bool, a *Array, l GroupLines, products ...GroupProduct) {
+	b.f.Lines = true
+	flags := uint32(groupLines)
+	for flag, is := range map[uint32]bool{groupByRow: l.ByRow, groupLeft: l.Left, groupSet: set} {
+		if is {
+			flags |= flag
+		}
+	}
+	b.matGroup(sums, a, l.Stride, flags, products)
+}
+
+// Flags of OpMatGroupAdd.
+const (
+	groupLines = 1 << iota
+	groupByRow
+	groupLeft
+	groupSet
+)
+
+func (b *Builder) matGroup(sums []*Var, a *Array, stride int, flags uint32, products []GroupProduct) {
 	const o = OpMatGroupAdd
 	b.f.Fragments, b.f.Groups = true, true
 	if a.elem != U32.Vec(4) || len(sums) < 1 || len(sums) > 32 || len(products) < 1 {
 		b.fail("%s of %d sums and %d products in an array of %v", ops[o].name, len(sums), len(products), a.elem)
 		return
 	}
-	args := []*Node{b.typed(o, stride, U32)}
+	args := []*Node{b.U32(uint32(stride)).n, b.U32(flags).n}
 	for _, p := range products {
-		if b.visible(p.A).Type() != F16.Matrix(16, 16, MatrixA) {
+		switch {
+		case flags&groupLeft != 0:
+			args = append(args, b.typed(o, p.Rows, U32))
+		case b.visible(p.A).Type() != F16.Matrix(16, 16, MatrixA):
 			b.fail("%s of %v", ops[o].name, p.A.Type())
+			return
+		default:
+			args = append(args, p.A.n)
 		}
-		args = append(args, p.A.n, b.typed(o, p.At, U32))
+		args = append(args, b.typed(o, p.At, U32))
 	}
 	for _, s := range sums {
 		if s.n.typ != F32.Matrix(16, 8, Accumulator) {
@@ -48,10 +91,21 @@ func (b *Builder) MatGroupWait(left int) {
 	b.add(&Node{op: OpMatGroupWait, imm: uint32(left)})
 }
 
-// Group returns the operands of OpMatGroupAdd by what they are.
-func (n *Node) Group() (stride *Node, a, at, sums []*Node) {
-	for i := range n.align {
-		a, at = append(a, n.args[1+2*i]), append(at, n.args[2+2*i])
+// Group is what an OpMatGroupAdd multiplies: A by product, a matrix or where it lies, and where B does; and into which variables.
+type Group struct {
+	GroupLines
+	Lines, Set  bool
+	A, At, Sums []*Node
+}
+
+// Group returns what an OpMatGroupAdd multiplies.
+func (n *Node) Group() Group {
+	flags := n.args[1].imm
+	g := Group{GroupLines{flags&groupByRow != 0, int(n.args[0].imm), flags&groupLeft != 0}, flags&groupLines != 0, flags&groupSet != 0, nil, nil, nil}
+	rest := n.args[2:]
+	for ; len(g.A) < n.align; rest = rest[2:] {
+		g.A, g.At = append(g.A, rest[0]), append(g.At, rest[1])
 	}
-	return n.args[0], a, at, n.args[1+2*n.align:]
+	g.Sums = rest
+	return g
 }

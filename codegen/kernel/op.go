@@ -111,7 +111,7 @@ const (
 	OpMatTimes     // a, b
 	OpMatConvert   // a
 	OpMatLength    // imm: the type
-	OpMatGroupAdd  // stride; a, index by product; vars. imm: the array, align: the products. See Node.Group
+	OpMatGroupAdd  // two constants; a, index by product; vars. imm: the array, align: the products. See Node.Group
 	OpMatGroupWait // imm: how many may be left
 	OpVarElem      // var, element
 	OpVarSetElem   // var, element, value

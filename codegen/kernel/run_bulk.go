@@ -108,11 +108,8 @@ func (m *machine) done(n *Node, active []bool) {
 			return
 		}
 		for _, p := range m.products[subgroup/GroupSide] {
-			_, _, _, sums := p.node.Group()
-			for _, at := range p.at {
-				if s.within(int(p.node.imm), 4*at, 4*(p.stride+8*len(sums))) {
-					m.fail(n, "subgroup %d: products at %s are not waited for", subgroup, p.node.place())
-				}
+			if p.within(s) {
+				m.fail(n, "subgroup %d: products at %s are not waited for", subgroup, p.node.place())
 			}
 		}
 		if s.done[int32(subgroup)] = m.races.time; len(s.done) == m.lanes/m.wave {

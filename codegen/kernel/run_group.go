@@ -6,12 +6,12 @@ package kernel
 // products are those under way, by group of subgroups, the oldest first.
 type products map[int][]product
 
-// product is a call of MatGroupAdd by a group of subgroups.
+// product is a call of MatGroup by a group of subgroups.
 type product struct {
-	node   *Node
-	stride int
-	at     []int
-	a      [][]uint32 // of all its lanes
+	Group
+	node     *Node
+	rows, at []int
+	a        [][]uint32 // of all its lanes, if it is their own
 }
 
 // groupOf returns the lanes of the groups that come to a node, which all of their subgroups have to.
@@ -25,68 +25,124 @@ func (m *machine) groupOf(n *Node, active []bool) []int {
 }
 
 func (m *machine) groupAdd(n *Node, active []bool) {
-	stride, a, at, _ := n.Group()
+	what := n.Group()
 	for _, g := range m.groupOf(n, active) {
 		size := GroupSide * m.wave
 		first := g * size
-		p := product{node: n, stride: int(m.value(stride)[first])}
-		for i := range at {
-			p.at = append(p.at, int(m.value(at[i])[first]))
-			count := m.words(a[i].typ)
-			p.a = append(p.a, append([]uint32(nil), m.value(a[i])[first*count:][:size*count]...))
-			for l := first; l < first+size; l++ {
-				if v, s := int(m.value(at[i])[l]), int(m.value(stride)[l]); v != p.at[i] || s != p.stride {
-					m.fail(n, "lane %d: element %d, stride %d; lane %d: element %d, stride %d", first, p.at[i], p.stride, l, v, s)
-					return
-				}
+		p := product{Group: what, node: n}
+		for i, at := range what.At {
+			p.at = append(p.at, m.groupPlace(n, at, first))
+			if what.Left {
+				p.rows = append(p.rows, m.groupPlace(n, what.A[i], first))
+				continue
 			}
+			count := m.words(what.A[i].typ)
+			p.a = append(p.a, append([]uint32(nil), m.value(what.A[i])[first*count:][:size*count]...))
+		}
+		if m.err != nil {
+			return
 		}
 		m.products[g] = append(m.products[g], p)
 		for i := range p.at { // what is there now must be seen
-			m.groupColumns(p, i, first/m.wave)
+			m.groupRight(p, i, first/m.wave)
+			for s := range GroupSide {
+				m.groupLeft(p, i, first/m.wave+s)
+			}
 		}
 	}
 }
 
-// groupColumns returns B of product i by column, as a subgroup reads it.
-func (m *machine) groupColumns(p product, i, subgroup int) [][16]float64 {
-	_, _, _, sums := p.node.Group()
+// groupPlace returns the element of the array that the lanes of a group, of which first is the first, name.
+func (m *machine) groupPlace(n, at *Node, first int) int {
+	list := m.value(at)
+	for l := first; l < first+GroupSide*m.wave; l++ {
+		if list[l] != list[first] {
+			m.fail(n, "lane %d: element %d; lane %d: element %d", first, list[first], l, list[l])
+		}
+	}
+	return int(list[first])
+}
+
+// groupEight returns the neighbours in an element of the array, as a subgroup reads it.
+func (m *machine) groupEight(p product, element, subgroup int) (eight [8]float64) {
 	words := m.shared[p.node.imm]
-	columns := make([][16]float64, 8*len(sums))
-	for c := range columns {
-		for half := range 2 {
-			word := 4 * (p.at[i] + half*p.stride + c)
-			if word+4 > len(words) {
-				m.fail(p.node, "element %d of an array of %d", word/4, len(words)/4)
-				return nil
+	if 4*element+4 > len(words) {
+		m.fail(p.node, "element %d of an array of %d", element, len(words)/4)
+		return eight
+	}
+	m.inShared(p.node, int(p.node.imm), 4*element, 4, -1-subgroup)
+	for e := range eight {
+		eight[e] = float64(matrixFloat(F16, words[4*element+e/2]>>(e%2*16)&0xffff))
+	}
+	return eight
+}
+
+// inLine returns where an element lies, that many lines and elements on from one that is counted in order.
+func (p product) inLine(from, lines, on int) int {
+	e := from%8 + on
+	line := from/8 + lines + e/8*p.Stride/8
+	return 8*line + (e%8 ^ line%8)
+}
+
+// groupRight returns B of product i by column, as a subgroup reads it.
+func (m *machine) groupRight(p product, i, subgroup int) [][16]float64 {
+	columns := make([][16]float64, 8*len(p.Sums))
+	for from := 0; from < len(columns) && m.err == nil; from += 8 {
+		for k := range 16 {
+			if p.ByRow {
+				for e, x := range m.groupEight(p, p.inLine(p.at[i], k, from/8), subgroup) {
+					columns[from+e][k] = x
+				}
+				continue
 			}
-			m.inShared(p.node, int(p.node.imm), word, 4, -1-subgroup)
-			for e := range 8 {
-				columns[c][8*half+e] = float64(matrixFloat(F16, words[word+e/2]>>(e%2*16)&0xffff))
+			c, half := from+k%8, k/8
+			at := p.at[i] + half*p.Stride + c
+			if p.Lines {
+				at = p.inLine(p.at[i], c, half)
+			}
+			for e, x := range m.groupEight(p, at, subgroup) {
+				columns[c][8*half+e] = x
 			}
 		}
 	}
 	return columns
 }
 
+// groupLeft returns the rows of A of product i that a subgroup has.
+func (m *machine) groupLeft(p product, i, subgroup int) [][]float64 {
+	if !p.Left {
+		return m.gather(p.A[i].typ, p.a[i], subgroup%GroupSide*m.wave)
+	}
+	rows := make([][]float64, 16)
+	for r := range rows {
+		for half := range 2 {
+			eight := m.groupEight(p, p.inLine(p.rows[i], subgroup%GroupSide*16+r, half), subgroup)
+			rows[r] = append(rows[r], eight[:]...)
+		}
+	}
+	return rows
+}
+
 // finish makes the oldest product of a group.
 func (m *machine) finish(group int) {
 	p := m.products[group][0]
 	m.products[group] = m.products[group][1:]
-	_, a, _, sums := p.node.Group()
-	for i := range p.a {
-		columns := m.groupColumns(p, i, group*GroupSide)
-		if m.err != nil {
-			return
-		}
+	for i := range p.at {
+		columns := m.groupRight(p, i, group*GroupSide)
 		for s := range GroupSide {
-			rows := m.gather(a[i].typ, p.a[i], s*m.wave)
+			rows := m.groupLeft(p, i, group*GroupSide+s)
+			if m.err != nil {
+				return
+			}
 			first := (group*GroupSide + s) * m.wave
-			for j, v := range sums {
+			for j, v := range p.Sums {
 				held := m.storage(v, m.words(v.typ))
 				sum := m.gather(v.typ, held, first)
 				for r := range sum {
 					for c := range sum[r] {
+						if p.Set && i == 0 {
+							sum[r][c] = 0
+						}
 						for k, x := range rows[r] {
 							sum[r][c] += x * columns[8*j+c][k]
 						}
@@ -106,6 +162,23 @@ func (m *machine) groupWait(n *Node, active []bool) {
 	}
 }
 
+// within reports whether products read of what a slot's last copy has brought: of lines, maybe.
+func (p product) within(s *slot) bool {
+	width := p.Stride + 8*len(p.Sums)
+	if p.Lines {
+		width = 8 * 8 * len(p.Sums)
+	}
+	if p.ByRow {
+		width = (len(p.Sums)-1)/8*p.Stride + 8*16
+	}
+	for i, at := range p.at {
+		if s.within(int(p.node.imm), 4*at, 4*width) || p.Left && s.within(int(p.node.imm), 4*p.rows[i], 4*8*16*GroupSide) {
+			return true
+		}
+	}
+	return false
+}
+
 // touch reports what reads or sets sums of products that are under way.
 func (p products) touch(m *machine, n *Node, active []bool) {
 	switch n.op {
@@ -118,8 +191,7 @@ func (p products) touch(m *machine, n *Node, active []bool) {
 			continue
 		}
 		for _, one := range list {
-			_, _, _, sums := one.node.Group()
-			for _, v := range sums {
+			for _, v := range one.Sums {
 				if v == n.args[0] {
 					m.fail(n, "products at %s are not waited for", one.node.place())
 					return

@@ -149,7 +149,7 @@ func (l *lowering) module() error {
 	fmt.Fprintf(w, "%s.address_size 64\n\n// %s\n", target, strings.ReplaceAll(f.Name, "\n", " "))
 	w.WriteString(l.tables())
 	if arrays.asked > 0 {
-		fmt.Fprintf(w, ".extern .shared .align 128 .b8 %s[]; // %d\n", asked, arrays.asked)
+		fmt.Fprintf(w, ".extern .shared .align %d .b8 %s[]; // %d\n", max(l.alignment(), coreMatrix), asked, arrays.asked)
 	}
 	fmt.Fprintf(w, ".visible .entry %s(", Entry)
 	for i := range f.Args {
@@ -189,6 +189,17 @@ const (
 type sharedArrays struct {
 	declared string
 	asked    uint64
+}
+
+// alignment is that of shared arrays.
+func (l *lowering) alignment() int {
+	switch {
+	case l.f.Lines:
+		return eightLines
+	case l.f.Groups:
+		return coreMatrix
+	}
+	return 16
 }
 
 // arrays declares the shared arrays and names them. In memory that is asked for, those of wide elements are
