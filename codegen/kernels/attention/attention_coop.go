@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 func AttentionCoopCandidates(s *site.Site) []site.Candidate {
@@ -26,66 +25,40 @@ func AttentionCoopCandidates(s *site.Site) []site.Candidate {
 // matchAttentionCoop returns what computes the site's attention with cooperative
 // matrices, but for the type of q, best guess first.
 func matchAttentionCoop(s *site.Site) []*coopAttention {
-	op, gate, result := onlyGated(s, "attention")
-	splits := 1
-	if op == nil {
-		if op = site.Only(s, "attention_split"); op == nil {
-			return nil
-		}
-		result, splits = op.Result, op.Attrs.Int("splits")
-	}
-	if s.Target.Matrix != (target.MatrixShape{Rows: fragment.Square, Cols: fragment.Square, Depth: fragment.Square}) {
-		return nil
-	}
-	shape, ok := attentionOf(s, op, gate)
-	if !ok || shape.rows.Max <= ir.DecodeRows || s.Mixes() || shape.kv == ir.F32 {
+	prompt := matchPrompt(s)
+	if prompt == nil || s.Target.Matrix != (target.MatrixShape{Rows: fragment.Square, Cols: fragment.Square, Depth: fragment.Square}) {
 		return nil
 	}
 	var list []*coopAttention
 	for _, stays := range []bool{false, true} {
-		k := &coopAttention{attentionShape: shape, op: op, result: result, stays: stays, splits: splits, partial: op.Kind.Name == "attention_split"}
-		if (k.stays || !k.wide()) && k.divide(s.Target) && (!k.partial || op.Attrs.Int("rows")%k.queryRows() == 0 && op.Attrs.Int("block")%k.tileKV == 0) {
+		k := &coopAttention{promptAttention: prompt, stays: stays}
+		if (k.stays || !k.wide()) && k.divide(s.Target) && k.splitsAt(k.queryRows(), k.tileKV) {
 			list = append(list, k)
 		}
 	}
 	return list
 }
 
-// AttentionCoopWants asks for q in f16; of a tile of attention that is not split, it says how
-// many there are, so that positions can be split where they do not fill the device.
+// AttentionCoopWants is what the best guess wants.
 func AttentionCoopWants(s *site.Site) []site.Rewrite {
 	list := matchAttentionCoop(s)
 	if len(list) == 0 {
 		return nil
 	}
-	k := list[0]
-	var wants []site.Rewrite
-	if !k.partial {
-		wants = append(wants, site.Rewrite{Tiles: k.tiles() * k.heads / k.fold, TileRows: k.queryRows(), TileKV: k.tileKV})
-	}
-	if q := k.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
-		wants = append(wants, site.Half(s, q)...)
-	}
-	return wants
+	return list[0].wants(s, list[0].queryRows(), list[0].tileKV)
 }
 
 // coopAttention is FlashAttention-2 (Dao, arXiv:2307.08691) with cooperative matrices
 // of f16. q is f16, and so are the weights of the softmax, which are relative to a score
 // of their row; all sums are f32, in the device's order.
 //
-// The rows of a step must be of one sequence. A row of the tile is one head of one row of q: heads that share a KV
-// head share what is read of the cache. A team of subgroups has 16 rows of the tile;
+// The rows of a step must be of one sequence. A team of subgroups has 16 rows of the tile;
 // each of its sides computes the scores of its part of the positions, and the sums of
 // its part of the dims.
 type coopAttention struct {
-	attentionShape
-	op      *ir.Op
-	result  *ir.Value
-	splits  int  // workgroups that share the positions of a tile
-	stays   bool // q stays in shared memory, instead of in registers, and tiles are smaller
-	partial bool // write sums, maximum and weight of each split, not the quotient
+	*promptAttention
+	stays bool // q stays in shared memory, instead of in registers, and tiles are smaller
 
-	fold    int // heads of a tile
 	teams   int
 	sides   int // subgroups of a team
 	tileKV  int // positions of the cache in a buffer
@@ -102,8 +75,6 @@ const coopDims = 32
 
 // divide chooses the tile.
 func (k *coopAttention) divide(t *target.Target) bool {
-	for k.fold = 1; k.fold < fragment.Square && k.group%(2*k.fold) == 0; k.fold *= 2 {
-	}
 	if k.wide() {
 		return k.divideWide(t)
 	}
@@ -116,7 +87,7 @@ func (k *coopAttention) divide(t *target.Target) bool {
 	}
 	fits := func(buffers int) bool {
 		k.buffers = buffers
-		return 16*k.shared() <= t.Shared
+		return 16*k.units() <= t.Shared
 	}
 	for k.teams > 1 && (k.tileRows()/2 >= k.rows.Max*k.fold || !fits(1)) {
 		k.teams /= 2
@@ -141,7 +112,7 @@ func (k *coopAttention) divideWide(t *target.Target) bool {
 	k.teams, k.tileKV = 2, k.sides*fragment.Square
 	fits := func(buffers int) bool {
 		k.buffers = buffers
-		return 16*k.shared() <= max(t.Shared, t.Asked)
+		return 16*k.units() <= max(t.Shared, t.Asked)
 	}
 	for k.teams > 1 && (k.tileRows()/2 >= k.rows.Max*k.fold || !fits(1)) {
 		k.teams /= 2
@@ -159,9 +130,6 @@ func (k *coopAttention) tileRows() int { return k.teams * fragment.Square }
 
 // queryRows is the rows of q that the tile has heads of.
 func (k *coopAttention) queryRows() int { return k.tileRows() / k.fold }
-
-// tiles is how many the heads of a tile have.
-func (k *coopAttention) tiles() int { return site.CeilDiv(k.rows.Max, k.queryRows()) }
 
 // In shared memory lie, in units of 16 bytes: for each buffer a tile of k and one of v;
 // the weights of all teams; numbers of the rows of each subgroup; a vote of each subgroup;
@@ -226,7 +194,7 @@ func (k *coopAttention) queryAt() int {
 	return k.votesAt() + site.CeilDiv(k.subgroups(), 4)
 }
 
-func (k *coopAttention) shared() int {
+func (k *coopAttention) units() int {
 	if !k.stays {
 		return k.votesAt() + site.CeilDiv(k.subgroups(), 4)
 	}
@@ -242,43 +210,22 @@ func (k *coopAttention) sumStride() int { return k.dims()/4 + 1 }
 func (k *coopAttention) sumsSize() int { return fragment.Square * k.sumStride() }
 
 func (k *coopAttention) candidate() site.Candidate {
-	rows, heads, part := k.rows.Max, k.heads, ""
-	cover := plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.queryRows(), k.fold * k.headDim}, Axis: []int{1, 0}}
-	if k.partial {
-		part = " part"
-		cover = plans.Cover{Arg: "y", Dims: []int{rows, heads, k.splits, k.headDim + 2}, Tile: []int{k.queryRows(), k.fold, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}}
-	}
+	form := ""
 	switch {
 	case k.wide() && k.same():
-		part += " q kv"
+		form = " q kv"
 	case k.stays:
-		part += " q"
+		form = " q"
 	}
-	kv := ""
-	if k.kv != ir.F16 {
-		kv = " " + k.kv.String()
-	}
-	return site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("attention_coop%s hd=%d fold=%d tile=%dx%dx%d team=%dx%d%s%s", kv, k.headDim, k.fold, k.tileRows(), k.tileKV, k.buffers,
-			k.sides, fragment.Square, part, k.attentionShape.key()),
-		Shape: fmt.Sprintf("fold %d tile %dx%dx%d team %d%s", k.fold, k.tileRows(), k.tileKV, k.buffers, k.sides, part),
-		Grid:  [3]int{heads / k.fold, k.tiles(), k.splits},
-		Cover: []plans.Cover{cover},
-	}, "attention_coop", k.kernel)
+	tile := fmt.Sprintf("%dx%dx%d", k.tileRows(), k.tileKV, k.buffers)
+	return k.promptAttention.candidate("attention_coop", k.queryRows(), fmt.Sprintf("%s team=%dx%d", tile, k.sides, fragment.Square),
+		fmt.Sprintf("%s team %d", tile, k.sides), form, k.kernel)
 }
 
 // coopAttentionRun is the kernel while it is built.
 type coopAttentionRun struct {
 	*coopAttention
-	attentionArgs
-	b          *kernel.Builder
-	shared     *kernel.Array
-	row        kernel.Value // first of the tile
-	head       kernel.Value // first of the tile
-	lastRow    kernel.Value // of the step
-	end        kernel.Value // of the positions of the tile or, of those, of the split
-	all        kernel.Value // of the positions of the tile
-	base       cachedHead
+	promptRun
 	team, side kernel.Value
 	teamRow    kernel.Value   // the lane's row of the team, which it shares with a neighbour
 	member     kernel.Value   // 0 or 1: which of the two it is
@@ -306,52 +253,12 @@ var (
 )
 
 func (k *coopAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
-	r := &coopAttentionRun{coopAttention: k, attentionArgs: k.declare(s, k.op)}
-	y := s.Write("y", k.result)
-	var block, together kernel.Value
-	if k.partial {
-		block = s.U32("split_block", k.op.Attrs.Int("block"), 32, "positions that a split has or has not")
-		together = s.U32("split_rows", k.op.Attrs.Int("rows"), 1, "rows whose splits are the same")
-	}
+	r := &coopAttentionRun{coopAttention: k, promptRun: k.declarePrompt(s)}
 	return func(b *kernel.Builder) {
-		r.b = b
-		r.begin(b, k.attentionShape)
-		b.Workgroup(k.lanes())
-		r.shared = b.Shared(lane.U32x4, k.shared())
-
-		// The last rows see most: they come first.
-		tile := b.Sub(b.Sub(b.NumWorkgroups(1), 1), b.WorkgroupID(1))
-		r.row, r.head = b.Mul(tile, k.queryRows()), b.Mul(b.WorkgroupID(0), k.fold)
-		rows := r.attentionArgs.rows
-		b.ReturnIf(b.Ge(r.row, rows))
-		r.lastRow = b.Sub(rows, 1)
-		first := r.pos.Load(kernel.U32, r.row)
-		r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.queryRows()-1), r.lastRow)), 1)
-		b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
-		r.all = r.end
-
-		slot := r.slot.Load(kernel.U32, r.row)
-		r.base = r.cachedHead(b, k.attentionShape, slot, b.Div(r.head, r.group))
+		first := r.findTile(b, k.lanes(), k.units(), k.queryRows())
 		r.team, r.side = b.Div(b.SubgroupID(), k.sides), b.Mod(b.SubgroupID(), k.sides)
 		r.teamRow, r.member = b.Div(b.SubgroupLane(), 2), b.Mod(b.SubgroupLane(), 2)
-		begin := r.firstIn(b, first, k.tileKV)
-		if k.partial {
-			splits := b.NumWorkgroups(2)
-			last := b.Sub(b.Mul(b.Add(b.Div(r.row, together), 1), together), 1)
-			most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.lastRow)), 1)
-			round := b.Mul(splits, block)
-			reach, from := most, kernel.Value{}
-			if k.window > 0 {
-				from = r.firstIn(b, r.pos.Load(kernel.U32, b.Mul(b.Div(r.row, together), together)), block)
-				reach = b.Sub(most, from)
-			}
-			step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), block)
-			begin = b.Mul(b.WorkgroupID(2), step)
-			if k.window > 0 {
-				begin = b.Add(from, begin)
-			}
-			r.end = b.Min(r.end, b.Add(begin, step))
-		}
+		begin := r.span(first, k.tileKV)
 		r.start()
 		switch {
 		case k.wide():
@@ -364,7 +271,7 @@ func (k *coopAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 			r.ahead(begin, first)
 		}
 		b.Barrier()
-		r.write(y)
+		r.write()
 	}
 }
 
@@ -420,17 +327,6 @@ func (r *coopAttentionRun) ahead(begin, first kernel.Value) {
 	})
 }
 
-// masked reports whether some row of the tile, of which that at position first is the first,
-// does not see all of the tile of the cache from `from` on; next is where the next begins.
-func (r *coopAttentionRun) masked(from, next, first kernel.Value) kernel.Value {
-	b := r.b
-	masked := b.Gt(next, b.Add(first, 1))
-	if r.coopAttention.window > 0 {
-		masked = b.Or(masked, b.Lt(b.Add(from, r.attentionArgs.window), r.all))
-	}
-	return masked
-}
-
 // sync makes what the team has put into shared memory seen by all of it.
 func (r *coopAttentionRun) sync() {
 	if r.sides == 1 {
@@ -456,7 +352,7 @@ func (r *coopAttentionRun) start() {
 	for range r.headDim / r.sides / fragment.Square {
 		r.sums = append(r.sums, r.matrix(0))
 	}
-	row := b.Add(r.row, b.Div(r.inTile(r.teamRow), r.fold))
+	row := r.rowOf(r.inTile(r.teamRow))
 	r.coopRows = coopRows{
 		limit: b.Add(r.pos.Load(kernel.U32, b.Min(row, r.lastRow)), 1),
 		top:   b.Var(kernel.F32, emptyScore), under: r.matrix(-emptyScore), weight: r.matrix(0),

@@ -2,8 +2,6 @@ package attention
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
-	"github.com/zincc-dev/zincc/codegen/kernels/lane"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // inPlace runs over the positions of wide heads: of each tile, the values take the keys' place, or are the keys.
@@ -48,16 +46,9 @@ func (r *coopAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
 	b, octets := r.b, r.octets()
 	units := r.headDim / 8 / octets
 	b.For(b.LocalID(), r.tileKV*units, r.lanes(), func(item kernel.Value) {
-		p, u := b.Div(item, units), b.Mod(item, units)
-		at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
-		into := b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))
-		if r.kv == ir.F16 {
-			cache.Copy(lane.U32x4, r.shared, into, b.Add(at.chunks, u))
-			return
-		}
-		r.loadOctets(b, r.attentionShape, cache, at, u)(func(octet int, x kernel.Value) { r.shared.Store(b.Add(into, octet), x) })
+		r.fillUnit(cache, from, b.Div(item, units), b.Mod(item, units), func(p, u kernel.Value) kernel.Value {
+			return b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))
+		})
 	})
-	if r.kv == ir.F16 {
-		b.CopyGroup()
-	}
+	r.fillDone()
 }

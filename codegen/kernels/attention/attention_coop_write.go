@@ -9,8 +9,8 @@ import (
 )
 
 // write stores the quotients of the rows that this step has, or what a split has.
-func (r *coopAttentionRun) write(y *kernel.Buffer) {
-	r.finish(y)
+func (r *coopAttentionRun) write() {
+	r.finish()
 	b := r.b
 	mine := b.Mul(b.SubgroupID(), r.sumsSize())
 	for from := 0; from < len(r.sums); from += r.dims() / fragment.Square {
@@ -25,7 +25,7 @@ func (r *coopAttentionRun) write(y *kernel.Buffer) {
 			v := b.Bitcast(lane.F32x4, r.shared.Load(b.Add(mine, b.Mul(row, r.sumStride()), quad)))
 			number := b.Splat(r.number(fades, row), 4)
 			quad = b.Add(quad, b.Mul(r.side, r.headDim/r.sides/4), from*fragment.Square/4)
-			r.place(row, func(head kernel.Value) { r.writeQuad(y, head, quad, v, number) })
+			r.place(r.inTile(row), func(head kernel.Value) { r.writeQuad(head, quad, v, number) })
 		})
 		b.SubgroupBarrier()
 	}
@@ -33,7 +33,7 @@ func (r *coopAttentionRun) write(y *kernel.Buffer) {
 
 // finish sums up the weights of the rows. The number of a row is then the factor of
 // its sums: over the weights or, of a split, to what the largest score is.
-func (r *coopAttentionRun) finish(y *kernel.Buffer) {
+func (r *coopAttentionRun) finish() {
 	b := r.b
 	fold := func(m *kernel.Var, f folding) kernel.Value {
 		var all kernel.Value
@@ -61,45 +61,13 @@ func (r *coopAttentionRun) finish(y *kernel.Buffer) {
 	b.If(b.Eq(r.member, 0), func() {
 		r.setNumber(fades, number)
 		if r.partial {
-			r.place(r.teamRow, func(head kernel.Value) {
+			r.place(r.inTile(r.teamRow), func(head kernel.Value) {
 				seen := b.Gt(weight, 0)
 				top := b.Select(seen, b.Mul(largest, math.Ln2), emptyScore)
 				b.If(b.Eq(r.side, 0), func() {
-					y.Store(b.Add(r.pairs(head), r.headDim/2), b.Vec(top, b.Mul(weight, number)))
+					r.y.Store(b.Add(r.pairs(head), r.headDim/2), b.Vec(top, b.Mul(weight, number)))
 				})
 			})
 		}
 	})
-}
-
-// place calls body with the head, counted through all rows, that is a row of the team,
-// if it is of this step.
-func (r *coopAttentionRun) place(row kernel.Value, body func(head kernel.Value)) {
-	b := r.b
-	inTile := r.inTile(row)
-	row = b.Add(r.row, b.Div(inTile, r.fold))
-	b.If(b.Le(row, r.lastRow), func() { body(b.Add(b.Mul(row, r.heads), r.head, b.Mod(inTile, r.fold))) })
-}
-
-// pairs returns where in y, in pairs of f32, the split's sums of a head begin.
-func (r *coopAttentionRun) pairs(head kernel.Value) kernel.Value {
-	b := r.b
-	return b.Mul(b.Add(b.Mul(head, b.NumWorkgroups(2)), b.WorkgroupID(2)), (r.headDim+2)/2)
-}
-
-// writeQuad stores four dims of a head, times a number.
-func (r *coopAttentionRun) writeQuad(y *kernel.Buffer, head, quad, v, number kernel.Value) {
-	b := r.b
-	v = b.Mul(v, number)
-	if r.partial {
-		at := b.Add(r.pairs(head), b.Mul(quad, 2))
-		y.Store(at, b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
-		y.Store(b.Add(at, 1), b.Vec(b.Elem(v, 2), b.Elem(v, 3)))
-		return
-	}
-	v = r.attentionArgs.gate.load(b, lane.F32x4, head, quad, r.headDim/4)(v)
-	if r.coopAttention.gate.half {
-		v = lane.RoundHalf(b, v)
-	}
-	y.Store(b.Add(b.Mul(head, r.headDim/4), quad), v)
 }

@@ -1,0 +1,223 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// promptAttention is what the kernels of many rows of one sequence share that multiply matrices. A row of
+// a tile is one head of one row of q: heads that share a KV head share what is read of the cache.
+type promptAttention struct {
+	attentionShape
+	op      *ir.Op
+	result  *ir.Value
+	splits  int  // workgroups that share the positions of a tile
+	partial bool // write sums, maximum and weight of each split, not the quotient
+	fold    int  // heads of a tile
+}
+
+// matchPrompt returns what a site has of attention of many rows; nil if it is something else.
+func matchPrompt(s *site.Site) *promptAttention {
+	op, gate, result := onlyGated(s, "attention")
+	splits := 1
+	if op == nil {
+		if op = site.Only(s, "attention_split"); op == nil {
+			return nil
+		}
+		result, splits = op.Result, op.Attrs.Int("splits")
+	}
+	shape, ok := attentionOf(s, op, gate)
+	if !ok || shape.rows.Max <= ir.DecodeRows || s.Mixes() || shape.kv == ir.F32 {
+		return nil
+	}
+	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: op.Kind.Name == "attention_split", fold: 1}
+	for k.fold < fragment.Square && k.group%(2*k.fold) == 0 {
+		k.fold *= 2
+	}
+	return k
+}
+
+// splitsAt reports whether tiles of so many rows of q and positions fit the splits, if there are some.
+func (k *promptAttention) splitsAt(rows, positions int) bool {
+	return !k.partial || k.op.Attrs.Int("rows")%rows == 0 && k.op.Attrs.Int("block")%positions == 0
+}
+
+// wants asks for q in f16; of tiles of attention that is not split, it says how many there are, so that positions can be
+// split where they do not fill the device.
+func (k *promptAttention) wants(s *site.Site, rows, positions int) []site.Rewrite {
+	var wants []site.Rewrite
+	if !k.partial {
+		wants = append(wants, site.Rewrite{Tiles: k.tilesOf(rows) * k.heads / k.fold, TileRows: rows, TileKV: positions})
+	}
+	if q := k.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
+		wants = append(wants, site.Half(s, q)...)
+	}
+	return wants
+}
+
+// tilesOf is how many tiles of so many rows of q the heads of a tile have.
+func (k *promptAttention) tilesOf(rows int) int { return site.CeilDiv(k.rows.Max, rows) }
+
+// candidate is a kernel of a family for tiles of so many rows of q. Its tile and form are those of the module's name, shape and form tell it
+// from others of the site.
+func (k *promptAttention) candidate(family string, rows int, tile, shape, form string, declare site.Kernel) site.Candidate {
+	cover := plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.fold * k.headDim}, Axis: []int{1, 0}}
+	if k.partial {
+		form = " part" + form
+		cover = plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.heads, k.splits, k.headDim + 2}, Tile: []int{rows, k.fold, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}}
+	}
+	kv := ""
+	if k.kv != ir.F16 {
+		kv = " " + k.kv.String()
+	}
+	return site.Implement(site.Candidate{
+		Kernel: fmt.Sprintf("%s%s hd=%d fold=%d tile=%s%s%s", family, kv, k.headDim, k.fold, tile, form, k.attentionShape.key()),
+		Shape:  fmt.Sprintf("fold %d tile %s%s", k.fold, shape, form),
+		Grid:   [3]int{k.heads / k.fold, k.tilesOf(rows), k.splits},
+		Cover:  []plans.Cover{cover},
+	}, family, declare)
+}
+
+// promptRun is such a kernel while it is built.
+type promptRun struct {
+	attentionArgs
+	of              *promptAttention
+	b               *kernel.Builder
+	shared          *kernel.Array
+	y               *kernel.Buffer
+	block, together kernel.Value // of splits: positions that one has or has not, rows whose splits are the same
+	row             kernel.Value // first of the tile
+	head            kernel.Value // first of the tile
+	lastRow         kernel.Value // of the step
+	end             kernel.Value // of the positions of the tile or, of those, of the split
+	all             kernel.Value // of the positions of the tile
+	base            cachedHead
+}
+
+func (k *promptAttention) declarePrompt(s *site.Signature) promptRun {
+	r := promptRun{of: k, attentionArgs: k.declare(s, k.op), y: s.Write("y", k.result)}
+	if k.partial {
+		r.block = s.U32("split_block", k.op.Attrs.Int("block"), 32, "positions that a split has or has not")
+		r.together = s.U32("split_rows", k.op.Attrs.Int("rows"), 1, "rows whose splits are the same")
+	}
+	return r
+}
+
+// findTile finds the workgroup's tile, of so many rows of q; it has so many lanes, and units of 16 bytes of shared memory. The kernel ends
+// here if the step has none of the rows or what they see is beyond the cache. It returns the position of the first row.
+func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (first kernel.Value) {
+	r.b = b
+	r.begin(b, r.of.attentionShape)
+	b.Workgroup(lanes)
+	r.shared = b.Shared(lane.U32x4, units)
+	// The last rows see most: they come first.
+	tile := b.Sub(b.Sub(b.NumWorkgroups(1), 1), b.WorkgroupID(1))
+	r.row, r.head = b.Mul(tile, queryRows), b.Mul(b.WorkgroupID(0), r.of.fold)
+	b.ReturnIf(b.Ge(r.row, r.rows))
+	r.lastRow = b.Sub(r.rows, 1)
+	first = r.pos.Load(kernel.U32, r.row)
+	r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, queryRows-1), r.lastRow)), 1)
+	b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
+	r.all = r.end
+	slot := r.slot.Load(kernel.U32, r.row)
+	r.base = r.cachedHead(b, r.of.attentionShape, slot, b.Div(r.head, r.group))
+	return first
+}
+
+// span finds the positions of the workgroup, and returns where the tiles of so many begin; first is the position of the first row.
+func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value) {
+	b := r.b
+	begin = r.firstIn(b, first, positions)
+	if !r.of.partial {
+		return begin
+	}
+	splits := b.NumWorkgroups(2)
+	last := b.Sub(b.Mul(b.Add(b.Div(r.row, r.together), 1), r.together), 1)
+	most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.lastRow)), 1)
+	round := b.Mul(splits, r.block)
+	reach, from := most, kernel.Value{}
+	if r.of.window > 0 {
+		from = r.firstIn(b, r.pos.Load(kernel.U32, b.Mul(b.Div(r.row, r.together), r.together)), r.block)
+		reach = b.Sub(most, from)
+	}
+	step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), r.block)
+	begin = b.Mul(b.WorkgroupID(2), step)
+	if r.of.window > 0 {
+		begin = b.Add(from, begin)
+	}
+	r.end = b.Min(r.end, b.Add(begin, step))
+	return begin
+}
+
+// masked reports whether some row of the tile, of which that at position first is the first,
+// does not see all of the tile of the cache from `from` on; next is where the next begins.
+func (r *promptRun) masked(from, next, first kernel.Value) kernel.Value {
+	b := r.b
+	masked := b.Gt(next, b.Add(first, 1))
+	if r.of.window > 0 {
+		masked = b.Or(masked, b.Lt(b.Add(from, r.window), r.all))
+	}
+	return masked
+}
+
+// fillUnit puts unit u of position p into an array, of f16 by a copy that lanes wait for later. It lies there from
+// element into(p, u) on. Positions from end on are the last.
+func (r *promptRun) fillUnit(cache *kernel.Buffer, from, p, u kernel.Value, into func(p, u kernel.Value) kernel.Value) {
+	b := r.b
+	at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
+	i := into(p, u)
+	if r.of.kv == ir.F16 {
+		cache.Copy(lane.U32x4, r.shared, i, b.Add(at.chunks, u))
+		return
+	}
+	r.loadOctets(b, r.of.attentionShape, cache, at, u)(func(octet int, x kernel.Value) { r.shared.Store(b.Add(i, octet), x) })
+}
+
+// fillDone makes what the lane has begun to copy a group.
+func (r *promptRun) fillDone() {
+	if r.of.kv == ir.F16 {
+		r.b.CopyGroup()
+	}
+}
+
+// rowOf returns a row of the tile among the rows of q.
+func (r *promptRun) rowOf(inTile kernel.Value) kernel.Value {
+	return r.b.Add(r.row, r.b.Div(inTile, r.of.fold))
+}
+
+// place calls body with the head, counted through all rows, that is a row of the tile,
+// if it is of this step.
+func (r *promptRun) place(inTile kernel.Value, body func(head kernel.Value)) {
+	b := r.b
+	row := r.rowOf(inTile)
+	b.If(b.Le(row, r.lastRow), func() { body(b.Add(b.Mul(row, r.heads), r.head, b.Mod(inTile, r.of.fold))) })
+}
+
+// pairs returns where in y, in pairs of f32, the split's sums of a head begin.
+func (r *promptRun) pairs(head kernel.Value) kernel.Value {
+	b := r.b
+	return b.Mul(b.Add(b.Mul(head, b.NumWorkgroups(2)), b.WorkgroupID(2)), (r.of.headDim+2)/2)
+}
+
+// writeQuad stores four dims of a head, times a number.
+func (r *promptRun) writeQuad(head, quad, v, number kernel.Value) {
+	b, y := r.b, r.y
+	v = b.Mul(v, number)
+	if r.of.partial {
+		at := b.Add(r.pairs(head), b.Mul(quad, 2))
+		y.Store(at, b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
+		y.Store(b.Add(at, 1), b.Vec(b.Elem(v, 2), b.Elem(v, 3)))
+		return
+	}
+	v = r.gate.load(b, lane.F32x4, head, quad, r.of.headDim/4)(v)
+	if r.of.gate.half {
+		v = lane.RoundHalf(b, v)
+	}
+	y.Store(b.Add(b.Mul(head, r.of.headDim/4), quad), v)
+}
