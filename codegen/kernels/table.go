@@ -48,7 +48,10 @@ func Wants(s *Site) []Rewrite {
 	var all []Rewrite
 	for _, f := range families {
 		if f.Wants != nil {
-			all = append(all, f.Wants(s)...)
+			for _, w := range f.Wants(s) {
+				w.Family = f.Name
+				all = append(all, w)
+			}
 		}
 	}
 	return all
@@ -121,6 +124,7 @@ var families = []Family{
 	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", attention.HeadsCandidates, nil},
 	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
 	{"attention_merge", "the splits of attention of many rows combined, and gated: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
+	{"attention_wgmma", "attention of many rows of one sequence with products of four subgroups (wgmma): one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},
 	{"attention_coop", "the same of many rows of one sequence, with cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates, attention.AttentionCoopWants},
 	{"attention_lanes", "causal attention of many rows of one sequence on processors: one workgroup a tile of rows and head, a position or a dim in each lane", attention.AttentionLanesCandidates, nil},
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},

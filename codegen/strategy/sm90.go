@@ -110,6 +110,10 @@ var wgmmaBlocks = map[int]struct{ block, besides float64 }{
 	8:  {2.3, 4},
 }
 
+// wgmmaRows are the rows of a step from which on attention_wgmma is chosen. Of 128 rows and 16 attention_coop takes 13 and 10 us with nothing
+// before, where attention_wgmma takes 19 and 18 (prompt-attention.md).
+const wgmmaRows = 512
+
 // wgmmaLeast is the elements of the shortest rows that were measured.
 const wgmmaLeast = 2048
 

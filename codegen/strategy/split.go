@@ -46,7 +46,7 @@ func DecodeSplits(attention *ir.Op, ctx int, t *target.Target) (n, block int) {
 // a tile, and the granularity of their parts. Without a family that takes parts it is one.
 func TiledSplits(s *kernels.Site, attention *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
-		if w.Tiles > 0 {
+		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= wgmmaRows) {
 			block = max(splitBlock, w.TileKV)
 			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(attention, s.Program.Ctx)/block)), w.TileRows, block
 		}

@@ -41,6 +41,7 @@ func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	if s.Target.AMD != nil {
 		r.of["gemm_coop"] = slices.DeleteFunc(r.of["gemm_coop"], func(c kernels.Candidate) bool { return spillsOnAMD(c.Tiling) })
 	}
+	r.attention()
 	r.sort("gemm_coop")
 	r.sort("gemm_fragment")
 	r.sort("gemm_wgmma")
@@ -81,6 +82,16 @@ func (r *ranking) sort(family string) {
 	slices.SortStableFunc(r.of[family], func(a, b kernels.Candidate) int {
 		return cmp.Compare(r.seconds(family, a.Tiling), r.seconds(family, b.Tiling))
 	})
+}
+
+// attention decides between attention_wgmma and attention_coop.
+func (r *ranking) attention() {
+	switch {
+	case r.rows < wgmmaRows:
+		r.of["attention_wgmma"] = nil
+	case len(r.of["attention_wgmma"]) > 0:
+		r.of["attention_coop"] = nil
+	}
 }
 
 // fragments decides between gemm_fragment and gemm_coop.

@@ -5,6 +5,8 @@ import "github.com/zincc-dev/zincc/ir"
 // Rewrite is what a family wants of the program around a site, so that a kernel of its own can
 // take the group then. One of its parts is set.
 type Rewrite struct {
+	// Family is the one that wants it.
+	Family string
 	// Round names the op, half, fixed12 or fixed8, that rounds what Readers, ops of the group,
 	// have as their first operand.
 	Round   string

@@ -1,0 +1,284 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// AttentionWgmmaCandidates returns attention of many rows with products of four subgroups.
+func AttentionWgmmaCandidates(s *site.Site) []site.Candidate {
+	k := matchAttentionWgmma(s)
+	if k == nil || k.op.Args[0].Type.DType != ir.F16 {
+		return nil
+	}
+	return []site.Candidate{k.candidate()}
+}
+
+// matchAttentionWgmma returns what computes the site's attention, but for the type of q.
+func matchAttentionWgmma(s *site.Site) *wgmmaAttention {
+	prompt := matchPrompt(s)
+	if prompt == nil || !s.Target.Groups {
+		return nil
+	}
+	k := &wgmmaAttention{promptAttention: prompt}
+	if !k.divide(s.Target) || !k.splitsAt(k.queryRows(), k.tileKV) {
+		return nil
+	}
+	return k
+}
+
+// AttentionWgmmaWants is what it wants of the program around it.
+func AttentionWgmmaWants(s *site.Site) []site.Rewrite {
+	k := matchAttentionWgmma(s)
+	if k == nil {
+		return nil
+	}
+	return k.wants(s, k.queryRows(), k.tileKV)
+}
+
+// wgmmaAttention is FlashAttention-3 (Shah et al., arXiv:2407.08608) with products of four subgroups, but that all lanes
+// copy, too. A team of four subgroups has 64 rows of the tile: q and a tile of keys, in shared memory, give
+// it the scores of all its positions, the lanes make weights of them where they are, and these, in registers, and a tile of values, in shared
+// memory, give all dims. While the weights of a tile are made, those before are multiplied with their values.
+//
+// As in attention_coop weights are f16, relative to a score of their row, and all sums f32, in the device's order.
+type wgmmaAttention struct {
+	*promptAttention
+	tileKV int // positions of a tile of the cache
+}
+
+const (
+	// teamRows are the rows of four subgroups.
+	teamRows = kernel.GroupSide * fragment.Square
+	// wgmmaTeams are those of a workgroup: as many as registers suffice for.
+	wgmmaTeams = 2
+	// sumSide is the columns of scores or sums that a matrix has.
+	sumSide = 8
+	// wgmmaHead is the width of the widest heads: a product has as many columns at most, whose sums a lane's registers hold.
+	wgmmaHead = 256
+	// wgmmaScores bounds what of the scores and the sums of a row a lane's registers hold.
+	wgmmaScores = 320
+)
+
+// divide chooses the tile.
+func (k *wgmmaAttention) divide(t *target.Target) bool {
+	if k.headDim%fragment.Square != 0 || k.headDim > wgmmaHead || k.kv != ir.F16 || k.wave != 2*fragment.Square {
+		return false
+	}
+	k.tileKV = 2 * teamRows
+	fits := func() bool { return k.tileKV+k.headDim <= wgmmaScores && 16*k.units() <= max(t.Shared, t.Asked) }
+	for k.tileKV > fragment.Square && !fits() {
+		k.tileKV /= 2
+	}
+	return fits() && k.lanes() <= t.Workgroup
+}
+
+func (k *wgmmaAttention) lanes() int { return wgmmaTeams * kernel.GroupSide * k.wave }
+
+func (k *wgmmaAttention) tileRows() int { return wgmmaTeams * teamRows }
+
+// queryRows is the rows of q that the tile has heads of.
+func (k *wgmmaAttention) queryRows() int { return k.tileRows() / k.fold }
+
+// In shared memory lie, in units of 16 bytes, which have 8 dims: two tiles of keys, two of values, and q. Each has a line of 64 dims of all
+// positions, or rows, then one of the next 64.
+
+const lineUnits = 8
+
+// at returns where in a tile of so many positions unit u of position p lies.
+func (k *wgmmaAttention) at(b *kernel.Builder, positions int, p, u kernel.Value) kernel.Value {
+	return b.Add(b.Mul(b.Div(u, lineUnits), lineUnits*positions), b.Mul(p, lineUnits), b.Xor(b.Mod(u, lineUnits), b.Mod(p, lineUnits)))
+}
+
+// after returns, counted in order, where unit u of the first of so many positions lies.
+func (k *wgmmaAttention) after(positions, u int) int {
+	return u/lineUnits*lineUnits*positions + u%lineUnits
+}
+
+func (k *wgmmaAttention) octets() int { return k.headDim / 8 }
+
+// tileSize is the units of a tile of so many positions.
+func (k *wgmmaAttention) tileSize(positions int) int {
+	return site.CeilDiv(k.octets(), lineUnits) * lineUnits * positions
+}
+
+func (k *wgmmaAttention) valuesAt() int { return 2 * k.tileSize(k.tileKV) }
+
+func (k *wgmmaAttention) queryAt() int { return 4 * k.tileSize(k.tileKV) }
+
+func (k *wgmmaAttention) units() int { return k.queryAt() + k.tileSize(k.tileRows()) }
+
+func (k *wgmmaAttention) candidate() site.Candidate {
+	tile := fmt.Sprintf("%dx%d", k.tileRows(), k.tileKV)
+	return k.promptAttention.candidate("attention_wgmma", k.queryRows(), tile, tile, "", k.kernel)
+}
+
+// wgmmaAttentionRun is the kernel while it is built.
+type wgmmaAttentionRun struct {
+	*wgmmaAttention
+	promptRun
+	teamRow    kernel.Value  // first row of the team in the tile
+	own, pair  kernel.Value  // the lane's first row of the tile, and its first column of eight
+	factor     kernel.Value  // of the scores, to powers of two
+	scores     []*kernel.Var // of a tile, 8 positions each
+	weights    []*kernel.Var // of the tile before, 16 positions each
+	sums       []*kernel.Var // 8 dims each
+	ofRow      [2]wgmmaRow   // the lane's row, and that 8 below
+	buffer     *kernel.Var   // where in keys and in values the tile is that is computed
+	firstOfAll kernel.Value  // position of the first row
+}
+
+// wgmmaRow is a row in the softmax.
+type wgmmaRow struct {
+	limit   kernel.Value // positions that it sees
+	top     *kernel.Var  // what its weights are relative to
+	fade    *kernel.Var  // factor of what was summed before the top has changed
+	weight  *kernel.Var  // sum of the lane's weights
+	largest *kernel.Var  // of a split: of the lane's scores
+}
+
+var (
+	wgmmaSum    = kernel.F32.Matrix(fragment.Square, sumSide, kernel.Accumulator)
+	wgmmaWeight = kernel.F16.Matrix(fragment.Square, fragment.Square, kernel.MatrixA)
+)
+
+func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &wgmmaAttentionRun{wgmmaAttention: k, promptRun: k.declarePrompt(s)}
+	return func(b *kernel.Builder) {
+		r.firstOfAll = r.findTile(b, k.lanes(), k.units(), k.queryRows())
+		begin := r.span(r.firstOfAll, k.tileKV)
+		r.fill(r.k, begin, b.U32(0))
+		r.fillDone()
+		r.start()
+		r.arrive()
+		r.score(b.U32(0))
+		r.fetch(b.Add(begin, k.tileKV), b.U32(uint32(k.tileSize(k.tileKV))), begin, b.U32(0))
+		b.MatGroupWait(0)
+		r.weigh(begin)
+		r.keep()
+		r.buffer = b.Var(kernel.U32, k.tileSize(k.tileKV))
+		b.ForRolled(b.Add(begin, k.tileKV), r.end, k.tileKV, r.step)
+		r.arrive()
+		r.add(b.Sub(k.tileSize(k.tileKV), r.buffer.Get()))
+		b.MatGroupWait(0)
+		r.write()
+	}
+}
+
+// step makes weights of the scores of the tile from `from` on, while the weights before are multiplied with their values, and the
+// next keys and these values come.
+func (r *wgmmaAttentionRun) step(from kernel.Value) {
+	b := r.b
+	this := r.buffer.Get()
+	other := b.Sub(r.tileSize(r.tileKV), this)
+	r.arrive()
+	r.fetch(b.Add(from, r.tileKV), other, from, this)
+	r.score(this)
+	r.add(other)
+	b.MatGroupWait(1)
+	changed := r.weigh(from)
+	b.MatGroupWait(0)
+	b.If(changed, func() {
+		for _, sum := range r.sums {
+			for e := range 4 {
+				sum.SetElem(e, b.Mul(sum.Elem(e), r.ofRow[e/2].fade.Get()))
+			}
+		}
+	})
+	r.keep()
+	r.buffer.Set(other)
+}
+
+// start loads q and clears the sums.
+func (r *wgmmaAttentionRun) start() {
+	b, octets := r.b, r.octets()
+	b.For(b.LocalID(), r.tileRows()*octets, r.lanes(), func(i kernel.Value) {
+		row, octet := b.Div(i, octets), b.Mod(i, octets)
+		head := b.Add(b.Mul(b.Min(r.rowOf(row), r.lastRow), r.heads), r.head, b.Mod(row, r.fold))
+		r.shared.Store(b.Add(r.wgmmaAttention.at(b, r.tileRows(), row, octet), r.queryAt()), r.q.Load(lane.U32x4, b.Add(b.Mul(head, octets), octet)))
+	})
+	r.factor = b.Mul(r.scale, math.Log2E)
+	r.teamRow = b.Mul(b.Div(b.SubgroupID(), kernel.GroupSide), teamRows)
+	r.own = b.Add(b.Mul(b.SubgroupID(), fragment.Square), b.Div(b.SubgroupLane(), 4))
+	r.pair = b.Mul(b.Mod(b.SubgroupLane(), 4), 2)
+	matrix := func() *kernel.Var { return b.Var(wgmmaSum, b.MatFill(wgmmaSum, 0)) }
+	for range r.headDim / sumSide {
+		r.sums = append(r.sums, matrix())
+	}
+	for range r.tileKV / sumSide {
+		r.scores = append(r.scores, matrix())
+	}
+	for range r.tileKV / fragment.Square {
+		r.weights = append(r.weights, b.Var(wgmmaWeight, b.MatPairs(wgmmaWeight, 0, 0, 0, 0)))
+	}
+	for i := range r.ofRow {
+		row := r.rowOf(b.Add(r.own, 8*i))
+		r.ofRow[i] = wgmmaRow{
+			limit: b.Add(r.pos.Load(kernel.U32, b.Min(row, r.lastRow)), 1),
+			top:   b.Var(kernel.F32, emptyScore), fade: b.Var(kernel.F32, 1), weight: b.Var(kernel.F32, 0),
+		}
+		if r.partial {
+			r.ofRow[i].largest = b.Var(kernel.F32, emptyScore)
+		}
+	}
+}
+
+// fetch begins to copy a tile of keys, if there is another one, and one of values, from positions on to where they are among those.
+func (r *wgmmaAttentionRun) fetch(keys, keysTo, values, valuesTo kernel.Value) {
+	r.b.If(r.b.Lt(keys, r.end), func() { r.fill(r.k, keys, keysTo) })
+	r.fill(r.v, values, r.b.Add(valuesTo, r.valuesAt()))
+	r.fillDone()
+}
+
+// fill begins to copy the positions from `from` on.
+func (r *wgmmaAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
+	b, octets := r.b, r.octets()
+	n := r.tileKV * octets
+	for first := 0; first < n; first += r.lanes() {
+		item := b.Add(b.LocalID(), first)
+		unit := func() {
+			r.fillUnit(cache, from, b.Div(item, octets), b.Mod(item, octets), func(p, u kernel.Value) kernel.Value {
+				return b.Add(to, r.wgmmaAttention.at(b, r.tileKV, p, u))
+			})
+		}
+		if n-first < r.lanes() {
+			b.If(b.Lt(item, n), unit)
+		} else {
+			unit()
+		}
+	}
+}
+
+// arrive waits for what all lanes have begun to copy.
+func (r *wgmmaAttentionRun) arrive() {
+	r.b.CopyWait(0)
+	r.b.Barrier()
+}
+
+// score begins to compute the products of q and a tile of keys.
+func (r *wgmmaAttentionRun) score(keys kernel.Value) {
+	b := r.b
+	var list []kernel.GroupProduct
+	for d := 0; d < r.octets(); d += 2 {
+		list = append(list, kernel.GroupProduct{
+			Rows: b.Add(b.Mul(r.teamRow, lineUnits), r.queryAt()+r.after(r.tileRows(), d)), At: b.Add(keys, r.after(r.tileKV, d))})
+	}
+	b.MatGroup(r.scores, true, r.shared, kernel.GroupLines{Left: true}, list...)
+}
+
+// add begins to add a tile of values, weighted, to the sums.
+func (r *wgmmaAttentionRun) add(values kernel.Value) {
+	b := r.b
+	var list []kernel.GroupProduct
+	for i, w := range r.weights {
+		list = append(list, kernel.GroupProduct{A: w.Get(), At: b.Add(values, r.valuesAt()+i*fragment.Square*lineUnits)})
+	}
+	b.MatGroup(r.sums, false, r.shared, kernel.GroupLines{ByRow: true, Stride: lineUnits * r.tileKV}, list...)
+}

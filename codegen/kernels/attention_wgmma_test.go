@@ -1,0 +1,44 @@
+package kernels_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestAttentionWgmma computes attention with products of four subgroups in the interpreter, and has the modules assembled: heads of all
+// widths, one tile of positions and several, of which the last is whole or not, rows of which tiles have all or few.
+func TestAttentionWgmma(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	many := siteTest{ctx: 448, slots: 2, rows: 512, n: 19, pos: []int{370}, slot: []int{1}}
+	begin, whole, round := many, many, many
+	begin.pos, whole.pos = []int{0}, []int{237}
+	round.ctx, round.pos = 1024, []int{690}
+	block := func(c siteTest) siteTest {
+		c.group = strings.ReplaceAll(c.group, "block=32", "block=128")
+		return c
+	}
+	for _, c := range []siteTest{
+		attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, many),
+		attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, begin),
+		attentionTest("attention_wgmma", "f16", 128, 3, 1, 0, whole),
+		attentionTest("attention_wgmma", "f16", 64, 8, 1, 0, many),
+		attentionTest("attention_wgmma", "f16", 80, 12, 2, 0, many),
+		gated(256, 16, true, attentionTest("attention_wgmma", "f16", 256, 16, 2, 0, many)),
+		rounded(1024, gated(128, 8, false, attentionTest("attention_wgmma", "f16", 128, 8, 1, 0, many))),
+		block(splitTiles(16, attentionTest("attention_wgmma", "f16", 256, 16, 2, 3, many))),
+		block(splitTiles(32, windowed(170, 8, attentionTest("attention_wgmma", "f16", 128, 8, 2, 3, many)))),
+		windowed(170, 4, attentionTest("attention_wgmma", "f16", 192, 4, 1, 0, many)),
+		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, round))),
+	} {
+		t.Run(fmt.Sprint(strings.SplitN(c.group, "{", 2)[1]), func(t *testing.T) {
+			t.Parallel()
+			c := halfQuery(c)
+			c.rounds = true
+			c.runOn(t, on)
+			for _, k := range c.candidates(t, c.site(t, on)) {
+				assembled(t, k)
+			}
+		})
+	}
+}
