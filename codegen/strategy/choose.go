@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Choose returns the candidate of the list that the first table with a row for the site names, else
-// the first, and the reason. The site has so many candidates; those of other orders are not in the
+// Choose returns the candidate of the list that the first table with a row for the site names, else that which is like
+// the best one of the nearest site measured, else the first, and the reason. The site has so many candidates; those of other orders are not in the
 // list.
 func Choose(site string, list []kernels.Candidate, of int, tables ...*tuning.Table) (*kernels.Candidate, string) {
 	gone := ""
@@ -22,6 +22,11 @@ func Choose(site string, list []kernels.Candidate, of int, tables ...*tuning.Tab
 			return &list[i], row.Why()
 		}
 		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
+	}
+	for _, t := range tables {
+		if c, why := near(site, list, t); c != nil {
+			return c, why + gone
+		}
 	}
 	return &list[0], fmt.Sprintf("best guess of %d%s", of, gone)
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/outfile"
@@ -185,7 +186,12 @@ func MergeFile(path string, rows []Row) error {
 }
 
 // Table finds rows by site. A nil Table has none.
-type Table struct{ bySite map[string]Row }
+type Table struct {
+	bySite map[string]Row
+	// described are the rows that Near looks through.
+	described    []described
+	describeOnce sync.Once
+}
 
 // NewTable makes a table of lists of rows. Of the rows of a site that are of several
 // devices or drivers it has the newest of the first list that has one.
