@@ -39,20 +39,7 @@ func TestRowsFormats(t *testing.T) {
 			for _, name := range names {
 				t.Run(d.String()+"/"+name, func(t *testing.T) {
 					t.Parallel()
-					var widest []byte
-					for _, rows := range []int{8, 4, 2, 1} {
-						w := newWorld(t, rows, rows)
-						w.on = machine(t, name)
-						m := w.matrix(d, 37, k) // before x: the same for all widths
-						y := w.op("linear", nil, w.op("fixed12", nil, w.rows(ir.T, ir.Dim(k))), m)
-						got := w.check(first(t, w.candidates(w.on, y), "rows"), rows, y)[y]
-						if widest == nil {
-							widest = got
-						}
-						if !bytes.Equal(got, widest[:len(got)]) {
-							t.Errorf("%d rows give other bits than 8", rows)
-						}
-					}
+					everyWidth(t, name, d, k, func(w *world, x *ir.Value) *ir.Value { return w.op("fixed12", nil, x) })
 					w := newWorld(t, 40, 37)
 					w.on = machine(t, name)
 					y := w.linear(w.fixed8(w.dotInput(k)), d, 37)
@@ -71,28 +58,36 @@ func TestRowsOfFloats(t *testing.T) {
 			for _, name := range []string{"x86-64-v4", "x86-64-v3"} {
 				t.Run(fmt.Sprint(d, "/", k, "/", name), func(t *testing.T) {
 					t.Parallel()
-					var widest []byte
-					for _, rows := range []int{8, 4, 2, 1} {
-						w := newWorld(t, rows, rows)
-						w.on = machine(t, name)
-						m := w.matrix(d, 37, k) // before x: the same for all widths
-						y := w.op("linear", nil, w.rows(ir.T, ir.Dim(k)), m)
-						c := first(t, w.candidates(w.on, y), "rows")
-						if along := strings.Contains(c.Kernel, " along"); along != (k%16 == 0) {
-							t.Fatalf("%s for rows of %d elements", c.Kernel, k)
-						}
-						got := w.check(c, rows, y)[y]
-						if widest == nil {
-							widest = got
-						}
-						if !bytes.Equal(got, widest[:len(got)]) {
-							t.Errorf("%d rows give other bits than 8", rows)
-						}
+					key := everyWidth(t, name, d, k, func(_ *world, x *ir.Value) *ir.Value { return x })
+					if along := strings.Contains(key, " along"); along != (k%16 == 0) {
+						t.Errorf("%s for rows of %d elements", key, k)
 					}
 				})
 			}
 		}
 	}
+}
+
+// everyWidth checks the product of 8, 4, 2 and 1 rows with a matrix, whose bits have to be the same, and returns the last kernel's name.
+func everyWidth(t *testing.T, on string, d ir.DType, k int, rounded func(w *world, x *ir.Value) *ir.Value) (key string) {
+	t.Helper()
+	var widest []byte
+	for _, rows := range []int{8, 4, 2, 1} {
+		w := newWorld(t, rows, rows)
+		w.on = machine(t, on)
+		m := w.matrix(d, 37, k) // before x: the same for all widths
+		y := w.op("linear", nil, rounded(w, w.rows(ir.T, ir.Dim(k))), m)
+		c := first(t, w.candidates(w.on, y), "rows")
+		got := w.check(c, rows, y)[y]
+		if widest == nil {
+			widest = got
+		}
+		if !bytes.Equal(got, widest[:len(got)]) {
+			t.Errorf("%d rows give other bits than 8", rows)
+		}
+		key = c.Kernel
+	}
+	return key
 }
 
 // TestRowsGroups: with and without a norm, bias, GLU, residuals, of weights that are interleaved and others.
