@@ -224,7 +224,9 @@ func TestDeltaChunked(t *testing.T) {
 		deltaChunkTest("chunked", "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 256, n: 21, pos: []int{5}}),
 		deltaChunkTest("chunked", "div", 64, 1, 2, siteTest{ctx: 64, slots: 2, rows: 256, n: 17, pos: []int{0}, slot: []int{1}}),
 	} {
-		c.runOn(t, lookup(t, "sm_90"))
+		for _, name := range []string{"sm_90", "sm_90-cuda"} { // where lanes copy
+			c.runOn(t, lookup(t, name))
+		}
 		c.checkBuild(t)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
 	var list []site.Candidate
 	for _, parts := range []int{4, 2} {
-		k := &deltaChunkedKernel{parts: parts}
+		k := &deltaChunkedKernel{parts: parts, copies: s.Target.CUDA >= copiesFrom}
 		if k.match(s) && k.fits(s) {
 			list = append(list, k.candidate())
 		}
@@ -32,11 +32,17 @@ func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
 // keeps those of the same registers.
 type deltaChunkedKernel struct {
 	chunkOp
-	run   int // neighbours among the value heads that share a key head
-	parts int // workgroups of a head
+	run    int  // neighbours among the value heads that share a key head
+	parts  int  // workgroups of a head
+	copies bool // rows of k and q go to shared memory while lanes go on, some chunks ahead; else through registers
 }
 
 const (
+	// copiesFrom is the first architecture of NVIDIA that copies to shared memory while lanes go on.
+	copiesFrom = 80
+	// copiedChunks are the chunks that shared memory then has rows of, a power of two: that which is worked on, the one before, and those
+	// on their way.
+	copiedChunks   = 4
 	chunkedTeam    = 16
 	chunkedColumns = 4 // of a team
 	chunkedRows    = 4 // of which a lane ends with the sums of one
@@ -80,7 +86,18 @@ func (k *deltaChunkedKernel) key() string {
 	if k.slots() > 1 {
 		key += " slots"
 	}
+	if k.copies {
+		key += " copies"
+	}
 	return key + k.rows.Key()
+}
+
+// ringed is how many chunks shared memory has rows of.
+func (k *deltaChunkedKernel) ringed() int {
+	if k.copies {
+		return copiedChunks
+	}
+	return 2
 }
 
 // slots is how many have a state.
@@ -140,7 +157,7 @@ type deltaChunkedRun struct {
 	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
 	mine, member kernel.Value    // the lane's team, and the lane in it
 	row, column  kernel.Value    // of each four rows, and of the team's columns: where the sums that the lane ends with are
-	vectors      *kernel.Array   // two chunks: rows of k, then of q
+	vectors      *kernel.Array   // by chunk: rows of k, then of q
 	numbers      *kernel.Array   // two chunks: what delta_chunk has of each row, the matrices in the order in which lanes want them
 	changes      *kernel.Array   // two chunks: of a team, what each row adds to the state, by column
 	fetched      [2][]*kernel.Var
@@ -168,7 +185,11 @@ func (r *deltaChunkedRun) begin(keys, run kernel.Value) {
 	}
 	r.mine, r.member = b.Div(b.LocalID(), chunkedTeam), b.Mod(b.LocalID(), chunkedTeam)
 	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
-	r.vectors = b.Shared(lane.F32x4, 2*2*ir.DeltaChunk*r.headDim/4)
+	rows := lane.F32x4
+	if r.copies {
+		rows = lane.U32x4
+	}
+	r.vectors = b.Shared(rows, r.ringed()*2*ir.DeltaChunk*r.headDim/4)
 	r.numbers = b.Shared(lane.F32x4, 2*ir.DeltaChunk*ir.DeltaChunkWidth/4)
 	r.changes = b.Shared(lane.F32x4, 2*r.lanes()/chunkedTeam*ir.DeltaChunk)
 }
@@ -204,7 +225,14 @@ func (r *deltaChunkedRun) start() {
 	b := r.b
 	for i := range r.fetched {
 		for range r.loads() {
-			r.fetched[i] = append(r.fetched[i], b.Var(lane.F32x4, b.Splat(b.F32(0), 4)))
+			if !r.copies {
+				r.fetched[i] = append(r.fetched[i], b.Var(lane.F32x4, b.Splat(b.F32(0), 4)))
+			}
+		}
+	}
+	if r.copies {
+		for i := range copiedChunks - 1 {
+			r.copy(b.U32(uint32(i * ir.DeltaChunk)))
 		}
 	}
 	r.fetchedChunk = b.Var(lane.F32x4, b.Splat(b.F32(0), 4))
@@ -218,6 +246,7 @@ func (r *deltaChunkedRun) start() {
 		r.v[g] = b.Var(kernel.F32, r.fetchedV[g].Get())
 	}
 	r.fetch(b.U32(ir.DeltaChunk))
+	r.arrive()
 	b.Barrier()
 	for i := range r.keys {
 		for _, k := range r.load(b.U32(0), i) {
@@ -229,13 +258,11 @@ func (r *deltaChunkedRun) start() {
 // fetch loads what this lane has of the chunk from row first on, the last row for those
 // that the step lacks, but 0 of what they would change and say.
 func (r *deltaChunkedRun) fetch(first kernel.Value) {
-	b, quads := r.b, r.headDim/4
-	for i, input := range []int{1, 0} {
-		x := r.inputBuffers[input]
-		for j, v := range r.fetched[i] {
-			at := b.Add(b.LocalID(), j*r.lanes())
-			row := b.Min(b.Add(first, b.Div(at, quads)), r.last)
-			v.Set(x.Load(lane.F32x4, b.Add(b.Div(b.Add(b.Mul(row, r.widths[input]), r.from[input]), 4), b.Mod(at, quads))))
+	b := r.b
+	for i, list := range r.fetched {
+		for j, v := range list {
+			x, at := r.vector(first, i, j)
+			v.Set(x.Load(lane.F32x4, at))
 		}
 	}
 	const each = ir.DeltaChunkWidth / 4
@@ -247,6 +274,40 @@ func (r *deltaChunkedRun) fetch(first kernel.Value) {
 		row := b.Min(b.Add(first, r.rowOf(g)), r.last)
 		v.Set(r.inputBuffers[2].Load(kernel.F32, b.Add(b.Mul(row, r.widths[2]), r.from[2], b.Mul(r.mine, chunkedColumns), r.column)))
 	}
+}
+
+// vector returns where the lane's j-th access to k, or with i 1 to q, of the chunk from row first on is.
+func (r *deltaChunkedRun) vector(first kernel.Value, i, j int) (x *kernel.Buffer, at kernel.Value) {
+	b, quads, input := r.b, r.headDim/4, 1-i
+	at = b.Add(b.LocalID(), j*r.lanes())
+	row := b.Min(b.Add(first, b.Div(at, quads)), r.last)
+	return r.inputBuffers[input], b.Add(b.Div(b.Add(b.Mul(row, r.widths[input]), r.from[input]), 4), b.Mod(at, quads))
+}
+
+// copy begins to copy the rows of the chunk from row first on.
+func (r *deltaChunkedRun) copy(first kernel.Value) {
+	b := r.b
+	to := b.Add(r.vectorsOf(first), b.LocalID())
+	for i := range 2 {
+		for j := range r.loads() {
+			x, at := r.vector(first, i, j)
+			x.Copy(lane.U32x4, r.vectors, b.Add(to, (i*r.loads()+j)*r.lanes()), at)
+		}
+	}
+	b.CopyGroup()
+}
+
+// arrive waits for what this lane has copied of the next chunk, or at first of the first.
+func (r *deltaChunkedRun) arrive() {
+	if r.copies {
+		r.b.CopyWait(copiedChunks - 2)
+	}
+}
+
+// vectorsOf returns where shared memory has the rows of the chunk from row first on.
+func (r *deltaChunkedRun) vectorsOf(first kernel.Value) kernel.Value {
+	b := r.b
+	return b.Mul(b.Mod(b.Div(first, ir.DeltaChunk), r.ringed()), 2*ir.DeltaChunk*r.headDim/4)
 }
 
 // rowOf returns which row of a chunk is this lane's of group g of four.
@@ -278,7 +339,11 @@ func (r *deltaChunkedRun) keepNumbers(numbers, x kernel.Value) {
 // next puts the chunk behind the one from row first on into shared memory, loads the one
 // behind that, and returns this lane's elements of v of this one.
 func (r *deltaChunkedRun) next(first, vectors, numbers kernel.Value) (v [chunkedGroups]kernel.Value) {
-	r.keepVectors(vectors)
+	if r.copies {
+		r.copy(r.b.Add(first, (copiedChunks-1)*ir.DeltaChunk))
+	} else {
+		r.keepVectors(vectors)
+	}
 	x := r.fetchedChunk.Get()
 	for g := range v {
 		v[g] = r.v[g].Get()
@@ -293,12 +358,10 @@ func (r *deltaChunkedRun) next(first, vectors, numbers kernel.Value) (v [chunked
 func (r *deltaChunkedRun) chunk(first kernel.Value) {
 	b := r.b
 	odd := b.Mod(b.Div(first, ir.DeltaChunk), 2)
-	place := func(odd kernel.Value) (vectors, numbers kernel.Value) {
-		return b.Mul(odd, 2*ir.DeltaChunk*r.headDim/4), b.Mul(odd, ir.DeltaChunk*ir.DeltaChunkWidth/4)
-	}
-	nextVectors, nextNumbers := place(b.Sub(1, odd))
-	v := r.next(first, nextVectors, nextNumbers)
-	vectors, numbers := place(odd)
+	const numbersOf = ir.DeltaChunk * ir.DeltaChunkWidth / 4
+	nextVectors := r.vectorsOf(b.Add(first, ir.DeltaChunk))
+	v := r.next(first, nextVectors, b.Mul(b.Sub(1, odd), numbersOf))
+	vectors, numbers := r.vectorsOf(first), b.Mul(odd, numbersOf)
 
 	var keys, queries [ir.DeltaChunk][]kernel.Value
 	for i := range keys {
@@ -335,6 +398,7 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 	for g := range v {
 		r.changes.StoreElem(b.Add(changes, r.rowOf(g)), r.column, r.times(matrices[0][g], deltas[:]))
 	}
+	r.arrive()
 	b.Barrier()
 	// The stores come before the change, so that they are done by the next barrier.
 	for g := range v {
@@ -380,7 +444,7 @@ func (r *deltaChunkedRun) load(from kernel.Value, i int) (list []kernel.Value) {
 	b := r.b
 	at := b.Add(from, b.Mul(r.rowBeside(i), r.headDim/4), r.member)
 	for p := range r.held() {
-		list = append(list, r.vectors.Load(b.Add(at, p*chunkedTeam)))
+		list = append(list, b.Bitcast(lane.F32x4, r.vectors.Load(b.Add(at, p*chunkedTeam))))
 	}
 	return list
 }
