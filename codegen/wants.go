@@ -133,7 +133,11 @@ func (r *wanted) workspace(g *ir.Group, w kernels.Rewrite) error {
 	if w.Workspace == 0 {
 		return nil
 	}
-	op, err := r.b.Make("workspace", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, g.Ops[0].Args[0])
+	x := g.Ops[0].Args[0]
+	if g.Ops[0].Kind.Name == "untile" { // x has a row for each of the step then
+		x = g.Ops[0].Result
+	}
+	op, err := r.b.Make("workspace", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, x)
 	if err == nil {
 		g.Ops = append(g.Ops, op)
 	}

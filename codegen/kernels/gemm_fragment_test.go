@@ -79,14 +79,20 @@ func testGemmFragmentSplits(t *testing.T, rows, n int) {
 	x := w.rounded(w.rows(ir.T, 2048))
 	q := w.linear(x, ir.Q4_K, 200)
 	out := []*ir.Value{q, w.op("add", nil, w.linear(x, ir.Q6_K, 36), w.rows(ir.T, 36))}
-	on := fragmentsOnly(t)
+	w.checkSplits(fragmentsOnly(t), "gemm_fragment", n, 2048, out)
+}
+
+// checkSplits computes a group with workgroups that share the elements of a row of k.
+func (w *world) checkSplits(on *target.Target, family string, n, k int, out []*ir.Value) {
+	t := w.t
+	t.Helper()
 	counts := w.makeWorkspace(on, out...)
-	c := first(t, w.candidates(on, out...), "gemm_fragment")
+	c := first(t, w.candidates(on, out...), family)
 	if c.Grid[2] < 2 {
 		t.Fatalf("%s: %d workgroups share a row", c.Kernel, c.Grid[2])
 	}
 	got := launch(t, c, w.sizes, w.data)
-	w.near(c, got, n, 2048, out)
+	w.near(c, got, n, k, out)
 	if !bytes.Equal(got[counts], w.data[counts]) {
 		t.Errorf("the counters are %v at the end", got[counts])
 	}
@@ -109,7 +115,11 @@ func (w *world) makeWorkspace(on *target.Target, out ...*ir.Value) *ir.Value {
 		if want.Workspace == 0 {
 			continue
 		}
-		workspace, err := w.make.Make("workspace", ir.Attrs{{Name: "width", Value: int64(want.Workspace)}}, w.ops[0].Args[0])
+		x := w.ops[0].Args[0]
+		if w.ops[0].Kind.Name == "untile" {
+			x = w.ops[0].Result
+		}
+		workspace, err := w.make.Make("workspace", ir.Attrs{{Name: "width", Value: int64(want.Workspace)}}, x)
 		if err != nil {
 			w.t.Fatal(err)
 		}

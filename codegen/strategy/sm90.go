@@ -94,14 +94,18 @@ func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
 		block *= 1.36
 	}
 	us := 2 + float64(rounds)*(3+float64(t.Steps)*block)
-	if t.Splits > 1 { // last-block reduction
-		us += 2 + 0.3*float64(t.Splits)
+	if t.Splits > 1 {
+		sums := 0
 		if many {
-			us += float64(t.Splits*multiplied*tiles*t.Across*t.Outputs) / 4e5
+			sums = t.Splits * multiplied * tiles * t.Across * t.Outputs
 		}
+		us += lastBlock(t.Splits, sums)
 	}
 	return 1e-6 * us
 }
+
+// lastBlock is the microseconds of a last-block reduction of so many sums.
+func lastBlock(splits, sums int) float64 { return 2 + 0.3*float64(splits) + float64(sums)/4e5 }
 
 // wgmmaBlocks says by subgroups of a workgroup what a block of 256 elements takes, and what a tile takes besides, in microseconds. It
 // was measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
@@ -122,8 +126,12 @@ func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
 	if !ok || t.K < wgmmaLeast {
 		return math.Inf(1)
 	}
-	rounds := site.CeilDiv(site.CeilDiv(rows, t.Rows)*t.Across, units)
-	return 1e-6 * (matrixFixed + float64(rounds)*(times.besides+float64(t.Steps)*times.block))
+	tiles := site.CeilDiv(rows, t.Rows) * t.Across
+	us := matrixFixed + float64(site.CeilDiv(tiles*t.Splits, units))*(times.besides+float64(t.Steps)*times.block)
+	if t.Splits > 1 {
+		us += lastBlock(t.Splits, t.Splits*t.Rows*tiles*t.Outputs)
+	}
+	return 1e-6 * us
 }
 
 // floatSteps says by tile how long a workgroup takes that a unit has to itself, with rows of 2048

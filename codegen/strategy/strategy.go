@@ -169,19 +169,21 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 	if len(rivals) == 0 {
 		return list
 	}
-	r := rank(s, kernels.Candidates(s, "gemm_fragment", "gemm_coop"))
-	time := func(w kernels.Rewrite) float64 {
-		if w.Lanes != "" {
-			return r.seconds("gemm_wgmma", w.Tiling)
+	r := rank(s, kernels.Candidates(s, "gemm_wgmma", "gemm_fragment", "gemm_coop"))
+	family := func(w kernels.Rewrite) string {
+		if w.Tiling.Name == "grouped" {
+			return "gemm_wgmma"
 		}
-		return r.seconds("gemm_fragment", w.Tiling)
+		return "gemm_fragment"
 	}
+	time := func(w kernels.Rewrite) float64 { return r.seconds(family(w), w.Tiling) }
 	best := slices.MinFunc(rivals, func(a, b kernels.Rewrite) int { return cmp.Compare(time(a), time(b)) })
-	if best.Lanes == "" && !r.fragmentPays(best.Tiling) {
+	fragment := family(best) == "gemm_fragment"
+	if fragment && !r.fragmentPays(best.Tiling) {
 		return list
 	}
-	for _, family := range []string{"gemm_fragment", "gemm_coop"} {
-		if own := r.of[family]; len(own) > 0 && (family == "gemm_fragment" || best.Lanes != "") && r.seconds(family, own[0].Tiling) <= time(best) {
+	for _, family := range []string{"gemm_wgmma", "gemm_fragment", "gemm_coop"} {
+		if own := r.of[family]; len(own) > 0 && !(fragment && family == "gemm_coop") && r.seconds(family, own[0].Tiling) <= time(best) {
 			return list
 		}
 	}

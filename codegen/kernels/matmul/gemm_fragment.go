@@ -47,12 +47,17 @@ func GemmFragmentCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
+	return g.offers(s, fragmentTiles(s, g), step)
+}
+
+// offers returns the candidates of those of the tiles that have what workspace the group has.
+func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step site.Extent) []site.Candidate {
 	workspace := 0
 	if g.workspace != nil {
 		workspace = int(g.workspace.Type.Last())
 	}
 	var list []site.Candidate
-	for _, t := range fragmentTiles(s, g) {
+	for _, t := range tiles {
 		k := gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}
 		if workspace != k.workspaceWidth() {
 			continue

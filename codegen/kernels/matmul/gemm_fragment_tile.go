@@ -116,19 +116,24 @@ var pooledSplits = []int{1, 2, 3, 4, 6, 8}
 // pooledTiles returns the tiles for many rows.
 func pooledTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	var list []fragmentTile
-	blocks := g.k / weight.FragmentBlock
 	for _, shape := range pooledShapesOf(g.rows) {
 		for _, splits := range pooledSplits {
 			rows := min(g.rows, FragmentTall)
 			k := gemmFragment{linearGroup: g, most: rows, fragmentTile: fragmentTile{
 				outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: rows, where: pooled, series: 1, splits: splits}}
-			two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
-			if blocks%(k.groups*splits) == 0 && (splits == 1 || !two && site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) != nil) {
+			if g.canSplit(s, k.fragmentTile) {
 				list = append(list, k.fragmentTile)
 			}
 		}
 	}
 	return list
+}
+
+// canSplit reports whether the workgroups of a tile can share the elements of a row as it says.
+func (g *linearGroup) canSplit(s *site.Site, t fragmentTile) bool {
+	k := gemmFragment{linearGroup: g, most: t.rows, fragmentTile: t}
+	two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
+	return g.k/weight.FragmentBlock%(t.groups*t.splits) == 0 && (t.splits == 1 || !two && site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) != nil)
 }
 
 // cases returns for which numbers of rows a kernel has code of its own: each matrix of rows

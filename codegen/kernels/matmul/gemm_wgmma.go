@@ -18,31 +18,31 @@ import (
 // GemmWgmmaCandidates returns those of many rows.
 func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
 	g := matchOps(s)
-	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) || !g.hasTiles() {
+	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || !g.fragments(s) || !fitsWgmma(s, g) || !g.hasTiles() {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)
 	if !ok {
 		return nil
 	}
-	var list []site.Candidate
-	for _, t := range wgmmaTiles {
-		list = append(list, gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}.candidate())
-	}
-	return list
+	return g.offers(s, wgmmaTiles(s, g), step)
 }
 
-// GemmWgmmaWants asks for x in f16, and then for it in tiles.
+// GemmWgmmaWants asks for x in f16, then for it in tiles, and then for a workspace for each tile whose workgroups share the elements
+// of a row.
 func GemmWgmmaWants(s *site.Site) []site.Rewrite {
-	g := matchFragment(s)
-	if g == nil || g.workspace != nil || !fitsWgmma(s, g) {
+	g := matchOps(s)
+	if g == nil || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) {
 		return nil
 	}
 	if !g.half {
 		return wantHalf(s, g)
 	}
+	if g.tiled != nil {
+		return wantSplits(g, wgmmaTiles(s, g))
+	}
 	var list []site.Rewrite
-	for _, t := range wgmmaTiles {
+	for _, t := range wgmmaTiles(s, g) {
 		w := site.Half(s, g.x)[0]
 		w.Round, w.Lanes, w.Tiling = "", g.tileOrders(), gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}.tiling()
 		list = append(list, w)
@@ -77,9 +77,20 @@ func (p *projection) tileOrder() string {
 	return fmt.Sprintf("%d%d", at[0], at[1])
 }
 
-// wgmmaTiles has tiles by subgroups side by side. Registers bound their product with rows: lanes hold the sums.
-var wgmmaTiles = []fragmentTile{wgmmaTile(16), wgmmaTile(8)}
+// wgmmaSplits are how many workgroups may share the elements of a row.
+var wgmmaSplits = []int{1, 2, 3, 4}
 
-func wgmmaTile(across int) fragmentTile {
-	return fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, where: grouped, series: 1, splits: 1}
+// wgmmaTiles returns the tiles by subgroups side by side, each for all splits. Registers bound the product of subgroups and rows: lanes
+// hold the sums.
+func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
+	var list []fragmentTile
+	for _, splits := range wgmmaSplits {
+		for _, across := range []int{16, 8} {
+			t := fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, where: grouped, series: 1, splits: splits}
+			if g.canSplit(s, t) {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
 }

@@ -33,7 +33,11 @@ func (t *fragmentRun) groupX() *groupedX {
 	b := t.b
 	orders := strings.Split(t.tiled.Attrs.Str("lanes"), " ")
 	row := b.Add(b.Mul(b.WorkgroupID(0), len(orders)), slices.Index(orders, t.p.spec.tileOrder()))
-	return &groupedX{fragmentRun: t, from: b.Mul(row, b.Div(t.a.k, ir.PieceElements*chunkPieces))}
+	from := b.Mul(row, b.Div(t.a.k, ir.PieceElements*chunkPieces))
+	if t.split != nil {
+		from = b.Add(from, b.Mul(t.firstBlock(), weight.FragmentSteps))
+	}
+	return &groupedX{fragmentRun: t, from: from}
 }
 
 // slot returns the buffer of chunk n, and the parity of its turns.

@@ -178,7 +178,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
 		return true
 	case "workspace":
-		if g.workspace != nil || op.Args[0] != g.x {
+		if g.workspace != nil || op.Args[0] != g.x && op.Args[0] != x {
 			return false
 		}
 		g.workspace = op.Result

@@ -94,8 +94,12 @@ func GemmFragmentWants(s *site.Site) []site.Rewrite {
 	if g.workspace != nil {
 		return nil
 	}
-	var list []site.Rewrite
-	for _, t := range fragmentTiles(s, g) {
+	return wantSplits(g, fragmentTiles(s, g))
+}
+
+// wantSplits asks for a workspace for each of the tiles whose workgroups share the elements of a row.
+func wantSplits(g *linearGroup, tiles []fragmentTile) (list []site.Rewrite) {
+	for _, t := range tiles {
 		if k := (gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}); k.splits > 1 {
 			list = append(list, site.Rewrite{Workspace: k.workspaceWidth(), Tiling: k.tiling()})
 		}
