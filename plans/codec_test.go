@@ -29,7 +29,7 @@ func TestRoundTrip(t *testing.T) {
 		if ir.Print(p.Program) != ir.Print(q.Program) {
 			t.Error("program differs")
 		}
-		q.Program, q.mapped = p.Program, nil
+		q.Program, q.mapped, q.info = p.Program, nil, nil
 		if !reflect.DeepEqual(p, q) {
 			t.Errorf("read back\n%+v\nwant\n%+v", q, p)
 		}

@@ -39,7 +39,7 @@ func Read(path string) (*Plan, error) {
 		}
 		return p, err
 	}
-	p.mapped = data
+	p.mapped, p.info = data, info
 	return p, nil
 }
 

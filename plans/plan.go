@@ -6,6 +6,8 @@
 package plans
 
 import (
+	"os"
+
 	"github.com/edsrzf/mmap-go"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -29,7 +31,8 @@ type Plan struct {
 	// plan was compiled with them; Weight.At are offsets into it.
 	Embedded []byte
 
-	mapped mmap.MMap // the file, if Embedded is a part of it
+	mapped mmap.MMap   // the file, if Embedded is a part of it
+	info   os.FileInfo // of that file when it was opened
 }
 
 // Header says what the plan was made from and for.

@@ -3,6 +3,7 @@ package plans
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +16,8 @@ import (
 type Source struct {
 	plan    *Plan
 	file    *gguf.File // nil when the plan embeds its weights
-	path    string     // of the plan
+	paths   []string   // of the files that hold the weights; none for a plan that was not read from a file
+	infos   []os.FileInfo
 	weights map[string]*Weight
 }
 
@@ -24,18 +26,21 @@ type Source struct {
 // from: by its path then, as it was given or absolute, or beside the plan. The model must
 // have the same header; its tensors' data is not looked at.
 func OpenSource(p *Plan, planPath, model string) (*Source, error) {
-	s := &Source{plan: p, path: planPath, weights: map[string]*Weight{}}
+	s := &Source{plan: p, weights: map[string]*Weight{}}
 	for i := range p.Weights {
 		s.weights[p.Weights[i].Name] = &p.Weights[i]
 	}
 	if len(p.Embedded) > 0 && model == "" {
+		if p.info != nil {
+			s.paths, s.infos = []string{planPath}, []os.FileInfo{p.info}
+		}
 		return s, nil
 	}
 	f, err := openModel(p, planPath, model, gguf.Open)
 	if err != nil {
 		return nil, err
 	}
-	s.file = f
+	s.file, s.paths, s.infos = f, f.Shards(), f.Infos()
 	return s, nil
 }
 
@@ -90,22 +95,31 @@ func (s *Source) Files() []string {
 	return s.file.Shards()
 }
 
-// Identity tells files apart that hold the weights: another model, or a file that was written since, has another one. The bytes of
-// tensors are not looked at.
+// Identity tells files apart that hold the weights, as they were when they were opened: another model, or a file that was written since,
+// has another one. The bytes of tensors are not looked at.
 func (s *Source) Identity() ([32]byte, error) {
-	files := s.Files()
-	if s.file == nil {
-		files = []string{s.path}
+	if len(s.infos) == 0 {
+		return [32]byte{}, errors.New("the plan was not read from a file")
 	}
 	text := []byte(s.plan.Header.Model.Fingerprint)
-	for _, path := range files {
-		info, err := os.Stat(path)
-		if err != nil {
-			return [32]byte{}, err
-		}
+	for _, info := range s.infos {
 		text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
 	}
 	return sha256.Sum256(text), nil
+}
+
+// Unchanged fails where the paths of the files that hold the weights are not those of the files that were opened, or where these were written since.
+func (s *Source) Unchanged() error {
+	for i, path := range s.paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if was := s.infos[i]; !os.SameFile(info, was) || info.Size() != was.Size() || !info.ModTime().Equal(was.ModTime()) {
+			return errors.New("the model file was written meanwhile")
+		}
+	}
+	return nil
 }
 
 // Weight returns the bytes of the tensor. They are valid until Close.

@@ -52,6 +52,7 @@ type File struct {
 // shard is one memory-mapped file with its checked header.
 type shard struct {
 	path string
+	info os.FileInfo // when it was opened
 	data mmap.MMap
 	*header
 }
@@ -107,7 +108,7 @@ func openShard(path string, parse parser) (*shard, error) {
 		data.Unmap()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &shard{path: path, data: data, header: h}, nil
+	return &shard{path: path, info: info, data: data, header: h}, nil
 }
 
 // partSuffix is what llama.cpp puts at the end of the name of part i, from 0.
@@ -230,6 +231,15 @@ func (f *File) Shards() []string {
 		paths[i] = s.path
 	}
 	return paths
+}
+
+// Infos describe the files as they were when they were opened, in order.
+func (f *File) Infos() []os.FileInfo {
+	infos := make([]os.FileInfo, len(f.shards))
+	for i, s := range f.shards {
+		infos[i] = s.info
+	}
+	return infos
 }
 
 // Fingerprint is the SHA-256 of the headers (metadata and tensor table) of all

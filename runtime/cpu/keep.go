@@ -43,9 +43,13 @@ func (m *memory) find(plan *plans.Plan, src *plans.Source, o Options) {
 	}
 }
 
-// keep keeps the weights of a plan, which lie one behind the other. Where that fails, the plan runs all the same.
+// keep keeps the weights of a plan, which lie one behind the other. Where that fails, or the model was written while they were read, the plan
+// runs all the same.
 func keep(plan *plans.Plan, src *plans.Source, data []byte, o Options) {
 	key, parts, err := keptAs(plan, src)
+	if err == nil {
+		err = src.Unchanged()
+	}
 	path := ""
 	if err == nil {
 		path, err = kept.Write(o.Keep, key, parts, data)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestKeep runs a plan from weights that were kept: tokens are the same. A damaged file, and one of a model that was written since,
-// is not used; a folder that cannot be is no reason to fail.
+// is not used; one that is written meanwhile is not kept; a folder that cannot be is no reason to fail.
 func TestKeep(t *testing.T) {
 	plan, _ := compile(t)
 	path := filepath.Join(t.TempDir(), "plan.bin")
@@ -22,8 +22,13 @@ func TestKeep(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "kept")
 	var want []int32
-	run := func(keep, said string) {
+	run := func(keep, said string, loading ...func()) {
 		t.Helper()
+		plan, err := plans.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plan.Close()
 		src, err := plans.OpenSource(plan, path, "")
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +37,13 @@ func TestKeep(t *testing.T) {
 		var lines []string
 		bytes := int64(0)
 		x, err := cpu.New(t.Context(), plan, src, cpu.Options{Threads: 2, Keep: keep, Said: func(line string) { lines = append(lines, line) },
-			Progress: func(n int64) { bytes += n }})
+			Progress: func(n int64) {
+				bytes += n
+				for _, do := range loading {
+					do()
+				}
+				loading = nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,4 +86,27 @@ func TestKeep(t *testing.T) {
 	}
 	run(dir, "kept the weights as "+dir)
 	run(filepath.Join(path, "below a file"), "the weights are not kept")
+
+	// Another model in its place, and this one written, while the weights are read.
+	const meanwhile = "the weights are not kept: the model file was written meanwhile"
+	run(filepath.Join(dir, "moved"), meanwhile, func() {
+		info, err := os.Stat(path)
+		if err == nil {
+			err = plans.WriteFile(path, plan)
+		}
+		if err == nil {
+			err = os.Chtimes(path, time.Time{}, info.ModTime())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	run(filepath.Join(dir, "written"), meanwhile, func() {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(2*time.Hour)); err != nil {
+			t.Error(err)
+		}
+	})
+	if kept, err := filepath.Glob(filepath.Join(dir, "*", "*.weights")); err != nil || len(kept) > 0 {
+		t.Errorf("%q, %v", kept, err)
+	}
 }
