@@ -195,9 +195,9 @@ func TestDotInSum(t *testing.T) {
 }
 
 // TestAskedArrays checks that each shared array lies at a multiple of 16 bytes where they are too many to be declared: what
-// copies 16 bytes at a time and what loads matrices needs it of arrays of words, too.
+// copies 16 bytes at a time and what loads matrices needs it of arrays of words, too. With matrices in lines it is 1024, declared or not.
 func TestAskedArrays(t *testing.T) {
-	build := func(lengths ...int) (text string, err error) {
+	build := func(lines bool, lengths ...int) (text string, err error) {
 		f, err := kernel.Build("arrays", func(b *kernel.Builder) {
 			x := b.Arg("x", kernel.Read)
 			b.Workgroup(32)
@@ -211,19 +211,36 @@ func TestAskedArrays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		f.Lines = lines
 		return ptx.Lower(f, ptx.Options{Arch: 90})
 	}
-	text, err := build(129, 8192, 8192)
-	if err != nil {
-		t.Fatal(err)
-	}
-	assemble(t, "sm_90", text)
-	for _, want := range []string{"asked[]; // 66052\n", "asked+0", "asked+32768", "asked+65536"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q\n%s", want, text)
+	for _, c := range []struct {
+		lines   bool
+		lengths []int
+		want    []string // none: it is refused
+	}{
+		{false, []int{129, 8192, 8192}, []string{".align 128 .b8 asked[]; // 66052\n", "asked+0", "asked+32768", "asked+65536"}},
+		{false, []int{129, 8192, 8193}, nil},
+		{false, []int{132, 8192, 8196}, []string{"asked+0", "asked+528", "asked+33296"}},
+		{true, []int{132, 8192, 8192}, []string{".align 1024 .b8 asked[]; // 66064\n", "asked+0", "asked+32768", "asked+65536"}},
+		{true, []int{132, 8192, 8196}, nil},
+		{true, []int{256, 256}, []string{".shared .align 1024 .b8 s0[1024];", ".shared .align 1024 .b8 s1[1024];"}},
+	} {
+		text, err := build(c.lines, c.lengths...)
+		if c.want == nil {
+			if err == nil || !strings.Contains(err.Error(), "more than one is no multiple") {
+				t.Errorf("arrays of %d words, in lines %v: %v", c.lengths, c.lines, err)
+			}
+			continue
 		}
-	}
-	if _, err := build(129, 8192, 8193); err == nil {
-		t.Error("an array begins where no 16 bytes do")
+		if err != nil {
+			t.Fatal(err)
+		}
+		assemble(t, "sm_90", text)
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q\n%s", want, text)
+			}
+		}
 	}
 }

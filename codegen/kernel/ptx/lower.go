@@ -179,7 +179,7 @@ func (l *lowering) module() error {
 const MostDeclared = 48 << 10
 
 // asked is the name of memory that is asked for; arrays in it begin at multiples of as many bytes as copies move
-// and matrices, those of descriptors, too, want.
+// and matrices, those of descriptors, too, want. Those of a kernel with matrices in lines begin where the order of lines does.
 const (
 	asked   = "asked"
 	aligned = 16
@@ -199,7 +199,7 @@ func (l *lowering) alignment() int {
 	case l.f.Groups:
 		return coreMatrix
 	}
-	return 16
+	return aligned
 }
 
 // arrays declares the shared arrays and names them. In memory that is asked for, those of wide elements are
@@ -207,9 +207,9 @@ func (l *lowering) alignment() int {
 // Func.SharedBytes counts.
 func (l *lowering) arrays() (list sharedArrays, err error) {
 	var b strings.Builder
-	arrays, align := l.f.Arrays(), aligned
-	if l.f.Groups {
-		align = coreMatrix
+	arrays, align, step := l.f.Arrays(), l.alignment(), uint64(aligned)
+	if l.f.Lines {
+		step = eightLines
 	}
 	order, sizes := make([]int, len(arrays)), make([]uint64, len(arrays))
 	for i, a := range arrays {
@@ -225,14 +225,14 @@ func (l *lowering) arrays() (list sharedArrays, err error) {
 	if list.asked <= MostDeclared {
 		return sharedArrays{declared: b.String()}, nil
 	}
-	uneven := func(i int) int { return int(min(sizes[i]%aligned, 1)) }
+	uneven := func(i int) int { return int(min(sizes[i]%step, 1)) }
 	slices.SortStableFunc(order, func(i, j int) int {
 		return cmp.Or(uneven(i)-uneven(j), arrays[j].Elem().Size()-arrays[i].Elem().Size())
 	})
 	at := uint64(0)
 	for _, i := range order {
-		if at%aligned != 0 {
-			return list, fmt.Errorf("%d bytes of shared arrays, of which more than one has no whole %d bytes", list.asked, aligned)
+		if at%step != 0 {
+			return list, fmt.Errorf("%d bytes of shared arrays, of which more than one is no multiple of %d bytes", list.asked, step)
 		}
 		l.names[i] = fmt.Sprintf("%s+%d", asked, at)
 		at += sizes[i]
