@@ -97,6 +97,9 @@ func (t *Target) WithoutMatrix() *Target {
 	return &without
 }
 
+// HasMatrices reports whether subgroups multiply cooperative matrices.
+func (t *Target) HasMatrices() bool { return t.Matrix != (MatrixShape{}) }
+
 // Exactly returns the target for plans that do not round x of prompts to 8 bits.
 func (t *Target) Exactly() *Target {
 	exact := *t

@@ -3,7 +3,6 @@ package matmul
 import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
-	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -132,4 +131,4 @@ func wantWorkspace(width int) []site.Rewrite {
 
 // hasMatrices reports whether the target has cooperative matrices: else what is in f16 would be
 // read by kernels that have no use for it.
-func hasMatrices(s *site.Site) bool { return s.Target.Matrix != (target.MatrixShape{}) }
+func hasMatrices(s *site.Site) bool { return s.Target.HasMatrices() }
