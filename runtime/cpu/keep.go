@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/layout"
 	"github.com/zincc-dev/zincc/runtime/internal/kept"
 )
 
@@ -14,7 +15,7 @@ import (
 // have the same layouts.
 func keptAs(plan *plans.Plan, src *plans.Source) (kept.Key, []kept.Part, error) {
 	identity, err := src.Identity()
-	text := identity[:]
+	text := fmt.Appendf(identity[:], "layouts %d\n", layout.Version)
 	var parts []kept.Part
 	for _, w := range plan.Weights {
 		text = fmt.Appendf(text, "%q %s %d %s %d\n", w.Name, w.DType, w.Shape, w.Layout, w.Bytes)
