@@ -53,6 +53,15 @@ func TestAttentionAhead(t *testing.T) {
 			}
 			c.runOn(t, on)
 		}
+		few := siteTest{ctx: 600, slots: 1, rows: 1, pos: []int{580}}
+		rows := siteTest{ctx: 600, slots: 1, rows: 8, pos: []int{580}}
+		for _, c := range []siteTest{ // parts as wide as a workgroup's heads are more than subgroups
+			merged(64, 4, 3, attentionTest("attention_split", kv, 64, 4, 4, 3, few)),
+			merged(64, 4, 3, attentionTest("attention_split", kv, 64, 4, 4, 3, rows)),
+			merged(32, 4, 3, attentionTest("attention_split", kv, 32, 4, 2, 3, few)),
+		} {
+			c.runOn(t, on)
+		}
 		widths := siteTest{ctx: 300, slots: 8, pos: []int{140, 3, 263, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}
 		fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, widths)).checkWidthsOn(t, on, "%0")
 	}

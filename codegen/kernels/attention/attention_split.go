@@ -113,7 +113,9 @@ func matchSplit(s *site.Site) *splitKernel {
 	k.divide(s.Target)
 	k.mergers = 1
 	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.CUDA > 0 && k.merge != nil && lanes%quads == 0 { // elsewhere it was not measured
-		k.mergers = lanes / quads
+		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
+			k.mergers = n
+		}
 	}
 	if k.merge != nil {
 		k.counts = site.Arrivals(s, k.rows.Max*k.heads/k.share)
