@@ -2,7 +2,7 @@ package strategy
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
-	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/attention"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -15,8 +15,6 @@ const (
 	splitBlock = 32
 	// maxSplits bounds what a merge has to read.
 	maxSplits = 32
-	// splitHeads is the heads of a workgroup, at most.
-	splitHeads = 4
 	// argmaxSplit is the logits of a part, at least.
 	argmaxSplit = 4096
 	// chunkedRows is from how many rows of a step on the delta rule is faster chunk by chunk.
@@ -26,37 +24,38 @@ const (
 // DecodeSplits is how many workgroups share the positions of a row and KV head in decode entries, and the
 // granularity of their parts in positions: as many as a workgroup of attention_split takes at once, on
 // matrices or in teams of lanes. It does not depend on the rows of the step: every decode entry adds in the same order.
-func DecodeSplits(attention *ir.Op, ctx int, t *target.Target) (n, block int) {
+func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
 	block = splitBlock
-	switch dim := attention.Attrs.Int("head_dim"); {
+	switch dim := op.Attrs.Int("head_dim"); {
 	case t.Fragments && dim%64 == 0:
 		block = 4 * splitBlock
 	case dim <= 64:
 		block = 2 * splitBlock
 	}
-	heads := max(1, attention.Attrs.Int("kv_heads"))
+	heads := max(1, op.Attrs.Int("kv_heads"))
 	n = 2 * t.Units / heads
 	if t.CUDA > 0 { // of workgroups that load ahead a unit has one: more than there are units begin when the first end
-		n = t.Units / (heads * site.CeilDiv(attention.Attrs.Int("heads")/heads, splitHeads))
+		all := op.Attrs.Int("heads")
+		n = t.Units / (all / attention.MatrixShare(all/heads))
 	}
-	return max(1, min(n, maxSplits, reach(attention, ctx)/block)), block
+	return max(1, min(n, maxSplits, reach(op, ctx)/block)), block
 }
 
 // TiledSplits is how many workgroups share the positions of a tile of rows in attention of many rows, the rows of
 // a tile, and the granularity of their parts. Without a family that takes parts it is one.
-func TiledSplits(s *kernels.Site, attention *ir.Op) (n, rows, block int) {
+func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= wgmmaRows) {
 			block = max(splitBlock, w.TileKV)
-			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(attention, s.Program.Ctx)/block)), w.TileRows, block
+			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(op, s.Program.Ctx)/block)), w.TileRows, block
 		}
 	}
 	return 1, 1, splitBlock
 }
 
 // reach is how many positions a row sees at most.
-func reach(attention *ir.Op, ctx int) int {
-	if w := attention.Attrs.Int("window"); w > 0 {
+func reach(op *ir.Op, ctx int) int {
+	if w := op.Attrs.Int("window"); w > 0 {
 		return min(w, ctx)
 	}
 	return ctx

@@ -177,3 +177,35 @@ func TestExpertSeries(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeSplits holds that workgroups of attention that load ahead are in one round where there are as many units, with groups that
+// four do not divide, too.
+func TestDecodeSplits(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ heads, kvHeads, workgroups, splits int }{
+		{32, 8, 8, 16},
+		{16, 8, 8, 16},
+		{16, 2, 4, 32},
+		{48, 8, 16, 8}, // of three heads
+		{40, 8, 40, 3}, // of one
+		{28, 4, 28, 4},
+	} {
+		b := ir.NewBuilder(&ir.Func{Name: "decode/1", Rows: 1})
+		value := func(of ir.DType, dims ...ir.Dim) *ir.Value {
+			return &ir.Value{Type: ir.MakeType(of, dims...), Offset: -1}
+		}
+		cache := value(ir.F16, 1, ir.L, ir.Dim(128*c.kvHeads))
+		op, err := b.Make("attention", ir.Attrs{{Name: "head_dim", Value: int64(128)}, {Name: "heads", Value: int64(c.heads)}, {Name: "kv_heads", Value: int64(c.kvHeads)}, {Name: "scale", Value: 0.125}},
+			value(ir.F32, ir.T, ir.Dim(128*c.heads)), cache, cache, value(ir.I32, ir.T), value(ir.I32, ir.T))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strategy.DecodeSplits(op, 1<<16, on)
+		if n != c.splits || n*c.workgroups > on.Units {
+			t.Errorf("%d heads, %d of the caches: %d splits, want %d", c.heads, c.kvHeads, n, c.splits)
+		}
+	}
+}

@@ -190,12 +190,12 @@ func (k *splitKernel) divide(t *target.Target) {
 	for k.team = 1; k.team < min(chunks, k.wave); k.team *= 2 {
 	}
 	k.parts = site.CeilDiv(chunks, k.team)
-	k.share = k.shareOf(min(splitRegisters/k.parts, k.team))
+	k.share = shareOf(k.group, min(splitRegisters/k.parts, k.team))
 	switch {
 	case k.matrices:
-		k.share = k.shareOf(matrixHeads)
+		k.share = MatrixShare(k.group)
 	case k.lanes:
-		k.share = k.shareOf(laneRegisters * lanesWide / k.headDim)
+		k.share = shareOf(k.group, laneRegisters*lanesWide/k.headDim)
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
@@ -211,10 +211,10 @@ func (k *splitKernel) divide(t *target.Target) {
 	}
 }
 
-// shareOf returns how many heads share a workgroup if it takes `most`.
-func (k *splitKernel) shareOf(most int) int {
-	share := min(k.group, max(1, most))
-	for k.group%share != 0 {
+// shareOf returns how many heads of a group, which have a KV head in common, share a workgroup if it takes `most`.
+func shareOf(group, most int) int {
+	share := min(group, max(1, most))
+	for group%share != 0 {
 		share--
 	}
 	return share

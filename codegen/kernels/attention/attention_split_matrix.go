@@ -62,8 +62,11 @@ const (
 func (k *splitKernel) onMatrices(t *target.Target) bool {
 	blocks := k.headDim / scaled
 	return t.Fragments && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
-		(k.kv == ir.F16 || k.kv == ir.Q8_0 && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/k.shareOf(matrixHeads)) == 0)
+		(k.kv == ir.F16 || k.kv == ir.Q8_0 && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.group)) == 0)
 }
+
+// MatrixShare is how many heads of a group share a workgroup on matrices.
+func MatrixShare(group int) int { return shareOf(group, matrixHeads) }
 
 func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 	b := of.b
