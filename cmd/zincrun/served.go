@@ -129,7 +129,7 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 	if options.Several = true; s.slots > 0 {
 		options.Compile = append(options.Compile, "--slots="+strconv.Itoa(s.slots))
 	}
-	options.Said = func(line string) { s.log.Info("compile", "model", path, "line", printable.Line(line)) }
+	options.Said = func(line string) { s.log.Info("open", "model", path, "line", printable.Line(line)) }
 	o, err := model.Open(ctx, path, options)
 	if err != nil {
 		return nil, err

@@ -26,9 +26,9 @@ type Options struct {
 	// Progress is called with the number of bytes as weights arrive on the device.
 	Progress func(int64)
 	// Keep is a folder in which a processor's weights are kept as it wants them, so that they need not be made again; "": they
-	// are not.
+	// are not. Other devices that were asked for by name are refused then.
 	Keep string
-	// Said gets a line where kept weights are refused or cannot be kept.
+	// Said gets a line where weights are kept, and where kept ones are refused or weights cannot be kept.
 	Said func(line string)
 }
 
@@ -75,7 +75,13 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 		return nil, ir.Unsupported("the plan is for target %s, whose backend is %s: device %s cannot run it", plan.Header.Target, backend, name)
 	}
 	if o.Keep != "" && kind != plans.CPU {
-		return nil, ir.Unsupported("--keep-layout: weights are kept for the processor alone, and this plan runs on %s", kind)
+		err := ir.Unsupported("--keep-layout: weights are kept for the processor alone, and this plan runs on %s", kind)
+		if name != "auto" {
+			return nil, err
+		}
+		if o.Said != nil {
+			o.Said(err.Error())
+		}
 	}
 	for _, b := range backends {
 		if b.name == kind {
