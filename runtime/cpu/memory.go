@@ -71,7 +71,7 @@ func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, o Optio
 	for _, it := range items {
 		m.regions[it.place] = m.all.Bytes[it.at : it.at+it.bytes : it.at+it.bytes]
 	}
-	if m.kept == nil && o.nodes != nil {
+	if m.kept == nil && o.nodes != nil && o.Threads >= len(o.nodes) { // with fewer, weights would take the memory of some nodes alone
 		m.touch(plan, o.Threads, o.nodes)
 	}
 	if err := m.fill(ctx, plan, src, o.Progress); err != nil {
