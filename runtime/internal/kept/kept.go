@@ -2,8 +2,8 @@
 //
 // A file has a header of 64 bytes (magic, key, bytes of data, CRC), a CRC-32C for each MiB of the data, and from a multiple of
 // 4096 on the data: parts, each from a multiple of 64 on. Numbers are little endian. What the parts are, the
-// key tells who knows it; so a file that is read is compared in every byte with what was written, and never
-// interpreted.
+// key tells who knows it; so a file that is read is checked in every byte against its sums, and never interpreted. Sums find damage, not
+// forgery: a folder is one that only its user writes.
 package kept
 
 import (
