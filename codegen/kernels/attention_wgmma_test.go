@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAttentionWgmma computes attention with products of four subgroups in the interpreter, and has the modules assembled: heads of all
-// widths, one tile of positions and several, of which the last is whole or not, rows of which tiles have all or few.
+// TestAttentionWgmma computes attention with products of four subgroups in the interpreter, and has the modules assembled: heads of 16
+// to 256 elements, one tile of positions and several, of which the last is whole or not, rows of which tiles have all or few.
 func TestAttentionWgmma(t *testing.T) {
 	on := lookup(t, "sm_90-cuda")
 	many := siteTest{ctx: 448, slots: 2, rows: 512, n: 19, pos: []int{370}, slot: []int{1}}
@@ -24,6 +24,8 @@ func TestAttentionWgmma(t *testing.T) {
 		attentionTest("attention_wgmma", "f16", 128, 3, 1, 0, whole),
 		attentionTest("attention_wgmma", "f16", 64, 8, 1, 0, many),
 		attentionTest("attention_wgmma", "f16", 80, 12, 2, 0, many),
+		attentionTest("attention_wgmma", "f16", 16, 4, 1, 0, many),
+		attentionTest("attention_wgmma", "f16", 96, 4, 1, 0, many),
 		gated(256, 16, true, attentionTest("attention_wgmma", "f16", 256, 16, 2, 0, many)),
 		rounded(1024, gated(128, 8, false, attentionTest("attention_wgmma", "f16", 128, 8, 1, 0, many))),
 		block(splitTiles(16, attentionTest("attention_wgmma", "f16", 256, 16, 2, 3, many))),
