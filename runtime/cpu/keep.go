@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -25,13 +26,13 @@ func keptAs(plan *plans.Plan, src *plans.Source) (kept.Key, []kept.Part, error) 
 }
 
 // find maps the weights of a plan if they are kept.
-func (m *memory) find(plan *plans.Plan, src *plans.Source, o Options) {
+func (m *memory) find(ctx context.Context, plan *plans.Plan, src *plans.Source, o Options) {
 	key, parts, err := keptAs(plan, src)
 	if err == nil {
-		m.kept, err = kept.Open(o.Keep, key, parts)
+		m.kept, err = kept.Open(ctx, o.Keep, key, parts)
 	}
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
 			o.Said(fmt.Sprintf("%v; they are made anew", err))
 		}
 		return
@@ -46,14 +47,14 @@ func (m *memory) find(plan *plans.Plan, src *plans.Source, o Options) {
 
 // keep keeps the weights of a plan, which lie one behind the other. Where that fails, or the model was written while they were read, the plan
 // runs all the same.
-func keep(plan *plans.Plan, src *plans.Source, data []byte, o Options) {
+func keep(ctx context.Context, plan *plans.Plan, src *plans.Source, data []byte, o Options) {
 	key, parts, err := keptAs(plan, src)
 	if err == nil {
 		err = src.Unchanged()
 	}
 	path := ""
 	if err == nil {
-		path, err = kept.Write(o.Keep, key, parts, data)
+		path, err = kept.Write(ctx, o.Keep, key, parts, data)
 	}
 	if err != nil {
 		o.Said(fmt.Sprintf("the weights are not kept: %v", err))

@@ -34,7 +34,7 @@ func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, o Optio
 		o.Said = func(string) {}
 	}
 	if o.Keep != "" {
-		m.find(plan, src, o)
+		m.find(ctx, plan, src, o)
 	}
 	size := int64(0)
 	type item struct {
@@ -79,7 +79,7 @@ func newMemory(ctx context.Context, plan *plans.Plan, src *plans.Source, o Optio
 		return nil, err
 	}
 	if o.Keep != "" && m.kept == nil {
-		keep(plan, src, m.all.Bytes[:weights], o)
+		keep(ctx, plan, src, m.all.Bytes[:weights], o)
 	}
 	return m, nil
 }

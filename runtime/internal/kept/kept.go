@@ -7,6 +7,7 @@
 package kept
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/edsrzf/mmap-go"
 	"golang.org/x/sync/errgroup"
@@ -77,7 +79,7 @@ type File struct {
 
 // Open maps the file of a key in a folder; parts are those that it was written with. Every byte is
 // checked, on all processors. The error is fs.ErrNotExist where there is none, else one line that says why it is refused.
-func Open(dir string, key Key, parts []Part) (*File, error) {
+func Open(ctx context.Context, dir string, key Key, parts []Part) (*File, error) {
 	name := path(dir, key)
 	f, err := os.Open(name)
 	if err != nil {
@@ -96,7 +98,7 @@ func Open(dir string, key Key, parts []Part) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: map: %w", name, err)
 	}
-	if err := check(data, key, bytes, from); err != nil {
+	if err := check(ctx, data, key, bytes, from); err != nil {
 		_ = data.Unmap() // the error is why
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -110,7 +112,7 @@ func Open(dir string, key Key, parts []Part) (*File, error) {
 
 var errDamaged = errors.New("the kept weights are damaged")
 
-func check(data []byte, key Key, bytes, from int64) error {
+func check(ctx context.Context, data []byte, key Key, bytes, from int64) error {
 	want := head(key, bytes, from, nil)
 	if string(data[:header-4]) != string(want[:header-4]) {
 		return errors.New("not the kept weights of this plan")
@@ -118,7 +120,7 @@ func check(data []byte, key Key, bytes, from int64) error {
 	if crc32.Checksum(data[header:from], castagnoli) != binary.LittleEndian.Uint32(data[header-4:]) {
 		return errDamaged
 	}
-	return pieces(data[from:], func(i int, p []byte) error {
+	return pieces(ctx, data[from:], func(i int, p []byte) error {
 		if crc32.Checksum(p, castagnoli) != binary.LittleEndian.Uint32(data[header+4*i:]) {
 			return errDamaged
 		}
@@ -126,12 +128,17 @@ func check(data []byte, key Key, bytes, from int64) error {
 	})
 }
 
-// pieces does something with each piece, on all processors.
-func pieces(data []byte, do func(i int, p []byte) error) error {
+// pieces does something with each piece, on all processors, until ctx is done.
+func pieces(ctx context.Context, data []byte, do func(i int, p []byte) error) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := 0; i*piece < len(data); i++ {
-		g.Go(func() error { return do(i, data[i*piece:min(len(data), (i+1)*piece)]) })
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return do(i, data[i*piece:min(len(data), (i+1)*piece)])
+		})
 	}
 	return g.Wait()
 }
@@ -144,13 +151,13 @@ func (f *File) Close() error { return f.data.Unmap() }
 
 // Write keeps parts in a folder, which is made if it is not there: the whole file or none. data is where the parts lie as they do in the file, each from a
 // multiple of 64 on, one behind the other. It returns the file's path.
-func Write(dir string, key Key, parts []Part, data []byte) (string, error) {
+func Write(ctx context.Context, dir string, key Key, parts []Part, data []byte) (string, error) {
 	_, bytes, from := place(parts)
 	if int64(len(data)) != bytes {
 		return "", fmt.Errorf("%d bytes of weights, want %d", len(data), bytes)
 	}
 	sums := make([]uint32, (bytes+piece-1)/piece)
-	err := pieces(data, func(i int, p []byte) error { sums[i] = crc32.Checksum(p, castagnoli); return nil })
+	err := pieces(ctx, data, func(i int, p []byte) error { sums[i] = crc32.Checksum(p, castagnoli); return nil })
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +171,14 @@ func Write(dir string, key Key, parts []Part, data []byte) (string, error) {
 		if _, err := w.Write(h); err != nil {
 			return err
 		}
-		_, err := w.Write(data)
-		return err
+		for p := range slices.Chunk(data, piece) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := w.Write(p); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

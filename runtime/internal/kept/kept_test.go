@@ -2,6 +2,7 @@ package kept
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -24,14 +25,14 @@ func TestKept(t *testing.T) {
 			data[at[i]+j] = byte(rng.Uint32())
 		}
 	}
-	if _, err := Open(dir, key, parts); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(t.Context(), dir, key, parts); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a file that is not there: %v", err)
 	}
-	name, err := Write(dir, key, parts, data)
+	name, err := Write(t.Context(), dir, key, parts, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(dir, key, parts)
+	f, err := Open(t.Context(), dir, key, parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestKept(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := Open(dir, key, parts)
+		f, err := Open(t.Context(), dir, key, parts)
 		if err == nil {
 			f.Close()
 		}
@@ -74,8 +75,19 @@ func TestKept(t *testing.T) {
 	refuse("a short file", good[:len(good)-1], parts, "bytes, want")
 	refuse("an empty file", nil, parts, "bytes, want")
 	refuse("other parts", good, parts[:3], "bytes, want")
-	if _, err := Write(filepath.Join(name, "below a file"), key, parts, data); err == nil {
+	if _, err := Write(t.Context(), filepath.Join(name, "below a file"), key, parts, data); err == nil {
 		t.Error("a folder that cannot be made")
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := os.WriteFile(name, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(stopped, dir, key, parts); !errors.Is(err, context.Canceled) {
+		t.Errorf("opened after ^C: %v", err)
+	}
+	if _, err := Write(stopped, dir, key, parts, data); !errors.Is(err, context.Canceled) {
+		t.Errorf("written after ^C: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("%d files, %v", len(left), err)
