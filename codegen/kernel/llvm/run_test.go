@@ -47,14 +47,7 @@ func native(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine) fu
 	if out, err := exec.Command("gcc", "-shared", "-nostdlib", "-o", filepath.Join(dir, "k.so"), filepath.Join(dir, "k.o")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	lib, err := purego.Dlopen(filepath.Join(dir, "k.so"), purego.RTLD_NOW)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fn, err := purego.Dlsym(lib, Symbol)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fn := load(t, filepath.Join(dir, "k.so"))
 	return func(spec map[uint32]uint32, grid [3]int, args [][]byte) {
 		t.Helper()
 		consts := make([]uint32, len(f.Spec)+1)
