@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/edsrzf/mmap-go"
 	"golang.org/x/sync/errgroup"
@@ -167,6 +169,7 @@ func Write(ctx context.Context, dir string, key Key, parts []Part, data []byte) 
 		return "", err
 	}
 	name := path(dir, key)
+	sweep(dir, filepath.Base(name))
 	return name, outfile.Write(name, func(w io.Writer) error {
 		if _, err := w.Write(h); err != nil {
 			return err
@@ -181,4 +184,19 @@ func Write(ctx context.Context, dir string, key Key, parts []Part, data []byte) 
 		}
 		return nil
 	})
+}
+
+// sweep removes what writers of a file that ended at once have left, as far as that works: temporary files of package outfile that
+// nobody has written to for a day.
+func sweep(dir, name string) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err == nil && strings.HasPrefix(f.Name(), "."+name+".") && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestKept writes parts and maps them again, and refuses whatever was changed in the file.
@@ -91,5 +92,37 @@ func TestKept(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("%d files, %v", len(left), err)
+	}
+}
+
+// TestSweep checks that Write removes temporary files of its own name that are older than a day, and nothing else.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	key := Key{7}
+	name := filepath.Base(path(dir, key))
+	other := filepath.Base(path(dir, Key{8}))
+	old, stays := "."+name+".1", []string{"." + name + ".2", "." + other + ".1", name + ".1"}
+	for _, f := range append(stays, old) {
+		at := filepath.Join(dir, f)
+		if err := os.WriteFile(at, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f == stays[0] {
+			continue // somebody writes it
+		}
+		if err := os.Chtimes(at, time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Write(t.Context(), dir, key, []Part{{"a", 64}}, make([]byte, 64)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, old)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", old, err)
+	}
+	for _, f := range append(stays, name) {
+		if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+			t.Error(err)
+		}
 	}
 }
