@@ -34,9 +34,10 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
 	}
 	heads := max(1, op.Attrs.Int("kv_heads"))
 	n = 2 * t.Units / heads
-	if t.CUDA > 0 { // of workgroups that load ahead a unit has one: more than there are units begin when the first end
-		all := op.Attrs.Int("heads")
-		n = t.Units / (all / attention.MatrixShare(all/heads))
+	// Of workgroups of four heads that load ahead a unit has one: more than there are units begin when the first end. With two heads
+	// 16 splits are slower than 32 (docs/lab/cuda-decode.md); one and three are not measured.
+	if all := op.Attrs.Int("heads"); t.CUDA > 0 && attention.MatrixShare(all/heads) == 4 {
+		n = t.Units / (all / 4)
 	}
 	return max(1, min(n, maxSplits, reach(op, ctx)/block)), block
 }
