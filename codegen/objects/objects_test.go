@@ -76,34 +76,48 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestHeld checks every object that this program holds, and those that it holds for nobody else.
+// TestHeld checks that this program holds objects for its own architecture alone.
 func TestHeld(t *testing.T) {
 	a, err := embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range llvm.Machines {
-		if m.Arch != runtime.GOARCH {
-			if a.entries[m.Name] != nil {
-				t.Errorf("objects of %s in a program for %s", m.Name, runtime.GOARCH)
-			}
-			continue
-		}
-		list, err := a.entries[m.Name]()
-		if err != nil || len(list) == 0 {
-			t.Fatalf("%s: %d objects, %v", m.Name, len(list), err)
-		}
-		for key := range list {
-			code, err := Held(m, key)
-			if err == nil {
-				_, err = object.Read(code)
-			}
-			if err != nil {
-				t.Errorf("%s %s: %v", m.Name, key, err)
-			}
+		if own := m.Arch == runtime.GOARCH; own != (a.entries[m.Name] != nil) {
+			t.Errorf("a program for %s has objects of %s: %v", runtime.GOARCH, m.Name, !own)
 		}
 		if code, err := Held(m, strings.Repeat("0", 64)); code != nil || err != nil {
 			t.Errorf("an object that is not held: %d bytes, %v", len(code), err)
+		}
+	}
+}
+
+// TestArchives reads every object of all architectures.
+func TestArchives(t *testing.T) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		data, err := os.ReadFile("objects_" + arch + ".zip")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(data)
+		if err != nil {
+			t.Fatalf("%s: %v", arch, err)
+		}
+		for _, m := range llvm.Machines {
+			if m.Arch == arch && a.entries[m.Name] == nil {
+				t.Errorf("no objects of %s", m.Name)
+			}
+		}
+		for name, entry := range a.entries {
+			list, err := entry()
+			if err != nil || len(list) == 0 {
+				t.Errorf("%s %s: %d objects, %v", arch, name, len(list), err)
+			}
+			for key, code := range list {
+				if _, err := object.Read(code); err != nil {
+					t.Errorf("%s %s %s: %v", arch, name, key, err)
+				}
+			}
 		}
 	}
 }
