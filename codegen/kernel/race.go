@@ -64,6 +64,7 @@ type detector struct {
 	buffers  []*memory
 	shared   [][]cell
 	rare     []rare
+	free     []int32 // of rare, as cells name them: what shared cells of workgroups before had
 	group    int32
 	time     int32
 	barriers int32   // of the workgroup
@@ -128,13 +129,22 @@ func (d *detector) begin(group, lanes, wave int, arrays []int) {
 		return
 	}
 	for _, cells := range d.shared {
+		for i := range cells {
+			if n := cells[i].rare; n != 0 {
+				d.rare[n-1], d.free = rare{}, append(d.free, n)
+			}
+		}
 		clear(cells)
 	}
 }
 
 // rareOf returns what few words have, of this one.
 func (d *detector) rareOf(c *cell) *rare {
-	if c.rare == 0 {
+	switch last := len(d.free) - 1; {
+	case c.rare != 0:
+	case last >= 0:
+		c.rare, d.free = d.free[last], d.free[:last]
+	default:
 		d.rare = append(d.rare, rare{})
 		c.rare = int32(len(d.rare))
 	}

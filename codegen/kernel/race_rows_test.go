@@ -1,0 +1,21 @@
+package kernel
+
+import "testing"
+
+// TestRareRowsAreGivenBack checks that workgroups take the rows of those before, without what these knew.
+func TestRareRowsAreGivenBack(t *testing.T) {
+	d := &detector{}
+	for group := range 5 {
+		d.begin(group, 32, 32, []int{4})
+		for i := range 3 {
+			few := d.rareOf(&d.shared[0][i])
+			if few.last.node != 0 || few.releases != nil {
+				t.Fatalf("workgroup %d knows what one before did", group)
+			}
+			few.last.node, few.releases = 1, []release{{}}
+		}
+	}
+	if len(d.rare) != 3 || len(d.free) != 0 {
+		t.Errorf("%d rows, %d free, for 3 cells", len(d.rare), len(d.free))
+	}
+}
