@@ -79,8 +79,10 @@ func (n nodes) of(threads int) []int {
 	where := make([]int, threads)
 	for t := range where {
 		// The middle of the thread's share of all processors.
-		for at := (2*t + 1) * total / (2 * threads); at >= before+len(n[node]); node++ {
+		at := (2*t + 1) * total / (2 * threads)
+		for at >= before+len(n[node]) {
 			before += len(n[node])
+			node++
 		}
 		where[t] = node
 	}
