@@ -3,6 +3,7 @@
 package racetest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -109,17 +110,21 @@ func Main(run func() int, spare ...Spare) (code int, err error) {
 		}
 		return code, nil
 	}
+	var errs []error
 	for _, s := range spare {
 		n := len(list)
 		list = slices.DeleteFunc(list, func(key string) bool {
 			return strings.HasPrefix(key, s.Kernel+": ") && (strings.Contains(key, " at "+s.File+":") || s.File == "" && strings.HasSuffix(key, " at "))
 		})
 		if len(list) == n {
-			return 1, fmt.Errorf("tests miss all barriers of %s in %s: it has no spare one", s.Kernel, s.File)
+			errs = append(errs, fmt.Errorf("tests miss all barriers of %s in %s: it has no spare one", s.Kernel, s.File))
 		}
 	}
 	if len(list) > 0 {
-		return 1, fmt.Errorf("no test notices that a barrier is missing: %q", list)
+		errs = append(errs, fmt.Errorf("no test notices that a barrier is missing: %q", list))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return 1, err
 	}
 	return code, nil
 }
