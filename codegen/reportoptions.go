@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/sass"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/report"
@@ -20,9 +21,9 @@ func (o *reportOptions) note(format string, args ...any) {
 
 // ReportOptions finds what a report of the plan at path shows besides it. t is the plan's
 // target, or nil where it is not known, c how its kernels are chosen, model the model's
-// file, or empty to look where the plan says. Whatever cannot be had becomes a note of the
-// report.
-func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *target.Target, c Choice) (report.Options, error) {
+// file, or empty to look where the plan says, tools NVIDIA's assembler, or nil not to ask it.
+// Whatever cannot be had becomes a note of the report.
+func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *target.Target, c Choice, tools *sass.Tools) (report.Options, error) {
 	r := reportOptions{report.Options{Path: path}}
 	if t == nil {
 		r.note("What is known of target %s is not here: there are no roofs and no passes.", p.Header.Target)
@@ -34,15 +35,20 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 		r.Candidates = Offered(p.Program, t)
 	}
 	r.Figures = report.Figures{Bandwidth: t.Bandwidth, FLOPs: t.FLOPs, MatrixFLOPs: t.MatrixFLOPs}
-	if t.AMD != nil {
-		if err := r.assembly(ctx, p, c.Oracle); err != nil {
-			return r.Options, err
-		}
+	var err error
+	switch {
+	case t.AMD != nil:
+		err = r.assembly(ctx, p, c.Oracle)
+	case t.Backend == plans.CUDA:
+		err = r.sass(ctx, p, tools)
+	}
+	if err != nil {
+		return r.Options, err
 	}
 	if !slices.ContainsFunc(p.Pipelines, func(pl plans.Pipeline) bool { return pl.Machine != nil }) {
 		c.Oracle = nil // it was not asked when the kernels were chosen
 	}
-	err := r.trace(ctx, path, model, p, t, c)
+	err = r.trace(ctx, path, model, p, t, c)
 	return r.Options, err
 }
 
@@ -60,6 +66,30 @@ func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *rad
 	o.Assembly, err = oracle.Assembly(ctx, asked)
 	if none := slices.Contains(o.Assembly, ""); none && err == nil {
 		o.note("%s does not compile every kernel for %s without hardware: the others are shown as SPIR-V only.", oracle.Driver(), p.Header.Target)
+	}
+	return err
+}
+
+// sassKernels is of how many pipelines the machine code is asked: half a second each.
+const sassKernels = 40
+
+// sass asks NVIDIA's assembler for the instructions of the pipelines with the largest shares of time.
+func (o *reportOptions) sass(ctx context.Context, p *plans.Plan, tools *sass.Tools) error {
+	if tools == nil {
+		o.note("NVIDIA's assembler was not asked, so the kernels are shown as PTX only.")
+		return nil
+	}
+	texts := make([]string, len(p.Pipelines))
+	for n, i := range report.Slowest(p) {
+		if n < sassKernels {
+			texts[i] = string(p.Modules[p.Pipelines[i].Module].Bytes)
+		}
+	}
+	var err error
+	o.Assembler = tools.Version()
+	o.Assembly, err = tools.All(ctx, texts)
+	if left := len(texts) - sassKernels; left > 0 && err == nil {
+		o.note("%s was not asked about the %d pipelines with the least of an entry's time.", o.Assembler, left)
 	}
 	return err
 }

@@ -189,11 +189,20 @@ func warningsTable(p *Plan) *table.Table {
 	return t
 }
 
-// EntryTable lists the dispatches of an entry; SiteTable says more of one.
-func EntryTable(p *Plan, name string) (*table.Table, error) {
+// EntryNamed returns the entry of that name; its error lists those that there are.
+func (p *Plan) EntryNamed(name string) (*Entry, error) {
 	e := p.entry(name)
 	if e.Name == "" {
 		return nil, fmt.Errorf("the plan has no entry %q; it has %s", name, strings.Join(p.entryNames(), ", "))
+	}
+	return e, nil
+}
+
+// EntryTable lists the dispatches of an entry; SiteTable says more of one.
+func EntryTable(p *Plan, name string) (*table.Table, error) {
+	e, err := p.EntryNamed(name)
+	if err != nil {
+		return nil, err
 	}
 	f := p.Program.Func(name)
 	t := &table.Table{Title: name, Columns: []string{"#", "step", "site", "read", "us", "bound", "kernel"}}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/sass"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
@@ -27,10 +28,11 @@ var dumpCommand = cli.Command{
 	Long: `
 Prints a model or program at a stage (import, fuse, specialize, schedule, place) as .zir
 text, JSON or a graph for dot; of a plan, the op program behind its dispatches. --code
-disassembles the plan's kernels instead.
+disassembles the plan's kernels instead, with --sass down to NVIDIA's machine code.
 
   zincc dump model.gguf --stage fuse --entry decode/1
-  zincc dump plan.bin --entry decode/1 --format dot | dot -Tsvg >decode.svg`,
+  zincc dump plan.bin --entry decode/1 --format dot | dot -Tsvg >decode.svg
+  zincc dump plan.bin --entry decode/1 --code --sass`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		d := dumpFlags{}
 		f.StringVar(&d.stage, "stage", "", "stage to compile to (default: import for a model, as it is for others)")
@@ -38,13 +40,14 @@ disassembles the plan's kernels instead.
 		f.StringVar(&d.entry, "entry", "", "only this entry, such as decode/1")
 		f.StringVar(&d.format, "format", "text", "text, json or dot")
 		f.BoolVar(&d.code, "code", false, "disassemble the kernels of a plan, one a pipeline, with its constants")
+		f.BoolVar(&d.sass, "sass", false, "of --code: below PTX, what NVIDIA's ptxas makes of it")
 		return d.run
 	},
 }
 
 type dumpFlags struct {
 	stage, target, entry, format string
-	code                         bool
+	code, sass                   bool
 }
 
 func (d *dumpFlags) run(ctx context.Context, args []string) error {
@@ -53,7 +56,10 @@ func (d *dumpFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if d.code {
-		return dumpCode(path)
+		return d.kernels(ctx, path)
+	}
+	if d.sass {
+		return cli.Usagef("--sass goes with --code")
 	}
 	p, err := d.program(ctx, path)
 	if err != nil {
@@ -135,24 +141,63 @@ func readProgram(path string) (*ir.Program, error) {
 	return nil, fmt.Errorf("%s: neither %s nor %s nor %s", path, modelFile, programFile, planFile)
 }
 
-// dumpCode prints every pipeline's module with its constants.
-func dumpCode(path string) error {
+// kernels prints every pipeline's module with its constants, of one entry if that is asked.
+func (d *dumpFlags) kernels(ctx context.Context, path string) error {
 	plan, err := plans.Read(path)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
-	for i, p := range plan.Pipelines {
+	used := make([]bool, len(plan.Pipelines))
+	entries := plan.Entries
+	if d.entry != "" {
+		e, err := plan.EntryNamed(d.entry)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		entries = []plans.Entry{*e}
+	}
+	for _, e := range entries {
+		for _, dispatch := range e.Dispatches {
+			if dispatch.Pipeline >= 0 {
+				used[dispatch.Pipeline] = true
+			}
+		}
+	}
+	var tools *sass.Tools
+	if d.sass {
+		if tools, err = sass.Find(ctx); err != nil {
+			return err
+		}
+	}
+	for i := range plan.Pipelines {
+		if !used[i] {
+			continue
+		}
+		p := &plan.Pipelines[i]
 		m := &plan.Modules[p.Module]
 		line := fmt.Sprintf("; pipeline %d: %s", i, m.Name)
 		for _, c := range p.Consts {
 			line += " " + c.String()
 		}
-		text, err := modules.Disassemble(m, modules.Constants(&p))
+		text, err := d.listing(ctx, m, p, tools)
 		if err != nil {
 			return fmt.Errorf("%s: pipeline %d: module %q: %w", path, i, m.Name, err)
 		}
 		fmt.Fprintf(cli.Stdout, "%s\n%s\n", printable.Line(line), printable.Text(text))
 	}
 	return nil
+}
+
+// listing is a pipeline's code, and below PTX what tools make of it.
+func (d *dumpFlags) listing(ctx context.Context, m *plans.Module, p *plans.Pipeline, tools *sass.Tools) (string, error) {
+	text, err := modules.Disassemble(m, modules.Constants(p))
+	if err != nil || tools == nil {
+		return text, err
+	}
+	if m.Format != plans.PTX {
+		return "", fmt.Errorf("--sass: the code is %s, not PTX", m.Format)
+	}
+	code, err := tools.Assembly(ctx, text)
+	return fmt.Sprintf("%s\n// %s\n%s", text, tools.Version(), code), err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/sass"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/outfile"
@@ -24,7 +25,7 @@ type htmlFlags struct {
 
 func (h *htmlFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&h.out, "html", "", "write a report for browsers to this file")
-	f.StringVar(&h.oracle, "oracle", "auto", "of --html: ask AMD's compiler for its assembly: auto, where Mesa's driver is there; off; or require")
+	f.StringVar(&h.oracle, "oracle", "auto", "of --html: ask for machine code: auto, where Mesa's driver for AMD is there, or NVIDIA's ptxas and nvdisasm; off; or require")
 }
 
 func (h *htmlFlags) inspect(ctx context.Context, path string, p *plans.Plan) error {
@@ -77,15 +78,23 @@ func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
 // options finds what the plan itself does not hold.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
 	var choice codegen.Choice
+	var tools *sass.Tools
 	t, err := target.OfPlan(&p.Header)
 	if err == nil {
+		mode := h.oracle
+		if t.Backend == plans.CUDA && (mode == "auto" || mode == "require") {
+			if tools, err = sass.Find(ctx); err != nil && mode == "require" {
+				return report.Options{}, err
+			}
+			mode = "off"
+		}
 		var done func()
-		if choice, done, err = (&choiceFlags{oracle: h.oracle}).open(ctx, t); err != nil {
+		if choice, done, err = (&choiceFlags{oracle: mode}).open(ctx, t); err != nil {
 			return report.Options{}, err
 		}
 		defer done()
 	}
-	o, err := codegen.ReportOptions(ctx, p, path, h.model, t, choice)
+	o, err := codegen.ReportOptions(ctx, p, path, h.model, t, choice, tools)
 	for _, path := range h.measured {
 		m, err := readProfile(path)
 		if err != nil {

@@ -78,7 +78,7 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 		out.Consts = strings.Join(consts, " ")
 		k.Pipelines = append(k.Pipelines, out)
 	}
-	for _, i := range slowest(p) {
+	for _, i := range Slowest(p) {
 		if assembly == nil || assembly[i] == "" || l.budget < 0 {
 			continue
 		}
@@ -89,9 +89,9 @@ func (l *listings) kernels(p *plans.Plan, assembly []string) (Kernels, error) {
 	return k, nil
 }
 
-// slowest returns the pipelines by the largest share that they have of an entry's
+// Slowest returns the pipelines by the largest share that they have of an entry's
 // time.
-func slowest(p *plans.Plan) []int {
+func Slowest(p *plans.Plan) []int {
 	share := make([]float64, len(p.Pipelines))
 	for _, e := range p.Entries {
 		times := make([]float64, len(p.Pipelines))
