@@ -12,8 +12,9 @@ type expertGemvRun struct {
 	expertGemv
 	*gemvRun
 	from   *kernel.Buffer // scores or ids
+	begin  func()         // loads what waits for dispatches before, and leaves rows that are none
 	scores *scoreRow      // nil if the group does not choose
-	chosen *kernel.Array  // by slot, if one subgroup chooses for all
+	chosen *kernel.Array  // the expert of the workgroup's slot, if one subgroup chooses for all
 	row    kernel.Value
 	slots  kernel.Value
 	parts  []kernel.Value // by projection: what a workgroup has of it, if it has no tiles of its own
@@ -44,31 +45,35 @@ func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 	return func(b *kernel.Builder) {
 		a.countRows(b)
-		rows := extent.Load(b)
 		t.gemvRun = k.gemv.run(b, a, tile)
 		t.row = b.WorkgroupID(1)
 		workgroup := b.WorkgroupID(0)
-
-		if k.top != nil {
-			t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
-			if bias != nil {
-				t.scores = t.scores.biased(k.top, bias)
+		t.begin = func() {
+			rows := extent.Load(b)
+			if k.top != nil {
+				t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
+				if bias != nil {
+					t.scores = t.scores.biased(k.top, bias)
+				}
+			}
+			b.ReturnIf(b.Ge(t.row, rows))
+			if ids != nil {
+				b.If(b.And(b.Eq(b.WorkgroupID(0), 0), b.Lt(b.SubgroupID(), 1)), func() {
+					t.scores.each(t.slots, func(i, index kernel.Value) {
+						b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(t.row, t.slots), i), index) })
+					})
+				})
+				b.ReturnIf(b.Eq(b.WorkgroupID(0), 0))
 			}
 		}
-		b.ReturnIf(b.Ge(t.row, rows))
 		if ids != nil {
-			b.If(b.And(b.Eq(workgroup, 0), b.Lt(b.SubgroupID(), 1)), func() {
-				t.scores.each(t.slots, func(i, index kernel.Value) {
-					b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(t.row, t.slots), i), index) })
-				})
-			})
-			b.ReturnIf(b.Eq(workgroup, 0))
 			workgroup = b.Sub(workgroup, 1)
 		}
 		if k.gemv.teams > 0 {
 			t.inTeams(workgroup)
 			return
 		}
+		t.begin()
 		a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 			slot, result := t.place(p, at)
 			column := t.row
@@ -118,7 +123,7 @@ func (t *expertGemvRun) choose(p *projectArgs, slot, result kernel.Value) {
 	var expert kernel.Value
 	switch {
 	case t.chosen != nil:
-		expert = t.chosen.Load(slot)
+		expert = t.chosen.Load(0)
 	case t.scores != nil:
 		expert = t.scores.slot(slot)
 	default:
@@ -155,34 +160,42 @@ func (t *expertGemvRun) inTeams(workgroup kernel.Value) {
 			parts[i].words = newWords(b, r.first(r.place()))
 		}
 	}
+	t.begin()
 	// The last subgroup chooses while others round x.
 	if t.scores != nil {
-		t.chosen = b.Shared(kernel.U32, t.slots)
+		slot := b.Var(kernel.U32, 0)
+		routed.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+			slot.Set(b.Div(at, b.Div(p.width, r.tile)))
+		})
+		t.chosen = b.Shared(kernel.U32, 1)
 		b.If(b.Eq(b.SubgroupID(), r.lanes()/r.wave-1), func() {
-			t.scores.each(t.slots, func(i, index kernel.Value) {
-				b.If(b.SubgroupElect(), func() { t.chosen.Store(i, index) })
-			})
+			expert := t.scores.slot(slot.Get())
+			b.If(b.SubgroupElect(), func() { t.chosen.Store(0, expert) })
 		})
 	}
 	r.makeShared(0)
 	b.Barrier()
-	products := func(words *heldWords) {
+	products := func(x *residentX, words *heldWords) {
 		if !r.p.spec.fixed {
 			r.loop()
 			return
 		}
-		x := r.place()
-		if words == nil {
-			words = newWords(b, r.first(x))
-		}
 		r.takeShared(x)
 		r.products(x, words)
 	}
-	t.eachPart(workgroup, parts, func(p sharedPart) { products(p.words) })
 	routed.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
+		// Words of the experts are on their way while the shared ones are multiplied.
 		slot, result := t.place(p, at)
 		t.choose(p, slot, result)
-		products(nil)
+		var x *residentX
+		var words *heldWords
+		if p.spec.fixed {
+			x = r.place()
+			words = newWords(b, r.first(x))
+		}
+		t.eachPart(workgroup, parts, func(p sharedPart) { products(r.place(), p.words) })
+		t.place(p, at)
+		products(x, words)
 	})
 	b.Barrier()
 	t.eachPart(workgroup, parts, func(sharedPart) {
