@@ -62,7 +62,8 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // passTable returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
-	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU})
+	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU,
+		NormsRuns: func(norm, linear *ir.Op, rows int) bool { return matmul.NormsRuns(t, norm, linear, rows) }})
 	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(list, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,

@@ -150,19 +150,26 @@ func alike(f *ir.Func, a, b *ir.Group) bool {
 // fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
 // them can take it. Two readers get a copy each: at few rows a norm costs less
 // than the barrier behind it. Matrix units multiply many rows rounded to f16, and
-// what is rounded must be normalised before, so there the norm stays.
-func fuseNorm(f *ir.Func, matrix bool) error {
+// what is rounded must be normalised before, so there the norm stays. A norm of runs of a row moves only into a
+// projection of few rows that can have it.
+func fuseNorm(f *ir.Func, d Device) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
 	for i := 0; i < len(f.Groups); i++ {
 		g := f.Groups[i]
-		if !is(g, ir.RowNorm) || perHead(g.Ops[0]) {
+		if !is(g, ir.RowNorm) {
 			continue
 		}
 		norm := g.Ops[0]
+		if perHead(norm) {
+			linear := only(uses, norm.Result, "linear")
+			if rows := rowsOf(f, norm.Result); linear == nil || rows > ir.DecodeRows || !d.NormsRuns(norm, linear, rows) {
+				continue
+			}
+		}
 		readers := normReaders(f, i, pending(uses, norm.Result))
 		many := rowsOf(f, norm.Result) > ir.DecodeRows
-		if len(readers) == 0 || many && (matrix || len(readers) > 1) {
+		if len(readers) == 0 || many && (d.Matrices || len(readers) > 1) {
 			continue
 		}
 		for _, r := range readers {
@@ -233,15 +240,16 @@ func perHead(op *ir.Op) bool {
 
 // fuseEpilogue moves elementwise ops into the matmul group that makes their
 // operand: a GLU behind the two projections that only it reads, an add behind a
-// lone projection that only it reads.
-func fuseEpilogue(f *ir.Func) error {
+// lone projection that only it reads; at few rows so the activation of one without a gate, but where projections stay apart.
+func fuseEpilogue(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
 		left := pending(uses, results(f.Groups[i])...)
 		saw(left, f.Groups[i])
 		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
 			g := f.Groups[j]
-			if !saw(left, g) || !is(g, ir.Elementwise) || !takesEpilogue(f.Groups[i], g.Ops[0], uses) {
+			if !saw(left, g) || !is(g, ir.Elementwise) || !takesEpilogue(f.Groups[i], g.Ops[0], uses) ||
+				g.Ops[0].Kind.Name == "relu2" && (apart || rowsOf(f, g.Ops[0].Result) > ir.DecodeRows) {
 				continue
 			}
 			if mergeUp(f, i, j) || mergeDown(f, i, j) {
@@ -269,6 +277,8 @@ func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	switch op.Kind.Name {
 	case "glu":
 		return projections == 2 && last.Kind.Fusion == ir.MatMul && len(made) == 2 && made[0] == op.Args[0] && made[1] == op.Args[1]
+	case "relu2":
+		return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1
 	case "add":
 		return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1 && op.Args[0] != op.Args[1]
 	}

@@ -46,7 +46,7 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 }
 
 // fuseExperts groups what belongs to the experts of a layer. At few rows that is
-// one dispatch for top-k, gate, up and GLU of the routed and the shared experts,
+// one dispatch for top-k, gate, up and GLU, or up and its square, of the routed and the shared experts,
 // and one for route weights, down, the sum in rank order, the shared expert's
 // gate and the residual. At many rows the projections are tiles over rows sorted
 // by expert, and only GLU and sums are fused. So they are where projections stay
@@ -72,7 +72,7 @@ func fuseExperts(f *ir.Func, apart bool) error {
 			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)
 			continue
 		}
-		merge(f, slices.Concat([]*ir.Op{top}, x.up, x.biases, x.shared)...)
+		merge(f, slices.Concat([]*ir.Op{top}, x.up, x.biases, x.shared, x.squares)...)
 		merge(f, slices.Concat([]*ir.Op{x.route}, x.down, []*ir.Op{x.sum}, x.downBias, x.sharedDown, x.tail)...)
 	}
 	return nil
@@ -86,6 +86,7 @@ type experts struct {
 	shared           []*ir.Op // what up is, of the shared expert
 	sharedDown       []*ir.Op // its down projection
 	tail             []*ir.Op // what adds it and the residual to the sum
+	squares          []*ir.Op // what activates up where there is no gate
 }
 
 func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
@@ -110,6 +111,8 @@ func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
 	}
 	if len(x.up) == 2 {
 		x.up = append(x.up, act)
+	} else {
+		x.squares = []*ir.Op{act}
 	}
 	x.findTail(uses)
 	x.findShared(f, uses)
@@ -191,6 +194,8 @@ func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
 	}
 	if x.shared, x.sharedDown = up, []*ir.Op{down}; gated {
 		x.shared = append(x.shared, act)
+	} else {
+		x.squares = append(x.squares, act)
 	}
 }
 

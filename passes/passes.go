@@ -37,6 +37,7 @@ var Orders = []Order{
 	{"FuseProjections", "FuseNorm", "a norm moves into a consumer only if it is the only one"},
 	{"FuseProjections", "FuseEpilogue", "a GLU joins gate and up once they are one group"},
 	{"FusePostNorm", "FuseEpilogue", "the add belongs to the norm, not to a projection whose result it also reads"},
+	{"FuseSSD", "FuseSlices", "slices of a state space model with its convolution belong to both"},
 	{"FuseEpilogue", "NameSites", "names say what a group computes in the end"},
 	{"FuseHeads", "NameSites", "names say what a group computes in the end"},
 	{"NameSites", "SplitAttention", "the halves are named after the whole"},
@@ -56,6 +57,8 @@ type Device struct {
 	// Apart: a dispatch costs so little that few are worth a kernel of their own for each mix of weight types. A
 	// projection is one, and only gate and up of a GLU that have one type share it.
 	Apart bool
+	// NormsRuns reports whether a linear op of so many rows, few, can take in the norm of runs that it reads.
+	NormsRuns func(norm, linear *ir.Op, rows int) bool
 }
 
 // Table returns the passes of this package in order; the passes of stage
@@ -70,14 +73,16 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseExperts(f, d.Apart) })},
 		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
+		{"FuseSSD", "a state space model of few rows takes in the convolution before it and the gate behind", ir.Fuse,
+			each(func(f *ir.Func) error { return fuseSSD(f, d.Apart) })},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
 		{"FuseSlices", "a product of slices of rows, a GLU, a convolution or a state space model of one, takes them as they lie", ir.Fuse, each(fuseSlices)},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseProjections(f, d.Apart) })},
 		{"FusePostNorm", "a norm of what a layer's part adds to the residual takes in that add", ir.Fuse, each(fusePostNorm)},
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,
-			each(func(f *ir.Func) error { return fuseNorm(f, d.Matrices) })},
-		{"FuseEpilogue", "GLU and residual add move into the dispatch that produces their operand", ir.Fuse, each(fuseEpilogue)},
+			each(func(f *ir.Func) error { return fuseNorm(f, d) })},
+		{"FuseEpilogue", "GLU, activation and residual add move into the dispatch that produces their operand", ir.Fuse, each(func(f *ir.Func) error { return fuseEpilogue(f, d.Apart) })},
 		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
 		{"FuseArgmax", "the step block is advanced by the dispatch that chooses the token", ir.Fuse, each(fuseArgmax)},
 		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},

@@ -148,6 +148,7 @@ type moe struct {
 	ties           bool
 	adds           int
 	fixed          bool // x is read in 12-bit fixed point
+	square         bool // up has no gate
 	all, none      int  // experts that all rows choose, and that none does, if they differ
 }
 
@@ -200,7 +201,7 @@ func (w *world) route(m *moe, scores, ids *ir.Value) *ir.Value {
 	return w.op("route", ir.Attrs{{Name: "gating", Value: m.gating}, {Name: "norm", Value: norm}, {Name: "scale", Value: 1.5}}, scores, ids)
 }
 
-// upGroup builds the group of gate, up and GLU, with what choose adds to it.
+// upGroup builds the group of gate, up and GLU, or of up and its square, with what choose adds to it.
 func (m *moe) upGroup(w *world, sorted bool, choose func(scores *ir.Value) *ir.Value) []*ir.Value {
 	var gate, up *ir.Value
 	if m.merged {
@@ -238,6 +239,13 @@ func (m *moe) upGroup(w *world, sorted bool, choose func(scores *ir.Value) *ir.V
 	var order []*ir.Value
 	if sorted {
 		order = w.sorted(m, ids)
+	}
+	if m.square {
+		out := []*ir.Value{ids, w.op("relu2", nil, w.experts(routed, up, ids, first, m.ff, order...))}
+		if m.shared > 0 {
+			out = append(out, w.op("relu2", nil, w.op("linear", nil, x, sharedUp)))
+		}
+		return out
 	}
 	a, b := w.experts(routed, gate, ids, 0, m.ff, order...), w.experts(routed, up, ids, first, m.ff, order...)
 	out := []*ir.Value{ids, w.glu("silu", a, b)}
@@ -378,8 +386,11 @@ var moes = []moe{
 	{dtype: ir.F32, embd: 100, ff: 36, experts: 10, slots: 10, gating: "softmax", ties: true},
 }
 
+// squareMoe has no gate.
+var squareMoe = moe{dtype: ir.Q5_0, embd: 320, ff: 96, experts: 6, slots: 3, shared: 160, norm: true, gating: "softmax", square: true}
+
 func TestExpertUp(t *testing.T) {
-	for _, m := range moes {
+	for _, m := range append(slices.Clone(moes), squareMoe) {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			checkWidths(t, llvmpipe(t), "expert_gemv", func(w *world) []*ir.Value {
@@ -397,6 +408,7 @@ func TestExpertUpFixed(t *testing.T) {
 		{dtype: ir.Q5_K, embd: 1280, ff: 96, experts: 5, slots: 3, shared: 40, norm: true, gating: "softmax"},
 		{dtype: ir.F16, embd: 256, ff: 32, experts: 4, slots: 2, shared: 96, norm: true, gating: "softmax"},
 		{dtype: ir.MXFP4, embd: 21 * 64, ff: 32, experts: 4, slots: 2, norm: true, gating: "topk_softmax"}, // no whole groups of 128, with subgroups of 32
+		squareMoe,
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
@@ -406,6 +418,9 @@ func TestExpertUpFixed(t *testing.T) {
 			w := newWorld(t, 8, 8)
 			out := m.upGroup(w, false, choose(w))
 			linears := 2 + 2*min(1, m.shared)
+			if m.square {
+				linears /= 2
+			}
 			if m.dtype == ir.F16 {
 				linears -= 2
 			}

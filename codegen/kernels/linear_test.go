@@ -11,6 +11,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -140,13 +141,14 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 		n := int(w.data[args[1]][0])
 		copy(y, a[0][(n-1)*width:])
 	case "rmsnorm":
-		for r := 0; r < len(y); r += width {
+		group := attrs.Int("group")
+		for r := 0; r < len(y); r += group {
 			sum := 0.0
-			for _, x := range a[0][r : r+width] {
+			for _, x := range a[0][r : r+group] {
 				sum += x * x
 			}
-			for i := range width {
-				y[r+i] = a[0][r+i] / math.Sqrt(sum/float64(width)+attrs.Float("eps")) * a[1][i]
+			for i := range group {
+				y[r+i] = a[0][r+i] / math.Sqrt(sum/float64(group)+attrs.Float("eps")) * a[1][(r+i)%len(a[1])]
 			}
 		}
 	case "fixed12":
@@ -171,6 +173,11 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 			if len(a) == 3 {
 				y[i] += a[2][i%width]
 			}
+		}
+	case "relu2":
+		for i, x := range a[0] {
+			y[i] = max(x, 0) * max(x, 0)
+			mag[i] = 2 * math.Abs(x) * w.mags[args[0]][i]
 		}
 	case "half":
 		copy(y, a[0])
@@ -504,6 +511,98 @@ func (w *world) fixedGroup(d ir.DType, k int) []*ir.Value {
 	exact := w.op("linear", nil, x, plain)
 	x = w.op("fixed12", nil, x)
 	return []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
+}
+
+// TestGemvNormedRuns has a norm of runs of x, in fixed point, with weights whose scales are of super-blocks, of halves and of
+// runs: candidates have teams, and all widths give the same bits.
+func TestGemvNormedRuns(t *testing.T) {
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q2_K, ir.Q8_0, ir.Q4_1} {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			const k, run, n = 512, 256, 9
+			on := *llvmpipe(t)
+			on.Dot = true
+			var widest []byte
+			for _, cols := range []int{8, 1} {
+				w := newWorld(t, cols, cols)
+				m, gain := w.matrix(d, n, k), w.vector("gain", k)
+				x := w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(run)}}, w.rows(ir.T, k), gain)
+				y := w.op("linear", nil, w.op("fixed12", nil, x), m)
+				y = w.op("add", nil, y, w.input(n))
+				list := w.candidates(&on, y)
+				for _, c := range list {
+					if !strings.HasPrefix(c.Kernel, "gemv norm/2 ") || !strings.Contains(c.Shape, "teams") {
+						t.Fatal(c.Kernel)
+					}
+				}
+				c := first(t, list, "gemv")
+				got := w.check(c, cols, y)[y]
+				if widest == nil {
+					widest = got
+				}
+				if !bytes.Equal(got, widest[:len(got)]) {
+					t.Errorf("%s: %d columns give other bits than 8", c.Kernel, cols)
+				}
+			}
+		})
+	}
+}
+
+// TestNormsRuns has norms of runs that no projection takes in.
+func TestNormsRuns(t *testing.T) {
+	on := *llvmpipe(t)
+	on.Dot = true
+	for _, c := range []struct {
+		of     string
+		d      ir.DType
+		k, run int
+		change func(t *target.Target)
+		want   bool
+	}{
+		{of: "runs of two blocks", d: ir.Q4_K, k: 1024, run: 512, want: true},
+		{of: "half a block", d: ir.Q4_K, k: 1024, run: 128},
+		{of: "rows without blocks", d: ir.Q8_0, k: 32 * 20, run: 32 * 5, want: true},
+		{of: "weights that are not multiplied as bytes", d: ir.F16, k: 1024, run: 512},
+		{of: "no dot products", d: ir.Q4_K, k: 1024, run: 512, change: func(t *target.Target) { t.Dot = false }},
+		{of: "a processor", d: ir.Q4_K, k: 1024, run: 512, change: func(t *target.Target) { t.Backend = plans.CPU }},
+		{of: "rows too long for teams", d: ir.Q4_K, k: 1 << 15, run: 512},
+	} {
+		w, on := newWorld(t, 1, 1), on
+		if c.change != nil {
+			c.change(&on)
+		}
+		x := w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(c.run)}}, w.rows(ir.T, ir.Dim(c.k)), w.vector("gain", c.k))
+		y := w.op("linear", nil, x, w.matrix(c.d, 8, c.k))
+		if got := matmul.NormsRuns(&on, x.Def, y.Def, 1); got != c.want {
+			t.Errorf("%s: %t", c.of, got)
+		}
+	}
+}
+
+// TestGemvSquare has the activation of a projection without a gate.
+func TestGemvSquare(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		on := *llvmpipe(t)
+		on.Dot = fixed
+		var widest []byte
+		for _, cols := range []int{8, 1} {
+			w := newWorld(t, cols, cols)
+			m := w.matrix(ir.Q5_0, 9, 512)
+			x := w.rows(ir.T, 512)
+			if fixed {
+				x = w.op("fixed12", nil, x)
+			}
+			y := w.op("relu2", nil, w.op("linear", nil, x, m))
+			c := first(t, w.candidates(&on, y), "gemv")
+			got := w.check(c, cols, y)[y]
+			if widest == nil {
+				widest = got
+			}
+			if !bytes.Equal(got, widest[:len(got)]) {
+				t.Errorf("%s: %d columns give other bits than 8", c.Kernel, cols)
+			}
+		}
+	}
 }
 
 func TestEmbedFormats(t *testing.T) {

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,79 @@ state @s : f32[%d, %d, %d, %d]
 	}
 	c.group += fmt.Sprintf("%%0 = ssd @m, %s, @bias, @rate, @skip, @s, @pos, @slot {heads=%d, head_dim=%d, groups=%d, state_dim=%d} : io f32[T, %d]", dt, heads, dim, groups, n, inner)
 	return c
+}
+
+// ssdAroundTest is a Mamba2 layer of few rows, between its two projections but for the norm: what it does has "bias" of the
+// convolution, "write" of its ring, "gate", and "cut", which is that all of them read slices of the same rows.
+func ssdAroundTest(does string, heads, dim, groups, n int, c siteTest) siteTest {
+	c.family = "ssd"
+	has := func(name string) bool { return strings.Contains(does, name) }
+	width, inner := heads*dim+2*groups*n, heads*dim
+	all := inner + width + heads + 4
+	c.globals = fmt.Sprintf(`step @x : f32[T, %d]
+step @dt : f32[T, %d]
+step @z : f32[T, %d]
+step @all : f32[T, %d]
+weight @conv : f32[%d, 4]
+weight @conv_bias : f32[%d]
+state @ring : f32[%d, 16, %d]
+weight @bias : f32[%d]
+weight @rate : f32[%d]
+weight @skip : f32[%d]
+state @s : f32[%d, %d, %d, %d]
+`, width, heads, inner, all, width, width, c.slots, width, heads, heads, heads, c.slots, heads, n, dim)
+	var ops []string
+	op := func(format string, args ...any) string {
+		name := fmt.Sprintf("%%%d", len(ops))
+		ops = append(ops, name+" = "+fmt.Sprintf(format, args...))
+		return name
+	}
+	x, x2, dt, z, bias := "@x", "@x", "@dt", "@z", ""
+	if has("cut") {
+		x, x2 = op("slice @all {first=%d, width=%d} : f32[T, %d]", inner, width, width), op("slice @all {first=%d, width=%d} : f32[T, %d]", inner, width, width)
+		dt = op("slice @all {first=%d, width=%d} : f32[T, %d]", inner+width+3, heads, heads)
+		z = op("slice @all {first=1, width=%d} : f32[T, %d]", inner, inner)
+	}
+	if has("bias") {
+		bias = ", @conv_bias"
+	}
+	m := op("conv1d %s, @conv, @ring, @pos, @slot%s : f32[T, %d]", x, bias, width)
+	y := op("ssd %s, %s, @bias, @rate, @skip, @s, @pos, @slot {heads=%d, head_dim=%d, groups=%d, state_dim=%d} : f32[T, %d]", m, dt, heads, dim, groups, n, inner)
+	if has("gate") {
+		op("glu %s, %s {act=\"silu\"} : f32[T, %d]", z, y, inner)
+	} else {
+		ops = slices.DeleteFunc(ops, func(op string) bool { return strings.HasPrefix(op, z+" ") })
+	}
+	last := len(ops) - 1
+	ops[last] = strings.Replace(ops[last], " : f32", " : io f32", 1)
+	if has("write") {
+		ops = append(ops, fmt.Sprintf("conv_write %s, @ring, @pos, @slot", x2))
+	} else {
+		ops = slices.DeleteFunc(ops, func(op string) bool { return strings.HasPrefix(op, x2+" ") && x2 != x })
+	}
+	c.group = strings.Join(ops, "\n")
+	return c
+}
+
+func TestSSDAround(t *testing.T) {
+	for _, c := range []siteTest{
+		ssdAroundTest("cut bias write gate", 4, 64, 2, 128, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		ssdAroundTest("cut bias write gate", 2, 64, 1, 64, siteTest{ctx: 64, slots: 3, rows: 1, pos: []int{0}, slot: []int{2}}),
+		ssdAroundTest("write gate", 4, 16, 4, 16, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}), // over the end of the ring
+		ssdAroundTest("bias gate", 6, 32, 2, 32, siteTest{ctx: 64, slots: 4, rows: 4, pos: []int{20, 21, 0, 33}, slot: []int{2, 1, 0, 3}}),
+		ssdAroundTest("cut write", 2, 64, 1, 32, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
+		ssdAroundTest("cut write gate", 2, 48, 2, 96, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{0, 1}, slot: []int{1, 1}}),
+	} {
+		c.run(t)
+		c.runOn(t, lookup(t, "sm_90"))
+		c.runOn(t, lookup(t, "sm_90-cuda"))
+		c.checkBuild(t)
+	}
+}
+
+func TestSSDAroundOfAnyWidth(t *testing.T) {
+	c := ssdAroundTest("cut bias write gate", 4, 32, 2, 32, siteTest{ctx: 64, slots: 1, pos: []int{12}})
+	c.checkWidths(t, "%6")
 }
 
 func TestSSD(t *testing.T) {

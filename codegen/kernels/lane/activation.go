@@ -42,6 +42,12 @@ func GLU(b *kernel.Builder, act string, gate kernel.Value) func(up kernel.Value)
 	return func(up kernel.Value) kernel.Value { return b.Mul(g, up) }
 }
 
+// Relu2 returns max(x, 0)^2: op relu2.
+func Relu2(b *kernel.Builder, x kernel.Value) kernel.Value {
+	v := b.Max(x, 0.0)
+	return b.Mul(v, v)
+}
+
 // Tanh returns tanh(x) = 1 - 2/(1 + exp(2x)), but of small x by its series: there the
 // difference would lose what x has.
 func Tanh(b *kernel.Builder, x kernel.Value) kernel.Value {

@@ -10,7 +10,7 @@ import (
 
 // expertGroup is a dispatch group of the form
 //
-//	[rmsnorm of whole rows] [fixed12 or fixed8] [topk] (expert_linear [expert_bias] | linear | glu [half])...
+//	[rmsnorm of whole rows] [fixed12 or fixed8] [topk] (expert_linear [expert_bias] | linear | glu [half] | relu2)...
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x.
@@ -56,7 +56,7 @@ func matchExperts(s *site.Site) *expertGroup {
 		case "glu":
 			gate, up := g.making(op.Args[0]), g.making(op.Args[1])
 			ok = gate != nil && up != nil && gate.slots == up.slots && g.take(s, op, g.x)
-		case "half":
+		case "half", "relu2":
 			ok = g.take(s, op, g.x)
 		}
 		if !ok {

@@ -38,12 +38,15 @@ type gemv struct {
 }
 
 func GemvCandidates(s *site.Site) []site.Candidate {
-	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows {
+	g := matchFew(s)
+	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows || g.runs > 0 && !g.normedRuns(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
 	for _, k := range gemvShapes(g, s.Target) {
+		if g.runs > 0 && k.teams == 0 {
+			continue
+		}
 		list = append(list, k.candidate())
 	}
 	return list

@@ -233,7 +233,7 @@ func (r *gemvRun) finish() {
 	one := func(i kernel.Value) {
 		column := b.Mod(i, r.columns)
 		var rstd *kernel.Value
-		if r.gain != nil {
+		if r.gain != nil && r.runs == 0 {
 			n := r.subgroups
 			if r.fixed != nil {
 				n = r.squareGroups()

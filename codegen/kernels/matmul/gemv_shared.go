@@ -8,6 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 const (
@@ -178,20 +180,21 @@ func (r *gemvRun) takeShared(k *residentX) {
 			var unit weight.FixedUnit
 			u := k.places[j]
 			for h := range 2 {
+				scaleOf := func(scale, half kernel.Value) kernel.Value { return r.orZero(r.normed(scale, half, c), j) }
 				half := b.Add(u.Half, c*r.k/weight.FixedHalf+h*u.Stride)
 				unit.High[h], unit.Low[h] = lane.Elements(b, x.high.Load(half)), lane.Elements(b, x.low.Load(half))
 				switch {
 				case f.Super:
 					unit.Sums[h] = b.Convert(kernel.I32, r.orZero(x.halves.Load(half), j))
 					if h == 0 {
-						unit.Scales = []kernel.Value{r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)}
+						unit.Scales = []kernel.Value{scaleOf(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), b.Add(u.Half, h*u.Stride))}
 					}
 				case f.Fine:
-					scale := r.orZero(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), j)
+					scale := scaleOf(b.Elem(x.scales.Load(b.Shr(half, 1)), 0), b.Add(u.Half, h*u.Stride))
 					unit.Scales, unit.Totals = append(unit.Scales, scale), append(unit.Totals, f.Total(b, scale, r.orZero(x.halves.Load(half), j)))
 				case h == 0:
 					run := x.scales.Load(b.Add(u.Run, c*r.k/weight.FixedRun))
-					scale := r.orZero(b.Elem(run, 0), j)
+					scale := scaleOf(b.Elem(run, 0), b.Mul(u.Run, weight.FixedRun/weight.FixedHalf))
 					unit.Scales, unit.Totals = []kernel.Value{scale}, []kernel.Value{f.Total(b, scale, r.orZero(b.Elem(run, 1), j))}
 				}
 			}
@@ -207,4 +210,43 @@ func (r *gemvRun) orZero(v kernel.Value, j int) kernel.Value {
 		return v
 	}
 	return r.b.Select(r.real(j), v, 0)
+}
+
+// A norm of runs has a factor for each, and the scales of x, which runs are whole multiples of, take it: the
+// squares are there when x is. So only teams, which share both, have such a norm.
+
+// NormsRuns reports whether projections of few rows can take in the norm of runs of a row that linear reads.
+func NormsRuns(t *target.Target, norm, linear *ir.Op, rows int) bool {
+	if !isWeightedRuns(norm) || t.Backend == plans.CPU || !t.Dot {
+		return false
+	}
+	k, w := int(norm.Result.Type.Last()), linear.Args[1]
+	p := &projection{matrices: []*weights{{value: w, format: weight.FormatOf(t, w.Type.DType, k)}}, width: int(linear.Result.Type.Last()), fixed: true}
+	g := &linearGroup{x: norm.Args[0], gain: norm.Args[1], runs: k / norm.Attrs.Int("group"), fixed: norm.Result, bits: 12, k: k, rows: rows, projects: []*projection{p}}
+	return p.matrices[0].format != nil && p.matrices[0].format.Bytes != nil && g.normedRuns(t)
+}
+
+// normedRuns reports whether there are teams, and runs are what is added up and what has a scale, several times.
+func (g *linearGroup) normedRuns(t *target.Target) bool {
+	run := g.k / g.runs
+	if g.fixed == nil || !weight.FitsDot(g.k) || run%weight.ScaleElements(g.k) != 0 || run%(4*t.Wave) != 0 {
+		return false
+	}
+	if slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.fixed }) {
+		return false
+	}
+	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}
+	k.share(t)
+	return len(k.inTeams(t)) > 0
+}
+
+// normed returns the scale of x, of column c, with the factor of the run that a half belongs to.
+func (r *gemvRun) normed(scale, half kernel.Value, c int) kernel.Value {
+	if r.runs == 0 {
+		return scale
+	}
+	b := r.b
+	run := b.Div(half, r.k/r.runs/weight.FixedHalf)
+	squares := r.squareGroups() / r.runs
+	return b.Mul(scale, r.a.rstd(b, r.total(r.squares, b.Add(run, c*r.runs), squares)))
 }

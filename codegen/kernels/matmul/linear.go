@@ -3,6 +3,7 @@
 package matmul
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,17 +18,18 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [last_row] [rmsnorm of whole rows] [fixed12 or fixed8] linear... [glu] [add]...
+//	[untile] [last_row] [rmsnorm] [fixed12 or fixed8] linear... [glu or relu2] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
-// summed in the same loop as the products.
+// summed in the same loop as the products. A norm of runs of a row has a number for each; see normedRuns.
 type linearGroup struct {
 	x         *ir.Value
 	n         *ir.Value // rows of the step
 	last      bool      // only row n-1 of x, which is row 0 of the results
 	gain      *ir.Value // of the norm; nil if there is none
 	eps       float32
+	runs      int       // of a row, which are normed apart; 0 if the norm is one of whole rows
 	half      bool      // x is f16
 	tiled     *ir.Op    // takes it from tiles; nil if it lies in rows
 	fixed     *ir.Value // x in fixed point, for the projections that are fixed
@@ -38,11 +40,11 @@ type linearGroup struct {
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
 }
 
-// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), or without
+// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0), or without
 // act W0 x + bias0, plus residuals.
 type projection struct {
 	matrices  []*weights // one, or gate and up
-	act       string     // of glu
+	act       string     // of glu, or relu2 of one matrix
 	residuals []*ir.Value
 	result    *ir.Value
 	// width is the row length of the result, or what each of its slots has of it.
@@ -80,6 +82,24 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 
 // matchOps is matchWithWorkspace for groups that take x from tiles, too.
 func matchOps(s *site.Site) *linearGroup {
+	g := matchNormed(s)
+	if g == nil || g.runs > 0 {
+		return nil
+	}
+	return g
+}
+
+// matchFew is matchLinear for groups whose norm is one of runs, too.
+func matchFew(s *site.Site) *linearGroup {
+	g := matchNormed(s)
+	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
+		return nil
+	}
+	return g
+}
+
+// matchNormed is matchOps for groups whose norm is one of runs, too.
+func matchNormed(s *site.Site) *linearGroup {
 	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
@@ -97,8 +117,11 @@ func matchOps(s *site.Site) *linearGroup {
 	}
 	if len(ops) > 0 && ops[0].Kind.Name == "rmsnorm" {
 		op := ops[0]
-		if op.Args[0] != cur || !isWeighted(op) {
+		if op.Args[0] != cur || !isWeighted(op) && !isWeightedRuns(op) {
 			return nil
+		}
+		if !isWeighted(op) {
+			g.runs = int(op.Result.Type.Last()) / op.Attrs.Int("group")
 		}
 		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
 		cur, ops = op.Result, ops[1:]
@@ -135,6 +158,11 @@ func matchOps(s *site.Site) *linearGroup {
 // isWeighted reports whether a norm is one of whole rows, with a weight of f32.
 func isWeighted(norm *ir.Op) bool {
 	return ir.Dim(norm.Attrs.Int("group")) == norm.Result.Type.Last() && len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32
+}
+
+// isWeightedRuns reports whether a norm is one of runs of a row, with a weight of f32 for each element of the row.
+func isWeightedRuns(norm *ir.Op) bool {
+	return len(norm.Args) == 2 && norm.Args[1].Type.Equal(ir.MakeType(ir.F32, norm.Result.Type.Last()))
 }
 
 // inRows reports whether rows of weights are interleaved.
@@ -176,6 +204,14 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		gate.matrices = append(gate.matrices, up.matrices...)
 		gate.act, gate.result = op.Attrs.Str("act"), op.Result
 		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
+		return true
+	case "relu2":
+		p := g.making(op.Args[0])
+		rows, ok := site.ExtentOf(s, op.Result)
+		if p == nil || !p.plain() || !ok || rows.Max > ir.DecodeRows || s.Target.Backend == plans.CPU {
+			return false
+		}
+		p.act, p.result = "relu2", op.Result
 		return true
 	case "workspace":
 		if g.workspace != nil || op.Args[0] != g.x && op.Args[0] != x {
@@ -234,6 +270,9 @@ func (g *linearGroup) key() string {
 	}
 	if g.gain != nil {
 		words = append(words, "norm")
+	}
+	if g.runs > 0 {
+		words[len(words)-1] += fmt.Sprintf("/%d", g.runs)
 	}
 	var results []string
 	for _, p := range g.projects {
@@ -486,9 +525,9 @@ func (p *projection) passes() [][]int {
 	return list
 }
 
-// rstd returns the scale of a row from the sum of its squares.
+// rstd returns the scale of a row from the sum of its squares, or that of a run of it.
 func (a *linearArgs) rstd(b *kernel.Builder, squares kernel.Value) kernel.Value {
-	mean := b.Div(squares, b.Convert(kernel.F32, a.k))
+	mean := b.Div(squares, b.Convert(kernel.F32, b.Div(a.k, max(1, a.group.runs))))
 	return b.InverseSqrt(b.Add(mean, a.eps))
 }
 
@@ -507,8 +546,11 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 		v[i] = s
 	}
 	y := v[0]
-	if p.spec.act != "" {
+	switch {
+	case len(v) > 1:
 		y = lane.GLU(b, p.spec.act, y)(v[1])
+	case p.spec.act != "":
+		y = lane.Relu2(b, y)
 	}
 	at := b.Add(b.Mul(row, p.width), col)
 	for _, r := range residuals {

@@ -10,7 +10,7 @@ import (
 // GemvWants asks for x in 12-bit fixed point, on targets with dot products of bytes, where a
 // lane can keep its elements.
 func GemvWants(s *site.Site) []site.Rewrite {
-	g := matchLinear(s)
+	g := matchFew(s)
 	if g == nil || !s.Target.Dot || !g.allF32() || g.fixed != nil || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
 		return nil
 	}

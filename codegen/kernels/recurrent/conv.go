@@ -70,17 +70,17 @@ func cutOnly(s *site.Site, name string) (*ir.Op, deltaInput) {
 	return op, in
 }
 
-// declareCut declares where the elements of op's first operand lie in rows of in, if those have others.
-func declareCut(s *site.Signature, op *ir.Op, in deltaInput) (c cutArgs) {
-	if in.x != op.Args[0] {
-		c.first, c.width = in.declarePlace(s, "x")
+// declareCut declares where the elements of v lie in rows of in, if those have others.
+func (in deltaInput) declareCut(s *site.Signature, name string, v *ir.Value) (c cutArgs) {
+	if in.x != v {
+		c.first, c.width = in.declarePlace(s, name)
 	}
 	return c
 }
 
-// cutKey tells kernels of slices from others.
-func cutKey(op *ir.Op, in deltaInput) string {
-	if in.x == op.Args[0] {
+// key tells kernels of slices from those that read v itself.
+func (in deltaInput) key(v *ir.Value) string {
+	if in.x == v {
 		return ""
 	}
 	return " cut"
@@ -90,7 +90,11 @@ func cutKey(op *ir.Op, in deltaInput) string {
 // from the oldest on, wherever they lie. The rows of a slot follow each other, so
 // those before this one are of this step if they have its slot.
 func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value {
-	weights := c.weights(b, channel)
+	return c.sum(b, row, channel, c.weights(b, channel), nil)
+}
+
+// sum is at for a channel whose weights are loaded, and its bias if that is not nil.
+func (c *convArgs) sum(b *kernel.Builder, row, channel kernel.Value, weights []kernel.Value, bias *kernel.Value) kernel.Value {
 	pos, slot := c.pos.Load(kernel.U32, row), c.slotOf(b, row)
 	here := make([]kernel.Value, c.taps) // by distance: whether that row is of this step
 	past := make([]*kernel.Var, c.taps)
@@ -122,7 +126,10 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 		b.If(b.Not(all), fromRing)
 	}
 	sum := b.F32(0)
-	if c.bias != nil {
+	switch {
+	case bias != nil:
+		sum = *bias
+	case c.bias != nil:
 		sum = c.bias.Load(kernel.F32, channel)
 	}
 	for d := c.taps - 1; d > 0; d-- {
@@ -231,7 +238,7 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	if len(op.Args) > 5 {
 		key = " bias" + key
 	}
-	key = cutKey(op, in) + key
+	key = in.key(op.Args[0]) + key
 	cover := a.Cover(rows.Max)
 	cover[0].Tile[0] = each
 	return []site.Candidate{site.Implement(site.Candidate{
@@ -244,7 +251,7 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 		extent := rows.Declare(s)
 		args := &convArgs{convKernel: k,
 			x: s.Read("x", in.x), weight: s.Read("weight", op.Args[1]), ring: s.Read("ring", op.Args[2]),
-			pos: s.Read("pos", op.Args[3]), slot: s.Read("slot", op.Args[4]), depth: declareDepth(s, op.Args[2]), cut: declareCut(s, op, in)}
+			pos: s.Read("pos", op.Args[3]), slot: s.Read("slot", op.Args[4]), depth: declareDepth(s, op.Args[2]), cut: in.declareCut(s, "x", op.Args[0])}
 		if len(op.Args) > 5 {
 			args.bias = s.Read("bias", op.Args[5])
 		}
@@ -290,7 +297,7 @@ func convWriteCandidates(s *site.Site) []site.Candidate {
 	cover := a.Cover(rows.Max)[0]
 	cover.Arg, cover.Tile[0] = "ring", each
 	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s%s", a.Vec, each, cutKey(op, in), rows.Key()),
+		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s%s", a.Vec, each, in.key(op.Args[0]), rows.Key()),
 		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
 		Cover:  []plans.Cover{cover},
 
@@ -298,7 +305,7 @@ func convWriteCandidates(s *site.Site) []site.Candidate {
 	}, "conv_write", func(s *site.Signature) func(b *kernel.Builder) {
 		extent, x, pos, slot := rows.Declare(s), s.Read("x", in.x), s.Read("pos", op.Args[2]), s.Read("slot", op.Args[3])
 		depth, ring, accesses := declareDepth(s, ring), s.Write("ring", ring), a.Declare(s)
-		cut := declareCut(s, op, in)
+		cut := in.declareCut(s, "x", op.Args[0])
 		return func(b *kernel.Builder) {
 			bound := extent.Load(b)
 			accesses.Each(b, func(i, n kernel.Value) {

@@ -17,8 +17,7 @@ import (
 // Where rows may be of different sequences there is a workgroup for each row; that of the
 // first row of a sequence does the work of all of them.
 type ssdKernel struct {
-	op                        *ir.Op
-	dt                        deltaInput
+	*ssdGroup
 	rows                      site.Extent
 	heads, headDim, groups, n int
 	mixes                     bool
@@ -29,45 +28,32 @@ type ssdKernel struct {
 
 const (
 	ssdLanes = 256 // of a workgroup, at most
+	ssdWide  = 512 // of one that computes the convolution
 	ssdBlock = 8   // tokens
 	ssdLeast = 8   // rows of the state that a lane has, at least, where there are as many
 )
 
 func SSDCandidates(s *site.Site) []site.Candidate {
-	op, dt := ssdOf(s)
-	if op == nil || !site.Indexable(s, op.Args[5], 1) {
+	g := matchSSD(s)
+	if g == nil || !site.Indexable(s, g.op.Args[5], 1) {
 		return nil
 	}
-	a := op.Attrs
-	k := &ssdKernel{op: op, dt: dt, heads: a.Int("heads"), headDim: a.Int("head_dim"), groups: a.Int("groups"), n: a.Int("state_dim"),
+	op, a := g.op, g.op.Attrs
+	k := &ssdKernel{ssdGroup: g, heads: a.Int("heads"), headDim: a.Int("head_dim"), groups: a.Int("groups"), n: a.Int("state_dim"),
 		mixes: s.Mixes(), slots: int(op.Args[5].Type.Shape[0])}
 	var ok bool
 	if k.rows, ok = site.ExtentOf(s, op.Result); !ok || k.mixes && k.rows.Max > ssdBlock {
 		return nil
 	}
-	if !k.divide(s.Target.Wave, min(s.Target.Workgroup, ssdLanes)) {
+	lanes := ssdLanes
+	if k.conv != nil {
+		lanes = ssdWide
+	}
+	if !k.divide(s.Target.Wave, min(s.Target.Workgroup, lanes)) || k.conv != nil && !k.fitsAround(s) {
 		return nil
 	}
 	k.ahead = k.onAhead(s.Target)
 	return []site.Candidate{k.candidate()}
-}
-
-// ssdOf returns the op of a group [slice] ssd, whose dt the slice makes, and where that lies; nil if the group is none.
-func ssdOf(s *site.Site) (*ir.Op, deltaInput) {
-	ops := s.Group.Ops
-	op := ops[len(ops)-1]
-	if op.Kind.Name != "ssd" || len(ops) > 2 || len(s.Outputs) != 1 || s.Outputs[0] != op.Result {
-		return nil, deltaInput{}
-	}
-	dt := deltaInput{x: op.Args[1]}
-	if len(ops) == 2 {
-		cut := ops[0]
-		if cut.Kind.Name != "slice" || cut.Result != op.Args[1] || cut.Result == op.Args[0] {
-			return nil, deltaInput{}
-		}
-		dt = deltaInput{cut.Args[0], cut.Attrs.Int("first")}
-	}
-	return op, dt
 }
 
 // divide chooses the columns and parts of a workgroup of so many lanes at most, whole subgroups.
@@ -109,7 +95,7 @@ func (k *ssdKernel) vec() int {
 }
 
 func (k *ssdKernel) key() string {
-	key := fmt.Sprintf("ssd hd=%d n=%d columns=%d parts=%d block=%d%s", k.headDim, k.n, k.columns, k.parts, k.block(), cutKey(&ir.Op{Args: k.op.Args[1:]}, k.dt))
+	key := fmt.Sprintf("ssd hd=%d n=%d columns=%d parts=%d block=%d%s%s", k.headDim, k.n, k.columns, k.parts, k.block(), k.dt.key(k.op.Args[1]), k.ssdGroup.key())
 	if k.ahead {
 		key += " ahead"
 	}
@@ -139,6 +125,9 @@ func (k *ssdKernel) candidate() site.Candidate {
 	if k.mixes {
 		c.Sequences = ir.ManySequences
 	}
+	if k.write != nil {
+		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.Max, k.channels()}, Tile: []int{rows, k.ringTile()}, Axis: []int{1, 0}})
+	}
 	return site.Implement(c, "ssd", k.kernel)
 }
 
@@ -159,21 +148,25 @@ type ssdRun struct {
 	sums               *kernel.Array // by token, part and column
 	firstB, firstC     kernel.Value
 	blocks             ssdBlocks
+	around             *ssdAround // nil if the dispatch has no convolution
 }
 
 func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	r := &ssdRun{ssdKernel: k}
 	extent := k.rows.Declare(s)
-	r.x, r.dts = s.Read("x", k.op.Args[0]), s.Read("dt", k.dt.x)
+	r.x, r.dts = s.Read("x", k.x.x), s.Read("dt", k.dt.x)
 	bias, rate, skip := s.Read("bias", k.op.Args[2]), s.Read("rate", k.op.Args[3]), s.Read("skip", k.op.Args[4])
 	pos := s.Read("pos", k.op.Args[6])
 	if k.slots > 1 {
 		r.slotBuffer = s.Read("slot", k.op.Args[7])
 	}
-	r.stateBuffer, r.y = s.Update("state", k.op.Args[5]), s.Write("y", k.op.Result)
+	r.stateBuffer, r.y = s.Update("state", k.op.Args[5]), s.Write("y", k.result())
 	r.heads = s.U32("heads", k.heads, 1, "heads")
 	r.perGroup = s.U32("per_group", k.heads/k.groups, 1, "heads that share B and C")
-	r.cut = declareCut(s, &ir.Op{Args: k.op.Args[1:]}, k.dt)
+	r.cut = k.dt.declareCut(s, "x", k.op.Args[1])
+	if k.conv != nil {
+		r.around = r.declareAround(s, pos)
+	}
 	return func(b *kernel.Builder) {
 		r.b = b
 		b.Workgroup(k.columns * k.parts)
@@ -190,7 +183,14 @@ func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.width = b.Add(inner, b.Mul(all, 2))
 		r.firstB = b.Add(inner, b.Mul(b.Div(r.head, r.perGroup), k.n), b.Mul(r.part, k.held()))
 		r.firstC = b.Add(r.firstB, all)
+		if k.asks {
+			r.askFor()
+		}
 		r.findRows(n)
+		if k.conv != nil {
+			r.takeAround()
+			return
+		}
 		r.load(pos)
 		if k.ahead {
 			r.newBlocks()
@@ -202,7 +202,7 @@ func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			live := b.Min(b.Sub(r.count, first), k.block())
 			b.For(0, live, 1, func(token kernel.Value) { r.step(b.Add(r.row, first, token), token) })
 			b.Barrier()
-			r.write(b.Add(r.row, first), live)
+			r.addParts(b.Add(r.row, first), live, nil)
 			b.Barrier()
 		})
 		r.eachState(func(i int, at kernel.Value) { r.stateBuffer.Store(at, r.state[i].Get()) })
@@ -286,14 +286,18 @@ func (r *ssdRun) change(token, x, decay, input kernel.Value, vec int, ins, outs 
 	r.sums.Store(b.Add(b.Mul(token, r.parts*r.columns), b.LocalID()), sum)
 }
 
-// write adds up the parts of a block of tokens: a lane has a column of some of them.
-func (r *ssdRun) write(first, live kernel.Value) {
+// addParts adds up the parts of a block of tokens: a lane has a column of some of them. If gate is not nil, it makes results of the
+// sums.
+func (r *ssdRun) addParts(first, live kernel.Value, gate func(token, y kernel.Value) kernel.Value) {
 	b := r.b
 	b.For(r.part, live, r.parts, func(token kernel.Value) {
 		at := b.Add(b.Mul(token, r.parts*r.columns), b.Mod(b.LocalID(), r.columns))
 		sum := r.sums.Load(at)
 		for p := 1; p < r.parts; p++ {
 			sum = b.Add(sum, r.sums.Load(b.Add(at, p*r.columns)))
+		}
+		if gate != nil {
+			sum = gate(token, sum)
 		}
 		r.y.Store(b.Add(b.Mul(b.Add(b.Mul(b.Add(first, token), r.heads), r.head), r.headDim), r.column), sum)
 	})

@@ -51,12 +51,12 @@ func (r *ssdRun) takeAhead() {
 		other := b.Sub(1, this)
 		store := r.fetch(b.Add(first, r.block()))
 		for token := range r.block() {
-			r.take(b.Add(b.Mul(this, r.block()), token), token)
+			r.take(b.Add(b.Mul(this, r.block()), token), b.U32(uint32(token)))
 		}
 		store(other)
 		buffer.Set(other)
 		b.Barrier()
-		r.write(b.Add(r.row, first), b.Min(b.Sub(r.count, first), r.block()))
+		r.addParts(b.Add(r.row, first), b.Min(b.Sub(r.count, first), r.block()), nil)
 		b.Barrier()
 	})
 }
@@ -112,11 +112,11 @@ func (r *ssdRun) fetch(first kernel.Value) func(block kernel.Value) {
 }
 
 // take is step for the token-th of a block, which lies at `at` among those of both.
-func (r *ssdRun) take(at kernel.Value, token int) {
+func (r *ssdRun) take(at, token kernel.Value) {
 	b := r.b
 	x := r.blocks.xs.Load(b.Add(b.Mul(at, r.columns), b.Mod(b.LocalID(), r.columns)))
 	decay, t := r.blocks.scales.Load(b.Mul(at, 2)), r.blocks.scales.Load(b.Add(b.Mul(at, 2), 1))
 	first := b.Add(b.Mul(at, r.rowQuads()), b.Mul(r.part, r.held()/4))
 	many := func(i int) []kernel.Value { return lane.Elements(b, r.blocks.rows.Load(b.Add(first, i))) }
-	r.change(b.U32(uint32(token)), x, decay, b.Mul(t, x), 4, many, func(i int) []kernel.Value { return many(r.n/4 + i) })
+	r.change(token, x, decay, b.Mul(t, x), 4, many, func(i int) []kernel.Value { return many(r.n/4 + i) })
 }

@@ -22,12 +22,9 @@ type elementFunc func(b *kernel.Builder, x []kernel.Value) kernel.Value
 // pointwise has the ops that compute each element from those at its place in the
 // rows of the operands; an operand without rows is the same in all of them.
 var pointwise = map[string]elementFunc{
-	"add": func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Add(x[0], x[1]) },
-	"mul": func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], x[1]) },
-	"relu2": func(b *kernel.Builder, x []kernel.Value) kernel.Value {
-		v := b.Max(x[0], 0.0)
-		return b.Mul(v, v)
-	},
+	"add":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Add(x[0], x[1]) },
+	"mul":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], x[1]) },
+	"relu2":   func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Relu2(b, x[0]) },
 	"gate":    func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], lane.Sigmoid(b, x[1])) },
 	"sigmoid": func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Sigmoid(b, x[0]) },
 	"decay":   func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.LogDecay(b, x[0], x[1], x[2]) },
