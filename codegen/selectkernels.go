@@ -49,24 +49,26 @@ func (s *site) take(c *kernels.Candidate, why string) {
 	}
 }
 
-// sitesOf lists the groups of all functions with their candidates.
+// sitesOf lists the groups of all functions with their candidates. Functions are looked at side by side.
 func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
-	var sites []*site
-	for _, f := range p.Funcs {
+	each := make([][]*site, len(p.Funcs))
+	err := parallel(len(p.Funcs), func(i int) error {
+		f := p.Funcs[i]
 		uses := f.Uses()
 		for _, g := range f.Groups {
 			s := &site{f: f, g: g, outputs: g.Outputs(uses), key: tuning.SiteOf(f, g)}
 			s.candidates = strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
 			if len(s.candidates) == 0 {
 				if n := indexable(p, t, p.Ctx); 0 < n && n < p.Ctx {
-					return nil, ir.Unsupported("context %d: kernels of target %s cannot index so large a cache: the largest context is %d", p.Ctx, t.Name, n)
+					return ir.Unsupported("context %d: kernels of target %s cannot index so large a cache: the largest context is %d", p.Ctx, t.Name, n)
 				}
-				return nil, ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
+				return ir.Unsupported("%s: %s: no kernel of target %s computes this group (%s)", f.Name, g.Name, t.Name, describe(g))
 			}
-			sites = append(sites, s)
+			each[i] = append(each[i], s)
 		}
-	}
-	return sites, nil
+		return nil
+	})
+	return slices.Concat(each...), err
 }
 
 // selectKernels chooses a candidate for every group: the one that was found best when the

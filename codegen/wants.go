@@ -21,7 +21,8 @@ func applyWants(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil
 	}
-	for _, f := range p.Funcs {
+	return parallel(len(p.Funcs), func(i int) error {
+		f := p.Funcs[i]
 		r := wanted{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, tiles: map[tiling]*ir.Op{}, rounds: map[*ir.Group]bool{}}
 		for _, apply := range []func(g *ir.Group, w kernels.Rewrite) error{r.fix, r.half, r.tile, r.workspace} {
 			uses := f.Uses()
@@ -37,8 +38,8 @@ func applyWants(p *ir.Program, t *target.Target) error {
 			clear(r.halves)
 			clear(r.tiles)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // wanted is the work of applyWants on one function.

@@ -10,10 +10,13 @@ import (
 // predicted to be: the model is not finer than that.
 const Margin = 0.03
 
-// spillsOnAMD reports whether AMD's compiler (Mesa's, gfx1201 and gfx1100) spills registers of gemm_coop
-// with a tile, as it does of those that load far ahead, or makes slow code, as of those of other widths
-// than powers of two.
-func spillsOnAMD(t *site.Tiling) bool { return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 }
+// slowOnAMD reports whether AMD's compiler (Mesa's, gfx1201 and gfx1100) spills registers of gemm_coop
+// with a tile, as it does of those that load far ahead, or makes slow code: of widths that are no powers of two, and of
+// tiles of 128 rows that load two steps ahead where those that load one are offered. These were the best at all 143 sites
+// that `zincc tune` compared (target/tuned), and asking about the others takes 9 % of a compilation.
+func slowOnAMD(t *site.Tiling) bool {
+	return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 || t.Rows >= 128 && t.Ahead > 1
+}
 
 // Prediction is the cost model's view of a dispatch on an AMD GPU: the time of its
 // slowest part, all of which overlap, and of the dispatch itself.

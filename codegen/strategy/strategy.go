@@ -39,7 +39,7 @@ func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 		r.of[c.Family] = append(r.of[c.Family], c)
 	}
 	if s.Target.AMD != nil {
-		r.of["gemm_coop"] = slices.DeleteFunc(r.of["gemm_coop"], func(c kernels.Candidate) bool { return spillsOnAMD(c.Tiling) })
+		r.of["gemm_coop"] = slices.DeleteFunc(r.of["gemm_coop"], func(c kernels.Candidate) bool { return slowOnAMD(c.Tiling) })
 	}
 	r.attention()
 	r.sort("gemm_coop")

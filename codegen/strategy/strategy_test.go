@@ -62,7 +62,7 @@ func TestCoopTiles(t *testing.T) {
 		{"sm_90", 512, 4096, 1, []int{4096}, "tile=128x128 "},
 		{"sm_90", 512, 12288, 1, []int{4096}, "tile=128x128 "},
 		{"sm_90", 48, 4096, 2, []int{12288}, "tile=48x64 "},
-		{"gfx1100", 512, 4096, 2, []int{12288}, "tile=128x128 "},
+		{"gfx1100", 512, 4096, 2, []int{12288}, "tile=128x128 subgroup=64x32 groups=1 ahead=1,1"},
 		{"gfx1100", 512, 4096, 1, []int{4096, 1024, 1024}, "tile=128x128 "},
 	} {
 		list := strategy.Candidates(linears(t, c.target, c.rows, c.k, c.matrices, c.widths...))
@@ -83,7 +83,7 @@ func TestOffersAreRanked(t *testing.T) {
 		{"sm_90", 48, map[string]int{"gemm_fragment": 1, "gemm_coop": 4}},
 		{"sm_90", 128, map[string]int{"gemm_fragment": 1}}, // of one tile of many rows it takes all steps
 		{"sm_90", 512, map[string]int{"gemm_fragment": 1, "gemm_coop": 4}},
-		{"gfx1201", 512, map[string]int{"gemm_coop": 4}},
+		{"gfx1201", 512, map[string]int{"gemm_coop": 3}},
 	} {
 		s := linears(t, c.target, c.rows, 4096, 2, 12288)
 		all, kept := kernels.Candidates(s), strategy.Candidates(s)
