@@ -46,20 +46,36 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestOnNodes runs a plan as on two nodes, each of which has a processor of this computer: tokens are the same.
-func TestOnNodes(t *testing.T) {
-	plan, src := compile(t)
-	want := greedy(t, plan, open(t, 2, plan, src), 9)
-	for _, threads := range []int{1, 2, 5} {
-		o := cpu.Options{Threads: threads}
-		o.OnNodes([]int{0}, []int{1})
-		x, err := cpu.New(t.Context(), plan, src, o)
-		if err != nil {
-			t.Fatal(err)
+// TestReadersByHand has what weights' readers are by the rule: 100 workgroups share a weight, whose dispatch takes a core so many microseconds.
+func TestReadersByHand(t *testing.T) {
+	const bytes, us = 100 << 14, 32000 // bytes that take a core a microsecond
+	for _, c := range []struct {
+		what    string
+		entry   plans.Entry
+		micros  int64
+		grid    [3]int
+		threads int
+		want    []int // of the first byte of each tenth
+	}{
+		{"a chunk a thread", plans.Entry{Kind: "decode", Rows: 1}, 400, [3]int{100, 1, 1}, 2, []int{0, 0, 0, 0, 0, 1, 1, 1, 1, 1}},
+		{"two chunks a thread", plans.Entry{Kind: "decode", Rows: 1}, 1000, [3]int{100, 1, 1}, 2, []int{0, 0, 0, 1, 1, 0, 0, 0, 1, 1}},
+		{"work for two of four", plans.Entry{Kind: "decode", Rows: 1}, 1, [3]int{100, 1, 1}, 4, []int{0, 0, 0, 0, 0, 1, 1, 1, 1, 1}},
+		{"another entry", plans.Entry{Kind: "decode", Rows: 8}, 400, [3]int{100, 1, 1}, 2, make([]int, 10)}, // all of the first 2 MiB
+		{"two rows of workgroups", plans.Entry{Kind: "decode", Rows: 1}, 400, [3]int{50, 2, 1}, 2, make([]int, 10)},
+	} {
+		c.entry.Dispatches = []plans.Dispatch{{Grid: c.grid, Cost: plans.Cost{ReadBytes: c.micros * us},
+			Args: []plans.Arg{{Space: "weight", Region: "w", Bytes: bytes}}}}
+		if c.micros*us < bytes {
+			c.entry.Dispatches[0].Args[0].Bytes = c.micros * us
 		}
-		if have := greedy(t, plan, x, 9); !slices.Equal(have, want) {
-			t.Errorf("%d threads: tokens %d, want %d", threads, have, want)
+		p := &plans.Plan{Entries: []plans.Entry{c.entry}}
+		p.Header.Ctx = 1000
+		var have []int
+		for i := range int64(10) {
+			have = append(have, cpu.ReaderOf(p, c.threads, "w", c.entry.Dispatches[0].Args[0].Bytes/10*i))
 		}
-		x.Close()
+		if !slices.Equal(have, c.want) {
+			t.Errorf("%s: threads %d, want %d", c.what, have, c.want)
+		}
 	}
 }
