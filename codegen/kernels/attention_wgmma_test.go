@@ -31,6 +31,10 @@ func TestAttentionWgmma(t *testing.T) {
 		block(splitTiles(16, attentionTest("attention_wgmma", "f16", 256, 16, 2, 3, many))),
 		block(splitTiles(32, windowed(170, 8, attentionTest("attention_wgmma", "f16", 128, 8, 2, 3, many)))),
 		windowed(170, 4, attentionTest("attention_wgmma", "f16", 192, 4, 1, 0, many)),
+		attentionTest("attention_wgmma", "q8_0", 128, 8, 2, 0, many),
+		attentionTest("attention_wgmma", "q8_0", 64, 4, 1, 0, whole),
+		block(splitTiles(16, attentionTest("attention_wgmma", "q8_0", 256, 16, 2, 3, many))),
+		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "q8_0", 192, 4, 1, 0, round))),
 		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, round))),
 	} {
 		t.Run(fmt.Sprint(strings.SplitN(c.group, "{", 2)[1]), func(t *testing.T) {

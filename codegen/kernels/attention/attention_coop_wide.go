@@ -46,9 +46,9 @@ func (r *coopAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
 	b, octets := r.b, r.octets()
 	units := r.headDim / 8 / octets
 	b.For(b.LocalID(), r.tileKV*units, r.lanes(), func(item kernel.Value) {
-		r.fillUnit(cache, from, b.Div(item, units), b.Mod(item, units), func(p, u kernel.Value) kernel.Value {
-			return b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))
-		})
+		p, u := b.Div(item, units), b.Mod(item, units)
+		first := b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))
+		r.fillUnit(cache, from, p, u, func(octet int) kernel.Value { return b.Add(first, octet) })
 	})
 	r.fillDone()
 }

@@ -166,17 +166,16 @@ func (r *promptRun) masked(from, next, first kernel.Value) kernel.Value {
 	return masked
 }
 
-// fillUnit puts unit u of position p into an array, of f16 by a copy that lanes wait for later. It lies there from
-// element into(p, u) on. Positions from end on are the last.
-func (r *promptRun) fillUnit(cache *kernel.Buffer, from, p, u kernel.Value, into func(p, u kernel.Value) kernel.Value) {
+// fillUnit puts unit u of position p into an array, of f16 by a copy that lanes wait for later. Its octets lie there
+// where into says. Positions from end on are the last.
+func (r *promptRun) fillUnit(cache *kernel.Buffer, from, p, u kernel.Value, into func(octet int) kernel.Value) {
 	b := r.b
 	at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
-	i := into(p, u)
 	if r.of.kv == ir.F16 {
-		cache.Copy(lane.U32x4, r.shared, i, b.Add(at.chunks, u))
+		cache.Copy(lane.U32x4, r.shared, into(0), b.Add(at.chunks, u))
 		return
 	}
-	r.loadOctets(b, r.of.attentionShape, cache, at, u)(func(octet int, x kernel.Value) { r.shared.Store(b.Add(i, octet), x) })
+	r.loadOctets(b, r.of.attentionShape, cache, at, u)(func(octet int, x kernel.Value) { r.shared.Store(into(octet), x) })
 }
 
 // fillDone makes what the lane has begun to copy a group.

@@ -31,6 +31,9 @@ type matrixSums struct {
 	sum         []*kernel.Var // by 16 dims
 	top, weight *kernel.Var   // of the place's head; scores are powers of two here
 
+	// The part of a weight that the lane's column has is one factor of its upper bits and another of the whole.
+	ofUpper, ofWhole kernel.Value
+
 	// The row's own position, which the group writes to the caches, is apart from those in them:
 	// the subgroup that makes q of a head has its score. own is what lanes keep of that q.
 	own     []*kernel.Var
@@ -55,6 +58,8 @@ const (
 	emptyTop = emptyScore / 2
 	// lowerUnit is the unit of what f16 lack: the lower parts would often be subnormal.
 	lowerUnit = 1.0 / 2048
+	// upperBits masks the bits of a float that its upper f16 has.
+	upperBits = 0xffffe000
 )
 
 // onMatrices reports whether matrixSums computes it. Where the group writes the caches, the
@@ -140,7 +145,7 @@ func (r *matrixSums) query(h, j, v kernel.Value) {
 func splitHalves(b *kernel.Builder, x, y kernel.Value) (upper, lower kernel.Value) {
 	var parts [2][]kernel.Operand
 	for _, x := range []kernel.Value{x, y} {
-		bits := b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(0xffffe000)))
+		bits := b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(upperBits)))
 		parts[0], parts[1] = append(parts[0], bits), append(parts[1], b.Mul(b.Sub(x, bits), 1/lowerUnit))
 	}
 	return b.PackHalf(b.Vec(parts[0]...)), b.PackHalf(b.Vec(parts[1]...))
@@ -152,6 +157,8 @@ func (r *matrixSums) start() {
 		b.If(b.Lt(b.SubgroupID(), r.share), r.scoreOwn)
 	}
 	r.top, r.weight = b.Var(kernel.F32, emptyTop), b.Var(kernel.F32, 0)
+	isLower := b.Ge(r.place, matrixHeads)
+	r.ofUpper, r.ofWhole = b.Select(isLower, b.F32(-1/lowerUnit), b.F32(1)), b.Select(isLower, b.F32(1/lowerUnit), b.F32(0))
 	sums := kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
 	for range r.headDim / fragment.Side {
 		r.sum = append(r.sum, b.Var(sums, b.MatFill(sums, 0)))
@@ -292,12 +299,16 @@ func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 	}
 }
 
+// weightMatrix has in a lane the parts, see splitHalves, that its column has of the weights.
 func (r *matrixSums) weightMatrix(weights [4]kernel.Value) kernel.Value {
 	b := r.b
+	part := func(x kernel.Value) kernel.Value { // its upper bits, or 1/lowerUnit times the rest
+		bits := b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(upperBits)))
+		return b.FMA(bits, r.ofUpper, b.Mul(x, r.ofWhole))
+	}
 	var words []kernel.Operand
 	for i := 0; i < len(weights); i += 2 {
-		upper, lower := splitHalves(b, weights[i], weights[i+1])
-		words = append(words, b.Select(b.Ge(r.place, matrixHeads), lower, upper))
+		words = append(words, b.PackHalf(b.Vec(part(weights[i]), part(weights[i+1]))))
 	}
 	return b.MatPairs(kernel.F16.Matrix(fragment.Side, fragment.Columns, kernel.MatrixB), words...)
 }

@@ -2,14 +2,13 @@ package attention
 
 import (
 	"fmt"
-	"math"
-
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"math"
 )
 
 // AttentionWgmmaCandidates returns attention of many rows with products of four subgroups.
@@ -69,7 +68,10 @@ const (
 
 // divide chooses the tile.
 func (k *wgmmaAttention) divide(t *target.Target) bool {
-	if k.headDim%fragment.Square != 0 || k.headDim > wgmmaHead || k.kv != ir.F16 || k.wave != 2*fragment.Square {
+	if k.headDim%fragment.Square != 0 || k.headDim > wgmmaHead || k.wave != 2*fragment.Square {
+		return false
+	}
+	if k.kv != ir.F16 && k.headDim%(8*lineUnits) != 0 { // units of a line are shared out
 		return false
 	}
 	k.tileKV = 2 * teamRows
@@ -179,9 +181,15 @@ func (r *wgmmaAttentionRun) step(from kernel.Value) {
 	this := r.buffer.Get()
 	other := b.Sub(r.tileSize(r.tileKV), this)
 	r.arrive()
-	r.fetch(b.Add(from, r.tileKV), other, from, this)
+	fetch := func() { r.fetch(b.Add(from, r.tileKV), other, from, this) }
+	if r.kv == ir.F16 {
+		fetch()
+	}
 	r.score(this)
 	r.add(other)
+	if r.kv != ir.F16 { // lanes unpack what they have loaded while matrices are multiplied
+		fetch()
+	}
 	b.MatGroupWait(1)
 	changed := r.weigh(from)
 	b.MatGroupWait(0)
@@ -239,13 +247,23 @@ func (r *wgmmaAttentionRun) fetch(keys, keysTo, values, valuesTo kernel.Value) {
 
 // fill begins to copy the positions from `from` on.
 func (r *wgmmaAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
-	b, octets := r.b, r.octets()
-	n := r.tileKV * octets
+	b, octets := r.b, r.attentionShape.octets()
+	units := r.octets() / octets
+	n := r.tileKV * units
 	for first := 0; first < n; first += r.lanes() {
 		item := b.Add(b.LocalID(), first)
 		unit := func() {
-			r.fillUnit(cache, from, b.Div(item, octets), b.Mod(item, octets), func(p, u kernel.Value) kernel.Value {
-				return b.Add(to, r.wgmmaAttention.at(b, r.tileKV, p, u))
+			p, u := b.Div(item, units), b.Mod(item, units)
+			if octets > 1 { // eight lanes have units of one line of two positions, which they store without meeting
+				side := lineUnits / octets
+				p, u = b.Mod(b.Div(item, side), r.tileKV), b.Add(b.Mul(b.Div(item, side*r.tileKV), side), b.Mod(item, side))
+			}
+			r.fillUnit(cache, from, p, u, func(octet int) kernel.Value {
+				at := u
+				if octets > 1 {
+					at = b.Add(b.Mul(u, octets), octet)
+				}
+				return b.Add(to, r.wgmmaAttention.at(b, r.tileKV, p, at))
 			})
 		}
 		if n-first < r.lanes() {
