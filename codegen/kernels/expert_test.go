@@ -147,9 +147,11 @@ type moe struct {
 	gating         string
 	ties           bool
 	adds           int
-	fixed          bool // x is read in 12-bit fixed point
-	square         bool // up has no gate
-	all, none      int  // experts that all rows choose, and that none does, if they differ
+	fixed          bool     // x is read in 12-bit fixed point
+	square         bool     // up has no gate
+	sharedType     ir.DType // of the shared expert's down projection, instead of Q6_K
+	sharedFixed    bool     // which reads x in fixed point, too, in parts
+	all, none      int      // experts that all rows choose, and that none does, if they differ
 }
 
 func (m moe) String() string {
@@ -261,7 +263,11 @@ func (m *moe) downGroup(w *world) *ir.Value {
 	down := w.stack(m.dtype, m.experts, m.embd, m.ff)
 	var shared *ir.Value
 	if m.shared > 0 {
-		shared = w.matrix(ir.Q6_K, m.embd, m.shared)
+		d := ir.Q6_K
+		if m.sharedType != 0 {
+			d = m.sharedType
+		}
+		shared = w.matrix(d, m.embd, m.shared)
 	}
 	scores, act := w.scores(m), w.input(ir.Dim(m.slots*m.ff))
 	if m.fixed {
@@ -271,7 +277,11 @@ func (m *moe) downGroup(w *world) *ir.Value {
 	weights := w.route(m, scores, ids)
 	y := w.op("expert_sum", nil, w.experts(act, down, ids, 0, m.embd), weights)
 	if m.shared > 0 {
-		s := w.op("linear", nil, w.input(ir.Dim(m.shared)), shared)
+		x := w.input(ir.Dim(m.shared))
+		if m.sharedFixed {
+			x = w.op("fixed12", nil, x)
+		}
+		s := w.op("linear", nil, x, shared)
 		s = w.op("gate_rows", nil, s, w.input(1))
 		y = w.op("add", nil, y, s)
 	}
@@ -456,18 +466,30 @@ func TestExpertDownFixed(t *testing.T) {
 		{dtype: ir.Q4_K, embd: 37, ff: 7 * 256, experts: 3, slots: 2, shared: 512, gating: "sigmoid", fixed: true},
 		{dtype: ir.Q6_K, embd: 21, ff: 8 * 256, experts: 3, slots: 3, gating: "softmax", adds: 2, fixed: true},
 		{dtype: ir.IQ2_XS, embd: 21, ff: 5 * 256, experts: 3, slots: 2, gating: "softmax", fixed: true},
+		{dtype: ir.Q4_K, embd: 21, ff: 5 * 256, experts: 3, slots: 2, shared: 15 * 256, sharedFixed: true, gating: "softmax", adds: 1, fixed: true},
+		{dtype: ir.Q8_0, embd: 21, ff: 33 * 64, experts: 3, slots: 2, shared: 66 * 64, sharedType: ir.Q5_0, sharedFixed: true, gating: "sigmoid", fixed: true},
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			on := dotTarget(t)
 			on.Wave, on.Workgroup = 32, 1024
 			plain := m
-			plain.fixed = false
+			plain.fixed, plain.sharedFixed = false, false
 			w := newWorld(t, 8, 8)
 			out := plain.downGroup(w)
 			s := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: w.ops}, Outputs: []*ir.Value{out}, Target: on}
-			if got := roundedFor(s, "fixed12"); len(got) != 1 || got[0].Kind.Name != "expert_linear" {
-				t.Errorf("%v read x in fixed point, want the experts'", got)
+			rounded := []string{}
+			for _, w := range kernels.Wants(s) {
+				for _, op := range w.Readers {
+					rounded = append(rounded, op.Kind.Name)
+				}
+			}
+			want := []string{"expert_linear"}
+			if m.sharedFixed {
+				want = append(want, "linear")
+			}
+			if !slices.Equal(rounded, want) {
+				t.Errorf("%v read x in fixed point, want %v", rounded, want)
 			}
 			checkWidths(t, on, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
 		})

@@ -18,11 +18,11 @@ const maxSlots = 16
 
 // expertDown computes, row by row, a group of the form
 //
-//	[route] [fixed12] expert_linear [expert_bias] expert_sum [linear [gate_rows]] [add]...
+//	[route] [fixed12] expert_linear [expert_bias] expert_sum [[fixed12] linear [gate_rows]] [add]...
 //
 // A workgroup computes a tile of a row of the result. Each of its subgroups, the
-// members, has the dot products of one slot, or of one projection that is added, and
-// keeps its part of x; one more has the slots' weights. Then lanes sum up in rank order.
+// members, has the dot products of one slot, or of one projection that is added, or of a part of its rows if these are
+// longer, and keeps its part of x; one more has the slots' weights. Then lanes sum up in rank order.
 type expertDown struct {
 	route   *ir.Op // of the group, or nil
 	weights *ir.Value
@@ -48,12 +48,15 @@ type downTerm struct {
 	x     *ir.Value // of the projection, nil if value is an operand
 	w     *weights
 	gate  *ir.Value // f32[rows, 1] or nil
+	fixed bool      // x is taken in fixed point
+	op    *ir.Op    // linear
 	k     int
+	parts int // members that have its rows
 }
 
 func matchExpertDown(s *site.Site) *expertDown {
 	g := &expertDown{}
-	made := map[*ir.Value]*downTerm{}
+	made, fixed := map[*ir.Value]*downTerm{}, map[*ir.Value]bool{}
 	var linear *ir.Value
 	for _, op := range s.Group.Ops {
 		ok := false
@@ -62,9 +65,11 @@ func matchExpertDown(s *site.Site) *expertDown {
 			ok = g.route == nil
 			g.route = op
 		case "fixed12":
-			ok = g.fixed == nil
-			g.fixed = op.Result
+			ok, fixed[op.Result] = true, true
 		case "expert_linear":
+			if fixed[op.Args[0]] {
+				g.fixed = op.Args[0]
+			}
 			ok = g.down == nil && g.addDown(s.Target, op)
 			linear, g.linear = op.Result, op
 		case "expert_bias":
@@ -77,8 +82,12 @@ func matchExpertDown(s *site.Site) *expertDown {
 		case "linear":
 			k := int(op.Args[0].Type.Last())
 			w := &weights{value: op.Args[1], format: weight.FormatOf(s.Target, op.Args[1].Type.DType, k)}
-			ok = len(op.Args) == 2 && w.format != nil
-			made[op.Result] = &downTerm{value: op.Result, x: op.Args[0], w: w, k: k}
+			t := &downTerm{value: op.Result, x: op.Args[0], w: w, op: op, k: k, parts: 1}
+			if t.fixed = fixed[t.x]; t.fixed {
+				t.x = t.x.Def.Args[0]
+			}
+			ok = len(op.Args) == 2 && w.format != nil && (!t.fixed || w.format.Bytes != nil)
+			made[op.Result] = t
 		case "gate_rows":
 			t := made[op.Args[0]]
 			if ok = t != nil && t.gate == nil; ok {
@@ -99,15 +108,18 @@ func matchExpertDown(s *site.Site) *expertDown {
 	if g.extent, ok = site.ExtentOf(s, g.result); !ok {
 		return nil
 	}
+	g.wave = s.Target.Wave
+	for _, t := range g.terms {
+		if t.fixed {
+			t.parts = g.partsOf(t)
+		}
+	}
 	return g
 }
 
 func (g *expertDown) addDown(t *target.Target, op *ir.Op) bool {
 	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
 	if g.fixed != nil {
-		if x != g.fixed {
-			return false
-		}
 		x = g.fixed.Def.Args[0]
 	}
 	g.x, g.ids, g.slots, g.k = x, ids, int(ids.Type.Shape[1]), int(w.Type.Shape[2])
@@ -156,7 +168,6 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 	if s.Target.Backend == plans.CPU || g == nil {
 		return nil
 	}
-	g.wave = s.Target.Wave
 	g.alone = s.Target.Workgroup == g.wave
 	var list []site.Candidate
 	for _, tile := range g.tiles(s.Target) {
@@ -194,12 +205,12 @@ func (g *expertDown) subgroups() int {
 	return g.members() + 1
 }
 
-// members returns how many products there are: of the slots, and those that are added.
+// members returns how many products there are: of the slots, and those that are added or parts of them.
 func (g *expertDown) members() int {
 	n := g.slots
 	for _, t := range g.terms {
 		if t.x != nil {
-			n++
+			n += t.parts
 		}
 	}
 	return n
@@ -219,7 +230,10 @@ func (g *expertDown) key() string {
 	for _, t := range g.terms {
 		word := "add"
 		if t.x != nil {
-			word = newDownShape(t.w.format, t.w.format.Unit, t.k, g.wave).key()
+			word = g.termShape(t).key()
+			if t.parts > 1 {
+				word += fmt.Sprintf(" of %d", t.parts)
+			}
 		}
 		if t.gate != nil {
 			word = "gated " + word

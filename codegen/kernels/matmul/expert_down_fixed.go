@@ -22,6 +22,36 @@ func (g *expertDown) wantsFixed() bool {
 	return s.units >= downFixedFrom && s.units*s.unit*5/8 <= residentElements
 }
 
+// mostParts is the most members that share the rows of a projection.
+const mostParts = 4
+
+// partsOf is how many members share the rows of a projection with x in fixed point, so that none has more of a row than those
+// of the slots: else all would wait for it.
+func (g *expertDown) partsOf(t *downTerm) int {
+	most := newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave).units
+	for n := 1; n <= mostParts; n++ {
+		part := t.k / n
+		if t.k%n != 0 || !weight.FitsDot(part) || part%weight.ScaleElements(t.k) != 0 {
+			continue
+		}
+		if newDownShape(t.w.format, weight.DotUnitElements, part, g.wave).units <= most {
+			return n
+		}
+	}
+	return 1
+}
+
+// termShape is that of a part of the rows of a projection.
+func (g *expertDown) termShape(t *downTerm) downShape {
+	unit := t.w.format.Unit
+	if t.fixed {
+		unit = weight.DotUnitElements
+	}
+	s := newDownShape(t.w.format, unit, t.k/t.parts, g.wave)
+	s.fixed = t.fixed
+	return s
+}
+
 // alike is how many lanes that lie together have the same sum of a row: those of a super-block.
 func (s downShape) alike() int {
 	if s.fixed && s.format.Bytes.Super {

@@ -86,14 +86,8 @@ func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		r.b = b
 		bound, width := extent.Load(b), a.width
-		var added []weight.Matrix
-		for i, t := range g.terms {
-			if t.x != nil {
-				added = append(added, weight.Matrix{Format: t.w.format, Buf: a.terms[i].w, Rows: width, Cols: a.terms[i].k})
-			}
-		}
 		b.Workgroup(g.subgroups() * g.wave)
-		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, g.slots+len(added)))
+		r.parts = b.Shared(kernel.F32, b.Mul(r.tile, g.members()))
 		r.weigh = b.Shared(kernel.F32, g.slots)
 
 		r.row = b.WorkgroupID(1)
@@ -112,19 +106,21 @@ func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
 					return buf.Load(kernel.F32, b.Add(b.Mul(id, width), b.Min(n, b.Sub(width, 1))))
 				}
 			}
-			r.member(i, g.downShape(), m, a.x, slot, b.Add(b.Mul(id, a.height), a.first), bias)
+			r.member(i, g.downShape(), m, a.x, b.Mul(slot, g.k/4), b.U32(0), b.Add(b.Mul(id, a.height), a.first), bias)
 		})
+		next := g.slots
 		for i, t := range g.terms {
 			if t.x == nil {
 				continue
 			}
-			m := added[0]
-			added = added[1:]
-			r.only(g.members()-1-len(added), func(at kernel.Value) {
-				r.member(at, newDownShape(t.w.format, t.w.format.Unit, t.k, g.wave), m, a.terms[i].x, r.row, b.U32(0), nil)
+			s := g.termShape(t)
+			m := weight.Matrix{Format: t.w.format, Buf: a.terms[i].w, Rows: width, Cols: a.terms[i].k}
+			r.only(next, t.parts, func(at kernel.Value) {
+				r.member(at, s, m, a.terms[i].x, b.Mul(r.row, t.k/4), b.Mul(b.Sub(at, next), s.k/s.unit), b.U32(0), nil)
 			})
+			next += t.parts
 		}
-		r.only(g.members(), func(kernel.Value) { r.routing() })
+		r.only(next, 1, func(kernel.Value) { r.routing() })
 		b.Barrier()
 		b.If(b.Lt(b.LocalID(), b.Sub(r.end, r.from)), func() {
 			a.y.Store(b.Add(b.Mul(r.row, width), element), r.sum(terms))
@@ -142,14 +138,19 @@ func (r *downRun) members(body func(i kernel.Value)) {
 	b.If(b.Lt(b.SubgroupID(), r.slots), func() { body(b.SubgroupID()) })
 }
 
-// only runs body in the subgroup of that number, if there are several.
-func (r *downRun) only(i int, body func(at kernel.Value)) {
+// only runs body in the n subgroups from that number on, if there are several, else n times.
+func (r *downRun) only(i, n int, body func(at kernel.Value)) {
 	b := r.b
-	if r.alone {
+	switch {
+	case r.alone && n == 1:
 		body(b.U32(uint32(i)))
-		return
+	case r.alone:
+		b.For(i, i+n, 1, body)
+	case n == 1:
+		b.If(b.Eq(b.SubgroupID(), i), func() { body(b.SubgroupID()) })
+	default:
+		b.If(b.And(b.Ge(b.SubgroupID(), i), b.Lt(b.SubgroupID(), i+n)), func() { body(b.SubgroupID()) })
 	}
-	b.If(b.Eq(b.SubgroupID(), i), func() { body(b.SubgroupID()) })
 }
 
 // routing computes the slots' weights.
@@ -198,14 +199,13 @@ func (r *downRun) loadTerms(i kernel.Value) []kernel.Value {
 	return list
 }
 
-// member computes the products of the tile's rows, counted from row base of m, with
-// row `at` of x, in one subgroup, as those of the member of that index. What bias returns for a row is added, if it is not nil.
-func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *kernel.Buffer, at, base kernel.Value, bias func(n kernel.Value) kernel.Value) {
+// member computes the products of the tile's rows, counted from row base of m, with the row of x that begins at that column, in
+// vec4, in one subgroup, as those of the member of that index: of units from the given one on. What bias returns for a row is added, if it is not nil.
+func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *kernel.Buffer, column, firstUnit, base kernel.Value, bias func(n kernel.Value) kernel.Value) {
 	b := r.b
 	laneID := b.Mod(b.SubgroupLane(), s.team)
 	own := b.Div(b.SubgroupLane(), s.team) // of the rows at once
 	to := b.Mul(index, r.tile)
-	column := b.Mul(at, s.k/4)
 	put := func(n, sum kernel.Value) {
 		sum = lane.Sum(b, sum, s.alike(), s.team/s.alike())
 		if bias != nil {
@@ -231,7 +231,7 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 		if !s.exact {
 			u = b.Min(u, s.k/s.unit-1)
 		}
-		units = append(units, u)
+		units = append(units, b.Add(u, firstUnit))
 	}
 	fetch := func(n kernel.Value) [][]kernel.Value {
 		var words [][]kernel.Value
@@ -313,7 +313,7 @@ func (r *downRun) loadX(s downShape, x *kernel.Buffer, column, laneID kernel.Val
 	return elements, totals
 }
 
-// sum returns the lane's element: the slots' products in rank order, then the terms.
+// sum returns the lane's element: the slots' products in rank order, then the terms, of which parts are added up before.
 func (r *downRun) sum(terms []kernel.Value) kernel.Value {
 	b := r.b
 	part := func(member int) kernel.Value { return r.parts.Load(b.Add(b.Mul(r.tile, member), b.LocalID())) }
@@ -326,7 +326,10 @@ func (r *downRun) sum(terms []kernel.Value) kernel.Value {
 		v := terms[j]
 		if t.x != nil {
 			v = part(member)
-			member++
+			for p := 1; p < t.parts; p++ {
+				v = b.Add(v, part(member+p))
+			}
+			member += t.parts
 			if t.gate != nil {
 				v = lane.Logistic(b, v, terms[j])
 			}

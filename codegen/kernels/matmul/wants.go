@@ -42,10 +42,18 @@ func ExpertDownWants(s *site.Site) []site.Rewrite {
 	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Rows > ir.DecodeRows {
 		return nil
 	}
-	if g.wave = s.Target.Wave; !g.wantsFixed() {
+	var list []site.Rewrite
+	if g.wantsFixed() {
+		list = site.Fixed("fixed12", []*ir.Op{g.linear})
+	} else if g.fixed == nil {
 		return nil
 	}
-	return site.Fixed("fixed12", []*ir.Op{g.linear})
+	for _, t := range g.terms {
+		if t.x != nil && !t.fixed && t.w.format.Bytes != nil && g.partsOf(t) > 1 {
+			list = append(list, site.Fixed("fixed12", []*ir.Op{t.op})...)
+		}
+	}
+	return list
 }
 
 // GemmDotWants asks for x in 8-bit fixed point, on targets that have dot products of bytes and no matrices.
