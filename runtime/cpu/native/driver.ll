@@ -3,7 +3,7 @@
 ;
 ; A dispatch is cut into chunks of workgroups, which threads own in turn: the same in every pass, so that a thread reads the same
 ; weights again. A thread claims its chunks one by one, and counts the workgroups that it has done on a line of the caches that only it
-; writes. A step is over when these counts add up to the workgroups of the table so far. A thread that waits for long
+; writes, at the end of a step: others look at that line all the time. A step is over when these counts add up to the workgroups of the table so far. A thread that waits for long
 ; takes chunks of others; if there were some, their owner has been taken away, and it waits for a shorter time at the next steps. So
 ; no thread waits for another that has claimed nothing, and one that comes late passes by.
 ; Counters only grow: pass number t begins at t times the workgroups. Nobody sets them back between passes or calls.
@@ -21,8 +21,8 @@
 ; stop: not 0 once the host wants all threads back
 ; posted: number of the last piece of work, which wait watches
 
-; take runs the chunks of a dispatch that a thread owns and nobody has claimed, and counts them as done at mine.
-define internal void @take(ptr %d, i64 %owner, i64 %pass, ptr %program, ptr %mine, ptr %scratch) #0 {
+; take runs the chunks of a dispatch that a thread owns and nobody has claimed, and returns how many workgroups they had.
+define internal i64 @take(ptr %d, i64 %owner, i64 %pass, ptr %program, ptr %scratch) #0 {
 entry:
   %roundsp = getelementptr %dispatch, ptr %d, i64 0, i32 6
   %rounds = load i64, ptr %roundsp, align 8
@@ -48,6 +48,7 @@ owns:
 
 claim:
   %claimed = phi i64 [ %claimed0, %owns ], [ %seen, %try ], [ %claimed2, %work ]
+  %sum = phi i64 [ 0, %owns ], [ %sum, %try ], [ %sum1, %work ]
   %open = icmp ult i64 %claimed, %target
   br i1 %open, label %try, label %done
 
@@ -81,11 +82,25 @@ work:
   %grid = load ptr, ptr %gridp, align 8
   call void %fn(ptr %args, ptr %consts, ptr %grid, i64 %from, i64 %end, ptr %scratch)
   %count = sub i64 %end, %from
-  %had = load atomic i64, ptr %mine monotonic, align 8
-  %has = add i64 %had, %count
-  store atomic i64 %has, ptr %mine release, align 8
+  %sum1 = add i64 %sum, %count
   %claimed2 = load atomic i64, ptr %claimedp monotonic, align 8
   br label %claim
+
+done:
+  %all = phi i64 [ 0, %entry ], [ %sum, %claim ]
+  ret i64 %all
+}
+
+; count adds what was done at mine, if anything was: a store takes the line from those who look at it.
+define internal void @count(ptr %mine, i64 %workgroups) #0 {
+  %none = icmp eq i64 %workgroups, 0
+  br i1 %none, label %done, label %some
+
+some:
+  %had = load atomic i64, ptr %mine monotonic, align 8
+  %has = add i64 %had, %workgroups
+  store atomic i64 %has, ptr %mine release, align 8
+  br label %done
 
 done:
   ret void
@@ -117,10 +132,11 @@ passes:
   %more = icmp ult i64 %pass, %end
   br i1 %more, label %dispatches, label %finished
 
-; step is the first dispatch of the step.
+; step is the first dispatch of the step, sum what was done in it.
 dispatches:
   %i = phi i64 [ 0, %passes ], [ %i1, %joins ], [ %i1, %over ]
   %step = phi i64 [ 0, %passes ], [ %step, %joins ], [ %i1, %over ]
+  %sum = phi i64 [ 0, %passes ], [ %sum1, %joins ], [ 0, %over ]
   %left = icmp ult i64 %i, %n
   br i1 %left, label %dispatch, label %passed
 
@@ -131,7 +147,8 @@ passed:
 dispatch:
   %d = getelementptr %dispatch, ptr %table, i64 %i
   %i1 = add i64 %i, 1
-  call void @take(ptr %d, i64 %thread, i64 %pass, ptr %program, ptr %mine, ptr %scratch)
+  %took = call i64 @take(ptr %d, i64 %thread, i64 %pass, ptr %program, ptr %scratch)
+  %sum1 = add i64 %sum, %took
   %overp = getelementptr %dispatch, ptr %d, i64 0, i32 9
   %need = load i64, ptr %overp, align 8
   %none = icmp eq i64 %need, 0
@@ -141,6 +158,7 @@ joins:
   br label %dispatches
 
 wait:
+  call void @count(ptr %mine, i64 %sum1)
   %base = mul i64 %pass, %total
   %goal = add i64 %base, %need
   br label %check
@@ -151,11 +169,11 @@ check:
 
 add:
   %t = phi i64 [ 0, %check ], [ %t1, %add ]
-  %sum = phi i64 [ 0, %check ], [ %sum1, %add ]
+  %have = phi i64 [ 0, %check ], [ %have1, %add ]
   %at = shl i64 %t, 7
   %onep = getelementptr i8, ptr %donep, i64 %at
   %one = load atomic i64, ptr %onep acquire, align 8
-  %sum1 = add i64 %sum, %one
+  %have1 = add i64 %have, %one
   %t1 = add i64 %t, 1
   %others = icmp ult i64 %t1, %threads
   br i1 %others, label %add, label %added
@@ -166,7 +184,7 @@ added:
   br i1 %leave, label %stopped, label %look
 
 look:
-  %enough = icmp uge i64 %sum1, %goal
+  %enough = icmp uge i64 %have1, %goal
   br i1 %enough, label %over, label %waiting
 
 over:
@@ -180,17 +198,19 @@ waiting:
   br i1 %long, label %helps, label %again
 
 helps:
-  %had = load atomic i64, ptr %mine monotonic, align 8
   br label %help
 
 help:
   %j = phi i64 [ %step, %helps ], [ %j1, %helped ]
+  %helped0 = phi i64 [ 0, %helps ], [ %helped2, %helped ]
   %h = getelementptr %dispatch, ptr %table, i64 %j
   br label %owners
 
 owners:
   %o = phi i64 [ 0, %help ], [ %o1, %owners ]
-  call void @take(ptr %h, i64 %o, i64 %pass, ptr %program, ptr %mine, ptr %scratch)
+  %helped1 = phi i64 [ %helped0, %help ], [ %helped2, %owners ]
+  %gave = call i64 @take(ptr %h, i64 %o, i64 %pass, ptr %program, ptr %scratch)
+  %helped2 = add i64 %helped1, %gave
   %o1 = add i64 %o, 1
   %owned = icmp ult i64 %o1, %threads
   br i1 %owned, label %owners, label %helped
@@ -201,8 +221,8 @@ helped:
   br i1 %rest, label %help, label %helpdone
 
 helpdone:
-  %has = load atomic i64, ptr %mine monotonic, align 8
-  %none_taken = icmp eq i64 %has, %had
+  %none_taken = icmp eq i64 %helped2, 0
+  call void @count(ptr %mine, i64 %helped2)
   %patience1 = select i1 %none_taken, i64 63, i64 15
   store i64 %patience1, ptr %patience, align 8
   br label %again
