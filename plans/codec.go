@@ -24,7 +24,7 @@ import (
 const (
 	magic = "zinccpln"
 	// Version is the version of the encoding and of its meaning.
-	Version = 4
+	Version = 5
 
 	headSize     = 24
 	tocEntrySize = 32

@@ -25,6 +25,8 @@ type Vocab struct {
 	BOS, EOS, EOT, EOM, UNK, PAD *int32
 	FIMPad, FIMRep, FIMSep       *int32
 
+	Suppress []int32 // tokenizer.ggml.suppress_tokens: they never come
+
 	// tokenizer.ggml.add_bos_token, add_eos_token, add_space_prefix
 	AddBOS, AddEOS, AddSpacePrefix *bool
 
@@ -58,6 +60,7 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 		FIMPad:         r.id("fim_pad"),
 		FIMRep:         r.id("fim_rep"),
 		FIMSep:         r.id("fim_sep"),
+		Suppress:       r.ints("tokenizer.ggml.suppress_tokens"),
 		AddBOS:         r.flag("tokenizer.ggml.add_bos_token"),
 		AddEOS:         r.flag("tokenizer.ggml.add_eos_token"),
 		AddSpacePrefix: r.flag("tokenizer.ggml.add_space_prefix"),

@@ -37,6 +37,9 @@ func TestSettings(t *testing.T) {
 	if want := []Setting{{"top_k", 20}, {"top_p", 0.95}}; err != nil || !slices.Equal(v.Sampling, want) {
 		t.Errorf("%v, %v, want %v", v.Sampling, err, want)
 	}
+	if v, err := read(gguf.KV{Key: "tokenizer.ggml.suppress_tokens", Value: []int32{9, 3}}); err != nil || !slices.Equal(v.Suppress, []int32{9, 3}) {
+		t.Errorf("suppressed: %v, %v", v.Suppress, err)
+	}
 	for _, x := range []any{float32(math.NaN()), math.Inf(1), -math.MaxFloat64} {
 		if _, err := read(gguf.KV{Key: "general.sampling.temp", Value: x}); err == nil || !strings.Contains(err.Error(), "general.sampling.temp") {
 			t.Errorf("%v: %v", x, err)

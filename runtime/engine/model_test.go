@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +114,42 @@ func TestGreedy(t *testing.T) {
 	}
 	if done == nil || done.Reason != engine.Length || done.Usage.Completion != 40 || done.Usage.Prompt != len(prompt) {
 		t.Errorf("ends with %+v", done)
+	}
+}
+
+// TestSuppressed takes the tokens of a greedy answer out by the vocabulary: the answer is that of a request which forbids
+// them, and has none, also where the request has a bias for one.
+func TestSuppressed(t *testing.T) {
+	m := loadModel(t, "gopher", 96, 1)
+	prompt := m.encode("package sort\n\n// Search")
+	ask := func(bias map[int32]float64) []int32 {
+		_, ids, _ := answer(t, m.start(t, engine.Options{}), engine.Request{Prompt: prompt, Max: 6, TopLogprobs: -1, Sampling: sample.Params{Bias: bias}})
+		return ids
+	}
+	first := ask(nil)
+	forbidden := map[int32]float64{}
+	for _, id := range first {
+		forbidden[id] = math.Inf(-1)
+	}
+	want := ask(forbidden)
+	vocab := m.plan.Vocab
+	vocab.Suppress = slices.Sorted(maps.Keys(forbidden))
+	var err error
+	if m.tok, err = text.New(vocab); err != nil {
+		t.Fatal(err)
+	}
+	given := map[int32]float64{first[0]: 5}
+	if got := ask(nil); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+	if got := ask(given); !slices.Equal(got, want) {
+		t.Errorf("with a bias for a suppressed token: %d, want %d", got, want)
+	}
+	if slices.ContainsFunc(want, func(id int32) bool { return forbidden[id] != 0 }) {
+		t.Errorf("%d has one of %d", want, vocab.Suppress)
+	}
+	if len(given) != 1 || given[first[0]] != 5 {
+		t.Errorf("the request's bias has become %v", given)
 	}
 }
 

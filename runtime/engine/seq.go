@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -40,8 +42,8 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 	if !r.IgnoreEOG {
 		s.ends = append(s.ends, tok.EOG()...)
 	}
-	if !r.Sampling.Greedy() || r.Min > 0 {
-		s.sampler = sample.New(r.Sampling, func(id int32) string { return tok.Piece(id, true) })
+	if p := allowed(r.Sampling, tok.Suppressed()); !p.Greedy() || r.Min > 0 {
+		s.sampler = sample.New(p, func(id int32) string { return tok.Piece(id, true) })
 		for _, id := range r.Prompt {
 			s.sampler.Accept(id)
 		}
@@ -54,6 +56,21 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 		s.begin(s.owed.Plain)
 	}
 	return s
+}
+
+// allowed returns p with a bias that forbids the tokens which the model's file says never come.
+func allowed(p sample.Params, suppressed []int32) sample.Params {
+	if len(suppressed) == 0 {
+		return p
+	}
+	p.Bias = maps.Clone(p.Bias)
+	if p.Bias == nil {
+		p.Bias = map[int32]float64{}
+	}
+	for _, id := range suppressed {
+		p.Bias[id] = math.Inf(-1)
+	}
+	return p
 }
 
 // reading says that a part of the prompt is not yet in the slot.

@@ -36,6 +36,8 @@ type Tokenizer struct {
 	special []int32 // ids that are cut out of the text, longest text first
 	eog     map[int32]bool
 
+	suppressed []int32
+
 	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
 }
@@ -90,7 +92,14 @@ func New(v Vocab) (*Tokenizer, error) {
 	if len(v.Scores) != 0 && len(v.Scores) < len(v.Tokens) {
 		return nil, fmt.Errorf("tokenizer: %d scores for %d tokens", len(v.Scores), len(v.Tokens))
 	}
+	for _, id := range v.Suppress {
+		if id < 0 || int(id) >= len(v.Tokens) {
+			return nil, fmt.Errorf("tokenizer: suppress_tokens names token %d of %d", id, len(v.Tokens))
+		}
+	}
 	t := &Tokenizer{
+		suppressed: v.Suppress,
+
 		tokens: make([]token, len(v.Tokens)),
 		byText: make(map[string]int32, len(v.Tokens)),
 	}
@@ -198,6 +207,9 @@ func (t *Tokenizer) IsEOG(id int32) bool { return t.eog[id] }
 
 // EOG returns the tokens that end generation, ascending.
 func (t *Tokenizer) EOG() []int32 { return slices.Sorted(maps.Keys(t.eog)) }
+
+// Suppressed returns the tokens that the file says never come.
+func (t *Tokenizer) Suppressed() []int32 { return t.suppressed }
 
 // ID returns the token with this text as the vocabulary writes it.
 func (t *Tokenizer) ID(text string) (id int32, ok bool) {

@@ -307,6 +307,8 @@ func TestNewErrors(t *testing.T) {
 		`tokenizer: pre-tokenizer "klingon" is not supported`:           func(v *Vocab) { v.Pre = "klingon" },
 		`tokenizer: vocabulary has no tokens`:                           func(v *Vocab) { v.Tokens = nil },
 		`tokenizer: 2 token types for 4096 tokens`:                      func(v *Vocab) { v.Types = v.Types[:2] },
+		`tokenizer: suppress_tokens names token 4096 of 4096`:           func(v *Vocab) { v.Suppress = []int32{7, 4096} },
+		`tokenizer: suppress_tokens names token -1 of 4096`:             func(v *Vocab) { v.Suppress = []int32{-1} },
 		`tokenizer: 1 scores for 4096 tokens`:                           func(v *Vocab) { v.Scores = []float32{0} },
 		`tokenizer: tokens 5 and 7 are both "%"`:                        func(v *Vocab) { v.Tokens[7] = v.Tokens[5] },
 		`tokenizer: add_bos_token is set, but there is no bos_token_id`: func(v *Vocab) { v.BOS, v.AddBOS, v.Pre = nil, new(true), "glm4" },
