@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // OpKind is one row of the op table: all that the compiler knows of an op.
@@ -286,10 +287,28 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
+		Name: "hadamard",
+		Doc: "turns each run of group elements, a power of two: y[i] = sum over j of (-1)^(the bits that i and j have in common) * x[j] / sqrt(group); " +
+			"products of two rows that are both turned stay what they are, and no element stands out of its run",
+		Params:  []string{"x"},
+		Attrs:   []AttrSpec{intAttr("group")},
+		Fusion:  PerHead,
+		RowWise: true,
+		Flops:   noFlops,
+		Error:   attrTerms("group"),
+		Infer: func(op *Op) (Type, error) {
+			if g := Dim(op.Attrs.Int("group")); g <= 0 || g&(g-1) != 0 || op.Args[0].Type.Last()%g != 0 {
+				return Type{}, fmt.Errorf("group %d does not fit %s", g, op.Args[0].Type)
+			}
+			return oneRows(op)
+		},
+	},
+	{
 		Name: "kvwrite",
 		Doc: "cache[slot[r]][pos[r] mod P] = x[r], P the positions of the cache, rounded to the cache's dtype: to the nearest f16, ties to even; or to q8_0, each 32 elements, " +
 			"in float32: d = max|x| * (1/127), of which the block keeps the nearest f16; a code has the sign of x and the magnitude " +
-			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i + i*(1 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d",
+			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i + i*(1 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d; " +
+			"or to q4_0, likewise: d = max|x| * (1/8), and s = -1 if max|x| is an x, else 1; the block keeps the nearest f16 with the sign of s; a code is min(15, floor(x*s*i + 17/2)) - 8",
 		Params: []string{"x", "pos", "slot", "cache"},
 		Slots:  RowSlot,
 		Writes: []int{3},
@@ -520,10 +539,23 @@ func areRowIndices(rows Dim, vs ...*Value) error {
 	return nil
 }
 
+// CacheTypes are the dtypes that KV caches may have, that of plans that name none first.
+var CacheTypes = []DType{F16, F32, Q8_0, Q4_0}
+
+// CacheTypeNames names the types that KV caches may have in a sentence.
+func CacheTypeNames() string {
+	var names []string
+	for _, t := range CacheTypes {
+		names = append(names, t.String())
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // isCached checks the dtype of a KV cache.
 func isCached(c Type) error {
-	if c.DType != F32 && c.DType != F16 && c.DType != Q8_0 {
-		return fmt.Errorf("cache %s is none of f32, f16 and q8_0", c)
+	if !slices.Contains(CacheTypes, c.DType) {
+		return fmt.Errorf("cache %s is not of %s", c, CacheTypeNames())
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func "forward" rows=8 sequences=many {
   %2 = linear %1, @"odd name", @b : f32[T, 64]
   %3 = rmsnorm %2, @hn {eps=1e-06, group=16} : f32[T, 64]
   %4 = rope %3, @pos, @rope {kind="neox", head_dim=16, n_rot=8} : f32[T, 64]
+  %23 = hadamard %4 {group=16} : f32[T, 64]
   kvwrite %4, @pos, @slot, @k
   kvwrite %2, @pos, @slot, @v
   %5 = attention %4, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25} : f32[T, 64]

@@ -69,7 +69,7 @@ func validateHeader(p *Plan) error {
 		return fmt.Errorf("ctx %d and slots %d, program has %d and %d", h.Ctx, h.Slots, p.Program.Ctx, p.Program.Slots)
 	case h.Model.Fingerprint != p.Program.Source:
 		return fmt.Errorf("fingerprint %q, program has %q", h.Model.Fingerprint, p.Program.Source)
-	case !slices.Contains([]string{"f16", "f32", "q8_0", "none"}, h.KV):
+	case h.KV != "none" && !slices.ContainsFunc(ir.CacheTypes, func(t ir.DType) bool { return t.String() == h.KV }):
 		return fmt.Errorf("KV dtype %q", h.KV)
 	case h.MaxRows <= 0 || h.MaxRows > 1<<20 || h.Ring <= 0 || h.Ring > 1<<24:
 		return fmt.Errorf("max rows %d or ring %d out of range", h.MaxRows, h.Ring)

@@ -42,7 +42,7 @@ the positions that the cache holds before. Bound is what takes most of the time.
 		name := f.String("target", "", "device to predict for; zincc targets lists them; or a probe's .json")
 		f.Var(&positions, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
 		slots := f.Int("slots", 1, "sequences at a time, each with a KV cache of its own")
-		kv := f.String("kv", "f16", "type of the KV cache: f16, f32 or q8_0")
+		kv := f.String("kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "model")
@@ -94,9 +94,10 @@ func checkSlots(n int) error {
 
 // kvType is the dtype that --kv names.
 func kvType(s string) (ir.DType, error) {
-	kv, ok := map[string]ir.DType{"f16": ir.F16, "f32": ir.F32, "q8_0": ir.Q8_0}[s]
-	if !ok {
-		return ir.Invalid, cli.Usagef("--kv: want f16, f32 or q8_0, have %q", s)
+	for _, t := range ir.CacheTypes {
+		if s == t.String() {
+			return t, nil
+		}
 	}
-	return kv, nil
+	return ir.Invalid, cli.Usagef("--kv: want %s, have %q", ir.CacheTypeNames(), s)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -37,7 +38,7 @@ On a device, of whatever vendor, measure instead:
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		name := f.String("target", "", "the AMD device; zincc targets lists them")
 		out := f.StringP("output", "o", "", "file to merge the rows into")
-		kv := f.String("kv", "f16", "type of the KV cache: f16, f32 or q8_0")
+		kv := f.String("kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, models []string) error {
 			if len(models) == 0 || *out == "" {

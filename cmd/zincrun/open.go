@@ -11,6 +11,7 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/model"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -27,7 +28,7 @@ func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
 	f.Var(&o.ctx, "ctx", "of a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")
 	f.StringVar(&o.keep, "keep-layout", "", "keep the weights in this folder as a processor wants them, and map them the next time")
-	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: f16, f32 or q8_0")
+	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: "+ir.CacheTypeNames())
 }
 
 // options are what the flags say.

@@ -10,6 +10,7 @@ func TestAttentionLanes(t *testing.T) {
 		attentionTest("attention_lanes", "f32", 96, 2, 1, 0, siteTest{ctx: 80, slots: 1, rows: 33, pos: []int{31}}),
 		attentionTest("attention_lanes", "f32", 80, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 40, n: 1, pos: []int{0}}),
 		attentionTest("attention_lanes", "q8_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
+		attentionTest("attention_lanes", "q4_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
 	} {
 		c.runOn(t, processor(t))
 	}
@@ -27,6 +28,7 @@ func TestDecodeAttentionLanes(t *testing.T) {
 		split("f32", 96, 8, 1, 1, siteTest{ctx: 32, slots: 1, rows: 1, pos: []int{31}}),
 		split("f16", 80, 4, 2, 3, siteTest{ctx: 32, slots: 3, rows: 4, n: 3, pos: []int{0, 8, 20}, slot: []int{2, 0, 1}}),
 		split("q8_0", 256, 8, 2, 2, siteTest{ctx: 48, slots: 3, rows: 4, n: 3, pos: []int{0, 46, 8}, slot: []int{2, 0, 1}}),
+		split("q4_0", 256, 8, 2, 2, siteTest{ctx: 48, slots: 3, rows: 4, n: 3, pos: []int{0, 46, 8}, slot: []int{2, 0, 1}}),
 		split("f32", 8, 3, 1, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}), // no lane for every dim
 		attentionTest("attention_split", "q8_0", 32, 4, 2, 0, siteTest{ctx: 101, slots: 2, rows: 8, n: 5, pos: []int{17}, slot: []int{0, 1, 0}}),
 		attentionTest("attention_split", "f16", 128, 4, 1, 0, siteTest{ctx: 100, slots: 1, rows: 1, pos: []int{99}}),

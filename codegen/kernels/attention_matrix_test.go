@@ -11,7 +11,7 @@ func TestAttentionMatrices(t *testing.T) {
 	split := func(kv string, headDim, heads, kvHeads, splits int, c siteTest) siteTest {
 		return merged(headDim, heads, splits, attentionTest("attention_split", kv, headDim, heads, kvHeads, splits, c))
 	}
-	for _, kv := range []string{"f16", "q8_0"} {
+	for _, kv := range []string{"f16", "q8_0", "q4_0"} {
 		for _, c := range []siteTest{
 			split(kv, 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
 			split(kv, 64, 4, 4, 8, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{5, 63}, slot: []int{1, 0}}), // empty splits
@@ -41,7 +41,7 @@ func TestAttentionMatrices(t *testing.T) {
 // merge the splits, in the interpreter.
 func TestAttentionAhead(t *testing.T) {
 	on := lookup(t, "sm_90-cuda")
-	for _, kv := range []string{"f16", "q8_0"} {
+	for _, kv := range []string{"f16", "q8_0", "q4_0"} {
 		for _, c := range []siteTest{
 			merged(128, 4, 3, attentionTest("attention_split", kv, 128, 4, 1, 3, siteTest{ctx: 600, slots: 1, rows: 1, pos: []int{580}})), // the last turn is shorter
 			fresh(128, 2, 3, headsTest(kv, "neox", 128, 128, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}})),
@@ -98,7 +98,7 @@ func TestMatricesOfAnyWidth(t *testing.T) {
 		{ctx: 64, slots: 8, pos: []int{20, 4, 5, 6, 7, 8, 9, 10}, slot: []int{3, 1}},
 		{ctx: 64, slots: 2, pos: []int{13, 14, 15, 16, 17, 24, 40, 41}, slot: []int{1}}, // in both halves of 16 positions and beyond
 	} {
-		for _, kv := range []string{"f16", "q8_0"} {
+		for _, kv := range []string{"f16", "q8_0", "q4_0"} {
 			fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, at)).checkWidthsOn(t, on, "%0")
 		}
 	}
@@ -113,6 +113,7 @@ func TestMatricesInWindows(t *testing.T) {
 		windowed(70, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few))),
 		windowed(21, 4, fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, few))),
 		windowed(21, 4, attentionTest("attention_split", "q8_0", 64, 4, 1, 0, few)),
+		windowed(21, 4, attentionTest("attention_split", "q4_0", 64, 4, 1, 0, few)),
 		ringed(128, windowed(70, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few)))),
 		ringed(64, windowed(21, 4, fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, few)))),
 	} {
@@ -127,6 +128,7 @@ func TestMatricesInWindows(t *testing.T) {
 		ringed(64, windowed(16, 8, attentionTest("attention_coop", "f16", 128, 8, 2, 0, many))),
 		ringed(96, windowed(70, 16, splitTiles(8, attentionTest("attention_coop", "q8_0", 256, 16, 2, 3, many)))),
 		windowed(70, 16, splitTiles(8, attentionTest("attention_coop", "q8_0", 256, 16, 2, 3, many))),
+		windowed(70, 16, splitTiles(8, attentionTest("attention_coop", "q4_0", 256, 16, 2, 3, many))),
 	} {
 		c = halfQuery(c)
 		c.runOn(t, on)

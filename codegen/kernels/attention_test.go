@@ -51,6 +51,8 @@ func TestAttentionSplit(t *testing.T) {
 		split("f32", 8, 3, 1, 2, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
 		split("f16", 64, 6, 2, 4, siteTest{ctx: 48, slots: 1, rows: 1, pos: []int{33}}),
 		split("q8_0", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		split("q4_0", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		split("q4_0", 96, 8, 1, 1, siteTest{ctx: 33, slots: 3, rows: 4, n: 3, pos: []int{0, 31, 8}, slot: []int{2, 0, 1}}),
 		split("q8_0", 64, 6, 2, 4, siteTest{ctx: 48, slots: 2, rows: 2, pos: []int{33, 5}, slot: []int{1, 0}}),
 		split("q8_0", 256, 8, 2, 2, siteTest{ctx: 48, slots: 3, rows: 4, n: 3, pos: []int{0, 46, 8}, slot: []int{2, 0, 1}}),
 		split("q8_0", 96, 8, 1, 1, siteTest{ctx: 33, slots: 1, rows: 1, pos: []int{31}}),
@@ -85,6 +87,7 @@ func TestAttentionOfFreshRows(t *testing.T) {
 			fresh(256, 2, splits, slicedHeads("neox", 256, 64, true, siteTest{ctx: 64, slots: 1, rows: 8, n: 7, pos: []int{0}})),
 			fresh(80, 2, splits, headsTest("f16", "neox", 80, 20, 2, true, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{23, 62}})),
 			fresh(128, 2, splits, headsTest("q8_0", "neox", 128, 128, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}})),
+			fresh(64, 1, splits, headsTest("q4_0", "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
 			fresh(64, 1, splits, headsTest("q8_0", "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
 			fresh(96, 2, splits, headsTest("q8_0", "neox", 96, 96, 2, true, siteTest{ctx: 65, slots: 1, rows: 8, pos: []int{13}})),
 		} {
@@ -102,6 +105,7 @@ func TestAttentionTiled(t *testing.T) {
 		attentionTest("attention_tiled", "f32", 80, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 40, n: 1, pos: []int{0}}),
 		attentionTest("attention_tiled", "f16", 256, 8, 2, 0, siteTest{ctx: 48, slots: 1, rows: 32, n: 20, pos: []int{9}}),
 		attentionTest("attention_tiled", "q8_0", 128, 4, 1, 0, siteTest{ctx: 96, slots: 1, rows: 64}),
+		attentionTest("attention_tiled", "q4_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
 		attentionTest("attention_tiled", "q8_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
 		attentionTest("attention_tiled", "f32", 512, 1, 1, 0, siteTest{ctx: 48, slots: 1, rows: 16, pos: []int{3}}),
 	} {

@@ -33,6 +33,8 @@ func TestAttentionWgmma(t *testing.T) {
 		windowed(170, 4, attentionTest("attention_wgmma", "f16", 192, 4, 1, 0, many)),
 		attentionTest("attention_wgmma", "q8_0", 128, 8, 2, 0, many),
 		attentionTest("attention_wgmma", "q8_0", 64, 4, 1, 0, whole),
+		attentionTest("attention_wgmma", "q4_0", 64, 4, 1, 0, whole),
+		attentionTest("attention_wgmma", "q4_0", 128, 8, 2, 0, many),
 		block(splitTiles(16, attentionTest("attention_wgmma", "q8_0", 256, 16, 2, 3, many))),
 		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "q8_0", 192, 4, 1, 0, round))),
 		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, round))),

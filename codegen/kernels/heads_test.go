@@ -33,6 +33,10 @@ kv @v : %s[%d, L, %d]
 	c.group += fmt.Sprintf("%%2 = rope %s, @pos, @rope {%s} : io f32[T, %d]\n", from[0], attrs, q) +
 		fmt.Sprintf("%%3 = rope %s, @pos, @rope {%s} : f32[T, %d]\n", from[1], attrs, row) +
 		"kvwrite %3, @pos, @slot, @k\nkvwrite @vx, @pos, @slot, @v"
+	if kv == "q4_0" {
+		c.group = strings.NewReplacer("%2 = rope", "%20 = rope", " : io ", " : ", "%3 = rope", "%21 = rope",
+			"kvwrite %3", fmt.Sprintf("%%2 = hadamard %%20 {group=32} : io f32[T, %d]\n%%3 = hadamard %%21 {group=32} : f32[T, %d]\nkvwrite %%3", q, row)).Replace(c.group)
+	}
 	return c
 }
 
@@ -47,6 +51,8 @@ func TestHeads(t *testing.T) {
 		headsTest("q8_0", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 1, pos: []int{39}}),
 		headsTest("q8_0", "norm", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
 		headsTest("q8_0", "neox", 96, 32, 4, true, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
+		headsTest("q4_0", "neox", 96, 32, 4, true, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
+		headsTest("q4_0", "norm", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
 		headsTest("f16", "neox", 256, 64, 1, false, siteTest{ctx: 16, slots: 1, rows: 1, pos: []int{3}}),
 	} {
 		c.run(t)
@@ -109,6 +115,7 @@ func TestHeadsRounded(t *testing.T) {
 	for _, c := range []siteTest{
 		headsTest("f16", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 20, n: 19}),
 		headsTest("f16", "norm", 80, 20, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		headsTest("q4_0", "neox", 128, 128, 2, true, siteTest{ctx: 40, slots: 1, rows: 20, n: 19}),
 		slicedHeads("neox", 256, 64, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
 	} {
 		c.group = strings.Replace(c.group, " : io ", " : ", 1)
@@ -119,12 +126,14 @@ func TestHeadsRounded(t *testing.T) {
 	}
 }
 
-// TestCacheRounding writes rows as they are to a cache of q8_0, which must hold the
+// TestCacheRounding writes rows as they are to caches that have scales, which must hold the
 // oracle's bytes: rows of normal numbers, very large and small ones, and halves of codes.
 func TestCacheRounding(t *testing.T) {
-	c := headsTest("q8_0", "neox", 64, 64, 2, false, siteTest{ctx: 9, slots: 2, rows: 8, n: 7, pos: []int{1}, slot: []int{1}})
-	c.globals = strings.ReplaceAll(c.globals, "step @kx", "step @edges")
-	c.group = "kvwrite @edges, @pos, @slot, @k\nkvwrite @vx, @pos, @slot, @v"
-	c.exact = true
-	c.run(t)
+	for _, kv := range []string{"q8_0", "q4_0"} {
+		c := headsTest(kv, "neox", 64, 64, 2, false, siteTest{ctx: 9, slots: 2, rows: 8, n: 7, pos: []int{1}, slot: []int{1}})
+		c.globals = strings.ReplaceAll(c.globals, "step @kx", "step @edges")
+		c.group = "kvwrite @edges, @pos, @slot, @k\nkvwrite @vx, @pos, @slot, @v"
+		c.exact = true
+		c.run(t)
+	}
 }

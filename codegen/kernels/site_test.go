@@ -123,16 +123,17 @@ func (c siteTest) value(v *ir.Value) []byte {
 	rng := rand.New(rand.NewPCG(h.Sum64(), 7))
 	n, _ := v.Type.Elements(c.rows, c.ctx)
 	var b []byte
-	var block []float32 // of q8_0
+	var block []float32 // of a cache that has scales
+	q := gguf.QuantizerOf(v.Type.DType)
 	for i := range int(n) {
 		x := float32(rng.NormFloat64())
-		if v.Type.DType == ir.Q8_0 {
-			if block = append(block, x); len(block) == ir.Q8_0.Block() {
+		if q != nil {
+			if block = append(block, x); len(block) == v.Type.DType.Block() {
 				if v.Class == ir.KV && !c.seen(i/int(v.Type.Last())) {
 					b = binary.LittleEndian.AppendUint16(b, 0x7e00) // NaN
-					b = append(b, make([]byte, len(block))...)
+					b = append(b, make([]byte, v.Type.DType.BlockBytes()-2)...)
 				} else {
-					b = gguf.EncodeQ8_0(b, block)
+					b = q.Encode(b, block)
 				}
 				block = block[:0]
 			}

@@ -121,7 +121,7 @@ var families = []Family{
 	{"router", "top-k or the weights of the chosen on its own: one subgroup a row", matmul.RouterCandidates, nil},
 	{"router_lanes", "the same on processors: over any number of experts, a slot in each lane", matmul.RouterLanesCandidates, nil},
 	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's and the residual, element by element", matmul.ExpertSumCandidates, nil},
-	{"heads", "slices, norm and rotary embedding of the heads of q and k, and the writes of k and v into their caches", attention.HeadsCandidates, nil},
+	{"heads", "slices, norm and rotary embedding of the heads of q and k, their turn for caches of few bits, and the writes of k and v into their caches", attention.HeadsCandidates, nil},
 	{"attention_split", "attention of a few rows with what makes q, k and v and writes the caches, each row over parts of the cache that the last part merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
 	{"attention_merge", "the splits of attention of many rows combined, and gated: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
 	{"attention_wgmma", "attention of many rows of one sequence with products of four subgroups (wgmma): one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Ctx     int      // positions a sequence slot holds; 0 for DefaultCtx
 	Slots   int      // sequences at a time; 0 for 1
-	KV      ir.DType // F32, F16 or Q8_0
+	KV      ir.DType // one of ir.CacheTypes
 	MaxRows int      // rows of a step, at most
 }
 

@@ -83,6 +83,9 @@ func (a *latent) build(l *layer, x *ir.Value) *ir.Value {
 	if l.err == nil && row%l.kv.Block() != 0 {
 		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), row)
 	}
+	if l.err == nil && l.kv == ir.Q4_0 {
+		l.err = ir.Unsupported("a KV cache of %s of latent attention, whose keys are values, too, is not supported", l.kv)
+	}
 	cache := l.cache(blk+"k", l.kv, row)
 	l.op("kvwrite", nil, join(vector, turnedKey, 1), l.pos, l.slot, cache)
 	// Values are the first elements of what is cached; those of the sums behind them are left out.

@@ -147,6 +147,7 @@ func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 		q = l.norm(q, l.blk+"attn_q_norm", n.dim)
 		k = l.norm(k, l.blk+"attn_k_norm", n.dim)
 	}
+	q, k = l.spread(q), l.spread(k)
 	if l.err == nil && n.dim%l.kv.Block() != 0 {
 		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), n.dim)
 	}
@@ -183,6 +184,15 @@ func (l *layer) rotate(x, table *ir.Value) *ir.Value {
 	return l.op("rope", ir.Attrs{
 		{Name: "kind", Value: l.row.rope}, {Name: "head_dim", Value: int64(l.heads.dim)}, {Name: "n_rot", Value: int64(table.Type.Last())},
 	}, x, l.pos, table)
+}
+
+// spread returns queries or keys as a cache wants them: of few bits, turned so that no element stands out of its block. It turns
+// blocks and not whole heads, so that eight lanes do it, as many as round one.
+func (l *layer) spread(x *ir.Value) *ir.Value {
+	if l.kv != ir.Q4_0 || x == nil {
+		return x
+	}
+	return l.op("hadamard", ir.Attrs{{Name: "group", Value: int64(l.kv.Block())}}, x)
 }
 
 // ffn is the FFN of a layer, dense or, where the file has a router, of experts.

@@ -1,6 +1,9 @@
 package oracle
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 func sigmoidOf(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
@@ -43,6 +46,24 @@ func l2norm(c *call) error {
 		s := 1 / max(math.Sqrt(sumOfSquares(in)), eps)
 		for j, v := range in {
 			out[j] = float32(float64(v) * s)
+		}
+	}
+	return nil
+}
+
+func hadamard(c *call) error {
+	group, x, y := c.op.Attrs.Int("group"), c.arg(0), c.result()
+	factor := 1 / math.Sqrt(float64(group))
+	for first := 0; first < c.rows(0)*width(c.op.Result); first += group {
+		for i := range group {
+			sum := 0.0
+			for j, v := range x[first:][:group] {
+				if bits.OnesCount(uint(i&j))%2 == 1 {
+					v = -v
+				}
+				sum += float64(v)
+			}
+			y[first+i] = float32(factor * sum)
 		}
 	}
 	return nil

@@ -475,3 +475,33 @@ func TestStateIsReadAndWritten(t *testing.T) {
 		t.Errorf("position 0 of slot 0: %v, or slot 0 is not cleared, or slot 1 is not left alone", err)
 	}
 }
+
+// TestHadamard compares with Sylvester's matrices, made by doubling.
+func TestHadamard(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		group, runs := 1<<t.pick("log", 0, 6), t.pick("runs", 1, 3)
+		k := group * runs
+		x := t.floats(t.n * k)
+		m := t.machine(1, 1, nil, fmt.Sprintf("step @x : f32[T, %d]", k), fmt.Sprintf("%%0 = hadamard @x {group=%d} : io f32[T, %d]", group, k))
+		m.setFloats("x", x...)
+		run(t, m)
+		want := make([]float64, len(x))
+		for first := 0; first < len(x); first += group {
+			y := want[first:][:group]
+			for i, v := range x[first:][:group] {
+				y[i] = float64(v)
+			}
+			for half := 1; half < group; half *= 2 {
+				for i := range y {
+					if i&half == 0 {
+						y[i], y[i+half] = y[i]+y[i+half], y[i]-y[i+half]
+					}
+				}
+			}
+			for i := range y {
+				y[i] /= math.Sqrt(float64(group))
+			}
+		}
+		near(t, "hadamard", m.Floats(m.last()), want, 1e-6)
+	})
+}

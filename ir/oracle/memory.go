@@ -69,7 +69,7 @@ func (m *Machine) addGlobal(ctx context.Context, g *ir.Value, src Source) error 
 // globalWords is the words of a global that is no weight.
 func globalWords(p *ir.Program, g *ir.Value) (int, error) {
 	held := g.Type
-	if g.Class == ir.KV && held.DType == ir.Q8_0 {
+	if g.Class == ir.KV && held.DType.Block() > 1 {
 		held.DType = ir.F32
 	}
 	rows := 1 // T in the types of globals, which all functions share
@@ -243,16 +243,17 @@ func (m *Machine) Read(f *ir.Func, v *ir.Value) ([]byte, error) {
 }
 
 // Encode appends x, which values of dtype t hold, to b as Read does: words of four
-// bytes as they are, float16 or q8_0. Of q8_0 that gives the blocks that kvwrite wrote.
+// bytes as they are, float16 or a cache's blocks, which are those that kvwrite wrote.
 func Encode(b []byte, t ir.DType, x []float32) []byte {
 	switch t {
 	case ir.F16:
 		for _, v := range x {
 			b = binary.LittleEndian.AppendUint16(b, gguf.F32ToF16(v))
 		}
-	case ir.Q8_0:
-		b = gguf.EncodeQ8_0(b, x)
 	default:
+		if q := gguf.QuantizerOf(t); q != nil {
+			return q.Encode(b, x)
+		}
 		for _, v := range x {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 		}

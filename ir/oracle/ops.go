@@ -199,8 +199,10 @@ func kvwrite(c *call) error {
 			for i, v := range out {
 				out[i] = gguf.F16ToF32(gguf.F32ToF16(v))
 			}
-		case ir.Q8_0:
-			gguf.RoundQ8_0(out)
+		default:
+			if q := gguf.QuantizerOf(cacheType); q != nil {
+				q.Round(out)
+			}
 		}
 	}
 	return nil

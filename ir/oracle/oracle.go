@@ -234,6 +234,7 @@ var evaluators = map[string]func(c *call) error{
 	"softcap":          softcap,
 	"glu":              glu,
 	"rope":             rope,
+	"hadamard":         hadamard,
 	"kvwrite":          kvwrite,
 	"attention":        attention,
 	"attention_split":  attentionSplit,

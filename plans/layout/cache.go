@@ -6,17 +6,50 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// A KV cache of q8_0, [slots, positions, width], is two planes on the device:
+// A KV cache of q8_0 or q4_0, [slots, positions, width], is two planes on the device:
 //
-//   - a byte for each element, row-major: its code plus 128. The bytes of four
+//   - codes, row-major. Of q8_0 a byte for each element: its code plus 128. The bytes of four
 //     neighbours are those of elements 0, 2, 1, 3: two masks give them in order, as
-//     pairs of 16 bits.
+//     pairs of 16 bits. Of q4_0 a byte for two neighbours: the first's code plus 8, and 16 times the second's.
 //   - the scales, f16, as [slots, width/32, positions]: what consecutive positions have
 //     for the same elements lies together, and who reads a head reads no other's.
 //
 // Caches of other types lie as their type says.
 
-// codeAt is where the codes of four neighbours lie, codeBias what is added to each.
+// A cacheCodes is how the codes of a block lie on the device and in a row.
+type cacheCodes struct{ toDevice, toRow func(dst, src []byte) }
+
+var cacheFormats = map[ir.DType]cacheCodes{
+	ir.Q8_0: {
+		func(device, row []byte) {
+			for i, c := range row {
+				device[i&^3+codeAt[i&3]] = c + codeBias
+			}
+		},
+		func(row, device []byte) {
+			for i := range row {
+				row[i] = device[i&^3+codeAt[i&3]] - codeBias
+			}
+		},
+	},
+	// A row has element i in the low bits of byte i, and that half a block on in the high ones.
+	ir.Q4_0: {
+		func(device, row []byte) {
+			code := func(i int) byte { return row[i%len(row)] >> (i / len(row) * 4) & 15 }
+			for i := range device {
+				device[i] = code(2*i) | code(2*i+1)<<4
+			}
+		},
+		func(row, device []byte) {
+			code := func(i int) byte { return device[i/2] >> (i % 2 * 4) & 15 }
+			for i := range row {
+				row[i] = code(i) | code(i+len(row))<<4
+			}
+		},
+	},
+}
+
+// codeAt is where the codes of four neighbours of q8_0 lie, codeBias what is added to each.
 var codeAt = [4]int{0, 2, 1, 3}
 
 const codeBias = 128
@@ -26,9 +59,7 @@ const codeBias = 128
 func CacheToDevice(t ir.Type, positions int, rows []byte) ([]byte, error) {
 	return moveCache(t, positions, rows, func(device, rows *cacheBlock) {
 		copy(device.scale, rows.scale)
-		for i, c := range rows.codes {
-			device.codes[i&^3+codeAt[i&3]] = c + codeBias
-		}
+		cacheFormats[t.DType].toDevice(device.codes, rows.codes)
 	}, false)
 }
 
@@ -36,9 +67,7 @@ func CacheToDevice(t ir.Type, positions int, rows []byte) ([]byte, error) {
 func CacheFromDevice(t ir.Type, positions int, device []byte) ([]byte, error) {
 	return moveCache(t, positions, device, func(device, rows *cacheBlock) {
 		copy(rows.scale, device.scale)
-		for i := range rows.codes {
-			rows.codes[i] = device.codes[i&^3+codeAt[i&3]] - codeBias
-		}
+		cacheFormats[t.DType].toRow(rows.codes, device.codes)
 	}, true)
 }
 
@@ -55,7 +84,7 @@ func moveCache(t ir.Type, positions int, src []byte, move func(device, rows *cac
 	if int64(len(src)) != size || len(t.Shape) != 3 {
 		return nil, fmt.Errorf("layout: %d bytes of a cache %s of %d", len(src), t, size)
 	}
-	if t.DType != ir.Q8_0 {
+	if _, ok := cacheFormats[t.DType]; !ok {
 		return src, nil
 	}
 	dst := make([]byte, size)
@@ -63,14 +92,14 @@ func moveCache(t ir.Type, positions int, src []byte, move func(device, rows *cac
 	if fromDevice {
 		device, rows = src, dst
 	}
-	n, bytes := t.DType.Block(), t.DType.BlockBytes()
-	blocks := int(t.Last()) / n
-	scales := int(t.Shape[0]) * positions * blocks * n
+	bytes := t.DType.BlockBytes()
+	blocks, codes := int(t.Last())/t.DType.Block(), bytes-2
+	scales := int(t.Shape[0]) * positions * blocks * codes
 	for i := range len(src) / bytes {
 		block, pos, slot := i%blocks, i/blocks%positions, i/blocks/positions
 		at := scales + 2*((slot*blocks+block)*positions+pos)
 		row := rows[i*bytes : (i+1)*bytes]
-		move(&cacheBlock{device[at : at+2], device[i*n : (i+1)*n]}, &cacheBlock{row[:2], row[2:]})
+		move(&cacheBlock{device[at : at+2], device[i*codes : (i+1)*codes]}, &cacheBlock{row[:2], row[2:]})
 	}
 	return dst, nil
 }

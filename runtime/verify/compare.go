@@ -173,12 +173,16 @@ func lastPlace(v *ir.Value, want []float32, at int) float64 {
 	switch v.Type.DType {
 	case ir.F16:
 		return ulpF16(float64(want[at]))
-	case ir.Q8_0: // a code, and the last place of the scale
-		block := want[at/32*32:][:32]
-		return largest(block) * (1.0/127 + 1.0/(1<<10))
+	}
+	if codes := cacheCodes[v.Type.DType]; codes > 0 { // a code, and the last place of the scale
+		n := v.Type.DType.Block()
+		return largest(want[at/n*n:][:n]) * (1/codes + 1.0/(1<<10))
 	}
 	return 0
 }
+
+// cacheCodes are how many codes the largest magnitude of a block has, by the type of a cache.
+var cacheCodes = map[ir.DType]float64{ir.Q8_0: 127, ir.Q4_0: 8}
 
 // ulpF16 is the unit in the last place of a float16.
 func ulpF16(x float64) float64 {

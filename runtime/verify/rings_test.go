@@ -54,7 +54,7 @@ func ringsOf(p *plans.Plan) (n int) {
 // TestRings compares dispatches whose caches are rings, behind more positions than these have.
 func TestRings(t *testing.T) {
 	path := write(t, newShape(t, windowed))
-	for _, kv := range []ir.DType{ir.F16, ir.Q8_0} {
+	for _, kv := range []ir.DType{ir.F16, ir.Q8_0, ir.Q4_0} {
 		t.Run(kv.String(), func(t *testing.T) {
 			plan := compileRows(t, path, "llvmpipe", kv, 48)
 			if n := ringsOf(plan); n != 2 {

@@ -18,7 +18,7 @@ type attentionShape struct {
 	rows    site.Extent
 	gate    headGate
 	headDim int      // a multiple of chunk
-	kv      ir.DType // of both caches: F32, F16 or Q8_0
+	kv      ir.DType // of both caches
 	slots   int
 	heads   int
 	group   int // heads that share a KV head
@@ -85,7 +85,7 @@ type attentionArgs struct {
 	heads, group kernel.Value
 	ctx, scale   kernel.Value
 	ring         kernel.Value // positions of a sequence in the caches, if they are rings
-	slots        kernel.Value // of q8_0
+	slots        kernel.Value // of caches that have scales
 	window       kernel.Value // if there is one
 	sinks        *kernel.Buffer
 	headWidth    kernel.Value // as the shape has it, or a constant that the kernel leaves open
@@ -105,7 +105,7 @@ func (d *attentionArgs) declareCaches(a attentionShape, s *site.Signature, op *i
 	d.pos, d.slot = s.Read("pos", op.Args[3]), s.Read("slot", op.Args[4])
 	d.heads, d.group = s.U32("heads", a.heads, 1, "heads of a row"), s.U32("group", a.group, 1, "heads that share a KV head")
 	d.ctx, d.scale = s.U32("ctx", a.ctx, 4096, "positions of a sequence"), s.F32("scale", float64(a.scale), 1, "factor of the scores")
-	if a.kv == ir.Q8_0 {
+	if a.scaled() != nil {
 		d.slots = s.U32("slots", a.slots, 1, "sequences in the caches")
 	}
 	if a.ring > 0 {

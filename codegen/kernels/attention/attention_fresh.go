@@ -49,26 +49,26 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.positions()), r.placeOf(b, pos)), kvHeads), kvHead)
 			put := func(chain *chainArgs, cache *kernel.Buffer, fresh freshRows) {
 				var scales kernel.Value
-				if r.kv == ir.Q8_0 {
+				if r.scaled() != nil {
 					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), r.placeOf(b, pos))
 				}
 				m.make(chain, head, func(j, v kernel.Value) {
 					var scale kernel.Value
-					switch r.kv {
-					case ir.F16:
+					switch {
+					case r.kv == ir.F16:
 						v = packHalves(b, v)
-					case ir.Q8_0:
-						v, scale = roundQ8(b, v)
+					case r.scaled() != nil:
+						v, scale = r.scaled().round(b, v)
 					}
 					store := func() {
-						cache.Store(b.Add(b.Mul(cachedHead, accesses), j), v)
-						if r.kv == ir.Q8_0 {
+						r.scaled().store(cache, b.Add(b.Mul(cachedHead, accesses), j), v)
+						if r.scaled() != nil {
 							storeScale(b, cache, scales, r.positions(), j, scale)
 						}
 					}
 					keep := func() {
 						fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
-						if r.kv == ir.Q8_0 {
+						if r.scaled() != nil {
 							ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
 						}
 					}
@@ -109,20 +109,21 @@ func (r *splitRun) eachEarly(load func(c *chainArgs, head, when kernel.Value)) {
 // freshRows is k or v of the step's rows in shared memory, as the cache holds them.
 type freshRows struct {
 	elems  *kernel.Array // an access of the heads' maker each
-	scales *kernel.Array // of q8_0, a word each
+	scales *kernel.Array // a word each; nil if there are none
 	words  int           // of an element of elems
+	halves bool          // of each word of elems the upper half is none
 }
 
 func (r *splitRun) newFresh(rows int) freshRows {
 	b, vec := r.b, r.maker.vec
 	f := freshRows{words: vec}
 	elem := kernel.F32.Vec(vec)
-	switch r.kv {
-	case ir.F16:
+	switch {
+	case r.kv == ir.F16:
 		f.words = vec / 2
 		elem = kernel.U32.Vec(f.words)
-	case ir.Q8_0:
-		f.words, elem = vec/4, kernel.U32
+	case r.scaled() != nil:
+		f.words, elem, f.halves = vec/4, kernel.U32, r.scaled().fourBytes() == 2
 		f.scales = b.Shared(kernel.U32, rows*r.headDim/scaled)
 	}
 	f.elems = b.Shared(elem, rows*r.headDim/vec)
@@ -137,7 +138,15 @@ func (f freshRows) chunk(r *splitRun, row, c kernel.Value) []kernel.Value {
 		return sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 4)
 	}
 	scale := f.scales.Load(b.Add(b.Mul(row, r.headDim/scaled), b.Div(c, scaled/chunk)))
+	if f.halves {
+		return []kernel.Value{f.joined(b, i), scale}
+	}
 	return append(sharedWords(b, f.elems, i, f.words, chunk*f.words/vec, 2), scale)
+}
+
+// joined returns the word that elements i and i+1 have a half of.
+func (f freshRows) joined(b *kernel.Builder, i kernel.Value) kernel.Value {
+	return b.Or(f.elems.Load(i), b.Shl(f.elems.Load(b.Add(i, 1)), 16))
 }
 
 // sharedWords returns n words from element i on of an array whose elements have that

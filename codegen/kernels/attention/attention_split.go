@@ -71,7 +71,7 @@ func matchSplit(s *site.Site) *splitKernel {
 			k.op = op
 		case "attention_merge":
 			k.merge = op
-		case "rmsnorm", "rope", "kvwrite":
+		case "rmsnorm", "rope", "hadamard", "kvwrite":
 			heads = append(heads, op)
 		default:
 			rest = append(rest, op)
@@ -200,8 +200,8 @@ func (k *splitKernel) divide(t *target.Target) {
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
 		fresh := int(k.kv.Bytes(int64(2 * ir.DecodeRows * k.headDim)))
-		if k.kv == ir.Q8_0 {
-			fresh += 2 * ir.DecodeRows * k.headDim / scaled * 2 // scales are whole words
+		if k.scaled() != nil {
+			fresh = 2 * ir.DecodeRows * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
 		}
 		bytes := 4*k.headDim*k.share + fresh + n*k.share*4*(k.headDim+2) + 4
 		if bytes <= t.Shared && n*k.wave <= t.Workgroup {

@@ -4,7 +4,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -105,7 +104,7 @@ func (r *laneSums) parts(cache *kernel.Buffer, p kernel.Value) []kernel.Value {
 // prefetch asks for the lines of a position: heads of others lie before the next one.
 func (r *laneSums) prefetch(p kernel.Value) {
 	b := r.b
-	perChunk := map[ir.DType]int{ir.F32: 8, ir.F16: 4, ir.Q8_0: 2}[r.kv] // words
+	perChunk := r.chunkWords()
 	first := b.Mul(r.attentionArgs.at(b, r.base, p).chunks, perChunk)
 	for i := 0; i < r.headDim/chunk*perChunk; i += 64 / 4 {
 		r.k.Prefetch(b.Add(first, i))

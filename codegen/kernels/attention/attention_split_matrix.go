@@ -67,7 +67,7 @@ const (
 func (k *splitKernel) onMatrices(t *target.Target) bool {
 	blocks := k.headDim / scaled
 	return t.Fragments && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
-		(k.kv == ir.F16 || k.kv == ir.Q8_0 && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.group)) == 0)
+		(k.kv == ir.F16 || k.scaled() != nil && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.group)) == 0)
 }
 
 // MatrixShare is how many heads of a group share a workgroup on matrices.
@@ -103,10 +103,7 @@ func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 func (r *matrixSums) askFor(first, laneID kernel.Value) {
 	const line = 128
 	b := r.b
-	words := chunk / 2 // of a chunk
-	if r.kv == ir.Q8_0 {
-		words = chunk / 4
-	}
+	words := r.chunkWords()
 	lines := site.CeilDiv(4*words*r.headDim/chunk, line)
 	alone := b.And(b.Eq(r.split, 0), b.Gt(r.hi, r.at))
 	for i := range site.CeilDiv(lines*fragment.Side, r.wave) {

@@ -7,14 +7,13 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // What lanes have of the caches in matrixSums.
 
 // tileWords is what a lane has of the keys or values of 16 positions, of keys by tile and 32
-// dims, of values by position (4*quad and on) and 64 dims, of q8_0 by 32. A tile has positions
-// 4i, 4i+1 and on, the other 4i+2 and 4i+3. scales are those of q8_0, by 32 dims: of the lane's four
+// dims, of values by position (4*quad and on) and 64 dims, of codes by 32. A tile has positions
+// 4i, 4i+1 and on, the other 4i+2 and 4i+3. scales are those of codes, by 32 dims: of the lane's four
 // positions.
 type tileWords struct {
 	words  [][]kernel.Value
@@ -28,7 +27,7 @@ func (w tileWords) rows() [][]kernel.Value { return append(slices.Clone(w.words)
 func (r *matrixSums) tileOf(held [][]*kernel.Var) tileWords {
 	rows := lane.GetVars(held)
 	words := rows[:len(rows)-1]
-	if r.kv == ir.Q8_0 {
+	if r.scaled() != nil {
 		return tileWords{words, rows[len(words)]}
 	}
 	return tileWords{words: words}
@@ -58,7 +57,7 @@ func (r *matrixSums) valueUnit(i int) kernel.Value { return r.b.Add(r.place, 8*i
 const keyUnitElements = 8
 
 func (r *matrixSums) valueUnitElements() int {
-	if r.kv == ir.Q8_0 {
+	if r.scaled() != nil {
 		return 4
 	}
 	return 8
@@ -67,7 +66,7 @@ func (r *matrixSums) valueUnitElements() int {
 // quadOf returns which four of 64 dims a lane keeps of sums.
 func (r *matrixSums) quadOf(lower kernel.Value) kernel.Value {
 	b := r.b
-	if r.kv == ir.Q8_0 {
+	if r.scaled() != nil {
 		return b.Add(r.place, b.Mul(lower, 8))
 	}
 	return b.Add(b.Mul(r.place, 2), lower)
@@ -79,7 +78,7 @@ func (r *matrixSums) keys(from kernel.Value) tileWords {
 		w.words = append(w.words, r.loadUnits(r.k, r.keyAt(from, i), keyUnitElements, 4, r.keyUnit))
 	}
 	w.scales = r.loadScales(r.k, from)
-	return r.refreshed(from, w, r.freshK, r.keyAt, r.keyUnit)
+	return r.refreshed(from, w, r.freshK, keyUnitElements, r.keyAt, r.keyUnit)
 }
 
 func (r *matrixSums) values(from kernel.Value) tileWords {
@@ -88,7 +87,7 @@ func (r *matrixSums) values(from kernel.Value) tileWords {
 		w.words = append(w.words, r.loadUnits(r.v, r.valueAt(from, i), r.valueUnitElements(), 8, r.valueUnit))
 	}
 	w.scales = r.loadScales(r.v, from)
-	return r.refreshed(from, w, r.freshV, r.valueAt, r.valueUnit)
+	return r.refreshed(from, w, r.freshV, r.valueUnitElements(), r.valueAt, r.valueUnit)
 }
 
 // Rows of the step may be being written where keys and values are loaded: what is loaded of
@@ -99,19 +98,24 @@ func (r *matrixSums) values(from kernel.Value) tileWords {
 func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, lanes int, unit func(i int) kernel.Value) (list []kernel.Value) {
 	b := r.b
 	first := b.Mul(r.attentionArgs.at(b, r.base, at).chunks, chunk/elements)
-	words := elements / 2
-	if r.kv == ir.Q8_0 {
-		words = elements / 4
+	bytes := 2 * elements
+	if f := r.scaled(); f != nil {
+		bytes = f.fourBytes() * elements / 4
 	}
 	for i := range r.headDim / elements / lanes {
-		list = append(list, cache.Ahead().Load(kernel.U32.Vec(words), b.Add(first, unit(i))))
+		at := b.Add(first, unit(i))
+		if bytes == 2 {
+			list = append(list, cache.Ahead().Load16(at))
+			continue
+		}
+		list = append(list, cache.Ahead().Load(kernel.U32.Vec(bytes/4), at))
 	}
 	return list
 }
 
 // loadScales loads those of the lane's positions. The four lie together, at a multiple of 8 bytes.
 func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list []kernel.Value) {
-	if r.kv != ir.Q8_0 {
+	if r.scaled() == nil {
 		return nil
 	}
 	b := r.b
@@ -126,22 +130,22 @@ func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list [
 // a value two.
 func (r *matrixSums) keyPairs(words []kernel.Value, m int) (x, y kernel.Value) {
 	b, w := r.b, words[m/2]
-	if r.kv == ir.Q8_0 {
-		pairs := halfCodes(b, b.Elem(w, m%2))
+	if f := r.scaled(); f != nil {
+		pairs := f.pairs(b, f.four(b, w, m%2))
 		return pairs[0], pairs[1]
 	}
 	return b.Elem(w, m%2*2), b.Elem(w, m%2*2+1)
 }
 
 func (r *matrixSums) valuePair(words []kernel.Value, m int) kernel.Value {
-	if r.kv == ir.Q8_0 {
-		return halfCodes(r.b, words[m/2])[m%2]
+	if f := r.scaled(); f != nil {
+		return f.pairs(r.b, words[m/2])[m%2]
 	}
 	return r.b.Elem(words[m/4], m%4)
 }
 
-// refreshed puts k or v of the other rows of the step in place of what the caches had there.
-func (r *matrixSums) refreshed(from kernel.Value, w tileWords, fresh freshRows, at func(from kernel.Value, i int) kernel.Value, unit func(i int) kernel.Value) tileWords {
+// refreshed puts k or v of the other rows of the step, in units of so many elements, in place of what the caches had there.
+func (r *matrixSums) refreshed(from kernel.Value, w tileWords, fresh freshRows, elements int, at func(from kernel.Value, i int) kernel.Value, unit func(i int) kernel.Value) tileWords {
 	if !r.others() {
 		return w
 	}
@@ -151,7 +155,7 @@ func (r *matrixSums) refreshed(from kernel.Value, w tileWords, fresh freshRows, 
 		for i := range w.words {
 			row, is := r.rowAt(b.Sub(at(from, i), from))
 			for j, v := range words[i] {
-				v.Set(b.Select(is, r.freshUnit(fresh, row, unit(j), v.Get().Type().Lanes()), v.Get()))
+				v.Set(b.Select(is, r.freshUnit(fresh, row, unit(j), elements/4, v.Get().Type().Lanes()), v.Get()))
 			}
 		}
 		for block, v := range words[len(w.words)] {
@@ -207,10 +211,13 @@ func (r *matrixSums) rowAt(at kernel.Value) (row, is kernel.Value) {
 	return b.Sub(b.Max(number, 1), 1), b.Ne(number, 0)
 }
 
-// freshUnit returns a unit of that many words of a row of the step.
-func (r *matrixSums) freshUnit(f freshRows, row, unit kernel.Value, words int) kernel.Value {
+// freshUnit returns a unit of that many accesses and words of a row of the step.
+func (r *matrixSums) freshUnit(f freshRows, row, unit kernel.Value, accesses, words int) kernel.Value {
 	b := r.b
-	i := b.Add(b.Mul(row, r.headDim/4), b.Mul(unit, words/f.words))
+	i := b.Add(b.Mul(row, r.headDim/4), b.Mul(unit, accesses))
+	if f.halves && accesses == 2 {
+		return f.joined(b, i)
+	}
 	if words == 1 {
 		return f.elems.Load(i)
 	}
@@ -226,9 +233,9 @@ func (r *matrixSums) ownQuad(f freshRows, j kernel.Value) kernel.Value {
 		at = func(n int, i kernel.Value) kernel.Value { return b.Add(b.Mul(row, n), i) }
 	}
 	w := f.elems.Load(at(r.headDim/4, j))
-	if r.kv == ir.Q8_0 {
+	if r.scaled() != nil {
 		scale := f.scales.Load(at(r.headDim/scaled, b.Div(j, scaled/4)))
-		return b.Mul(unpackCodes(b, w), b.Splat(weight.LowHalf(b, scale), 4))
+		return b.Mul(r.scaled().floats(b, w), b.Splat(weight.LowHalf(b, scale), 4))
 	}
 	x, y := b.UnpackHalf(b.Elem(w, 0)), b.UnpackHalf(b.Elem(w, 1))
 	return b.Vec(b.Elem(x, 0), b.Elem(x, 1), b.Elem(y, 0), b.Elem(y, 1))

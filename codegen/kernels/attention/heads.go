@@ -2,6 +2,7 @@ package attention
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ type headChain struct {
 	rope  bool
 	table int       // of the rotation: which of the group's
 	after bool      // the norm comes behind the rotation
+	turns bool      // blocks are turned, behind all of that
 	half  bool      // rounded to f16, in the arena
 	last  *ir.Value // the end of the chain so far
 	cache *ir.Value // where it goes; nil for the arena
@@ -60,6 +62,9 @@ func (c *headChain) key() string {
 	}
 	if c.after {
 		does = append(does, norm)
+	}
+	if c.turns {
+		does = append(does, "hadamard")
 	}
 	if c.cache != nil {
 		does = append(does, c.cache.Type.DType.String())
@@ -122,6 +127,9 @@ func matchHeads(s *site.Site) (*headsGroup, bool) {
 func (h *headsGroup) add(op *ir.Op) bool {
 	x := op.Args[0]
 	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil && !c.half })
+	if i >= 0 && h.chains[i].turns && op.Kind.Name != "kvwrite" && op.Kind.Name != "half" {
+		return false
+	}
 	if i < 0 {
 		i = len(h.chains)
 		h.chains = append(h.chains, &headChain{x: x, parts: 1, last: x})
@@ -154,7 +162,10 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		return h.sameDim(op.Attrs.Int("head_dim")) && site.Same(&h.pos, op.Args[1]) && h.rotateBy(c, op.Args[2])
 	case "half":
 		c.half, c.last = true, op.Result
-		return c.rope // others have families of their own
+		return c.rope || c.turns // others have families of their own
+	case "hadamard":
+		c.turns, c.last = true, op.Result
+		return op.Attrs.Int("group") == scaled
 	case "kvwrite":
 		c.cache = op.Args[3]
 		return site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2])
@@ -190,7 +201,7 @@ func (h *headsGroup) access(t *target.Target) int {
 		}
 	}
 	for _, v := range []int{4, 2} {
-		if v == 4 && t.Backend == plans.CPU && !slices.ContainsFunc(h.chains, (*headChain).scales) && h.inRuns(2) {
+		if v == 4 && t.Backend == plans.CPU && !slices.ContainsFunc(h.chains, (*headChain).inBlocks) && h.inRuns(2) {
 			continue
 		}
 		if h.headDim%v == 0 && unit%v == 0 {
@@ -209,15 +220,17 @@ func (h *headsGroup) inRuns(vec int) bool {
 	return h.rope != nil && h.rope.Attrs.Str("kind") == "neox" && h.rope.Attrs.Int("n_rot")%(2*vec*h.wave) == 0
 }
 
-// cachesFit reports whether heads can be written to their caches. A block of q8_0 is made
+// cachesFit reports whether heads can be written to their caches. A block that has a scale is made
 // by eight lanes.
 func (h *headsGroup) cachesFit(s *site.Site) bool {
 	for _, c := range h.chains {
+		if c.inBlocks() && (h.vec != 4 || h.headDim%scaled != 0) {
+			return false
+		}
 		if c.cache == nil {
 			continue
 		}
-		whole := c.cache.Type.DType != ir.Q8_0 || h.vec == 4 && h.headDim%scaled == 0
-		if !whole || !site.Indexable(s, c.cache, h.vec) {
+		if !site.Indexable(s, c.cache, h.vec) {
 			return false
 		}
 		h.slots, h.ring = int(c.cache.Type.Shape[0]), ringOf(c.cache)
@@ -225,8 +238,18 @@ func (h *headsGroup) cachesFit(s *site.Site) bool {
 	return !slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil && ringOf(c.cache) != h.ring })
 }
 
-// scales reports whether a chain's cache is one of q8_0.
-func (c *headChain) scales() bool { return c.cache != nil && c.cache.Type.DType == ir.Q8_0 }
+// format returns how a chain's cache holds codes; nil if there is none or it holds no codes.
+func (c *headChain) format() *scaledFormat {
+	if c.cache == nil {
+		return nil
+	}
+	return scaledFormats[c.cache.Type.DType]
+}
+
+func (c *headChain) scales() bool { return c.format() != nil }
+
+// inBlocks reports whether eight lanes have a block of the chain, of four elements each.
+func (c *headChain) inBlocks() bool { return c.scales() || c.turns }
 
 func (h *headsGroup) key() string {
 	key := fmt.Sprintf("heads hd=%d w=%d", h.headDim, h.wave)
@@ -406,20 +429,20 @@ func (k *headsKernel) chain(a *chainArgs, y *kernel.Buffer, first, inside kernel
 		to = b.Mul(to, k.headDim/k.vec)
 		var scales kernel.Value
 		if c.scales() {
-			scales = b.Add(scalesOf(b, k.slots, k.stride, a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.place)
+			scales = b.Add(scalesOf(b, c.format(), k.slots, k.stride, a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.place)
 		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {
 			case c.scales():
 				var scale kernel.Value
-				v, scale = roundQ8(b, v)
+				v, scale = c.format().round(b, v)
 				b.If(k.live, func() { storeScale(b, y, scales, k.stride, j, scale) })
 			case c.half:
 				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
 			case c.cache != nil && c.cache.Type.DType == ir.F16:
 				v = packHalves(b, v)
 			}
-			b.If(k.live, func() { y.Store(b.Add(to, j), v) })
+			b.If(k.live, func() { c.format().store(y, b.Add(to, j), v) })
 		})
 	})
 }
@@ -481,6 +504,9 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 		}
 		if a.after {
 			v = k.normed(v, a.gain, scale, j)
+		}
+		if a.headChain.turns {
+			v = turnBlock(k.b, v)
 		}
 		body(j, v)
 	})
@@ -657,4 +683,23 @@ func packHalves(b *kernel.Builder, v kernel.Value) kernel.Value {
 		return low
 	}
 	return b.Vec(low, b.PackHalf(b.Vec(b.Elem(v, 2), b.Elem(v, 3))))
+}
+
+// turnBlock returns v, the four elements of a lane, eight of which have a block, as op hadamard does.
+func turnBlock(b *kernel.Builder, v kernel.Value) kernel.Value {
+	e := lane.Elements(b, v)
+	for apart := 1; apart < 4; apart *= 2 {
+		for i := range e {
+			if i&apart == 0 {
+				e[i], e[i+apart] = b.Add(e[i], e[i+apart]), b.Sub(e[i], e[i+apart])
+			}
+		}
+	}
+	v = b.Mul(b.Vec(e[0], e[1], e[2], e[3]), b.Splat(b.F32(float32(1/math.Sqrt(scaled))), 4))
+	for apart := 1; apart < scaled/4; apart *= 2 {
+		other := b.SubgroupShuffleXor(v, apart)
+		second := b.Ne(b.And(b.SubgroupLane(), apart), 0)
+		v = b.Add(other, b.Mul(v, b.Splat(b.Select(second, b.F32(-1), b.F32(1)), 4)))
+	}
+	return v
 }
