@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
@@ -16,6 +17,15 @@ type Perplexity struct {
 	StdErr     float64 // standard error of Perplexity
 	Tokens     int     // scored
 	Windows    int
+	Against    *Divergence `json:",omitempty"` // nil without a reference
+}
+
+// Divergence is how far what a plan predicts is from what a reference does, over the scored tokens.
+type Divergence struct {
+	Perplexity float64 // of the reference
+	KL         float64 // mean Kullback-Leibler divergence from the reference's probabilities, in nats
+	StdErr     float64 // of KL
+	SameTop    float64 // share of tokens of which both find the same one most probable
 }
 
 // MinWindow is the smallest window with a position to score.
@@ -24,14 +34,15 @@ const MinWindow = 4
 // ScoreText measures the perplexity of s by llama-perplexity's rule: the text in
 // whole windows of that many tokens, the rest dropped, each evaluated from
 // scratch (behind BOS if the vocabulary adds it), and positions window/2 to
-// window-2 score the token after them. done is called after every window. The error is a
+// window-2 score the token after them. reference, if it is not nil, is a session of the same model, with which each
+// token's probabilities are compared. done is called after every window. The error is a
 // sample.NotNumbersError if a score is not a number.
-func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
+func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 	if window < MinWindow || len(ids) < window {
 		return Perplexity{}, fmt.Errorf("text of %d tokens has no window of %d", len(ids), window)
 	}
-	var sum, sq float64
+	var own, kl, referred, same tally
 	n := len(ids) / window
 	r := Perplexity{Windows: n}
 	for w := range n {
@@ -39,30 +50,86 @@ func ScoreText(ctx context.Context, sess *Session, tok *text.Tokenizer, s string
 		if tok.AddsBOS() {
 			part[0] = tok.BOS()
 		}
-		sess.Reset()
-		err := sess.Score(ctx, part, func(i int, logits []float32) error {
-			if i < window/2 || i > window-2 {
-				return nil
+		var want [][]float32 // what the reference has of the positions that score
+		if reference != nil {
+			err := scoreWindow(ctx, reference, part, func(_ int, logits []float32, nll float64) {
+				want = append(want, slices.Clone(logits))
+				referred.add(nll)
+			})
+			if err != nil {
+				return r, err
 			}
-			nll := logSumExp(logits) - float64(logits[part[i+1]])
-			if math.IsNaN(nll) || math.IsInf(nll, 0) {
-				return &sample.NotNumbersError{Sequence: part[:i+1]}
-			}
-			sum += nll
-			sq += nll * nll
+		}
+		err := scoreWindow(ctx, sess, part, func(i int, logits []float32, nll float64) {
+			own.add(nll)
 			r.Tokens++
-			return nil
+			if reference != nil {
+				far, top := diverge(want[i-window/2], logits)
+				kl.add(far)
+				same.add(top)
+			}
 		})
 		if err != nil {
 			return r, err
 		}
 		done(w + 1)
 	}
-	count := float64(r.Tokens)
-	r.NLL = sum / count
-	r.Perplexity = math.Exp(r.NLL)
-	r.StdErr = math.Sqrt(math.Max(0, sq/count-r.NLL*r.NLL)/math.Max(1, count-1)) * r.Perplexity
+	nll, deviation := own.mean()
+	r.NLL, r.Perplexity = nll, math.Exp(nll)
+	r.StdErr = deviation * r.Perplexity
+	if reference != nil {
+		r.Against = &Divergence{}
+		nll, _ := referred.mean()
+		r.Against.Perplexity = math.Exp(nll)
+		r.Against.KL, r.Against.StdErr = kl.mean()
+		r.Against.SameTop, _ = same.mean()
+	}
 	return r, nil
+}
+
+// scoreWindow calls score for the positions of a window that score the token after them, with its negative log-likelihood.
+func scoreWindow(ctx context.Context, sess *Session, part []int32, score func(i int, logits []float32, nll float64)) error {
+	sess.Reset()
+	return sess.Score(ctx, part, func(i int, logits []float32) error {
+		if i < len(part)/2 || i > len(part)-2 {
+			return nil
+		}
+		nll := logSumExp(logits) - float64(logits[part[i+1]])
+		if math.IsNaN(nll) || math.IsInf(nll, 0) {
+			return &sample.NotNumbersError{Sequence: part[:i+1]}
+		}
+		score(i, logits, nll)
+		return nil
+	})
+}
+
+// diverge returns the Kullback-Leibler divergence of what logits predict from what those wanted do, and 1 if the largest
+// of both is of the same token.
+func diverge(want, logits []float32) (kl, same float64) {
+	of, to := logSumExp(want), logSumExp(logits)
+	for i, v := range want {
+		lp := float64(v) - of
+		kl += math.Exp(lp) * (lp - (float64(logits[i]) - to))
+	}
+	if slices.Index(want, slices.Max(want)) == slices.Index(logits, slices.Max(logits)) {
+		same = 1
+	}
+	return math.Max(0, kl), same
+}
+
+// tally is a sum of numbers and of their squares.
+type tally struct{ count, sum, squares float64 }
+
+func (t *tally) add(x float64) {
+	t.count++
+	t.sum += x
+	t.squares += x * x
+}
+
+// mean returns the mean and its standard error.
+func (t *tally) mean() (mean, deviation float64) {
+	mean = t.sum / t.count
+	return mean, math.Sqrt(math.Max(0, t.squares/t.count-mean*mean) / math.Max(1, t.count-1))
 }
 
 func logSumExp(x []float32) float64 {

@@ -13,17 +13,23 @@ import (
 
 var perplexityCommand = cli.Command{
 	Name:  "perplexity",
-	Args:  "plan.bin -f FILE [--window N]",
+	Args:  "plan.bin -f FILE [--window N] [--against PLAN]",
 	Short: "how well the model predicts a text",
 	Long: `
 Cuts the text into whole windows of N tokens, evaluates each from scratch, and scores
 the second half of each: positions N/2 to N-2 predict the token after them. That is
-llama-perplexity's rule with -c N, so that the figures compare.`,
+llama-perplexity's rule with -c N, so that the figures compare.
+
+--against compares each token's probabilities with those of another plan of the model, or of the model file
+with a cache of f16, and prints the mean Kullback-Leibler divergence from them, such as what a cache of fewer bits costs:
+
+  zincrun perplexity model.gguf --kv q4_0 --against model.gguf -f FILE`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		var prompt promptFlags
 		prompt.declare(f)
 		window := f.Int("window", 512, "tokens of a window")
+		against := f.String("against", "", "compare with what this plan or model file predicts")
 		plan.declare(f)
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
@@ -39,10 +45,24 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 				return err
 			}
 			defer o.Close()
+			var reference *runtime.Session
+			if *against != "" {
+				other := plan
+				other.kv, other.model = "", ""
+				to, err := other.open(ctx, *against)
+				if err != nil {
+					return err
+				}
+				defer to.Close()
+				if to.Plan.Header.Model.Fingerprint != o.Plan.Header.Model.Fingerprint {
+					return fmt.Errorf("%s: is of another model than %s", *against, path)
+				}
+				reference = runtime.NewSession(to.Plan, to.Exec)
+			}
 			bar := cli.NewProgress("scoring", int64(len(s)))
 			defer bar.Done()
 			sess := runtime.NewSession(o.Plan, o.Exec)
-			r, err := runtime.ScoreText(ctx, sess, o.tok, s, *window, func(int) { bar.Add(int64(*window) * 3) })
+			r, err := runtime.ScoreText(ctx, sess, reference, o.tok, s, *window, func(int) { bar.Add(int64(*window) * 3) })
 			if err != nil {
 				return o.locate(ctx, err)
 			}
@@ -50,6 +70,9 @@ llama-perplexity's rule with -c N, so that the figures compare.`,
 				return json.NewEncoder(cli.Stdout).Encode(r)
 			}
 			fmt.Fprintf(cli.Stdout, "perplexity %.4f +- %.4f (%d tokens scored in %d windows of %d)\n", r.Perplexity, r.StdErr, r.Tokens, r.Windows, *window)
+			if a := r.Against; a != nil {
+				fmt.Fprintf(cli.Stdout, "against    %.4f: divergence %.6f +- %.6f nats, the same token first in %.2f %%\n", a.Perplexity, a.KL, a.StdErr, 100*a.SameTop)
+			}
 			return nil
 		}
 	},
