@@ -37,7 +37,7 @@ type TuneOptions struct {
 //
 // Where dispatches overlap, an event behind each would end what is to be timed. There a candidate's
 // time is that of the chosen one, and what the whole entry takes longer with it at all dispatches
-// that compute the same, shared out among these.
+// that compute the same, shared out among these. The slower half of a site's candidates is no longer timed after every three turns.
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate
@@ -110,13 +110,15 @@ func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) (
 		for _, c := range list {
 			c.turn()
 		}
+		if round > 0 && round%tuneRounds == 0 {
+			whole.halve()
+		}
 		byTurns, byTime := float64(round+1)/(tuneRounds+1), float64(time.Since(start))/float64(max(1, o.Budget))
 		o.Progress(min(1, byTurns, byTime))
 	}
 	var times []CandidateTime
 	for _, c := range list {
-		slices.Sort(c.turns)
-		c.Micros = max(float64(c.turns[len(c.turns)/2])/1e3, 0.001) // what noise makes less than nothing
+		c.Micros = max(float64(c.median())/1e3, 0.001) // what noise makes less than nothing
 		times = append(times, c.CandidateTime)
 	}
 	return times, nil
@@ -136,4 +138,10 @@ func (c *candidateTimes) turn() {
 		c.turns = append(c.turns, c.sum/time.Duration(c.count))
 	}
 	c.sum, c.count = 0, 0
+}
+
+// median is that of the turns.
+func (c *candidateTimes) median() time.Duration {
+	slices.Sort(c.turns)
+	return c.turns[len(c.turns)/2]
 }

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -19,8 +21,14 @@ type Mixer interface {
 	Mixed(e *plans.Entry, from func(i int) *plans.Entry) (run func(ctx context.Context, times int) (time.Duration, error), free func(), err error)
 }
 
-// wholeSteps is the steps that are timed at once.
-const wholeSteps = 4
+const (
+	// wholeSteps is the steps that are timed at once.
+	wholeSteps = 4
+	// wholeBeside is the candidates that are timed between two times of the entry's own, of which the mean counts.
+	wholeBeside = 4
+	// wholeLeast is the candidates of a site that are timed until the end, beside the entry's own.
+	wholeLeast = 3
+)
 
 // wholeTimes times entries whose dispatches overlap.
 type wholeTimes struct {
@@ -34,7 +42,8 @@ type wholeEntry struct {
 	entry  *plans.Entry
 	run    func(ctx context.Context, times int) (time.Duration, error)
 	free   func()
-	others []wholeOther
+	others []*wholeOther
+	left   []*wholeOther // of which there are times still to come
 }
 
 type wholeOther struct {
@@ -73,36 +82,60 @@ func (w *wholeTimes) add(entry, copied *plans.Entry, f *ir.Func, timed, own *can
 	if err != nil {
 		return err
 	}
-	e.others = append(e.others, wholeOther{count, own, timed, run, free})
+	o := &wholeOther{count, own, timed, run, free}
+	e.others, e.left = append(e.others, o), append(e.left, o)
 	return nil
 }
 
-// turn times all once. The times of the entries' own candidates are of this turn.
+// turn times once what is left. The times of the entries' own candidates are of this turn.
 func (w *wholeTimes) turn(ctx context.Context, depth int) error {
 	for _, e := range w.entries {
 		most := w.plan.Header.Ctx - wholeSteps*e.entry.Rows
 		if err := prepareStep(w.plan, w.exec, e.entry, 0, max(0, min(depth, most))); err != nil {
 			return err
 		}
-		var base time.Duration
-		for i, o := range e.others {
-			var err error
-			if i%8 == 0 {
-				if base, err = e.run(ctx, wholeSteps); err != nil {
+		before, err := e.run(ctx, wholeSteps)
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(e.left, wholeBeside) {
+			var times []time.Duration
+			for _, o := range some {
+				t, err := o.run(ctx, wholeSteps)
+				if err != nil {
 					return err
 				}
+				times = append(times, t)
 			}
-			t, err := o.run(ctx, wholeSteps)
+			after, err := e.run(ctx, wholeSteps)
 			if err != nil {
 				return err
 			}
-			if o.own.count > 0 { // not in the first turn
-				o.timed.sum += o.own.sum/time.Duration(o.own.count)*time.Duration(o.count) + t - base
-				o.timed.count += o.count
+			for i, o := range some {
+				if o.own.count > 0 { // not in the first turn
+					o.timed.sum += o.own.sum/time.Duration(o.own.count)*time.Duration(o.count) + times[i] - (before+after)/2
+					o.timed.count += o.count
+				}
 			}
+			before = after
 		}
 	}
 	return nil
+}
+
+// halve drops the slower half of what is left of each site: what is near the best is timed more often so.
+func (w *wholeTimes) halve() {
+	for _, e := range w.entries {
+		bySite := map[string][]*wholeOther{}
+		for _, o := range e.left {
+			bySite[o.timed.Site] = append(bySite[o.timed.Site], o)
+		}
+		for site, list := range bySite {
+			slices.SortStableFunc(list, func(a, b *wholeOther) int { return cmp.Compare(a.timed.median(), b.timed.median()) })
+			bySite[site] = list[:min(len(list), max(wholeLeast, len(list)/2))]
+		}
+		e.left = slices.DeleteFunc(e.left, func(o *wholeOther) bool { return !slices.Contains(bySite[o.timed.Site], o) })
+	}
 }
 
 func (w *wholeTimes) free() {
