@@ -435,21 +435,24 @@ var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_
 // lanes that all have a unit and over some that have none. All shapes of all widths have to
 // give the same bits with subgroups of one size, also where codes are chosen by byte permutes.
 func TestGemvFixed(t *testing.T) {
-	const uneven = 21 * 64 // no whole number of the groups of 128 whose squares are added up
+	const (
+		uneven = 21 * 64  // no whole number of the groups of 128 whose squares are added up
+		long   = 17 * 256 // with subgroups of 8: 9 subgroups, of which all but one have two turns, or 17, or 6
+	)
 	for _, d := range byteFormats {
 		lengths := []int{5 * 256}
 		switch d {
 		case ir.Q4_K, ir.Q6_K:
-			lengths = []int{256, 5 * 256, 17 * 256}
+			lengths = []int{256, 5 * 256, long}
 		case ir.Q8_0:
-			lengths = []int{256, 5 * 256, 17 * 256, uneven}
+			lengths = []int{256, 5 * 256, long, uneven}
 		}
 		for _, k := range lengths {
 			t.Run(fmt.Sprint(d, " ", k), func(t *testing.T) {
 				t.Parallel()
-				thorough := len(lengths) > 1 && (k == 5*256 || k == uneven)
+				thorough := len(lengths) > 1 && (k == 5*256 || k == uneven || k == long && d == ir.Q6_K)
 				widths, waves := []int{8, 1}, []int{8}
-				if thorough {
+				if thorough && k != long {
 					waves = []int{8, 32, 64}
 				}
 				if thorough && d == ir.Q4_K {
@@ -790,6 +793,43 @@ func TestShapesOfTargets(t *testing.T) {
 					w.covered(c, op.Result)
 				}
 			}
+		}
+	}
+}
+
+// TestRooms: no form of a projection bounds registers as another one does, or as none.
+func TestRooms(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{2048, 5120, 17408} {
+		w := newWorld(t, 1, 1)
+		m := w.p.AddGlobal("w", ir.Weight, ir.MakeType(ir.Q8_0, ir.Dim(4096), ir.Dim(k)))
+		x := &ir.Value{ID: 1, Type: ir.MakeType(ir.F32, ir.T, ir.Dim(k))}
+		rounded, err := w.make.Make("fixed12", nil, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op, err := w.make.Make("linear", nil, rounded.Result, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ops = []*ir.Op{rounded, op}
+		bounds, rooms := map[string]string{}, 0
+		for _, c := range w.candidates(on, op.Result) {
+			base, _, bounded := strings.Cut(c.Shape, ", room for")
+			if bounded {
+				rooms++
+			}
+			key := fmt.Sprint(base, " ", max(1, c.Room/c.Lanes))
+			if other := bounds[key]; other != "" {
+				t.Errorf("%d: %q is %q", k, c.Shape, other)
+			}
+			bounds[key] = c.Shape
+		}
+		if rooms == 0 {
+			t.Errorf("%d: no form bounds registers", k)
 		}
 	}
 }

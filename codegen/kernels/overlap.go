@@ -18,6 +18,21 @@ import (
 // takes as many registers as it likes.
 var rooms = []int{512, 768, 1024}
 
+// sameRoom reports whether registers for so many lanes are those for fewer, which are offered, too, or no bound at all: as many workgroups
+// of a kernel that has so many fit.
+func sameRoom(lanes, room int) bool {
+	if lanes == 0 {
+		return false
+	}
+	fewer := 1
+	for _, r := range rooms {
+		if r < room {
+			fewer = max(fewer, r/lanes)
+		}
+	}
+	return room/lanes <= fewer
+}
+
 // aheads are the bytes of a later dispatch's weights that are asked for ahead.
 var aheads = []int64{4 << 20}
 
@@ -32,6 +47,9 @@ func withForms(s *Site, list []Candidate) []Candidate {
 			break // they fill a unit's registers
 		}
 		for _, c := range list {
+			if sameRoom(c.Lanes, room) {
+				continue
+			}
 			c.Room = room
 			c.Kernel = fmt.Sprintf("%s room=%d", c.Kernel, room)
 			c.Shape = joined(c.Shape, fmt.Sprintf("room for %d", room))

@@ -184,6 +184,7 @@ func (k expertGemv) candidate() site.Candidate {
 		Kernel: k.key(),
 		Order:  "expert_" + k.gemv.order(),
 		Shape:  k.gemv.shape(),
+		Lanes:  k.gemv.lanes(),
 	}
 	rows, ids := k.extent.Max, 0
 	firsts, end := k.workgroups()

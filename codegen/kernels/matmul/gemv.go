@@ -181,21 +181,36 @@ func (k gemv) matrices() int {
 	return n
 }
 
-// otherSubgroups are numbers of them beside k's that leave no lane without a unit.
+// otherSubgroups are numbers of them beside k's that leave no lane without a unit, and of a group in fixed point those that leave
+// few.
 func (k gemv) otherSubgroups(t *target.Target) []int {
 	var list []int
+	add := func(n int, fills bool) {
+		if fills && n != k.subgroups && n <= t.Workgroup/k.wave && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
 	for _, n := range []int{k.subgroups / 2, k.subgroups / 3, 2 * k.subgroups} {
 		unit := 0
 		for _, p := range k.projects {
 			unit = max(unit, p.unit())
 		}
-		fill := n > 0 && n*k.wave*unit <= k.k && n <= t.Workgroup/k.wave
-		if fill && k.k%(n*k.wave*unit) == 0 && !slices.Contains(list, n) {
-			list = append(list, n)
-		}
+		add(n, n > 0 && n*k.wave*unit <= k.k && k.k%(n*k.wave*unit) == 0)
+	}
+	if k.fixed == nil || t.AMD != nil {
+		return list
+	}
+	chunk := gemvElements * k.wave
+	chunks := site.CeilDiv(k.k, chunk)
+	for turns := 1; turns <= fewTurns; turns++ {
+		n := site.CeilDiv(chunks, turns)
+		add(n, 16*k.k >= 15*n*turns*chunk)
 	}
 	return list
 }
+
+// fewTurns bounds the units of a row that a lane has.
+const fewTurns = 3
 
 // fixedOrder names the order of the sums of a group in fixed point.
 func fixedOrder(wave int) string { return fmt.Sprintf("fixed w%d", wave) }
@@ -358,6 +373,7 @@ func (k gemv) candidate() site.Candidate {
 		Kernel: k.name(),
 		Order:  k.order(),
 		Shape:  k.shape(),
+		Lanes:  k.lanes(),
 		Grid:   [3]int{workgroups, k.rows / k.columns, 1},
 		Cover:  k.covers(k.rows, k.columns, 1, k.outputsOf),
 	}, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })

@@ -41,6 +41,8 @@ type Candidate struct {
 	Cover     []plans.Cover
 	// Tiling is what the time of a tiled matrix product depends on; nil where the family is none.
 	Tiling *Tiling
+	// Lanes are those of a workgroup, if the family says so.
+	Lanes int
 	// Room is the lanes of a compute unit that there are to be registers for, where the driver's
 	// compiler can be told; 0: it chooses.
 	Room int
