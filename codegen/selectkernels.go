@@ -149,7 +149,7 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 				return nil, fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
 			}
 		}
-		best, why := strategy.Choose(s.key, list, len(s.candidates), c.Tuned, predicted)
+		best, why := strategy.Choose(s.key, list, len(s.candidates), q.t.Units, c.Tuned, predicted)
 		if decode {
 			orders[s.g.Name] = best.Order
 		}

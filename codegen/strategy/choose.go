@@ -9,9 +9,9 @@ import (
 )
 
 // Choose returns the candidate of the list that the first table with a row for the site names, else that which is like
-// the best one of the nearest site measured, else the first, and the reason. The site has so many candidates; those of other orders are not in the
-// list.
-func Choose(site string, list []kernels.Candidate, of int, tables ...*tuning.Table) (*kernels.Candidate, string) {
+// the best one of a near site measured, else the first, and the reason. The site has so many candidates; those of other orders are not in the
+// list. The device has so many units.
+func Choose(site string, list []kernels.Candidate, of, units int, tables ...*tuning.Table) (*kernels.Candidate, string) {
 	gone := ""
 	for _, t := range tables {
 		row, ok := t.Lookup(site)
@@ -24,7 +24,7 @@ func Choose(site string, list []kernels.Candidate, of int, tables ...*tuning.Tab
 		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
 	}
 	for _, t := range tables {
-		if c, why := near(site, list, t); c != nil {
+		if c, why := near(site, list, units, t); c != nil {
 			return c, why + gone
 		}
 	}

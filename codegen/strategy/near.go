@@ -11,55 +11,141 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Sites that were not measured take what is best at the nearest site that was (docs/tuning.md). It was
+// Sites that were not measured take what is best at a site like them that was (docs/tuning.md). It was
 // measured through CUDA, and rows of other drivers count for their own sites alone.
 
 // nearDriver begins the names of the drivers whose rows count for other sites, too.
 const nearDriver = "CUDA"
 
-// near returns the candidate that is like the best one of the nearest site measured, and why; nil if there is none. It has the
+// near returns the candidate that is like the best one of a site near this one, and why; nil if there is none. Of all near sites and
+// candidates it takes the two that are least apart, by what both sites, and both candidates, differ: the best candidate of the nearest site may have no like here. It has the
 // order of the first guess: other orders have kernels that may not have been there when the site was measured.
-func near(site string, list []kernels.Candidate, t *tuning.Table) (*kernels.Candidate, string) {
+func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*kernels.Candidate, string) {
+	best, least, why := -1, math.Inf(1), ""
 	for _, n := range t.Near(site) {
 		if n.Predicted || !strings.HasPrefix(n.Driver, nearDriver) || tuning.Order(n.Best) != tuning.Order(list[0].Name()) {
 			continue
 		}
-		best, least := -1, math.Inf(1)
 		for i := range list {
-			if d := unlike(list[i].Name(), n); d < least {
-				best, least = i, d
+			if d := n.Distance + unlike(list[i].Name(), n) + idle(&list[i], units); d < least {
+				best, least, why = i, d, fmt.Sprintf("like %s, measured on %s for %s", n.Best, n.Device, n.Site)
 			}
 		}
-		if best >= 0 {
-			return &list[best], fmt.Sprintf("like %s, measured on %s for %s", n.Best, n.Device, n.Site)
-		}
 	}
-	return nil, ""
+	if best < 0 {
+		return nil, ""
+	}
+	return &list[best], why
 }
+
+// What two candidates differ by counts as so many powers of two: registers for twice as many workgroups of a unit, twice as many rows of a
+// workgroup, teams or none, weights asked for ahead or not. On an H200 half and twice as much chose the same at nearly all sites.
+const (
+	roomCounts  = 0.5
+	tileCounts  = 0.5
+	teamsCount  = 1
+	aheadCounts = 0.3
+)
+
+// Parts of candidates' names, numbers left out.
+const (
+	subgroupsPart, rowsPart, teamsPart = "#x#", "# of # rows", "# teams"
+	roomPart, aheadPart                = "room for #", "# MiB ahead"
+)
 
 // number is one in a candidate's name.
 var number = regexp.MustCompile(`\d+`)
 
-// unlike is by how many powers of two the numbers in a candidate's name differ from those of a near row's best, where the rows of
-// a workgroup count as shares of all, and the subgroups that share a row by its length; infinite if the words
+// partsOf returns the numbers of a candidate's name by the words around them.
+func partsOf(name string) map[string][]float64 {
+	parts := map[string][]float64{}
+	for part := range strings.SplitSeq(strings.Replace(name, "/", ", ", 1), ", ") {
+		var values []float64
+		for _, digits := range number.FindAllString(part, -1) {
+			v, _ := strconv.ParseFloat(digits, 64)
+			values = append(values, v)
+		}
+		parts[number.ReplaceAllString(part, "#")] = values
+	}
+	delete(parts, "")
+	return parts
+}
+
+// unlike is by how many powers of two a candidate differs from a near row's best, whose rows of a
+// workgroup count as shares of all, and subgroups that share a row by its length; infinite if the words
 // are others.
 func unlike(name string, n tuning.Near) float64 {
-	if number.ReplaceAllString(name, "#") != number.ReplaceAllString(n.Best, "#") {
+	here, there := partsOf(name), partsOf(n.Best)
+	sum := roomCounts * apart(bound(here), bound(there))
+	for _, part := range []struct {
+		words  string
+		counts float64
+	}{{teamsPart, teamsCount}, {aheadPart, aheadCounts}} {
+		if (here[part.words] == nil) != (there[part.words] == nil) {
+			sum += part.counts
+		}
+	}
+	for _, form := range []string{teamsPart, aheadPart, roomPart} {
+		delete(here, form)
+		delete(there, form)
+	}
+	if len(here) != len(there) {
 		return math.Inf(1)
 	}
-	sum := 0.0
-	at, of := number.FindAllStringIndex(name, -1), number.FindAllString(n.Best, -1)
-	for i, place := range at {
-		x, _ := strconv.ParseFloat(name[place[0]:place[1]], 64)
-		y, _ := strconv.ParseFloat(of[i], 64)
-		before, after := name[:place[0]], name[place[1]:]
-		switch {
-		case strings.HasSuffix(before, " of ") && strings.HasPrefix(after, " rows"):
-			y *= n.Rows
-		case strings.HasPrefix(after, "x"):
-			y *= n.Cols
+	for words, own := range here {
+		best, ok := there[words]
+		if !ok {
+			return math.Inf(1)
 		}
-		sum += math.Abs(math.Log2(x / y))
+		for i, v := range own {
+			switch other, counts := best[i], 1.0; {
+			case words == subgroupsPart && i == 0:
+				sum += apart(v, other*n.Cols)
+			case words == rowsPart && i == 1:
+				counts = tileCounts
+				other *= n.Rows
+				fallthrough
+			default:
+				sum += counts * apart(v, other)
+			}
+		}
 	}
 	return sum
 }
+
+// apart is by how many powers of two numbers differ.
+func apart(x, y float64) float64 { return math.Abs(math.Log2(x / y)) }
+
+// bound is the workgroups of a unit that there are to be registers for, at least 1; their lanes if the name does not say how many a workgroup has.
+func bound(parts map[string][]float64) float64 {
+	room := parts[roomPart]
+	if room == nil {
+		return 1
+	}
+	lanes := 1.0
+	for words, values := range parts {
+		if words == teamsPart || strings.HasSuffix(words, subgroupsPart) {
+			for _, v := range values {
+				lanes *= v
+			}
+		}
+	}
+	return max(1, math.Floor(room[0]/lanes))
+}
+
+// idle is the share of the units' time that they have no workgroup in, if each takes as long, and each unit as many at a time as there are to be registers for.
+func idle(c *kernels.Candidate, units int) float64 {
+	if c.Lanes == 0 {
+		return 0
+	}
+	atOnce := max(1, max(c.Room, unitLanes)/c.Lanes)
+	workgroups := float64(c.Grid[0] * c.Grid[1] * c.Grid[2])
+	rounds := workgroups / float64(units*atOnce)
+	if rounds < 1 {
+		rounds = workgroups / float64(units)
+	}
+	return 1 - rounds/math.Ceil(rounds)
+}
+
+// unitLanes is the lanes of a unit that candidates without a bound are taken to have registers for.
+const unitLanes = 512
