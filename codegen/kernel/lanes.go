@@ -20,6 +20,12 @@ func (b *Builder) LocalID() Value { return b.builtin(LocalID, "") }
 // grid.
 func (b *Builder) WorkgroupID(dim int) Value { return b.dimension(WorkgroupIDX, dim) }
 
+// WorkgroupAhead returns the index along dimension 0 of the workgroup that is n further on in its line of the grid, if workgroups run one
+// after the other and those of this call come to it; else its own. So kernels ask early for lines that they will write.
+func (b *Builder) WorkgroupAhead(n int) Value {
+	return b.add(&Node{op: OpBuiltin, typ: U32, imm: uint32(WorkgroupIDX), ahead: true, align: n})
+}
+
 // NumWorkgroups returns the size of the grid along dimension dim, 0 to 2.
 func (b *Builder) NumWorkgroups(dim int) Value { return b.dimension(NumWorkgroupsX, dim) }
 

@@ -61,9 +61,13 @@ func (n *Node) Layout() Layout { return Layout(n.align) }
 func (n *Node) Through() *Node { return n.through() }
 
 // Ahead reports of a load that it does not wait for who writes (Buffer.Ahead), of a
-// subgroup barrier that no access needs it (Builder.SubgroupHint), and of an if that the
-// first workgroup of a line may do it for all (Builder.Line).
+// subgroup barrier that no access needs it (Builder.SubgroupHint), of an if that the
+// first workgroup of a line may do it for all (Builder.Line), and of the index of a workgroup that it
+// is one further on (Builder.WorkgroupAhead).
 func (n *Node) Ahead() bool { return n.ahead }
+
+// Distance returns how much further on a workgroup is whose index is Ahead.
+func (n *Node) Distance() int { return n.align }
 
 // View returns the type of the elements that a buffer access sees the buffer as, U16
 // of 16-bit accesses. OpAddress sees none: Void. Other nodes access no buffer.

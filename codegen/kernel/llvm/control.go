@@ -116,10 +116,21 @@ func (l *lowering) builtin(n *kernel.Node) {
 		v = i32(1)
 	case kernel.WorkgroupIDX, kernel.WorkgroupIDY, kernel.WorkgroupIDZ:
 		v = l.ids[b-kernel.WorkgroupIDX]
+		if n.Ahead() {
+			v = l.workgroupAhead(v, n.Distance())
+		}
 	case kernel.NumWorkgroupsX, kernel.NumWorkgroupsY, kernel.NumWorkgroupsZ:
 		v = l.gridSize(int(b - kernel.NumWorkgroupsX))
 	}
 	l.values[n] = []value.Value{v}
+}
+
+// workgroupAhead returns the place in its line of the workgroup that is n behind that at x, if this call comes to it, else x.
+func (l *lowering) workgroupAhead(x value.Value, n int) value.Value {
+	there := l.plus(x, i32(int64(n)))
+	comes := l.icmp(enum.IPredULT, l.plus(l.at64, i64(int64(n))), l.end)
+	inLine := l.icmp(enum.IPredULT, there, l.gridSize(0))
+	return l.choose(l.and(comes, inLine), there, x)
 }
 
 // pick returns an element of a vector, by an index that may be known only at run time.

@@ -1,8 +1,10 @@
 package llvm
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -327,6 +329,44 @@ func TestLine(t *testing.T) {
 		y.Store(b.Add(b.Mul(at, 16), b.LocalID()), b.Add(s.Load(b.Sub(15, b.LocalID())), b.Convert(kernel.F32, b.WorkgroupID(0))))
 	})
 	agree(t, f, nil, [3]int{5, 3, 1}, [][]byte{floats(r, 48), make([]byte, 5*3*64)}, 0)
+}
+
+// TestWorkgroupAhead: the workgroup two further on, in the same line and call; where every workgroup runs for itself, its own.
+func TestWorkgroupAhead(t *testing.T) {
+	f := build(t, func(b *kernel.Builder) {
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		at := b.Add(b.Mul(b.WorkgroupID(1), b.NumWorkgroups(0)), b.WorkgroupID(0))
+		y.Store(b.Add(b.Mul(at, 16), b.LocalID()), b.WorkgroupAhead(2))
+	})
+	const none = 99 // not run
+	got := func(y []byte) (list []uint32) {
+		for at := 0; at < len(y); at += 64 {
+			list = append(list, binary.LittleEndian.Uint32(y[at:]))
+		}
+		return list
+	}
+	fresh := func() []byte {
+		y := make([]byte, 10*64)
+		for at := 0; at < len(y); at += 64 {
+			y[at] = none
+		}
+		return y
+	}
+	y := fresh()
+	if err := f.Run(nil, Lanes, [3]int{5, 2, 1}, [][]byte{y}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint32{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}; !slices.Equal(got(y), want) {
+		t.Errorf("one by one: %d, want %d", got(y), want)
+	}
+	for _, m := range machines(t) {
+		y := fresh()
+		nativePart(t, f, nil, m)(nil, [3]int{5, 2, 1}, 1, 9, [][]byte{y})
+		if want := []uint32{none, 3, 4, 3, 4, 2, 3, 2, 3, none}; !slices.Equal(got(y), want) {
+			t.Errorf("%s: %d, want %d", m.Name, got(y), want)
+		}
+	}
 }
 
 // TestPrefetch asks for memory that a kernel reads, for some beyond it, and for what it writes.

@@ -32,6 +32,15 @@ func machines(t *testing.T) []*Machine {
 // native compiles a kernel and loads it.
 func native(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine) func(spec map[uint32]uint32, grid [3]int, args [][]byte) {
 	t.Helper()
+	run := nativePart(t, f, spec, m)
+	return func(spec map[uint32]uint32, grid [3]int, args [][]byte) {
+		run(spec, grid, 0, grid[0]*grid[1]*grid[2], args)
+	}
+}
+
+// nativePart is native for workgroups [first, end) of the grid.
+func nativePart(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine) func(spec map[uint32]uint32, grid [3]int, first, end int, args [][]byte) {
+	t.Helper()
 	text, err := Lower(f, spec, m)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +57,7 @@ func native(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine) fu
 		t.Fatalf("%v: %s", err, out)
 	}
 	fn := load(t, filepath.Join(dir, "k.so"))
-	return func(spec map[uint32]uint32, grid [3]int, args [][]byte) {
+	return func(spec map[uint32]uint32, grid [3]int, first, end int, args [][]byte) {
 		t.Helper()
 		consts := make([]uint32, len(f.Spec)+1)
 		for i, s := range f.Spec {
@@ -73,7 +82,7 @@ func native(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine) fu
 		at = unsafe.Add(at, -uintptr(at)&63)
 		dims := [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])}
 		purego.SyscallN(fn, uintptr(unsafe.Pointer(&addresses[0])), uintptr(unsafe.Pointer(&consts[0])), uintptr(unsafe.Pointer(&dims)),
-			0, uintptr(grid[0]*grid[1]*grid[2]), uintptr(at))
+			uintptr(first), uintptr(end), uintptr(at))
 	}
 }
 

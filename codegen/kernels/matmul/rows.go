@@ -328,6 +328,9 @@ func (r *rowsRun) build(b *kernel.Builder) {
 	b.Line(func() {
 		r.find()
 		b.Barrier()
+		for n := range askedAhead {
+			r.askFor(n)
+		}
 		b.For(0, r.columnsHere(), 1, func(c kernel.Value) {
 			if r.fixed != nil {
 				r.round(c, r.sources.Load(c))

@@ -98,13 +98,12 @@ func (r *rowsRun) round(c, source kernel.Value) {
 			r.panels.keep(c, b.Div(from, panelWords), bytesOf(b, x[0], inverse), scale)
 			return
 		}
-		for j, v := range x {
-			at := b.Add(b.Mul(c, b.Div(r.cols, 4)), from, j*laneRows, laneID)
-			sum := r.keep(v, inverse, at)
-			sum = lane.Sum(b, sum, 1, 4)
-			b.If(b.Eq(b.And(laneID, 3), 0), func() { r.sums.Store(b.Shr(at, 2), sum) })
-		}
 		at := b.Add(b.Mul(c, b.Div(r.cols, 4)), from)
+		var sums []kernel.Value
+		for j, v := range x {
+			sums = append(sums, r.keep(v, inverse, b.Add(at, j*laneRows, laneID)))
+		}
+		r.keepSums(sums, at)
 		if group == weight.FixedRun {
 			b.If(b.Eq(b.And(laneID, 7), 0), func() { r.scales.Store(b.Shr(b.Add(at, laneID), 3), scale) })
 		} else {
@@ -158,6 +157,73 @@ func (r *rowsRun) keep(v, inverse, at kernel.Value) kernel.Value {
 	return sum
 }
 
+// keepSums keeps sums of integers, of words from one on, of which lanes have those of 4 elements: the sum of each 16 elements, or where codes
+// have least values, by leastWords, those of each 32.
+func (r *rowsRun) keepSums(sums []kernel.Value, word kernel.Value) {
+	b, laneID := r.b, r.b.LocalID()
+	at := b.Shr(word, 2)
+	if r.least() {
+		r.sums.Store(b.Add(at, laneID), b.Bitcast(kernel.I32, r.leastWords(sums)))
+		return
+	}
+	halves := laneRows / 4 // of 16 elements, of a word of all lanes
+	sum := lane.SumEach(b, sums, laneID, 1)
+	sum = lane.Sum(b, sum, len(sums), halves/len(sums))
+	if len(sums) < halves {
+		b.If(b.Eq(b.And(laneID, halves-1), 0), func() { r.sums.Store(b.Add(at, b.Div(laneID, halves)), sum) })
+		return
+	}
+	// A lane has the sum of word lane%4 of all lanes, and of the lane/4-th 16 elements there.
+	r.sums.Store(b.Add(at, laneID), b.SubgroupShuffle(sum, b.Or(b.Shl(b.And(laneID, 3), 2), b.Shr(laneID, 2))))
+}
+
+// least reports whether codes have least values.
+func (r *rowsRun) least() bool { return r.p.matrices[0].rows.Panel.Least }
+
+// leastDigits is the bytes of a sum of 32 integers, as a number of signed digits to the base of 256.
+const leastDigits = 3
+
+// leastWords returns the sums of an image's 8 runs as words, 4 lanes to a digit, the lowest one first: the first two lanes of these have the
+// first four runs, the others the last.
+func (r *rowsRun) leastWords(sums []kernel.Value) kernel.Value {
+	b, laneID := r.b, r.b.LocalID()
+	bit := func(n int) kernel.Value { return b.And(b.Shr(laneID, n), 1) }
+	// A lane has run 2*(lane%4) + lane/8: bits 1, 0 and 3 of its number are those of the run.
+	rest := lane.Sum(b, lane.SumEach(b, sums, laneID, 1), 4, 2)
+	place := b.Add(b.Mul(bit(0), 16), b.Mul(bit(3), 8))
+	var words [leastDigits]kernel.Value
+	for i := range words {
+		w := b.Shl(b.And(b.Bitcast(kernel.U32, rest), 0xff), place)
+		for _, other := range []int{1, 8} {
+			w = b.Or(w, b.SubgroupShuffleXor(w, other))
+		}
+		words[i] = w
+		rest = b.Shr(b.Add(rest, 128), 8)
+	}
+	// Bit 1 says which runs; it is to be bit 1 still.
+	return b.Select(b.Lt(laneID, 4), words[0], b.Select(b.Lt(laneID, 8), words[1], words[2]))
+}
+
+// leasts returns the sum over the runs of an image of a column of their sums times bytes of two words.
+func (r *rowsRun) leasts(image kernel.Value, bytes [2]kernel.Value) kernel.Value {
+	b := r.b
+	var sum kernel.Value
+	for digit := leastDigits - 1; digit >= 0; digit-- {
+		for half, w := range bytes {
+			d := b.DotU8(b.Bitcast(kernel.U32, r.sums.Load(b.Add(image, 4*digit+2*half))), w)
+			switch {
+			case sum == kernel.Value{}:
+				sum = d
+			case half == 0:
+				sum = b.Add(d, b.Shl(sum, 8))
+			default:
+				sum = b.Add(d, sum)
+			}
+		}
+	}
+	return sum
+}
+
 // bytesOf rounds four elements to bytes of a word.
 func bytesOf(b *kernel.Builder, v, inverse kernel.Value) kernel.Value {
 	n := b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22), 4)))
@@ -169,9 +235,7 @@ func bytesOf(b *kernel.Builder, v, inverse kernel.Value) kernel.Value {
 // project computes 16 rows of the weights, from row 16*at on, for the columns from first on.
 func (r *rowsRun) project(at, first kernel.Value) {
 	b := r.b
-	if r.columns == 1 { // more take long enough
-		r.y.Prefetch(b.Add(b.Mul(r.targets.Load(first), r.width), b.Mul(at, laneRows)))
-	}
+	r.askFor(askedAhead)
 	col := b.Add(b.Mul(at, laneRows), b.LocalID())
 	sums := make([][]*kernel.Var, len(r.matrices))
 	for m := range r.matrices {
@@ -196,6 +260,18 @@ func (r *rowsRun) project(at, first kernel.Value) {
 	b.Barrier()
 	r.storeAll(at, first, b.Min(b.Sub(r.columnsHere(), first), r.columns))
 	b.Barrier()
+}
+
+// askedAhead is how many workgroups before it writes a line a thread asks for it. Where another thread has read what was there, and its cache is
+// far from this one's, the line comes as late as two or three workgroups of short rows take.
+const askedAhead = 3
+
+// askFor asks for the line that a workgroup further on writes. With more columns than one, workgroups take long enough.
+func (r *rowsRun) askFor(workgroups int) {
+	b := r.b
+	if r.columns == 1 {
+		r.y.Prefetch(b.Add(b.Mul(r.targets.Load(0), r.width), b.Mul(b.WorkgroupAhead(workgroups), laneRows)))
+	}
 }
 
 // product returns where the lane's product of a matrix and the c-th of the columns at hand is.
@@ -261,9 +337,15 @@ func (r *rowsRun) images(m int, at, first kernel.Value, sums []*kernel.Var) {
 			Unsigned: r.unsigned,
 			X: weight.RowsX{
 				Dot: func(c int, word kernel.Value, codes []kernel.Value, start kernel.Value) kernel.Value {
-					high := r.dot(f, r.high, b.Add(column(c), word), codes, kernel.Value{})
-					return b.Add(b.Shl(high, 8), r.dot(f, r.low, b.Add(column(c), word), codes, start))
+					at := b.Add(column(c), word)
+					high := b.Shl(r.dot(f, r.high, at, codes, kernel.Value{}), 8)
+					if start == (kernel.Value{}) || r.unsigned {
+						return b.Add(high, r.dot(f, r.low, at, codes, start))
+					}
+					// Products are added in 16 bits as long as there is nothing else.
+					return b.Add(b.Add(high, r.dot(f, r.low, at, codes, kernel.Value{})), start)
 				},
+				Leasts: func(c int, bytes [2]kernel.Value) kernel.Value { return r.leasts(b.Shr(column(c), 2), bytes) },
 				Sum: func(c int, half kernel.Value) kernel.Value {
 					return r.sums.Load(b.Add(b.Shr(column(c), 2), half))
 				},

@@ -38,8 +38,10 @@ type RowsImage struct {
 type RowsX struct {
 	// Dot adds the products of bytes of the weights and of words of x from one on to start, which may be none.
 	Dot func(column int, word kernel.Value, codes []kernel.Value, start kernel.Value) kernel.Value
-	// Sum is that of the integers of 16 elements; of formats whose codes have a bias, that times the bias, negative.
+	// Sum is that of the integers of 16 elements, of formats whose codes have a bias: times the bias, negative.
 	Sum func(column int, half kernel.Value) kernel.Value
+	// Leasts returns the sum over an image's 8 runs of those of their integers times a byte each of two words.
+	Leasts func(column int, bytes [2]kernel.Value) kernel.Value
 	// Scale is what the integers of a run of 32 are multiplied with.
 	Scale func(column int, run kernel.Value) kernel.Value
 	// Whole: 256 elements share a scale.
@@ -138,36 +140,26 @@ func number(b *kernel.Builder, n kernel.Value) kernel.Value {
 	return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n))
 }
 
-// rowsMins is the product of q4_k and q5_k: pair i of runs has elements 64*i to 64*i+63. The pairs are a loop, as the
-// code of all four is more than processors with few registers, or of many columns, can hold sums of; of q5_k always, since its loads
-// would go to the front, before what is asked for ahead is there: half as fast from memory. Where m is Unsigned, codes of the second
-// run are shifted to the left by so many bits, if any.
+// rowsMins is the product of q4_k and q5_k, whose images share a scale of x: pair i of runs has elements 64*i to 64*i+63. The pairs are a
+// loop, as the code of all four is more than processors with few registers, or of many columns, can hold sums of; of q5_k always, since
+// its loads would go to the front, before what is asked for ahead is there: half as fast from memory. Where m is Unsigned, codes of the
+// second run are shifted to the left by so many bits, if any.
 func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][]kernel.Value, shift int) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
 		header := b.UnpackHalf(m.Word(b.U32(0)))
 		d, dmin := b.Elem(header, 0), b.Neg(b.Elem(header, 1))
 		scales, mins := rowsScales(b, m)
 		t := rowsTotals(b, m)
-		lows := rowsTotals(b, m)
 		pairs := func(pair kernel.Value) {
 			for h, list := range codes(b, m, pair) {
 				run := b.Add(b.Mul(pair, 2), h)
-				scale, least := ofRun(b, scales, pair, h), ofRun(b, mins, pair, h)
+				scale := ofRun(b, scales, pair, h)
 				for c := range m.Columns {
 					dot := m.X.Dot(c, b.Mul(run, 8), list, kernel.Value{})
 					if h == 1 && shift > 0 && m.Unsigned {
 						dot = b.Shr(dot, shift)
 					}
-					p := b.Mul(scale, b.Bitcast(kernel.U32, dot))
-					s := b.Add(m.X.Sum(c, b.Mul(run, 2)), m.X.Sum(c, b.Add(b.Mul(run, 2), 1)))
-					if m.X.Whole {
-						t[c].Set(b.Add(t[c].Get(), p))
-						lows[c].Set(b.Add(lows[c].Get(), b.Mul(least, b.Bitcast(kernel.U32, s))))
-						continue
-					}
-					x := m.X.Scale(c, run)
-					t[c].Set(b.FMA(number(b, p), x, t[c].Get()))
-					lows[c].Set(b.FMA(number(b, least), b.Mul(x, number(b, s)), lows[c].Get()))
+					t[c].Set(b.Add(t[c].Get(), b.Mul(scale, b.Bitcast(kernel.U32, dot))))
 				}
 			}
 		}
@@ -180,12 +172,9 @@ func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][
 		}
 		sums := make([]kernel.Value, m.Columns)
 		for c := range sums {
-			if m.X.Whole {
-				x := m.X.Scale(c, b.U32(0))
-				sums[c] = b.FMA(dmin, b.Mul(x, number(b, lows[c].Get())), b.Mul(b.Mul(d, x), number(b, t[c].Get())))
-			} else {
-				sums[c] = b.FMA(dmin, lows[c].Get(), b.Mul(d, t[c].Get()))
-			}
+			x := m.X.Scale(c, b.U32(0))
+			lows := b.Convert(kernel.F32, m.X.Leasts(c, mins))
+			sums[c] = b.FMA(dmin, b.Mul(x, lows), b.Mul(b.Mul(d, x), number(b, t[c].Get())))
 		}
 		return sums
 	}
