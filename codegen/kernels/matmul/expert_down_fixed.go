@@ -48,7 +48,7 @@ func (g *expertDown) termShape(t *downTerm) downShape {
 		unit = weight.DotUnitElements
 	}
 	s := newDownShape(t.w.format, unit, t.k/t.parts, g.wave)
-	s.fixed = t.fixed
+	s.fixed, s.part = t.fixed, t.parts > 1
 	return s
 }
 

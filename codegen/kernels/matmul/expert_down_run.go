@@ -19,6 +19,7 @@ type downShape struct {
 	units  int // of a lane, at most
 	exact  bool
 	fixed  bool // x is in fixed point
+	part   bool // the row is a part of a longer one
 }
 
 // downShape is that of the experts' rows.
@@ -231,7 +232,10 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 		if !s.exact {
 			u = b.Min(u, s.k/s.unit-1)
 		}
-		units = append(units, b.Add(u, firstUnit))
+		if s.part {
+			u = b.Add(u, firstUnit)
+		}
+		units = append(units, u)
 	}
 	fetch := func(n kernel.Value) [][]kernel.Value {
 		var words [][]kernel.Value

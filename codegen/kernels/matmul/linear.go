@@ -527,7 +527,11 @@ func (p *projection) passes() [][]int {
 
 // rstd returns the scale of a row from the sum of its squares, or that of a run of it.
 func (a *linearArgs) rstd(b *kernel.Builder, squares kernel.Value) kernel.Value {
-	mean := b.Div(squares, b.Convert(kernel.F32, b.Div(a.k, max(1, a.group.runs))))
+	n := a.k
+	if a.group.runs > 0 {
+		n = b.Div(n, a.group.runs)
+	}
+	mean := b.Div(squares, b.Convert(kernel.F32, n))
 	return b.InverseSqrt(b.Add(mean, a.eps))
 }
 
