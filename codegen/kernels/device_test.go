@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +73,50 @@ func withDevice(run func() int) (int, error) {
 	return 0, fmt.Errorf("no llvmpipe among the Vulkan devices")
 }
 
+// launcher is launch or launchOnce.
+type launcher func(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte
+
+// launched are the modules that have run on the device, each with its constants.
+var launched struct {
+	sync.Mutex
+	consts map[string][]string
+}
+
+// launchOnce is launch, but the device runs a module with the constants of its first candidate only, and the interpreter with others: Mesa would
+// compile the module again for them, which takes ten times as long as to interpret it. Bits may differ between the two.
+func launchOnce(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
+	consts := fmt.Sprint(c.Consts)
+	launched.Lock()
+	before := launched.consts[c.Kernel]
+	launched.Unlock()
+	if len(before) == 0 || slices.Contains(before, consts) || c.Wave != 0 && c.Wave != llvmpipe(t).Wave {
+		return launch(t, c, sizes, data)
+	}
+	f, err := c.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return interpret(t, c, f, specOf(t, c, f), sizes, data)
+}
+
+// specOf returns the kernel's constants by id, which the candidate has by name.
+func specOf(t testing.TB, c kernels.Candidate, f *kernel.Func) map[uint32]uint32 {
+	t.Helper()
+	byName := map[string]uint32{}
+	for _, k := range c.Consts {
+		byName[k.Name] = k.Value
+	}
+	spec, err := f.SpecValues(byName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec) != len(f.Spec) {
+		t.Fatalf("%s: %d constants, the kernel has %d", c.Kernel, len(spec), len(f.Spec))
+	}
+	return spec
+}
+
 // launch runs a candidate on the device. data has the bytes of the operands that
 // are read, in the device's layout; results come back for those that are written,
 // over NaNs where there is no data.
@@ -92,17 +138,7 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 	if len(f.Args) != len(c.Operands) {
 		t.Fatalf("%s: %d operands, the kernel has %d", c.Kernel, len(c.Operands), len(f.Args))
 	}
-	byName := map[string]uint32{}
-	for _, k := range c.Consts {
-		byName[k.Name] = k.Value
-	}
-	spec, err := f.SpecValues(byName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(spec) != len(f.Spec) {
-		t.Fatalf("%s: %d constants, the kernel has %d", c.Kernel, len(spec), len(f.Spec))
-	}
+	spec := specOf(t, c, f)
 	if c.Wave != 0 && c.Wave != llvmpipe(t).Wave || f.Fragments { // no device here has such subgroups or matrices
 		return interpret(t, c, f, spec, sizes, data)
 	}
@@ -110,6 +146,12 @@ func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data
 	if err != nil || shared > 32<<10 {
 		t.Fatalf("%s: %d bytes of shared memory, %v", c.Kernel, shared, err)
 	}
+	launched.Lock()
+	if launched.consts == nil {
+		launched.consts = map[string][]string{}
+	}
+	launched.consts[c.Kernel] = append(launched.consts[c.Kernel], fmt.Sprint(c.Consts))
+	launched.Unlock()
 	pipelines, err := device.CreatePipelines([]vulkan.PipelineInfo{{Name: c.Kernel, Words: module, Constants: spec, FullSubgroups: true}})
 	if err != nil {
 		t.Fatal(err)
