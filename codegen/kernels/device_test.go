@@ -73,7 +73,7 @@ func withDevice(run func() int) (int, error) {
 	return 0, fmt.Errorf("no llvmpipe among the Vulkan devices")
 }
 
-// launcher is launch or launchOnce.
+// launcher is launch, launchOnce or interpretOnly.
 type launcher func(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte
 
 // launched are the modules that have run on the device, each with its constants.
@@ -93,11 +93,35 @@ func launchOnce(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, 
 	if len(before) == 0 || slices.Contains(before, consts) || c.Wave != 0 && c.Wave != llvmpipe(t).Wave {
 		return launch(t, c, sizes, data)
 	}
+	return interpretOnly(t, c, sizes, data)
+}
+
+// interpretOnly is launch in the interpreter, whatever the candidate.
+func interpretOnly(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
+	f, spec, _ := lowered(t, c)
+	return interpret(t, c, f, spec, sizes, data)
+}
+
+// lowered builds a candidate and returns its constants by id and a module that is valid, where there is one.
+func lowered(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32]uint32, module []uint32) {
+	t.Helper()
 	f, err := c.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return interpret(t, c, f, specOf(t, c, f), sizes, data)
+	if !f.Groups { // which only PTX has
+		if module, err = kernelspirv.Lower(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := spirv.Validate(module, spirv.Vulkan12); err != nil {
+			t.Fatalf("%s: %v", c.Kernel, err)
+		}
+	}
+	if len(f.Args) != len(c.Operands) {
+		t.Fatalf("%s: %d operands, the kernel has %d", c.Kernel, len(c.Operands), len(f.Args))
+	}
+	return f, specOf(t, c, f), module
 }
 
 // specOf returns the kernel's constants by id, which the candidate has by name.
@@ -122,23 +146,7 @@ func specOf(t testing.TB, c kernels.Candidate, f *kernel.Func) map[uint32]uint32
 // over NaNs where there is no data.
 func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
 	t.Helper()
-	f, err := c.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var module []uint32
-	if !f.Groups { // which only PTX has
-		if module, err = kernelspirv.Lower(f); err != nil {
-			t.Fatal(err)
-		}
-		if err := spirv.Validate(module, spirv.Vulkan12); err != nil {
-			t.Fatalf("%s: %v", c.Kernel, err)
-		}
-	}
-	if len(f.Args) != len(c.Operands) {
-		t.Fatalf("%s: %d operands, the kernel has %d", c.Kernel, len(c.Operands), len(f.Args))
-	}
-	spec := specOf(t, c, f)
+	f, spec, module := lowered(t, c)
 	if c.Wave != 0 && c.Wave != llvmpipe(t).Wave || f.Fragments { // no device here has such subgroups or matrices
 		return interpret(t, c, f, spec, sizes, data)
 	}
