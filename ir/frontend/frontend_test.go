@@ -334,6 +334,41 @@ func TestHeadsOfWholeBlocks(t *testing.T) {
 	}
 }
 
+// TestTurned holds what is turned for which cache: keys and queries of q4_0, never values. Latent attention, whose keys are values, is refused.
+func TestTurned(t *testing.T) {
+	f, err := gguf.OpenHeader("../../testdata/models/gopher-q4_k_m.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	o := options
+	for _, kv := range ir.CacheTypes {
+		o.KV = kv
+		p, err := frontend.Load(f, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turned := func(v *ir.Value) bool { return v.Def != nil && v.Def.Kind.Name == "hadamard" }
+		for _, op := range p.Funcs[0].Ops() {
+			want := kv == ir.Q4_0
+			switch op.Kind.Name {
+			case "attention":
+			case "kvwrite":
+				want = want && strings.HasSuffix(op.Args[3].Name, ".k")
+			default:
+				continue
+			}
+			if turned(op.Args[0]) != want {
+				t.Errorf("%s: operand of %s is turned: %t", kv, op.Kind.Name, !want)
+			}
+		}
+	}
+	o.KV = ir.Q4_0
+	if _, err := frontend.Load(tinyModels["deepseek2"]().open(t), o); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "latent attention") {
+		t.Errorf("latent attention: %v", err)
+	}
+}
+
 // TestLoadNeverPanics holds that damaged metadata and shapes give an error or a program that the verifier takes.
 func TestLoadNeverPanics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")

@@ -80,11 +80,11 @@ func (a *latent) build(l *layer, x *ir.Value) *ir.Value {
 		return l.op("head_join", ir.Attrs{{Name: "heads", Value: int64(heads)}}, v, w)
 	}
 	q = join(absorbed, turnedQuery, a.heads)
-	if l.err == nil && row%l.kv.Block() != 0 {
-		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), row)
-	}
 	if l.err == nil && l.kv == ir.Q4_0 {
 		l.err = ir.Unsupported("a KV cache of %s of latent attention, whose keys are values, too, is not supported", l.kv)
+	}
+	if l.err == nil && row%l.kv.Block() != 0 {
+		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), row)
 	}
 	cache := l.cache(blk+"k", l.kv, row)
 	l.op("kvwrite", nil, join(vector, turnedKey, 1), l.pos, l.slot, cache)
