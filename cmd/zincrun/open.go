@@ -20,6 +20,7 @@ import (
 type planFlags struct {
 	device, backend, model, kv, keep string
 	ctx                              cli.Positions
+	exact                            bool
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
@@ -29,6 +30,7 @@ func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.Var(&o.ctx, "ctx", "of a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")
 	f.StringVar(&o.keep, "keep-layout", "", "keep the weights in this folder as a processor wants them, and map them the next time")
 	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: "+ir.CacheTypeNames())
+	f.BoolVar(&o.exact, "exact", false, "of a model file: read prompts as exactly as answers; slower")
 }
 
 // options are what the flags say.
@@ -39,6 +41,9 @@ func (o *planFlags) options() model.Options {
 	}
 	if o.kv != "" {
 		compile = append(compile, "--kv="+o.kv)
+	}
+	if o.exact {
+		compile = append(compile, "--exact")
 	}
 	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, KeepLayout: o.keep, Said: said, Loading: loading}
 }

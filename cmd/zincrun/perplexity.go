@@ -48,7 +48,7 @@ with a cache of f16, and prints the mean Kullback-Leibler divergence from them, 
 			var reference *runtime.Session
 			if *against != "" {
 				other := plan
-				other.kv, other.model = "", ""
+				other.kv, other.model, other.exact = "", "", false
 				to, err := other.open(ctx, *against)
 				if err != nil {
 					return err
