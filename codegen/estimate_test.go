@@ -18,13 +18,15 @@ import (
 // within is how far estimates may be from measured rates.
 const within = 0.15
 
-// benchmarks are the rates of zincrun on an H200 in docs/benchmarks.md, in tokens a second, of
-// tests that are steps of one entry.
-var benchmarks = []struct {
+// benchmark is a rate of zincrun on an H200, in tokens a second, of a test that is steps of one entry.
+type benchmark struct {
 	model, entry string
 	rows, depth  int // of the prompt, and before it
 	rate         float64
-}{
+}
+
+// benchmarks are those of docs/benchmarks.md, through Vulkan.
+var benchmarks = []benchmark{
 	{"qwen3-8b", "prefill/512", 512, 0, 20471},
 	{"qwen3-8b", "prefill/2048", 4096, 0, 22213},
 	{"qwen3-8b", "decode/1", 1, 0, 472},
@@ -43,35 +45,67 @@ var benchmarks = []struct {
 	{"llama-1b", "decode/1", 1, 0, 1760},
 }
 
-// TestEstimatesAreNearWhatWasMeasured holds the predictions of plans against docs/benchmarks.md; with -v it
-// prints the table of docs/estimates.md.
+// benchmarksCUDA are those of docs/lab/cuda-decode.md and shapes.md, through CUDA.
+var benchmarksCUDA = []benchmark{
+	{"qwen3-8b", "prefill/512", 512, 0, 34886},
+	{"qwen3-8b", "prefill/2048", 4096, 0, 33498},
+	{"qwen3-8b", "decode/1", 1, 0, 608.5},
+	{"qwen3-8b", "prefill/512", 512, 16384, 18708},
+	{"qwen3-8b", "decode/1", 1, 16384, 427.5},
+	{"qwen35-35b-a3b", "prefill/512", 512, 0, 23201},
+	{"qwen35-35b-a3b", "prefill/2048", 2048, 0, 37247},
+	{"qwen35-35b-a3b", "prefill/2048", 2048, 8192, 34269},
+	{"qwen35-35b-a3b", "decode/1", 1, 0, 722.1},
+	{"qwen35-35b-a3b", "decode/1", 1, 8192, 669.4},
+	{"qwen35-35b-a3b", "decode/1", 1, 16384, 643.5},
+	{"qwen3-0.6b", "decode/1", 1, 0, 2412},
+	{"llama-1b", "decode/1", 1, 0, 2487},
+	{"llama-8b", "decode/1", 1, 0, 524.5},
+	{"llama-8b", "prefill/2048", 2048, 0, 33748},
+	{"qwen3-4b", "decode/1", 1, 0, 740.6},
+	{"qwen3-4b", "prefill/2048", 2048, 0, 53218},
+	{"qwen3-30b-a3b", "decode/1", 1, 0, 632.2},
+	{"qwen3-30b-a3b", "prefill/2048", 2048, 0, 43230},
+	{"gpt-oss-20b", "decode/1", 1, 0, 758.6},
+	{"gpt-oss-20b", "prefill/2048", 2048, 0, 26015},
+}
+
+// TestEstimatesAreNearWhatWasMeasured holds the predictions of plans against what was measured; with -v it
+// prints the tables of docs/estimates.md.
 func TestEstimatesAreNearWhatWasMeasured(t *testing.T) {
-	on, err := target.Lookup("sm_90")
-	if err != nil {
-		t.Fatal(err)
+	for name, list := range map[string][]benchmark{"sm_90": benchmarks, "sm_90-cuda": benchmarksCUDA} {
+		t.Run(name, func(t *testing.T) {
+			on, err := target.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			estimated := map[string]*plans.Plan{}
+			for _, b := range list {
+				if estimated[b.model] == nil {
+					estimated[b.model] = estimate(t, published(t, b.model), on)
+				}
+				checkEstimate(t, estimated[b.model], b)
+			}
+		})
 	}
-	estimated := map[string]*plans.Plan{}
-	for _, b := range benchmarks {
-		p := estimated[b.model]
-		if p == nil {
-			p = estimate(t, published(t, b.model), on)
-			estimated[b.model] = p
+}
+
+func checkEstimate(t *testing.T, p *plans.Plan, b benchmark) {
+	t.Helper()
+	seconds := 0.0
+	for _, e := range p.Entries {
+		if e.Name != b.entry {
+			continue
 		}
-		seconds := 0.0
-		for _, e := range p.Entries {
-			if e.Name != b.entry {
-				continue
-			}
-			for done := 0; done < b.rows; done += e.Rows {
-				seconds += e.Predict(b.depth + done).Seconds()
-			}
+		for done := 0; done < b.rows; done += e.Rows {
+			seconds += e.Predict(b.depth + done).Seconds()
 		}
-		have := float64(b.rows) / seconds
-		off := have/b.rate - 1
-		t.Logf("| %s | %s, %d rows behind %d | %.0f | %.0f | %+.1f %% |", b.model, b.entry, b.rows, b.depth, have, b.rate, 100*off)
-		if !(math.Abs(off) <= within) {
-			t.Errorf("%s: %s behind %d: estimated %.0f tokens a second, measured %.0f", b.model, b.entry, b.depth, have, b.rate)
-		}
+	}
+	have := float64(b.rows) / seconds
+	off := have/b.rate - 1
+	t.Logf("| %s | %s, %d rows behind %d | %.0f | %.0f | %+.1f %% |", b.model, b.entry, b.rows, b.depth, have, b.rate, 100*off)
+	if !(math.Abs(off) <= within) {
+		t.Errorf("%s: %s behind %d: estimated %.0f tokens a second, measured %.0f", b.model, b.entry, b.depth, have, b.rate)
 	}
 }
 

@@ -17,7 +17,11 @@ func (e *emitter) expect() {
 			d.Cost.Predicted = strategy.Fitted(&d.Cost, d.Cost.Predicted, e.onMatrices(d.Pipeline), e.t.Fit)
 			if row, ok := e.rowOf(f, f.Groups[j]); ok {
 				seconds := 1e-6 * row.Micros
-				if !row.Predicted {
+				switch {
+				case row.Predicted:
+				case e.chosen[f.Groups[j]].Overlaps:
+					seconds = max(0, seconds-e.t.Fit.Overlap)
+				default:
 					seconds = max(0, seconds-e.t.Fit.Timestamp)
 				}
 				d.Cost.Predicted = strategy.Measured(d.Cost, float32(seconds), row.Predicted)

@@ -79,6 +79,9 @@ type Fit struct {
 	// Timestamp is the seconds that the timestamp behind a dispatch takes, which rows of tuning
 	// files hold and plans do not spend.
 	Timestamp float64
+	// Overlap is the same of dispatches that begin while the one before runs: rows hold an event, and what a
+	// dispatch takes behind one.
+	Overlap float64
 }
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.
