@@ -33,10 +33,11 @@ type Report struct {
 	Has        int64 // memory of the target; 0 where that is not known
 	LargestCtx int   // largest context that fits the target's memory; 0 where that is not known
 	Chat       bool  // the model has a chat template
-	// Read by decode/1 with an empty cache.
+	Vectors    bool  // it makes vectors of texts and predicts no tokens
+	// Read by decode/1 with an empty cache; 0 of a model that makes vectors.
 	BytesPerToken int64
 	// Tokens a second behind an empty cache, from the target's figures: of decode/1, and of a full step
-	// of the widest prefill entry; 0 where nothing is predicted.
+	// of the widest prefill or embed entry; 0 where nothing is predicted.
 	Decode, Prompt float64
 	PromptRows     int
 	Passes         []PassReport
@@ -95,7 +96,13 @@ func (r *Report) entry(e *plans.Entry, layers int) {
 		if seconds > 0 {
 			r.Decode = 1 / seconds
 		}
-	case e.Kind == "prefill" && e.Rows > r.PromptRows && seconds > 0:
+	case e.Kind == "embed":
+		r.Vectors = true
+		fallthrough
+	case e.Kind == "prefill":
+		if e.Rows <= r.PromptRows || seconds == 0 {
+			return
+		}
 		r.PromptRows, r.Prompt = e.Rows, float64(e.Rows)/seconds
 	}
 }
@@ -120,16 +127,24 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	if most := min(r.LargestCtx, r.OwnCtx); most > r.Ctx {
 		line("", "--ctx up to %d would fit", most)
 	}
-	if r.Decode > 0 {
+	switch {
+	case r.Decode > 0:
 		line("predicted", "%s tokens/s, a prompt of %d at %s tokens/s", speed(r.Decode), r.PromptRows, speed(r.Prompt))
+	case r.Prompt > 0:
+		line("predicted", "a text of %d tokens at %s tokens/s", r.PromptRows, speed(r.Prompt))
 	}
-	line("a token", "reads %s in %d dispatches", units.Bytes(r.BytesPerToken), r.Entries[0].Dispatches)
+	if !r.Vectors {
+		line("a token", "reads %s in %d dispatches", units.Bytes(r.BytesPerToken), r.Entries[0].Dispatches)
+	}
 	line("compiled", "in %s", r.Total.Round(time.Millisecond))
 	if verbose {
 		r.printVerbose(&b)
 	}
 	next := fmt.Sprintf("zincrun %s -p \"Once upon a time\"", r.Plan)
-	if r.Chat {
+	switch {
+	case r.Vectors:
+		next = fmt.Sprintf("zincrun embed %s -p \"Once upon a time\", zincrun serve %s", r.Plan, r.Plan)
+	case r.Chat:
 		next = fmt.Sprintf("zincrun chat %s, zincrun serve %s", r.Plan, r.Plan)
 	}
 	line("next", "%s", next)

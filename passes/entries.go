@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -10,7 +11,7 @@ import (
 // Entry is a command list to be compiled: what kind of step, and how many rows
 // it has at most.
 type Entry struct {
-	Kind string // Decode, Prefill or Score
+	Kind string // Decode, Prefill, Score or Embed
 	Rows int
 }
 
@@ -19,6 +20,7 @@ const (
 	Decode  = "decode"  // every row gets logits and a next token
 	Prefill = "prefill" // the last row gets logits and a next token
 	Score   = "score"   // every row gets logits, no token is chosen
+	Embed   = "embed"   // the last row gets its vector, or every row where their mean is wanted; all entries of such a model
 )
 
 // Name is the name of the entry's function, such as "prefill/128".
@@ -49,10 +51,14 @@ func DefaultEntries(maxRows int) []Entry {
 	return list
 }
 
-// splitEntries replaces the model's one function by a copy per entry.
+// splitEntries replaces the model's one function by a copy per entry. A function that chooses no token makes
+// vectors: it gets the entries that read prompts.
 func splitEntries(p *ir.Program, entries []Entry) error {
 	whole := p.Funcs[0]
 	p.Funcs = nil
+	if !hasOp(whole, "argmax") {
+		entries = embedding(entries)
+	}
 	for _, e := range entries {
 		f := Clone(whole)
 		f.Name, f.Rows, f.Sequences = e.Name(), e.Rows, e.Sequences()
@@ -63,6 +69,29 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 		p.Funcs = append(p.Funcs, f)
 	}
 	return nil
+}
+
+// embedding returns the entries of a model that makes vectors: as wide as those that read prompts, and as the
+// widest of those that decode, for short texts.
+func embedding(entries []Entry) []Entry {
+	var list []Entry
+	decode := 0
+	for _, e := range entries {
+		switch e.Kind {
+		case Decode:
+			decode = max(decode, e.Rows)
+		case Prefill:
+			list = append(list, Entry{Embed, e.Rows})
+		}
+	}
+	if decode == 0 {
+		return list
+	}
+	return slices.Insert(list, 0, Entry{Embed, decode})
+}
+
+func hasOp(f *ir.Func, kind string) bool {
+	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == kind })
 }
 
 // Clone copies f, before kernels are chosen, with values and ops of its own.

@@ -6,11 +6,11 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// sinkLastRow makes a prefill entry compute logits for its last row only. Ops
-// that work on each row alone and lead nowhere but to the logits are rebuilt on
-// one row; the last row is taken of what they read.
+// sinkLastRow makes a prefill entry compute logits for its last row only, and an embed entry that takes the
+// last row take it early. Ops that work on each row alone and lead nowhere but to the logits, or to that row,
+// are rebuilt on one row; the last row is taken of what they read.
 func sinkLastRow(f *ir.Func) error {
-	if KindOf(f) != Prefill {
+	if KindOf(f) != Prefill && !hasOp(f, "last_row") {
 		return nil
 	}
 	uses := f.Uses()
@@ -26,6 +26,9 @@ func sinkLastRow(f *ir.Func) error {
 		switch {
 		case op.Kind.Name == "advance":
 			s.n = op.Args[4]
+		case op.Kind.Name == "last_row":
+			s.n = op.Args[1]
+			s.rebuilt[op] = true
 		case op.Kind.Name == "argmax", onlyTail && op.Kind.RowWise:
 			s.rebuilt[op] = true
 		}
@@ -39,6 +42,12 @@ func sinkLastRow(f *ir.Func) error {
 				return err
 			}
 			s.single[op.Result] = next
+		case op.Kind.Name == "last_row":
+			r, err := s.row(op.Args[0])
+			if err != nil {
+				return err
+			}
+			r.Class = op.Result.Class
 		case s.rebuilt[op] && op.Result.Class == ir.IO && len(uses[op.Result]) == 0:
 			if _, err := s.row(op.Result); err != nil {
 				return err

@@ -25,7 +25,7 @@ func checkEntries(c *checker) {
 	}
 }
 
-// kinds are what a session does with entries: whether they choose the next id, and whether of
+// kinds are what a session does with entries that give logits: whether they choose the next id, and whether of
 // every row or of the last one.
 var kinds = map[string]struct{ next, everyRow bool }{
 	"decode": {true, true}, "prefill": {true, false}, "score": {false, true},
@@ -50,6 +50,9 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 			continue
 		}
 		logits = IORegion(f.Name, v)
+		if e.Kind == "embed" {
+			continue // a vector of the last row or of every row, as wide as the model
+		}
 		if int(v.Type.Last()) != c.plan.Header.Model.Vocab {
 			c.add("entry", e.Name, "", "logits %s of a vocabulary of %d", v.Type, c.plan.Header.Model.Vocab)
 		}

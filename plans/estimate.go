@@ -57,7 +57,7 @@ func tests(p *Plan) []test {
 	var decode *Entry
 	for i := range p.Entries {
 		switch e := &p.Entries[i]; {
-		case e.Kind == "prefill":
+		case e.Kind == "prefill" || e.Kind == "embed":
 			if len(prefill) > 0 && prefill[0].Rows < 512 {
 				prefill = nil
 			}

@@ -53,7 +53,7 @@ func shown(p *Plan) []*Entry {
 		switch e := &p.Entries[i]; {
 		case e.Kind == "decode" && e.Rows == 1:
 			decode = e
-		case e.Kind == "prefill" && (prefill == nil || e.Rows > prefill.Rows):
+		case (e.Kind == "prefill" || e.Kind == "embed") && (prefill == nil || e.Rows > prefill.Rows):
 			prefill = e
 		}
 	}

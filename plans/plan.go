@@ -132,12 +132,12 @@ type Weight struct {
 
 // Entry is one command list over the plan's weights and state.
 type Entry struct {
-	Name       string // the function's name: "decode/1", "prefill/256", "score/64"
-	Kind       string // "decode", "prefill" or "score"
+	Name       string // the function's name: "decode/1", "prefill/256", "score/64", "embed/48"
+	Kind       string // "decode", "prefill", "score" or "embed"
 	Rows       int    // rows of a step, at most
 	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Rows
-	Logits     string // region of the logits in Memory.IO
-	Next       string // region of the chosen ids in Memory.IO; empty for score
+	Logits     string // region of the logits in Memory.IO; of embed: of vectors
+	Next       string // region of the chosen ids in Memory.IO; empty for score and embed
 	Dispatches []Dispatch
 }
 

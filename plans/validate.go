@@ -192,7 +192,7 @@ func validateEntries(p *Plan) error {
 func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) error {
 	io := func(name string) bool { _, ok := regions[regionKey{"io", name}]; return ok }
 	switch {
-	case !slices.Contains([]string{"decode", "prefill", "score"}, e.Kind):
+	case !slices.Contains([]string{"decode", "prefill", "score", "embed"}, e.Kind):
 		return fmt.Errorf("kind %q", e.Kind)
 	case e.Reach < e.Rows || e.Reach > 2*e.Rows:
 		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)

@@ -88,7 +88,7 @@ func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32
 		}
 		e := s.entry(n, "prefill", "decode")
 		if e == nil {
-			return 0, fmt.Errorf("plan has no entry for a prompt")
+			return 0, s.lacks("for a prompt")
 		}
 		n = min(n, e.Rows)
 		if err := s.step(ctx, e, tokens[:n], 1); err != nil {
@@ -128,7 +128,7 @@ func (s *Session) checkChoice(id int32) error {
 func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
 	e := s.entry(1, "decode")
 	if e == nil {
-		return nil, fmt.Errorf("plan has no entry for one row")
+		return nil, s.lacks("for one row")
 	}
 	if n > s.plan.Header.Ring {
 		return nil, fmt.Errorf("%d tokens do not fit the output ring of %d", n, s.plan.Header.Ring)
@@ -172,7 +172,7 @@ func (s *Session) Score(ctx context.Context, tokens []int32, each func(i int, lo
 	}
 	e := s.entry(len(tokens), "score", "decode")
 	if e == nil {
-		return fmt.Errorf("plan has no entry that keeps all logits")
+		return s.lacks("that keeps all logits")
 	}
 	for done := 0; done < len(tokens); {
 		part := tokens[done:min(len(tokens), done+e.Rows)]
@@ -271,6 +271,14 @@ func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 		}
 	}
 	return cmp.Or(fit, widest, narrowest)
+}
+
+// lacks says that the plan has no such entry.
+func (s *Session) lacks(what string) error {
+	if Embeds(s.plan) {
+		return ErrVectors
+	}
+	return fmt.Errorf("plan has no entry %s", what)
 }
 
 // rows is the number of rows of logits in an io region.

@@ -20,5 +20,5 @@ instead: slower, for comparison.
 
   zincrun plan.bin -p "Once upon a time" -n 64
   zincrun plan.bin                              # interactive: each line is continued`,
-	Commands: []cli.Command{runCommand, runByName, chatCommand, serveCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
+	Commands: []cli.Command{runCommand, runByName, chatCommand, serveCommand, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
 }

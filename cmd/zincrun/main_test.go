@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,10 @@ func TestScripts(t *testing.T) {
 	if err := muteModel(mute, filepath.Join(root, "testdata", "models", "gopher-q4_k_m.gguf")); err != nil {
 		t.Fatal(err)
 	}
+	vectors := filepath.Join(bin, "vectors.gguf")
+	if err := vectorModel(vectors, filepath.Join(root, "testdata", "models", "gopher-q4_k_m.gguf")); err != nil {
+		t.Fatal(err)
+	}
 	clitest.Run(t, func(e *testscript.Env) error {
 		e.Setenv("ROOT", root)
 		e.Setenv("GOCACHE", cache)
@@ -51,12 +56,35 @@ func TestScripts(t *testing.T) {
 		e.Setenv("CGO_ENABLED", "0")
 		e.Setenv("PATH", e.Getenv("PATH")+string(filepath.ListSeparator)+bin)
 		e.Setenv("MUTE", mute)
+		e.Setenv("VECTORS", vectors)
 		return os.WriteFile(filepath.Join(e.WorkDir, "crlf.txt"), []byte("func main() {\r\n\tx := \"\u4e16\u754c\"\r\n"), 0o666)
 	})
 }
 
 // muteModel writes the model at from without its tokenizer.
 func muteModel(path, from string) error {
+	return rewrite(path, from, func(meta []gguf.KV) []gguf.KV {
+		return slices.DeleteFunc(meta, func(e gguf.KV) bool { return strings.HasPrefix(e.Key, "tokenizer.") })
+	})
+}
+
+// vectorModel writes the model at from as one that makes vectors, as files of Qwen3-Embedding are: of its last token, and
+// with an end token behind each text.
+func vectorModel(path, from string) error {
+	return rewrite(path, from, func(meta []gguf.KV) []gguf.KV {
+		arch := ""
+		meta = slices.DeleteFunc(meta, func(e gguf.KV) bool {
+			if e.Key == "general.architecture" {
+				arch = e.Value.(string)
+			}
+			return e.Key == "tokenizer.ggml.add_eos_token"
+		})
+		return append(meta, gguf.KV{Key: arch + ".pooling_type", Value: uint32(3)}, gguf.KV{Key: "tokenizer.ggml.add_eos_token", Value: true})
+	})
+}
+
+// rewrite writes the model at from with other metadata.
+func rewrite(path, from string, change func(meta []gguf.KV) []gguf.KV) error {
 	f, err := gguf.Open(from)
 	if err != nil {
 		return err
@@ -64,7 +92,7 @@ func muteModel(path, from string) error {
 	defer f.Close()
 	var meta []gguf.KV
 	for _, key := range f.Keys() {
-		if v, ok := f.Value(key); ok && !strings.HasPrefix(key, "tokenizer.") {
+		if v, ok := f.Value(key); ok {
 			meta = append(meta, gguf.KV{Key: key, Value: v})
 		}
 	}
@@ -77,5 +105,5 @@ func muteModel(path, from string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(gguf.Write(out, meta, tensors), out.Close())
+	return errors.Join(gguf.Write(out, change(meta), tensors), out.Close())
 }

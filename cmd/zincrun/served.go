@@ -19,6 +19,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -150,6 +151,15 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 	m := &api.Model{
 		Header: o.Plan.Header, Hash: hash, Device: o.Exec.Device(), Tokenizer: tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
 		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
+	}
+	if runtime.Embeds(o.Plan) {
+		m.NoChat = runtime.ErrVectors.Error()
+		v, err := engine.NewVectors(o.Plan, o.Exec)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		m.Engine = v
+		return m, nil
 	}
 	// A model without a template that can be used still continues text.
 	if t, err := chat.Open(o.Plan.Vocab, o.Plan.Dialect); err != nil {

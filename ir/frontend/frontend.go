@@ -74,19 +74,24 @@ func Context(f *gguf.File) (int, error) {
 var beside = []string{"v.", "mm.", "a."}
 
 // Ignored returns the names of the tensors of f that no program of it uses, in file
-// order: those of the layers that predict further tokens, and those beside.
+// order: those of the layers that predict further tokens, those beside, and the output projection of a
+// model that makes vectors.
 func Ignored(f *gguf.File) []string {
 	a, err := archOf(f)
 	if err != nil {
 		return nil
 	}
 	r := &metadata{f: f, prefix: a.name + "."}
-	layers := r.trunk()
+	layers, pool := r.trunk(), r.pooling()
 	if r.err != nil {
 		return nil
 	}
 	var names []string
 	for _, t := range f.Tensors {
+		if pool != noPooling && t.Name == "output.weight" {
+			names = append(names, t.Name)
+			continue
+		}
 		if slices.ContainsFunc(beside, func(prefix string) bool { return strings.HasPrefix(t.Name, prefix) }) || strings.HasSuffix(t.Name, ".input_scale") {
 			names = append(names, t.Name)
 			continue
@@ -126,6 +131,9 @@ func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 	title, _, err := f.String("general.name")
 	if err != nil {
 		return nil, err
+	}
+	if c.pooling != noPooling {
+		o.Slots = 1 // texts are read one behind the other
 	}
 	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx), Sequences: ir.ManySequences}
 	m := &model{
@@ -319,13 +327,23 @@ func (m *model) embed() *ir.Value {
 
 // head is the end of every model: final norm, output projection, greedy choice
 // and the step block for the next step. Scale and cap of the logits do not change which is
-// the largest.
+// the largest. A model that makes vectors ends with the final norm, of the last row where that one stands for
+// the text.
 func (m *model) head(x *ir.Value) {
 	norm := "output_norm"
 	if m.row.lastNorm != "" {
 		norm = m.row.lastNorm
 	}
 	x = m.rmsnorm(x, norm, m.embd, m.streamEps)
+	if m.pooling != noPooling {
+		if m.pooling == poolLast {
+			x = m.op("last_row", nil, x, m.n)
+		}
+		if m.err == nil {
+			x.Class = ir.IO
+		}
+		return
+	}
 	name := "output"
 	if _, ok := m.f.Tensor("output.weight"); !ok {
 		name = "token_embd" // tied

@@ -180,9 +180,27 @@ func readLogits(t *testing.T, arch string) []float64 {
 	return logits
 }
 
+// promptIDs are the tokens of the prompt.
+func promptIDs() []int32 {
+	var ids []int32
+	for _, b := range []byte(prompt) {
+		ids = append(ids, 1+int32(b))
+	}
+	return ids
+}
+
 // feed returns the logits of the last row of the prompt, fed in steps of the given
 // numbers of rows.
 func feed(t *testing.T, f *gguf.File, chunks ...int) []float32 {
+	t.Helper()
+	all := feedIDs(t, f, promptIDs(), chunks...)
+	last := chunks[len(chunks)-1] - 1
+	return all[last*tinyVocab:][:tinyVocab]
+}
+
+// feedIDs returns what the model gives of the rows of the last step, fed with tokens in steps of the given
+// numbers of rows.
+func feedIDs(t *testing.T, f *gguf.File, ids []int32, chunks ...int) []float32 {
 	t.Helper()
 	p, err := frontend.Load(f, frontend.Options{Ctx: 64, KV: ir.F32, MaxRows: 32})
 	if err != nil {
@@ -201,7 +219,7 @@ func feed(t *testing.T, f *gguf.File, chunks ...int) []float32 {
 	}
 	for _, n := range chunks {
 		for i := range n {
-			m.Ints(p.Global("token"))[i] = 1 + int32(prompt[at])
+			m.Ints(p.Global("token"))[i] = ids[at]
 			m.Ints(p.Global("pos"))[i] = int32(at)
 			m.Ints(p.Global("slot"))[i] = 0
 			at++
@@ -211,8 +229,11 @@ func feed(t *testing.T, f *gguf.File, chunks ...int) []float32 {
 			t.Fatal(err)
 		}
 	}
-	last := chunks[len(chunks)-1] - 1
-	return m.Floats(logits)[last*tinyVocab:][:tinyVocab]
+	rows := 1
+	if logits.Type.Shape[0] == ir.T {
+		rows = chunks[len(chunks)-1]
+	}
+	return m.Floats(logits)[:rows*int(logits.Type.Last())]
 }
 
 // TestGopherMoE runs a trained model with block formats in its experts: it goes on

@@ -31,6 +31,34 @@ type params struct {
 	streamEps              float64
 	softcap                float64 // of the logits; 0 for none
 	heat                   heat
+
+	pooling pooling
+}
+
+// pooling is how a model that makes vectors has one of a text: the key pooling_type.
+type pooling int
+
+const (
+	noPooling pooling = iota // of a model that predicts tokens
+	poolMean
+	poolFirst
+	poolLast
+	poolRank // a score, by a head that reranks
+)
+
+// pooling reads how rows become the vector of a text.
+func (r *metadata) pooling() pooling {
+	switch p := pooling(r.count("pooling_type")); p {
+	case noPooling, poolMean, poolLast:
+		return p
+	case poolFirst:
+		r.fail(ir.Unsupported("metadata %spooling_type: %d, the first row, is not supported: behind causal attention it has seen one token", r.prefix, p))
+	case poolRank:
+		r.fail(ir.Unsupported("metadata %spooling_type: %d is not supported: models that rank texts are not", r.prefix, p))
+	default:
+		r.fail(ir.Unsupported("metadata %spooling_type: %d is not known", r.prefix, p))
+	}
+	return noPooling
 }
 
 // heat is the temperature of attention: queries at position p are multiplied by
@@ -203,6 +231,10 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 		if c.heat.scale != 0 && r.err == nil && c.rope.dims != c.attention[0].dim && !a.latent {
 			r.fail(ir.Unsupported("metadata %sattention.temperature_scale: queries of which %d of %d dims rotate are not supported", r.prefix, c.rope.dims, c.attention[0].dim))
 		}
+	}
+	c.pooling = r.pooling()
+	if !r.bool("attention.causal", true) {
+		r.fail(ir.Unsupported("metadata %sattention.causal: models whose rows see those behind them are not supported", r.prefix))
 	}
 	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
 		c.vocab = int(t.Shape[1])

@@ -34,23 +34,30 @@ type prompt struct {
 }
 
 func (p *prompts) decode(d *decoder, raw []byte, path string) error {
+	all, err := decodePrompts(d, raw, path, maxPrompts)
+	*p = prompts(all)
+	return err
+}
+
+// decodePrompts decodes a text, an array of token ids, or an array of at most most of these.
+func decodePrompts(d *decoder, raw []byte, path string, most int) ([]prompt, error) {
 	if raw[0] == '"' {
 		var s string
 		json.Unmarshal(raw, &s)
-		*p = prompts{{text: s}}
-		return nil
+		return []prompt{{text: s}}, nil
 	}
 	if raw[0] != '[' {
-		return wrongType(path, "a string, an array of token ids or an array of these", raw)
+		return nil, wrongType(path, "a string, an array of token ids or an array of these", raw)
 	}
+	var all []prompt
 	for i, r := range elements(raw) {
 		var one prompt
 		if i == 0 && r[0] != '"' && r[0] != '[' {
-			*p = prompts{one}
-			return d.into(raw, &(*p)[0].ids, path)
+			err := d.into(raw, &one.ids, path)
+			return []prompt{one}, err
 		}
-		if i == maxPrompts {
-			return badParam(path, "%s: more than %d", path, maxPrompts)
+		if i == most {
+			return nil, badParam(path, "%s: more than %d", path, most)
 		}
 		at := fmt.Sprintf("%s[%d]", path, i)
 		var err error
@@ -60,14 +67,14 @@ func (p *prompts) decode(d *decoder, raw []byte, path string) error {
 			err = d.into(r, &one.ids, at)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		*p = append(*p, one)
+		all = append(all, one)
 	}
-	if len(*p) == 0 {
-		return badParam(path, "%s: there is none", path)
+	if len(all) == 0 {
+		return nil, badParam(path, "%s: there is none", path)
 	}
-	return nil
+	return all, nil
 }
 
 // tokens returns the ids of a prompt.
@@ -147,6 +154,9 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 	}
 	m, err := c.model(q.Model)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := m.predicts(); err != nil {
 		return nil, nil, err
 	}
 	g := &run{call: c, model: m}

@@ -27,6 +27,12 @@ func handleHealth(c *call) error {
 		if st := m.Engine.Stats(); running(st)+st.Waiting > 0 || failed != nil {
 			return
 		}
+		if e, ok := m.Engine.(Embedder); ok {
+			if _, err := e.Embed(ctx, [][]int32{{0}}); err != nil {
+				failed = &Error{Kind: internal, Message: "health: " + served.Names[0] + ": " + err.Error()}
+			}
+			return
+		}
 		for event, err := range m.Engine.Generate(ctx, engine.Request{Prompt: []int32{0}, Max: 1, TopLogprobs: -1, NoCache: true, Sampling: m.Defaults}) {
 			if err == nil && event.Done != nil {
 				err = event.Done.Err

@@ -53,7 +53,7 @@ func MemoryOf(p *plans.Plan) Memory {
 	return m
 }
 
-// Engine generates: *engine.Engine.
+// Engine generates: *engine.Engine, or, as an Embedder, makes vectors: *engine.Vectors.
 type Engine interface {
 	Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Event, error]
 	Stats() engine.Stats

@@ -5,6 +5,7 @@ func routes() []route {
 	return []route{
 		{"POST", "/v1/chat/completions", true, false, openai, handleChat},
 		{"POST", "/v1/completions", true, false, openai, handleCompletion},
+		{"POST", "/v1/embeddings", true, false, openai, handleEmbeddings},
 		{"POST", "/v1/responses", false, false, openai, handleResponses},
 		{"POST", "/v1/messages", false, false, anthropic, handleMessages},
 		{"POST", "/v1/messages/count_tokens", false, false, anthropic, handleCount},

@@ -71,6 +71,9 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.predicts(); err != nil {
+		return nil, err
+	}
 	call, err := q.choice.forced(q.tools)
 	if err != nil {
 		return nil, err

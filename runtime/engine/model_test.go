@@ -31,7 +31,11 @@ type model struct {
 
 func loadModel(t *testing.T, name string, ctx, slots int) *model {
 	t.Helper()
-	path := "../../testdata/models/" + name + "-q4_k_m.gguf"
+	return loadFile(t, "../../testdata/models/"+name+"-q4_k_m.gguf", frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16})
+}
+
+func loadFile(t *testing.T, path string, o frontend.Options) *model {
+	t.Helper()
 	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +45,7 @@ func loadModel(t *testing.T, name string, ctx, slots int) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16}})
+	compiled, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: o})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/engine"
+)
+
+// An Embedder makes vectors of texts: an Engine of a model that predicts no tokens.
+type Embedder interface {
+	Embed(ctx context.Context, texts [][]int32) ([][]float32, error)
+}
+
+// predicts returns an error of the request if the model only makes vectors.
+func (m *Model) predicts() error {
+	if _, ok := m.Engine.(Embedder); ok {
+		return unsupported("model", "this model makes vectors of texts and predicts no tokens: use /v1/embeddings")
+	}
+	return nil
+}
+
+// maxInputs is how many texts a request may have.
+const maxInputs = 2048
+
+// inputs is a text, an array of token ids, or an array of these.
+type inputs []prompt
+
+func (p *inputs) decode(d *decoder, raw []byte, path string) error {
+	all, err := decodePrompts(d, raw, path, maxInputs)
+	*p = inputs(all)
+	return err
+}
+
+// embeddingsRequest is the body of POST /v1/embeddings.
+type embeddingsRequest struct {
+	Model      string `json:"model"`
+	Input      inputs `json:"input"`
+	Format     string `json:"encoding_format"`
+	Dimensions *int   `json:"dimensions"`
+	User       string `json:"user"`
+}
+
+type embedding struct {
+	Object    string `json:"object"`
+	Index     int    `json:"index"`
+	Embedding any    `json:"embedding"` // numbers, or as base64 little-endian float32
+}
+
+func handleEmbeddings(c *call) error {
+	var q embeddingsRequest
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	switch {
+	case len(q.Input) == 0:
+		return badParam("input", "input is missing")
+	case q.Format != "" && q.Format != "float" && q.Format != "base64":
+		return badParam("encoding_format", "encoding_format: want float or base64, have %q", q.Format)
+	case q.Dimensions != nil && *q.Dimensions < 1:
+		return badParam("dimensions", "dimensions: want 1 or more, have %d", *q.Dimensions)
+	}
+	if err := c.work(); err != nil {
+		return err
+	}
+	m, err := c.model(q.Model)
+	if err != nil {
+		return err
+	}
+	e, ok := m.Engine.(Embedder)
+	if !ok {
+		return unsupported("model", "this model predicts tokens and makes no vectors of texts: /v1/embeddings is for models such as Qwen3-Embedding")
+	}
+	var u engine.Usage
+	var texts [][]int32
+	for i, p := range q.Input {
+		ids, err := p.tokens(m, fmt.Sprintf("input[%d]", i))
+		if err != nil {
+			return err
+		}
+		u.Prompt += len(ids)
+		texts = append(texts, ids)
+		if c.s.o.LogText {
+			c.log.prompt += p.text
+		}
+	}
+	start := time.Now()
+	vectors, err := e.Embed(c.r.Context(), texts)
+	c.log.key = c.user.name()
+	if err != nil {
+		c.log.finish = "error"
+		c.s.metrics.failed(c.log.model, errorOf(err))
+		return err
+	}
+	u.Prefill = time.Since(start)
+	c.log.usage, c.log.finish = u, engine.Stopped
+	c.s.metrics.done(c.log.model, engine.Stopped, u, time.Since(c.log.start))
+	c.user.spend(u.Prompt)
+	return q.reply(c, vectors, u.Prompt)
+}
+
+func (q *embeddingsRequest) reply(c *call, vectors [][]float32, tokens int) error {
+	type usage struct {
+		Prompt int `json:"prompt_tokens"`
+		Total  int `json:"total_tokens"`
+	}
+	reply := struct {
+		Object string      `json:"object"`
+		Model  string      `json:"model"`
+		Data   []embedding `json:"data"`
+		Usage  usage       `json:"usage"`
+	}{"list", c.log.model, nil, usage{tokens, tokens}}
+	for i, v := range vectors {
+		if n := q.Dimensions; n != nil {
+			if *n > len(v) {
+				return badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, len(v))
+			}
+			var err error
+			if v, err = runtime.Shorten(v, *n); err != nil {
+				return err
+			}
+		}
+		one := embedding{"embedding", i, v}
+		if q.Format == "base64" {
+			var b []byte
+			for _, x := range v {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+			}
+			one.Embedding = base64.StdEncoding.EncodeToString(b)
+		}
+		reply.Data = append(reply.Data, one)
+	}
+	return c.reply(reply)
+}

@@ -1,0 +1,101 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// ErrNoVectors is of a plan whose model predicts tokens.
+var ErrNoVectors = errors.New("the model predicts tokens: it makes no vectors of texts")
+
+// ErrVectors is of a plan whose model predicts none.
+var ErrVectors = errors.New("the model makes vectors of texts, it predicts no tokens: zincrun embed shows them, /v1/embeddings serves them")
+
+// Embeds reports whether the plan's model makes vectors of texts, and predicts no tokens.
+func Embeds(plan *plans.Plan) bool {
+	return slices.ContainsFunc(plan.Entries, func(e plans.Entry) bool { return e.Kind == "embed" })
+}
+
+// ErrNoDirection is of a text whose vector has no length, or one that is no number.
+var ErrNoDirection = errors.New("the vector of the text has no direction")
+
+// Embed empties the sequence and returns the vector of a text, of length 1: what the model makes of its last token, or the
+// mean over all, as the model's file says.
+func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) {
+	if !Embeds(s.plan) {
+		return nil, ErrNoVectors
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("a text without tokens has no vector")
+	}
+	s.Reset()
+	if err := s.admit(tokens, len(tokens)); err != nil {
+		return nil, err
+	}
+	var sum []float64
+	for len(tokens) > 0 {
+		e := s.entry(len(tokens), "embed")
+		n := min(len(tokens), e.Rows)
+		if err := s.step(ctx, e, tokens[:n], 1); err != nil {
+			return nil, err
+		}
+		s.pos += n
+		tokens = tokens[n:]
+		all, err := s.exec.Floats(e.Logits)
+		if err != nil {
+			return nil, err
+		}
+		width, ofEach := vectorsOf(s.plan.Program.Func(e.Name))
+		if sum == nil || !ofEach {
+			sum = make([]float64, width)
+		}
+		if !ofEach {
+			n = 1
+		}
+		for i, x := range all[:n*width] {
+			sum[i%width] += float64(x)
+		}
+	}
+	return unit(sum)
+}
+
+// vectorsOf is how wide the vectors are that an entry gives, and whether it gives one of each row.
+func vectorsOf(f *ir.Func) (width int, ofEach bool) {
+	for _, op := range f.Ops() {
+		if v := op.Result; v != nil && v.Class == ir.IO {
+			return int(v.Type.Last()), v.Type.Shape[0] == ir.T
+		}
+	}
+	return 0, false
+}
+
+// unit makes a vector of length 1; of its direction alone, so that a sum does for a mean.
+func unit(v []float64) ([]float32, error) {
+	length := 0.0
+	for _, x := range v {
+		length += x * x
+	}
+	if length = math.Sqrt(length); !(length > 0) || math.IsInf(length, 0) {
+		return nil, fmt.Errorf("%w: its length is %g", ErrNoDirection, length)
+	}
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x / length)
+	}
+	return out, nil
+}
+
+// Shorten returns the first n numbers of a vector, again of length 1.
+func Shorten(v []float32, n int) ([]float32, error) {
+	short := make([]float64, n)
+	for i := range short {
+		short[i] = float64(v[i])
+	}
+	return unit(short)
+}
