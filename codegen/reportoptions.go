@@ -12,6 +12,13 @@ import (
 	"github.com/zincc-dev/zincc/plans/report"
 )
 
+// Assembler is NVIDIA's, with nil Tools if it is not asked. What it cannot compile is an error if it is
+// required, and a note of the report otherwise.
+type Assembler struct {
+	Tools    *sass.Tools
+	Required bool
+}
+
 // reportOptions are a report's, as they are found.
 type reportOptions struct{ report.Options }
 
@@ -21,9 +28,9 @@ func (o *reportOptions) note(format string, args ...any) {
 
 // ReportOptions finds what a report of the plan at path shows besides it. t is the plan's
 // target, or nil where it is not known, c how its kernels are chosen, model the model's
-// file, or empty to look where the plan says, tools NVIDIA's assembler, or nil not to ask it.
+// file, or empty to look where the plan says, a NVIDIA's assembler.
 // Whatever cannot be had becomes a note of the report.
-func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *target.Target, c Choice, tools *sass.Tools) (report.Options, error) {
+func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *target.Target, c Choice, a Assembler) (report.Options, error) {
 	r := reportOptions{report.Options{Path: path}}
 	if t == nil {
 		r.note("What is known of target %s is not here: there are no roofs and no passes.", p.Header.Target)
@@ -40,7 +47,7 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 	case t.AMD != nil:
 		err = r.assembly(ctx, p, c.Oracle)
 	case t.Backend == plans.CUDA:
-		err = r.sass(ctx, p, tools)
+		err = r.sass(ctx, p, a)
 	}
 	if err != nil {
 		return r.Options, err
@@ -74,8 +81,8 @@ func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *rad
 const sassKernels = 40
 
 // sass asks NVIDIA's assembler for the instructions of the pipelines with the largest shares of time.
-func (o *reportOptions) sass(ctx context.Context, p *plans.Plan, tools *sass.Tools) error {
-	if tools == nil {
+func (o *reportOptions) sass(ctx context.Context, p *plans.Plan, a Assembler) error {
+	if a.Tools == nil {
 		o.note("NVIDIA's assembler was not asked, so the kernels are shown as PTX only.")
 		return nil
 	}
@@ -85,13 +92,19 @@ func (o *reportOptions) sass(ctx context.Context, p *plans.Plan, tools *sass.Too
 			texts[i] = string(p.Modules[p.Pipelines[i].Module].Bytes)
 		}
 	}
-	var err error
-	o.Assembler = tools.Version()
-	o.Assembly, err = tools.All(ctx, texts)
-	if left := len(texts) - sassKernels; left > 0 && err == nil {
+	list, err := a.Tools.All(ctx, texts)
+	if err != nil {
+		if a.Required || ctx.Err() != nil {
+			return err
+		}
+		o.note("%s: %v: the kernels are shown as PTX only.", a.Tools.Version(), err)
+		return nil
+	}
+	o.Assembler, o.Assembly = a.Tools.Version(), list
+	if left := len(texts) - sassKernels; left > 0 {
 		o.note("%s was not asked about the %d pipelines with the least of an entry's time.", o.Assembler, left)
 	}
-	return err
+	return nil
 }
 
 // trace runs the passes again.

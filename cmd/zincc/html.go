@@ -78,12 +78,12 @@ func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
 // options finds what the plan itself does not hold.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
 	var choice codegen.Choice
-	var tools *sass.Tools
+	assembler := codegen.Assembler{Required: h.oracle == "require"}
 	t, err := target.OfPlan(&p.Header)
 	if err == nil {
 		mode := h.oracle
 		if t.Backend == plans.CUDA && (mode == "auto" || mode == "require") {
-			if tools, err = sass.Find(ctx); err != nil && mode == "require" {
+			if assembler.Tools, err = sass.Find(ctx); err != nil && assembler.Required {
 				return report.Options{}, err
 			}
 			mode = "off"
@@ -94,7 +94,7 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 		}
 		defer done()
 	}
-	o, err := codegen.ReportOptions(ctx, p, path, h.model, t, choice, tools)
+	o, err := codegen.ReportOptions(ctx, p, path, h.model, t, choice, assembler)
 	for _, path := range h.measured {
 		m, err := readProfile(path)
 		if err != nil {

@@ -2,8 +2,10 @@ package strategy
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,7 +94,8 @@ func unlike(name string, n tuning.Near) float64 {
 	if len(here) != len(there) {
 		return math.Inf(1)
 	}
-	for words, own := range here {
+	for _, words := range slices.Sorted(maps.Keys(here)) { // floats add up in one order
+		own := here[words]
 		best, ok := there[words]
 		if !ok {
 			return math.Inf(1)

@@ -81,3 +81,16 @@ func TestNearFillsRounds(t *testing.T) {
 		t.Errorf("%s (%s)", got.Shape, why)
 	}
 }
+
+// TestNearIsOne holds that what is nearest is the same each time: what names differ by are sums of floats.
+func TestNearIsOne(t *testing.T) {
+	site := func(rows int) string { return fmt.Sprintf("decode/1: linear q4_k[%d, 4096]", rows) }
+	table := tuning.NewTable([]tuning.Row{{Site: site(4096), Device: "NVIDIA H200", Driver: "CUDA 13.0", Best: "fixed w32/4x32, 2 of 80 rows, 8 teams, room for 1024", Micros: 1, Of: 4, When: time.Unix(1, 0)}})
+	list := []kernels.Candidate{{Order: "fixed w32", Shape: "8x32, 4 of 96 rows, 5 teams"}, {Order: "fixed w32", Shape: "2x32, 4 of 96 rows, 5 teams"}}
+	first, _ := strategy.Choose(site(5120), list, len(list), 132, table)
+	for range 1000 {
+		if got, _ := strategy.Choose(site(5120), list, len(list), 132, table); got.Shape != first.Shape {
+			t.Fatalf("%s, and %s before", got.Shape, first.Shape)
+		}
+	}
+}

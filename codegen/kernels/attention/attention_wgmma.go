@@ -2,13 +2,14 @@ package attention
 
 import (
 	"fmt"
+	"math"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"math"
 )
 
 // AttentionWgmmaCandidates returns attention of many rows with products of four subgroups.
