@@ -38,10 +38,14 @@ type program struct {
 // with every type of cache.
 func programs(root string) ([]program, error) {
 	var list []program
-	caches := []ir.DType{ir.F16, ir.Q8_0, ir.F32}
+	caches := ir.CacheTypes
+	// takes: rows of q4_0 are not those of latent attention, and blocks are whole.
+	takes := func(s *synth.Shape, kv ir.DType) bool {
+		return s.HeadDim%kv.Block() == 0 && (kv != ir.Q4_0 || s.Latent.Width == 0)
+	}
 	add := func(s synth.Shape, caches ...ir.DType) {
 		for _, kv := range caches {
-			if s.HeadDim%kv.Block() != 0 {
+			if !takes(&s, kv) {
 				continue
 			}
 			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), false, func() (*ir.Program, error) { return load(s, frontend.Options{KV: kv}) }})
@@ -50,7 +54,7 @@ func programs(root string) ([]program, error) {
 	// users are several, with long conversations, and the whole vocabulary.
 	users := func(s synth.Shape, vocab int) {
 		for _, kv := range caches {
-			if s.HeadDim%kv.Block() == 0 {
+			if takes(&s, kv) {
 				s.Vocab = vocab
 				list = append(list, program{fmt.Sprintf("%s %s of users", s.Name, kv), false, func() (*ir.Program, error) {
 					return load(s, frontend.Options{KV: kv, Slots: 8, Ctx: 16384})
