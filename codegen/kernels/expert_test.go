@@ -496,6 +496,39 @@ func TestExpertDownFixed(t *testing.T) {
 	}
 }
 
+// TestExpertDownFixedFits has workgroups without room for parts of the shared expert's rows: those are one member, not in fixed point,
+// and there are no fewer candidates than without fixed point.
+func TestExpertDownFixedFits(t *testing.T) {
+	for _, c := range []struct {
+		wave, workgroup, slots int
+		shared                 bool // is in fixed point
+	}{
+		{32, 256, 5, true},
+		{32, 256, 6, false},
+		{64, 1024, 12, true},
+		{64, 1024, 13, false},
+		{64, 1024, 14, false},
+		{32, 32, 6, true},
+	} {
+		m := moe{dtype: ir.Q8_0, embd: 21, ff: 33 * c.wave * 2, experts: 16, slots: c.slots, shared: 66 * c.wave * 2, sharedType: ir.Q5_0, gating: "sigmoid"}
+		on := dotTarget(t)
+		on.Wave, on.Workgroup = c.wave, c.workgroup
+		find := func(m moe) *kernels.Site {
+			w := newWorld(t, 8, 8)
+			return &kernels.Site{Program: w.p, Func: w.f, Outputs: []*ir.Value{m.downGroup(w)}, Group: &ir.Group{Ops: w.ops}, Target: on}
+		}
+		plain := find(m)
+		shared := slices.ContainsFunc(kernels.Wants(plain), func(r kernels.Rewrite) bool { return r.Readers[0].Kind.Name == "linear" })
+		if shared != c.shared {
+			t.Errorf("%+v: in fixed point %t", c, shared)
+		}
+		m.fixed, m.sharedFixed = true, true
+		if want, have := len(kernels.Candidates(plain)), len(kernels.Candidates(find(m))); want == 0 || have < want {
+			t.Errorf("%+v: %d candidates, %d without fixed point", c, have, want)
+		}
+	}
+}
+
 // checkWidths runs a group in steps of 7, 2 and 1 rows: each row must come out the
 // same, in the interpreter, and rows of no step must stay as they are. The device has steps of 7.
 func checkWidths(t *testing.T, on *target.Target, family string, group func(w *world) []*ir.Value) {

@@ -109,11 +109,8 @@ func matchExpertDown(s *site.Site) *expertDown {
 		return nil
 	}
 	g.wave = s.Target.Wave
-	for _, t := range g.terms {
-		if t.fixed {
-			t.parts = g.partsOf(t)
-		}
-	}
+	g.alone = s.Target.Workgroup == g.wave
+	g.share(s.Target.Workgroup, func(t *downTerm) bool { return t.fixed })
 	return g
 }
 
@@ -168,7 +165,6 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 	if s.Target.Backend == plans.CPU || g == nil {
 		return nil
 	}
-	g.alone = s.Target.Workgroup == g.wave
 	var list []site.Candidate
 	for _, tile := range g.tiles(s.Target) {
 		k := *g

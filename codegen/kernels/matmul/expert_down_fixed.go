@@ -25,7 +25,20 @@ func (g *expertDown) wantsFixed() bool {
 // mostParts is the most members that share the rows of a projection.
 const mostParts = 4
 
-// partsOf is how many members share the rows of a projection with x in fixed point, so that none has more of a row than those
+// share has members share the rows of the projections that takes names, in fixed point, where a workgroup has subgroups for
+// all members: else each has one.
+func (g *expertDown) share(workgroup int, takes func(t *downTerm) bool) {
+	for _, t := range g.terms {
+		if t.x == nil || !takes(t) {
+			continue
+		}
+		if t.parts = g.partsOf(t); g.subgroups()*g.wave > workgroup {
+			t.parts = 1
+		}
+	}
+}
+
+// partsOf is how many members would share the rows of a projection with x in fixed point, so that none has more of a row than those
 // of the slots: else all would wait for it.
 func (g *expertDown) partsOf(t *downTerm) int {
 	most := newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave).units

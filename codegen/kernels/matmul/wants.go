@@ -48,8 +48,9 @@ func ExpertDownWants(s *site.Site) []site.Rewrite {
 	} else if g.fixed == nil {
 		return nil
 	}
+	g.share(s.Target.Workgroup, func(t *downTerm) bool { return !t.fixed && t.w.format.Bytes != nil })
 	for _, t := range g.terms {
-		if t.x != nil && !t.fixed && t.w.format.Bytes != nil && g.partsOf(t) > 1 {
+		if !t.fixed && t.parts > 1 {
 			list = append(list, site.Fixed("fixed12", []*ir.Op{t.op})...)
 		}
 	}
