@@ -3,6 +3,7 @@ package codegen
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,12 +63,19 @@ func (e *emitter) prepare(ctx context.Context) error {
 	return nil
 }
 
-// parallel runs do for 0 to n-1 on all processors and returns an error if one has.
+// parallel runs do for 0 to n-1 on all processors and returns the error of the least i that has one.
 func parallel(n int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
+	errs := make([]error, n)
 	for i := range n {
-		group.Go(func() error { return do(i) })
+		group.Go(func() error {
+			errs[i] = do(i)
+			return errs[i]
+		})
 	}
-	return group.Wait()
+	if group.Wait() == nil {
+		return nil
+	}
+	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
