@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -63,7 +64,10 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // choose.
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
 	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU,
-		NormsRuns: func(norm, linear *ir.Op, rows int) bool { return matmul.NormsRuns(t, norm, linear, rows) }})
+		NormsRuns: func(norm, linear *ir.Op, rows int) bool { return matmul.NormsRuns(t, norm, linear, rows) },
+		Computes: func(p *ir.Program, f *ir.Func, g *ir.Group) bool {
+			return t.IsHost() || len(kernels.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t})) > 0
+		}})
 	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(list, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,

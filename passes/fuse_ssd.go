@@ -8,37 +8,69 @@ import (
 
 // fuseSSD joins a state space model of few rows with the convolution that makes its x and what writes the ring of that,
 // with the gate on its result, and with the slices that these read. At many rows a convolution works on all rows at once, and
-// where projections stay apart a dispatch costs less than what each head would compute again.
-func fuseSSD(f *ir.Func, apart bool) error {
-	if apart {
+// where projections stay apart a dispatch costs less than what each head would compute again. What no kernel computes as
+// one stays as it was.
+func fuseSSD(p *ir.Program, d Device) error {
+	if d.Apart {
 		return nil
 	}
-	uses := f.Uses()
-	for _, op := range f.Ops() {
-		if op.Kind.Name != "ssd" || rowsOf(f, op.Result) > ir.DecodeRows {
-			continue
-		}
-		conv := op.Args[0].Def
-		if conv == nil || conv.Kind.Name != "conv1d" || only(uses, conv.Result, "ssd") == nil || !slices.Equal(conv.Args[3:5], op.Args[6:8]) {
-			continue
-		}
-		group := []*ir.Op{conv, op}
-		for _, write := range uses[conv.Args[2]] {
-			if write.Kind.Name == "conv_write" {
-				group = append(group, write)
+	return each(func(f *ir.Func) error {
+		uses := f.Uses()
+		for _, op := range f.Ops() {
+			if op.Kind.Name != "ssd" || rowsOf(f, op.Result) > ir.DecodeRows {
+				continue
+			}
+			group := aroundSSD(uses, op)
+			if group == nil {
+				continue
+			}
+			before := f.Groups
+			f.Groups = nil
+			for _, g := range before {
+				same := *g
+				f.Groups = append(f.Groups, &same)
+			}
+			if !merge(f, group...) || !d.computesAtAnyWidth(p, f, groupOf(f, op)) {
+				f.Groups = before
 			}
 		}
-		if glu := only(uses, op.Result, "glu"); glu != nil && glu.Args[1] == op.Result {
-			group = append(group, glu)
-		}
-		for _, reader := range slices.Clone(group) {
-			for _, v := range reader.Args {
-				if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && within(uses[v], group) && !slices.Contains(group, cut) {
-					group = append(group, cut)
-				}
-			}
-		}
-		merge(f, group...)
+		return nil
+	})(p)
+}
+
+// aroundSSD returns what one dispatch may compute with op, nil if its x is of no convolution.
+func aroundSSD(uses map[*ir.Value][]*ir.Op, op *ir.Op) []*ir.Op {
+	conv := op.Args[0].Def
+	if conv == nil || conv.Kind.Name != "conv1d" || only(uses, conv.Result, "ssd") == nil {
+		return nil
 	}
-	return nil
+	group := []*ir.Op{conv, op}
+	for _, write := range uses[conv.Args[2]] {
+		if write.Kind.Name == "conv_write" {
+			group = append(group, write)
+		}
+	}
+	if glu := only(uses, op.Result, "glu"); glu != nil && glu.Args[1] == op.Result {
+		group = append(group, glu)
+	}
+	for _, reader := range slices.Clone(group) {
+		for _, v := range reader.Args {
+			if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && within(uses[v], group) && !slices.Contains(group, cut) {
+				group = append(group, cut)
+			}
+		}
+	}
+	return group
+}
+
+// computesAtAnyWidth asks for the widest decode step, which needs the most: all widths have to be one kernel, so that they
+// give the same bits.
+func (d Device) computesAtAnyWidth(p *ir.Program, f *ir.Func, g *ir.Group) bool {
+	widest := *f
+	widest.Rows = ir.DecodeRows
+	return d.Computes(p, &widest, g)
+}
+
+func groupOf(f *ir.Func, op *ir.Op) *ir.Group {
+	return f.Groups[slices.IndexFunc(f.Groups, func(g *ir.Group) bool { return slices.Contains(g.Ops, op) })]
 }

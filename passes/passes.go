@@ -59,6 +59,8 @@ type Device struct {
 	Apart bool
 	// NormsRuns reports whether a linear op of so many rows, few, can take in the norm of runs that it reads.
 	NormsRuns func(norm, linear *ir.Op, rows int) bool
+	// Computes reports whether a kernel computes g, a group of f.
+	Computes func(p *ir.Program, f *ir.Func, g *ir.Group) bool
 }
 
 // Table returns the passes of this package in order; the passes of stage
@@ -74,7 +76,7 @@ func Table(entries []Entry, d Device) []Pass {
 			each(func(f *ir.Func) error { return fuseExperts(f, d.Apart) })},
 		{"FuseDelta", "the delta rule takes in what prepares its operands and normalizes its result", ir.Fuse, each(fuseDelta)},
 		{"FuseSSD", "a state space model of few rows takes in the convolution before it and the gate behind", ir.Fuse,
-			each(func(f *ir.Func) error { return fuseSSD(f, d.Apart) })},
+			func(p *ir.Program) error { return fuseSSD(p, d) }},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
 		{"FuseSlices", "a product of slices of rows, a GLU, a convolution or a state space model of one, takes them as they lie", ir.Fuse, each(fuseSlices)},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,

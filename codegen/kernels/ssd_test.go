@@ -112,12 +112,22 @@ func TestSSD(t *testing.T) {
 		ssdTest(true, 3, 8, 1, 12, siteTest{ctx: 64, slots: 2, rows: 40, n: 37, slot: []int{1}}),
 		ssdTest(false, 2, 80, 2, 96, siteTest{ctx: 64, slots: 1, rows: 17, pos: []int{5}}),
 		ssdTest(true, 4, 32, 2, 64, siteTest{ctx: 64, slots: 2, rows: 20, n: 19, pos: []int{5}, slot: []int{1}}),
+		// Kernels do not take the convolution in at these sizes.
+		ssdTest(true, 2, 64, 1, 80, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}),
+		ssdTest(true, 2, 64, 1, 112, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{14}}),
+		ssdTest(true, 2, 64, 1, 256, siteTest{ctx: 64, slots: 1, rows: 8, n: 8, pos: []int{14}}),
 	} {
 		c.run(t)
 		c.runOn(t, processor(t))
 		c.runOn(t, lookup(t, "sm_90"))
 		c.checkBuild(t)
 	}
+}
+
+// TestSSDOddHeads has heads of so few columns that wide subgroups cannot share their states.
+func TestSSDOddHeads(t *testing.T) {
+	c := ssdTest(true, 3, 7, 1, 16, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{14, 15}})
+	c.run(t)
 }
 
 func TestSSDOfAnyWidth(t *testing.T) {
