@@ -52,17 +52,31 @@ func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) 
 			return nil, err
 		}
 		width, ofEach := vectorsOf(s.plan.Program.Func(e.Name))
-		if sum == nil || !ofEach {
-			sum = make([]float64, width)
-		}
 		if !ofEach {
 			n = 1
+		}
+		if width < 1 || len(all) < n*width || sum != nil && len(sum) != width {
+			return nil, fmt.Errorf("entry %s: %d numbers of vectors, want %d of %d each", e.Name, len(all), n, width)
+		}
+		if sum == nil || !ofEach {
+			sum = make([]float64, width)
 		}
 		for i, x := range all[:n*width] {
 			sum[i%width] += float64(x)
 		}
 	}
 	return unit(sum)
+}
+
+// VectorWidth is how many numbers the vectors of the plan's model have, 0 if it makes none.
+func VectorWidth(plan *plans.Plan) int {
+	for i := range plan.Entries {
+		if e := &plan.Entries[i]; e.Kind == "embed" {
+			width, _ := vectorsOf(plan.Program.Func(e.Name))
+			return width
+		}
+	}
+	return 0
 }
 
 // vectorsOf is how wide the vectors are that an entry gives, and whether it gives one of each row.

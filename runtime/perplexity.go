@@ -28,6 +28,11 @@ type Divergence struct {
 	SameTop    float64 // share of tokens of which both find the same one most probable
 }
 
+// ReferenceError is one of the session that another is compared with.
+type ReferenceError struct{ Err error }
+
+func (e *ReferenceError) Error() string { return "the reference: " + e.Err.Error() }
+
 // MinWindow is the smallest window with a position to score.
 const MinWindow = 4
 
@@ -36,7 +41,7 @@ const MinWindow = 4
 // scratch (behind BOS if the vocabulary adds it), and positions window/2 to
 // window-2 score the token after them. reference, if it is not nil, is a session of the same model, with which each
 // token's probabilities are compared. done is called after every window. The error is a
-// sample.NotNumbersError if a score is not a number.
+// sample.NotNumbersError if a score is not a number, and a ReferenceError if it is the reference's.
 func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 	if window < MinWindow || len(ids) < window {
@@ -57,7 +62,7 @@ func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenize
 				referred.add(nll)
 			})
 			if err != nil {
-				return r, err
+				return r, &ReferenceError{err}
 			}
 		}
 		err := scoreWindow(ctx, sess, part, func(i int, logits []float32, nll float64) {
@@ -109,7 +114,9 @@ func diverge(want, logits []float32) (kl, same float64) {
 	of, to := logSumExp(want), logSumExp(logits)
 	for i, v := range want {
 		lp := float64(v) - of
-		kl += math.Exp(lp) * (lp - (float64(logits[i]) - to))
+		if p := math.Exp(lp); p > 0 { // tokens that never come add nothing
+			kl += p * (lp - (float64(logits[i]) - to))
+		}
 	}
 	if slices.Index(want, slices.Max(want)) == slices.Index(logits, slices.Max(logits)) {
 		same = 1

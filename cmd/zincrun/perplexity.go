@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -46,23 +47,27 @@ with a cache of f16, and prints the mean Kullback-Leibler divergence from them, 
 			}
 			defer o.Close()
 			var reference *runtime.Session
+			var other *opened
 			if *against != "" {
-				other := plan
-				other.kv, other.model, other.exact = "", "", false
-				to, err := other.open(ctx, *against)
-				if err != nil {
+				flags := plan
+				flags.kv, flags.model, flags.exact = "", "", false
+				if other, err = flags.open(ctx, *against); err != nil {
 					return err
 				}
-				defer to.Close()
-				if to.Plan.Header.Model.Fingerprint != o.Plan.Header.Model.Fingerprint {
+				defer other.Close()
+				if other.Plan.Header.Model.Fingerprint != o.Plan.Header.Model.Fingerprint {
 					return fmt.Errorf("%s: is of another model than %s", *against, path)
 				}
-				reference = runtime.NewSession(to.Plan, to.Exec)
+				reference = runtime.NewSession(other.Plan, other.Exec)
 			}
 			bar := cli.NewProgress("scoring", int64(len(s)))
 			defer bar.Done()
 			sess := runtime.NewSession(o.Plan, o.Exec)
 			r, err := runtime.ScoreText(ctx, sess, reference, o.tok, s, *window, func(int) { bar.Add(int64(*window) * 3) })
+			var of *runtime.ReferenceError
+			if errors.As(err, &of) {
+				return fmt.Errorf("%s: %w", *against, other.locate(ctx, of.Err))
+			}
 			if err != nil {
 				return o.locate(ctx, err)
 			}

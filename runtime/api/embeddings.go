@@ -15,6 +15,7 @@ import (
 // An Embedder makes vectors of texts: an Engine of a model that predicts no tokens.
 type Embedder interface {
 	Embed(ctx context.Context, texts [][]int32) ([][]float32, error)
+	Width() int // of a vector
 }
 
 // predicts returns an error of the request if the model only makes vectors.
@@ -76,6 +77,9 @@ func handleEmbeddings(c *call) error {
 	if !ok {
 		return unsupported("model", "this model predicts tokens and makes no vectors of texts: /v1/embeddings is for models such as Qwen3-Embedding")
 	}
+	if n := q.Dimensions; n != nil && *n > e.Width() {
+		return badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, e.Width())
+	}
 	var u engine.Usage
 	var texts [][]int32
 	for i, p := range q.Input {
@@ -117,9 +121,6 @@ func (q *embeddingsRequest) reply(c *call, vectors [][]float32, tokens int) erro
 	}{"list", c.log.model, nil, usage{tokens, tokens}}
 	for i, v := range vectors {
 		if n := q.Dimensions; n != nil {
-			if *n > len(v) {
-				return badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, len(v))
-			}
 			var err error
 			if v, err = runtime.Shorten(v, *n); err != nil {
 				return err

@@ -30,6 +30,8 @@ func (f *fakeVectors) Embed(_ context.Context, texts [][]int32) (all [][]float32
 	return all, nil
 }
 
+func (f *fakeVectors) Width() int { return 3 }
+
 // withVectors is a fixture that serves a second model, "vectors".
 func withVectors(t *testing.T) (*fixture, *fakeVectors) {
 	fake := &fakeVectors{}
@@ -89,7 +91,7 @@ func TestEmbeddings(t *testing.T) {
 }
 
 func TestEmbeddingsRefused(t *testing.T) {
-	x, _ := withVectors(t)
+	x, fake := withVectors(t)
 	for _, c := range []struct{ path, body, param, say string }{
 		{"/v1/embeddings", `{"model": "vectors"}`, "input", "missing"},
 		{"/v1/embeddings", `{"model": "vectors", "input": []}`, "input", "there is none"},
@@ -111,6 +113,9 @@ func TestEmbeddingsRefused(t *testing.T) {
 		}
 		if param, _ := get(t, b, "error", "param").(string); param != c.param || !strings.Contains(b, c.say) {
 			t.Errorf("%s %.60s: %s", c.path, c.body, b)
+		}
+		if c.param == "dimensions" && fake.texts != nil {
+			t.Errorf("%.60s: vectors were made", c.body)
 		}
 	}
 }

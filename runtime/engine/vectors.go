@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -44,6 +45,9 @@ func NewVectors(plan *plans.Plan, exec runtime.Executor) (*Vectors, error) {
 	return v, nil
 }
 
+// Width is how many numbers a vector has.
+func (v *Vectors) Width() int { return runtime.VectorWidth(v.plan) }
+
 // Embed returns the vectors of texts in their order. The error is a ContextError, a RequestError, ErrDraining or ErrClosed,
 // that of ctx, or one of the model or the device.
 func (v *Vectors) Embed(ctx context.Context, texts [][]int32) (all [][]float32, err error) {
@@ -53,6 +57,11 @@ func (v *Vectors) Embed(ctx context.Context, texts [][]int32) (all [][]float32, 
 			return nil, &RequestError{"input", "has a text without tokens"}
 		case len(ids) > v.plan.Header.Ctx:
 			return nil, &ContextError{len(ids), v.plan.Header.Ctx}
+		}
+		for _, id := range ids {
+			if id < 0 || int(id) >= v.plan.Header.Model.Vocab {
+				return nil, &RequestError{"input", fmt.Sprintf("has token %d, the model has %d", id, v.plan.Header.Model.Vocab)}
+			}
 		}
 	}
 	if err := v.enter(); err != nil {

@@ -155,6 +155,11 @@ func TestVectorsEnd(t *testing.T) {
 	if _, err := v.Embed(t.Context(), [][]int32{{1}, {}}); !errors.As(err, &none) {
 		t.Errorf("no tokens: %v", err)
 	}
+	for _, id := range []int32{-1, int32(m.plan.Header.Model.Vocab)} {
+		if _, err := v.Embed(t.Context(), [][]int32{{id}}); !errors.As(err, &none) || v.Err() != nil {
+			t.Errorf("token %d: %v, and the device: %v", id, err, v.Err())
+		}
+	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := v.Embed(left, [][]int32{{1}}); err != context.Canceled {
