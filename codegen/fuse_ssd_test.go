@@ -1,16 +1,15 @@
-package codegen
+package codegen_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
-	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/passes"
 )
 
@@ -37,24 +36,11 @@ func TestFuseSSD(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := synth.Published[slices.IndexFunc(synth.Published, func(s synth.Shape) bool { return s.Name == "granite4-h-tiny" })]
+			s := published(t, "granite4-h-tiny")
 			s.Layers, s.Vocab, s.Embd, s.Mamba = 1, 512, 512, synth.Mamba{Inner: 32 * c.dim, State: c.state, Heads: 32, Groups: 1}
-			m, err := synth.New(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(t.TempDir(), "model.gguf")
-			if err := m.WriteHeader(path); err != nil {
-				t.Fatal(err)
-			}
-			f, err := gguf.OpenHeader(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			p, err := Import(f, frontend.Options{Ctx: 64, KV: ir.F16, MaxRows: 64})
+			p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 64, KV: ir.F16, MaxRows: 64})
 			if err == nil {
-				p, _, err = Lower(t.Context(), Source{Program: p}, Options{Target: on}, ir.Specialize)
+				p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, ir.Specialize)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -36,8 +36,8 @@ what the kernel computes with its weight types, then its shape; docs/adding-a-ke
 --html writes all that as one file for a browser, with a timeline of the dispatches, the
 arena, a roofline, the disassembled kernels and, side by side, the program after each pass
 that changed it. For the passes the model is compiled again, from its header, which is
-looked for where it was, or beside the plan, or named with --model; --oracle is that of
-zincc compile. --measured shows what a device took beside what is predicted.
+looked for where it was, or beside the plan, or named with --model. --measured shows what a
+device took beside what is predicted.
 
   zincc inspect plan.bin
   zincc inspect plan.bin --entry decode/1

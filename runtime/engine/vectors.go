@@ -123,7 +123,10 @@ func (v *Vectors) leave(err error) {
 	defer v.mu.Unlock()
 	v.active--
 	reason := Stopped
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrClosed):
+		reason = Cancelled
+	case err != nil:
 		reason = Failed
 	}
 	v.stats.Requests[reason]++

@@ -165,6 +165,9 @@ func TestVectorsEnd(t *testing.T) {
 	if _, err := v.Embed(left, [][]int32{{1}}); err != context.Canceled {
 		t.Errorf("a client that left: %v", err)
 	}
+	if s := v.Stats(); s.Requests[engine.Cancelled] != 1 || s.Requests[engine.Failed] != 0 {
+		t.Errorf("requests are %v", s.Requests)
+	}
 	ended := make(chan error)
 	go func() {
 		_, err := v.Embed(t.Context(), slices.Repeat([][]int32{make([]int32, 16)}, 1<<16)) // for hours
