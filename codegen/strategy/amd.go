@@ -18,6 +18,10 @@ func slowOnAMD(t *site.Tiling) bool {
 	return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 || t.Rows >= 128 && t.Ahead > 1
 }
 
+// keptElements is the elements of x that a lane of gemv keeps, but on AMD, whose lanes have more registers to share out and whose
+// compiler says which shapes spill.
+const keptElements = 96
+
 // Prediction is the cost model's view of a dispatch on an AMD GPU: the time of its
 // slowest part, all of which overlap, and of the dispatch itself.
 //

@@ -195,6 +195,9 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
 }
 
+// fixedFrom is from how many rows of x on gemm_fixed is worth a look: fewer leave most of a matrix empty (decode-columns.md).
+const fixedFrom = 3
+
 // attentionRoom is the lanes of a unit that attention of three rows and more leaves registers for, of heads of up to
 // attentionHead elements: without, a unit has one workgroup. It was measured with heads of 128, 4 and 8 rows: 10.4 us where
 // 13.0 were, and 14.8 of 17.8. With one and two rows each unit has no more than one anyway.

@@ -24,11 +24,17 @@ func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Ca
 // Rank orders what families offer for s, best guess first, and drops the rest. Families stay in the
 // order of their table.
 func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
+	offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool {
+		return tooFew(c.Family, c.Rows) || c.Kept > keptElements && s.Target.AMD == nil
+	})
 	if s.Func.Rows <= ir.DecodeRows {
 		return roomFirst(s, offers)
 	}
 	return rank(s, offers).list()
 }
+
+// tooFew reports whether a family computes so many rows of x, but others do it faster.
+func tooFew(family string, rows int) bool { return family == "gemm_fixed" && rows < fixedFrom }
 
 func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	r := &ranking{t: s.Target, rows: s.Func.Rows, of: map[string][]kernels.Candidate{}}
@@ -160,9 +166,10 @@ func (r *ranking) floats() {
 func Wants(s *kernels.Site) []kernels.Rewrite {
 	var list, rivals []kernels.Rewrite
 	for _, w := range kernels.Wants(s) {
-		if w.Tiling != nil {
+		switch {
+		case w.Tiling != nil:
 			rivals = append(rivals, w)
-		} else {
+		case !tooFew(w.Family, w.Rows):
 			list = append(list, w)
 		}
 	}

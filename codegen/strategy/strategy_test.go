@@ -152,6 +152,48 @@ func TestAttentionLeavesRoom(t *testing.T) {
 	}
 }
 
+// TestFewRows holds what is dropped of few rows: gemm_fixed of less than three, whatever the step has, and lanes of gemv that keep more
+// than those of other makers than AMD have room for.
+func TestFewRows(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		rows   int // of the step
+		offers []kernels.Candidate
+		want   int
+	}{
+		{"sm_90", 2, []kernels.Candidate{{Family: "gemv", Rows: 2}, {Family: "gemm_fixed", Rows: 2}}, 1},
+		{"sm_90", 4, []kernels.Candidate{{Family: "gemv", Rows: 4}, {Family: "gemm_fixed", Rows: 4}}, 2},
+		{"sm_90", 512, []kernels.Candidate{{Family: "gemv", Rows: 1}, {Family: "gemm_fixed", Rows: 1}}, 1},
+		{"sm_90", 8, []kernels.Candidate{{Family: "gemv", Kept: 96}, {Family: "gemv", Kept: 128}}, 1},
+		{"gfx1201", 8, []kernels.Candidate{{Family: "gemv", Kept: 96}, {Family: "gemv", Kept: 128}}, 2},
+	} {
+		s := linears(t, c.target, c.rows, 4096, 1, 4096)
+		if list := strategy.Rank(s, c.offers); len(list) != c.want || list[0].Family != "gemv" {
+			t.Errorf("%s, %d rows: %d candidates stay, want %d", c.target, c.rows, len(list), c.want)
+		}
+	}
+	for rows, want := range map[int]int{2: 0, 4: 1} {
+		s := linears(t, "sm_90", rows, 19*256, 1, 4096) // rows so long that workgroups share them
+		b, linear := ir.NewBuilder(s.Func), s.Group.Ops[0]
+		x := &ir.Value{ID: 1001, Type: ir.MakeType(ir.F32, ir.T, 19*256), Offset: -1}
+		fixed, err := b.Make("fixed12", nil, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		linear.Args[0] = fixed.Result
+		s.Group.Ops = []*ir.Op{fixed, linear}
+		n := 0
+		for _, w := range strategy.Wants(s) {
+			if w.Family == "gemm_fixed" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%d rows: %d wishes of gemm_fixed, want %d", rows, n, want)
+		}
+	}
+}
+
 // TestExpertSeries holds which tiles of expert_fragment whose lanes keep x stay of all powers of two: about as many in a row as
 // leave two or three rounds of workgroups, best first.
 func TestExpertSeries(t *testing.T) {

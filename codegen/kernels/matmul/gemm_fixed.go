@@ -41,8 +41,6 @@ const (
 	fixedColumns = 8
 	fixedBlock   = weight.FixedRuns * 32
 	fixedChunk   = 4 // blocks whose sums are added as a tree
-	// fixedFrom is from how many columns on it is offered.
-	fixedFrom = 3
 	// fixedGroups bounds the subgroups of a workgroup: more leave a lane too few registers.
 	fixedGroups = 16
 )
@@ -91,7 +89,7 @@ func (k gemmFixed) workgroups() int {
 // fitsFixed reports whether gemm_fixed computes the group.
 func (g *linearGroup) fitsFixed(t *target.Target) bool {
 	if !t.Fragments || t.Wave != fragment.Lanes || g.last || g.fixed == nil || g.bits == 8 || !g.allF32() ||
-		g.rows < fixedFrom || g.rows > fixedColumns || g.k%fixedBlock != 0 || !g.alike() {
+		g.rows > fixedColumns || g.k%fixedBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {
@@ -160,6 +158,7 @@ func (k gemmFixed) candidate() site.Candidate {
 		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
 		Order:  fixedOrder(fragment.Lanes),
 		Shape:  "matrices, " + k.name(),
+		Rows:   k.rows,
 		Grid:   [3]int{workgroups, k.splits, 1},
 	}
 	for i, p := range k.projects {

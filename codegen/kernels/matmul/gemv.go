@@ -57,10 +57,10 @@ const (
 	gemvElements = 32
 	// gemvSubgroups bounds the subgroups of a workgroup.
 	gemvSubgroups = 16
-	// residentElements is the elements of x that a lane may keep, and amdElements what it
-	// may on AMD, whose lanes have more registers to share out: see sized.
+	// residentElements is the elements of x that a lane keeps at most, and manyElements in shapes of more columns, for lanes that have
+	// many registers: see sized.
 	residentElements = 96
-	amdElements      = 160
+	manyElements     = 160
 	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
 	// many registers as it takes, no more fit.
 	gemvLanes = 512
@@ -86,9 +86,9 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}
 	k.share(t)
 	list := k.shapes(t)
-	if own := k.sized(t); t.AMD != nil && g.fixed != nil && len(own) > 0 {
+	if own := k.sized(t); g.fixed != nil && len(own) > 0 {
 		wide := k
-		wide.most = amdElements
+		wide.most = manyElements
 		for _, w := range wide.sized(t) {
 			// Weights are taken apart once for more columns. Those that spill are refused.
 			if w.columns > own[0].columns && w.batch <= 2 {
@@ -268,15 +268,20 @@ func (g *linearGroup) inFixed(s *site.Site) []*ir.Op {
 // fixed point they take 5 registers where they take 8 in f32.
 func (k gemv) fits(columns int) bool {
 	for _, p := range k.projects {
-		elements := k.units(p) * p.unit() * columns
-		if p.fixed {
-			elements = elements * 5 / 8
-		}
-		if len(p.passes()) > 1 || elements > k.most {
+		if len(p.passes()) > 1 || k.kept(p, columns) > k.most {
 			return false
 		}
 	}
 	return true
+}
+
+// kept is the elements of so many columns that a lane keeps for p, counted as registers of f32.
+func (k gemv) kept(p *projection, columns int) int {
+	n := k.units(p) * p.unit() * columns
+	if p.fixed {
+		n = n * 5 / 8
+	}
+	return n
 }
 
 // unit is the elements of a unit of the projection's first matrix.
@@ -369,11 +374,19 @@ func (k gemv) workgroups() (firsts []int, n int) { return k.workgroupsBy(k.outpu
 
 func (k gemv) candidate() site.Candidate {
 	firsts, workgroups := k.workgroups()
+	kept := 0
+	for _, p := range k.projects {
+		if k.resident && k.teams == 0 {
+			kept = max(kept, k.kept(p, k.columns))
+		}
+	}
 	return site.Implement(site.Candidate{
 		Kernel: k.name(),
 		Order:  k.order(),
 		Shape:  k.shape(),
 		Lanes:  k.lanes(),
+		Rows:   k.rows,
+		Kept:   kept,
 		Grid:   [3]int{workgroups, k.rows / k.columns, 1},
 		Cover:  k.covers(k.rows, k.columns, 1, k.outputsOf),
 	}, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })

@@ -117,8 +117,8 @@ func wantSplits(g *linearGroup, tiles []fragmentTile) (list []site.Rewrite) {
 
 // GemmFixedWants asks for a workspace, if workgroups are to share the elements of a row.
 func GemmFixedWants(s *site.Site) []site.Rewrite {
-	if k := matchFixed(s); k != nil {
-		return wantWorkspace(k.workspaceWidth())
+	if k := matchFixed(s); k != nil && k.workspaceWidth() > 0 {
+		return []site.Rewrite{{Workspace: k.workspaceWidth(), Rows: k.rows}}
 	}
 	return nil
 }
@@ -129,13 +129,6 @@ func wantHalf(s *site.Site, g *linearGroup) []site.Rewrite {
 		return nil
 	}
 	return site.Half(s, g.x)
-}
-
-func wantWorkspace(width int) []site.Rewrite {
-	if width == 0 {
-		return nil
-	}
-	return []site.Rewrite{{Workspace: width}}
 }
 
 // hasMatrices reports whether the target has cooperative matrices: else what is in f16 would be

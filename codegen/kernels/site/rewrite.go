@@ -12,9 +12,11 @@ type Rewrite struct {
 	Round   string
 	Readers []*ir.Op
 	// Workspace is the sums of a row, f32, that the workgroups of a split-K product leave for
-	// each other, and Tiling what they do then. Of several such wishes one can be granted.
+	// each other, Tiling what they do then, and Rows those of x that the group has, if the family says so. Of several
+	// such wishes one can be granted.
 	Workspace int
 	Tiling    *Tiling
+	Rows      int
 	// Lanes are the orders in which what Readers have as their first operand is to lie in tiles (op tile), and
 	// Tiling what is done then. It is a rival of workspaces.
 	Lanes string

@@ -41,8 +41,9 @@ type Candidate struct {
 	Cover     []plans.Cover
 	// Tiling is what the time of a tiled matrix product depends on; nil where the family is none.
 	Tiling *Tiling
-	// Lanes are those of a workgroup, if the family says so.
-	Lanes int
+	// Lanes are those of a workgroup, Rows those of x that the group has, and Kept the elements of them that a lane
+	// keeps, if the family says so.
+	Lanes, Rows, Kept int
 	// Room is the lanes of a compute unit that there are to be registers for, where the driver's
 	// compiler can be told; 0: it chooses.
 	Room int
