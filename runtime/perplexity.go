@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -55,25 +57,23 @@ func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenize
 		if tok.AddsBOS() {
 			part[0] = tok.BOS()
 		}
-		var want [][]float32 // what the reference has of the positions that score
-		if reference != nil {
-			err := scoreWindow(ctx, reference, part, func(_ int, logits []float32, nll float64) {
-				want = append(want, slices.Clone(logits))
-				referred.add(nll)
-			})
-			if err != nil {
-				return r, &ReferenceError{err}
-			}
-		}
-		err := scoreWindow(ctx, sess, part, func(i int, logits []float32, nll float64) {
-			own.add(nll)
+		next, stop := iter.Pull2(scores(ctx, reference, part))
+		err := scoreWindow(ctx, sess, part, func(have scored) error {
+			own.add(have.nll)
 			r.Tokens++
-			if reference != nil {
-				far, top := diverge(want[i-window/2], logits)
+			want, err, any := next()
+			if err != nil {
+				return &ReferenceError{err}
+			}
+			if any {
+				referred.add(want.nll)
+				far, top := diverge(want.logits, have.logits)
 				kl.add(far)
 				same.add(top)
 			}
+			return nil
 		})
+		stop()
 		if err != nil {
 			return r, err
 		}
@@ -92,8 +92,34 @@ func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenize
 	return r, nil
 }
 
-// scoreWindow calls score for the positions of a window that score the token after them, with its negative log-likelihood.
-func scoreWindow(ctx context.Context, sess *Session, part []int32, score func(i int, logits []float32, nll float64)) error {
+// scored is a position that scores the token after it: what is predicted there, valid until the next, and the token's negative log-likelihood.
+type scored struct {
+	logits []float32
+	nll    float64
+}
+
+// scores are the positions of a window that score a token, as scoreWindow has them, and at the end its error if it has one; none without a
+// session. What two sessions predict is compared position by position, so that neither's logits of a window are kept.
+func scores(ctx context.Context, sess *Session, part []int32) iter.Seq2[scored, error] {
+	return func(yield func(scored, error) bool) {
+		if sess == nil {
+			return
+		}
+		enough := errors.New("no more are wanted")
+		err := scoreWindow(ctx, sess, part, func(s scored) error {
+			if !yield(s, nil) {
+				return enough
+			}
+			return nil
+		})
+		if err != nil && err != enough {
+			yield(scored{}, err)
+		}
+	}
+}
+
+// scoreWindow calls score for the positions of a window that score the token after them.
+func scoreWindow(ctx context.Context, sess *Session, part []int32, score func(scored) error) error {
 	sess.Reset()
 	return sess.Score(ctx, part, func(i int, logits []float32) error {
 		if i < len(part)/2 || i > len(part)-2 {
@@ -103,8 +129,7 @@ func scoreWindow(ctx context.Context, sess *Session, part []int32, score func(i 
 		if math.IsNaN(nll) || math.IsInf(nll, 0) {
 			return &sample.NotNumbersError{Sequence: part[:i+1]}
 		}
-		score(i, logits, nll)
-		return nil
+		return score(scored{logits, nll})
 	})
 }
 
