@@ -71,13 +71,19 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 	return &Result{plan, times}, ctx.Err()
 }
 
-// Kernels lowers a program, which it changes, and builds the kernels of its calls, but makes no plan.
-func Kernels(ctx context.Context, p *ir.Program, t *target.Target) error {
-	if _, _, err := Lower(ctx, Source{Program: p}, Options{Target: t}, ir.Place); err != nil {
+// Kernels lowers a program, which it changes, and builds those kernels of its calls that wants says yes to, but makes no plan. wants is asked
+// once by each module.
+func Kernels(ctx context.Context, p *ir.Program, t *target.Target, wants func(kernel string) bool) error {
+	e := newEmitter(p, t, &plans.Plan{Program: p})
+	e.wants = wants
+	_, _, err := lower(ctx, Source{Program: p}, Options{Target: t}, ir.Place, func(p *ir.Program) error {
+		calls, err := selectKernels(ctx, p, t, Choice{})
+		e.known = calls.of
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	e := newEmitter(p, t, &plans.Plan{Program: p})
-	var err error
 	if e.backend, err = backendOf(t.Backend); err != nil {
 		return err
 	}

@@ -93,6 +93,7 @@ type emitter struct {
 	backend   *backend                         // nil for the host
 	known     map[*ir.Call]*kernels.Candidate  // what calls were made of; not of a program that was read
 	tables    []*tuning.Table                  // that kernels were chosen by
+	wants     func(kernel string) bool         // whether a kernel is built; nil: all are
 	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
 	built     map[string]*built                // by moduleKey
 	modules   map[string]int                   // by moduleKey

@@ -46,7 +46,9 @@ func (e *emitter) prepare(ctx context.Context) error {
 		c.Overlaps = overlaps(e.t) && passes.KindOf(calls[i].f) == passes.Decode
 		if key := e.backend.moduleKey(c); !seen[key] {
 			seen[key] = true
-			different = append(different, c)
+			if e.wants == nil || e.wants(c.Kernel) {
+				different = append(different, c)
+			}
 		}
 	}
 	modules := make([]*built, len(different))

@@ -23,6 +23,7 @@ func TestNothingIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("%d objects", len(list))
 	missing := 0
 	for _, w := range list {
 		code, err := archives[w.Machine.Arch].Find(w.Machine, w.key)

@@ -196,14 +196,14 @@ func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []
 	var mu sync.Mutex
 	var list []keyed
 	seen := map[string]bool{}
-	ctx = objects.Listing(ctx, func(w objects.Wanted) error {
+	first := func(kernel string) bool {
 		mu.Lock()
-		again := seen[w.Kernel]
-		seen[w.Kernel] = true
-		mu.Unlock()
-		if again {
-			return nil
-		}
+		defer mu.Unlock()
+		again := seen[kernel]
+		seen[kernel] = true
+		return !again
+	}
+	ctx = objects.Listing(ctx, func(w objects.Wanted) error {
 		for _, m := range machines {
 			text, err := w.Text(m)
 			if err != nil {
@@ -226,7 +226,7 @@ func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []
 				if p.exact {
 					to = t.Exactly()
 				}
-				err = codegen.Kernels(ctx, imported, to)
+				err = codegen.Kernels(ctx, imported, to, first)
 			}
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", p.name, t.Name, err)
