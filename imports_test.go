@@ -56,6 +56,7 @@ var layers = []struct {
 	{"internal/synth", []string{"ir"}},
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
+	{"internal/soak", []string{"runtime"}},
 	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
 	{"internal/headers", []string{"codegen", "internal/synth"}},
 	{"internal/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
