@@ -63,6 +63,8 @@ const (
 	sumSide = 8
 	// wgmmaHead is the width of the widest heads: a product has as many columns at most, whose sums a lane's registers hold.
 	wgmmaHead = 256
+	// wgmmaRolled is the widest heads whose tiles are gone through one by one.
+	wgmmaRolled = 128
 	// wgmmaScores bounds what of the scores and the sums of a row a lane's registers hold.
 	wgmmaScores = 320
 )
@@ -82,6 +84,9 @@ func (k *wgmmaAttention) divide(t *target.Target) bool {
 	}
 	return fits() && k.lanes() <= t.Workgroup
 }
+
+// byTwos reports whether the loop over tiles goes by twos.
+func (k *wgmmaAttention) byTwos() bool { return k.headDim > wgmmaRolled }
 
 func (k *wgmmaAttention) lanes() int { return wgmmaTeams * kernel.GroupSide * k.wave }
 
@@ -134,7 +139,7 @@ type wgmmaAttentionRun struct {
 	weights    []*kernel.Var // of the tile before, 16 positions each
 	sums       []*kernel.Var // 8 dims each
 	ofRow      [2]wgmmaRow   // the lane's row, and that 8 below
-	buffer     *kernel.Var   // where in keys and in values the tile is that is computed
+	last       *kernel.Var   // where in values the last tile is
 	firstOfAll kernel.Value  // position of the first row
 }
 
@@ -166,29 +171,57 @@ func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 		b.MatGroupWait(0)
 		r.weigh(begin)
 		r.keep()
-		r.buffer = b.Var(kernel.U32, k.tileSize(k.tileKV))
-		b.ForRolled(b.Add(begin, k.tileKV), r.end, k.tileKV, r.step)
+		r.last = b.Var(kernel.U32, 0)
+		r.tiles(b.Add(begin, k.tileKV))
 		r.arrive()
-		r.add(b.Sub(k.tileSize(k.tileKV), r.buffer.Get()))
+		r.add(r.last.Get())
 		b.MatGroupWait(0)
 		r.write()
 	}
 }
 
-// step makes weights of the scores of the tile from `from` on, while the weights before are multiplied with their values, and the
+// tiles goes through the tiles from position first on. Of wide heads it does by twos, so that where they lie are constants: of heads of 128 that is no faster
+// (docs/lab/prompt-attention.md).
+func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
+	b, size := r.b, r.tileSize(r.tileKV)
+	if !r.byTwos() {
+		buffer := b.Var(kernel.U32, size)
+		b.ForRolled(first, r.end, r.tileKV, func(from kernel.Value) {
+			this := buffer.Get()
+			other := b.Sub(size, this)
+			r.step(from, this, other)
+			buffer.Set(other)
+		})
+		r.last.Set(b.Sub(size, buffer.Get()))
+		return
+	}
+	end := b.Max(r.end, first)
+	count := b.Div(b.Add(b.Sub(end, first), r.tileKV-1), r.tileKV)
+	even, odd := b.U32(0), b.U32(uint32(size))
+	b.ForRolled(0, b.Div(count, 2), 1, func(i kernel.Value) {
+		from := b.Add(first, b.Mul(i, 2*r.tileKV))
+		r.step(from, odd, even)
+		r.step(b.Add(from, r.tileKV), even, odd)
+	})
+	b.If(b.Eq(b.And(count, 1), 1), func() {
+		r.step(b.Add(first, b.Mul(b.Sub(count, 1), r.tileKV)), odd, even)
+		r.last.Set(odd)
+	})
+}
+
+// step makes weights of the scores of the tile from `from` on, which is in this buffer, while the weights before are multiplied with their values, and the
 // next keys and these values come.
-func (r *wgmmaAttentionRun) step(from kernel.Value) {
+func (r *wgmmaAttentionRun) step(from, this, other kernel.Value) {
 	b := r.b
-	this := r.buffer.Get()
-	other := b.Sub(r.tileSize(r.tileKV), this)
 	r.arrive()
 	fetch := func() { r.fetch(b.Add(from, r.tileKV), other, from, this) }
-	if r.kv == ir.F16 {
+	late := r.kv != ir.F16 || r.byTwos() // lanes copy, or unpack what they have loaded, while matrices are multiplied
+	if !late {
 		fetch()
 	}
 	r.score(this)
 	r.add(other)
-	if r.kv != ir.F16 { // lanes unpack what they have loaded while matrices are multiplied
+	if late {
 		fetch()
 	}
 	b.MatGroupWait(1)
@@ -202,7 +235,6 @@ func (r *wgmmaAttentionRun) step(from kernel.Value) {
 		}
 	})
 	r.keep()
-	r.buffer.Set(other)
 }
 
 // start loads q and clears the sums.
