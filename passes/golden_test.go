@@ -21,7 +21,7 @@ var goldenEntries = []Entry{{Decode, 1}, {Prefill, 8}, {Score, 4}}
 // PASS-CASE.txtar. What a pass finds is not always the end of a stage, so in.zir
 // may be of an earlier one than the pass's.
 func TestGolden(t *testing.T) {
-	for _, pass := range Table(goldenEntries, Device{NormsRuns: wholeGain, Computes: writesOnce}) {
+	for _, pass := range Table(goldenEntries, Device{NormsRuns: wholeGain, Computes: writesOnce, Beside: true}) {
 		files, err := filepath.Glob("testdata/" + pass.Name + "*.txtar")
 		if err != nil || len(files) == 0 {
 			t.Errorf("pass %s has no golden (%v)", pass.Name, err)

@@ -57,6 +57,8 @@ type Device struct {
 	// Apart: a dispatch costs so little that few are worth a kernel of their own for each mix of weight types. A
 	// projection is one, and only gate and up of a GLU that have one type share it.
 	Apart bool
+	// Beside: dispatches of a step run side by side, so that one may fill what others leave of the device.
+	Beside bool
 	// NormsRuns reports whether a linear op of so many rows, few, can take in the norm of runs that it reads.
 	NormsRuns func(norm, linear *ir.Op, rows int) bool
 	// Computes reports whether a kernel computes g, a group of f.
@@ -88,7 +90,13 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
 		{"FuseArgmax", "the step block is advanced by the dispatch that chooses the token", ir.Fuse, each(fuseArgmax)},
 		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},
-		{"AssignSteps", "independent dispatches share a step; a barrier stands between steps", ir.Schedule, each(assignSteps)},
+		{"AssignSteps", "independent dispatches share a step; a barrier stands between steps", ir.Schedule, each(func(f *ir.Func) error {
+			assignSteps(f)
+			if d.Beside && f.Rows > ir.DecodeRows {
+				fillSteps(f)
+			}
+			return nil
+		})},
 		{"PlaceArena", "arena offsets from lifetimes", ir.Place, placeArena},
 	}
 }

@@ -118,9 +118,7 @@ func TestAssignSteps(t *testing.T) {
 		p := randomProgram(t)
 		before := slices.Clone(p.Funcs[0].Groups)
 		p.Stage = ir.Schedule
-		if err := each(assignSteps)(p); err != nil {
-			t.Fatal(err)
-		}
+		assignSteps(p.Funcs[0])
 		for j, b := range before {
 			bound := 0
 			for _, a := range before[:j] {
@@ -145,13 +143,40 @@ func TestAssignSteps(t *testing.T) {
 	})
 }
 
+func TestFillSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := randomProgram(t)
+		f := p.Funcs[0]
+		f.Rows = 512
+		before := slices.Clone(f.Groups)
+		p.Stage = ir.Schedule
+		assignSteps(f)
+		earliest, steps := map[*ir.Group]int{}, 0
+		for _, g := range f.Groups {
+			earliest[g], steps = g.Step, max(steps, g.Step)
+		}
+		fillSteps(f)
+		for j, b := range before {
+			for _, a := range before[:j] {
+				if conflict(a, b) && a.Step >= b.Step {
+					t.Errorf("groups %s of step %d and %s of step %d touch one value", a.Name, a.Step, b.Name, b.Step)
+				}
+			}
+			if b.Step < earliest[b] || b.Step > steps {
+				t.Errorf("group %s has step %d: it could have %d, and there are %d", b.Name, b.Step, earliest[b], steps)
+			}
+		}
+		if err := ir.VerifyStructure(p); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestPlaceArena(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProgram(t)
 		f := p.Funcs[0]
-		if err := assignSteps(f); err != nil {
-			t.Fatal(err)
-		}
+		assignSteps(f)
 		if err := placeArena(p); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // assignSteps gives every group the earliest step behind all that it depends on.
-func assignSteps(f *ir.Func) error {
+func assignSteps(f *ir.Func) {
 	made := map[*ir.Value]int{}   // step that makes or last writes a value
 	readAt := map[*ir.Value]int{} // last step that reads a value
 	seen := map[*ir.Value]bool{}
@@ -42,5 +42,4 @@ func assignSteps(f *ir.Func) error {
 		}
 	}
 	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Step - b.Step })
-	return nil
 }
