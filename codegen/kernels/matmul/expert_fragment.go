@@ -32,6 +32,7 @@ var (
 		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, early: true, series: 2},
 		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, series: 8},
 		{outputs: 16, across: 4, rows: 32, apart: 8, abreast: 5, early: true, series: 4},
+		{outputs: 16, across: 4, rows: 32, apart: 8, abreast: 5, early: true, series: 1},
 	}
 	expertTallTiles = []fragmentTile{
 		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 1},
