@@ -27,6 +27,8 @@ type Func struct {
 	Fragments bool
 	// Groups: it uses MatGroupAdd, which only PTX for sm_90a has.
 	Groups bool
+	// TF32: it uses MatElems, which only PTX for sm_80 and later has.
+	TF32 bool
 	// Lines: it uses MatGroup, so that arrays must begin with a line that hardware takes for its first.
 	Lines bool
 	// Bulk: it uses Arrivals, which only PTX for sm_90 and later has.

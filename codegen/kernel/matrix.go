@@ -44,6 +44,31 @@ func (b *Builder) MatPairs(t Type, words ...Operand) Value {
 	return b.add(&Node{op: OpMatPairs, typ: t, args: args})
 }
 
+// MatElems returns the matrix A of 16x8 or B of 8x8, of F32, of which the lane holds these elements. Their lower 13 bits are 0: products
+// of such matrices take 11 bits of mantissa (TF32). Which rows and columns they are of is the device's, as of MatPairs.
+func (b *Builder) MatElems(t Type, elems ...Operand) Value {
+	rows, cols, use := b.matrix(OpMatElems, t, 0)
+	b.f.Fragments, b.f.TF32 = true, true
+	if t.Elem() != F32 || use == Accumulator || rows*cols != 32*len(elems) {
+		b.fail("%s of %d elements for %v", ops[OpMatElems].name, len(elems), t)
+		return b.poison(t)
+	}
+	var args []*Node
+	for _, x := range elems {
+		args = append(args, b.typed(OpMatElems, x, F32))
+	}
+	return b.add(&Node{op: OpMatElems, typ: t, args: args})
+}
+
+// TF32Bits are those that elements of MatElems have.
+const TF32Bits = 0xffffe000
+
+// SplitTF32 returns two numbers for MatElems whose sum is x, but for 2^-21 of it.
+func (b *Builder) SplitTF32(x Value) (high, low Value) {
+	high = b.Bitcast(F32, b.And(b.Add(b.Bitcast(U32, x), ^uint32(TF32Bits)/2+1), uint32(TF32Bits)))
+	return high, b.Bitcast(F32, b.And(b.Bitcast(U32, b.Sub(x, high)), uint32(TF32Bits)))
+}
+
 // MatMulAdd returns x*y + z for matrices MxK, KxN and MxN of uses A, B and
 // Accumulator. The order in which an element's products are added is the device's.
 func (b *Builder) MatMulAdd(x, y, z Value) Value {

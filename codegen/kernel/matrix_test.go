@@ -122,6 +122,13 @@ func TestMatrixErrors(t *testing.T) {
 		{"element of f16", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Var(x.Type(), x).SetElem(0, 1) }, "set_elem of f16[16x8 a]"},
 		{"pairs for a sum", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(acc, 1, 2, 3, 4) }, "mat_pairs of 4 words for f32[16x16 acc]"},
 		{"too few pairs", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(xs, 1) }, "mat_pairs of 1 words for f16[16x8 a]"},
+		{"elements for a sum", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) {
+			b.MatElems(kernel.F32.Matrix(16, 8, kernel.Accumulator), 1.0, 2.0, 3.0, 4.0)
+		}, "mat_elems of 4 elements for f32[16x8 acc]"},
+		{"too few elements", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) {
+			b.MatElems(kernel.F32.Matrix(8, 8, kernel.MatrixB), 1.0)
+		}, "mat_elems of 1 elements for f32[8x8 b]"},
+		{"elements of f16", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatElems(xs, 1.0, 2.0, 3.0, 4.0) }, "mat_elems of 4 elements for f16[16x8 a]"},
 		{"pairs of numbers", func(b *kernel.Builder, _ *kernel.Array, _, _, _ kernel.Value) { b.MatPairs(xs, b.F32(1), 2) }, "mat_pairs"},
 		{"add", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Add(x, x) }, "add of f16[16x8 a]"},
 		{"element", func(b *kernel.Builder, _ *kernel.Array, x, _, _ kernel.Value) { b.Elem(x, 0) }, "element of f16[16x8 a]"},

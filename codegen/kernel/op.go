@@ -105,6 +105,7 @@ const (
 	// Cooperative matrices. imm of an access: the array. align is the Layout.
 	OpMatFill      // element
 	OpMatPairs     // words
+	OpMatElems     // elements
 	OpMatLoad      // index, stride
 	OpMatStore     // index, stride, matrix
 	OpMatMulAdd    // a, b, c
@@ -227,6 +228,7 @@ var ops = [numOps]opInfo{
 
 	OpMatFill:      {name: "mat_fill"},
 	OpMatPairs:     {name: "mat_pairs"},
+	OpMatElems:     {name: "mat_elems"},
 	OpMatLoad:      {name: "mat_load"},
 	OpMatStore:     {name: "mat_store"},
 	OpMatMulAdd:    {name: "mat_mul_add"},

@@ -29,6 +29,12 @@ func (m *machine) element(t Type, lane, i int) (row, col int) {
 	// Of each 8 rows of A and of an accumulator, or columns of B, four neighbouring lanes
 	// have one, and in it pairs of elements; B and half of A are 8 wide.
 	place, pair := lane/4, lane%4*2+i%2
+	switch {
+	case use == MatrixA && t.Elem() == F32: // an element of a row, that of the row 8 below, then those 4 further
+		return place + i%2*8, lane%4 + i/2*4
+	case use == MatrixB && t.Elem() == F32:
+		return lane%4 + i*4, place
+	}
 	switch use {
 	case MatrixA: // two pairs of a row, then those of the row 8 below
 		return place + i/4*8, pair + i/2%2*8
@@ -43,7 +49,7 @@ func (m *machine) element(t Type, lane, i int) (row, col int) {
 func (m *machine) held(n *Node, active []bool, types ...Type) (first []int) {
 	for _, t := range types {
 		rows, cols, use := t.Shape()
-		ptx := rows == 16 && (cols == 8 && use != MatrixA || cols == 16 && use == MatrixA) && m.wave == 32
+		ptx := cols == 8 && t.Elem() == F32 && (rows == 16 && use == MatrixA || rows == 8 && use == MatrixB) || rows == 16 && (cols == 8 && use != MatrixA || cols == 16 && use == MatrixA) && m.wave == 32
 		if rows*cols%m.wave != 0 || m.lanes%m.wave != 0 || m.f.Fragments && !ptx {
 			m.fail(n, "%v in subgroups of %d, of workgroups of %d", t, m.wave, m.lanes)
 			return nil
@@ -99,7 +105,7 @@ func matrixBits(t Type, x float32) uint32 {
 
 func (m *machine) matrix(n *Node, active []bool) {
 	switch n.op {
-	case OpMatFill, OpMatPairs:
+	case OpMatFill, OpMatPairs, OpMatElems:
 		m.matMake(n, active)
 	case OpMatLoad, OpMatStore:
 		m.matAccess(n, active)
@@ -134,11 +140,18 @@ func (m *machine) matMake(n *Node, active []bool) {
 		if n.op == OpMatPairs {
 			word, shift = i/2, 16*(i%2)
 		}
+		if n.op == OpMatElems {
+			word = i
+		}
 		for l, x := range m.value(n.args[word]) {
 			if n.op == OpMatPairs {
 				x = x >> shift & 0xffff
 			}
 			if active[l] {
+				if n.op == OpMatElems && x&^TF32Bits != 0 {
+					m.fail(n, "lane %d: element %d, %#x, has more bits than TF32", l, i, x)
+					return
+				}
 				to[l*count+i] = x
 			}
 		}

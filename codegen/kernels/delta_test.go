@@ -225,8 +225,15 @@ func TestDeltaChunked(t *testing.T) {
 		deltaChunkTest("chunked", "div", 64, 1, 2, siteTest{ctx: 64, slots: 2, rows: 256, n: 17, pos: []int{0}, slot: []int{1}}),
 	} {
 		for _, name := range []string{"sm_90", "sm_90-cuda"} { // where lanes copy
+			c.alone = true
 			c.runOn(t, lookup(t, name))
 		}
 		c.checkBuild(t)
+		c.family = "delta_thrice"
+		on := lookup(t, "sm_90-cuda")
+		c.runOn(t, on)
+		for _, k := range c.candidates(t, c.site(t, on)) {
+			assembled(t, k)
+		}
 	}
 }

@@ -36,19 +36,24 @@ func TestGemmFloat(t *testing.T) {
 // TestGemmFloatChoice holds what was fastest on an H200.
 func TestGemmFloatChoice(t *testing.T) {
 	for _, c := range []struct {
+		on            string
 		rows, outputs int
 		want          string
 	}{
-		{48, 256, "gemm_lanes f32 n tile=4x4"},
-		{512, 256, "gemm_float f32 n tile=32x32"},
-		{2048, 256, "gemm_float f32 n tile=32x64"},
-		{512, 64, "gemm_lanes f32 n tile=8x4"},
-		{2048, 64, "gemm_float f32 n tile=32x32"},
+		{"sm_90", 48, 256, "gemm_lanes f32 n tile=4x4"},
+		{"sm_90", 512, 256, "gemm_float f32 n tile=32x32"},
+		{"sm_90", 2048, 256, "gemm_float f32 n tile=32x64"},
+		{"sm_90", 512, 64, "gemm_lanes f32 n tile=8x4"},
+		{"sm_90", 2048, 64, "gemm_float f32 n tile=32x32"},
+		{"sm_90-cuda", 512, 256, "gemm_float f32 n tile=32x32 of 8x4 subgroups=16 tf32"},
+		{"sm_90-cuda", 2048, 256, "gemm_float f32 n tile=64x32 of 16x4 subgroups=8 tf32"},
+		{"sm_90-cuda", 512, 64, "gemm_float f32 n tile=32x32 of 8x4 subgroups=16 tf32"},
+		{"sm_75-cuda", 2048, 256, "gemm_float f32 n tile=32x64 of 8x8 subgroups=4 w"},
 	} {
 		w := newWorld(t, c.rows, 1)
 		y := w.linear(w.rows(ir.T, 2048), ir.F32, c.outputs)
-		if list := w.candidates(lookup(t, "sm_90"), y); !strings.HasPrefix(list[0].Kernel, c.want) {
-			t.Errorf("%d rows, %d outputs: %s, want %s", c.rows, c.outputs, list[0].Kernel, c.want)
+		if list := w.candidates(lookup(t, c.on), y); !strings.HasPrefix(list[0].Kernel, c.want) {
+			t.Errorf("%s, %d rows, %d outputs: %s, want %s", c.on, c.rows, c.outputs, list[0].Kernel, c.want)
 		}
 	}
 }

@@ -130,6 +130,7 @@ var families = []Family{
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},
 	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates, nil},
 	{"delta_chunk", "gated DeltaNet of many rows: what chunks of 8 rows need but the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
+	{"delta_thrice", "delta_chunked with products of matrices: three of TF32 for one of f32", recurrent.DeltaThriceCandidates, nil},
 	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
 	{"ssd", "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},

@@ -139,6 +139,9 @@ func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
 var floatSteps = map[string]struct{ alone, beside float64 }{
 	"8x8 subgroups=4": {50e-6, 21e-6},
 	"8x4 subgroups=8": {25e-6, 25e-6},
+
+	"8x4 subgroups=16 tf32": {12.5e-6, 10e-6},
+	"16x4 subgroups=8 tf32": {16.8e-6, 22.3e-6},
 }
 
 // floatSeconds: each unit goes through its workgroups by twos.

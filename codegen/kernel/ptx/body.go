@@ -103,6 +103,7 @@ func init() {
 
 		kernel.OpMatFill:      (*lowering).matFill,
 		kernel.OpMatPairs:     (*lowering).matPairs,
+		kernel.OpMatElems:     (*lowering).matElems,
 		kernel.OpMatLoad:      (*lowering).matLoad,
 		kernel.OpMatStore:     (*lowering).matStore,
 		kernel.OpMatMulAdd:    (*lowering).matMulAdd,

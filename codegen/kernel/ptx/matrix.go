@@ -13,6 +13,11 @@ import (
 //	B, 16x8:            (2t, g) (2t+8, g)
 //	accumulator, 16x8:  (g, 2t) (g+8, 2t)
 //
+// Of f32, whose products take the bits of TF32, matrices are those of mma.m16n8k8 ("Matrix Fragments for mma.m16n8k8"), by elements:
+//
+//	A, 16x8:  (g, t) (g+8, t) (g, t+4) (g+8, t+4)
+//	B, 8x8:   (t, g) (t+4, g)
+//
 // Matrices with 16 columns of B or of an accumulator are two of these, left and right.
 
 // columns is the width of B and of accumulators of one instruction.
@@ -21,7 +26,11 @@ const columns = 8
 // shaped checks that PTX has matrices of the type.
 func (l *lowering) shaped(n *kernel.Node, t kernel.Type) bool {
 	rows, cols, use := t.Shape()
-	if rows == 16 && (cols == 16 || cols == 8 && use != kernel.MatrixA) {
+	thin := t.Elem() == kernel.F32 && use != kernel.Accumulator
+	if thin && cols == 8 && (rows == 16 && use == kernel.MatrixA || rows == 8 && use == kernel.MatrixB) && l.o.Arch >= 80 {
+		return true
+	}
+	if !thin && rows == 16 && (cols == 16 || cols == 8 && use != kernel.MatrixA) {
 		return true
 	}
 	l.fail(n, "no matrix %v", t)
@@ -50,6 +59,17 @@ func (l *lowering) matPairs(n *kernel.Node) {
 	}
 	if _, _, use := n.Type().Shape(); use == kernel.MatrixA {
 		v[1], v[2] = v[2], v[1]
+	}
+	l.values[n] = v
+}
+
+func (l *lowering) matElems(n *kernel.Node) {
+	if !l.shaped(n, n.Type()) {
+		return
+	}
+	var v []operand
+	for _, a := range n.Args() {
+		v = append(v, l.scalar(a))
 	}
 	l.values[n] = v
 }
@@ -201,7 +221,8 @@ func (l *lowering) matMulAdd(n *kernel.Node) {
 			return
 		}
 	}
-	if n.Type().Elem() != kernel.F32 || n.Args()[0].Type().Elem() != kernel.F16 {
+	a0 := n.Args()[0].Type().Elem()
+	if n.Type().Elem() != kernel.F32 || a0 != kernel.F16 && a0 != kernel.F32 {
 		l.fail(n, "of %v into %v", n.Args()[0].Type(), n.Type())
 		return
 	}
@@ -209,6 +230,11 @@ func (l *lowering) matMulAdd(n *kernel.Node) {
 	b := l.heldAll(l.value(n.Args()[1]), kernel.U32)
 	c := l.heldAll(l.value(n.Args()[2]), kernel.U32)
 	v := l.registers(n.Type())
+	if a0 == kernel.F32 {
+		l.do("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 %s, %s, %s, %s", list(v), list(a), list(b), list(c))
+		l.values[n] = v
+		return
+	}
 	for half := range len(b) / 2 {
 		x, y, to := b[2*half:2*half+2], c[4*half:4*half+4], v[4*half:4*half+4]
 		if l.o.Arch >= 80 {

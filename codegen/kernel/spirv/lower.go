@@ -18,6 +18,9 @@ func Lower(f *kernel.Func) ([]uint32, error) {
 	if f.Groups {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no products of four subgroups", f.Name)
 	}
+	if f.TF32 {
+		return nil, fmt.Errorf("kernel %s: SPIR-V has no matrices of TF32", f.Name)
+	}
 	if f.Bulk {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no copies that are waited for by slot", f.Name)
 	}

@@ -16,10 +16,16 @@ import (
 // tile of the result and share the elements of its rows.
 type floatTile struct {
 	rows, outputs, subgroups int
+	// matrices: sums are made by matrices of TF32, see thriceRun.
+	matrices bool
 }
 
 func (t floatTile) name() string {
-	return fmt.Sprintf("%dx%d subgroups=%d", t.rows, t.outputs, t.subgroups)
+	name := fmt.Sprintf("%dx%d subgroups=%d", t.rows, t.outputs, t.subgroups)
+	if t.matrices {
+		name += " tf32"
+	}
+	return name
 }
 
 const (
@@ -33,6 +39,8 @@ const (
 var floatTiles = []floatTile{
 	{rows: 8, outputs: 8, subgroups: 4},
 	{rows: 8, outputs: 4, subgroups: 8},
+	{rows: 16, outputs: 4, subgroups: 8, matrices: true},
+	{rows: 8, outputs: 4, subgroups: 16, matrices: true},
 }
 
 // gemmFloat computes a linear group of f32 weights for many rows of x. Such weights, as a
@@ -88,6 +96,9 @@ func (g *linearGroup) floats() bool {
 // even. Subgroups of fewer lanes are a processor's, which has neither registers for the sums
 // nor gains by shared memory.
 func (k gemmFloat) fits(t *target.Target) bool {
+	if k.matrices && (!t.Fragments || t.CUDA < tf32From || k.k%(thriceDepth*k.subgroups) != 0) {
+		return false
+	}
 	return k.wave >= 2*floatAcross && k.threads() <= t.Workgroup && 16*k.sharedVec4()+4*k.tileRows() <= t.Shared &&
 		k.k%(floatDepth*k.subgroups) == 0 && k.k%(4*k.wave) == 0 && k.tileRows()%k.subgroups == 0
 }
@@ -105,7 +116,12 @@ func (k gemmFloat) tileOutputs() int { return floatAcross * k.outputs }
 func (k gemmFloat) half() int { return (k.tileRows() + k.tileOutputs()) * floatDepth / 4 }
 
 // sharedVec4 is the vec4 of all places.
-func (k gemmFloat) sharedVec4() int { return 2 * k.half() * k.subgroups }
+func (k gemmFloat) sharedVec4() int {
+	if k.matrices {
+		return k.wave * thricePart / 4
+	}
+	return 2 * k.half() * k.subgroups
+}
 
 // outputsOf is how many outputs of projection i a workgroup has.
 func (k gemmFloat) outputsOf(i int) int {
@@ -120,7 +136,7 @@ func (k gemmFloat) narrow(i int) bool { return k.projects[i].width <= floatNarro
 
 func (k gemmFloat) candidate() site.Candidate {
 	firsts, tiles := k.workgroupsBy(k.outputsOf)
-	shape := fmt.Sprintf("%dx%d of %dx%d subgroups=%d", k.tileRows(), k.tileOutputs(), k.floatTile.rows, k.outputs, k.subgroups)
+	shape := fmt.Sprintf("%dx%d of %s", k.tileRows(), k.tileOutputs(), k.floatTile.name())
 	c := site.Candidate{
 		Kernel: fmt.Sprintf("gemm_float %s%s tile=%s w=%d", k.key(), k.step.Key(), shape, k.wave),
 		Shape:  shape,
@@ -148,6 +164,8 @@ func (k gemmFloat) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 			if k.narrow(i) {
 				r.column(p, at)
+			} else if k.matrices {
+				(&thriceRun{floatRun: r, p: p, col: b.Mul(at, k.tileOutputs())}).run()
 			} else {
 				r.tile(p, b.Mul(at, k.tileOutputs()))
 			}

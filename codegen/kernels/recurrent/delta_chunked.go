@@ -116,24 +116,10 @@ func (k *deltaChunkedKernel) candidate() site.Candidate {
 }
 
 func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
-	r := &deltaChunkedRun{deltaChunkedKernel: k}
-	extent := k.rows.Declare(s)
-	for i, in := range k.inputs {
-		r.inputBuffers[i] = s.Read(k.op.Kind.Params[i], in.x)
-	}
-	r.chunks, r.pos = s.Read("chunk", k.op.Args[3]), s.Read("pos", k.op.Args[5])
-	if k.slots() > 1 {
-		r.slotBuffer = s.Read("slot", k.op.Args[6])
-	}
-	r.stateBuffer, r.y = s.Update("state", k.state()), s.Write("y", k.op.Result)
-	r.heads = s.U32("heads", k.heads, 1, "value heads")
-	keys, run := s.U32("keys", k.keys, 1, "key heads"), s.U32("run", k.run, 1, "value heads side by side with the same key head")
-	for i, in := range k.inputs {
-		r.from[i], r.widths[i] = in.declarePlace(s, k.op.Kind.Params[i])
-	}
+	r := &deltaChunkedRun{deltaChunkedKernel: k, chunkedArgs: k.declare(s)}
 	return func(b *kernel.Builder) {
-		r.b, r.n = b, extent.Load(b)
-		r.begin(keys, run)
+		r.b, r.n = b, r.rows.Load(b)
+		r.begin()
 		r.loadState()
 		r.start()
 		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
@@ -141,10 +127,10 @@ func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 }
 
-// deltaChunkedRun is the kernel while it is built.
-type deltaChunkedRun struct {
-	*deltaChunkedKernel
+// chunkedArgs is what kernels of deltanet_chunked take, and which of it is the workgroup's.
+type chunkedArgs struct {
 	b            *kernel.Builder
+	rows         site.StepRows
 	inputBuffers [3]*kernel.Buffer // q, k, v
 	chunks, pos  *kernel.Buffer
 	slotBuffer   *kernel.Buffer // nil if there is one only
@@ -152,37 +138,73 @@ type deltaChunkedRun struct {
 	y            *kernel.Buffer
 	n, last      kernel.Value // rows of the step, and the last one
 	heads        kernel.Value
+	keys, run    kernel.Value // key heads; value heads side by side with the same one
 	slot         kernel.Value
 	head         kernel.Value
 	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
-	mine, member kernel.Value    // the lane's team, and the lane in it
-	row, column  kernel.Value    // of each four rows, and of the team's columns: where the sums that the lane ends with are
-	vectors      *kernel.Array   // by chunk: rows of k, then of q
-	numbers      *kernel.Array   // two chunks: what delta_chunk has of each row, the matrices in the order in which lanes want them
-	changes      *kernel.Array   // two chunks: of a team, what each row adds to the state, by column
+}
+
+func (k *deltaChunkedKernel) declare(s *site.Signature) *chunkedArgs {
+	a := &chunkedArgs{rows: k.rows.Declare(s)}
+	for i, in := range k.inputs {
+		a.inputBuffers[i] = s.Read(k.op.Kind.Params[i], in.x)
+	}
+	a.chunks, a.pos = s.Read("chunk", k.op.Args[3]), s.Read("pos", k.op.Args[5])
+	if k.slots() > 1 {
+		a.slotBuffer = s.Read("slot", k.op.Args[6])
+	}
+	a.stateBuffer, a.y = s.Update("state", k.state()), s.Write("y", k.op.Result)
+	a.heads = s.U32("heads", k.heads, 1, "value heads")
+	a.keys, a.run = s.U32("keys", k.keys, 1, "key heads"), s.U32("run", k.run, 1, "value heads side by side with the same key head")
+	for i, in := range k.inputs {
+		a.from[i], a.widths[i] = in.declarePlace(s, k.op.Kind.Params[i])
+	}
+	return a
+}
+
+// find finds the head of the workgroup and its part of that.
+func (a *chunkedArgs) find(k *deltaChunkedKernel) {
+	b := a.b
+	group := b.WorkgroupID(0)
+	a.head = b.Div(group, k.parts)
+	keyHead := b.Mod(b.Div(a.head, a.run), a.keys)
+	for i, head := range []kernel.Value{keyHead, keyHead, a.head} {
+		a.from[i] = b.Add(a.from[i], b.Mul(head, k.headDim))
+	}
+	a.from[2] = b.Add(a.from[2], k.part(b, group))
+	a.last, a.slot = b.Sub(a.n, 1), b.U32(0)
+	if a.slotBuffer != nil {
+		a.slot = a.slotBuffer.Load(kernel.U32, 0)
+	}
+}
+
+// part is the first column of a workgroup in its head.
+func (k *deltaChunkedKernel) part(b *kernel.Builder, group kernel.Value) kernel.Value {
+	return b.Mul(b.Mod(group, k.parts), k.width())
+}
+
+// deltaChunkedRun is the kernel while it is built.
+type deltaChunkedRun struct {
+	*deltaChunkedKernel
+	*chunkedArgs
+	mine, member kernel.Value  // the lane's team, and the lane in it
+	row, column  kernel.Value  // of each four rows, and of the team's columns: where the sums that the lane ends with are
+	vectors      *kernel.Array // by chunk: rows of k, then of q
+	numbers      *kernel.Array // two chunks: what delta_chunk has of each row, the matrices in the order in which lanes want them
+	changes      *kernel.Array // two chunks: of a team, what each row adds to the state, by column
 	fetched      [2][]*kernel.Var
 	fetchedChunk *kernel.Var
 	fetchedV     [chunkedGroups]*kernel.Var
 	v            [chunkedGroups]*kernel.Var   // of the chunk before the one that is fetched
-	keys         [ir.DeltaChunk][]*kernel.Var // k of the chunk
+	keyRows      [ir.DeltaChunk][]*kernel.Var // k of the chunk
 	state        [chunkedColumns][]*kernel.Var
 }
 
-// begin finds the head of the workgroup and the lane's team, and declares shared memory.
-func (r *deltaChunkedRun) begin(keys, run kernel.Value) {
+// begin finds what is the workgroup's, and the lane's team, and declares shared memory.
+func (r *deltaChunkedRun) begin() {
 	b := r.b
 	b.Workgroup(r.lanes())
-	group := b.WorkgroupID(0)
-	r.head = b.Div(group, r.parts)
-	keyHead := b.Mod(b.Div(r.head, run), keys)
-	for i, head := range []kernel.Value{keyHead, keyHead, r.head} {
-		r.from[i] = b.Add(r.from[i], b.Mul(head, r.headDim))
-	}
-	r.from[2] = b.Add(r.from[2], b.Mul(b.Mod(group, r.parts), r.width()))
-	r.last, r.slot = b.Sub(r.n, 1), b.U32(0)
-	if r.slotBuffer != nil {
-		r.slot = r.slotBuffer.Load(kernel.U32, 0)
-	}
+	r.find(r.deltaChunkedKernel)
 	r.mine, r.member = b.Div(b.LocalID(), chunkedTeam), b.Mod(b.LocalID(), chunkedTeam)
 	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
 	rows := lane.F32x4
@@ -198,7 +220,7 @@ func (r *deltaChunkedRun) begin(keys, run kernel.Value) {
 // of column c, and its place in the state.
 func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
 	b, quads := r.b, r.headDim/4
-	part := b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width())
+	part := r.part(b, b.WorkgroupID(0))
 	column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim), part, b.Mul(r.mine, chunkedColumns))
 	for c := range r.state {
 		for p := range r.held() {
@@ -248,9 +270,9 @@ func (r *deltaChunkedRun) start() {
 	r.fetch(b.U32(ir.DeltaChunk))
 	r.arrive()
 	b.Barrier()
-	for i := range r.keys {
+	for i := range r.keyRows {
 		for _, k := range r.load(b.U32(0), i) {
-			r.keys[i] = append(r.keys[i], b.Var(lane.F32x4, k))
+			r.keyRows[i] = append(r.keyRows[i], b.Var(lane.F32x4, k))
 		}
 	}
 }
@@ -365,7 +387,7 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 
 	var keys, queries [ir.DeltaChunk][]kernel.Value
 	for i := range keys {
-		for _, k := range r.keys[i] {
+		for _, k := range r.keyRows[i] {
 			keys[i] = append(keys[i], k.Get())
 		}
 	}
@@ -405,7 +427,7 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 		row := b.Add(first, r.rowOf(g))
 		y := b.FMA(b.Elem(weights[g], 1), asked[g], r.times(matrices[1][g], deltas[:]))
 		b.If(b.Le(row, r.last), func() {
-			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), b.Mul(b.Mod(b.WorkgroupID(0), r.parts), r.width()),
+			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), r.part(b, b.WorkgroupID(0)),
 				b.Mul(r.mine, chunkedColumns), r.column)
 			r.y.Store(at, y)
 		})
@@ -510,7 +532,7 @@ func (r *deltaChunkedRun) change(keys [ir.DeltaChunk][]kernel.Value, changes, fa
 			}
 		}
 		for p, k := range r.load(next, i) {
-			r.keys[i][p].Set(k)
+			r.keyRows[i][p].Set(k)
 		}
 	}
 }

@@ -1,0 +1,102 @@
+package kernel_test
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernel/ptx"
+	"github.com/zincc-dev/zincc/codegen/kernel/spirv"
+)
+
+// thrice multiplies 16x8 by 8x8 numbers, each in two parts; whole leaves them as they are.
+func thrice(whole bool) (*kernel.Func, error) {
+	return kernel.Build("thrice", func(b *kernel.Builder) {
+		x, w, y := b.Arg("x", kernel.Read), b.Arg("w", kernel.Read), b.Arg("y", kernel.Write) // w by columns
+		b.Workgroup(32)
+		g, t := b.Div(b.SubgroupLane(), 4), b.Mod(b.SubgroupLane(), 4)
+		two := func(typ kernel.Type, list ...kernel.Value) [2]kernel.Value {
+			var high, low []kernel.Operand
+			for _, v := range list {
+				h, l := b.SplitTF32(v)
+				if whole {
+					h = v
+				}
+				high, low = append(high, h), append(low, l)
+			}
+			return [2]kernel.Value{b.MatElems(typ, high...), b.MatElems(typ, low...)}
+		}
+		at := func(buf *kernel.Buffer, row, col int) kernel.Value {
+			return buf.Load(kernel.F32, b.Add(b.Mul(b.Add(g, row), 8), t, col))
+		}
+		p := two(kernel.F32.Matrix(16, 8, kernel.MatrixA), at(x, 0, 0), at(x, 8, 0), at(x, 0, 4), at(x, 8, 4))
+		q := two(kernel.F32.Matrix(8, 8, kernel.MatrixB), at(w, 0, 0), at(w, 0, 4))
+		acc := kernel.F32.Matrix(16, 8, kernel.Accumulator)
+		sum := b.Var(acc, b.MatMulAdd(p[0], q[0], b.MatMulAdd(p[0], q[1], b.MatMulAdd(p[1], q[0], b.MatFill(acc, 0)))))
+		for e := range 4 {
+			y.Store(b.Add(b.Mul(b.Add(g, e/2*8), 8), b.Mul(t, 2), e%2), sum.Elem(e))
+		}
+	})
+}
+
+// TestTF32 holds how exact products of split numbers are, that numbers with more bits are refused, and who has no such matrices.
+func TestTF32(t *testing.T) {
+	f, err := thrice(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	numbers := func(n int) (list []float64, b []byte) {
+		for range n {
+			x := float32(rng.NormFloat64())
+			list, b = append(list, float64(x)), binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		return list, b
+	}
+	x, xs := numbers(128)
+	w, ws := numbers(64)
+	y := make([]byte, 4*128)
+	if err := f.Run(nil, 32, [3]int{1, 1, 1}, [][]byte{xs, ws, y}); err != nil {
+		t.Fatal(err)
+	}
+	for r := range 16 {
+		for c := range 8 {
+			var want, size float64
+			for k := range 8 {
+				want += x[8*r+k] * w[8*c+k]
+				size += math.Abs(x[8*r+k] * w[8*c+k])
+			}
+			got := float64(math.Float32frombits(binary.LittleEndian.Uint32(y[4*(8*r+c):])))
+			if math.Abs(got-want) > size*0x1p-20 {
+				t.Errorf("row %d, column %d: %v, want %v", r, c, got, want)
+			}
+		}
+	}
+	wrong, err := thrice(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wrong.Run(nil, 32, [3]int{1, 1, 1}, [][]byte{xs, ws, y}); err == nil || !strings.Contains(err.Error(), "more bits than TF32") {
+		t.Errorf("whole numbers: %v", err)
+	}
+	for _, arch := range []int{80, 90} {
+		text, err := ptx.Lower(f, ptx.Options{Arch: arch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assemble(t, map[int]string{80: "sm_80", 90: "sm_90"}[arch], text)
+		if arch == 90 {
+			golden(t, filepath.Join("ptx", "thrice"), f, "ptx", text)
+		}
+	}
+	if _, err := ptx.Lower(f, ptx.Options{Arch: 75}); err == nil || !strings.Contains(err.Error(), "no matrix f32[16x8 a]") {
+		t.Errorf("sm_75: %v", err)
+	}
+	if _, err := spirv.Lower(f); err == nil || !strings.Contains(err.Error(), "SPIR-V has no matrices of TF32") {
+		t.Errorf("SPIR-V: %v", err)
+	}
+}

@@ -1,0 +1,151 @@
+package matmul
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+)
+
+// thriceRun is a tile of gemm_float whose products are made by matrices of TF32, which have 11 bits of mantissa. Each number is the sum of
+// two of these, of whose four products three count: all but 2^-21 of the product of f32. Lanes load what they multiply
+// straight from memory, where four neighbouring ones have 16 elements of a row; which of a matrix's columns an element is in
+// does not matter, as it is the same in both matrices.
+type thriceRun struct {
+	*floatRun
+	p    *projectArgs
+	col  kernel.Value
+	sums []*kernel.Var // by 16 rows, then by 8 outputs
+}
+
+const (
+	// tf32From is the first architecture of NVIDIA with matrices of TF32.
+	tf32From = 80
+	// thriceDepth is the elements of a row that a subgroup takes at a time.
+	thriceDepth = 16
+	// thricePart is the sums of as many lanes as a subgroup has that go through shared memory at a time.
+	thricePart = 256
+	// thriceSums are those of a lane in a matrix.
+	thriceSums = 4
+)
+
+var (
+	thriceSum    = kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
+	thriceRow    = kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.MatrixA)
+	thriceOutput = kernel.F32.Matrix(fragment.Columns, fragment.Columns, kernel.MatrixB)
+)
+
+func (r *thriceRun) run() {
+	b := r.b
+	if r.shared == nil {
+		r.shared = b.Shared(lane.F32x4, r.sharedVec4())
+	}
+	for range r.tileRows() / fragment.Side * (r.tileOutputs() / fragment.Columns) {
+		r.sums = append(r.sums, b.Var(thriceSum, b.MatFill(thriceSum, 0)))
+	}
+	length, step := b.Div(r.a.k, 4), thriceDepth/4*r.subgroups
+	var from []kernel.Value
+	var of []*kernel.Buffer
+	place, quad := b.Div(r.lane, 4), b.Add(b.Mul(r.id, thriceDepth/4), b.Mod(r.lane, 4))
+	lines := func(buf *kernel.Buffer, n int, first, end kernel.Value) {
+		for i := range n / fragment.Columns {
+			line := b.Min(b.Add(first, place, i*fragment.Columns), b.Sub(end, 1))
+			from, of = append(from, b.Add(b.Mul(line, length), quad)), append(of, buf)
+		}
+	}
+	lines(r.a.x, r.tileRows(), r.first, r.rows)
+	lines(r.p.matrices[0].Buf, r.tileOutputs(), r.col, r.p.width)
+	load := func(i kernel.Value) (list []kernel.Value) {
+		i = b.Select(b.Lt(i, length), i, 0)
+		for j, at := range from {
+			list = append(list, of[j].Load(lane.F32x4, b.Add(at, i)))
+		}
+		return list
+	}
+	var ahead []*kernel.Var
+	for _, v := range load(b.U32(0)) {
+		ahead = append(ahead, b.Var(v.Type(), v))
+	}
+	b.ForRolled(0, length, step, func(i kernel.Value) {
+		now := gets(ahead)
+		sets(ahead, load(b.Add(i, step)))
+		rows := r.tileRows() / fragment.Columns
+		r.multiply(now[:rows], now[rows:])
+	})
+	r.finish()
+}
+
+// multiply adds the products of rows and outputs, of which a lane has four elements each.
+func (r *thriceRun) multiply(rows, outputs []kernel.Value) {
+	b := r.b
+	for half := range 2 {
+		var ws [][2]kernel.Value
+		for _, v := range outputs {
+			var high, low [2]kernel.Operand
+			for e := range high {
+				high[e], low[e] = b.SplitTF32(b.Elem(v, 2*half+e))
+			}
+			ws = append(ws, [2]kernel.Value{b.MatElems(thriceOutput, high[:]...), b.MatElems(thriceOutput, low[:]...)})
+		}
+		for i := 0; i < len(rows); i += 2 {
+			var high, low [4]kernel.Operand
+			for e := range high {
+				high[e], low[e] = b.SplitTF32(b.Elem(rows[i+e%2], 2*half+e/2))
+			}
+			x, y := b.MatElems(thriceRow, high[:]...), b.MatElems(thriceRow, low[:]...)
+			sums := r.sums[i/2*len(ws):][:len(ws)]
+			for _, pair := range [][2]int{{1, 0}, {0, 1}, {0, 0}} { // the small ones first
+				a := [2]kernel.Value{x, y}[pair[0]]
+				for c, sum := range sums {
+					sum.Set(b.MatMulAdd(a, ws[c][pair[1]], sum.Get()))
+				}
+			}
+		}
+	}
+}
+
+// finish adds up what the subgroups have, some sums of each lane at a time, and writes the results.
+func (r *thriceRun) finish() {
+	b := r.b
+	matrices := thricePart / thriceSums / r.subgroups
+	for first := 0; first < len(r.sums); first += matrices {
+		part := r.sums[first:min(first+matrices, len(r.sums))]
+		if first > 0 {
+			b.Barrier()
+		}
+		place := func(id kernel.Value, i kernel.Operand) kernel.Value {
+			return b.Add(b.Mul(b.Add(b.Mul(id, matrices), i), r.wave), r.lane)
+		}
+		for i, sum := range part {
+			r.shared.Store(place(r.id, i), b.Vec(sum.Elem(0), sum.Elem(1), sum.Elem(2), sum.Elem(3)))
+		}
+		b.Barrier()
+		for i := 0; i < len(part); i += r.subgroups {
+			mine := b.Add(r.id, i)
+			add := func() { r.store(part, first, mine, place) }
+			if len(part)-i < r.subgroups {
+				b.If(b.Lt(mine, len(part)), add)
+			} else {
+				add()
+			}
+		}
+	}
+}
+
+// store adds up matrix i of a part, whose first is that many, and writes it.
+func (r *thriceRun) store(part []*kernel.Var, first int, i kernel.Value, place func(id kernel.Value, i kernel.Operand) kernel.Value) {
+	b := r.b
+	v := r.shared.Load(place(b.U32(0), i))
+	for id := 1; id < r.subgroups; id++ {
+		v = b.Add(v, r.shared.Load(place(b.U32(uint32(id)), i)))
+	}
+	across := r.tileOutputs() / fragment.Columns
+	i = b.Add(i, first)
+	row := b.Add(r.first, b.Mul(b.Div(i, across), fragment.Side), b.Div(r.lane, 4))
+	col := b.Add(r.col, b.Mul(b.Mod(i, across), fragment.Columns), b.Mul(b.Mod(r.lane, 4), 2))
+	for e := range thriceSums {
+		row, n := b.Add(row, e/2*8), b.Add(col, e%2)
+		b.If(b.And(b.Lt(row, r.rows), b.Lt(n, r.p.width)), func() {
+			r.p.store(b, []kernel.Value{b.Elem(v, e)}, nil, r.p.loadResiduals(b, row, n), row, n)
+		})
+	}
+}
