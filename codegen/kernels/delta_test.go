@@ -95,6 +95,23 @@ func TestDelta(t *testing.T) {
 	}
 }
 
+// TestDeltaAsks runs a token of one slot as it is through CUDA, in the interpreter: with the weights loaded first and the ring written last.
+func TestDeltaAsks(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	for _, c := range []siteTest{
+		deltaTest(deltaAll, "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		deltaTest(deltaAll, "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}}),
+		deltaTest(deltaAll, "div", 32, 3, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{2}}), // fewer lanes than channels
+		deltaTest("conv norm sigmoid", "mod", 64, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{16}}),
+		deltaTest("norm decay gated", "mod", 64, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{5}}),
+	} {
+		if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " asks") {
+			t.Errorf("%s: %s", c.group, list[0].Kernel)
+		}
+		c.runOn(t, on)
+	}
+}
+
 func TestDeltaOfAnyWidth(t *testing.T) {
 	c := deltaTest(deltaAll, "mod", 64, 2, 4, siteTest{ctx: 64, slots: 1, pos: []int{12}})
 	c.checkWidths(t, "%9")

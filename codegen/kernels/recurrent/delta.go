@@ -371,6 +371,9 @@ func (k *deltaKernel) key() string {
 	if k.wide {
 		whole += " lanes"
 	}
+	if k.asks && k.write != nil && k.ringAccesses() > 1 {
+		whole += fmt.Sprintf(" ring=%d", k.ringAccesses())
+	}
 	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
 }
 
@@ -398,3 +401,6 @@ func (k *deltaKernel) candidate() site.Candidate {
 func (k *deltaKernel) ringWidth() int { return int(k.write.Args[0].Type.Last()) }
 
 func (k *deltaKernel) ringTile() int { return site.CeilDiv(k.ringWidth(), k.heads*k.parts) }
+
+// ringAccesses is how many of them a lane writes.
+func (k *deltaKernel) ringAccesses() int { return site.CeilDiv(k.ringTile(), k.lanes()) }

@@ -22,9 +22,10 @@ type deltaRun struct {
 	group, head, part           kernel.Value
 	mine, member                kernel.Value // the lane's team, and the lane in it
 	inputs, results             *kernel.Array
-	tokens                      *kernel.Array // decay and beta of each
-	fetched                     []*kernel.Var // elements of q, k and v for this lane to prepare
-	decay, beta                 *kernel.Var   // of the token that this lane prepares
+	tokens                      *kernel.Array   // decay and beta of each
+	constants                   *deltaConstants // nil where they are loaded as they are used
+	fetched                     []*kernel.Var   // elements of q, k and v for this lane to prepare
+	decay, beta                 *kernel.Var     // of the token that this lane prepares
 	state                       [deltaColumns][]*kernel.Var
 }
 
@@ -64,10 +65,18 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.tokens = b.Shared(lane.F32x2, k.block())
 		if k.asks {
 			r.askFor()
+			r.loadConstants()
 		}
 		r.findRows()
 		r.loadState()
 		r.startFetch()
+		if k.asks {
+			write := r.keepRow()
+			b.SubgroupHint() // else loads stand where one lane needs them
+			r.tokensFrom(r.row, r.storeState)
+			write()
+			return
+		}
 		if k.write != nil {
 			r.writeRing()
 		}
@@ -137,6 +146,31 @@ func (r *deltaRun) askFor() {
 	})
 }
 
+// deltaConstants are the weights that a lane needs for one token. They are there when the dispatch before has ended; from
+// memory they would come later than what that has made, some of them behind the last barrier.
+type deltaConstants struct {
+	taps     [][]kernel.Value // of the convolution, by element that the lane prepares
+	dt, rate kernel.Value     // of the head's decay
+	gain     kernel.Value     // of the norm of the result
+}
+
+func (r *deltaRun) loadConstants() {
+	b, c := r.b, &deltaConstants{}
+	if r.conv != nil {
+		for j := range r.prepared() {
+			_, input, i := r.item(j)
+			c.taps = append(c.taps, r.conv.weights(b, r.channel(input, i)))
+		}
+	}
+	if s := r.deltaBuffers.scales; s.dt != nil {
+		c.dt, c.rate = s.dt.Load(kernel.F32, r.head), s.rate.Load(kernel.F32, r.head)
+	}
+	if r.gated != nil {
+		c.gain = r.gain.Load(lane.F32x4, b.Mod(b.LocalID(), r.width()/4))
+	}
+	r.constants = c
+}
+
 // column returns the column c of this lane's team, among those of the workgroup.
 func (r *deltaRun) column(c int) kernel.Value {
 	return r.b.Add(r.mine, c*r.teams())
@@ -182,10 +216,37 @@ func (r *deltaRun) writeRing() {
 	})
 }
 
+// keepRow loads this workgroup's channels of the one row, and returns what writes them into the ring, for which nothing in the
+// dispatch waits.
+func (r *deltaRun) keepRow() (write func()) {
+	if r.write == nil {
+		return func() {}
+	}
+	b, c := r.b, r.conv
+	at := b.Mod(c.pos.Load(kernel.U32, r.row), c.depth)
+	var stores []func()
+	for j := range r.ringAccesses() {
+		i := b.Add(b.LocalID(), j*r.lanes())
+		channel := b.Add(b.Mul(r.group, r.ringPart), i)
+		v := c.x.Load(kernel.F32, b.Min(channel, b.Sub(c.width, 1)))
+		stores = append(stores, func() {
+			b.If(b.And(b.Lt(i, r.ringPart), b.Lt(channel, c.width)), func() { c.ring.Store(b.Add(b.Mul(at, c.width), channel), v) })
+		})
+	}
+	return func() {
+		for _, store := range stores {
+			store()
+		}
+	}
+}
+
+// prepared is how many elements of a block of tokens a lane prepares.
+func (r *deltaRun) prepared() int { return site.CeilDiv(r.block()*3*r.headDim, r.lanes()) }
+
 // startFetch fetches the first block.
 func (r *deltaRun) startFetch() {
 	b := r.b
-	for range site.CeilDiv(r.block()*3*r.headDim, r.lanes()) {
+	for range r.prepared() {
 		r.fetched = append(r.fetched, b.Var(kernel.F32, 0))
 	}
 	r.decay, r.beta = b.Var(kernel.F32, 0), b.Var(kernel.F32, 0)
@@ -198,7 +259,12 @@ func (r *deltaRun) fetch(first kernel.Value) {
 	b := r.b
 	for j, v := range r.fetched {
 		token, input, i := r.item(j)
-		v.Set(r.input(b.Min(b.Add(first, token), r.last), input, i))
+		row := b.Min(b.Add(first, token), r.last)
+		if r.constants != nil && r.conv != nil {
+			v.Set(r.conv.sum(b, row, r.channel(input, i), r.constants.taps[j], nil))
+			continue
+		}
+		v.Set(r.input(row, input, i))
 	}
 	r.scales(b.Min(b.Add(first, b.Min(b.LocalID(), r.block()-1)), r.last))
 }
@@ -208,6 +274,10 @@ func (r *deltaRun) scales(row kernel.Value) {
 	b := r.b
 	at := b.Add(b.Mul(row, r.heads), r.head)
 	r.beta.Set(r.deltaBuffers.scales.beta.Load(kernel.F32, at))
+	if c, s := r.constants, r.deltaBuffers.scales; c != nil && s.dt != nil {
+		r.decay.Set(lane.LogDecay(b, s.a.Load(kernel.F32, at), c.dt, c.rate))
+		return
+	}
 	r.decay.Set(r.deltaBuffers.scales.logDecay(b, at, r.head))
 }
 
@@ -219,11 +289,17 @@ func (r *deltaRun) item(j int) (token, input, i kernel.Value) {
 	return b.Min(b.Div(at, 3*d), r.block()-1), b.Mod(b.Div(at, d), 3), b.Mod(at, d)
 }
 
+// channel is where element i of an input is in a row, if all are parts of the same rows.
+func (r *deltaRun) channel(input, i kernel.Value) kernel.Value {
+	b := r.b
+	return b.Add(b.Select(b.Eq(input, 0), r.from[0], b.Select(b.Eq(input, 1), r.from[1], r.from[2])), i)
+}
+
 // input returns an element of q, k or v.
 func (r *deltaRun) input(row, input, i kernel.Value) kernel.Value {
 	b := r.b
 	if r.joint() {
-		channel := b.Add(b.Select(b.Eq(input, 0), r.from[0], b.Select(b.Eq(input, 1), r.from[1], r.from[2])), i)
+		channel := r.channel(input, i)
 		if r.conv != nil {
 			return r.conv.at(b, row, channel)
 		}
@@ -409,7 +485,12 @@ func (r *deltaRun) finish(first, live kernel.Value) func() {
 	at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim/4), b.Mul(r.part, quads), quad)
 	var z, gain kernel.Value
 	if r.gated != nil {
-		z, gain = r.z.Load(lane.F32x4, at), r.gain.Load(lane.F32x4, quad)
+		z = r.z.Load(lane.F32x4, at)
+		if r.constants != nil {
+			gain = r.constants.gain
+		} else {
+			gain = r.gain.Load(lane.F32x4, quad)
+		}
 	}
 	return func() {
 		b.If(b.Lt(token, live), func() {
