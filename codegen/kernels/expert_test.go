@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"testing"
 
@@ -492,6 +493,56 @@ func TestExpertDownFixed(t *testing.T) {
 				t.Errorf("%v read x in fixed point, want %v", rounded, want)
 			}
 			checkWidths(t, on, "expert_down", func(w *world) []*ir.Value { return []*ir.Value{m.downGroup(w)} })
+		})
+	}
+}
+
+// TestExpertDownAtOnce has rows of a unit a lane, which are in fixed point through CUDA: loaded all at once they have the same bits, of any
+// number of rows and in tiles of any size.
+func TestExpertDownAtOnce(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	for _, m := range []moe{
+		{dtype: ir.Q5_K, embd: 64, ff: 512, experts: 5, slots: 3, shared: 512, sharedType: ir.Q8_0, gating: "softmax", adds: 1},
+		{dtype: ir.Q6_K, embd: 32, ff: 1024, experts: 3, slots: 2, gating: "sigmoid"},
+		{dtype: ir.Q4_0, embd: 48, ff: 256, experts: 3, slots: 2, shared: 512, sharedType: ir.Q4_K, gating: "softmax"},
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			var bits [][]byte // by row
+			w := newWorld(t, 8, 8)
+			for _, r := range kernels.Wants(w.site(on, m.downGroup(w))) {
+				m.fixed, m.sharedFixed = true, m.sharedFixed || r.Readers[0].Kind.Name == "linear"
+			}
+			if !m.fixed || m.sharedFixed != (m.shared > 0) {
+				t.Error("not in fixed point")
+			}
+			for _, n := range []int{7, 1} {
+				rows := n + n%2
+				if n == 1 {
+					rows = 1
+				}
+				w := newWorld(t, rows, n)
+				out := m.downGroup(w)
+				atOnce := 0
+				for _, c := range different(w.candidates(on, out)) {
+					if c.Room != 0 || len(c.Ahead) > 0 {
+						continue
+					}
+					if strings.Contains(c.Kernel, "at once") {
+						atOnce++
+					}
+					got := w.checkAll(interpretOnly, c, n, []*ir.Value{out})[out]
+					if bits == nil {
+						bits = append(bits, got)
+					}
+					if live := 4 * n * m.embd; !bytes.Equal(got[:live], bits[0][:live]) {
+						t.Errorf("%s: %d rows differ", c.Kernel, n)
+					}
+				}
+				if atOnce < 2 {
+					t.Errorf("%d candidates load rows at once", atOnce)
+				}
+			}
 		})
 	}
 }

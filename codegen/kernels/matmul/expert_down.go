@@ -39,6 +39,7 @@ type expertDown struct {
 
 	wave, tile int
 	alone      bool // a workgroup is one subgroup
+	atOnce     bool // see memberAtOnce
 }
 
 // downTerm is what is added to the sum: a value, or a projection of another x,
@@ -166,13 +167,19 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	var list []site.Candidate
+	var atOnce []site.Candidate
 	for _, tile := range g.tiles(s.Target) {
 		k := *g
-		if k.tile = tile; k.subgroups()*k.wave <= s.Target.Workgroup && tile <= k.subgroups()*k.wave {
-			list = append(list, k.candidate())
+		if k.tile = tile; k.subgroups()*k.wave > s.Target.Workgroup || tile > k.subgroups()*k.wave {
+			continue
+		}
+		list = append(list, k.candidate())
+		if once := k; s.Target.CUDA > 0 && k.fitsAtOnce() {
+			once.atOnce = true
+			atOnce = append(atOnce, once.candidate())
 		}
 	}
-	return list
+	return append(list, atOnce...)
 }
 
 // tiles returns how many elements of the result a workgroup may compute, best guess
@@ -216,6 +223,9 @@ func (g *expertDown) key() string {
 	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", g.downShape().key(), g.slots, g.wave, g.extent.Key())}
 	if g.alone {
 		words = append(words, "alone")
+	}
+	if g.atOnce {
+		words[0] += fmt.Sprintf(" at once %d", g.tile)
 	}
 	if g.down.bias != nil {
 		words = append(words, "bias")
@@ -292,8 +302,12 @@ func (g *expertDown) declare(s *site.Signature) downArgs {
 
 func (g *expertDown) candidate() site.Candidate {
 	rows := g.extent.Max
+	shape := fmt.Sprintf("tile %d", g.tile)
+	if g.atOnce {
+		shape += " at once"
+	}
 	return site.Implement(site.Candidate{
-		Kernel: g.key(), Shape: fmt.Sprintf("tile %d", g.tile),
+		Kernel: g.key(), Shape: shape,
 		Grid:  [3]int{site.CeilDiv(g.width, g.tile), rows, 1},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile}, Axis: []int{1, 0}}},
 	}, "expert_down", g.kernel)

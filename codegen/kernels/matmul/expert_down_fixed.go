@@ -1,25 +1,39 @@
 package matmul
 
 import (
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
 )
 
 // In fixed point a lane of expert_down keeps half as many words of x, and dot products of bytes take the place of
-// conversions and products: that pays where rows are long.
+// conversions and products: that pays where rows are long or, through CUDA, are loaded all at once.
 
 // downFixedFrom is the units of a lane from which on expert_down wants x in fixed point. Of one unit, as in the 35B's
-// rows of 512 elements, it made no difference (docs/lab/decode-experts.md).
-const downFixedFrom = 2
+// rows of 512 elements, it makes no difference through Vulkan (docs/lab/decode-experts.md).
+func downFixedFrom(t *target.Target) int {
+	if t.CUDA > 0 {
+		return 1
+	}
+	return 2
+}
 
 // wantsFixed reports whether rows are so long, and whether a lane can keep its elements.
-func (g *expertDown) wantsFixed() bool {
+func (g *expertDown) wantsFixed(t *target.Target) bool {
 	if g.fixed != nil || g.down.format.Bytes == nil || !weight.FitsDot(g.k) {
 		return false
 	}
 	s := newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave)
-	return s.units >= downFixedFrom && s.units*s.unit*5/8 <= residentElements
+	return s.units >= downFixedFrom(t) && s.units*s.unit*5/8 <= residentElements
+}
+
+// oneUnit reports whether lanes have one unit each of the rows of the slots and of a projection, with x in fixed point.
+func (g *expertDown) oneUnit(t *downTerm) bool {
+	units := func(f *weight.Format, k int) int { return newDownShape(f, weight.DotUnitElements, k, g.wave).units }
+	return t.x != nil && t.w.format.Bytes != nil && weight.FitsDot(t.k) && units(t.w.format, t.k) == 1 && units(g.down.format, g.k) == 1
 }
 
 // mostParts is the most members that share the rows of a projection.
@@ -81,11 +95,9 @@ func (s downShape) orZero(b *kernel.Builder, laneID kernel.Value, j int, x kerne
 	return b.Select(b.Lt(b.Add(laneID, j*s.team), s.k/s.unit), x, b.Splat(b.F32(0), 4))
 }
 
-// dotFixed is dotFloats for an x that it rounds to fixed point.
-func (r *downRun) dotFixed(s downShape, x *kernel.Buffer, column, laneID kernel.Value, units []kernel.Value) func(words [][]kernel.Value) kernel.Value {
+// loadFixed loads the lane's elements of x, by unit and half.
+func (r *downRun) loadFixed(s downShape, x *kernel.Buffer, column, laneID kernel.Value, units []kernel.Value) (list [][2][]kernel.Value) {
 	b, f := r.b, s.format.Bytes
-	odd := b.Ne(b.And(laneID, 1), 0)
-	var fixed []weight.FixedUnit
 	for j, u := range units {
 		at := f.Place(b, u)
 		var halves [2][]kernel.Value
@@ -95,8 +107,24 @@ func (r *downRun) dotFixed(s downShape, x *kernel.Buffer, column, laneID kernel.
 				halves[h] = append(halves[h], s.orZero(b, laneID, j, x.Load(lane.F32x4, i)))
 			}
 		}
-		fixed = append(fixed, f.ToFixed(b, halves, weight.FixedLanes{Group: weight.ScaleElements(s.k), Odd: odd}))
+		list = append(list, halves)
 	}
+	return list
+}
+
+// roundFixed rounds what loadFixed has loaded.
+func (r *downRun) roundFixed(s downShape, loaded [][2][]kernel.Value, odd kernel.Value) (fixed []weight.FixedUnit) {
+	for _, halves := range loaded {
+		fixed = append(fixed, s.format.Bytes.ToFixed(r.b, halves, weight.FixedLanes{Group: weight.ScaleElements(s.k), Odd: odd}))
+	}
+	return fixed
+}
+
+// dotFixed is dotFloats for an x that it rounds to fixed point.
+func (r *downRun) dotFixed(s downShape, x *kernel.Buffer, column, laneID kernel.Value, units []kernel.Value) func(words [][]kernel.Value) kernel.Value {
+	b, f := r.b, s.format.Bytes
+	odd := b.Ne(b.And(laneID, 1), 0)
+	fixed := r.roundFixed(s, r.loadFixed(s, x, column, laneID, units), odd)
 	return func(words [][]kernel.Value) kernel.Value {
 		sum := b.F32(0)
 		for j, u := range units {
@@ -114,4 +142,62 @@ func (r *downRun) dotFixed(s downShape, x *kernel.Buffer, column, laneID kernel.
 		}
 		return sum
 	}
+}
+
+// A subgroup may load all of its rows before it multiplies the first. Then x is loaded before them, rounded while they are on
+// their way, and lanes exchange the sums of several rows as projections do. The sums are those of one row after the other.
+
+// mostAtOnce bounds the batches of rows that a lane holds.
+const mostAtOnce = 8
+
+// batches is how many batches of rows a subgroup has of a tile, if it can load them at once, else 0: lanes that have the same sum
+// get one each.
+func (g *expertDown) batches(s downShape) int {
+	n := g.tile * s.team / g.wave
+	whole := n > 1 && n*g.wave == g.tile*s.team && n&(n-1) == 0 && g.width%g.tile == 0
+	if !whole || !s.fixed || s.units > 1 || n > min(mostAtOnce, s.team) || s.format.Bytes.Super && n > s.alike() {
+		return 0
+	}
+	return n
+}
+
+// fitsAtOnce reports whether all members can load their rows at once.
+func (g *expertDown) fitsAtOnce() bool {
+	if g.alone || g.down.bias != nil || g.batches(g.downShape()) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(g.terms, func(t *downTerm) bool { return t.x != nil && g.batches(g.termShape(t)) == 0 })
+}
+
+// memberAtOnce computes the products of n batches of rows, whose words fetch loads, and gives each to put in one lane.
+func (r *downRun) memberAtOnce(s downShape, n int, x *kernel.Buffer, column, laneID, unit kernel.Value, fetch func(batch int) []kernel.Value, put func(batch, sum kernel.Value)) {
+	b, f := r.b, s.format.Bytes
+	odd := b.Ne(b.And(laneID, 1), 0)
+	loaded := r.loadFixed(s, x, column, laneID, []kernel.Value{unit})
+	var words [][]kernel.Value
+	for i := range n {
+		words = append(words, fetch(i))
+	}
+	b.SubgroupHint() // else the driver's compiler loads one batch after the other
+	fixed := r.roundFixed(s, loaded, odd)[0]
+	var supers []weight.SuperSum
+	var sums []kernel.Value
+	for _, w := range words {
+		if unit := f.Decode(b, w, unit); f.Super {
+			supers = append(supers, f.SuperProduct(b, unit, fixed))
+		} else {
+			sums = append(sums, f.Product(b, unit, fixed, odd))
+		}
+	}
+	var sum kernel.Value
+	from := n
+	if f.Super {
+		from = s.alike()
+		sums, _ = addSupers(b, laneID, supers, masks(1, from))
+		sum = sums[0]
+	} else {
+		sum = lane.SumEach(b, sums, laneID, 1)
+	}
+	sum = lane.Sum(b, b.Add(b.F32(0), sum), from, s.team/from)
+	b.If(b.Lt(laneID, n), func() { put(laneID, sum) })
 }

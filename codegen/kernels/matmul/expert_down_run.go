@@ -244,6 +244,11 @@ func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *ke
 		}
 		return words
 	}
+	if r.atOnce {
+		r.memberAtOnce(s, r.batches(s), x, column, laneID, units[0], func(batch int) []kernel.Value { return fetch(b.Add(r.from, own, batch*rows))[0] },
+			func(batch, sum kernel.Value) { r.parts.Store(b.Add(to, own, b.Mul(batch, rows)), sum) })
+		return
+	}
 	var held [][][]*kernel.Var // the words of this batch of rows and the next ones
 	for i := range s.ahead(r.wave) {
 		held = append(held, lane.Vars(b, fetch(b.Add(r.from, own, i*rows))))

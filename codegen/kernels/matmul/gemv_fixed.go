@@ -137,12 +137,17 @@ func (r *gemvRun) placeOf(u kernel.Value) weight.DotPlace {
 // masks are those of the lanes that add up one after the other: neighbours first, in the order of
 // their runs.
 func (r *gemvRun) masks() []int {
-	var list []int
-	for mask := 1; mask < r.wave; mask *= 2 {
-		list = append(list, mask)
-	}
+	list := masks(1, r.wave)
 	if r.wide() {
 		list = append(list[1:], list[0])
+	}
+	return list
+}
+
+// masks are the powers of two from one on that are less than the end.
+func masks(from, end int) (list []int) {
+	for mask := from; mask < end; mask *= 2 {
+		list = append(list, mask)
 	}
 	return list
 }
@@ -205,12 +210,11 @@ func (r *gemvRun) dotSuper(k *residentX, words [][]kernel.Value) []weight.SuperS
 
 // addSupers adds up the lanes' parts of super-blocks as transpose does, and returns what is left to add: sums over
 // super-blocks and the masks of lanes that have others.
-func (r *gemvRun) addSupers(values []weight.SuperSum, masks []int) ([]kernel.Value, []int) {
-	b := r.b
+func addSupers(b *kernel.Builder, laneID kernel.Value, values []weight.SuperSum, masks []int) ([]kernel.Value, []int) {
 	const lanes = weight.SuperElements / weight.DotUnitElements
 	for ; len(masks) > 0 && masks[0] < lanes; masks = masks[1:] {
 		mask := masks[0]
-		upper := b.Ne(b.And(r.lane, mask), 0)
+		upper := b.Ne(b.And(laneID, mask), 0)
 		add := func(low, high kernel.Value) kernel.Value {
 			if low == (kernel.Value{}) {
 				return low

@@ -126,7 +126,7 @@ func (r *gemvRun) reduce(sums []kernel.Value, n kernel.Value) {
 func (r *gemvRun) reduceSupers(sums []weight.SuperSum, n kernel.Value) {
 	r.eachWave(len(sums), n, func(first, end int, store func(i, sum kernel.Value)) {
 		some := padded(sums[first:end])
-		left, masks := r.addSupers(some, r.masks())
+		left, masks := addSupers(r.b, r.lane, some, r.masks())
 		sum := r.butterfly(left, masks)
 		r.b.If(r.b.Lt(r.lane, end-first), func() { store(r.lane, sum) })
 	})
