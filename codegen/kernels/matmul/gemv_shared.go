@@ -51,10 +51,18 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 		most = min(2, most)
 	}
 	var list []gemv
+	add := func(c gemv) {
+		if c.tile > 0 && !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
 	for _, each := range []int{2, 1} { // workgroups at once on each unit
 		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
-			if c := k.team(t, each*t.Units); !slices.Contains(list, c) {
-				list = append(list, c)
+			c := k.team(t, each*t.Units)
+			add(c)
+			if t.CUDA > 0 && each == 1 && c.batch == most {
+				c.tile -= c.batch * c.teams // some units have two workgroups, and teams a batch less
+				add(c)
 			}
 		}
 	}
