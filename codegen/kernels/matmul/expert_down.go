@@ -179,7 +179,10 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 			atOnce = append(atOnce, once.candidate())
 		}
 	}
-	return append(list, atOnce...)
+	slices.SortStableFunc(atOnce, func(a, b site.Candidate) int { // one workgroup for each unit at best
+		return max(a.Grid[0], s.Target.Units) - max(b.Grid[0], s.Target.Units)
+	})
+	return append(atOnce, list...)
 }
 
 // tiles returns how many elements of the result a workgroup may compute, best guess
