@@ -92,7 +92,13 @@ func TestOverlap(t *testing.T) {
 		{"return", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
 			b.ReturnIf(b.Eq(w.Load(kernel.U32, 0), 7))
 			y.Store(0, v.Load(kernel.U32, 0))
-		}, "e wait c s"},
+		}, "e wait b c s"}, // loads before it are asked for before it is known who returns
+		{"return of some", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
+			b.ReturnIf(b.Eq(b.LocalID(), 7))
+			b.ReturnIf(b.Eq(w.Load(kernel.U32, 0), 7))
+			y.Store(0, v.Load(kernel.U32, 0))
+		}, "wait c c s"},
+		{"subgroups", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) { y.Store(0, w.Load(kernel.U32, b.SubgroupID())) }, "i e wait s"},
 	} {
 		f, err := kernel.Build(c.name, func(b *kernel.Builder) {
 			w, v := b.Arg("w", kernel.Read), b.Arg("v", kernel.Read)
@@ -112,6 +118,7 @@ func TestOverlap(t *testing.T) {
 		for _, line := range strings.Split(text, "\n") {
 			for _, k := range []struct{ in, out string }{
 				{"griddepcontrol.wait", "wait"}, {"prefetch.global", "p"}, {"ld.weak.global", "e"}, {"ld.global.nc", "c"}, {"ld.global.b32", "l"}, {"st.global", "s"},
+				{"bar.warp.sync", "b"}, {"shfl.sync.idx", "i"},
 			} {
 				if strings.Contains(line, k.in) {
 					have = append(have, k.out)

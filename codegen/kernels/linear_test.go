@@ -458,12 +458,16 @@ func TestGemvFixed(t *testing.T) {
 	const (
 		uneven = 21 * 64  // no whole number of the groups of 128 whose squares are added up
 		long   = 17 * 256 // with subgroups of 8: 9 subgroups, of which all but one have two turns, or 17, or 6
+		twice  = 8192     // two teams round twice as many elements as they have lanes
 	)
 	for _, d := range byteFormats {
 		lengths := []int{5 * 256}
 		switch d {
 		case ir.Q4_K, ir.Q6_K:
 			lengths = []int{256, 5 * 256, long}
+			if d == ir.Q4_K {
+				lengths = append(lengths, twice)
+			}
 		case ir.Q8_0:
 			lengths = []int{256, 5 * 256, long, uneven}
 		}
@@ -478,6 +482,9 @@ func TestGemvFixed(t *testing.T) {
 				if thorough && d == ir.Q4_K {
 					widths = []int{8, 4, 2, 1}
 				}
+				if k == twice {
+					widths, waves = []int{1}, []int{32}
+				}
 				for _, wave := range waves {
 					on := llvmpipe(t)
 					if wave != on.Wave {
@@ -490,8 +497,8 @@ func TestGemvFixed(t *testing.T) {
 					}
 					var widest [][]byte
 					for i, cols := range append(widths, widths[0]) {
-						if dot.Permute = i == len(widths); dot.Permute && weight.FormatOf(&dot, d, k) == weight.FormatOf(on, d, k) {
-							break
+						if i == len(widths) { // as through CUDA: the same bits in other ways
+							dot.Permute, dot.CUDA = true, 80
 						}
 						w := newWorld(t, cols, cols)
 						out := w.fixedGroup(d, k)

@@ -239,8 +239,8 @@ func (l *lowering) convert(n *kernel.Node) {
 func (l *lowering) exp(n *kernel.Node) {
 	var v []operand
 	for _, x := range l.value(n.Args()[0]) {
-		power := l.word("mul.rn.f32", "%s, 0f%08X", x.as(kernel.F32), uint32(log2e))
-		v = append(v, l.word("ex2.approx.f32", "%s", power.reg))
+		exponent := l.word("mul.rn.f32", "%s, 0f%08X", x.as(kernel.F32), uint32(log2e))
+		v = append(v, l.word(exp2, "%s", exponent.reg))
 	}
 	l.values[n] = v
 }

@@ -56,9 +56,14 @@ func (l *lowering) branch(n *kernel.Node) {
 	l.mark(end)
 }
 
+// returnIf has loads that stand before it asked for before it is known who returns: the driver's compiler would move them behind it,
+// but for a barrier of the subgroup, which becomes no instruction.
 func (l *lowering) returnIf(n *kernel.Node) {
 	switch c := l.scalar(n.Args()[0]); {
 	case !c.lit:
+		if l.o.Overlap && l.together() {
+			l.do("bar.warp.sync -1")
+		}
 		l.do("@%s ret", c.reg)
 	case c.bits != 0:
 		l.do("ret")

@@ -279,6 +279,11 @@ func (l *lowering) prologue() {
 	}
 	if places[kernel.SubgroupID] {
 		l.builtins[kernel.SubgroupID] = l.word("shr.u32", "%s, 5", l.builtins[kernel.LocalID].reg)
+		if l.o.Overlap && l.size%Wave == 0 {
+			// From one lane: so the driver's compiler knows that it is the same in all, and makes no code for lanes that are
+			// at different places of what depends on it.
+			l.builtins[kernel.SubgroupID] = l.word("shfl.sync.idx.b32", "%s, 0, 31, -1", l.builtins[kernel.SubgroupID].reg)
+		}
 	}
 	l.builtins[kernel.NumSubgroups] = number((l.size + Wave - 1) / Wave)
 	for _, b := range dimensions {

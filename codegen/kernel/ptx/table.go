@@ -9,12 +9,13 @@ func ints(s string) byKind  { return byKind{kernel.U32: s, kernel.I32: s} }
 func float(s string) byKind { return byKind{kernel.F32: s} }
 
 // plain has the operations that are one instruction an element, with its operands. Division,
-// roots and powers of floats are the driver's fast ones: within 2 units in the last place.
+// roots and powers of floats are the driver's fast ones: within 2 units in the last place. A quotient by more
+// than 2 to the 126 and a power below 2 to the -126 are 0, as they may be through Vulkan.
 var plain = map[kernel.Op]byKind{
 	kernel.OpAdd:         {kernel.U32: "add.u32", kernel.I32: "add.s32", kernel.F32: "add.rn.f32"},
 	kernel.OpSub:         {kernel.U32: "sub.u32", kernel.I32: "sub.s32", kernel.F32: "sub.rn.f32"},
 	kernel.OpMul:         {kernel.U32: "mul.lo.u32", kernel.I32: "mul.lo.s32", kernel.F32: "mul.rn.f32"},
-	kernel.OpDiv:         {kernel.U32: "div.u32", kernel.I32: "div.s32", kernel.F32: "div.full.f32"},
+	kernel.OpDiv:         {kernel.U32: "div.u32", kernel.I32: "div.s32", kernel.F32: "div.approx.f32"},
 	kernel.OpMod:         {kernel.U32: "rem.u32", kernel.I32: "rem.s32"},
 	kernel.OpShl:         ints("shl.b32"),
 	kernel.OpShr:         {kernel.U32: "shr.u32", kernel.I32: "shr.s32"},
@@ -29,7 +30,7 @@ var plain = map[kernel.Op]byKind{
 	kernel.OpFMA:         float("fma.rn.f32"),
 	kernel.OpSqrt:        float("sqrt.approx.f32"),
 	kernel.OpInverseSqrt: float("rsqrt.approx.f32"),
-	kernel.OpExp2:        float("ex2.approx.f32"),
+	kernel.OpExp2:        float(exp2),
 	kernel.OpBitExtract:  {kernel.U32: "bfe.u32", kernel.I32: "bfe.s32"},
 
 	kernel.OpEq:    {kernel.Bool: "xor.pred", kernel.U32: "setp.eq.u32", kernel.I32: "setp.eq.s32", kernel.F32: "setp.eq.f32"},
@@ -40,6 +41,9 @@ var plain = map[kernel.Op]byKind{
 	kernel.OpGe:    {kernel.U32: "setp.ge.u32", kernel.I32: "setp.ge.s32", kernel.F32: "setp.ge.f32"},
 	kernel.OpIsNaN: float("testp.notanumber.f32"),
 }
+
+// exp2 is the power of 2.
+const exp2 = "ex2.approx.ftz.f32"
 
 // fromTo is the type of a conversion's operand and of its result.
 type fromTo struct{ from, to kernel.Type }

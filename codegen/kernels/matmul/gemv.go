@@ -35,6 +35,8 @@ type gemv struct {
 	most  int // elements of x that a lane may keep
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
+	// brief: what a workgroup does once is short, as its code comes from memory while nothing else goes on. Elsewhere than through CUDA that was not measured.
+	brief bool
 }
 
 func GemvCandidates(s *site.Site) []site.Candidate {
@@ -83,7 +85,7 @@ const (
 // gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
 // with others.
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
-	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}
+	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements, brief: t.CUDA > 0}
 	k.share(t)
 	list := k.shapes(t)
 	if own := k.sized(t); g.fixed != nil && len(own) > 0 {

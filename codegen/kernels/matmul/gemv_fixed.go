@@ -27,6 +27,7 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 			r.makeShared(c)
 		}
 		r.b.Barrier()
+		r.scaleColumns()
 	} else if r.subgroups <= aheadSubgroups {
 		r.b.Barrier()
 	}
@@ -42,6 +43,21 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 			r.loadFixed(k)
 		}
 		r.products(k, held[r.p])
+	})
+}
+
+// scaleColumns has the last subgroup find the norm's scales, where others need not wait for it: behind the products it would be the last that
+// a workgroup does, and by all who store results.
+func (r *gemvRun) scaleColumns() {
+	if r.rstds == nil {
+		return
+	}
+	b := r.b
+	b.If(b.Eq(b.SubgroupID(), r.lanes()/r.wave-1), func() {
+		for c := range r.columns {
+			rstd := r.a.rstd(b, r.total(r.squares, b.U32(uint32(c)), r.squareGroups()))
+			b.If(b.SubgroupElect(), func() { r.rstds.Store(c, rstd) })
+		}
 	})
 }
 
@@ -173,7 +189,7 @@ func (r *gemvRun) loadFixed(k *residentX) {
 			if r.gain != nil {
 				r.addSquares(c, j, u, x)
 			}
-			units = append(units, f.ToFixed(b, halves, weight.FixedLanes{Group: weight.ScaleElements(r.k), Wide: r.wide(), Wave: r.wave, Odd: r.odd()}))
+			units = append(units, f.ToFixed(b, halves, weight.FixedLanes{Group: weight.ScaleElements(r.k), Wide: r.wide(), Wave: r.wave, Odd: r.odd(), Brief: r.brief}))
 		}
 		k.fixed = append(k.fixed, units)
 	}

@@ -29,6 +29,9 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs, tile kernel.Value) *gemvRun 
 		}
 	}
 	r.sums = b.Shared(kernel.F32, b.Mul(r.tile, k.columns*k.parts()))
+	if k.brief && k.gain != nil && r.sharedX != nil && k.runs == 0 {
+		r.rstds = b.Shared(kernel.F32, k.columns)
+	}
 	switch {
 	case k.gain != nil && k.fixed != nil:
 		r.squares = b.Shared(kernel.F32, k.columns*k.squareGroups())
@@ -57,6 +60,7 @@ type gemvRun struct {
 	// The sums of the subgroups: by matrix, row, column, chunk or subgroup; of the squares by
 	// column, group or subgroup.
 	sums, squares *kernel.Array
+	rstds         *kernel.Array // the norm's scales by column, if they are found before the products; else nil
 }
 
 // stream goes through x for every batch.
@@ -233,7 +237,11 @@ func (r *gemvRun) finish() {
 	one := func(i kernel.Value) {
 		column := b.Mod(i, r.columns)
 		var rstd *kernel.Value
-		if r.gain != nil && r.runs == 0 {
+		switch {
+		case r.rstds != nil:
+			v := r.rstds.Load(column)
+			rstd = &v
+		case r.gain != nil && r.runs == 0:
 			n := r.subgroups
 			if r.fixed != nil {
 				n = r.squareGroups()

@@ -122,7 +122,7 @@ func (r *gemvRun) makeShared(c int) {
 	if r.gain != nil {
 		end = site.CeilDiv(count, perGroup) * perGroup // the last group is filled up with zeros
 	}
-	b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) {
+	round := func(at kernel.Value, ahead *eightLoads) {
 		begin := at // the number of the lane's first eight
 		if parts > 1 {
 			begin = b.Add(b.Mul(b.Div(at, lanes), group/8), b.Mod(at, lanes))
@@ -136,13 +136,14 @@ func (r *gemvRun) makeShared(c int) {
 				if end > count {
 					from = b.Min(i, count-1)
 				}
-				e := r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Mul(from, 2), j))
+				load, gain := r.loadEight(c, from, j, ahead)
+				e := load()
 				if end > count {
 					e = b.Select(b.Lt(at, count), e, b.Splat(b.F32(0), 4))
 				}
 				if r.gain != nil {
 					squares = append(squares, squareOf(b, e))
-					e = b.Mul(e, r.a.gain.Load(lane.F32x4, b.Add(b.Mul(from, 2), j)))
+					e = b.Mul(e, gain())
 				}
 				v = append(v, e)
 			}
@@ -152,13 +153,64 @@ func (r *gemvRun) makeShared(c int) {
 			}
 			list = append(list, v)
 		}
-		eighths := weight.EighthsFixed(b, list, lanes)
+		eighths := weight.EighthsFixed(b, list, lanes, weight.FixedLanes{Wave: r.wave, Brief: r.brief})
 		if end == count {
 			x.store(b, eighths, begin, lanes, c*r.k)
 			return
 		}
 		b.If(b.Lt(at, count), func() { x.store(b, eighths, begin, lanes, c*r.k) })
-	})
+	}
+	switch turns := site.CeilDiv(count, r.lanes()); {
+	case !r.brief || parts > 1 || end > count || turns > turnsAhead || turns > 1 && count%r.lanes() > 0:
+		b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) { round(at, nil) })
+	case count < r.lanes():
+		b.If(b.Lt(b.LocalID(), count), func() { round(b.LocalID(), r.loadEights(c, b.LocalID())[0]) })
+	default:
+		var list []kernel.Value
+		for turn := range turns {
+			list = append(list, b.Add(b.LocalID(), turn*r.lanes()))
+		}
+		for turn, ahead := range r.loadEights(c, list...) {
+			round(list[turn], ahead)
+		}
+	}
+}
+
+// turnsAhead bounds the eights of a lane that are all loaded before the first is rounded.
+const turnsAhead = 2
+
+// eightLoads are the two vec4 of x of a lane's eight elements, and of the norm's weights if there is a norm.
+type eightLoads struct{ x, gain [2]kernel.Value }
+
+// loadEights loads those of column c with such numbers: weights, which need not wait for the dispatch before, first.
+func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
+	list := make([]*eightLoads, len(numbers))
+	for i, n := range numbers {
+		list[i] = &eightLoads{}
+		for j := range 2 {
+			if _, gain := r.loadEight(c, n, j, nil); r.gain != nil {
+				list[i].gain[j] = gain()
+			}
+		}
+	}
+	for i, n := range numbers {
+		for j := range 2 {
+			x, _ := r.loadEight(c, n, j, nil)
+			list[i].x[j] = x()
+		}
+	}
+	return list
+}
+
+// loadEight returns what loads the j-th vec4 of the eight elements with number n of column c, and of the norm's weights, if they
+// were not loaded ahead.
+func (r *gemvRun) loadEight(c int, n kernel.Value, j int, ahead *eightLoads) (x, gain func() kernel.Value) {
+	if ahead != nil {
+		return func() kernel.Value { return ahead.x[j] }, func() kernel.Value { return ahead.gain[j] }
+	}
+	b := r.b
+	return func() kernel.Value { return r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Mul(n, 2), j)) },
+		func() kernel.Value { return r.a.gain.Load(lane.F32x4, b.Add(b.Mul(n, 2), j)) }
 }
 
 // store keeps what a lane has rounded: the eight elements with the number begin of the column from the given element on,

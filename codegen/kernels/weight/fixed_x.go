@@ -35,6 +35,7 @@ type FixedLanes struct {
 	Wide  bool // see DotFormat.wide
 	Wave  int
 	Odd   kernel.Value // holds in lanes of odd number
+	Brief bool         // bytes are put in order by instructions for that, and a subgroup finds its largest value by one
 }
 
 // most returns the largest magnitudes that the elements of a unit's halves share their scale with, from
@@ -65,7 +66,7 @@ func (f *DotFormat) ToFixed(b *kernel.Builder, x [2][]kernel.Value, l FixedLanes
 		inverse := InverseScale(b, most[h])
 		scales[h] = b.Mul(most[h], 1.0/FixedMost)
 		for _, v := range x[h] {
-			high, low := FixedWords(b, v, inverse)
+			high, low := l.words(b, v, inverse)
 			u.High[h], u.Low[h] = append(u.High[h], high), append(u.Low[h], low)
 		}
 		ones := b.U32(0x01010101)
@@ -118,15 +119,29 @@ func InverseScale(b *kernel.Builder, most kernel.Value) kernel.Value {
 	return b.Select(b.Gt(most, 1e-30), b.Div(b.F32(FixedMost), b.Max(most, 1e-30)), 0)
 }
 
+// fixedSums returns 256*high + low + 128 of the elements of a vec4 of x in the low 16 bits of words: there 3*2^22 + n has
+// n. Their low byte is low + 128.
+func fixedSums(b *kernel.Builder, v, inverse kernel.Value) kernel.Value {
+	return b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22+128), 4)))
+}
+
 // FixedWords returns the high and the low bytes of a vec4 of x.
 func FixedWords(b *kernel.Builder, v, inverse kernel.Value) (high, low kernel.Value) {
-	// In the low 16 bits of 3*2^22 + n is n: here that of 256*high + low + 128, whose
-	// low byte is low + 128.
-	n := b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22+128), 4)))
+	n := fixedSums(b, v, inverse)
 	even := b.Or(b.And(b.Elem(n, 0), 0xffff), b.Shl(b.Elem(n, 2), 16))
 	odd := b.Or(b.And(b.Elem(n, 1), 0xffff), b.Shl(b.Elem(n, 3), 16))
 	low = b.Or(b.And(even, 0x00ff00ff), b.Shl(b.And(odd, 0x00ff00ff), 8))
 	return b.Or(b.And(b.Shr(even, 8), 0x00ff00ff), b.And(odd, uint32(0xff00ff00))), b.Xor(low, uint32(0x80808080))
+}
+
+// words is FixedWords, in fewer instructions where there are some that put bytes in order.
+func (l FixedLanes) words(b *kernel.Builder, v, inverse kernel.Value) (high, low kernel.Value) {
+	if !l.Brief {
+		return FixedWords(b, v, inverse)
+	}
+	n := fixedSums(b, v, inverse)
+	first, last := b.Permute(b.Elem(n, 0), b.Elem(n, 1), 0x5140), b.Permute(b.Elem(n, 2), b.Elem(n, 3), 0x5140) // low bytes, then high ones
+	return b.Permute(first, last, 0x7632), b.Xor(b.Permute(first, last, 0x5410), uint32(0x80808080))
 }
 
 // product returns the sum of the products of half h with bytes, by dot, without the scale.
@@ -245,19 +260,24 @@ type FixedEighth struct {
 
 // EighthsFixed is toFixed where a lane has eight elements at a time, two vec4, and its neighbour the
 // next: its parts are as many lanes apart as share a scale.
-func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int) (list []FixedEighth) {
+func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int, l FixedLanes) (list []FixedEighth) {
 	var all []kernel.Value
 	for _, x := range parts {
 		all = append(all, x...)
 	}
-	most := lane.Fold(b, Largest(b, all), 1, lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	most := Largest(b, all)
+	if l.Brief && lanes == l.Wave { // magnitudes are in the order of their bits
+		most = b.Bitcast(kernel.F32, b.SubgroupMax(b.Bitcast(kernel.U32, most)))
+	} else {
+		most = lane.Fold(b, most, 1, lanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
+	}
 	inverse, scale := InverseScale(b, most), b.Mul(most, 1.0/FixedMost)
 	for _, x := range parts {
 		q := FixedEighth{Scale: scale}
 		ones := b.U32(0x01010101)
 		var sums [2]kernel.Value
 		for j, v := range x {
-			high, low := FixedWords(b, v, inverse)
+			high, low := l.words(b, v, inverse)
 			q.High, q.Low = append(q.High, high), append(q.Low, low)
 			sums[j] = b.Add(b.Shl(b.DotI8(ones, high), 8), b.DotI8(ones, low))
 		}
