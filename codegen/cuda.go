@@ -21,7 +21,7 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
 		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlaps,
-		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c),
+		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c), Common: c.Overlaps && (c.Family == "gemv" || c.Family == "attention_split"),
 	})
 	return []byte(text), ptx.Entry, err
 }

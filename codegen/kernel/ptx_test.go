@@ -109,7 +109,7 @@ func TestOverlap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := ptx.Lower(f, ptx.Options{Arch: 90, Constant: constant, Overlap: true})
+		text, err := ptx.Lower(f, ptx.Options{Arch: 90, Constant: constant, Overlap: true, Common: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,8 @@ type Options struct {
 	// Once: where kernels overlap, constants of 8 bytes and more, whatever they are, are loaded as what is read once: their lines are
 	// the first to leave the L1 cache. For which kernels that pays was measured.
 	Once bool
+	// Common: the driver's compiler is told that the lanes of a subgroup have its number in common. For which kernels that pays was measured.
+	Common bool
 	// Room is the lanes of a unit that registers are to suffice for; 0: the driver's compiler chooses.
 	Room uint32
 	// Ahead is what a kernel that overlaps asks the L2 cache for before it waits, with all lanes of a grid of Grid workgroups.
@@ -279,7 +281,7 @@ func (l *lowering) prologue() {
 	}
 	if places[kernel.SubgroupID] {
 		l.builtins[kernel.SubgroupID] = l.word("shr.u32", "%s, 5", l.builtins[kernel.LocalID].reg)
-		if l.o.Overlap && l.size%Wave == 0 {
+		if l.o.Common && l.size%Wave == 0 {
 			// From one lane: so the driver's compiler knows that it is the same in all, and makes no code for lanes that are
 			// at different places of what depends on it.
 			l.builtins[kernel.SubgroupID] = l.word("shfl.sync.idx.b32", "%s, 0, 31, -1", l.builtins[kernel.SubgroupID].reg)

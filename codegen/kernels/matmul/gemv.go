@@ -112,7 +112,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 // shapes returns the shapes with k's subgroups, best guess first.
 func (k gemv) shapes(t *target.Target) []gemv {
 	own, teams := k.sized(t), k.inTeams(t)
-	if k.rowsOfTeam(t) > sharedRows {
+	if k.rowsOfTeam(t) > sharedRows || k.wideTeams(t) {
 		return append(own, teams...)
 	}
 	return append(teams, own...)

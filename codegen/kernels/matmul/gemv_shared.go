@@ -20,6 +20,8 @@ const (
 	// sharedRows is how many rows of a team are too many for the barrier to pay: gate and up
 	// of qwen3-8b, 23, gain 1.5 % on an H200, its output head, 288, loses 8 %.
 	sharedRows = 32
+	// wideLanes bounds the lanes of two teams that are too many for one more workgroup beside them.
+	wideLanes = 768
 	// deepRows is from how many rows of a team on four at a time are faster than two.
 	deepRows = 16
 )
@@ -32,7 +34,8 @@ func (k gemv) rowsOfTeam(t *target.Target) int {
 // inTeams returns the shapes of a kernel whose teams share x, best guess first; none if
 // there is no room for x.
 func (k gemv) inTeams(t *target.Target) []gemv {
-	if k.fixed == nil || 2*k.subgroups*k.wave > gemvLanes {
+	wide := k.wideTeams(t)
+	if k.fixed == nil || 2*k.subgroups*k.wave > gemvLanes && !wide {
 		return nil
 	}
 	fits := func() bool {
@@ -57,6 +60,9 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 		}
 	}
 	for _, each := range []int{2, 1} { // workgroups at once on each unit
+		if each > 1 && wide {
+			continue
+		}
 		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
 			c := k.team(t, each*t.Units)
 			add(c)
@@ -69,11 +75,21 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	return list
 }
 
+// wideTeams reports whether two teams are more lanes than a unit should have, but not many more: half as many workgroups then round x.
+func (k gemv) wideTeams(t *target.Target) bool {
+	lanes := 2 * k.subgroups * k.wave
+	return k.brief && lanes > gemvLanes && lanes <= min(wideLanes, t.Workgroup)
+}
+
 // team returns k with as many teams, and rows of them, as that many workgroups take.
 func (k gemv) team(t *target.Target, workgroups int) gemv {
 	batches := site.CeilDiv(k.tiles(1), k.batch)
 	workspace := sharedParts / (k.columns * k.parts() * k.batch) // for batches
-	k.teams = max(1, min(min(gemvLanes, t.Workgroup)/(k.subgroups*k.wave), site.CeilDiv(batches, workgroups), workspace))
+	fit := min(gemvLanes, t.Workgroup) / (k.subgroups * k.wave)
+	if k.wideTeams(t) {
+		fit = 2
+	}
+	k.teams = max(1, min(fit, site.CeilDiv(batches, workgroups), workspace))
 	most := max(1, workspace/k.teams)
 	each := site.CeilDiv(batches, workgroups*k.teams) // batches of a team
 	rounds := site.CeilDiv(each, most)
@@ -164,7 +180,13 @@ func (r *gemvRun) makeShared(c int) {
 	case !r.brief || parts > 1 || end > count || turns > turnsAhead || turns > 1 && count%r.lanes() > 0:
 		b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) { round(at, nil) })
 	case count < r.lanes():
-		b.If(b.Lt(b.LocalID(), count), func() { round(b.LocalID(), r.loadEights(c, b.LocalID())[0]) })
+		// All lanes load, so that all wait for the dispatch before here, and no code is there for those that have not.
+		ahead := r.loadEights(c, b.Min(b.LocalID(), count-1))[0]
+		some := b.Lt(b.LocalID(), count)
+		if count%r.wave == 0 { // which all lanes of a subgroup agree on
+			some = b.Lt(b.SubgroupID(), count/r.wave)
+		}
+		b.If(some, func() { round(b.LocalID(), ahead) })
 	default:
 		var list []kernel.Value
 		for turn := range turns {
