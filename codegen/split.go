@@ -130,7 +130,7 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 			if op.Kind.Name != "argmax" {
 				continue
 			}
-			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()))
+			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()), t)
 			if n == 1 && (f.Rows == 1 || op.Args[0].Type.Shape[0] != ir.T) {
 				continue
 			}

@@ -1,6 +1,10 @@
 package kernels_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+)
 
 // TestAttentionLanes runs attention of many rows as on a processor, in the interpreter.
 func TestAttentionLanes(t *testing.T) {
@@ -42,6 +46,32 @@ func TestDecodeAttentionLanes(t *testing.T) {
 	at := siteTest{ctx: 64, slots: 8, pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}
 	attentionTest("attention_split", "f16", 64, 4, 1, 0, at).checkWidthsOn(t, processor(t), "%0")
 	merged(64, 4, 3, attentionTest("attention_split", "q8_0", 64, 4, 1, 3, at)).checkWidthsOn(t, processor(t), "%0")
+}
+
+// TestFreshAttentionLanes: the row of a step, whose only workgroup of a KV head writes the caches and reads what it wrote.
+func TestFreshAttentionLanes(t *testing.T) {
+	one := siteTest{ctx: 64, slots: 2, rows: 1, pos: []int{40}, slot: []int{1}}
+	for _, splits := range []int{0, 3} {
+		for _, c := range []siteTest{
+			fresh(64, 1, splits, headsTest("f16", "neox", 64, 64, 1, true, one)),
+			fresh(64, 2, splits, headsTest("f16", "neox", 64, 64, 2, false, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}})),
+			fresh(128, 2, splits, headsTest("f16", "neox", 128, 64, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{63}})),
+			fresh(256, 4, splits, headsTest("f16", "neox", 256, 64, 4, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{24}})),
+			ringed(32, windowed(20, 4, fresh(64, 2, splits, headsTest("f16", "neox", 64, 64, 2, true, siteTest{ctx: 80, slots: 1, rows: 1, pos: []int{70}})))),
+		} {
+			c.runOn(t, processor(t))
+		}
+	}
+	// What several rows, one head to two workgroups, and a cache of codes would want is not there.
+	for _, c := range []siteTest{
+		fresh(64, 1, 3, headsTest("f16", "neox", 64, 64, 1, true, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{4}})),
+		fresh(128, 1, 3, headsTest("f16", "neox", 128, 128, 1, true, one)),
+		fresh(64, 1, 3, headsTest("q8_0", "neox", 64, 64, 1, true, one)),
+	} {
+		if list := kernels.Candidates(c.site(t, processor(t))); len(list) > 0 {
+			t.Errorf("%s is offered", list[0].Kernel)
+		}
+	}
 }
 
 // TestHeadsOnProcessors: heads of which lanes have partners as far apart, and others.

@@ -5,6 +5,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/attention"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // How many workgroups share one result. docs/lab has the measurements: decode-attention.md,
@@ -15,8 +16,9 @@ const (
 	splitBlock = 32
 	// maxSplits bounds what a merge has to read.
 	maxSplits = 32
-	// argmaxSplit is the logits of a part, at least.
-	argmaxSplit = 4096
+	// argmaxSplit is the logits of a part, at least, and argmaxSplitCPU that on processors, where a thread has those that it wrote at hand.
+	argmaxSplit    = 4096
+	argmaxSplitCPU = 1024
 	// chunkedRows is from how many rows of a step on the delta rule is faster chunk by chunk.
 	chunkedRows = 256
 )
@@ -63,7 +65,13 @@ func reach(op *ir.Op, ctx int) int {
 }
 
 // ArgmaxParts is how many workgroups share so many logits of a row.
-func ArgmaxParts(logits int) int { return max(1, min(logits/argmaxSplit, maxSplits)) }
+func ArgmaxParts(logits int, t *target.Target) int {
+	least := argmaxSplit
+	if t.Backend == plans.CPU {
+		least = argmaxSplitCPU
+	}
+	return max(1, min(logits/least, maxSplits))
+}
 
 // Chunks reports whether the delta rule of so many rows goes chunk by chunk.
 func Chunks(t *target.Target, rows int) bool { return t.Chunks && rows >= chunkedRows }

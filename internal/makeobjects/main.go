@@ -51,6 +51,22 @@ func run(ctx context.Context, check bool, only string) error {
 	if err != nil {
 		return err
 	}
+	held := map[string]*objects.Archive{} // this program embeds one; those of the others need not be made again either
+	for _, w := range list {
+		arch := w.Machine.Arch
+		if held[arch] != nil || check {
+			continue
+		}
+		data, err := os.ReadFile(archiveOf(".", arch))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err == nil {
+			held[arch], err = objects.Open(data)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	byArch := map[string][]objects.Object{}
 	var mu sync.Mutex
 	done := 0
@@ -58,7 +74,14 @@ func run(ctx context.Context, check bool, only string) error {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, w := range list {
 		group.Go(func() error {
-			code, err := objects.Of(ctx, w.Wanted)
+			var code []byte
+			var err error
+			if a := held[w.Machine.Arch]; a != nil {
+				code, err = a.Find(w.Machine, w.key)
+			}
+			if code == nil && err == nil {
+				code, err = objects.Of(ctx, w.Wanted)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			done++

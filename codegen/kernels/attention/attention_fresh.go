@@ -10,8 +10,12 @@ import (
 // that the split attends to, or, in the writer, those that it puts into the caches.
 func (r *splitRun) makeHeads(writer kernel.Value) {
 	b, m := r.b, &r.maker
-	if lanes, ok := r.sums.(*laneSums); ok && r.chains[0].plain() {
-		lanes.queryAsItIs()
+	if lanes, ok := r.sums.(*laneSums); ok && (r.fresh() || r.chains[0].plain()) {
+		if r.fresh() {
+			lanes.makeHeads()
+		} else {
+			lanes.queryAsItIs()
+		}
 		return
 	}
 	accesses := r.headDim / m.vec

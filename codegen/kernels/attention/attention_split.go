@@ -25,7 +25,8 @@ import (
 // Where the group writes the caches, workgroups make k and v of the step's rows
 // themselves as far as they attend to them, and one more workgroup, the first, writes them; on
 // matrices the first split does. What a workgroup reads of such a row in the cache, maybe
-// while it is written, is not used.
+// while it is written, is not used. Where lanes have dims, the only workgroup that attends to the only row writes
+// it, and reads it there.
 type splitKernel struct {
 	attentionShape
 	op     *ir.Op
@@ -107,10 +108,10 @@ func matchSplit(s *site.Site) *splitKernel {
 	early := k.matrices && s.Target.CUDA > 0 && k.rows.Max == 1
 	k.ahead = early && k.headDim <= aheadHead
 	k.asks = early && !k.ahead
-	if k.lanes && (k.fresh() || k.attentionShape.gate.half) {
+	k.divide(s.Target)
+	if k.lanes && (k.fresh() && !k.freshOnLanes() || k.attentionShape.gate.half) {
 		return nil
 	}
-	k.divide(s.Target)
 	k.mergers = 1
 	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.CUDA > 0 && k.merge != nil && lanes%quads == 0 { // elsewhere it was not measured
 		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
@@ -170,10 +171,10 @@ func (k *splitKernel) takeHeads(s *site.Site, ops []*ir.Op) bool {
 }
 
 // fresh reports whether the group writes the caches, and writer whether a workgroup of its own
-// does; if not, the workgroups of a KV head's first split do, each of a part of the head.
+// does; if not, on matrices the workgroups of a KV head's first split do, each of a part of the head.
 func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
 
-func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices }
+func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices && !k.lanes }
 
 // early reports whether heads are loaded before the position is known.
 func (k *splitKernel) early() bool {
@@ -293,14 +294,16 @@ func (k *splitKernel) candidate() site.Candidate {
 	}
 	c.Cover = append(c.Cover, y)
 	if k.fresh() {
-		tile := k.headDim / k.sharers()
-		if k.writer() {
-			tile = k.headDim
+		cover := plans.Cover{Dims: []int{rows, 1, heads / k.group * k.headDim}, Tile: []int{1, 1, k.headDim / k.sharers()}, Axis: []int{1, 2, 0}}
+		switch {
+		case k.writer():
+			cover.Tile[2] = k.headDim
 			c.Grid[2]++
+		case k.lanes: // the split that has the row's position
+			cover = plans.Cover{Dims: []int{rows, heads / k.group * k.headDim}, Tile: []int{1, k.headDim}, Axis: []int{1, 0}, Joined: []int{2}}
 		}
-		for _, name := range []string{"k", "v"} {
-			c.Cover = append(c.Cover, plans.Cover{Arg: name, Dims: []int{rows, 1, heads / k.group * k.headDim}, Tile: []int{1, 1, tile},
-				Axis: []int{1, 2, 0}})
+		for _, cover.Arg = range []string{"k", "v"} {
+			c.Cover = append(c.Cover, cover)
 		}
 	}
 	return site.Implement(c, "attention_split", k.kernel)

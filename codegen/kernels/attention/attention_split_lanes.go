@@ -4,6 +4,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -22,9 +23,15 @@ type laneSums struct {
 // laneRegisters are the sums that stay in registers, with what else is there.
 const laneRegisters = 16
 
-// onLanes reports whether lanes have dims of the head: then nothing but attention is part of the group.
+// onLanes reports whether lanes have dims of the head.
 func (k *splitKernel) onLanes(t *target.Target) bool {
 	return t.Backend == plans.CPU && k.headDim%lanesWide == 0
+}
+
+// freshOnLanes reports whether there is a kernel that makes heads, too, where lanes have dims of them: one workgroup attends to a row's position,
+// and what lanes make of a head lies in pairs of neighbours.
+func (k *splitKernel) freshOnLanes() bool {
+	return k.rows.Max == 1 && k.share == k.group && k.kv == ir.F16 && k.chains.vec == 2 && k.chains.inRuns(2)
 }
 
 func newLaneSums(of *splitRun) *laneSums {
@@ -41,6 +48,17 @@ func (r *laneSums) query(h, j, v kernel.Value) {
 	}
 }
 
+// pairs is query for all lanes' accesses of two neighbours: halves of them lie in a row, and nothing is scattered.
+func (r *laneSums) pairs(h, v kernel.Value) {
+	b := r.b
+	even := b.Eq(b.And(b.LocalID(), 1), 0)
+	for half := range 2 {
+		from := b.Add(b.Shr(b.LocalID(), 1), half*lanesWide/2)
+		x := b.Select(even, b.SubgroupShuffle(b.Elem(v, 0), from), b.SubgroupShuffle(b.Elem(v, 1), from))
+		r.queries.Store(r.at(h, 2*r.maker.chunk+half), b.Mul(x, r.scale))
+	}
+}
+
 // queryAsItIs keeps q of all heads where nothing is done to it before: lanes load what lies in a row, and nothing is scattered.
 func (r *laneSums) queryAsItIs() {
 	b := r.b
@@ -50,6 +68,25 @@ func (r *laneSums) queryAsItIs() {
 			r.queries.Store(r.at(b.U32(uint32(h)), j), b.Mul(r.chains[0].x.Load(kernel.F32, r.at(head, j)), r.scale))
 		}
 	}
+}
+
+// makeHeads is that of splitRun for the only row of a step, whose position one workgroup of a KV head has: it writes k and v.
+func (r *laneSums) makeHeads() {
+	b, m := r.b, &r.maker
+	m.at = r.splitRun.at
+	b.For(0, r.share, 1, func(h kernel.Value) {
+		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(_, v kernel.Value) { r.pairs(h, v) })
+	})
+	b.If(b.Lt(m.at, r.hi), func() {
+		kvHeads, kvHead := b.Div(r.heads, r.group), b.Div(r.head, r.group)
+		cached := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.positions()), r.placeOf(b, m.at)), kvHeads), kvHead)
+		for i, cache := range []*kernel.Buffer{r.k, r.v} {
+			m.make(r.chains[i+1], b.Add(b.Mul(r.row, kvHeads), kvHead), func(j, v kernel.Value) {
+				cache.Store(b.Add(b.Mul(cached, r.headDim/m.vec), j), packHalves(b, v))
+			})
+		}
+	})
+	b.BarrierBuffers()
 }
 
 // at returns where the lane's dim of part j of row i is in an array of heads.

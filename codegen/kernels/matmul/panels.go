@@ -111,9 +111,7 @@ func (r *panelRun) project(at, columns kernel.Value) {
 			r.unpack(m, r.group16(m, at), block, blocks)
 			b.Barrier()
 			b.For(0, columns, rowsColumns, func(c kernel.Value) {
-				for in := 0; in < rowsColumns; in += r.columns {
-					r.multiply(m, c, in, block, blocks)
-				}
+				r.multiplyAll(m, c, b.Min(b.Sub(columns, c), rowsColumns), block, blocks)
 			})
 			b.Barrier()
 		})
@@ -138,13 +136,33 @@ func (r *panelRun) unpack(m int, at, block, blocks kernel.Value) {
 	})
 }
 
-// multiply adds the products of the panel, which has some blocks from one on, and of columns c+in and on to their
+// multiplyAll is multiply for up to 8 columns from c on: as many at a time as there are registers for, and two where that is
+// at least half of them to no purpose, as of an expert that few rows chose.
+func (r *panelRun) multiplyAll(m int, c, columns, block, blocks kernel.Value) {
+	b := r.b
+	some := func(in kernel.Value) {
+		left := b.Sub(columns, in)
+		b.IfElse(b.Gt(left, r.columns/2), func() { r.multiply(m, r.columns, c, in, block, blocks) }, func() {
+			b.For(0, left, fewColumns, func(i kernel.Value) { r.multiply(m, fewColumns, c, b.Add(in, i), block, blocks) })
+		})
+	}
+	if r.columns == rowsColumns {
+		some(b.U32(0))
+		return
+	}
+	b.For(0, columns, r.columns, some)
+}
+
+// fewColumns is the columns at a time where there are few.
+const fewColumns = 2
+
+// multiply adds the products of the panel, which has some blocks from one on, and of some columns from c+in on to their
 // products with a matrix. c is a multiple of 8.
-func (r *panelRun) multiply(m int, c kernel.Value, in int, block, blocks kernel.Value) {
+func (r *panelRun) multiply(m, columns int, c, in, block, blocks kernel.Value) {
 	b, f := r.b, r.panel
-	sums := make([]*kernel.Var, r.columns)
+	sums := make([]*kernel.Var, columns)
 	for i := range sums {
-		sums[i] = b.Var(kernel.F32, r.products.Load(r.product(m, b.Add(c, in+i))))
+		sums[i] = b.Var(kernel.F32, r.products.Load(r.product(m, b.Add(c, in, i))))
 	}
 	b.For(0, blocks, 1, func(i kernel.Value) {
 		at := r.block(c, b.Add(block, i))
@@ -153,7 +171,7 @@ func (r *panelRun) multiply(m int, c kernel.Value, in int, block, blocks kernel.
 		}
 		// of is what belongs to a run of a column.
 		of := func(a *kernel.Array, elements, run, column int) kernel.Value {
-			return a.Load(b.Add(b.Mul(at, panelBlock/elements*rowsColumns), run*rowsColumns+in+column))
+			return a.Load(b.Add(b.Mul(at, panelBlock/elements*rowsColumns), in, run*rowsColumns+column))
 		}
 		words := f.Run / 4
 		for run := range panelBlock / f.Run {
@@ -164,7 +182,7 @@ func (r *panelRun) multiply(m int, c kernel.Value, in int, block, blocks kernel.
 					codes = b.And(codes, f.Mask) // which says how many products 16 bits hold
 				}
 				for column := range dots {
-					d := r.dots(r.x.Load(b.Add(b.Mul(at, panelWords*rowsColumns), (in+column)*panelWords+run*words+w)), codes)
+					d := r.dots(r.x.Load(b.Add(b.Mul(b.Add(b.Mul(at, rowsColumns), in), panelWords), column*panelWords+run*words+w)), codes)
 					switch {
 					case w > 0:
 						d = b.Add(d, dots[column])
@@ -188,7 +206,7 @@ func (r *panelRun) multiply(m int, c kernel.Value, in int, block, blocks kernel.
 		}
 	})
 	for i, s := range sums {
-		r.products.Store(r.product(m, b.Add(c, in+i)), s.Get())
+		r.products.Store(r.product(m, b.Add(c, in, i)), s.Get())
 	}
 }
 
