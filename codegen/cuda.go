@@ -29,12 +29,12 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 // overlaps reports whether kernels of a target begin while the one before runs.
 func overlaps(t *target.Target) bool { return t.CUDA >= 90 }
 
-// readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row. Experts and other types lose
+// readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x with q8_0, too. Experts and other types lose
 // by what that changes (docs/lab/cuda-decode.md).
 func readsOnce(c *kernels.Candidate) bool {
 	return (c.Family == "gemv" || c.Family == "gemm_fixed") && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
 		d := o.Value.Type.DType
-		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements
+		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && c.Rows == 1)
 	})
 }
 

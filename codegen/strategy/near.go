@@ -41,10 +41,11 @@ func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*k
 }
 
 // What two candidates differ by counts as so many powers of two: registers for twice as many workgroups of a unit, twice as many rows of a
-// workgroup, teams or none, weights asked for ahead or not. On an H200 half and twice as much chose the same at nearly all sites.
+// workgroup, twice as many lanes of teams, teams or none, weights asked for ahead or not. On an H200 half and twice as much chose the same at nearly all sites.
 const (
 	roomCounts  = 0.5
 	tileCounts  = 0.5
+	lanesCount  = 0.5
 	teamsCount  = 1
 	aheadCounts = 0.3
 )
@@ -52,7 +53,7 @@ const (
 // Parts of candidates' names, numbers left out.
 const (
 	subgroupsPart, rowsPart, teamsPart = "#x#", "# of # rows", "# teams"
-	roomPart, aheadPart                = "room for #", "# MiB ahead"
+	roomPart, aheadPart, tilePart      = "room for #", "# MiB ahead", "tile #"
 )
 
 // number is one in a candidate's name.
@@ -87,6 +88,9 @@ func unlike(name string, n tuning.Near) float64 {
 			sum += part.counts
 		}
 	}
+	if here[teamsPart] != nil && there[teamsPart] != nil {
+		sum += lanesCount * apart(lanesOf(here), lanesOf(there))
+	}
 	for _, form := range []string{teamsPart, aheadPart, roomPart} {
 		delete(here, form)
 		delete(there, form)
@@ -104,7 +108,7 @@ func unlike(name string, n tuning.Near) float64 {
 			switch other, counts := best[i], 1.0; {
 			case words == subgroupsPart && i == 0:
 				sum += apart(v, other*n.Cols)
-			case words == rowsPart && i == 1:
+			case words == rowsPart && i == 1, words == tilePart:
 				counts = tileCounts
 				other *= n.Rows
 				fallthrough
@@ -125,15 +129,20 @@ func bound(parts map[string][]float64) float64 {
 	if room == nil {
 		return 1
 	}
+	return max(1, math.Floor(room[0]/lanesOf(parts)))
+}
+
+// lanesOf is the lanes of a workgroup, 1 if the name does not say how many.
+func lanesOf(parts map[string][]float64) float64 {
 	lanes := 1.0
 	for words, values := range parts {
 		if words == teamsPart || strings.HasSuffix(words, subgroupsPart) {
 			for _, v := range values {
-				lanes *= v
+				lanes *= v // whole numbers, in any order
 			}
 		}
 	}
-	return max(1, math.Floor(room[0]/lanes))
+	return lanes
 }
 
 // idle is the share of the units' time that they have no workgroup in, if each takes as long, and each unit as many at a time as there are to be registers for.

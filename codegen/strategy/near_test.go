@@ -31,6 +31,7 @@ func TestNear(t *testing.T) {
 		row(site("decode/8", "q4_k", 4096, 4096), "CUDA 13.0", "fixed w32/4x32, 2 of 64 rows, 4 teams"),
 		row(site("decode/1", "q4_k", 5120, 14336), "CUDA 13.0", "fixed w32/14x32, 2 of 20 rows"),
 		row(site("decode/1", "q5_0", 4096, 8192), "CUDA 13.0", "fixed w32/matrices, groups=8"),
+		row(site("decode/1", "iq3_s", 4096, 1536), "CUDA 13.0", "fixed w32/tile 16"),
 		row(site("decode/1", "q5_0", 4096, 16384), "CUDA 13.0", "fixed w32/16x32, 4 of 8 rows, room for 1024"),
 		predicted,
 	})
@@ -56,6 +57,7 @@ func TestNear(t *testing.T) {
 		{"another entry", site("decode/8", "q4_k", 5120, 5120), wide, "5x32, 2 of 80 rows, 3 teams", "like fixed w32/4x32, 2 of 64"},
 		{"as many subgroups as rows are longer", site("decode/1", "q4_k", 5120, 17408), long, "17x32, 2 of 40 rows", "like fixed w32/14x32, 2 of 20 rows"},
 		{"the nearest has other words", site("decode/1", "q5_0", 5120, 8704), long, "9x32, 4 of 20 rows, room for 1024", "like fixed w32/16x32, 4 of 8 rows, room for 1024"},
+		{"a tile of as large a share", site("decode/1", "iq3_s", 2048, 768), []kernels.Candidate{{Order: "fixed w32", Shape: "tile 16"}, {Order: "fixed w32", Shape: "tile 8"}}, "tile 8", "like fixed w32/tile 16"},
 		{"nothing near", site("decode/1", "q4_k", 512, 262144), wide, "5x32, 1 of 20 rows, 3 teams", "best guess"},
 		{"an entry without rows", site("decode/2", "q4_k", 4096, 4096), wide, "5x32, 1 of 20 rows, 3 teams", "best guess"},
 		{"no decode entry", site("prefill/64", "q4_k", 4096, 4096), wide, "5x32, 1 of 20 rows, 3 teams", "best guess"},
@@ -78,6 +80,19 @@ func TestNearFillsRounds(t *testing.T) {
 	}
 	// 528 workgroups at once: 1.5, 3.0 and 6.0 rounds.
 	if got, why := strategy.Choose(site(151936), list, len(list), 132, table); got.Shape != "4x32, 4 of 96 rows" {
+		t.Errorf("%s (%s)", got.Shape, why)
+	}
+}
+
+// TestNearHasAsManyLanes takes of candidates whose rows are about as large a share the one with as many lanes as the best of a near site.
+func TestNearHasAsManyLanes(t *testing.T) {
+	site := func(rows int) string { return fmt.Sprintf("decode/1: linear q4_k[%d, 5120]", rows) }
+	table := tuning.NewTable([]tuning.Row{{Site: site(18432), Device: "NVIDIA H200", Driver: "CUDA 13.0", Best: "fixed w32/5x32, 2 of 144 rows, 4 teams", Micros: 1, Of: 4, When: time.Unix(1, 0)}})
+	list := []kernels.Candidate{
+		{Order: "fixed w32", Shape: "5x32, 2 of 132 rows, 3 teams", Lanes: 480, Grid: [3]int{132, 1, 1}},
+		{Order: "fixed w32", Shape: "5x32, 2 of 136 rows, 4 teams", Lanes: 640, Grid: [3]int{128, 1, 1}},
+	}
+	if got, why := strategy.Choose(site(17408), list, len(list), 132, table); got.Shape != list[1].Shape {
 		t.Errorf("%s (%s)", got.Shape, why)
 	}
 }
