@@ -26,6 +26,7 @@ import (
 var spare = []racetest.Spare{
 	{Kernel: "gemv", File: "matmul/gemv_fixed.go", Why: "keeps compilers from moving the first loads of weights behind x"},
 	{Kernel: "attention_lanes", File: "attention/attention_lanes.go", Why: onProcessors},
+	{Kernel: "attention_split", File: "attention/attention_split_lanes.go", Why: onProcessors},
 	{Kernel: "delta", File: "recurrent/delta_lanes.go", Why: onProcessors},
 	{Kernel: "rows", File: "matmul/panels.go", Why: onProcessors},
 	{Kernel: "rows", File: "matmul/rows_run.go", Why: onProcessors},
