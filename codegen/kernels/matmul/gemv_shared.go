@@ -152,14 +152,13 @@ func (r *gemvRun) makeShared(c int) {
 				if end > count {
 					from = b.Min(i, count-1)
 				}
-				load, gain := r.loadEight(c, from, j, ahead)
-				e := load()
+				e := r.eightOfX(c, from, j, ahead)
 				if end > count {
 					e = b.Select(b.Lt(at, count), e, b.Splat(b.F32(0), 4))
 				}
 				if r.gain != nil {
 					squares = append(squares, squareOf(b, e))
-					e = b.Mul(e, gain())
+					e = b.Mul(e, r.eightOfGain(from, j, ahead))
 				}
 				v = append(v, e)
 			}
@@ -210,29 +209,33 @@ func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	for i, n := range numbers {
 		list[i] = &eightLoads{}
 		for j := range 2 {
-			if _, gain := r.loadEight(c, n, j, nil); r.gain != nil {
-				list[i].gain[j] = gain()
+			if r.gain != nil {
+				list[i].gain[j] = r.eightOfGain(n, j, nil)
 			}
 		}
 	}
 	for i, n := range numbers {
 		for j := range 2 {
-			x, _ := r.loadEight(c, n, j, nil)
-			list[i].x[j] = x()
+			list[i].x[j] = r.eightOfX(c, n, j, nil)
 		}
 	}
 	return list
 }
 
-// loadEight returns what loads the j-th vec4 of the eight elements with number n of column c, and of the norm's weights, if they
-// were not loaded ahead.
-func (r *gemvRun) loadEight(c int, n kernel.Value, j int, ahead *eightLoads) (x, gain func() kernel.Value) {
+// eightOfX returns the j-th vec4 of the eight elements of x with number n of column c, and loads them if they were not loaded ahead.
+func (r *gemvRun) eightOfX(c int, n kernel.Value, j int, ahead *eightLoads) kernel.Value {
 	if ahead != nil {
-		return func() kernel.Value { return ahead.x[j] }, func() kernel.Value { return ahead.gain[j] }
+		return ahead.x[j]
 	}
-	b := r.b
-	return func() kernel.Value { return r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Mul(n, 2), j)) },
-		func() kernel.Value { return r.a.gain.Load(lane.F32x4, b.Add(b.Mul(n, 2), j)) }
+	return r.a.x.Load(lane.F32x4, r.b.Add(r.starts[c], r.b.Mul(n, 2), j))
+}
+
+// eightOfGain is eightOfX for the norm's weights.
+func (r *gemvRun) eightOfGain(n kernel.Value, j int, ahead *eightLoads) kernel.Value {
+	if ahead != nil {
+		return ahead.gain[j]
+	}
+	return r.a.gain.Load(lane.F32x4, r.b.Add(r.b.Mul(n, 2), j))
 }
 
 // store keeps what a lane has rounded: the eight elements with the number begin of the column from the given element on,
