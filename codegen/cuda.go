@@ -21,13 +21,19 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
 		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlaps,
-		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c), Common: c.Overlaps && (c.Family == "gemv" || c.Family == "attention_split"),
+		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c), Common: sharesSubgroup(c),
 	})
 	return []byte(text), ptx.Entry, err
 }
 
 // overlaps reports whether kernels of a target begin while the one before runs.
 func overlaps(t *target.Target) bool { return t.CUDA >= 90 }
+
+// sharesSubgroup reports whether the driver's compiler is told that the lanes of a subgroup have its number in common. Other kernels were not
+// measured (docs/lab/cuda-decode.md).
+func sharesSubgroup(c *kernels.Candidate) bool {
+	return c.Overlaps && (c.Family == "gemv" || c.Family == "attention_split")
+}
 
 // readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x with q8_0, too. Experts and other types lose
 // by what that changes (docs/lab/cuda-decode.md).
