@@ -24,14 +24,6 @@ const (
 	thriceDepth = 16
 	// thricePart is the sums of as many lanes as a subgroup has that go through shared memory at a time.
 	thricePart = 256
-	// thriceSums are those of a lane in a matrix.
-	thriceSums = 4
-)
-
-var (
-	thriceSum    = kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
-	thriceRow    = kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.MatrixA)
-	thriceOutput = kernel.F32.Matrix(fragment.Columns, fragment.Columns, kernel.MatrixB)
 )
 
 func (r *thriceRun) run() {
@@ -40,7 +32,7 @@ func (r *thriceRun) run() {
 		r.shared = b.Shared(lane.F32x4, r.sharedVec4())
 	}
 	for range r.tileRows() / fragment.Side * (r.tileOutputs() / fragment.Columns) {
-		r.sums = append(r.sums, b.Var(thriceSum, b.MatFill(thriceSum, 0)))
+		r.sums = append(r.sums, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
 	length, step := b.Div(r.a.k, 4), thriceDepth/4*r.subgroups
 	var from []kernel.Value
@@ -78,25 +70,20 @@ func (r *thriceRun) run() {
 func (r *thriceRun) multiply(rows, outputs []kernel.Value) {
 	b := r.b
 	for half := range 2 {
-		var ws [][2]kernel.Value
+		var ws []fragment.Split
 		for _, v := range outputs {
-			var high, low [2]kernel.Operand
-			for e := range high {
-				high[e], low[e] = b.SplitTF32(b.Elem(v, 2*half+e))
-			}
-			ws = append(ws, [2]kernel.Value{b.MatElems(thriceOutput, high[:]...), b.MatElems(thriceOutput, low[:]...)})
+			ws = append(ws, fragment.SplitTF32(b, fragment.TF32Right, b.Elem(v, 2*half), b.Elem(v, 2*half+1)))
 		}
 		for i := 0; i < len(rows); i += 2 {
-			var high, low [4]kernel.Operand
-			for e := range high {
-				high[e], low[e] = b.SplitTF32(b.Elem(rows[i+e%2], 2*half+e/2))
+			var elems [4]kernel.Value
+			for e := range elems {
+				elems[e] = b.Elem(rows[i+e%2], 2*half+e/2)
 			}
-			x, y := b.MatElems(thriceRow, high[:]...), b.MatElems(thriceRow, low[:]...)
+			x := fragment.SplitTF32(b, fragment.TF32Left, elems[:]...)
 			sums := r.sums[i/2*len(ws):][:len(ws)]
-			for _, pair := range [][2]int{{1, 0}, {0, 1}, {0, 0}} { // the small ones first
-				a := [2]kernel.Value{x, y}[pair[0]]
+			for _, part := range fragment.Thrice {
 				for c, sum := range sums {
-					sum.Set(b.MatMulAdd(a, ws[c][pair[1]], sum.Get()))
+					sum.Set(b.MatMulAdd(x[part[0]], ws[c][part[1]], sum.Get()))
 				}
 			}
 		}
@@ -106,7 +93,7 @@ func (r *thriceRun) multiply(rows, outputs []kernel.Value) {
 // finish adds up what the subgroups have, some sums of each lane at a time, and writes the results.
 func (r *thriceRun) finish() {
 	b := r.b
-	matrices := thricePart / thriceSums / r.subgroups
+	matrices := thricePart / fragment.Sums / r.subgroups
 	for first := 0; first < len(r.sums); first += matrices {
 		part := r.sums[first:min(first+matrices, len(r.sums))]
 		if first > 0 {
@@ -142,7 +129,7 @@ func (r *thriceRun) store(part []*kernel.Var, first int, i kernel.Value, place f
 	i = b.Add(i, first)
 	row := b.Add(r.first, b.Mul(b.Div(i, across), fragment.Side), b.Div(r.lane, 4))
 	col := b.Add(r.col, b.Mul(b.Mod(i, across), fragment.Columns), b.Mul(b.Mod(r.lane, 4), 2))
-	for e := range thriceSums {
+	for e := range fragment.Sums {
 		row, n := b.Add(row, e/2*8), b.Add(col, e%2)
 		b.If(b.And(b.Lt(row, r.rows), b.Lt(n, r.p.width)), func() {
 			r.p.store(b, []kernel.Value{b.Elem(v, e)}, nil, r.p.loadResiduals(b, row, n), row, n)

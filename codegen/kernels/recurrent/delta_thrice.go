@@ -38,12 +38,6 @@ const (
 	thricePad = 1
 )
 
-var (
-	deltaSum   = kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
-	deltaLeft  = kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.MatrixA)
-	deltaRight = kernel.F32.Matrix(fragment.Columns, fragment.Columns, kernel.MatrixB)
-)
-
 // fits reports whether the columns and key dims of a workgroup are whole matrices, and its lanes enough for what a chunk needs copied.
 func (k *deltaThriceKernel) fits(t *target.Target) bool {
 	for _, in := range k.inputs {
@@ -163,7 +157,7 @@ func (r *deltaThriceRun) loadState() {
 	b := r.b
 	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, 0), 0), 4)
 	for range 2 * r.blocks() {
-		r.state = append(r.state, b.Var(deltaSum, b.MatFill(deltaSum, 0)))
+		r.state = append(r.state, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
 	r.eachState(func(block, i int, at kernel.Value) {
 		v := b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)
@@ -250,21 +244,14 @@ func (r *deltaThriceRun) of(first kernel.Value) (weights [2]kernel.Value, matric
 	return weights, matrices, v, load(r.numbers, at(b.U32(0), 2*ir.DeltaChunk/4), b.U32(2))
 }
 
-// twice is a matrix in two parts.
-type twice [2]kernel.Value
-
-func (r *deltaThriceRun) twice(t kernel.Type, elems ...kernel.Value) twice {
-	var high, low []kernel.Operand
-	for _, x := range elems {
-		h, l := r.b.SplitTF32(x)
-		high, low = append(high, h), append(low, l)
-	}
-	return twice{r.b.MatElems(t, high...), r.b.MatElems(t, low...)}
+// left is a sum as what is multiplied: its columns are those of k.
+func (r *deltaThriceRun) left(e [4]kernel.Value) fragment.Split {
+	return fragment.SplitTF32(r.b, fragment.TF32Left, e[0], e[2], e[1], e[3])
 }
 
-// left is a sum as what is multiplied: its columns are those of k.
-func (r *deltaThriceRun) left(e [4]kernel.Value) twice {
-	return r.twice(deltaLeft, e[0], e[2], e[1], e[3])
+// right is what is multiplied with a left one, of which a lane has two elements.
+func (r *deltaThriceRun) right(x, y kernel.Value) fragment.Split {
+	return fragment.SplitTF32(r.b, fragment.TF32Right, x, y)
 }
 
 func elemsOf(v *kernel.Var) (e [4]kernel.Value) {
@@ -274,15 +261,9 @@ func elemsOf(v *kernel.Var) (e [4]kernel.Value) {
 	return e
 }
 
-// add adds the product to a sum.
-func (r *deltaThriceRun) add(sum kernel.Value, x, y twice) kernel.Value {
-	b := r.b
-	return b.MatMulAdd(x[0], y[0], b.MatMulAdd(x[0], y[1], b.MatMulAdd(x[1], y[0], sum)))
-}
-
 // sum returns a matrix with these elements.
 func (r *deltaThriceRun) sum(e [4]kernel.Value) *kernel.Var {
-	v := r.b.Var(deltaSum, r.b.MatFill(deltaSum, 0))
+	v := r.b.Var(fragment.TF32Sum, r.b.MatFill(fragment.TF32Sum, 0))
 	for i, x := range e {
 		v.SetElem(i, x)
 	}
@@ -298,7 +279,7 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 	var sums [2][3]kernel.Value
 	for i := range sums {
 		for j := range sums[i] {
-			sums[i][j] = b.MatFill(deltaSum, 0)
+			sums[i][j] = b.MatFill(fragment.TF32Sum, 0)
 		}
 	}
 	for block := range r.blocks() {
@@ -309,7 +290,7 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 		for e := range 2 {
 			s := r.left(elemsOf(r.state[2*block+e]))
 			for i := range x {
-				y := r.twice(deltaRight, b.Elem(x[i], 2*e), b.Elem(x[i], 2*e+1))
+				y := r.right(b.Elem(x[i], 2*e), b.Elem(x[i], 2*e+1))
 				sums[i][0] = b.MatMulAdd(s[0], y[0], sums[i][0])
 				sums[i][1] = b.MatMulAdd(s[0], y[1], sums[i][1])
 				sums[i][2] = b.MatMulAdd(s[1], y[0], sums[i][2])
@@ -324,7 +305,7 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 	for i := range sums {
 		var own [3]*kernel.Var
 		for j := range own {
-			own[j] = b.Var(deltaSum, sums[i][j])
+			own[j] = b.Var(fragment.TF32Sum, sums[i][j])
 		}
 		var four [4]kernel.Operand
 		for e := range four {
@@ -345,7 +326,7 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 		asked[e] = b.Mul(b.Elem(weights, 1), b.Elem(both[1], e))
 	}
 	d := r.left(delta)
-	change := b.Var(deltaSum, r.add(b.MatFill(deltaSum, 0), d, r.twice(deltaRight, matrices[0][0], matrices[0][1])))
+	change := b.Var(fragment.TF32Sum, d.AddTo(b, b.MatFill(fragment.TF32Sum, 0), r.right(matrices[0][0], matrices[0][1])))
 	c := r.left(elemsOf(change))
 	upper := b.Eq(b.Mod(r.g, 2), 1)
 	for block := range r.blocks() {
@@ -362,11 +343,11 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 			for i := range 4 {
 				s.SetElem(i, b.Mul(s.Elem(i), fade))
 			}
-			s.Set(r.add(s.Get(), c, r.twice(deltaRight, y[0], y[1])))
+			s.Set(c.AddTo(b, s.Get(), r.right(y[0], y[1])))
 		}
 	}
 	r.copy(b.Add(first, (copiedChunks-1)*ir.DeltaChunk))
-	says := b.Var(deltaSum, r.add(r.sum(asked).Get(), d, r.twice(deltaRight, matrices[1][0], matrices[1][1])))
+	says := b.Var(fragment.TF32Sum, d.AddTo(b, r.sum(asked).Get(), r.right(matrices[1][0], matrices[1][1])))
 	row := b.Add(first, r.t, b.Mul(r.half, 4))
 	second := b.Eq(r.half, 1)
 	b.If(b.Le(row, r.last), func() {
