@@ -63,7 +63,8 @@ func (b *Builder) MatElems(t Type, elems ...Operand) Value {
 // TF32Bits are those that elements of MatElems have.
 const TF32Bits = 0xffffe000
 
-// SplitTF32 returns two numbers for MatElems whose sum is x, but for 2^-21 of it.
+// SplitTF32 returns two numbers for MatElems whose sum is x, but for its last bit: 2^-23 of it. The low one is at most 2^-11 of it. What rounds to
+// 2^128 becomes no number.
 func (b *Builder) SplitTF32(x Value) (high, low Value) {
 	high = b.Bitcast(F32, b.And(b.Add(b.Bitcast(U32, x), ^uint32(TF32Bits)/2+1), uint32(TF32Bits)))
 	return high, b.Bitcast(F32, b.And(b.Bitcast(U32, b.Sub(x, high)), uint32(TF32Bits)))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/ptx"
 	"github.com/zincc-dev/zincc/codegen/kernel/spirv"
@@ -99,4 +101,39 @@ func TestTF32(t *testing.T) {
 	if _, err := spirv.Lower(f); err == nil || !strings.Contains(err.Error(), "SPIR-V has no matrices of TF32") {
 		t.Errorf("SPIR-V: %v", err)
 	}
+}
+
+// TestSplitTF32 holds by how much the two parts of a number may differ from it: by its last bit.
+func TestSplitTF32(t *testing.T) {
+	const n = 32
+	f, err := kernel.Build("split", func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(n)
+		high, low := b.SplitTF32(x.Load(kernel.F32, b.LocalID()))
+		y.Store(b.LocalID(), high)
+		y.Store(b.Add(b.LocalID(), n), low)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := make([]byte, 4*n), make([]byte, 8*n)
+		for i := range n { // not of the largest exponent, which rounding may leave, nor so small that parts are denormal
+			exponent := rapid.Uint32Range(32, 253).Draw(t, "exponent")
+			mantissa := rapid.OneOf(rapid.Uint32Range(0, 1<<23-1), rapid.SampledFrom([]uint32{0, 0xfff, 0x1000, 0x1001, 0x1fff, 0x7fefff, 0x7ff000, 0x7fffff})).Draw(t, "mantissa")
+			binary.LittleEndian.PutUint32(x[4*i:], rapid.Uint32Range(0, 1).Draw(t, "sign")<<31|exponent<<23|mantissa)
+		}
+		if err := f.Run(nil, n, [3]int{1, 1, 1}, [][]byte{x, y}); err != nil {
+			t.Fatal(err)
+		}
+		at := func(b []byte, i int) float64 {
+			return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+		}
+		for i := range n {
+			x, high, low := at(x, i), at(y, i), at(y, n+i)
+			if math.Abs(x-high-low) > 0x1p-23*math.Abs(x) || math.Abs(low) > 0x1p-11*math.Abs(x) {
+				t.Errorf("%b is %b and %b", x, high, low)
+			}
+		}
+	})
 }

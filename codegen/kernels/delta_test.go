@@ -240,6 +240,8 @@ func TestDeltaChunked(t *testing.T) {
 	for _, c := range []siteTest{
 		deltaChunkTest("chunked", "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 256, n: 21, pos: []int{5}}),
 		deltaChunkTest("chunked", "div", 64, 1, 2, siteTest{ctx: 64, slots: 2, rows: 256, n: 17, pos: []int{0}, slot: []int{1}}),
+		deltaChunkTest("chunked", "mod", 128, 1, 3, siteTest{ctx: 64, slots: 1, rows: 256, n: 1, pos: []int{9}}), // less than is copied ahead
+		deltaChunkTest("chunked", "mod", 64, 1, 1, siteTest{ctx: 64, slots: 1, rows: 256, n: 40, pos: []int{0}}), // whole chunks
 	} {
 		for _, name := range []string{"sm_90", "sm_90-cuda"} { // where lanes copy
 			c.alone = true
