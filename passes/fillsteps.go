@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// mostLate is how many steps later than it could a group may begin: what it reads and writes lives longer.
+	// mostLate bounds the steps by which a group moves: what it reads and writes lives longer for it.
 	mostLate = 3
-	// leastMoved is the work of a group that is worth a place beside others, in bytes.
+	// leastMoved is the work of a group, in bytes, from which on it moves.
 	leastMoved = 64 << 10
 	// flopsOfByte is what a device computes while it moves a byte.
 	flopsOfByte = 200
 )
 
-// fillSteps has groups of many rows that others do not wait for share, of the next steps, the one in which most else is to do: there they fill
-// what that leaves of the device. Where they were, a step may wait for less. There such a one stands before those that it came
-// to, and of a step runtime/cuda launches the first last: launched before the others it would keep them waiting (docs/lab/between-dispatches.md).
+// fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step; where nothing waits for a group, a later
+// one will do. It goes to the step, of the next mostLate, whose largest group has the most to do, and fills what that leaves of the
+// device; the step that it leaves may end sooner. In its new step it stands first, and runtime/cuda launches the first of a step last: launched
+// before the others it would keep them waiting (docs/lab/between-dispatches.md).
 func fillSteps(f *ir.Func) {
 	before := dependencies(f)
 	last := f.Groups[len(f.Groups)-1].Step
@@ -27,7 +28,7 @@ func fillSteps(f *ir.Func) {
 			latest[j] = min(latest[j], latest[i]-1)
 		}
 	}
-	most := make([]int64, last+1) // that a group of a step has to do which cannot be later
+	most := make([]int64, last+1) // work of a step's largest group among those that cannot be later
 	for i, g := range f.Groups {
 		if g.Step == latest[i] {
 			most[g.Step] = max(most[g.Step], workOf(f, g))
@@ -37,8 +38,7 @@ func fillSteps(f *ir.Func) {
 		if g.Step == latest[i] {
 			continue
 		}
-		// Those before may be later now.
-		first := 0
+		first := 0 // what it depends on may have moved
 		for _, j := range before[i] {
 			first = max(first, f.Groups[j].Step+1)
 		}
@@ -55,10 +55,10 @@ func fillSteps(f *ir.Func) {
 	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Step - b.Step })
 }
 
-// dependencies returns, for each group, those that must be done before.
+// dependencies returns, for each group, those that must end before it begins.
 func dependencies(f *ir.Func) [][]int {
 	before := make([][]int, len(f.Groups))
-	made, read := map[*ir.Value]int{}, map[*ir.Value][]int{} // which group makes or last writes a value; which read that
+	made, read := map[*ir.Value]int{}, map[*ir.Value][]int{} // the group that made or last wrote a value; those that have read it since
 	for i, g := range f.Groups {
 		in, writes := g.Inputs(), g.Writes()
 		for _, v := range slices.Concat(in, writes) {
@@ -84,7 +84,7 @@ func dependencies(f *ir.Func) [][]int {
 	return before
 }
 
-// workOf is what a group has to do, in bytes: those that it reads, and what it computes.
+// workOf is what a group has to do, in bytes: those that it reads, and what it computes at flopsOfByte.
 func workOf(f *ir.Func, g *ir.Group) (n int64) {
 	for _, op := range g.Ops {
 		flops, _ := op.Kind.Flops(op, ir.StepSize{Rows: f.Rows, Sequences: 1, Positions: f.Rows})
