@@ -39,7 +39,7 @@ var layers = []struct {
 	{"codegen/kernel/spirv", []string{"codegen/kernel", "spirv"}},
 	// Families of kernels share what lies below them, and nothing with each other.
 	{"codegen/kernels/lane", []string{"codegen/kernel"}},
-	{"codegen/kernels/fragment", nil},
+	{"codegen/kernels/fragment", []string{"codegen/kernel"}},
 	{"codegen/kernels/site", []string{"codegen/kernel", "codegen/target", "ir", "plans"}},
 	{"codegen/kernels/weight", familyUses},
 	{"codegen/kernels/matmul", append(familyUses, "codegen/kernels/weight")},
