@@ -201,6 +201,60 @@ func TestDotInSum(t *testing.T) {
 	}
 }
 
+// TestMerged checks that a mask and what is filled in beside it are one instruction, of bytes a permutation, which shifts, too.
+func TestMerged(t *testing.T) {
+	f, err := kernel.Build("merged", func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(32)
+		v := x.Load(kernel.U32, b.LocalID())
+		y.Store(0, b.Or(b.And(v, 0x00ff00ff), 0x64006400))
+		y.Store(1, b.Or(b.And(b.Shr(v, 8), 0x00ff00ff), 0x64006400))
+		y.Store(2, b.Or(b.And(v, 0x000f000f), 0x64006400))
+		y.Store(3, b.Or(b.And(b.Shr(v, 4), 0x00ff00ff), 0x64006400))
+		y.Store(4, b.Or(b.And(b.Shr(v, 24), 0x00ff00ff), 0x64006400)) // a byte of zeros that no operand has
+		y.Store(5, b.Or(b.And(v, 0x00ff00ff), 0x64006401))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, "sm_80", text)
+	for want, count := range map[string]int{"prmt.b32": 3, "1677747200, 29264;": 2, "1677747200, 29521;": 1, "lop3.b32": 3, ", 0xEA;": 3, "or.b32": 0} {
+		if got := strings.Count(text, want); got != count {
+			t.Errorf("%d times %q, want %d\n%s", got, want, count, text)
+		}
+	}
+}
+
+// TestNearNumbers checks that accesses whose indices differ in a small number have one address.
+func TestNearNumbers(t *testing.T) {
+	f, err := kernel.Build("near", func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(32)
+		row, unit := b.Mul(b.LocalID(), 64), b.Shr(b.LocalID(), 2)
+		for i := range 4 {
+			y.Store(b.Add(b.LocalID(), 32*i), x.Load(kernel.U32, b.Add(row, b.Add(unit, 4*i))))
+		}
+		y.Store(1, x.Load(kernel.U32, b.Add(row, kernel.NearNumbers)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, "sm_80", text)
+	for _, want := range []string{"+16];", "+32];", "+48];", "+128]", "+256]", "+384]"} {
+		if got := strings.Count(text, want); got != 1 {
+			t.Errorf("%d times %q, want 1\n%s", got, want, text)
+		}
+	}
+}
+
 // TestAskedArrays checks that each shared array lies at a multiple of 16 bytes where they are too many to be declared: what
 // copies 16 bytes at a time and what loads matrices needs it of arrays of words, too. With matrices in lines it is 1024, declared or not.
 func TestAskedArrays(t *testing.T) {

@@ -330,9 +330,14 @@ func (m *machine) buffer(n *Node, active []bool) {
 	if n.op == OpLoad16 || n.op == OpStore16 {
 		size, width = 2, 1
 	}
+	near := m.near(n.args[0])
 	for l := range m.lanes {
 		if !active[l] {
 			continue
+		}
+		if index[l]-near >= 1<<31 {
+			m.fail(n, "lane %d: index %d, whose terms but for numbers are %d", l, index[l], int32(index[l]-near))
+			return
 		}
 		arg := n.imm
 		if address != nil {
@@ -367,6 +372,19 @@ func (m *machine) buffer(n *Node, active []bool) {
 			m.early(n, int(arg), at, size, l, to[l*width:])
 		}
 	}
+}
+
+// near is the sum of an index's numbers, if that is less than NearNumbers: else 0.
+func (m *machine) near(index *Node) uint32 {
+	var sum uint32
+	_, numbers := index.Sum()
+	for _, n := range numbers {
+		sum += m.value(n)[0]
+	}
+	if sum >= NearNumbers {
+		return 0
+	}
+	return sum
 }
 
 // array accesses shared memory.

@@ -34,6 +34,9 @@ func interpreted(t *testing.T, f *kernel.Func, spec map[uint32]uint32, groups ui
 func TestRunRefuses(t *testing.T) {
 	for want, body := range map[string]func(b *kernel.Builder, y *kernel.Buffer){
 		`lane 4: byte 16 of argument "y", which has 16`: func(b *kernel.Builder, y *kernel.Buffer) { y.Store(b.LocalID(), b.U32(1)) },
+		"lane 0: index 0, whose terms but for numbers are -1": func(b *kernel.Builder, y *kernel.Buffer) {
+			y.Store(b.Add(b.Sub(b.LocalID(), 1), 1), b.U32(1))
+		},
 		"lane 0 does not come to it": func(b *kernel.Builder, y *kernel.Buffer) {
 			b.If(b.Gt(b.LocalID(), 0), func() { b.Barrier() })
 		},

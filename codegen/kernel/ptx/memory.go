@@ -26,9 +26,26 @@ func (l *lowering) place(n *kernel.Node) string {
 	if i.lit && uint64(i.bits)*uint64(elem.Size()) < 1<<30 {
 		return offset(base, uint64(i.bits)*uint64(elem.Size()))
 	}
+	index, near := l.parted(n.Args()[0])
 	at := l.reg(addresses)
-	l.do("mad.wide.u32 %s, %s, %d, %s", at, i.as(kernel.U32), elem.Size(), base)
-	return "[" + at + "]"
+	l.do("mad.wide.u32 %s, %s, %d, %s", at, index.as(kernel.U32), elem.Size(), base)
+	return offset(at, uint64(near)*uint64(elem.Size()))
+}
+
+// parted takes the numbers out of an index: accesses that differ only in them have one address.
+func (l *lowering) parted(n *kernel.Node) (index operand, near uint32) {
+	terms, numbers := n.Sum()
+	for _, x := range numbers {
+		near += l.scalar(x).bits
+	}
+	if near == 0 || near >= kernel.NearNumbers {
+		return l.scalar(n), 0
+	}
+	index = l.scalar(terms[0])
+	for _, t := range terms[1:] {
+		index = l.word("add.u32", "%s, %s", index.as(kernel.U32), l.scalar(t).as(kernel.U32))
+	}
+	return index, near
 }
 
 func offset(base string, n uint64) string {

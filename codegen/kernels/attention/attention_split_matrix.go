@@ -133,7 +133,7 @@ func (r *matrixSums) query(h, j, v kernel.Value) {
 	upper0, lower0 := splitHalves(b, b.Elem(v, 0), b.Elem(v, 1))
 	upper1, lower1 := splitHalves(b, b.Elem(v, 2), b.Elem(v, 3))
 	matrix := b.Add(b.Mul(b.Shr(j, 3), 2), b.And(j, 1))
-	r.queries.Store(b.Add(b.Mul(matrix, 4*r.share), b.Mul(h, 4), b.And(b.Shr(j, 1), 3)), b.Vec(upper0, upper1, lower0, lower1))
+	r.queries.Store(b.Add(b.Mul(matrix, 4*r.share), b.Mul(h, 4), b.And(b.Shr(j, 1), 3)), b.Vec(upper0, lower0, upper1, lower1))
 }
 
 // splitHalves returns the upper bits of x and y as a pair of f16, and the rest, in lowerUnit, as
@@ -218,7 +218,7 @@ func (r *matrixSums) scores(from kernel.Value, keys tileWords) (list [4]kernel.V
 	laneID := b.Add(b.Mul(b.Mod(b.And(r.place, matrixHeads-1), r.share), 4), r.quad)
 	for m := range r.headDim / fragment.Side {
 		w := r.queries.Load(b.Add(laneID, m*4*r.share))
-		q := b.MatPairs(qs, b.Elem(w, 0), b.Elem(w, 1), b.Elem(w, 2), b.Elem(w, 3))
+		q := b.MatPairs(qs, b.Elem(w, 0), b.Elem(w, 2), b.Elem(w, 1), b.Elem(w, 3))
 		for i, t := range tiles {
 			x, y := r.keyPairs(keys.words[i], m)
 			t.Set(b.MatMulAdd(q, b.MatPairs(ks, x, y), t.Get()))

@@ -194,7 +194,11 @@ func (g *expertDown) tiles(t *target.Target) []int {
 		best /= 2
 	}
 	list := []int{best, 2 * best, best / 2}
-	for _, tile := range []int{8, 16} {
+	once := best
+	if t.AMD == nil { // whose compiler has not been asked about it
+		once = max(once, site.CeilDiv(g.width, 2*t.Units)) // no more than two workgroups for each unit, which all run at once
+	}
+	for _, tile := range []int{8, 16, once} {
 		if !slices.Contains(list, tile) {
 			list = append(list, tile)
 		}
