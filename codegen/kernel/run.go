@@ -42,9 +42,11 @@ type machine struct {
 	grid, group [3]int
 	args        [][]byte
 	shared      [][]uint32
-	values      [][]uint32 // of nodes by number, by lane and element; of a var its content
-	gone        []bool     // lanes that have returned
-	left        [][]bool   // lanes that have left a loop, by the loops around
+	values      [][]uint32     // of nodes by number, by lane and element; of a var its content
+	gone        []bool         // lanes that have returned
+	left        [][]bool       // lanes that have left a loop, by the loops around
+	places      map[Type][]int // see placesOf
+	gathered    [3][]float64   // see gather
 	races       *detector
 	products    products
 	copies      []copies // by lane

@@ -108,16 +108,15 @@ func (m *machine) groupRight(p product, i, subgroup int) [][16]float64 {
 	return columns
 }
 
-// groupLeft returns the rows of A of product i that a subgroup has.
-func (m *machine) groupLeft(p product, i, subgroup int) [][]float64 {
+// groupLeft returns the 16 rows of A of product i that a subgroup has, of 16 elements each.
+func (m *machine) groupLeft(p product, i, subgroup int) (rows []float64) {
 	if !p.Left {
-		return m.gather(p.A[i].typ, p.a[i], subgroup%GroupSide*m.wave)
+		return m.gather(p.A[i].typ, p.a[i], subgroup%GroupSide*m.wave, 0)
 	}
-	rows := make([][]float64, 16)
-	for r := range rows {
+	for r := range 16 {
 		for half := range 2 {
 			eight := m.groupEight(p, p.inLine(p.rows[i], subgroup%GroupSide*16+r, half), subgroup)
-			rows[r] = append(rows[r], eight[:]...)
+			rows = append(rows, eight[:]...)
 		}
 	}
 	return rows
@@ -137,18 +136,18 @@ func (m *machine) finish(group int) {
 			first := (group*GroupSide + s) * m.wave
 			for j, v := range p.Sums {
 				held := m.storage(v, m.words(v.typ))
-				sum := m.gather(v.typ, held, first)
-				for r := range sum {
-					for c := range sum[r] {
-						if p.Set && i == 0 {
-							sum[r][c] = 0
-						}
-						for k, x := range rows[r] {
-							sum[r][c] += x * columns[8*j+c][k]
-						}
-					}
+				sums := m.gather(v.typ, held, first, 1)
+				if p.Set && i == 0 {
+					clear(sums)
 				}
-				m.scatter(v.typ, sum, held, first)
+				for at := range sums {
+					row, column, sum := rows[at/8*16:][:16], &columns[8*j+at%8], sums[at]
+					for k, x := range row {
+						sum += x * column[k]
+					}
+					sums[at] = sum
+				}
+				m.scatter(v.typ, sums, held, first)
 			}
 		}
 	}

@@ -61,31 +61,50 @@ func (m *machine) held(n *Node, active []bool, types ...Type) (first []int) {
 	return first
 }
 
-// gather returns the rows of the matrix that the subgroup of lane first holds.
-func (m *machine) gather(t Type, words []uint32, first int) [][]float64 {
-	rows, cols, _ := t.Shape()
-	x := make([][]float64, rows)
-	for i := range x {
-		x[i] = make([]float64, cols)
-	}
-	count := m.words(t)
-	for l := range m.wave {
-		for i := range count {
-			row, col := m.element(t, l, i)
-			x[row][col] = float64(matrixFloat(t, words[(first+l)*count+i]))
+// placesOf returns where in a matrix, row by row, the elements are that the lanes of a subgroup hold, in order.
+func (m *machine) placesOf(t Type) []int {
+	list := m.places[t]
+	if list == nil {
+		_, cols, _ := t.Shape()
+		for l := range m.wave {
+			for i := range m.words(t) {
+				row, col := m.element(t, l, i)
+				list = append(list, row*cols+col)
+			}
 		}
+		if m.places == nil {
+			m.places = map[Type][]int{}
+		}
+		m.places[t] = list
+	}
+	return list
+}
+
+// gather returns the matrix that the subgroup of lane first holds, row by row, in the i-th of the machine's buffers for that.
+func (m *machine) gather(t Type, words []uint32, first, i int) []float64 {
+	places := m.placesOf(t)
+	if len(m.gathered[i]) < len(places) {
+		m.gathered[i] = make([]float64, len(places))
+	}
+	x := m.gathered[i][:len(places)]
+	words = words[first*m.words(t):][:len(places)]
+	if t.Elem() == F16 {
+		for j, at := range places {
+			x[at] = float64(gguf.F16ToF32(uint16(words[j])))
+		}
+		return x
+	}
+	for j, at := range places {
+		x[at] = float64(math.Float32frombits(words[j]))
 	}
 	return x
 }
 
 // scatter is the inverse of gather.
-func (m *machine) scatter(t Type, x [][]float64, words []uint32, first int) {
-	count := m.words(t)
-	for l := range m.wave {
-		for i := range count {
-			row, col := m.element(t, l, i)
-			words[(first+l)*count+i] = matrixBits(t, float32(x[row][col]))
-		}
+func (m *machine) scatter(t Type, x []float64, words []uint32, first int) {
+	words = words[first*m.words(t):]
+	for j, at := range m.placesOf(t) {
+		words[j] = matrixBits(t, float32(x[at]))
 	}
 }
 
@@ -255,15 +274,18 @@ func (m *machine) matAccess(n *Node, active []bool) {
 func (m *machine) matMulAdd(n *Node, active []bool) {
 	x, y, z := n.args[0], n.args[1], n.args[2]
 	xs, ys, zs, to := m.value(x), m.value(y), m.value(z), m.storage(n, m.words(n.typ))
+	_, inner, _ := x.typ.Shape()
+	_, cols, _ := n.typ.Shape()
 	for _, first := range m.held(n, active, x.typ, y.typ, z.typ) {
-		a, b, sum := m.gather(x.typ, xs, first), m.gather(y.typ, ys, first), m.gather(z.typ, zs, first)
-		for i := range sum {
-			for k, v := range a[i] {
-				for j, w := range b[k] {
-					sum[i][j] += v * w
+		a, b, sum := m.gather(x.typ, xs, first, 0), m.gather(y.typ, ys, first, 1), m.gather(z.typ, zs, first, 2)
+		for ; len(sum) > 0; a, sum = a[inner:], sum[cols:] {
+			row := sum[:cols]
+			for k, v := range a[:inner] {
+				for j, w := range b[k*cols:][:len(row)] {
+					row[j] += v * w
 				}
 			}
 		}
-		m.scatter(n.typ, sum, to, first)
+		m.scatter(n.typ, m.gathered[2], to, first)
 	}
 }

@@ -161,7 +161,7 @@ func (c siteTest) steps(t *testing.T, lengths ...int) (y, state []byte) {
 				data[v] = c.value(v)
 			}
 		}
-		for v, b := range launch(t, k, func(v *ir.Value) int { return len(data[v]) }, data) {
+		for v, b := range interpretOnly(t, k, func(v *ir.Value) int { return len(data[v]) }, data) {
 			switch v {
 			case k.Operands[len(k.Operands)-1].Value:
 				y = append(y, b...)

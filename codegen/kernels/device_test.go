@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,27 +73,29 @@ func withDevice(run func() int) (int, error) {
 	return 0, fmt.Errorf("no llvmpipe among the Vulkan devices")
 }
 
-// launcher is launch, launchOnce or interpretOnly.
+// launcher is launch, onDevice or interpretOnly.
 type launcher func(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte
 
-// launched are the modules that have run on the device, each with its constants.
-var launched struct {
+// shown is what the device has run: modules by key and constants, and the paths that they take through the lowering.
+var shown struct {
 	sync.Mutex
-	consts map[string][]string
+	modules, paths map[string]bool
 }
 
-// launchOnce is launch, but the device runs a module with the constants of its first candidate only, and the interpreter with others: Mesa would
-// compile the module again for them, which takes ten times as long as to interpret it. Bits may differ between the two.
-func launchOnce(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
-	t.Helper()
-	consts := fmt.Sprint(c.Consts)
-	launched.Lock()
-	before := launched.consts[c.Kernel]
-	launched.Unlock()
-	if len(before) == 0 || slices.Contains(before, consts) || c.Wave != 0 && c.Wave != llvmpipe(t).Wave {
-		return launch(t, c, sizes, data)
+// shows reports whether the device runs a module: one that it has run, or that takes a path that none before it took. Mesa takes fifty times
+// as long to compile a module as the interpreter takes to run it.
+func shows(c kernels.Candidate, f *kernel.Func) bool {
+	shown.Lock()
+	defer shown.Unlock()
+	if shown.modules == nil {
+		shown.modules, shown.paths = map[string]bool{}, map[string]bool{}
 	}
-	return interpretOnly(t, c, sizes, data)
+	module, before := fmt.Sprint(c.Kernel, c.Consts), len(shown.paths)
+	if !shown.modules[module] {
+		addPaths(shown.paths, f)
+	}
+	shown.modules[module] = shown.modules[module] || len(shown.paths) > before
+	return shown.modules[module]
 }
 
 // interpretOnly is launch in the interpreter, whatever the candidate.
@@ -142,25 +143,48 @@ func specOf(t testing.TB, c kernels.Candidate, f *kernel.Func) map[uint32]uint32
 	return spec
 }
 
-// launch runs a candidate on the device. data has the bytes of the operands that
+// launch runs a candidate, on the device if shows says so, else in the interpreter. data has the bytes of the operands that
 // are read, in the device's layout; results come back for those that are written,
-// over NaNs where there is no data.
+// over NaNs where there is no data. Bits may differ between the two.
 func launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
 	t.Helper()
 	f, spec, module := lowered(t, c)
-	if c.Wave != 0 && c.Wave != llvmpipe(t).Wave || f.Fragments { // no device here has such subgroups or matrices
+	if !forDevice(t, c, f) || !shows(c, f) {
 		return interpret(t, c, f, spec, sizes, data)
 	}
+	return compute(t, c, f, spec, module, sizes, data)
+}
+
+// showing reports whether launch runs a candidate on the device: for tests that otherwise want the interpreter's bits.
+func showing(t testing.TB, c kernels.Candidate) bool {
+	t.Helper()
+	f, _, _ := lowered(t, c)
+	return forDevice(t, c, f) && shows(c, f)
+}
+
+// onDevice is launch on the device wherever it has subgroups as the candidate has.
+func onDevice(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
+	f, spec, module := lowered(t, c)
+	if !forDevice(t, c, f) {
+		return interpret(t, c, f, spec, sizes, data)
+	}
+	shows(c, f)
+	return compute(t, c, f, spec, module, sizes, data)
+}
+
+// forDevice reports whether the device has the kernel's subgroups and matrices.
+func forDevice(t testing.TB, c kernels.Candidate, f *kernel.Func) bool {
+	return (c.Wave == 0 || c.Wave == llvmpipe(t).Wave) && !f.Fragments
+}
+
+// compute is launch on the device.
+func compute(t testing.TB, c kernels.Candidate, f *kernel.Func, spec map[uint32]uint32, module []uint32, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
 	shared, err := f.SharedBytes(spec)
 	if err != nil || shared > 32<<10 {
 		t.Fatalf("%s: %d bytes of shared memory, %v", c.Kernel, shared, err)
 	}
-	launched.Lock()
-	if launched.consts == nil {
-		launched.consts = map[string][]string{}
-	}
-	launched.consts[c.Kernel] = append(launched.consts[c.Kernel], fmt.Sprint(c.Consts))
-	launched.Unlock()
 	pipelines, err := device.CreatePipelines([]vulkan.PipelineInfo{{Name: c.Kernel, Words: module, Constants: spec, FullSubgroups: true}})
 	if err != nil {
 		t.Fatal(err)

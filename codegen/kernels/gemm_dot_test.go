@@ -34,7 +34,7 @@ func TestGemmDotFormats(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 40, 37)
 			y := w.linear(w.fixed8(w.dotInput(5*max(64, d.Block()))), d, 70)
-			w.checkOnce(first(t, w.candidates(dotTarget(t), y), "gemm_dot"), 37, y)
+			w.check(first(t, w.candidates(dotTarget(t), y), "gemm_dot"), 37, y)
 		})
 	}
 }
@@ -66,7 +66,7 @@ func TestGemmDotGroups(t *testing.T) {
 			for _, rows := range []int{9, 150} {
 				w := newWorld(t, rows, rows-rows/4)
 				out := build(w, w.dotInput(512))
-				w.checkOnce(first(t, w.candidates(dotTarget(t), out...), "gemm_dot"), rows-rows/4, out...)
+				w.check(first(t, w.candidates(dotTarget(t), out...), "gemm_dot"), rows-rows/4, out...)
 				if rows == 9 {
 					w.buildFor(&target.Target{Name: "RDNA without matrices", Wave: 32, Workgroup: 1024, Shared: 32 << 10, Units: 1, Dot: true}, out)
 				}
@@ -94,7 +94,7 @@ func TestGemmDotTiles(t *testing.T) {
 			tile := k.Kernel[strings.LastIndex(k.Kernel, "=")+1:]
 			tiles = append(tiles, tile)
 			if tile == c.run {
-				w.checkOnce(k, c.rows-1, y)
+				w.check(k, c.rows-1, y)
 			}
 		}
 	}

@@ -176,12 +176,12 @@ func TestRowsExperts(t *testing.T) {
 				}
 				x = fixed(w, x)
 				y := w.glu("silu", w.experts(x, gate, chosen, 0, m.ff, order...), w.experts(x, up, chosen, from, m.ff, order...))
-				w.checkAll(launchOnce, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
+				w.checkAll(launch, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
 
 				w, chosen, order = begin()
 				down := w.stack(m.dtype, m.experts, m.embd, m.ff)
 				y = w.experts(fixed(w, w.input(ir.Dim(m.slots*m.ff))), down, chosen, 0, m.embd, order...)
-				w.checkAll(launchOnce, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
+				w.checkAll(launch, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
 			})
 		}
 	}

@@ -229,7 +229,7 @@ func (c siteTest) run(t testing.TB) {
 // runOn is run for another target.
 func (c siteTest) runOn(t testing.TB, on *target.Target) {
 	t.Helper()
-	c.firstOf(t, on, launchOnce)
+	c.firstOf(t, on, launch)
 }
 
 // firstOf is runOn with candidates launched so. It returns what the first left.
