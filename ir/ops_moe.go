@@ -8,7 +8,7 @@ import "fmt"
 var moeOps = []*OpKind{
 	{
 		Name: "topk",
-		Doc: "ids[r] = the indices of the k largest scores[r], or of p + bias with p as in route, largest first, equal ones by ascending index; " +
+		Doc: "ids[r] = the indices of the k largest scores[r], or, with gating, of p as in route, plus bias, largest first, equal ones by ascending index; " +
 			"with groups, only experts of the used_groups groups count whose two largest p + bias have the largest sums, of equal ones the first",
 		Params:   []string{"scores", "bias"},
 		Optional: 1,
@@ -25,12 +25,16 @@ var moeOps = []*OpKind{
 				return Type{}, fmt.Errorf("k %d does not fit scores %s", k, x)
 			}
 			g := op.Attrs.Str("gating")
-			if len(op.Args) == 2 && (!isVector(op.Args[1].Type, x.Last()) || g != "sigmoid" && g != "softmax") {
-				return Type{}, fmt.Errorf("bias %s or gating %q does not fit scores %s", op.Args[1].Type, g, x)
+			if len(op.Args) == 2 && !isVector(op.Args[1].Type, x.Last()) {
+				return Type{}, fmt.Errorf("bias %s does not fit scores %s", op.Args[1].Type, x)
+			}
+			grouped := op.Attrs.Int("groups") != 0 || op.Attrs.Int("used_groups") != 0
+			if byWeight := len(op.Args) == 2 || grouped; byWeight != (g == "sigmoid" || g == "softmax") {
+				return Type{}, fmt.Errorf("gating %q does not fit a choice with or without bias or groups", g)
 			}
 			groups, used := Dim(op.Attrs.Int("groups")), Dim(op.Attrs.Int("used_groups"))
-			if (groups != 0 || used != 0) && (len(op.Args) < 2 || groups < 1 || groups > 64 || used < 1 || used > groups || x.Last()%groups != 0 || x.Last()/groups < 2 || k > x.Last()/groups*used) {
-				return Type{}, fmt.Errorf("%d experts of %d of %d groups do not fit scores %s with their bias", k, used, groups, x)
+			if grouped && (groups < 1 || groups > 64 || used < 1 || used > groups || x.Last()%groups != 0 || x.Last()/groups < 2 || k > x.Last()/groups*used) {
+				return Type{}, fmt.Errorf("%d experts of %d of %d groups do not fit scores %s", k, used, groups, x)
 			}
 			return MakeType(I32, x.Shape[0], k), nil
 		},

@@ -23,6 +23,10 @@ step @ids : i32[T, 3]
 	for _, c := range []siteTest{
 		{family: "router", group: `%0 = topk @scores, @choice {k=3, gating="sigmoid"} : io i32[T, 3]`},
 		{family: "router", group: `%0 = topk @scores, @choice {k=3, gating="softmax"} : io i32[T, 3]`},
+		{family: "expert_gemv", group: `%0 = topk @scores {k=3, gating="softmax", groups=3, used_groups=2} : io i32[T, 3]
+%1 = expert_linear @x, @gate, %0 {first=0, rows=32} : f32[T, 96]
+%3 = expert_linear @x, @up, %0 {first=0, rows=32} : f32[T, 96]
+%5 = glu %1, %3 {act="silu"} : io f32[T, 96]`},
 		{family: "expert_gemv", group: `%0 = topk @scores, @choice {k=3, gating="sigmoid"} : io i32[T, 3]
 %1 = expert_linear @x, @gate, %0 {first=0, rows=32} : f32[T, 96]
 %2 = expert_bias %1, @gatebias, %0 : f32[T, 96]
@@ -49,6 +53,8 @@ func TestGroupsOfExperts(t *testing.T) {
 	for _, c := range []siteTest{
 		{globals: "weight @choice : f32[256]\nstep @scores : f32[T, 256]\n", group: `%0 = topk @scores, @choice {k=8, gating="sigmoid", groups=8, used_groups=4} : io i32[T, 8]`},
 		{globals: "weight @choice : f32[24]\nstep @scores : f32[T, 24]\n", group: `%0 = topk @scores, @choice {k=5, gating="softmax", groups=8, used_groups=2} : io i32[T, 5]`},
+		{globals: "step @scores : f32[T, 160]\n", group: `%0 = topk @scores {k=6, gating="softmax", groups=8, used_groups=3} : io i32[T, 6]`},
+		{globals: "step @scores : f32[T, 32]\n", group: `%0 = topk @scores {k=4, gating="sigmoid", groups=4, used_groups=2} : io i32[T, 4]`},
 		{globals: "weight @choice : f32[14]\nstep @scores : f32[T, 14]\n", group: `%0 = topk @scores, @choice {k=7, gating="sigmoid", groups=2, used_groups=1} : io i32[T, 7]`},
 	} {
 		c.family, c.ctx, c.slots, c.rows, c.n = "router", 64, 1, 6, 5

@@ -330,8 +330,8 @@ func (m *Model) mambaOrAttention(blk string, i int) {
 }
 
 func deltaKeys(m *Model) {
-	d := m.DeltaNet
-	m.add("rope.dimension_sections", []int32{int32(m.RopeDims / 6), int32(m.RopeDims / 6), int32(m.RopeDims/2 - 2*(m.RopeDims/6)), 0})
+	d, pairs := m.DeltaNet, int32(m.RopeDims/2)
+	m.add("rope.dimension_sections", []int32{(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0})
 	m.set("full_attention_interval", d.Interval)
 	m.set("ssm.conv_kernel", d.Taps)
 	m.set("ssm.inner_size", d.ValueHeads*d.State)

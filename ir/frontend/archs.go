@@ -16,6 +16,7 @@ import (
 type arch struct {
 	name      string
 	rope      string // kind of the pairs that rotate: norm or neox
+	streams   streams
 	norms     norms
 	qk        qkNorm
 	valueNorm bool   // values have a norm without weight over each head
@@ -54,9 +55,12 @@ var archs = []arch{
 	{name: "qwen3", rope: "neox", norms: before, qk: eachHead},
 	{name: "qwen3moe", rope: "neox", norms: before, qk: eachHead, moe: moe{gating: "softmax", norm: true}},
 	{name: "qwen2moe", rope: "neox", norms: before, moe: moe{gating: "softmax"}},
+	{name: "qwen2vl", rope: "neox", streams: inRuns, norms: before},
+	{name: "qwen3vl", rope: "neox", streams: interleaved, norms: before, qk: eachHead},
+	{name: "qwen3vlmoe", rope: "neox", streams: interleaved, norms: before, qk: eachHead, moe: moe{gating: "softmax", norm: true}},
 	{name: "qwen3next", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "div", merged: true}.read},
-	{name: "qwen35", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, mixer: deltaNet{headMap: "mod"}.read},
-	{name: "qwen35moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "mod"}.read},
+	{name: "qwen35", rope: "neox", streams: interleaved, norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, mixer: deltaNet{headMap: "mod"}.read},
+	{name: "qwen35moe", rope: "neox", streams: interleaved, norms: beforeAs("post_attention_norm"), qk: eachHead, gated: true, moe: moe{gating: "softmax", norm: true}, mixer: deltaNet{headMap: "mod"}.read},
 	{name: "gemma3", rope: "neox", norms: around, qk: eachHead, act: "gelu", embedScale: root, scale: gemma3Scale, windows: windows{period: 6, rope: ownRope}},
 	{name: "gemma4", rope: "neox", norms: around, qk: eachHead, valueNorm: true, act: "gelu", embedScale: root, scale: one, softcap: 30,
 		windows: windows{period: 6, rope: ownRope}, moe: moe{gating: "softmax", norm: true, optional: true, beside: true}},
@@ -71,8 +75,8 @@ var archs = []arch{
 	{name: "muse-glimmer", rope: "norm", norms: around, qk: eachHead, gateBeside: true, embedNorm: true, postEps: 1e-8, softcap: 30, factors: logits,
 		windows: windows{period: 4, rope: sameBase}, ropeless: wideLayers},
 	{name: "phi3", rope: "neox", norms: before},
-	{name: "glm4", rope: "norm", norms: around},
-	{name: "glm4moe", rope: "neox", norms: beforeAs("post_attention_norm"), qk: eachHeadIfAny, moe: moe{gating: "sigmoid", norm: true}},
+	{name: "glm4", rope: "norm", streams: inRuns, norms: around},
+	{name: "glm4moe", rope: "neox", streams: inRuns, norms: beforeAs("post_attention_norm"), qk: eachHeadIfAny, moe: moe{gating: "sigmoid", norm: true}},
 	{name: "smollm3", rope: "norm", norms: before, ropeless: func(_ *params, i int) bool { return (i+1)%4 == 0 }},
 	{name: "seed_oss", rope: "neox", norms: beforeAs("post_attention_norm")},
 	{name: "olmo2", rope: "neox", norms: behind, qk: wholeRow, windows: windows{period: 4, rope: sameBase}},
@@ -112,6 +116,16 @@ const (
 	eachHeadIfAny        // the same, in files that have it
 	behindRope           // each head, behind the rotation
 	wholeRow             // all heads together, before the rotation
+)
+
+// streams says which pairs rotate by which of a token's positions in a model that is also given images, if its file has
+// rope.dimension_sections; see ropeTable.
+type streams uint8
+
+const (
+	oneStream   streams = iota
+	inRuns              // a run of pairs for each
+	interleaved         // by turns
 )
 
 // factors says what becomes of the keys embedding_scale, residual_scale and logit_scale.

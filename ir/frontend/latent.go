@@ -71,7 +71,7 @@ func (a *latent) build(l *layer, x *ir.Value) *ir.Value {
 	absorbed := a.each(l, plain, "attn_k_b", a.plain, a.width)
 	turn := func(v *ir.Value, table *ir.Value) *ir.Value {
 		return l.op("rope", ir.Attrs{
-			{Name: "kind", Value: l.row.rope}, {Name: "head_dim", Value: int64(a.turned)}, {Name: "n_rot", Value: int64(a.turned)},
+			{Name: "kind", Value: l.rope.kind}, {Name: "head_dim", Value: int64(a.turned)}, {Name: "n_rot", Value: int64(a.turned)},
 		}, v, l.pos, table)
 	}
 	turnedQuery := turn(l.cut(q, key, a.plain, a.turned), l.query)

@@ -182,7 +182,7 @@ func (l *layer) rotate(x, table *ir.Value) *ir.Value {
 		return nil
 	}
 	return l.op("rope", ir.Attrs{
-		{Name: "kind", Value: l.row.rope}, {Name: "head_dim", Value: int64(l.heads.dim)}, {Name: "n_rot", Value: int64(table.Type.Last())},
+		{Name: "kind", Value: l.rope.kind}, {Name: "head_dim", Value: int64(l.heads.dim)}, {Name: "n_rot", Value: int64(table.Type.Last())},
 	}, x, l.pos, table)
 }
 

@@ -351,6 +351,17 @@ func asSeed(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
 	})
 }
 
+// seeing is the part for texts of a model that is also given images, whose tokens have three positions.
+func seeing(arch string, heads, ffn func(m *tinyModel, blk string)) *tinyModel {
+	m := denseTiny(arch, func(m *tinyModel, blk string) {
+		heads(m, blk)
+		ffn(m, blk)
+	})
+	m.set("rope.dimension_sections", []int32{2, 3, 2, 1})
+	m.set("attention.layer_norm_rms_epsilon", float32(1e-8)) // llama.cpp (build 11669) takes 0 in qwen2vl, whatever the file says
+	return m
+}
+
 // yarn has a context four times that of training.
 func (m *tinyModel) yarn(original uint32) {
 	m.set("rope.scaling.type", "yarn")
@@ -368,9 +379,9 @@ func graniteTiny(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
 }
 
 // gemma4Tiny has layers with a window and without by turns, of other heads. The last two have no
-// caches and wider FFNs, the second no values of its own, the third experts.
-func gemma4Tiny() *tinyModel {
-	const layers, wide, width = 6, 32, 8
+// caches and wider FFNs, the second no values of its own, the third experts. Of a width, layers have embeddings of their own.
+func gemma4Tiny(width int64) *tinyModel {
+	const layers, wide = 6, 32
 	m := newTiny("gemma4")
 	m.set("block_count", uint32(layers))
 	m.set("attention.sliding_window", uint32(tinyWindow))
@@ -396,9 +407,11 @@ func gemma4Tiny() *tinyModel {
 		}
 		binary.LittleEndian.PutUint32(freqs[4*i:], math.Float32bits(f))
 	}
-	m.add("per_layer_token_embd.weight", width*layers, tinyVocab)
-	m.add("per_layer_model_proj.weight", tinyEmbd, width*layers)
-	m.add("per_layer_proj_norm.weight", width)
+	if width > 0 {
+		m.add("per_layer_token_embd.weight", width*layers, tinyVocab)
+		m.add("per_layer_model_proj.weight", tinyEmbd, width*layers)
+		m.add("per_layer_proj_norm.weight", width)
+	}
 	for i := range int64(layers) {
 		blk := fmt.Sprintf("blk.%d.", i)
 		dim, kv, ff := int64(tinyDim), int64(2), int64(tinyFF)
@@ -424,11 +437,13 @@ func gemma4Tiny() *tinyModel {
 		m.add(blk+"ffn_up.weight", tinyEmbd, ff)
 		m.add(blk+"ffn_down.weight", ff, tinyEmbd)
 		m.add(blk+"post_ffw_norm.weight", tinyEmbd)
-		m.add(blk+"inp_gate.weight", tinyEmbd, width)
-		m.add(blk+"proj.weight", width, tinyEmbd)
-		m.add(blk+"post_norm.weight", tinyEmbd)
+		if width > 0 {
+			m.add(blk+"inp_gate.weight", tinyEmbd, width)
+			m.add(blk+"proj.weight", width, tinyEmbd)
+			m.add(blk+"post_norm.weight", tinyEmbd)
+		}
 		m.add(blk+"layer_output_scale.weight", 1)
-		if i != 2 {
+		if i != 2 || width == 0 {
 			continue
 		}
 		m.moeFFN(blk, true)
@@ -587,6 +602,15 @@ func latentYarnTiny(arch string) *tinyModel {
 	return m
 }
 
+// groupsTiny chooses two groups of experts first.
+func groupsTiny() *tinyModel {
+	m := latentTiny("deepseek2", 3, 40)
+	m.set("expert_gating_func", uint32(2))
+	m.set("expert_group_count", uint32(4))
+	m.set("expert_group_used_count", uint32(2))
+	return m
+}
+
 // nemotronExpertsTiny has experts that read and make rows of that width, or of the residual stream's.
 func nemotronExpertsTiny(latent int64) *tinyModel {
 	const experts, ff, shared = 8, 32, 48
@@ -639,11 +663,23 @@ func (m *tinyModel) scales() *tinyModel {
 var variants = map[string]func() *tinyModel{
 	"nemotron_h_moe-latent": func() *tinyModel { return nemotronExpertsTiny(24) },
 	"granitehybrid-dense":   func() *tinyModel { return graniteHybridTiny((*tinyModel).denseFFN) },
-	"deepseek2-groups": func() *tinyModel {
-		m := latentTiny("deepseek2", 3, 40)
-		m.set("expert_gating_func", uint32(2))
-		m.set("expert_group_count", uint32(4))
-		m.set("expert_group_used_count", uint32(2))
+	"deepseek2-groups":      groupsTiny,
+	"deepseek2-groups-unbiased": func() *tinyModel {
+		m := groupsTiny()
+		m.drop("blk.1.exp_probs_b.bias")
+		m.drop("blk.2.exp_probs_b.bias")
+		m.set("expert_gating_func", uint32(1))
+		return m
+	},
+	"gemma4-dense": func() *tinyModel { return gemma4Tiny(0) },
+	"glm4-streams": func() *tinyModel { // of a model that sees
+		m := tinyModels["glm4"]()
+		m.set("rope.dimension_sections", []int32{2, 1, 1, 0})
+		return m
+	},
+	"phi3-short": func() *tinyModel {
+		m := tinyModels["phi3"]()
+		m.set("rope.scaling.original_context_length", uint32(4096))
 		return m
 	},
 	"qwen3moe-scales": func() *tinyModel { return tinyModels["qwen3moe"]().scales() },
@@ -678,6 +714,11 @@ var tinyModels = map[string]func() *tinyModel{
 			m.moeFFN(blk, false)
 		})
 	},
+	"qwen2vl": func() *tinyModel { return seeing("qwen2vl", (*tinyModel).qkvBiases, (*tinyModel).denseFFN) },
+	"qwen3vl": func() *tinyModel { return seeing("qwen3vl", (*tinyModel).headNorms, (*tinyModel).denseFFN) },
+	"qwen3vlmoe": func() *tinyModel {
+		return seeing("qwen3vlmoe", (*tinyModel).headNorms, func(m *tinyModel, blk string) { m.moeFFN(blk, false) })
+	},
 	"qwen3next": func() *tinyModel {
 		return hybridTiny("qwen3next", true, func(m *tinyModel, blk string) {
 			m.moeFFN(blk, false)
@@ -691,7 +732,7 @@ var tinyModels = map[string]func() *tinyModel{
 		m.set("rope.scaling.factor", float32(8))
 		return m
 	},
-	"gemma4": gemma4Tiny,
+	"gemma4": func() *tinyModel { return gemma4Tiny(8) },
 	"gpt-oss": func() *tinyModel {
 		m := asSeed("gpt-oss", func(m *tinyModel, blk string) {
 			m.qkvBiases(blk)

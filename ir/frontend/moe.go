@@ -127,19 +127,23 @@ func (l *layer) routed(h, scores *ir.Value) *ir.Value {
 	return y
 }
 
-// choose returns the experts of every row. A bias of the file counts for the choice alone.
+// choose returns the experts of every row. A bias of the file counts for the choice alone. Groups of experts are chosen
+// first, by the sum of the two largest weights of each (DeepSeek-V3, arXiv 2412.19437, has a bias there; others have none).
 func (l *layer) choose(scores *ir.Value) *ir.Value {
 	args, attrs := []*ir.Value{scores}, ir.Attrs{{Name: "k", Value: int64(l.experts.used)}}
-	if bias := l.optional(l.blk+"exp_probs_b.bias", l.experts.count); bias != nil {
-		if l.experts.gating == "topk_softmax" && l.err == nil {
-			l.err = ir.Unsupported("tensor %q: a bias of the choice with gating %s is not supported", l.blk+"exp_probs_b.bias", l.experts.gating)
+	e := l.experts
+	bias := l.optional(l.blk+"exp_probs_b.bias", e.count)
+	if bias != nil || e.groups > 0 {
+		if e.gating == "topk_softmax" && l.err == nil {
+			l.err = ir.Unsupported("metadata %s.expert_gating_func: %s with groups of experts or a bias of the choice is not supported", l.arch, e.gating)
 		}
-		args, attrs = append(args, bias), append(attrs, ir.Attr{Name: "gating", Value: l.experts.gating})
-		if e := l.experts; e.groups > 0 {
-			attrs = append(attrs, ir.Attr{Name: "groups", Value: int64(e.groups)}, ir.Attr{Name: "used_groups", Value: int64(e.usedGroups)})
-		}
-	} else if l.experts.groups > 0 && l.err == nil {
-		l.err = ir.Unsupported("metadata %s.expert_group_count: groups of experts without a bias of the choice are not supported", l.arch)
+		attrs = append(attrs, ir.Attr{Name: "gating", Value: e.gating})
+	}
+	if bias != nil {
+		args = append(args, bias)
+	}
+	if e.groups > 0 {
+		attrs = append(attrs, ir.Attr{Name: "groups", Value: int64(e.groups)}, ir.Attr{Name: "used_groups", Value: int64(e.usedGroups)})
 	}
 	return l.op("topk", attrs, args...)
 }

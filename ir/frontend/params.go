@@ -225,6 +225,7 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 	c.unturned = !r.bool("rope.scaling.finetuned", true)
 	c.rope = readRope(r, c.headDim, c.ctxTrain)
 	c.rope.latent, c.rope.level = a.latent, a.levelYarn
+	c.rope.turn(r, a)
 	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
 	if a.temperature {
 		c.heat = heat{r.float("attention.temperature_scale", 0, 0, 1e6), r.float("attention.temperature_length", c.rope.ctxOrig, 1, 1<<40)}

@@ -13,7 +13,8 @@ import (
 // that of YaRN (Peng et al. 2023, arXiv 2309.00071), of which linear position
 // interpolation is the case without extrapolation.
 type ropeParams struct {
-	dims       int // rotated dims of a head
+	kind       string // of the pairs that rotate
+	dims       int    // rotated dims of a head
 	base       float64
 	scaling    string // "none", "linear" or "yarn"
 	factor     float64
@@ -26,6 +27,7 @@ type ropeParams struct {
 	latent     bool      // of latent attention: YaRN changes the scale of scores, too, see inScale
 	level      bool      // YaRN with a multiplier leaves the magnitude as it is
 	sections   []float64 // of multimodal RoPE, see ropeTable
+	streams    streams   // how these choose
 }
 
 func readRope(r *metadata, headDim, ctxTrain int) ropeParams {
@@ -58,6 +60,31 @@ func readRope(r *metadata, headDim, ctxTrain int) ropeParams {
 		p.factor = 1
 	}
 	return p
+}
+
+// turn sets what pairs rotate. Multimodal RoPE turns those of neox, whatever the architecture has else.
+func (p *ropeParams) turn(r *metadata, a *arch) {
+	s := p.sections
+	if p.kind = a.rope; a.streams == oneStream || len(s) < 2 || !(s[0] > 0 && s[1] > 0) {
+		return
+	}
+	p.kind, p.streams = "neox", a.streams
+	if len(s) != 4 || slices.ContainsFunc(s, func(x float64) bool { return x < 0 || x > 1<<16 }) {
+		r.fail(fmt.Errorf("metadata %srope.dimension_sections: %g are not four numbers of pairs", r.prefix, s))
+	}
+}
+
+// still reports whether a pair rotates by the fourth position of a token, which is 0 in all texts.
+func (p ropeParams) still(pair int) bool {
+	if p.streams == oneStream {
+		return false
+	}
+	s := p.sections
+	at := math.Mod(float64(pair), s[0]+s[1]+s[2]+s[3])
+	if p.streams == inRuns {
+		return at >= s[0]+s[1]+s[2]
+	}
+	return at >= 3*s[int(at)%3]
 }
 
 // readRopeSWA reads how layers rotate that attend to a window.
@@ -95,6 +122,9 @@ func (p ropeParams) frequencies(divisors []float32) (freqs []float64, mscale flo
 		interp := extrap / p.factor
 		ramp := 1 - math.Min(1, math.Max(0, (float64(i)-low)/math.Max(0.001, high-low)))
 		mix := ramp * p.extFactor
+		if p.still(i) {
+			interp, extrap = 0, 0
+		}
 		freqs = append(freqs, interp*(1-mix)+extrap*mix)
 	}
 	return freqs, p.magnitude()
@@ -174,10 +204,10 @@ func (m *model) ropeTables() []layerTables {
 // ropeTable declares a table.
 //
 // Multimodal RoPE gives a token positions in time, height and width; its sections
-// say which of them turns a pair. Interleaved, it turns the pairs of neox. A text
-// token has one position in all of them, so that the sections change nothing and
-// the ops are those of plain RoPE. They stay with the table for a model that is
-// also given images.
+// say which of them turns a pair. It turns the pairs of neox. A text token has one
+// position in all three, so that the sections change nothing and the ops are those of
+// plain RoPE; what they leave has a fourth, which is 0. They stay with the table for a
+// model that is also given images.
 func (m *model) ropeTable(name string, freqs []float64, mscale float64, more ...ir.Attr) *ir.Value {
 	if m.err != nil {
 		return nil

@@ -12,8 +12,12 @@ func topk(c *call) error {
 	for r := range c.rows(0) {
 		clear(taken)
 		row := x[r*experts : (r+1)*experts]
-		if len(c.op.Args) == 2 {
-			row = biased(row, c.arg(1), gatings[c.op.Attrs.Str("gating")])
+		if g := c.op.Attrs.Str("gating"); g != "" {
+			var bias []float32
+			if len(c.op.Args) == 2 {
+				bias = c.arg(1)
+			}
+			row = weighed(row, bias, gatings[g])
 			limitGroups(row, c.op.Attrs.Int("groups"), c.op.Attrs.Int("used_groups"))
 		}
 		for i := range k {
@@ -56,15 +60,17 @@ func limitGroups(scores []float32, groups, used int) {
 	}
 }
 
-// biased returns what experts are chosen by where the choice has a bias.
-func biased(scores, bias []float32, weigh func(w []float64, scores []float32, ids []int32)) []float32 {
+// weighed returns what experts are chosen by where that is not their scores. The bias may be nil.
+func weighed(scores, bias []float32, weigh func(w []float64, scores []float32, ids []int32)) []float32 {
 	list, p, all := make([]float32, len(scores)), make([]float64, len(scores)), make([]int32, len(scores))
 	for e := range all {
 		all[e] = int32(e)
 	}
 	weigh(p, scores, all)
 	for e := range list {
-		list[e] = float32(p[e] + float64(bias[e]))
+		if list[e] = float32(p[e]); bias != nil {
+			list[e] = float32(p[e] + float64(bias[e]))
+		}
 	}
 	return list
 }

@@ -146,9 +146,7 @@ func (k expertGemv) key() string {
 	}
 	if k.top != nil {
 		key += fmt.Sprintf(" top of %d", k.top.Args[0].Type.Last())
-		if len(k.top.Args) > 1 {
-			key += biasedKey(k.top)
-		}
+		key += weighedKey(k.top)
 	}
 	if k.writesIDs {
 		key += " ids"

@@ -52,8 +52,8 @@ func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
 			rows := extent.Load(b)
 			if k.top != nil {
 				t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
-				if bias != nil {
-					t.scores = t.scores.biased(k.top, bias)
+				if byWeight(k.top) {
+					t.scores = t.scores.weighed(k.top, bias)
 				}
 			}
 			b.ReturnIf(b.Ge(t.row, rows))

@@ -44,8 +44,8 @@ func (k routerKernel) key() string {
 	key := "router " + k.op.Kind.Name
 	if k.route {
 		key += " " + gatingOf(k.op).key()
-	} else if len(k.op.Args) > 1 {
-		key += biasedKey(k.op)
+	} else {
+		key += weighedKey(k.op)
 	}
 	return fmt.Sprintf("%s %d of %d w=%d%s", key, k.op.Result.Type.Last(), k.op.Args[0].Type.Last(), k.wave, k.rows.Key())
 }
@@ -62,8 +62,8 @@ func (k routerKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		all := loadScores(b, scores, row, experts, k.wave)
 		b.ReturnIf(b.Ge(row, rows))
 		if !k.route {
-			if len(k.op.Args) > 1 {
-				all = all.biased(k.op, bufs[1])
+			if byWeight(k.op) {
+				all = all.weighed(k.op, append(bufs, nil)[1])
 			}
 			all.each(b.U32(uint32(slots)), func(i, index kernel.Value) {
 				b.If(b.SubgroupElect(), func() { y.Store(b.Add(first, i), index) })

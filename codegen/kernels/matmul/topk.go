@@ -36,14 +36,19 @@ func loadScores(b *kernel.Builder, buf *kernel.Buffer, r kernel.Value, experts, 
 	return s
 }
 
-// biased returns what experts are chosen by where the choice has a bias for each.
-func (s *scoreRow) biased(top *ir.Op, bias *kernel.Buffer) *scoreRow {
+// byWeight reports whether experts are chosen by their weights, which may have a bias, instead of by their scores.
+func byWeight(top *ir.Op) bool { return top.Attrs.Str("gating") != "" }
+
+// weighed returns what experts are chosen by where that is their weights. The bias may be nil.
+func (s *scoreRow) weighed(top *ir.Op, bias *kernel.Buffer) *scoreRow {
 	out, b := *s, s.b
 	g := gating{kind: top.Attrs.Str("gating"), scale: 1}
 	out.scores = nil
 	for i, p := range g.weights(b, s, s.scores) {
-		at := b.Min(b.Add(s.first, i), s.experts-1)
-		out.scores = append(out.scores, b.Add(p, bias.Load(kernel.F32, at)))
+		if bias != nil {
+			p = b.Add(p, bias.Load(kernel.F32, b.Min(b.Add(s.first, i), s.experts-1)))
+		}
+		out.scores = append(out.scores, p)
 	}
 	out.limitGroups(top.Attrs.Int("groups"), top.Attrs.Int("used_groups"))
 	return &out
@@ -93,9 +98,15 @@ func (s *scoreRow) limitGroups(groups, used int) {
 	s.scores = scores
 }
 
-// biasedKey tells kernels by how their choice has a bias.
-func biasedKey(top *ir.Op) string {
-	key := " biased " + top.Attrs.Str("gating")
+// weighedKey tells kernels by the weights that experts are chosen by, if they are.
+func weighedKey(top *ir.Op) string {
+	if !byWeight(top) {
+		return ""
+	}
+	key := " by " + top.Attrs.Str("gating")
+	if len(top.Args) > 1 {
+		key = " biased " + top.Attrs.Str("gating")
+	}
 	if n := top.Attrs.Int("groups"); n > 0 {
 		key += fmt.Sprintf(" groups=%d/%d", top.Attrs.Int("used_groups"), n)
 	}
