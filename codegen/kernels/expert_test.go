@@ -8,12 +8,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 	"testing"
 
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -497,54 +497,70 @@ func TestExpertDownFixed(t *testing.T) {
 	}
 }
 
-// TestExpertDownAtOnce has rows of a unit a lane, which are in fixed point through CUDA: loaded all at once they have the same bits, of any
-// number of rows and in tiles of any size.
+// TestExpertDownAtOnce has rows of a unit a lane: loaded all at once they have the same bits as one after the other, of any number of rows, in
+// tiles of any size, and in subgroups of any. Strategy leaves them, and an x in fixed point for such rows, to CUDA.
 func TestExpertDownAtOnce(t *testing.T) {
-	on := lookup(t, "sm_90-cuda")
-	for _, m := range []moe{
-		{dtype: ir.Q5_K, embd: 64, ff: 512, experts: 5, slots: 3, shared: 512, sharedType: ir.Q8_0, gating: "softmax", adds: 1},
-		{dtype: ir.Q6_K, embd: 32, ff: 1024, experts: 3, slots: 2, gating: "sigmoid"},
-		{dtype: ir.Q4_0, embd: 48, ff: 256, experts: 3, slots: 2, shared: 512, sharedType: ir.Q4_K, gating: "softmax"},
-	} {
-		t.Run(m.String(), func(t *testing.T) {
-			t.Parallel()
-			var bits [][]byte // by row
-			w := newWorld(t, 8, 8)
-			for _, r := range kernels.Wants(w.site(on, m.downGroup(w))) {
-				m.fixed, m.sharedFixed = true, m.sharedFixed || r.Readers[0].Kind.Name == "linear"
+	for _, on := range []*target.Target{lookup(t, "sm_90-cuda"), subgroupsOf(t, 8), subgroupsOf(t, 32), subgroupsOf(t, 64)} {
+		for _, m := range []moe{
+			{dtype: ir.Q5_K, embd: 64, ff: 512, experts: 5, slots: 3, shared: 512, sharedType: ir.Q8_0, gating: "softmax", adds: 1},
+			{dtype: ir.Q6_K, embd: 32, ff: 1024, experts: 3, slots: 2, gating: "sigmoid"},
+			{dtype: ir.Q4_0, embd: 48, ff: 256, experts: 3, slots: 2, shared: 512, sharedType: ir.Q4_K, gating: "softmax"},
+		} {
+			if on.Wave == 8 { // lanes have a unit of no longer ones
+				m.ff, m.shared = 256, m.shared/2
 			}
-			if !m.fixed || m.sharedFixed != (m.shared > 0) {
-				t.Error("not in fixed point")
-			}
-			for _, n := range []int{7, 1} {
-				rows := n + n%2
-				if n == 1 {
-					rows = 1
+			t.Run(fmt.Sprintf("%s/w%d/%s", on.Name, on.Wave, m.String()), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, 8, 8)
+				plain := w.site(on, m.downGroup(w))
+				for _, r := range kernels.Wants(plain) {
+					m.fixed, m.sharedFixed = true, m.sharedFixed || r.Readers[0].Kind.Name == "linear"
 				}
-				w := newWorld(t, rows, n)
-				out := m.downGroup(w)
-				atOnce := 0
-				for _, c := range different(w.candidates(on, out)) {
-					if c.Room != 0 || len(c.Ahead) > 0 {
-						continue
+				if !m.fixed || m.sharedFixed != (m.shared > 0) {
+					t.Error("not in fixed point")
+				}
+				if wants := strategy.Wants(plain); (len(wants) > 0) != (on.CUDA > 0) {
+					t.Errorf("%d ops are to read x in fixed point", len(wants))
+				}
+				var bits []byte
+				for _, n := range []int{7, 1} {
+					rows := n + n%2
+					if n == 1 {
+						rows = 1
 					}
-					if strings.Contains(c.Kernel, "at once") {
-						atOnce++
+					w := newWorld(t, rows, n)
+					out := m.downGroup(w)
+					atOnce := false
+					for _, c := range different(kernels.Candidates(w.site(on, out))) {
+						if c.Room != 0 || len(c.Ahead) > 0 {
+							continue
+						}
+						atOnce = atOnce || c.AtOnce
+						got := w.checkAll(interpretOnly, c, n, []*ir.Value{out})[out]
+						if bits == nil {
+							bits = got
+						}
+						if live := 4 * n * m.embd; !bytes.Equal(got[:live], bits[:live]) {
+							t.Errorf("%s: %d rows differ", c.Kernel, n)
+						}
 					}
-					got := w.checkAll(interpretOnly, c, n, []*ir.Value{out})[out]
-					if bits == nil {
-						bits = append(bits, got)
+					if !atOnce {
+						t.Error("no candidate loads rows at once")
 					}
-					if live := 4 * n * m.embd; !bytes.Equal(got[:live], bits[0][:live]) {
-						t.Errorf("%s: %d rows differ", c.Kernel, n)
+					if on.CUDA == 0 && slices.ContainsFunc(strategy.Candidates(w.site(on, out)), func(c kernels.Candidate) bool { return c.AtOnce }) {
+						t.Error("rows are loaded at once where that was not measured")
 					}
 				}
-				if atOnce < 2 {
-					t.Errorf("%d candidates load rows at once", atOnce)
-				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// subgroupsOf is a target with dot products of bytes and subgroups of so many lanes.
+func subgroupsOf(t testing.TB, wave int) *target.Target {
+	on := *dotTarget(t)
+	on.Wave, on.Workgroup = wave, 1024
+	return &on
 }
 
 // TestExpertDownFixedFits has workgroups without room for parts of the shared expert's rows: those are one member, not in fixed point,

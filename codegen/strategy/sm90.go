@@ -201,6 +201,10 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 // fixedFrom is from how many rows of x on gemm_fixed is worth a look: fewer leave most of a matrix empty (decode-columns.md).
 const fixedFrom = 3
 
+// downFrom is from how many units of a row in a lane on expert_down is worth an x in fixed point, but through CUDA, where rows of one are
+// loaded at once. Of the 35B's rows of 512 elements it makes no difference through Vulkan (decode-experts.md).
+const downFrom = 2
+
 // attentionRoom is the lanes of a unit that attention of three rows and more leaves registers for, of heads of up to
 // attentionHead elements: without, a unit has one workgroup. It was measured with heads of 128, 4 and 8 rows: 10.4 us where
 // 13.0 were, and 14.8 of 17.8. With one and two rows each unit has no more than one anyway.

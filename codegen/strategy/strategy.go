@@ -27,6 +27,9 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool {
 		return tooFew(c.Family, c.Rows) || c.Kept > keptElements && s.Target.AMD == nil
 	})
+	if s.Target.CUDA == 0 { // of these only that backend's were measured
+		offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool { return c.AtOnce })
+	}
 	if s.Func.Rows <= ir.DecodeRows {
 		return roomFirst(s, offers)
 	}
@@ -35,6 +38,11 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 
 // tooFew reports whether a family computes so many rows of x, but others do it faster.
 func tooFew(family string, rows int) bool { return family == "gemm_fixed" && rows < fixedFrom }
+
+// tooShort reports whether expert_down would have an x in fixed point for rows so short that it gains nothing.
+func tooShort(t *target.Target, w *kernels.Rewrite) bool {
+	return w.Family == "expert_down" && w.Units < downFrom && t.CUDA == 0
+}
 
 func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	r := &ranking{t: s.Target, rows: s.Func.Rows, of: map[string][]kernels.Candidate{}}
@@ -169,7 +177,7 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 		switch {
 		case w.Tiling != nil:
 			rivals = append(rivals, w)
-		case !tooFew(w.Family, w.Rows):
+		case !tooFew(w.Family, w.Rows) && !tooShort(s.Target, &w):
 			list = append(list, w)
 		}
 	}

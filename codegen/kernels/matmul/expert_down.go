@@ -166,15 +166,14 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 	if s.Target.Backend == plans.CPU || g == nil {
 		return nil
 	}
-	var list []site.Candidate
-	var atOnce []site.Candidate
+	var list, atOnce []site.Candidate
 	for _, tile := range g.tiles(s.Target) {
 		k := *g
 		if k.tile = tile; k.subgroups()*k.wave > s.Target.Workgroup || tile > k.subgroups()*k.wave {
 			continue
 		}
 		list = append(list, k.candidate())
-		if once := k; s.Target.CUDA > 0 && k.fitsAtOnce() {
+		if once := k; k.fitsAtOnce() {
 			once.atOnce = true
 			atOnce = append(atOnce, once.candidate())
 		}
@@ -314,7 +313,7 @@ func (g *expertDown) candidate() site.Candidate {
 		shape += " at once"
 	}
 	return site.Implement(site.Candidate{
-		Kernel: g.key(), Shape: shape,
+		Kernel: g.key(), Shape: shape, AtOnce: g.atOnce,
 		Grid:  [3]int{site.CeilDiv(g.width, g.tile), rows, 1},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile}, Axis: []int{1, 0}}},
 	}, "expert_down", g.kernel)

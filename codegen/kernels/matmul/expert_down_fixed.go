@@ -6,34 +6,29 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
-	"github.com/zincc-dev/zincc/codegen/target"
 )
 
 // In fixed point a lane of expert_down keeps half as many words of x, and dot products of bytes take the place of
-// conversions and products: that pays where rows are long or, through CUDA, are loaded all at once.
+// conversions and products: that pays where rows are long or are loaded all at once.
 
-// downFixedFrom is the units of a lane from which on expert_down wants x in fixed point. Of one unit, as in the 35B's
-// rows of 512 elements, it makes no difference through Vulkan (docs/lab/decode-experts.md).
-func downFixedFrom(t *target.Target) int {
-	if t.CUDA > 0 {
-		return 1
-	}
-	return 2
-}
-
-// wantsFixed reports whether rows are so long, and whether a lane can keep its elements.
-func (g *expertDown) wantsFixed(t *target.Target) bool {
+// wantsFixed reports whether x may be in fixed point, and whether a lane can keep its elements then.
+func (g *expertDown) wantsFixed() bool {
 	if g.fixed != nil || g.down.format.Bytes == nil || !weight.FitsDot(g.k) {
 		return false
 	}
-	s := newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave)
-	return s.units >= downFixedFrom(t) && s.units*s.unit*5/8 <= residentElements
+	s := g.fixedShape()
+	return s.units*s.unit*5/8 <= residentElements
+}
+
+// fixedShape is the shape of the slots' rows with x in fixed point.
+func (g *expertDown) fixedShape() downShape {
+	return newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave)
 }
 
 // oneUnit reports whether lanes have one unit each of the rows of the slots and of a projection, with x in fixed point.
 func (g *expertDown) oneUnit(t *downTerm) bool {
-	units := func(f *weight.Format, k int) int { return newDownShape(f, weight.DotUnitElements, k, g.wave).units }
-	return t.x != nil && t.w.format.Bytes != nil && weight.FitsDot(t.k) && units(t.w.format, t.k) == 1 && units(g.down.format, g.k) == 1
+	return t.x != nil && t.w.format.Bytes != nil && weight.FitsDot(t.k) && g.fixedShape().units == 1 &&
+		newDownShape(t.w.format, weight.DotUnitElements, t.k, g.wave).units == 1
 }
 
 // mostParts is the most members that share the rows of a projection.
@@ -55,7 +50,7 @@ func (g *expertDown) share(workgroup int, takes func(t *downTerm) bool) {
 // partsOf is how many members would share the rows of a projection with x in fixed point, so that none has more of a row than those
 // of the slots: else all would wait for it.
 func (g *expertDown) partsOf(t *downTerm) int {
-	most := newDownShape(g.down.format, weight.DotUnitElements, g.k, g.wave).units
+	most := g.fixedShape().units
 	for n := 1; n <= mostParts; n++ {
 		part := t.k / n
 		if t.k%n != 0 || !weight.FitsDot(part) || part%weight.ScaleElements(t.k) != 0 {

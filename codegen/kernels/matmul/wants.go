@@ -36,23 +36,26 @@ func ExpertGemvWants(s *site.Site) []site.Rewrite {
 	return site.Fixed("fixed12", ops)
 }
 
-// ExpertDownWants asks for x in 12-bit fixed point where rows are long or, through CUDA, may be loaded at once.
+// ExpertDownWants asks for x in 12-bit fixed point, and for that of projections whose rows members share or lanes have a unit of.
 func ExpertDownWants(s *site.Site) []site.Rewrite {
 	g := matchExpertDown(s)
 	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Rows > ir.DecodeRows {
 		return nil
 	}
 	var list []site.Rewrite
-	if g.wantsFixed(s.Target) {
+	if g.wantsFixed() {
 		list = site.Fixed("fixed12", []*ir.Op{g.linear})
 	} else if g.fixed == nil {
 		return nil
 	}
 	g.share(s.Target.Workgroup, func(t *downTerm) bool { return !t.fixed && t.w.format.Bytes != nil })
 	for _, t := range g.terms {
-		if !t.fixed && (t.parts > 1 || s.Target.CUDA > 0 && g.oneUnit(t)) {
+		if !t.fixed && (t.parts > 1 || g.oneUnit(t)) {
 			list = append(list, site.Fixed("fixed12", []*ir.Op{t.op})...)
 		}
+	}
+	for i := range list {
+		list[i].Units = g.fixedShape().units
 	}
 	return list
 }

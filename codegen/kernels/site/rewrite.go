@@ -8,9 +8,10 @@ type Rewrite struct {
 	// Family is the one that wants it.
 	Family string
 	// Round names the op, half, fixed12 or fixed8, that rounds what Readers, ops of the group,
-	// have as their first operand.
+	// have as their first operand, and Units those of a row that a lane has then, if the family says so.
 	Round   string
 	Readers []*ir.Op
+	Units   int
 	// Workspace is the sums of a row, f32, that the workgroups of a split-K product leave for
 	// each other, Tiling what they do then, and Rows those of x that the group has, if the family says so. Of several
 	// such wishes one can be granted.

@@ -44,6 +44,8 @@ type Candidate struct {
 	// Lanes are those of a workgroup, Rows those of x that the group has, and Kept the elements of them that a lane
 	// keeps, if the family says so.
 	Lanes, Rows, Kept int
+	// AtOnce: a subgroup loads all of its rows before it multiplies the first.
+	AtOnce bool
 	// Room is the lanes of a compute unit that there are to be registers for, where the driver's
 	// compiler can be told; 0: it chooses.
 	Room int
