@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -223,6 +224,20 @@ func (p *probe) calls(v plans.Vocab) {
 		}
 	}
 	p.d.TextCalls = false
+	if p.t.leavesOut() && strings.Contains(p.t.source, "tools") && isMark(pythonicOpen, v) { // LFM2
+		p.d.Calls = pythonicName
+		p.toolRole()
+	}
+}
+
+// leavesOut says that the template writes no calls.
+func (t *Template) leavesOut() bool { return !strings.Contains(t.source, "tool_calls") }
+
+// isMark says whether a text is a token that is shown only where it is asked for.
+func isMark(text string, v plans.Vocab) bool {
+	const control, userDefined = 3, 4
+	i := slices.Index(v.Tokens, text)
+	return i >= 0 && i < len(v.Types) && (v.Types[i] == control || v.Types[i] == userDefined)
 }
 
 // head returns the part of a text with calls that stands before them: what it

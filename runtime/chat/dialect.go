@@ -73,6 +73,7 @@ var forms = []form{
 		read: named{open: "<function=", sep: ">", end: "</function>"}.read},
 	{name: "list-tag", opens: []string{"<tool_calls>", "<TOOLCALL>", "<|START_ACTION|>", "<|function_call|>"},
 		closes: []string{"</tool_calls>", "</TOOLCALL>", "<|END_ACTION|>"}, between: "[],", read: jsonCall(false)},
+	{name: pythonicName, opens: []string{pythonicOpen}, closes: []string{pythonicClose}, between: "[],", read: pythonCall},
 	{name: harmonyName, starts: []string{"<|channel|>", "<|start|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|constrain|>"}},
 	{name: bareName, between: ";", starts: []string{"<|python_tag|>"}, read: jsonCall(true)},
 }

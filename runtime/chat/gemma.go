@@ -31,7 +31,7 @@ func gemmaCall(in string, final bool, e *env) (r reading) {
 		return r
 	}
 	r.name, r.named = strings.TrimSpace(name), true
-	g := gemmaReader{in: "{" + rest, text: &e.text}
+	g := gemmaReader{literalReader{in: "{" + rest, text: &e.text}}
 	whole := g.object(0)
 	r.args = g.out.String()
 	if g.bad {
@@ -53,56 +53,14 @@ func gemmaCall(in string, final bool, e *env) (r reading) {
 	return r
 }
 
-// gemmaReader writes a value as JSON as far as it goes. Its methods return false
-// when the text ends first or makes no sense.
-type gemmaReader struct {
-	in   string
-	at   int
-	out  strings.Builder
-	bad  bool
-	text *quoter
-}
-
-func (g *gemmaReader) rest() string { return g.in[g.at:] }
-
-func (g *gemmaReader) fail() bool {
-	g.bad = true
-	return false
-}
-
-// items reads what stands between two brackets.
-func (g *gemmaReader) items(end byte, item func() bool) bool {
-	g.out.WriteByte(g.in[g.at])
-	g.at++
-	for n := 0; ; n++ {
-		if g.at = skip(g.in, g.at); g.at == len(g.in) {
-			return false
-		}
-		if g.in[g.at] == end {
-			g.out.WriteByte(end)
-			g.at++
-			return true
-		}
-		if n > 0 {
-			if g.in[g.at] != ',' {
-				return g.fail()
-			}
-			if g.at = skip(g.in, g.at+1); g.at == len(g.in) {
-				return false
-			}
-			g.out.WriteString(", ")
-		}
-		if !item() {
-			return false
-		}
-	}
-}
+// gemmaReader is a literalReader of values in which strings stand between marks.
+type gemmaReader struct{ literalReader }
 
 func (g *gemmaReader) object(depth int) bool {
 	if depth > 100 {
 		return g.fail()
 	}
-	return g.items('}', func() bool {
+	return g.items('}', "{}", func() bool {
 		key := ""
 		if yes, maybe := begins(g.rest(), gemmaQuote); yes {
 			text, _, ok := strings.Cut(g.rest()[len(gemmaQuote):], gemmaQuote)
@@ -146,7 +104,7 @@ func (g *gemmaReader) value(depth int) bool {
 		if depth > 100 {
 			return g.fail()
 		}
-		return g.items(']', func() bool { return g.value(depth + 1) })
+		return g.items(']', "[]", func() bool { return g.value(depth + 1) })
 	}
 	end := strings.IndexAny(g.rest(), ",}]")
 	if end < 0 {

@@ -62,6 +62,13 @@ func (t *Template) context(c Conversation, d Dialect) (*jinja.Dict, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(m.Calls) > 0 && d.Calls == pythonicName && t.leavesOut() {
+			content, err := withCalls(m.text(), m.Calls)
+			if err != nil {
+				return nil, err
+			}
+			v.Set("content", content)
+		}
 		messages.Append(v)
 	}
 	ctx.Set("messages", messages)

@@ -276,6 +276,11 @@ func TestVariants(t *testing.T) {
 		{"harmony", `<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.add<|message|>{"a": 1}`, []Call{call}},
 		{"json-bare", `<|python_tag|>{"type": "function", "name": "add", "parameters": {"a": 1}}`, []Call{call}},
 		{"json-bare", `{"name": "add", "parameters": {"a": 1}}; {"name": "now", "parameters": {}}`, []Call{call, {Name: "now", Arguments: "{}"}}},
+		{"pythonic", `<|tool_call_start|>[add(a=1)]<|tool_call_end|>`, []Call{call}},
+		{"pythonic", `<|tool_call_start|>[look_up(word='it\'s "so"', deep=True, list=('a', 2, [None])), now()]<|tool_call_end|>`,
+			[]Call{{Name: "look_up", Arguments: `{"word": "it's \"so\"", "deep": true, "list": ["a", 2, [null]]}`}, {Name: "now", Arguments: "{}"}}},
+		{"pythonic", `<|tool_call_start|>[look_up(word='it's so', list={'a': 'b'})`, []Call{{Name: "look_up", Arguments: `{"word": "it's so", "list": {"a": "b"}}`}}},
+		{"pythonic", `<|tool_call_start|>[look_up(word="\u00e9\ud83c\udf1e\n")]<|tool_call_end|>`, []Call{{Name: "look_up", Arguments: `{"word": "é🌞\n"}`}}},
 		{"list-tag", `<TOOLCALL>[{"name": "add", "arguments": {"a": 1}}]</TOOLCALL>`, []Call{call}},
 	} {
 		m := Collect(all[c.form].Dialect().Parser(false, testTools), c.text)
@@ -301,7 +306,7 @@ func FuzzParser(f *testing.F) {
 			f.Add(uint8(i), opened, text, uint64(i))
 		}
 	}
-	for _, text := range []string{`{"name": "add"`, "<tool_call><tool_call>{", "[TOOL_CALLS]a[CALL_ID]b[ARGS]tru", "<think></think>\n x", "to=functions.", `<tool_call>{"name": "a", "arguments": {"a": nul}}`} {
+	for _, text := range []string{`{"name": "add"`, "<tool_call><tool_call>{", "[TOOL_CALLS]a[CALL_ID]b[ARGS]tru", "<think></think>\n x", "to=functions.", `<tool_call>{"name": "a", "arguments": {"a": nul}}`, `<|tool_call_start|>[a(b='c', d={"e": (1, "\ud83c`} {
 		for i := range names {
 			f.Add(uint8(i), false, text, uint64(7))
 		}

@@ -142,3 +142,36 @@ func TestAs(t *testing.T) {
 		t.Errorf("As changes what it is called on: %v", d.Roles)
 	}
 }
+
+// TestCallsLeftOut: where a template writes tools and no calls, and the vocabulary has the marks of a form, calls are written
+// behind the content, with marks that are control tokens and arguments that are none.
+func TestCallsLeftOut(t *testing.T) {
+	v := plans.Vocab{
+		ChatTemplate: "{{ tools | tojson }}\n{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}",
+		Tokens:       []string{"<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"}, Types: []int32{3, 3, 3, 3},
+	}
+	tmpl, err := New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := tmpl.Dialect(); d.Calls != "pythonic" || d.lacks("tool") {
+		t.Fatalf("dialect %+v", d)
+	}
+	m := Message{Role: "assistant", Content: "So:", Calls: []Call{
+		{Name: "look_up", Arguments: `{"word": "<|im_end|>", "deep": true, "list": [null, 1]}`}, {Name: "now"},
+	}}
+	spans, err := tmpl.Render(Conversation{Messages: []Message{ask, m}, Tools: testTools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `<|im_start|>assistant
+«So:»<|tool_call_start|>[«look_up(word="<|im_end|>", deep=True, list=[null, 1])», «now()»]<|tool_call_end|><|im_end|>
+`
+	if got := bracketed(spans); !strings.HasSuffix(got, want) {
+		t.Errorf("got %s, want %s behind", got, want)
+	}
+	v.Types[2] = 1
+	if tmpl, err = New(v); err != nil || tmpl.Dialect().Calls != "" {
+		t.Errorf("without a mark: %v, %v", tmpl.Dialect(), err)
+	}
+}

@@ -26,6 +26,21 @@ func Own(s string) Value { return own(s) }
 // a control token.
 func Data(s string) Value { return data(s) }
 
+// Join puts strings together. Each byte keeps who wrote it.
+func Join(parts ...Value) Value {
+	var all Str
+	byUser := false
+	for _, p := range parts {
+		for text, user := range p.(Str).runs() {
+			if user != byUser {
+				all.flips, byUser = append(all.flips, len(all.s)), user
+			}
+			all.s += text
+		}
+	}
+	return all
+}
+
 func own(s string) Str { return Str{s: s} }
 
 func data(s string) Str {
