@@ -47,7 +47,7 @@ lint:
 generate:
 	$(GO) generate ./...
 
-# Rewrites the machine code that zincc holds of kernels, for x86-64-v3 and x86-64-v4; needs LLVM 19. CHECK=--check compares.
+# Rewrites the machine code that zincc holds of kernels, for all kinds of processor; needs LLVM 19. CHECK=--check compares.
 objects:
 	$(GO) run ./internal/makeobjects $(CHECK)
 

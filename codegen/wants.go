@@ -84,14 +84,14 @@ func (r *wanted) tile(g *ir.Group, w kernels.Rewrite) error {
 	return nil
 }
 
-// fix makes the readers of g round what they read to fixed point.
+// fix makes the readers of g round what they read.
 func (r *wanted) fix(g *ir.Group, w kernels.Rewrite) error {
-	if w.Round != "fixed12" && w.Round != "fixed8" {
+	if w.Round == "" || w.Round == "half" {
 		return nil
 	}
 	x, of := w.Readers[0].Args[0], w.Readers[0].Args[1]
 	var attrs ir.Attrs
-	if row := of.Type.Last(); row != x.Type.Last() {
+	if row := of.Type.Last(); row != x.Type.Last() && w.Round != "bfloat16" {
 		attrs = ir.Attrs{{Name: "row", Value: int64(row)}}
 	}
 	fixed, err := r.b.Make(w.Round, attrs, x)

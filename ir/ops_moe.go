@@ -71,7 +71,7 @@ var moeOps = []*OpKind{
 	{
 		Name: "expert_linear",
 		Doc: "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = sum over j of weight[e][first + n][j] * x[r][j], or x[r][i*width + j] " +
-			"if x has a run of width for every slot; where x is f16, weight may be rounded to f16; order and offsets, both or none, " +
+			"if x has a run of width for every slot; where x is f16, or made by bfloat16, weight may be rounded likewise; order and offsets, both or none, " +
 			"are those of ids and change no result",
 		Params:   []string{"x", "weight", "ids", "order", "offsets"},
 		Optional: 2,

@@ -151,7 +151,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "linear",
-		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; where x is f16, weight may be rounded to f16",
+		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; where x is f16, or made by bfloat16, weight may be rounded likewise",
 		Params:   []string{"x", "weight", "bias"},
 		Optional: 1,
 		Fusion:   MatMul,
@@ -189,6 +189,25 @@ var denseOps = []*OpKind{
 	},
 	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows (of row elements, where x has several one behind the other) that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
 	fixedPoint("fixed8", 8, "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
+	{
+		Name:    "bfloat16",
+		Doc:     "y = x rounded to bf16, halves away from 0",
+		Params:  []string{"x"},
+		Fusion:  Elementwise,
+		RowWise: true,
+		Flops:   noFlops,
+		Error:   bfloatRounding,
+		Infer: func(op *Op) (Type, error) {
+			x := op.Args[0].Type
+			if err := isRows(x); err != nil {
+				return Type{}, err
+			}
+			if x.DType != F32 {
+				return Type{}, fmt.Errorf("x is %s, want f32", x)
+			}
+			return x, nil
+		},
+	},
 	{
 		Name:    "add",
 		Doc:     "y = a + b",

@@ -96,6 +96,7 @@ func "forward" rows=8 sequences=many {
   %6 = expert_sum %5, %3 : f32[T, 64]
   %23 = fixed12 %0 : f32[T, 64]
   %24 = fixed8 %0 : f32[T, 64]
+  %44 = bfloat16 %0 : f32[T, 64]
   %7 = linear %23, @one : f32[T, 1]
   %8 = gate_rows %6, %7 : f32[T, 64]
   %9 = conv1d %8, @conv, @ring, @pos, @slot : f32[T, 64]
@@ -233,6 +234,7 @@ func TestErrors(t *testing.T) {
 		{"add", nil, []*Value{row(256), row(256)}, 0, 0},
 		{"fixed12", nil, []*Value{row(256)}, 0, 1.0 / 2048},
 		{"fixed8", nil, []*Value{row(256)}, 0, 1.0 / 128},
+		{"bfloat16", nil, []*Value{row(256)}, 0, 1.0 / 32},
 		{"rmsnorm", Attrs{{"eps", 1e-6}, {"group", int64(128)}}, nil, 128, 0},
 		{"attention", heads, nil, 16 * (64 + 80), 0},
 		{"deltanet", heads, nil, 64 + 16*5, 0},

@@ -19,6 +19,7 @@ type CPURequirements struct {
 type CPUCapabilities struct {
 	Arch     string
 	Features map[string]bool
+	Refused  map[string]string // features that the system keeps from programs, and why
 }
 
 // objectFormats are the formats of machine code, by architecture.
@@ -54,7 +55,11 @@ func (r *CPURequirements) missing(c *Capabilities) string {
 	}
 	for _, name := range r.Features {
 		if !has.Features[name] {
-			return fmt.Sprintf("lacks the instructions of %s", name)
+			what := "lacks the instructions of " + name
+			if why := has.Refused[name]; why != "" {
+				what += ": " + why
+			}
+			return what
 		}
 	}
 	return ""

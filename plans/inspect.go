@@ -65,7 +65,7 @@ func chatTable(p *Plan) *table.Table {
 // numericsTable counts, by entry, the projections that read x as it is and those that
 // read it rounded, by the op that rounds it.
 func numericsTable(p *Plan) *table.Table {
-	ops := []string{"", "half", "fixed12", "fixed8"}
+	ops := []string{"", "half", "fixed12", "fixed8", "bfloat16"}
 	t := &table.Table{Title: "numerics", Columns: append([]string{"entry", "x in f32"}, ops[1:]...)}
 	for _, f := range p.Program.Funcs {
 		count := make([]int, len(ops))

@@ -14,7 +14,7 @@ var maxGrid = [3]int{1<<31 - 1, 65535, 65535}
 
 const (
 	maxWorkgroup = 2048
-	maxShared    = 1 << 20
+	maxShared    = 4 << 20
 	maxRegion    = 1 << 46 // bytes of any region, so that sums do not overflow
 	maxArgs      = 256
 )

@@ -93,7 +93,7 @@ context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 		c.slots.n = 1
 		f.Var(&c.slots, "slots", "sequences that the plan holds at a time, each with a KV cache of its own, or max: as many as fit, up to 8")
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
-		f.BoolVar(&c.exact, "exact", false, "read prompts as exactly as answers: x in 12 bits on processors and in float32 on GPUs without matrices, where it is 8 bits else; slower")
+		f.BoolVar(&c.exact, "exact", false, "read prompts as exactly as answers: x in 12 bits on processors and in float32 on GPUs without matrices, where it is 8 bits or bfloat16 else; slower")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
 		f.StringVar((*string)(&c.dialect), "dialect", "", "how the model writes calls of tools, where its chat template does not show it: "+strings.Join(chat.Dialects(), ", "))

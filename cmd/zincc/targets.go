@@ -14,6 +14,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/device"
 )
@@ -67,7 +68,17 @@ func findTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 	if err != nil {
 		return nil, nil, cli.Usagef("--target: %s", err)
 	}
+	if name == target.CPU {
+		sayTiles(t)
+	}
 	return t, nil, nil
+}
+
+// sayTiles says why the tiles that the processor has are not used, where the system refuses them.
+func sayTiles(t *target.Target) {
+	if err := processor.TilesRefused(); err != nil && t.Backend == plans.CPU {
+		fmt.Fprintf(os.Stderr, "zincc: compiling for %s: %s\n", t.Name, err)
+	}
 }
 
 // readProbe reads what `zincrun probe --json` wrote into a file.
@@ -120,6 +131,7 @@ func hereTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 	case note != "":
 		fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (%s): %s\n", t.Name, note)
 	}
+	sayTiles(t)
 	return t, nil, nil
 }
 

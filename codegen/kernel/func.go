@@ -33,6 +33,8 @@ type Func struct {
 	Lines bool
 	// Bulk: it uses Arrivals, which only PTX for sm_90 and later has.
 	Bulk bool
+	// Tiles: it uses tiles, which only processors with AMX have.
+	Tiles bool
 
 	workgroup *Node
 	arrays    []*Array

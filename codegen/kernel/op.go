@@ -117,6 +117,12 @@ const (
 	OpVarElem      // var, element
 	OpVarSetElem   // var, element, value
 
+	// Tiles; see Node.Tile.
+	OpTileZero
+	OpTileLoad   // index, stride; imm: the array
+	OpTileStore  // index, stride; imm: the array
+	OpTileMulAdd // sums, x, y
+
 	// Control. Regions are named after the operands.
 	OpIf       // condition; then, else
 	OpFor      // low, high, step; body, whose param is the counter
@@ -239,6 +245,11 @@ var ops = [numOps]opInfo{
 	OpMatGroupWait: {name: "mat_group_wait"},
 	OpVarElem:      {name: "get_elem"},
 	OpVarSetElem:   {name: "set_elem"},
+
+	OpTileZero:   {name: "tile_zero"},
+	OpTileLoad:   {name: "tile_load"},
+	OpTileStore:  {name: "tile_store"},
+	OpTileMulAdd: {name: "tile_mul_add"},
 
 	OpIf:       {name: "if"},
 	OpFor:      {name: "for"},

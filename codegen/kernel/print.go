@@ -167,6 +167,12 @@ func (p *printer) subject(n *Node) string {
 		return fmt.Sprintf("%d products=%d ", n.imm, n.align)
 	case OpMatLength:
 		return fmt.Sprintf("%v ", Type(n.imm))
+	case OpTileLoad, OpTileStore:
+		return fmt.Sprintf("%d tile=%d ", n.imm, n.align)
+	case OpTileZero:
+		return fmt.Sprint(n.Tile(0))
+	case OpTileMulAdd:
+		return fmt.Sprintf("%d %d %d", n.Tile(0), n.Tile(1), n.Tile(2))
 	case OpMatLoad, OpMatStore:
 		return fmt.Sprintf("%d %s ", n.imm, layoutNames[n.align])
 	}

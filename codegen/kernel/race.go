@@ -279,17 +279,21 @@ func (d *detector) visit(n *Node, lane, wave int) visit {
 	return visit{node: int32(n.number) + 1, group: d.group, lane: int32(lane), subgroup: int32(lane / wave), time: d.time}
 }
 
-// inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole.
+// inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole, and the lane behind the last the workgroup, whose own
+// accesses are ordered.
 func (m *machine) inShared(n *Node, array, at, words, lane int) {
 	v := m.races.visit(n, lane, m.wave)
-	if lane < 0 {
+	switch {
+	case lane < 0:
 		v.subgroup = int32(-1 - lane)
+	case lane == m.lanes: // tiles are the workgroup's
+		v.subgroup = 0
 	}
 	v.barriers, v.within = m.races.barriers, m.races.within[v.subgroup]
 	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
 	stores := false
 	switch n.op {
-	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpCopy, OpCopyWait, OpBulk:
+	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpTileStore, OpCopy, OpCopyWait, OpBulk:
 		stores = true
 	}
 	cells := m.races.shared[array][at:][:words]
@@ -371,7 +375,10 @@ func (m *machine) race(where string, v, w *visit) {
 
 func (m *machine) describe(v *visit) string {
 	who := fmt.Sprintf("lane %d", v.lane)
-	if v.lane < 0 {
+	switch {
+	case int(v.lane) == m.lanes:
+		who = "workgroup"
+	case v.lane < 0:
 		who = fmt.Sprintf("subgroup %d", v.subgroup)
 	}
 	if v.group != m.races.group {

@@ -51,6 +51,7 @@ type machine struct {
 	products    products
 	copies      []copies // by lane
 	arrivals    arrivals
+	tiles       [Tiles]tile
 	err         error
 }
 
@@ -68,6 +69,13 @@ func (m *machine) workgroup(index int) error {
 		}
 		m.shared = append(m.shared, words)
 		arrays = append(arrays, len(words))
+	}
+	for i := range m.tiles {
+		for r := range m.tiles[i] {
+			for c := range m.tiles[i][r] {
+				m.tiles[i][r][c] = undefined
+			}
+		}
 	}
 	m.races.begin(index, m.lanes, m.wave, arrays)
 	m.products, m.copies, m.arrivals = products{}, make([]copies, m.lanes), arrivals{}
@@ -186,6 +194,8 @@ func (m *machine) node(n *Node, active []bool) {
 		m.array(n, active)
 	case OpTable:
 		m.constant(n, active)
+	case OpTileZero, OpTileLoad, OpTileStore, OpTileMulAdd:
+		m.tileOp(n, active)
 	default:
 		switch {
 		case ops[n.op].subgroup != "":

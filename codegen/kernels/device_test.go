@@ -112,7 +112,7 @@ func lowered(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.Groups && !f.TF32 { // which only PTX has
+	if !f.Groups && !f.TF32 && !f.Tiles { // which only PTX has, or processors
 		if module, err = kernelspirv.Lower(f); err != nil {
 			t.Fatal(err)
 		}

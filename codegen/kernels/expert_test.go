@@ -55,8 +55,9 @@ func (w *world) expertOp(op *ir.Op, a [][]float64, y, mag []float64) {
 			x := a[0][at:]
 			row := a[1][(int(a[2][slot])*height+attrs.Int("first")+i%n)*k:][:k]
 			for j, v := range row {
+				v, off := w.weightFor(op.Args[0], v)
 				y[i] += v * x[j]
-				mag[i] += math.Abs(v*x[j]) + w.either(op.Args[0], at+j, v)
+				mag[i] += math.Abs(v*x[j]) + math.Abs(x[j])*off + w.either(op.Args[0], at+j, v)
 			}
 		}
 	case "expert_order":

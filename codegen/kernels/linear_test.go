@@ -162,13 +162,16 @@ func (w *world) op(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
 		toFixed(y, mag, a[0], 2047, run)
 	case "fixed8":
 		toFixed(y, mag, a[0], 127, 32)
+	case "bfloat16":
+		w.toBF16(y, mag, args[0])
 	case "linear":
 		k := int(args[0].Type.Last())
 		for i := range y {
 			for j, x := range a[0][i/width*k:][:k] {
-				p := x * a[1][i%width*k+j]
+				v, off := w.weightFor(args[0], a[1][i%width*k+j])
+				p := x * v
 				y[i] += p
-				mag[i] += math.Abs(p) + w.either(args[0], i/width*k+j, a[1][i%width*k+j])
+				mag[i] += math.Abs(p) + math.Abs(x)*off + w.either(args[0], i/width*k+j, v)
 			}
 			if len(a) == 3 {
 				y[i] += a[2][i%width]
@@ -230,10 +233,50 @@ func toFixed(y, mag, x []float64, most float64, run int) {
 	}
 }
 
+// bf16 rounds to bf16, and returns what the result may be off as it lies near the middle of two, or else 0.
+func bf16(x float64) (rounded, off float64) {
+	_, e := math.Frexp(x)
+	last := math.Ldexp(1, e-8)
+	n := x / last
+	if math.Abs(math.Abs(n-math.Trunc(n))-.5) < 1e-3 {
+		off = last
+	}
+	return math.Round(n) * last, off
+}
+
+// toBF16 rounds x. Kernels round what is normed before they know the norm's scale.
+func (w *world) toBF16(y, mag []float64, x *ir.Value) {
+	before := w.vals[x]
+	if op := x.Def; op != nil && op.Kind.Name == "rmsnorm" {
+		in, gain := w.vals[op.Args[0]], w.vals[op.Args[1]]
+		before = make([]float64, len(in))
+		for i, v := range in {
+			before[i] = v * gain[i%len(gain)]
+		}
+	}
+	for i, v := range before {
+		scale := 1.0
+		if v != 0 {
+			scale = w.vals[x][i] / v
+		}
+		r, off := bf16(v)
+		y[i], mag[i] = r*scale, off*math.Abs(scale)
+	}
+}
+
+// weightFor is a weight as kernels take it for x, and the magnitude of what it may be off.
+func (w *world) weightFor(x *ir.Value, v float64) (taken, off float64) {
+	if x.Def == nil || x.Def.Kind.Name != "bfloat16" {
+		return v, 0
+	}
+	taken, off = bf16(v)
+	return taken, off / magnitudes
+}
+
 // either is what element i of an x in fixed point may be off, times a weight, as a
 // magnitude of errors.
 func (w *world) either(x *ir.Value, i int, weight float64) float64 {
-	if x.Def == nil || !strings.HasPrefix(x.Def.Kind.Name, "fixed") {
+	if x.Def == nil || !strings.HasPrefix(x.Def.Kind.Name, "fixed") && x.Def.Kind.Name != "bfloat16" {
 		return 0
 	}
 	return w.mags[x][i] * math.Abs(weight) / magnitudes

@@ -50,6 +50,29 @@ func TestRowsFormats(t *testing.T) {
 	}
 }
 
+// tiled is a target with tiles of bf16.
+func tiled(t testing.TB) *target.Target { return machine(t, "x86-64-amx") }
+
+// TestTilesFormats: many rows of x in bf16, of which the last columns are fewer than 16, or more.
+func TestTilesFormats(t *testing.T) {
+	for _, d := range interleaved {
+		for _, k := range []int{3 * 256, 5 * 64} {
+			if k%d.Block() != 0 {
+				continue
+			}
+			for _, rows := range []int{37, 60} {
+				t.Run(fmt.Sprint(d, "/", k, "/", rows), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t, 64, rows)
+					w.on = tiled(t)
+					y := w.linear(w.op("bfloat16", nil, w.rows(ir.T, ir.Dim(k))), d, 70)
+					w.checkWith(interpretOnly, first(t, w.candidates(w.on, y), "rows"), rows, y)
+				})
+			}
+		}
+	}
+}
+
 // TestRowsOfFloats: lanes have elements of one row, and entries of every width the same bits; rows of no whole number of 16 elements are read
 // otherwise.
 func TestRowsOfFloats(t *testing.T) {
@@ -92,29 +115,29 @@ func everyWidth(t *testing.T, on string, d ir.DType, k int, rounded func(w *worl
 
 // TestRowsGroups: with and without a norm, bias, GLU, residuals, of weights that are interleaved and others.
 func TestRowsGroups(t *testing.T) {
-	for name, build := range map[string]func(w *world, x *ir.Value) *ir.Value{
-		"bias": func(w *world, x *ir.Value) *ir.Value {
-			return w.op("linear", nil, w.fixed8(w.norm(x)), w.matrix(ir.Q4_K, 33, 512), w.vector("bias", 33))
+	for name, build := range map[string]func(w *world, round string, x *ir.Value) *ir.Value{
+		"bias": func(w *world, round string, x *ir.Value) *ir.Value {
+			return w.op("linear", nil, w.op(round, nil, w.norm(x)), w.matrix(ir.Q4_K, 33, 512), w.vector("bias", 33))
 		},
-		"silu": func(w *world, x *ir.Value) *ir.Value {
-			x = w.fixed8(w.norm(x))
+		"silu": func(w *world, round string, x *ir.Value) *ir.Value {
+			x = w.op(round, nil, w.norm(x))
 			return w.glu("silu", w.linear(x, ir.Q6_K, 35), w.linear(x, ir.Q6_K, 35))
 		},
-		"gelu": func(w *world, x *ir.Value) *ir.Value {
-			x = w.fixed8(x)
+		"gelu": func(w *world, round string, x *ir.Value) *ir.Value {
+			x = w.op(round, nil, x)
 			return w.glu("gelu", w.linear(x, ir.Q8_0, 35), w.linear(x, ir.Q8_0, 35))
 		},
-		"residuals": func(w *world, x *ir.Value) *ir.Value {
-			y := w.linear(w.fixed8(x), ir.Q5_K, 50)
+		"residuals": func(w *world, round string, x *ir.Value) *ir.Value {
+			y := w.linear(w.op(round, nil, x), ir.Q5_K, 50)
 			for range 3 {
 				y = w.op("add", nil, y, w.rows(ir.T, 50))
 			}
 			return y
 		},
-		"floats": func(w *world, x *ir.Value) *ir.Value {
+		"floats": func(w *world, _ string, x *ir.Value) *ir.Value {
 			return w.op("add", nil, w.op("linear", nil, w.norm(x), w.matrix(ir.F16, 33, 512), w.vector("bias", 33)), w.rows(ir.T, 33))
 		},
-		"floats glu": func(w *world, x *ir.Value) *ir.Value {
+		"floats glu": func(w *world, _ string, x *ir.Value) *ir.Value {
 			return w.glu("gelu", w.linear(x, ir.Q4_1, 35), w.linear(x, ir.Q4_1, 35))
 		},
 	} {
@@ -122,8 +145,12 @@ func TestRowsGroups(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 20, 13)
 			w.on = processor(t)
-			y := build(w, w.rows(ir.T, 512))
+			y := build(w, "fixed8", w.rows(ir.T, 512))
 			w.check(first(t, w.candidates(w.on, y), "rows"), 13, y)
+			w = newWorld(t, 20, 19)
+			w.on = tiled(t)
+			y = build(w, "bfloat16", w.rows(ir.T, 512))
+			w.checkWith(interpretOnly, first(t, w.candidates(w.on, y), "rows"), 19, y)
 		})
 	}
 }
@@ -138,16 +165,23 @@ func TestRowsExperts(t *testing.T) {
 		{dtype: ir.F16, embd: 96, ff: 64, experts: 5, slots: 2, norm: true, gating: "softmax"},
 		{dtype: ir.Q4_1, embd: 96, ff: 64, experts: 5, slots: 2, merged: true, gating: "softmax"},
 	} {
-		for _, rows := range []int{8, 20} {
-			t.Run(fmt.Sprintf("%v/%d", m, rows), func(t *testing.T) {
+		for _, c := range []struct {
+			rows   int
+			target string
+		}{{8, "x86-64-v4"}, {20, "x86-64-v4"}, {20, "x86-64-amx"}} {
+			rows := c.rows
+			t.Run(fmt.Sprintf("%v/%d/%s", m, rows, c.target), func(t *testing.T) {
 				t.Parallel()
-				n, sorted, round := rows-1, rows > ir.DecodeRows, "fixed12"
+				n, sorted, round, run := rows-1, rows > ir.DecodeRows, "fixed12", launch
 				if sorted {
 					round = "fixed8"
 				}
+				if c.target == "x86-64-amx" {
+					round, run = "bfloat16", interpretOnly
+				}
 				begin := func() (w *world, chosen *ir.Value, order []*ir.Value) {
 					w = newWorld(t, rows, n)
-					w.on = processor(t)
+					w.on = machine(t, c.target)
 					chosen = w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))
 					if sorted {
 						order = w.sorted(&m, chosen)
@@ -176,12 +210,12 @@ func TestRowsExperts(t *testing.T) {
 				}
 				x = fixed(w, x)
 				y := w.glu("silu", w.experts(x, gate, chosen, 0, m.ff, order...), w.experts(x, up, chosen, from, m.ff, order...))
-				w.checkAll(launch, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
+				w.checkAll(run, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
 
 				w, chosen, order = begin()
 				down := w.stack(m.dtype, m.experts, m.embd, m.ff)
 				y = w.experts(fixed(w, w.input(ir.Dim(m.slots*m.ff))), down, chosen, 0, m.embd, order...)
-				w.checkAll(launch, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
+				w.checkAll(run, first(t, w.candidates(w.on, y), "rows"), n, []*ir.Value{y})
 			})
 		}
 	}

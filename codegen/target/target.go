@@ -42,7 +42,9 @@ type Target struct {
 	Permute bool
 	// UnsignedDot: dot products are of unsigned bytes of weights and signed ones of x, and others cost more.
 	UnsignedDot bool
-	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes (Exactly).
+	// Tiles: processors multiply tiles of bf16 (AMX).
+	Tiles bool
+	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes, or to bf16 (Exactly).
 	Exact bool
 	// Chunks: the delta rule of many rows is faster chunk by chunk than row by row.
 	Chunks bool

@@ -23,9 +23,17 @@ var features = []struct {
 	{"avx512dq", &cpu.X86.HasAVX512DQ},
 	{"avx512vl", &cpu.X86.HasAVX512VL},
 	{"avx512vnni", &cpu.X86.HasAVX512VNNI},
+	{Tile, &tiles},
+	{"amx-bf16", &cpu.X86.HasAMXBF16},
 	{"dotprod", &cpu.ARM64.HasASIMDDP},
 	{"i8mm", &cpu.ARM64.HasI8MM},
 }
+
+// Tile is the feature that the system has to give to a process.
+const Tile = "amx-tile"
+
+// tiles: the processor has them, and the system gives them to this process.
+var tiles = cpu.X86.HasAMXTile && TilesRefused() == nil
 
 // Arch is the architecture, as Go names it.
 const Arch = runtime.GOARCH

@@ -94,6 +94,14 @@ func fixedPoint(most float64, long int) func(c *call) error {
 	}
 }
 
+func bfloat16(c *call) error {
+	x, y := c.arg(0), c.result()
+	for i := range c.rows(0) * width(c.op.Result) {
+		y[i] = math.Float32frombits((math.Float32bits(x[i]) + 1<<15) &^ 0xffff)
+	}
+	return nil
+}
+
 func add(c *call) error {
 	elementwise(c, 2, func(a, b float32) float32 { return a + b })
 	return nil

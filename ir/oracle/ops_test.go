@@ -85,6 +85,26 @@ func TestFixedPoint(t *testing.T) {
 	t.Run("fixed8", func(t *testing.T) { checkFixed(t, "fixed8", 127, 32) })
 }
 
+// TestBFloat16: 8 bits of the mantissa are left, and what lies in the middle of two numbers goes away from 0.
+func TestBFloat16(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		x := t.floats(t.n * 32)
+		copy(x, []float32{1 + 1.0/256, -1 - 1.0/256, 1 + 1.0/257, 0, 3})
+		m := t.machine(1, 1, nil, "step @x : f32[T, 32]", "%0 = bfloat16 @x : io f32[T, 32]")
+		m.setFloats("x", x...)
+		run(t, m)
+		got := m.Floats(m.last())[:t.n*32]
+		if want := []float32{1 + 1.0/128, -1 - 1.0/128, 1, 0, 3}; !slices.Equal(got[:5], want) {
+			t.Fatalf("%g, want %g", got[:5], want)
+		}
+		for i, y := range got {
+			if off := math.Abs(float64(y - x[i])); off > math.Abs(float64(x[i]))/256 || math.Float32bits(y)&0xffff != 0 {
+				t.Fatalf("element %d: %g is %g", i, x[i], y)
+			}
+		}
+	})
+}
+
 // checkFixed holds an op that rounds to multiples of the largest of a run over most.
 func checkFixed(t *testing.T, op string, most float64, long int) {
 	checkOp(t, func(t *opTest) {

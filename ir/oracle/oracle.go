@@ -228,6 +228,7 @@ var evaluators = map[string]func(c *call) error{
 	"untile":           untile,
 	"fixed12":          fixedPoint(2047, 256),
 	"fixed8":           fixedPoint(127, 32),
+	"bfloat16":         bfloat16,
 	"add":              add,
 	"mul":              mul,
 	"scale":            scale,

@@ -13,5 +13,5 @@ func ReaderOf(p *plans.Plan, threads int, weight string, at int64) int {
 
 // ChunkOf is how many workgroups of a dispatch a thread takes at a time.
 func ChunkOf(p *plans.Plan, d *plans.Dispatch, threads int) uint64 {
-	return chunkOf(d, p.Header.Ctx, workgroupsOf(d), threads)
+	return chunkOf(p, d, workgroupsOf(d), threads)
 }

@@ -15,5 +15,9 @@ func Capabilities() plans.Capabilities {
 	for _, name := range names {
 		have[name] = !slices.Contains(missing, name)
 	}
-	return plans.Capabilities{CPU: plans.CPUCapabilities{Arch: processor.Arch, Features: have}}
+	refused := map[string]string{}
+	if err := processor.TilesRefused(); err != nil {
+		refused[processor.Tile] = err.Error()
+	}
+	return plans.Capabilities{CPU: plans.CPUCapabilities{Arch: processor.Arch, Features: have, Refused: refused}}
 }

@@ -46,16 +46,17 @@ const (
 	shortestChunk   = 500e-9 // seconds
 	longChunk       = 250e-6
 	chunksPerThread = 8
-	coreBytes       = 32e9 // a second, of weights
+	sharedBytes     = 400e6 // a second, of shared memory that is filled anew for each chunk
+	coreBytes       = 32e9  // a second, of weights
 	coreFLOPs       = 256e9
 )
 
 // chunkOf is how many workgroups of a dispatch a thread takes at a time. What grows with the cache counts as at the end of the context.
-func chunkOf(d *plans.Dispatch, ctx int, workgroups uint64, threads int) uint64 {
-	c := d.Cost.At(ctx)
+func chunkOf(p *plans.Plan, d *plans.Dispatch, workgroups uint64, threads int) uint64 {
+	c, shared := d.Cost.At(p.Header.Ctx), p.Pipelines[d.Pipeline].Shared
 	seconds := max(float64(c.ReadBytes+c.WriteBytes)/coreBytes, float64(c.FLOPs)/coreFLOPs)
 	all := float64(threads)
-	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/longChunk))))
+	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/max(longChunk, float64(shared)/sharedBytes)))))
 	chunks := uint64(min(all*rounds, seconds/shortestChunk))
 	if threads > 1 && (c.BytesPerPos > 0 || c.FLOPsPerPos > 0) {
 		chunks = uint64(chunksPerThread * threads)
@@ -116,7 +117,7 @@ func (x *Executor) dispatch(b *builder, d *plans.Dispatch) (native.Dispatch, err
 		consts[o.ID] = values[o.ID]
 	}
 	r := b.row(x.code.fns[pl.Module], workgroupsOf(d), args, consts, d.Grid)
-	r.Chunk = chunkOf(d, x.plan.Header.Ctx, r.Workgroups, len(x.team.threads))
+	r.Chunk = chunkOf(x.plan, d, r.Workgroups, len(x.team.threads))
 	return r, nil
 }
 

@@ -62,6 +62,9 @@ func newTeam(n int, on nodes, scratch int64) (*team, error) {
 	t.idle = sync.NewCond(&t.mu)
 	const line = 128 // two threads' memory shares no line, nor the one that is fetched with it
 	scratch = (scratch + line - 1) / line * line
+	if scratch > native.HugePage/2 { // then it is to fill the second cache, in which small pages from anywhere would get into each other's way
+		scratch = max(scratch, native.HugePage)
+	}
 	if t.shared, err = native.AllocMemory(int64(unsafe.Sizeof(native.Control{})) + line + scratch*int64(n)); err != nil {
 		return nil, err
 	}

@@ -146,22 +146,25 @@ func TestChunks(t *testing.T) {
 		cost       plans.Cost
 		workgroups uint64
 		threads    int
+		shared     int
 		want       uint64 // chunks
 	}{
-		{"next to nothing", plans.Cost{ReadBytes: us / 2}, 100, 2, 1},
-		{"for two of four threads", plans.Cost{ReadBytes: us}, 100, 4, 2},
-		{"one thread", plans.Cost{ReadBytes: 100 * us}, 100, 1, 1},
-		{"a chunk a thread", plans.Cost{ReadBytes: 400 * us}, 100, 2, 2},
-		{"half a millisecond a thread", plans.Cost{ReadBytes: 1000 * us}, 100, 2, 4},
-		{"a millisecond by its operations", plans.Cost{FLOPs: 2 * 1000 * 256000}, 100, 2, 8},
-		{"long", plans.Cost{ReadBytes: 1e6 * us}, 100, 2, 15},
-		{"fewer workgroups than threads", plans.Cost{ReadBytes: 1e6 * us}, 5, 16, 5},
-		{"attention", plans.Cost{BytesPerPos: us / 10}, 64, 2, 16},
-		{"attention of few workgroups", plans.Cost{FLOPsPerPos: 1}, 16, 4, 16},
-		{"attention on one thread", plans.Cost{BytesPerPos: us / 10}, 64, 1, 1},
+		{"next to nothing", plans.Cost{ReadBytes: us / 2}, 100, 2, 0, 1},
+		{"for two of four threads", plans.Cost{ReadBytes: us}, 100, 4, 0, 2},
+		{"one thread", plans.Cost{ReadBytes: 100 * us}, 100, 1, 0, 1},
+		{"a chunk a thread", plans.Cost{ReadBytes: 400 * us}, 100, 2, 0, 2},
+		{"half a millisecond a thread", plans.Cost{ReadBytes: 1000 * us}, 100, 2, 0, 4},
+		{"a millisecond by its operations", plans.Cost{FLOPs: 2 * 1000 * 256000}, 100, 2, 0, 8},
+		{"long", plans.Cost{ReadBytes: 1e6 * us}, 100, 2, 0, 15},
+		{"fewer workgroups than threads", plans.Cost{ReadBytes: 1e6 * us}, 5, 16, 0, 5},
+		{"long, of much shared memory", plans.Cost{ReadBytes: 1e6 * us}, 100, 2, 100e6, 4},
+		{"attention", plans.Cost{BytesPerPos: us / 10}, 64, 2, 0, 16},
+		{"attention of few workgroups", plans.Cost{FLOPsPerPos: 1}, 16, 4, 0, 16},
+		{"attention on one thread", plans.Cost{BytesPerPos: us / 10}, 64, 1, 0, 1},
 	} {
 		d := &plans.Dispatch{Cost: c.cost}
-		chunk := chunkOf(d, ctx, c.workgroups, c.threads)
+		p := &plans.Plan{Header: plans.Header{Ctx: ctx}, Pipelines: []plans.Pipeline{{Shared: c.shared}}}
+		chunk := chunkOf(p, d, c.workgroups, c.threads)
 		if have := (c.workgroups + chunk - 1) / chunk; have != c.want {
 			t.Errorf("%s: %d chunks of %d, want %d", c.name, have, chunk, c.want)
 		}

@@ -41,7 +41,7 @@ func readersOf(p *plans.Plan, threads int) readers {
 					continue
 				}
 				n := workgroupsOf(d)
-				r.uses[a.Region] = use{a.Bytes, n, chunkOf(d, p.Header.Ctx, n, threads)}
+				r.uses[a.Region] = use{a.Bytes, n, chunkOf(p, d, n, threads)}
 			}
 		}
 	}

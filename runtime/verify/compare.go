@@ -36,13 +36,15 @@ func (d *dispatch) tolerance() float64 {
 	return rounding + roundoff*(slack+spread*math.Sqrt(float64(k)))
 }
 
-// rounds reports whether the group may round matrices to float16: weights, or those of
+// rounds reports whether the group may round matrices to float16 or bfloat16: weights, or those of
 // a softmax.
 func (d *dispatch) rounds() bool {
 	return slices.ContainsFunc(d.group.Ops, func(op *ir.Op) bool {
 		switch op.Kind.Name {
 		case "linear", "expert_linear", "attention", "attention_split":
 			return op.Args[0].Type.DType == ir.F16
+		case "bfloat16":
+			return true
 		}
 		return false
 	})

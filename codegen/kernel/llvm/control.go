@@ -84,6 +84,8 @@ func (l *lowering) node(n *kernel.Node, s *scope) {
 	case kernel.OpBarrier, kernel.OpSubgroupBarrier: // one subgroup, in lock step
 	case kernel.OpFence:
 		l.do(ir.NewFence(enum.AtomicOrderingSequentiallyConsistent))
+	case kernel.OpTileZero, kernel.OpTileLoad, kernel.OpTileStore, kernel.OpTileMulAdd:
+		l.tileOp(n, s)
 	case kernel.OpIf:
 		l.branch(n, s)
 	case kernel.OpFor:

@@ -135,6 +135,11 @@ func (l *lowering) module() {
 	l.cur = head
 	at := l.get(counter)
 	head.NewCondBr(l.icmp(enum.IPredULT, at, l.end), body, done)
+	if l.f.Tiles {
+		l.configureTiles()
+		l.cur = done
+		l.releaseTiles()
+	}
 	done.NewRet(nil)
 
 	l.cur = body

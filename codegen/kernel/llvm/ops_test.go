@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -383,4 +384,61 @@ func TestPrefetch(t *testing.T) {
 		})
 	})
 	agree(t, f, nil, [3]int{1, 1, 1}, [][]byte{floats(r, 64), make([]byte, 256)}, 0)
+}
+
+// TestTiles compiles what multiplies tiles for every machine that has them, and runs it where this processor has.
+func TestTiles(t *testing.T) {
+	f := build(t, func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(16)
+		pairs, sums := b.Shared(kernel.U32, 512), b.Shared(kernel.F32, 320)
+		b.For(b.LocalID(), 512, 16, func(i kernel.Value) { pairs.Store(i, x.Load(kernel.U32, i)) })
+		b.For(b.LocalID(), 320, 16, func(i kernel.Value) { sums.Store(i, b.Convert(kernel.F32, i)) })
+		b.Barrier()
+		b.TileZero(0)
+		b.TileLoad(1, sums, 4, 20)
+		b.TileLoad(2, pairs, 0, 16)
+		b.TileLoad(3, pairs, 256, 16)
+		b.TileMulAdd(0, 2, 3)
+		b.TileMulAdd(1, 2, 3)
+		b.TileStore(sums, 0, 20, 0)
+		b.TileStore(sums, 4, 20, 1)
+		b.Barrier()
+		b.For(b.LocalID(), 320, 16, func(i kernel.Value) { y.Store(b.Add(b.Mul(b.WorkgroupID(0), 320), i), sums.Load(i)) })
+	})
+	r := rand.New(rand.NewPCG(13, 14))
+	agree(t, f, nil, [3]int{3, 1, 1}, [][]byte{floats(r, 512), make([]byte, 3*1280)}, 1e-4)
+	with := 0
+	for _, m := range Machines {
+		text, err := Lower(f, nil, m)
+		if !m.Tiles {
+			if err == nil {
+				t.Errorf("%s: tiles are lowered", m.Name)
+			}
+			continue
+		}
+		with++
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, err := m.Compile(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := object.Read(code); err != nil || o.Size == 0 {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		assembly, err := m.Assembly(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"ldtilecfg", "tilerelease", "tilezero", "tileloadd", "tilestored", "tdpbf16ps"} {
+			if !strings.Contains(assembly, name) {
+				t.Errorf("%s: no %s", m.Name, name)
+			}
+		}
+	}
+	if with == 0 {
+		t.Error("no machine has tiles")
+	}
 }

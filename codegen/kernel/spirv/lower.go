@@ -24,6 +24,9 @@ func Lower(f *kernel.Func) ([]uint32, error) {
 	if f.Bulk {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no copies that are waited for by slot", f.Name)
 	}
+	if f.Tiles {
+		return nil, fmt.Errorf("kernel %s: SPIR-V has no tiles", f.Name)
+	}
 	l := &lowering{
 		f: f, m: spirv.NewBuilder(),
 		values: map[*kernel.Node]spirv.ID{}, inputs: map[spirv.BuiltIn]spirv.ID{},

@@ -10,7 +10,7 @@ import (
 
 // expertGroup is a dispatch group of the form
 //
-//	[rmsnorm of whole rows] [fixed12 or fixed8] [topk] (expert_linear [expert_bias] | linear | glu [half] | relu2)...
+//	[rmsnorm of whole rows] [fixed12, fixed8 or bfloat16] [topk] (expert_linear [expert_bias] | linear | glu [half] | relu2)...
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x.
@@ -38,7 +38,7 @@ func matchExperts(s *site.Site) *expertGroup {
 				g.x, norm = op.Args[0], op.Result
 				g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
 			}
-		case "fixed12", "fixed8":
+		case "fixed12", "fixed8", "bfloat16":
 			ok = g.fixed == nil && (norm == nil && g.x == nil || norm == op.Args[0])
 			if norm == nil {
 				g.x = op.Args[0]

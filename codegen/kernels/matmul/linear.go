@@ -18,7 +18,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [last_row] [rmsnorm] [fixed12 or fixed8] linear... [glu or relu2] [add]...
+//	[untile] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu or relu2] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -32,8 +32,8 @@ type linearGroup struct {
 	runs      int       // of a row, which are normed apart; 0 if the norm is one of whole rows
 	half      bool      // x is f16
 	tiled     *ir.Op    // takes it from tiles; nil if it lies in rows
-	fixed     *ir.Value // x in fixed point, for the projections that are fixed
-	bits      int       // of it: 12 or 8
+	fixed     *ir.Value // x in fixed point or bf16, for the projections that are fixed
+	bits      int       // of it: 12, 8 or 16
 	k         int       // row length of x
 	rows      int       // rows of the results, at most
 	projects  []*projection
@@ -172,8 +172,11 @@ func (g *linearGroup) inRows() bool {
 	})
 }
 
-// fixedBits are those of the ops that round x to fixed point.
-var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8}
+// fixedBits are those of the ops that round x where it is read.
+var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8, "bfloat16": bf16Bits}
+
+// bf16Bits are those of x that is bf16, no fixed point.
+const bf16Bits = 16
 
 // take adds an op behind the prologue, whose result is x.
 func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
@@ -303,7 +306,7 @@ func (g *linearGroup) key() string {
 	return strings.Join(append(words, strings.Join(results, ",")), " ")
 }
 
-var fixedNames = map[int]string{12: "*fixed", 8: "*fixed8"}
+var fixedNames = map[int]string{12: "*fixed", 8: "*fixed8", bf16Bits: "*bf16"}
 
 // matrixName names the j-th argument of a kind of projection i: w0, w0b, w1, ...
 func matrixName(kind string, i, j int) string {

@@ -87,8 +87,11 @@ func RowsWants(s *site.Site) []site.Rewrite {
 			ops = append(ops, op)
 		}
 	}
-	if g.rows <= ir.DecodeRows || s.Target.Exact {
+	switch {
+	case g.rows <= ir.DecodeRows || s.Target.Exact:
 		return site.Fixed("fixed12", ops)
+	case s.Target.Tiles:
+		return site.Fixed("bfloat16", ops)
 	}
 	return site.Fixed("fixed8", ops)
 }
@@ -114,6 +117,8 @@ func RowsCandidates(s *site.Site) []site.Candidate {
 	}
 	k.columns, k.unsigned = min(rowsColumns, most), s.Target.UnsignedDot
 	switch {
+	case k.tiles():
+		k.columns = tileCols
 	case !k.p.fixed && k.columns > 1: // of types that few models have, or few of their weights
 		k.columns = rowsColumns / 2
 	case k.bits == 8 && !k.unsigned: // registers are few
@@ -123,6 +128,17 @@ func RowsCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	return []site.Candidate{k.candidate()}
+}
+
+// tiles reports whether it multiplies tiles of bf16.
+func (k rowsKernel) tiles() bool { return k.fixed != nil && k.bits == bf16Bits }
+
+// outputs is the rows of each matrix that a workgroup has.
+func (k rowsKernel) outputs() int {
+	if k.tiles() && len(k.p.matrices) == 1 {
+		return tileStrips * laneRows
+	}
+	return laneRows
 }
 
 // sorted reports whether columns are rows sorted by expert.
@@ -138,6 +154,15 @@ func (k rowsKernel) count() int { return int(k.p.matrices[0].value.Type.Shape[0]
 // thread takes at a time, and weights are taken apart again for the columns of every tile, which costs as much as 6 columns.
 func (k *rowsKernel) divide(t *target.Target, most int) bool {
 	k.tile = k.columns
+	if k.tiles() {
+		if k.sorted() {
+			most *= 2 // experts of as many rows as all of them have are rare
+		}
+		for k.tile < min(most, tileMost) && k.bytes(k.tile+tileCols) <= tileShared {
+			k.tile += tileCols
+		}
+		return k.bytes(k.tile) <= t.Shared
+	}
 	if k.bits == 8 {
 		k.tile = rowsColumns
 	}
@@ -161,6 +186,8 @@ func (k rowsKernel) bytes(columns int) int {
 	switch {
 	case k.bits == 8:
 		return k.panelBytes(columns)
+	case k.tiles():
+		return k.tileBytes(columns)
 	case k.fixed != nil:
 		words += k.k/2 + k.k/16 + k.k/k.group()
 	}
@@ -196,9 +223,9 @@ func (k rowsKernel) candidate() site.Candidate {
 		Kernel: k.key(),
 		Order:  orders[k.bits],
 		Shape:  fmt.Sprintf("%d of %d", k.columns, k.tile),
-		Grid:   [3]int{site.CeilDiv(k.p.width, laneRows), site.CeilDiv(k.lines(), k.tile), 1},
+		Grid:   [3]int{site.CeilDiv(k.p.width, k.outputs()), site.CeilDiv(k.lines(), k.tile), 1},
 		Cover: []plans.Cover{{
-			Arg: "y", Dims: []int{k.lines(), k.p.width}, Tile: []int{k.tile, laneRows}, Axis: []int{1, 0},
+			Arg: "y", Dims: []int{k.lines(), k.p.width}, Tile: []int{k.tile, k.outputs()}, Axis: []int{1, 0},
 		}},
 	}
 	if k.sorted() {
@@ -209,7 +236,7 @@ func (k rowsKernel) candidate() site.Candidate {
 }
 
 // orders names those of the sums, by the bits of x.
-var orders = map[int]string{0: "rows0", 8: "panels8", 12: "rows12"}
+var orders = map[int]string{0: "rows0", 8: "panels8", 12: "rows12", bf16Bits: "tiles16"}
 
 // rowsRun is the kernel while it is built. An argument that the site does not have is x, and a constant says so.
 type rowsRun struct {
@@ -239,6 +266,8 @@ type rowsRun struct {
 	rstds     *kernel.Array // by column
 	products  *kernel.Array // of the columns at hand: by column, matrix and lane
 	panels    *panelRun     // of x in 8 bits, of all columns of the tile
+	tiled     *tilesRun     // of x in bf16, likewise
+	depth     kernel.Value  // of tiles: elements that are taken apart at a time
 }
 
 func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
@@ -291,6 +320,9 @@ func (k rowsKernel) declare(s *site.Signature) func(b *kernel.Builder) {
 	if len(k.p.matrices) > 1 {
 		r.act = s.U32("act", slices.Index(lane.GLUs, k.p.act), 0, "activation, by its place in the table")
 	}
+	if k.tiles() {
+		r.depth = s.U32("depth", tileDepth, tileDepth, "elements that are taken apart at a time")
+	}
 	r.slots, r.own = s.U32("slots", slots, 0, "experts of a row; 0: none"), flag("own", own, "1: x has a run for each expert of a row")
 	r.inOrder, r.count = flag("sorted", k.sorted(), "1: rows are sorted by expert"), s.U32("experts", count, 0, "experts in the weights")
 	height := k.p.width
@@ -316,12 +348,14 @@ func (r *rowsRun) build(b *kernel.Builder) {
 	switch r.bits {
 	case 8:
 		r.panels = newPanelRun(r)
+	case bf16Bits:
+		r.tiled = newTilesRun(r)
 	case 12:
 		r.high, r.sums, r.scales = b.Shared(kernel.U32, words(4)), b.Shared(kernel.I32, words(16)), b.Shared(kernel.F32, words(r.group()))
 		r.low = b.Shared(kernel.U32, words(4))
 	}
 	r.rstds = b.Shared(kernel.F32, r.size)
-	if r.panels == nil {
+	if r.products == nil {
 		r.products = b.Shared(kernel.F32, len(r.matrices)*r.columns*laneRows)
 	}
 	r.place, r.sources, r.targets = b.Shared(kernel.U32, 3), b.Shared(kernel.U32, r.size), b.Shared(kernel.U32, r.size)
@@ -332,7 +366,9 @@ func (r *rowsRun) build(b *kernel.Builder) {
 			r.askFor(n)
 		}
 		b.For(0, r.columnsHere(), 1, func(c kernel.Value) {
-			if r.fixed != nil {
+			if r.tiled != nil {
+				r.tiled.round(c, r.sources.Load(c))
+			} else if r.fixed != nil {
 				r.round(c, r.sources.Load(c))
 			} else {
 				r.scale(c, r.sources.Load(c))
@@ -342,6 +378,10 @@ func (r *rowsRun) build(b *kernel.Builder) {
 	b.Barrier()
 	if r.panels != nil {
 		r.panels.project(b.WorkgroupID(0), r.columnsHere())
+		return
+	}
+	if r.tiled != nil {
+		r.tiled.project(b.WorkgroupID(0), r.columnsHere())
 		return
 	}
 	b.For(0, r.columnsHere(), r.columns, func(first kernel.Value) { r.project(b.WorkgroupID(0), first) })

@@ -7,7 +7,7 @@ import "github.com/zincc-dev/zincc/ir"
 type Rewrite struct {
 	// Family is the one that wants it.
 	Family string
-	// Round names the op, half, fixed12 or fixed8, that rounds what Readers, ops of the group,
+	// Round names the op, half, fixed12, fixed8 or bfloat16, that rounds what Readers, ops of the group,
 	// have as their first operand, and Units those of a row that a lane has then, if the family says so.
 	Round   string
 	Readers []*ir.Op
@@ -40,7 +40,7 @@ func Half(s *Site, x *ir.Value) []Rewrite {
 	return []Rewrite{r}
 }
 
-// Fixed is the wish that readers have their first operand in fixed point; none if there are no readers.
+// Fixed is the wish that readers have their first operand rounded as they read it, by fixed12, fixed8 or bfloat16; none if there are no readers.
 func Fixed(round string, readers []*ir.Op) []Rewrite {
 	if len(readers) == 0 {
 		return nil

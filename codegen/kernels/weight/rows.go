@@ -209,23 +209,26 @@ func ofRun(b *kernel.Builder, list [2]kernel.Value, pair kernel.Value, h int) ke
 	return b.And(b.Shr(four, b.Add(b.Mul(b.And(pair, 1), 16), 8*h)), 63)
 }
 
-// halvesQ6K visits the halves of runs of q6_k, of 16 elements: see layout.Rows16 for the order of the words.
+// halvesQ6K visits the halves of runs of q6_k, of 16 elements.
 func halvesQ6K(b *kernel.Builder, m RowsImage, visit func(half, scale kernel.Value, codes []kernel.Value)) {
-	b.For(0, 4, 1, func(part kernel.Value) {
-		at := b.Add(b.Mul(part, 13), 1)
-		scales := b.Bitcast(kernel.I32, m.Word(at))
-		var codes [4][]kernel.Value
-		for i := range 4 {
-			low, high, two := m.Word(b.Add(at, 1+3*i)), m.Word(b.Add(at, 2+3*i)), m.Word(b.Add(at, 3+3*i))
-			codes[0] = append(codes[0], b.Or(lowNibbles(b, low), b.And(b.Shl(two, 4), 0x30303030)))
-			codes[1] = append(codes[1], b.Or(lowNibbles(b, high), b.And(b.Shl(two, 2), 0x30303030)))
-			codes[2] = append(codes[2], b.Or(highNibbles(b, low), b.And(two, 0x30303030)))
-			codes[3] = append(codes[3], b.Or(highNibbles(b, high), b.And(b.Shr(two, 2), 0x30303030)))
-		}
-		for q, list := range codes {
-			visit(b.Add(b.Mul(b.Shr(part, 1), 8), b.And(part, 1), 2*q), b.BitExtract(scales, 8*q, 8), list)
-		}
-	})
+	b.For(0, 4, 1, func(part kernel.Value) { partQ6K(b, m, part, visit) })
+}
+
+// partQ6K visits four of them: see layout.Rows16 for the order of the words.
+func partQ6K(b *kernel.Builder, m RowsImage, part kernel.Value, visit func(half, scale kernel.Value, codes []kernel.Value)) {
+	at := b.Add(b.Mul(part, 13), 1)
+	scales := b.Bitcast(kernel.I32, m.Word(at))
+	var codes [4][]kernel.Value
+	for i := range 4 {
+		low, high, two := m.Word(b.Add(at, 1+3*i)), m.Word(b.Add(at, 2+3*i)), m.Word(b.Add(at, 3+3*i))
+		codes[0] = append(codes[0], b.Or(lowNibbles(b, low), b.And(b.Shl(two, 4), 0x30303030)))
+		codes[1] = append(codes[1], b.Or(lowNibbles(b, high), b.And(b.Shl(two, 2), 0x30303030)))
+		codes[2] = append(codes[2], b.Or(highNibbles(b, low), b.And(two, 0x30303030)))
+		codes[3] = append(codes[3], b.Or(highNibbles(b, high), b.And(b.Shr(two, 2), 0x30303030)))
+	}
+	for q, list := range codes {
+		visit(b.Add(b.Mul(b.Shr(part, 1), 8), b.And(part, 1), 2*q), b.BitExtract(scales, 8*q, 8), list)
+	}
 }
 
 // rowsQ6K is the product of q6_k.

@@ -162,8 +162,8 @@ func (c *Code) Address(offset int) uintptr {
 // Free unmaps the code; nothing may run in it any more.
 func (c *Code) Free() { free(c.mem); c.mem = nil }
 
-// hugePage is the size of huge pages on most machines.
-const hugePage = 2 << 20
+// HugePage is the size of huge pages on most machines.
+const HugePage = 2 << 20
 
 // Memory is zeroed memory that the garbage collector knows nothing of.
 type Memory struct {
@@ -174,8 +174,8 @@ type Memory struct {
 // AllocMemory returns memory of so many bytes that begins at a page; where it is large, at a huge page.
 func AllocMemory(size int64) (*Memory, error) {
 	extra := int64(0)
-	if size >= hugePage {
-		extra = hugePage
+	if size >= HugePage {
+		extra = HugePage
 	}
 	whole, err := allocate(max(size, 1) + extra)
 	if err != nil {
@@ -183,7 +183,7 @@ func AllocMemory(size int64) (*Memory, error) {
 	}
 	m := &Memory{whole[:size], whole}
 	if extra > 0 {
-		at := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(whole)))) & (hugePage - 1)
+		at := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(whole)))) & (HugePage - 1)
 		m.Bytes = whole[at : at+size : at+size]
 		advise(m.Bytes)
 	}
