@@ -535,7 +535,7 @@ func TestGemvFixed(t *testing.T) {
 					var widest [][]byte
 					for i, cols := range append(widths, widths[0]) {
 						if i == len(widths) { // as through CUDA: the same bits in other ways
-							dot.Permute, dot.CUDA = true, 80
+							dot.Permute, dot.Brief = true, true
 						}
 						w := newWorld(t, cols, cols)
 						out := w.fixedGroup(d, k)

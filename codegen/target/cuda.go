@@ -30,7 +30,7 @@ func cudaTarget(arch int, doc string, t Target) *Target {
 	t.Arch = fmt.Sprintf("sm_%d", arch)
 	t.Backend, t.CUDA, t.Vendor = plans.CUDA, arch, 0x10de
 	t.Wave, t.Workgroup, t.Shared, t.Rows = 32, 1024, 48<<10, 2048
-	t.Matrix, t.Fragments, t.Dot, t.Permute, t.Chunks = MatrixShape{16, 16, 16}, true, true, true, true
+	t.Matrix, t.Fragments, t.Dot, t.Permute, t.Brief, t.Chunks = MatrixShape{16, 16, 16}, true, true, true, true, true
 	if arch == 90 {
 		t.Groups, t.Asked = true, 227<<10
 		t.Fit = Fit{Ramp: 2e-6, Share: 0.82, Attention: 0.55, Overlap: 3.4e-6} // docs/estimates.md

@@ -46,6 +46,9 @@ type Target struct {
 	Tiles bool
 	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes, or to bf16 (Exactly).
 	Exact bool
+	// Brief: what a workgroup does once is faster in fewer instructions, though it takes more registers: their code comes from memory while
+	// nothing else goes on.
+	Brief bool
 	// Chunks: the delta rule of many rows is faster chunk by chunk than row by row.
 	Chunks bool
 	// Memory is the device memory in bytes, 0 when it is the host's.

@@ -35,8 +35,7 @@ type gemv struct {
 	most  int // elements of x that a lane may keep
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
-	// brief: what a workgroup does once is short, as its code comes from memory while nothing else goes on. Elsewhere than through CUDA that was not measured.
-	brief bool
+	brief bool // target.Target.Brief
 }
 
 func GemvCandidates(s *site.Site) []site.Candidate {
@@ -85,7 +84,7 @@ const (
 // gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
 // with others.
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
-	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements, brief: t.CUDA > 0}
+	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements, brief: t.Brief}
 	k.share(t)
 	list := k.shapes(t)
 	if own := k.sized(t); g.fixed != nil && len(own) > 0 {
