@@ -123,7 +123,11 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 		if together > 0 && row*w%together == 0 {
 			least = largest(want[row*w : row*w+together])
 		}
-		d.compareRow(v, runs(v), row, least, got[row*w:(row+1)*w], want[row*w:(row+1)*w])
+		var products []float32
+		if p := d.products[v]; p != nil {
+			products = p[row*w : (row+1)*w]
+		}
+		d.compareRow(v, runs(v), row, least, products, got[row*w:(row+1)*w], want[row*w:(row+1)*w])
 	}
 	return nil
 }
@@ -153,8 +157,9 @@ func largest(x []float32) float64 {
 	return m
 }
 
-// compareRow compares a row of floats, run by run, whose magnitude is least or more.
-func (d *dispatch) compareRow(v *ir.Value, list []run, row int, least float64, got, want []float32) {
+// compareRow compares a row of floats, run by run, whose magnitude is least or more. Of products
+// it may be more for an element.
+func (d *dispatch) compareRow(v *ir.Value, list []run, row int, least float64, products, got, want []float32) {
 	relative := d.tolerance()
 	for at, i := 0, 0; at < len(want); i++ {
 		r := list[i%len(list)]
@@ -164,10 +169,59 @@ func (d *dispatch) compareRow(v *ir.Value, list []run, row int, least float64, g
 			g, w := float64(got[at]), float64(want[at])
 			off := math.Abs(g - w)
 			off = max(0, off-lastPlace(v, want, at))
-			d.note(v, row, at, g, w, off/magnitude, relative)
+			of := magnitude
+			if products != nil {
+				of = max(of, float64(products[at]))
+			}
+			d.note(v, row, at, g, w, off/of, relative)
 		}
 	}
 }
+
+// noteProduct keeps what errors of a glu's elements are measured by, if the group makes a factor: see products.
+func (d *dispatch) noteProduct(op *ir.Op) {
+	var p []float32
+	switch op.Kind.Name {
+	case "half":
+		p = d.products[op.Args[0]]
+	case "glu":
+		gate, up := op.Args[0], op.Args[1]
+		made := func(v *ir.Value) bool { return slices.Contains(d.group.Ops, v.Def) }
+		beside := float32(0)
+		if op.Attrs.Str("act") == "swiglu_oai" {
+			beside = 1
+		}
+		n := d.elements(op.Result)
+		p = products(d.held(gate)[:n], d.held(up)[:n], int(op.Result.Type.Last()), made(gate), made(up), beside)
+	}
+	if p == nil {
+		return
+	}
+	if d.products == nil {
+		d.products = map[*ir.Value][]float32{}
+	}
+	d.products[op.Result] = p
+}
+
+// products returns what the errors of act(gate) * (up + beside) are measured by, element by element, in rows of width: an
+// error of a factor that is made here has the size of the factor's row, and the other factor multiplies it. |act(x)| is |x| at most.
+func products(gate, up []float32, width int, madeGate, madeUp bool, beside float32) []float32 {
+	p := make([]float32, len(gate))
+	for at := 0; at < len(p); at += width {
+		g, u := float32(largest(gate[at:at+width])), float32(largest(up[at:at+width]))
+		for i := at; i < at+width; i++ {
+			if madeGate {
+				p[i] += g * (abs(up[i]) + beside)
+			}
+			if madeUp {
+				p[i] += abs(gate[i]) * u
+			}
+		}
+	}
+	return p
+}
+
+func abs(x float32) float32 { return float32(math.Abs(float64(x))) }
 
 // lastPlace is what the rounding of an element of want to v's dtype may be off, if what is
 // rounded differs by little.
@@ -269,7 +323,7 @@ func (d *dispatch) compareCache(ctx context.Context, c *cache) error {
 			if err := oracle.Decode(got, v.Type.DType, part); err != nil {
 				return err
 			}
-			d.compareRow(v, runs(c.source), i, 0, got, d.machine.Floats(v)[row*w:(row+1)*w])
+			d.compareRow(v, runs(c.source), i, 0, nil, got, d.machine.Floats(v)[row*w:(row+1)*w])
 		} else if !bytes.Equal(part, c.before[row*c.rowBytes():(row+1)*c.rowBytes()]) {
 			d.fail(fmt.Sprintf("cache row %d is not of this step and has changed", row), name(v), row, 0, 0, 0)
 		}

@@ -34,6 +34,8 @@ type dispatch struct {
 	caches []cache
 	guards []guarded
 	worst  float64 // error over tolerance
+
+	products map[*ir.Value][]float32 // of a product of what the group makes: see noteProduct
 }
 
 // cache is a written cache as it was before the dispatch, with the rows that it
@@ -77,6 +79,7 @@ func (d *dispatch) runBoth(ctx context.Context) error {
 		return err
 	}
 	return d.machine.RunGroupWith(d.fn, d.group, func(op *ir.Op) error {
+		d.noteProduct(op)
 		for i := range d.caches {
 			if op.Kind.Name == "kvwrite" && op.Args[3] == d.caches[i].value {
 				return d.compareCache(ctx, &d.caches[i])

@@ -23,7 +23,8 @@
 // 16 times since an error of a score is in an exponent, as is one of a decay of the delta
 // rule in every row of the step. A run of the delta rule's state is all of a head's: its rows each
 // take in one element of the value, a sum that may be near 0 by chance and then has no more
-// right digits than its terms leave it. The error of a sum in random order grows with sqrt(k); the factors leave room for
+// right digits than its terms leave it. An element of a gated product, act(gate) * up, of matrices is measured by what an error of
+// either factor, relative to that factor's row, makes of it, if that is more. The error of a sum in random order grows with sqrt(k); the factors leave room for
 // drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
 // operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
 // to the first factor; where its rows are narrow, the largest magnitude is that of all

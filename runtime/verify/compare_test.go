@@ -1,0 +1,50 @@
+package verify
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// TestProducts: errors of a gated product are measured by the factors' rows, where the group makes them.
+func TestProducts(t *testing.T) {
+	gate, up := []float32{8, 1, -1, 2}, []float32{0.5, -4, 2, 1}
+	for _, c := range []struct {
+		gate, up bool
+		beside   float32
+		want     []float32
+	}{
+		{true, true, 0, []float32{8*0.5 + 8*4, 8*4 + 1*4, 2*2 + 1*2, 2*1 + 2*2}},
+		{true, false, 0, []float32{8 * 0.5, 8 * 4, 2 * 2, 2 * 1}},
+		{false, true, 0, []float32{8 * 4, 1 * 4, 1 * 2, 2 * 2}},
+		{true, false, 1, []float32{8 * 1.5, 8 * 5, 2 * 3, 2 * 2}},
+		{false, false, 0, []float32{0, 0, 0, 0}},
+	} {
+		if got := products(gate, up, 2, c.gate, c.up, c.beside); !slices.Equal(got, c.want) {
+			t.Errorf("made %v %v: %v, want %v", c.gate, c.up, got, c.want)
+		}
+	}
+}
+
+// TestCompareProducts: an error that the row's largest number does not explain is tolerated where a factor's does, and nowhere else.
+func TestCompareProducts(t *testing.T) {
+	v := &ir.Value{Type: ir.MakeType(ir.F32, ir.T, 2)}
+	for _, c := range []struct {
+		products []float32
+		off      float32
+		ok       bool
+	}{
+		{nil, 1e-6, true},
+		{nil, 1e-4, false},
+		{[]float32{40, 0}, 1e-4, true},
+		{[]float32{0, 40}, 1e-4, false},
+		{[]float32{40, 0}, 1e-3, false},
+	} {
+		d := &dispatch{step: step{pos: []int32{0}, slots: []int32{0}}, group: &ir.Group{}}
+		d.compareRow(v, runs(v), 0, 0, c.products, []float32{1 + c.off, 0.5}, []float32{1, 0.5})
+		if ok := d.result.Difference == nil; ok != c.ok {
+			t.Errorf("%v, off by %g: %v", c.products, c.off, ok)
+		}
+	}
+}
