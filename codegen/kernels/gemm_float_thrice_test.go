@@ -1,19 +1,29 @@
 package kernels_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestGemmFloatThrice computes projections of f32 with matrices of TF32 in the interpreter, and has the modules assembled: results that fill
-// tiles and that do not, a narrow one, a bias and a residual.
+// tiles and that do not, one row, a narrow one, a bias and a residual.
 func TestGemmFloatThrice(t *testing.T) {
 	on := *lookup(t, "sm_90-cuda")
 	on.Vendor = 0 // all tiles, whatever is expected of them
-	for rows, n := range map[int]int{130: 129, 192: 67} {
+	for rows, n := range map[int]int{130: 129, 192: 67, 144: 1} {
 		c := siteTest{family: "gemm_float", alone: true, terms: 256, ctx: 64, slots: 1, rows: rows, n: n, pos: []int{0},
 			globals: "step @x : f32[T, 256]\nstep @r : f32[T, 3]\nweight @a : f32[70, 256]\nweight @b : f32[70]\nweight @c : f32[3, 256]\n",
 			group:   "%0 = linear @x, @a, @b : io f32[T, 70]\n%1 = linear @x, @c : f32[T, 3]\n%2 = add %1, @r : io f32[T, 3]"}
 		c.runOn(t, &on)
+		thrice := 0
 		for _, k := range c.candidates(t, c.site(t, &on)) {
 			assembled(t, k)
+			if strings.Contains(k.Shape, " tf32") {
+				thrice++
+			}
+		}
+		if thrice < 2 {
+			t.Errorf("%d rows: %d tiles of matrices of TF32", rows, thrice)
 		}
 	}
 }

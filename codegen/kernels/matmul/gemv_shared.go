@@ -102,9 +102,9 @@ func (k gemv) team(t *target.Target, workgroups int) gemv {
 }
 
 // sharedBytes is what a column takes: two bytes an element, scale and sum of each run, sums
-// of its halves, the squares of a subgroup's elements.
+// of its halves, the squares of a subgroup's elements, the norm's scale.
 func (k gemv) sharedBytes() int {
-	return 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4
+	return 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4 + 4
 }
 
 // sharedX is x in fixed point in shared memory, made once for all rows of the tile: of the
