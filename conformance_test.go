@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -85,6 +86,11 @@ func run(m *testing.M) int {
 			panic(err)
 		}
 	}
+	defer func() {
+		for _, o := range opened {
+			o.close()
+		}
+	}()
 	return m.Run()
 }
 
@@ -123,32 +129,55 @@ func emit(t *testing.T, f *gguf.File, tg *target.Target, o frontend.Options) *pl
 	return r.Plan
 }
 
-// load compiles a model and opens it.
+// opened are the plans that openOnce has opened, which tests share: they run one after the other.
+var opened = map[string]*open{}
+
+type open struct {
+	plan *plans.Plan
+	x    runtime.Executor
+	src  *plans.Source
+	tok  *text.Tokenizer
+}
+
+func (o *open) close() {
+	o.x.Close()
+	o.src.Close()
+}
+
+// load is openOnce, for tests that do without the weights.
 func load(t *testing.T, model, targetName, deviceName string, kv ir.DType) (*plans.Plan, runtime.Executor, *text.Tokenizer) {
 	t.Helper()
-	plan := compile(t, model, targetName, kv)
-	src, err := plans.OpenSource(plan, "", modelPath(model))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := device.Open(t.Context(), deviceName, plan, src, device.Options{})
-	if err != nil {
-		t.Fatal(err)
+	o := openOnce(t, model, targetName, deviceName, kv)
+	return o.plan, o.x, o.tok
+}
+
+// openOnce compiles a model and opens it.
+func openOnce(t *testing.T, model, targetName, deviceName string, kv ir.DType) *open {
+	t.Helper()
+	key := fmt.Sprint(model, " ", targetName, " ", kv)
+	o := opened[key]
+	if o == nil {
+		o = &open{plan: compile(t, model, targetName, kv)}
+		var err error
+		if o.src, err = plans.OpenSource(o.plan, "", modelPath(model)); err != nil {
+			t.Fatal(err)
+		}
+		if o.x, err = device.Open(context.Background(), deviceName, o.plan, o.src, device.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if o.tok, err = text.New(o.plan.Vocab); err != nil {
+			t.Fatal(err)
+		}
+		opened[key] = o
 	}
 	t.Cleanup(func() {
-		if v, ok := x.(*vulkan.Executor); ok {
+		if v, ok := o.x.(*vulkan.Executor); ok {
 			for _, m := range v.Underlying().ValidationMessages() {
 				t.Error(m)
 			}
 		}
-		x.Close()
-		src.Close()
 	})
-	tok, err := text.New(plan.Vocab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan, x, tok
+	return o
 }
 
 // peerLogits is the golden of a model.
@@ -268,8 +297,8 @@ func TestHybridsVerify(t *testing.T) {
 			if h.merged {
 				kv = ir.Q8_0
 			}
-			plan := compile(t, model, "llvmpipe", kv)
-			checkDispatches(t, model, plan, verify.Options{Context: 20, Rows: 20}, 500)
+			o := openOnce(t, model, "llvmpipe", "vulkan", kv)
+			compareDispatches(t, o.plan, o.src, o.x.(*vulkan.Executor), verify.Options{Context: 20, Rows: 20}, 500)
 		})
 	}
 }
@@ -299,6 +328,12 @@ func checkDispatches(t *testing.T, model string, plan *plans.Plan, options verif
 		t.Fatal(err)
 	}
 	defer x.Close()
+	compareDispatches(t, plan, src, x, options, least)
+}
+
+// compareDispatches is checkDispatches of a plan that is open.
+func compareDispatches(t *testing.T, plan *plans.Plan, src *plans.Source, x *vulkan.Executor, options verify.Options, least int) {
+	t.Helper()
 	dev, err := x.Inspect()
 	if err != nil {
 		t.Fatal(err)
