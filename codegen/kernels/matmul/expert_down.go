@@ -36,6 +36,7 @@ type expertDown struct {
 	terms   []*downTerm
 	result  *ir.Value
 	extent  site.Extent
+	halves  bool // see weight.Matrix
 
 	wave, tile int
 	alone      bool // a workgroup is one subgroup
@@ -56,7 +57,7 @@ type downTerm struct {
 }
 
 func matchExpertDown(s *site.Site) *expertDown {
-	g := &expertDown{}
+	g := &expertDown{halves: s.Target.CUDA > 0}
 	made, fixed := map[*ir.Value]*downTerm{}, map[*ir.Value]bool{}
 	var linear *ir.Value
 	for _, op := range s.Group.Ops {
@@ -226,7 +227,7 @@ func (g *expertDown) members() int {
 }
 
 func (g *expertDown) key() string {
-	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", g.downShape().key(), g.slots, g.wave, g.extent.Key())}
+	words := []string{fmt.Sprintf("expert_down %s slots=%d w=%d%s", g.downShape().key(g.halves), g.slots, g.wave, g.extent.Key())}
 	if g.alone {
 		words = append(words, "alone")
 	}
@@ -242,7 +243,7 @@ func (g *expertDown) key() string {
 	for _, t := range g.terms {
 		word := "add"
 		if t.x != nil {
-			word = g.termShape(t).key()
+			word = g.termShape(t).key(g.halves)
 			if t.parts > 1 {
 				word += fmt.Sprintf(" of %d", t.parts)
 			}

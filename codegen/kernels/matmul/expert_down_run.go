@@ -54,10 +54,13 @@ func (s downShape) ahead(wave int) int {
 	return 1
 }
 
-func (s downShape) key() string {
+func (s downShape) key(halves bool) string {
 	key := s.format.Name
 	if s.fixed {
 		key += "*fixed"
+		if halves && s.format.Bytes.Halves {
+			key += "/halves"
+		}
 	}
 	if s.resident() {
 		key += fmt.Sprintf("/%d", s.units)
@@ -100,7 +103,7 @@ func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.members(func(i kernel.Value) {
 			slot := b.Add(b.Mul(r.row, g.slots), i)
 			id := a.ids.Load(kernel.U32, slot)
-			m := weight.Matrix{Format: g.down.format, Buf: a.w, Rows: b.Mul(a.height, a.experts), Cols: a.k}
+			m := weight.Matrix{Format: g.down.format, Buf: a.w, Rows: b.Mul(a.height, a.experts), Cols: a.k, Halves: g.halves}
 			var bias func(n kernel.Value) kernel.Value
 			if buf := a.bias; buf != nil {
 				bias = func(n kernel.Value) kernel.Value {
@@ -115,7 +118,7 @@ func (g *expertDown) kernel(s *site.Signature) func(b *kernel.Builder) {
 				continue
 			}
 			s := g.termShape(t)
-			m := weight.Matrix{Format: t.w.format, Buf: a.terms[i].w, Rows: width, Cols: a.terms[i].k}
+			m := weight.Matrix{Format: t.w.format, Buf: a.terms[i].w, Rows: width, Cols: a.terms[i].k, Halves: g.halves}
 			r.only(next, t.parts, func(at kernel.Value) {
 				r.member(at, s, m, a.terms[i].x, b.Mul(r.row, t.k/4), b.Mul(b.Sub(at, next), s.k/s.unit), b.U32(0), nil)
 			})

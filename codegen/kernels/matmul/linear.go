@@ -36,6 +36,7 @@ type linearGroup struct {
 	bits      int       // of it: 12, 8 or 16
 	k         int       // row length of x
 	rows      int       // rows of the results, at most
+	halves    bool      // see weight.Matrix
 	projects  []*projection
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
 }
@@ -100,7 +101,7 @@ func matchFew(s *site.Site) *linearGroup {
 
 // matchNormed is matchOps for groups whose norm is one of runs, too.
 func matchNormed(s *site.Site) *linearGroup {
-	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n")}
+	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n"), halves: s.Target.CUDA > 0}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
 		return nil
@@ -284,6 +285,9 @@ func (g *linearGroup) key() string {
 			name := w.format.Name
 			if p.fixed {
 				name += fixedNames[g.bits]
+				if g.halves && w.format.Bytes.Halves {
+					name += "/halves"
+				}
 			}
 			if w.bias != nil {
 				name += "+bias"
@@ -400,7 +404,7 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 			first: s.U32(matrixName("first", i, 0), firsts[i], 0, "first workgroup of the projection")}
 		pa.begin = pa.first
 		for j, w := range p.matrices {
-			m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", i, j), w.value), Rows: pa.width, Cols: a.k}
+			m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", i, j), w.value), Rows: pa.width, Cols: a.k, Halves: g.halves}
 			pa.matrices = append(pa.matrices, m)
 			var bias *kernel.Buffer
 			if w.bias != nil {

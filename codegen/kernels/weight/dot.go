@@ -19,11 +19,13 @@ type DotFormat struct {
 	Offset bool
 	// bias, if not 0, is what to take from every code; then there are no other offsets.
 	Bias  int
-	Fine  bool          // each half has a scale of its own
-	bytes bool          // codes are bytes in a plane
-	Super bool          // see dotUnit.super
-	Words []kernel.Type // that fetch returns
-	Fetch func(b *kernel.Builder, m Matrix, row kernel.Value, u DotPlace) []kernel.Value
+	Fine  bool // each half has a scale of its own
+	bytes bool // codes are bytes in a plane
+	Super bool // see dotUnit.super
+	// Halves: scales are an f16 of each run, which lie in a plane.
+	Halves bool
+	Words  []kernel.Type // that fetch returns
+	Fetch  func(b *kernel.Builder, m Matrix, row kernel.Value, u DotPlace) []kernel.Value
 	// Decode returns unit u from what fetch has loaded.
 	Decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) DotUnit
 }
@@ -200,7 +202,7 @@ func decodeDotQ6K(b *kernel.Builder, words []kernel.Value, u kernel.Value) DotUn
 
 func fetchDotQ4_0(b *kernel.Builder, m Matrix, row kernel.Value, u DotPlace) []kernel.Value {
 	at := b.Add(b.Mul(row, b.Div(m.Cols, FixedRun)), u.Run)
-	return []kernel.Value{m.Buf.Load(lane.U32x4, at), halfAt(b, m.Buf, b.Div(b.Mul(m.Rows, m.Cols), 8), at)}
+	return []kernel.Value{m.Buf.Load(lane.U32x4, at), m.halfAt(b, b.Div(b.Mul(m.Rows, m.Cols), 8), at)}
 }
 
 func decodeDotQ4_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) DotUnit {
@@ -221,7 +223,7 @@ func byteCodes(b *kernel.Builder, words []kernel.Value) [2][]kernel.Value {
 func fetchDotQ8_0(b *kernel.Builder, m Matrix, row kernel.Value, u DotPlace) []kernel.Value {
 	words, _ := byteHalves(b, m, row, u)
 	run := b.Add(b.Mul(row, b.Div(m.Cols, FixedRun)), u.Run)
-	return append(words, halfAt(b, m.Buf, b.Div(b.Mul(m.Rows, m.Cols), 4), run))
+	return append(words, m.halfAt(b, b.Div(b.Mul(m.Rows, m.Cols), 4), run))
 }
 
 func decodeDotQ8_0(b *kernel.Builder, words []kernel.Value, _ kernel.Value) DotUnit {

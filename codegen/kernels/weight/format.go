@@ -45,6 +45,16 @@ type Matrix struct {
 	Format     *Format
 	Buf        *kernel.Buffer
 	Rows, Cols kernel.Value // known at specialization time, but for the rows of one of several
+	// Halves: an f16 is loaded by itself. Of the word around it, it has to be shifted out, for which lanes wait where they have asked for it.
+	Halves bool
+}
+
+// halfAt is halfAt of the matrix.
+func (m Matrix) halfAt(b *kernel.Builder, word, i kernel.Value) kernel.Value {
+	if m.Halves {
+		return m.Buf.Load16(b.Add(b.Mul(word, 2), i))
+	}
+	return halfAt(b, m.Buf, word, i)
 }
 
 // Load emits the loads of unit u of a row and returns its runs.

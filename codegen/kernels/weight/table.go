@@ -94,7 +94,7 @@ var layouts = []*Layout{
 		Floats: []*Format{
 			{Name: "q4_0", cols: 32, Unit: 8, Run: 4, Stride: 16, Scaled: true, Fetch: fetchQ4_0, Decode: decodeQ4_0},
 		},
-		Bytes:    &DotFormat{Stride: 16, Offset: true, Bias: 8, Words: []kernel.Type{lane.U32x4, kernel.U32}, Fetch: fetchDotQ4_0, Decode: decodeDotQ4_0},
+		Bytes:    &DotFormat{Stride: 16, Offset: true, Bias: 8, Halves: true, Words: []kernel.Type{lane.U32x4, kernel.U32}, Fetch: fetchDotQ4_0, Decode: decodeDotQ4_0},
 		Copy:     &CoopFormat{Items: 2, Run: 4, Span: 1, Open: coopQ4_0},
 		Fragment: &FragmentFormat{Sharing: "turn", Loads: 1, Open: fragmentQ4_0},
 		Fixed:    &FixedFormat{Apart: true, Offset: true, Bias: 8, Exponents: [2]int{Subnormal, Subnormal}, Open: fixedQ4_0},
@@ -104,7 +104,7 @@ var layouts = []*Layout{
 		Floats: []*Format{
 			{Name: "q8_0", cols: 32, Unit: 16, Run: 16, Scaled: true, Fetch: fetchQ8_0, Decode: decodeQ8_0},
 		},
-		Bytes:    &DotFormat{Stride: 32, bytes: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, kernel.U32}, Fetch: fetchDotQ8_0, Decode: decodeDotQ8_0},
+		Bytes:    &DotFormat{Stride: 32, bytes: true, Halves: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, kernel.U32}, Fetch: fetchDotQ8_0, Decode: decodeDotQ8_0},
 		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 1, Open: coopQ8_0},
 		Fragment: &FragmentFormat{Sharing: "turn", Loads: 2, Open: fragmentQ8_0},
 		Fixed:    &FixedFormat{Open: fixedQ8_0},
