@@ -573,6 +573,39 @@ func TestGemvFixed(t *testing.T) {
 	}
 }
 
+// TestGemvTimed has the shapes that are offered to be timed, of short and long rows: the same bits as the first one's.
+func TestGemvTimed(t *testing.T) {
+	for _, c := range []struct {
+		d       ir.DType
+		wave, k int
+		want    string // what a shape among them is called
+	}{{ir.Q4_K, 8, 5 * 256, "16 teams"}, {ir.Q6_K, 8, 17 * 256, "4 of 64 rows, 8 teams"}, {ir.Q8_0, 32, 17 * 1024, "6x32, 4 of 24 rows"}} {
+		t.Run(fmt.Sprint(c.d, " ", c.k), func(t *testing.T) {
+			t.Parallel()
+			on := withWave(t, c.wave)
+			on.Dot, on.Units = true, 1
+			w := newWorld(t, 1, 1)
+			y := w.op("linear", nil, w.op("fixed12", nil, w.rows(ir.T, ir.Dim(c.k))), w.matrix(c.d, 70, c.k))
+			var first []byte
+			shapes := ""
+			for i, candidate := range different(kernels.Candidates(w.site(on, y), "gemv")) {
+				if i > 0 && !candidate.Timed {
+					continue
+				}
+				got := w.checkWith(interpretOnly, candidate, 1, y)[y]
+				if first == nil {
+					first = got
+				} else if shapes += candidate.Shape + "; "; !bytes.Equal(got, first) {
+					t.Errorf("%s has other bits than the first", candidate.Shape)
+				}
+			}
+			if !strings.Contains(shapes, c.want) {
+				t.Errorf("no %q among %s", c.want, shapes)
+			}
+		})
+	}
+}
+
 // fixedGroup builds projections of an x in fixed point and one that is not, behind a norm.
 func (w *world) fixedGroup(d ir.DType, k int) []*ir.Value {
 	gate, up, down, plain := w.matrix(d, 37, k), w.matrix(d, 37, k), w.matrix(d, 77, k), w.matrix(ir.F32, 11, k)

@@ -205,6 +205,10 @@ const fixedFrom = 3
 // loaded at once. Of the 35B's rows of 512 elements it makes no difference through Vulkan (decode-experts.md).
 const downFrom = 2
 
+// timedFrom is the first architecture whose projections of one row were timed with more lanes and with more rows at a time: on an H200
+// 1 to 4 % more tokens a second (docs/lab/tuned-sites.md).
+const timedFrom = 90
+
 // attentionRoom is the lanes of a unit that attention of three rows and more leaves registers for, of heads of up to
 // attentionHead elements: without, a unit has one workgroup. It was measured with heads of 128, 4 and 8 rows: 10.4 us where
 // 13.0 were, and 14.8 of 17.8. With one and two rows each unit has no more than one anyway.

@@ -25,7 +25,7 @@ func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Ca
 // order of their table.
 func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool {
-		return tooFew(c.Family, c.Rows) || c.Kept > keptElements && s.Target.AMD == nil
+		return tooFew(c.Family, c.Rows) || c.Kept > keptElements && s.Target.AMD == nil || c.Timed && !timed(s)
 	})
 	if s.Target.CUDA == 0 { // of these only that backend's were measured
 		offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool { return c.AtOnce })
@@ -35,6 +35,10 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	}
 	return rank(s, offers).list()
 }
+
+// timed reports whether shapes are worth a look of which only times tell whether they are best: on other targets than those where they
+// were found to be, each would be one more to ask a compiler about, or to time.
+func timed(s *kernels.Site) bool { return s.Target.CUDA >= timedFrom }
 
 // tooFew reports whether a family computes so many rows of x, but others do it faster.
 func tooFew(family string, rows int) bool { return family == "gemm_fixed" && rows < fixedFrom }

@@ -137,7 +137,7 @@ func TestAttentionLeavesRoom(t *testing.T) {
 		{"attention_split", 8, 128, 512}, {"attention_split", 4, 64, 512}, {"attention_split", 2, 128, 0}, {"attention_split", 8, 256, 0}, {"linear", 8, 128, 0},
 	} {
 		op := &ir.Op{Kind: ir.LookupOp(c.op), Attrs: ir.Attrs{{Name: "head_dim", Value: int64(c.head)}}}
-		s := &kernels.Site{Func: &ir.Func{Rows: c.rows}, Group: &ir.Group{Ops: []*ir.Op{op}}}
+		s := &kernels.Site{Target: &target.Target{}, Func: &ir.Func{Rows: c.rows}, Group: &ir.Group{Ops: []*ir.Op{op}}}
 		var rooms []int
 		for _, k := range strategy.Rank(s, []kernels.Candidate{{}, {Room: 512}, {Room: 768}}) {
 			rooms = append(rooms, k.Room)
@@ -153,7 +153,7 @@ func TestAttentionLeavesRoom(t *testing.T) {
 }
 
 // TestFewRows holds what is dropped of few rows: gemm_fixed of less than three, whatever the step has, and lanes of gemv that keep more
-// than those of other makers than AMD have room for.
+// than those of other makers than AMD have room for, and where nobody times them shapes of which only times tell whether they are best.
 func TestFewRows(t *testing.T) {
 	for _, c := range []struct {
 		target string
@@ -166,6 +166,9 @@ func TestFewRows(t *testing.T) {
 		{"sm_90", 512, []kernels.Candidate{{Family: "gemv", Rows: 1}, {Family: "gemm_fixed", Rows: 1}}, 1},
 		{"sm_90", 8, []kernels.Candidate{{Family: "gemv", Kept: 96}, {Family: "gemv", Kept: 128}}, 1},
 		{"gfx1201", 8, []kernels.Candidate{{Family: "gemv", Kept: 96}, {Family: "gemv", Kept: 128}}, 2},
+		{"gfx1201", 1, []kernels.Candidate{{Family: "gemv"}, {Family: "gemv", Timed: true}}, 1},
+		{"sm_90", 1, []kernels.Candidate{{Family: "gemv"}, {Family: "gemv", Timed: true}}, 1},
+		{"sm_90-cuda", 1, []kernels.Candidate{{Family: "gemv"}, {Family: "gemv", Timed: true}}, 2},
 	} {
 		s := linears(t, c.target, c.rows, 4096, 1, 4096)
 		if list := strategy.Rank(s, c.offers); len(list) != c.want || list[0].Family != "gemv" {

@@ -33,6 +33,8 @@ type gemv struct {
 	// else 0: all subgroups take a row together.
 	teams int
 	most  int // elements of x that a lane may keep
+	// timed: see site.Candidate.
+	timed bool
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
 	brief bool // target.Target.Brief
@@ -101,6 +103,10 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 		k.subgroups = n
 		other := k.shapes(t)
 		list = append(list, other[:min(1, len(other))]...) // its best guess
+		if g.rows == 1 && len(other) > 1 {
+			other[1].timed = true
+			list = append(list, other[1]) // with other rows at a time
+		}
 	}
 	for i, k := range list {
 		list[i].early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
@@ -388,6 +394,7 @@ func (k gemv) candidate() site.Candidate {
 		Lanes:  k.lanes(),
 		Rows:   k.rows,
 		Kept:   kept,
+		Timed:  k.timed,
 		Grid:   [3]int{workgroups, k.rows / k.columns, 1},
 		Cover:  k.covers(k.rows, k.columns, 1, k.outputsOf),
 	}, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })

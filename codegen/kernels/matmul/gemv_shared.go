@@ -24,6 +24,8 @@ const (
 	wideLanes = 768
 	// deepRows is from how many rows of a team on four at a time are faster than two.
 	deepRows = 16
+	// manyLanes is the lanes of teams of which each has fewer rows, in turns that wait for memory.
+	manyLanes = 640
 )
 
 // rowsOfTeam is the rows that each team has if there are as many teams as run at once.
@@ -64,10 +66,25 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 			continue
 		}
 		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
-			c := k.team(t, each*t.Units)
+			c := k.team(t, each*t.Units, gemvLanes)
 			add(c)
 			if t.CUDA > 0 && each == 1 && c.batch == most {
 				c.tile -= c.batch * c.teams // some units have two workgroups, and teams a batch less
+				add(c)
+			}
+		}
+	}
+	if k.rows > 1 {
+		return list
+	}
+	if most = max(1, min(4, gemvSums/perBatch)); k.rowsOfTeam(t) < deepRows/2 {
+		most = min(2, most)
+	}
+	usual := len(list)
+	for _, lanes := range []int{gemvLanes, manyLanes} {
+		for k.batch = most; k.batch > 0; k.batch /= 2 {
+			if c := k.team(t, t.Units, lanes); !slices.Contains(list[:usual], c) {
+				c.timed = true
 				add(c)
 			}
 		}
@@ -81,11 +98,11 @@ func (k gemv) wideTeams(t *target.Target) bool {
 	return k.brief && lanes > gemvLanes && lanes <= min(wideLanes, t.Workgroup)
 }
 
-// team returns k with as many teams, and rows of them, as that many workgroups take.
-func (k gemv) team(t *target.Target, workgroups int) gemv {
+// team returns k with as many teams, of up to so many lanes, and rows of them, as that many workgroups take.
+func (k gemv) team(t *target.Target, workgroups, lanes int) gemv {
 	batches := site.CeilDiv(k.tiles(1), k.batch)
 	workspace := sharedParts / (k.columns * k.parts() * k.batch) // for batches
-	fit := min(gemvLanes, t.Workgroup) / (k.subgroups * k.wave)
+	fit := min(lanes, t.Workgroup) / (k.subgroups * k.wave)
 	if k.wideTeams(t) {
 		fit = 2
 	}

@@ -46,6 +46,8 @@ type Candidate struct {
 	Lanes, Rows, Kept int
 	// AtOnce: a subgroup loads all of its rows before it multiplies the first.
 	AtOnce bool
+	// Timed: one of several shapes of which times on a device tell whether one of them is best.
+	Timed bool
 	// Room is the lanes of a compute unit that there are to be registers for, where the driver's
 	// compiler can be told; 0: it chooses.
 	Room int
