@@ -282,30 +282,42 @@ func (d *detector) visit(n *Node, lane, wave int) visit {
 // inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole, and the lane behind the last the workgroup, whose own
 // accesses are ordered.
 func (m *machine) inShared(n *Node, array, at, words, lane int) {
-	v := m.races.visit(n, lane, m.wave)
+	v, stores := m.shares(n)
+	m.touch(&v, stores, array, at, words, lane)
+}
+
+// shares describes the accesses of shared memory by a node, but for the lane, and says whether they store.
+func (m *machine) shares(n *Node) (v visit, stores bool) {
+	v = m.races.visit(n, 0, m.wave)
+	v.barriers = m.races.barriers
+	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
+	switch n.op {
+	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpTileStore, OpCopy, OpCopyWait, OpBulk:
+		stores = true
+	}
+	return v, stores
+}
+
+// touch checks an access that shares describes, by a lane.
+func (m *machine) touch(v *visit, stores bool, array, at, words, lane int) {
+	v.lane, v.subgroup = int32(lane), int32(lane/m.wave)
 	switch {
 	case lane < 0:
 		v.subgroup = int32(-1 - lane)
 	case lane == m.lanes: // tiles are the workgroup's
 		v.subgroup = 0
 	}
-	v.barriers, v.within = m.races.barriers, m.races.within[v.subgroup]
-	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
-	stores := false
-	switch n.op {
-	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpTileStore, OpCopy, OpCopyWait, OpBulk:
-		stores = true
-	}
+	v.within = m.races.within[v.subgroup]
 	cells := m.races.shared[array][at:][:words]
 	for i := range cells {
 		var other *visit
 		if stores {
-			other = m.races.store(&cells[i], &v)
+			other = m.races.store(&cells[i], v)
 		} else {
-			other = m.races.load(&cells[i], &v)
+			other = m.races.load(&cells[i], v)
 		}
 		if other != nil {
-			m.race(fmt.Sprintf("word %d of shared array %d", at+i, array), other, &v)
+			m.race(fmt.Sprintf("word %d of shared array %d", at+i, array), other, v)
 			return
 		}
 	}

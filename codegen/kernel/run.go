@@ -114,7 +114,9 @@ func (m *machine) stay(active []bool) {
 
 func (m *machine) node(n *Node, active []bool) {
 	m.races.time++
-	m.products.touch(m, n, active)
+	if len(m.products) > 0 {
+		m.products.touch(m, n, active)
+	}
 	switch n.op {
 	case OpIf:
 		cond := m.value(n.args[0])
@@ -314,9 +316,13 @@ func (m *machine) value(n *Node) []uint32 {
 
 func copyLanes(dst, src []uint32, active []bool) {
 	width := len(dst) / len(active)
-	for l, a := range active {
-		if a {
-			copy(dst[l*width:][:width], src[l*width:])
+	for l := 0; l < len(active); {
+		first := l
+		for l < len(active) && active[l] == active[first] {
+			l++
+		}
+		if active[first] {
+			copy(dst[first*width:l*width], src[first*width:])
 		}
 	}
 }
@@ -404,27 +410,28 @@ func (m *machine) array(n *Node, active []bool) {
 	words, index := m.shared[n.imm], m.value(n.args[0])
 	width := m.f.arrays[n.imm].elem.Lanes()
 	last := m.value(n.args[len(n.args)-1]) // what is stored, of stores
-	var to []uint32
+	var to, elem []uint32
 	if n.typ != Void {
 		to = m.storage(n, n.typ.Lanes())
 	}
+	touched := width
+	if n.op == OpSharedElem || n.op == OpSharedSet {
+		elem, touched = m.value(n.args[1]), 1
+	}
+	v, stores := m.shares(n)
 	for l := range m.lanes {
 		if !active[l] {
 			continue
 		}
 		at := int(index[l]) * width
-		if n.op == OpSharedElem || n.op == OpSharedSet {
-			at += int(m.value(n.args[1])[l])
+		if elem != nil {
+			at += int(elem[l])
 		}
 		if at >= len(words) {
 			m.fail(n, "lane %d: element %d of an array of %d", l, at, len(words))
 			return
 		}
-		touched := width
-		if n.op == OpSharedElem || n.op == OpSharedSet {
-			touched = 1
-		}
-		m.inShared(n, int(n.imm), at, touched, l)
+		m.touch(&v, stores, int(n.imm), at, touched, l)
 		switch n.op {
 		case OpSharedLoad:
 			copy(to[l*width:][:width], words[at:])

@@ -32,10 +32,6 @@ func (m *machine) compute(n *Node, active []bool) {
 			continue
 		}
 		switch n.op {
-		case OpUnpackHalf:
-			for e := range width {
-				to[l*width+e] = math.Float32bits(gguf.F16ToF32(uint16(args[0][l] >> (16 * e))))
-			}
 		case OpPackHalf:
 			to[l] = uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l]))) | uint32(gguf.F32ToF16(math.Float32frombits(args[0][2*l+1])))<<16
 		case OpFMAHalf:
@@ -49,8 +45,6 @@ func (m *machine) compute(n *Node, active []bool) {
 			for e := range width {
 				to[l*width+e] = convert(n.args[0].typ.Elem(), n.typ.Elem(), args[0][l*width+e])
 			}
-		case OpBitExtract:
-			to[l] = bitExtract(n.typ, args[0][l], args[1][l], args[2][l])
 		default:
 			for e := range width {
 				for i := range args {

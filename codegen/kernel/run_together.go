@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/ir/gguf"
+)
 
 // together computes the operations that kernels have most of, of scalars of type t, for all lanes and elements at
 // once, which is several times as fast as one at a time. What comes of it in lanes that are not
@@ -12,6 +16,12 @@ func together(o Op, t Type, to []uint32, args [][]uint32) bool {
 	x := args[0]
 	if o == OpBitcast {
 		copy(to, x)
+		return true
+	}
+	if do := floats[o]; len(args) == 1 && t == F32 && do != nil {
+		for i := range to {
+			to[i] = math.Float32bits(float32(do(float64(math.Float32frombits(x[i])), 0, 0)))
+		}
 		return true
 	}
 	if len(args) == 3 {
@@ -39,8 +49,25 @@ func regroup(n *Node, to []uint32, args [][]uint32) bool {
 		}
 	case OpElem:
 		x, width := args[0], n.args[0].typ.Lanes()
+		if at := n.args[1]; at.op == OpConst {
+			for l := range to {
+				to[l] = x[l*width+int(at.imm)%width]
+			}
+			break
+		}
 		for l, at := range args[1] {
 			to[l] = x[l*width+int(at)%width]
+		}
+	case OpUnpackHalf:
+		width := n.typ.Lanes()
+		for l, w := range args[0] {
+			for e := range width {
+				to[l*width+e] = math.Float32bits(gguf.F16ToF32(uint16(w >> (16 * e))))
+			}
+		}
+	case OpBitExtract:
+		for l, x := range args[0] {
+			to[l] = bitExtract(n.typ, x, args[1][l], args[2][l])
 		}
 	default:
 		return false
@@ -89,7 +116,19 @@ func floatPairs(o Op, to, x, y []uint32) bool {
 			to[i] = math.Float32bits(math.Float32frombits(x[i]) * math.Float32frombits(y[i]))
 		}
 	default:
-		return false
+		a := func(i int) float64 { return float64(math.Float32frombits(x[i])) }
+		b := func(i int) float64 { return float64(math.Float32frombits(y[i])) }
+		do, is := floats[o], truths[o]
+		for i := range to {
+			switch {
+			case do != nil:
+				to[i] = math.Float32bits(float32(do(a(i), b(i), 0)))
+			case is != nil:
+				to[i] = truth(is(a(i), b(i)))
+			default:
+				return false
+			}
+		}
 	}
 	return true
 }
@@ -146,6 +185,16 @@ func wordPairs(o Op, t Type, to, x, y []uint32) bool {
 		}
 		for i := range to {
 			to[i] = truth((x[i] < y[i]) == (o == OpLt))
+		}
+	case OpMin, OpMax:
+		if t != U32 {
+			return false
+		}
+		for i := range to {
+			to[i] = min(x[i], y[i])
+			if o == OpMax {
+				to[i] = max(x[i], y[i])
+			}
 		}
 	case OpDotI8:
 		for i := range to {

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -77,53 +79,95 @@ func withDevice(run func() int) (int, error) {
 type launcher func(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte
 
 // shown is what the device has run: modules by key and constants, and the paths that they take through the lowering.
-var shown struct {
+var shown = struct {
 	sync.Mutex
-	modules, paths map[string]bool
-}
+	modules map[string]bool
+	paths   paths
+}{modules: map[string]bool{}, paths: paths{}}
 
 // shows reports whether the device runs a module: one that it has run, or that takes a path that none before it took. Mesa takes fifty times
 // as long to compile a module as the interpreter takes to run it.
 func shows(c kernels.Candidate, f *kernel.Func) bool {
 	shown.Lock()
 	defer shown.Unlock()
-	if shown.modules == nil {
-		shown.modules, shown.paths = map[string]bool{}, map[string]bool{}
-	}
-	module, before := fmt.Sprint(c.Kernel, c.Consts), len(shown.paths)
-	if !shown.modules[module] {
-		addPaths(shown.paths, f)
-	}
-	shown.modules[module] = shown.modules[module] || len(shown.paths) > before
+	module := fmt.Sprint(c.Kernel, c.Consts)
+	shown.modules[module] = shown.modules[module] || shown.paths.add(f)
 	return shown.modules[module]
 }
 
 // interpretOnly is launch in the interpreter, whatever the candidate.
 func interpretOnly(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
 	t.Helper()
-	f, spec, _ := lowered(t, c)
+	f, spec := build(t, c)
 	return interpret(t, c, f, spec, sizes, data)
 }
 
-// lowered builds a candidate and returns its constants by id and a module that is valid, where there is one.
-func lowered(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32]uint32, module []uint32) {
+// build builds a candidate and returns its constants by id.
+func build(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32]uint32) {
 	t.Helper()
 	f, err := c.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.Groups && !f.TF32 && !f.Tiles { // which only PTX has, or processors
-		if module, err = kernelspirv.Lower(f); err != nil {
-			t.Fatal(err)
-		}
-		if err := spirv.Validate(module, spirv.Vulkan12); err != nil {
-			t.Fatalf("%s: %v", c.Kernel, err)
-		}
-	}
 	if len(f.Args) != len(c.Operands) {
 		t.Fatalf("%s: %d operands, the kernel has %d", c.Kernel, len(c.Operands), len(f.Args))
 	}
-	return f, specOf(t, c, f), module
+	return f, specOf(t, c, f)
+}
+
+// lowered builds a candidate and returns its constants by id and a module that is valid, where there is one.
+func lowered(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32]uint32, module []uint32) {
+	t.Helper()
+	f, spec = build(t, c)
+	if !f.Groups && !f.TF32 && !f.Tiles { // which only PTX has, or processors
+		module = lower(t, c, f)
+	}
+	return f, spec, module
+}
+
+// valid are the paths through the lowering that spirv-val has seen.
+var valid = struct {
+	sync.Mutex
+	paths
+}{paths: paths{}}
+
+// lower returns the kernel's module. spirv-val, which takes longer than all else here, looks at those that show it something.
+func lower(t testing.TB, c kernels.Candidate, f *kernel.Func) []uint32 {
+	t.Helper()
+	module, err := kernelspirv.Lower(f)
+	if err != nil {
+		t.Fatalf("%s: %v", c.Kernel, err)
+	}
+	valid.Lock()
+	shows := valid.add(f)
+	valid.Unlock()
+	if !shows {
+		return module
+	}
+	if err := spirv.Validate(module, spirv.Vulkan12); err != nil {
+		t.Fatalf("%s: %v", c.Kernel, err)
+	}
+	return module
+}
+
+// built are the digests of the modules that targets of the table have, by name.
+var built sync.Map
+
+// builds builds a candidate for a target: its module is that of all candidates of its name, and its sizes, with its constants, are within the
+// limits of the target, of whose shared memory it may have some.
+func builds(t testing.TB, on *target.Target, some int, c kernels.Candidate) {
+	t.Helper()
+	f, spec, module := lowered(t, c)
+	digest := sha256.Sum256(spirv.Bytes(module))
+	if other, again := built.LoadOrStore(c.Kernel, digest); again && other != digest {
+		t.Fatalf("%s: %s: the name of two modules", on.Name, c.Kernel)
+	}
+	if size, err := f.WorkgroupSize(spec); err != nil || int(size)%c.Wave != 0 || int(size) > on.Workgroup {
+		t.Fatalf("%s: %s: workgroup of %d, %v", on.Name, c.Kernel, size, err)
+	}
+	if shared, err := f.SharedBytes(spec); err != nil || int(shared) > some {
+		t.Fatalf("%s: %s: %d bytes of shared memory, %v", on.Name, c.Kernel, shared, err)
+	}
 }
 
 // specOf returns the kernel's constants by id, which the candidate has by name.

@@ -8,16 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"sync"
 	"testing"
 
-	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/spirv"
 )
 
 // expertOp computes what an op of a mixture of experts means, from the values a of
@@ -52,13 +49,7 @@ func (w *world) expertOp(op *ir.Op, a [][]float64, y, mag []float64) {
 			if runs > 1 {
 				at = slot * k
 			}
-			x := a[0][at:]
-			row := a[1][(int(a[2][slot])*height+attrs.Int("first")+i%n)*k:][:k]
-			for j, v := range row {
-				v, off := w.weightFor(op.Args[0], v)
-				y[i] += v * x[j]
-				mag[i] += math.Abs(v*x[j]) + math.Abs(x[j])*off + w.either(op.Args[0], at+j, v)
-			}
+			y[i], mag[i] = w.product(op.Args[0], at, a[1][(int(a[2][slot])*height+attrs.Int("first")+i%n)*k:][:k])
 		}
 	case "expert_order":
 		for i := range y {
@@ -325,9 +316,6 @@ func (w *world) checkIDs(c kernels.Candidate, got map[*ir.Value][]byte, rows int
 	w.covered(c, v)
 }
 
-// modules has the words of what build has built, by kernel.
-var modules sync.Map
-
 // build builds the group's kernels for every target, and for subgroups of 64, and
 // validates each once.
 func (w *world) build(outputs ...*ir.Value) {
@@ -352,37 +340,9 @@ func (w *world) buildFor(on *target.Target, outputs []*ir.Value) {
 		w.t.Fatalf("%s: no candidate", on.Name)
 	}
 	for _, c := range list {
-		f, err := c.Build()
-		if err != nil {
-			w.t.Fatalf("%s: %v", c.Kernel, err)
-		}
-		words, err := kernelspirv.Lower(f)
-		if err != nil {
-			w.t.Fatalf("%s: %v", c.Kernel, err)
-		}
-		if old, ok := modules.LoadOrStore(c.Kernel, words); !ok {
-			if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
-				w.t.Fatalf("%s: %v", c.Kernel, err)
-			}
-		} else if !slices.Equal(old.([]uint32), words) {
-			w.t.Fatalf("%s: the name of two modules", c.Kernel)
-		}
+		builds(w.t, on, on.Shared, c)
 		for _, v := range outputs {
 			w.covered(c, v)
-		}
-		byName := map[string]uint32{}
-		for _, k := range c.Consts {
-			byName[k.Name] = k.Value
-		}
-		spec, err := f.SpecValues(byName)
-		if err != nil || len(spec) != len(f.Spec) {
-			w.t.Fatalf("%s: constants %v for %v: %v", c.Kernel, c.Consts, f.Spec, err)
-		}
-		if size, err := f.WorkgroupSize(spec); err != nil || int(size)%c.Wave != 0 || int(size) > on.Workgroup {
-			w.t.Fatalf("%s: workgroup of %d, %v", c.Kernel, size, err)
-		}
-		if shared, err := f.SharedBytes(spec); err != nil || int(shared) > on.Shared {
-			w.t.Fatalf("%s: %d bytes of shared memory, %v", c.Kernel, shared, err)
 		}
 	}
 }
@@ -797,7 +757,7 @@ func TestExpertDot(t *testing.T) {
 
 // Without a sorted list, projections are computed row by row.
 func TestExpertRows(t *testing.T) {
-	m := moes[0]
+	m := moe{dtype: ir.Q4_K, embd: 40, ff: 256, experts: 12, slots: 3, gating: "softmax"}
 	w := newWorld(t, 20, 19)
 	down := w.stack(m.dtype, m.experts, m.embd, m.ff)
 	ids := w.given("topk", ir.Attrs{{Name: "k", Value: int64(m.slots)}}, w.scores(&m))

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
-	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/spirv"
 )
 
 // TestOctets holds what gemm_coop and gemm_fragment multiply of weights of every format
@@ -40,7 +38,7 @@ func TestOctets(t *testing.T) {
 				m := w.matrix(d, rows, cols)
 				y := &ir.Value{ID: 1, Type: ir.MakeType(ir.F16, rows, cols), Offset: -1}
 				c := kernels.Candidate{
-					Kernel:   "octets",
+					Kernel:   fmt.Sprintf("octets %s %s", build.name, d),
 					Build:    func() (*kernel.Func, error) { return build.make(build.of, rows, cols) },
 					Consts:   []ir.Const{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
 					Grid:     [3]int{rows, 1, 1},
@@ -136,17 +134,7 @@ func TestCoopGroups(t *testing.T) {
 				t.Errorf("%s, %d rows: %s", g.name, rows, list[0].Kernel)
 			}
 			for _, c := range list {
-				f, err := c.Build()
-				if err != nil {
-					t.Fatal(err)
-				}
-				words, err := kernelspirv.Lower(f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
-					t.Errorf("%s: %v", c.Kernel, err)
-				}
+				f, _, _ := lowered(t, c)
 				if f.Fragments != strings.HasPrefix(c.Kernel, "gemm_fragment ") {
 					t.Errorf("%s: relies on which elements lanes hold: %t", c.Kernel, f.Fragments)
 				}

@@ -51,8 +51,13 @@ func TestGemmFloatChoice(t *testing.T) {
 		{"sm_75-cuda", 2048, 256, "gemm_float f32 n tile=32x64 of 8x8 subgroups=4 w"},
 	} {
 		w := newWorld(t, c.rows, 1)
-		y := w.linear(w.rows(ir.T, 2048), ir.F32, c.outputs)
-		if list := w.candidates(lookup(t, c.on), y); !strings.HasPrefix(list[0].Kernel, c.want) {
+		x := &ir.Value{ID: 1, Type: ir.MakeType(ir.F32, ir.T, 2048)}
+		op, err := w.make.Make("linear", nil, x, w.p.AddGlobal("w", ir.Weight, ir.MakeType(ir.F32, ir.Dim(c.outputs), 2048)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ops = []*ir.Op{op}
+		if list := w.candidates(lookup(t, c.on), op.Result); !strings.HasPrefix(list[0].Kernel, c.want) {
 			t.Errorf("%s, %d rows, %d outputs: %s, want %s", c.on, c.rows, c.outputs, list[0].Kernel, c.want)
 		}
 	}

@@ -1,39 +1,64 @@
 package kernels_test
 
 import (
-	"fmt"
+	"encoding/binary"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// addPaths adds what a kernel has a lowering and a driver's compiler do: its operations, each with the types of its operands and which of
+// paths are what kernels have a lowering and a driver's compiler do: their operations, each with the types of its operands and which of
 // them are constants, how it sees a buffer or an array, and the loops and ifs. The lowering looks at nothing else of an operation.
-func addPaths(paths map[string]bool, f *kernel.Func) {
-	paths[fmt.Sprint("workgroup ", f.Workgroup().Static())] = true
+type paths map[string]bool
+
+// add adds the paths of a kernel and reports whether any of them is new.
+func (p paths) add(f *kernel.Func) (shows bool) {
+	var path []byte
+	add := func(list ...uint64) {
+		for _, x := range list {
+			path = binary.AppendUvarint(path, x)
+		}
+	}
+	end := func() {
+		if !p[string(path)] {
+			p[string(path)], shows = true, true
+		}
+		path = path[:0]
+	}
 	var region func(r *kernel.Region, in kernel.Op)
 	region = func(r *kernel.Region, in kernel.Op) {
 		for _, n := range r.Nodes() {
-			path := fmt.Sprint(n.Op(), " ", n.Type(), n.Align(), n.Ahead(), n.Through() != nil)
+			add(1, uint64(n.Op()), uint64(n.Type()), uint64(n.Align()), truth(n.Ahead()), truth(n.Through() != nil))
 			switch op := n.Op(); {
 			case op == kernel.OpBuiltin, op == kernel.OpBarrier, op == kernel.OpPairHalves:
-				path += fmt.Sprint(" ", n.Imm())
+				add(uint64(n.Imm()))
 			case op >= kernel.OpSharedLoad && op <= kernel.OpSharedMax:
-				path += fmt.Sprint(" ", f.Arrays()[n.Imm()].Elem())
+				add(uint64(f.Arrays()[n.Imm()].Elem()))
 			case op == kernel.OpCopy:
-				path += fmt.Sprint(" ", f.Arrays()[n.Array()].Elem())
+				add(uint64(f.Arrays()[n.Array()].Elem()))
 			}
 			if _, ok := n.View(); ok && n.Through() == nil {
-				path += fmt.Sprint(" ", f.Args[n.Imm()].Access)
+				add(uint64(f.Args[n.Imm()].Access))
 			}
 			for _, a := range n.Args() {
-				path += fmt.Sprint(" ", a.Type(), a.Static(), a.Op() == kernel.OpConst)
+				add(uint64(a.Type()), truth(a.Static()), truth(a.Op() == kernel.OpConst))
 			}
-			paths[path] = true
+			end()
 			for i, inner := range n.Regions() {
-				paths[fmt.Sprint(n.Op(), i, inner.Hint(), " in ", in)] = true
+				add(2, uint64(n.Op()), uint64(i), uint64(inner.Hint()), uint64(in))
+				end()
 				region(inner, n.Op())
 			}
 		}
 	}
+	add(0, truth(f.Workgroup().Static()))
+	end()
 	region(f.Body(), kernel.OpConst)
+	return shows
+}
+
+func truth(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
 }

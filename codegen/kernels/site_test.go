@@ -14,7 +14,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
-	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -23,7 +22,6 @@ import (
 	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
-	"github.com/zincc-dev/zincc/spirv"
 )
 
 // siteTest is one dispatch group in the text form. What it reads are globals, what
@@ -406,9 +404,6 @@ func compareBlocks(t testing.TB, kernel string, v *ir.Value, got, want []byte) {
 	}
 }
 
-// built has the modules of all tests by kernel.
-var built = map[string][]uint32{}
-
 // checkBuild builds and validates the test's kernels for every GPU, and runs those of
 // few rows with subgroups of 64, which targets may choose.
 func (c siteTest) checkBuild(t testing.TB) {
@@ -429,37 +424,7 @@ func (c siteTest) checkBuild(t testing.TB) {
 func (c siteTest) checkOn(t testing.TB, on *target.Target) {
 	t.Helper()
 	for _, k := range different(c.candidates(t, c.site(t, on))) {
-		f, err := k.Build()
-		if err != nil {
-			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
-		}
-		words, err := kernelspirv.Lower(f)
-		if err != nil {
-			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
-		}
-		if err := spirv.Validate(words, spirv.Vulkan12); err != nil {
-			t.Fatalf("%s: %s: %v", on.Name, k.Kernel, err)
-		}
-		if old := built[k.Kernel]; old != nil && !slices.Equal(old, words) {
-			t.Errorf("%s: kernel %s names two modules", on.Name, k.Kernel)
-		}
-		built[k.Kernel] = words
-		byName := map[string]uint32{}
-		for _, v := range k.Consts {
-			byName[v.Name] = v.Value
-		}
-		spec, err := f.SpecValues(byName)
-		if err != nil || len(spec) != len(f.Spec) {
-			t.Fatalf("%s: %s: constants %v for %v: %v", on.Name, k.Kernel, k.Consts, f.Spec, err)
-		}
-		size, err := f.WorkgroupSize(spec)
-		if err != nil || int(size) > on.Workgroup || int(size)%k.Wave != 0 {
-			t.Fatalf("%s: %s: workgroup of %d, %v", on.Name, k.Kernel, size, err)
-		}
-		shared, err := f.SharedBytes(spec)
-		if err != nil || int(shared) > max(on.Shared, on.Asked) {
-			t.Fatalf("%s: %s: %d bytes of shared memory, %v", on.Name, k.Kernel, shared, err)
-		}
+		builds(t, on, max(on.Shared, on.Asked), k)
 	}
 }
 
