@@ -100,15 +100,16 @@ func compute(root, dir string, only, models []string) ([]string, error) {
 	return lines, group.Wait()
 }
 
-// targets are all targets, and beside those with cooperative matrices those without.
+// targets are all targets but processors, whose machine code LLVM makes. Through CUDA one architecture stands for all. Beside targets
+// of Vulkan with cooperative matrices are those without; all cards that CUDA drives have them.
 func targets() []*target.Target {
 	var list []*target.Target
 	for _, t := range target.All() {
-		if t.Backend == plans.CUDA || t.Backend == plans.CPU {
-			continue // the kernels of sm_90, in PTX; machine code, which needs LLVM
+		if t.Backend == plans.CPU || t.Backend == plans.CUDA && t.Name != "sm_90"+target.WithCUDA {
+			continue
 		}
 		list = append(list, t)
-		if t.Matrix != (target.MatrixShape{}) {
+		if t.Backend == plans.Vulkan && t.Matrix != (target.MatrixShape{}) {
 			list = append(list, t.WithoutMatrix())
 		}
 	}
