@@ -54,7 +54,11 @@ func run(m *testing.M) (int, error) {
 		return 0, fmt.Errorf("zincc compile: %w: %s", err, out)
 	}
 	zincrun = filepath.Join(dir, "zincrun")
-	stop, err := serve(zincrun, plan)
+	vectors := filepath.Join(dir, vectorModel+".gguf")
+	if err := writeVectorModel(vectors); err != nil {
+		return 0, err
+	}
+	stop, err := serve(zincrun, plan, vectors)
 	if err != nil {
 		return 0, err
 	}
@@ -63,8 +67,8 @@ func run(m *testing.M) (int, error) {
 }
 
 // serve starts the server and returns what ends it: it must drain and exit with 0.
-func serve(program, plan string) (stop func() error, err error) {
-	cmd := exec.Command(program, "serve", plan, "--port", "0", "--device", "host")
+func serve(program string, models ...string) (stop func() error, err error) {
+	cmd := exec.Command(program, append([]string{"serve", "--port", "0", "--device", "host"}, models...)...)
 	lines, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -81,7 +85,7 @@ func serve(program, plan string) (stop func() error, err error) {
 		if line.Msg == "listen" {
 			server = line.URL
 		}
-		loaded = line.Msg == "load"
+		loaded = line.Msg == "load" || line.Msg == "listen" && len(models) > 1 // which are loaded when they are asked
 		if line.Msg == "" {
 			fmt.Fprintln(os.Stderr, in.Text())
 		}

@@ -122,6 +122,7 @@ var described = map[string]struct{ reply, event string }{
 	"/v1/chat/completions": {"CreateChatCompletionResponse", "CreateChatCompletionStreamResponse"},
 	"/v1/completions":      {"CreateCompletionResponse", "CreateCompletionResponse"},
 	"/v1/responses":        {"Response", "ResponseStreamEvent"},
+	"/v1/embeddings":       {"CreateEmbeddingResponse", ""},
 	"/v1/models":           {"ListModelsResponse", ""},
 	"/v1/models/":          {"Model", ""},
 }

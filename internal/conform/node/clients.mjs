@@ -1,10 +1,10 @@
-// Runs the npm clients against a server of gopher-chat: node clients.mjs URL
+// Runs the npm clients against a server of gopher-chat and gopher-vectors: node clients.mjs URL
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 import Anthropic from "@anthropic-ai/sdk";
 import { generateText, streamText, tool, stepCountIs } from "ai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { ChatOpenAI } from "@langchain/openai";
+import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { tool as langTool } from "@langchain/core/tools";
 import { z } from "zod";
 
@@ -48,6 +48,24 @@ const scenarios = {
     const r = await stream.finalResponse();
     assert.equal(r.output_text, cut);
     assert.equal(r.output[0].type, "reasoning");
+  },
+  async "openai: vectors, as bytes and as numbers"() {
+    const input = ["package sort", "// Search uses binary search"];
+    const bytes = await openai.embeddings.create({ model: "gopher-vectors", input }); // asks for base64 and decodes it
+    const numbers = await openai.embeddings.create({ model: "gopher-vectors", input, encoding_format: "float", dimensions: 8 });
+    const whole = await openai.embeddings.create({ model: "gopher-vectors", input, encoding_format: "float" });
+    assert.equal(bytes.data.length, 2);
+    for (const i of [0, 1]) {
+      assert.deepEqual([...bytes.data[i].embedding], whole.data[i].embedding.map(Math.fround));
+      assert.equal(numbers.data[i].embedding.length, 8);
+      const length = Math.hypot(...whole.data[i].embedding.slice(0, 8));
+      numbers.data[i].embedding.forEach((x, j) => assert(Math.abs(x - whole.data[i].embedding[j] / length) < 1e-6));
+    }
+  },
+  async "langchain: vectors"() {
+    const e = new OpenAIEmbeddings({ model: "gopher-vectors", apiKey: "none", maxRetries: 0, configuration: { baseURL: url + "/v1" } });
+    const documents = await e.embedDocuments(["package sort", "package io"]);
+    assert.deepEqual(await e.embedQuery("package io"), documents[1]);
   },
   async "openai: errors"() {
     await assert.rejects(openai.chat.completions.create({ model: "nothing", messages: user("a") }), (e) => e instanceof OpenAI.NotFoundError && e.code === "model_not_found");
