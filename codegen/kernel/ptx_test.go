@@ -176,6 +176,24 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
+// counts lowers a kernel for sm_80, assembles it, and wants parts of the text so many times.
+func counts(t *testing.T, f *kernel.Func, err error, want map[string]int) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, "sm_80", text)
+	for part, n := range want {
+		if got := strings.Count(text, part); got != n {
+			t.Errorf("%d times %q, want %d\n%s", got, part, n, text)
+		}
+	}
+}
+
 // TestDotInSum checks that a sum with a dot product is one instruction.
 func TestDotInSum(t *testing.T) {
 	f, err := kernel.Build("dots", func(b *kernel.Builder) {
@@ -186,19 +204,7 @@ func TestDotInSum(t *testing.T) {
 		y.Store(0, b.Add(b.Add(b.DotI8(v, 1), b.DotU8(v, 2)), twice))
 		y.Store(1, twice)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
-	if err != nil {
-		t.Fatal(err)
-	}
-	assemble(t, "sm_80", text)
-	for want, count := range map[string]int{"dp4a": 3, ", 0;": 2, "add.s32": 1} {
-		if got := strings.Count(text, want); got != count {
-			t.Errorf("%d times %q, want %d\n%s", got, want, count, text)
-		}
-	}
+	counts(t, f, err, map[string]int{"dp4a": 3, ", 0;": 2, "add.s32": 1})
 }
 
 // TestMerged checks that a mask and what is filled in beside it are one instruction, of bytes a permutation, which shifts, too.
@@ -214,19 +220,7 @@ func TestMerged(t *testing.T) {
 		y.Store(4, b.Or(b.And(b.Shr(v, 24), 0x00ff00ff), 0x64006400)) // a byte of zeros that no operand has
 		y.Store(5, b.Or(b.And(v, 0x00ff00ff), 0x64006401))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
-	if err != nil {
-		t.Fatal(err)
-	}
-	assemble(t, "sm_80", text)
-	for want, count := range map[string]int{"prmt.b32": 3, "1677747200, 29264;": 2, "1677747200, 29521;": 1, "lop3.b32": 3, ", 0xEA;": 3, "or.b32": 0} {
-		if got := strings.Count(text, want); got != count {
-			t.Errorf("%d times %q, want %d\n%s", got, want, count, text)
-		}
-	}
+	counts(t, f, err, map[string]int{"prmt.b32": 3, "1677747200, 29264;": 2, "1677747200, 29521;": 1, "lop3.b32": 3, ", 0xEA;": 3, "or.b32": 0})
 }
 
 // TestNearNumbers checks that accesses whose indices differ in a small number have one address.
@@ -240,19 +234,7 @@ func TestNearNumbers(t *testing.T) {
 		}
 		y.Store(1, x.Load(kernel.U32, b.Add(row, kernel.NearNumbers)))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := ptx.Lower(f, ptx.Options{Arch: 80})
-	if err != nil {
-		t.Fatal(err)
-	}
-	assemble(t, "sm_80", text)
-	for _, want := range []string{"+16];", "+32];", "+48];", "+128]", "+256]", "+384]"} {
-		if got := strings.Count(text, want); got != 1 {
-			t.Errorf("%d times %q, want 1\n%s", got, want, text)
-		}
-	}
+	counts(t, f, err, map[string]int{"+16];": 1, "+32];": 1, "+48];": 1, "+128]": 1, "+256]": 1, "+384]": 1})
 }
 
 // TestAskedArrays checks that each shared array lies at a multiple of 16 bytes where they are too many to be declared: what

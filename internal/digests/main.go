@@ -70,24 +70,24 @@ func run(root string, update bool, only, models []string) error {
 
 // compute returns the lines of the list, of some or all models and targets.
 func compute(root, dir string, only, models []string) ([]string, error) {
-	var todo []planned
+	var wanted []planned
 	for _, m := range all(root, dir) {
 		if len(models) > 0 && !slices.Contains(models, m.name) {
 			continue
 		}
 		for _, t := range targets() {
 			if len(only) == 0 || slices.Contains(only, t.Name) {
-				todo = append(todo, planned{m, t})
+				wanted = append(wanted, planned{m, t})
 			}
 		}
 	}
-	if len(todo) == 0 {
+	if len(wanted) == 0 {
 		return nil, errors.New("no such model or target")
 	}
-	lines := make([]string, len(todo))
+	lines := make([]string, len(wanted))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, p := range todo {
+	for i, p := range wanted {
 		group.Go(func() error {
 			sum, err := p.digest()
 			if err != nil {

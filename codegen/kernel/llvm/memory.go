@@ -1,6 +1,7 @@
 package llvm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -170,17 +171,12 @@ func (l *lowering) words(a access, s *scope) []value.Value {
 
 // aheadBytes is how far ahead of a line that a loop reads of what nobody writes the line is asked for that a
 // later turn will read. Processors that fetch ahead themselves lose a stream at each page, and between 0.5
-// and 1.7 KB all that were tried on AMD's are as fast. Intel's, which are those with tiles, wait longer for memory.
-func (m *Machine) aheadBytes() int64 {
-	if m.Tiles {
-		return 2048
-	}
-	return 1024
-}
+// and 1.7 KB all that were tried are as fast, but for those of which Machines says otherwise.
+const aheadBytes = 1 << 10
 
 // ahead asks for a line that is as far on.
 func (l *lowering) ahead(from value.Value) {
-	l.prefetch(l.at(types.I8, from, i64(l.machine.aheadBytes())), kernel.Read)
+	l.prefetch(l.at(types.I8, from, i64(cmp.Or(l.machine.ahead, aheadBytes))), kernel.Read)
 }
 
 // prefetch asks for a line: to be brought into the second cache, or into the first, for this thread alone, if the kernel does nothing but

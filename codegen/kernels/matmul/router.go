@@ -63,7 +63,11 @@ func (k routerKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		b.ReturnIf(b.Ge(row, rows))
 		if !k.route {
 			if byWeight(k.op) {
-				all = all.weighed(k.op, append(bufs, nil)[1])
+				var bias *kernel.Buffer
+				if len(bufs) > 1 {
+					bias = bufs[1]
+				}
+				all = all.weighed(k.op, bias)
 			}
 			all.each(b.U32(uint32(slots)), func(i, index kernel.Value) {
 				b.If(b.SubgroupElect(), func() { y.Store(b.Add(first, i), index) })
