@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -169,9 +170,10 @@ func escaped(s string) (text string, size int) {
 		return s[:1], 1
 	}
 	size = 6
-	if len(s) >= 6 && (strings.HasPrefix(strings.ToLower(s), `\ud8`) || strings.HasPrefix(strings.ToLower(s), `\ud9`) ||
-		strings.HasPrefix(strings.ToLower(s), `\uda`) || strings.HasPrefix(strings.ToLower(s), `\udb`)) {
-		size = 12 // half of a pair
+	if len(s) >= 6 {
+		if r, err := strconv.ParseUint(s[2:6], 16, 16); err == nil && r>>10 == 0xd800>>10 { // the first half of a pair
+			size = 12
+		}
 	}
 	if len(s) < size {
 		return "", 0
