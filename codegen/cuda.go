@@ -26,9 +26,6 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	return []byte(text), ptx.Entry, err
 }
 
-// overlaps reports whether kernels of a target begin while the one before runs.
-func overlaps(t *target.Target) bool { return t.CUDA >= 90 }
-
 // sharesSubgroup reports whether the driver's compiler is told that the lanes of a subgroup have its number in common. Other kernels were not
 // measured (docs/lab/cuda-decode.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
@@ -63,7 +60,7 @@ func constants(c *kernels.Candidate) string {
 }
 
 func requireCUDA(p *plans.Plan, used []*kernel.Func, t *target.Target) {
-	r := &plans.CUDARequirements{Arch: t.CUDA, Overlap: overlaps(t)}
+	r := &plans.CUDARequirements{Arch: t.CUDA, Overlap: t.Overlaps()}
 	for _, fn := range used {
 		r.Exact = r.Exact || fn.Groups
 	}

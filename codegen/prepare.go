@@ -43,7 +43,7 @@ func (e *emitter) prepare(ctx context.Context) error {
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
 	for i, c := range found {
 		e.chosen[calls[i].g] = c
-		c.Overlaps = overlaps(e.t) && passes.KindOf(calls[i].f) == passes.Decode
+		c.Overlaps = e.t.Overlaps() && passes.KindOf(calls[i].f) == passes.Decode
 		if key := e.backend.moduleKey(c); !seen[key] {
 			seen[key] = true
 			if e.wants == nil || e.wants(c.Kernel) {

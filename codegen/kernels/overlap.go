@@ -38,7 +38,7 @@ var aheads = []int64{4 << 20}
 
 // withForms adds the forms of the candidates.
 func withForms(s *Site, list []Candidate) []Candidate {
-	if s.Target.CUDA < 90 || s.Func.Rows > ir.DecodeRows {
+	if !s.Target.Overlaps() || s.Func.Rows > ir.DecodeRows {
 		return list
 	}
 	all := slices.Clone(list)

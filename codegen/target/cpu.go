@@ -17,13 +17,9 @@ const CPU = "cpu"
 // an EPYC of the fourth generation; a step takes less than 0.5 us there.
 var processors = func() (list []*Target) {
 	for _, m := range llvm.Machines {
-		shared := 512 << 10
-		if m.Tiles { // whose second caches have 2 MiB
-			shared = 1792 << 10
-		}
 		list = append(list, &Target{
 			Name: CPU + ":" + m.Name, Doc: "processors with " + m.Doc, Backend: plans.CPU, Machine: m.Name,
-			Wave: llvm.Lanes, Workgroup: llvm.Lanes, Shared: shared, Tiles: m.Tiles, Units: 8, Rows: 512, Dot: true, UnsignedDot: m.Wide(),
+			Wave: llvm.Lanes, Workgroup: llvm.Lanes, Shared: m.Shared, Tiles: m.Tiles, Units: 8, Rows: 512, Dot: true, UnsignedDot: m.Wide(),
 			Bandwidth: 40e9, FLOPs: 200e9, Stage: 0.5e-6,
 		})
 	}

@@ -26,6 +26,8 @@ type Machine struct {
 	permute bool // AVX-512 picks elements by index
 	pairs   bool // AVX2 adds products of bytes two by two, in 16 bits
 	Tiles   bool // AMX multiplies tiles of bf16
+	// Shared is the bytes of a thread's shared memory, which are to stay in a core's second cache.
+	Shared int
 	// ahead is how many bytes ahead a loop asks for a line, if not aheadBytes.
 	ahead int64
 }
@@ -34,13 +36,13 @@ var v3 = []string{"avx2", "bmi2", "f16c", "fma"}
 
 // Machines are the kinds, those of an architecture from the simplest on.
 var Machines = []*Machine{
-	{Name: "x86-64-v3", Doc: "AVX2 and FMA: Haswell, Zen, and later", Arch: "amd64", CPU: "x86-64-v3", Features: v3, pairs: true},
+	{Name: "x86-64-v3", Doc: "AVX2 and FMA: Haswell, Zen, and later", Arch: "amd64", CPU: "x86-64-v3", Features: v3, pairs: true, Shared: 512 << 10},
 	{Name: "x86-64-v4", Doc: "AVX-512 with VNNI: Ice Lake, Sapphire Rapids, Zen 4, Zen 5", Arch: "amd64", CPU: "x86-64-v4", Attr: "+avx512vnni",
-		Features: []string{"avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true},
+		Features: []string{"avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true, Shared: 512 << 10},
 	{Name: "x86-64-amx", Doc: "AVX-512 with VNNI and AMX with bfloat16: Sapphire Rapids and later, on Linux", Arch: "amd64", CPU: "x86-64-v4", Attr: "+avx512vnni",
-		Features: []string{"amx-bf16", "amx-tile", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true, Tiles: true, ahead: 2 << 10}, // Intel's wait longer for memory
-	{Name: "arm64", Doc: "NEON with dot products: Neoverse N1, Graviton 2, Apple M1, and later", Arch: "arm64", CPU: "neoverse-n1", Attr: "+reserve-x18,+reserve-x28", Features: []string{"dotprod"}, dot: biased, signed: sdot},
-	{Name: "arm64-i8mm", Doc: "NEON with dot products of unsigned and signed bytes: Neoverse V1, Graviton 3, Apple M2, and later", Arch: "arm64", CPU: "neoverse-n1", Attr: "+i8mm,+reserve-x18,+reserve-x28", Features: []string{"dotprod", "i8mm"}, dot: usdot, signed: sdot},
+		Features: []string{"amx-bf16", "amx-tile", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi2", "f16c", "fma"}, dot: vnni, permute: true, Tiles: true, Shared: 1792 << 10, ahead: 2 << 10}, // Intel's wait longer for memory
+	{Name: "arm64", Doc: "NEON with dot products: Neoverse N1, Graviton 2, Apple M1, and later", Arch: "arm64", CPU: "neoverse-n1", Attr: "+reserve-x18,+reserve-x28", Features: []string{"dotprod"}, dot: biased, signed: sdot, Shared: 512 << 10},
+	{Name: "arm64-i8mm", Doc: "NEON with dot products of unsigned and signed bytes: Neoverse V1, Graviton 3, Apple M2, and later", Arch: "arm64", CPU: "neoverse-n1", Attr: "+i8mm,+reserve-x18,+reserve-x28", Features: []string{"dotprod", "i8mm"}, dot: usdot, signed: sdot, Shared: 512 << 10},
 }
 
 // MachineOf returns the machine of that name.

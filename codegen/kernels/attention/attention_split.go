@@ -105,7 +105,7 @@ func matchSplit(s *site.Site) *splitKernel {
 		k.sinks = k.merge.Args[1]
 	}
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
-	early := k.matrices && s.Target.CUDA > 0 && k.rows.Max == 1
+	early := k.matrices && s.Target.Early() && k.rows.Max == 1
 	k.ahead = early && k.headDim <= aheadHead
 	k.asks = early && !k.ahead
 	k.divide(s.Target)
@@ -113,7 +113,7 @@ func matchSplit(s *site.Site) *splitKernel {
 		return nil
 	}
 	k.mergers = 1
-	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.CUDA > 0 && k.merge != nil && lanes%quads == 0 { // elsewhere it was not measured
+	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.Early() && k.merge != nil && lanes%quads == 0 {
 		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
 			k.mergers = n
 		}

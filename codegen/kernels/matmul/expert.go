@@ -28,7 +28,7 @@ type expertGroup struct {
 // matchExperts returns the site's group as an expertGroup, nil if it is none or
 // has what the kernels cannot do.
 func matchExperts(s *site.Site) *expertGroup {
-	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, halves: s.Target.CUDA > 0}}
+	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, halves: s.Target.Early()}}
 	var norm *ir.Value
 	for i, op := range s.Group.Ops {
 		ok := false

@@ -35,7 +35,7 @@ func ExpertCoopCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, t := range expertTiles(g) {
-		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Vendor == nvidia}}
+		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Fences()}}
 		c := g.candidate(t.rows, k.coop.each())
 		c.Kernel = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey())
 		c.Shape = k.coop.name()

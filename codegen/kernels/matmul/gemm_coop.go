@@ -36,7 +36,7 @@ func GemmCoopCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, t := range coopTiles(g, s.Target) {
-		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Vendor == nvidia}.candidate())
+		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Fences()}.candidate())
 	}
 	return list
 }

@@ -72,9 +72,6 @@ func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 	})
 }
 
-// nvidia is the PCI vendor of devices whose driver needs fences, see gemmCoop.
-const nvidia = 0x10de
-
 // tiling is what the kernel does with the tile.
 func (k gemmCoop) tiling() *site.Tiling {
 	return &site.Tiling{Name: k.coopTile.name(), K: k.k, Matrices: len(k.projects[0].matrices), Rows: k.coopTile.rows, Across: k.tiles(k.each()),

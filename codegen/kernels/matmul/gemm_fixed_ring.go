@@ -16,7 +16,7 @@ const mostStages = 4
 
 // stagesOf is how many tiles' weights shared memory holds, less than 2 if they are not copied.
 func (k gemmFixed) stagesOf(t *target.Target) int {
-	if t.CUDA < 80 {
+	if !t.Copies() {
 		return 0
 	}
 	for _, p := range k.projects {

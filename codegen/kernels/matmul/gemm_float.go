@@ -96,7 +96,7 @@ func (g *linearGroup) floats() bool {
 // even. Subgroups of fewer lanes are a processor's, which has neither registers for the sums
 // nor gains by shared memory.
 func (k gemmFloat) fits(t *target.Target) bool {
-	if k.matrices && (!t.Fragments || t.CUDA < tf32From || k.k%(thriceDepth*k.subgroups) != 0) {
+	if k.matrices && (!t.TF32() || k.k%(thriceDepth*k.subgroups) != 0) {
 		return false
 	}
 	return k.wave >= 2*floatAcross && k.threads() <= t.Workgroup && 16*k.sharedVec4()+4*k.tileRows() <= t.Shared &&

@@ -18,8 +18,6 @@ type thriceRun struct {
 }
 
 const (
-	// tf32From is the first architecture of NVIDIA with matrices of TF32.
-	tf32From = 80
 	// thriceDepth is the elements of a row that a subgroup takes at a time.
 	thriceDepth = 16
 	// thricePart is the sums of as many lanes as a subgroup has that go through shared memory at a time.

@@ -78,7 +78,7 @@ func matchDelta(s *site.Site) *deltaGroup {
 	if g.rows, ok = site.ExtentOf(s, g.delta.Result); !ok || !g.indexable(s) {
 		return nil
 	}
-	g.asks = s.Target.CUDA > 0 && g.rows.Max == 1 && g.slots() == 1
+	g.asks = s.Target.Early() && g.rows.Max == 1 && g.slots() == 1
 	return g
 }
 

@@ -13,7 +13,7 @@ import (
 func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
 	var list []site.Candidate
 	for _, parts := range []int{4, 2} {
-		k := &deltaChunkedKernel{parts: parts, copies: s.Target.CUDA >= copiesFrom}
+		k := &deltaChunkedKernel{parts: parts, copies: s.Target.Copies()}
 		if k.match(s) && k.fits(s) {
 			list = append(list, k.candidate())
 		}
@@ -38,8 +38,6 @@ type deltaChunkedKernel struct {
 }
 
 const (
-	// copiesFrom is the first architecture of NVIDIA that copies to shared memory while lanes go on.
-	copiesFrom = 80
 	// copiedChunks are the chunks that shared memory then has rows of, a power of two: that which is worked on, the one before, and those
 	// on their way.
 	copiedChunks   = 4

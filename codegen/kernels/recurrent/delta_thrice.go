@@ -14,7 +14,7 @@ import (
 
 // DeltaThriceCandidates returns delta_chunked with matrices of TF32.
 func DeltaThriceCandidates(s *site.Site) []site.Candidate {
-	if s.Target.CUDA < copiesFrom || !s.Target.Fragments {
+	if !s.Target.TF32() {
 		return nil
 	}
 	k := &deltaThriceKernel{deltaChunkedKernel{parts: 4, copies: true}}
