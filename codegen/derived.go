@@ -11,7 +11,7 @@ import (
 )
 
 // DerivedRule is what CheckDerived proves.
-var DerivedRule = plans.Rule{Name: "derived", Doc: "kernels, pipelines, dispatches and requirements are those that this compiler makes of the op program"}
+var DerivedRule = plans.Rule{Name: "derived", Doc: "this compiler makes the same kernels, pipelines, dispatches and requirements of the op program"}
 
 // Derivable returns why CheckDerived cannot judge p: another version of the compiler made it, or
 // for a target that is unknown. It returns nil if it can.

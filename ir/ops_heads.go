@@ -7,7 +7,7 @@ import "fmt"
 var headOps = []*OpKind{
 	{
 		Name:    "head_cut",
-		Doc:     "x has for every head a run of `stride`: y[r][h*width + i] = x[r][h*stride + first + i]",
+		Doc:     "a part of every head; x has a run of `stride` for each head: y[r][h*width + i] = x[r][h*stride + first + i]",
 		Params:  []string{"x"},
 		Attrs:   []AttrSpec{intAttr("stride"), intAttr("first"), intAttr("width")},
 		RowWise: true,
@@ -27,7 +27,7 @@ var headOps = []*OpKind{
 	},
 	{
 		Name:    "head_join",
-		Doc:     "y[r] has for every head what a[r] has for it, then what b[r] has",
+		Doc:     "for each head in turn, y[r] has the head's run of a[r], then its run of b[r]",
 		Params:  []string{"a", "b"},
 		Attrs:   []AttrSpec{intAttr("heads")},
 		RowWise: true,
@@ -48,7 +48,7 @@ var headOps = []*OpKind{
 	},
 	{
 		Name:    "head_ids",
-		Doc:     "y[r][i] = i, for i below heads: as ids of an expert_linear it has a matrix for every head",
+		Doc:     "y[r][i] = i, for i < heads; as ids of an expert_linear it chooses a matrix for every head",
 		Params:  []string{"pos"},
 		Attrs:   []AttrSpec{intAttr("heads")},
 		RowWise: true,

@@ -28,7 +28,7 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name:    "head_slice",
-		Doc:     "x has for every head h `parts` runs of head_dim: y[r][h*head_dim + i] = x[r][(h*parts + part)*head_dim + i]",
+		Doc:     "one part of every head; x has `parts` runs of head_dim for each head: y[r][h*head_dim + i] = x[r][(h*parts + part)*head_dim + i]",
 		Params:  []string{"x"},
 		Attrs:   []AttrSpec{intAttr("head_dim"), intAttr("parts"), intAttr("part")},
 		Fusion:  PerHead,
@@ -117,8 +117,8 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name: "conv1d",
-		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j), plus bias[c]), or the sum itself for act none; m(d) is x d positions " +
-			"before row r in its slot: x[r-d][c] if that row is of this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
+		Doc: "causal depthwise convolution over positions, K = len(weight[c]): y[r][c] = silu(sum over j of weight[c][j] * m(K-1-j), plus bias[c]); act none leaves out silu. m(d) is x d positions " +
+			"before row r in its slot: x[r-d][c] if that row belongs to this step (same slot, pos[r]-d), else ring[slot[r]][(pos[r]-d) mod H][c], 0 before position 0",
 		Params:   []string{"x", "weight", "ring", "pos", "slot", "bias"},
 		Optional: 1,
 		Attrs:    []AttrSpec{{"act", StringAttr, true}},
@@ -144,7 +144,7 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name:   "conv_write",
-		Doc:    "ring[slot[r]][pos[r] mod H] = x[r], but for rows that a later row of the step overwrites: row r+H is of this step and slot",
+		Doc:    "ring[slot[r]][pos[r] mod H] = x[r], unless row r+H belongs to this step and slot, since it would overwrite row r",
 		Params: []string{"x", "ring", "pos", "slot"},
 		Slots:  RowSlot,
 		Writes: []int{1},
@@ -156,7 +156,7 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name: "deltanet",
-		Doc: "gated delta rule, rows in order; S = state[slot[r]][h], d x d, S[j][i] with value dim j and key dim i, is taken as 0 if pos[r] = 0: " +
+		Doc: "gated delta rule, rows in order; S = state[slot[r]][h] is d x d, S[j][i] with value dim j and key dim i, and counts as 0 if pos[r] = 0: " +
 			"S *= exp(g[r][h]); u = S k; S += beta[r][h] * (v - u) k^T; y[r][h] = scale * S q. " +
 			"Value head h reads key head h mod k_heads (map mod) or h / (v_heads/k_heads) (map div) of q and k",
 		Params: []string{"q", "k", "v", "g", "beta", "state", "pos", "slot"},
@@ -184,10 +184,10 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name: "delta_chunk",
-		Doc: "what chunks of the gated delta rule need but v and the state (Yang et al. 2024, arXiv 2406.06484). A chunk is 8 rows from a multiple of 8 on, or those " +
-			"of them that the step has; c[r] = sum of g[i][h] from its first row to r; n(x) = max(sqrt(sum of x^2), eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
-			"exp(c[r]-c[i]) * K[r].K[i] for i < r and B = inverse(1 + L) * diag(beta), y[r][h] is 20 numbers: 8 of exp(c[last]-c[r]) / n(k[r]) * B[r][i]; 8 of " +
-			"scale * sum over j <= r of exp(c[r]-c[j]) * Q[r].K[j] * B[j][i], i < 8, 0 for i > r; exp(c[r]) / n(k[r]); scale * exp(c[r]) / n(q[r]); exp(c[last]); 0",
+		Doc: "the part of the gated delta rule that needs neither v nor the state, chunk by chunk (Yang et al. 2024, arXiv 2406.06484). A chunk is 8 rows, the first at a multiple of 8; the last " +
+			"chunk of a step may have fewer. c[r] = sum of g[i][h] from the chunk's first row to r; n(x) = max(sqrt(sum of x^2), eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
+			"exp(c[r]-c[i]) * K[r].K[i] for i < r and B = inverse(1 + L) * diag(beta), y[r][h] is 20 numbers: for i < 8, E[r][i] = exp(c[last]-c[r]) / n(k[r]) * B[r][i]; for i < 8, " +
+			"F[r][i] = scale * sum over j <= r of exp(c[r]-c[j]) * Q[r].K[j] * B[j][i], 0 for i > r; p[r] = exp(c[r]) / n(k[r]); w[r] = scale * exp(c[r]) / n(q[r]); f = exp(c[last]); 0",
 		Params: []string{"q", "k", "g", "beta"},
 		Slots:  OneSlot,
 		Attrs: []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map"), floatAttr("scale"),
@@ -212,7 +212,7 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name: "deltanet_chunked",
-		Doc: "deltanet of rows of one slot, chunk by chunk; E, F, p, w and f are the numbers that delta_chunk has of the chunk's rows: D[i] = v[i][h] - p[i] * S k[i] " +
+		Doc: "deltanet for rows of one slot, chunk by chunk; E, F, p, w and f are those of delta_chunk: D[i] = v[i][h] - p[i] * S k[i] " +
 			"(S before the chunk); y[r][h] = w[r] * S q[r] + sum over i of F[r][i] * D[i]; then S = f * S + sum over r and i of E[r][i] * D[i] k[r]^T",
 		Params: []string{"q", "k", "v", "chunk", "state", "pos", "slot"},
 		Slots:  OneSlot,

@@ -8,8 +8,8 @@ import "fmt"
 var moeOps = []*OpKind{
 	{
 		Name: "topk",
-		Doc: "ids[r] = the indices of the k largest scores[r], or, with gating, of p as in route, plus bias, largest first, equal ones by ascending index; " +
-			"with groups, only experts of the used_groups groups count whose two largest p + bias have the largest sums, of equal ones the first",
+		Doc: "ids[r] = the indices of the k largest scores[r], or with gating of the k largest p + bias, p as in route; largest first, equal ones by ascending index. " +
+			"With groups, only the experts of used_groups groups count: those whose two largest p + bias have the largest sums, of equal ones the first",
 		Params:   []string{"scores", "bias"},
 		Optional: 1,
 		Attrs:    []AttrSpec{intAttr("k"), {"gating", StringAttr, true}, {"groups", IntAttr, true}, {"used_groups", IntAttr, true}},
@@ -41,8 +41,8 @@ var moeOps = []*OpKind{
 	},
 	{
 		Name: "route",
-		Doc: "w[r][i] = p[ids[r][i]]; p is softmax(scores[r]) or sigmoid(scores[r]) for gating softmax or sigmoid, softmax over the chosen " +
-			"scores alone for topk_softmax; if norm, w /= max(sum of w[r], 6.103515625e-05); then w *= scale, and times scales[ids[r][i]]",
+		Doc: "w[r][i] = p[ids[r][i]]; p is softmax(scores[r]) for gating softmax, sigmoid(scores[r]) for sigmoid, and softmax over the chosen " +
+			"scores alone for topk_softmax; with norm, w /= max(sum of w[r], 6.103515625e-05); then w *= scale * scales[ids[r][i]]",
 		Params:   []string{"scores", "ids", "scales"},
 		Optional: 1,
 		Attrs:    []AttrSpec{stringAttr("gating"), intAttr("norm"), floatAttr("scale")},
@@ -71,8 +71,8 @@ var moeOps = []*OpKind{
 	{
 		Name: "expert_linear",
 		Doc: "slot i of row r, e = ids[r][i]: y[r][i*rows + n] = sum over j of weight[e][first + n][j] * x[r][j], or x[r][i*width + j] " +
-			"if x has a run of width for every slot; where x is f16, or made by bfloat16, weight may be rounded likewise; order and offsets, both or none, " +
-			"are those of ids and change no result",
+			"if x has a run of width for every slot; if x is f16 or the result of op bfloat16, a kernel may round weight the same way; order and offsets, both or none, " +
+			"are expert_order and expert_offsets of ids and change no result",
 		Params:   []string{"x", "weight", "ids", "order", "offsets"},
 		Optional: 2,
 		Attrs:    []AttrSpec{intAttr("first"), intAttr("rows")},
@@ -144,8 +144,8 @@ var moeOps = []*OpKind{
 	},
 	{
 		Name: "expert_order",
-		Doc: "all slots r*k + i of the step in ascending order of ids[r][i], equal ones ascending: one list, row after row of the result, " +
-			"of which the rest is undefined",
+		Doc: "all slots r*k + i of the step, sorted by ids[r][i], equal ones ascending: one list that fills the result row after row; " +
+			"the rest of the result is undefined",
 		Params: []string{"ids"},
 		Flops:  noFlops,
 		Error:  exact,
@@ -159,7 +159,7 @@ var moeOps = []*OpKind{
 	},
 	{
 		Name:   "expert_offsets",
-		Doc:    "y[e] = how many slots of the step have ids below e, for e from 0 to experts",
+		Doc:    "y[e] = the number of slots of the step whose id is below e, for e from 0 to experts",
 		Params: []string{"ids"},
 		Attrs:  []AttrSpec{intAttr("experts")},
 		Flops:  noFlops,

@@ -6,8 +6,8 @@ import "fmt"
 var ssdOps = []*OpKind{
 	{
 		Name: "ssd",
-		Doc: "state space model with a scalar decay for each head, rows in order: x has heads runs of head_dim, then groups runs B and groups runs C of state_dim; g = h / (heads/groups); " +
-			"S = state[slot[r]][h], state_dim x head_dim, is taken as 0 if pos[r] = 0; t = softplus(dt[r][h] + bias[h]); S[n][p] = exp(t * rate[h]) * S[n][p] + t * x[r][h][p] * B[r][g][n]; " +
+		Doc: "state space model with a scalar decay for each head, rows in order. A row of x has `heads` runs of head_dim, then `groups` runs B and `groups` runs C of state_dim; g = h / (heads/groups); " +
+			"S = state[slot[r]][h] is state_dim x head_dim and counts as 0 if pos[r] = 0; t = softplus(dt[r][h] + bias[h]); S[n][p] = exp(t * rate[h]) * S[n][p] + t * x[r][h][p] * B[r][g][n]; " +
 			"y[r][h][p] = sum over n of C[r][g][n] * S[n][p], plus skip[h] * x[r][h][p]; softplus as in decay",
 		Params: []string{"x", "dt", "bias", "rate", "skip", "state", "pos", "slot"},
 		Slots:  RowSlot,

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Rows of f16 in tiles, as matrices of four subgroups multiply them where they lie: see TileElement.
+// Rows of f16 laid out in tiles, which matrix products of four subgroups read in place: see TileElement.
 
 const (
-	// TileRows are the rows of a tile, TileBlock the elements of a row that are mixed, PieceElements those that then lie together.
+	// TileRows is the rows of a tile, TileBlock the elements of a row that are permuted together, PieceElements those that then lie together.
 	TileRows, TileBlock, PieceElements = 128, 256, 8
 )
 
-// TileElement returns which element of its block of a row is element e of piece q of the block. A block has 32 octets. Two bits
-// of an octet's number, lanes, are its lane's number; the four octets that differ in these make four
-// pieces, of two elements of each lane: 0 and 2 of their octets, 1 and 3, 4 and 6, 5 and 7.
+// TileElement returns the index in its block of element e of piece q. A block is TileBlock elements of a row: 32 octets. Two bits
+// of an octet's number, lanes, are its lane's number. The four octets that differ in these bits alone make four
+// pieces, each with two elements of every lane: elements 0 and 2 of their octets, 1 and 3, 4 and 6, 5 and 7.
 func TileElement(lanes [2]int, q, e int) int {
 	octet, rest := 0, q/4
 	for bit := range 5 {
@@ -31,7 +31,7 @@ func TileElement(lanes [2]int, q, e int) int {
 	return 8*octet + [4]int{0, 1, 4, 5}[q%4] + 2*(e%2)
 }
 
-// TileOrders returns the orders that attribute lanes of op tile names.
+// TileOrders parses attribute lanes of op tile: pairs of bits, such as "13 24".
 func TileOrders(lanes string) (list [][2]int, err error) {
 	words := strings.Split(lanes, " ")
 	if len(words) > 10 {
@@ -52,7 +52,7 @@ func TileOrders(lanes string) (list [][2]int, err error) {
 
 var tileAttrs = []AttrSpec{intAttr("rows"), stringAttr("lanes")}
 
-// tilesOf returns how many tiles op has, those of all orders, if x can be tiled or be tiles.
+// tilesOf returns the number of tiles of op, over all orders, or an error if x can be neither tiled nor tiles.
 func tilesOf(op *Op) (Dim, error) {
 	x, rows := op.Args[0].Type, op.Attrs.Int("rows")
 	orders, err := TileOrders(op.Attrs.Str("lanes"))
@@ -68,8 +68,8 @@ func tilesOf(op *Op) (Dim, error) {
 var tileOps = []*OpKind{
 	{
 		Name: "tile",
-		Doc: "x in tiles of 128 rows, 0 behind the last: for each order of lanes and 8 elements of a row a row of y, with these of all rows of the tile; " +
-			"which elements they are TileElement says",
+		Doc: "x laid out in tiles of 128 rows, with zeros behind the last row: for each order of `lanes` and each 8 elements of a row, a row of y holds those elements of all rows of the tile; " +
+			"TileElement says which elements they are",
 		Params: []string{"x"},
 		Attrs:  tileAttrs,
 		Flops:  noFlops,
@@ -88,7 +88,7 @@ var tileOps = []*OpKind{
 	},
 	{
 		Name:   "untile",
-		Doc:    "x of tile, given the result",
+		Doc:    "the inverse of tile: from the result of tile to its x",
 		Params: []string{"x"},
 		Attrs:  tileAttrs,
 		Flops:  noFlops,

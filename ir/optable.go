@@ -109,7 +109,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "rmsnorm",
-		Doc:      "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight, without weight times 1; weight has group elements, or those of all runs of a row",
+		Doc:      "each run of group elements x: y = x / sqrt(mean(x^2) + eps) * weight; a missing weight counts as 1; weight has group elements, or as many as a row",
 		Params:   []string{"x", "weight"},
 		Optional: 1,
 		Attrs:    []AttrSpec{floatAttr("eps"), intAttr("group")},
@@ -133,7 +133,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:   "workspace",
-		Doc:    "memory that workgroups of a dispatch leave sums in for each other, for every row of x `width` elements; what is in them means nothing",
+		Doc:    "memory in which workgroups of a dispatch leave sums for each other: `width` elements for every row of x, of undefined content",
 		Params: []string{"x"},
 		Attrs:  []AttrSpec{intAttr("width")},
 		Flops:  noFlops,
@@ -151,7 +151,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "linear",
-		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; where x is f16, or made by bfloat16, weight may be rounded likewise",
+		Doc:      "y[r][n] = sum over k of weight[n][k] * x[r][k], plus bias[n]; if x is f16 or the result of op bfloat16, a kernel may round weight the same way",
 		Params:   []string{"x", "weight", "bias"},
 		Optional: 1,
 		Fusion:   MatMul,
@@ -176,7 +176,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:    "half",
-		Doc:     "y = x, at least -65504 and at most 65504, rounded to f16",
+		Doc:     "y = x clamped to [-65504, 65504] and rounded to f16",
 		Params:  []string{"x"},
 		Fusion:  Elementwise,
 		RowWise: true,
@@ -187,11 +187,11 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: in each run of 256 elements, or of 32 in rows (of row elements, where x has several one behind the other) that are no multiple of 256, to the nearest multiple of its largest magnitude over 2047; 0 for runs below 1e-30"),
-	fixedPoint("fixed8", 8, "y = x in 8-bit fixed point: in each run of 32 elements, to the nearest multiple of its largest magnitude over 127; 0 for runs below 1e-30"),
+	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: each element becomes the nearest multiple of s = (largest magnitude of its run) / 2047, or 0 if that magnitude is below 1e-30; a run has 256 elements, or 32 if the row length is no multiple of 256; attribute row gives the row length where a row of x holds several rows in sequence"),
+	fixedPoint("fixed8", 8, "y = x in 8-bit fixed point: each element becomes the nearest multiple of s = (largest magnitude of its run of 32 elements) / 127, or 0 if that magnitude is below 1e-30"),
 	{
 		Name:    "bfloat16",
-		Doc:     "y = x rounded to bf16, halves away from 0",
+		Doc:     "y = x rounded to bf16, ties away from 0",
 		Params:  []string{"x"},
 		Fusion:  Elementwise,
 		RowWise: true,
@@ -230,7 +230,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "scale",
-		Doc:      "y = factor * x, and times by[0]",
+		Doc:      "y = factor * x, times by[0] if there is by",
 		Params:   []string{"x", "by"},
 		Optional: 1,
 		Attrs:    []AttrSpec{floatAttr("factor")},
@@ -264,7 +264,7 @@ var denseOps = []*OpKind{
 	{
 		Name: "glu",
 		Doc: "y = act(gate) * up; act is silu(x) = x / (1 + exp(-x)) or gelu, the tanh form; for act swiglu_oai, " +
-			"y = g / (1 + exp(-1.702 g)) * (u + 1) with g = min(gate, 7) and u = up, at least -7 and at most 7",
+			"y = g / (1 + exp(-1.702 g)) * (u + 1) with g = min(gate, 7) and u = up clamped to [-7, 7]",
 		Params:  []string{"gate", "up"},
 		Attrs:   []AttrSpec{stringAttr("act")},
 		Fusion:  Elementwise,
@@ -307,8 +307,8 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "hadamard",
-		Doc: "turns each run of group elements, a power of two: y[i] = sum over j of (-1)^(the bits that i and j have in common) * x[j] / sqrt(group); " +
-			"products of two rows that are both turned stay what they are, and no element stands out of its run",
+		Doc: "Hadamard transform of each run of group elements, a power of two: y[i] = sum over j of (-1)^(number of bits set in both i and j) * x[j] / sqrt(group); " +
+			"the inner product of two transformed rows is that of the rows, and an outlier spreads over its run",
 		Params:  []string{"x"},
 		Attrs:   []AttrSpec{intAttr("group")},
 		Fusion:  PerHead,
@@ -324,10 +324,10 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "kvwrite",
-		Doc: "cache[slot[r]][pos[r] mod P] = x[r], P the positions of the cache, rounded to the cache's dtype: to the nearest f16, ties to even; or to q8_0, each 32 elements, " +
-			"in float32: d = max|x| * (1/127), of which the block keeps the nearest f16; a code has the sign of x and the magnitude " +
-			"floor(|x|*i + 1/2), with i = 0 if that f16 is 0, else what four times i = i + i*(1 - d*i) makes of the float32 whose bits are 0x7ef311c7 less those of d; " +
-			"or to q4_0, likewise: d = max|x| * (1/8), and s = -1 if max|x| is an x, else 1; the block keeps the nearest f16 with the sign of s; a code is min(15, floor(x*s*i + 17/2)) - 8",
+		Doc: "cache[slot[r]][pos[r] mod P] = x[r], rounded to the cache's dtype; P is the positions of the cache. f16: to nearest, ties to even. q8_0: each block of 32 elements, " +
+			"in float32: d = max|x| * (1/127), and the block stores d rounded to the nearest f16; a code has the sign of x and the magnitude " +
+			"floor(|x|*i + 1/2), where i = 0 if that f16 is 0; otherwise i starts as the float32 with the bits 0x7ef311c7 - bits(d), and i = i + i*(1 - d*i) runs four times. " +
+			"q4_0: likewise with d = max|x| * (1/8), and s = -1 if some x equals max|x|, else 1; the stored f16 has the sign of s; a code is min(15, floor(x*s*i + 17/2)) - 8",
 		Params: []string{"x", "pos", "slot", "cache"},
 		Slots:  RowSlot,
 		Writes: []int{3},
@@ -350,9 +350,9 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "attention",
-		Doc: "head h of row r: softmax over p <= pos[r], and p > pos[r] - window if there is one, of scale * q . k[slot[r]][p], times v[slot[r]][p]; " +
-			"the sum that the softmax divides by has exp(sinks[h]) too; " +
-			"the KV head of h is h / (heads / kv_heads); position p of a cache of P positions is at p mod P; where q is f16, the weights of the softmax may be rounded to f16, and so may the elements of q8_0",
+		Doc: "head h of row r: softmax of scale * q . k[slot[r]][p] over p <= pos[r] (with a window also p > pos[r] - window), times v[slot[r]][p]; " +
+			"sinks add exp(sinks[h]) to the sum that the softmax divides by; " +
+			"head h reads KV head h / (heads / kv_heads); position p of a cache of P positions is at p mod P; if q is f16, a kernel may round the weights of the softmax and the elements of q8_0 to f16",
 		Params:   []string{"q", "k", "v", "pos", "slot", "sinks"},
 		Optional: 1,
 		Slots:    RowSlot,
@@ -368,8 +368,8 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "attention_split",
-		Doc: "attention over `splits` ranges of p: with n = the largest pos + 1 of each `rows` rows, b = the first p that one of them sees, rounded down to a multiple of block, " +
-			"and step = (n-b)/splits rounded up to a multiple of block, split s covers what row r sees of [b+s*step, b+(s+1)*step); per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
+		Doc: "attention over `splits` ranges of p. For each `rows` rows: n = their largest pos + 1, b = the first p that one of them sees, rounded down to a multiple of block, " +
+			"and step = (n-b)/splits, rounded up to a multiple of block. Split s covers the positions of [b+s*step, b+(s+1)*step) that row r sees. Result per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Slots:  RowSlot,
 		Attrs:  append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows")),
@@ -388,7 +388,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:     "attention_merge",
-		Doc:      "combines the splits of each head: sum of exp(m_s-M)*o_s over sum of exp(m_s-M)*l_s, M = max m_s, s ascending; the latter sum has exp(sinks[h]-M) too",
+		Doc:      "combines the splits of each head: sum of exp(m_s-M)*o_s over sum of exp(m_s-M)*l_s, M = max m_s, s ascending; sinks add exp(sinks[h]-M) to the second sum",
 		Params:   []string{"partial", "sinks"},
 		Optional: 1,
 		Attrs:    []AttrSpec{intAttr("head_dim"), intAttr("heads"), intAttr("splits")},
@@ -439,8 +439,8 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "argmax_split",
-		Doc: "argmax over `splits` ranges of x: with step = width/splits rounded up to a multiple of 4, split s covers [s*step, min(width, (s+1)*step)); " +
-			"per split: the largest number and its smallest index, or -Inf and 0 if there is none above -Inf",
+		Doc: "argmax over `splits` ranges of x: split s covers [s*step, min(width, (s+1)*step)), where step = width/splits, rounded up to a multiple of 4. " +
+			"Result per split: the largest number and its smallest index, or -Inf and 0 if no number is above -Inf",
 		Params: []string{"x"},
 		Attrs:  []AttrSpec{intAttr("splits")},
 		Flops:  noFlops,
@@ -477,7 +477,7 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "advance",
-		Doc: "closes the token loop, with m = n for next of T rows and m = 1 for one row, whose source row is n-1 (else r): " +
+		Doc: "closes the token loop. If next has T rows, m = n and source = r; if it has one row, m = 1 and source = n-1: " +
 			"token[r] = next[r], pos[r] = pos[source]+1, slot[r] = slot[source], out[(count+r) mod len(out)] = next[r], count += m, n = m",
 		Params: []string{"next", "token", "pos", "slot", "n", "out", "count"},
 		Writes: []int{1, 2, 3, 4, 5, 6},
@@ -511,7 +511,7 @@ func areProjected(x Type) error {
 	return nil
 }
 
-// fixedPoint is an op that rounds x to multiples of a scale that a run of 32 elements shares.
+// fixedPoint returns an op that rounds x to multiples of a scale that all elements of a run share.
 func fixedPoint(name string, bits int, doc string) *OpKind {
 	return &OpKind{
 		Name:    name,

@@ -64,8 +64,8 @@ func within(readers, group []*ir.Op) bool {
 // sliced are the ops that take slices of rows as they lie.
 var sliced = []string{"mul", "glu", "conv1d", "conv_write", "ssd"}
 
-// fuseSlices joins a product of two rows, a GLU, a convolution or what writes its ring, or a state space model with the
-// slices of others that alone lead to it.
+// fuseSlices joins each op of sliced (a product of two rows, a GLU, a convolution or the write of its ring, a state space
+// model) with the slices that only it reads.
 func fuseSlices(f *ir.Func) error {
 	uses := f.Uses()
 	for _, op := range f.Ops() {

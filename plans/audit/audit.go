@@ -18,10 +18,10 @@ type rule struct {
 }
 
 var rules = []rule{
-	{plans.Rule{Name: "code", Doc: "entry point, arguments and open constants of the code are those that its module names, workgroup size and shared memory those of its pipelines"}, checkCode},
-	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, reads those that they declare as read, and reaches no other memory"}, checkEffects},
-	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before runs touches weights and tables alone before it waits, but for prefetches; where a plan overlaps, all of a decode entry wait"}, checkOverlap},
-	{plans.Rule{Name: "capabilities", Doc: "the plan requires what its modules use of a device"}, checkCapabilities},
+	{plans.Rule{Name: "code", Doc: "the code has the entry point, arguments and open constants that its module names, and the workgroup size and shared memory of its pipelines"}, checkCode},
+	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, loads those that they declare as read, and reaches no other memory"}, checkEffects},
+	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before it runs touches only weights and tables until it waits, apart from prefetches; where a plan overlaps, every module of a decode entry waits"}, checkOverlap},
+	{plans.Rule{Name: "capabilities", Doc: "the plan requires every device feature that its modules use"}, checkCapabilities},
 }
 
 // Rules lists what Check proves: the rules of package plans, and those that read modules.
