@@ -40,7 +40,7 @@ var chatRows = []row{
 		r.is(strings.TrimSpace(r.str(message+"reasoning_content")) == thought, "want the reasoning apart").eq("usage.prompt_tokens", 14)
 		r.is(r.str("id") != "" && r.num("created") > 1e9 && r.str("model") == "gopher-chat", "want id, created and model")
 	}},
-	{"chat", "white space around reasoning", "not part of it; llama-server leaves the line feed at its end", func(t *trial) {
+	{"chat", "white space around reasoning", "is no part of it; llama-server leaves the line feed at its end", func(t *trial) {
 		t.chat(`{`+asked+`, "max_tokens": 100}`).says(message+"reasoning_content", thought+either(t, "", "\n"))
 	}},
 	{"chat", "length", "", func(t *trial) {
@@ -72,7 +72,7 @@ var chatRows = []row{
 		r.eq(third+"token", "strings").eq(third+"bytes", []int{115, 116, 114, 105, 110, 103, 115}).is(math.Abs(r.num(third+"logprob")+0.387) < 0.05, "want about -0.387").eq(third+"top_logprobs.0.token", "strings")
 		t.chat(`{` + asked + `, "max_tokens": 1, "top_logprobs": 2}`).fails(400)
 	}},
-	{"chat", "logprobs of a stream", "those of all tokens; llama-server leaves out tokens that add no text", func(t *trial) {
+	{"chat", "logprobs of a stream", "covers all tokens; llama-server leaves out tokens that add no text", func(t *trial) {
 		t.chat(`{`+asked+`, "max_tokens": 5, "logprobs": true, "stream": true}`).code(200).size("events.*.choices.0.logprobs.content.*.logprob", either(t, 5, 4))
 	}},
 	{"chat", "stop", "", func(t *trial) {
@@ -97,25 +97,25 @@ var chatRows = []row{
 			t.chat(body).fails(400)
 		}
 	}},
-	{"chat", "no messages", "an error; llama-server answers the empty conversation", func(t *trial) {
+	{"chat", "no messages", "gives an error; llama-server answers the empty conversation", func(t *trial) {
 		t.chat(`{"messages": [], "max_tokens": 2}`).code(either(t, 400, 200))
 	}},
-	{"chat", "no role, tools that are none", "errors of the client are 400; llama-server says 500", func(t *trial) {
+	{"chat", "no role, malformed tools", "gives 400, since it is the client's error; llama-server gives 500", func(t *trial) {
 		t.chat(`{"messages": [{"content": "a"}], "max_tokens": 2}`).fails(either(t, 400, 500))
 		t.chat(`{` + asked + `, "max_tokens": 2, "tools": 5}`).fails(either(t, 400, 500))
 		t.chat(`{` + asked + `, "max_tokens": 2, "tools": [{"type": "x"}]}`).fails(either(t, 400, 500))
 	}},
-	{"chat", "images to a model without", "errors of the client are 400; llama-server says 500", func(t *trial) {
+	{"chat", "images to a model without image input", "gives 400, since it is the client's error; llama-server gives 500", func(t *trial) {
 		t.chat(`{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}]}`).fails(either(t, 400, 500))
 	}},
-	{"chat", "a role that nobody knows", "an error; llama-server leaves it to the template, which may leave the message out", func(t *trial) {
+	{"chat", "an unknown role", "gives an error; llama-server leaves it to the template, which may drop the message", func(t *trial) {
 		t.chat(`{"messages": [{"role": "wizard", "content": "a"}], "max_tokens": 2}`).code(either(t, 400, 200))
 	}},
-	{"chat", "an assistant's message at the end", "a turn that is over, as OpenAI's API has it: a new answer follows; llama-server continues it", func(t *trial) {
+	{"chat", "an assistant's message at the end", "counts as a finished turn, as in OpenAI's API, so a new answer follows; llama-server continues it", func(t *trial) {
 		r := t.chat(`{"messages": [{"role": "user", "content": "What does strings.Cut do?"}, {"role": "assistant", "content": "Cut slices s around"}], "max_tokens": 6, "temperature": 0}`).code(200)
 		r.is(strings.HasPrefix(r.str(message+"content"), "Cut slices s around the first") != t.ours(), "want it continued by llama-server alone")
 	}},
-	{"chat", "JSON modes", "not there: a later version has grammars", func(t *trial) {
+	{"chat", "JSON modes", "are not implemented yet: they need grammars", func(t *trial) {
 		t.chat(`{` + asked + `, "max_tokens": 20, "response_format": {"type": "json_object"}}`).code(either(t, 400, 200))
 	}},
 	{"chat", "a response_format that nobody knows", "", func(t *trial) {
@@ -133,7 +133,7 @@ var chatRows = []row{
 	{"tools", "the result", "", func(t *trial) {
 		t.chat(`{`+called+`, "temperature": 0, "max_tokens": 60}`).code(200).says(message+"content", "The sum is 42.").eq("choices.0.finish_reason", "stop")
 	}},
-	{"tools", "tool_choice: none", "the model is not told of the tools; llama-server shows it the tools and its call as text", func(t *trial) {
+	{"tools", "tool_choice: none", "hides the tools from the model; llama-server shows it the tools and returns its call as text", func(t *trial) {
 		r := t.chat(`{`+sum+`, `+addTool+`, "tool_choice": "none", "max_tokens": 60}`).code(200).size(message+"tool_calls", 0)
 		r.is(strings.Contains(r.str(message+"content"), "<tool_call>") != t.ours(), "want a call in the text of llama-server alone")
 	}},
@@ -150,7 +150,7 @@ var chatRows = []row{
 		t.chat(`{`+sum+`, `+both+`, "tool_choice": "required", "max_tokens": 100}`).adds(message+"tool_calls.0.function.name", message+"tool_calls.0.function.arguments")
 		t.chat(`{`+asked+`, `+both+`, "tool_choice": "required", "max_tokens": 100}`).eq(message+"tool_calls.0.function.name", "go_doc").says(message+"tool_calls.0.function.arguments", `{"symbol": "strings.Cut"}`)
 	}},
-	{"tools", "tool_choice: required, and no tool fits", "the tool and its name are forced, the arguments are the model's: no JSON here, so `finish_reason` is no call; llama-server has a grammar", func(t *trial) {
+	{"tools", "tool_choice: required, and no tool fits", "forces the tool and its name, but the model writes the arguments: no JSON here, so `finish_reason` is no call; llama-server has a grammar", func(t *trial) {
 		r := t.chat(`{`+asked+`, `+addTool+`, "tool_choice": "required", "max_tokens": 100}`).code(200).eq(message+"tool_calls.0.function.name", "add")
 		r.eq("choices.0.finish_reason", either(t, "stop", "tool_calls")).is(json.Valid([]byte(r.str(message+"tool_calls.0.function.arguments"))) != t.ours(), "want JSON of llama-server alone")
 	}},
@@ -158,11 +158,11 @@ var chatRows = []row{
 		t.chat(`{`+sum+`, `+addTool+`, "tool_choice": {"type": "function", "function": {"name": "add"}}}`).adds(message+"tool_calls.0.function.name", message+"tool_calls.0.function.arguments").
 			size(message+"tool_calls.*", 1)
 	}},
-	{"tools", "tool_choice: no such function", "an error; llama-server passes over it", func(t *trial) {
+	{"tools", "tool_choice: no such function", "gives an error; llama-server ignores it", func(t *trial) {
 		t.chat(`{` + sum + `, ` + addTool + `, "max_tokens": 3, "tool_choice": {"type": "function", "function": {"name": "other"}}}`).code(either(t, 400, 200))
 	}},
 	{"tools", "a tool_choice that nobody knows", "", func(t *trial) { t.chat(`{` + sum + `, ` + addTool + `, "tool_choice": "nonsense"}`).fails(400) }},
-	{"tools", "tool_choice without tools", "an error; llama-server passes over it", func(t *trial) {
+	{"tools", "tool_choice without tools", "gives an error; llama-server ignores it", func(t *trial) {
 		t.chat(`{` + sum + `, "tool_choice": "required", "max_tokens": 3}`).code(either(t, 400, 200))
 	}},
 	{"tools", "parallel_tool_calls: false", "", func(t *trial) {
@@ -191,7 +191,7 @@ var chatRows = []row{
 	{"messages", "stop_sequences", "", func(t *trial) {
 		t.post("/v1/messages", `{`+asked+`, "max_tokens": 100, "stop_sequences": ["first"]}`).code(200).says("content.*.text", "Cut slices s around the ").eq("stop_sequence", "first")
 	}},
-	{"messages", "stop_reason of a stop sequence", "stop_sequence, as Anthropic's API has it; llama-server says end_turn", func(t *trial) {
+	{"messages", "stop_reason of a stop sequence", "is stop_sequence, as in Anthropic's API; llama-server says end_turn", func(t *trial) {
 		t.post("/v1/messages", `{`+asked+`, "max_tokens": 100, "stop_sequences": ["first"]}`).eq("stop_reason", either(t, "stop_sequence", "end_turn"))
 	}},
 	{"messages", "a call", "", func(t *trial) {
@@ -215,10 +215,10 @@ var chatRows = []row{
 	{"messages", "thinking disabled", "turns reasoning off; llama-server reasons", func(t *trial) {
 		t.post("/v1/messages", `{`+asked+`, "max_tokens": 100, "thinking": {"type": "disabled"}}`).code(200).says("content.*.text", answer).eq("content.0.type", either(t, "text", "thinking"))
 	}},
-	{"messages", "no max_tokens", "an error, as Anthropic's API has it; llama-server goes on to the end", func(t *trial) {
+	{"messages", "no max_tokens", "gives an error, as in Anthropic's API; llama-server generates to the end", func(t *trial) {
 		t.post("/v1/messages", `{`+asked+`}`).code(either(t, 400, 200))
 	}},
-	{"messages", "no messages", "errors of the client are 400; llama-server says 500", func(t *trial) {
+	{"messages", "no messages", "gives 400, since it is the client's error; llama-server gives 500", func(t *trial) {
 		t.post("/v1/messages", `{"max_tokens": 5}`).code(either(t, 400, 500))
 	}},
 	{"responses", "an answer", "", func(t *trial) {
@@ -237,7 +237,7 @@ var chatRows = []row{
 		}
 		r.is(text.String() == answer, "want the answer in deltas")
 	}},
-	{"responses", "length", "status incomplete, as OpenAI's API has it; llama-server says completed", func(t *trial) {
+	{"responses", "length", "gives status incomplete, as in OpenAI's API; llama-server says completed", func(t *trial) {
 		t.post("/v1/responses", `{"input": "What does strings.Cut do?", "temperature": 0, "max_output_tokens": 2}`).code(200).eq("status", either(t, "incomplete", "completed"))
 	}},
 	{"responses", "what is wrong", "", func(t *trial) {

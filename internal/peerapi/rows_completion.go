@@ -33,10 +33,10 @@ var completionRows = []row{
 		t.completion(`{`+dialogue+`, "max_tokens": -1}`).code(200).eq("choices.0.finish_reason", "stop")
 	}},
 	{"completion", "max_tokens below -1", "", func(t *trial) { t.completion(`{` + packageA + `, "max_tokens": -2}`).fails(400) }},
-	{"completion", "max_tokens: 0", "no token is what was asked for; llama-server returns one", func(t *trial) {
+	{"completion", "max_tokens: 0", "returns no token, as asked; llama-server returns one", func(t *trial) {
 		t.completion(`{`+packageA+`, "max_tokens": 0}`).code(200).eq("usage.completion_tokens", either(t, 0, 1)).eq("choices.0.finish_reason", "length")
 	}},
-	{"completion", "max_tokens left out", "16 tokens, as OpenAI's API has it; llama-server goes on to the end", func(t *trial) {
+	{"completion", "max_tokens left out", "means 16 tokens, as in OpenAI's API; llama-server generates to the end", func(t *trial) {
 		t.completion(`{`+dialogue+`}`).code(200).eq("choices.0.finish_reason", either(t, "length", "stop")).eq("usage.completion_tokens", either(t, 16, 40))
 	}},
 	{"completion", "token ids", "", func(t *trial) {
@@ -45,14 +45,14 @@ var completionRows = []row{
 			t.completion(`{"prompt": ` + ids + `, "max_tokens": 2}`).fails(400)
 		}
 	}},
-	{"completion", "ids mixed with texts", "OpenAI's API has no such prompts", func(t *trial) {
+	{"completion", "ids mixed with texts", "gives an error, since OpenAI's API has no such prompts", func(t *trial) {
 		t.completion(`{"prompt": [300, "ab", 301], "temperature": 0, "max_tokens": 2}`).code(either(t, 400, 200))
 	}},
 	{"completion", "several prompts", "", func(t *trial) {
 		r := t.completion(`{"prompt": ["package a", "package b"], "temperature": 0, "max_tokens": 2}`).code(200).size("choices.*", 2)
 		r.says("choices.0.text", " package\n").eq("choices.0.index", 0).says("choices.1.text", "aon").eq("choices.1.index", 1)
 	}},
-	{"completion", "usage of several prompts", "of all of them; llama-server counts the first", func(t *trial) {
+	{"completion", "usage of several prompts", "counts all prompts; llama-server counts the first", func(t *trial) {
 		t.completion(`{"prompt": ["package a", "package b"], "temperature": 0, "max_tokens": 2}`).eq("usage.prompt_tokens", either(t, 4, 2)).eq("usage.completion_tokens", either(t, 4, 2))
 	}},
 	{"completion", "several answers", "", func(t *trial) {
@@ -64,7 +64,7 @@ var completionRows = []row{
 		t.completion(`{"prompt": [], "max_tokens": 2}`).fails(400)
 		t.completion(`{"prompt": {"a": 1}, "max_tokens": 2}`).fails(400)
 	}},
-	{"completion", "empty prompt", "a model without a token to begin with has nothing to continue; llama-server returns nothing", func(t *trial) {
+	{"completion", "empty prompt", "gives an error for a model without a begin token, since there is nothing to continue; llama-server returns nothing", func(t *trial) {
 		t.completion(`{"prompt": "", "max_tokens": 2}`).code(either(t, 400, 200))
 	}},
 	{"completion", "stream", "", func(t *trial) {
@@ -86,7 +86,7 @@ var completionRows = []row{
 		}
 		r.is(len(texts) == 2 && texts[0] == packageA3 && texts[1] == packageA3, fmt.Sprintf("want the same text twice, have %v", texts))
 	}},
-	{"completion", "usage of a stream", "in an event of its own, if asked for; llama-server puts it into the last event with text", func(t *trial) {
+	{"completion", "usage of a stream", "comes in an event of its own, if asked for; llama-server puts it into the last event with text", func(t *trial) {
 		r := t.completion(`{` + packageA + `, "max_tokens": 3, "stream": true, "stream_options": {"include_usage": true}}`)
 		r.size("events.*.usage", 1).is(r.num("events.*.usage.completion_tokens") == 3, "want 3 tokens")
 		r = t.completion(`{` + packageA + `, "max_tokens": 3, "stream": true}`)
@@ -98,7 +98,7 @@ var completionRows = []row{
 		r = t.completion(`{` + imports + `, "max_tokens": 4, "stream": true}`)
 		r.is(len(r.all("events.*.timings.predicted_n")) == 1, "want timings at the end")
 	}},
-	{"completion", "timings of each token", "not there: an event of the stream comes when its token does", func(t *trial) {
+	{"completion", "timings of each token", "are left out, since each event of the stream comes with its token", func(t *trial) {
 		r := t.completion(`{` + packageA + `, "max_tokens": 3, "stream": true, "timings_per_token": true}`)
 		r.size("events.*.timings", either(t, 1, 4))
 	}},
@@ -107,7 +107,7 @@ var completionRows = []row{
 			t.completion(`{`+imports+`, "max_tokens": 8, "stop": `+stop+`}`).code(200).says("choices.0.text", text).eq("choices.0.finish_reason", "stop")
 		}
 	}},
-	{"completion", "stop of a wrong type", "an error that names the field; llama-server passes over it", func(t *trial) {
+	{"completion", "stop of a wrong type", "gives an error that names the field; llama-server ignores it", func(t *trial) {
 		t.completion(`{` + packageA + `, "max_tokens": 2, "stop": 5}`).code(either(t, 400, 200))
 	}},
 	{"completion", "ignore_eos", "", func(t *trial) {
@@ -115,7 +115,7 @@ var completionRows = []row{
 		t.completion(ends+`}`).eq("choices.0.finish_reason", "stop")
 		t.completion(ends+`, "ignore_eos": true}`).eq("choices.0.finish_reason", "length").eq("usage.completion_tokens", 48)
 	}},
-	{"completion", "the end token", "the token that ends an answer is no part of it and not counted; llama-server counts it", func(t *trial) {
+	{"completion", "the end token", "is no part of the answer and not counted; llama-server counts it", func(t *trial) {
 		t.completion(`{`+dialogue+`, "max_tokens": 48}`).
 			eq("usage.completion_tokens", either(t, 39, 40))
 	}},
@@ -152,7 +152,7 @@ var completionRows = []row{
 	{"completion", "samplers", "", func(t *trial) {
 		t.completion(`{"prompt": "package a", "temperature": 1.8, "max_tokens": 3, "top_k": 1, "samplers": ["top_k"]}`).code(200).says("choices.0.text", packageA3)
 	}},
-	{"completion", "samplers that nobody knows", "an error; llama-server samples without them", func(t *trial) {
+	{"completion", "unknown samplers", "give an error; llama-server samples without them", func(t *trial) {
 		t.completion(`{` + packageA + `, "max_tokens": 2, "samplers": ["nonsense"]}`).code(either(t, 400, 200))
 	}},
 	{"completion", "repeat_penalty", "", func(t *trial) {
@@ -162,13 +162,13 @@ var completionRows = []row{
 		r.is(strings.HasPrefix(r.str("choices.0.text"), " {\n package"), "want another token behind the first")
 	}},
 	{"completion", "temperature of a wrong type", "", func(t *trial) { t.completion(`{` + `"prompt": "a", "temperature": "hot"}`).fails(400) }},
-	{"completion", "temperature below 0", "an error; llama-server takes it for 0", func(t *trial) {
+	{"completion", "temperature below 0", "gives an error; llama-server takes it as 0", func(t *trial) {
 		t.completion(`{"prompt": "package a", "max_tokens": 1, "temperature": -1}`).code(either(t, 400, 200))
 	}},
 	{"completion", "fields that nobody knows", "", func(t *trial) {
 		t.completion(`{`+packageA+`, "max_tokens": 3, "user": "me", "nonsense": {"a": [1]}}`).code(200).says("choices.0.text", packageA3)
 	}},
-	{"completion", "another model's name", "an error: several models may be served; llama-server has one and takes any name", func(t *trial) {
+	{"completion", "another model's name", "gives an error, since a server may have several models; llama-server has one and takes any name", func(t *trial) {
 		t.completion(`{` + packageA + `, "max_tokens": 1, "model": "other"}`).code(either(t, 404, 200))
 	}},
 	{"completion", "logit_bias", "", func(t *trial) {
@@ -177,19 +177,19 @@ var completionRows = []row{
 		}
 		t.completion(`{`+packageA+`, "max_tokens": 3, "logit_bias": {"300": 100}}`).says("choices.0.text", " {\n {\n {\n")
 	}},
-	{"completion", "logit_bias of no token", "an error; llama-server passes over it", func(t *trial) {
+	{"completion", "logit_bias of no token", "gives an error; llama-server ignores it", func(t *trial) {
 		t.completion(`{` + packageA + `, "max_tokens": 1, "logit_bias": [[99999, 1]]}`).code(either(t, 400, 200))
 	}},
-	{"completion", "logprobs", "in the form that OpenAI's completions have; llama-server gives those of chat completions", func(t *trial) {
+	{"completion", "logprobs", "has the form of OpenAI's completions; llama-server uses that of chat completions", func(t *trial) {
 		r := t.completion(`{` + packageA + `, "max_tokens": 2, "logprobs": 2}`).code(200)
 		path := either(t, "choices.0.logprobs.token_logprobs.0", "choices.0.logprobs.content.0.logprob")
 		r.is(math.Abs(r.num(path)+0.66) < 0.1, "want about -0.66")
 		r.size(either(t, "choices.0.logprobs.tokens.*", "choices.0.logprobs.content.*.token"), 2)
 	}},
-	{"completion", "echo", "the prompt in front of the text; llama-server passes over it", func(t *trial) {
+	{"completion", "echo", "puts the prompt in front of the text; llama-server ignores it", func(t *trial) {
 		t.completion(`{`+packageA+`, "max_tokens": 3, "echo": true}`).says("choices.0.text", either(t, "package a"+packageA3, packageA3))
 	}},
-	{"completion", "suffix and best_of", "refused, as they are not there; llama-server passes over them", func(t *trial) {
+	{"completion", "suffix and best_of", "are refused, since they are not implemented; llama-server ignores them", func(t *trial) {
 		t.completion(`{` + packageA + `, "max_tokens": 1, "suffix": "x"}`).code(either(t, 400, 200))
 		t.completion(`{` + packageA + `, "max_tokens": 1, "best_of": 3}`).code(either(t, 400, 200))
 	}},
@@ -204,7 +204,7 @@ var completionRows = []row{
 		r := t.completion(`{"prompt": "` + strings.Repeat("word ", 600) + `", "max_tokens": 2}`).fails(400)
 		r.is(strings.Contains(r.str("error.message"), "601") && strings.Contains(r.str("error.message"), "512"), "want both numbers in the message")
 	}},
-	{"completion", "how a prompt that does not fit is named", "`code` as OpenAI's API has it; llama-server has a type of its own", func(t *trial) {
+	{"completion", "error for a prompt that does not fit", "has the `code` of OpenAI's API; llama-server has a type of its own", func(t *trial) {
 		r := t.completion(`{"prompt": "` + strings.Repeat("word ", 600) + `", "max_tokens": 2}`)
 		r.eq(either(t, "error.code", "error.type"), either(t, "context_length_exceeded", "exceed_context_size_error"))
 	}},

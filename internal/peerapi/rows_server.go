@@ -40,7 +40,7 @@ var serverRows = []row{
 		t.get("/nothing").fails(404)
 		t.post("/v1/nothing", "{}").fails(404)
 	}},
-	{"server", "wrong method", "a path that exists says which method it takes; llama-server says that there is no such file", func(t *trial) {
+	{"server", "wrong method", "names the method that the path takes; llama-server says that there is no such file", func(t *trial) {
 		r := t.get("/v1/completions").fails(either(t, 405, 404))
 		r.is(!t.ours() || r.header.Get("Allow") == "POST", "want Allow: POST")
 	}},
@@ -49,7 +49,7 @@ var serverRows = []row{
 			t.completion(body).fails(400)
 		}
 	}},
-	{"server", "media type", "a page's form could send any other; llama-server takes all", func(t *trial) {
+	{"server", "media type", "must be JSON, since a form on any page could send others; llama-server takes all", func(t *trial) {
 		t.with(map[string]string{"Content-Type": "text/plain"}).post("/tokenize", `{"content": "a"}`).code(either(t, 415, 200))
 	}},
 	{"server", "key", "", func(t *trial) {
@@ -67,7 +67,7 @@ var serverRows = []row{
 		k.get("/props").fails(401)
 		k.get("/v1/models").fails(401)
 	}},
-	{"server", "pages of other origins", "any page that a user of this computer looks at could use the server; `--cors-origin` lets pages in", func(t *trial) {
+	{"server", "pages of other origins", "are refused, since any page in a browser on this computer could use the server; `--cors-origin` admits pages", func(t *trial) {
 		h := t.with(map[string]string{"Origin": "http://a.example", "Access-Control-Request-Method": "POST"})
 		for _, r := range []*reply{h.send("OPTIONS", "/v1/completions", "").code(either(t, 403, 200)), h.send("GET", "/health", "").code(200)} {
 			if have, want := r.header.Get("Access-Control-Allow-Origin"), either(t, "", "http://a.example"); have != want {
@@ -151,7 +151,7 @@ var textRows = []row{
 		t.post("/tokenize", `{"content": "hello ö", "with_pieces": true}`).code(200).eq("tokens.0", map[string]any{"id": 277, "piece": "he"}).eq("tokens.5.piece", []int{182})
 	}},
 	{"text", "tokenize: wrong", "", func(t *trial) { t.post("/tokenize", `{"content": 5}`).fails(400) }},
-	{"text", "tokenize: nothing", "what is not said is an error that names the field; llama-server returns no tokens", func(t *trial) {
+	{"text", "tokenize: nothing", "gives an error that names the missing field; llama-server returns no tokens", func(t *trial) {
 		t.post("/tokenize", `{}`).code(either(t, 400, 200))
 	}},
 	{"text", "detokenize", "", func(t *trial) {
