@@ -492,8 +492,8 @@ func TestGemvFormats(t *testing.T) {
 }
 
 // byteFormats have codes that are multiplied as bytes: one of each layout that is not packed, and of those some
-// with and without offsets, with scales of halves, of a table of nibbles and of grids.
-var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.IQ4_NL, ir.NVFP4, ir.IQ2_XXS, ir.IQ3_S, ir.IQ1_M}
+// with and without offsets, with scales of halves, of a table of nibbles, of digits and of grids.
+var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.IQ4_NL, ir.NVFP4, ir.TQ1_0, ir.IQ2_XXS, ir.IQ3_S, ir.IQ1_M}
 
 // TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
 // lanes that all have a unit and over some that have none. All shapes of all widths have to

@@ -73,21 +73,3 @@ func bitsFrom(from, bits int) func(q, b []byte) {
 		}
 	}
 }
-
-// ternary makes a block of TQ2_0 of one of TQ1_0, in which a byte is a fraction to base 3.
-func ternary(b []byte) []byte {
-	block := make([]byte, 66)
-	i := 0
-	for _, part := range []struct{ from, bytes, digits int }{{0, 32, 5}, {32, 16, 5}, {48, 4, 4}} {
-		power := byte(1)
-		for range part.digits {
-			for _, x := range b[part.from:][:part.bytes] {
-				block[i/128*32+i%32] |= byte(uint16(x*power)*3>>8) << (i % 128 / 32 * 2)
-				i++
-			}
-			power *= 3
-		}
-	}
-	copy(block[64:], b[52:54])
-	return block
-}

@@ -3,7 +3,6 @@ package layout
 import (
 	"fmt"
 
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
@@ -32,12 +31,14 @@ func (t *Tensor) decodeBlock(y []float32, data []byte, b int64) error {
 		p := t.Planes[i]
 		return data[p.Offset+b*int64(p.Block):][:p.Block]
 	}
-	if t.as != ir.Invalid {
-		return t.unpack(y, part)
-	}
 	block := make([]byte, t.DType.BlockBytes())
-	for i, f := range t.fields { // a permutation of the block's bytes
+	t.restore(t.Recipe, block, part)
+	return gguf.Dequantize(y, block, t.DType)
+}
+
+// whole is restore of fields that are copied.
+func whole(r Recipe, block []byte, part func(i int) []byte) {
+	for i, f := range r.fields {
 		copy(block[f.from:], part(i))
 	}
-	return gguf.Dequantize(y, block, t.DType)
 }

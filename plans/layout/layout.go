@@ -6,7 +6,7 @@
 //   - planes gathers each field of a block in a plane of its own: q4_0, q8_0, q6_k.
 //   - packed does the same and puts the bits of codes in an order that kernels take apart
 //     with few operations: all other block formats. Some fields become whole bytes (q3_k, iq4_xs: up to 4 %
-//     more than the file), and tq1_0 lies as tq2_0 (22 % more).
+//     more than the file). The digits of tq1_0 go to other bytes, so that each run of 32 has its own.
 //
 // A plane holds its field for every block of the tensor in row-major order and
 // starts at a multiple of 16 bytes. What lies between planes and after the last
@@ -26,7 +26,7 @@ var le = binary.LittleEndian
 const align = 16
 
 // Version is raised when the bytes of a layout change that keeps its name: weights that were kept in the old one are not taken then.
-const Version = 1
+const Version = 2
 
 // maxBytes bounds the size of a tensor, so that no size overflows.
 const maxBytes = 1 << 46
@@ -35,11 +35,12 @@ const maxBytes = 1 << 46
 type Recipe struct {
 	Name   string // "raw", "planes", "packed"
 	DType  ir.DType
-	Format string // what kernels switch on: the name of the dtype, or of one that has the same layout
+	Format string // what kernels switch on: the name of the dtype
 	Group  int    // elements that share one scale; 1 for plain types
 
 	fields []field
-	as     ir.DType // of packed: whose blocks fields have, in another order
+	// restore makes the block of the file again of what the planes have of it.
+	restore func(r Recipe, block []byte, part func(i int) []byte)
 }
 
 // field is how one plane is made: size bytes from every block of the file.
@@ -63,7 +64,7 @@ func For(d ir.DType) (Recipe, bool) {
 }
 
 // Format returns the name of what kernels see of a weight of dtype d, such as
-// "q4_k"; that of tq1_0 is "tq2_0". Empty if no kernel can read d.
+// "q4_k". Empty if no kernel can read d.
 func Format(d ir.DType) string {
 	r, _ := For(d)
 	return r.Format

@@ -76,7 +76,7 @@ func TestPlanes(t *testing.T) {
 		{ir.Q6_K, "planes", "q6_k", 3, 256, []int64{0, 384, 576, 624}, 640},
 		{ir.Q5_0, "packed", "q5_0", 3, 32, []int64{0, 48, 64}, 80},
 		{ir.Q2_K, "packed", "q2_k", 1, 256, []int64{0, 64, 80}, 96},
-		{ir.TQ1_0, "packed", "tq2_0", 2, 256, []int64{0, 128}, 144},
+		{ir.TQ1_0, "packed", "tq1_0", 2, 256, []int64{0, 64, 96, 112}, 128},
 		{ir.IQ3_S, "packed", "iq3_s", 8, 256, []int64{0, 512, 768, 832, 864}, 880},
 	}
 	for _, tt := range tests {
@@ -160,7 +160,7 @@ func TestEveryBlockFormatHasARecipe(t *testing.T) {
 }
 
 func BenchmarkFill(b *testing.B) {
-	for _, d := range []ir.DType{ir.Q4_K, ir.Q4_0, ir.Q8_0, ir.Q6_K, ir.Q5_0, ir.Q3_K} {
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q4_0, ir.Q8_0, ir.Q6_K, ir.Q5_0, ir.Q3_K, ir.TQ1_0} {
 		b.Run(d.String(), func(b *testing.B) {
 			l, src := randomTensor(b, d, 1024, 2048)
 			dst := make([]byte, l.Bytes)
@@ -174,18 +174,16 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// TestBytes holds that a tensor takes as much on the device as in the file, within 5 %, but for one type.
+// TestBytes prints how many bytes tensors take on the device and holds that these are within 5 % of the file's.
 func TestBytes(t *testing.T) {
 	for _, r := range recipes {
-		most := 1.05
-		if r.DType == ir.TQ1_0 {
-			most = 66.0 / 54 // its bits are found with more operations than a kernel has time for
-		}
 		l, err := New(r.DType, 256, 4096)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ratio := float64(l.Bytes) / float64(l.SourceBytes()); ratio > most || ratio < 1 {
+		ratio := float64(l.Bytes) / float64(l.SourceBytes())
+		t.Logf("%-8s %.3f", r.DType, ratio)
+		if ratio > 1.05 || ratio < 1 {
 			t.Errorf("%s: %d bytes, %.3f times those of the file", r.DType, l.Bytes, ratio)
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"sync"
 
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 // packed is a recipe of planes in which the bits of a block lie in another order, and of which each
 // run of 32 elements has its own words, halves, bytes or nibbles.
 func packed(d ir.DType, group int, fields ...field) Recipe {
-	return Recipe{Name: "packed", DType: d, Format: d.String(), Group: group, fields: fields, as: d}
+	return Recipe{Name: "packed", DType: d, Format: d.String(), Group: group, fields: fields, restore: reordered}
 }
 
 // spread is a plane of some bits of every code, from bit low up, in words of 32/bits elements: elements
@@ -93,11 +92,9 @@ func (f field) write(dst, block []byte) {
 	f.fill(dst, block)
 }
 
-// unpack fills y from the planes of a block.
-func (r Recipe) unpack(y []float32, part func(i int) []byte) error {
-	of, _ := For(r.as)
-	order := of.order()
-	block := make([]byte, r.as.BlockBytes())
+// reordered is restore of planes that have a block's bits in another order.
+func reordered(r Recipe, block []byte, part func(i int) []byte) {
+	order := r.order()
 	at := 0
 	for i := range r.fields {
 		for _, b := range part(i) {
@@ -109,5 +106,4 @@ func (r Recipe) unpack(y []float32, part func(i int) []byte) error {
 			at += 8
 		}
 	}
-	return gguf.Dequantize(y, block, r.as)
 }

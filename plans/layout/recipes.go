@@ -60,8 +60,10 @@ var recipes = []Recipe{
 	packed(ir.Q2_0, 32,
 		spread("q", ir.Q2_0, 0, 2, bitsFrom(2, 2)),
 		field{name: "d", size: 2, from: 0}),
-	tq2_0,
-	recoded(ir.TQ1_0, tq2_0, ternary),
+	packed(ir.TQ2_0, 32,
+		spread("q", ir.TQ2_0, 0, 2, quarters(0)),
+		field{name: "d", size: 2, from: 64}),
+	ternary(),
 	packed(ir.IQ2_XXS, 32,
 		field{name: "q", size: 64, from: 2}, // of a run, four indices, then signs and scale
 		field{name: "d", size: 2, from: 0}),
@@ -93,25 +95,11 @@ var recipes = []Recipe{
 		field{name: "scales", size: 8, from: 48}),
 }
 
-var tq2_0 = packed(ir.TQ2_0, 32,
-	spread("q", ir.TQ2_0, 0, 2, quarters(0)),
-	field{name: "d", size: 2, from: 64})
-
-// recoded has the layout of another recipe, of whose dtype it makes blocks.
-func recoded(d ir.DType, as Recipe, recode func(block []byte) []byte) Recipe {
-	r := as
-	r.DType, r.fields = d, nil
-	for _, f := range as.fields {
-		r.fields = append(r.fields, field{name: f.name, size: f.size, fill: func(dst, block []byte) { f.write(dst, recode(block)) }})
-	}
-	return r
-}
-
 func raw(d ir.DType, group int) Recipe {
 	return Recipe{Name: "raw", DType: d, Format: d.String(), Group: group,
-		fields: []field{{name: "data", size: d.BlockBytes()}}}
+		fields: []field{{name: "data", size: d.BlockBytes()}}, restore: whole}
 }
 
 func planes(d ir.DType, group int, fields ...field) Recipe {
-	return Recipe{Name: "planes", DType: d, Format: d.String(), Group: group, fields: fields}
+	return Recipe{Name: "planes", DType: d, Format: d.String(), Group: group, fields: fields, restore: whole}
 }

@@ -22,6 +22,7 @@ var packedFormats = []*packed{
 	{dtype: ir.Q1_0, codes: []source{bitPlane(0)}, scales: []source{{1, 16, 4, 0}}, octet: signCodes, terms: scaleAlone},
 	{dtype: ir.Q2_0, codes: []source{quarterPlane}, scales: []source{{1, 16, 2, 0}}, octet: biased(1, quarterCodes), terms: scaleAlone},
 	{dtype: ir.TQ2_0, codes: []source{quarterPlane}, scales: []source{{1, 16, 8, 0}}, octet: biased(1, quarterCodes), terms: scaleAlone},
+	{dtype: ir.TQ1_0, codes: []source{{0, 32, 1, 0}, {1, 16, 1, 0}, {2, 4, 1, 0}}, scales: []source{{3, 16, 8, 0}}, octet: octetTQ1, terms: scaleAlone},
 	{dtype: ir.IQ2_XXS, table: gridIQ2XXS.bytes(), codes: []source{wholeRun}, scales: []source{wholeRun, blockD(1)}, octet: octetIQ2XXS(gridIQ2XXS),
 		terms: oddTerms(3, func(b *kernel.Builder, w kernel.Value) []kernel.Value { return []kernel.Value{b.Shr(b.Elem(w, 1), 28)} })},
 	{dtype: ir.IQ2_XS, table: gridIQ2XS.bytes(), fine: true, codes: []source{{0, 64, 1, 2}}, scales: []source{{1, 8, 1, 0}, blockD(2)}, octet: octetIQ2XS(gridIQ2XS),
