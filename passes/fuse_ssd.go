@@ -20,22 +20,26 @@ func fuseSSD(p *ir.Program, d Device) error {
 			if op.Kind.Name != "ssd" || rowsOf(f, op.Result) > ir.DecodeRows {
 				continue
 			}
-			group := aroundSSD(uses, op)
-			if group == nil {
-				continue
-			}
-			before := f.Groups
-			f.Groups = nil
-			for _, g := range before {
-				same := *g
-				f.Groups = append(f.Groups, &same)
-			}
-			if !merge(f, group...) || !d.computesAtAnyWidth(p, f, groupOf(f, op)) {
-				f.Groups = before
-			}
+			d.joinIfComputed(p, f, op, aroundSSD(uses, op))
 		}
 		return nil
 	})(p)
+}
+
+// joinIfComputed merges ops, of which one is op, into one group if a kernel computes that.
+func (d Device) joinIfComputed(p *ir.Program, f *ir.Func, op *ir.Op, group []*ir.Op) {
+	if group == nil {
+		return
+	}
+	before := f.Groups
+	f.Groups = nil
+	for _, g := range before {
+		same := *g
+		f.Groups = append(f.Groups, &same)
+	}
+	if !merge(f, group...) || !d.computesAtAnyWidth(p, f, groupOf(f, op)) {
+		f.Groups = before
+	}
 }
 
 // aroundSSD returns what one dispatch may compute with op, nil if its x is of no convolution.
@@ -53,6 +57,11 @@ func aroundSSD(uses map[*ir.Value][]*ir.Op, op *ir.Op) []*ir.Op {
 	if glu := only(uses, op.Result, "glu"); glu != nil && glu.Args[1] == op.Result {
 		group = append(group, glu)
 	}
+	return withSlices(uses, group)
+}
+
+// withSlices adds the slices that only the ops of a group read.
+func withSlices(uses map[*ir.Value][]*ir.Op, group []*ir.Op) []*ir.Op {
 	for _, reader := range slices.Clone(group) {
 		for _, v := range reader.Args {
 			if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && within(uses[v], group) && !slices.Contains(group, cut) {

@@ -12,7 +12,7 @@ import (
 )
 
 func ConvCandidates(s *site.Site) []site.Candidate {
-	return append(conv1dCandidates(s), convWriteCandidates(s)...)
+	return slices.Concat(conv1dCandidates(s), convWriteCandidates(s), gatedConvCandidates(s))
 }
 
 // convKernel is a conv1d as a kernel knows it.
@@ -38,6 +38,17 @@ type convArgs struct {
 	alone           bool           // the step has one row
 	width, depth    kernel.Value   // channels; rows of the ring
 	cut             cutArgs        // of x
+	by              *kernel.Buffer // what x is multiplied with, or nil
+	byCut           cutArgs
+}
+
+// row returns an element of a row that is convolved.
+func (c *convArgs) row(b *kernel.Builder, row, channel kernel.Value) kernel.Value {
+	x := c.x.Load(kernel.F32, c.cut.at(b, row, channel, c.width, 1))
+	if c.by != nil {
+		x = b.Mul(x, c.by.Load(kernel.F32, c.byCut.at(b, row, channel, c.width, 1)))
+	}
+	return x
 }
 
 // cutArgs say where the elements that count begin in a row, and how many that has; none where they are all of it.
@@ -107,9 +118,9 @@ func (c *convArgs) sum(b *kernel.Builder, row, channel kernel.Value, weights []k
 		from := b.Sub(row, b.Min(row, d))
 		here[d] = b.And(b.Ge(row, d), b.Eq(c.slotOf(b, from), slot))
 		all = b.And(all, here[d])
-		past[d] = b.Var(kernel.F32, c.x.Load(kernel.F32, c.cut.at(b, from, channel, c.width, 1)))
+		past[d] = b.Var(kernel.F32, c.row(b, from, channel))
 	}
-	now := c.x.Load(kernel.F32, c.cut.at(b, row, channel, c.width, 1))
+	now := c.row(b, row, channel)
 	// Where some rows are not of this step the furthest is not, and it stands for
 	// those that are: a dispatch may write their rows of the ring meanwhile.
 	fromRing := func() {

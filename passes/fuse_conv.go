@@ -1,0 +1,36 @@
+package passes
+
+import "github.com/zincc-dev/zincc/ir"
+
+// fuseConv joins a convolution of few rows, where it is a short gated one: with the product that makes its rows, the write of
+// its ring, the product with its result, and the slices that these read. Like fuseSSD, it leaves what no kernel computes as one, and
+// devices where projections stay apart.
+func fuseConv(p *ir.Program, d Device) error {
+	if d.Apart {
+		return nil
+	}
+	return each(func(f *ir.Func) error {
+		uses := f.Uses()
+		for _, op := range f.Ops() {
+			if op.Kind.Name == "conv1d" && rowsOf(f, op.Result) <= ir.DecodeRows {
+				d.joinIfComputed(p, f, op, aroundConv(uses, op))
+			}
+		}
+		return nil
+	})(p)
+}
+
+// aroundConv returns what one dispatch may compute with conv, nil if its rows are no product or its result is not multiplied.
+func aroundConv(uses map[*ir.Value][]*ir.Op, conv *ir.Op) []*ir.Op {
+	product, gate := conv.Args[0].Def, only(uses, conv.Result, "mul")
+	if product == nil || product.Kind.Name != "mul" || gate == nil {
+		return nil
+	}
+	group := []*ir.Op{product, conv, gate}
+	for _, write := range uses[product.Result] {
+		if write.Kind.Name == "conv_write" {
+			group = append(group, write)
+		}
+	}
+	return withSlices(uses, group)
+}
