@@ -47,7 +47,7 @@ func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 		return fmt.Errorf("a checkpoint at position %d is not of this sequence of %d tokens", c.pos, s.pos)
 	}
 	if !s.Holds(c) {
-		return fmt.Errorf("the checkpoint at position %d is too far back: of layers with a window, the caches hold what is behind position %d", c.pos, s.low)
+		return fmt.Errorf("the checkpoint at position %d is too far back: caches of layers with a window hold only positions behind %d", c.pos, s.low)
 	}
 	if err := s.exec.RestoreState(ctx, c.state); err != nil {
 		return err

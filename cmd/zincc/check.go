@@ -23,11 +23,11 @@ var checkCommand = cli.Command{
 	Long: `
 Proves that every output element of every dispatch is written exactly once, that a
 barrier stands between every two dispatches that need one, that no two live values
-overlap, that no access leaves its buffer, and that nothing which changes from step to
-step lives outside the step block. Reads the modules: they store to what dispatches say
-and need what the plan requires. A plan of this version is emitted again from its op program
-and compared. Prints each violation with its rule; exit code 1 if there are any. A plan of
-machine code that passes all of it may run here, as one that was compiled here.`,
+overlap, that no access leaves its buffer, and that everything that changes from step to
+step is in the step block. Reads the modules: they store only where their dispatches say,
+and need only what the plan requires. If this version of zincc made the plan, it emits it again
+from the op program and compares. Prints each violation with its rule; exit code 1 if there are any.
+A plan of machine code that passes all of this may run here, like a plan compiled here.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
@@ -62,12 +62,12 @@ machine code that passes all of it may run here, as one that was compiled here.`
 			}
 			if open == nil {
 				if err := trust.Add(p); err != nil {
-					fmt.Fprintf(os.Stderr, "zincc: %s: that the plan is ok could not be recorded: %s\n", path, err)
+					fmt.Fprintf(os.Stderr, "zincc: %s: the plan is ok, but this could not be recorded: %s\n", path, err)
 				}
 			}
 			_, err = fmt.Fprintf(cli.Stdout, "%s: ok, %d entries, %d dispatches, %d rules\n", path, len(p.Entries), dispatches, rules)
 			if open != nil {
-				fmt.Fprintf(os.Stderr, "not compared with what the compiler makes of the program: %v\n", open)
+				fmt.Fprintf(os.Stderr, "not compared with the compiler's own output: %v\n", open)
 			}
 			return err
 		}

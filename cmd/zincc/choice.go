@@ -22,9 +22,9 @@ type choiceFlags struct {
 }
 
 func (c *choiceFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&c.oracle, "oracle", "auto", "choose kernels by what AMD's compiler makes of them: auto, where Mesa's driver is there; off; or require")
-	f.StringArrayVar(&c.tuning, "tuning", nil, "also choose by this file of zincrun tune or zincc tune; off: choose by no measurement at all")
-	f.StringVar(&c.candidates, "candidates", "", "make a plan of all candidates, for zincrun tune: of all entries, or of one, such as --candidates=decode/1")
+	f.StringVar(&c.oracle, "oracle", "auto", "rank kernels by asking AMD's compiler: auto (if Mesa's driver is installed), off or require")
+	f.StringArrayVar(&c.tuning, "tuning", nil, "choose kernels by this file of zincrun tune or zincc tune (repeatable); off: use no measurement at all")
+	f.StringVar(&c.candidates, "candidates", "", "make a plan of all candidates for zincrun tune; with a value, of this entry only, such as --candidates=decode/1")
 	f.Lookup("candidates").NoOptDefVal = codegen.AllEntries
 }
 
@@ -82,7 +82,7 @@ func openOracle(ctx context.Context, mode string, t *target.Target, known radv.K
 	}
 	if t.AMD == nil {
 		if mode == "require" {
-			return nil, cli.Usagef("--oracle: there is none for target %s", t.Name)
+			return nil, cli.Usagef("--oracle: target %s has none", t.Name)
 		}
 		return nil, nil
 	}

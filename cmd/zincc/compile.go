@@ -45,37 +45,37 @@ path, then beside the plan, and compares the header (metadata, names, types and 
 tensors). ` + "`zincrun check-model`" + ` compares the tensors' data. --embed-weights copies the weights
 into the plan.
 
-An existing output is overwritten if it is a plan of the same model; --force overwrites any other
+zincc overwrites an existing output if it is a plan of the same model. --force overwrites any other
 file.
 
 AMD targets need no AMD GPU: Mesa's driver (version 25, not 26) compiles their kernels without one.
 zincc refuses kernels that spill registers, ranks the others by a cost model, and records registers
-and occupancy in the plan (zincc inspect). Answers are kept in the user's cache folder.
+and occupancy in the plan (zincc inspect). It keeps the answers in the user's cache folder.
 
-Call sites that were tuned get the kernel that was best: this program holds measurements
-of NVIDIA Hopper and what AMD's compiler says of the shapes of published models. --tuning
-FILE, which may come several times, adds files of ` + "`zincrun tune` or `zincc tune`" + `, which count
-more than what the program holds; --tuning off uses neither. --candidates makes the plan that
-zincrun tune times: each entry comes as often as there are candidates.
+Call sites that were tuned get the kernel that was best. This program holds measurements
+of NVIDIA Hopper, and the answers of AMD's compiler for the shapes of published models. --tuning
+FILE (repeatable) adds files of ` + "`zincrun tune` or `zincc tune`" + `, which take precedence over those
+of the program; --tuning off uses neither. --candidates makes the plan that
+zincrun tune times: it has a copy of each entry for every candidate.
 
-The plan also says how the model marks reasoning and calls of tools, found by rendering its
-chat template with probes; zincc inspect shows it.
+zincc also finds out how the model marks reasoning and tool calls, by rendering its
+chat template with probes. The plan records it; zincc inspect shows it.
 
 --target probe.json compiles for the device that ` + "`zincrun probe --json`" + ` measured, here or on
-another computer: its limits, subgroups, matrices, memory, bandwidth and stage cost.
+another computer. The file has its limits, subgroups, matrices, memory, bandwidth and stage cost.
 
 --emit-go DIR also writes the plan as Go source: commands and buffers as literals, kernels
-beside them. go build makes one program of it that runs the model without zincrun; its
+beside them. go build makes one program of it that runs the model without zincrun. The
 weights come from the model file, or with --embed-weights from the program itself. In a
 module that requires github.com/zincc-dev/zincc, such as a checkout of it, go build ./DIR
-is all; else make one first:
+is enough; elsewhere make a module first:
 
   zincc compile qwen3-8b.gguf --target gfx1201 --emit-go qwen
   cd qwen && go mod init qwen && go get github.com/zincc-dev/zincc && CGO_ENABLED=0 go build
   ./qwen --model qwen3-8b.gguf -p "Once upon a time"
 
-A plan that needs more memory than the target has is refused; what is printed says which
-context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
+zincc refuses a plan that needs more memory than the target has, and says which context
+would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 
   zincc compile qwen3-8b.gguf --target gfx1201 --ctx 16k -o plan.bin
   zincrun probe --device vulkan:0 --json > card.json
@@ -86,23 +86,23 @@ context would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
-		f.StringVar(&c.target, "target", "", "device to compile for; zincc targets lists them; native is the best device of this computer (zincrun devices); or a probe's .json")
-		f.StringVar(&c.backend, "backend", "", "of --target native: through this only: cuda, vulkan, cpu or host (default the fastest)")
+		f.StringVar(&c.target, "target", "", "device to compile for: a name of zincc targets, native (the best device of this computer, see zincrun devices), or a probe's .json")
+		f.StringVar(&c.backend, "backend", "", "with --target native: use only this backend: cuda, vulkan, cpu or host (default the fastest)")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k, or max: as many as fit the memory and the model has (default the model's context, at most %d)", frontend.DefaultCtx))
 		c.slots.n = 1
 		f.Var(&c.slots, "slots", "sequences that the plan holds at a time, each with a KV cache of its own, or max: as many as fit, up to 8")
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
-		f.BoolVar(&c.exact, "exact", false, "read prompts as exactly as answers: x in 12 bits on processors and in float32 on GPUs without matrices, where it is 8 bits or bfloat16 else; slower")
+		f.BoolVar(&c.exact, "exact", false, "read prompts as exactly as answers: x in 12 bits on processors and in float32 on GPUs without matrices, instead of 8 bits or bfloat16; slower")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
 		f.StringVar(&c.goDir, "emit-go", "", "also write the plan as a Go program into this directory")
-		f.StringVar((*string)(&c.dialect), "dialect", "", "how the model writes calls of tools, where its chat template does not show it: "+strings.Join(chat.Dialects(), ", "))
-		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage")
+		f.StringVar((*string)(&c.dialect), "dialect", "", "how the model writes tool calls, if its chat template does not show it: "+strings.Join(chat.Dialects(), ", "))
+		f.StringVar(&c.stop, "stop-after", "", "write the program after this stage, as .zir")
 		f.StringVar(&c.dump, "dump-dir", "", "write the program after every pass into this directory")
 		c.choice.declare(f)
-		f.BoolVar(&c.force, "force", false, "write over a file or directory that is not of this model")
+		f.BoolVar(&c.force, "force", false, "overwrite a file or directory that does not belong to this model")
 		f.BoolVarP(&c.verbose, "verbose", "v", false, "also print the entries and the time of each pass")
-		f.BoolVar(&c.json, "json", false, "print what was made as JSON")
+		f.BoolVar(&c.json, "json", false, "print the result as JSON")
 		return c.run
 	},
 }
@@ -125,7 +125,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.goDir != "" && c.stop != "" {
-		return cli.Usagef("--emit-go writes a whole plan: it does not go with --stop-after")
+		return cli.Usagef("--emit-go needs a whole plan and excludes --stop-after")
 	}
 	stop := ir.Place
 	if c.stop != "" {
@@ -216,7 +216,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := trust.Add(plan); err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: %s: zincrun will ask for `zincrun trust`, as the plan could not be recorded as made here: %s\n", out, err)
+		fmt.Fprintf(os.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincrun trust`: %s\n", out, err)
 	}
 	if c.goDir != "" {
 		if err := gosrc.WriteFiles(c.goDir, program); err != nil {
@@ -344,7 +344,7 @@ func loadProgram(path string) (*ir.Program, *gguf.File, error) {
 	}
 	f, err := gguf.Open(model)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: the model %s that it was imported from is not there, nor beside it; its second line says where to look", path, p.Path)
+		err = fmt.Errorf("%s: its model %s is neither there nor beside it; the second line of the file says where to look", path, p.Path)
 	}
 	return p, f, err
 }

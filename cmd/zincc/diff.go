@@ -16,18 +16,18 @@ import (
 var diffCommand = cli.Command{
 	Name:  "diff",
 	Args:  "a.bin b.bin [--json | --html diff.html] [--fail-on stages,bytes,time,registers]",
-	Short: "show in what two plans differ",
+	Short: "show how two plans differ",
 	Long: `
-Compares two plans of any targets, models, quantizations or versions of the compiler:
-call sites that were fused differently (those of only one plan, with their ops), kernels,
-constants, grids and subgroup sizes that changed, the code of kernels, steps and
+Compares two plans, which may differ in target, model, quantization or compiler version:
+call sites that were fused differently (those of only one plan, with their ops), changed kernels,
+constants, grids and subgroup sizes, the code of kernels, steps and
 dispatches of each entry, bytes and operations, memory, and the predicted time of a step
-behind an empty cache. What all layers have in common is one row: blk.*.
+behind an empty cache. A difference that all layers share is one row: blk.*.
 
---fail-on is a budget for CI: exit 1 if in any entry b takes more than a of what it
-names. stages are the steps between barriers, bytes what a step reads and writes, time
-the prediction, registers the most that one of its kernels takes where AMD's compiler was
-asked. An entry that b lacks counts as worse.
+--fail-on is a budget for CI: exit 1 if b takes more than a in any entry. It names measures:
+stages (steps between barriers), bytes (read and written by a step), time (predicted),
+registers (the most of any kernel, where AMD's compiler was asked). An entry that b lacks
+counts as worse.
 
 --html writes one file for a browser: the differences, and both plans' timelines,
 programs, rooflines and kernels beside each other.

@@ -27,7 +27,7 @@ var dumpCommand = cli.Command{
 	Short: "print the op program, or the kernels of a plan",
 	Long: `
 Prints a model or program at a stage (import, fuse, specialize, schedule, place) as .zir
-text, JSON or a graph for dot; of a plan, the op program behind its dispatches. --code
+text, JSON or a graph for dot. For a plan it prints the op program of its dispatches. --code
 disassembles the plan's kernels instead, with --sass down to NVIDIA's machine code.
 
   zincc dump model.gguf --stage fuse --entry decode/1
@@ -35,12 +35,12 @@ disassembles the plan's kernels instead, with --sass down to NVIDIA's machine co
   zincc dump plan.bin --entry decode/1 --code --sass`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		d := dumpFlags{}
-		f.StringVar(&d.stage, "stage", "", "stage to compile to (default: import for a model, as it is for others)")
-		f.StringVar(&d.target, "target", "host", "target for stages from specialize on; zincc targets lists them; or a probe's .json")
+		f.StringVar(&d.stage, "stage", "", "stage to compile to (default import for a model, the file's own stage otherwise)")
+		f.StringVar(&d.target, "target", "host", "target for stages from specialize on: a name of zincc targets, or a probe's .json")
 		f.StringVar(&d.entry, "entry", "", "only this entry, such as decode/1")
 		f.StringVar(&d.format, "format", "text", "text, json or dot")
-		f.BoolVar(&d.code, "code", false, "disassemble the kernels of a plan, one a pipeline, with its constants")
-		f.BoolVar(&d.sass, "sass", false, "of --code: below PTX, what NVIDIA's ptxas makes of it")
+		f.BoolVar(&d.code, "code", false, "disassemble the kernels of a plan, one for each pipeline, with its constants")
+		f.BoolVar(&d.sass, "sass", false, "with --code: also the machine code that NVIDIA's ptxas makes of PTX")
 		return d.run
 	},
 }

@@ -21,25 +21,25 @@ var estimateCommand = cli.Command{
 	Args:  "MODEL.gguf --target TARGET [--ctx 128k] [--json]",
 	Short: "predict memory and speed of a model on a device",
 	Long: `
-Compiles the model without reading or writing a weight and predicts what a device would
-make of it. It needs neither the device nor the tensors: the first megabytes of the file,
-up to the end of its header, will do.
+Compiles the model without reading or writing a weight, and predicts memory and speed on the
+device. It needs neither the device nor the tensors; the first megabytes of the file,
+up to the end of its header, are enough.
 
-Memory is exact: weights after their layout, KV cache, recurrent state, arena. Without
---ctx it is that of the model's own context, or of the largest that fits.
+Memory is exact: weights in their layout, KV cache, recurrent state, arena. Without
+--ctx it is for the model's own context, or for the largest that fits.
 
-Speed is a prediction, not a measurement. A call site that was tuned takes what was measured
-of it then. Others take the longer of bytes over bandwidth and operations over their rate
-(` + "zincc targets" + `), and each step between barriers its stage cost; on devices that were
-measured, with what dispatches took beyond that. The host is not in it. docs/estimates.md has
-estimates beside measured rates. ppN is a step of N rows of a prompt, tg one token; depth is
-the positions that the cache holds before. Bound is what takes most of the time.
+Speed is a prediction, not a measurement. A tuned call site takes its measured time.
+Others take the longer of bytes over bandwidth and operations over their rate
+(` + "zincc targets" + `); each step between barriers adds its stage cost. For measured devices, a fit
+adds what dispatches take beyond that. Work on the host is not included. docs/estimates.md compares
+estimates with measured rates. ppN is a step of N rows of a prompt, tg one token; depth is
+the number of positions already in the cache. Bound says what takes most of the time.
 
   zincc estimate qwen3-8b.gguf --target gfx1201
   zincc estimate qwen3-8b.gguf --target gfx1201 --ctx 128k --kv f16 --json`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var positions cli.Positions
-		name := f.String("target", "", "device to predict for; zincc targets lists them; or a probe's .json")
+		name := f.String("target", "", "device to predict for: a name of zincc targets, or a probe's .json")
 		f.Var(&positions, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
 		slots := f.Int("slots", 1, "sequences at a time, each with a KV cache of its own")
 		kv := f.String("kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())

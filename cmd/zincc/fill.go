@@ -67,7 +67,7 @@ func (s *slotsFlag) Type() string { return "slots" }
 // fill imports the model with what is to be max replaced by what fits the device.
 func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *target.Target, probe *target.Probe) (*ir.Program, error) {
 	if filepath.Ext(path) == ".zir" {
-		return nil, cli.Usagef("--ctx max and --slots max are for models: a program has its own")
+		return nil, cli.Usagef("--ctx max and --slots max are for models; a program has its own context and slots")
 	}
 	kv, err := kvType(c.kv)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *t
 	}
 	memory := spare(t, probe)
 	if memory == 0 {
-		return nil, cli.Usagef("--ctx max and --slots max: the memory of target %s is not known", t.Name)
+		return nil, cli.Usagef("--ctx max and --slots max: target %s has no known memory size", t.Name)
 	}
 	o, err := codegen.Fill(ctx, f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv}, memory)
 	if err != nil {

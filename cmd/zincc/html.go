@@ -25,7 +25,7 @@ type htmlFlags struct {
 
 func (h *htmlFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&h.out, "html", "", "write a report for browsers to this file")
-	f.StringVar(&h.oracle, "oracle", "auto", "of --html: ask for machine code: auto, where Mesa's driver for AMD is there, or NVIDIA's ptxas and nvdisasm; off; or require")
+	f.StringVar(&h.oracle, "oracle", "auto", "with --html: add machine code: auto (if Mesa's driver for AMD, or NVIDIA's ptxas and nvdisasm, are installed), off or require")
 }
 
 func (h *htmlFlags) inspect(ctx context.Context, path string, p *plans.Plan) error {

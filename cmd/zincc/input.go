@@ -81,7 +81,7 @@ func mayReplace(path string, want kind, source string) error {
 		return err
 	}
 	if have != want {
-		return cli.Usagef("%s: is there and is not %s; --force writes over it", path, want)
+		return cli.Usagef("%s: exists and is not %s; --force overwrites it", path, want)
 	}
 	of, name := "", ""
 	if have == planFile {
@@ -94,12 +94,12 @@ func mayReplace(path string, want kind, source string) error {
 	} else {
 		p, err := readProgramFile(path)
 		if err != nil {
-			return cli.Usagef("%s: is there and cannot be read; --force writes over it", path)
+			return cli.Usagef("%s: exists and cannot be read; --force overwrites it", path)
 		}
 		of, name = p.Source, p.Name
 	}
 	if of != source {
-		return cli.Usagef("%s: is there and is of another model, %s; --force writes over it", path, printable.Name(name))
+		return cli.Usagef("%s: exists and belongs to another model, %s; --force overwrites it", path, printable.Name(name))
 	}
 	return nil
 }

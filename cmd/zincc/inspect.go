@@ -26,18 +26,18 @@ profile measures.
 
 --entry lists the dispatches of an entry. --site describes the call sites with that part in their
 name: ops, candidate, kernel, constants, grid, bytes, operations, predicted time and why it was chosen.
-Then come the kernel's arguments with access and type and its constants with value and unit; with
---entry also the candidates that the compiler chose from. --full prints every table, also what the
-device must offer, pipelines, and for every tensor its layout on the device and the kernels that read
-it; --json prints those as JSON. A candidate's name tells it from the others of its call site; tuning
-files have the same names. A kernel's name is its family, then
-what the kernel computes with its weight types, then its shape; docs/adding-a-kernel.md has the legend.
+It also lists the kernel's arguments with access and type and its constants with value and unit; with
+--entry also the candidates that the compiler chose from. --full prints every table, also the
+requirements, pipelines, and for every tensor its layout on the device and the kernels that read
+it; --json prints them as JSON. A candidate's name is unique at its call site; tuning
+files use the same names. A kernel's name has three parts: its family, what it computes with which
+weight types, and its shape; docs/adding-a-kernel.md has the legend.
 
 --html writes all that as one file for a browser, with a timeline of the dispatches, the
 arena, a roofline, the disassembled kernels and, side by side, the program after each pass
-that changed it. For the passes the model is compiled again, from its header, which is
-looked for where it was, or beside the plan, or named with --model. --measured shows what a
-device took beside what is predicted.
+that changed it. To show the passes, zincc compiles the model's header again. It looks for the model
+at its old path, then beside the plan; --model names another place. --measured shows measured
+times beside the predictions.
 
   zincc inspect plan.bin
   zincc inspect plan.bin --entry decode/1
@@ -50,8 +50,8 @@ device took beside what is predicted.
 		site := f.String("site", "", "describe the call sites with this in their name, such as ffn_down")
 		html := htmlFlags{}
 		html.add(f)
-		f.StringSliceVar(&html.measured, "measured", nil, "of --html: what zincrun profile --json measured, a file an entry")
-		f.StringVar(&html.model, "model", "", "of --html: model of the plan, if it is not where it was")
+		f.StringSliceVar(&html.measured, "measured", nil, "with --html: times measured by zincrun profile --json, a file for each entry")
+		f.StringVar(&html.model, "model", "", "with --html: the plan's model file, if it has moved")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
 			if err != nil {
@@ -91,7 +91,7 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 	}
 	tables := []*table.Table{one}
 	if err := codegen.Derivable(p); err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: candidates and what kernels take are not shown: %v\n", err)
+		fmt.Fprintf(os.Stderr, "zincc: candidates and the signatures of kernels are not shown: %v\n", err)
 		return tables, nil
 	}
 	if t, err := target.OfPlan(&p.Header); err == nil && entry != "" && !t.IsHost() {
@@ -99,7 +99,7 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 	}
 	contracts, err := codegen.Contracts(p, entry, site)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: what kernels take is not shown: %v\n", err)
+		fmt.Fprintf(os.Stderr, "zincc: the signatures of kernels are not shown: %v\n", err)
 	}
 	return append(tables, contracts...), nil
 }

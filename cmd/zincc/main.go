@@ -19,8 +19,8 @@ var program = &cli.Program{
 	Long: `
 zincc reads a GGUF file and writes plan.bin: kernels specialized for the model and
 the device, a memory map, and the command stream that zincrun replays for every
-token. What can be decided before the first token is decided here, and can be read
-in the plan.
+token. zincc decides what can be decided before the first token, and the plan
+shows each decision.
 
   zincc compile model.gguf --target native -o plan.bin
   zincrun plan.bin -p "Once upon a time"`,

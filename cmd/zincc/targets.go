@@ -26,7 +26,7 @@ var targetsCommand = cli.Command{
 	Name:  "targets",
 	Args:  "[--json]",
 	Short: "list the devices that zincc compiles for",
-	Long:  "Every target with the figures that the compiler uses. native stands for the best device of this computer (zincrun devices) as it was measured, cuda:0 or vulkan:1 for one of them, cuda or vulkan for the best through that driver. A file that `zincrun probe --json` wrote is a target as well. A name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", is the device through a driver that has no cooperative matrices.",
+	Long:  "Lists every target with the figures that the compiler uses. --target also takes: native, the best device of this computer (zincrun devices), as measured; cuda:0 or vulkan:1, one of its devices; cuda or vulkan, the best through that driver; a file of `zincrun probe --json`; and a name with " + target.NoMatrix + " behind it, such as gfx1201" + target.NoMatrix + ", for a driver that has no cooperative matrices.",
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
@@ -62,7 +62,7 @@ func findTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 		}
 		return probe.Target(), probe, nil
 	case strings.HasPrefix(name, target.ProbePrefix):
-		return nil, nil, cli.Usagef("--target: %q was a probe: name its file again, --target probe.json", name)
+		return nil, nil, cli.Usagef("--target: %q was a probe; name its file again: --target probe.json", name)
 	}
 	t, err := target.Lookup(name)
 	if err != nil {
@@ -141,7 +141,7 @@ func measuredTarget(ctx context.Context, c *device.Choice) (*target.Target, *tar
 	probed, err := c.Probe(ctx)
 	if err != nil {
 		if t := publishedTarget(c); t != nil && ctx.Err() == nil {
-			fmt.Fprintf(os.Stderr, "zincc: compiling for %s as published, as it could not be measured: %s\n", t.Name, err)
+			fmt.Fprintf(os.Stderr, "zincc: compiling for %s with published figures, since it could not be measured: %s\n", t.Name, err)
 			return t, nil, nil
 		}
 		return nil, nil, err

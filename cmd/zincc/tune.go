@@ -21,14 +21,14 @@ var tuneCommand = cli.Command{
 	Args:  "MODEL.gguf... --target gfx1201 -o FILE",
 	Short: "find the best kernel of every call site with AMD's compiler, without an AMD GPU",
 	Long: `
-Compiles all candidates of each call site of the models with Mesa's driver for AMD, which
-needs no GPU for that (version 25, not 26), and ranks them by a cost model: bytes over
-bandwidth, the compiler's cycles over the SIMDs, occupancy, rounds. Candidates that spill
-registers are refused. The best of each site goes into a file, a row a line, for
-` + "`zincc compile --tuning FILE`" + `; rows that the file has of other sites stay. Headers of the
-models are enough. What this program holds of published models was made this way.
+Compiles all candidates of each call site of the models with Mesa's driver for AMD (version 25,
+not 26), which needs no GPU for that. It ranks them by a cost model: bytes over
+bandwidth, the compiler's cycles over the SIMDs, occupancy, rounds. It refuses candidates that spill
+registers. The best candidate of each site goes into a file, a row a line, for
+` + "`zincc compile --tuning FILE`" + `; the file's rows of other sites stay. Headers of the
+models are enough. The rows of published models in this program were made this way.
 
-On a device, of whatever vendor, measure instead:
+If you have a device of any vendor, measure instead:
 
   zincc compile MODEL.gguf --target TARGET --candidates -o tune.bin
   zincrun tune tune.bin -o FILE
@@ -52,7 +52,7 @@ On a device, of whatever vendor, measure instead:
 				return err
 			}
 			if t.AMD == nil {
-				return cli.Usagef("--target: there is no compiler to ask for %s; measure instead: zincc compile --candidates, zincrun tune", t.Name)
+				return cli.Usagef("--target: %s has no compiler to ask; measure instead: zincc compile --candidates, zincrun tune", t.Name)
 			}
 			dtype, err := kvType(*kv)
 			if err != nil {

@@ -19,25 +19,25 @@ var benchCommand = cli.Command{
 	Args:  "plan.bin [-p 128,512] [-n 64] [-d 0,1024] [-r 3]",
 	Short: "measure tokens a second",
 	Long: `
-Runs llama-bench's tests, so that the figures compare: ppN is the rate of a prompt of N
-tokens, tgN of N generated ones, "@ dD" behind D tokens that are there already. Lists
-make every combination. Each test runs once to warm up and then -r times; tokenizing and
-sampling are not in it, and tokens are random but always the same.
+Runs llama-bench's tests, so the figures compare: ppN is the rate of a prompt of N
+tokens, tgN the rate of N generated tokens, "@ dD" means behind D tokens. Lists
+make every combination. Each test runs once to warm up and then -r times. Tokenizing and
+sampling are not included. Tokens are random but always the same.
 
-Stages are those between barriers, of a prompt or of a generated token. The roofline is
-the time that bytes and operations of the plan take at the rates of its target; its share
-of the measured time would be 100 if nothing else took any.
+Stages are the steps between barriers of a prompt or of a generated token. The roofline is
+the time of the plan's bytes and operations at the rates of its target; its share
+of the measured time would be 100 if nothing else took time.
 
 GB/s is what the plan must read for the test (weights, activations, cached keys and
-values) over the time; the share is that of the bandwidth with which a kernel that does
-nothing else reads the device's memory, measured first. It says how far a generation is
-from the best that the device can do; a prompt is bound by arithmetic. The host's
+values) over the time. The share is that of the bandwidth of a kernel that only
+reads the device's memory, measured first. It says how close a generation is
+to the best that the device can do; a prompt is bound by arithmetic. The host's
 memory is not measured.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var b benchFlags
 		f.IntSliceVarP(&b.prompts, "n-prompt", "p", []int{512}, "lengths of prompts; 0 for none")
 		f.IntSliceVarP(&b.gens, "n-gen", "n", []int{128}, "lengths of generations; 0 for none")
-		f.IntSliceVarP(&b.depths, "n-depth", "d", []int{0}, "tokens before each")
+		f.IntSliceVarP(&b.depths, "n-depth", "d", []int{0}, "tokens before each test")
 		f.IntVarP(&b.repeats, "repetitions", "r", 5, "runs of each test")
 		b.plan.declare(f)
 		f.BoolVar(&b.json, "json", false, "print JSON")

@@ -26,17 +26,17 @@ var chatCommand = cli.Command{
 	Args:  "MODEL.gguf|PLAN [-p TEXT | -f FILE]",
 	Short: "talk to a model",
 	Long: `
-Holds a conversation: the model's own chat template and sampling settings, answers as they come,
-reasoning dimmed. ^C stops an answer, not the program. A model file is compiled for this computer
-first, once; zincrun plans lists what is kept.
+Holds a conversation with the model's own chat template and sampling settings. Answers appear as
+they come, with reasoning dimmed. ^C stops an answer, not the program. zincrun first compiles a model
+file for this computer, once; zincrun plans lists the plans that it keeps.
 
-A line that ends in \ goes on, """ begins and ends a message of several lines, and what is pasted
-is one message. /help lists the commands, such as /clear, /regen, /set temp 0.7 and /save FILE.
-With -p, -f or input from a pipe, that is the one message; the answer alone goes to standard output,
+A line that ends in \ continues on the next, """ begins and ends a message of several lines, and pasted
+text is one message. /help lists the commands, such as /clear, /regen, /set temp 0.7 and /save FILE.
+Text from -p, -f or a pipe is the only message; then the answer goes to standard output and
 reasoning to standard error.
 
-How tokens are drawn follows from the model's file (general.sampling.*), else from its own
-distribution, with another seed each time; -v prints it. --temp 0 always takes the most likely one.
+The model's file sets the sampling (general.sampling.*), else it follows the model's own
+distribution. Each run has another seed; -v prints it. --temp 0 always takes the most likely token.
 
   zincrun chat qwen3-8b.gguf
   zincrun chat qwen3-8b.gguf --system "Answer in one sentence." -p "Why is the sky blue?"

@@ -128,7 +128,7 @@ func (c *conversation) answer(ctx context.Context) error {
 		c.stats(o.Sampling.Seed)
 	}
 	if err == nil && c.last != nil && c.last.Reason == engine.Context {
-		return fmt.Errorf("the context of %d tokens is full: /clear begins anew", c.model.Ctx)
+		return fmt.Errorf("the context of %d tokens is full; /clear starts a new conversation", c.model.Ctx)
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func (c *conversation) answer(ctx context.Context) error {
 // stats prints what the last answer took.
 func (c *conversation) stats(seed uint64) {
 	if c.last == nil {
-		fmt.Fprintln(os.Stderr, "nothing was answered yet")
+		fmt.Fprintln(os.Stderr, "there is no answer yet")
 		return
 	}
 	u := c.last.Usage
@@ -191,7 +191,7 @@ func init() {
 			for _, s := range slashes {
 				fmt.Fprintf(os.Stderr, "  %-22s %s\n", strings.TrimSpace("/"+s.name+" "+s.args), s.doc)
 			}
-			fmt.Fprintln(os.Stderr, `  A line that ends in \ goes on; """ begins and ends a message of several lines. ^C stops an answer.`)
+			fmt.Fprintln(os.Stderr, `  A line that ends in \ continues on the next; """ begins and ends a message of several lines. ^C stops an answer.`)
 			return nil
 		}},
 		{"exit", "", "end", func(context.Context, *conversation, string) error { return errExit }},
@@ -209,7 +209,7 @@ func (c *conversation) command(ctx context.Context, line string) error {
 			return s.run(ctx, c, strings.TrimSpace(args))
 		}
 	}
-	return fmt.Errorf("there is no /%s: /help lists what there is", printable.Name(name))
+	return fmt.Errorf("unknown command /%s; /help lists the commands", printable.Name(name))
 }
 
 // undo takes back the last message of the user and what came after it.
@@ -255,7 +255,7 @@ func set(_ context.Context, c *conversation, args string) error {
 	d := json.NewDecoder(bytes.NewReader(fmt.Appendf(nil, "{%q: %s}", name, strings.TrimSpace(value))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
-		return fmt.Errorf("/set: %s %s: not a parameter with a value of its kind; /set lists them", printable.Name(name), printable.Name(value))
+		return fmt.Errorf("/set: %s %s: unknown parameter or wrong kind of value; /set lists the parameters", printable.Name(name), printable.Name(value))
 	}
 	if err := p.Validate(); err != nil {
 		return err
@@ -275,7 +275,7 @@ func save(_ context.Context, c *conversation, path string) error {
 		return errors.New("/save FILE")
 	}
 	if _, err := os.Stat(path); err == nil && !isSaved(path) {
-		return fmt.Errorf("%s is there and is no conversation: it stays as it is", path)
+		return fmt.Errorf("%s exists and is no conversation; it was not overwritten", path)
 	}
 	return outfile.Write(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -314,7 +314,7 @@ func readSaved(path string) (*saved, error) {
 	}
 	s := &saved{}
 	if len(data) > maxSaved || json.Unmarshal(data, s) != nil || s.Messages == nil {
-		return nil, fmt.Errorf("%s: not a conversation that /save wrote", path)
+		return nil, fmt.Errorf("%s: not a conversation written by /save", path)
 	}
 	for i, m := range s.Messages {
 		if m.Role == "" {

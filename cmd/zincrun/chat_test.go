@@ -86,7 +86,7 @@ func TestCommands(t *testing.T) {
 		{"/think 30", "", 1},
 		{"/think maybe", "on, off or a number", 1},
 		{"/fold", "", 1},
-		{"/what", "there is no /what", 1},
+		{"/what", "unknown command /what", 1},
 		{"/exit", "exit", 1},
 	} {
 		err := c.turn(context.Background(), step.line)

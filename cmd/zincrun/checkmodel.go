@@ -18,23 +18,23 @@ import (
 var checkModelCommand = cli.Command{
 	Name:  "check-model",
 	Args:  "MODEL.gguf|plan.bin [--record]",
-	Short: "compare the data of a model's tensors with what was recorded",
+	Short: "compare the data of a model's tensors with recorded hashes",
 	Long: `
-A load compares the header of the model with that of compilation: metadata, and names, types
+Loading a plan compares the header of the model with that of compilation: metadata, and names, types
 and places of the tensors. It does not read their data, which takes as long as reading the
-file. This does: it takes the SHA-256 of every tensor and compares it with the one that was
-recorded, in a file beside the model or plan with .sha256 behind its name; --record writes
-that file, for a model that is known to be good. Of a plan, it takes the tensors that the plan
+file. This command does: it computes the SHA-256 of every tensor and compares it with the recorded
+one, in a file beside the model or plan with .sha256 behind its name. --record writes
+that file, for a model that is known to be good. For a plan, it checks the tensors that the plan
 uses, wherever they are, also in the plan itself.
 
-The first tensor that differs is named, with exit code 1.
+If a tensor differs, it names the first one and exits with 1.
 
   zincrun check-model qwen3-8b.gguf --record
   zincrun check-model qwen3-8b.gguf`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var c checkModelFlags
-		f.BoolVar(&c.record, "record", false, "record the sums instead")
-		f.StringVar(&c.model, "model", "", "the model file of a plan, when it is not where it was at compilation")
+		f.BoolVar(&c.record, "record", false, "record the hashes instead")
+		f.StringVar(&c.model, "model", "", "the model file of a plan, if it has moved since compilation")
 		f.BoolVar(&c.json, "json", false, "print JSON")
 		return c.run
 	},
@@ -73,7 +73,7 @@ func (c *checkModelFlags) run(ctx context.Context, args []string) error {
 	if c.record {
 		err = cli.CheckOutput(sumsPath, append(t.files, path)...)
 	} else if recorded, err = plans.ReadSums(sumsPath); errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: nothing was recorded: check-model --record does, for a model that is known to be good", sumsPath)
+		err = fmt.Errorf("%s: no recorded hashes; check-model --record writes them, for a model that is known to be good", sumsPath)
 	}
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *checkModelFlags) run(ctx context.Context, args []string) error {
 		}
 	}
 	if len(different) > 0 {
-		return fmt.Errorf("%s: the data of tensor %q is not as recorded in %s (%d of %d tensors differ)", path, different[0], sumsPath, len(different), len(sums))
+		return fmt.Errorf("%s: the data of tensor %q differs from the hash in %s (%d of %d tensors differ)", path, different[0], sumsPath, len(different), len(sums))
 	}
 	return nil
 }

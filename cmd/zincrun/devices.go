@@ -17,17 +17,17 @@ import (
 var devicesCommand = cli.Command{
 	Name:  "devices",
 	Args:  "[--json]",
-	Short: "list the devices of this computer, and which one is used",
+	Short: "list the devices of this computer, and say which one is used",
 	Long: `
-Lists what plans can run on, best first: discrete GPUs before integrated ones, the one with
-more memory first, then the processor. The first that can run plans is what --target native
-compiles for and --device auto runs on; a line says why, and why not the others.
-NVIDIA's GPUs are used through CUDA where their driver has it, all others through Vulkan.
-One that both list is one device, under both names.
-The architecture is what CUDA says, or follows from the device's PCI id; - where it is not
+Lists the devices that plans can run on, best first: discrete GPUs before integrated ones, those with
+more memory first, then the processor. --target native compiles for the first one that can run
+plans, and --device auto runs on it. The list says why, and why not the others.
+zincrun uses NVIDIA's GPUs through CUDA if their driver has it, all others through Vulkan.
+A GPU that both list is one device with two names.
+The architecture comes from CUDA, or from the device's PCI id; - means that it is not
 a published one.
 
-zincrun probe says more of each, and measures them.`,
+zincrun probe says more about each device, and measures GPUs.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {

@@ -16,18 +16,18 @@ import (
 var embedCommand = cli.Command{
 	Name:  "embed",
 	Args:  "MODEL.gguf|plan.bin (-p TEXT [-p TEXT]... | -f FILE)",
-	Short: "show the vectors that a model makes of texts",
+	Short: "turn texts into vectors with an embedding model",
 	Long: `
 For models such as Qwen3-Embedding, whose file says how a text becomes a vector (pooling_type:
-last or mean). Prints a line a text: how many numbers the vector has, and the numbers. Vectors
-have length 1, so that their inner product is the cosine of the angle between them.`,
+last or mean). Prints a line for each text: the number of dimensions, then the numbers. Vectors
+have length 1, so their inner product is the cosine of the angle between them.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		var one promptFlags
-		texts := f.StringArrayP("prompt", "p", nil, "a text; may be given several times")
+		texts := f.StringArrayP("prompt", "p", nil, "a text (repeatable)")
 		f.StringVarP(&one.file, "file", "f", "", "the file that holds one text; - for standard input")
 		plan.declare(f)
-		asJSON := f.Bool("json", false, "print a JSON object a text: its tokens and its vector")
+		asJSON := f.Bool("json", false, "print a JSON object for each text: its tokens and its vector")
 		return func(ctx context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
 			if err != nil {
@@ -40,7 +40,7 @@ have length 1, so that their inner product is the cosine of the angle between th
 					return err
 				}
 				if !given {
-					return cli.Usagef("vectors of what? give -p or -f")
+					return cli.Usagef("no text: give -p or -f")
 				}
 				all = []string{s}
 			} else if one.file != "" {

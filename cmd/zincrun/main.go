@@ -14,11 +14,11 @@ var program = &cli.Program{
 	Short: "runs a plan made by zincc",
 	Long: `
 zincrun loads a plan and its weights, records the plan's command buffers once, and
-replays them for every token. On a computer without a GPU plans are for the processor, and
-hold its machine code. With --device host the op program stored in the plan is evaluated
-instead: slower, for comparison.
+replays them for every token. On a computer without a GPU, plans hold machine code for
+the processor. --device host evaluates the plan's op program instead: slower, for
+comparison.
 
   zincrun plan.bin -p "Once upon a time" -n 64
-  zincrun plan.bin                              # interactive: each line is continued`,
+  zincrun plan.bin                              # interactive: continues each line`,
 	Commands: []cli.Command{runCommand, runByName, chatCommand, serveCommand, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
 }

@@ -25,12 +25,12 @@ type planFlags struct {
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&o.device, "device", "auto", "where to run: auto, cuda, cuda:I, vulkan, vulkan:I (zincrun devices lists them), cpu or host")
-	f.StringVar(&o.backend, "backend", "", "of a model file: run through this only: cuda, vulkan, cpu or host (default the fastest)")
-	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
-	f.Var(&o.ctx, "ctx", "of a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")
-	f.StringVar(&o.keep, "keep-layout", "", "keep the weights in this folder as a processor wants them, and map them the next time")
-	f.StringVar(&o.kv, "kv", "", "of a model file: type of the KV cache: "+ir.CacheTypeNames())
-	f.BoolVar(&o.exact, "exact", false, "of a model file: read prompts as exactly as answers; slower")
+	f.StringVar(&o.backend, "backend", "", "with a model file: use only this backend: cuda, vulkan, cpu or host (default the fastest)")
+	f.StringVar(&o.model, "model", "", "the model file, if it has moved since compilation")
+	f.Var(&o.ctx, "ctx", "with a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")
+	f.StringVar(&o.keep, "keep-layout", "", "on processors: keep the weights in this folder in their layout in memory, and map them the next time")
+	f.StringVar(&o.kv, "kv", "", "with a model file: type of the KV cache: "+ir.CacheTypeNames())
+	f.BoolVar(&o.exact, "exact", false, "with a model file: read prompts as exactly as answers; slower")
 }
 
 // options are what the flags say.

@@ -15,22 +15,23 @@ import (
 var perplexityCommand = cli.Command{
 	Name:  "perplexity",
 	Args:  "plan.bin -f FILE [--window N] [--against PLAN]",
-	Short: "how well the model predicts a text",
+	Short: "measure how well the model predicts a text",
 	Long: `
 Cuts the text into whole windows of N tokens, evaluates each from scratch, and scores
 the second half of each: positions N/2 to N-2 predict the token after them. That is
-llama-perplexity's rule with -c N, so that the figures compare.
+llama-perplexity's rule with -c N, so the figures compare.
 
 --against compares each token's probabilities with those of another plan of the model, or of the model file
-with a cache of f16, and prints the mean Kullback-Leibler divergence from them, such as what a cache of fewer bits costs:
+with a cache of f16. It prints the mean Kullback-Leibler divergence from them, for example the cost of a
+cache of fewer bits:
 
   zincrun perplexity model.gguf --kv q4_0 --against model.gguf -f FILE`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		var prompt promptFlags
 		prompt.declare(f)
-		window := f.Int("window", 512, "tokens of a window")
-		against := f.String("against", "", "compare with what this plan or model file predicts")
+		window := f.Int("window", 512, "tokens in a window")
+		against := f.String("against", "", "compare with the predictions of this plan or model file")
 		plan.declare(f)
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
@@ -56,7 +57,7 @@ with a cache of f16, and prints the mean Kullback-Leibler divergence from them, 
 				}
 				defer other.Close()
 				if other.Plan.Header.Model.Fingerprint != o.Plan.Header.Model.Fingerprint {
-					return fmt.Errorf("%s: is of another model than %s", *against, path)
+					return fmt.Errorf("%s: belongs to another model than %s", *against, path)
 				}
 				reference = runtime.NewSession(other.Plan, other.Exec)
 			}

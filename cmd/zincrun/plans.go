@@ -17,19 +17,19 @@ import (
 var plansCommand = cli.Command{
 	Name:  "plans",
 	Args:  "[--prune [--unused 30]]",
-	Short: "list the plans that were made of model files, or remove them",
+	Short: "list or remove the plans that were compiled from model files",
 	Long: `
-Where a plan is wanted and a model file is given, zincc compiles it once for the device that is
-there, and the plan is kept in the user's cache folder. This lists those plans, the last used
-first. A plan serves one model, device, driver, context, type of KV cache and version of zincc;
---prune removes those that were not used for so many days, and those whose model is gone.
+If a command gets a model file in place of a plan, it has zincc compile the file once for the device of this
+computer, and keeps the plan in the user's cache folder. This command lists those plans, the last used
+first. A plan serves one model, device, driver, context, type of KV cache and version of zincc.
+--prune removes plans that were not used for --unused days, and plans whose model is gone.
 
   zincrun plans
   zincrun plans --prune              # not used for 30 days
   zincrun plans --prune --unused 0   # all`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		prune := f.Bool("prune", false, "remove plans")
-		unused := f.Int("unused", 30, "remove what was not used for so many days")
+		unused := f.Int("unused", 30, "with --prune: remove plans that were not used for so many days")
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(_ context.Context, args []string) error {
 			switch {

@@ -24,14 +24,14 @@ var probeCommand = cli.Command{
 	Args:  "[--device cuda:I|vulkan:I]",
 	Short: "list the GPUs as their drivers show them, and measure them",
 	Long: `
-Lists the devices of this computer, through CUDA and through Vulkan, with what matters to
-plans, and measures each GPU, or the device that --device names: how fast a kernel reads
-memory, what an empty dispatch costs with and without a barrier behind it, and what an empty
-submission and the wait for it cost. Model weights are read once a token, so bandwidth over
-the bytes that a plan reads is the rate that no decoder can pass.
+Lists the devices of this computer, through CUDA and through Vulkan, with the properties that matter to
+plans. It measures each GPU, or the device that --device names: how fast a kernel reads
+memory, the cost of an empty dispatch with and without a barrier behind it, and the cost of an empty
+submission with the wait for it. Model weights are read once a token, so no decoder can be faster
+than bandwidth over the bytes that a plan reads.
 
---json gives all limits, features and extensions as well; with --device it is a file that
-zincc compiles for: --target card.json.`,
+--json also prints all limits, features and extensions. With --device, zincc compiles for that
+file: --target card.json.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		name := f.String("device", "", "measure this device only, such as cuda:0 or vulkan:0; also one that is not a GPU")
 		asJSON := f.Bool("json", false, "print JSON")

@@ -23,13 +23,13 @@ var profileCommand = cli.Command{
 	Args:  "plan.bin [--entry decode/1]",
 	Short: "time every call site of an entry on the device",
 	Long: `
-Runs one step of an entry with a timestamp behind every dispatch and shows what each
-call site takes, summed over the layers that use the same kernel there, beside what the
-plan predicted, with the bytes and operations that it must do, and whether the predictions are
-in the order of the times: Spearman's rank correlation over the rows. Each time includes the dispatch's barrier,
+Runs one step of an entry with a timestamp behind every dispatch. For each call site it shows the time,
+summed over the layers that use the same kernel there, beside the prediction of the plan, and the bytes
+and operations that the site must do. Spearman's rank correlation over the rows says whether the predictions
+have the order of the times. Each time includes the dispatch's barrier,
 also where the plan itself needs none, so the sum is an upper bound of the step.
 
---json is what zincc inspect --html report.html --measured FILE shows beside the predictions.`,
+zincc inspect --html report.html --measured FILE shows the --json output beside the predictions.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")

@@ -27,7 +27,7 @@ var runCommand = cli.Command{
 	Long: `
 Continues the text and prints only the continuation on standard output; load, prefill
 and decode rates go to standard error. Without -p and -f it reads lines and continues
-each. The most likely token is taken unless --temp is given. It stops at an
+each. It takes the most likely token unless --temp is given. It stops at an
 end-of-generation token, at --stop, and when the context is full.
 
   zincrun plan.bin -p "func Reverse(s string) string {" -n 80
@@ -51,7 +51,7 @@ end-of-generation token, at --stop, and when the context is full.
 // runByName is runCommand with a name, as the others have one.
 var runByName = func() cli.Command {
 	c := runCommand
-	c.Name, c.Short = "run", "continue a text, as without a name"
+	c.Name, c.Short = "run", "continue a text; the command that runs without a name"
 	return c
 }()
 
@@ -143,7 +143,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 	}
 }
 
-var errLongLine = fmt.Errorf("a line of more than %d bytes is passed over", maxLine)
+var errLongLine = fmt.Errorf("ignored a line of more than %d bytes", maxLine)
 
 // readLine returns the next line without its end, also one that the input ends with. Of a line
 // of more than most bytes it keeps nothing: the error is errLongLine.

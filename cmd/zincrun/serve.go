@@ -30,9 +30,9 @@ var serveCommand = cli.Command{
 	Short: "serve models over HTTP, with a page to talk to them",
 	Long: `
 Serves plans and models to programs that speak OpenAI's API (chat completions, completions,
-responses) or Anthropic's (messages), and to people at a page of its own. A model is
-called by its file's name; several, or all of a directory, are each
-loaded when first asked for, and unloaded when others need the memory.
+responses) or Anthropic's (messages), and to people through a page. A model has
+its file's name. Of several models, or a directory, the server loads each on its first
+request, and unloads it when others need the memory.
 
   zincrun serve qwen3-8b.bin                          # http://127.0.0.1:8080
   zincrun serve models/ --port 9000 --memory 60       # GiB for all that are loaded
@@ -40,26 +40,26 @@ loaded when first asked for, and unloaded when others need the memory.
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "Hello"}]}'
 
-Ends with ^C or SIGTERM: no new requests then, and those that run get --drain to end.
+^C or SIGTERM ends the server: it takes no new requests, and running ones have --drain to end.
 Standard error gets a line of JSON for each request, without its text. Metrics are at
-/metrics, what the engine does at /load and on the page. docs/serving.md says more.`,
+/metrics, the state of the engine at /load and on the page. docs/serving.md says more.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		s := &serveFlags{}
-		f.StringVar(&s.host, "host", "127.0.0.1", "address to listen on; one that other computers reach needs a key or --insecure")
-		f.IntVarP(&s.port, "port", "p", 8080, "port; 0 takes one that is free, and prints it")
-		f.StringArrayVar(&s.names, "name", nil, "what the one model is called (repeatable), instead of its file's name")
+		f.StringVar(&s.host, "host", "127.0.0.1", "address to listen on; an address that other computers reach needs a key or --insecure")
+		f.IntVarP(&s.port, "port", "p", 8080, "port; 0 takes a free one and prints it")
+		f.StringArrayVar(&s.names, "name", nil, "name of the model, if there is only one, instead of its file's name (repeatable)")
 		f.Float64Var(&s.memory, "memory", 0, "GiB for all models that are loaded (default nine tenths of what the device has free)")
 		f.StringArrayVar(&s.keys, "api-key", nil, "key that requests must have (repeatable)")
 		f.StringVar(&s.keyFile, "keys", "", "TOML file of keys with limits: [[key]] with key, requests, tokens, at_once, priority, admin")
-		f.BoolVar(&s.insecure, "insecure", false, "let everybody who reaches the address in, without a key")
+		f.BoolVar(&s.insecure, "insecure", false, "serve everybody who reaches the address, without a key")
 		f.StringArrayVar(&s.origins, "cors-origin", nil, "origin whose pages may use the server (repeatable); * for all")
 		f.StringVar(&s.cert, "tls-cert", "", "certificate file, for HTTPS; it is read again when it changes")
 		f.StringVar(&s.certKey, "tls-key", "", "key of the certificate")
 		f.BoolVar(&s.noUI, "no-ui", false, "no page at /")
 		f.DurationVar(&s.itl, "itl", 50*time.Millisecond, "longest time between two tokens of an answer while prompts are read")
 		f.DurationVar(&s.queue, "queue-timeout", time.Minute, "longest wait for a model to be loaded")
-		f.DurationVar(&s.drain, "drain", 25*time.Second, "what running requests get when the server ends")
-		f.StringVar(&s.compat, "metrics-compat", "vllm", "whose names metrics have beside our own: vllm, or nothing")
+		f.DurationVar(&s.drain, "drain", 25*time.Second, "time for running requests when the server ends")
+		f.StringVar(&s.compat, "metrics-compat", "vllm", "also export metrics under these names: vllm, or empty for none")
 		f.BoolVar(&s.logText, "log-text", false, "log prompts and answers, too")
 		f.IntVar(&s.slots, "slots", 0, "of model files: conversations at a time, each with a KV cache of its own (default as many as fit, up to 8)")
 		s.plan.declare(f)

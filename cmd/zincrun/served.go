@@ -92,7 +92,7 @@ func modelsIn(dir string) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: no plans (*.bin) and no models (*.gguf) are there", dir)
+		return nil, fmt.Errorf("%s: the directory has no plans (*.bin) and no models (*.gguf)", dir)
 	}
 	return found, nil
 }

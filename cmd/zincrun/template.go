@@ -23,17 +23,17 @@ import (
 var templateCommand = cli.Command{
 	Name:  "template",
 	Args:  "MODEL.gguf|plan.bin|FILE.jinja [--context FILE.json]",
-	Short: "show what a chat template makes of a conversation",
+	Short: "render a chat template",
 	Long: `
-Prints what the model would read: its chat template rendered with the variables of a JSON
-object, as templates get them: messages, tools, add_generation_prompt, enable_thinking and
-whatever else the template names. bos_token and eos_token are the model's own. Without
+Prints the text that the model would read: its chat template, rendered with the variables of a JSON
+object: messages, tools, add_generation_prompt, enable_thinking and
+whatever else the template uses. bos_token and eos_token are the model's own. Without
 --context it prints the template.
 
---tokens prints the tokens instead, each with its id, a line each. A control token such as
-<|im_end|> is one only where the template wrote it: in the text of a message it is text.
+--tokens prints the tokens instead, each on a line with its id. A control token such as
+<|im_end|> counts as one only where the template wrote it; in a message it is plain text.
 
-An error of the template names its line and column.
+An error in the template names its line and column.
 
   echo '{"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": true}' >hi.json
   zincrun template model.gguf --context hi.json
@@ -50,7 +50,7 @@ An error of the template names its line and column.
 			}
 			switch {
 			case *tokens && *from == "":
-				return cli.Usagef("tokens of what? give --context")
+				return cli.Usagef("--tokens needs a conversation: give --context")
 			case *asJSON && !*tokens:
 				return cli.Usagef("--json goes with --tokens")
 			}

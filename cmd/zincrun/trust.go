@@ -14,16 +14,16 @@ import (
 var trustCommand = cli.Command{
 	Name:  "trust",
 	Args:  "plan.bin",
-	Short: "let a plan of machine code run that was made elsewhere",
+	Short: "allow a plan of machine code from elsewhere to run",
 	Long: `
-A plan for the processor (target cpu) holds machine code, and runs as any program of yours
-would. zincrun takes such a plan if zincc made it on this computer for this user, or
-` + "`zincc check`" + ` has compared it with what the compiler makes. This command takes one from
-elsewhere as it is, such as in the build of a container image: for plans of people that you
-trust. It records a sum of what the plan executes in zincc/trusted in the user's
-configuration folder, which you may remove again.
+A plan for the processor (target cpu) holds machine code, and runs like any program of yours.
+zincrun accepts such a plan if zincc made it on this computer for this user, or if
+` + "`zincc check`" + ` has compared it with the compiler's own output. This command accepts a plan from
+elsewhere unchecked, for example in the build of a container image. Use it only for plans from people that you
+trust. It records a checksum of what the plan executes in zincc/trusted in the user's
+configuration folder; you may remove it again.
 
-Plans for GPUs need no trust here: their drivers compile what they hold.`,
+Plans for GPUs need no trust, since drivers compile their code.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
 		return func(_ context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")

@@ -29,15 +29,15 @@ var tuneCommand = cli.Command{
 	Long: `
 Times each kernel that the compiler could have chosen, at every call site of a plan that
 holds them all (zincc compile --candidates): on the real weights, between its real
-neighbours, by timestamps behind every dispatch, all candidates by turns, median over the
-turns. The best of each site, and the next, go into a file, a row a line, whose key is what
-the site computes with which shapes and types, the device and its driver. Rows that the file
-has of other keys stay, so one file takes the results of many models and devices.
+neighbours, by timestamps behind every dispatch, all candidates by turns. The median over the
+turns counts. The best and second best of each site go into a file, a row a line. Its key is what
+the site computes with which shapes and types, the device and its driver. The file's rows with
+other keys stay, so one file can hold the results of many models and devices.
 
-A candidate is taken instead of the compiler's first guess if it is faster by 1 %. The widths
-of a decode entry keep the same order of additions, which that of one row decides: all
-give the same bits. What is chosen is compared with the oracle, as zincrun verify does, before
-the file is written.
+A candidate replaces the compiler's first guess if it is faster by 1 %. All widths
+of a decode entry use the order of additions that is best for one row, so they
+give the same bits. Before writing the file, tune compares the chosen candidates with the oracle,
+as zincrun verify does.
 
   zincc compile qwen3-8b.gguf --target sm_90 --candidates -o tune.bin
   zincrun tune tune.bin -o h200.jsonl
@@ -46,9 +46,9 @@ the file is written.
 		var t tuneFlags
 		f.StringVarP(&t.out, "output", "o", "", "file to merge the rows into")
 		f.StringVar(&t.entry, "entry", "", "only this entry, such as decode/1")
-		f.Float64Var(&t.seconds, "seconds", 10, "how long to time; every candidate is timed three times at least")
-		f.IntVarP(&t.depth, "depth", "d", 512, "positions in the KV cache, where the plan has room for them")
-		f.IntVar(&t.rows, "verify-rows", 16, "rows of a step that are compared with the oracle, at most; 0: compare nothing")
+		f.Float64Var(&t.seconds, "seconds", 10, "how long to measure; every candidate is timed at least three times")
+		f.IntVarP(&t.depth, "depth", "d", 512, "positions in the KV cache, as far as the plan has them")
+		f.IntVar(&t.rows, "verify-rows", 16, "at most so many rows of a step are compared with the oracle; 0: compare nothing")
 		t.plan.declare(f)
 		f.BoolVar(&t.json, "json", false, "print JSON")
 		return t.run
@@ -168,7 +168,7 @@ func (t *tuneFlags) verify(ctx context.Context, o *opened, x device.Measured, ti
 		return err
 	}
 	if first := r.First(); first != nil {
-		return fmt.Errorf("%s: %s: %s differs from the oracle: nothing is written; zincrun verify --entry %s says more", first.Entry, first.Site, first.Kernel, first.Entry)
+		return fmt.Errorf("%s: %s: %s differs from the oracle, so nothing is written; zincrun verify --entry %s says more", first.Entry, first.Site, first.Kernel, first.Entry)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func TestBadCUDAProbes(t *testing.T) {
 		{`"shared":49152`, `"shared":5`, "device Z1: field shared"},
 		{`"shared":49152`, `"shared":49152,"clock":-1`, "device Z1: field clock"},
 		{`"shared":49152`, `"shared":49152,"free":-1`, "device Z1: field free"},
-		{`"backend":"cuda"`, `"backend":"metal"`, `device Z1: field backend: "metal" is none`},
+		{`"backend":"cuda"`, `"backend":"metal"`, `device Z1: field backend: devices are not probed through "metal"`},
 		{`"backend":"cuda",`, ``, "device Z1: field subgroup.default is missing"},
 		{`3e11`, `0`, "device Z1: field probe.read_bandwidth"},
 	} {

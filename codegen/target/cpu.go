@@ -34,7 +34,7 @@ func thisProcessor() (best *Target, err error) {
 		}
 	}
 	if best == nil {
-		return nil, fmt.Errorf("target cpu: there is no code for this processor, which lacks features of all kinds that `zincc targets` lists; target host runs on it")
+		return nil, fmt.Errorf("target cpu: this processor lacks features that every kind of processor in `zincc targets` needs; target host runs on it")
 	}
 	return best, nil
 }

@@ -123,7 +123,7 @@ func (p *Probe) check() error {
 			return err
 		}
 	default:
-		return fmt.Errorf("device %s: field backend: %.20q is none that devices are probed through", p.Name, p.Backend)
+		return fmt.Errorf("device %s: field backend: devices are not probed through %.20q", p.Name, p.Backend)
 	}
 	return p.checkMeasured()
 }

@@ -90,7 +90,7 @@ func (p *Program) run(ctx context.Context, args []string) error {
 	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" || args[0] == "help" {
 		p.help(Stdout)
 		if len(args) == 0 {
-			return Usagef("what shall it do? `%s --help` says more", p.Name)
+			return Usagef("no command; `%s --help` lists the commands", p.Name)
 		}
 		return nil
 	}

@@ -235,7 +235,7 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 	}
 	c.pooling = r.pooling()
 	if !r.bool("attention.causal", true) {
-		r.fail(ir.Unsupported("metadata %sattention.causal: models whose rows see those behind them are not supported", r.prefix))
+		r.fail(ir.Unsupported("metadata %sattention.causal: models whose rows see later rows are not supported", r.prefix))
 	}
 	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
 		c.vocab = int(t.Shape[1])

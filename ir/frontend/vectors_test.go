@@ -80,7 +80,7 @@ func TestVectorsNotSupported(t *testing.T) {
 		{func(m *tinyModel) { m.set("pooling_type", uint32(2)) }, "pooling_type: 2, the first row, is not supported"},
 		{func(m *tinyModel) { m.set("pooling_type", uint32(4)) }, "models that rank texts are not"},
 		{func(m *tinyModel) { m.set("pooling_type", uint32(7)) }, "pooling_type: 7 is not known"},
-		{func(m *tinyModel) { m.set("attention.causal", false) }, "attention.causal: models whose rows see those behind them are not supported"},
+		{func(m *tinyModel) { m.set("attention.causal", false) }, "attention.causal: models whose rows see later rows are not supported"},
 	} {
 		m := embedTiny(3)
 		c.change(m)

@@ -269,7 +269,7 @@ func (r *reader) stack() error {
 	case n < r.funcs:
 		return fmt.Errorf("%d of %d functions say how much stack they take: want llc --stack-size-section", n, r.funcs)
 	case r.o.Stack > MaxStack:
-		return fmt.Errorf("the functions take %d bytes of stack, at most %d are there", r.o.Stack, MaxStack)
+		return fmt.Errorf("the functions take %d bytes of stack, at most %d are allowed", r.o.Stack, MaxStack)
 	}
 	return nil
 }

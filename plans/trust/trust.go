@@ -55,7 +55,7 @@ func Check(p *plans.Plan) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the plan holds machine code that was not made or checked on this computer: `zincc check` compares it with what the compiler makes, `zincrun trust` takes it as it is")
+		return fmt.Errorf("the plan holds machine code that was not made or checked on this computer: `zincc check` compares it with the compiler's own output, `zincrun trust` accepts it unchecked")
 	}
 	return fmt.Errorf("whether the plan's machine code is trusted cannot be looked up: %w", err)
 }

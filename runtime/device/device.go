@@ -114,7 +114,7 @@ func Name(device, backend string) (string, error) {
 	case kind == "auto":
 		return backend, nil
 	case kind != backend:
-		return "", fmt.Errorf("--backend %s: device %s is none of it", backend, device)
+		return "", fmt.Errorf("--backend %s does not run on device %s", backend, device)
 	}
 	return device, nil
 }

@@ -210,7 +210,7 @@ func TestSelect(t *testing.T) {
 func TestName(t *testing.T) {
 	for _, c := range []struct{ device, backend, want string }{
 		{"", "", "auto"}, {"auto", "cuda", "cuda"}, {"", "vulkan", "vulkan"}, {"auto", "cpu", "cpu"}, {"cuda:1", "cuda", "cuda:1"}, {"host", "", "host"},
-		{"vulkan:0", "cuda", "--backend cuda: device vulkan:0 is none of it"},
+		{"vulkan:0", "cuda", "--backend cuda does not run on device vulkan:0"},
 		{"auto", "metal", `--backend: unknown backend "metal": want cuda, vulkan, cpu or host`},
 		{"x", "", `--device: unknown device "x": want auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host`},
 	} {

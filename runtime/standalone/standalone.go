@@ -89,7 +89,7 @@ func (m *Model) run(ctx context.Context, args []string, in io.Reader, out, notes
 	o := options{}
 	f.StringVarP(&o.prompt, "prompt", "p", "", "the text to continue; without it, standard input")
 	f.IntVarP(&o.n, "n-predict", "n", 128, "tokens to generate, at most")
-	f.StringVar(&o.model, "model", "", "the model file, when it is not where it was at compilation")
+	f.StringVar(&o.model, "model", "", "the model file, if it has moved since compilation")
 	f.StringVar(&o.device, "device", "auto", "where to run: auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host")
 	f.StringVar(&o.plan, "write-plan", "", "write the plan to this file, for zincc and zincrun, and end")
 	f.Usage = func() {
