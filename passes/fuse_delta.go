@@ -65,24 +65,33 @@ func within(readers, group []*ir.Op) bool {
 var sliced = []string{"mul", "glu", "conv1d", "conv_write", "ssd"}
 
 // fuseSlices joins each op of sliced (a product of two rows, a GLU, a convolution or the write of its ring, a state space
-// model) with the slices that only it reads.
-func fuseSlices(f *ir.Func) error {
-	uses := f.Uses()
-	for _, op := range f.Ops() {
-		if !slices.Contains(sliced, op.Kind.Name) {
-			continue
-		}
-		group := []*ir.Op{op}
-		for _, v := range op.Args {
-			if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && only(uses, v, op.Kind.Name) == op {
-				group = append(group, cut)
+// model) with the slices that only it reads, and at few rows matrices of heads with the parts of these that only they read, where a
+// kernel computes that.
+func fuseSlices(p *ir.Program, d Device) error {
+	return each(func(f *ir.Func) error {
+		uses := f.Uses()
+		for _, op := range f.Ops() {
+			if op.Kind.Name == "head_cut" && !d.Apart && rowsOf(f, op.Result) <= ir.DecodeRows {
+				if reader := only(uses, op.Result, "expert_linear"); reader != nil {
+					d.joinIfComputed(p, f, op, []*ir.Op{op, reader})
+				}
+				continue
+			}
+			if !slices.Contains(sliced, op.Kind.Name) {
+				continue
+			}
+			group := []*ir.Op{op}
+			for _, v := range op.Args {
+				if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && only(uses, v, op.Kind.Name) == op {
+					group = append(group, cut)
+				}
+			}
+			if len(group) > 1 {
+				merge(f, group...)
 			}
 		}
-		if len(group) > 1 {
-			merge(f, group...)
-		}
-	}
-	return nil
+		return nil
+	})(p)
 }
 
 // fuseGate joins attention with the gate on its result and the slice that the

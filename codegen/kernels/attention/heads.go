@@ -15,7 +15,10 @@ import (
 )
 
 func HeadsCandidates(s *site.Site) []site.Candidate {
-	h, ok := matchHeads(s)
+	h, ok := matchLatentKey(s)
+	if !ok {
+		h, ok = matchHeads(s)
+	}
 	if !ok {
 		return nil
 	}
@@ -36,6 +39,8 @@ type headChain struct {
 	half  bool      // rounded to f16, in the arena
 	last  *ir.Value // the end of the chain so far
 	cache *ir.Value // where it goes; nil for the arena
+	// latent, if not 0, is how many elements of a head the norm is of; what lies behind them is rotated.
+	latent int
 }
 
 func (c *headChain) width() int { return int(c.x.Type.Last()) / c.parts }
@@ -51,6 +56,9 @@ func (c *headChain) key() string {
 	norm := "norm"
 	if c.gain == nil {
 		norm = "unit" // a norm without weight
+	}
+	if c.latent > 0 {
+		norm = fmt.Sprintf("norm/%d", c.latent)
 	}
 	if c.norm && !c.after {
 		does = append(does, norm)
@@ -488,6 +496,10 @@ func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.
 	k.loaded = k.early[a]
 	if a.rope {
 		k.cosSin = k.turns[a.headChain.table]
+	}
+	if a.latent > 0 {
+		k.makeLatent(a, from, body)
+		return
 	}
 	var scale kernel.Value
 	if a.norm {

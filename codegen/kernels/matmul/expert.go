@@ -11,23 +11,33 @@ import (
 // expertGroup is a dispatch group of the form
 //
 //	[rmsnorm of whole rows] [fixed12, fixed8 or bfloat16] [topk] (expert_linear [expert_bias] | linear | glu [half] | relu2)...
+//	head_cut expert_linear
 //
 // with one expert_linear at least: the projections of routed experts, and those
-// of shared experts that read the same x.
+// of shared experts that read the same x. Behind a cut of heads each slot has its part of a head.
 type expertGroup struct {
 	*linearGroup
 	top     *ir.Op    // topk of the group, or nil
 	ids     *ir.Value // i32[rows, slots]: the experts of every row
 	slots   int
-	perSlot bool // x has a run for each slot
+	perSlot bool   // x has a run for each slot
+	cut     *ir.Op // head_cut that says where in x these lie, or nil
 	extent  site.Extent
 	// Rows sorted by expert, or nil: see op expert_linear.
 	order, offsets *ir.Value
 }
 
-// matchExperts returns the site's group as an expertGroup, nil if it is none or
+// matchExperts returns the site's group as an expertGroup without a cut, nil if it is none or
 // has what the kernels cannot do.
 func matchExperts(s *site.Site) *expertGroup {
+	if g := matchCutExperts(s); g != nil && g.cut == nil {
+		return g
+	}
+	return nil
+}
+
+// matchCutExperts is matchExperts with a cut or without.
+func matchCutExperts(s *site.Site) *expertGroup {
 	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, halves: s.Target.Early()}}
 	var norm *ir.Value
 	for i, op := range s.Group.Ops {
@@ -38,6 +48,9 @@ func matchExperts(s *site.Site) *expertGroup {
 				g.x, norm = op.Args[0], op.Result
 				g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
 			}
+		case "head_cut":
+			ok = i == 0 && op.Attrs.Int("stride")%4 == 0 && op.Attrs.Int("first")%4 == 0
+			g.cut, g.x = op, op.Args[0]
 		case "fixed12", "fixed8", "bfloat16":
 			ok = g.fixed == nil && (norm == nil && g.x == nil || norm == op.Args[0])
 			if norm == nil {
@@ -63,7 +76,7 @@ func matchExperts(s *site.Site) *expertGroup {
 			return nil
 		}
 	}
-	if g.ids == nil || g.top != nil && g.top.Result != g.ids || !g.writes(s.Outputs) {
+	if g.ids == nil || g.top != nil && g.top.Result != g.ids || g.cut != nil && (!g.perSlot || len(s.Group.Ops) > 2) || !g.writes(s.Outputs) {
 		return nil
 	}
 	var ok bool
@@ -80,6 +93,9 @@ func matchExperts(s *site.Site) *expertGroup {
 func (g *expertGroup) reads(x *ir.Value, k int, norm *ir.Value) bool {
 	if g.fixed != nil && x == g.fixed {
 		x = g.fixed.Def.Args[0]
+	}
+	if g.cut != nil && x == g.cut.Result {
+		x = g.x
 	}
 	if norm != nil && x != norm {
 		return false

@@ -24,7 +24,7 @@ type expertGemv struct {
 }
 
 func ExpertGemvCandidates(s *site.Site) []site.Candidate {
-	g := matchExperts(s)
+	g := matchCutExperts(s)
 	if s.Target.Backend == plans.CPU || g == nil || g.order != nil || g.bits == 8 || !g.allF32() {
 		return nil
 	}
@@ -143,6 +143,9 @@ func (k expertGemv) key() string {
 	key := fmt.Sprintf("expert_%s%s", k.gemv.name(), k.extent.Key())
 	if k.perSlot {
 		key += " slotwise"
+	}
+	if k.cut != nil {
+		key += " cut"
 	}
 	if k.top != nil {
 		key += fmt.Sprintf(" top of %d", k.top.Args[0].Type.Last())

@@ -37,6 +37,11 @@ func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
 		ids = s.Write("ids", k.ids)
 	}
 	t.slots = declareSlots(s, k.slots)
+	var stride, first kernel.Value
+	if k.cut != nil {
+		stride = s.U32("x_stride", k.cut.Attrs.Int("stride"), 256, "elements of x from one slot's to the next one's")
+		first = s.U32("x_first", k.cut.Attrs.Int("first"), 0, "the first of them that counts")
+	}
 	tile := k.gemv.declareTile(s)
 	for i, p := range k.projects {
 		if k.tiles(p) == 0 {
@@ -83,7 +88,11 @@ func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
 					column = result
 				}
 			}
-			t.starts = []kernel.Value{b.Mul(column, b.Div(a.k, 4))}
+			start := b.Mul(column, b.Div(a.k, 4))
+			if k.cut != nil {
+				start = b.Add(b.Mul(column, b.Div(stride, 4)), b.Div(first, 4))
+			}
+			t.starts = []kernel.Value{start}
 			if k.gemv.resident {
 				t.keep()
 			} else {

@@ -1,0 +1,65 @@
+package kernels_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// latentKeyTest is the row that latent attention caches: a vector that is normed, and a part that is rotated.
+func latentKeyTest(kv string, vector, turned int, c siteTest) siteTest {
+	c.family = "heads"
+	freqs := "1.0"
+	for i := 1; i < turned/2; i++ {
+		freqs += fmt.Sprintf(", %g", 1/float64(1+i))
+	}
+	row := vector + turned
+	c.globals = fmt.Sprintf(`weight @g : f32[%[1]d]
+table @rope {kind="rope", freqs=[%[2]s], mscale=1.0} : f32[L, %[3]d]
+step @x : f32[T, %[4]d]
+kv @k : %[5]s[%[6]d, L, %[4]d]
+`, vector, freqs, turned, row, kv, c.slots)
+	c.group = fmt.Sprintf(`%%0 = head_cut @x {stride=%[1]d, first=0, width=%[2]d} : f32[T, %[2]d]
+%%1 = rmsnorm %%0, @g {eps=0.125, group=%[2]d} : f32[T, %[2]d]
+%%2 = head_slice @x {head_dim=%[3]d, parts=%[4]d, part=%[5]d} : f32[T, %[3]d]
+%%3 = rope %%2, @pos, @rope {kind="norm", head_dim=%[3]d, n_rot=%[3]d} : f32[T, %[3]d]
+%%4 = head_join %%1, %%3 {heads=1} : f32[T, %[1]d]
+kvwrite %%4, @pos, @slot, @k`, row, vector, turned, row/turned, row/turned-1)
+	return c
+}
+
+func TestLatentKey(t *testing.T) {
+	for _, c := range []siteTest{
+		latentKeyTest("f16", 512, 64, siteTest{ctx: 40, slots: 1, rows: 1, pos: []int{39}}),
+		latentKeyTest("f32", 64, 32, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		latentKeyTest("q8_0", 256, 64, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
+		latentKeyTest("f16", 48, 16, siteTest{ctx: 40, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
+	} {
+		if list := c.candidates(t, c.site(t, llvmpipe(t))); !strings.Contains(list[0].Kernel, "norm/") {
+			t.Errorf("%s: %s", c.group, list[0].Kernel)
+		}
+		c.run(t)
+		c.runOn(t, lookup(t, "sm_90-cuda"))
+		c.checkBuild(t)
+	}
+}
+
+// TestHeadsOfMatrices has a matrix for each head of x, which are parts of wider heads.
+func TestHeadsOfMatrices(t *testing.T) {
+	for _, c := range []siteTest{{rows: 1}, {rows: 8, n: 5}} {
+		for _, w := range []struct {
+			dtype             string
+			stride, first, in int
+		}{{"f16", 256, 0, 192}, {"f32", 576, 64, 512}, {"f32", 24, 4, 20}} {
+			c.family, c.ctx, c.slots, c.terms = "expert_gemv", 64, 1, w.in
+			c.globals = fmt.Sprintf("step @x : f32[T, %d]\nstep @ids : i32[T, 6]\nweight @w : %s[12, 48, %d]\n", 6*w.stride, w.dtype, w.in)
+			c.group = fmt.Sprintf("%%0 = head_cut @x {stride=%d, first=%d, width=%d} : f32[T, %d]\n%%1 = expert_linear %%0, @w, @ids {first=0, rows=48} : io f32[T, 288]", w.stride, w.first, w.in, 6*w.in)
+			if list := c.candidates(t, c.site(t, llvmpipe(t))); !strings.HasSuffix(list[0].Kernel, " slotwise cut") && c.n == 0 {
+				t.Errorf("%s: %s", c.group, list[0].Kernel)
+			}
+			c.run(t)
+			c.runOn(t, lookup(t, "sm_90-cuda"))
+			c.checkBuild(t)
+		}
+	}
+}
