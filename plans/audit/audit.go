@@ -129,6 +129,17 @@ func checkOverlap(a *auditor) {
 	}
 }
 
+// sameElsewhere reports whether a module reaches the memory of argument i by another one: keys of latent attention are its values, too.
+func sameElsewhere(args []plans.Arg, i int, have map[int]bool) bool {
+	for j, b := range args {
+		a := args[i]
+		if j != i && have[j] && a.Space == b.Space && a.Region == b.Region && a.Offset == b.Offset && a.Bytes == b.Bytes {
+			return true
+		}
+	}
+	return false
+}
+
 func checkEffects(a *auditor) {
 	for i, code := range a.pipelines {
 		if code != nil && code.Stray != "" {
@@ -150,7 +161,7 @@ func checkEffects(a *auditor) {
 					switch have := way.have[i]; {
 					case have && !way.declared:
 						a.add("effects", e.Name, d.Site, "argument %q is %s by the module, which the dispatch does not say", arg.Name, way.name)
-					case way.declared && !have:
+					case way.declared && !have && !sameElsewhere(d.Args, i, way.have):
 						a.add("effects", e.Name, d.Site, "argument %q is never %s by the module", arg.Name, way.name)
 					}
 				}
