@@ -238,8 +238,8 @@ var hybridOps = []*OpKind{
 	},
 }
 
-// DeltaChunk is the rows of a chunk of the gated delta rule, and DeltaChunkWidth what
-// delta_chunk has of each of them.
+// DeltaChunk is the rows of a chunk of the gated delta rule, DeltaChunkWidth the numbers per
+// row in the result of delta_chunk.
 const (
 	DeltaChunk      = 8
 	DeltaChunkWidth = 2*DeltaChunk + 4

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// OpKind is one row of the op table: all that the compiler knows of an op.
+// OpKind is one row of the op table: everything that the compiler knows about an op.
 type OpKind struct {
 	Name   string
 	Doc    string   // reference semantics, one row r of the step unless said otherwise
 	Params []string // operand names
-	// Optional is how many of the last operands may be missing.
+	// Optional is the number of trailing operands that may be missing.
 	Optional int
 	Attrs    []AttrSpec
 	Writes   []int // operands that the op writes in place
 	Fusion   Fusion
 	Slots    SlotUse
-	// RowWise says that each row of the result depends on the same row of the
-	// operands alone.
+	// RowWise says that each row of the result depends only on the same row of the
+	// operands.
 	RowWise bool
 	Flops   Flops
 	Error   Error
-	// Infer gives the result type from operands and attributes, or an error that
+	// Infer returns the result type that follows from operands and attributes, or an error that
 	// says what does not fit. An op whose Infer returns a zero Type has no result.
 	Infer func(op *Op) (Type, error)
 }
@@ -60,7 +60,7 @@ func (k AttrKind) accepts(v any) bool {
 	return false
 }
 
-// Fusion says which part an op can play in a dispatch group.
+// Fusion says how an op can take part in a dispatch group.
 type Fusion uint8
 
 // The parts.
@@ -558,10 +558,10 @@ func areRowIndices(rows Dim, vs ...*Value) error {
 	return nil
 }
 
-// CacheTypes are the dtypes that KV caches may have, that of plans that name none first.
+// CacheTypes are the dtypes that KV caches may have, the default first.
 var CacheTypes = []DType{F16, F32, Q8_0, Q4_0}
 
-// CacheTypeNames names the types that KV caches may have in a sentence.
+// CacheTypeNames returns the names of CacheTypes as part of a sentence.
 func CacheTypeNames() string {
 	var names []string
 	for _, t := range CacheTypes {

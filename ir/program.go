@@ -97,7 +97,7 @@ type Func struct {
 	Groups    []*Group
 }
 
-// Group is what one dispatch computes.
+// Group is the ops that one dispatch computes.
 type Group struct {
 	Name string // label of the call site, such as "blk.0.qkv"; empty before fuse
 	Ops  []*Op
@@ -105,9 +105,9 @@ type Group struct {
 	Step int   // from stage schedule on: index of the barrier-separated stage
 }
 
-// Call is the kernel chosen for a group. The candidate's name says which of all that the compiler could have
-// taken for the group; kernel, constants, grid, subgroup size and arguments follow from the two, and stand here
-// for those who read or check a program without the compiler.
+// Call is the kernel chosen for a group. The candidate's name identifies it among all candidates for the
+// group. Kernel, constants, grid, subgroup size and arguments follow from group and candidate; they are repeated here
+// for people and programs that read or check a program without the compiler.
 type Call struct {
 	Candidate string   // ORDER/SHAPE, as in tuning files; empty on the host
 	Kernel    string   // module key: kernel family and the fields that shape its code
@@ -130,10 +130,10 @@ func FloatConst(name string, v float64) Const {
 	return Const{name, math.Float32bits(float32(v)), true}
 }
 
-// String writes the constant as text programs have it: a float has a point or an exponent.
+// String returns the constant in the form of .zir text: a float has a point or an exponent.
 func (c Const) String() string { return c.Name + "=" + ConstText(c.Value, c.Float) }
 
-// ConstText writes the value of a constant.
+// ConstText returns the value of a constant as text.
 func ConstText(bits uint32, float bool) string {
 	if !float {
 		return strconv.FormatUint(uint64(bits), 10)
@@ -218,8 +218,8 @@ func (g *Group) Outputs(uses map[*Value][]*Op) []*Value {
 	return out
 }
 
-// Scratch returns the results of g that its kernel keeps in memory though nobody else
-// reads them, in order: workgroups hand them to each other.
+// Scratch returns, in order, the results of g that its kernel keeps in memory although no other group
+// reads them: its workgroups exchange them.
 func (g *Group) Scratch(uses map[*Value][]*Op) []*Value {
 	if g.Call == nil {
 		return nil

@@ -8,7 +8,7 @@ const (
 	ringBack, ringBackMost = 8, 2048
 )
 
-// Windows returns how many positions the rows see that read each KV cache, at most, 0 where a row sees all.
+// Windows returns for each KV cache the largest number of positions that a row sees in it, 0 where rows see all.
 func (p *Program) Windows() map[*Value]int {
 	windows := map[*Value]int{}
 	for _, f := range p.Funcs {
@@ -35,7 +35,7 @@ func readsCaches(op *Op) bool {
 	return op.Kind.Name == "attention" || op.Kind.Name == "attention_split"
 }
 
-// MaxRows is the number of rows that a step has at most, over all entries.
+// MaxRows is the largest number of rows of a step, over all entries.
 func (p *Program) MaxRows() int {
 	rows := 0
 	for _, f := range p.Funcs {
@@ -44,10 +44,10 @@ func (p *Program) MaxRows() int {
 	return rows
 }
 
-// RingPositions is how many positions a cache of a context has room for whose readers see a window, 0 for one of all positions: the
-// window, and the rows of a step or going back, whichever is more. It never falls as ctx grows. Of fewer than ctx the cache is a ring.
+// RingPositions returns the positions of a cache in a context of ctx, if its readers see a window (0: all positions): the window plus
+// the rows of a step, or plus some positions to go back, whichever is more. It never falls as ctx grows. With fewer than ctx positions, the cache is a ring.
 //
-// While a step runs, each of its rows sees a window that ends at its own position, so that no row may overwrite what the first one sees.
+// While a step runs, each of its rows sees a window that ends at its own position, so no row may overwrite what the first row sees.
 func RingPositions(window, rows, ctx int) int {
 	if window == 0 {
 		return ctx

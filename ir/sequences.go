@@ -1,11 +1,11 @@
 package ir
 
-// DecodeRows is the rows of the widest decode step. Up to so many rows, dispatches read
+// DecodeRows is the number of rows of the widest decode step. In steps of up to DecodeRows rows, dispatches read
 // weights once for all rows and add in the order of a step of one row, so all widths give
 // the same bits. Steps of more rows are computed in tiles.
 const DecodeRows = 8
 
-// MaxSlots bounds the sequences that a program holds.
+// MaxSlots is the largest number of sequences that a program can hold.
 const MaxSlots = 1 << 16
 
 // Sequences says how many sequences the rows of a step of a function may belong to. A

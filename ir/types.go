@@ -91,8 +91,8 @@ func (t Type) Equal(u Type) bool {
 // Last is the innermost dim, the one that is contiguous in memory.
 func (t Type) Last() Dim { return t.Shape[len(t.Shape)-1] }
 
-// Positions is how many positions a cache of type t has room for when L is ctx. Of fewer than that
-// it is a ring: what is at a position lies at the position modulo their number.
+// Positions is the number of positions of a cache of type t when L is ctx. With fewer than ctx positions
+// it is a ring: position p lies at p modulo their number.
 func (t Type) Positions(ctx int) int {
 	if t.Shape[1] == L {
 		return ctx

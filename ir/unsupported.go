@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Unsupported returns an error that says that zincc does not know a model,
-// tensor type or feature, as opposed to one that is broken. errors.Is(err,
+// Unsupported returns an error for a model, tensor type or feature that zincc
+// does not support, as opposed to a broken one. errors.Is(err,
 // errors.ErrUnsupported) holds for it.
 func Unsupported(format string, args ...any) error {
 	return unsupported(fmt.Sprintf(format, args...))

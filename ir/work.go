@@ -1,6 +1,6 @@
 package ir
 
-// StepSize is how large a step is, as far as the work and the errors of ops depend on it.
+// StepSize is the size of a step, as far as the work and the errors of ops depend on it.
 type StepSize struct {
 	Rows      int
 	Sequences int // that the rows are of
@@ -66,9 +66,9 @@ func chunkFlops(op *Op, s StepSize) (int64, int64) {
 	return 4 * s.rows(op.Args[0].Type) * int64(op.Attrs.Int("k_heads")) * DeltaChunk * int64(op.Attrs.Int("head_dim")), 0
 }
 
-// Error is what an op adds to the error that a device may have in an element: the number of
-// products and squares behind it, weighted by what their errors do, since devices add in
-// different orders; and what it rounds away, relative to the largest of the rounded.
+// Error is the contribution of an op to the error that a device may have in an element. Devices add in
+// different orders, so one part is the number of products and squares behind the element, weighted by the effect of
+// their errors. The other part is the rounding of the op, relative to the largest of the rounded numbers.
 type Error func(op *Op, s StepSize) (terms int, rounding float64)
 
 // exact is of ops that add nothing up: what they compute is right to a few units in the last

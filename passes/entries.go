@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Entry is a command list to be compiled: what kind of step, and how many rows
-// it has at most.
+// Entry is a command list to be compiled: the kind of step, and its largest number
+// of rows.
 type Entry struct {
 	Kind string // Decode, Prefill, Score or Embed
 	Rows int

@@ -53,15 +53,15 @@ var Orders = []Order{
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},
 }
 
-// Device is what the passes of this package know of the target.
+// Device is what the passes of this package know about the target.
 type Device struct {
 	Matrices bool // many rows are multiplied on matrix units
-	// Apart: a dispatch costs so little that few are worth a kernel of their own for each mix of weight types. A
-	// projection is one, and only gate and up of a GLU that have one type share it.
+	// Apart: dispatches are so cheap that saving some is not worth a kernel for each mix of weight types. Each
+	// projection is a dispatch, except that gate and up of a GLU share one if they have one type.
 	Apart bool
-	// Beside: dispatches of a step run side by side, so that one may fill what others leave of the device.
+	// Beside: dispatches of a step run side by side, so one may use units that others leave idle.
 	Beside bool
-	// NormsRuns reports whether a linear op of so many rows, few, can take in the norm of runs that it reads.
+	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
 	NormsRuns func(norm, linear *ir.Op, rows int) bool
 	// Computes reports whether a kernel computes g, a group of f.
 	Computes func(p *ir.Program, f *ir.Func, g *ir.Group) bool
@@ -119,7 +119,7 @@ func each(fn func(f *ir.Func) error) func(p *ir.Program) error {
 	}
 }
 
-// Timing is what one pass did.
+// Timing is the time of one pass and its effect.
 type Timing struct {
 	Pass    string
 	Stage   ir.Stage
@@ -134,7 +134,7 @@ type Options struct {
 	Dump func(s Snapshot) error
 }
 
-// Snapshot is the program as a pass has left it.
+// Snapshot is the program after a pass.
 type Snapshot struct {
 	Number  int // of the pass in the table, from 1
 	Pass    *Pass

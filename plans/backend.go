@@ -14,7 +14,7 @@ const (
 	CPU    = "cpu"    // machine code for the processor
 )
 
-// Requirements are what a device must offer: what all backends have, and the part of the
+// Requirements are what a device must offer: a part that all backends share, and the part of the
 // plan's backend.
 type Requirements struct {
 	Backend string
@@ -24,7 +24,7 @@ type Requirements struct {
 	CUDA    *CUDARequirements
 }
 
-// Capabilities are what a device offers of what plans require. A limit of 0 is not known.
+// Capabilities are what a device offers, as far as plans can require it. A limit of 0 is unknown.
 type Capabilities struct {
 	Memory int64 // bytes of its own
 	Vulkan VulkanCapabilities
@@ -82,8 +82,8 @@ func (r *Requirements) parts() []need {
 	return list
 }
 
-// Missing says what a device lacks of the requirements; nothing if it has all. Compilers ask it
-// of a probe, runtimes of the device.
+// Missing says which requirement a device lacks, or nothing if it has all. Compilers call it
+// with a probe, runtimes with the device.
 func (r *Requirements) Missing(c *Capabilities) string {
 	for _, p := range r.parts() {
 		if what := p.missing(c); what != "" {

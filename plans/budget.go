@@ -37,8 +37,8 @@ func Measures() []string {
 	return names
 }
 
-// Worse names the entries of which b takes more than a of the named measures, in
-// words. What a has no figure of is not compared; an entry that b lacks is worse in all.
+// Worse describes the entries in which b takes more than a of a named measure. It skips
+// measures without a figure in a. An entry that b lacks is worse in all measures.
 func Worse(a, b *Plan, names []string) []string {
 	var worse []string
 	for i := range a.Entries {

@@ -7,7 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Problem is one thing that a plan does wrong.
+// Problem is one violation of a rule by a plan.
 type Problem struct {
 	Rule    string // a row of Rules
 	Entry   string // empty when it is not of one entry
@@ -28,8 +28,8 @@ type Rule struct {
 	check func(c *checker)
 }
 
-// Rules lists what Check proves, in order. A plan that breaks "schema" is checked
-// no further, nor a dispatch that breaks "call".
+// Rules lists what Check proves, in order. Check stops at a plan that breaks "schema",
+// and skips the later rules for a dispatch that breaks "call".
 func Rules() []Rule { return slices.Clone(rules) }
 
 var rules = []Rule{
@@ -68,7 +68,7 @@ type site struct {
 	agrees  bool // Args[i] is Call.Args[i]: set by rule "call"
 }
 
-// Check returns all that is wrong with p; a plan without problems is safe to
+// Check returns all problems of p; a plan without problems is safe to
 // replay. It needs no device.
 func Check(p *Plan) []Problem {
 	if err := validate(p); err != nil {

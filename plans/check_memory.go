@@ -29,7 +29,7 @@ func (p *Plan) WeightBytes() int64 {
 	return sum
 }
 
-// SumBytes is the size of regions together.
+// SumBytes is the total size of regions.
 func SumBytes(regions []Region) int64 {
 	sum := int64(0)
 	for _, r := range regions {

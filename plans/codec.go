@@ -29,8 +29,8 @@ const (
 	headSize     = 24
 	tocEntrySize = 32
 	sectionAlign = 64
-	// maxSection and maxSections bound one unpacked section and all but the
-	// embedded weights, and with them the memory that a hostile file can claim.
+	// maxSection bounds one unpacked section, maxSections all sections but the
+	// embedded weights. They bound the memory that a hostile file can claim.
 	maxSection  = 64 << 20
 	maxSections = 96 << 20
 )

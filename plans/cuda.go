@@ -7,7 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
-// PTX is the format of what NVIDIA's driver compiles.
+// PTX is the format of code that NVIDIA's driver compiles.
 const PTX = "ptx"
 
 // CUDARequirements are what a CUDA device must offer.
@@ -17,8 +17,8 @@ type CUDARequirements struct {
 	Exact     bool
 	Workgroup int // invocations of the largest workgroup
 	Shared    int // bytes of shared memory of the hungriest workgroup
-	// Overlap: kernels of decode entries begin while the one before runs, and wait for it before they
-	// touch what is neither weight nor table.
+	// Overlap: a kernel of a decode entry begins while the one before it runs, and waits for it before
+	// touching anything but weights and tables.
 	Overlap bool
 }
 

@@ -1,7 +1,7 @@
 package plans
 
-// Dialect is how a model writes what is more than text, and what its chat
-// template takes: what package runtime/chat found out when the plan was made.
+// Dialect is how a model marks reasoning and tool calls, and what its chat
+// template takes. Package runtime/chat found it out when the plan was made.
 // The zero value means that the plan does not say.
 type Dialect struct {
 	Name string `json:"name"` // of the form of calls, or "content"

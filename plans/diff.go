@@ -10,10 +10,10 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Diff makes the tables that say in what two plans differ: "in short", "plans", "entries", "work",
+// Diff makes the tables that say how two plans differ: "in short", "plans", "entries", "work",
 // "memory", "weights", "fusion", "kernels" and "modules". Each holds only what
-// differs; plans that do the same have no rows. What all layers have in common is one
-// row, and so is what several entries have.
+// differs; equal plans have no rows. A difference that all layers share is one
+// row, and so is one that several entries share.
 func Diff(a, b *Plan) []*table.Table {
 	sites := compareSites(a, b)
 	return []*table.Table{

@@ -16,38 +16,38 @@ type Module struct {
 	Interface Interface
 }
 
-// Interface is what a module asks of who loads it.
+// Interface is what a module needs from whoever loads it.
 type Interface struct {
 	Entry string // name of the entry point
 	Args  int    // addresses that it takes
 	Open  []OpenConst
-	// Workgroup and Shared are the invocations and the bytes of shared memory of a workgroup
-	// where the code fixes them; 0 where constants do.
+	// Workgroup and Shared are the invocations and the bytes of shared memory of a workgroup,
+	// if the code fixes them; 0 if constants do.
 	Workgroup, Shared int
 }
 
-// OpenConst is a specialization constant that a pipeline gives its value.
+// OpenConst is a specialization constant whose value comes from a pipeline.
 type OpenConst struct {
 	ID   uint32
 	Name string
 }
 
-// Format is a form of code.
+// Format is a format of code.
 type Format struct {
 	Name string
 	Doc  string // for people
 	Ext  string // of files that hold it, with the dot
-	// Open: modules leave specialization constants open. Else the code has their values, and a
+	// Open: modules leave specialization constants open. Otherwise the code contains their values, and a
 	// pipeline repeats them for people.
 	Open bool
-	// valid fails for bytes that are of another format; it does not read all of them.
+	// valid returns an error for bytes of another format; it does not read all of them.
 	valid func(code []byte) error
 }
 
-// SPIRV is the format of what Vulkan drivers compile.
+// SPIRV is the format of code that Vulkan drivers compile.
 const SPIRV = "spirv"
 
-// Formats are the forms of code that modules may have. Package plans/modules reads them.
+// Formats are the formats of modules. Package plans/modules reads them.
 var Formats = []Format{
 	{Name: SPIRV, Doc: "SPIR-V", Ext: ".spv", Open: true, valid: validSPIRV},
 	{Name: "elf-x86-64", Doc: "machine code of x86-64", Ext: ".o", Open: true, valid: validObject(elf.EM_X86_64)},
@@ -97,8 +97,8 @@ func validateModules(p *Plan) error {
 	return nil
 }
 
-// Validate fails for an unknown format, for code that is plainly of another one, and for an
-// interface that is out of range.
+// Validate returns an error for an unknown format, for code that is clearly of another one, and for an
+// interface out of range.
 func (m *Module) Validate() error {
 	f, err := FormatOf(m.Format)
 	if err == nil {

@@ -189,7 +189,7 @@ func warningsTable(p *Plan) *table.Table {
 	return t
 }
 
-// EntryNamed returns the entry of that name; its error lists those that there are.
+// EntryNamed returns the entry of that name; its error lists the plan's entries.
 func (p *Plan) EntryNamed(name string) (*Entry, error) {
 	e := p.entry(name)
 	if e.Name == "" {
@@ -198,7 +198,7 @@ func (p *Plan) EntryNamed(name string) (*Entry, error) {
 	return e, nil
 }
 
-// EntryTable lists the dispatches of an entry; SiteTable says more of one.
+// EntryTable lists the dispatches of an entry; SiteTable describes one in detail.
 func EntryTable(p *Plan, name string) (*table.Table, error) {
 	e, err := p.EntryNamed(name)
 	if err != nil {
@@ -221,8 +221,8 @@ func (p *Plan) entryNames() []string {
 	return names
 }
 
-// SiteTable says all of the call sites whose name contains part, in the entries or the one named: what is
-// computed, by which kernel, of what size and why. Layers alike come once.
+// SiteTable describes the call sites whose name contains part, in all entries or the named one: what is
+// computed, by which kernel, of what size and why. Equal layers appear once.
 func SiteTable(p *Plan, entry, part string) (*table.Table, error) {
 	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "step", "grid", "read", "write", "flops", "us", "bound",
 		"ops", "candidate", "kernel", "constants", "why"}}

@@ -27,7 +27,7 @@ type Plan struct {
 	Program *ir.Program
 	Vocab   Vocab
 	Dialect Dialect
-	// Embedded holds the bytes of the weights as they are in the GGUF, when the
+	// Embedded holds the bytes of the weights as in the GGUF, if the
 	// plan was compiled with them; Weight.At are offsets into it.
 	Embedded []byte
 
@@ -71,8 +71,8 @@ type Pipeline struct {
 	Machine   *Machine
 }
 
-// Machine is what the compiler of the target's driver made of a pipeline when the
-// plan was compiled; nil where it was not asked. Registers are those of a lane,
+// Machine is the answer of the target's driver's compiler about a pipeline, when the
+// plan was compiled; nil if it was not asked. Registers are those of a lane,
 // cycles those of a subgroup with every loop taken as eight iterations. The
 // driver that runs the plan may be of another version.
 type Machine struct {
@@ -169,23 +169,23 @@ type Arg struct {
 // axis Axis[d], counted from First[d], writes elements [g*Tile[d], (g+1)*Tile[d])
 // of dim d, as far as they exist. Workgroups before First[d], and those whose
 // elements do not exist, write nothing of this output. A tile of 0 says that the
-// workgroups from First[d] on share the dim as the step's data tell them: rows
-// sorted by expert are the case.
+// step's data tell the workgroups from First[d] on how to share the dim, as for rows
+// sorted by expert.
 type Cover struct {
 	Arg  string
 	Dims []int
 	Tile []int
 	Axis []int // 0, 1, 2; -1 for a dim that every workgroup covers whole
 	// First is not 0 where several outputs share a grid, each with a range of its
-	// workgroups; none is all 0.
+	// workgroups; nil means 0 everywhere.
 	First []int
-	// Joined are axes whose workgroups end in a last-block reduction: the last of them to come to its end writes
-	// for all what follows from what each has left in the dispatch's own memory.
+	// Joined are axes whose workgroups end in a last-block reduction: each leaves its part in the dispatch's
+	// workspace, and the last one to finish writes the output from all parts.
 	Joined []int
 }
 
-// Cost is what a dispatch must do at least, at full rows and behind an empty cache,
-// and how long that should take.
+// Cost is the minimal work of a dispatch, at full rows and behind an empty cache,
+// and the predicted time.
 type Cost struct {
 	ReadBytes  int64
 	WriteBytes int64

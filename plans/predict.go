@@ -14,8 +14,8 @@ func (t Times) Seconds() float64 {
 	return max(float64(t.Bytes), float64(t.Operations)) + float64(t.Stage)
 }
 
-// Bound names what takes the most of it: "bytes", "operations" or "stage", or
-// "none" when nothing is predicted.
+// Bound names the part that takes the most time: "bytes", "operations" or "stage", or
+// "none" if nothing is predicted.
 func (t Times) Bound() string {
 	switch largest := max(t.Bytes, t.Operations, t.Stage); largest {
 	case 0:
@@ -45,7 +45,7 @@ func ratio(a, b int64) float32 {
 	return float32(float64(a) / float64(b))
 }
 
-// Prediction is the predicted time of dispatches in seconds, by what takes it: each
+// Prediction is the predicted time of dispatches in seconds, by part: each
 // dispatch counts with the longer of its bytes and operations, and with its stage.
 type Prediction struct {
 	Bytes, Operations, Stages float64
@@ -54,7 +54,7 @@ type Prediction struct {
 // Seconds is the whole time.
 func (p Prediction) Seconds() float64 { return p.Bytes + p.Operations + p.Stages }
 
-// Bound names what takes the most of it, as Times.Bound does.
+// Bound names the part that takes the most time, as Times.Bound does.
 func (p Prediction) Bound() string {
 	return Times{float32(p.Bytes), float32(p.Operations), float32(p.Stages)}.Bound()
 }
@@ -95,7 +95,7 @@ func (e *Entry) Steps() int {
 	return len(steps)
 }
 
-// SitePrediction is what the dispatches of one call site take, over all layers.
+// SitePrediction is the predicted time of the dispatches of one call site, over all layers.
 type SitePrediction struct {
 	Site       string // folded
 	Dispatches int
@@ -128,7 +128,7 @@ var (
 	repeat      = regexp.MustCompile(`\.[0-9]+$`)
 )
 
-// FoldSite is the name that a call site or tensor has in common with those of other
+// FoldSite returns the name that a call site or tensor shares with its like in other
 // layers: "blk.*.attn_q" for "blk.3.attn_q", "glu" for "glu.2".
 func FoldSite(site string) string {
 	if layerNumber.MatchString(site) {

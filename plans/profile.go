@@ -16,8 +16,8 @@ type Profile struct {
 	Sites  []ProfileSite `json:"sites"` // slowest first
 }
 
-// ProfileSite is what the dispatches of one call site take, over all layers that use the same kernel
-// there. Times are in microseconds, of all its dispatches, each with its barrier.
+// ProfileSite is the measured time of the dispatches of one call site, over all layers that use the same kernel
+// there, in microseconds. It includes the barrier of each dispatch.
 type ProfileSite struct {
 	Site       string  `json:"site"` // as FoldSite writes it
 	Kernel     string  `json:"kernel"`
@@ -55,8 +55,8 @@ func ReadProfile(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// Times returns what each dispatch of the profile's entry was measured to take, in microseconds, 0
-// for those of kernels that were not measured; found is how many were. It returns nil if p has no such entry.
+// Times returns the measured time of each dispatch of the profile's entry in microseconds, 0
+// for dispatches whose kernel was not measured; found is how many were. It returns nil if p has no such entry.
 func (m *Profile) Times(p *Plan) (times []float64, found int) {
 	each := map[[2]string]float64{}
 	for _, s := range m.Sites {

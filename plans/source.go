@@ -11,7 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// Source gives the bytes of a plan's weights as they are in the GGUF, from the
+// Source supplies the bytes of a plan's weights, in the form of the GGUF, from the
 // model file or from the plan itself.
 type Source struct {
 	plan    *Plan
@@ -22,9 +22,9 @@ type Source struct {
 }
 
 // OpenSource finds the weights of p, which was read from planPath: in the plan,
-// else in model if that is not empty, else in the file the plan was compiled
-// from: by its path then, as it was given or absolute, or beside the plan. The model must
-// have the same header; its tensors' data is not looked at.
+// else in model if that is not empty, else in the file from which the plan was compiled.
+// It looks for that file at its old path, as given and absolute, then beside the plan. The model must
+// have the same header; the data of its tensors is not checked.
 func OpenSource(p *Plan, planPath, model string) (*Source, error) {
 	s := &Source{plan: p, weights: map[string]*Weight{}}
 	for i := range p.Weights {
@@ -44,7 +44,7 @@ func OpenSource(p *Plan, planPath, model string) (*Source, error) {
 	return s, nil
 }
 
-// OpenModelHeader opens the model of p without its weights; it is looked for as
+// OpenModelHeader opens the model of p without its weights; it looks for the file as
 // OpenSource does.
 func OpenModelHeader(p *Plan, planPath, model string) (*gguf.File, error) {
 	return openModel(p, planPath, model, gguf.OpenHeader)
@@ -95,8 +95,8 @@ func (s *Source) Files() []string {
 	return s.file.Shards()
 }
 
-// Identity tells files apart that hold the weights, as they were when they were opened: another model, or a file that was written since,
-// has another one. The bytes of tensors are not looked at.
+// Identity identifies the files with the weights, in their state when they were opened. Another model, or a file written since,
+// has another identity. It does not depend on the bytes of tensors.
 func (s *Source) Identity() ([32]byte, error) {
 	if len(s.infos) == 0 {
 		return [32]byte{}, errors.New("the plan was not read from a file")
@@ -108,7 +108,7 @@ func (s *Source) Identity() ([32]byte, error) {
 	return sha256.Sum256(text), nil
 }
 
-// Unchanged fails where the paths of the files that hold the weights are not those of the files that were opened, or where these were written since.
+// Unchanged returns an error if a path of the files with the weights now leads to another file, or if a file was written since it was opened.
 func (s *Source) Unchanged() error {
 	for i, path := range s.paths {
 		info, err := os.Stat(path)

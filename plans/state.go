@@ -20,8 +20,8 @@ func Recurrent(p *ir.Program) bool {
 
 // StateSpans lists what a checkpoint of a sequence slot at a position must hold:
 // all recurrent state of the slot, and of the rings of a convolution over K
-// positions the last K-1 rows. The KV cache is not part of it: its rows stay what
-// they are until their places are written again, which in a ring later positions do (see Rings).
+// positions the last K-1 rows. The KV cache is not part of it: its rows stay
+// until their places are overwritten, which in a ring later positions do (see Rings).
 func StateSpans(p *ir.Program, slot, pos int) []Span {
 	var spans []Span
 	reach := ringReach(p)

@@ -8,8 +8,8 @@ import (
 // unrun are the sections that say nothing of what a runtime executes.
 var unrun = []string{"header", "vocab", "dialect", "embedded"}
 
-// RunSum is the SHA-256 of all that a runtime executes: kernels, commands, memory, and the program
-// behind them.
+// RunSum is the SHA-256 of everything that a runtime executes: kernels, commands, memory, and their
+// op program.
 func RunSum(p *Plan) [sha256.Size]byte {
 	h := sha256.New()
 	for _, s := range sections {

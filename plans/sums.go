@@ -18,7 +18,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/outfile"
 )
 
-// Sum is the SHA-256 of a tensor's data as it is in the GGUF.
+// Sum is the SHA-256 of a tensor's data in the GGUF.
 type Sum struct {
 	Tensor string
 	SHA256 [sha256.Size]byte
@@ -119,7 +119,7 @@ func decodeSums(r io.Reader) ([]Sum, error) {
 	return sums, nil
 }
 
-// DifferentSums returns the tensors of now whose sums are not those recorded, and those
+// DifferentSums returns the tensors of now whose sums differ from the recorded ones, and the tensors
 // that are in one list only.
 func DifferentSums(recorded, now []Sum) []string {
 	left := map[string][sha256.Size]byte{}

@@ -22,8 +22,8 @@ const (
 // IsHost reports whether the plan has no kernels and is evaluated by the oracle.
 func (p *Plan) IsHost() bool { return p.Require.Backend == Host }
 
-// Validate fails if anything that walks over p could, or if an argument leaves its
-// region: what a plan must pass that was not decoded.
+// Validate returns an error if code that walks over p could fail, or if an argument leaves its
+// region. A plan that was not decoded must pass it.
 func Validate(p *Plan) error {
 	if err := validate(p); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// Vocab is what a GGUF file says of its tokenizer. A nil pointer means that
-// the file has no such key, and New then takes the default of the family.
+// Vocab is what a GGUF file says about its tokenizer. A nil pointer means that
+// the file has no such key; New then takes the default of the family.
 type Vocab struct {
 	Name  string // general.name
 	Model string // tokenizer.ggml.model: "gpt2" or "llama"

@@ -79,8 +79,8 @@ func globalWords(p *ir.Program, g *ir.Value) (int, error) {
 	return words(held, rows, p.Ctx)
 }
 
-// Bytes is the memory that a machine of p takes beside its weights and temporaries: tables,
-// caches, state and results. Their elements take four bytes each, whatever their types say.
+// Bytes is the memory of a machine of p beside weights and temporaries: tables,
+// caches, state and results. Their elements take four bytes each, whatever their type.
 func Bytes(p *ir.Program) (int64, error) {
 	sum := int64(0)
 	for _, g := range p.Globals {
@@ -178,8 +178,8 @@ func findLifetimes(f *ir.Func) *lifetimes {
 	return lt
 }
 
-// Hold makes sure that v, a value of f, has storage: that of some is there only from the
-// group that makes them to the last that reads them.
+// Hold makes sure that v, a value of f, has storage. Some values have storage only from the
+// group that makes them to the last group that reads them.
 func (m *Machine) Hold(f *ir.Func, v *ir.Value) error {
 	if m.values[v] != nil {
 		return nil
@@ -207,7 +207,7 @@ func (m *Machine) release(vs []*ir.Value) {
 }
 
 // Floats returns the float32 elements of v in place, or nil when v is not held. A
-// float16 or q8_0 cache shows its values widened; what is written there must be such.
+// float16 or q8_0 cache shows its values widened; values written there must be exact in its dtype.
 func (m *Machine) Floats(v *ir.Value) []float32 {
 	if v.Type.DType == ir.I32 {
 		return nil
@@ -224,8 +224,8 @@ func (m *Machine) Ints(v *ir.Value) []int32 {
 }
 
 // Read returns the elements of a global or of a value of f as little-endian bytes
-// in v's dtype and full shape, with T = f.Rows. Rows that no step has written hold
-// what the memory held before.
+// in v's dtype and full shape, with T = f.Rows. Rows that no step has written keep
+// their old contents.
 func (m *Machine) Read(f *ir.Func, v *ir.Value) ([]byte, error) {
 	if w := m.weights[v]; w != nil {
 		return w.raw, nil
@@ -242,8 +242,8 @@ func (m *Machine) Read(f *ir.Func, v *ir.Value) ([]byte, error) {
 	return Encode(out, v.Type.DType, src[:n]), nil
 }
 
-// Encode appends x, which values of dtype t hold, to b as Read does: words of four
-// bytes as they are, float16 or a cache's blocks, which are those that kvwrite wrote.
+// Encode appends x, elements of dtype t, to b in the form of Read: words of four
+// bytes unchanged, float16, or the blocks of a cache, as kvwrite wrote them.
 func Encode(b []byte, t ir.DType, x []float32) []byte {
 	switch t {
 	case ir.F16:
@@ -261,7 +261,7 @@ func Encode(b []byte, t ir.DType, x []float32) []byte {
 	return b
 }
 
-// Decode is the inverse of Encode: it sets x to the elements that b has.
+// Decode is the inverse of Encode: it sets x to the elements of b.
 func Decode(x []float32, t ir.DType, b []byte) error {
 	if t == ir.I32 {
 		t = ir.F32 // the bits

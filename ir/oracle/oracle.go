@@ -103,8 +103,8 @@ func (m *Machine) rowInts(name string) []int32 {
 	return nil
 }
 
-// Run runs all groups of f in order on the step block as it is. The step has @n
-// rows, or f.Rows in a program without @n, of sequences as f says. After an error the values that the
+// Run runs all groups of f in order on the current step block. The step has @n
+// rows, or f.Rows in a program without @n, which belong to one or many sequences as f says. After an error the values that the
 // groups have written are undefined.
 func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
 	if m.funcs[f] == nil {
@@ -125,11 +125,11 @@ func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
 	return nil
 }
 
-// RunGroup runs one group of f. What the group reads must be held: globals, values
-// with a place in the arena, results of earlier groups, and what Write has set.
+// RunGroup runs one group of f. Everything that the group reads must have storage: globals, values
+// with a place in the arena, results of earlier groups, and values that Write has set.
 func (m *Machine) RunGroup(f *ir.Func, g *ir.Group) error { return m.RunGroupWith(f, g, nil) }
 
-// RunGroupWith is RunGroup and calls then, if it is not nil, behind each op.
+// RunGroupWith is like RunGroup and also calls then, if it is not nil, after each op.
 func (m *Machine) RunGroupWith(f *ir.Func, g *ir.Group, then func(op *ir.Op) error) error {
 	for i, h := range f.Groups {
 		if g == h && m.funcs[f] != nil {

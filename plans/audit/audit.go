@@ -1,6 +1,6 @@
-// Package audit checks plans as package plans does, and reads their modules on top: whether
-// the code asks for no more than the plan requires, and does with its arguments what the
-// dispatches say.
+// Package audit checks plans as package plans does, and also reads their modules: the code
+// may need only what the plan requires, and may do with its arguments only what the
+// dispatches declare.
 package audit
 
 import (
@@ -33,7 +33,7 @@ func Rules() []plans.Rule {
 	return list
 }
 
-// Check returns all that is wrong with p. It needs no device. A plan that breaks rule "schema"
+// Check returns all problems of p. It needs no device. A plan that breaks rule "schema"
 // is checked no further, nor is a module that cannot be read.
 func Check(p *plans.Plan) []plans.Problem {
 	a := &auditor{plan: p, problems: plans.Check(p)}

@@ -1,7 +1,7 @@
 // Package gosrc writes a plan as the source of a Go program: commands, buffers and
-// weights as Go literals, kernels, op program and vocabulary in files that are embedded.
-// Built on package runtime/standalone, it is one file that runs the model; its replay
-// is the plan's, for the plan that it assembles encodes to the same bytes.
+// weights as Go literals; kernels, op program and vocabulary as embedded files.
+// With package runtime/standalone it builds into one program that runs the model. The program
+// assembles a plan that encodes to the same bytes, so it replays the same commands.
 package gosrc
 
 import (

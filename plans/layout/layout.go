@@ -1,6 +1,6 @@
-// Package layout says how the bytes of a GGUF tensor lie on the device. A recipe
-// turns them into planes that kernels can read with loads of whole 32-bit words,
-// or of vectors of them: blocks of 18, 34 or 210 bytes are taken apart.
+// Package layout defines the layout of a GGUF tensor on the device. A recipe
+// splits blocks of, say, 18, 34 or 210 bytes into planes that kernels can read with
+// loads of 32-bit words or vectors of them.
 //
 //   - raw keeps the bytes of the file: f32, f16, bf16, q4_k, q5_k.
 //   - planes gathers each field of a block in a plane of its own: q4_0, q8_0, q6_k.

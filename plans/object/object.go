@@ -1,6 +1,6 @@
-// Package object reads the machine code of kernels: relocatable ELF objects as LLVM writes
-// them, with whole functions that call nothing outside. It checks them and links them to
-// code that runs wherever it lies, without a linker.
+// Package object reads the machine code of kernels: relocatable ELF objects of LLVM
+// whose functions call nothing outside. It checks them and links them, without a linker, to
+// position-independent code.
 package object
 
 import (

@@ -1,5 +1,5 @@
-// Package report is what `--html` writes of a plan, or of two that are compared: one
-// file that holds its data, styles and script, and asks nothing of a network.
+// Package report writes the page of `--html` for a plan, or for the comparison of two: one
+// file with its data, styles and script, which needs no network.
 package report
 
 import (

@@ -1,8 +1,8 @@
 // Package trust remembers which plans of machine code may run on this computer. A plan whose kernels
-// are machine code is a program: whoever writes its code, its constants or its grids decides what it does. Nothing
-// that reads such a plan can prove that it keeps to its memory. So a runtime takes only plans
-// that zincc made or checked here, of which this package keeps a sum for each user, and
-// those that the user says to trust.
+// are machine code is a program: whoever writes its code, its constants or its grids decides what it does. No
+// reader of such a plan can prove that it stays within its memory. So a runtime accepts only plans
+// that zincc made or checked here, and plans that the user told it to trust. This package keeps their
+// checksums for each user.
 package trust
 
 import (

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Timing is how long a candidate takes at a site.
+// Timing is the time of a candidate at a site.
 type Timing struct {
 	Site, Candidate string
 	Micros          float64
@@ -16,9 +16,9 @@ type Timing struct {
 }
 
 // Decide returns a row for each site with its best candidate, without device, driver and
-// time. Timings of a site stand in the order in which its candidates are offered: a later
-// one must be faster than earlier ones by a share of margin. Widths of a decode entry get
-// candidates of one order: that which is best at the narrowest.
+// time. The timings of a site are in the order in which its candidates are offered; a later
+// candidate must be faster than earlier ones by a share of margin. All widths of a decode entry get
+// candidates of one order, the best one at the narrowest width.
 func Decide(timings []Timing, margin float64) []Row {
 	bySite := map[string][]Timing{}
 	var sites []string

@@ -15,15 +15,15 @@ import (
 type Near struct {
 	Row
 	Distance float64 // see distance
-	// Rows and Cols are how many times as many rows of weights, over all matrices, and elements of a row the
-	// site has that was asked for.
+	// Rows and Cols are ratios of the requested site to this one: of its rows of weights, over all matrices, and of
+	// the elements of a row.
 	Rows, Cols float64
 }
 
 // farthest is the distance beyond which rows say nothing of each other.
 const farthest = 4
 
-// Near returns rows of sites of decode entries like this one, the nearest first: of the same entry and ops, with matrices.
+// Near returns the rows of decode sites like this one, the nearest first: sites with matrices, of the same entry and ops.
 func (t *Table) Near(site string) []Near {
 	here, ok := describe(site)
 	if t == nil || !ok {

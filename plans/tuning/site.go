@@ -9,8 +9,8 @@ import (
 )
 
 // SiteOf names what a group of a function computes: the entry and, for each op, its
-// kind, the types of what it reads from outside the group, and its attributes but for
-// real numbers. Groups of the same name want the same kernel on a device.
+// kind, the types of its operands from outside the group, and its attributes except
+// real numbers. Groups of the same name have the same best kernel on a device.
 func SiteOf(f *ir.Func, g *ir.Group) string {
 	entry, _ := Variant(f.Name)
 	var ops []string
@@ -39,14 +39,14 @@ func VariantName(entry string, n int) string {
 	return fmt.Sprintf("%s+%d", entry, n)
 }
 
-// Variant returns the entry that a function is a copy of, and whether it is one.
+// Variant returns the entry of which a function is a copy, and whether it is a copy.
 func Variant(name string) (entry string, copied bool) {
 	entry, _, copied = strings.Cut(name, "+")
 	return entry, copied
 }
 
-// Order returns the part of a candidate's name, which is ORDER/SHAPE, that tells the order
-// of its sums. In decode entries of different widths a site must have one order.
+// Order returns ORDER from a candidate's name ORDER/SHAPE: the order
+// of its sums. Decode entries of different widths must use one order at a site.
 func Order(candidate string) string {
 	order, _, _ := strings.Cut(candidate, "/")
 	return order

@@ -1,8 +1,8 @@
-// Package tuning keeps which kernel was found best at a call site: what `zincrun tune`
-// measures on a device and `zincc tune` asks AMD's compiler, for `zincc compile`.
+// Package tuning reads, writes and merges tuning files, which say for `zincc compile` which kernel is
+// best at a call site. `zincrun tune` measures that on a device; `zincc tune` predicts it with AMD's compiler.
 //
-// A file of it has a row a line, each a JSON object, in the order of the keys. So files
-// merge: a row of the same key takes the place of an older one.
+// A file has one row a line, each a JSON object, in the order of the keys. So files
+// merge: a row replaces an older row of the same key.
 package tuning
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/outfile"
 )
 
-// Row is the candidate that is best at a site on a device. Site, Device and Driver are
+// Row names the best candidate at a site on a device. Site, Device and Driver are
 // its key.
 type Row struct {
 	Site       string    `json:"site"`   // see SiteOf
@@ -37,8 +37,8 @@ type Row struct {
 	Predicted  bool      `json:"predicted,omitempty"` // not measured
 	Note       string    `json:"note,omitempty"`      // what else is known of the best
 	When       time.Time `json:"when,omitzero"`       // none if predicted, which can be done again
-	// Compiled is what AMD's compiler made of the candidate, as package radv writes it;
-	// only in rows that are predicted from that.
+	// Compiled holds the answer of AMD's compiler about the candidate, as package radv writes it;
+	// only in rows that were predicted from it.
 	Compiled string `json:"compiled,omitempty"`
 }
 
@@ -62,8 +62,8 @@ func Read(path string) ([]Row, error) {
 	return rows, nil
 }
 
-// Decode reads rows. Fields that it does not know, times that are none and a key that
-// comes twice are errors, which name the line.
+// Decode reads rows. Unknown fields, invalid times and duplicate keys are errors,
+// which name the line.
 func Decode(r io.Reader) ([]Row, error) {
 	limited := &io.LimitedReader{R: r, N: MaxFile + 1}
 	s := bufio.NewScanner(limited)
@@ -125,7 +125,7 @@ func (r *Row) check() error {
 	return nil
 }
 
-// Why is the reason of a choice by the row, for people.
+// Why returns the reason of a choice by the row, for people.
 func (r *Row) Why() string {
 	how := "measured"
 	if r.Predicted {
@@ -155,8 +155,8 @@ func Encode(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// Merge returns the rows of both, in the order of their keys; where both have a key, the
-// newer one, of equally old ones that of b.
+// Merge returns the rows of both, in the order of their keys. If both have a key, it takes the
+// newer row, and of equally old ones the row of b.
 func Merge(a, b []Row) []Row {
 	at := map[[3]string]int{}
 	var all []Row
@@ -176,7 +176,7 @@ func Merge(a, b []Row) []Row {
 	return all
 }
 
-// MergeFile merges rows into a file, which need not be there.
+// MergeFile merges rows into a file, which need not exist.
 func MergeFile(path string, rows []Row) error {
 	old, err := Read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -193,8 +193,8 @@ type Table struct {
 	describeOnce sync.Once
 }
 
-// NewTable makes a table of lists of rows. Of the rows of a site that are of several
-// devices or drivers it has the newest of the first list that has one.
+// NewTable makes a table of lists of rows. If several devices or drivers have a row for a site,
+// the table takes the newest row of the first list that has one.
 func NewTable(lists ...[]Row) *Table {
 	t := &Table{bySite: map[string]Row{}}
 	for _, rows := range lists {
