@@ -11,18 +11,18 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Busy is what AMD's compiler makes of the kernel of a call site.
+// Busy is the answer of AMD's compiler about the kernel of a call site.
 type Busy struct {
 	Entry, Site, Kernel string
-	// Cycles are those for which the dispatch keeps SIMDs busy, all of them together: the
-	// compiler's, corrected by what workgroups really execute.
+	// Cycles is the number of cycles for which the dispatch keeps SIMDs busy, summed over all SIMDs: the
+	// compiler's figure, corrected by the loop iterations that workgroups really execute.
 	Cycles float64
 	Waves  int // subgroups that a SIMD holds
 	radv.Figures
 }
 
-// BusyCycles chooses the kernels of a program at stage fuse by the compiler and returns
-// what it makes of each.
+// BusyCycles chooses the kernels of a program at stage fuse by asking the compiler, and returns
+// its answer about each.
 func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Oracle) ([]Busy, error) {
 	var list []Busy
 	_, _, err := lower(ctx, Source{Program: p}, Options{Target: t}, ir.Specialize, func(p *ir.Program) error {

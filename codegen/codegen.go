@@ -19,11 +19,11 @@ import (
 // MaxRows is the largest number of rows of one step, on any target.
 const MaxRows = 2048
 
-// Choice is what kernels are chosen by.
+// Choice says by what kernels are chosen.
 type Choice struct {
 	Tuned  *tuning.Table // rows for sites that are known; nil: none
 	Oracle *radv.Oracle  // AMD's compiler, of the target's family, for other sites; nil: none
-	// Copies is an entry, or AllEntries, of which there are copies that have the other candidates, for `zincrun tune`.
+	// Copies names an entry, or AllEntries, that gets copies with the other candidates, for `zincrun tune`.
 	Copies string
 }
 
@@ -52,7 +52,7 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 	return list
 }
 
-// Table returns all passes for the target, in order; kernels are each family's best guess.
+// Table returns all passes for the target, in order; SelectKernels takes each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
 	return passTable(t, maxRows, func(p *ir.Program) error {
 		_, err := selectKernels(context.Background(), p, t, Choice{})

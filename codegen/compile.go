@@ -14,8 +14,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Source is what a compilation starts from: a model, of which the header will do unless
-// weights are embedded, and its program at any stage, if there is one already.
+// Source is the input of a compilation: a model (its header suffices unless
+// weights are embedded) and, if there is one already, its program at any stage.
 type Source struct {
 	Model   *gguf.File  // nil only with a program of which no plan is made
 	Program *ir.Program // changed in place; nil: imported from Model
@@ -71,8 +71,8 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 	return &Result{plan, times}, ctx.Err()
 }
 
-// Kernels lowers a program, which it changes, and builds those kernels of its calls that wants says yes to, but makes no plan. wants is asked
-// once by each module.
+// Kernels lowers a program, which it changes, and builds the kernels of its calls for which wants returns true. It makes no plan. It calls wants
+// once for each module.
 func Kernels(ctx context.Context, p *ir.Program, t *target.Target, wants func(kernel string) bool) error {
 	e := newEmitter(p, t, &plans.Plan{Program: p})
 	e.wants = wants
@@ -90,7 +90,7 @@ func Kernels(ctx context.Context, p *ir.Program, t *target.Target, wants func(ke
 	return e.prepare(ctx)
 }
 
-// Import makes the program of a model, at stage import; 0 rows at most stand for MaxRows.
+// Import makes the program of a model, at stage import; a row limit of 0 means MaxRows.
 func Import(f *gguf.File, o frontend.Options) (*ir.Program, error) {
 	if o.MaxRows == 0 {
 		o.MaxRows = MaxRows

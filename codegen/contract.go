@@ -10,9 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Contracts returns a table for each kernel of the call sites that have part in their names, of an
-// entry or, without a name, of all: what it takes, in its order, as the family declares it. It fails for
-// plans that this compiler cannot emit again (see Derivable); host plans have none.
+// Contracts returns a table for each kernel at the call sites whose names contain part, in one entry
+// or, if entry is empty, in all. A table lists the kernel's signature as the family declares it. It fails for
+// plans that this compiler cannot emit again (see Derivable); host plans have no tables.
 func Contracts(p *plans.Plan, entry, part string) ([]*table.Table, error) {
 	if err := Derivable(p); err != nil {
 		return nil, err

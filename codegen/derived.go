@@ -13,8 +13,8 @@ import (
 // DerivedRule is what CheckDerived proves.
 var DerivedRule = plans.Rule{Name: "derived", Doc: "this compiler makes the same kernels, pipelines, dispatches and requirements of the op program"}
 
-// Derivable returns why CheckDerived cannot judge p: another version of the compiler made it, or
-// for a target that is unknown. It returns nil if it can.
+// Derivable returns nil if CheckDerived can judge p, else the reason: another version of the compiler made it,
+// or its target is unknown.
 func Derivable(p *plans.Plan) error {
 	if want := compilerName(); p.Header.Compiler != want {
 		return fmt.Errorf("made by %q, this is %q", p.Header.Compiler, want)
@@ -23,8 +23,8 @@ func Derivable(p *plans.Plan) error {
 	return err
 }
 
-// CheckDerived emits the program of a plan again, which has passed plans.Check and is Derivable,
-// and returns where the plan differs. What the driver's compiler said of pipelines is left out.
+// CheckDerived emits the program of a plan again and returns where the plan differs. The plan must have passed
+// plans.Check and be Derivable. It ignores the answers of the driver's compiler about pipelines.
 func CheckDerived(ctx context.Context, p *plans.Plan) []plans.Problem {
 	c := &derivation{have: p}
 	want, err := derive(ctx, p)

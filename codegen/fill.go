@@ -19,8 +19,8 @@ const (
 	ctxUnit = 256
 )
 
-// Fill chooses what is negative in o, slots and context, for so many bytes of memory: as many slots as leave
-// each a context of 8,192, or of the model's own if that is less, and then the largest context that
+// Fill chooses slots and context for so many bytes of memory, where they are negative in o: as many slots as leave
+// each a context of 8,192 (or the model's own if that is less), and then the largest context that
 // fits, up to the model's own.
 func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Options, memory int64) (frontend.Options, error) {
 	own, err := frontend.Context(f)

@@ -13,7 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/plans/report"
 )
 
-// Offered lists for each function and group of a program the candidates that there are for the target.
+// Offered lists the target's candidates for each function and group of a program.
 func Offered(p *ir.Program, t *target.Target) (lists [][][]report.Candidate) {
 	for _, f := range p.Funcs {
 		lists = append(lists, candidatesOf(p, f, t))
@@ -41,8 +41,8 @@ func candidatesOf(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candid
 	return lists
 }
 
-// CandidateTable lists what there was to choose from at the call sites of an entry with part in their name; those
-// of equal layers once. A time is what was fitted to the target, if anything was.
+// CandidateTable lists the candidates at the call sites of an entry whose names contain part; equal
+// layers appear once. Times come from the target's fit, if it has one.
 func CandidateTable(p *plans.Plan, t *target.Target, entry, part string) *text.Table {
 	out := &text.Table{Title: "candidates", Columns: []string{"site", "candidate", "taken", "subgroup", "grid", "us", "kernel"}}
 	f := p.Program.Func(entry)

@@ -176,8 +176,8 @@ func pipelineKernels(plan *plans.Plan) ([]radv.Kernel, error) {
 	return list, nil
 }
 
-// Annotate records in the plan's pipelines what AMD's compiler makes of them, as far
-// as that is known. A pipeline that it does not compile is an error.
+// Annotate records the answers of AMD's compiler in the plan's pipelines, as far
+// as they are known. A pipeline that it cannot compile is an error.
 func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
 	asked, err := pipelineKernels(plan)
 	if err != nil {

@@ -34,9 +34,9 @@ type Report struct {
 	LargestCtx int   // largest context that fits the target's memory; 0 where that is not known
 	Chat       bool  // the model has a chat template
 	Vectors    bool  // it makes vectors of texts and predicts no tokens
-	// Read by decode/1 with an empty cache; 0 of a model that makes vectors.
+	// Read by decode/1 with an empty cache; 0 for a model that makes vectors.
 	BytesPerToken int64
-	// Tokens a second behind an empty cache, from the target's figures: of decode/1, and of a full step
+	// Predicted tokens a second behind an empty cache: of decode/1, and of a full step
 	// of the widest prefill or embed entry; 0 where nothing is predicted.
 	Decode, Prompt float64
 	PromptRows     int
@@ -107,7 +107,7 @@ func (r *Report) entry(e *plans.Entry, layers int) {
 	}
 }
 
-// Print writes what a person wants to know; if verbose, also the entries and the time of each pass.
+// Print writes a summary for people; if verbose, also the entries and the time of each pass.
 func (r *Report) Print(w io.Writer, verbose bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s parameters, for %s\n", r.Plan, r.Model, units.Count(r.Parameters), r.Target)

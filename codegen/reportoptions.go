@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/report"
 )
 
-// Assembler is NVIDIA's, with nil Tools if it is not asked. What it cannot compile is an error if it is
-// required, and a note of the report otherwise.
+// Assembler is NVIDIA's assembler; nil Tools mean that it is not asked. A kernel that it cannot compile is an error if
+// Required, and a note of the report otherwise.
 type Assembler struct {
 	Tools    *sass.Tools
 	Required bool
@@ -26,10 +26,10 @@ func (o *reportOptions) note(format string, args ...any) {
 	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
 }
 
-// ReportOptions finds what a report of the plan at path shows besides it. t is the plan's
-// target, or nil where it is not known, c how its kernels are chosen, model the model's
-// file, or empty to look where the plan says, a NVIDIA's assembler.
-// Whatever cannot be had becomes a note of the report.
+// ReportOptions collects what a report of the plan at path shows besides the plan. t is the plan's
+// target, nil if unknown; c says how its kernels are chosen; model is the model's
+// file, empty to look where the plan says; a is NVIDIA's assembler.
+// Missing parts become notes of the report.
 func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *target.Target, c Choice, a Assembler) (report.Options, error) {
 	r := reportOptions{report.Options{Path: path}}
 	if t == nil {

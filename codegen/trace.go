@@ -12,9 +12,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/report"
 )
 
-// Trace compiles the model of a plan again, with what the plan was compiled with, and
-// records the program after each pass that changed it. same reports whether that makes
-// the program of the plan; it does not if the compiler is another one, or if the plan
+// Trace compiles the model of a plan again with the plan's options, and
+// records the program after each pass that changed it. same reports whether the result is
+// the program of the plan. It is not if another version of the compiler made the plan, or if the plan
 // was made from an edited program.
 func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target, c Choice) (trace *report.Trace, same bool, err error) {
 	kv, ok := ir.ParseDType(plan.Header.KV)

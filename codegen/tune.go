@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Tune predicts all candidates of each call site of src by what AMD's compiler, o.Choice.Oracle,
-// makes of them, and returns the best, without a date.
+// Tune predicts the times of all candidates of each call site of src from the answers of AMD's compiler,
+// o.Choice.Oracle, and returns the best candidates, without a date.
 func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 	var rows []tuning.Row
 	_, _, err := lower(ctx, src, o, ir.Specialize, func(p *ir.Program) error {

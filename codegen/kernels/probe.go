@@ -15,7 +15,7 @@ import (
 // probeLanes is the workgroup of those that measure.
 const probeLanes = 256
 
-// ProbeEmpty does nothing: what is left is the cost of a dispatch.
+// ProbeEmpty is a kernel that does nothing, to measure the cost of a dispatch.
 func ProbeEmpty() (*kernel.Func, error) {
 	return kernel.Build("probe_empty", func(b *kernel.Builder) {
 		b.Arg("unused", kernel.Read) // no kernel is without
@@ -23,10 +23,10 @@ func ProbeEmpty() (*kernel.Func, error) {
 	})
 }
 
-// ProbeFragments multiplies two matrices that lanes make of what they hold by mma.m16n8k16 of
-// PTX, adds that up four times, and writes the sums, of which lanes hold what it says, too: y has 16
-// rows of 8. Element (i, k) of the first factor is a subnormal f16, 2^-24 times 110 + (i*i + 3*k) mod 17, (k, j) of
-// the second 2030 + (k*k + 5*j) mod 13: sums take all 24 bits of an f32, and are exact.
+// ProbeFragments tests fragments and exact sums. Each lane fills the elements of two matrices that it holds according to
+// mma.m16n8k16 of PTX, adds up their product four times, and writes its elements of the sum, by the same definition: y has 16
+// rows of 8. Element (i, k) of the first factor is a subnormal f16, 2^-24 times 110 + (i*i + 3*k) mod 17; element (k, j) of
+// the second is 2030 + (k*k + 5*j) mod 13. The sums take all 24 bits of an f32, and are exact.
 func ProbeFragments() (*kernel.Func, error) {
 	return kernel.Build("probe_fragments", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)
@@ -61,8 +61,8 @@ func ProbeFragments() (*kernel.Func, error) {
 }
 
 // ProbeRead reads `vectors` vectors of 16 bytes at source, each once; vectors is a
-// multiple of 1024 times the workgroups. It writes nothing, which the source must
-// be such that only the device can find out: no two of its words may differ.
+// multiple of 1024 times the workgroups. It writes nothing if all words of the source are equal, as they must be,
+// but only the device can find that out, so the loads stay.
 func ProbeRead() (*kernel.Func, error) {
 	return kernel.Build("probe_read", func(b *kernel.Builder) {
 		source, sink := b.Arg("source", kernel.Read), b.Arg("sink", kernel.Write)

@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Margin is how much faster than a candidate that its family offers earlier another one must be
-// predicted to be: the model is not finer than that.
+// Margin is the share by which a candidate must be predicted to be faster than one that its family
+// offers earlier: the model is not finer than that.
 const Margin = 0.03
 
 // slowOnAMD reports whether AMD's compiler (Mesa's, gfx1201 and gfx1100) spills registers of gemm_coop
@@ -25,12 +25,12 @@ const keptElements = 96
 // Prediction is the cost model's view of a dispatch on an AMD GPU: the time of its
 // slowest part, all of which overlap, and of the dispatch itself.
 //
-//	bytes    what it must move, over the bandwidth
-//	issue    busy cycles of all subgroups, shared out over the SIMDs
-//	latency  rounds of resident subgroups, each of which takes as long as one
+//	bytes    bytes that it must move, over the bandwidth
+//	issue    busy cycles of all subgroups, divided among the SIMDs
+//	latency  rounds of resident subgroups, each as long as one subgroup
 //
-// Cycles are the compiler's, corrected by kernel.Func.Weigh. They know nothing of
-// caches, nor of lanes that wait for each other; the KV cache is as good as empty.
+// Cycles are the compiler's, corrected by kernel.Func.Weigh. They ignore
+// caches and lanes that wait for each other, and assume a nearly empty KV cache.
 type Prediction struct {
 	Seconds float64
 	Bound   string // the slowest part
@@ -44,16 +44,16 @@ type AMDKernel struct {
 	VGPRs, LDS      int     // registers of a lane, bytes of shared memory
 	Issue           float64 // cycles for which a subgroup keeps its SIMD busy, on average over the grid
 	Latency         float64 // cycles that the busiest takes
-	// Operations are those that a subgroup executes of the kernel language, on average, and Busiest those of the busiest.
+	// Operations is the average number of operations of the kernel language that a subgroup executes, Busiest that of the busiest subgroup.
 	Operations, Busiest float64
 }
 
-// Subgroups is those of all workgroups.
+// Subgroups is the number of subgroups of all workgroups.
 func (k *AMDKernel) Subgroups() int {
 	return k.Grid[0] * k.Grid[1] * k.Grid[2] * ((k.Workgroup + k.Wave - 1) / k.Wave)
 }
 
-// PredictAMD is the model.
+// PredictAMD evaluates the cost model.
 func PredictAMD(t *target.Target, k *AMDKernel, c plans.Cost) Prediction {
 	p := Prediction{Waves: t.AMD.Occupancy(k.Wave, k.VGPRs, k.Workgroup, k.LDS), Bound: "bytes"}
 	subgroups := k.Subgroups()
@@ -78,11 +78,11 @@ func PredictAMD(t *target.Target, k *AMDKernel, c plans.Cost) Prediction {
 	return p
 }
 
-// Slack is how much faster than expected a kernel may be of which the compiler has not said anything: of gemv on gfx1201, one of
-// twenty is by more than a sixth, and with less the choice differs at a few sites from that of asking about all.
+// Slack is the share by which a kernel that the compiler has not compiled may be faster than expected. Of gemv on gfx1201, one in
+// twenty is faster by more than a sixth; with a smaller slack the choice differs at a few sites from the choice after compiling all.
 const Slack = 0.2
 
-// Pace is how a candidate's cycles for each operation compare with those of the first candidate of its site. Of the same two candidates it
+// Pace compares a candidate's cycles per operation with those of the first candidate of its site. For the same two candidates it
 // differs little from site to site.
 type Pace struct {
 	Issue, Latency float64
@@ -101,10 +101,10 @@ func PaceOf(k, first *AMDKernel) Pace {
 // alike are families whose candidates take about as many cycles an operation. It is not so where one operation multiplies matrices.
 var alike = map[string]bool{"gemv": true, "expert_gemv": true, "expert_down": true, "embed": true, "argmax": true}
 
-// Alike is what the pace of a family's candidate may be taken to be before the compiler has compiled it anywhere, if anything.
+// Alike returns the pace to assume for a family's candidate before the compiler has compiled it anywhere, if there is one.
 func Alike(family string) (Pace, bool) { return Pace{Issue: 1, Latency: 1}, alike[family] }
 
-// Expect returns k, of which sizes and operations are known, with the least cycles that are likely by those of the first candidate.
+// Expect returns k, whose sizes and operations are known, with the fewest cycles that are likely, judged by those of the first candidate.
 func (p Pace) Expect(first, k *AMDKernel) *AMDKernel {
 	e := *k
 	e.Issue = (1 - Slack) * p.Issue * first.Issue / max(1, first.Operations) * k.Operations

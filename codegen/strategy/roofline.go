@@ -5,11 +5,11 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Roofline is the time of a dispatch by the target's peak figures: a roofline whose slope
-// and roof are those of the units that have a workgroup, plus the stage if the
-// dispatch is the first of its step. It knows nothing of caches, of operations that
-// wait for each other, or of what a kernel loses besides, so it is a lower bound
-// where the figures are peaks.
+// Roofline predicts the time of a dispatch from the target's peak figures: a roofline with the slope
+// and roof of the units that have a workgroup, plus the stage if the
+// dispatch is the first of its step. It ignores caches, operations that
+// wait for each other, and other losses of a kernel. So it is a lower bound
+// if the figures are peaks.
 func Roofline(c *plans.Cost, t *target.Target, grid [3]int, matrix, first bool) plans.Times {
 	busy := min(1, float64(grid[0])*float64(grid[1])*float64(grid[2])/float64(t.Units))
 	rate := t.FLOPs
@@ -26,8 +26,8 @@ func Roofline(c *plans.Cost, t *target.Target, grid [3]int, matrix, first bool) 
 	return times
 }
 
-// Fitted is a roofline of a dispatch that costs c with what measured dispatches of the target take
-// beyond it.
+// Fitted is the roofline of a dispatch of cost c, plus the time that measured dispatches of the target take
+// beyond theirs.
 func Fitted(c *plans.Cost, times plans.Times, matrix bool, fit target.Fit) plans.Times {
 	if fit.Share > 0 {
 		times.Bytes /= float32(fit.Share)
@@ -44,8 +44,8 @@ func Fitted(c *plans.Cost, times plans.Times, matrix bool, fit target.Fit) plans
 // tunedDepth is how many positions the cache holds where zincrun tune measures, unless told otherwise.
 const tunedDepth = 512
 
-// Measured is a prediction with its parts stretched or shrunk to the seconds that a row of a tuning
-// table says, a barrier included. What depends on the positions keeps its slope; the stage is the rest.
+// Measured is a prediction with its parts scaled to the seconds of a row of a tuning
+// table, which include a barrier. The part that depends on positions keeps its slope; the stage is the rest.
 func Measured(c plans.Cost, seconds float32, predicted bool) plans.Times {
 	times := c.Predicted
 	if c.BytesPerPos > 0 || c.FLOPsPerPos > 0 {

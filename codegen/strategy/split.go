@@ -23,9 +23,9 @@ const (
 	chunkedRows = 256
 )
 
-// DecodeSplits is how many workgroups share the positions of a row and KV head in decode entries, and the
-// granularity of their parts in positions: as many as a workgroup of attention_split takes at once, on
-// matrices or in teams of lanes. It does not depend on the rows of the step: every decode entry adds in the same order.
+// DecodeSplits returns the number of workgroups that share the positions of a row and KV head in decode entries, and the
+// granularity of their parts: the positions that a workgroup of attention_split takes at once, on
+// matrices or in teams of lanes. It does not depend on the rows of the step, so every decode entry adds in the same order.
 func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
 	block = splitBlock
 	switch dim := op.Attrs.Int("head_dim"); {
@@ -44,8 +44,8 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
 	return max(1, min(n, maxSplits, reach(op, ctx)/block)), block
 }
 
-// TiledSplits is how many workgroups share the positions of a tile of rows in attention of many rows, the rows of
-// a tile, and the granularity of their parts. Without a family that takes parts it is one.
+// TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows, the rows of
+// a tile, and the granularity of their parts. The number is 1 if no family takes parts.
 func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= wgmmaRows) {
@@ -64,7 +64,7 @@ func reach(op *ir.Op, ctx int) int {
 	return ctx
 }
 
-// ArgmaxParts is how many workgroups share so many logits of a row.
+// ArgmaxParts returns the number of workgroups that share so many logits of a row.
 func ArgmaxParts(logits int, t *target.Target) int {
 	least := argmaxSplit
 	if t.Backend == plans.CPU {
@@ -73,5 +73,5 @@ func ArgmaxParts(logits int, t *target.Target) int {
 	return max(1, min(logits/least, maxSplits))
 }
 
-// Chunks reports whether the delta rule of so many rows goes chunk by chunk.
+// Chunks reports whether the delta rule of so many rows is computed chunk by chunk.
 func Chunks(t *target.Target, rows int) bool { return t.Chunks && rows >= chunkedRows }

@@ -1,7 +1,7 @@
-// Package strategy chooses among the kernels that families offer: it ranks candidates, drops those
-// that are not worth asking a compiler or a device about, and predicts times. Families offer all
-// that is legal and know no measurement; what was fitted to one device lies here, in a file of its
-// own with its source: sm90.go, amd.go.
+// Package strategy chooses among the kernels that families offer. It ranks candidates, drops those
+// that are not worth asking a compiler or a device about, and predicts times. Families offer everything
+// legal and know no measurements. Figures fitted to one device are here, in a file of that device
+// with their source: sm90.go, amd.go.
 package strategy
 
 import (
@@ -18,7 +18,7 @@ import (
 // compiler or a device is asked about it. Families that are not listed keep all.
 var offered = map[string]int{"gemm_coop": 4, "expert_coop": 4, "gemm_fragment": 1}
 
-// Candidates are the ways to compute s that are worth a look, best guess first.
+// Candidates are the ways to compute s that are worth considering, best guess first.
 func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Candidates(s)) }
 
 // Rank orders what families offer for s, best guess first, and drops the rest. Families stay in the
@@ -173,8 +173,8 @@ func (r *ranking) floats() {
 	}
 }
 
-// Wants is what families want of the program around s. Of wishes of which one can be granted it
-// returns the one whose kernel is the fastest, if that is faster than what needs none.
+// Wants returns the rewrites that families want around s. Of rewrites that exclude each other it
+// returns the one with the fastest kernel, if that is faster than kernels without a rewrite.
 func Wants(s *kernels.Site) []kernels.Rewrite {
 	var list, rivals []kernels.Rewrite
 	for _, w := range kernels.Wants(s) {
@@ -209,7 +209,7 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 	return append(list, best)
 }
 
-// Seconds is what a step of so many rows takes by what was fitted to the target, if anything was.
+// Seconds returns the time of a step of so many rows by the target's fit, if it has one.
 func Seconds(c *kernels.Candidate, t *target.Target, rows int) (float64, bool) {
 	if c.Tiling == nil || t.Vendor != nvidia {
 		return 0, false

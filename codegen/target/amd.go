@@ -1,6 +1,6 @@
 package target
 
-// AMD is what occupancy and issue time on RDNA follow from. A workgroup runs on
+// AMD holds the figures from which occupancy and issue time on RDNA follow. A workgroup runs on
 // one workgroup processor (WGP): two compute units, four SIMDs.
 type AMD struct {
 	Family    string  // RADV's name, for the compiler without hardware
@@ -52,10 +52,9 @@ const (
 	unitsOfWGP = 2
 )
 
-// Occupancy is how many subgroups of a kernel a SIMD holds at once: what its
-// registers allow, and no more than whole workgroups that fit a WGP with their
-// shared memory. vgprs are those of a lane, shared the bytes of a workgroup.
-// Below one workgroup a WGP it is the share of a SIMD that the one has, rounded up.
+// Occupancy returns how many subgroups of a kernel a SIMD holds at once. Registers bound it, and so do
+// the whole workgroups whose shared memory fits a WGP. vgprs is the registers of a lane, shared the bytes of a workgroup.
+// If only one workgroup fits a WGP, it is that workgroup's share of a SIMD, rounded up.
 func (a *AMD) Occupancy(wave, vgprs, workgroup, shared int) int {
 	registers, granule := a.Registers, a.Granule
 	if wave == 64 {

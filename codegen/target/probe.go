@@ -185,8 +185,8 @@ func (p *Probe) checkVulkan() error {
 	return nil
 }
 
-// Target makes a target of what was probed. What no probe tells is that of the published
-// target of the same architecture, else that of its kin, or left unknown.
+// Target makes a target of a probe. Figures that no probe gives come from the published
+// target of the same architecture, else from a related one, or stay unknown.
 func (p *Probe) Target() *Target {
 	if p.Backend == plans.CUDA {
 		return p.cudaTarget()
@@ -225,7 +225,7 @@ func (p *Probe) Target() *Target {
 	return &t
 }
 
-// Probe is what the target was made of, for OfPlan; empty if it is published.
+// Probe returns the probe of which the target was made, for OfPlan; empty for a published target.
 func (t *Target) Probe() []byte {
 	if t.probe == nil {
 		return nil
@@ -237,7 +237,7 @@ func (t *Target) Probe() []byte {
 	return data
 }
 
-// OfPlan returns the target that a plan was made for.
+// OfPlan returns the target of a plan.
 func OfPlan(h *plans.Header) (*Target, error) {
 	if len(h.Probe) == 0 {
 		return Lookup(h.Target)
@@ -286,8 +286,8 @@ func (p *Probe) memory() int64 {
 	return size
 }
 
-// Free is how much of the largest heap of the device's own memory a process could take when it was
-// probed, in bytes.
+// Free is the number of bytes of the largest heap of the device's own memory that a process could allocate
+// at the time of the probe.
 func (p *Probe) Free() int64 {
 	if p.Backend == plans.CUDA {
 		return cmp.Or(p.FreeMemory, p.Memory)

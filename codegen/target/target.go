@@ -9,7 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Target is what the compiler knows of a device. Every figure has its source in
+// Target is what the compiler knows about a device. Every figure has its source in
 // the file of the target.
 type Target struct {
 	Name string
@@ -25,14 +25,14 @@ type Target struct {
 	Shared    int    // bytes of shared memory of a workgroup, at most
 	Asked     int    // the same of workgroups that ask for it; 0: as Shared
 	Units     int    // compute units or SMs: workgroups that make progress at once
-	// Rows is how many rows of a prompt a step has at most: more of them fill more units and
-	// share what is read of the weights, and take more memory.
+	// Rows is the largest number of rows of a prompt in a step. More rows fill more units and
+	// share reads of the weights, but take more memory.
 	Rows int
 	// Matrix is the shape of the cooperative matrices that subgroups multiply, f16
 	// by f16 into f32; zero where there are none.
 	Matrix MatrixShape
-	// Fragments: of matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
-	// hold the elements that mma.m16n8k16 of NVIDIA's PTX says, and sums of integers below 2^24 are exact.
+	// Fragments: in matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
+	// hold the elements that NVIDIA's PTX defines for mma.m16n8k16, and sums of integers below 2^24 are exact.
 	Fragments bool
 	// Groups: four subgroups multiply matrices with one in shared memory (wgmma).
 	Groups bool
@@ -40,18 +40,18 @@ type Target struct {
 	Dot bool
 	// Permute: bytes of two words are chosen by an instruction.
 	Permute bool
-	// UnsignedDot: dot products are of unsigned bytes of weights and signed ones of x, and others cost more.
+	// UnsignedDot: dot products take unsigned bytes of weights and signed bytes of x; others cost more.
 	UnsignedDot bool
 	// Tiles: processors multiply tiles of bf16 (AMX).
 	Tiles bool
 	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes, or to bf16 (Exactly).
 	Exact bool
-	// Brief: what a workgroup does once is faster in fewer instructions, though it takes more registers: their code comes from memory while
-	// nothing else goes on.
+	// Brief: work that a workgroup does once is faster in fewer instructions, even with more registers, because the code loads from memory while
+	// nothing else runs.
 	Brief bool
 	// Chunks: the delta rule of many rows is faster chunk by chunk than row by row.
 	Chunks bool
-	// Memory is the device memory in bytes, 0 when it is the host's.
+	// Memory is the device memory in bytes, 0 if it is the host's.
 	Memory int64
 	// Bandwidth is the read bandwidth in bytes a second.
 	Bandwidth float64
@@ -68,32 +68,32 @@ type Target struct {
 	probe *Probe // that the target was made of; nil if it is published
 }
 
-// IsHost reports whether the oracle evaluates its plans, which hold no kernels then.
+// IsHost reports whether the oracle evaluates the target's plans, which then hold no kernels.
 func (t *Target) IsHost() bool { return t.Backend == plans.Host }
 
-// Fit is what measured dispatches take beyond Bandwidth, FLOPs and Stage. The zero Fit is that
-// of a device that was not measured.
+// Fit describes the time that measured dispatches take beyond Bandwidth, FLOPs and Stage. It is zero
+// for devices that were not measured.
 type Fit struct {
-	// Ramp is the seconds that a step takes beyond Stage until its reads run at full rate, and
-	// after the first workgroups have ended.
+	// Ramp is the seconds that a step takes beyond Stage, at its start until reads run at full rate and
+	// at its end after the first workgroups have ended.
 	Ramp float64
-	// Share is of the bandwidth, what kernels reach; 0: all.
+	// Share is the share of the bandwidth that kernels reach; 0: all.
 	Share float64
-	// Attention is of the operations on matrices, what attention reaches; 0: all.
+	// Attention is the share of MatrixFLOPs that attention reaches; 0: all.
 	Attention float64
-	// Timestamp is the seconds that the timestamp behind a dispatch takes, which rows of tuning
-	// files hold and plans do not spend.
+	// Timestamp is the seconds of the timestamp behind a dispatch, which rows of tuning
+	// files include and plans do not spend.
 	Timestamp float64
-	// Overlap is the same of dispatches that begin while the one before runs: rows hold an event, and what a
-	// dispatch takes behind one.
+	// Overlap is the same for dispatches that begin while the one before them runs: rows include an event, and the
+	// delay of a dispatch behind it.
 	Overlap float64
 }
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.
 type MatrixShape struct{ Rows, Cols, Depth int }
 
-// NoMatrix ends the names of targets whose driver has no cooperative matrices, though
-// later drivers for the device have.
+// NoMatrix ends the names of targets for drivers without cooperative matrices, where
+// later drivers of the device have them.
 const NoMatrix = "-nomatrix"
 
 // WithoutMatrix returns the target for such a driver.
@@ -108,7 +108,7 @@ func (t *Target) WithoutMatrix() *Target {
 // HasMatrices reports whether subgroups multiply cooperative matrices.
 func (t *Target) HasMatrices() bool { return t.Matrix != (MatrixShape{}) }
 
-// Exactly returns the target for plans that do not round x of prompts to 8 bits.
+// Exactly returns the target for plans that do not round x of prompts to 8 bits or bf16.
 func (t *Target) Exactly() *Target {
 	exact := *t
 	exact.Exact = true

@@ -18,8 +18,8 @@ import (
 //go:embed tuned/*.jsonl
 var tuned embed.FS
 
-// Tuned returns what this program knows of the target's candidates. Of a device that was
-// probed, what was measured on such a device takes the place of what was measured on others of its
+// Tuned returns this program's tuning rows for the target. For a probed device, rows
+// measured on the same kind of device take precedence over rows of others of its
 // architecture.
 func (t *Target) Tuned() ([]tuning.Row, error) {
 	device, probed := strings.CutPrefix(t.Name, ProbePrefix)

@@ -1,9 +1,9 @@
-// Package fragment says how cooperative matrices are cut: their sizes, and which lane of a
-// subgroup holds which element where targets promise it.
+// Package fragment has the shapes of cooperative matrices, and which lane of a
+// subgroup holds which element on targets that promise it.
 package fragment
 
 // Square is the rows, columns and depth of the matrices that kernels of many rows multiply
-// as a whole, without knowing which lane holds what.
+// without knowing which lane holds which element.
 const Square = 16
 
 // Fragments are of mma.m16n8k16 of NVIDIA's PTX.

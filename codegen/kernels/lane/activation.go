@@ -48,8 +48,8 @@ func Relu2(b *kernel.Builder, x kernel.Value) kernel.Value {
 	return b.Mul(v, v)
 }
 
-// Tanh returns tanh(x) = 1 - 2/(1 + exp(2x)), but of small x by its series: there the
-// difference would lose what x has.
+// Tanh returns tanh(x) = 1 - 2/(1 + exp(2x)), and uses the series for small x, where the
+// difference would cancel.
 func Tanh(b *kernel.Builder, x kernel.Value) kernel.Value {
 	square := b.Mul(x, x)
 	series := b.F32(0)
@@ -60,7 +60,7 @@ func Tanh(b *kernel.Builder, x kernel.Value) kernel.Value {
 	return b.Select(b.Lt(b.Abs(x), 0.25), b.Mul(x, series), far)
 }
 
-// Activations are those of glu that are of the gate alone.
+// Activations are the activations of op glu that depend on the gate alone.
 var Activations = map[string]func(b *kernel.Builder, x kernel.Value) kernel.Value{
 	"silu": func(b *kernel.Builder, x kernel.Value) kernel.Value { return Logistic(b, x, x) },
 	// 0.5*(1 + tanh(u)) is 1/(1 + exp(-2u)), here u = sqrt(2/pi)*(x + 0.044715*x^3).
@@ -70,7 +70,7 @@ var Activations = map[string]func(b *kernel.Builder, x kernel.Value) kernel.Valu
 	},
 }
 
-// GLUs are what GLU knows, in the order in which kernels count them.
+// GLUs are the activations of GLU, in the order in which kernels number them.
 var GLUs = append(slices.Sorted(maps.Keys(Activations)), "swiglu_oai")
 
 // Logistic returns x / (1 + exp(-u)). The exponent is bounded, so that the divisor

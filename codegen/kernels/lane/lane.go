@@ -1,4 +1,4 @@
-// Package lane has what kernels do with the elements and sums in the lanes of a subgroup:
+// Package lane has helpers for elements and sums in the lanes of a subgroup:
 // vectors, reductions, activations, conversions.
 package lane
 
@@ -18,7 +18,7 @@ func Elements(b *kernel.Builder, v kernel.Value) []kernel.Value {
 	return out
 }
 
-// Vector is the reverse of elements.
+// Vector is the inverse of Elements.
 func Vector(b *kernel.Builder, list []kernel.Operand) kernel.Value {
 	if len(list) == 1 {
 		return list[0].(kernel.Value)
@@ -65,9 +65,9 @@ func Sum(b *kernel.Builder, x kernel.Value, from, n int) kernel.Value {
 	return Fold(b, x, from, n, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
 }
 
-// SumEach adds each of a list of 2, 4, 8... values up over a team of lanes. The lanes exchange
-// half of the sums that they have left, by the bits of member from the bit `from` on, until a
-// lane is left with that of index member/from, modulo their number.
+// SumEach adds up each of 2, 4, 8... values over a team of lanes. In each round the lanes exchange
+// half of their remaining sums, by the bits of member from bit `from` on. In the end a
+// lane has the sum of index member/from, modulo the number of values.
 func SumEach(b *kernel.Builder, list []kernel.Value, member kernel.Value, from int) kernel.Value {
 	for mask := from; len(list) > 1; mask *= 2 {
 		upper := b.Ne(b.And(member, mask), 0)
@@ -85,7 +85,7 @@ func exchange(b *kernel.Builder, low, high, upper kernel.Value, mask int) kernel
 	return b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
 }
 
-// Joiner is SumEach of values that are made one after the other, with few of them there at a time.
+// Joiner is SumEach for values that are computed one after the other; it keeps few of them at a time.
 type Joiner struct{ sums []joined }
 
 // joined is the sum of 2^level values.
@@ -105,7 +105,7 @@ func (j *Joiner) Add(b *kernel.Builder, v, member kernel.Value) {
 	j.sums = append(j.sums, next)
 }
 
-// Sum returns the sum that the lane has, once there were as many values as lanes in the team.
+// Sum returns the lane's sum, after as many values as the team has lanes.
 func (j *Joiner) Sum() kernel.Value { return j.sums[0].v }
 
 // Sum4 returns the sum of the elements of a vector of 4.

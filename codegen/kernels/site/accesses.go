@@ -6,7 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// RowsALane returns how many rows, at most most, a lane may take of a step so that there are
+// RowsALane returns how many rows of a step a lane may take, up to most, so that there are
 // workgroups for all units.
 func (a Accesses) RowsALane(rows, most int, t *target.Target) int {
 	grid := a.Grid(rows)
@@ -45,7 +45,7 @@ type AccessArgs struct {
 	vec         int
 }
 
-// Each sets the workgroup and runs body for access i of a row, of n.
+// Each sets the workgroup and runs body for each access i of the n accesses of a row.
 func (a AccessArgs) Each(b *kernel.Builder, body func(i, n kernel.Value)) {
 	b.Workgroup(a.size)
 	n := b.Div(a.width, a.vec)

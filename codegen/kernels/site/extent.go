@@ -28,8 +28,8 @@ type Extent struct {
 }
 
 // ExtentOf returns the rows of v. It fails for values of T rows in a program
-// without @n. To a processor a load is nothing: there kernels of one row, which every step has, look at @n, too,
-// and are those of many rows.
+// without @n. On processors a load costs nothing, so kernels of one row (which every step has) read @n, too,
+// and are the same as kernels of many rows.
 func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 	n := s.Program.Global("n")
 	if s.Target.Backend == plans.CPU && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
@@ -44,7 +44,7 @@ func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 	return Extent{Max: s.Func.Rows, N: n}, n != nil
 }
 
-// Key tells modules that read @n from those that do not.
+// Key is the part of a module key that tells whether the kernel reads @n.
 func (e Extent) Key() string {
 	if e.N == nil {
 		return ""
@@ -52,7 +52,7 @@ func (e Extent) Key() string {
 	return " n"
 }
 
-// Declare declares what tells the kernel the rows of a step.
+// Declare declares the argument or constant from which the kernel knows the rows of a step.
 func (e Extent) Declare(s *Signature) StepRows {
 	if e.N == nil {
 		return StepRows{rows: s.U32("rows", e.Max, 1, "rows of a step")}

@@ -16,8 +16,8 @@ func Arrivals(s *Site, count int) *ir.Value {
 }
 
 // LastBlock counts the workgroup in at element i of arrivals and returns whether it is the
-// last of n: what any of them has written to buffers before is seen by the last after.
-// Nobody waits. All lanes of the n workgroups must come to it, outside of loops and ifs.
+// last of n. The last one then sees everything that the others wrote to buffers before.
+// Nobody waits. All lanes of the n workgroups must reach it, outside loops and ifs.
 func LastBlock(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
 	arrived := b.Shared(kernel.U32, 1)
 	b.BarrierBuffers()

@@ -2,31 +2,31 @@ package site
 
 import "github.com/zincc-dev/zincc/ir"
 
-// Rewrite is what a family wants of the program around a site, so that a kernel of its own can
-// take the group then. One of its parts is set.
+// Rewrite is a change that a family wants in the program around a site, so that one of its kernels can
+// then take the group. One of its parts is set.
 type Rewrite struct {
-	// Family is the one that wants it.
+	// Family is the name of the family that wants it.
 	Family string
-	// Round names the op, half, fixed12, fixed8 or bfloat16, that rounds what Readers, ops of the group,
-	// have as their first operand, and Units those of a row that a lane has then, if the family says so.
+	// Round names the op (half, fixed12, fixed8 or bfloat16) that is to round the first operand of
+	// Readers, ops of the group. Units is the number of units of a row that a lane then has, if the family says so.
 	Round   string
 	Readers []*ir.Op
 	Units   int
-	// Workspace is the sums of a row, f32, that the workgroups of a split-K product leave for
-	// each other, Tiling what they do then, and Rows those of x that the group has, if the family says so. Of several
-	// such wishes one can be granted.
+	// Workspace is the number of sums of a row, f32, that the workgroups of a split-K product leave for
+	// each other. Tiling describes the product then. Rows is the rows of x of the group, if the family says so. Only one
+	// of several such rewrites can be applied.
 	Workspace int
 	Tiling    *Tiling
 	Rows      int
-	// Lanes are the orders in which what Readers have as their first operand is to lie in tiles (op tile), and
-	// Tiling what is done then. It is a rival of workspaces.
+	// Lanes are the orders in which op tile is to lay out the first operand of Readers; Tiling describes the product
+	// then. It excludes a workspace.
 	Lanes string
-	// Tiles and TileRows are how many workgroups attention has if the positions are not split
-	// among more, the rows of q of each, and the positions that they take at a time.
+	// Tiles is the number of workgroups of attention if positions are not split
+	// among more, TileRows the rows of q of each, TileKV the positions that they take at a time.
 	Tiles, TileRows, TileKV int
 }
 
-// Half is the wish that the ops of the group that read x have it as f16.
+// Half wants x rounded to f16 for the ops of the group that read it.
 func Half(s *Site, x *ir.Value) []Rewrite {
 	r := Rewrite{Round: "half"}
 	for _, op := range s.Group.Ops {
@@ -40,7 +40,7 @@ func Half(s *Site, x *ir.Value) []Rewrite {
 	return []Rewrite{r}
 }
 
-// Fixed is the wish that readers have their first operand rounded as they read it, by fixed12, fixed8 or bfloat16; none if there are no readers.
+// Fixed wants the first operand of readers rounded by fixed12, fixed8 or bfloat16; nothing if there are no readers.
 func Fixed(round string, readers []*ir.Op) []Rewrite {
 	if len(readers) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Signature is what a kernel takes: its arguments, in the order of their addresses, and its
+// Signature is the interface of a kernel: its arguments, in the order of their addresses, and its
 // specialization constants, in the order of their ids. A family declares it in one function,
 // which returns the body of the kernel. The function runs twice: for a candidate it lists what
 // the site binds to each name, and the body is dropped; while the kernel is built it declares the same
@@ -20,7 +20,7 @@ type Signature struct {
 // Kernel declares a kernel's signature and returns its body.
 type Kernel func(s *Signature) (body func(b *kernel.Builder))
 
-// Implement gives c its kernel: what it takes and how it is built. The name is for listings.
+// Implement gives c its kernel: signature and build function. The name is for listings.
 func Implement(c Candidate, name string, declare Kernel) Candidate {
 	s := &Signature{operands: make([]Operand, 0, 8), consts: make([]ir.Const, 0, 8), units: make([]string, 0, 8)}
 	declare(s)
@@ -69,8 +69,8 @@ func (s *Signature) ReadArgs(op *ir.Op) []*kernel.Buffer {
 	return list
 }
 
-// U32 declares the next constant. The site sets it to value; def is what a module has that nobody
-// specializes. unit says what is counted.
+// U32 declares the next constant. The site sets it to value; def is the default of a module that nobody
+// specializes. unit says what the constant counts.
 func (s *Signature) U32(name string, value, def int, unit string) kernel.Value {
 	if s.b != nil {
 		return s.b.SpecU32(name, uint32(def))
@@ -79,7 +79,7 @@ func (s *Signature) U32(name string, value, def int, unit string) kernel.Value {
 	return kernel.Value{}
 }
 
-// F32 is U32 for a number of type f32.
+// F32 is like U32 for a constant of type f32.
 func (s *Signature) F32(name string, value float64, def float32, unit string) kernel.Value {
 	if s.b != nil {
 		return s.b.SpecF32(name, def)

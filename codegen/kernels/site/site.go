@@ -1,5 +1,5 @@
-// Package site has what all families of kernels share of the outside: the dispatch group that
-// wants a kernel, the candidates for it, the rows of a step, grids, and the last-block
+// Package site is the interface between families of kernels and the compiler: the dispatch group that
+// needs a kernel, the candidates for it, the rows of a step, grids, and the last-block
 // reduction of workgroups that share a result.
 package site
 
@@ -24,9 +24,9 @@ type Candidate struct {
 	Family string // its row of the kernel table
 	Kernel string // module key: the family and all that shapes the code
 	Wave   int    // subgroup size
-	// Order names the order of the candidate's sums, which families may share, and Shape the
-	// rest of what tells it from the site's others; both are short, and empty where there is
-	// one only.
+	// Order names the order of the candidate's sums; families may share it. Shape tells it from
+	// the site's other candidates of that order. Both are short, and empty where there is
+	// only one.
 	Order, Shape string
 	Build        func() (*kernel.Func, error)
 	Grid         [3]int
@@ -39,27 +39,27 @@ type Candidate struct {
 	// use slots.
 	Sequences ir.Sequences
 	Cover     []plans.Cover
-	// Tiling is what the time of a tiled matrix product depends on; nil where the family is none.
+	// Tiling is what the time of a tiled matrix product depends on; nil for other kernels.
 	Tiling *Tiling
-	// Lanes are those of a workgroup, Rows those of x that the group has, and Kept the elements of them that a lane
-	// keeps, if the family says so.
+	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a lane
+	// keeps; 0 if the family does not say.
 	Lanes, Rows, Kept int
 	// AtOnce: a subgroup loads all of its rows before it multiplies the first.
 	AtOnce bool
-	// Timed: one of several shapes of which times on a device tell whether one of them is best.
+	// Timed: only times on a device tell which of several such shapes is best.
 	Timed bool
-	// Room is the lanes of a compute unit that there are to be registers for, where the driver's
-	// compiler can be told; 0: it chooses.
+	// Room is the number of lanes of a compute unit for which registers must suffice, if the driver's
+	// compiler accepts such a bound; 0: it chooses.
 	Room int
-	// Ahead are parts of weights that the kernel asks the L2 cache for while it waits for the dispatch
-	// before: a later dispatch reads them.
+	// Ahead are parts of the weights of a later dispatch. The kernel prefetches them into the L2 cache while it waits for
+	// the dispatch before it.
 	Ahead []Ahead
-	// Overlaps: the dispatch may begin while the one before runs. The compiler says so of entries
+	// Overlaps: the dispatch may begin while the one before it runs. The compiler sets it in entries
 	// whose dispatches are short.
 	Overlaps bool
 }
 
-// Ahead says what of an operand is asked for: the first lines of 128 bytes of each part.
+// Ahead is a prefetch of parts of an operand: the first lines of 128 bytes of each part.
 type Ahead struct {
 	Operand, Parts, Lines int
 	Stride                int64 // bytes from part to part
@@ -83,10 +83,10 @@ func (s *Site) Waves() []int {
 	return s.Target.Waves
 }
 
-// Name tells the candidate from the others of its site: ORDER/SHAPE, see tuning.Order.
+// Name returns ORDER/SHAPE, which is unique at the site; see tuning.Order.
 func (c *Candidate) Name() string { return c.Order + "/" + c.Shape }
 
-// Same sets *to at its first use and reports whether v is what it holds.
+// Same sets *to to v at its first use; later it reports whether *to is v.
 func Same(to **ir.Value, v *ir.Value) bool {
 	if *to == nil {
 		*to = v
@@ -94,7 +94,7 @@ func Same(to **ir.Value, v *ir.Value) bool {
 	return *to == v
 }
 
-// Only returns the op of a group of one op of that name whose result others read.
+// Only returns the op if the group is one op of that name whose result others read, else nil.
 func Only(s *Site, name string) *ir.Op {
 	if len(s.Group.Ops) != 1 || s.Group.Ops[0].Kind.Name != name {
 		return nil

@@ -1,7 +1,7 @@
 package site
 
-// Tiling is what a tiled matrix product does, as far as its time depends on it. These are facts of the
-// kernel; package strategy makes seconds of them.
+// Tiling describes a tiled matrix product, as far as its time depends on it. These are facts of the
+// kernel; package strategy derives seconds from them.
 type Tiling struct {
 	Name      string // tells the tiles of a family apart
 	K         int    // elements of a row of x

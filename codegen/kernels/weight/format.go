@@ -1,6 +1,6 @@
-// Package weight reads weights in kernels: table.go has one row a layout, with how it is seen
-// by those that multiply in f32, in dot products of bytes, on matrices loaded from shared
-// memory, and on fragments that lanes make themselves.
+// Package weight reads weights in kernels. table.go has one row a layout, with a view for each kind of
+// kernel: products in f32, dot products of bytes, matrices loaded from shared
+// memory, and fragments that the lanes fill.
 package weight
 
 import (
