@@ -15,9 +15,9 @@ func (b *Builder) region(r *Region, body func()) *Region {
 // If runs then in the lanes in which cond, a Bool, holds.
 func (b *Builder) If(cond Value, then func()) { b.IfElse(cond, then, nil) }
 
-// Line runs body, which fills shared arrays that nothing else stores to with what is the same for all
-// WorkgroupID(0). Where workgroups of such a line of the grid run one after the other, the first may
-// do it for all.
+// Line runs body, which fills shared arrays with values that are the same for all WorkgroupID(0); nothing else
+// may store to these arrays. If the workgroups of such a line of the grid run one after the other, the first may
+// run body for all of them.
 func (b *Builder) Line(body func()) {
 	b.IfElse(b.Bool(true), body, nil)
 	b.cur.nodes[len(b.cur.nodes)-1].ahead = true
@@ -81,22 +81,22 @@ func (b *Builder) ReturnIf(cond Value) {
 	b.add(&Node{op: OpReturnIf, args: []*Node{b.typed(OpReturnIf, cond, Bool)}})
 }
 
-// Barrier waits until all lanes of the workgroup have come to it; what they wrote
-// to shared arrays before is seen by all after it. All lanes must come to it.
+// Barrier waits until all lanes of the workgroup have reached it; after it, all see what
+// they wrote to shared arrays before it. All lanes must reach it.
 func (b *Builder) Barrier() { b.add(&Node{op: OpBarrier}) }
 
 // BarrierBuffers is a Barrier after which all lanes of the workgroup see what they
 // wrote to buffers before, too.
 func (b *Builder) BarrierBuffers() { b.add(&Node{op: OpBarrier, imm: 1}) }
 
-// Fence orders the lane's accesses to buffers before and after it as seen by the
-// whole device: with an AtomicAdd after a fence that an AtomicLoad before another
-// fence sees, what is before the first fence is seen after the second.
+// Fence orders the lane's accesses to buffers before and after it, for the
+// whole device: if an AtomicLoad before one fence sees an AtomicAdd after another
+// fence, then accesses after the former fence see the writes before the latter.
 func (b *Builder) Fence() { b.add(&Node{op: OpFence}) }
 
-// SubgroupBarrier is Barrier for the lanes of a subgroup alone.
+// SubgroupBarrier is a Barrier among the lanes of a subgroup.
 func (b *Builder) SubgroupBarrier() { b.add(&Node{op: OpSubgroupBarrier}) }
 
-// SubgroupHint is a SubgroupBarrier that no access needs: what is before and after it, the
-// driver's compiler does not mix.
+// SubgroupHint is a SubgroupBarrier that no access needs. It keeps the driver's compiler from
+// mixing the code before it with the code after it.
 func (b *Builder) SubgroupHint() { b.add(&Node{op: OpSubgroupBarrier, ahead: true}) }

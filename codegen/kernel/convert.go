@@ -57,8 +57,8 @@ func (b *Builder) FMAHalf(x, y, z Operand) Value {
 	return b.emit(OpFMAHalf, U32, b.typed(OpFMAHalf, x, U32), b.typed(OpFMAHalf, y, U32), b.typed(OpFMAHalf, z, U32))
 }
 
-// PairHalves returns the lower halves of the U32 x and y as one word, that of x below, and
-// their upper halves. The kernel then needs the feature shaderFloat16.
+// PairHalves returns the lower halves of the U32 x and y as one word, x in the lower half, and
+// their upper halves likewise. The kernel then needs the feature shaderFloat16.
 func (b *Builder) PairHalves(x, y Operand) (lower, upper Value) {
 	b.need("shaderFloat16")
 	var pairs [2]Value
@@ -68,9 +68,9 @@ func (b *Builder) PairHalves(x, y Operand) (lower, upper Value) {
 	return pairs[0], pairs[1]
 }
 
-// Permute returns four of the eight bytes of the U32 x and y, which are numbered from the lowest of x on. Nibble i of
-// order says which is byte i: its lowest three bits are the number, and where the fourth is set it is
-// eight copies of that byte's sign. The upper half of order has no effect.
+// Permute returns four of the eight bytes of the U32 x and y, numbered from the lowest byte of x. Nibble i of
+// order chooses byte i: its lowest three bits are the number of the byte; if the fourth bit is set, byte i is
+// eight copies of that byte's sign bit. The upper half of order has no effect.
 func (b *Builder) Permute(x, y, order Operand) Value {
 	return b.emit(OpPermute, U32, b.typed(OpPermute, x, U32), b.typed(OpPermute, y, U32), b.typed(OpPermute, order, U32))
 }

@@ -5,9 +5,9 @@ import "encoding/binary"
 // Copies from buffers to shared memory while lanes go on (cp.async of NVIDIA's Ampere and later): more bytes are
 // on their way than registers hold.
 
-// Copy copies element i of the buffer seen as an array of t, U32 or a vector of it, to a, of elements of U32 as well: to
-// element to, and to those behind it where t has more words, to is a multiple of their number then. Until the lane
-// has waited for the copy's group (CopyGroup, CopyWait) nobody may read or write them.
+// Copy starts to copy element i of the buffer, seen as an array of t (U32 or a vector of U32), to the array a of
+// U32, from element to on. to is a multiple of the words of t. Nobody may read or write the copied elements of a until the lane
+// has waited for the copy's group (CopyGroup, CopyWait).
 func (m *Buffer) Copy(t Type, a *Array, to, i Operand) {
 	m.check(OpCopy, t, Read)
 	if t.Elem() != U32 || a.elem.Elem() != U32 || t.Size()%a.elem.Size() != 0 {
@@ -16,11 +16,11 @@ func (m *Buffer) Copy(t Type, a *Array, to, i Operand) {
 	m.b.add(&Node{op: OpCopy, imm: uint32(m.index), align: t.Size(), array: a, args: m.at(m.b.typed(OpCopy, i, U32), m.b.typed(OpCopy, to, U32))})
 }
 
-// CopyGroup makes the lane's copies since the last one a group, which may have none.
+// CopyGroup makes the lane's copies since the last CopyGroup a group, which may be empty.
 func (b *Builder) CopyGroup() { b.add(&Node{op: OpCopyGroup}) }
 
-// CopyWait waits until of the lane's groups no more than the last left are under way. The lane then sees what they
-// have copied; other lanes see it after a barrier.
+// CopyWait waits until at most the last left of the lane's groups are under way. The lane then sees the elements of
+// the others; other lanes see them after a barrier.
 func (b *Builder) CopyWait(left int) {
 	if left < 0 || left > 7 {
 		b.fail("%s for %d", ops[OpCopyWait].name, left)

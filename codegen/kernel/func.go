@@ -23,13 +23,13 @@ type Func struct {
 	// SubgroupOps are the classes of subgroup operations that it needs, sorted:
 	// arithmetic, basic, shuffle, vote.
 	SubgroupOps []string
-	// Fragments: it uses MatPairs, and so relies on which elements of a matrix lanes hold.
+	// Fragments: it uses MatPairs, and so relies on which lane holds which elements of a matrix.
 	Fragments bool
 	// Groups: it uses MatGroupAdd, which only PTX for sm_90a has.
 	Groups bool
 	// TF32: it uses MatElems, which only PTX for sm_80 and later has.
 	TF32 bool
-	// Lines: it uses MatGroup, so that arrays must begin with a line that hardware takes for its first.
+	// Lines: it uses MatGroup, so arrays must begin at a line that the hardware counts as line 0.
 	Lines bool
 	// Bulk: it uses Arrivals, which only PTX for sm_90 and later has.
 	Bulk bool
@@ -113,7 +113,7 @@ type Region struct {
 	hint   Hint
 }
 
-// Hint is what a for asks of the driver's compiler.
+// Hint is the request of a for to the driver's compiler.
 type Hint int
 
 // The hints.

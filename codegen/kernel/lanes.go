@@ -20,8 +20,8 @@ func (b *Builder) LocalID() Value { return b.builtin(LocalID, "") }
 // grid.
 func (b *Builder) WorkgroupID(dim int) Value { return b.dimension(WorkgroupIDX, dim) }
 
-// WorkgroupAhead returns the index along dimension 0 of the workgroup that is n further on in its line of the grid, if workgroups run one
-// after the other and those of this call come to it; else its own. So kernels ask early for lines that they will write.
+// WorkgroupAhead returns the index along dimension 0 of the workgroup n places further in its line of the grid, if workgroups run one
+// after the other and this call reaches that workgroup; otherwise the lane's own index. Kernels use it to prefetch lines that they will write.
 func (b *Builder) WorkgroupAhead(n int) Value {
 	return b.add(&Node{op: OpBuiltin, typ: U32, imm: uint32(WorkgroupIDX), ahead: true, align: n})
 }

@@ -5,7 +5,7 @@ package kernel
 // operations on them must be come to by all lanes of a subgroup at once. A Var may
 // hold one.
 
-// Layout says how a matrix lies in memory.
+// Layout is the order of a matrix in memory.
 type Layout int
 
 // The layouts: consecutive elements are those of a row, or of a column.
@@ -26,10 +26,10 @@ func (b *Builder) MatFill(t Type, x Operand) Value {
 	return b.add(&Node{op: OpMatFill, typ: t, args: []*Node{b.typed(OpMatFill, x, F32)}})
 }
 
-// MatPairs returns the matrix of type t, of F16, of which the lane holds the pairs of
-// f16 in the U32 words: elements 2i and 2i+1 of those that it holds are in word i.
-// Which rows and columns they are of is the device's: a kernel that uses it relies on
-// a device of which that is known, and says so in Func.Fragments.
+// MatPairs returns the matrix of type t, of F16, whose fragment in this lane is the pairs of
+// f16 in the U32 words: word i has elements 2i and 2i+1 of the fragment.
+// The device decides which rows and columns these are. A kernel that uses MatPairs relies on
+// a device where that is known, and says so in Func.Fragments.
 func (b *Builder) MatPairs(t Type, words ...Operand) Value {
 	rows, cols, use := b.matrix(OpMatPairs, t, 0)
 	b.f.Fragments = true
@@ -44,8 +44,8 @@ func (b *Builder) MatPairs(t Type, words ...Operand) Value {
 	return b.add(&Node{op: OpMatPairs, typ: t, args: args})
 }
 
-// MatElems returns the matrix A of 16x8 or B of 8x8, of F32, of which the lane holds these elements. Their lower 13 bits are 0: products
-// of such matrices take 11 bits of mantissa (TF32). Which rows and columns they are of is the device's, as of MatPairs.
+// MatElems returns the matrix A of 16x8 or B of 8x8, of F32, whose fragment in this lane is elems. Their lower 13 bits are 0, since products
+// of such matrices use 11 bits of mantissa (TF32). The device decides which rows and columns they are, as in MatPairs.
 func (b *Builder) MatElems(t Type, elems ...Operand) Value {
 	rows, cols, use := b.matrix(OpMatElems, t, 0)
 	b.f.Fragments, b.f.TF32 = true, true
@@ -60,18 +60,18 @@ func (b *Builder) MatElems(t Type, elems ...Operand) Value {
 	return b.add(&Node{op: OpMatElems, typ: t, args: args})
 }
 
-// TF32Bits are those that elements of MatElems have.
+// TF32Bits masks the bits that elements of MatElems may have.
 const TF32Bits = 0xffffe000
 
-// SplitTF32 returns two numbers for MatElems whose sum is x, but for its last bit: 2^-23 of it. The low one is at most 2^-11 of it. What rounds to
-// 2^128 becomes no number.
+// SplitTF32 returns two numbers for MatElems whose sum is x, up to its last bit, 2^-23 of x. The low one is at most 2^-11 of x. A number that rounds to
+// 2^128 becomes NaN.
 func (b *Builder) SplitTF32(x Value) (high, low Value) {
 	high = b.Bitcast(F32, b.And(b.Add(b.Bitcast(U32, x), ^uint32(TF32Bits)/2+1), uint32(TF32Bits)))
 	return high, b.Bitcast(F32, b.And(b.Bitcast(U32, b.Sub(x, high)), uint32(TF32Bits)))
 }
 
 // MatMulAdd returns x*y + z for matrices MxK, KxN and MxN of uses A, B and
-// Accumulator. The order in which an element's products are added is the device's.
+// Accumulator. The device decides the order in which an element's products are added.
 func (b *Builder) MatMulAdd(x, y, z Value) Value {
 	m, k, _ := b.matrix(OpMatMulAdd, x.Type(), MatrixA)
 	k2, n, _ := b.matrix(OpMatMulAdd, y.Type(), MatrixB)
@@ -82,8 +82,7 @@ func (b *Builder) MatMulAdd(x, y, z Value) Value {
 	return b.add(&Node{op: OpMatMulAdd, typ: z.Type(), args: []*Node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
 }
 
-// MatTimes returns the products of the elements of two accumulators of one type, each
-// with that in its place.
+// MatTimes returns the elementwise product of two accumulators of one type.
 func (b *Builder) MatTimes(x, y Value) Value {
 	b.matrix(OpMatTimes, x.Type(), Accumulator)
 	if x.Type() != y.Type() {
@@ -111,9 +110,9 @@ func (b *Builder) MatLength(t Type) Value {
 	return b.add(&Node{op: OpMatLength, typ: U32, imm: uint32(t)})
 }
 
-// Elem returns element i of those that the lane holds of the matrix in v, whose
-// elements are F32; i is less than MatLength. Which row and column it is of is the
-// device's, but the same in all matrices of one type.
+// Elem returns element i of the lane's fragment of the matrix in v, whose
+// elements are F32; i is less than MatLength. The device decides its row and column;
+// they are the same in all matrices of one type.
 func (v *Var) Elem(i Operand) Value {
 	v.elements(OpVarElem)
 	return v.b.add(&Node{op: OpVarElem, typ: F32, args: []*Node{v.b.visible(Value{v.n}).n, v.b.typed(OpVarElem, i, U32)}})
@@ -132,11 +131,11 @@ func (v *Var) elements(o Op) {
 	}
 }
 
-// LoadMatrix returns the matrix of type t whose first element is where element i of
-// the array begins. The array may be of any type: its bytes are taken as they
-// are. stride is from one row (of ColumnMajor: column) to the next, in elements of
-// the array; with 0 all are the same. i and stride are the same in all lanes of the subgroup; what is loaded
-// must be aligned to the lesser of 16 bytes and the size of a row (column).
+// LoadMatrix returns the matrix of type t whose first element begins at element i of
+// the array. The array may have any type: its bytes are reinterpreted. stride is the
+// distance from one row (in ColumnMajor: column) to the next, in elements of
+// the array; with 0 all rows are the same. i and stride are the same in all lanes of the subgroup. Each row (column)
+// must be aligned to 16 bytes, or to its size if that is less.
 func (a *Array) LoadMatrix(t Type, i, stride Operand, layout Layout) Value {
 	a.b.matrix(OpMatLoad, t, 0)
 	n := a.matrixAccess(OpMatLoad, i, stride, layout)

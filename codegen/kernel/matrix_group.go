@@ -4,37 +4,37 @@ package kernel
 // 4i+3 come to them together. Each has a matrix A of its own, and all have B in common. The products are
 // made while the lanes go on.
 
-// GroupSide is how many subgroups multiply together.
+// GroupSide is the number of subgroups that multiply together.
 const GroupSide = 4
 
-// GroupProduct is a product of 16x16 by 16xN. A, of F16, is the subgroup's own, as MatPairs makes it, or lies in the array
-// from Rows on; B lies there from At on. Both are the same in the four subgroups.
+// GroupProduct is a product of 16x16 by 16xN. A, of F16, is a matrix of the subgroup, as MatPairs makes it, or is in the array
+// from Rows on; B is in the array from At on. Rows and At are the same in the four subgroups.
 type GroupProduct struct {
 	A        Value
 	Rows, At Operand
 }
 
-// GroupLines says how what MatGroup multiplies lies in an array of U32x4 that begins with a line. A line has 8 elements with 8
-// neighbours each, of which that with neighbours 8e to 8e+7 is element e^i%8 of line i of the array.
+// GroupLines is the layout of the operands of MatGroup in an array of U32x4, which begins with a line. A line has 8 elements of 8
+// neighbours each. Neighbours 8e to 8e+7 of line i are in element e^(i%8) of that line.
 type GroupLines struct {
-	// ByRow: lines are rows of B, 64 columns of each, and Stride elements on are those of the next 64 columns. At is where a line begins.
-	// Else lines are columns of B, and At is two elements, counted in order, of the first.
+	// ByRow: a line is 64 columns of a row of B; the next 64 columns are Stride elements further. At is where a line begins.
+	// Otherwise a line is a column of B, and At is the place of two elements, counted in order, of the first column.
 	ByRow  bool
 	Stride int
-	// Left: A lies in the array, too. Lines are its rows, 16 of each subgroup, and Rows is two elements of the first. Else it is the
-	// subgroups' own.
+	// Left: A is in the array, too. Lines are its rows, 16 for each subgroup, and Rows is the place of two elements of the first row. Otherwise each
+	// subgroup has its own A.
 	Left bool
 }
 
-// MatGroupAdd adds products to sums, which are accumulators of 16x8: the columns of B from left to right, N is at most 256. Of B an
-// element of an array of U32x4 has 8 neighbours of a column: those in columns 0 to N-1 begin at At, and
-// stride elements on is the other half of each. Until MatGroupWait says that they are done nobody may write what is multiplied of
+// MatGroupAdd starts to add products to sums, accumulators of 16x8 for the columns of B from left to right; N is at most 256. An
+// element of the array of U32x4 holds 8 neighbours of a column of B. The first halves of columns 0 to N-1 begin at At; the
+// second halves are stride elements further. Until MatGroupWait has waited for the products, nobody may write their operands in
 // the array, or read or set sums.
 func (b *Builder) MatGroupAdd(sums []*Var, a *Array, stride int, products ...GroupProduct) {
 	b.matGroup(sums, a, stride, 0, products)
 }
 
-// MatGroup adds products to sums, or sets them to these, as MatGroupAdd does, of what lies in lines.
+// MatGroup starts to add products to sums, or to set sums to them, as MatGroupAdd does, with operands in the layout lines.
 func (b *Builder) MatGroup(sums []*Var, set bool, a *Array, l GroupLines, products ...GroupProduct) {
 	b.f.Lines = true
 	flags := uint32(groupLines)
@@ -83,7 +83,7 @@ func (b *Builder) matGroup(sums []*Var, a *Array, stride int, flags uint32, prod
 	b.add(&Node{op: o, imm: uint32(a.index), align: len(products), args: args})
 }
 
-// MatGroupWait waits until of the calls of MatGroupAdd no more than the last left are under way.
+// MatGroupWait waits until at most the last left calls of MatGroupAdd and MatGroup are under way.
 func (b *Builder) MatGroupWait(left int) {
 	if left < 0 || left > 7 {
 		b.fail("%s for %d", ops[OpMatGroupWait].name, left)
@@ -91,14 +91,14 @@ func (b *Builder) MatGroupWait(left int) {
 	b.add(&Node{op: OpMatGroupWait, imm: uint32(left)})
 }
 
-// Group is what an OpMatGroupAdd multiplies: A by product, a matrix or where it lies, and where B does; and into which variables.
+// Group describes an OpMatGroupAdd: for each product A, a matrix or its place, and the place of B; and the variables of the sums.
 type Group struct {
 	GroupLines
 	Lines, Set  bool
 	A, At, Sums []*Node
 }
 
-// Group returns what an OpMatGroupAdd multiplies.
+// Group returns the description of an OpMatGroupAdd.
 func (n *Node) Group() Group {
 	flags := n.args[1].imm
 	g := Group{GroupLines{flags&groupByRow != 0, int(n.args[0].imm), flags&groupLeft != 0}, flags&groupLines != 0, flags&groupSet != 0, nil, nil, nil}

@@ -12,17 +12,17 @@ type Buffer struct {
 	ahead   bool  // loads are as Ahead says
 }
 
-// Ahead returns the buffer for loads that do not wait for who writes: where another lane
-// may be writing the word, the value is undefined, and the kernel must not use it. Run has
-// any bits there.
+// Ahead returns the buffer for loads that do not wait for writers: if another lane
+// may be writing the word, the value is undefined, and the kernel must not use it. Run returns
+// arbitrary bits then.
 func (m *Buffer) Ahead() *Buffer {
 	early := *m
 	early.ahead = true
 	return &early
 }
 
-// Among returns the buffer of a list whose index is which, less than its length. All are
-// declared with one access. A kernel that does the same with one of several arguments
+// Among returns buffer which of a list, chosen at run time; which is less than the list's length. All must have
+// the same Access. A kernel that does the same with one of several arguments
 // then has the code once.
 func (b *Builder) Among(list []*Buffer, which Operand) *Buffer {
 	first := list[0]
@@ -108,15 +108,15 @@ func (m *Buffer) AtomicAdd(i, v Operand) Value { return m.atomic(OpAtomicAdd, i,
 // of U32, and returns what was there.
 func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(OpAtomicMax, i, v) }
 
-// AtomicLoad returns element i of the buffer seen as an array of U32, as the last
-// atomic operation of any lane of the device left it.
+// AtomicLoad returns element i of the buffer seen as an array of U32, as left by the last
+// atomic operation of any lane of the device.
 func (m *Buffer) AtomicLoad(i Operand) Value {
 	m.check(OpAtomicLoad, U32, ReadWrite)
 	return m.b.add(&Node{op: OpAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpAtomicLoad, i, U32))})
 }
 
-// Prefetch asks for the line of memory with element i of the buffer seen as an array of U32, which may lie beyond
-// the buffer: a kernel will load it soon, or store to it, if it only writes the buffer. Devices may do nothing.
+// Prefetch asks the cache for the line with element i of the buffer seen as an array of U32; the element may lie beyond
+// the buffer. The kernel will load it soon, or store to it if it only writes the buffer. Devices may ignore it.
 func (m *Buffer) Prefetch(i Operand) {
 	m.b.add(&Node{op: OpPrefetch, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpPrefetch, i, U32))})
 }
@@ -209,8 +209,8 @@ func (a *Array) access(o Op, t Type, args ...*Node) Value {
 	return a.b.add(&Node{op: o, typ: t, imm: uint32(a.index), args: args})
 }
 
-// Var is a mutable local of one lane: what a loop carries from one iteration to
-// the next, or what an if changes.
+// Var is a mutable local of one lane. Loops carry it from one iteration to
+// the next, and ifs can change it.
 type Var struct {
 	b *Builder
 	n *Node

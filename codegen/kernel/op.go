@@ -267,7 +267,7 @@ func (o Op) String() string {
 	return ops[o].name
 }
 
-// Builtin is a value that a lane finds when it starts.
+// Builtin is a value that a lane has when it starts.
 type Builtin uint8
 
 // The builtins, see the methods of Builder of these names.

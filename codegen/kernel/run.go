@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Run computes the kernel on this computer's processor, for subgroup sizes that no device at
-// hand has: grid workgroups one after the other, the lanes of a workgroup in lock step, with
-// the constants of spec, by id. args are the buffers, in the order of Args; those that begin at
-// the same byte are one. An error is an access outside of them, a barrier to which not all
-// lanes come, and a race: two accesses of a word, one of them a write, that no barrier, fence
-// or atomic operation orders, or a write of what an argument declared Read reads. Which lanes
-// hold the elements of a matrix is as Func.Fragments says, else of no device.
+// Run interprets the kernel, for subgroup sizes that no device at
+// hand has. It runs the workgroups of grid one after the other, the lanes of a workgroup in lock step, with
+// the constants of spec, by id. args are the buffers, in the order of Args; slices that begin at
+// the same byte are one buffer. It returns an error for an access outside the buffers, a barrier that not all
+// lanes reach, and a race: two accesses to a word, one of them a write, without a barrier, fence
+// or atomic operation that orders them, or a write to a word that is read through an argument declared Read. Fragments of
+// matrices are those of Func.Fragments if the kernel relies on them, else those of no real device.
 func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {

@@ -1,7 +1,7 @@
 package kernel
 
-// Sum takes an index apart: its terms, in the order in which they are added up, but for those that are known at
-// specialization time, the numbers. Terms add up to less than 2^31, as indices do: Run checks it. So a lowering may add numbers
+// Sum splits an index into terms, in the order in which they are added up, and numbers, the terms that are known at
+// specialization time. The terms add up to less than 2^31, as indices do; Run checks it. So a lowering may add the numbers
 // to an address instead of an index.
 func (n *Node) Sum() (terms, numbers []*Node) {
 	switch {
@@ -17,5 +17,5 @@ func (n *Node) Sum() (terms, numbers []*Node) {
 	return terms, numbers
 }
 
-// NearNumbers bounds the sum of the numbers of an index that a lowering may take apart.
+// NearNumbers bounds the sum of the numbers of an index that a lowering may split.
 const NearNumbers = 1 << 20

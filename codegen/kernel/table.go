@@ -11,16 +11,16 @@ import (
 // memory, which the workgroup fills before it does anything else.
 type Table struct{ array *Array }
 
-// Constants are what a table is made of.
+// Constants are the constants of which a table is made.
 type Constants struct {
 	Words []uint32
 	elem  func(word func(i Operand) Value, i Value) Value
 	table *Table
 }
 
-// Table declares a table of n elements of type t: U32, or a vector of them. elem returns element i,
-// of constants that word reads; nil: they are the elements. Tables of the same type and constants
-// are one.
+// Table declares a table of n elements of type t: U32, or a vector of U32. elem computes element i
+// from constants, which word reads; if elem is nil, the constants are the elements. Tables of the same type and constants
+// are one table.
 func (b *Builder) Table(t Type, n int, words []uint32, elem func(word func(i Operand) Value, i Value) Value) *Table {
 	if elem == nil {
 		elem = func(word func(i Operand) Value, i Value) Value { return word(i) }

@@ -3,7 +3,7 @@ package kernel
 // Tiles are registers of a workgroup, as AMX has them: 16 rows of 16 words. All lanes of the workgroup come to what is done with them; their
 // content is undefined at first.
 
-// Tiles is how many there are.
+// Tiles is the number of tiles.
 const Tiles = 8
 
 // TileSide is the rows of a tile, and the words of a row.
@@ -17,13 +17,13 @@ func (b *Builder) TileLoad(tile int, a *Array, i, stride Operand) {
 	b.tileAccess(OpTileLoad, tile, a, i, stride)
 }
 
-// TileStore is the reverse of TileLoad.
+// TileStore is the inverse of TileLoad.
 func (b *Builder) TileStore(a *Array, i, stride Operand, tile int) {
 	b.tileAccess(OpTileStore, tile, a, i, stride)
 }
 
 // TileMulAdd adds the product of x and y to sums, which are f32. A word of x and y is a pair of bf16. Element (i, j) of the product is the sum over k
-// of the products of both elements of word (i, k) of x and word (k, j) of y. Sums are rounded in an order of the device's;
+// of the products of both elements of word (i, k) of x and word (k, j) of y. The device decides the order of rounding;
 // denormals count as 0.
 func (b *Builder) TileMulAdd(sums, x, y int) { b.tile(OpTileMulAdd, sums, x, y) }
 
@@ -50,7 +50,7 @@ func (b *Builder) tileAccess(o Op, tile int, a *Array, i, stride Operand) {
 	a.access(o, Void, b.typed(o, i, U32), b.typed(o, stride, U32)).n.align = tile
 }
 
-// Tile returns the i-th of the tiles that an OpTileZero or OpTileMulAdd names, and the one that others access.
+// Tile returns tile i of an OpTileZero or OpTileMulAdd, or the tile that another operation accesses.
 func (n *Node) Tile(i int) int {
 	if n.op == OpTileLoad || n.op == OpTileStore {
 		return n.align

@@ -8,7 +8,7 @@ import "fmt"
 // Body returns the outermost region.
 func (f *Func) Body() *Region { return f.body }
 
-// Arrays returns the shared arrays, by the index that accesses have as Imm.
+// Arrays returns the shared arrays; Imm of an access is the index.
 func (f *Func) Arrays() []*Array { return f.arrays }
 
 // Workgroup returns the static node of the number of invocations of a workgroup.
@@ -34,8 +34,8 @@ func (n *Node) Op() Op { return n.op }
 // Type returns the type of the result, Void if there is none.
 func (n *Node) Type() Type { return n.typ }
 
-// Imm returns what the operation says that is no operand; the list of operations
-// has its meaning for each.
+// Imm returns the operation's immediate; the list of operations
+// says what it means for each.
 func (n *Node) Imm() uint32 { return n.imm }
 
 // Args returns the operands. They are nodes before this one, or static.
@@ -53,24 +53,24 @@ func (n *Node) Static() bool { return n.static() }
 // Align returns the bytes to which a buffer access is aligned.
 func (n *Node) Align() int { return n.align }
 
-// Layout returns how OpMatLoad and OpMatStore see the array.
+// Layout returns the layout in which OpMatLoad and OpMatStore access the array.
 func (n *Node) Layout() Layout { return Layout(n.align) }
 
 // Through returns the address, a U32.Vec(2), that a buffer access goes through; nil
 // if it is that of argument Imm.
 func (n *Node) Through() *Node { return n.through() }
 
-// Ahead reports of a load that it does not wait for who writes (Buffer.Ahead), of a
-// subgroup barrier that no access needs it (Builder.SubgroupHint), of an if that the
-// first workgroup of a line may do it for all (Builder.Line), and of the index of a workgroup that it
-// is one further on (Builder.WorkgroupAhead).
+// Ahead reports whether a load does not wait for writers (Buffer.Ahead), whether no access needs a
+// subgroup barrier (Builder.SubgroupHint), whether the first workgroup of a line may run an if
+// for all (Builder.Line), and whether a workgroup index is that of a later workgroup
+// (Builder.WorkgroupAhead).
 func (n *Node) Ahead() bool { return n.ahead }
 
-// Distance returns how much further on a workgroup is whose index is Ahead.
+// Distance returns n of Builder.WorkgroupAhead.
 func (n *Node) Distance() int { return n.align }
 
-// View returns the type of the elements that a buffer access sees the buffer as, U16
-// of 16-bit accesses. OpAddress sees none: Void. Other nodes access no buffer.
+// View returns the element type with which a buffer access sees the buffer: U16
+// for 16-bit accesses, Void for OpAddress. Other nodes access no buffer.
 func (n *Node) View() (elem Type, ok bool) {
 	switch n.op {
 	case OpAddress:
@@ -94,7 +94,7 @@ func (n *Node) View() (elem Type, ok bool) {
 // Array returns the number of the array that an OpCopy or OpBulk copies to.
 func (n *Node) Array() int { return n.array.index }
 
-// Place returns the place in the source that made an access or a barrier.
+// Place returns the position in the source of an access or a barrier.
 func (n *Node) Place() string { return n.place() }
 
 // Nodes returns the operations, in order.
@@ -106,7 +106,7 @@ func (r *Region) Param() *Node { return r.param }
 // Result returns the condition that the first region of an OpWhile ends with, else nil.
 func (r *Region) Result() *Node { return r.result }
 
-// Hint returns what the kernel asks of the loop that the region is the body of.
+// Hint returns the kernel's request for the loop whose body is the region.
 func (r *Region) Hint() Hint { return r.hint }
 
 // Walk calls visit for every node of the region and of those inside, in order.
@@ -118,8 +118,8 @@ func (a *Array) Elem() Type { return a.elem }
 // Length returns the static node of the number of elements.
 func (a *Array) Length() *Node { return a.length }
 
-// Fold computes an operation on scalars of type t, if it is one that static nodes may have:
-// of integers and truth values, and defined.
+// Fold computes an operation on scalars of type t, if static nodes may have it:
+// it must be on integers or truth values, and defined.
 func Fold(o Op, t Type, args []uint32) (bits uint32, ok bool) {
 	if !ops[o].fold || t == F32 || o == OpSelect {
 		return 0, false

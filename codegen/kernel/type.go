@@ -19,7 +19,7 @@ const (
 // Void is the type of a statement.
 const Void Type = 0
 
-// U16 is what Load16 and Store16 see a buffer as.
+// U16 is the element type with which Load16 and Store16 see a buffer.
 const U16 Type = F16 + 1
 
 // A Type keeps the scalar in the low byte and the lanes of a vector in the next.
@@ -56,7 +56,7 @@ const (
 var useNames = [...]string{MatrixA: "a", MatrixB: "b", Accumulator: "acc"}
 
 // Matrix returns the type of a cooperative matrix of rows x cols elements of type
-// t, F16 or F32. Devices say which shapes they have; others are refused where they
+// t, F16 or F32. Devices support certain shapes; others are refused where they
 // are used.
 func (t Type) Matrix(rows, cols int, use Use) Type {
 	if rows < 1 || rows > maxSide || cols < 1 || cols > maxSide || use < MatrixA || use > Accumulator {
@@ -65,7 +65,7 @@ func (t Type) Matrix(rows, cols int, use Use) Type {
 	return t | Type(use)<<useShift | Type(rows)<<rowShift | Type(cols)<<colShift
 }
 
-// Shape returns what Matrix was given; the use is 0 for other types.
+// Shape returns the arguments of Matrix; the use is 0 for other types.
 func (t Type) Shape() (rows, cols int, use Use) {
 	return int(t >> rowShift & maxSide), int(t >> colShift & maxSide), Use(t >> useShift & 3)
 }

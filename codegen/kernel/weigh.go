@@ -16,8 +16,8 @@ const (
 var assumedIterations = [...]float64{1, 8, 32, 64}
 
 // Weigh counts the operations that the first lane of a workgroup executes, and
-// those that the assumptions above amount to. The ratio corrects the compiler's
-// cycles. What depends on memory is counted by the assumptions in both; an
+// the operations under the assumptions above. Their ratio corrects the compiler's
+// cycles. Where control flow depends on memory, both counts use the assumptions. An
 // operation on vectors counts once for each element. group is the workgroup's
 // place in the grid; constants that spec lacks have their default.
 func (f *Func) Weigh(spec map[uint32]uint32, group [3]uint32) (executed, assumed float64) {

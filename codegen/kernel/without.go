@@ -30,8 +30,8 @@ func (f *Func) ordering() []*Node {
 	return list
 }
 
-// Barriers describes the barriers, those of subgroups, and the fences of the kernel, in order,
-// each with the place in the source that made it. Hints are left out.
+// Barriers describes the kernel's barriers (also of subgroups) and fences, in order,
+// each with its position in the source. It leaves out hints.
 func (f *Func) Barriers() []string {
 	var list []string
 	for _, n := range f.ordering() {
@@ -44,16 +44,16 @@ func (f *Func) Barriers() []string {
 	return list
 }
 
-// LoadsAhead reports whether the kernel loads through Buffer.Ahead: of a word that another lane may be writing, Run then
-// gives noise, and more of it without a barrier.
+// LoadsAhead reports whether the kernel loads through Buffer.Ahead. Run returns noise for a word that another lane may be
+// writing, and more of it without a barrier.
 func (f *Func) LoadsAhead() bool {
 	ahead := false
 	f.body.walk(func(n *Node) { ahead = ahead || n.ahead && !n.op.orders() })
 	return ahead
 }
 
-// Without returns the kernel as it would be without entries of Barriers, to test what notices. That all lanes come to
-// them is still wanted: what runs without some runs with them, to the same results unless it loads ahead.
+// Without returns the kernel without some entries of Barriers, to test what notices. Run still requires that all lanes reach
+// these places. So a kernel that runs without them also runs with them, to the same results unless it loads ahead.
 func (f *Func) Without(entries ...int) *Func {
 	g := *f
 	list := f.ordering()
