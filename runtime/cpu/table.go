@@ -44,6 +44,8 @@ func put[T any](b *builder, n int) []T {
 // to do.
 const (
 	shortestChunk   = 500e-9 // seconds
+	lightChunk      = 250e-9 // of one that fills lightShared bytes of shared memory at most
+	lightShared     = 512
 	longChunk       = 250e-6
 	chunksPerThread = 8
 	sharedBytes     = 400e6 // a second, of shared memory that is filled anew for each chunk
@@ -57,7 +59,11 @@ func chunkOf(p *plans.Plan, d *plans.Dispatch, workgroups uint64, threads int) u
 	seconds := max(float64(c.ReadBytes+c.WriteBytes)/coreBytes, float64(c.FLOPs)/coreFLOPs)
 	all := float64(threads)
 	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/max(longChunk, float64(shared)/sharedBytes)))))
-	chunks := uint64(min(all*rounds, seconds/shortestChunk))
+	shortest := shortestChunk
+	if shared <= lightShared {
+		shortest = lightChunk
+	}
+	chunks := uint64(min(all*rounds, seconds/shortest))
 	if threads > 1 && (c.BytesPerPos > 0 || c.FLOPsPerPos > 0) {
 		chunks = uint64(chunksPerThread * threads)
 	}

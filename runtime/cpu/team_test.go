@@ -149,8 +149,10 @@ func TestChunks(t *testing.T) {
 		shared     int
 		want       uint64 // chunks
 	}{
-		{"next to nothing", plans.Cost{ReadBytes: us / 2}, 100, 2, 0, 1},
-		{"for two of four threads", plans.Cost{ReadBytes: us}, 100, 4, 0, 2},
+		{"next to nothing", plans.Cost{ReadBytes: us / 2}, 100, 2, 1000, 1},
+		{"for two of four threads", plans.Cost{ReadBytes: us}, 100, 4, 1000, 2},
+		{"next to nothing, and no shared memory", plans.Cost{ReadBytes: us / 4}, 100, 2, 0, 1},
+		{"half a microsecond, and hardly any shared memory", plans.Cost{ReadBytes: us / 2}, 100, 2, 512, 2},
 		{"one thread", plans.Cost{ReadBytes: 100 * us}, 100, 1, 0, 1},
 		{"a chunk a thread", plans.Cost{ReadBytes: 400 * us}, 100, 2, 0, 2},
 		{"half a millisecond a thread", plans.Cost{ReadBytes: 1000 * us}, 100, 2, 0, 4},

@@ -68,7 +68,7 @@ func TestReadersByHand(t *testing.T) {
 		if c.micros*us < bytes {
 			c.entry.Dispatches[0].Args[0].Bytes = c.micros * us
 		}
-		p := &plans.Plan{Entries: []plans.Entry{c.entry}, Pipelines: []plans.Pipeline{{}}}
+		p := &plans.Plan{Entries: []plans.Entry{c.entry}, Pipelines: []plans.Pipeline{{Shared: 1000}}}
 		p.Header.Ctx = 1000
 		var have []int
 		for i := range int64(10) {
