@@ -29,7 +29,7 @@ const (
 func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
 	block = splitBlock
 	switch dim := op.Attrs.Int("head_dim"); {
-	case t.Fragments && dim%64 == 0:
+	case t.Fragments && dim%64 == 0, t.Backend == plans.CPU && dim <= 64: // on a processor, q is made and splits are added up for 2 us each
 		block = 4 * splitBlock
 	case dim <= 64:
 		block = 2 * splitBlock

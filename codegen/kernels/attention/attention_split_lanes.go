@@ -38,6 +38,7 @@ func newLaneSums(of *splitRun) *laneSums {
 	r := &laneSums{splitRun: of, base: of.cachedBase()}
 	f32 := func(n int) *kernel.Array { return r.b.Shared(kernel.F32, n) }
 	r.queries, r.weights = f32(r.share*r.headDim), f32(r.share*lanesWide)
+	r.askForResult()
 	return r
 }
 
@@ -68,6 +69,13 @@ func (r *laneSums) queryAsItIs() {
 			r.queries.Store(r.at(b.U32(uint32(h)), j), b.Mul(r.chains[0].x.Load(kernel.F32, r.at(head, j)), r.scale))
 		}
 	}
+}
+
+// askForResult asks for the lines of the result, which another thread has read.
+func (r *laneSums) askForResult() {
+	b := r.b
+	first := b.Mul(b.Add(b.Mul(r.row, r.heads), r.head), r.headDim)
+	b.For(0, r.share*r.headDim, lanesWide, func(i kernel.Value) { r.y.Prefetch(b.Add(first, i)) })
 }
 
 // makeHeads is that of splitRun for the only row of a step, whose position one workgroup of a KV head has: it writes k and v.

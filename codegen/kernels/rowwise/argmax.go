@@ -17,6 +17,9 @@ func ArgmaxCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
+	if s.Target.Backend == plans.CPU {
+		k.vec = 1
+	}
 	return []site.Candidate{k.candidate(s.Target)}
 }
 
@@ -308,6 +311,9 @@ func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
 	b := r.b
 	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
 	from := b.Mul(row, b.Div(r.vocab, r.vec))
+	if r.vec == 1 {
+		return r.chooseInLines(from, lo, hi)
+	}
 	b.For(b.Add(lo, b.LocalID()), hi, b.Mul(r.size, argmaxAhead), func(first kernel.Value) {
 		var i, x [argmaxAhead]kernel.Value
 		for j := range x {
@@ -323,7 +329,42 @@ func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
 			}
 		}
 	})
-	top, index = r.among(most, at)
+	return r.ofSubgroups(r.among(most, at))
+}
+
+// chainsInLines is how many numbers a lane compares without waiting for the one before.
+const chainsInLines = 4
+
+// chooseInLines is choose where lanes take neighbours, so that none of the accesses gathers.
+func (r *argmaxRun) chooseInLines(from, lo, hi kernel.Value) (top, index kernel.Value) {
+	b := r.b
+	var most, at [chainsInLines]*kernel.Var
+	for j := range most {
+		most[j], at[j] = b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
+	}
+	b.For(lo, hi, b.Mul(r.size, chainsInLines), func(first kernel.Value) {
+		for j := range most {
+			i := b.Add(first, b.Mul(r.size, j), b.LocalID())
+			b.If(b.Lt(i, hi), func() {
+				v := r.x.Load(kernel.F32, b.Add(from, i))
+				more := b.Gt(v, most[j].Get()) // never holds for a NaN
+				most[j].Set(b.Select(more, v, most[j].Get()))
+				at[j].Set(b.Select(more, i, at[j].Get()))
+			})
+		}
+	})
+	for j := 1; j < chainsInLines; j++ {
+		v, i := most[j].Get(), at[j].Get()
+		more := b.Or(b.Gt(v, most[0].Get()), b.And(b.Eq(v, most[0].Get()), b.Lt(i, at[0].Get())))
+		most[0].Set(b.Select(more, v, most[0].Get()))
+		at[0].Set(b.Select(more, i, at[0].Get()))
+	}
+	return r.ofSubgroups(r.among(most[0], at[0]))
+}
+
+// ofSubgroups returns the largest of what the subgroups of a workgroup have found and its smallest index, in all lanes.
+func (r *argmaxRun) ofSubgroups(top, index kernel.Value) (kernel.Value, kernel.Value) {
+	b := r.b
 	b.If(b.SubgroupElect(), func() {
 		r.tops.Store(b.SubgroupID(), top)
 		r.indices.Store(b.SubgroupID(), index)
