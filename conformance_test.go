@@ -185,11 +185,15 @@ func peerLogits(model string) string {
 	return filepath.Join("testdata", "peer", strings.TrimSuffix(filepath.Base(modelPath(model)), ".gguf")+".logits.f32")
 }
 
-// TestLogitsArePeers holds the logits against llama.cpp's.
+// TestLogitsArePeers holds the logits against llama.cpp's. On llvmpipe, whose compiler takes long, are one model of experts
+// and a hybrid, with caches of f32, which other tests do without.
 func TestLogitsArePeers(t *testing.T) {
 	for _, model := range models {
 		want := readFloats(t, peerLogits(model))
 		for _, d := range devices {
+			if d.target != "host" && model != "gopher-moe" && model != "tiny-qwen35moe-3-6" {
+				continue
+			}
 			t.Run(model+"/"+d.target, func(t *testing.T) {
 				plan, x, tok := load(t, model, d.target, d.device, ir.F32)
 				s := runtime.NewSession(plan, x)
