@@ -35,29 +35,43 @@ type program struct {
 // dispatch of theirs has weights of one type. So these are enough: each weight type, in rows of whole and of other
 // super-blocks, dense and of experts; every architecture, by its tiny model; the models of testdata; and what is fixed in kernels of attention,
 // the width of heads and how many share what a workgroup reads, in published shapes and those that others may have;
-// with every type of cache.
-func programs(root string) ([]program, error) {
+// with every type of cache. The headers of shapes are written into dir, each once.
+func programs(root, dir string) ([]program, error) {
 	var list []program
+	headers := 0
+	header := func(s synth.Shape) func() (string, error) {
+		headers++
+		path := filepath.Join(dir, fmt.Sprint(headers, ".gguf"))
+		return sync.OnceValues(func() (string, error) {
+			m, err := synth.New(s)
+			if err != nil {
+				return "", err
+			}
+			return path, m.WriteHeader(path)
+		})
+	}
 	caches := ir.CacheTypes
 	// takes: rows of q4_0 are not those of latent attention, and blocks are whole.
 	takes := func(s *synth.Shape, kv ir.DType) bool {
 		return s.HeadDim%kv.Block() == 0 && (kv != ir.Q4_0 || s.Latent.Width == 0)
 	}
 	add := func(s synth.Shape, caches ...ir.DType) {
+		written := header(s)
 		for _, kv := range caches {
 			if !takes(&s, kv) {
 				continue
 			}
-			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), false, func() (*ir.Program, error) { return load(s, frontend.Options{KV: kv}) }})
+			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), false, func() (*ir.Program, error) { return load(written, frontend.Options{KV: kv}) }})
 		}
 	}
 	// users are several, with long conversations, and the whole vocabulary.
 	users := func(s synth.Shape, vocab int) {
+		s.Vocab = vocab
+		written := header(s)
 		for _, kv := range caches {
 			if takes(&s, kv) {
-				s.Vocab = vocab
 				list = append(list, program{fmt.Sprintf("%s %s of users", s.Name, kv), false, func() (*ir.Program, error) {
-					return load(s, frontend.Options{KV: kv, Slots: 8, Ctx: 16384})
+					return load(written, frontend.Options{KV: kv, Slots: 8, Ctx: 16384})
 				}})
 			}
 		}
@@ -124,19 +138,10 @@ func programs(root string) ([]program, error) {
 	return list, nil
 }
 
-// load imports a shape, as what it would be written to is read.
-func load(s synth.Shape, o frontend.Options) (*ir.Program, error) {
-	m, err := synth.New(s)
+// load imports a shape, as what it is written to is read.
+func load(written func() (string, error), o frontend.Options) (*ir.Program, error) {
+	path, err := written()
 	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "makeobjects")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.gguf")
-	if err := m.WriteHeader(path); err != nil {
 		return nil, err
 	}
 	return open(path, o)
@@ -158,10 +163,20 @@ type keyed struct {
 	key string
 }
 
+// choice are the machines of some that a kernel is wanted for.
+type choice func(kernel string, machines []*llvm.Machine) []*llvm.Machine
+
+func allOf(_ string, machines []*llvm.Machine) []*llvm.Machine { return machines }
+
 // wanted returns the kernels of all programs for the targets, each once. Targets that differ in their machine alone
 // have the same kernels, which are looked for once.
-func wanted(ctx context.Context, root string, targets []*target.Target) ([]keyed, error) {
-	all, err := programs(root)
+func wanted(ctx context.Context, root string, targets []*target.Target, on choice) ([]keyed, error) {
+	dir, err := os.MkdirTemp("", "makeobjects")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	all, err := programs(root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +197,7 @@ func wanted(ctx context.Context, root string, targets []*target.Target) ([]keyed
 		if err != nil {
 			return nil, err
 		}
-		some, err := kernelsOf(ctx, all, first, machines)
+		some, err := kernelsOf(ctx, all, first, machines, on)
 		if err != nil {
 			return nil, err
 		}
@@ -191,8 +206,8 @@ func wanted(ctx context.Context, root string, targets []*target.Target) ([]keyed
 	return list, nil
 }
 
-// kernelsOf returns the kernels of programs for a target, for each of some machines.
-func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []*llvm.Machine) ([]keyed, error) {
+// kernelsOf returns the kernels of programs for a target, for each of those of some machines that on chooses.
+func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []*llvm.Machine, on choice) ([]keyed, error) {
 	var mu sync.Mutex
 	var list []keyed
 	seen := map[string]bool{}
@@ -204,7 +219,7 @@ func kernelsOf(ctx context.Context, all []program, t *target.Target, machines []
 		return !again
 	}
 	ctx = objects.Listing(ctx, func(w objects.Wanted) error {
-		for _, m := range machines {
+		for _, m := range on(w.Kernel, machines) {
 			text, err := w.Text(m)
 			if err != nil {
 				return err
