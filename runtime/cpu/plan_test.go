@@ -20,30 +20,35 @@ import (
 	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cpu"
+	"github.com/zincc-dev/zincc/runtime/cpu/cputest"
 	"github.com/zincc-dev/zincc/runtime/host"
-	"github.com/zincc-dev/zincc/runtime/text"
-	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
 const models = "../../testdata/models/"
 
-// compiled is a plan of gopher for this processor, with its weights, in its encoding.
-var compiled = sync.OnceValues(func() ([]byte, error) { return encode("gopher-q4_k_m.gguf") })
-
-// short are plans of a dense model and of one with experts and delta rules, of the entries that a short text and TestVerify run.
-var short = map[string]func() ([]byte, error){
-	"gopher":     sync.OnceValues(func() ([]byte, error) { return encode("gopher-q4_k_m.gguf", "decode/1", "decode/2", "prefill/48") }),
-	"gopher-moe": sync.OnceValues(func() ([]byte, error) { return encode("gopher-moe-q4_k_m.gguf", "decode/1", "prefill/48") }),
+// shortModel is a model and the entries that a short text and what is verified run.
+type shortModel struct {
+	file    string
+	entries []string
 }
 
-// encode compiles a model for this processor, of all entries unless some are named.
-func encode(model string, entries ...string) ([]byte, error) {
+// gopher is a dense model, gopherMoE one with experts.
+var (
+	gopher    = shortModel{"gopher-q4_k_m.gguf", []string{"decode/1", "decode/2", "prefill/48"}}
+	gopherMoE = shortModel{"gopher-moe-q4_k_m.gguf", []string{"decode/1", "prefill/48"}}
+)
+
+// compiled is a plan of gopher for this processor, with its weights, in its encoding.
+var compiled = sync.OnceValues(func() ([]byte, error) { return encode(target.CPU, gopher.file) })
+
+// encode compiles a model for a target, of all entries unless some are named.
+func encode(name, model string, entries ...string) ([]byte, error) {
 	f, err := gguf.Open(models + model)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	to, err := target.Lookup(target.CPU)
+	to, err := target.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
@@ -103,26 +108,11 @@ func open(t *testing.T, threads int, plan *plans.Plan, src *plans.Source) *cpu.E
 // greedy is what follows the prompt.
 func greedy(t *testing.T, plan *plans.Plan, x runtime.Executor, n int) []int32 {
 	t.Helper()
-	tok, err := text.New(plan.Vocab)
+	all, err := cputest.Greedy(t.Context(), plan, x, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt := tok.Encode("package main\n\nimport (\n\t\"fmt\"\n)\n", text.EncodeOptions{})
-	s := runtime.NewSession(plan, x)
-	token, err := s.Prefill(t.Context(), prompt, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := []int32{token}
-	for len(all) < n {
-		more, err := s.Decode(t.Context(), token, min(runtime.Burst, n-len(all)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, more...)
-		token = all[len(all)-1]
-	}
-	return all[:n]
+	return all
 }
 
 // TestPlan runs a model: the tokens are the oracle's, on any number of threads, a burst
@@ -186,10 +176,11 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestTexts has every layer of a dense model and of one with experts and delta rules write what the oracle writes.
+// TestTexts has every layer of a dense model and of one with experts write what the oracle writes, and compares dispatches of the first
+// with it.
 func TestTexts(t *testing.T) {
-	for model, encoded := range short {
-		data, err := encoded()
+	for _, m := range []shortModel{gopher, gopherMoE} {
+		data, err := encode(target.CPU, m.file, m.entries...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,26 +189,16 @@ func TestTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := greedy(t, plan, oracle, 4)
-		if have := greedy(t, plan, open(t, 2, plan, src), 4); !slices.Equal(have, want) {
-			t.Errorf("%s: tokens %d, want %d", model, have, want)
+		x := open(t, 2, plan, src)
+		if have, want := greedy(t, plan, x, 4), greedy(t, plan, oracle, 4); !slices.Equal(have, want) {
+			t.Errorf("%s: tokens %d, want %d", m.file, have, want)
 		}
-	}
-}
-
-// TestVerify compares dispatches one at a time with the oracle.
-func TestVerify(t *testing.T) {
-	data, err := short["gopher"]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, src := decode(t, data)
-	r, err := verify.Plan(t.Context(), plan, src, open(t, 2, plan, src), verify.Options{Layers: []int{0}, Context: 10,
-		Only: func(entry string, dispatch int) bool {
-			return entry == "decode/2" || entry == "prefill/48" && dispatch < 8
-		}})
-	if err != nil || r.Failed > 0 || len(r.Results) < 20 {
-		t.Errorf("%d results, %d failed, %v, %+v", len(r.Results), r.Failed, err, r.First())
+		if m.file != gopher.file {
+			continue
+		}
+		if err := cputest.Verify(t.Context(), plan, src, x); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
