@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
-	if out, err := exec.Command("go", "build", "-o", bin, "../zincc").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "../zincc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	mute := filepath.Join(bin, "mute.gguf")

@@ -52,6 +52,11 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 	if driver == "" {
 		driver = "/usr/share/vulkan/icd.d/lvp_icd.json"
 	}
+	// What Mesa has compiled for other scripts and packages need not be compiled again; all else is kept apart.
+	shaders := os.Getenv("MESA_SHADER_CACHE_DIR")
+	if caches, err := os.UserCacheDir(); shaders == "" && err == nil {
+		shaders = caches
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
@@ -61,6 +66,8 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			e.Setenv("CHAT", filepath.Join(models, "gopher-chat-q4_k_m.gguf"))
 			e.Setenv("VK_DRIVER_FILES", driver)
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
+			e.Setenv("MESA_SHADER_CACHE_DIR", shaders)
+			e.Setenv("GOGC", os.Getenv("GOGC"))
 			if setup == nil {
 				return nil
 			}
