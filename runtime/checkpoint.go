@@ -7,7 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// State is a copy of recurrent state, held where the executor runs.
+// State is a copy of recurrent state, held by the executor.
 type State interface {
 	Bytes() int64
 	Free()
@@ -36,12 +36,12 @@ func (s *Session) Save(ctx context.Context) (*Checkpoint, error) {
 	return &Checkpoint{s, s.pos, state}, nil
 }
 
-// Holds reports whether the session can go back to c. Caches of layers that see a window are
-// rings: they may have lost what stood before c.
+// Holds reports whether the session can go back to c. Caches of layers with a window are
+// rings: they may have lost positions before c that it needs.
 func (s *Session) Holds(c *Checkpoint) bool { return s.rings.Hold(s.low, c.pos) }
 
-// Restore goes back to c, which must be of this sequence: tokens that came after
-// it are dropped, those before it must still be there. It fails unless Holds.
+// Restore goes back to c, which must be a checkpoint of this sequence. It drops the tokens after
+// c; those before it must still be there. It fails unless Holds.
 func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 	if c.session != s || c.pos > s.pos {
 		return fmt.Errorf("a checkpoint at position %d is not of this sequence of %d tokens", c.pos, s.pos)

@@ -11,10 +11,10 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// ErrNoVectors is of a plan whose model predicts tokens.
+// ErrNoVectors says that the plan's model predicts tokens and makes no vectors.
 var ErrNoVectors = errors.New("the model predicts tokens: it makes no vectors of texts")
 
-// ErrVectors is of a plan whose model predicts none.
+// ErrVectors says that the plan's model makes vectors and predicts no tokens.
 var ErrVectors = errors.New("the model makes vectors of texts, it predicts no tokens: zincrun embed shows them, /v1/embeddings serves them")
 
 // Embeds reports whether the plan's model makes vectors of texts, and predicts no tokens.
@@ -22,11 +22,11 @@ func Embeds(plan *plans.Plan) bool {
 	return slices.ContainsFunc(plan.Entries, func(e plans.Entry) bool { return e.Kind == "embed" })
 }
 
-// ErrNoDirection is of a text whose vector has no length, or one that is no number.
+// ErrNoDirection says that the vector of a text has length 0, or a length that is not a number.
 var ErrNoDirection = errors.New("the vector of the text has no direction")
 
-// Embed empties the sequence and returns the vector of a text, of length 1: what the model makes of its last token, or the
-// mean over all, as the model's file says.
+// Embed empties the sequence and returns the vector of a text, scaled to length 1: the model's result for the last token, or the
+// mean over all tokens, as the model's file says.
 func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) {
 	if !Embeds(s.plan) {
 		return nil, ErrNoVectors
@@ -68,7 +68,7 @@ func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) 
 	return unit(sum)
 }
 
-// VectorWidth is how many numbers the vectors of the plan's model have, 0 if it makes none.
+// VectorWidth is the number of dimensions of the model's vectors, 0 if it makes none.
 func VectorWidth(plan *plans.Plan) int {
 	for i := range plan.Entries {
 		if e := &plan.Entries[i]; e.Kind == "embed" {

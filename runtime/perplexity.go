@@ -22,7 +22,7 @@ type Perplexity struct {
 	Against    *Divergence `json:",omitempty"` // nil without a reference
 }
 
-// Divergence is how far what a plan predicts is from what a reference does, over the scored tokens.
+// Divergence compares the predictions of a plan with those of a reference, over the scored tokens.
 type Divergence struct {
 	Perplexity float64 // of the reference
 	KL         float64 // mean Kullback-Leibler divergence from the reference's probabilities, in nats
@@ -30,7 +30,7 @@ type Divergence struct {
 	SameTop    float64 // share of tokens of which both find the same one most probable
 }
 
-// ReferenceError is one of the session that another is compared with.
+// ReferenceError is an error of the reference session.
 type ReferenceError struct{ Err error }
 
 func (e *ReferenceError) Error() string { return "the reference: " + e.Err.Error() }
@@ -38,12 +38,12 @@ func (e *ReferenceError) Error() string { return "the reference: " + e.Err.Error
 // MinWindow is the smallest window with a position to score.
 const MinWindow = 4
 
-// ScoreText measures the perplexity of s by llama-perplexity's rule: the text in
-// whole windows of that many tokens, the rest dropped, each evaluated from
-// scratch (behind BOS if the vocabulary adds it), and positions window/2 to
-// window-2 score the token after them. reference, if it is not nil, is a session of the same model, with which each
-// token's probabilities are compared. done is called after every window. The error is a
-// sample.NotNumbersError if a score is not a number, and a ReferenceError if it is the reference's.
+// ScoreText measures the perplexity of s by llama-perplexity's rule. It cuts the text into
+// whole windows of window tokens, drops the rest, and evaluates each window from
+// scratch (behind BOS if the vocabulary adds it). Positions window/2 to
+// window-2 score the token after them. If reference is not nil, it is a session of the same model, and ScoreText compares each
+// token's probabilities with its. It calls done after every window. The error is a
+// sample.NotNumbersError if a score is not a number, and a ReferenceError if it comes from the reference.
 func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 	if window < MinWindow || len(ids) < window {

@@ -17,7 +17,7 @@ type Profiler interface {
 	Profile(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error)
 }
 
-// SiteTime is what a dispatch takes, or by BySite the dispatches of one call site, over
+// SiteTime is the time of a dispatch or, from BySite, of the dispatches of one call site, over
 // all layers that use the same kernel there.
 type SiteTime struct {
 	Site       string // in a sum with "blk.*" for the layers
@@ -29,7 +29,7 @@ type SiteTime struct {
 	FLOPs      int64
 }
 
-// Add adds another's dispatches, times and work.
+// Add adds the dispatches, times and work of o.
 func (s *SiteTime) Add(o SiteTime) {
 	s.Dispatches += o.Dispatches
 	s.Time += o.Time
@@ -38,10 +38,10 @@ func (s *SiteTime) Add(o SiteTime) {
 	s.FLOPs += o.FLOPs
 }
 
-// Profile times one step of the entry with rows rows, 0 for all it has, behind depth
-// positions, whose content does not matter for the time. The tokens differ, so that
-// they choose different experts. Prediction, bytes and operations are those of full
-// rows at this depth. There is one SiteTime for each dispatch, in their order.
+// Profile times one step of the entry with rows rows (0: all), behind depth
+// positions, whose content does not matter for the time. The tokens differ, so
+// they choose different experts. Prediction, bytes and operations are for full
+// rows at this depth. It returns one SiteTime for each dispatch, in order.
 func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string, rows, depth, repeats int) ([]SiteTime, error) {
 	p, ok := exec.(Profiler)
 	if !ok {

@@ -19,7 +19,7 @@ type Executor interface {
 	Device() string
 	// Write sets the first values of a region of the step block.
 	Write(region string, data []int32) error
-	// Run runs an entry times in a row, without a stop at the host between.
+	// Run runs an entry `times` times in a row, without returning to the host in between.
 	Run(ctx context.Context, entry *plans.Entry, times int) error
 	// Ints and Floats return the content of a step or io region, valid until the
 	// next run.
@@ -31,7 +31,7 @@ type Executor interface {
 	Close() error
 }
 
-// Burst is how many greedy tokens one submission decodes: enough to hide the
+// Burst is the number of greedy tokens in a submission: enough to hide the
 // host, few enough that text flows.
 const Burst = 8
 
@@ -40,15 +40,15 @@ const Burst = 8
 // ends a step at any of its dispatches: there the bound is for bursts of tokens alone.
 const maxSubmission = 0.5
 
-// Session is one sequence: its tokens lie in the KV cache of slot 0.
+// Session is one sequence. Its tokens are in the KV cache of slot 0.
 type Session struct {
 	plan *plans.Plan
 	exec Executor
 	pos  int // positions in the KV cache
-	// Of caches that are rings: what they hold, and the first position of it.
+	// For caches that are rings: what they hold, and the first position that they hold.
 	rings plans.Rings
 	low   int
-	// deep is the predicted seconds of a step of each entry at the end of the context.
+	// deep is the predicted time in seconds of a step of each entry at the end of the context.
 	deep map[*plans.Entry]float64
 	// The logits of the last token that was fed: where they are.
 	logits string
@@ -67,7 +67,7 @@ func NewSession(plan *plans.Plan, exec Executor) *Session {
 // Len is the number of tokens in the sequence.
 func (s *Session) Len() int { return s.pos }
 
-// Room is how many more tokens fit.
+// Room is the number of further tokens that fit.
 func (s *Session) Room() int { return s.plan.Header.Ctx - s.pos }
 
 // Reset empties the sequence.
@@ -122,8 +122,8 @@ func (s *Session) checkChoice(id int32) error {
 	return sample.Check(logits)
 }
 
-// Decode appends token and what follows greedily, n tokens in all, and returns the n tokens
-// after it. The last of them is not yet in the sequence. It is one submission, unless that
+// Decode appends token and the n-1 most likely tokens after it, and returns the n tokens
+// that follow token. The last of them is not yet in the sequence. Decode uses one submission, unless that
 // would take long. The error is sample.ErrNotNumbers if no logit is a number at the end.
 func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, error) {
 	e := s.entry(1, "decode")
@@ -165,7 +165,7 @@ func (s *Session) Logits() ([]float32, error) {
 	return all[s.row*v : (s.row+1)*v], nil
 }
 
-// Score appends tokens and calls each with the logits after every one of them.
+// Score appends tokens and calls each with the logits after every token.
 func (s *Session) Score(ctx context.Context, tokens []int32, each func(i int, logits []float32) error) error {
 	if err := s.admit(tokens, len(tokens)); err != nil {
 		return err

@@ -19,8 +19,8 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// WriteTrace writes a profile as a trace: dispatches one after the other, and below them
-// what the plan predicted.
+// WriteTrace writes a profile as a trace: dispatches one after the other, with the predictions of the plan
+// below them.
 func WriteTrace(w io.Writer, list []SiteTime) error {
 	micro := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	var events []traceEvent

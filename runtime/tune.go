@@ -13,7 +13,7 @@ import (
 // tuneRounds is how often every candidate is timed at least.
 const tuneRounds = 3
 
-// CandidateTime is how long a candidate takes, with a dispatch of the plan that it computes.
+// CandidateTime is the time of a candidate, with a dispatch of the plan that uses it.
 type CandidateTime struct {
 	tuning.Timing
 	Entry    string
@@ -29,15 +29,15 @@ type TuneOptions struct {
 }
 
 // Tune times all candidates of a plan that was compiled with them: each entry has copies, in
-// which some sites have other candidates. It profiles all entries by turns until the budget is spent; the
-// median over the turns counts, of the mean over the dispatches that compute the same. What a
-// copy has in common with its entry counts in the entry only, where its neighbours are those
-// that were chosen. The candidates of a site are in the order in which they were offered, but
-// for that of the entry, which comes first.
+// which some sites have other candidates. It profiles all entries by turns until the budget is spent.
+// A candidate's time is the median over the turns of the mean over the dispatches that compute the same. Dispatches that a
+// copy shares with its entry count in the entry only, between the chosen neighbours.
+// The candidates of a site are in the order in which they were offered, after
+// the candidate of the entry, which comes first.
 //
-// Where dispatches overlap, an event behind each would end what is to be timed. There a candidate's
-// time is that of the chosen one, and what the whole entry takes longer with it at all dispatches
-// that compute the same, shared out among these. The slower half of a site's candidates is no longer timed after every three turns.
+// Where dispatches overlap, an event behind each would end the overlap that is to be timed. There a candidate's
+// time is the time of the chosen one, plus the difference of the whole entry with the candidate at all dispatches
+// that compute the same, divided by their number. After every three turns Tune drops the slower half of a site's candidates.
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate

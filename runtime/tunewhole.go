@@ -11,13 +11,13 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Mixer is an executor whose dispatches may overlap, so that only the time of an entry counts.
+// Mixer is an executor whose dispatches may overlap, so only the time of a whole entry counts.
 type Mixer interface {
 	Executor
-	// Overlaps reports whether dispatches of an entry do.
+	// Overlaps reports whether the dispatches of an entry overlap.
 	Overlaps(e *plans.Entry) bool
-	// Mixed returns what times steps of the entry, dispatch i computed as the copy from(i) of the entry does.
-	// free has to be called.
+	// Mixed returns a function that times steps of the entry with dispatch i taken from copy from(i) of the entry.
+	// The caller must call free.
 	Mixed(e *plans.Entry, from func(i int) *plans.Entry) (run func(ctx context.Context, times int) (time.Duration, error), free func(), err error)
 }
 

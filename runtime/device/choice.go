@@ -11,14 +11,14 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
-// Choice is what plans run on: a backend, and of those with numbered devices one of them.
+// Choice is a place where plans run: a backend, and one of its devices if they are numbered.
 type Choice struct {
 	Backend string
 	cuda    *cuda.Info
 	vulkan  *vulkan.DeviceInfo
 }
 
-// Name is that for --device, such as cuda:0.
+// Name is the name for --device, such as cuda:0.
 func (c *Choice) Name() string {
 	switch {
 	case c.cuda != nil:
@@ -29,10 +29,10 @@ func (c *Choice) Name() string {
 	return c.Backend
 }
 
-// IsGPU reports whether it is a device that a driver lists.
+// IsGPU reports whether c is a device that a driver lists.
 func (c *Choice) IsGPU() bool { return c.cuda != nil || c.vulkan != nil }
 
-// Identity tells it from devices that other plans are for, and from itself with another driver.
+// Identity identifies the device and its driver, for the choice of a plan.
 func (c *Choice) Identity() string {
 	switch {
 	case c.cuda != nil:
@@ -45,7 +45,7 @@ func (c *Choice) Identity() string {
 	return c.Backend
 }
 
-// Type is that of a GPU: discrete, integrated, virtual, cpu or other.
+// Type is the type of a GPU: discrete, integrated, virtual, cpu or other.
 func (c *Choice) Type() string {
 	if c.cuda != nil {
 		return c.cuda.Type
@@ -53,7 +53,7 @@ func (c *Choice) Type() string {
 	return c.vulkan.Type
 }
 
-// Free is how much of a GPU's memory a process may take now, in bytes.
+// Free is the number of bytes of a GPU's memory that a process may take now.
 func (c *Choice) Free() (uint64, error) {
 	if c.cuda == nil {
 		return c.vulkan.FreeMemory(), nil
@@ -62,14 +62,14 @@ func (c *Choice) Free() (uint64, error) {
 	return c.cuda.Free, err
 }
 
-// Warm begins to open a device that Open is about to be asked for.
+// Warm starts to open a device that a call of Open will need soon.
 func (c *Choice) Warm() {
 	if c.cuda != nil {
 		c.cuda.Warm()
 	}
 }
 
-// Arch is the name of a GPU's architecture, "" where it is not known.
+// Arch is the name of a GPU's architecture, "" if unknown.
 func (c *Choice) Arch() string {
 	if c.cuda != nil {
 		return c.cuda.ArchName()

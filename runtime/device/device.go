@@ -25,10 +25,10 @@ type opener func(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 type Options struct {
 	// Progress is called with the number of bytes as weights arrive on the device.
 	Progress func(int64)
-	// Keep is a folder in which a processor's weights are kept as it wants them, so that they need not be made again; "": they
-	// are not. Other devices that were asked for by name are refused then.
+	// Keep is a folder in which a processor's weights are kept in their layout in memory, so that it need not be computed again; "": they
+	// are not kept. With Keep, Open refuses other devices that are named.
 	Keep string
-	// Said gets a line where weights are kept, and where kept ones are refused or weights cannot be kept.
+	// Said gets a line when weights are kept or cannot be kept, and when kept ones are refused.
 	Said func(line string)
 }
 
@@ -56,9 +56,9 @@ var backends = []backend{
 	}},
 }
 
-// Open makes an executor of plan on the device that name says: "cpu", "host", "cuda" or "vulkan"
-// (the best device that meets the plan's requirements), "cuda:I", "vulkan:I", or "auto":
-// one of the plan's backend. host runs every plan, the others those of their backend.
+// Open makes an executor of plan on the named device: "cpu", "host", "cuda" or "vulkan"
+// (the best device that meets the plan's requirements), "cuda:I", "vulkan:I", or "auto",
+// a device of the plan's backend. host runs every plan, the others run plans of their backend.
 func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
 	kind, index, err := parse(name)
 	if err != nil {
@@ -97,8 +97,8 @@ func CheckName(name string) error {
 	return err
 }
 
-// Name is the device that options name, for Open: device, "" or "auto" for the best, through backend, "" for
-// any.
+// Name returns the device name for Open that two options mean: device ("" or "auto": the best) and backend ("":
+// any).
 func Name(device, backend string) (string, error) {
 	if device == "" {
 		device = "auto"
@@ -134,7 +134,7 @@ func list(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// IsGPU reports whether name is of a backend with numbered devices, right or wrong: cuda, vulkan:1.
+// IsGPU reports whether name names a backend with numbered devices, such as cuda or vulkan:1; the device need not exist.
 func IsGPU(name string) bool {
 	kind, _, _ := strings.Cut(name, ":")
 	return slices.ContainsFunc(backends, func(b backend) bool { return b.numbered && b.name == kind })

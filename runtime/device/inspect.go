@@ -10,7 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
-// Inspect returns an executor that lets tools look inside. The host's has nothing to compare: it is
+// Inspect returns an executor that lets tools look inside. It fails for the host executor, which is
 // the oracle itself.
 func Inspect(exec runtime.Executor) (verify.Device, error) {
 	switch x := exec.(type) {
@@ -31,6 +31,6 @@ type Measured interface {
 	Backend() string
 	// Driver names the driver and its version.
 	Driver() string
-	// ReadBandwidth is the bytes a second that a kernel which does nothing else reads.
+	// ReadBandwidth is the bytes a second of a kernel that only reads.
 	ReadBandwidth(ctx context.Context) (float64, error)
 }

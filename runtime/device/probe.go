@@ -15,14 +15,14 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
-// Probed is a GPU through CUDA or through Vulkan, with what was measured of it; nil where it was only listed.
+// Probed is a GPU through CUDA or Vulkan with its measurements, which are nil if it was only listed.
 type Probed struct {
 	CUDA   *cuda.Info
 	Vulkan *vulkan.DeviceInfo
 	Probe  *runtime.ProbeResult
 }
 
-// MarshalJSON writes the fields of the device, and the probe among them.
+// MarshalJSON writes the fields of the device, with the probe as one of them.
 func (p *Probed) MarshalJSON() ([]byte, error) {
 	type probe struct {
 		Probe *runtime.ProbeResult `json:"probe,omitempty"`
@@ -39,11 +39,11 @@ func (p *Probed) MarshalJSON() ([]byte, error) {
 	}{*p.Vulkan, probe{p.Probe}})
 }
 
-// Listed is a GPU of which nothing was measured.
+// Listed returns a GPU without measurements.
 func (c *Choice) Listed() *Probed { return &Probed{CUDA: c.cuda, Vulkan: c.vulkan} }
 
-// Probe measures a GPU, or takes what was measured before of the same device with the
-// same driver by the same kernels, which the user's cache folder keeps.
+// Probe measures a GPU, or takes an earlier measurement of the same device with the
+// same driver and the same kernels from the user's cache folder.
 func (c *Choice) Probe(ctx context.Context) (*Probed, error) {
 	p := c.Listed()
 	path, cacheErr := c.probePath()
@@ -59,7 +59,7 @@ func (c *Choice) Probe(ctx context.Context) (*Probed, error) {
 	return p, err
 }
 
-// Measure measures it.
+// Measure measures a GPU.
 func (p *Probed) Measure(ctx context.Context) (err error) {
 	if p.CUDA != nil {
 		p.Probe, err = cuda.Probe(ctx, *p.CUDA)

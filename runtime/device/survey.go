@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/cuda"
 )
 
-// Found is a place on this computer where plans can run, and whether it is the one that is taken
-// where nobody names one.
+// Found is a place on this computer where plans can run, and says whether it is the default
+// choice.
 type Found struct {
 	Name   string `json:"name"` // for --device: cuda:0, vulkan:0, cpu, host
 	Device string `json:"device"`
@@ -27,13 +27,13 @@ type Found struct {
 	Also   []Also `json:"also,omitempty"` // other names of the same device, through other backends
 }
 
-// Also is the name of a device through a backend that is not taken.
+// Also is the name of a device through a backend that is not used.
 type Also struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// Survey says of every device what it is and why it is taken or not, best first. The last two are the
+// Survey describes every device and says why it is used or not, best first. The last two are the
 // processor and the host.
 func (s *System) Survey() []Found {
 	var all []Found
@@ -111,8 +111,8 @@ func (w *way) free() uint64 {
 	return w.vulkan.FreeMemory()
 }
 
-// None says why no GPU is taken, or listed. That there is no driver for CUDA is no news where Vulkan
-// has one.
+// None says why no GPU is used, or listed. It does not mention a missing CUDA driver if Vulkan
+// has a driver.
 func (s *System) None() string {
 	var why []string
 	absent := errors.Is(s.CUDAErr, cuda.ErrNoDriver)

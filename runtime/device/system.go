@@ -14,19 +14,19 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
-// System is what the drivers of a computer list.
+// System is the devices that the drivers of a computer list.
 type System struct {
 	CUDA   []cuda.Info
 	Vulkan []vulkan.DeviceInfo
-	// CUDAErr and VulkanErr are why there is no list.
+	// CUDAErr and VulkanErr say why there is no list.
 	CUDAErr, VulkanErr error
 	Processor          error // why no code can be made for the processor
 }
 
-// Here asks the drivers of this computer, both at a time: each takes 0.1 s and more to start.
+// Here asks both drivers of this computer at the same time, since each takes 0.1 s and more to start.
 func Here() *System { return ask(plans.CUDA, plans.Vulkan) }
 
-// Select is Select of the System that is here. It asks only the drivers that the name leaves.
+// Select is System.Select for this computer. It asks only the drivers that the name allows.
 func Select(name string) (c *Choice, note string, err error) {
 	kind, _, _ := strings.Cut(name, ":")
 	if kind == "auto" {
@@ -48,15 +48,15 @@ func ask(backends ...string) *System {
 	return s
 }
 
-// ReadFree asks CUDA how much memory is free on each device, which takes some 0.2 s for one. Where it cannot
-// tell, nothing is known.
+// ReadFree asks CUDA how much memory is free on each device, which takes some 0.2 s per device. If CUDA cannot
+// tell, free memory stays unknown.
 func (s *System) ReadFree() {
 	for i := range s.CUDA {
 		_ = s.CUDA[i].ReadFree()
 	}
 }
 
-// All lists what the drivers do, as they number it; what both list comes twice.
+// All returns the devices of both drivers, in their order; a device that both list appears twice.
 func (s *System) All() []*Choice {
 	var all []*Choice
 	for i := range s.CUDA {
@@ -68,8 +68,8 @@ func (s *System) All() []*Choice {
 	return all
 }
 
-// Select returns what a device's name stands for; "auto" is the best that there is. note, if not empty, is one
-// line that says why nothing faster is taken.
+// Select returns the device of that name; "auto" is the best one. note, if not empty, is one
+// line that says why nothing faster is used.
 func (s *System) Select(name string) (c *Choice, note string, err error) {
 	kind, index, err := parse(name)
 	if err != nil {

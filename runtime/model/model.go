@@ -1,4 +1,4 @@
-// Package model opens what can be run: a plan, or a model file, of which a plan is made once.
+// Package model opens a plan, or a model file, for which it has zincc compile a plan once.
 package model
 
 import (
@@ -21,19 +21,19 @@ import (
 // Options say how to open a path.
 type Options struct {
 	Device string // auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host; "": auto
-	// Backend is cuda, vulkan, cpu or host where only that is wanted; "": the fastest.
+	// Backend is cuda, vulkan, cpu or host to use only that one; "": the fastest.
 	Backend string
 	Model   string // of a plan: its model file, where that is not where it was
-	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k; without that one the context
+	// Compile are flags of `zincc compile` for a model file, such as --ctx=8k; without --ctx the context
 	// is the largest that fits.
 	Compile []string
 	Several bool // a model file gets as many slots as fit, unless Compile says how many
-	// KeepLayout is a folder in which a processor's weights are kept as it wants them; "": they are not.
+	// KeepLayout is a folder in which a processor's weights are kept in their layout in memory; "": they are not kept.
 	KeepLayout string
-	// Said gets what zincc says while it compiles, and that it did, and of kept weights: lines; nil: nobody.
+	// Said gets lines: messages of zincc while it compiles, that it compiled, and about kept weights; nil: nobody listens.
 	Said func(line string)
-	// Loading is called before weights are read, with their size; arrived of what it returns is called
-	// with the number of bytes that have come, and done at the end. nil: nobody looks.
+	// Loading is called before weights are read, with their size. Its result arrived is called
+	// with the number of bytes as they arrive, and done at the end. nil: nobody watches.
 	Loading func(total int64) (arrived func(bytes int64), done func())
 }
 
@@ -48,7 +48,7 @@ type Opened struct {
 	tokenizer func() (*text.Tokenizer, error)
 }
 
-// Open opens the plan at path, or that of the model file at path, on a device.
+// Open opens the plan at path, or the plan of the model file at path, on a device.
 func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	start := time.Now()
 	var err error
@@ -85,8 +85,8 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	return &Opened{path, plan, src, exec, time.Since(start), tokenizer}, nil
 }
 
-// Plan returns the path of the plan that path stands for, and that of its model file if it need not be
-// looked for.
+// Plan returns the path of the plan for path, and the path of its model file if that is already
+// known.
 func Plan(ctx context.Context, path string, o Options) (plan, file string, err error) {
 	if !gguf.Is(path) {
 		if len(o.Compile) > 0 {

@@ -31,8 +31,8 @@ func (n *NotNumber) String() string {
 }
 
 // FirstNotNumber feeds tokens to an empty sequence in slot 0 of dev and returns the first value that
-// is not a number, nil if there is none: it looks for the first step whose logits are not
-// numbers, and goes through the dispatches of that one alone.
+// is not a number, nil if there is none. It looks for the first step whose logits are not
+// numbers, and then goes through the dispatches of that step only.
 func FirstNotNumber(ctx context.Context, plan *plans.Plan, dev Device, tokens []int32) (*NotNumber, error) {
 	w := &watch{inspected: dev, plan: plan, bad: -1, within: -1}
 	for range 2 {
@@ -59,7 +59,7 @@ type watch struct {
 	found  *NotNumber
 }
 
-// Write keeps of the step block what says which values a step has.
+// Write remembers the parts of the step block that say which values a step has.
 func (w *watch) Write(region string, data []int32) error {
 	switch region {
 	case "n":
@@ -70,7 +70,7 @@ func (w *watch) Write(region string, data []int32) error {
 	return w.inspected.Write(region, data)
 }
 
-// Run runs a step, and looks at its logits, or at what each of its dispatches writes.
+// Run runs a step and checks its logits, or the results of each of its dispatches.
 func (w *watch) Run(ctx context.Context, e *plans.Entry, times int) error {
 	if times != 1 {
 		return fmt.Errorf("verify: %d steps at once", times)

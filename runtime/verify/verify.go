@@ -1,14 +1,14 @@
 // Package verify compares a device with the oracle, dispatch by dispatch.
 //
-// An entry is run on a realistic step: tokens at positions behind a context that
-// the plan's own prefill has put into the KV cache. For each dispatch, what it
-// reads is copied from the device to the oracle; its outputs on the device are
-// filled with NaNs; it runs on the device, alone, and its ops run on the oracle;
-// then every element it had to write is compared, and the memory around it must
-// be as before. So a dispatch is judged on its own: what came before it cannot
-// spoil its result. Last, the entry is replayed as it was recorded and must give
-// the bytes that its dispatches gave one at a time. Where all entries are compared, those
-// that decode are then given the same tokens, and must give the same bits.
+// It runs an entry on a realistic step: tokens at positions behind a context that
+// the plan's own prefill has put into the KV cache. For each dispatch it copies the
+// inputs from the device to the oracle, fills the outputs on the device with
+// NaNs, runs the dispatch alone on the device and its ops on the oracle, and
+// compares every element that the dispatch had to write. The memory around the outputs must
+// be unchanged. So each dispatch is judged on its own: earlier dispatches cannot
+// spoil its result. Last, it replays the entry as recorded, which must give
+// the same bytes as its dispatches one at a time. If all entries are compared, the
+// decode entries then get the same tokens and must give the same bits.
 //
 // # Tolerance
 //
@@ -19,20 +19,25 @@
 //	2^-24 * (64 + 4*sqrt(k)) * (largest magnitude of the oracle's run)
 //
 // where k is the number of products and squares behind the element: the columns
-// of a matrix, the width of a norm, head size plus positions of attention, these
-// 16 times since an error of a score is in an exponent, as is one of a decay of the delta
-// rule in every row of the step. A run of the delta rule's state is all of a head's: its rows each
-// take in one element of the value, a sum that may be near 0 by chance and then has no more
-// right digits than its terms leave it. An element of a gated product, act(gate) * up, of matrices is measured by what an error of
-// either factor, relative to that factor's row, makes of it, if that is more. The error of a sum in random order grows with sqrt(k); the factors leave room for
-// drivers whose exp and division are as bad as Vulkan allows. A matrix whose other
-// operand is float16 may be rounded to float16 as well, for which 8 * 2^-11 is added
-// to the first factor; where its rows are narrow, the largest magnitude is that of all
-// rows. An input in fixed point of 12 or 8 bits adds 2 * 2^-12 or 2 * 2^-8: what lies between two numbers may be
-// rounded to either. A float16 may be off by one unit in its last place besides,
-// and an element of a q8_0 cache by one code and what the last place of the scale makes.
-// Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
-// step's are not compared.
+// of a matrix, the width of a norm, head size plus positions of attention. Attention counts
+// 16 times, since an error of a score is in an exponent; so does an error of a decay of the delta
+// rule, in every row of the step. The error of a sum in random order grows with sqrt(k); the factors leave room for
+// drivers whose exp and division are as bad as Vulkan allows. Special cases:
+//
+//   - A run of the delta rule's state is a whole head. Each of its rows
+//     takes in one element of the value, a sum that may be near 0 by chance and then has no more
+//     right digits than its terms leave it.
+//   - For an element of a gated product, act(gate) * up, of matrices, the effect of an error of
+//     either factor, relative to that factor's row, counts if it is larger.
+//   - A matrix whose other operand is float16 may be rounded to float16 as well, which adds 8 * 2^-11
+//     to the first factor. If its rows are narrow, the largest magnitude is taken over all
+//     rows.
+//   - An input in fixed point of 12 or 8 bits adds 2 * 2^-12 or 2 * 2^-8, since a value between two numbers may be
+//     rounded to either.
+//   - A float16 may also be off by one unit in its last place, and
+//     an element of a q8_0 cache by one code plus the effect of the last place of the scale.
+//   - Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
+//     step's are not compared.
 package verify
 
 import (

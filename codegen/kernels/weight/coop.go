@@ -6,13 +6,12 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// CoopDepth is the elements of a row that a step of a tile takes.
+// CoopDepth is the number of elements of a row in a step of a tile.
 const CoopDepth = 64
 
 // CoopFormat is one row of the table of layouts that gemm_coop reads, in steps of 64
-// elements of a row. Lanes share a step: each takes an item, of which there are a
-// number in a step. An item is one or more runs of octets: item i begins with octet
-// i*run. Weights in f32, such as routers, have no row: they are not rounded.
+// elements of a row. Lanes share the items of a step. An item is one or more runs of octets; item i begins with octet
+// i*run. Weights in f32, such as routers, have no row, since they are not rounded.
 type CoopFormat struct {
 	Items  int
 	Run    int // octets
@@ -22,12 +21,12 @@ type CoopFormat struct {
 	Open func(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem
 }
 
-// CoopItem is an item of every step of a row. Loads and what waits for them are kept
-// apart, and which step of its block a step is shapes the code.
+// CoopItem is one item in every step of a row. Loads are separate from the code that waits for
+// them. The code depends on the step's number in its block.
 type CoopItem struct {
-	// Head loads what all steps of a block need; nil if there is nothing such.
+	// Head loads the words that all steps of a block need; nil if there are none.
 	Head func(block kernel.Value) []kernel.Value
-	// Load loads what step p of a block needs besides.
+	// Load loads the other words that step p of a block needs.
 	Load func(block kernel.Value, p int) []kernel.Value
 	// Octets returns the octets of step p, each a U32x4, from what was loaded.
 	Octets func(head, loaded []kernel.Value, p int) []kernel.Value
@@ -36,14 +35,14 @@ type CoopItem struct {
 // CoopDecoder turns codes into f16.
 type CoopDecoder struct {
 	*kernel.Builder
-	// magic is 1024 twice as f16, in a register: the compiler of NVIDIA's driver makes one
-	// instruction of an "and" and an "or" only if one of their masks is no constant.
+	// magic is two f16 of 1024, in a register: NVIDIA's compiler merges an "and" and an "or"
+	// into one instruction only if one of their masks is no constant.
 	magic kernel.Value
-	// sixteenth is 1/16 twice as f16, likewise: it is put together anew for each use
-	// otherwise.
+	// sixteenth is two f16 of 1/16, likewise: otherwise the compiler builds it anew for each
+	// use.
 	sixteenth kernel.Value
-	// Live is whether what is loaded counts, nil where it always does: if not, loads are
-	// of the first word.
+	// Live says whether loaded values count; nil: always. If they do not, loads read
+	// the first word.
 	Live *kernel.Value
 }
 
@@ -55,7 +54,7 @@ func (d *CoopDecoder) load(buf *kernel.Buffer, t kernel.Type, i kernel.Operand) 
 	return buf.Load(t, i)
 }
 
-// NewCoopDecoder returns a decoder. odd is a value below 2^31 that only the device knows.
+// NewCoopDecoder returns a decoder. odd is a value below 2^31 that the driver's compiler cannot know.
 func NewCoopDecoder(b *kernel.Builder, odd kernel.Value) *CoopDecoder {
 	zero := b.Shr(odd, 31)
 	return &CoopDecoder{Builder: b, magic: b.Or(zero, 0x64006400), sixteenth: b.Or(zero, Half2(1.0/16))}

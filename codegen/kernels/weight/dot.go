@@ -7,26 +7,26 @@ import (
 
 // DotFormat is one row of the table of layouts whose codes are bytes, to be multiplied
 // with an x in fixed point by dot products of four bytes. The elements of a row are runs
-// of 32, each of two halves. A lane takes a unit at a time, which is two halves, as that
-// is what one load of 16 bytes of nibbles has: the first halves of two runs or, in the
-// next unit, their second halves. So two neighbours have two runs between them, of which
-// unit u, if its number is even, ends with the first: see dotUnit.product. What a format
-// shares with type format means the same there.
+// of 32, each of two halves. A lane takes a unit at a time. A unit is two halves, because one load
+// of 16 bytes of nibbles has two: the first halves of two runs or, in the
+// next unit, their second halves. So two neighbours share two runs; the unit
+// of even number ends with the first: see dotUnit.product. Fields that type Format
+// also has mean the same there.
 type DotFormat struct {
-	// Stride is from one half of a unit to the other, in elements: that from run to run, or
-	// 16 where a unit is a run.
+	// Stride is the distance between the halves of a unit, in elements: that from run to run, or
+	// 16 if a unit is a run.
 	Stride int
 	Offset bool
-	// bias, if not 0, is what to take from every code; then there are no other offsets.
+	// bias, if not 0, is subtracted from every code; then there are no other offsets.
 	Bias  int
 	Fine  bool // each half has a scale of its own
 	bytes bool // codes are bytes in a plane
 	Super bool // see dotUnit.super
-	// Halves: scales are an f16 of each run, which lie in a plane.
+	// Halves: scales are a plane with an f16 for each run.
 	Halves bool
 	Words  []kernel.Type // that fetch returns
 	Fetch  func(b *kernel.Builder, m Matrix, row kernel.Value, u DotPlace) []kernel.Value
-	// Decode returns unit u from what fetch has loaded.
+	// Decode returns unit u from the words that fetch has loaded.
 	Decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) DotUnit
 }
 
@@ -34,11 +34,11 @@ type DotFormat struct {
 type DotUnit struct {
 	Codes   [2][]kernel.Value // of the halves, four U32 each
 	Times16 bool              // the second half's are 16 times as large, in unsigned bytes
-	// Scales returns those of both halves if they are fine, else that of the run that the unit
-	// ends with.
+	// Scales returns the scales of both halves if scales are fine, else the scale of the run with which the unit
+	// ends.
 	Scales func() []DotScale
-	// super returns what the halves are multiplied by in the sum over a super-block; nil for
-	// formats that have none.
+	// super returns the factors of the halves in the sum over a super-block; nil for
+	// formats without super-blocks.
 	super func() superUnit
 }
 
@@ -54,7 +54,7 @@ type DotScale struct{ Scale, Offset kernel.Value }
 const (
 	FixedRun  = 32
 	FixedHalf = FixedRun / 2
-	// DotUnitElements is the elements of a unit. A row has an even number of units.
+	// DotUnitElements is the number of elements of a unit. A row has an even number of units.
 	DotUnitElements = 32
 )
 
@@ -77,12 +77,12 @@ func (f *DotFormat) Place(b *kernel.Builder, u kernel.Value) DotPlace {
 	return DotPlace{u, b.Div(beginOf(b, u, DotUnitElements, FixedHalf, f.Stride), FixedHalf), f.Stride / FixedHalf, u}
 }
 
-// Wide reports whether lanes may take halves as far apart as a subgroup has lanes, as those
-// of bytes may: neighbours load what lies together in both loads.
+// Wide reports whether lanes may take halves that are as far apart as a subgroup has lanes, as lanes of
+// byte codes may: then neighbours load contiguous words in both loads.
 func (f *DotFormat) Wide() bool { return f.bytes && !f.Fine }
 
-// PlaceWide returns where unit u of a wide format is. The lanes' runs are not those of place:
-// of a chunk of as many runs as a subgroup has lanes, the first half are those of even lanes.
+// PlaceWide returns where unit u of a wide format is. The lanes' runs differ from those of Place:
+// in a chunk of as many runs as a subgroup has lanes, the first half belongs to even lanes.
 func (f *DotFormat) PlaceWide(b *kernel.Builder, u kernel.Value, wave int) DotPlace {
 	chunk, laneID := b.Mul(b.Div(u, wave), wave), b.Mod(u, wave)
 	return DotPlace{u, b.Add(b.Mul(chunk, 2), laneID), wave, b.Add(chunk, b.Shr(laneID, 1), b.Mul(b.And(laneID, 1), wave/2))}

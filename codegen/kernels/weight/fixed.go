@@ -6,27 +6,27 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
-// FixedRuns is the runs of 32 elements of a block that gemm_fixed takes at once.
+// FixedRuns is the number of runs of 32 elements in a block, which gemm_fixed takes at once.
 const FixedRuns = 8
 
 // FixedFormat is one row of the table of layouts that gemm_fixed reads. The four lanes of a
 // subgroup that hold parts of the same row of a matrix have 8 elements each of every run
 // of 32. The runs of a block of 256 are taken in the order of their slots: those of gemv's units.
 type FixedFormat struct {
-	// Apart: a lane's elements of a run are 4 of the first and 4 of the second half, see ApartQuad; else
-	// they lie together.
+	// Apart: a lane's elements of a run are 4 of the first and 4 of the second half, see ApartQuad; otherwise
+	// they are contiguous.
 	Apart bool
 	Fine  bool // scales are of 16 elements, not of 32; then they are apart
 	Whole bool // gemv's units are runs: both halves are added before anything else
-	// Offset: there are offsets; bias, if not 0, is what to take from every code instead.
+	// Offset: there are offsets; bias, if not 0, is subtracted from every code instead.
 	Offset bool
 	Bias   int
-	// Exponents: codes are multiplied by 2 to them, in slots of even and of odd number.
+	// Exponents: codes are multiplied by 2 to the power of these, in slots of even and of odd number.
 	Exponents [2]int
 	runs      []int // by slot of a block; nil for all in order
 	Super     bool  // blocks are super-blocks: see FixedItem.super
-	// Spans are the vec4 of a block of a row that lie together, a number for each place where some do, and Rest the
-	// words that lie elsewhere. Nil: blocks are not copied to shared memory.
+	// Spans are the lengths, in vec4, of the contiguous parts of a block of a row, and Rest the
+	// number of its other words. Nil: blocks are not copied to shared memory.
 	Spans []int
 	Rest  int
 	Open  func(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem
@@ -41,14 +41,14 @@ type FixedItem struct {
 	// Codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
 	// each four that lie together, then 1 and 3.
 	Codes func(words []kernel.Value, slot int) [4]kernel.Value
-	// Terms returns scales and, unless there is a bias, offsets of the runs of slots 2i and 2i+1 in
-	// lane i of four; of each run's halves if scales are fine.
+	// Terms returns, in lane i of four, the scales of the runs in slots 2i and 2i+1 and, unless there is a bias, their
+	// offsets; if scales are fine, those of each run's halves.
 	Terms func(words []kernel.Value) [2][]DotScale
-	// Super is there instead of terms if a block is a super-block.
+	// Super replaces Terms if a block is a super-block.
 	Super func(words []kernel.Value) SuperScales
 }
 
-// SuperScales are those of a super-block, of which all lanes have all: an element is
+// SuperScales are the scales of a super-block; every lane has all of them. An element is
 // factor*(scale*code) + offset*minimum.
 type SuperScales struct {
 	Factor, Offset kernel.Value
@@ -56,11 +56,11 @@ type SuperScales struct {
 	Mins           []kernel.Value // of runs; nil if there is a bias
 }
 
-// FixedWord loads a word, which is not needed behind the slot last: -1 if terms alone need it.
+// FixedWord loads a word. It is not needed behind slot last; -1 if only Terms needs it.
 type FixedWord struct {
 	Load func() kernel.Value
 	Last int
-	// Of is its type, void if it is computed, and At its index in a copy of the block's spans, one behind the other, or
+	// Of is its type, void if it is computed. At is its index in a copy of the block's spans, one behind the other, or
 	// of its other words.
 	Of kernel.Type
 	At func() kernel.Value
@@ -81,7 +81,7 @@ func wordAt(b *kernel.Builder, buf *kernel.Buffer, t kernel.Type, first kernel.V
 // multiply exactly.
 const Subnormal = -24
 
-// Run is the run of a block in a slot.
+// Run returns the number in its block of the run in a slot.
 func (f *FixedFormat) Run(slot int) int {
 	if f.runs == nil {
 		return slot
@@ -89,7 +89,7 @@ func (f *FixedFormat) Run(slot int) int {
 	return f.runs[slot]
 }
 
-// Halves is how many parts of a run have a scale.
+// Halves is the number of scales of a run.
 func (f *FixedFormat) Halves() int {
 	if f.Fine {
 		return 2
@@ -97,7 +97,7 @@ func (f *FixedFormat) Halves() int {
 	return 1
 }
 
-// Stored reports whether offsets are more than a bias.
+// Stored reports whether offsets are stored, rather than a bias.
 func (f *FixedFormat) Stored() bool { return f.Offset && f.Bias == 0 }
 
 // fixedQ4K reads raw blocks of 9 vec4: see fetchDotQ4K.
@@ -169,8 +169,8 @@ func bytePairs(b *kernel.Builder, words []kernel.Value) [4]kernel.Value {
 	return pairs
 }
 
-// ApartQuad is which four elements of each half of a run a lane has if they are apart: such that
-// lanes exchange one word where they have loaded 8 bytes that lie together.
+// ApartQuad returns which four elements of each half of a run a lane has if they are apart. They are chosen so that
+// lanes that have loaded 8 contiguous bytes exchange one word.
 func ApartQuad(b *kernel.Builder, quad kernel.Value) kernel.Value {
 	return b.Or(b.Shl(b.And(quad, 1), 1), b.Shr(quad, 1))
 }
@@ -331,7 +331,7 @@ func fixedQ8_0(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 		func(words []kernel.Value) [2][]DotScale { return halfTerms(b, words[0]) })
 }
 
-// Vectors is how many vec4 the terms of a run take, of two rows.
+// Vectors is the number of vec4 that the terms of a run take, for two rows.
 func (f *FixedFormat) Vectors() int {
 	n := 2 * f.Halves()
 	if f.Stored() {

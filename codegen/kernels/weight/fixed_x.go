@@ -5,20 +5,20 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
-// FixedUnit is the elements of x that a unit of the weights is multiplied with, in 12-bit
+// FixedUnit is the elements of x that multiply a unit of the weights, in 12-bit
 // fixed point: x = scale*(256*high + low), four signed bytes a word.
 type FixedUnit struct {
 	High, Low [2][]kernel.Value // of the halves
-	// Of the run that the unit ends with, or of both halves if they are fine: the scale and,
-	// if the format has offsets, what total makes of the sum of x.
+	// For the run with which the unit ends, or for both halves if scales are fine: the scale and,
+	// if the format has offsets, the result of Total for the sum of x.
 	Scales, Totals []kernel.Value
 	Sums           [2]kernel.Value // of the halves' integers, if the format has super-blocks; then there is one scale and no total
 }
 
-// FixedMost is the largest magnitude of 256*high + low: an integer that is exact in f16.
+// FixedMost is the largest magnitude of 256*high + low, an integer that is exact in f16.
 const FixedMost = 1<<11 - 1
 
-// ScaleElements is the elements of x that share a scale, those of op fixed12, in rows of k.
+// ScaleElements is the number of elements of x that share a scale in op fixed12, in rows of k.
 func ScaleElements(k int) int {
 	if k%SuperElements == 0 {
 		return SuperElements
@@ -26,10 +26,10 @@ func ScaleElements(k int) int {
 	return FixedRun
 }
 
-// SuperElements is those of a super-block.
+// SuperElements is the number of elements of a super-block.
 const SuperElements = 256
 
-// FixedLanes says how lanes that round x have its elements.
+// FixedLanes says which elements of x the lanes that round it hold.
 type FixedLanes struct {
 	Group int  // see ScaleElements
 	Wide  bool // see DotFormat.wide
@@ -91,8 +91,8 @@ func (f *DotFormat) ToFixed(b *kernel.Builder, x [2][]kernel.Value, l FixedLanes
 	return u
 }
 
-// Total returns what offsets are multiplied with, from scale and sum of some integers of x; of
-// a biased format what is to be added to their products with codes.
+// Total returns the factor of offsets, from scale and sum of some integers of x; for
+// a biased format it returns what is to be added to their products with codes.
 func (f *DotFormat) Total(b *kernel.Builder, scale, sum kernel.Value) kernel.Value {
 	if f.Bias != 0 {
 		return b.Mul(sum, -float32(f.Bias)) // exact
@@ -113,8 +113,8 @@ func Largest(b *kernel.Builder, x []kernel.Value) kernel.Value {
 	return most
 }
 
-// InverseScale returns what brings the largest magnitude of a run to FixedMost. Below
-// 1e-30 x counts as 0: the quotient would leave the range of f32.
+// InverseScale returns the factor that scales the largest magnitude of a run to FixedMost. Below
+// 1e-30 x counts as 0, since the quotient would leave the range of f32.
 func InverseScale(b *kernel.Builder, most kernel.Value) kernel.Value {
 	return b.Select(b.Gt(most, 1e-30), b.Div(b.F32(FixedMost), b.Max(most, 1e-30)), 0)
 }
@@ -176,8 +176,8 @@ func meetNeighbour(b *kernel.Builder, halves [2]kernel.Value, odd kernel.Value) 
 	return b.Add(b.Select(odd, halves[1], halves[0]), given)
 }
 
-// Product returns the product of x and the run of the weights that a unit ends with: of
-// what the lane and its neighbour have of it. It is the same whichever lanes those are:
+// Product returns the product of x and the run of the weights with which a unit ends, from the
+// parts of the lane and its neighbour. It does not depend on which lanes these are, since
 // the products of bytes are summed exactly for each scale of the weights.
 func (f *DotFormat) Product(b *kernel.Builder, w DotUnit, x FixedUnit, odd kernel.Value) kernel.Value {
 	halves := x.products(b, w)
@@ -208,8 +208,8 @@ func (u *FixedUnit) products(b *kernel.Builder, w DotUnit) [2]kernel.Value {
 	return [2]kernel.Value{first, u.product(b, 1, w.Codes[1], b.DotI8)}
 }
 
-// SuperSum is a lane's part of the sum over a super-block: integers, of which all lanes' are added
-// before they are made numbers.
+// SuperSum is a lane's part of the sum over a super-block, in integers. The integers of all lanes are added
+// before they become floats.
 type SuperSum struct {
 	Products, Mins kernel.Value // mins only if the format has them
 	Header, ScaleX kernel.Value // which all lanes have
@@ -240,7 +240,7 @@ func Plus(b *kernel.Builder, x, y kernel.Value) kernel.Value {
 	return b.Add(x, y)
 }
 
-// Number is the product of x and the super-block, once all lanes' parts are added.
+// Number is the product of x and the super-block, after all lanes' parts have been added.
 func (s SuperSum) Number(b *kernel.Builder) kernel.Value {
 	number := func(n kernel.Value) kernel.Value { return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n)) }
 	header := b.UnpackHalf(s.Header)
@@ -251,15 +251,15 @@ func (s SuperSum) Number(b *kernel.Builder) kernel.Value {
 	return b.FMA(b.Neg(b.Elem(header, 1)), b.Mul(s.ScaleX, number(s.Mins)), product)
 }
 
-// FixedEighth is eight elements of x, with their scale and the sums of the integers of the run and of the half
-// that they belong to.
+// FixedEighth is eight elements of x, with their scale, and the sums of the integers of their run and of their
+// half.
 type FixedEighth struct {
 	High, Low           []kernel.Value
 	Scale, Sum, HalfSum kernel.Value
 }
 
-// EighthsFixed is toFixed where a lane has eight elements at a time, two vec4, and its neighbour the
-// next: its parts are as many lanes apart as share a scale.
+// EighthsFixed is like ToFixed for lanes that have eight elements at a time, two vec4, and whose neighbours have the
+// next eight. A lane's parts are as many lanes apart as share a scale.
 func EighthsFixed(b *kernel.Builder, parts [][]kernel.Value, lanes int, l FixedLanes) (list []FixedEighth) {
 	var all []kernel.Value
 	for _, x := range parts {

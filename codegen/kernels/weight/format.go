@@ -7,30 +7,30 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// Format is the view of a layout as floats: how a kernel reads a weight matrix that package
-// layout has laid out. A lane takes a unit at a time: runs of consecutive
-// elements, a stride apart. The units of a row are its elements in another order,
-// such that neighbours in a subgroup take neighbours in the row: what they load of
-// x together lies together.
+// Format is the view of a layout as floats: how a kernel reads a weight matrix in that
+// layout. A lane takes a unit at a time: runs of consecutive
+// elements, a stride apart. The units of a row cover its elements in another order,
+// so that neighbours in a subgroup take neighbours in the row, and together load contiguous
+// elements of x.
 type Format struct {
 	*Layout
 	Name string // in kernel keys: the layout's, or a variant's for other row lengths
-	// cols: the row length is a multiple of it.
+	// cols divides the row length.
 	cols   int
 	Unit   int // elements of a unit, at most 32
 	Run    int // consecutive elements, a multiple of 4, that share a scale
 	Stride int // from one run of a unit to the next
-	// Scaled and offset say which terms run has.
+	// Scaled and offset say which terms Run has.
 	Scaled, offset bool
-	// bias is what to take from every code.
+	// bias is subtracted from every code.
 	bias float64
 	// Fetch emits the loads of unit u of a row. A kernel may keep the words in
 	// variables before it decodes them.
 	Fetch func(b *kernel.Builder, m Matrix, row, u kernel.Value) []kernel.Value
-	// Decode returns the runs of unit u from what fetch has loaded.
+	// Decode returns the runs of unit u from the words that Fetch has loaded.
 	Decode func(b *kernel.Builder, words []kernel.Value, u kernel.Value) []Run
-	// DecodeOne is decode for runs whose number is not known to the compiler; nil
-	// where units have few.
+	// DecodeOne is like Decode for a run whose number is known only at run time; nil
+	// where units have few runs.
 	DecodeOne func(b *kernel.Builder, words []kernel.Value, u kernel.Value) func(i kernel.Value) Run
 }
 
@@ -79,7 +79,7 @@ func beginOf(b *kernel.Builder, u kernel.Value, unit, run, stride int) kernel.Va
 	return b.Add(b.Mul(b.Div(u, gap), gap*unit), b.Mul(b.Mod(u, gap), run))
 }
 
-// At returns where the i-th vec4 of a unit is, in elements after the unit's first.
+// At returns the offset of the i-th vec4 of a unit, in elements from the unit's first.
 func (f *Format) At(i int) int { return 4*i/f.Run*f.Stride + 4*i%f.Run }
 
 // Value returns elements 4i to 4i+3 of the run, rounded as ggml rounds them.
@@ -100,7 +100,7 @@ func (r Run) Value(b *kernel.Builder, f *Format, i int) kernel.Value {
 // Sums reports whether a run's product with x needs the sum of x.
 func (f *Format) Sums() bool { return f.offset || f.bias != 0 }
 
-// Shift returns what the sum of x is multiplied with in a run's product.
+// Shift returns the factor of the sum of x in a run's product.
 func (r Run) Shift(b *kernel.Builder, f *Format) kernel.Value {
 	if f.bias != 0 {
 		return b.Mul(r.Scale, -f.bias)

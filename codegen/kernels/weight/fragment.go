@@ -7,17 +7,17 @@ import (
 
 // FragmentFormat is one row of the table of layouts that gemm_fragment reads. The four lanes
 // of a subgroup that hold parts of the same row of a matrix take parts of the weights'
-// row: of each block of 256 elements 64, in two steps of four octets of 8. Which ones they are
-// is the format's, chosen such that a lane loads 16 bytes at a time and needs few scales.
+// row: 64 elements of each block of 256, in two steps of four octets of 8. The format chooses
+// these elements so that a lane loads 16 bytes at a time and needs few scales.
 type FragmentFormat struct {
 	Sharing string // names one of Sharings
 	Loads   int    // vec4 of codes that a lane loads for a step, at most
 	Open    func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem
 }
 
-// Sharing says which elements of a block the lanes get: which bit of an octet's number in
-// its block is which bit of its number o of the four of a step, of the lane of four that
-// gets it, and of the step.
+// Sharing says which elements of a block the lanes get. It maps each bit of an octet's number in
+// its block to a bit of o (its number among the four of a step), of its lane among the four,
+// or of the step.
 type Sharing struct {
 	O, Lanes [2]int
 	Step     int
@@ -28,15 +28,15 @@ const (
 	FragmentSteps = 2   // of a block
 )
 
-// FragmentItem is what a lane takes of the blocks of a row. Loads and what waits for them
-// are kept apart.
+// FragmentItem is a lane's part of the blocks of a row. Loads are separate from the code that waits for
+// them.
 type FragmentItem struct {
-	// Head loads what all steps of a block need; nil if there is nothing such.
+	// Head loads the words that all steps of a block need; nil if there are none.
 	Head func(block kernel.Value) []kernel.Value
-	// Load loads what step p of a block needs besides.
+	// Load loads the other words that step p of a block needs.
 	Load func(block kernel.Value, p int) []kernel.Value
-	// Scales returns what the octets of step p have in common, from what head loaded; nil
-	// if there is nothing such.
+	// Scales returns the values that the octets of step p share, from the words that Head loaded; nil
+	// if there are none.
 	Scales func(head []kernel.Value, p int) []kernel.Value
 	// Octet returns octet o of the four of a step, a U32x4.
 	Octet func(scales, loaded []kernel.Value, o int) kernel.Value
@@ -61,7 +61,7 @@ func (d Sharing) Octet(b *kernel.Builder, laneID, o kernel.Value, p int) kernel.
 	return at
 }
 
-// Place returns whose octet has a number, and which it is: o and 4 times the step.
+// Place returns the lane of an octet, given its number in the block, and o + 4 times the step.
 func (d Sharing) Place(b *kernel.Builder, octet kernel.Value) (laneID, o kernel.Value) {
 	bit := func(at, to int) kernel.Value { return b.Shl(b.And(b.Shr(octet, at), 1), to) }
 	return b.Or(bit(d.Lanes[0], 0), bit(d.Lanes[1], 1)), b.Or(bit(d.O[0], 0), bit(d.O[1], 1), bit(d.Step, 2))

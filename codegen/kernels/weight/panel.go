@@ -2,8 +2,8 @@ package weight
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// Panel is how an image of rows is taken apart once for many columns of x, into lines of a word of each of 16 rows:
-// codes, which are bytes in the order of the elements, and what runs of them are multiplied with.
+// Panel says how to unpack an image of rows once for many columns of x, into lines with a word of each of 16 rows:
+// codes, as bytes in the order of the elements, and the factors of runs of codes.
 //
 //	value = scale*(code - Bias) + least
 type Panel struct {
@@ -15,10 +15,10 @@ type Panel struct {
 	take  func(b *kernel.Builder, m RowsImage, to PanelLines) (part func(at kernel.Value))
 }
 
-// PanelPart is the elements of a part of an image, which can be taken apart by itself.
+// PanelPart is the number of elements in a part of an image, which can be unpacked by itself.
 const PanelPart = 64
 
-// Unpack takes an image apart.
+// Unpack unpacks an image.
 func (p *Panel) Unpack(b *kernel.Builder, m RowsImage, to PanelLines) {
 	part := p.take(b, m, to)
 	if p.parts == 1 {
@@ -28,7 +28,7 @@ func (p *Panel) Unpack(b *kernel.Builder, m RowsImage, to PanelLines) {
 	b.For(0, p.parts, 1, part)
 }
 
-// PanelLines takes the lines of an image.
+// PanelLines receives the lines of an image.
 type PanelLines struct {
 	Code  func(word, codes kernel.Value)
 	Scale func(run, scale kernel.Value) // f32
@@ -82,8 +82,8 @@ func panelPair(bias int, codes func(b *kernel.Builder, m RowsImage, run int) []k
 	}}
 }
 
-// UnpackPairs takes a part of an image apart into pairs of numbers in bf16: line takes those of all rows. Pair n of an image
-// has elements n%32 and n%32+32 of the n/32-th 64. Codes become the upper bits of the mantissa of a float between 1 and 2, which saves their conversion.
+// UnpackPairs unpacks a part of an image into pairs of bf16; line receives a pair of each row. Pair n of an image
+// has elements n%32 and n%32+32 of the 64 elements number n/32. Codes become the upper bits of the mantissa of a float between 1 and 2, which saves their conversion.
 func (p *Panel) UnpackPairs(b *kernel.Builder, m RowsImage, part kernel.Value, line func(n, pair kernel.Value)) {
 	at := 16 // where codes lie in the float
 	if p.Mask>>24 > 127 {
@@ -127,7 +127,7 @@ type pairedRun struct {
 	codes               []kernel.Value
 }
 
-// PairBF16 rounds two numbers to bf16, as op bfloat16 does, the first into the lower half of the word.
+// PairBF16 rounds two numbers to bf16, as op bfloat16 does, and returns them in a word, the first in the lower half.
 func PairBF16(b *kernel.Builder, x, y kernel.Value) kernel.Value {
 	half := func(v kernel.Value) kernel.Value { return b.Add(b.Bitcast(kernel.U32, v), 0x8000) }
 	return b.Or(b.Shr(half(x), 16), b.And(half(y), uint32(0xffff0000)))

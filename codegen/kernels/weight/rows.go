@@ -10,7 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
-// RowsFormat is how a kernel whose lanes are rows of the weights reads layout Rows16: a line of 64 bytes has
+// RowsFormat reads layout Rows16 in kernels whose lanes are rows of the weights: a line of 64 bytes has
 // a word of each of 16 rows.
 type RowsFormat struct {
 	Name   string
@@ -19,13 +19,13 @@ type RowsFormat struct {
 	Signed bool // codes are signed bytes
 	// Product returns the product of an image and x, for each column of x.
 	Product func(b *kernel.Builder, m RowsImage) []kernel.Value
-	// Panel is how an image is taken apart for many columns.
+	// Panel says how to unpack an image for many columns.
 	Panel *Panel
-	// Decode returns element i of an image, as the oracle has it.
+	// Decode returns element i of an image, as the oracle does.
 	Decode func(b *kernel.Builder, word func(k kernel.Value) kernel.Value, i kernel.Value) kernel.Value
 }
 
-// RowsImage is an image of the rows, and the elements of x that it is multiplied with.
+// RowsImage is an image of the rows, and the elements of x that multiply it.
 type RowsImage struct {
 	Word    func(k kernel.Value) kernel.Value // word k of each lane's row
 	X       RowsX
@@ -34,15 +34,15 @@ type RowsImage struct {
 	Unsigned bool
 }
 
-// RowsX are integers of x, of the elements of an image: the same in all lanes.
+// RowsX holds the integers of x for the elements of an image, the same in all lanes.
 type RowsX struct {
-	// Dot adds the products of bytes of the weights and of words of x from one on to start, which may be none.
+	// Dot adds to start, which may be void, the products of the bytes of codes with those of x, from that word of x on.
 	Dot func(column int, word kernel.Value, codes []kernel.Value, start kernel.Value) kernel.Value
-	// Sum is that of the integers of 16 elements, of formats whose codes have a bias: times the bias, negative.
+	// Sum is the sum of the integers of 16 elements, times the negative bias, for formats whose codes have a bias.
 	Sum func(column int, half kernel.Value) kernel.Value
-	// Leasts returns the sum over an image's 8 runs of those of their integers times a byte each of two words.
+	// Leasts returns the sum over an image's 8 runs of the sum of a run's integers times a byte, one of the 8 in two words.
 	Leasts func(column int, bytes [2]kernel.Value) kernel.Value
-	// Scale is what the integers of a run of 32 are multiplied with.
+	// Scale is the factor of the integers of a run of 32.
 	Scale func(column int, run kernel.Value) kernel.Value
 	// Whole: 256 elements share a scale.
 	Whole bool
@@ -107,8 +107,8 @@ func codesQ4_0(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 	return append(codes, high...)
 }
 
-// RowsOf returns how kernels of the target read a weight whose rows are interleaved there; nil if they
-// are not. Of experts, parts may begin at the half of the rows, and x has a run for each: both have to be whole.
+// RowsOf returns the format of a weight whose rows are interleaved on the target; nil if they
+// are not. Parts of experts may begin at half of the rows, so half of them must be whole groups of 16, and a run of x must be whole super-blocks.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
 	f, shape := rowsFormats[w.Type.DType], w.Type.Shape
 	if f == rowsFormats[ir.Q8_0] && !t.UnsignedDot {

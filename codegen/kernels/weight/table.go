@@ -8,12 +8,12 @@ import (
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
-// Layout is one row of the table of layouts: how kernels see weights that lie as package layout
-// has laid them out. A view that is nil is one that no kernel has of it; Without says why.
+// Layout is one row of the table of layouts: the views that kernels have of weights in a layout of package
+// layout. A nil view does not exist; Without says why.
 type Layout struct {
 	Name string // what layout.Format returns
-	// Floats are the views as floats, which every layout has: the first that fits the length of
-	// rows is taken.
+	// Floats are the views as floats, which every layout has. FormatOf takes the first that fits the length of
+	// rows.
 	Floats   []*Format
 	Bytes    *DotFormat      // codes as signed bytes, for an x in fixed point
 	Copy     *CoopFormat     // f16 copied to shared memory, for cooperative matrices
@@ -21,7 +21,7 @@ type Layout struct {
 	Fixed    *FixedFormat    // codes as f16 in these lanes, for an x in fixed point
 	Table    int             // bytes of the table that codes point into, in shared memory
 	Without  string
-	// Permuting is the layout without a table, for targets that permute bytes; nil if that is no other.
+	// Permuting is the variant of the layout without a table, for targets that permute bytes; nil if there is none.
 	Permuting *Layout
 }
 
