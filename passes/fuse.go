@@ -193,9 +193,10 @@ func fuseNorm(f *ir.Func, d Device) error {
 }
 
 // fusePostNorm joins a norm of whole rows with the residual add that alone reads it, and with a
-// factor on the sum.
-func fusePostNorm(f *ir.Func) error {
+// factor on the sum, or with the same of a second norm that alone reads the sum, where a kernel computes that.
+func fusePostNorm(p *ir.Program, f *ir.Func, d Device) {
 	uses, taken := f.Uses(), map[*ir.Op]bool{}
+	groups := map[*ir.Op][]*ir.Op{}                 // by their norm
 	for _, norm := range slices.Backward(f.Ops()) { // of two norms of a sum the later one has what it needs
 		if norm.Kind.Name != "rmsnorm" || perHead(norm) {
 			continue
@@ -210,8 +211,11 @@ func fusePostNorm(f *ir.Func) error {
 			group = append(group, scale)
 		}
 		merge(f, group...)
+		groups[norm] = group
+		if again := only(uses, add.Result, "rmsnorm"); again != nil && groups[again] != nil && !slices.Contains(groups[again][1].Args, add.Result) {
+			d.joinIfComputed(p, f, norm, append(group, groups[again]...))
+		}
 	}
-	return nil
 }
 
 // normReaders returns the groups behind i that read a norm's result, none if one
@@ -240,7 +244,7 @@ func perHead(op *ir.Op) bool {
 
 // fuseEpilogue moves elementwise ops into the matmul group that makes their
 // operand: a GLU behind the two projections that only it reads, an add behind a
-// lone projection that only it reads; at few rows so the activation of one without a gate, but where projections stay apart.
+// lone projection that only it reads; at few rows so the activation of one without a gate or a factor, but where projections stay apart.
 func fuseEpilogue(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
@@ -249,7 +253,7 @@ func fuseEpilogue(f *ir.Func, apart bool) error {
 		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
 			g := f.Groups[j]
 			if !saw(left, g) || !is(g, ir.Elementwise) || !takesEpilogue(f.Groups[i], g.Ops[0], uses) ||
-				g.Ops[0].Kind.Name == "relu2" && (apart || rowsOf(f, g.Ops[0].Result) > ir.DecodeRows) {
+				slices.Contains([]string{"relu2", "scale"}, g.Ops[0].Kind.Name) && (apart || rowsOf(f, g.Ops[0].Result) > ir.DecodeRows) {
 				continue
 			}
 			if mergeUp(f, i, j) || mergeDown(f, i, j) {
@@ -277,10 +281,10 @@ func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	switch op.Kind.Name {
 	case "glu":
 		return projections == 2 && last.Kind.Fusion == ir.MatMul && len(made) == 2 && made[0] == op.Args[0] && made[1] == op.Args[1]
-	case "relu2":
+	case "relu2", "scale":
 		return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1
 	case "add":
-		return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1 && op.Args[0] != op.Args[1]
+		return projections == 1 && (last.Kind.Fusion == ir.MatMul || last.Kind.Name == "scale") && len(made) == 1 && op.Args[0] != op.Args[1]
 	}
 	return false
 }
@@ -319,7 +323,7 @@ func fuseHeads(f *ir.Func) error {
 	return nil
 }
 
-// fuseArgmax joins the choice of the next token with what it does to the step block.
+// fuseArgmax joins the choice of the next token with what it does to the step block, behind all that reads that.
 func fuseArgmax(f *ir.Func) error {
 	for j := 1; j < len(f.Groups); j++ {
 		op := f.Groups[j].Ops[0]
@@ -327,7 +331,7 @@ func fuseArgmax(f *ir.Func) error {
 			continue
 		}
 		i := slices.IndexFunc(f.Groups[:j], func(g *ir.Group) bool { return g.Ops[0].Result == op.Args[0] })
-		if i >= 0 && mergeUp(f, i, j) {
+		if i >= 0 && mergeDown(f, i, j) {
 			j--
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// assignSteps gives every group the earliest step behind all that it depends on.
+// assignSteps gives every group the earliest step behind all that it depends on. Kernels also read parts of the step block that no op
+// names: how many rows there are.
 func assignSteps(f *ir.Func) {
 	made := map[*ir.Value]int{}   // step that makes or last writes a value
 	readAt := map[*ir.Value]int{} // last step that reads a value
@@ -19,6 +20,13 @@ func assignSteps(f *ir.Func) {
 			}
 		}
 		in, writes := g.Inputs(), g.Writes()
+		if g.Call != nil {
+			for _, v := range g.Call.Args {
+				if v.Class == ir.Step && !slices.Contains(in, v) {
+					in = append(in, v)
+				}
+			}
+		}
 		for _, v := range in {
 			after(made, v)
 		}

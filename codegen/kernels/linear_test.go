@@ -718,6 +718,21 @@ func TestGemvSquare(t *testing.T) {
 	}
 }
 
+// TestGemvScaled has a factor behind a projection, of the file or not, and what is added to that.
+func TestGemvScaled(t *testing.T) {
+	for _, c := range []siteTest{
+		{rows: 3, terms: 96, globals: "step @a : f32[T, 96]\nstep @b : f32[T, 24]\nweight @w : f16[24, 96]\n",
+			group: "%0 = linear @a, @w : f32[T, 24]\n%1 = scale %0 {factor=0.375} : f32[T, 24]\n%2 = add %1, @b : io f32[T, 24]"},
+		{rows: 1, terms: 96, globals: "step @a : f32[T, 96]\nweight @g : f32[96]\nweight @w : f32[24, 96]\nweight @s : f32[1]\n",
+			group: "%0 = rmsnorm @a, @g {eps=1e-05, group=96} : f32[T, 96]\n%1 = linear %0, @w : f32[T, 24]\n%2 = scale %1, @s {factor=0.375} : io f32[T, 24]"},
+	} {
+		c.family, c.ctx, c.slots = "gemv", 64, 1
+		c.run(t)
+		c.runOn(t, lookup(t, "sm_90-cuda"))
+		c.checkBuild(t)
+	}
+}
+
 func TestEmbedFormats(t *testing.T) {
 	for d, k := range allFormats() {
 		for _, on := range []*target.Target{llvmpipe(t), processor(t)} {

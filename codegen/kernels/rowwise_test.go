@@ -46,6 +46,12 @@ func TestRowwise(t *testing.T) {
 			group: "%0 = rmsnorm @a, @w {eps=1e-05, group=2048} : f32[T, 2048]\n%1 = add %0, @b : io f32[T, 2048]"},
 		{family: "rownorm", rows: 20, n: 19, globals: "step @a : f32[T, 100]\nstep @b : f32[T, 100]\nweight @w : f32[100]\nweight @s : f32[1]\n",
 			group: "%0 = rmsnorm @a, @w {eps=1e-05, group=100} : f32[T, 100]\n%1 = add @b, %0 : f32[T, 100]\n%2 = scale %1, @s {factor=1.0} : io f32[T, 100]"},
+		{family: "rownorm", rows: 3, n: 2, globals: "step @a : f32[T, 1500]\nstep @b : f32[T, 1500]\nstep @c : f32[T, 1500]\nweight @w : f32[1500]\nweight @w2 : f32[1500]\n",
+			group: "%0 = rmsnorm @a, @w {eps=1e-05, group=1500} : f32[T, 1500]\n%1 = add %0, @b : f32[T, 1500]\n" +
+				"%2 = rmsnorm %1, @w2 {eps=0.5, group=1500} : f32[T, 1500]\n%3 = add @c, %2 : io f32[T, 1500]"},
+		{family: "rownorm", rows: 20, n: 19, globals: "step @a : f32[T, 66]\nstep @b : f32[T, 66]\nweight @w2 : f32[66]\nweight @s : f32[1]\n",
+			group: "%0 = rmsnorm @a {eps=1e-05, group=66} : f32[T, 66]\n%1 = add @b, %0 : f32[T, 66]\n" +
+				"%2 = rmsnorm %1, @w2 {eps=0.5, group=66} : f32[T, 66]\n%3 = add %2, @a : f32[T, 66]\n%4 = scale %3, @s {factor=0.5} : io f32[T, 66]"},
 		{family: "rownorm", rows: 2, globals: "step @a : f32[T, 66]\n", group: "%0 = rmsnorm @a {eps=1e-05, group=66} : io f32[T, 66]"},
 		{family: "elementwise", rows: 3, globals: "step @a : f32[T, 7]\n", group: "%0 = sigmoid @a : io f32[T, 7]"},
 		{family: "elementwise", rows: 9, n: 5, globals: "step @a : f32[T, 48]\nweight @dt : f32[48]\nweight @rate : f32[48]\n",

@@ -18,7 +18,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu or relu2] [add]...
+//	[untile] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -42,10 +42,11 @@ type linearGroup struct {
 }
 
 // projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0), or without
-// act W0 x + bias0, plus residuals.
+// act W0 x + bias0, maybe times a factor, plus residuals.
 type projection struct {
 	matrices  []*weights // one, or gate and up
 	act       string     // of glu, or relu2 of one matrix
+	scale     *ir.Op     // what the result of one matrix is multiplied by, or nil
 	residuals []*ir.Value
 	result    *ir.Value
 	// width is the row length of the result, or what each of its slots has of it.
@@ -217,6 +218,14 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		}
 		p.act, p.result = "relu2", op.Result
 		return true
+	case "scale":
+		p := g.making(op.Args[0])
+		rows, ok := site.ExtentOf(s, op.Result)
+		if p == nil || !p.plain() || p.slots > 0 || !ok || rows.Max > ir.DecodeRows || s.Target.Backend == plans.CPU {
+			return false
+		}
+		p.scale, p.result = op, op.Result
+		return true
 	case "workspace":
 		if g.workspace != nil || op.Args[0] != g.x && op.Args[0] != x {
 			return false
@@ -264,7 +273,9 @@ func (g *linearGroup) allF32() bool {
 	return !g.half && !slices.ContainsFunc(g.projects, func(p *projection) bool { return p.half })
 }
 
-func (p *projection) plain() bool { return p.act == "" && !p.half && len(p.residuals) == 0 }
+func (p *projection) plain() bool {
+	return p.act == "" && p.scale == nil && !p.half && len(p.residuals) == 0
+}
 
 // key says all that shapes the code, but for what the family adds.
 func (g *linearGroup) key() string {
@@ -300,6 +311,12 @@ func (g *linearGroup) key() string {
 		}
 		if p.slots > 0 {
 			text = "expert " + text
+		}
+		if p.scale != nil {
+			text += "*scale"
+		}
+		if p.scale != nil && len(p.scale.Args) > 1 {
+			text += "*by"
 		}
 		text += strings.Repeat("+add", len(p.residuals))
 		if p.half {
@@ -369,6 +386,8 @@ type projectArgs struct {
 	matrices  []weight.Matrix
 	bias      []*kernel.Buffer // nil where there is none
 	residuals []*kernel.Buffer
+	factor    kernel.Value   // of the result, if it is scaled
+	by        *kernel.Buffer // what the factor is multiplied by, or nil
 	out       *kernel.Buffer
 	width     kernel.Value
 	first     kernel.Value // the first workgroup that works on it
@@ -418,6 +437,12 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 				pa.experts = append(pa.experts, s.U32(matrixName("experts", i, j), int(shape[0]), 8, "experts"))
 			}
 		}
+		if p.scale != nil {
+			pa.factor = s.F32(matrixName("factor", i, 0), p.scale.Attrs.Float("factor"), 1, "of the result")
+		}
+		if p.scale != nil && len(p.scale.Args) > 1 {
+			pa.by = s.Read(matrixName("by", i, 0), p.scale.Args[1])
+		}
 		for j, r := range p.residuals {
 			pa.residuals = append(pa.residuals, s.Read(matrixName("add", i, j), r))
 		}
@@ -460,7 +485,7 @@ func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
 // sameCode reports whether both projections have the same code but for their arguments.
 func (p *projection) sameCode(o *projection) bool {
 	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
-	return p.slots == 0 && o.slots == 0 && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+	return p.slots == 0 && o.slots == 0 && p.scale == nil && o.scale == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
 		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
 }
 
@@ -562,6 +587,13 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 		y = lane.GLU(b, p.spec.act, y)(v[1])
 	case p.spec.act != "":
 		y = lane.Relu2(b, y)
+	}
+	if p.spec.scale != nil {
+		factor := p.factor
+		if p.by != nil {
+			factor = b.Mul(p.by.Load(kernel.F32, 0), factor)
+		}
+		y = b.Mul(y, factor)
 	}
 	at := b.Add(b.Mul(row, p.width), col)
 	for _, r := range residuals {

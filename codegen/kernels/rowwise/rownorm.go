@@ -161,7 +161,7 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		if k.runs > 1 {
 			from, laneID = b.Add(b.Mul(from, k.runs), b.Mul(b.SubgroupID(), n)), b.SubgroupLane()
 		}
-		type part struct{ i, exists, x, gain, z, add kernel.Value }
+		type part struct{ i, exists, x, gain, z, add, gain2, add2 kernel.Value }
 		load := func(i kernel.Value) part {
 			p := part{i: i, exists: b.Bool(true)}
 			if !k.even() && !k.loop {
@@ -180,6 +180,9 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			}
 			if post.add != nil {
 				p.add = post.add.Load(t, b.Add(from, p.i))
+			}
+			if post.again != nil {
+				p.gain2, p.add2 = post.gain2.Load(t, p.i), post.add2.Load(t, b.Add(from, p.i))
 			}
 			return p
 		}
@@ -212,11 +215,25 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		} else {
 			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
 		}
-		write := func(p part) {
+		normed := func(p part) kernel.Value {
 			v := b.Mul(p.x, lane.Splat(b, scale, k.vec))
-			if gain != nil {
+			if p.gain != (kernel.Value{}) {
 				v = b.Mul(v, p.gain)
 			}
+			return v
+		}
+		if post.again != nil { // the sums take the place of x
+			again := b.F32(0)
+			for i := range parts {
+				p := &parts[i]
+				p.x = b.Add(normed(*p), p.add)
+				p.gain, p.add = p.gain2, p.add2
+				again = square(*p, again)
+			}
+			scale = b.InverseSqrt(b.Add(b.Div(k.sum(b, again), b.Convert(kernel.F32, group)), post.eps2))
+		}
+		write := func(p part) {
+			v := normed(p)
 			if z != nil {
 				v = b.Mul(v, lane.EachElement(b, p.z, lane.Activations["silu"]))
 			}
