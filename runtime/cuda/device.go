@@ -24,7 +24,7 @@ type Device struct {
 	owned map[*allocation]bool
 }
 
-// Open opens the device of that index and holds it against what a plan needs.
+// Open opens the device of that index and checks that it meets the requirements of a plan.
 func Open(index int, need plans.Requirements) (*Device, error) {
 	all, err := Enumerate()
 	if err != nil {

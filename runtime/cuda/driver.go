@@ -85,7 +85,7 @@ var symbols = [functions]string{
 	cuEventQuery:           "cuEventQuery", cuEventSynchronize: "cuEventSynchronize", cuEventElapsedTime: "cuEventElapsedTime",
 }
 
-// ErrNoDriver is that the driver's library is not there.
+// ErrNoDriver says that the driver's library is not installed.
 var ErrNoDriver = errors.New("no CUDA driver")
 
 // absent is that of the loader.
@@ -140,7 +140,7 @@ func explained(err error) error {
 	return err
 }
 
-// Error is the name that NVIDIA's documentation has for it.
+// Error returns the name of the result in NVIDIA's documentation.
 func (e Error) Error() string {
 	if d, err := load(); err == nil {
 		var text *byte

@@ -22,8 +22,8 @@ const poll = 100 * time.Millisecond
 // settleTimeout bounds the wait for a step that was given up.
 const settleTimeout = time.Minute
 
-// Executor holds a plan's weights and state on a device and replays its entries. Each is a graph,
-// made once.
+// Executor holds a plan's weights and state on a device and replays its entries. Each entry is a graph,
+// captured once.
 type Executor struct {
 	dev       *Device
 	plan      *plans.Plan
@@ -158,7 +158,7 @@ func (x *Executor) Write(name string, data []int32) error {
 	return nil
 }
 
-// Run replays the entry times in a row, without the host between.
+// Run replays the entry `times` times in a row, without returning to the host in between.
 func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -305,7 +305,7 @@ func (x *Executor) Backend() string { return "CUDA" }
 // Driver names the driver and its version.
 func (x *Executor) Driver() string { return x.dev.Info.DriverText() }
 
-// ReadBandwidth measures the bytes a second that a kernel which does nothing else reads from the
+// ReadBandwidth measures the bytes a second of a kernel that only reads the
 // device's memory.
 func (x *Executor) ReadBandwidth(ctx context.Context) (float64, error) {
 	var r runtime.ProbeResult

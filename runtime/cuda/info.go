@@ -15,7 +15,7 @@ import (
 // Oldest is the compute capability without the dot that a device needs to run any plan.
 const Oldest = 75
 
-// Info is what a device says of itself. Sizes are in bytes.
+// Info is a device's description of itself. Sizes are in bytes.
 type Info struct {
 	Index    int    `json:"index"`   // for NewExecutor
 	Backend  string `json:"backend"` // plans.CUDA
@@ -47,7 +47,7 @@ func (i *Info) DriverText() string {
 	return fmt.Sprintf("CUDA %d.%d", i.Driver/1000, i.Driver%1000/10)
 }
 
-// Enumerate lists the devices. It is an error that there is no driver, but not that there is no
+// Enumerate lists the devices. It returns an error if there is no driver, but not if there is no
 // device.
 func Enumerate() ([]Info, error) {
 	d, err := load()
@@ -143,8 +143,8 @@ func (i *Info) ReadFree() error {
 	return err
 }
 
-// Warm begins to make the context that Open needs, for the life of the process: who is about to open the device
-// does something else meanwhile. What fails then fails in Open.
+// Warm starts to make the context that Open needs, for the life of the process, so that a caller can do
+// something else meanwhile. Failures show in Open.
 func (i *Info) Warm() {
 	handle := uintptr(i.handle)
 	go func() {
@@ -155,7 +155,7 @@ func (i *Info) Warm() {
 	}()
 }
 
-// Capabilities are what it offers.
+// Capabilities are what the device offers, as plans require it.
 func (i *Info) Capabilities() *plans.Capabilities {
 	return &plans.Capabilities{
 		Memory: int64(i.Memory),
@@ -163,7 +163,7 @@ func (i *Info) Capabilities() *plans.Capabilities {
 	}
 }
 
-// Check says what the device lacks of what a plan needs.
+// Check says which requirement of a plan the device does not meet.
 func (i *Info) Check(need plans.Requirements) error {
 	if what := need.Missing(i.Capabilities()); what != "" {
 		return ir.Unsupported("device cuda:%d, %s, %s", i.Index, i.Name, what)

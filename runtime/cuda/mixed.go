@@ -8,13 +8,13 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Overlaps reports whether a dispatch of the entry begins while the one before runs.
+// Overlaps reports whether dispatches of the entry begin while the one before them runs.
 func (x *Executor) Overlaps(e *plans.Entry) bool {
 	return x.plan.Require.CUDA.Overlap && e.Kind == "decode"
 }
 
-// Mixed returns what times the entry as a whole, with kernels of its copies: dispatch i is computed
-// as from(i) computes it. Free has to be called.
+// Mixed returns a function that times the entry as a whole, with kernels of its copies: dispatch i comes
+// from copy from(i). The caller must call free.
 func (x *Executor) Mixed(e *plans.Entry, from func(i int) *plans.Entry) (run func(ctx context.Context, times int) (time.Duration, error), free func(), err error) {
 	g, err := x.entry(e, work{from: from})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // Profile runs the entry on the step block as the host has written it, repeats
-// times from the same state of it, with an event behind every dispatch, and returns the
-// median time of each dispatch, with what it takes to begin after the one before.
+// times from the same state of it, with an event behind every dispatch. It returns the
+// median time of each dispatch, including its delay behind the one before it.
 func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]time.Duration, error) {
 	stamps := make([]uintptr, len(e.Dispatches)+1)
 	defer func() {

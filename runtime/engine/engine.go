@@ -1,21 +1,21 @@
-// Package engine serves one plan to several users: one goroutine owns the device, decodes all
-// sequences in steps of several rows, reads prompts piece by piece between these, and keeps what
-// a slot holds for the next turn of its conversation.
+// Package engine serves one plan to several users. One goroutine owns the device. It decodes all
+// sequences in steps of several rows, and reads prompts piece by piece between these steps. A slot keeps its
+// tokens for the next turn of the conversation.
 //
 // # The same answer
 //
-// Decode entries of all widths give the same bits, so it makes no difference who else is
-// decoded in a step. A prompt is cut where its positions say, not where load does: at the ends of
-// pieces, which follow from the predicted times of the plan and Options.ITL alone, and for models with recurrent state at
-// Request.Turn; so it makes no difference who else has to be served. What a slot holds from before is taken over
-//   - in whole pieces that prompts have written: the answer has the bits of one without any cache;
-//   - by a prompt that begins with one before, up to its Turn, as far as both agree: the next turn of a conversation. Rows of the
-//     answer were then written by decode entries, whose numbers differ in the last bits from those of prefill
-//     entries on devices that multiply matrices of f16. Options.Exact leaves this out. The same turn asked for
-//     again goes on from where it went on the first time.
+// Decode entries of all widths give the same bits, so other sequences in a step make no
+// difference. Only positions decide where a prompt is cut, never load: at the ends of
+// pieces, which follow from the predicted times of the plan and Options.ITL, and for models with recurrent state also at
+// Request.Turn. So other requests make no difference either. A request reuses the tokens of a slot in two ways:
+//   - whole pieces that prompts have written: the answer has the same bits as without any cache;
+//   - the next turn of a conversation: a prompt that begins with an earlier one, up to its Turn, as far as both agree. Decode
+//     entries wrote the rows of the answer then, and on devices that multiply matrices of f16 their numbers differ in the last
+//     bits from those of prefill entries. Options.Exact excludes this way. The same turn requested
+//     again continues from the same place as the first time.
 //
 // So a request with a seed has one answer, unless it continues a conversation that a slot may or
-// may not hold still; with Options.Exact, or Request.NoCache, it has one always. All this is for one
+// may not still hold. With Options.Exact or Request.NoCache it always has one answer. All this holds for one
 // plan, device and driver, and one bound ITL.
 package engine
 
@@ -44,8 +44,8 @@ var (
 	ErrQueueTimeout = errors.New("no slot became free in time")
 )
 
-// Unhurried is an Options.ITL for programs of one user: nobody waits for a token while a prompt is
-// read. Longer submissions may be taken for a device that hangs.
+// Unhurried is an Options.ITL for programs with one user, where nobody waits for a token while a prompt is
+// read. Drivers may take longer submissions for a hanging device.
 const Unhurried = 500 * time.Millisecond
 
 // Options of an engine. The zero value is good.
@@ -57,7 +57,7 @@ type Options struct {
 	Queue int
 	// Patience is how long a request may wait for a slot; 0: without end.
 	Patience time.Duration
-	// Exact takes nothing over from a slot that would not be computed to the same bits.
+	// Exact reuses only those tokens of a slot that would be computed to the same bits.
 	Exact bool
 }
 
@@ -134,8 +134,8 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error
 // errStopped ends a sequence whose answer has a stop text.
 var errStopped = errors.New("stopped")
 
-// Answer writes the text of an answer to w as it comes. It returns the end, or the error: that of the
-// request, of w, or the cause of ctx.
+// Answer writes the text of an answer to w as it comes. It returns the end of the answer, or an error of the
+// request or of w, or the cause of ctx.
 func (e *Engine) Answer(ctx context.Context, r Request, w io.Writer) (*Done, error) {
 	for ev, err := range e.Generate(ctx, r) {
 		if err != nil {
@@ -232,8 +232,8 @@ func (e *Engine) look() {
 	}
 }
 
-// Drain lets no new requests in and waits until all have ended. When ctx ends, what still runs
-// ends with Length and Drained.
+// Drain refuses new requests and waits until all have ended. When ctx ends, requests that still run
+// end with Length and Drained.
 func (e *Engine) Drain(ctx context.Context) error {
 	e.mu.Lock()
 	e.draining = true
@@ -278,7 +278,7 @@ func (e *Engine) shut(why error) {
 // Failed is closed when the executor has failed; Err then says how.
 func (e *Engine) Failed() <-chan struct{} { return e.failed }
 
-// Err is what the executor failed with, nil while it works.
+// Err is the error with which the executor failed, nil while it works.
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -26,8 +26,8 @@ type Request struct {
 	Priority int // requests of a higher priority go first
 	// NoCache computes the whole prompt anew.
 	NoCache bool
-	// Turn is how many tokens of the prompt the next turn of the conversation surely begins with: all but
-	// the generation prompt of a chat template. 0: all of them.
+	// Turn is the number of leading tokens of the prompt with which the next turn of the conversation will surely begin: all but
+	// the generation prompt of a chat template. 0: all tokens.
 	Turn int
 
 	Reasoning *Budget  // nil: without end
@@ -43,8 +43,8 @@ type Budget struct {
 	Force []int32 // what it is ended with at the limit: Close and what belongs around it; nil: Close
 }
 
-// Opening makes an answer begin with one of several sequences of tokens. Where these part the likeliest
-// goes on.
+// Opening makes an answer begin with one of several sequences of tokens. Where these diverge, the likeliest
+// one continues.
 type Opening struct {
 	Plain  [][]int32 // at the beginning of the answer
 	Behind [][]int32 // behind its reasoning, if it begins with some; nil: at the beginning, whatever the model would do

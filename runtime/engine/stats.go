@@ -9,7 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 )
 
-// Stats is what the engine does and has done.
+// Stats is the state of the engine and its counters.
 type Stats struct {
 	Device  string
 	Ctx     int
@@ -26,8 +26,8 @@ type Stats struct {
 	CachedTokens    int64            // of prompts, found in slots
 	GeneratedTokens int64
 
-	// Turns whose recurrent state could not be kept for the next one, which then computes its whole
-	// prompt; and why, of the last one.
+	// Turns whose recurrent state could not be kept for the next turn, which then computes its whole
+	// prompt; and the reason of the last one.
 	Unsaved    int64
 	UnsavedWhy error
 
@@ -45,7 +45,7 @@ type SlotStats struct {
 	Checkpoint int64  // bytes of recurrent state kept for the next turn
 }
 
-// EntryStats is what steps of an entry took.
+// EntryStats counts and times the steps of an entry.
 type EntryStats struct {
 	Name  string
 	Steps int64
@@ -59,7 +59,7 @@ func newStats(plan *plans.Plan, exec runtime.Executor) Stats {
 		Slots: make([]SlotStats, plan.Header.Slots), Requests: map[string]int64{}}
 }
 
-// Stats returns the state of now.
+// Stats returns the current state.
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 )
 
-// Vectors makes vectors of texts for several users, on a plan whose model predicts no tokens. One text is read at
-// a time, and texts of several requests take turns.
+// Vectors makes vectors of texts for several users, on a plan whose model predicts no tokens. It reads one text at
+// a time; texts of several requests take turns.
 type Vectors struct {
 	sess   *runtime.Session
 	plan   *plans.Plan
@@ -45,11 +45,11 @@ func NewVectors(plan *plans.Plan, exec runtime.Executor) (*Vectors, error) {
 	return v, nil
 }
 
-// Width is how many numbers a vector has.
+// Width is the number of dimensions of a vector.
 func (v *Vectors) Width() int { return runtime.VectorWidth(v.plan) }
 
-// Embed returns the vectors of texts in their order. The error is a ContextError, a RequestError, ErrDraining or ErrClosed,
-// that of ctx, or one of the model or the device.
+// Embed returns the vectors of texts in their order. The error is a ContextError, a RequestError, ErrDraining, ErrClosed,
+// the error of ctx, or an error of the model or the device.
 func (v *Vectors) Embed(ctx context.Context, texts [][]int32) (all [][]float32, err error) {
 	for _, ids := range texts {
 		switch {
@@ -140,7 +140,7 @@ func (v *Vectors) Generate(context.Context, Request) iter.Seq2[Event, error] {
 	}
 }
 
-// Stats is what it has done so far.
+// Stats returns counters since the start.
 func (v *Vectors) Stats() Stats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -161,14 +161,14 @@ func (v *Vectors) Stats() Stats {
 // Failed is closed when the device has failed, with the error that Err returns.
 func (v *Vectors) Failed() <-chan struct{} { return v.failed }
 
-// Err is why the device has failed.
+// Err is the error with which the device has failed.
 func (v *Vectors) Err() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.err
 }
 
-// Drain lets no new request in and waits for those that run; when ctx ends, it ends them.
+// Drain refuses new requests and waits for those that run; when ctx ends, it ends them.
 func (v *Vectors) Drain(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

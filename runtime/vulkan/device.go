@@ -15,8 +15,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// Device is an open device with one queue. What is created on it and not freed
-// before is freed by Close.
+// Device is an open device with one queue. Close frees everything created on it
+// that was not freed before.
 type Device struct {
 	Info DeviceInfo
 
@@ -95,14 +95,14 @@ func (d *Device) open(index int, need plans.VulkanRequirements) error {
 	return nil
 }
 
-// Check says what the device lacks, if anything, of what need lists and of
-// what the runtime itself is built on.
+// Check says which feature of need, or of the runtime's own needs, the device lacks,
+// if any.
 func (info *DeviceInfo) Check(need plans.VulkanRequirements) error {
 	return info.Meets(&plans.Requirements{Backend: plans.Vulkan, Vulkan: &need})
 }
 
-// Meets says what the device lacks, if anything, of what a plan requires and of
-// what the runtime itself is built on.
+// Meets says which requirement of a plan, or of the runtime itself, the device does not meet,
+// if any.
 func (info *DeviceInfo) Meets(r *plans.Requirements) error {
 	need := *r.Vulkan
 	if info.api < vk.Version12 {
@@ -206,8 +206,8 @@ func (d *Device) layoutInfo() vk.PipelineLayoutCreateInfo {
 // another one.
 const closeTimeout = time.Second
 
-// Close frees the device and all that was created on it. It waits a moment for what was
-// submitted; a device that is at work still keeps everything until the process ends.
+// Close frees the device and everything created on it. It waits a moment for pending
+// submissions. If the device still works then, it keeps everything until the process ends.
 func (d *Device) Close() {
 	if d.cmd == nil {
 		return

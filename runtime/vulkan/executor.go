@@ -272,7 +272,7 @@ func (x *Executor) Write(name string, data []int32) error {
 	return nil
 }
 
-// Run replays the entry times in a row, in one submission.
+// Run replays the entry `times` times in a row, in one submission.
 func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
 	var cmds []*Commands
 	if x.dirty {
@@ -402,7 +402,7 @@ func (x *Executor) Backend() string { return "Vulkan" }
 // Driver names the driver and its version.
 func (x *Executor) Driver() string { return x.dev.Info.Driver + " " + x.dev.Info.DriverInfo }
 
-// ReadBandwidth is what Device.ReadBandwidth measures.
+// ReadBandwidth calls Device.ReadBandwidth.
 func (x *Executor) ReadBandwidth(ctx context.Context) (float64, error) {
 	return x.dev.ReadBandwidth(ctx)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// DeviceInfo is what a device says of itself.
+// DeviceInfo is a device's description of itself.
 type DeviceInfo struct {
 	Index         int    `json:"index"` // for Open
 	Name          string `json:"name"`
@@ -36,7 +36,7 @@ type DeviceInfo struct {
 	family uint32 // the queue family that is used
 }
 
-// UnmarshalJSON reads what `zincrun probe --json` printed of a device.
+// UnmarshalJSON reads a device from the output of `zincrun probe --json`.
 func (info *DeviceInfo) UnmarshalJSON(data []byte) error {
 	type plain DeviceInfo
 	if err := json.Unmarshal(data, (*plain)(info)); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // PipelineInfo describes a compute pipeline: a SPIR-V module with its entry
-// point main, and what specializes it.
+// point main, and its specialization.
 type PipelineInfo struct {
 	Name      string            // for error messages
 	Words     []uint32          // SPIR-V; pipelines given the same slice share one shader module
@@ -24,8 +24,8 @@ type PipelineInfo struct {
 	// subgroup size, and asks for subgroups without idle lanes where the device
 	// can be asked.
 	FullSubgroups bool
-	// Bindings are those of the storage buffers of set 0 that the module has, which
-	// kernels of this project have not.
+	// Bindings are the storage buffers of set 0 that the module declares. Kernels of
+	// this project have none.
 	Bindings []uint32
 	// Code keeps the driver's representations of the kernel, for Pipeline.Code; the
 	// device must have been opened with the feature pipelineExecutableInfo.

@@ -11,7 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 )
 
-// ProbeRequirements are what Probe needs of a device.
+// ProbeRequirements are the features that Probe needs.
 func ProbeRequirements() plans.VulkanRequirements {
 	return plans.VulkanRequirements{Features: probeFeatures}
 }
@@ -66,7 +66,7 @@ func ProbeIdentity() []byte {
 	return h.Sum(nil)
 }
 
-// Probe measures what the cost model needs to know of a device, which must have
+// Probe measures the figures of a device that the cost model needs. The device must have
 // been opened with ProbeRequirements or more.
 func (d *Device) Probe(ctx context.Context) (runtime.ProbeResult, error) {
 	var r runtime.ProbeResult
@@ -78,8 +78,8 @@ func (d *Device) Probe(ctx context.Context) (runtime.ProbeResult, error) {
 	return r, nil
 }
 
-// ReadBandwidth measures only that: bytes a second that a kernel which does
-// nothing else reads from the device's memory.
+// ReadBandwidth measures the bytes a second of a kernel that only reads
+// the device's memory.
 func (d *Device) ReadBandwidth(ctx context.Context) (float64, error) {
 	var r runtime.ProbeResult
 	err := d.probeRead(ctx, &r)

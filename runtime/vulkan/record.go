@@ -106,8 +106,8 @@ func (c *Commands) DispatchIndirect(b *Buffer, offset int64) {
 	c.dev.cmd.CmdDispatchIndirect(c.handle, b.handle, uint64(offset))
 }
 
-// Barrier makes what was done before it in the ways of from complete and
-// visible to what comes after it in the ways of to.
+// Barrier completes the accesses of kinds from before it and makes them
+// visible to accesses of kinds to after it.
 func (c *Commands) Barrier(from, to Access) {
 	fromStage, _, written := from.flags()
 	toStage, read, write := to.flags()

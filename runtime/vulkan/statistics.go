@@ -7,7 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// Statistic is one figure that the driver's compiler tells of a pipeline, such
+// Statistic is one figure of the driver's compiler about a pipeline, such
 // as the number of registers.
 type Statistic struct {
 	Executable  string  `json:"executable"` // the part of the pipeline
@@ -46,8 +46,8 @@ func (p *Pipeline) Statistics() ([]Statistic, error) {
 	return all, nil
 }
 
-// Code is what the driver's compiler made of p, by the driver's names: its
-// intermediate forms and the assembly. p must have been created with PipelineInfo.Code.
+// Code returns the output of the driver's compiler for p, by the driver's names: intermediate
+// forms and assembly. p must have been created with PipelineInfo.Code.
 func (p *Pipeline) Code() (map[string]string, error) {
 	d := p.dev
 	executables, err := p.executables()
