@@ -87,8 +87,8 @@ func (k *costs) input(v *ir.Value) error {
 	return err
 }
 
-// weightBytes is what the group reads of a weight: all of it, but for the rows of
-// an embedding and the experts of a mixture that nobody asks for.
+// weightBytes is the number of bytes of a weight that the group reads: all of it, except rows of
+// an embedding and experts of a mixture that no row chooses.
 func (k *costs) weightBytes(v *ir.Value) (int64, error) {
 	w, err := weight.LayoutOf(k.t, v)
 	if err != nil {
@@ -112,8 +112,8 @@ func (k *costs) weightBytes(v *ir.Value) (int64, error) {
 	return w.Bytes, nil
 }
 
-// touched is how many of the experts at least one row asks for, if rows choose
-// slots of them at random: each row passes an expert by with probability
+// touched is the expected number of experts that at least one row chooses, if rows choose
+// slots of them at random: each row misses an expert with probability
 // 1 - slots/experts.
 func (k *costs) touched(experts, slots int64) int64 {
 	missed, pass := 1.0, float64(experts-slots)/float64(experts)
@@ -144,7 +144,7 @@ func (k *costs) window(v *ir.Value) int {
 	return 0
 }
 
-// sequences is the number of sequence slots that the rows of a step are of, at most.
+// sequences is the largest number of sequence slots to which the rows of a step belong.
 func (k *costs) sequences() int64 {
 	if k.p.Mixes(k.f) {
 		return int64(min(k.f.Rows, k.p.Slots))

@@ -26,7 +26,7 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	return []byte(text), ptx.Entry, err
 }
 
-// sharesSubgroup reports whether the driver's compiler is told that the lanes of a subgroup have its number in common. Other kernels were not
+// sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the subgroup's number. Other kernels were not
 // measured (docs/lab/cuda-decode.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
 	return c.Overlaps && (c.Family == "gemv" || c.Family == "attention_split")
@@ -44,7 +44,7 @@ func readsOnce(c *kernels.Candidate) bool {
 // constant reports whether no dispatch writes a value.
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
 
-// constants says of a candidate that overlaps which operands no dispatch writes.
+// constants says which operands of an overlapping candidate no dispatch writes.
 func constants(c *kernels.Candidate) string {
 	if !c.Overlaps {
 		return ""

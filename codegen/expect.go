@@ -6,9 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// expect replaces the rooflines of the plan by the one prediction of each dispatch: what the row
-// that chose its kernel says of it, else its roofline with the target's fit. What entries are for
-// (reach) was decided before, between rooflines, which are all of one kind.
+// expect replaces the rooflines of the plan by the final prediction of each dispatch: the time in the row
+// that chose its kernel, else its roofline with the target's fit. The reach of entries
+// was decided before, by comparing rooflines, which are all of one kind.
 func (e *emitter) expect() {
 	for i := range e.plan.Entries {
 		f := e.p.Funcs[i]

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// mostSlots is how many sequences Fill gives a plan, at most: as many as a decode entry has rows.
+	// mostSlots is the largest number of slots that Fill gives a plan: the rows of the widest decode entry.
 	mostSlots = ir.DecodeRows
-	// roomyCtx is the context that Fill does not go below for the sake of another slot.
+	// roomyCtx is the least context to which Fill goes down for another slot.
 	roomyCtx = 8 << 10
 	// ctxUnit is what contexts that Fill finds are multiples of.
 	ctxUnit = 256

@@ -32,7 +32,7 @@ func LargestCtx(p *plans.Plan, t *target.Target) int {
 	return min(p.LargestCtx(t.Memory), indexable(p.Program, t, p.LargestCtx(t.Memory)))
 }
 
-// indexable is the largest context up to most with which kernels can index the caches of p, 0
+// indexable is the largest context, up to most, in which kernels can index the caches of p, 0
 // if there is none.
 func indexable(p *ir.Program, t *target.Target, most int) int {
 	if t.IsHost() {

@@ -13,9 +13,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// inquiry asks AMD's compiler about candidates of call sites and keeps what it says. A question takes the
-// compiler tens of milliseconds, so all of a site's are asked only on request: else the candidates that can still be
-// the best, by what their bytes take and by what was said of kernels like them.
+// inquiry asks AMD's compiler about candidates of call sites and keeps its answers. A question takes the
+// compiler tens of milliseconds. So inquiry asks about all candidates of a site only on request, else about those that can still be
+// the best, judged by the time of their bytes and by answers about similar kernels.
 type inquiry struct {
 	t      *target.Target
 	oracle *radv.Oracle
@@ -27,13 +27,13 @@ type inquiry struct {
 	paces   map[pair]strategy.Pace
 }
 
-// lowered is a kernel with its code, in which constants are open. The code is made when it is asked about.
+// lowered is a kernel with its code, whose constants are open. The code is made for the first question about it.
 type lowered struct {
 	fn    *kernel.Func
 	words []uint32
 }
 
-// code is a kernel with subgroups of a size: other constants change little of what the compiler makes of it.
+// code is a kernel with a subgroup size; other constants change little in the compiler's result.
 type code struct {
 	kernel string
 	wave   int
@@ -55,9 +55,9 @@ type search struct {
 	best  *rated
 }
 
-// ask sets what is rated of each site, which takes as much as works say: what is certain to hold the candidate that would be the
-// best of all, as far as strategy.Slack is enough. Questions go out in waves, of each site one at most, so that all processors are busy and
-// what is asked does not depend on which answer comes first.
+// ask sets the rated candidates of each site, whose work is in works. They are certain to include the candidate that would be the
+// best of all, as far as strategy.Slack is enough. Questions go out in waves, at most one per site, so that all processors are busy and
+// the questions do not depend on which answer comes first.
 func (q *inquiry) ask(ctx context.Context, sites []*site, works []plans.Cost) error {
 	searches := make([]*search, len(sites))
 	for i, s := range sites {
@@ -100,7 +100,7 @@ func (q *inquiry) rating(c *kernels.Candidate) *rating {
 	return q.ratings[key]
 }
 
-// open are the candidates of a site whose kernels are wanted: the next one and, once that one is judged, those that are not slower by their
+// open returns the candidates of a site whose kernels are needed: the next one and, once it is judged, those that are not slower by their
 // bytes alone.
 func (q *inquiry) open(s *search) []*rated {
 	switch {
@@ -117,7 +117,7 @@ func (q *inquiry) hopeless(s *search, k *strategy.AMDKernel) bool {
 	return !q.all && s.best != nil && strategy.PredictAMD(q.t, k, s.work).Seconds >= (1-strategy.Margin)*s.best.Seconds
 }
 
-// weigh builds and weighs the kernels of candidates, as far as that is not done, on all processors.
+// weigh builds and weighs the kernels of candidates that are not yet weighed, on all processors.
 func (q *inquiry) weigh(open []*rated) error {
 	var build, weigh []*rated
 	seen := map[any]bool{}
@@ -147,7 +147,7 @@ func (q *inquiry) weigh(open []*rated) error {
 	})
 }
 
-// wave judges candidates by what is known and returns those to ask about next.
+// wave judges candidates by the answers so far and returns those to ask about next.
 func (q *inquiry) wave(searches []*search) []*rated {
 	var wave []*rated
 	coming := map[any]bool{} // what this wave's answers will tell
@@ -181,7 +181,7 @@ func (q *inquiry) wave(searches []*search) []*rated {
 
 func (s *search) pair(r *rated) pair { return pair{r.Family, s.first.Name(), r.Name()} }
 
-// judge takes the next candidate of a site, which was answered.
+// judge takes the next candidate of a site, whose answer is known.
 func (q *inquiry) judge(s *search, r *rated) {
 	s.rated, s.left = append(s.rated, r), s.left[1:]
 	if !r.Known {
@@ -202,7 +202,7 @@ func (q *inquiry) judge(s *search, r *rated) {
 	}
 }
 
-// beaten reports whether a candidate will not be the best, by what was said of others.
+// beaten reports whether a candidate cannot be the best, judged by the answers about others.
 func (q *inquiry) beaten(s *search, r *rated) bool {
 	if s.best == nil {
 		return false

@@ -16,14 +16,14 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// rated is a candidate of a site with what AMD's compiler makes of it.
+// rated is a candidate of a site with the answer of AMD's compiler.
 type rated struct {
 	*kernels.Candidate
 	*rating
 	strategy.Prediction
 }
 
-// rating is what the candidates of many sites share: kernel, constants and grid.
+// rating is the part that candidates of many sites share: kernel, constants and grid.
 type rating struct {
 	built *lowered
 	*specialized
@@ -57,13 +57,13 @@ func (r *rating) dispatched(c *kernels.Candidate) *strategy.AMDKernel {
 	return r.dispatchedAs(c, &r.Figures)
 }
 
-// dispatchedAs is what it would know of c if the compiler had said f.
+// dispatchedAs is the rating of c if the compiler's answer were f.
 func (r *rating) dispatchedAs(c *kernels.Candidate, f *radv.Figures) *strategy.AMDKernel {
 	return &strategy.AMDKernel{Wave: c.Wave, Workgroup: r.workgroup, Grid: c.Grid, VGPRs: f.VGPRs, LDS: f.LDS,
 		Issue: float64(f.InverseThroughput) * r.mean, Latency: float64(f.Latency) * r.most, Operations: r.operations, Busiest: r.busiest}
 }
 
-// refusal says why a candidate is not to be used; empty if it is.
+// refusal says why a candidate must not be used; empty if it may.
 func (r *rating) refusal() string {
 	switch {
 	case r.Refused != "":
@@ -75,7 +75,7 @@ func (r *rating) refusal() string {
 }
 
 // predictSites returns a table with the candidate that the cost model predicts to be
-// fastest for each site that is not tuned; nil without an oracle. Of a decode entry's sites it asks
+// fastest for each site that is not tuned; nil without an oracle. At sites of a decode entry it asks
 // only about candidates that add in the order of orders, by group.
 func (q *inquiry) predictSites(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, tuned *tuning.Table) (*tuning.Table, error) {
 	if q.oracle == nil {
@@ -112,7 +112,7 @@ func differentSites(sites []*site) []*site {
 }
 
 // predictRows asks the oracle about candidates of the sites and returns a row for each
-// site of which it knows all that it is asked.
+// site for which it has all answers.
 func (q *inquiry) predictRows(ctx context.Context, p *ir.Program, sites []*site) ([]tuning.Row, error) {
 	works, of := make([]plans.Cost, len(sites)), map[string]int{}
 	for i, s := range sites {

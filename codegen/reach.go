@@ -7,13 +7,13 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 )
 
-// worthSplitting is what two steps may take of the time of one that could take all
-// rows: predictions of narrow entries are the least exact.
+// worthSplitting is the largest share that two steps may take of the time of one step for all
+// rows, since predictions of narrow entries are the least exact.
 const worthSplitting = 0.95
 
-// reach widens what prefill entries are for. A step of few rows more than an entry has would
-// leave most of the next wider one idle, as its tiles are of many rows; a full step and
-// another one for the rest can take less.
+// reach sets the reach of prefill entries. A step of a few rows more than an entry has would
+// leave most of the next wider entry idle, since its tiles have many rows. A full step and
+// another for the rest can take less time.
 func (e *emitter) reach() error {
 	if e.t.IsHost() {
 		return nil

@@ -71,9 +71,9 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 	return slices.Concat(each...), err
 }
 
-// selectKernels chooses a candidate for every group: the one that was found best when the
-// target was tuned; of what is not tuned, with an oracle the one that the cost model
-// predicts to be fastest; else the first, as families offer their best guess first.
+// selectKernels chooses a candidate for every group: the one that was best when the
+// target was tuned; for other sites, with an oracle, the one that the cost model
+// predicts to be fastest; else the first, since families offer their best guess first.
 func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) (chosen, error) {
 	p.Target = t.Name
 	if t.IsHost() {
@@ -115,8 +115,8 @@ type chosen struct {
 	tables []*tuning.Table
 }
 
-// rounds splits the sites: what the narrowest decode entry adds in which order decides what the
-// other ones may have.
+// rounds splits the sites into rounds: the orders of sums in the narrowest decode entry decide which candidates the
+// other decode entries may have.
 func rounds(sites []*site) [2][]*site {
 	var list [2][]*site
 	var first *ir.Func
@@ -135,8 +135,8 @@ func rounds(sites []*site) [2][]*site {
 	return list
 }
 
-// chooseAll chooses kernels for sites. orders are those of the sums of decode entries, by group; it
-// adds the sites'. It returns what was predicted of sites that are not tuned.
+// chooseAll chooses kernels for sites. orders has the orders of sums of decode entries, by group; it
+// adds those of sites. It returns the predictions for sites that are not tuned.
 func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, q *inquiry, c Choice) (predicted *tuning.Table, err error) {
 	if predicted, err = q.predictSites(ctx, p, sites, orders, c.Tuned); err != nil {
 		return nil, err
@@ -158,9 +158,9 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 	return predicted, nil
 }
 
-// takeAll adds copies of the functions to what was chosen, with other candidates. A site
-// has another one only where its neighbours have what was chosen: their code has to come to
-// the compute units before its own, their tails overlap. It returns the sites of all functions.
+// takeAll adds copies of the functions with other candidates. A site
+// gets another candidate only where its neighbours keep the chosen ones, since their code reaches
+// the compute units before its own and their tails overlap. It returns the sites of all functions.
 func takeAll(p *ir.Program, t *target.Target, sites []*site, choice *Choice) ([]*site, error) {
 	if !slices.ContainsFunc(p.Funcs, func(f *ir.Func) bool { return choice.copies(f.Name) }) {
 		return nil, fmt.Errorf("the model has no entry %q", choice.Copies)
@@ -216,8 +216,8 @@ func takeAll(p *ir.Program, t *target.Target, sites []*site, choice *Choice) ([]
 	return sites, nil
 }
 
-// turnsOf numbers the sites, by key, such that no two of a number are next to each other,
-// unless they are the same.
+// turnsOf numbers the sites, by key, so that no two sites of one number are neighbours,
+// unless they are the same site.
 func turnsOf(sites []*site) map[string]int {
 	next := map[string]map[string]bool{}
 	for i, s := range sites {
@@ -264,7 +264,7 @@ func describe(g *ir.Group) string {
 	return strings.Join(parts, ", ")
 }
 
-// findCandidate returns the candidate that g.Call names, of its family. The call must be what that makes of it: programs are edited by hand, too.
+// findCandidate returns the candidate that g.Call names, of its family. The call must equal the candidate's, since people also edit programs by hand.
 func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
 	s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
 	c := kernels.Find(s, g.Call)

@@ -12,9 +12,9 @@ import (
 
 // splitAttention replaces attention by a split and a merge if otherwise most of the
 // target would be idle: in decode entries, with one workgroup per row and KV head, and in
-// others if they have few rows. In decode entries split and
-// merge are one dispatch, whose workgroups meet, and what makes q, k and v and writes
-// the caches is part of it if there is a kernel for that.
+// other entries if they have few rows. In decode entries split and
+// merge are one dispatch with a last-block reduction. It also makes q, k and v and writes
+// the caches, if there is a kernel for that.
 func splitAttention(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil
@@ -104,8 +104,8 @@ func fuseHeads(p *ir.Program, f *ir.Func, t *target.Target) {
 	f.Groups = groups
 }
 
-// addArrivals adds the counters of workgroups that meet: one for each head of the rows
-// of a decode entry are more than any kernel needs.
+// addArrivals adds the counters of last-block reductions: one for each head and row
+// of a decode entry, which is more than any kernel needs.
 func addArrivals(p *ir.Program) {
 	heads := 1
 	for _, f := range p.Funcs {
@@ -118,7 +118,7 @@ func addArrivals(p *ir.Program) {
 	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
 }
 
-// splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups that meet.
+// splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups with a last-block reduction.
 func splitArgmax(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil

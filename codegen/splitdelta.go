@@ -9,8 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// splitDelta makes two dispatches of a delta rule of many rows, which are of one sequence: what
-// needs no state is computed for all chunks at once, and then the rule goes chunk by chunk.
+// splitDelta splits a delta rule of many rows of one sequence into two dispatches: the first computes, for
+// all chunks at once, what needs no state; the second goes chunk by chunk.
 func splitDelta(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
 		if !strategy.Chunks(t, f.Rows) || p.Mixes(f) {
@@ -45,8 +45,8 @@ func splitDelta(p *ir.Program, t *target.Target) error {
 	return nil
 }
 
-// chunks reports whether the rule is the delta rule of operands that g norms, behind all
-// else in g.
+// chunks reports whether rule is a delta rule whose q and k ops of g normalize per head, with
+// the same eps.
 func chunks(g *ir.Group, rule *ir.Op) bool {
 	if rule.Kind.Name != "deltanet" {
 		return false
@@ -62,7 +62,7 @@ func chunks(g *ir.Group, rule *ir.Op) bool {
 	return true
 }
 
-// chunked returns the groups that compute what g does chunk by chunk. Each makes its operands
+// chunked returns the groups that compute g chunk by chunk. Each makes its operands
 // itself.
 func chunked(b *ir.Builder, g *ir.Group, rule *ir.Op) (first, second *ir.Group, err error) {
 	a, q, k := rule.Attrs, rule.Args[0].Def, rule.Args[1].Def

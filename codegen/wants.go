@@ -9,13 +9,13 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// applyWants asks families what would have to change around each group for their kernels to take
-// it, and changes it: inputs of projections and attention are rounded to what kernels multiply,
-// and split-K products get a workspace.
+// applyWants asks families what must change around each group so that their kernels can take
+// it, and changes it: it rounds inputs of projections and attention to the type that kernels multiply,
+// and gives split-K products a workspace.
 //
-// To f16 a value is rounded once for all who read it, behind the norm or the projections that
-// make it if nobody else reads it. Else a norm is computed a second time, as that needs no
-// step of its own; other values are rounded by themselves. To fixed point each group that
+// A value is rounded to f16 once for all its readers, in the group of the norm or the projections that
+// make it, if it has no other reader. Otherwise a norm is computed a second time, since that needs no
+// step of its own, and other values are rounded in a group of their own. For fixed point, each group that
 // reads x rounds it itself.
 func applyWants(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
@@ -57,7 +57,7 @@ type tiling struct {
 	lanes string
 }
 
-// tile makes the readers of g read x from tiles, into which a group of its own puts it.
+// tile makes the readers of g read x from tiles, which a group of its own makes.
 func (r *wanted) tile(g *ir.Group, w kernels.Rewrite) error {
 	if w.Lanes == "" {
 		return nil
@@ -105,7 +105,7 @@ func (r *wanted) fix(g *ir.Group, w kernels.Rewrite) error {
 	return nil
 }
 
-// half makes the readers of g read what is rounded to f16.
+// half makes the readers of g read x rounded to f16.
 func (r *wanted) half(g *ir.Group, w kernels.Rewrite) error {
 	if w.Round != "half" {
 		return nil
@@ -145,7 +145,7 @@ func (r *wanted) workspace(g *ir.Group, w kernels.Rewrite) error {
 	return err
 }
 
-// place puts the ops that round behind those that make what they round.
+// place puts the ops that round behind the ops that make their operands.
 func (r *wanted) place() {
 	uses := r.f.Uses()
 	for i := 0; i < len(r.f.Groups); i++ {

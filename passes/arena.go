@@ -21,7 +21,7 @@ type span struct {
 
 // placeArena gives every value that one group makes and another reads an offset
 // in the arena. Values share bytes only if a barrier stands between the last use
-// of one and the first of the other. Largest first, lowest offset that fits: for
+// of one and the first use of the other. It places the largest value first, at the lowest offset that fits. For
 // the few sizes of a transformer that is optimal or close to it.
 func placeArena(p *ir.Program) error {
 	for _, f := range p.Funcs {
@@ -43,8 +43,8 @@ func placeArena(p *ir.Program) error {
 	return nil
 }
 
-// lowestFit returns the lowest offset for s that no placed span of an
-// overlapping lifetime covers.
+// lowestFit returns the lowest offset at which s overlaps no placed span
+// with an overlapping lifetime.
 func lowestFit(s span, placed map[int][]span) int64 {
 	var busy []span
 	for step := s.first; step <= s.last; step++ {

@@ -71,8 +71,8 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 	return nil
 }
 
-// embedding returns the entries of a model that makes vectors: as wide as those that read prompts, and as the
-// widest of those that decode, for short texts.
+// embedding returns the entries of a model that makes vectors: one for each width of a prompt entry and, for
+// short texts, one of the widest decode width.
 func embedding(entries []Entry) []Entry {
 	var list []Entry
 	decode := 0

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// mostLate bounds the steps by which a group moves: what it reads and writes lives longer for it.
+	// mostLate bounds the steps by which a group moves, because its operands and results then live longer.
 	mostLate = 3
-	// leastMoved is the work of a group, in bytes, from which on it moves.
+	// leastMoved is the least work of a group that moves, in bytes.
 	leastMoved = 64 << 10
-	// flopsOfByte is what a device computes while it moves a byte.
+	// flopsOfByte is the operations that a device computes while it moves a byte.
 	flopsOfByte = 200
 )
 
-// fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step; where nothing waits for a group, a later
-// one will do. It goes to the step, of the next mostLate, whose largest group has the most to do, and fills what that leaves of the
-// device; the step that it leaves may end sooner. In its new step it stands first, and runtime/cuda launches the first of a step last: launched
-// before the others it would keep them waiting (docs/lab/between-dispatches.md).
+// fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step, but a group for which nothing waits
+// can run later. It moves to the one of the next mostLate steps whose largest group has the most work, and uses the units which that group leaves
+// idle; the step that it leaves may end sooner. It becomes the first group of its new step. runtime/cuda launches the first group of a step last, because
+// launched before the others it would delay them (docs/lab/between-dispatches.md).
 func fillSteps(f *ir.Func) {
 	before := dependencies(f)
 	last := f.Groups[len(f.Groups)-1].Step
@@ -84,7 +84,7 @@ func dependencies(f *ir.Func) [][]int {
 	return before
 }
 
-// workOf is what a group has to do, in bytes: those that it reads, and what it computes at flopsOfByte.
+// workOf is the work of a group in bytes: the bytes that it reads, and its operations at flopsOfByte.
 func workOf(f *ir.Func, g *ir.Group) (n int64) {
 	for _, op := range g.Ops {
 		flops, _ := op.Kind.Flops(op, ir.StepSize{Rows: f.Rows, Sequences: 1, Positions: f.Rows})

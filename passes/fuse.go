@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// dependsOn reports whether b, which stands after a, must stay there: it reads
-// what a makes or writes, or writes what a reads or writes.
+// dependsOn reports whether b must stay behind a: it reads
+// something that a makes or writes, or writes something that a reads or writes.
 func dependsOn(b, a *ir.Group) bool {
 	for _, op := range a.Ops {
 		if op.Result != nil && slices.Contains(b.Inputs(), op.Result) {
@@ -53,9 +53,8 @@ func mergeDown(f *ir.Func, i, j int) bool {
 	return true
 }
 
-// pending returns the ops that read one of vs. A search for readers ends when it
-// has seen them all: they stand close to what they read, the end of a function
-// does not.
+// pending returns the ops that read one of vs. A search for readers can stop when it
+// has seen them all, usually long before the end of the function.
 func pending(uses map[*ir.Value][]*ir.Op, vs ...*ir.Value) map[*ir.Op]bool {
 	ops := map[*ir.Op]bool{}
 	for _, v := range vs {
@@ -97,9 +96,9 @@ func is(g *ir.Group, c ir.Fusion) bool {
 }
 
 // fuseProjections joins linear ops that read the same input. At many rows float32
-// weights stay apart from others: kernels may round the latter to f16, while who
-// keeps a weight in float32, as routers are kept, wants its precision. Where they
-// stay apart, only gate and up of a GLU are joined.
+// weights stay apart from others: kernels may round the others to f16, but a weight
+// in float32, such as a router, needs its precision. On devices where projections
+// stay apart, it joins only gate and up of a GLU.
 func fuseProjections(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	join := func(a, b *ir.Group) bool {
@@ -124,8 +123,8 @@ func fuseProjections(f *ir.Func, apart bool) error {
 	return nil
 }
 
-// ofOneGLU reports whether two projections, of weights of one type, are gate and up of a GLU, in either order,
-// that alone reads them.
+// ofOneGLU reports whether two projections with weights of one type are gate and up of a GLU, in either order,
+// and only the GLU reads them.
 func ofOneGLU(uses map[*ir.Value][]*ir.Op, a, b *ir.Op) bool {
 	glu := only(uses, a.Result, "glu")
 	return glu != nil && only(uses, b.Result, "glu") == glu && oneType(a, b)
@@ -148,10 +147,10 @@ func alike(f *ir.Func, a, b *ir.Group) bool {
 }
 
 // fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
-// them can take it. Two readers get a copy each: at few rows a norm costs less
-// than the barrier behind it. Matrix units multiply many rows rounded to f16, and
-// what is rounded must be normalised before, so there the norm stays. A norm of runs of a row moves only into a
-// projection of few rows that can have it.
+// them can take it. Two readers get a copy each, since at few rows a norm costs less
+// than the barrier behind it. On matrix units the norm of many rows stays, since they multiply
+// rows rounded to f16, which must be normalized before. A norm over runs of a row moves only into a
+// projection of few rows that can take it.
 func fuseNorm(f *ir.Func, d Device) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
@@ -192,8 +191,8 @@ func fuseNorm(f *ir.Func, d Device) error {
 	return nil
 }
 
-// fusePostNorm joins a norm of whole rows with the residual add that alone reads it, and with a
-// factor on the sum, or with the same of a second norm that alone reads the sum, where a kernel computes that.
+// fusePostNorm joins a norm of whole rows with the residual add if only the add reads it, and with a
+// factor on the sum. If a second norm is the only reader of the sum, it joins that norm's group likewise, where a kernel computes that.
 func fusePostNorm(p *ir.Program, f *ir.Func, d Device) {
 	uses, taken := f.Uses(), map[*ir.Op]bool{}
 	groups := map[*ir.Op][]*ir.Op{}                 // by their norm
@@ -218,8 +217,8 @@ func fusePostNorm(p *ir.Program, f *ir.Func, d Device) {
 	}
 }
 
-// normReaders returns the groups behind i that read a norm's result, none if one
-// of them cannot take the norm in.
+// normReaders returns the groups behind i that read a norm's result, or none if one
+// of them cannot take the norm.
 func normReaders(f *ir.Func, i int, left map[*ir.Op]bool) []*ir.Group {
 	var readers []*ir.Group
 	for _, g := range f.Groups[i+1:] {
@@ -243,8 +242,8 @@ func perHead(op *ir.Op) bool {
 }
 
 // fuseEpilogue moves elementwise ops into the matmul group that makes their
-// operand: a GLU behind the two projections that only it reads, an add behind a
-// lone projection that only it reads; at few rows so the activation of one without a gate or a factor, but where projections stay apart.
+// operand: a GLU behind two projections, an add behind a lone projection, if only
+// that op reads them. At few rows it also moves a factor, and the activation of a projection without a gate, except on devices where projections stay apart.
 func fuseEpilogue(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
@@ -289,7 +288,7 @@ func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	return false
 }
 
-// ofOneHead reports whether a norm of whole rows is one of heads, of which a row has one.
+// ofOneHead reports whether a norm of whole rows is a norm of heads, with one head in a row.
 func ofOneHead(norm *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	if norm.Kind.Name != "rmsnorm" {
 		return false
@@ -323,7 +322,7 @@ func fuseHeads(f *ir.Func) error {
 	return nil
 }
 
-// fuseArgmax joins the choice of the next token with what it does to the step block, behind all that reads that.
+// fuseArgmax joins the choice of the next token with the advance of the step block, behind all readers of the step block.
 func fuseArgmax(f *ir.Func) error {
 	for j := 1; j < len(f.Groups); j++ {
 		op := f.Groups[j].Ops[0]

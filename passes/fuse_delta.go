@@ -9,10 +9,10 @@ import (
 // deltaParts are the ops that a delta rule's dispatch can take in.
 var deltaParts = []string{"slice", "l2norm", "decay", "sigmoid", "conv1d"}
 
-// fuseDelta joins a delta rule with the ops that only it leads to on the way from
-// the projections, and with the gated norm of its result. At many rows convolution
-// and norm stay dispatches of their own: there they work on all rows at once, the
-// rule on one after the other, and without the norm a head can be cut into parts.
+// fuseDelta joins a delta rule with the ops between the projections and the rule whose results only
+// it needs, and with the gated norm of its result. At many rows convolution
+// and norm stay dispatches of their own: they work on all rows at once, while the
+// rule takes one row after the other, and without the norm a head can be split into parts.
 func fuseDelta(f *ir.Func) error {
 	uses := f.Uses()
 	for _, rule := range f.Ops() {
@@ -61,7 +61,7 @@ func within(readers, group []*ir.Op) bool {
 	return true
 }
 
-// sliced are the ops that take slices of rows as they lie.
+// sliced are the ops that can read slices of rows in place.
 var sliced = []string{"mul", "glu", "conv1d", "conv_write", "ssd"}
 
 // fuseSlices joins each op of sliced (a product of two rows, a GLU, a convolution or the write of its ring, a state space
@@ -94,8 +94,8 @@ func fuseSlices(p *ir.Program, d Device) error {
 	})(p)
 }
 
-// fuseGate joins attention with the gate on its result and the slice that the
-// gate is.
+// fuseGate joins attention with the gate on its result and the slice of the
+// gate.
 func fuseGate(f *ir.Func) error {
 	uses := f.Uses()
 	for _, op := range f.Ops() {

@@ -15,7 +15,7 @@ func rowsOf(f *ir.Func, v *ir.Value) int {
 }
 
 // merge joins the groups of the ops into one, at the place of one of them. It
-// reports whether all came together.
+// reports whether it could join all.
 func merge(f *ir.Func, ops ...*ir.Op) bool {
 	var all []*ir.Group
 	for _, g := range f.Groups {
@@ -45,12 +45,12 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 	return nil
 }
 
-// fuseExperts groups what belongs to the experts of a layer. At few rows that is
-// one dispatch for top-k, gate, up and GLU, or up and its square, of the routed and the shared experts,
-// and one for route weights, down, the sum in rank order, the shared expert's
-// gate and the residual. At many rows the projections are tiles over rows sorted
-// by expert, and only GLU and sums are fused. So they are where projections stay
-// apart, as far as gate and up have one type.
+// fuseExperts groups the ops of the experts of a layer. At few rows it makes two dispatches:
+// one for top-k, gate, up and GLU (or up and its square) of the routed and the shared experts,
+// one for route weights, down, the sum in rank order, the shared expert's
+// gate and the residual. At many rows projections are tiles over rows sorted
+// by expert, and only GLU and sums are fused. The same holds on devices where projections stay
+// apart, if gate and up have one type.
 func fuseExperts(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for _, top := range f.Ops() {
@@ -119,7 +119,7 @@ func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
 	return x
 }
 
-// activationOf returns the op that alone reads what projections make: the GLU of two, or what activates one; nil if there is none.
+// activationOf returns the only reader of projections if it is their activation: the GLU of two, or the activation of one; else nil.
 func activationOf(up []*ir.Op, uses map[*ir.Value][]*ir.Op, made func(op *ir.Op) *ir.Value) *ir.Op {
 	kind := "relu2"
 	if len(up) == 2 {
@@ -134,7 +134,7 @@ func activationOf(up []*ir.Op, uses map[*ir.Value][]*ir.Op, made func(op *ir.Op)
 	return act
 }
 
-// biased returns the result of an expert_linear behind its bias, which it adds to biases.
+// biased returns the result of an expert_linear after its bias, and appends the bias op to biases.
 func biased(uses map[*ir.Value][]*ir.Op, linear *ir.Op, biases *[]*ir.Op) *ir.Value {
 	bias := only(uses, linear.Result, "expert_bias")
 	if bias == nil {
@@ -144,7 +144,7 @@ func biased(uses map[*ir.Value][]*ir.Op, linear *ir.Op, biases *[]*ir.Op) *ir.Va
 	return bias.Result
 }
 
-// findTail follows the sum through the adds that only it leads to.
+// findTail follows the sum through the adds that are its only readers.
 func (x *experts) findTail(uses map[*ir.Value][]*ir.Op) {
 	for v := x.sum.Result; ; {
 		add := only(uses, v, "add")

@@ -6,10 +6,10 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// fuseSSD joins a state space model of few rows with the convolution that makes its x and what writes the ring of that,
-// with the gate on its result, and with the slices that these read. At many rows a convolution works on all rows at once, and
-// where projections stay apart a dispatch costs less than what each head would compute again. What no kernel computes as
-// one stays as it was.
+// fuseSSD joins a state space model of few rows with the convolution that makes its x and the write of its ring,
+// with the gate on its result, and with the slices that these read. It leaves many rows alone, where a convolution works on all rows at once. On
+// devices where projections stay apart, a dispatch costs less than the work that each head would repeat. Groups that no kernel computes
+// stay as they were.
 func fuseSSD(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil
@@ -42,7 +42,7 @@ func (d Device) joinIfComputed(p *ir.Program, f *ir.Func, op *ir.Op, group []*ir
 	}
 }
 
-// aroundSSD returns what one dispatch may compute with op, nil if its x is of no convolution.
+// aroundSSD returns the ops that one dispatch may compute with op, nil if no convolution makes its x.
 func aroundSSD(uses map[*ir.Value][]*ir.Op, op *ir.Op) []*ir.Op {
 	conv := op.Args[0].Def
 	if conv == nil || conv.Kind.Name != "conv1d" || only(uses, conv.Result, "ssd") == nil {
@@ -72,7 +72,7 @@ func withSlices(uses map[*ir.Value][]*ir.Op, group []*ir.Op) []*ir.Op {
 	return group
 }
 
-// computesAtAnyWidth asks for the widest decode step, which needs the most: all widths have to be one kernel, so that they
+// computesAtAnyWidth asks for the widest decode step, which needs the most. All widths must use one kernel, so that they
 // give the same bits.
 func (d Device) computesAtAnyWidth(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 	widest := *f

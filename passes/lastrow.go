@@ -6,9 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// sinkLastRow makes a prefill entry compute logits for its last row only, and an embed entry that takes the
-// last row take it early. Ops that work on each row alone and lead nowhere but to the logits, or to that row,
-// are rebuilt on one row; the last row is taken of what they read.
+// sinkLastRow makes a prefill entry compute logits for its last row only, and makes an embed entry that uses the
+// last row take it early. It rebuilds on one row the ops that work row by row and lead only to the logits, or to that row,
+// and takes the last row of their inputs.
 func sinkLastRow(f *ir.Func) error {
 	if KindOf(f) != Prefill && !hasOp(f, "last_row") {
 		return nil

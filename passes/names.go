@@ -13,7 +13,7 @@ var layerPrefix = regexp.MustCompile(`^blk\.[0-9]+\.`)
 
 // nameSites names every group after its layer and its matmul weights or, if it
 // has none, its ops: "blk.3.attn_q+attn_k+attn_v", "blk.3.rope+kvwrite". A group
-// that reads nothing of a layer belongs to the layer whose results it reads.
+// without globals of a layer belongs to the layer whose results it reads.
 func nameSites(p *ir.Program) error {
 	for _, f := range p.Funcs {
 		taken := map[string]bool{}

@@ -2,7 +2,7 @@ package passes
 
 import "github.com/zincc-dev/zincc/ir"
 
-// makeRings gives caches that only rows with a window read room for no more than ir.RingPositions says.
+// makeRings limits caches that only rows with a window read to ir.RingPositions positions.
 func makeRings(p *ir.Program) error {
 	rows := p.MaxRows()
 	for c, w := range p.Windows() {

@@ -9,8 +9,8 @@ import (
 // choosers are the ops whose results are ids of experts.
 var choosers = []string{"topk", "head_ids"}
 
-// sortExperts gives the experts of many rows the list of rows that chose each of
-// them, so that the weights of an expert are read once for all its rows.
+// sortExperts gives the experts of many rows lists of the rows that chose each of
+// them, so that a kernel reads the weights of an expert once for all its rows.
 func sortExperts(f *ir.Func) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)

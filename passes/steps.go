@@ -6,7 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// assignSteps gives every group the earliest step behind all that it depends on. Kernels also read parts of the step block that no op
+// assignSteps gives every group the earliest step behind everything that it depends on. Kernels also read parts of the step block that no op
 // names: how many rows there are.
 func assignSteps(f *ir.Func) {
 	made := map[*ir.Value]int{}   // step that makes or last writes a value

@@ -10,15 +10,15 @@ import (
 // offers earlier: the model is not finer than that.
 const Margin = 0.03
 
-// slowOnAMD reports whether AMD's compiler (Mesa's, gfx1201 and gfx1100) spills registers of gemm_coop
-// with a tile, as it does of those that load far ahead, or makes slow code: of widths that are no powers of two, and of
-// tiles of 128 rows that load two steps ahead where those that load one are offered. These were the best at all 143 sites
+// slowOnAMD reports whether AMD's compiler (Mesa's, for gfx1201 and gfx1100) spills registers of gemm_coop
+// with a tile, as it does for tiles that load far ahead, or makes slow code. It does so for widths that are no powers of two, and for
+// tiles of 128 rows that load two steps ahead where tiles that load one step ahead are offered. The remaining tiles were the best at all 143 sites
 // that `zincc tune` compared (target/tuned), and asking about the others takes 9 % of a compilation.
 func slowOnAMD(t *site.Tiling) bool {
 	return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 || t.Rows >= 128 && t.Ahead > 1
 }
 
-// keptElements is the elements of x that a lane of gemv keeps, but on AMD, whose lanes have more registers to share out and whose
+// keptElements is the number of elements of x that a lane of gemv keeps, except on AMD, where lanes have more registers and the
 // compiler says which shapes spill.
 const keptElements = 96
 
@@ -98,7 +98,7 @@ func PaceOf(k, first *AMDKernel) Pace {
 	}
 }
 
-// alike are families whose candidates take about as many cycles an operation. It is not so where one operation multiplies matrices.
+// alike are families whose candidates take about the same number of cycles per operation. That does not hold where one operation multiplies matrices.
 var alike = map[string]bool{"gemv": true, "expert_gemv": true, "expert_down": true, "embed": true, "argmax": true}
 
 // Alike returns the pace to assume for a family's candidate before the compiler has compiled it anywhere, if there is one.

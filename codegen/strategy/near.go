@@ -13,15 +13,15 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Sites that were not measured take what is best at a site like them that was (docs/tuning.md). It was
-// measured through CUDA, and rows of other drivers count for their own sites alone.
+// Sites that were not measured take the candidate like the best one of a similar, measured site (docs/tuning.md). That was
+// evaluated through CUDA only, so rows of other drivers count only for their own sites.
 
 // nearDriver begins the names of the drivers whose rows count for other sites, too.
 const nearDriver = "CUDA"
 
-// near returns the candidate that is like the best one of a site near this one, and why; nil if there is none. Of all near sites and
-// candidates it takes the two that are least apart, by what both sites, and both candidates, differ: the best candidate of the nearest site may have no like here. It has the
-// order of the first guess: other orders have kernels that may not have been there when the site was measured.
+// near returns the candidate that is most like the best one of a near site, and the reason; nil if there is none. Of all near sites and
+// all candidates it takes the pair with the least distance, between the sites plus between the candidates, since the best candidate of the nearest site may have no like here. The result has the
+// order of the first guess: kernels of other orders may not have existed when the site was measured.
 func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*kernels.Candidate, string) {
 	best, least, why := -1, math.Inf(1), ""
 	for _, n := range t.Near(site) {
@@ -40,8 +40,8 @@ func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*k
 	return &list[best], why
 }
 
-// What two candidates differ by counts as so many powers of two: registers for twice as many workgroups of a unit, twice as many rows of a
-// workgroup, twice as many lanes of teams, teams or none, weights asked for ahead or not. On an H200 half and twice as much chose the same at nearly all sites.
+// Distances of candidates, in powers of two: for registers for twice as many workgroups of a unit, for twice as many rows of a
+// workgroup, for twice as many lanes of teams, for teams or none, for prefetching weights or not. On an H200 half and twice these values chose the same at nearly all sites.
 const (
 	roomCounts  = 0.5
 	tileCounts  = 0.5
@@ -74,9 +74,9 @@ func partsOf(name string) map[string][]float64 {
 	return parts
 }
 
-// unlike is by how many powers of two a candidate differs from a near row's best, whose rows of a
-// workgroup count as shares of all, and subgroups that share a row by its length; infinite if the words
-// are others.
+// unlike is the distance of a candidate from a near row's best, in powers of two. It compares rows of a
+// workgroup as shares of all rows, and subgroups that share a row relative to its length. It is infinite if the words
+// of the names differ.
 func unlike(name string, n tuning.Near) float64 {
 	here, there := partsOf(name), partsOf(n.Best)
 	sum := roomCounts * apart(bound(here), bound(there))
@@ -120,10 +120,10 @@ func unlike(name string, n tuning.Near) float64 {
 	return sum
 }
 
-// apart is by how many powers of two numbers differ.
+// apart is the distance of two numbers in powers of two.
 func apart(x, y float64) float64 { return math.Abs(math.Log2(x / y)) }
 
-// bound is the workgroups of a unit that there are to be registers for, at least 1; their lanes if the name does not say how many a workgroup has.
+// bound is the number of workgroups of a unit for which registers must suffice, at least 1; the number of lanes if the name does not give the lanes of a workgroup.
 func bound(parts map[string][]float64) float64 {
 	room := parts[roomPart]
 	if room == nil {
@@ -145,7 +145,7 @@ func lanesOf(parts map[string][]float64) float64 {
 	return lanes
 }
 
-// idle is the share of the units' time that they have no workgroup in, if each takes as long, and each unit as many at a time as there are to be registers for.
+// idle is the share of time in which units have no workgroup, if all workgroups take equally long and each unit runs as many at a time as registers allow.
 func idle(c *kernels.Candidate, units int) float64 {
 	if c.Lanes == 0 {
 		return 0
@@ -159,5 +159,5 @@ func idle(c *kernels.Candidate, units int) float64 {
 	return 1 - rounds/math.Ceil(rounds)
 }
 
-// unitLanes is the lanes of a unit that candidates without a bound are taken to have registers for.
+// unitLanes is the number of lanes of a unit for which candidates without a bound are assumed to have registers.
 const unitLanes = 512

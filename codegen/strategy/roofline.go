@@ -41,7 +41,7 @@ func Fitted(c *plans.Cost, times plans.Times, matrix bool, fit target.Fit) plans
 	return times
 }
 
-// tunedDepth is how many positions the cache holds where zincrun tune measures, unless told otherwise.
+// tunedDepth is the number of cached positions behind which zincrun tune measures by default.
 const tunedDepth = 512
 
 // Measured is a prediction with its parts scaled to the seconds of a row of a tuning

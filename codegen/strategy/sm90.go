@@ -17,27 +17,27 @@ import (
 const nvidia = 0x10de
 
 const (
-	// fragmentAlways is the rows up to which gemm_fragment is faster than gemm_coop, whatever is expected.
+	// fragmentAlways is the number of rows up to which gemm_fragment is faster than gemm_coop, whatever the predictions.
 	fragmentAlways = 48
-	// fragmentParts is how much longer than gemm_coop gemm_fragment may take for a full step of one
-	// tile of many rows: it has code for fewer rows, and most steps are not full. Tuning, with
-	// full steps, would not see that. More would take projections of q8_0 from gemm_coop, with which it
+	// fragmentParts is the factor by which gemm_fragment may be slower than gemm_coop in a full step of one
+	// tile of many rows, since it has code for fewer rows and most steps are not full. Tuning uses
+	// full steps and would not see that. A larger factor would move projections of q8_0 from gemm_coop, for which that
 	// was not measured.
 	fragmentParts = 1.05
-	// floatRows is up to how many rows gemm_lanes is faster than gemm_float.
+	// floatRows is the number of rows up to which gemm_lanes is faster than gemm_float.
 	floatRows = 128
-	// lanesRows is beyond how many rows gemm_lanes is faster with its larger tile.
+	// lanesRows is the number of rows beyond which gemm_lanes is faster with its larger tile.
 	lanesRows = 256
-	// keptRounds is the rounds of workgroups that expert_fragment wants where lanes keep x: with fewer some
-	// units end early, with more each workgroup brings x for few outputs.
+	// keptRounds is the best number of rounds of workgroups of expert_fragment where lanes keep x: with fewer, some
+	// units end early; with more, each workgroup loads x for few outputs.
 	keptRounds = 2.5
-	// keptSubgroups is how many subgroups of such workgroups a unit holds.
+	// keptSubgroups is the number of subgroups of such workgroups that a unit holds.
 	keptSubgroups = 16
-	// matrixFixed is what all kernels with matrices take besides their steps, in microseconds.
+	// matrixFixed is the time that all kernels with matrices take besides their steps, in microseconds.
 	matrixFixed = 4
 )
 
-// sm90 has what a step of so many rows takes on so many units, in seconds, by family.
+// sm90 has functions, by family, that return the seconds of a step of so many rows on so many units.
 var sm90 = map[string]func(t *site.Tiling, rows, units int) float64{
 	"gemm_coop":       coopSeconds,
 	"gemm_fragment":   fragmentSeconds,
@@ -48,8 +48,8 @@ var sm90 = map[string]func(t *site.Tiling, rows, units int) float64{
 	"expert_fragment": expertFragmentSeconds,
 }
 
-// coopSteps says by tile what a step takes, in microseconds: alone on a unit, and busy what each
-// workgroup's takes where a unit has several; of projections of one and two matrices.
+// coopSteps has the microseconds of a step by tile: alone for one workgroup on a unit, busy for each
+// of several; for projections of one and of two matrices.
 var coopSteps = map[string]struct{ alone, busy [2]float64 }{
 	"tile=128x192 subgroup=64x32 groups=1 ahead=1,1": {[2]float64{1.5, 1.55}, [2]float64{1.5, 1.55}},
 	"tile=128x128 subgroup=64x32 groups=1 ahead=1,1": {[2]float64{1.1, 1.15}, [2]float64{1.1, 1.15}},
@@ -107,15 +107,15 @@ func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
 // lastBlock is the microseconds of a last-block reduction of so many sums.
 func lastBlock(splits, sums int) float64 { return 2 + 0.3*float64(splits) + float64(sums)/4e5 }
 
-// wgmmaBlocks says by subgroups of a workgroup what a block of 256 elements takes, and what a tile takes besides, in microseconds. It
-// was measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
+// wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup, and the further microseconds of a tile. They
+// were measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
 var wgmmaBlocks = map[int]struct{ block, besides float64 }{
 	16: {3.65, 4},
 	8:  {2.3, 4},
 }
 
-// wgmmaRows are the rows of a step from which on attention_wgmma is chosen. Of 128 rows and 16 attention_coop takes 13 and 10 us with nothing
-// before, where attention_wgmma takes 19 and 18 (prompt-attention.md).
+// wgmmaRows is the least number of rows for which attention_wgmma is chosen. For 128 and 16 rows behind nothing, attention_coop takes 13 and 10 us,
+// attention_wgmma 19 and 18 (prompt-attention.md).
 const wgmmaRows = 512
 
 // wgmmaLeast is the elements of the shortest rows that were measured.
