@@ -1,4 +1,4 @@
-// Package attention has the families of attention and what stands right before and behind it:
+// Package attention has the families of attention, and of the work right before and behind it:
 // heads with rotary embedding and cache writes, splits and their merge.
 package attention
 

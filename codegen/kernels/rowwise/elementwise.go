@@ -1,4 +1,4 @@
-// Package rowwise has the families that handle rows without a matrix product: embedding, norms,
+// Package rowwise has the families for rows without a matrix product: embedding, norms,
 // elementwise ops, the choice of a token.
 package rowwise
 
