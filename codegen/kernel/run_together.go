@@ -50,8 +50,10 @@ func regroup(n *Node, to []uint32, args [][]uint32) bool {
 	case OpElem:
 		x, width := args[0], n.args[0].typ.Lanes()
 		if at := n.args[1]; at.op == OpConst {
+			e := int(at.imm) % width
 			for l := range to {
-				to[l] = x[l*width+int(at.imm)%width]
+				to[l] = x[e]
+				e += width
 			}
 			break
 		}

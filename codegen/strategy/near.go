@@ -24,12 +24,17 @@ const nearDriver = "CUDA"
 // order of the first guess: kernels of other orders may not have existed when the site was measured.
 func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*kernels.Candidate, string) {
 	best, least, why := -1, math.Inf(1), ""
+	parts := make([]map[string][]float64, len(list))
 	for _, n := range t.Near(site) {
 		if n.Predicted || !strings.HasPrefix(n.Driver, nearDriver) || tuning.Order(n.Best) != tuning.Order(list[0].Name()) {
 			continue
 		}
+		there := partsOf(n.Best)
 		for i := range list {
-			if d := n.Distance + unlike(list[i].Name(), n) + idle(&list[i], units); d < least {
+			if parts[i] == nil {
+				parts[i] = partsOf(list[i].Name())
+			}
+			if d := n.Distance + unlike(parts[i], there, n) + idle(&list[i], units); d < least {
 				best, least, why = i, d, fmt.Sprintf("like %s, measured on %s for %s", n.Best, n.Device, n.Site)
 			}
 		}
@@ -74,11 +79,10 @@ func partsOf(name string) map[string][]float64 {
 	return parts
 }
 
-// unlike is the distance of a candidate from a near row's best, in powers of two. It compares rows of a
+// unlike is the distance of a candidate, by the parts of its name, from a near row's best, in powers of two. It compares rows of a
 // workgroup as shares of all rows, and subgroups that share a row relative to its length. It is infinite if the words
 // of the names differ.
-func unlike(name string, n tuning.Near) float64 {
-	here, there := partsOf(name), partsOf(n.Best)
+func unlike(here, there map[string][]float64, n tuning.Near) float64 {
 	sum := roomCounts * apart(bound(here), bound(there))
 	for _, part := range []struct {
 		words  string
@@ -91,14 +95,13 @@ func unlike(name string, n tuning.Near) float64 {
 	if here[teamsPart] != nil && there[teamsPart] != nil {
 		sum += lanesCount * apart(lanesOf(here), lanesOf(there))
 	}
-	for _, form := range []string{teamsPart, aheadPart, roomPart} {
-		delete(here, form)
-		delete(there, form)
-	}
-	if len(here) != len(there) {
+	if shapeParts(here) != shapeParts(there) {
 		return math.Inf(1)
 	}
 	for _, words := range slices.Sorted(maps.Keys(here)) { // floats add up in one order
+		if slices.Contains(forms, words) {
+			continue
+		}
 		own := here[words]
 		best, ok := there[words]
 		if !ok {
@@ -118,6 +121,20 @@ func unlike(name string, n tuning.Near) float64 {
 		}
 	}
 	return sum
+}
+
+// forms are the parts of names that have been counted by themselves.
+var forms = []string{teamsPart, aheadPart, roomPart}
+
+// shapeParts counts the other parts.
+func shapeParts(parts map[string][]float64) int {
+	n := len(parts)
+	for _, form := range forms {
+		if _, has := parts[form]; has {
+			n--
+		}
+	}
+	return n
 }
 
 // apart is the distance of two numbers in powers of two.
