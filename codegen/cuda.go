@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -20,16 +21,27 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
-		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlaps,
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != kernels.Apart, AtOnce: c.Overlap == kernels.Behind,
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c), Common: sharesSubgroup(c),
 	})
 	return []byte(text), ptx.Entry, err
 }
 
+// overlapOf returns when dispatches of a function may begin. In a step of few rows weights are most of what a dispatch reads, so it loads some early.
+func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
+	switch {
+	case !t.Overlaps():
+		return kernels.Apart
+	case passes.KindOf(f) == passes.Decode:
+		return kernels.Early
+	}
+	return kernels.Behind
+}
+
 // sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the subgroup's number. Other kernels were not
 // measured (docs/lab/cuda-decode.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
-	return c.Overlaps && (c.Family == "gemv" || c.Family == "attention_split")
+	return c.Overlap == kernels.Early && (c.Family == "gemv" || c.Family == "attention_split")
 }
 
 // readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x with q8_0, too. Experts and other types lose
@@ -44,10 +56,13 @@ func readsOnce(c *kernels.Candidate) bool {
 // constant reports whether no dispatch writes a value.
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
 
-// constants says which operands of an overlapping candidate no dispatch writes.
+// constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes.
 func constants(c *kernels.Candidate) string {
-	if !c.Overlaps {
+	switch c.Overlap {
+	case kernels.Apart:
 		return ""
+	case kernels.Behind:
+		return " behind"
 	}
 	text := make([]byte, len(c.Operands))
 	for i, o := range c.Operands {

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -19,7 +20,7 @@ func (e *emitter) expect() {
 				seconds := 1e-6 * row.Micros
 				switch {
 				case row.Predicted:
-				case e.chosen[f.Groups[j]].Overlaps:
+				case e.chosen[f.Groups[j]].Overlap == kernels.Early:
 					seconds = max(0, seconds-e.t.Fit.Overlap)
 				default:
 					seconds = max(0, seconds-e.t.Fit.Timestamp)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // prepare finds the candidates that the calls of all groups were made of, or name, and builds their
@@ -43,7 +42,7 @@ func (e *emitter) prepare(ctx context.Context) error {
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
 	for i, c := range found {
 		e.chosen[calls[i].g] = c
-		c.Overlaps = e.t.Overlaps() && passes.KindOf(calls[i].f) == passes.Decode
+		c.Overlap = overlapOf(e.t, calls[i].f)
 		if key := e.backend.moduleKey(c); !seen[key] {
 			seen[key] = true
 			if e.wants == nil || e.wants(c.Kernel) {

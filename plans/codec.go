@@ -24,7 +24,7 @@ import (
 const (
 	magic = "zinccpln"
 	// Version is the version of the encoding and of its meaning.
-	Version = 5
+	Version = 6
 
 	headSize     = 24
 	tocEntrySize = 32

@@ -17,8 +17,8 @@ type CUDARequirements struct {
 	Exact     bool
 	Workgroup int // invocations of the largest workgroup
 	Shared    int // bytes of shared memory of the hungriest workgroup
-	// Overlap: a kernel of a decode entry begins while the one before it runs, and waits for it before
-	// touching anything but weights and tables.
+	// Overlap: a kernel begins while the one before it runs. In decode entries it waits for that one before touching anything but weights and
+	// tables, in others first of all.
 	Overlap bool
 }
 
@@ -67,7 +67,7 @@ func (r *CUDARequirements) describe(t *table.Table) {
 	t.Add("architecture", architecture)
 	overlap := "no"
 	if r.Overlap {
-		overlap = "in decode entries, each kernel with the one before"
+		overlap = "each kernel with the one before"
 	}
 	t.Add("overlap", overlap)
 	t.Add("workgroup", r.Workgroup)

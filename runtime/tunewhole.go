@@ -14,7 +14,7 @@ import (
 // Mixer is an executor whose dispatches may overlap, so only the time of a whole entry counts.
 type Mixer interface {
 	Executor
-	// Overlaps reports whether the dispatches of an entry overlap.
+	// Overlaps reports whether the dispatches of an entry load constants while the one before them runs.
 	Overlaps(e *plans.Entry) bool
 	// Mixed returns a function that times steps of the entry with dispatch i taken from copy from(i) of the entry.
 	// The caller must call free.

@@ -20,7 +20,7 @@ type rule struct {
 var rules = []rule{
 	{plans.Rule{Name: "code", Doc: "the code has the entry point, arguments and open constants that its module names, and the workgroup size and shared memory of its pipelines"}, checkCode},
 	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, loads those that they declare as read, and reaches no other memory"}, checkEffects},
-	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before it runs touches only weights and tables until it waits, apart from prefetches; where a plan overlaps, every module of a decode entry waits"}, checkOverlap},
+	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before it runs touches only weights and tables until it waits, apart from prefetches; where a plan overlaps, every module waits"}, checkOverlap},
 	{plans.Rule{Name: "capabilities", Doc: "the plan requires every device feature that its modules use"}, checkCapabilities},
 }
 
@@ -122,7 +122,7 @@ func checkOverlap(a *auditor) {
 					a.add("overlap", e.Name, d.Site, "touches argument %s, of space %s, before it waits", arg.Name, arg.Space)
 				}
 			}
-			if r := a.plan.Require.CUDA; r != nil && r.Overlap && e.Kind == "decode" && !code.Overlaps {
+			if r := a.plan.Require.CUDA; r != nil && r.Overlap && !code.Overlaps {
 				a.add("overlap", e.Name, d.Site, "does not wait for the dispatch before")
 			}
 		}

@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 }
 
 // TestGraph holds graphs against the plan: dispatches of different steps one after the other, of one step side by
-// side, and overlap only in decode entries between two that are each alone.
+// side, and overlap only between two that are each alone.
 func TestGraph(t *testing.T) {
 	f := withFake(t)
 	plan := counter()
@@ -130,7 +130,7 @@ func TestGraph(t *testing.T) {
 					t.Errorf("%s: %s before %s: %v, want %v", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site, got, want)
 				}
 			}
-			if got, want := g.nodes[at[i]].overlap, e.Kind == "decode" && i >= 4; got != want { // e after d, f after e
+			if got, want := g.nodes[at[i]].overlap, i >= 4; got != want { // e after d, f after e
 				t.Errorf("%s: %s overlaps: %v, want %v", e.Name, e.Dispatches[i].Site, got, want)
 			}
 		}

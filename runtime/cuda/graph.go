@@ -129,7 +129,7 @@ func (x *Executor) record(e *plans.Entry, l *lanes, of work) error {
 			return err
 		}
 	}
-	overlaps := x.Overlaps(e) && stamp == nil
+	overlaps := x.plan.Require.CUDA.Overlap && stamp == nil
 	alone := false // the step before has one dispatch
 	for i := 0; i < len(e.Dispatches); {
 		n := 1

@@ -8,7 +8,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Overlaps reports whether dispatches of the entry begin while the one before them runs.
+// Overlaps reports whether dispatches of the entry load constants while the one before them runs.
 func (x *Executor) Overlaps(e *plans.Entry) bool {
 	return x.plan.Require.CUDA.Overlap && e.Kind == "decode"
 }

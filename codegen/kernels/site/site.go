@@ -54,10 +54,18 @@ type Candidate struct {
 	// Ahead are parts of the weights of a later dispatch. The kernel prefetches them into the L2 cache while it waits for
 	// the dispatch before it.
 	Ahead []Ahead
-	// Overlaps: the dispatch may begin while the one before it runs. The compiler sets it in entries
-	// whose dispatches are short.
-	Overlaps bool
+	// Overlap is when the dispatch may begin. The compiler sets it.
+	Overlap Overlap
 }
+
+// Overlap is when a dispatch may begin.
+type Overlap int
+
+const (
+	Apart  Overlap = iota // when the one before it has ended
+	Behind                // while the one before it runs: the kernel waits for it first of all
+	Early                 // likewise, and the kernel loads constants before it waits
+)
 
 // Ahead is a prefetch of parts of an operand: the first lines of 128 bytes of each part.
 type Ahead struct {
