@@ -29,8 +29,10 @@ const (
 func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
 	block = splitBlock
 	switch dim := op.Attrs.Int("head_dim"); {
-	case t.Fragments && dim%64 == 0, t.Backend == plans.CPU && dim <= 64: // on a processor, q is made and splits are added up for 2 us each
+	case t.Fragments && dim%64 == 0:
 		block = 4 * splitBlock
+	case t.Backend == plans.CPU && dim <= 64 && reach(op, ctx) >= 2*4*splitBlock:
+		block = 4 * splitBlock // a second split makes q again, and is added up, which takes 2 us; of attention without splits no kernels are held
 	case dim <= 64:
 		block = 2 * splitBlock
 	}

@@ -224,33 +224,40 @@ func TestExpertSeries(t *testing.T) {
 }
 
 // TestDecodeSplits holds that workgroups of attention of four heads, which load ahead, are in one round where there are as many units,
-// and that others have the splits that were measured for them.
+// that others have the splits that were measured for them, and that on processors there is never one where kernels of two are held.
 func TestDecodeSplits(t *testing.T) {
-	on, err := target.Lookup("sm_90-cuda")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ heads, kvHeads, splits int }{
-		{32, 8, 16},
-		{16, 2, 32},
-		{64, 8, 8},
-		{16, 8, 32}, // of two heads
-		{48, 8, 32}, // of three
-		{40, 8, 32}, // of one
+	for _, c := range []struct {
+		target                       string
+		dim, heads, kvHeads, context int
+		splits, block                int
+	}{
+		{"sm_90-cuda", 128, 32, 8, 1 << 16, 16, 128},
+		{"sm_90-cuda", 128, 16, 2, 1 << 16, 32, 128},
+		{"sm_90-cuda", 128, 64, 8, 1 << 16, 8, 128},
+		{"sm_90-cuda", 128, 16, 8, 1 << 16, 32, 128}, // of two heads
+		{"sm_90-cuda", 128, 48, 8, 1 << 16, 32, 128}, // of three
+		{"sm_90-cuda", 128, 40, 8, 1 << 16, 32, 128}, // of one
+		{"cpu:x86-64-v4", 64, 8, 2, 512, 4, 128},
+		{"cpu:x86-64-v4", 64, 8, 2, 256, 2, 128},
+		{"cpu:x86-64-v4", 64, 8, 2, 128, 2, 64}, // no kernels are held of one split
+		{"cpu:x86-64-v4", 128, 32, 8, 512, 2, 32},
 	} {
+		on, err := target.Lookup(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
 		b := ir.NewBuilder(&ir.Func{Name: "decode/1", Rows: 1})
 		value := func(of ir.DType, dims ...ir.Dim) *ir.Value {
 			return &ir.Value{Type: ir.MakeType(of, dims...), Offset: -1}
 		}
-		cache := value(ir.F16, 1, ir.L, ir.Dim(128*c.kvHeads))
-		op, err := b.Make("attention", ir.Attrs{{Name: "head_dim", Value: int64(128)}, {Name: "heads", Value: int64(c.heads)}, {Name: "kv_heads", Value: int64(c.kvHeads)}, {Name: "scale", Value: 0.125}},
-			value(ir.F32, ir.T, ir.Dim(128*c.heads)), cache, cache, value(ir.I32, ir.T), value(ir.I32, ir.T))
+		cache := value(ir.F16, 1, ir.L, ir.Dim(c.dim*c.kvHeads))
+		op, err := b.Make("attention", ir.Attrs{{Name: "head_dim", Value: int64(c.dim)}, {Name: "heads", Value: int64(c.heads)}, {Name: "kv_heads", Value: int64(c.kvHeads)}, {Name: "scale", Value: 0.125}},
+			value(ir.F32, ir.T, ir.Dim(c.dim*c.heads)), cache, cache, value(ir.I32, ir.T), value(ir.I32, ir.T))
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, _ := strategy.DecodeSplits(op, 1<<16, on)
-		if n != c.splits {
-			t.Errorf("%d heads, %d of the caches: %d splits, want %d", c.heads, c.kvHeads, n, c.splits)
+		if n, block := strategy.DecodeSplits(op, c.context, on); n != c.splits || block != c.block {
+			t.Errorf("%s, %d heads, %d of the caches: %d splits by %d, want %d by %d", c.target, c.heads, c.kvHeads, n, block, c.splits, c.block)
 		}
 	}
 }
