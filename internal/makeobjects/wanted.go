@@ -92,6 +92,9 @@ func programs(root, dir string) ([]program, error) {
 	for _, s := range synth.Published {
 		whole := s.Vocab
 		s.Layers, s.Vocab = min(s.Layers, 8), 4096
+		if w := &s.Windows; w.Own > 0 { // layers of both kinds that read others' caches
+			w.Own, s.Layers = w.Period, 2*w.Period
+		}
 		add(s, caches...)
 		if s.Windows.Size > 0 { // caches that are no rings
 			short := s
