@@ -7,7 +7,7 @@ var driverObject []byte
 
 func flush([]byte) {}
 
-func invoke(fn, stack uintptr, args *[6]uintptr) uintptr { panic("native: no driver") }
+func invoke(fn, stack uintptr, args *[6]uintptr, blocks bool) uintptr { panic("native: no driver") }
 
 func relaxAddress() uintptr { return 0 }
 

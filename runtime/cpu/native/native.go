@@ -92,13 +92,13 @@ func (c *Control) Init() { c.relax = relaxAddress() }
 // counters were 0.
 func (d *Driver) Run(s *Stack, p *Program, first, end uint64, thread int, scratch uintptr, c *Control) bool {
 	return invoke(d.run, s.top, &[6]uintptr{uintptr(unsafe.Pointer(p)), uintptr(first), uintptr(end), uintptr(thread), scratch,
-		uintptr(unsafe.Pointer(c))}) == 0
+		uintptr(unsafe.Pointer(c))}, d.blocks) == 0
 }
 
 // Wait returns Control.Posted as soon as it is not seen, or after so many turns, each of which
 // lets a processor rest for a moment.
 func (d *Driver) Wait(s *Stack, c *Control, seen, turns uint64) uint64 {
-	return uint64(invoke(d.wait, s.top, &[6]uintptr{uintptr(unsafe.Pointer(c)), uintptr(seen), uintptr(turns)}))
+	return uint64(invoke(d.wait, s.top, &[6]uintptr{uintptr(unsafe.Pointer(c)), uintptr(seen), uintptr(turns)}, d.blocks))
 }
 
 // StampAddress is that of a kernel that writes the time to its first argument, in ticks of the
@@ -106,7 +106,18 @@ func (d *Driver) Wait(s *Stack, c *Control, seen, turns uint64) uint64 {
 func StampAddress() uintptr { return stampAddress() }
 
 // Driver is the step driver of this machine.
-type Driver struct{ run, wait uintptr }
+type Driver struct {
+	run, wait uintptr
+	blocks    bool
+}
+
+// Blocking returns a driver whose calls say to the Go runtime that they block. Then nothing is left to watch: else its monitor wakes up
+// every 20 us to see how long they take, on a processor that computes. They begin and end under one lock.
+func (d *Driver) Blocking() *Driver {
+	b := *d
+	b.blocks = true
+	return &b
+}
 
 // TheDriver maps the driver when it is first asked for.
 var TheDriver = sync.OnceValues(func() (*Driver, error) {
@@ -133,7 +144,7 @@ var TheDriver = sync.OnceValues(func() (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("step driver: %w", err)
 	}
-	return &Driver{m.Address(run.Offset), m.Address(wait.Offset)}, nil
+	return &Driver{run: m.Address(run.Offset), wait: m.Address(wait.Offset)}, nil
 })
 
 // Code is machine code that can be run and no longer written.
