@@ -138,6 +138,15 @@ var badPlans = []badPlan{
 		d.Args[i].Read = false
 		return true
 	})},
+	{"an argument read, declared written where another one is", "effects", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		x := slices.IndexFunc(d.Args, func(a plans.Arg) bool { return a.Read && !a.Write && a.Space == "arena" })
+		y := slices.IndexFunc(d.Args, func(a plans.Arg) bool { return a.Write && !a.Read && a.Space == "arena" })
+		if x < 0 || y < 0 {
+			return false
+		}
+		d.Args[x].Region, d.Args[x].Offset, d.Args[x].Bytes, d.Args[x].Write = d.Args[y].Region, d.Args[y].Offset, d.Args[y].Bytes, true
+		return true
+	})},
 }
 
 // eachDispatch makes a change of the first dispatch for which change returns true.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
 )
 
 // gatedConvTest is a short gated convolution between its two projections: of slices of the same rows, or of rows of their own, the gate
@@ -50,6 +52,31 @@ func TestGatedConv(t *testing.T) {
 		c.run(t)
 		c.runOn(t, lookup(t, "sm_90-cuda"))
 		c.checkBuild(t)
+	}
+}
+
+// TestGatedConvOfOneSlice has a slice as either factor of the rows, and an activation: kernels of one name are one module, so the slice is the same argument.
+func TestGatedConvOfOneSlice(t *testing.T) {
+	names := map[string]string{}
+	for _, factors := range []string{"%0, @b", "@b, %0"} {
+		c := gatedConvTest(false, true, 64, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}})
+		c.group = "%0 = slice @all {first=65, width=64} : f32[T, 64]\n" + strings.NewReplacer("mul @a, @b", "mul "+factors, ` {act="none"}`, "").Replace(c.group)
+		k := c.candidates(t, c.site(t, llvmpipe(t)))[0]
+		declares := ""
+		for _, o := range k.Operands {
+			declares += o.Name + " "
+		}
+		for _, o := range k.Consts {
+			declares += o.Name + " "
+		}
+		if was, ok := names[k.Kernel]; ok && was != declares {
+			t.Errorf("%s declares %q and %q", k.Kernel, was, declares)
+		}
+		names[k.Kernel] = declares
+		c.run(t)
+		if list := kernels.Candidates(c.site(t, lookup(t, "cpu:x86-64-v4"))); len(list) > 0 {
+			t.Errorf("a processor has %s, which passes leave apart there", list[0].Kernel)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
 )
 
 // latentKeyTest is the row that latent attention caches: a vector that is normed, and a part that is rotated.
@@ -60,6 +62,44 @@ func TestHeadsOfMatrices(t *testing.T) {
 			c.run(t)
 			c.runOn(t, lookup(t, "sm_90-cuda"))
 			c.checkBuild(t)
+		}
+	}
+}
+
+// TestOtherRowsAreNoLatentKey has groups of the same ops that cache other rows: halves of two heads by turns, and fewer elements than the
+// row has.
+func TestOtherRowsAreNoLatentKey(t *testing.T) {
+	for _, c := range []struct{ old, new string }{
+		{"heads=1", "heads=2"},
+		{"head_dim=16, parts=3, part=2", "head_dim=16, parts=1, part=0"},
+	} {
+		other := latentKeyTest("f16", 32, 16, siteTest{ctx: 40, slots: 1, rows: 1})
+		for _, on := range []string{"llvmpipe", "sm_90-cuda"} {
+			if len(kernels.Candidates(other.site(t, lookup(t, on)))) == 0 {
+				t.Error("the row itself has no candidate")
+			}
+		}
+		if other.group = strings.Replace(other.group, c.old, c.new, 1); c.new != "heads=2" {
+			other.group = strings.ReplaceAll(other.group, "f32[T, 16]", "f32[T, 48]")
+			other.group = strings.ReplaceAll(other.group, "%4 = head_join %1, %3 {heads=1} : f32[T, 48]", "%4 = head_join %1, %3 {heads=1} : f32[T, 80]")
+			other.globals = strings.Replace(other.globals, "kv @k : f16[1, L, 48]", "kv @k : f16[1, L, 80]", 1)
+		}
+		for _, on := range []string{"llvmpipe", "sm_90-cuda"} {
+			for _, k := range kernels.Candidates(other.site(t, lookup(t, on))) {
+				t.Errorf("%s: %s", other.group, k.Kernel)
+			}
+		}
+	}
+}
+
+// TestOtherCutsAreNoHeads has a cut whose runs are those of two matrices.
+func TestOtherCutsAreNoHeads(t *testing.T) {
+	c := siteTest{ctx: 64, slots: 1, rows: 1}
+	c.globals = "step @x : f32[T, 144]\nstep @ids : i32[T, 6]\nweight @w : f32[12, 48, 20]\n"
+	c.group = "%0 = head_cut @x {stride=48, first=4, width=40} : f32[T, 120]\n%1 = expert_linear %0, @w, @ids {first=0, rows=48} : io f32[T, 288]"
+	for _, on := range []string{"llvmpipe", "sm_90-cuda"} {
+		for _, k := range kernels.Candidates(c.site(t, lookup(t, on))) {
+			t.Errorf("%s: %s", c.group, k.Kernel)
 		}
 	}
 }

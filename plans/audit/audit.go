@@ -129,11 +129,12 @@ func checkOverlap(a *auditor) {
 	}
 }
 
-// sameElsewhere reports whether a module reaches the memory of argument i by another one: keys of latent attention are its values, too.
-func sameElsewhere(args []plans.Arg, i int, have map[int]bool) bool {
+// readElsewhere reports whether a module reads the memory of argument i, which the dispatch does not write, by another argument: keys of
+// latent attention are its values, too.
+func readElsewhere(args []plans.Arg, i int, loads map[int]bool) bool {
+	a := args[i]
 	for j, b := range args {
-		a := args[i]
-		if j != i && have[j] && a.Space == b.Space && a.Region == b.Region && a.Offset == b.Offset && a.Bytes == b.Bytes {
+		if j != i && loads[j] && !a.Write && !b.Write && a.Space == b.Space && a.Region == b.Region && a.Offset == b.Offset && a.Bytes == b.Bytes {
 			return true
 		}
 	}
@@ -161,7 +162,7 @@ func checkEffects(a *auditor) {
 					switch have := way.have[i]; {
 					case have && !way.declared:
 						a.add("effects", e.Name, d.Site, "argument %q is %s by the module, which the dispatch does not say", arg.Name, way.name)
-					case way.declared && !have && !sameElsewhere(d.Args, i, way.have):
+					case way.declared && !have && !readElsewhere(d.Args, i, way.have):
 						a.add("effects", e.Name, d.Site, "argument %q is never %s by the module", arg.Name, way.name)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
@@ -19,21 +20,30 @@ var architectures = []synth.Shape{
 		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Windows: synth.Windows{Size: 16},
 	},
 	{
-		Name: "deepseek2", Arch: "deepseek2", Layers: 2, Embd: 64, FF: 96, Heads: 4, KVHeads: 1, HeadDim: 48, RopeDims: 16,
-		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Latent: synth.Latent{Query: 32, Width: 32, Key: 32, Value: 32},
+		Name: "deepseek2", Arch: "deepseek2", Layers: 2, Embd: 64, FF: 96, Heads: 4, KVHeads: 1, HeadDim: 320, RopeDims: 64,
+		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Latent: synth.Latent{Query: 32, Width: 256, Key: 32, Value: 32},
 	},
 	{
 		Name: "nemotron_h_moe", Arch: "nemotron_h_moe", Layers: 4, Embd: 64, Heads: 4, KVHeads: 2, HeadDim: 32,
 		Experts: synth.Experts{Count: 4, Used: 2, FF: 32, Shared: 32}, Mamba: synth.Mamba{Inner: 64, State: 16, Heads: 4, Groups: 2}, Mixers: "ME*E",
 	},
+	{
+		Name: "lfm2moe", Arch: "lfm2moe", Layers: 3, Embd: 64, FF: 96, Heads: 4, KVHeads: 2, HeadDim: 16, Tied: true,
+		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Mixers: "CC*",
+	},
 }
 
-// TestArchitectures compares all dispatches of a decode entry and a prefill entry of models of several architectures.
+// TestArchitectures compares all dispatches of a decode entry and a prefill entry of models of several architectures. Of plans through
+// CUDA it reads the modules.
 func TestArchitectures(t *testing.T) {
 	for _, s := range architectures {
 		t.Run(s.Name, func(t *testing.T) {
 			s.Quant, s.Vocab, s.Ctx, s.RopeBase = "Q8_0", 288, 48, 1e4
-			plan := compileSlots(t, write(t, newShape(t, s)), "llvmpipe", ir.F16, 3)
+			model := write(t, newShape(t, s))
+			for _, problem := range audit.Check(compileSlots(t, model, "sm_90-cuda", ir.F16, 1)) {
+				t.Error(problem)
+			}
+			plan := compileSlots(t, model, "llvmpipe", ir.F16, 3)
 			keepEntries(plan, "decode/4", "prefill/48")
 			src, dev := open(t, plan)
 			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Context: 20})

@@ -27,7 +27,7 @@ func matchLatentKey(s *site.Site) (*headsGroup, bool) {
 	}
 	write := ops[5] // all others lead to it
 	join := made(write.Args[0], "head_join")
-	if write.Kind.Name != "kvwrite" || join == nil {
+	if write.Kind.Name != "kvwrite" || join == nil || join.Attrs.Int("heads") != 1 {
 		return nil, false
 	}
 	norm, rope := made(join.Args[0], "rmsnorm"), made(join.Args[1], "rope")
@@ -40,8 +40,10 @@ func matchLatentKey(s *site.Site) (*headsGroup, bool) {
 	}
 	x := cut.Args[0]
 	width, first, turned := int(x.Type.Last()), cut.Attrs.Int("width"), rope.Attrs.Int("head_dim")
-	if cut.Attrs.Int("first") != 0 || cut.Attrs.Int("stride") != width || norm.Attrs.Int("group") != first || norm.Args[1].Type.DType != ir.F32 || rope.Attrs.Int("n_rot") != turned ||
-		slice.Attrs.Int("head_dim") != turned || slice.Attrs.Int("part") != slice.Attrs.Int("parts")-1 || first+turned != width {
+	if cut.Attrs.Int("first") != 0 || cut.Attrs.Int("stride") != width || norm.Attrs.Int("group") != first || norm.Args[1].Type.DType != ir.F32 || first+turned != width {
+		return nil, false
+	}
+	if rope.Attrs.Int("n_rot") != turned || slice.Attrs.Int("head_dim") != turned || slice.Attrs.Int("part") != slice.Attrs.Int("parts")-1 || slice.Attrs.Int("parts")*turned != width {
 		return nil, false
 	}
 	c := &headChain{x: x, parts: 1, norm: true, gain: norm.Args[1], rope: true, latent: first, last: join.Result, cache: write.Args[3]}
@@ -59,7 +61,8 @@ func (k *headMaker) makeLatent(a *chainArgs, from kernel.Value, body func(j, v k
 	sum := b.Var(kernel.F32, 0)
 	k.chunks(func(_ int, j kernel.Value) {
 		for _, e := range lane.Elements(b, k.elements(a.x, from, j)) {
-			sum.Set(b.FMA(b.Select(b.Lt(j, normed), e, 0), e, sum.Get()))
+			e = b.Select(b.Lt(j, normed), e, 0)
+			sum.Set(b.FMA(e, e, sum.Get()))
 		}
 	})
 	mean := b.Div(b.SubgroupAdd(sum.Get()), float64(a.latent))

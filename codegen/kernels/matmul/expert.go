@@ -76,7 +76,7 @@ func matchCutExperts(s *site.Site) *expertGroup {
 			return nil
 		}
 	}
-	if g.ids == nil || g.top != nil && g.top.Result != g.ids || g.cut != nil && (!g.perSlot || len(s.Group.Ops) > 2) || !g.writes(s.Outputs) {
+	if g.ids == nil || g.top != nil && g.top.Result != g.ids || g.cut != nil && (!g.perSlot || len(s.Group.Ops) > 2 || g.cut.Attrs.Int("width") != g.k) || !g.writes(s.Outputs) {
 		return nil
 	}
 	var ok bool

@@ -17,7 +17,7 @@ import (
 type gatedConv struct {
 	conv, write, gate *ir.Op
 	x, by, z          deltaInput // the factors of the rows; what the result is multiplied with
-	product           *ir.Op
+	factors           []*ir.Value
 }
 
 // matchGatedConv returns the site's group as a gatedConv, nil if it is none.
@@ -29,10 +29,15 @@ func matchGatedConv(s *site.Site) *gatedConv {
 	}
 	g := &gatedConv{conv: ops[i]}
 	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.conv: true}}
-	if g.product = m.maker(g.conv.Args[0], "mul"); g.product == nil {
+	product := m.maker(g.conv.Args[0], "mul")
+	if product == nil {
 		return nil
 	}
-	g.x, g.by = m.input(g.product.Args[0]), m.input(g.product.Args[1])
+	g.factors = slices.Clone(product.Args)
+	if g.x, g.by = m.input(g.factors[0]), m.input(g.factors[1]); g.x.x == g.factors[0] && g.by.x != g.factors[1] {
+		g.x, g.by = g.by, g.x // one that is cut is the first, so that a key tells which
+		slices.Reverse(g.factors)
+	}
 	for _, op := range ops[i+1:] {
 		switch at := slices.Index(op.Args, g.conv.Result); {
 		case op.Kind.Name == "conv_write" && op.Args[0] == g.conv.Args[0] && slices.Equal(op.Args[1:], g.conv.Args[2:5]):
@@ -55,7 +60,7 @@ func matchGatedConv(s *site.Site) *gatedConv {
 // gatedConvCandidates compute an element a lane. A row of the ring that a step reads is none that it writes.
 func gatedConvCandidates(s *site.Site) []site.Candidate {
 	g := matchGatedConv(s)
-	if g == nil {
+	if g == nil || s.Target.Backend == plans.CPU {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, g.gate.Result)
@@ -66,7 +71,7 @@ func gatedConvCandidates(s *site.Site) []site.Candidate {
 	}
 	a := site.AccessesOf(int(g.gate.Result.Type.Last()), s.Target)
 	a.Vec = 1
-	key := fmt.Sprintf("conv taps=%d mul%s%s gate%s", k.taps, g.x.key(g.product.Args[0]), g.by.key(g.product.Args[1]), g.z.key(g.gate.Args[0]))
+	key := fmt.Sprintf("conv taps=%d mul%s%s gate%s", k.taps, g.x.key(g.factors[0]), g.by.key(g.factors[1]), g.z.key(g.gate.Args[0]))
 	if k.linear {
 		key += " linear"
 	}
@@ -86,7 +91,7 @@ func gatedConvCandidates(s *site.Site) []site.Candidate {
 		c := &convArgs{convKernel: k,
 			x: s.Read("x", g.x.x), by: s.Read("by", g.by.x), weight: s.Read("weight", g.conv.Args[1]), ring: s.Update("ring", ring),
 			pos: s.Read("pos", g.conv.Args[3]), slot: s.Read("slot", g.conv.Args[4]), alone: rows.Max == 1, depth: declareDepth(s, ring),
-			cut: g.x.declareCut(s, "x", g.product.Args[0]), byCut: g.by.declareCut(s, "by", g.product.Args[1])}
+			cut: g.x.declareCut(s, "x", g.factors[0]), byCut: g.by.declareCut(s, "by", g.factors[1])}
 		if len(g.conv.Args) > 5 {
 			c.bias = s.Read("bias", g.conv.Args[5])
 		}
