@@ -51,7 +51,7 @@ func TestArchitectures(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Failed > 0 {
-				t.Errorf("%d of %d failed, first %+v", r.Failed, len(r.Results), r.First())
+				t.Errorf("%d of %d failed, first %+v %+v", r.Failed, len(r.Results), r.First(), r.First().Difference)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Failed > 0 {
-		t.Errorf("%d of %d failed, first %+v", r.Failed, len(r.Results), r.First())
+		t.Errorf("%d of %d failed, first %+v %+v", r.Failed, len(r.Results), r.First(), r.First().Difference)
 	}
 }
 

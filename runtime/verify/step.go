@@ -3,8 +3,10 @@ package verify
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -119,8 +121,15 @@ func (v *verifier) token(slot, pos int32) int32 {
 }
 
 // fill puts into the KV cache of each slot what the steps find there. A step at a lower
-// position writes what is there.
+// position writes what is there. Before that it fills all recurrent state with ones: what no position has written is compared, too, and a
+// device may have left NaNs in that memory.
 func (v *verifier) fill(ctx context.Context, steps []step) error {
+	for _, r := range v.plan.Memory.State {
+		ones := bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), int(r.Bytes/4))
+		if err := v.dev.Overwrite(ctx, plans.Arg{Space: "state", Region: r.Name}, ones); err != nil {
+			return err
+		}
+	}
 	longest := map[int32]int{}
 	for _, s := range steps {
 		for i, slot := range s.slots {
