@@ -27,17 +27,17 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 		f.Groups = nil
 		for _, g := range old {
 			at := attentionOf(g)
-			n, rows, block := 1, 1, 0
+			n, rows, block, least := 1, 1, 0, 0
 			switch {
 			case at < 0:
 			case decode:
-				n, block = strategy.DecodeSplits(g.Ops[at], p.Ctx, t)
+				n, block, least = strategy.DecodeSplits(g.Ops[at], p.Ctx, t)
 			default:
 				s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
 				n, rows, block = strategy.TiledSplits(s, g.Ops[at])
 			}
 			if n > 1 {
-				part, err := splitOp(b, g, at, n, rows, block)
+				part, err := splitOp(b, g, at, n, rows, block, least)
 				if err != nil {
 					return err
 				}
@@ -63,10 +63,13 @@ func attentionOf(g *ir.Group) int {
 }
 
 // splitOp makes the attention at an index of g a merge of n splits, which it returns.
-func splitOp(b *ir.Builder, g *ir.Group, at, n, rows, block int) (*ir.Op, error) {
+func splitOp(b *ir.Builder, g *ir.Group, at, n, rows, block, least int) (*ir.Op, error) {
 	op := g.Ops[at]
 	attrs := append(append(ir.Attrs{}, op.Attrs...), ir.Attr{Name: "splits", Value: int64(n)},
 		ir.Attr{Name: "block", Value: int64(block)}, ir.Attr{Name: "rows", Value: int64(rows)})
+	if least > 0 {
+		attrs = append(attrs, ir.Attr{Name: "least", Value: int64(least)})
+	}
 	part, err := b.Make("attention_split", attrs, op.Args[:5]...)
 	if err != nil {
 		return nil, err

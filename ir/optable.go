@@ -369,10 +369,10 @@ var denseOps = []*OpKind{
 	{
 		Name: "attention_split",
 		Doc: "attention over `splits` ranges of p. For each `rows` rows: n = their largest pos + 1, b = the first p that one of them sees, rounded down to a multiple of block, " +
-			"and step = (n-b)/splits, rounded up to a multiple of block. Split s covers the positions of [b+s*step, b+(s+1)*step) that row r sees. Result per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
+			"and step = (n-b)/splits, rounded up to a multiple of block, or least if that is more. Split s covers the positions of [b+s*step, b+(s+1)*step) that row r sees. Result per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Slots:  RowSlot,
-		Attrs:  append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows")),
+		Attrs:  append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows"), AttrSpec{Name: "least", Kind: IntAttr, Optional: true}),
 		Flops:  attentionFlops,
 		Error:  attentionTerms,
 		Infer: func(op *Op) (Type, error) {
@@ -382,6 +382,9 @@ var denseOps = []*OpKind{
 			s := op.Attrs.Int("splits")
 			if s <= 0 || s > 1024 || op.Attrs.Int("block") <= 0 || op.Attrs.Int("rows") <= 0 {
 				return Type{}, fmt.Errorf("splits %d, block %d or rows %d out of range", s, op.Attrs.Int("block"), op.Attrs.Int("rows"))
+			}
+			if least := op.Attrs.Int("least"); least%op.Attrs.Int("block") != 0 || least < 0 {
+				return Type{}, fmt.Errorf("least %d is no multiple of block %d", least, op.Attrs.Int("block"))
 			}
 			return MakeType(F32, op.Args[0].Type.Shape[0], Dim(op.Attrs.Int("heads")*s*(op.Attrs.Int("head_dim")+2))), nil
 		},

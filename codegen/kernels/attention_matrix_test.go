@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -23,7 +24,7 @@ func TestAttentionMatrices(t *testing.T) {
 			fresh(64, 2, 0, headsTest(kv, "neox", 64, 64, 2, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}})),
 			fresh(64, 1, 0, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{6, 7, 31}, slot: []int{1, 1, 0}})),
 			fresh(64, 1, 3, headsTest(kv, "norm", 64, 64, 1, false, siteTest{ctx: 300, slots: 1, rows: 8, pos: []int{203}})),
-			moreHeads(fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, siteTest{ctx: 300, slots: 1, rows: 2, pos: []int{140, 141}}))), // two workgroups of a KV head
+			moreHeads(64, 3, fresh(64, 1, 3, headsTest(kv, "neox", 64, 64, 1, true, siteTest{ctx: 300, slots: 1, rows: 2, pos: []int{140, 141}}))), // two workgroups of a KV head
 			fresh(256, 1, 2, headsTest(kv, "neox", 256, 64, 1, true, siteTest{ctx: 300, slots: 1, rows: 4, pos: []int{203}})),
 			fresh(128, 1, 3, headsTest(kv, "neox", 128, 128, 1, true, siteTest{ctx: 300, slots: 1, rows: 8, pos: []int{140}})),
 			gated(64, 4, true, fresh(64, 2, 4, slicedHeads("neox", 64, 32, true, siteTest{ctx: 64, slots: 2, rows: 4, n: 3, pos: []int{5, 63, 40}, slot: []int{1, 0, 1}}))),
@@ -67,11 +68,53 @@ func TestAttentionAhead(t *testing.T) {
 	}
 }
 
-// moreHeads doubles the heads of q of a test of heads of 64 in three splits.
-func moreHeads(c siteTest) siteTest {
-	more := strings.NewReplacer("f32[T, 256]", "f32[T, 512]", "f32[T, 792]", "f32[T, 1584]", "heads=4,", "heads=8,")
+// moreHeads doubles the heads of q of a test of four in so many splits.
+func moreHeads(headDim, splits int, c siteTest) siteTest {
+	width, partial := 4*headDim, 4*splits*(headDim+2)
+	more := strings.NewReplacer(fmt.Sprintf("f32[T, %d]", width), fmt.Sprintf("f32[T, %d]", 2*width),
+		fmt.Sprintf("f32[T, %d]", partial), fmt.Sprintf("f32[T, %d]", 2*partial), "heads=4,", "heads=8,")
 	c.globals, c.group = more.Replace(c.globals), more.Replace(c.group)
 	return c
+}
+
+// atLeast gives the splits of a test at least so many positions.
+func atLeast(n int, c siteTest) siteTest {
+	c.group = strings.Replace(c.group, "rows=1}", fmt.Sprintf("rows=1, least=%d}", n), 1)
+	return c
+}
+
+// TestAttentionWide runs attention of eight heads of 256 through CUDA, which a workgroup has together, in the interpreter: splits that
+// are alone, that are merged at once and by twos, with no positions, and all widths of a step.
+func TestAttentionWide(t *testing.T) {
+	cuda := *lookup(t, "sm_90-cuda")
+	cuda.Together = 1
+	on := &cuda
+	for _, kv := range []string{"f16", "q8_0", "q4_0"} {
+		wide := func(splits int, c siteTest) siteTest {
+			return moreHeads(256, splits, fresh(256, 1, splits, headsTest(kv, "neox", 256, 64, 1, true, c)))
+		}
+		few := siteTest{ctx: 600, slots: 1, rows: 1, pos: []int{580}}
+		for _, c := range []siteTest{
+			wide(3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}}),
+			atLeast(128, wide(3, siteTest{ctx: 300, slots: 1, rows: 1, pos: []int{40}})),  // one split
+			atLeast(128, wide(3, siteTest{ctx: 300, slots: 1, rows: 1, pos: []int{203}})), // two of three
+			wide(20, few), // in three turns
+			atLeast(16, wide(66, few)),
+			wide(0, few),
+			atLeast(24, wide(9, siteTest{ctx: 300, slots: 2, rows: 4, n: 3, pos: []int{5, 263, 140}, slot: []int{1, 0, 1}})),
+			merged(256, 8, 3, attentionTest("attention_split", kv, 256, 8, 1, 3, few)),
+			atLeast(16, windowed(100, 8, merged(256, 8, 9, attentionTest("attention_split", kv, 256, 8, 1, 9, few)))),
+		} {
+			if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " g=8 ") {
+				t.Errorf("%s: %s", c.group, list[0].Kernel)
+			}
+			c.runOn(t, on)
+		}
+		widths := siteTest{ctx: 300, slots: 8, pos: []int{140, 3, 263, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}
+		atLeast(16, wide(9, widths)).checkWidthsOn(t, on, "%0")
+	}
+	c := siteTest{ctx: 300, slots: 2, rows: 4, n: 3, pos: []int{5, 63, 240}, slot: []int{1, 0, 1}}
+	gated(256, 8, true, moreHeads(256, 9, fresh(256, 1, 9, headsTest("f16", "neox", 256, 64, 1, true, c)))).runOn(t, on)
 }
 
 // TestSplitWithoutMatrices holds what teams of lanes compute.

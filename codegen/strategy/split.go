@@ -16,6 +16,10 @@ const (
 	splitBlock = 32
 	// maxSplits bounds what a merge has to read.
 	maxSplits = 32
+	// wideSplits is the same of workgroups of eight heads, which merge by twos.
+	wideSplits = 66
+	// splitRows is the granularity of splits that have at least as much as a workgroup takes at once.
+	splitRows = 16
 	// argmaxSplit is the logits of a part, at least, and argmaxSplitCPU that on processors, where a thread has those that it wrote at hand.
 	argmaxSplit    = 4096
 	argmaxSplitCPU = 1024
@@ -23,27 +27,37 @@ const (
 	chunkedRows = 256
 )
 
-// DecodeSplits returns the number of workgroups that share the positions of a row and KV head in decode entries, and the
-// granularity of their parts: the positions that a workgroup of attention_split takes at once, on
+// DecodeSplits returns the number of workgroups that share the positions of a row and KV head in decode entries, the granularity of
+// their parts, and the least positions of a part if that is more: those that a workgroup of attention_split takes at once, on
 // matrices or in teams of lanes. It does not depend on the rows of the step, so every decode entry adds in the same order.
-func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block int) {
+func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	block = splitBlock
-	switch dim := op.Attrs.Int("head_dim"); {
-	case t.Fragments && dim%64 == 0:
+	dim := op.Attrs.Int("head_dim")
+	matrices := t.Fragments && dim%64 == 0
+	switch {
+	case matrices:
 		block = 4 * splitBlock
 	case t.Backend == plans.CPU && dim <= 64 && reach(op, ctx) >= 2*4*splitBlock:
 		block = 4 * splitBlock // a second split makes q again, and is added up, which takes 2 us; of attention without splits no kernels are held
 	case dim <= 64:
 		block = 2 * splitBlock
 	}
-	heads := max(1, op.Attrs.Int("kv_heads"))
+	all, heads := op.Attrs.Int("heads"), max(1, op.Attrs.Int("kv_heads"))
 	n = 2 * t.Units / heads
-	// Of workgroups of four heads that load ahead a unit has one: more than there are units begin when the first end. With two heads
-	// 16 splits are slower than 32 (docs/lab/cuda-decode.md); one and three are not measured.
-	if all := op.Attrs.Int("heads"); t.CUDA > 0 && attention.MatrixShare(all/heads) == 4 {
-		n = t.Units / (all / 4)
+	// Of workgroups of four heads that load ahead, and of eight, a unit has one: more than there are units begin when the first end. With two
+	// heads 16 splits are slower than 32 (docs/lab/cuda-decode.md); one and three are not measured.
+	most := maxSplits
+	if share := attention.MatrixShare(op, ctx, t); t.CUDA > 0 && share%4 == 0 {
+		n = t.Units / (all / share)
+		if share > 4 {
+			most = wideSplits
+		}
+		if matrices && n <= most { // with fewer than fill the units it was not measured
+			block, least = splitRows, block
+		}
 	}
-	return max(1, min(n, maxSplits, reach(op, ctx)/block)), block
+	n = min(n, most)
+	return max(1, min(n, reach(op, ctx)/max(block, least))), block, least
 }
 
 // TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows, the rows of

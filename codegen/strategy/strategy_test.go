@@ -223,24 +223,29 @@ func TestExpertSeries(t *testing.T) {
 	}
 }
 
-// TestDecodeSplits holds that workgroups of attention of four heads, which load ahead, are in one round where there are as many units,
-// that others have the splits that were measured for them, and that on processors there is never one where kernels of two are held.
+// TestDecodeSplits holds that workgroups of attention of four heads, which load ahead, and of eight are in one round where there are as many
+// units, with splits of any multiple of 16 positions, that others have the splits that were measured for them, and that on processors there is
+// never one where kernels of two are held.
 func TestDecodeSplits(t *testing.T) {
 	for _, c := range []struct {
 		target                       string
 		dim, heads, kvHeads, context int
-		splits, block                int
+		splits, block, least         int
 	}{
-		{"sm_90-cuda", 128, 32, 8, 1 << 16, 16, 128},
-		{"sm_90-cuda", 128, 16, 2, 1 << 16, 32, 128},
-		{"sm_90-cuda", 128, 64, 8, 1 << 16, 8, 128},
-		{"sm_90-cuda", 128, 16, 8, 1 << 16, 32, 128}, // of two heads
-		{"sm_90-cuda", 128, 48, 8, 1 << 16, 32, 128}, // of three
-		{"sm_90-cuda", 128, 40, 8, 1 << 16, 32, 128}, // of one
-		{"cpu:x86-64-v4", 64, 8, 2, 512, 4, 128},
-		{"cpu:x86-64-v4", 64, 8, 2, 256, 2, 128},
-		{"cpu:x86-64-v4", 64, 8, 2, 128, 2, 64}, // no kernels are held of one split
-		{"cpu:x86-64-v4", 128, 32, 8, 512, 2, 32},
+		{"sm_90-cuda", 128, 32, 8, 1 << 16, 16, 16, 128},
+		{"sm_90-cuda", 128, 16, 2, 1 << 16, 32, 128, 0},  // 33 would fill it
+		{"sm_90-cuda", 256, 16, 2, 1 << 16, 66, 16, 128}, // of eight heads
+		{"sm_90-cuda", 256, 16, 2, 1 << 14, 32, 128, 0},
+		{"sm_90-cuda", 256, 24, 4, 1 << 16, 32, 128, 0}, // of three
+		{"sm_90-cuda", 128, 64, 8, 1 << 16, 8, 16, 128},
+		{"sm_90-cuda", 128, 16, 8, 1 << 16, 32, 128, 0}, // of two heads
+		{"sm_90-cuda", 128, 48, 8, 1 << 16, 32, 128, 0}, // of three
+		{"sm_90-cuda", 128, 40, 8, 1 << 16, 32, 128, 0}, // of one
+		{"sm_90", 256, 16, 2, 1 << 16, 32, 128, 0},
+		{"cpu:x86-64-v4", 64, 8, 2, 512, 4, 128, 0},
+		{"cpu:x86-64-v4", 64, 8, 2, 256, 2, 128, 0},
+		{"cpu:x86-64-v4", 64, 8, 2, 128, 2, 64, 0}, // no kernels are held of one split
+		{"cpu:x86-64-v4", 128, 32, 8, 512, 2, 32, 0},
 	} {
 		on, err := target.Lookup(c.target)
 		if err != nil {
@@ -256,8 +261,8 @@ func TestDecodeSplits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, block := strategy.DecodeSplits(op, c.context, on); n != c.splits || block != c.block {
-			t.Errorf("%s, %d heads, %d of the caches: %d splits by %d, want %d by %d", c.target, c.heads, c.kvHeads, n, block, c.splits, c.block)
+		if n, block, least := strategy.DecodeSplits(op, c.context, on); n != c.splits || block != c.block || least != c.least {
+			t.Errorf("%s, %d heads of %d, %d of the caches: %d splits by %d and at least %d, want %d by %d and %d", c.target, c.heads, c.dim, c.kvHeads, n, block, least, c.splits, c.block, c.least)
 		}
 	}
 }

@@ -34,6 +34,9 @@ type Target struct {
 	// Fragments: in matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
 	// hold the elements that NVIDIA's PTX defines for mma.m16n8k16, and sums of integers below 2^24 are exact.
 	Fragments bool
+	// Together is from how many positions on workgroups of attention of a token have eight heads of 256 where a cache of so many is seen, so
+	// that units read it once; 0: never.
+	Together int
 	// Groups: four subgroups multiply matrices with one in shared memory (wgmma).
 	Groups bool
 	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).

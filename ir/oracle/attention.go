@@ -141,7 +141,7 @@ func attentionSplit(c *call) error {
 			begin = min(begin, h.first(r))
 		}
 		begin = begin / block * block
-		step := ceilDiv(ceilDiv(most-begin, splits), block) * block
+		step := max(ceilDiv(ceilDiv(most-begin, splits), block)*block, c.op.Attrs.Int("least"))
 		for s := range splits {
 			out := y[((row*h.count+head)*splits+s)*(h.dim+2):][:h.dim+2]
 			top, sum := h.attend(out[:h.dim], scores, row, head, max(h.first(row), begin+s*step), min(n, begin+(s+1)*step))

@@ -29,7 +29,14 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	}
 	each(b.SubgroupID(), r.share, func(h kernel.Value) {
 		m.at = r.at
-		m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) { r.sums.query(h, j, v) })
+		make := func() {
+			m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) { r.sums.query(h, j, v) })
+		}
+		if !r.halves() {
+			make()
+			return
+		}
+		b.IfElse(r.has(h), make, func() { r.sums.(*matrixSums).noQuery(h) })
 	})
 	if !r.fresh() {
 		return
@@ -41,7 +48,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	if r.writer() {
 		kvHead = b.Select(writer, b.WorkgroupID(0), kvHead)
 	}
-	makeRow := func(i, pos, visible kernel.Value) {
+	makeRow := func(i, pos, visible kernel.Value, which ...int) {
 		attended := b.And(visible, b.And(b.Ge(pos, r.lo), b.Lt(pos, r.hi)))
 		own := b.And(b.Eq(i, r.row), b.Lt(kvHead, kvHeads))
 		if r.writer() {
@@ -51,12 +58,12 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 			m.at = pos
 			head := b.Add(b.Mul(i, kvHeads), kvHead)
 			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.positions()), r.placeOf(b, pos)), kvHeads), kvHead)
-			put := func(chain *chainArgs, cache *kernel.Buffer, fresh freshRows) {
+			put := func(which int, cache *kernel.Buffer, fresh freshRows) {
 				var scales kernel.Value
 				if r.scaled() != nil {
 					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), r.placeOf(b, pos))
 				}
-				m.make(chain, head, func(j, v kernel.Value) {
+				m.make(r.chains[which], head, func(j, v kernel.Value) {
 					var scale kernel.Value
 					switch {
 					case r.kv == ir.F16:
@@ -85,19 +92,42 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 					keep()
 				})
 			}
-			put(r.chains[2], r.v, r.freshV)
-			put(r.chains[1], r.k, r.freshK)
+			for _, i := range which {
+				put(i, []*kernel.Buffer{r.k, r.v}[i-1], []freshRows{r.freshK, r.freshV}[i-1])
+			}
 		})
 	}
 	if rows == 1 {
-		b.If(b.Eq(b.SubgroupID(), r.share%r.subgroups), func() { makeRow(b.U32(0), r.at, b.Bool(true)) })
+		if !r.wide {
+			b.If(r.makes(1), func() { makeRow(b.U32(0), r.at, b.Bool(true), 2, 1) })
+			return
+		}
+		for chain := 2; chain > 0; chain-- {
+			b.If(r.makes(chain), func() { makeRow(b.U32(0), r.at, b.Bool(true), chain) })
+		}
 		return
 	}
 	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
 	each(first, rows, func(i kernel.Value) {
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
-		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)))
+		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)), 2, 1)
 	})
+}
+
+// makes reports whether the subgroup makes k, the first chain behind q, or v, the second, of the only row: where there are, one that makes no
+// q; else one each, in the first two workgroups one that makes none if they have half of the heads.
+func (r *splitRun) makes(chain int) kernel.Value {
+	b := r.b
+	if !r.wide {
+		return b.Eq(b.SubgroupID(), r.share%r.subgroups)
+	}
+	return b.Eq(b.SubgroupID(), b.Select(b.Eq(r.split, 1), chain-1, b.U32(uint32(r.together()+chain-1))))
+}
+
+// has reports whether the workgroup has one of its heads, see halves.
+func (r *splitRun) has(h kernel.Value) kernel.Value {
+	b := r.b
+	return b.Or(b.Not(r.inHalves), b.Eq(b.Div(h, r.together()), r.split))
 }
 
 // eachEarly calls load for the heads that are loaded before the position is known, with the subgroup that makes them.
@@ -105,8 +135,8 @@ func (r *splitRun) eachEarly(load func(c *chainArgs, head, when kernel.Value)) {
 	b := r.b
 	q := b.Lt(b.SubgroupID(), r.share)
 	load(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, b.SubgroupID()), q)
-	for _, c := range r.chains[1:] {
-		load(c, b.Add(b.Mul(r.row, b.Div(r.heads, r.group)), b.Div(r.head, r.group)), b.Eq(b.SubgroupID(), r.share%r.subgroups))
+	for i, c := range r.chains[1:] {
+		load(c, b.Add(b.Mul(r.row, b.Div(r.heads, r.group)), b.Div(r.head, r.group)), r.makes(i+1))
 	}
 }
 

@@ -40,6 +40,7 @@ type splitKernel struct {
 	asks      bool // or asks for its first ones before it makes q, see matrixSums.askFor
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
+	wide      bool // they are twice as many as elsewhere on matrices, see matrixSums
 	team      int  // lanes of a team: a power of two
 	parts     int  // chunks of a head that a lane holds
 	subgroups int
@@ -113,6 +114,9 @@ func matchSplit(s *site.Site) *splitKernel {
 		return nil
 	}
 	k.mergers = 1
+	if k.wide && k.together()*k.headDim/4 != k.subgroups*k.wave { // see mergeKept
+		return nil
+	}
 	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.Early() && k.merge != nil && lanes%quads == 0 {
 		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
 			k.mergers = n
@@ -194,9 +198,13 @@ func (k *splitKernel) divide(t *target.Target) {
 	k.share = shareOf(k.group, min(splitRegisters/k.parts, k.team))
 	switch {
 	case k.matrices:
-		k.share = MatrixShare(k.group)
+		k.share, k.wide = MatrixShare(k.op, k.ctx, t), isWide(k.op, k.ctx, t)
 	case k.lanes:
 		k.share = shareOf(k.group, laneRegisters*lanesWide/k.headDim)
+	}
+	room := t.Shared
+	if k.wide {
+		room = t.Asked
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
@@ -204,13 +212,25 @@ func (k *splitKernel) divide(t *target.Target) {
 		if k.scaled() != nil {
 			fresh = 2 * ir.DecodeRows * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
 		}
-		bytes := 4*k.headDim*k.share + fresh + n*k.share*4*(k.headDim+2) + 4
-		if bytes <= t.Shared && n*k.wave <= t.Workgroup {
+		bytes := 4*k.headDim*k.share + fresh + n*k.together()*4*(k.headDim+2) + 4
+		if bytes <= room && n*k.wave <= t.Workgroup {
 			k.subgroups = n
 			return
 		}
 	}
 }
+
+// together is how many of the workgroup's heads subgroups add up at a time, in shared memory.
+func (k *splitKernel) together() int {
+	if k.wide {
+		return matrixHeads
+	}
+	return k.share
+}
+
+// halves reports whether the first two workgroups of a KV head have half of its heads each where one split would have all positions: what makes
+// q, k and v, and what adds up subgroups, would take twice as long in one.
+func (k *splitKernel) halves() bool { return k.wide && k.least() > 0 && k.splits() > 1 }
 
 // shareOf returns how many heads of a group, which have a KV head in common, share a workgroup if it takes `most`.
 func shareOf(group, most int) int {
@@ -235,6 +255,14 @@ func (k *splitKernel) splits() int {
 	return k.op.Attrs.Int("splits")
 }
 
+// least is the positions of a split, at least, where that is more than block.
+func (k *splitKernel) least() int {
+	if k.merge == nil {
+		return 0
+	}
+	return k.op.Attrs.Int("least")
+}
+
 func (k *splitKernel) key() string {
 	key := fmt.Sprintf("attention_split %s hd=%d g=%d w=%dx%d", k.kv, k.headDim, k.share, k.subgroups, k.wave)
 	switch {
@@ -251,6 +279,9 @@ func (k *splitKernel) key() string {
 	}
 	if k.merge == nil {
 		key += " whole"
+	}
+	if k.least() > 0 {
+		key += " least"
 	}
 	if k.mergers > 1 {
 		key += fmt.Sprintf(" mergers=%d", k.mergers)

@@ -21,6 +21,8 @@ import (
 // f16 of the weights of the four heads and the lower, so that nothing is rounded to f16. Which dims
 // and positions make up a matrix is free: those that a lane has lie together in the cache.
 //
+// A workgroup of eight heads has four more where the first four are twice, and the lower parts of the weights in a second matrix.
+//
 // A lane's place is that among 8, its quad that among the four lanes of one place.
 type matrixSums struct {
 	*splitRun
@@ -31,7 +33,7 @@ type matrixSums struct {
 	sum         []*kernel.Var // by 16 dims
 	top, weight *kernel.Var   // of the place's head; scores are powers of two here
 
-	// The part of a weight that the lane's column has is one factor of its upper bits and another of the whole.
+	// Of four heads: the part of a weight that the lane's column has is one factor of its upper bits and another of the whole.
 	ofUpper, ofWhole kernel.Value
 
 	// The row's own position, which the group writes to the caches, is apart from those in them:
@@ -54,6 +56,9 @@ const (
 	aheadHead = 128
 	// matrixHeads is the heads of a workgroup, at most, so that there is room for both parts.
 	matrixHeads = 4
+	// wideShift is how far below the largest score the top lies, as a power of two, where lower parts are not in lowerUnit: so few are
+	// subnormal, and the weights stay in the range of f16.
+	wideShift = 7
 	// emptyTop is the top before the first score: far above those of no position.
 	emptyTop = emptyScore / 2
 	// lowerUnit is the unit of what f16 lack: the lower parts would often be subnormal.
@@ -67,11 +72,33 @@ const (
 func (k *splitKernel) onMatrices(t *target.Target) bool {
 	blocks := k.headDim / scaled
 	return t.Fragments && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
-		(k.kv == ir.F16 || k.scaled() != nil && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.group)) == 0)
+		(k.kv == ir.F16 || k.scaled() != nil && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.op, k.ctx, t)) == 0)
 }
 
-// MatrixShare is how many heads of a group share a workgroup on matrices.
-func MatrixShare(group int) int { return shareOf(group, matrixHeads) }
+// MatrixShare is how many heads of a group share a workgroup on matrices, in a plan of so many positions.
+func MatrixShare(op *ir.Op, ctx int, t *target.Target) int {
+	if isWide(op, ctx, t) {
+		return 2 * matrixHeads
+	}
+	return shareOf(op.Attrs.Int("heads")/op.Attrs.Int("kv_heads"), matrixHeads)
+}
+
+// isWide reports whether workgroups have twice the heads, so that units read the cache once.
+func isWide(op *ir.Op, ctx int, t *target.Target) bool {
+	a := op.Attrs
+	if w := a.Int("window"); w > 0 {
+		ctx = min(ctx, w)
+	}
+	return t.Together > 0 && ctx >= t.Together && t.Asked > t.Shared && a.Int("head_dim") == 2*aheadHead && a.Int("heads")/a.Int("kv_heads")%(2*matrixHeads) == 0
+}
+
+// columns are the heads of the matrices' columns.
+func (k *splitKernel) columns() int {
+	if k.wide {
+		return 2 * matrixHeads
+	}
+	return matrixHeads
+}
 
 func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 	b := of.b
@@ -136,6 +163,16 @@ func (r *matrixSums) query(h, j, v kernel.Value) {
 	r.queries.Store(b.Add(b.Mul(matrix, 4*r.share), b.Mul(h, 4), b.And(b.Shr(j, 1), 3)), b.Vec(upper0, lower0, upper1, lower1))
 }
 
+// noQuery is query of a head that another workgroup has.
+func (r *matrixSums) noQuery(h kernel.Value) {
+	b := r.b
+	n := r.headDim / fragment.Side * 4
+	for i := range site.CeilDiv(n, r.wave) {
+		at := b.Add(b.SubgroupLane(), i*r.wave)
+		r.queries.Store(b.Add(b.Mul(b.Shr(at, 2), 4*r.share), b.Mul(h, 4), b.And(at, 3)), b.Splat(b.U32(0), 4))
+	}
+}
+
 // splitHalves returns the upper bits of x and y as a pair of f16, and the rest, in lowerUnit, as
 // another. The upper bits are not those that PackHalf leaves: NVIDIA's compiler takes UnpackHalf of
 // PackHalf for what was packed.
@@ -154,8 +191,10 @@ func (r *matrixSums) start() {
 		b.If(b.Lt(b.SubgroupID(), r.share), r.scoreOwn)
 	}
 	r.top, r.weight = b.Var(kernel.F32, emptyTop), b.Var(kernel.F32, 0)
-	isLower := b.Ge(r.place, matrixHeads)
-	r.ofUpper, r.ofWhole = b.Select(isLower, b.F32(-1/lowerUnit), b.F32(1)), b.Select(isLower, b.F32(1/lowerUnit), b.F32(0))
+	if !r.wide {
+		isLower := b.Ge(r.place, matrixHeads)
+		r.ofUpper, r.ofWhole = b.Select(isLower, b.F32(-1/lowerUnit), b.F32(1)), b.Select(isLower, b.F32(1/lowerUnit), b.F32(0))
+	}
 	sums := kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
 	for range r.headDim / fragment.Side {
 		r.sum = append(r.sum, b.Var(sums, b.MatFill(sums, 0)))
@@ -215,7 +254,7 @@ func (r *matrixSums) scores(from kernel.Value, keys tileWords) (list [4]kernel.V
 			}
 		}
 	}
-	laneID := b.Add(b.Mul(b.Mod(b.And(r.place, matrixHeads-1), r.share), 4), r.quad)
+	laneID := b.Add(b.Mul(b.Mod(b.And(r.place, r.columns()-1), r.share), 4), r.quad)
 	for m := range r.headDim / fragment.Side {
 		w := r.queries.Load(b.Add(laneID, m*4*r.share))
 		q := b.MatPairs(qs, b.Elem(w, 0), b.Elem(w, 2), b.Elem(w, 1), b.Elem(w, 3))
@@ -247,7 +286,14 @@ func (r *matrixSums) within(from kernel.Value, i int) kernel.Value {
 func (r *matrixSums) weigh(scores [4]kernel.Value) (weights [4]kernel.Value) {
 	b := r.b
 	most := b.Max(b.Max(scores[0], scores[1]), b.Max(scores[2], scores[3]))
-	b.If(b.SubgroupAny(b.Gt(most, b.Add(r.top.Get(), float32(growth)))), func() {
+	over := float32(growth)
+	if r.wide {
+		over += wideShift
+	}
+	b.If(b.SubgroupAny(b.Gt(most, b.Add(r.top.Get(), over))), func() {
+		if r.wide {
+			most = b.Sub(most, float32(wideShift))
+		}
 		old := r.top.Get()
 		top := b.Max(old, lane.Fold(b, most, 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) }))
 		fade := b.Exp2(b.Sub(old, top))
@@ -274,17 +320,17 @@ func (r *matrixSums) weigh(scores [4]kernel.Value) (weights [4]kernel.Value) {
 func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 	b := r.b
 	vs := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
-	var w kernel.Value
+	var w []kernel.Value
 	for m, sum := range r.sum {
 		switch {
 		case values.scales == nil && m == 0:
-			w = r.weightMatrix(weights)
+			w = r.weightMatrices(weights)
 		case values.scales != nil && m%2 == 0:
 			var scaledWeights [4]kernel.Value
 			for i, x := range weights { // past the end scales may be anything
 				scaledWeights[i] = b.Mul(x, b.Select(b.Gt(x, 0), values.scale(b, m/2, i), 0))
 			}
-			w = r.weightMatrix(scaledWeights)
+			w = r.weightMatrices(scaledWeights)
 		}
 		var pairs [4]kernel.Value
 		for i := range pairs {
@@ -292,17 +338,33 @@ func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 		}
 		even, odd := b.PairHalves(pairs[0], pairs[1])
 		even2, odd2 := b.PairHalves(pairs[2], pairs[3])
-		sum.Set(b.MatMulAdd(b.MatPairs(vs, even, even2, odd, odd2), w, sum.Get()))
+		v := b.MatPairs(vs, even, even2, odd, odd2)
+		for _, w := range w {
+			sum.Set(b.MatMulAdd(v, w, sum.Get()))
+		}
 	}
 }
 
-// weightMatrix has in a lane the parts, see splitHalves, that its column has of the weights.
-func (r *matrixSums) weightMatrix(weights [4]kernel.Value) kernel.Value {
+// weightMatrices has in a lane the parts, see splitHalves, that its column has of the weights: of eight heads the upper and the lower ones,
+// in a matrix each.
+func (r *matrixSums) weightMatrices(weights [4]kernel.Value) []kernel.Value {
 	b := r.b
+	if r.wide {
+		upper := func(x kernel.Value) kernel.Value {
+			return b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(upperBits)))
+		}
+		return []kernel.Value{r.pairsOf(weights, func(x kernel.Value) kernel.Value { return b.Sub(x, upper(x)) }), r.pairsOf(weights, upper)}
+	}
 	part := func(x kernel.Value) kernel.Value { // its upper bits, or 1/lowerUnit times the rest
 		bits := b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(upperBits)))
 		return b.FMA(bits, r.ofUpper, b.Mul(x, r.ofWhole))
 	}
+	return []kernel.Value{r.pairsOf(weights, part)}
+}
+
+// pairsOf is the matrix of what part returns of the lane's four of 16 positions.
+func (r *matrixSums) pairsOf(weights [4]kernel.Value, part func(x kernel.Value) kernel.Value) kernel.Value {
+	b := r.b
 	var words []kernel.Operand
 	for i := 0; i < len(weights); i += 2 {
 		words = append(words, b.PackHalf(b.Vec(part(weights[i]), part(weights[i+1]))))
@@ -311,15 +373,23 @@ func (r *matrixSums) weightMatrix(weights [4]kernel.Value) kernel.Value {
 }
 
 // store adds up the parts, which columns 4 apart have: of each eight dims that two lanes have of
-// a head, one takes the first four and the other the last.
-func (r *matrixSums) store(to subgroupSums) {
+// a head, one takes the first four and the other the last. Of eight heads a lane has both.
+func (r *matrixSums) store(to subgroupSums, from kernel.Value) {
 	b, quads := r.b, r.headDim/4
-	first := b.Mul(b.SubgroupID(), r.share)
+	first := b.Mul(b.SubgroupID(), r.together())
 	weight := lane.Fold(b, r.weight.Get(), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
-	b.If(b.And(b.Eq(r.quad, 0), b.Lt(r.place, r.share)), func() {
-		to.tops.Store(b.Add(first, r.place), b.Mul(r.top.Get(), math.Ln2))
-		to.weights.Store(b.Add(first, r.place), weight)
+	h := r.place
+	if r.wide {
+		h = b.Sub(h, from) // those before are beyond all heads
+	}
+	b.If(b.And(b.Eq(r.quad, 0), b.Lt(h, r.together())), func() {
+		to.tops.Store(b.Add(first, h), b.Mul(r.top.Get(), math.Ln2))
+		to.weights.Store(b.Add(first, h), weight)
 	})
+	if r.wide {
+		r.storeWide(to, first, b.Sub(b.Mul(r.quad, 2), from))
+		return
+	}
 	lower := b.Shr(r.quad, 1)
 	isLower := b.Ne(lower, 0)
 	unit := b.Select(isLower, lowerUnit, b.F32(1))
@@ -338,4 +408,19 @@ func (r *matrixSums) store(to subgroupSums) {
 			b.If(b.Lt(h, r.share), func() { to.sums.Store(b.Add(b.Mul(b.Add(first, h), quads), quad), b.Vec(v...)) })
 		}
 	}
+}
+
+// storeWide stores the lane's sums of heads h and h+1, unless they are others than those that are kept.
+func (r *matrixSums) storeWide(to subgroupSums, first, h kernel.Value) {
+	b, quads := r.b, r.headDim/4
+	b.If(b.Lt(h, r.together()), func() {
+		for e := range 2 {
+			at := b.Mul(b.Add(first, h, e), quads)
+			for m := 0; m < len(r.sum); m += 2 {
+				x, y := r.sum[m], r.sum[m+1]
+				quad := b.Add(r.quadOf(b.U32(uint32(m/2%2))), m/4*16)
+				to.sums.Store(b.Add(at, quad), b.Vec(x.Elem(e), x.Elem(e+2), y.Elem(e), y.Elem(e+2)))
+			}
+		}
+	})
 }

@@ -13,12 +13,15 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	for i := range k.chains.chains {
 		r.chains = append(r.chains, r.maker.declareChain(s, i))
 	}
-	var block kernel.Value
+	var block, least kernel.Value
 	var counts *kernel.Buffer
 	if k.merge != nil {
 		r.partial, counts = s.Update("partial", k.op.Result), s.Update("arrivals", k.counts)
 		r.splits = s.U32("splits", k.splits(), 1, "workgroups that share the positions")
 		block = s.U32("block", k.op.Attrs.Int("block"), 1, "positions that a split has or has not")
+		if k.least() > 0 {
+			least = s.U32("least", k.least(), 1, "positions of a split, but for the last one")
+		}
 	}
 	r.y = s.Write("y", k.result)
 	return func(b *kernel.Builder) {
@@ -61,10 +64,17 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			reach = b.Sub(n, begin)
 		}
 		step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), block)
+		if k.least() > 0 {
+			step = b.Max(step, least)
+		}
 		if k.merge == nil {
 			step = reach
 		}
 		r.lo = b.Mul(r.split, step)
+		if k.halves() {
+			r.inHalves = b.Ge(step, reach)
+			r.lo = b.Select(b.And(r.inHalves, b.Eq(r.split, 1)), 0, r.lo)
+		}
 		if k.attentionShape.window > 0 {
 			r.lo = b.Add(begin, r.lo)
 		}
@@ -94,13 +104,28 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		b.Barrier()
 		r.sums.start()
+		if k.wide {
+			r.loadGates()
+		}
 		r.sums.attend()
-		active := b.Div(b.Sub(b.Add(reach, step), 1), step)
-		alone := b.Eq(active, 1)
+		var active, alone kernel.Value
+		if k.least() > 0 {
+			alone = b.Ge(step, reach)
+		} else {
+			active = b.Div(b.Sub(b.Add(reach, step), 1), step)
+			alone = b.Eq(active, 1)
+		}
 		r.sums.finish(alone)
 		if k.merge != nil {
 			b.ReturnIf(alone)
+			if k.least() > 0 {
+				active = b.Div(b.Sub(b.Add(reach, step), 1), step)
+			}
 			index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
+			if k.wide {
+				r.mergeTwice(counts, index, active)
+				return
+			}
 			b.If(site.LastBlock(b, counts, index, active), func() { r.sums.mergeSplits(active) })
 		}
 	}
@@ -132,9 +157,11 @@ type splitRun struct {
 	partial, y       *kernel.Buffer
 	row, head, split kernel.Value // head is the first of share
 	lo, hi           kernel.Value // positions of the split
+	inHalves         kernel.Value // see halves
 	seen             kernel.Value // the first that the row sees, if it has a window
 	sums             rangeSums
 	kept             subgroupSums
+	gates            []kernel.Value // of the lane's items, if they are loaded before the positions
 
 	// In shared memory: k and v of the step's rows.
 	freshK, freshV freshRows

@@ -263,7 +263,7 @@ func (r *teamSums) apart(h, quad kernel.Value) (score, v kernel.Value) { return 
 func (r *teamSums) finish(alone kernel.Value) { r.mergeSubgroups(r, alone) }
 
 // store leaves it to the first team of each subgroup.
-func (r *teamSums) store(to subgroupSums) {
+func (r *teamSums) store(to subgroupSums, _ kernel.Value) {
 	r.mergeTeams()
 	b, quads := r.b, r.headDim/4
 	b.If(b.Lt(r.b.SubgroupLane(), r.team), func() {

@@ -3,6 +3,7 @@ package attention
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
 // spreadSums are sums that subgroups have parts of.
@@ -10,8 +11,8 @@ type spreadSums interface {
 	// apart returns the score of a position that is not among the sums, if there is one, and
 	// four elements of its value; of a head of the workgroup.
 	apart(h, quad kernel.Value) (score, v kernel.Value)
-	// store puts the sums of all heads into shared memory.
-	store(to subgroupSums)
+	// store puts the sums of the heads that are kept at a time, from one on, into shared memory.
+	store(to subgroupSums, from kernel.Value)
 }
 
 // subgroupSums are what subgroups, or other parts of a workgroup, have added up, in shared memory.
@@ -24,20 +25,49 @@ type subgroupSums struct {
 // the split is alone.
 func (r *splitRun) mergeSubgroups(of spreadSums, alone kernel.Value) {
 	b, quads := r.b, r.headDim/4
-	r.kept = subgroupSums{b.Shared(lane.F32x4, r.subgroups*r.share*quads), b.Shared(kernel.F32, r.subgroups*r.share), b.Shared(kernel.F32, r.subgroups*r.share)}
-	of.store(r.kept)
+	n := r.subgroups * r.together()
+	r.kept = subgroupSums{b.Shared(lane.F32x4, n*quads), b.Shared(kernel.F32, n), b.Shared(kernel.F32, n)}
+	if r.wide {
+		first, end := b.U32(0), b.U32(uint32(r.share))
+		if r.halves() {
+			first = b.Select(r.inHalves, b.Mul(r.split, r.together()), first)
+			end = b.Select(r.inHalves, b.Add(first, r.together()), end)
+		}
+		b.ForRolled(first, end, r.together(), func(from kernel.Value) {
+			r.mergeKept(of, from, alone)
+			b.Barrier()
+		})
+		return
+	}
+	r.mergeKept(of, b.U32(0), alone)
+}
+
+// mergeKept is mergeSubgroups of the heads that are kept at a time.
+func (r *splitRun) mergeKept(of spreadSums, from, alone kernel.Value) {
+	b := r.b
+	of.store(r.kept, from)
 	b.Barrier()
 	r.eachQuad(func(h, quad kernel.Value) {
-		s := r.joined(r.subgroups, h, quad, of.apart)
+		s := r.joined(r.subgroups, h, quad, func(h, quad kernel.Value) (score, v kernel.Value) {
+			if r.wide {
+				h = b.Add(h, from)
+			}
+			return of.apart(h, quad)
+		})
+		if r.wide {
+			h = b.Add(h, from)
+		}
+		var gate kernel.Value
+		for i, g := range r.gates { // an item is in each turn
+			if gate = g; i > 0 {
+				gate = b.Select(b.Eq(from, i*r.together()), g, r.gates[0])
+			}
+		}
 		if r.merge == nil {
-			r.write(h, quad, s)
+			r.write(h, quad, s, gate)
 			return
 		}
-		b.IfElse(alone, func() { r.write(h, quad, s) }, func() {
-			at := r.scratch(h, r.split)
-			r.partial.Store(b.Add(b.Mul(at, quads), quad), s.sum.Get())
-			b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(s.top.Get(), s.weight.Get())) })
-		})
+		b.IfElse(alone, func() { r.write(h, quad, s, gate) }, func() { r.put(h, quad, r.split, s) })
 	})
 }
 
@@ -46,7 +76,7 @@ func (r *splitRun) joined(n int, h, quad kernel.Value, apart func(h, quad kernel
 	b, quads := r.b, r.headDim/4
 	s := splitSums{top: b.Var(kernel.F32, emptyScore)}
 	b.For(0, n, 1, func(part kernel.Value) {
-		s.top.Set(b.Max(s.top.Get(), r.kept.tops.Load(b.Add(b.Mul(part, r.share), h))))
+		s.top.Set(b.Max(s.top.Get(), r.kept.tops.Load(b.Add(b.Mul(part, r.together()), h))))
 	})
 	var score, v kernel.Value
 	if apart != nil {
@@ -58,7 +88,7 @@ func (r *splitRun) joined(n int, h, quad kernel.Value, apart func(h, quad kernel
 	}
 	s.sum, s.weight = b.Var(lane.F32x4, b.Splat(b.F32(0), 4)), b.Var(kernel.F32, 0)
 	b.For(0, n, 1, func(part kernel.Value) {
-		at := b.Add(b.Mul(part, r.share), h)
+		at := b.Add(b.Mul(part, r.together()), h)
 		fade := b.Exp(b.Sub(r.kept.tops.Load(at), s.top.Get()))
 		s.weight.Set(b.FMA(r.kept.weights.Load(at), fade, s.weight.Get()))
 		s.sum.Set(b.FMA(r.kept.sums.Load(b.Add(b.Mul(at, quads), quad)), b.Splat(fade, 4), s.sum.Get()))
@@ -74,7 +104,7 @@ func (r *splitRun) joined(n int, h, quad kernel.Value, apart func(h, quad kernel
 // eachQuad hands the lanes the elements of the workgroup's heads, four at a time.
 func (r *splitRun) eachQuad(body func(h, quad kernel.Value)) {
 	b, quads := r.b, r.headDim/4
-	b.For(b.LocalID(), r.share*quads, r.subgroups*r.wave, func(i kernel.Value) { body(b.Div(i, quads), b.Mod(i, quads)) })
+	b.For(b.LocalID(), r.together()*quads, r.subgroups*r.wave, func(i kernel.Value) { body(b.Div(i, quads), b.Mod(i, quads)) })
 }
 
 // scratch counts the splits of one of the workgroup's heads through all heads and rows.
@@ -101,7 +131,7 @@ const mergeAtOnce = 8
 func (r *splitRun) mergeSplits(active kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	if r.mergers == 1 {
-		r.eachQuad(func(h, quad kernel.Value) { r.write(h, quad, r.addUp(h, quad, b.U32(0), active)) })
+		r.eachQuad(func(h, quad kernel.Value) { r.write(h, quad, r.addUp(h, quad, b.U32(0), active), kernel.Value{}) })
 		return
 	}
 	items := r.share * quads
@@ -116,7 +146,7 @@ func (r *splitRun) mergeSplits(active kernel.Value) {
 		r.kept.weights.Store(at, s.weight.Get())
 	})
 	b.Barrier()
-	b.If(b.Eq(merger, 0), func() { r.write(h, quad, r.joined(r.mergers, h, quad, nil)) })
+	b.If(b.Eq(merger, 0), func() { r.write(h, quad, r.joined(r.mergers, h, quad, nil), kernel.Value{}) })
 }
 
 // addUp adds up four elements of the splits from one to another.
@@ -136,14 +166,105 @@ func (r *splitRun) addUp(h, quad, from, end kernel.Value) splitSums {
 	return s
 }
 
-// write stores elements 4*quad and on of one of the workgroup's heads.
-func (r *splitRun) write(h, quad kernel.Value, s splitSums) {
+// mergeTwice is mergeSplits of more splits than a workgroup reads in a moment: of each few the last adds them up, and the last of those the
+// rest. Counters are as many as the workgroup's heads.
+func (r *splitRun) mergeTwice(counts *kernel.Buffer, index, active kernel.Value) {
+	b := r.b
+	each := b.U32(uint32(r.inTurn()))
+	group := b.Div(r.split, each)
+	first := b.Mul(group, each)
+	end := b.Min(active, b.Add(first, each))
+	index = b.Mul(index, r.share)
+	arrived := b.Shared(kernel.U32, 1)
+	b.ReturnIf(b.Not(site.LastBlockBy(b, arrived, counts, b.Add(index, group, 1), b.Sub(end, first))))
+	sums := r.addUpAll(first, end, 1, r.inTurn())
+	groups := b.Div(b.Add(active, r.inTurn()-1), each)
+	last := b.Eq(groups, 1)
+	b.BarrierBuffers() // all have read
+	r.eachItem(func(i int, h, quad kernel.Value) {
+		b.IfElse(last, func() { r.write(h, quad, sums[i], r.gateOf(i)) }, func() { r.put(h, quad, first, sums[i]) })
+	})
+	b.ReturnIf(last)
+	b.If(site.LastBlockBy(b, arrived, counts, index, groups), func() {
+		sums := r.addUpAll(b.U32(0), groups, r.inTurn(), site.CeilDiv(r.splitKernel.splits(), r.inTurn()))
+		r.eachItem(func(i int, h, quad kernel.Value) { r.write(h, quad, sums[i], r.gateOf(i)) })
+	})
+}
+
+// inTurn is the splits that are added up first, so many that there is a counter for each.
+func (r *splitRun) inTurn() int {
+	return max(mergeAtOnce, site.CeilDiv(r.splitKernel.splits(), r.share-1))
+}
+
+// eachItem hands each lane its fours of elements of all of the workgroup's heads.
+func (r *splitRun) eachItem(body func(i int, h, quad kernel.Value)) {
+	b, quads, lanes := r.b, r.headDim/4, r.subgroups*r.wave
+	for i := range r.share * quads / lanes {
+		at := b.Add(b.LocalID(), i*lanes)
+		body(i, b.Div(at, quads), b.Mod(at, quads))
+	}
+}
+
+// addUpAll is addUp for all of eachItem, of at most n splits, which are `stride` apart.
+func (r *splitRun) addUpAll(from, end kernel.Value, stride, n int) (all []splitSums) {
+	b := r.b
+	r.eachItem(func(int, kernel.Value, kernel.Value) {
+		all = append(all, splitSums{top: b.Var(kernel.F32, emptyScore), weight: b.Var(kernel.F32, 0), sum: b.Var(lane.F32x4, b.Splat(b.F32(0), 4))})
+	})
+	tails, sums := make([][]kernel.Value, len(all)), make([][]kernel.Value, len(all)) // all loads before the first use
+	r.eachItem(func(i int, h, quad kernel.Value) {
+		for j := range n {
+			at := r.scratch(h, b.Mul(b.Min(b.Add(from, j), b.Sub(end, 1)), stride))
+			tails[i] = append(tails[i], r.partial.Load(lane.F32x2, r.tail(at)))
+			sums[i] = append(sums[i], r.partial.Load(lane.F32x4, b.Add(b.Mul(at, r.headDim/4), quad)))
+		}
+	})
+	for i, s := range all {
+		addSplits(b, s, tails[i], sums[i], from, end)
+	}
+	return all
+}
+
+// put stores a split's sums.
+func (r *splitRun) put(h, quad, split kernel.Value, s splitSums) {
+	b, at := r.b, r.scratch(h, split)
+	r.partial.Store(b.Add(b.Mul(at, r.headDim/4), quad), s.sum.Get())
+	b.If(b.Eq(quad, 0), func() { r.partial.Store(r.tail(at), b.Vec(s.top.Get(), s.weight.Get())) })
+}
+
+// loadGates loads the gates of the lane's items, so that nothing waits for them in the end.
+func (r *splitRun) loadGates() {
+	if r.attentionArgs.gate.x == nil {
+		return
+	}
+	r.eachItem(func(_ int, h, quad kernel.Value) {
+		r.gates = append(r.gates, r.attentionArgs.gate.access(r.b, lane.F32x4, r.headOf(h), quad, r.headDim/4))
+	})
+}
+
+func (r *splitRun) gateOf(item int) kernel.Value {
+	if len(r.gates) == 0 {
+		return kernel.Value{}
+	}
+	return r.gates[item]
+}
+
+// headOf counts one of the workgroup's heads through all rows.
+func (r *splitRun) headOf(h kernel.Value) kernel.Value {
+	return r.b.Add(r.b.Mul(r.row, r.heads), r.head, h)
+}
+
+// write stores elements 4*quad and on of one of the workgroup's heads. It loads their gate, if there is one and that is none.
+func (r *splitRun) write(h, quad kernel.Value, s splitSums, gate kernel.Value) {
 	b, sum, weight := r.b, s.sum.Get(), s.weight.Get()
 	if sinks := r.attentionArgs.sinks; sinks != nil {
 		weight = withSink(b, sinks, b.Add(r.head, h), s.top.Get, weight)
 	}
-	head := b.Add(b.Mul(r.row, r.heads), r.head, h)
-	gated := r.attentionArgs.gate.load(b, lane.F32x4, head, quad, r.headDim/4)
+	head := r.headOf(h)
+	gated := func(v kernel.Value) kernel.Value { return gatedBy(b, v, gate) }
+	if gate == (kernel.Value{}) {
+		gated = r.attentionArgs.gate.load(b, lane.F32x4, head, quad, r.headDim/4)
+	}
 	y := gated(b.Div(sum, b.Splat(weight, 4)))
 	if r.splitKernel.gate.half {
 		y = lane.RoundHalf(b, y)

@@ -91,9 +91,16 @@ func (g gateArgs) load(b *kernel.Builder, t kernel.Type, head, i, n kernel.Opera
 	if g.x == nil {
 		return func(v kernel.Value) kernel.Value { return v }
 	}
+	x := g.access(b, t, head, i, n)
+	return func(v kernel.Value) kernel.Value { return gatedBy(b, v, x) }
+}
+
+// access loads access i of the gate of a head.
+func (g gateArgs) access(b *kernel.Builder, t kernel.Type, head, i, n kernel.Operand) kernel.Value {
 	run := b.Add(b.Mul(g.parts, head), g.part)
-	x := g.x.Load(t, b.Add(b.Mul(run, n), i))
-	return func(v kernel.Value) kernel.Value {
-		return b.Mul(v, lane.EachElement(b, x, lane.Sigmoid))
-	}
+	return g.x.Load(t, b.Add(b.Mul(run, n), i))
+}
+
+func gatedBy(b *kernel.Builder, v, gate kernel.Value) kernel.Value {
+	return b.Mul(v, lane.EachElement(b, gate, lane.Sigmoid))
 }

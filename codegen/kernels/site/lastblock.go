@@ -19,7 +19,11 @@ func Arrivals(s *Site, count int) *ir.Value {
 // last of n. The last one then sees everything that the others wrote to buffers before.
 // Nobody waits. All lanes of the n workgroups must reach it, outside loops and ifs.
 func LastBlock(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
-	arrived := b.Shared(kernel.U32, 1)
+	return LastBlockBy(b, b.Shared(kernel.U32, 1), arrivals, i, n)
+}
+
+// LastBlockBy is LastBlock with an array of one word in shared memory, of which a kernel that counts twice needs no second.
+func LastBlockBy(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
 	b.BarrierBuffers()
 	b.If(b.Eq(b.LocalID(), 0), func() {
 		now := b.Var(kernel.U32, 1) // alone it need not count, which takes a microsecond
