@@ -142,6 +142,32 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// TestBytesOf checks what becomes a permutation of bytes, and that numbers in the index of a shared array are in the address.
+func TestBytesOf(t *testing.T) {
+	f, err := kernel.Build("bytes", func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(32)
+		shared := b.Shared(kernel.U32, 64)
+		v := x.Load(kernel.U32, b.LocalID())
+		signed := b.Bitcast(kernel.I32, v)
+		for i, n := range []kernel.Value{
+			b.And(b.Shr(v, 8), 0x00ff00ff), b.And(b.Shr(v, 16), 0xff), b.And(b.Shr(v, 4), 0x00ff00ff), b.And(b.Shr(v, 8), 0x00f0000f),
+			b.Bitcast(kernel.U32, b.BitExtract(signed, 16, 8)), b.Bitcast(kernel.U32, b.BitExtract(signed, 4, 8)), b.BitExtract(v, 8, 8),
+		} {
+			y.Store(i, n)
+		}
+		shared.Store(b.Add(b.LocalID(), 32), v)
+		b.Barrier()
+		y.Store(8, shared.Load(b.Add(b.LocalID(), 16)))
+	})
+	counts(t, f, err, map[string]int{
+		"prmt.b32 %r3, %r1, 0, 29521": 1, // bytes 1 and 3, zeros between
+		", 0, 30290":                  1, // byte 2 alone
+		", 0, 43682":                  1, // byte 2 with its sign
+		"prmt.b32":                    3, "bfe.s32": 1, "bfe.u32": 1, "+128], %": 1, "+64];": 1,
+	})
+}
+
 // TestReadOnce checks which loads say that what they bring is not read again: those of weights by 8 bytes and more, in kernels that overlap and read them once.
 func TestReadOnce(t *testing.T) {
 	f, err := kernel.Build("once", func(b *kernel.Builder) {
@@ -224,7 +250,7 @@ func TestMerged(t *testing.T) {
 		y.Store(4, b.Or(b.And(b.Shr(v, 24), 0x00ff00ff), 0x64006400)) // a byte of zeros that no operand has
 		y.Store(5, b.Or(b.And(v, 0x00ff00ff), 0x64006401))
 	})
-	counts(t, f, err, map[string]int{"prmt.b32": 3, "1677747200, 29264;": 2, "1677747200, 29521;": 1, "lop3.b32": 3, ", 0xEA;": 3, "or.b32": 0})
+	counts(t, f, err, map[string]int{"prmt.b32": 4 /* and what is merged, which nothing reads */, "1677747200, 29264;": 2, "1677747200, 29521;": 1, "lop3.b32": 3, ", 0xEA;": 3, "or.b32": 0})
 }
 
 // TestNearNumbers checks that accesses whose indices differ in a small number have one address.

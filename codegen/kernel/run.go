@@ -353,8 +353,7 @@ func (m *machine) buffer(n *Node, active []bool) {
 		if !active[l] {
 			continue
 		}
-		if index[l]-near >= 1<<31 {
-			m.fail(n, "lane %d: index %d, whose terms but for numbers are %d", l, index[l], int32(index[l]-near))
+		if m.wraps(n, l, index[l], near) {
 			return
 		}
 		arg := n.imm
@@ -392,6 +391,15 @@ func (m *machine) buffer(n *Node, active []bool) {
 	}
 }
 
+// wraps reports, and fails, if an index without its numbers is none.
+func (m *machine) wraps(n *Node, lane int, index, near uint32) bool {
+	if index-near < 1<<31 {
+		return false
+	}
+	m.fail(n, "lane %d: index %d, whose terms but for numbers are %d", lane, index, int32(index-near))
+	return true
+}
+
 // near is the sum of an index's numbers, if that is less than NearNumbers: else 0.
 func (m *machine) near(index *Node) uint32 {
 	var sum uint32
@@ -419,9 +427,13 @@ func (m *machine) array(n *Node, active []bool) {
 		elem, touched = m.value(n.args[1]), 1
 	}
 	v, stores := m.shares(n)
+	near := m.near(n.args[0])
 	for l := range m.lanes {
 		if !active[l] {
 			continue
+		}
+		if m.wraps(n, l, index[l], near) {
+			return
 		}
 		at := int(index[l]) * width
 		if elem != nil {

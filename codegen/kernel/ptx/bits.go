@@ -34,6 +34,44 @@ func (l *lowering) merged(n *kernel.Node) bool {
 	return true
 }
 
+// bytesOf lowers x >> number & mask of whole bytes, and a signed byte of x, to a permutation: of shifts and extensions of the sign NVIDIA's compiler makes
+// an instruction more. It reports whether n is one.
+func (l *lowering) bytesOf(n *kernel.Node) bool {
+	x, order, ok := n, uint32(0), false
+	switch n.Op() {
+	case kernel.OpAnd:
+		if n.Type().Elem() != kernel.U32 {
+			return false
+		}
+		shifted, mask, number := l.besideNumber(n)
+		if !number || shifted.Op() != kernel.OpShr {
+			return false
+		}
+		var by uint32
+		if x, by, number = l.besideNumber(shifted); !number || x != shifted.Args()[0] || by%8 > 0 || by == 0 {
+			return false
+		}
+		order, ok = byteOrder(mask, 0, by/8)
+	case kernel.OpBitExtract:
+		x = n.Args()[0]
+		if offset, count := l.scalar(n.Args()[1]), l.scalar(n.Args()[2]); n.Type().Elem() == kernel.I32 && offset.lit && count.lit && offset.bits%8 == 0 && count.bits == 8 {
+			const sign = 0x8880 // these bytes are the sign of the one that they name
+			order, ok = 0x1111*(offset.bits/8)|sign, true
+		}
+	}
+	if !ok {
+		return false
+	}
+	var v []operand
+	for _, o := range l.value(x) {
+		to := l.reg(words)
+		l.do("prmt.b32 %s, %s, 0, %d", to, o.as(kernel.U32), order)
+		v = append(v, register(to))
+	}
+	l.values[n] = v
+	return true
+}
+
 // byteOrder returns, as prmt takes it, which bytes of x, that is shifted right by so many, and of fill (x & mask) | fill has.
 func byteOrder(mask, fill, shift uint32) (order uint32, ok bool) {
 	for i := range uint32(4) {

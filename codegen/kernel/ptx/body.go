@@ -21,7 +21,7 @@ func (l *lowering) node(n *kernel.Node) {
 	if l.fused[n] {
 		return
 	}
-	if l.sum(n) || l.merged(n) {
+	if l.sum(n) || l.merged(n) || l.bytesOf(n) {
 		return
 	}
 	if n.Op() == kernel.OpEq && n.Args()[0].Type().Elem() == kernel.Bool {

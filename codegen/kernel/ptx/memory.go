@@ -108,16 +108,17 @@ const copyArch = 80
 // copy goes past the first cache where it may. Older architectures load and store.
 func (l *lowering) copy(n *kernel.Node) {
 	view, _ := n.View()
-	from, to := l.place(n), l.shared(n.Array(), l.scalar(n.Args()[1]))
+	from := l.place(n)
+	to := offset(l.sharedAt(n.Array(), n.Args()[1]))
 	switch {
 	case l.o.Arch < copyArch:
 		v := l.registers(view)
 		l.do("ld.global.%s %s, %s", width(view), list(v), from)
-		l.do("st.shared.%s [%s], %s", width(view), to, list(v))
+		l.do("st.shared.%s %s, %s", width(view), to, list(v))
 	case view.Size() == 16:
-		l.do("cp.async.cg.shared.global [%s], %s, 16", to, from)
+		l.do("cp.async.cg.shared.global %s, %s, 16", to, from)
 	default:
-		l.do("cp.async.ca.shared.global [%s], %s, %d", to, from, view.Size())
+		l.do("cp.async.ca.shared.global %s, %s, %d", to, from, view.Size())
 	}
 }
 
@@ -178,15 +179,26 @@ func (l *lowering) atomicLoad(n *kernel.Node) {
 
 // element writes the address in a shared array: of the first indices operands.
 func (l *lowering) element(n *kernel.Node, indices int) string {
-	at := l.shared(int(n.Imm()), l.scalar(n.Args()[0]))
+	at, near := l.sharedAt(int(n.Imm()), n.Args()[0])
 	if indices == 1 {
-		return "[" + at + "]"
+		return offset(at, near)
 	}
 	e := l.scalar(n.Args()[1])
 	if e.lit {
-		return fmt.Sprintf("[%s+%d]", at, 4*e.bits)
+		return offset(at, near+4*uint64(e.bits))
 	}
-	return "[" + l.word("mad.lo.u32", "%s, 4, %s", e.reg, l.word("mov.u32", "%s", at).reg).reg + "]"
+	return offset(l.word("mad.lo.u32", "%s, 4, %s", e.reg, l.word("mov.u32", "%s", at).reg).reg, near)
+}
+
+// sharedAt writes the address of an element of a shared array, a symbol or a register, and the bytes behind it that the numbers of
+// the index are.
+func (l *lowering) sharedAt(array int, index *kernel.Node) (at string, near uint64) {
+	base, size := l.names[array], uint64(l.f.Arrays()[array].Elem().Size())
+	if i := l.scalar(index); i.lit {
+		return base, uint64(i.bits) * size
+	}
+	i, numbers := l.parted(index)
+	return l.shared(array, i), uint64(numbers) * size
 }
 
 // shared writes the address of an element of a shared array: a symbol and a number, or a register.

@@ -118,7 +118,7 @@ func (r *fixedTask) inSeries() {
 	} else {
 		held = hold(b, r.rowsAt(r.col, nil).load(block)) // before x, which is nearer
 	}
-	x := r.roundX(block)
+	x := r.roundX(block, r.ownGains(block))
 	if r.gain != nil && r.split == nil {
 		b.Barrier()
 		r.scaleColumns()
@@ -180,7 +180,7 @@ func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, fol
 		run := r.format.Run(slot)
 		w := terms(slot)
 		xs := r.xTerms(run)
-		codes := [2][4]kernel.Value{rows[0].Codes(words[0], slot), rows[1].Codes(words[1], slot)}
+		codes := r.codes(rows, words, slot)
 		values := r.leaves(codes, w, xs, x.codes[run])
 		for h := range values {
 			for e := range tree {
@@ -201,6 +201,18 @@ func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, fol
 	}
 	for e := range sums {
 		sums[e] = tree[e].waiting[0]
+	}
+	return
+}
+
+// codes returns the lane's elements of the run in a slot.
+func (r *fixedTask) codes(rows fixedRows, words [2][]kernel.Value, slot int) (codes [2][4]kernel.Value) {
+	for h, row := range rows {
+		of := row.Codes
+		if r.ring != nil && row.InCopy != nil {
+			of = row.InCopy
+		}
+		codes[h] = of(words[h], slot)
 	}
 	return
 }

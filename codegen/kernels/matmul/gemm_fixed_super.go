@@ -30,7 +30,7 @@ func (r *fixedTask) superBlock(rows fixedRows, words [2][]kernel.Value, x fixedX
 	follow(-1)
 	for slot := range weight.FixedRuns {
 		run := r.format.Run(slot)
-		codes := [2][4]kernel.Value{rows[0].Codes(words[0], slot), rows[1].Codes(words[1], slot)}
+		codes := r.codes(rows, words, slot)
 		begin := b.MatFill(sumMatrix, window(r.format.Exponents[slot%2]))
 		for h, products := range r.products(codes, x.codes[run], func(int) kernel.Value { return begin }) {
 			for e := range total {

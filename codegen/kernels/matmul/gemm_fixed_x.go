@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
@@ -18,33 +19,47 @@ type fixedX struct {
 // xMatrix is half a run of x: of 8 columns.
 var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
 
+// ownGains loads the norm's weights of a block, of which each lane of the subgroup has some: before x, for which lanes may wait.
+func (r *fixedTask) ownGains(block kernel.Value) (gains []kernel.Value) {
+	if r.gain == nil {
+		return nil
+	}
+	b := r.b
+	for i := 0; i < fixedBlock/4; i += fragment.Lanes {
+		gains = append(gains, r.a.gain.Load(lane.F32x4, b.Add(b.Mul(block, fixedBlock/4), i, r.lane)))
+	}
+	return gains
+}
+
 // roundX rounds a block of x as op fixed12 does.
-func (r *fixedTask) roundX(block kernel.Value) fixedX {
+func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	b := r.b
 	column := b.Min(r.place, b.Sub(r.columns, 1)) // further ones repeat the last
 	row := b.Mul(column, b.Div(r.a.k, 4))
-	from := b.Add(b.Mul(block, fixedBlock/4), b.Mul(r.quad, 2))
-	next := 1 // from a lane's first vec4 of a run to its second
+	own, next := b.Mul(r.quad, 2), 1 // of a block the lane's first vec4, and from its first of a run to its second
 	if r.format.Apart {
-		from, next = b.Add(b.Mul(block, fixedBlock/4), weight.ApartQuad(b, r.quad)), 4
+		own, next = weight.ApartQuad(b, r.quad), 4
 	}
-	var loaded, gains [][2]kernel.Value
+	from := b.Add(b.Mul(block, fixedBlock/4), own)
+	var loaded [][2]kernel.Value
 	for run := range weight.FixedRuns {
-		var v, gain [2]kernel.Value
+		var v [2]kernel.Value
 		for i := range v {
-			at := b.Add(from, run*8+i*next)
-			v[i] = r.a.x.Load(lane.F32x4, b.Add(row, at))
-			if r.gain != nil {
-				gain[i] = r.a.gain.Load(lane.F32x4, at)
-			}
+			v[i] = r.a.x.Load(lane.F32x4, b.Add(row, from, run*8+i*next))
 		}
-		loaded, gains = append(loaded, v), append(gains, gain)
+		loaded = append(loaded, v)
 	}
 	if r.gain != nil {
+		first := b.Mul(r.group, fixedBlock/4)
+		for i, v := range gains {
+			r.gains.Store(b.Add(first, i*fragment.Lanes, r.lane), v)
+		}
+		b.SubgroupBarrier()
 		r.sumSquares(loaded, block)
+		at := b.Add(first, own)
 		for i := range loaded {
 			for j := range loaded[i] {
-				loaded[i][j] = b.Mul(loaded[i][j], gains[i][j])
+				loaded[i][j] = b.Mul(loaded[i][j], r.gains.Load(b.Add(at, i*8+j*next)))
 			}
 		}
 	}
@@ -152,10 +167,11 @@ type fixedShared struct {
 	// terms of weights, by slot, vector of them, row of a matrix of 8.
 	terms         *kernel.Array
 	squares, rstd *kernel.Array // of the norm: sums of 128 elements by column; by column
+	gains         *kernel.Array // of the norm: vec4 of the subgroup's block
 }
 
 // fixedSizes are the elements of the arrays.
-type fixedSizes struct{ sums, totals, scales, terms, squares, rstd int }
+type fixedSizes struct{ sums, totals, scales, terms, squares, rstd, gains int }
 
 // sharedSizes are those of the projection that needs most, for all.
 func (k gemmFixed) sharedSizes() (n fixedSizes) {
@@ -174,7 +190,7 @@ func (k gemmFixed) sharedSizes() (n fixedSizes) {
 		if k.splits == 1 {
 			n.squares = fixedColumns * k.k / 128
 		}
-		n.rstd = fixedColumns
+		n.rstd, n.gains = fixedColumns, k.groups*fixedBlock/4
 	}
 	return n
 }
@@ -182,7 +198,7 @@ func (k gemmFixed) sharedSizes() (n fixedSizes) {
 // bytes are those of all arrays, with what lies between.
 func (n fixedSizes) bytes() int {
 	const between = 16
-	return 8*(n.sums+n.scales) + 16*(n.totals+n.terms) + 4*(n.squares+n.rstd) + 6*between
+	return 8*(n.sums+n.scales) + 16*(n.totals+n.terms+n.gains) + 4*(n.squares+n.rstd) + 7*between
 }
 
 func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
@@ -197,7 +213,7 @@ func newFixedShared(b *kernel.Builder, k gemmFixed) fixedShared {
 		sums:   array(lane.F32x2, n.sums),
 		totals: array(lane.F32x4, n.totals), terms: array(lane.F32x4, n.terms),
 		scales:  array(lane.F32x2, n.scales),
-		squares: array(kernel.F32, n.squares), rstd: array(kernel.F32, n.rstd),
+		squares: array(kernel.F32, n.squares), rstd: array(kernel.F32, n.rstd), gains: array(lane.F32x4, n.gains),
 	}
 }
 

@@ -41,6 +41,8 @@ type FixedItem struct {
 	// Codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
 	// each four that lie together, then 1 and 3.
 	Codes func(words []kernel.Value, slot int) [4]kernel.Value
+	// InCopy is there if lanes exchange words that they have loaded: Codes of words from a copy, where each lane loads its own (FixedWord.Apart).
+	InCopy func(words []kernel.Value, slot int) [4]kernel.Value
 	// Terms returns, in lane i of four, the scales of the runs in slots 2i and 2i+1 and, unless there is a bias, their
 	// offsets; if scales are fine, those of each run's halves.
 	Terms func(words []kernel.Value) [2][]DotScale
@@ -64,11 +66,19 @@ type FixedWord struct {
 	// of its other words.
 	Of kernel.Type
 	At func() kernel.Value
+	// Apart: the lane's own words of a copy are one of each half of the run that begins at this pair: see ApartQuad.
+	Apart bool
 }
 
 // in says where the word is in a copy.
 func (w FixedWord) in(at func() kernel.Value) FixedWord {
 	w.At = at
+	return w
+}
+
+// apart says that the lane's words lie apart in a copy, of pair i on.
+func (w FixedWord) apart(b *kernel.Builder, i int) FixedWord {
+	w.Apart, w.At = true, func() kernel.Value { return b.U32(uint32(i)) }
 	return w
 }
 
@@ -205,7 +215,7 @@ func fixedQ5K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 				nibbles := lowNibbles(b, b.Shr(b.Elem(words[2+slot/2], i), slot%2*4))
 				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(words[1], i), slot, 1)))
 			}
-			return pairsOf(b, list, 0x001f001f)
+			return pairsOf(b, list, 0x00ff00ff)
 		},
 		Super: func(words []kernel.Value) SuperScales { return subScales(b, words[0]) },
 	}
@@ -225,6 +235,24 @@ func bitsAt(b *kernel.Builder, w kernel.Value, base, bits int) kernel.Value {
 func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 	first := b.Mul(row, b.Div(m.Cols, 256))
 	blocks := b.Div(b.Mul(m.Rows, m.Cols), 256) // planes of 32, 16 and 4 words a block
+	codes := func(meet func(w kernel.Value) kernel.Value) func(words []kernel.Value, slot int) [4]kernel.Value {
+		return func(words []kernel.Value, slot int) [4]kernel.Value {
+			h, r, high := slot/4, slot%4/2, slot%2
+			pairs, row := &words[3+h], &words[5+2*h+r]
+			if high == 0 { // the first slot of both, or of the row
+				*row = meet(*row)
+				if r == 0 {
+					*pairs = meet(*pairs)
+				}
+			}
+			var list []kernel.Value
+			for i := range 2 {
+				nibbles := lowNibbles(b, b.Shr(b.Elem(*row, i), high*4))
+				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(*pairs, i), 2*(r+2*high), 2)))
+			}
+			return pairsOf(b, list, 0x00ff00ff)
+		}
+	}
 	return FixedItem{
 		Load: func(block kernel.Value) []FixedWord {
 			at := b.Add(first, block)
@@ -235,10 +263,10 @@ func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 			}
 			pairs, nibbles := b.Add(b.Mul(b.Add(b.Mul(blocks, 2), at), 8), quad), b.Add(b.Mul(at, 16), quad)
 			for i := range 2 {
-				words = append(words, wordAt(b, m.Buf, lane.U32x2, pairs, 4*i, i*4+3).in(quadAt(b, quad, 16+4*i)))
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, pairs, 4*i, i*4+3).apart(b, 16+4*i))
 			}
 			for i := range 4 {
-				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, i*2+1).in(quadAt(b, quad, 4*i)))
+				words = append(words, wordAt(b, m.Buf, lane.U32x2, nibbles, 4*i, i*2+1).apart(b, 4*i))
 			}
 			return words
 		},
@@ -247,22 +275,8 @@ func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 			list = []kernel.Value{b.Mul(at, 8), b.Mul(b.Add(b.Mul(blocks, 2), at), 4), b.Add(b.Mul(blocks, 12), at)}
 			return list, []kernel.Value{b.Add(b.Mul(blocks, 52), b.Shr(at, 1))}
 		},
-		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
-			h, r, high := slot/4, slot%4/2, slot%2
-			pairs, row := &words[3+h], &words[5+2*h+r]
-			if high == 0 { // the first slot of both, or of the row
-				*row = exchange(b, *row, quad)
-				if r == 0 {
-					*pairs = exchange(b, *pairs, quad)
-				}
-			}
-			var list []kernel.Value
-			for i := range 2 {
-				nibbles := lowNibbles(b, b.Shr(b.Elem(*row, i), high*4))
-				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(*pairs, i), 2*(r+2*high), 2)))
-			}
-			return pairsOf(b, list, 0x003f003f)
-		},
+		Codes:  codes(func(w kernel.Value) kernel.Value { return exchange(b, w, quad) }),
+		InCopy: codes(func(w kernel.Value) kernel.Value { return w }),
 		Super: func(words []kernel.Value) SuperScales {
 			return SuperScales{Factor: LowHalf(b, b.Shr(words[1], words[2])), Scales: lane.Elements(b, words[0])}
 		},
