@@ -90,3 +90,36 @@ func TestGemmFixed(t *testing.T) {
 		}
 	}
 }
+
+// TestGemmFixedDirect holds that gains that shared memory has no room for give the same bits.
+func TestGemmFixedDirect(t *testing.T) {
+	little := ringTarget
+	little.Shared, little.Asked = 1<<10, 0
+	for _, d := range []ir.DType{ir.Q4_0, ir.Q6_K} {
+		t.Run(d.String(), func(t *testing.T) {
+			const cols = 5
+			w := newWorld(t, cols, cols)
+			out := fixedGroups["gate and up"](w, d, 256*6)
+			w.makeWorkspace(&ringTarget, out...)
+			var want []byte
+			for _, on := range []*target.Target{&ringTarget, &little} {
+				found := false
+				for _, c := range w.candidates(on, out...) {
+					if !strings.HasPrefix(c.Kernel, "gemm_fixed ") || strings.HasSuffix(c.Kernel, " gains=direct") != (on == &little) {
+						continue
+					}
+					found = true
+					got := w.check(c, cols, out...)[out[0]]
+					if want == nil {
+						want = got
+					} else if !bytes.Equal(got, want) {
+						t.Errorf("%s: other bits", c.Kernel)
+					}
+				}
+				if !found {
+					t.Errorf("no gemm_fixed with %d bytes of shared memory", on.Shared)
+				}
+			}
+		})
+	}
+}

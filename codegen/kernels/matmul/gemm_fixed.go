@@ -25,6 +25,8 @@ type gemmFixed struct {
 	fixedTile
 	// counts are the counters of the last-block reduction of split-K products, else nil.
 	counts *ir.Value
+	// direct: lanes load the norm's weights where they multiply with them, as shared memory has no room for them.
+	direct bool
 }
 
 // fixedTile says what a workgroup computes. A tile is 16 outputs, counted over all matrices of a
@@ -72,6 +74,7 @@ func matchFixed(s *site.Site) *gemmFixed {
 		return nil
 	}
 	k := &gemmFixed{linearGroup: g, fixedTile: fixedTileOf(g, s.Target)}
+	k.direct = k.gain != nil && k.sharedSizes().bytes() > s.Target.Shared
 	if k.splits > 1 {
 		if k.counts = site.Arrivals(s, k.workgroups()); k.counts == nil {
 			return nil
@@ -155,7 +158,7 @@ func (k gemmFixed) chunks() int { return site.CeilDiv(k.blocks(), fixedChunk) }
 func (k gemmFixed) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	c := site.Candidate{
-		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()),
+		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()) + k.gainsKey(),
 		Order:  fixedOrder(fragment.Lanes),
 		Shape:  "matrices, " + k.name(),
 		Rows:   k.rows,
@@ -177,6 +180,13 @@ func (k gemmFixed) candidate() site.Candidate {
 			Tile: []int{k.rows, k.groups / fixedChunk, 1, k.left()}, Axis: []int{-1, 1, 0, -1}})
 	}
 	return site.Implement(c, "gemm_fixed", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
+}
+
+func (k gemmFixed) gainsKey() string {
+	if k.direct {
+		return " gains=direct"
+	}
+	return ""
 }
 
 func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {

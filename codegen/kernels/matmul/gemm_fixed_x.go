@@ -21,7 +21,7 @@ var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
 
 // ownGains loads the norm's weights of a block, of which each lane of the subgroup has some: before x, for which lanes may wait.
 func (r *fixedTask) ownGains(block kernel.Value) (gains []kernel.Value) {
-	if r.gain == nil {
+	if r.gain == nil || r.direct {
 		return nil
 	}
 	b := r.b
@@ -54,12 +54,18 @@ func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 		for i, v := range gains {
 			r.gains.Store(b.Add(first, i*fragment.Lanes, r.lane), v)
 		}
-		b.SubgroupBarrier()
+		if !r.direct {
+			b.SubgroupBarrier()
+		}
 		r.sumSquares(loaded, block)
 		at := b.Add(first, own)
+		gain := func(i int) kernel.Value { return r.gains.Load(b.Add(at, i)) }
+		if r.direct {
+			gain = func(i int) kernel.Value { return r.a.gain.Load(lane.F32x4, b.Add(from, i)) }
+		}
 		for i := range loaded {
 			for j := range loaded[i] {
-				loaded[i][j] = b.Mul(loaded[i][j], r.gains.Load(b.Add(at, i*8+j*next)))
+				loaded[i][j] = b.Mul(loaded[i][j], gain(i*8+j*next))
 			}
 		}
 	}
@@ -190,7 +196,10 @@ func (k gemmFixed) sharedSizes() (n fixedSizes) {
 		if k.splits == 1 {
 			n.squares = fixedColumns * k.k / 128
 		}
-		n.rstd, n.gains = fixedColumns, k.groups*fixedBlock/4
+		n.rstd = fixedColumns
+		if !k.direct {
+			n.gains = k.groups * fixedBlock / 4
+		}
 	}
 	return n
 }
