@@ -1,6 +1,11 @@
 package kernels_test
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+)
 
 func TestRowwise(t *testing.T) {
 	for _, c := range []siteTest{
@@ -109,5 +114,24 @@ func TestArgmax(t *testing.T) {
 		c.globals = stepBlock + c.globals
 		c.run(t)
 		c.checkBuild(t)
+	}
+}
+
+// TestOtherNormsAreNoPostNorms has pairs of norms that no kernel joins: the first is one of heads, and what is added last is made by the group.
+func TestOtherNormsAreNoPostNorms(t *testing.T) {
+	const sums = `%%0 = rmsnorm @a, @w {eps=1e-05, group=%d} : f32[T, 96]
+%%1 = add %%0, @b : f32[T, 96]
+%%2 = rmsnorm %%1, @w2 {eps=0.5, group=96} : f32[T, 96]
+%%3 = add %%2, %s : io f32[T, 96]`
+	for _, c := range []struct {
+		group   int
+		added   string
+		offered bool
+	}{{96, "@c", true}, {32, "@c", false}, {96, "%0", false}, {96, "%1", false}} {
+		s := siteTest{family: "rownorm", ctx: 8, slots: 1, rows: 3, n: 2, globals: fmt.Sprintf("step @a : f32[T, 96]\nstep @b : f32[T, 96]\nstep @c : f32[T, 96]\nweight @w : f32[%d]\nweight @w2 : f32[96]\n", c.group),
+			group: fmt.Sprintf(sums, c.group, c.added)}
+		if list := kernels.Candidates(s.site(t, llvmpipe(t))); len(list) > 0 != c.offered {
+			t.Errorf("%s: %d candidates", s.group, len(list))
+		}
 	}
 }

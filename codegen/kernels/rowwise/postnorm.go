@@ -2,6 +2,7 @@ package rowwise
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -34,9 +35,10 @@ func matchPostNorm(s *site.Site) postNorm {
 	p := postNorm{add: other, result: ops[1].Result}
 	ops = ops[2:]
 	if other = addTo(ops); other != nil {
-		norm := ops[0]
-		if norm.Args[0] != p.result || other == p.result || len(norm.Args) != 2 || norm.Args[1].Type.DType != ir.F32 || s.Target.Backend == plans.CPU ||
-			norm.Attrs.Int("group") != int(norm.Result.Type.Last()) || norm.Args[1].Type.Last() != norm.Result.Type.Last() {
+		norm, whole := ops[0], int(p.result.Type.Last())
+		ofRows := s.Group.Ops[0].Attrs.Int("group") == whole && norm.Attrs.Int("group") == whole
+		weighted := len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32 && int(norm.Args[1].Type.Last()) == whole
+		if norm.Args[0] != p.result || slices.Contains(s.Group.Ops, other.Def) || !ofRows || !weighted || s.Target.Backend == plans.CPU {
 			return postNorm{}
 		}
 		p.again, p.add2, p.result = norm, other, ops[1].Result
