@@ -62,7 +62,7 @@ func wideSubgroups(t *testing.T) {
 		}
 		return r.Plan
 	}
-	// The best guess at projections of f32 takes lavapipe's compiler a minute. Smaller tiles of one site show the same.
+	// The best guesses at projections of f32 take lavapipe's compiler a minute. Smaller tiles at two sites show the same.
 	small := map[string]string{"ssm_alpha+ssm_beta": "gemm_lanes w16/4x4 subgroups 1x1x4", "ffn_gate_inp+ffn_gate_inp_shexp": "gemm_float w16/16x32 of 8x4 subgroups=8"}
 	var rows []tuning.Row
 	guess := compile().Program.Funcs[0]
@@ -70,6 +70,9 @@ func wideSubgroups(t *testing.T) {
 		if best := small[strings.TrimPrefix(g.Name, "blk.0.")]; best != "" {
 			rows = append(rows, tuning.Row{Site: tuning.SiteOf(guess, g), Best: best, Micros: 1, Of: 2})
 		}
+	}
+	if len(rows) != len(small) {
+		t.Errorf("%d sites of layer 0 have the names of %d", len(rows), len(small))
 	}
 	o.Choice.Tuned = tuning.NewTable(rows)
 	plan := compile()

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// stub is the variable that makes this test binary stand for zincc: what it does.
-const stub = "HEADERS_STUB"
+// standIn is the variable that makes this test binary stand for zincc: what it does.
+const standIn = "HEADERS_STAND_IN"
 
 func TestMain(m *testing.M) {
-	if what := os.Getenv(stub); what != "" {
+	if what := os.Getenv(standIn); what != "" {
 		os.Exit(zincc(what))
 	}
 	os.Exit(m.Run())
@@ -54,7 +54,7 @@ func zincc(what string) int {
 
 func compiler(t *testing.T, what string) options {
 	t.Helper()
-	t.Setenv(stub, what)
+	t.Setenv(standIn, what)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestCompile(t *testing.T) {
 	if _, err := o.compile(context.Background(), dir, row{"glm45-air", "F32", "gfx1201"}); !errors.Is(err, errLarge) {
 		t.Errorf("a model that does not fit: %v", err)
 	}
-	t.Setenv(stub, "fail")
+	t.Setenv(standIn, "fail")
 	if _, err := o.compile(context.Background(), dir, row{"qwen3-0.6b", "Q8_0", "gfx1201"}); err == nil || err.Error() != "no kernel for x" {
 		t.Errorf("a compilation that fails: %v", err)
 	}

@@ -115,7 +115,7 @@ var chatRows = []row{
 		r := t.chat(`{"messages": [{"role": "user", "content": "What does strings.Cut do?"}, {"role": "assistant", "content": "Cut slices s around"}], "max_tokens": 6, "temperature": 0}`).code(200)
 		r.is(strings.HasPrefix(r.str(message+"content"), "Cut slices s around the first") != t.ours(), "want it continued by llama-server alone")
 	}},
-	{"chat", "JSON modes", "are not implemented yet: they need grammars", func(t *trial) {
+	{"chat", "JSON modes", "are refused: they need grammars, which zincrun does not have", func(t *trial) {
 		t.chat(`{` + asked + `, "max_tokens": 20, "response_format": {"type": "json_object"}}`).code(either(t, 400, 200))
 	}},
 	{"chat", "a response_format that nobody knows", "", func(t *trial) {

@@ -189,7 +189,7 @@ var completionRows = []row{
 	{"completion", "echo", "puts the prompt in front of the text; llama-server ignores it", func(t *trial) {
 		t.completion(`{`+packageA+`, "max_tokens": 3, "echo": true}`).says("choices.0.text", either(t, "package a"+packageA3, packageA3))
 	}},
-	{"completion", "suffix and best_of", "are refused, since they are not implemented; llama-server ignores them", func(t *trial) {
+	{"completion", "suffix and best_of", "are refused; llama-server ignores them", func(t *trial) {
 		t.completion(`{` + packageA + `, "max_tokens": 1, "suffix": "x"}`).code(either(t, 400, 200))
 		t.completion(`{` + packageA + `, "max_tokens": 1, "best_of": 3}`).code(either(t, 400, 200))
 	}},

@@ -24,10 +24,10 @@ func (r *ptxReader) overlap(text string) error {
 		lines = append(lines, strings.TrimSuffix(line, ";"))
 	}
 	reached := make([]bool, len(lines)) // by a path that has not waited
-	todo := []int{0}
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	open := []int{0}
+	for len(open) > 0 {
+		i := open[len(open)-1]
+		open = open[:len(open)-1]
 		if i >= len(lines) || reached[i] {
 			continue
 		}
@@ -49,7 +49,7 @@ func (r *ptxReader) overlap(text string) error {
 			if !ok {
 				return fmt.Errorf("no label %q", rest)
 			}
-			todo = append(todo, to)
+			open = append(open, to)
 		case strings.HasPrefix(name, "prefetch."): // changes no value, whoever writes meanwhile
 		case strings.Contains(name, ".global"):
 			for _, o := range strings.FieldsFunc(rest, func(c rune) bool { return strings.ContainsRune(" ,{}|", c) }) {
@@ -60,7 +60,7 @@ func (r *ptxReader) overlap(text string) error {
 			}
 		}
 		if falls {
-			todo = append(todo, i+1)
+			open = append(open, i+1)
 		}
 	}
 	return nil
