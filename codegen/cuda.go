@@ -21,7 +21,7 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
-		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != kernels.Apart, AtOnce: c.Overlap == kernels.Behind,
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != kernels.NoOverlap, WaitFirst: c.Overlap == kernels.WaitsFirst,
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c), Common: sharesSubgroup(c),
 	})
 	return []byte(text), ptx.Entry, err
@@ -31,17 +31,17 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
 	switch {
 	case !t.Overlaps():
-		return kernels.Apart
+		return kernels.NoOverlap
 	case passes.KindOf(f) == passes.Decode:
-		return kernels.Early
+		return kernels.LoadsFirst
 	}
-	return kernels.Behind
+	return kernels.WaitsFirst
 }
 
 // sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the subgroup's number. Other kernels were not
 // measured (docs/lab/cuda-decode.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
-	return c.Overlap == kernels.Early && (c.Family == "gemv" || c.Family == "attention_split")
+	return c.Overlap == kernels.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
 }
 
 // readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x with q8_0, too. Experts and other types lose
@@ -59,9 +59,9 @@ func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.T
 // constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes.
 func constants(c *kernels.Candidate) string {
 	switch c.Overlap {
-	case kernels.Apart:
+	case kernels.NoOverlap:
 		return ""
-	case kernels.Behind:
+	case kernels.WaitsFirst:
 		return " behind"
 	}
 	text := make([]byte, len(c.Operands))

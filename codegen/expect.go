@@ -20,7 +20,7 @@ func (e *emitter) expect() {
 				seconds := 1e-6 * row.Micros
 				switch {
 				case row.Predicted:
-				case e.chosen[f.Groups[j]].Overlap == kernels.Early:
+				case e.chosen[f.Groups[j]].Overlap == kernels.LoadsFirst:
 					seconds = max(0, seconds-e.t.Fit.Overlap)
 				default:
 					seconds = max(0, seconds-e.t.Fit.Timestamp)

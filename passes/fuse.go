@@ -193,28 +193,31 @@ func fuseNorm(f *ir.Func, d Device) error {
 
 // fusePostNorm joins a norm of whole rows with the residual add if only the add reads it, and with a
 // factor on the sum. If a second norm is the only reader of the sum, it joins that norm's group likewise, where a kernel computes that.
-func fusePostNorm(p *ir.Program, f *ir.Func, d Device) {
-	uses, taken := f.Uses(), map[*ir.Op]bool{}
-	groups := map[*ir.Op][]*ir.Op{}                 // by their norm
-	for _, norm := range slices.Backward(f.Ops()) { // of two norms of a sum the later one has what it needs
-		if norm.Kind.Name != "rmsnorm" || perHead(norm) {
-			continue
+func fusePostNorm(p *ir.Program, d Device) error {
+	return each(func(f *ir.Func) error {
+		uses, taken := f.Uses(), map[*ir.Op]bool{}
+		groups := map[*ir.Op][]*ir.Op{}                 // by their norm
+		for _, norm := range slices.Backward(f.Ops()) { // of two norms of a sum the later one has what it needs
+			if norm.Kind.Name != "rmsnorm" || perHead(norm) {
+				continue
+			}
+			add := only(uses, norm.Result, "add")
+			if add == nil || add.Args[0] == add.Args[1] || taken[add] {
+				continue
+			}
+			taken[add] = true
+			group := []*ir.Op{norm, add}
+			if scale := only(uses, add.Result, "scale"); scale != nil {
+				group = append(group, scale)
+			}
+			merge(f, group...)
+			groups[norm] = group
+			if again := only(uses, add.Result, "rmsnorm"); again != nil && groups[again] != nil && !slices.Contains(groups[again][1].Args, add.Result) {
+				d.joinIfComputed(p, f, norm, append(group, groups[again]...))
+			}
 		}
-		add := only(uses, norm.Result, "add")
-		if add == nil || add.Args[0] == add.Args[1] || taken[add] {
-			continue
-		}
-		taken[add] = true
-		group := []*ir.Op{norm, add}
-		if scale := only(uses, add.Result, "scale"); scale != nil {
-			group = append(group, scale)
-		}
-		merge(f, group...)
-		groups[norm] = group
-		if again := only(uses, add.Result, "rmsnorm"); again != nil && groups[again] != nil && !slices.Contains(groups[again][1].Args, add.Result) {
-			d.joinIfComputed(p, f, norm, append(group, groups[again]...))
-		}
-	}
+		return nil
+	})(p)
 }
 
 // normReaders returns the groups behind i that read a norm's result, or none if one

@@ -1,10 +1,6 @@
 package passes
 
-import (
-	"slices"
-
-	"github.com/zincc-dev/zincc/ir"
-)
+import "github.com/zincc-dev/zincc/ir"
 
 // fuseSSD joins a state space model of few rows with the convolution that makes its x and the write of its ring,
 // with the gate on its result, and with the slices that these read. It leaves many rows alone, where a convolution works on all rows at once. On
@@ -26,22 +22,6 @@ func fuseSSD(p *ir.Program, d Device) error {
 	})(p)
 }
 
-// joinIfComputed merges ops, of which one is op, into one group if a kernel computes that.
-func (d Device) joinIfComputed(p *ir.Program, f *ir.Func, op *ir.Op, group []*ir.Op) {
-	if group == nil {
-		return
-	}
-	before := f.Groups
-	f.Groups = nil
-	for _, g := range before {
-		same := *g
-		f.Groups = append(f.Groups, &same)
-	}
-	if !merge(f, group...) || !d.computesAtAnyWidth(p, f, groupOf(f, op)) {
-		f.Groups = before
-	}
-}
-
 // aroundSSD returns the ops that one dispatch may compute with op, nil if no convolution makes its x.
 func aroundSSD(uses map[*ir.Value][]*ir.Op, op *ir.Op) []*ir.Op {
 	conv := op.Args[0].Def
@@ -58,28 +38,4 @@ func aroundSSD(uses map[*ir.Value][]*ir.Op, op *ir.Op) []*ir.Op {
 		group = append(group, glu)
 	}
 	return withSlices(uses, group)
-}
-
-// withSlices adds the slices that only the ops of a group read.
-func withSlices(uses map[*ir.Value][]*ir.Op, group []*ir.Op) []*ir.Op {
-	for _, reader := range slices.Clone(group) {
-		for _, v := range reader.Args {
-			if cut := v.Def; cut != nil && cut.Kind.Name == "slice" && within(uses[v], group) && !slices.Contains(group, cut) {
-				group = append(group, cut)
-			}
-		}
-	}
-	return group
-}
-
-// computesAtAnyWidth asks for the widest decode step, which needs the most. All widths must use one kernel, so that they
-// give the same bits.
-func (d Device) computesAtAnyWidth(p *ir.Program, f *ir.Func, g *ir.Group) bool {
-	widest := *f
-	widest.Rows = ir.DecodeRows
-	return d.Computes(p, &widest, g)
-}
-
-func groupOf(f *ir.Func, op *ir.Op) *ir.Group {
-	return f.Groups[slices.IndexFunc(f.Groups, func(g *ir.Group) bool { return slices.Contains(g.Ops, op) })]
 }

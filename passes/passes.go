@@ -91,9 +91,7 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseProjections(f, d.Apart) })},
 		{"FusePostNorm", "a norm behind attention or FFN takes in the residual add that follows it, and a second norm of the sum with its own", ir.Fuse,
-			func(p *ir.Program) error {
-				return each(func(f *ir.Func) error { fusePostNorm(p, f, d); return nil })(p)
-			}},
+			func(p *ir.Program) error { return fusePostNorm(p, d) }},
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseNorm(f, d) })},
 		{"FuseEpilogue", "GLU, activation and residual add move into the dispatch that produces their operand", ir.Fuse, each(func(f *ir.Func) error { return fuseEpilogue(f, d.Apart) })},

@@ -135,7 +135,7 @@ func TestOverlap(t *testing.T) {
 		if strings.Contains(alone, "griddepcontrol") {
 			t.Errorf("%s waits where nothing overlaps", c.name)
 		}
-		behind, _ := ptx.Lower(f, ptx.Options{Arch: 90, Constant: constant, Overlap: true, AtOnce: true})
+		behind, _ := ptx.Lower(f, ptx.Options{Arch: 90, Constant: constant, Overlap: true, WaitFirst: true})
 		if rest := strings.Replace(behind, "\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n", "", 1); rest == behind || rest != alone {
 			t.Errorf("%s at once differs from what it is alone by more than the wait:\n%s", c.name, behind)
 		}

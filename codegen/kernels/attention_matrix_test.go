@@ -87,7 +87,7 @@ func atLeast(n int, c siteTest) siteTest {
 // are alone, that are merged at once and by twos, with no positions, and all widths of a step.
 func TestAttentionWide(t *testing.T) {
 	cuda := *lookup(t, "sm_90-cuda")
-	cuda.Together = 1
+	cuda.EightHeadsFrom = 1
 	on := &cuda
 	for _, kv := range []string{"f16", "q8_0", "q4_0"} {
 		wide := func(splits int, c siteTest) siteTest {

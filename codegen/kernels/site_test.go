@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -228,6 +229,17 @@ func (c siteTest) run(t testing.TB) {
 func (c siteTest) runOn(t testing.TB, on *target.Target) {
 	t.Helper()
 	c.firstOf(t, on, launch)
+}
+
+// runAs runs the kernels on llvmpipe, the first of which has word in its name, and on Hopper through CUDA, and builds them.
+func (c siteTest) runAs(t testing.TB, word string) {
+	t.Helper()
+	if list := c.candidates(t, c.site(t, llvmpipe(t))); !strings.Contains(list[0].Kernel, word) {
+		t.Errorf("%s: %s", c.group, list[0].Kernel)
+	}
+	c.run(t)
+	c.runOn(t, lookup(t, "sm_90-cuda"))
+	c.checkBuild(t)
 }
 
 // firstOf is runOn with candidates launched so. It returns what the first left.

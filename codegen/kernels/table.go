@@ -30,9 +30,9 @@ type (
 
 // When a dispatch may begin.
 const (
-	Apart  = site.Apart
-	Behind = site.Behind
-	Early  = site.Early
+	NoOverlap  = site.NoOverlap
+	WaitsFirst = site.WaitsFirst
+	LoadsFirst = site.LoadsFirst
 )
 
 // Family is one row of the kernel table.

@@ -14,12 +14,12 @@ func (t *Target) TF32() bool { return t.CUDA >= 80 && t.Fragments }
 // Overlaps: a dispatch may begin while the one before it runs (programmatic dependent launch).
 func (t *Target) Overlaps() bool { return t.CUDA >= 90 }
 
-// Early: workgroups load or prefetch data ahead of other work, in several parts, because latency is the bound
+// LoadsEarly: workgroups load or prefetch data ahead of other work, in several parts, because latency is the bound
 // rather than instructions. That was measured on an H200 through CUDA only.
-func (t *Target) Early() bool { return t.CUDA > 0 }
+func (t *Target) LoadsEarly() bool { return t.CUDA > 0 }
 
-// Few: a compiler ranks all candidates of a site, at 50 ms each, so families leave out shapes that only measured times could tell apart.
-func (t *Target) Few() bool { return t.AMD != nil }
+// FewShapes: a compiler ranks all candidates of a site, at 50 ms each, so families leave out shapes that only measured times could tell apart.
+func (t *Target) FewShapes() bool { return t.AMD != nil }
 
 // Fences: kernels put fences between the products of a step. Without them the driver's compiler loads the matrices of all products
 // before the first, which takes registers and makes products wait for loads.

@@ -34,9 +34,11 @@ type Target struct {
 	// Fragments: in matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
 	// hold the elements that NVIDIA's PTX defines for mma.m16n8k16, and sums of integers below 2^24 are exact.
 	Fragments bool
-	// Together is from how many positions on workgroups of attention of a token have eight heads of 256 where a cache of so many is seen, so
-	// that units read it once; 0: never.
-	Together int
+	// EightHeadsFrom is a number of positions. Where a token sees so many or more, a workgroup of its attention has eight heads of 256, so that
+	// units read the cache once; 0: never.
+	EightHeadsFrom int
+	// SharedFast is the bytes of shared memory of a workgroup above which dispatches were measured to take longer; 0: none known.
+	SharedFast int
 	// Groups: four subgroups multiply matrices with one in shared memory (wgmma).
 	Groups bool
 	// Dot: dot products of four bytes are instructions (integerDotProduct4x8BitPackedSignedAccelerated).

@@ -61,7 +61,7 @@ func (l *lowering) branch(n *kernel.Node) {
 func (l *lowering) returnIf(n *kernel.Node) {
 	switch c := l.scalar(n.Args()[0]); {
 	case !c.lit:
-		if l.o.Overlap && !l.o.AtOnce && l.together() {
+		if l.o.Overlap && !l.o.WaitFirst && l.together() {
 			l.do("bar.warp.sync -1")
 		}
 		l.do("@%s ret", c.reg)

@@ -42,8 +42,8 @@ type Options struct {
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
 	// touches memory that is not Constant.
 	Overlap bool
-	// AtOnce: one that overlaps waits first of all, so that all that it only reads may take the read-only cache.
-	AtOnce bool
+	// WaitFirst: one that overlaps waits first of all, so that all that it only reads may take the read-only cache.
+	WaitFirst bool
 }
 
 // version returns the version of PTX that first knows an architecture and all that kernels use.

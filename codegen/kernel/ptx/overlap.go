@@ -6,7 +6,7 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // workgroups of the one before have begun and said so, which they do at once. It reads constants,
 // and waits before it touches anything else: then all grids before have ended, as each waits, too,
 // and what they wrote is seen. The branches of an if wait for themselves, so that each may load its
-// constants before; who comes to another wait does not wait again. A kernel of AtOnce waits where it begins.
+// constants before; who comes to another wait does not wait again. A kernel of WaitFirst waits where it begins.
 
 // begin lets the next grid begin.
 func (l *lowering) begin() {
@@ -15,7 +15,7 @@ func (l *lowering) begin() {
 		return
 	}
 	l.do("griddepcontrol.launch_dependents")
-	if l.o.AtOnce {
+	if l.o.WaitFirst {
 		l.awaitNow()
 	}
 }

@@ -106,7 +106,7 @@ func matchSplit(s *site.Site) *splitKernel {
 		k.sinks = k.merge.Args[1]
 	}
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
-	early := k.matrices && s.Target.Early() && k.rows.Max == 1
+	early := k.matrices && s.Target.LoadsEarly() && k.rows.Max == 1
 	k.ahead = early && k.headDim <= aheadHead
 	k.asks = early && !k.ahead
 	k.divide(s.Target)
@@ -117,7 +117,7 @@ func matchSplit(s *site.Site) *splitKernel {
 	if k.wide && k.together()*k.headDim/4 != k.subgroups*k.wave { // see mergeKept
 		return nil
 	}
-	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.Early() && k.merge != nil && lanes%quads == 0 {
+	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.LoadsEarly() && k.merge != nil && lanes%quads == 0 {
 		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
 			k.mergers = n
 		}

@@ -54,6 +54,8 @@ const (
 	// aheadHead is the elements of the widest heads whose keys and values of a turn fit in registers beside those of
 	// the one before.
 	aheadHead = 128
+	// eightsHead is the elements of heads of which a workgroup may have eight, see isWide.
+	eightsHead = 256
 	// matrixHeads is the heads of a workgroup, at most, so that there is room for both parts.
 	matrixHeads = 4
 	// wideShift is how far below the largest score the top lies, as a power of two, where lower parts are not in lowerUnit: so few are
@@ -89,7 +91,7 @@ func isWide(op *ir.Op, ctx int, t *target.Target) bool {
 	if w := a.Int("window"); w > 0 {
 		ctx = min(ctx, w)
 	}
-	return t.Together > 0 && ctx >= t.Together && t.Asked > t.Shared && a.Int("head_dim") == 2*aheadHead && a.Int("heads")/a.Int("kv_heads")%(2*matrixHeads) == 0
+	return t.EightHeadsFrom > 0 && ctx >= t.EightHeadsFrom && t.Asked > t.Shared && a.Int("head_dim") == eightsHead && a.Int("heads")/a.Int("kv_heads")%(2*matrixHeads) == 0
 }
 
 // columns are the heads of the matrices' columns.

@@ -38,7 +38,7 @@ func matchExperts(s *site.Site) *expertGroup {
 
 // matchCutExperts is matchExperts with a cut or without.
 func matchCutExperts(s *site.Site) *expertGroup {
-	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, halves: s.Target.Early()}}
+	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, halves: s.Target.LoadsEarly()}}
 	var norm *ir.Value
 	for i, op := range s.Group.Ops {
 		ok := false

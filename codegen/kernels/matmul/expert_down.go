@@ -57,7 +57,7 @@ type downTerm struct {
 }
 
 func matchExpertDown(s *site.Site) *expertDown {
-	g := &expertDown{halves: s.Target.Early()}
+	g := &expertDown{halves: s.Target.LoadsEarly()}
 	made, fixed := map[*ir.Value]*downTerm{}, map[*ir.Value]bool{}
 	var linear *ir.Value
 	for _, op := range s.Group.Ops {
@@ -195,7 +195,7 @@ func (g *expertDown) tiles(t *target.Target) []int {
 	}
 	list := []int{best, 2 * best, best / 2}
 	once := best
-	if !t.Few() { // whose compiler has not been asked about it
+	if !t.FewShapes() { // whose compiler has not been asked about it
 		once = max(once, site.CeilDiv(g.width, 2*t.Units)) // no more than two workgroups for each unit, which all run at once
 	}
 	for _, tile := range []int{8, 16, once} {

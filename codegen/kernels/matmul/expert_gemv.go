@@ -109,7 +109,7 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 	tiles := []int{tile, tile / 2, 2 * tile}
 	if once := g.onceOver(2*t.Units, rows); once <= min(most, 2*teamTile-1) && !slices.Contains(tiles, once) {
 		at := 0
-		if t.Few() { // whose compiler has not been asked about it
+		if t.FewShapes() { // whose compiler has not been asked about it
 			at = len(tiles)
 		}
 		tiles = slices.Insert(tiles, at, once)

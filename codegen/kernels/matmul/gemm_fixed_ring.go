@@ -11,9 +11,6 @@ import (
 // multiplied: each subgroup has a ring of copies of its block in the 16 rows of a tile. The four lanes that hold parts
 // of a row copy it, so that a barrier of the subgroup is enough.
 
-// sharedMost bounds the shared memory of a workgroup with a ring: with more of it the dispatches took 15 to 27 us longer (docs/lab/decode-columns.md).
-const sharedMost = 196 << 10
-
 // mostStages bounds the tiles in the ring.
 const mostStages = 4
 
@@ -29,7 +26,11 @@ func (k gemmFixed) stagesOf(t *target.Target) int {
 	}
 	together := max(1, fixedGroups/k.groups) // workgroups of a unit
 	const own = 1 << 10                      // what the driver takes of each workgroup's
-	free := min(t.Asked, sharedMost)/together - own - k.sharedSizes().bytes()
+	room := t.Asked
+	if t.SharedFast > 0 {
+		room = min(room, t.SharedFast)
+	}
+	free := room/together - own - k.sharedSizes().bytes()
 	return min(mostStages, free/(k.groups*k.ringRow()*fixedSide))
 }
 
@@ -151,8 +152,7 @@ func (r *fixedTask) turnRing(rows fixedRows, block, i, series kernel.Value) (wor
 			return lane.Elements(b, r.ring.pairs.Load(b.Add(b.Mul(from, 2*r.ringVecs()), i)))
 		}
 		for _, w := range row.Load(block) {
-			switch {
-			case w.Apart:
+			if w.Apart {
 				own := func(half int) kernel.Value {
 					at := b.Add(b.Mul(from, 2*r.ringVecs()), w.At(), b.And(r.quad, 1), 2*half)
 					return r.ring.pairs.LoadElem(at, b.Shr(r.quad, 1))

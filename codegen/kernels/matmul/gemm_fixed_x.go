@@ -31,6 +31,28 @@ func (r *fixedTask) ownGains(block kernel.Value) (gains []kernel.Value) {
 	return gains
 }
 
+// keepGains puts what ownGains loaded into shared memory, where the subgroup's block begins at first.
+func (r *fixedTask) keepGains(first kernel.Value, gains []kernel.Value) {
+	if r.direct {
+		return
+	}
+	b := r.b
+	for i, v := range gains {
+		r.gains.Store(b.Add(first, i*fragment.Lanes, r.lane), v)
+	}
+	b.SubgroupBarrier()
+}
+
+// gainsAt returns how a lane reads a norm's weight, from shared memory or directly. own is where the lane's begin in its block, from where they do in all.
+func (r *fixedTask) gainsAt(first, own, from kernel.Value) func(i int) kernel.Value {
+	b := r.b
+	if r.direct {
+		return func(i int) kernel.Value { return r.a.gain.Load(lane.F32x4, b.Add(from, i)) }
+	}
+	at := b.Add(first, own)
+	return func(i int) kernel.Value { return r.gains.Load(b.Add(at, i)) }
+}
+
 // roundX rounds a block of x as op fixed12 does.
 func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	b := r.b
@@ -51,18 +73,9 @@ func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	}
 	if r.gain != nil {
 		first := b.Mul(r.group, fixedBlock/4)
-		for i, v := range gains {
-			r.gains.Store(b.Add(first, i*fragment.Lanes, r.lane), v)
-		}
-		if !r.direct {
-			b.SubgroupBarrier()
-		}
+		r.keepGains(first, gains)
 		r.sumSquares(loaded, block)
-		at := b.Add(first, own)
-		gain := func(i int) kernel.Value { return r.gains.Load(b.Add(at, i)) }
-		if r.direct {
-			gain = func(i int) kernel.Value { return r.a.gain.Load(lane.F32x4, b.Add(from, i)) }
-		}
+		gain := r.gainsAt(first, own, from)
 		for i := range loaded {
 			for j := range loaded[i] {
 				loaded[i][j] = b.Mul(loaded[i][j], gain(i*8+j*next))

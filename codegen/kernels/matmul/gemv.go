@@ -204,7 +204,7 @@ func (k gemv) otherSubgroups(t *target.Target) []int {
 		}
 		add(n, n > 0 && n*k.wave*unit <= k.k && k.k%(n*k.wave*unit) == 0)
 	}
-	if k.fixed == nil || t.Few() {
+	if k.fixed == nil || t.FewShapes() {
 		return list
 	}
 	chunk := gemvElements * k.wave

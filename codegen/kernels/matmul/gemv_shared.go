@@ -68,7 +68,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
 			c := k.team(t, each*t.Units, gemvLanes)
 			add(c)
-			if t.Early() && each == 1 && c.batch == most {
+			if t.LoadsEarly() && each == 1 && c.batch == most {
 				c.tile -= c.batch * c.teams // some units have two workgroups, and teams a batch less
 				add(c)
 			}

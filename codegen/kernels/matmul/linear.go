@@ -102,7 +102,7 @@ func matchFew(s *site.Site) *linearGroup {
 
 // matchNormed is matchOps for groups whose norm is one of runs, too.
 func matchNormed(s *site.Site) *linearGroup {
-	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n"), halves: s.Target.Early()}
+	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n"), halves: s.Target.LoadsEarly()}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
 		return nil

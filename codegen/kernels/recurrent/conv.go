@@ -64,25 +64,25 @@ func (c cutArgs) at(b *kernel.Builder, row, i, n kernel.Value, vec int) kernel.V
 
 // cutOnly returns the op of that name of a group [slice] op, whose first operand the slice makes, and where that lies;
 // nil if the group is none.
-func cutOnly(s *site.Site, name string) (*ir.Op, deltaInput) {
+func cutOnly(s *site.Site, name string) (*ir.Op, cutInput) {
 	ops := s.Group.Ops
 	op := ops[len(ops)-1]
 	if op.Kind.Name != name || len(ops) > 2 || op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
-		return nil, deltaInput{}
+		return nil, cutInput{}
 	}
-	in := deltaInput{x: op.Args[0]}
+	in := cutInput{x: op.Args[0]}
 	if len(ops) == 2 {
 		cut := ops[0]
 		if cut.Kind.Name != "slice" || cut.Result != in.x || slices.Contains(op.Args[1:], in.x) || op.Result == nil && len(s.Outputs) > 0 {
-			return nil, deltaInput{}
+			return nil, cutInput{}
 		}
-		in = deltaInput{cut.Args[0], cut.Attrs.Int("first")}
+		in = cutInput{cut.Args[0], cut.Attrs.Int("first")}
 	}
 	return op, in
 }
 
 // declareCut declares where the elements of v lie in rows of in, if those have others.
-func (in deltaInput) declareCut(s *site.Signature, name string, v *ir.Value) (c cutArgs) {
+func (in cutInput) declareCut(s *site.Signature, name string, v *ir.Value) (c cutArgs) {
 	if in.x != v {
 		c.first, c.width = in.declarePlace(s, name)
 	}
@@ -90,7 +90,7 @@ func (in deltaInput) declareCut(s *site.Signature, name string, v *ir.Value) (c 
 }
 
 // key tells kernels of slices from those that read v itself.
-func (in deltaInput) key(v *ir.Value) string {
+func (in cutInput) key(v *ir.Value) string {
 	if in.x == v {
 		return ""
 	}

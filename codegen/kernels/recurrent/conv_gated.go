@@ -16,7 +16,7 @@ import (
 //	[slice] [slice] mul conv1d conv_write [slice] mul
 type gatedConv struct {
 	conv, write, gate *ir.Op
-	x, by, z          deltaInput // the factors of the rows; what the result is multiplied with
+	x, by, z          cutInput // the factors of the rows; what the result is multiplied with
 	factors           []*ir.Value
 }
 
@@ -28,7 +28,7 @@ func matchGatedConv(s *site.Site) *gatedConv {
 		return nil
 	}
 	g := &gatedConv{conv: ops[i]}
-	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.conv: true}}
+	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.conv: true}}
 	product := m.maker(g.conv.Args[0], "mul")
 	if product == nil {
 		return nil
@@ -49,7 +49,7 @@ func matchGatedConv(s *site.Site) *gatedConv {
 	if g.write == nil || g.gate == nil || !m.whole(g.gate.Result) {
 		return nil
 	}
-	for _, in := range []deltaInput{g.x, g.by, g.z} {
+	for _, in := range []cutInput{g.x, g.by, g.z} {
 		if in.x.Def != nil && slices.Contains(ops, in.x.Def) {
 			return nil
 		}

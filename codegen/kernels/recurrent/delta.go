@@ -35,12 +35,12 @@ func DeltaCandidates(s *site.Site) []site.Candidate {
 //	[conv1d [conv_write]] slice... [l2norm l2norm] [decay] [sigmoid] deltanet [gated_rmsnorm]
 type deltaGroup struct {
 	rows    site.Extent
-	inputs  [3]deltaInput // q, k, v
-	norm    *ir.Op        // an l2norm of q, if both q and k have one
-	conv    *ir.Op        // of the rows that q, k and v are slices of, or nil
-	write   *ir.Op        // conv_write of the same rows, or nil
-	decay   *ir.Op        // nil if the log decay is an operand of the group
-	sigmoid *ir.Op        // nil if beta is an operand of the group
+	inputs  [3]cutInput // q, k, v
+	norm    *ir.Op      // an l2norm of q, if both q and k have one
+	conv    *ir.Op      // of the rows that q, k and v are slices of, or nil
+	write   *ir.Op      // conv_write of the same rows, or nil
+	decay   *ir.Op      // nil if the log decay is an operand of the group
+	sigmoid *ir.Op      // nil if beta is an operand of the group
 	delta   *ir.Op
 	gated   *ir.Op // gated_rmsnorm of the result, or nil
 	headDim int
@@ -51,8 +51,8 @@ type deltaGroup struct {
 	asks    bool // for what it will load, before it waits for the dispatch before
 }
 
-// deltaInput is q, k or v: elements from first on of rows of x.
-type deltaInput struct {
+// cutInput is q, k or v: elements from first on of rows of x.
+type cutInput struct {
 	x     *ir.Value
 	first int
 }
@@ -70,7 +70,7 @@ func matchDelta(s *site.Site) *deltaGroup {
 		g.run = g.heads / g.keys
 	}
 	g.mixes = s.Mixes()
-	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
+	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
 	if !g.matchInputs(m) || !g.matchAround(m) || !m.whole(g.result()) {
 		return nil
 	}
@@ -78,23 +78,23 @@ func matchDelta(s *site.Site) *deltaGroup {
 	if g.rows, ok = site.ExtentOf(s, g.delta.Result); !ok || !g.indexable(s) {
 		return nil
 	}
-	g.asks = s.Target.Early() && g.rows.Max == 1 && g.slots() == 1
+	g.asks = s.Target.LoadsEarly() && g.rows.Max == 1 && g.slots() == 1
 	return g
 }
 
-// deltaMatch remembers which ops of a group have found their place.
-type deltaMatch struct {
+// groupMatch remembers which ops of a group have found their place.
+type groupMatch struct {
 	site *site.Site
 	used map[*ir.Op]bool
 }
 
 // whole reports whether all ops of the group have found their place, and make nothing but the result.
-func (m *deltaMatch) whole(result *ir.Value) bool {
+func (m *groupMatch) whole(result *ir.Value) bool {
 	return len(m.used) == len(m.site.Group.Ops) && len(m.site.Outputs) == 1 && m.site.Outputs[0] == result
 }
 
 // maker returns the op of the group that makes v, if it has that name.
-func (m *deltaMatch) maker(v *ir.Value, name string) *ir.Op {
+func (m *groupMatch) maker(v *ir.Value, name string) *ir.Op {
 	if v.Def == nil || v.Def.Kind.Name != name || !slices.Contains(m.site.Group.Ops, v.Def) {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (m *deltaMatch) maker(v *ir.Value, name string) *ir.Op {
 }
 
 // matchInputs follows q, k and v back to operands of the group.
-func (g *deltaGroup) matchInputs(m *deltaMatch) bool {
+func (g *deltaGroup) matchInputs(m *groupMatch) bool {
 	var norms, convs [3]*ir.Op
 	for i := range g.inputs {
 		x, in := g.delta.Args[i], &g.inputs[i]
@@ -132,7 +132,7 @@ func (g *deltaGroup) matchInputs(m *deltaMatch) bool {
 
 // matchAround finds the ops that make decay and beta, use the result and write
 // the ring.
-func (g *deltaGroup) matchAround(m *deltaMatch) bool {
+func (g *deltaGroup) matchAround(m *groupMatch) bool {
 	g.decay, g.sigmoid = m.maker(g.delta.Args[3], "decay"), m.maker(g.delta.Args[4], "sigmoid")
 	for i, op := range m.site.Group.Ops {
 		switch op.Kind.Name {
@@ -277,7 +277,7 @@ func (d deltaScales) logDecay(b *kernel.Builder, at, head kernel.Value) kernel.V
 }
 
 // declarePlace declares where an input of so many elements a row begins in it.
-func (in deltaInput) declarePlace(s *site.Signature, name string) (first, width kernel.Value) {
+func (in cutInput) declarePlace(s *site.Signature, name string) (first, width kernel.Value) {
 	return s.U32(name+"_first", in.first, 0, "first element of a row that counts"), s.U32(name+"_width", int(in.x.Type.Last()), 128, "elements of a row")
 }
 

@@ -45,7 +45,7 @@ func (k *deltaChunkKernel) match(s *site.Site) bool {
 // chunkOp is one of the two ops that make up the delta rule chunk by chunk.
 type chunkOp struct {
 	rows    site.Extent
-	inputs  []deltaInput // q, k and, of the rule, v
+	inputs  []cutInput // q, k and, of the rule, v
 	op      *ir.Op
 	headDim int
 	keys    int // heads of q and k
@@ -53,13 +53,13 @@ type chunkOp struct {
 }
 
 // matchOp finds the op of that name in the site's group, and what its first inputs are slices of.
-func (k *chunkOp) matchOp(s *site.Site, name string, inputs int) *deltaMatch {
+func (k *chunkOp) matchOp(s *site.Site, name string, inputs int) *groupMatch {
 	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
 	if i < 0 {
 		return nil
 	}
 	k.op = s.Group.Ops[i]
-	m := &deltaMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
+	m := &groupMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
 	for _, x := range k.op.Args[:inputs] {
 		k.inputs = append(k.inputs, m.input(x))
 	}
@@ -73,15 +73,15 @@ func (k *chunkOp) matchOp(s *site.Site, name string, inputs int) *deltaMatch {
 }
 
 // input follows x back to an operand of the group.
-func (m *deltaMatch) input(x *ir.Value) deltaInput {
+func (m *groupMatch) input(x *ir.Value) cutInput {
 	if op := m.maker(x, "slice"); op != nil {
-		return deltaInput{op.Args[0], op.Attrs.Int("first")}
+		return cutInput{op.Args[0], op.Attrs.Int("first")}
 	}
-	return deltaInput{x: x}
+	return cutInput{x: x}
 }
 
 // quads reports whether a kernel can read the input 4 elements at a time.
-func (in deltaInput) quads() bool { return in.first%4 == 0 && in.x.Type.Last()%4 == 0 }
+func (in cutInput) quads() bool { return in.first%4 == 0 && in.x.Type.Last()%4 == 0 }
 
 // each is the value heads of a key head.
 func (k *deltaChunkKernel) each() int { return k.heads / k.keys }

@@ -19,10 +19,10 @@ import (
 // Each workgroup computes the convolution of what it reads: its columns of x, B and C of the group.
 type ssdGroup struct {
 	op          *ir.Op
-	x, dt, z    deltaInput // of the convolution if there is one; of op; of the gate
-	conv, write *ir.Op     // nil if the group has none
-	gate        *ir.Op     // glu of z and the result, or nil
-	asks        bool       // for state and ring, before it waits for the dispatch before
+	x, dt, z    cutInput // of the convolution if there is one; of op; of the gate
+	conv, write *ir.Op   // nil if the group has none
+	gate        *ir.Op   // glu of z and the result, or nil
+	asks        bool     // for state and ring, before it waits for the dispatch before
 }
 
 // matchSSD returns the site's group as an ssdGroup, nil if it is none.
@@ -33,8 +33,8 @@ func matchSSD(s *site.Site) *ssdGroup {
 		return nil
 	}
 	g := &ssdGroup{op: ops[i]}
-	m := &deltaMatch{site: s, used: map[*ir.Op]bool{g.op: true}}
-	g.dt, g.x = m.input(g.op.Args[1]), deltaInput{x: g.op.Args[0]}
+	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.op: true}}
+	g.dt, g.x = m.input(g.op.Args[1]), cutInput{x: g.op.Args[0]}
 	if g.conv = m.maker(g.op.Args[0], "conv1d"); g.conv != nil {
 		if !slices.Equal(g.conv.Args[3:5], g.op.Args[6:8]) {
 			return nil
@@ -42,7 +42,7 @@ func matchSSD(s *site.Site) *ssdGroup {
 		g.x = m.input(g.conv.Args[0])
 		g.matchAround(m)
 	}
-	for _, in := range []deltaInput{g.x, g.dt, g.z} {
+	for _, in := range []cutInput{g.x, g.dt, g.z} {
 		if in.x != nil && in.x.Def != nil && slices.Contains(ops, in.x.Def) {
 			return nil
 		}
@@ -54,7 +54,7 @@ func matchSSD(s *site.Site) *ssdGroup {
 }
 
 // matchAround finds what writes the ring of the convolution, and the gate.
-func (g *ssdGroup) matchAround(m *deltaMatch) {
+func (g *ssdGroup) matchAround(m *groupMatch) {
 	ops := m.site.Group.Ops
 	for i, op := range ops {
 		switch op.Kind.Name {
@@ -114,7 +114,7 @@ func (g *ssdGroup) key() string {
 // memory; a row of the ring that a step reads is none that it writes.
 func (k *ssdKernel) fitsAround(s *site.Site) bool {
 	ring, t := k.conv.Args[2], s.Target
-	k.asks = t.Early() && k.rows.Max == 1 && k.slots == 1
+	k.asks = t.LoadsEarly() && k.rows.Max == 1 && k.slots == 1
 	return t.Backend != plans.CPU && k.rows.Max <= min(ssdBlock, ir.DecodeRows) && k.rows.Max+k.taps()-1 <= int(ring.Type.Shape[1]) && site.Indexable(s, ring, 1) &&
 		k.n%4 == 0 && k.held()%4 == 0 && 4*k.block()*(k.items()+2+k.lanes()) <= t.Shared
 }

@@ -62,9 +62,9 @@ type Candidate struct {
 type Overlap int
 
 const (
-	Apart  Overlap = iota // when the one before it has ended
-	Behind                // while the one before it runs: the kernel waits for it first of all
-	Early                 // likewise, and the kernel loads constants before it waits
+	NoOverlap  Overlap = iota // when the one before it has ended
+	WaitsFirst                // while the one before it runs: the kernel waits for it first of all
+	LoadsFirst                // likewise, and the kernel loads constants before it waits
 )
 
 // Ahead is a prefetch of parts of an operand: the first lines of 128 bytes of each part.
