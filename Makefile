@@ -104,7 +104,7 @@ bench: build
 	VK_DRIVER_FILES=$(TEST_DRIVER) bin/zincrun bench .build/gopher-llvmpipe.bin --device vulkan -p 128 -n 64 -d 0,256 -r 3
 
 # zincrun and llama.cpp by turns on an NVIDIA GPU, rates and starts as Markdown tables:
-#   make bench-gpu MODELS="a.gguf b.gguf" [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"] [PEER="env A=b"]
+#   make bench-gpu MODELS="a.gguf gpt-oss-20b llama-8b:IQ3_S" [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"] [PEER="env A=b"]
 bench-gpu: build
 	$(GO) run ./internal/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
 

@@ -1,10 +1,13 @@
-// Command benchgpu measures zincrun beside llama.cpp on the same files and device, the
-// two by turns in one run, and prints two Markdown tables: the rates of zincrun bench and
-// llama-bench, and what it takes to start (see start.go).
+// Command benchgpu measures zincrun beside llama.cpp, or beside another build of zincc and zincrun, on the same models and
+// device, the two by turns in one run. It prints two Markdown tables: the rates of zincrun bench and llama-bench, a row
+// as soon as it is known, and what it takes to start (see start.go).
 //
 //	benchgpu --target sm_90 -p 36,512 -n 128 -d 0,16384 model.gguf...
+//	benchgpu --target sm_90-cuda -p 2048 -d 0 -r 2 -s 0 gpt-oss-20b llama-8b:IQ3_S
+//	benchgpu --target sm_90 --old ../before/bin -s 0 qwen3-0.6b qwen35-35b-a3b:8
 //
-// It finds zincc and zincrun in the folder of --bin.
+// A model is a file, or a published shape, SHAPE[:TYPE][:LAYERS], whose file of random weights is written and removed again
+// (`go run ./internal/synth/write` lists them).
 package main
 
 import (
@@ -16,6 +19,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,17 +28,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/synth"
 )
 
 type options struct {
-	bin, target, peer, kv, prompts, gen, depths string
-	ctx                                         cli.Positions
-	rounds, starts                              int
+	bin, old, target, peer, kv, prompts, gen, depths string
+	ctx                                              cli.Positions
+	rounds, starts                                   int
+	stop                                             chan os.Signal
 }
 
 func main() {
 	var o options
 	pflag.StringVar(&o.bin, "bin", "bin", "folder of zincc and zincrun")
+	pflag.StringVar(&o.old, "old", "", "folder of another zincc and zincrun, to measure those instead of llama.cpp")
 	pflag.StringVar(&o.target, "target", "native", "target to compile for")
 	pflag.StringVar(&o.peer, "peer", "", "what llama.cpp's tools are run with, such as env A=b; split at spaces")
 	o.ctx = 8192
@@ -46,6 +53,8 @@ func main() {
 	pflag.IntVarP(&o.rounds, "rounds", "r", 3, "turns of both programs for the rates")
 	pflag.IntVarP(&o.starts, "starts", "s", 3, "turns for the starts")
 	pflag.Parse()
+	o.stop = make(chan os.Signal, 1)
+	signal.Notify(o.stop, os.Interrupt) // ends the programs that run; files of theirs and ours are removed
 	if err := o.run(pflag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "benchgpu:", err)
 		os.Exit(1)
@@ -54,53 +63,120 @@ func main() {
 
 // row is the rates of one test, one a round.
 type row struct {
-	test        string
-	ours, peers []float64
+	test         string
+	ours, theirs []float64
 }
 
-func (o *options) run(models []string) error {
+func (o *options) run(models []string) (err error) {
 	if len(models) == 0 {
 		return errors.New("no model given")
 	}
-	var err error
-	if o.bin, err = filepath.Abs(o.bin); err != nil {
-		return err
+	var shapes []synth.Shape // those asked for, in the order of models
+	for _, m := range models {
+		if strings.HasSuffix(m, ".gguf") {
+			continue
+		}
+		s, err := synth.Parse(m)
+		if err != nil {
+			return err
+		}
+		shapes = append(shapes, s)
+	}
+	for _, bin := range []*string{&o.bin, &o.old} {
+		if *bin != "" {
+			if *bin, err = filepath.Abs(*bin); err != nil {
+				return err
+			}
+		}
 	}
 	dir, err := os.MkdirTemp("", "benchgpu")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	var rates, starts strings.Builder
-	fmt.Fprint(&rates, "| model | test | zincrun t/s | llama-bench t/s | ratio |\n|---|---|---|---|---|\n")
-	fmt.Fprint(&starts, "| model | what | zincrun | llama.cpp |\n|---|---|---|---|\n")
-	for _, m := range models {
-		plan := filepath.Join(dir, "plan.bin")
-		if _, err := output(nil, filepath.Join(o.bin, "zincc"), "compile", m, "--target", o.target, "--ctx", o.ctx.String(), "--kv", o.kv, "--force", "-o", plan); err != nil {
-			return err
-		}
-		if err := o.rates(m, plan, &rates); err != nil {
-			return err
-		}
-		if o.starts > 0 {
-			if err := o.start(m, plan, dir, &starts); err != nil {
-				return err
-			}
-		}
-	}
 	if o.rounds > 0 {
-		fmt.Println(rates.String())
+		fmt.Printf("| model | test | zincrun t/s | %s t/s | ratio |\n|---|---|---|---|---|\n", o.rival("llama-bench"))
+	}
+	var starts strings.Builder
+	var failed []error // one model that one of the two refuses does not end the others
+	for _, m := range models {
+		if strings.HasSuffix(m, ".gguf") {
+			err = o.measure(m, dir, &starts)
+		} else {
+			err = o.measureShape(m, shapes[0], dir, &starts)
+			shapes = shapes[1:]
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", m, err))
+		}
+		if len(o.stop) > 0 {
+			return errors.New("interrupted")
+		}
 	}
 	if o.starts > 0 {
-		fmt.Print(starts.String())
+		fmt.Printf("\n| model | what | zincrun | %s |\n|---|---|---|---|\n%s", o.rival("llama.cpp"), starts.String())
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// rival is what stands beside zincrun: a program of llama.cpp, or the old zincrun.
+func (o *options) rival(peer string) string {
+	if o.old != "" {
+		return "old"
+	}
+	return peer
+}
+
+// measureShape measures a model of random weights.
+func (o *options) measureShape(name string, s synth.Shape, dir string, starts io.Writer) error {
+	m, err := synth.New(s)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, strings.ReplaceAll(name, ":", "-")+".gguf")
+	defer os.Remove(path)
+	if err := m.Write(path); err != nil || len(o.stop) > 0 {
+		return err
+	}
+	return o.measure(path, dir, starts)
+}
+
+// measure prints a model's rows of the first table, and adds those of the second.
+func (o *options) measure(model, dir string, starts io.Writer) error {
+	plan, err := o.compile(o.bin, model, filepath.Join(dir, "plan.bin"))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(plan)
+	theirs := func(at func(string) *row) error { return o.peers(model, at) }
+	programs := []program{o.zincrun("zincrun", o.bin, model, plan), o.completion(model)}
+	if o.old != "" {
+		old, err := o.compile(o.old, model, filepath.Join(dir, "old.bin"))
+		if err != nil {
+			return err
+		}
+		defer os.Remove(old)
+		programs[1] = o.zincrun("old", o.old, model, old)
+		theirs = func(at func(string) *row) error {
+			return o.bench(o.old, old, func(test string, rate float64) { at(test).theirs = append(at(test).theirs, rate) })
+		}
+	}
+	if err := o.rates(model, plan, theirs); err != nil || o.starts == 0 {
+		return err
+	}
+	return o.start(model, programs, dir, starts)
+}
+
+// compile makes a plan with the zincc in a folder.
+func (o *options) compile(bin, model, plan string) (string, error) {
+	_, err := output(nil, filepath.Join(bin, "zincc"), "compile", model, "--target", o.target, "--ctx", o.ctx.String(), "--kv", o.kv, "-o", plan)
+	return plan, err
 }
 
 func nameOf(model string) string { return strings.TrimSuffix(filepath.Base(model), ".gguf") }
 
-// rates adds a model's rows of the first table.
-func (o *options) rates(model, plan string, w io.Writer) error {
+// rates prints a model's rows of the first table.
+func (o *options) rates(model, plan string, theirs func(at func(string) *row) error) error {
 	var rows []*row
 	at := func(test string) *row {
 		i := slices.IndexFunc(rows, func(r *row) bool { return r.test == test })
@@ -111,23 +187,22 @@ func (o *options) rates(model, plan string, w io.Writer) error {
 		return rows[i]
 	}
 	for range o.rounds {
-		if err := o.ours(plan, at); err != nil {
+		if err := o.bench(o.bin, plan, func(test string, rate float64) { at(test).ours = append(at(test).ours, rate) }); err != nil {
 			return err
 		}
-		if err := o.peers(model, at); err != nil {
+		if err := theirs(at); err != nil {
 			return err
 		}
 	}
 	for _, r := range rows {
-		ours, peers := mean(r.ours), mean(r.peers)
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %.2f |\n", nameOf(model), r.test, spread(r.ours), spread(r.peers), ours/peers)
+		fmt.Printf("| %s | %s | %s | %s | %.2f |\n", nameOf(model), r.test, spread(r.ours), spread(r.theirs), mean(r.ours)/mean(r.theirs))
 	}
 	return nil
 }
 
-// ours runs zincrun bench once.
-func (o *options) ours(plan string, at func(string) *row) error {
-	out, err := output(nil, filepath.Join(o.bin, "zincrun"), "bench", plan, "-p", o.prompts, "-n", o.gen, "-d", o.depths, "-r", "1", "--json")
+// bench runs the zincrun bench in a folder once, and gives add what it measured.
+func (o *options) bench(bin, plan string, add func(test string, rate float64)) error {
+	out, err := output(nil, filepath.Join(bin, "zincrun"), "bench", plan, "-p", o.prompts, "-n", o.gen, "-d", o.depths, "-r", "1", "--json")
 	if err != nil {
 		return err
 	}
@@ -140,8 +215,7 @@ func (o *options) ours(plan string, at func(string) *row) error {
 	}
 	for _, t := range tables {
 		for _, r := range t {
-			x := at(r.Test)
-			x.ours = append(x.ours, r.Rate)
+			add(r.Test, r.Rate)
 		}
 	}
 	return nil
@@ -173,7 +247,7 @@ func (o *options) peers(model string, at func(string) *row) error {
 			test += " @ d" + strconv.Itoa(r.Depth)
 		}
 		x := at(test)
-		x.peers = append(x.peers, r.Rate)
+		x.theirs = append(x.theirs, r.Rate)
 	}
 	return nil
 }

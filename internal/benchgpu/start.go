@@ -23,20 +23,22 @@ type program struct {
 	args []string // that continue a text by one token
 }
 
-func (o *options) programs(model, plan string) []program {
-	peer := append(strings.Fields(o.peer), "llama-completion", "-m", model, "-c", strconv.Itoa(int(o.ctx)), "-ctk", o.kv, "-ctv", o.kv,
-		"-fa", "on", "-ngl", "99", "--temp", "0", "-no-cnv", "--no-display-prompt", "--no-warmup", "-p", prompt, "-n", "4")
-	return []program{
-		{"zincrun", []string{filepath.Join(o.bin, "zincrun"), plan, "--model", model, "-p", prompt, "-n", "4"}},
-		{"llama.cpp", peer},
-	}
+// zincrun is the one in a folder.
+func (o *options) zincrun(name, bin, model, plan string) program {
+	return program{name, []string{filepath.Join(bin, "zincrun"), plan, "--model", model, "-p", prompt, "-n", "4"}}
+}
+
+// completion is llama.cpp's.
+func (o *options) completion(model string) program {
+	return program{"llama.cpp", append(strings.Fields(o.peer), "llama-completion", "-m", model, "-c", strconv.Itoa(int(o.ctx)), "-ctk", o.kv, "-ctv", o.kv,
+		"-fa", "on", "-ngl", "99", "--temp", "0", "-no-cnv", "--no-display-prompt", "--no-warmup", "-p", prompt, "-n", "4")}
 }
 
 // prompt is short, so that what is measured is the start.
 const prompt = "a"
 
 // start adds a model's rows of the second table.
-func (o *options) start(model, plan, dir string, w io.Writer) error {
+func (o *options) start(model string, programs []program, dir string, w io.Writer) error {
 	size, seconds, err := readDisk(model)
 	if err != nil {
 		return err
@@ -51,7 +53,6 @@ func (o *options) start(model, plan, dir string, w io.Writer) error {
 		{"s to the first token, pipelines not kept", true, false},
 		{"s to the first token, both kept", true, true},
 	}
-	programs := o.programs(model, plan)
 	times := make([][2][]float64, len(cases))
 	var memory [2][]float64
 	for round := range o.starts {

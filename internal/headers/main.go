@@ -46,7 +46,10 @@ type options struct {
 }
 
 // row is a compilation.
-type row struct{ shape, quant, target string }
+type row struct {
+	shape  synth.Shape
+	target string
+}
 
 func main() {
 	o := options{}
@@ -85,33 +88,29 @@ func (o *options) rows() ([]row, error) {
 	}
 	var list []row
 	for _, name := range names {
-		s, err := shapeOf(name)
+		s, err := synth.Parse(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range all {
-			list = append(list, row{name, s.Quant, t})
+			list = append(list, row{s, t})
 		}
 	}
 	if len(o.shapes) > 0 && !pflag.CommandLine.Changed("types") || slices.Equal(o.types, []string{"off"}) {
 		return list, nil
 	}
 	for _, quant := range o.types {
+		s, err := synth.Parse(typed + ":" + quant)
+		if err != nil {
+			return nil, err
+		}
 		for _, t := range typedTargets {
 			if slices.Contains(all, t) {
-				list = append(list, row{typed, quant, t})
+				list = append(list, row{s, t})
 			}
 		}
 	}
 	return list, nil
-}
-
-func shapeOf(name string) (synth.Shape, error) {
-	i := slices.IndexFunc(synth.Published, func(s synth.Shape) bool { return s.Name == name })
-	if i < 0 {
-		return synth.Shape{}, fmt.Errorf("no shape %q", name)
-	}
-	return synth.Published[i], nil
 }
 
 func (o *options) run(ctx context.Context) error {
@@ -134,7 +133,7 @@ func (o *options) run(ctx context.Context) error {
 		note := ""
 		switch {
 		case errors.Is(err, errLarge):
-			fmt.Printf("%-16s %-10s %-14s %s\n", r.shape, r.quant, r.target, err)
+			fmt.Printf("%-16s %-10s %-14s %s\n", r.shape.Name, r.shape.Quant, r.target, err)
 			continue
 		case err != nil:
 			note = "  " + err.Error()
@@ -144,7 +143,7 @@ func (o *options) run(ctx context.Context) error {
 		if note != "" {
 			over++
 		}
-		fmt.Printf("%-16s %-10s %-14s %8.2f %7.2f %6.0f %6d%s\n", r.shape, r.quant, r.target, u.seconds, u.user, u.mb, u.asked, note)
+		fmt.Printf("%-16s %-10s %-14s %8.2f %7.2f %6.0f %6d%s\n", r.shape.Name, r.shape.Quant, r.target, u.seconds, u.user, u.mb, u.asked, note)
 	}
 	if over > 0 {
 		return fmt.Errorf("%d of %d compilations failed, or took more than %g s or %g MB", over, len(rows), o.seconds, o.mb)
@@ -162,13 +161,8 @@ type usage struct {
 var errLarge = errors.New("larger than the target's memory")
 
 func (o *options) compile(ctx context.Context, dir string, r row) (u usage, err error) {
-	path := filepath.Join(dir, r.shape+"-"+r.quant+".gguf")
-	s, err := shapeOf(r.shape)
-	if err != nil {
-		return u, err
-	}
-	s.Quant = r.quant
-	m, err := synth.New(s)
+	path := filepath.Join(dir, r.shape.Name+"-"+r.shape.Quant+".gguf")
+	m, err := synth.New(r.shape)
 	if err != nil {
 		return u, err
 	}

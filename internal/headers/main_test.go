@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zincc-dev/zincc/internal/synth"
 )
 
 // standIn is the variable that makes this test binary stand for zincc: what it does.
@@ -62,24 +64,33 @@ func compiler(t *testing.T, what string) options {
 	return options{zincc: self, types: []string{"off"}, shapes: []string{"qwen3-0.6b"}, targets: []string{"gfx1201"}, seconds: 60, mb: 5000}
 }
 
+// of is the compilation of a shape for a target.
+func of(t *testing.T, shape, target string) row {
+	s, err := synth.Parse(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row{s, target}
+}
+
 func TestRows(t *testing.T) {
 	o := options{types: []string{"Q8_0", "Q4_0"}}
 	list, err := o.rows()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []row{{"glm47-flash", "Q4_K_M", "gfx1201"}, {"gpt-oss-20b", "MXFP4", "sm_90-cuda"}, {typed, "Q4_0", "sm_90"}, {typed, "Q8_0", "gfx1201"}} {
+	for _, r := range []row{of(t, "glm47-flash:Q4_K_M", "gfx1201"), of(t, "gpt-oss-20b:MXFP4", "sm_90-cuda"), of(t, typed+":Q4_0", "sm_90"), of(t, typed+":Q8_0", "gfx1201")} {
 		if !slices.Contains(list, r) {
 			t.Errorf("%v is not compiled", r)
 		}
 	}
 	for _, r := range list {
-		if r.target == "host" || strings.Contains(r.target, "arm64") || r.shape == typed && !slices.Contains(typedTargets, r.target) {
+		if r.target == "host" || strings.Contains(r.target, "arm64") || r.shape.Name == typed && !slices.Contains(typedTargets, r.target) {
 			t.Errorf("%v is compiled", r)
 		}
 	}
 	o = options{shapes: []string{"glm47-flash"}, targets: []string{"gfx1201"}, types: []string{"off"}}
-	if list, err = o.rows(); err != nil || !slices.Equal(list, []row{{"glm47-flash", "Q4_K_M", "gfx1201"}}) {
+	if list, err = o.rows(); err != nil || !slices.Equal(list, []row{of(t, "glm47-flash:Q4_K_M", "gfx1201")}) {
 		t.Errorf("%v, %v", list, err)
 	}
 	o.shapes = []string{"nobody"}
@@ -92,16 +103,16 @@ func TestRows(t *testing.T) {
 func TestCompile(t *testing.T) {
 	o, dir := compiler(t, "answer"), t.TempDir()
 	for range 2 {
-		u, err := o.compile(context.Background(), dir, row{"qwen3-0.6b", "Q8_0", "gfx1201"})
+		u, err := o.compile(context.Background(), dir, of(t, "qwen3-0.6b:Q8_0", "gfx1201"))
 		if err != nil || u.asked != 2 || u.seconds < 0.02 || u.mb <= 0 {
 			t.Errorf("%+v, %v", u, err)
 		}
 	}
-	if _, err := o.compile(context.Background(), dir, row{"glm45-air", "F32", "gfx1201"}); !errors.Is(err, errLarge) {
+	if _, err := o.compile(context.Background(), dir, of(t, "glm45-air:F32", "gfx1201")); !errors.Is(err, errLarge) {
 		t.Errorf("a model that does not fit: %v", err)
 	}
 	t.Setenv(standIn, "fail")
-	if _, err := o.compile(context.Background(), dir, row{"qwen3-0.6b", "Q8_0", "gfx1201"}); err == nil || err.Error() != "no kernel for x" {
+	if _, err := o.compile(context.Background(), dir, of(t, "qwen3-0.6b:Q8_0", "gfx1201")); err == nil || err.Error() != "no kernel for x" {
 		t.Errorf("a compilation that fails: %v", err)
 	}
 }

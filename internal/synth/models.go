@@ -1,7 +1,5 @@
 package synth
 
-import ()
-
 // Published are models in the shapes in which they are published, one or more of every
 // kind of layer.
 var Published = []Shape{

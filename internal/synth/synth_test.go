@@ -3,6 +3,7 @@ package synth_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,19 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
+// TestParse changes the quantization and the layers of a shape.
+func TestParse(t *testing.T) {
+	for asked, want := range map[string]string{
+		"llama-8b": "Q6_K 32", "llama-8b:Q8_0": "Q8_0 32", "llama-8b:4": "Q6_K 4", "llama-8b:Q8_0:4": "Q8_0 4", "grid-4096-11008": "EACH 8",
+		"llama-9b": "no shape", "llama-8b:Q9": "no quantization", "llama-8b:0": "0 layers", "llama-8b:-1": "-1 layers",
+	} {
+		s, err := synth.Parse(asked)
+		if err != nil && !strings.Contains(err.Error(), want) || err == nil && fmt.Sprint(s.Quant, " ", s.Layers) != want {
+			t.Errorf("%s: %s, %d layers, %v", asked, s.Quant, s.Layers, err)
+		}
+	}
+}
+
 // TestShapes imports every shape: the frontend knows all its keys and tensors, and finds all
 // that it looks for.
 func TestShapes(t *testing.T) {
@@ -25,7 +39,7 @@ func TestShapes(t *testing.T) {
 		"qwen3-4b": 4.0, "qwen3-30b-a3b": 30.5, "qwen2-7b": 7.6, "qwen35-27b": 27,
 	}
 	types := map[ir.DType]bool{}
-	for _, s := range slices.Concat(synth.Published, synth.Small(), synth.Grid) {
+	for _, s := range slices.Concat(synth.Named(), synth.Small()) {
 		m, err := synth.New(s)
 		if err != nil {
 			t.Fatal(err)
