@@ -130,6 +130,9 @@ func (e *filterExpr) eval(st *state) Value {
 
 func (st *state) filter(name string, of Value, a *args) Value {
 	f, ok := filters[name]
+	if why, known := refusedFilters[name]; known {
+		st.fail("filter '%s' is not supported: %s", name, why)
+	}
 	if !ok {
 		st.fail("No filter named '%s'.", name)
 	}

@@ -91,6 +91,8 @@ func (st *state) property(of Value, name string) (Value, bool) {
 		return of.property(name)
 	case *macro:
 		return of.property(name)
+	case *cycler:
+		return of.property(name)
 	}
 	kind := typeName(of)
 	if method, ok := methods[kind][name]; ok {

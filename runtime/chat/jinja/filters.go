@@ -4,17 +4,24 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
+
+// refusedFilters are the filters of Jinja2 that are left out, and why.
+var refusedFilters = map[string]string{
+	"random": "a prompt must not depend on chance",
+	"urlize": "a prompt has no links",
+	"pprint": "tojson(indent=2) prints over several lines",
+}
 
 // filters by name. The first parameter is what stands before the bar. They are
 // set by init, as map and select look filters up.
 var filters map[string]*function
 
 func init() {
-	rows := append(append([]function{}, plainFilters...), listFilters...)
+	rows := slices.Concat(plainFilters, listFilters, markupFilters)
 	filters = table(rows, map[string]string{"d": "default", "count": "length", "e": "escape"})
 }
 
@@ -67,10 +74,10 @@ var plainFilters = []function{
 	{name: "wordcount", params: "v", do: func(st *state, a []Value) Value {
 		text := st.str(a[0])
 		st.work(len(text.s))
-		return int64(len(strings.FieldsFunc(text.s, func(r rune) bool {
-			return r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r)
-		})))
+		return int64(len(strings.FieldsFunc(text.s, func(r rune) bool { return !wordRune(r) })))
 	}},
+	{name: "wordwrap", params: "v width? break_long_words? wrapstring? break_on_hyphens?", do: wordwrap},
+	{name: "filesizeformat", params: "v binary?", do: fileSize},
 	{name: "urlencode", params: "v", do: urlencode},
 	{name: "int", params: "v default? base?", do: toInt},
 	{name: "float", params: "v default?", do: func(st *state, a []Value) Value {
@@ -219,6 +226,39 @@ func truncate(st *state, a []Value) Value {
 		}
 	}
 	return st.concat(head, end)
+}
+
+// fileSize prints a number of bytes in the unit that fits.
+func fileSize(st *state, a []Value) Value {
+	st.mustDefined(a[0])
+	bytes, ok := parseFloat(a[0])
+	switch {
+	case !ok && is[Str](a[0]):
+		st.fail("ValueError: could not convert string to float: %s", st.repr(a[0]).s)
+	case !ok:
+		st.fail("TypeError: float() argument must be a string or a real number, not '%s'", typeName(a[0]))
+	}
+	base, units := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
+	if truth(given(a[1], false)) {
+		base, units = 1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}
+	}
+	switch {
+	case bytes == 1:
+		return own("1 Byte")
+	case bytes < base:
+		if math.IsInf(bytes, -1) {
+			st.fail("OverflowError: cannot convert float infinity to integer")
+		}
+		whole, _ := big.NewFloat(bytes).Int(nil)
+		return own(whole.String() + " Bytes")
+	}
+	unit := base
+	for i, name := range units {
+		if unit *= base; bytes < unit || i == len(units)-1 {
+			return st.printf(own("%.1f "+name), base*bytes/unit)
+		}
+	}
+	return nil
 }
 
 // urlencode quotes a text, or pairs as a query.

@@ -13,7 +13,7 @@ import (
 // The data's parts of a text stand between brackets in these cases.
 func TestOrigin(t *testing.T) {
 	ctx := NewDict()
-	for name, text := range map[string]string{"u": "<|end|>", "w": "a b", "list": "x,y", "é": "é"} {
+	for name, text := range map[string]string{"u": "<|end|>", "w": "a b", "list": "x,y", "é": "é", "dw": "lt;"} {
 		ctx.Set(name, Data(text))
 	}
 	ctx.Set("bos", Own("<s>"))
@@ -47,6 +47,13 @@ func TestOrigin(t *testing.T) {
 		{"{{ u.partition('end')[1] }}", "end"},
 		{"{{ u.center(9, '*') }}", "*[<|end|>]*"},
 		{"{{ (u | safe) + '<' }}", "[<|end|>]&lt;"},
+		{"{{ ('<b>' + u + '</b>' + u) | striptags }}", ""},
+		{"{{ ('&lt;' + w + '&lt;<i>') | striptags }}", "<[a] [b]<"},
+		{"{{ ('&' + dw) | striptags }}", "&[lt;]"},
+		{"{{ ('aa ' + u) | wordwrap(4) }}", "aa [<]\n[|end]\n[|>]"},
+		{"{{ 'a b' | wordwrap(1, wrapstring=u) }}", "a[<|end|>]b"},
+		{"{{ {'a': u, u: none} | xmlattr }}", " a=\"[&lt;|end|&gt;]\""},
+		{"{% set c = cycler(u, 't') %}{{ c.next() }}{{ c.next() }}", "[<|end|>]t"},
 		{"{{ u | length }}", "7"},
 		{"{{ '[\"a\"]' | from_json | first }}", "[a]"},
 	} {

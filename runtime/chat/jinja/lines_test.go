@@ -49,6 +49,42 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestNamesOfJinja holds docs/chat-templates.md: every name of Jinja2 3.1 is
+// there, or is refused with a reason.
+func TestNamesOfJinja(t *testing.T) {
+	for _, name := range strings.Fields(`abs attr batch capitalize center count d default dictsort e escape
+		filesizeformat first float forceescape format groupby indent int items join last length list lower map max
+		min pprint random reject rejectattr replace reverse round safe select selectattr slice sort string striptags
+		sum title tojson trim truncate unique upper urlencode urlize wordcount wordwrap xmlattr`) {
+		if (filters[name] != nil) == (refusedFilters[name] != "") {
+			t.Errorf("filter %s", name)
+		}
+	}
+	for _, name := range strings.Fields(`!= < <= == > >= boolean callable defined divisibleby eq equalto escaped even
+		false filter float ge greaterthan gt in integer iterable le lessthan lower lt mapping ne none number odd
+		sameas sequence string test true undefined upper`) {
+		if tests[name] == nil {
+			t.Errorf("test %s", name)
+		}
+	}
+	for _, name := range []string{"cycler", "dict", "joiner", "lipsum", "namespace", "range"} {
+		if globals[name] == nil {
+			t.Errorf("global %s", name)
+		}
+	}
+	doc, err := os.ReadFile("../../../docs/chat-templates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []map[string]string{refusedFilters, refusedTags} {
+		for name := range table {
+			if !strings.Contains(string(doc), "`"+name+"`") {
+				t.Errorf("docs/chat-templates.md does not name %s", name)
+			}
+		}
+	}
+}
+
 func parseAndRender(source string, context []byte) (string, error) {
 	tmpl, err := Parse(source)
 	if err != nil {

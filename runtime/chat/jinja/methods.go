@@ -226,11 +226,9 @@ var strMethods = []function{
 			if !ok {
 				st.fail("TypeError: sequence item %d: expected str instance, %s found", len(parts), typeName(v))
 			}
-			parts = append(parts, st.escapeFor(self(a), s).(Str))
+			parts = append(parts, s)
 		}
-		out := st.joinStrs(self(a), parts)
-		out.safe = self(a).safe
-		return out
+		return st.joined(self(a), parts)
 	}},
 	{name: "count", params: "self sub start? end?", do: func(st *state, a []Value) Value {
 		s := st.window(self(a), a[2], a[3])
@@ -394,6 +392,16 @@ func init() {
 				return given(a[0], own(", "))
 			}}
 		}},
+		{name: "cycler", raw: func(st *state, a *args) Value {
+			if len(a.plain) == 0 || len(a.names) > 0 {
+				st.fail("RuntimeError: at least one item has to be provided")
+			}
+			return &cycler{items: a.plain}
+		}},
+		{name: "lipsum", raw: func(st *state, a *args) Value {
+			st.fail("lipsum is not supported: a prompt must not depend on chance")
+			return nil
+		}},
 	} {
 		globals[g.name] = &g
 	}
@@ -430,3 +438,32 @@ func (st *state) dict(name string, a *args) *Dict {
 
 // named returns the named arguments as a dict.
 func (st *state) named(a *args) *Dict { return st.dict("dict", &args{names: a.names, named: a.named}) }
+
+// cycler gives its items in turn.
+type cycler struct {
+	items []Value
+	at    int
+}
+
+func (c *cycler) property(name string) (Value, bool) {
+	switch name {
+	case "items":
+		return tuple(c.items...), true
+	case "pos":
+		return int64(c.at), true
+	case "current":
+		return c.items[c.at], true
+	case "next":
+		return &function{name: name, do: func(*state, []Value) Value {
+			v := c.items[c.at]
+			c.at = (c.at + 1) % len(c.items)
+			return v
+		}}, true
+	case "reset":
+		return &function{name: name, do: func(*state, []Value) Value {
+			c.at = 0
+			return nil
+		}}, true
+	}
+	return nil, false
+}

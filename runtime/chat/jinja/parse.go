@@ -150,9 +150,20 @@ func init() {
 	}
 }
 
+// refusedTags are the tags of Jinja2 that are left out, and why.
+var refusedTags = map[string]string{
+	"import": oneFile, "from": oneFile, "include": oneFile, "extends": oneFile, "block": oneFile,
+	"autoescape": "a prompt is no HTML", "do": "values cannot be changed", "trans": "a prompt is not translated",
+}
+
+const oneFile = "a chat template is one file"
+
 func (p *parser) statement() stmt {
 	t := p.peek()
 	read := statements[t.text]
+	if why, known := refusedTags[t.text]; known && t.kind == tokName {
+		failAt(t.at, "tag %s is not supported: %s", describe(t), why)
+	}
 	if t.kind != tokName || read == nil {
 		failAt(t.at, "unknown tag %s", describe(t))
 	}

@@ -80,6 +80,8 @@ func (st *state) writeRepr(b *builder, v Value, depth int) {
 		b.own(fmt.Sprintf("<LoopContext %d/%d>", v.i+1, len(v.items)))
 	case *function:
 		b.own("<function " + v.name + ">")
+	case *cycler:
+		b.own("<Cycler>")
 	}
 }
 

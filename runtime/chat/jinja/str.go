@@ -207,6 +207,18 @@ func (st *state) joinStrs(sep Str, parts []Str) Str {
 	return b.str()
 }
 
+// joined puts sep between parts, which become as safe as sep.
+func (st *state) joined(sep Str, parts []Str) Str {
+	if sep.safe {
+		for i, p := range parts {
+			parts[i] = st.escape(p)
+		}
+	}
+	out := st.joinStrs(sep, parts)
+	out.safe = sep.safe
+	return out
+}
+
 // mapped changes every part of one origin on its own.
 func (st *state) mapped(s Str, change func(string) string) Str {
 	b := builder{st: st}

@@ -13,7 +13,7 @@ import (
 //
 //	nil (None), bool, int64, *big.Int (read and printed, not reckoned with),
 //	float64, Str, *List, *Dict, *rangeOf, *undefined, *namespace, *macro,
-//	*function, *loop
+//	*function, *loop, *cycler
 type Value any
 
 // listKind says which of Python's types a List is.
@@ -97,6 +97,8 @@ func typeName(v Value) string {
 		return "Macro"
 	case *loop:
 		return "LoopContext"
+	case *cycler:
+		return "Cycler"
 	}
 	return "function"
 }
