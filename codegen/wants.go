@@ -158,7 +158,7 @@ func (r *wanted) place() {
 			norm := len(g.Ops) == 1 && op.Kind.Name == "rmsnorm"
 			gated := len(g.Ops) == 1 && op.Kind.Name == "gated_rmsnorm"
 			unread := len(uses[op.Result]) == 0 && op.Result.Class == ir.Arena
-			if norm || unread && (op.Kind.Name == "rope" || op.Kind.Name == "hadamard" || (gated || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
+			if norm || unread && (op.Kind.Name == "rope" || op.Kind.Name == "head_join" && len(g.Ops) > 1 || op.Kind.Name == "hadamard" || (gated || r.rounds[g]) && op == g.Ops[len(g.Ops)-1]) {
 				g.Ops = append(g.Ops, half)
 				break
 			}

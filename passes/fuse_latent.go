@@ -1,39 +1,42 @@
 package passes
 
-import "github.com/zincc-dev/zincc/ir"
+import (
+	"slices"
 
-// fuseLatent joins what latent attention caches, a vector that is normed and a part that is rotated, with the cuts of the row that both are of,
-// where a kernel computes that.
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// headParts are the ops that make a part of the heads of latent attention of what a projection made.
+var headParts = []string{"head_cut", "head_slice", "rmsnorm", "rope"}
+
+// fuseLatent joins the heads of latent attention, which are put together of two parts, with the ops that make these parts for them alone
+// and with the write of the cache, where a kernel computes that.
 func fuseLatent(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil
 	}
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
-		// maker is the op of that name that makes v for one reader alone.
-		maker := func(v *ir.Value, name string) *ir.Op {
-			if op := v.Def; op != nil && op.Kind.Name == name && len(uses[v]) == 1 {
-				return op
-			}
-			return nil
-		}
-		for _, write := range f.Ops() {
-			if write.Kind.Name != "kvwrite" {
+		for _, join := range f.Ops() {
+			if join.Kind.Name != "head_join" {
 				continue
 			}
-			join := maker(write.Args[0], "head_join")
-			if join == nil {
-				continue
+			group := append(makersOf(uses, join), join)
+			if write := only(uses, join.Result, "kvwrite"); write != nil {
+				group = append(group, write)
 			}
-			norm, rope := maker(join.Args[0], "rmsnorm"), maker(join.Args[1], "rope")
-			if norm == nil || rope == nil {
-				continue
-			}
-			cut, slice := maker(norm.Args[0], "head_cut"), maker(rope.Args[0], "head_slice")
-			if cut != nil && slice != nil {
-				d.joinIfComputed(p, f, write, []*ir.Op{cut, norm, slice, rope, join, write})
-			}
+			d.joinIfComputed(p, f, join, group)
 		}
 		return nil
 	})(p)
+}
+
+// makersOf returns the headParts that lead to op and nowhere else.
+func makersOf(uses map[*ir.Value][]*ir.Op, op *ir.Op) (list []*ir.Op) {
+	for _, v := range op.Args {
+		if maker := v.Def; maker != nil && len(uses[v]) == 1 && slices.Contains(headParts, maker.Kind.Name) {
+			list = append(append(list, makersOf(uses, maker)...), maker)
+		}
+	}
+	return list
 }

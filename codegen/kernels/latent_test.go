@@ -98,3 +98,89 @@ func TestOtherCutsAreNoHeads(t *testing.T) {
 		}
 	}
 }
+
+// latentQueryTest has queries of latent attention: vectors that matrices of heads made, and parts of wider heads that are rotated.
+func latentQueryTest(heads, vector, turned, plain int, c siteTest) siteTest {
+	key := latentKeyTest("f16", vector, turned, c)
+	key.globals = key.globals[strings.Index(key.globals, "table"):strings.Index(key.globals, "step @x")]
+	c.family = "heads"
+	c.globals = key.globals + fmt.Sprintf("step @made : f32[T, %d]\nstep @q : f32[T, %d]\n", heads*vector, heads*(plain+turned))
+	part := fmt.Sprintf("head_cut @q {stride=%d, first=%d, width=%d}", plain+turned, plain, turned)
+	if plain%turned == 0 {
+		part = fmt.Sprintf("head_slice @q {head_dim=%d, parts=%d, part=%d}", turned, plain/turned+1, plain/turned)
+	}
+	c.group = fmt.Sprintf(`%%2 = %[1]s : f32[T, %[2]d]
+%%3 = rope %%2, @pos, @rope {kind="norm", head_dim=%[3]d, n_rot=%[3]d} : f32[T, %[2]d]
+%%4 = head_join @made, %%3 {heads=%[4]d} : io f32[T, %[5]d]`, part, heads*turned, turned, heads, heads*(vector+turned))
+	return c
+}
+
+// attended puts attention behind the queries of c, split if splits is not 0.
+func attended(heads, vector, turned, splits int, c siteTest) siteTest {
+	queries, globals := strings.Replace(c.group, " : io ", " : ", 1), c.globals
+	c = attentionTest("attention_split", "f16", vector+turned, heads, 1, splits, c)
+	c.group = queries + "\n" + strings.Replace(c.group, "@q,", "%4,", 1)
+	c.globals = globals + c.globals[strings.Index(c.globals, "kv @k"):]
+	if splits > 0 {
+		c = merged(vector+turned, heads, splits, c)
+	}
+	return c
+}
+
+func TestLatentQueries(t *testing.T) {
+	for _, c := range []siteTest{
+		latentQueryTest(20, 512, 64, 192, siteTest{ctx: 40, slots: 1, rows: 1, pos: []int{39}}),
+		latentQueryTest(3, 64, 32, 24, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		latentQueryTest(4, 48, 16, 32, siteTest{ctx: 64, slots: 1, rows: 16, n: 9}),
+	} {
+		c.runAs(t, "[join/")
+		c.runOn(t, lookup(t, "sm_90-cuda"))
+		for _, splits := range []int{0, 3} {
+			if c.rows > 8 {
+				continue
+			}
+			heads, vector, turned := 20, 512, 64
+			if c.rows > 1 {
+				heads, vector, turned = 3, 64, 32
+			}
+			both := attended(heads, vector, turned, splits, c)
+			both.runAs(t, "[join/")
+			both.runOn(t, lookup(t, "sm_90-cuda"))
+			both.checkBuild(t)
+		}
+	}
+}
+
+func TestLatentQueriesRounded(t *testing.T) {
+	c := latentQueryTest(4, 48, 16, 32, siteTest{ctx: 64, slots: 1, rows: 16, n: 9})
+	c.group = strings.Replace(c.group, " : io ", " : ", 1) + "\n%5 = half %4 : io f16[T, 256]"
+	c.runAs(t, "[join/48 rope half]")
+}
+
+func TestLatentQueriesOfAnyWidth(t *testing.T) {
+	at := siteTest{ctx: 64, slots: 1, pos: []int{41}}
+	attended(4, 48, 16, 3, latentQueryTest(4, 48, 16, 32, at)).checkWidths(t, "%0")
+}
+
+// TestOtherHeadsAreNoLatentQueries has a rotation of halves, one of a part of the run, and a processor, whose passes leave these ops apart.
+func TestOtherHeadsAreNoLatentQueries(t *testing.T) {
+	for _, c := range []struct{ old, new, on string }{
+		{`"norm"`, `"neox"`, "sm_90-cuda"},
+		{"n_rot=16", "n_rot=8", "sm_90-cuda"},
+		{"", "", "cpu:x86-64-v4"},
+	} {
+		for _, other := range []siteTest{
+			latentQueryTest(4, 48, 16, 32, siteTest{ctx: 64, slots: 1, rows: 1}),
+			attended(4, 48, 16, 0, latentQueryTest(4, 48, 16, 32, siteTest{ctx: 64, slots: 1, rows: 1})),
+		} {
+			other.group = strings.Replace(other.group, c.old, c.new, 1)
+			if c.new == "n_rot=8" {
+				other.globals = strings.Replace(other.globals, "f32[L, 16]", "f32[L, 8]", 1)
+				other.globals = strings.Replace(other.globals, ", 0.2, 0.166667, 0.142857, 0.125]", "]", 1)
+			}
+			for _, k := range kernels.Candidates(other.site(t, lookup(t, c.on))) {
+				t.Errorf("%s on %s: %s", other.group, c.on, k.Kernel)
+			}
+		}
+	}
+}

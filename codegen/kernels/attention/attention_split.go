@@ -13,7 +13,7 @@ import (
 
 // splitKernel is a group of the form
 //
-//	[slice, norm and rope of q and k] [kvwrite of k and v] (attention | attention_split attention_merge) [[head_slice] gate]
+//	[slice, norm and rope of q and k, or q of two parts] [kvwrite of k and v] (attention | attention_split attention_merge) [[head_slice] gate]
 //
 // of a few rows. It is attention with the online softmax of Milakov and Gimelshein
 // (arXiv:1805.02867) over a range of positions that is divided once more, among the
@@ -66,8 +66,19 @@ func AttentionSplitCandidates(s *site.Site) []site.Candidate {
 
 func matchSplit(s *site.Site) *splitKernel {
 	k := &splitKernel{}
-	var heads, rest []*ir.Op
+	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave}
+	var heads, rest, joined []*ir.Op
+	if i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "head_join" }); i >= 0 {
+		q := h.addLatent(s, s.Group.Ops[i])
+		if q == nil {
+			return nil
+		}
+		joined = q.latent.ops
+	}
 	for _, op := range s.Group.Ops {
+		if slices.Contains(joined, op) {
+			continue
+		}
 		switch op.Kind.Name {
 		case "attention", "attention_split":
 			k.op = op
@@ -99,7 +110,7 @@ func matchSplit(s *site.Site) *splitKernel {
 		return nil
 	}
 	var ok bool
-	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.Max > ir.DecodeRows || !k.takeHeads(s, heads) {
+	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.Max > ir.DecodeRows || !k.takeHeads(s, h, heads) {
 		return nil
 	}
 	if k.merge != nil && len(k.merge.Args) > 1 {
@@ -131,9 +142,9 @@ func matchSplit(s *site.Site) *splitKernel {
 	return k
 }
 
-// takeHeads makes the chains of the ops before the attention.
-func (k *splitKernel) takeHeads(s *site.Site, ops []*ir.Op) bool {
-	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave, rows: k.rows}
+// takeHeads makes the chains of the ops before the attention, beside that of h, if it has one.
+func (k *splitKernel) takeHeads(s *site.Site, h *headsGroup, ops []*ir.Op) bool {
+	h.rows = k.rows
 	for _, op := range ops {
 		if !h.add(op) {
 			return false
@@ -171,6 +182,9 @@ func (k *splitKernel) takeHeads(s *site.Site, ops []*ir.Op) bool {
 	}
 	h.vec = h.access(s.Target)
 	k.chains = h
+	if q.latent != nil && !q.fits(h) {
+		return false
+	}
 	return site.Same(&h.pos, k.op.Args[3]) && site.Same(&h.slot, k.op.Args[4]) && h.vec > 1 && h.cachesFit(s)
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func HeadsCandidates(s *site.Site) []site.Candidate {
-	h, ok := matchLatentKey(s)
+	h, ok := matchLatent(s)
 	if !ok {
 		h, ok = matchHeads(s)
 	}
@@ -27,23 +27,27 @@ func HeadsCandidates(s *site.Site) []site.Candidate {
 
 // headChain is what happens to the heads of one projection.
 type headChain struct {
-	x     *ir.Value // rows of heads
-	parts int       // runs of a head in x
-	part  int       // which of them this is
-	norm  bool
-	gain  *ir.Value // weight of the norm, or nil
-	rope  bool
-	table int       // of the rotation: which of the group's
-	after bool      // the norm comes behind the rotation
-	turns bool      // blocks are turned, behind all of that
-	half  bool      // rounded to f16, in the arena
-	last  *ir.Value // the end of the chain so far
-	cache *ir.Value // where it goes; nil for the arena
-	// latent, if not 0, is how many elements of a head the norm is of; what lies behind them is rotated.
-	latent int
+	x      *ir.Value // rows of heads
+	parts  int       // runs of a head in x
+	part   int       // which of them this is
+	norm   bool
+	gain   *ir.Value // weight of the norm, or nil
+	rope   bool
+	table  int          // of the rotation: which of the group's
+	after  bool         // the norm comes behind the rotation
+	turns  bool         // blocks are turned, behind all of that
+	half   bool         // rounded to f16, in the arena
+	last   *ir.Value    // the end of the chain so far
+	cache  *ir.Value    // where it goes; nil for the arena
+	latent *latentHeads // if the heads are of two parts, of which x has the first
 }
 
-func (c *headChain) width() int { return int(c.x.Type.Last()) / c.parts }
+func (c *headChain) width() int {
+	if c.latent != nil {
+		return int(c.last.Type.Last())
+	}
+	return int(c.x.Type.Last()) / c.parts
+}
 
 // plain reports whether the chain's end is x itself.
 func (c *headChain) plain() bool { return c.last == c.x }
@@ -57,11 +61,14 @@ func (c *headChain) key() string {
 	if c.gain == nil {
 		norm = "unit" // a norm without weight
 	}
-	if c.latent > 0 {
-		norm = fmt.Sprintf("norm/%d", c.latent)
+	if c.latent != nil {
+		norm += c.latent.key()
 	}
-	if c.norm && !c.after {
+	switch {
+	case c.norm && !c.after:
 		does = append(does, norm)
+	case c.latent != nil:
+		does = append(does, "join"+c.latent.key())
 	}
 	if c.rope && c.table > 0 {
 		does = append(does, fmt.Sprint("rope", c.table))
@@ -461,6 +468,7 @@ type chainArgs struct {
 	x, gain     *kernel.Buffer // gain is nil where there is none
 	heads       kernel.Value
 	parts, part kernel.Value // if there are several parts
+	latentArgs  *latentArgs  // if heads are of two
 }
 
 func (k *headMaker) declareChain(s *site.Signature, i int) *chainArgs {
@@ -471,6 +479,9 @@ func (k *headMaker) declareChain(s *site.Signature, i int) *chainArgs {
 	}
 	if c.gain != nil {
 		a.gain = s.Read(fmt.Sprint("gain", i), c.gain)
+	}
+	if c.latent != nil {
+		a.latentArgs = c.latent.declare(s, i)
 	}
 	return a
 }
@@ -492,15 +503,15 @@ func (k *headMaker) declare(s *site.Signature) {
 // make computes a head of a chain, counted through all rows, and calls body with
 // what each access of it becomes.
 func (k *headMaker) make(a *chainArgs, head kernel.Value, body func(j, v kernel.Value)) {
-	from := k.begin(a, head)
 	k.loaded = k.early[a]
 	if a.rope {
 		k.cosSin = k.turns[a.headChain.table]
 	}
-	if a.latent > 0 {
-		k.makeLatent(a, from, body)
+	if a.latent != nil {
+		k.makeLatent(a, head, body)
 		return
 	}
+	from := k.begin(a, head)
 	var scale kernel.Value
 	if a.norm {
 		scale = k.rstd(a.x, from)

@@ -1,13 +1,20 @@
 package attention
 
-import "github.com/zincc-dev/zincc/codegen/kernel"
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+)
 
 // earlyHead is what lanes have loaded of a head before its position is known, by access of the lane: the elements and, unless
 // there are none, the norm's weights.
 type earlyHead struct{ x, gain []*kernel.Var }
 
-// turnsInLanes reports whether the lanes of a subgroup have all that an access turns with.
+// turnsInLanes reports whether the lanes of a subgroup have all that an access turns with, in heads of one part.
 func (h *headsGroup) turnsInLanes() bool {
+	if slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.latent != nil }) {
+		return false
+	}
 	if h.rope == nil {
 		return true
 	}

@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -10,68 +11,168 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// matchLatentKey reads the group as the one chain that latent attention caches: the first elements of a row normed, those behind them
-// rotated in neighbours,
-//
-//	head_cut rmsnorm head_slice rope head_join kvwrite
-func matchLatentKey(s *site.Site) (*headsGroup, bool) {
-	ops := s.Group.Ops
-	if len(ops) != 6 || s.Target.Backend == plans.CPU || len(s.Outputs) > 0 {
-		return nil, false
-	}
-	made := func(v *ir.Value, name string) *ir.Op {
-		if op := v.Def; op != nil && op.Kind.Name == name && slices.Contains(ops, op) {
-			return op
-		}
-		return nil
-	}
-	write := ops[5] // all others lead to it
-	join := made(write.Args[0], "head_join")
-	if write.Kind.Name != "kvwrite" || join == nil || join.Attrs.Int("heads") != 1 {
-		return nil, false
-	}
-	norm, rope := made(join.Args[0], "rmsnorm"), made(join.Args[1], "rope")
-	if norm == nil || rope == nil || len(norm.Args) != 2 || rope.Attrs.Str("kind") != "norm" {
-		return nil, false
-	}
-	cut, slice := made(norm.Args[0], "head_cut"), made(rope.Args[0], "head_slice")
-	if cut == nil || slice == nil || cut.Args[0] != slice.Args[0] || rope.Args[1] != write.Args[1] {
-		return nil, false
-	}
-	x := cut.Args[0]
-	width, first, turned := int(x.Type.Last()), cut.Attrs.Int("width"), rope.Attrs.Int("head_dim")
-	if cut.Attrs.Int("first") != 0 || cut.Attrs.Int("stride") != width || norm.Attrs.Int("group") != first || norm.Args[1].Type.DType != ir.F32 || first+turned != width {
-		return nil, false
-	}
-	if rope.Attrs.Int("n_rot") != turned || slice.Attrs.Int("head_dim") != turned || slice.Attrs.Int("part") != slice.Attrs.Int("parts")-1 || slice.Attrs.Int("parts")*turned != width {
-		return nil, false
-	}
-	c := &headChain{x: x, parts: 1, norm: true, gain: norm.Args[1], rope: true, latent: first, last: join.Result, cache: write.Args[3]}
-	h := &headsGroup{chains: []*headChain{c}, headDim: width, norm: norm, rope: rope, pos: write.Args[1], slot: write.Args[2], tables: []*ir.Value{rope.Args[2]},
-		ctx: s.Program.Ctx, wave: s.Target.Wave}
-	var ok bool
-	h.rows, ok = site.ExtentOf(s, x)
-	h.vec = h.access(s.Target)
-	return h, ok && h.vec > 0 && first%h.vec == 0 && h.cachesFit(s)
+// latentHeads says of which two parts the heads of latent attention are: elements of x, which may be normed, and behind them those of other
+// rows, rotated in neighbours.
+type latentHeads struct {
+	first  int // elements of the first part
+	stride int // of x, from one head to the next
+	beside headRun
+	ops    []*ir.Op // that make them
 }
 
-// makeLatent is make of such a chain, whose head begins at access from of x.
-func (k *headMaker) makeLatent(a *chainArgs, from kernel.Value, body func(j, v kernel.Value)) {
-	b, normed := k.b, a.latent/k.vec
-	sum := b.Var(kernel.F32, 0)
-	k.chunks(func(_ int, j kernel.Value) {
-		for _, e := range lane.Elements(b, k.elements(a.x, from, j)) {
-			e = b.Select(b.Lt(j, normed), e, 0)
-			sum.Set(b.FMA(e, e, sum.Get()))
+// headRun is the part of a head that begins at an element of its stride of x.
+type headRun struct {
+	x             *ir.Value
+	stride, start int
+}
+
+// matchLatent reads a group as such heads, of queries or of what is cached:
+//
+//	[head_cut | head_slice] [rmsnorm] [head_cut | head_slice] rope head_join [half | kvwrite]
+func matchLatent(s *site.Site) (*headsGroup, bool) {
+	ops := s.Group.Ops
+	i := slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "head_join" })
+	if i < 0 {
+		return nil, false
+	}
+	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave}
+	c := h.addLatent(s, ops[i])
+	if c == nil {
+		return nil, false
+	}
+	outputs := []*ir.Value{c.last}
+	for _, op := range ops {
+		switch {
+		case slices.Contains(c.latent.ops, op):
+		case op.Args[0] != c.last || c.cache != nil || c.half:
+			return nil, false
+		case op.Kind.Name == "half":
+			c.half, c.last, outputs = true, op.Result, []*ir.Value{op.Result}
+		case op.Kind.Name == "kvwrite" && site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2]):
+			c.cache, outputs = op.Args[3], nil
+		default:
+			return nil, false
 		}
-	})
-	mean := b.Div(b.SubgroupAdd(sum.Get()), float64(a.latent))
-	scale := b.InverseSqrt(b.Add(mean, k.epsilon))
-	k.chunks(func(_ int, j kernel.Value) {
-		x := k.elements(a.x, from, j)
-		v := b.Var(x.Type(), x)
-		b.IfElse(b.Lt(j, normed), func() { v.Set(k.normed(x, a.gain, scale, j)) }, func() {
-			v.Set(k.turnPairs(x, b.Add(b.Mul(k.at, k.rope.Attrs.Int("n_rot")/k.vec), b.Sub(j, normed))))
+	}
+	var ok bool
+	h.rows, ok = site.ExtentOf(s, c.x)
+	h.vec = h.access(s.Target)
+	return h, ok && slices.Equal(s.Outputs, outputs) && c.fits(h) && h.cachesFit(s)
+}
+
+// addLatent adds the chain that ends in a join, nil if it is none of latent attention.
+func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
+	if s.Target.Backend == plans.CPU {
+		return nil
+	}
+	l := &latentHeads{ops: []*ir.Op{join}}
+	made := func(v *ir.Value, names ...string) *ir.Op {
+		op := v.Def
+		if op == nil || !slices.Contains(names, op.Kind.Name) || !slices.Contains(s.Group.Ops, op) {
+			return nil
+		}
+		l.ops = append(l.ops, op)
+		return op
+	}
+	heads := join.Attrs.Int("heads")
+	rope := made(join.Args[1], "rope")
+	if rope == nil || rope.Attrs.Str("kind") != "norm" || rope.Attrs.Int("n_rot") != rope.Attrs.Int("head_dim") || int(rope.Result.Type.Last()) != heads*rope.Attrs.Int("head_dim") {
+		return nil
+	}
+	c := &headChain{x: join.Args[0], parts: 1, rope: true, last: join.Result, latent: l}
+	l.first, l.beside = int(c.x.Type.Last())/heads, headRun{x: rope.Args[0]}
+	l.stride, l.beside.stride = l.first, rope.Attrs.Int("head_dim")
+	if part := made(l.beside.x, "head_slice", "head_cut"); part != nil {
+		l.beside = runOf(part)
+	}
+	if norm := made(c.x, "rmsnorm"); norm != nil {
+		if norm.Attrs.Int("group") != l.first || len(norm.Args) != 2 || norm.Args[1].Type.DType != ir.F32 || norm.Args[1].Type.Last() != ir.Dim(l.first) {
+			return nil
+		}
+		c.norm, c.gain, c.x, h.norm = true, norm.Args[1], norm.Args[0], norm
+	}
+	if part := made(c.x, "head_slice", "head_cut"); part != nil {
+		run := runOf(part)
+		if run.start != 0 {
+			return nil
+		}
+		c.x, l.stride = run.x, run.stride
+	}
+	inside := func(v *ir.Value) bool { return v.Def != nil && slices.Contains(s.Group.Ops, v.Def) }
+	if inside(c.x) || inside(l.beside.x) || c.x.Type.DType != ir.F32 || l.beside.x.Type.DType != ir.F32 {
+		return nil
+	}
+	h.rope, h.pos, h.headDim = rope, rope.Args[1], l.first+rope.Attrs.Int("head_dim")
+	h.rotateBy(c, rope.Args[2])
+	h.chains = append(h.chains, c)
+	return c
+}
+
+// runOf returns where the parts are that a head_slice or head_cut takes.
+func runOf(op *ir.Op) headRun {
+	if op.Kind.Name == "head_cut" {
+		return headRun{op.Args[0], op.Attrs.Int("stride"), op.Attrs.Int("first")}
+	}
+	width := op.Attrs.Int("head_dim")
+	return headRun{op.Args[0], op.Attrs.Int("parts") * width, op.Attrs.Int("part") * width}
+}
+
+// fits reports whether accesses of the group lie in one part of a head.
+func (c *headChain) fits(h *headsGroup) bool {
+	l := c.latent
+	return h.vec > 1 && l.first%h.vec == 0 && l.stride%h.vec == 0 && l.beside.stride%h.vec == 0 && l.beside.start%h.vec == 0
+}
+
+func (l *latentHeads) key() string { return fmt.Sprintf("/%d", l.first) }
+
+// latentArgs are the arguments and constants of such heads in a kernel.
+type latentArgs struct {
+	beside                *kernel.Buffer
+	stride, other, begins kernel.Value
+}
+
+func (l *latentHeads) declare(s *site.Signature, i int) *latentArgs {
+	return &latentArgs{
+		beside: s.Read(fmt.Sprint("beside", i), l.beside.x),
+		stride: s.U32(fmt.Sprint("stride", i), l.stride, 64, "elements of x from a head to the next"),
+		other:  s.U32(fmt.Sprint("other", i), l.beside.stride, 64, "elements of beside from a head to the next"),
+		begins: s.U32(fmt.Sprint("begins", i), l.beside.start, 0, "which of them is the first that counts"),
+	}
+}
+
+// makeLatent is make of a head of two parts.
+func (k *headMaker) makeLatent(a *chainArgs, head kernel.Value, body func(j, v kernel.Value)) {
+	b, l, n := k.b, a.latentArgs, a.latent.first/k.vec
+	from := b.Div(b.Mul(head, l.stride), k.vec)
+	// either runs first for accesses of the first part, and second for those behind them.
+	either := func(at int, j kernel.Value, first, second func()) {
+		switch {
+		case at+k.wave <= n:
+			first()
+		case at >= n:
+			second()
+		default:
+			b.IfElse(b.Lt(j, n), first, second)
+		}
+	}
+	var scale kernel.Value
+	if a.norm {
+		sum := b.Var(kernel.F32, 0)
+		k.chunks(func(at int, j kernel.Value) {
+			either(at, j, func() {
+				for _, e := range lane.Elements(b, k.elements(a.x, from, j)) {
+					sum.Set(b.FMA(e, e, sum.Get()))
+				}
+			}, func() {})
+		})
+		scale = b.InverseSqrt(b.Add(b.Div(b.SubgroupAdd(sum.Get()), float64(a.latent.first)), k.epsilon))
+	}
+	k.chunks(func(at int, j kernel.Value) {
+		v := b.Var(kernel.F32.Vec(k.vec), b.Splat(b.F32(0), k.vec))
+		either(at, j, func() { v.Set(k.load(a.x, from, a.gain, scale, j)) }, func() {
+			i := b.Sub(j, n)
+			x := l.beside.Load(kernel.F32.Vec(k.vec), b.Add(b.Div(b.Add(b.Mul(head, l.other), l.begins), k.vec), i))
+			v.Set(k.turnPairs(x, b.Add(b.Mul(k.at, k.rope.Attrs.Int("n_rot")/k.vec), i)))
 		})
 		body(j, v.Get())
 	})
