@@ -319,6 +319,7 @@ func TestBadCUDAPlans(t *testing.T) {
 	for _, c := range []struct{ name, rule, old, new string }{
 		{"a kernel that waits at its end", "overlap", wait, ""},
 		{"a kernel that never waits", "overlap", "griddepcontrol.", "//"},
+		{"a kernel of which some lanes wait", "overlap", "\tgriddepcontrol.wait", "\t@%p0 griddepcontrol.wait"},
 		{"a store through no argument", "effects", "st.global.", "st.local."},
 		{"another workgroup", "code", ".reqntid ", ".reqntid 1"},
 		{"a later architecture", "capabilities", ".target sm_90", ".target sm_120"},

@@ -32,15 +32,15 @@ func (r *ptxReader) overlap(text string) error {
 			continue
 		}
 		reached[i] = true
-		line, falls := lines[i], true
-		if guarded, rest, ok := strings.Cut(line, " "); ok && strings.HasPrefix(guarded, "@") {
+		line := lines[i]
+		guard, rest, guarded := strings.Cut(line, " ")
+		if guarded = guarded && strings.HasPrefix(guard, "@"); guarded {
 			line = rest
-		} else {
-			falls = line != "ret" && !strings.HasPrefix(line, "bra ")
 		}
+		falls := guarded || line != "ret" && !strings.HasPrefix(line, "bra ")
 		name, rest, _ := strings.Cut(line, " ")
 		switch {
-		case name == "griddepcontrol.wait":
+		case name == "griddepcontrol.wait" && !guarded:
 			continue
 		case name == "ret":
 			r.code.Faults = append(r.code.Faults, "returns before it has waited for the kernel before")
