@@ -980,3 +980,14 @@ func TestLinearTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnResults refuses a residual that is a result of the group itself, before a factor, a residual or an activation: no kernel writes it.
+func TestOwnResults(t *testing.T) {
+	for _, op := range []string{"scale %0 {factor=0.375}", "add %0, @b", "relu2 %0"} {
+		c := siteTest{rows: 3, terms: 96, ctx: 64, slots: 1, globals: "step @a : f32[T, 96]\nstep @b : f32[T, 24]\nweight @w : f16[24, 96]\n",
+			group: "%0 = linear @a, @w : f32[T, 24]\n%1 = " + op + " : f32[T, 24]\n%2 = add %1, %0 : io f32[T, 24]"}
+		if found := kernels.Candidates(c.site(t, lookup(t, "sm_90-cuda"))); len(found) > 0 {
+			t.Errorf("%s: %s reads what it does not write", op, found[0].Name())
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/attention"
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/kernels/recurrent"
@@ -66,7 +67,7 @@ func Wants(s *Site) []Rewrite {
 }
 
 // Candidates asks every family, or the named ones, for its ways to compute s. It leaves out candidates that take the
-// rows of a step as one sequence where they may belong to several. If the target leaves the
+// rows of a step as one sequence where they may belong to several, and those that read from memory what the group itself makes. If the target leaves the
 // subgroup size open, it offers candidates of few rows for each size, the target's own first.
 func Candidates(s *Site, of ...string) []Candidate {
 	var all []Candidate
@@ -81,6 +82,9 @@ func Candidates(s *Site, of ...string) []Candidate {
 			}
 			for _, c := range f.Candidates(&at) {
 				if c.Sequences == ir.OneSequence && s.Mixes() && s.Group.UsesSlots() {
+					continue
+				}
+				if slices.ContainsFunc(c.Operands, func(o Operand) bool { return o.Access == kernel.Read && slices.Contains(s.Group.Ops, o.Value.Def) }) {
 					continue
 				}
 				c.Family, c.Wave = f.Name, wave
