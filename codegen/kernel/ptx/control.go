@@ -17,6 +17,7 @@ func (l *lowering) jump(c operand, to string) {
 	switch {
 	case !c.lit:
 		l.do("@%s bra %s", c.reg, to)
+		l.branched = true
 	case c.bits != 0:
 		l.do("bra %s", to)
 	}
@@ -26,6 +27,7 @@ func (l *lowering) jumpUnless(c operand, to string) {
 	switch {
 	case !c.lit:
 		l.do("@!%s bra %s", c.reg, to)
+		l.branched = true
 	case c.bits == 0:
 		l.do("bra %s", to)
 	}
@@ -65,6 +67,7 @@ func (l *lowering) returnIf(n *kernel.Node) {
 			l.do("bar.warp.sync -1")
 		}
 		l.do("@%s ret", c.reg)
+		l.branched = true
 	case c.bits != 0:
 		l.do("ret")
 	}

@@ -42,7 +42,7 @@ type Options struct {
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
 	// touches memory that is not Constant.
 	Overlap bool
-	// WaitFirst: one that overlaps waits first of all, so that all that it only reads may take the read-only cache.
+	// WaitFirst: one that overlaps waits first of all, so that what it only reads may take the read-only cache.
 	WaitFirst bool
 }
 
@@ -87,6 +87,7 @@ type lowering struct {
 	labels    int
 	breaks    []string // where a break goes, innermost last
 	waited    bool     // all lanes have waited for the kernel before
+	branched  bool     // a branch stands between the begin and here
 	err       error
 }
 
@@ -117,7 +118,10 @@ func (l *lowering) do(format string, args ...any) {
 	l.code.WriteString(";\n")
 }
 
-func (l *lowering) mark(label string) { l.code.WriteString(label + ":\n") }
+func (l *lowering) mark(label string) {
+	l.code.WriteString(label + ":\n")
+	l.branched = true
+}
 
 // fail records the first error.
 func (l *lowering) fail(n *kernel.Node, format string, args ...any) {

@@ -135,9 +135,10 @@ func (l *lowering) copyWait(n *kernel.Node) {
 }
 
 // unchanging reports whether an access is of memory that nobody writes from the kernel's
-// begin to its end. Where the kernel before still runs at the begin, only constants are.
+// begin to its end. Where the kernel before still runs at the begin, only constants are; behind a wait that is first of all, what is read
+// beyond a branch is, too. Without a branch between, the driver's compiler would move such a load before the wait.
 func (l *lowering) unchanging(n *kernel.Node) bool {
-	return l.f.Args[n.Imm()].Access == kernel.Read && (!l.o.Overlap || l.o.WaitFirst || l.steady(n))
+	return l.f.Args[n.Imm()].Access == kernel.Read && (!l.o.Overlap || l.o.WaitFirst && l.branched || l.steady(n))
 }
 
 func (l *lowering) constant(arg int) bool { return l.o.Constant != nil && l.o.Constant(arg) }
