@@ -83,12 +83,18 @@ func parseTokens(list string) ([]int32, error) {
 }
 
 func writeLogits(ctx context.Context, o *opened, ids []int32, path string) error {
+	var written, scored error // of the file; of either
 	err := outfile.Write(path, func(w io.Writer) error {
-		return runtime.NewSession(o.Plan, o.Exec).Score(ctx, ids, func(_ int, logits []float32) error {
-			return binary.Write(w, binary.LittleEndian, logits)
+		scored = runtime.NewSession(o.Plan, o.Exec).Score(ctx, ids, func(_ int, logits []float32) error {
+			written = binary.Write(w, binary.LittleEndian, logits)
+			return written
 		})
+		return scored
 	})
-	if err != nil {
+	switch {
+	case scored != nil && written == nil: // the file has no part in it
+		return scored
+	case err != nil:
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s: %d x %d float32\n", path, len(ids), o.Plan.Header.Model.Vocab)

@@ -103,6 +103,8 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		return cli.Usagef("give both --tls-cert and --tls-key")
 	case s.memory < 0:
 		return cli.Usagef("--memory: want 0 or more")
+	case s.port < 0 || s.port > 65535:
+		return cli.Usagef("--port is %d, want 0 to 65535", s.port)
 	}
 	log := s.log
 	o := api.Options{

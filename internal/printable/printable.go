@@ -22,12 +22,12 @@ func Name(s string) string { return clean(s, maxName) }
 // Line is Name for a whole line, of at most 1000 runes.
 func Line(s string) string { return clean(s, maxLine) }
 
-// Text is Line for each line of s.
+// Text is Line for each line of s, but cuts none: an instruction may have thousands of characters.
 func Text(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
 		text, newline := strings.CutSuffix(line, "\n")
-		b.WriteString(Line(text))
+		b.WriteString(clean(text, len(text)))
 		if newline {
 			b.WriteByte('\n')
 		}

@@ -26,7 +26,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%.100q: %q, want %q", s, have, want)
 		}
 	}
-	if have := Text("a\x1b\nb\r\n\nc"); have != "a�\nb \n\nc" {
+	if have := Text("a\x1b\nb\r\n\nc" + strings.Repeat("d", 3000)); have != "a�\nb \n\nc"+strings.Repeat("d", 3000) {
 		t.Errorf("%q", have)
 	}
 }
