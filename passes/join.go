@@ -6,8 +6,13 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// joinIfComputed merges ops, of which one is op, into one group if a kernel computes that.
+// joinIfComputed merges ops, of which one is op, into one group if a kernel computes that at any width.
 func (d Device) joinIfComputed(p *ir.Program, f *ir.Func, op *ir.Op, group []*ir.Op) {
+	joinIf(f, op, group, func(g *ir.Group) bool { return d.computesAtAnyWidth(p, f, g) })
+}
+
+// joinIf merges ops, of which one is op, into one group if that is computed.
+func joinIf(f *ir.Func, op *ir.Op, group []*ir.Op, computed func(g *ir.Group) bool) {
 	if group == nil {
 		return
 	}
@@ -17,7 +22,7 @@ func (d Device) joinIfComputed(p *ir.Program, f *ir.Func, op *ir.Op, group []*ir
 		same := *g
 		f.Groups = append(f.Groups, &same)
 	}
-	if !merge(f, group...) || !d.computesAtAnyWidth(p, f, groupOf(f, op)) {
+	if !merge(f, group...) || !computed(groupOf(f, op)) {
 		f.Groups = before
 	}
 }

@@ -16,8 +16,10 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/ir/oracle"
@@ -28,21 +30,23 @@ import (
 // siteTest is one dispatch group in the text form. What it reads are globals, what
 // others read of it has class io.
 type siteTest struct {
-	family  string
-	alone   bool // of the candidates those of the family are tested; else there are no others
-	ctx     int
-	ring    int // positions of caches that are rings; else 0
-	slots   int
-	rows    int
-	n       int   // rows of the step; 0 for all
-	pos     []int // of the rows; the last counts on for the rows that lack one
-	slot    []int // of the rows; the last repeats
-	exact   bool  // results are the oracle's to the bit
-	rounds  bool  // the kernel rounds to f16 on the way
-	terms   int   // of sums, if they are many: results may differ by more
-	fresh   bool  // the group writes what it attends to of the step's rows
-	globals string
-	group   string
+	family        string
+	alone         bool // of the candidates those of the family are tested; else there are no others
+	ctx           int
+	ring          int // positions of caches that are rings; else 0
+	slots         int
+	rows          int
+	n             int               // rows of the step; 0 for all
+	pos           []int             // of the rows; the last counts on for the rows that lack one
+	slot          []int             // of the rows; the last repeats
+	exact         bool              // results are the oracle's to the bit
+	rounds        bool              // the kernel rounds to f16 on the way
+	terms         int               // of sums, if they are many: results may differ by more
+	fresh         bool              // the group writes what it attends to of the step's rows
+	order, kernel string            // of the candidates those of the order, or the kernel, are tested
+	given         map[string][]byte // content of globals
+	globals       string
+	group         string
 }
 
 // poison is what results hold before; it is a number in f16 as well.
@@ -89,6 +93,9 @@ func (c siteTest) candidates(t testing.TB, s *kernels.Site) []kernels.Candidate 
 	if c.alone { // other families compute it, too
 		list = slices.DeleteFunc(list, func(k kernels.Candidate) bool { return k.Family != c.family })
 	}
+	list = slices.DeleteFunc(list, func(k kernels.Candidate) bool {
+		return c.order != "" && k.Order != c.order || c.kernel != "" && k.Kernel != c.kernel
+	})
 	if len(list) == 0 {
 		t.Fatalf("%s: no candidate", c.group)
 	}
@@ -122,10 +129,16 @@ func (c siteTest) live() int {
 // and the place alone, ties and NaNs in @tied, the step block, NaN in rows of a
 // cache that no row may see.
 func (c siteTest) value(v *ir.Value) []byte {
+	if b, ok := c.given[v.Name]; ok {
+		return b
+	}
 	h := fnv.New64a()
 	h.Write([]byte(v.Name))
 	rng := rand.New(rand.NewPCG(h.Sum64(), 7))
 	n, _ := v.Type.Elements(c.rows, c.ctx)
+	if v.Class == ir.Weight && v.Type.DType.IsQuantized() {
+		return synth.Blocks(rng, v.Type.DType, n, 0)
+	}
 	var b []byte
 	var block []float32 // of a cache that has scales
 	q := gguf.QuantizerOf(v.Type.DType)
@@ -292,14 +305,14 @@ func (c siteTest) firstOf(t testing.TB, on *target.Target, launch launcher) map[
 		if i > 0 && k.Wave != llvmpipe(t).Wave && !racetest.First(k.Kernel, k.Wave) {
 			continue
 		}
-		for v, got := range launch(t, k, sizes, c.onDevice(t, data)) {
+		for v, got := range launch(t, k, sizes, c.onDevice(t, on, data)) {
 			if v.Class == ir.KV {
 				if got, err = layout.CacheFromDevice(v.Type, v.Type.Positions(c.ctx), got); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if !v.IsGlobal() && !slices.Contains(s.Outputs, v) {
-				continue // scratch
+			if !v.IsGlobal() && !slices.Contains(s.Outputs, v) || v.Class == ir.Weight {
+				continue // scratch, or what is only read
 			}
 			want, err := m.Read(s.Func, v)
 			if err != nil {
@@ -317,8 +330,8 @@ func (c siteTest) firstOf(t testing.TB, on *target.Target, launch launcher) map[
 	return first
 }
 
-// onDevice returns data with caches as they lie on the device.
-func (c siteTest) onDevice(t testing.TB, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+// onDevice returns data with caches and weights as they lie on the device.
+func (c siteTest) onDevice(t testing.TB, on *target.Target, data map[*ir.Value][]byte) map[*ir.Value][]byte {
 	t.Helper()
 	data = maps.Clone(data)
 	for v, b := range data {
@@ -327,6 +340,17 @@ func (c siteTest) onDevice(t testing.TB, data map[*ir.Value][]byte) map[*ir.Valu
 			if data[v], err = layout.CacheToDevice(v.Type, v.Type.Positions(c.ctx), b); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if v.Class != ir.Weight || !v.Type.DType.IsQuantized() {
+			continue
+		}
+		l, err := weight.LayoutOf(on, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[v] = make([]byte, l.Bytes)
+		if err := l.Fill(data[v], 0, b); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return data

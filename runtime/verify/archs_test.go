@@ -44,7 +44,7 @@ func TestArchitectures(t *testing.T) {
 				t.Error(problem)
 			}
 			plan := compileSlots(t, model, "llvmpipe", ir.F16, 3)
-			keepEntries(plan, "decode/4", "prefill/48")
+			keepEntries(plan, "decode/2", "prefill/48")
 			src, dev := open(t, plan)
 			r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Context: 20})
 			if err != nil {

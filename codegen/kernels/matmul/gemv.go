@@ -42,12 +42,12 @@ type gemv struct {
 
 func GemvCandidates(s *site.Site) []site.Candidate {
 	g := matchFew(s)
-	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows || g.runs > 0 && !g.normedRuns(s.Target) {
+	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows || g.runs > 0 && !g.normedRuns(s.Target) || g.ringed() && !g.wholeStep(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
 	for _, k := range gemvShapes(g, s.Target) {
-		if g.runs > 0 && k.teams == 0 {
+		if g.runs > 0 && k.teams == 0 || g.ringed() && k.columns != k.rows {
 			continue
 		}
 		list = append(list, k.candidate())
@@ -387,7 +387,7 @@ func (k gemv) candidate() site.Candidate {
 			kept = max(kept, k.kept(p, k.columns))
 		}
 	}
-	return site.Implement(site.Candidate{
+	c := site.Candidate{
 		Kernel: k.name(),
 		Order:  k.order(),
 		Shape:  k.shape(),
@@ -397,7 +397,13 @@ func (k gemv) candidate() site.Candidate {
 		Timed:  k.timed,
 		Grid:   [3]int{workgroups, k.rows / k.columns, 1},
 		Cover:  k.covers(k.rows, k.columns, 1, k.outputsOf),
-	}, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
+	}
+	if k.ringed() {
+		ring := c.Cover[0]
+		ring.Arg, c.Sequences = "ring", ir.ManySequences
+		c.Cover = append(c.Cover, ring)
+	}
+	return site.Implement(c, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
 }
 
 func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {

@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
@@ -25,6 +26,9 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs, tile kernel.Value) *gemvRun 
 		for _, p := range k.projects {
 			for len(r.residuals) < len(p.residuals) {
 				r.residuals = append(r.residuals, b.Var(kernel.F32, 0.0))
+			}
+			if p.ring != nil {
+				r.residuals = p.ring.vars(b)
 			}
 		}
 	}
@@ -230,39 +234,64 @@ func (r *gemvRun) total(sums *kernel.Array, i kernel.Value, n int) kernel.Value 
 	return sum.Get()
 }
 
+// scaleOf returns the norm's scale of a column, nil without a norm of whole rows.
+func (r *gemvRun) scaleOf(column kernel.Value) *kernel.Value {
+	var v kernel.Value
+	switch {
+	case r.rstds != nil:
+		v = r.rstds.Load(column)
+	case r.gain != nil && r.runs == 0:
+		n := r.subgroups
+		if r.fixed != nil {
+			n = r.squareGroups()
+		}
+		v = r.a.rstd(r.b, r.total(r.squares, column, n))
+	default:
+		return nil
+	}
+	return &v
+}
+
+// sumsOf returns the sums of the i-th of the workgroup's results, by matrix.
+func (r *gemvRun) sumsOf(i kernel.Value) (sums []kernel.Value) {
+	for m := range r.p.matrices {
+		sums = append(sums, r.total(r.sums, r.b.Add(i, r.b.Mul(r.tile, m*r.columns)), r.chunks(r.p.spec)))
+	}
+	return sums
+}
+
 // finish adds up the subgroups' sums and stores the results of the tile.
 func (r *gemvRun) finish() {
 	b := r.b
 	results := b.Mul(b.Sub(r.end, r.from), r.columns)
 	one := func(i kernel.Value) {
 		column := b.Mod(i, r.columns)
-		var rstd *kernel.Value
-		switch {
-		case r.rstds != nil:
-			v := r.rstds.Load(column)
-			rstd = &v
-		case r.gain != nil && r.runs == 0:
-			n := r.subgroups
-			if r.fixed != nil {
-				n = r.squareGroups()
-			}
-			v := r.a.rstd(b, r.total(r.squares, column, n))
-			rstd = &v
-		}
-		var sums []kernel.Value
-		for m := range r.p.matrices {
-			sums = append(sums, r.total(r.sums, b.Add(i, b.Mul(r.tile, m*r.columns)), r.chunks(r.p.spec)))
-		}
+		rstd := r.scaleOf(column)
+		sums := r.sumsOf(i)
 		row, col := r.result(i)
 		var residuals []kernel.Value
-		if r.early {
+		switch {
+		case !r.early:
+			residuals = r.p.loadResiduals(b, row, col)
+		case r.p.ring != nil:
+			residuals = lane.GetVars([][]*kernel.Var{r.residuals})[0]
+		default:
 			for j := range r.p.residuals {
 				residuals = append(residuals, r.residuals[j].Get())
 			}
-		} else {
-			residuals = r.p.loadResiduals(b, row, col)
 		}
-		r.p.store(b, sums, rstd, residuals, row, col)
+		if r.p.ring == nil {
+			r.p.store(b, sums, rstd, residuals, row, col)
+			return
+		}
+		r.p.storeRing(b, func(back int) []kernel.Value {
+			sums, rstd := sums, rstd
+			if back > 0 {
+				d := b.Min(column, back)
+				sums, rstd = r.sumsOf(b.Sub(i, d)), r.scaleOf(b.Sub(column, d))
+			}
+			return normedBy(b, sums, rstd)
+		}, residuals, row, col)
 	}
 	if r.early {
 		b.If(b.Lt(b.LocalID(), results), func() { one(b.LocalID()) })

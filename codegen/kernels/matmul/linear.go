@@ -20,6 +20,8 @@ import (
 //
 //	[untile] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
 //
+// or one linear op and the gated convolution of its result, see gatedRing.
+//
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
 // summed in the same loop as the products. A norm of runs of a row has a number for each; see normedRuns.
@@ -54,13 +56,14 @@ type projection struct {
 	slots int  // experts of a row; 0 where there are none
 	half  bool // the result is rounded to f16
 	fixed bool // x is taken in fixed point
+	ring  *gatedRing
 }
 
 type weights struct {
 	value, bias *ir.Value
 	format      *weight.Format
 	rows        *weight.RowsFormat // nil if its rows are not interleaved
-	from        int                // of an expert's rows, the first that counts
+	from        int                // of an expert's rows, or those of parts, the first that counts
 }
 
 // matchLinear returns the site's group as a linearGroup, nil if it is none or has
@@ -85,13 +88,13 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 // matchOps is matchWithWorkspace for groups that take x from tiles, too.
 func matchOps(s *site.Site) *linearGroup {
 	g := matchNormed(s)
-	if g == nil || g.runs > 0 {
+	if g == nil || g.runs > 0 || g.ringed() {
 		return nil
 	}
 	return g
 }
 
-// matchFew is matchLinear for groups whose norm is one of runs, too.
+// matchFew is matchLinear for groups whose norm is one of runs, and for those with a gated convolution, too.
 func matchFew(s *site.Site) *linearGroup {
 	g := matchNormed(s)
 	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
@@ -140,6 +143,12 @@ func matchNormed(s *site.Site) *linearGroup {
 			return nil
 		}
 		g.fixed, g.bits, ops = ops[i].Result, fixedBits[ops[i].Kind.Name], slices.Delete(slices.Clone(ops), i, i+1)
+	}
+	if slices.ContainsFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" }) {
+		if !g.takeRing(s, ops, cur) {
+			return nil
+		}
+		ops = nil
 	}
 	for _, op := range ops {
 		if !g.take(s, op, cur) {
@@ -306,7 +315,10 @@ func (g *linearGroup) key() string {
 			m = append(m, name)
 		}
 		text := m[0]
-		if p.act != "" {
+		switch {
+		case p.ring != nil:
+			text = fmt.Sprintf("conv%d%s(%s)", p.ring.count(), p.ring.rows.Key(), strings.Join(m, ","))
+		case p.act != "":
 			text = p.act + "(" + strings.Join(m, ",") + ")"
 		}
 		if p.slots > 0 {
@@ -393,6 +405,7 @@ type projectArgs struct {
 	first     kernel.Value // the first workgroup that works on it
 	// begin is the first workgroup of the first of the projections that join has made one.
 	begin kernel.Value
+	ring  *ringArgs // of the convolution behind it, if there is one
 
 	// Of an expert's projection: whose rows count; how many rows an expert has, which is the
 	// first that counts, and how many experts there are, by matrix.
@@ -402,7 +415,10 @@ type projectArgs struct {
 
 // row returns where row n of matrix j is in its weight.
 func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value {
-	if p.expert == nil {
+	switch {
+	case p.ring != nil:
+		return b.Add(p.from[j], n)
+	case p.expert == nil:
 		return n
 	}
 	return b.Add(b.Mul(*p.expert, p.heights[j]), p.from[j], n)
@@ -422,6 +438,11 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 		pa := projectArgs{spec: p, width: s.U32(matrixName("n", i, 0), p.width, 4096, "elements of a row of the result, or of a slot's part of it"),
 			first: s.U32(matrixName("first", i, 0), firsts[i], 0, "first workgroup of the projection")}
 		pa.begin = pa.first
+		if p.ring != nil {
+			pa.declareParts(s, g, a)
+			a.projects = append(a.projects, pa)
+			continue
+		}
 		for j, w := range p.matrices {
 			m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", i, j), w.value), Rows: pa.width, Cols: a.k, Halves: g.halves}
 			pa.matrices = append(pa.matrices, m)
@@ -461,9 +482,9 @@ func (a *linearArgs) countRows(b *kernel.Builder) {
 	}
 }
 
-// adds reports whether something is added to a result.
+// adds reports whether something besides the products is loaded for a result.
 func (g *linearGroup) adds() bool {
-	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 })
+	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 || p.ring != nil })
 }
 
 // join makes one of projections that come one behind the other and have the same code, so
@@ -547,14 +568,18 @@ func (a *linearArgs) each(b *kernel.Builder, workgroup kernel.Value, body func(p
 // passes splits the matrices into those that go through x together, because they
 // take its elements in the same order.
 func (p *projection) passes() [][]int {
-	if len(p.matrices) == 2 && p.matrices[0].format == p.matrices[1].format {
-		return [][]int{{0, 1}}
+	var all []int
+	var each [][]int
+	for i, w := range p.matrices {
+		if w.format == p.matrices[0].format {
+			all = append(all, i)
+		}
+		each = append(each, []int{i})
 	}
-	var list [][]int
-	for i := range p.matrices {
-		list = append(list, []int{i})
+	if len(all) == len(each) {
+		return [][]int{all}
 	}
-	return list
+	return each
 }
 
 // rstd returns the scale of a row from the sum of its squares, or that of a run of it.
@@ -610,8 +635,11 @@ func (p *projectArgs) biasAt(b *kernel.Builder, width, col kernel.Value) kernel.
 	return b.Add(b.Mul(*p.expert, width), col)
 }
 
-// loadResiduals loads what is added to element col of a row of the result.
+// loadResiduals loads what is added to element col of a row of the result, or what its convolution takes.
 func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []kernel.Value {
+	if p.ring != nil {
+		return p.ring.load(b, p.width, row, col)
+	}
 	var values []kernel.Value
 	for _, r := range p.residuals {
 		values = append(values, r.Load(kernel.F32, b.Add(b.Mul(row, p.width), col)))

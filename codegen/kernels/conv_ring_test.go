@@ -1,0 +1,135 @@
+package kernels_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+)
+
+// ringTest is a projection whose result is three parts of a short gated convolution: the gate and the factors in an order of its own.
+func ringTest(dtype string, in, width int, order [3]int, normed bool, c siteTest) siteTest {
+	c.family, c.terms = "gemv", 64*in
+	c.globals = fmt.Sprintf(`step @h : f32[T, %[1]d]
+weight @gain : f32[%[1]d]
+weight @all : %[2]s[%[3]d, %[1]d]
+weight @w : f32[%[4]d, 3]
+state @ring : f32[%[5]d, 16, %[4]d]
+`, in, dtype, 3*width, width, c.slots)
+	x := "@h"
+	if normed {
+		x, c.group = "%6", fmt.Sprintf("%%6 = rmsnorm @h, @gain {eps=0.125, group=%d} : f32[T, %[1]d]\n", in)
+	}
+	c.group += fmt.Sprintf("%%7 = linear %s, @all : f32[T, %d]\n", x, 3*width)
+	for i, part := range order {
+		c.group += fmt.Sprintf("%%%d = slice %%7 {first=%d, width=%d} : f32[T, %[3]d]\n", i, part*width, width)
+	}
+	c.group += fmt.Sprintf(`%%3 = mul %%0, %%1 : f32[T, %[1]d]
+%%4 = conv1d %%3, @w, @ring, @pos, @slot {act="none"} : f32[T, %[1]d]
+conv_write %%3, @ring, @pos, @slot
+%%5 = mul %%2, %%4 : io f32[T, %[1]d]`, width)
+	return c
+}
+
+func TestProjectionWithRing(t *testing.T) {
+	for _, c := range []siteTest{
+		ringTest("f32", 64, 40, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
+		ringTest("q8_0", 256, 64, [3]int{0, 2, 1}, false, siteTest{ctx: 64, slots: 3, rows: 1, pos: []int{0}, slot: []int{2}}),
+		ringTest("q4_k", 512, 72, [3]int{1, 0, 2}, true, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{15}}), // over the end of the ring
+		ringTest("q4_k", 512, 64, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 2, rows: 2, n: 1, pos: []int{1}, slot: []int{1}}),
+		ringTest("f16", 128, 64, [3]int{2, 1, 0}, true, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{20, 7}, slot: []int{1, 0}}),
+	} {
+		for _, on := range []string{"llvmpipe", "sm_90-cuda", "gfx1200"} {
+			c.runOn(t, lookup(t, on))
+		}
+		c.checkBuild(t)
+	}
+}
+
+// TestRingInFixedPoint has x in fixed point, as decode has it, on targets with dot products of bytes.
+func TestRingInFixedPoint(t *testing.T) {
+	for _, rows := range []int{1, 2} {
+		c := ringTest("q4_k", 512, 72, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 2, rows: rows, pos: []int{30}, slot: []int{1, 1}})
+		on := lookup(t, "sm_90-cuda")
+		if readers := roundedFor(c.site(t, on), "fixed12"); len(readers) != 1 {
+			t.Fatalf("%d readers are to be rounded", len(readers))
+		}
+		c.group = strings.Replace(c.group, "%7 = linear %6", "%8 = fixed12 %6 : f32[T, 512]\n%7 = linear %8", 1)
+		for _, k := range c.candidates(t, c.site(t, on)) {
+			if !strings.Contains(k.Kernel, " conv3") || k.Grid[1] != 1 {
+				t.Errorf("%d rows: %s, grid %v", rows, k.Kernel, k.Grid)
+			}
+		}
+		c.runOn(t, on)
+	}
+}
+
+// TestRingHasTheBitsOfTwoKernels compares every candidate with a projection of the same order and the convolution of what that makes: wider steps
+// have those.
+func TestRingHasTheBitsOfTwoKernels(t *testing.T) {
+	for _, dtype := range []string{"f32", "q4_k", "q6_k"} {
+		for _, rows := range []int{1, 2} {
+			at := siteTest{ctx: 64, slots: 2, rows: rows, pos: []int{30}, slot: []int{1}}
+			both := ringTest(dtype, 512, 72, [3]int{0, 2, 1}, true, at)
+			if dtype != "f32" {
+				both.group = strings.Replace(both.group, "%7 = linear %6", "%8 = fixed12 %6 : f32[T, 512]\n%7 = linear %8", 1)
+			}
+			first, second := both, both
+			cut := strings.Index(both.group, "%0 = slice")
+			first.group = strings.Replace(both.group[:cut], "@all : f32", "@all : io f32", 1)
+			second.family, second.group = "conv", strings.ReplaceAll(both.group[cut:], "%7", "@made")
+			second.globals += "step @made : f32[T, 216]\n"
+			on := lookup(t, "sm_90-cuda")
+			of := func(order string) map[string][]byte {
+				first.order, both.order = order, order
+				second.given = map[string][]byte{"made": first.firstOf(t, on, interpretOnly)["%7"]}
+				return second.firstOf(t, on, interpretOnly)
+			}
+			orders := map[string]bool{}
+			for _, k := range kernels.Candidates(both.site(t, on)) {
+				if orders[k.Order] {
+					continue
+				}
+				orders[k.Order] = true
+				want := of(k.Order)
+				for _, k := range both.candidates(t, both.site(t, on)) {
+					both.kernel = k.Kernel
+					for name, b := range both.firstOf(t, on, interpretOnly) {
+						if w := want[name]; (name == "%5" || name == "@ring") && !bytes.Equal(b, w) {
+							t.Errorf("%s: %s differs", k.Kernel, name)
+						}
+					}
+				}
+				both.kernel = ""
+			}
+		}
+	}
+}
+
+// TestOtherRings has groups that no projection takes in: more rows than a workgroup has, a part that is no slice of the result, an activation,
+// another ring to write to, a result that others read, and a processor.
+func TestOtherRings(t *testing.T) {
+	for _, c := range []struct {
+		old, new, on string
+		rows         int
+	}{
+		{"", "", "sm_90-cuda", 3},
+		{"%2 = slice %7 {first=64, width=64}", "%2 = slice @wide {first=64, width=64}", "sm_90-cuda", 1},
+		{` {act="none"}`, "", "sm_90-cuda", 1},
+		{"conv_write %3, @ring,", "conv_write %3, @other,", "sm_90-cuda", 1},
+		{"%7 = linear %6, @all : f32", "%7 = linear %6, @all : io f32", "sm_90-cuda", 1},
+		{"", "", "cpu:x86-64-v4", 1},
+	} {
+		other := ringTest("f16", 128, 64, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 1, rows: c.rows, pos: []int{20}})
+		other.globals += "step @wide : f32[T, 192]\nstate @other : f32[1, 16, 64]\n"
+		if len(kernels.Candidates(other.site(t, lookup(t, "sm_90-cuda")))) == 0 == (c.rows < 3) {
+			t.Errorf("%d rows have no candidate, or should have none", c.rows)
+		}
+		other.group = strings.Replace(other.group, c.old, c.new, 1)
+		for _, k := range kernels.Candidates(other.site(t, lookup(t, c.on))) {
+			t.Errorf("%s on %s: %s", other.group, c.on, k.Kernel)
+		}
+	}
+}
