@@ -23,7 +23,7 @@ type visit struct {
 	atomic   bool
 }
 
-// cell is what the detector knows of a word.
+// cell is what the detector knows of a word, or of neighbours that are always accessed together.
 type cell struct {
 	write visit
 	// reads since then: the last one, one of another lane of its subgroup, and one of
@@ -56,13 +56,22 @@ type acquire struct {
 type memory struct {
 	data  []byte
 	cells []cell // nil where nothing writes
+	grain int    // bytes of a cell
 }
+
+// shadow is what the detector knows of an array.
+type shadow struct {
+	cells []cell
+	grain int // words of a cell
+}
+
+// of returns the cells of words.
+func (s shadow) of(at, words int) []cell { return s.cells[at/s.grain:][:words/s.grain] }
 
 // detector keeps the order of what lanes do.
 type detector struct {
-	grain    int // bytes of a cell of a buffer
 	buffers  []*memory
-	shared   [][]cell
+	shared   []shadow
 	rare     []rare
 	free     []int32 // of rare, as cells name them: what shared cells of workgroups before had
 	group    int32
@@ -77,24 +86,59 @@ type detector struct {
 
 // newDetector finds which arguments share memory.
 func newDetector(f *Func, args [][]byte) *detector {
-	d := &detector{grain: 4}
-	if f.uses(OpLoad16, OpStore16) {
-		d.grain = 2
+	d := &detector{}
+	bytes, words := f.grains()
+	for _, grain := range words {
+		d.shared = append(d.shared, shadow{grain: grain})
 	}
 	byStart := map[*byte]*memory{}
 	for i, data := range args {
 		start := unsafe.SliceData(data)
 		m := byStart[start]
 		if m == nil {
-			m = &memory{data: data}
+			m = &memory{data: data, grain: bytes[i]}
 			byStart[start] = m
 		}
-		if f.Args[i].Access&Write != 0 && m.cells == nil {
-			m.cells = make([]cell, (len(data)+d.grain-1)/d.grain)
-		}
+		m.grain = min(m.grain, bytes[i])
 		d.buffers = append(d.buffers, m)
 	}
+	for i, m := range d.buffers {
+		if f.Args[i].Access&Write != 0 && m.cells == nil {
+			m.cells = make([]cell, (len(m.data)+m.grain-1)/m.grain)
+		}
+	}
 	return d
+}
+
+// grains returns the bytes of arguments and the words of arrays that all accesses have whole.
+func (f *Func) grains() (bytes, words []int) {
+	for range f.Args {
+		bytes = append(bytes, 16)
+	}
+	for _, a := range f.arrays {
+		words = append(words, a.elem.Lanes())
+	}
+	f.body.walk(func(n *Node) {
+		if elem, ok := n.View(); ok && elem != Void && n.op != OpPrefetch {
+			size := elem.Size()
+			if n.ahead { // what of it is noise is told by word
+				size = min(size, 4)
+			}
+			for i := range bytes {
+				if n.through() != nil || i == int(n.imm) {
+					bytes[i] = min(bytes[i], size)
+				}
+			}
+			if n.array != nil {
+				words[n.array.index] = min(words[n.array.index], size/4)
+			}
+		}
+		switch n.op {
+		case OpSharedElem, OpSharedSet, OpMatLoad, OpMatStore, OpTileLoad, OpTileStore:
+			words[n.imm] = 1
+		}
+	})
+	return bytes, words
 }
 
 // numbered returns the node of the body that has the number.
@@ -107,34 +151,23 @@ func (f *Func) numbered(number int) (found *Node) {
 	return found
 }
 
-func (f *Func) uses(list ...Op) bool {
-	found := false
-	f.body.walk(func(n *Node) {
-		for _, o := range list {
-			found = found || n.op == o
-		}
-	})
-	return found
-}
-
 // begin starts a workgroup.
 func (d *detector) begin(group, lanes, wave int, arrays []int) {
 	d.group, d.time, d.barriers, d.ordering = int32(group), 0, 0, 0
 	d.within = make([]int32, (lanes+wave-1)/wave)
 	d.pending, d.observed, d.known = make([]*release, lanes), make([][]release, lanes), nil
-	if d.shared == nil {
-		for _, words := range arrays {
-			d.shared = append(d.shared, make([]cell, words))
+	for i := range d.shared {
+		s := &d.shared[i]
+		if s.cells == nil {
+			s.cells = make([]cell, arrays[i]/s.grain)
+			continue
 		}
-		return
-	}
-	for _, cells := range d.shared {
-		for i := range cells {
-			if n := cells[i].rare; n != 0 {
+		for i := range s.cells {
+			if n := s.cells[i].rare; n != 0 {
 				d.rare[n-1], d.free = rare{}, append(d.free, n)
 			}
 		}
-		clear(cells)
+		clear(s.cells)
 	}
 }
 
@@ -308,7 +341,7 @@ func (m *machine) touch(v *visit, stores bool, array, at, words, lane int) {
 		v.subgroup = 0
 	}
 	v.within = m.races.within[v.subgroup]
-	cells := m.races.shared[array][at:][:words]
+	cells := m.races.shared[array].of(at, words)
 	for i := range cells {
 		var other *visit
 		if stores {
@@ -317,7 +350,7 @@ func (m *machine) touch(v *visit, stores bool, array, at, words, lane int) {
 			other = m.races.load(&cells[i], v)
 		}
 		if other != nil {
-			m.race(fmt.Sprintf("word %d of shared array %d", at+i, array), other, v)
+			m.race(fmt.Sprintf("word %d of shared array %d", at+i*m.races.shared[array].grain, array), other, v)
 			return
 		}
 	}
@@ -335,12 +368,12 @@ func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
 	switch n.op {
 	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
 		v.atomic, writes = true, n.op != OpAtomicLoad
-		m.races.atomic(&b.cells[at/m.races.grain], lane, writes)
+		m.races.atomic(&b.cells[at/b.grain], lane, writes)
 	case OpStore, OpStore16:
 		writes = true
 	}
 	constant := m.f.Args[arg].Access == Read
-	for i := at / m.races.grain; i*m.races.grain < at+size; i++ {
+	for i := at / b.grain; i*b.grain < at+size; i++ {
 		c := &b.cells[i]
 		var other *visit
 		switch {
@@ -357,7 +390,7 @@ func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
 			other = m.races.load(c, &v)
 		}
 		if other != nil {
-			m.race(fmt.Sprintf("word %d of argument %q", i*m.races.grain/4, m.f.Args[arg].Name), other, &v)
+			m.race(fmt.Sprintf("word %d of argument %q", i*b.grain/4, m.f.Args[arg].Name), other, &v)
 			return
 		}
 	}
@@ -371,9 +404,9 @@ func (m *machine) early(n *Node, arg, at, size, lane int, words []uint32) {
 	}
 	v := m.races.visit(n, lane, m.wave)
 	v.barriers = m.races.ordering
-	for i := 0; i < size; i += m.races.grain {
-		if c := &b.cells[(at+i)/m.races.grain]; !m.races.ordered(&c.write, &v) || c.rare != 0 && !m.races.ordered(&m.races.rareOf(c).last, &v) {
-			words[i/4] |= undefined >> (32 - 8*m.races.grain) << (i % 4 * 8)
+	for i := 0; i < size; i += b.grain {
+		if c := &b.cells[(at+i)/b.grain]; !m.races.ordered(&c.write, &v) || c.rare != 0 && !m.races.ordered(&m.races.rareOf(c).last, &v) {
+			words[i/4] |= undefined >> (32 - 8*b.grain) << (i % 4 * 8)
 		}
 	}
 }

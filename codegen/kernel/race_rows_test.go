@@ -4,11 +4,11 @@ import "testing"
 
 // TestRareRowsAreGivenBack checks that workgroups take the rows of those before, without what these knew.
 func TestRareRowsAreGivenBack(t *testing.T) {
-	d := &detector{}
+	d := &detector{shared: []shadow{{grain: 1}}}
 	for group := range 5 {
 		d.begin(group, 32, 32, []int{4})
 		for i := range 3 {
-			few := d.rareOf(&d.shared[0][i])
+			few := d.rareOf(&d.shared[0].cells[i])
 			if few.last.node != 0 || few.releases != nil {
 				t.Fatalf("workgroup %d knows what one before did", group)
 			}

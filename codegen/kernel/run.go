@@ -21,7 +21,7 @@ func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte)
 	if len(args) != len(f.Args) {
 		return fmt.Errorf("kernel %s: %d buffers for %d arguments", f.Name, len(args), len(f.Args))
 	}
-	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: make([][]uint32, f.nodes), races: newDetector(f, args)}
+	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: make([][]uint32, f.nodes), operands: make([][][]uint32, f.nodes), nears: map[int]uint32{}, races: newDetector(f, args)}
 	for i := range grid[0] * grid[1] * grid[2] {
 		m.group = [3]int{i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]}
 		if err := m.workgroup(i); err != nil {
@@ -43,8 +43,10 @@ type machine struct {
 	args        [][]byte
 	shared      [][]uint32
 	values      [][]uint32     // of nodes by number, by lane and element; of a var its content
+	operands    [][][]uint32   // of nodes by number, see operandsOf
 	gone        []bool         // lanes that have returned
 	left        [][]bool       // lanes that have left a loop, by the loops around
+	nears       map[int]uint32 // see near
 	places      map[Type][]int // see placesOf
 	gathered    [3][]float64   // see gather
 	races       *detector
@@ -120,6 +122,17 @@ func (m *machine) node(n *Node, active []bool) {
 	switch n.op {
 	case OpIf:
 		cond := m.value(n.args[0])
+		if n.same {
+			i := 0
+			if cond[0] == 0 {
+				i = 1
+			}
+			if i < len(n.regions) && anyLane(active) {
+				m.region(n.regions[i], active)
+			}
+			m.stay(active)
+			break
+		}
 		for i, r := range n.regions {
 			if some := where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }); anyLane(some) {
 				m.region(r, some) // else no barrier in it waits for anyone
@@ -186,10 +199,8 @@ func (m *machine) node(n *Node, active []bool) {
 	case OpCopyWait:
 		m.copyWait(n, active)
 	case OpAddress: // the argument's number stands for it
-		to := m.storage(n, 2)
-		for l := range m.lanes {
-			to[2*l] = n.imm
-		}
+		m.storage(n, 2)[0] = n.imm
+		m.spread(n)
 	case OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
 		m.buffer(n, active)
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
@@ -206,6 +217,7 @@ func (m *machine) node(n *Node, active []bool) {
 			m.matrix(n, active)
 		default:
 			m.compute(n, active)
+			m.spread(n)
 		}
 	}
 }
@@ -249,8 +261,12 @@ func anyLane(active []bool) bool {
 }
 
 func (m *machine) loop(active []bool, body *Region, n *Node) {
-	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
-	copyLanes(i, m.value(n.args[0]), active)
+	i, lo, hi, step := m.storage(body.param, 1), m.value(n.args[0]), m.value(n.args[1]), m.value(n.args[2])
+	if n.same {
+		m.count(active, body, lo[0], hi[0], step[0])
+		return
+	}
+	copyLanes(i, lo, active)
 	m.left = append(m.left, make([]bool, m.lanes))
 	for m.err == nil {
 		inside := where(active, func(l int) bool { return i[l] < hi[l] })
@@ -348,10 +364,14 @@ func (m *machine) buffer(n *Node, active []bool) {
 	if n.op == OpLoad16 || n.op == OpStore16 {
 		size, width = 2, 1
 	}
-	near := m.near(n.args[0])
-	for l := range m.lanes {
-		if !active[l] {
+	near := m.near(n)
+	for lane := range m.lanes {
+		if !active[lane] {
 			continue
+		}
+		l := lane
+		if n.same {
+			l = 0
 		}
 		if m.wraps(n, l, index[l], near) {
 			return
@@ -362,22 +382,28 @@ func (m *machine) buffer(n *Node, active []bool) {
 		}
 		data, at := m.args[arg], int(index[l])*size
 		if at+size > len(data) {
-			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, at, m.f.Args[arg].Name, len(data))
+			m.fail(n, "lane %d: byte %d of argument %q, which has %d", lane, at, m.f.Args[arg].Name, len(data))
 			return
 		}
-		m.inBuffer(n, int(arg), at, size, l)
-		for e := range width {
-			word := data[at+4*e:]
-			switch n.op {
-			case OpLoad16:
-				to[l] = uint32(binary.LittleEndian.Uint16(word))
-			case OpStore16:
-				binary.LittleEndian.PutUint16(word, uint16(from[l]))
-			case OpStore:
-				binary.LittleEndian.PutUint32(word, from[l*width+e])
-			default:
-				to[l*width+e] = binary.LittleEndian.Uint32(word)
+		if m.races.buffers[arg].cells != nil {
+			m.inBuffer(n, int(arg), at, size, lane)
+		}
+		word := data[at:]
+		switch n.op {
+		case OpLoad:
+			for e := range to[l*width:][:width] {
+				to[l*width+e] = binary.LittleEndian.Uint32(word[4*e:])
 			}
+		case OpStore:
+			for e, x := range from[l*width:][:width] {
+				binary.LittleEndian.PutUint32(word[4*e:], x)
+			}
+		case OpLoad16:
+			to[l] = uint32(binary.LittleEndian.Uint16(word))
+		case OpStore16:
+			binary.LittleEndian.PutUint16(word, uint16(from[l]))
+		default:
+			to[l] = binary.LittleEndian.Uint32(word)
 			switch n.op {
 			case OpAtomicAdd:
 				binary.LittleEndian.PutUint32(word, to[l]+from[l])
@@ -387,6 +413,10 @@ func (m *machine) buffer(n *Node, active []bool) {
 		}
 		if n.ahead {
 			m.early(n, int(arg), at, size, l, to[l*width:])
+		}
+		if n.same {
+			m.spread(n)
+			break
 		}
 	}
 }
@@ -400,16 +430,20 @@ func (m *machine) wraps(n *Node, lane int, index, near uint32) bool {
 	return true
 }
 
-// near is the sum of an index's numbers, if that is less than NearNumbers: else 0.
-func (m *machine) near(index *Node) uint32 {
+// near is the sum of the numbers of the index of an access, if that is less than NearNumbers: else 0.
+func (m *machine) near(access *Node) uint32 {
+	if sum, known := m.nears[access.number]; known {
+		return sum
+	}
 	var sum uint32
-	_, numbers := index.Sum()
+	_, numbers := access.args[0].Sum()
 	for _, n := range numbers {
 		sum += m.value(n)[0]
 	}
 	if sum >= NearNumbers {
-		return 0
+		sum = 0
 	}
+	m.nears[access.number] = sum
 	return sum
 }
 
@@ -427,7 +461,7 @@ func (m *machine) array(n *Node, active []bool) {
 		elem, touched = m.value(n.args[1]), 1
 	}
 	v, stores := m.shares(n)
-	near := m.near(n.args[0])
+	near := m.near(n)
 	for l := range m.lanes {
 		if !active[l] {
 			continue

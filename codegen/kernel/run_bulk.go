@@ -85,7 +85,7 @@ func (m *machine) arrive(n *Node, active []bool) {
 	for i, c := range s.begun {
 		s.last, s.done = &s.begun[i], map[int32]int32{}
 		copy(m.shared[c.array][c.at:], c.words)
-		clear(m.races.shared[c.array][c.at:][:len(c.words)]) // all have waited
+		clear(m.races.shared[c.array].of(c.at, len(c.words))) // all have waited
 	}
 	s.begun, s.ended = nil, s.ended+1
 }
@@ -131,7 +131,7 @@ func (m *machine) free(n *Node, active []bool) {
 		case s.freed&1 != turns[l]&1:
 			m.fail(n, "slot %d: not all subgroups will be done", slots[l])
 		case s.last != nil && s.freed == s.ended:
-			cells := m.races.shared[s.last.array][s.last.at:][:len(s.last.words)]
+			cells := m.races.shared[s.last.array].of(s.last.at, len(s.last.words))
 			for i := range cells {
 				for _, v := range []*visit{&cells[i].write, &cells[i].read, &cells[i].near, &cells[i].far} {
 					if v.node != 0 && v.time > s.done[v.subgroup] {

@@ -200,6 +200,10 @@ func (m *machine) matEach(n *Node, active []bool) {
 func (m *machine) matElement(n *Node, active []bool) {
 	count := m.words(n.args[0].typ)
 	held, at := m.storage(n.args[0], count), m.value(n.args[1])
+	var to []uint32
+	if n.op == OpVarElem {
+		to = m.storage(n, 1)
+	}
 	for l := range m.lanes {
 		if !active[l] {
 			continue
@@ -210,7 +214,7 @@ func (m *machine) matElement(n *Node, active []bool) {
 		}
 		i := l*count + int(at[l])
 		if n.op == OpVarElem {
-			m.storage(n, 1)[l] = held[i]
+			to[l] = held[i]
 		} else {
 			held[i] = m.value(n.args[2])[l]
 		}

@@ -12,13 +12,12 @@ func (m *machine) compute(n *Node, active []bool) {
 		m.builtin(n)
 		return
 	}
-	width := n.typ.Lanes()
-	to := m.storage(n, width)
-	var few [4][]uint32 // but for vectors of more elements nothing has more operands
-	args := few[:0]
-	for _, a := range n.args {
-		args = append(args, m.value(a))
+	width, lanes := n.typ.Lanes(), m.lanesOf(n)
+	list := m.operands[n.number]
+	if list == nil {
+		list = m.operandsOf(n)
 	}
+	to, args := list[0], list[1:]
 	typ := n.args[0].typ.Elem() // of a shift the first operand's counts, of a select the last's
 	if n.op == OpSelect {
 		typ = n.typ.Elem()
@@ -26,9 +25,9 @@ func (m *machine) compute(n *Node, active []bool) {
 	if together(n.op, typ, to, args) || regroup(n, to, args) {
 		return
 	}
-	in := make([]uint32, len(args), len(few))
-	for l := range m.lanes {
-		if !active[l] {
+	in := make([]uint32, len(args), 4) // but for vectors of more elements nothing has more operands
+	for l := range lanes {
+		if !active[l] && !n.same {
 			continue
 		}
 		switch n.op {
@@ -56,6 +55,17 @@ func (m *machine) compute(n *Node, active []bool) {
 	}
 }
 
+// operandsOf returns where the values of n and of its operands are kept, of all lanes or of lane 0 if they are the same. They stay there.
+func (m *machine) operandsOf(n *Node) [][]uint32 {
+	lanes := m.lanesOf(n)
+	list := [][]uint32{m.storage(n, n.typ.Lanes())[:lanes*n.typ.Lanes()]}
+	for _, a := range n.args {
+		list = append(list, m.value(a)[:lanes*a.typ.Lanes()])
+	}
+	m.operands[n.number] = list
+	return list
+}
+
 func (m *machine) builtin(n *Node) {
 	to := m.storage(n, 1)
 	same := [NumBuiltins]int{
@@ -63,7 +73,7 @@ func (m *machine) builtin(n *Node) {
 		WorkgroupIDX: m.group[0], WorkgroupIDY: m.group[1], WorkgroupIDZ: m.group[2],
 		NumWorkgroupsX: m.grid[0], NumWorkgroupsY: m.grid[1], NumWorkgroupsZ: m.grid[2],
 	}[Builtin(n.imm)]
-	for l := range to {
+	for l := range m.lanesOf(n) {
 		switch Builtin(n.imm) {
 		case SubgroupLane:
 			to[l] = uint32(l % m.wave)

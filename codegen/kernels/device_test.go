@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +66,9 @@ func withDevice(run func() int) (int, error) {
 		}
 		defer device.Close()
 		code, err := racetest.Main(run, spare...)
+		if err == nil && code == 0 && racetest.All() {
+			err = unseen()
+		}
 		if err != nil {
 			return code, err
 		}
@@ -78,21 +83,49 @@ func withDevice(run func() int) (int, error) {
 // launcher is launch, onDevice or interpretOnly.
 type launcher func(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte
 
-// shown is what the device has run: modules by key and constants, and the paths that they take through the lowering.
+// shown is what the device has run: modules by key and constants, and the paths that they take through the lowering; and the paths of modules
+// that are too large for it.
 var shown = struct {
 	sync.Mutex
 	modules map[string]bool
 	paths   paths
-}{modules: map[string]bool{}, paths: paths{}}
+	large   map[string]paths // by kernel
+}{modules: map[string]bool{}, paths: paths{}, large: map[string]paths{}}
+
+// largest is how many operations a module has at most that the device runs: six that had more took Mesa 51 of its 87 s.
+const largest = 2000
 
 // shows reports whether the device runs a module: one that it has run, or that takes a path that none before it took. Mesa takes fifty times
-// as long to compile a module as the interpreter takes to run it.
+// as long to compile a module as the interpreter takes to run it. What large modules do, smaller ones have to show: see unseen.
 func shows(c kernels.Candidate, f *kernel.Func) bool {
 	shown.Lock()
 	defer shown.Unlock()
 	module := fmt.Sprint(c.Kernel, c.Consts)
+	operations := 0
+	f.Body().Walk(func(*kernel.Node) { operations++ })
+	if operations > largest {
+		shown.large[c.Kernel] = paths{}
+		shown.large[c.Kernel].add(f)
+		return false
+	}
 	shown.modules[module] = shown.modules[module] || shown.paths.add(f)
 	return shown.modules[module]
+}
+
+// unseen returns an error if large modules take paths that no module on the device took.
+func unseen() error {
+	list := map[string]string{}
+	for kernel, paths := range shown.large {
+		for path, op := range paths {
+			if _, is := shown.paths[path]; !is {
+				list[path] = fmt.Sprintf("%s of %s", op, kernel)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no module of at most %d operations has these: %q", largest, slices.Sorted(maps.Values(list)))
 }
 
 // interpretOnly is launch in the interpreter, whatever the candidate.

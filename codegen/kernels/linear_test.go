@@ -497,8 +497,7 @@ var byteFormats = []ir.DType{ir.Q4_0, ir.Q4_1, ir.Q8_0, ir.Q2_K, ir.Q3_K, ir.Q4_
 
 // TestGemvFixed runs projections of an x in fixed point, beside one that is not, over
 // lanes that all have a unit and over some that have none. All shapes of all widths have to
-// give the same bits with subgroups of one size, also where codes are chosen by byte permutes: in the interpreter, and those of
-// one format on the device.
+// give the same bits with subgroups of one size, also where codes are chosen by byte permutes.
 func TestGemvFixed(t *testing.T) {
 	const (
 		uneven = 21 * 64  // no whole number of the groups of 128 whose squares are added up
@@ -540,23 +539,13 @@ func TestGemvFixed(t *testing.T) {
 					if thorough && d == ir.Q4_K {
 						dot.AMD = &target.AMD{} // whose lanes keep more columns
 					}
-					var widest, devices [][]byte
+					var widest [][]byte
 					for i, cols := range append(widths, widths[0]) {
 						if i == len(widths) { // as through CUDA: the same bits in other ways
 							dot.Permute, dot.Brief = true, true
 						}
 						w := newWorld(t, cols, cols)
 						out := w.fixedGroup(d, k)
-						same := func(widest *[][]byte, c kernels.Candidate, got map[*ir.Value][]byte) {
-							for i, y := range out {
-								if len(*widest) == i {
-									*widest = append(*widest, got[y])
-								}
-								if !bytes.Equal(got[y], (*widest)[i][:len(got[y])]) {
-									t.Errorf("%s: output %d of %d columns has other bits than that of 8", c.Kernel, i, cols)
-								}
-							}
-						}
 						tries := map[string]bool{} // one candidate of each kind is enough
 						for _, c := range different(w.candidates(&dot, out...)) {
 							if !strings.HasPrefix(c.Kernel, "gemv ") || !strings.Contains(c.Kernel, "*fixed") || c.Order != fmt.Sprint("fixed w", wave) {
@@ -568,10 +557,15 @@ func TestGemvFixed(t *testing.T) {
 								continue
 							}
 							tries[kind] = true
-							if d == ir.Q4_K && k == 5*256 && on.Wave == llvmpipe(t).Wave && len(tries) == 1 { // one of each width does on the device, too
-								same(&devices, c, w.checkWith(onDevice, c, cols, out...))
+							got := w.bits(c, cols, out...)
+							for i, y := range out {
+								if len(widest) == i {
+									widest = append(widest, got[y])
+								}
+								if !bytes.Equal(got[y], widest[i][:len(got[y])]) {
+									t.Errorf("%s: output %d of %d columns has other bits than that of 8", c.Kernel, i, cols)
+								}
 							}
-							same(&widest, c, w.bits(c, cols, out...))
 						}
 					}
 				}
@@ -627,7 +621,7 @@ func (w *world) fixedGroup(d ir.DType, k int) []*ir.Value {
 }
 
 // TestGemvNormedRuns has a norm of runs of x, in fixed point, with weights whose scales are of super-blocks, of halves and of
-// runs: candidates have teams, and all widths give the same bits.
+// runs: candidates have teams, and all widths give the same bits, those of one format on the device, too.
 func TestGemvNormedRuns(t *testing.T) {
 	for _, d := range []ir.DType{ir.Q4_K, ir.Q2_K, ir.Q8_0, ir.Q4_1} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -635,8 +629,12 @@ func TestGemvNormedRuns(t *testing.T) {
 			const k, run, n = 512, 256, 9
 			on := *llvmpipe(t)
 			on.Dot = true
-			var widest []byte
-			for _, cols := range []int{8, 1} {
+			launchers, widths := []launcher{interpretOnly}, []int{8, 1}
+			if d == ir.Q4_K {
+				launchers, widths = append(launchers, onDevice), []int{8, 4, 2, 1}
+			}
+			widest := make([][]byte, len(launchers))
+			for _, cols := range widths {
 				w := newWorld(t, cols, cols)
 				m, gain := w.matrix(d, n, k), w.vector("gain", k)
 				x := w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(run)}}, w.rows(ir.T, k), gain)
@@ -649,12 +647,17 @@ func TestGemvNormedRuns(t *testing.T) {
 					}
 				}
 				c := first(t, list, "gemv")
-				got := w.bits(c, cols, y)[y]
-				if widest == nil {
-					widest = got
+				if showing(t, c) {
+					w.check(c, cols, y)
 				}
-				if !bytes.Equal(got, widest[:len(got)]) {
-					t.Errorf("%s: %d columns give other bits than 8", c.Kernel, cols)
+				for i, launch := range launchers {
+					got := w.checkWith(launch, c, cols, y)[y]
+					if widest[i] == nil {
+						widest[i] = got
+					}
+					if !bytes.Equal(got, widest[i][:len(got)]) {
+						t.Errorf("%s: %d columns give other bits than 8", c.Kernel, cols)
+					}
 				}
 			}
 		})

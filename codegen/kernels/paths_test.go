@@ -7,8 +7,8 @@ import (
 )
 
 // paths are what kernels have a lowering and a driver's compiler do: their operations, each with the types of its operands and which of
-// them are constants, how it sees a buffer or an array, and the loops and ifs. The lowering looks at nothing else of an operation.
-type paths map[string]bool
+// them are constants, how it sees a buffer or an array, and the loops and ifs. The lowering looks at nothing else of an operation. Each has its operation.
+type paths map[string]kernel.Op
 
 // add adds the paths of a kernel and reports whether any of them is new.
 func (p paths) add(f *kernel.Func) (shows bool) {
@@ -18,9 +18,9 @@ func (p paths) add(f *kernel.Func) (shows bool) {
 			path = binary.AppendUvarint(path, x)
 		}
 	}
-	end := func() {
-		if !p[string(path)] {
-			p[string(path)], shows = true, true
+	end := func(op kernel.Op) {
+		if _, is := p[string(path)]; !is {
+			p[string(path)], shows = op, true
 		}
 		path = path[:0]
 	}
@@ -42,16 +42,16 @@ func (p paths) add(f *kernel.Func) (shows bool) {
 			for _, a := range n.Args() {
 				add(uint64(a.Type()), truth(a.Static()), truth(a.Op() == kernel.OpConst))
 			}
-			end()
+			end(n.Op())
 			for i, inner := range n.Regions() {
 				add(2, uint64(n.Op()), uint64(i), uint64(inner.Hint()), uint64(in))
-				end()
+				end(n.Op())
 				region(inner, n.Op())
 			}
 		}
 	}
 	add(0, truth(f.Workgroup().Static()))
-	end()
+	end(kernel.OpConst)
 	region(f.Body(), kernel.OpConst)
 	return shows
 }

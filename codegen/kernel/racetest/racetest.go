@@ -93,6 +93,12 @@ func clone(args [][]byte) [][]byte {
 // the filling of its tables if none is named.
 type Spare struct{ Kernel, File, Why string }
 
+// All reports whether all tests of a package run, not chosen ones.
+func All() bool {
+	pattern := flag.Lookup("test.run")
+	return pattern == nil || pattern.Value.String() == ""
+}
+
 // Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, it fails for the
 // barriers without which none has failed, but for spare ones, and for spare ones that are not.
 func Main(run func() int, spare ...Spare) (code int, err error) {
@@ -104,7 +110,7 @@ func Main(run func() int, spare ...Spare) (code int, err error) {
 		}
 	}
 	sort.Strings(list)
-	if pattern := flag.Lookup("test.run"); code != 0 || pattern != nil && pattern.Value.String() != "" {
+	if code != 0 || !All() {
 		if testing.Verbose() {
 			fmt.Fprintf(os.Stderr, "barriers that these tests did not miss: %q\n", list)
 		}
