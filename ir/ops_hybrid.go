@@ -69,7 +69,7 @@ var hybridOps = []*OpKind{
 	},
 	{
 		Name:    "l2norm",
-		Doc:     "each run of group elements x: y = x / max(sqrt(sum of x^2), eps)",
+		Doc:     "each run of group elements x: y = x / sqrt(sum of x^2 + eps)",
 		Params:  []string{"x"},
 		Attrs:   []AttrSpec{floatAttr("eps"), intAttr("group")},
 		Fusion:  PerHead,
@@ -185,7 +185,7 @@ var hybridOps = []*OpKind{
 	{
 		Name: "delta_chunk",
 		Doc: "the part of the gated delta rule that needs neither v nor the state, chunk by chunk (Yang et al. 2024, arXiv 2406.06484). A chunk is 8 rows, the first at a multiple of 8; the last " +
-			"chunk of a step may have fewer. c[r] = sum of g[i][h] from the chunk's first row to r; n(x) = max(sqrt(sum of x^2), eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
+			"chunk of a step may have fewer. c[r] = sum of g[i][h] from the chunk's first row to r; n(x) = sqrt(sum of x^2 + eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
 			"exp(c[r]-c[i]) * K[r].K[i] for i < r and B = inverse(1 + L) * diag(beta), y[r][h] is 20 numbers: for i < 8, E[r][i] = exp(c[last]-c[r]) / n(k[r]) * B[r][i]; for i < 8, " +
 			"F[r][i] = scale * sum over j <= r of exp(c[r]-c[j]) * Q[r].K[j] * B[j][i], 0 for i > r; p[r] = exp(c[r]) / n(k[r]); w[r] = scale * exp(c[r]) / n(q[r]); f = exp(c[last]); 0",
 		Params: []string{"q", "k", "g", "beta"},

@@ -84,9 +84,9 @@ func (p *deltaProducts) store(r int, y []float32) {
 	numbers[2], numbers[3] = float32(math.Exp(last)), 0
 }
 
-// unit divides x by its length, or by eps if it is shorter.
+// unit divides x by its length, the root of the sum of squares and eps.
 func unit(x []float32, eps float64) (y []float64, length float64) {
-	length = math.Max(math.Sqrt(sumOfSquares(x)), eps)
+	length = math.Sqrt(sumOfSquares(x) + eps)
 	y = make([]float64, len(x))
 	for i, v := range x {
 		y[i] = float64(v) / length

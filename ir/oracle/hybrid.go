@@ -43,7 +43,7 @@ func l2norm(c *call) error {
 	eps, group, x, y := c.op.Attrs.Float("eps"), c.op.Attrs.Int("group"), c.arg(0), c.result()
 	for i := range c.rows(0) * width(c.op.Result) / group {
 		in, out := x[i*group:(i+1)*group], y[i*group:(i+1)*group]
-		s := 1 / max(math.Sqrt(sumOfSquares(in)), eps)
+		s := 1 / math.Sqrt(sumOfSquares(in)+eps)
 		for j, v := range in {
 			out[j] = float32(float64(v) * s)
 		}

@@ -101,7 +101,7 @@ func TestNormsOfHeads(t *testing.T) {
 			for _, v := range x[i/group*group:][:group] {
 				sum += float64(v) * float64(v)
 			}
-			unit[i] = float64(x[i]) / math.Max(math.Sqrt(sum), 0.01)
+			unit[i] = float64(x[i]) / math.Sqrt(sum+0.01)
 			silu := float64(z[i]) / (1 + math.Exp(-float64(z[i])))
 			gated[i] = float64(x[i]) / math.Sqrt(sum/float64(group)+0.01) * float64(w[i%group]) * silu
 		}

@@ -144,7 +144,7 @@ func (k *deltaChunkKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.firsts[i], r.widths[i] = k.inputs[i].declarePlace(s, name)
 	}
 	r.scale = s.F32("scale", k.op.Attrs.Float("scale"), 1, "factor of q")
-	r.eps = s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "least length of q and k")
+	r.eps = s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "added to the sum of squares of q and k")
 	return func(b *kernel.Builder) {
 		r.b = b
 		n := extent.Load(b)
@@ -218,7 +218,7 @@ func (r *deltaChunkRun) multiply() {
 		list = append(list, lane.Sum4(b, v))
 	}
 	square := lane.Sum(b, list[ir.DeltaChunk], 1, chunkTeam)
-	b.If(b.Eq(member, 0), func() { r.lengths.Store(mine, b.Max(b.Sqrt(square), r.eps)) })
+	b.If(b.Eq(member, 0), func() { r.lengths.Store(mine, b.Sqrt(b.Add(square, r.eps))) })
 	product := lane.SumEach(b, list[:ir.DeltaChunk], member, 1)
 	r.products.StoreElem(b.Div(b.LocalID(), 4), b.Mod(b.LocalID(), 4), product)
 }

@@ -116,7 +116,7 @@ func (r *deltaLanes) normalize(token kernel.Value) {
 	b := r.b
 	for input := range 2 {
 		list := r.vector(token, input)
-		scale := b.Div(1.0, b.Max(b.Sqrt(r.length2(list)), r.eps))
+		scale := b.InverseSqrt(b.Add(r.length2(list), r.eps))
 		for part, v := range list {
 			r.inputs.Store(r.at(token, input, part), b.Mul(v, scale))
 		}

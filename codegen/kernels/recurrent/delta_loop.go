@@ -40,7 +40,7 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.firsts[i], r.widths[i] = in.declarePlace(s, k.delta.Kind.Params[i])
 	}
 	if k.norm != nil {
-		r.eps = s.F32("eps", k.norm.Attrs.Float("eps"), 1e-6, "least length of q and k")
+		r.eps = s.F32("eps", k.norm.Attrs.Float("eps"), 1e-6, "added to the sum of squares of q and k")
 	}
 	if k.gated != nil {
 		r.gatedEps = s.F32("gated_eps", k.gated.Attrs.Float("eps"), 1e-6, "added to the mean square of a result")
@@ -377,7 +377,7 @@ func (r *deltaRun) normalize() {
 	b.For(r.mine, 2*r.block(), r.lanes()/r.team(), func(i kernel.Value) {
 		from := b.Mul(b.Add(b.Mul(b.Div(i, 2), 3), b.Mod(i, 2)), r.headDim/4)
 		list, squares := r.squares4(r.inputs, from)
-		scale := b.Div(1.0, b.Max(b.Sqrt(squares), r.eps))
+		scale := b.InverseSqrt(b.Add(squares, r.eps))
 		for p, v := range list {
 			r.inputs.Store(b.Add(from, b.Add(r.member, p*r.team())), b.Mul(v, b.Splat(scale, 4)))
 		}

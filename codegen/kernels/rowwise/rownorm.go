@@ -211,7 +211,7 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		total := k.sum(b, sum)
 		var scale kernel.Value
 		if k.op.Kind.Name == "l2norm" {
-			scale = b.Div(1.0, b.Max(b.Sqrt(total), eps))
+			scale = b.InverseSqrt(b.Add(total, eps))
 		} else {
 			scale = b.InverseSqrt(b.Add(b.Div(total, b.Convert(kernel.F32, group)), eps))
 		}
