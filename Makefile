@@ -31,7 +31,8 @@ run: build
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
 test lint: export GOGC = 400
 test: packages lint
-	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -ldflags='-s -w' -timeout 30m ./... # lint has had go vet look at all
+	@# Lint has had go vet look at all. The two packages that take longest begin first.
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -ldflags='-s -w' -timeout 30m . ./codegen/kernels ./...
 	cd runtime/vulkan/vk/vkcheck && CGO_ENABLED=1 $(GO) test ./...
 
 # What the tests need beside Go: SPIRV-Tools, a Vulkan driver, a browser, gcc.
