@@ -48,7 +48,7 @@ func fuseRing(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
-			if op.Kind.Name == "conv1d" && rowsOf(f, op.Result) <= ir.DecodeRows {
+			if op.Kind.Name == "conv1d" && rowsOf(f, op.Result) <= ir.DecodeRows && aroundConv(uses, op) != nil {
 				joinIf(f, op, withProjection(uses, groupOf(f, op)), func(g *ir.Group) bool { return d.Computes(p, f, g) })
 			}
 		}
