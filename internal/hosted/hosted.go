@@ -1,11 +1,12 @@
-// Package hosted serves models of testdata within a test, on the host.
+// Package hosted serves models of testdata within a test, on this processor.
 package hosted
 
 import (
 	"context"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -13,17 +14,19 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/engine"
-	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 // Serve loads a model, such as gopher-chat, and serves it with slots of ctx positions until the test ends.
 func Serve(t testing.TB, name string, ctx, slots int, o api.Options) *api.Server {
-	_, here, _, _ := runtime.Caller(0)
+	_, here, _, _ := goruntime.Caller(0)
 	path := filepath.Join(filepath.Dir(here), "../../testdata/models", name+"-q4_k_m.gguf")
 	o.Served = []*api.Served{{Names: []string{name}, Path: path, Ctx: ctx, Open: func(c context.Context) (*api.Model, error) { return open(c, path, ctx, slots) }}}
 	s := api.New(o)
@@ -39,7 +42,7 @@ func Serve(t testing.TB, name string, ctx, slots int, o api.Options) *api.Server
 }
 
 func open(c context.Context, path string, ctx, slots int) (*api.Model, error) {
-	plan, err := compile(path, frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16})
+	plan, err := compile(path, frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16, MaxRows: 64})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +50,7 @@ func open(c context.Context, path string, ctx, slots int) (*api.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	exec, err := host.New(c, plan, src)
+	exec, err := cpu.New(c, plan, src, cpu.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +58,24 @@ func open(c context.Context, path string, ctx, slots int) (*api.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.New(plan, exec, tok, engine.Options{})
+	e, err := engine.New(plan, slow{exec}, tok, engine.Options{ITL: time.Nanosecond}) // no bursts
 	if err != nil {
 		return nil, err
 	}
-	m := &api.Model{Header: plan.Header, Device: "host", Tokenizer: tok, Defaults: sample.Defaults(plan.Vocab.Sampling), Engine: e,
+	m := &api.Model{Header: plan.Header, Device: target.CPU, Tokenizer: tok, Defaults: sample.Defaults(plan.Vocab.Sampling), Engine: e,
 		Close: func() error { exec.Close(); return src.Close() }}
 	if m.Template, err = chat.Open(plan.Vocab, plan.Dialect); err != nil {
 		m.NoChat = err.Error()
 	}
 	return m, nil
+}
+
+// slow is an executor that takes as long as one of a large model, so that a client sees tokens come one by one.
+type slow struct{ runtime.Executor }
+
+func (s slow) Run(ctx context.Context, entry *plans.Entry, times int) error {
+	time.Sleep(4 * time.Millisecond)
+	return s.Executor.Run(ctx, entry, times)
 }
 
 func compile(path string, in frontend.Options) (*plans.Plan, error) {
@@ -73,7 +84,7 @@ func compile(path string, in frontend.Options) (*plans.Plan, error) {
 		return nil, err
 	}
 	defer f.Close()
-	device, err := target.Lookup("host")
+	device, err := target.Lookup(target.CPU)
 	if err != nil {
 		return nil, err
 	}
@@ -81,5 +92,6 @@ func compile(path string, in frontend.Options) (*plans.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	trust.Accept(r.Plan)
 	return r.Plan, nil
 }

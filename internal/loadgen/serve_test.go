@@ -9,7 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/api"
 )
 
-// TestSoakServer is a short soak of the server with a model on the host.
+// TestSoakServer is a short soak of the server with a model on this processor.
 func TestSoakServer(t *testing.T) {
 	server := httptest.NewServer(hosted.Serve(t, "gopher-chat", 256, 4, api.Options{Loopback: true}))
 	defer server.Close()
