@@ -118,7 +118,7 @@ func addArrivals(p *ir.Program) {
 			}
 		}
 	}
-	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
+	p.AddGlobal(ir.Arrivals, ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
 }
 
 // splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups with a last-block reduction.

@@ -60,7 +60,7 @@ func dependencies(f *ir.Func) [][]int {
 	before := make([][]int, len(f.Groups))
 	made, read := map[*ir.Value]int{}, map[*ir.Value][]int{} // the group that made or last wrote a value; those that have read it since
 	for i, g := range f.Groups {
-		in, writes := g.Inputs(), g.Writes()
+		in, writes := g.Inputs(), writesOf(g)
 		for _, v := range slices.Concat(in, writes) {
 			if j, ok := made[v]; ok {
 				before[i] = append(before[i], j)

@@ -19,7 +19,7 @@ func assignSteps(f *ir.Func) {
 				step = max(step, s+1)
 			}
 		}
-		in, writes := g.Inputs(), g.Writes()
+		in, writes := g.Inputs(), writesOf(g)
 		if g.Call != nil {
 			for _, v := range g.Call.Args {
 				if v.Class == ir.Step && !slices.Contains(in, v) {
@@ -50,4 +50,17 @@ func assignSteps(f *ir.Func) {
 		}
 	}
 	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Step - b.Step })
+}
+
+// writesOf returns what a group writes: what its ops do, and the counters of last-block reductions, which its kernel needs for itself.
+func writesOf(g *ir.Group) []*ir.Value {
+	writes := g.Writes()
+	if g.Call != nil {
+		for _, v := range g.Call.Args {
+			if v.Name == ir.Arrivals && v.Class == ir.Step {
+				writes = append(slices.Clone(writes), v)
+			}
+		}
+	}
+	return writes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -63,7 +65,7 @@ type planned struct {
 	target *target.Target
 }
 
-// digest compiles and returns the SHA-256 of what the compiler decides. Kernels are chosen by what the
+// digest compiles, proves the plan and returns the SHA-256 of what the compiler decides. Kernels are chosen by what the
 // compiler holds of the target, and not by a driver that this computer may have.
 func (p planned) digest() (sum [32]byte, err error) {
 	f, err := p.model.open()
@@ -86,6 +88,9 @@ func (p planned) digest() (sum [32]byte, err error) {
 		return sum, err
 	}
 	plan := r.Plan
+	if problems := audit.Check(plan); len(problems) > 0 {
+		return sum, fmt.Errorf("the plan is refused: %v", problems[0])
+	}
 	plan.Header.Compiler, plan.Header.Model.Absolute = "", ""
 	h := sha256.New()
 	e := json.NewEncoder(h)

@@ -8,7 +8,7 @@ import (
 // Arrivals returns the step value whose elements count the workgroups of a last-block reduction, if
 // it has as many; else nil. All are 0 when a dispatch begins and when it ends.
 func Arrivals(s *Site, count int) *ir.Value {
-	v := s.Program.Global("arrivals")
+	v := s.Program.Global(ir.Arrivals)
 	if v == nil || int(v.Type.Shape[0]) < count {
 		return nil
 	}
