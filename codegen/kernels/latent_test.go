@@ -162,11 +162,12 @@ func TestLatentQueriesOfAnyWidth(t *testing.T) {
 	attended(4, 48, 16, 3, latentQueryTest(4, 48, 16, 32, at)).checkWidths(t, "%0")
 }
 
-// TestOtherHeadsAreNoLatentQueries has a rotation of halves, one of a part of the run, and a processor, whose passes leave these ops apart.
+// TestOtherHeadsAreNoLatentQueries has a rotation of halves, one of a part of the run, one of runs that are those of two heads, and a processor, whose passes leave these ops apart.
 func TestOtherHeadsAreNoLatentQueries(t *testing.T) {
 	for _, c := range []struct{ old, new, on string }{
 		{`"norm"`, `"neox"`, "sm_90-cuda"},
 		{"n_rot=16", "n_rot=8", "sm_90-cuda"},
+		{"head_slice @q {head_dim=16, parts=3, part=2}", "head_cut @q {stride=24, first=16, width=8}", "sm_90-cuda"},
 		{"", "", "cpu:x86-64-v4"},
 	} {
 		for _, other := range []siteTest{

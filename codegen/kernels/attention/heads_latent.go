@@ -20,10 +20,10 @@ type latentHeads struct {
 	ops    []*ir.Op // that make them
 }
 
-// headRun is the part of a head that begins at an element of its stride of x.
+// headRun is the part of a head that begins at an element of its stride of x, and is so wide.
 type headRun struct {
-	x             *ir.Value
-	stride, start int
+	x                    *ir.Value
+	stride, start, width int
 }
 
 // matchLatent reads a group as such heads, of queries or of what is cached:
@@ -83,7 +83,9 @@ func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
 	l.first, l.beside = int(c.x.Type.Last())/heads, headRun{x: rope.Args[0]}
 	l.stride, l.beside.stride = l.first, rope.Attrs.Int("head_dim")
 	if part := made(l.beside.x, "head_slice", "head_cut"); part != nil {
-		l.beside = runOf(part)
+		if l.beside = runOf(part); l.beside.width != rope.Attrs.Int("head_dim") {
+			return nil
+		}
 	}
 	if norm := made(c.x, "rmsnorm"); norm != nil {
 		if norm.Attrs.Int("group") != l.first || len(norm.Args) != 2 || norm.Args[1].Type.DType != ir.F32 || norm.Args[1].Type.Last() != ir.Dim(l.first) {
@@ -93,7 +95,7 @@ func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
 	}
 	if part := made(c.x, "head_slice", "head_cut"); part != nil {
 		run := runOf(part)
-		if run.start != 0 {
+		if run.start != 0 || run.width != l.first {
 			return nil
 		}
 		c.x, l.stride = run.x, run.stride
@@ -111,10 +113,10 @@ func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
 // runOf returns where the parts are that a head_slice or head_cut takes.
 func runOf(op *ir.Op) headRun {
 	if op.Kind.Name == "head_cut" {
-		return headRun{op.Args[0], op.Attrs.Int("stride"), op.Attrs.Int("first")}
+		return headRun{op.Args[0], op.Attrs.Int("stride"), op.Attrs.Int("first"), op.Attrs.Int("width")}
 	}
 	width := op.Attrs.Int("head_dim")
-	return headRun{op.Args[0], op.Attrs.Int("parts") * width, op.Attrs.Int("part") * width}
+	return headRun{op.Args[0], op.Attrs.Int("parts") * width, op.Attrs.Int("part") * width, width}
 }
 
 // fits reports whether accesses of the group lie in one part of a head.
