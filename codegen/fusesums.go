@@ -39,7 +39,7 @@ func fuseSum(p *ir.Program, f *ir.Func, g *ir.Group, sum *ir.Value, t *target.Ta
 		before := &kernels.Site{Program: p, Func: f, Group: r, Outputs: outputs, Target: t}
 		after := *before
 		after.Group = &ir.Group{Name: r.Name, Ops: slices.Concat(g.Ops, r.Ops)}
-		if i == 0 && all > 1 {
+		if i == 0 && all > len(first) {
 			after.Outputs = append(slices.Clone(outputs), sum)
 		}
 		if !strategy.TakesSum(before, &after) {

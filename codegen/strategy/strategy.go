@@ -49,7 +49,7 @@ func tooShort(t *target.Target, w *kernels.Rewrite) bool {
 }
 
 // FusesSums reports whether a step less is worth that every workgroup of a projection norms the whole row before it: on targets where steps
-// load weights before they wait for the one before, which hides the norm's, and the step saved is longer than what is left (docs/lab/shapes.md).
+// load weights before they wait for the one before, which hides the norm's. That the step saved is longer than what is left is reckoned, not measured (docs/lab/shapes.md).
 func FusesSums(t *target.Target) bool { return t.LoadsEarly() }
 
 // TakesSum reports whether the family that computes a group as it is, before, also computes it with what makes its input, after.

@@ -71,16 +71,10 @@ func (o *options) run(models []string) (err error) {
 	if len(models) == 0 {
 		return errors.New("no model given")
 	}
-	var shapes []synth.Shape // those asked for, in the order of models
-	for _, m := range models {
-		if strings.HasSuffix(m, ".gguf") {
-			continue
-		}
-		s, err := synth.Parse(m)
-		if err != nil {
+	for _, m := range models { // before the first is measured
+		if _, err := synth.Parse(m); err != nil && !isFile(m) {
 			return err
 		}
-		shapes = append(shapes, s)
 	}
 	for _, bin := range []*string{&o.bin, &o.old} {
 		if *bin != "" {
@@ -100,13 +94,11 @@ func (o *options) run(models []string) (err error) {
 	var starts strings.Builder
 	var failed []error // one model that one of the two refuses does not end the others
 	for _, m := range models {
-		if strings.HasSuffix(m, ".gguf") {
-			err = o.measure(m, dir, &starts)
-		} else {
-			err = o.measureShape(m, shapes[0], dir, &starts)
-			shapes = shapes[1:]
+		measure := o.measureShape
+		if isFile(m) {
+			measure = o.measure
 		}
-		if err != nil {
+		if err := measure(m, dir, &starts); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", m, err))
 		}
 		if len(o.stop) > 0 {
@@ -127,8 +119,15 @@ func (o *options) rival(peer string) string {
 	return peer
 }
 
+// isFile reports whether a model is a file, and not a shape.
+func isFile(model string) bool { return strings.HasSuffix(model, ".gguf") }
+
 // measureShape measures a model of random weights.
-func (o *options) measureShape(name string, s synth.Shape, dir string, starts io.Writer) error {
+func (o *options) measureShape(name, dir string, starts io.Writer) error {
+	s, err := synth.Parse(name)
+	if err != nil {
+		return err
+	}
 	m, err := synth.New(s)
 	if err != nil {
 		return err
