@@ -57,7 +57,7 @@ mutants:
 	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/mutants $(ONLY)
 	$(GO) test . -count=1 -v -run TestBadPlans | grep -v '^=== '
 
-# Compares plans for all targets, and what kernels are offered, with the committed digests.
+# Proves plans for all targets and compares them, and what kernels are offered, with the committed digests.
 # A change that means to change some: make digests UPDATE=-update
 digests:
 	$(GO) run ./internal/digests $(if $(UPDATE),--update)

@@ -73,7 +73,6 @@ func Build(name string, body func(b *Builder)) (*Func, error) {
 	b.f.Extensions = sortedKeys(b.extensions)
 	b.f.SubgroupOps = sortedKeys(b.subgroup)
 	b.f.number()
-	b.f.findSame()
 	return b.f, nil
 }
 

@@ -99,8 +99,6 @@ type Node struct {
 	at      *callers // of accesses and barriers
 	array   *Array   // of a copy
 	ahead   bool     // of a load, see Buffer.Ahead; of a barrier, see SubgroupHint
-	same    bool     // for all lanes, see Func.findSame
-	wide    bool     // some node reads it by lane
 }
 
 func (n *Node) static() bool { return n.region == nil }

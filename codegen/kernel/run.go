@@ -122,17 +122,6 @@ func (m *machine) node(n *Node, active []bool) {
 	switch n.op {
 	case OpIf:
 		cond := m.value(n.args[0])
-		if n.same {
-			i := 0
-			if cond[0] == 0 {
-				i = 1
-			}
-			if i < len(n.regions) && anyLane(active) {
-				m.region(n.regions[i], active)
-			}
-			m.stay(active)
-			break
-		}
 		for i, r := range n.regions {
 			if some := where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }); anyLane(some) {
 				m.region(r, some) // else no barrier in it waits for anyone
@@ -199,8 +188,10 @@ func (m *machine) node(n *Node, active []bool) {
 	case OpCopyWait:
 		m.copyWait(n, active)
 	case OpAddress: // the argument's number stands for it
-		m.storage(n, 2)[0] = n.imm
-		m.spread(n)
+		to := m.storage(n, 2)
+		for l := range m.lanes {
+			to[2*l] = n.imm
+		}
 	case OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
 		m.buffer(n, active)
 	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
@@ -217,7 +208,6 @@ func (m *machine) node(n *Node, active []bool) {
 			m.matrix(n, active)
 		default:
 			m.compute(n, active)
-			m.spread(n)
 		}
 	}
 }
@@ -261,12 +251,8 @@ func anyLane(active []bool) bool {
 }
 
 func (m *machine) loop(active []bool, body *Region, n *Node) {
-	i, lo, hi, step := m.storage(body.param, 1), m.value(n.args[0]), m.value(n.args[1]), m.value(n.args[2])
-	if n.same {
-		m.count(active, body, lo[0], hi[0], step[0])
-		return
-	}
-	copyLanes(i, lo, active)
+	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
+	copyLanes(i, m.value(n.args[0]), active)
 	m.left = append(m.left, make([]bool, m.lanes))
 	for m.err == nil {
 		inside := where(active, func(l int) bool { return i[l] < hi[l] })
@@ -365,13 +351,9 @@ func (m *machine) buffer(n *Node, active []bool) {
 		size, width = 2, 1
 	}
 	near := m.near(n)
-	for lane := range m.lanes {
-		if !active[lane] {
+	for l := range m.lanes {
+		if !active[l] {
 			continue
-		}
-		l := lane
-		if n.same {
-			l = 0
 		}
 		if m.wraps(n, l, index[l], near) {
 			return
@@ -382,11 +364,11 @@ func (m *machine) buffer(n *Node, active []bool) {
 		}
 		data, at := m.args[arg], int(index[l])*size
 		if at+size > len(data) {
-			m.fail(n, "lane %d: byte %d of argument %q, which has %d", lane, at, m.f.Args[arg].Name, len(data))
+			m.fail(n, "lane %d: byte %d of argument %q, which has %d", l, at, m.f.Args[arg].Name, len(data))
 			return
 		}
 		if m.races.buffers[arg].cells != nil {
-			m.inBuffer(n, int(arg), at, size, lane)
+			m.inBuffer(n, int(arg), at, size, l)
 		}
 		word := data[at:]
 		switch n.op {
@@ -413,10 +395,6 @@ func (m *machine) buffer(n *Node, active []bool) {
 		}
 		if n.ahead {
 			m.early(n, int(arg), at, size, l, to[l*width:])
-		}
-		if n.same {
-			m.spread(n)
-			break
 		}
 	}
 }

@@ -12,7 +12,7 @@ func (m *machine) compute(n *Node, active []bool) {
 		m.builtin(n)
 		return
 	}
-	width, lanes := n.typ.Lanes(), m.lanesOf(n)
+	width := n.typ.Lanes()
 	list := m.operands[n.number]
 	if list == nil {
 		list = m.operandsOf(n)
@@ -26,8 +26,8 @@ func (m *machine) compute(n *Node, active []bool) {
 		return
 	}
 	in := make([]uint32, len(args), 4) // but for vectors of more elements nothing has more operands
-	for l := range lanes {
-		if !active[l] && !n.same {
+	for l := range m.lanes {
+		if !active[l] {
 			continue
 		}
 		switch n.op {
@@ -55,12 +55,11 @@ func (m *machine) compute(n *Node, active []bool) {
 	}
 }
 
-// operandsOf returns where the values of n and of its operands are kept, of all lanes or of lane 0 if they are the same. They stay there.
+// operandsOf returns where the values of n and of its operands are kept. They stay there.
 func (m *machine) operandsOf(n *Node) [][]uint32 {
-	lanes := m.lanesOf(n)
-	list := [][]uint32{m.storage(n, n.typ.Lanes())[:lanes*n.typ.Lanes()]}
+	list := [][]uint32{m.storage(n, n.typ.Lanes())}
 	for _, a := range n.args {
-		list = append(list, m.value(a)[:lanes*a.typ.Lanes()])
+		list = append(list, m.value(a))
 	}
 	m.operands[n.number] = list
 	return list
@@ -73,7 +72,7 @@ func (m *machine) builtin(n *Node) {
 		WorkgroupIDX: m.group[0], WorkgroupIDY: m.group[1], WorkgroupIDZ: m.group[2],
 		NumWorkgroupsX: m.grid[0], NumWorkgroupsY: m.grid[1], NumWorkgroupsZ: m.grid[2],
 	}[Builtin(n.imm)]
-	for l := range m.lanesOf(n) {
+	for l := range to {
 		switch Builtin(n.imm) {
 		case SubgroupLane:
 			to[l] = uint32(l % m.wave)

@@ -69,11 +69,8 @@ func (f *Func) Tables() []Constants {
 func (m *machine) constant(n *Node, active []bool) {
 	words, index := m.f.tables[n.imm].Words, m.value(n.args[0])
 	to := m.storage(n, 1)
-	if n.same && !anyLane(active) {
-		return
-	}
-	for l := range m.lanesOf(n) {
-		if !active[l] && !n.same {
+	for l := range m.lanes {
+		if !active[l] {
 			continue
 		}
 		if int(index[l]) >= len(words) {
@@ -82,7 +79,6 @@ func (m *machine) constant(n *Node, active []bool) {
 		}
 		to[l] = words[index[l]]
 	}
-	m.spread(n)
 }
 
 // tableString prints a table, long ones by their ends and a checksum.
