@@ -78,8 +78,6 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) 
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
 		passes.Pass{Name: "ApplyWants", Doc: "groups get what kernels ask for: inputs of projections and attention rounded to f16 or fixed point, inputs of prompts laid out in tiles, workspaces for split-K products", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return applyWants(p, t) }},
-		passes.Pass{Name: "FuseSums", Doc: "a norm with a residual moves into the projections of few rows that read the sum, each of which computes it for itself", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return fuseSums(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
 			Run: choose},
 	)

@@ -22,7 +22,6 @@ type site struct {
 	candidates []kernels.Candidate
 	rated      []*rated
 	key        string   // in tables of what is tuned
-	like       string   // the key of the same without what fuseSums has put before it
 	orders     []string // of sums: the oracle is asked about candidates of these; none: of any
 	chosen     *kernels.Candidate
 }
@@ -58,7 +57,6 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 		uses := f.Uses()
 		for _, g := range f.Groups {
 			s := &site{f: f, g: g, outputs: g.Outputs(uses), key: tuning.SiteOf(f, g)}
-			s.like = likeOf(f, g, s.key)
 			s.candidates = strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: s.outputs, Target: t})
 			if len(s.candidates) == 0 {
 				if n := indexable(p, t, p.Ctx); 0 < n && n < p.Ctx {
@@ -71,14 +69,6 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 		return nil
 	})
 	return slices.Concat(each...), err
-}
-
-// likeOf returns the key of g without a post-norm before other ops. Such groups are tuned under either key.
-func likeOf(f *ir.Func, g *ir.Group, key string) string {
-	if sum := kernels.PostNormOf(g); sum != nil && len(sum.Ops) < len(g.Ops) {
-		return tuning.SiteOf(f, &ir.Group{Ops: g.Ops[len(sum.Ops):]})
-	}
-	return key
 }
 
 // selectKernels chooses a candidate for every group: the one that was best when the
@@ -159,7 +149,7 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 				return nil, fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
 			}
 		}
-		best, why := strategy.Choose([]string{s.key, s.like}, list, len(s.candidates), q.t.Units, c.Tuned, predicted)
+		best, why := strategy.Choose(s.key, list, len(s.candidates), q.t.Units, c.Tuned, predicted)
 		if decode {
 			orders[s.g.Name] = best.Order
 		}

@@ -51,8 +51,6 @@ var Orders = []Order{
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
 	{"SplitDelta", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "ApplyWants", "SplitAttention adds the counters of last-block reductions, and its halves round their input"},
-	{"ApplyWants", "FuseSums", "which kernels there are decides whether projections take a sum in"},
-	{"FuseSums", "SelectKernels", "what is fused decides which kernels there are"},
 	{"ApplyWants", "SelectKernels", "types and workspaces decide which kernels there are"},
 	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},

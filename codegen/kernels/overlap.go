@@ -50,7 +50,7 @@ func withForms(s *Site, list []Candidate) []Candidate {
 			if sameRoom(c.Lanes, room) {
 				continue
 			}
-			c.Room = max(c.Room, room)
+			c.Room = room
 			c.Kernel = fmt.Sprintf("%s room=%d", c.Kernel, room)
 			c.Shape = joined(c.Shape, fmt.Sprintf("room for %d", room))
 			all = append(all, c)

@@ -98,9 +98,6 @@ func Candidates(s *Site, of ...string) []Candidate {
 	return withForms(s, all)
 }
 
-// PostNormOf returns the post-norm that g begins with, nil if there is none.
-func PostNormOf(g *ir.Group) *site.PostNorm { return site.PostNormOf(g.Ops) }
-
 // Find returns the candidate of s that the call names, or nil. Names are unique at a site
 // (TestCandidatesHaveNames), and the first word of a kernel's name is its family.
 func Find(s *Site, call *ir.Call) *Candidate {

@@ -8,13 +8,13 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Choose returns a candidate of the list, and the reason: the one named by the first table with a row for the site, by the first of its keys that has
-// one, else the one most like the best one of a site near the last key, else the first. of counts all candidates of the site; those of other orders are not in the
+// Choose returns a candidate of the list, and the reason: the one named by the first table with a row for the site, else the one most like
+// the best one of a near measured site, else the first. of counts all candidates of the site; those of other orders are not in the
 // list. units is the number of units of the device.
-func Choose(keys []string, list []kernels.Candidate, of, units int, tables ...*tuning.Table) (*kernels.Candidate, string) {
+func Choose(site string, list []kernels.Candidate, of, units int, tables ...*tuning.Table) (*kernels.Candidate, string) {
 	gone := ""
 	for _, t := range tables {
-		row, ok := lookup(t, keys)
+		row, ok := t.Lookup(site)
 		if !ok {
 			continue
 		}
@@ -24,18 +24,9 @@ func Choose(keys []string, list []kernels.Candidate, of, units int, tables ...*t
 		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
 	}
 	for _, t := range tables {
-		if c, why := near(keys[len(keys)-1], list, units, t); c != nil {
+		if c, why := near(site, list, units, t); c != nil {
 			return c, why + gone
 		}
 	}
 	return &list[0], fmt.Sprintf("best guess of %d%s", of, gone)
-}
-
-func lookup(t *tuning.Table, keys []string) (row tuning.Row, ok bool) {
-	for _, key := range keys {
-		if row, ok = t.Lookup(key); ok {
-			break
-		}
-	}
-	return row, ok
 }

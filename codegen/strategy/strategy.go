@@ -48,16 +48,6 @@ func tooShort(t *target.Target, w *kernels.Rewrite) bool {
 	return w.Family == "expert_down" && w.Units < downFrom && t.CUDA == 0
 }
 
-// FusesSums reports whether a step less is worth that every workgroup of a projection norms the whole row before it: on targets where steps
-// load weights before they wait for the one before, which hides the norm's. That the step saved is longer than what is left is reckoned, not measured (docs/lab/shapes.md).
-func FusesSums(t *target.Target) bool { return t.LoadsEarly() }
-
-// TakesSum reports whether the family that computes a group as it is, before, also computes it with what makes its input, after.
-func TakesSum(before, after *kernels.Site) bool {
-	as, with := Candidates(before), Candidates(after)
-	return len(as) > 0 && len(with) > 0 && as[0].Family == with[0].Family
-}
-
 func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	r := &ranking{t: s.Target, rows: s.Func.Rows, of: map[string][]kernels.Candidate{}}
 	for _, c := range offers {

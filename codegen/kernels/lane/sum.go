@@ -24,12 +24,3 @@ func (p *Partial) Product(b *kernel.Builder, q, x kernel.Value) {
 		*p = Partial{b.Mul(q, x), true}
 	}
 }
-
-// SquareOf returns the sum of the squares of four elements, one after the other.
-func SquareOf(b *kernel.Builder, v kernel.Value) kernel.Value {
-	var square Partial
-	for e := range 4 {
-		square.Product(b, b.Elem(v, e), b.Elem(v, e))
-	}
-	return square.Sum
-}

@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // gemv computes a linear group for few rows of x, which are called columns here: a row is
@@ -48,7 +47,7 @@ func GemvCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, k := range gemvShapes(g, s.Target) {
-		if g.runs > 0 && k.teams == 0 || g.ringed() && k.columns != k.rows || g.sum != nil && !k.resident {
+		if g.runs > 0 && k.teams == 0 || g.ringed() && k.columns != k.rows {
 			continue
 		}
 		list = append(list, k.candidate())
@@ -390,7 +389,6 @@ func (k gemv) candidate() site.Candidate {
 	}
 	c := site.Candidate{
 		Kernel: k.name(),
-		Room:   k.besideSum(),
 		Order:  k.order(),
 		Shape:  k.shape(),
 		Lanes:  k.lanes(),
@@ -404,9 +402,6 @@ func (k gemv) candidate() site.Candidate {
 		ring := c.Cover[0]
 		ring.Arg, c.Sequences = "ring", ir.ManySequences
 		c.Cover = append(c.Cover, ring)
-	}
-	if k.sum != nil && k.sum.kept {
-		c.Cover = append(c.Cover, plans.Cover{Arg: "sum", Dims: []int{k.rows, k.k}, Tile: []int{k.columns, k.k}, Axis: []int{1, 0}})
 	}
 	return site.Implement(c, "gemv", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
 }

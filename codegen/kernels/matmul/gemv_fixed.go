@@ -22,9 +22,6 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 			held[r.p].set(r.first(r.place()))
 		}
 	})
-	if r.sumRun != nil && !r.sumsEights() {
-		r.sumRun.all()
-	}
 	if r.sharedX != nil {
 		for c := range r.columns {
 			r.makeShared(c)
@@ -174,14 +171,14 @@ func masks(from, end int) (list []int) {
 // loadFixed loads the lane's elements of x and rounds them to fixed point.
 func (r *gemvRun) loadFixed(k *residentX) {
 	b, f := r.b, r.p.matrices[0].Format.Bytes
-	for c := range r.starts {
+	for c, column := range r.starts {
 		var units []weight.FixedUnit
 		for j, u := range k.places {
 			var x, halves [2][]kernel.Value
 			for h := range halves {
 				for v := range weight.FixedHalf / 4 {
 					at := b.Add(b.Mul(u.Half, weight.FixedHalf/4), h*u.Stride*weight.FixedHalf/4+v)
-					e := r.element(c, at, j)
+					e := r.element(column, at, j)
 					x[h] = append(x[h], e)
 					if r.gain != nil {
 						e = b.Mul(e, r.a.gain.Load(lane.F32x4, at))
@@ -274,13 +271,22 @@ func addSupers(b *kernel.Builder, laneID kernel.Value, values []weight.SuperSum,
 // squareGroups is how many groups a column has.
 func (k gemv) squareGroups() int { return site.CeilDiv(k.k/4, k.wave) }
 
+// squareOf returns the sum of the squares of four elements.
+func squareOf(b *kernel.Builder, v kernel.Value) kernel.Value {
+	var square lane.Partial
+	for e := range 4 {
+		square.Product(b, b.Elem(v, e), b.Elem(v, e))
+	}
+	return square.Sum
+}
+
 // addSquares adds up the squares of the lane's j-th unit, at u, of column c, four vec4 a half,
 // over the lanes that have the rest of its groups.
 func (r *gemvRun) addSquares(c, j int, u weight.DotPlace, halves [2][]kernel.Value) {
 	b := r.b
 	var sums [2]kernel.Value
 	for h, v := range halves {
-		sums[h] = b.Add(b.Add(lane.SquareOf(b, v[0]), lane.SquareOf(b, v[1])), b.Add(lane.SquareOf(b, v[2]), lane.SquareOf(b, v[3])))
+		sums[h] = b.Add(b.Add(squareOf(b, v[0]), squareOf(b, v[1])), b.Add(squareOf(b, v[2]), squareOf(b, v[3])))
 	}
 	// Bit i of the number of a half is bit i of the lane, or from the one on that tells the
 	// lane's two halves apart bit i-1.
@@ -321,7 +327,7 @@ func (r *gemvRun) sumSquares() {
 			if quads%r.wave != 0 {
 				v = b.Select(b.Lt(i, quads), v, b.Splat(b.F32(0), 4))
 			}
-			sum := lane.Sum(b, lane.SquareOf(b, v), 1, r.wave)
+			sum := lane.Sum(b, squareOf(b, v), 1, r.wave)
 			b.If(b.SubgroupElect(), func() { r.squares.Store(b.Add(b.Div(i, r.wave), c*r.squareGroups()), sum) })
 		})
 	}

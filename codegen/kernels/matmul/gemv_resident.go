@@ -20,9 +20,6 @@ type residentX struct {
 func (r *gemvRun) keep() {
 	k := r.place()
 	next := newWords(r.b, r.first(k)) // before x, which is nearer
-	if r.sumRun != nil {
-		r.sumRun.all()
-	}
 	r.loadX(k)
 	r.products(k, next)
 }
@@ -105,7 +102,7 @@ func (r *gemvRun) products(k *residentX, next *heldWords) {
 func (r *gemvRun) loadX(k *residentX) {
 	b, f := r.b, r.p.matrices[0].Format
 	var squares []kernel.Value
-	for c := range r.starts {
+	for _, column := range r.starts {
 		var square lane.Partial
 		var x, total [][]kernel.Value
 		for j, u := range k.units {
@@ -115,7 +112,7 @@ func (r *gemvRun) loadX(k *residentX) {
 				var sum lane.Partial
 				for v := range f.Run / 4 {
 					at := b.Add(begin, f.At(i*f.Run/4+v)/4)
-					x := r.element(c, at, j)
+					x := r.element(column, at, j)
 					if r.gain != nil {
 						for e := range 4 {
 							square.Product(b, b.Elem(x, e), b.Elem(x, e))
@@ -139,21 +136,10 @@ func (r *gemvRun) loadX(k *residentX) {
 	r.reduceSquares(squares)
 }
 
-// fourOfX returns the vec4 of column c of x with the number that at adds up to.
-func (r *gemvRun) fourOfX(c int, at kernel.Value, more ...kernel.Operand) kernel.Value {
-	if r.sumRun == nil {
-		return r.a.x.Load(lane.F32x4, r.b.Add(r.starts[c], at, more...))
-	}
-	for _, n := range more {
-		at = r.b.Add(at, n)
-	}
-	return r.sumRun.four(c, at)
-}
-
-// element loads a vec4 of column c of x, of the lane's j-th unit.
-func (r *gemvRun) element(c int, at kernel.Value, j int) kernel.Value {
+// element loads a vec4 of x, of the lane's j-th unit.
+func (r *gemvRun) element(column, at kernel.Value, j int) kernel.Value {
 	b := r.b
-	x := r.fourOfX(c, at)
+	x := r.a.x.Load(lane.F32x4, b.Add(column, at))
 	if !r.exact(r.p.spec) {
 		x = b.Select(r.real(j), x, b.Splat(b.F32(0), 4))
 	}

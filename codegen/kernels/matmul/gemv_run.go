@@ -42,9 +42,6 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs, tile kernel.Value) *gemvRun 
 	case k.gain != nil:
 		r.squares = b.Shared(kernel.F32, k.columns*k.subgroups)
 	}
-	if k.sum != nil {
-		r.sumRun = newSumRun(r)
-	}
 	return r
 }
 
@@ -68,7 +65,6 @@ type gemvRun struct {
 	// column, group or subgroup.
 	sums, squares *kernel.Array
 	rstds         *kernel.Array // the norm's scales by column, if they are found before the products; else nil
-	sumRun        *sumRun       // what makes x; nil if it is read
 }
 
 // stream goes through x for every batch.

@@ -119,13 +119,9 @@ func (k gemv) team(t *target.Target, workgroups, lanes int) gemv {
 }
 
 // sharedBytes is what a column takes: two bytes an element, scale and sum of each run, sums
-// of its halves, the squares of a subgroup's elements for each norm, the norm's scale.
+// of its halves, the squares of a subgroup's elements, the norm's scale.
 func (k gemv) sharedBytes() int {
-	n := 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4 + 4
-	if k.sum != nil {
-		n += k.sum.norms() * k.squareGroups() * 4
-	}
-	return n
+	return 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4 + 4
 }
 
 // sharedX is x in fixed point in shared memory, made once for all rows of the tile: of the
@@ -178,7 +174,7 @@ func (r *gemvRun) makeShared(c int) {
 					e = b.Select(b.Lt(at, count), e, b.Splat(b.F32(0), 4))
 				}
 				if r.gain != nil {
-					squares = append(squares, lane.SquareOf(b, e))
+					squares = append(squares, squareOf(b, e))
 					e = b.Mul(e, r.eightOfGain(from, j, ahead))
 				}
 				v = append(v, e)
@@ -196,58 +192,33 @@ func (r *gemvRun) makeShared(c int) {
 		}
 		b.If(b.Lt(at, count), func() { x.store(b, eighths, begin, lanes, c*r.k) })
 	}
-	turns := r.turnsOfEights()
-	switch {
-	case turns == 0:
+	switch turns := site.CeilDiv(count, r.lanes()); {
+	case !r.brief || parts > 1 || end > count || turns > turnsAhead || turns > 1 && count%r.lanes() > 0:
 		b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) { round(at, nil) })
 	case count < r.lanes():
 		// All lanes load, so that all wait for the dispatch before here, and no code is there for those that have not.
-		ahead := r.loadEights(c, b.Min(b.LocalID(), count-1))
+		ahead := r.loadEights(c, b.Min(b.LocalID(), count-1))[0]
 		some := b.Lt(b.LocalID(), count)
 		if count%r.wave == 0 { // which all lanes of a subgroup agree on
 			some = b.Lt(b.SubgroupID(), count/r.wave)
 		}
-		only := func(do func()) { b.If(some, do) }
-		if r.sumRun != nil {
-			r.sumRun.eights(c, []kernel.Value{b.LocalID()}, ahead, only)
-		}
-		only(func() { round(b.LocalID(), ahead[0]) })
+		b.If(some, func() { round(b.LocalID(), ahead) })
 	default:
 		var list []kernel.Value
 		for turn := range turns {
 			list = append(list, b.Add(b.LocalID(), turn*r.lanes()))
 		}
-		loaded := r.loadEights(c, list...)
-		if r.sumRun != nil {
-			r.sumRun.eights(c, list, loaded, func(do func()) { do() })
-		}
-		for turn, ahead := range loaded {
+		for turn, ahead := range r.loadEights(c, list...) {
 			round(list[turn], ahead)
 		}
 	}
 }
 
-// turnsOfEights is how many eights of x a lane loads before it rounds the first; 0 if lanes go over x in a loop.
-func (r *gemvRun) turnsOfEights() int {
-	count, turns := r.k/8, site.CeilDiv(r.k/8, r.lanes())
-	whole := weight.ScaleElements(r.k) == 8*min(r.wave, weight.ScaleElements(r.k)/8) && (r.gain == nil && r.sum == nil || count%(r.wave/2) == 0)
-	if !r.brief || !whole || turns > turnsAhead || turns > 1 && count%r.lanes() > 0 {
-		return 0
-	}
-	return turns
-}
-
-// sumsEights reports whether makeShared makes x of what lanes load ahead.
-func (r *gemvRun) sumsEights() bool { return r.sharedX != nil && r.turnsOfEights() > 0 }
-
 // turnsAhead bounds the eights of a lane that are all loaded before the first is rounded.
 const turnsAhead = 2
 
 // eightLoads are the two vec4 of x of a lane's eight elements, and of the norm's weights if there is a norm.
-type eightLoads struct {
-	x, gain [2]kernel.Value
-	sum     [2]sumLoads // of what makes x, until that is done
-}
+type eightLoads struct{ x, gain [2]kernel.Value }
 
 // loadEights loads those of column c with such numbers: weights, which need not wait for the dispatch before, first.
 func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
@@ -255,9 +226,6 @@ func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	for i, n := range numbers {
 		list[i] = &eightLoads{}
 		for j := range 2 {
-			if r.sumRun != nil {
-				r.sumRun.loadGains(&list[i].sum[j], r.b.Add(r.b.Mul(n, 2), j))
-			}
 			if r.gain != nil {
 				list[i].gain[j] = r.eightOfGain(n, j, nil)
 			}
@@ -265,10 +233,6 @@ func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	}
 	for i, n := range numbers {
 		for j := range 2 {
-			if r.sumRun != nil {
-				r.sumRun.load(&list[i].sum[j], c, r.b.Add(r.b.Mul(n, 2), j))
-				continue
-			}
 			list[i].x[j] = r.eightOfX(c, n, j, nil)
 		}
 	}
@@ -280,7 +244,7 @@ func (r *gemvRun) eightOfX(c int, n kernel.Value, j int, ahead *eightLoads) kern
 	if ahead != nil {
 		return ahead.x[j]
 	}
-	return r.fourOfX(c, r.b.Mul(n, 2), j)
+	return r.a.x.Load(lane.F32x4, r.b.Add(r.starts[c], r.b.Mul(n, 2), j))
 }
 
 // eightOfGain is eightOfX for the norm's weights.

@@ -18,7 +18,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [post-norm] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
+//	[untile] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
 //
 // or one linear op and the gated convolution of its result, see gatedRing.
 //
@@ -27,7 +27,6 @@ import (
 // summed in the same loop as the products. A norm of runs of a row has a number for each; see normedRuns.
 type linearGroup struct {
 	x         *ir.Value
-	sum       *postSum  // what makes x; nil if it is read
 	n         *ir.Value // rows of the step
 	last      bool      // only row n-1 of x, which is row 0 of the results
 	gain      *ir.Value // of the norm; nil if there is none
@@ -89,22 +88,22 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 // matchOps is matchWithWorkspace for groups that take x from tiles, too.
 func matchOps(s *site.Site) *linearGroup {
 	g := matchNormed(s)
-	if g == nil || g.runs > 0 || g.ringed() || g.sum != nil {
+	if g == nil || g.runs > 0 || g.ringed() {
 		return nil
 	}
 	return g
 }
 
-// matchFew is matchLinear for groups whose norm is one of runs, for those with a gated convolution, and for those that make x themselves, too.
+// matchFew is matchLinear for groups whose norm is one of runs, and for those with a gated convolution, too.
 func matchFew(s *site.Site) *linearGroup {
 	g := matchNormed(s)
-	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU || g.sum != nil && !g.takesSum() {
+	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
 		return nil
 	}
 	return g
 }
 
-// matchNormed is matchOps for groups whose norm is one of runs, and for those that make x themselves, too.
+// matchNormed is matchOps for groups whose norm is one of runs, too.
 func matchNormed(s *site.Site) *linearGroup {
 	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n"), halves: s.Target.LoadsEarly()}
 	ops := s.Group.Ops
@@ -115,9 +114,6 @@ func matchNormed(s *site.Site) *linearGroup {
 	g.x = cur
 	if op := ops[0]; op.Kind.Name == "untile" {
 		g.tiled, cur, ops = op, op.Result, ops[1:]
-	} else if g.sum = matchSum(s); g.sum != nil {
-		cur, ops = g.sum.Result, ops[len(g.sum.Ops):]
-		g.x = cur
 	}
 	if len(ops) > 0 && ops[0].Kind.Name == "last_row" {
 		op := ops[0]
@@ -159,11 +155,7 @@ func matchNormed(s *site.Site) *linearGroup {
 			return nil
 		}
 	}
-	results := len(g.projects)
-	if g.sum != nil && g.sum.kept {
-		results++
-	}
-	if len(g.projects) == 0 || results != len(s.Outputs) {
+	if len(g.projects) == 0 || len(g.projects) != len(s.Outputs) {
 		return nil
 	}
 	for _, p := range g.projects {
@@ -282,7 +274,7 @@ func (g *linearGroup) making(v *ir.Value) *projection {
 
 // inside reports whether v is made in the group and not written.
 func (g *linearGroup) inside(v, x *ir.Value) bool {
-	return g.making(v) != nil || v == x && x != g.x || v == g.fixed || g.sum != nil && v == g.x
+	return g.making(v) != nil || v == x && x != g.x || v == g.fixed
 }
 
 // allF32 reports whether x and all results are f32.
@@ -297,9 +289,6 @@ func (p *projection) plain() bool {
 // key says all that shapes the code, but for what the family adds.
 func (g *linearGroup) key() string {
 	var words []string
-	if g.sum != nil {
-		words = append(words, g.sum.key())
-	}
 	if g.last {
 		words = append(words, "last")
 	}
@@ -399,8 +388,7 @@ func (g *linearGroup) tiles(tile int) int {
 // linearArgs are the arguments and constants of a linearGroup in its kernel.
 type linearArgs struct {
 	group      *linearGroup
-	x, gain, n *kernel.Buffer // x is nil where there is a sum
-	sum        *sumArgs       // nil if there is none
+	x, gain, n *kernel.Buffer
 	k, eps     kernel.Value
 	projects   []projectArgs
 }
@@ -439,13 +427,7 @@ func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value
 // declare declares what the kernels of a linear group take. n is there for last, and where the family
 // asks for it; firsts are the first workgroups of the projections.
 func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearArgs {
-	a := &linearArgs{group: g}
-	if g.sum != nil {
-		a.sum = g.sum.declare(s)
-	} else {
-		a.x = s.Read("x", g.x)
-	}
-	a.k = s.U32("k", g.k, 4096, "elements of a row of x")
+	a := &linearArgs{group: g, x: s.Read("x", g.x), k: s.U32("k", g.k, 4096, "elements of a row of x")}
 	if g.gain != nil {
 		a.gain, a.eps = s.Read("gain", g.gain), s.F32("eps", float64(g.eps), 1e-6, "added to the mean square of a row of x")
 	}

@@ -23,10 +23,10 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	if half != nil {
 		op = s.Group.Ops[0]
 	}
-	var post *site.PostNorm
+	var post postNorm
 	if op == nil {
-		if post = matchPostNorm(s); post != nil {
-			op = post.Norm
+		if post = matchPostNorm(s); post.result != nil {
+			op = s.Group.Ops[0]
 		}
 	}
 	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
@@ -37,7 +37,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
-	k := rowNormKernel{rows: rows, op: op, vec: site.Widest(group), exact: post != nil || slices.Contains(s.Outputs, op.Result), half: half, post: post, group: group,
+	k := rowNormKernel{rows: rows, op: op, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half, post: post, group: group,
 		wave: s.Target.Wave, loop: s.Target.Backend == plans.CPU}
 	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
 	// Decode entries of every width add in one order.
@@ -47,7 +47,6 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 			k.runs *= 2
 		}
 	}
-	k.inTurn = post != nil && rows.Max <= ir.DecodeRows && k.vec == 4 && !k.loop && group == width
 	c := site.Candidate{
 		Kernel: k.key(),
 		Grid:   [3]int{width / group / k.runs, rows.Max, 1},
@@ -68,17 +67,15 @@ const normRuns = 8
 // subgroup a run.
 type rowNormKernel struct {
 	rows  site.Extent
-	op    *ir.Op         // rmsnorm, gated_rmsnorm or l2norm
-	vec   int            // elements of one access
-	exact bool           // the result is written as it is
-	half  *ir.Op         // that rounds it to f16, or nil
-	post  *site.PostNorm // nil if there is none
-	group int            // elements of a run
+	op    *ir.Op // rmsnorm, gated_rmsnorm or l2norm
+	vec   int    // elements of one access
+	exact bool   // the result is written as it is
+	half  *ir.Op // that rounds it to f16, or nil
+	post  postNorm
+	group int // elements of a run
 	wave  int
 	size  int // lanes of a run
 	runs  int // of a workgroup; several only if each is one subgroup's
-	// inTurn: squares are added up in the order of projections of few rows, which take such norms in, too: see sumInTurn.
-	inTurn bool
 	// loop: lanes go over what they have of a row twice, so that one kernel serves rows of all lengths. A processor
 	// finds it in its cache.
 	loop bool
@@ -120,21 +117,11 @@ func (k rowNormKernel) key() string {
 	if k.gains() {
 		half += " gains"
 	}
-	if k.inTurn {
-		half += " in turn"
-	}
 	runs := ""
 	if k.runs > 1 {
 		runs = fmt.Sprintf(" runs=%d", k.runs)
 	}
-	name := k.op.Kind.Name
-	switch {
-	case k.post != nil:
-		name += k.post.Key()
-	case k.op.Kind.Name == "rmsnorm" && len(k.op.Args) == 1:
-		name += " unit"
-	}
-	name += half
+	name := k.op.Kind.Name + k.post.key(k.op.Kind.Name == "rmsnorm" && len(k.op.Args) == 1) + half
 	if k.loop {
 		return fmt.Sprintf("rownorm %s v=%d loop%s", name, k.vec, k.rows.Key())
 	}
@@ -147,11 +134,11 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	for i, v := range k.op.Args {
 		args[i] = s.Read([...]string{"x", "gain", "z"}[i], v)
 	}
-	x, gain, z, post := args[0], args[1], args[2], declarePostNorm(s, k.post)
+	x, gain, z, post := args[0], args[1], args[2], k.post.declare(s)
 	var y, half *kernel.Buffer
 	switch {
-	case k.post != nil:
-		y = s.Write("y", k.post.Result)
+	case k.post.result != nil:
+		y = s.Write("y", k.post.result)
 	case k.exact:
 		y = s.Write("y", k.op.Result)
 	}
@@ -194,7 +181,7 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			if post.add != nil {
 				p.add = post.add.Load(t, b.Add(from, p.i))
 			}
-			if post.gain2 != nil {
+			if post.again != nil {
 				p.gain2, p.add2 = post.gain2.Load(t, p.i), post.add2.Load(t, b.Add(from, p.i))
 			}
 			return p
@@ -206,36 +193,22 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			return sum
 		}
 		var parts []part
-		sumOf := func() kernel.Value { // of the squares of what the parts hold
-			if k.inTurn {
-				var quads []kernel.Value
-				for _, p := range parts {
-					quads = append(quads, b.Select(p.exists, lane.SquareOf(b, p.x), 0))
-				}
-				return k.sumInTurn(b, quads)
-			}
-			sum := b.F32(0)
-			for _, p := range parts {
-				sum = square(p, sum)
-			}
-			return k.sum(b, sum)
-		}
-		var total, factor kernel.Value
-		if k.post != nil && !k.loop { // which waits for no dispatch
-			factor = post.LoadFactor(b, post.by)
-		}
+		sum := b.F32(0)
 		if k.loop {
 			all := b.Var(kernel.F32, 0.0)
 			b.For(laneID, n, k.size, func(i kernel.Value) {
 				all.Set(square(part{x: x.Load(t, b.Add(from, i)), exists: b.Bool(true)}, all.Get()))
 			})
-			total = k.sum(b, all.Get())
+			sum = all.Get()
 		} else {
 			for j := range k.perLane() { // all is loaded at once
 				parts = append(parts, load(b.Add(laneID, j*k.size)))
 			}
-			total = sumOf()
+			for _, p := range parts {
+				sum = square(p, sum)
+			}
 		}
+		total := k.sum(b, sum)
 		var scale kernel.Value
 		if k.op.Kind.Name == "l2norm" {
 			scale = b.InverseSqrt(b.Add(total, eps))
@@ -249,13 +222,15 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			}
 			return v
 		}
-		if post.gain2 != nil { // the sums take the place of x
+		if post.again != nil { // the sums take the place of x
+			again := b.F32(0)
 			for i := range parts {
 				p := &parts[i]
 				p.x = b.Add(normed(*p), p.add)
 				p.gain, p.add = p.gain2, p.add2
+				again = square(*p, again)
 			}
-			scale = b.InverseSqrt(b.Add(b.Div(sumOf(), b.Convert(kernel.F32, group)), post.eps2))
+			scale = b.InverseSqrt(b.Add(b.Div(k.sum(b, again), b.Convert(kernel.F32, group)), post.eps2))
 		}
 		write := func(p part) {
 			v := normed(p)
@@ -263,11 +238,7 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 				v = b.Mul(v, lane.EachElement(b, p.z, lane.Activations["silu"]))
 			}
 			if post.add != nil {
-				v = b.Add(v, p.add)
-				if k.loop {
-					factor = post.LoadFactor(b, post.by)
-				}
-				v = post.Finish(b, v, factor, k.vec)
+				v = post.finish(b, b.Add(v, p.add), k.vec)
 			}
 			b.If(b.And(p.exists, b.Lt(row, rows)), func() {
 				if y != nil {
@@ -300,21 +271,4 @@ func (k rowNormKernel) sum(b *kernel.Builder, x kernel.Value) kernel.Value {
 	b.Barrier()
 	laneID := b.SubgroupLane()
 	return b.SubgroupAdd(b.Select(b.Lt(laneID, subgroups), parts.Load(b.Min(laneID, subgroups-1)), 0))
-}
-
-// sumInTurn is the sum of the squares of the row, in all lanes, from those of the four elements of each access of a lane: as many fours as a
-// subgroup has lanes in pairs, these groups one after the other.
-func (k rowNormKernel) sumInTurn(b *kernel.Builder, quads []kernel.Value) kernel.Value {
-	groups, subgroups := site.CeilDiv(k.group/4, k.wave), k.size/k.wave
-	sums := b.Shared(kernel.F32, subgroups*len(quads))
-	for j, q := range quads {
-		sum := lane.Sum(b, q, 1, k.wave)
-		b.If(b.SubgroupElect(), func() { sums.Store(b.Add(b.SubgroupID(), j*subgroups), sum) })
-	}
-	b.Barrier()
-	sum := sums.Load(0)
-	for i := 1; i < groups; i++ {
-		sum = b.Add(sum, sums.Load(i))
-	}
-	return sum
 }
