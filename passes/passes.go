@@ -66,7 +66,7 @@ type Device struct {
 	Beside bool
 	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
 	NormsRuns func(norm, linear *ir.Op, rows int) bool
-	// Computes reports whether a kernel computes g, a group of f.
+	// Computes reports whether a kernel that is worth considering computes g, a group of f.
 	Computes func(p *ir.Program, f *ir.Func, g *ir.Group) bool
 }
 

@@ -11,7 +11,7 @@ import (
 
 // ringTest is a projection whose result is three parts of a short gated convolution: the gate and the factors in an order of its own.
 func ringTest(dtype string, in, width int, order [3]int, normed bool, c siteTest) siteTest {
-	c.family, c.terms = "gemv", 64*in
+	c.family, c.terms, c.offered = "gemv", 64*in, true
 	c.globals = fmt.Sprintf(`step @h : f32[T, %[1]d]
 weight @gain : f32[%[1]d]
 weight @all : %[2]s[%[3]d, %[1]d]
@@ -40,6 +40,8 @@ func TestProjectionWithRing(t *testing.T) {
 		ringTest("q4_k", 512, 72, [3]int{1, 0, 2}, true, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{15}}), // over the end of the ring
 		ringTest("q4_k", 512, 64, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 2, rows: 2, n: 1, pos: []int{1}, slot: []int{1}}),
 		ringTest("f16", 128, 64, [3]int{2, 1, 0}, true, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{20, 7}, slot: []int{1, 0}}),
+		ringTest("q8_0", 256, 40, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 2, rows: 5, n: 4, pos: []int{14}, slot: []int{1}}),
+		ringTest("f16", 128, 64, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 3, rows: 8, pos: []int{3, 9, 31}, slot: []int{2, 0, 1}}),
 	} {
 		for _, on := range []string{"llvmpipe", "sm_90-cuda", "gfx1200"} {
 			c.runOn(t, lookup(t, on))
@@ -50,7 +52,7 @@ func TestProjectionWithRing(t *testing.T) {
 
 // TestRingInFixedPoint has x in fixed point, as decode has it, on targets with dot products of bytes.
 func TestRingInFixedPoint(t *testing.T) {
-	for _, rows := range []int{1, 2} {
+	for _, rows := range []int{1, 2, 3} {
 		c := ringTest("q4_k", 512, 72, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 2, rows: rows, pos: []int{30}, slot: []int{1, 1}})
 		on := lookup(t, "sm_90-cuda")
 		if readers := roundedFor(c.site(t, on), "fixed12"); len(readers) != 1 {
@@ -70,13 +72,14 @@ func TestRingInFixedPoint(t *testing.T) {
 // have those.
 func TestRingHasTheBitsOfTwoKernels(t *testing.T) {
 	for _, dtype := range []string{"f32", "q4_k", "q6_k"} {
-		for _, rows := range []int{1, 2} {
+		for _, rows := range []int{1, 2, 4} {
 			at := siteTest{ctx: 64, slots: 2, rows: rows, pos: []int{30}, slot: []int{1}}
 			both := ringTest(dtype, 512, 72, [3]int{0, 2, 1}, true, at)
 			if dtype != "f32" {
 				both.group = strings.Replace(both.group, "%7 = linear %6", "%8 = fixed12 %6 : f32[T, 512]\n%7 = linear %8", 1)
 			}
 			first, second := both, both
+			first.alone = true
 			cut := strings.Index(both.group, "%0 = slice")
 			first.group = strings.Replace(both.group[:cut], "@all : f32", "@all : io f32", 1)
 			second.family, second.group = "conv", strings.ReplaceAll(both.group[cut:], "%7", "@made")
@@ -108,14 +111,14 @@ func TestRingHasTheBitsOfTwoKernels(t *testing.T) {
 	}
 }
 
-// TestOtherRings has groups that no projection takes in: more rows than a workgroup has, a part that is no slice of the result, an activation,
+// TestOtherRings has groups that no projection takes in: more rows than decode steps have, a part that is no slice of the result, an activation,
 // another ring to write to, a result that others read, and a processor.
 func TestOtherRings(t *testing.T) {
 	for _, c := range []struct {
 		old, new, on string
 		rows         int
 	}{
-		{"", "", "sm_90-cuda", 3},
+		{"", "", "sm_90-cuda", 9},
 		{"%2 = slice %7 {first=64, width=64}", "%2 = slice @wide {first=64, width=64}", "sm_90-cuda", 1},
 		{` {act="none"}`, "", "sm_90-cuda", 1},
 		{"conv_write %3, @ring,", "conv_write %3, @other,", "sm_90-cuda", 1},
@@ -124,7 +127,7 @@ func TestOtherRings(t *testing.T) {
 	} {
 		other := ringTest("f16", 128, 64, [3]int{0, 2, 1}, true, siteTest{ctx: 64, slots: 1, rows: c.rows, pos: []int{20}})
 		other.globals += "step @wide : f32[T, 192]\nstate @other : f32[1, 16, 64]\n"
-		if len(kernels.Candidates(other.site(t, lookup(t, "sm_90-cuda")))) == 0 == (c.rows < 3) {
+		if len(kernels.Candidates(other.site(t, lookup(t, "sm_90-cuda")))) == 0 == (c.rows < 9) {
 			t.Errorf("%d rows have no candidate, or should have none", c.rows)
 		}
 		other.group = strings.Replace(other.group, c.old, c.new, 1)

@@ -32,6 +32,7 @@ import (
 type siteTest struct {
 	family        string
 	alone         bool // of the candidates those of the family are tested; else there are no others
+	offered       bool // candidates that strategy drops are tested, too
 	ctx           int
 	ring          int // positions of caches that are rings; else 0
 	slots         int
@@ -90,6 +91,9 @@ func (c siteTest) site(t testing.TB, on *target.Target) *kernels.Site {
 func (c siteTest) candidates(t testing.TB, s *kernels.Site) []kernels.Candidate {
 	t.Helper()
 	list := strategy.Candidates(s)
+	if c.offered {
+		list = kernels.Candidates(s)
+	}
 	if c.alone { // other families compute it, too
 		list = slices.DeleteFunc(list, func(k kernels.Candidate) bool { return k.Family != c.family })
 	}

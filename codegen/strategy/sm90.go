@@ -201,6 +201,19 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 // fixedFrom is from how many rows of x on gemm_fixed is worth a look: fewer leave most of a matrix empty (decode-columns.md).
 const fixedFrom = 3
 
+// convolvedColumns is the most columns for which a projection takes in the gated convolution behind it: from fixedFrom on, gemm_fixed may be
+// faster.
+const convolvedColumns = fixedFrom - 1
+
+const (
+	// ringMost is the most tiles of weights in a ring of gemm_fixed. Only rings of 2 to 4 were measured (decode-columns.md).
+	ringMost = 4
+	// ringSubgroups is the number of subgroups of such workgroups for which a unit has registers.
+	ringSubgroups = 16
+	// driverShared is the bytes of shared memory that CUDA takes for each workgroup.
+	driverShared = 1 << 10
+)
+
 // downFrom is from how many units of a row in a lane on expert_down is worth an x in fixed point, but through CUDA, where rows of one are
 // loaded at once. Of the 35B's rows of 512 elements it makes no difference through Vulkan (decode-experts.md).
 const downFrom = 2

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -25,7 +26,8 @@ func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Ca
 // order of their table.
 func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool {
-		return tooFew(c.Family, c.Rows) || c.Kept > keptElements && s.Target.AMD == nil || c.Timed && !timed(s)
+		return tooFew(c.Family, c.Rows) || tooWide(s, &c) || c.Ring != nil && c.Ring.Stages != ringStages(s.Target, c.Ring) ||
+			c.Kept > keptElements && s.Target.AMD == nil || c.Timed && !timed(s)
 	})
 	if s.Target.CUDA == 0 { // of these only that backend's were measured
 		offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool { return c.AtOnce })
@@ -42,6 +44,23 @@ func timed(s *kernels.Site) bool { return s.Target.CUDA >= timedFrom }
 
 // tooFew reports whether a family computes so many rows of x, but others do it faster.
 func tooFew(family string, rows int) bool { return family == "gemm_fixed" && rows < fixedFrom }
+
+// tooWide reports whether a projection would take in the gated convolution behind it for so many columns that gemm_fixed, which has no
+// convolution, may be faster.
+func tooWide(s *kernels.Site, c *kernels.Candidate) bool {
+	return c.Family == "gemv" && c.Rows > convolvedColumns && slices.ContainsFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" })
+}
+
+// ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It bounds shared memory
+// by what is fast and the ring by ringMost.
+func ringStages(t *target.Target, r *site.Ring) int {
+	room := t.Asked
+	if t.SharedFast > 0 {
+		room = min(room, t.SharedFast)
+	}
+	workgroups := max(1, ringSubgroups/r.Subgroups)
+	return min(ringMost, (room/workgroups-driverShared-r.Besides)/r.Bytes)
+}
 
 // tooShort reports whether expert_down would have an x in fixed point for rows so short that it gains nothing.
 func tooShort(t *target.Target, w *kernels.Rewrite) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -263,6 +264,54 @@ func TestDecodeSplits(t *testing.T) {
 		}
 		if n, block, least := strategy.DecodeSplits(op, c.context, on); n != c.splits || block != c.block || least != c.least {
 			t.Errorf("%s, %d heads of %d, %d of the caches: %d splits by %d and at least %d, want %d by %d and %d", c.target, c.heads, c.dim, c.kvHeads, n, block, least, c.splits, c.block, c.least)
+		}
+	}
+}
+
+// TestRings holds which ring of gemm_fixed stays: the longest of at most four tiles of which a unit holds as many workgroups as its registers
+// allow, in as much shared memory as is fast.
+func TestRings(t *testing.T) {
+	for _, c := range []struct {
+		on                        string
+		bytes, besides, subgroups int
+		want                      []int
+	}{
+		{"sm_90-cuda", 40 << 10, 10 << 10, 16, []int{4}},
+		{"sm_90-cuda", 60 << 10, 10 << 10, 16, []int{3}},
+		{"sm_90-cuda", 30 << 10, 10 << 10, 8, []int{2}}, // two workgroups
+		{"sm_90-cuda", 50 << 10, 10 << 10, 8, nil},
+	} {
+		on, err := target.Lookup(c.on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &kernels.Site{Func: &ir.Func{Rows: 8}, Group: &ir.Group{}, Target: on}
+		var list []kernels.Candidate
+		for _, n := range []int{2, 3, 4, 6, 8} {
+			list = append(list, kernels.Candidate{Ring: &site.Ring{Stages: n, Bytes: c.bytes, Besides: c.besides, Subgroups: c.subgroups}})
+		}
+		var stages []int
+		for _, k := range strategy.Rank(s, list) {
+			stages = append(stages, k.Ring.Stages)
+		}
+		if !slices.Equal(stages, c.want) {
+			t.Errorf("%d subgroups, %d bytes a tile: rings of %d tiles, want %d", c.subgroups, c.bytes, stages, c.want)
+		}
+	}
+}
+
+// TestConvolvedColumns holds up to how many columns a projection takes in the gated convolution behind it.
+func TestConvolvedColumns(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows := 1; rows <= ir.DecodeRows; rows++ {
+		f := &ir.Func{Name: "f", Rows: rows}
+		conv := &ir.Op{Kind: &ir.OpKind{Name: "conv1d"}}
+		s := &kernels.Site{Func: f, Group: &ir.Group{Ops: []*ir.Op{conv}}, Target: on}
+		if n := len(strategy.Rank(s, []kernels.Candidate{{Family: "gemv", Rows: rows}})); n != 0 != (rows <= 2) {
+			t.Errorf("%d columns: %d candidates", rows, n)
 		}
 	}
 }

@@ -60,9 +60,11 @@ func GemmFixedCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	list := []site.Candidate{k.candidate()}
-	if n := k.stagesOf(s.Target); n > 1 {
-		k.stages = n
-		list = append(list, k.candidate())
+	for _, r := range k.rings(s.Target) {
+		k.stages = r.Stages
+		c := k.candidate()
+		c.Ring = r
+		list = append(list, c)
 	}
 	return list
 }

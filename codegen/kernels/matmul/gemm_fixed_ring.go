@@ -11,27 +11,26 @@ import (
 // multiplied: each subgroup has a ring of copies of its block in the 16 rows of a tile. The four lanes that hold parts
 // of a row copy it, so that a barrier of the subgroup is enough.
 
-// mostStages bounds the tiles in the ring.
-const mostStages = 4
+// ringStages are the numbers of tiles that a ring may have.
+var ringStages = []int{2, 3, 4, 6, 8}
 
-// stagesOf is how many tiles' weights shared memory holds, less than 2 if they are not copied.
-func (k gemmFixed) stagesOf(t *target.Target) int {
+// rings returns the rings that shared memory has room for; none if weights are not copied.
+func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
 	if !t.Copies() {
-		return 0
+		return nil
 	}
 	for _, p := range k.projects {
 		if p.matrices[0].format.Fixed.Spans == nil {
-			return 0
+			return nil
 		}
 	}
-	together := max(1, fixedGroups/k.groups) // workgroups of a unit
-	const own = 1 << 10                      // what the driver takes of each workgroup's
-	room := t.Asked
-	if t.SharedFast > 0 {
-		room = min(room, t.SharedFast)
+	for _, n := range ringStages {
+		r := &site.Ring{Stages: n, Bytes: k.groups * k.ringRow() * fixedSide, Besides: k.sharedSizes().bytes(), Subgroups: k.groups}
+		if r.Besides+r.Stages*r.Bytes <= t.Asked {
+			list = append(list, r)
+		}
 	}
-	free := room/together - own - k.sharedSizes().bytes()
-	return min(mostStages, free/(k.groups*k.ringRow()*fixedSide))
+	return list
 }
 
 // ringVecs is the vec4 of a row in the ring: 2 more than a multiple of 4, so that lanes of neighbouring rows read

@@ -38,6 +38,8 @@ type gemv struct {
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
 	brief bool // target.Target.Brief
+	// barrier: a barrier keeps the driver's compiler from loading x before the first weights.
+	barrier bool
 }
 
 func GemvCandidates(s *site.Site) []site.Candidate {
@@ -74,9 +76,6 @@ const (
 	gemvParts = 4096
 	// loopColumns is from how many columns on the runs of a unit are in a loop.
 	loopColumns = 3
-	// aheadSubgroups is up to how many subgroups a row a barrier pays that keeps the compiler from
-	// loading the first weights behind x. Of output heads on an H200, one of 2 gains 8 %, one of 4 loses 5 %.
-	aheadSubgroups = 2
 	// longSum is from how many terms on finish has a loop for them: processors have that many.
 	longSum = 48
 	// gemvSums bounds the sums of a lane.
@@ -110,6 +109,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 	}
 	for i, k := range list {
 		list[i].early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
+		list[i].barrier = t.BarrierPays(k.subgroups)
 	}
 	return list
 }
@@ -117,7 +117,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 // shapes returns the shapes with k's subgroups, best guess first.
 func (k gemv) shapes(t *target.Target) []gemv {
 	own, teams := k.sized(t), k.inTeams(t)
-	if k.rowsOfTeam(t) > sharedRows || k.wideTeams(t) {
+	if !t.SharingPays(k.rowsOfTeam(t)) || k.wideTeams(t) {
 		return append(own, teams...)
 	}
 	return append(teams, own...)

@@ -28,7 +28,7 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 		}
 		r.b.Barrier()
 		r.scaleColumns()
-	} else if r.subgroups <= aheadSubgroups {
+	} else if r.barrier {
 		r.b.Barrier()
 	}
 	each(func() {

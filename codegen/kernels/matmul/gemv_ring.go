@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -20,10 +21,6 @@ type gatedRing struct {
 	rows  site.Extent
 	total int // rows of the projection's weights
 }
-
-// ringColumns bounds the rows of a step, of which a workgroup has all: a channel's past products may be of the step. From three on
-// gemm_fixed, which has no such convolution, may be faster.
-const ringColumns = 2
 
 // takeRing adds the ops behind the prologue where they are a projection and its gated convolution:
 //
@@ -66,7 +63,7 @@ func (g *linearGroup) takeRing(s *site.Site, ops []*ir.Op, x *ir.Value) bool {
 	rows, ok := site.ExtentOf(s, gate.Result)
 	p.ring = &gatedRing{taps: conv.Args[1], ring: conv.Args[2], pos: conv.Args[3], slot: conv.Args[4], rows: rows, total: p.width}
 	p.width, p.result = int(gate.Result.Type.Last()), gate.Result
-	return ok && rows.Max <= ringColumns && rows.Max+p.ring.count() <= int(p.ring.ring.Type.Shape[1])+1 && site.Indexable(s, p.ring.ring, 1)
+	return ok && rows.Max+p.ring.count() <= int(p.ring.ring.Type.Shape[1])+1 && site.Indexable(s, p.ring.ring, 1)
 }
 
 // count is the rows that a sum is of.
@@ -91,6 +88,11 @@ type ringArgs struct {
 func (g *gatedRing) declare(s *site.Signature) *ringArgs {
 	return &ringArgs{gatedRing: g, taps: s.Read("taps", g.taps), ring: s.Update("ring", g.ring), pos: s.Read("pos", g.pos), slot: s.Read("slot", g.slot),
 		depth: s.U32("depth", int(g.ring.Type.Shape[1]), 16, "rows of the ring"), extent: g.rows.Declare(s)}
+}
+
+// past is the ring of so many channels.
+func (a *ringArgs) past(width kernel.Value) lane.Ring {
+	return lane.Ring{Rows: a.ring, Taps: a.count(), Depth: a.depth, Width: width}
 }
 
 // declareParts declares a projection's weights, of which it takes some rows thrice, its ring and its result.
@@ -138,25 +140,16 @@ func (a *ringArgs) load(b *kernel.Builder, width, row, channel kernel.Value) []k
 		}
 		flags = append(flags, b.Select(here[d], b.U32(1), b.U32(0)))
 	}
-	at := func(back kernel.Operand) kernel.Value {
-		return b.Add(b.Mul(b.Add(b.Mul(slot, a.depth), b.Mod(b.Sub(b.Add(pos, a.depth), back), a.depth)), width), channel)
+	whole := &all
+	if a.rows.Max == 1 {
+		whole = nil
 	}
-	fromRing := func() {
-		for d := 1; d < n; d++ {
-			// The furthest, which is not of this step, stands for those that are: their rows of the ring may be written meanwhile.
-			v := a.ring.Load(kernel.F32, at(b.Select(here[d], b.U32(uint32(n-1)), b.U32(uint32(d)))))
-			kept[d].Set(b.Select(b.Ge(pos, d), v, 0))
-		}
-	}
-	if a.rows.Max > 1 {
-		b.If(b.Not(all), fromRing)
-	} else {
-		fromRing()
-	}
+	ring := a.past(width)
+	ring.Past(b, slot, pos, channel, here, whole, func(d int, v kernel.Value) { kept[d].Set(b.Select(b.Ge(pos, d), v, 0)) })
 	for d := 1; d < n; d++ {
 		past = append(past, kept[d].Get())
 	}
-	return slices.Concat(weights, past, flags, []kernel.Value{at(b.U32(0)), b.Select(live, b.U32(1), b.U32(0))})
+	return slices.Concat(weights, past, flags, []kernel.Value{ring.At(b, slot, pos, channel, b.U32(0)), b.Select(live, b.U32(1), b.U32(0))})
 }
 
 // storeRing computes an element of the result and of the ring, and writes both. parts returns the scaled sums of the column that is so many before,
@@ -167,16 +160,14 @@ func (p *projectArgs) storeRing(b *kernel.Builder, parts func(back int) []kernel
 	weights, past, flags, at, live := loaded[:n], loaded[n:2*n-1], loaded[2*n-1:3*n-2], loaded[3*n-2], loaded[3*n-1]
 	own := parts(0)
 	now := b.Mul(own[0], own[1])
-	sum := b.F32(0)
-	for d := n - 1; d > 0; d-- {
+	sum := a.past(p.width).Sum(b, b.F32(0), weights, func(d int) kernel.Value {
 		v := past[d-1]
 		if a.rows.Max > 1 {
 			of := parts(d)
 			v = b.Select(b.Eq(flags[d-1], 1), b.Mul(of[0], of[1]), v)
 		}
-		sum = b.FMA(weights[n-1-d], v, sum)
-	}
-	sum = b.FMA(weights[n-1], now, sum)
+		return v
+	}, now)
 	b.If(b.Eq(live, 1), func() {
 		p.out.Store(b.Add(b.Mul(row, p.width), col), b.Mul(own[2], sum))
 		a.ring.Store(at, now)

@@ -17,9 +17,6 @@ const (
 	sharedColumns = 4
 	// sharedParts bounds the words of the sums there.
 	sharedParts = 1536
-	// sharedRows is how many rows of a team are too many for the barrier to pay: gate and up
-	// of qwen3-8b, 23, gain 1.5 % on an H200, its output head, 288, loses 8 %.
-	sharedRows = 32
 	// wideLanes bounds the lanes of two teams that are too many for one more workgroup beside them.
 	wideLanes = 768
 	// deepRows is from how many rows of a team on four at a time are faster than two.

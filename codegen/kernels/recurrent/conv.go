@@ -121,21 +121,14 @@ func (c *convArgs) sum(b *kernel.Builder, row, channel kernel.Value, weights []k
 		past[d] = b.Var(kernel.F32, c.row(b, from, channel))
 	}
 	now := c.row(b, row, channel)
-	// Where some rows are not of this step the furthest is not, and it stands for
-	// those that are: a dispatch may write their rows of the ring meanwhile.
-	fromRing := func() {
-		for d := 1; d < c.taps; d++ {
-			back := b.Select(here[d], b.U32(uint32(c.taps-1)), b.U32(uint32(d)))
-			at := b.Add(b.Mul(slot, c.depth), b.Mod(b.Sub(b.Add(pos, c.depth), back), c.depth))
-			kept := c.ring.Load(kernel.F32, b.Add(b.Mul(at, c.width), channel))
-			past[d].Set(b.Select(here[d], past[d].Get(), b.Select(b.Ge(pos, d), kept, 0)))
-		}
-	}
+	ring := lane.Ring{Rows: c.ring, Taps: c.taps, Depth: c.depth, Width: c.width}
+	whole := &all
 	if c.alone {
-		fromRing()
-	} else {
-		b.If(b.Not(all), fromRing)
+		whole = nil
 	}
+	ring.Past(b, slot, pos, channel, here, whole, func(d int, v kernel.Value) {
+		past[d].Set(b.Select(here[d], past[d].Get(), b.Select(b.Ge(pos, d), v, 0)))
+	})
 	sum := b.F32(0)
 	switch {
 	case bias != nil:
@@ -143,10 +136,7 @@ func (c *convArgs) sum(b *kernel.Builder, row, channel kernel.Value, weights []k
 	case c.bias != nil:
 		sum = c.bias.Load(kernel.F32, channel)
 	}
-	for d := c.taps - 1; d > 0; d-- {
-		sum = b.FMA(weights[c.taps-1-d], past[d].Get(), sum)
-	}
-	sum = b.FMA(weights[c.taps-1], now, sum)
+	sum = ring.Sum(b, sum, weights, func(d int) kernel.Value { return past[d].Get() }, now)
 	return c.act(b, sum)
 }
 

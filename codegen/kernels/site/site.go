@@ -44,6 +44,8 @@ type Candidate struct {
 	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a lane
 	// keeps; 0 if the family does not say.
 	Lanes, Rows, Kept int
+	// Ring is the ring of copied weights in shared memory; nil if there is none.
+	Ring *Ring
 	// AtOnce: a subgroup loads all of its rows before it multiplies the first.
 	AtOnce bool
 	// Timed: only times on a device tell which of several such shapes is best.
@@ -56,6 +58,14 @@ type Candidate struct {
 	Ahead []Ahead
 	// Overlap is when the dispatch may begin. The compiler sets it.
 	Overlap Overlap
+}
+
+// Ring describes a ring of tiles of weights in shared memory: one is multiplied while copies fill the others.
+type Ring struct {
+	Stages    int // tiles
+	Bytes     int // of a tile, for all subgroups
+	Besides   int // bytes of shared memory that the workgroup takes besides the ring
+	Subgroups int // of a workgroup
 }
 
 // Overlap is when a dispatch may begin.
