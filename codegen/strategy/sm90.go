@@ -172,7 +172,7 @@ func expertCoopSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + expertTiles(t, rows)*float64(t.Across)/float64(units)*workgroup)
 }
 
-// keptSeries is through how many tiles of outputs a workgroup of expert_fragment should go whose lanes keep x, a power of two.
+// keptSeries is the number of tiles of outputs, a power of two, that a workgroup of expert_fragment should go through if its lanes keep x.
 func keptSeries(t *site.Tiling, rows, units int) int {
 	slots, experts := float64(rows*t.Slots), float64(t.Experts)
 	chosen := experts * (1 - math.Exp(-slots/experts))
@@ -198,7 +198,7 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
 }
 
-// fixedFrom is from how many rows of x on gemm_fixed is worth a look: fewer leave most of a matrix empty (decode-columns.md).
+// fixedFrom is the least number of rows of x for which gemm_fixed is considered: fewer leave most of a matrix empty (decode-columns.md).
 const fixedFrom = 3
 
 // convolvedColumns is the most columns for which a projection takes in the gated convolution behind it: from fixedFrom on, gemm_fixed may be
@@ -214,8 +214,8 @@ const (
 	driverShared = 1 << 10
 )
 
-// downFrom is from how many units of a row in a lane on expert_down is worth an x in fixed point, but through CUDA, where rows of one are
-// loaded at once. Of the 35B's rows of 512 elements it makes no difference through Vulkan (decode-experts.md).
+// downFrom is the least number of units of a row in a lane for which expert_down gets x in fixed point, except through CUDA, where rows
+// of one unit are loaded at once. For the 35B's rows of 512 elements it makes no difference through Vulkan (decode-experts.md).
 const downFrom = 2
 
 // timedFrom is the first architecture whose projections of one row were timed with more lanes and with more rows at a time: on an H200

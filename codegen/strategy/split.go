@@ -20,10 +20,10 @@ const (
 	wideSplits = 66
 	// splitRows is the granularity of splits that have at least as much as a workgroup takes at once.
 	splitRows = 16
-	// argmaxSplit is the logits of a part, at least, and argmaxSplitCPU that on processors, where a thread has those that it wrote at hand.
+	// argmaxSplit is the least number of logits of a part. argmaxSplitCPU is that on processors, where a thread has those that it wrote in its cache.
 	argmaxSplit    = 4096
 	argmaxSplitCPU = 1024
-	// chunkedRows is from how many rows of a step on the delta rule is faster chunk by chunk.
+	// chunkedRows is the least number of rows of a step for which the delta rule is faster chunk by chunk.
 	chunkedRows = 256
 )
 

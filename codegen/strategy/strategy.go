@@ -38,8 +38,8 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	return rank(s, offers).list()
 }
 
-// timed reports whether shapes are worth a look of which only times tell whether they are best: on other targets than those where they
-// were found to be, each would be one more to ask a compiler about, or to time.
+// timed reports whether to consider shapes that only measured times can rank. On targets where none was found to be best, each would
+// be one more to ask a compiler about, or to time.
 func timed(s *kernels.Site) bool { return s.Target.CUDA >= timedFrom }
 
 // tooFew reports whether a family computes so many rows of x, but others do it faster.

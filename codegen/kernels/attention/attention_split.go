@@ -24,8 +24,8 @@ import (
 //
 // Where the group writes the caches, workgroups make k and v of the step's rows
 // themselves as far as they attend to them, and one more workgroup, the first, writes them; on
-// matrices the first split does. What a workgroup reads of such a row in the cache, maybe
-// while it is written, is not used. Where lanes have dims, the only workgroup that attends to the only row writes
+// matrices the first split does. A workgroup may read such a row in the cache, even while
+// it is written, but does not use it. Where lanes have dims, the only workgroup that attends to the only row writes
 // it, and reads it there.
 type splitKernel struct {
 	attentionShape

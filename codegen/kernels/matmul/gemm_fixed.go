@@ -13,10 +13,10 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// gemmFixed computes a linear group for up to 8 rows of x, which it calls columns, in fixed point
-// with cooperative matrices of f16, on devices of which it is known which elements of a matrix
-// each lane holds. It makes the bits that gemv makes of a column: codes and integers of x are
-// exact in f16, so are sums of their products in f32, and what is made of them is added in the same order.
+// gemmFixed computes a linear group for up to 8 rows of x, which it calls columns, in fixed point with
+// cooperative matrices of f16, on devices whose fragments are known. A column has the bits that gemv gives
+// it: codes and integers of x are exact in f16, sums of their products are exact in f32, and their
+// multiples are added in the same order.
 //
 // A matrix of weights is 16 outputs and half a run of 32 elements, one of x the same half of
 // 8 columns. Each subgroup has a block of 8 runs, whose x its lanes keep, for all tiles of the workgroup.

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// FragmentFew is the rows up to which a workgroup takes few outputs, and more rows cost little;
-	// FragmentTall the most that one takes: of more, its lanes cannot keep the sums.
+	// FragmentFew is the number of rows up to which a workgroup takes few outputs, and more rows
+	// cost little. FragmentTall is the most rows of a workgroup: its lanes cannot keep the sums of
+	// more.
 	FragmentFew, FragmentTall = 16, 128
 	// tallLoads bounds fragmentFormat.loads where many sums leave few registers.
 	tallLoads = 2
 )
 
 // gemmFragment computes a linear group with cooperative matrices, as
-// gemm_coop does, on devices of which it is known which elements of a matrix each lane
-// holds. Lanes put what they load of the weights right into what they hold: weights
-// never go through shared memory.
+// gemm_coop does, on devices whose fragments are known. Lanes fill their fragments right
+// with the weights that they load, which never go through shared memory.
 //
 // A matrix of weights is 16 outputs and 16 elements, one of x 16 elements of 8 rows.
 // Which elements of a row make up the 16 is free, as long as it is the same for both: each

@@ -21,15 +21,14 @@ type fragmentTile struct {
 	series  int // tiles of a workgroup, one after the other
 	splits  int // workgroups that share the blocks of a row (split-K)
 
-	// Of rows sorted by expert that are pooled:
+	// For pooled rows sorted by expert:
 
 	apart   int  // rows between those that a workgroup has code of its own for
 	abreast int  // workgroups that the shared memory of a unit is to do for
 	early   bool // weights are loaded a block ahead
 }
 
-// direct reports whether lanes store what they hold of the sums right from there, which so do not go
-// through shared memory.
+// direct reports whether lanes store the sums that they hold without going through shared memory.
 func (t fragmentTile) direct() bool { return t.apart > 0 }
 
 // fragmentPlace is where x is while it is multiplied.
@@ -67,9 +66,9 @@ const (
 	fragmentLow = 48
 )
 
-// fragmentTiles returns the tiles for a group. Of few rows, where a lane's part of one is one block,
-// it keeps its x and goes through many tiles, such that all workgroups run at once. That is
-// fastest. Longer rows go through shared memory.
+// fragmentTiles returns the tiles for a group. With few rows, if a lane's part of a row is one
+// block, the lane keeps its x and goes through many tiles, such that all workgroups run at once.
+// That is fastest. Longer rows go through shared memory.
 func fragmentTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	if g.rows > FragmentFew {
 		return pooledTiles(s, g)

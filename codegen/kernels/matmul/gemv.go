@@ -20,8 +20,9 @@ import (
 //
 // Each lane sums over its units, then the lanes of a subgroup add up, neighbours first,
 // then the subgroups in turn: with as many subgroups a row, entries of every width give the
-// same bits. Of a group in fixed point all shapes do: a row is chunks of 32 elements for
-// each lane of a subgroup, which are added in turn, whichever subgroups have them.
+// same bits. For a group in fixed point all shapes give the same bits: a row is chunks of
+// 32 elements for each lane of a subgroup, which are added in turn, whichever subgroups
+// have them.
 type gemv struct {
 	*linearGroup
 	wave, subgroups int
@@ -62,8 +63,8 @@ const (
 	gemvElements = 32
 	// gemvSubgroups bounds the subgroups of a workgroup.
 	gemvSubgroups = 16
-	// residentElements is the elements of x that a lane keeps at most, and manyElements in shapes of more columns, for lanes that have
-	// many registers: see sized.
+	// residentElements is the most elements of x that a lane keeps. manyElements is the same for shapes of more columns, for lanes
+	// that have many registers: see sized.
 	residentElements = 96
 	manyElements     = 160
 	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
@@ -74,9 +75,9 @@ const (
 	gemvRows = 128
 	// gemvParts bounds the words of shared memory.
 	gemvParts = 4096
-	// loopColumns is from how many columns on the runs of a unit are in a loop.
+	// loopColumns is the least number of columns for which the runs of a unit are in a loop.
 	loopColumns = 3
-	// longSum is from how many terms on finish has a loop for them: processors have that many.
+	// longSum is the least number of terms for which finish has a loop; processors have that many.
 	longSum = 48
 	// gemvSums bounds the sums of a lane.
 	gemvSums = 48
@@ -188,8 +189,8 @@ func (k gemv) matrices() int {
 	return n
 }
 
-// otherSubgroups are numbers of them beside k's that leave no lane without a unit, and of a group in fixed point those that leave
-// few.
+// otherSubgroups returns other numbers of subgroups than k's that leave no lane without a unit. For a group in fixed point it
+// adds those that leave few without one.
 func (k gemv) otherSubgroups(t *target.Target) []int {
 	var list []int
 	add := func(n int, fills bool) {
@@ -245,8 +246,8 @@ func (k gemv) shape() string {
 	return s
 }
 
-// share chooses how many subgroups share a row: of rows that are longer than the most can have at once, as many as have
-// something to do each time. Of 17 chunks 16 subgroups would take two turns, as 9 do.
+// share chooses how many subgroups share a row. A row that is too long for one turn of the most gets the fewest that
+// need no more turns: 16 subgroups would take two turns for 17 chunks, as 9 do.
 func (k *gemv) share(t *target.Target) {
 	most, chunks := max(1, min(gemvSubgroups, t.Workgroup/t.Wave)), site.CeilDiv(k.k, gemvElements*t.Wave)
 	k.subgroups = site.CeilDiv(chunks, site.CeilDiv(chunks, most))
@@ -307,7 +308,7 @@ func (k gemv) chunks(p *projection) int {
 	return k.subgroups
 }
 
-// parts is the most that are left of a row of all matrices of a projection, for a column.
+// parts is the most sums that all matrices of a projection leave for finish, for a row and a column.
 func (k gemv) parts() int {
 	n := 0
 	for _, p := range k.projects {
@@ -331,7 +332,7 @@ func (k gemv) together(p *projection) int {
 	return weight.DotUnitElements / p.unit()
 }
 
-// exact reports whether all lanes have as many.
+// exact reports whether all lanes have that many units.
 func (k gemv) exact(p *projection) bool {
 	return k.units(p)*p.unit()*k.subgroups*k.wave == k.k
 }

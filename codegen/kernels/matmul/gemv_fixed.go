@@ -46,8 +46,8 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 	})
 }
 
-// scaleColumns has the last subgroup find the norm's scales, where others need not wait for it: behind the products it would be the last that
-// a workgroup does, and by all who store results.
+// scaleColumns has the last subgroup find the norm's scales, for which others need not wait. Behind the products it would be the last work of
+// a workgroup, done by all lanes that store results.
 func (r *gemvRun) scaleColumns() {
 	if r.rstds == nil {
 		return
@@ -195,7 +195,7 @@ func (r *gemvRun) loadFixed(k *residentX) {
 	}
 }
 
-// odd holds in lanes of odd number.
+// odd is true in lanes of odd number.
 func (r *gemvRun) odd() kernel.Value { return r.b.Ne(r.b.And(r.lane, 1), 0) }
 
 // dotFixed is dot for an x in fixed point.

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// gatedRing is what follows a projection of three parts of a row where they are all of a short gated convolution: of the product of two
-// parts, times the third. A workgroup that has a channel of each part has all that the channel needs, beside the ring of past products.
+// gatedRing is a short gated convolution behind a projection whose rows have three parts: it convolves the product of two parts and
+// multiplies the sum by the third. A workgroup that has a channel of each part has all that the channel needs, beside the ring of past products.
 type gatedRing struct {
 	taps  *ir.Value // weights, a row for each channel
 	ring  *ir.Value
@@ -66,13 +66,13 @@ func (g *linearGroup) takeRing(s *site.Site, ops []*ir.Op, x *ir.Value) bool {
 	return ok && rows.Max+p.ring.count() <= int(p.ring.ring.Type.Shape[1])+1 && site.Indexable(s, p.ring.ring, 1)
 }
 
-// count is the rows that a sum is of.
+// count is the number of terms of a sum.
 func (g *gatedRing) count() int { return int(g.taps.Type.Last()) }
 
 // ringed reports whether a convolution is behind the group's projection.
 func (g *linearGroup) ringed() bool { return len(g.projects) == 1 && g.projects[0].ring != nil }
 
-// wholeStep reports whether shapes of all columns keep their elements of x: of a unit a lane.
+// wholeStep reports whether lanes of shapes with all columns can keep x, a unit each.
 func (g *linearGroup) wholeStep(t *target.Target) bool {
 	return g.k <= gemvElements*t.Wave*max(1, min(gemvSubgroups, t.Workgroup/t.Wave))
 }
@@ -95,7 +95,7 @@ func (a *ringArgs) past(width kernel.Value) lane.Ring {
 	return lane.Ring{Rows: a.ring, Taps: a.count(), Depth: a.depth, Width: width}
 }
 
-// declareParts declares a projection's weights, of which it takes some rows thrice, its ring and its result.
+// declareParts declares a projection's weights, which it reads as three parts, its ring and its result.
 func (p *projectArgs) declareParts(s *site.Signature, g *linearGroup, a *linearArgs) {
 	w := p.spec.matrices[0]
 	m := weight.Matrix{Format: w.format, Buf: s.Read("w0", w.value), Rows: s.U32("rows0", p.spec.ring.total, 6144, "rows of the weights"), Cols: a.k, Halves: g.halves}
@@ -118,7 +118,7 @@ func (g *gatedRing) vars(b *kernel.Builder) (list []*kernel.Var) {
 	return list
 }
 
-// load loads what is there before the products of a channel: its weights; by distance, past products that the ring has, and whether the step
+// load loads what a channel needs besides its products: its weights; by distance, past products that the ring has, and whether the step
 // has them instead (1) or not; where the ring takes the product, and whether the row is one of the step (1). A row beyond the step
 // takes the last one's place.
 func (a *ringArgs) load(b *kernel.Builder, width, row, channel kernel.Value) []kernel.Value {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// sharedColumns is the columns that there is room for in shared memory.
+	// sharedColumns is the most columns that shared memory holds.
 	sharedColumns = 4
 	// sharedParts bounds the words of the sums there.
 	sharedParts = 1536
-	// wideLanes bounds the lanes of two teams that are too many for one more workgroup beside them.
+	// wideLanes bounds the lanes of two teams beside which a unit has no other workgroup.
 	wideLanes = 768
-	// deepRows is from how many rows of a team on four at a time are faster than two.
+	// deepRows is the least number of rows of a team for which four at a time are faster than two.
 	deepRows = 16
 	// manyLanes is the lanes of teams of which each has fewer rows, in turns that wait for memory.
 	manyLanes = 640
@@ -31,7 +31,7 @@ func (k gemv) rowsOfTeam(t *target.Target) int {
 }
 
 // inTeams returns the shapes of a kernel whose teams share x, best guess first; none if
-// there is no room for x.
+// shared memory cannot hold x.
 func (k gemv) inTeams(t *target.Target) []gemv {
 	wide := k.wideTeams(t)
 	if k.fixed == nil || 2*k.subgroups*k.wave > gemvLanes && !wide {
@@ -121,9 +121,8 @@ func (k gemv) sharedBytes() int {
 	return 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4 + 4
 }
 
-// sharedX is x in fixed point in shared memory, made once for all rows of the tile: of the
-// instructions of a short matrix most would otherwise be those that round x, again for each
-// row.
+// sharedX is x in fixed point in shared memory, made once for all rows of the tile.
+// Otherwise most instructions of a short matrix would round x, again for each row.
 type sharedX struct {
 	high, low *kernel.Array // four words a half run
 	scales    *kernel.Array // scale and sum of a run
@@ -217,7 +216,7 @@ const turnsAhead = 2
 // eightLoads are the two vec4 of x of a lane's eight elements, and of the norm's weights if there is a norm.
 type eightLoads struct{ x, gain [2]kernel.Value }
 
-// loadEights loads those of column c with such numbers: weights, which need not wait for the dispatch before, first.
+// loadEights loads the eights of column c with these numbers. The norm's weights come first, since they need not wait for the dispatch before.
 func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	list := make([]*eightLoads, len(numbers))
 	for i, n := range numbers {
@@ -311,8 +310,9 @@ func (r *gemvRun) orZero(v kernel.Value, j int) kernel.Value {
 	return r.b.Select(r.real(j), v, 0)
 }
 
-// A norm of runs has a factor for each, and the scales of x, which runs are whole multiples of, take it: the
-// squares are there when x is. So only teams, which share both, have such a norm.
+// A norm of runs has a factor for each run. A run is a whole number of the elements that share a scale of x,
+// so the scales take the factor. That needs the squares when x is read, so only teams, which share both,
+// have such a norm.
 
 // NormsRuns reports whether projections of few rows can take in the norm of runs of a row that linear reads.
 func NormsRuns(t *target.Target, norm, linear *ir.Op, rows int) bool {
