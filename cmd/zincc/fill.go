@@ -85,7 +85,7 @@ func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *t
 }
 
 // spare is how much of its memory a plan may take of a device, in bytes; 0 where that is not known. Nine
-// tenths of what a GPU has free leave room for what else is shown or runs there; where memory is the
+// tenths of a GPU's free memory leave the rest to what else is shown or runs there; where memory is the
 // processor's, half of what is available.
 func spare(t *target.Target, probe *target.Probe) int64 {
 	switch {

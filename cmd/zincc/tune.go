@@ -83,7 +83,7 @@ If you have a device of any vendor, measure instead:
 	},
 }
 
-// tuneModel predicts for one model, of which only the header need be there.
+// tuneModel predicts for one model, and needs only its header.
 func tuneModel(ctx context.Context, path string, o codegen.Options) ([]tuning.Row, error) {
 	m, err := gguf.OpenHeader(path)
 	if err != nil {

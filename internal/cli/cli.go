@@ -61,7 +61,7 @@ func (p *Program) Main() int {
 }
 
 // Exit says on w, in one line, with what error the program of that name ends, if any, and
-// returns its exit code. What could not be written to Stdout is an error.
+// returns its exit code. A failed write to Stdout is an error.
 func Exit(w io.Writer, name string, err error) int {
 	if err == nil || errors.Is(err, pflag.ErrHelp) {
 		err = Stdout.Err()

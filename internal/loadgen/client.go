@@ -66,8 +66,8 @@ type sampler struct {
 	MinP *float64 `json:"min_p,omitempty"`
 }
 
-// body returns the JSON of the request. What OpenAI's API does not have, zincrun and
-// llama-server have alike.
+// body returns the JSON of the request. Beyond OpenAI's API, zincrun and llama-server
+// agree.
 func (a ask) body(model string) []byte {
 	type options struct {
 		Usage bool `json:"include_usage"`

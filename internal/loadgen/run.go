@@ -111,8 +111,8 @@ func (l load) validate() error {
 	return nil
 }
 
-// measure puts the load on the server once it is warm. There are measures, of what was done until
-// then, if it is interrupted.
+// measure puts the load on the server once it is warm. If it is interrupted, it measures what was
+// done until then.
 func (l load) measure(ctx context.Context, c *client) (*measures, error) {
 	p, err := newPrompts(ctx, c, l.seed)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Write writes path through the function, completely or not at all: what was
 // there before stays until the new file is on disk. The new one gets its permissions,
 // or, where nothing was, those that the process's umask leaves; a symbolic link goes on
-// to point to it. What is no regular file, such as a pipe, is written in place. Errors
+// to point to it. A pipe, or whatever else is no regular file, is written in place. Errors
 // name the path.
 func Write(path string, write func(w io.Writer) error) error {
 	if err := writeFile(path, write); err != nil {

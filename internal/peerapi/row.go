@@ -105,7 +105,7 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 // maxReply bounds what is read of a reply.
 const maxReply = 8 << 20
 
-// send asks. What cannot be asked is wrong, and its reply empty.
+// send asks. A request that cannot be made is wrong, and its reply empty.
 func (t *trial) send(method, path, body string, set map[string]string) *reply {
 	r := &reply{t: t, what: strings.TrimSpace(method + " " + path + " " + short(body)), header: http.Header{}}
 	req, err := http.NewRequestWithContext(t.ctx, method, t.site.open+path, strings.NewReader(body))

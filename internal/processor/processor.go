@@ -47,7 +47,7 @@ func Known() []string {
 	return list
 }
 
-// Missing returns those of the features that this processor has not, or that have no meaning here.
+// Missing returns the features that this processor lacks, or that have no meaning here.
 func Missing(names []string) []string {
 	var list []string
 	for _, name := range names {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Correlation is Spearman's: that of the ranks of x and y, 1 where they are in the
-// same order and -1 where in the opposite one; 0 where all of one are equal.
+// Correlation is Spearman's rank correlation of x and y: 1 for the same order, -1 for the
+// opposite one, 0 if all of one are equal.
 func Correlation(x, y []float64) float64 {
 	a, b := ranks(x), ranks(y)
 	mean := float64(len(a)-1) / 2

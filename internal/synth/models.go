@@ -77,7 +77,7 @@ var Published = []Shape{
 		Mamba: Mamba{Inner: 4096, State: 128, Heads: 64, Groups: 8}, Mixers: "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
 	},
 	{
-		// Of Gemma 4's 12B neither heads nor widths are at hand: these are Gemma 3's, with Gemma 4's wide layers; that gives the published number of parameters.
+		// We lack the heads and widths of Gemma 4's 12B. These are Gemma 3's, with Gemma 4's wide layers, and give the published number of parameters.
 		Name: "gemma4-12b", Arch: "gemma4", Quant: "Q4_K_M", Layers: 48, Embd: 3840, FF: 15360, Vocab: 262144, Ctx: 262144, Tied: true,
 		Heads: 16, KVHeads: 8, HeadDim: 256, RopeBase: 1e6, Windows: Windows{Size: 1024, Period: 6, WideDim: 512, WideHeads: 2},
 	},
@@ -93,7 +93,7 @@ var Published = []Shape{
 }
 
 // Small returns models of few layers, dense and of experts, in every quantization, and one
-// with recurrent layers: enough to meet every weight layout and every family of kernels.
+// with recurrent layers: enough for every weight layout and every family of kernels.
 func Small() []Shape {
 	var list []Shape
 	for _, quant := range Quants() {

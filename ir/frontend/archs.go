@@ -10,7 +10,7 @@ import (
 )
 
 // arch is one row of the architecture table: where the layers of an architecture depart
-// from those of llama. What a file says itself, by a key or by having a tensor, is in no row:
+// from those of llama. No row has what a file says itself, by a key or by having a tensor:
 // biases, a tied output projection, the experts' shared expert, a merged
 // gate and up projection, factors on embeddings, residuals and logits.
 type arch struct {

@@ -70,7 +70,7 @@ func Context(f *gguf.File) (int, error) {
 	return n, nil
 }
 
-// beside are the prefixes of tensors that are no part of the language model: of images and of sound.
+// beside are the prefixes of tensors for images and sound, which are no part of the language model.
 var beside = []string{"v.", "mm.", "a."}
 
 // Ignored returns the names of the tensors of f that no program of it uses, in file

@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// What only gemma4 has: experts beside a dense FFN, embeddings of their own for every layer, and a
-// factor on what a layer makes.
+// Only gemma4 has experts beside a dense FFN, embeddings of their own for every layer, and a
+// factor on a layer's result.
 
 // besideDense is the FFN of a layer that has both, of x. The router has a norm of its own, whose
 // weight is the router's scale; scores are over the root of the width.
@@ -23,8 +23,8 @@ func (l *layer) besideDense(x *ir.Value) *ir.Value {
 // layerInputs returns, for every layer beside each other, what its embedding of a token and a
 // projection of the embedding x add up to; nil if layers have none.
 //
-// The projection is over the root of the width and normed, which is a norm of what it is without
-// that, with a larger eps. The sum is over the root of 2, of which the norm in finish makes a larger eps.
+// The projection is divided by the root of the width and normed. That is a norm of the undivided
+// projection, with a larger eps. The sum is divided by the root of 2, for which the norm in finish takes a larger eps.
 func (m *model) layerInputs(x *ir.Value) *ir.Value {
 	if m.perLayer == 0 {
 		return nil

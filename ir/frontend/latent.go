@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// latent is the mixer of deepseek2: attention whose keys and values are made of one latent vector a position, which
-// alone is cached, beside a part of the key that has a position (DeepSeek-AI 2024, arXiv 2405.04434). The matrices
+// latent is the mixer of deepseek2: attention whose keys and values come from one latent vector a position. The
+// cache holds only that vector and the rotated part of the key (DeepSeek-AI 2024, arXiv 2405.04434). The matrices
 // that make keys and values of it are applied to queries and results in their place, so that all heads attend to the
 // same vectors: attention with one KV head.
 type latent struct {

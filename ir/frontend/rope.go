@@ -9,9 +9,9 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// ropeParams are the rotary position embedding's hyperparameters. Scaling is
-// that of YaRN (Peng et al. 2023, arXiv 2309.00071), of which linear position
-// interpolation is the case without extrapolation.
+// ropeParams are the rotary position embedding's hyperparameters. Scaling follows YaRN
+// (Peng et al. 2023, arXiv 2309.00071); linear position interpolation is its case without
+// extrapolation.
 type ropeParams struct {
 	kind       string // of the pairs that rotate
 	dims       int    // rotated dims of a head
@@ -229,8 +229,8 @@ const ropeFreqs = "rope_freqs.weight"
 // ones (Ding et al. 2024, arXiv 2402.13753).
 var longRope = [2]string{"rope_factors_short.weight", "rope_factors_long.weight"}
 
-// ropeDivisors returns what divides the angles, nil for nothing. Which divisors a model with
-// long rope has depends on the context that the plan is made for.
+// ropeDivisors returns what divides the angles, nil for nothing. The divisors of a model
+// with long rope depend on the context that the plan is made for.
 func (m *model) ropeDivisors() ([]float32, error) {
 	name := ropeFreqs
 	if _, ok := m.f.Tensor(name); !ok {

@@ -219,7 +219,7 @@ func (f *File) Data(t *Tensor) []byte {
 	return f.shards[t.Shard].data[t.Offset:][:t.Size:t.Size]
 }
 
-// Holds reports whether the data of t is there, which it is not in a file that ends behind its header.
+// Holds reports whether the file has the data of t. A file that ends behind its header has none.
 func (f *File) Holds(t *Tensor) bool {
 	return t.Offset+t.Size <= int64(len(f.shards[t.Shard].data))
 }

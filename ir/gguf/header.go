@@ -12,7 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Limits of what is read. Everything allocated while parsing is proportional
+// Limits for reading. Everything allocated while parsing is proportional
 // to bytes that are really in the header, and the header is bounded.
 const (
 	maxHeader    = 256 << 20

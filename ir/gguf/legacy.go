@@ -6,8 +6,8 @@ import "strings"
 type run struct{ first, rows int64 }
 
 // splitLegacy shows files of early converters as today's would be. Those of
-// qwen3next have one matrix, ssm_in, for what are now two: its rows are grouped by
-// key head, and in a group are those of q, k, v and z. A matrix that is not of that
+// qwen3next have one matrix, ssm_in, for what are now two: its rows are grouped by key
+// head, and a group has those of q, k, v and z. A matrix that is not of that
 // shape stays what it is.
 func (f *File) splitLegacy() {
 	const suffix = "ssm_in.weight"

@@ -151,8 +151,8 @@ func asString(v reflect.Value) (string, bool) {
 	return v.String(), true
 }
 
-// typeError says what v, the value of key, should have been. Of an array it
-// shows the type only.
+// typeError says what v, the value of key, should have been. It shows only the type of an
+// array.
 func typeError(key string, v any, want string) error {
 	if reflect.TypeOf(v).Kind() == reflect.Slice {
 		return fmt.Errorf("key %.80q is a %T, not %s", key, v, want)

@@ -98,8 +98,8 @@ const (
 	anthropic
 )
 
-// public returns what a client is told: of an internal error the request, whose line in
-// the log has the cause.
+// public returns what a client is told. For an internal error that is the request's id,
+// whose line in the log has the cause.
 func (e *Error) public(id string) string {
 	if e.Kind == internal {
 		return "internal error; the server's log has it under request " + id

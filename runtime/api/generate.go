@@ -53,7 +53,7 @@ func (g *run) parts() iter.Seq[part] {
 			}()
 		}
 		left := len(g.reqs)
-		// What still runs is waited for: only then may its model be unloaded.
+		// Wait for what still runs: only then may its model be unloaded.
 		defer func() {
 			cancel(errAbandoned)
 			for left > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
-// metrics counts what the server does. What has a name in vLLM is served under that name,
-// too, so that routers written for it can read it.
+// metrics counts what the server does. A metric that vLLM has is served under vLLM's
+// name, too, so that routers written for it can read it.
 type metrics struct {
 	registry *prometheus.Registry
 	ignored  prometheus.Counter

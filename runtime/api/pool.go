@@ -68,8 +68,8 @@ func (p *pool) find(name string) (*Served, error) {
 		Message: fmt.Sprintf("there is no model %q; there are %s", name, strings.Join(names, ", "))}
 }
 
-// acquire returns the model, loaded, and what to call when it is no longer used. It
-// waits until the model is loaded, or until others have made room for it.
+// acquire returns the model, loaded, and what to call when it is no longer used. It waits
+// until the model is loaded, or until others have freed memory for it.
 func (p *pool) acquire(ctx context.Context, s *Served) (*Model, func(), error) {
 	for {
 		p.mu.Lock()
@@ -195,7 +195,7 @@ func (l *loaded) close() error {
 	return err
 }
 
-// wake lets those look again who wait for room.
+// wake lets those look again who wait for memory.
 func (p *pool) wake() {
 	p.mu.Lock()
 	close(p.changed)

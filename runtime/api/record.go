@@ -51,7 +51,7 @@ func (r *record) write(log *slog.Logger) {
 	}
 	level := slog.LevelInfo
 	if r.err != nil {
-		// What a client did wrong is told without its text.
+		// The log names a client's error without its text.
 		e := errorOf(r.err)
 		what := e.Kind.openai
 		if e.Code != "" {

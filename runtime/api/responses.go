@@ -298,7 +298,7 @@ func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 	return r
 }
 
-// A builder makes the items of a response of what comes, and tells the events of that.
+// A builder makes a response's items from what the model says, and sends the events.
 type builder struct {
 	r        *responseJSON
 	logprobs bool

@@ -159,8 +159,8 @@ type tools map[string]schema
 // schema is the types of a tool's parameters, as far as they are stated.
 type schema map[string]any
 
-// readTools reads the API's tool objects. What is not one is passed over: the
-// API has checked them.
+// readTools reads the API's tool objects. It passes over anything else: the API has
+// checked them.
 func readTools(raw []json.RawMessage) tools {
 	t := tools{}
 	for _, r := range raw {

@@ -46,7 +46,7 @@ func (p *Parser) header(final bool) bool {
 	case !ok:
 		return false
 	}
-	// What was ended without a body is over.
+	// A message that ended without a body is over.
 	for _, end := range harmonyEnds[:4] {
 		if i := strings.LastIndex(head, end); i >= 0 {
 			head = head[i+len(end):]

@@ -9,8 +9,8 @@ import (
 
 const white = " \t\r\n"
 
-// value finds the end of the JSON value at s[i:]. Of text that may go on, end is
-// the length of s and whole is false; ok is false if it can be no JSON.
+// value finds the end of the JSON value at s[i:]. If the text may go on, end is the
+// length of s and whole is false; ok is false if it cannot be JSON.
 func value(s string, i int) (end int, whole, ok bool) {
 	var open []byte   // brackets to be closed
 	expect := byte(0) // ':' or ',' before the next value; 0: a value

@@ -19,7 +19,7 @@ func (l *literalReader) fail() bool {
 	return false
 }
 
-// items reads what stands between two brackets, of which end is the second, and writes it between those of JSON.
+// items reads the items up to the closing bracket end, and writes them between JSON's brackets.
 func (l *literalReader) items(end byte, brackets string, item func() bool) bool {
 	l.out.WriteByte(brackets[0])
 	l.at++

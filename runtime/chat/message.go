@@ -175,8 +175,8 @@ func (c Call) value(d Dialect) (*jinja.Dict, error) {
 }
 
 // fit changes messages into those that the template writes: roles that it does
-// not know become others, answers of tools get the tool's name, and messages with
-// several calls are dealt out if it takes one at a time.
+// not know become others, answers of tools get the tool's name, and a message with
+// several calls becomes several messages if the template takes one call at a time.
 func (d Dialect) fit(in []Message) []Message {
 	var out []Message
 	names := map[string]string{}

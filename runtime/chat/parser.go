@@ -19,8 +19,8 @@ type CallDelta struct {
 	ID, Name, Arguments string
 }
 
-// Parser takes a model's text apart as it comes. What comes out does not depend
-// on where the text is cut.
+// Parser takes a model's text apart as it comes. The result does not depend on where the
+// text is cut.
 type Parser struct {
 	d    Dialect
 	form *form // nil: no calls
@@ -36,8 +36,8 @@ type Parser struct {
 	called   bool // the text before this stood in a call
 	calls    int
 
-	// Of the call that is being read: what stands before it and is text if it is
-	// none, and how much of it has been given.
+	// Of the call that is being read: the text before it, which counts if it is no call, and
+	// how much of it has been given.
 	lead      string
 	id, named bool
 	sent      int

@@ -3,7 +3,7 @@ package text
 import "strings"
 
 // lineBPE is the BPE of gemma4: by the ranks of merges, over code points. A word is a line or a
-// run of newlines, of which one that is a token is taken as it stands. Spaces and what is no token
+// run of newlines. A run that is a token is taken whole. Spaces and what is no token
 // are as in spm.
 type lineBPE struct {
 	*spm

@@ -13,8 +13,8 @@ type Span struct {
 	Literal bool
 }
 
-// EncodeSpans returns the tokens of the spans as one text, so that no word is
-// cut where two of them meet. A special token is recognised only where all its
+// EncodeSpans returns the tokens of the spans as one text, so that no word is cut where
+// two of them touch. A special token is recognised only where all its
 // bytes are the template's: a literal <|im_end|> is the text of these characters.
 // Tokens of white space alone, which some vocabularies list as user-defined,
 // are part of any text. BOS goes before, if the vocabulary asks for it and the

@@ -65,9 +65,8 @@ type coopAttention struct {
 	buffers int // in shared memory: of two, one is filled while the other is used
 }
 
-// growth is by how much, as a power of two, a score may exceed what the weights of its
-// row are relative to, before that and the sums are changed: f16 has room for the weights,
-// and most steps change nothing.
+// growth is the power of two by which a score may exceed the top of its row before the top
+// and the sums change. f16 holds such weights, and most steps change nothing.
 const growth = 8
 
 // coopDims is the dims that a subgroup puts into shared memory at a time at the end.
@@ -96,7 +95,7 @@ func (k *coopAttention) divide(t *target.Target) bool {
 		(k.sides == 1 && fits(2) || fits(1)) && k.lanes() <= t.Workgroup
 }
 
-// wideHead is the width of heads from which on the lanes' registers do not hold what is fetched.
+// wideHead is the width of the widest heads for which the lanes' registers hold what is fetched.
 const wideHead = 256
 
 // wide reports whether a buffer has a tile of k, and then, in its place, one of v, which may be the same. The next comes
@@ -155,8 +154,8 @@ func (k *coopAttention) weightsAt() int { return k.buffers * k.bufferSize() }
 // weightStride is the units from row to row of the weights.
 func (k *coopAttention) weightStride() int { return k.tileKV/8 + 1 }
 
-// squareStride is the units from row to row of 16 columns of f32, of which squareSize is
-// the size.
+// squareStride is the units from row to row of a square of 16 columns of f32, squareSize
+// its size.
 const (
 	squareStride = fragment.Square/4 + 1
 	squareSize   = fragment.Square * squareStride

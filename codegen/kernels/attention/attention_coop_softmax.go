@@ -9,8 +9,8 @@ import (
 )
 
 // Most tiles only have their scores turned into weights where they are, in the matrices.
-// Which element of a matrix a lane holds is the device's: for masks, and for what is larger
-// in a row than before, scores go through shared memory, where each row has two lanes.
+// The device decides which element of a matrix a lane holds. So masks and new maxima of
+// rows need scores in shared memory, where each row has two lanes.
 
 // each calls body for the elements of a matrix that the lane holds.
 func (r *coopAttentionRun) each(body func(i kernel.Value)) {

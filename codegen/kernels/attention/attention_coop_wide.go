@@ -4,7 +4,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// inPlace runs over the positions of wide heads: of each tile, the values take the keys' place, or are the keys.
+// inPlace runs over the positions of wide heads. In each tile the values take the keys' place, or are the keys.
 func (r *coopAttentionRun) inPlace(begin, first kernel.Value) {
 	b := r.b
 	buffer := b.Var(kernel.U32, 0)

@@ -12,7 +12,7 @@ import (
 )
 
 // promptAttention is what the kernels of many rows of one sequence share that multiply matrices. A row of
-// a tile is one head of one row of q: heads that share a KV head share what is read of the cache.
+// a tile is one head of one row of q: heads that share a KV head share its loads from the cache.
 type promptAttention struct {
 	attentionShape
 	op      *ir.Op
@@ -48,8 +48,8 @@ func (k *promptAttention) splitsAt(rows, positions int) bool {
 	return !k.partial || k.op.Attrs.Int("rows")%rows == 0 && k.op.Attrs.Int("block")%positions == 0
 }
 
-// wants asks for q in f16; of tiles of attention that is not split, it says how many there are, so that positions can be
-// split where they do not fill the device.
+// wants asks for q in f16. If attention is not split, it says how many tiles there are, so that positions can be split
+// where tiles do not fill the device.
 func (k *promptAttention) wants(s *site.Site, rows, positions int) []site.Rewrite {
 	var wants []site.Rewrite
 	if !k.partial {
@@ -64,8 +64,8 @@ func (k *promptAttention) wants(s *site.Site, rows, positions int) []site.Rewrit
 // tilesOf is how many tiles of so many rows of q the heads of a tile have.
 func (k *promptAttention) tilesOf(rows int) int { return site.CeilDiv(k.rows.Max, rows) }
 
-// candidate is a kernel of a family for tiles of so many rows of q. Its tile and form are those of the module's name, shape and form tell it
-// from others of the site.
+// candidate is a kernel of a family for tiles of so many rows of q. tile and form go into the module's name; shape and form tell the
+// candidate from others of the site.
 func (k *promptAttention) candidate(family string, rows int, tile, shape, form string, declare site.Kernel) site.Candidate {
 	cover := plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.fold * k.headDim}, Axis: []int{1, 0}}
 	if k.partial {
@@ -155,8 +155,8 @@ func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value)
 	return begin
 }
 
-// masked reports whether some row of the tile, of which that at position first is the first,
-// does not see all of the tile of the cache from `from` on; next is where the next begins.
+// masked reports whether some row of the tile, whose first row has position first, does not
+// see all of the tile of the cache from `from` on; next is where the next begins.
 func (r *promptRun) masked(from, next, first kernel.Value) kernel.Value {
 	b := r.b
 	masked := b.Gt(next, b.Add(first, 1))

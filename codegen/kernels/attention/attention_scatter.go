@@ -5,8 +5,8 @@ import (
 )
 
 // teamScores says how the scores of the heads and positions that a team takes at once are
-// scattered over its lanes: each has some consecutive ones, all of one head, so that
-// what is done with a score is done in few lanes. A lane's part of every score, by
+// scattered over its lanes: each has some consecutive ones, all of one head, so that few
+// lanes do the work on a score. A lane's part of every score, by
 // head and position, becomes its own scores of all lanes' parts.
 type teamScores struct {
 	each   int            // scores of a lane

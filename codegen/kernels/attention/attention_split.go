@@ -20,7 +20,7 @@ import (
 // subgroups of a workgroup and the teams of lanes in them. A team holds one cached
 // row, 8 elements a lane and part; all heads that share the row use it where it is.
 // Ranges, and so the order of all sums, depend on the row's position alone. Splits
-// without positions do nothing; of the others the last to end merges them all.
+// without positions do nothing. The last of the others to end merges them all.
 //
 // Where the group writes the caches, workgroups make k and v of the step's rows
 // themselves as far as they attend to them, and one more workgroup, the first, writes them; on

@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// laneSums are rangeSums of a processor, of 16 positions at a time. Lanes have dims of the head there; of a score each
-// has a part, until the lanes exchange them so that each has the score of a position. Blocks of positions begin where
+// laneSums are rangeSums of a processor, of 16 positions at a time. Lanes have dims of the head there. Each has a part
+// of every score, until the lanes exchange parts, so that each has the score of a position. Blocks of positions begin where
 // the range does, so that the order of the sums depends on the row's position alone.
 type laneSums struct {
 	*splitRun
@@ -20,7 +20,7 @@ type laneSums struct {
 	top, total []*kernel.Var // by head, the same in all lanes
 }
 
-// laneRegisters are the sums that stay in registers, with what else is there.
+// laneRegisters is the number of sums that stay in registers, beside all else.
 const laneRegisters = 16
 
 // onLanes reports whether lanes have dims of the head.

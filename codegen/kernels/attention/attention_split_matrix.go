@@ -33,7 +33,7 @@ type matrixSums struct {
 	sum         []*kernel.Var // by 16 dims
 	top, weight *kernel.Var   // of the place's head; scores are powers of two here
 
-	// Of four heads: the part of a weight that the lane's column has is one factor of its upper bits and another of the whole.
+	// For four heads: the part of a weight in the lane's column is one factor of its upper bits and another of the whole.
 	ofUpper, ofWhole kernel.Value
 
 	// The row's own position, which the group writes to the caches, is apart from those in them:
@@ -56,14 +56,14 @@ const (
 	aheadHead = 128
 	// eightsHead is the elements of heads of which a workgroup may have eight, see isWide.
 	eightsHead = 256
-	// matrixHeads is the heads of a workgroup, at most, so that there is room for both parts.
+	// matrixHeads is the most heads of a workgroup for which columns hold both parts.
 	matrixHeads = 4
-	// wideShift is how far below the largest score the top lies, as a power of two, where lower parts are not in lowerUnit: so few are
-	// subnormal, and the weights stay in the range of f16.
+	// wideShift is how far below the largest score the top lies, as a power of two, where lower parts are not in lowerUnit: few
+	// weights are subnormal then, and all stay in the range of f16.
 	wideShift = 7
 	// emptyTop is the top before the first score: far above those of no position.
 	emptyTop = emptyScore / 2
-	// lowerUnit is the unit of what f16 lack: the lower parts would often be subnormal.
+	// lowerUnit is the unit of the lower parts, the rest that f16 rounds off, which would often be subnormal.
 	lowerUnit = 1.0 / 2048
 	// upperBits masks the bits of a float that its upper f16 has.
 	upperBits = 0xffffe000
@@ -218,7 +218,7 @@ func (r *matrixSums) attend() {
 	})
 }
 
-// attendAhead has the keys and values of a turn loaded, and loads those of the next one where the last use of these is.
+// attendAhead finds the keys and values of a turn loaded, and loads those of the next turn right behind their last use.
 func (r *matrixSums) attendAhead(from, next kernel.Value) {
 	b := r.b
 	scores := r.scores(from, r.tileOf(r.nextKeys))
@@ -375,7 +375,7 @@ func (r *matrixSums) pairsOf(weights [4]kernel.Value, part func(x kernel.Value) 
 }
 
 // store adds up the parts, which columns 4 apart have: of each eight dims that two lanes have of
-// a head, one takes the first four and the other the last. Of eight heads a lane has both.
+// a head, one takes the first four and the other the last. With eight heads a lane has both.
 func (r *matrixSums) store(to subgroupSums, from kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	first := b.Mul(b.SubgroupID(), r.together())

@@ -126,8 +126,8 @@ func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list [
 	return list
 }
 
-// keyPairs and valuePair return the dims that the lane has in the m-th matrix: of a key four, of
-// a value two.
+// keyPairs and valuePair return the lane's dims in the m-th matrix: four of a key, two of a
+// value.
 func (r *matrixSums) keyPairs(words []kernel.Value, m int) (x, y kernel.Value) {
 	b, w := r.b, words[m/2]
 	if f := r.scaled(); f != nil {

@@ -108,8 +108,8 @@ func (r *splitRun) eachQuad(body func(h, quad kernel.Value)) {
 }
 
 // scratch counts the splits of one of the workgroup's heads through all heads and rows.
-// In memory the sums of all lie before the pairs of maximum and weight, of which tail
-// is the index.
+// In memory the sums of all splits lie before the pairs of maximum and weight, which
+// begin at tail.
 func (r *splitRun) scratch(h, split kernel.Value) kernel.Value {
 	b := r.b
 	return b.Add(b.Mul(b.Add(b.Mul(r.row, r.heads), r.head, h), r.splits), split)
@@ -123,8 +123,8 @@ func (r *splitRun) tail(at kernel.Value) kernel.Value {
 	return b.Add(b.Mul(r.heads, r.splits, r.attentionShape.rows.Max*r.headDim/2), at)
 }
 
-// mergeAtOnce is the splits whose sums a lane loads at once. Of 16 the code takes longer
-// to come to the compute units than the loads that they save.
+// mergeAtOnce is the splits whose sums a lane loads at once. With 16, fetching the code
+// takes longer than the loads that it saves.
 const mergeAtOnce = 8
 
 // mergeSplits is that of rangeSums; of several mergers each has a range of the splits.
@@ -166,8 +166,8 @@ func (r *splitRun) addUp(h, quad, from, end kernel.Value) splitSums {
 	return s
 }
 
-// mergeTwice is mergeSplits of more splits than a workgroup reads in a moment: of each few the last adds them up, and the last of those the
-// rest. Counters are as many as the workgroup's heads.
+// mergeTwice is mergeSplits in two turns, for more splits than a workgroup reads in a moment: the last split of each few adds these up, and
+// the last of those adds up the rest. Counters are as many as the workgroup's heads.
 func (r *splitRun) mergeTwice(counts *kernel.Buffer, index, active kernel.Value) {
 	b := r.b
 	each := b.U32(uint32(r.inTurn()))
@@ -191,7 +191,7 @@ func (r *splitRun) mergeTwice(counts *kernel.Buffer, index, active kernel.Value)
 	})
 }
 
-// inTurn is the splits that are added up first, so many that there is a counter for each.
+// inTurn is the number of splits that are added up in the first turn, such that each sum has a counter.
 func (r *splitRun) inTurn() int {
 	return max(mergeAtOnce, site.CeilDiv(r.splitKernel.splits(), r.share-1))
 }

@@ -180,8 +180,8 @@ func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 }
 
-// tiles goes through the tiles from position first on. Of wide heads it does by twos, so that where they lie are constants: of heads of 128 that is no faster
-// (docs/lab/prompt-attention.md).
+// tiles goes through the tiles from position first on. For wide heads it takes them by twos, so that their places are constants; for heads of 128
+// that is no faster (docs/lab/prompt-attention.md).
 func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 	b, size := r.b, r.tileSize(r.tileKV)
 	if !r.byTwos() {

@@ -89,8 +89,8 @@ func (r *wgmmaAttentionRun) overRow(f folding, x kernel.Value) kernel.Value {
 	return x
 }
 
-// write stores the quotients of the rows that this step has, or what a split has. Two neighbouring lanes, which have two dims each of
-// two times four, have four each then.
+// write stores the quotients of the rows that this step has, or what a split has. Two neighbouring lanes hold two dims each of two
+// times four; they exchange them, so that each has four.
 func (r *wgmmaAttentionRun) write() {
 	b := r.b
 	odd := b.Eq(b.Mod(b.SubgroupLane(), 2), 1)

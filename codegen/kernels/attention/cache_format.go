@@ -10,7 +10,7 @@ import (
 const scaled = 32
 
 // A scaledFormat is how a cache holds codes, of which scaled elements share a scale: package layout says where both lie.
-// What four neighbours have is a word, of which less than 32 bits are the lower ones.
+// The codes of four neighbours are a word, or the lower bits of one.
 type scaledFormat struct {
 	bits int     // of a code
 	bias float64 // what codes are more by

@@ -86,7 +86,7 @@ func (g headGate) declare(s *site.Signature) gateArgs {
 }
 
 // load returns a function that gates access i, of n, of a head; the head is
-// counted through all rows. What the gate needs is loaded at once.
+// counted through all rows. It loads the gate's operands at once.
 func (g gateArgs) load(b *kernel.Builder, t kernel.Type, head, i, n kernel.Operand) func(v kernel.Value) kernel.Value {
 	if g.x == nil {
 		return func(v kernel.Value) kernel.Value { return v }

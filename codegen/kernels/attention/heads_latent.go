@@ -11,7 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// latentHeads says of which two parts the heads of latent attention are: elements of x, which may be normed, and behind them those of other
+// latentHeads describes the two parts of the heads of latent attention: elements of x, which may be normed, and behind them those of other
 // rows, rotated in neighbours.
 type latentHeads struct {
 	first  int // elements of the first part

@@ -186,8 +186,8 @@ func ExpertDownCandidates(s *site.Site) []site.Candidate {
 }
 
 // tiles returns how many elements of the result a workgroup may compute, best guess
-// first: more of them load x less often, but there have to be enough subgroups to keep the device busy,
-// of which each waits for the row that it has loaded.
+// first: larger tiles load x less often, but the device needs enough subgroups to stay busy, since each
+// waits for the row that it has loaded.
 func (g *expertDown) tiles(t *target.Target) []int {
 	best := 32
 	for best > 4 && site.CeilDiv(g.width, best)*g.subgroups()*g.wave < gemvLanes*t.Units {
@@ -206,8 +206,8 @@ func (g *expertDown) tiles(t *target.Target) []int {
 	return list
 }
 
-// subgroups returns those of a workgroup: the members, and one for the weights; or one that takes
-// all in turn.
+// subgroups returns how many a workgroup has: the members, and one for the weights; or one that
+// does everything in turn.
 func (g *expertDown) subgroups() int {
 	if g.alone {
 		return 1

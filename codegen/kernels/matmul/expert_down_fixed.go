@@ -47,8 +47,8 @@ func (g *expertDown) share(workgroup int, takes func(t *downTerm) bool) {
 	}
 }
 
-// partsOf is how many members would share the rows of a projection with x in fixed point, so that none has more of a row than those
-// of the slots: else all would wait for it.
+// partsOf is how many members would share the rows of a projection with x in fixed point, so that no part is longer than the
+// slots' rows: all would wait for it.
 func (g *expertDown) partsOf(t *downTerm) int {
 	most := g.fixedShape().units
 	for n := 1; n <= mostParts; n++ {
@@ -74,7 +74,7 @@ func (g *expertDown) termShape(t *downTerm) downShape {
 	return s
 }
 
-// alike is how many lanes that lie together have the same sum of a row: those of a super-block.
+// alike is how many neighbouring lanes have the same sum of a row: the lanes of a super-block.
 func (s downShape) alike() int {
 	if s.fixed && s.format.Bytes.Super {
 		return weight.SuperElements / weight.DotUnitElements

@@ -45,8 +45,8 @@ func newDownShape(format *weight.Format, unit, k, wave int) downShape {
 // resident reports whether a lane can keep its elements of x.
 func (s downShape) resident() bool { return s.fixed || s.units*s.unit <= residentElements }
 
-// ahead returns how many batches of rows are loaded before they are used: of one row each
-// there are many, and they would wait for one another.
+// ahead returns how many batches of rows are loaded before they are used: batches of one
+// row each are many, and would wait for one another.
 func (s downShape) ahead(wave int) int {
 	if s.team == wave && s.units == 1 {
 		return 4

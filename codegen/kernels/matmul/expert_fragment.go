@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
-// expertFragment is gemm_fragment over the tiles of a sortedGroup. Of few rows most experts have a tile of 8
-// of them, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
+// expertFragment is gemm_fragment over the tiles of a sortedGroup. In steps of few rows most experts have
+// one tile of 8, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
 // with code for fewer.
 type expertFragment struct {
 	*sortedGroup
@@ -24,8 +24,8 @@ const (
 	fragmentPerExpert, expertLow = 4, 24
 )
 
-// The tiles of pooled rows. Few rows wait for weights, of which much has to be on its way; many for
-// products, with registers for one workgroup a unit. Where rows are short, workgroups go through several
+// The tiles of pooled rows. Few rows wait for weights, and need many bytes in flight. Many rows
+// wait for products, with registers for one workgroup a unit. Where rows are short, workgroups go through several
 // tiles of outputs, so that they begin less often.
 var (
 	expertLowTiles = []fragmentTile{

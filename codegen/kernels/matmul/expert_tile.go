@@ -10,8 +10,8 @@ import (
 
 // sortedGroup is an expert group over slots sorted by expert, computed in tiles of
 // slots of one expert. A workgroup finds its tile by counting those of the experts
-// before. Grid axis 0 has room for all tiles there can be; workgroups beyond those
-// there are do nothing.
+// before. Grid axis 0 covers the most tiles that a step can have; workgroups without a
+// tile do nothing.
 type sortedGroup struct {
 	*expertGroup
 	experts int

@@ -25,8 +25,8 @@ func (s gemmShape) tileRows() int { return s.rowStep() * s.perLane }
 
 func (s gemmShape) outputs() int { return gemmColStep * s.cols }
 
-// gemmOf is the tile of gemm for some rows of a lane, of which a workgroup has as many as the
-// target allows. Each step of its loop takes 32 elements of the rows through shared memory.
+// gemmOf is the tile of gemm for so many rows a lane, with as many lanes in a workgroup as
+// the target allows. Each step of its loop takes 32 elements of the rows through shared memory.
 func gemmOf(perLane int, t *target.Target) gemmShape {
 	return gemmShape{lanes: min(gemmLanes, t.Workgroup), perLane: perLane, cols: gemmCols, loaders: 8}
 }
@@ -38,8 +38,8 @@ const (
 	gemmCols    = 4
 	gemmOutputs = gemmCols * gemmColStep
 	gemmDepth   = 32
-	// gemmStride is the vec4 from row to row in shared memory: one more than
-	// needed, so that lanes that read 8 rows at once meet different banks.
+	// gemmStride is the vec4 from row to row in shared memory: one more than needed, so that
+	// lanes that read 8 rows at once use different banks.
 	gemmStride = gemmDepth/4 + 1
 )
 

@@ -288,7 +288,7 @@ func (t *coopKernel) streams() []*stream {
 }
 
 // packed reports whether the runs of an item, which lie apart in the row, lie together
-// in shared memory, so that the lanes that store items meet different banks. The
+// in shared memory, so that the lanes that store items use different banks. The
 // order of the octets of a step is that of all matrices, and of x.
 func (t *coopKernel) packed() bool {
 	for _, m := range t.p.matrices {

@@ -50,9 +50,9 @@ func (t coopTile) name() string {
 	return fmt.Sprintf("tile=%dx%d subgroup=%dx%d groups=%d ahead=%d,%d", t.rows, t.outputs, t.subRows, t.subOutputs, t.groups, t.ahead, t.aheadX)
 }
 
-// coopShapes are the tiles. Those of few registers fill an SM with subgroups, which
-// weights that arrive late need; those of many outputs for their rows load less of shared
-// memory for a product, which is what many rows wait for.
+// coopShapes are the tiles. Tiles of few registers fill an SM with subgroups, which hides
+// weights that arrive late. Tiles with many outputs for their rows load less of shared
+// memory for a product, and many rows wait for these loads.
 var coopShapes = []coopTile{
 	{rows: 128, outputs: 192, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
 	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},

@@ -57,9 +57,9 @@ func (g *linearGroup) inBytes() bool {
 	return true
 }
 
-// dotShape is the tile of 16, 32, 64 or 128 rows. What is rounded and taken apart for it
-// counts the less, the more outputs it has; registers bound that where workgroups are
-// small and load more in each lane.
+// dotShape is the tile of 16, 32, 64 or 128 rows. The more outputs it has, the less its
+// rounding and decoding count. Registers bound the outputs where workgroups are small and
+// load more in each lane.
 func (g *linearGroup) dotShape(rows int) gemmShape {
 	s := gemmShape{lanes: min(4*rows, 256), cols: 8, loaders: dotDepth / weight.FixedHalf}
 	if s.lanes < 256 && len(g.projects[0].matrices) > 1 {
@@ -252,7 +252,7 @@ func byteSum(b *kernel.Builder, codes kernel.Value) kernel.Value {
 }
 
 // loadW takes the next 64 elements of the rows of matrix i from col on apart, into place
-// to of the shared arrays. A lane takes whole units, of which a step has two. Rows that do
+// to of the shared arrays. A lane takes whole units; a step has two. Rows that do
 // not exist repeat the last that does: they are not stored.
 func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 	b, m := t.b, p.matrices[i]

@@ -25,7 +25,7 @@ type gemmFixed struct {
 	fixedTile
 	// counts are the counters of the last-block reduction of split-K products, else nil.
 	counts *ir.Value
-	// direct: lanes load the norm's weights where they multiply with them, as shared memory has no room for them.
+	// direct: lanes load the norm's weights where they multiply with them, since shared memory cannot hold them.
 	direct bool
 }
 

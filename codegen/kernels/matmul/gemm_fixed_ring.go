@@ -7,14 +7,14 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-// Where copies to shared memory need no registers, the weights of several tiles are on their way while one is
+// Where copies to shared memory need no registers, the weights of several tiles are in flight while one is
 // multiplied: each subgroup has a ring of copies of its block in the 16 rows of a tile. The four lanes that hold parts
 // of a row copy it, so that a barrier of the subgroup is enough.
 
 // ringStages are the numbers of tiles that a ring may have.
 var ringStages = []int{2, 3, 4, 6, 8}
 
-// rings returns the rings that shared memory has room for; none if weights are not copied.
+// rings returns the rings that fit in shared memory; none if weights are not copied.
 func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
 	if !t.Copies() {
 		return nil

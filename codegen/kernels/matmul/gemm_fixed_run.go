@@ -61,8 +61,8 @@ func (rows fixedRows) load(block kernel.Value) (words [2][]weight.FixedWord) {
 	return
 }
 
-// fixedHeld are a lane's words of the tile that is multiplied. As it goes on, those of the next
-// one take the places of words that are no longer needed.
+// fixedHeld are a lane's words of the tile that is multiplied. As it proceeds, words of the
+// next tile replace words that are no longer needed.
 type fixedHeld [2][]*kernel.Var
 
 // hold loads words.
@@ -164,15 +164,15 @@ func (r *fixedTask) put(at kernel.Value, sums [4]kernel.Value) {
 	}
 }
 
-// block returns the lane's sums of a block: of its two rows of 16 outputs and its two
-// columns, one row after the other.
+// block returns the lane's sums of a block, for its two rows of 16 outputs and its two
+// columns, row by row.
 // follow is called behind each slot, and before the first one with -1.
 func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, follow func(slot int)) (sums [4]kernel.Value) {
 	if r.format.Super {
 		return r.superBlock(rows, words, x, follow)
 	}
 	b := r.b
-	terms := r.meetTerms(rows, words)
+	terms := r.exchangeTerms(rows, words)
 	follow(-1)
 	var tree [4]slotTree
 	var before [][4]kernel.Value
@@ -288,9 +288,9 @@ func (t *slotTree) add(b *kernel.Builder, v kernel.Value) {
 	t.waiting = append(t.waiting, v)
 }
 
-// meetTerms has the lanes of the subgroup tell each other the terms of the block's runs: each
-// works out those of two, and all need all. A barrier of the workgroup stands between two blocks. It returns those of the lane's two rows by slot.
-func (r *fixedTask) meetTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]weight.DotScale {
+// exchangeTerms has the lanes of the subgroup tell each other the terms of the block's runs:
+// each computes the terms of two runs, and all need all. A barrier of the workgroup stands between two blocks. It returns the terms of the lane's two rows by slot.
+func (r *fixedTask) exchangeTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]weight.DotScale {
 	b, f := r.b, r.format
 	at := func(slot kernel.Value, vector int) kernel.Value {
 		return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.group, weight.FixedRuns), slot), f.Vectors()), vector), 8), r.place)
@@ -376,7 +376,7 @@ func (r *fixedTask) finish(base, col, chunk, i kernel.Value, c int) {
 	}
 }
 
-// blocksOf adds the blocks of a chunk, of which the last one may lack some.
+// blocksOf adds the blocks of a chunk; the last chunk may lack some.
 func blocksOf(b *kernel.Builder, blocks []kernel.Value) kernel.Value {
 	sum := blocks[0]
 	if len(blocks) > 1 {

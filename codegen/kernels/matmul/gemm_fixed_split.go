@@ -53,7 +53,7 @@ func (r *fixedTask) leftAt(column kernel.Value, chunk, i kernel.Operand) kernel.
 	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(column, r.chunks()), chunk), r.split.count), b.WorkgroupID(0)), r.left()), i)
 }
 
-// leave leaves the sums of a chunk of a column of the i-th tile, of which the lane has two.
+// leave writes the lane's two sums of a chunk, in the i-th tile, to the workspace.
 func (r *fixedTask) leave(column, chunk, i, sums kernel.Value) {
 	b := r.b
 	b.If(b.And(b.Lt(column, r.columns), b.Lt(chunk, r.chunks())), func() {

@@ -8,9 +8,9 @@ import (
 )
 
 // Sums over a super-block are integers of 32 bits: of products of codes and x, times scales. Those of a
-// run come out of the matrices as f32. To have them as integers without converting them, the
-// matrices add them to a number of which the last bit of the mantissa counts what they count: then they are
-// its last bits. What that puts into the sum of all is known.
+// run come out of the matrices as f32. To get them as integers without a conversion, the matrices add them
+// to a number whose last bit of the mantissa has their unit: they are then its last bits. The share of that
+// number in the whole sum is known.
 
 // window is 1.5 times a power of two: sums of less than 22 bits, times 2 to the exponent, change its
 // mantissa alone.
@@ -156,7 +156,7 @@ func (r *fixedTask) totalsOf(sums [][]kernel.Value) (totals [2]kernel.Value) {
 	return
 }
 
-// share adds up eight values over four lanes, of which each gets two.
+// share adds up eight values over four lanes, and gives each lane two.
 func (r *fixedTask) share(values []kernel.Value) [2]kernel.Value {
 	b := r.b
 	for mask := 2; mask > 0; mask /= 2 {

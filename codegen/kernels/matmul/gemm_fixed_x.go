@@ -19,7 +19,7 @@ type fixedX struct {
 // xMatrix is half a run of x: of 8 columns.
 var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
 
-// ownGains loads the norm's weights of a block, of which each lane of the subgroup has some: before x, for which lanes may wait.
+// ownGains loads the norm's weights of a block, some in each lane of the subgroup. It comes before the loads of x, for which lanes may wait.
 func (r *fixedTask) ownGains(block kernel.Value) (gains []kernel.Value) {
 	if r.gain == nil || r.direct {
 		return nil
@@ -176,8 +176,8 @@ func pairwise(b *kernel.Builder, values []kernel.Value) kernel.Value {
 	return values[0]
 }
 
-// fixedShared is the shared memory of gemm_fixed. What belongs to a subgroup's block is
-// of each subgroup.
+// fixedShared is the shared memory of gemm_fixed. Each subgroup has its own copy of what
+// belongs to a block.
 type fixedShared struct {
 	sums *kernel.Array // of 16 outputs and 8 columns as lanes hold them: by turn, part, 16 outputs, column of a lane
 	// totals of x, by run and two columns: scales of both and totals of both; if scales of weights

@@ -92,8 +92,7 @@ func (g *linearGroup) floats() bool {
 	})
 }
 
-// fits reports whether a target has room for the workgroup, and whether its parts come out
-// even. Subgroups of fewer lanes are a processor's, which has neither registers for the sums
+// fits reports whether the workgroup fits the target, and whether its parts come out even. Subgroups of fewer lanes are a processor's, which has neither registers for the sums
 // nor gains by shared memory.
 func (k gemmFloat) fits(t *target.Target) bool {
 	if k.matrices && (!t.TF32() || k.k%(thriceDepth*k.subgroups) != 0) {
@@ -269,7 +268,7 @@ func (r *floatRun) sources(p *projectArgs, col kernel.Value) (list []floatSource
 }
 
 // at is where vec4 e of row i+more is in a half of the subgroup's place. The vec4 of a row change
-// places from row to row, so that lanes that read neighbouring rows meet different banks.
+// places from row to row, so that lanes that read neighbouring rows use different banks.
 func (r *floatRun) at(i kernel.Value, more int, e kernel.Operand) kernel.Value {
 	b := r.b
 	const wide, period = floatDepth / 4, 8 // a bank line has 8 vec4
@@ -303,7 +302,7 @@ func (r *floatRun) multiply(sums [][]*kernel.Var, place kernel.Value) {
 }
 
 // add adds the sums of all subgroups into those of the first, as many at a time as shared
-// memory has room for.
+// memory holds.
 func (r *floatRun) add(sums []*kernel.Var) {
 	b := r.b
 	for half := r.subgroups / 2; half > 0; half /= 2 {

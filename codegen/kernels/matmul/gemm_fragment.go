@@ -50,7 +50,7 @@ func GemmFragmentCandidates(s *site.Site) []site.Candidate {
 	return g.offers(s, fragmentTiles(s, g), step)
 }
 
-// offers returns the candidates of those of the tiles that have what workspace the group has.
+// offers returns the candidates for the tiles that need just the workspace that the group has.
 func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step site.Extent) []site.Candidate {
 	workspace := 0
 	if g.workspace != nil {

@@ -39,7 +39,7 @@ func (k gemmFragment) depth() int {
 // xBuffer is the vec4 of a buffer of x.
 func (k gemmFragment) xBuffer() int { return k.groups * k.depth() * 4 * k.tileRows() }
 
-// poolX shares out the octets of a step to the lanes of the workgroup: neighbours have
+// poolX distributes the octets of a step to the lanes of the workgroup: neighbours have
 // neighbour octets of a row, then those of the next one.
 func (t *fragmentRun) poolX() *pooledX {
 	b := t.b

@@ -129,7 +129,7 @@ func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.Fr
 	return list
 }
 
-// runSeries goes through tiles, of which each subgroup has one block.
+// runSeries goes through tiles; each subgroup has one block of them.
 func (t *fragmentRun) runSeries(series kernel.Value) {
 	b := t.b
 	items := t.items(t.col, nil)

@@ -36,10 +36,10 @@ func (k gemmFragment) emitSplits(b *kernel.Builder, a *linearArgs, series kernel
 	n := b.Mul(k.rowsOf(&tile), s.wide)
 	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 		tile.p = p
-		b.For(b.LocalID(), n, k.threads()*meetAtOnce, func(i kernel.Value) {
-			var parts [meetAtOnce][]kernel.Value
-			var finish [meetAtOnce]func()
-			var rows, cols [meetAtOnce]kernel.Value
+		b.For(b.LocalID(), n, k.threads()*sumsAtOnce, func(i kernel.Value) {
+			var parts [sumsAtOnce][]kernel.Value
+			var finish [sumsAtOnce]func()
+			var rows, cols [sumsAtOnce]kernel.Value
 			for j := range parts { // all is asked for before any of it is added
 				i := b.Min(b.Add(i, j*k.threads()), b.Sub(n, 1))
 				x := b.Mod(i, s.wide)
@@ -62,8 +62,8 @@ func (k gemmFragment) emitSplits(b *kernel.Builder, a *linearArgs, series kernel
 	})
 }
 
-// meetAtOnce is the vec4 of sums that a lane adds up at a time.
-const meetAtOnce = 4
+// sumsAtOnce is the vec4 of sums that a lane adds up at a time.
+const sumsAtOnce = 4
 
 // place is where a split leaves vec4 x of a row of a workgroup's tile.
 func (s *fragmentSplit) place(b *kernel.Builder, row kernel.Value, split kernel.Operand, workgroup, x kernel.Value) kernel.Value {

@@ -137,7 +137,7 @@ func (g *linearGroup) canSplit(s *site.Site, t fragmentTile) bool {
 
 // cases returns for which numbers of rows a kernel has code of its own: each matrix of rows
 // takes time, but each piece of code takes time to compile. Steps of fewer rows have entries of
-// their own, and of several tiles only the last is not full.
+// their own, and only the last of several tiles is not full.
 func (k gemmFragment) cases() []int {
 	list := []int{24, 40}
 	if k.where == grouped {
@@ -157,7 +157,7 @@ func (k gemmFragment) cases() []int {
 	return append(slices.DeleteFunc(list, func(n int) bool { return n >= k.fragmentTile.rows }), k.fragmentTile.rows)
 }
 
-// space is the vec4 of shared memory that there are for x, and later sums.
+// space is the vec4 of shared memory for x, and later for sums.
 func (k gemmFragment) space() int {
 	if k.where == grouped {
 		return groupedVec4

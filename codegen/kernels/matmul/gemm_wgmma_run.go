@@ -19,7 +19,7 @@ type groupedX struct {
 }
 
 const (
-	// groupedBuffers are a power of two, of whose chunks groupedAhead are on their way.
+	// groupedBuffers is a power of two; the chunks of groupedAhead buffers are in flight.
 	groupedBuffers, groupedAhead = 4, 2
 	// chunkPieces are the pieces of a chunk, groupedChunk its vec4.
 	chunkPieces  = ir.TileBlock / ir.PieceElements / weight.FragmentSteps

@@ -65,7 +65,7 @@ func (r *gemvRun) scaleColumns() {
 const besideUnits = 4
 
 // loop goes through the rows of a projection that reads x as it is, one at a time and in a
-// loop: registers for its elements of x would leave room for fewer lanes.
+// loop: registers for its elements of x would allow fewer lanes.
 func (r *gemvRun) loop() {
 	b, n := r.b, r.together(r.p.spec)
 	r.startResiduals()
@@ -160,7 +160,7 @@ func (r *gemvRun) masks() []int {
 	return list
 }
 
-// masks are the powers of two from one on that are less than the end.
+// masks returns the powers of two from `from` to below the end.
 func masks(from, end int) (list []int) {
 	for mask := from; mask < end; mask *= 2 {
 		list = append(list, mask)
@@ -288,8 +288,8 @@ func (r *gemvRun) addSquares(c, j int, u weight.DotPlace, halves [2][]kernel.Val
 	for h, v := range halves {
 		sums[h] = b.Add(b.Add(squareOf(b, v[0]), squareOf(b, v[1])), b.Add(squareOf(b, v[2]), squareOf(b, v[3])))
 	}
-	// Bit i of the number of a half is bit i of the lane, or from the one on that tells the
-	// lane's two halves apart bit i-1.
+	// Bit i of the number of a half is bit i of the lane. From the bit on that tells the
+	// lane's two halves apart, it is bit i-1.
 	both := 0
 	bits, own := site.Log2(r.wave/4), site.Log2(u.Stride)
 	for i := range bits {

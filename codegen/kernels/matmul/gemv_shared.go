@@ -192,7 +192,7 @@ func (r *gemvRun) makeShared(c int) {
 	case !r.brief || parts > 1 || end > count || turns > turnsAhead || turns > 1 && count%r.lanes() > 0:
 		b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) { round(at, nil) })
 	case count < r.lanes():
-		// All lanes load, so that all wait for the dispatch before here, and no code is there for those that have not.
+		// All lanes load, so that all wait here for the dispatch before, and lanes that loaded nothing need no code for it.
 		ahead := r.loadEights(c, b.Min(b.LocalID(), count-1))[0]
 		some := b.Lt(b.LocalID(), count)
 		if count%r.wave == 0 { // which all lanes of a subgroup agree on

@@ -186,7 +186,7 @@ func (g *linearGroup) inRows() bool {
 // fixedBits are those of the ops that round x where it is read.
 var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8, "bfloat16": bf16Bits}
 
-// bf16Bits are those of x that is bf16, no fixed point.
+// bf16Bits stands for x in bf16, which is no fixed point.
 const bf16Bits = 16
 
 // take adds an op behind the prologue, whose result is x.
@@ -424,8 +424,8 @@ func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value
 	return b.Add(b.Mul(*p.expert, p.heights[j]), p.from[j], n)
 }
 
-// declare declares what the kernels of a linear group take. n is there for last, and where the family
-// asks for it; firsts are the first workgroups of the projections.
+// declare declares what the kernels of a linear group take. It declares n for last, and where the
+// family asks for it; firsts are the first workgroups of the projections.
 func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearArgs {
 	a := &linearArgs{group: g, x: s.Read("x", g.x), k: s.U32("k", g.k, 4096, "elements of a row of x")}
 	if g.gain != nil {
@@ -487,8 +487,8 @@ func (g *linearGroup) adds() bool {
 	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 || p.ring != nil })
 }
 
-// join makes one of projections that come one behind the other and have the same code, so
-// that the code is there once: a workgroup takes what belongs to the one that it works on.
+// join makes one projection of neighbours that have the same code, so that the kernel has
+// this code once: a workgroup takes the arguments of the projection that it works on.
 // It comes before each, outside of loops and ifs, with the same workgroup.
 func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
 	var joined []projectArgs

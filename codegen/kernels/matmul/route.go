@@ -82,7 +82,7 @@ func (g gating) weights(b *kernel.Builder, row *scoreRow, chosen []kernel.Value)
 	return w
 }
 
-// scaledBy returns weights times scales, of which there may be none.
+// scaledBy returns weights times scales, or weights if there are no scales.
 func scaledBy(b *kernel.Builder, weights, scales []kernel.Value) []kernel.Value {
 	for i, s := range scales {
 		weights[i] = b.Mul(weights[i], s)

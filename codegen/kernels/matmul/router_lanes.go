@@ -12,7 +12,7 @@ import (
 )
 
 // routerLanes is topk or route on a processor: one subgroup a row, which goes over the scores, so that one kernel
-// serves all numbers of experts. Of route each lane has a slot.
+// serves all numbers of experts. For route, each lane has a slot.
 type routerLanes struct {
 	op     *ir.Op
 	gating gating // of route, or of what the choice adds a bias to

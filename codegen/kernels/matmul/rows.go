@@ -18,8 +18,8 @@ import (
 // floats (rows_along.go).
 // A workgroup has 16 rows of the weights, and some rows of x, which are called columns here. It
 // rounds x to fixed point in shared memory, once for all workgroups of a line of the grid. Then it takes the
-// columns a few at a time, image by image of the weights, so that entries of every width add in one order; of x
-// in 8 bits, which has many columns, all of them panel by panel (panelRun).
+// columns a few at a time, image by image of the weights, so that entries of every width add in one order. If x
+// has 8 bits, and so many columns, it takes all of them panel by panel (panelRun).
 //
 // Experts' projections are the same kernel. At few rows a line of the grid has an expert of a row, at many a tile of
 // rows that chose the same.
@@ -40,7 +40,7 @@ type rowsKernel struct {
 const (
 	// rowsColumns is the columns at a time: their sums stay in registers.
 	rowsColumns = 8
-	// rowsAdds is the residuals that every kernel has room for.
+	// rowsAdds is the most residuals, which every kernel can add.
 	rowsAdds = 2
 	// laneRows is the rows of the weights of a workgroup: one a lane.
 	laneRows = 16
@@ -144,10 +144,10 @@ func (k rowsKernel) outputs() int {
 // sorted reports whether columns are rows sorted by expert.
 func (k rowsKernel) sorted() bool { return k.experts != nil && k.experts.order != nil }
 
-// lines is the rows of the result, of which each expert of a row has one.
+// lines is the rows of the result: one for each expert of a row.
 func (k rowsKernel) lines() int { return k.step.Max * max(1, k.p.slots) }
 
-// count is the experts that there are.
+// count is the number of experts.
 func (k rowsKernel) count() int { return int(k.p.matrices[0].value.Type.Shape[0]) }
 
 // divide chooses the tile: rounding x costs as much as two times 16 rows of the weights, once for the workgroups that a
@@ -215,7 +215,7 @@ func (k rowsKernel) key() string {
 	return fmt.Sprintf("rows %s%s cols=%d%s", name, matrices, k.columns, adds)
 }
 
-// adds is the residuals that the kernel has room for.
+// adds is the most residuals that the kernel can add.
 func (k rowsKernel) adds() int { return max(rowsAdds, len(k.p.residuals)) }
 
 func (k rowsKernel) candidate() site.Candidate {

@@ -113,7 +113,7 @@ func (r *rowsRun) round(c, source kernel.Value) {
 	r.normed(c, squares)
 }
 
-// scale finds what the products of a column that is taken as it is are multiplied with.
+// scale finds the factor of the products of a column that is not rounded.
 func (r *rowsRun) scale(c, source kernel.Value) {
 	b := r.b
 	row, squares := b.Mul(source, b.Div(r.cols, 4)), b.Var(kernel.F32, 0.0)

@@ -74,7 +74,7 @@ func (s *scoreRow) limitGroups(groups, used int) {
 			best = b.Max(best, x)
 		}
 		most := b.SubgroupMax(best)
-		// One lane has the largest: the first of those. What it has besides is its second.
+		// One lane has the largest: the first of those. Its second score comes next.
 		holder := b.SubgroupMin(b.Select(b.Eq(best, most), b.SubgroupLane(), uint32(math.MaxInt32)))
 		sums[g] = b.Add(most, b.SubgroupMax(b.Select(b.Eq(b.SubgroupLane(), holder), second, best)))
 	}

@@ -268,7 +268,7 @@ func declareScales(s *site.Signature, decay *ir.Op, g *ir.Value, sigmoid *ir.Op,
 	return d
 }
 
-// logDecay loads that of a value head, of which a row's is at.
+// logDecay loads the log decay of a value head; a row's own part lies at `at`.
 func (d deltaScales) logDecay(b *kernel.Builder, at, head kernel.Value) kernel.Value {
 	if d.g != nil {
 		return d.g.Load(kernel.F32, at)

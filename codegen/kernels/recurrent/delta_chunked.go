@@ -38,8 +38,8 @@ type deltaChunkedKernel struct {
 }
 
 const (
-	// copiedChunks are the chunks that shared memory then has rows of, a power of two: that which is worked on, the one before, and those
-	// on their way.
+	// copiedChunks is the number of chunks, a power of two, that shared memory then has rows of: the current one, the one before, and
+	// those in flight.
 	copiedChunks   = 4
 	chunkedTeam    = 16
 	chunkedColumns = 4 // of a team

@@ -425,8 +425,8 @@ func (k *deltaKernel) whole() bool {
 	return !k.wide && k.team() == k.block() && k.rows.Max >= 32*deltaBlock
 }
 
-// steps is a block of tokens. What each says is added up over the team behind them all, as
-// no state waits for it: the lanes exchange half of the sums that they have left, and end
+// steps is a block of tokens. Behind all of them the team adds up their results, since no
+// state waits for these: the lanes exchange half of the sums that they have left, and end
 // with that of one token each.
 func (r *deltaRun) steps() {
 	b := r.b

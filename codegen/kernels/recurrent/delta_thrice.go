@@ -24,8 +24,8 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 	return []site.Candidate{k.candidate()}
 }
 
-// deltaThriceKernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the sum of two of these, of
-// whose four products three count. A subgroup has 16 columns of the state and half of the key dims, turned over: columns are
+// deltaThriceKernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the sum of two of these,
+// and three of their four products count. A subgroup has 16 columns of the state and half of the key dims, turned over: columns are
 // the rows of its matrices. So what it has of the state is both what is changed and, as it is, what is multiplied with keys and queries.
 // Subgroups with the halves of the same columns exchange their sums.
 //
@@ -34,7 +34,7 @@ type deltaThriceKernel struct{ deltaChunkedKernel }
 
 const (
 	thriceHalves = 2
-	// thricePad is what rows of k and q are apart by in shared memory besides, in vec4, so that lanes meet different banks.
+	// thricePad is the padding between rows of k and q in shared memory, in vec4, so that lanes use different banks.
 	thricePad = 1
 )
 
@@ -126,7 +126,7 @@ const numbersSize = ir.DeltaChunk * ir.DeltaChunkWidth / 4
 
 func (k *deltaThriceKernel) valuesSize() int { return ir.DeltaChunk * k.valuesLine() }
 
-// valuesLine is the vec4 from one row of v to the next: lanes of four rows meet different banks.
+// valuesLine is the vec4 from one row of v to the next: lanes of four rows use different banks.
 func (k *deltaThriceKernel) valuesLine() int { return k.width()/4 + 2 }
 
 func (k *deltaThriceKernel) line() int { return k.headDim/4 + thricePad }
@@ -249,7 +249,7 @@ func (r *deltaThriceRun) left(e [4]kernel.Value) fragment.Split {
 	return fragment.SplitTF32(r.b, fragment.TF32Left, e[0], e[2], e[1], e[3])
 }
 
-// right is what is multiplied with a left one, of which a lane has two elements.
+// right is the other factor of left; a lane has two elements of it.
 func (r *deltaThriceRun) right(x, y kernel.Value) fragment.Split {
 	return fragment.SplitTF32(r.b, fragment.TF32Right, x, y)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// What a block of tokens needs besides the state can be loaded before the state is there: while one block changes
-// the state, the workgroup loads the next, each of its lanes a part, and one lane a token computes the token's decay.
+// All that a block of tokens needs besides the state can be loaded before the state is ready: while one block
+// changes the state, the workgroup loads the next, each of its lanes a part, and one lane a token computes the token's decay.
 
 // onAhead reports whether blocks are loaded ahead. The lane's rows of the state are whole units of four elements.
 func (k *ssdKernel) onAhead(t *target.Target) bool {
@@ -16,7 +16,7 @@ func (k *ssdKernel) onAhead(t *target.Target) bool {
 		k.aheadBytes() <= t.Shared
 }
 
-// aheadBytes is the shared memory of blocks and of what lanes sum up.
+// aheadBytes is the shared memory of blocks and of the lanes' sums.
 func (k *ssdKernel) aheadBytes() int {
 	return 4*(2*k.block()*(4*k.rowQuads()+k.columns+2)) + 4*k.block()*k.lanes()
 }

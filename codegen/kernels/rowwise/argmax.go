@@ -24,7 +24,7 @@ func ArgmaxCandidates(s *site.Site) []site.Candidate {
 }
 
 // argmaxKernel is a group of argmax, whole or split and merged, advance, or both. The
-// parts of a split are workgroups, of which the last to end merges them and goes on.
+// parts of a split are workgroups; the last to end merges them and goes on.
 type argmaxKernel struct {
 	logits  *ir.Value   // nil without argmax
 	part    *ir.Op      // the split, or nil

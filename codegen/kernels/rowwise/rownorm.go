@@ -259,7 +259,7 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 }
 
 // sum returns the sum of x over the workgroup, in all lanes: over lanes, then over
-// subgroups, of which there are no more than lanes in one.
+// subgroups; a workgroup has no more subgroups than one has lanes.
 func (k rowNormKernel) sum(b *kernel.Builder, x kernel.Value) kernel.Value {
 	subgroups := k.size / k.wave
 	x = b.SubgroupAdd(x)

@@ -15,8 +15,8 @@ func Indexable(s *Site, cache *ir.Value, vec int) bool {
 	return err == nil && n/int64(vec) < 1<<31
 }
 
-// Rows of a step. A value of T rows has room for Func.Rows of them; a step
-// computes the first @n. The rest hold what earlier steps left there, so a kernel
+// Rows of a step. A value of T rows holds up to Func.Rows rows; a step computes the first
+// @n. The rest hold what earlier steps left there, so a kernel
 // writes no row at or beyond @n and follows no position or slot of one. It loads
 // @n along with what else it needs before it looks at any of it: a load that waits
 // for another costs a stage of a decoded token a tenth of its time.

@@ -203,8 +203,8 @@ func (d *CoopDecoder) mins(header kernel.Value, pair int) (scale, offset [2]kern
 	return scale, offset
 }
 
-// coopQ6K reads the planes ql, qh, scales and d. Of each half of a block, nibble
-// byte l is elements l and l+64, and byte l%32 of the high bit pairs has those of
+// coopQ6K reads the planes ql, qh, scales and d. In each half of a block, nibble byte l
+// holds elements l and l+64, and byte l%32 of the high bit pairs has those of
 // elements l%32 + 0, 32, 64 and 96. value = d*scale*(code-32).
 func coopQ6K(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem {
 	b := d.Builder

@@ -88,7 +88,7 @@ func (f *DotFormat) PlaceWide(b *kernel.Builder, u kernel.Value, wave int) DotPl
 	return DotPlace{u, b.Add(b.Mul(chunk, 2), laneID), wave, b.Add(chunk, b.Shr(laneID, 1), b.Mul(b.And(laneID, 1), wave/2))}
 }
 
-// Of the 8 units of a super-block of q4_k and q5_k, unit j takes 16 elements each of
+// A super-block of q4_k and q5_k has 8 units. Unit j takes 16 elements each of
 // the sub-blocks 2i and 2i+1, i = j/2, which are the low and the high nibbles of a
 // vec4 of the block. It ends with sub-block j.
 
@@ -159,8 +159,7 @@ func subScale(b *kernel.Builder, header, i kernel.Value) DotScale {
 	return DotScale{b.Mul(b.Mul(b.Elem(d, 0), 1/fieldUnit), b.Elem(of, 0)), b.Mul(b.Mul(b.Elem(d, 1), -1/fieldUnit), b.Elem(of, 1))}
 }
 
-// Of the 8 units of a super-block of q6_k, unit j takes of half j/4 the vec4 j%4 of
-// nibbles: 16 elements in the low ones and, 64 elements later, 16 in the high ones.
+// A super-block of q6_k has 8 units. Unit j takes vec4 j%4 of the nibbles of half j/4: 16 elements in the low ones and, 64 elements later, 16 in the high ones.
 
 func fetchDotQ6K(b *kernel.Builder, m Matrix, row kernel.Value, at DotPlace) []kernel.Value {
 	u := at.unit

@@ -41,7 +41,7 @@ type FixedItem struct {
 	// Codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
 	// each four that lie together, then 1 and 3.
 	Codes func(words []kernel.Value, slot int) [4]kernel.Value
-	// InCopy is there if lanes exchange words that they have loaded: Codes of words from a copy, where each lane loads its own (FixedWord.Apart).
+	// InCopy is set if lanes exchange words that they have loaded: Codes of words from a copy, where each lane loads its own (FixedWord.Apart).
 	InCopy func(words []kernel.Value, slot int) [4]kernel.Value
 	// Terms returns, in lane i of four, the scales of the runs in slots 2i and 2i+1 and, unless there is a bias, their
 	// offsets; if scales are fine, those of each run's halves.
@@ -185,8 +185,8 @@ func ApartQuad(b *kernel.Builder, quad kernel.Value) kernel.Value {
 	return b.Or(b.Shl(b.And(quad, 1), 1), b.Shr(quad, 1))
 }
 
-// exchange returns the lane's words of both halves of a run of bytes, of which it has loaded two that
-// lie together.
+// exchange returns the lane's words of both halves of a run of bytes. The lane has loaded two
+// neighbouring words of the run.
 func exchange(b *kernel.Builder, w, quad kernel.Value) kernel.Value {
 	second := b.Ge(quad, 2) // whether they are of the second half
 	got := b.SubgroupShuffleXor(b.Select(second, b.Elem(w, 0), b.Elem(w, 1)), 2)
@@ -310,7 +310,7 @@ func halfTerms(b *kernel.Builder, w kernel.Value) [2][]DotScale {
 	return ofRuns([2]DotScale{{Scale: b.Elem(pair, 0)}, {Scale: b.Elem(pair, 1)}})
 }
 
-// fixedBytes reads a plane of int8, of which a lane's elements may lie apart, and what load loads
+// fixedBytes reads a plane of int8, in which a lane's elements may lie apart, and what load loads
 // besides of runs from at on.
 func fixedBytes(b *kernel.Builder, m Matrix, row, quad kernel.Value, apart bool, load func(at kernel.Value) []FixedWord, terms func(words []kernel.Value) [2][]DotScale) FixedItem {
 	first := b.Mul(row, b.Div(m.Cols, 32))

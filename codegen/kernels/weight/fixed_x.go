@@ -166,12 +166,12 @@ func (f *DotFormat) perScale(b *kernel.Builder, halves [2]kernel.Value, odd kern
 	case f.Whole():
 		return []kernel.Value{b.Add(halves[0], halves[1])}
 	}
-	return []kernel.Value{meetNeighbour(b, halves, odd)}
+	return []kernel.Value{addNeighbour(b, halves, odd)}
 }
 
-// meetNeighbour returns the sum of what the lane and its neighbour have of a run: of the
-// first in lanes of even number, of the second in odd ones.
-func meetNeighbour(b *kernel.Builder, halves [2]kernel.Value, odd kernel.Value) kernel.Value {
+// addNeighbour returns the sum of what the lane and its neighbour have of a run: the
+// first run in lanes of even number, the second in odd ones.
+func addNeighbour(b *kernel.Builder, halves [2]kernel.Value, odd kernel.Value) kernel.Value {
 	given := b.SubgroupShuffleXor(b.Select(odd, halves[0], halves[1]), 1)
 	return b.Add(b.Select(odd, halves[1], halves[0]), given)
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
-// Super-blocks of 256 elements, which are 8 sub-blocks of 32. Of the 8 units of a
-// block, unit j takes elements 8c to 8c+7, c = j%4, of the 4 sub-blocks of half
+// Super-blocks of 256 elements, which are 8 sub-blocks of 32. A block has 8 units. Unit j
+// takes elements 8c to 8c+7, c = j%4, of the 4 sub-blocks of half
 // j/4 of the block: two words of each row of 32 bytes there.
 
 // fetchQ4K loads of raw blocks of 9 vec4: a header, then 4 rows of nibbles. Row i is

@@ -48,7 +48,7 @@ var Sharings = map[string]Sharing{
 	// Two lanes share a pair of sub-blocks of 32, which are the low and the high nibbles of
 	// 32 bytes; a step has two pairs. So what the lanes take at a time lies close together.
 	"pairs": {O: [2]int{0, 2}, Lanes: [2]int{1, 3}, Step: 4},
-	// Of half a super-block 16 elements and the 16 that lie 64 further to each lane.
+	// Each lane gets 16 elements of half a super-block, and the 16 that lie 64 further.
 	"halves": {O: [2]int{0, 3}, Lanes: [2]int{1, 2}, Step: 4},
 }
 
@@ -225,7 +225,7 @@ func fragmentQ4_0(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentIt
 	}
 }
 
-// fragmentBytes reads a plane of int8, of which a lane takes two vec4 of a step. rest loads
+// fragmentBytes reads a plane of int8; a lane takes two vec4 of it a step. rest loads
 // what else belongs to elements from 16 times at on, and terms returns their scale and
 // offset, as f32, for each of the two.
 func fragmentBytes(d *CoopDecoder, m Matrix, row, laneID kernel.Value, rest func(at kernel.Value) []kernel.Value, terms func(rest []kernel.Value, i int) (scale, offset kernel.Value)) FragmentItem {

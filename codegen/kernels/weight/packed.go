@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
-// packed is how a layout of recipe packed is read: in runs of 32 elements, of which any octet, eight
-// neighbours, can be had as signed bytes. All views are made of it: value = scale*byte + offset.
+// packed is how a layout of recipe packed is read: in runs of 32 elements, any octet (eight
+// neighbours) of which can be read as signed bytes. All views are made of it: value = scale*byte + offset.
 type packed struct {
 	dtype  ir.DType
 	fine   bool // halves of a run have scales of their own

@@ -127,8 +127,8 @@ func ofTable(values *[16]int8) codesFunc {
 }
 
 // chosen is ofTable for targets that choose bytes of two words by an instruction: the values are the bytes of four
-// words, of which the lowest three bits of a code choose one in the first two and one in the last two, and its highest
-// bit between these.
+// words. The lowest three bits of a code choose a byte of the first two words and one of the last two, and its highest
+// bit chooses between these.
 func chosen(values *[16]int8) codesFunc {
 	var table [4]uint32
 	for i, v := range values {

@@ -141,8 +141,8 @@ func number(b *kernel.Builder, n kernel.Value) kernel.Value {
 }
 
 // rowsMins is the product of q4_k and q5_k, whose images share a scale of x: pair i of runs has elements 64*i to 64*i+63. The pairs are a
-// loop, as the code of all four is more than processors with few registers, or of many columns, can hold sums of; of q5_k always, since
-// its loads would go to the front, before what is asked for ahead is there: half as fast from memory. Where m is Unsigned, codes of the
+// loop, as the code of all four is more than processors with few registers, or of many columns, can hold sums of; for q5_k always,
+// since its loads would move to the front, before prefetched data has arrived: half as fast from memory. Where m is Unsigned, codes of the
 // second run are shifted to the left by so many bits, if any.
 func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][]kernel.Value, shift int) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {

@@ -52,7 +52,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 	if driver == "" {
 		driver = "/usr/share/vulkan/icd.d/lvp_icd.json"
 	}
-	// What Mesa has compiled for other scripts and packages need not be compiled again; all else is kept apart.
+	// Scripts and packages share what Mesa has compiled; all else is kept apart.
 	shaders := os.Getenv("MESA_SHADER_CACHE_DIR")
 	if caches, err := os.UserCacheDir(); shaders == "" && err == nil {
 		shaders = caches
