@@ -202,7 +202,7 @@ func (m *Model) sandwich(blk string) {
 // wide reports whether layer i has no window.
 func (m *Model) wide(i int) bool { return (i+1)%m.Windows.Period == 0 }
 
-// kvHeads are those of layer i of gemma4, and their width.
+// kvHeads returns the number of KV heads of layer i of gemma4, and their width.
 func (m *Model) kvHeads(i int) (heads, dim int) {
 	if m.wide(i) {
 		return m.Windows.WideHeads, m.Windows.WideDim

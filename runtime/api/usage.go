@@ -63,7 +63,7 @@ func each(d time.Duration, n int) (perMS, perSecond float64) {
 	return ms(d) / float64(n), float64(n) / d.Seconds()
 }
 
-// logprobs are those of chat completions.
+// logprobs has the log probabilities of chat completions.
 type logprobs struct {
 	Content []tokenLogprob `json:"content"`
 	Refusal *string        `json:"refusal"`

@@ -72,8 +72,8 @@ func (p *probe) opening(c Conversation, reasoning string) (string, bool) {
 	if end == len(both) {
 		return "", false // what ends the name depends on the arguments
 	}
-	// A bracket may be one token with what follows it, so the model writes it. One byte of the name's
-	// end is forced, unless a mark begins with it.
+	// A bracket may be one token with what follows it, so the model writes it. One byte of the text
+	// that ends the name is forced, unless a mark begins with it.
 	if both[end] != '<' {
 		end++
 	}

@@ -73,7 +73,7 @@ func (r *teamSums) findFresh() {
 	r.firstFresh = first.Get()
 }
 
-// teams are those of a subgroup, round the positions that a workgroup loads at once.
+// teams is the number of teams of a subgroup, round the number of positions that a workgroup loads at once.
 func (r *teamSums) teams() int { return r.wave / r.team }
 
 func (r *teamSums) round() int { return r.subgroups * splitAhead * r.teams() }

@@ -113,7 +113,7 @@ func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, 
 	return list
 }
 
-// loadScales loads those of the lane's positions. The four lie together, at a multiple of 8 bytes.
+// loadScales loads the scales of the lane's positions. The four lie together, at a multiple of 8 bytes.
 func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list []kernel.Value) {
 	if r.scaled() == nil {
 		return nil

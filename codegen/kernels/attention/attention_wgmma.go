@@ -57,7 +57,7 @@ type wgmmaAttention struct {
 const (
 	// teamRows are the rows of four subgroups.
 	teamRows = kernel.GroupSide * fragment.Square
-	// wgmmaTeams are those of a workgroup: as many as registers suffice for.
+	// wgmmaTeams is the number of teams of a workgroup: as many as registers suffice for.
 	wgmmaTeams = 2
 	// sumSide is the columns of scores or sums that a matrix has.
 	sumSide = 8

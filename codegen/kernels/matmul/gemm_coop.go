@@ -278,7 +278,7 @@ func sets(vars []*kernel.Var, values []kernel.Value) {
 	}
 }
 
-// streams returns those of the lane.
+// streams returns the lane's streams.
 func (t *coopKernel) streams() []*stream {
 	list := t.streamsX()
 	for m := range t.p.matrices {

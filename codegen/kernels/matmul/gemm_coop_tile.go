@@ -34,7 +34,7 @@ const (
 // puts into shared memory at the end, 16 rows at a time.
 func (t coopTile) outStride() int { return t.subOutputs/4 + 1 }
 
-// subgroups is those of a group.
+// subgroups is the number of subgroups of a group.
 func (t coopTile) subgroups() int { return t.rows / t.subRows * (t.outputs / t.subOutputs) }
 
 // region is the octets of shared memory of a group: rows of x, then of weights.

@@ -85,7 +85,7 @@ func matchFixed(s *site.Site) *gemmFixed {
 	return k
 }
 
-// workgroups is how many there are of a split.
+// workgroups is the number of workgroups of a split.
 func (k gemmFixed) workgroups() int {
 	_, n := k.workgroupsBy(k.outputsOf)
 	return n
@@ -152,7 +152,7 @@ func (k gemmFixed) each() int { return fixedSide / len(k.projects[0].matrices) }
 // outputsOf is the outputs of each matrix of a workgroup of projection i.
 func (k gemmFixed) outputsOf(i int) int { return k.series[i] * k.each() }
 
-// blocks and chunks are those of a row.
+// blocks and chunks count those of a row.
 func (k gemmFixed) blocks() int { return k.k / fixedBlock }
 
 func (k gemmFixed) chunks() int { return site.CeilDiv(k.blocks(), fixedChunk) }

@@ -192,7 +192,7 @@ type fixedShared struct {
 // fixedSizes are the elements of the arrays.
 type fixedSizes struct{ sums, totals, scales, terms, squares, rstd, gains int }
 
-// sharedSizes are those of the projection that needs most, for all.
+// sharedSizes returns sizes that do for all projections.
 func (k gemmFixed) sharedSizes() (n fixedSizes) {
 	n.sums = k.turns() * k.groups * fixedSums
 	for _, p := range k.projects {
@@ -217,7 +217,7 @@ func (k gemmFixed) sharedSizes() (n fixedSizes) {
 	return n
 }
 
-// bytes are those of all arrays, with what lies between.
+// bytes is the size of all arrays, with what lies between them.
 func (n fixedSizes) bytes() int {
 	const between = 16
 	return 8*(n.sums+n.scales) + 16*(n.totals+n.terms+n.gains) + 4*(n.squares+n.rstd) + 7*between

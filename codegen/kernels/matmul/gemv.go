@@ -177,7 +177,7 @@ func (k gemv) sized(t *target.Target) []gemv {
 	return list
 }
 
-// lanes is those of a workgroup.
+// lanes is the number of lanes of a workgroup.
 func (k gemv) lanes() int { return k.wave * k.subgroups * max(1, k.teams) }
 
 // matrices is the most of a projection.

@@ -183,7 +183,7 @@ func (g *linearGroup) inRows() bool {
 	})
 }
 
-// fixedBits are those of the ops that round x where it is read.
+// fixedBits has the bits of x behind each op that rounds it where it is read.
 var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8, "bfloat16": bf16Bits}
 
 // bf16Bits stands for x in bf16, which is no fixed point.

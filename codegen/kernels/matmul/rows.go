@@ -235,7 +235,7 @@ func (k rowsKernel) candidate() site.Candidate {
 	return site.Implement(c, "rows", k.declare)
 }
 
-// orders names those of the sums, by the bits of x.
+// orders names the orders of the sums, by the bits of x.
 var orders = map[int]string{0: "rows0", 8: "panels8", 12: "rows12", bf16Bits: "tiles16"}
 
 // rowsRun is the kernel while it is built. An argument that the site does not have is x, and a constant says so.

@@ -148,7 +148,7 @@ func (c *convArgs) slotOf(b *kernel.Builder, row kernel.Value) kernel.Value {
 	return c.slot.Load(kernel.U32, row)
 }
 
-// weights loads those of a channel.
+// weights loads a channel's weights.
 func (c *convArgs) weights(b *kernel.Builder, channel kernel.Value) []kernel.Value {
 	var list []kernel.Value
 	vec := site.Widest(c.taps)

@@ -316,7 +316,7 @@ func (k *deltaKernel) held() int { return k.headDim / (4 * k.team()) }
 // width is the value columns of a workgroup.
 func (k *deltaKernel) width() int { return k.headDim / k.parts }
 
-// teams is those of a workgroup.
+// teams is the number of teams of a workgroup.
 func (k *deltaKernel) teams() int { return k.width() / deltaColumns }
 
 func (k *deltaKernel) lanes() int {

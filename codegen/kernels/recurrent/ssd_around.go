@@ -78,7 +78,7 @@ func (g *ssdGroup) result() *ir.Value {
 	return g.op.Result
 }
 
-// taps is those of the convolution, and channels the elements of its rows.
+// taps is the number of taps of the convolution, and channels the elements of its rows.
 func (g *ssdGroup) taps() int     { return int(g.conv.Args[1].Type.Last()) }
 func (g *ssdGroup) channels() int { return int(g.op.Args[0].Type.Last()) }
 
@@ -171,7 +171,7 @@ func (r *ssdRun) askFor() {
 	})
 }
 
-// channel returns that of an item: of B, of C, of x.
+// channel returns the channel of an item: of B, of C, or of x.
 func (r *ssdRun) channel(item kernel.Value) kernel.Value {
 	b := r.b
 	inner := b.Mul(r.heads, r.headDim)

@@ -199,7 +199,7 @@ func (f *DotFormat) Product(b *kernel.Builder, w DotUnit, x FixedUnit, odd kerne
 	return parts[0]
 }
 
-// products returns those of both halves.
+// products returns the products of both halves.
 func (u *FixedUnit) products(b *kernel.Builder, w DotUnit) [2]kernel.Value {
 	first := u.product(b, 0, w.Codes[0], b.DotI8)
 	if w.Times16 {

@@ -48,7 +48,7 @@ func newGrid(book *codebook.Grid, value func(b *kernel.Builder, codes kernel.Val
 	return g
 }
 
-// bits are those of a code in the constants.
+// bits is the number of bits of a code in the constants.
 func (g *grid) bits() int {
 	if g.book.Size == 8 {
 		return 2
@@ -64,7 +64,7 @@ func (g *grid) elem() kernel.Type {
 	return kernel.U32
 }
 
-// bytes are those of the table.
+// bytes is the size of the table.
 func (g *grid) bytes() int { return g.book.Count * g.elem().Size() }
 
 func (g *grid) table(b *kernel.Builder) *kernel.Table {

@@ -28,7 +28,7 @@ type Grid struct {
 	vectors func() vectors
 }
 
-// vectors are those of a grid, one behind the other.
+// vectors are the vectors of a grid, one behind the other.
 type vectors struct {
 	codes  []byte
 	values []int8
