@@ -19,8 +19,6 @@ const (
 	sharedParts = 1536
 	// wideLanes bounds the lanes of two teams beside which a unit has no other workgroup.
 	wideLanes = 768
-	// deepRows is the least number of rows of a team for which four at a time are faster than two.
-	deepRows = 16
 	// manyLanes is the lanes of teams of which each has fewer rows, in turns that wait for memory.
 	manyLanes = 640
 )
@@ -49,7 +47,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	k.resident = true
 	perBatch := k.matrices() * k.columns
 	most := max(1, min(4, gemvSums/perBatch))
-	if k.rowsOfTeam(t) < deepRows {
+	if !t.FourRowsPay(k.rowsOfTeam(t)) {
 		most = min(2, most)
 	}
 	var list []gemv
@@ -74,7 +72,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	if k.rows > 1 {
 		return list
 	}
-	if most = max(1, min(4, gemvSums/perBatch)); k.rowsOfTeam(t) < deepRows/2 {
+	if most = max(1, min(4, gemvSums/perBatch)); !t.FourRowsPay(2 * k.rowsOfTeam(t)) {
 		most = min(2, most)
 	}
 	usual := len(list)
