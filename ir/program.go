@@ -159,13 +159,25 @@ func (f *Func) Ops() []*Op {
 
 // Uses maps every value to the ops that read or write it, in order.
 func (f *Func) Uses() map[*Value][]*Op {
-	uses := map[*Value][]*Op{}
+	most := 0
+	for _, g := range f.Groups {
+		for _, op := range g.Ops {
+			most += len(op.Args)
+		}
+	}
+	uses := make(map[*Value][]*Op, most)
+	lists := make([]*Op, most) // of one op each, until a value has another
 	for _, g := range f.Groups {
 		for _, op := range g.Ops {
 			for i, a := range op.Args {
-				if !containsValue(op.Args[:i], a) {
-					uses[a] = append(uses[a], op)
+				if containsValue(op.Args[:i], a) {
+					continue
 				}
+				list, again := uses[a]
+				if !again {
+					list, lists = lists[:0:1], lists[1:]
+				}
+				uses[a] = append(list, op)
 			}
 		}
 	}
