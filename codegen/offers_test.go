@@ -39,7 +39,12 @@ type offered struct {
 	on    *target.Target
 	sites []*site             // one of each key
 	all   []kernels.Candidate // that families offer at them, those that strategy drops, too
+	// digests are those of modules, by moduleID: tests share them, but for those with -every.
+	digests map[string][32]byte
 }
+
+// loaded are what tests share, by shape and target.
+var loaded sync.Map
 
 // eachOffer calls do for small models of some weight types and for targets that have each kind
 // of kernel; with -every also of all weight types for sm_90.
@@ -58,9 +63,17 @@ func eachOffer(t *testing.T, do func(o *offered) error) {
 				continue // sm_90 has kernels of all kinds but those of gemm_dot
 			}
 			group.Go(func() error {
-				o := &offered{shape: s, on: on}
-				if err := o.load(t.TempDir()); err != nil {
-					return fmt.Errorf("%s for %s: %w", s.Name, name, err)
+				var o *offered
+				if have, ok := loaded.Load(s.Name + name); ok {
+					o = have.(*offered)
+				} else {
+					o = &offered{shape: s, on: on, digests: map[string][32]byte{}}
+					if err := o.load(t.TempDir()); err != nil {
+						return fmt.Errorf("%s for %s: %w", s.Name, name, err)
+					}
+					if !*every { // which would be too much to keep
+						loaded.Store(s.Name+name, o)
+					}
 				}
 				if err := do(o); err != nil {
 					return fmt.Errorf("%s for %s: %w", s.Name, name, err)
@@ -113,13 +126,22 @@ func (o *offered) load(dir string) error {
 	return err
 }
 
-// moduleDigest builds a candidate's kernel.
-func moduleDigest(c *kernels.Candidate) (sum [32]byte, err error) {
+// moduleID names a candidate's module with the values of its constants.
+func moduleID(c *kernels.Candidate) string { return fmt.Sprint(c.Kernel, c.Consts) }
+
+// digest builds a candidate's kernel.
+func (o *offered) digest(c *kernels.Candidate) (sum [32]byte, err error) {
+	id := moduleID(c)
+	if sum, ok := o.digests[id]; ok && !*every {
+		return sum, nil
+	}
 	fn, err := c.Build()
 	if err != nil {
 		return sum, err
 	}
-	return sha256.Sum256([]byte(fn.String())), nil
+	sum = sha256.Sum256([]byte(fn.String()))
+	o.digests[id] = sum
+	return sum, nil
 }
 
 // describe lists the sites with their candidates, each module with the digest of its code where
@@ -133,7 +155,7 @@ func (o *offered) describe() (string, error) {
 			fmt.Fprintf(&b, "\t%s %s %v %v %v\n", c.Name(), c.Kernel, c.Consts, c.Grid, c.Cover)
 			if !built[c.Kernel] {
 				built[c.Kernel] = true
-				sum, err := moduleDigest(&c)
+				sum, err := o.digest(&c)
 				if err != nil {
 					return "", err
 				}
@@ -197,12 +219,12 @@ func TestModuleKeys(t *testing.T) {
 	eachOffer(t, func(o *offered) error {
 		seen := map[string]bool{}
 		for _, c := range o.all {
-			id := fmt.Sprint(c.Kernel, c.Consts)
+			id := moduleID(&c)
 			if seen[id] && !*every {
 				continue
 			}
 			seen[id] = true
-			sum, err := moduleDigest(&c)
+			sum, err := o.digest(&c)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 // Values have numbers in order of appearance; constants, specialization constants
 // ($name) and expressions of them stand where they are used.
 func (f *Func) String() string {
-	p := printer{f: f, ids: map[*Node]int{}}
+	p := printer{f: f, ids: make([]int, f.nodes)}
 	p.line("kernel %s", f.Name)
 	for i, a := range f.Args {
 		p.line("arg %d %s %v", i, a.Name, a.Access)
@@ -34,20 +35,30 @@ func (f *Func) String() string {
 	p.line("{")
 	p.region(f.body)
 	p.line("}")
-	return p.out.String()
+	return string(p.out)
 }
 
 type printer struct {
-	f      *Func
-	ids    map[*Node]int
-	indent int
-	out    strings.Builder
+	f       *Func
+	ids     []int // of nodes by number
+	defined int
+	indent  int
+	out     []byte
 }
 
 func (p *printer) line(format string, args ...any) {
-	text := strings.TrimRight(fmt.Sprintf(format, args...), " ")
-	p.out.WriteString(strings.Repeat("\t", p.indent) + text + "\n")
+	p.begin()
+	p.out = fmt.Appendf(p.out, format, args...)
+	p.end()
 }
+
+func (p *printer) begin() {
+	for range p.indent {
+		p.out = append(p.out, '\t')
+	}
+}
+
+func (p *printer) end() { p.out = append(bytes.TrimRight(p.out, " "), '\n') }
 
 func (p *printer) region(r *Region) {
 	p.indent++
@@ -62,29 +73,37 @@ func (p *printer) region(r *Region) {
 
 // define numbers the result of a node.
 func (p *printer) define(n *Node) string {
-	p.ids[n] = len(p.ids)
+	p.ids[n.number] = p.defined
+	p.defined++
 	return p.ref(n)
 }
 
 // ref prints an operand.
-func (p *printer) ref(n *Node) string {
+func (p *printer) ref(n *Node) string { return string(p.appendRef(nil, n)) }
+
+func (p *printer) appendRef(b []byte, n *Node) []byte {
 	switch {
 	case !n.static():
-		return "%" + strconv.Itoa(p.ids[n])
+		return strconv.AppendInt(append(b, '%'), int64(p.ids[n.number]), 10)
 	case n.op == OpConst:
-		return literalString(n.typ, n.imm)
+		return append(b, literalString(n.typ, n.imm)...)
 	case n.op == OpSpec:
-		return "$" + p.f.Spec[n.imm].Name
+		return append(append(b, '$'), p.f.Spec[n.imm].Name...)
 	}
-	return ops[n.op].name + "(" + p.refs(n.args, ", ") + ")"
+	b = append(append(b, ops[n.op].name...), '(')
+	return append(p.appendRefs(b, n.args, ", "), ')')
 }
 
-func (p *printer) refs(ns []*Node, sep string) string {
-	list := make([]string, len(ns))
+func (p *printer) refs(ns []*Node, sep string) string { return string(p.appendRefs(nil, ns, sep)) }
+
+func (p *printer) appendRefs(b []byte, ns []*Node, sep string) []byte {
 	for i, n := range ns {
-		list[i] = p.ref(n)
+		if i > 0 {
+			b = append(b, sep...)
+		}
+		b = p.appendRef(b, n)
 	}
-	return strings.Join(list, sep)
+	return b
 }
 
 func literalString(t Type, bits uint32) string {
@@ -135,11 +154,14 @@ func (p *printer) node(n *Node) {
 
 // operation prints a node without regions.
 func (p *printer) operation(n *Node) {
-	text := ops[n.op].name + " " + p.subject(n) + p.refs(n.args, " ")
+	p.begin()
 	if n.typ != Void {
-		text = fmt.Sprintf("%s: %v = %s", p.define(n), n.typ, text)
+		p.out = append(p.out, p.define(n)...)
+		p.out = append(append(append(p.out, ": "...), n.typ.String()...), " = "...)
 	}
-	p.line("%s", text)
+	p.out = append(append(append(p.out, ops[n.op].name...), ' '), p.subject(n)...)
+	p.out = p.appendRefs(p.out, n.args, " ")
+	p.end()
 }
 
 // subject prints what a node is about besides its operands, with a space after.
