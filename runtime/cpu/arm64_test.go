@@ -23,7 +23,7 @@ import (
 func TestARM64(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "emulated")
-	build := exec.Command("go", "build", "-o", program, "./cputest/emulated")
+	build := exec.Command("go", "build", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", program, "./cputest/emulated")
 	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
 	if msg, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, msg)

@@ -15,7 +15,7 @@ func TestARM64(t *testing.T) {
 		return // this is that run, or needs none
 	}
 	program := filepath.Join(t.TempDir(), "native.test")
-	build := exec.Command("go", "test", "-c", "-o", program, ".")
+	build := exec.Command("go", "test", "-c", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", program, ".")
 	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
 	if msg, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, msg)
