@@ -30,6 +30,8 @@ run: build
 
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
 test lint: export GOGC = 400
+# Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
+test: export GALLIVM_PERF = nopt
 test: packages lint
 	@# Lint has had go vet look at all. The two packages that take longest begin first.
 	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -ldflags='-s -w' -timeout 30m . ./codegen/kernels ./...
