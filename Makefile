@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate objects digests headers mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test packages lint generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -78,6 +78,17 @@ fuzz:
 #	make headers HEADERS="--target gfx1201 --shape glm47-flash,gemma4-12b"
 headers: build
 	$(GO) run ./internal/headers $(HEADERS)
+
+# Every dispatch of a tiny model of each architecture and variant beside the oracle, on the processor and through Vulkan.
+verify-tiny: build
+	@rm -rf .build/tiny && mkdir -p .build/tiny
+	$(GO) test ./ir/frontend -count=1 -run '^TestLogits$$' -models $(CURDIR)/.build/tiny
+	@export VK_DRIVER_FILES=$(TEST_DRIVER); for model in .build/tiny/*.gguf; do for on in cpu:cpu llvmpipe:vulkan; do \
+		bin/zincc compile $$model --target $${on%:*} --slots 2 --ctx 96 --force -o .build/tiny/plan.bin >/dev/null && \
+		echo "$$(basename $$model) $$(bin/zincrun verify .build/tiny/plan.bin --device $${on#*:} | tail -1)" || echo "$$(basename $$model) has no plan for $${on%:*}"; \
+	done; done | tee .build/tiny/said
+	@awk '{ d = $$2; for (i = 2; i < NF; i++) if ($$(i + 1) ~ /^comparisons/) { n[d] += $$i; bad += $$(i + 2); plans++ } } \
+		END { for (d in n) print d ": " n[d] " comparisons"; print plans " of " NR " plans, " bad " failed"; exit plans != NR || bad > 0 }' .build/tiny/said
 
 # Sends 200 signals at random times to all commands, which must leave nothing half-written:
 #	make interrupts INTERRUPTS="-n 50 --only profile"

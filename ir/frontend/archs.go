@@ -50,7 +50,7 @@ type arch struct {
 }
 
 var archs = []arch{
-	{name: "llama", rope: "norm", norms: before},
+	{name: "llama", rope: "norm", norms: before, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}}, // with experts: Mixtral
 	{name: "qwen2", rope: "neox", norms: before},
 	{name: "qwen3", rope: "neox", norms: before, qk: eachHead},
 	{name: "qwen3moe", rope: "neox", norms: before, qk: eachHead, moe: moe{gating: "softmax", norm: true}},

@@ -698,6 +698,13 @@ var variants = map[string]func() *tinyModel{
 		m.set("rope.scaling.original_context_length", uint32(4096))
 		return m
 	},
+	"llama-experts": func() *tinyModel { // as Mixtral
+		m := denseTiny("llama", func(m *tinyModel, blk string) { m.moeFFN(blk, false) })
+		m.set("expert_feed_forward_length", nil)
+		m.set("feed_forward_length", uint32(32))
+		m.add("output.weight", tinyEmbd, tinyVocab)
+		return m
+	},
 	"qwen3moe-scales": func() *tinyModel { return tinyModels["qwen3moe"]().scales() },
 	"deepseek2-lite":  func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
 }
