@@ -38,6 +38,7 @@ const (
 	finnish    = ` ?[^(\s|.,!?…。，、।۔،)]+`
 	ideographs = `[一-龥ࠀ-一가-퟿]+`
 	kanaHan    = `[一-龥぀-ゟ゠-ヿ]+`
+	han        = "\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\U00020000-\U0002A6DF\U0002A700-\U0002EBEF\U0002F800-\U0002FA1F"
 	// cased lists the letters of scripts with case.
 	cased = `A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼ` +
 		"\u1FBE" + `ῂ-ῄῆ-ῌῐ-` + "\u1FD3" + `ῖ-` + "\u1FDB" + `ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ` + "\u2126" + `ℨ` + "\u212A" + `-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃`
@@ -105,6 +106,11 @@ var preRules = []preRule{
 		names: "deepseek-v3 hunyuan-dense joyai-llm",
 		stages: []string{`\p{N}{1,3}`, kanaHan, asciiPunct +
 			`[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*` + newlines},
+	},
+	{
+		// The authors tell cases apart; llama.cpp does not.
+		names:  "kimi-k2",
+		stages: []string{`[` + han + `]+|[^\r\n\p{L}\p{N}]?[\p{L}--` + han + `]+` + anyContraction + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + newlines},
 	},
 	{
 		names:  "poro-chat bloom gpt3-finnish",
