@@ -60,6 +60,11 @@ func TestFreshAttentionLanes(t *testing.T) {
 			ringed(32, windowed(20, 4, fresh(64, 2, splits, headsTest("f16", "neox", 64, 64, 2, true, siteTest{ctx: 80, slots: 1, rows: 1, pos: []int{70}})))),
 		} {
 			c.runOn(t, processor(t))
+			for _, cover := range kernels.Candidates(c.site(t, processor(t)))[0].Cover {
+				if splits == 0 && len(cover.Joined) > 0 {
+					t.Errorf("workgroups meet for %s, where no positions are split", cover.Arg)
+				}
+			}
 		}
 	}
 	// What several rows, one head to two workgroups, and a cache of codes would want is not there.

@@ -344,7 +344,7 @@ func (k *splitKernel) candidate() site.Candidate {
 		case k.writer():
 			cover.Tile[2] = k.headDim
 			c.Grid[2]++
-		case k.lanes: // the split that has the row's position
+		case k.lanes && k.merge != nil: // the split that has the row's position
 			cover = plans.Cover{Dims: []int{rows, heads / k.group * k.headDim}, Tile: []int{1, k.headDim}, Axis: []int{1, 0}, Joined: []int{2}}
 		}
 		for _, cover.Arg = range []string{"k", "v"} {
