@@ -135,10 +135,15 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 // together is how many of the first n elements of v share the magnitude that their errors are
 // measured by, or 0 if each run has its own.
 func (d *dispatch) together(v *ir.Value, n int) int {
-	if v.Class == ir.State {
+	if v.Class == ir.State { // a row of a head has the error of one element of the value, or of B, which may be near 0
 		for _, op := range d.group.Ops {
-			if strings.HasPrefix(op.Kind.Name, "deltanet") && op.Args[op.Kind.Writes[0]] == v { // a row has the error of one element of the value, which may be near 0
-				return op.Attrs.Int("head_dim") * op.Attrs.Int("head_dim")
+			a := op.Attrs
+			switch name := op.Kind.Name; {
+			case len(op.Kind.Writes) == 0 || op.Args[op.Kind.Writes[0]] != v:
+			case strings.HasPrefix(name, "deltanet"):
+				return a.Int("head_dim") * a.Int("head_dim")
+			case name == "ssd":
+				return a.Int("state_dim") * a.Int("head_dim")
 			}
 		}
 	}
