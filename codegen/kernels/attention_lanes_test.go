@@ -62,7 +62,7 @@ func TestFreshAttentionLanes(t *testing.T) {
 			c.runOn(t, processor(t))
 			for _, cover := range kernels.Candidates(c.site(t, processor(t)))[0].Cover {
 				if splits == 0 && len(cover.Joined) > 0 {
-					t.Errorf("workgroups meet for %s, where no positions are split", cover.Arg)
+					t.Errorf("the cover of %s joins workgroups, where no positions are split", cover.Arg)
 				}
 			}
 		}

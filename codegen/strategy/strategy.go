@@ -54,12 +54,12 @@ func tooWide(s *kernels.Site, c *kernels.Candidate) bool {
 // ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It bounds shared memory
 // by what is fast and the ring by ringMost.
 func ringStages(t *target.Target, r *site.Ring) int {
-	room := t.Asked
+	shared := t.Asked
 	if t.SharedFast > 0 {
-		room = min(room, t.SharedFast)
+		shared = min(shared, t.SharedFast)
 	}
 	workgroups := max(1, ringSubgroups/r.Subgroups)
-	return min(ringMost, (room/workgroups-driverShared-r.Besides)/r.Bytes)
+	return min(ringMost, (shared/workgroups-driverShared-r.Besides)/r.Bytes)
 }
 
 // tooShort reports whether expert_down would have an x in fixed point for rows so short that it gains nothing.

@@ -289,7 +289,8 @@ func (t *slotTree) add(b *kernel.Builder, v kernel.Value) {
 }
 
 // exchangeTerms has the lanes of the subgroup tell each other the terms of the block's runs:
-// each computes the terms of two runs, and all need all. A barrier of the workgroup stands between two blocks. It returns the terms of the lane's two rows by slot.
+// each computes the terms of two runs, and all need all. A barrier of the workgroup stands
+// between two blocks. It returns the terms of the lane's two rows by slot.
 func (r *fixedTask) exchangeTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]weight.DotScale {
 	b, f := r.b, r.format
 	at := func(slot kernel.Value, vector int) kernel.Value {

@@ -159,7 +159,8 @@ func subScale(b *kernel.Builder, header, i kernel.Value) DotScale {
 	return DotScale{b.Mul(b.Mul(b.Elem(d, 0), 1/fieldUnit), b.Elem(of, 0)), b.Mul(b.Mul(b.Elem(d, 1), -1/fieldUnit), b.Elem(of, 1))}
 }
 
-// A super-block of q6_k has 8 units. Unit j takes vec4 j%4 of the nibbles of half j/4: 16 elements in the low ones and, 64 elements later, 16 in the high ones.
+// A super-block of q6_k has 8 units. Unit j takes vec4 j%4 of the nibbles of half j/4: 16
+// elements in the low ones and, 64 elements later, 16 in the high ones.
 
 func fetchDotQ6K(b *kernel.Builder, m Matrix, row kernel.Value, at DotPlace) []kernel.Value {
 	u := at.unit
