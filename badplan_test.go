@@ -320,6 +320,8 @@ func TestBadCUDAPlans(t *testing.T) {
 		{"a kernel that waits at its end", "overlap", wait, ""},
 		{"a kernel that never waits", "overlap", "griddepcontrol.", "//"},
 		{"a kernel of which some lanes wait", "overlap", "\tgriddepcontrol.wait", "\t@%p0 griddepcontrol.wait"},
+		{"a kernel that lets one begin too early that loads early", "overlap", wait + "\tgriddepcontrol.launch_dependents;\n", "\tgriddepcontrol.launch_dependents;\n" + wait},
+		{"a store before the wait", "code", "ld.relaxed.gpu.global.", "st.relaxed.gpu.global."},
 		{"a store through no argument", "effects", "st.global.", "st.local."},
 		{"another workgroup", "code", ".reqntid ", ".reqntid 1"},
 		{"a later architecture", "capabilities", ".target sm_90", ".target sm_120"},
@@ -336,5 +338,24 @@ func TestBadCUDAPlans(t *testing.T) {
 		if problems := audit.Check(&bad); !slices.ContainsFunc(problems, func(b plans.Problem) bool { return b.Rule == c.rule }) {
 			t.Errorf("%s: rule %q does not refuse it: %v", c.name, c.rule, problems)
 		}
+	}
+
+	bad := *plan // each dispatch writes what the next one reads
+	bad.Entries = slices.Clone(plan.Entries)
+	for i, e := range bad.Entries {
+		list := slices.Clone(e.Dispatches)
+		for j := range list[1:] {
+			args := slices.Clone(list[j].Args)
+			for _, a := range list[j+1].Args {
+				a.Name, a.Write = a.Name+"_again", true
+				args = append(args, a)
+			}
+			list[j].Args = args
+		}
+		bad.Entries[i].Dispatches = list
+	}
+	written := func(b plans.Problem) bool { return b.Rule == "overlap" && strings.Contains(b.Message, "which writes it") }
+	if problems := audit.Check(&bad); !slices.ContainsFunc(problems, written) {
+		t.Errorf("an early load of what the dispatch before writes: rule overlap does not refuse it: %v", problems)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -19,23 +18,17 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	for _, a := range c.Ahead {
 		ahead = append(ahead, ptx.Ahead{Arg: a.Operand, Parts: a.Parts, Lines: a.Lines, Stride: a.Stride})
 	}
+	var settled func(arg int) bool
+	if c.Settled != nil {
+		settled = func(arg int) bool { return c.Settled[arg] }
+	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
-		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != kernels.NoOverlap, WaitFirst: c.Overlap == kernels.WaitsFirst,
-		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Once: readsOnce(c), Common: sharesSubgroup(c),
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != kernels.NoOverlap, Patient: c.Patient, WaitFirst: c.Overlap == kernels.WaitsFirst,
+		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Settled: settled,
+		Once: readsOnce(c), Common: sharesSubgroup(c),
 	})
 	return []byte(text), ptx.Entry, err
-}
-
-// overlapOf returns when dispatches of a function may begin. In a step of few rows weights are most of what a dispatch reads, so it loads some early.
-func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
-	switch {
-	case !t.Overlaps():
-		return kernels.NoOverlap
-	case passes.KindOf(f) == passes.Decode:
-		return kernels.LoadsFirst
-	}
-	return kernels.WaitsFirst
 }
 
 // sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the subgroup's number. Other kernels were not
@@ -51,27 +44,6 @@ func readsOnce(c *kernels.Candidate) bool {
 		d := o.Value.Type.DType
 		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && c.Rows == 1)
 	})
-}
-
-// constant reports whether no dispatch writes a value.
-func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
-
-// constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes.
-func constants(c *kernels.Candidate) string {
-	switch c.Overlap {
-	case kernels.NoOverlap:
-		return ""
-	case kernels.WaitsFirst:
-		return " behind"
-	}
-	text := make([]byte, len(c.Operands))
-	for i, o := range c.Operands {
-		text[i] = '-'
-		if constant(o.Value) {
-			text[i] = 'c'
-		}
-	}
-	return " " + string(text)
 }
 
 func requireCUDA(p *plans.Plan, used []*kernel.Func, t *target.Target) {

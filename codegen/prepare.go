@@ -42,7 +42,9 @@ func (e *emitter) prepare(ctx context.Context) error {
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
 	for i, c := range found {
 		e.chosen[calls[i].g] = c
-		c.Overlap = overlapOf(e.t, calls[i].f)
+	}
+	e.overlap()
+	for _, c := range found {
 		if key := e.backend.moduleKey(c); !seen[key] {
 			seen[key] = true
 			if e.wants == nil || e.wants(c.Kernel) {

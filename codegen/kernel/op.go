@@ -99,6 +99,7 @@ const (
 	OpBarrier     // imm: 1 if it orders buffers, too
 	OpSubgroupBarrier
 	OpFence
+	OpAwait
 	OpCopyGroup
 	OpCopyWait // imm: how many groups may be left
 
@@ -227,6 +228,7 @@ var ops = [numOps]opInfo{
 	OpVarSet:      {name: "set"},
 	OpBarrier:     {name: "barrier"},
 	OpFence:       {name: "fence"},
+	OpAwait:       {name: "await"},
 	OpCopyGroup:   {name: "copy_group"},
 	OpCopyWait:    {name: "copy_wait"},
 

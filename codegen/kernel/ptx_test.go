@@ -137,12 +137,66 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// TestSettled: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who returns before has waited, and a patient one
+// lets the next begin behind its own wait.
+func TestSettled(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		body func(b *kernel.Builder, w, s, x, y *kernel.Buffer)
+		want string // r is a load of what is settled
+	}{
+		{"loads", func(b *kernel.Builder, w, s, x, y *kernel.Buffer) {
+			i := s.Load(kernel.U32, 0)
+			y.Store(i, b.Add(w.Load(kernel.U32, i), x.Load(kernel.U32, i)))
+		}, "r e wait l s"},
+		{"behind the wait", func(b *kernel.Builder, w, s, x, y *kernel.Buffer) {
+			y.Store(0, b.Add(x.Load(kernel.U32, 0), s.Load(kernel.U32, 0)))
+		}, "wait l l s"},
+		{"stores", func(b *kernel.Builder, w, s, x, y *kernel.Buffer) {
+			s.Store(0, b.Add(s.Load(kernel.U32, 0), 1))
+		}, "r wait s"},
+		{"returns", func(b *kernel.Builder, w, s, x, y *kernel.Buffer) {
+			b.ReturnIf(b.Eq(s.Load(kernel.U32, 0), 7))
+			y.Store(0, s.Load(kernel.U32, b.LocalID()))
+		}, "r b wait r wait s"},
+		{"awaits", func(b *kernel.Builder, w, s, x, y *kernel.Buffer) {
+			v := b.Var(kernel.U32, 0)
+			b.Await()
+			b.If(b.Eq(b.SubgroupID(), 0), func() { v.Set(x.Load(kernel.U32, b.LocalID())) })
+			y.Store(b.LocalID(), v.Get())
+		}, "i wait l s"},
+	} {
+		f, err := kernel.Build(c.name, func(b *kernel.Builder) {
+			w, s := b.Arg("w", kernel.Read), b.Arg("s", kernel.ReadWrite)
+			x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+			b.Workgroup(64)
+			c.body(b, w, s, x, y)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := ptx.Options{Arch: 90, Overlap: true, Common: true, Patient: true, Constant: func(arg int) bool { return arg == 0 }, Settled: func(arg int) bool { return arg == 1 }}
+		text, err := ptx.Lower(f, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assemble(t, "sm_90", text)
+		if got := accesses(text); got != c.want {
+			t.Errorf("%s: %s, want %s\n%s", c.name, got, c.want, text)
+		}
+		waits, behind := strings.Count(text, "griddepcontrol.wait"), strings.Count(text, "griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;")
+		if waits != behind || strings.Count(text, "launch_dependents") != waits {
+			t.Errorf("%s lets the next begin elsewhere than behind its waits:\n%s", c.name, text)
+		}
+	}
+}
+
 // accesses lists, in order, waits and what touches memory.
 func accesses(text string) string {
 	var have []string
 	for _, line := range strings.Split(text, "\n") {
 		for _, k := range []struct{ in, out string }{
-			{"griddepcontrol.wait", "wait"}, {"prefetch.global", "p"}, {"ld.weak.global", "e"}, {"ld.global.nc", "c"}, {"ld.global.b32", "l"}, {"st.global", "s"},
+			{"griddepcontrol.wait", "wait"}, {"prefetch.global", "p"}, {"ld.weak.global", "e"}, {"ld.relaxed.gpu.global", "r"}, {"ld.global.nc", "c"}, {"ld.global.b32", "l"}, {"st.global", "s"},
 			{"bar.warp.sync", "b"}, {"shfl.sync.idx", "i"},
 		} {
 			if strings.Contains(line, k.in) {

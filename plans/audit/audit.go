@@ -20,7 +20,7 @@ type rule struct {
 var rules = []rule{
 	{plans.Rule{Name: "code", Doc: "the code has the entry point, arguments and open constants that its module names, and the workgroup size and shared memory of its pipelines"}, checkCode},
 	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, loads those that they declare as read, and reaches no other memory"}, checkEffects},
-	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before it runs touches only weights and tables until it waits, apart from prefetches; where a plan overlaps, every module waits"}, checkOverlap},
+	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before it runs loads until it waits, apart from prefetches, only weights, tables and what that dispatch does not write, which then lets it begin behind its own wait; where a plan overlaps, every module waits"}, checkOverlap},
 	{plans.Rule{Name: "capabilities", Doc: "the plan requires every device feature that its modules use"}, checkCapabilities},
 }
 
@@ -112,21 +112,45 @@ func (a *auditor) faults(pipeline int) {
 
 func checkOverlap(a *auditor) {
 	for _, e := range a.plan.Entries {
-		for _, d := range e.Dispatches {
+		for n, d := range e.Dispatches {
 			if d.Pipeline < 0 || a.pipelines[d.Pipeline] == nil {
 				continue
 			}
 			code := a.pipelines[d.Pipeline]
-			for i, arg := range d.Args {
-				if code.Early[i] && arg.Space != "weight" && arg.Space != "table" {
-					a.add("overlap", e.Name, d.Site, "touches argument %s, of space %s, before it waits", arg.Name, arg.Space)
-				}
-			}
 			if r := a.plan.Require.CUDA; r != nil && r.Overlap && !code.Overlaps {
 				a.add("overlap", e.Name, d.Site, "does not wait for the dispatch before")
 			}
+			before := stepBefore(e.Dispatches, n)
+			for i, arg := range d.Args {
+				if !code.Early[i] || arg.Space == "weight" || arg.Space == "table" {
+					continue
+				}
+				for _, b := range before {
+					if c := a.pipelines[b.Pipeline]; c != nil && c.Hasty {
+						a.add("overlap", e.Name, d.Site, "loads argument %s before it waits, and %s lets it begin before that has waited", arg.Name, b.Site)
+					}
+					for _, w := range b.Args {
+						if w.Write && w.Space == arg.Space && w.Region == arg.Region && w.Offset < arg.Offset+arg.Bytes && arg.Offset < w.Offset+w.Bytes {
+							a.add("overlap", e.Name, d.Site, "loads argument %s, of space %s, before it waits for %s, which writes it", arg.Name, arg.Space, b.Site)
+						}
+					}
+				}
+			}
 		}
 	}
+}
+
+// stepBefore returns the dispatches of the step before that of dispatch n.
+func stepBefore(list []plans.Dispatch, n int) []plans.Dispatch {
+	end := n
+	for end > 0 && list[end-1].Step == list[n].Step {
+		end--
+	}
+	begin := end
+	for begin > 0 && list[begin-1].Step == list[end-1].Step {
+		begin--
+	}
+	return list[begin:end]
 }
 
 // readElsewhere reports whether a module reads the memory of argument i, which the dispatch does not write, by another argument: keys of

@@ -50,8 +50,13 @@ func (r *ptxReader) overlap(text string) error {
 				return fmt.Errorf("no label %q", rest)
 			}
 			open = append(open, to)
+		case name == "griddepcontrol.launch_dependents":
+			r.code.Hasty = true
 		case strings.HasPrefix(name, "prefetch."): // changes no value, whoever writes meanwhile
 		case strings.Contains(name, ".global"):
+			if !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "cp.") {
+				r.code.Faults = append(r.code.Faults, "writes before it has waited for the kernel before")
+			}
 			for _, o := range strings.FieldsFunc(rest, func(c rune) bool { return strings.ContainsRune(" ,{}|", c) }) {
 				if strings.HasPrefix(o, "[") {
 					address, _, _ := strings.Cut(strings.Trim(o, "[]"), "+")

@@ -87,23 +87,25 @@ func TestEarly(t *testing.T) {
 		name, old, new string
 		early          []int
 		faults         int
+		hasty          bool
 	}{
-		{"waits first", before, "\tgriddepcontrol.wait;\n" + before, nil, 0},
-		{"waits after a load", "\tld.shared", "\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 0},
-		{"waits at the end", "\tret;", "\tgriddepcontrol.wait;\n\tret;", []int{0, 1, 2}, 0},
-		{"never waits", "\tret;", "\tgriddepcontrol.launch_dependents;\n\tret;", []int{0, 1, 2}, 1},
-		{"jumps over it", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\nL1:\n\tld.shared", []int{0, 1, 2}, 1},
-		{"both branches", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\n\tbra L2;\nL1:\n\tgriddepcontrol.wait;\nL2:\n\tld.shared", []int{0}, 0},
-		{"copies before it waits", before, "\tcp.async.cg.shared.global [%r0], [%d0], 16;\n\tgriddepcontrol.wait;\n" + before, []int{0}, 0},
-		{"asks before it waits", before, "\tprefetch.global.L2 [%d4];\n\tgriddepcontrol.wait;\n" + before, nil, 0},
-		{"returns", "\tld.shared", "\t@%p0 ret;\n\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 1},
+		{"waits first", before, "\tgriddepcontrol.wait;\n" + before, nil, 0, false},
+		{"waits after a load", "\tld.shared", "\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 0, false},
+		{"waits at the end", "\tret;", "\tgriddepcontrol.wait;\n\tret;", []int{0, 1, 2}, 1, false},
+		{"never waits", "\tret;", "\tgriddepcontrol.launch_dependents;\n\tret;", []int{0, 1, 2}, 2, true},
+		{"jumps over it", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\nL1:\n\tld.shared", []int{0, 1, 2}, 2, false},
+		{"both branches", "\tld.shared", "\t@%p0 bra L1;\n\tgriddepcontrol.wait;\n\tbra L2;\nL1:\n\tgriddepcontrol.wait;\nL2:\n\tld.shared", []int{0}, 0, false},
+		{"copies before it waits", before, "\tcp.async.cg.shared.global [%r0], [%d0], 16;\n\tgriddepcontrol.wait;\n" + before, []int{0}, 0, false},
+		{"asks before it waits", before, "\tprefetch.global.L2 [%d4];\n\tgriddepcontrol.wait;\n" + before, nil, 0, false},
+		{"returns", "\tld.shared", "\t@%p0 ret;\n\tgriddepcontrol.wait;\n\tld.shared", []int{0}, 1, false},
+		{"lets the next begin behind its wait", before, "\tgriddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;\n" + before, nil, 0, false},
 	} {
 		code, err := readPTX([]byte(strings.Replace(ptxModule, c.old, c.new, 1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Sorted(maps.Keys(code.Early)); !slices.Equal(got, c.early) || len(code.Faults) != c.faults || !code.Overlaps {
-			t.Errorf("%s: early %v, faults %v; want %v and %d", c.name, got, code.Faults, c.early, c.faults)
+		if got := slices.Sorted(maps.Keys(code.Early)); !slices.Equal(got, c.early) || len(code.Faults) != c.faults || code.Hasty != c.hasty || !code.Overlaps {
+			t.Errorf("%s: early %v, faults %v, hasty %t; want %v, %d and %t", c.name, got, code.Faults, code.Hasty, c.early, c.faults, c.hasty)
 		}
 	}
 	if code, _ := readPTX([]byte(ptxModule), nil); code.Overlaps || code.Early != nil {

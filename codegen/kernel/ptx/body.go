@@ -80,6 +80,7 @@ func init() {
 		kernel.OpPrefetch:    func(l *lowering, n *kernel.Node) { l.do("prefetch.global.L2 %s", l.place(n)) },
 		kernel.OpCopy:        (*lowering).copy,
 		kernel.OpCopyGroup:   (*lowering).copyGroup,
+		kernel.OpAwait:       func(l *lowering, n *kernel.Node) { l.awaitNow() },
 		kernel.OpCopyWait:    (*lowering).copyWait,
 		kernel.OpTable:       (*lowering).table,
 		kernel.OpSharedLoad:  (*lowering).sharedLoad,

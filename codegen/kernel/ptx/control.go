@@ -59,17 +59,25 @@ func (l *lowering) branch(n *kernel.Node) {
 }
 
 // returnIf has loads that stand before it asked for before it is known who returns: the driver's compiler would move them behind it,
-// but for a barrier of the subgroup, which becomes no instruction.
+// but for a barrier of the subgroup, which becomes no instruction. Who returns has waited.
 func (l *lowering) returnIf(n *kernel.Node) {
-	switch c := l.scalar(n.Args()[0]); {
-	case !c.lit:
-		if l.o.Overlap && !l.o.WaitFirst && l.together() {
-			l.do("bar.warp.sync -1")
-		}
+	c := l.scalar(n.Args()[0])
+	if !c.lit && l.o.Overlap && !l.o.WaitFirst && l.together() {
+		l.do("bar.warp.sync -1")
+	}
+	switch {
+	case c.lit && c.bits == 0:
+	case l.waited && c.lit:
+		l.do("ret")
+	case l.waited:
 		l.do("@%s ret", c.reg)
 		l.branched = true
-	case c.bits != 0:
+	default:
+		stays := l.label()
+		l.jumpUnless(c, stays)
+		l.waitHere()
 		l.do("ret")
+		l.mark(stays)
 	}
 }
 

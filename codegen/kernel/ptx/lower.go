@@ -29,6 +29,10 @@ type Options struct {
 	// Constant reports whether an argument is memory that no dispatch writes: weights and
 	// tables. Nil: none is known to be.
 	Constant func(arg int) bool
+	// Settled reports whether a kernel that overlaps loads an argument before it waits, since the dispatch before does not write it, and is Patient.
+	Settled func(arg int) bool
+	// Patient has a kernel that overlaps let the next one begin only when it has waited itself.
+	Patient bool
 	// Once: where kernels overlap, constants of 8 bytes and more, whatever they are, are loaded as what is read once: their lines are
 	// the first to leave the L1 cache. For which kernels that pays was measured.
 	Once bool

@@ -86,6 +86,8 @@ func (l *lowering) load(n *kernel.Node) {
 	v := l.registers(n.Type())
 	space := "global"
 	switch {
+	case !l.waited && l.settled(n):
+		space = "relaxed.gpu.global" // an older value may lie in the L1 cache
 	case !l.waited:
 		space = "weak.global" // which is what global means, but can be told from it
 	case l.unchanging(n):

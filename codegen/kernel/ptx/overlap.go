@@ -7,6 +7,9 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // and waits before it touches anything else: then all grids before have ended, as each waits, too,
 // and what they wrote is seen. The branches of an if wait for themselves, so that each may load its
 // constants before; who comes to another wait does not wait again. A kernel of WaitFirst waits where it begins.
+//
+// A kernel that is Patient lets the next grid begin behind its own wait. That grid then sees what all grids but this one wrote, and may read what
+// is Settled early, too.
 
 // begin lets the next grid begin.
 func (l *lowering) begin() {
@@ -14,16 +17,18 @@ func (l *lowering) begin() {
 		l.waited = true
 		return
 	}
-	l.do("griddepcontrol.launch_dependents")
+	if !l.o.Patient {
+		l.do("griddepcontrol.launch_dependents")
+	}
 	if l.o.WaitFirst {
 		l.awaitNow()
 	}
 }
 
-// await waits before a node if it, or a loop that it is, touches other memory than constants or may
-// return, and not all lanes that come to it have waited.
+// await waits before a node if it, or a loop that it is, touches other memory than what may be read early or may
+// return, and not all lanes that come to it have waited. Where something is Settled, lanes that return wait for themselves.
 func (l *lowering) await(n *kernel.Node) {
-	if l.waited || n.Op() == kernel.OpIf {
+	if l.waited || n.Op() == kernel.OpIf || n.Op() == kernel.OpReturnIf && l.o.Settled != nil {
 		return
 	}
 	waits := l.touches(n)
@@ -39,14 +44,21 @@ func (l *lowering) await(n *kernel.Node) {
 func (l *lowering) awaitNow() {
 	if !l.waited {
 		l.askAhead()
-		l.do("griddepcontrol.wait")
+		l.waitHere()
 		l.waited = true
+	}
+}
+
+func (l *lowering) waitHere() {
+	l.do("griddepcontrol.wait")
+	if l.o.Patient {
+		l.do("griddepcontrol.launch_dependents")
 	}
 }
 
 func (l *lowering) touches(n *kernel.Node) bool {
 	switch n.Op() {
-	case kernel.OpReturnIf:
+	case kernel.OpReturnIf, kernel.OpAwait:
 		return true
 	case kernel.OpPrefetch: // changes no value, whoever writes meanwhile
 		return false
@@ -54,7 +66,12 @@ func (l *lowering) touches(n *kernel.Node) bool {
 	if _, ok := n.View(); !ok || n.Op() == kernel.OpAddress {
 		return false
 	}
-	return !l.steady(n)
+	return !l.steady(n) && !l.settled(n)
+}
+
+// settled reports whether an access reads what the grid before does not write.
+func (l *lowering) settled(n *kernel.Node) bool {
+	return (n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16) && n.Through() == nil && l.o.Settled != nil && l.o.Settled(int(n.Imm()))
 }
 
 // steady reports whether an access is of constants, whichever address it goes through.

@@ -84,6 +84,7 @@ func init() { // refers to region, which refers to it
 		kernel.OpAtomicLoad:      (*lowering).atomicLoad,
 		kernel.OpCopy:            (*lowering).copy,
 		kernel.OpCopyGroup:       func(*lowering, *kernel.Node) {},
+		kernel.OpAwait:           func(*lowering, *kernel.Node) {}, // dispatches do not overlap
 		kernel.OpCopyWait:        func(*lowering, *kernel.Node) {},
 		kernel.OpPrefetch:        func(*lowering, *kernel.Node) {}, // GPUs hide latency by other subgroups
 		kernel.OpSharedLoad:      (*lowering).sharedLoad,

@@ -130,7 +130,7 @@ func (r *splitRun) has(h kernel.Value) kernel.Value {
 	return b.Or(b.Not(r.inHalves), b.Eq(b.Div(h, r.together()), r.split))
 }
 
-// eachEarly calls load for the heads that are loaded before the position is known, with the subgroup that makes them.
+// eachEarly calls load for the heads that are loaded before q is made, with the subgroup that makes them.
 func (r *splitRun) eachEarly(load func(c *chainArgs, head, when kernel.Value)) {
 	b := r.b
 	q := b.Lt(b.SubgroupID(), r.share)

@@ -36,7 +36,7 @@ type splitKernel struct {
 	counts *ir.Value // counters of the last-block reduction of the splits
 
 	matrices  bool // see matrixSums
-	ahead     bool // loads keys and values a turn ahead, see matrixSums
+	ahead     bool // loads keys and values a turn ahead, the first before it waits for the dispatch before, see matrixSums
 	asks      bool // or asks for its first ones before it makes q, see matrixSums.askFor
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
@@ -194,7 +194,7 @@ func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
 
 func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices && !k.lanes }
 
-// early reports whether heads are loaded before the position is known.
+// early reports whether heads are loaded before they are made: ahead of the position or, where keys and values are loaded ahead, behind these.
 func (k *splitKernel) early() bool {
 	return (k.ahead || k.asks) && k.share <= k.subgroups && k.chains.turnsInLanes()
 }
@@ -324,6 +324,7 @@ func (k *splitKernel) candidate() site.Candidate {
 	rows, heads, splits, workgroups := k.rows.Max, k.heads, k.splits(), k.heads/k.share
 	c := site.Candidate{
 		Kernel: k.key(),
+		Early:  k.ahead,
 		Grid:   [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
 
 		Sequences: ir.ManySequences,

@@ -47,7 +47,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		r.at = r.pos.Load(kernel.U32, r.row)
 		r.slot = r.attentionArgs.slot.Load(kernel.U32, r.row)
-		if k.early() {
+		if k.early() && !k.ahead {
 			r.eachEarly(r.maker.loadHead)
 		}
 
@@ -97,6 +97,12 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			r.sums = newLaneSums(r)
 		default:
 			r.sums = newTeamSums(r, laneID)
+		}
+		if k.ahead {
+			b.Await()
+			if k.early() {
+				r.eachEarly(r.maker.loadHead)
+			}
 		}
 		r.makeHeads(writer)
 		if k.writer() {

@@ -382,6 +382,7 @@ func (k *deltaKernel) candidate() site.Candidate {
 	c := site.Candidate{
 		Kernel: k.key(),
 		Shape:  fmt.Sprintf("%d parts", k.parts),
+		Early:  k.asks,
 		Grid:   [3]int{groups, k.runs(), 1},
 		Cover: []plans.Cover{
 			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},

@@ -58,6 +58,12 @@ type Candidate struct {
 	Ahead []Ahead
 	// Overlap is when the dispatch may begin. The compiler sets it.
 	Overlap Overlap
+	// Early: where kernels load first, this one also loads what is settled. The compiler then sets Settled, which is true for operands that no
+	// dispatch of the step before, nor another of this one, writes, and makes the dispatches of the step before Patient: these let it begin only when
+	// what was before them has ended.
+	Early   bool
+	Settled []bool
+	Patient bool
 }
 
 // Ring describes a ring of tiles of weights in shared memory: one is multiplied while copies fill the others.
@@ -74,7 +80,7 @@ type Overlap int
 const (
 	NoOverlap  Overlap = iota // when the one before it has ended
 	WaitsFirst                // while the one before it runs: the kernel waits for it first of all
-	LoadsFirst                // likewise, and the kernel loads constants before it waits
+	LoadsFirst                // likewise, and before it waits the kernel loads what the one before does not write
 )
 
 // Ahead is a prefetch of parts of an operand: the first lines of 128 bytes of each part.
