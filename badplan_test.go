@@ -321,6 +321,7 @@ func TestBadCUDAPlans(t *testing.T) {
 		{"a kernel that never waits", "overlap", "griddepcontrol.", "//"},
 		{"a kernel of which some lanes wait", "overlap", "\tgriddepcontrol.wait", "\t@%p0 griddepcontrol.wait"},
 		{"a kernel that lets one begin too early that loads early", "overlap", wait + "\tgriddepcontrol.launch_dependents;\n", "\tgriddepcontrol.launch_dependents;\n" + wait},
+		{"an early load that the L1 cache may answer", "overlap", "ld.relaxed.gpu.global.", "ld.weak.global."},
 		{"a store before the wait", "code", "ld.relaxed.gpu.global.", "st.relaxed.gpu.global."},
 		{"a store through no argument", "effects", "st.global.", "st.local."},
 		{"another workgroup", "code", ".reqntid ", ".reqntid 1"},

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -9,48 +11,62 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// overlap says of each dispatch when it may begin, what it may load before it waits, and when it lets the next one begin.
+// overlap says of each dispatch when it may begin, what it may load before it waits, and when it lets the next one begin. What it says of a
+// dispatch holds for those of copies of the entry, too: tuning puts dispatches of one between those of another.
 func (e *emitter) overlap() {
-	mixed := map[string]bool{} // entries with copies: tuning puts dispatches of one between those of another
-	for _, f := range e.p.Funcs {
-		if entry, copied := tuning.Variant(f.Name); copied {
-			mixed[entry] = true
-		}
-	}
+	type site struct{ entry, name string }
+	patient := map[site]bool{}
 	for _, f := range e.p.Funcs {
 		when := overlapOf(e.t, f)
 		entry, _ := tuning.Variant(f.Name)
-		for i, g := range f.Groups {
+		for _, g := range f.Groups {
 			c := e.chosen[g]
-			if c.Overlap = when; when != kernels.LoadsFirst {
-				continue
+			if c.Overlap = when; when == kernels.LoadsFirst && c.Early {
+				if before := groupBefore(f, g); before != nil {
+					c.Settled, patient[site{entry, before.Name}] = settled(g, c, e.chosen[before]), true
+				}
 			}
-			c.Patient = c.Patient || mixed[entry]
-			if c.Early {
-				e.settle(f, i)
-			}
+		}
+	}
+	for _, f := range e.p.Funcs {
+		entry, _ := tuning.Variant(f.Name)
+		for _, g := range f.Groups {
+			e.chosen[g].Patient = patient[site{entry, g.Name}]
 		}
 	}
 }
 
-// settle says which operands of group i of f its dispatch loads early: those that no other of its step, nor one of the step before, writes.
-func (e *emitter) settle(f *ir.Func, i int) {
-	c, written := e.chosen[f.Groups[i]], map[*ir.Value]bool{}
-	for _, g := range f.Groups {
-		before := g.Step == f.Groups[i].Step-1
-		if g == f.Groups[i] || g.Step != f.Groups[i].Step && !before {
-			continue
-		}
-		other := e.chosen[g]
-		other.Patient = other.Patient || before
-		for _, o := range other.Operands {
-			written[o.Value] = written[o.Value] || o.Access&kernel.Write != 0
+// groupBefore returns the only group of the step before that of g, nil unless g is alone in its step, too: else dispatches do not overlap.
+func groupBefore(f *ir.Func, g *ir.Group) (before *ir.Group) {
+	others := 0
+	for _, o := range f.Groups {
+		switch {
+		case o.Step > g.Step || o == g:
+		case o.Step == g.Step:
+			return nil
+		case before == nil || o.Step > before.Step:
+			before, others = o, 0
+		case o.Step == before.Step:
+			others++
 		}
 	}
-	c.Settled = make([]bool, len(c.Operands))
-	for j, o := range c.Operands {
-		c.Settled[j] = !constant(o.Value) && !written[o.Value]
+	if others > 0 {
+		return nil
 	}
+	return before
+}
+
+// settled says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before writes nor the group makes.
+func settled(g *ir.Group, c, before *kernels.Candidate) []bool {
+	written := map[*ir.Value]bool{}
+	for _, o := range before.Operands {
+		written[o.Value] = written[o.Value] || o.Access&kernel.Write != 0
+	}
+	list := make([]bool, len(c.Operands))
+	for i, o := range c.Operands {
+		list[i] = !constant(o.Value) && !written[o.Value] && (o.Value.Def == nil || !slices.Contains(g.Ops, o.Value.Def))
+	}
+	return list
 }
 
 // overlapOf returns when dispatches of a function may begin. In a step of few rows weights are most of what a dispatch reads, so it loads some early.

@@ -94,8 +94,8 @@ func (b *Builder) BarrierBuffers() { b.add(&Node{op: OpBarrier, imm: 1}) }
 // fence, then accesses after the former fence see the writes before the latter.
 func (b *Builder) Fence() { b.add(&Node{op: OpFence}) }
 
-// Await has a kernel that overlaps the dispatch before wait for it here, if it has not: where the accesses that need it stand in
-// branches, the driver's compiler would make all that follows a wait there twice.
+// Await has a kernel that overlaps the dispatch before wait for it here, unless it has. It stands before branches that would wait themselves: behind
+// these, the driver's compiler makes all that follows twice.
 func (b *Builder) Await() { b.add(&Node{op: OpAwait}) }
 
 // SubgroupBarrier is a Barrier among the lanes of a subgroup.

@@ -12,7 +12,7 @@ import (
 )
 
 // tuned are the tuning files of targets, for the shapes of published models: TARGET.jsonl,
-// also for TARGET-nomatrix.
+// also for TARGET-nomatrix, and TARGET.DEVICE.jsonl of devices that the target's figures are not of.
 // Those of AMD are AMD's compiler's, the others measured.
 //
 //go:embed tuned/*.jsonl
@@ -39,12 +39,26 @@ func (t *Target) Tuned() ([]tuning.Row, error) {
 		return nil, nil
 	}
 	rows, err = base.Tuned()
+	if err != nil {
+		return nil, err
+	}
 	device = strings.TrimSuffix(device, WithCUDA)
+	more, err := fs.Glob(tuned, "tuned/"+base.Name+".*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range more {
+		of, err := readTuned(strings.TrimSuffix(strings.TrimPrefix(path, "tuned/"), ".jsonl"))
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, slices.DeleteFunc(of, func(r tuning.Row) bool { return r.Device != device })...)
+	}
 	own := map[string]bool{}
 	for _, r := range rows {
 		own[r.Site] = own[r.Site] || r.Device == device
 	}
-	return slices.DeleteFunc(rows, func(r tuning.Row) bool { return own[r.Site] && r.Device != device }), err
+	return slices.DeleteFunc(rows, func(r tuning.Row) bool { return own[r.Site] && r.Device != device }), nil
 }
 
 func readTuned(name string) ([]tuning.Row, error) {

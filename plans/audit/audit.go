@@ -20,7 +20,7 @@ type rule struct {
 var rules = []rule{
 	{plans.Rule{Name: "code", Doc: "the code has the entry point, arguments and open constants that its module names, and the workgroup size and shared memory of its pipelines"}, checkCode},
 	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, loads those that they declare as read, and reaches no other memory"}, checkEffects},
-	{plans.Rule{Name: "overlap", Doc: "a module that begins while the dispatch before it runs loads until it waits, apart from prefetches, only weights, tables and what that dispatch does not write, which then lets it begin behind its own wait; where a plan overlaps, every module waits"}, checkOverlap},
+	{plans.Rule{Name: "overlap", Doc: "until it waits, a module that begins while the dispatch before it runs loads only weights, tables and what the step before does not write, apart from prefetches; for the last, past the L1 cache, and every dispatch of that step lets it begin behind its own wait; where a plan overlaps, every module waits"}, checkOverlap},
 	{plans.Rule{Name: "capabilities", Doc: "the plan requires every device feature that its modules use"}, checkCapabilities},
 }
 
@@ -124,6 +124,9 @@ func checkOverlap(a *auditor) {
 			for i, arg := range d.Args {
 				if !code.Early[i] || arg.Space == "weight" || arg.Space == "table" {
 					continue
+				}
+				if code.Cached[i] {
+					a.add("overlap", e.Name, d.Site, "loads argument %s before it waits, through the L1 cache, which may hold what was there before", arg.Name)
 				}
 				for _, b := range before {
 					if c := a.pipelines[b.Pipeline]; c != nil && c.Hasty {

@@ -17,10 +17,10 @@ type Code struct {
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
 	Stray string
 	// Overlaps: it may begin while the dispatch before runs, and waits for it. Early are the arguments that
-	// it may load before it has. Hasty: it may let the next dispatch begin before it has.
-	Overlaps bool
-	Early    map[int]bool
-	Hasty    bool
+	// it may load before it has; of Cached it may then get what the L1 cache has. Hasty: it may let the next dispatch begin before it has.
+	Overlaps      bool
+	Early, Cached map[int]bool
+	Hasty         bool
 	// Opaque: the format tells the entry point alone.
 	Opaque bool
 	// Faults are what else no module of a plan may have.

@@ -12,7 +12,7 @@ func (r *ptxReader) overlap(text string) error {
 	if !strings.Contains(text, "griddepcontrol.") {
 		return nil
 	}
-	r.code.Overlaps, r.code.Early = true, map[int]bool{}
+	r.code.Overlaps, r.code.Early, r.code.Cached = true, map[int]bool{}, map[int]bool{}
 	var lines []string
 	labels := map[string]int{}
 	for _, line := range strings.Split(text, "\n") {
@@ -44,6 +44,8 @@ func (r *ptxReader) overlap(text string) error {
 			continue
 		case name == "ret":
 			r.code.Faults = append(r.code.Faults, "returns before it has waited for the kernel before")
+		case strings.HasPrefix(name, "bra."), strings.HasPrefix(name, "brx."), strings.HasPrefix(name, "call"), name == "exit":
+			return fmt.Errorf("%s, which no kernel of this program has", name)
 		case name == "bra":
 			to, ok := labels[rest]
 			if !ok {
@@ -61,6 +63,9 @@ func (r *ptxReader) overlap(text string) error {
 				if strings.HasPrefix(o, "[") {
 					address, _, _ := strings.Cut(strings.Trim(o, "[]"), "+")
 					maps.Copy(r.code.Early, r.from[address])
+					if !strings.HasPrefix(name, "ld.relaxed.gpu.") {
+						maps.Copy(r.code.Cached, r.from[address])
+					}
 				}
 			}
 		}

@@ -29,7 +29,8 @@ type Options struct {
 	// Constant reports whether an argument is memory that no dispatch writes: weights and
 	// tables. Nil: none is known to be.
 	Constant func(arg int) bool
-	// Settled reports whether a kernel that overlaps loads an argument before it waits, since the dispatch before does not write it, and is Patient.
+	// Settled reports whether a kernel that overlaps loads an argument, no constant, before it waits: the dispatch before does not write it. That
+	// dispatch is Patient.
 	Settled func(arg int) bool
 	// Patient has a kernel that overlaps let the next one begin only when it has waited itself.
 	Patient bool
@@ -44,7 +45,7 @@ type Options struct {
 	Ahead []Ahead
 	Grid  int
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
-	// touches memory that is not Constant.
+	// touches memory that is neither Constant nor Settled.
 	Overlap bool
 	// WaitFirst: one that overlaps waits first of all, so that what it only reads may take the read-only cache.
 	WaitFirst bool

@@ -3,7 +3,7 @@ package ptx
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
 // Kernels that overlap (programmatic dependent launch, sm_90 and later). A grid may begin once all
-// workgroups of the one before have begun and said so, which they do at once. It reads constants,
+// workgroups of the one before have said so, which they do when they begin. It reads constants,
 // and waits before it touches anything else: then all grids before have ended, as each waits, too,
 // and what they wrote is seen. The branches of an if wait for themselves, so that each may load its
 // constants before; who comes to another wait does not wait again. A kernel of WaitFirst waits where it begins.

@@ -36,7 +36,8 @@ type splitKernel struct {
 	counts *ir.Value // counters of the last-block reduction of the splits
 
 	matrices  bool // see matrixSums
-	ahead     bool // loads keys and values a turn ahead, the first before it waits for the dispatch before, see matrixSums
+	ahead     bool // loads keys and values a turn ahead, see matrixSums
+	waits     bool // for the dispatch before only behind the first of them
 	asks      bool // or asks for its first ones before it makes q, see matrixSums.askFor
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
@@ -119,6 +120,7 @@ func matchSplit(s *site.Site) *splitKernel {
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
 	early := k.matrices && s.Target.LoadsEarly() && k.rows.Max == 1
 	k.ahead = early && k.headDim <= aheadHead
+	k.waits = k.ahead && s.Target.Overlaps()
 	k.asks = early && !k.ahead
 	k.divide(s.Target)
 	if k.lanes && (k.fresh() && !k.freshOnLanes() || k.attentionShape.gate.half) {
@@ -194,7 +196,7 @@ func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
 
 func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices && !k.lanes }
 
-// early reports whether heads are loaded before they are made: ahead of the position or, where keys and values are loaded ahead, behind these.
+// early reports whether heads are loaded before q is made: ahead of the position or, if waits, behind the first keys and values.
 func (k *splitKernel) early() bool {
 	return (k.ahead || k.asks) && k.share <= k.subgroups && k.chains.turnsInLanes()
 }
@@ -324,7 +326,7 @@ func (k *splitKernel) candidate() site.Candidate {
 	rows, heads, splits, workgroups := k.rows.Max, k.heads, k.splits(), k.heads/k.share
 	c := site.Candidate{
 		Kernel: k.key(),
-		Early:  k.ahead,
+		Early:  k.waits,
 		Grid:   [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
 
 		Sequences: ir.ManySequences,

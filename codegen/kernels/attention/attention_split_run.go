@@ -47,7 +47,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		r.at = r.pos.Load(kernel.U32, r.row)
 		r.slot = r.attentionArgs.slot.Load(kernel.U32, r.row)
-		if k.early() && !k.ahead {
+		if k.early() && !k.waits {
 			r.eachEarly(r.maker.loadHead)
 		}
 
@@ -98,7 +98,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		default:
 			r.sums = newTeamSums(r, laneID)
 		}
-		if k.ahead {
+		if k.waits {
 			b.Await()
 			if k.early() {
 				r.eachEarly(r.maker.loadHead)

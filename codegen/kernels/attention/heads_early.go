@@ -6,7 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// earlyHead is what lanes have loaded of a head before its position is known, by access of the lane: the elements and, unless
+// earlyHead is what lanes have loaded of a head ahead, by access of the lane: the elements and, unless
 // there are none, the norm's weights.
 type earlyHead struct{ x, gain []*kernel.Var }
 

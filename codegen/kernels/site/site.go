@@ -58,9 +58,9 @@ type Candidate struct {
 	Ahead []Ahead
 	// Overlap is when the dispatch may begin. The compiler sets it.
 	Overlap Overlap
-	// Early: where kernels load first, this one also loads what is settled. The compiler then sets Settled, which is true for operands that no
-	// dispatch of the step before, nor another of this one, writes, and makes the dispatches of the step before Patient: these let it begin only when
-	// what was before them has ended.
+	// Early: where kernels load first, this one loads more than constants. The compiler then sets Settled, which is true for the operands that it may
+	// load: no constants, and not written by the dispatch before. It makes that one Patient: it lets the next begin only when what was before
+	// it has ended.
 	Early   bool
 	Settled []bool
 	Patient bool
@@ -80,7 +80,7 @@ type Overlap int
 const (
 	NoOverlap  Overlap = iota // when the one before it has ended
 	WaitsFirst                // while the one before it runs: the kernel waits for it first of all
-	LoadsFirst                // likewise, and before it waits the kernel loads what the one before does not write
+	LoadsFirst                // likewise, and the kernel loads constants before it waits; more if it is Early
 )
 
 // Ahead is a prefetch of parts of an operand: the first lines of 128 bytes of each part.

@@ -1,0 +1,72 @@
+package codegen_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
+)
+
+// TestPatience compiles a model whose attention and delta rule load more than constants before they wait: the dispatches before them, and in copies of
+// an entry for the tuner those of the same sites, let them begin behind their own wait, and no others; the checker takes the plan.
+func TestPatience(t *testing.T) {
+	shape := published(t, "qwen35-35b-a3b")
+	shape.Layers, shape.HeadDim = 4, 128
+	f := headerOf(t, shape)
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := codegen.Import(f, frontend.Options{KV: ir.F16, Ctx: 2048, MaxRows: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f, Program: p}, codegen.Options{Target: on, Choice: codegen.Choice{Copies: "decode/1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := audit.Check(r.Plan); len(problems) > 0 {
+		t.Error(problems)
+	}
+	code := func(d *plans.Dispatch) string {
+		return string(r.Plan.Modules[r.Plan.Pipelines[d.Pipeline].Module].Bytes)
+	}
+	early, copies := map[string]int{}, 0
+	for _, e := range r.Plan.Entries {
+		one := e.Name == "decode/1" || strings.HasPrefix(e.Name, "decode/1+")
+		if strings.Contains(e.Name, "+") {
+			copies++
+		}
+		for i := range e.Dispatches {
+			d := &e.Dispatches[i]
+			loads := strings.Contains(code(d), "ld.relaxed.gpu.global.v4")
+			kind := ""
+			for _, op := range []string{"deltanet", "attention"} {
+				if strings.Contains(d.Site, op) {
+					kind = op
+				}
+			}
+			if want := one && kind != ""; loads != want {
+				t.Errorf("%s: %s loads early: %t", e.Name, d.Site, loads)
+			}
+			if loads {
+				early[kind]++
+			}
+			if i == 0 || e.Kind != "decode" {
+				continue
+			}
+			before := &e.Dispatches[i-1]
+			if patient := strings.Contains(code(before), "wait;\n\tgriddepcontrol.launch_dependents"); patient != loads {
+				t.Errorf("%s: %s lets %s begin behind its wait: %t", e.Name, before.Site, d.Site, patient)
+			}
+		}
+	}
+	if early["deltanet"] < 3*copies || early["attention"] < copies || copies == 0 {
+		t.Errorf("early loads %v in %d copies", early, copies)
+	}
+}
