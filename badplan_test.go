@@ -355,7 +355,9 @@ func TestBadCUDAPlans(t *testing.T) {
 		}
 		bad.Entries[i].Dispatches = list
 	}
-	written := func(b plans.Problem) bool { return b.Rule == "overlap" && strings.Contains(b.Message, "which writes it") }
+	written := func(b plans.Problem) bool {
+		return b.Rule == "overlap" && strings.Contains(b.Message, "which writes it")
+	}
 	if problems := audit.Check(&bad); !slices.ContainsFunc(problems, written) {
 		t.Errorf("an early load of what the dispatch before writes: rule overlap does not refuse it: %v", problems)
 	}
