@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -11,16 +12,21 @@ import (
 // operation, one that sees it, and another fence. That lanes run in lock step orders
 // nothing. Atomic operations do not race with each other.
 
-// visit is one access of a word, as the detector keeps it: without pointers, as it keeps four of each word.
+// visit is one access of a word, as the detector keeps it: short, as it keeps four of each word. What the lanes of one operation have
+// in common follows from the time.
 type visit struct {
-	node     int32 // 1 more than its number; 0: there was none
-	group    int32 // index of the workgroup
-	lane     int32 // below 0: of a matrix, by all lanes of subgroup -1-lane
+	time   int32 // of the operation: an index of detector.nodes; 0: there was no access
+	lane   int16 // below 0: of a matrix, by all lanes of subgroup -1-lane
+	atomic bool
+}
+
+// access is a visit of now, and what was before it.
+type access struct {
+	visit
+	start    int32 // when the workgroup began; 0 in shared memory, where nothing is left of others
+	since    int32 // the last barrier of the workgroup that orders this memory, or start
+	within   int32 // the last barrier of the subgroup, where it orders this memory
 	subgroup int32
-	barriers int32 // that the workgroup has passed, of those that order this memory
-	within   int32 // barriers that the subgroup has passed, where they order this memory
-	time     int32 // operations that the workgroup has done
-	atomic   bool
 }
 
 // cell is what the detector knows of a word, or of neighbours that are always accessed together.
@@ -42,14 +48,16 @@ type rare struct {
 
 // release is what a lane has made visible to who sees its atomic operation.
 type release struct {
-	group, lane, barriers, time int32
-	seen                        []acquire
+	start, since, time int32 // as of an access: of the workgroup, of its last barrier, of the fence
+	lane               int16
+	seen               []acquire
 }
 
 // acquire is a release that a lane knows of.
 type acquire struct {
 	release
-	lane, barriers int32
+	lane int16
+	at   int32 // the time since when it does
 }
 
 // memory is a buffer; arguments may share it.
@@ -66,27 +74,36 @@ type shadow struct {
 }
 
 // of returns the cells of words.
-func (s shadow) of(at, words int) []cell { return s.cells[at/s.grain:][:words/s.grain] }
+func (s shadow) of(at, words int) []cell {
+	if s.grain == 1 {
+		return s.cells[at:][:words]
+	}
+	return s.cells[at/s.grain:][:words/s.grain]
+}
 
 // detector keeps the order of what lanes do.
 type detector struct {
-	buffers  []*memory
-	shared   []shadow
-	rare     []rare
-	free     []int32 // of rare, as cells name them: what shared cells of workgroups before had
-	group    int32
-	time     int32
-	barriers int32   // of the workgroup
-	ordering int32   // of those, what orders buffers
-	within   []int32 // by subgroup
-	pending  []*release
-	observed [][]release // by lane, since its last fence
-	known    []acquire
+	buffers   []*memory
+	shared    []shadow
+	rare      []rare
+	free      []int32 // of rare, as cells name them: what shared cells of workgroups before had
+	nodes     []int32 // numbers of the operations that order or access memory, by time
+	next      bool    // the next access is of another operation than the last one
+	starts    []int32 // of workgroups, by index
+	start     int32   // of the workgroup
+	since     int32   // the time of its last barrier
+	ordering  int32   // the time of its last barrier that orders buffers
+	within    []int32 // the times of the last barriers of its subgroups
+	subgroups []int32 // by lane, and 0 for the workgroup as a whole
+	few       bool    // shared cells may have something rare
+	pending   []*release
+	observed  [][]release // by lane, since its last fence
+	known     []acquire
 }
 
 // newDetector finds which arguments share memory.
 func newDetector(f *Func, args [][]byte) *detector {
-	d := &detector{}
+	d := &detector{nodes: []int32{0}}
 	bytes, words := f.grains()
 	for _, grain := range words {
 		d.shared = append(d.shared, shadow{grain: grain})
@@ -151,25 +168,44 @@ func (f *Func) numbered(number int) (found *Node) {
 	return found
 }
 
-// begin starts a workgroup.
-func (d *detector) begin(group, lanes, wave int, arrays []int) {
-	d.group, d.time, d.barriers, d.ordering = int32(group), 0, 0, 0
-	d.within = make([]int32, (lanes+wave-1)/wave)
-	d.pending, d.observed, d.known = make([]*release, lanes), make([][]release, lanes), nil
+// begin starts a workgroup. What it sees of shared cells is older than start, but for what is rare.
+func (d *detector) begin(lanes, wave int, arrays []int) {
+	d.start = d.tick(0)
+	d.since, d.ordering, d.starts = d.start, d.start, append(d.starts, d.start)
+	if d.subgroups == nil {
+		d.subgroups = make([]int32, lanes+1)
+		for l := range lanes {
+			d.subgroups[l] = int32(l / wave)
+		}
+		d.within = make([]int32, (lanes+wave-1)/wave)
+		d.pending, d.observed = make([]*release, lanes), make([][]release, lanes)
+	}
+	clear(d.pending)
+	clear(d.observed)
+	d.known = nil
 	for i := range d.shared {
 		s := &d.shared[i]
 		if s.cells == nil {
 			s.cells = make([]cell, arrays[i]/s.grain)
-			continue
-		}
-		for i := range s.cells {
-			if n := s.cells[i].rare; n != 0 {
-				d.rare[n-1], d.free = rare{}, append(d.free, n)
+		} else if d.few {
+			for i := range s.cells {
+				if n := s.cells[i].rare; n != 0 {
+					d.rare[n-1], d.free = rare{}, append(d.free, n)
+				}
 			}
+			clear(s.cells)
 		}
-		clear(s.cells)
 	}
+	d.few = false
 }
+
+// tick notes that an operation begins that orders or accesses memory, and returns its time.
+func (d *detector) tick(number int) int32 {
+	d.nodes, d.next = append(d.nodes, int32(number)), false
+	return d.now()
+}
+
+func (d *detector) now() int32 { return int32(len(d.nodes) - 1) }
 
 // rareOf returns what few words have, of this one.
 func (d *detector) rareOf(c *cell) *rare {
@@ -181,28 +217,29 @@ func (d *detector) rareOf(c *cell) *rare {
 		d.rare = append(d.rare, rare{})
 		c.rare = int32(len(d.rare))
 	}
+	d.few = true
 	return &d.rare[c.rare-1]
 }
 
 // barrier is passed by all lanes; buffers says that it orders them, too.
-func (d *detector) barrier(buffers bool) {
-	d.barriers++
+func (d *detector) barrier(n *Node, buffers bool) {
+	d.since = d.tick(n.number)
 	if buffers {
-		d.ordering++
+		d.ordering = d.since
 	}
 }
 
-// fence releases what the lane knows and takes what its atomic operations have seen.
+// fence releases, at this time, what the lane knows and takes what its atomic operations have seen.
 func (d *detector) fence(lane int) {
 	for _, r := range d.observed[lane] {
-		if r.group != d.group {
-			d.known = append(d.known, acquire{r, int32(lane), d.ordering})
+		if r.start != d.start {
+			d.known = append(d.known, acquire{r, int16(lane), d.now()})
 		}
 	}
 	d.observed[lane] = nil
-	r := &release{group: d.group, lane: int32(lane), barriers: d.ordering, time: d.time}
+	r := &release{start: d.start, since: d.ordering, time: d.now(), lane: int16(lane)}
 	for _, k := range d.known {
-		if k.lane == int32(lane) || k.barriers < d.ordering {
+		if k.lane == int16(lane) || k.at < d.ordering {
 			r.seen = append(r.seen, k)
 		}
 	}
@@ -210,8 +247,8 @@ func (d *detector) fence(lane int) {
 }
 
 // covers reports whether the release makes what v has done visible.
-func (r *release) covers(v *visit) bool {
-	if v.group == r.group && (v.barriers < r.barriers || v.lane == r.lane && v.time < r.time) {
+func (r *release) covers(v visit) bool {
+	if v.time >= r.start && (v.time < r.since || v.lane == r.lane && v.time < r.time) {
 		return true
 	}
 	for i := range r.seen {
@@ -223,68 +260,80 @@ func (r *release) covers(v *visit) bool {
 }
 
 // ordered reports whether v, if it is one, is before w.
-func (d *detector) ordered(v, w *visit) bool { return v.plainly(w) || d.passed(v, w) }
+func (d *detector) ordered(v visit, w *access) bool { return v.plainly(w) || d.passed(v, w) }
 
 // plainly answers ordered for most accesses: there was none, or it was this lane's, or before a barrier.
-func (v *visit) plainly(w *visit) bool {
-	return v.node == 0 || v.group == w.group && (v.barriers < w.barriers || v.lane == w.lane && v.lane >= 0)
+func (v visit) plainly(w *access) bool {
+	if v.time < w.start {
+		return v.time == 0
+	}
+	return v.time < w.since || v.lane == w.lane && v.lane >= 0
 }
 
-func (d *detector) passed(v, w *visit) bool {
-	if v.group == w.group {
-		return v.subgroup == w.subgroup && v.within < w.within || v.lane == w.lane && v.time == w.time // of one operation
+func (d *detector) passed(v visit, w *access) bool {
+	if v.time >= w.start {
+		return v.time < w.within && d.subgroup(v.lane) == w.subgroup || v.lane == w.lane && v.time == w.time // of one operation
 	}
 	for i := range d.known {
 		k := &d.known[i]
-		if (k.lane == w.lane || k.barriers < w.barriers) && k.covers(v) {
+		if (k.lane == w.lane || k.at < w.since) && k.covers(v) {
 			return true
 		}
 	}
 	return false
 }
 
+// subgroup returns the subgroup of who visits.
+func (d *detector) subgroup(lane int16) int32 {
+	if lane < 0 {
+		return int32(-1 - lane)
+	}
+	return d.subgroups[lane]
+}
+
 // load notes that w reads the cell and returns the access that it races with, or nil.
-func (d *detector) load(c *cell, w *visit) *visit {
+func (d *detector) load(c *cell, w *access) *visit {
 	if !(w.atomic && c.write.atomic) {
-		if !d.ordered(&c.write, w) {
+		if !d.ordered(c.write, w) {
 			return &c.write
 		}
-		if c.rare != 0 && !d.ordered(&d.rareOf(c).last, w) {
+		if c.rare != 0 && !d.ordered(d.rareOf(c).last, w) {
 			return &d.rareOf(c).last
 		}
 	}
-	switch r := &c.read; {
-	case r.node == 0 || r.group == w.group && r.barriers < w.barriers:
-		c.near.node, c.far.node = 0, 0
-	case r.group != w.group:
+	switch r := c.read; {
+	case r.time == 0 || r.time >= w.start && r.time < w.since:
+		c.near.time, c.far.time = 0, 0
+	case r.time < w.start:
 		few := d.rareOf(c)
-		few.before = append(few.before, *r)
-		c.near.node, c.far.node = 0, 0
-	case r.subgroup != w.subgroup:
-		c.far, c.near.node = *r, 0
-	case r.within < w.within:
-		c.near.node = 0
+		few.before = append(few.before, r)
+		c.near.time, c.far.time = 0, 0
+	case r.lane == w.lane && w.lane >= 0 && r.time >= w.within: // as before
+	case d.subgroup(r.lane) != w.subgroup:
+		c.far, c.near.time = r, 0
+	case r.time < w.within:
+		c.near.time = 0
 	case r.lane != w.lane || w.lane < 0:
-		c.near = *r
+		c.near = r
 	}
-	c.read = *w
+	c.read = w.visit
 	return nil
 }
 
 // store notes that w writes the cell and returns the access that it races with, or nil.
-func (d *detector) store(c *cell, w *visit) *visit {
+func (d *detector) store(c *cell, w *access) *visit {
 	for _, v := range [...]*visit{&c.write, &c.read, &c.near, &c.far} {
-		if !v.plainly(w) && !(w.atomic && v.atomic) && !d.passed(v, w) {
+		if !v.plainly(w) && !(w.atomic && v.atomic) && !d.passed(*v, w) {
 			return v
 		}
 	}
 	if c.rare != 0 {
 		few := d.rareOf(c)
-		if !(w.atomic && few.last.atomic) && !d.ordered(&few.last, w) {
+		if !(w.atomic && few.last.atomic) && !d.ordered(few.last, w) {
 			return &few.last
 		}
-		for i := range few.before {
-			if !(w.atomic && few.before[i].atomic) && !d.ordered(&few.before[i], w) {
+		for i, v := range few.before {
+			if !(w.atomic && v.atomic) && !d.ordered(v, w) {
 				return &few.before[i]
 			}
 		}
@@ -293,8 +342,8 @@ func (d *detector) store(c *cell, w *visit) *visit {
 	if c.write.atomic && c.write.lane != w.lane {
 		d.rareOf(c).last = c.write
 	}
-	c.write = *w
-	c.read.node, c.near.node, c.far.node = 0, 0, 0
+	c.write = w.visit
+	c.read.time, c.near.time, c.far.time = 0, 0, 0
 	return nil
 }
 
@@ -307,67 +356,79 @@ func (d *detector) atomic(c *cell, lane int, writes bool) {
 	}
 }
 
-// visit describes an access of now.
-func (d *detector) visit(n *Node, lane, wave int) visit {
-	return visit{node: int32(n.number) + 1, group: d.group, lane: int32(lane), subgroup: int32(lane / wave), time: d.time}
+// access describes the accesses of memory by a node now, but for the lane.
+func (d *detector) access(n *Node) (w access) {
+	if d.next || d.nodes[d.now()] != int32(n.number) {
+		d.tick(n.number)
+	}
+	w.time = d.now()
+	return w
 }
 
-// inShared checks the access of words of a shared array; lane -1-s is subgroup s as a whole, and the lane behind the last the workgroup, whose own
-// accesses are ordered.
+// by says who accesses: a lane, subgroup s as a whole if it is -1-s, or the workgroup, whose own accesses are ordered, if it is the lane behind the last.
+func (w *access) by(d *detector, lane int) { w.lane, w.subgroup = int16(lane), d.subgroup(int16(lane)) }
+
+// inShared checks the access of words of a shared array by who access.by says.
 func (m *machine) inShared(n *Node, array, at, words, lane int) {
-	v, stores := m.shares(n)
-	m.touch(&v, stores, array, at, words, lane)
+	w, stores := m.shares(n)
+	m.touch(&w, stores, array, at, words, lane)
 }
 
 // shares describes the accesses of shared memory by a node, but for the lane, and says whether they store.
-func (m *machine) shares(n *Node) (v visit, stores bool) {
-	v = m.races.visit(n, 0, m.wave)
-	v.barriers = m.races.barriers
-	v.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
+func (m *machine) shares(n *Node) (w access, stores bool) {
+	w = m.races.access(n)
+	w.since = m.races.since
+	w.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
 	switch n.op {
 	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpTileStore, OpCopy, OpCopyWait, OpBulk:
 		stores = true
 	}
-	return v, stores
+	return w, stores
 }
 
 // touch checks an access that shares describes, by a lane.
-func (m *machine) touch(v *visit, stores bool, array, at, words, lane int) {
-	v.lane, v.subgroup = int32(lane), int32(lane/m.wave)
-	switch {
-	case lane < 0:
-		v.subgroup = int32(-1 - lane)
-	case lane == m.lanes: // tiles are the workgroup's
-		v.subgroup = 0
-	}
-	v.within = m.races.within[v.subgroup]
+func (m *machine) touch(w *access, stores bool, array, at, words, lane int) {
+	w.by(m.races, lane)
+	w.within = m.races.within[w.subgroup]
 	cells := m.races.shared[array].of(at, words)
 	for i := range cells {
 		var other *visit
 		if stores {
-			other = m.races.store(&cells[i], v)
+			other = m.races.store(&cells[i], w)
 		} else {
-			other = m.races.load(&cells[i], v)
+			other = m.races.load(&cells[i], w)
 		}
 		if other != nil {
-			m.race(fmt.Sprintf("word %d of shared array %d", at+i*m.races.shared[array].grain, array), other, v)
+			m.race(fmt.Sprintf("word %d of shared array %d", at+i*m.races.shared[array].grain, array), *other, w.visit)
 			return
 		}
 	}
 }
 
+// reaches describes the accesses of buffers by a node, but for the lane.
+func (m *machine) reaches(n *Node) access {
+	w := m.races.access(n)
+	w.start, w.since = m.races.start, m.races.ordering
+	w.atomic = n.op == OpAtomicAdd || n.op == OpAtomicMax || n.op == OpAtomicLoad
+	return w
+}
+
 // inBuffer checks the access of size bytes at byte at of an argument.
 func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
-	b := m.races.buffers[arg]
-	if b.cells == nil {
-		return
+	if m.races.buffers[arg].cells != nil {
+		w := m.reaches(n)
+		m.reach(n, &w, arg, at, size, lane)
 	}
-	v := m.races.visit(n, lane, m.wave)
-	v.barriers = m.races.ordering
+}
+
+// reach is inBuffer of an access that reaches describes.
+func (m *machine) reach(n *Node, w *access, arg, at, size, lane int) {
+	b := m.races.buffers[arg]
+	w.by(m.races, lane)
 	writes := false
 	switch n.op {
 	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
-		v.atomic, writes = true, n.op != OpAtomicLoad
+		writes = n.op != OpAtomicLoad
 		m.races.atomic(&b.cells[at/b.grain], lane, writes)
 	case OpStore, OpStore16:
 		writes = true
@@ -378,57 +439,57 @@ func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
 		var other *visit
 		switch {
 		case n.ahead:
-		case writes && c.rare != 0 && m.races.rareOf(c).constant.node != 0:
+		case writes && c.rare != 0 && m.races.rareOf(c).constant.time != 0:
 			other = &m.races.rareOf(c).constant
 		case writes:
-			other = m.races.store(c, &v)
-		case constant && c.write.node != 0:
+			other = m.races.store(c, w)
+		case constant && c.write.time != 0:
 			other = &c.write
 		case constant:
-			m.races.rareOf(c).constant = v
+			m.races.rareOf(c).constant = w.visit
 		default:
-			other = m.races.load(c, &v)
+			other = m.races.load(c, w)
 		}
 		if other != nil {
-			m.race(fmt.Sprintf("word %d of argument %q", i*b.grain/4, m.f.Args[arg].Name), other, &v)
+			m.race(fmt.Sprintf("word %d of argument %q", i*b.grain/4, m.f.Args[arg].Name), *other, w.visit)
 			return
 		}
 	}
 }
 
 // early takes from words, which a lane has loaded ahead, what another lane may be writing.
-func (m *machine) early(n *Node, arg, at, size, lane int, words []uint32) {
+func (m *machine) early(w *access, arg, at, size, lane int, words []uint32) {
 	b := m.races.buffers[arg]
 	if b.cells == nil {
 		return
 	}
-	v := m.races.visit(n, lane, m.wave)
-	v.barriers = m.races.ordering
+	w.by(m.races, lane)
 	for i := 0; i < size; i += b.grain {
-		if c := &b.cells[(at+i)/b.grain]; !m.races.ordered(&c.write, &v) || c.rare != 0 && !m.races.ordered(&m.races.rareOf(c).last, &v) {
+		if c := &b.cells[(at+i)/b.grain]; !m.races.ordered(c.write, w) || c.rare != 0 && !m.races.ordered(m.races.rareOf(c).last, w) {
 			words[i/4] |= undefined >> (32 - 8*b.grain) << (i % 4 * 8)
 		}
 	}
 }
 
 // race reports two accesses that nothing orders.
-func (m *machine) race(where string, v, w *visit) {
+func (m *machine) race(where string, v, w visit) {
 	if m.err == nil {
 		m.err = fmt.Errorf("race on %s: %s and %s, and nothing orders them", where, m.describe(v), m.describe(w))
 	}
 }
 
-func (m *machine) describe(v *visit) string {
+func (m *machine) describe(v visit) string {
 	who := fmt.Sprintf("lane %d", v.lane)
 	switch {
 	case int(v.lane) == m.lanes:
 		who = "workgroup"
 	case v.lane < 0:
-		who = fmt.Sprintf("subgroup %d", v.subgroup)
+		who = fmt.Sprintf("subgroup %d", m.races.subgroup(v.lane))
 	}
-	if v.group != m.races.group {
-		who = fmt.Sprintf("workgroup %d, %s", v.group, who)
+	if v.time < m.races.start {
+		next, _ := slices.BinarySearch(m.races.starts, v.time)
+		who = fmt.Sprintf("workgroup %d, %s", next-1, who)
 	}
-	n := m.f.numbered(int(v.node) - 1)
+	n := m.f.numbered(int(m.races.nodes[v.time]))
 	return fmt.Sprintf("%s (%s at %s)", who, ops[n.op].name, n.place())
 }

@@ -24,7 +24,7 @@ func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte)
 	m := &machine{f: f, spec: spec, wave: wave, lanes: int(size), grid: grid, args: args, values: make([][]uint32, f.nodes), operands: make([][][]uint32, f.nodes), nears: map[int]uint32{}, races: newDetector(f, args)}
 	for i := range grid[0] * grid[1] * grid[2] {
 		m.group = [3]int{i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]}
-		if err := m.workgroup(i); err != nil {
+		if err := m.workgroup(); err != nil {
 			return fmt.Errorf("kernel %s, workgroup %d: %w", f.Name, m.group, err)
 		}
 	}
@@ -46,6 +46,7 @@ type machine struct {
 	operands    [][][]uint32   // of nodes by number, see operandsOf
 	gone        []bool         // lanes that have returned
 	left        [][]bool       // lanes that have left a loop, by the loops around
+	masks       [][]bool       // see mask
 	nears       map[int]uint32 // see near
 	places      map[Type][]int // see placesOf
 	gathered    [3][]float64   // see gather
@@ -57,7 +58,7 @@ type machine struct {
 	err         error
 }
 
-func (m *machine) workgroup(index int) error {
+func (m *machine) workgroup() error {
 	m.gone, m.shared = make([]bool, m.lanes), nil
 	var arrays []int
 	for _, a := range m.f.arrays {
@@ -79,7 +80,7 @@ func (m *machine) workgroup(index int) error {
 			}
 		}
 	}
-	m.races.begin(index, m.lanes, m.wave, arrays)
+	m.races.begin(m.lanes, m.wave, arrays)
 	m.products, m.copies, m.arrivals = products{}, make([]copies, m.lanes), arrivals{}
 	active := make([]bool, m.lanes)
 	for i := range active {
@@ -115,7 +116,7 @@ func (m *machine) stay(active []bool) {
 }
 
 func (m *machine) node(n *Node, active []bool) {
-	m.races.time++
+	m.races.next = true
 	if len(m.products) > 0 {
 		m.products.touch(m, n, active)
 	}
@@ -123,9 +124,11 @@ func (m *machine) node(n *Node, active []bool) {
 	case OpIf:
 		cond := m.value(n.args[0])
 		for i, r := range n.regions {
-			if some := where(active, func(l int) bool { return (cond[l] != 0) == (i == 0) }); anyLane(some) {
+			some := m.mask()
+			if m.where(some, active, cond, i == 0) {
 				m.region(r, some) // else no barrier in it waits for anyone
 			}
+			m.masks = append(m.masks, some)
 		}
 		m.stay(active)
 	case OpFor:
@@ -145,18 +148,19 @@ func (m *machine) node(n *Node, active []bool) {
 		m.stay(active)
 	case OpBarrier:
 		if m.together(n, active, m.lanes); !m.isLeft(n) {
-			m.races.barrier(n.imm != 0)
+			m.races.barrier(n, n.imm != 0)
 		}
 	case OpSubgroupBarrier:
 		if parts := m.together(n, active, m.wave); !m.isLeft(n) {
-			for _, s := range parts {
-				m.races.within[s]++
+			for now := m.races.tick(n.number); len(parts) > 0; parts = parts[1:] {
+				m.races.within[parts[0]] = now
 			}
 		}
 	case OpFence:
 		if m.isLeft(n) {
 			break
 		}
+		m.races.tick(n.number)
 		for l := range active {
 			if active[l] {
 				m.races.fence(l)
@@ -175,7 +179,7 @@ func (m *machine) node(n *Node, active []bool) {
 		m.bulk(n, active)
 	case OpArrivals:
 		m.together(n, active, m.lanes)
-		m.races.barrier(false)
+		m.races.barrier(n, false)
 		m.arrivals[int(n.imm)] = make([]slot, n.align)
 	case OpArrived:
 		m.arrive(n, active)
@@ -232,13 +236,24 @@ func (m *machine) together(n *Node, active []bool, size int) (parts []int) {
 	return parts
 }
 
-// where returns the active lanes for which cond holds.
-func where(active []bool, cond func(l int) bool) []bool {
-	some := make([]bool, len(active))
-	for l := range active {
-		some[l] = active[l] && cond(l)
+// mask returns flags of lanes, which go back to masks behind their use.
+func (m *machine) mask() []bool {
+	last := len(m.masks) - 1
+	if last < 0 {
+		return make([]bool, m.lanes)
 	}
-	return some
+	mask := m.masks[last]
+	m.masks = m.masks[:last]
+	return mask
+}
+
+// where sets some to the active lanes for which cond is as wanted, and reports whether there are any.
+func (m *machine) where(some, active []bool, cond []uint32, want bool) (are bool) {
+	for l, a := range active {
+		some[l] = a && (cond[l] != 0) == want
+		are = are || some[l]
+	}
+	return are
 }
 
 func anyLane(active []bool) bool {
@@ -253,34 +268,54 @@ func anyLane(active []bool) bool {
 func (m *machine) loop(active []bool, body *Region, n *Node) {
 	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
 	copyLanes(i, m.value(n.args[0]), active)
-	m.left = append(m.left, make([]bool, m.lanes))
+	inside, running := m.enter(active), m.mask()
 	for m.err == nil {
-		inside := where(active, func(l int) bool { return i[l] < hi[l] })
-		m.stay(inside)
-		if !anyLane(inside) {
+		some := false
+		for l, in := range inside {
+			inside[l] = in && i[l] < hi[l]
+			some = some || inside[l]
+		}
+		if !some {
 			break
 		}
-		m.region(body, append([]bool(nil), inside...))
-		for l := range inside {
-			if inside[l] {
+		m.region(body, running[:copy(running, inside)])
+		m.stay(inside)
+		for l, in := range inside {
+			if in {
 				i[l] += step[l]
 			}
 		}
 	}
-	m.left = m.left[:len(m.left)-1]
+	m.leave(inside, running)
 }
 
 func (m *machine) while(active []bool, n *Node) {
-	m.left = append(m.left, make([]bool, m.lanes))
-	inside := append([]bool(nil), active...)
+	inside := m.enter(active)
 	for m.err == nil && anyLane(inside) {
 		m.region(n.regions[0], inside)
-		cond := m.value(n.regions[0].result)
-		inside = where(inside, func(l int) bool { return cond[l] != 0 })
-		m.region(n.regions[1], inside)
+		if m.where(inside, inside, m.value(n.regions[0].result), true) {
+			m.region(n.regions[1], inside)
+		}
 		m.stay(inside)
 	}
-	m.left = m.left[:len(m.left)-1]
+	m.leave(inside)
+}
+
+// enter begins a loop and returns the lanes in it.
+func (m *machine) enter(active []bool) (inside []bool) {
+	left := m.mask()
+	clear(left)
+	m.left = append(m.left, left)
+	inside = m.mask()
+	copy(inside, active)
+	return inside
+}
+
+// leave ends a loop and gives its masks back.
+func (m *machine) leave(masks ...[]bool) {
+	last := len(m.left) - 1
+	m.masks = append(append(m.masks, m.left[last]), masks...)
+	m.left = m.left[:last]
 }
 
 // storage is where the values of n are kept: width elements for each lane.
@@ -351,6 +386,7 @@ func (m *machine) buffer(n *Node, active []bool) {
 		size, width = 2, 1
 	}
 	near := m.near(n)
+	var w access
 	for l := range m.lanes {
 		if !active[l] {
 			continue
@@ -368,7 +404,10 @@ func (m *machine) buffer(n *Node, active []bool) {
 			return
 		}
 		if m.races.buffers[arg].cells != nil {
-			m.inBuffer(n, int(arg), at, size, l)
+			if w.time == 0 {
+				w = m.reaches(n)
+			}
+			m.reach(n, &w, int(arg), at, size, l)
 		}
 		word := data[at:]
 		switch n.op {
@@ -394,7 +433,7 @@ func (m *machine) buffer(n *Node, active []bool) {
 			}
 		}
 		if n.ahead {
-			m.early(n, int(arg), at, size, l, to[l*width:])
+			m.early(&w, int(arg), at, size, l, to[l*width:])
 		}
 	}
 }
@@ -438,7 +477,7 @@ func (m *machine) array(n *Node, active []bool) {
 	if n.op == OpSharedElem || n.op == OpSharedSet {
 		elem, touched = m.value(n.args[1]), 1
 	}
-	v, stores := m.shares(n)
+	w, stores := m.shares(n)
 	near := m.near(n)
 	for l := range m.lanes {
 		if !active[l] {
@@ -455,7 +494,7 @@ func (m *machine) array(n *Node, active []bool) {
 			m.fail(n, "lane %d: element %d of an array of %d", l, at, len(words))
 			return
 		}
-		m.touch(&v, stores, int(n.imm), at, touched, l)
+		m.touch(&w, stores, int(n.imm), at, touched, l)
 		switch n.op {
 		case OpSharedLoad:
 			copy(to[l*width:][:width], words[at:])

@@ -112,7 +112,7 @@ func (m *machine) done(n *Node, active []bool) {
 				m.fail(n, "subgroup %d: products at %s are not waited for", subgroup, p.node.place())
 			}
 		}
-		if s.done[int32(subgroup)] = m.races.time; len(s.done) == m.lanes/m.wave {
+		if s.done[int32(subgroup)] = m.races.now(); len(s.done) == m.lanes/m.wave {
 			s.freed++
 		}
 	}
@@ -133,8 +133,8 @@ func (m *machine) free(n *Node, active []bool) {
 		case s.last != nil && s.freed == s.ended:
 			cells := m.races.shared[s.last.array].of(s.last.at, len(s.last.words))
 			for i := range cells {
-				for _, v := range []*visit{&cells[i].write, &cells[i].read, &cells[i].near, &cells[i].far} {
-					if v.node != 0 && v.time > s.done[v.subgroup] {
+				for _, v := range []visit{cells[i].write, cells[i].read, cells[i].near, cells[i].far} {
+					if v.time >= m.races.start && v.time > s.done[m.races.subgroup(v.lane)] {
 						m.fail(n, "slot %d: %s was done with it", slots[l], m.describe(v))
 						return
 					}

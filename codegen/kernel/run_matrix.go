@@ -238,37 +238,43 @@ func (m *machine) matAccess(n *Node, active []bool) {
 	if t.Elem() == F16 {
 		size = 2
 	}
+	places, stores := m.placesOf(t), false
+	var by access
+	_, cols, _ := t.Shape()
 	for _, first := range m.held(n, active, t) {
 		for l := first; l < first+m.wave; l++ {
 			if at[l] != at[first] || stride[l] != stride[first] {
 				m.fail(n, "lane %d: element %d, stride %d; lane %d: element %d, stride %d", first, at[first], stride[first], l, at[l], stride[l])
 				return
 			}
-			for i := range count {
-				row, col := m.element(t, l-first, i)
-				if Layout(n.align) == ColumnMajor {
-					row, col = col, row
-				}
-				place := 4*width*(int(at[l])+row*int(stride[l])) + size*col
-				if place/4 >= len(words) {
-					m.fail(n, "subgroup %d: word %d of an array of %d", first/m.wave, place/4, len(words))
-					return
-				}
-				m.inShared(n, int(n.imm), place/4, 1, -1-first/m.wave)
-				if m.err != nil {
-					return
-				}
-				w, x := &words[place/4], &held[l*count+i]
-				switch {
-				case size == 4 && n.op == OpMatLoad:
-					*x = *w
-				case size == 4:
-					*w = *x
-				case n.op == OpMatLoad:
-					*x = *w >> (place % 4 * 8) & 0xffff
-				default:
-					*w = *w&^(0xffff<<(place%4*8)) | *x<<(place%4*8)
-				}
+		}
+		if by.time == 0 {
+			by, stores = m.shares(n)
+		}
+		mine := held[first*count:][:len(places)]
+		for i, p := range places {
+			row, col := p/cols, p%cols
+			if Layout(n.align) == ColumnMajor {
+				row, col = col, row
+			}
+			place := 4*width*(int(at[first])+row*int(stride[first])) + size*col
+			if place/4 >= len(words) {
+				m.fail(n, "subgroup %d: word %d of an array of %d", first/m.wave, place/4, len(words))
+				return
+			}
+			if m.touch(&by, stores, int(n.imm), place/4, 1, -1-first/m.wave); m.err != nil {
+				return
+			}
+			w, x := &words[place/4], &mine[i]
+			switch {
+			case size == 4 && n.op == OpMatLoad:
+				*x = *w
+			case size == 4:
+				*w = *x
+			case n.op == OpMatLoad:
+				*x = *w >> (place % 4 * 8) & 0xffff
+			default:
+				*w = *w&^(0xffff<<(place%4*8)) | *x<<(place%4*8)
 			}
 		}
 	}

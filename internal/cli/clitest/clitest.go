@@ -68,6 +68,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			e.Setenv("MESA_SHADER_CACHE_DIR", shaders)
 			e.Setenv("GOGC", os.Getenv("GOGC"))
+			e.Setenv("GALLIVM_PERF", os.Getenv("GALLIVM_PERF"))
 			if setup == nil {
 				return nil
 			}
@@ -158,7 +159,9 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	}
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "VK_DRIVER_FILES=" + ts.Getenv("VK_DRIVER_FILES"), "XDG_CACHE_HOME=" + ts.Getenv("XDG_CACHE_HOME")}
+	for _, name := range []string{"PATH", "VK_DRIVER_FILES", "XDG_CACHE_HOME", "MESA_SHADER_CACHE_DIR", "GOGC", "GALLIVM_PERF"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
 	return cmd
 }
 
