@@ -21,16 +21,17 @@ import (
 // times with that of the cycles for which AMD's compiler says that they keep the SIMDs
 // busy: as it counts them, every loop as eight iterations, and corrected by Weigh. The
 // predictions know the latter, and bytes and latency besides. With -v it prints the
-// figures of docs/lab/cost-model.md; -args names other models.
+// figures; those of docs/lab/cost-model.md are of all entries of the models that -args names. Without names
+// it asks about a model of experts and one entry of each kind.
 func TestRank(t *testing.T) {
-	models := flag.Args()
+	models, entries := flag.Args(), []string(nil)
 	if len(models) == 0 {
-		models = []string{filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf")}
+		models, entries = []string{filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf")}, []string{"decode/1", "decode/8", "prefill/128"}
 	}
 	for _, model := range models {
 		for _, on := range []string{"gfx1201", "gfx1100"} {
 			var raw, corrected float64
-			ranks := ratedSites(t, model, on)
+			ranks := ratedSites(t, model, on, entries)
 			if len(ranks) == 0 {
 				t.Fatalf("%s %s: no site has candidates that differ", model, on)
 			}
@@ -50,8 +51,8 @@ func TestRank(t *testing.T) {
 type siteRank struct{ predicted, busy, corrected []float64 }
 
 // ratedSites returns the call sites of a model for whose candidates times are predicted
-// that differ by more than the margin; one of those that differ by the layer only.
-func ratedSites(t *testing.T, path, name string) []siteRank {
+// that differ by more than the margin; one of those that differ by the layer only. entries, if there are any, are those to look at.
+func ratedSites(t *testing.T, path, name string, entries []string) []siteRank {
 	t.Helper()
 	on, err := target.Lookup(name)
 	if err != nil {
@@ -69,6 +70,7 @@ func ratedSites(t *testing.T, path, name string) []siteRank {
 	defer f.Close()
 	var ranks []siteRank
 	_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
+		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return entries != nil && !slices.Contains(entries, f.Name) })
 		sites, err := sitesOf(p, on)
 		if err != nil {
 			return err
