@@ -62,8 +62,13 @@ func wideSubgroups(t *testing.T) {
 		}
 		return r.Plan
 	}
-	// The best guesses at projections of f32 take lavapipe's compiler a minute. Smaller tiles at two sites show the same.
-	small := map[string]string{"ssm_alpha+ssm_beta": "gemm_lanes w16/4x4 subgroups 1x1x4", "ffn_gate_inp+ffn_gate_inp_shexp": "gemm_float w16/16x32 of 8x4 subgroups=8"}
+	// The best guesses at projections of f32 take lavapipe's compiler a minute, those at other projections ten seconds. Smaller tiles show the same.
+	const gemm, experts = "gemm w16/32x64", "expert_gemm w16/32x64"
+	small := map[string]string{
+		"ssm_alpha+ssm_beta": "gemm_lanes w16/4x4 subgroups 1x1x4", "ffn_gate_inp+ffn_gate_inp_shexp": "gemm_float w16/16x32 of 8x4 subgroups=8",
+		"attn_qkv+attn_gate": gemm, "ssm_out": gemm, "ffn_gate_shexp+ffn_up_shexp": gemm, "ffn_down_shexp": gemm,
+		"ffn_gate_up_exps+ffn_gate_up_exps": experts, "ffn_down_exps": experts,
+	}
 	var rows []tuning.Row
 	guess := compile().Program.Funcs[0]
 	for _, g := range guess.Groups {

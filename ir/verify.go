@@ -80,8 +80,7 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 	if f.Rows <= 0 || f.Rows > 1<<20 || f.Sequences >= numSequences {
 		return fmt.Errorf("rows %d or sequences %d out of range", f.Rows, f.Sequences)
 	}
-	defined := map[*Value]bool{}
-	ids := map[int]bool{}
+	defined := newScope(f)
 	step := 0
 	for i, g := range f.Groups {
 		if len(g.Ops) == 0 {
@@ -105,11 +104,10 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 			if r == nil {
 				continue
 			}
-			if ids[r.ID] || r.ID < 0 {
+			if r.ID < 0 || defined.at(r.ID) != nil {
 				return fmt.Errorf("group %d %q: value %%%d defined twice", i, g.Name, r.ID)
 			}
-			ids[r.ID] = true
-			defined[r] = true
+			defined.add(r)
 			if r.Class != Arena && r.Class != IO {
 				return fmt.Errorf("group %d %q: %%%d has class %s", i, g.Name, r.ID, r.Class)
 			}
@@ -121,13 +119,45 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 			continue
 		}
 		for _, a := range g.Call.Args {
-			if !globals[a] && !defined[a] {
+			if !globals[a] && !defined.has(a) {
 				return fmt.Errorf("group %d %q: call argument is not a value of this function", i, g.Name)
 			}
 		}
 	}
 	return nil
 }
+
+// scope are the values of a function that are defined so far, by ID. IDs are small, but in programs that somebody has written.
+type scope struct {
+	small []*Value
+	large map[int]*Value
+}
+
+func newScope(f *Func) *scope {
+	ops := 0
+	for _, g := range f.Groups {
+		ops += len(g.Ops)
+	}
+	return &scope{make([]*Value, 4*ops), map[int]*Value{}}
+}
+
+// at returns the value of an ID, or nil.
+func (s *scope) at(id int) *Value {
+	if id < len(s.small) {
+		return s.small[id]
+	}
+	return s.large[id]
+}
+
+func (s *scope) add(v *Value) {
+	if v.ID < len(s.small) {
+		s.small[v.ID] = v
+	} else {
+		s.large[v.ID] = v
+	}
+}
+
+func (s *scope) has(v *Value) bool { return v != nil && v.ID >= 0 && s.at(v.ID) == v }
 
 func verifyPromises(stage Stage, g *Group) error {
 	switch {
@@ -152,7 +182,7 @@ func verifyPromises(stage Stage, g *Group) error {
 	return nil
 }
 
-func verifyOp(op *Op, globals, defined map[*Value]bool) error {
+func verifyOp(op *Op, globals map[*Value]bool, defined *scope) error {
 	t, err := op.check()
 	if err != nil {
 		return err
@@ -161,7 +191,7 @@ func verifyOp(op *Op, globals, defined map[*Value]bool) error {
 		return fmt.Errorf("%s: %w", op.Kind.Name, err)
 	}
 	for i, a := range op.Args {
-		if !globals[a] && !defined[a] {
+		if !globals[a] && !defined.has(a) {
 			return fmt.Errorf("%s: operand %s is used before it is defined", op.Kind.Name, op.Kind.Params[i])
 		}
 	}
