@@ -54,6 +54,10 @@ func TestHeads(t *testing.T) {
 		headsTest("q4_0", "neox", 96, 32, 4, true, siteTest{ctx: 16, slots: 1, rows: 16, n: 9}),
 		headsTest("q4_0", "norm", 64, 64, 1, false, siteTest{ctx: 40, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
 		headsTest("f16", "neox", 256, 64, 1, false, siteTest{ctx: 16, slots: 1, rows: 1, pos: []int{3}}),
+		headsTest("f16", "neox", 80, 18, 2, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}), // halves of no whole accesses
+		headsTest("f32", "neox", 64, 62, 2, false, siteTest{ctx: 16, slots: 2, rows: 4, n: 3, pos: []int{7, 7}, slot: []int{1, 0, 1}}),
+		headsTest("q8_0", "neox", 64, 20, 2, true, siteTest{ctx: 16, slots: 1, rows: 2, pos: []int{3}}),
+		headsTest("q4_0", "neox", 96, 34, 2, false, siteTest{ctx: 16, slots: 1, rows: 3, n: 2, pos: []int{3}}),
 	} {
 		c.run(t)
 		c.checkBuild(t)

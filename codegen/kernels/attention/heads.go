@@ -215,13 +215,17 @@ func (h *headsGroup) access(t *target.Target) int {
 			unit /= 2
 		}
 	}
+	blocks := slices.ContainsFunc(h.chains, (*headChain).inBlocks)
 	for _, v := range []int{4, 2} {
-		if v == 4 && t.Backend == plans.CPU && !slices.ContainsFunc(h.chains, (*headChain).inBlocks) && h.inRuns(2) {
+		if v == 4 && t.Backend == plans.CPU && !blocks && h.inRuns(2) || v == 2 && blocks {
 			continue
 		}
 		if h.headDim%v == 0 && unit%v == 0 {
 			return v
 		}
+	}
+	if v := h.accessApart(); v > 0 {
+		return v
 	}
 	if h.rope != nil || slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil || c.half }) {
 		return 0
@@ -604,6 +608,9 @@ func (k *headMaker) normed(v kernel.Value, gain *kernel.Buffer, scale, j kernel.
 func (k *headMaker) rotate(v kernel.Value, x *kernel.Buffer, from kernel.Value, gain *kernel.Buffer, scale kernel.Value, first int, j kernel.Value) kernel.Value {
 	b, nRot := k.b, k.rope.Attrs.Int("n_rot")
 	rotated := nRot / k.vec // accesses that turn
+	if k.apart() {
+		return k.rotateApart(v, x, from, gain, scale, j)
+	}
 	if k.vec == 2 && k.inRuns(k.vec) {
 		return k.rotateRun(v, x, from, gain, scale, first, j)
 	}

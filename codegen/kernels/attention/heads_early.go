@@ -18,6 +18,9 @@ func (h *headsGroup) turnsInLanes() bool {
 	if h.rope == nil {
 		return true
 	}
+	if h.apart() {
+		return false
+	}
 	rotated := h.rope.Attrs.Int("n_rot") / h.vec
 	half := rotated / 2
 	return rotated <= h.wave && (h.rope.Attrs.Str("kind") != "neox" || half&(half-1) == 0)
