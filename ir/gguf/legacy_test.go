@@ -101,9 +101,31 @@ func TestSplitFused(t *testing.T) {
 	if len(f.Tensors) != 6 {
 		t.Errorf("tensors %+v", f.Tensors)
 	}
+	// Matrices of other architectures: of layers with other heads, with gates of queries, with biases.
+	perLayer := []KV{{"general.architecture", "llama"}, {"llama.attention.head_count", []int32{1, 2}}, {"llama.attention.head_count_kv", []int32{1, 0}}, {"llama.attention.key_length", uint32(2)}}
+	bias := TensorData{"blk.0.attn_qkv.bias", ir.I8, []int64{6}, []byte{1, 2, 3, 4, 5, 6}}
+	gated := open(perLayer, rows("blk.0.attn_qkv.weight", 8), bias)
+	plain := open(perLayer, rows("blk.0.attn_qkv.weight", 6), bytesTensor("blk.1.attn_qkv.weight", 4))
+	for _, c := range []struct {
+		f    *File
+		name string
+		want []byte
+	}{
+		{gated, "blk.0.attn_q.weight", []byte{0, 0, 1, 1, 2, 2, 3, 3}},
+		{gated, "blk.0.attn_v.weight", []byte{6, 6, 7, 7}},
+		{gated, "blk.0.attn_q.bias", []byte{1, 2}},
+		{gated, "blk.0.attn_v.bias", []byte{5, 6}},
+		{plain, "blk.0.attn_k.weight", []byte{2, 2, 3, 3}},
+		{plain, "blk.1.attn_qkv.weight", []byte{4}},
+	} {
+		if v, ok := c.f.Tensor(c.name); !ok || !bytes.Equal(c.f.Data(v), c.want) || v.Elements() != v.Size {
+			t.Errorf("%s: %+v", c.name, v)
+		}
+	}
 	// What is not such a file stays as it is.
 	for _, f := range []*File{
 		open(meta("llama", 2), qkv, up),
+		open(meta("phi3", 2), qkv, bytesTensor("blk.3.ssm_conv1d.weight", 1)),
 		open(meta("phi3", 0), qkv, up),
 		open(meta("phi3", 4), qkv, rows("blk.3.ffn_up.weight", 3)),
 		open(meta("phi3", 1<<31), qkv, rows("blk.3.ffn_up.weight", 3)),
