@@ -2,6 +2,9 @@ package ir
 
 import "fmt"
 
+// MaxHeadParts is the most parts of a head that op head_slice has.
+const MaxHeadParts = 64
+
 // hybridOps are the ops of gated attention and of gated DeltaNet layers (Yang,
 // Kautz, Hatamizadeh 2024, arXiv 2412.06464). Ops with state take the rows of a
 // slot in a step to follow each other, at positions that ascend by one.
@@ -41,7 +44,7 @@ var hybridOps = []*OpKind{
 			if err := isRows(x); err != nil {
 				return Type{}, err
 			}
-			if hd <= 0 || hd > 1<<16 || parts <= 0 || parts > 64 || part < 0 || part >= parts || x.Last()%(hd*parts) != 0 {
+			if hd <= 0 || hd > 1<<16 || parts <= 0 || parts > MaxHeadParts || part < 0 || part >= parts || x.Last()%(hd*parts) != 0 {
 				return Type{}, fmt.Errorf("part %d of %d of heads of %d does not fit %s", part, parts, hd, x)
 			}
 			return MakeType(F32, x.Shape[0], x.Last()/parts), nil

@@ -85,8 +85,8 @@ var archs = []arch{
 	{name: "hunyuan-dense", rope: "neox", norms: before, qk: behindRope},
 	{name: "hunyuan-moe", rope: "neox", norms: before, qk: behindRope, moe: moe{gating: "softmax", norm: true}},
 	{name: "exaone4", rope: "neox", norms: behind, qk: eachHead, windows: windows{period: 4}, ropeless: wideLayers},
-	{name: "lfm2", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", mixer: readShortConv, headless: true},
-	{name: "lfm2moe", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", mixer: readShortConv, headless: true, moe: moe{gating: "sigmoid", norm: true}},
+	{name: "lfm2", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", windows: windows{all: true}, mixer: readShortConv, headless: true},
+	{name: "lfm2moe", rope: "neox", norms: before, qk: eachHead, lastNorm: "token_embd_norm", windows: windows{all: true}, mixer: readShortConv, headless: true, moe: moe{gating: "sigmoid", norm: true}},
 	{name: "deepseek2", rope: "norm", norms: before, temperature: true, latent: true, levelYarn: true, mixer: readLatent, moe: moe{gating: "softmax", optional: true, gatingOf: flashGating}},
 	{name: "mistral4", rope: "norm", norms: before, temperature: true, latent: true, mixer: readLatent, moe: moe{gating: "softmax", optional: true}},
 	{name: "minimax-m2", rope: "neox", norms: before, qk: wholeRow, moe: moe{gating: "sigmoid", norm: true}},
@@ -138,11 +138,11 @@ const (
 )
 
 // windows says which layers attend to a window of positions where the file does not: with a
-// period all but the last of as many, or all but the first.
+// period all but the last of as many.
 type windows struct {
-	period     int // 0: none, 1: no pattern
-	denseFirst bool
-	rope       windowRope
+	period int  // 0: none, 1: no pattern
+	all    bool // all layers, if the file has a window
+	rope   windowRope
 }
 
 // windowRope is the rotation of layers that attend to a window.

@@ -88,7 +88,7 @@ func Ignored(f *gguf.File) []string {
 	}
 	var names []string
 	for _, t := range f.Tensors {
-		if pool != noPooling && t.Name == "output.weight" {
+		if pool != noPooling && (t.Name == "output.weight" || t.Name == "output.bias") {
 			names = append(names, t.Name)
 			continue
 		}
@@ -245,7 +245,12 @@ func (m *model) optional(name string, dims ...int) *ir.Value {
 // linear applies name.weight {in, out} and, if there is one, name.bias to x. A number name.scale, which files have
 // beside matrices of NVFP4, is a factor of the product.
 func (m *model) linear(x *ir.Value, name string, in, out int) *ir.Value {
-	w := m.weight(name+".weight", out, in)
+	return m.linearOf(x, name, name, in, out)
+}
+
+// linearOf is linear with a matrix of another name.
+func (m *model) linearOf(x *ir.Value, matrix, name string, in, out int) *ir.Value {
+	w := m.weight(matrix+".weight", out, in)
 	bias, scale := m.optional(name+".bias", out), m.factor(name+".scale")
 	switch {
 	case bias != nil && scale != nil && m.err == nil:
@@ -348,7 +353,7 @@ func (m *model) head(x *ir.Value) {
 	if _, ok := m.f.Tensor("output.weight"); !ok {
 		name = "token_embd" // tied
 	}
-	logits := m.linear(x, name, m.embd, m.vocab)
+	logits := m.linearOf(x, name, "output", m.embd, m.vocab)
 	next := m.op("argmax", nil, logits)
 	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
 	switch {

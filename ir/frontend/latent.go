@@ -121,7 +121,7 @@ func (a *latent) each(l *layer, x *ir.Value, name string, in, out int) *ir.Value
 
 // cut returns the elements from first on of every run of stride.
 func (l *layer) cut(x *ir.Value, stride, first, width int) *ir.Value {
-	if stride%width == 0 && first%width == 0 {
+	if stride%width == 0 && first%width == 0 && stride/width <= ir.MaxHeadParts {
 		return l.headSlice(x, width, stride/width, first/width)
 	}
 	return l.op("head_cut", ir.Attrs{{Name: "stride", Value: int64(stride)}, {Name: "first", Value: int64(first)}, {Name: "width", Value: int64(width)}}, x)

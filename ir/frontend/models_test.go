@@ -329,18 +329,19 @@ func (m *tinyModel) ungated(blk string) {
 	m.drop(blk + "ffn_gate_inp_shexp.weight")
 }
 
-// fuse makes one tensor of several, which read the same input.
-func (m *tinyModel) fuse(name string, parts ...string) {
+// fuse makes one tensor of several, weights that read the same input or their biases.
+func (m *tinyModel) fuse(name, kind string, parts ...string) {
 	var all gguf.TensorData
 	for _, p := range parts {
-		t := *m.tensor(p + ".weight")
-		m.drop(p + ".weight")
+		t := *m.tensor(p + kind)
+		m.drop(p + kind)
 		if all.Data != nil {
-			t.Data, t.Shape = append(slices.Clone(all.Data), t.Data...), []int64{t.Shape[0], t.Shape[1] + all.Shape[1]}
+			t.Data, t.Shape = append(slices.Clone(all.Data), t.Data...), slices.Clone(t.Shape)
+			t.Shape[len(t.Shape)-1] += all.Shape[len(t.Shape)-1]
 		}
 		all = t
 	}
-	all.Name = name + ".weight"
+	all.Name = name + kind
 	m.tensors = append(m.tensors, all)
 }
 
@@ -482,8 +483,8 @@ func lfm2Tiny(arch string, ffn func(m *tinyModel, blk string)) *tinyModel {
 }
 
 // latentTiny has latent attention, and experts behind the first layer.
-func latentTiny(arch string, layers int, query int64) *tinyModel {
-	const width, plain, turned, value = 32, 24, 8, 16
+func latentTiny(arch string, layers int, query, width int64) *tinyModel {
+	const plain, turned, value = 24, 8, 16
 	m := newTiny(arch)
 	m.set("block_count", uint32(layers))
 	m.set("attention.head_count_kv", uint32(1))
@@ -595,6 +596,7 @@ func nemotronTiny(arch string, ffn func(m *tinyModel, blk string)) *tinyModel {
 	m.set("block_count", uint32(4))
 	m.set("attention.head_count_kv", []int32{0, 0, tinyKV, 0})
 	m.set("attention.layer_norm_epsilon", float32(1e-5)) // which llama.cpp asks for and has no use for
+	m.set("rope.dimension_count", uint32(84))            // of published files, which have no use for it
 	m.add("output.weight", tinyEmbd, tinyVocab)
 	m.mamba("blk.0.", 4, 2)
 	m.attention("blk.2.", tinyHeads*tinyDim)
@@ -608,7 +610,7 @@ func nemotronTiny(arch string, ffn func(m *tinyModel, blk string)) *tinyModel {
 
 // latentYarnTiny has the router of GLM-4.7-Flash, the YaRN of DeepSeek and the temperature of Mistral.
 func latentYarnTiny(arch string) *tinyModel {
-	m := latentTiny(arch, 3, 40)
+	m := latentTiny(arch, 3, 40, 32)
 	m.set("expert_gating_func", uint32(2))
 	m.set("expert_weights_norm", true)
 	m.yarn(16)
@@ -620,7 +622,7 @@ func latentYarnTiny(arch string) *tinyModel {
 
 // groupsTiny chooses two groups of experts first.
 func groupsTiny() *tinyModel {
-	m := latentTiny("deepseek2", 3, 40)
+	m := latentTiny("deepseek2", 3, 40, 32)
 	m.set("expert_gating_func", uint32(2))
 	m.set("expert_group_count", uint32(4))
 	m.set("expert_group_used_count", uint32(2))
@@ -705,8 +707,33 @@ var variants = map[string]func() *tinyModel{
 		m.add("output.weight", tinyEmbd, tinyVocab)
 		return m
 	},
+	"qwen2-fused": func() *tinyModel { // one matrix for q, k and v, and biases of these and of the logits
+		m := tinyModels["qwen2"]()
+		for _, blk := range []string{"blk.0.", "blk.1."} {
+			m.fuse(blk+"attn_qkv", ".weight", blk+"attn_q", blk+"attn_k", blk+"attn_v")
+			m.fuse(blk+"attn_qkv", ".bias", blk+"attn_q", blk+"attn_k", blk+"attn_v")
+		}
+		m.add("output.bias", tinyVocab)
+		return m
+	},
+	"glm4moe-odd": func() *tinyModel { // of three pairs
+		m := tinyModels["glm4moe"]()
+		m.set("rope.dimension_count", uint32(6))
+		return m
+	},
+	"lfm2-window": func() *tinyModel {
+		m := tinyModels["lfm2"]()
+		m.set("attention.sliding_window", uint32(tinyWindow))
+		return m
+	},
+	"olmo2-magnitude": func() *tinyModel { // as OLMo 3
+		m := tinyModels["olmo2"]()
+		m.set("rope.scaling.yarn_attn_factor", float32(0.1*math.Log(4)+1))
+		return m
+	},
 	"qwen3moe-scales": func() *tinyModel { return tinyModels["qwen3moe"]().scales() },
-	"deepseek2-lite":  func() *tinyModel { return latentTiny("deepseek2", 27, 0) }, // llama.cpp tells them by the number of layers
+	"deepseek2-wide":  func() *tinyModel { return latentTiny("deepseek2", 2, 40, 512) }, // 64 times what turns
+	"deepseek2-lite":  func() *tinyModel { return latentTiny("deepseek2", 27, 0, 32) },  // llama.cpp tells them by the number of layers
 }
 
 // tinyModels builds one model of every architecture.
@@ -794,8 +821,8 @@ var tinyModels = map[string]func() *tinyModel{
 		m := denseTiny("phi3", (*tinyModel).denseFFN)
 		m.meta[1].Value = "tiny" // a name with phi3 has llama.cpp look for its tokens
 		for _, blk := range []string{"blk.0.", "blk.1."} {
-			m.fuse(blk+"attn_qkv", blk+"attn_q", blk+"attn_k", blk+"attn_v")
-			m.fuse(blk+"ffn_up", blk+"ffn_gate", blk+"ffn_up")
+			m.fuse(blk+"attn_qkv", ".weight", blk+"attn_q", blk+"attn_k", blk+"attn_v")
+			m.fuse(blk+"ffn_up", ".weight", blk+"ffn_gate", blk+"ffn_up")
 		}
 		m.set("rope.dimension_count", uint32(8))
 		m.set("rope.scaling.original_context_length", uint32(16))
@@ -813,7 +840,7 @@ var tinyModels = map[string]func() *tinyModel{
 			m.drop(blk + "attn_q_norm.weight")
 			m.drop(blk + "attn_k_norm.weight")
 			m.qkvBiases(blk)
-			m.fuse(blk+"ffn_up", blk+"ffn_gate", blk+"ffn_up")
+			m.fuse(blk+"ffn_up", ".weight", blk+"ffn_gate", blk+"ffn_up")
 		}
 		m.add("output.weight", tinyEmbd, tinyVocab)
 		return m

@@ -224,6 +224,10 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 	readFactors(r, c, a)
 	c.unturned = !r.bool("rope.scaling.finetuned", true)
 	c.rope = readRope(r, c.headDim, c.ctxTrain)
+	// Files of nemotron_h, which does not rotate, have the width over the number of heads here.
+	if d := c.rope.dims; (d%2 != 0 || d > c.headDim) && !c.ropeless(a) {
+		r.fail(fmt.Errorf("metadata %srope.dimension_count: %d does not fit heads of %d", r.prefix, d, c.headDim))
+	}
 	c.rope.latent, c.rope.level = a.latent, a.levelYarn
 	c.rope.turn(r, a)
 	c.ropeSWA = readRopeSWA(r, c, a.windows.rope)
@@ -241,6 +245,16 @@ func readParams(f *gguf.File, a *arch) (*params, error) {
 		c.vocab = int(t.Shape[1])
 	}
 	return c, r.err
+}
+
+// ropeless reports whether no layer rotates.
+func (c *params) ropeless(a *arch) bool {
+	for i := range c.layers {
+		if a.ropeless == nil || !a.ropeless(c, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // readWidths reads the widths of FFNs, dense or of experts.
@@ -328,7 +342,7 @@ func readNarrowHeads(r *metadata, c *params) {
 // readWindows reads which layers attend to a window of positions, and how many it has. The
 // pattern is a list, or says by a period which layers do not, or is the architecture's own.
 func readWindows(r *metadata, c *params, row windows) {
-	if row.period == 0 {
+	if row.period == 0 && !row.all {
 		return
 	}
 	const key = "attention.sliding_window"
@@ -342,10 +356,10 @@ func readWindows(r *metadata, c *params, row windows) {
 	list := r.bools(key+"_pattern", c.layers)
 	period := row.period
 	if list == nil {
-		period = r.int(key+"_pattern", period)
+		period = r.int(key+"_pattern", max(1, period))
 	}
 	for i := range c.attention {
-		dense := period == 1 || row.denseFirst && i%period == 0 || !row.denseFirst && i%period == period-1
+		dense := !row.all && i%period == period-1
 		if list != nil {
 			dense = !list[i]
 		}

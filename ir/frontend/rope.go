@@ -45,14 +45,15 @@ func readRope(r *metadata, headDim, ctxTrain int) ropeParams {
 	}
 	if p.scaling == "yarn" {
 		p.extFactor = r.float("rope.scaling.yarn_ext_factor", 1, -1e6, 1e6)
-		p.attnFactor *= r.float("rope.scaling.yarn_attn_factor", 1, 0, 1e6)
+		// Files of OLMo 3 have the magnitude here, too, which follows from the factor.
+		if given := r.float("rope.scaling.yarn_attn_factor", 1, 0, 1e6); p.extFactor == 0 {
+			p.attnFactor *= given
+		}
 	}
 	switch {
 	case r.err != nil:
 	case !slices.Contains([]string{"none", "linear", "yarn", "longrope"}, p.scaling):
 		r.fail(ir.Unsupported("metadata %srope.scaling.type: %q is not supported", r.prefix, p.scaling))
-	case p.dims%2 != 0 || p.dims > headDim:
-		r.fail(fmt.Errorf("metadata %srope.dimension_count: %d does not fit heads of %d", r.prefix, p.dims, headDim))
 	case p.base <= 1 || p.factor < 0 || p.ctxOrig <= 0:
 		r.fail(fmt.Errorf("metadata %srope: base %g, scaling factor %g or original context %g out of range", r.prefix, p.base, p.factor, p.ctxOrig))
 	}
@@ -132,7 +133,7 @@ func (p ropeParams) frequencies(divisors []float32) (freqs []float64, mscale flo
 
 // magnitude is the factor on cos and sin.
 func (p ropeParams) magnitude() float64 {
-	if p.scaling != "yarn" || p.factor <= 1 || p.level && p.logMul != 0 {
+	if p.scaling != "yarn" || p.extFactor == 0 || p.factor <= 1 || p.level && p.logMul != 0 {
 		return p.attnFactor
 	}
 	return p.attnFactor * (0.1*math.Log(p.factor) + 1) / p.multiplied()

@@ -17,9 +17,6 @@ func readShortConv(m *model) (mixer, error) {
 	if r.err == nil && c.taps > maxConvTaps {
 		r.fail(ir.Unsupported("metadata %sshortconv.l_cache: %d is above %d", r.prefix, c.taps, maxConvTaps))
 	}
-	if r.count("attention.sliding_window") > 0 {
-		r.fail(ir.Unsupported("metadata %sattention.sliding_window is not supported", r.prefix))
-	}
 	for _, h := range m.attention {
 		c.layers = append(c.layers, h.kv == 0)
 	}
