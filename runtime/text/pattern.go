@@ -43,12 +43,18 @@ const unbounded = 1 << 30
 type set struct {
 	byClass [256]bool
 	ranges  []runeRange
+	without []runeRange // what is taken away
 	negated bool
 }
 
 type runeRange struct{ lo, hi rune }
 
 func (s *set) has(cp rune, c class) bool {
+	for _, r := range s.without {
+		if r.lo <= cp && cp <= r.hi {
+			return s.negated
+		}
+	}
 	if s.byClass[c] {
 		return !s.negated
 	}
@@ -299,8 +305,10 @@ func (c *compiler) member(s *set, in bool) {
 		c.src = c.src[1:]
 		hi = c.char()
 	}
-	if hi >= utf8.RuneSelf {
-		s.ranges = append(s.ranges, runeRange{max(lo, utf8.RuneSelf), hi})
+	if beyond := (runeRange{max(lo, utf8.RuneSelf), hi}); hi >= utf8.RuneSelf && in {
+		s.ranges = append(s.ranges, beyond)
+	} else if hi >= utf8.RuneSelf {
+		s.without = append(s.without, beyond)
 	}
 	for r := lo; r <= min(hi, utf8.RuneSelf-1); r++ {
 		s.byClass[r] = in

@@ -69,6 +69,11 @@ var preRules = []preRule{
 		addBOS:       true,
 	},
 	{
+		names:        "minicpm5",
+		stages:       []string{tiktoken(`\p{N}{1,3}`, `[\r\n]*`)},
+		ignoreMerges: true,
+	},
+	{
 		names:  "dbrx smaug-bpe",
 		stages: []string{tiktoken(`\p{N}{1,3}`, `[\r\n]*`)},
 	},
@@ -111,6 +116,13 @@ var preRules = []preRule{
 		// The authors tell cases apart; llama.cpp does not.
 		names:  "kimi-k2",
 		stages: []string{`[` + han + `]+|[^\r\n\p{L}\p{N}]?[\p{L}--` + han + `]+` + anyContraction + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + newlines},
+	},
+	{
+		// The authors tell cases apart; llama.cpp does not.
+		names: "youtu",
+		stages: []string{`[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|` + kanaHan,
+			`[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+` + anyContraction + `?|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*` + newlines},
+		ignoreMerges: true,
 	},
 	{
 		names:  "poro-chat bloom gpt3-finnish",

@@ -54,7 +54,7 @@ var (
 	// Names that end generation wherever they occur.
 	eogNames = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
 		"<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
-		"<end_of_utterance>", "<eos>", "<｜end▁of▁sentence｜>", "<turn|>", "<|tool_response>"}
+		"<end_of_utterance>", "<eos>", "<｜end▁of▁sentence｜>", "<turn|>", "<|tool_response>", "[e~["}
 	// Markers of formats, which a reader of the text must see: harmony's and gemma 4's.
 	visibleNames = []string{"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>",
 		"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", `<|"|>`}

@@ -1,9 +1,11 @@
 package text
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +19,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 // gopherVocab is the vocabulary of the gopher test model: one control token,
@@ -45,6 +50,29 @@ func gopherVocab(t testing.TB, pre string) Vocab {
 	}
 	for range v.Tokens[1:] {
 		v.Types = append(v.Types, typeNormal)
+	}
+	return v
+}
+
+// pairVocab is gopherVocab with a merge of every two bytes that stand beside each other in the texts, so that
+// ids tell where words end, also between digits and in scripts that gopher has seen nothing of.
+func pairVocab(t testing.TB, pre string, rows []goldenRow) Vocab {
+	t.Helper()
+	v := gopherVocab(t, pre)
+	has := map[string]bool{}
+	for _, token := range v.Tokens {
+		has[token] = true
+	}
+	for _, r := range rows {
+		for i := range len(r.text) - 1 {
+			left, right := string(byteRunes[r.text[i]]), string(byteRunes[r.text[i+1]])
+			if has[left+right] {
+				continue
+			}
+			has[left+right] = true
+			v.Tokens, v.Types = append(v.Tokens, left+right), append(v.Types, typeNormal)
+			v.Merges = append(v.Merges, left+" "+right)
+		}
 	}
 	return v
 }
@@ -133,18 +161,44 @@ func TestEncodeAwkward(t *testing.T) {
 	check(t, newGopher(t), parseGolden(t, "qwen2.golden", readFile(t, "qwen2.golden")), asPeer)
 }
 
-// Every rule is checked by the first of its names; the other names must load.
+var peer = flag.String("peer", "", "also write the vocabularies of TestPreTokenizers to this directory, for llama-tokenize")
+
+// writeVocab writes a model file with nothing but this vocabulary.
+func writeVocab(t *testing.T, path string, v Vocab) {
+	t.Helper()
+	var b bytes.Buffer
+	err := gguf.Write(&b, []gguf.KV{
+		{Key: "general.architecture", Value: "llama"}, {Key: "llama.block_count", Value: uint32(1)}, {Key: "llama.context_length", Value: uint32(64)},
+		{Key: "llama.embedding_length", Value: uint32(32)}, {Key: "llama.feed_forward_length", Value: uint32(32)},
+		{Key: "llama.attention.head_count", Value: uint32(1)}, {Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
+		{Key: "tokenizer.ggml.model", Value: v.Model}, {Key: "tokenizer.ggml.pre", Value: v.Pre}, {Key: "tokenizer.ggml.tokens", Value: v.Tokens},
+		{Key: "tokenizer.ggml.token_type", Value: v.Types}, {Key: "tokenizer.ggml.merges", Value: v.Merges},
+		{Key: "tokenizer.ggml.bos_token_id", Value: uint32(0)}, {Key: "tokenizer.ggml.eos_token_id", Value: uint32(0)},
+	}, []gguf.TensorData{{Name: "none", Type: ir.F32, Shape: []int64{1}, Data: make([]byte, 4)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every rule is checked by the first of its names; the other names must load. The ids of pre.txtar are those of
+// llama-tokenize: -m DIR/RULE.gguf -f TEXT --ids --no-escape, with what -peer DIR writes.
 func TestPreTokenizers(t *testing.T) {
 	golden := sections(t, "pre.txtar")
 	for _, rule := range preRules {
 		names := strings.Fields(rule.names)
 		t.Run(names[0], func(t *testing.T) {
+			v := pairVocab(t, names[0], golden["qwen2"])
+			v.AddBOS = nil
+			if *peer != "" {
+				writeVocab(t, filepath.Join(*peer, names[0]+".gguf"), v)
+			}
 			rows, ok := golden[names[0]]
 			if !ok {
 				t.Fatal("no golden rows")
 			}
-			v := gopherVocab(t, names[0])
-			v.AddBOS = nil
 			check(t, mustNew(t, v), rows, asPeer)
 			for _, alias := range names[1:] {
 				if _, err := newPreTokenizer(alias); err != nil {
