@@ -71,7 +71,7 @@ var archs = []arch{
 	{name: "nemotron_h", rope: "neox", norms: beforeAs("attn_norm"), act: ungated, ropeless: always, mixer: readMamba, headless: true, onePart: true},
 	{name: "nemotron_h_moe", rope: "neox", norms: beforeAs("attn_norm"), act: ungated, ropeless: always, mixer: readMamba, headless: true, onePart: true, moe: moe{gating: "sigmoid", optional: true}},
 	{name: "arcee", rope: "norm", norms: before, act: ungated},
-	{name: "mistral3", rope: "norm", norms: before, temperature: true, moe: moe{gating: "softmax", norm: true, optional: true}},
+	{name: "mistral3", rope: "norm", norms: before, temperature: true, moe: moe{gating: "softmax", norm: true, optional: true, whole: true}},
 	{name: "muse-glimmer", rope: "norm", norms: around, qk: eachHead, gateBeside: true, embedNorm: true, postEps: 1e-8, softcap: 30, factors: logits,
 		windows: windows{period: 4, rope: sameBase}, ropeless: wideLayers},
 	{name: "phi3", rope: "neox", norms: before},
