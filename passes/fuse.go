@@ -317,12 +317,31 @@ func fuseHeads(f *ir.Func) error {
 			continue
 		}
 		for j := i + 1; j < len(f.Groups) && heads(f.Groups[j]); {
-			if !mergeUp(f, i, j) {
+			if !sameHeads(f.Groups[i], f.Groups[j]) || !mergeUp(f, i, j) {
 				break
 			}
 		}
 	}
 	return nil
+}
+
+// sameHeads reports whether the heads of two groups are as wide, as far as their ops say.
+func sameHeads(a, b *ir.Group) bool {
+	x, y := headWidth(a), headWidth(b)
+	return x == 0 || y == 0 || x == y
+}
+
+// headWidth is the width of the heads that a group works on; 0 if none of its ops says it.
+func headWidth(g *ir.Group) int {
+	for _, op := range g.Ops {
+		switch op.Kind.Name {
+		case "head_slice", "rope":
+			return op.Attrs.Int("head_dim")
+		case "rmsnorm":
+			return op.Attrs.Int("group")
+		}
+	}
+	return 0
 }
 
 // fuseArgmax joins the choice of the next token with the advance of the step block, behind all readers of the step block.
