@@ -24,7 +24,7 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs, tile kernel.Value) *gemvRun 
 	b.Workgroup(k.lanes())
 	if k.early {
 		for _, p := range k.projects {
-			for len(r.residuals) < len(p.residuals) {
+			for len(r.residuals) < p.loads() {
 				r.residuals = append(r.residuals, b.Var(kernel.F32, 0.0))
 			}
 			if p.ring != nil {
@@ -60,7 +60,7 @@ type gemvRun struct {
 	starts    []kernel.Value // where its columns begin in x, in vec4
 	p         *projectArgs
 	from, end kernel.Value  // the rows of the workgroup
-	residuals []*kernel.Var // what is added to the lane's result, if it is loaded early
+	residuals []*kernel.Var // what the lane's result is multiplied by and what is added to it, if that is loaded early
 	// The sums of the subgroups: by matrix, row, column, chunk or subgroup; of the squares by
 	// column, group or subgroup.
 	sums, squares *kernel.Array
@@ -276,7 +276,7 @@ func (r *gemvRun) finish() {
 		case r.p.ring != nil:
 			residuals = lane.GetVars([][]*kernel.Var{r.residuals})[0]
 		default:
-			for j := range r.p.residuals {
+			for j := range r.p.spec.loads() {
 				residuals = append(residuals, r.residuals[j].Get())
 			}
 		}

@@ -40,14 +40,16 @@ type linearGroup struct {
 	rows      int       // rows of the results, at most
 	halves    bool      // see weight.Matrix
 	projects  []*projection
+	cuts      []*ir.Op  // slices that nothing has read yet
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
 }
 
-// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0), or without
+// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0) * beside, act(W0 x + bias0), or without
 // act W0 x + bias0, maybe times a factor, plus residuals.
 type projection struct {
 	matrices  []*weights // one, or gate and up
 	act       string     // of glu, or relu2 of one matrix
+	beside    *strip     // what the activation of one matrix is multiplied by, or nil
 	scale     *ir.Op     // what the result of one matrix is multiplied by, or nil
 	residuals []*ir.Value
 	result    *ir.Value
@@ -88,13 +90,13 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 // matchOps is matchWithWorkspace for groups that take x from tiles, too.
 func matchOps(s *site.Site) *linearGroup {
 	g := matchNormed(s)
-	if g == nil || g.runs > 0 || g.ringed() {
+	if g == nil || g.runs > 0 || g.ringed() || g.gatesRows() {
 		return nil
 	}
 	return g
 }
 
-// matchFew is matchLinear for groups whose norm is one of runs, and for those with a gated convolution, too.
+// matchFew is matchLinear for groups whose norm is one of runs, and for those with a gated convolution or which gate rows, too.
 func matchFew(s *site.Site) *linearGroup {
 	g := matchNormed(s)
 	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
@@ -155,7 +157,7 @@ func matchNormed(s *site.Site) *linearGroup {
 			return nil
 		}
 	}
-	if len(g.projects) == 0 || len(g.projects) != len(s.Outputs) {
+	if len(g.projects) == 0 || len(g.projects) != len(s.Outputs) || len(g.cuts) > 0 {
 		return nil
 	}
 	for _, p := range g.projects {
@@ -210,8 +212,13 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		}
 		p.matrices[0].bias, p.result = op.Args[1], op.Result
 		return true
+	case "slice":
+		return g.cut(op)
 	case "glu":
 		gate, up := g.making(op.Args[0]), g.making(op.Args[1])
+		if gate != nil && up == nil {
+			return g.gate(s, gate, op)
+		}
 		if gate == nil || up == nil || gate == up || !gate.plain() || !up.plain() || gate.fixed != up.fixed {
 			return false
 		}
@@ -321,6 +328,9 @@ func (g *linearGroup) key() string {
 		case p.act != "":
 			text = p.act + "(" + strings.Join(m, ",") + ")"
 		}
+		if p.beside != nil {
+			text += "*rows"
+		}
 		if p.slots > 0 {
 			text = "expert " + text
 		}
@@ -398,6 +408,7 @@ type projectArgs struct {
 	matrices  []weight.Matrix
 	bias      []*kernel.Buffer // nil where there is none
 	residuals []*kernel.Buffer
+	beside    *stripArgs     // what the activation is multiplied by, or nil
 	factor    kernel.Value   // of the result, if it is scaled
 	by        *kernel.Buffer // what the factor is multiplied by, or nil
 	out       *kernel.Buffer
@@ -464,6 +475,9 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 		if p.scale != nil && len(p.scale.Args) > 1 {
 			pa.by = s.Read(matrixName("by", i, 0), p.scale.Args[1])
 		}
+		if p.beside != nil {
+			pa.beside = p.beside.declare(s, i)
+		}
 		for j, r := range p.residuals {
 			pa.residuals = append(pa.residuals, s.Read(matrixName("add", i, j), r))
 		}
@@ -484,7 +498,7 @@ func (a *linearArgs) countRows(b *kernel.Builder) {
 
 // adds reports whether something besides the products is loaded for a result.
 func (g *linearGroup) adds() bool {
-	return slices.ContainsFunc(g.projects, func(p *projection) bool { return len(p.residuals) > 0 || p.ring != nil })
+	return slices.ContainsFunc(g.projects, func(p *projection) bool { return p.loads() > 0 || p.ring != nil })
 }
 
 // join makes one projection of neighbours that have the same code, so that the kernel has
@@ -506,7 +520,7 @@ func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
 // sameCode reports whether both projections have the same code but for their arguments.
 func (p *projection) sameCode(o *projection) bool {
 	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
-	return p.slots == 0 && o.slots == 0 && p.scale == nil && o.scale == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+	return p.slots == 0 && o.slots == 0 && p.beside == nil && o.beside == nil && p.scale == nil && o.scale == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
 		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
 }
 
@@ -610,6 +624,9 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 	switch {
 	case len(v) > 1:
 		y = lane.GLU(b, p.spec.act, y)(v[1])
+	case p.beside != nil:
+		y = lane.GLU(b, p.spec.act, y)(residuals[0])
+		residuals = residuals[1:]
 	case p.spec.act != "":
 		y = lane.Relu2(b, y)
 	}
@@ -635,12 +652,15 @@ func (p *projectArgs) biasAt(b *kernel.Builder, width, col kernel.Value) kernel.
 	return b.Add(b.Mul(*p.expert, width), col)
 }
 
-// loadResiduals loads what is added to element col of a row of the result, or what its convolution takes.
+// loadResiduals loads what element col of a row of the result is multiplied by and what is added to it, or what its convolution takes.
 func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []kernel.Value {
 	if p.ring != nil {
 		return p.ring.load(b, p.width, row, col)
 	}
 	var values []kernel.Value
+	if p.beside != nil {
+		values = append(values, p.beside.load(b, row, col))
+	}
 	for _, r := range p.residuals {
 		values = append(values, r.Load(kernel.F32, b.Add(b.Mul(row, p.width), col)))
 	}

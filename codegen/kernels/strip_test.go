@@ -1,0 +1,101 @@
+package kernels_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+)
+
+// stripTest is a projection of in to width elements whose activation is multiplied by elements of the rows of b, from first on.
+func stripTest(dtype string, in, width, first int, more string, c siteTest) siteTest {
+	c.family, c.terms, c.ctx, c.slots = "gemv", 8*in, 64, 1
+	c.globals = fmt.Sprintf(`step @a : f32[T, %[1]d]
+step @b : f32[T, %[3]d]
+weight @gain : f32[%[1]d]
+weight @bias : f32[%[2]d]
+weight @w : %[4]s[%[2]d, %[1]d]
+`, in, width, 3*width, dtype)
+	x, bias := "@a", ""
+	if strings.Contains(more, "norm") {
+		x, c.group = "%6", fmt.Sprintf("%%6 = rmsnorm @a, @gain {eps=0.125, group=%d} : f32[T, %[1]d]\n", in)
+	}
+	if strings.Contains(more, "bias") {
+		bias = ", @bias"
+	}
+	c.group += fmt.Sprintf(`%%0 = linear %[1]s, @w%[2]s : f32[T, %[3]d]
+%%1 = slice @b {first=%[4]d, width=%[3]d} : f32[T, %[3]d]
+%%2 = glu %%0, %%1 {act="gelu"} : io f32[T, %[3]d]`, x, bias, width, first)
+	return c
+}
+
+// TestGemvStrip has what gemma 4 has in a layer: a projection whose activation gates the layer's part of other rows.
+func TestGemvStrip(t *testing.T) {
+	whole := stripTest("f16", 96, 24, 0, "", siteTest{rows: 2})
+	whole.globals = strings.Replace(whole.globals, "@b : f32[T, 72]", "@b : f32[T, 24]", 1)
+	whole.group = strings.Replace(strings.Replace(whole.group, "%1 = slice @b {first=0, width=24} : f32[T, 24]\n", "", 1), "%1", "@b", 1)
+	for _, c := range []siteTest{
+		stripTest("f16", 96, 24, 24, "", siteTest{rows: 3}),
+		stripTest("f32", 64, 40, 7, "bias", siteTest{rows: 1}),
+		stripTest("q4_0", 256, 40, 80, "norm", siteTest{rows: 8}),
+		whole,
+	} {
+		for _, on := range []string{"llvmpipe", "sm_90-cuda", "gfx1200"} {
+			c.runOn(t, lookup(t, on))
+		}
+		c.checkBuild(t)
+	}
+}
+
+// TestStripHasTheBitsOfTwoKernels compares every candidate with a projection of the same order and the GLU of what that makes.
+func TestStripHasTheBitsOfTwoKernels(t *testing.T) {
+	for _, dtype := range []string{"f32", "q4_0", "q6_k"} {
+		for _, rows := range []int{1, 2, 4} {
+			both := stripTest(dtype, 512, 72, 72, "norm", siteTest{rows: rows})
+			if dtype != "f32" {
+				both.group = strings.Replace(both.group, "%0 = linear %6", "%8 = fixed12 %6 : f32[T, 512]\n%0 = linear %8", 1)
+			}
+			first, second := both, both
+			first.alone = true
+			cut := strings.Index(both.group, "%1 = slice")
+			first.group = strings.Replace(both.group[:cut], "@w : f32", "@w : io f32", 1)
+			second.family, second.group = "elementwise", strings.ReplaceAll(both.group[cut:], "%0", "@made")
+			second.globals += "step @made : f32[T, 72]\n"
+			on := lookup(t, "sm_90-cuda")
+			orders := map[string][]byte{}
+			for _, k := range kernels.Candidates(both.site(t, on)) {
+				if orders[k.Order] == nil {
+					first.order = k.Order
+					second.given = map[string][]byte{"made": first.firstOf(t, on, interpretOnly)["%0"]}
+					orders[k.Order] = second.firstOf(t, on, interpretOnly)["%2"]
+				}
+				both.kernel = k.Kernel
+				if got := both.firstOf(t, on, interpretOnly)["%2"]; len(got) == 0 || !bytes.Equal(got, orders[k.Order]) {
+					t.Errorf("%s of %d rows: %s differs", dtype, rows, k.Kernel)
+				}
+			}
+			both.kernel = ""
+			if len(orders) == 0 {
+				t.Errorf("%s of %d rows: no candidate", dtype, rows)
+			}
+		}
+	}
+}
+
+// TestStripIsNoPart refuses rows that the group itself makes or reads as its input, experts' projections and many rows.
+func TestStripIsNoPart(t *testing.T) {
+	for _, c := range []siteTest{
+		{rows: 3, group: "%0 = linear @a, @w : f32[T, 24]\n%2 = glu %0, %0 {act=\"gelu\"} : io f32[T, 24]"},
+		{rows: 3, group: "%0 = linear @a, @w : f32[T, 24]\n%1 = slice @a {first=0, width=24} : f32[T, 24]\n%2 = glu %0, %1 {act=\"gelu\"} : io f32[T, 24]"},
+		{rows: 3, group: "%0 = linear @a, @w : f32[T, 24]\n%1 = slice @a {first=0, width=24} : f32[T, 24]\n%2 = relu2 %0 : io f32[T, 24]"},
+		{rows: 3, group: "%0 = linear @a, @w : f32[T, 24]\n%2 = glu @b, %0 {act=\"gelu\"} : io f32[T, 24]"},
+		{rows: 16, group: "%0 = linear @a, @w : f32[T, 24]\n%2 = glu %0, @b {act=\"gelu\"} : io f32[T, 24]"},
+	} {
+		c.terms, c.ctx, c.slots, c.globals = 96, 64, 1, "step @a : f32[T, 96]\nstep @b : f32[T, 24]\nweight @w : f16[24, 96]\n"
+		if found := kernels.Candidates(c.site(t, lookup(t, "sm_90-cuda"))); len(found) > 0 {
+			t.Errorf("%s has %s", c.group, found[0].Name())
+		}
+	}
+}
