@@ -308,7 +308,7 @@ func TestLoadErrors(t *testing.T) {
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_gating_func", uint32(4)) }, "expert_gating_func: 4 is not supported", true},
 		{"qwen3moe", func(m *tinyModel) { m.drop("blk.0.ffn_up_exps.weight") }, `tensor "blk.0.ffn_up_exps.weight" is missing`, false},
 		{"qwen3moe", func(m *tinyModel) { m.set("expert_feed_forward_length", uint32(16)) }, "want f32[8, 16, 64]", false},
-		{"qwen35moe", func(m *tinyModel) { m.set("expert_shared_feed_forward_length", nil) }, "_shexp.weight\" is not known", true},
+		{"qwen35moe", func(m *tinyModel) { m.set("expert_shared_feed_forward_length", uint32(32)) }, "want f32[32, 64]", false},
 		{"qwen35moe", func(m *tinyModel) { m.tensor("blk.0.ffn_gate_inp_shexp.weight").Shape = []int64{1, 64} }, "want f32[1, 64]", false},
 		{"qwen35moe", func(m *tinyModel) { m.drop("blk.0.ssm_a") }, `tensor "blk.0.ssm_a" is missing`, false},
 		{"qwen35", func(m *tinyModel) { m.set("ssm.group_count", uint32(3)) }, "do not fit an inner size", false},

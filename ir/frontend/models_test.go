@@ -731,6 +731,31 @@ var variants = map[string]func() *tinyModel{
 		m.set("rope.scaling.yarn_attn_factor", float32(0.1*math.Log(4)+1))
 		return m
 	},
+	"qwen2moe-early": func() *tinyModel { // as Qwen1.5-MoE, whose files say no width of experts
+		m := tinyModels["qwen2moe"]()
+		m.set("expert_shared_feed_forward_length", nil)
+		m.set("expert_feed_forward_length", nil)
+		m.set("feed_forward_length", uint32(96)) // three experts of 32
+		for _, blk := range []string{"blk.0.", "blk.1."} {
+			for _, name := range []string{"ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"} {
+				m.drop(blk + name + ".weight")
+			}
+			m.add(blk+"ffn_gate_shexp.weight", tinyEmbd, 96)
+			m.add(blk+"ffn_up_shexp.weight", tinyEmbd, 96)
+			m.add(blk+"ffn_down_shexp.weight", 96, tinyEmbd)
+		}
+		return m
+	},
+	"llama-longrope": func() *tinyModel { // as MiniCPM
+		m := tinyModels["llama"]()
+		m.drop("rope_freqs.weight")
+		m.set("rope.scaling.type", "longrope")
+		m.set("rope.scaling.original_context_length", uint32(16))
+		m.set("rope.scaling.attn_factor", float32(1.2))
+		m.add("rope_factors_short.weight", tinyDim/2)
+		m.add("rope_factors_long.weight", tinyDim/2)
+		return m
+	},
 	"qwen3moe-scales": func() *tinyModel { return tinyModels["qwen3moe"]().scales() },
 	"deepseek2-wide":  func() *tinyModel { return latentTiny("deepseek2", 2, 40, 512) }, // 64 times what turns
 	"deepseek2-lite":  func() *tinyModel { return latentTiny("deepseek2", 27, 0, 32) },  // llama.cpp tells them by the number of layers

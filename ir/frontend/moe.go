@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -74,10 +75,23 @@ func readExperts(r *metadata, row moe) expertParams {
 	if n := r.count("expert_shared_count"); e.shared == 0 && n > 0 && n <= 1<<10 {
 		e.shared = n * e.ff
 	}
+	if e.shared == 0 { // early files of Qwen1.5-MoE do not say it
+		e.shared = r.rowsOf("ffn_up_shexp.weight")
+	}
 	if e.scale == 0 {
 		e.scale = 1
 	}
 	return e
+}
+
+// rowsOf is how many rows a matrix of this name has in the first layer that has one; 0 if none has.
+func (r *metadata) rowsOf(name string) int {
+	for _, t := range r.f.Tensors {
+		if strings.HasPrefix(t.Name, "blk.") && strings.HasSuffix(t.Name, "."+name) && len(t.Shape) == 2 && t.Shape[1] <= 1<<24 {
+			return int(t.Shape[1])
+		}
+	}
+	return 0
 }
 
 // mixture is the mixture of experts on the normed rows h, plus the shared expert, if there
