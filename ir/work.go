@@ -1,5 +1,7 @@
 package ir
 
+import "math"
+
 // StepSize is the size of a step, as far as the work and the errors of ops depend on it.
 type StepSize struct {
 	Rows      int
@@ -92,7 +94,11 @@ func attentionTerms(op *Op, s StepSize) (int, float64) {
 	if w := op.Attrs.Int("window"); w > 0 {
 		n = min(n, w)
 	}
-	return exponentTerms * (op.Attrs.Int("head_dim") + n), 0
+	dim := op.Attrs.Int("head_dim")
+	if wide := op.Attrs.Float("scale") * math.Sqrt(float64(dim)); wide > 1 {
+		dim = int(float64(dim) * wide)
+	}
+	return exponentTerms * (dim + n), 0
 }
 
 // deltaTerms: every row adds its error to the state, and its decay is an exponential.

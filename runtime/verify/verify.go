@@ -20,8 +20,8 @@
 //
 // where k is the number of products and squares behind the element: the columns
 // of a matrix, the width of a norm, head size plus positions of attention. Attention counts
-// 16 times, since an error of a score is in an exponent; so does an error of a decay of the delta
-// rule, in every row of the step. The error of a sum in random order grows with sqrt(k); the factors leave room for
+// 16 times, since an error of a score is in an exponent, and the head size also as often as scores are larger than
+// those divided by its root, as in gemma4; so does an error of a decay of the delta rule, in every row of the step. The error of a sum in random order grows with sqrt(k); the factors leave room for
 // drivers whose exp and division are as bad as Vulkan allows. Special cases:
 //
 //   - A run of the delta rule's state is a whole head. Each of its rows
