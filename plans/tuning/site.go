@@ -10,19 +10,21 @@ import (
 
 // SiteOf names what a group of a function computes: the entry and, for each op, its
 // kind, the types of its operands from outside the group, and its attributes except
-// real numbers. Groups of the same name have the same best kernel on a device.
+// real numbers and where a slice of such an operand begins, which is another place in every layer of gemma 4.
+// Groups of the same name have the same best kernel on a device.
 func SiteOf(f *ir.Func, g *ir.Group) string {
 	entry, _ := Variant(f.Name)
 	var ops []string
 	for _, op := range g.Ops {
 		words := []string{op.Kind.Name}
+		outside := false
 		for _, a := range op.Args {
 			if a.Def == nil || !slices.Contains(g.Ops, a.Def) {
-				words = append(words, a.Type.String())
+				words, outside = append(words, a.Type.String()), true
 			}
 		}
 		for _, a := range op.Attrs {
-			if _, real := a.Value.(float64); !real {
+			if _, real := a.Value.(float64); !real && !(outside && op.Kind.Name == "slice" && a.Name == "first") {
 				words = append(words, fmt.Sprintf("%s=%v", a.Name, a.Value))
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -195,5 +196,37 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%s: %s has %s of %d, want %s", c.name, entry, have, r.Of, c.want[entry])
 			}
 		}
+	}
+}
+
+// TestSiteOfStrips: slices of other rows are alike wherever they begin, those of what the group makes are not.
+func TestSiteOfStrips(t *testing.T) {
+	site := func(first int, group string) string {
+		p, err := ir.Parse(fmt.Sprintf(`zir 1
+stage fuse
+model arch="toy" name="" path="" source="" target="" ctx=64 slots=1 layers=1
+
+weight @w : f16[24, 32]
+step @a : f32[T, 32]
+step @b : f32[T, 96]
+
+func "decode/1" rows=1 sequences=many {
+  group "g" step=0 {
+    %%0 = linear @a, @w : f32[T, 24]
+    %%1 = slice %s {first=%d, width=12} : f32[T, 12]
+    %%2 = mul %%1, %%1 : io f32[T, 12]
+  }
+}
+`, group, first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tuning.SiteOf(p.Funcs[0], p.Funcs[0].Groups[0])
+	}
+	if a, b := site(0, "@b"), site(48, "@b"); a != b || !strings.Contains(a, "slice f32[T, 96] width=12") {
+		t.Errorf("%q and %q", a, b)
+	}
+	if a, b := site(0, "%0"), site(12, "%0"); a == b {
+		t.Errorf("%q", a)
 	}
 }
