@@ -288,6 +288,8 @@ func (k *splitKernel) key() string {
 		key += " lanes"
 	}
 	switch {
+	case k.waits:
+		key += " ahead waits"
 	case k.ahead:
 		key += " ahead"
 	case k.asks:
