@@ -103,7 +103,7 @@ func TestGemmFixed(t *testing.T) {
 // TestGemmFixedDirect holds that gains that shared memory has no room for give the same bits.
 func TestGemmFixedDirect(t *testing.T) {
 	little := ringTarget
-	little.Shared, little.Asked = 1<<10, 0
+	little.Shared, little.Asked = 1<<10, 48<<10
 	for _, d := range []ir.DType{ir.Q4_0, ir.Q6_K} {
 		t.Run(d.String(), func(t *testing.T) {
 			const cols = 5

@@ -77,6 +77,9 @@ func matchFixed(s *site.Site) *gemmFixed {
 	}
 	k := &gemmFixed{linearGroup: g, fixedTile: fixedTileOf(g, s.Target)}
 	k.direct = k.gain != nil && k.sharedSizes().bytes() > s.Target.Shared
+	if k.sharedSizes().bytes()+g.tables() > max(s.Target.Shared, s.Target.Asked) {
+		return nil
+	}
 	if k.splits > 1 {
 		if k.counts = site.Arrivals(s, k.workgroups()); k.counts == nil {
 			return nil

@@ -84,6 +84,9 @@ func keptTile(g *linearGroup, t *target.Target) fragmentTile {
 		for g.tiles(gemmFragment{linearGroup: g, fragmentTile: s}.outputsOf()) > most {
 			s.series++
 		}
+		if k := (gemmFragment{linearGroup: g, most: g.rows, fragmentTile: s}); 16*k.shared()+g.tables() > t.Shared {
+			s.series = 1 // with memory for the sums of one tile
+		}
 		return s
 	}
 	s.outputs, s.where = 2*fragment.Side, staged
