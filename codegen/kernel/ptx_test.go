@@ -184,6 +184,10 @@ func TestSettled(t *testing.T) {
 		if got := accesses(text); got != c.want {
 			t.Errorf("%s: %s, want %s\n%s", c.name, got, c.want, text)
 		}
+		o.Ahead, o.Grid = []ptx.Ahead{{Arg: 0, Parts: 1, Lines: 4, Stride: 512}}, 1
+		if asks, _ := ptx.Lower(f, o); strings.Count(asks, "prefetch.global.L2") != strings.Count(text, "griddepcontrol.wait") {
+			t.Errorf("%s does not ask ahead before each wait:\n%s", c.name, asks)
+		}
 		waits, behind := strings.Count(text, "griddepcontrol.wait"), strings.Count(text, "griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;")
 		if waits != behind || strings.Count(text, "launch_dependents") != waits {
 			t.Errorf("%s lets the next begin elsewhere than behind its waits:\n%s", c.name, text)

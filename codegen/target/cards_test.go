@@ -3,11 +3,13 @@ package target
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/gpu"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // card is a device as its driver shows it, with the figures that its maker publishes.
@@ -133,6 +135,17 @@ func TestCUDACards(t *testing.T) {
 		rows, err := g.Tuned()
 		if err != nil || len(rows) > 0 != (c.arch == 90) {
 			t.Errorf("%s: %d tuned rows, %v", c.name, len(rows), err)
+		}
+		// Of the two that were measured, each has its own rows where there are some, an H200's otherwise; other devices have an H200's.
+		own := map[string]bool{}
+		for _, r := range rows {
+			if own[r.Site] || r.Device != c.name && r.Device != "NVIDIA H200" {
+				t.Errorf("%s: a row of %s, second %t: %s", c.name, r.Device, own[r.Site], r.Site)
+			}
+			own[r.Site] = true
+		}
+		if strings.Contains(c.name, "H100") && !slices.ContainsFunc(rows, func(r tuning.Row) bool { return r.Device == c.name }) {
+			t.Errorf("%s has no rows of its own", c.name)
 		}
 		need := plans.Requirements{Backend: plans.CUDA, CUDA: &plans.CUDARequirements{Arch: g.CUDA, Workgroup: 1024, Shared: 96 << 10}} // of that, half must be asked for
 		if err := p.Check(need); err != nil {

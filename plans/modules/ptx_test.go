@@ -117,6 +117,11 @@ func TestEarly(t *testing.T) {
 	if _, err := readPTX([]byte(strings.Replace(ptxModule, "\tret;", "\tbra L9;\n\tgriddepcontrol.wait;", 1)), nil); err == nil {
 		t.Error("a jump to nowhere is taken")
 	}
+	for _, way := range []string{"bra.uni L9", "brx.idx %r0, L9", "call other", "exit"} { // which the rule would take for one that goes on
+		if _, err := readPTX([]byte(strings.Replace(ptxModule, "\tret;", "\t"+way+";\n\tgriddepcontrol.wait;\n\tret;", 1)), nil); err == nil {
+			t.Errorf("%s is taken", way)
+		}
+	}
 }
 
 func FuzzReadPTX(f *testing.F) {
