@@ -79,6 +79,8 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) 
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
 		passes.Pass{Name: "ApplyWants", Doc: "groups get what kernels ask for: inputs of projections and attention rounded to f16 or fixed point, inputs of prompts laid out in tiles, workspaces for split-K products", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return applyWants(p, t) }},
+		passes.Pass{Name: "ProjectBeside", Doc: "in a step of one row, what gates a delta rule's result is projected beside the rule, and the projection behind norms and gates what it reads", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return projectBeside(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
 			Run: choose},
 	)

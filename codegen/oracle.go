@@ -76,8 +76,8 @@ func (r *rating) refusal() string {
 
 // predictSites returns a table with the candidate that the cost model predicts to be
 // fastest for each site that is not tuned; nil without an oracle. At sites of a decode entry it asks
-// only about candidates that add in the order of orders, by group.
-func (q *inquiry) predictSites(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, tuned *tuning.Table) (*tuning.Table, error) {
+// only about candidates that add in the order of orders.
+func (q *inquiry) predictSites(ctx context.Context, p *ir.Program, sites []*site, orders sumOrders, tuned *tuning.Table) (*tuning.Table, error) {
 	if q.oracle == nil {
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func (q *inquiry) predictSites(ctx context.Context, p *ir.Program, sites []*site
 		byKey[s.key] = s
 	}
 	for _, s := range sites {
-		if order, ok := orders[s.g.Name]; ok && s.decodes() && byKey[s.key] != nil {
+		if order, ok := orders.of(s.g); ok && s.decodes() && byKey[s.key] != nil {
 			byKey[s.key].orders = append(byKey[s.key].orders, order)
 		}
 	}

@@ -89,7 +89,7 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 	if err != nil {
 		return all, err
 	}
-	orders := map[string]string{} // of decode entries, by group
+	orders := sumOrders{} // of decode entries
 	q := newInquiry(t, c.Oracle)
 	for _, round := range rounds(sites) {
 		predicted, err := chooseAll(ctx, p, round, orders, q, c)
@@ -135,15 +135,43 @@ func rounds(sites []*site) [2][]*site {
 	return list
 }
 
-// chooseAll chooses kernels for sites. orders has the orders of sums of decode entries, by group; it
+// sumOrders are the orders of sums, by group and by weight: a projection of one row may belong to another group than the same of more rows.
+type sumOrders map[string]string
+
+func (o sumOrders) of(g *ir.Group) (order string, ok bool) {
+	for _, name := range namesOf(g) {
+		if order, ok = o[name]; ok {
+			break
+		}
+	}
+	return order, ok
+}
+
+func (o sumOrders) set(g *ir.Group, order string) {
+	for _, name := range namesOf(g) {
+		o[name] = order
+	}
+}
+
+func namesOf(g *ir.Group) []string {
+	names := []string{g.Name}
+	for _, op := range g.Ops {
+		if op.Kind.Name == "linear" {
+			names = append(names, "weight "+op.Args[1].Name)
+		}
+	}
+	return names
+}
+
+// chooseAll chooses kernels for sites. orders has the orders of sums of decode entries; it
 // adds those of sites. It returns the predictions for sites that are not tuned.
-func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[string]string, q *inquiry, c Choice) (predicted *tuning.Table, err error) {
+func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders sumOrders, q *inquiry, c Choice) (predicted *tuning.Table, err error) {
 	if predicted, err = q.predictSites(ctx, p, sites, orders, c.Tuned); err != nil {
 		return nil, err
 	}
 	for _, s := range sites {
 		list, decode := s.candidates, s.decodes()
-		if order, ok := orders[s.g.Name]; ok && decode {
+		if order, ok := orders.of(s.g); ok && decode {
 			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Order != order })
 			if len(list) == 0 {
 				return nil, fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
@@ -151,7 +179,7 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders map[str
 		}
 		best, why := strategy.Choose(s.key, list, len(s.candidates), q.t.Units, c.Tuned, predicted)
 		if decode {
-			orders[s.g.Name] = best.Order
+			orders.set(s.g, best.Order)
 		}
 		s.take(best, why)
 	}

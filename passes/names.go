@@ -37,6 +37,12 @@ func nameSites(p *ir.Program) error {
 	return nil
 }
 
+// Rename names a group, whose ops have changed since NameSites, after these.
+func Rename(g *ir.Group) {
+	layer := layerPrefix.FindString(g.Name)
+	g.Name = layer + siteName(g, layer)
+}
+
 // layerName returns the prefix of the layer that g belongs to, empty if none.
 func layerName(g *ir.Group, layerOf map[*ir.Value]string) string {
 	in := g.Inputs()
@@ -65,6 +71,9 @@ func siteName(g *ir.Group, layer string) string {
 		}
 	}
 	if len(weights) > 0 {
+		if slices.Contains(kinds, "deltanet") {
+			weights = append(weights, "deltanet")
+		}
 		return strings.Join(weights, "+")
 	}
 	if len(kinds) == 0 {

@@ -54,6 +54,8 @@ var Orders = []Order{
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
 	{"SplitDelta", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "ApplyWants", "SplitAttention adds the counters of last-block reductions, and its halves round their input"},
+	{"ApplyWants", "ProjectBeside", "the moved projection rounds its input as it did"},
+	{"ProjectBeside", "SelectKernels", "kernels depend on what a group has"},
 	{"ApplyWants", "SelectKernels", "types and workspaces decide which kernels there are"},
 	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
 	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},

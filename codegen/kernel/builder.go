@@ -44,6 +44,8 @@ type Builder struct {
 	// extensions are of Vulkan, subgroup the classes of subgroup operations.
 	extensions map[string]bool
 	subgroup   map[string]bool
+	// from is the first workgroup of those that count, see WorkgroupsFrom.
+	from *Value
 }
 
 // Build runs body over a new Builder and returns the recorded kernel. The name is
@@ -145,12 +147,12 @@ func (b *Builder) name(what, name string) {
 
 // Workgroup sets the number of invocations of a workgroup, which has one
 // dimension: a Go int, or a Value known at specialization time. Every kernel
-// sets it once.
+// sets it, to one number.
 func (b *Builder) Workgroup(size Operand) {
 	n := b.static("workgroup size", size)
 	switch {
 	case n == nil:
-	case b.f.workgroup != nil:
+	case b.f.workgroup != nil && b.f.workgroup != n:
 		b.fail("workgroup size set twice")
 	default:
 		b.f.workgroup = n

@@ -18,7 +18,22 @@ func (b *Builder) LocalID() Value { return b.builtin(LocalID, "") }
 
 // WorkgroupID returns the workgroup's index along dimension dim, 0 to 2, of the
 // grid.
-func (b *Builder) WorkgroupID(dim int) Value { return b.dimension(WorkgroupIDX, dim) }
+func (b *Builder) WorkgroupID(dim int) Value {
+	id := b.dimension(WorkgroupIDX, dim)
+	if dim == 0 && b.from != nil {
+		id = b.Sub(id, *b.from)
+	}
+	return id
+}
+
+// WorkgroupsFrom runs body, in which WorkgroupID counts the workgroups along dimension 0 from the given one on. There body must not ask how
+// many workgroups there are.
+func (b *Builder) WorkgroupsFrom(first Value, body func()) {
+	outer := b.from
+	b.from = &first
+	body()
+	b.from = outer
+}
 
 // WorkgroupAhead returns the index along dimension 0 of the workgroup n places further in its line of the grid, if workgroups run one
 // after the other and this call reaches that workgroup; otherwise the lane's own index. Kernels use it to prefetch lines that they will write.
@@ -27,7 +42,12 @@ func (b *Builder) WorkgroupAhead(n int) Value {
 }
 
 // NumWorkgroups returns the size of the grid along dimension dim, 0 to 2.
-func (b *Builder) NumWorkgroups(dim int) Value { return b.dimension(NumWorkgroupsX, dim) }
+func (b *Builder) NumWorkgroups(dim int) Value {
+	if dim == 0 && b.from != nil {
+		b.fail("size of a grid of which only some workgroups count")
+	}
+	return b.dimension(NumWorkgroupsX, dim)
+}
 
 func (b *Builder) dimension(x Builtin, dim int) Value {
 	if dim < 0 || dim > 2 {

@@ -141,6 +141,7 @@ var families = []Family{
 	{"attention_lanes", "on processors: causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", attention.AttentionLanesCandidates, nil},
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},
 	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates, nil},
+	{"beside", "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", besideCandidates, besideWants},
 	{"delta_chunk", "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
 	{"delta_thrice", "delta_chunked with matrix products, three of TF32 for one of f32", recurrent.DeltaThriceCandidates, nil},
 	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},

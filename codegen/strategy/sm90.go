@@ -6,6 +6,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -245,3 +246,7 @@ func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate 
 	})
 	return offers
 }
+
+// Besides reports whether a delta rule of one row has the projection of its gate beside it. That was measured through CUDA only
+// (docs/lab/decode-experts.md).
+func Besides(t *target.Target) bool { return t.Overlaps() }

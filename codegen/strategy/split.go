@@ -18,6 +18,8 @@ const (
 	maxSplits = 32
 	// wideSplits is the same of workgroups of eight heads, which merge by twos.
 	wideSplits = 66
+	// evenHead is the elements of heads of which parts are even though there are fewer workgroups than units.
+	evenHead = 256
 	// splitRows is the granularity of splits that have at least as much as a workgroup takes at once.
 	splitRows = 16
 	// argmaxSplit is the least number of logits of a part. argmaxSplitCPU is that on processors, where a thread has those that it wrote in its cache.
@@ -52,7 +54,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 		if share > 4 {
 			most = wideSplits
 		}
-		if matrices && n <= most { // with fewer than fill the units it was not measured
+		if matrices && (n <= most || dim == evenHead && op.Attrs.Int("window") == 0) { // others were not measured with fewer than fill the units
 			block, least = splitRows, block
 		}
 	}

@@ -39,6 +39,8 @@ type gemv struct {
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
 	brief bool // target.Target.Brief
+	// aside: beside another kernel, all that it reads is there before the dispatch before has ended.
+	aside bool
 	// barrier: a barrier keeps the driver's compiler from loading x before the first weights.
 	barrier bool
 }
@@ -50,7 +52,7 @@ func GemvCandidates(s *site.Site) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, k := range gemvShapes(g, s.Target) {
-		if g.runs > 0 && k.teams == 0 || g.ringed() && k.columns != k.rows {
+		if (g.runs > 0 || g.gated != nil) && k.teams == 0 || g.ringed() && k.columns != k.rows {
 			continue
 		}
 		list = append(list, k.candidate())
@@ -108,11 +110,16 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 			list = append(list, other[1]) // with other rows at a time
 		}
 	}
-	for i, k := range list {
-		list[i].early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
-		list[i].barrier = t.BarrierPays(k.subgroups)
+	for i := range list {
+		list[i].finish(t)
 	}
 	return list
+}
+
+// finish sets what follows from the rest of a shape.
+func (k *gemv) finish(t *target.Target) {
+	k.early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
+	k.barrier = t.BarrierPays(k.subgroups)
 }
 
 // shapes returns the shapes with k's subgroups, best guess first.
@@ -442,6 +449,9 @@ func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
 			each(r.keep)
 		default:
 			each(r.stream)
+		}
+		if k.aside {
+			b.Await() // only what it stores waits
 		}
 		b.Barrier() // outside of ifs, as cases must have it
 		each(r.finish)

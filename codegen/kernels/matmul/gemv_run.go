@@ -36,6 +36,9 @@ func (k gemv) run(b *kernel.Builder, a *linearArgs, tile kernel.Value) *gemvRun 
 	if k.brief && k.gain != nil && r.sharedX != nil && k.runs == 0 {
 		r.rstds = b.Shared(kernel.F32, k.columns)
 	}
+	if k.gated != nil {
+		r.headScales = b.Shared(kernel.F32, k.k/k.gated.dim)
+	}
 	switch {
 	case k.gain != nil && k.fixed != nil:
 		r.squares = b.Shared(kernel.F32, k.columns*k.squareGroups())
@@ -64,6 +67,7 @@ type gemvRun struct {
 	// The sums of the subgroups: by matrix, row, column, chunk or subgroup; of the squares by
 	// column, group or subgroup.
 	sums, squares *kernel.Array
+	headScales    *kernel.Array // the gated norm's, by head; nil if there is none
 	rstds         *kernel.Array // the norm's scales by column, if they are found before the products; else nil
 }
 

@@ -102,6 +102,11 @@ func (k gemv) team(t *target.Target, workgroups, lanes int) gemv {
 		fit = 2
 	}
 	k.teams = max(1, min(fit, site.CeilDiv(batches, workgroups), workspace))
+	return k.spread(workgroups, batches, workspace)
+}
+
+// spread returns k with as many rows for each team as give that many workgroups; workspace is for batches.
+func (k gemv) spread(workgroups, batches, workspace int) gemv {
 	most := max(1, workspace/k.teams)
 	each := site.CeilDiv(batches, workgroups*k.teams) // batches of a team
 	rounds := site.CeilDiv(each, most)
@@ -114,9 +119,13 @@ func (k gemv) team(t *target.Target, workgroups, lanes int) gemv {
 }
 
 // sharedBytes is what a column takes: two bytes an element, scale and sum of each run, sums
-// of its halves, the squares of a subgroup's elements, the norm's scale.
+// of its halves, the squares of a subgroup's elements, the norm's scale, those of gated heads.
 func (k gemv) sharedBytes() int {
-	return 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4 + 4
+	bytes := 2*k.k + k.k/weight.FixedRun*8 + k.k/weight.FixedHalf*4 + k.squareGroups()*4 + 4
+	if k.gated != nil {
+		bytes += k.k / k.gated.dim * 4
+	}
+	return bytes
 }
 
 // sharedX is x in fixed point in shared memory, made once for all rows of the tile.
@@ -163,7 +172,7 @@ func (r *gemvRun) makeShared(c int) {
 				if end > count {
 					from = b.Min(i, count-1)
 				}
-				e := r.eightOfX(c, from, j, ahead)
+				e := r.gate(r.eightOfX(c, from, j, ahead), from, j, ahead)
 				if end > count {
 					e = b.Select(b.Lt(at, count), e, b.Splat(b.F32(0), 4))
 				}
@@ -188,10 +197,12 @@ func (r *gemvRun) makeShared(c int) {
 	}
 	switch turns := site.CeilDiv(count, r.lanes()); {
 	case !r.brief || parts > 1 || end > count || turns > turnsAhead || turns > 1 && count%r.lanes() > 0:
+		r.scaleHeads()
 		b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) { round(at, nil) })
 	case count < r.lanes():
 		// All lanes load, so that all wait here for the dispatch before, and lanes that loaded nothing need no code for it.
 		ahead := r.loadEights(c, b.Min(b.LocalID(), count-1))[0]
+		r.scaleHeads()
 		some := b.Lt(b.LocalID(), count)
 		if count%r.wave == 0 { // which all lanes of a subgroup agree on
 			some = b.Lt(b.SubgroupID(), count/r.wave)
@@ -202,7 +213,9 @@ func (r *gemvRun) makeShared(c int) {
 		for turn := range turns {
 			list = append(list, b.Add(b.LocalID(), turn*r.lanes()))
 		}
-		for turn, ahead := range r.loadEights(c, list...) {
+		aheads := r.loadEights(c, list...)
+		r.scaleHeads()
+		for turn, ahead := range aheads {
 			round(list[turn], ahead)
 		}
 	}
@@ -211,8 +224,8 @@ func (r *gemvRun) makeShared(c int) {
 // turnsAhead bounds the eights of a lane that are all loaded before the first is rounded.
 const turnsAhead = 2
 
-// eightLoads are the two vec4 of x of a lane's eight elements, and of the norm's weights if there is a norm.
-type eightLoads struct{ x, gain [2]kernel.Value }
+// eightLoads are the two vec4 of x of a lane's eight elements, of the norm's weights if there is a norm, and of what gates them.
+type eightLoads struct{ x, gain, z [2]kernel.Value }
 
 // loadEights loads the eights of column c with these numbers. The norm's weights come first, since they need not wait for the dispatch before.
 func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
@@ -220,14 +233,20 @@ func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	for i, n := range numbers {
 		list[i] = &eightLoads{}
 		for j := range 2 {
-			if r.gain != nil {
+			switch {
+			case r.gain != nil:
 				list[i].gain[j] = r.eightOfGain(n, j, nil)
+			case r.gated != nil:
+				list[i].gain[j] = r.gainOfHead(n, j)
 			}
 		}
 	}
 	for i, n := range numbers {
 		for j := range 2 {
 			list[i].x[j] = r.eightOfX(c, n, j, nil)
+			if r.gated != nil {
+				list[i].z[j] = r.gateOf(n, j)
+			}
 		}
 	}
 	return list

@@ -18,7 +18,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [last_row] [rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
+//	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
 //
 // or one linear op and the gated convolution of its result, see gatedRing.
 //
@@ -31,14 +31,15 @@ type linearGroup struct {
 	last      bool      // only row n-1 of x, which is row 0 of the results
 	gain      *ir.Value // of the norm; nil if there is none
 	eps       float32
-	runs      int       // of a row, which are normed apart; 0 if the norm is one of whole rows
-	half      bool      // x is f16
-	tiled     *ir.Op    // takes it from tiles; nil if it lies in rows
-	fixed     *ir.Value // x in fixed point or bf16, for the projections that are fixed
-	bits      int       // of it: 12, 8 or 16
-	k         int       // row length of x
-	rows      int       // rows of the results, at most
-	halves    bool      // see weight.Matrix
+	runs      int         // of a row, which are normed apart; 0 if the norm is one of whole rows
+	gated     *gatedHeads // of one row; nil if x is not
+	half      bool        // x is f16
+	tiled     *ir.Op      // takes it from tiles; nil if it lies in rows
+	fixed     *ir.Value   // x in fixed point or bf16, for the projections that are fixed
+	bits      int         // of it: 12, 8 or 16
+	k         int         // row length of x
+	rows      int         // rows of the results, at most
+	halves    bool        // see weight.Matrix
 	projects  []*projection
 	cuts      []*ir.Op  // slices that nothing has read yet
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
@@ -90,13 +91,13 @@ func matchWithWorkspace(s *site.Site) *linearGroup {
 // matchOps is matchWithWorkspace for groups that take x from tiles, too.
 func matchOps(s *site.Site) *linearGroup {
 	g := matchNormed(s)
-	if g == nil || g.runs > 0 || g.ringed() || g.gatesRows() {
+	if g == nil || g.runs > 0 || g.gated != nil || g.ringed() || g.gatesRows() {
 		return nil
 	}
 	return g
 }
 
-// matchFew is matchLinear for groups whose norm is one of runs, and for those with a gated convolution or which gate rows, too.
+// matchFew is matchLinear for groups whose norm is one of runs or gated, and for those with a gated convolution or which gate rows, too.
 func matchFew(s *site.Site) *linearGroup {
 	g := matchNormed(s)
 	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
@@ -105,7 +106,7 @@ func matchFew(s *site.Site) *linearGroup {
 	return g
 }
 
-// matchNormed is matchOps for groups whose norm is one of runs, too.
+// matchNormed is matchOps for groups whose norm is one of runs or gated, too.
 func matchNormed(s *site.Site) *linearGroup {
 	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n"), halves: s.Target.LoadsEarly()}
 	ops := s.Group.Ops
@@ -131,6 +132,13 @@ func matchNormed(s *site.Site) *linearGroup {
 			g.runs = int(op.Result.Type.Last()) / op.Attrs.Int("group")
 		}
 		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
+		cur, ops = op.Result, ops[1:]
+	}
+	if len(ops) > 0 && ops[0].Kind.Name == "gated_rmsnorm" {
+		op := ops[0]
+		if g.gated = gatedOf(op, g.rows); op.Args[0] != cur || g.gated == nil || g.gain != nil || g.last {
+			return nil
+		}
 		cur, ops = op.Result, ops[1:]
 	}
 	if g.half = cur.Type.DType == ir.F16; !g.half && cur.Type.DType != ir.F32 || len(cur.Type.Shape) != 2 {
@@ -305,6 +313,9 @@ func (g *linearGroup) key() string {
 	if g.runs > 0 {
 		words[len(words)-1] += fmt.Sprintf("/%d", g.runs)
 	}
+	if g.gated != nil {
+		words = append(words, g.gated.key(g.k))
+	}
 	var results []string
 	for _, p := range g.projects {
 		var m []string
@@ -399,6 +410,7 @@ func (g *linearGroup) tiles(tile int) int {
 type linearArgs struct {
 	group      *linearGroup
 	x, gain, n *kernel.Buffer
+	gated      *gatedArgs // nil if x is not
 	k, eps     kernel.Value
 	projects   []projectArgs
 }
@@ -441,6 +453,9 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 	a := &linearArgs{group: g, x: s.Read("x", g.x), k: s.U32("k", g.k, 4096, "elements of a row of x")}
 	if g.gain != nil {
 		a.gain, a.eps = s.Read("gain", g.gain), s.F32("eps", float64(g.eps), 1e-6, "added to the mean square of a row of x")
+	}
+	if g.gated != nil {
+		a.gated = g.gated.declare(s)
 	}
 	if n {
 		a.n = s.Read("n", g.n)

@@ -13,17 +13,33 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func DeltaCandidates(s *site.Site) []site.Candidate {
+func DeltaCandidates(s *site.Site) (list []site.Candidate) {
+	for _, k := range deltaKernels(s) {
+		list = append(list, k.candidate())
+	}
+	return list
+}
+
+// DeltaBeside are the candidates with their lanes, for other workgroups beside them.
+func DeltaBeside(s *site.Site) (list []site.Candidate) {
+	for _, k := range deltaKernels(s) {
+		c := k.candidate()
+		c.Lanes = k.lanes()
+		list = append(list, c)
+	}
+	return list
+}
+
+func deltaKernels(s *site.Site) (list []*deltaKernel) {
 	g := matchDelta(s)
 	if g == nil {
 		return nil
 	}
-	var list []site.Candidate
 	for _, parts := range []int{4, 2, 1} {
 		k := &deltaKernel{deltaGroup: g, parts: parts}
 		k.wide = k.onLanes(s)
 		if k.fits(s) {
-			list = append(list, k.candidate())
+			list = append(list, k)
 		}
 	}
 	return list
@@ -302,13 +318,8 @@ const (
 	deltaMax     = 256
 )
 
-// team is the lanes that share a column: no more than the smallest subgroup has.
-func (k *deltaKernel) team() int {
-	if k.headDim%(2*deltaUnit) == 0 {
-		return 8
-	}
-	return 4
-}
+// team is the lanes that share a column.
+func (k *deltaKernel) team() int { return lane.HeadTeam(k.headDim) }
 
 // held is the accesses of 4 elements of a column that a lane of its team holds.
 func (k *deltaKernel) held() int { return k.headDim / (4 * k.team()) }

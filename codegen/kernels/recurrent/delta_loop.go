@@ -387,13 +387,8 @@ func (r *deltaRun) normalize() {
 // squares4 loads this lane's elements of a vector of headDim in shared memory, and
 // sums the squares of all its elements.
 func (r *deltaRun) squares4(array *kernel.Array, from kernel.Value) (list []kernel.Value, squares kernel.Value) {
-	b := r.b
 	list = r.vector(array, from)
-	sum := b.Mul(list[0], list[0])
-	for _, v := range list[1:] {
-		sum = b.FMA(v, v, sum)
-	}
-	return list, r.teamSum(sum)
+	return list, lane.TeamSquares(r.b, list, r.team())
 }
 
 // vector loads this lane's elements of a vector of headDim in shared memory.
@@ -406,9 +401,7 @@ func (r *deltaRun) vector(array *kernel.Array, from kernel.Value) []kernel.Value
 }
 
 // teamSum returns the sum of all elements of v of all lanes of the team.
-func (r *deltaRun) teamSum(v kernel.Value) kernel.Value {
-	return lane.Fold(r.b, lane.Sum4(r.b, v), 1, r.team(), func(x, y kernel.Value) kernel.Value { return r.b.Add(x, y) })
-}
+func (r *deltaRun) teamSum(v kernel.Value) kernel.Value { return lane.TeamSum(r.b, v, r.team()) }
 
 // step is one token: it changes the state and puts what it says into results.
 func (r *deltaRun) step(token kernel.Value) {
@@ -497,8 +490,7 @@ func (r *deltaRun) finish(first, live kernel.Value) func() {
 			y := r.results.Load(b.LocalID())
 			if r.gated != nil {
 				_, squares := r.squares4(r.results, b.Mul(token, quads))
-				scale := b.InverseSqrt(b.Add(b.Div(squares, float64(r.headDim)), r.gatedEps))
-				y = b.Mul(y, b.Splat(scale, 4), gain, lane.EachElement(b, z, lane.Activations["silu"]))
+				y = lane.GatedHead(b, y, lane.HeadScale(b, squares, r.headDim, r.gatedEps), gain, z)
 			}
 			r.yBuffer.Store(at, y)
 		})

@@ -15,6 +15,7 @@ type Signature struct {
 	operands []Operand
 	consts   []ir.Const
 	units    []string // of the constants
+	prefix   string   // of all names
 }
 
 // Kernel declares a kernel's signature and returns its body.
@@ -23,6 +24,7 @@ type Kernel func(s *Signature) (body func(b *kernel.Builder))
 // Implement gives c its kernel: signature and build function. The name is for listings.
 func Implement(c Candidate, name string, declare Kernel) Candidate {
 	s := &Signature{operands: make([]Operand, 0, 8), consts: make([]ir.Const, 0, 8), units: make([]string, 0, 8)}
+	c.declare = declare
 	declare(s)
 	c.Operands, c.Consts, c.Units = s.operands, s.consts, s.units
 	c.Build = func() (*kernel.Func, error) {
@@ -38,6 +40,7 @@ func Implement(c Candidate, name string, declare Kernel) Candidate {
 
 // Arg declares the next argument, to which the site binds v.
 func (s *Signature) Arg(name string, v *ir.Value, access kernel.Access) *kernel.Buffer {
+	name = s.prefix + name
 	if s.b != nil {
 		return s.b.Arg(name, access)
 	}
@@ -72,6 +75,7 @@ func (s *Signature) ReadArgs(op *ir.Op) []*kernel.Buffer {
 // U32 declares the next constant. The site sets it to value; def is the default of a module that nobody
 // specializes. unit says what the constant counts.
 func (s *Signature) U32(name string, value, def int, unit string) kernel.Value {
+	name = s.prefix + name
 	if s.b != nil {
 		return s.b.SpecU32(name, uint32(def))
 	}
@@ -81,6 +85,7 @@ func (s *Signature) U32(name string, value, def int, unit string) kernel.Value {
 
 // F32 is like U32 for a constant of type f32.
 func (s *Signature) F32(name string, value float64, def float32, unit string) kernel.Value {
+	name = s.prefix + name
 	if s.b != nil {
 		return s.b.SpecF32(name, def)
 	}

@@ -29,6 +29,7 @@ type Candidate struct {
 	// only one.
 	Order, Shape string
 	Build        func() (*kernel.Func, error)
+	declare      Kernel // what Implement was given
 	Grid         [3]int
 	// Operands are the kernel's arguments, Consts its specialization constants, both in its order; Units
 	// says what each constant counts. Implement sets them and Build.

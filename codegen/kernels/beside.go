@@ -1,0 +1,89 @@
+package kernels
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
+	"github.com/zincc-dev/zincc/codegen/kernels/recurrent"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// A delta rule of one row has a workgroup for each head, so most units of a large GPU have nothing to do. Beside it they project what gates its
+// result: the group is that of the rule and of one projection, with what is before it.
+
+// gatePrefix begins the names of the projection's arguments.
+const gatePrefix = "gate_"
+
+// besideParts returns the two parts of the group as sites of their own; nil if it is none of this kind.
+func besideParts(s *Site) (rule, gate *Site) {
+	var parts [2]ir.Group // the rule's, the projection's
+	find := func(name string) int {
+		return slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
+	}
+	i, j := find("deltanet"), find("linear")
+	if i < 0 || j < 0 || s.Func.Rows != 1 {
+		return nil, nil
+	}
+	for n, op := range s.Group.Ops {
+		of := &parts[0]
+		if n <= j {
+			of = &parts[1]
+		}
+		of.Ops = append(of.Ops, op)
+	}
+	var sites [2]*Site
+	for n := range parts {
+		g := &parts[n]
+		g.Name, g.Step = s.Group.Name, s.Group.Step
+		part := *s
+		part.Group, part.Outputs = g, nil
+		for _, v := range s.Outputs {
+			if slices.Contains(g.Ops, v.Def) {
+				part.Outputs = append(part.Outputs, v)
+			}
+		}
+		sites[n] = &part
+	}
+	return sites[0], sites[1]
+}
+
+// besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that the rule leaves; first those of
+// which no workgroup waits for room.
+func besideCandidates(s *Site) []Candidate {
+	rule, gate := besideParts(s)
+	if rule == nil {
+		return nil
+	}
+	var list []Candidate
+	for _, c := range recurrent.DeltaBeside(rule) {
+		rest := *s.Target
+		rest.Units = s.Target.Units*max(1, unitLanes/c.Lanes) - c.Grid[0]
+		if rest.Units <= 0 || c.Grid[1] > 1 || c.Grid[2] > 1 {
+			continue
+		}
+		gate.Target = &rest
+		for _, other := range matmul.GemvBeside(gate, c.Lanes) {
+			joint := site.Beside(c, other, gatePrefix)
+			joint.Shape = joined(c.Shape, other.Shape)
+			list = append(list, joint)
+		}
+	}
+	waiting := func(c Candidate) int { return max(0, c.Grid[0]-s.Target.Units*max(1, unitLanes/c.Lanes)) }
+	slices.SortStableFunc(list, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Lanes, a.Lanes), cmp.Compare(waiting(a), waiting(b)))
+	})
+	return list
+}
+
+// unitLanes is the lanes of a unit for which both have registers.
+const unitLanes = 512
+
+// besideWants is what the projection wants.
+func besideWants(s *Site) []Rewrite {
+	if _, gate := besideParts(s); gate != nil {
+		return matmul.GemvWants(gate)
+	}
+	return nil
+}
