@@ -1,5 +1,6 @@
 # make run    compile the chat model in testdata for this computer and ask it two questions; needs Go only
-# make test   everything; installs the Debian packages that the tests need
+# make test   all kinds of test, in minutes; installs the Debian packages that the tests need
+# make test-all   lint and every test, as continuous integration runs them
 GO ?= go
 MODEL := testdata/models/gopher-q4_k_m.gguf
 CHAT := testdata/models/gopher-chat-q4_k_m.gguf
@@ -9,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test packages lint generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all packages lint generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -29,12 +30,19 @@ run: build
 	bin/zincrun chat .build/gopher-chat.bin --temp 0 --think off -p "What does sort.Search do?"
 
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
-test lint: export GOGC = 400
+test test-all lint: export GOGC = 400
 # Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
-test: export GALLIVM_PERF = nopt
-test: packages lint
-	@# Lint has had go vet look at all. The packages that take longest begin first: runtime/verify would be last, alone for 50 s.
-	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -ldflags='-s -w' -timeout 30m . ./codegen/kernels ./runtime/verify ./...
+test test-all: export GALLIVM_PERF = nopt
+# go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s.
+TESTS = VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -ldflags='-s -w' -timeout 30m
+PACKAGES := . ./codegen/kernels ./runtime/verify ./...
+
+# Sweeps are sampled, and the longest runs of whole plans left out: docs/testing.md
+test: packages
+	$(TESTS) -short $(PACKAGES)
+
+test-all: packages lint
+	$(TESTS) $(PACKAGES)
 	cd runtime/vulkan/vk/vkcheck && CGO_ENABLED=1 $(GO) test ./...
 
 # What the tests need beside Go: SPIRV-Tools, a Vulkan driver, a browser, gcc.

@@ -50,6 +50,12 @@ var cached = []withCache{
 	{"tiny-qwen35moe", ir.F16, false}, {"tiny-qwen35moe-3-6", ir.F16, true}, {"tiny-qwen35moe-3-6", ir.Q8_0, false},
 }
 
+// leftOut reports whether -short leaves a text to all tests: it has the model of experts, whose layers are of all kinds, on each
+// device, and the dense one with a cache of q8_0 on the host.
+func (c withCache) leftOut() bool {
+	return testing.Short() && c.model != "gopher-moe" && !(c.model == "gopher" && c.host)
+}
+
 var modelsDir = flag.String("models", "", "write the tiny models to this directory and keep them, for other engines")
 
 // modelPath returns the file of a model.
@@ -195,12 +201,12 @@ func peerLogits(model string) string {
 }
 
 // TestLogitsArePeers holds the logits against llama.cpp's. On llvmpipe, whose compiler takes long, are one model of experts
-// and a hybrid, with caches of f32, which other tests do without.
+// and a hybrid, with caches of f32, which other tests do without; -short has the host alone, whose texts TestOneText has llvmpipe write.
 func TestLogitsArePeers(t *testing.T) {
 	for _, model := range models {
 		want := readFloats(t, peerLogits(model))
 		for _, d := range devices {
-			if d.target != "host" && model != "gopher-moe" && model != "tiny-qwen35moe-3-6" {
+			if d.target != "host" && (testing.Short() || model != "gopher-moe" && model != "tiny-qwen35moe-3-6") {
 				continue
 			}
 			t.Run(model+"/"+d.target, func(t *testing.T) {
@@ -228,7 +234,7 @@ func TestOneText(t *testing.T) {
 	for _, c := range cached {
 		var want []int32
 		for _, d := range devices {
-			if c.host && d.target != "host" {
+			if c.host && d.target != "host" || c.leftOut() {
 				continue
 			}
 			t.Run(c.name(d.target), func(t *testing.T) {
@@ -261,7 +267,7 @@ func TestOneText(t *testing.T) {
 func TestCheckpoint(t *testing.T) {
 	for _, c := range cached {
 		for _, d := range devices {
-			if c.host && d.target != "host" {
+			if c.host && d.target != "host" || c.leftOut() {
 				continue
 			}
 			t.Run(c.name(d.target), func(t *testing.T) {
@@ -308,22 +314,32 @@ func TestCheckpoint(t *testing.T) {
 }
 
 // TestHybridsVerify runs every dispatch of the hybrids on the device and on the
-// oracle, those of one with a cache of q8_0.
+// oracle, those of one with a cache of q8_0. -short has a decode entry of that one.
 func TestHybridsVerify(t *testing.T) {
 	for model, h := range hybrids {
+		if testing.Short() && !h.merged {
+			continue
+		}
 		t.Run(model, func(t *testing.T) {
 			kv := ir.F16
 			if h.merged {
 				kv = ir.Q8_0
 			}
 			o := openOnce(t, model, "llvmpipe", "vulkan", kv)
-			compareDispatches(t, o.plan, o.src, o.x.(*vulkan.Executor), verify.Options{Context: 20, Rows: 20}, 480)
+			options, least := verify.Options{Context: 20, Rows: 20}, 480
+			if testing.Short() {
+				options.Entry, least = "decode/1", 30
+			}
+			compareDispatches(t, o.plan, o.src, o.x.(*vulkan.Executor), options, least)
 		})
 	}
 }
 
 // TestFixedPoint runs what only other targets have: inputs in fixed point.
 func TestFixedPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestGemvFixed of codegen/kernels runs kernels that read fixed point")
+	}
 	llvmpipe, err := target.Lookup("llvmpipe")
 	if err != nil {
 		t.Fatal(err)
@@ -377,10 +393,15 @@ var roundings = map[ir.DType]float64{ir.F16: 1e-3, ir.Q8_0: 8e-3}
 
 // checkChunks feeds the tokens in chunks of many sizes, the last one excepted,
 // which must be what all sizes predict. Sizes that decode entries have take turns: a bit that one of them changes shows in all that follows.
+// -short has 1, 8 and 7 rows and one wide step.
 func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32, rounding float64) {
 	ids, last := ids[:len(ids)-1], ids[len(ids)-1]
 	var first []float32
-	for _, sizes := range [][]int{{1}, {2, 4, 8, 7}, {64}, {256}} {
+	turns := [][]int{{1}, {2, 4, 8, 7}, {64}, {256}}
+	if testing.Short() {
+		turns = [][]int{{1}, {8, 7}, {256}}
+	}
+	for _, sizes := range turns {
 		s.Reset()
 		var next int32
 		for turn := 0; s.Len() < len(ids); turn++ {

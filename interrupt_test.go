@@ -14,11 +14,15 @@ import (
 // TestInterrupted gives up prompts, profiles and checkpoints at many times. What was submitted
 // must not lose its memory, and what comes next must not be disturbed.
 func TestInterrupted(t *testing.T) {
+	model, rows := "gopher", 200
+	if testing.Short() {
+		model, rows = "gopher-moe", 90 // which TestOneText has opened, and an entry that it runs
+	}
 	for _, d := range devices {
 		t.Run(d.target, func(t *testing.T) {
-			plan, x, tok := load(t, "gopher", d.target, d.device, ir.F16)
+			plan, x, tok := load(t, model, d.target, d.device, ir.F16)
 			ids := encode(tok, prompt)
-			long := slices.Repeat(ids, 200/len(ids))
+			long := slices.Repeat(ids, rows/len(ids))
 			s := runtime.NewSession(plan, x)
 			continued := func() []int32 {
 				s.Reset()

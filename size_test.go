@@ -100,12 +100,16 @@ func wordy(meta []gguf.KV) {
 	}
 }
 
-// TestPlanSize compiles the published models for a target of each kind with kernels that we lower ourselves; others of a kind differ in little.
+// TestPlanSize compiles the published models for a target of each kind with kernels that we lower ourselves; others of a kind differ in little. -short has
+// one target for each model.
 func TestPlanSize(t *testing.T) {
 	for model, build := range published {
 		f := writeHeader(t, model, build)
 		for _, tg := range target.All() {
 			if !slices.Contains([]string{"host", "llvmpipe", "sm_90", "sm_90-cuda", "gfx1201", "generic"}, tg.Name) {
+				continue
+			}
+			if testing.Short() && tg.Name != map[string]string{"qwen3-8b": "sm_90-cuda", "qwen35moe-35b-a3b": "gfx1201"}[model] {
 				continue
 			}
 			t.Run(model+"/"+tg.Name, func(t *testing.T) {
@@ -164,6 +168,9 @@ var (
 // TestReportSize writes the report of the largest published model with all passes, and
 // that of the difference between two targets.
 func TestReportSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestPage of plans/report opens smaller reports in a browser")
+	}
 	const model = reportModel
 	f := writeHeader(t, model, published[model])
 	compiled := slices.Clone(reportPlans)

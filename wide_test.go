@@ -25,6 +25,9 @@ const wideVariable = "ZINC_TEST_WIDE"
 // LLVM is to make vectors of 512 bits: the delta rule chunk by chunk, projections of f32 in tiles.
 // The environment that asks for it stays in a child process.
 func TestWideSubgroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestDeltaChunk, TestDeltaChunked and TestGemmFloat of codegen/kernels interpret these kernels")
+	}
 	if os.Getenv(wideVariable) != "" {
 		wideSubgroups(t)
 		return

@@ -58,6 +58,9 @@ func asks(t *testing.T, path string, o *radv.Oracle, all bool) (rows map[string]
 // TestFewQuestions holds that what AMD's compiler is asked about is little more than half of the candidates, and that a choice by that is
 // as good as one by all.
 func TestFewQuestions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestQuestionsOfHeader counts questions, TestTuneOnAMD chooses by them")
+	}
 	on := amd(t)
 	o, err := radv.Open(t.Context(), on.AMD.Family, on.AMD.StandIn, nil)
 	if err != nil {

@@ -24,6 +24,9 @@ import (
 // figures; those of docs/lab/cost-model.md are of all entries of the models that -args names. Without names
 // it asks about a model of experts and one entry of each kind.
 func TestRank(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestTuneOnAMD asks the same compiler, TestPredictAMD of codegen/strategy predicts")
+	}
 	models, entries := flag.Args(), []string(nil)
 	if len(models) == 0 {
 		models, entries = []string{filepath.Join("..", "testdata", "models", "gopher-moe-q4_k_m.gguf")}, []string{"decode/1", "decode/8", "prefill/128"}

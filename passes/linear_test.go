@@ -20,6 +20,9 @@ func TestAllPasses(t *testing.T) { runAll(t, *layerCount) }
 // sorts and searches with, runs for 12 and for 96 layers: eight times as many layers may
 // take 32 times as many runs. A block that is quadratic takes up to 64 times as many.
 func TestPassesAreLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the compiler anew; TestAllPasses runs the passes")
+	}
 	binary := filepath.Join(t.TempDir(), "passes.test")
 	// Blocks are counted alike without what makes code fast or what debuggers want, which takes a quarter of the build.
 	build := exec.Command("go", "test", "-c", "-o", binary, "-gcflags=all=-l -dwarf=false", "-ldflags=-s -w", "-covermode=count", "-coverpkg=../passes,../codegen,../ir,slices,sort,maps", ".")

@@ -36,7 +36,7 @@ func splitTiles(rows int, c siteTest) siteTest {
 // without them have other families. The interpreter computes it.
 func TestAttentionCoop(t *testing.T) {
 	many := siteTest{ctx: 96, slots: 2, rows: 70}
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		attentionTest("attention_coop", "f16", 128, 8, 2, 0, many),
 		attentionTest("attention_coop", "f16", 64, 8, 8, 0, many),
 		attentionTest("attention_coop", "q8_0", 128, 8, 2, 0, many),
@@ -46,7 +46,7 @@ func TestAttentionCoop(t *testing.T) {
 		rounded(256, attentionTest("attention_coop", "f16", 64, 4, 4, 0, many)),
 		splitTiles(8, attentionTest("attention_coop", "f16", 256, 16, 2, 3, many)),
 		rounded(1024, gated(128, 8, false, attentionTest("attention_coop", "f16", 128, 8, 1, 0, many))),
-	} {
+	}) {
 		c = halfQuery(c)
 		c.checkMatrices(t)
 		c.rounds, c.rows, c.n, c.pos = true, 20, 19, []int{70}
@@ -105,14 +105,14 @@ func TestWideHeads(t *testing.T) {
 		c.group = strings.ReplaceAll(c.group, "block=32", "block=64")
 		return c
 	}
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		same(attentionTest("attention_coop", "f16", 576, 20, 1, 0, many)),
 		same(block(splitTiles(8, attentionTest("attention_coop", "f16", 576, 4, 1, 3, many)))),
 		same(attentionTest("attention_coop", "q8_0", 576, 4, 1, 0, many)),
 		attentionTest("attention_coop", "f16", 512, 8, 1, 0, many),
 		block(splitTiles(8, attentionTest("attention_coop", "q8_0", 512, 8, 2, 2, many))),
 		windowed(70, 4, attentionTest("attention_coop", "f16", 320, 4, 1, 0, many)),
-	} {
+	}) {
 		c = halfQuery(c)
 		c.checkOn(t, on)
 		c.runOn(t, on)

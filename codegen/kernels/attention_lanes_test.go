@@ -8,14 +8,14 @@ import (
 
 // TestAttentionLanes runs attention of many rows as on a processor, in the interpreter.
 func TestAttentionLanes(t *testing.T) {
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		attentionTest("attention_lanes", "f16", 64, 4, 2, 0, siteTest{ctx: 96, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
 		attentionTest("attention_lanes", "f16", 128, 2, 1, 0, siteTest{ctx: 96, slots: 1, rows: 64}),
 		attentionTest("attention_lanes", "f32", 96, 2, 1, 0, siteTest{ctx: 80, slots: 1, rows: 33, pos: []int{31}}),
 		attentionTest("attention_lanes", "f32", 80, 2, 1, 0, siteTest{ctx: 64, slots: 1, rows: 40, n: 1, pos: []int{0}}),
 		attentionTest("attention_lanes", "q8_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
 		attentionTest("attention_lanes", "q4_0", 96, 2, 2, 0, siteTest{ctx: 97, slots: 2, rows: 48, n: 35, pos: []int{30}, slot: []int{1}}),
-	} {
+	}) {
 		c.runOn(t, processor(t))
 	}
 }
@@ -26,7 +26,7 @@ func TestDecodeAttentionLanes(t *testing.T) {
 		return merged(headDim, heads, splits, attentionTest("attention_split", kv, headDim, heads, kvHeads, splits, c))
 	}
 	few := siteTest{ctx: 128, slots: 2, rows: 4, n: 3, pos: []int{70, 71, 100}, slot: []int{1, 1, 0}}
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		split("f16", 128, 4, 1, 3, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
 		split("f16", 64, 4, 4, 8, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{5, 63}, slot: []int{1, 0}}), // empty splits
 		split("f32", 96, 8, 1, 1, siteTest{ctx: 32, slots: 1, rows: 1, pos: []int{31}}),
@@ -40,7 +40,7 @@ func TestDecodeAttentionLanes(t *testing.T) {
 		ringed(64, windowed(40, 4, merged(128, 4, 3, attentionTest("attention_split", "f16", 128, 4, 1, 3, few)))),
 		windowed(1, 4, merged(64, 4, 2, attentionTest("attention_split", "f32", 64, 4, 2, 2, few))),
 		windowed(128, 4, attentionTest("attention_split", "f16", 64, 4, 2, 0, few)),
-	} {
+	}) {
 		c.runOn(t, processor(t))
 	}
 	at := siteTest{ctx: 64, slots: 8, pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}

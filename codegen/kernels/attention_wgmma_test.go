@@ -18,7 +18,7 @@ func TestAttentionWgmma(t *testing.T) {
 		c.group = strings.ReplaceAll(c.group, "block=32", "block=128")
 		return c
 	}
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, many),
 		attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, begin),
 		attentionTest("attention_wgmma", "f16", 128, 3, 1, 0, whole),
@@ -38,7 +38,7 @@ func TestAttentionWgmma(t *testing.T) {
 		block(splitTiles(16, attentionTest("attention_wgmma", "q8_0", 256, 8, 1, 3, many))),
 		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "q8_0", 192, 4, 1, 0, round))),
 		ringed(704, windowed(170, 4, attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, round))),
-	} {
+	}) {
 		t.Run(fmt.Sprint(strings.SplitN(c.group, "{", 2)[1]), func(t *testing.T) {
 			t.Parallel()
 			c := halfQuery(c)

@@ -72,7 +72,7 @@ state @s : f32[%d, %d, %d, %d]
 const deltaAll = "conv norm decay sigmoid gated"
 
 func TestDelta(t *testing.T) {
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		deltaTest(deltaAll, "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
 		deltaTest(deltaAll, "mod", 128, 1, 2, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{0}}),
 		deltaTest(deltaAll, "div", 64, 2, 6, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}), // over the end of the ring
@@ -88,7 +88,7 @@ func TestDelta(t *testing.T) {
 		deltaTest("norm decay sigmoid", "div", 256, 1, 1, siteTest{ctx: 64, slots: 1, rows: 3, pos: []int{5}}),
 		deltaTest("norm floor decay sigmoid", "mod", 64, 1, 1, siteTest{ctx: 64, slots: 1, rows: 2, pos: []int{5}}),
 		deltaTest("norm decay sigmoid gated", "div", 160, 1, 1, siteTest{ctx: 64, slots: 1, rows: 9, pos: []int{5}}),
-	} {
+	}) {
 		c.run(t)
 		c.runOn(t, processor(t))
 		c.checkBuild(t)
@@ -237,12 +237,12 @@ func TestDeltaChunk(t *testing.T) {
 }
 
 func TestDeltaChunked(t *testing.T) {
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		deltaChunkTest("chunked", "mod", 128, 2, 4, siteTest{ctx: 64, slots: 1, rows: 256, n: 21, pos: []int{5}}),
 		deltaChunkTest("chunked", "div", 64, 1, 2, siteTest{ctx: 64, slots: 2, rows: 256, n: 17, pos: []int{0}, slot: []int{1}}),
 		deltaChunkTest("chunked", "mod", 128, 1, 3, siteTest{ctx: 64, slots: 1, rows: 256, n: 1, pos: []int{9}}), // less than is copied ahead
 		deltaChunkTest("chunked", "mod", 64, 1, 1, siteTest{ctx: 64, slots: 1, rows: 256, n: 40, pos: []int{0}}), // whole chunks
-	} {
+	}) {
 		for _, name := range []string{"sm_90", "sm_90-cuda"} { // where lanes copy
 			c.alone = true
 			c.runOn(t, lookup(t, name))

@@ -66,7 +66,7 @@ func withDevice(run func() int) (int, error) {
 		}
 		defer device.Close()
 		code, err := racetest.Main(run, spare...)
-		if err == nil && code == 0 && racetest.All() {
+		if err == nil && code == 0 && racetest.All() && !testing.Short() {
 			err = unseen()
 		}
 		if err != nil {
@@ -78,6 +78,19 @@ func withDevice(run func() int) (int, error) {
 		return code, nil
 	}
 	return 0, fmt.Errorf("no llvmpipe among the Vulkan devices")
+}
+
+// takes reports whether a sweep has its case i: of -short one of n, by turns.
+func takes(i, n int) bool { return !testing.Short() || i%n == 0 }
+
+// some returns the cases that a sweep has: of -short each third.
+func some[T any](cases []T) (list []T) {
+	for i, c := range cases {
+		if takes(i, 3) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // launcher is launch, onDevice or interpretOnly.
@@ -92,8 +105,13 @@ var shown = struct {
 	large   map[string]paths // by kernel
 }{modules: map[string]bool{}, paths: paths{}, large: map[string]paths{}}
 
-// largest is how many operations a module has at most that the device runs: six that had more took Mesa 51 of its 87 s.
-const largest = 2000
+// largest is how many operations a module has at most that the device runs: six that had more took Mesa 51 of its 87 s. -short has smaller ones.
+func largest() int {
+	if testing.Short() {
+		return 800
+	}
+	return 2000
+}
 
 // shows reports whether the device runs a module: one that it has run, or that takes a path that none before it took. Mesa takes fifty times
 // as long to compile a module as the interpreter takes to run it. What large modules do, smaller ones have to show: see unseen.
@@ -103,7 +121,7 @@ func shows(c kernels.Candidate, f *kernel.Func) bool {
 	module := fmt.Sprint(c.Kernel, c.Consts)
 	operations := 0
 	f.Body().Walk(func(*kernel.Node) { operations++ })
-	if operations > largest {
+	if operations > largest() {
 		shown.large[c.Kernel] = paths{}
 		shown.large[c.Kernel].add(f)
 		return false
@@ -125,7 +143,7 @@ func unseen() error {
 	if len(list) == 0 {
 		return nil
 	}
-	return fmt.Errorf("no module of at most %d operations has these: %q", largest, slices.Sorted(maps.Values(list)))
+	return fmt.Errorf("no module of at most %d operations has these: %q", largest(), slices.Sorted(maps.Values(list)))
 }
 
 // interpretOnly is launch in the interpreter, whatever the candidate.

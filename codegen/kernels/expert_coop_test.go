@@ -10,12 +10,12 @@ import (
 // TestExpertCoop builds what targets with cooperative matrices get for experts over
 // sorted slots whose x is f16.
 func TestExpertCoop(t *testing.T) {
-	for _, m := range []moe{
+	for _, m := range some([]moe{
 		{dtype: ir.Q4_K, embd: 512, ff: 256, experts: 12, slots: 8, gating: "softmax"},
 		{dtype: ir.Q8_0, embd: 192, ff: 64, experts: 100, slots: 8, merged: true, gating: "softmax"},
 		{dtype: ir.Q6_K, embd: 256, ff: 256, experts: 3, slots: 2, gating: "sigmoid"},
 		{dtype: ir.MXFP4, embd: 256, ff: 192, experts: 32, slots: 4, merged: true, gating: "softmax"},
-	} {
+	}) {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			ids := func(w *world) *ir.Value {
@@ -37,7 +37,7 @@ func TestExpertCoop(t *testing.T) {
 // TestExpertCoopNumbers computes experts' projections with the cooperative matrices of an interpreter: of an expert
 // that all rows choose, one that none does, of rows and of slots.
 func TestExpertCoopNumbers(t *testing.T) {
-	for _, d := range []ir.DType{ir.Q4_K, ir.Q6_K, ir.Q8_0, ir.MXFP4} {
+	for _, d := range some([]ir.DType{ir.Q4_K, ir.Q6_K, ir.Q8_0, ir.MXFP4}) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			const rows, n, k, width = 40, 37, 256, 72

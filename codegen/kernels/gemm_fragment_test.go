@@ -19,9 +19,9 @@ import (
 func TestGemmFragment(t *testing.T) {
 	small := *lookup(t, "sm_90")
 	small.Units = 1 // so that workgroups take several tiles
-	for _, g := range coopGroups {
-		for _, rows := range []int{9, 12, 20, 48} {
-			if !g.fragments {
+	for i, g := range coopGroups {
+		for j, rows := range []int{9, 12, 20, 48} {
+			if !g.fragments || !takes(i+j, 4) {
 				continue
 			}
 			t.Run(fmt.Sprint(g.name, " ", rows), func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestGemmFragment(t *testing.T) {
 
 // TestGemmFragmentRows computes steps of all numbers of rows that have code of their own.
 func TestGemmFragmentRows(t *testing.T) {
-	for _, n := range []int{1, 24, 25, 40, 41, 48} {
+	for _, n := range some([]int{1, 24, 25, 40, 41, 48}) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 48, n)
@@ -53,8 +53,11 @@ func TestGemmFragmentRows(t *testing.T) {
 // TestGemmFragmentTall computes steps of so many rows that there are several tiles of them, of which the
 // last is not full or has none, and of one tile of as many rows as lanes can keep sums of.
 func TestGemmFragmentTall(t *testing.T) {
-	for _, c := range []struct{ rows, n int }{{128, 64}, {128, 65}, {128, 128}, {300, 290}, {300, 100}} {
-		for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.Q4_0} {
+	for i, c := range []struct{ rows, n int }{{128, 64}, {128, 65}, {128, 128}, {300, 290}, {300, 100}} {
+		for j, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.Q4_0} {
+			if !takes(i+j, 5) {
+				continue
+			}
 			t.Run(fmt.Sprint(c.rows, " ", c.n, " ", d), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, c.rows, c.n)
@@ -69,7 +72,7 @@ func TestGemmFragmentTall(t *testing.T) {
 // TestGemmFragmentSplits computes projections whose workgroups share the elements of a row: the last
 // of them adds, and leaves the counters as they were.
 func TestGemmFragmentSplits(t *testing.T) {
-	for _, c := range [][2]int{{48, 37}, {128, 100}, {300, 290}} {
+	for _, c := range some([][2]int{{48, 37}, {128, 100}, {300, 290}}) {
 		t.Run(fmt.Sprint(c[1]), func(t *testing.T) { t.Parallel(); testGemmFragmentSplits(t, c[0], c[1]) })
 	}
 }

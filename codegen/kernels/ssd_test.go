@@ -82,14 +82,14 @@ state @s : f32[%d, %d, %d, %d]
 }
 
 func TestSSDAround(t *testing.T) {
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		ssdAroundTest("cut bias write gate", 4, 64, 2, 128, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
 		ssdAroundTest("cut bias write gate", 2, 64, 1, 64, siteTest{ctx: 64, slots: 3, rows: 1, pos: []int{0}, slot: []int{2}}),
 		ssdAroundTest("write gate", 4, 16, 4, 16, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}), // over the end of the ring
 		ssdAroundTest("bias gate", 6, 32, 2, 32, siteTest{ctx: 64, slots: 4, rows: 4, pos: []int{20, 21, 0, 33}, slot: []int{2, 1, 0, 3}}),
 		ssdAroundTest("cut write", 2, 64, 1, 32, siteTest{ctx: 64, slots: 2, rows: 8, n: 6, pos: []int{7, 8, 9, 0, 1}, slot: []int{1, 1, 1, 0}}),
 		ssdAroundTest("cut write gate", 2, 48, 2, 96, siteTest{ctx: 64, slots: 2, rows: 2, pos: []int{0, 1}, slot: []int{1, 1}}),
-	} {
+	}) {
 		c.run(t)
 		c.runOn(t, lookup(t, "sm_90"))
 		c.runOn(t, lookup(t, "sm_90-cuda"))
@@ -103,7 +103,7 @@ func TestSSDAroundOfAnyWidth(t *testing.T) {
 }
 
 func TestSSD(t *testing.T) {
-	for _, c := range []siteTest{
+	for _, c := range some([]siteTest{
 		ssdTest(false, 4, 64, 2, 128, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{40}}),
 		ssdTest(true, 2, 64, 1, 128, siteTest{ctx: 64, slots: 3, rows: 1, pos: []int{0}, slot: []int{2}}),
 		ssdTest(true, 4, 16, 4, 16, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}),
@@ -116,7 +116,7 @@ func TestSSD(t *testing.T) {
 		ssdTest(true, 2, 64, 1, 80, siteTest{ctx: 64, slots: 1, rows: 8, n: 5, pos: []int{14}}),
 		ssdTest(true, 2, 64, 1, 112, siteTest{ctx: 64, slots: 1, rows: 1, pos: []int{14}}),
 		ssdTest(true, 2, 64, 1, 256, siteTest{ctx: 64, slots: 1, rows: 8, n: 8, pos: []int{14}}),
-	} {
+	}) {
 		c.run(t)
 		c.runOn(t, processor(t))
 		c.runOn(t, lookup(t, "sm_90"))

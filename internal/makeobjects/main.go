@@ -47,7 +47,7 @@ func run(ctx context.Context, check bool, only string) error {
 	if pflag.NArg() > 0 {
 		return errors.New("takes no arguments")
 	}
-	list, err := wanted(ctx, ".", processors(only), allOf)
+	list, err := wanted(ctx, ".", processors(only), 1, allOf)
 	if err != nil {
 		return err
 	}

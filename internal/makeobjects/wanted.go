@@ -171,9 +171,9 @@ type choice func(kernel string, machines []*llvm.Machine) []*llvm.Machine
 
 func allOf(_ string, machines []*llvm.Machine) []*llvm.Machine { return machines }
 
-// wanted returns the kernels of all programs for the targets, each once. Targets that differ in their machine alone
+// wanted returns the kernels of one in every so many programs for the targets, each once. Targets that differ in their machine alone
 // have the same kernels, which are looked for once.
-func wanted(ctx context.Context, root string, targets []*target.Target, on choice) ([]keyed, error) {
+func wanted(ctx context.Context, root string, targets []*target.Target, every int, on choice) ([]keyed, error) {
 	dir, err := os.MkdirTemp("", "makeobjects")
 	if err != nil {
 		return nil, err
@@ -182,6 +182,10 @@ func wanted(ctx context.Context, root string, targets []*target.Target, on choic
 	all, err := programs(root, dir)
 	if err != nil {
 		return nil, err
+	}
+	var some []program
+	for i := 0; i < len(all); i += every {
+		some = append(some, all[i])
 	}
 	var list []keyed
 	for len(targets) > 0 {
@@ -200,11 +204,11 @@ func wanted(ctx context.Context, root string, targets []*target.Target, on choic
 		if err != nil {
 			return nil, err
 		}
-		some, err := kernelsOf(ctx, all, first, machines, on)
+		kernels, err := kernelsOf(ctx, some, first, machines, on)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, some...)
+		list = append(list, kernels...)
 	}
 	return list, nil
 }

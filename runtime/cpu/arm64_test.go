@@ -21,6 +21,9 @@ import (
 // TestARM64 runs models on emulated processors, with and without dot products of unsigned and signed bytes: all layers write the
 // oracle's texts, and each dispatch of one agrees with it. A processor without them refuses the plans that have them.
 func TestARM64(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestARM64 of runtime/cpu/native emulates the driver, TestNothingIsMissing of internal/makeobjects lowers kernels for arm64")
+	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "emulated")
 	build := exec.Command("go", "build", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", program, "./cputest/emulated")

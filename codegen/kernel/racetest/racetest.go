@@ -35,13 +35,13 @@ func First(kernel string, wave int) bool {
 }
 
 // Run is f.Run, whose error fails the test. It then runs f without each of its barriers and
-// fences of which no run before has shown that it is needed. args end as f leaves them.
+// fences of which no run before has shown that it is needed; -short does not. args end as f leaves them.
 func Run(t testing.TB, f *kernel.Func, spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) {
 	t.Helper()
 	var open []int
 	var keys []string
 	for i, barrier := range f.Barriers() {
-		if key := f.Name + ": " + barrier; !needed(key) {
+		if key := f.Name + ": " + barrier; !testing.Short() && !needed(key) {
 			open, keys = append(open, i), append(keys, key)
 		}
 	}
@@ -99,7 +99,7 @@ func All() bool {
 	return pattern == nil || pattern.Value.String() == ""
 }
 
-// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, it fails for the
+// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, and not -short, it fails for the
 // barriers without which none has failed, but for spare ones, and for spare ones that are not.
 func Main(run func() int, spare ...Spare) (code int, err error) {
 	code = run()
@@ -110,7 +110,7 @@ func Main(run func() int, spare ...Spare) (code int, err error) {
 		}
 	}
 	sort.Strings(list)
-	if code != 0 || !All() {
+	if code != 0 || !All() || testing.Short() {
 		if testing.Verbose() {
 			fmt.Fprintf(os.Stderr, "barriers that these tests did not miss: %q\n", list)
 		}
