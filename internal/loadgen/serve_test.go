@@ -9,11 +9,15 @@ import (
 	"github.com/zincc-dev/zincc/runtime/api"
 )
 
-// TestSoakServer is a short soak of the server with a model on this processor.
+// TestSoakServer is a short soak of the server with a model on this processor, with -short a shorter one.
 func TestSoakServer(t *testing.T) {
 	server := httptest.NewServer(hosted.Serve(t, "gopher-chat", 256, 4, api.Options{Loopback: true}))
 	defer server.Close()
-	s := newSoak(t, server.URL, 200)
+	requests := 200
+	if testing.Short() {
+		requests = 60
+	}
+	s := newSoak(t, server.URL, requests)
 	s.rest = 20 * time.Second
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -448,6 +448,9 @@ func TestDiffPage(t *testing.T) {
 
 // TestScreenshots takes the pictures of the documents; with -update it writes them.
 func TestScreenshots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestPage draws the same page")
+	}
 	plan, o := compiled(t, "gopher-moe", "gfx1201")
 	r, err := report.New(plan, o)
 	path := write(t, r, err)
