@@ -111,7 +111,7 @@ func Main(run func() int, spare ...Spare) (code int, err error) {
 	}
 	sort.Strings(list)
 	if code != 0 || !All() || testing.Short() {
-		if testing.Verbose() {
+		if testing.Verbose() && !testing.Short() {
 			fmt.Fprintf(os.Stderr, "barriers that these tests did not miss: %q\n", list)
 		}
 		return code, nil
