@@ -20,7 +20,7 @@ import (
 )
 
 // TestMain runs the tests on lavapipe unless VK_DRIVER_FILES names another
-// driver, and away from the user's pipeline cache.
+// driver, and away from the user's pipeline cache. What Mesa has compiled it shares with other packages.
 func TestMain(m *testing.M) {
 	if os.Getenv("VK_DRIVER_FILES") == "" {
 		os.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")
@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "zincc-cache-")
 	if err != nil {
 		panic(err)
+	}
+	if caches, err := os.UserCacheDir(); err == nil && os.Getenv("MESA_SHADER_CACHE_DIR") == "" {
+		os.Setenv("MESA_SHADER_CACHE_DIR", caches)
 	}
 	os.Setenv("XDG_CACHE_HOME", dir)
 	code := m.Run()
