@@ -328,7 +328,7 @@ func TestHybridsVerify(t *testing.T) {
 			o := openOnce(t, model, "llvmpipe", "vulkan", kv)
 			options, least := verify.Options{Context: 20, Rows: 20}, 480
 			if testing.Short() {
-				options.Entry, least = "decode/1", 30
+				options.Entry, least = "decode/1", 28
 			}
 			compareDispatches(t, o.plan, o.src, o.x.(*vulkan.Executor), options, least)
 		})
