@@ -69,23 +69,30 @@ func TestProjectBeside(t *testing.T) {
 	float := strings.NewReplacer("linear %%1, @blk.0.attn_gate.weight", "linear %%0, @blk.0.attn_gate.weight")
 	lone := strings.NewReplacer("linear %%1, @blk.0.attn_qkv.weight", "linear %%0, @blk.0.attn_qkv.weight")
 	wide := strings.NewReplacer("group=128", "group=64", "ssm_norm.weight : f32[128]", "ssm_norm.weight : f32[64]")
+	as := func(c *target.Target) {}
 	for _, c := range []struct {
 		on, text string
+		change   func(c *target.Target)
 		moves    bool
 	}{
-		{"sm_90-cuda", gatedRule, true},
-		{"sm_120-cuda", gatedRule, true},
-		{"sm_90", gatedRule, false},
-		{"sm_90-cuda", two.Replace(gatedRule), false},
-		{"sm_90-cuda", reader.Replace(gatedRule), false}, // the gate has another reader
-		{"sm_90-cuda", float.Replace(gatedRule), false},  // reads x as it is
-		{"sm_90-cuda", lone.Replace(gatedRule), false},   // nothing else reads x in fixed point
-		{"sm_90-cuda", wide.Replace(gatedRule), true},    // a norm of parts of a head is the projection's own matter
+		{"sm_90-cuda", gatedRule, as, true},
+		{"sm_120-cuda", gatedRule, as, true},
+		{"sm_90", gatedRule, as, false},
+		{"sm_90-cuda", gatedRule, func(c *target.Target) { c.Units = 7 }, false},        // four heads leave fewer than half
+		{"sm_90-cuda", gatedRule, func(c *target.Target) { c.Shared = 4 << 10 }, false}, // teams have no room for x: all goes back
+		{"sm_90-cuda", two.Replace(gatedRule), as, false},
+		{"sm_90-cuda", reader.Replace(gatedRule), as, false}, // the gate has another reader
+		{"sm_90-cuda", float.Replace(gatedRule), as, false},  // reads x as it is
+		{"sm_90-cuda", lone.Replace(gatedRule), as, false},   // nothing else reads x in fixed point
+		{"sm_90-cuda", wide.Replace(gatedRule), as, true},    // a norm of parts of a head is the projection's own matter
 	} {
-		on, err := target.Lookup(c.on)
+		published, err := target.Lookup(c.on)
 		if err != nil {
 			t.Fatal(err)
 		}
+		device := *published
+		on := &device
+		c.change(on)
 		parse := func() *ir.Program {
 			p, err := ir.Parse(fmt.Sprintf(c.text, c.on))
 			if err != nil {
@@ -112,6 +119,9 @@ func TestProjectBeside(t *testing.T) {
 		}
 		if !slices.Equal(names, want) {
 			t.Errorf("%s: groups are %v, want %v", c.on, names, want)
+		}
+		if !c.moves && ir.Print(p) != ir.Print(parse()) {
+			t.Errorf("%s: the program is not as it was", c.on)
 		}
 		if got, want := evaluated(t, p), evaluated(t, parse()); !bytes.Equal(got, want) {
 			t.Errorf("%s: the program gives other results", c.on)

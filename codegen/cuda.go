@@ -31,8 +31,8 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	return []byte(text), ptx.Entry, err
 }
 
-// sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the subgroup's number. Other kernels were not
-// measured (docs/lab/cuda-decode.md).
+// sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the subgroup's number. Beside a delta rule that changes nothing;
+// other kernels were not measured (docs/lab/cuda-decode.md, decode-experts.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
 	return c.Overlap == kernels.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
 }

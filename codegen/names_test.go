@@ -83,12 +83,14 @@ func checkNames(t *testing.T, what string, p *ir.Program, on *target.Target) {
 		if passes.KindOf(s.f) != passes.Decode {
 			continue
 		}
-		if orders[s.g.Name] == nil {
-			orders[s.g.Name] = mine
-		}
-		for o := range orders[s.g.Name] {
-			if !mine[o] {
-				t.Errorf("%s %s %s: no candidate of order %q, which a narrower entry has", what, s.f.Name, s.g.Name, o)
+		for _, name := range namesOf(s.g) {
+			if orders[name] == nil {
+				orders[name] = mine
+			}
+			for o := range orders[name] {
+				if !mine[o] {
+					t.Errorf("%s %s %s: no candidate of order %q, which a narrower entry has", what, s.f.Name, s.g.Name, o)
+				}
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func (b *Builder) Workgroup(size Operand) {
 	switch {
 	case n == nil:
 	case b.f.workgroup != nil && b.f.workgroup != n:
-		b.fail("workgroup size set twice")
+		b.fail("workgroup size set to two numbers")
 	default:
 		b.f.workgroup = n
 	}

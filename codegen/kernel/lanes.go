@@ -38,6 +38,9 @@ func (b *Builder) WorkgroupsFrom(first Value, body func()) {
 // WorkgroupAhead returns the index along dimension 0 of the workgroup n places further in its line of the grid, if workgroups run one
 // after the other and this call reaches that workgroup; otherwise the lane's own index. Kernels use it to prefetch lines that they will write.
 func (b *Builder) WorkgroupAhead(n int) Value {
+	if b.from != nil {
+		b.fail("workgroup ahead in a grid of which only some workgroups count")
+	}
 	return b.add(&Node{op: OpBuiltin, typ: U32, imm: uint32(WorkgroupIDX), ahead: true, align: n})
 }
 

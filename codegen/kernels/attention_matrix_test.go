@@ -95,6 +95,34 @@ func atLeast(n int, c siteTest) siteTest {
 	return c
 }
 
+// TestAttentionEven runs attention of four heads of 256 through CUDA whose splits are any multiple of 16 positions, in the interpreter.
+func TestAttentionEven(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	for i, kv := range []string{"f16", "q8_0", "q4_0"} {
+		four := func(splits int, c siteTest) siteTest {
+			s := atLeast(128, moreHeads(256, splits, fresh(256, 1, splits, headsTest(kv, "neox", 256, 64, 1, true, c))))
+			s.group = strings.Replace(s.group, "block=8", "block=16", 1)
+			return s
+		}
+		for j, c := range []siteTest{
+			four(3, siteTest{ctx: 300, slots: 1, rows: 1, pos: []int{128}}),
+			four(4, siteTest{ctx: 600, slots: 1, rows: 1, pos: []int{590}}),
+			four(4, siteTest{ctx: 600, slots: 2, rows: 4, n: 3, pos: []int{5, 583, 127}, slot: []int{1, 0, 1}}),
+		} {
+			if !takes(i+j, 3) {
+				continue
+			}
+			if list := c.candidates(t, c.site(t, on)); !strings.Contains(list[0].Kernel, " g=4 ") || !strings.Contains(list[0].Kernel, " least") {
+				t.Errorf("%s", list[0].Kernel)
+			}
+			c.runOn(t, on)
+		}
+		if takes(i, 3) {
+			four(2, siteTest{ctx: 300, slots: 8, pos: []int{140, 3, 263, 0, 127, 128, 129, 41}, slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}).checkWidthsOn(t, on, "%0")
+		}
+	}
+}
+
 // TestAttentionWide runs attention of eight heads of 256 through CUDA, which a workgroup has together, in the interpreter: splits that
 // are alone, that are merged at once and by twos, with no positions, and all widths of a step.
 func TestAttentionWide(t *testing.T) {

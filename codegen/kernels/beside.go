@@ -49,30 +49,28 @@ func besideParts(s *Site) (rule, gate *Site) {
 	return sites[0], sites[1]
 }
 
-// besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that the rule leaves; first those of
-// which no workgroup waits for room.
+// besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that the rule leaves: first those
+// of most lanes, and of these those of which no workgroup waits for room.
 func besideCandidates(s *Site) []Candidate {
 	rule, gate := besideParts(s)
 	if rule == nil {
 		return nil
 	}
+	workgroups := func(lanes int) int { return s.Target.Units * max(1, unitLanes/lanes) } // that run at once
 	var list []Candidate
 	for _, c := range recurrent.DeltaBeside(rule) {
 		rest := *s.Target
-		rest.Units = s.Target.Units*max(1, unitLanes/c.Lanes) - c.Grid[0]
+		rest.Units = workgroups(c.Lanes) - c.Grid[0]
 		if rest.Units <= 0 || c.Grid[1] > 1 || c.Grid[2] > 1 {
 			continue
 		}
 		gate.Target = &rest
 		for _, other := range matmul.GemvBeside(gate, c.Lanes) {
-			joint := site.Beside(c, other, gatePrefix)
-			joint.Shape = joined(c.Shape, other.Shape)
-			list = append(list, joint)
+			list = append(list, site.Beside(c, other, gatePrefix))
 		}
 	}
-	waiting := func(c Candidate) int { return max(0, c.Grid[0]-s.Target.Units*max(1, unitLanes/c.Lanes)) }
 	slices.SortStableFunc(list, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Lanes, a.Lanes), cmp.Compare(waiting(a), waiting(b)))
+		return cmp.Or(cmp.Compare(b.Lanes, a.Lanes), cmp.Compare(max(0, a.Grid[0]-workgroups(a.Lanes)), max(0, b.Grid[0]-workgroups(b.Lanes))))
 	})
 	return list
 }

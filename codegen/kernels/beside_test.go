@@ -80,6 +80,12 @@ func TestGatedProjection(t *testing.T) {
 		if got, want := last(c), last(plain); !bytes.Equal(got, want) {
 			t.Errorf("heads of %d: the projection's norm gives other bits than the rule's", of.dim)
 		}
+		float := c
+		float.globals += fmt.Sprintf("weight @f : f32[40, %d]\n", width)
+		float.group += fmt.Sprintf("\n%%4 = linear %%0, @f : io f32[T, 40]")
+		if list := kernels.Candidates(float.site(t, on)); len(list) > 0 {
+			t.Errorf("a projection of x as it is: %s", list[0].Kernel)
+		}
 		rows := c
 		rows.rows = 2
 		if list := kernels.Candidates(rows.site(t, on)); slices.ContainsFunc(list, func(k kernels.Candidate) bool { return k.Rows == 2 }) {

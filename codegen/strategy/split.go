@@ -18,7 +18,7 @@ const (
 	maxSplits = 32
 	// wideSplits is the same of workgroups of eight heads, which merge by twos.
 	wideSplits = 66
-	// evenHead is the elements of heads of which parts are even though there are fewer workgroups than units.
+	// evenHead is the elements of heads whose positions are shared evenly, also where there are fewer workgroups than units.
 	evenHead = 256
 	// splitRows is the granularity of splits that have at least as much as a workgroup takes at once.
 	splitRows = 16

@@ -39,7 +39,7 @@ type gemv struct {
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
 	brief bool // target.Target.Brief
-	// aside: beside another kernel, all that it reads is there before the dispatch before has ended.
+	// aside: it shares a dispatch with another kernel, and waits for the dispatch before at the latest in front of its stores.
 	aside bool
 	// barrier: a barrier keeps the driver's compiler from loading x before the first weights.
 	barrier bool
@@ -47,7 +47,7 @@ type gemv struct {
 
 func GemvCandidates(s *site.Site) []site.Candidate {
 	g := matchFew(s)
-	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows || g.runs > 0 && !g.normedRuns(s.Target) || g.ringed() && !g.wholeStep(s.Target) {
+	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows || g.runs > 0 && !g.normedRuns(s.Target) || g.gated != nil && !g.allFixed() || g.ringed() && !g.wholeStep(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
@@ -451,7 +451,7 @@ func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
 			each(r.stream)
 		}
 		if k.aside {
-			b.Await() // only what it stores waits
+			b.Await() // before branches
 		}
 		b.Barrier() // outside of ifs, as cases must have it
 		each(r.finish)

@@ -348,7 +348,7 @@ func (g *linearGroup) normedRuns(t *target.Target) bool {
 	if g.fixed == nil || !weight.FitsDot(g.k) || run%weight.ScaleElements(g.k) != 0 || run%(4*t.Wave) != 0 {
 		return false
 	}
-	if slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.fixed }) {
+	if !g.allFixed() {
 		return false
 	}
 	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}

@@ -297,6 +297,11 @@ func (g *linearGroup) allF32() bool {
 	return !g.half && !slices.ContainsFunc(g.projects, func(p *projection) bool { return p.half })
 }
 
+// allFixed reports whether all projections read x in fixed point.
+func (g *linearGroup) allFixed() bool {
+	return !slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.fixed })
+}
+
 func (p *projection) plain() bool {
 	return p.act == "" && p.scale == nil && !p.half && len(p.residuals) == 0
 }

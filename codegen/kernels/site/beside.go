@@ -14,7 +14,7 @@ func Beside(c, other Candidate, prefix string) Candidate {
 	joint := Candidate{
 		Kernel: "beside " + c.Kernel + ", " + other.Kernel,
 		Order:  other.Order,
-		Shape:  other.Shape,
+		Shape:  c.Shape + ", " + other.Shape,
 		Lanes:  other.Lanes,
 		Rows:   other.Rows,
 		Kept:   other.Kept,
