@@ -83,10 +83,10 @@ func withDevice(run func() int) (int, error) {
 // takes reports whether a sweep has its case i: of -short one of n, by turns.
 func takes(i, n int) bool { return !testing.Short() || i%n == 0 }
 
-// some returns the cases that a sweep has: of -short each third.
+// some returns the cases that a sweep has: of -short each fourth.
 func some[T any](cases []T) (list []T) {
 	for i, c := range cases {
-		if takes(i, 3) {
+		if takes(i, 4) {
 			list = append(list, c)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestNothingIsMissing holds the objects in the program against the kernels of today: a change of a kernel wants `make objects`.
 // Of the machines that have the same kernels, each kernel has its turn on one, so that a change of a machine shows, too. -short has
-// those of each fifth program.
+// those of each tenth program.
 func TestNothingIsMissing(t *testing.T) {
 	archives := map[string]*objects.Archive{} // this program embeds one
 	for _, arch := range []string{"amd64", "arm64"} {
@@ -25,7 +25,7 @@ func TestNothingIsMissing(t *testing.T) {
 	}
 	every := 1
 	if testing.Short() {
-		every = 5
+		every = 10
 	}
 	list, err := wanted(t.Context(), "../..", processors(""), every, func(kernel string, machines []*llvm.Machine) []*llvm.Machine {
 		turn := crc32.ChecksumIEEE([]byte(kernel)) % uint32(len(machines))

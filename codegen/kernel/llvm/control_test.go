@@ -105,9 +105,13 @@ func (w *wanderer) body(loops int) {
 	}
 }
 
-// TestWander compares kernels of random control with the interpreter.
+// TestWander compares kernels of random control with the interpreter, of -short a third of them.
 func TestWander(t *testing.T) {
-	for seed := range uint64(12) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &wanderer{r: rand.New(rand.NewPCG(seed, 1)), left: 60}
 			f, err := kernel.Build("wander", func(b *kernel.Builder) {
