@@ -248,5 +248,5 @@ func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate 
 }
 
 // Besides reports whether a delta rule of one row, of so many heads, has the projection of its gate beside it. That was measured through CUDA only, of 32
-// heads on 132 units (docs/lab/decode-experts.md); where the rule leaves fewer than half of the units, these would take longer for the projection than all do.
+// heads on 132 units (docs/lab/decode-experts.md), and not where the rule leaves fewer than half of the units.
 func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }
