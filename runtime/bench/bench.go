@@ -130,7 +130,7 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 	var r Result
 	var rates []float64
 	for i := range repeats + 1 {
-		c.bytes, c.roofline, c.stages = 0, 0, 0
+		c.runs = c.runs[:0]
 		began := time.Now()
 		if err := once(); err != nil {
 			return r, err
@@ -145,34 +145,52 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		}
 		if i > 0 {
 			rates = append(rates, float64(t.Prompt+t.Gen)/s)
-			r.Bandwidth += float64(c.bytes) / s / float64(repeats)
-			r.Roofline += c.roofline / s / float64(repeats)
+			did := c.work()
+			r.Bytes, r.Stages = did.bytes, did.stages
+			r.Bandwidth += float64(did.bytes) / s / float64(repeats)
+			r.Roofline += did.roofline / s / float64(repeats)
 		}
 	}
-	r.Bytes, r.Stages = c.bytes, c.stages
 	r.Rate, r.Deviation = meanDeviation(rates)
 	return r, nil
 }
 
-// counter counts what the entries that run must read, and how long that and their
-// operations take at best.
+// counter notes which entries run, and where. What that takes is added up later: a token's dispatches take as long to count as some of them to run.
 type counter struct {
 	runtime.Executor
-	session  *runtime.Session
+	session *runtime.Session
+	runs    []run
+}
+
+// run is an entry that ran so many times in a row, at first behind so many positions.
+type run struct {
+	entry         *plans.Entry
+	before, times int
+}
+
+// work is what the entries that ran must read, and how long that and their operations take at best.
+type work struct {
 	bytes    int64
 	roofline float64 // seconds
 	stages   int
 }
 
 func (c *counter) Run(ctx context.Context, e *plans.Entry, times int) error {
-	for i := range times {
-		read, _, _ := e.Work(c.session.Len() + i)
-		c.bytes += read
-		best := e.Predict(c.session.Len() + i)
-		c.roofline += best.Bytes + best.Operations
-		c.stages += e.Steps()
-	}
+	c.runs = append(c.runs, run{e, c.session.Len(), times})
 	return c.Executor.Run(ctx, e, times)
+}
+
+func (c *counter) work() (w work) {
+	for _, r := range c.runs {
+		for i := range r.times {
+			read, _, _ := r.entry.Work(r.before + i)
+			best := r.entry.Predict(r.before + i)
+			w.bytes += read
+			w.roofline += best.Bytes + best.Operations
+			w.stages += r.entry.Steps()
+		}
+	}
+	return w
 }
 
 func meanDeviation(x []float64) (mean, deviation float64) {

@@ -172,7 +172,7 @@ func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error
 			return err
 		}
 	}
-	if err := x.memory.fetch(x.plan); err != nil {
+	if err := x.memory.fetch(entry); err != nil {
 		return err
 	}
 	if err := x.wait(ctx, x.took[this]); err != nil {

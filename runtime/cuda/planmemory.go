@@ -134,14 +134,12 @@ func (m *memory) place(plan *plans.Plan) error {
 	return err
 }
 
-// fetch reads back the step block and the chosen ids.
-func (m *memory) fetch(plan *plans.Plan) error {
+// fetch reads back the step block and the ids that the entry chose.
+func (m *memory) fetch(e *plans.Entry) error {
 	err := m.dev.download(m.back.mapped[:m.step.bytes], m.step.address)
-	for _, e := range plan.Entries {
-		if e.Next != "" && err == nil {
-			r := m.regions[e.Next]
-			err = m.dev.download(m.back.mapped[r.back:r.back+r.bytes], r.address)
-		}
+	if e.Next != "" && err == nil {
+		r := m.regions[e.Next]
+		err = m.dev.download(m.back.mapped[r.back:r.back+r.bytes], r.address)
 	}
 	if err != nil {
 		return m.dev.errorf("%w", err)
