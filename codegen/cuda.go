@@ -16,7 +16,7 @@ import (
 func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
 	var ahead []ptx.Ahead
 	for _, a := range c.Ahead {
-		ahead = append(ahead, ptx.Ahead{Arg: a.Operand, Parts: a.Parts, Lines: a.Lines, Stride: a.Stride})
+		ahead = append(ahead, ptx.Ahead{Arg: a.Operand, Parts: a.Parts, Lines: a.Lines, First: a.First, Stride: a.Stride, After: a.After})
 	}
 	var settled func(arg int) bool
 	if c.Settled != nil {

@@ -18,7 +18,7 @@ import (
 // TestForms compiles the attention's output with each form that a candidate has where dispatches
 // overlap: the code asks for what it should, and the checker takes the plan.
 func TestForms(t *testing.T) {
-	shape := published(t, "qwen3-0.6b")
+	shape := published(t, "qwen3-8b")
 	shape.Layers = 2
 	f := headerOf(t, shape)
 	compile := func(name string, rows ...tuning.Row) *plans.Plan {
@@ -52,19 +52,22 @@ func TestForms(t *testing.T) {
 	plain := compile("sm_90-cuda")
 	own, site := output(plain, "decode/1")
 	_, wide := output(plain, "decode/2")
-	const best = "fixed w32/2x32, 2 of 8 rows, 4 teams"
+	const best = "fixed w32/4x32, 2 of 32 rows, 4 teams"
 	row := func(site, best string) tuning.Row {
 		return tuning.Row{Site: site, Device: "card", Driver: "1", Best: best, Micros: 5, Of: 2, When: time.Now()}
 	}
+	next := []string{"blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"}
 	for _, c := range []struct {
 		form, want string
 		count      int
-		args       []string // that are asked for ahead
+		before     int      // prefetches before the kernel waits
+		args       []string // that are prefetched
 	}{
-		{"", ".minnctapersm", 0, nil},
-		{", room for 512", ".minnctapersm 2\n", 1, nil},
-		{", room for 1024", ".minnctapersm 4\n", 1, nil},
-		{", 4 MiB ahead", "prefetch.global.L2", 2, []string{"blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"}},
+		{"", ".minnctapersm", 0, 0, nil},
+		{", room for 1024", ".minnctapersm 2\n", 1, 0, nil},
+		{", 4 MiB ahead", "prefetch.global.L2", 2, 2, next},
+		{", 4 MiB after", "prefetch.global.L2", 2, 0, next},
+		{", 4 MiB ahead, 4 MiB after", "prefetch.global.L2", 4, 2, next},
 	} {
 		p := compile("sm_90-cuda", row(site, best+c.form), row(wide, best+c.form))
 		d, _ := output(p, "decode/1")
@@ -76,8 +79,8 @@ func TestForms(t *testing.T) {
 			t.Errorf("%q: %d times %q\n%s", c.form, got, c.want, text)
 		}
 		before, _, _ := strings.Cut(text, "griddepcontrol.wait")
-		if strings.Count(text, "prefetch.") != strings.Count(before, "prefetch.") {
-			t.Errorf("%q: asks behind the wait", c.form)
+		if got := strings.Count(before, "prefetch."); got != c.before {
+			t.Errorf("%q: %d prefetches before the wait, want %d", c.form, got, c.before)
 		}
 		var ahead []string
 		for _, a := range d.Args[len(own.Args):] {

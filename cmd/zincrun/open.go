@@ -21,6 +21,7 @@ type planFlags struct {
 	device, backend, model, kv, keep string
 	ctx                              cli.Positions
 	exact                            bool
+	candidates                       string // of a model file: an entry or all; else the plan is the one to run
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
@@ -44,6 +45,9 @@ func (o *planFlags) options() model.Options {
 	}
 	if o.exact {
 		compile = append(compile, "--exact")
+	}
+	if o.candidates != "" {
+		compile = append(compile, "--candidates="+o.candidates)
 	}
 	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, KeepLayout: o.keep, Said: said, Loading: loading}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans/tuning"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
@@ -24,11 +26,11 @@ const tuneMargin = 0.01
 
 var tuneCommand = cli.Command{
 	Name:  "tune",
-	Args:  "tune.bin -o FILE",
+	Args:  "tune.bin|MODEL.gguf -o FILE",
 	Short: "time all candidates of every call site on the device",
 	Long: `
 Times each kernel that the compiler could have chosen, at every call site of a plan that
-holds them all (zincc compile --candidates): on the real weights, between its real
+holds them all (zincc compile --candidates; of a model file zincrun has zincc make it): on the real weights, between its real
 neighbours, by timestamps behind every dispatch, all candidates by turns. The median over the
 turns counts. The best and second best of each site go into a file, a row a line. Its key is what
 the site computes with which shapes and types, the device and its driver. The file's rows with
@@ -73,6 +75,9 @@ func (t *tuneFlags) run(ctx context.Context, args []string) error {
 	}
 	if _, err := tuning.Read(t.out); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // before the work, not behind it
+	}
+	if gguf.Is(path) {
+		t.plan.candidates = cmp.Or(t.entry, "all")
 	}
 	o, err := t.plan.open(ctx, path)
 	if err != nil {

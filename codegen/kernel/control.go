@@ -98,6 +98,9 @@ func (b *Builder) Fence() { b.add(&Node{op: OpFence}) }
 // these, the driver's compiler makes all that follows twice.
 func (b *Builder) Await() { b.add(&Node{op: OpAwait}) }
 
+// PrefetchNext is where a kernel has no more weights to load. One that prefetches those of a later dispatch then does so here.
+func (b *Builder) PrefetchNext() { b.add(&Node{op: OpPrefetchNext}) }
+
 // SubgroupBarrier is a Barrier among the lanes of a subgroup.
 func (b *Builder) SubgroupBarrier() { b.add(&Node{op: OpSubgroupBarrier}) }
 

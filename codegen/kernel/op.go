@@ -100,6 +100,7 @@ const (
 	OpSubgroupBarrier
 	OpFence
 	OpAwait
+	OpPrefetchNext
 	OpCopyGroup
 	OpCopyWait // imm: how many groups may be left
 
@@ -232,6 +233,7 @@ var ops = [numOps]opInfo{
 	OpCopyGroup:   {name: "copy_group"},
 	OpCopyWait:    {name: "copy_wait"},
 
+	OpPrefetchNext:    {name: "prefetch_next"},
 	OpSubgroupBarrier: {name: "subgroup_barrier", subgroup: "basic"},
 
 	OpMatFill:      {name: "mat_fill"},

@@ -172,7 +172,7 @@ func (m *machine) node(n *Node, active []bool) {
 		copyLanes(m.storage(n.args[0], m.words(n.args[0].typ)), m.value(n.args[1]), active)
 	case OpVarGet:
 		copyLanes(m.storage(n, m.words(n.typ)), m.storage(n.args[0], m.words(n.typ)), active)
-	case OpPrefetch, OpAwait: // change no value
+	case OpPrefetch, OpAwait, OpPrefetchNext: // change no value
 	case OpCopy:
 		m.copy(n, active)
 	case OpBulk:

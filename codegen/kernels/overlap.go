@@ -33,8 +33,8 @@ func sameRoom(lanes, room int) bool {
 	return room/lanes <= fewer
 }
 
-// aheads are the bytes of a later dispatch's weights that are asked for ahead.
-var aheads = []int64{4 << 20}
+// ahead is the bytes of a later dispatch's weights that are prefetched at a time.
+const ahead = 4 << 20
 
 // withForms adds the forms of the candidates.
 func withForms(s *Site, list []Candidate) []Candidate {
@@ -56,13 +56,24 @@ func withForms(s *Site, list []Candidate) []Candidate {
 			all = append(all, c)
 		}
 	}
-	for _, bytes := range aheads {
-		for _, c := range list {
-			all = append(all, ahead(s, c, bytes))
+	for _, c := range list {
+		all = append(all, prefetching(s, c, true, false))
+	}
+	for _, c := range list {
+		for _, before := range []bool{false, true} {
+			if !prefetchesNext[c.Family] {
+				continue
+			}
+			if c := prefetching(s, c, before, true); slices.ContainsFunc(c.Ahead, func(a site.Ahead) bool { return a.After }) {
+				all = append(all, c)
+			}
 		}
 	}
 	return all
 }
+
+// prefetchesNext are the families whose kernels say where they have no more weights to load. Of experts that was slower where it was tried.
+var prefetchesNext = map[string]bool{"gemv": true, "gemm_fixed": true}
 
 // projects reports whether the group has a product with weights.
 func projects(g *ir.Group) bool {
@@ -76,29 +87,48 @@ func joined(shape, form string) string {
 	return shape + ", " + form
 }
 
-// ahead returns c as it asks for so many bytes of the next weights before it waits, where there are at least half
-// as many: the same share of each unit's part of them. Behind the last weights it asks for nothing.
-func ahead(s *Site, c Candidate, bytes int64) Candidate {
-	c.Shape = joined(c.Shape, fmt.Sprintf("%d MiB ahead", bytes>>20))
-	next, total := nextWeights(s, bytes/2)
+// prefetching returns c as it prefetches the next weights before it waits, behind its own, or as much at both places, where there are at least half
+// as many: the same share of each unit's part of them. Behind the last weights it prefetches nothing.
+func prefetching(s *Site, c Candidate, before, after bool) Candidate {
+	const line = 128
+	next, total := nextWeights(s, ahead/2)
+	share := min(1, ahead/float64(total))
 	c.Operands = slices.Clone(c.Operands)
+	var all []site.Ahead
 	var args []kernel.Arg
-	form := ""
 	for _, w := range next {
-		const line = 128
 		a := site.Ahead{Operand: len(c.Operands), Parts: s.Target.Units}
 		a.Stride = w.bytes / int64(a.Parts) / line * line
-		if a.Lines = int(float64(a.Stride) * min(1, float64(bytes)/float64(total)) / line); a.Lines == 0 {
+		if a.Lines = int(float64(a.Stride) * share / line); a.Lines == 0 {
 			continue
 		}
 		o := Operand{Name: fmt.Sprint("ahead", len(args)), Value: w.value, Access: kernel.Read}
-		c.Ahead, c.Operands, args = append(c.Ahead, a), append(c.Operands, o), append(args, kernel.Arg{Name: o.Name, Access: o.Access})
-		form += fmt.Sprintf(" %dx%d/%d", a.Parts, a.Lines, a.Stride)
+		all, c.Operands, args = append(all, a), append(c.Operands, o), append(args, kernel.Arg{Name: o.Name, Access: o.Access})
+	}
+	form := ""
+	if before {
+		c.Shape, form = joined(c.Shape, fmt.Sprintf("%d MiB ahead", ahead>>20)), form+" ahead"
+		for _, a := range all {
+			c.Ahead, form = append(c.Ahead, a), form+sizes(a)
+		}
+	}
+	if after {
+		c.Shape, form = joined(c.Shape, fmt.Sprintf("%d MiB after", ahead>>20)), form+" after"
+		for _, a := range all {
+			a.After = true
+			if before {
+				a.First = a.Lines
+				a.Lines = min(a.Lines, int(a.Stride/line)-a.First)
+			}
+			if a.Lines > 0 {
+				c.Ahead, form = append(c.Ahead, a), form+sizes(a)
+			}
+		}
 	}
 	if len(args) == 0 {
 		return c
 	}
-	c.Kernel += fmt.Sprintf(" ahead%s of %d", form, c.Grid[0]*c.Grid[1]*c.Grid[2])
+	c.Kernel += fmt.Sprintf("%s of %d", form, c.Grid[0]*c.Grid[1]*c.Grid[2])
 	build := c.Build
 	c.Build = func() (*kernel.Func, error) {
 		f, err := build()
@@ -109,6 +139,9 @@ func ahead(s *Site, c Candidate, bytes int64) Candidate {
 	}
 	return c
 }
+
+// sizes is what a prefetch is, for the name of a kernel.
+func sizes(a site.Ahead) string { return fmt.Sprintf(" %dx%d/%d", a.Parts, a.Lines, a.Stride) }
 
 type sizedWeight struct {
 	value *ir.Value

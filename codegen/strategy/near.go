@@ -46,7 +46,7 @@ func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*k
 }
 
 // Distances of candidates, in powers of two: for registers for twice as many workgroups of a unit, for twice as many rows of a
-// workgroup, for twice as many lanes of teams, for teams or none, for prefetching weights or not. On an H200 half and twice these values chose the same at nearly all sites.
+// workgroup, for twice as many lanes of teams, for teams or none, for prefetching weights at a place or not. On an H200 half and twice these values chose the same at nearly all sites.
 const (
 	roomCounts  = 0.5
 	tileCounts  = 0.5
@@ -58,7 +58,8 @@ const (
 // Parts of candidates' names, numbers left out.
 const (
 	subgroupsPart, rowsPart, teamsPart = "#x#", "# of # rows", "# teams"
-	roomPart, aheadPart, tilePart      = "room for #", "# MiB ahead", "tile #"
+	roomPart, tilePart                 = "room for #", "tile #"
+	aheadPart, afterPart               = "# MiB ahead", "# MiB after"
 )
 
 // number is one in a candidate's name.
@@ -87,7 +88,7 @@ func unlike(here, there map[string][]float64, n tuning.Near) float64 {
 	for _, part := range []struct {
 		words  string
 		counts float64
-	}{{teamsPart, teamsCount}, {aheadPart, aheadCounts}} {
+	}{{teamsPart, teamsCount}, {aheadPart, aheadCounts}, {afterPart, aheadCounts}} {
 		if (here[part.words] == nil) != (there[part.words] == nil) {
 			sum += part.counts
 		}
@@ -124,7 +125,7 @@ func unlike(here, there map[string][]float64, n tuning.Near) float64 {
 }
 
 // forms are the parts of names that have been counted by themselves.
-var forms = []string{teamsPart, aheadPart, roomPart}
+var forms = []string{teamsPart, aheadPart, afterPart, roomPart}
 
 // shapeParts counts the other parts.
 func shapeParts(parts map[string][]float64) int {

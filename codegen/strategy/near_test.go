@@ -37,7 +37,7 @@ func TestNear(t *testing.T) {
 	})
 	candidates := func(subgroups int, shapes ...string) (list []kernels.Candidate) {
 		for _, shape := range shapes {
-			for _, form := range []string{"", ", room for 512", ", room for 1024", ", 4 MiB ahead"} {
+			for _, form := range []string{"", ", room for 512", ", room for 1024", ", 4 MiB ahead", ", 4 MiB after"} {
 				list = append(list, kernels.Candidate{Order: "fixed w32", Shape: fmt.Sprintf("%dx32, %s%s", subgroups, shape, form)})
 			}
 		}

@@ -82,7 +82,7 @@ func (l *lowering) node(n *kernel.Node, s *scope) {
 	case kernel.OpVarSet:
 		l.setVar(n, s)
 	case kernel.OpBarrier, kernel.OpSubgroupBarrier: // one subgroup, in lock step
-	case kernel.OpAwait: // dispatches do not overlap
+	case kernel.OpAwait, kernel.OpPrefetchNext: // dispatches do not overlap
 	case kernel.OpFence:
 		l.do(ir.NewFence(enum.AtomicOrderingSequentiallyConsistent))
 	case kernel.OpTileZero, kernel.OpTileLoad, kernel.OpTileStore, kernel.OpTileMulAdd:

@@ -75,7 +75,7 @@ func (l *lowering) returnIf(n *kernel.Node) {
 	default:
 		stays := l.label()
 		l.jumpUnless(c, stays)
-		l.askAhead()
+		l.prefetch(false)
 		l.waitHere()
 		l.do("ret")
 		l.mark(stays)

@@ -43,7 +43,7 @@ func (l *lowering) await(n *kernel.Node) {
 // awaitNow waits unless all lanes have; a kernel ends with it.
 func (l *lowering) awaitNow() {
 	if !l.waited {
-		l.askAhead()
+		l.prefetch(false)
 		l.waitHere()
 		l.waited = true
 	}
@@ -92,15 +92,23 @@ func (l *lowering) steadyAddress(n *kernel.Node) bool {
 	return false
 }
 
-// Ahead is what is asked for of an argument, a constant: the first lines of 128 bytes of each part.
+// Ahead is what is prefetched of an argument, a constant: of each part so many lines of 128 bytes from First on.
 type Ahead struct {
-	Arg, Parts, Lines int
-	Stride            int64 // bytes from part to part
+	Arg, Parts, Lines, First int
+	Stride                   int64 // bytes from part to part
+	// After: behind the kernel's own weights (kernel.OpPrefetchNext), not before it waits.
+	After bool
 }
 
-// askAhead asks for what is ahead, a lane of the grid for a line.
-func (l *lowering) askAhead() {
-	if len(l.o.Ahead) == 0 {
+// prefetch asks for what is ahead before the kernel waits, or for what is after its weights: a lane of the grid for a line.
+func (l *lowering) prefetch(after bool) {
+	var list []Ahead
+	for _, a := range l.o.Ahead {
+		if a.After == after {
+			list = append(list, a)
+		}
+	}
+	if len(list) == 0 {
 		return
 	}
 	workgroup := l.special("%ctaid.z")
@@ -108,7 +116,7 @@ func (l *lowering) askAhead() {
 		workgroup = l.word("mad.lo.u32", "%s, %s, %s", workgroup.reg, l.special("%nctaid."+b).reg, l.special("%ctaid."+b).reg)
 	}
 	first := l.word("mad.lo.u32", "%s, %d, %s", workgroup.reg, l.size, l.special("%tid.x").reg)
-	for _, a := range l.o.Ahead {
+	for _, a := range list {
 		const line = 128
 		i, again, end := l.word("mov.b32", "%s", first.reg), l.label(), l.label()
 		l.jump(l.condition("setp.ge.u32", "%s, %d", i.reg, a.Parts*a.Lines), end)
@@ -118,6 +126,9 @@ func (l *lowering) askAhead() {
 		begin, at := l.reg(addresses), l.reg(addresses)
 		l.do("mad.wide.u32 %s, %s, %d, %s", begin, part.reg, a.Stride, l.addresses[a.Arg])
 		l.do("mad.wide.u32 %s, %s, %d, %s", at, offset.reg, line, begin)
+		if a.First > 0 {
+			l.do("add.s64 %s, %s, %d", at, at, a.First*line)
+		}
 		l.do("prefetch.global.L2 [%s]", at)
 		l.do("add.u32 %s, %s, %d", i.reg, i.reg, l.o.Grid*int(l.size))
 		l.jump(l.condition("setp.lt.u32", "%s, %d", i.reg, a.Parts*a.Lines), again)

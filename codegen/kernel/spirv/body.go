@@ -85,6 +85,7 @@ func init() { // refers to region, which refers to it
 		kernel.OpCopy:            (*lowering).copy,
 		kernel.OpCopyGroup:       func(*lowering, *kernel.Node) {},
 		kernel.OpAwait:           func(*lowering, *kernel.Node) {}, // dispatches do not overlap
+		kernel.OpPrefetchNext:    func(*lowering, *kernel.Node) {},
 		kernel.OpCopyWait:        func(*lowering, *kernel.Node) {},
 		kernel.OpPrefetch:        func(*lowering, *kernel.Node) {}, // GPUs hide latency by other subgroups
 		kernel.OpSharedLoad:      (*lowering).sharedLoad,

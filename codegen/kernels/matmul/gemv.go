@@ -453,6 +453,7 @@ func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
 		if k.aside {
 			b.Await() // before branches
 		}
+		b.PrefetchNext()
 		b.Barrier() // outside of ifs, as cases must have it
 		each(r.finish)
 	}

@@ -54,8 +54,7 @@ type Candidate struct {
 	// Room is the number of lanes of a compute unit for which registers must suffice, if the driver's
 	// compiler accepts such a bound; 0: it chooses.
 	Room int
-	// Ahead are parts of the weights of a later dispatch. The kernel prefetches them into the L2 cache while it waits for
-	// the dispatch before it.
+	// Ahead are parts of the weights of a later dispatch, which the kernel prefetches into the L2 cache.
 	Ahead []Ahead
 	// Overlap is when the dispatch may begin. The compiler sets it.
 	Overlap Overlap
@@ -84,10 +83,12 @@ const (
 	LoadsFirst                // likewise, and the kernel loads constants before it waits; more if it is Early
 )
 
-// Ahead is a prefetch of parts of an operand: the first lines of 128 bytes of each part.
+// Ahead is a prefetch of parts of an operand, while the kernel waits for the dispatch before it or, if After, when it has no
+// more weights to load: of each part so many lines of 128 bytes from First on.
 type Ahead struct {
-	Operand, Parts, Lines int
-	Stride                int64 // bytes from part to part
+	Operand, Parts, Lines, First int
+	Stride                       int64 // bytes from part to part
+	After                        bool
 }
 
 // Operand is one argument of a kernel: its name there and the value bound to it.
