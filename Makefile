@@ -32,7 +32,7 @@ run: build
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
 test test-all lint: export GOGC = 400
 # What only debuggers want takes a sixth of building all tests.
-test: export GOFLAGS += -gcflags=all=-dwarf=false
+test test-all: export GOFLAGS += -gcflags=all=-dwarf=false
 # Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
 test test-all: export GALLIVM_PERF = nopt
 # go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s.
