@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,13 +62,14 @@ func TestForms(t *testing.T) {
 		form, want string
 		count      int
 		before     int      // prefetches before the kernel waits
+		second     int      // prefetches of second bytes
 		args       []string // that are prefetched
 	}{
-		{"", ".minnctapersm", 0, 0, nil},
-		{", room for 1024", ".minnctapersm 2\n", 1, 0, nil},
-		{", 4 MiB ahead", "prefetch.global.L2", 2, 2, next},
-		{", 4 MiB after", "prefetch.global.L2", 2, 0, next},
-		{", 4 MiB ahead, 4 MiB after", "prefetch.global.L2", 4, 2, next},
+		{"", ".minnctapersm", 0, 0, 0, nil},
+		{", room for 1024", ".minnctapersm 2\n", 1, 0, 0, nil},
+		{", 4 MiB ahead", "prefetch.global.L2", 2, 2, 0, next},
+		{", 4 MiB after", "prefetch.global.L2", 2, 0, 0, next},
+		{", 4 MiB ahead, 4 MiB after", "prefetch.global.L2", 4, 2, 2, next},
 	} {
 		p := compile("sm_90-cuda", row(site, best+c.form), row(wide, best+c.form))
 		d, _ := output(p, "decode/1")
@@ -82,6 +84,14 @@ func TestForms(t *testing.T) {
 		if got := strings.Count(before, "prefetch."); got != c.before {
 			t.Errorf("%q: %d prefetches before the wait, want %d", c.form, got, c.before)
 		}
+		// Behind the weights is behind the last load of any, and before the subgroups' sums are added up. The second bytes begin where the first ones end.
+		weights := strings.LastIndex(text, "L1::evict_first")
+		if last := strings.LastIndex(text, "prefetch."); c.count > c.before && c.want == "prefetch.global.L2" && (last < weights || strings.LastIndex(text, "bar.sync") < last) {
+			t.Errorf("%q: prefetches at %d, the last weights are loaded at %d", c.form, last, weights)
+		}
+		if got := len(regexp.MustCompile(`(?m)add\.s64 (%d\d+), %d\d+, 15872;\n\s*prefetch\.global\.L2 \[%d\d+\];`).FindAllString(text, -1)); got != c.second {
+			t.Errorf("%q: %d prefetches go on, want %d", c.form, got, c.second)
+		}
 		var ahead []string
 		for _, a := range d.Args[len(own.Args):] {
 			ahead = append(ahead, a.Region)
@@ -92,8 +102,8 @@ func TestForms(t *testing.T) {
 		if problems := audit.Check(p); len(problems) > 0 {
 			t.Errorf("%q: %v", c.form, problems)
 		}
-		// A projection of several rows leaves no room.
-		if d, _ := output(p, "decode/2"); strings.Contains(d.Why, "is none of them") != strings.Contains(c.form, "room") {
+		// A projection of several rows leaves no room, and prefetches nothing behind its weights.
+		if d, _ := output(p, "decode/2"); strings.Contains(d.Why, "is none of them") != (strings.Contains(c.form, "room") || strings.Contains(c.form, "after")) {
 			t.Errorf("%q: a step of two rows: %s", c.form, d.Why)
 		}
 	}

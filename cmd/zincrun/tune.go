@@ -30,9 +30,9 @@ var tuneCommand = cli.Command{
 	Short: "time all candidates of every call site on the device",
 	Long: `
 Times each kernel that the compiler could have chosen, at every call site of a plan that
-holds them all (zincc compile --candidates; of a model file zincrun has zincc make it): on the real weights, between its real
-neighbours, by timestamps behind every dispatch, all candidates by turns. The median over the
-turns counts. The best and second best of each site go into a file, a row a line. Its key is what
+holds them all (zincc compile --candidates; of a model file zincrun has zincc make that
+plan): on the real weights, between its real neighbours, by timestamps behind every
+dispatch, all candidates by turns. The median over the turns counts. The best and second best of each site go into a file, a row a line. Its key is what
 the site computes with which shapes and types, the device and its driver. The file's rows with
 other keys stay, so one file can hold the results of many models and devices.
 
@@ -43,7 +43,8 @@ as zincrun verify does.
 
   zincc compile qwen3-8b.gguf --target sm_90 --candidates -o tune.bin
   zincrun tune tune.bin -o h200.jsonl
-  zincc compile qwen3-8b.gguf --target sm_90 --tuning h200.jsonl -o plan.bin`,
+  zincc compile qwen3-8b.gguf --target sm_90 --tuning h200.jsonl -o plan.bin
+  zincrun tune qwen3-8b.gguf --entry decode/1 -o card.jsonl`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var t tuneFlags
 		f.StringVarP(&t.out, "output", "o", "", "file to merge the rows into")

@@ -188,6 +188,10 @@ func TestSettled(t *testing.T) {
 		if asks, _ := ptx.Lower(f, o); strings.Count(asks, "prefetch.global.L2") != strings.Count(text, "griddepcontrol.wait") {
 			t.Errorf("%s does not ask ahead before each wait:\n%s", c.name, asks)
 		}
+		o.Ahead[0].After = true
+		if _, err := ptx.Lower(f, o); err == nil || !strings.Contains(err.Error(), "does not say where they end") {
+			t.Errorf("%s: no weights end, and it prefetches behind them: %v", c.name, err)
+		}
 		waits, behind := strings.Count(text, "griddepcontrol.wait"), strings.Count(text, "griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;")
 		if waits != behind || strings.Count(text, "launch_dependents") != waits {
 			t.Errorf("%s lets the next begin elsewhere than behind its waits:\n%s", c.name, text)

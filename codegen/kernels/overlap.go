@@ -60,10 +60,10 @@ func withForms(s *Site, list []Candidate) []Candidate {
 		all = append(all, prefetching(s, c, true, false))
 	}
 	for _, c := range list {
+		if c.Family != prefetchesNext || s.Func.Rows > 1 {
+			continue
+		}
 		for _, before := range []bool{false, true} {
-			if !prefetchesNext[c.Family] {
-				continue
-			}
 			if c := prefetching(s, c, before, true); slices.ContainsFunc(c.Ahead, func(a site.Ahead) bool { return a.After }) {
 				all = append(all, c)
 			}
@@ -72,8 +72,9 @@ func withForms(s *Site, list []Candidate) []Candidate {
 	return all
 }
 
-// prefetchesNext are the families whose kernels say where they have no more weights to load. Of experts that was slower where it was tried.
-var prefetchesNext = map[string]bool{"gemv": true, "gemm_fixed": true}
+// prefetchesNext is the family whose kernels say where they have no more weights to load. Experts lose by it, and several rows
+// were not measured well enough (docs/lab/cuda-decode.md).
+const prefetchesNext = "gemv"
 
 // projects reports whether the group has a product with weights.
 func projects(g *ir.Group) bool {
@@ -87,8 +88,8 @@ func joined(shape, form string) string {
 	return shape + ", " + form
 }
 
-// prefetching returns c as it prefetches the next weights before it waits, behind its own, or as much at both places, where there are at least half
-// as many: the same share of each unit's part of them. Behind the last weights it prefetches nothing.
+// prefetching returns c as it prefetches the next weights: before it waits, behind its own, or at both places, the next bytes at the second.
+// Weights of less than half of ahead do not count. Each unit's part of them has the same share. Behind the last weights c prefetches nothing.
 func prefetching(s *Site, c Candidate, before, after bool) Candidate {
 	const line = 128
 	next, total := nextWeights(s, ahead/2)

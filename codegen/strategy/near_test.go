@@ -33,11 +33,13 @@ func TestNear(t *testing.T) {
 		row(site("decode/1", "q5_0", 4096, 8192), "CUDA 13.0", "fixed w32/matrices, groups=8"),
 		row(site("decode/1", "iq3_s", 4096, 1536), "CUDA 13.0", "fixed w32/tile 16"),
 		row(site("decode/1", "q5_0", 4096, 16384), "CUDA 13.0", "fixed w32/16x32, 4 of 8 rows, room for 1024"),
+		row(site("decode/1", "q3_k", 4096, 4096), "CUDA 13.0", "fixed w32/4x32, 2 of 32 rows, 4 teams, 4 MiB ahead, 4 MiB after"),
+		row(site("decode/1", "q2_k", 4096, 4096), "CUDA 13.0", "fixed w32/4x32, 2 of 32 rows, 4 teams, 4 MiB after"),
 		predicted,
 	})
 	candidates := func(subgroups int, shapes ...string) (list []kernels.Candidate) {
 		for _, shape := range shapes {
-			for _, form := range []string{"", ", room for 512", ", room for 1024", ", 4 MiB ahead", ", 4 MiB after"} {
+			for _, form := range []string{"", ", room for 512", ", room for 1024", ", 4 MiB ahead", ", 4 MiB after", ", 4 MiB ahead, 4 MiB after"} {
 				list = append(list, kernels.Candidate{Order: "fixed w32", Shape: fmt.Sprintf("%dx32, %s%s", subgroups, shape, form)})
 			}
 		}
@@ -54,6 +56,8 @@ func TestNear(t *testing.T) {
 		{"the same type, wider", site("decode/1", "q4_k", 10240, 5120), wide, "5x32, 2 of 80 rows, 3 teams, room for 1024", "like"},
 		{"another type", site("decode/1", "q6_k", 5120, 5120), wide, "5x32, 1 of 20 rows, 3 teams", "like fixed w32/4x32, 1 of 16 rows, 4 teams"},
 		{"a type with rows of another driver, and another order", site("decode/1", "q5_k", 5120, 5120), wide, "5x32, 1 of 20 rows, 3 teams", "like fixed w32/4x32, 1 of 16"},
+		{"prefetching at both places", site("decode/1", "q3_k", 5120, 5120), wide, "5x32, 2 of 40 rows, 3 teams, 4 MiB ahead, 4 MiB after", "like fixed w32/4x32, 2 of 32 rows, 4 teams, 4 MiB ahead, 4 MiB after"},
+		{"prefetching behind its weights", site("decode/1", "q2_k", 5120, 5120), wide, "5x32, 2 of 40 rows, 3 teams, 4 MiB after", "like fixed w32/4x32, 2 of 32 rows, 4 teams, 4 MiB after"},
 		{"another entry", site("decode/8", "q4_k", 5120, 5120), wide, "5x32, 2 of 80 rows, 3 teams", "like fixed w32/4x32, 2 of 64"},
 		{"as many subgroups as rows are longer", site("decode/1", "q4_k", 5120, 17408), long, "17x32, 2 of 40 rows", "like fixed w32/14x32, 2 of 20 rows"},
 		{"the nearest has other words", site("decode/1", "q5_0", 5120, 8704), long, "9x32, 4 of 20 rows, room for 1024", "like fixed w32/16x32, 4 of 8 rows, room for 1024"},

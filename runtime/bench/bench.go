@@ -135,7 +135,7 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		if err := once(); err != nil {
 			return r, err
 		}
-		s := time.Since(began).Seconds()
+		s, did := time.Since(began).Seconds(), c.work()
 		back := fill
 		if sess.Holds(start) {
 			back = func() error { return sess.Restore(ctx, start) }
@@ -145,7 +145,6 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		}
 		if i > 0 {
 			rates = append(rates, float64(t.Prompt+t.Gen)/s)
-			did := c.work()
 			r.Bytes, r.Stages = did.bytes, did.stages
 			r.Bandwidth += float64(did.bytes) / s / float64(repeats)
 			r.Roofline += did.roofline / s / float64(repeats)

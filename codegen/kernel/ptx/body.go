@@ -99,7 +99,7 @@ func init() {
 		kernel.OpVarSet:      (*lowering).set,
 
 		kernel.OpBarrier:         (*lowering).barrier,
-		kernel.OpPrefetchNext:    func(l *lowering, n *kernel.Node) { l.prefetch(true) },
+		kernel.OpPrefetchNext:    (*lowering).prefetchNext,
 		kernel.OpSubgroupBarrier: func(l *lowering, n *kernel.Node) { l.do("bar.warp.sync -1") },
 		kernel.OpFence:           func(l *lowering, n *kernel.Node) { l.do("fence.acq_rel.gpu") },
 

@@ -7,6 +7,7 @@ package ptx
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,8 @@ type Options struct {
 	Common bool
 	// Room is the lanes of a unit that registers are to suffice for; 0: the driver's compiler chooses.
 	Room uint32
-	// Ahead is what a kernel that overlaps asks the L2 cache for before it waits, with all lanes of a grid of Grid workgroups.
+	// Ahead is what a kernel that overlaps prefetches into the L2 cache before it waits, or behind its own weights, with all lanes of a grid of Grid
+	// workgroups.
 	Ahead []Ahead
 	Grid  int
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
@@ -92,6 +94,7 @@ type lowering struct {
 	labels    int
 	breaks    []string // where a break goes, innermost last
 	waited    bool     // all lanes have waited for the kernel before
+	next      int      // how often the kernel says where its weights end
 	branched  bool     // a branch stands between the begin and here
 	err       error
 }
@@ -156,6 +159,9 @@ func (l *lowering) module() error {
 	l.region(f.Body())
 	l.awaitNow()
 	l.do("ret")
+	if l.err == nil && l.next == 0 && slices.ContainsFunc(l.o.Ahead, func(a Ahead) bool { return a.After }) {
+		l.err = errors.New("prefetches behind its weights, but does not say where they end")
+	}
 	if l.err != nil {
 		return l.err
 	}

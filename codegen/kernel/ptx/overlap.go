@@ -100,6 +100,11 @@ type Ahead struct {
 	After bool
 }
 
+func (l *lowering) prefetchNext(*kernel.Node) {
+	l.next++
+	l.prefetch(true)
+}
+
 // prefetch asks for what is ahead before the kernel waits, or for what is after its weights: a lane of the grid for a line.
 func (l *lowering) prefetch(after bool) {
 	var list []Ahead

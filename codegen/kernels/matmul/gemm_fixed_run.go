@@ -152,7 +152,6 @@ func (r *fixedTask) inSeries() {
 			b.If(mine, func() { r.finish(base, col, chunk, i, c) })
 		}
 	})
-	b.PrefetchNext()
 }
 
 // fixedSums is the pairs of sums of 16 outputs and 8 columns.
