@@ -35,8 +35,9 @@ test test-all lint: export GOGC = 400
 test test-all: export GOFLAGS += -gcflags=all=-dwarf=false
 # Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
 test test-all: export GALLIVM_PERF = nopt
-# go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s.
-TESTS = VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -vet=off -ldflags='-s -w' -timeout 30m
+# go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s. One package more than there are
+# processors runs at a time, since many tests have one thread.
+TESTS = VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -p=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags='-s -w' -timeout 30m
 PACKAGES := . ./codegen/kernels ./runtime/verify ./...
 
 # Sweeps are sampled, and the longest runs of whole plans left out: docs/testing.md
