@@ -32,9 +32,10 @@ var tuneCommand = cli.Command{
 Times each kernel that the compiler could have chosen, at every call site of a plan that
 holds them all (zincc compile --candidates; of a model file zincrun has zincc make that
 plan): on the real weights, between its real neighbours, by timestamps behind every
-dispatch, all candidates by turns. The median over the turns counts. The best and second best of each site go into a file, a row a line. Its key is what
-the site computes with which shapes and types, the device and its driver. The file's rows with
-other keys stay, so one file can hold the results of many models and devices.
+dispatch, all candidates by turns. The median over the turns counts. The best and second
+best of each site go into a file, a row a line. Its key is what the site computes with which
+shapes and types, the device and its driver. The file's rows with other keys stay, so one
+file can hold the results of many models and devices.
 
 A candidate replaces the compiler's first guess if it is faster by 1 %. All widths
 of a decode entry use the order of additions that is best for one row, so they

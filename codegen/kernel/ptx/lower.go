@@ -94,7 +94,7 @@ type lowering struct {
 	labels    int
 	breaks    []string // where a break goes, innermost last
 	waited    bool     // all lanes have waited for the kernel before
-	next      int      // how often the kernel says where its weights end
+	ended     bool     // the kernel has said where its weights end
 	branched  bool     // a branch stands between the begin and here
 	err       error
 }
@@ -159,7 +159,7 @@ func (l *lowering) module() error {
 	l.region(f.Body())
 	l.awaitNow()
 	l.do("ret")
-	if l.err == nil && l.next == 0 && slices.ContainsFunc(l.o.Ahead, func(a Ahead) bool { return a.After }) {
+	if l.err == nil && !l.ended && slices.ContainsFunc(l.o.Ahead, func(a Ahead) bool { return a.After }) {
 		l.err = errors.New("prefetches behind its weights, but does not say where they end")
 	}
 	if l.err != nil {

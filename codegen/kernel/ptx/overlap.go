@@ -101,7 +101,7 @@ type Ahead struct {
 }
 
 func (l *lowering) prefetchNext(*kernel.Node) {
-	l.next++
+	l.ended = true
 	l.prefetch(true)
 }
 
