@@ -76,7 +76,11 @@ func Check(plan *plans.Plan, t Test) error {
 	return nil
 }
 
-// Run measures one test. A first run, whose time does not count, warms up.
+// warmUp is how long a test runs before its time counts. A GPU that was idle runs its first tenths of a second at a
+// fraction of its clock (docs/lab/cuda-decode.md).
+const warmUp = 500 * time.Millisecond
+
+// Run measures one test. Runs that warm up, one or more, do not count.
 func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, repeats int) (Result, error) {
 	if err := Check(plan, t); err != nil {
 		return Result{}, err
@@ -129,13 +133,13 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 	defer start.Free()
 	var r Result
 	var rates []float64
-	for i := range repeats + 1 {
+	for warmed := time.Duration(0); len(rates) < repeats; {
 		c.runs = c.runs[:0]
 		began := time.Now()
 		if err := once(); err != nil {
 			return r, err
 		}
-		s, did := time.Since(began).Seconds(), c.work()
+		took, did := time.Since(began), c.work()
 		back := fill
 		if sess.Holds(start) {
 			back = func() error { return sess.Restore(ctx, start) }
@@ -143,12 +147,15 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 		if err := back(); err != nil {
 			return r, err
 		}
-		if i > 0 {
-			rates = append(rates, float64(t.Prompt+t.Gen)/s)
-			r.Bytes, r.Stages = did.bytes, did.stages
-			r.Bandwidth += float64(did.bytes) / s / float64(repeats)
-			r.Roofline += did.roofline / s / float64(repeats)
+		if warmed < warmUp {
+			warmed += took
+			continue
 		}
+		s := took.Seconds()
+		rates = append(rates, float64(t.Prompt+t.Gen)/s)
+		r.Bytes, r.Stages = did.bytes, did.stages
+		r.Bandwidth += float64(did.bytes) / s / float64(repeats)
+		r.Roofline += did.roofline / s / float64(repeats)
 	}
 	r.Rate, r.Deviation = meanDeviation(rates)
 	return r, nil

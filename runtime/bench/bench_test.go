@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 )
 
-// recorder is an executor that computes nothing.
+// recorder is an executor that computes nothing, and takes takes for it.
 type recorder struct {
 	runtime.Executor
 	runs []string
@@ -30,8 +32,11 @@ func (r *recorder) Write(region string, data []int32) error {
 
 func (r *recorder) Run(_ context.Context, e *plans.Entry, _ int) error {
 	r.runs, r.pos = append(r.runs, e.Name), append(r.pos, r.now)
+	time.Sleep(takes)
 	return nil
 }
+
+const takes = 200 * time.Millisecond
 
 // Ints chooses token 1: 0 would be looked into.
 func (r *recorder) Ints(string) ([]int32, error) { return slices.Repeat([]int32{1}, 256), nil }
@@ -65,11 +70,13 @@ func plan() *plans.Plan {
 	}
 }
 
-func TestRun(t *testing.T) {
+func TestRun(t *testing.T) { synctest.Test(t, testRun) }
+
+func testRun(t *testing.T) {
 	for _, c := range []struct {
 		test  Test
-		runs  []string // before the test and in each of three runs
-		pos   []int32
+		runs  []string // before the test
+		pos   []int32  // of each of four runs: two that warm up, for 800 ms, and two that count
 		bytes int64
 	}{
 		{Test{Prompt: 20}, nil, []int32{0, 16}, 2*5000 + 16*20},
@@ -81,8 +88,8 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Bytes != c.bytes || r.Rate <= 0 || r.Bandwidth <= 0 || r.Deviation < 0 {
-			t.Errorf("%s: %+v, want %d bytes", c.test, r, c.bytes)
+		if r.Bytes != c.bytes || r.Rate != float64(c.test.Prompt+c.test.Gen)/(2*takes).Seconds() || r.Bandwidth <= 0 || r.Deviation != 0 {
+			t.Errorf("%s: %+v, want %d bytes and 2 x %v a run", c.test, r, c.bytes, takes)
 		}
 		// The dispatches of two steps; bytes take 1e-12 s each at best.
 		if steps := 2 * max(c.test.Gen, (c.test.Prompt+15)/16); r.Stages != steps {
@@ -91,7 +98,7 @@ func TestRun(t *testing.T) {
 		if best := r.Bandwidth * 1e-12; math.Abs(r.Roofline-best) > 1e-4*best {
 			t.Errorf("%s: %g of the roofline, want %g", c.test, r.Roofline, best)
 		}
-		if n := len(x.pos) - len(c.runs); n != 3*len(c.pos) {
+		if n := len(x.pos) - len(c.runs); n != 4*len(c.pos) {
 			t.Fatalf("%s: runs %v", c.test, x.runs)
 		}
 		for i, p := range x.pos[len(c.runs):] {
@@ -103,7 +110,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck(t *testing.T) { synctest.Test(t, testCheck) }
+
+func testCheck(t *testing.T) {
 	for _, c := range []struct {
 		test Test
 		want string
