@@ -16,7 +16,7 @@ import (
 // A value is rounded to f16 once for all its readers, in the group of the norm or the projections that
 // make it, if it has no other reader. Otherwise a norm is computed a second time, since that needs no
 // step of its own, and other values are rounded in a group of their own. For fixed point, each group that
-// reads x rounds it itself.
+// reads x rounds it itself. Tiles are written by the group that makes the rows, if a family can.
 func applyWants(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil
@@ -35,6 +35,7 @@ func applyWants(p *ir.Program, t *target.Target) error {
 				}
 			}
 			r.place()
+			r.join(p, t)
 			clear(r.halves)
 			clear(r.tiles)
 		}
@@ -57,7 +58,7 @@ type tiling struct {
 	lanes string
 }
 
-// tile makes the readers of g read x from tiles, which a group of its own makes.
+// tile makes the readers of g read x from tiles, which a group of its own makes at first.
 func (r *wanted) tile(g *ir.Group, w kernels.Rewrite) error {
 	if w.Lanes == "" {
 		return nil
@@ -82,6 +83,24 @@ func (r *wanted) tile(g *ir.Group, w kernels.Rewrite) error {
 	}
 	g.Ops = slices.Insert(g.Ops, 0, x)
 	return nil
+}
+
+// join has groups write tiles of what they make, where a family offers kernels for that.
+func (r *wanted) join(p *ir.Program, t *target.Target) {
+	if len(r.tiles) == 0 {
+		return
+	}
+	uses := r.f.Uses()
+	for i := 0; i+1 < len(r.f.Groups); i++ {
+		g, next := r.f.Groups[i], r.f.Groups[i+1].Ops
+		if len(next) != 1 || next[0].Kind.Name != "tile" || !slices.Contains(g.Ops, next[0].Args[0].Def) {
+			continue
+		}
+		both := &ir.Group{Name: g.Name, Ops: slices.Concat(g.Ops, next)}
+		if len(strategy.Candidates(&kernels.Site{Program: p, Func: r.f, Group: both, Outputs: both.Outputs(uses), Target: t})) > 0 {
+			r.f.Groups = slices.Replace(r.f.Groups, i, i+2, both)
+		}
+	}
 }
 
 // fix makes the readers of g round what they read.

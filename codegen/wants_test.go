@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
 )
 
 // matrices returns gfx1100 as a target that multiplies with cooperative matrices,
@@ -180,5 +182,42 @@ func TestRoundExperts(t *testing.T) {
 	}
 	if experts == 0 || exact == 0 {
 		t.Errorf("%d projections of experts read f16, %d projections f32", experts, exact)
+	}
+}
+
+// TestTiles holds that norms put what they round into tiles themselves, with one order and with two, also where the rows have other readers.
+func TestTiles(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]map[string]int{
+		"qwen3-8b":       {"rmsnorm half tile": 3, "tile": 2},
+		"qwen35-35b-a3b": {"rmsnorm half tile": 3, "gated_rmsnorm half tile": 1},
+	} {
+		s := published(t, name)
+		s.Layers, s.Vocab = 2, 512 // the last one does most for one row
+		p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 2048, KV: ir.F16})
+		if err == nil {
+			p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, ir.Specialize)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Funcs {
+			have := map[string]int{}
+			for _, g := range f.Groups {
+				var ops []string
+				for _, op := range g.Ops {
+					ops = append(ops, op.Kind.Name)
+				}
+				if slices.Contains(ops, "tile") {
+					have[strings.Join(ops, " ")]++
+				}
+			}
+			if f.Rows == 2048 && !maps.Equal(have, want) || f.Rows <= ir.DecodeRows && len(have) > 0 {
+				t.Errorf("%s: %s: groups that make tiles %v, want %v", name, f.Name, have, want)
+			}
+		}
 	}
 }

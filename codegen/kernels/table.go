@@ -148,7 +148,7 @@ var families = []Family{
 	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
 	{"ssd", "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},
 	{"argmax", "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", rowwise.ArgmaxCandidates, nil},
-	{"rownorm", "a norm as a dispatch of its own, as f32, f16 or both: one workgroup a row and group, or several groups", rowwise.RowNormCandidates, nil},
+	{"rownorm", "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", rowwise.RowNormCandidates, nil},
 	{"tile", "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", rowwise.TileCandidates, nil},
 	{"elementwise", "an add, a gate, a slice and the like as a dispatch of its own", rowwise.ElementwiseCandidates, nil},
 }

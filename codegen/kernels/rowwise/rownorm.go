@@ -19,7 +19,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 			op = site.Only(s, name)
 		}
 	}
-	half := roundedNorm(s)
+	half, tile := roundedNorm(s)
 	if half != nil {
 		op = s.Group.Ops[0]
 	}
@@ -39,6 +39,9 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
 	k := rowNormKernel{rows: rows, op: op, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half, post: post, group: group,
 		wave: s.Target.Wave, loop: s.Target.Backend == plans.CPU}
+	if tile != nil {
+		return k.tiled(s, tile)
+	}
 	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
 	// Decode entries of every width add in one order.
 	if rows.Max > ir.DecodeRows && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
@@ -75,16 +78,20 @@ type rowNormKernel struct {
 	group int // elements of a run
 	wave  int
 	size  int // lanes of a run
-	runs  int // of a workgroup; several only if each is one subgroup's
+	runs  int // of a row in a workgroup; several only if each is one subgroup's, or there are tiles
 	// loop: lanes go over what they have of a row twice, so that one kernel serves rows of all lengths. A processor
 	// finds it in its cache.
 	loop bool
+	tile normTile
 }
 
 // gains reports whether the runs of a row have a weight each.
 func (k rowNormKernel) gains() bool {
 	return k.op.Kind.Name == "rmsnorm" && len(k.op.Args) > 1 && int(k.op.Args[1].Type.Last()) != k.group
 }
+
+// lanes is those of a workgroup.
+func (k rowNormKernel) lanes() int { return k.size * k.runs * max(1, k.tile.lines) }
 
 // perLane is the accesses of a lane, at most.
 func (k rowNormKernel) perLane() int { return site.CeilDiv(k.group/k.vec, k.size) }
@@ -93,14 +100,20 @@ func (k rowNormKernel) perLane() int { return site.CeilDiv(k.group/k.vec, k.size
 func (k rowNormKernel) even() bool { return k.perLane()*k.size*k.vec == k.group }
 
 // roundedNorm returns the op that rounds to f16, if the group is a norm of whole vec4 and
-// such an op.
-func roundedNorm(s *site.Site) *ir.Op {
+// such an op, and the op that puts the rounded rows into tiles, if that is the third.
+func roundedNorm(s *site.Site) (half, tile *ir.Op) {
 	ops := s.Group.Ops
-	if len(ops) != 2 || !strings.HasSuffix(ops[0].Kind.Name, "rmsnorm") || ops[1].Kind.Name != "half" || ops[1].Args[0] != ops[0].Result ||
-		ops[0].Attrs.Int("group")%4 != 0 || !slices.Contains(s.Outputs, ops[1].Result) {
-		return nil
+	if len(ops) < 2 || !strings.HasSuffix(ops[0].Kind.Name, "rmsnorm") || ops[1].Kind.Name != "half" || ops[1].Args[0] != ops[0].Result ||
+		ops[0].Attrs.Int("group")%4 != 0 {
+		return nil, nil
 	}
-	return ops[1]
+	switch {
+	case len(ops) == 2 && slices.Contains(s.Outputs, ops[1].Result):
+		return ops[1], nil
+	case len(ops) == 3 && ops[2].Kind.Name == "tile" && ops[2].Args[0] == ops[1].Result:
+		return ops[1], ops[2]
+	}
+	return nil, nil
 }
 
 func (k rowNormKernel) key() string {
@@ -108,7 +121,7 @@ func (k rowNormKernel) key() string {
 	if k.half != nil {
 		half = "+half"
 	}
-	if k.half != nil && k.exact {
+	if (k.half != nil || k.tile.op != nil) && k.exact {
 		half += "+f32"
 	}
 	if !k.even() {
@@ -121,6 +134,7 @@ func (k rowNormKernel) key() string {
 	if k.runs > 1 {
 		runs = fmt.Sprintf(" runs=%d", k.runs)
 	}
+	half += k.tile.key()
 	name := k.op.Kind.Name + k.post.key(k.op.Kind.Name == "rmsnorm" && len(k.op.Args) == 1) + half
 	if k.loop {
 		return fmt.Sprintf("rownorm %s v=%d loop%s", name, k.vec, k.rows.Key())
@@ -145,35 +159,44 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	if k.half != nil {
 		half = s.Write("half", k.half.Result)
 	}
+	tiles := k.tile.declare(s)
 	group := s.U32("group", k.group, 4096, "elements that are normed together")
 	eps := s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "added to the mean square, or the least length")
 	var width kernel.Value
-	if k.gains() {
+	if k.gains() || k.tile.op != nil {
 		width = s.U32("width", int(k.op.Result.Type.Last()), 4096, "elements of a row")
 	}
 	return func(b *kernel.Builder) {
 		rows := extent.Load(b)
-		b.Workgroup(k.size * k.runs)
+		b.Workgroup(k.lanes())
 
 		row := b.WorkgroupID(1)
 		t, n := kernel.F32.Vec(k.vec), b.Div(group, k.vec)
 		from, laneID := b.Mul(b.Add(b.Mul(row, b.NumWorkgroups(0)), b.WorkgroupID(0)), n), b.LocalID()
-		if k.runs > 1 {
+		var stage *normStage
+		if tiles != nil {
+			stage = k.stage(b, tiles, width, group)
+			row = b.Add(b.Mul(b.WorkgroupID(2), ir.TileRows), stage.rowOf(stage.line))
+			from, laneID = b.Add(b.Div(b.Add(b.Mul(row, width), b.Mul(b.WorkgroupID(0), stage.columns)), k.vec), stage.run), stage.lane
+		} else if k.runs > 1 {
 			from, laneID = b.Add(b.Mul(from, k.runs), b.Mul(b.SubgroupID(), n)), b.SubgroupLane()
 		}
 		type part struct{ i, exists, x, gain, z, add, gain2, add2 kernel.Value }
+		gainOf := func(p part) kernel.Value {
+			at := p.i
+			if k.gains() {
+				at = b.Add(at, b.Sub(from, b.Mul(row, b.Div(width, k.vec))))
+			}
+			return gain.Load(t, at)
+		}
 		load := func(i kernel.Value) part {
 			p := part{i: i, exists: b.Bool(true)}
 			if !k.even() && !k.loop {
 				p.exists, p.i = b.Lt(p.i, n), b.Min(p.i, b.Sub(n, 1))
 			}
 			p.x = x.Load(t, b.Add(from, p.i))
-			if gain != nil {
-				at := p.i
-				if k.gains() {
-					at = b.Add(at, b.Sub(from, b.Mul(row, b.Div(width, k.vec))))
-				}
-				p.gain = gain.Load(t, at)
+			if gain != nil && stage == nil {
+				p.gain = gainOf(p)
 			}
 			if z != nil {
 				p.z = z.Load(t, b.Add(from, p.i))
@@ -233,6 +256,9 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			scale = b.InverseSqrt(b.Add(b.Div(k.sum(b, again), b.Convert(kernel.F32, group)), post.eps2))
 		}
 		write := func(p part) {
+			if gain != nil && stage != nil { // only now: lanes have many elements
+				p.gain = gainOf(p)
+			}
 			v := normed(p)
 			if z != nil {
 				v = b.Mul(v, lane.EachElement(b, p.z, lane.Activations["silu"]))
@@ -248,6 +274,11 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 					half.Store(b.Add(from, p.i), lane.RoundHalf(b, v))
 				}
 			})
+			if stage != nil {
+				b.If(p.exists, func() {
+					stage.put(p.i, b.Select(b.Splat(b.Lt(row, rows), 2), lane.RoundHalf(b, v), b.Splat(b.U32(0), 2)))
+				})
+			}
 		}
 		if k.loop {
 			b.For(laneID, n, k.size, func(i kernel.Value) { write(load(i)) })
@@ -255,20 +286,27 @@ func (k rowNormKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		for _, p := range parts {
 			write(p)
 		}
+		if stage != nil {
+			stage.write()
+		}
 	}
 }
 
-// sum returns the sum of x over the workgroup, in all lanes: over lanes, then over
-// subgroups; a workgroup has no more subgroups than one has lanes.
+// sum returns the sum of x over the lanes of a run, in all of them: over lanes, then over
+// subgroups; a run has no more subgroups than one has lanes.
 func (k rowNormKernel) sum(b *kernel.Builder, x kernel.Value) kernel.Value {
 	subgroups := k.size / k.wave
 	x = b.SubgroupAdd(x)
 	if subgroups == 1 {
 		return x
 	}
-	parts := b.Shared(kernel.F32, subgroups)
+	parts := b.Shared(kernel.F32, k.lanes()/k.wave)
 	b.If(b.SubgroupElect(), func() { parts.Store(b.SubgroupID(), x) })
 	b.Barrier()
 	laneID := b.SubgroupLane()
-	return b.SubgroupAdd(b.Select(b.Lt(laneID, subgroups), parts.Load(b.Min(laneID, subgroups-1)), 0))
+	there, at := b.Lt(laneID, subgroups), b.Min(laneID, subgroups-1)
+	if k.lanes() > k.size {
+		at = b.Add(at, b.Mul(b.Div(b.SubgroupID(), subgroups), subgroups))
+	}
+	return b.SubgroupAdd(b.Select(there, parts.Load(at), 0))
 }

@@ -43,26 +43,41 @@ func TileCandidates(s *site.Site) []site.Candidate {
 			row := b.Add(b.Mul(tile, ir.TileRows), r)
 			there := b.Lt(row, bound)
 			from := b.Add(b.Mul(b.Select(there, row, 0), b.Div(width, 8)), b.Mul(block, ir.TileBlock/8))
-			for i, lanes := range orders {
-				var octets []kernel.Value
-				first := spread(b, lanes, b.SubgroupID())
-				for quad := range 4 {
-					octets = append(octets, x.Load(lane.U32x4, b.Add(from, first, quad&1<<lanes[0]|quad>>1<<lanes[1])))
-				}
-				for quad, v := range octets {
-					octets[quad] = b.Select(b.Splat(there, 4), weight.OctetOf(b, v), b.Splat(b.U32(0), 4))
-				}
-				piece := b.Add(b.Mul(b.Add(b.Mul(tile, len(orders)), i), b.Div(width, ir.PieceElements)), b.Mul(block, tileBlockPieces), b.Mul(b.SubgroupID(), 4))
-				for j := range 4 {
-					var words []kernel.Operand
-					for _, v := range octets {
-						words = append(words, b.Elem(v, j))
-					}
-					y.Store(b.Add(b.Mul(b.Add(piece, j), ir.TileRows), r), b.Vec(words...))
-				}
-			}
+			t := tiler{b: b, y: y, orders: orders, width: width, tile: tile}
+			t.store(r, block, b.SubgroupID(), func(first kernel.Value, more int) kernel.Value {
+				return b.Select(b.Splat(there, 4), x.Load(lane.U32x4, b.Add(from, first, more)), b.Splat(b.U32(0), 4))
+			})
 		}
 	})}
+}
+
+// tiler writes rows into a tile, in all orders.
+type tiler struct {
+	b      *kernel.Builder
+	y      *kernel.Buffer
+	orders [][2]int
+	width  kernel.Value // elements of a row
+	tile   kernel.Value
+}
+
+// store writes the q-th four pieces of a block of row r. octet returns octet first+more of the block, as it is in the row.
+func (t tiler) store(r, block, q kernel.Value, octet func(first kernel.Value, more int) kernel.Value) {
+	b := t.b
+	for i, lanes := range t.orders {
+		var octets []kernel.Value
+		first := spread(b, lanes, q)
+		for quad := range 4 {
+			octets = append(octets, weight.OctetOf(b, octet(first, quad&1<<lanes[0]|quad>>1<<lanes[1])))
+		}
+		piece := b.Add(b.Mul(b.Add(b.Mul(t.tile, len(t.orders)), i), b.Div(t.width, ir.PieceElements)), b.Mul(block, tileBlockPieces), b.Mul(q, 4))
+		for j := range 4 {
+			var words []kernel.Operand
+			for _, v := range octets {
+				words = append(words, b.Elem(v, j))
+			}
+			t.y.Store(b.Add(b.Mul(b.Add(piece, j), ir.TileRows), r), b.Vec(words...))
+		}
+	}
 }
 
 // spread puts the bits of i where a number has no bits of lanes.
