@@ -17,7 +17,10 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 	if !s.Target.TF32() {
 		return nil
 	}
-	k := &deltaThriceKernel{deltaChunkedKernel{parts: 4, copies: true}}
+	k := &deltaThriceKernel{deltaChunkedKernel: deltaChunkedKernel{parts: 4, copies: true}}
+	if s.Target.Overlaps() {
+		k.least = s.Target.Asked/16/2 + 1
+	}
 	if !k.match(s) || !k.fits(s.Target) {
 		return nil
 	}
@@ -30,7 +33,12 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 // Subgroups with the halves of the same columns exchange their sums.
 //
 // With g = lane/4 and t = lane%4 a lane has columns g and g+8, of each 16 key dims 4t to 4t+3, and rows t and t+4 of the chunk.
-type deltaThriceKernel struct{ deltaChunkedKernel }
+type deltaThriceKernel struct {
+	deltaChunkedKernel
+	// least is the vec4 of shared memory that a workgroup asks for at least: more than half of a unit's, where it may begin while the dispatch
+	// before ends. Units do not end that at the same time, and else the first would get several of the few workgroups, which take long.
+	least int
+}
 
 const (
 	thriceHalves = 2
@@ -111,7 +119,7 @@ func (r *deltaThriceRun) begin() {
 	r.vectors = b.Shared(lane.U32x4, copiedChunks*r.slotSize())
 	r.numbers = b.Shared(lane.U32x4, copiedChunks*numbersSize)
 	r.values = b.Shared(lane.U32x4, copiedChunks*r.valuesSize())
-	r.sums = b.Shared(lane.F32x4, r.sumsSize())
+	r.sums = b.Shared(lane.F32x4, r.sumsSize()+max(0, r.least-r.sharedVec4()))
 }
 
 func (k *deltaThriceKernel) sharedVec4() int {
