@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 )
 
 // splitDelta splits a delta rule of many rows of one sequence into two dispatches: the first computes, for
@@ -41,8 +43,30 @@ func splitDelta(p *ir.Program, t *target.Target) error {
 			groups = append(groups, first, second)
 		}
 		f.Groups = groups
+		if t.Groups {
+			gatesApart(f)
+		}
 	}
 	return nil
+}
+
+// gatesApart gives the projection of what gates the result of a chunked rule a dispatch of its own. It can run beside the rule
+// (passes.fillSteps), which leaves most of each unit idle.
+func gatesApart(f *ir.Func) {
+	uses := f.Uses()
+	for i := 0; i < len(f.Groups); i++ {
+		g := f.Groups[i]
+		at := slices.IndexFunc(g.Ops, func(op *ir.Op) bool { return matmul.GatesRule(uses, op) })
+		if at < 0 || slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name != "linear" || op.Args[0] != g.Ops[0].Args[0] }) {
+			continue
+		}
+		if gate := g.Ops[at]; len(g.Ops) > 1 {
+			f.Groups = slices.Replace(f.Groups, i, i+1, &ir.Group{Name: g.Name, Ops: without(g.Ops, gate)}, &ir.Group{Name: g.Name, Ops: []*ir.Op{gate}})
+			passes.Rename(f.Groups[i])
+			passes.Rename(f.Groups[i+1])
+			i++
+		}
+	}
 }
 
 // chunks reports whether rule is a delta rule whose q and k ops of g normalize per head, with

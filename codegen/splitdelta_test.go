@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/passes"
 )
 
@@ -84,6 +85,49 @@ step @n : i32[1]
 		}
 		if got := strings.Join(kinds, " "); got != want {
 			t.Errorf("%s, %d rows, heads of %d: groups of %s, want %s", c.target, c.rows, c.dim, got, want)
+		}
+	}
+}
+
+// TestGateBesideRule holds that what gates a chunked rule's result is projected in the rule's step, in tiles that leave room for the rule, where dispatches run
+// side by side, and with what else has the same input elsewhere.
+func TestGateBesideRule(t *testing.T) {
+	for name, want := range map[string]bool{"sm_90-cuda": true, "sm_90": false} {
+		on, err := target.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := published(t, "qwen35-35b-a3b")
+		s.Layers, s.Vocab = 2, 512
+		p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 2048, KV: ir.F16})
+		if err == nil {
+			p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, ir.Place)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Funcs {
+			var rule, gate *ir.Group
+			for _, g := range f.Groups {
+				last := g.Ops[len(g.Ops)-1]
+				switch {
+				case rule == nil && last.Kind.Name == "deltanet_chunked":
+					rule = g
+				case gate == nil && strings.HasSuffix(g.Name, "attn_gate"):
+					gate = g
+				}
+			}
+			chunked := f.Rows >= 256
+			if (rule != nil) != chunked {
+				t.Errorf("%s: %s: a chunked rule: %v", name, f.Name, rule != nil)
+			}
+			if !chunked {
+				continue
+			}
+			beside := gate != nil && len(gate.Ops) == 2 && gate.Step == rule.Step && strings.Contains(gate.Call.Kernel, "outputs=8x16")
+			if beside != want {
+				t.Errorf("%s: %s: the gate's projection is beside the rule: %v, want %v", name, f.Name, beside, want)
+			}
 		}
 	}
 }

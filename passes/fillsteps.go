@@ -13,12 +13,14 @@ const (
 	leastMoved = 64 << 10
 	// flopsOfByte is the operations that a device computes while it moves a byte.
 	flopsOfByte = 200
+	// bytesOfRow is what a device moves while a delta rule goes on by a row: 0.1 us (docs/lab/prompt-delta.md).
+	bytesOfRow = 400 << 10
 )
 
 // fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step, but a group for which nothing waits
 // can run later. It moves to the one of the next mostLate steps whose largest group has the most work, and uses the units which that group leaves
-// idle; the step that it leaves may end sooner. It becomes the first group of its new step. runtime/cuda launches the first group of a step last, because
-// launched before the others it would delay them (docs/lab/between-dispatches.md).
+// idle; the step that it leaves may end sooner. It becomes the first group of its new step. runtime/cuda launches the last group of a step first, because
+// behind others it would be delayed (docs/lab/between-dispatches.md).
 func fillSteps(f *ir.Func) {
 	before := dependencies(f)
 	last := f.Groups[len(f.Groups)-1].Step
@@ -84,11 +86,14 @@ func dependencies(f *ir.Func) [][]int {
 	return before
 }
 
-// workOf is the work of a group in bytes: the bytes that it reads, and its operations at flopsOfByte.
+// workOf is the work of a group in bytes: the bytes that it reads, its operations at flopsOfByte, and the rows of a delta rule at bytesOfRow.
 func workOf(f *ir.Func, g *ir.Group) (n int64) {
 	for _, op := range g.Ops {
 		flops, _ := op.Kind.Flops(op, ir.StepSize{Rows: f.Rows, Sequences: 1, Positions: f.Rows})
 		n += flops / flopsOfByte
+		if op.Kind.Name == "deltanet" || op.Kind.Name == "deltanet_chunked" {
+			n += int64(f.Rows) * bytesOfRow
+		}
 	}
 	for _, v := range g.Inputs() {
 		if v.Class != ir.KV && v.Class != ir.State { // of which a step reads a part

@@ -114,7 +114,7 @@ func TestGraph(t *testing.T) {
 		if len(g.nodes) != len(e.Dispatches) {
 			t.Fatalf("%s: %d nodes", e.Name, len(g.nodes))
 		}
-		// The main stream's dispatch of a step comes last: put nodes back by their argument and kernel.
+		// The last dispatch of a step comes first: put nodes back by their argument and kernel.
 		at := make([]int, len(e.Dispatches))
 		for i := range e.Dispatches {
 			for j, node := range g.nodes {
@@ -128,6 +128,9 @@ func TestGraph(t *testing.T) {
 			for j := range e.Dispatches {
 				if got, want := g.before(at[i], at[j]), e.Dispatches[i].Step < e.Dispatches[j].Step; got != want {
 					t.Errorf("%s: %s before %s: %v, want %v", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site, got, want)
+				}
+				if j > i && e.Dispatches[i].Step == e.Dispatches[j].Step && at[i] < at[j] {
+					t.Errorf("%s: %s of a step is launched before %s", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site)
 				}
 			}
 			if got, want := g.nodes[at[i]].overlap, i >= 4; got != want { // e after d, f after e

@@ -190,8 +190,8 @@ func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
 	return l, nil
 }
 
-// beside calls do n times, each with a stream of its own, behind what is on the main one and
-// before what comes there next.
+// beside calls do n times, each with a stream of its own, behind what is on the main one and before what comes there next. The last is on the main
+// one, and first: what the device begins with delays the others (docs/lab/between-dispatches.md).
 func (l *lanes) beside(stream uintptr, n int, do func(i int, stream uintptr) error) error {
 	call := l.dev.call
 	if n > 1 {
@@ -199,8 +199,11 @@ func (l *lanes) beside(stream uintptr, n int, do func(i int, stream uintptr) err
 			return l.dev.errorf("fork: %w", err)
 		}
 	}
-	for i := 1; i < n; i++ {
-		s, join := l.streams[i-1], l.joins[i-1]
+	if err := do(n-1, stream); err != nil {
+		return err
+	}
+	for i := n - 2; i >= 0; i-- {
+		s, join := l.streams[i], l.joins[i]
 		if err := call(cuStreamWaitEvent, s, l.fork, 0); err != nil {
 			return l.dev.errorf("fork: %w", err)
 		}
@@ -210,9 +213,6 @@ func (l *lanes) beside(stream uintptr, n int, do func(i int, stream uintptr) err
 		if err := call(cuEventRecord, join, s); err != nil {
 			return l.dev.errorf("join: %w", err)
 		}
-	}
-	if err := do(0, stream); err != nil {
-		return err
 	}
 	for _, join := range l.joins[:n-1] {
 		if err := call(cuStreamWaitEvent, stream, join, 0); err != nil {

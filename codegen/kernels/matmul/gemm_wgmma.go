@@ -84,8 +84,12 @@ var wgmmaSplits = []int{1, 2, 3, 4}
 // hold the sums.
 func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	var list []fragmentTile
+	widths := []int{16, 8}
+	if len(g.projects) == 1 && GatesRule(s.Func.Uses(), g.projects[0].result.Def) {
+		widths = widths[1:] // beside the rule's workgroups there is no room for more
+	}
 	for _, splits := range wgmmaSplits {
-		for _, across := range []int{16, 8} {
+		for _, across := range widths {
 			t := fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, where: grouped, series: 1, splits: splits}
 			if g.canSplit(s, t) {
 				list = append(list, t)
@@ -93,4 +97,13 @@ func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 		}
 	}
 	return list
+}
+
+// GatesRule reports whether op projects what gates the result of a chunked delta rule, and nothing else.
+func GatesRule(uses map[*ir.Value][]*ir.Op, op *ir.Op) bool {
+	if op.Kind.Name != "linear" || len(uses[op.Result]) != 1 {
+		return false
+	}
+	norm := uses[op.Result][0]
+	return norm.Kind.Name == "gated_rmsnorm" && norm.Args[2] == op.Result && norm.Args[0].Def != nil && norm.Args[0].Def.Kind.Name == "deltanet_chunked"
 }

@@ -19,7 +19,7 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 	}
 	k := &deltaThriceKernel{deltaChunkedKernel: deltaChunkedKernel{parts: 4, copies: true}}
 	if s.Target.Overlaps() {
-		k.least = s.Target.Asked/16/2 + 1
+		k.least = s.Target.Asked / 16 / 3
 	}
 	if !k.match(s) || !k.fits(s.Target) {
 		return nil
@@ -35,8 +35,8 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 // With g = lane/4 and t = lane%4 a lane has columns g and g+8, of each 16 key dims 4t to 4t+3, and rows t and t+4 of the chunk.
 type deltaThriceKernel struct {
 	deltaChunkedKernel
-	// least is the vec4 of shared memory that a workgroup asks for at least: more than half of a unit's, where it may begin while the dispatch
-	// before ends. Units do not end that at the same time, and else the first would get several of the few workgroups, which take long.
+	// least is the vec4 of shared memory that a workgroup asks for at least, so that a unit has at most two, and room for other work beside
+	// one. Else the first units that are free, where the dispatch before or one beside it ends, would get several of the few workgroups, which take long.
 	least int
 }
 
