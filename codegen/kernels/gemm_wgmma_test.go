@@ -14,15 +14,15 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// wgmma returns the candidates of gemm_wgmma for a group.
-func (w *world) wgmma(out ...*ir.Value) (list []kernels.Candidate) {
+// wgmma returns the candidates of gemm_wgmma for a group, which are so many.
+func (w *world) wgmma(count int, out ...*ir.Value) (list []kernels.Candidate) {
 	w.t.Helper()
 	for _, c := range kernels.Candidates(w.site(lookup(w.t, "sm_90-cuda"), out...)) { // few outputs are not for it
 		if c.Family == "gemm_wgmma" {
 			list = append(list, c)
 		}
 	}
-	if len(list) != 2 {
+	if len(list) != count {
 		w.t.Fatalf("%d candidates of gemm_wgmma", len(list))
 	}
 	return list
@@ -96,7 +96,7 @@ func TestGemmWgmma(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 256, 230)
 			out := []*ir.Value{w.op("add", nil, w.linear(w.tiled(w.rounded(w.rows(ir.T, 512)), "23 12 13"), d, 132), w.rows(ir.T, 132))}
-			for _, c := range w.wgmma(out...) {
+			for _, c := range w.wgmma(2, out...) {
 				w.near(c, launch(t, c, w.sizes, w.data), 230, 512, out)
 			}
 		})
@@ -122,7 +122,7 @@ func TestGemmWgmmaGroups(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 256, 131) // of the second tile three rows are there
 			out := g.build(w, w.tiled(w.rounded(w.rows(ir.T, g.k)), "12 23 13"))
-			list := w.wgmma(out...)
+			list := w.wgmma(2, out...)
 			w.near(list[1], launch(t, list[1], w.sizes, w.data), 131, int(g.k), out)
 			for _, c := range list {
 				assembled(t, c)

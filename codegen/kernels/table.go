@@ -116,7 +116,7 @@ var families = []Family{
 	{"rows", "on processors: projections of any number of rows, also of experts, a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
 	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
 	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
-	{"gemm_wgmma", "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma)", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},
+	{"gemm_wgmma", "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},
 	{"gemm_fragment", "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},
 	{"gemm_coop", "projections of many rows, on cooperative matrices of f16 loaded from shared memory", matmul.GemmCoopCandidates, matmul.GemmCoopWants},
 	{"gemm_float", "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", matmul.GemmFloatCandidates, nil},

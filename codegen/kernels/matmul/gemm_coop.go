@@ -458,35 +458,45 @@ func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func()
 		row = t.sorted.target(b.Min(row, b.Sub(t.rows, 1)))
 	}
 	at := b.Add(b.Mul(row, width), col)
-	safe := b.Select(inside, at, 0)
-	var biases, residuals []kernel.Value
-	for _, buf := range p.bias {
-		if buf != nil {
-			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, p.biasAt(b, width, col), 0)))
-		}
-	}
-	for _, r := range p.residuals {
-		residuals = append(residuals, r.Load(lane.F32x4, safe))
-	}
+	result := t.result(v, at, col, inside)
 	return func() {
 		b.If(inside, func() {
-			for i := range v {
-				if p.bias[i] != nil {
-					v[i], biases = b.Add(v[i], biases[0]), biases[1:]
-				}
-			}
-			y := v[0]
-			if p.spec.act != "" {
-				y = lane.GLU(b, p.spec.act, y)(v[1])
-			}
-			for _, r := range residuals {
-				y = b.Add(y, r)
-			}
-			if p.spec.half {
+			if y := result(); p.spec.half {
 				p.out.Store(at, lane.RoundHalf(b, y))
 			} else {
 				p.out.Store(at, y)
 			}
 		})
+	}
+}
+
+// result loads what vec4 col of a row of the result, which is vec4 at of all rows, needs besides its products v by matrix, if it is
+// inside, and returns what computes it.
+func (t *rowTile) result(v []kernel.Value, at, col, inside kernel.Value) func() kernel.Value {
+	b, p := t.b, t.p
+	safe := b.Select(inside, at, 0)
+	var biases, residuals []kernel.Value
+	for _, buf := range p.bias {
+		if buf != nil {
+			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, p.biasAt(b, b.Div(p.width, 4), col), 0)))
+		}
+	}
+	for _, r := range p.residuals {
+		residuals = append(residuals, r.Load(lane.F32x4, safe))
+	}
+	return func() kernel.Value {
+		for i := range v {
+			if p.bias[i] != nil {
+				v[i], biases = b.Add(v[i], biases[0]), biases[1:]
+			}
+		}
+		y := v[0]
+		if p.spec.act != "" {
+			y = lane.GLU(b, p.spec.act, y)(v[1])
+		}
+		for _, r := range residuals {
+			y = b.Add(y, r)
+		}
+		return y
 	}
 }

@@ -164,6 +164,11 @@ func (k gemmFragment) candidate() site.Candidate {
 		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.outputsOf() }),
 		Tiling: k.tiling(),
 	}
+	for i, p := range k.projects {
+		if p.tile != nil {
+			c.Cover[i] = k.tileCover(i)
+		}
+	}
 	if k.splits > 1 {
 		for i := range c.Cover {
 			c.Cover[i].Joined = []int{2}
@@ -227,7 +232,9 @@ func (k gemmFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
 		a.join(b, b.WorkgroupID(1))
 		tile := rowTile{rows: rows, row: b.Mul(b.WorkgroupID(0), k.tileRows())}
 		if k.rowTiles() > 1 {
-			b.ReturnIf(b.Ge(tile.row, rows))
+			none := b.Ge(tile.row, rows)
+			k.clearTiles(b, a, none)
+			b.ReturnIf(none)
 		}
 		if split != nil {
 			k.emitSplits(b, a, series, tile, split)

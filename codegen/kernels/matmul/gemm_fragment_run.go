@@ -119,7 +119,7 @@ func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.Fr
 			n := i*fragment.Side + h*fragment.Side/2
 			m := n / t.each()
 			w := t.p.matrices[m]
-			row := b.Add(col, t.mine, t.place, n%t.each())
+			row := b.Add(t.outputOf(b.Add(col, t.mine)), t.place, n%t.each())
 			if t.direct() { // of a lane, neighbours
 				row = b.Add(col, t.mine, b.Mul(t.place, t.laneOutputs()), n/fragment.Columns%t.laneOutputs())
 			}
@@ -365,22 +365,17 @@ func (t *fragmentRun) store(col, i kernel.Value) {
 
 // write finishes and writes the rows from row from on, whose sums begin at base.
 func (t *fragmentRun) write(base kernel.Value, from int, col kernel.Value) {
-	b := t.b
-	each, wide := t.each()/4, t.tile()/4
+	if t.p.spec.tile != nil {
+		t.writeTiles(base, col)
+		return
+	}
+	b, wide := t.b, t.tile()/4
 	n := t.part() * wide
 	for first := 0; first < n; first += t.threads() {
 		i := b.Add(b.LocalID(), first)
 		b.If(b.Lt(i, n), func() {
 			row, x := b.Div(i, wide), b.Mod(i, wide)
-			var v []kernel.Value
-			for m := range t.p.matrices {
-				at := b.Add(base, b.Mul(row, t.stride()), b.Mul(b.Div(x, each), t.outputs/4), b.Mod(x, each), m*each)
-				sum := b.Bitcast(lane.F32x4, t.shared.Load(at))
-				for g := 1; g < t.groups; g++ {
-					sum = b.Add(sum, b.Bitcast(lane.F32x4, t.shared.Load(b.Add(at, g*t.part()*t.stride()))))
-				}
-				v = append(v, sum)
-			}
+			v := t.products(base, row, x)
 			row = b.Add(t.row, row, from)
 			if t.split != nil {
 				t.split.leave(t, v[0], row, x)
@@ -389,4 +384,18 @@ func (t *fragmentRun) write(base kernel.Value, from int, col kernel.Value) {
 			}
 		})
 	}
+}
+
+// products returns the sums, by matrix, of vec4 x of the outputs of a row, with those of the first row at base.
+func (t *fragmentRun) products(base, row, x kernel.Value) (v []kernel.Value) {
+	b, each := t.b, t.each()/4
+	for m := range t.p.matrices {
+		at := b.Add(base, b.Mul(row, t.stride()), b.Mul(b.Div(x, each), t.outputs/4), b.Mod(x, each), m*each)
+		sum := b.Bitcast(lane.F32x4, t.shared.Load(at))
+		for g := 1; g < t.groups; g++ {
+			sum = b.Add(sum, b.Bitcast(lane.F32x4, t.shared.Load(b.Add(at, g*t.part()*t.stride()))))
+		}
+		v = append(v, sum)
+	}
+	return v
 }

@@ -21,7 +21,7 @@ func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
 	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || !g.fragments(s) || !fitsWgmma(s, g) || !g.hasTiles() {
 		return nil
 	}
-	step, ok := site.ExtentOf(s, g.projects[0].result)
+	step, ok := site.ExtentOf(s, g.tiled.Result)
 	if !ok {
 		return nil
 	}
@@ -91,7 +91,7 @@ func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	for _, splits := range wgmmaSplits {
 		for _, across := range widths {
 			t := fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, where: grouped, series: 1, splits: splits}
-			if g.canSplit(s, t) {
+			if g.canSplit(s, t) && g.canTile(t) {
 				list = append(list, t)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]...
+//	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]... [half [tile]]
 //
 // or one linear op and the gated convolution of its result, see gatedRing.
 //
@@ -58,8 +58,11 @@ type projection struct {
 	width int
 	slots int  // experts of a row; 0 where there are none
 	half  bool // the result is rounded to f16
-	fixed bool // x is taken in fixed point
-	ring  *gatedRing
+	// tile lays out the rounded result in tiles, of these orders; nil if it lies in rows.
+	tile   *ir.Op
+	orders [][2]int
+	fixed  bool // x is taken in fixed point
+	ring   *gatedRing
 }
 
 type weights struct {
@@ -263,6 +266,14 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 		}
 		p.half, p.result = true, op.Result
 		return true
+	case "tile":
+		p := g.making(op.Args[0])
+		orders, err := ir.TileOrders(op.Attrs.Str("lanes"))
+		if err != nil || p == nil || !p.half || p.tile != nil || g.tiled == nil || op.Attrs.Int("rows") != g.rows { // as x is, so is the result
+			return false
+		}
+		p.tile, p.orders, p.result = op, orders, op.Result
+		return true
 	case "add":
 		p, other := g.making(op.Args[0]), op.Args[1]
 		if p == nil {
@@ -359,6 +370,9 @@ func (g *linearGroup) key() string {
 		text += strings.Repeat("+add", len(p.residuals))
 		if p.half {
 			text += "+half"
+		}
+		if p.tile != nil {
+			text += "+tile " + p.tile.Attrs.Str("lanes")
 		}
 		results = append(results, text)
 	}
@@ -540,7 +554,7 @@ func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
 // sameCode reports whether both projections have the same code but for their arguments.
 func (p *projection) sameCode(o *projection) bool {
 	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
-	return p.slots == 0 && o.slots == 0 && p.beside == nil && o.beside == nil && p.scale == nil && o.scale == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+	return p.slots == 0 && o.slots == 0 && p.beside == nil && o.beside == nil && p.scale == nil && o.scale == nil && p.tile == nil && o.tile == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
 		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
@@ -109,7 +110,7 @@ func (t normTile) declare(s *site.Signature) *kernel.Buffer {
 type normStage struct {
 	b       *kernel.Builder
 	k       rowNormKernel
-	tiler   tiler
+	tiler   weight.Tiler
 	memory  *kernel.Array
 	columns kernel.Value // elements
 	stride  kernel.Value // vec4 from row to row
@@ -122,7 +123,7 @@ type normStage struct {
 func (k rowNormKernel) stage(b *kernel.Builder, tiles *kernel.Buffer, width, group kernel.Value) *normStage {
 	team := b.Div(b.SubgroupID(), k.size/k.wave)
 	m := &normStage{b: b, k: k, columns: b.Mul(group, k.runs), line: b.Div(team, k.runs), run: b.Mul(b.Mod(team, k.runs), b.Div(group, k.vec)),
-		lane: b.Sub(b.LocalID(), b.Mul(team, k.size)), tiler: tiler{b: b, y: tiles, orders: k.tile.orders, width: width, tile: b.WorkgroupID(2)}}
+		lane: b.Sub(b.LocalID(), b.Mul(team, k.size)), tiler: weight.Tiler{Builder: b, Y: tiles, Orders: k.tile.orders, Width: width, Tile: b.WorkgroupID(2)}}
 	m.stride = b.Add(b.Div(m.columns, ir.PieceElements), k.tile.pad())
 	m.memory = b.Shared(lane.U32x4, b.Mul(m.stride, k.tile.lines))
 	return m
@@ -149,10 +150,10 @@ func (m *normStage) write() {
 	b.Barrier()
 	b.For(b.LocalID(), b.Mul(b.Div(m.columns, 4*ir.PieceElements), lines), m.k.lanes(), func(i kernel.Value) {
 		line, four := b.Mod(i, lines), b.Div(i, lines)
-		block := b.Div(four, tileBlockPieces/4)
+		block := b.Div(four, weight.BlockPieces/4)
 		from := b.Add(b.Mul(line, m.stride), b.Mul(block, ir.TileBlock/8))
 		block = b.Add(b.Mul(b.WorkgroupID(0), b.Div(m.columns, ir.TileBlock)), block)
-		m.tiler.store(m.rowOf(line), block, b.Mod(four, tileBlockPieces/4), func(first kernel.Value, more int) kernel.Value {
+		m.tiler.Store(m.rowOf(line), block, b.Mod(four, weight.BlockPieces/4), func(first kernel.Value, more int) kernel.Value {
 			return m.memory.Load(b.Add(from, first, more))
 		})
 	})
