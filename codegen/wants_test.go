@@ -185,14 +185,14 @@ func TestRoundExperts(t *testing.T) {
 	}
 }
 
-// TestTiles holds that norms, and gate and up, put what they round into tiles themselves, with one order and with two, norms also where the rows have other readers.
+// TestTiles holds that norms, gate and up, and attention put what they round into tiles themselves, with one order and with two, norms also where the rows have other readers.
 func TestTiles(t *testing.T) {
 	on, err := target.Lookup("sm_90-cuda")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]map[string]int{
-		"qwen3-8b":       {"rmsnorm half tile": 3, "untile linear linear glu half tile": 1, "tile": 1},
+		"qwen3-8b":       {"rmsnorm half tile": 3, "untile linear linear glu half tile": 1, "attention half tile": 1},
 		"qwen35-35b-a3b": {"rmsnorm half tile": 3, "gated_rmsnorm half tile": 1},
 	} {
 		s := published(t, name)

@@ -11,7 +11,8 @@ import (
 func TestAttentionWgmma(t *testing.T) {
 	on := lookup(t, "sm_90-cuda")
 	many := siteTest{ctx: 448, slots: 2, rows: 512, n: 19, pos: []int{370}, slot: []int{1}}
-	begin, whole, round := many, many, many
+	begin, whole, round, parts := many, many, many, many
+	parts.n, parts.pos = 147, []int{290}
 	begin.pos, whole.pos = []int{0}, []int{237}
 	round.ctx, round.pos = 1024, []int{690}
 	block := func(c siteTest) siteTest {
@@ -28,6 +29,10 @@ func TestAttentionWgmma(t *testing.T) {
 		attentionTest("attention_wgmma", "f16", 96, 4, 1, 0, many),
 		gated(256, 8, true, attentionTest("attention_wgmma", "f16", 256, 8, 1, 0, many)),
 		rounded(1024, gated(128, 8, false, attentionTest("attention_wgmma", "f16", 128, 8, 1, 0, many))),
+		inTiles("13", 1024, attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, many)),
+		inTiles("12 23", 512, attentionTest("attention_wgmma", "q8_0", 64, 8, 2, 0, parts)),
+		inTiles("13", 2048, gated(256, 8, true, attentionTest("attention_wgmma", "f16", 256, 8, 1, 0, many))),
+		inTiles("01", 256, attentionTest("attention_wgmma", "f16", 256, 1, 1, 0, many)),
 		block(splitTiles(16, attentionTest("attention_wgmma", "f16", 256, 8, 1, 3, many))),
 		block(splitTiles(32, windowed(170, 8, attentionTest("attention_wgmma", "f16", 128, 8, 2, 3, many)))),
 		windowed(170, 4, attentionTest("attention_wgmma", "f16", 192, 4, 1, 0, many)),
@@ -49,4 +54,12 @@ func TestAttentionWgmma(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inTiles rounds the test's last value to f16 and puts it into tiles.
+func inTiles(lanes string, width int, c siteTest) siteTest {
+	c = rounded(width, c)
+	c.group = strings.Replace(c.group, " : io f16[", " : f16[", 1)
+	c.group += fmt.Sprintf("\n%%4 = tile %%3 {rows=%d, lanes=%q} : io f16[%d, 1024]", c.rows, lanes, c.rows/128*len(strings.Fields(lanes))*width/8)
+	return c
 }

@@ -136,7 +136,7 @@ var families = []Family{
 	{"heads", "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", attention.HeadsCandidates, nil},
 	{"attention_split", "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
 	{"attention_merge", "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
-	{"attention_wgmma", "attention of many rows of one sequence with products of four subgroups (wgmma): one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},
+	{"attention_wgmma", "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},
 	{"attention_coop", "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates, attention.AttentionCoopWants},
 	{"attention_lanes", "on processors: causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", attention.AttentionLanesCandidates, nil},
 	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},

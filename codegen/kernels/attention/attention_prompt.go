@@ -20,6 +20,9 @@ type promptAttention struct {
 	splits  int  // workgroups that share the positions of a tile
 	partial bool // write sums, maximum and weight of each split, not the quotient
 	fold    int  // heads of a tile
+	// tile lays out the result in tiles, of these orders; nil if it lies in rows.
+	tile   *ir.Op
+	orders [][2]int
 }
 
 // matchPrompt returns what a site has of attention of many rows; nil if it is something else.
@@ -117,9 +120,17 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 	b.Workgroup(lanes)
 	r.shared = b.Shared(lane.U32x4, units)
 	// The last rows see most: they come first.
-	tile := b.Sub(b.Sub(b.NumWorkgroups(1), 1), b.WorkgroupID(1))
+	last := func(axis int) kernel.Value { return b.Sub(b.Sub(b.NumWorkgroups(axis), 1), b.WorkgroupID(axis)) }
+	tile := last(1)
+	if r.of.tile != nil {
+		tile = b.Add(b.Mul(last(2), b.NumWorkgroups(1)), tile)
+	}
 	r.row, r.head = b.Mul(tile, queryRows), b.Mul(b.WorkgroupID(0), r.of.fold)
-	b.ReturnIf(b.Ge(r.row, r.rows))
+	none := b.Ge(r.row, r.rows)
+	if r.of.tile != nil {
+		b.If(none, func() { r.clearTiles(lanes, queryRows) })
+	}
+	b.ReturnIf(none)
 	r.lastRow = b.Sub(r.rows, 1)
 	first = r.pos.Load(kernel.U32, r.row)
 	r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, queryRows-1), r.lastRow)), 1)
@@ -207,16 +218,23 @@ func (r *promptRun) pairs(head kernel.Value) kernel.Value {
 // writeQuad stores four dims of a head, times a number.
 func (r *promptRun) writeQuad(head, quad, v, number kernel.Value) {
 	b, y := r.b, r.y
-	v = b.Mul(v, number)
 	if r.of.partial {
+		v = b.Mul(v, number)
 		at := b.Add(r.pairs(head), b.Mul(quad, 2))
 		y.Store(at, b.Vec(b.Elem(v, 0), b.Elem(v, 1)))
 		y.Store(b.Add(at, 1), b.Vec(b.Elem(v, 2), b.Elem(v, 3)))
 		return
 	}
-	v = r.gate.load(b, lane.F32x4, head, quad, r.of.headDim/4)(v)
+	v = r.quotients(head, quad, v, number)
+	y.Store(b.Add(b.Mul(head, r.of.headDim/4), quad), v)
+}
+
+// quotients returns four dims of a head, times a number, as the result has them.
+func (r *promptRun) quotients(head, quad, v, number kernel.Value) kernel.Value {
+	b := r.b
+	v = r.gate.load(b, lane.F32x4, head, quad, r.of.headDim/4)(b.Mul(v, number))
 	if r.of.gate.half {
 		v = lane.RoundHalf(b, v)
 	}
-	y.Store(b.Add(b.Mul(head, r.of.headDim/4), quad), v)
+	return v
 }

@@ -23,12 +23,13 @@ func AttentionWgmmaCandidates(s *site.Site) []site.Candidate {
 
 // matchAttentionWgmma returns what computes the site's attention, but for the type of q.
 func matchAttentionWgmma(s *site.Site) *wgmmaAttention {
-	prompt := matchPrompt(s)
+	before, tile := beforeTile(s)
+	prompt := matchPrompt(before)
 	if prompt == nil || !s.Target.Groups {
 		return nil
 	}
 	k := &wgmmaAttention{promptAttention: prompt}
-	if !k.divide(s.Target) || !k.splitsAt(k.queryRows(), k.tileKV) {
+	if !k.divide(s.Target) || !k.splitsAt(k.queryRows(), k.tileKV) || !k.takeTile(tile) {
 		return nil
 	}
 	return k
@@ -125,7 +126,7 @@ func (k *wgmmaAttention) units() int { return k.queryAt() + k.tileSize(k.tileRow
 
 func (k *wgmmaAttention) candidate() site.Candidate {
 	tile := fmt.Sprintf("%dx%d", k.tileRows(), k.tileKV)
-	return k.promptAttention.candidate("attention_wgmma", k.queryRows(), tile, tile, "", k.kernel)
+	return k.tiled(k.promptAttention.candidate("attention_wgmma", k.queryRows(), tile, tile, "", k.kernel))
 }
 
 // wgmmaAttentionRun is the kernel while it is built.

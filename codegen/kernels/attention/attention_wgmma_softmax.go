@@ -110,8 +110,15 @@ func (r *wgmmaAttentionRun) write() {
 				four[e], four[2+e] = b.Select(odd, other[e], own[e]), b.Select(odd, own[e], other[e])
 			}
 			v := b.Vec(four[:]...)
-			r.place(inTile, func(head kernel.Value) { r.writeQuad(head, b.Add(quad, d*sumSide/4), v, number) })
+			if r.tile != nil {
+				r.stage(inTile, quad, d, v, number)
+			} else {
+				r.place(inTile, func(head kernel.Value) { r.writeQuad(head, b.Add(quad, d*sumSide/4), v, number) })
+			}
 		}
+	}
+	if r.tile != nil {
+		r.writeTiles()
 	}
 }
 

@@ -55,7 +55,7 @@ func (k gemmFragment) clearTiles(b *kernel.Builder, a *linearArgs, none kernel.V
 	b.If(none, func() {
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 			if p.spec.tile != nil {
-				p.tiler(b).Clear(b.Mul(at, k.pieces()), k.pieces(), k.threads())
+				p.tiler(b).Clear(b.U32(0), ir.TileRows, b.Mul(at, k.pieces()), k.pieces(), k.threads())
 			}
 		})
 	})

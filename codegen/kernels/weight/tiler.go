@@ -36,11 +36,13 @@ func (t Tiler) Store(r, block, q kernel.Value, octet func(first kernel.Value, mo
 	}
 }
 
-// Clear has the lanes of a workgroup write zeros to n pieces of the tile from piece on.
-func (t Tiler) Clear(piece kernel.Value, n, lanes int) {
+// Clear has the lanes of a workgroup write zeros to so many rows, from row r on, of n pieces of the tile from piece on.
+func (t Tiler) Clear(r kernel.Value, rows int, piece kernel.Value, n, lanes int) {
 	for i := range t.Orders {
-		from := t.Mul(t.Add(t.piece(i), piece), ir.TileRows)
-		t.For(t.LocalID(), n*ir.TileRows, lanes, func(j kernel.Value) { t.Y.Store(t.Add(from, j), t.Splat(t.U32(0), 4)) })
+		from := t.Add(t.Mul(t.Add(t.piece(i), piece), ir.TileRows), r)
+		t.ForRolled(t.LocalID(), n*rows, lanes, func(j kernel.Value) {
+			t.Y.Store(t.Add(from, t.Mul(t.Div(j, rows), ir.TileRows), t.Mod(j, rows)), t.Splat(t.U32(0), 4))
+		})
 	}
 }
 
