@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,6 +54,19 @@ func TestAttentionWgmma(t *testing.T) {
 				assembled(t, k)
 			}
 		})
+	}
+}
+
+// TestAttentionWgmmaTile holds that attention puts the bits into tiles that op tile puts there behind it.
+func TestAttentionWgmmaTile(t *testing.T) {
+	on := lookup(t, "sm_90-cuda")
+	rows := halfQuery(attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, siteTest{ctx: 448, slots: 2, rows: 512, n: 150, pos: []int{270}, slot: []int{1}, rounds: true}))
+	tiles := inTiles("13 12", 1024, rows)
+	rows = rounded(1024, rows)
+	tile := siteTest{family: "tile", ctx: rows.ctx, slots: rows.slots, rows: rows.rows, n: rows.n, given: map[string][]byte{"x": rows.firstOf(t, on, launch)["%3"]},
+		globals: "step @x : f16[T, 1024]\n", group: "%4 = " + strings.Replace(strings.SplitN(tiles.group, "%4 = ", 2)[1], "%3", "@x", 1)}
+	if got, want := tiles.firstOf(t, on, launch)["%4"], tile.firstOf(t, on, launch)["%4"]; len(want) == 0 || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes are not the %d of op tile", len(got), len(want))
 	}
 }
 
