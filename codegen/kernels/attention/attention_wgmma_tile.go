@@ -10,7 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// attention_wgmma can write its result in tiles, as the next product reads it. A workgroup has whole blocks of its rows. It puts them, rounded, into shared
+// attention_wgmma can write its result in tiles, as the next product reads it. A workgroup has whole pieces of its rows. It puts what is in them, rounded, into shared
 // memory, where q was, and from there writes pieces of neighbouring rows.
 
 // beforeTile returns the site without the op tile that its group ends in, and that op; nil if it ends in another.
@@ -30,14 +30,14 @@ func (k *wgmmaAttention) takeTile(op *ir.Op) bool {
 		return true
 	}
 	orders, err := ir.TileOrders(op.Attrs.Str("lanes"))
-	if err != nil || k.partial || !k.gate.half || op.Attrs.Int("rows") != k.rows.Max || k.fold*k.headDim%ir.TileBlock != 0 {
+	if err != nil || k.partial || !k.gate.half || op.Attrs.Int("rows") != k.rows.Max || !k.hasPieces(orders) {
 		return false
 	}
 	k.tile, k.orders, k.result = op, orders, op.Result
 	return true
 }
 
-// tiled has c write tiles, if there are some: a workgroup writes all blocks of its heads, of a part of the rows of a tile.
+// tiled has c write tiles, if there are some: a workgroup writes all pieces of its heads, of a part of the rows of a tile.
 func (k *wgmmaAttention) tiled(c site.Candidate) site.Candidate {
 	if k.tile == nil {
 		return c
@@ -49,7 +49,13 @@ func (k *wgmmaAttention) tiled(c site.Candidate) site.Candidate {
 	return c
 }
 
-// pieces are those of a workgroup's heads, of each order.
+// hasPieces reports whether a workgroup has whole pieces: its octets are whole blocks, or so many in a row of one that they differ in all bits of a lane's number.
+func (k *wgmmaAttention) hasPieces(orders [][2]int) bool {
+	n := k.pieces()
+	return n%weight.BlockPieces == 0 || weight.BlockPieces%n == 0 && !slices.ContainsFunc(orders, func(lanes [2]int) bool { return 1<<lanes[1] >= n })
+}
+
+// pieces are those of a workgroup's heads, of each order; they have as many octets.
 func (k *promptAttention) pieces() int { return k.fold * k.headDim / ir.PieceElements }
 
 // tiler writes into the tile that has the workgroup's rows.
@@ -88,14 +94,14 @@ func (r *wgmmaAttentionRun) stage(inTile, quad kernel.Value, from int, v, number
 // writeTiles writes the pieces. Neighbouring lanes have neighbouring rows.
 func (r *wgmmaAttentionRun) writeTiles() {
 	b, tiler, rows := r.b, r.tiler(), r.queryRows()
-	first := b.Mul(b.WorkgroupID(0), r.pieces()/weight.BlockPieces)
+	begin := b.Mul(b.WorkgroupID(0), r.pieces())
 	b.Barrier()
 	b.For(b.LocalID(), rows*r.pieces()/4, r.lanes(), func(i kernel.Value) {
-		line, four := b.Mod(i, rows), b.Div(i, rows)
+		line, q := b.Mod(i, rows), b.Add(b.Div(begin, 4), b.Div(i, rows))
 		there := b.Le(b.Add(r.row, line), r.lastRow)
-		block := b.Div(four, weight.BlockPieces/4)
-		tiler.Store(b.Add(b.Mod(r.row, ir.TileRows), line), b.Add(first, block), b.Mod(four, weight.BlockPieces/4), func(first kernel.Value, more int) kernel.Value {
-			u := b.Add(b.Mul(block, weight.BlockPieces), first, more)
+		block := b.Div(q, weight.BlockPieces/4)
+		tiler.Store(b.Add(b.Mod(r.row, ir.TileRows), line), block, b.Mod(q, weight.BlockPieces/4), func(first kernel.Value, more int) kernel.Value {
+			u := b.Add(b.Sub(b.Add(b.Mul(block, weight.BlockPieces), first), begin), more)
 			inTile := b.Add(b.Mul(line, r.fold), b.Div(u, r.octets()))
 			return b.Select(b.Splat(there, 4), r.shared.Load(r.stageAt(inTile, b.Mod(u, r.octets()), 0)), b.Splat(b.U32(0), 4))
 		})
