@@ -90,14 +90,18 @@ step @n : i32[1]
 }
 
 // TestGateBesideRule holds that what gates a chunked rule's result is projected in the rule's step, in tiles that leave room for the rule, where dispatches run
-// side by side, and with what else has the same input elsewhere.
+// side by side; elsewhere with what has the same input. And that the dispatch with the most work is the last of each step, which runtime/cuda launches first:
+// the rule, if it is in one.
 func TestGateBesideRule(t *testing.T) {
-	for name, want := range map[string]bool{"sm_90-cuda": true, "sm_90": false} {
-		on, err := target.Lookup(name)
+	for _, c := range []struct {
+		target, model string
+		beside        bool
+	}{{"sm_90-cuda", "qwen35-35b-a3b", true}, {"sm_90-cuda", "qwen35-27b", true}, {"sm_90", "qwen35-35b-a3b", false}} {
+		on, err := target.Lookup(c.target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := published(t, "qwen35-35b-a3b")
+		s := published(t, c.model)
 		s.Layers, s.Vocab = 2, 512
 		p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 2048, KV: ir.F16})
 		if err == nil {
@@ -108,10 +112,11 @@ func TestGateBesideRule(t *testing.T) {
 		}
 		for _, f := range p.Funcs {
 			var rule, gate *ir.Group
+			last := map[int]*ir.Group{}
 			for _, g := range f.Groups {
-				last := g.Ops[len(g.Ops)-1]
-				switch {
-				case rule == nil && last.Kind.Name == "deltanet_chunked":
+				last[g.Step] = g
+				switch kind := g.Ops[len(g.Ops)-1].Kind.Name; {
+				case rule == nil && kind == "deltanet_chunked":
 					rule = g
 				case gate == nil && strings.HasSuffix(g.Name, "attn_gate"):
 					gate = g
@@ -119,14 +124,25 @@ func TestGateBesideRule(t *testing.T) {
 			}
 			chunked := f.Rows >= 256
 			if (rule != nil) != chunked {
-				t.Errorf("%s: %s: a chunked rule: %v", name, f.Name, rule != nil)
+				t.Errorf("%s, %s: %s: a chunked rule: %v", c.target, c.model, f.Name, rule != nil)
 			}
 			if !chunked {
 				continue
 			}
 			beside := gate != nil && len(gate.Ops) == 2 && gate.Step == rule.Step && strings.Contains(gate.Call.Kernel, "outputs=8x16")
-			if beside != want {
-				t.Errorf("%s: %s: the gate's projection is beside the rule: %v, want %v", name, f.Name, beside, want)
+			if beside != c.beside {
+				t.Errorf("%s, %s: %s: the gate's projection is beside the rule: %v, want %v", c.target, c.model, f.Name, beside, c.beside)
+			}
+			if !c.beside {
+				continue
+			}
+			if last[rule.Step] != rule {
+				t.Errorf("%s, %s: %s: %s is launched before the rule", c.target, c.model, f.Name, last[rule.Step].Name)
+			}
+			for _, g := range f.Groups {
+				if strings.HasSuffix(g.Name, "ssm_alpha+ssm_beta") && !strings.HasSuffix(last[g.Step].Name, "attn_qkv") {
+					t.Errorf("%s, %s: %s: %s is launched first of the step of %s", c.target, c.model, f.Name, last[g.Step].Name, g.Name)
+				}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -13,14 +14,14 @@ const (
 	leastMoved = 64 << 10
 	// flopsOfByte is the operations that a device computes while it moves a byte.
 	flopsOfByte = 200
-	// bytesOfRow is what a device moves while a delta rule goes on by a row: 0.1 us (docs/lab/prompt-delta.md).
-	bytesOfRow = 400 << 10
+	// bytesOfRow is what a row of a delta rule counts for: more than a device moves in the 0.1 us that it takes, as the rule leaves
+	// most of each unit idle (docs/lab/between-dispatches.md).
+	bytesOfRow = 1 << 20
 )
 
 // fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step, but a group for which nothing waits
 // can run later. It moves to the one of the next mostLate steps whose largest group has the most work, and uses the units which that group leaves
-// idle; the step that it leaves may end sooner. It becomes the first group of its new step. runtime/cuda launches the last group of a step first, because
-// behind others it would be delayed (docs/lab/between-dispatches.md).
+// idle; the step that it leaves may end sooner.
 func fillSteps(f *ir.Func) {
 	before := dependencies(f)
 	last := f.Groups[len(f.Groups)-1].Step
@@ -54,7 +55,12 @@ func fillSteps(f *ir.Func) {
 			}
 		}
 	}
-	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Step - b.Step })
+}
+
+// largestLast puts the groups of a step in order of their work. runtime/cuda launches the last one first, because behind others it
+// would be delayed (docs/lab/between-dispatches.md).
+func largestLast(f *ir.Func) {
+	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return cmp.Or(a.Step-b.Step, cmp.Compare(workOf(f, a), workOf(f, b))) })
 }
 
 // dependencies returns, for each group, those that must end before it begins.

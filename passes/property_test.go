@@ -156,6 +156,12 @@ func TestFillSteps(t *testing.T) {
 			earliest[g], steps = g.Step, max(steps, g.Step)
 		}
 		fillSteps(f)
+		largestLast(f)
+		for i, g := range f.Groups[1:] {
+			if a := f.Groups[i]; a.Step > g.Step || a.Step == g.Step && workOf(f, a) > workOf(f, g) {
+				t.Errorf("group %s of step %d is before %s of step %d", a.Name, a.Step, g.Name, g.Step)
+			}
+		}
 		for j, b := range before {
 			for _, a := range before[:j] {
 				if conflict(a, b) && a.Step >= b.Step {

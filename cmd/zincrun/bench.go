@@ -21,9 +21,9 @@ var benchCommand = cli.Command{
 	Long: `
 Runs llama-bench's tests, so the figures compare: ppN is the rate of a prompt of N
 tokens, tgN the rate of N generated tokens, "@ dD" means behind D tokens. Lists
-make every combination. Each test warms up for half a second, at least one run, and then
-runs -r times. Tokenizing and sampling are not included. Tokens are random but always
-the same.
+make every combination. Each test warms up for half a second, at least one run
+(llama-bench: one run), and then runs -r times. Tokenizing and sampling are not included.
+Tokens are random but always the same.
 
 Stages are the steps between barriers of a prompt or of a generated token. The roofline is
 the time of the plan's bytes and operations at the rates of its target; its share

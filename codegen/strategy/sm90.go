@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -119,12 +120,9 @@ var wgmmaBlocks = map[int]struct{ block, besides float64 }{
 // attention_wgmma 19 and 18 (prompt-attention.md).
 const wgmmaRows = 512
 
-// wgmmaLeast is the elements of the shortest rows that were measured.
-const wgmmaLeast = 2048
-
 func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
 	times, ok := wgmmaBlocks[t.Subgroups]
-	if !ok || t.K < wgmmaLeast {
+	if !ok || t.K < matmul.WgmmaLeast {
 		return math.Inf(1)
 	}
 	tiles := site.CeilDiv(rows, t.Rows) * t.Across

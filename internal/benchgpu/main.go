@@ -220,19 +220,19 @@ func (o *options) bench(bin, plan string, add func(test string, rate float64)) e
 	return nil
 }
 
-// peers runs the peer once.
+// peers runs the peer once. It warms up with one run of each test, zincrun for half a second: so it makes two more, of which the last counts.
 func (o *options) peers(model string, at func(string) *row) error {
-	cmd := append(strings.Fields(o.peer), "llama-bench", "-m", model, "-p", o.prompts, "-n", o.gen, "-d", o.depths, "-r", "1",
+	cmd := append(strings.Fields(o.peer), "llama-bench", "-m", model, "-p", o.prompts, "-n", o.gen, "-d", o.depths, "-r", "2",
 		"-fa", "1", "-ctk", o.kv, "-ctv", o.kv, "-o", "json")
 	out, err := output(nil, cmd[0], cmd[1:]...)
 	if err != nil {
 		return err
 	}
 	var list []struct {
-		Prompt int     `json:"n_prompt"`
-		Gen    int     `json:"n_gen"`
-		Depth  int     `json:"n_depth"`
-		Rate   float64 `json:"avg_ts"`
+		Prompt int       `json:"n_prompt"`
+		Gen    int       `json:"n_gen"`
+		Depth  int       `json:"n_depth"`
+		Rates  []float64 `json:"samples_ts"`
 	}
 	if err := json.Unmarshal(out, &list); err != nil {
 		return fmt.Errorf("llama-bench: %w", err)
@@ -245,8 +245,11 @@ func (o *options) peers(model string, at func(string) *row) error {
 		if r.Depth > 0 {
 			test += " @ d" + strconv.Itoa(r.Depth)
 		}
+		if len(r.Rates) == 0 {
+			return fmt.Errorf("llama-bench: %s has no rate", test)
+		}
 		x := at(test)
-		x.theirs = append(x.theirs, r.Rate)
+		x.theirs = append(x.theirs, r.Rates[len(r.Rates)-1])
 	}
 	return nil
 }

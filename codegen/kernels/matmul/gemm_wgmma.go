@@ -77,6 +77,9 @@ func (p *projection) tileOrder() string {
 	return fmt.Sprintf("%d%d", at[0], at[1])
 }
 
+// WgmmaLeast is the elements of the shortest rows of which gemm_wgmma was measured.
+const WgmmaLeast = 2048
+
 // wgmmaSplits are how many workgroups may share the elements of a row.
 var wgmmaSplits = []int{1, 2, 3, 4}
 
@@ -85,7 +88,7 @@ var wgmmaSplits = []int{1, 2, 3, 4}
 func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	var list []fragmentTile
 	widths := []int{16, 8}
-	if len(g.projects) == 1 && GatesRule(s.Func.Uses(), g.projects[0].result.Def) {
+	if gate := g.projects[0].result.Def; len(g.projects) == 1 && gate.Kind.Name == "linear" && GatesRule(s.Func.Uses(), gate) {
 		widths = widths[1:] // beside the rule's workgroups there is no room for more
 	}
 	for _, splits := range wgmmaSplits {
@@ -99,9 +102,9 @@ func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	return list
 }
 
-// GatesRule reports whether op projects what gates the result of a chunked delta rule, and nothing else.
+// GatesRule reports whether op projects, from rows that gemm_wgmma takes, what gates the result of a chunked delta rule, and nothing else.
 func GatesRule(uses map[*ir.Value][]*ir.Op, op *ir.Op) bool {
-	if op.Kind.Name != "linear" || len(uses[op.Result]) != 1 {
+	if op.Kind.Name != "linear" || op.Args[0].Type.Last() < WgmmaLeast || len(uses[op.Result]) != 1 {
 		return false
 	}
 	norm := uses[op.Result][0]
