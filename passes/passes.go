@@ -112,10 +112,8 @@ func Table(entries []Entry, d Device) []Pass {
 		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},
 		{"AssignSteps", "independent dispatches share a step; a barrier stands between steps", ir.Schedule, each(func(f *ir.Func) error {
 			assignSteps(f)
-			if d.Beside {
-				if f.Rows > ir.DecodeRows {
-					fillSteps(f)
-				}
+			if d.Beside && f.Rows > ir.DecodeRows {
+				fillSteps(f)
 				largestLast(f)
 			}
 			return nil

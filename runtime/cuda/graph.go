@@ -138,7 +138,7 @@ func (x *Executor) record(e *plans.Entry, l *lanes, of work) error {
 		}
 		overlap := overlaps && alone && n == 1
 		alone = n == 1
-		err := l.beside(x.dev.stream, n, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
+		err := l.beside(x.dev.stream, n, e.Kind == "decode", func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
 		if err == nil && stamp != nil {
 			err = stamp(i + 1)
 		}
@@ -190,20 +190,35 @@ func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
 	return l, nil
 }
 
-// beside calls do n times, each with a stream of its own, behind what is on the main one and before what comes there next. The last is on the main
-// one, and first: what the device begins with delays the others (docs/lab/between-dispatches.md).
-func (l *lanes) beside(stream uintptr, n int, do func(i int, stream uintptr) error) error {
+// beside calls do n times, each with a stream of its own, behind what is on the main one and before what comes there next. The last is on the main one, and
+// first: what the device begins with delays the others. In a decode step the first is on the main one, and last (docs/lab/between-dispatches.md).
+func (l *lanes) beside(stream uintptr, n int, decode bool, do func(i int, stream uintptr) error) error {
 	call := l.dev.call
 	if n > 1 {
 		if err := call(cuEventRecord, l.fork, stream); err != nil {
 			return l.dev.errorf("fork: %w", err)
 		}
 	}
-	if err := do(n-1, stream); err != nil {
-		return err
+	order := make([]int, n)
+	for i := range order {
+		if order[i] = n - 1 - i; decode {
+			order[i] = (i + 1) % n
+		}
 	}
-	for i := n - 2; i >= 0; i-- {
-		s, join := l.streams[i], l.joins[i]
+	main := n - 1
+	if decode {
+		main = 0
+	}
+	sides := 0
+	for _, i := range order {
+		if i == main {
+			if err := do(i, stream); err != nil {
+				return err
+			}
+			continue
+		}
+		s, join := l.streams[sides], l.joins[sides]
+		sides++
 		if err := call(cuStreamWaitEvent, s, l.fork, 0); err != nil {
 			return l.dev.errorf("fork: %w", err)
 		}
