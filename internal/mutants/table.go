@@ -60,4 +60,12 @@ var mutants = []mutant{
 		"t.sorted.target(b.Min(r, b.Sub(t.rows, 1)))", "t.sorted.target(r)", "codegen/kernels", "TestExpertGemm/f16"},
 	{"subgroups without a block store sums of squares", "codegen/kernels/matmul/gemm_fixed_x.go",
 		"b.And(b.Lt(r.place, r.columns), r.real)", "b.Lt(r.place, r.columns)", "codegen/kernels", "TestGemmFixed/q4_k_19"},
+	{"tiles without a row keep what was there", "codegen/kernels/matmul/gemm_fragment.go",
+		"\t\t\tk.clearTiles(b, a, none)\n", "", "codegen/kernels", "TestGemmWgmmaTile"},
+	{"norms: pieces are read before all rows are there", "codegen/kernels/rowwise/rownorm_tile.go",
+		"\tb.Barrier()\n\tb.For(b.LocalID(), ", "\tb.For(b.LocalID(), ", "codegen/kernels", "TestNormTile"},
+	{"a step's largest dispatch is the first", "passes/fillsteps.go",
+		"cmp.Compare(workOf(f, a), workOf(f, b))", "cmp.Compare(workOf(f, b), workOf(f, a))", "codegen", "TestGateBesideRule"},
+	{"a prompt's step is launched as a token's", "runtime/cuda/graph.go",
+		`n, e.Kind == "decode",`, "n, true,", "runtime/cuda", "TestGraph"},
 }

@@ -133,6 +133,11 @@ func TestGraph(t *testing.T) {
 					t.Errorf("%s: %s of a step is launched before %s", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site)
 				}
 			}
+			last := i+1 == len(e.Dispatches) || e.Dispatches[i+1].Step != e.Dispatches[i].Step
+			first := i == 0 || e.Dispatches[i-1].Step != e.Dispatches[i].Step
+			if got, want := g.nodes[at[i]].stream == x.dev.stream, e.Kind == "decode" && first || e.Kind != "decode" && last; got != want {
+				t.Errorf("%s: %s is on the main stream: %v, want %v", e.Name, e.Dispatches[i].Site, got, want)
+			}
 			if got, want := g.nodes[at[i]].overlap, i >= 4; got != want { // e after d, f after e
 				t.Errorf("%s: %s overlaps: %v, want %v", e.Name, e.Dispatches[i].Site, got, want)
 			}

@@ -52,6 +52,7 @@ type fakeNode struct {
 	kernel  string
 	args    []uint64
 	overlap bool
+	stream  uintptr
 	after   map[int]bool // nodes that end before it begins
 	do      func()
 }
@@ -278,7 +279,7 @@ func (f *fake) launch(c *launchConfig, text string, params uintptr) {
 		do()
 		return
 	}
-	g.nodes = append(g.nodes, fakeNode{name, args, c.count > 0, maps.Clone(f.frontier[c.stream]), do})
+	g.nodes = append(g.nodes, fakeNode{name, args, c.count > 0, c.stream, maps.Clone(f.frontier[c.stream]), do})
 	f.frontier[c.stream] = map[int]bool{len(g.nodes) - 1: true}
 }
 
