@@ -232,7 +232,8 @@ func (r *promptRun) writeQuad(head, quad, v, number kernel.Value) {
 // quotients returns four dims of a head, times a number, as the result has them.
 func (r *promptRun) quotients(head, quad, v, number kernel.Value) kernel.Value {
 	b := r.b
-	v = r.gate.load(b, lane.F32x4, head, quad, r.of.headDim/4)(b.Mul(v, number))
+	v = b.Mul(v, number)
+	v = r.gate.load(b, lane.F32x4, head, quad, r.of.headDim/4)(v)
 	if r.of.gate.half {
 		v = lane.RoundHalf(b, v)
 	}

@@ -458,7 +458,7 @@ func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func()
 		row = t.sorted.target(b.Min(row, b.Sub(t.rows, 1)))
 	}
 	at := b.Add(b.Mul(row, width), col)
-	result := t.result(v, at, col, inside)
+	result := t.result(v, at, col, width, inside)
 	return func() {
 		b.If(inside, func() {
 			if y := result(); p.spec.half {
@@ -470,15 +470,15 @@ func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func()
 	}
 }
 
-// result loads what vec4 col of a row of the result, which is vec4 at of all rows, needs besides its products v by matrix, if it is
-// inside, and returns what computes it.
-func (t *rowTile) result(v []kernel.Value, at, col, inside kernel.Value) func() kernel.Value {
+// result loads what vec4 col of a row of the result, which has width vec4 and of which it is vec4 at of all rows, needs besides its products v by
+// matrix, if it is inside, and returns what computes it.
+func (t *rowTile) result(v []kernel.Value, at, col, width, inside kernel.Value) func() kernel.Value {
 	b, p := t.b, t.p
 	safe := b.Select(inside, at, 0)
 	var biases, residuals []kernel.Value
 	for _, buf := range p.bias {
 		if buf != nil {
-			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, p.biasAt(b, b.Div(p.width, 4), col), 0)))
+			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, p.biasAt(b, width, col), 0)))
 		}
 	}
 	for _, r := range p.residuals {

@@ -85,7 +85,7 @@ func (t *fragmentRun) writeTiles(base, col kernel.Value) {
 		var words []kernel.Operand
 		for i := range 2 {
 			x := b.Add(b.Mul(octet, 2), i)
-			y := t.result(t.products(base, r, b.Add(b.Mul(sub, 2), i)), b.Add(b.Mul(row, width), x), x, there)()
+			y := t.result(t.products(base, r, b.Add(b.Mul(sub, 2), i)), b.Add(b.Mul(row, width), x), x, width, there)()
 			half := lane.RoundHalf(b, y)
 			words = append(words, b.Select(there, b.Elem(half, 0), 0), b.Select(there, b.Elem(half, 1), 0))
 		}
