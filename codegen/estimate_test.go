@@ -143,6 +143,19 @@ func headerOf(t *testing.T, s synth.Shape) *gguf.File {
 	return f
 }
 
+// lowered is a model of the shape at a stage.
+func lowered(t *testing.T, s synth.Shape, on *target.Target, stage ir.Stage, o frontend.Options) *ir.Program {
+	t.Helper()
+	p, err := codegen.Import(headerOf(t, s), o)
+	if err == nil {
+		p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, stage)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
 	t.Helper()
 	f := headerOf(t, s)

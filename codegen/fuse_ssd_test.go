@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
@@ -38,13 +37,7 @@ func TestFuseSSD(t *testing.T) {
 			}
 			s := published(t, "granite4-h-tiny")
 			s.Layers, s.Vocab, s.Embd, s.Mamba = 1, 512, 512, synth.Mamba{Inner: 32 * c.dim, State: c.state, Heads: 32, Groups: 1}
-			p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 64, KV: ir.F16, MaxRows: 64})
-			if err == nil {
-				p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, ir.Specialize)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := lowered(t, s, on, ir.Specialize, frontend.Options{Ctx: 64, KV: ir.F16, MaxRows: 64})
 			for _, f := range p.Funcs {
 				if passes.KindOf(f) != passes.Decode {
 					continue

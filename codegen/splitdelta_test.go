@@ -103,13 +103,7 @@ func TestGateBesideRule(t *testing.T) {
 		}
 		s := published(t, c.model)
 		s.Layers, s.Vocab = 2, 512
-		p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 2048, KV: ir.F16})
-		if err == nil {
-			p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, ir.Place)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := lowered(t, s, on, ir.Place, frontend.Options{Ctx: 2048, KV: ir.F16})
 		for _, f := range p.Funcs {
 			var rule, gate *ir.Group
 			last := map[int]*ir.Group{}

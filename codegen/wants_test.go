@@ -197,13 +197,7 @@ func TestTiles(t *testing.T) {
 	} {
 		s := published(t, name)
 		s.Layers, s.Vocab = 2, 512 // the last one does most for one row
-		p, err := codegen.Import(headerOf(t, s), frontend.Options{Ctx: 2048, KV: ir.F16})
-		if err == nil {
-			p, _, err = codegen.Lower(t.Context(), codegen.Source{Program: p}, codegen.Options{Target: on}, ir.Specialize)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := lowered(t, s, on, ir.Specialize, frontend.Options{Ctx: 2048, KV: ir.F16})
 		for _, f := range p.Funcs {
 			have := map[string]int{}
 			for _, g := range f.Groups {

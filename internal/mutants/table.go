@@ -67,5 +67,5 @@ var mutants = []mutant{
 	{"a step's largest dispatch is the first", "passes/fillsteps.go",
 		"cmp.Compare(workOf(f, a), workOf(f, b))", "cmp.Compare(workOf(f, b), workOf(f, a))", "codegen", "TestGateBesideRule"},
 	{"a prompt's step is launched as a token's", "runtime/cuda/graph.go",
-		`n, e.Kind == "decode",`, "n, true,", "runtime/cuda", "TestGraph"},
+		"n, e.Rows <= ir.DecodeRows,", "n, e.Rows <= 8*ir.DecodeRows,", "runtime/cuda", "TestGraph"},
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -138,7 +139,7 @@ func (x *Executor) record(e *plans.Entry, l *lanes, of work) error {
 		}
 		overlap := overlaps && alone && n == 1
 		alone = n == 1
-		err := l.beside(x.dev.stream, n, e.Kind == "decode", func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
+		err := l.beside(x.dev.stream, n, e.Rows <= ir.DecodeRows, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
 		if err == nil && stamp != nil {
 			err = stamp(i + 1)
 		}
@@ -191,34 +192,25 @@ func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
 }
 
 // beside calls do n times, each with a stream of its own, behind what is on the main one and before what comes there next. The last is on the main one, and
-// first: what the device begins with delays the others. In a decode step the first is on the main one, and last (docs/lab/between-dispatches.md).
-func (l *lanes) beside(stream uintptr, n int, decode bool, do func(i int, stream uintptr) error) error {
+// first: what the device begins with delays the others. Of few rows the first is on the main one, and last (docs/lab/between-dispatches.md).
+func (l *lanes) beside(stream uintptr, n int, few bool, do func(i int, stream uintptr) error) error {
 	call := l.dev.call
 	if n > 1 {
 		if err := call(cuEventRecord, l.fork, stream); err != nil {
 			return l.dev.errorf("fork: %w", err)
 		}
 	}
-	order := make([]int, n)
-	for i := range order {
-		if order[i] = n - 1 - i; decode {
-			order[i] = (i + 1) % n
+	if !few {
+		if err := do(n-1, stream); err != nil {
+			return err
 		}
 	}
-	main := n - 1
-	if decode {
-		main = 0
-	}
-	sides := 0
-	for _, i := range order {
-		if i == main {
-			if err := do(i, stream); err != nil {
-				return err
-			}
-			continue
+	for side := range n - 1 {
+		i := n - 2 - side
+		if few {
+			i = side + 1
 		}
-		s, join := l.streams[sides], l.joins[sides]
-		sides++
+		s, join := l.streams[side], l.joins[side]
 		if err := call(cuStreamWaitEvent, s, l.fork, 0); err != nil {
 			return l.dev.errorf("fork: %w", err)
 		}
@@ -227,6 +219,11 @@ func (l *lanes) beside(stream uintptr, n int, decode bool, do func(i int, stream
 		}
 		if err := call(cuEventRecord, join, s); err != nil {
 			return l.dev.errorf("join: %w", err)
+		}
+	}
+	if few {
+		if err := do(0, stream); err != nil {
+			return err
 		}
 	}
 	for _, join := range l.joins[:n-1] {
