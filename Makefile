@@ -21,7 +21,7 @@ install:
 
 # Archives, a Debian package and a container image for each platform, with checksums, in dist.
 release:
-	$(GO) run ./internal/release -o dist
+	$(GO) run ./internal/tools/release -o dist
 
 run: build
 	@mkdir -p .build
@@ -63,17 +63,17 @@ generate:
 
 # Rewrites the machine code that zincc holds of kernels, for all kinds of processor; needs LLVM 19. CHECK=--check compares.
 objects:
-	$(GO) run ./internal/makeobjects $(CHECK)
+	$(GO) run ./internal/tools/makeobjects $(CHECK)
 
 # Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
 mutants:
-	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/mutants $(ONLY)
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/tools/mutants $(ONLY)
 	$(GO) test . -count=1 -v -run TestBadPlans | grep -v '^=== '
 
 # Proves plans for all targets and compares them, and what kernels are offered, with the committed digests.
 # A change that means to change some: make digests UPDATE=-update
 digests:
-	$(GO) run ./internal/digests $(if $(UPDATE),--update)
+	$(GO) run ./internal/tools/digests $(if $(UPDATE),--update)
 	$(GO) test ./codegen -run '^TestOffers$$' -every $(UPDATE)
 
 # An input that is interesting is shortened five times, not for a minute: time is for new ones.
@@ -88,7 +88,7 @@ fuzz:
 # What compiling takes, of models of published shapes, in time and memory, with nothing kept from before:
 #	make headers HEADERS="--target gfx1201 --shape glm47-flash,gemma4-12b"
 headers: build
-	$(GO) run ./internal/headers $(HEADERS)
+	$(GO) run ./internal/tools/headers $(HEADERS)
 
 # Every dispatch of a tiny model of each architecture and variant beside the oracle, on the processor and through Vulkan.
 verify-tiny: build
@@ -104,7 +104,7 @@ verify-tiny: build
 # Sends 200 signals at random times to all commands, which must leave nothing half-written:
 #	make interrupts INTERRUPTS="-n 50 --only profile"
 interrupts: build
-	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/interrupts $(INTERRUPTS) $(MODEL)
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) run ./internal/tools/interrupts $(INTERRUPTS) $(MODEL)
 
 # The server against Go SDKs, OpenAI's description and a browser, and the files of deploy against theirs;
 # OPENAPI=openapi.yml takes the whole description.
@@ -118,7 +118,7 @@ conform-node:
 
 # zincrun serve and llama-server asked the same: make conform-peer [PEER="env A=b"]
 conform-peer: build
-	$(GO) run ./internal/peerapi run $(CHAT) --peer "$(PEER)"
+	$(GO) run ./internal/tools/peerapi run $(CHAT) --peer "$(PEER)"
 
 bench: build
 	@mkdir -p .build
@@ -131,12 +131,12 @@ bench: build
 # zincrun and llama.cpp by turns on an NVIDIA GPU, rates and starts as Markdown tables:
 #   make bench-gpu MODELS="a.gguf gpt-oss-20b llama-8b:IQ3_S" [BENCH="-p 512 -n 128 -d 0,16384 --ctx 20k"] [PEER="env A=b"]
 bench-gpu: build
-	$(GO) run ./internal/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
+	$(GO) run ./internal/tools/benchgpu --peer "$(PEER)" $(BENCH) $(MODELS)
 
 # zincrun serve and llama-server by turns under users and arrivals, tokens a second and latencies:
 #   make bench-serve MODELS="a.gguf b.gguf" [LOAD="--cases 1,8 --rounds 2"] [PEER="env A=b"]
 bench-serve: build
-	$(GO) run ./internal/loadgen compare $(LOAD) --peer "$(PEER)" $(MODELS)
+	$(GO) run ./internal/tools/loadgen compare $(LOAD) --peer "$(PEER)" $(MODELS)
 
 # Times all candidates of every call site on this computer's GPU, and keeps what is best:
 #   make tune TARGET=sm_90 MODELS="a.gguf b.gguf" [ENTRY=decode/1]

@@ -56,10 +56,10 @@ var layers = []struct {
 	{"internal/synth", []string{"ir"}},
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
-	{"internal/soak", []string{"runtime"}},
-	{"internal/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
-	{"internal/headers", []string{"codegen", "internal/synth"}},
-	{"internal/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
+	{"internal/tools/soak", []string{"runtime"}},
+	{"internal/tools/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
+	{"internal/tools/headers", []string{"codegen", "internal/synth"}},
+	{"internal/tools/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},
 }
 

@@ -22,7 +22,7 @@ import (
 // oracle's texts, and each dispatch of one agrees with it. A processor without them refuses the plans that have them.
 func TestARM64(t *testing.T) {
 	if testing.Short() {
-		t.Skip("TestNothingIsMissing of internal/makeobjects lowers kernels for arm64, TestTexts runs the models on this processor")
+		t.Skip("TestNothingIsMissing of internal/tools/makeobjects lowers kernels for arm64, TestTexts runs the models on this processor")
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "emulated")

@@ -1,7 +1,7 @@
 // Command release builds what people install: static programs for each platform as archives, a
 // Debian package, a container image, their checksums and the list of what is inside.
 //
-//	go run ./internal/release -o dist
+//	go run ./internal/tools/release -o dist
 //
 // The files depend on the source alone: the same commit gives the same bytes.
 package main

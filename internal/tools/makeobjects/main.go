@@ -3,7 +3,7 @@
 // programs. It needs LLVM for those that have changed. With --check it compares what it makes with what is there; that
 // nothing is missing there, a test finds without LLVM.
 //
-//	go run ./internal/makeobjects [--check] [--arch amd64|arm64]
+//	go run ./internal/tools/makeobjects [--check] [--arch amd64|arm64]
 package main
 
 import (

@@ -6,9 +6,9 @@
 // do not count, nor does what this computer's drivers say. A change of the compiler that
 // means to change no plan leaves the list as it is.
 //
-//	go run ./internal/digests            compare; exit code 1 and the differences, if there are any
-//	go run ./internal/digests --update   write the list
-//	go run ./internal/digests --only sm_90,gfx1201 --model qwen3-8b
+//	go run ./internal/tools/digests            compare; exit code 1 and the differences, if there are any
+//	go run ./internal/tools/digests --update   write the list
+//	go run ./internal/tools/digests --only sm_90,gfx1201 --model qwen3-8b
 package main
 
 import (

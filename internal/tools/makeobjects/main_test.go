@@ -15,7 +15,7 @@ import (
 func TestNothingIsMissing(t *testing.T) {
 	archives := map[string]*objects.Archive{} // this program embeds one
 	for _, arch := range []string{"amd64", "arm64"} {
-		data, err := os.ReadFile(archiveOf("../..", arch))
+		data, err := os.ReadFile(archiveOf("../../..", arch))
 		if err == nil {
 			archives[arch], err = objects.Open(data)
 		}
@@ -27,7 +27,7 @@ func TestNothingIsMissing(t *testing.T) {
 	if testing.Short() {
 		every = 10
 	}
-	list, err := wanted(t.Context(), "../..", processors(""), every, func(kernel string, machines []*llvm.Machine) []*llvm.Machine {
+	list, err := wanted(t.Context(), "../../..", processors(""), every, func(kernel string, machines []*llvm.Machine) []*llvm.Machine {
 		turn := crc32.ChecksumIEEE([]byte(kernel)) % uint32(len(machines))
 		return machines[turn:][:1]
 	})

@@ -47,13 +47,13 @@ func TestWrong(t *testing.T) {
 
 // TestDifferences: the document lists the rows in which the servers differ.
 func TestDifferences(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/serving.md")
+	doc, err := os.ReadFile("../../../docs/serving.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(doc), "<!-- differences -->\n")
 	have, _, _ := strings.Cut(rest, "<!-- end -->")
 	if have != differences() {
-		t.Errorf("docs/serving.md has not the table that `go run ./internal/peerapi differences` prints:\n%s", differences())
+		t.Errorf("docs/serving.md has not the table that `go run ./internal/tools/peerapi differences` prints:\n%s", differences())
 	}
 }

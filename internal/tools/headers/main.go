@@ -2,9 +2,9 @@
 // every quantization, for each target. The files have no weights. Each compilation is a process of its own with
 // nothing in its cache.
 //
-//	go run ./internal/headers                                         all rows; some minutes
-//	go run ./internal/headers --target gfx1201 --shape gemma3-12b     some
-//	go run ./internal/headers --types off --target gfx1201,gfx1100    shapes, in their own types
+//	go run ./internal/tools/headers                                         all rows; some minutes
+//	go run ./internal/tools/headers --target gfx1201 --shape gemma3-12b     some
+//	go run ./internal/tools/headers --types off --target gfx1201,gfx1100    shapes, in their own types
 //
 // It ends with exit code 1 if a compilation fails or takes more than --seconds or --mb.
 package main

@@ -76,7 +76,7 @@ func TestDeb(t *testing.T) {
 // TestStatic: what a container of nothing is to run needs no dynamic linker.
 func TestStatic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "zincrun")
-	build := exec.Command("go", "build", "-tags=static", "-o", path, "../../cmd/zincrun")
+	build := exec.Command("go", "build", "-tags=static", "-o", path, "../../../cmd/zincrun")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -2,8 +2,8 @@
 // test that has to notice. The source itself stays as it is: the compiler gets the broken file in
 // its place (go test -overlay).
 //
-//	go run ./internal/mutants              all; exit code 1 if one survives
-//	go run ./internal/mutants barrier      those whose line contains "barrier"
+//	go run ./internal/tools/mutants              all; exit code 1 if one survives
+//	go run ./internal/tools/mutants barrier      those whose line contains "barrier"
 package main
 
 import (

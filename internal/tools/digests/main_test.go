@@ -11,7 +11,7 @@ func TestDigests(t *testing.T) {
 	if testing.Short() {
 		models, only = models[:1], []string{"host", "llvmpipe", "sm_90", "sm_90-cuda", "gfx1201", "xe2"}
 	}
-	if err := run("../..", false, only, models); err != nil {
+	if err := run("../../..", false, only, models); err != nil {
 		t.Error(err)
 	}
 }
@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestModelsAndTargetsByName(t *testing.T) {
-	if _, err := compute("../..", t.TempDir(), []string{"sm_90"}, []string{"nobody"}); err == nil {
+	if _, err := compute("../../..", t.TempDir(), []string{"sm_90"}, []string{"nobody"}); err == nil {
 		t.Error("a model that is not there gives an empty list")
 	}
 }
