@@ -43,32 +43,49 @@ func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Option
 		if err != nil {
 			return 0, err
 		}
-		return min(LargestCtx(r.Plan, &bounded), own), nil
+		return LargestCtx(r.Plan, &bounded), nil
 	}
 	want := min(own, roomyCtx)
 	if o.Ctx > 0 {
-		want = o.Ctx
+		want = o.Ctx // above the model's own, too
 	}
 	slots, longest := o.Slots, 0
 	if o.Slots < 0 {
-		slots = mostSlots
+		slots, longest, err = fillSlots(want, largest)
+	} else {
+		longest, err = largest(slots)
 	}
-	for ; ; slots-- {
-		if longest, err = largest(slots); err != nil {
-			return o, err
-		}
-		if o.Slots >= 0 || longest >= want || slots == 1 {
-			break
-		}
+	if err != nil {
+		return o, err
 	}
 	if longest == 0 {
 		return o, fmt.Errorf("%s: %d MiB of memory are too little for this model", f.Path, memory>>20)
 	}
 	if o.Ctx < 0 {
-		if o.Ctx = longest; longest < own && longest > ctxUnit {
-			o.Ctx = longest / ctxUnit * ctxUnit
+		if o.Ctx = min(longest, own); o.Ctx < own && o.Ctx > ctxUnit {
+			o.Ctx = o.Ctx / ctxUnit * ctxUnit
 		}
 	}
 	o.Slots = slots
 	return o, nil
+}
+
+// fillSlots returns the most slots, up to mostSlots, with which the largest context is want or more, and that context; one slot
+// where none have it. More slots leave each less.
+func fillSlots(want int, largest func(slots int) (int, error)) (slots, longest int, err error) {
+	few, many := 1, mostSlots // few: enough, or not asked yet; many: to ask first, then too many
+	for n := many; ; n = (few + many) / 2 {
+		got, err := largest(n)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case got >= want || n == 1:
+			few, slots, longest = n, n, got
+		default:
+			many = n
+		}
+		if slots == mostSlots || slots > 0 && many-few == 1 {
+			return slots, longest, nil
+		}
+	}
 }
