@@ -30,15 +30,20 @@ Holds a conversation with the model's own chat template and sampling settings. A
 they come, with reasoning dimmed. ^C stops an answer, not the program. zincrun first compiles a model
 file for this computer, once; zincrun plans lists the plans that it keeps.
 
-A line that ends in \ continues on the next, """ begins and ends a message of several lines, and pasted
-text is one message. /help lists the commands, such as /clear, /regen, /set temp 0.7 and /save FILE.
-Text from -p, -f or a pipe is the only message; then the answer goes to standard output and
-reasoning to standard error.
+^J or Alt-Enter begins a new line, """ begins and ends a message of several lines, and pasted text is one
+message. ^R searches what was typed. /help lists the commands, such as /clear, /regen, /set temp 0.7 and
+/save FILE. On a terminal, lines end between words, and Markdown and code have styles, unless --plain or
+NO_COLOR is set. Text from -p, -f or a pipe is the only message; then the answer goes to standard output
+and reasoning to standard error.
+
+Conversations are kept in $XDG_STATE_HOME/zincc (~/.local/state/zincc), where their owner alone can read
+them: --continue goes on with the last one with this model, /sessions lists them, --private keeps nothing.
 
 The model's file sets the sampling (general.sampling.*), else it follows the model's own
 distribution. Each run has another seed; -v prints it. --temp 0 always takes the most likely token.
 
   zincrun chat qwen3-8b.gguf
+  zincrun chat qwen3-8b.gguf --continue
   zincrun chat qwen3-8b.gguf --system "Answer in one sentence." -p "Why is the sky blue?"
   git diff | zincrun chat qwen3-8b.gguf --system "Write a commit message for this." --think off`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
@@ -50,6 +55,9 @@ distribution. Each run has another seed; -v prints it. --temp 0 always takes the
 		f.StringArrayVar(&c.stops, "stop", nil, "end an answer at this text; may come several times")
 		c.sampling.declare(f)
 		c.plan.declare(f)
+		f.BoolVar(&c.resume, "continue", false, "go on with the last conversation with this model")
+		f.BoolVar(&c.private, "private", false, "keep neither the conversation nor what is typed")
+		f.BoolVar(&c.plain, "plain", false, "show answers as they are, without styles and line breaks of ours")
 		f.BoolVarP(&c.verbose, "verbose", "v", false, "print rates, cache hits and the seed after each answer")
 		return c.run
 	},
@@ -65,6 +73,9 @@ type chatFlags struct {
 	max      int
 	stops    []string
 	verbose  bool
+	resume   bool
+	private  bool
+	plain    bool
 }
 
 // samplingFlags change how the model's file says that tokens are drawn.
@@ -124,6 +135,12 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		}
 		text = string(all)
 	}
+	if !interactive && f.resume {
+		return cli.Usagef("--continue is for a conversation at the terminal")
+	}
+	if f.resume && f.private {
+		return cli.Usagef("--continue needs the conversations that --private does not keep")
+	}
 	if !interactive && strings.TrimSpace(text) == "" {
 		return cli.Usagef("the message is empty")
 	}
@@ -142,6 +159,9 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if interactive {
+		if err := f.keep(c); err != nil {
+			return err
+		}
 		return c.interact(ctx, fmt.Sprintf("%s on %s, context %d. /help lists the commands.", printable.Name(o.Plan.Header.Model.Name), o.Exec.Device(), m.Ctx))
 	}
 	return c.say(ctx, text)
@@ -158,16 +178,46 @@ func (f *chatFlags) conversation(m *talk.Model, o *opened) (*conversation, error
 	c := &conversation{
 		model: m, think: f.think, fixed: f.flags.Changed("seed"), verbose: f.verbose,
 		options: talk.Options{Sampling: p, Max: f.max, Stops: f.stops},
-		screen:  &screen{out: cli.Stdout, aside: os.Stderr, colors: colorsOn(os.Stderr)},
+		screen:  terminalScreen(f.plain),
+		name:    o.Plan.Header.Model.Name, kept: &kept{},
 	}
 	c.setSystem(f.system)
 	return c, nil
 }
 
+// keep opens the folder of conversations, and goes on with the last one if that was asked for. Where there is no such folder, a line says so.
+func (f *chatFlags) keep(c *conversation) error {
+	if f.private {
+		return nil
+	}
+	k, err := openKept()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "zincrun: conversations are not kept: %s\n", printable.Line(err.Error()))
+		k.dir = ""
+	}
+	c.kept = k
+	if !f.resume {
+		return nil
+	}
+	path, s, err := k.last(c.name)
+	if err != nil {
+		return err
+	}
+	if c.fixed {
+		s.Seed = c.options.Sampling.Seed
+	}
+	c.resume(path, s)
+	return nil
+}
+
 // interact reads messages and commands from the terminal until it ends.
 func (c *conversation) interact(ctx context.Context, greeting string) error {
 	fmt.Fprintln(os.Stderr, greeting)
-	editor := lineedit.New(os.Stdin, cli.Stdin(ctx), os.Stderr, historyFile())
+	history := ""
+	if c.kept.dir != "" {
+		history = historyFile()
+	}
+	editor := lineedit.New(os.Stdin, cli.Stdin(ctx), os.Stderr, history)
 	for {
 		text, err := editor.Read("> ", "  ")
 		switch {

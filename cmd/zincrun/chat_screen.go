@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/markdown"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/talk"
@@ -16,12 +18,14 @@ import (
 // screen prints answers as they come: reasoning dimmed or folded, what a terminal would take for a
 // command left out.
 type screen struct {
-	out     io.Writer // the answer
-	aside   io.Writer // reasoning and tool calls
+	out     io.Writer          // the answer
+	aside   io.Writer          // reasoning and tool calls
+	text    *markdown.Renderer // to out; nil: as it is
+	thought *markdown.Renderer // to aside; nil: as it is
 	colors  bool
 	folded  bool
 	section section
-	thought int // pieces of the folded reasoning
+	pieces  int // of the folded reasoning
 	answer  chat.Message
 	blank   bool // only white space of this section came so far
 }
@@ -35,6 +39,28 @@ const (
 	content
 	call
 )
+
+// terminalScreen shows answers on the terminal, or as they are where plain says so or where there is none.
+func terminalScreen(plain bool) *screen {
+	s := &screen{out: cli.Stdout, aside: os.Stderr, colors: colorsOn(os.Stderr)}
+	render := func(f *os.File, to io.Writer, o markdown.Options) *markdown.Renderer {
+		if plain || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+			return nil
+		}
+		o.Styles = colorsOn(f)
+		o.Width = func() int {
+			w, _, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 0
+			}
+			return w
+		}
+		return markdown.New(to, o)
+	}
+	s.text = render(os.Stdout, s.out, markdown.Options{})
+	s.thought = render(os.Stderr, s.aside, markdown.Options{Dim: true})
+	return s
+}
 
 // colorsOn reports whether what f shows may be colored.
 func colorsOn(f *os.File) bool {
@@ -57,15 +83,23 @@ func (s *screen) show(p talk.Piece) error {
 	case p.Reasoning != "":
 		s.enter(reasoning)
 		if s.folded {
-			s.thought++
+			s.pieces++
 			if s.colors {
-				s.dim(fmt.Sprintf("\rthinking, %d pieces", s.thought))
+				s.dim(fmt.Sprintf("\rthinking, %d pieces", s.pieces))
 			}
+			break
+		}
+		if s.thought != nil {
+			_, err = io.WriteString(s.thought, s.printable(p.Reasoning))
 			break
 		}
 		s.dim(s.printable(p.Reasoning))
 	case p.Content != "":
 		s.enter(content)
+		if s.text != nil {
+			_, err = io.WriteString(s.text, s.printable(p.Content))
+			break
+		}
 		_, err = io.WriteString(s.out, s.printable(p.Content))
 	case p.Call != nil:
 		if p.Call.Name != "" {
@@ -85,6 +119,7 @@ func (s *screen) enter(next section) {
 	if s.section == next {
 		return
 	}
+	s.flush()
 	switch s.section {
 	case reasoning:
 		io.WriteString(s.aside, "\n\n")
@@ -94,8 +129,19 @@ func (s *screen) enter(next section) {
 	s.section, s.blank = next, true
 }
 
+// flush shows what a renderer holds back.
+func (s *screen) flush() {
+	switch {
+	case s.section == reasoning && s.thought != nil:
+		s.thought.Close()
+	case s.section == content && s.text != nil:
+		s.text.Close()
+	}
+}
+
 // end ends the answer's last line and returns the answer.
 func (s *screen) end() chat.Message {
+	s.flush()
 	if s.section != nothing {
 		to := s.aside
 		if s.section == content {
@@ -105,7 +151,7 @@ func (s *screen) end() chat.Message {
 	}
 	m := s.answer
 	m.Role, m.Content = "assistant", strings.TrimLeft(m.Content, "\n")
-	s.answer, s.section, s.thought = chat.Message{}, nothing, 0
+	s.answer, s.section, s.pieces = chat.Message{}, nothing, 0
 	return m
 }
 

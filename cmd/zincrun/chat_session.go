@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
-	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/talk"
 )
 
@@ -32,6 +30,8 @@ type conversation struct {
 	verbose  bool
 	messages []chat.Message
 	last     *engine.Done // of the last answer
+	name     string       // of the model
+	kept     *kept
 }
 
 // think is the flag of reasoning: on, off, or how many tokens of it at most.
@@ -124,6 +124,10 @@ func (c *conversation) answer(ctx context.Context) error {
 		return err
 	}
 	c.messages = append(c.messages, m)
+	if err := c.kept.keep(c.saved()); err != nil {
+		fmt.Fprintf(os.Stderr, "zincrun: the conversation is not kept: %s\n", printable.Line(err.Error()))
+		c.kept.dir = ""
+	}
 	if err == nil && c.verbose {
 		c.stats(o.Sampling.Seed)
 	}
@@ -160,6 +164,7 @@ var slashes []slash
 func init() {
 	slashes = []slash{
 		{"clear", "", "begin anew; the system prompt stays", func(_ context.Context, c *conversation, _ string) error {
+			c.kept.file = ""
 			c.setSystem(c.system())
 			return nil
 		}},
@@ -168,6 +173,7 @@ func init() {
 				fmt.Fprintln(os.Stderr, printable.Text(c.system()))
 				return nil
 			}
+			c.kept.file = ""
 			c.setSystem(args)
 			return nil
 		}},
@@ -185,13 +191,15 @@ func init() {
 			c.stats(c.options.Sampling.Seed)
 			return nil
 		}},
-		{"save", "FILE", "write the conversation as JSON", save},
+		{"save", "FILE", "write the conversation as a request of OpenAI's chat completions", save},
 		{"load", "FILE", "go on with a conversation that was saved", load},
+		{"sessions", "[N]", "list the conversations that are kept, or go on with one", sessions},
 		{"help", "", "this list", func(context.Context, *conversation, string) error {
 			for _, s := range slashes {
 				fmt.Fprintf(os.Stderr, "  %-22s %s\n", strings.TrimSpace("/"+s.name+" "+s.args), s.doc)
 			}
-			fmt.Fprintln(os.Stderr, `  A line that ends in \ continues on the next; """ begins and ends a message of several lines. ^C stops an answer.`)
+			fmt.Fprintln(os.Stderr, `  ^J and Alt-Enter begin a new line, as Enter does behind a \ and between """. ^R searches what was typed. ^C stops an answer.
+  A line that begins with a path or with // is a message.`)
 			return nil
 		}},
 		{"exit", "", "end", func(context.Context, *conversation, string) error { return errExit }},
@@ -209,7 +217,7 @@ func (c *conversation) command(ctx context.Context, line string) error {
 			return s.run(ctx, c, strings.TrimSpace(args))
 		}
 	}
-	return fmt.Errorf("unknown command /%s; /help lists the commands", printable.Name(name))
+	return fmt.Errorf("unknown command /%s; /help lists the commands, and a blank in front makes it a message", printable.Name(name))
 }
 
 // undo takes back the last message of the user and what came after it.
@@ -264,24 +272,18 @@ func set(_ context.Context, c *conversation, args string) error {
 	return nil
 }
 
-// saved is the file of a conversation.
-type saved struct {
-	Messages []chat.Message `json:"messages"`
-	Sampling sample.Params  `json:"sampling"`
-}
-
 func save(_ context.Context, c *conversation, path string) error {
 	if path == "" {
 		return errors.New("/save FILE")
 	}
 	if _, err := os.Stat(path); err == nil && !isSaved(path) {
-		return fmt.Errorf("%s exists and is no conversation; it was not overwritten", path)
+		return fmt.Errorf("%s %w", path, errNotSaved)
 	}
-	return outfile.Write(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(saved{c.messages, c.options.Sampling})
-	})
+	if err := outfile.Write(path, c.saved().write); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d messages, as a request of OpenAI's chat completions\n", len(c.messages))
+	return nil
 }
 
 func load(_ context.Context, c *conversation, path string) error {
@@ -292,36 +294,20 @@ func load(_ context.Context, c *conversation, path string) error {
 	if err != nil {
 		return err
 	}
-	c.messages, c.options.Sampling = s.Messages, s.Sampling
+	c.kept.file = ""
+	c.messages, c.options.Sampling = s.messages(), s.Params
 	fmt.Fprintf(os.Stderr, "%d messages\n", len(s.Messages))
 	return nil
 }
 
 func isSaved(path string) bool { _, err := readSaved(path); return err == nil }
 
-// maxSaved bounds the file of a conversation.
-const maxSaved = 64 << 20
+func (c *conversation) saved() *saved { return savedOf(c.name, c.messages, c.options.Sampling) }
 
-func readSaved(path string) (*saved, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSaved+1))
-	if err != nil {
-		return nil, err
-	}
-	s := &saved{}
-	if len(data) > maxSaved || json.Unmarshal(data, s) != nil || s.Messages == nil {
-		return nil, fmt.Errorf("%s: not a conversation written by /save", path)
-	}
-	for i, m := range s.Messages {
-		if m.Role == "" {
-			return nil, fmt.Errorf("%s: messages[%d] has no role", path, i)
-		}
-	}
-	return s, s.Sampling.Validate()
+// isCommand tells whether a line is a command: a slash and a name. A path, a comment and a text of several lines are none.
+func isCommand(text string) bool {
+	name, _, _ := strings.Cut(text, " ")
+	return len(name) > 1 && name[0] == '/' && !strings.ContainsAny(name[1:], "/.*\\") && !strings.Contains(text, "\n")
 }
 
 // turn takes one line or message of the user: a command or something to answer. errExit ends.
@@ -332,7 +318,7 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 	task, done := cli.Task(ctx)
 	defer done()
 	var err error
-	if strings.HasPrefix(text, "/") && !strings.Contains(text, "\n") {
+	if isCommand(text) {
 		err = c.command(task, text)
 	} else {
 		err = c.say(task, text)

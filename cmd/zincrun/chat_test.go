@@ -16,7 +16,7 @@ import (
 
 // quiet is a conversation that nobody answers.
 func quiet() *conversation {
-	c := &conversation{model: &talk.Model{Ctx: 64}, screen: &screen{out: &bytes.Buffer{}, aside: &bytes.Buffer{}}}
+	c := &conversation{model: &talk.Model{Ctx: 64}, screen: &screen{out: &bytes.Buffer{}, aside: &bytes.Buffer{}}, kept: &kept{}}
 	c.options.Sampling = sample.Neutral()
 	return c
 }
@@ -125,7 +125,7 @@ func TestSaveKeepsOthers(t *testing.T) {
 }
 
 func TestReadSaved(t *testing.T) {
-	for _, bad := range []string{"", "{", "[]", "{}", `{"messages":[{"Content":"x"}]}`, `{"messages":[],"sampling":{"top_p":9}}`} {
+	for _, bad := range []string{"", "{", "[]", "{}", `{"messages":[{"content":"x"}]}`, `{"messages":[],"top_p":9}`} {
 		path := filepath.Join(t.TempDir(), "talk.json")
 		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {
 			t.Fatal(err)

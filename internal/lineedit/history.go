@@ -10,7 +10,7 @@ import (
 // maxHistory is how many lines a history keeps.
 const maxHistory = 1000
 
-// history is the lines that were typed, the last one last, each a quoted string in a line of the file.
+// history is the messages that were typed, the last one last, each a quoted string in a line of the file.
 // That the file cannot be read or written is no error.
 type history struct {
 	path  string
@@ -69,3 +69,13 @@ func (h *history) Len() int { return len(h.lines) }
 
 // At returns a line; 0 is the last one.
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
+
+// find looks for the newest entry from i on that holds query.
+func (h *history) find(query string, i int) (at int, ok bool) {
+	for ; i < h.Len(); i++ {
+		if strings.Contains(h.At(i), query) {
+			return i, true
+		}
+	}
+	return 0, false
+}
