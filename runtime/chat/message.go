@@ -23,6 +23,7 @@ type Message struct {
 	Name       string   // of the tool that answers, or of who speaks
 	ToolCallID string   // the call that a tool answers
 	Calls      []Call
+	folded     bool // a system message that became a user's: the next user's message belongs to it
 }
 
 // Call is a call of a tool.

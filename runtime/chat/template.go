@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -19,6 +20,7 @@ type Template struct {
 	bos, eos string
 	dialect  Dialect
 	note     string
+	places   func() places // of messages
 }
 
 // chatML is the template that is taken for a model without a usable one whose
@@ -65,6 +67,7 @@ func Open(v plans.Vocab, d plans.Dialect) (*Template, error) {
 
 func read(v plans.Vocab) (*Template, error) {
 	t := &Template{source: v.ChatTemplate, bos: tokenText(v, v.BOS), eos: tokenText(v, v.EOS)}
+	t.places = sync.OnceValue(t.probePlaces)
 	why := errors.New("the model has no chat template")
 	if strings.TrimSpace(v.ChatTemplate) != "" {
 		if t.jinja, why = jinja.Parse(v.ChatTemplate); why == nil {
@@ -105,8 +108,11 @@ func (t *Template) Tokens() (bos, eos string) { return t.bos, t.eos }
 // Source returns the text of the template.
 func (t *Template) Source() string { return t.source }
 
-// Render returns what the model reads.
-func (t *Template) Render(c Conversation) ([]text.Span, error) { return t.render(c, t.dialect) }
+// Render returns what the model reads. Messages that the template has no place for become parts of others.
+func (t *Template) Render(c Conversation) ([]text.Span, error) {
+	c.Messages = t.fold(c.Messages)
+	return t.render(c, t.dialect)
+}
 
 func (t *Template) render(c Conversation, d Dialect) ([]text.Span, error) {
 	ctx, err := t.context(c, d)

@@ -163,7 +163,7 @@ func (e *Engine) reply(s *seq, cancel func(error), yield func(Event, error) bool
 			if stopped {
 				break
 			}
-			if stopped = out.add(e.token(c, s.req.Special)); stopped {
+			if stopped = out.add(e.token(c, s.req.Special), c.reasoning); stopped {
 				cancel(errStopped)
 			}
 		}

@@ -13,9 +13,10 @@ type feed struct {
 
 // choice is a token as the engine has it.
 type choice struct {
-	id      int32
-	logprob float32
-	top     []scored
+	id        int32
+	logprob   float32
+	top       []scored
+	reasoning bool
 }
 
 func newFeed() *feed { return &feed{signal: make(chan struct{}, 1)} }

@@ -11,7 +11,10 @@ import (
 type reply struct {
 	stops  []string
 	stream *text.Stream
+	hidden bool    // stops are not looked for in reasoning
 	held   string  // text that may begin a stop
+	from   int     // where in it stops are looked for
+	behind bool    // only white space came since the reasoning
 	tokens []Token // not yet handed out
 	ends   []int   // where each of them ends in the text
 	begun  int     // bytes of text that tokens brought, held back or not
@@ -20,18 +23,21 @@ type reply struct {
 }
 
 func newReply(tok *text.Tokenizer, r *Request) *reply {
-	return &reply{stream: tok.Stream(r.Special), stops: r.Stops}
+	return &reply{stream: tok.Stream(r.Special), stops: r.Stops, hidden: r.Reasoning != nil && r.Reasoning.Hidden}
 }
 
-// add takes a token and reports whether a stop text ends the answer.
-func (r *reply) add(t Token) bool {
+// add takes a token, of reasoning or not, and reports whether a stop text ends the answer.
+func (r *reply) add(t Token, reasoning bool) bool {
 	r.begun += len(t.Text)
 	r.tokens, r.ends = append(r.tokens, t), append(r.ends, r.begun)
 	r.held += r.stream.Next(t.ID)
+	if r.hidden {
+		r.pass(reasoning)
+	}
 	at := -1
 	for _, s := range r.stops {
-		if i := strings.Index(r.held, s); s != "" && i >= 0 && (at < 0 || i < at) {
-			at, r.stop = i, s
+		if i := strings.Index(r.held[r.from:], s); s != "" && i >= 0 && (at < 0 || r.from+i < at) {
+			at, r.stop = r.from+i, s
 		}
 	}
 	if at < 0 {
@@ -47,6 +53,17 @@ func (r *reply) add(t Token) bool {
 	return true
 }
 
+// pass leaves out of the search what nobody sees: reasoning, and the white space behind it.
+func (r *reply) pass(reasoning bool) {
+	if reasoning {
+		r.from, r.behind = len(r.held), true
+	}
+	if r.behind {
+		text := strings.TrimLeft(r.held[r.from:], " \t\r\n")
+		r.from, r.behind = len(r.held)-len(text), text == ""
+	}
+}
+
 // take returns what can be handed out, all of it at the end.
 func (r *reply) take(end bool) Event {
 	n := len(r.held)
@@ -58,6 +75,7 @@ func (r *reply) take(end bool) Event {
 	}
 	ev := Event{Text: r.held[:n]}
 	r.held = r.held[n:]
+	r.from = max(0, r.from-n)
 	r.given += n
 	done := 0
 	for done < len(r.tokens) && (end || r.ends[done] <= r.given) {
@@ -72,7 +90,7 @@ func (r *reply) take(end bool) Event {
 func (r *reply) pending() int {
 	longest := 0
 	for _, s := range r.stops {
-		for n := min(len(s)-1, len(r.held)); n > longest; n-- {
+		for n := min(len(s)-1, len(r.held)-r.from); n > longest; n-- {
 			if strings.HasSuffix(r.held, s[:n]) {
 				longest = n
 			}

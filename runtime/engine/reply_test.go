@@ -31,7 +31,7 @@ func TestReply(t *testing.T) {
 		var tokens []Token
 		stopped := false
 		for _, id := range ids {
-			stopped = r.add(Token{ID: id, Text: tok.Piece(id, false)})
+			stopped = r.add(Token{ID: id, Text: tok.Piece(id, false)}, false)
 			if stopped {
 				break
 			}
@@ -81,4 +81,40 @@ func TestReply(t *testing.T) {
 			t.Fatalf("%d tokens of %d bytes for %q", len(tokens), length, got.String())
 		}
 	})
+}
+
+// TestHiddenStops: stops are not looked for in reasoning that nobody sees, in the white space behind it, and
+// across its end; they are in what follows, and in reasoning that is a part of the answer.
+func TestHiddenStops(t *testing.T) {
+	tok, err := text.New(plans.Vocab{Model: "gpt2", Pre: "qwen2", Tokens: []string{"a", "b", "c", "Ċ", "Ċb"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const a, b, c, line, lineB = 0, 1, 2, 3, 4
+	for _, x := range []struct {
+		thought, answer []int32
+		stops           []string
+		hidden          bool
+		want, stop      string
+	}{
+		{[]int32{a, b, c}, []int32{b, a, b, c}, []string{"abc"}, true, "abcb", "abc"},
+		{[]int32{a, b, c}, []int32{b, a, b, c}, []string{"abc"}, false, "", "abc"},
+		{[]int32{a, b}, []int32{c, a}, []string{"bc"}, true, "abca", ""},
+		{[]int32{a}, []int32{line, line, b, line, line, c}, []string{"\n\n"}, true, "a\n\nb", "\n\n"},
+		{[]int32{a}, []int32{line, lineB, c}, []string{"\nb", "c"}, true, "a\n\nb", "c"},
+		{nil, []int32{line, line, b}, []string{"\n\n"}, true, "", "\n\n"},
+	} {
+		r := newReply(tok, &Request{Stops: x.stops, Reasoning: &Budget{Hidden: x.hidden}})
+		got, stopped := "", false
+		for i, id := range append(x.thought, x.answer...) {
+			if stopped = r.add(Token{ID: id, Text: tok.Piece(id, false)}, i < len(x.thought)); stopped {
+				break
+			}
+			got += r.take(false).Text
+		}
+		got += r.take(true).Text
+		if got != x.want || stopped != (x.stop != "") || stopped && r.stop != x.stop {
+			t.Errorf("%v %v %q: %q before %q, want %q before %q", x.thought, x.answer, x.stops, got, r.stop, x.want, x.stop)
+		}
+	}
 }

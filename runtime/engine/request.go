@@ -36,11 +36,12 @@ type Request struct {
 
 // Budget bounds the reasoning in front of an answer.
 type Budget struct {
-	Limit int     // tokens; then Force is forced; negative: without end, but counted
-	Open  bool    // the prompt has opened it
-	Begin []int32 // what opens it, if the prompt has not
-	Close []int32 // what closes it
-	Force []int32 // what it is ended with at the limit: Close and what belongs around it; nil: Close
+	Limit  int     // tokens; then Force is forced; negative: without end, but counted
+	Open   bool    // the prompt has opened it
+	Hidden bool    // Stops are not looked for in it
+	Begin  []int32 // what opens it, if the prompt has not
+	Close  []int32 // what closes it
+	Force  []int32 // what it is ended with at the limit: Close and what belongs around it; nil: Close
 }
 
 // Opening makes an answer begin with one of several sequences of tokens. Where these diverge, the likeliest

@@ -121,7 +121,9 @@ func (s *seq) accept(c choice, room int) string {
 	if s.sampler != nil {
 		s.sampler.Accept(c.id)
 	}
+	c.reasoning = s.open
 	s.reason()
+	c.reasoning = c.reasoning || s.open
 	s.out.put(c)
 	switch {
 	case s.left() == 0:

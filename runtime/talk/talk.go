@@ -104,7 +104,7 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 		t.Request.Max = -1
 	}
 	if d.ReasoningClose != "" {
-		b := &engine.Budget{Limit: -1, Open: t.opened,
+		b := &engine.Budget{Limit: -1, Open: t.opened, Hidden: true,
 			Begin: m.Tokenizer.Encode(d.ReasoningOpen, special), Close: m.Tokenizer.Encode(d.ReasoningClose, special),
 			Force: m.Tokenizer.Encode(cmp.Or(d.Closing, d.ReasoningClose), special)}
 		if o.Reasoning != nil {
