@@ -3,8 +3,8 @@ package hosted
 
 import (
 	"context"
+	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -26,8 +26,7 @@ import (
 
 // Serve loads a model, such as gopher-chat, and serves it with slots of ctx positions until the test ends.
 func Serve(t testing.TB, name string, ctx, slots int, o api.Options) *api.Server {
-	_, here, _, _ := goruntime.Caller(0)
-	path := filepath.Join(filepath.Dir(here), "../../testdata/models", name+"-q4_k_m.gguf")
+	path := filepath.Join(root(t), "testdata/models", name+"-q4_k_m.gguf")
 	o.Served = []*api.Served{{Names: []string{name}, Path: path, Ctx: ctx, Open: func(c context.Context) (*api.Model, error) { return open(c, path, ctx, slots) }}}
 	s := api.New(o)
 	if err := s.Load(t.Context(), name); err != nil {
@@ -39,6 +38,21 @@ func Serve(t testing.TB, name string, ctx, slots int, o api.Options) *api.Server
 		}
 	})
 	return s
+}
+
+// root is the folder of the module that the test belongs to.
+func root(t testing.TB) string {
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "testdata/models")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no folder above this test has testdata/models")
+		}
+	}
+	t.Fatal(err)
+	return ""
 }
 
 func open(c context.Context, path string, ctx, slots int) (*api.Model, error) {

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/runtime/chat"
@@ -15,8 +17,10 @@ type chatRequest struct {
 	sampling
 	Model           string                     `json:"model"`
 	Messages        []chatMessage              `json:"messages"`
-	Tools           []json.RawMessage          `json:"tools"`
+	Tools           []chatTool                 `json:"tools"`
 	ToolChoice      toolChoice                 `json:"tool_choice"`
+	Functions       []chatFunction             `json:"functions"` // what tools were once
+	FunctionCall    functionCall               `json:"function_call"`
 	Parallel        *bool                      `json:"parallel_tool_calls"`
 	Stream          bool                       `json:"stream"`
 	StreamOptions   streamOptions              `json:"stream_options"`
@@ -31,6 +35,10 @@ type chatRequest struct {
 	ThinkingBudget  *int                       `json:"thinking_budget_tokens"`
 	Kwargs          map[string]json.RawMessage `json:"chat_template_kwargs"`
 	Generation      *bool                      `json:"add_generation_prompt"` // of /apply-template
+	Continue        bool                       `json:"continue_final_message"`
+	Modalities      []string                   `json:"modalities"`
+	Audio           json.RawMessage            `json:"audio"`
+	WebSearch       json.RawMessage            `json:"web_search_options"`
 }
 
 type streamOptions struct {
@@ -58,16 +66,95 @@ type chatMessage struct {
 	ReasoningContent string     `json:"reasoning_content"`
 	Reasoning        string     `json:"reasoning"`
 	Refusal          string     `json:"refusal"`
+	FunctionCall     *called    `json:"function_call"`
 }
 
 type chatCall struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
-	Function struct {
-		Name      string   `json:"name"`
-		Arguments jsonText `json:"arguments"`
-	} `json:"function"`
+	Function called `json:"function"`
+	Custom   struct {
+		Name  string `json:"name"`
+		Input string `json:"input"`
+	} `json:"custom"`
 }
+
+// called is a call of a function.
+type called struct {
+	Name      string   `json:"name"`
+	Arguments jsonText `json:"arguments"`
+}
+
+// chatTool is a function, or a tool that takes a text.
+type chatTool struct {
+	Type     string        `json:"type"`
+	Function *chatFunction `json:"function"`
+	Custom   *struct {
+		Name        string     `json:"name"`
+		Description string     `json:"description"`
+		Format      chatFormat `json:"format"`
+	} `json:"custom"`
+	raw json.RawMessage
+}
+
+type chatFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+type chatFormat struct {
+	Type    string       `json:"type"`
+	Grammar customFormat `json:"grammar"`
+}
+
+func (t *chatTool) decode(d *decoder, raw []byte, path string) error {
+	type plain chatTool
+	t.raw = bytes.Clone(raw)
+	return (&decoder{ignored: func(string) {}}).into(raw, (*plain)(t), path)
+}
+
+// toolset returns the tools and functions of a request.
+func (q *chatRequest) toolset() (toolset, error) {
+	var s toolset
+	for i, t := range q.Tools {
+		at := fmt.Sprintf("tools[%d]", i)
+		switch {
+		case t.Type == "custom" && t.Custom != nil && t.Custom.Name != "":
+			s.custom(t.Custom.Name, t.Custom.Description, t.Custom.Format.Grammar)
+		case t.Type == "custom":
+			return s, badParam(at+".custom.name", "%s.custom.name is missing", at)
+		case t.Type != "function":
+			if _, ok := service(t.Type); !ok {
+				return s, unsupported(at+".type", "%s.type: want function or custom, have %q", at, t.Type)
+			}
+			s.leaveOut(t.Type)
+		case t.Function == nil || t.Function.Name == "":
+			return s, badParam(at+".function.name", "%s.function.name is missing", at)
+		case t.Function.Parameters != nil && t.Function.Parameters[0] != '{':
+			return s, wrongType(at+".function.parameters", "an object", t.Function.Parameters)
+		default:
+			s.tools = append(s.tools, tool{name: t.Function.Name, own: t.Function.Name, raw: t.raw})
+		}
+	}
+	for i, f := range q.Functions {
+		at := fmt.Sprintf("functions[%d]", i)
+		if f.Name == "" {
+			return s, badParam(at+".name", "%s.name is missing", at)
+		}
+		if f.Parameters != nil && f.Parameters[0] != '{' {
+			return s, wrongType(at+".parameters", "an object", f.Parameters)
+		}
+		s.function(f.Name, f.Description, f.Parameters)
+	}
+	if q.WebSearch != nil {
+		s.leaveOut("web_search")
+	}
+	return s, nil
+}
+
+// legacy says that calls are answered as function_call.
+func (q *chatRequest) legacy() bool { return len(q.Functions) > 0 }
 
 // jsonText is JSON in a string, as the API has it, or as it is.
 type jsonText string
@@ -88,43 +175,6 @@ func (t *jsonText) decode(_ *decoder, raw []byte, path string) error {
 	return nil
 }
 
-// content is a text, or parts of text, which lines part.
-type content string
-
-func (c *content) decode(d *decoder, raw []byte, path string) error {
-	if raw[0] == '"' {
-		return json.Unmarshal(raw, (*string)(c))
-	}
-	if raw[0] != '[' {
-		return wrongType(path, "a string or an array of parts", raw)
-	}
-	var parts []struct {
-		Type string  `json:"type"`
-		Text *string `json:"text"`
-		Ref  *string `json:"refusal"`
-	}
-	if err := d.into(raw, &parts, path); err != nil {
-		return err
-	}
-	var texts []string
-	for i, p := range parts {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		switch p.Type {
-		case "text", "input_text", "output_text":
-		case "refusal":
-			p.Text = p.Ref
-		default:
-			return unsupported(at+".type", "%s.type: only text is supported, not %q", at, p.Type)
-		}
-		if p.Text == nil {
-			return badParam(at+".text", "%s.text is missing", at)
-		}
-		texts = append(texts, *p.Text)
-	}
-	*c = content(strings.Join(texts, "\n"))
-	return nil
-}
-
 // messages returns the messages as templates get them.
 func messages(in []chatMessage) ([]chat.Message, error) {
 	out := make([]chat.Message, len(in))
@@ -132,6 +182,8 @@ func messages(in []chatMessage) ([]chat.Message, error) {
 		at := fmt.Sprintf("messages[%d]", i)
 		switch m.Role {
 		case "system", "developer", "user", "assistant", "tool":
+		case "function":
+			m.Role, m.ToolCallID = "tool", legacyID(m.Name)
 		default:
 			return nil, badParam(at+".role", "%s.role: want system, developer, user, assistant or tool, have %q", at, m.Role)
 		}
@@ -146,7 +198,16 @@ func messages(in []chatMessage) ([]chat.Message, error) {
 		if m.ReasoningContent != "" {
 			out[i].Reasoning = m.ReasoningContent
 		}
+		if f := m.FunctionCall; f != nil {
+			if f.Name == "" {
+				return nil, badParam(at+".function_call.name", "%s.function_call.name is missing", at)
+			}
+			out[i].Calls = append(out[i].Calls, chat.Call{ID: legacyID(f.Name), Name: f.Name, Arguments: string(f.Arguments)})
+		}
 		for j, c := range m.ToolCalls {
+			if c.Custom.Name != "" {
+				c.Function = called{c.Custom.Name, jsonText(textCall(c.Custom.Input))}
+			}
 			if c.Function.Name == "" {
 				return nil, badParam(fmt.Sprintf("%s.tool_calls[%d].function.name", at, j), "%s.tool_calls[%d].function.name is missing", at, j)
 			}
@@ -156,13 +217,48 @@ func messages(in []chatMessage) ([]chat.Message, error) {
 	return out, nil
 }
 
+// legacyID is the id of the call of a function before calls had ids.
+func legacyID(name string) string { return "call_" + name }
+
+// resume says whether the last message is the beginning of the answer, as vLLM has it.
+func (q *chatRequest) resume() (bool, error) {
+	n := len(q.Messages)
+	switch {
+	case !q.Continue:
+		return false, nil
+	case q.Generation != nil && *q.Generation:
+		return false, badParam("continue_final_message", "continue_final_message: not with add_generation_prompt, which begins a new answer")
+	case n == 0 || q.Messages[n-1].Role != "assistant":
+		return false, badParam("continue_final_message", "continue_final_message: the last message is none of the assistant")
+	}
+	return true, nil
+}
+
 func (q *chatRequest) talk() (*talkRequest, error) {
 	if err := q.ResponseFormat.check("response_format"); err != nil {
 		return nil, err
 	}
+	if q.Audio != nil || slices.ContainsFunc(q.Modalities, func(m string) bool { return m != "text" }) {
+		return nil, unsupported("modalities", "modalities: this model answers with text only")
+	}
 	all, err := messages(q.Messages)
 	if err != nil {
 		return nil, err
+	}
+	tools, err := q.toolset()
+	if err != nil {
+		return nil, err
+	}
+	resume, err := q.resume()
+	if err != nil {
+		return nil, err
+	}
+	choice, parallel := q.ToolChoice, q.Parallel
+	if q.legacy() {
+		parallel = new(bool)
+		if choice.mode == "" {
+			choice = q.FunctionCall.toolChoice
+		}
 	}
 	switch q.ReasoningFormat {
 	case "", "auto", "deepseek", "none":
@@ -170,7 +266,7 @@ func (q *chatRequest) talk() (*talkRequest, error) {
 		return nil, badParam("reasoning_format", "reasoning_format: want auto, deepseek or none, have %q", q.ReasoningFormat)
 	}
 	t := &talkRequest{
-		model: q.Model, messages: all, tools: q.Tools, choice: q.ToolChoice, parallel: q.Parallel, sampling: &q.sampling,
+		model: q.Model, messages: all, resume: resume, tools: tools, choice: choice, parallel: parallel, sampling: &q.sampling,
 		max: q.MaxTokens, maxParam: "max_tokens", top: -1, reasoning: q.ThinkingBudget, format: q.ReasoningFormat, kwargs: q.Kwargs,
 	}
 	t.setEffort(q.Effort)
@@ -230,25 +326,28 @@ type chatChoice struct {
 }
 
 type chatAnswer struct {
-	Role      string         `json:"role"`
-	Content   *string        `json:"content"`
-	Reasoning string         `json:"reasoning_content,omitempty"`
-	Refusal   *string        `json:"refusal"`
-	Calls     []chatCallJSON `json:"tool_calls,omitempty"`
+	Role         string         `json:"role"`
+	Content      *string        `json:"content"`
+	Reasoning    string         `json:"reasoning_content,omitempty"`
+	Refusal      *string        `json:"refusal"`
+	Calls        []chatCallJSON `json:"tool_calls,omitempty"`
+	FunctionCall *functionJSON  `json:"function_call,omitempty"`
 }
 
 type chatDelta struct {
-	Role      string         `json:"role,omitempty"`
-	Content   *string        `json:"content,omitempty"`
-	Reasoning string         `json:"reasoning_content,omitempty"`
-	Calls     []chatCallJSON `json:"tool_calls,omitempty"`
+	Role         string         `json:"role,omitempty"`
+	Content      *string        `json:"content,omitempty"`
+	Reasoning    string         `json:"reasoning_content,omitempty"`
+	Calls        []chatCallJSON `json:"tool_calls,omitempty"`
+	FunctionCall *functionJSON  `json:"function_call,omitempty"`
 }
 
 type chatCallJSON struct {
-	Index    *int         `json:"index,omitempty"` // in streams only
-	ID       string       `json:"id,omitempty"`
-	Type     string       `json:"type,omitempty"`
-	Function functionJSON `json:"function"`
+	Index    *int          `json:"index,omitempty"` // in streams only
+	ID       string        `json:"id,omitempty"`
+	Type     string        `json:"type,omitempty"`
+	Function *functionJSON `json:"function,omitempty"`
+	Custom   *customJSON   `json:"custom,omitempty"`
 }
 
 type functionJSON struct {
@@ -256,12 +355,27 @@ type functionJSON struct {
 	Arguments string `json:"arguments"`
 }
 
+type customJSON struct {
+	Name  string `json:"name,omitempty"`
+	Input string `json:"input"`
+}
+
+// callJSON is a whole call.
+func callJSON(s *toolset, c chat.Call) chatCallJSON {
+	if tool, _ := s.find(c.Name); tool.custom {
+		return chatCallJSON{ID: c.ID, Type: "custom", Custom: &customJSON{c.Name, textOf(c.Arguments)}}
+	}
+	return chatCallJSON{ID: c.ID, Type: "function", Function: &functionJSON{c.Name, c.Arguments}}
+}
+
 // finish returns OpenAI's reason for the end of an answer with so many whole calls.
-func finish(done engine.Done, calls int) *string {
+func finish(done engine.Done, calls int, legacy bool) *string {
 	reason := "stop"
 	switch {
 	case done.Reason == "length" || done.Reason == "context":
 		reason = "length"
+	case calls > 0 && legacy:
+		reason = "function_call"
 	case calls > 0:
 		reason = "tool_calls"
 	}
@@ -294,12 +408,16 @@ func handleChat(c *call) error {
 		a := &answers[i]
 		m := &chatAnswer{Role: "assistant", Reasoning: a.reasoning.String()}
 		for _, call := range a.calls {
-			m.Calls = append(m.Calls, chatCallJSON{ID: call.ID, Type: "function", Function: functionJSON{call.Name, call.Arguments}})
+			if q.legacy() {
+				m.FunctionCall = &functionJSON{call.Name, call.Arguments}
+				continue
+			}
+			m.Calls = append(m.Calls, callJSON(&t.tools, call))
 		}
-		if text := a.content.String(); text != "" || len(m.Calls) == 0 {
+		if text := a.content.String(); text != "" || len(a.calls) == 0 {
 			m.Content = &text
 		}
-		ch := chatChoice{Index: i, Message: m, Finish: finish(a.done, a.whole)}
+		ch := chatChoice{Index: i, Message: m, Finish: finish(a.done, a.whole, q.legacy())}
 		if q.Logprobs {
 			ch.Logprobs = logprobsOf(a.tokens)
 		}
@@ -322,6 +440,7 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 		return out.data("", reply)
 	}
 	begun := make([]bool, len(t.reqs))
+	texts := make([]map[int]*texting, len(t.reqs)) // of the calls of custom tools
 	var total engine.Usage
 	for u, err := range t.updates() {
 		if err != nil {
@@ -335,6 +454,7 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 		}
 		if !begun[u.choice] {
 			begun[u.choice] = true
+			texts[u.choice] = map[int]*texting{}
 			empty := ""
 			if err := send(chatChoice{Index: u.choice, Delta: &chatDelta{Role: "assistant", Content: &empty}}); err != nil {
 				return gone(err)
@@ -343,18 +463,7 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 		// The log probabilities of an update go with the first of its deltas, or with one of their own.
 		deltas := make([]*chatDelta, 0, len(u.deltas)+1)
 		for _, d := range u.deltas {
-			x := &chatDelta{Reasoning: d.Reasoning}
-			if d.Content != "" {
-				x.Content = &d.Content
-			}
-			if d.Call != nil {
-				j := chatCallJSON{Index: &d.Call.Index, ID: d.Call.ID, Function: functionJSON{d.Call.Name, d.Call.Arguments}}
-				if j.ID != "" {
-					j.Type = "function"
-				}
-				x.Calls = []chatCallJSON{j}
-			}
-			deltas = append(deltas, x)
+			deltas = append(deltas, q.delta(&t.tools, d, texts[u.choice]))
 		}
 		if len(deltas) == 0 && len(u.tokens) > 0 && (q.Logprobs || q.ReturnTokens) {
 			deltas = append(deltas, &chatDelta{})
@@ -375,7 +484,7 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 			total = sumChoice(total, u.done.Usage, u.choice == 0)
 			reply.Timings = timingsOf(u.done.Usage)
 			reply.Drained = u.done.Drained
-			err := send(chatChoice{Index: u.choice, Delta: &chatDelta{}, Finish: finish(*u.done, u.calls)})
+			err := send(chatChoice{Index: u.choice, Delta: rest(texts[u.choice]), Finish: finish(*u.done, u.calls, q.legacy())})
 			reply.Timings = nil
 			if err != nil {
 				return gone(err)
@@ -390,6 +499,48 @@ func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) erro
 		}
 	}
 	return gone(out.end())
+}
+
+// delta is what a stream tells of a delta. texts are the calls of custom tools that have begun.
+func (q *chatRequest) delta(s *toolset, d chat.Delta, texts map[int]*texting) *chatDelta {
+	x := &chatDelta{Reasoning: d.Reasoning}
+	if d.Content != "" {
+		x.Content = &d.Content
+	}
+	if d.Call == nil {
+		return x
+	}
+	f := functionJSON{d.Call.Name, d.Call.Arguments}
+	if q.legacy() {
+		x.FunctionCall = &f
+		return x
+	}
+	j := chatCallJSON{Index: &d.Call.Index, ID: d.Call.ID}
+	if tool, _ := s.find(d.Call.Name); tool.custom {
+		texts[d.Call.Index] = &texting{}
+	}
+	kind := "function"
+	if t := texts[d.Call.Index]; t != nil {
+		kind, j.Custom = "custom", &customJSON{d.Call.Name, t.add(d.Call.Arguments)}
+	} else {
+		j.Function = &f
+	}
+	if j.ID != "" {
+		j.Type = kind
+	}
+	x.Calls = []chatCallJSON{j}
+	return x
+}
+
+// rest is what is only certain at the end of the calls of custom tools.
+func rest(texts map[int]*texting) *chatDelta {
+	x := &chatDelta{}
+	for _, i := range slices.Sorted(maps.Keys(texts)) {
+		if text := texts[i].close(); text != "" {
+			x.Calls = append(x.Calls, chatCallJSON{Index: &i, Custom: &customJSON{Input: text}})
+		}
+	}
+	return x
 }
 
 // breakOff reports an error: as the reply while there is none yet, else as the last event.

@@ -255,7 +255,7 @@ func handleCompletion(c *call) error {
 			ch.Text += p.event.Text
 			tokens[p.choice] = append(tokens[p.choice], p.event.Tokens...)
 			if done != nil {
-				ch.Finish = finish(*done, 0)
+				ch.Finish = finish(*done, 0, false)
 			}
 			continue
 		}
@@ -274,7 +274,7 @@ func handleCompletion(c *call) error {
 			ch.Tokens = ids(p.event.Tokens)
 		}
 		if done != nil {
-			ch.Finish = finish(*done, 0)
+			ch.Finish = finish(*done, 0, false)
 			reply.Timings = timingsOf(done.Usage)
 		}
 		if ch.Text == "" && done == nil && ch.Logprobs == nil && len(ch.Tokens) == 0 {

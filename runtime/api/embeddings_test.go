@@ -101,7 +101,7 @@ func TestEmbeddingsRefused(t *testing.T) {
 		{"/v1/embeddings", `{"model": "vectors", "input": "a", "encoding_format": "hex"}`, "encoding_format", "want float or base64"},
 		{"/v1/embeddings", `{"model": "vectors", "input": "a", "dimensions": 0}`, "dimensions", "1 or more"},
 		{"/v1/embeddings", `{"model": "vectors", "input": "a", "dimensions": 4}`, "dimensions", "have 3"},
-		{"/v1/embeddings", fmt.Sprintf(`{"model": "vectors", "input": [1%s]}`, strings.Repeat(", 1", 100)), "", "the context of this model is 100"},
+		{"/v1/embeddings", fmt.Sprintf(`{"model": "vectors", "input": [1%s]}`, strings.Repeat(", 1", 100)), "", "maximum context length is 100 tokens"},
 		{"/v1/embeddings", `{"model": "gopher", "input": "a"}`, "model", "predicts tokens and makes no vectors"},
 		{"/v1/chat/completions", `{"model": "vectors", "messages": [{"role": "user", "content": "Hello"}]}`, "model", "use /v1/embeddings"},
 		{"/v1/completions", `{"model": "vectors", "prompt": "a"}`, "model", "use /v1/embeddings"},

@@ -20,6 +20,7 @@ type Error struct {
 	Param   string // the field at fault, such as messages[2].content; "" for none
 	Code    string // "" for none
 	Retry   time.Duration
+	long    *engine.ContextError // the prompt does not fit, which clients of each API look for in other words
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -85,9 +86,10 @@ func errorOf(err error) *Error {
 	return &Error{Kind: internal, Message: err.Error()}
 }
 
+// tooLong says it in words that clients of OpenAI's API and of llama-server look for.
 func tooLong(prompt, ctx int) *Error {
-	return &Error{Kind: invalid, Code: "context_length_exceeded",
-		Message: fmt.Sprintf("the prompt has %d tokens, and the context of this model is %d", prompt, ctx)}
+	return &Error{Kind: invalid, Code: "context_length_exceeded", long: &engine.ContextError{Prompt: prompt, Ctx: ctx}, Message: fmt.Sprintf(
+		"This model's maximum context length is %d tokens. However, the prompt has %d tokens, which exceeds the available context size. Please shorten it.", ctx, prompt)}
 }
 
 // A dialect writes errors as the clients of an endpoint expect them.
@@ -111,6 +113,9 @@ func (e *Error) public(id string) string {
 func (d dialect) body(e *Error, id string) any {
 	message := e.public(id)
 	if d == anthropic {
+		if l := e.long; l != nil { // in words that clients of Anthropic's API look for
+			message = fmt.Sprintf("prompt is too long: %d tokens > %d maximum", l.Prompt, l.Ctx)
+		}
 		return struct {
 			Type      string `json:"type"`
 			Error     any    `json:"error"`

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -165,6 +166,7 @@ type fixture struct {
 	http   *httptest.Server
 	fake   *fakeEngine
 	tok    *text.Tokenizer
+	ctx    int // of the model, once it is loaded
 }
 
 func newFixture(t testing.TB, change func(*Options)) *fixture {
@@ -177,7 +179,7 @@ func newFixture(t testing.TB, change func(*Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &fixture{t: t, tok: tok, fake: newFake(tok)}
+	x := &fixture{t: t, tok: tok, fake: newFake(tok), ctx: 2048}
 	o := Options{Served: []*Served{x.served("gopher")}, Version: "test", Compat: true}
 	if change != nil {
 		change(&o)
@@ -205,7 +207,7 @@ func (x *fixture) model() (*Model, error) {
 		return nil, err
 	}
 	return &Model{
-		Header: plans.Header{Ctx: 2048, Slots: 2, Model: plans.Model{Arch: "qwen3", Vocab: len(v.Tokens)}}, Hash: strings.Repeat("0a", 32),
+		Header: plans.Header{Ctx: x.ctx, Slots: 2, Model: plans.Model{Arch: "qwen3", Vocab: len(v.Tokens)}}, Hash: strings.Repeat("0a", 32),
 		Device: "fake", Tokenizer: x.tok, Template: template, Defaults: sample.Defaults(v.Sampling), Engine: x.fake,
 	}, nil
 }
@@ -237,6 +239,18 @@ func (x *fixture) do(method, path, body string, headers ...string) (int, string)
 	}
 	return resp.StatusCode, string(b)
 }
+
+// head posts a body and returns the reply's header, too.
+func (x *fixture) head(path, body string) (http.Header, int, string) {
+	x.t.Helper()
+	r := httptest.NewRequest("POST", path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	x.server.ServeHTTP(w, r)
+	return w.Header(), w.Code, w.Body.String()
+}
+
+func matches(pattern, s string) bool { return regexp.MustCompile(pattern).MatchString(s) }
 
 // get returns the value at a path of keys and indices of JSON.
 func get(t *testing.T, body string, path ...any) any {

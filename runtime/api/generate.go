@@ -116,7 +116,8 @@ func settle(ctx context.Context, p *part) {
 type conversation struct {
 	run
 	parser func() *chat.Parser // makes what tells the parts of an answer apart
-	single bool                // at most one call in an answer
+	tools  toolset
+	single bool // at most one call in an answer
 }
 
 // An update is what is new of an answer.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
-	"github.com/zincc-dev/zincc/runtime/talk"
 )
 
 // messagesRequest is the body of Anthropic's POST /v1/messages.
@@ -24,6 +23,22 @@ type messagesRequest struct {
 	Stream        bool                       `json:"stream"`
 	Thinking      anthropicThinking          `json:"thinking"`
 	Kwargs        map[string]json.RawMessage `json:"chat_template_kwargs"`
+	Output        struct {
+		Effort string         `json:"effort"`
+		Format responseFormat `json:"format"`
+	} `json:"output_config"`
+	Format  responseFormat    `json:"output_format"` // its name before output_config
+	Context contextManagement `json:"context_management"`
+	Servers []json.RawMessage `json:"mcp_servers"`
+	Holder  json.RawMessage   `json:"container"`
+}
+
+// contextManagement says what of a conversation a service would take out before the model reads it.
+type contextManagement struct {
+	Edits []struct {
+		Type string          `json:"type"`
+		Keep json.RawMessage `json:"keep"`
+	} `json:"edits"`
 }
 
 type anthropicMessage struct {
@@ -44,6 +59,9 @@ type block struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Content   blocks          `json:"content"`
 	IsError   bool            `json:"is_error"`
+	Title     string          `json:"title"`     // of documents and search results
+	ToolName  string          `json:"tool_name"` // of references to tools
+	Source    json.RawMessage `json:"source"`    // of documents and images
 }
 
 func (b *blocks) decode(d *decoder, raw []byte, path string) error {
@@ -68,13 +86,47 @@ func (b *blocks) decode(d *decoder, raw []byte, path string) error {
 func (b blocks) text(at string) (string, error) {
 	var parts []string
 	for i, x := range b {
-		if x.Type != "text" {
-			where := fmt.Sprintf("%s[%d].type", at, i)
-			return "", unsupported(where, "%s: only text is supported, not %q", where, x.Type)
+		text, err := x.text(fmt.Sprintf("%s[%d]", at, i))
+		if err != nil {
+			return "", err
 		}
-		parts = append(parts, x.Text)
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n"), nil
+}
+
+// text returns what a block says, if that is text.
+func (b block) text(at string) (string, error) {
+	titled := func(text string) string { return strings.TrimSpace(b.Title + "\n" + text) }
+	switch b.Type {
+	case "text":
+		return b.Text, nil
+	case "tool_reference":
+		return "The tool " + b.ToolName + " can be called.", nil
+	case "search_result":
+		text, err := b.Content.text(at + ".content")
+		return titled(text), err
+	case "document":
+		var source struct {
+			Type    string `json:"type"`
+			Data    string `json:"data"`
+			Content blocks `json:"content"`
+		}
+		d := decoder{ignored: func(string) {}}
+		if len(b.Source) > 0 {
+			if err := d.into(b.Source, &source, at+".source"); err != nil {
+				return "", err
+			}
+		}
+		switch source.Type {
+		case "text":
+			return titled(source.Data), nil
+		case "content":
+			text, err := source.Content.text(at + ".source.content")
+			return titled(text), err
+		}
+	}
+	return "", notText(at, b.Type)
 }
 
 type anthropicTool struct {
@@ -96,7 +148,7 @@ type anthropicThinking struct {
 }
 
 // conversation returns the messages as templates get them.
-func (q *messagesRequest) conversation() ([]chat.Message, error) {
+func (q *messagesRequest) conversation(s *toolset) ([]chat.Message, error) {
 	var out []chat.Message
 	if len(q.System) > 0 {
 		text, err := q.System.text("system")
@@ -107,17 +159,14 @@ func (q *messagesRequest) conversation() ([]chat.Message, error) {
 	}
 	for i, m := range q.Messages {
 		at := fmt.Sprintf("messages[%d]", i)
-		if m.Role != "user" && m.Role != "assistant" {
-			return nil, badParam(at+".role", "%s.role: want user or assistant, have %q", at, m.Role)
+		if m.Role != "user" && m.Role != "assistant" && m.Role != "system" {
+			return nil, badParam(at+".role", "%s.role: want user, assistant or system, have %q", at, m.Role)
 		}
 		msg := chat.Message{Role: m.Role}
 		told := false // msg holds something
 		for j, b := range m.Content {
 			where := fmt.Sprintf("%s.content[%d]", at, j)
 			switch {
-			case b.Type == "text":
-				msg.Content += b.Text
-				told = true
 			case b.Type == "thinking" && m.Role == "assistant":
 				msg.Reasoning += b.Thinking
 				told = true
@@ -141,8 +190,20 @@ func (q *messagesRequest) conversation() ([]chat.Message, error) {
 					text = "Error: " + text
 				}
 				out = append(out, chat.Message{Role: "tool", ToolCallID: b.ToolUseID, Content: text})
-			default:
+			case served(b.Type) && m.Role == "assistant":
+				s.leave(b.Type)
+			case b.Type == "tool_use" || b.Type == "tool_result" || b.Type == "thinking":
 				return nil, unsupported(where+".type", "%s.type: %q is not supported in a message of role %s", where, b.Type, m.Role)
+			default:
+				text, err := b.text(where)
+				if err != nil {
+					return nil, err
+				}
+				if told && msg.Content != "" && m.Role != "assistant" {
+					msg.Content += "\n"
+				}
+				msg.Content += text
+				told = true
 			}
 		}
 		if told || len(m.Content) == 0 {
@@ -152,33 +213,76 @@ func (q *messagesRequest) conversation() ([]chat.Message, error) {
 	return out, nil
 }
 
+// served says whether a block tells what a tool of a service did. The text behind it has what came of it.
+func served(kind string) bool {
+	return kind == "server_tool_use" || kind == "mcp_tool_use" || strings.HasSuffix(kind, "_tool_result")
+}
+
+// toolset returns the tools of a request.
+func (q *messagesRequest) toolset() (toolset, error) {
+	var s toolset
+	for i, tool := range q.Tools {
+		at := fmt.Sprintf("tools[%d]", i)
+		switch {
+		case tool.Type != "" && tool.Type != "custom":
+			s.leaveOut(tool.Type)
+		case tool.Name == "":
+			return s, badParam(at+".name", "%s.name is missing", at)
+		case tool.Schema != nil && tool.Schema[0] != '{':
+			return s, wrongType(at+".input_schema", "an object", tool.Schema)
+		default:
+			s.function(tool.Name, tool.Description, tool.Schema)
+		}
+	}
+	if len(q.Servers) > 0 {
+		s.leave("mcp")
+	}
+	if q.Holder != nil {
+		s.leave("container")
+	}
+	for _, e := range q.Context.Edits {
+		if !strings.HasPrefix(e.Type, "clear_thinking") || string(e.Keep) != `"all"` {
+			s.leave("context_management")
+		}
+	}
+	return s, nil
+}
+
 func (q *messagesRequest) talk() (*talkRequest, error) {
 	if len(q.Messages) == 0 {
 		return nil, badParam("messages", "messages: there are none")
 	}
-	all, err := q.conversation()
+	if err := q.Output.Format.check("output_config.format"); err != nil {
+		return nil, err
+	}
+	if err := q.Format.check("output_format"); err != nil {
+		return nil, err
+	}
+	tools, err := q.toolset()
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.conversation(&tools)
 	if err != nil {
 		return nil, err
 	}
 	q.Stop = slices.Concat(q.Stop, q.StopSequences)
-	t := &talkRequest{model: q.Model, messages: all, sampling: &q.sampling, max: q.MaxTokens, maxParam: "max_tokens", top: -1, kwargs: q.Kwargs}
-	for i, tool := range q.Tools {
-		at := fmt.Sprintf("tools[%d]", i)
-		if tool.Type != "" && tool.Type != "custom" {
-			return nil, unsupported(at+".type", "%s.type: %q is not supported", at, tool.Type)
+	t := &talkRequest{model: q.Model, messages: all, tools: tools, sampling: &q.sampling, max: q.MaxTokens, maxParam: "max_tokens", top: -1, kwargs: q.Kwargs}
+	// An assistant's message at the end is the beginning of the answer.
+	if n := len(all); n > 0 && all[n-1].Role == "assistant" {
+		if t.resume = true; len(all[n-1].Calls) > 0 {
+			at := fmt.Sprintf("messages[%d]", len(q.Messages)-1)
+			return nil, badParam(at, "%s: the conversation ends with a tool_use; its tool_result must follow", at)
 		}
-		if tool.Name == "" {
-			return nil, badParam(at+".name", "%s.name is missing", at)
-		}
-		t.tools = append(t.tools, flatTool(tool.Name, tool.Description, tool.Schema))
 	}
+	t.setEffort(q.Output.Effort)
 	switch q.ToolChoice.Type {
 	case "", "auto", "none":
 		t.choice.mode = q.ToolChoice.Type
 	case "any":
 		t.choice.mode = "required"
 	case "tool":
-		t.choice = toolChoice{"named", q.ToolChoice.Name}
+		t.choice = toolChoice{mode: "named", name: q.ToolChoice.Name}
 	default:
 		return nil, badParam("tool_choice.type", "tool_choice.type: want auto, any, tool or none, have %q", q.ToolChoice.Type)
 	}
@@ -243,7 +347,7 @@ type (
 // stopReason returns Anthropic's reason for the end of an answer, and the text that ended it.
 func stopReason(done engine.Done, calls int) (reason, sequence *string) {
 	switch {
-	case *finish(done, 0) == "length":
+	case *finish(done, 0, false) == "length":
 		reason = orNull("max_tokens")
 	case calls > 0:
 		reason = orNull("tool_use")
@@ -434,15 +538,11 @@ func handleCount(c *call) error {
 	if err != nil {
 		return err
 	}
-	m, conv, err := c.prepare(tq)
-	if err != nil {
-		return err
-	}
-	turn, err := m.turn(*conv, talk.Options{})
+	n, err := c.promptTokens(tq)
 	if err != nil {
 		return err
 	}
 	return c.reply(struct {
 		Tokens int `json:"input_tokens"`
-	}{len(turn.Request.Prompt)})
+	}{n})
 }

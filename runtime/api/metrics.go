@@ -16,6 +16,7 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	ignored  prometheus.Counter
+	leftOut  *prometheus.CounterVec
 	counters map[string][]*prometheus.CounterVec
 	times    map[string][]*prometheus.HistogramVec
 }
@@ -65,10 +66,12 @@ func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		ignored:  prometheus.NewCounter(prometheus.CounterOpts{Name: "zincrun_ignored_fields_total", Help: "Unknown fields of requests."}),
+		leftOut: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "zincrun_left_out_total", Help: "What requests asked for and went on without, by its kind."}, []string{"what"}),
 		counters: map[string][]*prometheus.CounterVec{},
 		times:    map[string][]*prometheus.HistogramVec{},
 	}
-	m.registry.MustRegister(m.ignored, gauges{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.ignored, m.leftOut, gauges{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, row := range counterRows {
 		for i, name := range bothNames(row.name, row.vllm, s.o.Compat) {
 			labels := []string{modelLabel}

@@ -22,6 +22,7 @@ type record struct {
 	finish string
 	first  time.Time       // of the first token
 	gaps   []time.Duration // between tokens
+	left   []string        // what of the request was left out
 	prompt string          // with --log-text only
 	answer string
 }
@@ -45,6 +46,9 @@ func (r *record) write(log *slog.Logger) {
 	if len(r.gaps) > 0 {
 		slices.Sort(r.gaps)
 		add(slog.Float64("itl_p50_ms", ms(r.gaps[len(r.gaps)/2])), slog.Float64("itl_max_ms", ms(r.gaps[len(r.gaps)-1])))
+	}
+	if len(r.left) > 0 {
+		add(slog.Any("left_out", r.left))
 	}
 	if r.prompt != "" || r.answer != "" {
 		add(slog.String("prompt", r.prompt), slog.String("answer", r.answer))

@@ -3,13 +3,14 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
-// responsesRequest is the body of POST /v1/responses. Nothing is kept between requests.
+// responsesRequest is the body of POST /v1/responses.
 type responsesRequest struct {
 	sampling
 	Model        string                     `json:"model"`
@@ -34,124 +35,77 @@ type responsesRequest struct {
 	Reasoning struct {
 		Effort string `json:"effort"`
 	} `json:"reasoning"`
-	Store *bool `json:"store"` // read and not kept to: nothing is stored
+	Store      *bool           `json:"store"` // nil: true
+	Truncation string          `json:"truncation"`
+	Prompt     json.RawMessage `json:"prompt"`
+	MaxCalls   *int            `json:"max_tool_calls"` // of tools that a service runs: there are none
 }
 
-type responseTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      *bool           `json:"strict"`
-}
+// key is what an answer or an item is kept under: others cannot refer to it.
+func (c *call) key(id string) string { return c.user.name() + "/" + id }
 
-// input is a text of the user, or items.
-type input struct {
-	items []inputItem
-	given bool
-}
-
-type inputItem struct {
-	Type      string   `json:"type"`
-	Role      string   `json:"role"`
-	Content   content  `json:"content"`
-	CallID    string   `json:"call_id"`
-	Name      string   `json:"name"`
-	Arguments jsonText `json:"arguments"`
-	Output    content  `json:"output"`
-	Summary   content  `json:"summary"`
-}
-
-func (in *input) decode(d *decoder, raw []byte, path string) error {
-	in.given = true
-	if raw[0] == '"' {
-		item := inputItem{Type: "message", Role: "user"}
-		json.Unmarshal(raw, (*string)(&item.Content))
-		in.items = []inputItem{item}
-		return nil
+// past are the items of the answer that the request refers to, and of all before it.
+func (q *responsesRequest) past(c *call) ([]inputItem, error) {
+	if q.Previous == "" {
+		return nil, nil
 	}
-	if raw[0] != '[' {
-		return wrongType(path, "a string or an array of items", raw)
+	items, ok := c.s.store.get(c.key(q.Previous))
+	if !ok {
+		return nil, &Error{Kind: invalid, Param: "previous_response_id", Code: "previous_response_not_found", Message: fmt.Sprintf(
+			"previous_response_id: there is no response %q: the server keeps those of late, in memory; send the whole conversation as input", q.Previous)}
 	}
-	return d.into(raw, &in.items, path)
+	return items, nil
 }
 
-// messages makes one message of what the model said in a row: reasoning, text and calls.
-func (in *input) messages(instructions string) ([]chat.Message, error) {
-	var out []chat.Message
-	if instructions != "" {
-		out = append(out, chat.Message{Role: "system", Content: instructions})
-	}
-	turn := func() *chat.Message {
-		if n := len(out); n > 0 && out[n-1].Role == "assistant" {
-			return &out[n-1]
-		}
-		out = append(out, chat.Message{Role: "assistant"})
-		return &out[len(out)-1]
-	}
-	for i, item := range in.items {
-		at := fmt.Sprintf("input[%d]", i)
-		switch item.Type {
-		case "", "message":
-			switch item.Role {
-			case "system", "developer", "user":
-				out = append(out, chat.Message{Role: item.Role, Content: string(item.Content)})
-			case "assistant":
-				turn().Content += string(item.Content)
-			default:
-				return nil, badParam(at+".role", "%s.role: want system, developer, user or assistant, have %q", at, item.Role)
-			}
-		case "reasoning":
-			text := string(item.Content)
-			if text == "" {
-				text = string(item.Summary)
-			}
-			// Reasoning begins a turn.
-			if n := len(out); n > 0 && out[n-1].Role == "assistant" && (out[n-1].Content != "" || len(out[n-1].Calls) > 0) {
-				out = append(out, chat.Message{Role: "assistant"})
-			}
-			turn().Reasoning += text
-		case "function_call":
-			if item.Name == "" || item.CallID == "" {
-				return nil, badParam(at, "%s: a function_call needs name and call_id", at)
-			}
-			m := turn()
-			m.Calls = append(m.Calls, chat.Call{ID: item.CallID, Name: item.Name, Arguments: string(item.Arguments)})
-		case "function_call_output":
-			if item.CallID == "" {
-				return nil, badParam(at+".call_id", "%s.call_id is missing", at)
-			}
-			out = append(out, chat.Message{Role: "tool", ToolCallID: item.CallID, Content: string(item.Output)})
-		default:
-			return nil, unsupported(at+".type", "%s.type: %q is not supported", at, item.Type)
-		}
-	}
-	return out, nil
-}
-
-func (q *responsesRequest) talk() (*talkRequest, error) {
+// talk returns the conversation to answer, and its items.
+func (q *responsesRequest) talk(c *call) (*talkRequest, []inputItem, error) {
 	switch {
-	case !q.Input.given:
-		return nil, badParam("input", "input is missing")
-	case q.Previous != "":
-		return nil, unsupported("previous_response_id", "previous_response_id: nothing is kept between requests; send the whole conversation as input")
+	case !q.Input.given && q.Previous == "":
+		return nil, nil, badParam("input", "input is missing")
 	case q.Conversation != nil:
-		return nil, unsupported("conversation", "conversation: nothing is kept between requests; send the whole conversation as input")
+		return nil, nil, unsupported("conversation", "conversation: there are none on this server; send the whole conversation as input, or previous_response_id")
 	case q.Background:
-		return nil, unsupported("background", "background: nothing is kept between requests")
+		return nil, nil, unsupported("background", "background: answers come with their request only")
+	case q.Prompt != nil:
+		return nil, nil, unsupported("prompt", "prompt: there are no stored prompts on this server; send input and instructions")
+	case q.Truncation != "" && q.Truncation != "disabled" && q.Truncation != "auto":
+		return nil, nil, badParam("truncation", "truncation: want disabled or auto, have %q", q.Truncation)
 	case q.TopLogprobs != nil && (*q.TopLogprobs < 0 || *q.TopLogprobs > maxTop):
-		return nil, badParam("top_logprobs", "top_logprobs: want 0 to %d, have %d", maxTop, *q.TopLogprobs)
+		return nil, nil, badParam("top_logprobs", "top_logprobs: want 0 to %d, have %d", maxTop, *q.TopLogprobs)
 	}
 	if err := q.Text.Format.check("text.format"); err != nil {
-		return nil, err
-	}
-	all, err := q.Input.messages(q.Instructions)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t := &talkRequest{
-		model: q.Model, messages: all, choice: q.ToolChoice, parallel: q.Parallel, sampling: &q.sampling,
+		model: q.Model, choice: q.ToolChoice, parallel: q.Parallel, sampling: &q.sampling,
 		max: q.MaxOutput, maxParam: "max_output_tokens", top: -1, reasoning: q.Budget, kwargs: q.Kwargs,
+	}
+	if err := addTools(&t.tools, q.Tools, "tools"); err != nil {
+		return nil, nil, err
+	}
+	past, err := q.past(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &reading{tools: &t.tools, kept: func(id string) (inputItem, bool) {
+		items, ok := c.s.store.get(c.key(id))
+		if !ok || len(items) != 1 {
+			return inputItem{}, false
+		}
+		return items[0], true
+	}}
+	if q.Instructions != "" {
+		r.out = append(r.out, chat.Message{Role: "system", Content: q.Instructions})
+	}
+	if err := r.take(past, "previous_response_id"); err != nil {
+		return nil, nil, err
+	}
+	if err := r.take(q.Input.items, "input"); err != nil {
+		return nil, nil, err
+	}
+	t.messages = r.out
+	if len(t.messages) > maxMessages { // of which a reference may bring more than the request has
+		return nil, nil, badParam("input", "input: %d messages, at most %d", len(t.messages), maxMessages)
 	}
 	t.setEffort(q.Reasoning.Effort)
 	if q.withLogprobs() {
@@ -160,26 +114,36 @@ func (q *responsesRequest) talk() (*talkRequest, error) {
 			t.top = *q.TopLogprobs
 		}
 	}
-	for i, tool := range q.Tools {
-		at := fmt.Sprintf("tools[%d]", i)
-		if tool.Type != "function" {
-			return nil, unsupported(at+".type", "%s.type: only function is supported, not %q", at, tool.Type)
-		}
-		if tool.Name == "" {
-			return nil, badParam(at+".name", "%s.name is missing", at)
-		}
-		t.tools = append(t.tools, flatTool(tool.Name, tool.Description, tool.Parameters))
-	}
-	return t, nil
+	return t, slices.Concat(past, q.Input.items), nil
 }
 
+func (q *responsesRequest) includes(what string) bool { return slices.Contains(q.Include, what) }
+
 func (q *responsesRequest) withLogprobs() bool {
-	for _, s := range q.Include {
-		if s == "message.output_text.logprobs" {
-			return true
+	return q.includes("message.output_text.logprobs") || q.TopLogprobs != nil
+}
+
+// keeps says whether the answer can be referred to later.
+func (q *responsesRequest) keeps() bool { return q.Store == nil || *q.Store }
+
+// keep keeps an answer behind the items that it answers.
+func (q *responsesRequest) keep(c *call, r *responseJSON, items []inputItem) {
+	size := int64(len(c.raw))
+	for _, item := range r.Output {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			return
 		}
+		var one inputItem
+		if decode(raw, &one, nil) != nil || itemKinds[one.Type].take == nil {
+			continue
+		}
+		size += int64(len(raw))
+		items = append(items, one)
+		c.s.store.put(c.key(one.ID), []inputItem{one}, int64(len(raw)))
 	}
-	return q.TopLogprobs != nil
+	const itemBytes = 320
+	c.s.store.put(c.key(r.ID), items, size+int64(len(items))*itemBytes)
 }
 
 // responseJSON is a response, whole or on its way.
@@ -250,11 +214,12 @@ type textPart struct {
 // The items of a response.
 type (
 	reasoningItem struct {
-		Type    string     `json:"type"`
-		ID      string     `json:"id"`
-		Status  string     `json:"status"`
-		Summary []struct{} `json:"summary"`
-		Content []textPart `json:"content"`
+		Type      string     `json:"type"`
+		ID        string     `json:"id"`
+		Status    string     `json:"status"`
+		Summary   []struct{} `json:"summary"`
+		Content   []textPart `json:"content"`
+		Encrypted string     `json:"encrypted_content,omitempty"`
 	}
 	messageItem struct {
 		Type    string     `json:"type"`
@@ -268,8 +233,19 @@ type (
 		ID        string `json:"id"`
 		Status    string `json:"status"`
 		CallID    string `json:"call_id"`
+		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
+	}
+	customItem struct {
+		Type      string `json:"type"`
+		ID        string `json:"id"`
+		Status    string `json:"status"`
+		CallID    string `json:"call_id"`
+		Namespace string `json:"namespace,omitempty"`
+		Name      string `json:"name"`
+		Input     string `json:"input"`
+		texting
 	}
 )
 
@@ -278,7 +254,7 @@ func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 		ID: "resp_" + random(16), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Instruct: orNull(q.Instructions),
 		MaxOutput: q.MaxOutput, Model: c.log.model, Output: []any{}, Parallel: q.Parallel == nil || *q.Parallel,
 		Temperature: t.reqs[0].Sampling.Temp, TopP: t.reqs[0].Sampling.TopP, ToolChoice: "auto", Tools: []any{}, Truncation: "disabled",
-		Metadata: q.Metadata, Text: map[string]any{"format": map[string]string{"type": "text"}},
+		Metadata: q.Metadata, Previous: orNull(q.Previous), Store: q.keeps(), Text: map[string]any{"format": map[string]string{"type": "text"}},
 	}
 	if q.ToolChoice.mode != "" {
 		r.ToolChoice = q.ToolChoice.mode
@@ -287,13 +263,18 @@ func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 		r.Metadata = map[string]string{}
 	}
 	for _, tool := range q.Tools {
-		r.Tools = append(r.Tools, struct {
-			Type        string          `json:"type"`
-			Name        string          `json:"name"`
-			Description *string         `json:"description"`
-			Parameters  json.RawMessage `json:"parameters"`
-			Strict      *bool           `json:"strict"`
-		}{"function", tool.Name, orNull(tool.Description), tool.Parameters, tool.Strict})
+		switch tool.Type {
+		case "function":
+			r.Tools = append(r.Tools, struct {
+				Type        string          `json:"type"`
+				Name        string          `json:"name"`
+				Description *string         `json:"description"`
+				Parameters  json.RawMessage `json:"parameters"`
+				Strict      *bool           `json:"strict"`
+			}{"function", tool.Name, orNull(tool.Description), tool.Parameters, tool.Strict})
+		case "custom", "namespace":
+			r.Tools = append(r.Tools, tool.raw)
+		}
 	}
 	return r
 }
@@ -301,7 +282,9 @@ func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 // A builder makes a response's items from what the model says, and sends the events.
 type builder struct {
 	r        *responseJSON
+	tools    *toolset
 	logprobs bool
+	seal     bool // reasoning comes in encrypted_content, too
 	sequence int
 	emit     func(event map[string]any) error // nil: nobody listens
 	err      error
@@ -309,6 +292,7 @@ type builder struct {
 	reasoning *reasoningItem // what is open, at most one of these
 	message   *messageItem
 	call      *callItem
+	custom    *customItem
 	callIndex int
 }
 
@@ -354,16 +338,35 @@ func (b *builder) take(d chat.Delta, tokens []engine.Token) {
 		b.event("response.output_text.delta", "item_id", b.message.ID, "output_index", b.at(), "content_index", 0, "delta", d.Content, "logprobs", lp)
 	}
 	if d.Call != nil {
-		if b.call == nil || b.callIndex != d.Call.Index {
-			b.close("completed")
-			b.callIndex = d.Call.Index
-			b.call = &callItem{Type: "function_call", ID: "fc_" + random(12), Status: "in_progress", CallID: d.Call.ID, Name: d.Call.Name}
+		b.takeCall(d.Call)
+	}
+}
+
+func (b *builder) takeCall(c *chat.CallDelta) {
+	if b.call == nil && b.custom == nil || b.callIndex != c.Index {
+		b.close("completed")
+		b.callIndex = c.Index
+		tool, _ := b.tools.find(c.Name)
+		if tool.custom {
+			b.custom = &customItem{Type: "custom_tool_call", ID: "ctc_" + random(12), Status: "in_progress", CallID: c.ID, Namespace: tool.space, Name: tool.own}
+			b.event("response.output_item.added", "output_index", b.at(), "item", *b.custom)
+		} else {
+			b.call = &callItem{Type: "function_call", ID: "fc_" + random(12), Status: "in_progress", CallID: c.ID, Namespace: tool.space, Name: tool.own}
 			b.event("response.output_item.added", "output_index", b.at(), "item", *b.call)
 		}
-		if d.Call.Arguments != "" {
-			b.call.Arguments += d.Call.Arguments
-			b.event("response.function_call_arguments.delta", "item_id", b.call.ID, "output_index", b.at(), "delta", d.Call.Arguments)
-		}
+	}
+	if b.custom != nil {
+		b.customText(b.custom.add(c.Arguments))
+	} else if c.Arguments != "" {
+		b.call.Arguments += c.Arguments
+		b.event("response.function_call_arguments.delta", "item_id", b.call.ID, "output_index", b.at(), "delta", c.Arguments)
+	}
+}
+
+func (b *builder) customText(text string) {
+	if text != "" {
+		b.custom.Input += text
+		b.event("response.custom_tool_call_input.delta", "item_id", b.custom.ID, "output_index", b.at(), "delta", text)
 	}
 }
 
@@ -386,6 +389,9 @@ func (b *builder) close(status string) {
 	case b.reasoning != nil:
 		x := b.reasoning
 		x.Status = status
+		if b.seal {
+			x.Encrypted = seal(x.Content[0].Text)
+		}
 		b.event("response.reasoning_text.done", "item_id", x.ID, "output_index", b.at(), "content_index", 0, "text", x.Content[0].Text)
 		b.event("response.content_part.done", "item_id", x.ID, "output_index", b.at(), "content_index", 0, "part", x.Content[0])
 		item, b.reasoning = *x, nil
@@ -400,6 +406,12 @@ func (b *builder) close(status string) {
 		x.Status = status
 		b.event("response.function_call_arguments.done", "item_id", x.ID, "output_index", b.at(), "name", x.Name, "arguments", x.Arguments)
 		item, b.call = *x, nil
+	case b.custom != nil:
+		x := b.custom
+		b.customText(x.close())
+		x.Status = status
+		b.event("response.custom_tool_call_input.done", "item_id", x.ID, "output_index", b.at(), "input", x.Input)
+		item, b.custom = *x, nil
 	default:
 		return
 	}
@@ -410,11 +422,11 @@ func (b *builder) close(status string) {
 // finish completes the response.
 func (b *builder) finish(done engine.Done) {
 	status, event := "completed", "response.completed"
-	if *finish(done, 0) == "length" {
+	if *finish(done, 0, false) == "length" {
 		status, event = "incomplete", "response.incomplete"
 		b.r.Incomplete = &incomplete{"max_output_tokens"}
 	}
-	if len(b.r.Output) == 0 && b.reasoning == nil && b.call == nil {
+	if len(b.r.Output) == 0 && b.reasoning == nil && b.call == nil && b.custom == nil {
 		b.open() // an empty answer is one, too
 	}
 	b.close(status)
@@ -434,7 +446,7 @@ func handleResponses(c *call) error {
 	}
 	one := 1
 	q.N = &one
-	tq, err := q.talk()
+	tq, items, err := q.talk(c)
 	if err != nil {
 		return err
 	}
@@ -442,7 +454,7 @@ func handleResponses(c *call) error {
 	if err != nil {
 		return err
 	}
-	b := &builder{r: q.reply(c, t), logprobs: q.withLogprobs()}
+	b := &builder{r: q.reply(c, t), tools: &t.tools, logprobs: q.withLogprobs(), seal: q.includes("reasoning.encrypted_content")}
 	var out *stream
 	if q.Stream {
 		out = newStream(c.w, c.s.o.Stall)
@@ -472,6 +484,9 @@ func handleResponses(c *call) error {
 			}
 			if u.done != nil {
 				b.finish(*u.done)
+				if q.keeps() {
+					q.keep(c, b.r, items)
+				}
 			}
 		}
 		if b.err != nil {
@@ -500,4 +515,24 @@ func (b *builder) fail(c *call, out *stream, begun bool, err error) error {
 		b.event("error", "code", e.Code, "message", message, "param", orNull(e.Param))
 	}
 	return err
+}
+
+// handleInputTokens counts the tokens of an input.
+func handleInputTokens(c *call) error {
+	var q responsesRequest
+	if err := c.body(&q); err != nil {
+		return err
+	}
+	tq, _, err := q.talk(c)
+	if err != nil {
+		return err
+	}
+	n, err := c.promptTokens(tq)
+	if err != nil {
+		return err
+	}
+	return c.reply(struct {
+		Object string `json:"object"`
+		Tokens int    `json:"input_tokens"`
+	}{"response.input_tokens", n})
 }

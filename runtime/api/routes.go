@@ -7,6 +7,7 @@ func routes() []route {
 		{"POST", "/v1/completions", true, false, openai, handleCompletion},
 		{"POST", "/v1/embeddings", true, false, openai, handleEmbeddings},
 		{"POST", "/v1/responses", false, false, openai, handleResponses},
+		{"POST", "/v1/responses/input_tokens", false, false, openai, handleInputTokens},
 		{"POST", "/v1/messages", false, false, anthropic, handleMessages},
 		{"POST", "/v1/messages/count_tokens", false, false, anthropic, handleCount},
 		{"GET", "/v1/models", true, false, openai, handleModels},

@@ -46,6 +46,7 @@ type Server struct {
 	mux      *http.ServeMux
 	methods  map[string][]string // by path, for 405
 	metrics  *metrics
+	store    *store
 	started  time.Time
 	draining atomic.Bool
 	drain    chan struct{} // closed when somebody asked for the drain
@@ -67,7 +68,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, pool: newPool(o.Served, o.Memory), mux: http.NewServeMux(), methods: map[string][]string{}, started: time.Now(), drain: make(chan struct{}), lost: make(chan error, 1)}
+	s := &Server{o: o, pool: newPool(o.Served, o.Memory), mux: http.NewServeMux(), methods: map[string][]string{}, started: time.Now(), drain: make(chan struct{}), lost: make(chan error, 1), store: newStore(storeBytes)}
 	for _, k := range o.Keys {
 		s.users = append(s.users, newUser(k))
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 type talkRequest struct {
 	model     string
 	messages  []chat.Message
-	tools     []json.RawMessage // in the form of chat completions
+	tools     toolset
 	choice    toolChoice
 	parallel  *bool
 	sampling  *sampling
@@ -28,6 +27,8 @@ type talkRequest struct {
 	reasoning *int // tokens of reasoning, at most
 	format    string
 	kwargs    map[string]json.RawMessage
+	// resume: the last message is the beginning of the answer.
+	resume bool
 }
 
 // prepare returns the prompt of a conversation and the model, which is loaded for it.
@@ -38,7 +39,7 @@ func (c *call) prepare(q *talkRequest) (*Model, *chat.Conversation, error) {
 	if len(q.messages) > maxMessages {
 		return nil, nil, badParam("messages", "messages: %d, at most %d", len(q.messages), maxMessages)
 	}
-	if err := checkTools(q.tools); err != nil {
+	if err := q.tools.check(); err != nil {
 		return nil, nil, err
 	}
 	rest, thinking, err := kwargs(q.kwargs)
@@ -52,14 +53,24 @@ func (c *call) prepare(q *talkRequest) (*Model, *chat.Conversation, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tools := q.tools
-	if q.choice.mode == "none" {
-		tools = nil
-	}
+	c.leaveOut(q.tools.left)
 	return m, &chat.Conversation{
-		Messages: q.messages, Tools: tools, Generate: true,
+		Messages: q.messages, Tools: raws(q.choice.visible(q.tools)), Generate: true,
 		Thinking: q.thinking, Effort: q.effort, Kwargs: rest, Now: time.Now(),
 	}, nil
+}
+
+// promptTokens counts the tokens of a conversation.
+func (c *call) promptTokens(q *talkRequest) (int, error) {
+	m, conv, err := c.prepare(q)
+	if err != nil {
+		return 0, err
+	}
+	turn, err := m.turn(*conv, talk.Options{Resume: q.resume})
+	if err != nil {
+		return 0, err
+	}
+	return len(turn.Request.Prompt), nil
 }
 
 // converse makes the sequences that answer a conversation.
@@ -82,7 +93,10 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	turn, err := m.turn(*conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning, Call: call})
+	if q.resume && call != nil {
+		return nil, unsupported("tool_choice", "tool_choice: the answer has begun with the last message, so that no call can be forced")
+	}
+	turn, err := m.turn(*conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning, Call: call, Resume: q.resume})
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +106,12 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	}
 	r.TopLogprobs = q.top
 	r.StopTokens = append(r.StopTokens, turn.Request.StopTokens...)
-	t := &conversation{parser: turn.Parser, single: q.parallel != nil && !*q.parallel || q.choice.mode == "named"}
+	t := &conversation{parser: turn.Parser, tools: q.tools, single: q.parallel != nil && !*q.parallel || q.choice.mode == "named"}
 	if q.format == "none" {
 		t.parser = func() *chat.Parser { return turn.Parser().Inline() }
+		if r.Reasoning != nil {
+			r.Reasoning.Hidden = false
+		}
 	}
 	t.run = run{call: c, model: m, reqs: spread(r, q.sampling.choices())}
 	if c.s.o.LogText {
@@ -108,6 +125,25 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	return t, nil
 }
 
+// leaveOut says in a header, in the log and in a counter what of the request was left out.
+func (c *call) leaveOut(left []string) {
+	if len(left) == 0 {
+		return
+	}
+	c.w.Header().Set("X-Zincrun-Left-Out", strings.Join(left, ", "))
+	c.log.left = left
+	for _, what := range left {
+		kind, known := service(what)
+		if !known {
+			kind, _, _ = strings.Cut(what, " ")
+			if kind != "grammar" {
+				kind = "other"
+			}
+		}
+		c.s.metrics.leftOut.WithLabelValues(kind).Inc()
+	}
+}
+
 // spread makes n requests of one, which differ in their seeds.
 func spread(r engine.Request, n int) []engine.Request {
 	all := slices.Repeat([]engine.Request{r}, n)
@@ -115,115 +151,4 @@ func spread(r engine.Request, n int) []engine.Request {
 		all[i].Sampling.Seed += uint64(i)
 	}
 	return all
-}
-
-// checkTools looks at tools in the form of chat completions.
-func checkTools(tools []json.RawMessage) error {
-	if len(tools) > maxTools {
-		return badParam("tools", "tools: %d, at most %d", len(tools), maxTools)
-	}
-	for i, raw := range tools {
-		at := fmt.Sprintf("tools[%d]", i)
-		var t struct {
-			Type     string `json:"type"`
-			Function *struct {
-				Name       string          `json:"name"`
-				Parameters json.RawMessage `json:"parameters"`
-			} `json:"function"`
-		}
-		d := decoder{ignored: func(string) {}}
-		if err := d.into(raw, &t, at); err != nil {
-			return err
-		}
-		switch {
-		case t.Type != "function":
-			return unsupported(at+".type", "%s.type: want function, have %q", at, t.Type)
-		case t.Function == nil || t.Function.Name == "":
-			return badParam(at+".function.name", "%s.function.name is missing", at)
-		case t.Function.Parameters != nil && t.Function.Parameters[0] != '{':
-			return wrongType(at+".function.parameters", "an object", t.Function.Parameters)
-		}
-	}
-	return nil
-}
-
-// A toolChoice says which tools the model may or must call.
-type toolChoice struct {
-	mode string // "" and auto, none, required, or named
-	name string
-}
-
-func (t *toolChoice) decode(d *decoder, raw []byte, path string) error {
-	if raw[0] == '"' {
-		var mode string
-		json.Unmarshal(raw, &mode)
-		if !slices.Contains([]string{"auto", "none", "required"}, mode) {
-			return wrongType(path, "auto, none, required or a function", raw)
-		}
-		t.mode = mode
-		return nil
-	}
-	var named struct {
-		Type     string `json:"type"`
-		Name     string `json:"name"` // of the Responses API
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	}
-	if err := d.into(raw, &named, path); err != nil {
-		return err
-	}
-	if named.Name == "" {
-		named.Name = named.Function.Name
-	}
-	if named.Type != "function" || named.Name == "" {
-		return unsupported(path, "%s: want auto, none, required or a function with its name", path)
-	}
-	*t = toolChoice{"named", named.Name}
-	return nil
-}
-
-// forced returns the names of the tools of which the answer must call one; none if it need not.
-func (t toolChoice) forced(tools []json.RawMessage) ([]string, error) {
-	if t.mode != "required" && t.mode != "named" {
-		return nil, nil
-	}
-	var names []string
-	for _, raw := range tools {
-		var tool struct{ Function struct{ Name string } }
-		if json.Unmarshal(raw, &tool) == nil && (t.mode == "required" || tool.Function.Name == t.name) {
-			names = append(names, tool.Function.Name)
-		}
-	}
-	switch {
-	case len(tools) == 0:
-		return nil, badParam("tool_choice", "tool_choice: there are no tools")
-	case len(names) == 0:
-		return nil, badParam("tool_choice", "tool_choice: there is no tool %q", t.name)
-	}
-	return names, nil
-}
-
-// flatTool makes of a tool of another API one in the form of chat completions, with
-// the order of its keys kept.
-func flatTool(name, description string, parameters json.RawMessage) json.RawMessage {
-	var b strings.Builder
-	b.WriteString(`{"type": "function", "function": {"name": ` + quote(name))
-	if description != "" {
-		b.WriteString(`, "description": ` + quote(description))
-	}
-	if len(parameters) > 0 {
-		b.WriteString(`, "parameters": ` + string(parameters))
-	}
-	b.WriteString("}}")
-	return json.RawMessage(b.String())
-}
-
-// quote returns s as JSON, with nothing escaped that needs no escape.
-func quote(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.Encode(s)
-	return strings.TrimSuffix(b.String(), "\n")
 }

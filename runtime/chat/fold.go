@@ -72,7 +72,7 @@ func (t *Template) fold(in []Message) []Message {
 	turns := len(out)
 	for _, m := range in[begin:] {
 		if instructs(m) && (!p.middle || m.Role == "developer" && !d.lacks("developer")) {
-			m = Message{Role: "user", Content: m.text()}
+			m = Message{Role: "user", Content: m.Text()}
 			if n := len(out); n > turns && out[n-1].Role == "user" {
 				out[n-1] = out[n-1].with(m)
 				continue
@@ -103,7 +103,7 @@ func (p places) joins(before, m Message) bool {
 
 // with is a message with the text and the calls of another behind its own.
 func (m Message) with(other Message) Message {
-	texts := slices.DeleteFunc([]string{m.text(), other.text()}, func(s string) bool { return s == "" })
+	texts := slices.DeleteFunc([]string{m.Text(), other.Text()}, func(s string) bool { return s == "" })
 	m.Content, m.Parts = strings.Join(texts, "\n\n"), nil
 	m.Reasoning += other.Reasoning
 	m.Calls = slices.Concat(m.Calls, other.Calls)

@@ -64,7 +64,7 @@ func (t *Template) context(c Conversation, d Dialect) (*jinja.Dict, error) {
 			return nil, err
 		}
 		if len(m.Calls) > 0 && d.Calls == pythonicName && t.leavesOut() {
-			content, err := withCalls(m.text(), m.Calls)
+			content, err := withCalls(m.Text(), m.Calls)
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +112,7 @@ func (m Message) value(d Dialect) (*jinja.Dict, error) {
 		texts = []string{m.Content}
 	}
 	if texts == nil || d.Roles != nil && !d.Parts {
-		v.Set("content", jinja.Data(m.text()))
+		v.Set("content", jinja.Data(m.Text()))
 	} else {
 		parts := jinja.NewList()
 		for _, text := range texts {
@@ -188,11 +188,11 @@ func (d Dialect) fit(in []Message) []Message {
 			m.Role = "system"
 		}
 		if m.Role == "system" && d.lacks("system") {
-			pending += m.text() + "\n\n"
+			pending += m.Text() + "\n\n"
 			continue
 		}
 		if m.Role == "user" && pending != "" {
-			m.Content, m.Parts = pending+m.text(), nil
+			m.Content, m.Parts = pending+m.Text(), nil
 			pending = ""
 		}
 		for _, c := range m.Calls {
@@ -221,7 +221,8 @@ func (d Dialect) fit(in []Message) []Message {
 // lacks says whether the template is known not to write a role.
 func (d Dialect) lacks(role string) bool { return d.Roles != nil && !slices.Contains(d.Roles, role) }
 
-func (m Message) text() string {
+// Text is the content, however it came.
+func (m Message) Text() string {
 	if m.Parts != nil {
 		return strings.Join(m.Parts, "\n")
 	}

@@ -86,6 +86,18 @@ func (p *Parser) Inline() *Parser {
 	return p
 }
 
+// Resume makes the text go on a message that has begun. It comes before the first Push.
+func (p *Parser) Resume() *Parser {
+	p.written = true
+	switch p.mode {
+	case atStart:
+		p.mode = inContent
+	case inHeader:
+		p.mode, p.sink = inMessage, toContent
+	}
+	return p
+}
+
 // Push takes the next piece of the text and returns what is certain with it.
 func (p *Parser) Push(text string) []Delta {
 	p.buf += text

@@ -5,9 +5,12 @@ package talk
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -47,6 +50,8 @@ type Options struct {
 	Reasoning *int // tokens of reasoning, at most; nil: without end
 	// Call has the names of the tools of which the answer is to call one; none: it may call any, or none.
 	Call []string
+	// Resume takes the last message, an assistant's, as the beginning of the answer.
+	Resume bool
 }
 
 // Turn is an answer that is to be generated.
@@ -55,6 +60,7 @@ type Turn struct {
 	Text    string // the prompt
 	dialect chat.Dialect
 	opened  bool // the prompt has opened the reasoning
+	resumed bool // the prompt has begun the answer
 	conv    chat.Conversation
 }
 
@@ -63,6 +69,9 @@ var ErrNoTemplate = ir.Unsupported("the model has no chat template: it only cont
 
 // ErrNoTools says that the chat template has no place for tools.
 var ErrNoTools = errors.New("the chat template has no tools")
+
+// ErrNoBeginning says that the last message is not the beginning of an answer.
+var ErrNoBeginning = errors.New("the last message must be text of the assistant, without calls, to be continued")
 
 // TemplateError is what the chat template fails with.
 type TemplateError struct{ Err error }
@@ -90,14 +99,22 @@ func (m *Model) Render(c chat.Conversation) ([]text.Span, error) {
 // Turn makes the request that answers a conversation. Errors are those of Render.
 func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 	c.Generate = true
-	spans, err := m.Render(c)
+	render := m.Render
+	if o.Resume {
+		render = m.resume
+	}
+	spans, err := render(c)
 	if err != nil {
 		return nil, err
 	}
 	d := m.Template.Dialect()
 	prompt, written := m.Tokenizer.EncodeSpans(spans), chat.Text(spans)
-	t := &Turn{Text: written, dialect: d, conv: c, opened: d.Thinks(written), Request: engine.Request{
-		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(c, prompt),
+	past := c
+	if o.Resume {
+		past.Messages = c.Messages[:len(c.Messages)-1]
+	}
+	t := &Turn{Text: written, dialect: d, conv: c, opened: d.Thinks(written), resumed: o.Resume, Request: engine.Request{
+		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(past, prompt),
 		Special: d.ShowsControl(m.Tokenizer), StopTokens: d.EndTokens(m.Tokenizer),
 	}}
 	if o.Max == 0 {
@@ -118,6 +135,35 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 		}
 	}
 	return t, nil
+}
+
+// resume renders a conversation up to the end of what its last message says so far.
+func (m *Model) resume(c chat.Conversation) ([]text.Span, error) {
+	n := len(c.Messages) - 1
+	if n < 0 || c.Messages[n].Role != "assistant" || len(c.Messages[n].Calls) > 0 {
+		return nil, ErrNoBeginning
+	}
+	mark := rand.Text() // no text has it
+	c.Messages = slices.Clone(c.Messages)
+	last := &c.Messages[n]
+	last.Content, last.Parts = last.Text()+mark, nil
+	c.Generate = false
+	spans, err := m.Render(c)
+	if err != nil {
+		return nil, err
+	}
+	end := strings.LastIndex(chat.Text(spans), mark)
+	if end < 0 {
+		return nil, &TemplateError{errors.New("the chat template does not write the last message as it is, so that it cannot be continued")}
+	}
+	for i := range spans {
+		if len(spans[i].Text) >= end {
+			spans[i].Text = spans[i].Text[:end]
+			return spans[:i+1], nil
+		}
+		end -= len(spans[i].Text)
+	}
+	return spans, nil
 }
 
 // opening is what an answer begins with that calls one of the tools.
@@ -144,7 +190,13 @@ func (e *CallError) Error() string {
 }
 
 // Parser starts to take an answer apart.
-func (t *Turn) Parser() *chat.Parser { return t.dialect.Parser(t.opened, t.conv.Tools) }
+func (t *Turn) Parser() *chat.Parser {
+	p := t.dialect.Parser(t.opened, t.conv.Tools)
+	if t.resumed && !t.opened {
+		p.Resume()
+	}
+	return p
+}
 
 // before returns how many tokens of the prompt come before what asks for the answer: the next
 // turn begins with these.
