@@ -8,6 +8,7 @@ require (
 	github.com/dave/jennifer v1.7.1
 	github.com/ebitengine/purego v0.11.3
 	github.com/edsrzf/mmap-go v1.2.0
+	github.com/gofrs/flock v0.13.2
 	github.com/klauspost/compress v1.19.0
 	github.com/llir/llvm v0.3.6
 	github.com/prometheus/client_golang v1.24.0
