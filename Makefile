@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all packages lint generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all packages lint generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -115,6 +115,11 @@ conform:
 conform-node:
 	cd internal/conform/node && npm ci --silent
 	cd internal/conform && $(GO) test -run '^TestNode$$' -count=1 -v .
+
+# Claude Code, Codex, opencode and qwen-code, as npm has them, in a network of their own; needs Node 20 and 1.1 GB.
+conform-agents:
+	cd internal/conform/agents && npm ci --silent
+	cd internal/conform && $(GO) test ./agents -count=1 -v
 
 # zincrun serve and llama-server asked the same: make conform-peer [PEER="env A=b"]
 conform-peer: build

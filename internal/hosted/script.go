@@ -1,0 +1,172 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/api"
+	"github.com/zincc-dev/zincc/runtime/chat"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
+)
+
+// Scripted is a model with the vocabulary and the chat template of gopher-chat, and a context of any length, whose logits say
+// what answer returns for a prompt. All else is as with any model: tokenizer, template, engine, sampler, parser.
+func Scripted(t testing.TB, name string, ctx, slots int, answer func(prompt string) string) *api.Served {
+	path := filepath.Join(root(t), "testdata/models/gopher-chat-q4_k_m.gguf")
+	return &api.Served{Names: []string{name}, Path: path, Ctx: ctx, Made: time.Now(), Open: func(context.Context) (*api.Model, error) {
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		vocab, err := plans.ReadVocab(f)
+		if err != nil {
+			return nil, err
+		}
+		tok, err := text.New(vocab)
+		if err != nil {
+			return nil, err
+		}
+		template, err := chat.New(vocab)
+		if err != nil {
+			return nil, err
+		}
+		plan := scriptedPlan(vocab, ctx, slots)
+		e, err := engine.New(plan, newScript(plan, tok, answer), tok, engine.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return &api.Model{Header: plan.Header, Hash: strings.Repeat("0", 64), Device: "script", Tokenizer: tok, Template: template,
+			Defaults: sample.Defaults(vocab.Sampling), Engine: e}, nil
+	}}
+}
+
+func scriptedPlan(vocab plans.Vocab, ctx, slots int) *plans.Plan {
+	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Arch: "script", Vocab: len(vocab.Tokens)}}, Program: &ir.Program{}, Vocab: vocab}
+	for _, e := range []struct {
+		kind string
+		rows int
+		s    float32
+	}{{"decode", 1, 1e-4}, {"decode", 2, 1e-4}, {"decode", 4, 1e-4}, {"decode", 8, 1e-4}, {"prefill", 64, 1e-4}, {"prefill", 512, 2e-4}} {
+		name := fmt.Sprintf("%s/%d", e.kind, e.rows)
+		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: e.kind, Rows: e.rows, Reach: e.rows, Logits: name + ":logits", Next: name + ":next",
+			Dispatches: []plans.Dispatch{{Cost: plans.Cost{Predicted: plans.Times{Bytes: e.s}}}}})
+	}
+	return p
+}
+
+// A script is an executor that remembers the tokens of its slots, and makes logits of which the largest is the
+// next token of the answer.
+type script struct {
+	plan   *plans.Plan
+	tok    *text.Tokenizer
+	answer func(prompt string) string
+	begin  []int32 // what asks for an answer
+	slots  []scriptSlot
+	step   map[string][]int32
+	floats map[string][]float32
+	ints   map[string][]int32
+}
+
+type scriptSlot struct {
+	ids    []int32
+	asked  int     // where the answer begins that is known; 0: none
+	answer []int32 // with the end token
+}
+
+func newScript(p *plans.Plan, tok *text.Tokenizer, answer func(string) string) *script {
+	x := &script{plan: p, tok: tok, answer: answer, begin: tok.Encode("<|im_start|>assistant\n", text.EncodeOptions{ParseSpecial: true}),
+		slots: make([]scriptSlot, p.Header.Slots), step: map[string][]int32{}, floats: map[string][]float32{}, ints: map[string][]int32{"out": make([]int32, p.Header.Ring)}}
+	for _, e := range p.Entries {
+		n := 1
+		if e.Kind == "decode" {
+			n = e.Rows
+		}
+		x.floats[e.Logits], x.ints[e.Next] = make([]float32, n*len(p.Vocab.Tokens)), make([]int32, n)
+	}
+	return x
+}
+
+func (x *script) Device() string { return "script" }
+
+func (x *script) Write(region string, data []int32) error {
+	x.step[region] = slices.Clone(data)
+	return nil
+}
+
+func (x *script) Run(_ context.Context, e *plans.Entry, times int) error {
+	n := int(x.step["n"][0])
+	token, pos, slot := x.step["token"][:n], x.step["pos"][:n], x.step["slot"][:n]
+	vocab := len(x.plan.Vocab.Tokens)
+	for t := range times {
+		for r := range n {
+			s := &x.slots[slot[r]]
+			if int(pos[r]) > len(s.ids) {
+				return fmt.Errorf("position %d of slot %d, which holds %d", pos[r], slot[r], len(s.ids))
+			}
+			s.ids = append(s.ids[:pos[r]], token[r])
+			if int(pos[r]) < s.asked {
+				s.asked = 0
+			}
+			out := r
+			if e.Kind != "decode" {
+				if out = 0; r < n-1 {
+					continue
+				}
+			}
+			next := x.next(s)
+			x.ints[e.Next][out] = next
+			logits := x.floats[e.Logits][out*vocab:][:vocab]
+			clear(logits)
+			logits[next] = 100
+		}
+		if e.Kind == "decode" {
+			for r := range n {
+				next := x.ints[e.Next][r]
+				x.ints["out"][(t*n+r)%len(x.ints["out"])] = next
+				token[r], pos[r] = next, pos[r]+1
+			}
+		}
+	}
+	return nil
+}
+
+// next is the token behind what a slot holds: of the answer that the last of its turns asks for.
+func (x *script) next(s *scriptSlot) int32 {
+	at := len(s.ids) - len(x.begin)
+	for at >= 0 && !slices.Equal(s.ids[at:at+len(x.begin)], x.begin) {
+		at--
+	}
+	if at < 0 {
+		return 0
+	}
+	if at += len(x.begin); at != s.asked {
+		said := x.answer(x.tok.Decode(s.ids[:at], true)) + "<|im_end|>"
+		s.asked, s.answer = at, x.tok.Encode(said, text.EncodeOptions{ParseSpecial: true})
+	}
+	return s.answer[min(len(s.ids)-at, len(s.answer)-1)]
+}
+
+func (x *script) Ints(region string) ([]int32, error)     { return x.ints[region], nil }
+func (x *script) Floats(region string) ([]float32, error) { return x.floats[region], nil }
+func (x *script) Close() error                            { return nil }
+
+func (x *script) SaveState(context.Context, []plans.Span) (runtime.State, error) {
+	return nil, errors.New("a script has no state")
+}
+
+func (x *script) RestoreState(context.Context, runtime.State) error {
+	return errors.New("a script has no state")
+}
