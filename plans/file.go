@@ -1,6 +1,8 @@
 package plans
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +10,7 @@ import (
 	"github.com/edsrzf/mmap-go"
 
 	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 // Read reads the plan at path. Embedded weights are not copied but mapped: the
@@ -23,7 +26,7 @@ func Read(path string) (*Plan, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() < headSize {
-		return nil, fmt.Errorf("%s: not a zincc plan", path)
+		return nil, fmt.Errorf("%s: not a zincc plan%s", path, butIs(path))
 	}
 	data, err := mmap.Map(f, mmap.RDONLY, 0)
 	if err != nil {
@@ -31,6 +34,9 @@ func Read(path string) (*Plan, error) {
 	}
 	p, err := Decode(data)
 	if err != nil {
+		if is := butIs(path); is != "" && !bytes.HasPrefix(data, []byte(magic)) {
+			err = errors.New("not a zincc plan" + is)
+		}
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	if err != nil || p.Embedded == nil {
@@ -56,4 +62,13 @@ func (p *Plan) Close() error {
 // stays until the new file is on disk.
 func WriteFile(path string, p *Plan) error {
 	return outfile.Write(path, func(w io.Writer) error { return Write(w, p) })
+}
+
+// butIs says what lies at path where it is no plan, if that is known.
+func butIs(path string) string {
+	is := gguf.What(path)
+	if is != "" {
+		is = ", but " + is
+	}
+	return is
 }

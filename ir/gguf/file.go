@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -97,7 +98,7 @@ func openShard(path string, parse parser) (*shard, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() == 0 {
-		return nil, fmt.Errorf("%s: not a GGUF file: not a regular file, or empty", path)
+		return nil, fmt.Errorf("%s: %w, but %s", path, errNoGGUF, What(path))
 	}
 	data, err := mmap.Map(file, mmap.RDONLY, 0)
 	if err != nil {
@@ -106,6 +107,9 @@ func openShard(path string, parse parser) (*shard, error) {
 	h, err := parse(data)
 	if err != nil {
 		data.Unmap()
+		if is := What(path); errors.Is(err, errNoGGUF) && is != "" {
+			err = fmt.Errorf("%w, but %s", err, is)
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &shard{path: path, info: info, data: data, header: h}, nil
@@ -133,7 +137,11 @@ func (f *File) openParts(parse parser) error {
 	}
 	tensors := uint64(len(f.shards[0].tensors))
 	for i := uint64(1); i < count; i++ {
-		s, err := openShard(stem+partSuffix(i, count), parse)
+		name := stem + partSuffix(i, count)
+		s, err := openShard(name, parse)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: part %d of %d of the model is missing: %s", f.Path, i+1, count, name)
+		}
 		if err != nil {
 			return err
 		}

@@ -60,9 +60,9 @@ func TestOpenErrors(t *testing.T) {
 	}
 	missing := filepath.Join(dir, "missing.gguf")
 	tests := map[string]string{
-		path:    path + `: tensor "x": data ends at 4160, file has 57 bytes`,
-		empty:   empty + ": not a GGUF file: not a regular file, or empty",
-		dir:     dir + ": not a GGUF file: not a regular file, or empty",
+		path:    path + `: tensor "x": data ends at 4160, file has 57 bytes: the download or copy did not end`,
+		empty:   empty + ": not a GGUF file, but an empty file",
+		dir:     dir + ": not a GGUF file, but a folder",
 		missing: "open " + missing + ": no such file or directory",
 	}
 	for path, want := range tests {
@@ -140,7 +140,7 @@ func TestOpenSplitErrors(t *testing.T) {
 		"renamed": {"m.gguf", []file{{"m.gguf", part(0, 2, 2), nil}},
 			"DIR/m.gguf: part 1 of 2 of a split model, but the name does not end in -00001-of-00002.gguf"},
 		"missing part": {first, []file{{first, part(0, 2, 2), nil}},
-			"open DIR/" + second + ": no such file or directory"},
+			"DIR/" + first + ": part 2 of 2 of the model is missing: DIR/" + second},
 		"swapped": {first, []file{{first, part(0, 2, 2), nil}, {second, part(0, 2, 2), nil}},
 			"DIR/" + second + ": part 1 of 2 by its metadata, part 2 of 2 by its name"},
 		"of another model": {first, []file{{first, part(0, 2, 2), nil}, {second, part(1, 3, 2), nil}},

@@ -30,6 +30,8 @@ const (
 
 const magic = "GGUF"
 
+var errNoGGUF = errors.New("not a GGUF file")
+
 // header is the checked content of one file up to the tensor data.
 type header struct {
 	metadata
@@ -55,7 +57,7 @@ func parseSized(data []byte, size int64) (*header, error) {
 	r := &reader{data: data[:min(len(data), maxHeader)], cut: len(data) > maxHeader}
 	h := &header{metadata: metadata{values: map[string]any{}}}
 	if m := r.bytes(uint64(len(magic))); r.err == nil && string(m) != magic {
-		return nil, errors.New("not a GGUF file")
+		return nil, errNoGGUF
 	}
 	h.version = r.u32()
 	switch {
@@ -202,7 +204,7 @@ func place(tensors []Tensor, headerEnd, alignment, fileSize int64) error {
 		}
 		// uint64, because two non-negative int64 cannot overflow it
 		if end := uint64(t.Offset) + uint64(t.Size); end > uint64(max(fileSize-start, 0)) {
-			return fmt.Errorf("tensor %q: data ends at %d, file has %d bytes", t.Name, end+uint64(start), fileSize)
+			return fmt.Errorf("tensor %q: data ends at %d, file has %d bytes: the download or copy did not end", t.Name, end+uint64(start), fileSize)
 		}
 		t.Offset += start
 	}

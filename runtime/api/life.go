@@ -54,9 +54,14 @@ type status struct {
 
 var errLoading = &Error{Kind: unavailable, Code: "loading", Retry: time.Second, Message: "the model is loading"}
 
-// ready says whether a server of one model has it; one of several has none until it is asked.
+// ready says whether a server of one model has it; one of several, or of a folder, has none until it is asked.
 func (s *Server) ready() bool {
-	return len(s.o.Served) != 1 || s.pool.state(s.o.Served[0]) == "loaded"
+	all := s.pool.all()
+	if s.o.Folder || len(all) != 1 {
+		return true
+	}
+	state, _ := s.pool.state(all[0])
+	return state == "loaded"
 }
 
 func handleLive(c *call) error { return c.reply(status{"alive"}) }

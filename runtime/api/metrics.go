@@ -176,7 +176,7 @@ var gaugeRows = []struct {
 func (g gauges) Describe(chan<- *prometheus.Desc) {}
 
 func (g gauges) Collect(out chan<- prometheus.Metric) {
-	for _, served := range g.s.o.Served {
+	for _, served := range g.s.pool.all() {
 		var stats engine.Stats
 		loaded := 0.0
 		g.s.pool.each(func(s *Served, m *Model) {

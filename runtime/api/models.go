@@ -13,6 +13,7 @@ type modelJSON struct {
 	Parent  *string        `json:"parent"`
 	MaxLen  int            `json:"max_model_len"`
 	Status  string         `json:"status"`
+	Error   string         `json:"error,omitempty"` // of a broken model: why
 	Meta    map[string]any `json:"meta,omitempty"`
 }
 
@@ -20,9 +21,10 @@ func (s *Server) models() []modelJSON {
 	loaded := map[*Served]*Model{}
 	s.pool.each(func(served *Served, m *Model) { loaded[served] = m })
 	all := []modelJSON{}
-	for _, served := range s.o.Served {
+	for _, served := range s.pool.all() {
+		state, why := s.pool.state(served)
 		for i, name := range served.Names {
-			row := modelJSON{ID: name, Object: "model", Created: served.Made.Unix(), OwnedBy: "zincc", MaxLen: served.Ctx, Status: s.pool.state(served)}
+			row := modelJSON{ID: name, Object: "model", Created: served.Made.Unix(), OwnedBy: "zincc", MaxLen: served.Ctx, Status: state, Error: why}
 			if i > 0 {
 				row.Parent = &served.Names[0]
 			}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"slices"
 	"unicode/utf8"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -117,7 +116,8 @@ func handleProps(c *call) error {
 		Dialect  any           `json:"dialect,omitempty"`
 		Header   *plans.Header `json:"plan,omitempty"`
 	}
-	p := props{Name: served.Names[0], Path: served.Path, Ctx: served.Ctx, Build: c.s.o.Version, Status: c.s.pool.state(served)}
+	state, _ := c.s.pool.state(served)
+	p := props{Name: served.Names[0], Path: served.Path, Ctx: served.Ctx, Build: c.s.o.Version, Status: state}
 	c.s.pool.each(func(s *Served, m *Model) {
 		if s != served {
 			return
@@ -192,12 +192,19 @@ func handleLoad(c *call) error {
 		Load   int64      `json:"server_load"`
 		Models []loadJSON `json:"models"`
 	}{c.s.inFlight.Load(), []loadJSON{}}
-	for _, served := range c.s.o.Served {
-		reply.Models = append(reply.Models, loadJSON{Model: served.Names[0], Status: c.s.pool.state(served), Ctx: served.Ctx})
+	at := map[*Served]int{}
+	for i, served := range c.s.pool.all() {
+		at[served] = i
+		state, _ := c.s.pool.state(served)
+		reply.Models = append(reply.Models, loadJSON{Model: served.Names[0], Status: state, Ctx: served.Ctx})
 	}
 	c.s.pool.each(func(served *Served, m *Model) {
+		i, ok := at[served]
+		if !ok {
+			return // it came in between
+		}
 		st := m.Engine.Stats()
-		l := &reply.Models[slices.Index(c.s.o.Served, served)]
+		l := &reply.Models[i]
 		*l = loadJSON{Model: l.Model, Status: l.Status, Device: st.Device, Ctx: st.Ctx, Waiting: st.Waiting, Running: running(st),
 			PromptRate: st.PromptRate, GenerateRate: st.GenerateRate, Prompt: st.PromptTokens, Cached: st.CachedTokens, Generated: st.GeneratedTokens, Memory: m.Memory}
 		for _, s := range st.Slots {

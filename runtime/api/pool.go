@@ -3,9 +3,7 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -18,18 +16,21 @@ type Served struct {
 	Made  time.Time
 	Bytes int64 // of memory that it needs, until its plan says so
 	Open  func(ctx context.Context) (*Model, error)
+	// Broken says why the model cannot be loaded; "": it may be.
+	Broken string
 }
 
 // A pool keeps models loaded while they are used, as many as memory holds: the one that
 // was not used for longest goes first.
 type pool struct {
-	served []*Served
 	memory int64 // bytes for all models; 0: no limit is known
 	loaded func(m *loaded, took time.Duration)
 
 	mu      sync.Mutex
+	served  []*Served
 	models  map[*Served]*loaded
-	changed chan struct{} // closed, and made anew, when room may have come
+	failed  map[*Served]error // of those that did not load when they were last asked for
+	changed chan struct{}     // closed, and made anew, when room may have come
 	closed  bool
 }
 
@@ -44,28 +45,12 @@ type loaded struct {
 	used   time.Time
 	// closing: it is on its way out of memory.
 	closing bool
+	// withdrawn: it is no longer served, and goes when nobody uses it.
+	withdrawn bool
 }
 
 func newPool(served []*Served, memory int64) *pool {
-	return &pool{served: served, memory: memory, models: map[*Served]*loaded{}, changed: make(chan struct{})}
-}
-
-// find returns the model of that name. An empty name is that of the only model.
-func (p *pool) find(name string) (*Served, error) {
-	if name == "" && len(p.served) == 1 {
-		return p.served[0], nil
-	}
-	for _, s := range p.served {
-		if slices.Contains(s.Names, name) {
-			return s, nil
-		}
-	}
-	var names []string
-	for _, s := range p.served {
-		names = append(names, s.Names[0])
-	}
-	return nil, &Error{Kind: notFound, Param: "model", Code: "model_not_found",
-		Message: fmt.Sprintf("there is no model %q; there are %s", name, strings.Join(names, ", "))}
+	return &pool{served: slices.Clone(served), memory: memory, models: map[*Served]*loaded{}, failed: map[*Served]error{}, changed: make(chan struct{})}
 }
 
 // acquire returns the model, loaded, and what to call when it is no longer used. It waits
@@ -99,7 +84,7 @@ func (p *pool) acquire(ctx context.Context, s *Served) (*Model, func(), error) {
 				}
 				continue
 			}
-			l = &loaded{served: s, ready: make(chan struct{}), gone: make(chan struct{})}
+			l = &loaded{served: s, ready: make(chan struct{}), gone: make(chan struct{}), withdrawn: !slices.Contains(p.served, s)}
 			p.models[s] = l
 			// Whoever asked first may leave: others wait for the model, too.
 			go p.load(l)
@@ -114,6 +99,7 @@ func (p *pool) acquire(ctx context.Context, s *Served) (*Model, func(), error) {
 			l.used = time.Now()
 			p.mu.Unlock()
 			p.wake()
+			p.leave(l)
 		}
 		select {
 		case <-ctx.Done():
@@ -165,6 +151,9 @@ func (p *pool) load(l *loaded) {
 	if err != nil || closed {
 		delete(p.models, l.served)
 	}
+	if delete(p.failed, l.served); err != nil && !closed {
+		p.failed[l.served] = err
+	}
 	p.mu.Unlock()
 	if err == nil && closed {
 		l.close()
@@ -175,6 +164,7 @@ func (p *pool) load(l *loaded) {
 	}
 	close(l.ready)
 	p.wake()
+	p.leave(l)
 }
 
 func (p *pool) unload(l *loaded) error {
@@ -220,19 +210,6 @@ func (p *pool) each(f func(*Served, *Model)) {
 	for _, a := range all {
 		f(a.s, a.m)
 	}
-}
-
-// state says of a model whether it is loaded, loading or unloaded.
-func (p *pool) state(s *Served) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch l := p.models[s]; {
-	case l == nil:
-		return "unloaded"
-	case l.model == nil:
-		return "loading"
-	}
-	return "loaded"
 }
 
 // close unloads all models and lets none be loaded any more.

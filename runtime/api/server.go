@@ -19,7 +19,9 @@ import (
 
 // Options say what is served to whom. A zero limit takes the default.
 type Options struct {
-	Served  []*Served
+	Served []*Served
+	// Folder: what is served may change (Offer), so that the server is ready with none of it loaded.
+	Folder  bool
 	Memory  int64 // bytes for all models that are loaded; 0: no limit is known
 	Keys    []Key
 	Origins []string // of pages that may use the server, beside its own; "*" for all

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -108,15 +109,33 @@ func (l *Library) own() []Model {
 			all[i].Digest = r.SHA256
 		}
 	}
+	distinct(all, func(m Model) string {
+		rel, _ := filepath.Rel(l.Dir, m.Path)
+		return strings.TrimPrefix(filepath.ToSlash(rel), webFolder+"/")
+	})
+	return all
+}
+
+// distinct gives models other names whose names come before: two of a quantization, or two files of a name.
+func distinct(all []Model, other func(Model) string) {
 	taken := map[string]bool{}
 	for i := range all {
 		m := &all[i]
-		if k := strings.ToLower(m.Name); taken[k] { // two of a quantization, or two files of a name
-			rel, _ := filepath.Rel(l.Dir, m.Path)
-			m.Name = strings.TrimPrefix(filepath.ToSlash(rel), webFolder+"/")
+		if taken[strings.ToLower(m.Name)] {
+			m.Name = other(*m)
 		}
 		taken[strings.ToLower(m.Name)] = true
 	}
+}
+
+// Folder returns the models below a folder, and its plans (*.bin), under the names of their files; of two of a name the second has that of
+// its folder, too.
+func Folder(root string) []Model {
+	all := scan(root, func(rel, _ string) string { return path.Base(rel) }, ".bin")
+	distinct(all, func(m Model) string {
+		rel, _ := filepath.Rel(root, m.Path)
+		return strings.TrimSuffix(filepath.ToSlash(rel), filepath.Ext(rel))
+	})
 	return all
 }
 

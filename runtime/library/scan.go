@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,11 +16,10 @@ const (
 )
 
 // scan returns the models below root. Hidden folders are not searched. name gets a model's stem as a path below root, with slashes,
-// and its quantization.
-func scan(root string, name func(rel, quant string) string) []Model {
+// and its quantization. Files that end in one of also are models of their own.
+func scan(root string, name func(rel, quant string) string, also ...string) []Model {
 	infos := map[string]fs.FileInfo{}
-	var files []string
-	var unfinished []string
+	var files, unfinished, lones []string
 	seen := 0
 	_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxFiles {
@@ -38,14 +38,18 @@ func scan(root string, name func(rel, quant string) string) []Model {
 			return nil
 		}
 		file, part := strings.CutSuffix(rel, ".part")
-		if hidden || !strings.HasSuffix(strings.ToLower(file), ".gguf") {
+		ext := strings.ToLower(path.Ext(file))
+		lone := slices.Contains(also, ext) && !part
+		if hidden || ext != ".gguf" && !lone {
 			return nil
 		}
 		info, err := os.Stat(p) // files of snapshots are links
 		if err != nil || !info.Mode().IsRegular() {
 			return nil
 		}
-		if part {
+		if lone {
+			lones = append(lones, file)
+		} else if part {
 			unfinished = append(unfinished, file)
 		} else {
 			files = append(files, file)
@@ -89,6 +93,9 @@ func scan(root string, name func(rel, quant string) string) []Model {
 		if !there[g.Stem] {
 			add(g, Unfinished)
 		}
+	}
+	for _, f := range lones {
+		add(Group{Stem: strings.TrimSuffix(f, path.Ext(f)), Files: []string{f}}, "")
 	}
 	return all
 }
