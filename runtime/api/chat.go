@@ -395,7 +395,7 @@ func handleChat(c *call) error {
 	if err != nil {
 		return err
 	}
-	reply := chatReply{ID: "chatcmpl-" + random(12), Object: "chat.completion", Created: time.Now().Unix(), Model: c.log.model, Fingerprint: t.model.fingerprint()}
+	reply := chatReply{ID: "chatcmpl-" + random(12), Object: "chat.completion", Created: time.Now().Unix(), Model: c.asked, Fingerprint: t.model.fingerprint()}
 	if q.Stream {
 		return c.streamChat(&q, t, reply)
 	}

@@ -209,7 +209,7 @@ func handleCompletion(c *call) error {
 	if err != nil {
 		return err
 	}
-	reply := completionReply{ID: "cmpl-" + random(12), Object: "text_completion", Created: time.Now().Unix(), Model: c.log.model, Fingerprint: g.model.fingerprint()}
+	reply := completionReply{ID: "cmpl-" + random(12), Object: "text_completion", Created: time.Now().Unix(), Model: c.asked, Fingerprint: g.model.fingerprint()}
 	choices := make([]completionChoice, len(g.reqs))
 	tokens := make([][]engine.Token, len(g.reqs))
 	offsets := make([]int, len(g.reqs))

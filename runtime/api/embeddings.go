@@ -45,6 +45,7 @@ type embeddingsRequest struct {
 	Format     string `json:"encoding_format"`
 	Dimensions *int   `json:"dimensions"`
 	User       string `json:"user"`
+	truncate   bool   // texts that do not fit
 }
 
 type embedding struct {
@@ -58,34 +59,49 @@ func handleEmbeddings(c *call) error {
 	if err := c.body(&q); err != nil {
 		return err
 	}
-	switch {
-	case len(q.Input) == 0:
-		return badParam("input", "input is missing")
-	case q.Format != "" && q.Format != "float" && q.Format != "base64":
+	if q.Format != "" && q.Format != "float" && q.Format != "base64" {
 		return badParam("encoding_format", "encoding_format: want float or base64, have %q", q.Format)
-	case q.Dimensions != nil && *q.Dimensions < 1:
-		return badParam("dimensions", "dimensions: want 1 or more, have %d", *q.Dimensions)
 	}
-	if err := c.work(); err != nil {
-		return err
-	}
-	m, err := c.model(q.Model)
+	vectors, tokens, err := q.vectors(c)
 	if err != nil {
 		return err
 	}
+	return q.reply(c, vectors, tokens)
+}
+
+// vectors returns the vectors, and how many tokens were read.
+func (q *embeddingsRequest) vectors(c *call) ([][]float32, int, error) {
+	switch {
+	case len(q.Input) == 0:
+		return nil, 0, badParam("input", "input is missing")
+	case len(q.Input) > maxInputs:
+		return nil, 0, badParam("input", "input: more than %d", maxInputs)
+	case q.Dimensions != nil && *q.Dimensions < 1:
+		return nil, 0, badParam("dimensions", "dimensions: want 1 or more, have %d", *q.Dimensions)
+	}
+	if err := c.work(); err != nil {
+		return nil, 0, err
+	}
+	m, err := c.model(q.Model)
+	if err != nil {
+		return nil, 0, err
+	}
 	e, ok := m.Engine.(Embedder)
 	if !ok {
-		return unsupported("model", "this model predicts tokens and makes no vectors of texts: /v1/embeddings is for models such as Qwen3-Embedding")
+		return nil, 0, unsupported("model", "this model predicts tokens and makes no vectors of texts: /v1/embeddings is for models such as Qwen3-Embedding")
 	}
 	if n := q.Dimensions; n != nil && *n > e.Width() {
-		return badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, e.Width())
+		return nil, 0, badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, e.Width())
 	}
 	var u engine.Usage
 	var texts [][]int32
 	for i, p := range q.Input {
 		ids, err := p.tokens(m, fmt.Sprintf("input[%d]", i))
 		if err != nil {
-			return err
+			return nil, 0, err
+		}
+		if most := m.Header.Ctx; q.truncate && len(ids) > most { // what ends a text is kept
+			ids = append(ids[:most-1:most-1], ids[len(ids)-1])
 		}
 		u.Prompt += len(ids)
 		texts = append(texts, ids)
@@ -99,13 +115,20 @@ func handleEmbeddings(c *call) error {
 	if err != nil {
 		c.log.finish = "error"
 		c.s.metrics.failed(c.log.model, errorOf(err))
-		return err
+		return nil, 0, err
 	}
 	u.Prefill = time.Since(start)
 	c.log.usage, c.log.finish = u, engine.Stopped
 	c.s.metrics.done(c.log.model, engine.Stopped, u, time.Since(c.log.start))
 	c.user.spend(u.Prompt)
-	return q.reply(c, vectors, u.Prompt)
+	if n := q.Dimensions; n != nil {
+		for i, v := range vectors {
+			if vectors[i], err = runtime.Shorten(v, *n); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	return vectors, u.Prompt, nil
 }
 
 func (q *embeddingsRequest) reply(c *call, vectors [][]float32, tokens int) error {
@@ -118,14 +141,8 @@ func (q *embeddingsRequest) reply(c *call, vectors [][]float32, tokens int) erro
 		Model  string      `json:"model"`
 		Data   []embedding `json:"data"`
 		Usage  usage       `json:"usage"`
-	}{"list", c.log.model, nil, usage{tokens, tokens}}
+	}{"list", c.asked, nil, usage{tokens, tokens}}
 	for i, v := range vectors {
-		if n := q.Dimensions; n != nil {
-			var err error
-			if v, err = runtime.Shorten(v, *n); err != nil {
-				return err
-			}
-		}
 		one := embedding{"embedding", i, v}
 		if q.Format == "base64" {
 			var b []byte

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -98,7 +99,19 @@ type dialect int
 const (
 	openai dialect = iota
 	anthropic
+	ollama
 )
+
+// formOf is the dialect of what answers at a path.
+func formOf(path string) dialect {
+	switch {
+	case strings.HasPrefix(path, "/v1/messages"):
+		return anthropic
+	case strings.HasPrefix(path, "/api/"):
+		return ollama
+	}
+	return openai
+}
 
 // public returns what a client is told. For an internal error that is the request's id,
 // whose line in the log has the cause.
@@ -124,6 +137,11 @@ func (d dialect) body(e *Error, id string) any {
 			Type    string `json:"type"`
 			Message string `json:"message"`
 		}{e.Kind.anthropic, message}, id}
+	}
+	if d == ollama {
+		return struct {
+			Error string `json:"error"`
+		}{message}
 	}
 	return struct {
 		Error openaiError `json:"error"`

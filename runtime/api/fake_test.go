@@ -159,6 +159,8 @@ func (f *fakeEngine) last() engine.Request {
 	return f.requests[len(f.requests)-1]
 }
 
+func newTokenizer(v plans.Vocab) (*text.Tokenizer, error) { return text.New(v) }
+
 // A fixture is a server with one model and what it is made of.
 type fixture struct {
 	t      testing.TB

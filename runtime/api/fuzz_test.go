@@ -17,12 +17,16 @@ func FuzzBodies(f *testing.F) {
 		`{"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}, {"type": "function_call", "name": "f", "call_id": "1", "arguments": "{}"}, {"type": "function_call_output", "call_id": "1", "output": "x"}], "stream": true}`,
 		`{"max_tokens": 9, "system": [{"type": "text", "text": "s"}], "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "x"}]}]}`,
 		`{"messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{"}}]}]}`,
+		`{"model": "gopher", "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}, {"role": "tool", "content": "x"}], "options": {"num_predict": 3}, "think": "low"}`,
+		`{"model": "gopher", "prompt": "a", "raw": true, "stream": false}`, `{"prompt": "a", "n_probs": 2, "n_predict": 3}`, `{"input_prefix": "a", "input_suffix": "b", "input_extra": [{"text": "c"}]}`,
+		`{"input": [{"type": "custom_tool_call", "call_id": "1", "name": "f", "input": "x"}, {"id": "a"}], "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "custom", "name": "f"}]}], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "f", "namespace": "n"}]}}`,
 		`{"content": "a", "with_pieces": true}`, `{"tokens": [1, 2]}`, `[1e999]`, `{"a":{"a":{"a":[[[[]]]]}}}`, `{"messages": "\ud800"}`,
 	} {
 		f.Add([]byte(s))
 	}
 	x := newFixture(f, nil)
-	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template"}
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template",
+		"/v1/responses/input_tokens", "/api/chat", "/api/generate", "/api/embed", "/api/show", "/completion", "/infill"}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, path := range paths {
 			r := httptest.NewRequest("POST", path, bytes.NewReader(raw))
@@ -34,6 +38,8 @@ func FuzzBodies(f *testing.F) {
 			}
 			if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 				checkEvents(t, w.Body.String())
+			} else if w.Header().Get("Content-Type") == "application/x-ndjson" {
+				lines(t, w.Body.String())
 			} else if !json.Valid(w.Body.Bytes()) {
 				t.Fatalf("%s: %d not JSON: %s", path, w.Code, w.Body)
 			}

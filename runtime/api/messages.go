@@ -380,7 +380,7 @@ func handleMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	reply := messageJSON{ID: "msg_" + random(12), Type: "message", Role: "assistant", Model: c.log.model, Content: []any{}}
+	reply := messageJSON{ID: "msg_" + random(12), Type: "message", Role: "assistant", Model: c.asked, Content: []any{}}
 	if q.Stream {
 		return c.streamMessages(t, reply)
 	}

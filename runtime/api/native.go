@@ -94,9 +94,13 @@ func handleTemplate(c *call) error {
 // handleProps says how the server is set up, as llama-server does.
 func handleProps(c *call) error {
 	name := c.r.URL.Query().Get("model")
-	served, err := c.s.pool.find(name)
+	served, err := c.s.find(name)
 	if err != nil {
 		return err
+	}
+	type mediaJSON struct {
+		Vision bool `json:"vision"`
+		Audio  bool `json:"audio"`
 	}
 	type defaults struct {
 		Params sample.Params `json:"params"`
@@ -108,6 +112,7 @@ func handleProps(c *call) error {
 		Slots    int           `json:"total_slots"`
 		Ctx      int           `json:"n_ctx"`
 		Build    string        `json:"build_info"`
+		Media    mediaJSON     `json:"modalities"`
 		Status   string        `json:"status"`
 		Defaults *defaults     `json:"default_generation_settings,omitempty"`
 		BOS      string        `json:"bos_token"`

@@ -252,7 +252,7 @@ type (
 func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 	r := &responseJSON{
 		ID: "resp_" + random(16), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Instruct: orNull(q.Instructions),
-		MaxOutput: q.MaxOutput, Model: c.log.model, Output: []any{}, Parallel: q.Parallel == nil || *q.Parallel,
+		MaxOutput: q.MaxOutput, Model: c.asked, Output: []any{}, Parallel: q.Parallel == nil || *q.Parallel,
 		Temperature: t.reqs[0].Sampling.Temp, TopP: t.reqs[0].Sampling.TopP, ToolChoice: "auto", Tools: []any{}, Truncation: "disabled",
 		Metadata: q.Metadata, Previous: orNull(q.Previous), Store: q.keeps(), Text: map[string]any{"format": map[string]string{"type": "text"}},
 	}

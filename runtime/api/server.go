@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -21,12 +22,17 @@ import (
 type Options struct {
 	Served []*Served
 	// Folder: what is served may change (Offer), so that the server is ready with none of it loaded.
-	Folder  bool
-	Memory  int64 // bytes for all models that are loaded; 0: no limit is known
-	Keys    []Key
-	Origins []string // of pages that may use the server, beside its own; "*" for all
+	Folder bool
+	// AnyModel takes every name for the only model, or the only one that is loaded.
+	AnyModel bool
+	Library  Library // nil: models are neither fetched nor deleted
+	System   string  // system prompt of conversations that have none
+	Memory   int64   // bytes for all models that are loaded; 0: no limit is known
+	Keys     []Key
+	Origins  []string // of pages that may use the server, beside its own; "*" for all
 	// Loopback: only this computer reaches the server, so its Host must name this computer.
 	Loopback bool
+	Hosts    []string     // other names of it, such as that of a proxy before it
 	UI       http.Handler // the page; nil: none
 	Version  string
 	Compat   bool // metrics under vLLM's names, too
@@ -130,15 +136,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Set("X-Request-Id", id)
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if s.o.Loopback && !loopbackHost(r.Host) {
-		openai.write(w, &Error{Kind: forbidden, Message: "the Host of the request is not a name of this computer"}, id)
+	if s.o.Loopback && !loopbackHost(r.Host) && !slices.Contains(s.o.Hosts, hostName(r.Host)) {
+		formOf(r.URL.Path).write(w, &Error{Kind: forbidden, Code: "foreign_host", Message: fmt.Sprintf(
+			"the Host of the request, %q, is not a name of this computer: start the server with --allow-host %s, or with --host for an address that others reach", r.Host, hostName(r.Host))}, id)
 		return
 	}
 	if s.cors(w, r) {
 		return
 	}
 	if s.foreign(r) {
-		openai.write(w, &Error{Kind: forbidden, Message: "pages of this origin may not use the server: start it with --cors-origin"}, id)
+		formOf(r.URL.Path).write(w, &Error{Kind: forbidden, Message: "pages of this origin may not use the server: start it with --cors-origin"}, id)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -167,10 +174,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("X-Request-Id")
-	form := openai
-	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
-		form = anthropic
-	}
+	form := formOf(r.URL.Path)
 	methods := s.methods[r.URL.Path]
 	if r.URL.Path == "/" && s.o.UI != nil {
 		methods = []string{"GET"}
@@ -193,6 +197,8 @@ type call struct {
 	user    *user
 	raw     []byte // the body
 	log     record
+	asked   string // the name of the model, as the request has it
+	loading time.Duration
 	release []func()
 }
 
@@ -307,17 +313,47 @@ func (s *Server) slots() int {
 func (c *call) model(name string) (*Model, error) {
 	ctx, cancel := context.WithTimeoutCause(c.r.Context(), c.s.o.QueueTimeout, errQueue)
 	defer cancel()
-	served, err := c.s.pool.find(name)
+	served, err := c.s.find(name)
 	if err != nil {
 		return nil, err
 	}
 	c.log.model = served.Names[0]
+	if c.asked = name; name == "" {
+		c.asked = served.Names[0]
+	}
+	start := time.Now()
 	m, release, err := c.s.pool.acquire(ctx, served)
+	c.loading = time.Since(start)
 	if err != nil {
 		return nil, err
 	}
 	c.release = append(c.release, release)
 	return m, nil
+}
+
+// find returns the model of that name, which may have the tag of Ollama's that says nothing.
+func (s *Server) find(name string) (*Served, error) {
+	served, err := s.pool.find(name)
+	if err == nil {
+		return served, nil
+	}
+	if plain, ok := strings.CutSuffix(name, ":latest"); ok {
+		if served, err := s.pool.find(plain); err == nil {
+			return served, nil
+		}
+	}
+	if !s.o.AnyModel || errorOf(err).Kind != notFound {
+		return nil, err
+	}
+	if served, err := s.pool.find(""); err == nil {
+		return served, nil
+	}
+	var loaded []*Served
+	s.pool.each(func(one *Served, _ *Model) { loaded = append(loaded, one) })
+	if len(loaded) == 1 {
+		return loaded[0], nil
+	}
+	return nil, err
 }
 
 // Drain lets no new request in, waits for those that run until ctx ends, cuts their answers short then,

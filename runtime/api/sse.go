@@ -13,6 +13,7 @@ type stream struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	stall time.Duration
+	media string // "": events
 	buf   bytes.Buffer
 	begun bool
 }
@@ -28,7 +29,11 @@ func (s *stream) begin() {
 	}
 	s.begun = true
 	h := s.w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	media := s.media
+	if media == "" {
+		media = "text/event-stream; charset=utf-8"
+	}
+	h.Set("Content-Type", media)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
@@ -47,6 +52,17 @@ func (s *stream) data(name string, v any) error {
 		return err
 	}
 	s.buf.WriteByte('\n')
+	return s.flush()
+}
+
+// line sends v as a line of JSON.
+func (s *stream) line(v any) error {
+	s.buf.Reset()
+	enc := json.NewEncoder(&s.buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
 	return s.flush()
 }
 

@@ -53,6 +53,9 @@ func (c *call) prepare(q *talkRequest) (*Model, *chat.Conversation, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if s := c.s.o.System; s != "" && !slices.ContainsFunc(q.messages, func(m chat.Message) bool { return m.Role == "system" || m.Role == "developer" }) {
+		q.messages = slices.Concat([]chat.Message{{Role: "system", Content: s}}, q.messages)
+	}
 	c.leaveOut(q.tools.left)
 	return m, &chat.Conversation{
 		Messages: q.messages, Tools: raws(q.choice.visible(q.tools)), Generate: true,

@@ -46,11 +46,10 @@ var (
 	fimRepNames = []string{"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}
 	fimSepNames = []string{"<|file_sep|>"}
 	// Other fill-in-the-middle markers: control tokens, but generation goes on.
-	fimNames = []string{
-		"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>",
-		"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>",
-		"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>",
-	}
+	fimPrefixNames = []string{"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>"}
+	fimSuffixNames = []string{"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>"}
+	fimMiddleNames = []string{"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>"}
+	fimNames       = slices.Concat(fimPrefixNames, fimSuffixNames, fimMiddleNames)
 	// Names that end generation wherever they occur.
 	eogNames = []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
 		"<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
@@ -124,6 +123,26 @@ func (t *Tokenizer) named(names []string) int32 {
 		}
 	}
 	return -1
+}
+
+// Gap is the tokens of a prompt that asks for the text of a gap.
+type Gap struct {
+	Prefix, Suffix, Middle int32
+	Repo, File             int32 // before the name of a repository, of a file; -1: none
+}
+
+// Gap returns the tokens around a gap; false if the model was not trained to fill one.
+func (t *Tokenizer) Gap() (Gap, bool) {
+	find := func(names []string) int32 {
+		for _, name := range names {
+			if id, ok := t.byText[name]; ok {
+				return id
+			}
+		}
+		return -1
+	}
+	g := Gap{find(fimPrefixNames), find(fimSuffixNames), find(fimMiddleNames), find(fimRepNames), find(fimSepNames)}
+	return g, g.Prefix >= 0 && g.Suffix >= 0 && g.Middle >= 0
 }
 
 // fixHarmonyEnd lets generation go on after <|end|> in vocabularies where that
