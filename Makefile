@@ -38,7 +38,7 @@ test test-all: export GALLIVM_PERF = nopt
 # go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s. One package more than there are
 # processors runs at a time, since many tests have one thread.
 TESTS = VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -p=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags='-s -w' -timeout 30m
-PACKAGES := . ./codegen/kernels ./runtime/verify ./...
+PACKAGES := . ./codegen/kernels/matmul ./runtime/verify ./codegen/kernels/attention ./...
 
 # Sweeps are sampled, and the longest runs of whole plans left out: docs/testing.md
 test: packages

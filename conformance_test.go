@@ -334,7 +334,7 @@ func TestHybridsVerify(t *testing.T) {
 // TestFixedPoint runs what only other targets have: inputs in fixed point.
 func TestFixedPoint(t *testing.T) {
 	if testing.Short() {
-		t.Skip("TestGemvFixed of codegen/kernels runs kernels that read fixed point")
+		t.Skip("TestGemvFixed of codegen/kernels/matmul runs kernels that read fixed point")
 	}
 	llvmpipe, err := target.Lookup("llvmpipe")
 	if err != nil {

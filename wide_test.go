@@ -26,7 +26,7 @@ const wideVariable = "ZINC_TEST_WIDE"
 // The environment that asks for it stays in a child process.
 func TestWideSubgroups(t *testing.T) {
 	if testing.Short() {
-		t.Skip("TestDeltaChunk, TestDeltaChunked and TestGemmFloat of codegen/kernels interpret these kernels")
+		t.Skip("TestDeltaChunk, TestDeltaChunked and TestGemmFloat of packages under codegen/kernels interpret these kernels")
 	}
 	if os.Getenv(wideVariable) != "" {
 		wideSubgroups(t)

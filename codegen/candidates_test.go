@@ -21,7 +21,7 @@ import (
 // the same bits, whichever kernels they are given.
 func TestCandidatesAddInOneOrder(t *testing.T) {
 	if testing.Short() {
-		t.Skip("tests of codegen/kernels compare the bits of all widths, TestOneText those of a plan")
+		t.Skip("tests of packages under codegen/kernels compare the bits of all widths, TestOneText those of a plan")
 	}
 	if os.Getenv("VK_DRIVER_FILES") == "" {
 		t.Setenv("VK_DRIVER_FILES", "/usr/share/vulkan/icd.d/lvp_icd.json")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
 // TestProbeFragments runs the probe where matrices lie in lanes as it expects.
@@ -17,7 +18,7 @@ func TestProbeFragments(t *testing.T) {
 	if err := f.Run(nil, 32, [3]int{1, 1, 1}, [][]byte{y}); err != nil {
 		t.Fatal(err)
 	}
-	for at, got := range toF32(y) {
+	for at, got := range kerneltest.ToF32(y) {
 		i, j, want := at/8, at%8, 0
 		for k := range 16 {
 			want += 4 * (110 + (i*i+3*k)%17) * (2030 + (k*k+5*j)%13)

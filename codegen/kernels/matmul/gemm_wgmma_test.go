@@ -1,0 +1,70 @@
+package matmul_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// TestTile puts rows into tiles of two orders with the interpreter.
+func TestTile(t *testing.T) {
+	w := newWork(t, 256, 131)
+	x := w.rounded(w.rows(ir.T, 512))
+	tile := w.op("tile", ir.Attrs{{Name: "rows", Value: int64(256)}, {Name: "lanes", Value: "13 12"}}, x)
+	list := kernels.Candidates(w.site(kerneltest.Lookup(t, "sm_90-cuda"), tile))
+	if len(list) != 1 {
+		t.Fatalf("%d candidates", len(list))
+	}
+	got := kerneltest.Launch(t, list[0], w.sizes, w.data)[tile]
+	if !bytes.Equal(got, w.want[tile]) {
+		t.Error("not what the op says")
+	}
+	kerneltest.Covered(w.t, list[0], tile, w.count(tile))
+	kerneltest.Assembled(t, list[0])
+}
+
+// TestGemmWgmma computes projections with the interpreter, in all tiles. Of the last tile of rows few are there.
+func TestGemmWgmma(t *testing.T) {
+	for _, d := range kerneltest.Some([]ir.DType{ir.Q4_K, ir.Q6_K, ir.Q8_0}) {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			t.Parallel()
+			w := newWork(t, 256, 230)
+			out := []*ir.Value{w.op("add", nil, w.linear(w.tiled(w.rounded(w.rows(ir.T, 512)), "23 12 13"), d, 132), w.rows(ir.T, 132))}
+			for _, c := range w.wgmma(2, out...) {
+				w.checkAll(kerneltest.Launch, c, 230, out)
+			}
+		})
+	}
+}
+
+// TestGemmWgmmaSplits computes projections whose workgroups share the elements of a row: the last
+// of them adds, and leaves the counters as they were.
+func TestGemmWgmmaSplits(t *testing.T) {
+	w := newWork(t, 256, 230)
+	x := w.tiled(w.rounded(w.rows(ir.T, 2048)), "23 13")
+	out := []*ir.Value{w.linear(x, ir.Q8_0, 40), w.op("add", nil, w.linear(x, ir.Q4_K, 36), w.rows(ir.T, 36))}
+	w.checkSplits(kerneltest.Lookup(t, "sm_90-cuda"), "gemm_wgmma", 230, out)
+}
+
+// TestGemmWgmmaGroups computes groups of several projections, biases and activations, and has their modules assembled.
+func TestGemmWgmmaGroups(t *testing.T) {
+	for i, g := range coopGroups {
+		if g.name != "qkv" && g.name != "residuals" || !kerneltest.Takes(i, 2) {
+			continue
+		}
+		t.Run(g.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWork(t, 256, 131) // of the second tile three rows are there
+			out := g.build(w, w.tiled(w.rounded(w.rows(ir.T, g.k)), "12 23 13"))
+			list := w.wgmma(2, out...)
+			w.checkAll(kerneltest.Launch, list[1], 131, out)
+			for _, c := range list {
+				kerneltest.Assembled(t, c)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package rowwise_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
+)
+
+func TestRowwise(t *testing.T) {
+	for _, c := range []kerneltest.Case{
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 1000]\nstep @b : f32[T, 1000]\n",
+			Group: "%0 = add @a, @b : io f32[T, 1000]"},
+		{Family: "elementwise", Rows: 2, Globals: "step @a : f32[T, 1030]\nstep @b : f32[T, 1030]\n",
+			Group: `%0 = glu @a, @b {act="silu"} : io f32[T, 1030]`},
+		{Family: "elementwise", Rows: 1, Globals: "step @a : f32[1, 33]\nstep @b : f32[1, 33]\n",
+			Group: `%0 = glu @a, @b {act="gelu"} : io f32[1, 33]`},
+		{Family: "elementwise", Rows: 20, N: 13, Globals: "step @a : f32[T, 96]\n",
+			Group: "%0 = last_row @a, @n : io f32[1, 96]"},
+		{Family: "elementwise", Rows: 20, N: 13, Globals: "step @a : i32[T]\n",
+			Group: "%0 = last_row @a, @n : io i32[1]"},
+		{Family: "rownorm", Rows: 3, N: 2, Globals: "step @a : f32[T, 2048]\nweight @w : f32[2048]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=2048} : io f32[T, 2048]"},
+		{Family: "rownorm", Rows: 12, N: 10, Globals: "step @a : f32[T, 99]\nweight @w : f32[33]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=33} : io f32[T, 99]"},
+		{Family: "rownorm", Rows: 12, N: 10, Globals: "step @a : f32[1, 8]\nweight @w : f32[8]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=8} : io f32[1, 8]"},
+		{Family: "rownorm", Rows: 30, N: 29, Globals: "step @a : f32[T, 1032]\nweight @w : f32[1032]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=1032} : io f32[T, 1032]\n%1 = half %0 : io f16[T, 1032]"},
+		{Family: "rownorm", Rows: 20, N: 19, Globals: "step @a : f32[T, 384]\nstep @z : f32[T, 384]\nweight @w : f32[96]\n",
+			Group: "%0 = gated_rmsnorm @a, @w, @z {eps=1e-06, group=96} : f32[T, 384]\n%1 = half %0 : io f16[T, 384]"},
+		{Family: "rownorm", Rows: 3, N: 2, Globals: "step @a : f32[T, 384]\nstep @z : f32[T, 384]\nweight @w : f32[128]\n",
+			Group: "%0 = gated_rmsnorm @a, @w, @z {eps=1e-06, group=128} : io f32[T, 384]"},
+		{Family: "rownorm", Rows: 20, N: 18, Globals: "step @a : f32[T, 90]\n",
+			Group: "%0 = l2norm @a {eps=1e-06, group=30} : io f32[T, 90]"},
+		{Family: "rownorm", Rows: 2, Globals: "step @a : f32[T, 8]\n",
+			Group: "%0 = l2norm @a {eps=10.0, group=4} : io f32[T, 8]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 1000]\nstep @g : f32[T, 1000]\n",
+			Group: "%0 = gate @a, @g : io f32[T, 1000]"},
+		{Family: "elementwise", Rows: 2, Globals: "step @a : f32[T, 70]\nstep @b : f32[T, 70]\n",
+			Group: `%0 = glu @a, @b {act="swiglu_oai"} : io f32[T, 70]`},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 70]\nstep @b : f32[T, 70]\n", Group: "%0 = mul @a, @b : io f32[T, 70]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 300]\n",
+			Group: "%1 = slice @a {first=0, width=100} : f32[T, 100]\n%2 = slice @a {first=200, width=100} : f32[T, 100]\n%0 = mul %1, %2 : io f32[T, 100]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 98]\nstep @b : f32[T, 32]\n",
+			Group: "%1 = slice @a {first=34, width=32} : f32[T, 32]\n%0 = glu @b, %1 {act=\"gelu\"} : io f32[T, 32]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 70]\n", Group: "%0 = scale @a {factor=-0.375} : io f32[T, 70]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 1000]\n", Group: "%0 = softcap @a {scale=2.0, cap=3.0} : io f32[T, 1000]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 1000]\n", Group: "%0 = softcap @a {scale=0.125, cap=30.0} : io f32[T, 1000]"},
+		{Family: "rownorm", Rows: 3, N: 2, Globals: "step @a : f32[T, 2048]\nstep @b : f32[T, 2048]\nweight @w : f32[2048]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=2048} : f32[T, 2048]\n%1 = add %0, @b : io f32[T, 2048]"},
+		{Family: "rownorm", Rows: 20, N: 19, Globals: "step @a : f32[T, 100]\nstep @b : f32[T, 100]\nweight @w : f32[100]\nweight @s : f32[1]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=100} : f32[T, 100]\n%1 = add @b, %0 : f32[T, 100]\n%2 = scale %1, @s {factor=1.0} : io f32[T, 100]"},
+		{Family: "rownorm", Rows: 3, N: 2, Globals: "step @a : f32[T, 1500]\nstep @b : f32[T, 1500]\nstep @c : f32[T, 1500]\nweight @w : f32[1500]\nweight @w2 : f32[1500]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=1500} : f32[T, 1500]\n%1 = add %0, @b : f32[T, 1500]\n" +
+				"%2 = rmsnorm %1, @w2 {eps=0.5, group=1500} : f32[T, 1500]\n%3 = add @c, %2 : io f32[T, 1500]"},
+		{Family: "rownorm", Rows: 20, N: 19, Globals: "step @a : f32[T, 66]\nstep @b : f32[T, 66]\nweight @w2 : f32[66]\nweight @s : f32[1]\n",
+			Group: "%0 = rmsnorm @a {eps=1e-05, group=66} : f32[T, 66]\n%1 = add @b, %0 : f32[T, 66]\n" +
+				"%2 = rmsnorm %1, @w2 {eps=0.5, group=66} : f32[T, 66]\n%3 = add %2, @a : f32[T, 66]\n%4 = scale %3, @s {factor=0.5} : io f32[T, 66]"},
+		{Family: "rownorm", Rows: 2, Globals: "step @a : f32[T, 66]\n", Group: "%0 = rmsnorm @a {eps=1e-05, group=66} : io f32[T, 66]"},
+		{Family: "elementwise", Rows: 3, Globals: "step @a : f32[T, 7]\n", Group: "%0 = sigmoid @a : io f32[T, 7]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "step @a : f32[T, 48]\nweight @dt : f32[48]\nweight @rate : f32[48]\n",
+			Group: "%0 = decay @a, @dt, @rate : io f32[T, 48]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "step @a : f32[T, 100]\n",
+			Group: "%0 = slice @a {first=6, width=40} : io f32[T, 40]"},
+		{Family: "elementwise", Rows: 3, N: 2, Globals: "step @a : f32[T, 70]\n", Group: "%0 = relu2 @a : io f32[T, 70]"},
+		{Family: "rownorm", Rows: 3, N: 2, Globals: "step @a : f32[T, 384]\nweight @w : f32[384]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=96} : io f32[T, 384]"},
+		{Family: "rownorm", Rows: 30, N: 29, Globals: "step @a : f32[T, 256]\nweight @w : f32[256]\n",
+			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=16} : io f32[T, 256]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "step @a : f32[T, 96]\n",
+			Group: "%0 = head_cut @a {stride=32, first=4, width=20} : io f32[T, 60]"},
+		{Family: "elementwise", Rows: 2, Globals: "step @a : f32[T, 45]\n",
+			Group: "%0 = head_cut @a {stride=9, first=2, width=7} : io f32[T, 35]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "step @a : f32[T, 96]\nstep @b : f32[T, 24]\n",
+			Group: "%0 = head_join @a, @b {heads=3} : io f32[T, 120]"},
+		{Family: "elementwise", Rows: 2, Globals: "step @a : f32[T, 7]\nstep @b : f32[T, 3]\n",
+			Group: "%0 = head_join @a, @b {heads=1} : io f32[T, 10]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "step @a : f32[T, 40]\nweight @by : f32[1]\n", Group: "%0 = scale @a, @by {factor=0.5} : io f32[T, 40]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "step @a : f32[T, 60]\nweight @by : f32[12]\nstep @ids : i32[T, 3]\n",
+			Group: "%0 = expert_scale @a, @by, @ids : io f32[T, 60]"},
+		{Family: "elementwise", Rows: 9, N: 5, Globals: "", Group: "%0 = head_ids @pos {heads=20} : io i32[T, 20]"},
+		{Family: "heads", Rows: 9, N: 5, Globals: "step @a : f32[T, 96]\n",
+			Group: "%0 = head_slice @a {head_dim=16, parts=2, part=1} : io f32[T, 48]"},
+		{Family: "heads", Rows: 2, Globals: "step @a : f32[T, 18]\n",
+			Group: "%0 = head_slice @a {head_dim=3, parts=2, part=0} : io f32[T, 9]\n%1 = head_slice @a {head_dim=3, parts=2, part=1} : io f32[T, 9]"},
+	} {
+		c.Ctx, c.Slots = 64, 1
+		c.Run(t)
+		c.CheckBuild(t)
+	}
+}
+
+const stepBlock = "step @token : i32[T]\nstep @out : i32[16]\nstep @count : i32[1]\n"
+
+const parts = "step @arrivals : i32[8]\n"
+
+func TestArgmax(t *testing.T) {
+	for _, c := range []kerneltest.Case{
+		{Rows: 1, Globals: "step @x : f32[T, 40000]\n", Group: "%0 = argmax @x : io i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 4, N: 3, Globals: "step @x : f32[T, 5000]\n", Group: "%0 = argmax @x : io i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 4, Globals: "step @tied : f32[T, 5001]\n", Group: "%0 = argmax @tied : i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 32, N: 30, Slot: []int{2}, Globals: "step @x : f32[1, 12]\n", Group: "%0 = argmax @x : io i32[1]\nadvance %0, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 1, Globals: parts + "step @x : f32[T, 40002]\n", Group: "%0 = argmax_split @x {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 8, N: 7, Globals: parts + "step @x : f32[T, 40002]\n", Group: "%0 = argmax_split @x {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 5, N: 4, Globals: parts + "step @x : f32[T, 700]\n", Group: "%0 = argmax_split @x {splits=1} : f32[T, 2]\n%1 = argmax_merge %0 {splits=1} : io i32[T]"},
+		{Rows: 4, N: 3, Globals: parts + "step @tied : f32[T, 5001]\n", Group: "%0 = argmax_split @tied {splits=32} : f32[T, 64]\n%1 = argmax_merge %0 {splits=32} : io i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 32, N: 30, Slot: []int{2}, Globals: parts + "step @x : f32[1, 12]\n", Group: "%0 = argmax_split @x {splits=4} : f32[1, 8]\n%1 = argmax_merge %0 {splits=4} : io i32[1]"},
+		{Rows: 5, Globals: "step @x : f32[T, 700]\n", Group: "%0 = argmax @x : io i32[T]"},
+		{Rows: 5, Globals: "step @x : i32[T]\n", Group: "advance @x, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 16, Globals: "step @x : i32[1]\n", Group: "advance @x, @token, @pos, @slot, @n, @out, @count"},
+	} {
+		c.Family, c.Ctx, c.Slots, c.Pos = "argmax", 64, 4, []int{20}
+		c.Globals = stepBlock + c.Globals
+		c.Run(t)
+		c.CheckBuild(t)
+	}
+}
+
+// TestOtherNormsAreNoPostNorms has pairs of norms that no kernel joins: the first is one of heads, and what is added last is made by the group.
+func TestOtherNormsAreNoPostNorms(t *testing.T) {
+	const sums = `%%0 = rmsnorm @a, @w {eps=1e-05, group=%d} : f32[T, 96]
+%%1 = add %%0, @b : f32[T, 96]
+%%2 = rmsnorm %%1, @w2 {eps=0.5, group=96} : f32[T, 96]
+%%3 = add %%2, %s : io f32[T, 96]`
+	for _, c := range []struct {
+		group   int
+		added   string
+		offered bool
+	}{{96, "@c", true}, {32, "@c", false}, {96, "%0", false}, {96, "%1", false}} {
+		s := kerneltest.Case{Family: "rownorm", Ctx: 8, Slots: 1, Rows: 3, N: 2, Globals: fmt.Sprintf("step @a : f32[T, 96]\nstep @b : f32[T, 96]\nstep @c : f32[T, 96]\nweight @w : f32[%d]\nweight @w2 : f32[96]\n", c.group),
+			Group: fmt.Sprintf(sums, c.group, c.added)}
+		if list := kernels.Candidates(s.Site(t, kerneltest.Llvmpipe(t))); len(list) > 0 != c.offered {
+			t.Errorf("%s: %d candidates", s.Group, len(list))
+		}
+	}
+}
