@@ -95,7 +95,7 @@ var chatPlan = sync.OnceValue(func() string {
 	}
 	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{KV: ir.F16}})
 	if err == nil {
-		err = plans.WriteFile(path, r.Plan)
+		_, err = plans.WriteFile(path, r.Plan)
 	}
 	if err != nil {
 		log.Fatal(err)

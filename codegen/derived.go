@@ -2,11 +2,15 @@ package codegen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -24,13 +28,22 @@ func Derivable(p *plans.Plan) error {
 }
 
 // CheckDerived emits the program of a plan again and returns where the plan differs. The plan must have passed
-// plans.Check and be Derivable. It ignores the answers of the driver's compiler about pipelines.
-func CheckDerived(ctx context.Context, p *plans.Plan) []plans.Problem {
+// plans.Check and be Derivable. It ignores the answers of the driver's compiler about pipelines. It reads no cache: what it judges may have
+// come from there. The error is errors.ErrUnsupported where this computer cannot make the plan's code.
+func CheckDerived(ctx context.Context, p *plans.Plan) ([]plans.Problem, error) {
 	c := &derivation{have: p}
-	want, err := derive(ctx, p)
-	if err != nil {
+	want, err := derive(objects.Fresh(ctx), p)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, errors.ErrUnsupported):
+		return nil, err
+	case err != nil:
 		c.add("", "", "%v", err)
-		return c.problems
+		return c.problems, nil
+	}
+	if err := c.weights(); err != nil {
+		return nil, err
 	}
 	c.modules(want)
 	c.pipelines(want)
@@ -41,7 +54,7 @@ func CheckDerived(ctx context.Context, p *plans.Plan) []plans.Problem {
 	if !reflect.DeepEqual(p.Require, want.Require) {
 		c.add("", "", "requirements are %+v, want %+v", p.Require, want.Require)
 	}
-	return c.problems
+	return c.problems, nil
 }
 
 // derive emits what follows from the program of p, with its memory and weights.
@@ -64,6 +77,30 @@ type derivation struct {
 
 func (c *derivation) add(entry, site, format string, args ...any) {
 	c.problems = append(c.problems, plans.Problem{Rule: DerivedRule.Name, Entry: entry, Site: site, Message: fmt.Sprintf(format, args...)})
+}
+
+// weights holds the layouts of weights against those that kernels read.
+func (c *derivation) weights() error {
+	t, err := target.OfPlan(&c.have.Header)
+	if err != nil {
+		return err
+	}
+	want := map[string]string{}
+	for _, g := range c.have.Program.Globals {
+		if g.Class == ir.Weight {
+			l, err := weight.LayoutOf(t, g)
+			if err != nil {
+				return err
+			}
+			want[g.Name] = l.Name
+		}
+	}
+	for _, w := range c.have.Weights {
+		if w.Layout != want[w.Name] {
+			c.add("", w.Name, "the weight has layout %q, want %q", w.Layout, want[w.Name])
+		}
+	}
+	return nil
 }
 
 func (c *derivation) modules(want *plans.Plan) {
@@ -98,8 +135,8 @@ func (c *derivation) entry(a, b *plans.Entry) {
 	}
 	for i := range min(len(a.Dispatches), len(b.Dispatches)) {
 		x, y := &a.Dispatches[i], &b.Dispatches[i]
-		if x.Pipeline != y.Pipeline || x.Grid != y.Grid {
-			c.add(a.Name, x.Site, "pipeline %d with grid %d, want %d with %d", x.Pipeline, x.Grid, y.Pipeline, y.Grid)
+		if x.Pipeline != y.Pipeline || x.Grid != y.Grid || x.Mixes != y.Mixes {
+			c.add(a.Name, x.Site, "pipeline %d with grid %d, sequences mixed %t, want %d with %d, %t", x.Pipeline, x.Grid, x.Mixes, y.Pipeline, y.Grid, y.Mixes)
 		}
 		if len(x.Args) != len(y.Args) {
 			c.add(a.Name, x.Site, "%d arguments, want %d", len(x.Args), len(y.Args))

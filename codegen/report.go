@@ -16,6 +16,7 @@ import (
 // Report sums up a compilation for people and, as JSON, for programs. Bytes are those on the device.
 type Report struct {
 	Plan       string
+	SHA256     plans.Digest // of the plan's file
 	Target     string
 	Model      string
 	Arch       string

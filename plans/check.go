@@ -9,10 +9,10 @@ import (
 
 // Problem is one violation of a rule by a plan.
 type Problem struct {
-	Rule    string // a row of Rules
-	Entry   string // empty when it is not of one entry
-	Site    string // call site, weight or value; empty when it is none
-	Message string
+	Rule    string `json:"rule"`  // a row of Rules
+	Entry   string `json:"entry"` // empty when it is not of one entry
+	Site    string `json:"site"`  // call site, weight or value; empty when it is none
+	Message string `json:"message"`
 }
 
 func (p Problem) String() string {

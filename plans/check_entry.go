@@ -39,8 +39,13 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 	logits, next := "", ""
 	for _, op := range f.Ops() {
 		v := op.Result
-		if op.Kind.Name == "advance" {
+		switch op.Kind.Name {
+		case "advance":
 			checkRing(c, e, op)
+		case "embed":
+			if table := op.Args[1].Type; table.Shape[0] < ir.Dim(c.plan.Header.Model.Vocab) {
+				c.add("entry", e.Name, "", "embeddings %s of a vocabulary of %d", table, c.plan.Header.Model.Vocab)
+			}
 		}
 		if v == nil || v.Class != ir.IO {
 			continue

@@ -2,6 +2,7 @@ package plans
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -98,17 +99,37 @@ func align(n int) int { return (n + sectionAlign - 1) / sectionAlign * sectionAl
 
 // Write encodes p after validating it. The same plan gives the same bytes.
 func Write(w io.Writer, p *Plan) error {
+	front, err := encode(p)
+	if err != nil {
+		return err
+	}
+	return writeFile(w, front, p.Embedded)
+}
+
+// writeFile writes what stands before the embedded weights, these, and zeros up to the end.
+func writeFile(w io.Writer, front, embedded []byte) error {
+	var zeros [sectionAlign]byte
+	for _, b := range [][]byte{front, embedded, zeros[:align(len(embedded))-len(embedded)]} {
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encode makes all of a file before the embedded weights.
+func encode(p *Plan) ([]byte, error) {
 	if err := validate(p); err != nil {
-		return fmt.Errorf("plan: %w", err)
+		return nil, fmt.Errorf("plan: %w", err)
 	}
 	parts := make([]part, len(sections))
 	if err := each(func(i int, s section) error {
 		parts[i] = makePart(s, s.encode(p))
 		return nil
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	return writeParts(w, parts)
+	return join(parts)
 }
 
 // part is a section as it is in the file.
@@ -155,18 +176,18 @@ func (total *bound) add(s section, n uint64) error {
 	return nil
 }
 
-func writeParts(w io.Writer, parts []part) error {
-	head := make([]byte, headSize, headSize+len(sections)*tocEntrySize)
+// join makes the head and puts the sections behind it, but for the last.
+func join(parts []part) ([]byte, error) {
+	head := make([]byte, headSize, tocEnd)
 	copy(head, magic)
 	le.PutUint32(head[8:], Version)
 	le.PutUint32(head[12:], schemaSum)
 	le.PutUint32(head[16:], uint32(len(sections)))
-	at, total := align(cap(head)), bound(0)
-	blobs := [][]byte{nil}
+	at, total := align(tocEnd), bound(0)
 	for i, s := range sections {
 		p := parts[i]
 		if err := total.add(s, uint64(p.unpacked)); err != nil {
-			return fmt.Errorf("plan: %w", err)
+			return nil, fmt.Errorf("plan: %w", err)
 		}
 		head = le.AppendUint32(head, uint32(i+1))
 		head = le.AppendUint32(head, checksum(p.data))
@@ -174,19 +195,14 @@ func writeParts(w io.Writer, parts []part) error {
 		head = le.AppendUint64(head, uint64(len(p.data)))
 		head = le.AppendUint64(head, uint64(p.unpacked))
 		at = align(at + len(p.data))
-		blobs = append(blobs, p.data)
 	}
 	le.PutUint32(head[20:], headSum(head))
-	blobs[0] = head
-	var zeros [sectionAlign]byte
-	for _, b := range blobs {
-		for _, piece := range [][]byte{b, zeros[:align(len(b))-len(b)]} {
-			if _, err := w.Write(piece); err != nil {
-				return err
-			}
-		}
+	front := make([]byte, frontEnd(head))
+	copy(front, head)
+	for i := range parts[:len(parts)-1] {
+		copy(front[le.Uint64(head[headSize+i*tocEntrySize+8:]):], parts[i].data)
 	}
-	return nil
+	return front, nil
 }
 
 // headSum is the checksum of head and table of contents.
@@ -194,36 +210,64 @@ func headSum(head []byte) uint32 {
 	return crc32.Update(checksum(head[:20]), castagnoli, head[headSize:])
 }
 
+// tocEnd is where head and table of contents end.
+var tocEnd = headSize + len(sections)*tocEntrySize
+
 // Decode reads a plan from the bytes of a file; Plan.Embedded is a part of data.
 // Errors are one line that names the section and, where there is one, the field.
 func Decode(data []byte) (*Plan, error) {
-	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
-		return nil, fmt.Errorf("not a zincc plan (begins with %.8q)", data[:min(8, len(data))])
+	if err := checkHead(data); err != nil {
+		return nil, err
 	}
-	tocEnd := headSize + len(sections)*tocEntrySize
+	at := max(tocEnd, int(min(frontEnd(data), uint64(len(data)))))
+	return decode(data[:at:at], data[at:])
+}
+
+var errNoPlan = errors.New("not a zincc plan")
+
+// checkHead judges head and table of contents, with which data begins.
+func checkHead(data []byte) error {
+	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
+		return fmt.Errorf("%w (begins with %.8q)", errNoPlan, data[:min(8, len(data))])
+	}
 	if len(data) < headSize {
-		return nil, fmt.Errorf("head: file ends after %d bytes", len(data))
+		return fmt.Errorf("head: file ends after %d bytes", len(data))
 	}
 	switch v := le.Uint32(data[8:]); {
 	case v > Version:
-		return nil, fmt.Errorf("head: plan format %d is newer than this program's %d; use a newer program", v, Version)
+		return fmt.Errorf("head: plan format %d is newer than this program's %d; use a newer program", v, Version)
 	case v < Version:
-		return nil, fmt.Errorf("head: plan format %d is older than this program's %d; compile the model again", v, Version)
+		return fmt.Errorf("head: plan format %d is older than this program's %d; compile the model again", v, Version)
 	case le.Uint32(data[12:]) != schemaSum:
-		return nil, fmt.Errorf("head: plan format %d of another development version; compile the model again", v)
+		return fmt.Errorf("head: plan format %d of another development version; compile the model again", v)
 	case le.Uint32(data[16:]) != uint32(len(sections)):
-		return nil, fmt.Errorf("head: %d sections, want %d", le.Uint32(data[16:]), len(sections))
+		return fmt.Errorf("head: %d sections, want %d", le.Uint32(data[16:]), len(sections))
 	case len(data) < tocEnd:
-		return nil, fmt.Errorf("head: file ends after %d bytes", len(data))
+		return fmt.Errorf("head: file ends after %d bytes", len(data))
 	case le.Uint32(data[20:]) != headSum(data[:tocEnd]):
-		return nil, fmt.Errorf("head: checksum does not match; the file is damaged")
+		return fmt.Errorf("head: checksum does not match; the file is damaged")
 	}
-	parts, err := split(data, tocEnd)
+	return nil
+}
+
+// frontEnd is where the last section begins, that of embedded weights, by a table of contents that nobody has judged.
+func frontEnd(head []byte) uint64 { return le.Uint64(head[tocEnd-tocEntrySize+8:]) }
+
+// decode reads a plan from the two parts of a file: all before the embedded weights, and these. Its head is known to be right.
+func decode(front, rest []byte) (*Plan, error) {
+	parts, err := split(front, rest)
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{}
-	if err := each(func(i int, s section) error {
+	var digest Digest
+	hashed := make(chan error, 1)
+	go func() {
+		var err error
+		digest, err = digestOf(front, parts[len(parts)-1].data)
+		hashed <- err
+	}()
+	err = each(func(i int, s section) error {
 		if s.decode == nil {
 			if len(parts[i].data) > 0 {
 				p.Embedded = parts[i].data
@@ -235,28 +279,33 @@ func Decode(data []byte) (*Plan, error) {
 			return err
 		}
 		return s.decode(p, data)
-	}); err != nil {
+	})
+	if hashErr := <-hashed; err == nil {
+		err = hashErr
+	}
+	if err == nil {
+		err = Validate(p)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := Validate(p); err != nil {
-		return nil, err
-	}
+	p.digest = &digest
 	return p, nil
 }
 
 // split returns each section once the table of contents, the checksums and the
 // padding are known to be right and the sizes to be in bounds.
-func split(data []byte, tocEnd int) ([]part, error) {
+func split(front, rest []byte) ([]part, error) {
 	parts := make([]part, len(sections))
-	end, total := tocEnd, bound(0)
+	end, total, size := tocEnd, bound(0), len(front)+len(rest)
 	for i, s := range sections {
-		entry := data[headSize+i*tocEntrySize:]
+		entry := front[headSize+i*tocEntrySize:]
 		at, n, unpacked := align(end), le.Uint64(entry[16:]), le.Uint64(entry[24:])
 		if le.Uint32(entry) != uint32(i+1) || le.Uint64(entry[8:]) != uint64(at) {
 			return nil, fmt.Errorf("section %s: id %d at %d, want %d at %d", s.name, le.Uint32(entry), le.Uint64(entry[8:]), i+1, at)
 		}
-		if at > len(data) || n > uint64(len(data)-at) {
-			return nil, fmt.Errorf("section %s: file ends early: %d bytes at %d, file has %d", s.name, n, at, len(data))
+		if at > size || n > uint64(size-at) {
+			return nil, fmt.Errorf("section %s: file ends early: %d bytes at %d, file has %d", s.name, n, at, size)
 		}
 		if s.decode == nil && unpacked != n {
 			return nil, fmt.Errorf("section %s: %d bytes, unpacked %d", s.name, n, unpacked)
@@ -264,18 +313,25 @@ func split(data []byte, tocEnd int) ([]part, error) {
 		if err := total.add(s, unpacked); err != nil {
 			return nil, err
 		}
-		piece := data[at : at+int(n) : at+int(n)]
+		data, from := front, at
+		if i == len(sections)-1 {
+			data, from = rest, at-len(front)
+		}
+		if from < 0 || uint64(from)+n > uint64(len(data)) {
+			return nil, fmt.Errorf("section %s: %d bytes at %d reach into another", s.name, n, at)
+		}
+		piece := data[from : from+int(n) : from+int(n)]
 		if checksum(piece) != le.Uint32(entry[4:]) {
 			return nil, fmt.Errorf("section %s: checksum does not match; the file is damaged", s.name)
 		}
-		if len(bytes.Trim(data[end:at], "\x00")) > 0 {
+		if len(bytes.Trim(front[end:min(at, len(front))], "\x00")) > 0 {
 			return nil, fmt.Errorf("section %s: bytes before it are not zero; the file is damaged", s.name)
 		}
 		parts[i] = part{piece, int(unpacked)}
 		end = at + len(piece)
 	}
-	if len(data) != align(end) || len(bytes.Trim(data[end:], "\x00")) > 0 {
-		return nil, fmt.Errorf("file has %d bytes, want %d and zeros after the last section", len(data), align(end))
+	if size != align(end) || len(bytes.Trim(rest[end-len(front):], "\x00")) > 0 {
+		return nil, fmt.Errorf("file has %d bytes, want %d and zeros after the last section", size, align(end))
 	}
 	return parts, nil
 }

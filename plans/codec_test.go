@@ -16,7 +16,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, embed := range []bool{false, true} {
 		p := testPlan(t, embed)
 		path := filepath.Join(t.TempDir(), "plan.bin")
-		if err := WriteFile(path, p); err != nil {
+		if _, err := WriteFile(path, p); err != nil {
 			t.Fatal(err)
 		}
 		q, err := Read(path)
@@ -29,7 +29,7 @@ func TestRoundTrip(t *testing.T) {
 		if ir.Print(p.Program) != ir.Print(q.Program) {
 			t.Error("program differs")
 		}
-		q.Program, q.mapped, q.info = p.Program, nil, nil
+		q.Program, q.mapped, q.info, q.digest = p.Program, nil, nil, nil
 		if !reflect.DeepEqual(p, q) {
 			t.Errorf("read back\n%+v\nwant\n%+v", q, p)
 		}
@@ -77,13 +77,18 @@ func rewrite(data []byte, id int, section []byte) []byte {
 
 // repack is rewrite for a section as it is in the file.
 func repack(data []byte, id int, section part) []byte {
-	parts, err := split(data, headSize+len(sections)*tocEntrySize)
+	at := frontEnd(data)
+	parts, err := split(data[:at], data[at:])
 	if err != nil {
 		panic(err)
 	}
 	parts[id] = section
+	front, err := join(parts)
+	if err != nil {
+		panic(err)
+	}
 	var b bytes.Buffer
-	if err := writeParts(&b, parts); err != nil {
+	if err := writeFile(&b, front, parts[len(parts)-1].data); err != nil {
 		panic(err)
 	}
 	return b.Bytes()
@@ -201,7 +206,7 @@ func TestWriteFileIsAtomic(t *testing.T) {
 	}
 	p := testPlan(t, false)
 	p.Entries[0].Dispatches[0].Pipeline = 99
-	if WriteFile(path, p) == nil {
+	if _, err := WriteFile(path, p); err == nil {
 		t.Error("a plan that cannot be read back was written")
 	}
 	files, err := os.ReadDir(dir)

@@ -1,52 +1,80 @@
 package plans
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/edsrzf/mmap-go"
-
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/internal/outfile"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// Read reads the plan at path. Embedded weights are not copied but mapped: the
-// file must not be truncated before Close. Errors begin with the path.
+// maxFront bounds what stands before the embedded weights: deflate makes bytes that it cannot pack less than a thousandth longer.
+const maxFront = maxSections + maxSections/1000 + 1<<16
+
+// Read reads the plan at path. Embedded weights are not copied but mapped: they are valid until Close, and whoever reads them does so in
+// mapped.Read. All else was read into memory, so that it is what its digest says, whatever happens to the file. Errors begin with the path.
 func Read(path string) (*Plan, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	p, err := read(f)
+	if errors.Is(err, errNoPlan) {
+		if is := gguf.What(path); is != "" {
+			err = fmt.Errorf("%w, but %s", errNoPlan, is)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func read(f *os.File) (*Plan, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() < headSize {
-		return nil, fmt.Errorf("%s: not a zincc plan%s", path, butIs(path))
+	size := info.Size()
+	if !info.Mode().IsRegular() || size < headSize {
+		return nil, errNoPlan
 	}
-	data, err := mmap.Map(f, mmap.RDONLY, 0)
+	front := make([]byte, min(size, int64(tocEnd)))
+	if _, err := io.ReadFull(f, front); err != nil {
+		return nil, err
+	}
+	if err := checkHead(front); err != nil {
+		return nil, err
+	}
+	at := max(int64(tocEnd), int64(min(frontEnd(front), uint64(size))))
+	if at > maxFront {
+		return nil, fmt.Errorf("head: %d bytes before the embedded weights, the limit is %d", at, maxFront)
+	}
+	front = append(front, make([]byte, at-int64(len(front)))...)
+	if _, err := io.ReadFull(f, front[tocEnd:]); err != nil {
+		return nil, err
+	}
+	if at == size {
+		return decode(front, nil)
+	}
+	all, err := mapped.Map(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: map: %w", path, err)
+		return nil, err
 	}
-	p, err := Decode(data)
-	if err != nil {
-		if is := butIs(path); is != "" && !bytes.HasPrefix(data, []byte(magic)) {
-			err = errors.New("not a zincc plan" + is)
-		}
-		err = fmt.Errorf("%s: %w", path, err)
+	if int64(len(all.Bytes)) != size {
+		return nil, errors.Join(mapped.ErrCut, all.Close())
 	}
-	if err != nil || p.Embedded == nil {
-		if unmapErr := data.Unmap(); err == nil {
-			err = unmapErr
-		}
-		return p, err
+	var p *Plan
+	err = mapped.Read(func() (err error) { p, err = decode(front, all.Bytes[at:]); return err })
+	if err == nil && p.Embedded != nil {
+		p.mapped, p.info = all, info
+		return p, nil
 	}
-	p.mapped, p.info = data, info
-	return p, nil
+	return p, errors.Join(err, all.Close())
 }
 
 // Close unmaps the embedded weights of a plan that was read from a file.
@@ -55,20 +83,18 @@ func (p *Plan) Close() error {
 		return nil
 	}
 	p.Embedded = nil
-	return p.mapped.Unmap()
+	return p.mapped.Close()
 }
 
 // WriteFile writes p to path, completely or not at all: what was there before
-// stays until the new file is on disk.
-func WriteFile(path string, p *Plan) error {
-	return outfile.Write(path, func(w io.Writer) error { return Write(w, p) })
-}
-
-// butIs says what lies at path where it is no plan, if that is known.
-func butIs(path string) string {
-	is := gguf.What(path)
-	if is != "" {
-		is = ", but " + is
+// stays until the new file is on disk. The digest is that of the bytes which were written, whatever lies at path by now.
+func WriteFile(path string, p *Plan) (Digest, error) {
+	front, err := encode(p)
+	if err != nil {
+		return Digest{}, err
 	}
-	return is
+	if err := outfile.Write(path, func(w io.Writer) error { return writeFile(w, front, p.Embedded) }); err != nil {
+		return Digest{}, err
+	}
+	return digestOf(front, p.Embedded)
 }

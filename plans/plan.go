@@ -8,8 +8,7 @@ package plans
 import (
 	"os"
 
-	"github.com/edsrzf/mmap-go"
-
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -31,8 +30,9 @@ type Plan struct {
 	// plan was compiled with them; Weight.At are offsets into it.
 	Embedded []byte
 
-	mapped mmap.MMap   // the file, if Embedded is a part of it
-	info   os.FileInfo // of that file when it was opened
+	digest *Digest      // of the bytes that it was decoded from
+	mapped *mapped.File // the file, if Embedded is a part of it
+	info   os.FileInfo  // of that file when it was opened
 }
 
 // Header says what the plan was made from and for.

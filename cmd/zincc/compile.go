@@ -212,11 +212,12 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if err := plans.WriteFile(out, plan); err != nil {
+	digest, err := plans.WriteFile(out, plan)
+	if err != nil {
 		return err
 	}
-	if err := trust.Add(plan); err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincrun trust`: %s\n", out, err)
+	if err := trust.Add(digest); err != nil {
+		fmt.Fprintf(os.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", out, err)
 	}
 	if c.goDir != "" {
 		if err := gosrc.WriteFiles(c.goDir, program); err != nil {
@@ -228,6 +229,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	report := codegen.NewReport(plan, t, own, compiled.Times, out)
+	report.SHA256 = digest
 	if c.json {
 		err = json.NewEncoder(cli.Stdout).Encode(report)
 	} else {

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 		e.Setenv("GOFLAGS", "-mod=mod")
 		e.Setenv("GOPROXY", "off")
 		e.Setenv("CGO_ENABLED", "0")
+		e.Setenv("ALONE", e.Getenv("PATH")) // a path without zincc
 		e.Setenv("PATH", e.Getenv("PATH")+string(filepath.ListSeparator)+bin)
 		e.Setenv("MUTE", mute)
 		e.Setenv("VECTORS", vectors)

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -144,12 +140,9 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 	if err != nil {
 		return nil, err
 	}
-	hash, err := hashFile(o.Path)
-	if err != nil {
-		return nil, err
-	}
+	digest, _ := o.Plan.Digest()
 	m := &api.Model{
-		Header: o.Plan.Header, Hash: hash, Device: o.Exec.Device(), Tokenizer: tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
+		Header: o.Plan.Header, Hash: digest.String(), Device: o.Exec.Device(), Tokenizer: tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
 		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
 	}
 	if runtime.Embeds(o.Plan) {
@@ -183,17 +176,4 @@ func newEngine(o *model.Opened, tok *text.Tokenizer, itl time.Duration) (api.Eng
 		return nil, err // not a nil engine in an interface
 	}
 	return e, nil
-}
-
-func hashFile(path string) (sum string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

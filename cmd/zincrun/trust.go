@@ -14,16 +14,13 @@ import (
 var trustCommand = cli.Command{
 	Name:  "trust",
 	Args:  "plan.bin",
-	Short: "allow a plan of machine code from elsewhere to run",
+	Short: "allow a plan from elsewhere to run",
 	Long: `
-A plan for the processor (target cpu) holds machine code, and runs like any program of yours.
-zincrun accepts such a plan if zincc made it on this computer for this user, or if
-` + "`zincc check`" + ` has compared it with the compiler's own output. This command accepts a plan from
-elsewhere unchecked, for example in the build of a container image. Use it only for plans from people that you
-trust. It records a checksum of what the plan executes in zincc/trusted in the user's
-configuration folder; you may remove it again.
-
-Plans for GPUs need no trust, since drivers compile their code.`,
+A plan is a program: its kernels reach as far as its numbers tell them, on a GPU, too. zincrun runs a plan if zincc made it on
+this computer for this user, or if ` + "`zincc check`" + ` has compared it with the compiler's own output; zincrun asks zincc for
+that itself. This command accepts a plan from elsewhere unchecked: one of another version of zincc, or where there is no zincc, for
+example in the build of a container image. Use it only for plans from people that you trust. It records the SHA-256 of the plan,
+all of it, in zincc/trusted in the user's configuration folder; you may remove it again.`,
 	Setup: func(*pflag.FlagSet) func(context.Context, []string) error {
 		return func(_ context.Context, args []string) error {
 			path, err := cli.OneArg(args, "plan")
@@ -35,10 +32,11 @@ Plans for GPUs need no trust, since drivers compile their code.`,
 				return err
 			}
 			defer p.Close()
-			if err := trust.Add(p); err != nil {
+			d, _ := p.Digest()
+			if err := trust.Add(d); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			_, err = fmt.Fprintf(cli.Stdout, "%s: may run here\n", path)
+			_, err = fmt.Fprintf(cli.Stdout, "%s: may run here: %s\n", path, d)
 			return err
 		}
 	},

@@ -12,14 +12,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
-	"github.com/zincc-dev/zincc/internal/outfile"
-	"github.com/zincc-dev/zincc/plans/object"
 )
 
 // Key names the object of a kernel, in LLVM's words, for a machine.
@@ -54,9 +49,12 @@ func Of(ctx context.Context, w Wanted) ([]byte, error) {
 	}
 	name, m := w.Kernel, w.Machine
 	key := Key(m, text)
-	code, err := Find(m, key)
+	code, err := Held(m, key)
 	if err != nil {
 		return nil, err
+	}
+	if code == nil {
+		code = kept(ctx, key)
 	}
 	if code == nil {
 		if code, err = m.Compile(ctx, text); errors.Is(err, llvm.ErrNoLLVM) {
@@ -79,37 +77,3 @@ func (e *MissingError) Error() string {
 
 // Is tells that another computer, with LLVM, could do it.
 func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
-
-// Find returns an object that is held or was kept, nil if there is none.
-func Find(m *llvm.Machine, key string) ([]byte, error) {
-	code, err := Held(m, key)
-	if code != nil || err != nil {
-		return code, err
-	}
-	path, err := kept(key)
-	if err != nil {
-		return nil, nil // without a cache folder nothing is kept
-	}
-	if code, err = os.ReadFile(path); err != nil {
-		return nil, nil
-	}
-	if _, err := object.Read(code); err != nil {
-		return nil, nil // damaged: it is made again
-	}
-	return code, nil
-}
-
-// kept is where an object is kept.
-func kept(key string) (string, error) {
-	dir, err := os.UserCacheDir()
-	return filepath.Join(dir, "zincc", "objects", key+".o"), err
-}
-
-// keep keeps an object. That it cannot is no error: it is made again then.
-func keep(key string, code []byte) {
-	path, err := kept(key)
-	if err != nil || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
-		return
-	}
-	_ = outfile.Write(path, func(w io.Writer) error { _, err := w.Write(code); return err })
-}

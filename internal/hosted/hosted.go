@@ -14,7 +14,6 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/chat"
@@ -106,6 +105,5 @@ func compile(path string, in frontend.Options) (*plans.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust.Accept(r.Plan)
 	return r.Plan, nil
 }

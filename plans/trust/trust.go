@@ -1,70 +1,97 @@
-// Package trust remembers which plans of machine code may run on this computer. A plan whose kernels
-// are machine code is a program: whoever writes its code, its constants or its grids decides what it does. No
-// reader of such a plan can prove that it stays within its memory. So a runtime accepts only plans
-// that zincc made or checked here, and plans that the user told it to trust. This package keeps their
-// checksums for each user.
+// Package trust remembers which plans may run on this computer. A plan is a program: its kernels take sizes and addresses as the plan says
+// them, and no reader of a plan from elsewhere can prove how far a kernel reaches. So a plan of any backend runs only if its digest is
+// recorded here: zincc has made it or derived it again, or the user has said so. A digest is of all bytes of a plan.
 package trust
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"weak"
 
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// accepted are the sums that this process trusts, without a file.
-var accepted sync.Map
+// What this process trusts without a record.
+var (
+	digests sync.Map // of plans.Digest
+	parts   sync.Map // of weak.Pointer[plans.Plan]
+)
 
-// Accept trusts a plan until this process ends: one that is a part of the program.
-func Accept(p *plans.Plan) { accepted.Store(plans.RunSum(p), true) }
+// AcceptPart trusts a plan that is a part of this program, or that this program has made, until the program ends.
+func AcceptPart(p *plans.Plan) { parts.Store(weak.Make(p), true) }
 
-// Add trusts a plan for good. A plan without machine code needs no trust.
-func Add(p *plans.Plan) error {
-	if p.Require.Backend != plans.CPU {
-		return nil
-	}
-	path, err := file(plans.RunSum(p))
+// Accept trusts a digest until this program ends: zincc has told it.
+func Accept(d plans.Digest) { digests.Store(d, true) }
+
+// Add records a digest for good.
+func Add(d plans.Digest) error {
+	dir, err := folder()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(path, nil, 0o600)
+	if err := check(dir); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, d.String()), nil, 0o600)
 }
 
-// Check fails for a plan of machine code that is not trusted.
+// UnknownError says that nobody has made, checked or accepted a plan on this computer.
+type UnknownError struct {
+	// Why there is no record, where it is not that nobody has made one.
+	Why error
+}
+
+func (e *UnknownError) Error() string {
+	text := "the plan was not made or checked on this computer: `zincc check` compares it with the compiler's own output, `zincrun trust` accepts it unchecked"
+	if e.Why != nil {
+		text += fmt.Sprintf(" (%v)", e.Why)
+	}
+	return text
+}
+
+// Check fails with UnknownError for a plan that is not trusted.
 func Check(p *plans.Plan) error {
-	if p.Require.Backend != plans.CPU {
+	if _, ok := parts.Load(weak.Make(p)); ok {
 		return nil
 	}
-	sum := plans.RunSum(p)
-	if _, ok := accepted.Load(sum); ok {
+	d, ok := p.Digest()
+	if !ok {
+		return &UnknownError{errors.New("it was read from no file")}
+	}
+	if _, ok := digests.Load(d); ok {
 		return nil
 	}
-	path, err := file(sum)
+	dir, err := folder()
 	if err == nil {
-		_, err = os.Stat(path)
+		_, err = os.Lstat(filepath.Join(dir, d.String()))
 	}
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the plan holds machine code that was not made or checked on this computer: `zincc check` compares it with the compiler's own output, `zincrun trust` accepts it unchecked")
+		return &UnknownError{}
+	case err == nil:
+		err = check(dir)
 	}
-	return fmt.Errorf("whether the plan's machine code is trusted cannot be looked up: %w", err)
+	if err != nil {
+		return &UnknownError{err}
+	}
+	return nil
 }
 
-// file is where the sum of a plan that is trusted is kept.
-func file(sum [sha256.Size]byte) (string, error) {
+// folder is where records are: an empty file for each digest.
+func folder() (string, error) {
 	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "zincc", "trusted", fmt.Sprintf("%x", sum)), nil
+	return filepath.Join(dir, "zincc", "trusted"), err
+}
+
+// check fails if others may have written records.
+func check(dir string) error {
+	return errors.Join(private.Check(filepath.Dir(dir)), private.Check(dir))
 }

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,75 +11,119 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func plan() *plans.Plan {
-	return &plans.Plan{
-		Header:    plans.Header{Target: "cpu"},
-		Require:   plans.Requirements{Backend: plans.CPU, CPU: &plans.CPURequirements{Arch: "amd64"}},
-		Modules:   []plans.Module{{Name: "k", Format: "elf-x86-64", Bytes: []byte{1, 2, 3}}},
-		Pipelines: []plans.Pipeline{{Consts: []plans.Const{{ID: 1, Name: "n", Value: 7}}}},
-		Entries:   []plans.Entry{{Name: "decode/1", Dispatches: []plans.Dispatch{{Grid: [3]int{1, 2, 3}, Args: []plans.Arg{{Name: "x", Bytes: 64}}}}}},
-		Program:   &ir.Program{Name: "p"},
+// plan is a plan that was written to a file and read from it; change, if not nil, changes it before.
+func plan(t *testing.T, change func(p *plans.Plan)) *plans.Plan {
+	t.Helper()
+	program := &ir.Program{Name: "p", Stage: ir.Place, Target: "host", Ctx: 1, Slots: 1, Source: "00"}
+	p := &plans.Plan{
+		Header: plans.Header{Target: "host", KV: "none", Ctx: 1, Slots: 1, MaxRows: 1, Ring: 1, Model: plans.Model{Fingerprint: "00", Shards: 1}},
+		Memory: plans.Memory{Arena: 64}, Require: plans.Requirements{Backend: plans.Host}, Program: program,
 	}
-}
-
-// TestCheck checks that a plan runs once it is trusted, and that nothing of what it executes may differ then.
-func TestCheck(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	p := plan()
-	if err := Check(p); err == nil || !strings.Contains(err.Error(), "zincrun trust") {
-		t.Fatalf("a plan from elsewhere: %v", err)
+	if change != nil {
+		change(p)
 	}
-	if err := Add(p); err != nil {
+	path := filepath.Join(t.TempDir(), "plan.bin")
+	if _, err := plans.WriteFile(path, p); err != nil {
 		t.Fatal(err)
 	}
-	p.Header.Model.Path = "elsewhere"
-	if err := Check(p); err != nil {
+	p, err := plans.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func digest(t *testing.T, p *plans.Plan) plans.Digest {
+	t.Helper()
+	d, ok := p.Digest()
+	if !ok {
+		t.Fatal("no digest")
+	}
+	return d
+}
+
+// TestCheck checks that a plan of any backend runs once it is trusted, and that nothing of it may differ then.
+func TestCheck(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	p := plan(t, nil)
+	unknown := func(what string, err error) {
+		t.Helper()
+		var e *UnknownError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "zincrun trust") || !strings.Contains(err.Error(), "zincc check") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	unknown("a plan from elsewhere", Check(p))
+	if err := Add(digest(t, p)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(plan(t, nil)); err != nil {
 		t.Errorf("a plan that is trusted: %v", err)
 	}
 	for name, change := range map[string]func(p *plans.Plan){
-		"code":      func(p *plans.Plan) { p.Modules[0].Bytes[2]++ },
-		"constant":  func(p *plans.Plan) { p.Pipelines[0].Consts[0].Value++ },
-		"grid":      func(p *plans.Plan) { p.Entries[0].Dispatches[0].Grid[1]++ },
-		"argument":  func(p *plans.Plan) { p.Entries[0].Dispatches[0].Args[0].Offset += 4 },
-		"arena":     func(p *plans.Plan) { p.Memory.Arena += 64 },
-		"weight":    func(p *plans.Plan) { p.Weights = append(p.Weights, plans.Weight{Name: "w"}) },
-		"interface": func(p *plans.Plan) { p.Modules[0].Interface.Args++ },
-		"features":  func(p *plans.Plan) { p.Require.CPU.Features = []string{"avx2"} },
+		"vocabulary": func(p *plans.Plan) { p.Header.Model.Vocab = 3_000_000 },
+		"compiler":   func(p *plans.Plan) { p.Header.Compiler = "another" },
+		"template":   func(p *plans.Plan) { p.Vocab.ChatTemplate = "{{ 1 }}" },
+		"dialect":    func(p *plans.Plan) { p.Dialect.Name = "another" },
+		"arena":      func(p *plans.Plan) { p.Memory.Arena += 64 },
 	} {
-		p := plan()
-		change(p)
-		if Check(p) == nil {
-			t.Errorf("a plan with another %s is trusted", name)
-		}
+		unknown("another "+name, Check(plan(t, change)))
 	}
 }
 
+// TestAccept checks what is trusted until the process ends.
 func TestAccept(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(t.TempDir(), "none"))
-	p := plan()
-	p.Memory.Arena = 4096
-	Accept(p)
+	p := plan(t, func(p *plans.Plan) { p.Memory.Arena = 4096 })
+	q := plan(t, func(p *plans.Plan) { p.Memory.Arena = 8192 })
+	AcceptPart(p)
 	if err := Check(p); err != nil {
 		t.Error(err)
 	}
-	p.Memory.Arena++
-	if Check(p) == nil {
+	if Check(q) == nil {
 		t.Error("another plan is accepted, too")
 	}
-	p.Require = plans.Requirements{Backend: plans.Vulkan}
-	if err := Check(p); err != nil {
-		t.Errorf("a plan without machine code: %v", err)
+	Accept(digest(t, q))
+	if err := Check(q); err != nil {
+		t.Error(err)
+	}
+	if err := Check(&plans.Plan{}); err == nil || !strings.Contains(err.Error(), "no file") {
+		t.Errorf("a plan that was not read: %v", err)
 	}
 }
 
-// TestAddFails checks that what cannot be recorded is an error.
-func TestAddFails(t *testing.T) {
+// TestRecords checks that records count only where nobody else can have written them.
+func TestRecords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CONFIG_HOME", file)
-	if err := Add(plan()); err == nil {
-		t.Error("no error")
+	p := plan(t, func(p *plans.Plan) { p.Memory.Arena = 128 })
+	if err := Add(digest(t, p)); err == nil {
+		t.Error("a record below a file")
+	}
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	if err := Add(digest(t, p)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"zincc/trusted", "zincc"} {
+		dir = filepath.Join(config, dir)
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(p); err == nil || !strings.Contains(err.Error(), dir+": others may write it") {
+			t.Errorf("a record that others can have made in %s: %v", dir, err)
+		}
+		if err := Add(digest(t, p)); err == nil {
+			t.Error("a record is made that does not count")
+		}
+		if err := os.Chmod(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Check(p); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
@@ -49,9 +48,6 @@ func New(ctx context.Context, plan *plans.Plan, src *plans.Source, o Options) (*
 	need := plan.Require.CPU
 	if need == nil {
 		return nil, ir.Unsupported("the plan is for backend %s, not for the processor", plan.Require.Backend)
-	}
-	if err := trust.Check(plan); err != nil {
-		return nil, err
 	}
 	has := Capabilities()
 	if what := plan.Require.Missing(&has); what != "" {

@@ -17,7 +17,7 @@ import (
 func TestKeep(t *testing.T) {
 	plan, _ := compile(t)
 	path := filepath.Join(t.TempDir(), "plan.bin")
-	if err := plans.WriteFile(path, plan); err != nil {
+	if _, err := plans.WriteFile(path, plan); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "kept")
@@ -92,7 +92,7 @@ func TestKeep(t *testing.T) {
 	run(filepath.Join(dir, "moved"), meanwhile, func() {
 		info, err := os.Stat(path)
 		if err == nil {
-			err = plans.WriteFile(path, plan)
+			_, err = plans.WriteFile(path, plan)
 		}
 		if err == nil {
 			err = os.Chtimes(path, time.Time{}, info.ModTime())

@@ -17,7 +17,6 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/cpu/cputest"
@@ -86,7 +85,6 @@ func decode(t *testing.T, data []byte) (*plans.Plan, *plans.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust.Accept(plan)
 	src, err := plans.OpenSource(plan, "plan.bin", "")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +226,6 @@ func TestRefused(t *testing.T) {
 			plan.Memory.Arena += 64
 		} else {
 			c.change(plan)
-			trust.Accept(plan)
 		}
 		x, err := cpu.New(t.Context(), plan, src, cpu.Options{Threads: 1})
 		if err == nil {

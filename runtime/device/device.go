@@ -10,6 +10,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/cuda"
@@ -58,7 +59,8 @@ var backends = []backend{
 
 // Open makes an executor of plan on the named device: "cpu", "host", "cuda" or "vulkan"
 // (the best device that meets the plan's requirements), "cuda:I", "vulkan:I", or "auto",
-// a device of the plan's backend. host runs every plan, the others run plans of their backend.
+// a device of the plan's backend. host runs every plan, the others run plans of their backend. It refuses a plan that nobody trusts
+// (package plans/trust): no executor judges what kernels reach.
 func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
 	kind, index, err := parse(name)
 	if err != nil {
@@ -73,6 +75,9 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 		return nil, ir.Unsupported("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)
 	default:
 		return nil, ir.Unsupported("the plan is for target %s, whose backend is %s: device %s cannot run it", plan.Header.Target, backend, name)
+	}
+	if err := trust.Check(plan); err != nil {
+		return nil, err
 	}
 	if o.Keep != "" && kind != plans.CPU {
 		err := ir.Unsupported("--keep-layout: weights are kept for the processor alone, and this plan runs on %s", kind)

@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/internal/compiler"
 	"github.com/zincc-dev/zincc/runtime/planstore"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -55,11 +56,7 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	if o.Device, err = device.Name(o.Device, o.Backend); err != nil {
 		return nil, &OptionError{err.Error()}
 	}
-	path, file, err := Plan(ctx, path, o)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := plans.Read(path)
+	plan, path, file, err := Plan(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -85,25 +82,27 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	return &Opened{path, plan, src, exec, time.Since(start), tokenizer}, nil
 }
 
-// Plan returns the path of the plan for path, and the path of its model file if that is already
-// known.
-func Plan(ctx context.Context, path string, o Options) (plan, file string, err error) {
-	if !gguf.Is(path) {
-		if len(o.Compile) > 0 {
-			return "", "", &OptionError{fmt.Sprintf("%s: only for model files: a plan has its own", strings.Join(o.Compile, " "))}
-		}
-		return path, o.Model, nil
-	}
-	if o.Model != "" {
-		return "", "", &OptionError{fmt.Sprintf("--model is for plans: %s is a model", path)}
-	}
-	store, err := planstore.Open()
-	if err != nil {
-		return "", "", err
-	}
+// Plan returns the plan at path, or that of the model file at path, once it is known that it may run here. It also returns the path of the plan
+// and that of its model file, if that is already known.
+func Plan(ctx context.Context, path string, o Options) (plan *plans.Plan, at, file string, err error) {
 	said := o.Said
 	if said == nil {
 		said = func(string) {}
+	}
+	if !gguf.Is(path) {
+		if len(o.Compile) > 0 {
+			return nil, "", "", &OptionError{fmt.Sprintf("%s: only for model files: a plan has its own", strings.Join(o.Compile, " "))}
+		}
+		plan, err := trusted(ctx, path, said)
+		return plan, path, o.Model, err
+	}
+	if o.Model != "" {
+		return nil, "", "", &OptionError{fmt.Sprintf("--model is for plans: %s is a model", path)}
+	}
+	store, err := planstore.Open()
+	if err != nil {
+		said(err.Error())
+		store = &planstore.Store{}
 	}
 	flags := slices.Clone(o.Compile)
 	if !names(flags, "--ctx") {
@@ -112,16 +111,12 @@ func Plan(ctx context.Context, path string, o Options) (plan, file string, err e
 	if o.Several && !names(flags, "--slots") {
 		flags = append(flags, "--slots=max")
 	}
-	made := time.Duration(0)
-	plan, made, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: flags}, said)
-	var refused *planstore.CompileError
+	plan, at, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: flags}, said)
+	var refused *compiler.Error
 	if errors.As(err, &refused) && refused.Code == 2 {
 		err = &OptionError{refused.Said}
 	}
-	if err == nil && made > 0 {
-		said(fmt.Sprintf("compiled %s in %s, kept as %s", path, made.Round(100*time.Millisecond), plan))
-	}
-	return plan, path, err
+	return plan, at, path, err
 }
 
 // names reports whether flags set the flag of that name.

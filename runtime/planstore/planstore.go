@@ -3,24 +3,27 @@
 package planstore
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/device"
+	"github.com/zincc-dev/zincc/runtime/internal/compiler"
 )
 
-// Store is a folder of plans.
+// Store is a folder of plans; without one, plans are made for one use.
 type Store struct{ Dir string }
 
 // Open returns the store of this user: zincc/plans in the cache folder.
@@ -40,16 +43,16 @@ type Wish struct {
 	Flags []string
 }
 
-// Plan returns the path of the plan for w. If there is none yet, zincc makes it: then made is how
-// long that took. said gets the lines that zincc writes on standard error.
-func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (path string, made time.Duration, err error) {
-	zincc, err := compiler()
+// Plan returns the plan for w, which is trusted, and its path. A plan that is kept is taken if it is whole and was recorded as made here. Else
+// zincc makes one. said gets the lines that zincc writes on standard error, and why a plan is made.
+func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (*plans.Plan, string, error) {
+	zincc, err := compiler.Find()
 	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w", w.Model, err)
+		return nil, "", fmt.Errorf("%s: a model file must be compiled first, and %w", w.Model, err)
 	}
 	choice, _, err := device.Select(w.Device)
 	if err != nil {
-		return "", 0, err
+		return nil, "", err
 	}
 	target := choice.Name()
 	if w.Device == "auto" {
@@ -57,102 +60,86 @@ func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (path 
 	}
 	f, err := gguf.OpenHeader(w.Model)
 	if err != nil {
-		return "", 0, err
+		return nil, "", err
 	}
 	fingerprint := f.Fingerprint()
 	f.Close()
-	compilerSum, err := sumOf(zincc)
+	compilerSum, err := compiler.Sum(zincc)
 	if err != nil {
-		return "", 0, err
+		return nil, "", err
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%x|%s|%q|%x", fingerprint, choice.Identity(), w.Flags, compilerSum))
-	name := strings.TrimSuffix(filepath.Base(w.Model), filepath.Ext(w.Model))
-	path = filepath.Join(s.Dir, fmt.Sprintf("%.64s-%x.bin", name, key[:6]))
-	if now := time.Now(); os.Chtimes(path, now, now) == nil { // used: Prune goes by that
-		choice.Warm()
-		return path, 0, nil
-	}
-	if err := os.MkdirAll(s.Dir, 0o777); err != nil {
-		return "", 0, err
-	}
-	start := time.Now()
-	model, err := filepath.Abs(w.Model)
-	if err != nil {
-		return "", 0, err
-	}
-	err = compile(ctx, said, zincc, append([]string{"compile", model, "--target=" + target, "--output=" + path}, w.Flags...)...)
-	return path, time.Since(start), err
-}
-
-// compile runs zincc. The last line that it writes on standard error is the error where it fails; said
-// gets the others.
-func compile(ctx context.Context, said func(line string), zincc string, args ...string) error {
-	c := exec.CommandContext(ctx, zincc, args...)
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	c.WaitDelay = 10 * time.Second
-	var output bytes.Buffer
-	c.Stderr = &output
-	err := c.Run()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
-	last := ""
-	if err != nil {
-		lines, last = lines[:len(lines)-1], lines[len(lines)-1]
-	}
-	for _, line := range lines {
-		if line != "" {
-			said(strings.TrimPrefix(line, "zincc: "))
+	name := fmt.Sprintf("%.64s-%x.bin", strings.TrimSuffix(filepath.Base(w.Model), filepath.Ext(w.Model)), key[:6])
+	path := filepath.Join(s.Dir, name)
+	if s.Dir != "" {
+		switch p, err := kept(path, hex.EncodeToString(fingerprint[:])); {
+		case err == nil:
+			choice.Warm()
+			return p, path, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			said(fmt.Sprintf("%s: the kept plan is made again: %v", path, err))
 		}
 	}
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &exit) || last == "":
-		return fmt.Errorf("%s: %w", zincc, err)
-	}
-	return &CompileError{strings.TrimPrefix(last, "zincc: "), exit.ExitCode()}
+	return s.compile(ctx, said, zincc, name, w.Model, append([]string{"--target=" + target}, w.Flags...))
 }
 
-// CompileError is what zincc said when it failed, and its exit code. Code 3 is what
-// ir.Unsupported is elsewhere.
-type CompileError struct {
-	Said string
-	Code int
-}
-
-func (e *CompileError) Error() string { return e.Said }
-
-func (e *CompileError) Is(target error) bool { return target == errors.ErrUnsupported && e.Code == 3 }
-
-// compiler finds zincc: beside this program, else in PATH.
-func compiler() (string, error) {
-	name := "zincc"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), name)
-		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-			return beside, nil
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("a model file must be compiled first, and zincc is neither beside zincrun nor in PATH")
-	}
-	return path, nil
-}
-
-func sumOf(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// kept reads a plan that was kept. The error says why it cannot be used.
+func kept(path, fingerprint string) (*plans.Plan, error) {
+	p, err := plans.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return h.Sum(nil), err
+	if err = trust.Check(p); err == nil && p.Header.Model.Fingerprint != fingerprint {
+		err = errors.New("it is of another model")
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // used: Prune goes by that
+	return p, nil
+}
+
+// compile has zincc make the plan of that name.
+func (s *Store) compile(ctx context.Context, said func(line string), zincc, name, model string, flags []string) (*plans.Plan, string, error) {
+	start := time.Now()
+	dir := s.Dir
+	keep := errors.New("there is no folder for it")
+	if dir != "" {
+		keep = private.Make(dir)
+	}
+	if keep != nil {
+		var err error
+		if dir, err = os.MkdirTemp("", "zincc"); err != nil {
+			return nil, "", fmt.Errorf("no folder for the plan of %s: %v, and %w", model, keep, err)
+		}
+		defer os.RemoveAll(dir) // the plan is in memory by then
+	}
+	path := filepath.Join(dir, name)
+	absolute, err := filepath.Abs(model)
+	if err != nil {
+		return nil, "", err
+	}
+	out, err := compiler.Run(ctx, said, zincc, append([]string{"compile", "--json", "--force", "--output=" + path}, append(flags, "--", absolute)...)...)
+	if err != nil {
+		return nil, "", err
+	}
+	var report struct{ SHA256 plans.Digest }
+	if err := json.Unmarshal(out, &report); err != nil {
+		return nil, "", fmt.Errorf("%s compile: not a report: %w", zincc, err)
+	}
+	trust.Accept(report.SHA256) // also where zincc could not record it
+	p, err := plans.Read(path)
+	if err != nil {
+		return nil, "", err
+	}
+	line := fmt.Sprintf("compiled %s in %s, ", model, time.Since(start).Round(100*time.Millisecond))
+	if keep != nil {
+		line += fmt.Sprintf("for now: it is not kept: %v", keep)
+	} else {
+		line += "kept as " + path
+	}
+	said(line)
+	return p, path, nil
 }

@@ -136,7 +136,8 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 		if err := cli.CheckOutput(o.plan, inputs...); err != nil {
 			return err
 		}
-		return plans.WriteFile(o.plan, plan)
+		_, err = plans.WriteFile(o.plan, plan)
+		return err
 	}
 	if !o.promptGiven {
 		data, err := io.ReadAll(cli.Input(ctx, in))
@@ -154,7 +155,7 @@ func (m *Model) do(ctx context.Context, self string, o options, in io.Reader, ou
 		return err
 	}
 	defer src.Close()
-	trust.Accept(plan) // whoever built this program had its source
+	trust.AcceptPart(plan) // whoever built this program had its source
 	exec, err := device.Open(ctx, o.device, plan, src, device.Options{})
 	if err != nil {
 		return err

@@ -66,6 +66,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			e.Setenv("CHAT", filepath.Join(models, "gopher-chat-q4_k_m.gguf"))
 			e.Setenv("VK_DRIVER_FILES", driver)
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("MESA_SHADER_CACHE_DIR", shaders)
 			e.Setenv("GOGC", os.Getenv("GOGC"))
 			e.Setenv("GALLIVM_PERF", os.Getenv("GALLIVM_PERF"))
@@ -159,7 +160,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	}
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "VK_DRIVER_FILES", "XDG_CACHE_HOME", "MESA_SHADER_CACHE_DIR", "GOGC", "GALLIVM_PERF"} {
+	for _, name := range []string{"PATH", "VK_DRIVER_FILES", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MESA_SHADER_CACHE_DIR", "GOGC", "GALLIVM_PERF"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	return cmd

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/cpu/cputest"
 )
@@ -30,7 +29,6 @@ func run(path string, dense bool) error {
 		return err
 	}
 	defer plan.Close()
-	trust.Accept(plan)
 	src, err := plans.OpenSource(plan, path, "")
 	if err != nil {
 		return err
