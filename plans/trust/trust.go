@@ -10,23 +10,16 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"weak"
 
 	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// What this process trusts without a record.
-var (
-	digests sync.Map // of plans.Digest
-	parts   sync.Map // of weak.Pointer[plans.Plan]
-)
-
-// AcceptPart trusts a plan that is a part of this program, or that this program has made, until the program ends.
-func AcceptPart(p *plans.Plan) { parts.Store(weak.Make(p), true) }
+// accepted are digests that this process trusts, without a record.
+var accepted sync.Map
 
 // Accept trusts a digest until this program ends: zincc has told it.
-func Accept(d plans.Digest) { digests.Store(d, true) }
+func Accept(d plans.Digest) { accepted.Store(d, true) }
 
 // Add records a digest for good.
 func Add(d plans.Digest) error {
@@ -57,16 +50,11 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// Check fails with UnknownError for a plan that is not trusted.
+// Check fails with UnknownError for a plan that is not trusted. A plan that was not decoded from bytes is this program's own: it has made it, or
+// it is a part of it, as in programs of zincc compile --emit-go.
 func Check(p *plans.Plan) error {
-	if _, ok := parts.Load(weak.Make(p)); ok {
-		return nil
-	}
-	d, ok := p.Digest()
-	if !ok {
-		return &UnknownError{errors.New("it was read from no file")}
-	}
-	if _, ok := digests.Load(d); ok {
+	d, decoded := p.Digest()
+	if _, ok := accepted.Load(d); ok || !decoded {
 		return nil
 	}
 	dir, err := folder()
