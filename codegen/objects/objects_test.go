@@ -37,6 +37,7 @@ func words(t *testing.T, m *llvm.Machine, k uint32) string {
 func TestOf(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	path := os.Getenv("PATH")
 	m := llvm.Machines[0]
 	text := words(t, m, 7)

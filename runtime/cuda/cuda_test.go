@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -217,34 +218,44 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCache checks that machine code is kept, and not taken from a file that is damaged.
+// TestCache checks that machine code is kept for one architecture and driver, and made again where somebody else has written it.
 func TestCache(t *testing.T) {
+	f := withFake(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	d := &Device{Info: Info{Arch: 90, Driver: 13000}}
-	path, err := d.cached([]byte("ptx"))
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	dr, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if readCached(path) != nil {
-		t.Error("code of nothing")
+	compiled := func(info Info) bool {
+		t.Helper()
+		before := f.handles
+		code, err := (&Device{driver: dr, Info: info}).machineCode([]byte("ptx"))
+		if err != nil || strings.TrimRight(string(code), "\x00") != "ptx" {
+			t.Fatalf("%q, %v", code, err)
+		}
+		return f.handles != before // of a link
 	}
-	writeCached(path, []byte("code"))
-	if got := string(readCached(path)); got != "code" {
-		t.Errorf("%q", got)
-	}
-	for _, other := range []*Device{{Info: Info{Arch: 89, Driver: 13000}}, {Info: Info{Arch: 90, Driver: 12080}}} {
-		if again, _ := other.cached([]byte("ptx")); again == path {
-			t.Errorf("%+v has the same file", other.Info)
+	sm90 := Info{Arch: 90, Driver: 13000}
+	for _, c := range []struct {
+		info Info
+		want bool
+	}{{sm90, true}, {sm90, false}, {Info{Arch: 89, Driver: 13000}, true}, {Info{Arch: 90, Driver: 12080}, true}, {sm90, false}} {
+		if have := compiled(c.info); have != c.want {
+			t.Errorf("%+v: compiled %t, want %t", c.info, have, c.want)
 		}
 	}
-	data, _ := os.ReadFile(path)
-	for _, damaged := range [][]byte{nil, data[:10], data[:len(data)-1], append([]byte{data[0] ^ 1}, data[1:]...)} {
-		other := filepath.Join(t.TempDir(), "x")
-		if err := os.WriteFile(other, damaged, 0o666); err != nil {
+	kept, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "zincc", "cubins", "sm_90-13000", "*.cubin"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("%q, %v", kept, err)
+	}
+	sum := sha256.Sum256([]byte("evil"))
+	for _, planted := range [][]byte{nil, []byte("evil"), append(sum[:], "evil"...)} {
+		if err := os.WriteFile(kept[0], planted, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if readCached(other) != nil {
-			t.Errorf("%d bytes are taken", len(damaged))
+		if !compiled(sm90) || compiled(sm90) {
+			t.Errorf("%d bytes that somebody has planted: not made again, once", len(planted))
 		}
 	}
 }

@@ -5,9 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -98,22 +95,22 @@ func (d *Device) function(kernel, entry string, workgroup, shared int, ptx []byt
 	return f, nil
 }
 
-// machineCode returns what the driver makes of PTX.
+// machineCode returns what the driver makes of PTX, now or earlier: the user's cache folder keeps it for this architecture and driver. Drivers
+// trust what they get, so nobody else may have written it.
 func (d *Device) machineCode(ptx []byte) ([]byte, error) {
-	path, pathErr := d.cached(ptx)
-	if pathErr == nil {
-		if code := readCached(path); code != nil {
+	cache, notKept := private.Open(fmt.Sprintf("cubins/%s-%d", d.Info.ArchName(), d.Info.Driver))
+	sum := sha256.Sum256(ptx)
+	name := fmt.Sprintf("%x.cubin", sum[:16])
+	if notKept == nil {
+		if code := cache.Read(name); len(code) > 0 {
 			return code, nil
 		}
 	}
 	code, err := d.compile(ptx)
-	if err != nil {
-		return nil, err
+	if err == nil && notKept == nil {
+		_ = cache.Write(name, code) // it only saves time
 	}
-	if pathErr == nil {
-		writeCached(path, code)
-	}
-	return code, nil
+	return code, err
 }
 
 // Options of the driver's compiler (CUjit_option) and kinds of input.
@@ -154,39 +151,4 @@ func (d *Device) compile(ptx []byte) ([]byte, error) {
 		return nil, fmt.Errorf("compile: %w: %s", err, first)
 	}
 	return bytes.Clone(unsafe.Slice((*byte)(code), size)), nil
-}
-
-// cached is where the machine code of PTX is kept, for this architecture and driver. The file is
-// the SHA-256 of the code and then the code: drivers trust what they get.
-func (d *Device) cached(ptx []byte) (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(ptx)
-	return filepath.Join(dir, "zincc", "cubins", fmt.Sprintf("%s-%d", d.Info.ArchName(), d.Info.Driver), fmt.Sprintf("%x.cubin", sum[:16])), nil
-}
-
-// readCached returns nil for a file that is not there or not whole: it only saves time.
-func readCached(path string) []byte {
-	data, err := os.ReadFile(path)
-	if err != nil || len(data) <= sha256.Size {
-		return nil
-	}
-	if sum := sha256.Sum256(data[sha256.Size:]); !bytes.Equal(sum[:], data[:sha256.Size]) {
-		return nil
-	}
-	return data[sha256.Size:]
-}
-
-// writeCached keeps machine code. That it cannot is no error: it is compiled again then.
-func writeCached(path string, code []byte) {
-	if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
-		return
-	}
-	sum := sha256.Sum256(code)
-	_ = outfile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(append(sum[:], code...))
-		return err
-	})
 }

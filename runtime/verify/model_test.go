@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		os.Setenv("MESA_SHADER_CACHE_DIR", caches)
 	}
 	os.Setenv("XDG_CACHE_HOME", dir)
+	os.Setenv("XDG_CONFIG_HOME", dir)
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)

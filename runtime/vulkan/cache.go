@@ -1,36 +1,29 @@
 package vulkan
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
 // pipelineCache is the driver's cache of compiled pipelines, kept in the user's
 // cache folder. It only saves time, so nothing about it is ever an error: a
-// file that cannot be read is ignored, one that cannot be written is not.
+// file that cannot be read is ignored, one that cannot be written is not. Drivers trust what they get, so nobody else may have written it.
 type pipelineCache struct {
 	once   sync.Once
 	handle vk.PipelineCache // 0 when there is none
 	mu     sync.Mutex
-	saved  [sha256.Size]byte // what the file holds
+	saved  [sha256.Size]byte // of what the file holds
 }
 
-// path is where the cache of this device and driver is kept. The file is the
-// SHA-256 of the driver's data and then the data: drivers trust what they get.
-func (c *pipelineCache) path(d *Device) (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	name := fmt.Sprintf("%s-%08x.bin", d.Info.UUID, d.Info.DriverVersion)
-	return filepath.Join(dir, "zincc", "pipelines", name), nil
+// file is the folder and name of what is kept for this device and driver.
+func (c *pipelineCache) file(d *Device) (*private.Cache, string, error) {
+	folder, err := private.Open("pipelines")
+	return folder, fmt.Sprintf("%s-%08x.bin", d.Info.UUID, d.Info.DriverVersion), err
 }
 
 // load creates the cache, from the file if that is whole.
@@ -48,24 +41,18 @@ func (c *pipelineCache) load(d *Device) {
 }
 
 func (c *pipelineCache) read(d *Device) []byte {
-	path, err := c.path(d)
+	folder, name, err := c.file(d)
 	if err != nil {
 		return nil
 	}
-	file, err := os.ReadFile(path)
-	if err != nil || len(file) < sha256.Size {
-		return nil
+	data := folder.Read(name)
+	if len(data) > 0 {
+		c.saved = sha256.Sum256(data)
 	}
-	sum := sha256.Sum256(file[sha256.Size:])
-	if !bytes.Equal(sum[:], file[:sha256.Size]) {
-		return nil
-	}
-	c.saved = sum
-	return file[sha256.Size:]
+	return data
 }
 
-// save writes the cache if it has changed, under another name first: another
-// process may be reading the file.
+// save writes the cache if it has changed.
 func (c *pipelineCache) save(d *Device) {
 	if c.handle == 0 {
 		return
@@ -85,17 +72,7 @@ func (c *pipelineCache) save(d *Device) {
 	if sum == c.saved {
 		return
 	}
-	path, err := c.path(d)
-	if err != nil || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
-		return
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "*.tmp")
-	if err != nil {
-		return
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	_, err = tmp.Write(append(sum[:], data...))
-	if tmp.Close() == nil && err == nil && os.Rename(tmp.Name(), path) == nil {
+	if folder, name, err := c.file(d); err == nil && folder.Write(name, data) == nil {
 		c.saved = sum
 	}
 }

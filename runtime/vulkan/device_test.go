@@ -1,6 +1,7 @@
 package vulkan
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -470,7 +471,9 @@ func TestPipelineCache(t *testing.T) {
 		t.Fatalf("cache files %v, %v", files, err)
 	}
 	good := must[[]byte](t)(os.ReadFile(files[0]))
+	sum := sha256.Sum256(good[sha256.Size:])
 	for name, data := range map[string][]byte{
+		"planted": append(sum[:], good[sha256.Size:]...), // with a sum that anybody can make
 		"empty":   {},
 		"short":   good[:10],
 		"damaged": append(append([]byte{}, good[:len(good)-1]...), good[len(good)-1]^1),
@@ -478,8 +481,11 @@ func TestPipelineCache(t *testing.T) {
 	} {
 		check(t, os.WriteFile(files[0], data, 0o666))
 		d := openTest(t)
-		affine(t, d, 2, 2)
 		var c pipelineCache
+		if got := c.read(d); (len(got) > 0) != (name == "whole") {
+			t.Errorf("%s: %d bytes go to the driver", name, len(got))
+		}
+		affine(t, d, 2, 2)
 		if got := c.read(d); len(got) == 0 {
 			t.Errorf("%s: the cache was not written again", name)
 		}

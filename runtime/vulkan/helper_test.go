@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv("XDG_CACHE_HOME", dir)
+	os.Setenv("XDG_CONFIG_HOME", dir)
 	os.Setenv("ZINC_VALIDATE", "1")
 	code := m.Run()
 	os.RemoveAll(dir)
