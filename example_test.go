@@ -15,6 +15,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
 )
 
 // The plan of this model was compiled by `zincc compile`; a model file does as well where the program
@@ -94,11 +95,13 @@ var chatPlan = sync.OnceValue(func() string {
 		log.Fatal(err)
 	}
 	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{KV: ir.F16}})
-	if err == nil {
-		_, err = plans.WriteFile(path, r.Plan)
-	}
 	if err != nil {
 		log.Fatal(err)
 	}
+	digest, err := plans.WriteFile(path, r.Plan)
+	if err != nil {
+		log.Fatal(err)
+	}
+	trust.Accept(digest) // zincc compile records it
 	return path
 })
