@@ -1,0 +1,107 @@
+package grammar
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/machine"
+)
+
+// keys follows JSON text and knows the keys that each open object has.
+type keys struct {
+	levels []level
+	mode   keyMode
+	escape bool
+	raw    []byte // the key that is being written, without quotes
+}
+
+// level is an open object or array.
+type level struct {
+	object bool
+	key    bool // a key comes next
+	names  []string
+}
+
+type keyMode uint8
+
+const (
+	between keyMode = iota
+	inKey
+	inString
+)
+
+func (k *keys) clone() keys {
+	c := *k
+	c.levels = slices.Clone(k.levels)
+	for i := range c.levels {
+		c.levels[i].names = slices.Clip(c.levels[i].names) // appending copies
+	}
+	c.raw = slices.Clone(k.raw)
+	return c
+}
+
+// any says whether an open object has a key.
+func (k *keys) any() bool {
+	return slices.ContainsFunc(k.levels, func(l level) bool { return len(l.names) > 0 })
+}
+
+// open returns what is written of a key, and the keys that it must not become; false outside keys.
+func (k *keys) open() (raw string, names []string, ok bool) {
+	if k.mode != inKey {
+		return "", nil, false
+	}
+	return string(k.raw), k.levels[len(k.levels)-1].names, true
+}
+
+// step follows a byte that comes in a state; false if it ends a key that its object has already.
+func (k *keys) step(b byte, s *machine.State) bool {
+	if len(k.levels) == 0 {
+		if (b == '{' || b == '[') && s.JSON() {
+			k.levels = append(k.levels, level{object: b == '{', key: b == '{'})
+		}
+		return true
+	}
+	top := &k.levels[len(k.levels)-1]
+	switch k.mode {
+	case between:
+		switch b {
+		case '"':
+			k.mode = inString
+			if top.key {
+				k.mode, k.raw = inKey, k.raw[:0]
+			}
+		case '{', '[':
+			k.levels = append(k.levels, level{object: b == '{', key: b == '{'})
+		case '}', ']':
+			k.levels = k.levels[:len(k.levels)-1]
+		case ',':
+			top.key = top.object
+		}
+		return true
+	case inKey:
+		if k.escape || b != '"' {
+			k.raw = append(k.raw, b)
+		}
+	}
+	switch {
+	case k.escape:
+		k.escape = false
+	case b == '\\':
+		k.escape = true
+	case b == '"':
+		was := k.mode
+		k.mode = between
+		if was == inKey {
+			top.key = false
+			var name string
+			if json.Unmarshal([]byte(`"`+string(k.raw)+`"`), &name) != nil {
+				return true // the machine refuses it
+			}
+			if slices.Contains(top.names, name) {
+				return false
+			}
+			top.names = append(top.names, name)
+		}
+	}
+	return true
+}

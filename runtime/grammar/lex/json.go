@@ -1,0 +1,143 @@
+package lex
+
+import "strings"
+
+// Phases of a JSON string beside those of its text.
+const (
+	opening       = afterText + iota // before the first quote
+	escape                           // behind a backslash
+	hex                              // in \u, V has N digits
+	surrogate                        // behind the first half of a pair, which is V
+	surrogateMark                    // behind the backslash of the second
+	surrogateHex                     // in the second: V has the first half's bits above 16 bits, N digits below
+	closed                           // behind the last quote
+)
+
+// JSONString writes texts as JSON strings, with every escape that JSON has. Halves of pairs alone are no text.
+type JSONString struct{ Runes }
+
+// BeginJSON is the state before the first quote.
+func BeginJSON(p any) Key { return Key{Phase: opening, P: p} }
+
+// InJSON is the state behind the first quote.
+func InJSON(p any) Key { return Key{P: p} }
+
+const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+
+func (j JSONString) Step(k Key, b byte) (Key, bool) {
+	switch k.Phase {
+	case opening:
+		return Key{P: k.P}, b == '"'
+	case inText:
+		switch {
+		case b == '"':
+			_, ok := j.Runes.Accept(k.P)
+			return Key{Phase: closed, P: k.P}, ok
+		case b == '\\':
+			k.Phase = escape
+			return k, j.Any(k.P, 0, MaxRune)
+		case b < 0x20:
+			return k, false
+		}
+	case escape:
+		if b == 'u' {
+			k.Phase = hex
+			return k, j.Any(k.P, 0, MaxRune)
+		}
+		i := strings.IndexByte(escapes, b)
+		if i < 0 {
+			return k, false
+		}
+		p, ok := j.Next(k.P, rune(escaped[i]))
+		return Key{P: p}, ok
+	case hex:
+		return j.hex(k, b)
+	case surrogate:
+		k.Phase = surrogateMark
+		return k, b == '\\'
+	case surrogateMark:
+		k.Phase, k.V, k.N = surrogateHex, (k.V-0xd800)<<16, 0
+		return k, b == 'u'
+	case surrogateHex:
+		return j.second(k, b)
+	case closed:
+		return k, false
+	}
+	return stepUTF8(j.Runes, k, b)
+}
+
+func digit(b byte) (rune, bool) {
+	switch {
+	case '0' <= b && b <= '9':
+		return rune(b - '0'), true
+	case 'a' <= b|0x20 && b|0x20 <= 'f':
+		return rune(b|0x20-'a') + 10, true
+	}
+	return 0, false
+}
+
+// hex follows a digit of \u. The code points that may come of it are those with these digits first, and where halves of
+// pairs are among these, those behind the first plane.
+func (j JSONString) hex(k Key, b byte) (Key, bool) {
+	d, ok := digit(b)
+	if !ok {
+		return k, false
+	}
+	k.V, k.N = k.V<<4|d, k.N+1
+	left := 4 * (4 - int(k.N))
+	lo := k.V << left
+	hi := lo + 1<<left - 1
+	if k.N < 4 {
+		return k, j.Any(k.P, lo, hi) || j.pairs(k.P, lo, hi)
+	}
+	if 0xd800 <= k.V && k.V < 0xdc00 {
+		k.Phase = surrogate
+		return k, j.pairs(k.P, k.V, k.V)
+	}
+	p, ok := j.Next(k.P, k.V)
+	return Key{P: p}, ok
+}
+
+// pairs says whether a pair whose first half is one of lo to hi leads on.
+func (j JSONString) pairs(p any, lo, hi rune) bool {
+	lo, hi = max(lo, 0xd800), min(hi, 0xdbff)
+	return lo <= hi && j.Any(p, 0x10000+(lo-0xd800)<<10, 0x10000+(hi-0xd800)<<10+0x3ff)
+}
+
+// second follows a digit of the second half.
+func (j JSONString) second(k Key, b byte) (Key, bool) {
+	d, ok := digit(b)
+	if !ok {
+		return k, false
+	}
+	first, low := k.V>>16, k.V&0xffff<<4|d
+	k.V, k.N = first<<16|low, k.N+1
+	left := 4 * (4 - int(k.N))
+	lo := max(low<<left, 0xdc00)
+	hi := min(low<<left+1<<left-1, 0xdfff)
+	base := 0x10000 + first<<10
+	if lo > hi || !j.Any(k.P, base+lo-0xdc00, base+hi-0xdc00) {
+		return k, false
+	}
+	if k.N < 4 {
+		return k, true
+	}
+	p, ok := j.Next(k.P, base+low-0xdc00)
+	return Key{P: p}, ok
+}
+
+func (j JSONString) Accept(k Key) (any, bool) {
+	if k.Phase != closed {
+		return nil, false
+	}
+	return j.Runes.Accept(k.P)
+}
+
+func (j JSONString) More(k Key) bool { return k.Phase != closed }
+
+func (j JSONString) Radius(k Key) int {
+	if k.Phase != inText {
+		return 0
+	}
+	return j.Runes.Radius(k.P)
+}

@@ -1,0 +1,101 @@
+package lex
+
+// Key is a state of Rules. Keys that are equal are one state.
+type Key struct {
+	Phase uint8
+	N     uint8
+	V     rune
+	P     any // comparable
+}
+
+// Rules say how a language is written in bytes.
+type Rules interface {
+	// Step follows a byte; false where it leads to no text of the language.
+	Step(k Key, b byte) (Key, bool)
+	// Accept says whether the text may end here. out is what the end means to who made the rules.
+	Accept(k Key) (out any, ok bool)
+	// More says whether a byte may follow.
+	More(k Key) bool
+	// Radius is how many code points of plain text, any of them, may surely follow.
+	Radius(k Key) int
+}
+
+// Lexer is the automaton of Rules over bytes. Its states are numbers, made when they are met.
+type Lexer struct {
+	rules  Rules
+	states []state
+	index  map[Key]int32
+	JSON   bool // writes a part of JSON text
+}
+
+type state struct {
+	key      Key
+	next     *[256]int32 // 0 not known, -1 nowhere, else the state plus 1
+	out      any
+	ok, more bool
+}
+
+// NewLexer returns the lexer of rules.
+func NewLexer(r Rules) *Lexer { return &Lexer{rules: r, index: map[Key]int32{}} }
+
+// State returns the number of a state.
+func (l *Lexer) State(k Key) int32 {
+	if s, ok := l.index[k]; ok {
+		return s
+	}
+	s := int32(len(l.states))
+	st := state{key: k}
+	st.out, st.ok = l.rules.Accept(k)
+	st.more = l.rules.More(k)
+	l.states = append(l.states, st)
+	l.index[k] = s
+	return s
+}
+
+// Next follows a byte; negative where it leads nowhere.
+func (l *Lexer) Next(s int32, b byte) int32 {
+	st := &l.states[s]
+	if st.next == nil {
+		st.next = new([256]int32)
+	}
+	next := st.next
+	if n := next[b]; n != 0 {
+		return n - 1
+	}
+	k, ok := l.rules.Step(st.key, b)
+	if !ok {
+		next[b] = -1
+		return -1
+	}
+	n := l.State(k)
+	next[b] = n + 1
+	return n
+}
+
+// Accept says whether the text may end in a state, and what that means.
+func (l *Lexer) Accept(s int32) (out any, ok bool) { return l.states[s].out, l.states[s].ok }
+
+// More says whether a byte may follow.
+func (l *Lexer) More(s int32) bool { return l.states[s].more }
+
+// Radius is that of the rules.
+func (l *Lexer) Radius(s int32) int { return l.rules.Radius(l.states[s].key) }
+
+// Len is how many states there are.
+func (l *Lexer) Len() int { return len(l.states) }
+
+// Runes is a language of code points, in which more may be known of a text than that it belongs to it.
+type Runes interface {
+	Next(p any, r rune) (any, bool)
+	Any(p any, lo, hi rune) bool // whether one of lo to hi leads on
+	Accept(p any) (out any, ok bool)
+	Radius(p any) int
+}
+
+// Terms are the Runes whose states are the terms of a pool.
+type Terms struct{ *Pool }
+
+func (t Terms) Next(p any, r rune) (any, bool)  { return t.Pool.Next(p.(*Term), r) }
+func (t Terms) Any(p any, lo, hi rune) bool     { return t.AnyOf(p.(*Term), lo, hi) }
+func (t Terms) Accept(p any) (out any, ok bool) { return nil, p.(*Term).nullable }
+func (t Terms) Radius(p any) int                { return t.Pool.Radius(p.(*Term)) }

@@ -1,0 +1,281 @@
+package grammar
+
+import (
+	"sync/atomic"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
+	"github.com/zincc-dev/zincc/runtime/grammar/machine"
+)
+
+// Matcher follows one answer. One goroutine uses it at a time.
+type Matcher struct {
+	walker
+	v    *Vocabulary
+	over bool // an end token was accepted
+	err  error
+}
+
+// Match begins an answer of a model with this vocabulary.
+func (g *Grammar) Match(v *Vocabulary) *Matcher {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return &Matcher{walker: walker{g: g, state: g.machine.Begin()}, v: v}
+}
+
+// Clone returns a matcher that goes on from the same place.
+func (m *Matcher) Clone() *Matcher {
+	c := *m
+	c.keys = m.keys.clone()
+	return &c
+}
+
+// Err says why a matcher allows nothing more although the answer is not complete: the grammar is too complex.
+func (m *Matcher) Err() error { return m.err }
+
+// Done says whether the answer is complete; it may still go on.
+func (m *Matcher) Done() bool { return m.state.Final() }
+
+// Over says whether the answer is complete and cannot go on.
+func (m *Matcher) Over() bool { return m.over || m.state.Over() }
+
+// begin takes the lock for a call; the returned function ends it.
+func (m *Matcher) begin() func() {
+	m.g.mu.Lock()
+	m.g.machine.Allow()
+	return func() {
+		defer m.g.mu.Unlock()
+		if r := recover(); r != nil {
+			func() {
+				defer catch(&m.err)
+				panic(r)
+			}()
+		}
+	}
+}
+
+// Allows says whether a token may come next. Tokens that end an answer may when it is complete.
+func (m *Matcher) Allows(id int32) (ok bool) {
+	if m.over || m.err != nil || id < 0 || int(id) >= len(m.v.pieces) {
+		return false
+	}
+	if m.ends(id) {
+		return m.state.Final()
+	}
+	piece := m.v.pieces[id]
+	if piece == "" {
+		return false
+	}
+	defer m.begin()()
+	return m.follow(piece) != nil && !m.repeats(piece)
+}
+
+func (m *Matcher) ends(id int32) bool {
+	for _, e := range m.v.ends {
+		if e == id {
+			return true
+		}
+	}
+	return false
+}
+
+// follow returns where a text leads, by the machine alone.
+func (m *Matcher) follow(piece string) *machine.State {
+	s := m.state
+	for i := 0; i < len(piece) && s != nil; i++ {
+		s = m.g.machine.Next(s, piece[i])
+	}
+	return s
+}
+
+// repeats says whether a text that the machine allows has a key that its object has already.
+func (m *Matcher) repeats(piece string) bool {
+	if !m.g.unique {
+		return false
+	}
+	w := walker{g: m.g, state: m.state, keys: m.keys.clone()}
+	for i := 0; i < len(piece); i++ {
+		if !w.step(piece[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Accept takes the next token; false, and nothing is changed, if it is not allowed.
+func (m *Matcher) Accept(id int32) bool {
+	if !m.Allows(id) {
+		return false
+	}
+	if m.ends(id) {
+		m.over = true
+		return true
+	}
+	return m.AcceptText(m.v.pieces[id])
+}
+
+// AcceptText takes the next bytes; false, and nothing is changed, if they are not allowed.
+func (m *Matcher) AcceptText(piece string) (ok bool) {
+	if m.over || m.err != nil {
+		return false
+	}
+	defer m.begin()()
+	w := walker{g: m.g, state: m.state, keys: m.keys.clone()}
+	for i := 0; i < len(piece); i++ {
+		if !w.step(piece[i]) {
+			return false
+		}
+	}
+	m.walker = w
+	return true
+}
+
+// Forced returns the bytes that must come next, whatever the model would write: as far as only one may follow. most
+// bounds how many.
+func (m *Matcher) Forced(most int) (text []byte) {
+	if m.over || m.err != nil {
+		return nil
+	}
+	defer m.begin()()
+	for s := m.state; len(text) < most; {
+		b, ok := m.g.machine.Forced(s)
+		if !ok {
+			break
+		}
+		text = append(text, b)
+		s = m.g.machine.Next(s, b)
+	}
+	return text
+}
+
+// note is what a grammar keeps of a state: the tokens that may follow, by the machine alone.
+type note struct {
+	v    *Vocabulary
+	mask atomic.Pointer[Mask]
+}
+
+// Mask returns the tokens that may come next. It must not be changed. It is nil if Err is not.
+func (m *Matcher) Mask() (mask Mask) {
+	if m.err != nil {
+		return nil
+	}
+	if m.over {
+		return NewMask(m.v.Len())
+	}
+	defer m.begin()()
+	n, _ := m.state.Note.(*note)
+	if n == nil || n.v != m.v {
+		n = &note{v: m.v}
+		m.state.Note = n
+	}
+	if p := n.mask.Load(); p != nil {
+		return m.distinct(*p)
+	}
+	made := m.make()
+	n.mask.Store(&made)
+	m.v.keep(n)
+	return m.distinct(made)
+}
+
+// make makes the mask of the state.
+func (m *Matcher) make() Mask {
+	v := m.v
+	mask := NewMask(v.Len())
+	walk := v.all
+	if r := m.state.Radius(); r > 0 {
+		for i := range v.slices {
+			if s := &v.slices[i]; s.radius <= r {
+				copy(mask, s.mask)
+				walk = s.rest
+				break
+			}
+		}
+	}
+	m.walk(walk, mask)
+	if m.state.Final() {
+		for _, id := range v.ends {
+			if int(id) < v.Len() && id >= 0 {
+				mask.set(id)
+			}
+		}
+	} else {
+		for _, id := range v.ends {
+			if int(id) < v.Len() && id >= 0 {
+				mask.clear(id)
+			}
+		}
+	}
+	return mask
+}
+
+// walk adds the tokens of a trie that the state allows.
+func (m *Matcher) walk(t trie, mask Mask) {
+	v, mc := m.v, m.g.machine
+	stack := make([]*machine.State, 64)
+	stack[0] = m.state
+	for i := 0; i < len(t); {
+		n := &t[i]
+		s := mc.Next(stack[n.depth-1], n.b)
+		if s == nil {
+			i = int(n.end)
+			continue
+		}
+		if int(n.depth) == len(stack) {
+			stack = append(stack, make([]*machine.State, len(stack))...)
+		}
+		stack[n.depth] = s
+		if n.token >= 0 {
+			v.add(mask, n.token)
+		}
+		i++
+	}
+}
+
+// distinct takes tokens out of a mask that would write a key again.
+func (m *Matcher) distinct(mask Mask) Mask {
+	if !m.g.unique || !m.keys.any() {
+		return mask
+	}
+	out := append(Mask(nil), mask...)
+	if raw, names, ok := m.keys.open(); ok {
+		for _, name := range names {
+			m.without(out, raw, name)
+		}
+	}
+	for _, id := range m.v.quoted {
+		if out.Has(id) && m.repeats(m.v.pieces[id]) {
+			out.clear(id)
+		}
+	}
+	return out
+}
+
+// without takes out the tokens that end a key, of which raw is written, as name.
+func (m *Matcher) without(mask Mask, raw, name string) {
+	l := lex.NewLexer(lex.JSONString{Runes: lex.Exactly(name)})
+	s := l.State(lex.InJSON(0))
+	for i := 0; i < len(raw); i++ {
+		if s = l.Next(s, raw[i]); s < 0 {
+			return
+		}
+	}
+	t := m.v.all
+	stack := []int32{s}
+	for i := 0; i < len(t); {
+		n := &t[i]
+		s := l.Next(stack[n.depth-1], n.b)
+		if s < 0 {
+			i = int(n.end)
+			continue
+		}
+		if _, closed := l.Accept(s); closed {
+			for ; i < int(n.end); i++ {
+				for id := t[i].token; id >= 0; id = m.v.twins[id] {
+					mask.clear(id)
+				}
+			}
+			continue
+		}
+		stack = append(stack[:n.depth], s)
+		i++
+	}
+}

@@ -1,0 +1,194 @@
+// Package schema makes grammars of JSON schemas: of drafts 7 and 2020-12, and what drafts 4, 6 and 2019-09 write in the
+// same way or otherwise. A schema becomes a union of alts, ways to be valid. What holds of a member or an element is the
+// conjunction of all schemas that speak of it.
+package schema
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/ecma"
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
+	"github.com/zincc-dev/zincc/runtime/grammar/machine"
+)
+
+// Options say how a schema is read.
+type Options struct {
+	// AnyFormat takes format for a remark, as draft 2020-12 has it unless a vocabulary says otherwise.
+	AnyFormat bool
+	// AnyNumber lets numbers begin in every way in which some number of the schema is written, with an exponent if need be. A
+	// model that has begun 4.5 where integers are wanted could only go on to 4.5e1 then; so without it, digits come only if a
+	// number without an exponent can still become of them.
+	AnyNumber bool
+	// Syntax is how values are written; nil: as JSON.
+	Syntax *Syntax
+}
+
+// compiler makes the grammar of a document.
+type compiler struct {
+	o         Options
+	pool      *lex.Pool
+	doc       *document
+	syntax    *writer
+	unions    map[string]*union
+	exclusive []exclusive
+	queue     []*union
+	mades     map[madeKey]*node
+	nothing   *node
+	open      bool // an object takes names that no schema has
+	remarks   []Remark
+	terms     map[string]*lex.Term
+	matchesAt map[matchAt]*matchAt
+}
+
+// exclusive are the branches of a oneOf.
+type exclusive struct {
+	node *node
+	list [][]*alt
+}
+
+// Remark is a part of a schema that is no condition of what is written.
+type Remark struct{ Keyword, Path, Why string }
+
+// Result is a compiled schema.
+type Result struct {
+	Root    machine.Item
+	Unique  bool // keys that no schema names must not come twice
+	Remarks []Remark
+}
+
+// Compile makes the grammar of a schema. An error is an *Error, or a panic with a *lex.LimitError.
+func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	v, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := newDocument(v)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}}
+	c.syntax = newWriter(c, o.Syntax)
+	root := c.union(doc.root)
+	if err := c.all(); err != nil {
+		return nil, err
+	}
+	if !c.inhabited(root) {
+		return nil, doc.root.fail("", "nothing is valid by it")
+	}
+	return &Result{Root: c.syntax.document(root), Unique: c.open && c.syntax.json, Remarks: c.remarks}, nil
+}
+
+// union is the conjunction of schemas, as a union of alts.
+type union struct {
+	nodes   []*node
+	alts    []*alt
+	made    bool
+	state   inhabitation
+	symbol  *machine.Symbol
+	arrays  map[*alt]*arrayDef
+	objects map[*alt]*objectDef
+}
+
+// union returns the conjunction of schemas; none of them: anything.
+func (c *compiler) union(nodes ...*node) *union {
+	list := slices.Clone(nodes)
+	slices.SortFunc(list, func(a, b *node) int { return a.id - b.id })
+	list = slices.Compact(list)
+	var key []byte
+	for _, n := range list {
+		key = binary.AppendUvarint(key, uint64(n.id))
+	}
+	u := c.unions[string(key)]
+	if u == nil {
+		u = &union{nodes: list, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}}
+		c.unions[string(key)] = u
+		c.queue = append(c.queue, u)
+		c.pool.Spend(1)
+	}
+	return u
+}
+
+// make works out the alts of a union.
+func (c *compiler) make(u *union) error {
+	if u.made {
+		return nil
+	}
+	alts := []*alt{full()}
+	for i, n := range u.nodes {
+		options, err := c.expand(n)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			alts = options
+			continue
+		}
+		if alts, err = c.product(alts, options, n, "allOf"); err != nil {
+			return err
+		}
+	}
+	u.alts, u.made = alts, true
+	return nil
+}
+
+// must makes a union within a search that cannot return an error.
+func (c *compiler) must(u *union) *union {
+	if err := c.make(u); err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// all makes every union that can be reached, so that what is not supported is found before the first token.
+func (c *compiler) all() error {
+	for len(c.queue) > 0 {
+		u := c.queue[0]
+		c.queue = c.queue[1:]
+		if err := c.make(u); err != nil {
+			return err
+		}
+		for _, a := range u.alts {
+			if a.types&isArray != 0 {
+				c.array(u, a)
+			}
+			if a.types&isObject != 0 {
+				c.object(u, a)
+			}
+		}
+		for _, x := range c.exclusive {
+			if err := c.disjoint(x); err != nil {
+				return err
+			}
+		}
+		c.exclusive = c.exclusive[:0]
+	}
+	return nil
+}
+
+// pattern returns the texts in which an ECMAScript pattern is found.
+func (c *compiler) pattern(n *node, keyword, source string) (*lex.Term, error) {
+	if t := c.terms[source]; t != nil {
+		return t, nil
+	}
+	defer n.blame(keyword)
+	t, err := ecma.Search(c.pool, source)
+	if err != nil {
+		e := n.fail(keyword, err.Error())
+		if u, ok := err.(*ecma.Error); ok {
+			e.Refused = u.Refused
+		}
+		return nil, e
+	}
+	c.terms[source] = t
+	return t, nil
+}

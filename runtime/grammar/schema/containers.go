@@ -1,0 +1,145 @@
+package schema
+
+import "strconv"
+
+// readArrays reads what a schema says of arrays.
+func (c *compiler) readArrays(n *node, base *alt) error {
+	a := &arrays{max: -1}
+	said := false
+	list, rest := "prefixItems", "items"
+	if n.draft <= draft2019 {
+		list, rest = "items", "additionalItems"
+		if v := n.get("items"); v == nil || v.kind != array {
+			list, rest = "", "items"
+		}
+	}
+	if v := n.get(list); list != "" && v != nil {
+		if v.kind != array {
+			return n.fail(list, "want an array of schemas")
+		}
+		for i, s := range v.list {
+			a.prefix = append(a.prefix, c.doc.node(s, n, list+"/"+strconv.Itoa(i)))
+		}
+		said = true
+	}
+	if v := n.get(rest); v != nil {
+		if v.kind == array {
+			return n.fail(rest, "want a schema; lists of schemas are prefixItems since draft 2020-12")
+		}
+		a.rest, said = c.doc.node(v, n, rest), true
+	}
+	for _, b := range []struct {
+		name string
+		to   *int
+	}{{"minItems", &a.min}, {"maxItems", &a.max}} {
+		if v := n.get(b.name); v != nil {
+			var err error
+			if *b.to, err = n.count(b.name, v); err != nil {
+				return err
+			}
+			said = true
+		}
+	}
+	if said {
+		base.arr = append(base.arr, a)
+	}
+	return nil
+}
+
+// readObjects reads what a schema says of objects.
+func (c *compiler) readObjects(n *node, base *alt) error {
+	o := &objects{max: -1}
+	said := false
+	if v := n.get("properties"); v != nil {
+		if v.kind != object {
+			return n.fail("properties", "want an object of schemas")
+		}
+		o.props = map[string]*node{}
+		for _, m := range v.members {
+			o.props[m.name] = c.doc.node(m.value, n, "properties/"+escapePointer(m.name))
+		}
+		said = true
+	}
+	if v := n.get("patternProperties"); v != nil {
+		if v.kind != object {
+			return n.fail("patternProperties", "want an object of schemas")
+		}
+		for _, m := range v.members {
+			t, err := c.pattern(n, "patternProperties", m.name)
+			if err != nil {
+				return err
+			}
+			o.patterns = append(o.patterns, pattern{t, c.doc.node(m.value, n, "patternProperties/"+escapePointer(m.name))})
+		}
+		said = true
+	}
+	if v := n.get("additionalProperties"); v != nil {
+		o.extra, said = c.doc.node(v, n, "additionalProperties"), true
+	}
+	if v := n.get("propertyNames"); v != nil && n.draft >= draft6 {
+		o.names, said = c.doc.node(v, n, "propertyNames"), true
+	}
+	if v := n.get("required"); v != nil && !(n.draft == draft4 && v.kind != array) {
+		names, err := n.strings("required", v)
+		if err != nil {
+			return err
+		}
+		o.required, said = names, true
+	}
+	for _, key := range []string{"dependentRequired", "dependencies"} {
+		v := n.get(key)
+		if v == nil || key == "dependentRequired" && n.draft < draft2019 {
+			continue
+		}
+		if v.kind != object {
+			return n.fail(key, "want an object")
+		}
+		for _, m := range v.members {
+			if m.kind == yes || m.kind == object && len(m.members) == 0 && key == "dependencies" {
+				continue
+			}
+			if m.kind != array {
+				return n.refuse(key, "schemas are not supported, lists of names are")
+			}
+			names, err := n.strings(key, m.value)
+			if err != nil {
+				return err
+			}
+			if o.needs == nil {
+				o.needs = map[string][]string{}
+			}
+			o.needs[m.name], said = append(o.needs[m.name], names...), true
+		}
+	}
+	for _, b := range []struct {
+		name string
+		to   *int
+	}{{"minProperties", &o.min}, {"maxProperties", &o.max}} {
+		if v := n.get(b.name); v != nil {
+			var err error
+			if *b.to, err = n.count(b.name, v); err != nil {
+				return err
+			}
+			said = true
+		}
+	}
+	if said {
+		base.obj = append(base.obj, o)
+	}
+	return nil
+}
+
+// strings reads an array of strings.
+func (n *node) strings(keyword string, v *value) ([]string, error) {
+	if v.kind != array {
+		return nil, n.fail(keyword, "want an array of strings")
+	}
+	var out []string
+	for _, s := range v.list {
+		if s.kind != str {
+			return nil, n.fail(keyword, "want an array of strings")
+		}
+		out = append(out, s.text)
+	}
+	return out, nil
+}

@@ -1,0 +1,256 @@
+package schema
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// draft is the version of JSON schema that a part of a document is written in.
+type draft int
+
+const (
+	draft4    draft = 4
+	draft6    draft = 6
+	draft7    draft = 7
+	draft2019 draft = 2019
+	draft2020 draft = 2020
+)
+
+// drafts are the values of $schema.
+var drafts = map[string]draft{
+	"json-schema.org/draft-04/schema":      draft4,
+	"json-schema.org/draft-06/schema":      draft6,
+	"json-schema.org/draft-07/schema":      draft7,
+	"json-schema.org/draft/2019-09/schema": draft2019,
+	"json-schema.org/draft/2020-12/schema": draft2020,
+	"json-schema.org/schema":               draft7, // the newest one, when that was still in use
+}
+
+// node is a schema: a place in a document.
+type node struct {
+	*value
+	id    int
+	path  string // JSON pointer
+	base  string // against which references are resolved
+	draft draft
+
+	alts      []*alt // once expanded
+	expanded  bool
+	expanding bool
+}
+
+// fail is an error about a keyword of the node.
+func (n *node) fail(keyword, problem string) *Error {
+	return &Error{Keyword: keyword, Path: n.path, Problem: problem}
+}
+
+// refuse says that a keyword is not supported.
+func (n *node) refuse(keyword, why string) *Error {
+	return &Error{Keyword: keyword, Path: n.path, Problem: why, Refused: true}
+}
+
+// document finds the schemas of a text.
+type document struct {
+	root    *node
+	nodes   map[*value]*node
+	count   int
+	ids     map[string]*value // documents within by their URI, without fragment
+	anchors map[string]*value // by URI and name
+}
+
+// Where schemas stand in a schema.
+var (
+	oneSchema = []string{"additionalItems", "additionalProperties", "contains", "else", "if", "then", "not", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties", "contentSchema", "items"}
+	manySchemas = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
+	named       = []string{"properties", "patternProperties", "definitions", "$defs", "dependentSchemas", "dependencies"}
+)
+
+func newDocument(v *value) (*document, error) {
+	d := &document{nodes: map[*value]*node{}, ids: map[string]*value{}, anchors: map[string]*value{}}
+	if v.kind != object && v.kind != yes && v.kind != no {
+		return nil, &Error{Problem: "want an object, true or false"}
+	}
+	d.ids[""] = v
+	if err := d.enter(v, "", "", draft2020, nil); err != nil {
+		return nil, err
+	}
+	d.root = d.nodes[v]
+	return d, nil
+}
+
+// add makes a node.
+func (d *document) add(v *value, path, base string, version draft) *node {
+	n := &node{value: v, id: d.count, path: path, base: base, draft: version}
+	d.count++
+	d.nodes[v] = n
+	return n
+}
+
+// enter notes a schema and those within.
+func (d *document) enter(v *value, path, base string, version draft, parent *node) error {
+	if d.nodes[v] != nil {
+		return nil
+	}
+	if v.kind != object {
+		d.add(v, path, base, version)
+		return nil
+	}
+	if s := v.get("$schema"); s != nil && s.kind == str {
+		name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s.text, "https://"), "http://"), "#")
+		known, ok := drafts[name]
+		if !ok && parent == nil {
+			return (&node{path: path}).refuse("$schema", "is none of drafts 4, 6, 7, 2019-09 and 2020-12: "+quote(s.text))
+		}
+		if ok {
+			version = known
+		}
+	}
+	idName := "$id"
+	if version == draft4 {
+		idName = "id"
+	}
+	old := version <= draft7
+	id := v.get(idName)
+	if old && v.get("$ref") != nil {
+		id = nil
+	}
+	if id != nil && id.kind == str {
+		switch {
+		case old && strings.HasPrefix(id.text, "#"):
+			d.anchors[base+id.text] = v
+		default:
+			u := resolve(base, id.text)
+			name, fragment, _ := strings.Cut(u, "#")
+			if name != base || parent == nil {
+				d.ids[name] = v
+				base = name
+			}
+			if old && fragment != "" {
+				d.anchors[name+"#"+fragment] = v
+			}
+		}
+	}
+	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
+		if a := v.get(key); !old && a != nil && a.kind == str {
+			d.anchors[base+"#"+a.text] = v
+		}
+	}
+	n := d.add(v, path, base, version)
+	for _, key := range oneSchema {
+		if c := v.get(key); c != nil && c.kind == object {
+			if err := d.enter(c, path+"/"+key, base, version, n); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range manySchemas {
+		if c := v.get(key); c != nil && c.kind == array {
+			for i, s := range c.list {
+				if err := d.enter(s, path+"/"+key+"/"+strconv.Itoa(i), base, version, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, key := range named {
+		if c := v.get(key); c != nil && c.kind == object {
+			for _, m := range c.members {
+				if err := d.enter(m.value, path+"/"+key+"/"+escapePointer(m.name), base, version, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// node returns the node of a schema within another one, at a place of it.
+func (d *document) node(v *value, within *node, place string) *node {
+	if n := d.nodes[v]; n != nil {
+		return n
+	}
+	return d.add(v, within.path+"/"+place, within.base, within.draft)
+}
+
+func resolve(base, ref string) string {
+	u, err := url.Parse(ref)
+	if err != nil {
+		return ref
+	}
+	b, err := url.Parse(base)
+	if err != nil || base == "" {
+		return u.String()
+	}
+	if b.Opaque != "" { // as of urn:
+		if strings.HasPrefix(ref, "#") {
+			return base + ref
+		}
+		return ref
+	}
+	return b.ResolveReference(u).String()
+}
+
+// follow returns the schema that a reference names.
+func (d *document) follow(from *node, keyword, ref string) (*node, error) {
+	uri, fragment, _ := strings.Cut(resolve(from.base, ref), "#")
+	if strings.HasPrefix(ref, "#") {
+		uri = from.base
+	}
+	root, ok := d.ids[uri]
+	if !ok {
+		return nil, from.refuse(keyword, "refers to another document: "+quote(ref))
+	}
+	if text, err := url.PathUnescape(fragment); err == nil {
+		fragment = text
+	}
+	if fragment == "" {
+		return d.nodes[root], nil
+	}
+	if fragment[0] != '/' {
+		if v := d.anchors[uri+"#"+fragment]; v != nil {
+			return d.nodes[v], nil
+		}
+		return nil, from.fail(keyword, "there is no "+quote(ref))
+	}
+	v, within := root, d.nodes[root]
+	path := within.path
+	for _, part := range strings.Split(fragment[1:], "/") {
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		var next *value
+		switch v.kind {
+		case object:
+			next = v.get(name)
+		case array:
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v.list) {
+				next = v.list[i]
+			}
+		}
+		if next == nil {
+			return nil, from.fail(keyword, "there is no "+quote(ref))
+		}
+		v, path = next, path+"/"+part
+		if n := d.nodes[v]; n != nil {
+			within = n
+		}
+	}
+	if n := d.nodes[v]; n != nil {
+		return n, nil
+	}
+	if v.kind != object && v.kind != yes && v.kind != no {
+		return nil, from.fail(keyword, "is no schema: "+quote(ref))
+	}
+	if err := d.enter(v, path, within.base, within.draft, within); err != nil {
+		return nil, err
+	}
+	return d.nodes[v], nil
+}
+
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + ".."
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,471 @@
+package schema
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
+)
+
+// keyword is how a keyword narrows what is valid. base is the alt of the schema's own keywords.
+type keyword struct {
+	name string
+	read func(c *compiler, n *node, v *value, base *alt) error
+}
+
+// simple are keywords that hold for values of one type and need no other schema. Those of arrays and objects are in
+// containers.go.
+var simple = []keyword{
+	{"type", readType},
+	{"minimum", readMinimum},
+	{"maximum", readMaximum},
+	{"exclusiveMinimum", readExclusiveMinimum},
+	{"exclusiveMaximum", readExclusiveMaximum},
+	{"multipleOf", readMultiple},
+	{"minLength", readMinLength},
+	{"maxLength", readMaxLength},
+	{"pattern", readPattern},
+	{"format", readFormat},
+}
+
+// full is the alt of all values.
+func full() *alt { return &alt{types: allType} }
+
+// expand returns the ways to be valid by a schema.
+func (c *compiler) expand(n *node) ([]*alt, error) {
+	if n.expanded {
+		return n.alts, nil
+	}
+	if n.expanding {
+		return nil, n.fail("$ref", "leads back to itself without an object or an array between")
+	}
+	n.expanding = true
+	alts, err := c.expandOnce(n)
+	n.expanding = false
+	if err != nil {
+		return nil, err
+	}
+	n.alts, n.expanded = alts, true
+	return alts, nil
+}
+
+func (c *compiler) expandOnce(n *node) ([]*alt, error) {
+	switch n.kind {
+	case yes:
+		return []*alt{full()}, nil
+	case no:
+		return nil, nil
+	case object:
+	default:
+		return nil, n.fail("", "a schema is an object, true or false")
+	}
+	if ref := n.get("$ref"); ref != nil && n.draft <= draft7 {
+		return c.reference(n, "$ref", ref, []*alt{full()})
+	}
+	if err := c.refused(n); err != nil {
+		return nil, err
+	}
+	base := full()
+	for _, k := range simple {
+		if v := n.get(k.name); v != nil {
+			if err := k.read(c, n, v, base); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if base.types&isArray != 0 {
+		if err := c.readArrays(n, base); err != nil {
+			return nil, err
+		}
+	}
+	if base.types&isObject != 0 {
+		if err := c.readObjects(n, base); err != nil {
+			return nil, err
+		}
+	}
+	alts, err := c.product([]*alt{base}, []*alt{full()}, n, "type")
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range applicators {
+		v := n.get(in.name)
+		if v == nil || n.draft < in.since {
+			continue
+		}
+		if alts, err = in.apply(c, n, v, alts); err != nil {
+			return nil, err
+		}
+	}
+	return alts, nil
+}
+
+// applicator is a keyword that takes the schema's values for values of other schemas, or of a list.
+type applicator struct {
+	name  string
+	since draft
+	apply func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error)
+}
+
+var applicators []applicator
+
+func init() { // they expand schemas, which reads the table
+	applicators = []applicator{
+		{"enum", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			if v.kind != array {
+				return nil, n.fail("enum", "want an array")
+			}
+			return c.product(alts, c.constants(n, v.list), n, "enum")
+		}},
+		{"const", draft6, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			return c.product(alts, c.constants(n, []*value{v}), n, "const")
+		}},
+		{"$ref", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			return c.reference(n, "$ref", v, alts)
+		}},
+		{"allOf", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			list, err := c.branches(n, "allOf", v)
+			for _, options := range list {
+				if err == nil {
+					alts, err = c.product(alts, options, n, "allOf")
+				}
+			}
+			return alts, err
+		}},
+		{"anyOf", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			list, err := c.branches(n, "anyOf", v)
+			if err != nil {
+				return nil, err
+			}
+			return c.product(alts, slices.Concat(list...), n, "anyOf")
+		}},
+		{"oneOf", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			list, err := c.branches(n, "oneOf", v)
+			if err != nil {
+				return nil, err
+			}
+			for i := range list {
+				if list[i], err = c.product(alts, list[i], n, "oneOf"); err != nil {
+					return nil, err
+				}
+			}
+			out := slices.Concat(list...)
+			c.exclusive = append(c.exclusive, exclusive{n, list})
+			return out, nil
+		}},
+		{"not", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			inner, err := c.expand(c.doc.node(v, n, "not"))
+			if err != nil {
+				return nil, err
+			}
+			for _, a := range inner {
+				options, err := c.without(n, a)
+				if err != nil {
+					return nil, err
+				}
+				if alts, err = c.product(alts, options, n, "not"); err != nil {
+					return nil, err
+				}
+			}
+			return alts, nil
+		}},
+	}
+}
+
+// branches expands the schemas of a list.
+func (c *compiler) branches(n *node, keyword string, v *value) ([][]*alt, error) {
+	if v.kind != array || len(v.list) == 0 {
+		return nil, n.fail(keyword, "want an array of schemas")
+	}
+	list := make([][]*alt, len(v.list))
+	for i, s := range v.list {
+		var err error
+		if list[i], err = c.expand(c.doc.node(s, n, keyword+"/"+strconv.Itoa(i))); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (c *compiler) reference(n *node, keyword string, v *value, alts []*alt) ([]*alt, error) {
+	if v.kind != str {
+		return nil, n.fail(keyword, "want a string")
+	}
+	to, err := c.doc.follow(n, keyword, v.text)
+	if err != nil {
+		return nil, err
+	}
+	if to.expanding {
+		return nil, n.fail(keyword, "leads back to itself without an object or an array between")
+	}
+	options, err := c.expand(to)
+	if err != nil {
+		return nil, err
+	}
+	return c.product(alts, options, n, keyword)
+}
+
+// refused looks for keywords that are not supported.
+func (c *compiler) refused(n *node) error {
+	trivial := func(v *value) bool { return v.kind == yes || v.kind == object && len(v.members) == 0 }
+	for _, m := range n.members {
+		switch m.name {
+		case "unevaluatedItems", "unevaluatedProperties":
+			if n.draft >= draft2019 && !trivial(m.value) {
+				return n.refuse(m.name, "is not supported")
+			}
+		case "contains":
+			if n.draft >= draft6 {
+				return n.refuse(m.name, "is not supported")
+			}
+		case "uniqueItems":
+			if m.kind == yes {
+				return n.refuse(m.name, "is not supported")
+			}
+		case "if":
+			if n.draft >= draft7 && (n.get("then") != nil || n.get("else") != nil) {
+				return n.refuse(m.name, "is not supported")
+			}
+		case "dependentSchemas":
+			if n.draft >= draft2019 && len(m.members) > 0 {
+				return n.refuse(m.name, "is not supported")
+			}
+		case "$dynamicRef":
+			if n.draft >= draft2020 {
+				return n.refuse(m.name, "is not supported")
+			}
+		case "$recursiveRef":
+			if n.draft == draft2019 {
+				return n.refuse(m.name, "is not supported")
+			}
+		}
+	}
+	return nil
+}
+
+var typeNames = map[string]types{"null": isNull, "boolean": isBool, "number": isNumber, "integer": isNumber,
+	"string": isString, "array": isArray, "object": isObject}
+
+func readType(c *compiler, n *node, v *value, base *alt) error {
+	list := []*value{v}
+	if v.kind == array {
+		list = v.list
+	}
+	var set types
+	whole, any := false, false
+	for _, t := range list {
+		bits, ok := typeNames[t.text]
+		if t.kind != str || !ok {
+			return n.fail("type", "want the names of types")
+		}
+		set |= bits
+		whole = whole || t.text == "integer"
+		any = any || t.text == "number"
+	}
+	base.types &= set
+	if whole && !any {
+		base.num = base.num.and(num{mult: big.NewRat(1, 1)})
+	}
+	return nil
+}
+
+// maxExponent bounds those of numbers in schemas.
+const maxExponent = 4096
+
+// decimal reads a number as it is.
+func decimal(text string) (*big.Rat, bool) {
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		if e, err := strconv.Atoi(text[i+1:]); err != nil || e > maxExponent || e < -maxExponent {
+			return nil, false
+		}
+	}
+	if len(text) > maxExponent {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+func (n *node) decimal(keyword string, v *value) (*big.Rat, error) {
+	if v.kind == number {
+		if r, ok := decimal(v.text); ok {
+			return r, nil
+		}
+	}
+	return nil, n.fail(keyword, "want a number of at most 4096 digits")
+}
+
+func readMinimum(c *compiler, n *node, v *value, base *alt) error {
+	r, err := n.decimal("minimum", v)
+	open := n.get("exclusiveMinimum")
+	base.num = base.num.and(num{lo: r, loOpen: n.draft == draft4 && open != nil && open.kind == yes})
+	return err
+}
+
+func readMaximum(c *compiler, n *node, v *value, base *alt) error {
+	r, err := n.decimal("maximum", v)
+	open := n.get("exclusiveMaximum")
+	base.num = base.num.and(num{hi: r, hiOpen: n.draft == draft4 && open != nil && open.kind == yes})
+	return err
+}
+
+func readExclusiveMinimum(c *compiler, n *node, v *value, base *alt) error {
+	if n.draft == draft4 {
+		return nil // minimum has read it
+	}
+	r, err := n.decimal("exclusiveMinimum", v)
+	base.num = base.num.and(num{lo: r, loOpen: true})
+	return err
+}
+
+func readExclusiveMaximum(c *compiler, n *node, v *value, base *alt) error {
+	if n.draft == draft4 {
+		return nil
+	}
+	r, err := n.decimal("exclusiveMaximum", v)
+	base.num = base.num.and(num{hi: r, hiOpen: true})
+	return err
+}
+
+func readMultiple(c *compiler, n *node, v *value, base *alt) error {
+	r, err := n.decimal("multipleOf", v)
+	if err == nil && r.Sign() <= 0 {
+		err = n.fail("multipleOf", "want a number above 0")
+	}
+	base.num = base.num.and(num{mult: r})
+	return err
+}
+
+// count reads a number of things.
+func (n *node) count(keyword string, v *value) (int, error) {
+	if v.kind == number {
+		if r, ok := decimal(v.text); ok && r.IsInt() && r.Sign() >= 0 {
+			if !r.Num().IsInt64() || r.Num().Int64() > 1<<30 {
+				return 1 << 30, nil
+			}
+			return int(r.Num().Int64()), nil
+		}
+	}
+	return 0, n.fail(keyword, "want a whole number, 0 or more")
+}
+
+func readMinLength(c *compiler, n *node, v *value, base *alt) error {
+	least, err := n.count("minLength", v)
+	base.text = append(base.text, c.pool.Repeat(c.pool.Set(lex.All()), least, -1))
+	return err
+}
+
+func readMaxLength(c *compiler, n *node, v *value, base *alt) error {
+	most, err := n.count("maxLength", v)
+	base.text = append(base.text, c.pool.Repeat(c.pool.Set(lex.All()), 0, most))
+	return c.narrow(n, "maxLength", base, err)
+}
+
+func readPattern(c *compiler, n *node, v *value, base *alt) error {
+	if v.kind != str {
+		return n.fail("pattern", "want a string")
+	}
+	t, err := c.pattern(n, "pattern", v.text)
+	base.text = append(base.text, t)
+	return c.narrow(n, "pattern", base, err)
+}
+
+// narrow joins what holds of strings, and takes them out if no text is left.
+func (c *compiler) narrow(n *node, keyword string, base *alt, err error) error {
+	if err != nil {
+		return err
+	}
+	defer n.blame(keyword)
+	if t := c.pool.And(base.text...); c.pool.Live(t) {
+		base.text = []*lex.Term{t}
+	} else {
+		base.types &^= isString
+	}
+	return nil
+}
+
+// blame adds where a limit was broken.
+func (n *node) blame(keyword string) {
+	if r := recover(); r != nil {
+		if limit, ok := r.(*lex.LimitError); ok {
+			panic(n.fail(keyword, limit.What))
+		}
+		panic(r)
+	}
+}
+
+// constants returns the ways to be one of a list of values.
+func (c *compiler) constants(n *node, list []*value) []*alt {
+	one := &alt{num: num{listed: true}}
+	var texts []*lex.Term
+	var out []*alt
+	for _, v := range list {
+		switch v.kind {
+		case null:
+			one.types |= isNull
+		case yes:
+			one.types |= isTrue
+		case no:
+			one.types |= isFalse
+		case number:
+			if r, ok := decimal(v.text); ok {
+				one.types |= isNumber
+				one.num.values = append(one.num.values, r)
+			} else {
+				panic(n.fail("enum", "has a number of more than 4096 digits"))
+			}
+		case str:
+			one.types |= isString
+			texts = append(texts, c.pool.Text(v.text))
+		case array:
+			a := &arrays{rest: c.never(n), min: len(v.list), max: len(v.list)}
+			for _, e := range v.list {
+				a.prefix = append(a.prefix, c.constant(n, e))
+			}
+			out = append(out, &alt{types: isArray, arr: []*arrays{a}})
+		case object:
+			o := &objects{props: map[string]*node{}, extra: c.never(n), max: -1}
+			for _, m := range v.members {
+				o.props[m.name] = c.constant(n, m.value)
+				o.required = append(o.required, m.name)
+			}
+			out = append(out, &alt{types: isObject, obj: []*objects{o}})
+		}
+	}
+	if len(texts) > 0 {
+		one.text = []*lex.Term{c.pool.Or(texts...)}
+	}
+	if one.types != 0 {
+		out = append(out, one)
+	}
+	return out
+}
+
+// constant is the schema of one value.
+func (c *compiler) constant(n *node, v *value) *node {
+	return c.made(n, v, "const")
+}
+
+// made returns the schema {keyword: v}. The same v gives the same schema.
+func (c *compiler) made(n *node, v *value, keyword string) *node {
+	k := madeKey{v, keyword}
+	m := c.mades[k]
+	if m == nil {
+		m = c.doc.add(&value{kind: object, members: []member{{keyword, v}}}, n.path, n.base, draft2020)
+		c.mades[k] = m
+	}
+	return m
+}
+
+type madeKey struct {
+	v       *value
+	keyword string
+}
+
+// never is the schema of nothing.
+func (c *compiler) never(n *node) *node {
+	if c.nothing == nil {
+		c.nothing = c.doc.add(&value{kind: no}, n.path, n.base, draft2020)
+	}
+	return c.nothing
+}

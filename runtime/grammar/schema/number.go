@@ -1,0 +1,447 @@
+package schema
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
+)
+
+// anyNumber is every number that JSON has.
+func anyNumber(p *lex.Pool) *lex.Term {
+	digit := p.Set(lex.NewSet(lex.Range{Lo: '0', Hi: '9'}))
+	digits := p.Repeat(digit, 1, -1)
+	return p.Cat(p.Opt(p.Text("-")),
+		p.Or(p.Text("0"), p.Cat(p.Set(lex.NewSet(lex.Range{Lo: '1', Hi: '9'})), p.Repeat(digit, 0, -1))),
+		p.Opt(p.Cat(p.Text("."), digits)),
+		p.Opt(p.Cat(p.Set(lex.Chars("eE")), p.Opt(p.Set(lex.Chars("+-"))), digits)))
+}
+
+// numbers writes a set of numbers as JSON does. Its states are what is written, or what is left of it where other texts
+// have the same rest.
+type numbers struct {
+	num
+	any bool // Options.AnyNumber
+}
+
+// Phases of a number.
+const (
+	atSign  uint8 = iota
+	atDigit       // behind the sign
+	atZero        // behind a first 0
+	inWhole
+	atPoint
+	inFraction
+	atExponent
+	atExponentDigit // behind its sign
+	inExponent
+)
+
+// exponents is the state behind an e: which exponents make a number of the set, and what is written of one.
+type exponents struct {
+	spans string // intervals that ascend: "from:to;"
+	minus bool
+	x     int64 // of the digits, at most hugeExponent
+}
+
+// hugeExponent stands for all exponents from it on.
+const hugeExponent = 1 << 40
+
+func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
+	isDigit := '0' <= b && b <= '9'
+	if k.Phase >= atExponent {
+		return n.exponent(k, b)
+	}
+	text, _ := k.P.(string)
+	switch {
+	case b == '-' && k.Phase == atSign:
+		return n.mantissa(text+"-", atDigit)
+	case b == '0' && k.Phase <= atDigit:
+		return n.mantissa(text+"0", atZero)
+	case isDigit && (k.Phase <= atDigit || k.Phase == inWhole):
+		return n.mantissa(text+string(b), inWhole)
+	case b == '.' && (k.Phase == atZero || k.Phase == inWhole):
+		return n.mantissa(text+".", atPoint)
+	case isDigit && (k.Phase == atPoint || k.Phase == inFraction):
+		return n.mantissa(text+string(b), inFraction)
+	case (b == 'e' || b == 'E') && (k.Phase == atZero || k.Phase == inWhole || k.Phase == inFraction):
+		e := exponents{spans: n.spans(text)}
+		return lex.Key{Phase: atExponent, P: e}, e.spans != ""
+	}
+	return k, false
+}
+
+// mantissa returns the state behind a text, if a number can still become of it.
+func (n *numbers) mantissa(text string, phase uint8) (lex.Key, bool) {
+	if n.any {
+		return lex.Key{Phase: phase, P: text}, true
+	}
+	if !n.live(text, phase) {
+		return lex.Key{}, false
+	}
+	return lex.Key{Phase: phase, P: n.alike(text, phase)}, true
+}
+
+// scaled returns the digits of a text as a number, and how many of them are behind the point.
+func scaled(text string) (digits *big.Int, behind int) {
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	digits, ok := new(big.Int).SetString(whole+fraction, 10)
+	if !ok {
+		digits = new(big.Int)
+	}
+	return digits, len(fraction)
+}
+
+func power(e int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(e)), nil) }
+
+// live says whether digits, and no exponent, can make a number of the set of a text.
+func (n *numbers) live(text string, phase uint8) bool {
+	minus := strings.HasPrefix(text, "-")
+	if phase == atDigit {
+		return n.within(minus, new(big.Rat), nil)
+	}
+	digits, behind := scaled(text)
+	unit := new(big.Rat).SetFrac(one, power(behind))
+	lo := new(big.Rat).Mul(new(big.Rat).SetInt(digits), unit)
+	hi := new(big.Rat).Add(lo, unit)
+	if n.within(minus, lo, hi) {
+		return true
+	}
+	if phase != inWhole {
+		return false
+	}
+	// More digits before the point: as long as they do not go over all that is in the set.
+	top := n.hi
+	if minus {
+		top = nil
+		if n.lo != nil {
+			top = new(big.Rat).Neg(n.lo)
+		}
+	}
+	if n.listed {
+		top = nil
+		for _, v := range n.values {
+			if a := new(big.Rat).Abs(v); top == nil || a.Cmp(top) > 0 {
+				top = a
+			}
+		}
+	}
+	ten := big.NewRat(10, 1)
+	for range 2 * maxExponent {
+		lo, hi = new(big.Rat).Mul(lo, ten), new(big.Rat).Mul(hi, ten)
+		if top != nil && lo.Cmp(top) > 0 {
+			return false
+		}
+		if n.within(minus, lo, hi) {
+			return true
+		}
+	}
+	return false
+}
+
+// within says whether a number of the set lies at lo or above it and below hi; nil: without end. For minus, all have the
+// other sign.
+func (n *numbers) within(minus bool, lo, hi *big.Rat) bool {
+	loOpen, hiOpen := false, true
+	if minus {
+		neg := func(r *big.Rat) *big.Rat {
+			if r == nil {
+				return nil
+			}
+			return new(big.Rat).Neg(r)
+		}
+		lo, hi, loOpen, hiOpen = neg(hi), neg(lo), true, false
+	}
+	if n.listed {
+		for _, v := range n.values {
+			if lo != nil {
+				if d := v.Cmp(lo); d < 0 || d == 0 && loOpen {
+					continue
+				}
+			}
+			if hi != nil {
+				if d := v.Cmp(hi); d > 0 || d == 0 && hiOpen {
+					continue
+				}
+			}
+			return true
+		}
+		return false
+	}
+	if n.lo != nil && (lo == nil || n.lo.Cmp(lo) > 0 || n.lo.Cmp(lo) == 0 && n.loOpen) {
+		lo, loOpen = n.lo, n.loOpen
+	}
+	if n.hi != nil && (hi == nil || n.hi.Cmp(hi) < 0 || n.hi.Cmp(hi) == 0 && n.hiOpen) {
+		hi, hiOpen = n.hi, n.hiOpen
+	}
+	return n.between(lo, loOpen, hi, hiOpen)
+}
+
+// alike returns a text with the same rest, the same one for many texts where it can be told.
+func (n *numbers) alike(text string, phase uint8) string {
+	whole := n.mult != nil && n.mult.Cmp(big.NewRat(1, 1)) == 0
+	if n.listed || len(n.not) > 0 || !whole && n.mult != nil || phase != inWhole {
+		return text
+	}
+	digits := strings.TrimPrefix(text, "-")
+	minus := len(digits) < len(text)
+	near, far, nearOpen := n.lo, n.hi, n.loOpen
+	if minus {
+		near, far, nearOpen = negated(n.hi), negated(n.lo), n.hiOpen
+	}
+	if near != nil && (near.Sign() > 0 || near.Sign() == 0 && nearOpen) {
+		return text
+	}
+	// What follows depends on how many digits there are, and on whether they are below, at or above the first ones of the
+	// bound; for exponents, on the zeros at the end.
+	zeros := len(digits) - len(strings.TrimRight(digits, "0"))
+	rest := strings.Repeat("0", zeros)
+	same := "1" + strings.Repeat("1", len(digits)-zeros-1) + rest
+	if far != nil {
+		bound := floor(far).String()
+		if len(digits) >= len(bound) || digits[:1] >= bound[:1] || same[:1] >= bound[:1] {
+			return text
+		}
+	}
+	if n.mult == nil && far != nil {
+		return text // an exponent depends on each digit
+	}
+	if minus {
+		same = "-" + same
+	}
+	return same
+}
+
+func negated(r *big.Rat) *big.Rat {
+	if r == nil {
+		return nil
+	}
+	return new(big.Rat).Neg(r)
+}
+
+func (n *numbers) Accept(k lex.Key) (any, bool) {
+	switch k.Phase {
+	case atZero, inWhole, inFraction:
+		text := k.P.(string)
+		digits, behind := scaled(text)
+		v := new(big.Rat).SetFrac(digits, power(behind))
+		if strings.HasPrefix(text, "-") {
+			v.Neg(v)
+		}
+		return nil, n.has(v)
+	case inExponent:
+		e := k.P.(exponents)
+		return nil, e.has()
+	}
+	return nil, false
+}
+
+func (n *numbers) More(k lex.Key) bool {
+	for b := range []byte("0123456789.-+eE") {
+		if _, ok := n.Step(k, "0123456789.-+eE"[b]); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *numbers) Radius(lex.Key) int { return 0 }
+
+// exponent follows a byte behind the e.
+func (n *numbers) exponent(k lex.Key, b byte) (lex.Key, bool) {
+	e := k.P.(exponents)
+	switch {
+	case (b == '+' || b == '-') && k.Phase == atExponent:
+		e.minus = b == '-'
+		return lex.Key{Phase: atExponentDigit, P: e}, e.live(false)
+	case '0' <= b && b <= '9':
+		e.x = min(10*e.x+int64(b-'0'), hugeExponent)
+		return lex.Key{Phase: inExponent, P: e}, e.live(true)
+	}
+	return k, false
+}
+
+// each calls f with the intervals, those of the written sign alone and as sizes, until it returns true.
+func (e exponents) each(f func(lo, hi int64) bool) bool {
+	for s := range strings.SplitSeq(strings.TrimSuffix(e.spans, ";"), ";") {
+		a, b, _ := strings.Cut(s, ":")
+		lo, _ := strconv.ParseInt(a, 10, 64)
+		hi, _ := strconv.ParseInt(b, 10, 64)
+		if e.minus {
+			lo, hi = -hi, -lo
+		}
+		if hi >= 0 && f(max(lo, 0), hi) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e exponents) has() bool {
+	return e.each(func(lo, hi int64) bool { return lo <= e.x && (e.x <= hi || hi == math.MaxInt64) })
+}
+
+// live says whether more digits, or none, can make an exponent that counts.
+func (e exponents) live(digits bool) bool {
+	return e.each(func(lo, hi int64) bool {
+		if !digits || e.x == 0 {
+			return true
+		}
+		from, to := e.x, e.x
+		for from <= hi {
+			if to >= lo {
+				return true
+			}
+			if from >= hugeExponent {
+				return hi == math.MaxInt64
+			}
+			from, to = from*10, to*10+9
+		}
+		return false
+	})
+}
+
+// spans returns the exponents with which a text is a number of the set.
+func (n *numbers) spans(text string) string {
+	digits, behind := scaled(text)
+	if strings.HasPrefix(text, "-") {
+		digits.Neg(digits)
+	}
+	const least, most = -math.MaxInt64, math.MaxInt64
+	if digits.Sign() == 0 {
+		if n.has(new(big.Rat)) {
+			return span(least, most)
+		}
+		return ""
+	}
+	at := func(e int64) *big.Rat { // the number with exponent e
+		v := new(big.Rat).SetInt(digits)
+		if e -= int64(behind); e >= 0 {
+			return v.Mul(v, new(big.Rat).SetInt(power(int(e))))
+		}
+		return v.Quo(v, new(big.Rat).SetInt(power(int(-e))))
+	}
+	if n.listed {
+		out := ""
+		var found []int64
+		for _, v := range n.values {
+			if v.Sign() == digits.Sign() {
+				e := magnitude(v) - magnitude(at(0))
+				for d := e - 1; d <= e+1; d++ {
+					if at(d).Cmp(v) == 0 {
+						found = append(found, d)
+					}
+				}
+			}
+		}
+		for _, e := range found {
+			out += span(e, e)
+		}
+		return out
+	}
+	lo, hi := int64(least), int64(most)
+	near, far := n.lo, n.hi // by size
+	if digits.Sign() < 0 {
+		near, far = n.hi, n.lo
+	}
+	switch {
+	case far == nil:
+	case far.Sign() != digits.Sign():
+		return ""
+	default:
+		for hi = magnitude(far) - magnitude(at(0)) + 2; !n.bounded(at(hi), far, near, true); hi-- {
+		}
+	}
+	if near != nil && near.Sign() == digits.Sign() {
+		for lo = magnitude(near) - magnitude(at(0)) - 2; !n.bounded(at(lo), far, near, false); lo++ {
+		}
+	}
+	if n.mult != nil {
+		q := new(big.Rat).Quo(at(0), n.mult)
+		e, ok := tens(q)
+		if !ok {
+			return ""
+		}
+		lo = max(lo, e)
+	}
+	if lo > hi {
+		return ""
+	}
+	out := ""
+	for e := range n.left(lo, hi, at) {
+		out += span(e[0], e[1])
+	}
+	return out
+}
+
+func span(lo, hi int64) string {
+	return strconv.FormatInt(lo, 10) + ":" + strconv.FormatInt(hi, 10) + ";"
+}
+
+// bounded says whether a number keeps the bound that is farther from 0, or the nearer one.
+func (n *numbers) bounded(v, far, near *big.Rat, outer bool) bool {
+	m := n.num
+	m.mult, m.not = nil, nil
+	if (v.Sign() > 0) == outer {
+		m.lo = nil
+	} else {
+		m.hi = nil
+	}
+	return m.fits(v)
+}
+
+// left yields the intervals of lo to hi without the exponents of numbers that are not in the set.
+func (n *numbers) left(lo, hi int64, at func(int64) *big.Rat) func(func([2]int64) bool) {
+	return func(yield func([2]int64) bool) {
+		for {
+			out, found := int64(0), false
+			for _, v := range n.not {
+				if v.Sign() == 0 || v.Sign() != at(0).Sign() {
+					continue
+				}
+				e := magnitude(v) - magnitude(at(0))
+				for d := e - 1; d <= e+1; d++ {
+					if d >= lo && d <= hi && at(d).Cmp(v) == 0 && (!found || d < out) {
+						out, found = d, true
+					}
+				}
+			}
+			if !found {
+				yield([2]int64{lo, hi})
+				return
+			}
+			if lo < out && !yield([2]int64{lo, out - 1}) || out == hi {
+				return
+			}
+			lo = out + 1
+		}
+	}
+}
+
+// magnitude is the power of ten of a number's first digit, or one less.
+func magnitude(v *big.Rat) int64 {
+	size := func(n *big.Int) int { return len(new(big.Int).Abs(n).String()) }
+	return int64(size(v.Num()) - size(v.Denom()))
+}
+
+// tens returns the least e with which q times 10 to e is whole; false: there is none.
+func tens(q *big.Rat) (e int64, ok bool) {
+	d := new(big.Int).Set(q.Denom())
+	count := func(n int64) (times int64) {
+		for r := new(big.Int); ; times++ {
+			quo, rem := new(big.Int).QuoRem(d, big.NewInt(n), r)
+			if rem.Sign() != 0 {
+				return times
+			}
+			d = quo
+		}
+	}
+	if d.Cmp(one) == 0 {
+		d.Set(q.Num())
+		return -count(10), true
+	}
+	e = max(count(2), count(5))
+	return e, d.Cmp(one) == 0
+}

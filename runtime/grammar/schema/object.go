@@ -1,0 +1,500 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
+	"github.com/zincc-dev/zincc/runtime/grammar/machine"
+)
+
+// objectDef is what holds of the objects of an alt.
+type objectDef struct {
+	c        *compiler
+	names    []string // that some schema knows, ascending
+	values   []*union // of these names
+	named    []bool   // propertyNames takes the name
+	must     bits     // required
+	needs    [][]int  // by name: names that come with it
+	patterns []pattern
+	rules    []*objects
+	other    *lex.Term // names that no schema knows and that may come
+	loose    bool      // any text may begin such a name
+	min, max int       // max < 0: without end
+
+	ready  bool
+	trie   []trieNode
+	lexer  *lex.Lexer
+	states map[objectKey]*objectState
+	unions map[string]*union // of other names, by the patterns that they match
+}
+
+// bits is a set of names.
+type bits string
+
+func (b bits) has(i int) bool { return i>>3 < len(b) && b[i>>3]>>(i&7)&1 != 0 }
+
+func (b bits) with(i int) bits {
+	out := make([]byte, max(len(b), i>>3+1))
+	copy(out, b)
+	out[i>>3] |= 1 << (i & 7)
+	return bits(out)
+}
+
+// object returns the objects of an alt.
+func (c *compiler) object(u *union, a *alt) *objectDef {
+	if d := u.objects[a]; d != nil {
+		return d
+	}
+	d := &objectDef{c: c, rules: a.obj, max: -1, states: map[objectKey]*objectState{}, unions: map[string]*union{}}
+	u.objects[a] = d
+	var names []string
+	for _, r := range a.obj {
+		for name := range r.props {
+			names = append(names, name)
+		}
+		names = append(names, r.required...)
+		for name, list := range r.needs {
+			names = append(append(names, name), list...)
+		}
+		d.patterns = append(d.patterns, r.patterns...)
+		d.min = max(d.min, r.min)
+		if r.max >= 0 && (d.max < 0 || r.max < d.max) {
+			d.max = r.max
+		}
+	}
+	d.names = sortedNames(names)
+	d.needs = make([][]int, len(d.names))
+	for i, name := range d.names {
+		d.values = append(d.values, c.valueOf(d.rules, name))
+		d.named = append(d.named, true)
+		for _, r := range a.obj {
+			if r.names != nil && d.named[i] {
+				d.named[i] = c.pool.Has(c.nameTerm(r.names), name)
+			}
+			if slices.Contains(r.required, name) {
+				d.must = d.must.with(i)
+			}
+			for _, other := range r.needs[name] {
+				j, _ := slices.BinarySearch(d.names, other)
+				d.needs[i] = append(d.needs[i], j)
+			}
+		}
+	}
+	closed := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
+	c.open = c.open || !closed || len(d.patterns) > 0
+	if len(d.patterns) == 0 {
+		c.valueUnion(d, nil) // so that it is looked at before the first token
+	} else {
+		c.combinations(d, func([]bool) {})
+	}
+	return d
+}
+
+// valueOf returns the union of a member's value.
+func (c *compiler) valueOf(rules []*objects, name string) *union {
+	var nodes []*node
+	for _, r := range rules {
+		n, ok := r.props[name]
+		if ok {
+			nodes = append(nodes, n)
+		}
+		for _, p := range r.patterns {
+			if c.pool.Has(p.Term, name) {
+				nodes, ok = append(nodes, p.node), true
+			}
+		}
+		if !ok && r.extra != nil {
+			nodes = append(nodes, r.extra)
+		}
+	}
+	return c.union(nodes...)
+}
+
+// valueUnion returns the union of the value of a name that no schema knows, by which patterns it matches.
+func (c *compiler) valueUnion(d *objectDef, matches []bool) *union {
+	key := make([]byte, len(matches))
+	for i, m := range matches {
+		if m {
+			key[i] = 1
+		}
+	}
+	u := d.unions[string(key)]
+	if u != nil {
+		return u
+	}
+	var nodes []*node
+	i := 0
+	for _, r := range d.rules {
+		any := false
+		for _, p := range r.patterns {
+			if matches[i] {
+				nodes, any = append(nodes, p.node), true
+			}
+			i++
+		}
+		if !any && r.extra != nil {
+			nodes = append(nodes, r.extra)
+		}
+	}
+	u = c.union(nodes...)
+	d.unions[string(key)] = u
+	return u
+}
+
+// combinations calls f with each set of patterns that some name matches. It finds the sets pattern by pattern.
+func (c *compiler) combinations(d *objectDef, f func(matches []bool)) {
+	matches := make([]bool, len(d.patterns))
+	var try func(i int, t *lex.Term)
+	try = func(i int, t *lex.Term) {
+		if !c.pool.Live(t) {
+			return
+		}
+		if i == len(matches) {
+			c.valueUnion(d, matches)
+			f(matches)
+			return
+		}
+		p := d.patterns[i].Term
+		for _, m := range []bool{true, false} {
+			matches[i] = m
+			if !m {
+				p = c.pool.Not(p)
+			}
+			try(i+1, c.pool.And(t, p))
+		}
+	}
+	try(0, c.pool.Any())
+}
+
+// prepare works out which names may come. It needs to know what is inhabited, so it comes when all unions are there.
+func (d *objectDef) prepare() {
+	if d.ready {
+		return
+	}
+	d.ready = true
+	c := d.c
+	names := c.pool.Any()
+	for _, r := range d.rules {
+		if r.names != nil {
+			names = c.pool.And(names, c.nameTerm(r.names))
+		}
+	}
+	d.loose = names == c.pool.Any()
+	if len(d.patterns) == 0 {
+		if !c.inhabited(c.valueUnion(d, nil)) {
+			names, d.loose = c.pool.None(), false
+		}
+	} else {
+		var list []*lex.Term
+		whole := true
+		c.combinations(d, func(matches []bool) {
+			if !c.inhabited(c.valueUnion(d, matches)) {
+				whole = false
+				return
+			}
+			t := c.pool.Any()
+			for i, m := range matches {
+				p := d.patterns[i].Term
+				if !m {
+					p = c.pool.Not(p)
+				}
+				t = c.pool.And(t, p)
+			}
+			list = append(list, t)
+		})
+		if !whole {
+			names, d.loose = c.pool.And(names, c.pool.Or(list...)), false
+		}
+	}
+	d.other = names
+	if !d.loose && len(d.names) > 0 && names != c.pool.None() {
+		known := make([]*lex.Term, len(d.names))
+		for i, n := range d.names {
+			known[i] = c.pool.Text(n)
+		}
+		d.other = c.pool.And(names, c.pool.Not(c.pool.Or(known...)))
+	}
+	if !c.pool.Live(d.other) {
+		d.other = c.pool.None()
+	}
+	d.trie = newTrie(d.names)
+	d.lexer = lex.NewLexer(c.syntax.keys(nameRunes{d}))
+	d.lexer.JSON = c.syntax.json
+}
+
+// possible says whether there is any such object, and whether that is sure, as compiler.search does.
+func (d *objectDef) possible() (ok, sure bool) {
+	sure = true
+	need := d.closure(d.must)
+	n := 0
+	for i := range d.names {
+		if !need.has(i) {
+			continue
+		}
+		n++
+		if !d.named[i] {
+			return false, sure
+		}
+		has, certain := d.c.search(d.values[i])
+		if sure = sure && certain; !has {
+			return false, certain
+		}
+	}
+	if d.max >= 0 && (n > d.max || d.min > d.max) {
+		return false, true
+	}
+	if n >= d.min {
+		return true, true
+	}
+	// More members than are required: of names that are known, and of others.
+	others := d.unions
+	for _, r := range d.rules {
+		if r.names != nil && d.c.nameTerm(r.names) == d.c.pool.None() {
+			others = nil
+		}
+	}
+	for _, u := range others {
+		has, certain := d.c.search(u)
+		if has {
+			return true, true
+		}
+		sure = sure && certain
+	}
+	for i := range d.names {
+		if need.has(i) || !d.named[i] {
+			continue
+		}
+		has, certain := d.c.search(d.values[i])
+		if sure = sure && certain; has {
+			n++
+		}
+	}
+	return n >= d.min, sure
+}
+
+// closure adds to a set of names those that come with them.
+func (d *objectDef) closure(set bits) bits {
+	for again := true; again; {
+		again = false
+		for i, list := range d.needs {
+			if !set.has(i) {
+				continue
+			}
+			for _, j := range list {
+				if !set.has(j) {
+					set, again = set.with(j), true
+				}
+			}
+		}
+	}
+	return set
+}
+
+// objectState is an object of which some members are written.
+type objectState struct {
+	def    *objectDef
+	seen   bits
+	n      int // members, as far as they count
+	end    int8
+	adds   []bool // by name: whether the name may come next
+	sums   []int32
+	any    bool // whether a name of other names may come next
+	known  bool // adds and any are worked out
+	first  *machine.Symbol
+	after  *machine.Symbol
+	member map[string]*machine.Symbol
+	keys   map[nameAt]*nameAt
+}
+
+type objectKey struct {
+	seen bits
+	n    int
+}
+
+// state returns the state of an object with these members.
+func (d *objectDef) state(seen bits, n int) *objectState {
+	if d.max < 0 {
+		n = min(n, d.min)
+	}
+	k := objectKey{bits(strings.TrimRight(string(seen), "\x00")), n}
+	s := d.states[k]
+	if s == nil {
+		d.prepare()
+		d.c.pool.Spend(1)
+		s = &objectState{def: d, seen: k.seen, n: n, member: map[string]*machine.Symbol{}, keys: map[nameAt]*nameAt{}}
+		d.states[k] = s
+	}
+	return s
+}
+
+// completes says whether the object can still become whole.
+func (s *objectState) completes() bool {
+	if s.end != 0 {
+		return s.end > 0
+	}
+	s.end = -1
+	d := s.def
+	need := d.closure(joined(d.must, s.seen))
+	n := s.n
+	for i := range d.names {
+		if !need.has(i) || s.seen.has(i) {
+			continue
+		}
+		if n++; !d.fits(i) {
+			return false
+		}
+	}
+	if d.max >= 0 && n > d.max {
+		return false
+	}
+	if n < d.min && d.other == d.c.pool.None() {
+		// Names that are known must fill it up: each with those that come with it.
+		for i := range d.names {
+			if need.has(i) || !d.fits(i) {
+				continue
+			}
+			more := d.closure(need.with(i))
+			size, good := n, true
+			for j := range d.names {
+				if more.has(j) && !need.has(j) {
+					size++
+					good = good && d.fits(j)
+				}
+			}
+			if good && (d.max < 0 || size <= d.max) {
+				if need, n = more, size; n >= d.min {
+					break
+				}
+			}
+		}
+		if n < d.min {
+			return false
+		}
+	}
+	s.end = 1
+	return true
+}
+
+func joined(a, b bits) bits {
+	out := make([]byte, max(len(a), len(b)))
+	copy(out, a)
+	for i := range len(b) {
+		out[i] |= b[i]
+	}
+	return bits(out)
+}
+
+// fits says whether a name may come at all.
+func (d *objectDef) fits(i int) bool { return d.named[i] && d.c.inhabited(d.values[i]) }
+
+// whole says whether the object may end.
+func (s *objectState) whole() bool {
+	d := s.def
+	need := d.closure(joined(d.must, s.seen))
+	for i := range d.names {
+		if need.has(i) && !s.seen.has(i) {
+			return false
+		}
+	}
+	return s.n >= d.min
+}
+
+// look works out which names may come next.
+func (s *objectState) look() {
+	if s.known {
+		return
+	}
+	s.known = true
+	d := s.def
+	s.adds, s.sums = make([]bool, len(d.names)), make([]int32, len(d.names)+1)
+	room := d.max < 0 || s.n < d.max
+	for i := range d.names {
+		s.adds[i] = room && !s.seen.has(i) && d.fits(i) && d.state(s.seen.with(i), s.n+1).completes()
+		s.sums[i+1] = s.sums[i]
+		if s.adds[i] {
+			s.sums[i+1]++
+		}
+	}
+	s.any = room && d.other != d.c.pool.None() && d.state(s.seen, s.n+1).completes()
+}
+
+// more says whether a member may come.
+func (s *objectState) more() bool {
+	s.look()
+	return s.any || s.sums[len(s.sums)-1] > 0
+}
+
+// begin is the symbol of what follows the opening bracket.
+func (s *objectState) begin() *machine.Symbol {
+	if s.first == nil {
+		w := s.def.c.syntax
+		s.first = machine.NewSymbol(func() (out [][]machine.Item) {
+			if s.whole() {
+				out = append(out, []machine.Item{w.endEmptyObject})
+			}
+			if s.more() {
+				out = append(out, []machine.Item{s.key()})
+			}
+			return out
+		})
+	}
+	return s.first
+}
+
+// behind is the symbol of what follows a member.
+func (s *objectState) behind() *machine.Symbol {
+	if s.after == nil {
+		w := s.def.c.syntax
+		s.after = machine.NewSymbol(func() (out [][]machine.Item) {
+			if s.whole() {
+				out = append(out, []machine.Item{w.endObject})
+			}
+			if s.more() {
+				out = append(out, []machine.Item{w.comma, s.key()})
+			}
+			return out
+		})
+	}
+	return s.after
+}
+
+// key is the lexeme of a name, whose end leads to the symbol of the rest of the member.
+func (s *objectState) key() machine.Item {
+	d := s.def
+	at := s.at(nameAt{node: 0, other: d.other, matches: d.matches()})
+	return machine.Lexeme(d.lexer, d.lexer.State(d.c.syntax.keyBegin(at)))
+}
+
+// rest is the symbol of a member behind its name: of name i, or i < 0 of another one that matches patterns.
+func (s *objectState) rest(i int, matches []bool) *machine.Symbol {
+	d := s.def
+	var key []byte
+	if i >= 0 {
+		key = []byte(d.names[i])
+	} else {
+		key = append(key, 0xff)
+		for _, m := range matches {
+			if m {
+				key = append(key, 1)
+			} else {
+				key = append(key, 0)
+			}
+		}
+	}
+	m := s.member[string(key)]
+	if m == nil {
+		u, next := (*union)(nil), (*objectState)(nil)
+		if i >= 0 {
+			u, next = d.values[i], d.state(s.seen.with(i), s.n+1)
+		} else {
+			u, next = d.c.valueUnion(d, matches), d.state(s.seen, s.n+1)
+		}
+		w := d.c.syntax
+		m = machine.NewSymbol(func() [][]machine.Item {
+			return [][]machine.Item{{w.colon, w.value(u), machine.Of(next.behind())}}
+		})
+		s.member[string(key)] = m
+	}
+	return m
+}

@@ -1,0 +1,204 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
+	"github.com/zincc-dev/zincc/runtime/grammar/machine"
+)
+
+// Syntax is how values are written, where it is not JSON. White space may stand around every mark.
+type Syntax struct {
+	Comma, Colon            string
+	OpenArray, CloseArray   string
+	OpenObject, CloseObject string
+	Null, True, False       []string
+	Strings, Names          func(lex.Runes) lex.Rules
+	BeginString, BeginName  func(p any) lex.Key
+}
+
+// jsonSyntax is JSON.
+var jsonSyntax = Syntax{
+	Comma: ",", Colon: ":", OpenArray: "[", CloseArray: "]", OpenObject: "{", CloseObject: "}",
+	Null: []string{"null"}, True: []string{"true"}, False: []string{"false"},
+	Strings:     func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r} },
+	Names:       func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r} },
+	BeginString: lex.BeginJSON, BeginName: lex.BeginJSON,
+}
+
+// MaxSpace is the longest run of white space between the marks of JSON.
+const MaxSpace = 8
+
+// Space is what white space is made of.
+const Space = " \t\n\r"
+
+// writer makes the lexemes of values.
+type writer struct {
+	c    *compiler
+	s    *Syntax
+	json bool
+
+	space, comma, colon   machine.Item
+	openArray, openObject machine.Item
+	endArray, endObject   machine.Item
+	endEmptyArray         machine.Item // behind the white space of the opening bracket
+	endEmptyObject        machine.Item
+
+	texts   map[*lex.Term]machine.Item // strings
+	words   map[types]machine.Item
+	numbers map[string]machine.Item
+}
+
+func newWriter(c *compiler, s *Syntax) *writer {
+	w := &writer{c: c, s: s, json: s == nil, texts: map[*lex.Term]machine.Item{}, words: map[types]machine.Item{}, numbers: map[string]machine.Item{}}
+	if s == nil {
+		w.s = &jsonSyntax
+	}
+	p := c.pool
+	space := p.Repeat(p.Set(lex.Chars(Space)), 0, MaxSpace)
+	mark := func(parts ...*lex.Term) machine.Item { return w.term(p.Cat(parts...)) }
+	w.space = mark(space)
+	w.comma, w.colon = mark(space, p.Text(w.s.Comma), space), mark(space, p.Text(w.s.Colon), space)
+	w.openArray, w.openObject = mark(p.Text(w.s.OpenArray), space), mark(p.Text(w.s.OpenObject), space)
+	w.endEmptyArray, w.endEmptyObject = mark(p.Text(w.s.CloseArray)), mark(p.Text(w.s.CloseObject))
+	w.endArray, w.endObject = mark(space, p.Text(w.s.CloseArray)), mark(space, p.Text(w.s.CloseObject))
+	return w
+}
+
+// term is the lexeme of the texts of a term, as they are.
+func (w *writer) term(t *lex.Term) machine.Item {
+	l := lex.NewLexer(lex.UTF8{Runes: lex.Terms{Pool: w.c.pool}})
+	l.JSON = w.json
+	return machine.Lexeme(l, l.State(lex.Begin(t)))
+}
+
+func (w *writer) keys(r lex.Runes) lex.Rules { return w.s.Names(r) }
+func (w *writer) keyBegin(p any) lex.Key     { return w.s.BeginName(p) }
+
+// text is the lexeme of strings.
+func (w *writer) text(t *lex.Term) machine.Item {
+	item, ok := w.texts[t]
+	if !ok {
+		l := lex.NewLexer(w.s.Strings(lex.Terms{Pool: w.c.pool}))
+		l.JSON = w.json
+		item = machine.Lexeme(l, l.State(w.s.BeginString(t)))
+		w.texts[t] = item
+	}
+	return item
+}
+
+// word is the lexeme of null, true and false.
+func (w *writer) word(set types) machine.Item {
+	item, ok := w.words[set]
+	if !ok {
+		var list []*lex.Term
+		for _, x := range []struct {
+			bit   types
+			words []string
+		}{{isNull, w.s.Null}, {isTrue, w.s.True}, {isFalse, w.s.False}} {
+			for _, word := range x.words {
+				if set&x.bit != 0 {
+					list = append(list, w.c.pool.Text(word))
+				}
+			}
+		}
+		item = w.term(w.c.pool.Or(list...))
+		w.words[set] = item
+	}
+	return item
+}
+
+// number is the lexeme of numbers.
+func (w *writer) number(n num) machine.Item {
+	key := n.key()
+	item, ok := w.numbers[key]
+	if !ok {
+		if n.free() {
+			item = w.term(anyNumber(w.c.pool))
+		} else {
+			l := lex.NewLexer(&numbers{num: n, any: w.c.o.AnyNumber})
+			l.JSON = w.json
+			item = machine.Lexeme(l, l.State(lex.Key{}))
+		}
+		w.numbers[key] = item
+	}
+	return item
+}
+
+// document is the item of a whole text: a value, with white space in front.
+func (w *writer) document(u *union) machine.Item {
+	return machine.Of(machine.NewSymbol(func() [][]machine.Item {
+		return [][]machine.Item{{w.space, w.value(u)}}
+	}))
+}
+
+// value is the item of the values of a union.
+func (w *writer) value(u *union) machine.Item {
+	if u.symbol == nil {
+		u.symbol = machine.NewSymbol(func() [][]machine.Item { return w.sequences(u) })
+	}
+	return machine.Of(u.symbol)
+}
+
+// sequences are the ways to write a value of a union. What is written as one lexeme is joined.
+func (w *writer) sequences(u *union) (out [][]machine.Item) {
+	c := w.c
+	var words types
+	var texts []*lex.Term
+	numbers := map[string]bool{}
+	for _, a := range c.must(u).alts {
+		words |= a.types & (isNull | isBool)
+		if a.types&isString != 0 {
+			texts = append(texts, c.pool.And(a.text...))
+		}
+		if key := a.num.key(); a.types&isNumber != 0 && !numbers[key] {
+			numbers[key] = true
+			out = append(out, []machine.Item{w.number(a.num)})
+		}
+		if a.types&isArray != 0 {
+			if d := c.array(u, a); c.validArray(d) {
+				out = append(out, []machine.Item{w.openArray, machine.Of(c.behind(d, 0))})
+			}
+		}
+		if a.types&isObject != 0 {
+			if s := c.object(u, a).state("", 0); s.completes() {
+				out = append(out, []machine.Item{w.openObject, machine.Of(s.begin())})
+			}
+		}
+	}
+	if words != 0 {
+		out = append(out, []machine.Item{w.word(words)})
+	}
+	if t := c.pool.Or(texts...); c.pool.Live(t) {
+		out = append(out, []machine.Item{w.text(t)})
+	}
+	return out
+}
+
+// key tells sets of numbers apart.
+func (a num) key() string {
+	if a.free() {
+		return ""
+	}
+	var b strings.Builder
+	if a.lo != nil {
+		b.WriteString(a.lo.String())
+	}
+	b.WriteString(map[bool]string{true: "<", false: "<="}[a.loOpen])
+	b.WriteString(map[bool]string{true: "<", false: "<="}[a.hiOpen])
+	if a.hi != nil {
+		b.WriteString(a.hi.String())
+	}
+	if a.mult != nil {
+		b.WriteString("*" + a.mult.String())
+	}
+	for _, v := range a.not {
+		b.WriteString("!" + v.String())
+	}
+	if a.listed {
+		for _, v := range a.values {
+			b.WriteString("=" + v.String())
+		}
+	}
+	return b.String()
+}
