@@ -37,6 +37,9 @@ func (p *Pool) derive(t *Term) []Edge {
 			hi--
 		}
 		edges = p.follow(p.derive(t.a), p.Repeat(t.a, int(max(t.lo-1, 0)), int(hi)))
+	case opLater:
+		edges = p.derive(t.later())
+		t.later = nil
 	case opOr:
 		lists := make([][]Edge, len(t.list))
 		for i, s := range t.list {

@@ -25,6 +25,7 @@ const (
 	opAnd
 	opNot
 	opRep
+	opLater
 )
 
 // Term is a regular language. Terms of one Pool that are written alike are one pointer.
@@ -40,7 +41,8 @@ type Term struct {
 	list     []*Term
 	edges    []Edge
 	expanded bool
-	radius   int32 // 0 not known, else plus 1
+	later    func() *Term // of opLater
+	radius   int32        // 0 not known, else plus 1
 }
 
 // Edge leads from a term by the code points Lo to Hi.
@@ -341,4 +343,13 @@ func (p *Pool) NotEmpty(t *Term) *Term {
 		return p.Cat(p.NotEmpty(t.a), p.Repeat(t.a, int(max(t.lo-1, 0)), int(max(t.hi-1, -1))))
 	}
 	return p.And(t, p.Repeat(p.any.a, 1, -1))
+}
+
+// Later is a language with the texts of what f returns, which must not have the empty text alone or as one of several. f is
+// called when the first code point of a text is met.
+func (p *Pool) Later(f func() *Term) *Term {
+	p.Spend(1)
+	t := &Term{op: opLater, later: f, id: p.next, live: 1}
+	p.next++
+	return t
 }
