@@ -13,13 +13,18 @@ import (
 // good and is not supported.
 type SchemaError = schema.Error
 
-// Schema returns the JSON texts that are valid by a JSON schema. The error is a *SchemaError or ErrTooComplex.
-func Schema(text []byte) (*Grammar, error) {
-	g, _, err := schemaWith(text, schema.Options{})
-	return g, err
-}
+// NothingValid is the problem of a schema that no value is valid by.
+const NothingValid = schema.NothingValid
 
-func schemaWith(text []byte, o schema.Options) (*Grammar, []schema.Remark, error) {
+// SchemaOptions say how a schema is read; the zero value is what answers are written by.
+type SchemaOptions = schema.Options
+
+// Remark is a part of a schema that is no condition.
+type Remark = schema.Remark
+
+// Schema returns the JSON texts that are valid by a JSON schema, and what of it is no condition. The error is a
+// *SchemaError or ErrTooComplex.
+func Schema(text []byte, o SchemaOptions) (*Grammar, []Remark, error) {
 	if len(text) > MaxSource {
 		return nil, nil, &SchemaError{Problem: fmt.Sprintf("%d bytes, at most %d", len(text), MaxSource)}
 	}

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
@@ -11,9 +12,13 @@ import (
 type Matcher struct {
 	walker
 	v    *Vocabulary
+	text []byte
 	over bool // an end token was accepted
 	err  error
 }
+
+// Text is what was accepted.
+func (m *Matcher) Text() string { return string(m.text) }
 
 // Match begins an answer of a model with this vocabulary.
 func (g *Grammar) Match(v *Vocabulary) *Matcher {
@@ -25,7 +30,7 @@ func (g *Grammar) Match(v *Vocabulary) *Matcher {
 // Clone returns a matcher that goes on from the same place.
 func (m *Matcher) Clone() *Matcher {
 	c := *m
-	c.keys = m.keys.clone()
+	c.keys, c.text = m.keys.clone(), slices.Clip(m.text)
 	return &c
 }
 
@@ -125,7 +130,7 @@ func (m *Matcher) AcceptText(piece string) (ok bool) {
 			return false
 		}
 	}
-	m.walker = w
+	m.walker, m.text = w, append(m.text, piece...)
 	return true
 }
 

@@ -11,8 +11,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-
-	"github.com/zincc-dev/zincc/runtime/grammar/schema"
 )
 
 var suite = flag.String("suite", "", "folder of the JSON-Schema-Test-Suite")
@@ -55,7 +53,7 @@ func TestSuite(t *testing.T) {
 					text = g.Schema
 				}
 			}
-			gr, _, err := schemaWith(text, schema.Options{AnyNumber: true, AnyFormat: !strings.Contains(f, "optional/format")})
+			gr, _, err := Schema(text, SchemaOptions{AnyNumber: true, AnyFormat: !strings.Contains(f, "optional/format")})
 			rel, _ := filepath.Rel(*suite, f)
 			if err != nil {
 				var e *SchemaError

@@ -171,6 +171,9 @@ func (v *Vocabulary) trie(order []int32) trie {
 // Len is the number of tokens.
 func (v *Vocabulary) Len() int { return len(v.pieces) }
 
+// Piece returns the text of a token, with a Mark in front for control tokens; empty for tokens that cannot come.
+func (v *Vocabulary) Piece(id int32) string { return v.pieces[id] }
+
 // keep notes that a state has a mask, and drops the oldest if there are too many.
 func (v *Vocabulary) keep(n *note) {
 	v.mu.Lock()

@@ -57,6 +57,9 @@ type Result struct {
 	Remarks []Remark
 }
 
+// NothingValid is the problem of a schema that no value is valid by.
+const NothingValid = "nothing is valid by it"
+
 // Compile makes the grammar of a schema. An error is an *Error, or a panic with a *lex.LimitError.
 func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	defer func() {
@@ -83,7 +86,7 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 		return nil, err
 	}
 	if !c.inhabited(root) {
-		return nil, doc.root.fail("", "nothing is valid by it")
+		return nil, doc.root.fail("", NothingValid)
 	}
 	return &Result{Root: c.syntax.document(root), Unique: c.open && c.syntax.json, Remarks: c.remarks}, nil
 }

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime/grammar"
+)
+
+// grammars makes the grammars of all schemas that are taken.
+func grammarsOf(args []string) ([]*grammar.Grammar, []string, error) {
+	list, err := find(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []*grammar.Grammar
+	var names []string
+	for _, s := range list {
+		if g, _, err := grammar.Schema(inDraft(s.name, s.text), grammar.SchemaOptions{}); err == nil {
+			out, names = append(out, g), append(names, s.name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil, fmt.Errorf("none of %d schemas is taken", len(list))
+	}
+	return out, names, nil
+}
+
+func (o *options) vocabularies() ([]*grammar.Vocabulary, error) {
+	if len(o.tokenizers) == 0 {
+		return nil, fmt.Errorf("want a --tokenizer")
+	}
+	var out []*grammar.Vocabulary
+	for _, path := range o.tokenizers {
+		began := time.Now()
+		v, err := readTokenizer(path)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Printf("%s: %d tokens, tables and file in %d ms\n", path, v.Len(), time.Since(began).Milliseconds())
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// masks compares masks with all tokens, tried one by one, in states of random walks.
+func masks(o *options, args []string) error {
+	vocabularies, err := o.vocabularies()
+	if err != nil {
+		return err
+	}
+	grammars, names, err := grammarsOf(args)
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(o.seed, 0))
+	many, few, states := 0, 0, 0
+	for states < o.states {
+		at := r.IntN(len(grammars))
+		v := vocabularies[r.IntN(len(vocabularies))]
+		m := grammars[at].Match(v)
+		for range o.steps {
+			mask := m.Mask()
+			if err := m.Err(); err != nil {
+				return fmt.Errorf("%s: %w", names[at], err)
+			}
+			if r.IntN(4) == 0 && states < o.states {
+				states++
+				for id := range int32(v.Len()) {
+					if have, want := mask.Has(id), m.Allows(id); have && !want {
+						many++
+						fmt.Printf("%s: %q: token %d is allowed\n", names[at], m.Text(), id)
+					} else if want && !have {
+						few++
+						fmt.Printf("%s: %q: token %d is not allowed\n", names[at], m.Text(), id)
+					}
+				}
+			}
+			id, ok := pick(r, v, mask)
+			if !ok {
+				return fmt.Errorf("%s: %q: no token is allowed", names[at], m.Text())
+			}
+			if !m.Accept(id) {
+				return fmt.Errorf("%s: %q: token %d is in the mask and not accepted", names[at], m.Text(), id)
+			}
+			if m.Over() {
+				break
+			}
+		}
+	}
+	fmt.Printf("%d states of %d grammars: %d tokens too many, %d too few; seed %d\n", states, len(grammars), many, few, o.seed)
+	if many+few > 0 {
+		return fmt.Errorf("masks differ")
+	}
+	return nil
+}
+
+// pick draws a token: any one that is allowed, or a short one, so that texts come to an end.
+func pick(r *rand.Rand, v *grammar.Vocabulary, mask grammar.Mask) (int32, bool) {
+	n := mask.Count()
+	if n == 0 {
+		return 0, false
+	}
+	best := int32(-1)
+	for range 1 + r.IntN(6) {
+		k := r.IntN(n)
+		for w, word := range mask {
+			if c := bits.OnesCount64(word); k >= c {
+				k -= c
+				continue
+			}
+			for ; k > 0; k-- {
+				word &= word - 1
+			}
+			id := int32(w*64 + bits.TrailingZeros64(word))
+			if best < 0 || len(v.Piece(id)) < len(v.Piece(best)) {
+				best = id
+			}
+			break
+		}
+	}
+	return best, true
+}
+
+// bench measures masks along random walks, and what it takes to the first one.
+func bench(o *options, args []string) error {
+	vocabularies, err := o.vocabularies()
+	if err != nil {
+		return err
+	}
+	list, err := find(args)
+	if err != nil {
+		return err
+	}
+	for i, v := range vocabularies {
+		var first, later, allows []time.Duration
+		var all grammar.Mask
+		r := rand.New(rand.NewPCG(1, 0))
+		for _, s := range list {
+			began := time.Now()
+			g, _, err := grammar.Schema(inDraft(s.name, s.text), grammar.SchemaOptions{})
+			if err != nil {
+				continue
+			}
+			m := g.Match(v)
+			mask := m.Mask()
+			first = append(first, time.Since(began))
+			for walk := range 3 {
+				if walk > 0 {
+					m = g.Match(v)
+					mask = m.Mask()
+				}
+				for range o.steps {
+					id, ok := pick(r, v, mask)
+					if !ok {
+						return fmt.Errorf("%s: no token is allowed", s.name)
+					}
+					began := time.Now()
+					for range 4 { // candidates
+						m.Allows(id)
+					}
+					if !m.Accept(id) {
+						return fmt.Errorf("%s: token %d is not accepted", s.name, id)
+					}
+					allows = append(allows, time.Since(began))
+					if m.Over() {
+						break
+					}
+					began = time.Now()
+					mask = m.Mask()
+					took := time.Since(began)
+					later = append(later, took)
+					if o.verbose && took > 500*time.Microsecond {
+						fmt.Printf("%6d us %s %.120q\n", took.Microseconds(), filepath.Base(s.name), m.Text())
+					}
+				}
+			}
+			all = mask
+		}
+		_ = all
+		fmt.Printf("%s: %d schemas\n", o.tokenizers[i], len(first))
+		for _, row := range []struct {
+			name string
+			list []time.Duration
+		}{{"schema to first mask", first}, {"later masks", later}, {"4 candidates and the choice", allows}} {
+			slices.Sort(row.list)
+			at := func(p float64) time.Duration { return row.list[int(p*float64(len(row.list)-1))] }
+			fmt.Printf("  %-28s %7d  p50 %10v  p90 %10v  p99 %10v  most %10v\n", row.name, len(row.list), at(.5), at(.9), at(.99), at(1))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/zincc-dev/zincc/runtime/grammar"
+)
+
+// walk writes texts along masks, token by token, and has them validated.
+func walk(o *options, args []string) error {
+	vocabularies, err := o.vocabularies()
+	if err != nil {
+		return err
+	}
+	list, err := find(args)
+	if err != nil {
+		return err
+	}
+	type pair struct {
+		name  string
+		g     *grammar.Grammar
+		judge *jsonschema.Schema
+	}
+	var pairs []pair
+	for _, s := range list {
+		text := inDraft(s.name, s.text)
+		g, _, err := grammar.Schema(text, grammar.SchemaOptions{})
+		if err != nil {
+			continue
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			continue
+		}
+		c := jsonschema.NewCompiler()
+		if c.AddResource("file:///s.json", doc) != nil {
+			continue
+		}
+		if judge, err := c.Compile("file:///s.json"); err == nil {
+			pairs = append(pairs, pair{s.name, g, judge})
+		}
+	}
+	if len(pairs) == 0 {
+		return fmt.Errorf("no schema that both take")
+	}
+	r := rand.New(rand.NewPCG(o.seed, 1))
+	ended, open, bad := 0, 0, 0
+	for n := 0; ended < o.walks && n < 4*o.walks; n++ {
+		p := pairs[r.IntN(len(pairs))]
+		v := vocabularies[r.IntN(len(vocabularies))]
+		m := p.g.Match(v)
+		for range 40 * o.steps {
+			mask := m.Mask()
+			if err := m.Err(); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			id, ok := pick(r, v, mask)
+			if !ok {
+				return fmt.Errorf("%s: %q: no token is allowed", p.name, m.Text())
+			}
+			m.Accept(id)
+			if m.Over() {
+				break
+			}
+		}
+		if !m.Over() {
+			open++
+			continue
+		}
+		ended++
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(m.Text()))
+		if err == nil {
+			err = p.judge.Validate(doc)
+		}
+		if err != nil {
+			bad++
+			fmt.Printf("%s: %q: %v\n", p.name, m.Text(), err)
+		}
+	}
+	fmt.Printf("%d texts of %d schemas ended, %d did not; %d are not valid; seed %d\n", ended, len(pairs), open, bad, o.seed)
+	if bad > 0 {
+		return fmt.Errorf("%d texts are not valid", bad)
+	}
+	return nil
+}
