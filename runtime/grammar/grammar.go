@@ -16,7 +16,7 @@ import (
 )
 
 // MaxSource bounds the text of a grammar, in bytes.
-const MaxSource = 1 << 20
+const MaxSource = 4 << 20
 
 // maxBuild bounds the time in which a grammar is made.
 const maxBuild = 5 * time.Second
@@ -46,12 +46,12 @@ var ErrTooComplex = errors.New("the grammar is too complex")
 
 // catch makes an error of a panic with a *lex.LimitError.
 func catch(err *error) {
-	if r := recover(); r != nil {
-		limit, ok := r.(*lex.LimitError)
-		if !ok {
-			panic(r)
-		}
-		*err = fmt.Errorf("%w: %s", ErrTooComplex, limit.What)
+	switch p := recover().(type) {
+	case nil:
+	case *lex.LimitError:
+		*err = fmt.Errorf("%w: %s", ErrTooComplex, p.What)
+	default:
+		panic(p)
 	}
 }
 

@@ -82,6 +82,7 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}}
 	c.syntax = newWriter(c, o.Syntax)
 	root := c.union(doc.root)
+	c.want(root)
 	if err := c.all(); err != nil {
 		return nil, err
 	}
@@ -96,6 +97,7 @@ type union struct {
 	nodes   []*node
 	alts    []*alt
 	made    bool
+	queued  bool
 	state   inhabitation
 	symbol  *machine.Symbol
 	arrays  map[*alt]*arrayDef
@@ -115,7 +117,6 @@ func (c *compiler) union(nodes ...*node) *union {
 	if u == nil {
 		u = &union{nodes: list, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}}
 		c.unions[string(key)] = u
-		c.queue = append(c.queue, u)
 		c.pool.Spend(1)
 	}
 	return u
@@ -152,6 +153,16 @@ func (c *compiler) must(u *union) *union {
 	return u
 }
 
+// want lets all make unions.
+func (c *compiler) want(list ...*union) {
+	for _, u := range list {
+		if !u.queued {
+			u.queued = true
+			c.queue = append(c.queue, u)
+		}
+	}
+}
+
 // all makes every union that can be reached, so that what is not supported is found before the first token.
 func (c *compiler) all() error {
 	for len(c.queue) > 0 {
@@ -162,10 +173,16 @@ func (c *compiler) all() error {
 		}
 		for _, a := range u.alts {
 			if a.types&isArray != 0 {
-				c.array(u, a)
+				d := c.array(u, a)
+				c.want(d.prefix...)
+				c.want(d.rest)
 			}
 			if a.types&isObject != 0 {
-				c.object(u, a)
+				d := c.object(u, a)
+				c.want(d.values...)
+				for _, u := range d.unions {
+					c.want(u)
+				}
 			}
 		}
 		for _, x := range c.exclusive {

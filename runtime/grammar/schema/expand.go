@@ -298,20 +298,20 @@ func (n *node) decimal(keyword string, v *value) (*big.Rat, error) {
 func readMinimum(c *compiler, n *node, v *value, base *alt) error {
 	r, err := n.decimal("minimum", v)
 	open := n.get("exclusiveMinimum")
-	base.num = base.num.and(num{lo: r, loOpen: n.draft == draft4 && open != nil && open.kind == yes})
+	base.num = base.num.and(num{lo: r, loOpen: open != nil && open.kind == yes})
 	return err
 }
 
 func readMaximum(c *compiler, n *node, v *value, base *alt) error {
 	r, err := n.decimal("maximum", v)
 	open := n.get("exclusiveMaximum")
-	base.num = base.num.and(num{hi: r, hiOpen: n.draft == draft4 && open != nil && open.kind == yes})
+	base.num = base.num.and(num{hi: r, hiOpen: open != nil && open.kind == yes})
 	return err
 }
 
 func readExclusiveMinimum(c *compiler, n *node, v *value, base *alt) error {
-	if n.draft == draft4 {
-		return nil // minimum has read it
+	if v.kind == yes || v.kind == no { // of draft 4: minimum has read it
+		return nil
 	}
 	r, err := n.decimal("exclusiveMinimum", v)
 	base.num = base.num.and(num{lo: r, loOpen: true})
@@ -319,7 +319,7 @@ func readExclusiveMinimum(c *compiler, n *node, v *value, base *alt) error {
 }
 
 func readExclusiveMaximum(c *compiler, n *node, v *value, base *alt) error {
-	if n.draft == draft4 {
+	if v.kind == yes || v.kind == no {
 		return nil
 	}
 	r, err := n.decimal("exclusiveMaximum", v)

@@ -90,8 +90,7 @@ func (c *compiler) disjoint(x exclusive) error {
 					if m == nil {
 						continue
 					}
-					scratch := &union{alts: []*alt{m}, made: true, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}}
-					if c.inhabited(scratch) {
+					if c.overlaps(m) {
 						return x.node.refuse("oneOf", overlap(j, i))
 					}
 				}
@@ -99,6 +98,20 @@ func (c *compiler) disjoint(x exclusive) error {
 		}
 	}
 	return nil
+}
+
+// overlaps says whether a value is valid by an alt of two others. Of objects it looks at the members that are required first.
+func (c *compiler) overlaps(m *alt) bool {
+	if m.types == isObject {
+		for _, r := range m.obj {
+			for _, name := range r.required {
+				if !c.inhabited(c.valueOf(m.obj, name)) {
+					return false
+				}
+			}
+		}
+	}
+	return c.inhabited(&union{alts: []*alt{m}, made: true, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}})
 }
 
 func overlap(i, j int) string {
