@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/ecma"
+	"github.com/zincc-dev/zincc/runtime/grammar/gbnf"
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 	"github.com/zincc-dev/zincc/runtime/grammar/machine"
 	"github.com/zincc-dev/zincc/runtime/grammar/schema"
@@ -40,6 +41,17 @@ func Schema(text []byte, o SchemaOptions) (*Grammar, []Remark, error) {
 	}
 	g.unique = r.Unique
 	return g, r.Remarks, nil
+}
+
+// GBNFError says what of a GBNF grammar cannot be used, and where.
+type GBNFError = gbnf.Error
+
+// GBNF returns the texts of a grammar as llama.cpp writes them. The error is a *GBNFError or ErrTooComplex.
+func GBNF(text string) (*Grammar, error) {
+	if len(text) > MaxSource {
+		return nil, &GBNFError{Problem: fmt.Sprintf("%d bytes, at most %d", len(text), MaxSource)}
+	}
+	return build(func(p *lex.Pool) (machine.Item, error) { return gbnf.Compile(p, text) })
 }
 
 // Regex returns the texts that an ECMAScript pattern matches from begin to end.

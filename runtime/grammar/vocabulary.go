@@ -7,12 +7,13 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 // Mark stands in front of the text of a control token. It is no byte of any text, so a control token is never
 // taken for its text.
-const Mark = 0xff
+const Mark = lex.ControlMark
 
 // Vocabulary holds the tables of a model's tokens that masks are made with. It is safe for use by several goroutines.
 type Vocabulary struct {
