@@ -77,7 +77,7 @@ func TestGBNFErrors(t *testing.T) {
 		{"rot ::= \"a\"", "no rule root"},
 		{"root ::= a", "no rule a"},
 		{"root ::= root \"a\" | \"b\"", "left-recursive"},
-		{"root ::= a \"x\"\na ::= \"y\"? root", "left-recursive"},
+		{"root ::= a \"x\"\na ::= \"y\"? root | \"z\"", "left-recursive"},
 		{"root ::= a\na ::= \"x\" a", "no text"},
 		{"root ::= (a?)*\na ::= \"x\" a | \"y\"", "repeats without end"},
 		{"root ::= \"a", "without an end"},

@@ -18,7 +18,7 @@ type Options struct {
 	AnyFormat bool
 	// AnyNumber lets numbers begin in every way in which some number of the schema is written, with an exponent if need be. A
 	// model that has begun 4.5 where integers are wanted could only go on to 4.5e1 then; so without it, digits come only if a
-	// number without an exponent can still become of them.
+	// number without an exponent can still become of them. Exponents have three digits at most then, and are not over 308.
 	AnyNumber bool
 	// Syntax is how values are written; nil: as JSON.
 	Syntax *Syntax

@@ -9,14 +9,21 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 )
 
-// anyNumber is every number that JSON has.
-func anyNumber(p *lex.Pool) *lex.Term {
+// maxTens bounds exponents, but for AnyNumber: what is larger is no number of 64 bits.
+const maxTens = 308
+
+// anyNumber is every number that JSON has; unless any is set, those with exponents of at most three digits and maxTens.
+func anyNumber(p *lex.Pool, any bool) *lex.Term {
 	digit := p.Set(lex.NewSet(lex.Range{Lo: '0', Hi: '9'}))
 	digits := p.Repeat(digit, 1, -1)
+	exponent := digits
+	if !any {
+		exponent = p.Or(p.Repeat(digit, 1, 2), p.Cat(p.Set(lex.Chars("012")), digit, digit), p.Cat(p.Text("30"), p.Set(lex.Chars("012345678"))))
+	}
 	return p.Cat(p.Opt(p.Text("-")),
 		p.Or(p.Text("0"), p.Cat(p.Set(lex.NewSet(lex.Range{Lo: '1', Hi: '9'})), p.Repeat(digit, 0, -1))),
 		p.Opt(p.Cat(p.Text("."), digits)),
-		p.Opt(p.Cat(p.Set(lex.Chars("eE")), p.Opt(p.Set(lex.Chars("+-"))), digits)))
+		p.Opt(p.Cat(p.Set(lex.Chars("eE")), p.Opt(p.Set(lex.Chars("+-"))), exponent)))
 }
 
 // numbers writes a set of numbers as JSON does. Its states are what is written, or what is left of it where other texts
@@ -44,6 +51,7 @@ type exponents struct {
 	spans string // intervals that ascend: "from:to;"
 	minus bool
 	x     int64 // of the digits, at most hugeExponent
+	any   bool  // Options.AnyNumber: more than three digits, and more than maxTens
 }
 
 // hugeExponent stands for all exponents from it on.
@@ -67,7 +75,7 @@ func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
 	case isDigit && (k.Phase == atPoint || k.Phase == inFraction):
 		return n.mantissa(text+string(b), inFraction)
 	case (b == 'e' || b == 'E') && (k.Phase == atZero || k.Phase == inWhole || k.Phase == inFraction):
-		e := exponents{spans: n.spans(text)}
+		e := exponents{spans: n.spans(text), any: n.any}
 		return lex.Key{Phase: atExponent, P: e}, e.spans != ""
 	}
 	return k, false
@@ -255,10 +263,14 @@ func (n *numbers) exponent(k lex.Key, b byte) (lex.Key, bool) {
 	switch {
 	case (b == '+' || b == '-') && k.Phase == atExponent:
 		e.minus = b == '-'
-		return lex.Key{Phase: atExponentDigit, P: e}, e.live(false)
+		return lex.Key{Phase: atExponentDigit, P: e}, e.live(0)
 	case '0' <= b && b <= '9':
 		e.x = min(10*e.x+int64(b-'0'), hugeExponent)
-		return lex.Key{Phase: inExponent, P: e}, e.live(true)
+		digits := k.N + 1
+		if e.any {
+			digits = 1
+		}
+		return lex.Key{Phase: inExponent, N: digits, P: e}, digits <= 3 && e.live(int(digits))
 	}
 	return k, false
 }
@@ -283,14 +295,14 @@ func (e exponents) has() bool {
 	return e.each(func(lo, hi int64) bool { return lo <= e.x && (e.x <= hi || hi == math.MaxInt64) })
 }
 
-// live says whether more digits, or none, can make an exponent that counts.
-func (e exponents) live(digits bool) bool {
+// live says whether more digits behind those that are written, or none, can make an exponent that counts.
+func (e exponents) live(digits int) bool {
 	return e.each(func(lo, hi int64) bool {
-		if !digits || e.x == 0 {
+		if digits == 0 || e.x == 0 && e.any {
 			return true
 		}
 		from, to := e.x, e.x
-		for from <= hi {
+		for n := digits; from <= hi && (n <= 3 || e.any); n++ {
 			if to >= lo {
 				return true
 			}
@@ -309,7 +321,10 @@ func (n *numbers) spans(text string) string {
 	if strings.HasPrefix(text, "-") {
 		digits.Neg(digits)
 	}
-	const least, most = -math.MaxInt64, math.MaxInt64
+	least, most := int64(-math.MaxInt64), int64(math.MaxInt64)
+	if !n.any {
+		least, most = -maxTens, maxTens
+	}
 	if digits.Sign() == 0 {
 		if n.has(new(big.Rat)) {
 			return span(least, most)
@@ -330,7 +345,7 @@ func (n *numbers) spans(text string) string {
 			if v.Sign() == digits.Sign() {
 				e := magnitude(v) - magnitude(at(0))
 				for d := e - 1; d <= e+1; d++ {
-					if at(d).Cmp(v) == 0 {
+					if at(d).Cmp(v) == 0 && d >= least && d <= most {
 						found = append(found, d)
 					}
 				}
@@ -341,7 +356,7 @@ func (n *numbers) spans(text string) string {
 		}
 		return out
 	}
-	lo, hi := int64(least), int64(most)
+	lo, hi := least, most
 	near, far := n.lo, n.hi // by size
 	if digits.Sign() < 0 {
 		near, far = n.hi, n.lo
@@ -351,12 +366,14 @@ func (n *numbers) spans(text string) string {
 	case far.Sign() != digits.Sign():
 		return ""
 	default:
-		for hi = magnitude(far) - magnitude(at(0)) + 2; !n.bounded(at(hi), far, near, true); hi-- {
+		for hi = magnitude(far) - magnitude(at(0)) + 2; !n.bounded(at(hi), true); hi-- {
 		}
+		hi = min(hi, most)
 	}
 	if near != nil && near.Sign() == digits.Sign() {
-		for lo = magnitude(near) - magnitude(at(0)) - 2; !n.bounded(at(lo), far, near, false); lo++ {
+		for lo = magnitude(near) - magnitude(at(0)) - 2; !n.bounded(at(lo), false); lo++ {
 		}
+		lo = max(lo, least)
 	}
 	if n.mult != nil {
 		q := new(big.Rat).Quo(at(0), n.mult)
@@ -381,7 +398,7 @@ func span(lo, hi int64) string {
 }
 
 // bounded says whether a number keeps the bound that is farther from 0, or the nearer one.
-func (n *numbers) bounded(v, far, near *big.Rat, outer bool) bool {
+func (n *numbers) bounded(v *big.Rat, outer bool) bool {
 	m := n.num
 	m.mult, m.not = nil, nil
 	if (v.Sign() > 0) == outer {

@@ -114,7 +114,7 @@ func (w *writer) number(n num) machine.Item {
 	item, ok := w.numbers[key]
 	if !ok {
 		if n.free() {
-			item = w.term(anyNumber(w.c.pool))
+			item = w.term(anyNumber(w.c.pool, w.c.o.AnyNumber))
 		} else {
 			l := lex.NewLexer(&numbers{num: n, any: w.c.o.AnyNumber})
 			l.JSON = w.json
