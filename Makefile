@@ -121,6 +121,14 @@ conform-agents:
 	cd internal/conform/agents && npm ci --silent
 	cd internal/conform && $(GO) test ./agents -count=1 -v
 
+# Grammars with what others publish: the documents of the JSON-Schema-Test-Suite, and of schemas in files and folders how many are
+# taken; masks of 10,000 states beside every token of a vocabulary, and how long they take, with the tokenizer.json of models:
+#	make grammars SUITE=tests SCHEMAS="openapi.yml package/" TOKENIZERS=qwen/tokenizer.json,gemma/tokenizer.json
+grammars:
+	cd internal/conform && $(GO) run ./grammars suite $(SUITE) && $(GO) run ./grammars coverage $(SCHEMAS)
+	cd internal/conform && $(GO) run ./grammars masks --states 10000 --tokenizer $(TOKENIZERS) $(SUITE) $(SCHEMAS)
+	cd internal/conform && $(GO) run ./grammars bench --tokenizer $(TOKENIZERS) $(SCHEMAS)
+
 # zincrun serve and llama-server asked the same: make conform-peer [PEER="env A=b"]
 conform-peer: build
 	$(GO) run ./internal/tools/peerapi run $(CHAT) --peer "$(PEER)"

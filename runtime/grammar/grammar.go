@@ -7,7 +7,6 @@ package grammar
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -41,15 +40,23 @@ func build(f func(p *lex.Pool) (machine.Item, error)) (g *Grammar, err error) {
 	return g, nil
 }
 
-// ErrTooComplex is what errors about limits are.
+// ErrTooComplex is what errors about limits are. They are errors.ErrUnsupported, too.
 var ErrTooComplex = errors.New("the grammar is too complex")
+
+type tooComplex struct{ why string }
+
+func (e *tooComplex) Error() string { return ErrTooComplex.Error() + ": " + e.why }
+
+func (e *tooComplex) Is(target error) bool {
+	return target == ErrTooComplex || target == errors.ErrUnsupported
+}
 
 // catch makes an error of a panic with a *lex.LimitError.
 func catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
 	case *lex.LimitError:
-		*err = fmt.Errorf("%w: %s", ErrTooComplex, p.What)
+		*err = &tooComplex{p.What}
 	default:
 		panic(p)
 	}

@@ -5,6 +5,7 @@ package schema
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/ecma"
@@ -38,6 +39,7 @@ type compiler struct {
 	open      bool // an object takes names that no schema has
 	remarks   []Remark
 	terms     map[string]*lex.Term
+	at        *place
 	matchesAt map[matchAt]*matchAt
 }
 
@@ -46,6 +48,9 @@ type exclusive struct {
 	node *node
 	list [][]*alt
 }
+
+// place is what is worked on.
+type place struct{ path, keyword string }
 
 // Remark is a part of a schema that is no condition of what is written.
 type Remark struct{ Keyword, Path, Why string }
@@ -60,13 +65,16 @@ type Result struct {
 // NothingValid is the problem of a schema that no value is valid by.
 const NothingValid = "nothing is valid by it"
 
-// Compile makes the grammar of a schema. An error is an *Error, or a panic with a *lex.LimitError.
+// Compile makes the grammar of a schema. An error is an *Error.
 func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
+	var at place
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case *Error:
 			err = p
+		case *lex.LimitError:
+			err = &Error{Keyword: at.keyword, Path: at.path, Problem: "is too complex: " + p.What, Refused: true}
 		default:
 			panic(p)
 		}
@@ -79,7 +87,7 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}}
+	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}, at: &at}
 	c.syntax = newWriter(c, o.Syntax)
 	root := c.union(doc.root)
 	c.want(root)
@@ -168,6 +176,9 @@ func (c *compiler) all() error {
 	for len(c.queue) > 0 {
 		u := c.queue[0]
 		c.queue = c.queue[1:]
+		if len(u.nodes) > 0 {
+			*c.at = place{u.nodes[0].path, "type"}
+		}
 		if err := c.make(u); err != nil {
 			return err
 		}
@@ -211,4 +222,21 @@ func (c *compiler) pattern(n *node, keyword, source string) (*lex.Term, error) {
 	}
 	c.terms[source] = t
 	return t, nil
+}
+
+// Refused returns everything in a schema that is not supported by its keyword alone, used or not, in the order of the text.
+func Refused(text []byte) (list []*Error) {
+	v, err := parse(text)
+	if err != nil {
+		return nil
+	}
+	doc, err := newDocument(v)
+	if err != nil {
+		return nil
+	}
+	nodes := slices.SortedFunc(maps.Values(doc.nodes), func(a, b *node) int { return a.id - b.id })
+	for _, n := range nodes {
+		list = append(list, n.refused()...)
+	}
+	return list
 }

@@ -64,17 +64,19 @@ func (c *compiler) expandOnce(n *node) ([]*alt, error) {
 	if ref := n.get("$ref"); ref != nil && n.draft <= draft7 {
 		return c.reference(n, "$ref", ref, []*alt{full()})
 	}
-	if err := c.refused(n); err != nil {
-		return nil, err
+	if list := n.refused(); len(list) > 0 {
+		return nil, list[0]
 	}
 	base := full()
 	for _, k := range simple {
 		if v := n.get(k.name); v != nil {
+			*c.at = place{n.path, k.name}
 			if err := k.read(c, n, v, base); err != nil {
 				return nil, err
 			}
 		}
 	}
+	*c.at = place{n.path, "properties"}
 	if base.types&isArray != 0 {
 		if err := c.readArrays(n, base); err != nil {
 			return nil, err
@@ -94,6 +96,7 @@ func (c *compiler) expandOnce(n *node) ([]*alt, error) {
 		if v == nil || n.draft < in.since {
 			continue
 		}
+		*c.at = place{n.path, in.name}
 		if alts, err = in.apply(c, n, v, alts); err != nil {
 			return nil, err
 		}
@@ -206,42 +209,40 @@ func (c *compiler) reference(n *node, keyword string, v *value, alts []*alt) ([]
 	return c.product(alts, options, n, keyword)
 }
 
-// refused looks for keywords that are not supported.
-func (c *compiler) refused(n *node) error {
-	trivial := func(v *value) bool { return v.kind == yes || v.kind == object && len(v.members) == 0 }
-	for _, m := range n.members {
-		switch m.name {
-		case "unevaluatedItems", "unevaluatedProperties":
-			if n.draft >= draft2019 && !trivial(m.value) {
-				return n.refuse(m.name, "is not supported")
-			}
-		case "contains":
-			if n.draft >= draft6 {
-				return n.refuse(m.name, "is not supported")
-			}
-		case "uniqueItems":
-			if m.kind == yes {
-				return n.refuse(m.name, "is not supported")
-			}
-		case "if":
-			if n.draft >= draft7 && (n.get("then") != nil || n.get("else") != nil) {
-				return n.refuse(m.name, "is not supported")
-			}
-		case "dependentSchemas":
-			if n.draft >= draft2019 && len(m.members) > 0 {
-				return n.refuse(m.name, "is not supported")
-			}
-		case "$dynamicRef":
-			if n.draft >= draft2020 {
-				return n.refuse(m.name, "is not supported")
-			}
-		case "$recursiveRef":
-			if n.draft == draft2019 {
-				return n.refuse(m.name, "is not supported")
-			}
+// refusals are the keywords that are not supported: since which draft, and when they mean something.
+var refusals = []struct {
+	keyword string
+	since   draft
+	means   func(n *node, v *value) bool
+}{
+	{"unevaluatedItems", draft2019, notTrivial},
+	{"unevaluatedProperties", draft2019, notTrivial},
+	{"contains", draft6, always},
+	{"uniqueItems", draft4, func(_ *node, v *value) bool { return v.kind == yes }},
+	{"if", draft7, func(n *node, _ *value) bool { return n.get("then") != nil || n.get("else") != nil }},
+	{"dependentSchemas", draft2019, func(_ *node, v *value) bool { return len(v.members) > 0 }},
+	{"$dynamicRef", draft2020, always},
+	{"$recursiveRef", draft2019, func(n *node, _ *value) bool { return n.draft == draft2019 }},
+}
+
+func always(*node, *value) bool { return true }
+
+// notTrivial says whether a schema refuses anything.
+func notTrivial(_ *node, v *value) bool {
+	return v.kind != yes && !(v.kind == object && len(v.members) == 0)
+}
+
+// refused returns the keywords of a schema that are not supported.
+func (n *node) refused() (list []*Error) {
+	if n.kind != object || n.draft <= draft7 && n.get("$ref") != nil {
+		return nil
+	}
+	for _, r := range refusals {
+		if v := n.get(r.keyword); v != nil && n.draft >= r.since && r.means(n, v) {
+			list = append(list, n.refuse(r.keyword, "is not supported"))
 		}
 	}
-	return nil
+	return list
 }
 
 var typeNames = map[string]types{"null": isNull, "boolean": isBool, "number": isNumber, "integer": isNumber,
@@ -271,7 +272,7 @@ func readType(c *compiler, n *node, v *value, base *alt) error {
 }
 
 // maxExponent bounds those of numbers in schemas.
-const maxExponent = 4096
+const maxExponent = 400
 
 // decimal reads a number as it is.
 func decimal(text string) (*big.Rat, bool) {
@@ -292,7 +293,7 @@ func (n *node) decimal(keyword string, v *value) (*big.Rat, error) {
 			return r, nil
 		}
 	}
-	return nil, n.fail(keyword, "want a number of at most 4096 digits")
+	return nil, n.fail(keyword, "want a number of at most 400 digits")
 }
 
 func readMinimum(c *compiler, n *node, v *value, base *alt) error {
@@ -412,7 +413,7 @@ func (c *compiler) constants(n *node, list []*value) []*alt {
 				one.types |= isNumber
 				one.num.values = append(one.num.values, r)
 			} else {
-				panic(n.fail("enum", "has a number of more than 4096 digits"))
+				panic(n.fail("enum", "has a number of more than 400 digits"))
 			}
 		case str:
 			one.types |= isString
