@@ -44,9 +44,7 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 	}
 	if p := allowed(r.Sampling, tok.Suppressed()); !p.Greedy() || r.Min > 0 {
 		s.sampler = sample.New(p, func(id int32) string { return tok.Piece(id, true) })
-		for _, id := range r.Prompt {
-			s.sampler.Accept(id)
-		}
+		s.sampler.Read(r.Prompt)
 	}
 	if b := r.Reasoning; b != nil {
 		s.open = b.Open

@@ -3,6 +3,7 @@ package sample
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +19,15 @@ func large() []float32 {
 		logits[i*997] = 20 + float32(r.NormFloat64()*2)
 	}
 	return logits
+}
+
+// manyBreakers are as many and as long ones as are taken; none of them is in what words says.
+func manyBreakers() []string {
+	all := make([]string, maxBreakers)
+	for i := range all {
+		all[i] = strings.Repeat("a", maxBreaker-1) + string(rune('A'+i%26))
+	}
+	return all
 }
 
 // BenchmarkChoose is a choice from 151,936 logits.
@@ -47,6 +57,8 @@ func BenchmarkChoose(b *testing.B) {
 		{"typical", func(p *Params) { p.Typical = 0.9 }},
 		{"flat,typical", func(p *Params) { p.Temp, p.Typical = 20, 0.9; p.Samplers = []string{"temperature", "typ_p"} }},
 		{"top-n-sigma", func(p *Params) { p.TopNSigma = 1 }},
+		{"dry", func(p *Params) { p.Multiplier = 0.8 }},
+		{"dry,breakers", func(p *Params) { p.Multiplier, p.Breakers = 0.8, manyBreakers() }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p := Neutral()

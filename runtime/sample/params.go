@@ -44,10 +44,17 @@ type Params struct {
 type DRY struct {
 	Multiplier    float64  `json:"dry_multiplier"` // 0: none
 	Base          float64  `json:"dry_base"`
-	AllowedLength int      `json:"dry_allowed_length"` // tokens that may be repeated at no cost
-	Window        int      `json:"dry_penalty_last_n"` // tokens looked at; 0: none; -1: all
-	Breakers      []string `json:"dry_sequence_breakers"`
+	AllowedLength int      `json:"dry_allowed_length"`    // tokens that may be repeated at no cost
+	Window        int      `json:"dry_penalty_last_n"`    // tokens looked at; 0: none; -1: all
+	Breakers      []string `json:"dry_sequence_breakers"` // at most maxBreakers of maxBreaker bytes
 }
+
+// Bounds of what each choice has to do.
+const (
+	maxBreakers = 64
+	maxBreaker  = 64
+	maxStages   = 16 // of Params.Samplers
+)
 
 // Neutral returns parameters that draw from the model's own distribution.
 func Neutral() Params {
@@ -139,6 +146,17 @@ func (p *Params) Validate() error {
 	for id, b := range p.Bias {
 		if !(b <= largest) || id < 0 {
 			return &Error{"logit_bias", fmt.Sprintf("of token %d is %v, want a number, of a token of 0 or more", id, b)}
+		}
+	}
+	switch {
+	case len(p.Breakers) > maxBreakers:
+		return &Error{"dry_sequence_breakers", fmt.Sprintf("has %d texts, want at most %d", len(p.Breakers), maxBreakers)}
+	case len(p.Samplers) > maxStages:
+		return &Error{"samplers", fmt.Sprintf("has %d stages, want at most %d", len(p.Samplers), maxStages)}
+	}
+	for i, b := range p.Breakers {
+		if len(b) > maxBreaker {
+			return &Error{"dry_sequence_breakers", fmt.Sprintf("has a text of %d bytes, the %dth, want at most %d", len(b), i+1, maxBreaker)}
 		}
 	}
 	for _, name := range p.Samplers {

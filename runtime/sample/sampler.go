@@ -13,11 +13,12 @@ var ErrNothingLeft = errors.New("no token is allowed")
 type Sampler struct {
 	p       Params
 	chain   []*stage
-	piece   func(id int32) string
 	biased  []int32
 	history []int32
 	counts  map[int32]int // of the tokens in the penalties' window
 	window  []int32       // the tokens in it, once each
+	places  map[int32]int // of these in window
+	repeats *repeats      // nil without DRY
 	chosen  uint64
 	rng     *rand.PCG
 	set     set
@@ -26,7 +27,7 @@ type Sampler struct {
 // New returns a sampler for parameters that are valid. piece gives the text of a token, for the
 // breakers of DRY.
 func New(p Params, piece func(id int32) string) *Sampler {
-	s := &Sampler{p: p, piece: piece, counts: map[int32]int{}, rng: rand.NewPCG(0, 0)}
+	s := &Sampler{p: p, counts: map[int32]int{}, places: map[int32]int{}, repeats: newRepeats(p.DRY, piece), rng: rand.NewPCG(0, 0)}
 	names := p.Samplers
 	if names == nil {
 		names = Order()
@@ -40,7 +41,17 @@ func New(p Params, piece func(id int32) string) *Sampler {
 	return s
 }
 
-// Accept appends a token to the sequence, of the prompt or chosen.
+// Read appends a prompt to the sequence: a choice then has little to do for its tokens.
+func (s *Sampler) Read(prompt []int32) {
+	for _, id := range prompt {
+		s.Accept(id)
+	}
+	if s.repeats != nil {
+		s.repeats.follow(s.history)
+	}
+}
+
+// Accept appends a chosen token to the sequence.
 func (s *Sampler) Accept(id int32) {
 	s.history = append(s.history, id)
 	s.count()

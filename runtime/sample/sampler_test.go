@@ -265,8 +265,15 @@ func TestStages(t *testing.T) {
 		s := New(p, words)
 		var history []int32
 		for range rapid.IntRange(0, 40).Draw(t, "history") {
-			id := int32(rapid.IntRange(0, min(5, len(logits)-1)).Draw(t, "token"))
-			history = append(history, id)
+			history = append(history, int32(rapid.IntRange(0, min(5, len(logits)-1)).Draw(t, "token")))
+		}
+		// Some are a prompt, and some are accepted, with choices between them or without.
+		prompt := rapid.IntRange(0, len(history)).Draw(t, "prompt")
+		s.Read(history[:prompt])
+		for _, id := range history[prompt:] {
+			if rapid.Bool().Draw(t, "chooses") {
+				s.Choose(logits, nil)
+			}
 			s.Accept(id)
 		}
 		before := slices.Clone(logits)

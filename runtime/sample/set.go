@@ -96,12 +96,16 @@ func (s *set) change(f func(id int32, logit float64) float64, ids []int32) {
 		s.head = s.head[:0]
 		return
 	}
+	if len(ids) == 0 {
+		return
+	}
+	wanted := make(map[int32]bool, len(ids))
 	for _, id := range ids {
-		for i, c := range s.head {
-			if c.id() == id {
-				s.head[i] = pack(id, s.changed(f, id, c.logit()))
-				break
-			}
+		wanted[id] = true
+	}
+	for i, c := range s.head {
+		if id := c.id(); wanted[id] {
+			s.head[i] = pack(id, s.changed(f, id, c.logit()))
 		}
 	}
 	slices.Sort(s.head)
