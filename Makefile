@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all packages lint generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all packages lint race generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -56,6 +56,11 @@ lint:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt: $$bad"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+# Looks for data races in what has goroutines: the engine, the server and its commands; needs gcc. RACE="./runtime/api -run TestDrain" asks for less.
+RACE ?= ./internal/cli ./runtime/engine ./runtime/api
+race:
+	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 30m $(RACE)
 
 # Rewrites the z*.go files from the Khronos registries.
 generate:

@@ -19,12 +19,12 @@ func Interruptible() (ctx context.Context, stop func()) {
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, asked...)
-	ctx, cancel := context.WithCancel(context.Background())
+	base, cancel := context.WithCancel(context.Background())
 	all := &tasks{}
 	go func() {
 		for {
 			select {
-			case <-ctx.Done():
+			case <-base.Done():
 				return
 			case s := <-signals:
 				if s == os.Interrupt && all.interrupt() {
@@ -35,7 +35,7 @@ func Interruptible() (ctx context.Context, stop func()) {
 			}
 		}
 	}()
-	return context.WithValue(ctx, tasksKey{}, all), func() {
+	return context.WithValue(base, tasksKey{}, all), func() {
 		signal.Stop(signals)
 		cancel()
 	}

@@ -549,7 +549,7 @@ func TestDrain(t *testing.T) {
 		_, b := x.do("POST", "/v1/chat/completions", body(""))
 		got <- b
 	}()
-	for x.server.inFlight.Load() == 0 || len(x.fake.requests) == 0 {
+	for x.server.inFlight.Load() == 0 || x.fake.asked() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -567,7 +567,7 @@ func TestDrain(t *testing.T) {
 	if status, _ := x.do("GET", "/live", ""); status != 200 {
 		t.Errorf("not live: %d", status)
 	}
-	if !x.fake.closed {
+	if !x.fake.isClosed() {
 		t.Error("the engine is not closed")
 	}
 }

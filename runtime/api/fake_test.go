@@ -148,7 +148,26 @@ func (f *fakeEngine) Drain(ctx context.Context) error {
 	}
 }
 
-func (f *fakeEngine) Close() error            { f.closed = true; return nil }
+func (f *fakeEngine) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	return nil
+}
+
+func (f *fakeEngine) isClosed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.closed
+}
+
+// asked is how many requests there were.
+func (f *fakeEngine) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.requests)
+}
+
 func (f *fakeEngine) Failed() <-chan struct{} { return f.failed }
 func (f *fakeEngine) Err() error              { return f.fail }
 
