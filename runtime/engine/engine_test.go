@@ -74,6 +74,7 @@ func drawRequest(t *rapid.T, ctx int) engine.Request {
 	if rapid.Bool().Draw(t, "conversation") {
 		r.Turn = max(0, n-rapid.IntRange(0, 5).Draw(t, "generation prompt"))
 	}
+	r.Owner = rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "owner")
 	if rapid.Bool().Draw(t, "drawn") {
 		r.Sampling = sample.Neutral()
 		r.Sampling.TopK = rapid.IntRange(0, 6).Draw(t, "top-k")
@@ -109,10 +110,9 @@ func TestLoad(t *testing.T) {
 		if rings {
 			addRings(p)
 		}
-		// Prompts that go on from others take over what these have left, unless Exact is set: then
-		// answers are the same only if the rows of all entries are alike.
+		// Where prompts go on from answers that others have left, answers are the same only if the rows of all entries are alike.
 		alike := rapid.Bool().Draw(rt, "alike")
-		o := engine.Options{Exact: !alike || rapid.Bool().Draw(rt, "exact")}
+		o := engine.Options{ReuseAnswers: alike && rapid.Bool().Draw(rt, "reuse answers")}
 		slow := rapid.SampledFrom([]float64{1, 0.5, 3}).Draw(rt, "slow")
 		visits := make([]visit, rapid.IntRange(1, 20).Draw(rt, "requests"))
 		for i := range visits {

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -234,132 +233,6 @@ func TestBatch(t *testing.T) {
 			}
 			if steps > 80 || submissions > want+14 {
 				t.Errorf("drawn %v: 8 sequences of 64 tokens take %d steps in %d submissions", drawn, steps, submissions)
-			}
-		})
-	}
-}
-
-// TestNextTurn holds that the next turn of a conversation computes no more than it must.
-func TestNextTurn(t *testing.T) {
-	for _, recurrent := range []bool{false, true} {
-		for _, exact := range []bool{false, true} {
-			t.Run(fmt.Sprintf("recurrent=%v,exact=%v", recurrent, exact), func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					p := fakePlan(2, 1024, recurrent)
-					x := newFake(p)
-					e, err := engine.New(p, x, fakeTokenizer(), engine.Options{Exact: exact})
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer e.Close()
-					turn := engine.Request{Prompt: prompt(1, 404), Turn: 400, Max: 50, TopLogprobs: -1, IgnoreEOG: true}
-					first := ask(context.Background(), e, turn)
-					again := ask(context.Background(), e, turn)
-					found := 384 // whole pieces of 64
-					if recurrent {
-						found = 400
-					}
-					if again.text != first.text || again.done.Usage.Cached != found {
-						t.Errorf("the same turn again: %d of 404 tokens are found, the answer is the same: %v", again.done.Usage.Cached, again.text == first.text)
-					}
-					next := turn
-					next.Prompt = slices.Concat(turn.Prompt, again.tokens, prompt(2, 40), turn.Prompt[400:])
-					next.Turn = len(next.Prompt) - 4
-					rewritten := next // the template drops a part of the answer
-					rewritten.Prompt = slices.Concat(turn.Prompt, again.tokens[:10], prompt(2, 40), turn.Prompt[400:])
-					rewritten.Turn = len(rewritten.Prompt) - 4
-					// All of the first turn but its last token, which was not fed; as far as both agree, or to the checkpoint;
-					// in exact mode whole pieces of 64.
-					want := [2]int{len(turn.Prompt) + len(again.tokens) - 1, 414}
-					switch {
-					case exact && recurrent:
-						want = [2]int{}
-					case exact:
-						want = [2]int{384, 384}
-					case recurrent:
-						want[1] = 400
-					}
-					for i, r := range []engine.Request{next, rewritten} {
-						if i > 0 { // the first turn has to be there again
-							ask(context.Background(), e, turn)
-						}
-						if got := ask(context.Background(), e, r); got.err != nil || got.done.Usage.Cached != want[i] {
-							t.Errorf("next turn %d: %d tokens are found, want %d; %v", i, got.done.Usage.Cached, want[i], got.err)
-						} else if again := ask(context.Background(), e, r); again.text != got.text {
-							t.Errorf("next turn %d asked for again: %q, want %q", i, again.text, got.text)
-						}
-					}
-					none := next
-					none.NoCache = true
-					if got := ask(context.Background(), e, none); got.done.Usage.Cached != 0 {
-						t.Errorf("without a cache: %d tokens are found", got.done.Usage.Cached)
-					}
-				})
-			})
-		}
-	}
-}
-
-// TestTurnGivenUp cancels a turn that has its slot but not yet a step: the recurrent state is then still
-// behind the answer of the turn before, and the turn is asked for again.
-func TestTurnGivenUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p := fakePlan(2, 1024, true)
-		x := newFake(p)
-		x.alike = true
-		e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		turn := engine.Request{Prompt: prompt(1, 60), Turn: 50, Max: 20, TopLogprobs: -1, IgnoreEOG: true}
-		ask(context.Background(), e, turn)
-		next := turn
-		next.Prompt = slices.Concat(turn.Prompt[:50], prompt(2, 40)) // it has none of the answer
-		next.Turn = 85
-		var wait sync.WaitGroup
-		wait.Go(func() {
-			ask(context.Background(), e, engine.Request{Prompt: prompt(3, 900), Max: 1, TopLogprobs: -1})
-		})
-		time.Sleep(time.Millisecond)
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond) // in the second step of the other
-		defer cancel()
-		given := ask(ctx, e, next)
-		got, want := ask(context.Background(), e, next), alone(p, engine.Options{}, true, next)
-		wait.Wait()
-		if given.done.Reason != engine.Cancelled || given.done.Usage.Cached != 50 || got.done.Usage.Cached != 50 {
-			t.Errorf("%+v, then %+v", given.done, got.done)
-		}
-		if got.err != nil || !slices.Equal(got.tokens, want.tokens) {
-			t.Errorf("%d, %v, want %d", got.tokens, got.err, want.tokens)
-		}
-	})
-}
-
-// TestCompletions continues a plain text with its answer and more, as clients do that know no turns.
-func TestCompletions(t *testing.T) {
-	for _, x := range []struct {
-		recurrent, full bool
-		want            int
-	}{{false, false, 419}, {true, false, 419}, {true, true, 0}} {
-		bubble(t, func(t *testing.T) {
-			p := fakePlan(2, 1024, x.recurrent)
-			f := newFake(p)
-			f.full = x.full
-			e, err := engine.New(p, f, fakeTokenizer(), engine.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			r := engine.Request{Prompt: prompt(1, 404), Max: 16, TopLogprobs: 0, IgnoreEOG: true}
-			first := ask(context.Background(), e, r)
-			r.Prompt = slices.Concat(r.Prompt, first.tokens, prompt(2, 16))
-			next := ask(context.Background(), e, r)
-			if next.err != nil || next.done.Usage.Cached != x.want {
-				t.Errorf("recurrent %v, no memory %v: %d tokens are found, want %d; %v", x.recurrent, x.full, next.done.Usage.Cached, x.want, next.err)
-			}
-			if st := e.Stats(); x.full != (st.Unsaved == 2) || x.full != (st.UnsavedWhy != nil) {
-				t.Errorf("%d states were not kept, %v", st.Unsaved, st.UnsavedWhy)
 			}
 		})
 	}
@@ -614,31 +487,4 @@ func TestForcedClose(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestRings goes back in a conversation whose caches keep the last positions only: as far as they reach, else it is
-// computed anew.
-func TestRings(t *testing.T) {
-	for _, x := range []struct{ shared, want int }{{104, 0}, {380, 380}, {141, 141}, {140, 0}} {
-		bubble(t, func(t *testing.T) {
-			p := fakePlan(1, 1024, false)
-			addRings(p)
-			f := newFake(p)
-			f.alike = true
-			e, err := engine.New(p, f, fakeTokenizer(), engine.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			turn := engine.Request{Prompt: prompt(1, 104), Turn: 100, Max: 301, TopLogprobs: -1, IgnoreEOG: true}
-			first := ask(context.Background(), e, turn) // positions 0 to 403 are written, 132 and on are in the rings
-			next := turn
-			next.Prompt = append(slices.Concat(turn.Prompt, first.tokens)[:x.shared:x.shared], 14, 1, 2)
-			next.Turn, next.Max = len(next.Prompt), 20
-			got, want := ask(context.Background(), e, next), alone(p, engine.Options{}, true, next)
-			if got.err != nil || !slices.Equal(got.tokens, want.tokens) || got.done.Usage.Cached != x.want {
-				t.Errorf("back to %d: %d tokens are found, want %d; answer %d, %v, alone %d", x.shared, got.done.Usage.Cached, x.want, got.tokens, got.err, want.tokens)
-			}
-		})
-	}
 }

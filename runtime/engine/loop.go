@@ -127,8 +127,7 @@ func (e *Engine) admit(s *seq) {
 	l, hit, exact := e.place(s.req)
 	s.slot, s.exact, s.admitted = l, exact, time.Now()
 	s.usage.Cached = hit
-	l.seq = s
-	l.cut(hit)
+	l.begin(s, hit)
 	if hit > 0 && hit != l.at {
 		s.restore = l.state // of hit, where the model has one
 	}
@@ -194,9 +193,9 @@ func sinceLast(list []*seq) time.Duration {
 	return time.Since(last)
 }
 
-// stop is where steps of the prompt must end next: behind the turn there is to be a checkpoint.
+// stop is where steps of the prompt must end next, beside cuts: behind a turn that answers go on from there is to be a checkpoint.
 func (e *Engine) stop(s *seq) int {
-	if turn := s.req.Turn; e.recurrent && turn > len(s.slot.tokens) {
+	if turn := s.req.Turn; e.recurrent && e.o.ReuseAnswers && turn > len(s.slot.tokens) {
 		return turn
 	}
 	return len(s.req.Prompt)

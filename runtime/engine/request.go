@@ -24,6 +24,8 @@ type Request struct {
 	TopLogprobs int
 
 	Priority int // requests of a higher priority go first
+	// Owner is whose request it is: nothing that one owner's requests left is reused for another's.
+	Owner string
 	// NoCache computes the whole prompt anew.
 	NoCache bool
 	// Turn is the number of leading tokens of the prompt with which the next turn of the conversation will surely begin: all but

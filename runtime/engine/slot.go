@@ -8,11 +8,13 @@ import (
 type slot struct {
 	index  int
 	seq    *seq    // nil: idle
+	owner  string  // of the request that wrote it
 	tokens []int32 // those at positions 0, 1, ...
 	// whole is how many tokens lie in whole pieces that prompts have written, as a run without
 	// cache writes them.
 	whole int
-	// turn is where the next turn of the conversation begins to differ; 0: nowhere. Its prompt was read from
+	// turn is where a later request can go on, with the recurrent state that is kept of it: a cut; 0: nowhere. With Options.ReuseAnswers it is where
+	// the next turn of the conversation begins to differ. Its prompt was read from
 	// start on; turnExact says that all before turn was written as by a run without cache.
 	turn, start int
 	turnExact   bool
@@ -23,10 +25,13 @@ type slot struct {
 }
 
 // match is how many tokens of the prompt the slot has, leaving one to compute.
-func (l *slot) match(prompt []int32) int {
-	n := min(len(l.tokens), len(prompt)-1)
+func (l *slot) match(r *Request) int {
+	if l.owner != r.Owner {
+		return 0
+	}
+	n := min(len(l.tokens), len(r.Prompt)-1)
 	for i, t := range l.tokens[:n] {
-		if t != prompt[i] {
+		if t != r.Prompt[i] {
 			return i
 		}
 	}
@@ -40,7 +45,11 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 	if r.NoCache {
 		return 0, true
 	}
-	if tokens, exact = e.known(l, r); !e.rings.Hold(l.low, tokens) {
+	known := e.known
+	if e.o.ReuseAnswers {
+		known = e.knownAnswer
+	}
+	if tokens, exact = known(l, r); !e.rings.Hold(l.low, tokens) {
 		return 0, true
 	}
 	return tokens, exact
@@ -48,8 +57,20 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 
 // known is hit for caches that lose nothing.
 func (e *Engine) known(l *slot, r *Request) (tokens int, exact bool) {
-	m := l.match(r.Prompt)
-	known := l.turn > 0 && m >= l.turn && (l.turnExact && l.turn == r.Turn || !e.o.Exact)
+	m := l.match(r)
+	switch {
+	case !e.recurrent:
+		return e.prompts.cutBefore(min(m, l.whole)), true
+	case l.turn <= m:
+		return l.turn, true
+	}
+	return 0, true
+}
+
+// knownAnswer is known with Options.ReuseAnswers.
+func (e *Engine) knownAnswer(l *slot, r *Request) (tokens int, exact bool) {
+	m := l.match(r)
+	known := l.turn > 0 && m >= l.turn
 	switch {
 	case e.recurrent && !known:
 		return 0, true
@@ -65,6 +86,14 @@ func (e *Engine) known(l *slot, r *Request) (tokens int, exact bool) {
 	return e.prompts.cutBefore(min(m, l.whole)), true
 }
 
+// checkpoint is where a sequence leaves what a later request goes on from, which must be known to begin as this one does up to its Turn.
+func (e *Engine) checkpoint(r *Request) int {
+	if e.o.ReuseAnswers {
+		return r.Turn
+	}
+	return e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))
+}
+
 // place chooses the idle slot that spares most, unless that would throw away more, and makes it
 // ready for the request.
 func (e *Engine) place(r *Request) (l *slot, hit int, exact bool) {
@@ -73,7 +102,7 @@ func (e *Engine) place(r *Request) (l *slot, hit int, exact bool) {
 			continue
 		}
 		h, x := e.hit(c, r)
-		if 2*h < len(c.tokens) && x { // most of it is another conversation
+		if 2*h < e.worth(c) && x { // most of it is another conversation
 			h = 0
 		}
 		if l == nil || h > hit || h == hit && c.used < l.used {
@@ -86,8 +115,20 @@ func (e *Engine) place(r *Request) (l *slot, hit int, exact bool) {
 	return l, hit, exact
 }
 
-// cut drops what the slot holds behind its first n tokens.
-func (l *slot) cut(n int) {
+// worth is how many tokens of a slot a later request may reuse.
+func (e *Engine) worth(l *slot) int {
+	switch {
+	case e.o.ReuseAnswers:
+		return len(l.tokens)
+	case e.recurrent:
+		return l.turn
+	}
+	return l.whole
+}
+
+// begin gives the slot to a request that reuses its first n tokens.
+func (l *slot) begin(s *seq, n int) {
+	l.seq, l.owner = s, s.req.Owner
 	l.tokens, l.whole = l.tokens[:n], min(l.whole, n)
 	if n == 0 {
 		l.low = 0

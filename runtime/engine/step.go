@@ -82,7 +82,7 @@ func (e *Engine) fed(s *seq, n int) {
 	pos := len(l.tokens) + n
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
 	l.at, l.low = pos, e.rings.Written(l.low, pos)
-	turn := s.req.Turn
+	turn := e.checkpoint(s.req)
 	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || pos <= turn) {
 		l.whole = pos
 	}
