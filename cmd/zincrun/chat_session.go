@@ -101,7 +101,7 @@ func (c *conversation) answer(ctx context.Context) error {
 	if !c.fixed {
 		o.Sampling.Seed = newSeed()
 	}
-	t, err := c.model.Turn(chat.Conversation{Messages: c.messages, Thinking: c.think.on, Now: time.Now()}, o)
+	t, err := c.model.Turn(ctx, chat.Conversation{Messages: c.messages, Thinking: c.think.on, Now: time.Now()}, o)
 	if err != nil {
 		c.messages = c.messages[:asked]
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -127,10 +126,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		}
 		scheme = "https"
 	}
-	web := &http.Server{
-		Handler: server, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	web := server.HTTP()
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	url := scheme + "://" + listener.Addr().String()
@@ -161,9 +157,9 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	defer stop()
 	log.Info("drain")
 	err = errors.Join(err, server.Drain(grace))
-	last, stopLast := context.WithTimeout(context.Background(), time.Second)
+	last, stopLast := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer stopLast()
-	if web.Shutdown(last) != nil {
+	if web.Shutdown(last) != nil { // replies that nobody reads
 		web.Close()
 	}
 	return err

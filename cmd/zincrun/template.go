@@ -76,7 +76,7 @@ An error in the template names its line and column.
 			if err != nil {
 				return err
 			}
-			spans, err := t.RenderJSON(variables, time.Now())
+			spans, err := t.RenderJSON(ctx, variables, time.Now())
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
@@ -88,7 +88,11 @@ An error in the template names its line and column.
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			return printTokens(tok, tok.EncodeSpans(spans), *asJSON)
+			ids, err := tok.EncodeSpans(ctx, spans)
+			if err != nil {
+				return err
+			}
+			return printTokens(tok, ids, *asJSON)
 		}
 	},
 }

@@ -433,7 +433,7 @@ func handleChat(c *call) error {
 }
 
 func (c *call) streamChat(q *chatRequest, t *conversation, reply chatReply) error {
-	out := newStream(c.w, c.s.o.Stall)
+	out := newStream(c.w)
 	reply.Object = "chat.completion.chunk"
 	send := func(ch chatChoice) error {
 		reply.Choices = []chatChoice{ch}

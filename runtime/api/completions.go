@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -77,17 +79,25 @@ func decodePrompts(d *decoder, raw []byte, path string, most int) ([]prompt, err
 	return all, nil
 }
 
-// tokens returns the ids of a prompt.
-func (p prompt) tokens(m *Model, at string) ([]int32, error) {
+// tokens returns the ids of a prompt; one that is to fit the context is refused if it has too many bytes.
+func (p prompt) tokens(ctx context.Context, m *Model, at string, fit bool) ([]int32, error) {
 	if p.ids == nil {
-		return m.Tokenizer.Encode(p.text, text.EncodeOptions{AddSpecial: true, ParseSpecial: true}), nil
+		if err := m.talker().Fits(len(p.text)); fit && err != nil {
+			return nil, m.refusal(err)
+		}
+		return m.Tokenizer.EncodeContext(ctx, p.text, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
 	}
+	return p.ids, p.check(m, at)
+}
+
+// check returns an error for an id that is none.
+func (p prompt) check(m *Model, at string) error {
 	for i, id := range p.ids {
 		if id < 0 || int(id) >= m.Tokenizer.Len() {
-			return nil, badParam(at, "%s: there is no token %d, the %dth", at, id, i+1)
+			return badParam(at, "%s: there is no token %d, the %dth", at, id, i+1)
 		}
 	}
-	return p.ids, nil
+	return nil
 }
 
 type completionReply struct {
@@ -149,7 +159,7 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > maxTop):
 		return nil, nil, badParam("logprobs", "logprobs: want 0 to %d, have %d", maxTop, *q.Logprobs)
 	}
-	if err := c.work(); err != nil {
+	if err := c.admit(); err != nil {
 		return nil, nil, err
 	}
 	m, err := c.model(q.Model)
@@ -161,43 +171,58 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 	}
 	g := &run{call: c, model: m}
 	var echo []string
-	for i, p := range q.Prompt {
+	err = c.text(func(ctx context.Context) error {
 		r, err := q.request(m, c.raw)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		if r.Prompt, err = p.tokens(m, fmt.Sprintf("prompt[%d]", i)); err != nil {
-			return nil, nil, err
+		for i, p := range q.Prompt {
+			text, err := q.add(ctx, g, r, p, fmt.Sprintf("prompt[%d]", i))
+			if err != nil {
+				return err
+			}
+			if q.Echo {
+				echo = append(echo, slices.Repeat([]string{text}, q.choices())...)
+			}
 		}
-		most, param := 16, "max_tokens" // OpenAI's default
-		switch {
-		case q.MaxTokens != nil:
-			most = *q.MaxTokens
-		case q.Predict != nil:
-			most, param = *q.Predict, "n_predict"
-		}
-		if err := budget(m, &r, &most, param); err != nil {
-			return nil, nil, err
-		}
-		if q.Logprobs != nil {
-			r.TopLogprobs = *q.Logprobs
-		}
-		if c.user != nil {
-			r.Priority = min(r.Priority, c.user.Priority)
-		}
-		text := p.text
-		if p.ids != nil {
+		return nil
+	})
+	c.forget()
+	return g, echo, err
+}
+
+// add adds the sequences that answer a prompt, and returns its text, if somebody wants it.
+func (q *completionRequest) add(ctx context.Context, g *run, r engine.Request, p prompt, at string) (text string, err error) {
+	m, c := g.model, g.call
+	if r.Prompt, err = p.tokens(ctx, m, at, true); err != nil {
+		return "", err
+	}
+	most, param := 16, "max_tokens" // OpenAI's default
+	switch {
+	case q.MaxTokens != nil:
+		most = *q.MaxTokens
+	case q.Predict != nil:
+		most, param = *q.Predict, "n_predict"
+	}
+	if err := budget(m, &r, &most, param); err != nil {
+		return "", err
+	}
+	if q.Logprobs != nil {
+		r.TopLogprobs = *q.Logprobs
+	}
+	if c.user != nil {
+		r.Priority = min(r.Priority, c.user.Priority)
+	}
+	g.reqs = append(g.reqs, spread(r, q.choices())...)
+	if q.Echo || c.s.o.LogText {
+		if text = p.text; p.ids != nil {
 			text = m.Tokenizer.Decode(p.ids, true)
 		}
-		for _, one := range spread(r, q.choices()) {
-			g.reqs = append(g.reqs, one)
-			echo = append(echo, text)
-		}
-		if c.s.o.LogText {
-			c.log.prompt += text
-		}
 	}
-	return g, echo, nil
+	if c.s.o.LogText {
+		c.log.prompt += text
+	}
+	return text, nil
 }
 
 func handleCompletion(c *call) error {
@@ -222,7 +247,7 @@ func handleCompletion(c *call) error {
 	}
 	var out *stream
 	if q.Stream {
-		out = newStream(c.w, c.s.o.Stall)
+		out = newStream(c.w)
 	}
 	send := func(ch completionChoice) error {
 		reply.Choices = []completionChoice{ch}

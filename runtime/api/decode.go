@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"mime"
-	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -21,14 +18,6 @@ const (
 	maxValues = 1 << 20 // values: a prompt's tokens are most of them
 	maxItems  = 4096    // of an array, but for one of numbers, and of an object whose names are the client's
 )
-
-// readBody reads the JSON of a request.
-func readBody(r *http.Request) ([]byte, error) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return nil, &Error{Kind: badMedia, Message: "the Content-Type must be application/json"}
-	}
-	return io.ReadAll(r.Body)
-}
 
 // decode reads a JSON object into v, a pointer to a struct. A known field of the wrong type
 // is an error that names it; unknown fields are told to ignored, if not nil.

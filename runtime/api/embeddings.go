@@ -79,7 +79,7 @@ func (q *embeddingsRequest) vectors(c *call) ([][]float32, int, error) {
 	case q.Dimensions != nil && *q.Dimensions < 1:
 		return nil, 0, badParam("dimensions", "dimensions: want 1 or more, have %d", *q.Dimensions)
 	}
-	if err := c.work(); err != nil {
+	if err := c.admit(); err != nil {
 		return nil, 0, err
 	}
 	m, err := c.model(q.Model)
@@ -95,19 +95,33 @@ func (q *embeddingsRequest) vectors(c *call) ([][]float32, int, error) {
 	}
 	var u engine.Usage
 	var texts [][]int32
-	for i, p := range q.Input {
-		ids, err := p.tokens(m, fmt.Sprintf("input[%d]", i))
-		if err != nil {
-			return nil, 0, err
+	err = c.text(func(ctx context.Context) error {
+		for i, p := range q.Input {
+			if most := (m.Header.Ctx + 64) * m.Tokenizer.Longest(); q.truncate && len(p.text) > most {
+				p.text = p.text[:most] // more than is kept
+			}
+			ids, err := p.tokens(ctx, m, fmt.Sprintf("input[%d]", i), !q.truncate)
+			if err != nil {
+				return err
+			}
+			if most := m.Header.Ctx; q.truncate && len(ids) > most { // what ends a text is kept
+				ids = append(ids[:most-1:most-1], ids[len(ids)-1])
+			}
+			u.Prompt += len(ids)
+			texts = append(texts, ids)
+			if c.s.o.LogText {
+				c.log.prompt += p.text
+			}
 		}
-		if most := m.Header.Ctx; q.truncate && len(ids) > most { // what ends a text is kept
-			ids = append(ids[:most-1:most-1], ids[len(ids)-1])
-		}
-		u.Prompt += len(ids)
-		texts = append(texts, ids)
-		if c.s.o.LogText {
-			c.log.prompt += p.text
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	q.Input = nil
+	c.forget()
+	if e := c.user.charge(u.Prompt); e != nil {
+		return nil, 0, e
 	}
 	start := time.Now()
 	vectors, err := e.Embed(c.r.Context(), texts)
@@ -120,7 +134,6 @@ func (q *embeddingsRequest) vectors(c *call) ([][]float32, int, error) {
 	u.Prefill = time.Since(start)
 	c.log.usage, c.log.finish = u, engine.Stopped
 	c.s.metrics.done(c.log.model, engine.Stopped, u, time.Since(c.log.start))
-	c.user.spend(u.Prompt)
 	if n := q.Dimensions; n != nil {
 		for i, v := range vectors {
 			if vectors[i], err = runtime.Shorten(v, *n); err != nil {

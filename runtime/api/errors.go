@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -41,6 +40,7 @@ var (
 	badMethod    = kind{http.StatusMethodNotAllowed, "invalid_request_error", "invalid_request_error"}
 	tooLarge     = kind{http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large"}
 	badMedia     = kind{http.StatusUnsupportedMediaType, "invalid_request_error", "invalid_request_error"}
+	tooSlow      = kind{http.StatusRequestTimeout, "invalid_request_error", "invalid_request_error"}
 	tooMany      = kind{http.StatusTooManyRequests, "rate_limit_error", "rate_limit_error"}
 	internal     = kind{http.StatusInternalServerError, "server_error", "api_error"}
 	unavailable  = kind{http.StatusServiceUnavailable, "unavailable_error", "overloaded_error"}
@@ -171,13 +171,4 @@ func (d dialect) write(w http.ResponseWriter, e *Error, id string) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	writeJSON(w, e.Kind.status, d.body(e, id))
-}
-
-// writeJSON sends v. Text is not escaped for HTML: the media type says what it is.
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.Encode(v)
 }

@@ -80,7 +80,7 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		w := httptest.NewRecorder()
-		s := newStream(http.ResponseWriter(w), 0)
+		s := newStream(http.ResponseWriter(w))
 		if err := s.data("", map[string]string{"text": text}); err != nil {
 			t.Fatal(err)
 		}

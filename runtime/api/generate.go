@@ -39,11 +39,16 @@ type run struct {
 // error was yielded, all of them end. It measures for the log and the metrics.
 func (g *run) parts() iter.Seq[part] {
 	return func(yield func(part) bool) {
+		if e := g.call.user.charge(g.prompts()); e != nil {
+			yield(part{err: e})
+			return
+		}
 		ctx, cancel := context.WithCancelCause(g.call.r.Context())
 		parts := make(chan part, len(g.reqs))
 		g.cuts = make([]context.CancelCauseFunc, len(g.reqs))
 		ctxs := make([]context.Context, len(g.reqs))
 		for i, r := range g.reqs {
+			r.Owner = g.call.user.owner()
 			ctxs[i], g.cuts[i] = context.WithCancelCause(ctx)
 			go func() {
 				for event, err := range g.model.Engine.Generate(ctxs[i], r) {
@@ -88,6 +93,16 @@ func (g *run) parts() iter.Seq[part] {
 			}
 		}
 	}
+}
+
+// prompts is how many tokens the prompts have; those of several answers to one count once.
+func (g *run) prompts() (tokens int) {
+	for i, r := range g.reqs {
+		if i == 0 || &r.Prompt[0] != &g.reqs[i-1].Prompt[0] {
+			tokens += len(r.Prompt)
+		}
+	}
+	return tokens
 }
 
 var (

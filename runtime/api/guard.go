@@ -54,6 +54,14 @@ func (u *user) name() string {
 	return hex.EncodeToString(u.hash[:4])
 }
 
+// owner is whose the tokens are that requests of u leave in slots.
+func (u *user) owner() string {
+	if u == nil {
+		return ""
+	}
+	return string(u.hash[:])
+}
+
 // admit counts a request of u and returns what to call at its end.
 func (u *user) admit(h http.Header) (func(), *Error) {
 	if u == nil {
@@ -62,11 +70,11 @@ func (u *user) admit(h http.Header) (func(), *Error) {
 	if e := take(u.requests, "requests", h); e != nil {
 		return nil, e
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.tokens != nil && u.tokens.Tokens() < 1 {
 		return nil, overLimit(u.tokens, "tokens")
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	if u.AtOnce > 0 && u.inFlight >= u.AtOnce {
 		return nil, &Error{Kind: tooMany, Code: "rate_limit_exceeded", Retry: time.Second, Message: "too many requests of this key at once"}
 	}
@@ -96,10 +104,35 @@ func overLimit(l *rate.Limiter, what string) *Error {
 	return &Error{Kind: tooMany, Code: "rate_limit_exceeded", Retry: max(wait, time.Second), Message: "this key's " + what + " of a minute are used up"}
 }
 
-// spend counts the tokens of an answered request; the balance may become negative.
+// charge counts the tokens of a prompt that is about to be read; without any left it refuses.
+func (u *user) charge(prompt int) *Error {
+	if u == nil || u.tokens == nil {
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.tokens.Tokens() < 1 {
+		return overLimit(u.tokens, "tokens")
+	}
+	u.take(prompt)
+	return nil
+}
+
+// spend counts tokens of an answer as they come.
 func (u *user) spend(tokens int) {
 	if u != nil && u.tokens != nil {
-		u.tokens.ReserveN(time.Now(), min(tokens, u.tokens.Burst()))
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.take(tokens)
+	}
+}
+
+// take takes all of the tokens: the balance may become negative, and the key then waits until its tokens of a minute have paid the debt.
+func (u *user) take(tokens int) {
+	for now := time.Now(); tokens > 0; {
+		n := min(tokens, u.tokens.Burst()) // a limiter gives no more at once
+		u.tokens.ReserveN(now, n)
+		tokens -= n
 	}
 }
 

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,7 +83,7 @@ func handleLlamaCompletion(c *call) error {
 	if q.Prompt == nil {
 		return badParam("prompt", "prompt is missing")
 	}
-	return q.run(c, func(m *Model) ([]int32, error) { return q.Prompt.tokens(m, "prompt") })
+	return q.run(c, func(ctx context.Context, m *Model) ([]int32, error) { return q.Prompt.tokens(ctx, m, "prompt", true) })
 }
 
 func handleInfill(c *call) error {
@@ -99,12 +101,12 @@ func handleInfill(c *call) error {
 	if len(q.Extra) > maxItems {
 		return badParam("input_extra", "input_extra: more than %d", maxItems)
 	}
-	return q.run(c, func(m *Model) ([]int32, error) {
+	return q.run(c, func(ctx context.Context, m *Model) ([]int32, error) {
 		room := m.Header.Ctx / 2
 		if q.Predict != nil && *q.Predict >= 0 {
 			room = m.Header.Ctx - min(*q.Predict, room)
 		}
-		return g.tokens(m, room)
+		return g.tokens(ctx, m, room)
 	})
 }
 
@@ -124,7 +126,7 @@ func handleRerank(c *call) error {
 }
 
 // run answers with what follows the prompt.
-func (q *llamaRequest) run(c *call, tokens func(*Model) ([]int32, error)) error {
+func (q *llamaRequest) run(c *call, tokens func(context.Context, *Model) ([]int32, error)) error {
 	switch {
 	case q.Mirostat != nil && *q.Mirostat != 0:
 		return unsupported("mirostat", "mirostat: there is no such sampler")
@@ -137,7 +139,7 @@ func (q *llamaRequest) run(c *call, tokens func(*Model) ([]int32, error)) error 
 	case q.choices() != 1:
 		return unsupported("n", "n: one answer only; /v1/completions gives several")
 	}
-	if err := c.work(); err != nil {
+	if err := c.admit(); err != nil {
 		return err
 	}
 	m, err := c.model(q.Model)
@@ -147,11 +149,15 @@ func (q *llamaRequest) run(c *call, tokens func(*Model) ([]int32, error)) error 
 	if err := m.predicts(); err != nil {
 		return err
 	}
-	r, err := q.request(m, c.raw)
-	if err != nil {
+	var r engine.Request
+	err = c.text(func(ctx context.Context) error {
+		if r, err = q.request(m, c.raw); err == nil {
+			r.Prompt, err = tokens(ctx, m)
+		}
 		return err
-	}
-	if r.Prompt, err = tokens(m); err != nil {
+	})
+	c.forget()
+	if err != nil {
 		return err
 	}
 	most, param := q.Predict, "n_predict"
@@ -176,7 +182,7 @@ func (q *llamaRequest) run(c *call, tokens func(*Model) ([]int32, error)) error 
 func (q *llamaRequest) tell(c *call, m *Model, r engine.Request) error {
 	var out *stream
 	if q.Stream {
-		out = newStream(c.w, c.s.o.Stall)
+		out = newStream(c.w)
 	}
 	var whole llamaReply
 	whole.Tokens, whole.Evaluated = []int32{}, len(r.Prompt)
@@ -255,13 +261,18 @@ type gapBeside struct {
 
 // tokens are the prompt, of at most room tokens: other files first, then what is before and behind the gap, of which
 // what is near it counts.
-func (g *gap) tokens(m *Model, room int) ([]int32, error) {
+func (g *gap) tokens(ctx context.Context, m *Model, room int) ([]int32, error) {
 	t := m.Tokenizer
 	mark, ok := t.Gap()
 	if !ok {
 		return nil, unsupported("model", "this model was not trained to fill gaps: it has no tokens for that")
 	}
-	plain := func(s string) []int32 { return t.Encode(s, encodePlain) }
+	var cancelled error
+	plain := func(s string) []int32 {
+		ids, err := t.EncodeContext(ctx, s, encodePlain)
+		cancelled = cmp.Or(cancelled, err)
+		return ids
+	}
 	before, behind := plain(g.prefix), plain(g.suffix)
 	begun := plain(g.begun)
 	if left := room - len(begun) - 4; len(before)+len(behind) > left { // three parts of four before, as far as they are needed
@@ -282,7 +293,7 @@ func (g *gap) tokens(m *Model, room int) ([]int32, error) {
 	} else if len(extra) > 0 && room > 0 {
 		ids = append(ids, extra[len(extra)-room:]...)
 	}
-	return slices.Concat(ids, []int32{mark.Prefix}, before, []int32{mark.Suffix}, behind, []int32{mark.Middle}, begun), nil
+	return slices.Concat(ids, []int32{mark.Prefix}, before, []int32{mark.Suffix}, behind, []int32{mark.Middle}, begun), cancelled
 }
 
 // others is the text of other files, as the model was trained to see it.

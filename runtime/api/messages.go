@@ -475,7 +475,7 @@ func (b *blockStream) take(d chat.Delta) {
 }
 
 func (c *call) streamMessages(t *conversation, reply messageJSON) error {
-	b := &blockStream{out: newStream(c.w, c.s.o.Stall)}
+	b := &blockStream{out: newStream(c.w)}
 	begun := false
 	for u, err := range t.updates() {
 		if err != nil {
@@ -536,6 +536,9 @@ func handleCount(c *call) error {
 	}
 	tq, err := q.talk()
 	if err != nil {
+		return err
+	}
+	if err := c.admit(); err != nil {
 		return err
 	}
 	n, err := c.promptTokens(tq)

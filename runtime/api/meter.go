@@ -32,6 +32,7 @@ func (t *meter) take(p part) {
 			t.c.s.metrics.gap(log.model, gap)
 		}
 		t.last[p.choice] = now
+		t.c.user.spend(n)
 	}
 	if done := p.event.Done; done != nil {
 		u := done.Usage
@@ -42,7 +43,6 @@ func (t *meter) take(p part) {
 		}
 		log.finish = done.Reason
 		t.c.s.metrics.done(log.model, done.Reason, u, now.Sub(log.start))
-		t.c.user.spend(u.Prompt + u.Completion)
 	}
 	if p.err != nil {
 		log.finish = "error"

@@ -67,14 +67,14 @@ type Engine interface {
 func (m *Model) fingerprint() string { return "zincc-" + m.Hash[:min(12, len(m.Hash))] }
 
 // turn makes the request that answers a conversation.
-func (m *Model) turn(c chat.Conversation, o talk.Options) (*talk.Turn, error) {
-	t, err := m.talker().Turn(c, o)
+func (m *Model) turn(ctx context.Context, c chat.Conversation, o talk.Options) (*talk.Turn, error) {
+	t, err := m.talker().Turn(ctx, c, o)
 	return t, m.refusal(err)
 }
 
 // render returns the text that the model reads of a conversation.
-func (m *Model) render(c chat.Conversation) (string, error) {
-	spans, err := m.talker().Render(c)
+func (m *Model) render(ctx context.Context, c chat.Conversation) (string, error) {
+	spans, err := m.talker().Render(ctx, c)
 	return chat.Text(spans), m.refusal(err)
 }
 
@@ -86,6 +86,7 @@ func (m *Model) talker() *talk.Model {
 func (m *Model) refusal(err error) error {
 	var template *talk.TemplateError
 	var call *talk.CallError
+	var long *talk.TooLongError
 	switch {
 	case errors.Is(err, talk.ErrNoTemplate):
 		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: m.NoChat + ": use /v1/completions"}
@@ -93,6 +94,8 @@ func (m *Model) refusal(err error) error {
 		return unsupported("tools", "tools: the chat template of this model has none")
 	case errors.As(err, &call):
 		return unsupported("tool_choice", "tool_choice: %s", err)
+	case errors.As(err, &long):
+		return &Error{Kind: invalid, Code: "context_length_exceeded", Message: err.Error()}
 	case errors.As(err, &template):
 		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: err.Error()}
 	}

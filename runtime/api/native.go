@@ -1,6 +1,10 @@
 package api
 
 import (
+	"bufio"
+	"context"
+	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -24,31 +28,63 @@ func handleTokenize(c *call) error {
 	if q.Content == nil {
 		return badParam("content", "content is missing")
 	}
+	if err := c.admit(); err != nil {
+		return err
+	}
 	m, err := c.model(q.Model)
 	if err != nil {
 		return err
 	}
-	ids := m.Tokenizer.Encode(*q.Content, text.EncodeOptions{AddSpecial: q.AddSpecial, ParseSpecial: q.ParseSpecial == nil || *q.ParseSpecial})
-	if !q.WithPieces {
-		return c.reply(map[string]any{"tokens": append([]int32{}, ids...)})
+	var ids []int32
+	err = c.text(func(ctx context.Context) error {
+		ids, err = m.Tokenizer.EncodeContext(ctx, *q.Content, text.EncodeOptions{AddSpecial: q.AddSpecial, ParseSpecial: q.ParseSpecial == nil || *q.ParseSpecial})
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	type piece struct {
-		ID    int32 `json:"id"`
-		Piece any   `json:"piece"` // a text, or the bytes of what is none
-	}
-	all := []piece{}
-	for _, id := range ids {
-		p := piece{id, m.Tokenizer.Piece(id, true)}
-		if s := p.Piece.(string); !utf8.ValidString(s) {
-			bytes := []int{}
-			for _, b := range []byte(s) {
-				bytes = append(bytes, int(b))
-			}
-			p.Piece = bytes
+	q.Content = nil
+	c.forget()
+	return writeTokens(c.w, m.Tokenizer, ids, q.WithPieces)
+}
+
+// writeTokens writes tokens one by one: all of them as JSON may be many times as large as their text.
+func writeTokens(to http.ResponseWriter, tok *text.Tokenizer, ids []int32, pieces bool) error {
+	to.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w := bufio.NewWriterSize(to, replyPart)
+	w.WriteString(`{"tokens":[`)
+	var one []byte
+	for i, id := range ids {
+		one = one[:0]
+		if i > 0 {
+			one = append(one, ',')
 		}
-		all = append(all, p)
+		if pieces {
+			one = append(one, `{"id":`...)
+		}
+		one = strconv.AppendInt(one, int64(id), 10)
+		if pieces {
+			one = append(one, `,"piece":`...)
+			one = append(appendPiece(one, tok.Piece(id, true)), '}')
+		}
+		if _, err := w.Write(one); err != nil {
+			return gone(err)
+		}
 	}
-	return c.reply(map[string]any{"tokens": all})
+	w.WriteString("]}\n")
+	return gone(w.Flush())
+}
+
+// appendPiece appends a text, or the bytes of what is none.
+func appendPiece(b []byte, piece string) []byte {
+	if utf8.ValidString(piece) {
+		return append(b, quote(piece)...)
+	}
+	for i, c := range []byte(piece) {
+		b = append(b, "[,"[min(i, 1)])
+		b = strconv.AppendInt(b, int64(c), 10)
+	}
+	return append(b, ']')
 }
 
 func handleDetokenize(c *call) error {
@@ -59,12 +95,22 @@ func handleDetokenize(c *call) error {
 	if err := c.body(&q); err != nil {
 		return err
 	}
+	if err := c.admit(); err != nil {
+		return err
+	}
 	m, err := c.model(q.Model)
 	if err != nil {
 		return err
 	}
-	if _, err := (prompt{ids: append([]int32{}, q.Tokens...)}).tokens(m, "tokens"); err != nil {
+	if err := (prompt{ids: q.Tokens}).check(m, "tokens"); err != nil {
 		return err
+	}
+	bytes := 0
+	for _, id := range q.Tokens {
+		bytes += len(m.Tokenizer.Piece(id, true))
+	}
+	if int64(bytes) > c.s.o.MaxBody {
+		return badParam("tokens", "tokens: their text has %d bytes, at most %d", bytes, c.s.o.MaxBody)
 	}
 	return c.reply(map[string]string{"content": m.Tokenizer.Decode(q.Tokens, true)})
 }
@@ -79,16 +125,23 @@ func handleTemplate(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.admit(); err != nil {
+		return err
+	}
 	m, conv, err := c.prepare(tq)
 	if err != nil {
 		return err
 	}
 	conv.Generate = q.Generation == nil || *q.Generation
-	text, err := m.render(*conv)
+	var prompt string
+	err = c.text(func(ctx context.Context) error {
+		prompt, err = m.render(ctx, *conv)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return c.reply(map[string]string{"prompt": text})
+	return c.reply(map[string]string{"prompt": prompt})
 }
 
 // handleProps says how the server is set up, as llama-server does.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -324,7 +325,7 @@ func (c *call) ollamaBody(v any) error {
 func (q *ollamaRequest) teller(c *call, chat bool) *ollamaTeller {
 	t := &ollamaTeller{c: c, chat: chat}
 	if q.Stream == nil || *q.Stream {
-		t.stream = newStream(c.w, c.s.o.Stall)
+		t.stream = newStream(c.w)
 		t.stream.media = "application/x-ndjson"
 	}
 	return t
@@ -438,7 +439,7 @@ func (q *ollamaRequest) complete(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.work(); err != nil {
+	if err := c.admit(); err != nil {
 		return err
 	}
 	m, err := c.model(q.Model)
@@ -449,15 +450,20 @@ func (q *ollamaRequest) complete(c *call) error {
 		return err
 	}
 	c.leaveOut(left.left)
-	r, err := o.sampling.request(m, c.raw)
-	if err != nil {
-		return err
-	}
-	if q.Suffix != "" {
-		if r.Prompt, err = (&gap{prefix: q.Prompt, suffix: q.Suffix}).tokens(m, m.Header.Ctx/2); err != nil {
+	var r engine.Request
+	err = c.text(func(ctx context.Context) error {
+		if r, err = o.sampling.request(m, c.raw); err != nil {
 			return err
 		}
-	} else if r.Prompt, err = (prompt{text: q.Prompt}).tokens(m, "prompt"); err != nil {
+		if q.Suffix != "" {
+			r.Prompt, err = (&gap{prefix: q.Prompt, suffix: q.Suffix}).tokens(ctx, m, m.Header.Ctx/2)
+		} else {
+			r.Prompt, err = prompt{text: q.Prompt}.tokens(ctx, m, "prompt", true)
+		}
+		return err
+	})
+	c.forget()
+	if err != nil {
 		return err
 	}
 	if err := budget(m, &r, o.Predict, "options.num_predict"); err != nil {

@@ -295,7 +295,7 @@ func handleOllamaPull(c *call) error {
 	defer cancel()
 	var out *stream
 	if q.Stream == nil || *q.Stream {
-		out = newStream(c.w, c.s.o.Stall)
+		out = newStream(c.w)
 		out.media = "application/x-ndjson"
 	}
 	say := func(l line) {

@@ -128,7 +128,7 @@ func (q *responsesRequest) keeps() bool { return q.Store == nil || *q.Store }
 
 // keep keeps an answer behind the items that it answers.
 func (q *responsesRequest) keep(c *call, r *responseJSON, items []inputItem) {
-	size := int64(len(c.raw))
+	size := c.size
 	for _, item := range r.Output {
 		raw, err := json.Marshal(item)
 		if err != nil {
@@ -457,7 +457,7 @@ func handleResponses(c *call) error {
 	b := &builder{r: q.reply(c, t), tools: &t.tools, logprobs: q.withLogprobs(), seal: q.includes("reasoning.encrypted_content")}
 	var out *stream
 	if q.Stream {
-		out = newStream(c.w, c.s.o.Stall)
+		out = newStream(c.w)
 		b.emit = func(e map[string]any) error { return out.data(e["type"].(string), e) }
 	}
 	begun := false

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Options say what is served to whom. A zero limit takes the default.
@@ -40,6 +42,9 @@ type Options struct {
 	LogText  bool // prompts and answers, too
 
 	MaxBody      int64         // bytes; 8 MiB
+	Bodies       int64         // bytes of all bodies that are held at once; 16 times MaxBody
+	BodyTime     time.Duration // for a body to come, and a second for each 64 KiB of it; 15 s
+	Connections  int           // at once; as many as the process may have files, but for some
 	Queue        int           // requests that wait, 256
 	QueueTimeout time.Duration // until a model is loaded, 60 s
 	Stall        time.Duration // of a client that does not read, 60 s
@@ -59,9 +64,11 @@ type Server struct {
 	draining atomic.Bool
 	drain    chan struct{} // closed when somebody asked for the drain
 	once     sync.Once
-	running  sync.WaitGroup
+	calls    calls // that a drain waits for
 	inFlight atomic.Int64
-	lost     chan error // the first error of a device
+	bodies   *semaphore.Weighted // bytes that requests hold
+	texts    *semaphore.Weighted // bytes of text that are worked on
+	lost     chan error          // the first error of a device
 }
 
 var errDraining = &Error{Kind: unavailable, Code: "draining", Retry: 10 * time.Second, Message: "the server is shutting down"}
@@ -69,6 +76,9 @@ var errDraining = &Error{Kind: unavailable, Code: "draining", Retry: 10 * time.S
 // New makes a server. Models are loaded when they are first asked for.
 func New(o Options) *Server {
 	setDefault(&o.MaxBody, 8<<20)
+	setDefault(&o.Bodies, 16*o.MaxBody)
+	setDefault(&o.BodyTime, 15*time.Second)
+	setDefault(&o.Connections, connections(files()))
 	setDefault(&o.Queue, 256)
 	setDefault(&o.QueueTimeout, time.Minute)
 	setDefault(&o.Stall, time.Minute)
@@ -76,7 +86,8 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, pool: newPool(o.Served, o.Memory), mux: http.NewServeMux(), methods: map[string][]string{}, started: time.Now(), drain: make(chan struct{}), lost: make(chan error, 1), store: newStore(storeBytes)}
+	s := &Server{o: o, pool: newPool(o.Served, o.Memory), mux: http.NewServeMux(), methods: map[string][]string{}, started: time.Now(), drain: make(chan struct{}), lost: make(chan error, 1),
+		store: newStore(storeBytes), bodies: semaphore.NewWeighted(o.Bodies), texts: semaphore.NewWeighted(o.MaxBody)}
 	for _, k := range o.Keys {
 		s.users = append(s.users, newUser(k))
 	}
@@ -128,7 +139,9 @@ func (s *Server) handle(r route) {
 }
 
 // ServeHTTP answers a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(client http.ResponseWriter, r *http.Request) {
+	w := newReplyWriter(client, s.o.Stall)
+	s.expectBody(w, r)
 	id := r.Header.Get("X-Request-Id")
 	if !goodID(id) {
 		id = "req-" + random(12)
@@ -190,12 +203,16 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 // A call is a request on its way through a handler.
 type call struct {
 	s       *Server
-	w       http.ResponseWriter
+	w       *replyWriter
 	r       *http.Request
+	cancel  context.CancelCauseFunc // ends the context of r
 	id      string
 	form    dialect
 	user    *user
-	raw     []byte // the body
+	read    bool   // all of the body
+	raw     []byte // the body, until it is forgotten
+	held    int64  // bytes that it counts
+	size    int64  // of the body
 	log     record
 	asked   string // the name of the model, as the request has it
 	loading time.Duration
@@ -203,24 +220,28 @@ type call struct {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
-	c := &call{s: s, w: &statusWriter{ResponseWriter: w}, r: r, id: r.Header.Get("X-Request-Id"), form: rt.dialect}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	c := &call{s: s, w: w.(*replyWriter), r: r.WithContext(ctx), cancel: cancel, id: r.Header.Get("X-Request-Id"), form: rt.dialect}
 	c.log = record{start: time.Now(), id: c.id, path: r.URL.Path}
-	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	c.r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
 	err := s.handled(c, rt)
+	c.forget()
 	for _, f := range slices.Backward(c.release) {
 		f()
 	}
-	status := c.w.(*statusWriter)
 	if err != nil {
 		e := errorOf(err)
 		c.log.err = err
 		c.log.status = e.Kind.status
-		if status.code == 0 && e.Kind != clientGone {
+		if c.w.code == 0 && e.Kind != clientGone {
+			c.dropBody()
 			c.form.write(c.w, e, c.id)
 		}
 	} else {
-		c.log.status = status.code
+		c.log.status = c.w.code
 	}
+	s.calls.remove(c)
 	if r.Method == http.MethodPost || err != nil {
 		c.log.write(s.o.Log)
 	}
@@ -243,45 +264,15 @@ func (s *Server) handled(c *call, rt route) (err error) {
 	return rt.handler(c)
 }
 
-// statusWriter keeps the status of a reply.
-type statusWriter struct {
-	http.ResponseWriter
-	code int
-}
-
-func (w *statusWriter) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code = code
-	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *statusWriter) Write(p []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// body reads and decodes the request.
-func (c *call) body(v any) (err error) {
-	if c.raw, err = readBody(c.r); err != nil {
-		return err
-	}
-	return decode(c.raw, v, func(string) { c.s.metrics.ignored.Inc() })
-}
-
 func (c *call) reply(v any) error {
 	writeJSON(c.w, http.StatusOK, v)
 	return nil
 }
 
-// work admits a request that generates.
-func (c *call) work() error {
+// admit admits a request that works with a model, within the limits of its key.
+func (c *call) admit() error {
 	s := c.s
+	s.calls.add(c) // before the look at draining: a drain waits for it, or it is refused
 	if s.draining.Load() {
 		return errDraining
 	}
@@ -290,13 +281,16 @@ func (c *call) work() error {
 		return e
 	}
 	c.release = append(c.release, leave)
-	if n := s.inFlight.Add(1); n > int64(s.o.Queue+s.slots()) {
+	// Some connections are left for probes and metrics.
+	if n := s.inFlight.Add(1); n > int64(min(s.o.Queue+s.slots(), s.o.Connections*7/8)) {
 		s.inFlight.Add(-1)
 		return &Error{Kind: tooMany, Code: "queue_full", Retry: time.Second, Message: "the queue is full"}
 	}
-	s.running.Add(1)
-	c.release = append(c.release, func() { s.inFlight.Add(-1); s.running.Done() })
-
+	c.busy(true)
+	c.release = append(c.release, func() {
+		s.inFlight.Add(-1)
+		c.busy(false)
+	})
 	return nil
 }
 
@@ -354,19 +348,6 @@ func (s *Server) find(name string) (*Served, error) {
 		return loaded[0], nil
 	}
 	return nil, err
-}
-
-// Drain lets no new request in, waits for those that run until ctx ends, cuts their answers short then,
-// and unloads all models.
-func (s *Server) Drain(ctx context.Context) error {
-	s.draining.Store(true)
-	var all sync.WaitGroup
-	s.pool.each(func(_ *Served, m *Model) {
-		all.Go(func() { m.Engine.Drain(ctx) })
-	})
-	all.Wait()
-	s.running.Wait()
-	return s.pool.close()
 }
 
 // Asked is closed when a client with the right to do so asked for a drain.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -69,16 +70,20 @@ func (c *call) promptTokens(q *talkRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	turn, err := m.turn(*conv, talk.Options{Resume: q.resume})
-	if err != nil {
-		return 0, err
-	}
-	return len(turn.Request.Prompt), nil
+	n := 0
+	err = c.text(func(ctx context.Context) error {
+		turn, err := m.turn(ctx, *conv, talk.Options{Resume: q.resume})
+		if err == nil {
+			n = len(turn.Request.Prompt)
+		}
+		return err
+	})
+	return n, err
 }
 
 // converse makes the sequences that answer a conversation.
 func (c *call) converse(q *talkRequest) (*conversation, error) {
-	if err := c.work(); err != nil {
+	if err := c.admit(); err != nil {
 		return nil, err
 	}
 	m, conv, err := c.prepare(q)
@@ -92,14 +97,19 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := q.sampling.request(m, c.raw)
-	if err != nil {
-		return nil, err
-	}
 	if q.resume && call != nil {
 		return nil, unsupported("tool_choice", "tool_choice: the answer has begun with the last message, so that no call can be forced")
 	}
-	turn, err := m.turn(*conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning, Call: call, Resume: q.resume})
+	var r engine.Request
+	var turn *talk.Turn
+	err = c.text(func(ctx context.Context) error {
+		if r, err = q.sampling.request(m, c.raw); err != nil {
+			return err
+		}
+		turn, err = m.turn(ctx, *conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning, Call: call, Resume: q.resume})
+		return err
+	})
+	c.forget()
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,15 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/chat/jinja"
 )
 
 // marks are the pairs that known models put around reasoning. Others are found
@@ -33,9 +36,13 @@ const (
 
 // probe renders conversations to see what the template makes of them.
 type probe struct {
-	t *Template
-	d Dialect
+	t      *Template
+	d      Dialect
+	budget *jinja.Budget // of all renders
 }
+
+// probeText is how long a text may be that a probe looks at, in bytes: probes say little, and so do the tools that come with them.
+const probeText = 64 << 10
 
 var probeTools = []json.RawMessage{
 	json.RawMessage(`{"type": "function", "function": {"name": "zqcalla", "description": "zqtool", "parameters": {"type": "object", "properties": {"ka": {"type": "string", "description": "x"}, "kb": {"type": "integer", "description": "x"}}, "required": ["ka"]}}}`),
@@ -51,8 +58,11 @@ var ask = Message{Role: "user", Content: probeAsk}
 
 func (p probe) render(c Conversation) (string, bool) {
 	c.Now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	spans, err := p.t.render(c, p.d)
-	return Text(spans), err == nil
+	spans, err := p.t.render(context.Background(), c, p.d, p.budget)
+	if s := Text(spans); err == nil && len(s) <= probeText {
+		return s, true
+	}
+	return "", false
 }
 
 // messages renders messages that are to be followed by nothing.
@@ -66,9 +76,9 @@ func (p probe) prompt(c Conversation) string {
 }
 
 // analyze finds out the dialect of the template. What it cannot find is left out:
-// then answers are content.
-func (t *Template) analyze(v plans.Vocab) Dialect {
-	p := probe{t: t}
+// then answers are content. It fails if the template takes more than a conversation could be rendered with.
+func (t *Template) analyze(v plans.Vocab) (Dialect, error) {
+	p := probe{t: t, budget: jinja.Limit(0)}
 	p.reasoning()
 	p.switches()
 	p.content()
@@ -82,7 +92,10 @@ func (t *Template) analyze(v plans.Vocab) Dialect {
 	if p.d.Name == "" {
 		p.d.Name = contentName
 	}
-	return p.d
+	if p.budget.Steps == 0 || p.budget.Bytes == 0 {
+		return Dialect{}, errors.New("chat template: it takes too many steps, or too much text, to find out what it writes")
+	}
+	return p.d, nil
 }
 
 // reasoning looks at an answer with reasoning before it, then at what prompts

@@ -3,6 +3,8 @@ package chat
 import (
 	"slices"
 	"strings"
+
+	"github.com/zincc-dev/zincc/runtime/chat/jinja"
 )
 
 // places are what a template writes at other places than most: what it does not, it leaves out,
@@ -17,7 +19,7 @@ type places struct {
 
 // probePlaces renders conversations in which the messages stand at such places.
 func (t *Template) probePlaces() places {
-	p := probe{t: t, d: t.dialect}
+	p := probe{t: t, d: t.dialect, budget: jinja.Limit(0)}
 	user := func(s string) Message { return Message{Role: "user", Content: s} }
 	system := func(s string) Message { return Message{Role: "system", Content: s} }
 	answer := func(s string) Message { return Message{Role: "assistant", Content: s} }

@@ -36,7 +36,7 @@ func TestFold(t *testing.T) {
 			c.Tools = nil
 			c.Messages = append(c.Messages[:8:8], c.Messages[10:]...)
 		}
-		spans, err := tmpl.Render(c)
+		spans, err := tmpl.Render(t.Context(), c)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -74,7 +74,7 @@ func TestFoldStrict(t *testing.T) {
 		{"strict", strict, "[S]S\n[user]a\n\nb\n[assistant]c\n[user]d\n\ne\n[assistant]"},
 		{"loose", "{% for m in messages %}[{{ m.role }}]{{ m.content }}\n{% endfor %}", "[system]S\n[user]a\n[system]b\n[assistant]c\n[system]d\n[user]e\n"},
 	} {
-		spans, err := mustNew(t, x.name, x.source).Render(c)
+		spans, err := mustNew(t, x.name, x.source).Render(t.Context(), c)
 		if err != nil || Text(spans) != x.want {
 			t.Errorf("%s: %q, %v; want %q", x.name, Text(spans), err, x.want)
 		}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -86,11 +87,11 @@ func message(t *rapid.T, d Dialect) Message {
 func written(t testing.TB, tmpl *Template, m Message) (text string, opened bool) {
 	question := Message{Role: "user", Content: "Q"}
 	on := true
-	prompt, err := tmpl.Render(Conversation{Messages: []Message{question}, Tools: testTools, Generate: true, Thinking: &on})
+	prompt, err := tmpl.Render(context.Background(), Conversation{Messages: []Message{question}, Tools: testTools, Generate: true, Thinking: &on})
 	if err != nil {
 		t.Fatal(err)
 	}
-	spans, err := tmpl.Render(Conversation{Messages: []Message{question, m}, Tools: testTools, Thinking: &on})
+	spans, err := tmpl.Render(context.Background(), Conversation{Messages: []Message{question, m}, Tools: testTools, Thinking: &on})
 	if err != nil {
 		t.Fatal(err)
 	}

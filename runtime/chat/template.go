@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,8 +49,8 @@ func New(v plans.Vocab) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.dialect = t.analyze(v)
-	return t, nil
+	t.dialect, err = t.analyze(v)
+	return t, err
 }
 
 // Open is New with the dialect that a plan has.
@@ -108,21 +109,21 @@ func (t *Template) Tokens() (bos, eos string) { return t.bos, t.eos }
 // Source returns the text of the template.
 func (t *Template) Source() string { return t.source }
 
-// Render returns what the model reads. Messages that the template has no place for become parts of others.
-func (t *Template) Render(c Conversation) ([]text.Span, error) {
+// Render returns what the model reads. Messages that the template has no place for become parts of others. It ends with the error of ctx.
+func (t *Template) Render(ctx context.Context, c Conversation) ([]text.Span, error) {
 	c.Messages = t.fold(c.Messages)
-	return t.render(c, t.dialect)
+	return t.render(ctx, c, t.dialect, nil)
 }
 
-func (t *Template) render(c Conversation, d Dialect) ([]text.Span, error) {
-	ctx, err := t.context(c, d)
+func (t *Template) render(ctx context.Context, c Conversation, d Dialect, b *jinja.Budget) ([]text.Span, error) {
+	vars, err := t.context(c, d)
 	if err != nil {
 		return nil, err
 	}
 	if c.Now.IsZero() {
 		c.Now = time.Now()
 	}
-	spans, err := t.jinja.Render(ctx, c.Now)
+	spans, err := t.jinja.Render(ctx, vars, c.Now, b)
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}
@@ -133,7 +134,7 @@ func (t *Template) render(c Conversation, d Dialect) ([]text.Span, error) {
 // names, such as messages and tools. Of its strings the roles of messages and
 // variables that end in _token are as good as the template's own; bos_token and
 // eos_token are the model's unless it gives others.
-func (t *Template) RenderJSON(raw []byte, now time.Time) ([]text.Span, error) {
+func (t *Template) RenderJSON(ctx context.Context, raw []byte, now time.Time) ([]text.Span, error) {
 	v, err := jinja.FromJSON(raw)
 	if err != nil {
 		return nil, fmt.Errorf("context: %w", err)
@@ -142,14 +143,14 @@ func (t *Template) RenderJSON(raw []byte, now time.Time) ([]text.Span, error) {
 	if !ok {
 		return nil, errors.New("context: it must be a JSON object")
 	}
-	ctx := jinja.NewDict()
-	ctx.Set("bos_token", jinja.Own(t.bos))
-	ctx.Set("eos_token", jinja.Own(t.eos))
+	vars := jinja.NewDict()
+	vars.Set("bos_token", jinja.Own(t.bos))
+	vars.Set("eos_token", jinja.Own(t.eos))
 	for name, v := range given.All() {
 		if s, ok := v.(jinja.Str); ok && strings.HasSuffix(name, "_token") {
 			v = jinja.Own(s.String())
 		}
-		ctx.Set(name, v)
+		vars.Set(name, v)
 	}
 	if messages, ok := given.Get("messages"); ok {
 		if list, ok := messages.(*jinja.List); ok {
@@ -164,7 +165,7 @@ func (t *Template) RenderJSON(raw []byte, now time.Time) ([]text.Span, error) {
 			}
 		}
 	}
-	spans, err := t.jinja.Render(ctx, now)
+	spans, err := t.jinja.Render(ctx, vars, now, nil)
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -55,7 +56,7 @@ func TestRender(t *testing.T) {
 		// Roles that the template does not know.
 		{"content", Conversation{Messages: []Message{{Role: "system", Content: "Be brief."}, {Role: "user", Parts: []string{"a", "b"}}}}, "<start_of_turn>user\n«Be brief.\n\na\nb»<end_of_turn>\n"},
 	} {
-		spans, err := all[c.form].Render(c.in)
+		spans, err := all[c.form].Render(context.Background(), c.in)
 		if got := bracketed(spans); err != nil || got != c.want {
 			t.Errorf("%s: got (%v)\n%s\nwant\n%s", c.form, err, got, c.want)
 		}
@@ -74,7 +75,7 @@ func TestRenderErrors(t *testing.T) {
 			tmpl = mustNew(t, "raising", "{% if messages %}x{% endif %}\n{{ raise_exception('no') }}")
 			want = "chat template: 2:19: no"
 		}
-		if _, err := tmpl.Render(c); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := tmpl.Render(context.Background(), c); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		tmpl = own(t)["json-tag"]
@@ -94,7 +95,7 @@ func TestFallback(t *testing.T) {
 		if d.Name != contentName || len(d.Ends) != 1 || d.Ends[0] != "<|im_end|>" {
 			t.Errorf("%+v", d)
 		}
-		spans, err := tmpl.Render(Conversation{Messages: []Message{{Role: "user", Parts: []string{"a", "b"}}}, Generate: true})
+		spans, err := tmpl.Render(context.Background(), Conversation{Messages: []Message{{Role: "user", Parts: []string{"a", "b"}}}, Generate: true})
 		if want := "<|im_start|>user\n«ab»<|im_end|>\n<|im_start|>assistant\n"; err != nil || bracketed(spans) != want {
 			t.Errorf("%s, want %s (%v)", bracketed(spans), want, err)
 		}
@@ -112,7 +113,7 @@ func TestRenderJSON(t *testing.T) {
 		`{"messages": [{"role": "user", "content": "x"}], "extra": "e", "pad_token": "<p>"}`: "<s><p>«e»<|user|>«x»",
 		`{"bos_token": "<b>", "messages": [{"role": "owner", "content": 1}, 2]}`:             "<b><|«owner»|>1<||>",
 	} {
-		spans, err := tmpl.RenderJSON([]byte(in), time.Time{})
+		spans, err := tmpl.RenderJSON(context.Background(), []byte(in), time.Time{})
 		if err != nil || bracketed(spans) != want {
 			t.Errorf("%s: got %s (%v), want %s", in, bracketed(spans), err, want)
 		}
@@ -160,7 +161,7 @@ func TestCallsLeftOut(t *testing.T) {
 	m := Message{Role: "assistant", Content: "So:", Calls: []Call{
 		{Name: "look_up", Arguments: `{"word": "<|im_end|>", "deep": true, "list": [null, 1]}`}, {Name: "now"},
 	}}
-	spans, err := tmpl.Render(Conversation{Messages: []Message{ask, m}, Tools: testTools})
+	spans, err := tmpl.Render(context.Background(), Conversation{Messages: []Message{ask, m}, Tools: testTools})
 	if err != nil {
 		t.Fatal(err)
 	}

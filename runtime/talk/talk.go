@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -61,7 +62,7 @@ type Turn struct {
 	dialect chat.Dialect
 	opened  bool // the prompt has opened the reasoning
 	resumed bool // the prompt has begun the answer
-	conv    chat.Conversation
+	tools   []json.RawMessage
 }
 
 // ErrNoTemplate says that a model cannot converse.
@@ -81,40 +82,69 @@ func (e *TemplateError) Unwrap() error { return e.Err }
 
 var special = text.EncodeOptions{ParseSpecial: true}
 
-// Render returns what the model reads of a conversation. Errors are ErrNoTemplate, ErrNoTools or a TemplateError.
-func (m *Model) Render(c chat.Conversation) ([]text.Span, error) {
+// Render returns what the model reads of a conversation. Errors are ErrNoTemplate, ErrNoTools, a TemplateError or that of ctx.
+func (m *Model) Render(ctx context.Context, c chat.Conversation) ([]text.Span, error) {
 	if m.Template == nil {
 		return nil, ErrNoTemplate
 	}
 	if len(c.Tools) > 0 && m.Template.Dialect().Calls == "" {
 		return nil, ErrNoTools
 	}
-	spans, err := m.Template.Render(c)
-	if err != nil {
-		return nil, &TemplateError{err}
+	spans, err := m.Template.Render(ctx, c)
+	switch {
+	case err == nil:
+		return spans, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	}
-	return spans, nil
+	return nil, &TemplateError{err}
 }
 
-// Turn makes the request that answers a conversation. Errors are those of Render.
-func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
+// TooLongError says that a text cannot fit the context, however its tokens fall: it has more bytes than Ctx tokens of Longest bytes.
+type TooLongError struct{ Bytes, Ctx, Longest int }
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("the prompt has %d bytes, and the context of this model is %d tokens of at most %d bytes", e.Bytes, e.Ctx, e.Longest)
+}
+
+// Fits returns a TooLongError of a text of so many bytes, or nil.
+func (m *Model) Fits(bytes int) error {
+	if longest := m.Tokenizer.Longest(); bytes > m.Ctx*longest {
+		return &TooLongError{bytes, m.Ctx, longest}
+	}
+	return nil
+}
+
+// Turn makes the request that answers a conversation. Errors are those of Render and Fits.
+func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn, error) {
 	c.Generate = true
 	render := m.Render
 	if o.Resume {
 		render = m.resume
 	}
-	spans, err := render(c)
+	spans, err := render(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	d := m.Template.Dialect()
-	prompt, written := m.Tokenizer.EncodeSpans(spans), chat.Text(spans)
+	written := chat.Text(spans)
+	if err := m.Fits(len(written)); err != nil {
+		return nil, err
+	}
+	prompt, err := m.Tokenizer.EncodeSpans(ctx, spans)
+	if err != nil {
+		return nil, err
+	}
 	past := c
 	if o.Resume {
 		past.Messages = c.Messages[:len(c.Messages)-1]
 	}
-	t := &Turn{Text: written, dialect: d, conv: c, opened: d.Thinks(written), resumed: o.Resume, Request: engine.Request{
-		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: m.before(past, prompt),
+	turn, err := m.before(ctx, past, prompt)
+	if err != nil {
+		return nil, err
+	}
+	t := &Turn{Text: written, dialect: d, tools: c.Tools, opened: d.Thinks(written), resumed: o.Resume, Request: engine.Request{
+		Prompt: prompt, Max: o.Max, Sampling: o.Sampling, Stops: o.Stops, TopLogprobs: -1, Turn: turn,
 		Special: d.ShowsControl(m.Tokenizer), StopTokens: d.EndTokens(m.Tokenizer),
 	}}
 	if o.Max == 0 {
@@ -138,7 +168,7 @@ func (m *Model) Turn(c chat.Conversation, o Options) (*Turn, error) {
 }
 
 // resume renders a conversation up to the end of what its last message says so far.
-func (m *Model) resume(c chat.Conversation) ([]text.Span, error) {
+func (m *Model) resume(ctx context.Context, c chat.Conversation) ([]text.Span, error) {
 	n := len(c.Messages) - 1
 	if n < 0 || c.Messages[n].Role != "assistant" || len(c.Messages[n].Calls) > 0 {
 		return nil, ErrNoBeginning
@@ -148,7 +178,7 @@ func (m *Model) resume(c chat.Conversation) ([]text.Span, error) {
 	last := &c.Messages[n]
 	last.Content, last.Parts = last.Text()+mark, nil
 	c.Generate = false
-	spans, err := m.Render(c)
+	spans, err := m.Render(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +221,7 @@ func (e *CallError) Error() string {
 
 // Parser starts to take an answer apart.
 func (t *Turn) Parser() *chat.Parser {
-	p := t.dialect.Parser(t.opened, t.conv.Tools)
+	p := t.dialect.Parser(t.opened, t.tools)
 	if t.resumed && !t.opened {
 		p.Resume()
 	}
@@ -200,20 +230,18 @@ func (t *Turn) Parser() *chat.Parser {
 
 // before returns how many tokens of the prompt come before what asks for the answer: the next
 // turn begins with these.
-func (m *Model) before(c chat.Conversation, prompt []int32) int {
+func (m *Model) before(ctx context.Context, c chat.Conversation, prompt []int32) (int, error) {
 	c.Generate = false
-	spans, err := m.Template.Render(c)
+	spans, err := m.Template.Render(ctx, c)
 	if err != nil {
-		return 0
+		return 0, ctx.Err()
 	}
+	ids, err := m.Tokenizer.EncodeSpans(ctx, spans)
 	n := 0
-	for _, id := range m.Tokenizer.EncodeSpans(spans) {
-		if n == len(prompt) || prompt[n] != id {
-			break
-		}
+	for n < len(ids) && n < len(prompt) && prompt[n] == ids[n] {
 		n++
 	}
-	return n
+	return n, err
 }
 
 // Piece is a part of an answer. The last one has Done.

@@ -26,7 +26,7 @@ type symbol struct {
 
 // A merge makes one symbol of two; the lowest rank goes first.
 type merge struct {
-	rank   int
+	rank   int32
 	symbol int32
 }
 
@@ -103,7 +103,7 @@ func newBPE(byText map[string]int32, merges []string, pre *preTokenizer) *bpe {
 			continue // a side that no byte sequence can have
 		}
 		if _, dup := m.merges[pairKey(l, r)]; !dup {
-			m.merges[pairKey(l, r)] = merge{rank, result}
+			m.merges[pairKey(l, r)] = merge{int32(rank), result}
 		}
 	}
 	if pre.ignoreMerges {
@@ -117,11 +117,14 @@ func newBPE(byText map[string]int32, merges []string, pre *preTokenizer) *bpe {
 	return m
 }
 
-func (m *bpe) encode(ids []int32, s string, _ bool) []int32 {
+func (m *bpe) encode(ids []int32, s string, _ bool, stop *cancel) []int32 {
 	t := newRunes(s)
-	w := merger{rule: m}
-	start := 0
-	for _, end := range m.pre.split(t) {
+	w := merger{rule: m, stop: stop}
+	start := int32(0)
+	for _, end := range m.pre.split(t, stop) {
+		if stop.now() {
+			break
+		}
 		text := t.src[t.offs[start]:t.offs[end]]
 		start = end
 		if id, ok := m.words[text]; ok {
@@ -130,7 +133,7 @@ func (m *bpe) encode(ids []int32, s string, _ bool) []int32 {
 		}
 		w.begin(text)
 		for i := range len(text) {
-			w.add(i, i+1, int32(text[i]))
+			w.add(int32(i), int32(i)+1, int32(text[i]))
 		}
 		for n := range w.merged() {
 			ids = m.appendSymbol(ids, m.symbols[n.symbol])
@@ -157,7 +160,7 @@ func (m *bpe) piece(text string) string {
 }
 
 // join returns the merge of two neighbours.
-func (m *bpe) join(_ string, l, r node) (rank int, symbol int32, ok bool) {
+func (m *bpe) join(_ string, l, r node) (rank int32, symbol int32, ok bool) {
 	mg, ok := m.merges[pairKey(l.symbol, r.symbol)]
 	return mg.rank, mg.symbol, ok
 }

@@ -77,7 +77,7 @@ type runes struct {
 	src   string
 	cps   []rune
 	class []class
-	offs  []int
+	offs  []int32
 }
 
 // newRunes decodes s. A byte that starts no sequence becomes U+FFFD in src;
@@ -85,19 +85,19 @@ type runes struct {
 // would differ otherwise.
 func newRunes(s string) *runes {
 	n := utf8.RuneCountInString(s)
-	r := &runes{src: s, cps: make([]rune, 0, n), class: make([]class, 0, n), offs: make([]int, 0, n+1)}
+	r := &runes{src: s, cps: make([]rune, 0, n), class: make([]class, 0, n), offs: make([]int32, 0, n+1)}
 	if !utf8.ValidString(s) {
 		r.src = sanitize(s)
 	}
 	tab := classTable()
 	for i := 0; i < len(r.src); {
 		cp, size := decodeLoose(r.src[i:])
-		r.offs = append(r.offs, i)
+		r.offs = append(r.offs, int32(i))
 		r.cps = append(r.cps, cp)
 		r.class = append(r.class, tab[cp])
 		i += size
 	}
-	r.offs = append(r.offs, len(r.src))
+	r.offs = append(r.offs, int32(len(r.src)))
 	return r
 }
 

@@ -7,11 +7,11 @@ import "strings"
 // are as in spm.
 type lineBPE struct {
 	*spm
-	merges map[[2]string]int // rank by both sides
+	merges map[[2]string]int32 // rank by both sides
 }
 
 func newLineBPE(of *spm, merges []string) *lineBPE {
-	m := &lineBPE{spm: of, merges: make(map[[2]string]int, len(merges))}
+	m := &lineBPE{spm: of, merges: make(map[[2]string]int32, len(merges))}
 	for rank, text := range merges {
 		if text == "" {
 			continue
@@ -22,16 +22,16 @@ func newLineBPE(of *spm, merges []string) *lineBPE {
 		}
 		pair := [2]string{text[:at], text[at+1:]}
 		if _, dup := m.merges[pair]; !dup {
-			m.merges[pair] = rank
+			m.merges[pair] = int32(rank)
 		}
 	}
 	return m
 }
 
-func (m *lineBPE) encode(ids []int32, s string, _ bool) []int32 {
+func (m *lineBPE) encode(ids []int32, s string, _ bool, stop *cancel) []int32 {
 	s = strings.ReplaceAll(s, " ", escapedSpace)
-	w := merger{rule: m}
-	for s != "" {
+	w := merger{rule: m, stop: stop}
+	for s != "" && !stop.now() {
 		line := strings.IndexByte(s, '\n')
 		if line == 0 {
 			line = len(s) - len(strings.TrimLeft(s, "\n"))
@@ -47,7 +47,7 @@ func (m *lineBPE) encode(ids []int32, s string, _ bool) []int32 {
 		w.begin(word)
 		for i := 0; i < len(word); {
 			end := min(i+sequenceLen(word[i]), len(word))
-			w.add(i, end, 0)
+			w.add(int32(i), int32(end), 0)
 			i = end
 		}
 		for n := range w.merged() {
@@ -58,7 +58,7 @@ func (m *lineBPE) encode(ids []int32, s string, _ bool) []int32 {
 }
 
 // join returns the merge of two neighbours.
-func (m *lineBPE) join(word string, l, r node) (rank int, symbol int32, ok bool) {
+func (m *lineBPE) join(word string, l, r node) (rank int32, symbol int32, ok bool) {
 	rank, ok = m.merges[[2]string{word[l.start:l.end], word[r.start:r.end]}]
 	return rank, 0, ok
 }

@@ -8,8 +8,9 @@ import "iter"
 type merger struct {
 	rule interface {
 		// join says which symbol two neighbours in the word make.
-		join(word string, l, r node) (rank int, symbol int32, ok bool)
+		join(word string, l, r node) (rank int32, symbol int32, ok bool)
 	}
+	stop  *cancel // ends the joins early
 	word  string
 	nodes []node
 	queue mergeQueue
@@ -18,12 +19,12 @@ type merger struct {
 // A node is a part of the word, in a list. Joining two makes the left one the
 // result and leaves the right one empty.
 type node struct {
-	start, end int // in bytes
+	start, end int32 // in bytes
 	symbol     int32
 	prev, next int32 // -1: none
 }
 
-func (n node) len() int { return n.end - n.start }
+func (n node) len() int32 { return n.end - n.start }
 
 // begin starts a new word.
 func (m *merger) begin(word string) {
@@ -33,7 +34,7 @@ func (m *merger) begin(word string) {
 }
 
 // add appends a part to the word.
-func (m *merger) add(start, end int, symbol int32) {
+func (m *merger) add(start, end, symbol int32) {
 	i := int32(len(m.nodes))
 	m.nodes = append(m.nodes, node{start, end, symbol, i - 1, -1})
 	if i > 0 {
@@ -44,7 +45,7 @@ func (m *merger) add(start, end int, symbol int32) {
 
 // merged does all merges and yields the parts that remain.
 func (m *merger) merged() iter.Seq[node] {
-	for len(m.queue) > 0 {
+	for len(m.queue) > 0 && !m.stop.now() {
 		c := m.queue.pop()
 		l, r := &m.nodes[c.left], &m.nodes[c.right]
 		if l.len() == 0 || r.len() == 0 || l.len()+r.len() != c.len {
@@ -82,9 +83,9 @@ func (m *merger) propose(left, right int32) {
 
 // A candidate is a join that was possible when it was queued.
 type candidate struct {
-	rank        int
+	rank        int32
 	left, right int32 // nodes
-	len         int   // of both together
+	len         int32 // of both together
 	symbol      int32 // the result
 }
 

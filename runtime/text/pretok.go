@@ -181,30 +181,31 @@ func compileRule(rule preRule) (*preTokenizer, error) {
 	return p, nil
 }
 
-// split returns the ends of the words of t, in code points, in order.
-func (p *preTokenizer) split(t *runes) []int {
+// split returns the ends of the words of t, in code points, in order; not all of them when stop says so.
+func (p *preTokenizer) split(t *runes, stop *cancel) []int32 {
 	var stack []frame
-	ends := []int{len(t.cps)}
+	ends := []int32{int32(len(t.cps))}
 	for _, stage := range p.stages {
 		in := ends
-		ends = make([]int, 0, len(in)+len(t.cps)/4)
+		ends = make([]int32, 0, len(in)+len(t.cps)/4)
 		start := 0
 		for _, end := range in {
+			end := int(end)
 			last := start // the end of the last piece
-			for pos := start; pos < end; {
+			for pos := start; pos < end && !stop.now(); {
 				to := stage.match(t, pos, end, &stack)
 				if to <= pos {
 					pos = stage.next(t, pos, end)
 					continue
 				}
 				if pos > last {
-					ends = append(ends, pos)
+					ends = append(ends, int32(pos))
 				}
-				ends = append(ends, to)
+				ends = append(ends, int32(to))
 				pos, last = to, to
 			}
 			if last < end {
-				ends = append(ends, end)
+				ends = append(ends, int32(end))
 			}
 			start = end
 		}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,8 +19,8 @@ type Span struct {
 // bytes are the template's: a literal <|im_end|> is the text of these characters.
 // Tokens of white space alone, which some vocabularies list as user-defined,
 // are part of any text. BOS goes before, if the vocabulary asks for it and the
-// text does not begin with it.
-func (t *Tokenizer) EncodeSpans(spans []Span) []int32 {
+// text does not begin with it. The error is that of ctx.
+func (t *Tokenizer) EncodeSpans(ctx context.Context, spans []Span) ([]int32, error) {
 	var s strings.Builder
 	var starts []int // of literal and template parts in turn, a template part first
 	literal := false
@@ -30,7 +31,7 @@ func (t *Tokenizer) EncodeSpans(spans []Span) []int32 {
 		}
 		s.WriteString(p.Text)
 	}
-	ids := t.encode(nil, s.String(), func(tok *token, at int) bool {
+	ids, err := t.encode(ctx, nil, s.String(), func(tok *token, at int) bool {
 		if tok.space {
 			return true
 		}
@@ -41,7 +42,7 @@ func (t *Tokenizer) EncodeSpans(spans []Span) []int32 {
 	if t.addBOS && (len(ids) == 0 || ids[0] != t.bos) {
 		ids = append([]int32{t.bos}, ids...)
 	}
-	return ids
+	return ids, err
 }
 
 // isBlank says whether a token is user-defined white space.

@@ -11,7 +11,7 @@ import (
 // token, the one with the highest score first. Spaces are written as U+2581.
 type spm struct {
 	byText      map[string]int32
-	rank        []int // of each token by falling score; equal scores share one
+	rank        []int32 // of each token by falling score; equal scores share one
 	bytes       [256]int32
 	spacePrefix bool // a text that begins or follows a special token gets a space
 }
@@ -19,14 +19,14 @@ type spm struct {
 const escapedSpace = "\u2581"
 
 func newSPM(byText map[string]int32, tokens []token, unk int32, spacePrefix bool) *spm {
-	m := &spm{byText: byText, rank: make([]int, len(tokens)), spacePrefix: spacePrefix}
+	m := &spm{byText: byText, rank: make([]int32, len(tokens)), spacePrefix: spacePrefix}
 	order := make([]int32, len(tokens))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(tokens[b].score, tokens[a].score) })
 	for i, id := range order {
-		m.rank[id] = i
+		m.rank[id] = int32(i)
 		if i > 0 && tokens[order[i-1]].score == tokens[id].score {
 			m.rank[id] = m.rank[order[i-1]]
 		}
@@ -43,16 +43,16 @@ func newSPM(byText map[string]int32, tokens []token, unk int32, spacePrefix bool
 	return m
 }
 
-func (m *spm) encode(ids []int32, s string, first bool) []int32 {
+func (m *spm) encode(ids []int32, s string, first bool, stop *cancel) []int32 {
 	if m.spacePrefix && first {
 		s = " " + s
 	}
 	s = strings.ReplaceAll(s, " ", escapedSpace)
-	w := merger{rule: m}
+	w := merger{rule: m, stop: stop}
 	w.begin(s)
 	for i := 0; i < len(s); {
 		end := min(i+sequenceLen(s[i]), len(s))
-		w.add(i, end, 0)
+		w.add(int32(i), int32(end), 0)
 		i = end
 	}
 	for n := range w.merged() {
@@ -61,7 +61,7 @@ func (m *spm) encode(ids []int32, s string, first bool) []int32 {
 	return ids
 }
 
-func (m *spm) join(word string, l, r node) (rank int, symbol int32, ok bool) {
+func (m *spm) join(word string, l, r node) (rank int32, symbol int32, ok bool) {
 	id, ok := m.byText[word[l.start:r.end]]
 	if !ok {
 		return 0, 0, false

@@ -4,6 +4,7 @@
 package text
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,6 +38,7 @@ type Tokenizer struct {
 	eog     map[int32]bool
 
 	suppressed []int32
+	longest    int // bytes of a token
 
 	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
@@ -54,8 +56,8 @@ type token struct {
 // A model encodes text that holds no special tokens.
 type model interface {
 	// encode appends the ids of s; first says that s begins the text or
-	// follows a special token.
-	encode(ids []int32, s string, first bool) []int32
+	// follows a special token. It ends early when stop says so.
+	encode(ids []int32, s string, first bool, stop *cancel) []int32
 	// piece returns the text of a normal token.
 	piece(text string) string
 }
@@ -142,6 +144,7 @@ func New(v Vocab) (*Tokenizer, error) {
 	for i := range t.tokens {
 		t.tokens[i].piece = t.render(t.tokens[i])
 		t.tokens[i].space = t.tokens[i].isBlank()
+		t.longest = max(t.longest, len(t.tokens[i].piece))
 	}
 	return t, nil
 }
@@ -220,33 +223,44 @@ func (t *Tokenizer) ID(text string) (id int32, ok bool) {
 // Encode returns the tokens of s. User-defined tokens are recognised always,
 // other special ones if ParseSpecial is set.
 func (t *Tokenizer) Encode(s string, o EncodeOptions) []int32 {
+	ids, _ := t.EncodeContext(context.Background(), s, o)
+	return ids
+}
+
+// EncodeContext is Encode for a text of anybody, which may be long: it ends with the error of ctx.
+func (t *Tokenizer) EncodeContext(ctx context.Context, s string, o EncodeOptions) ([]int32, error) {
 	var ids []int32
 	if o.AddSpecial && t.addBOS {
 		ids = append(ids, t.bos)
 	}
-	ids = t.encode(ids, s, func(tok *token, _ int) bool {
+	ids, err := t.encode(ctx, ids, s, func(tok *token, _ int) bool {
 		return o.ParseSpecial || tok.attr&(attrControl|attrUnknown) == 0
 	})
 	if o.AddSpecial && t.addEOS {
 		ids = append(ids, t.eos)
 	}
-	return ids
+	return ids, err
 }
 
 // encode appends the tokens of s, with special ones where may allows them.
-func (t *Tokenizer) encode(ids []int32, s string, may func(tok *token, at int) bool) []int32 {
-	first := true
+func (t *Tokenizer) encode(ctx context.Context, ids []int32, s string, may func(tok *token, at int) bool) ([]int32, error) {
+	first, stop := true, cancelWith(ctx)
 	for _, f := range t.partition(s, may) {
 		if f.id >= 0 {
 			ids = append(ids, f.id)
 			first = true
 			continue
 		}
-		ids = t.model.encode(ids, f.text, first)
+		if ids = t.model.encode(ids, f.text, first, stop); stop.now() {
+			return nil, ctx.Err()
+		}
 		first = false
 	}
-	return ids
+	return ids, nil
 }
+
+// Longest is the number of bytes of the longest token: a text of n times as many has more than n tokens.
+func (t *Tokenizer) Longest() int { return t.longest }
 
 // Piece returns the text of one token, which need not be whole UTF-8. Control
 // tokens and ids outside the vocabulary have none, unless special is set: then

@@ -69,6 +69,8 @@ func (f *function) apply(st *state, first Value, a *args) Value {
 }
 
 func (f *function) call(st *state, a *args) Value {
+	st.reads(a.plain)
+	st.reads(a.named)
 	if f.raw != nil {
 		return f.raw(st, a)
 	}

@@ -11,8 +11,17 @@ func index(s, sub string) int { return strings.Index(s, sub) }
 func (e *constExpr) eval(*state) Value   { return e.v }
 func (*captured) eval(st *state) Value   { return st.captured }
 func (e *notExpr) eval(st *state) Value  { return !truth(st.eval(e.x)) }
-func (st *state) eval(e expr) Value      { st.step(); return e.eval(st) }
 func (e *callExpr) eval(st *state) Value { return e.call(st, nil) }
+
+func (st *state) eval(e expr) Value {
+	st.step()
+	if st.nested++; st.nested > maxNested {
+		st.fail("expressions are nested deeper than %d", maxNested)
+	}
+	v := e.eval(st)
+	st.nested--
+	return v
+}
 
 func (e *nameExpr) eval(st *state) Value {
 	if v, ok := st.lookup(e.name); ok {
@@ -67,6 +76,7 @@ func object(v Value) string {
 
 // attr is x.name: an attribute, else an item.
 func (st *state) attr(of Value, name string) Value {
+	st.work(len(name))
 	st.mustDefined(of)
 	if v, ok := st.property(of, name); ok {
 		return v
@@ -150,6 +160,7 @@ func (st *state) cut(of Value, parts [3]*int64) Value {
 	st.mustDefined(of)
 	switch of := of.(type) {
 	case Str:
+		st.work(of.size())
 		if parts[2] == nil && of.ascii() {
 			i, j, _ := st.bounds(len(of.s), parts)
 			return of.slice(i, max(i, j))

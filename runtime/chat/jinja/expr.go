@@ -384,7 +384,8 @@ func (p *parser) filters(e expr) expr {
 
 func (p *parser) dotted() string {
 	name := p.name().text
-	for p.op(".") {
+	for n := 0; p.op("."); n++ {
+		p.bound(n, p.peek())
 		name += "." + p.name().text
 	}
 	return name

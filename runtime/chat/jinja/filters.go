@@ -138,7 +138,7 @@ func toJSON(st *state, a []Value) Value {
 func fromJSON(st *state, a []Value) Value {
 	s := st.onlyStr(a[0], "JSON")
 	st.work(len(s.s))
-	st.spend(len(s.s) / 2) // a value takes two bytes
+	st.spend(len(s.s))
 	v, err := FromJSON([]byte(s.s))
 	if err != nil {
 		st.fail("ValueError: %v", err)

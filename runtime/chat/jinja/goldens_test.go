@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -93,8 +94,8 @@ func renderGoldens(t *testing.T, folder string) {
 		folder, parsed, len(g.Goldens), equal, renders, failed, failures)
 }
 
-func renderJSON(tmpl *Template, context []byte) (string, error) {
-	v, err := FromJSON(context)
+func renderJSON(tmpl *Template, data []byte) (string, error) {
+	v, err := FromJSON(data)
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +103,7 @@ func renderJSON(tmpl *Template, context []byte) (string, error) {
 	if !ok {
 		return "", errors.New("the context is not an object")
 	}
-	spans, err := tmpl.Render(ctx, goldenNow)
+	spans, err := tmpl.Render(context.Background(), ctx, goldenNow, nil)
 	var b strings.Builder
 	for _, s := range spans {
 		b.WriteString(s.Text)

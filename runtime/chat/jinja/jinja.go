@@ -9,6 +9,7 @@
 package jinja
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -21,12 +22,21 @@ import (
 // Limits of one template and one render. They bound time and memory whatever
 // the template does; beyond one of them Parse and Render return an error.
 const (
-	maxSource = 1 << 20   // bytes of source
+	maxSource = 256 << 10 // bytes of source
 	maxText   = 8 << 20   // bytes of the output, and of any string
 	maxDepth  = 64        // nesting of source, of calls and of data
-	maxSteps  = 1_000_000 // nodes evaluated and items made
-	maxWork   = 512 << 20 // bytes of strings read and made
+	maxNested = 1000      // expressions that are evaluated within each other, calls included
 )
+
+// Budget is what renders may take. Those that share one take from the same. Without one a render has its own: Limit of
+// the data that it is given.
+type Budget struct {
+	Steps int // nodes evaluated and items made
+	Bytes int // of strings read and made
+}
+
+// Limit is the budget of a render with so many bytes of data, which it may read some times over.
+func Limit(data int) *Budget { return &Budget{Steps: 1_000_000, Bytes: 64<<20 + 32*data} }
 
 // Error is what is wrong with a template or with its use. Line and column
 // count from 1, columns in code points.
@@ -59,12 +69,15 @@ func Parse(source string) (t *Template, err error) {
 	return t, nil
 }
 
-// Render evaluates the template with the variables of ctx. strftime_now tells
+// Render evaluates the template with variables. strftime_now tells
 // now. The spans are the text in order, neighbours of different origin; of an
-// error, which is an *Error, no text comes back.
-func (t *Template) Render(ctx *Dict, now time.Time) (spans []text.Span, err error) {
+// error, which is an *Error or that of ctx, no text comes back.
+func (t *Template) Render(ctx context.Context, vars *Dict, now time.Time, b *Budget) (spans []text.Span, err error) {
 	defer t.recover(&err)
-	st := &state{now: now, root: ctx}
+	if b == nil {
+		b = Limit(weight(vars, 0))
+	}
+	st := &state{ctx: ctx, now: now, root: vars, budget: b}
 	st.scope = &scope{}
 	out := st.capture(func() { st.run(t.body) })
 	for s, user := range out.runs() {
@@ -72,6 +85,29 @@ func (t *Template) Render(ctx *Dict, now time.Time) (spans []text.Span, err erro
 	}
 	return spans, nil
 }
+
+// weight is how many bytes of text a value has.
+func weight(v Value, depth int) (n int) {
+	if depth > maxDepth {
+		return 0
+	}
+	switch v := v.(type) {
+	case Str:
+		n = len(v.s)
+	case *List:
+		for _, item := range v.items {
+			n += weight(item, depth+1)
+		}
+	case *Dict:
+		for i, k := range v.keys {
+			n += weight(k, depth+1) + weight(v.values[i], depth+1)
+		}
+	}
+	return n
+}
+
+// cancelled carries the error of a context out of a render.
+type cancelled struct{ err error }
 
 // failure carries an error out of the parser or of a render.
 type failure struct {
@@ -104,6 +140,8 @@ func oneLine(s string) string {
 func (t *Template) recover(err *error) {
 	switch f := recover().(type) {
 	case nil:
+	case cancelled:
+		*err = f.err
 	case failure:
 		before := t.source[:min(f.at, len(t.source))]
 		line := strings.LastIndexByte(before, '\n') + 1

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"context"
 	"iter"
 	"time"
 	"unicode/utf8"
@@ -14,9 +15,11 @@ type state struct {
 	out      *builder
 	captured Str // what filters of a block apply to
 	at       int // where an error of now is
-	steps    int
-	bytes    int
+	ctx      context.Context
+	budget   *Budget
+	looked   int // bytes and steps since the last look at ctx
 	calls    int
+	nested   int
 }
 
 // scope holds the variables of a body; what it has not is looked for further up.
@@ -38,15 +41,40 @@ func (st *state) fail(format string, args ...any) { failAt(st.at, format, args..
 func (st *state) step() { st.spend(1) }
 
 func (st *state) spend(n int) {
-	if st.steps += n; st.steps > maxSteps || n > maxSteps {
-		st.fail("the template takes more than %d steps", maxSteps)
+	if n > st.budget.Steps {
+		st.budget.Steps = 0
+		st.fail("the template takes too many steps")
 	}
+	st.budget.Steps -= n
+	st.look(n)
 }
 
 // work counts bytes read or made.
 func (st *state) work(n int) {
-	if st.bytes += n; st.bytes > maxWork {
-		st.fail("the template handles more than %d MiB of text", maxWork>>20)
+	if n > st.budget.Bytes {
+		st.budget.Bytes = 0
+		st.fail("the template handles too much text")
+	}
+	st.budget.Bytes -= n
+	st.look(n >> 8)
+}
+
+// look ends the render when its context has ended.
+func (st *state) look(n int) {
+	if st.looked += n; st.looked >= 1024 {
+		st.looked = 0
+		if err := st.ctx.Err(); err != nil {
+			panic(cancelled{err})
+		}
+	}
+}
+
+// reads counts the texts of arguments: whatever is done with them, is done with every byte.
+func (st *state) reads(args []Value) {
+	for _, v := range args {
+		if s, ok := v.(Str); ok {
+			st.work(s.size())
+		}
 	}
 }
 
@@ -95,7 +123,9 @@ func (st *state) run(body []stmt) control {
 }
 
 func (st *state) lookup(name string) (Value, bool) {
+	st.work(len(name))
 	for s := st.scope; s != nil; s = s.up {
+		st.work(8)
 		if v, ok := s.vars[name]; ok {
 			return v, true
 		}

@@ -52,6 +52,9 @@ func data(s string) Str {
 
 func (s Str) String() string { return s.s }
 
+// size is the bytes that a copy takes.
+func (s Str) size() int { return len(s.s) + 8*len(s.flips) }
+
 // runs yields the parts of one origin.
 func (s Str) runs() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
@@ -119,6 +122,7 @@ func (b *builder) write(s string, user bool) {
 	}
 	b.st.work(len(s))
 	if user != (len(b.flips)%2 == 1) {
+		b.st.work(8)
 		b.flips = append(b.flips, len(b.b))
 	}
 	b.b = append(b.b, s...)
