@@ -85,13 +85,18 @@ type samplingFlags struct {
 }
 
 func (s *samplingFlags) declare(f *pflag.FlagSet) {
+	s.declareDraws(f)
+	f.Uint64Var(&s.p.Seed, "seed", 0, "seed of the draws (default another one each time)")
+}
+
+// declareDraws declares all but the seed.
+func (s *samplingFlags) declareDraws(f *pflag.FlagSet) {
 	s.flags = f
 	f.Float64Var(&s.p.Temp, "temp", 0, "temperature; 0 takes the most likely token (default the model's, else 1)")
 	f.IntVar(&s.p.TopK, "top-k", 0, "draw from the k most likely tokens only; 0 for all")
 	f.Float64Var(&s.p.TopP, "top-p", 0, "draw from the most likely tokens that have this probability together")
 	f.Float64Var(&s.p.MinP, "min-p", 0, "draw from tokens that have this share of the top probability")
 	f.Float64Var(&s.p.Repeat, "repeat-penalty", 0, "make tokens less likely that the last 64 have; 1 for none")
-	f.Uint64Var(&s.p.Seed, "seed", 0, "seed of the draws (default another one each time)")
 }
 
 // over returns p with what was given.

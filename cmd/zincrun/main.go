@@ -12,6 +12,7 @@ func main() { os.Exit(program.Main()) }
 var program = &cli.Program{
 	Name:  "zincrun",
 	Short: "runs a plan made by zincc",
+	Env:   "ZINCRUN_",
 	Long: `
 zincrun loads a plan and its weights, records the plan's command buffers once, and
 replays them for every token. On a computer without a GPU, plans hold machine code for

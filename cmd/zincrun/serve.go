@@ -29,7 +29,7 @@ var serveCommand = cli.Command{
 	Short: "serve models over HTTP, with a page to talk to them",
 	Long: `
 Serves plans and models to programs that speak OpenAI's API (chat completions, completions,
-responses) or Anthropic's (messages), and to people through a page. A model has
+responses), Anthropic's (messages) or Ollama's, and to people through a page. A model has
 its file's name. Of several models, or a directory, the server loads each on its first
 request, and unloads it when others need the memory.
 
@@ -62,12 +62,15 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.BoolVar(&s.logText, "log-text", false, "log prompts and answers, too")
 		f.IntVar(&s.slots, "slots", 0, "of model files: conversations at a time, each with a KV cache of its own (default as many as fit, up to 8)")
 		s.plan.declare(f)
+		s.answers.declare(f)
+		cli.ConfigFlag(f)
 		return s.run
 	},
 }
 
 type serveFlags struct {
 	plan                 planFlags
+	answers              answerFlags
 	host                 string
 	port                 int
 	names, keys, origins []string
@@ -86,6 +89,9 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	s.log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	served, err := s.find(args)
 	if err != nil {
+		return err
+	}
+	if err := s.answers.check(len(served)); err != nil {
 		return err
 	}
 	keys, err := s.readKeys()
@@ -109,6 +115,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	o := api.Options{
 		Served: served, Memory: s.room(len(served)), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
+		AnyModel: s.answers.anyModel, Hosts: s.answers.hosts, System: s.answers.system,
 	}
 	if !s.noUI {
 		o.UI = ui.Handler()

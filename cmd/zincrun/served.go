@@ -17,7 +17,6 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/api"
-	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/model"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -140,9 +139,13 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 	if err != nil {
 		return nil, err
 	}
+	draws, err := s.answers.sampling.over(sample.Defaults(o.Plan.Vocab.Sampling))
+	if err != nil {
+		return nil, err
+	}
 	digest, _ := o.Plan.Digest()
 	m := &api.Model{
-		Header: o.Plan.Header, Hash: digest.String(), Device: o.Exec.Device(), Tokenizer: tok, Defaults: sample.Defaults(o.Plan.Vocab.Sampling),
+		Header: o.Plan.Header, Hash: digest.String(), Device: o.Exec.Device(), Tokenizer: tok, Defaults: draws,
 		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
 	}
 	if runtime.Embeds(o.Plan) {
@@ -155,7 +158,9 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 		return m, nil
 	}
 	// A model without a template that can be used still continues text.
-	if t, err := chat.Open(o.Plan.Vocab, o.Plan.Dialect); err != nil {
+	if t, err := s.answers.open(o.Plan); err != nil && s.answers.template != "" {
+		return nil, err
+	} else if err != nil {
 		m.NoChat = err.Error()
 		s.log.Warn("no chat", "model", path, "why", m.NoChat)
 	} else {

@@ -39,6 +39,7 @@ type Program struct {
 	Short    string
 	Long     string
 	Commands []Command
+	Env      string // what variables begin with that give values of flags; "": there are none
 }
 
 // UsageError is an error in how the program was called.
@@ -137,7 +138,11 @@ func (p *Program) command(ctx context.Context, c Command, args []string) error {
 		}
 		return Usagef("%s", err)
 	}
-	return run(ctx, f.Args())
+	left, err := p.settings(f)
+	if err != nil {
+		return err
+	}
+	return run(ctx, left)
 }
 
 func (p *Program) help(w io.Writer) {
@@ -170,6 +175,9 @@ func (p *Program) commandHelp(w io.Writer, c Command, f *pflag.FlagSet) {
 	fmt.Fprintf(w, "%s\n\nUsage: %s %s\n\n%s\n", c.Short, strings.TrimSpace(p.Name+" "+c.Name), c.Args, strings.TrimSpace(c.Long))
 	if u := f.FlagUsages(); u != "" {
 		fmt.Fprintf(w, "\nFlags:\n%s", u)
+		if p.Env != "" {
+			fmt.Fprintf(w, "\nVariables give flags that the command line leaves out, such as %s for --device.\n", variable(p.Env, "device"))
+		}
 	}
 }
 
