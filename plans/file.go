@@ -24,9 +24,7 @@ func Read(path string) (*Plan, error) {
 	defer f.Close()
 	p, err := read(f)
 	if errors.Is(err, errNoPlan) {
-		if is := gguf.What(path); is != "" {
-			err = fmt.Errorf("%w, but %s", errNoPlan, is)
-		}
+		err = fmt.Errorf("%w%s", errNoPlan, butIs(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -97,4 +95,16 @@ func WriteFile(path string, p *Plan) (Digest, error) {
 		return Digest{}, err
 	}
 	return digestOf(front, p.Embedded)
+}
+
+// butIs says what lies at path where it is no plan, if that is known.
+func butIs(path string) string {
+	switch is := gguf.What(path); is {
+	case "":
+		return ""
+	case "a GGUF file":
+		return ", but a GGUF file, which is to be compiled first"
+	default:
+		return ", nor a GGUF file, but " + is
+	}
 }

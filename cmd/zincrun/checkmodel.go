@@ -59,6 +59,9 @@ func (c *checkModelFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if path, err = locate(ctx, path); err != nil {
+		return err
+	}
 	open := openPlanData
 	if gguf.Is(path) {
 		open = openModelData

@@ -21,5 +21,5 @@ comparison.
 
   zincrun plan.bin -p "Once upon a time" -n 64
   zincrun plan.bin                              # interactive: continues each line`,
-	Commands: []cli.Command{runCommand, runByName, chatCommand, serveCommand, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, schemaCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
+	Commands: []cli.Command{runCommand, runByName, chatCommand, serveCommand, pullCommand, listCommand, rmCommand, psCommand, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, schemaCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
 }

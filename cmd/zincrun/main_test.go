@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/zincc-dev/zincc/internal/cli/clitest"
+	"github.com/zincc-dev/zincc/internal/hub"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
@@ -47,7 +48,24 @@ func TestScripts(t *testing.T) {
 	if err := vectorModel(vectors, filepath.Join(root, "testdata", "models", "gopher-q4_k_m.gguf")); err != nil {
 		t.Fatal(err)
 	}
+	chat, err := os.ReadFile(filepath.Join(root, "testdata", "models", "gopher-chat-q4_k_m.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := &hub.Server{
+		Files: map[string]map[string][]byte{
+			"acme/Gopher-GGUF": {"gopher-chat-Q4_K_M.gguf": chat, "gopher-chat-Q8_0.gguf": []byte("GGUF"), "mmproj-F16.gguf": []byte("GGUF")},
+			"acme/Other":       {"other-Q4_K_M.gguf": chat}, "acme/Gated": {"gated-Q4_K_M.gguf": chat},
+			"acme/Text": {"text-Q4_K_M.gguf": []byte("no model")},
+		},
+		Tags: map[string][]byte{"library/gopher:chat": chat}, Gated: map[string]bool{"acme/Gated": true}, Token: "hf_secret",
+	}
+	models.Start()
+	t.Cleanup(models.Close)
 	clitest.Run(t, func(e *testscript.Env) error {
+		e.Setenv("HF_ENDPOINT", models.URL)
+		e.Setenv("ZINCRUN_REGISTRY", models.URL)
+		e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 		e.Setenv("ROOT", root)
 		e.Setenv("GOCACHE", cache)
 		e.Setenv("GOMODCACHE", modules)

@@ -68,6 +68,10 @@ type opened struct {
 // open opens a plan or a model for commands that need no text: its tokenizer may be missing, or one
 // that nobody knows.
 func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
+	path, err := locate(ctx, path)
+	if err != nil {
+		return nil, err
+	}
 	m, err := model.Open(ctx, path, o.options())
 	if err != nil {
 		return nil, usage(err)

@@ -25,13 +25,14 @@ import (
 
 var serveCommand = cli.Command{
 	Name:  "serve",
-	Args:  "MODEL... | DIR [flags]",
+	Args:  "[MODEL... | DIR] [flags]",
 	Short: "serve models over HTTP, with a page to talk to them",
 	Long: `
 Serves plans and models to programs that speak OpenAI's API (chat completions, completions,
 responses), Anthropic's (messages) or Ollama's, and to people through a page. A model has
-its file's name. Of several models, or a directory, the server loads each on its first
-request, and unloads it when others need the memory.
+its file's name. Of several models, or a folder, the server loads each on its first
+request, and unloads it when others need the memory. Models that come into a folder later, or below it, are
+served, too; broken ones are left out with a warning. Without a name it serves all that zincrun list has.
 
   zincrun serve qwen3-8b.bin                          # http://127.0.0.1:8080
   zincrun serve models/ --port 9000 --memory 60       # GiB for all that are loaded
@@ -87,7 +88,7 @@ type serveFlags struct {
 
 func (s *serveFlags) run(ctx context.Context, args []string) error {
 	s.log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	served, err := s.find(args)
+	shelf, err := s.shelf(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,12 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		return cli.Usagef("--port is %d, want 0 to 65535", s.port)
 	}
 	log := s.log
+	served, folder := shelf.look(), len(shelf.folders) > 0
+	if len(served) == 0 {
+		log.Warn("no models yet", "hint", "zincrun pull fetches some; those that come are served")
+	}
 	o := api.Options{
-		Served: served, Memory: s.room(len(served)), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
+		Served: served, Folder: folder, Memory: s.room(len(served) > 1 || folder), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
 		AnyModel: s.answers.anyModel, Hosts: s.answers.hosts, System: s.answers.system,
 	}
@@ -143,7 +148,8 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		log.Info("listen", "url", url, "models", firstNames(served))
 	}
 	failed := make(chan error, 1)
-	if len(served) == 1 {
+	go shelf.watch(ctx, server)
+	if len(served) == 1 && !folder {
 		go func() {
 			if err := server.Load(ctx, ""); err != nil && ctx.Err() == nil {
 				failed <- err
@@ -218,12 +224,12 @@ func (s *serveFlags) readKeys() ([]api.Key, error) {
 	return append(keys, file.Key...), nil
 }
 
-// room is the memory for so many models, in bytes; 0 where it is not known, or one needs no one else's.
-func (s *serveFlags) room(models int) int64 {
+// room is the memory for all models, in bytes; 0 where it is not known, or one needs no one else's.
+func (s *serveFlags) room(several bool) int64 {
 	switch {
 	case s.memory > 0:
 		return int64(s.memory * (1 << 30))
-	case models < 2:
+	case !several:
 		return 0
 	}
 	c, _, err := device.Select(s.plan.device)

@@ -54,6 +54,9 @@ An error in the template names its line and column.
 			case *asJSON && !*tokens:
 				return cli.Usagef("--json goes with --tokens")
 			}
+			if path, err = locate(ctx, path); err != nil {
+				return err
+			}
 			vocab, err := readVocab(path)
 			if err != nil {
 				return err

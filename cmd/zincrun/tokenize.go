@@ -24,6 +24,9 @@ var tokenizeCommand = cli.Command{
 			if err != nil {
 				return err
 			}
+			if path, err = locate(ctx, path); err != nil {
+				return err
+			}
 			vocab, err := readVocab(path)
 			if err != nil {
 				return err

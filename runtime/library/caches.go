@@ -159,7 +159,7 @@ func ollamaModels(root string) []Model {
 		} else if !contains(registries, parts[0]) {
 			name = parts[0] + "/" + name
 		}
-		all = append(all, Model{Name: name, Path: file, Bytes: info.Size(), Modified: info.ModTime(), Digest: m.Layers[i].Sum(), stem: parts[2]})
+		all = append(all, Model{Name: name, Path: file, Bytes: info.Size(), Modified: info.ModTime(), Digest: m.Layers[i].Sum(), Stem: parts[2]})
 	}
 	return all
 }

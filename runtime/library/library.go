@@ -33,7 +33,7 @@ type Model struct {
 	// Problem says why it cannot be used: a part is missing, or it is not all there yet.
 	Problem string `json:"problem,omitempty"`
 
-	stem string // how the file is called, without its quantization
+	Stem string `json:"-"` // what the file is called, without .gguf or a part's number
 }
 
 // Models is what Where says of the models folder.
@@ -76,7 +76,7 @@ func dataDir() (string, error) {
 // List returns all models by name. Of one name, that of the models folder comes first, and others are left out. Folders
 // that cannot be read have none.
 func (l *Library) List() []Model {
-	all := l.own()
+	all := Folder(l.Dir)
 	for _, c := range caches {
 		for _, root := range c.roots() {
 			for _, m := range c.find(root) {
@@ -100,42 +100,25 @@ func (l *Library) List() []Model {
 	return all
 }
 
-// own returns the models of the models folder.
-func (l *Library) own() []Model {
-	all := scan(l.Dir, ownName)
-	for i := range all {
-		all[i].Where = Models
-		if r, ok := ReadRecord(all[i].Path); ok {
-			all[i].Digest = r.SHA256
-		}
-	}
-	distinct(all, func(m Model) string {
-		rel, _ := filepath.Rel(l.Dir, m.Path)
-		return strings.TrimPrefix(filepath.ToSlash(rel), webFolder+"/")
-	})
-	return all
-}
-
-// distinct gives models other names whose names come before: two of a quantization, or two files of a name.
-func distinct(all []Model, other func(Model) string) {
+// Folder returns the models below a folder, and its plans (*.bin), under the names of their files; what was fetched has the name under
+// which it was. Of two of a name the second is called by its place in the folder.
+func Folder(dir string) []Model {
+	all := scan(dir, ownName, ".bin")
 	taken := map[string]bool{}
 	for i := range all {
 		m := &all[i]
+		m.Where = Models
+		if r, ok := ReadRecord(m.Path); ok {
+			m.Digest = r.SHA256
+		}
 		if taken[strings.ToLower(m.Name)] {
-			m.Name = other(*m)
+			rel, _ := filepath.Rel(dir, m.Path)
+			if m.Name = filepath.ToSlash(rel); !strings.HasPrefix(m.Name, hubFolder+"/") {
+				m.Name = strings.TrimSuffix(m.Name, path.Ext(m.Name))
+			}
 		}
 		taken[strings.ToLower(m.Name)] = true
 	}
-}
-
-// Folder returns the models below a folder, and its plans (*.bin), under the names of their files; of two of a name the second has that of
-// its folder, too.
-func Folder(root string) []Model {
-	all := scan(root, func(rel, _ string) string { return path.Base(rel) }, ".bin")
-	distinct(all, func(m Model) string {
-		rel, _ := filepath.Rel(root, m.Path)
-		return strings.TrimSuffix(filepath.ToSlash(rel), filepath.Ext(rel))
-	})
 	return all
 }
 
@@ -208,7 +191,7 @@ var fits = []func(m Model, want string) bool{
 	func(m Model, want string) bool { return strings.ToLower(m.Name) == want },
 	func(m Model, want string) bool { return strings.ToLower(m.Name) == want+":latest" },
 	func(m Model, want string) bool { return strings.HasSuffix(strings.ToLower(m.Name), "/"+want) },
-	func(m Model, want string) bool { return strings.ToLower(m.stem) == want },
+	func(m Model, want string) bool { return strings.ToLower(m.Stem) == want },
 	func(m Model, want string) bool {
 		repo, _, tagged := strings.Cut(strings.ToLower(m.Name), ":")
 		return tagged && (repo == want || strings.HasSuffix(repo, "/"+want))

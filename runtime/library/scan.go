@@ -15,18 +15,18 @@ const (
 	maxDepth = 8
 )
 
-// scan returns the models below root. Hidden folders are not searched. name gets a model's stem as a path below root, with slashes,
+// scan returns the models below root, which may be a link. Hidden folders are not searched. name gets a model's stem as a path below root, with slashes,
 // and its quantization. Files that end in one of also are models of their own.
 func scan(root string, name func(rel, quant string) string, also ...string) []Model {
 	infos := map[string]fs.FileInfo{}
 	var files, unfinished, lones []string
 	seen := 0
-	_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(root+string(filepath.Separator), func(p string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxFiles {
 			return fs.SkipAll
 		}
 		rel, relErr := filepath.Rel(root, p)
-		if err != nil || relErr != nil || p == root {
+		if err != nil || relErr != nil || rel == "." {
 			return nil
 		}
 		rel = filepath.ToSlash(rel)
@@ -63,7 +63,7 @@ func scan(root string, name func(rel, quant string) string, also ...string) []Mo
 	var all []Model
 	add := func(g Group, problem string) {
 		m := Model{Name: name(g.Stem, g.Quant), Path: filepath.Join(root, filepath.FromSlash(g.Files[0])), Problem: problem}
-		m.stem = path.Base(g.Stem)
+		m.Stem = path.Base(g.Stem)
 		for _, f := range g.Files {
 			info := infos[f]
 			m.Bytes += info.Size()

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/runtime/library"
+)
+
+// locate returns the path of the model that an argument names: a file, or a model of the library. hf.co/ORG/REPO, NAME:TAG and URLs are
+// fetched if they are not here.
+func locate(ctx context.Context, arg string) (string, error) {
+	m, err := named(ctx, arg)
+	return m.Path, err
+}
+
+// named is locate with all that is known of the model; of a file that is its path.
+func named(ctx context.Context, arg string) (library.Model, error) {
+	info, statErr := os.Stat(arg)
+	if statErr == nil && info.IsDir() {
+		return library.Model{}, fmt.Errorf("%s: this is a folder; name a file in it (zincrun serve takes folders)", arg)
+	}
+	if statErr == nil || isPath(arg) {
+		return library.Model{Path: arg}, statErr
+	}
+	l, err := library.Open("")
+	if err != nil {
+		return library.Model{}, err
+	}
+	m, err := l.Find(arg)
+	if err == nil && m.Problem == "" {
+		return m, nil
+	}
+	var none *library.NotFoundError
+	if err != nil && !errors.As(err, &none) {
+		return m, err
+	}
+	ref, refErr := library.ParseRef(arg)
+	if refErr == nil && (ref.Kind != library.Registry || strings.Contains(arg, ":")) {
+		path, err := fetch(ctx, l.Dir, ref)
+		return library.Model{Name: ref.String(), Path: path}, err
+	}
+	if err == nil {
+		return m, fmt.Errorf("%s: %s", m.Name, m.Problem)
+	}
+	var names []string
+	for _, m := range l.List() {
+		last := m.Name[strings.LastIndexByte(m.Name, '/')+1:]
+		repo, _, _ := strings.Cut(last, ":")
+		names = append(names, m.Name, last, repo, m.Stem)
+	}
+	hint := "zincrun list has those that are here, zincrun pull fetches others"
+	if near := cli.Nearest(arg, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return m, fmt.Errorf("%s: no such file, and no model of this name; %s", arg, hint)
+}
+
+// isPath says whether people mean a file, be it there or not.
+func isPath(arg string) bool {
+	if strings.HasPrefix(arg, "https://") || strings.HasPrefix(arg, "http://") || strings.HasPrefix(strings.ToLower(arg), "hf.co/") {
+		return false
+	}
+	ext := strings.ToLower(filepath.Ext(arg))
+	return filepath.IsAbs(arg) || strings.HasPrefix(arg, ".") || ext == ".gguf" || ext == ".bin"
+}
