@@ -118,7 +118,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		log.Warn("no models yet", "hint", "zincrun pull fetches some; those that come are served")
 	}
 	o := api.Options{
-		Served: served, Folder: folder, Memory: s.room(len(served) > 1 || folder), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
+		Served: served, Folder: folder, Library: shelf.library(), Memory: s.room(len(served) > 1 || folder), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
 		AnyModel: s.answers.anyModel, Hosts: s.answers.hosts, System: s.answers.system,
 	}
@@ -126,6 +126,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		o.UI = ui.Handler()
 	}
 	server := api.New(o)
+	shelf.server = server
 
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		log.Info("listen", "url", url, "models", firstNames(served))
 	}
 	failed := make(chan error, 1)
-	go shelf.watch(ctx, server)
+	go shelf.watch(ctx)
 	if len(served) == 1 && !folder {
 		go func() {
 			if err := server.Load(ctx, ""); err != nil && ctx.Err() == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/library"
+	"github.com/zincc-dev/zincc/runtime/pull"
 )
 
 // lookAgain is how often folders are searched for what has come, changed or gone.
@@ -25,16 +26,27 @@ const lookAgain = 2 * time.Second
 type shelf struct {
 	s       *serveFlags
 	fixed   []*api.Served
-	folders []func() []library.Model
+	folders []folder
+	server  *api.Server // nil until there is one
+
+	offering sync.Mutex // so that no older look comes later
 
 	mu    sync.Mutex
 	known map[string]*shelved // by path
+}
+
+// folder is one of those that are searched.
+type folder struct {
+	dir  string // into which models are fetched
+	list func() []library.Model
 }
 
 // shelved is a model of a folder as it was seen last.
 type shelved struct {
 	stamp  string
 	served *api.Served
+	model  library.Model
+	dir    string // of its folder
 }
 
 // shelf finds what to serve. Without arguments that is the library.
@@ -45,7 +57,7 @@ func (s *serveFlags) shelf(ctx context.Context, args []string) (*shelf, error) {
 		if err != nil {
 			return nil, err
 		}
-		sh.folders = append(sh.folders, l.List)
+		sh.folders = append(sh.folders, folder{l.Dir, l.List})
 	}
 	isDir := func(arg string) bool {
 		info, err := os.Stat(arg)
@@ -62,7 +74,7 @@ func (s *serveFlags) shelf(ctx context.Context, args []string) (*shelf, error) {
 			if _, err := os.ReadDir(arg); err != nil {
 				return nil, err
 			}
-			sh.folders = append(sh.folders, func() []library.Model { return library.Folder(arg) })
+			sh.folders = append(sh.folders, folder{arg, func() []library.Model { return library.Folder(arg) }})
 			continue
 		}
 		m, err := named(ctx, arg)
@@ -95,14 +107,14 @@ func (sh *shelf) look() []*api.Served {
 		}
 	}
 	seen := map[string]*shelved{}
-	for _, folder := range sh.folders {
-		for _, m := range folder() {
+	for _, in := range sh.folders {
+		for _, m := range in.list() {
 			if m.Problem == library.Unfinished || seen[m.Path] != nil || taken[m.Name] == m.Path {
 				continue
 			}
 			e, known := sh.known[m.Path]
 			if stamp := stampOf(m); !known || e.stamp != stamp {
-				e = &shelved{stamp, sh.inspect(m, known)}
+				e = &shelved{stamp, sh.inspect(m, known), m, in.dir}
 				if strings.HasPrefix(m.Name, "hf.co/") && taken[m.Stem] == "" { // what the file is called is shorter
 					e.served.Names = append(e.served.Names, m.Stem)
 				}
@@ -153,7 +165,7 @@ func (sh *shelf) inspect(m library.Model, changed bool) *api.Served {
 }
 
 // watch offers the server what the folders have, again and again, until ctx ends.
-func (sh *shelf) watch(ctx context.Context, server *api.Server) {
+func (sh *shelf) watch(ctx context.Context) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for len(sh.folders) > 0 {
@@ -161,9 +173,64 @@ func (sh *shelf) watch(ctx context.Context, server *api.Server) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			server.Offer(sh.look())
+			sh.offer()
 		}
 	}
+}
+
+// offer has the server serve what the folders have now.
+func (sh *shelf) offer() {
+	sh.offering.Lock()
+	defer sh.offering.Unlock()
+	sh.server.Offer(sh.look())
+}
+
+// library is where clients may have models fetched and deleted: nil without a folder.
+func (sh *shelf) library() api.Library {
+	if len(sh.folders) == 0 {
+		return nil
+	}
+	return sh
+}
+
+// Pull fetches a model into the first folder, and serves it.
+func (sh *shelf) Pull(ctx context.Context, name string, progress func(api.Pulling)) error {
+	ref, err := library.ParseRef(name)
+	if err != nil {
+		return err
+	}
+	c, err := pull.New(sh.folders[0].dir)
+	if err != nil {
+		return err
+	}
+	c.Said = func(line string) { sh.s.log.Info("pull", "model", name, "line", printable.Line(line)) }
+	c.Progress = func(p pull.Progress) { progress(api.Pulling(p)) }
+	if _, err := c.Pull(ctx, ref); err != nil {
+		return err
+	}
+	sh.offer()
+	return nil
+}
+
+// Delete removes the files of a model of a folder, and serves it no more.
+func (sh *shelf) Delete(_ context.Context, name string) error {
+	sh.mu.Lock()
+	var found *shelved
+	for _, e := range sh.known {
+		if slices.Contains(e.served.Names, name) {
+			found = e
+		}
+	}
+	sh.mu.Unlock()
+	if found == nil {
+		return fmt.Errorf("%s: it is no model of a folder", name)
+	}
+	l := library.Library{Dir: found.dir}
+	if err := l.Remove(found.model); err != nil {
+		return err
+	}
+	sh.offer()
+	return nil
 }
 
 // served looks at a plan or a model, and says how to open it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/hub"
 	"github.com/zincc-dev/zincc/runtime/api"
+	"github.com/zincc-dev/zincc/runtime/library"
 )
 
 // TestServeFolder holds that a folder is searched with all below it, that models may come and go, and that broken ones stop nobody.
@@ -112,5 +115,46 @@ func TestServeFolder(t *testing.T) {
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
+	}
+}
+
+// TestServeLibrary holds that what clients have fetched is served at once, and what they have deleted is not.
+func TestServeLibrary(t *testing.T) {
+	model, err := os.ReadFile("../../testdata/models/gopher-q4_k_m.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := &hub.Server{Tags: map[string][]byte{"library/gopher:latest": model}}
+	models.Start()
+	t.Cleanup(models.Close)
+	t.Setenv("ZINCRUN_REGISTRY", models.URL)
+	s := &serveFlags{log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	sh, err := s.shelf(t.Context(), []string{t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh.server = api.New(api.Options{Served: sh.look(), Folder: true, Library: sh.library(), Loopback: true})
+	ask := func(method, path, body, want string) {
+		t.Helper()
+		r := httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		sh.server.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s %s: %d %s, want %s", method, path, w.Code, w.Body, want)
+		}
+	}
+	ask("POST", "/api/pull", `{"model": "none"}`, "the registry has no model of this name")
+	ask("POST", "/api/pull", `{"model": "../../etc/x"}`, "error")
+	ask("POST", "/api/pull", `{"model": "gopher"}`, `"status":"success"`)
+	ask("GET", "/api/tags", "", `"name":"gopher:latest"`)
+	ask("GET", "/v1/models", "", `"id":"gopher:latest"`)
+	ask("DELETE", "/api/delete", `{"model": "gopher:latest"}`, "")
+	ask("GET", "/api/tags", "", `{"models":[]}`)
+	if left := library.Folder(sh.folders[0].dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if only := (&shelf{}).library(); only != nil {
+		t.Error("files alone are a library")
 	}
 }
