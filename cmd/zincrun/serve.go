@@ -92,7 +92,12 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.answers.check(len(served)); err != nil {
+	served, folder := shelf.look(), len(shelf.folders) > 0
+	if len(served) == 0 {
+		s.log.Warn("no models yet", "hint", "zincrun pull fetches some; those that come are served")
+	}
+	several := folder || len(served) > 1
+	if err := s.answers.check(several); err != nil {
 		return err
 	}
 	keys, err := s.readKeys()
@@ -113,12 +118,8 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		return cli.Usagef("--port is %d, want 0 to 65535", s.port)
 	}
 	log := s.log
-	served, folder := shelf.look(), len(shelf.folders) > 0
-	if len(served) == 0 {
-		log.Warn("no models yet", "hint", "zincrun pull fetches some; those that come are served")
-	}
 	o := api.Options{
-		Served: served, Folder: folder, Library: shelf.library(), Memory: s.room(len(served) > 1 || folder), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
+		Served: served, Folder: folder, Library: shelf.library(), Memory: s.room(several), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
 		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
 		AnyModel: s.answers.anyModel, Hosts: s.answers.hosts, System: s.answers.system,
 	}
@@ -150,7 +151,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	}
 	failed := make(chan error, 1)
 	go shelf.watch(ctx)
-	if len(served) == 1 && !folder {
+	if !several {
 		go func() {
 			if err := server.Load(ctx, ""); err != nil && ctx.Err() == nil {
 				failed <- err

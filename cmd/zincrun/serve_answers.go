@@ -30,9 +30,9 @@ func (a *answerFlags) declare(f *pflag.FlagSet) {
 }
 
 // check looks at values before models are loaded.
-func (a *answerFlags) check(models int) error {
-	if a.template != "" && models != 1 {
-		return cli.Usagef("--chat-template is for one model, and these are %d", models)
+func (a *answerFlags) check(several bool) error {
+	if a.template != "" && several {
+		return cli.Usagef("--chat-template is for one model")
 	}
 	_, err := a.sampling.over(sample.Neutral())
 	return err
