@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all packages lint race generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all packages lint race generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -120,6 +120,11 @@ conform:
 conform-node:
 	cd internal/conform/node && npm ci --silent
 	cd internal/conform && $(GO) test -run '^TestNode$$' -count=1 -v .
+
+# The hub of our own tests against Hugging Face's client for Node, and llama-server -hf: make conform-hub [LLAMA="env A=b llama-server"]
+conform-hub:
+	cd internal/conform/hub && npm ci --silent
+	cd internal/conform && $(GO) test ./hub -count=1 -v -llama "$(or $(LLAMA),llama-server)"
 
 # Claude Code, Codex, opencode and qwen-code, as npm has them, in a network of their own; needs Node 20 and 1.1 GB.
 conform-agents:

@@ -196,6 +196,7 @@ type entry struct {
 	Size int    `json:"size"`
 	Path string `json:"path"`
 	LFS  *lfs   `json:"lfs,omitempty"`
+	Last any    `json:"lastCommit,omitempty"`
 }
 
 func entryOf(path string, b []byte) entry {
@@ -236,7 +237,10 @@ func (s *Server) pathsInfo(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var body struct{ Paths []string }
+	var body struct {
+		Paths  []string
+		Expand bool
+	}
 	if json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&body) != nil {
 		refuse(w, http.StatusBadRequest, "BadRequest", "paths")
 		return
@@ -244,7 +248,11 @@ func (s *Server) pathsInfo(w http.ResponseWriter, r *http.Request) {
 	all := []entry{}
 	for _, p := range body.Paths {
 		if b, ok := files[p]; ok {
-			all = append(all, entryOf(p, b))
+			e := entryOf(p, b)
+			if body.Expand {
+				e.Last = map[string]string{"id": Commit, "title": "first", "date": "2026-01-01T00:00:00.000Z"}
+			}
+			all = append(all, e)
 		}
 	}
 	reply(w, all)

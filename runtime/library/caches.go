@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -45,7 +46,7 @@ func hubRoots() []string {
 	return atHome(".cache/huggingface/hub")
 }
 
-// hubModels reads models--ORG--REPO/snapshots/COMMIT: that of branch main, else the newest.
+// hubModels reads models--ORG--REPO/snapshots/COMMIT: that of branch main, else all, the newest first: some clients make one for each file.
 func hubModels(root string) []Model {
 	dirs, _ := os.ReadDir(root)
 	var all []Model
@@ -55,30 +56,35 @@ func hubModels(root string) []Model {
 		if !ok || !two {
 			continue
 		}
-		dir := filepath.Join(root, d.Name())
-		if snapshot := newest(dir); snapshot != "" {
+		for _, snapshot := range snapshots(filepath.Join(root, d.Name())) {
 			all = append(all, scan(snapshot, func(rel, quant string) string { return hubName(org+"/"+name, rel, quant) })...)
 		}
 	}
 	return all
 }
 
-func newest(dir string) string {
-	snapshots := filepath.Join(dir, "snapshots")
+func snapshots(dir string) []string {
+	root := filepath.Join(dir, "snapshots")
 	if commit, err := readSmall(filepath.Join(dir, "refs", "main")); err == nil {
 		name := strings.TrimSpace(string(commit))
-		if info, err := os.Stat(filepath.Join(snapshots, name)); err == nil && info.IsDir() && IsLocalName(name) {
-			return filepath.Join(snapshots, name)
+		if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() && IsLocalName(name) {
+			return []string{filepath.Join(root, name)}
 		}
 	}
-	dirs, _ := os.ReadDir(snapshots)
-	best, found := int64(0), ""
+	dirs, _ := os.ReadDir(root)
+	changed := func(d os.DirEntry) int64 {
+		info, err := d.Info()
+		if err != nil {
+			return 0
+		}
+		return info.ModTime().UnixNano()
+	}
+	slices.SortStableFunc(dirs, func(a, b os.DirEntry) int { return cmp.Compare(changed(b), changed(a)) })
+	var all []string
 	for _, d := range dirs {
-		if info, err := d.Info(); err == nil && info.IsDir() && (found == "" || info.ModTime().UnixNano() > best) {
-			best, found = info.ModTime().UnixNano(), filepath.Join(snapshots, d.Name())
-		}
+		all = append(all, filepath.Join(root, d.Name()))
 	}
-	return found
+	return all
 }
 
 func readSmall(path string) ([]byte, error) {
