@@ -10,7 +10,7 @@ import (
 
 // VulkanRequirements are what a Vulkan device must offer. Names are Vulkan's.
 type VulkanRequirements struct {
-	Features    []string // such as "bufferDeviceAddress"
+	Features    []string // such as "bufferDeviceAddress"; also properties that a device has or not: "shaderRoundingModeRTEFloat16"
 	Extensions  []string
 	SubgroupOps []string // classes of subgroup operations: "arithmetic", "basic", "shuffle", "vote"
 	// Fragments: in cooperative matrices of f16, 16x16 and 16x8, and in their products in f32, the lanes of a subgroup of 32

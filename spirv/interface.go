@@ -19,7 +19,8 @@ type Interface struct {
 	// Loads and Stores are of arguments, by number; atomic operations are both.
 	Loads, Stores map[int]bool
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
-	Stray string
+	Stray   string
+	Rounded []uint32 // bits of the floats that a mode rounds to nearest even
 	// Fragments: it puts elements into cooperative matrices by their number in a lane, and so
 	// relies on which of them a lane holds.
 	Fragments bool
@@ -80,8 +81,11 @@ func (r *reader) declarations() error {
 				return fmt.Errorf("entry point %q is of execution model %d, not compute", r.EntryPoint, in.Words[0])
 			}
 		case OpExecutionMode:
-			if in.Words[1] == ExecutionModeLocalSize {
+			switch in.Words[1] {
+			case ExecutionModeLocalSize:
 				copy(r.LocalSize[:], in.Words[2:])
+			case ExecutionModeRoundingModeRTE:
+				r.Rounded = append(r.Rounded, in.Words[2:]...)
 			}
 		case OpDecorate:
 			switch {

@@ -91,7 +91,7 @@ func probe(ctx context.Context, name string, asJSON bool) error {
 // shownFeatures are those that decide which kernels a device can run.
 var shownFeatures = []string{
 	"bufferDeviceAddress", "timelineSemaphore", "vulkanMemoryModel", "subgroupSizeControl", "shaderFloat16", "shaderInt8",
-	"storageBuffer16BitAccess", "storageBuffer8BitAccess", "shaderIntegerDotProduct", "cooperativeMatrix",
+	"storageBuffer16BitAccess", "storageBuffer8BitAccess", "shaderIntegerDotProduct", "cooperativeMatrix", "shaderRoundingModeRTEFloat16",
 }
 
 func printProbe(p *device.Probed) {

@@ -36,6 +36,9 @@ func (b *Builder) Bitcast(t Type, x Value) Value {
 	return b.emit(OpBitcast, t, x.n)
 }
 
+// RoundsHalf is Vulkan's name of what a kernel needs that rounds to f16: without it the device chooses how.
+const RoundsHalf = "shaderRoundingModeRTEFloat16"
+
 // UnpackHalf returns the two f16 in the U32 x as F32.Vec(2), the lower half
 // first.
 func (b *Builder) UnpackHalf(x Value) Value {
@@ -43,17 +46,20 @@ func (b *Builder) UnpackHalf(x Value) Value {
 }
 
 // PackHalf returns the two elements of the F32.Vec(2) x as f16 in a U32, the
-// first in the lower half. The device chooses the rounding: to nearest even on
-// all that matter.
+// first in the lower half, rounded to nearest even. The kernel then needs RoundsHalf
+// and the feature shaderFloat16.
 func (b *Builder) PackHalf(x Value) Value {
+	b.need("shaderFloat16")
+	b.need(RoundsHalf)
 	return b.emit(OpPackHalf, U32, b.typed(OpPackHalf, x, F32.Vec(2)))
 }
 
 // FMAHalf returns x*y + z of the pairs of f16 in the U32 x, y and z, as a pair of
 // f16 in a U32, with one rounding where the device has the instruction. The kernel
-// then needs the feature shaderFloat16.
+// then needs RoundsHalf and the feature shaderFloat16.
 func (b *Builder) FMAHalf(x, y, z Operand) Value {
 	b.need("shaderFloat16")
+	b.need(RoundsHalf)
 	return b.emit(OpFMAHalf, U32, b.typed(OpFMAHalf, x, U32), b.typed(OpFMAHalf, y, U32), b.typed(OpFMAHalf, z, U32))
 }
 

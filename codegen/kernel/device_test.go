@@ -32,7 +32,7 @@ func device(t *testing.T) *vulkan.Device {
 		}
 	}
 	d, err := vulkan.Open(chosen.Index, plans.VulkanRequirements{
-		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct", "shaderFloat16", "shaderInt16", "storageBuffer16BitAccess"},
+		Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderIntegerDotProduct", "shaderFloat16", kernel.RoundsHalf, "shaderInt16", "storageBuffer16BitAccess"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +198,28 @@ func TestHalfRuns(t *testing.T) {
 	}
 	run(t, device(t), half, nil, 1, x)
 	same(t, "x", x, want, 0)
+}
+
+// TestHalfRounds rounds what lies between two f16 to the nearest, halfway to the even one, also below the smallest normal f16; no
+// compiler may undo it when it is taken apart again.
+func TestHalfRounds(t *testing.T) {
+	const ulp = 1.0 / 1024
+	x := []float32{1 + ulp/2, 1 + 3*ulp/2, 1 + ulp*0.75, -1 - ulp*0.75, -1 - ulp*0.25, 1.5 / (1 << 24), 2.5 / (1 << 24), 65503}
+	want := []float32{1, 1 + 2*ulp, 1 + ulp, -1 - ulp, -1, 2.0 / (1 << 24), 2.0 / (1 << 24), 65504}
+	from, got := make([]uint32, len(x)), make([]uint32, len(x))
+	for i := range x {
+		from[i] = math.Float32bits(x[i])
+	}
+	run(t, device(t), func(b *kernel.Builder) {
+		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+		b.Workgroup(4)
+		y.Store(b.LocalID(), b.UnpackHalf(b.PackHalf(x.Load(kernel.F32.Vec(2), b.LocalID()))))
+	}, nil, 1, from, got)
+	for i := range want {
+		if y := math.Float32frombits(got[i]); y != want[i] {
+			t.Errorf("%v becomes %v, want %v", x[i], y, want[i])
+		}
+	}
 }
 
 func TestRMSNormRuns(t *testing.T) {

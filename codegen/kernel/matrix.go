@@ -101,6 +101,9 @@ func (b *Builder) MatConvert(t Type, x Value) Value {
 		return x
 	}
 	b.matrix(OpMatConvert, to, Accumulator)
+	if t == F16 {
+		b.need(RoundsHalf)
+	}
 	return b.add(&Node{op: OpMatConvert, typ: to, args: []*Node{b.visible(x).n}})
 }
 

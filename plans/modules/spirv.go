@@ -67,6 +67,7 @@ var capabilities = map[spirv.Capability]capability{
 	spirv.CapabilityInt16:                          {feature: "shaderInt16"},
 	spirv.CapabilityStorageBuffer16BitAccess:       {feature: "storageBuffer16BitAccess"},
 	spirv.CapabilityFloat16:                        {feature: "shaderFloat16"},
+	spirv.CapabilityRoundingModeRTE:                {feature: "shaderRoundingModeRTEFloat16"},
 	spirv.CapabilityDotProduct:                     {feature: "shaderIntegerDotProduct"},
 	spirv.CapabilityDotProductInput4x8BitPacked:    {feature: "shaderIntegerDotProduct"},
 	spirv.CapabilityCooperativeMatrixKHR:           {feature: "cooperativeMatrix"},
@@ -110,6 +111,11 @@ func lackedBySPIRV(info *spirv.Interface, r *plans.VulkanRequirements) (list []s
 			add("extension %s is none that plans may use", x)
 		} else if lacks(r.Extensions, need) {
 			add("needs extension %s, which the plan does not require", need)
+		}
+	}
+	for _, bits := range info.Rounded {
+		if bits != 16 {
+			add("states how floats of %d bits are rounded, which plans may not", bits)
 		}
 	}
 	if info.Fragments && !r.Fragments {

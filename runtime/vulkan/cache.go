@@ -52,6 +52,20 @@ func (c *pipelineCache) read(d *Device) []byte {
 	return data
 }
 
+// PipelineData is what the driver keeps of the pipelines that were made, in its own form; nil where it keeps nothing.
+func (d *Device) PipelineData() []byte {
+	c := &d.cache
+	var size uintptr
+	if c.handle == 0 || d.cmd.GetPipelineCacheData(d.handle, c.handle, &size, nil) != vk.Success || size == 0 {
+		return nil
+	}
+	data := make([]byte, size)
+	if d.cmd.GetPipelineCacheData(d.handle, c.handle, &size, unsafe.Pointer(&data[0])) != vk.Success {
+		return nil
+	}
+	return data[:size]
+}
+
 // save writes the cache if it has changed.
 func (c *pipelineCache) save(d *Device) {
 	if c.handle == 0 {
@@ -59,15 +73,10 @@ func (c *pipelineCache) save(d *Device) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var size uintptr
-	if d.cmd.GetPipelineCacheData(d.handle, c.handle, &size, nil) != vk.Success || size == 0 {
+	data := d.PipelineData()
+	if data == nil {
 		return
 	}
-	data := make([]byte, size)
-	if d.cmd.GetPipelineCacheData(d.handle, c.handle, &size, unsafe.Pointer(&data[0])) != vk.Success {
-		return
-	}
-	data = data[:size]
 	sum := sha256.Sum256(data)
 	if sum == c.saved {
 		return

@@ -91,6 +91,14 @@ var featureTable = []feature{
 	{"cooperativeMatrix", partCoop, func(f *features) *vk.Bool32 { return &f.coop.CooperativeMatrix }},
 }
 
+// propertyTable lists what is asked for like a feature, and no device has to be told of.
+var propertyTable = []struct {
+	name string // Vulkan's
+	of   func(*vk.PhysicalDeviceVulkan12Properties) vk.Bool32
+}{
+	{"shaderRoundingModeRTEFloat16", func(p *vk.PhysicalDeviceVulkan12Properties) vk.Bool32 { return p.ShaderRoundingModeRTEFloat16 }},
+}
+
 // alwaysRequired are the features that the runtime itself is built on.
 var alwaysRequired = []string{"bufferDeviceAddress", "timelineSemaphore"}
 

@@ -29,7 +29,7 @@ func fragmentProduct(i, j int) float32 {
 
 // fragmentRequirements are what the kernel probe_fragments needs of a device.
 var fragmentRequirements = plans.VulkanRequirements{
-	Features: append([]string{"cooperativeMatrix", "shaderFloat16"}, probeFeatures...),
+	Features: append([]string{"cooperativeMatrix", "shaderFloat16", "shaderRoundingModeRTEFloat16"}, probeFeatures...),
 	Subgroup: [2]int{fragmentLanes, fragmentLanes},
 }
 

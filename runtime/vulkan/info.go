@@ -28,7 +28,7 @@ type DeviceInfo struct {
 	Heaps             []Heap              `json:"heaps"`
 	Subgroup          SubgroupInfo        `json:"subgroup"`
 	Limits            Limits              `json:"limits"`
-	Features          map[string]bool     `json:"features"` // by Vulkan's names
+	Features          map[string]bool     `json:"features"` // and properties that are yes or no, by Vulkan's names
 	CooperativeMatrix []CooperativeMatrix `json:"cooperative_matrix,omitempty"`
 	Extensions        []string            `json:"extensions"` // sorted
 
@@ -161,8 +161,8 @@ func describe(in *instance, dev vk.PhysicalDevice, index int) (DeviceInfo, error
 	base := vk.PhysicalDeviceProperties2{SType: vk.StructureTypePhysicalDeviceProperties2}
 	in.cmd.GetPhysicalDeviceProperties2(dev, &base)
 	info.api = base.Properties.ApiVersion
-	info.setProperties(in, dev, have)
 	info.Features = queryFeatures(in, dev, info.api, have)
+	info.setProperties(in, dev, have)
 
 	info.setHeaps(in, dev, have["VK_EXT_memory_budget"])
 	info.setQueueFamily(in, dev)
@@ -231,6 +231,9 @@ func (info *DeviceInfo) setProperties(in *instance, dev vk.PhysicalDevice, have 
 	info.Driver, info.DriverInfo = vk.String(v12.DriverName[:]), vk.String(v12.DriverInfo[:])
 	info.API = vk.VersionString(p.ApiVersion)
 	info.IntegerDot = dot.IntegerDotProduct4x8BitPackedSignedAccelerated != vk.False
+	for _, row := range propertyTable {
+		info.Features[row.name] = row.of(&v12) != vk.False
+	}
 	info.Units = int(sms.ShaderSMCount + cores.ShaderEngineCount*cores.ShaderArraysPerEngineCount*cores.ComputeUnitsPerShaderArray)
 	info.Subgroup = SubgroupInfo{Default: int(v11.SubgroupSize), Min: int(subgroup.MinSubgroupSize), Max: int(subgroup.MaxSubgroupSize)}
 	if v11.SubgroupSupportedStages&vk.ShaderStageComputeBit != 0 {

@@ -69,6 +69,7 @@ func init() { // refers to region, which refers to it
 		kernel.OpVec:             (*lowering).vec,
 		kernel.OpElem:            (*lowering).elem,
 		kernel.OpConvert:         (*lowering).convert,
+		kernel.OpPackHalf:        (*lowering).packHalf,
 		kernel.OpFMAHalf:         (*lowering).fmaHalf,
 		kernel.OpPairHalves:      (*lowering).pairHalves,
 		kernel.OpPermute:         (*lowering).permute,
@@ -159,6 +160,12 @@ func (l *lowering) elem(n *kernel.Node) {
 func (l *lowering) convert(n *kernel.Node) {
 	o := conversions[fromTo{n.Args()[0].Type().Elem(), n.Type().Elem()}]
 	l.values[n] = l.m.Emit(o, l.typ(n.Type()), l.value(n.Args()[0]))
+}
+
+// packHalf converts, which the mode that modes states rounds. AMD's compiler takes PackHalf2x16 toward zero, whatever the mode.
+func (l *lowering) packHalf(n *kernel.Node) {
+	pair := l.m.Type(spirv.OpTypeVector, l.typ(kernel.F16), 2)
+	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.Type()), l.m.Emit(spirv.OpFConvert, pair, l.value(n.Args()[0])))
 }
 
 func (l *lowering) fmaHalf(n *kernel.Node) {

@@ -3,6 +3,7 @@ package spirv
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/spirv"
@@ -102,7 +103,7 @@ func (l *lowering) module() {
 	m.Do(spirv.OpReturn)
 	m.EndFunction()
 
-	l.workgroup(main)
+	l.modes(main)
 	m.EntryPoint(spirv.ExecutionModelGLCompute, main, EntryPoint, l.globals...)
 }
 
@@ -117,15 +118,19 @@ func (l *lowering) pointer(s spirv.StorageClass, to spirv.ID) spirv.ID {
 	return l.m.Type(spirv.OpTypePointer, s, to)
 }
 
-// workgroup states the workgroup size: as an execution mode, which a
-// specialized builtin overrides.
-func (l *lowering) workgroup(main spirv.ID) {
+// modes states the workgroup size, as an execution mode that a specialized builtin
+// overrides, and how results are rounded to f16.
+func (l *lowering) modes(main spirv.ID) {
 	n := l.f.Workgroup()
 	size, err := l.f.Eval(n, nil)
 	if err != nil {
 		size = 1 // undefined by the defaults alone: call sites specialize it
 	}
 	l.m.ExecutionMode(main, spirv.ExecutionModeLocalSize, size, 1, 1)
+	if slices.Contains(l.f.Features, kernel.RoundsHalf) {
+		l.m.Capability(spirv.CapabilityRoundingModeRTE)
+		l.m.ExecutionMode(main, spirv.ExecutionModeRoundingModeRTE, 16)
+	}
 	if n.Op() == kernel.OpConst {
 		return
 	}

@@ -59,7 +59,6 @@ var plain = map[kernel.Op]byKind{
 
 	kernel.OpBitcast:    all(spirv.OpBitcast),
 	kernel.OpUnpackHalf: {kernel.U32: glsl(spirv.GLSLUnpackHalf2x16)},
-	kernel.OpPackHalf:   float(spirv.GLSLPackHalf2x16),
 }
 
 // fromTo is the type of a conversion's operand and of its result.

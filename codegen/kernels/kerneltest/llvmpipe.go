@@ -39,7 +39,7 @@ func (d *llvmpipeDevice) with(run func() (int, error)) (int, error) {
 		if !strings.Contains(info.Name, d.name) {
 			continue
 		}
-		d.vulkan, err = vulkan.Open(info.Index, plans.VulkanRequirements{Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderFloat16", "shaderInt16", "storageBuffer16BitAccess"}})
+		d.vulkan, err = vulkan.Open(info.Index, plans.VulkanRequirements{Features: []string{"bufferDeviceAddress", "vulkanMemoryModel", "shaderFloat16", kernel.RoundsHalf, "shaderInt16", "storageBuffer16BitAccess"}})
 		if err != nil {
 			return 0, err
 		}

@@ -1,17 +1,19 @@
-// Command digests compares plans with testdata/digests.txt, a list of the SHA-256 of all that
-// the compiler decides: requirements, modules, pipelines, memory, weights, entries, program.
+// Command digests compares plans with testdata/digests.txt, which has a line with a SHA-256 for each entry of a plan, of all that the compiler
+// decides for it (dispatches, pipelines, modules, its function), and one for the rest of the plan: requirements, memory, weights.
 // They are compiled for all targets, from the models in testdata and from headers of models
 // in published shapes, of at most 8 layers, since further ones repeat them. Vocabulary and
 // template, the model's path, the compiler's version and how the file packs its sections
-// do not count, nor does what this computer's drivers say. A change of the compiler that
-// means to change no plan leaves the list as it is.
+// do not count, nor does what this computer's drivers say. Of kernels for processors their text for LLVM counts, which machine code follows
+// from. A change of the compiler that means to change no plan leaves the list as it is.
 //
 //	go run ./internal/tools/digests            compare; exit code 1 and the differences, if there are any
 //	go run ./internal/tools/digests --update   write the list
 //	go run ./internal/tools/digests --only sm_90,gfx1201 --model qwen3-8b
+//	go run ./internal/tools/digests --code main~3   compare code with that of a commit, see code.go
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,27 +35,38 @@ func main() {
 	update := pflag.Bool("update", false, "write the list instead of comparing with it")
 	only := pflag.StringSlice("only", nil, "targets, instead of all")
 	models := pflag.StringSlice("model", nil, "models, instead of all")
+	commit := pflag.String("code", "", "compare code, constants, grids and offsets with those of this commit, instead of digests with the list")
+	printCode := pflag.Bool("print-code", false, "print what --code compares")
 	pflag.Parse()
 	if pflag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "digests: takes no arguments")
 		os.Exit(2)
 	}
-	if err := run(".", *update, *only, *models); err != nil {
+	var err error
+	switch some := (selection{*only, *models}); {
+	case *printCode:
+		err = listCode(os.Stdout, ".", some)
+	case *commit != "":
+		err = compareCode(context.Background(), ".", *commit, some)
+	default:
+		err = run(".", *update, some)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "digests:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root string, update bool, only, models []string) error {
-	if update && len(only)+len(models) > 0 {
+// selection are targets and models; none are all.
+type selection struct{ targets, models []string }
+
+func (s selection) all() bool { return len(s.targets)+len(s.models) == 0 }
+
+func run(root string, update bool, some selection) error {
+	if update && !some.all() {
 		return errors.New("the list is written for all models and targets")
 	}
-	dir, err := os.MkdirTemp("", "digests")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	have, err := compute(root, dir, only, models)
+	have, err := compute(root, some, digests)
 	if err != nil {
 		return err
 	}
@@ -65,18 +78,23 @@ func run(root string, update bool, only, models []string) error {
 	if err != nil {
 		return err
 	}
-	return compare(strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), have, len(only)+len(models) == 0)
+	return compare(strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), have, some.all(), list)
 }
 
-// compute returns the lines of the list, of some or all models and targets.
-func compute(root, dir string, only, models []string) ([]string, error) {
+// compute returns the lines that of makes of each plan, of some models and targets.
+func compute(root string, some selection, of func(*plans.Plan) ([]string, error)) ([]string, error) {
+	dir, err := os.MkdirTemp("", "digests")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
 	var wanted []planned
 	for _, m := range all(root, dir) {
-		if len(models) > 0 && !slices.Contains(models, m.name) {
+		if len(some.models) > 0 && !slices.Contains(some.models, m.name) {
 			continue
 		}
 		for _, t := range targets() {
-			if len(only) == 0 || slices.Contains(only, t.Name) {
+			if len(some.targets) == 0 || slices.Contains(some.targets, t.Name) {
 				wanted = append(wanted, planned{m, t})
 			}
 		}
@@ -84,28 +102,35 @@ func compute(root, dir string, only, models []string) ([]string, error) {
 	if len(wanted) == 0 {
 		return nil, errors.New("no such model or target")
 	}
-	lines := make([]string, len(wanted))
+	lines := make([][]string, len(wanted))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range wanted {
 		group.Go(func() error {
-			sum, err := p.digest()
+			plan, err := p.plan()
+			if err == nil {
+				lines[i], err = of(plan)
+			}
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", p.model.name, p.target.Name, err)
 			}
-			lines[i] = fmt.Sprintf("%x  %s %s", sum, p.model.name, p.target.Name)
+			for j, line := range lines[i] {
+				sum, part, _ := strings.Cut(line, "  ")
+				lines[i][j] = fmt.Sprintf("%s  %s %s %s", sum, p.model.name, p.target.Name, part)
+			}
 			return nil
 		})
 	}
-	return lines, group.Wait()
+	err = group.Wait()
+	return slices.Concat(lines...), err
 }
 
-// targets are all targets but processors, whose machine code LLVM makes. Through CUDA one architecture stands for all. Beside targets
-// of Vulkan with cooperative matrices are those without; all cards that CUDA drives have them.
+// targets are all targets, but through CUDA two architectures for all: the newest that runs kernels of its own, and one without
+// them. Beside targets of Vulkan with cooperative matrices are those without; all cards that CUDA drives have them.
 func targets() []*target.Target {
 	var list []*target.Target
 	for _, t := range target.All() {
-		if t.Backend == plans.CPU || t.Backend == plans.CUDA && t.Name != "sm_90"+target.WithCUDA {
+		if t.Backend == plans.CUDA && t.Name != "sm_90"+target.WithCUDA && t.Name != "sm_86"+target.WithCUDA {
 			continue
 		}
 		list = append(list, t)
@@ -116,32 +141,33 @@ func targets() []*target.Target {
 	return list
 }
 
-// compare returns an error that lists the plans that differ; whole says that have should
-// be all of want.
-func compare(want, have []string, whole bool) error {
-	digests := map[string]string{}
+// compare returns an error that lists the parts of plans that differ from those of a list; whole says that have should be all of want. A
+// line is sums and, behind two blanks, model, target and part.
+func compare(want, have []string, whole bool, listed string) error {
+	sums := map[string]string{}
 	for _, line := range want {
-		sum, plan, _ := strings.Cut(line, "  ")
-		digests[plan] = sum
+		sum, part, _ := strings.Cut(line, "  ")
+		sums[part] = sum
 	}
 	var differ []string
 	for _, line := range have {
-		sum, plan, _ := strings.Cut(line, "  ")
-		switch listed, ok := digests[plan]; {
+		sum, part, _ := strings.Cut(line, "  ")
+		switch before, ok := sums[part]; {
 		case !ok:
-			differ = append(differ, plan+" is not listed")
-		case listed != sum:
-			differ = append(differ, plan+" differs")
+			differ = append(differ, part+" is not listed")
+		case before != sum:
+			differ = append(differ, part+" differs"+columns(before, sum))
 		}
-		delete(digests, plan)
+		delete(sums, part)
 	}
 	if whole {
-		for plan := range digests {
-			differ = append(differ, plan+" is listed only")
+		for part := range sums {
+			differ = append(differ, part+" is listed only")
 		}
 	}
 	if len(differ) > 0 {
-		return fmt.Errorf("%d of %d plans are not those of %s:\n%s", len(differ), len(have), list, strings.Join(differ, "\n"))
+		slices.Sort(differ)
+		return fmt.Errorf("%d of %d parts of plans are not those of %s:\n%s", len(differ), len(have), listed, strings.Join(differ, "\n"))
 	}
 	return nil
 }

@@ -6,14 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
@@ -65,39 +68,91 @@ type planned struct {
 	target *target.Target
 }
 
-// digest compiles, proves the plan and returns the SHA-256 of what the compiler decides. Kernels are chosen by what the
-// compiler holds of the target, and not by a driver that this computer may have.
-func (p planned) digest() (sum [32]byte, err error) {
+// plan compiles and proves the plan. Kernels are chosen by what the compiler holds of the target, and not by a driver that this
+// computer may have. Instead of machine code, a plan for a processor has the sum of the text that LLVM would get, so that any computer makes it.
+func (p planned) plan() (*plans.Plan, error) {
 	f, err := p.model.open()
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
 	defer f.Close()
 	program, err := codegen.Import(f, frontend.Options{KV: p.model.kv})
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
 	program.Path = "model.gguf"
 	rows, err := p.target.Tuned()
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
-	r, err := codegen.Compile(context.Background(), codegen.Source{Model: f, Program: program},
+	var mu sync.Mutex
+	texts := map[string][]byte{} // by kernel, of processors
+	ctx := objects.Listing(context.Background(), func(w objects.Wanted) error {
+		text, err := w.Text(w.Machine)
+		sum := sha256.Sum256([]byte(text))
+		mu.Lock()
+		defer mu.Unlock()
+		texts[w.Kernel] = sum[:]
+		return err
+	})
+	r, err := codegen.Compile(ctx, codegen.Source{Model: f, Program: program},
 		codegen.Options{Target: p.target, Choice: codegen.Choice{Tuned: tuning.NewTable(rows)}})
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
 	plan := r.Plan
-	if problems := audit.Check(plan); len(problems) > 0 {
-		return sum, fmt.Errorf("the plan is refused: %v", problems[0])
-	}
 	plan.Header.Compiler, plan.Header.Model.Absolute = "", ""
-	h := sha256.New()
-	e := json.NewEncoder(h)
-	for _, section := range []any{plan.Header, plan.Require, plan.Modules, plan.Pipelines, plan.Memory, plan.Weights, plan.Entries, ir.Print(plan.Program)} {
-		if err := e.Encode(section); err != nil {
-			return sum, err
+	if p.target.Backend == plans.CPU {
+		for i := range plan.Modules {
+			plan.Modules[i].Bytes = texts[plan.Modules[i].Name]
+		}
+	} else if problems := audit.Check(plan); len(problems) > 0 {
+		return nil, fmt.Errorf("the plan is refused: %v", problems[0])
+	}
+	return plan, nil
+}
+
+// whole names the line of what entries share.
+const whole = "-"
+
+// digests returns a line for what a plan's entries share and one for each entry.
+func digests(p *plans.Plan) ([]string, error) {
+	var lines []string
+	add := func(name string, sections ...any) error {
+		h := sha256.New()
+		e := json.NewEncoder(h)
+		for _, s := range sections {
+			if err := e.Encode(s); err != nil {
+				return err
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%.8x  %s", h.Sum(nil), name))
+		return nil
+	}
+	shared := *p.Program
+	shared.Funcs = nil
+	if err := add(whole, p.Header, p.Require, p.Memory, p.Weights, ir.Print(&shared)); err != nil {
+		return nil, err
+	}
+	for i := range p.Entries {
+		entry := p.Entries[i]
+		alone := ir.Program{Funcs: []*ir.Func{p.Program.Func(entry.Name)}}
+		sections := []any{ir.Print(&alone)}
+		entry.Dispatches = slices.Clone(entry.Dispatches)
+		for j := range entry.Dispatches {
+			d := &entry.Dispatches[j]
+			if len(p.Pipelines) > 0 {
+				pl := p.Pipelines[d.Pipeline]
+				module := p.Modules[pl.Module]
+				sum := sha256.Sum256(module.Bytes)
+				module.Bytes = sum[:]
+				pl.Module, d.Pipeline = 0, 0 // numbers that other entries shift
+				sections = append(sections, pl, module)
+			}
+		}
+		if err := add(entry.Name, append(sections, entry)...); err != nil {
+			return nil, err
 		}
 	}
-	return [32]byte(h.Sum(nil)), nil
+	return lines, nil
 }
