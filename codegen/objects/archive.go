@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"archive/zip"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -9,8 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"io/fs"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -18,98 +21,152 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 )
 
-// window is how far back the packing sees: objects of a family are alike.
-const window = 8 << 20
-
-// shared is the entry of objects that several machines have.
-const shared = "shared"
-
-// Archive is a ZIP file with objects of the machines of an architecture. It has an entry for each machine, packed by Zstandard, so that a plan
-// unpacks what is for its own, and one for what several have, so that machines which differ in a few
-// instructions take little more than one. An entry is a list of objects: how many keys there are, the 32
-// bytes of each, the length, and the object; numbers have 32 bits, little endian. Those of kernels with
-// similar names lie beside each other, since they are alike, which packs them to half the size.
+// Archive is a folder with the objects of an architecture. A file of it has some kernels of neighbouring names, each for all machines: such objects
+// are alike, so they pack well together, and a kernel that changes changes one small file. A file is a head and a frame of Zstandard, which is
+// unpacked when one of its objects is asked for. The head has how many objects there are; how many keys and how many bytes each has; and the
+// keys, 32 bytes each. Numbers have 32 bits, little endian. The frame holds the objects one behind the other.
 type Archive struct {
-	entries map[string]func() (map[string][]byte, error) // objects by their keys, unpacked when one is asked for
+	files map[string]*file // by key of an object
 }
 
-// Open reads an archive; one without a byte has no objects.
-func Open(data []byte) (*Archive, error) {
-	a := &Archive{map[string]func() (map[string][]byte, error){}}
-	if len(data) == 0 {
-		return a, nil
-	}
-	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+// extension ends the names of an archive's files.
+const extension = ".objects"
+
+// What Open takes of a file: no archive comes near.
+const (
+	maxObjects = 1 << 16
+	maxBytes   = 1 << 28
+)
+
+// file is a file of an archive.
+type file struct {
+	sizes  []int          // of the objects
+	at     map[string]int // objects, by key
+	unpack func() ([][]byte, error)
+}
+
+// Open reads the heads of an archive's files; a folder without any has no objects.
+func Open(folder fs.FS) (*Archive, error) {
+	a := &Archive{map[string]*file{}}
+	names, err := fs.Glob(folder, "*"+extension)
 	if err != nil {
-		return nil, fmt.Errorf("archive of objects: %w", err)
+		return nil, err
 	}
-	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1)))
-	for _, f := range r.File {
-		a.entries[f.Name] = sync.OnceValues(func() (map[string][]byte, error) { return unpack(f) })
+	for _, name := range names {
+		f, err := openFile(folder, name)
+		if err != nil {
+			return nil, fmt.Errorf("archive of objects: %s: %w", name, err)
+		}
+		for key := range f.at {
+			a.files[key] = f
+		}
 	}
 	return a, nil
 }
 
-// unpack returns the objects of an entry by their keys.
-func unpack(f *zip.File) (map[string][]byte, error) {
-	r, err := f.Open()
+func openFile(folder fs.FS, name string) (*file, error) {
+	r, err := folder.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("archive of objects: %w", err)
+		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("archive of objects: %w", err)
-	}
-	next := func(n uint64) (b []byte) {
-		if n > uint64(len(data)) {
-			err = errors.New("archive of objects: an object ends too early")
-			return nil
+	head, total := 4, 0
+	number := func() int {
+		var b [4]byte
+		if err == nil {
+			_, err = io.ReadFull(r, b[:])
 		}
-		b, data = data[:n:n], data[n:]
-		return b
+		return int(binary.LittleEndian.Uint32(b[:]))
 	}
-	number := func() uint64 {
-		if b := next(4); b != nil {
-			return uint64(binary.LittleEndian.Uint32(b))
-		}
-		return 0
+	n := number()
+	if err != nil || n > maxObjects {
+		return nil, cmp.Or(err, errors.New("too many objects"))
 	}
-	list := map[string][]byte{}
-	for len(data) > 0 && err == nil {
-		keys := next(32 * number())
-		code := next(number())
-		for k := range slices.Chunk(keys, sha256.Size) {
-			list[hex.EncodeToString(k)] = code
+	f := &file{sizes: make([]int, n), at: map[string]int{}}
+	keys := make([]int, n)
+	for i := range n {
+		keys[i], f.sizes[i] = number(), number()
+		head += 8 + sha256.Size*keys[i]
+		if total += f.sizes[i]; err != nil || keys[i] > maxObjects || total > maxBytes {
+			return nil, cmp.Or(err, errors.New("objects are too large"))
 		}
 	}
-	return list, err
+	for i, k := range keys {
+		for range k {
+			var key [sha256.Size]byte
+			if _, err := io.ReadFull(r, key[:]); err != nil {
+				return nil, err
+			}
+			f.at[hex.EncodeToString(key[:])] = i
+		}
+	}
+	f.unpack = sync.OnceValues(func() ([][]byte, error) {
+		codes, err := unpack(folder, name, head, total, f.sizes)
+		if err != nil {
+			return nil, fmt.Errorf("archive of objects: %s: %w", name, err)
+		}
+		return codes, nil
+	})
+	return f, nil
 }
 
-// Find returns the object of a machine and key, nil if the archive does not have it.
-func (a *Archive) Find(m *llvm.Machine, key string) ([]byte, error) {
-	for _, name := range []string{m.Name, shared} {
-		if a.entries[name] == nil {
-			continue
-		}
-		list, err := a.entries[name]()
-		if err != nil || list[key] != nil {
-			return list[key], err
-		}
+// unpack returns the objects of a file.
+func unpack(folder fs.FS, name string, head, total int, sizes []int) ([][]byte, error) {
+	data, err := fs.ReadFile(folder, name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, nil
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(total)+1))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all, err := d.DecodeAll(data[min(head, len(data)):], make([]byte, 0, total))
+	if err == nil && len(all) != total {
+		err = fmt.Errorf("%d bytes of objects, want %d", len(all), total)
+	}
+	if err != nil {
+		return nil, err
+	}
+	codes := make([][]byte, len(sizes))
+	for i, n := range sizes {
+		codes[i], all = all[:n:n], all[n:]
+	}
+	return codes, nil
+}
+
+// Find returns the object of a key, nil if the archive does not have it.
+func (a *Archive) Find(key string) ([]byte, error) {
+	f := a.files[key]
+	if f == nil {
+		return nil, nil
+	}
+	codes, err := f.unpack()
+	if err != nil {
+		return nil, err
+	}
+	return codes[f.at[key]], nil
 }
 
 // embedded is what this program holds.
-var embedded = sync.OnceValues(func() (*Archive, error) { return Open(archive) })
+var embedded = sync.OnceValues(func() (*Archive, error) {
+	folder, err := fs.Sub(held, runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	return Open(folder)
+})
 
-// Held returns an object that this program holds, nil if it does not: it holds those of its own architecture.
+// Held returns an object of a machine that this program holds, nil if it does not: it holds those of its own architecture.
 func Held(m *llvm.Machine, key string) ([]byte, error) {
+	if m.Arch != runtime.GOARCH {
+		return nil, nil
+	}
 	a, err := embedded()
 	if err != nil {
 		return nil, err
 	}
-	return a.Find(m, key)
+	return a.Find(key)
 }
 
 // Object is what LLVM made of a kernel for a machine.
@@ -118,50 +175,76 @@ type Object struct {
 	Code                 []byte
 }
 
-// Write writes the archive of an architecture. The same objects give the same bytes, in whatever order they come.
-func Write(w io.Writer, list []Object) error {
+// Files returns the files of an archive by their names. The same objects give the same bytes, in whatever order they come.
+func Files(list []Object) (map[string][]byte, error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Key, b.Key))
 	})
-	type item struct {
-		entry, kernel string
-		keys, code    []byte
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
 	}
-	var items []*item
-	byCode := map[[32]byte]*item{}
+	defer pack.Close()
+	files := map[string][]byte{}
+	for len(list) > 0 {
+		n := together(list)
+		data, err := encode(list[:n], pack)
+		if err != nil {
+			return nil, err
+		}
+		family, _, _ := strings.Cut(list[0].Kernel, " ")
+		name := fmt.Sprintf("%s-%08x%s", family, crc32.ChecksumIEEE([]byte(list[0].Kernel)), extension)
+		if files[name] != nil {
+			return nil, fmt.Errorf("kernel %q: there is a file %s already", list[0].Kernel, name)
+		}
+		files[name], list = data, list[n:]
+	}
+	return files, nil
+}
+
+// Where a file ends: at a kernel that its name chooses, about one in every so many, so that a kernel which comes or goes leaves the files of most
+// others alone; and where the objects have this many bytes.
+const (
+	kernelsOfFile = 16
+	bytesOfFile   = 800_000
+)
+
+// together is how many of the first objects of a list are in one file: whole kernels of one family.
+func together(list []Object) int {
+	family := func(o *Object) string { before, _, _ := strings.Cut(o.Kernel, " "); return before }
+	bytes := 0
+	for i := range list {
+		if o := &list[i]; i > 0 && o.Kernel != list[i-1].Kernel &&
+			(bytes >= bytesOfFile || family(o) != family(&list[0]) || crc32.ChecksumIEEE([]byte(o.Kernel))%kernelsOfFile == 0) {
+			return i
+		}
+		bytes += len(list[i].Code)
+	}
+	return len(list)
+}
+
+// encode returns a file of objects.
+func encode(list []Object, pack *zstd.Encoder) ([]byte, error) {
+	var codes [][]byte
+	var keys [][]byte // of each
+	at := map[string]int{}
 	for _, o := range list {
 		key, err := hex.DecodeString(o.Key)
 		if err != nil || len(key) != sha256.Size {
-			return fmt.Errorf("kernel %q: %q is no key", o.Kernel, o.Key)
+			return nil, fmt.Errorf("kernel %q: %q is no key", o.Kernel, o.Key)
 		}
-		sum := sha256.Sum256(o.Code)
-		it := byCode[sum]
-		switch {
-		case it == nil:
-			it = &item{entry: o.Machine, kernel: o.Kernel, code: o.Code}
-			byCode[sum], items = it, append(items, it)
-		case it.entry != o.Machine:
-			it.entry = shared
+		i, ok := at[string(o.Code)]
+		if !ok {
+			i = len(codes)
+			at[string(o.Code)], codes, keys = i, append(codes, o.Code), append(keys, nil)
 		}
-		it.keys = append(it.keys, key...)
+		keys[i] = append(keys[i], key...)
 	}
-	slices.SortStableFunc(items, func(a, b *item) int { return cmp.Or(cmp.Compare(a.entry, b.entry), cmp.Compare(a.kernel, b.kernel)) })
-	z := zip.NewWriter(w)
-	z.RegisterCompressor(zstd.ZipMethodWinZip, zstd.ZipCompressor(zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1)))
-	var entry io.Writer
-	for i, it := range items {
-		if i == 0 || it.entry != items[i-1].entry {
-			var err error
-			if entry, err = z.CreateHeader(&zip.FileHeader{Name: it.entry, Method: zstd.ZipMethodWinZip}); err != nil {
-				return err
-			}
-		}
-		b := binary.LittleEndian.AppendUint32(nil, uint32(len(it.keys)/sha256.Size))
-		b = binary.LittleEndian.AppendUint32(append(b, it.keys...), uint32(len(it.code)))
-		if _, err := entry.Write(append(b, it.code...)); err != nil {
-			return err
-		}
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(codes)))
+	for i := range codes {
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(keys[i])/sha256.Size))
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(codes[i])))
 	}
-	return z.Close()
+	return pack.EncodeAll(bytes.Join(codes, nil), append(head, bytes.Join(keys, nil)...)), nil
 }

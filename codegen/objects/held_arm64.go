@@ -1,6 +1,6 @@
 package objects
 
-import _ "embed"
+import "embed"
 
-//go:embed objects_arm64.zip
-var archive []byte
+//go:embed arm64/*.objects
+var held embed.FS

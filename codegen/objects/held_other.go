@@ -2,4 +2,6 @@
 
 package objects
 
-var archive []byte // there is no machine of another architecture
+import "embed"
+
+var held embed.FS // there is no machine of another architecture

@@ -3,7 +3,7 @@
 // LLVM, the machine and the kernel in LLVM's words. So a kernel that has changed is not found; it
 // is made anew where LLVM is installed, and kept in the user's cache folder.
 //
-// A program holds the objects of its own architecture. internal/tools/makeobjects writes objects_amd64.zip and objects_arm64.zip, by
+// A program holds the objects of its own architecture. internal/tools/makeobjects writes the folders amd64 and arm64, by
 // `make objects`.
 package objects
 

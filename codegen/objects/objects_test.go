@@ -3,12 +3,14 @@ package objects
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
@@ -77,15 +79,30 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestHeld checks that this program holds objects for its own architecture alone.
-func TestHeld(t *testing.T) {
-	a, err := embedded()
+// archive opens the objects of an architecture in this tree.
+func archive(t *testing.T, arch string) *Archive {
+	t.Helper()
+	a, err := Open(os.DirFS(arch))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a
+}
+
+// TestHeld checks that this program holds objects for its own architecture alone.
+func TestHeld(t *testing.T) {
 	for _, m := range llvm.Machines {
-		if own := m.Arch == runtime.GOARCH; own != (a.entries[m.Name] != nil) {
-			t.Errorf("a program for %s has objects of %s: %v", runtime.GOARCH, m.Name, !own)
+		found := false
+		for key := range archive(t, m.Arch).files {
+			code, err := Held(m, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = code != nil
+			break
+		}
+		if own := m.Arch == runtime.GOARCH; own != found {
+			t.Errorf("a program for %s has objects of %s: %v", runtime.GOARCH, m.Name, found)
 		}
 		if code, err := Held(m, strings.Repeat("0", 64)); code != nil || err != nil {
 			t.Errorf("an object that is not held: %d bytes, %v", len(code), err)
@@ -93,76 +110,141 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestArchives reads every object of all architectures.
+// TestArchives reads every object of all architectures, and bounds what a kernel that changes adds to the tree's history: the file that it is
+// in, of each architecture.
 func TestArchives(t *testing.T) {
+	most := map[string]int64{} // by a family, in any architecture
 	for _, arch := range []string{"amd64", "arm64"} {
-		data, err := os.ReadFile("objects_" + arch + ".zip")
+		a := archive(t, arch)
+		if len(a.files) == 0 {
+			t.Errorf("no objects of %s", arch)
+		}
+		for key := range a.files {
+			if code, err := a.Find(key); err != nil {
+				t.Fatal(err)
+			} else if _, err := object.Read(code); err != nil {
+				t.Errorf("%s %s: %v", arch, key, err)
+			}
+		}
+		largest := map[string]int64{}
+		list, err := os.ReadDir(arch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := Open(data)
-		if err != nil {
-			t.Fatalf("%s: %v", arch, err)
+		for _, f := range list {
+			info, err := f.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			family, _, _ := strings.Cut(f.Name(), "-")
+			largest[family] = max(largest[family], info.Size())
 		}
-		for _, m := range llvm.Machines {
-			if m.Arch == arch && a.entries[m.Name] == nil {
-				t.Errorf("no objects of %s", m.Name)
-			}
+		for family, n := range largest {
+			most[family] += n
 		}
-		for name, entry := range a.entries {
-			list, err := entry()
-			if err != nil || len(list) == 0 {
-				t.Errorf("%s %s: %d objects, %v", arch, name, len(list), err)
-			}
-			for key, code := range list {
-				if _, err := object.Read(code); err != nil {
-					t.Errorf("%s %s %s: %v", arch, name, key, err)
-				}
-			}
+	}
+	for family, n := range most {
+		if n > 500_000 {
+			t.Errorf("a change of one kernel %s adds up to %d bytes", family, n)
 		}
 	}
 }
 
-// TestWrite checks that objects are found under their keys, and that what several machines have is there once.
-func TestWrite(t *testing.T) {
-	key := func(digit string) string { return strings.Repeat(digit, 64) }
-	m, n := &llvm.Machine{Name: "m"}, &llvm.Machine{Name: "n"}
-	list := []Object{{"two", "m", key("2"), []byte("second")}, {"one", "m", key("1"), []byte("first")}, {"one", "n", key("3"), []byte("other")},
-		{"three", "m", key("4"), []byte("both")}, {"three", "n", key("5"), []byte("both")}, {"four", "n", key("6"), []byte("other")}}
-	var one, two bytes.Buffer
-	if err := Write(&one, list); err != nil {
-		t.Fatal(err)
+// TestFiles checks that objects are found under their keys, that what several machines have is there once, and that a kernel which changes,
+// comes or goes changes few files.
+func TestFiles(t *testing.T) {
+	kernel := func(i int) string { return fmt.Sprintf("rows %03d", i) }
+	made := func(i int, machine, version string) Object {
+		code := bytes.Repeat([]byte(kernel(i)+version), 1000)
+		if i%3 == 0 { // each machine has its own
+			code = append(code, machine...)
+		}
+		return Object{kernel(i), machine, Key(&llvm.Machine{Name: machine}, kernel(i)+version), code}
 	}
-	other := slices.Clone(list)
-	slices.Reverse(other)
-	if err := Write(&two, other); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
-		t.Error("the same objects make other bytes")
+	var list []Object
+	for i := range 200 {
+		list = append(list, made(i, "m", ""), made(i, "n", ""))
 	}
-	a, err := Open(one.Bytes())
+	list = append(list, Object{"expert_sum", "m", strings.Repeat("1", 64), []byte("other")})
+	files := func(list []Object) map[string][]byte {
+		f, err := Files(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	before := files(list)
+	if len(before) < 10 || len(before) > 60 {
+		t.Errorf("%d files", len(before))
+	}
+	differ := func(after map[string][]byte) int {
+		n := 0
+		for name, data := range after {
+			if !bytes.Equal(data, before[name]) {
+				n++
+			}
+		}
+		return n
+	}
+	turned := slices.Clone(list)
+	slices.Reverse(turned)
+	if n := differ(files(turned)); n > 0 {
+		t.Errorf("the same objects make %d other files", n)
+	}
+	changed := slices.Clone(list)
+	changed[80], changed[81] = made(40, "m", "b"), made(40, "n", "b")
+	if n := differ(files(changed)); n != 1 {
+		t.Errorf("a kernel that changes changes %d files", n)
+	}
+	for at := range 200 {
+		if n := differ(files(slices.Delete(slices.Clone(list), 2*at, 2*at+2))); n > 2 {
+			t.Errorf("kernel %d goes, and %d files change", at, n)
+		}
+	}
+	folder := fstest.MapFS{}
+	for name, data := range before {
+		folder[name] = &fstest.MapFile{Data: data}
+	}
+	a, err := Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range list {
-		of := map[string]*llvm.Machine{"m": m, "n": n}[o.Machine]
-		if have, err := a.Find(of, o.Key); err != nil || string(have) != string(o.Code) {
-			t.Errorf("%s for %s: %q, %v", o.Kernel, o.Machine, have, err)
+		if have, err := a.Find(o.Key); err != nil || !bytes.Equal(have, o.Code) {
+			t.Fatalf("%s for %s: %d bytes, %v", o.Kernel, o.Machine, len(have), err)
 		}
 	}
-	if both, err := a.entries[shared](); err != nil || len(both) != 2 {
-		t.Errorf("%d keys of what both machines have, %v", len(both), err)
+	if n := len(a.files[list[2].Key].sizes); n >= 2*len(a.files)/len(before) {
+		t.Errorf("%d objects of a file: those that two machines share are there twice", n)
 	}
-	if have, err := a.Find(n, key("1")); have != nil || err != nil {
-		t.Errorf("what the other machine has: %q, %v", have, err)
+	if have, err := a.Find(strings.Repeat("2", 64)); have != nil || err != nil {
+		t.Errorf("what is not there: %q, %v", have, err)
 	}
-	if a, err := Open(nil); err != nil {
-		t.Error(err)
-	} else if have, err := a.Find(m, key("1")); have != nil || err != nil {
-		t.Errorf("an archive without a byte: %q, %v", have, err)
-	}
-	if _, err := Open(one.Bytes()[:one.Len()-1]); err == nil {
-		t.Error("half an archive is read")
-	}
-	if err := Write(&one, []Object{{"one", "m", "no key", nil}}); err == nil {
+	if _, err := Files([]Object{{"one", "m", "no key", nil}}); err == nil {
 		t.Error("a bad key is written")
 	}
+}
+
+// FuzzOpen: whatever a file holds, it is refused or has objects of the length that it says.
+func FuzzOpen(f *testing.F) {
+	files, err := Files([]Object{{"one", "m", strings.Repeat("1", 64), []byte("code")}, {"one", "n", strings.Repeat("2", 64), []byte("more")}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, data := range files {
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+	}
+	f.Add([]byte{255, 255, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := Open(fstest.MapFS{"one.objects": {Data: data}})
+		if err != nil {
+			return
+		}
+		for key, of := range a.files {
+			if code, err := a.Find(key); err == nil && len(code) != of.sizes[of.at[key]] {
+				t.Errorf("%d bytes, want %d", len(code), of.sizes[of.at[key]])
+			}
+		}
+	})
 }

@@ -74,11 +74,7 @@ func keepObjects(t *testing.T, dir, name, model string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile("../../codegen/objects/objects_arm64.zip")
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, err := objects.Open(data)
+	archive, err := objects.Open(os.DirFS("../../codegen/objects/arm64"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +96,7 @@ func keepObjects(t *testing.T, dir, name, model string) {
 			return err
 		}
 		key := objects.Key(w.Machine, text)
-		code, err := archive.Find(w.Machine, key)
+		code, err := archive.Find(key)
 		if code == nil {
 			return fmt.Errorf("kernel %q for %s is not held: %w", w.Kernel, w.Machine.Name, err)
 		}

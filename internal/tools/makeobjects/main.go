@@ -1,4 +1,4 @@
-// Command makeobjects writes codegen/objects/objects_ARCH.zip: the machine code of the kernels that models of all
+// Command makeobjects writes the folders codegen/objects/ARCH: the machine code of the kernels that models of all
 // architectures, weight types and types of cache need, for all kinds of processor that there is code for: see
 // programs. It needs LLVM for those that have changed. With --check it compares what it makes with what is there; that
 // nothing is missing there, a test finds without LLVM.
@@ -28,9 +28,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// archiveOf is where the objects of an architecture are, below the module's root.
+// archiveOf is the folder of the objects of an architecture, below the module's root.
 func archiveOf(root, arch string) string {
-	return filepath.Join(root, "codegen/objects/objects_"+arch+".zip")
+	return filepath.Join(root, "codegen/objects", arch)
 }
 
 func main() {
@@ -57,13 +57,7 @@ func run(ctx context.Context, check bool, only string) error {
 		if held[arch] != nil || check {
 			continue
 		}
-		data, err := os.ReadFile(archiveOf(".", arch))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		} else if err == nil {
-			held[arch], err = objects.Open(data)
-		}
-		if err != nil {
+		if held[arch], err = objects.Open(os.DirFS(archiveOf(".", arch))); err != nil {
 			return err
 		}
 	}
@@ -77,7 +71,7 @@ func run(ctx context.Context, check bool, only string) error {
 			var code []byte
 			var err error
 			if a := held[w.Machine.Arch]; a != nil {
-				code, err = a.Find(w.Machine, w.key)
+				code, err = a.Find(w.key)
 			}
 			if code == nil && err == nil {
 				code, err = objects.Of(ctx, w.Wanted)
@@ -103,19 +97,40 @@ func run(ctx context.Context, check bool, only string) error {
 	return nil
 }
 
-// write writes the archive of an architecture, or compares it with what is there.
-func write(path string, list []objects.Object, check bool) error {
-	var packed bytes.Buffer
-	if err := objects.Write(&packed, list); err != nil {
+// write writes the archive of an architecture, or compares it with what is there: files that have not changed are left alone, those of
+// kernels that are gone go.
+func write(folder string, list []objects.Object, check bool) error {
+	files, err := objects.Files(list)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%s: %d objects, %d bytes\n", path, len(list), packed.Len())
-	if !check {
-		return outfile.Write(path, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err })
+	there, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		return err
 	}
-	have, err := os.ReadFile(path)
-	if err == nil && !bytes.Equal(have, packed.Bytes()) {
-		err = fmt.Errorf("%s is not what is made of the kernels: `make objects` writes it anew", path)
+	bytesOf, changed := 0, 0
+	for _, path := range there {
+		if files[filepath.Base(path)] == nil {
+			changed++
+			if !check {
+				err = errors.Join(err, os.Remove(path))
+			}
+		}
+	}
+	for name, data := range files {
+		bytesOf += len(data)
+		path := filepath.Join(folder, name)
+		if have, missing := os.ReadFile(path); missing == nil && bytes.Equal(have, data) {
+			continue
+		}
+		changed++
+		if !check {
+			err = errors.Join(err, os.MkdirAll(folder, 0o777), outfile.Write(path, func(w io.Writer) error { _, err := w.Write(data); return err }))
+		}
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d objects in %d files, %d bytes; %d files differ\n", folder, len(list), len(files), bytesOf, changed)
+	if check && changed > 0 {
+		return fmt.Errorf("%s is not what is made of the kernels: `make objects` writes it anew", folder)
 	}
 	return err
 }
