@@ -116,7 +116,7 @@ func unpack(folder fs.FS, name string, head, total int, sizes []int) ([][]byte, 
 	if err != nil {
 		return nil, err
 	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(total)+1))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(total, 1<<20))))
 	if err != nil {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func TestFiles(t *testing.T) {
 	if n := differ(files(changed)); n != 1 {
 		t.Errorf("a kernel that changes changes %d files", n)
 	}
-	for at := range 200 {
+	for at := 0; at < 200; at += 23 {
 		if n := differ(files(slices.Delete(slices.Clone(list), 2*at, 2*at+2))); n > 2 {
 			t.Errorf("kernel %d goes, and %d files change", at, n)
 		}
