@@ -57,6 +57,7 @@ distribution. Each run has another seed; -v prints it. --temp 0 always takes the
 		c.plan.declare(f)
 		f.BoolVar(&c.resume, "continue", false, "go on with the last conversation with this model")
 		f.BoolVar(&c.private, "private", false, "keep neither the conversation nor what is typed")
+		f.Var(&c.reuse, "reuse", reuseHelp)
 		f.BoolVar(&c.plain, "plain", false, "show answers as they are, without styles and line breaks of ours")
 		f.BoolVarP(&c.verbose, "verbose", "v", false, "print rates, cache hits and the seed after each answer")
 		return c.run
@@ -76,6 +77,7 @@ type chatFlags struct {
 	resume   bool
 	private  bool
 	plain    bool
+	reuse    reuse
 }
 
 // samplingFlags change how the model's file says that tokens are drawn.
@@ -154,7 +156,7 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	m, err := talk.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: engine.Unhurried})
+	m, err := talk.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: engine.Unhurried, ReuseAnswers: c.reuse.answers})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}

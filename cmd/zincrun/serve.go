@@ -57,6 +57,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.StringVar(&s.certKey, "tls-key", "", "key of the certificate")
 		f.BoolVar(&s.noUI, "no-ui", false, "no page at /")
 		f.DurationVar(&s.itl, "itl", 50*time.Millisecond, "longest time between two tokens of an answer while prompts are read")
+		f.Var(&s.reuse, "reuse", reuseHelp)
 		f.DurationVar(&s.queue, "queue-timeout", time.Minute, "longest wait for a model to be loaded")
 		f.DurationVar(&s.drain, "drain", 25*time.Second, "time for running requests when the server ends")
 		f.StringVar(&s.compat, "metrics-compat", "vllm", "also export metrics under these names: vllm, or empty for none")
@@ -84,6 +85,7 @@ type serveFlags struct {
 	log                  *slog.Logger
 	compat               string
 	itl, queue, drain    time.Duration
+	reuse                reuse
 }
 
 func (s *serveFlags) run(ctx context.Context, args []string) error {

@@ -65,14 +65,14 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 			s.log.Warn("chat template", "model", path, "note", note)
 		}
 	}
-	if m.Engine, err = newEngine(o, tok, s.itl); err != nil {
+	if m.Engine, err = newEngine(o, tok, engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
 
-func newEngine(o *model.Opened, tok *text.Tokenizer, itl time.Duration) (api.Engine, error) {
-	e, err := engine.New(o.Plan, o.Exec, tok, engine.Options{ITL: itl})
+func newEngine(o *model.Opened, tok *text.Tokenizer, options engine.Options) (api.Engine, error) {
+	e, err := engine.New(o.Plan, o.Exec, tok, options)
 	if err != nil {
 		return nil, err // not a nil engine in an interface
 	}

@@ -78,11 +78,17 @@ func (c *call) body(v any) error {
 	})
 }
 
-// text works on the text of a request, when it is its turn: texts of all requests together take no more memory and processors than one of
-// the largest. The work ends when the client goes.
+// text works on the text of a request, when it is its turn: texts of all requests together take no more memory and processors than two of
+// the largest, and of long ones there is one at a time, so that others find room beside it. The work ends when the client goes.
 func (c *call) text(work func(ctx context.Context) error) error {
 	ctx := c.r.Context()
 	weight := min(c.s.o.MaxBody, max(c.size, leastText))
+	if weight >= longText {
+		if err := c.s.long.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer c.s.long.Release(1)
+	}
 	if err := c.s.texts.Acquire(ctx, weight); err != nil {
 		return err
 	}
@@ -90,8 +96,10 @@ func (c *call) text(work func(ctx context.Context) error) error {
 	return work(ctx)
 }
 
-// leastText bounds how many texts are worked on at once, however short.
-const leastText = 64 << 10
+const (
+	leastText = 64 << 10 // bounds how many texts are worked on at once, however short
+	longText  = 1 << 20  // bytes of one that others are not to wait for
+)
 
 // forget lets go of the text of a request that has become tokens.
 func (c *call) forget() {

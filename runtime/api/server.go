@@ -68,6 +68,7 @@ type Server struct {
 	inFlight atomic.Int64
 	bodies   *semaphore.Weighted // bytes that requests hold
 	texts    *semaphore.Weighted // bytes of text that are worked on
+	long     *semaphore.Weighted // of these, texts that are long
 	lost     chan error          // the first error of a device
 }
 
@@ -87,7 +88,7 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{o: o, pool: newPool(o.Served, o.Memory), mux: http.NewServeMux(), methods: map[string][]string{}, started: time.Now(), drain: make(chan struct{}), lost: make(chan error, 1),
-		store: newStore(storeBytes), bodies: semaphore.NewWeighted(o.Bodies), texts: semaphore.NewWeighted(o.MaxBody)}
+		store: newStore(storeBytes), bodies: semaphore.NewWeighted(o.Bodies), texts: semaphore.NewWeighted(2 * o.MaxBody), long: semaphore.NewWeighted(1)}
 	for _, k := range o.Keys {
 		s.users = append(s.users, newUser(k))
 	}

@@ -131,7 +131,7 @@ func (m *bpe) encode(ids []int32, s string, _ bool, stop *cancel) []int32 {
 			ids = append(ids, id)
 			continue
 		}
-		w.begin(text)
+		w.begin(text, len(text))
 		for i := range len(text) {
 			w.add(int32(i), int32(i)+1, int32(text[i]))
 		}

@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // lineBPE is the BPE of gemma4: by the ranks of merges, over code points. A word is a line or a
 // run of newlines. A run that is a token is taken whole. Spaces and what is no token
@@ -44,7 +47,7 @@ func (m *lineBPE) encode(ids []int32, s string, _ bool, stop *cancel) []int32 {
 		}
 		word := s[:line]
 		s = s[line:]
-		w.begin(word)
+		w.begin(word, utf8.RuneCountInString(word))
 		for i := 0; i < len(word); {
 			end := min(i+sequenceLen(word[i]), len(word))
 			w.add(int32(i), int32(end), 0)

@@ -1,6 +1,9 @@
 package text
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // A merger joins the parts of one word pair by pair, the pair of lowest rank
 // first and the leftmost of those, until no pair is left. Its memory is kept
@@ -26,11 +29,11 @@ type node struct {
 
 func (n node) len() int32 { return n.end - n.start }
 
-// begin starts a new word.
-func (m *merger) begin(word string) {
+// begin starts a new word, of so many parts at most.
+func (m *merger) begin(word string, parts int) {
 	m.word = word
-	m.nodes = m.nodes[:0]
-	m.queue = m.queue[:0]
+	m.nodes = slices.Grow(m.nodes[:0], parts)
+	m.queue = slices.Grow(m.queue[:0], parts)
 }
 
 // add appends a part to the word.

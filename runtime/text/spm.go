@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // spm is the BPE of SentencePiece: two neighbours may join if the result is a
@@ -49,7 +50,7 @@ func (m *spm) encode(ids []int32, s string, first bool, stop *cancel) []int32 {
 	}
 	s = strings.ReplaceAll(s, " ", escapedSpace)
 	w := merger{rule: m, stop: stop}
-	w.begin(s)
+	w.begin(s, utf8.RuneCountInString(s))
 	for i := 0; i < len(s); {
 		end := min(i+sequenceLen(s[i]), len(s))
 		w.add(int32(i), int32(end), 0)
