@@ -156,7 +156,7 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer o.Close()
-	m, err := talk.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: engine.Unhurried, ReuseAnswers: c.reuse.answers})
+	m, err := talk.New(o.Plan, o.Exec, o.tok, engine.Options{ITL: engine.Unhurried, ReuseAnswers: f.reuse.answers})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}

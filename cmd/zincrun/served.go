@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/runtime"
