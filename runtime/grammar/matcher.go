@@ -181,6 +181,9 @@ func (m *Matcher) Mask() (mask Mask) {
 	return m.distinct(made)
 }
 
+// Words is Mask as package sample has it.
+func (m *Matcher) Words() []uint64 { return m.Mask() }
+
 // make makes the mask of the state.
 func (m *Matcher) make() Mask {
 	v := m.v

@@ -22,6 +22,8 @@ type Sampler struct {
 	chosen  uint64
 	rng     *rand.PCG
 	set     set
+	// Allowed, if it is not nil, bounds the next choices.
+	Allowed Allowed
 }
 
 // New returns a sampler for parameters that are valid. piece gives the text of a token, for the
@@ -63,6 +65,7 @@ func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
 	s.rng.Seed(s.p.Seed, s.chosen)
 	s.chosen++
 	s.set.reset(logits)
+	s.set.gate = s.Allowed
 	defer s.set.restore()
 	s.narrow(forbidden)
 	id := s.set.pick(s.uniform())

@@ -38,6 +38,8 @@ type set struct {
 	undo   []candidate // logits before they were changed, last change last
 	total  float64     // cached weight of all, 0: not known
 	err    error       // of the logits
+	gate   Allowed     // what may come next, as long as the logits do not say it; nil: they do
+	shut   bool        // settle has taken away what may not
 	mass   []float64   // weights by the upper bits of a candidate, in memory that is used again
 }
 
@@ -144,9 +146,19 @@ func (s *set) grow(n int) bool {
 		return !s.cut
 	}
 	all := false
-	s.head, all = largest(s.head[:0], s.logits, n)
+	if s.gate != nil {
+		var ok bool
+		if all, ok = s.sift(n); !ok {
+			if s.settle(); s.cut {
+				return false
+			}
+		}
+	}
+	if s.gate == nil {
+		s.head, all = largest(s.head[:0], s.logits, n)
+	}
 	switch {
-	case len(s.head) == 0 && len(s.undo) > 0:
+	case len(s.head) == 0 && (len(s.undo) > 0 || s.gate != nil || s.shut):
 		s.err = ErrNothingLeft
 	case len(s.head) == 0:
 		s.err = ErrNotNumbers
@@ -183,9 +195,20 @@ func (s *set) weight(logit float32) float64 {
 	return exp(float64(logit-s.top()) * s.scale)
 }
 
+// sorted ends a head that has all that is left.
+func (s *set) sorted() {
+	slices.Sort(s.head)
+	s.cut = true
+	if len(s.head) == 0 {
+		s.err = ErrNothingLeft
+		s.head = append(s.head, pack(0, 0))
+	}
+}
+
 // weights is the sum over all that is left.
 func (s *set) weights() float64 {
 	if s.total == 0 {
+		s.settle()
 		top := s.top()
 		if s.cut {
 			for _, c := range s.head {

@@ -61,6 +61,7 @@ const smallNucleus = 1024
 // set: it sums them by the upper bits of the candidates, and sorts those of the sum with which the share is reached.
 func (s *set) nucleus(p float64) (last candidate, weights float64) {
 	const shift = 48 // 128 sums for logits of one exponent
+	s.settle()
 	mass := s.sums()
 	top := s.top()
 	for i, l := range s.logits {
@@ -119,6 +120,7 @@ func (s *Sampler) topNSigma() {
 			n, sum, squares = n+1, sum+x, squares+x*x
 		}
 	}
+	s.set.settle()
 	if s.set.limit != noLimit {
 		s.set.grow(len(s.set.logits))
 	}

@@ -13,6 +13,7 @@ func (s *Sampler) typical() {
 		return
 	}
 	set := &s.set
+	set.settle()
 	set.grow(1)
 	t := set.typicality()
 	if !set.cut {
