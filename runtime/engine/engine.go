@@ -31,6 +31,7 @@ import (
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -82,6 +83,8 @@ type Engine struct {
 	idle     chan struct{}
 	stats    Stats
 
+	vocabulary func() *grammar.Vocabulary // made when it is asked for first
+
 	loop // touched by the loop alone
 }
 
@@ -100,6 +103,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	}
 	e := &Engine{plan: plan, exec: exec, tok: tok, o: o,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}), failed: make(chan struct{})}
+	e.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return grammar.FromTokenizer(tok, plan.Header.Model.Vocab, tok.EOG()) })
 	var err error
 	if e.prompts, err = newPrompts(plan, o.ITL); err != nil {
 		return nil, err
@@ -203,6 +207,9 @@ func (e *Engine) submit(ctx context.Context, r *Request) (*seq, error) {
 		r.Turn = len(r.Prompt)
 	}
 	s := newSeq(ctx, r, e.tok)
+	if r.Format != nil {
+		s.format = newFormat(r, e.vocabulary(), allowed(r.Sampling, e.tok.Suppressed()).Greedy())
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {

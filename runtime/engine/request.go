@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
@@ -34,6 +35,9 @@ type Request struct {
 
 	Reasoning *Budget  // nil: without end
 	Opening   *Opening // nil: the model begins as it likes
+
+	// Format is what the answer is a text of, without its reasoning; nil: anything. With a text of which nothing can follow, the answer ends.
+	Format *grammar.Grammar
 }
 
 // Budget bounds the reasoning in front of an answer.
@@ -155,6 +159,9 @@ func (e *Engine) check(r *Request) error {
 	}
 	if r.Reasoning != nil && r.Reasoning.Limit >= 0 && len(r.Reasoning.Close) == 0 {
 		return &RequestError{"reasoning", "has a limit but nothing that closes it"}
+	}
+	if r.Format != nil && r.Opening != nil {
+		return &RequestError{"format", "says how the answer begins; there is an opening, too"}
 	}
 	return r.Sampling.Validate()
 }

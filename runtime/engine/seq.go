@@ -18,6 +18,7 @@ type seq struct {
 	ctx     context.Context
 	out     *feed
 	sampler *sample.Sampler // nil: the device chooses
+	format  *format         // nil: the answer may be anything
 	ends    []int32         // tokens that end the answer
 	slot    *slot
 	ending  string // why it is to end
@@ -42,7 +43,7 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 	if !r.IgnoreEOG {
 		s.ends = append(s.ends, tok.EOG()...)
 	}
-	if p := allowed(r.Sampling, tok.Suppressed()); !p.Greedy() || r.Min > 0 {
+	if p := allowed(r.Sampling, tok.Suppressed()); !p.Greedy() || r.Min > 0 || r.Format != nil {
 		s.sampler = sample.New(p, func(id int32) string { return tok.Piece(id, true) })
 		s.sampler.Read(r.Prompt)
 	}
@@ -91,7 +92,7 @@ func (s *seq) choose(logits []float32, device int32) (choice, error) {
 			forbidden = s.ends
 		}
 		var err error
-		if c.id, err = s.sampler.Choose(logits, forbidden); err != nil {
+		if c.id, err = s.draw(logits, forbidden); err != nil {
 			return c, err
 		}
 		c.id = s.lead(logits, c.id)
@@ -114,6 +115,7 @@ func (s *seq) accept(c choice, room int) string {
 	if slices.Contains(s.ends, c.id) {
 		return Stopped
 	}
+	over := s.format != nil && s.format.take(c.id)
 	s.answer, s.next = append(s.answer, c.id), c.id
 	s.usage.Completion++
 	if s.sampler != nil {
@@ -124,6 +126,8 @@ func (s *seq) accept(c choice, room int) string {
 	c.reasoning = c.reasoning || s.open
 	s.out.put(c)
 	switch {
+	case over:
+		return Stopped
 	case s.left() == 0:
 		return Length
 	case room == 0:
@@ -158,6 +162,9 @@ func (s *seq) reason() {
 		s.open, s.closing = false, false
 		if s.owed != nil {
 			s.begin(s.owed.Behind)
+		}
+		if s.format != nil {
+			s.format.begin()
 		}
 		return
 	}

@@ -198,8 +198,8 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, first int) error {
 		return err
 	}
 	host := false
-	for _, s := range group {
-		host = host || s.onHost()
+	for i, s := range group {
+		host = host || s.onHost() && !s.follows(ids[first+i])
 	}
 	var logits [][]float32
 	if host {
@@ -215,7 +215,7 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, first int) error {
 	var wait sync.WaitGroup
 	for i, s := range group {
 		r := &results[i]
-		if !s.onHost() {
+		if !s.onHost() || s.follows(ids[first+i]) {
 			r.id = ids[first+i]
 			continue
 		}

@@ -1,0 +1,62 @@
+package engine
+
+import "github.com/zincc-dev/zincc/runtime/grammar"
+
+// format holds an answer to a grammar, from where it begins.
+type format struct {
+	matcher *grammar.Matcher
+	begun   bool
+	plain   bool // nothing but the grammar bounds a choice: what the device chose counts if it is allowed
+}
+
+func newFormat(r *Request, v *grammar.Vocabulary, greedy bool) *format {
+	f := &format{matcher: r.Format.Match(v)}
+	f.plain = greedy && r.Min == 0 && r.TopLogprobs < 0
+	b := r.Reasoning
+	f.begun = b == nil || !b.Open && len(b.Begin) == 0
+	return f
+}
+
+func (f *format) begin() { f.begun = true }
+
+// take follows a token of the answer and says whether the answer is over with it.
+func (f *format) take(id int32) bool {
+	if !f.begun {
+		return false
+	}
+	f.matcher.Accept(id)
+	return f.matcher.Over()
+}
+
+// draw chooses a token within the format, where it has begun. It begins with the first token that is no reasoning.
+func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
+	f := s.format
+	if f == nil {
+		return s.sampler.Choose(logits, forbidden)
+	}
+	if !f.begun && !s.open {
+		id, err := s.sampler.Choose(logits, forbidden)
+		if err != nil || s.reasons(id) {
+			return id, err
+		}
+		f.begin()
+	}
+	s.sampler.Allowed = nil
+	if f.begun {
+		s.sampler.Allowed = f.matcher
+	}
+	id, err := s.sampler.Choose(logits, forbidden)
+	if f.begun && f.matcher.Err() != nil {
+		err = f.matcher.Err()
+	}
+	return id, err
+}
+
+// follows says whether what the device chose is what the format and the parameters make of it, so that no logits are needed.
+func (s *seq) follows(id int32) bool {
+	f := s.format
+	if f == nil || !f.begun || !f.plain || len(s.forced) > 0 || s.owed != nil || s.opening != nil {
+		return false
+	}
+	return f.matcher.Allows(id)
+}
