@@ -208,7 +208,8 @@ func (e *Engine) submit(ctx context.Context, r *Request) (*seq, error) {
 	}
 	s := newSeq(ctx, r, e.tok)
 	if r.Format != nil {
-		s.format = newFormat(r, e.vocabulary(), allowed(r.Sampling, e.tok.Suppressed()).Greedy())
+		p := allowed(r.Sampling, e.tok.Suppressed())
+		s.format = newFormat(r, e.vocabulary(), p.Greedy())
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

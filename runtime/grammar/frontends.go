@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/ecma"
@@ -26,21 +27,16 @@ type Remark = schema.Remark
 // Schema returns the JSON texts that are valid by a JSON schema, and what of it is no condition. The error is a
 // *SchemaError or ErrTooComplex.
 func Schema(text []byte, o SchemaOptions) (*Grammar, []Remark, error) {
-	if len(text) > MaxSource {
-		return nil, nil, &SchemaError{Problem: fmt.Sprintf("%d bytes, at most %d", len(text), MaxSource)}
-	}
-	var r *schema.Result
-	g, err := build(func(p *lex.Pool) (item machine.Item, err error) {
-		if r, err = schema.Compile(p, text, o); err != nil {
-			return item, err
+	var remarks []Remark
+	g, err := build(func(b *builder) (machine.Item, error) {
+		r, err := b.schema(text, o)
+		if err != nil {
+			return machine.Item{}, err
 		}
+		remarks = r.Remarks
 		return r.Root, nil
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	g.unique = r.Unique
-	return g, r.Remarks, nil
+	return g, remarks, err
 }
 
 // Refused returns the parts of a schema that Schema refuses for their keyword, all of them, whether they are used or not.
@@ -51,38 +47,75 @@ type GBNFError = gbnf.Error
 
 // GBNF returns the texts of a grammar as llama.cpp writes them. The error is a *GBNFError or ErrTooComplex.
 func GBNF(text string) (*Grammar, error) {
-	if len(text) > MaxSource {
-		return nil, &GBNFError{Problem: fmt.Sprintf("%d bytes, at most %d", len(text), MaxSource)}
-	}
-	return build(func(p *lex.Pool) (machine.Item, error) { return gbnf.Compile(p, text) })
+	return build(func(b *builder) (machine.Item, error) { return b.gbnf(text) })
 }
 
-// Regex returns the texts that an ECMAScript pattern matches from begin to end.
+// PatternError says what of a pattern cannot be used, and where.
+type PatternError = ecma.Error
+
+// Regex returns the texts that an ECMAScript pattern matches from begin to end. The error is a *PatternError,
+// ErrNoText or ErrTooComplex.
 func Regex(pattern string) (*Grammar, error) {
-	return build(func(p *lex.Pool) (machine.Item, error) {
-		t, err := ecma.Whole(p, pattern)
-		if err != nil {
-			return machine.Item{}, err
-		}
-		return plain(p, t)
-	})
+	return build(func(b *builder) (machine.Item, error) { return b.regex(pattern) })
 }
 
-// Choice returns a list of texts.
+// Choice returns a list of texts. The error is ErrNoText or ErrTooComplex.
 func Choice(texts []string) (*Grammar, error) {
-	return build(func(p *lex.Pool) (machine.Item, error) {
-		terms := make([]*lex.Term, len(texts))
-		for i, s := range texts {
-			terms[i] = p.Text(s)
-		}
-		return plain(p, p.Or(terms...))
-	})
+	return build(func(b *builder) (machine.Item, error) { return b.choice(texts) })
 }
 
-func plain(p *lex.Pool, t *lex.Term) (machine.Item, error) {
-	if !p.Live(t) {
-		return machine.Item{}, fmt.Errorf("the grammar has no text")
+// ErrNoText says that there is no text of a grammar.
+var ErrNoText = errors.New("there is no text of it")
+
+// builder makes the items of one grammar.
+type builder struct {
+	pool   *lex.Pool
+	unique bool
+}
+
+func (b *builder) schema(text []byte, o SchemaOptions) (*schema.Result, error) {
+	if len(text) > MaxSource {
+		return nil, &SchemaError{Problem: fmt.Sprintf("%d bytes, at most %d", len(text), MaxSource)}
 	}
-	l := lex.NewLexer(lex.UTF8{Runes: lex.Terms{Pool: p}})
-	return machine.Lexeme(l, l.State(lex.Begin(t))), nil
+	r, err := schema.Compile(b.pool, text, o)
+	if err == nil {
+		b.unique = b.unique || r.Unique
+	}
+	return r, err
+}
+
+func (b *builder) gbnf(text string) (machine.Item, error) {
+	if len(text) > MaxSource {
+		return machine.Item{}, &GBNFError{Problem: fmt.Sprintf("%d bytes, at most %d", len(text), MaxSource)}
+	}
+	return gbnf.Compile(b.pool, text)
+}
+
+func (b *builder) regex(pattern string) (machine.Item, error) {
+	t, err := ecma.Whole(b.pool, pattern)
+	if err != nil {
+		return machine.Item{}, err
+	}
+	return b.plain(t)
+}
+
+func (b *builder) choice(texts []string) (machine.Item, error) {
+	terms := make([]*lex.Term, len(texts))
+	for i, s := range texts {
+		terms[i] = b.pool.Text(s)
+	}
+	return b.plain(b.pool.Or(terms...))
+}
+
+// plain is the item of the texts of a term.
+func (b *builder) plain(t *lex.Term) (machine.Item, error) {
+	if !b.pool.Live(t) {
+		return machine.Item{}, ErrNoText
+	}
+	return b.lexeme(lex.UTF8{Runes: lex.Terms{Pool: b.pool}}, lex.Begin(t)), nil
+}
+
+func (b *builder) lexeme(r lex.Rules, begin lex.Key) machine.Item {
+	l := lex.NewLexer(r)
+	return machine.Lexeme(l, l.State(begin))
 }

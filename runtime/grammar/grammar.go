@@ -27,15 +27,15 @@ type Grammar struct {
 	unique  bool // keys of JSON objects beside those that the machine counts must not come twice
 }
 
-// build calls a front end. It turns what breaks a limit into an error.
-func build(f func(p *lex.Pool) (machine.Item, error)) (g *Grammar, err error) {
+// build calls front ends. It turns what breaks a limit into an error.
+func build(f func(b *builder) (machine.Item, error)) (g *Grammar, err error) {
 	defer catch(&err)
-	p := lex.NewPool(time.Now().Add(maxBuild))
-	root, err := f(p)
+	b := &builder{pool: lex.NewPool(time.Now().Add(maxBuild))}
+	root, err := f(b)
 	if err != nil {
 		return nil, err
 	}
-	g = &Grammar{machine: machine.New(p, root)}
+	g = &Grammar{machine: machine.New(b.pool, root), unique: b.unique}
 	g.machine.Begin()
 	return g, nil
 }

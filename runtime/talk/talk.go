@@ -18,6 +18,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -51,6 +52,12 @@ type Options struct {
 	Reasoning *int // tokens of reasoning, at most; nil: without end
 	// Call has the names of the tools of which the answer is to call one; none: it may call any, or none.
 	Call []string
+	// Single: the answer has at most one call.
+	Single bool
+	// Format is what the answer is a text of; nil: anything.
+	Format *grammar.Source
+	// Tools are those of the conversation, as far as more is known of them than the model reads.
+	Tools []Tool
 	// Resume takes the last message, an assistant's, as the beginning of the answer.
 	Resume bool
 }
@@ -115,7 +122,7 @@ func (m *Model) Fits(bytes int) error {
 	return nil
 }
 
-// Turn makes the request that answers a conversation. Errors are those of Render and Fits.
+// Turn makes the request that answers a conversation. Errors are those of Render and Fits, a CallError, a FormatError or a StrictError.
 func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn, error) {
 	c.Generate = true
 	render := m.Render
@@ -159,7 +166,10 @@ func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn
 		}
 		t.Request.Reasoning = b
 	}
-	if len(o.Call) > 0 {
+	if t.Request.Format, err = m.format(&o); err != nil {
+		return nil, err
+	}
+	if len(o.Call) > 0 && t.Request.Format == nil {
 		if t.Request.Opening, err = m.opening(c, o.Call); err != nil {
 			return nil, err
 		}

@@ -21,6 +21,8 @@ type Options struct {
 	// model that has begun 4.5 where integers are wanted could only go on to 4.5e1 then; so without it, digits come only if a
 	// number without an exponent can still become of them. Exponents have three digits at most then, and are not over 308.
 	AnyNumber bool
+	// Objects leaves out values that are no objects, and white space in front: as arguments of calls are.
+	Objects bool
 	// Syntax is how values are written; nil: as JSON.
 	Syntax *Syntax
 }
@@ -94,10 +96,18 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	if err := c.all(); err != nil {
 		return nil, err
 	}
+	if o.Objects {
+		c.must(root)
+		root = &union{made: true, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}, alts: onlyObjects(root.alts)}
+	}
 	if !c.inhabited(root) {
 		return nil, doc.root.fail("", NothingValid)
 	}
-	return &Result{Root: c.syntax.document(root), Unique: c.open && c.syntax.json, Remarks: c.remarks}, nil
+	item := c.syntax.document(root)
+	if o.Objects {
+		item = c.syntax.value(root)
+	}
+	return &Result{Root: item, Unique: c.open && c.syntax.json, Remarks: c.remarks}, nil
 }
 
 // union is the conjunction of schemas, as a union of alts.
@@ -159,6 +169,16 @@ func (c *compiler) must(u *union) *union {
 		panic(err)
 	}
 	return u
+}
+
+// onlyObjects leaves the objects of alts.
+func onlyObjects(alts []*alt) (out []*alt) {
+	for _, a := range alts {
+		if a.types&isObject != 0 {
+			out = append(out, &alt{types: isObject, obj: a.obj})
+		}
+	}
+	return out
 }
 
 // want lets all make unions.

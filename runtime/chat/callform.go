@@ -1,0 +1,134 @@
+package chat
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// CallForm is how the template writes calls of one tool whose arguments are JSON:
+//
+//	Open Prefix {..} After Between Prefix {..} After Close
+type CallForm struct {
+	Open, Close   string // once
+	Prefix, After string // around the arguments of each call
+	Between       string
+	Parallel      bool   // the template writes several calls
+	Mark          string // what begins a call wherever it stands in an answer; "": nothing, a call is the whole answer
+}
+
+// formCalls have arguments that are told from all that is around them.
+var formCalls = []Call{
+	{ID: "zq0000001", Name: probeCall + "a", Arguments: `{"ka": "zqargs"}`},
+	{ID: "zq0000002", Name: probeCall + "a", Arguments: `{"ka": "zqmore"}`},
+}
+
+// CallForm returns how calls of the tool of this name are written. It returns false where arguments are not
+// written as JSON, where calls have ids, or where the template does not show it.
+func (t *Template) CallForm(name string) (CallForm, bool) {
+	var f CallForm
+	if t.dialect.Calls == "" || t.dialect.Calls == harmonyName || !callName.MatchString(name) {
+		return f, false
+	}
+	p := probe{t: t, d: t.dialect}
+	before, _, tail, ok := p.formOf(1)
+	if !ok {
+		return f, false
+	}
+	end := ""
+	c := Conversation{Tools: probeTools, Messages: []Message{ask, {Role: "assistant", Content: probeAnswer}}}
+	if out, ok := p.render(c); ok {
+		_, end, _ = strings.Cut(out, probeAnswer)
+	}
+	// What ends every answer is no part of the calls, nor is what calls alone end with.
+	close, found := strings.CutSuffix(tail, end)
+	if !found {
+		close = tail
+		for _, mark := range t.dialect.Ends {
+			if i := strings.LastIndex(close, mark); i >= 0 {
+				close = close[:i]
+			}
+		}
+	}
+	single := CallForm{Prefix: before, After: close}
+	if _, middle, tail2, ok := p.formOf(2); ok && tail2 == tail {
+		n := 0
+		for n < len(middle) && n < len(before) && middle[len(middle)-1-n] == before[len(before)-1-n] {
+			n++
+		}
+		prefix := before[len(before)-n:]
+		prefix = prefix[max(0, strings.IndexAny(prefix, "<[{")):] // not within a mark
+		n = len(prefix)
+		n = common(middle[:len(middle)-n], close)
+		if strings.Contains(prefix, probeCall+"a") {
+			f.Parallel = true
+			f.Open, f.Prefix = before[:len(before)-len(prefix)], prefix
+			f.After, f.Close = close[:n], close[n:]
+			f.Between = middle[n : len(middle)-len(prefix)]
+		}
+	}
+	for _, f := range []CallForm{f, single} {
+		all := f.Open + f.Prefix + f.After + f.Between + f.Close
+		if strings.Count(f.Prefix, probeCall+"a") != 1 || strings.Contains(all, "zq0") || strings.Contains(strings.Replace(all, probeCall+"a", "", 1), "zq") {
+			continue
+		}
+		if f.Prefix = strings.Replace(f.Prefix, probeCall+"a", name, 1); t.readsForm(f, name) {
+			f.Mark = t.mark(f)
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// mark returns the mark that calls of a form begin with.
+func (t *Template) mark(f CallForm) string {
+	form := formOf(t.dialect.Calls)
+	text := strings.TrimSpace(f.Open + f.Prefix)
+	for _, mark := range slices.Concat(form.opens, form.starts) {
+		if strings.HasPrefix(text, mark) {
+			return mark
+		}
+	}
+	return ""
+}
+
+// readsForm says whether calls of a form are read back.
+func (t *Template) readsForm(f CallForm, name string) bool {
+	const args = `{"a": [1, {"b": "}"}]}`
+	text, n := f.Open+f.Prefix+args+f.After, 1
+	if f.Parallel {
+		text, n = text+f.Between+f.Prefix+args+f.After, 2
+	}
+	tools := []json.RawMessage{json.RawMessage(`{"function": {"name": "` + name + `"}}`)}
+	m := Collect(t.dialect.Parser(false, tools), text+f.Close)
+	if len(m.Calls) != n || strings.TrimSpace(m.Content+m.Reasoning) != "" {
+		return false
+	}
+	return !slices.ContainsFunc(m.Calls, func(c Call) bool { return c.Name != name || c.Arguments != args })
+}
+
+// formOf renders an answer with n calls, and cuts it where the arguments stand: what is before those of the first, between them, and
+// behind those of the last.
+func (p *probe) formOf(n int) (before, between, behind string, ok bool) {
+	c := Conversation{Tools: probeTools, Messages: []Message{ask, {Role: "assistant", Calls: formCalls[:n]}}}
+	out, ok := p.render(c)
+	if !ok {
+		return "", "", "", false
+	}
+	head := p.head(out, c)
+	rest := out[len(head):]
+	parts := make([]string, 0, 3)
+	for _, call := range formCalls[:n] {
+		at, length := strings.Index(rest, call.Arguments), len(call.Arguments)
+		if at < 0 { // without the space
+			compact := strings.Replace(call.Arguments, ": ", ":", 1)
+			at, length = strings.Index(rest, compact), len(compact)
+		}
+		if at < 0 || at > 0 && rest[at-1] == '"' {
+			return "", "", "", false
+		}
+		parts = append(parts, rest[:at])
+		rest = rest[at+length:]
+	}
+	return parts[0], parts[len(parts)-1], rest, true
+}

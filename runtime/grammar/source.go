@@ -1,0 +1,139 @@
+package grammar
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+
+	"github.com/zincc-dev/zincc/runtime/grammar/machine"
+)
+
+// Kind is what a Source is written in.
+type Kind string
+
+// The kinds of sources.
+const (
+	JSONSchema Kind = "json_schema"
+	GBNFText   Kind = "grammar"
+	Pattern    Kind = "regex"
+	Choices    Kind = "choice"
+	Free       Kind = "text" // any text without Text in it
+)
+
+// Source is what a grammar is made of.
+type Source struct {
+	Kind  Kind
+	Text  string   // of all but Choices
+	Texts []string // of Choices
+	// Leads are what an answer begins with, one of them, before the text of the grammar: marks in angle brackets with bars are
+	// control tokens where the vocabulary has these. None: the answer begins with the text.
+	Leads []string
+	// Calls are calls of tools that the answer may be instead; behind Free they may follow.
+	Calls *Calls
+	// OnlyCalls: the answer is calls.
+	OnlyCalls bool
+}
+
+// AnyObject is the source of any JSON object.
+func AnyObject() Source { return Source{Kind: JSONSchema, Text: `{"type":"object"}`} }
+
+// makers make the items of each kind.
+var makers = map[Kind]func(b *builder, s *Source) (machine.Item, error){
+	JSONSchema: func(b *builder, s *Source) (machine.Item, error) {
+		r, err := b.schema([]byte(s.Text), SchemaOptions{})
+		if err != nil {
+			return machine.Item{}, err
+		}
+		return r.Root, nil
+	},
+	GBNFText: func(b *builder, s *Source) (machine.Item, error) { return b.gbnf(s.Text) },
+	Pattern:  func(b *builder, s *Source) (machine.Item, error) { return b.regex(s.Text) },
+	Choices:  func(b *builder, s *Source) (machine.Item, error) { return b.choice(s.Texts) },
+	Free: func(b *builder, s *Source) (machine.Item, error) {
+		return b.plain(b.pool.Not(b.pool.Cat(b.pool.Any(), b.pool.Text(s.Text), b.pool.Any())))
+	},
+}
+
+// Make returns the grammar of a source. Those that were made last are kept. The error is that of the kind's function.
+func Make(s Source) (*Grammar, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	e := made.entry(sha256.Sum256(text))
+	e.once.Do(func() { e.grammar, e.err = s.make() })
+	return e.grammar, e.err
+}
+
+func (s *Source) make() (*Grammar, error) {
+	return build(func(b *builder) (machine.Item, error) {
+		var ways [][]machine.Item
+		if !s.OnlyCalls {
+			item, err := makers[s.Kind](b, s)
+			if err != nil {
+				return item, err
+			}
+			if len(s.Leads) == 0 {
+				ways = append(ways, []machine.Item{item})
+			}
+			for _, lead := range s.Leads {
+				ways = append(ways, append(b.marks(lead), item))
+			}
+		}
+		if s.Calls != nil {
+			more, err := s.Calls.sequences(b)
+			if err != nil {
+				return machine.Item{}, err
+			}
+			for _, way := range more {
+				if s.Kind == Free && !s.OnlyCalls {
+					way = append([]machine.Item{ways[0][0]}, way...)
+				}
+				ways = append(ways, way)
+			}
+		}
+		if len(ways) == 1 && len(ways[0]) == 1 {
+			return ways[0][0], nil
+		}
+		return machine.Of(machine.NewSymbol(func() [][]machine.Item { return ways })), nil
+	})
+}
+
+// keptGrammars is how many grammars are kept.
+const keptGrammars = 64
+
+// made are the grammars that were made last.
+var made cache
+
+type cache struct {
+	mu      sync.Mutex
+	entries map[[32]byte]*list.Element
+	order   list.List // the one that was asked for last in front
+}
+
+type entry struct {
+	key     [32]byte
+	once    sync.Once
+	grammar *Grammar
+	err     error
+}
+
+func (c *cache) entry(key [32]byte) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries == nil {
+		c.entries = map[[32]byte]*list.Element{}
+	}
+	if e := c.entries[key]; e != nil {
+		c.order.MoveToFront(e)
+		return e.Value.(*entry)
+	}
+	e := &entry{key: key}
+	c.entries[key] = c.order.PushFront(e)
+	if last := c.order.Back(); c.order.Len() > keptGrammars {
+		delete(c.entries, last.Value.(*entry).key)
+		c.order.Remove(last)
+	}
+	return e
+}
