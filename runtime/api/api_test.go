@@ -166,14 +166,15 @@ func TestForcedCalls(t *testing.T) {
 	two := strings.Replace(weather, `"tools": [`, `"tools": [{"type": "function", "function": {"name": "get_time"}}, `, 1)
 	x.fake.answers["weather"] = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"town\": \"Bern\"}}\n</tool_call>"
 	x.fake.answers["cut"] = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"town\": \"Be"
-	open := func(name string) string { return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\":" }
+	calls := []string{"<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"a\": 1}}\n</tool_call>", x.fake.answers["weather"]}
 	for _, c := range []struct {
-		more          string
-		plain, behind []string
+		more  string
+		taken []string
+		once  bool
 	}{
-		{`, "tool_choice": "required"`, []string{open("get_time"), open("get_weather")}, []string{"\n\n" + open("get_time"), "\n\n" + open("get_weather")}},
-		{`, "tool_choice": {"type": "function", "function": {"name": "get_weather"}}`, []string{open("get_weather")}, []string{"\n\n" + open("get_weather")}},
-		{`, "tool_choice": "required", "reasoning_effort": "none"`, []string{open("get_time"), open("get_weather")}, nil},
+		{`, "tool_choice": "required"`, []string{calls[0], calls[1], calls[1] + "\n" + calls[0], "\n\n" + calls[1]}, false},
+		{`, "tool_choice": {"type": "function", "function": {"name": "get_weather"}}`, []string{calls[1], "\n\n" + calls[1]}, false},
+		{`, "tool_choice": "required", "reasoning_effort": "none", "parallel_tool_calls": false`, append(calls[:2:2], "\n\n"+calls[1]), true},
 	} {
 		for _, ask := range []string{"weather", "cut"} {
 			status, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "`+ask+`"}]`+two+c.more+`}`)
@@ -183,22 +184,20 @@ func TestForcedCalls(t *testing.T) {
 			if want := map[string]string{"weather": "tool_calls", "cut": "stop"}[ask]; get(t, b, "choices", 0, "finish_reason") != want {
 				t.Errorf("%s: want %s: %s", ask, want, b)
 			}
-			o := x.fake.last().Opening
-			if o == nil || !slices.Equal(x.texts(o.Plain), c.plain) || !slices.Equal(x.texts(o.Behind), c.behind) {
-				t.Errorf("%s: answers begin with %+v: %q, %q", c.more, o, x.texts(o.Plain), x.texts(o.Behind))
+			r := x.fake.last()
+			if r.Format == nil || r.Opening != nil || r.AtOnce != c.once {
+				t.Fatalf("%s: %+v", c.more, r)
+			}
+			for _, text := range []string{calls[0], calls[1], calls[1] + "\n" + calls[0], "\n\n" + calls[1], "It is warm.", strings.Replace(calls[1], "town", "city", 1)} {
+				if _, ok, err := r.Format.Check([]byte(text)); ok != slices.Contains(c.taken, text) || err != nil {
+					t.Errorf("%s: %q: %v, %v", c.more, text, ok, err)
+				}
 			}
 		}
 	}
-	if _, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "weather"}]`+two+`}`); x.fake.last().Opening != nil {
+	if _, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "weather"}]`+two+`}`); x.fake.last().Format != nil {
 		t.Errorf("nothing is forced: %s", b)
 	}
-}
-
-func (x *fixture) texts(all [][]int32) (texts []string) {
-	for _, ids := range all {
-		texts = append(texts, x.tok.Decode(ids, true))
-	}
-	return texts
 }
 
 func TestReasoningSwitches(t *testing.T) {
@@ -324,8 +323,13 @@ func TestRefusals(t *testing.T) {
 		{chat, body(`, "logprobs": true, "top_logprobs": 21`), 400, "top_logprobs", ""},
 		{chat, body(`, "logit_bias": {"99999": 1}`), 400, "logit_bias", ""},
 		{chat, body(`, "logit_bias": {"5": "x"}`), 400, "logit_bias.5", ""},
-		{chat, body(`, "response_format": {"type": "json_object"}`), 400, "response_format", "unsupported_schema"},
-		{chat, body(`, "grammar": "root ::= x"`), 400, "grammar", "unsupported_parameter"},
+		{chat, body(`, "response_format": {"type": "yaml"}`), 400, "response_format", "unsupported_parameter"},
+		{chat, body(`, "response_format": {"type": "json_schema"}`), 400, "response_format", ""},
+		{chat, body(`, "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"uniqueItems": true}}}`), 400, "response_format.json_schema.schema", "unsupported_schema"},
+		{chat, body(`, "response_format": {"type": "json_object"}, "guided_regex": "a"`), 400, "response_format", ""},
+		{chat, body(`, "grammar": "root ::= x"`), 400, "grammar", "invalid_schema"},
+		{chat, body(`, "guided_regex": "(?=a)"`), 400, "guided_regex", "unsupported_schema"},
+		{chat, body(`, "structured_outputs": {"choice": []}`), 400, "structured_outputs.choice", "invalid_schema"},
 		{chat, body(`, "tools": [{"type": "retrieval"}]`), 400, "tools[0].type", "unsupported_parameter"},
 		{chat, body(`, "tools": [{"type": "function", "function": {}}]`), 400, "tools[0].function.name", ""},
 		{chat, body(weather + `, "tool_choice": "maybe"`), 400, "tool_choice", ""},
@@ -346,7 +350,7 @@ func TestRefusals(t *testing.T) {
 		{response, `{"input": "a", "conversation": "conv_1"}`, 400, "conversation", "unsupported_parameter"},
 		{response, `{"input": "a", "prompt": {"id": "p"}}`, 400, "prompt", "unsupported_parameter"},
 		{response, `{"input": "a", "truncation": "some"}`, 400, "truncation", ""},
-		{response, `{"input": "a", "text": {"format": {"type": "json_schema"}}}`, 400, "text.format", "unsupported_schema"},
+		{response, `{"input": "a", "text": {"format": {"type": "json_schema"}}}`, 400, "text.format", ""},
 		{response, `{"input": "a", "tools": [{"name": "f"}]}`, 400, "tools[0].type", ""},
 		{response, `{"input": "a", "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function"}]}]}`, 400, "tools[0].tools[0].name", ""},
 		{response, `{"input": "a", "tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}}`, 400, "tool_choice", "unsupported_parameter"},

@@ -45,18 +45,6 @@ type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-type responseFormat struct {
-	Type string `json:"type"`
-}
-
-func (f responseFormat) check(param string) error {
-	switch f.Type {
-	case "", "text":
-		return nil
-	}
-	return &Error{Kind: invalid, Param: param, Code: "unsupported_schema", Message: fmt.Sprintf("%s: only text is supported yet, not %q", param, f.Type)}
-}
-
 type chatMessage struct {
 	Role             string     `json:"role"`
 	Content          *content   `json:"content"`
@@ -101,6 +89,7 @@ type chatFunction struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
 }
 
 type chatFormat struct {
@@ -134,7 +123,7 @@ func (q *chatRequest) toolset() (toolset, error) {
 		case t.Function.Parameters != nil && t.Function.Parameters[0] != '{':
 			return s, wrongType(at+".function.parameters", "an object", t.Function.Parameters)
 		default:
-			s.tools = append(s.tools, tool{name: t.Function.Name, own: t.Function.Name, raw: t.raw})
+			s.tools = append(s.tools, tool{name: t.Function.Name, own: t.Function.Name, raw: t.raw, schema: t.Function.Parameters, strict: t.Function.Strict})
 		}
 	}
 	for i, f := range q.Functions {
@@ -235,7 +224,8 @@ func (q *chatRequest) resume() (bool, error) {
 }
 
 func (q *chatRequest) talk() (*talkRequest, error) {
-	if err := q.ResponseFormat.check("response_format"); err != nil {
+	format, err := q.ResponseFormat.format("response_format")
+	if err != nil {
 		return nil, err
 	}
 	if q.Audio != nil || slices.ContainsFunc(q.Modalities, func(m string) bool { return m != "text" }) {
@@ -267,7 +257,7 @@ func (q *chatRequest) talk() (*talkRequest, error) {
 	}
 	t := &talkRequest{
 		model: q.Model, messages: all, resume: resume, tools: tools, choice: choice, parallel: parallel, sampling: &q.sampling,
-		max: q.MaxTokens, maxParam: "max_tokens", top: -1, reasoning: q.ThinkingBudget, format: q.ReasoningFormat, kwargs: q.Kwargs,
+		max: q.MaxTokens, maxParam: "max_tokens", top: -1, reasoning: q.ThinkingBudget, inline: q.ReasoningFormat == "none", kwargs: q.Kwargs, format: format,
 	}
 	t.setEffort(q.Effort)
 	switch {

@@ -171,8 +171,12 @@ func TestAllowedTools(t *testing.T) {
 		if prompt := x.tok.Decode(x.fake.last().Prompt, true); status != 200 || strings.Contains(prompt, "get_time") || !strings.Contains(prompt, "get_weather") {
 			t.Errorf("%s: %d %s: %s", mode, status, b, prompt)
 		}
-		if o := x.fake.last().Opening; (o != nil) != forced || forced && len(o.Plain) != 1 {
-			t.Errorf("%s: answers begin with %v", mode, o)
+		if f := x.fake.last().Format; (f != nil) != forced {
+			t.Errorf("%s: answers are held to %v", mode, f)
+		} else if forced {
+			if _, ok, _ := f.Check([]byte("<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>")); ok {
+				t.Error("a tool that is not allowed can be called")
+			}
 		}
 	}
 	x.do("POST", "/v1/responses", `{"input": "a", "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "g"}, {"type": "web_search"}]}}`)
@@ -208,7 +212,7 @@ func TestFunctions(t *testing.T) {
 		t.Error(b)
 	}
 	x.do("POST", "/v1/chat/completions", body(functions+`, "function_call": {"name": "get_weather"}`))
-	if x.fake.last().Opening == nil {
+	if x.fake.last().Format == nil {
 		t.Error("function_call forces nothing")
 	}
 	x.do("POST", "/v1/chat/completions", body(functions+`, "function_call": "none"`))
@@ -247,7 +251,7 @@ func TestResume(t *testing.T) {
 	}
 	for _, c := range []struct{ path, body, param string }{
 		{"/v1/messages", `{"max_tokens": 5, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}]}`, "messages[1]"},
-		{"/v1/messages", `{"max_tokens": 5, "output_config": {"format": {"type": "json_schema", "schema": {}}}, "messages": [{"role": "user", "content": "a"}]}`, "output_config.format"},
+		{"/v1/messages", `{"max_tokens": 5, "output_config": {"format": {"type": "json_schema", "schema": {"contains": {}}}}, "messages": [{"role": "user", "content": "a"}]}`, "output_config.format.schema"},
 		{"/v1/messages", `{"max_tokens": 5, "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"}, ` + history + `}`, "tool_choice"},
 		{"/v1/messages", `{"max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}`, "images are not supported"},
 		{"/v1/chat/completions", `{` + history + `, "continue_final_message": true, "add_generation_prompt": true}`, "continue_final_message"},

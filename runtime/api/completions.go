@@ -176,6 +176,9 @@ func (c *call) completion(q *completionRequest) (*run, []string, error) {
 		if err != nil {
 			return err
 		}
+		if r.Format, err = q.held(); err != nil {
+			return err
+		}
 		for i, p := range q.Prompt {
 			text, err := q.add(ctx, g, r, p, fmt.Sprintf("prompt[%d]", i))
 			if err != nil {

@@ -364,6 +364,7 @@ func (t *responseTool) add(s *toolset, space, about, at string) error {
 		s.function(name, description, t.Parameters)
 	}
 	last := &s.tools[len(s.tools)-1]
+	last.strict = t.Type == "function" && t.Strict != nil && *t.Strict
 	last.space, last.own = space, t.Name
 	return nil
 }

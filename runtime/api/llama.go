@@ -151,7 +151,10 @@ func (q *llamaRequest) run(c *call, tokens func(context.Context, *Model) ([]int3
 	}
 	var r engine.Request
 	err = c.text(func(ctx context.Context) error {
-		if r, err = q.request(m, c.raw); err == nil {
+		if r, err = q.request(m, c.raw); err != nil {
+			return err
+		}
+		if r.Format, err = q.held(); err == nil {
 			r.Prompt, err = tokens(ctx, m)
 		}
 		return err

@@ -134,6 +134,7 @@ type anthropicTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"input_schema"`
+	Strict      bool            `json:"strict"`
 }
 
 type anthropicChoice struct {
@@ -232,6 +233,7 @@ func (q *messagesRequest) toolset() (toolset, error) {
 			return s, wrongType(at+".input_schema", "an object", tool.Schema)
 		default:
 			s.function(tool.Name, tool.Description, tool.Schema)
+			s.tools[len(s.tools)-1].strict = tool.Strict
 		}
 	}
 	if len(q.Servers) > 0 {
@@ -252,10 +254,11 @@ func (q *messagesRequest) talk() (*talkRequest, error) {
 	if len(q.Messages) == 0 {
 		return nil, badParam("messages", "messages: there are none")
 	}
-	if err := q.Output.Format.check("output_config.format"); err != nil {
-		return nil, err
+	format, err := q.Output.Format.format("output_config.format")
+	if format == nil && err == nil {
+		format, err = q.Format.format("output_format")
 	}
-	if err := q.Format.check("output_format"); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	tools, err := q.toolset()
@@ -267,7 +270,7 @@ func (q *messagesRequest) talk() (*talkRequest, error) {
 		return nil, err
 	}
 	q.Stop = slices.Concat(q.Stop, q.StopSequences)
-	t := &talkRequest{model: q.Model, messages: all, tools: tools, sampling: &q.sampling, max: q.MaxTokens, maxParam: "max_tokens", top: -1, kwargs: q.Kwargs}
+	t := &talkRequest{model: q.Model, messages: all, tools: tools, sampling: &q.sampling, max: q.MaxTokens, maxParam: "max_tokens", top: -1, kwargs: q.Kwargs, format: format}
 	// An assistant's message at the end is the beginning of the answer.
 	if n := len(all); n > 0 && all[n-1].Role == "assistant" {
 		if t.resume = true; len(all[n-1].Calls) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
 // ollamaVersion is the version of Ollama's API that is spoken: clients refuse old ones.
@@ -175,8 +176,6 @@ func (q *ollamaRequest) check() error {
 	switch {
 	case q.Model == "":
 		return badParam("model", "model is missing")
-	case len(q.Format) > 0 && string(q.Format) != `""`:
-		return &Error{Kind: invalid, Param: "format", Code: "unsupported_schema", Message: "format: only text is supported yet, no JSON"}
 	case q.Template != "":
 		return unsupported("template", "template: the chat template is the model's: zincrun serve --chat-template takes another")
 	case len(q.Context) > 0:
@@ -185,6 +184,19 @@ func (q *ollamaRequest) check() error {
 		return badParam("top_logprobs", "top_logprobs: want 0 to %d, have %d", maxTop, q.Top)
 	}
 	return nil
+}
+
+// format returns what the answer is to be: "json" or a schema; nil: text.
+func (q *ollamaRequest) format() (*format, error) {
+	switch {
+	case len(q.Format) == 0 || string(q.Format) == `""`:
+		return nil, nil
+	case string(q.Format) == `"json"`:
+		return &format{"format", grammar.AnyObject()}, nil
+	case q.Format[0] == '{':
+		return &format{"format", grammar.Source{Kind: grammar.JSONSchema, Text: string(q.Format)}}, nil
+	}
+	return nil, wrongType("format", `"json" or a schema`, q.Format)
 }
 
 // ollamaReply is a reply, and each line of a streamed one.
@@ -400,6 +412,9 @@ func (q *ollamaRequest) talk(c *call, isChat bool) error {
 	if q.Logprobs {
 		t.top = q.Top
 	}
+	if t.format, err = q.format(); err != nil {
+		return err
+	}
 	last := all[len(all)-1]
 	t.resume = last.Role == "assistant" && len(last.Calls) == 0
 	conv, err := c.converse(t)
@@ -450,9 +465,16 @@ func (q *ollamaRequest) complete(c *call) error {
 		return err
 	}
 	c.leaveOut(left.left)
+	format, err := q.format()
+	if err != nil {
+		return err
+	}
 	var r engine.Request
 	err = c.text(func(ctx context.Context) error {
 		if r, err = o.sampling.request(m, c.raw); err != nil {
+			return err
+		}
+		if r.Format, err = o.sampling.held(format); err != nil {
 			return err
 		}
 		if q.Suffix != "" {

@@ -172,7 +172,7 @@ func TestOllamaRefusals(t *testing.T) {
 		{"POST", "/api/chat", `{"model": "none", "messages": [{"role": "user", "content": "a"}]}`, "there is no model", 404},
 		{"POST", "/api/chat", `{"model": "gopher", "messages": [{"role": "user", "content": "a", "images": ["x"]}]}`, "images are not supported", 400},
 		{"POST", "/api/chat", `{"model": "gopher", "messages": [{"role": "robot"}]}`, "messages[0].role", 400},
-		{"POST", "/api/chat", `{"model": "gopher", "format": "json", "messages": [{"role": "user", "content": "a"}]}`, "format", 400},
+		{"POST", "/api/chat", `{"model": "gopher", "format": "yaml", "messages": [{"role": "user", "content": "a"}]}`, "format", 400},
 		{"POST", "/api/chat", `{"model": "gopher", "options": {"mirostat": 1}, "messages": [{"role": "user", "content": "a"}]}`, "options.mirostat", 400},
 		{"POST", "/api/chat", `{"model": "gopher", "options": {"temperature": "x"}, "messages": [{"role": "user", "content": "a"}]}`, "options.temperature", 400},
 		{"POST", "/api/chat", `{"model": "gopher", "think": 5, "messages": [{"role": "user", "content": "a"}]}`, "think", 400},

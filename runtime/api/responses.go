@@ -73,12 +73,13 @@ func (q *responsesRequest) talk(c *call) (*talkRequest, []inputItem, error) {
 	case q.TopLogprobs != nil && (*q.TopLogprobs < 0 || *q.TopLogprobs > maxTop):
 		return nil, nil, badParam("top_logprobs", "top_logprobs: want 0 to %d, have %d", maxTop, *q.TopLogprobs)
 	}
-	if err := q.Text.Format.check("text.format"); err != nil {
+	format, err := q.Text.Format.format("text.format")
+	if err != nil {
 		return nil, nil, err
 	}
 	t := &talkRequest{
 		model: q.Model, choice: q.ToolChoice, parallel: q.Parallel, sampling: &q.sampling,
-		max: q.MaxOutput, maxParam: "max_output_tokens", top: -1, reasoning: q.Budget, kwargs: q.Kwargs,
+		max: q.MaxOutput, maxParam: "max_output_tokens", top: -1, reasoning: q.Budget, kwargs: q.Kwargs, format: format,
 	}
 	if err := addTools(&t.tools, q.Tools, "tools"); err != nil {
 		return nil, nil, err

@@ -26,18 +26,17 @@ const (
 // those that OpenAI's API has and those that it has not.
 type sampling struct {
 	sample.Params
-	Bias         bias            `json:"logit_bias"`
-	Seed         *int64          `json:"seed"` // -1: a new one
-	Stop         texts           `json:"stop"`
-	StopTokens   []int32         `json:"stop_token_ids"`
-	IgnoreEOS    bool            `json:"ignore_eos"`
-	MinTokens    int             `json:"min_tokens"`
-	N            *int            `json:"n"`
-	Priority     int             `json:"priority"`
-	CachePrompt  *bool           `json:"cache_prompt"`
-	ReturnTokens bool            `json:"return_tokens"`
-	Grammar      string          `json:"grammar"`
-	JSONSchema   json.RawMessage `json:"json_schema"`
+	Bias         bias    `json:"logit_bias"`
+	Seed         *int64  `json:"seed"` // -1: a new one
+	Stop         texts   `json:"stop"`
+	StopTokens   []int32 `json:"stop_token_ids"`
+	IgnoreEOS    bool    `json:"ignore_eos"`
+	MinTokens    int     `json:"min_tokens"`
+	N            *int    `json:"n"`
+	Priority     int     `json:"priority"`
+	CachePrompt  *bool   `json:"cache_prompt"`
+	ReturnTokens bool    `json:"return_tokens"`
+	guided
 }
 
 // texts is a string or an array of strings.
@@ -140,12 +139,6 @@ func (p *sampling) request(m *Model, body []byte) (engine.Request, error) {
 	}
 	if err := p.biases(m, s); err != nil {
 		return r, err
-	}
-	if p.Grammar != "" {
-		return r, unsupported("grammar", "grammar is not supported yet")
-	}
-	if p.JSONSchema != nil {
-		return r, &Error{Kind: invalid, Param: "json_schema", Code: "unsupported_schema", Message: "json_schema is not supported yet"}
 	}
 	if err := s.Validate(); err != nil {
 		return r, err

@@ -26,7 +26,8 @@ type talkRequest struct {
 	thinking  *bool
 	effort    string
 	reasoning *int // tokens of reasoning, at most
-	format    string
+	inline    bool // reasoning is a part of the content
+	format    *format
 	kwargs    map[string]json.RawMessage
 	// resume: the last message is the beginning of the answer.
 	resume bool
@@ -97,8 +98,20 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.resume && call != nil {
-		return nil, unsupported("tool_choice", "tool_choice: the answer has begun with the last message, so that no call can be forced")
+	answer, err := q.sampling.format(q.format)
+	if err != nil {
+		return nil, err
+	}
+	if q.resume && (call != nil || answer != nil) {
+		return nil, unsupported("tool_choice", "tool_choice: the answer has begun with the last message, so that neither a call nor a format can be forced")
+	}
+	single := q.parallel != nil && !*q.parallel || q.choice.mode == "named"
+	o := talk.Options{Reasoning: q.reasoning, Call: call, Single: single, Resume: q.resume}
+	if !q.resume {
+		o.Tools = c.rules(m, q)
+	}
+	if answer != nil {
+		o.Format = &answer.source
 	}
 	var r engine.Request
 	var turn *talk.Turn
@@ -106,21 +119,23 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 		if r, err = q.sampling.request(m, c.raw); err != nil {
 			return err
 		}
-		turn, err = m.turn(ctx, *conv, talk.Options{Sampling: r.Sampling, Stops: r.Stops, Reasoning: q.reasoning, Call: call, Resume: q.resume})
+		o.Sampling, o.Stops = r.Sampling, r.Stops
+		turn, err = m.turn(ctx, *conv, o)
 		return err
 	})
 	c.forget()
 	if err != nil {
-		return nil, err
+		return nil, answer.within(err)
 	}
+	r.Format, r.AtOnce = turn.Request.Format, turn.Request.AtOnce
 	r.Prompt, r.Turn, r.Special, r.Reasoning, r.Opening = turn.Request.Prompt, turn.Request.Turn, turn.Request.Special, turn.Request.Reasoning, turn.Request.Opening
 	if err := budget(m, &r, q.max, q.maxParam); err != nil {
 		return nil, err
 	}
 	r.TopLogprobs = q.top
 	r.StopTokens = append(r.StopTokens, turn.Request.StopTokens...)
-	t := &conversation{parser: turn.Parser, tools: q.tools, single: q.parallel != nil && !*q.parallel || q.choice.mode == "named"}
-	if q.format == "none" {
+	t := &conversation{parser: turn.Parser, tools: q.tools, single: single}
+	if q.inline {
 		t.parser = func() *chat.Parser { return turn.Parser().Inline() }
 		if r.Reasoning != nil {
 			r.Reasoning.Hidden = false
@@ -136,6 +151,20 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 		}
 	}
 	return t, nil
+}
+
+// rules returns the tools of a request as far as answers are held to them. Where the model's calls cannot be, that is left out
+// by name.
+func (c *call) rules(m *Model, q *talkRequest) (list []talk.Tool) {
+	strict := false
+	for _, t := range q.choice.visible(q.tools) {
+		list = append(list, talk.Tool{Name: t.name, Schema: t.schema, Strict: t.strict})
+		strict = strict || t.strict
+	}
+	if strict && !m.talker().Strict() {
+		c.leaveOut([]string{"strict"})
+	}
+	return list
 }
 
 // leaveOut says in a header, in the log and in a counter what of the request was left out.

@@ -14,6 +14,8 @@ type tool struct {
 	name   string          // that the model knows it by
 	raw    json.RawMessage // in the form of chat completions
 	custom bool            // takes a text, not an object
+	schema json.RawMessage // of the arguments
+	strict bool            // the arguments are held to it
 	space  string          // the namespace of a tool of Responses
 	own    string          // its name there
 }
@@ -29,7 +31,7 @@ const textParam = "input"
 
 // function adds a function.
 func (s *toolset) function(name, description string, parameters json.RawMessage) {
-	s.tools = append(s.tools, tool{name: name, own: name, raw: flatTool(name, description, parameters)})
+	s.tools = append(s.tools, tool{name: name, own: name, raw: flatTool(name, description, parameters), schema: parameters})
 }
 
 // customFormat is what the text of a custom tool must look like.

@@ -13,7 +13,7 @@ func newFormat(r *Request, v *grammar.Vocabulary, greedy bool) *format {
 	f := &format{matcher: r.Format.Match(v)}
 	f.plain = greedy && r.Min == 0 && r.TopLogprobs < 0
 	b := r.Reasoning
-	f.begun = b == nil || !b.Open && len(b.Begin) == 0
+	f.begun = r.AtOnce || b == nil || !b.Open && len(b.Begin) == 0
 	return f
 }
 

@@ -39,11 +39,11 @@ func TestFormat(t *testing.T) {
 		}
 		list = append(list, r)
 	}
-	var alone []reply
+	var alone []result
 	for _, r := range list {
 		alone = append(alone, ask(t.Context(), e, r))
 	}
-	together := make([]reply, len(list))
+	together := make([]result, len(list))
 	var g errgroup.Group
 	for i, r := range list {
 		g.Go(func() error {

@@ -38,6 +38,8 @@ type Request struct {
 
 	// Format is what the answer is a text of, without its reasoning; nil: anything. With a text of which nothing can follow, the answer ends.
 	Format *grammar.Grammar
+	// AtOnce: the format begins with the answer, even if the model would reason first.
+	AtOnce bool
 }
 
 // Budget bounds the reasoning in front of an answer.

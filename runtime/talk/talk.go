@@ -169,6 +169,7 @@ func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn
 	if t.Request.Format, err = m.format(&o); err != nil {
 		return nil, err
 	}
+	t.Request.AtOnce = c.Thinking != nil && !*c.Thinking && !t.opened
 	if len(o.Call) > 0 && t.Request.Format == nil {
 		if t.Request.Opening, err = m.opening(c, o.Call); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@
 package ecma
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d of the pattern", e.Problem, e.At) }
+
+// Is makes refusals errors.ErrUnsupported.
+func (e *Error) Is(target error) bool { return e.Refused && target == errors.ErrUnsupported }
 
 // Limits of a pattern.
 const (
