@@ -27,6 +27,7 @@ import (
 
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/model"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/talk"
@@ -155,6 +156,21 @@ func Tools(tools ...json.RawMessage) Option {
 	return func(s *settings) { s.conv.Tools = append(s.conv.Tools, tools...) }
 }
 
+// JSON holds the answer to a JSON schema. With a schema that is not supported, Chat and Generate fail with an error that
+// names keyword and path.
+func JSON(schema []byte) Option { return format(grammar.Source{Kind: grammar.JSONSchema, Text: string(schema)}) }
+
+// Grammar holds the answer to a grammar in GBNF, as llama.cpp has it.
+func Grammar(gbnf string) Option { return format(grammar.Source{Kind: grammar.GBNFText, Text: gbnf}) }
+
+// Pattern holds the answer to a regular expression of ECMAScript, which matches all of it.
+func Pattern(regex string) Option { return format(grammar.Source{Kind: grammar.Pattern, Text: regex}) }
+
+// Choice lets the answer be one of these texts.
+func Choice(texts ...string) Option { return format(grammar.Source{Kind: grammar.Choices, Texts: texts}) }
+
+func format(s grammar.Source) Option { return func(o *settings) { o.Format = &s } }
+
 func (m *Model) settings(list []Option) *settings {
 	s := &settings{Options: talk.Options{Sampling: m.defaults}}
 	s.Sampling.Seed = sample.Defaults(nil).Seed // another one each time
@@ -198,6 +214,13 @@ func (m *Model) Generate(ctx context.Context, prompt string, list ...Option) ite
 		}
 		if s.Max == 0 {
 			r.Max = -1
+		}
+		if s.Format != nil {
+			var err error
+			if r.Format, err = grammar.Make(*s.Format); err != nil {
+				yield(Part{}, err)
+				return
+			}
 		}
 		for e, err := range m.talk.Engine.Generate(ctx, r) {
 			part := Part{Content: e.Text}

@@ -53,6 +53,7 @@ distribution. Each run has another seed; -v prints it. --temp 0 always takes the
 		f.Var(&c.think, "think", "reasoning: on, off, or at most N tokens of it (default as the template has it)")
 		f.IntVarP(&c.max, "n-predict", "n", 0, "tokens of an answer, at most; 0 for as many as fit")
 		f.StringArrayVar(&c.stops, "stop", nil, "end an answer at this text; may come several times")
+		c.format.declare(f)
 		c.sampling.declare(f)
 		c.plan.declare(f)
 		f.BoolVar(&c.resume, "continue", false, "go on with the last conversation with this model")
@@ -73,6 +74,7 @@ type chatFlags struct {
 	think    think
 	max      int
 	stops    []string
+	format   formatFlags
 	verbose  bool
 	resume   bool
 	private  bool
@@ -151,6 +153,9 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 	if !interactive && strings.TrimSpace(text) == "" {
 		return cli.Usagef("the message is empty")
 	}
+	if err := f.format.read(); err != nil {
+		return err
+	}
 	o, err := f.plan.openText(ctx, path)
 	if err != nil {
 		return err
@@ -184,7 +189,7 @@ func (f *chatFlags) conversation(m *talk.Model, o *opened) (*conversation, error
 	}
 	c := &conversation{
 		model: m, think: f.think, fixed: f.flags.Changed("seed"), verbose: f.verbose,
-		options: talk.Options{Sampling: p, Max: f.max, Stops: f.stops},
+		options: talk.Options{Sampling: p, Max: f.max, Stops: f.stops, Format: f.format.source},
 		screen:  terminalScreen(f.plain),
 		name:    o.Plan.Header.Model.Name, kept: &kept{},
 	}

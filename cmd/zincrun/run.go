@@ -28,10 +28,12 @@ var runCommand = cli.Command{
 Continues the text and prints only the continuation on standard output; load, prefill
 and decode rates go to standard error. Without -p and -f it reads lines and continues
 each. It takes the most likely token unless --temp is given. It stops at an
-end-of-generation token, at --stop, and when the context is full.
+end-of-generation token, at --stop, and when the context is full. --schema holds it to a JSON schema or
+to a grammar; what of a schema is not supported, zincrun schema says.
 
   zincrun plan.bin -p "func Reverse(s string) string {" -n 80
-  zincrun plan.bin -f prompt.txt --temp 0.7 --top-p 0.9 --seed 1`,
+  zincrun plan.bin -f prompt.txt --temp 0.7 --top-p 0.9 --seed 1
+  zincrun plan.bin -p "A person as JSON: " --schema person.json`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		r := &runFlags{flags: f, sampling: sample.Neutral()}
 		r.prompt.declare(f)
@@ -42,6 +44,7 @@ end-of-generation token, at --stop, and when the context is full.
 		f.Float64Var(&r.sampling.MinP, "min-p", 0, "draw from tokens that have this share of the top probability")
 		f.Uint64Var(&r.sampling.Seed, "seed", 0, "seed of the draws (default another one each time)")
 		f.StringArrayVar(&r.stops, "stop", nil, "text to stop at, which is not printed; may be repeated")
+		r.format.declare(f)
 		r.plan.declare(f)
 		f.BoolVar(&r.json, "json", false, "print one JSON object with text and rates")
 		return r.run
@@ -63,6 +66,7 @@ type runFlags struct {
 	engine   *engine.Engine
 	sampling sample.Params
 	stops    []string
+	format   formatFlags
 	json     bool
 }
 
@@ -79,6 +83,9 @@ func (r *runFlags) run(ctx context.Context, args []string) error {
 	}
 	prompt, given, err := r.prompt.read(ctx, r.flags)
 	if err != nil {
+		return err
+	}
+	if err := r.format.read(); err != nil {
 		return err
 	}
 	o, err := r.plan.openText(ctx, path)
@@ -190,7 +197,7 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	if !r.flags.Changed("seed") {
 		r.sampling.Seed = rand.Uint64()
 	}
-	done, err := r.engine.Answer(ctx, engine.Request{Prompt: ids, Max: r.n, Sampling: r.sampling, Stops: r.stops, TopLogprobs: -1}, out)
+	done, err := r.engine.Answer(ctx, engine.Request{Prompt: ids, Max: r.n, Sampling: r.sampling, Stops: r.stops, TopLogprobs: -1, Format: r.format.made}, out)
 	if err != nil {
 		return err
 	}

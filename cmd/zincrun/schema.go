@@ -102,7 +102,7 @@ func (c *schemaCheck) read(path string, text []byte, anyFormat bool) error {
 		c.found.Add("taken", "", "", "")
 		return nil
 	}
-	g, remarks, err := grammar.Schema(text, grammar.SchemaOptions{AnyNumber: true, AnyFormat: anyFormat})
+	g, remarks, err := grammar.Schema(text, grammar.SchemaOptions{Documents: true, AnyFormat: anyFormat})
 	var at *grammar.SchemaError
 	switch {
 	case err == nil:

@@ -16,7 +16,7 @@ import (
 func TestFormat(t *testing.T) {
 	m := loadModel(t, "gopher-chat", 512, 4)
 	e := m.start(t, engine.Options{})
-	schema, _, err := grammar.Schema([]byte(`{"type": "object", "properties": {"name": {"type": "string", "maxLength": 20}, "year": {"type": "integer", "minimum": 1900, "maximum": 2030},
+	schema, _, err := grammar.Schema([]byte(`{"type": "object", "properties": {"name": {"type": "string", "maxLength": 6}, "year": {"type": "integer", "minimum": 1900, "maximum": 2030},
 		"typed": {"type": "boolean"}}, "required": ["name", "year", "typed"], "additionalProperties": false}`), grammar.SchemaOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -27,12 +27,15 @@ func TestFormat(t *testing.T) {
 	}
 	prompt := m.encode("<|im_start|>user\nDescribe the language Go as JSON.<|im_end|>\n<|im_start|>assistant\n")
 	var list []engine.Request
-	for i, g := range []*grammar.Grammar{schema, choice, schema, nil, schema, choice} {
-		r := engine.Request{Prompt: prompt, Max: 120, Sampling: sample.Neutral(), TopLogprobs: -1, Format: g}
+	for i, g := range []*grammar.Grammar{schema, choice, schema, nil} {
+		r := engine.Request{Prompt: prompt, Max: 60, Sampling: sample.Neutral(), TopLogprobs: -1, Format: g}
 		if i%2 == 0 {
 			r.Sampling.Temp = 0
 		}
-		if i == 4 {
+		if g == nil {
+			r.Max = 10
+		}
+		if i == 2 {
 			r.TopLogprobs = 2
 			r.Sampling.Samplers = []string{"top_p", "temperature"}
 			r.Sampling.Temp, r.Sampling.TopP, r.Sampling.Seed = 1.2, 0.9, 7
@@ -83,8 +86,8 @@ func TestFormatBehindReasoning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := engine.Request{Prompt: m.encode("<|im_start|>user\nWhat does sort.Search do?<|im_end|>\n<|im_start|>assistant\n"), Max: 200, Sampling: sample.Neutral(), TopLogprobs: -1, Format: g,
-		Reasoning: &engine.Budget{Limit: 12, Begin: m.encode("<think>"), Close: m.encode("</think>")}}
+	r := engine.Request{Prompt: m.encode("<|im_start|>user\nWhat does sort.Search do?<|im_end|>\n<|im_start|>assistant\n"), Max: 40, Sampling: sample.Neutral(), TopLogprobs: -1, Format: g,
+		Reasoning: &engine.Budget{Limit: 6, Begin: m.encode("<think>"), Close: m.encode("</think>")}}
 	r.Sampling.Temp = 0
 	a := ask(t.Context(), e, r)
 	if a.err != nil || a.done.Reason != engine.Stopped || a.done.Usage.Reasoning == 0 {

@@ -59,11 +59,11 @@ func (c *Calls) sequences(b *builder) ([][]machine.Item, error) {
 		}
 		return out
 	})
-	lead, err := b.plain(b.pool.Repeat(b.pool.Set(lex.Chars(schema.Space)), 0, schema.MaxSpace))
+	lead, err := b.plain(schema.Lead(b.pool))
 	if err != nil {
 		return nil, err
 	}
-	way := append([]machine.Item{lead}, b.marks(strings.TrimLeft(c.Open, schema.Space))...)
+	way := append([]machine.Item{lead}, b.marks(strings.TrimLeft(c.Open, " \n"))...)
 	return [][]machine.Item{append(way, machine.Of(one), machine.Of(more))}, nil
 }
 

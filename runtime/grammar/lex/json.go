@@ -14,7 +14,27 @@ const (
 )
 
 // JSONString writes texts as JSON strings, with every escape that JSON has. Halves of pairs alone are no text.
-type JSONString struct{ Runes }
+type JSONString struct {
+	Runes
+	// Needed: \u stands for no letter, digit or mark of ASCII that needs no escape anywhere. Programs that write JSON write it so.
+	Needed bool
+}
+
+// needed are the code points that some program writes with \u.
+var needed = Set{{0, 0x1f}, {'"', '"'}, {'&', '\''}, {'+', '+'}, {'/', '/'}, {'<', '>'}, {'\\', '\\'}, {0x7f, MaxRune}}
+
+// escapable says whether one of the code points lo to hi leads on behind \u.
+func (j JSONString) escapable(p any, lo, hi rune) bool {
+	if !j.Needed {
+		return j.Any(p, lo, hi)
+	}
+	for _, r := range needed {
+		if lo, hi := max(lo, r.Lo), min(hi, r.Hi); lo <= hi && j.Any(p, lo, hi) {
+			return true
+		}
+	}
+	return false
+}
 
 // BeginJSON is the state before the first quote.
 func BeginJSON(p any) Key { return Key{Phase: opening, P: p} }
@@ -35,14 +55,14 @@ func (j JSONString) Step(k Key, b byte) (Key, bool) {
 			return Key{Phase: closed, P: k.P}, ok
 		case b == '\\':
 			k.Phase = escape
-			return k, j.Any(k.P, 0, MaxRune)
+			return k, j.escapes(k.P)
 		case b < 0x20:
 			return k, false
 		}
 	case escape:
 		if b == 'u' {
 			k.Phase = hex
-			return k, j.Any(k.P, 0, MaxRune)
+			return k, j.escapable(k.P, 0, MaxRune)
 		}
 		i := strings.IndexByte(escapes, b)
 		if i < 0 {
@@ -64,6 +84,19 @@ func (j JSONString) Step(k Key, b byte) (Key, bool) {
 		return k, false
 	}
 	return stepUTF8(j.Runes, k, b)
+}
+
+// escapes says whether an escape leads on.
+func (j JSONString) escapes(p any) bool {
+	if j.escapable(p, 0, MaxRune) {
+		return true
+	}
+	for _, r := range escaped {
+		if j.Any(p, r, r) {
+			return true
+		}
+	}
+	return false
 }
 
 func digit(b byte) (rune, bool) {
@@ -88,14 +121,14 @@ func (j JSONString) hex(k Key, b byte) (Key, bool) {
 	lo := k.V << left
 	hi := lo + 1<<left - 1
 	if k.N < 4 {
-		return k, j.Any(k.P, lo, hi) || j.pairs(k.P, lo, hi)
+		return k, j.escapable(k.P, lo, hi) || j.pairs(k.P, lo, hi)
 	}
 	if 0xd800 <= k.V && k.V < 0xdc00 {
 		k.Phase = surrogate
 		return k, j.pairs(k.P, k.V, k.V)
 	}
 	p, ok := j.Next(k.P, k.V)
-	return Key{P: p}, ok
+	return Key{P: p}, ok && (!j.Needed || needed.Has(k.V))
 }
 
 // pairs says whether a pair whose first half is one of lo to hi leads on.

@@ -17,10 +17,10 @@ import (
 type Options struct {
 	// AnyFormat takes format for a remark, as draft 2020-12 has it unless a vocabulary says otherwise.
 	AnyFormat bool
-	// AnyNumber lets numbers begin in every way in which some number of the schema is written, with an exponent if need be. A
-	// model that has begun 4.5 where integers are wanted could only go on to 4.5e1 then; so without it, digits come only if a
-	// number without an exponent can still become of them. Exponents have three digits at most then, and are not over 308.
-	AnyNumber bool
+	// Documents takes every way to write a value, for documents that others have written. Without it an answer writes integers
+	// and constants without exponents, integers without a fraction, \u for no character that needs no escape; digits come only
+	// if a number without an exponent can still become of them; and exponents have three digits at most, and are not over 308.
+	Documents bool
 	// Objects leaves out values that are no objects, and white space in front: as arguments of calls are.
 	Objects bool
 	// Syntax is how values are written; nil: as JSON.

@@ -3,13 +3,14 @@ package schema
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 )
 
-// maxTens bounds exponents, but for AnyNumber: what is larger is no number of 64 bits.
+// maxTens bounds exponents, but for Documents: what is larger is no number of 64 bits.
 const maxTens = 308
 
 // anyNumber is every number that JSON has; unless any is set, those with exponents of at most three digits and maxTens.
@@ -30,7 +31,7 @@ func anyNumber(p *lex.Pool, any bool) *lex.Term {
 // have the same rest.
 type numbers struct {
 	num
-	any bool // Options.AnyNumber
+	any bool // Options.Documents
 }
 
 // Phases of a number.
@@ -51,7 +52,7 @@ type exponents struct {
 	spans string // intervals that ascend: "from:to;"
 	minus bool
 	x     int64 // of the digits, at most hugeExponent
-	any   bool  // Options.AnyNumber: more than three digits, and more than maxTens
+	any   bool  // Options.Documents: more than three digits, and more than maxTens
 }
 
 // hugeExponent stands for all exponents from it on.
@@ -71,14 +72,31 @@ func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
 	case isDigit && (k.Phase <= atDigit || k.Phase == inWhole):
 		return n.mantissa(text+string(b), inWhole)
 	case b == '.' && (k.Phase == atZero || k.Phase == inWhole):
+		if n.whole() {
+			return k, false
+		}
 		return n.mantissa(text+".", atPoint)
 	case isDigit && (k.Phase == atPoint || k.Phase == inFraction):
 		return n.mantissa(text+string(b), inFraction)
 	case (b == 'e' || b == 'E') && (k.Phase == atZero || k.Phase == inWhole || k.Phase == inFraction):
+		if n.whole() || n.listed && !n.any {
+			return k, false
+		}
 		e := exponents{spans: n.spans(text), any: n.any}
 		return lex.Key{Phase: atExponent, P: e}, e.spans != ""
 	}
 	return k, false
+}
+
+// whole says whether all numbers of the set are integers, which answers write with digits alone.
+func (n *numbers) whole() bool {
+	switch {
+	case n.any:
+		return false
+	case n.listed:
+		return !slices.ContainsFunc(n.values, func(v *big.Rat) bool { return !v.IsInt() })
+	}
+	return n.mult != nil && n.mult.IsInt()
 }
 
 // mantissa returns the state behind a text, if a number can still become of it.

@@ -21,16 +21,27 @@ type Syntax struct {
 var jsonSyntax = Syntax{
 	Comma: ",", Colon: ":", OpenArray: "[", CloseArray: "]", OpenObject: "{", CloseObject: "}",
 	Null: []string{"null"}, True: []string{"true"}, False: []string{"false"},
-	Strings:     func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r} },
-	Names:       func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r} },
+	Strings:     func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r, Needed: true} },
+	Names:       func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r, Needed: true} },
 	BeginString: lex.BeginJSON, BeginName: lex.BeginJSON,
 }
 
-// MaxSpace is the longest run of white space between the marks of JSON.
-const MaxSpace = 8
+// maxSpace is the longest run of white space between the marks of JSON.
+const maxSpace = 8
 
-// Space is what white space is made of.
-const Space = " \t\n\r"
+// whiteSpace is what may stand between marks: in documents any white space, in answers a space, or a new line and its
+// indentation. Models that may write more of it do so without end.
+func (c *compiler) whiteSpace() *lex.Term {
+	p := c.pool
+	if c.o.Documents {
+		return p.Repeat(p.Set(lex.Chars(" \t\n\r")), 0, maxSpace)
+	}
+	indent := func(s string) *lex.Term { return p.Repeat(p.Text(s), 0, maxSpace-1) }
+	return p.Opt(p.Or(p.Text(" "), p.Cat(p.Text("\n"), p.Or(indent(" "), indent("\t")))))
+}
+
+// Lead is what may stand before an answer: behind reasoning, templates end lines.
+func Lead(p *lex.Pool) *lex.Term { return p.Opt(p.Or(p.Text(" "), p.Text("\n"), p.Text("\n\n"))) }
 
 // writer makes the lexemes of values.
 type writer struct {
@@ -52,12 +63,20 @@ type writer struct {
 func newWriter(c *compiler, s *Syntax) *writer {
 	w := &writer{c: c, s: s, json: s == nil, texts: map[*lex.Term]machine.Item{}, words: map[types]machine.Item{}, numbers: map[string]machine.Item{}}
 	if s == nil {
-		w.s = &jsonSyntax
+		syntax := jsonSyntax
+		if c.o.Documents {
+			syntax.Strings = func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r} }
+			syntax.Names = syntax.Strings
+		}
+		w.s = &syntax
 	}
 	p := c.pool
-	space := p.Repeat(p.Set(lex.Chars(Space)), 0, MaxSpace)
+	space := c.whiteSpace()
 	mark := func(parts ...*lex.Term) machine.Item { return w.term(p.Cat(parts...)) }
-	w.space = mark(space)
+	w.space = mark(Lead(p))
+	if c.o.Documents {
+		w.space = mark(space)
+	}
 	w.comma, w.colon = mark(space, p.Text(w.s.Comma), space), mark(space, p.Text(w.s.Colon), space)
 	w.openArray, w.openObject = mark(p.Text(w.s.OpenArray), space), mark(p.Text(w.s.OpenObject), space)
 	w.endEmptyArray, w.endEmptyObject = mark(p.Text(w.s.CloseArray)), mark(p.Text(w.s.CloseObject))
@@ -114,9 +133,9 @@ func (w *writer) number(n num) machine.Item {
 	item, ok := w.numbers[key]
 	if !ok {
 		if n.free() {
-			item = w.term(anyNumber(w.c.pool, w.c.o.AnyNumber))
+			item = w.term(anyNumber(w.c.pool, w.c.o.Documents))
 		} else {
-			l := lex.NewLexer(&numbers{num: n, any: w.c.o.AnyNumber})
+			l := lex.NewLexer(&numbers{num: n, any: w.c.o.Documents})
 			l.JSON = w.json
 			item = machine.Lexeme(l, l.State(lex.Key{}))
 		}
