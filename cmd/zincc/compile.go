@@ -32,7 +32,7 @@ import (
 
 var compileCommand = cli.Command{
 	Name:  "compile",
-	Args:  "MODEL.gguf|X.zir --target TARGET [-o plan.bin]",
+	Args:  "MODEL.gguf|X.zir [--target TARGET] [-o plan.bin]",
 	Short: "compile a model into a plan",
 	Long: `
 The stages are import, fuse, specialize, schedule and place. Then zincc emits kernels and
@@ -86,7 +86,7 @@ would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
   zincc compile qwen3-8b.gguf --target host --stop-after fuse -o fused.zir`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := compileFlags{}
-		f.StringVar(&c.target, "target", "", "device to compile for: a name of zincc targets, native (the best device of this computer, see zincrun devices), or a probe's .json")
+		f.StringVar(&c.target, "target", "", "device to compile for: a name of zincc targets, or a probe's .json (default native, the best device of this computer, see zincrun devices)")
 		f.StringVar(&c.backend, "backend", "", "with --target native: use only this backend: cuda, vulkan, cpu or host (default the fastest)")
 		f.StringVarP(&c.out, "output", "o", "", "file to write (default plan.bin, or the model's name with .zir)")
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k, or max: as many as fit the memory and the model has (default the model's context, at most %d)", frontend.DefaultCtx))
@@ -330,7 +330,7 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 	case programFile:
 		return loadProgram(path)
 	}
-	return nil, nil, fmt.Errorf("%s: neither %s nor %s", path, modelFile, programFile)
+	return nil, nil, fmt.Errorf("%s: neither %s nor %s%s", path, modelFile, programFile, butIs(path))
 }
 
 // loadProgram reads a program and opens the model it was imported from, by its path then
@@ -356,6 +356,9 @@ func (c *compileFlags) pick(ctx context.Context, p *ir.Program) (t *target.Targe
 	name := c.target
 	if name == "" {
 		name = p.Target
+	}
+	if name == "" {
+		name, c.target = native, native
 	}
 	if c.backend != "" && name != native {
 		return nil, nil, cli.Usagef("--backend is for --target native, not for %s", name)

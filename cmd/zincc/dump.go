@@ -138,7 +138,7 @@ func readProgram(path string) (*ir.Program, error) {
 		defer plan.Close()
 		return plan.Program, nil
 	}
-	return nil, fmt.Errorf("%s: neither %s nor %s nor %s", path, modelFile, programFile, planFile)
+	return nil, fmt.Errorf("%s: neither %s nor %s nor %s%s", path, modelFile, programFile, planFile, butIs(path))
 }
 
 // kernels prints every pipeline's module with its constants, of one entry if that is asked.

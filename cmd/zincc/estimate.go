@@ -18,7 +18,7 @@ import (
 
 var estimateCommand = cli.Command{
 	Name:  "estimate",
-	Args:  "MODEL.gguf --target TARGET [--ctx 128k] [--json]",
+	Args:  "MODEL.gguf [--target TARGET] [--ctx 128k] [--json]",
 	Short: "predict memory and speed of a model on a device",
 	Long: `
 Compiles the model without reading or writing a weight, and predicts memory and speed on the
@@ -39,7 +39,7 @@ the number of positions already in the cache. Bound says what takes most of the 
   zincc estimate qwen3-8b.gguf --target gfx1201 --ctx 128k --kv f16 --json`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var positions cli.Positions
-		name := f.String("target", "", "device to predict for: a name of zincc targets, or a probe's .json")
+		name := f.String("target", native, "device to predict for: a name of zincc targets, the best device of this computer, or a probe's .json")
 		f.Var(&positions, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
 		slots := f.Int("slots", 1, "sequences at a time, each with a KV cache of its own")
 		kv := f.String("kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())

@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -54,6 +55,14 @@ func kindOf(path string) (kind, error) {
 		}
 	}
 	return otherFile, nil
+}
+
+// butIs says what a file is that is none of them, if that is known.
+func butIs(path string) string {
+	if is := gguf.What(path); is != "" {
+		return ", but " + is
+	}
+	return ""
 }
 
 // readProgramFile reads a program in text form.

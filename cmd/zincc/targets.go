@@ -15,6 +15,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/processor"
+	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/device"
 )
@@ -36,11 +37,11 @@ var targetsCommand = cli.Command{
 			if *asJSON {
 				return json.NewEncoder(cli.Stdout).Encode(target.All())
 			}
-			fmt.Fprintf(cli.Stdout, "%-10s %-8s %5s %10s %8s %6s %10s  %s\n", "target", "backend", "wave", "workgroup", "shared", "units", "GB/s", "")
+			list := &table.Table{Title: "targets", Columns: []string{"target", "backend", "wave", "workgroup", "shared", "units", "GB/s", "what it is"}}
 			for _, t := range target.All() {
-				fmt.Fprintf(cli.Stdout, "%-10s %-8s %5d %10d %8d %6d %10.0f  %s\n", t.Name, t.Backend, t.Wave, t.Workgroup, t.Shared, t.Units, t.Bandwidth/1e9, t.Doc)
+				list.Add(t.Name, string(t.Backend), int(t.Wave), int(t.Workgroup), int(t.Shared), int(t.Units), int(t.Bandwidth/1e9+0.5), t.Doc)
 			}
-			return nil
+			return list.WriteText(cli.Stdout)
 		}
 	},
 }

@@ -33,7 +33,7 @@ file for this computer, once; zincrun plans lists the plans that it keeps.
 ^J or Alt-Enter begins a new line, """ begins and ends a message of several lines, and pasted text is one
 message. ^R searches what was typed. /help lists the commands, such as /clear, /regen, /set temp 0.7 and
 /save FILE. On a terminal, lines end between words, and Markdown and code have styles, unless --plain or
-NO_COLOR is set. Text from -p, -f or a pipe is the only message; then the answer goes to standard output
+NO_COLOR is set. Text from -p, -f or a pipe is the only message, from -p and a pipe both, the pipe's below; then the answer goes to standard output
 and reasoning to standard error.
 
 Conversations are kept in $XDG_STATE_HOME/zincc (~/.local/state/zincc), where their owner alone can read
@@ -45,7 +45,7 @@ distribution. Each run has another seed; -v prints it. --temp 0 always takes the
   zincrun chat qwen3-8b.gguf
   zincrun chat qwen3-8b.gguf --continue
   zincrun chat qwen3-8b.gguf --system "Answer in one sentence." -p "Why is the sky blue?"
-  git diff | zincrun chat qwen3-8b.gguf --system "Write a commit message for this." --think off`,
+  git diff | zincrun chat qwen3-8b.gguf -p "Write a commit message for this." --think off`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		c := &chatFlags{flags: f}
 		c.prompt.declare(f)
@@ -137,12 +137,12 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	interactive := !given && term.IsTerminal(int(os.Stdin.Fd()))
-	if !given && !interactive {
+	if !given && !interactive || given && f.prompt.file == "" && piped() {
 		all, err := io.ReadAll(cli.Stdin(ctx))
 		if err != nil {
 			return err
 		}
-		text = string(all)
+		text = both(text, string(all))
 	}
 	if !interactive && f.resume {
 		return cli.Usagef("--continue is for a conversation at the terminal")
@@ -177,6 +177,20 @@ func (f *chatFlags) run(ctx context.Context, args []string) error {
 		return c.interact(ctx, fmt.Sprintf("%s on %s, context %d. /help lists the commands.", printable.Name(o.Plan.Header.Model.Name), o.Exec.Device(), m.Ctx))
 	}
 	return c.say(ctx, text)
+}
+
+// piped says whether a pipe or a file is the standard input.
+func piped() bool {
+	info, err := os.Stdin.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
+}
+
+// both joins what was asked and what it is about.
+func both(asked, about string) string {
+	if asked == "" || strings.TrimSpace(about) == "" {
+		return asked + about
+	}
+	return asked + "\n\n" + about
 }
 
 func (f *chatFlags) conversation(m *talk.Model, o *opened) (*conversation, error) {

@@ -142,3 +142,11 @@ func TestStatsOfNothing(_ *testing.T) {
 	c.last = &engine.Done{Usage: engine.Usage{Prompt: 3}}
 	c.stats(1)
 }
+
+func TestAskedAndPiped(t *testing.T) {
+	for _, c := range [][3]string{{"why?", "a diff\n", "why?\n\na diff\n"}, {"why?", " \n", "why? \n"}, {"", "a diff", "a diff"}, {"why?", "", "why?"}} {
+		if got := both(c[0], c[1]); got != c[2] {
+			t.Errorf("%q and %q: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}

@@ -11,15 +11,15 @@ func main() { os.Exit(program.Main()) }
 
 var program = &cli.Program{
 	Name:  "zincrun",
-	Short: "runs a plan made by zincc",
+	Short: "runs language models",
 	Env:   "ZINCRUN_",
 	Long: `
-zincrun loads a plan and its weights, records the plan's command buffers once, and
-replays them for every token. On a computer without a GPU, plans hold machine code for
-the processor. --device host evaluates the plan's op program instead: slower, for
-comparison.
+zincrun talks to a model, serves it, and measures it. Of a model file zincc first compiles a plan for this
+computer, once; zincrun records the plan's commands and replays them for every token. On a computer without a GPU, plans
+hold machine code for the processor.
 
-  zincrun plan.bin -p "Once upon a time" -n 64
-  zincrun plan.bin                              # interactive: continues each line`,
-	Commands: []cli.Command{runCommand, runByName, chatCommand, serveCommand, pullCommand, listCommand, rmCommand, psCommand, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, schemaCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
+  zincrun chat MODEL.gguf                       # or a name: zincrun chat hf.co/Qwen/Qwen3-8B-GGUF
+  zincrun serve MODEL.gguf                      # a page to talk to it, and APIs
+  zincrun MODEL.gguf -p "Once upon a time"      # continues a text`,
+	Commands: []cli.Command{chatCommand, serveCommand, pullCommand, listCommand, rmCommand, psCommand, runCommand, runByName, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, schemaCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,9 @@ func named(ctx context.Context, arg string) (library.Model, error) {
 	info, statErr := os.Stat(arg)
 	if statErr == nil && info.IsDir() {
 		return library.Model{}, fmt.Errorf("%s: this is a folder; name a file in it (zincrun serve takes folders)", arg)
+	}
+	if isPath(arg) && errors.Is(statErr, fs.ErrNotExist) {
+		statErr = fmt.Errorf("%s: no such file%s", arg, beside(arg))
 	}
 	if statErr == nil || isPath(arg) {
 		return library.Model{Path: arg}, statErr
@@ -59,6 +63,23 @@ func named(ctx context.Context, arg string) (library.Model, error) {
 		hint = "did you mean " + near + "?"
 	}
 	return m, fmt.Errorf("%s: no such file, and no model of this name; %s", arg, hint)
+}
+
+// beside names a file in the folder of one that is not there, if somebody may have meant it.
+func beside(path string) string {
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	near := cli.Nearest(filepath.Base(path), names)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + filepath.Join(filepath.Dir(path), near) + "?"
 }
 
 // isPath says whether people mean a file, be it there or not.

@@ -65,14 +65,14 @@ first. A plan serves one model, device, driver, context, type of KV cache and ve
 }
 
 func printPlans(title string, entries []planstore.Entry) error {
-	t := &table.Table{Title: title, Columns: []string{"model", "target", "ctx", "slots", "kv", "size", "used", ""}}
+	t := &table.Table{Title: title, Columns: []string{"model", "target", "ctx", "slots", "kv", "size", "used", "", "plan"}}
 	total := int64(0)
 	for _, e := range entries {
 		model := e.Model
 		if model == "" {
 			model = e.Path
 		}
-		t.Add(filepath.Base(model), e.Target, e.Ctx, e.Slots, e.KV, table.Bytes(e.Bytes), e.Used.Format(time.DateOnly), e.Gone)
+		t.Add(filepath.Base(model), e.Target, e.Ctx, e.Slots, e.KV, table.Bytes(e.Bytes), e.Used.Format(time.DateOnly), e.Gone, e.Path)
 		total += e.Bytes
 	}
 	if err := t.WriteText(cli.Stdout); err != nil {

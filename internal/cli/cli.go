@@ -105,12 +105,33 @@ func (p *Program) run(ctx context.Context, args []string) error {
 			return p.command(ctx, c, args[1:])
 		}
 	}
+	near := p.nearest(args[0])
 	for _, c := range p.Commands {
-		if c.Name == "" {
+		if c.Name == "" && near == "" {
 			return p.command(ctx, c, args)
 		}
 	}
+	if near != "" {
+		return Usagef("unknown command %q; did you mean %s?", args[0], near)
+	}
 	return Usagef("unknown command %q; `%s --help` lists them", args[0], p.Name)
+}
+
+// nearest is the command of which word is a slip. What could be a file or a model is none.
+func (p *Program) nearest(word string) string {
+	if strings.ContainsAny(word, "-./:\\") {
+		return ""
+	}
+	if _, err := os.Stat(word); err == nil {
+		return ""
+	}
+	names := []string{"completion", "man", "help"}
+	for _, c := range p.Commands {
+		if c.Name != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return Nearest(word, names)
 }
 
 // builtins are what every program does besides its commands.
@@ -133,10 +154,11 @@ func (p *Program) command(ctx context.Context, c Command, args []string) error {
 		if errors.Is(err, pflag.ErrHelp) {
 			return err
 		}
+		why := flagProblem(f, err)
 		if c.Name != "" {
-			err = fmt.Errorf("%s: %w", c.Name, err)
+			why = c.Name + ": " + why
 		}
-		return Usagef("%s", err)
+		return Usagef("%s", why)
 	}
 	left, err := p.settings(f)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -12,7 +13,11 @@ func Nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, found := len([]rune(word))/3+1, ""
 	for _, c := range candidates {
-		if d := levenshtein.ComputeDistance(word, strings.ToLower(c)); d < best {
+		d := levenshtein.ComputeDistance(word, strings.ToLower(c))
+		if d == 2 && letters(word) == letters(strings.ToLower(c)) {
+			d = 1 // two are swapped
+		}
+		if d < best {
 			best, found = d, c
 		}
 	}
@@ -22,4 +27,11 @@ func Nearest(word string, candidates []string) string {
 		}
 	}
 	return found
+}
+
+// letters are those of word, in order.
+func letters(word string) string {
+	all := []rune(word)
+	slices.Sort(all)
+	return string(all)
 }

@@ -134,11 +134,11 @@ func (s *Store) compile(ctx context.Context, said func(line string), zincc, name
 	if err != nil {
 		return nil, "", err
 	}
-	line := fmt.Sprintf("compiled %s in %s, ", model, time.Since(start).Round(100*time.Millisecond))
+	line := fmt.Sprintf("compiled %s in %s, ", filepath.Base(model), time.Since(start).Round(100*time.Millisecond))
 	if keep != nil {
 		line += fmt.Sprintf("for now: it is not kept: %v", keep)
 	} else {
-		line += "kept as " + path
+		line += "kept as " + filepath.Base(path)
 	}
 	said(line)
 	return p, path, nil
