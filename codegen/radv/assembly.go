@@ -24,7 +24,7 @@ func (o *Oracle) Assembly(ctx context.Context, kernels []Kernel) ([]string, erro
 			continue
 		}
 		group.Go(func() error {
-			a, err := o.compile(ctx, &kernels[i], true)
+			a, err := o.compile(ctx, &kernels[i], wantAssembly)
 			texts[i] = a.Assembly
 			return err
 		})

@@ -29,13 +29,23 @@ type request struct {
 	Consts map[uint32]uint32
 	Wave   int
 	Full   bool
-	Code   bool // the assembly is wanted, too
+	Want   want
 }
 
-// answer is a Result, and the assembly where it was asked for.
+// want says what is asked of a kernel.
+type want int
+
+const (
+	wantFigures  want = iota
+	wantAssembly      // beside the figures
+	wantMachine       // alone
+)
+
+// answer is a Result, or what else was asked for.
 type answer struct {
 	Result
-	Assembly string `json:",omitempty"`
+	Assembly string   `json:",omitempty"`
+	Machine  *Machine `json:",omitempty"`
 }
 
 // hello is a child's first answer; the others are an answer each.
@@ -119,10 +129,18 @@ func compile(d *vulkan.Device, q *request) (answer, error) {
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint32(q.SPIRV[i*4:])
 	}
-	p, err := d.CreatePipelines([]vulkan.PipelineInfo{{
-		Name: q.Name, Words: words, Constants: q.Consts, SubgroupSize: q.Wave, FullSubgroups: q.Full, Code: q.Code,
+	info := vulkan.PipelineInfo{
+		Name: q.Name, Words: words, Constants: q.Consts, SubgroupSize: q.Wave, FullSubgroups: q.Full, Code: q.Want == wantAssembly,
 		Bindings: bindings(words),
-	}})
+	}
+	if q.Want == wantMachine {
+		data, err := d.Cached(info)
+		if err == nil {
+			a.Machine, err = machineOf(data)
+		}
+		return a, err
+	}
+	p, err := d.CreatePipelines([]vulkan.PipelineInfo{info})
 	if err != nil {
 		return a, err
 	}
@@ -131,7 +149,7 @@ func compile(d *vulkan.Device, q *request) (answer, error) {
 	if err != nil {
 		return a, err
 	}
-	if a.Figures, err = figures(statistics); err != nil || !q.Code {
+	if a.Figures, err = figures(statistics); err != nil || q.Want != wantAssembly {
 		return a, err
 	}
 	code, err := p[0].Code()

@@ -97,14 +97,14 @@ func start(ctx context.Context, family string) (*process, error) {
 	return p, nil
 }
 
-func (p *process) compile(ctx context.Context, k *Kernel, code bool) (answer, error) {
+func (p *process) compile(ctx context.Context, k *Kernel, what want) (answer, error) {
 	defer context.AfterFunc(ctx, p.kill)()
 	spirv := make([]byte, 0, 4*len(k.Words))
 	for _, w := range k.Words {
 		spirv = binary.LittleEndian.AppendUint32(spirv, w)
 	}
 	var a answer
-	if err := p.send.Encode(request{k.Name, spirv, k.Consts, k.Wave, k.Full, code}); err != nil {
+	if err := p.send.Encode(request{k.Name, spirv, k.Consts, k.Wave, k.Full, what}); err != nil {
 		return a, err
 	}
 	return a, p.recv.Decode(&a)

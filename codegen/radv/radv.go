@@ -165,7 +165,7 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 // ask compiles a kernel for the family or, if the driver cannot, for its stand-in.
 func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
 	if o.has(k) {
-		a, err := o.compile(ctx, k, false)
+		a, err := o.compile(ctx, k, wantFigures)
 		return a.Result, err
 	}
 	if o.standIn == nil {
@@ -195,12 +195,12 @@ func (o *Oracle) has(k *Kernel) bool {
 	return true
 }
 
-func (o *Oracle) compile(ctx context.Context, k *Kernel, code bool) (answer, error) {
+func (o *Oracle) compile(ctx context.Context, k *Kernel, what want) (answer, error) {
 	p, err := o.take(ctx)
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := p.compile(ctx, k, code)
+	a, err := p.compile(ctx, k, what)
 	if err != nil {
 		p.stop()
 		if ctx.Err() != nil {

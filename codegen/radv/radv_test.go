@@ -2,9 +2,12 @@ package radv
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -246,4 +249,98 @@ func TestBadLines(t *testing.T) {
 			t.Errorf("%q parses", bad)
 		}
 	}
+}
+
+// TestMachines reads machine code and where a launch puts addresses, of kernels whose addresses fit into registers, do not fit, and have gaps.
+// It pins Mesa: the driver's cache has the form that Mesa 25.0 gives it.
+func TestMachines(t *testing.T) {
+	for _, family := range []string{"GFX1201", "GFX1200", "NAVI31", "GFX1151"} {
+		o := open(t, family)
+		if !strings.Contains(o.Driver(), "Mesa 25.0.") {
+			t.Errorf("%s: the tests read machine code of Mesa 25.0, the driver is %q", family, o.Driver())
+		}
+		list, err := o.Machines(t.Context(), []Kernel{sums(t, 2, 32), adds(t, 6, true, 32), adds(t, 7, false, 64), adds(t, 14, true, 32)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []Machine{
+			{Wave: 32, Inline: 0xf, InlineAt: 2, PushAt: -1, GridAt: -1},
+			{Wave: 32, Inline: 0x33f, InlineAt: 3, PushAt: 2, GridAt: 11},
+			{Wave: 64, Inline: 0xcf3f, InlineAt: 2, PushAt: -1, GridAt: -1},
+			{Wave: 32, Inline: 0x33f, InlineAt: 3, PushAt: 2, GridAt: 11},
+		} {
+			got := *list[i]
+			const endpgm = 0xbfb00000
+			if got.Rsrc1 == 0 || got.Rsrc2 == 0 || !slices.Contains(got.Code, endpgm) {
+				t.Errorf("%s: kernel %d: %+v", family, i, got)
+			}
+			got.Code, got.Rsrc1, got.Rsrc2 = nil, 0, 0
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: kernel %d: %+v, want %+v", family, i, got, want)
+			}
+		}
+	}
+}
+
+// adds is a kernel of n buffers, two of which it does not read, and a result; it asks for the grid, or not.
+func adds(t *testing.T, n int, grid bool, wave int) Kernel {
+	t.Helper()
+	f, err := kernel.Build("adds", func(b *kernel.Builder) {
+		var x []*kernel.Buffer
+		for i := range n {
+			x = append(x, b.Arg(fmt.Sprint("x", i), kernel.Read))
+		}
+		y := b.Arg("y", kernel.Write)
+		b.Workgroup(b.SpecU32("workgroup", 64))
+		at, total := b.LocalID(), b.F32(0)
+		for i := range n {
+			if i != 3 && i != 6 {
+				total = b.Add(total, x[i].Load(kernel.F32, at))
+			}
+		}
+		if grid {
+			at = b.Add(b.Add(at, b.NumWorkgroups(1)), b.WorkgroupID(1))
+		}
+		y.Store(at, total)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := kernelspirv.Lower(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Kernel{Name: "adds", Words: words, Wave: wave, Full: true}
+}
+
+// FuzzMachineOf: whatever a driver's cache holds is code with its registers, or an error.
+func FuzzMachineOf(f *testing.F) {
+	for _, seed := range [][]byte{nil, make([]byte, 36), cacheOf(recordBytes + 64), cacheOf(recordBytes)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := machineOf(data)
+		if (m == nil) != (err != nil) {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		if m != nil && (len(m.Code) == 0 && len(data) == 0 || m.PushAt >= maxPairRegs || m.InlineAt >= maxPairRegs || m.GridAt >= maxPairRegs) {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// cacheOf is a cache's data with one binary of so many bytes, whose code is all padding.
+func cacheOf(size int) []byte {
+	const body = 80
+	data := make([]byte, body+size)
+	put := func(at, v int) { binary.LittleEndian.PutUint32(data[at:], uint32(v)) }
+	put(objectsAt+4, binaryKey)
+	put(objectsAt+8, size)
+	put(body+sizeAt, size)
+	put(body+codeAt, size-recordBytes)
+	put(body+waveAt, 32)
+	for at := recordBytes; at < size; at += 4 {
+		put(body+at, endOfCode)
+	}
+	return data
 }

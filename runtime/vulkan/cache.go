@@ -53,18 +53,7 @@ func (c *pipelineCache) read(d *Device) []byte {
 }
 
 // PipelineData is what the driver keeps of the pipelines that were made, in its own form; nil where it keeps nothing.
-func (d *Device) PipelineData() []byte {
-	c := &d.cache
-	var size uintptr
-	if c.handle == 0 || d.cmd.GetPipelineCacheData(d.handle, c.handle, &size, nil) != vk.Success || size == 0 {
-		return nil
-	}
-	data := make([]byte, size)
-	if d.cmd.GetPipelineCacheData(d.handle, c.handle, &size, unsafe.Pointer(&data[0])) != vk.Success {
-		return nil
-	}
-	return data[:size]
-}
+func (d *Device) PipelineData() []byte { return d.cacheData(d.cache.handle) }
 
 // save writes the cache if it has changed.
 func (c *pipelineCache) save(d *Device) {
@@ -73,8 +62,8 @@ func (c *pipelineCache) save(d *Device) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	data := d.PipelineData()
-	if data == nil {
+	data := d.cacheData(c.handle)
+	if len(data) == 0 {
 		return
 	}
 	sum := sha256.Sum256(data)
@@ -84,6 +73,42 @@ func (c *pipelineCache) save(d *Device) {
 	if folder, name, err := c.file(d); err == nil && folder.Write(name, data) == nil {
 		c.saved = sum
 	}
+}
+
+// cacheData returns what the driver keeps in a cache, empty if it does not say.
+func (d *Device) cacheData(cache vk.PipelineCache) []byte {
+	var size uintptr
+	if cache == 0 || d.cmd.GetPipelineCacheData(d.handle, cache, &size, nil) != vk.Success || size == 0 {
+		return nil
+	}
+	data := make([]byte, size)
+	if d.cmd.GetPipelineCacheData(d.handle, cache, &size, unsafe.Pointer(&data[0])) != vk.Success {
+		return nil
+	}
+	return data[:size]
+}
+
+// Cached compiles a pipeline into a cache of its own and returns what the driver keeps there. Its form is the driver's.
+func (d *Device) Cached(info PipelineInfo) ([]byte, error) {
+	create := vk.PipelineCacheCreateInfo{SType: vk.StructureTypePipelineCacheCreateInfo}
+	var cache vk.PipelineCache
+	if err := d.cmd.CreatePipelineCache(d.handle, &create, &cache).Err(); err != nil {
+		return nil, d.errorf("pipeline %s: create its cache: %w", info.Name, err)
+	}
+	defer d.cmd.DestroyPipelineCache(d.handle, cache)
+	modules, err := d.shaderModules([]PipelineInfo{info})
+	if err != nil {
+		return nil, err
+	}
+	module := modules[&info.Words[0]]
+	defer d.cmd.DestroyShaderModule(d.handle, module)
+	// Drivers do not keep pipelines that capture anything.
+	p, err := d.createPipeline(&info, module, cache, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Free()
+	return d.cacheData(cache), nil
 }
 
 func (c *pipelineCache) close(d *Device) {

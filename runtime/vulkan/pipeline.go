@@ -60,7 +60,7 @@ func (d *Device) CreatePipelines(infos []PipelineInfo) ([]*Pipeline, error) {
 	for range min(runtime.GOMAXPROCS(0), len(infos)) {
 		workers.Go(func() {
 			for i := range next {
-				pipelines[i], errs[i] = d.createPipeline(&infos[i], modules[&infos[i].Words[0]])
+				pipelines[i], errs[i] = d.createPipeline(&infos[i], modules[&infos[i].Words[0]], d.cache.handle, d.capture(&infos[i]))
 			}
 		})
 	}
@@ -114,7 +114,18 @@ func (d *Device) shaderModules(infos []PipelineInfo) (map[*uint32]vk.ShaderModul
 	return modules, nil
 }
 
-func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule) (*Pipeline, error) {
+// capture are the flags that make the driver keep what Statistics and Code tell.
+func (d *Device) capture(info *PipelineInfo) (flags vk.PipelineCreateFlags) {
+	if d.enabled["pipelineExecutableInfo"] {
+		flags |= vk.PipelineCreateCaptureStatisticsBitKHR
+	}
+	if info.Code {
+		flags |= vk.PipelineCreateCaptureInternalRepresentationsBitKHR
+	}
+	return flags
+}
+
+func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule, cache vk.PipelineCache, flags vk.PipelineCreateFlags) (*Pipeline, error) {
 	stage := vk.PipelineShaderStageCreateInfo{
 		SType:  vk.StructureTypePipelineShaderStageCreateInfo,
 		Stage:  vk.ShaderStageComputeBit,
@@ -140,14 +151,9 @@ func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule) (*Pi
 	}
 	create := vk.ComputePipelineCreateInfo{
 		SType:  vk.StructureTypeComputePipelineCreateInfo,
+		Flags:  flags,
 		Stage:  stage,
 		Layout: d.layout,
-	}
-	if d.enabled["pipelineExecutableInfo"] {
-		create.Flags |= vk.PipelineCreateCaptureStatisticsBitKHR
-	}
-	if info.Code {
-		create.Flags |= vk.PipelineCreateCaptureInternalRepresentationsBitKHR
 	}
 	p := &Pipeline{dev: d}
 	if err := p.bind(info.Bindings); err != nil {
@@ -157,7 +163,7 @@ func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule) (*Pi
 	if p.layout != 0 {
 		create.Layout = p.layout
 	}
-	err := d.cmd.CreateComputePipelines(d.handle, d.cache.handle, 1, &create, &p.handle).Err()
+	err := d.cmd.CreateComputePipelines(d.handle, cache, 1, &create, &p.handle).Err()
 	if err == nil && p.handle == 0 {
 		err = errors.New("the driver reports success and gives no pipeline")
 	}
