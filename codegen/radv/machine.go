@@ -69,7 +69,8 @@ const (
 	gridPair      = 18   // the size of the grid
 	sizeAt        = 1168 // of the whole binary
 	statisticsAt  = 1172 // bytes of statistics, which would be before the code
-	codeAt        = 1176 // bytes of code
+	codeAt        = 1176 // bytes of code, with tables
+	instructionAt = 1180 // bytes of instructions, behind which the driver pads
 	recordBytes   = 1200
 	ldsGranule    = 512
 	maxPairRegs   = 16
@@ -103,8 +104,8 @@ func machineOf(data []byte) (*Machine, error) {
 // machineIn reads the driver's binary.
 func machineIn(data []byte) (*Machine, error) {
 	word := func(at int) uint32 { return binary.LittleEndian.Uint32(data[at:]) }
-	size := int(word(codeAt))
-	if int(word(sizeAt)) != len(data) || word(statisticsAt) != 0 || size%4 != 0 || size < 4*paddingOfCode || recordBytes+size > len(data) {
+	size, end := int(word(codeAt)), int(word(instructionAt))
+	if int(word(sizeAt)) != len(data) || word(statisticsAt) != 0 || size%4 != 0 || end%4 != 0 || end+4*paddingOfCode > size || recordBytes+size > len(data) {
 		return nil, errBinary
 	}
 	first := func(pair, most int) (int, error) {
@@ -134,11 +135,10 @@ func machineIn(data []byte) (*Machine, error) {
 		m.Code[i] = word(recordBytes + 4*i)
 	}
 	for n := range paddingOfCode {
-		if m.Code[len(m.Code)-1-n] != endOfCode {
+		if m.Code[end/4+n] != endOfCode {
 			return nil, errBinary
 		}
 	}
-	m.Code = m.Code[:len(m.Code)-paddingOfCode]
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}

@@ -323,7 +323,7 @@ func FuzzMachineOf(f *testing.F) {
 		if (m == nil) != (err != nil) {
 			t.Fatalf("%+v, %v", m, err)
 		}
-		if m != nil && (len(m.Code) == 0 && len(data) == 0 || m.PushAt >= maxPairRegs || m.InlineAt >= maxPairRegs || m.GridAt >= maxPairRegs) {
+		if m != nil && (len(m.Code) < paddingOfCode || m.PushAt >= maxPairRegs || m.InlineAt >= maxPairRegs || m.GridAt >= maxPairRegs) {
 			t.Errorf("%+v", m)
 		}
 	})
@@ -338,6 +338,7 @@ func cacheOf(size int) []byte {
 	put(objectsAt+8, size)
 	put(body+sizeAt, size)
 	put(body+codeAt, size-recordBytes)
+	put(body+instructionAt, size-recordBytes-4*paddingOfCode)
 	put(body+waveAt, 32)
 	for at := recordBytes; at < size; at += 4 {
 		put(body+at, endOfCode)

@@ -1,0 +1,102 @@
+package rdna
+
+// matmul multiplies matrices of 16 by 16. In gfx11 rows of A and columns of B lie in lanes 0 to 15, and again in those of each further half
+// row, all 16 elements in one lane; of C and D register v has row 2v and, in the upper half of a pair of rows of lanes, row 2v+1 (in waves of 64
+// rows 4v to 4v+3). In gfx12 a lane has half of the elements: of lanes 0 to 15 the first 8, and of C and D register v has row v, and row v+8 in the
+// upper lanes.
+type matmul struct {
+	a     func(b uint64) float64 // of elements of 16 bits
+	float bool
+	short bool // C and D have 16 bits
+	bits  int  // of integers
+}
+
+func (o matmul) run(w *wave, in *Inst) {
+	if w.exec != w.all {
+		w.fail(in, Unsupported, "a product of matrices with lanes off")
+		return
+	}
+	if in.gen == GFX12 && w.lanes != 32 || in.clamp {
+		w.fail(in, Unsupported, "a product of matrices in this form")
+		return
+	}
+	bits := o.bits
+	if o.float {
+		bits = 16
+	}
+	var a, b [16][16]uint64
+	for i := range 16 {
+		for k := range 16 {
+			a[i][k], b[i][k] = w.element(in, 0, i, k, bits), w.element(in, 1, i, k, bits)
+		}
+	}
+	signs := [2]bool{in.src[0].neg, in.src[1].neg}
+	type place struct{ reg, lane, at int }
+	var results [16][16]uint64
+	where := func(i, j int) place {
+		switch {
+		case in.gen == GFX11:
+			rows := w.lanes / 16
+			return place{i / rows, j + 16*(i%rows), 0}
+		case o.short:
+			return place{i % 8 / 2, j + 16*(i/8), 16 * (i % 2)}
+		}
+		return place{i % 8, j + 16*(i/8), 0}
+	}
+	c := &in.src[2]
+	for i := range 16 {
+		for j := range 16 {
+			p := where(i, j)
+			x := c.value
+			if c.code != constant {
+				x = uint64(w.register(c.code + p.reg)[p.lane] >> p.at)
+			}
+			if o.short && in.gen == GFX11 && c.hi {
+				x >>= 16
+			}
+			if !o.float {
+				sum := signed(x)
+				for k := range 16 {
+					sum += fieldOf(uint32(a[i][k]), bits, signs[0]) * fieldOf(uint32(b[j][k]), bits, signs[1])
+				}
+				results[i][j] = low(sum)
+				continue
+			}
+			sum := float64(fval(x & 0xffffffff))
+			if o.short {
+				sum = f16(x & 0xffff)
+			}
+			for k := range 16 {
+				sum += o.a(a[i][k]) * o.a(b[j][k])
+			}
+			if results[i][j] = fbits(float32(sum)); o.short {
+				results[i][j] = toF16(sum, w.rtz16)
+			}
+		}
+	}
+	for i := range 16 {
+		for j := range 16 {
+			p := where(i, j)
+			r := w.register(in.dst.code + p.reg)
+			switch {
+			case o.short && in.gen == GFX11 && c.hi:
+				r[p.lane] = r[p.lane]&0xffff | uint32(results[i][j])<<16
+			case o.short:
+				r[p.lane] = r[p.lane]&^(0xffff<<p.at) | uint32(results[i][j])<<p.at
+			default:
+				r[p.lane] = uint32(results[i][j])
+			}
+		}
+	}
+}
+
+// element is element k of row i of operand 0, or of column i of operand 1.
+func (w *wave) element(in *Inst, operand, i, k, bits int) uint64 {
+	lane, at := i, k
+	if in.gen == GFX12 {
+		lane, at = i+16*(k/8), k%8
+	}
+	each := 32 / bits
+	x := w.register(in.src[operand].code + at/each)[lane]
+	return uint64(x>>(bits*(at%each))) & (1<<bits - 1)
+}

@@ -1,0 +1,472 @@
+package rdna
+
+// memory is where an address leads.
+type memory struct {
+	data   []byte // from the address on
+	buffer int    // its number, -1 if nobody may write there
+	at     int
+}
+
+// find returns the bytes at an address.
+func (w *wave) find(in *Inst, addr uint64, n int, store bool) (memory, bool) {
+	m := w.m
+	within := func(data []byte, base uint64) (memory, bool) {
+		at := addr - base
+		if addr < base || at+uint64(n) > uint64(len(data)) {
+			return memory{}, false
+		}
+		return memory{data[at:], -1, int(at)}, true
+	}
+	switch {
+	case addr >= pushBase:
+		if p, ok := within(m.push, pushBase); ok && !store {
+			return p, true
+		}
+	case addr >= codeBase && addr < codeBase+uint64(len(m.code)):
+		if p, ok := within(m.code, codeBase); ok && !store {
+			return p, true
+		}
+	default:
+		// A launch's addresses are those of Address.
+		b := int(addr/window) - 1
+		if b >= 0 && b < len(m.buffers) {
+			p, ok := within(m.buffers[b].Data, Address(b))
+			if ok && (!store || m.buffers[b].Writable) {
+				if m.buffers[b].Writable {
+					p.buffer = b
+				}
+				return p, true
+			}
+			what := "loads"
+			if store {
+				what = "stores"
+			}
+			w.fail(in, OutOfRegion, "%s %d bytes at %d of %s, which has %d", what, n, int64(addr-Address(b)), m.buffers[b].Name, len(m.buffers[b].Data))
+			return memory{}, false
+		}
+	}
+	w.fail(in, OutOfRegion, "%d bytes at %#x", n, addr)
+	return memory{}, false
+}
+
+func (o scalarLoad) run(w *wave, in *Inst) {
+	base := w.scalar(in.mem.addr, 2)
+	addr := base + uint64(in.imm)
+	if in.mem.saddr != nullReg {
+		addr += uint64(w.scalar32(in.mem.saddr))
+	}
+	if o.bytes >= 4 {
+		addr &^= 3
+	}
+	p, ok := w.find(in, addr, o.bytes, false)
+	if !ok {
+		return
+	}
+	if p.buffer >= 0 && !w.useBuffer(in, p.buffer, p.at, o.bytes, false, false) {
+		return
+	}
+	w.m.counts.ScalarLoads++
+	w.m.counts.ScalarBytes += int64(o.bytes)
+	if o.bytes < 4 {
+		x := little(p.data, o.bytes)
+		if o.signed {
+			x = uint32(extend(uint64(x), 8*o.bytes))
+		}
+		w.setScalar32(in.dst.code, x)
+	}
+	for i := 0; i+4 <= o.bytes; i += 4 {
+		w.setScalar(in.dst.code+i/4, 1, uint64(little(p.data[i:], 4)))
+	}
+	var r regset
+	r.add(in.dst.code, max(1, o.bytes/4))
+	w.begin(scalarCount, pending{fills: r})
+}
+
+// at returns the address of a lane, or its place in shared memory or scratch.
+func (w *wave) at(in *Inst, l int) uint64 {
+	m := &in.mem
+	switch in.row.form {
+	case ds:
+		return uint64(w.register(firstVector + m.addr)[l])
+	case scratch:
+		x := in.imm
+		if m.saddr != nullReg {
+			x += int64(int32(w.scalar32(m.saddr)))
+		}
+		if m.vaddr {
+			x += int64(int32(w.register(firstVector + m.addr)[l]))
+		}
+		return uint64(x)
+	}
+	if in.row.form == mubuf {
+		offset := uint64(in.imm)
+		if m.saddr != nullReg {
+			offset += uint64(w.scalar32(m.saddr))
+		}
+		if m.vaddr {
+			offset += uint64(w.register(firstVector + m.addr)[l])
+		}
+		if records := w.scalar32(m.resource + 2); offset >= uint64(records) {
+			w.fail(in, OutOfRegion, "lane %d: byte %d of a buffer of %d", l, offset, records)
+		}
+		return w.scalar(m.resource, 2)&(1<<48-1) + offset
+	}
+	low := uint64(w.register(firstVector + m.addr)[l])
+	if m.saddr != nullReg {
+		return w.scalar(m.saddr, 2) + low + uint64(in.imm)
+	}
+	return (low | uint64(w.register(firstVector + m.addr + 1)[l])<<32) + uint64(in.imm)
+}
+
+// bypasses reports whether a load asks no cache that other workgroups do not see.
+func (in *Inst) bypasses() bool {
+	if in.gen == GFX12 {
+		return in.mem.scope >= 2
+	}
+	return in.mem.glc && in.mem.dlc
+}
+
+// bytes returns what lies at the address of a lane, in the memory that the instruction uses.
+func (w *wave) bytes(in *Inst, addr uint64, n, l int, store bool) ([]byte, bool) {
+	switch in.row.form {
+	case ds:
+		if addr+uint64(n) > uint64(len(w.g.shared)) {
+			w.fail(in, OutOfRegion, "lane %d: %d bytes at %d of shared memory, which has %d", l, n, addr, len(w.g.shared))
+			return nil, false
+		}
+		if n > 1 && addr%uint64(min(n, 4)) != 0 {
+			w.fail(in, OutOfRegion, "lane %d: %d bytes at %d of shared memory, which is not aligned", l, n, addr)
+			return nil, false
+		}
+		return w.g.shared[addr:], w.useShared(in, int(addr), n, store)
+	case scratch:
+		// Each lane has its own part of what the wave has.
+		each := uint64(len(w.scratch) / w.lanes)
+		if addr+uint64(n) > each {
+			w.fail(in, OutOfRegion, "lane %d: %d bytes at %d of scratch, which has %d", l, n, int64(addr), each)
+			return nil, false
+		}
+		return w.scratch[uint64(l)*each+addr:], true
+	}
+	p, ok := w.find(in, addr, n, store)
+	if !ok {
+		return nil, false
+	}
+	if p.buffer >= 0 && !w.useBuffer(in, p.buffer, p.at, n, store, in.bypasses()) {
+		return nil, false
+	}
+	return p.data, true
+}
+
+// addresses are how many an instruction has, and what it adds to each.
+func (o transfer) addresses(in *Inst) []uint64 {
+	if in.row.form != ds {
+		return zeroOffset
+	}
+	if o.pair > 0 {
+		return []uint64{uint64(in.mem.offsets[0] * o.pair), uint64(in.mem.offsets[1] * o.pair)}
+	}
+	return []uint64{uint64(in.mem.offsets[0] | in.mem.offsets[1]<<8)}
+}
+
+var zeroOffset = []uint64{0}
+
+func (o transfer) run(w *wave, in *Inst) {
+	offsets := o.addresses(in)
+	if o.store && in.row.form != ds {
+		w.issued++
+	}
+	for a, offset := range offsets {
+		data := in.dst.code + a*o.registers()
+		if o.store {
+			data = firstVector + in.mem.data
+			if a == 1 {
+				data = firstVector + in.mem.data2
+			}
+		}
+		for l := range w.lanes {
+			if w.exec>>l&1 == 0 {
+				continue
+			}
+			b, ok := w.bytes(in, w.at(in, l)+offset, o.bytes, l, o.store)
+			if !ok {
+				return
+			}
+			o.move(w, data, l, b)
+		}
+	}
+	w.charge(in, o.bytes*len(offsets), o.store)
+	w.track(in, &o, len(offsets))
+}
+
+// move moves a lane's bytes.
+func (o transfer) move(w *wave, data, l int, b []byte) {
+	if o.bytes >= 4 {
+		for i := range o.bytes / 4 {
+			r := w.register(data + i)
+			if o.store {
+				x := r[l]
+				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
+			} else {
+				r[l] = little(b[4*i:], 4)
+			}
+		}
+		return
+	}
+	r := w.register(data)
+	if o.store {
+		x := r[l]
+		if o.half == 2 {
+			x >>= 16
+		}
+		for i := range o.bytes {
+			b[i] = byte(x >> (8 * i))
+		}
+		return
+	}
+	x := little(b, o.bytes)
+	if o.signed {
+		x = uint32(extend(uint64(x), 8*o.bytes))
+	}
+	switch o.half {
+	case 0:
+		r[l] = x
+	case 1:
+		r[l] = r[l]&^0xffff | x&0xffff
+	case 2:
+		r[l] = r[l]&0xffff | x<<16
+	}
+}
+
+// charge counts an access of all lanes.
+func (w *wave) charge(in *Inst, bytes int, store bool) {
+	lanes := 0
+	for x := w.exec; x != 0; x &= x - 1 {
+		lanes++
+	}
+	n, c := int64(bytes*lanes), &w.m.counts
+	switch {
+	case in.row.form == scratch:
+		c.ScratchBytes += n
+	case in.row.form == ds && store:
+		c.SharedStores++
+		c.SharedBytes += n
+	case in.row.form == ds:
+		c.SharedLoads++
+		c.SharedBytes += n
+	case store:
+		c.GlobalStores++
+		c.StoredBytes += n
+	default:
+		c.GlobalLoads++
+		c.LoadedBytes += n
+	}
+}
+
+// track begins the access of a transfer.
+func (w *wave) track(in *Inst, o *transfer, addresses int) {
+	var p pending
+	if !o.store {
+		p.fills.add(in.dst.code, o.registers()*addresses)
+	}
+	switch {
+	case in.row.form == ds:
+		p.store = o.store
+		for _, offset := range o.addresses(in) {
+			for l := range w.lanes {
+				if w.exec>>l&1 == 1 {
+					p.shared = append(p.shared, span{int(w.at(in, l) + offset), o.bytes})
+				}
+			}
+		}
+		w.begin(sharedCount, p)
+	case o.store:
+		w.begin(storeCount, p)
+	default:
+		w.begin(loadCount, p)
+	}
+}
+
+func (o atomic) run(w *wave, in *Inst) {
+	shared := in.row.form == ds
+	returns := o.returns
+	if !shared {
+		if returns = in.mem.glc; in.gen == GFX12 {
+			returns = in.mem.th&1 == 1
+		}
+		w.publish()
+	}
+	offset := uint64(0)
+	if shared {
+		offset = uint64(in.mem.offsets[0] | in.mem.offsets[1]<<8)
+	}
+	for l := range w.lanes {
+		if w.exec>>l&1 == 0 {
+			continue
+		}
+		addr := w.at(in, l) + offset
+		var b []byte
+		if shared {
+			if addr+uint64(o.bytes) > uint64(len(w.g.shared)) {
+				w.fail(in, OutOfRegion, "lane %d: %d bytes at %d of shared memory, which has %d", l, o.bytes, addr, len(w.g.shared))
+				return
+			}
+			b = w.g.shared[addr:]
+		} else {
+			p, ok := w.find(in, addr, o.bytes, true)
+			if !ok {
+				return
+			}
+			b = p.data
+		}
+		word := func(first int) uint64 {
+			x := uint64(w.register(first)[l])
+			if o.bytes == 8 {
+				x |= uint64(w.register(first + 1)[l]) << 32
+			}
+			return x
+		}
+		x, y := word(firstVector+in.mem.data), uint64(0)
+		switch {
+		case o.two && shared:
+			y = word(firstVector + in.mem.data2)
+		case o.two:
+			y = word(firstVector + in.mem.data + o.bytes/4)
+		}
+		old := uint64(little(b, 4))
+		if o.bytes == 8 {
+			old |= uint64(little(b[4:], 4)) << 32
+		}
+		next := o.f(old, x, y)
+		for i := range o.bytes {
+			b[i] = byte(next >> (8 * i))
+		}
+		if returns {
+			w.register(in.dst.code)[l] = uint32(old)
+			if o.bytes == 8 {
+				w.register(in.dst.code + 1)[l] = uint32(old >> 32)
+			}
+		}
+	}
+	w.m.counts.Atomics++
+	var p pending
+	c := storeCount
+	if returns {
+		p.fills.add(in.dst.code, o.bytes/4)
+		c = loadCount
+	} else if !shared {
+		w.issued++
+	}
+	if shared {
+		c = sharedCount
+	}
+	w.begin(c, p)
+}
+
+func (o lanesMove) run(w *wave, in *Inst) {
+	offset := in.mem.offsets[0] | in.mem.offsets[1]<<8
+	var from, to lanes
+	for l := range w.lanes {
+		if w.exec>>l&1 == 0 {
+			continue
+		}
+		if o.swizzle {
+			from[l] = uint64(w.register(firstVector + in.mem.addr)[l])
+			continue
+		}
+		from[l] = uint64(w.register(firstVector + in.mem.data)[l])
+	}
+	for l := range w.lanes {
+		switch {
+		case o.swizzle && offset&0x8000 == 0: // a mask of ands, ors and xors in 32 lanes
+			at := (l%32&(offset&31) | offset>>5&31) ^ offset>>10&31
+			to[l] = from[l&^31|at]
+		case o.swizzle && offset&0xff00 == 0x8000: // of four
+			to[l] = from[l&^3|offset>>(2*(l%4))&3]
+		case o.swizzle:
+			w.fail(in, Unsupported, "swizzle %#x", offset)
+			return
+		case o.push:
+			if w.exec>>l&1 == 1 {
+				to[int(w.register(firstVector + in.mem.addr)[l]+uint32(offset))/4%w.lanes] = from[l]
+			}
+		default:
+			to[l] = from[int(w.register(firstVector + in.mem.addr)[l]+uint32(offset))/4%w.lanes]
+		}
+	}
+	w.out = to
+	w.store(in, &in.dst, w.exec)
+	var p pending
+	p.fills.add(in.dst.code, 1)
+	w.begin(sharedCount, p)
+}
+
+func (o invalidate) run(w *wave, in *Inst) {
+	if !o.scalar {
+		w.invalidated = w.m.time
+	}
+}
+
+func (writeBack) run(w *wave, in *Inst) { w.issued++; w.begin(storeCount, pending{}) }
+
+// memoryRegisters adds the registers that an instruction of memory uses to those of its fields.
+func (in *Inst) memoryRegisters() {
+	m := &in.mem
+	reads := func(first, n int) { in.reads.add(first, n) }
+	address := func() {
+		switch {
+		case in.row.form == ds:
+			reads(firstVector+m.addr, 1)
+		case in.row.form == mubuf:
+			reads(m.resource, 4)
+			reads(m.saddr, 1)
+			if m.vaddr {
+				reads(firstVector+m.addr, 1)
+			}
+		case in.row.form == scratch:
+			reads(m.saddr, 1)
+			if m.vaddr {
+				reads(firstVector+m.addr, 1)
+			}
+		case m.saddr != nullReg:
+			reads(m.saddr, 2)
+			reads(firstVector+m.addr, 1)
+		default:
+			reads(firstVector+m.addr, 2)
+		}
+	}
+	switch o := in.row.fn.(type) {
+	case scalarLoad:
+		reads(m.addr, 2)
+		reads(m.saddr, 1)
+		in.writes.add(in.dst.code, max(1, o.bytes/4))
+	case transfer:
+		address()
+		n := len(o.addresses(in))
+		switch {
+		case !o.store:
+			in.writes.add(in.dst.code, n*o.registers())
+		default:
+			reads(firstVector+m.data, o.registers())
+			if n == 2 {
+				reads(firstVector+m.data2, o.registers())
+			}
+		}
+	case atomic:
+		address()
+		n := o.bytes / 4
+		if o.two && in.row.form != ds {
+			n *= 2
+		}
+		reads(firstVector+m.data, n)
+		if o.two && in.row.form == ds {
+			reads(firstVector+m.data2, o.bytes/4)
+		}
+	case lanesMove:
+		reads(firstVector+m.addr, 1)
+		if !o.swizzle {
+			reads(firstVector+m.data, 1)
+		}
+		in.writes.add(in.dst.code, 1)
+	}
+}

@@ -1,0 +1,102 @@
+package rdna
+
+// counter is a counter of accesses under way. gfx11 has one for shared memory and scalar loads, which may overtake one another.
+type counter int
+
+const (
+	loadCount counter = iota
+	storeCount
+	sharedCount
+	scalarCount
+	counters
+)
+
+// pending is an access that no wait has seen to its end.
+type pending struct {
+	fills  regset // registers that it writes
+	shared []span // bytes of shared memory that it touches
+	store  bool
+}
+
+type span struct{ at, n int }
+
+type (
+	hint        struct{}
+	unsupported struct{}
+	waitAll     struct{}
+	waitMany    struct{}
+	waitOne     struct{ of counter }
+	waitTwo     struct{ of counter } // and shared memory
+)
+
+// begin notes an access under way.
+func (w *wave) begin(c counter, p pending) {
+	w.queues[c] = append(w.queues[c], p)
+	w.waiting.union(&p.fills)
+}
+
+// wait ends all accesses but the youngest left. Scalar loads overtake one another: of them only 0 says anything.
+func (w *wave) wait(c counter, left int) {
+	q := w.queues[c]
+	if c == scalarCount && left > 0 {
+		return
+	}
+	ended := max(0, len(q)-left)
+	if c == storeCount {
+		w.done += ended
+	}
+	w.queues[c] = append(q[:0], q[ended:]...)
+	w.waiting = regset{}
+	for c := range w.queues {
+		for i := range w.queues[c] {
+			w.waiting.union(&w.queues[c][i].fills)
+		}
+	}
+}
+
+// waitShared is a wait for the one counter that gfx11 has for shared memory and scalar loads.
+func (w *wave) waitShared(left int) {
+	if w.m.Gen == GFX11 {
+		if len(w.queues[scalarCount]) > 0 && left > 0 {
+			return // they may come in any order
+		}
+		w.wait(scalarCount, left)
+	}
+	w.wait(sharedCount, left)
+}
+
+func (o waitOne) run(w *wave, in *Inst) {
+	n := int(uint16(in.imm))
+	if o.of == sharedCount {
+		w.waitShared(n)
+		return
+	}
+	w.wait(o.of, n)
+}
+
+func (o waitTwo) run(w *wave, in *Inst) {
+	w.wait(o.of, int(in.imm>>8&63))
+	w.waitShared(int(in.imm & 63))
+}
+
+func (waitMany) run(w *wave, in *Inst) {
+	w.wait(loadCount, int(in.imm>>10&63))
+	if n := int(in.imm >> 4 & 63); n < 63 {
+		w.waitShared(n)
+	}
+}
+
+func (waitAll) run(w *wave, in *Inst) {
+	for c := range w.queues {
+		w.wait(counter(c), 0)
+	}
+}
+
+// checkWaited faults an instruction that uses a register which an access under way fills.
+func (w *wave) checkWaited(in *Inst) {
+	if code, is := w.waiting.meets(&in.reads); is {
+		w.fail(in, Unwaited, "reads %s, which a load under way fills", registerName(code))
+	} else if code, is := w.waiting.meets(&in.writes); is {
+		w.fail(in, Unwaited, "writes %s, which a load under way fills", registerName(code))
+	}
+}
