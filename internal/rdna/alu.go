@@ -14,7 +14,7 @@ func runner(in *Inst) func(w *wave, in *Inst) {
 		if f := scalarRunner(in.row.fn); f != nil {
 			return f
 		}
-	} else if f := laneRunner(in.row.fn); f != nil {
+	} else if f := laneRunner(in.row.saturating(in)); f != nil {
 		return f
 	}
 	if r, ok := in.row.fn.(runs); ok {
@@ -22,6 +22,30 @@ func runner(in *Inst) func(w *wave, in *Inst) {
 	}
 	return nil
 }
+
+// saturating returns the row's function, or what it is where an integer result is clamped; nil if that is not known.
+func (r *row) saturating(in *Inst) any {
+	if !in.clamp || in.dst.t.float() {
+		return r.fn
+	}
+	f, ok := saturated[r.name[in.gen]]
+	if !ok {
+		return nil
+	}
+	return f
+}
+
+// saturated are sums that are clamped to the range of their type.
+var saturated = map[string]lane2{
+	"v_add_nc_u32": func(a, b uint32) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) },
+	"v_sub_nc_u32": func(a, b uint32) uint32 { return a - min(a, b) },
+	"v_add_nc_i32": func(a, b uint32) uint32 { return saturate(int64(int32(a)) + int64(int32(b))) },
+	"v_sub_nc_i32": func(a, b uint32) uint32 { return saturate(int64(int32(a)) - int64(int32(b))) },
+	"v_add_nc_u16": func(a, b uint32) uint32 { return min(a&0xffff+b&0xffff, math.MaxUint16) },
+	"v_sub_nc_u16": func(a, b uint32) uint32 { return a&0xffff - min(a&0xffff, b&0xffff) },
+}
+
+func saturate(x int64) uint32 { return uint32(max(min(x, math.MaxInt32), math.MinInt32)) }
 
 // fetch reads operand i of all lanes, with its signs.
 func (w *wave) fetch(in *Inst, i int) *lanes {
@@ -260,10 +284,6 @@ func laneRunner(fn any) func(w *wave, in *Inst) {
 		return nil
 	}
 	return func(w *wave, in *Inst) {
-		if in.clamp && !in.dst.t.float() {
-			w.fail(in, Unsupported, "an integer that is clamped")
-			return
-		}
 		on := w.operands(in)
 		each(w, in)
 		w.store(in, &in.dst, on)

@@ -184,7 +184,7 @@ func (d *decoder) flag(n int) bool        { return d.w>>n&1 == 1 }
 // source reads an operand. Its literal, if any, is the word behind those that the instruction has so far: all literals of an instruction are
 // the same word.
 func (d *decoder) source(code int, t typ, lit *uint32) operand {
-	o := operand{t: t, code: code}
+	o := operand{t: t, code: code, raw: code}
 	switch v, ok := inlineConstant(code, t); {
 	case code < scalars || code >= firstVector || code == sccCode:
 	case ok:
@@ -225,7 +225,7 @@ func (d *decoder) sources(codes ...int) {
 			o = d.in.dst
 			o.t = t
 		case row.at[i] == literal:
-			o = operand{t: t, code: constant, value: literalConstant(lit, t)}
+			o = operand{t: t, code: constant, raw: literalCode, value: literalConstant(lit, t)}
 		case row.at[i] == carry && !d.in.long:
 			o = operand{t: mask, code: vccLo}
 		case fields < len(codes):
@@ -440,7 +440,7 @@ func (d *decoder) vopd() {
 			case result:
 				x.src = append(x.src, operand{t: t, code: x.dst.code})
 			case literal:
-				x.src = append(x.src, operand{t: t, code: constant, value: literalConstant(lit, t)})
+				x.src = append(x.src, operand{t: t, code: constant, raw: literalCode, value: literalConstant(lit, t)})
 			case carry:
 				x.src = append(x.src, operand{t: mask, code: vccLo})
 			default:
@@ -457,7 +457,7 @@ func (d *decoder) vopd() {
 	}
 	words := in.words
 	*in = *x
-	in.words, in.second = words, y
+	in.words, in.second, in.half, y.half = words, y, true, true
 }
 
 // byName finds rows.
@@ -527,6 +527,7 @@ func (d *decoder) mubuf() {
 		in.imm = int64(d.bits(11, 0))
 	}
 	m.data = in.dst.code - firstVector
+	m.soffset = m.saddr
 	if x, ok := inlineConstant(m.saddr, b32); ok {
 		m.saddr, in.imm = nullReg, in.imm+int64(x)
 	}

@@ -19,6 +19,7 @@ const (
 type operand struct {
 	t     typ
 	code  int    // of a register, constant else
+	raw   int    // the code in the instruction
 	value uint64 // of a constant
 	neg   bool   // minus, of a packed operand in its low result
 	abs   bool
@@ -57,6 +58,7 @@ type Inst struct {
 	imm       int64 // of SOPK, SOPP, SMEM, and offsets of memory
 	mem       access
 	second    *Inst // of VOPD
+	half      bool  // of VOPD
 
 	reads, writes regset
 	run           func(w *wave, in *Inst)
@@ -66,6 +68,7 @@ type Inst struct {
 type access struct {
 	addr, data, data2 int // numbers of vector registers
 	saddr             int // a scalar register, nullReg for none
+	soffset           int // the operand code of saddr, of buffers
 	resource          int // the first of four registers of a buffer's descriptor
 	offsets           [2]int
 	vaddr             bool // of scratch and buffers: addr counts

@@ -38,6 +38,8 @@ type Launch struct {
 	Workgroup int // lanes, all along x
 	// Args are buffers by the order of their addresses in the push constants.
 	Args []*Buffer
+	// Ahead says that the kernel loads from buffers what others may be storing, and uses nothing of it then: such loads return noise.
+	Ahead bool
 	// Limit is how many instructions the launch takes at most; 0 is a thousand million.
 	Limit int64
 }

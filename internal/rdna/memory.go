@@ -63,7 +63,10 @@ func (o scalarLoad) run(w *wave, in *Inst) {
 		return
 	}
 	if p.buffer >= 0 && !w.useBuffer(in, p.buffer, p.at, o.bytes, false, false) {
-		return
+		if w.fault != nil {
+			return
+		}
+		p.data = w.noise(o.bytes)
 	}
 	w.m.counts.ScalarLoads++
 	w.m.counts.ScalarBytes += int64(o.bytes)
@@ -123,7 +126,7 @@ func (in *Inst) bypasses() bool {
 	if in.gen == GFX12 {
 		return in.mem.scope >= 2
 	}
-	return in.mem.glc && in.mem.dlc
+	return in.mem.glc
 }
 
 // bytes returns what lies at the address of a lane, in the memory that the instruction uses.
@@ -152,10 +155,22 @@ func (w *wave) bytes(in *Inst, addr uint64, n, l int, store bool) ([]byte, bool)
 	if !ok {
 		return nil, false
 	}
-	if p.buffer >= 0 && !w.useBuffer(in, p.buffer, p.at, n, store, in.bypasses()) {
-		return nil, false
+	if p.buffer < 0 || w.useBuffer(in, p.buffer, p.at, n, store, in.bypasses()) {
+		return p.data, true
 	}
-	return p.data, true
+	if w.fault == nil { // loaded ahead
+		return w.noise(n), true
+	}
+	return nil, false
+}
+
+// noise is what a load ahead may find.
+func (w *wave) noise(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(w.m.garbage() >> (8 * (i % 4)))
+	}
+	return b
 }
 
 // addresses are how many an instruction has, and what it adds to each.
@@ -172,11 +187,20 @@ func (o transfer) addresses(in *Inst) []uint64 {
 var zeroOffset = []uint64{0}
 
 func (o transfer) run(w *wave, in *Inst) {
-	offsets := o.addresses(in)
 	if o.store && in.row.form != ds {
 		w.issued++
 	}
+	// All addresses are read first: what is loaded may come to where they are.
+	var where [2]lanes
+	offsets := o.addresses(in)
 	for a, offset := range offsets {
+		for l := range w.lanes {
+			if w.exec>>l&1 == 1 {
+				where[a][l] = w.at(in, l) + offset
+			}
+		}
+	}
+	for a := range offsets {
 		data := in.dst.code + a*o.registers()
 		if o.store {
 			data = firstVector + in.mem.data
@@ -188,7 +212,7 @@ func (o transfer) run(w *wave, in *Inst) {
 			if w.exec>>l&1 == 0 {
 				continue
 			}
-			b, ok := w.bytes(in, w.at(in, l)+offset, o.bytes, l, o.store)
+			b, ok := w.bytes(in, where[a][l], o.bytes, l, o.store)
 			if !ok {
 				return
 			}
@@ -196,7 +220,7 @@ func (o transfer) run(w *wave, in *Inst) {
 		}
 	}
 	w.charge(in, o.bytes*len(offsets), o.store)
-	w.track(in, &o, len(offsets))
+	w.track(in, &o, where[:len(offsets)])
 }
 
 // move moves a lane's bytes.
@@ -264,18 +288,18 @@ func (w *wave) charge(in *Inst, bytes int, store bool) {
 }
 
 // track begins the access of a transfer.
-func (w *wave) track(in *Inst, o *transfer, addresses int) {
+func (w *wave) track(in *Inst, o *transfer, where []lanes) {
 	var p pending
 	if !o.store {
-		p.fills.add(in.dst.code, o.registers()*addresses)
+		p.fills.add(in.dst.code, o.registers()*len(where))
 	}
 	switch {
 	case in.row.form == ds:
 		p.store = o.store
-		for _, offset := range o.addresses(in) {
+		for a := range where {
 			for l := range w.lanes {
 				if w.exec>>l&1 == 1 {
-					p.shared = append(p.shared, span{int(w.at(in, l) + offset), o.bytes})
+					p.shared = append(p.shared, span{int(where[a][l]), o.bytes})
 				}
 			}
 		}
@@ -287,13 +311,21 @@ func (w *wave) track(in *Inst, o *transfer, addresses int) {
 	}
 }
 
+// returns reports whether an atomic instruction gives what was there before.
+func (in *Inst) returns(o atomic) bool {
+	switch {
+	case in.row.form == ds:
+		return o.returns
+	case in.gen == GFX12:
+		return in.mem.th&1 == 1
+	}
+	return in.mem.glc
+}
+
 func (o atomic) run(w *wave, in *Inst) {
 	shared := in.row.form == ds
-	returns := o.returns
+	returns := in.returns(o)
 	if !shared {
-		if returns = in.mem.glc; in.gen == GFX12 {
-			returns = in.mem.th&1 == 1
-		}
 		w.publish()
 	}
 	offset := uint64(0)
@@ -455,6 +487,9 @@ func (in *Inst) memoryRegisters() {
 	case atomic:
 		address()
 		n := o.bytes / 4
+		if in.returns(o) {
+			in.writes.add(in.dst.code, n)
+		}
 		if o.two && in.row.form != ds {
 			n *= 2
 		}

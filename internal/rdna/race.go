@@ -144,13 +144,17 @@ func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 	return seen && int(c.number) <= other.published[c.wave], w.invalidated > mine.seen
 }
 
-// useBuffer notes an access to a writable buffer and faults one that nothing orders.
+// useBuffer notes an access to a writable buffer and faults one that nothing orders. Of a launch that loads ahead such a load only
+// returns false: what it finds must not matter.
 func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 	s := &w.m.shadows[b]
 	for i := at; i < at+n; i++ {
 		c := s.cell(i)
 		if c.group != 0 {
 			ordered, fresh := w.ordered(c)
+			if w.m.Ahead && !store && (!ordered || !fresh && !bypass) {
+				return false
+			}
 			if !ordered {
 				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d stores", i, w.m.buffers[b].Name, c.wave, c.group-1)
 				return false
@@ -164,7 +168,7 @@ func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 			c.readGroup, c.readWave, c.readSignals = int32(w.g.number)+1, int32(w.id), int32(w.signals)
 			continue
 		}
-		if r := *c; r.readGroup != 0 {
+		if r := *c; r.readGroup != 0 && !w.m.Ahead {
 			read := cell{group: r.readGroup, wave: r.readWave, signals: r.readSignals, number: -1}
 			if ordered, _ := w.ordered(&read); !ordered {
 				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d reads", i, w.m.buffers[b].Name, r.readWave, r.readGroup-1)

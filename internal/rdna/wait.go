@@ -54,12 +54,10 @@ func (w *wave) wait(c counter, left int) {
 	}
 }
 
-// waitShared is a wait for the one counter that gfx11 has for shared memory and scalar loads.
+// waitShared is a wait for the one counter that gfx11 has for shared memory and scalar loads. Where at most so many of both are under way, at most
+// so many of each are.
 func (w *wave) waitShared(left int) {
 	if w.m.Gen == GFX11 {
-		if len(w.queues[scalarCount]) > 0 && left > 0 {
-			return // they may come in any order
-		}
 		w.wait(scalarCount, left)
 	}
 	w.wait(sharedCount, left)
@@ -92,11 +90,30 @@ func (waitAll) run(w *wave, in *Inst) {
 	}
 }
 
-// checkWaited faults an instruction that uses a register which an access under way fills.
+// checkWaited faults an instruction that uses a register which an access under way fills. Accesses of one kind end in their order, so
+// that a second may fill what the first does.
 func (w *wave) checkWaited(in *Inst) {
 	if code, is := w.waiting.meets(&in.reads); is {
 		w.fail(in, Unwaited, "reads %s, which a load under way fills", registerName(code))
-	} else if code, is := w.waiting.meets(&in.writes); is {
-		w.fail(in, Unwaited, "writes %s, which a load under way fills", registerName(code))
+		return
+	}
+	code, is := w.waiting.meets(&in.writes)
+	if !is {
+		return
+	}
+	own := counters
+	switch in.row.form {
+	case global, scratch, mubuf:
+		own = loadCount
+	case ds:
+		own = sharedCount
+	}
+	for c := range w.queues {
+		for i := range w.queues[c] {
+			if _, is := w.queues[c][i].fills.meets(&in.writes); is && counter(c) != own {
+				w.fail(in, Unwaited, "writes %s, which a load under way fills", registerName(code))
+				return
+			}
+		}
 	}
 }

@@ -1,0 +1,98 @@
+// Package emulate runs kernels as AMD's GPUs would, without one: Mesa's compiler makes their machine code (package radv), and
+// internal/rdna executes it.
+package emulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/rdna"
+)
+
+// ErrNoCode says that the driver makes no code of the kernel for the device, such as of matrices for RDNA4.
+var ErrNoCode = errors.New("the driver makes no code of it for this device")
+
+// Device is an AMD device that is emulated. Its methods may be called from several goroutines.
+type Device struct {
+	gen    rdna.Gen
+	oracle *radv.Oracle
+
+	mu   sync.Mutex
+	made map[string]*compiled
+}
+
+type compiled struct {
+	once    sync.Once
+	kernel  *rdna.Kernel
+	program *rdna.Program
+	err     error
+}
+
+// Open starts Mesa's compiler for a target.
+func Open(ctx context.Context, on *target.Target) (*Device, error) {
+	if on.AMD == nil {
+		return nil, fmt.Errorf("%s is not an AMD device", on.Name)
+	}
+	o, err := radv.Open(ctx, on.AMD.Family, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{gen: rdna.GFX11, oracle: o, made: map[string]*compiled{}}
+	if strings.HasPrefix(on.AMD.Family, "GFX12") {
+		d.gen = rdna.GFX12
+	}
+	return d, nil
+}
+
+// Close ends the compiler.
+func (d *Device) Close() { d.oracle.Close() }
+
+// Gen is the generation of the device's instructions.
+func (d *Device) Gen() rdna.Gen { return d.gen }
+
+// Code returns the machine code of a kernel, decoded.
+func (d *Device) Code(ctx context.Context, k *radv.Kernel) (*rdna.Kernel, *rdna.Program, error) {
+	id := radv.Line(k, &radv.Result{})
+	d.mu.Lock()
+	c := d.made[id]
+	if c == nil {
+		c = &compiled{}
+		d.made[id] = c
+	}
+	d.mu.Unlock()
+	c.once.Do(func() {
+		list, err := d.oracle.Machines(ctx, []radv.Kernel{*k})
+		switch {
+		case err != nil:
+			c.err = err
+		case list[0] == nil:
+			c.err = ErrNoCode
+		default:
+			m := rdna.Kernel(*list[0])
+			c.kernel = &m
+			if c.program, c.err = rdna.Decode(d.gen, m.Wave, m.Code); c.err != nil {
+				c.err = fmt.Errorf("%s: %w", k.Name, c.err)
+			}
+		}
+	})
+	return c.kernel, c.program, c.err
+}
+
+// Run launches a kernel. The launch has all but what comes from the kernel's code.
+func (d *Device) Run(ctx context.Context, k *radv.Kernel, l rdna.Launch) (rdna.Counts, error) {
+	m, p, err := d.Code(ctx, k)
+	if err != nil {
+		return rdna.Counts{}, err
+	}
+	l.Gen, l.Kernel, l.Program = d.gen, m, p
+	n, err := rdna.Run(&l)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", k.Name, err)
+	}
+	return n, err
+}
