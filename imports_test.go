@@ -47,10 +47,11 @@ var layers = []struct {
 	{"codegen/kernels/recurrent", append(familyUses, "codegen/kernels/weight")},
 	{"codegen/kernels/rowwise", append(familyUses, "codegen/kernels/weight")},
 	// What runs kernels in tests has a device.
-	{"codegen/kernels/kerneltest", []string{"codegen/kernel", "codegen/kernels", "codegen/kernels/weight", "codegen/strategy", "codegen/target", "internal/synth", "ir", "plans", "runtime/vulkan", "spirv"}},
+	{"codegen/kernels/kerneltest", []string{"codegen/kernel", "codegen/kernels", "codegen/kernels/weight", "codegen/radv", "codegen/strategy", "codegen/target", "internal/rdna", "internal/synth", "ir", "plans", "runtime/vulkan", "spirv"}},
 	{"codegen/strategy", []string{"codegen/kernels", "codegen/target", "ir", "plans"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
+	{"codegen/radv/emulate", []string{"codegen/radv", "codegen/target", "internal/rdna"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},

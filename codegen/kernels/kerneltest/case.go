@@ -290,6 +290,9 @@ func (c Case) CheckOn(t testing.TB, on *target.Target) {
 	for _, k := range Different(c.Candidates(t, c.Site(t, on))) {
 		Builds(t, on, max(on.Shared, on.Asked), k)
 	}
+	if launch, ok := Emulated(on); ok {
+		c.FirstOf(t, on, launch)
+	}
 }
 
 // CheckWidths runs the test with 8, 4, 2 and 1 rows: rows must come out the same in the interpreter. The device has 8.

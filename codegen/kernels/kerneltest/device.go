@@ -18,8 +18,8 @@ type device struct {
 	open func(run func() (int, error)) (int, error)
 	// fits reports whether it has the kernel's subgroups and matrices.
 	fits func(c kernels.Candidate, f *kernel.Func) bool
-	// run runs a module over buffers, one an argument; arguments of one value are the same bytes.
-	run func(t testing.TB, c kernels.Candidate, spec map[uint32]uint32, module []uint32, args [][]byte)
+	// run runs a launch's module over buffers, one an argument; arguments of one value are the same bytes.
+	run func(l *launchOf, args [][]byte)
 	// most is how many operations a module has at most that it runs.
 	most, mostShort int
 
@@ -30,7 +30,7 @@ type device struct {
 }
 
 // devices are asked in turn; what none of them runs, the interpreter does.
-var devices = []*device{&mesa.device}
+var devices = []*device{&mesa.device, &gpus[0].device, &gpus[1].device}
 
 // largest is how many operations a module has at most that the device runs.
 func (d *device) largest() int {

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
+	"github.com/zincc-dev/zincc/codegen/radv"
 )
 
 // Main is the TestMain of a package that holds kernels. spare are the barriers that order nothing which others do not order.
 func Main(m *testing.M, spare ...racetest.Spare) {
+	radv.Main()
 	run := func() (int, error) {
 		code, err := racetest.Main(m.Run, spare...)
 		if err == nil && code == 0 && racetest.All() && !testing.Short() {

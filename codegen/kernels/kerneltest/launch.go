@@ -70,7 +70,7 @@ func (l *launchOf) on(takes func(d *device, c kernels.Candidate, f *kernel.Func)
 			l.interpret(sizes, data)
 		}
 		values, args := l.buffers(sizes, data)
-		d.run(l.t, l.c, l.spec, l.module, args)
+		d.run(l, args)
 		return values
 	}
 	return l.interpret(sizes, data)

@@ -3,7 +3,6 @@ package kerneltest
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 	"unsafe"
 
@@ -57,9 +56,10 @@ func (d *llvmpipeDevice) has(c kernels.Candidate, f *kernel.Func) bool {
 	return (c.Wave == 0 || c.Wave == lanes) && !f.Fragments
 }
 
-func (d *llvmpipeDevice) compute(t testing.TB, c kernels.Candidate, spec map[uint32]uint32, module []uint32, args [][]byte) {
+func (d *llvmpipeDevice) compute(l *launchOf, args [][]byte) {
+	t, c := l.t, l.c
 	t.Helper()
-	pipelines, err := d.vulkan.CreatePipelines([]vulkan.PipelineInfo{{Name: c.Kernel, Words: module, Constants: spec, FullSubgroups: true}})
+	pipelines, err := d.vulkan.CreatePipelines([]vulkan.PipelineInfo{{Name: c.Kernel, Words: l.module, Constants: l.spec, FullSubgroups: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

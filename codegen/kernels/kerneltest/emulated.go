@@ -1,0 +1,132 @@
+package kerneltest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/radv/emulate"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/rdna"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// everything makes the emulated GPUs run every kernel that their targets may choose, once, whatever its size.
+var everything = flag.Bool("emulate", false, "emulate every kernel of AMD's targets")
+
+// gpu is one of AMD's, whose machine code is executed without it. Code is the driver's compiler's for the device.
+type gpu struct {
+	device
+	once sync.Once
+	emu  *emulate.Device
+	err  error
+	ran  sync.Map // kernels that everything has run
+}
+
+// gpus are emulated; the two others of the table have the instructions of these, and everything runs them, too.
+var gpus = []*gpu{newGPU("gfx1201"), newGPU("gfx1100"), newGPU("gfx1200"), newGPU("gfx1151")}
+
+// sampled are how many of them take part where not everything is emulated.
+const sampled = 2
+
+func newGPU(name string) *gpu {
+	g := &gpu{}
+	g.name, g.open, g.fits, g.run = name, g.with, g.has, g.compute
+	g.most, g.mostShort = 1500, 250
+	return g
+}
+
+// with closes what the tests have opened.
+func (g *gpu) with(run func() (int, error)) (int, error) {
+	code, err := run()
+	if g.emu != nil {
+		g.emu.Close()
+	}
+	return code, err
+}
+
+// has reports whether the GPU has the kernel's subgroups. Matrices are those of its own candidates: see CheckOn.
+func (g *gpu) has(c kernels.Candidate, f *kernel.Func) bool {
+	return (c.Wave == 32 || c.Wave == 64) && !f.Fragments
+}
+
+// opened is the GPU, with the driver's compiler for it.
+func (g *gpu) opened(t testing.TB) *emulate.Device {
+	t.Helper()
+	g.once.Do(func() { g.emu, g.err = emulate.Open(context.Background(), Lookup(t, g.name)) })
+	if g.err != nil {
+		t.Fatalf("%s: %v", g.name, g.err)
+	}
+	return g.emu
+}
+
+// compute runs a module. What waits or barriers leave open fails the test.
+func (g *gpu) compute(l *launchOf, args [][]byte) {
+	l.t.Helper()
+	size, err := l.f.WorkgroupSize(l.spec)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	launch := rdna.Launch{Grid: l.c.Grid, Workgroup: int(size), Ahead: l.f.LoadsAhead()}
+	buffers := map[*byte]*rdna.Buffer{}
+	for i, a := range args {
+		b := buffers[unsafe.SliceData(a)]
+		if b == nil {
+			b = &rdna.Buffer{Name: l.f.Args[i].Name, Data: a}
+			buffers[unsafe.SliceData(a)] = b
+		}
+		b.Writable = b.Writable || l.f.Args[i].Access&kernel.Write != 0
+		launch.Args = append(launch.Args, b)
+	}
+	k := radv.Kernel{Name: l.c.Kernel, Words: l.module, Consts: l.spec, Wave: l.c.Wave, Full: int(size)%l.c.Wave == 0}
+	_, err = g.opened(l.t).Run(l.t.Context(), &k, launch)
+	if err != nil && !errors.Is(err, emulate.ErrNoCode) {
+		l.t.Fatalf("%s: %v", g.name, err)
+	}
+}
+
+// Emulated returns what runs candidates of an AMD target on its GPU: those that show it something, or all. Of others, and of those that the
+// driver makes no code of, there are no results.
+func Emulated(on *target.Target) (Launcher, bool) {
+	for i, g := range gpus {
+		if g.name == on.Name && (i < sampled || *everything) {
+			return g.launch, true
+		}
+	}
+	return nil, false
+}
+
+func (g *gpu) launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
+	t.Helper()
+	l := newLaunch(t, c)
+	if !g.takes(l) {
+		return nil
+	}
+	size, err := l.f.WorkgroupSize(l.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := radv.Kernel{Name: c.Kernel, Words: l.module, Consts: l.spec, Wave: c.Wave, Full: int(size)%c.Wave == 0}
+	if _, _, err := g.opened(t).Code(t.Context(), &k); errors.Is(err, emulate.ErrNoCode) {
+		return nil
+	}
+	values, args := l.buffers(sizes, data)
+	g.compute(l, args)
+	return values
+}
+
+// takes reports whether the GPU runs a candidate of its own.
+func (g *gpu) takes(l *launchOf) bool {
+	if *everything {
+		_, had := g.ran.LoadOrStore(fmt.Sprint(l.c.Kernel, l.c.Wave), true)
+		return !had
+	}
+	return g.shows(l.c, l.f)
+}
