@@ -79,6 +79,27 @@ type access struct {
 // Name is the instruction's name without a suffix for its encoding.
 func (in *Inst) Name() string { return in.row.name[in.gen] }
 
+// Waits reports whether the instruction waits for accesses that are under way.
+func (in *Inst) Waits() bool {
+	switch in.row.fn.(type) {
+	case waitOne, waitTwo, waitMany, waitAll:
+		return true
+	}
+	return false
+}
+
+// Barrier reports whether the instruction signals a barrier, waits for one, or both.
+func (in *Inst) Barrier() bool {
+	switch in.row.fn.(type) {
+	case barrierSignal, barrierWait, barrierBoth:
+		return true
+	}
+	return false
+}
+
+// Words is how many words the instruction has.
+func (in *Inst) Words() int { return len(in.words) }
+
 // regset is a set of registers: the scalar ones and then those of lanes.
 type regset [(scalars + vectors) / 64]uint64
 

@@ -40,6 +40,9 @@ type Launch struct {
 	Args []*Buffer
 	// Ahead says that the kernel loads from buffers what others may be storing, and uses nothing of it then: such loads return noise.
 	Ahead bool
+	// Seen, if there is one, has an entry for each word of the code, and gets those of instructions that have had an effect: of waits, those
+	// that ended an access; of barriers and all others, those that were executed.
+	Seen []bool
 	// Limit is how many instructions the launch takes at most; 0 is a thousand million.
 	Limit int64
 }
@@ -329,6 +332,9 @@ func (w *wave) run() {
 		w.count(in)
 		if w.waiting != (regset{}) {
 			w.checkWaited(in)
+		}
+		if w.m.Seen != nil && in.row.class != waits {
+			w.m.Seen[in.PC] = true
 		}
 		if _, is := in.row.fn.(barrierWait); is {
 			return

@@ -42,6 +42,9 @@ func (w *wave) wait(c counter, left int) {
 		return
 	}
 	ended := max(0, len(q)-left)
+	if ended > 0 && w.m.Seen != nil {
+		w.m.Seen[w.pc] = true
+	}
 	if c == storeCount {
 		w.done += ended
 	}

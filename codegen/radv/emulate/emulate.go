@@ -83,13 +83,15 @@ func (d *Device) Code(ctx context.Context, k *radv.Kernel) (*rdna.Kernel, *rdna.
 	return c.kernel, c.program, c.err
 }
 
-// Run launches a kernel. The launch has all but what comes from the kernel's code.
+// Run launches a kernel. The launch has all but what comes from the kernel's code; a kernel and a program that it has stay.
 func (d *Device) Run(ctx context.Context, k *radv.Kernel, l rdna.Launch) (rdna.Counts, error) {
-	m, p, err := d.Code(ctx, k)
-	if err != nil {
-		return rdna.Counts{}, err
+	l.Gen = d.gen
+	if l.Kernel == nil {
+		var err error
+		if l.Kernel, l.Program, err = d.Code(ctx, k); err != nil {
+			return rdna.Counts{}, err
+		}
 	}
-	l.Gen, l.Kernel, l.Program = d.gen, m, p
 	n, err := rdna.Run(&l)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", k.Name, err)
