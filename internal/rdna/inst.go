@@ -97,8 +97,8 @@ func (in *Inst) Barrier() bool {
 	return false
 }
 
-// Words is how many words the instruction has.
-func (in *Inst) Words() int { return len(in.words) }
+// Code are the words of the instruction.
+func (in *Inst) Code() []uint32 { return in.words }
 
 // regset is a set of registers: the scalar ones and then those of lanes.
 type regset [(scalars + vectors) / 64]uint64

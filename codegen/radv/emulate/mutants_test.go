@@ -145,7 +145,7 @@ const nop = 0xbf800000
 func (x *trial) without(list ...*rdna.Inst) []uint32 {
 	code := slices.Clone(x.code.Code)
 	for _, in := range list {
-		for i := range in.Words() {
+		for i := range in.Code() {
 			code[in.PC+i] = nop
 		}
 	}
