@@ -544,18 +544,24 @@ func (d *decoder) finish() {
 			continue
 		}
 		if x.dst.t != none && in.row.form < smem || x.row.form >= vop1 && x.row.form <= vop3p {
-			in.writes.add(x.dst.code, x.dst.t.registers(in.wave))
+			in.use(&in.writes, x.dst.code, x.dst.t.registers(in.wave))
 		}
 		if x.sdst.t != none {
-			in.writes.add(x.sdst.code, x.sdst.t.registers(in.wave))
+			in.use(&in.writes, x.sdst.code, x.sdst.t.registers(in.wave))
 		}
 		for i := range x.src {
 			if o := &x.src[i]; o.code != constant {
-				in.reads.add(o.code, o.t.registers(in.wave))
+				in.use(&in.reads, o.code, o.t.registers(in.wave))
 			}
 		}
 	}
+	if _, is := in.row.fn.(divFmas); is {
+		in.use(&in.reads, vccLo, in.wave/32)
+	}
 	in.memoryRegisters()
+	if in.beyond {
+		d.fail("%s: a register beyond the last", in.Name())
+	}
 	in.run = runner(in)
 	if in.run == nil {
 		d.fail("%s: nothing executes it", in.Name())

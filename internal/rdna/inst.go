@@ -61,6 +61,7 @@ type Inst struct {
 	half      bool  // of VOPD
 
 	reads, writes regset
+	beyond        bool // the last register
 	run           func(w *wave, in *Inst)
 }
 
@@ -78,6 +79,13 @@ type access struct {
 
 // Name is the instruction's name without a suffix for its encoding.
 func (in *Inst) Name() string { return in.row.name[in.gen] }
+
+// use adds registers to those that the instruction reads or writes.
+func (in *Inst) use(set *regset, code, n int) {
+	if !set.add(code, n) {
+		in.beyond = true
+	}
+}
 
 // Waits reports whether the instruction waits for accesses that are under way.
 func (in *Inst) Waits() bool {
@@ -103,18 +111,22 @@ func (in *Inst) Code() []uint32 { return in.words }
 // regset is a set of registers: the scalar ones and then those of lanes.
 type regset [(scalars + vectors) / 64]uint64
 
-func (s *regset) add(code, n int) {
-	if code == nullReg {
-		return
+// add adds registers and reports whether there are such.
+func (s *regset) add(code, n int) bool {
+	if code == nullReg || code == sccCode {
+		return true
 	}
+	end := scalars
 	if code >= firstVector {
-		code += scalars - firstVector
-	} else if code+n > scalars {
-		return
+		code, end = code+scalars-firstVector, scalars+vectors
 	}
-	for i := code; i < code+n && i < scalars+vectors; i++ {
+	if code < 0 || code+n > end {
+		return false
+	}
+	for i := code; i < code+n; i++ {
 		s[i/64] |= 1 << (i % 64)
 	}
+	return true
 }
 
 func (s *regset) union(t *regset) {

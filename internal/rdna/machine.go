@@ -343,11 +343,8 @@ func (w *wave) run() {
 			w.signal()
 			return
 		}
-		pc := w.pc
+		w.pc += len(in.words)
 		in.run(w, in)
-		if w.pc == pc {
-			w.pc += len(in.words)
-		}
 	}
 }
 

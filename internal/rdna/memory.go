@@ -444,7 +444,7 @@ func (writeBack) run(w *wave, in *Inst) { w.issued++; w.begin(storeCount, pendin
 // memoryRegisters adds the registers that an instruction of memory uses to those of its fields.
 func (in *Inst) memoryRegisters() {
 	m := &in.mem
-	reads := func(first, n int) { in.reads.add(first, n) }
+	reads := func(first, n int) { in.use(&in.reads, first, n) }
 	address := func() {
 		switch {
 		case in.row.form == ds:
@@ -471,13 +471,13 @@ func (in *Inst) memoryRegisters() {
 	case scalarLoad:
 		reads(m.addr, 2)
 		reads(m.saddr, 1)
-		in.writes.add(in.dst.code, max(1, o.bytes/4))
+		in.use(&in.writes, in.dst.code, max(1, o.bytes/4))
 	case transfer:
 		address()
 		n := len(o.addresses(in))
 		switch {
 		case !o.store:
-			in.writes.add(in.dst.code, n*o.registers())
+			in.use(&in.writes, in.dst.code, n*o.registers())
 		default:
 			reads(firstVector+m.data, o.registers())
 			if n == 2 {
@@ -488,7 +488,7 @@ func (in *Inst) memoryRegisters() {
 		address()
 		n := o.bytes / 4
 		if in.returns(o) {
-			in.writes.add(in.dst.code, n)
+			in.use(&in.writes, in.dst.code, n)
 		}
 		if o.two && in.row.form != ds {
 			n *= 2
@@ -502,6 +502,6 @@ func (in *Inst) memoryRegisters() {
 		if !o.swizzle {
 			reads(firstVector+m.data, 1)
 		}
-		in.writes.add(in.dst.code, 1)
+		in.use(&in.writes, in.dst.code, 1)
 	}
 }

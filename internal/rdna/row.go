@@ -116,8 +116,6 @@ type row struct {
 	fn any
 	// class is how it counts.
 	class class
-	// reads and writes are registers that no field names.
-	reads, writes implicit
 }
 
 type class int
@@ -128,14 +126,6 @@ const (
 	vectorOp
 	scalarOp
 	matrixOp
-)
-
-type implicit int
-
-const (
-	vcc implicit = 1 << iota
-	scc
-	exec
 )
 
 // spec is a line of a table: the opcodes in gfx11 and gfx12, the name, or both names with a bar between, and the types of result and

@@ -17,9 +17,7 @@ type (
 	laneH1 = func(a float64) float64
 	laneH2 = func(a, b float64) float64
 	laneH3 = func(a, b, c float64) float64
-	laneW1 = func(a uint64) uint64
 	laneW2 = func(a, b uint64) uint64
-	laneW3 = func(a, b, c uint64) uint64
 	// Comparisons, by the type of their operands.
 	laneCmp  func(a, b uint64) bool
 	laneCmpF func(a, b float64) bool

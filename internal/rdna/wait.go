@@ -36,14 +36,14 @@ func (w *wave) begin(c counter, p pending) {
 }
 
 // wait ends all accesses but the youngest left. Scalar loads overtake one another: of them only 0 says anything.
-func (w *wave) wait(c counter, left int) {
+func (w *wave) wait(in *Inst, c counter, left int) {
 	q := w.queues[c]
 	if c == scalarCount && left > 0 {
 		return
 	}
 	ended := max(0, len(q)-left)
 	if ended > 0 && w.m.Seen != nil {
-		w.m.Seen[w.pc] = true
+		w.m.Seen[in.PC] = true
 	}
 	if c == storeCount {
 		w.done += ended
@@ -59,37 +59,37 @@ func (w *wave) wait(c counter, left int) {
 
 // waitShared is a wait for the one counter that gfx11 has for shared memory and scalar loads. Where at most so many of both are under way, at most
 // so many of each are.
-func (w *wave) waitShared(left int) {
+func (w *wave) waitShared(in *Inst, left int) {
 	if w.m.Gen == GFX11 {
-		w.wait(scalarCount, left)
+		w.wait(in, scalarCount, left)
 	}
-	w.wait(sharedCount, left)
+	w.wait(in, sharedCount, left)
 }
 
 func (o waitOne) run(w *wave, in *Inst) {
 	n := int(uint16(in.imm))
 	if o.of == sharedCount {
-		w.waitShared(n)
+		w.waitShared(in, n)
 		return
 	}
-	w.wait(o.of, n)
+	w.wait(in, o.of, n)
 }
 
 func (o waitTwo) run(w *wave, in *Inst) {
-	w.wait(o.of, int(in.imm>>8&63))
-	w.waitShared(int(in.imm & 63))
+	w.wait(in, o.of, int(in.imm>>8&63))
+	w.waitShared(in, int(in.imm&63))
 }
 
 func (waitMany) run(w *wave, in *Inst) {
-	w.wait(loadCount, int(in.imm>>10&63))
+	w.wait(in, loadCount, int(in.imm>>10&63))
 	if n := int(in.imm >> 4 & 63); n < 63 {
-		w.waitShared(n)
+		w.waitShared(in, n)
 	}
 }
 
 func (waitAll) run(w *wave, in *Inst) {
 	for c := range w.queues {
-		w.wait(counter(c), 0)
+		w.wait(in, counter(c), 0)
 	}
 }
 
