@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all packages lint race generate objects digests headers verify-tiny mutants fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all packages lint race generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -69,6 +69,12 @@ generate:
 # Rewrites the machine code that zincc holds of kernels, for all kinds of processor; needs LLVM 19. CHECK=--check compares.
 objects:
 	$(GO) run ./internal/tools/makeobjects $(CHECK)
+
+# AMD's machine code of every kernel that the tests of kernels know, executed without a card: docs/backends/amd.md
+emulate:
+	@for p in rowwise recurrent attention matmul; do \
+		VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -short -timeout 60m -vet=off ./codegen/kernels/$$p -emulate || exit 1; done
+	$(GO) test -vet=off ./codegen/radv/emulate
 
 # Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
 mutants:

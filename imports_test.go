@@ -61,6 +61,7 @@ var layers = []struct {
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
 	{"internal/tools/soak", []string{"runtime"}},
 	{"internal/tools/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
+	{"internal/tools/amdkernels", []string{"ir", "plans", "codegen", "internal/rdna", "internal/synth", "internal/table"}},
 	{"internal/tools/headers", []string{"codegen", "internal/synth"}},
 	{"internal/tools/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
 	{"cmd", []string{"gpu", "ir", "passes", "plans", "codegen", "spirv", "runtime", "internal"}},

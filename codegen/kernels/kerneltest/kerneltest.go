@@ -43,8 +43,8 @@ func unseen() error {
 	return errors.Join(errs...)
 }
 
-// Takes reports whether a sweep has its case i: of -short one of n, by turns.
-func Takes(i, n int) bool { return !testing.Short() || i%n == 0 }
+// Takes reports whether a sweep has its case i: of -short one of n, by turns, unless everything is emulated.
+func Takes(i, n int) bool { return !testing.Short() || *everything || i%n == 0 }
 
 // Some returns the cases that a sweep has: of -short each fourth.
 func Some[T any](cases []T) (list []T) {
