@@ -3,6 +3,7 @@
 package hub
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,11 +48,13 @@ type Server struct {
 	MaxUses   int      // of a signature; 0: until it expires
 	ranges    []string
 	blobNames map[string][]byte // by sum
+	sums      map[string][2]string
 }
 
 // Start begins to serve.
 func (s *Server) Start() {
 	s.requests, s.expires, s.used, s.blobNames = map[string]int{}, map[string]time.Time{}, map[string]int{}, map[string][]byte{}
+	s.sums = map[string][2]string{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/models/{org}/{repo}", s.info)
 	mux.HandleFunc("GET /api/models/{org}/{repo}/revision/{rev}", s.info)
@@ -102,10 +105,24 @@ func SHA256(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-func gitSum(b []byte) string {
-	h := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(b)), b...))
-	return hex.EncodeToString(h[:])
+// sumsOf are the sums of a file: SHA-256 and git's. They are computed once.
+func (s *Server) sumsOf(b []byte) (sha, git string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := fmt.Sprintf("%p %d", b, len(b))
+	sums, ok := s.sums[key]
+	if !ok {
+		h := sha1.New()
+		fmt.Fprintf(h, "blob %d\x00", len(b))
+		h.Write(b)
+		sums = [2]string{SHA256(b), hex.EncodeToString(h.Sum(nil))}
+		s.sums[key] = sums
+	}
+	return sums[0], sums[1]
 }
+
+func (s *Server) sha256(b []byte) string { sha, _ := s.sumsOf(b); return sha }
+func (s *Server) git(b []byte) string    { _, git := s.sumsOf(b); return git }
 
 // isLFS says whether a file lies in the CDN.
 func isLFS(name string) bool {
@@ -174,9 +191,9 @@ func (s *Server) info(w http.ResponseWriter, r *http.Request) {
 	for _, f := range sorted(files) {
 		e := sibling{Name: f}
 		if r.URL.Query().Get("blobs") == "true" {
-			e.Size, e.Blob = len(files[f]), gitSum(files[f])
+			e.Size, e.Blob = len(files[f]), s.git(files[f])
 			if isLFS(f) {
-				e.LFS = &lfs{SHA256: SHA256(files[f]), Size: len(files[f]), PointerSize: 134}
+				e.LFS = &lfs{SHA256: s.sha256(files[f]), Size: len(files[f]), PointerSize: 134}
 			}
 		}
 		all = append(all, e)
@@ -199,10 +216,10 @@ type entry struct {
 	Last any    `json:"lastCommit,omitempty"`
 }
 
-func entryOf(path string, b []byte) entry {
-	e := entry{Type: "file", OID: gitSum(b), Size: len(b), Path: path}
+func (s *Server) entryOf(path string, b []byte) entry {
+	e := entry{Type: "file", OID: s.git(b), Size: len(b), Path: path}
 	if isLFS(path) {
-		e.LFS = &lfs{OID: SHA256(b), Size: len(b), PointerSize: 134}
+		e.LFS = &lfs{OID: s.sha256(b), Size: len(b), PointerSize: 134}
 	}
 	return e
 }
@@ -216,7 +233,7 @@ func (s *Server) tree(w http.ResponseWriter, r *http.Request) {
 	all := []entry{}
 	for _, f := range sorted(files) {
 		if r.URL.Query().Get("recursive") == "true" || !strings.Contains(f, "/") {
-			all = append(all, entryOf(f, files[f]))
+			all = append(all, s.entryOf(f, files[f]))
 		}
 	}
 	if limit, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && limit > 0 {
@@ -248,7 +265,7 @@ func (s *Server) pathsInfo(w http.ResponseWriter, r *http.Request) {
 	all := []entry{}
 	for _, p := range body.Paths {
 		if b, ok := files[p]; ok {
-			e := entryOf(p, b)
+			e := s.entryOf(p, b)
 			if body.Expand {
 				e.Last = map[string]string{"id": Commit, "title": "first", "date": "2026-01-01T00:00:00.000Z"}
 			}
@@ -274,24 +291,25 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Repo-Commit", Commit)
 	h.Set("Accept-Ranges", "bytes")
 	if !isLFS(path) {
-		h.Set("ETag", `"`+gitSum(b)+`"`)
-		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(b)))
+		h.Set("ETag", `"`+s.git(b)+`"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 		return
 	}
 	h.Set("X-Linked-Size", strconv.Itoa(len(b)))
-	h.Set("X-Linked-Etag", `"`+SHA256(b)+`"`)
+	h.Set("X-Linked-Etag", `"`+s.sha256(b)+`"`)
 	s.elsewhere(w, r, b)
 }
 
 // elsewhere redirects to the CDN, with a signature.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, b []byte) {
+	sum := s.sha256(b)
 	s.mu.Lock()
 	s.signed++
 	signature := fmt.Sprintf("sig%d", s.signed)
 	s.expires[signature] = time.Now().Add(time.Minute)
-	s.blobNames[SHA256(b)] = b
+	s.blobNames[sum] = b
 	s.mu.Unlock()
-	http.Redirect(w, r, s.cdn.URL+"/"+SHA256(b)+"?Expires=60&Signature="+signature, http.StatusFound)
+	http.Redirect(w, r, s.cdn.URL+"/"+sum+"?Expires=60&Signature="+signature, http.StatusFound)
 }
 
 func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
@@ -311,8 +329,8 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 	case !ok || expired:
 		http.Error(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>", http.StatusForbidden)
 	case s.CDN == nil || s.CDN(w, r, n):
-		w.Header().Set("ETag", `"`+SHA256(b)[:32]+`"`)
-		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(b)))
+		w.Header().Set("ETag", `"`+s.sha256(b)[:32]+`"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 	}
 }
 
@@ -336,7 +354,7 @@ func (s *Server) manifest(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) blob(w http.ResponseWriter, r *http.Request) {
 	for name, b := range s.Tags {
-		if strings.HasPrefix(name, r.PathValue("space")+"/"+r.PathValue("name")+":") && r.PathValue("digest") == "sha256:"+SHA256(b) {
+		if strings.HasPrefix(name, r.PathValue("space")+"/"+r.PathValue("name")+":") && r.PathValue("digest") == "sha256:"+s.sha256(b) {
 			s.elsewhere(w, r, b)
 			return
 		}

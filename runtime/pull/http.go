@@ -153,8 +153,9 @@ func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format
 func passing(err error) bool {
 	var s *statusError
 	var r refusal
+	var dns *net.DNSError
 	switch {
-	case errors.As(err, &r):
+	case errors.As(err, &r), errors.As(err, &dns) && dns.IsNotFound:
 		return false
 	case errors.As(err, &s):
 		switch s.code {
@@ -190,6 +191,8 @@ func (c *Client) again(ctx context.Context, try func() (brought bool, err error)
 				return fmt.Errorf("%w: it asks to wait for %s", err, s.after.Round(time.Second))
 			}
 			c.Said(fmt.Sprintf("%s asks to wait for %s", s.host, s.after.Round(time.Second)))
+		} else if wait > 3*time.Second {
+			c.Said(fmt.Sprintf("%s; trying again in %s", err, wait.Round(time.Second)))
 		}
 		select {
 		case <-ctx.Done():
