@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/internal/version"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
@@ -213,7 +214,9 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 	}
 	if embed {
 		w.At = int64(len(e.plan.Embedded))
-		e.plan.Embedded = append(e.plan.Embedded, f.Data(t)...)
+		if err := mapped.Read(func() error { e.plan.Embedded = append(e.plan.Embedded, f.Data(t)...); return nil }); err != nil {
+			return fmt.Errorf("%s: tensor %q: %w", f.Path, g.Name, err)
+		}
 	}
 	e.plan.Weights = append(e.plan.Weights, w)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
@@ -122,7 +123,16 @@ func (s *Source) Unchanged() error {
 	return nil
 }
 
-// Weight returns the bytes of the tensor. They are valid until Close.
+// Read calls do, which reads bytes that Weight has returned, in this goroutine. A file that was cut meanwhile is an error that names it.
+func (s *Source) Read(do func() error) error {
+	err := mapped.Read(do)
+	if errors.Is(err, mapped.ErrCut) && len(s.paths) > 0 {
+		err = fmt.Errorf("%s: %w", s.paths[0], err)
+	}
+	return err
+}
+
+// Weight returns the bytes of the tensor. They are valid until Close, and whoever reads them does so in Read: they may be mapped.
 func (s *Source) Weight(name string) ([]byte, error) {
 	w := s.weights[name]
 	if w == nil {
@@ -138,7 +148,9 @@ func (s *Source) Weight(name string) ([]byte, error) {
 	if !ok || t.Type != w.DType || t.Size != w.Size {
 		return nil, fmt.Errorf("%s: tensor %q is not as the plan has it", s.file.Path, name)
 	}
-	return s.file.Data(t), nil
+	var data []byte
+	err := s.Read(func() error { data = s.file.Data(t); return nil })
+	return data, err
 }
 
 // Close unmaps the model file.

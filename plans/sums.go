@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/internal/outfile"
 )
 
@@ -27,7 +28,7 @@ type Sum struct {
 // hashPiece is how many bytes are hashed before a look at the context.
 const hashPiece = 8 << 20
 
-// HashTensors hashes the data of tensors, several at a time. progress is told how many bytes
+// HashTensors hashes the data of tensors, which may be mapped, several at a time. progress is told how many bytes
 // are done, from one goroutine at a time.
 func HashTensors(ctx context.Context, names []string, data func(name string) ([]byte, error), progress func(n int64)) ([]Sum, error) {
 	sums := make([]Sum, len(names))
@@ -43,22 +44,24 @@ func HashTensors(ctx context.Context, names []string, data func(name string) ([]
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		group.Go(func() error {
-			left, err := data(name)
-			if err != nil {
-				return err
-			}
-			h := sha256.New()
-			for len(left) > 0 {
-				if err := ctx.Err(); err != nil {
+			return mapped.Read(func() error {
+				left, err := data(name)
+				if err != nil {
 					return err
 				}
-				n := min(len(left), hashPiece)
-				h.Write(left[:n])
-				left = left[n:]
-				done <- int64(n)
-			}
-			sums[i] = Sum{Tensor: name, SHA256: [sha256.Size]byte(h.Sum(nil))}
-			return nil
+				h := sha256.New()
+				for len(left) > 0 {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					n := min(len(left), hashPiece)
+					h.Write(left[:n])
+					left = left[n:]
+					done <- int64(n)
+				}
+				sums[i] = Sum{Tensor: name, SHA256: [sha256.Size]byte(h.Sum(nil))}
+				return nil
+			})
 		})
 	}
 	err := group.Wait()

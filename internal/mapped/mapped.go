@@ -36,12 +36,17 @@ func (f *File) Close() error {
 // ErrCut is the error of Read.
 var ErrCut = errors.New("the file was cut, or cannot be read any more, while it was in use")
 
-// Read calls do, which reads mapped bytes in this goroutine, in Go. The error is ErrCut where they are not there.
+// Read calls do, which reads mapped bytes in this goroutine, in Go. The error is ErrCut where they are not there. Where do has others read for
+// it, each in a Read of its own, it may panic with their ErrCut.
 func Read(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		fault := recover()
 		if fault == nil {
+			return
+		}
+		if passed, ok := fault.(error); ok && errors.Is(passed, ErrCut) {
+			err = passed
 			return
 		}
 		if _, ok := fault.(interface {

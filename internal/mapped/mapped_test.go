@@ -37,6 +37,9 @@ func TestRead(t *testing.T) {
 		"sha256":  func() error { sha256.Sum256(m.Bytes); return nil },
 		"compare": func() error { bytes.Equal(m.Bytes, want); return nil },
 	}
+	if err := Read(func() error { panic(ErrCut) }); err != ErrCut {
+		t.Errorf("what another goroutine saw: %v", err)
+	}
 	mine := errors.New("mine")
 	if err := Read(func() error { return mine }); err != mine {
 		t.Errorf("an error of the reader: %v", err)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
@@ -265,7 +266,7 @@ func (m *model) divisors(t *gguf.Tensor) ([]float32, error) {
 		}
 		return d, nil
 	}
-	if err := gguf.Dequantize(d, m.f.Data(t), t.Type); err != nil {
+	if err := mapped.Read(func() error { return gguf.Dequantize(d, m.f.Data(t), t.Type) }); err != nil {
 		return nil, err
 	}
 	for i, x := range d {

@@ -13,7 +13,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/edsrzf/mmap-go"
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -46,22 +46,23 @@ type File struct {
 	Version uint32
 	Tensors []Tensor // in file order, over all shards
 	metadata
-	shards []*shard
-	index  map[string]int
+	shards      []*shard
+	index       map[string]int
+	fingerprint [sha256.Size]byte
 }
 
 // shard is one memory-mapped file with its checked header.
 type shard struct {
 	path string
 	info os.FileInfo // when it was opened
-	data mmap.MMap
+	file *mapped.File
+	data []byte // of file
 	*header
 }
 
 // Open maps the model at path and checks its header and the bounds of all
 // tensors. Of a split model, path is the first part and the others are found
-// beside it. Errors are one line that begins with the path. The files must not
-// be truncated while they are open.
+// beside it. Errors are one line that begins with the path.
 func Open(path string) (*File, error) { return open(path, parse) }
 
 // OpenHeader is Open for files whose tensor data is missing or incomplete. Data must
@@ -77,6 +78,9 @@ func open(path string, parse parser) (*File, error) {
 	err = f.openParts(parse)
 	if err == nil {
 		err = f.collect()
+	}
+	if err == nil {
+		err = f.hash()
 	}
 	if err != nil {
 		f.Close()
@@ -100,19 +104,19 @@ func openShard(path string, parse parser) (*shard, error) {
 	if !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil, fmt.Errorf("%s: %w, but %s", path, errNoGGUF, What(path))
 	}
-	data, err := mmap.Map(file, mmap.RDONLY, 0)
+	m, err := mapped.Map(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: map: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	h, err := parse(data)
-	if err != nil {
-		data.Unmap()
+	var h *header
+	if err := mapped.Read(func() (err error) { h, err = parse(m.Bytes); return err }); err != nil {
+		m.Close()
 		if is := What(path); errors.Is(err, errNoGGUF) && is != "" {
 			err = fmt.Errorf("%w, but %s", err, is)
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &shard{path: path, info: info, data: data, header: h}, nil
+	return &shard{path: path, info: info, file: m, data: m.Bytes, header: h}, nil
 }
 
 // partSuffix is what llama.cpp puts at the end of the name of part i, from 0.
@@ -203,7 +207,7 @@ func (h *header) split() (no, count uint64, err error) {
 func (f *File) Close() error {
 	var errs []error
 	for _, s := range f.shards {
-		errs = append(errs, s.data.Unmap())
+		errs = append(errs, s.file.Close())
 	}
 	f.shards = nil
 	return errors.Join(errs...)
@@ -219,7 +223,8 @@ func (f *File) Tensor(name string) (*Tensor, bool) {
 }
 
 // Data returns the bytes of t, a tensor of f, without copying, unless they do not lie
-// next to each other. They are read-only and valid until Close.
+// next to each other. They are read-only and valid until Close. Whoever must not fault when the file is cut meanwhile calls Data, and reads its
+// bytes, in mapped.Read.
 func (f *File) Data(t *Tensor) []byte {
 	if t.runs != nil {
 		return t.gathered(f.shards[t.Shard].data)
@@ -252,11 +257,17 @@ func (f *File) Infos() []os.FileInfo {
 
 // Fingerprint is the SHA-256 of the headers (metadata and tensor table) of all
 // shards. It does not read tensor data: it tells models apart, not two
-// trainings of a model with the same metadata. It must be called before Close.
-func (f *File) Fingerprint() [32]byte {
+// trainings of a model with the same metadata.
+func (f *File) Fingerprint() [32]byte { return f.fingerprint }
+
+// hash makes the fingerprint.
+func (f *File) hash() error {
 	sum := sha256.New()
 	for _, s := range f.shards {
-		sum.Write(s.data[:s.end])
+		if err := mapped.Read(func() error { sum.Write(s.data[:s.end]); return nil }); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
 	}
-	return [32]byte(sum.Sum(nil))
+	f.fingerprint = [32]byte(sum.Sum(nil))
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
@@ -51,8 +52,7 @@ func (m *Machine) addGlobal(ctx context.Context, g *ir.Value, src Source) error 
 		if err != nil {
 			return err
 		}
-		m.weights[g], err = newMatrix(g.Type, data)
-		return err
+		return mapped.Read(func() (err error) { m.weights[g], err = newMatrix(g.Type, data); return err })
 	case ir.Table:
 		t, err := Table(ctx, g, m.prog.Ctx)
 		m.values[g] = t

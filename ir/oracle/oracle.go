@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -172,7 +173,7 @@ func (m *Machine) eval(f *ir.Func, op *ir.Op) error {
 			return err
 		}
 	}
-	return evaluators[op.Kind.Name](&call{Machine: m, op: op, n: n})
+	return mapped.Read(func() error { return evaluators[op.Kind.Name](&call{Machine: m, op: op, n: n}) }) // of weights
 }
 
 // call is the evaluation of one op.

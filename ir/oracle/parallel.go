@@ -3,6 +3,8 @@ package oracle
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/zincc-dev/zincc/internal/mapped"
 )
 
 // minWork is the work, in multiply-adds, that is worth a goroutine.
@@ -29,11 +31,17 @@ func (m *Machine) parallel(n, cost int, work func(worker, lo, hi int)) {
 		}
 	}
 	var wg sync.WaitGroup
+	failed := make([]error, workers) // to read weights
 	for i := 1; i < workers; i++ {
-		wg.Go(func() { run(i) })
+		wg.Go(func() { failed[i] = mapped.Read(func() error { run(i); return nil }) })
 	}
-	run(0)
+	failed[0] = mapped.Read(func() error { run(0); return nil })
 	wg.Wait()
+	for _, err := range failed {
+		if err != nil {
+			panic(err) // for the mapped.Read around this op
+		}
+	}
 }
 
 // scratchFor returns n words of the worker's scratch, with any contents.

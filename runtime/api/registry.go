@@ -79,6 +79,14 @@ func (s *Server) Offer(served []*Served) {
 	}
 }
 
+// drop unloads a model that does not work any more, when nobody uses it.
+func (p *pool) drop(l *loaded) {
+	p.mu.Lock()
+	l.withdrawn = true
+	p.mu.Unlock()
+	p.leave(l)
+}
+
 // leave unloads a model that is no longer served, if nobody uses it.
 func (p *pool) leave(l *loaded) {
 	p.mu.Lock()

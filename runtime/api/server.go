@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/zincc-dev/zincc/internal/mapped"
 )
 
 // Options say what is served to whom. A zero limit takes the default.
@@ -357,15 +360,22 @@ func (s *Server) Asked() <-chan struct{} { return s.drain }
 // Lost receives the error of a device that is gone: the process should end.
 func (s *Server) Lost() <-chan error { return s.lost }
 
-// watch waits for the end of a model's device.
+// watch waits for the end of a model's device. If only the model's file has gone, the model is unloaded, and whoever asks for it the next time
+// learns what is wrong with the file.
 func (s *Server) watch(l *loaded) {
 	select {
 	case <-l.gone:
 		return
 	case <-l.model.Engine.Failed():
 	}
+	err := l.model.Engine.Err()
+	if errors.Is(err, mapped.ErrCut) {
+		s.o.Log.Error("model", "model", l.served.Names[0], "err", err.Error())
+		s.pool.drop(l)
+		return
+	}
 	select {
-	case s.lost <- l.model.Engine.Err():
+	case s.lost <- err:
 	default:
 	}
 }

@@ -19,6 +19,7 @@ const cacheBytes = 2 << 30
 // Executor runs the entries of one plan.
 type Executor struct {
 	plan    *plans.Plan
+	src     *plans.Source // whose weights the machine reads as it needs them
 	machine *oracle.Machine
 	io      map[string]region
 }
@@ -32,11 +33,15 @@ type region struct {
 // memory for it.
 func New(ctx context.Context, plan *plans.Plan, src *plans.Source) (*Executor, error) {
 	available := Available()
-	m, err := oracle.New(ctx, plan.Program, src, oracle.Options{CacheBytes: min(cacheBytes, available/4), MostBytes: available / 4 * 3})
+	var m *oracle.Machine
+	err := src.Read(func() (err error) {
+		m, err = oracle.New(ctx, plan.Program, src, oracle.Options{CacheBytes: min(cacheBytes, available/4), MostBytes: available / 4 * 3})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	x := &Executor{plan: plan, machine: m, io: map[string]region{}}
+	x := &Executor{plan: plan, src: src, machine: m, io: map[string]region{}}
 	for _, g := range plan.Program.Globals {
 		if g.Class == ir.Step || g.Class == ir.KV || g.Class == ir.State {
 			x.io[g.Name] = region{v: g}
@@ -78,7 +83,7 @@ func (x *Executor) Write(name string, data []int32) error {
 func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
 	f := x.plan.Program.Func(entry.Name)
 	for range times {
-		if err := x.machine.Run(ctx, f); err != nil {
+		if err := x.src.Read(func() error { return x.machine.Run(ctx, f) }); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func Weights(ctx context.Context, plan *plans.Plan, src *plans.Source, write Wri
 		if err != nil {
 			return err
 		}
-		err = write(w.Name, w.Bytes, func(p []byte, at int64) error { return l.Fill(p, at, data) })
+		err = write(w.Name, w.Bytes, func(p []byte, at int64) error { return src.Read(func() error { return l.Fill(p, at, data) }) })
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", w.Name, err)
 		}

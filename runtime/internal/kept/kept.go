@@ -21,9 +21,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/edsrzf/mmap-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zincc-dev/zincc/internal/mapped"
 	"github.com/zincc-dev/zincc/internal/outfile"
 )
 
@@ -75,7 +75,7 @@ func head(key Key, bytes, from int64, sums []uint32) []byte {
 
 // File is a mapped file, whose bytes cannot be written.
 type File struct {
-	data  mmap.MMap
+	file  *mapped.File
 	parts map[string][]byte
 }
 
@@ -96,15 +96,16 @@ func Open(ctx context.Context, dir string, key Key, parts []Part) (*File, error)
 	if !info.Mode().IsRegular() || info.Size() != from+bytes {
 		return nil, fmt.Errorf("%s: not the kept weights of this plan: %d bytes, want %d", name, info.Size(), from+bytes)
 	}
-	data, err := mmap.Map(f, mmap.RDONLY, 0)
+	m, err := mapped.Map(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: map: %w", name, err)
-	}
-	if err := check(ctx, data, key, bytes, from); err != nil {
-		_ = data.Unmap() // the error is why
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	k := &File{data, map[string][]byte{}}
+	data := m.Bytes
+	if err := mapped.Read(func() error { return check(ctx, data, key, bytes, from) }); err != nil {
+		_ = m.Close() // the error is why
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	k := &File{m, map[string][]byte{}}
 	for i, p := range parts {
 		first := from + at[i]
 		k.parts[p.Name] = data[first : first+p.Bytes : first+p.Bytes]
@@ -139,7 +140,7 @@ func pieces(ctx context.Context, data []byte, do func(i int, p []byte) error) er
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return do(i, data[i*piece:min(len(data), (i+1)*piece)])
+			return mapped.Read(func() error { return do(i, data[i*piece:min(len(data), (i+1)*piece)]) })
 		})
 	}
 	return g.Wait()
@@ -149,7 +150,7 @@ func pieces(ctx context.Context, data []byte, do func(i int, p []byte) error) er
 func (f *File) Part(name string) []byte { return f.parts[name] }
 
 // Close unmaps the file.
-func (f *File) Close() error { return f.data.Unmap() }
+func (f *File) Close() error { return f.file.Close() }
 
 // Write keeps parts in a folder, which is made if it is not there: the whole file or none. data is where the parts lie as they do in the file, each from a
 // multiple of 64 on, one behind the other. It returns the file's path.
