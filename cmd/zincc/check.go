@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -77,7 +76,7 @@ func check(ctx context.Context, path string, asJSON bool) error {
 	}
 	if c.Derived = len(c.Problems) == 0 && open == nil; c.Derived {
 		if err := trust.Add(c.SHA256); err != nil {
-			fmt.Fprintf(os.Stderr, "zincc: %s: the plan is ok, but this could not be recorded: %s\n", path, printable.Line(err.Error()))
+			fmt.Fprintf(cli.Stderr, "zincc: %s: the plan is ok, but this could not be recorded: %s\n", path, printable.Line(err.Error()))
 		}
 	}
 	if err := c.print(asJSON); err != nil {

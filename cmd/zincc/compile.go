@@ -159,7 +159,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	if c.exact {
 		if t.HasMatrices() {
-			fmt.Fprintf(os.Stderr, "zincc: --exact changes nothing for %s: it multiplies prompts with matrices, x in float16\n", t.Name)
+			fmt.Fprintf(cli.Stderr, "zincc: --exact changes nothing for %s: it multiplies prompts with matrices, x in float16\n", t.Name)
 		}
 		t = t.Exactly()
 	}
@@ -197,7 +197,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	compiled, err := codegen.Compile(ctx, src, o)
 	if missing := new(objects.MissingError); c.target == native && c.backend == "" && errors.As(err, &missing) {
-		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", err)
+		fmt.Fprintf(cli.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", err)
 		c.target = "host"
 		return c.run(ctx, args)
 	}
@@ -217,7 +217,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := trust.Add(digest); err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", out, err)
+		fmt.Fprintf(cli.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", out, err)
 	}
 	if c.goDir != "" {
 		if err := gosrc.WriteFiles(c.goDir, program); err != nil {
@@ -236,7 +236,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		err = report.Print(cli.Stdout, c.verbose)
 	}
 	if err == nil && noText {
-		fmt.Fprintf(os.Stderr, "zincc: %s: %s: the plan takes token ids only\n", path, text.ErrNone)
+		fmt.Fprintf(cli.Stderr, "zincc: %s: %s: the plan takes token ids only\n", path, text.ErrNone)
 	}
 	return err
 }

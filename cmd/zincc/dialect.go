@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,7 +24,7 @@ func (d dialectFlag) check() error {
 // set stores the dialect that the model's chat template shows. What the template
 // lacks is said in one line; the plan is good for more than talking.
 func (d dialectFlag) set(path string, plan *plans.Plan) {
-	say := func(s string) { fmt.Fprintf(os.Stderr, "zincc: %s: %s\n", path, printable.Line(s)) }
+	say := func(s string) { fmt.Fprintf(cli.Stderr, "zincc: %s: %s\n", path, printable.Line(s)) }
 	t, err := chat.New(plan.Vocab)
 	if err != nil {
 		if d != "" || plan.Vocab.ChatTemplate != "" {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -91,7 +90,7 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 	}
 	tables := []*table.Table{one}
 	if err := codegen.Derivable(p); err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: candidates and the signatures of kernels are not shown: %v\n", err)
+		fmt.Fprintf(cli.Stderr, "zincc: candidates and the signatures of kernels are not shown: %v\n", err)
 		return tables, nil
 	}
 	if t, err := target.OfPlan(&p.Header); err == nil && entry != "" && !t.IsHost() {
@@ -99,7 +98,7 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 	}
 	contracts, err := codegen.Contracts(p, entry, site)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "zincc: the signatures of kernels are not shown: %v\n", err)
+		fmt.Fprintf(cli.Stderr, "zincc: the signatures of kernels are not shown: %v\n", err)
 	}
 	return append(tables, contracts...), nil
 }

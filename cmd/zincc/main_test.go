@@ -18,7 +18,7 @@ import (
 
 func TestHelpOfEveryCommand(t *testing.T) { clitest.CheckHelp(t, program) }
 
-func TestOutputIsChecked(t *testing.T) { clitest.CheckStdout(t) }
+func TestOutputIsChecked(t *testing.T) { clitest.CheckOutput(t) }
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"zincc": main})

@@ -78,7 +78,7 @@ func findTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 // sayTiles says why the tiles that the processor has are not used, where the system refuses them.
 func sayTiles(t *target.Target) {
 	if err := processor.TilesRefused(); err != nil && t.Backend == plans.CPU {
-		fmt.Fprintf(os.Stderr, "zincc: compiling for %s: %s\n", t.Name, err)
+		fmt.Fprintf(cli.Stderr, "zincc: compiling for %s: %s\n", t.Name, err)
 	}
 }
 
@@ -115,7 +115,7 @@ func hereTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 	}
 	if c.IsGPU() {
 		if note != "" {
-			fmt.Fprintf(os.Stderr, "zincc: %s\n", note)
+			fmt.Fprintf(cli.Stderr, "zincc: %s\n", note)
 		}
 		return measuredTarget(ctx, c)
 	}
@@ -128,9 +128,9 @@ func hereTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 	case err != nil:
 		return nil, nil, err
 	case note != "" && t.IsHost():
-		fmt.Fprintf(os.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", note)
+		fmt.Fprintf(cli.Stderr, "zincc: the model will run on the oracle (host), slowly: %s\n", note)
 	case note != "":
-		fmt.Fprintf(os.Stderr, "zincc: no GPU is used, the model will run on the processor (%s): %s\n", t.Name, note)
+		fmt.Fprintf(cli.Stderr, "zincc: no GPU is used, the model will run on the processor (%s): %s\n", t.Name, note)
 	}
 	sayTiles(t)
 	return t, nil, nil
@@ -142,7 +142,7 @@ func measuredTarget(ctx context.Context, c *device.Choice) (*target.Target, *tar
 	probed, err := c.Probe(ctx)
 	if err != nil {
 		if t := publishedTarget(c); t != nil && ctx.Err() == nil {
-			fmt.Fprintf(os.Stderr, "zincc: compiling for %s with published figures, since it could not be measured: %s\n", t.Name, err)
+			fmt.Fprintf(cli.Stderr, "zincc: compiling for %s with published figures, since it could not be measured: %s\n", t.Name, err)
 			return t, nil, nil
 		}
 		return nil, nil, err

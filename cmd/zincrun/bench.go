@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -85,7 +84,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 		if limit, err = x.ReadBandwidth(ctx); ctx.Err() != nil {
 			return err
 		} else if err != nil {
-			fmt.Fprintf(os.Stderr, "zincrun: read bandwidth is left out: %s\n", err)
+			fmt.Fprintf(cli.Stderr, "zincrun: read bandwidth is left out: %s\n", err)
 		}
 	}
 	h := &o.Plan.Header

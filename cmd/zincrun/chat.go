@@ -218,7 +218,7 @@ func (f *chatFlags) keep(c *conversation) error {
 	}
 	k, err := openKept()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "zincrun: conversations are not kept: %s\n", printable.Line(err.Error()))
+		fmt.Fprintf(cli.Stderr, "zincrun: conversations are not kept: %s\n", printable.Line(err.Error()))
 		k.dir = ""
 	}
 	c.kept = k
@@ -238,7 +238,7 @@ func (f *chatFlags) keep(c *conversation) error {
 
 // interact reads messages and commands from the terminal until it ends.
 func (c *conversation) interact(ctx context.Context, greeting string) error {
-	fmt.Fprintln(os.Stderr, greeting)
+	fmt.Fprintln(cli.Stderr, greeting)
 	history := ""
 	if c.kept.dir != "" {
 		history = historyFile()
@@ -250,7 +250,7 @@ func (c *conversation) interact(ctx context.Context, greeting string) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, lineedit.ErrInterrupt):
-			fmt.Fprintln(os.Stderr, "/exit or ^D ends")
+			fmt.Fprintln(cli.Stderr, "/exit or ^D ends")
 			continue
 		case err != nil:
 			return err
@@ -264,7 +264,7 @@ func (c *conversation) interact(ctx context.Context, greeting string) error {
 		case c.model.Engine.Err() != nil:
 			return c.model.Engine.Err()
 		case err != nil:
-			fmt.Fprintf(os.Stderr, "zincrun: %s\n", printable.Line(err.Error()))
+			fmt.Fprintf(cli.Stderr, "zincrun: %s\n", printable.Line(err.Error()))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/runtime/chat"
@@ -108,7 +109,7 @@ func (k *kept) last(model string) (string, *saved, error) {
 // resume goes on with a conversation that was kept, in its file.
 func (c *conversation) resume(path string, s *saved) {
 	c.messages, c.options.Sampling, c.kept.file = s.messages(), s.Params, path
-	fmt.Fprintf(os.Stderr, "%d messages; the last said: %s\n", len(s.Messages), printable.Name(lastText(c.messages)))
+	fmt.Fprintf(cli.Stderr, "%d messages; the last said: %s\n", len(s.Messages), printable.Name(lastText(c.messages)))
 }
 
 func lastText(messages []chat.Message) string {
@@ -151,7 +152,7 @@ func sessions(_ context.Context, c *conversation, args string) error {
 		}
 		t.Add(i+1, info.ModTime().Format("2006-01-02 15:04"), short(s.Model, 16), len(s.Messages), short(s.first(), 28))
 	}
-	return t.WriteText(os.Stderr)
+	return t.WriteText(cli.Stderr)
 }
 
 // short is the first line of a text, of at most that many characters.

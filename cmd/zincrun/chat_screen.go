@@ -42,7 +42,7 @@ const (
 
 // terminalScreen shows answers on the terminal, or as they are where plain says so or where there is none.
 func terminalScreen(plain bool) *screen {
-	s := &screen{out: cli.Stdout, aside: os.Stderr, colors: colorsOn(os.Stderr)}
+	s := &screen{out: cli.Stdout.Screen(), aside: cli.Stderr.Screen(), colors: colorsOn(os.Stderr)}
 	render := func(f *os.File, to io.Writer, o markdown.Options) *markdown.Renderer {
 		if plain || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
 			return nil

@@ -125,7 +125,7 @@ func (c *conversation) answer(ctx context.Context) error {
 	}
 	c.messages = append(c.messages, m)
 	if err := c.kept.keep(c.saved()); err != nil {
-		fmt.Fprintf(os.Stderr, "zincrun: the conversation is not kept: %s\n", printable.Line(err.Error()))
+		fmt.Fprintf(cli.Stderr, "zincrun: the conversation is not kept: %s\n", printable.Line(err.Error()))
 		c.kept.dir = ""
 	}
 	if err == nil && c.verbose {
@@ -140,13 +140,13 @@ func (c *conversation) answer(ctx context.Context) error {
 // stats prints what the last answer took.
 func (c *conversation) stats(seed uint64) {
 	if c.last == nil {
-		fmt.Fprintln(os.Stderr, "there is no answer yet")
+		fmt.Fprintln(cli.Stderr, "there is no answer yet")
 		return
 	}
 	u := c.last.Usage
-	fmt.Fprintf(os.Stderr, "prompt %d tokens, %d of them kept from before, read in %s (%.1f/s); answer %d tokens (%d of reasoning) in %s (%.1f/s)\n",
+	fmt.Fprintf(cli.Stderr, "prompt %d tokens, %d of them kept from before, read in %s (%.1f/s); answer %d tokens (%d of reasoning) in %s (%.1f/s)\n",
 		u.Prompt, u.Cached, round(u.Prefill), rate(u.Prompt-u.Cached, u.Prefill), u.Completion, u.Reasoning, round(u.Decode), rate(u.Completion, u.Decode))
-	fmt.Fprintf(os.Stderr, "context: %d of %d tokens; seed %d\n", u.Prompt+u.Completion, c.model.Ctx, seed)
+	fmt.Fprintf(cli.Stderr, "context: %d of %d tokens; seed %d\n", u.Prompt+u.Completion, c.model.Ctx, seed)
 }
 
 // A slash is a command of the conversation.
@@ -170,7 +170,7 @@ func init() {
 		}},
 		{"system", "[TEXT]", "show the system prompt, or begin anew with this one", func(_ context.Context, c *conversation, args string) error {
 			if args == "" {
-				fmt.Fprintln(os.Stderr, printable.Text(c.system()))
+				fmt.Fprintln(cli.Stderr, printable.Text(c.system()))
 				return nil
 			}
 			c.kept.file = ""
@@ -196,9 +196,9 @@ func init() {
 		{"sessions", "[N]", "list the conversations that are kept, or go on with one", sessions},
 		{"help", "", "this list", func(context.Context, *conversation, string) error {
 			for _, s := range slashes {
-				fmt.Fprintf(os.Stderr, "  %-22s %s\n", strings.TrimSpace("/"+s.name+" "+s.args), s.doc)
+				fmt.Fprintf(cli.Stderr, "  %-22s %s\n", strings.TrimSpace("/"+s.name+" "+s.args), s.doc)
 			}
-			fmt.Fprintln(os.Stderr, `  ^J and Alt-Enter begin a new line, as Enter does behind a \ and between """. ^R searches what was typed. ^C stops an answer.
+			fmt.Fprintln(cli.Stderr, `  ^J and Alt-Enter begin a new line, as Enter does behind a \ and between """. ^R searches what was typed. ^C stops an answer.
   A line that begins with a path or with // is a message.`)
 			return nil
 		}},
@@ -252,7 +252,7 @@ var shortNames = map[string]string{"temp": "temperature", "typical": "typical_p"
 func set(_ context.Context, c *conversation, args string) error {
 	if args == "" {
 		text, err := json.MarshalIndent(c.options.Sampling, "", "  ")
-		fmt.Fprintf(os.Stderr, "%s\n", text)
+		fmt.Fprintf(cli.Stderr, "%s\n", text)
 		return err
 	}
 	name, value, _ := strings.Cut(args, " ")
@@ -282,7 +282,7 @@ func save(_ context.Context, c *conversation, path string) error {
 	if err := outfile.Write(path, c.saved().write); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d messages, as a request of OpenAI's chat completions\n", len(c.messages))
+	fmt.Fprintf(cli.Stderr, "%d messages, as a request of OpenAI's chat completions\n", len(c.messages))
 	return nil
 }
 
@@ -296,7 +296,7 @@ func load(_ context.Context, c *conversation, path string) error {
 	}
 	c.kept.file = ""
 	c.messages, c.options.Sampling = s.messages(), s.Params
-	fmt.Fprintf(os.Stderr, "%d messages\n", len(s.Messages))
+	fmt.Fprintf(cli.Stderr, "%d messages\n", len(s.Messages))
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -97,6 +96,6 @@ func writeLogits(ctx context.Context, o *opened, ids []int32, path string) error
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%s: %d x %d float32\n", path, len(ids), o.Plan.Header.Model.Vocab)
+	fmt.Fprintf(cli.Stderr, "%s: %d x %d float32\n", path, len(ids), o.Plan.Header.Model.Vocab)
 	return nil
 }

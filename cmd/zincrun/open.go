@@ -52,7 +52,7 @@ func (o *planFlags) options() model.Options {
 	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, KeepLayout: o.keep, Said: said, Loading: loading}
 }
 
-func said(line string) { fmt.Fprintf(os.Stderr, "zincrun: %s\n", printable.Line(line)) }
+func said(line string) { fmt.Fprintf(cli.Stderr, "zincrun: %s\n", printable.Line(line)) }
 
 func loading(total int64) (arrived func(int64), done func()) {
 	bar := cli.NewProgress("loading weights", total)

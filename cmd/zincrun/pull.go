@@ -117,7 +117,7 @@ func (b *pullBar) show(p pull.Progress) {
 			line = line[:len(line)-size]
 		}
 	}
-	fmt.Fprintf(os.Stderr, "\r%s\x1b[K", line)
+	fmt.Fprintf(cli.Stderr.Screen(), "\r%s\x1b[K", printable.Line(line))
 	b.printed = true
 }
 
@@ -132,7 +132,7 @@ func progressLine(p pull.Progress, rate float64) string {
 
 func (b *pullBar) clear() {
 	if b.printed {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
+		fmt.Fprint(cli.Stderr.Screen(), "\r\x1b[K")
 		b.printed = false
 	}
 }

@@ -119,7 +119,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 	lines := bufio.NewReader(cli.Stdin(ctx))
 	for {
 		if term.IsTerminal(int(os.Stdin.Fd())) {
-			fmt.Fprint(os.Stderr, "> ")
+			fmt.Fprint(cli.Stderr, "> ")
 		}
 		line, err := readLine(lines, maxLine)
 		switch {
@@ -143,7 +143,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 		switch {
 		case err == nil:
 		case errors.Is(err, errLongLine), errors.Is(err, cli.ErrTask), errors.Is(err, sample.ErrNotNumbers), errors.As(err, &skipped):
-			fmt.Fprintf(os.Stderr, "zincrun: %s\n", err)
+			fmt.Fprintf(cli.Stderr, "zincrun: %s\n", err)
 		default:
 			return err
 		}
@@ -219,7 +219,7 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	if done.Reason == engine.Context {
 		note += fmt.Sprintf("; stopped: the context of %d is full", o.Plan.Header.Ctx)
 	}
-	fmt.Fprintf(os.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)%s\n",
+	fmt.Fprintf(cli.Stderr, "\n%s: load %s, prefill %d tokens in %s (%.1f/s), decode %d tokens in %s (%.1f/s)%s\n",
 		printable.Name(o.Exec.Device()), round(o.Took), u.Prompt, round(u.Prefill), rate(u.Prompt, u.Prefill), decoded, round(u.Decode), rate(decoded, u.Decode), note)
 	return nil
 }

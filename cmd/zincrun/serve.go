@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/version"
@@ -89,7 +87,7 @@ type serveFlags struct {
 }
 
 func (s *serveFlags) run(ctx context.Context, args []string) error {
-	s.log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	s.log = slog.New(slog.NewJSONHandler(cli.Stderr, nil))
 	shelf, err := s.shelf(ctx, args)
 	if err != nil {
 		return err
@@ -146,8 +144,8 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	url := scheme + "://" + listener.Addr().String()
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		fmt.Fprintf(os.Stderr, "zincrun: %s at %s\n", strings.Join(firstNames(served), ", "), url)
+	if cli.Stderr.Terminal() {
+		fmt.Fprintf(cli.Stderr, "zincrun: %s at %s\n", strings.Join(firstNames(served), ", "), url)
 	} else {
 		log.Info("listen", "url", url, "models", firstNames(served))
 	}

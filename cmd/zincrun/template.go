@@ -69,10 +69,10 @@ An error in the template names its line and column.
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			if t.Note() != "" {
-				fmt.Fprintf(os.Stderr, "zincrun: %s: %s\n", path, printable.Line(t.Note()))
+				fmt.Fprintf(cli.Stderr, "zincrun: %s: %s\n", path, printable.Line(t.Note()))
 			}
 			if *from == "" {
-				_, err := io.WriteString(cli.Stdout, shown(t.Source()))
+				_, err := io.WriteString(cli.Stdout, t.Source())
 				return err
 			}
 			variables, err := readInput(ctx, *from)
@@ -84,7 +84,7 @@ An error in the template names its line and column.
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			if !*tokens {
-				_, err := io.WriteString(cli.Stdout, shown(chat.Text(spans)))
+				_, err := io.WriteString(cli.Stdout, chat.Text(spans))
 				return err
 			}
 			tok, err := text.New(vocab)
@@ -133,15 +133,6 @@ func readInput(ctx context.Context, path string) ([]byte, error) {
 		return io.ReadAll(cli.Stdin(ctx))
 	}
 	return os.ReadFile(path)
-}
-
-// shown is a text that anybody may have written as standard output takes it: a
-// terminal gets no control characters.
-func shown(s string) string {
-	if !cli.Stdout.Terminal() {
-		return s
-	}
-	return printable.Stream(s)
 }
 
 // printTokens prints ids, a line each with the token's text or as a list.

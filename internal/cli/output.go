@@ -10,34 +10,58 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"github.com/zincc-dev/zincc/internal/printable"
 )
 
-// Stdout is standard output. It keeps the first error of a write, with which Exit ends
+// Stdout is standard output, Stderr standard error. All that commands print goes through them: a terminal gets no control characters of a model,
+// a plan or a file. They keep the first error of a write, with which Exit ends
 // a program that has no other: commands need not look at every line that they print.
-var Stdout = &Output{to: os.Stdout, name: "standard output"}
+var (
+	Stdout = newOutput(os.Stdout, "standard output")
+	Stderr = newOutput(os.Stderr, "standard error")
+)
 
 // Output is a writer that remembers that it failed.
 type Output struct {
-	to   io.Writer
-	name string
-	mu   sync.Mutex
-	err  error
+	to       io.Writer
+	text     io.Writer // the same, for a terminal without control characters
+	name     string
+	terminal bool
+	mu       sync.Mutex
+	err      error
+}
+
+func newOutput(f *os.File, name string) *Output {
+	o := &Output{to: f, text: f, name: name, terminal: term.IsTerminal(int(f.Fd()))}
+	if o.terminal {
+		o.text = printable.Writer(f)
+	}
+	return o
 }
 
 // Terminal reports whether a terminal shows what is written.
-func (o *Output) Terminal() bool {
-	f, ok := o.to.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+func (o *Output) Terminal() bool { return o.terminal }
+
+// Write fails for good once it has failed. A terminal gets what package printable leaves of text; files and pipes get every byte.
+func (o *Output) Write(p []byte) (int, error) { return o.write(o.text, p) }
+
+// Screen returns a writer for whoever moves the cursor and colors text. Text of others must be printable before it gets there.
+func (o *Output) Screen() io.Writer {
+	return writerFunc(func(p []byte) (int, error) { return o.write(o.to, p) })
 }
 
-// Write fails for good once it has failed.
-func (o *Output) Write(p []byte) (int, error) {
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func (o *Output) write(to io.Writer, p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return 0, o.err
 	}
-	n, err := o.to.Write(p)
+	n, err := to.Write(p)
 	if err != nil {
 		var named *fs.PathError
 		if errors.As(err, &named) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/internal/printable"
 )
 
 func TestOutputKeepsItsFirstError(t *testing.T) {
@@ -19,7 +22,7 @@ func TestOutputKeepsItsFirstError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	o := &Output{to: full, name: "full"}
+	o := newOutput(full, "full")
 	for range 2 {
 		if n, err := o.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.ENOSPC) || err.Error() != "full: no space left on device" {
 			t.Errorf("%d, %v", n, err)
@@ -27,6 +30,33 @@ func TestOutputKeepsItsFirstError(t *testing.T) {
 	}
 	if o.Err() == nil {
 		t.Error("the error is forgotten")
+	}
+}
+
+// TestTerminal checks that a terminal gets text alone, unless somebody draws on it, and that a file gets every byte.
+func TestTerminal(t *testing.T) {
+	const text = "a\x1b[2J\a\b\x9b31m\u009bb\n"
+	for _, c := range []struct {
+		terminal, screen bool
+		want             string
+	}{{true, false, "a[2J\ufffd31mb\n"}, {true, true, text}, {false, false, text}} {
+		var b bytes.Buffer
+		o := &Output{to: &b, text: &b, terminal: c.terminal}
+		if c.terminal {
+			o.text = printable.Writer(&b)
+		}
+		w := io.Writer(o)
+		if c.screen {
+			w = o.Screen()
+		}
+		for i := range len(text) { // tokens are pieces of runes
+			if n, err := io.WriteString(w, text[i:i+1]); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if b.String() != c.want {
+			t.Errorf("%+v: %q", c, b.String())
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func (m *Model) Assemble() (*plans.Plan, error) {
 func Main(m *Model) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, cli.Stdout, os.Stderr)))
+	os.Exit(cli.Exit(os.Stderr, os.Args[0], m.run(ctx, os.Args, os.Stdin, cli.Stdout, cli.Stderr)))
 }
 
 // run reads a prompt from in and writes the text to out and what else is to be said to notes.

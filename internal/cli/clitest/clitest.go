@@ -106,14 +106,14 @@ func CheckHelp(t *testing.T, p *cli.Program) {
 	}
 }
 
-// CheckStdout holds that the command in this folder prints through cli.Stdout, which
-// notices that the disk is full.
-func CheckStdout(t *testing.T) {
+// CheckOutput holds that the command in this folder prints through cli.Stdout and cli.Stderr, which
+// notice that the disk is full, and give a terminal no control characters of others.
+func CheckOutput(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	direct := regexp.MustCompile(`os\.Stdout|fmt\.Print`)
+	direct := regexp.MustCompile(`fmt\.Print|(Fprint\w*|Write\w*|New\w*)\(os\.Std(out|err)\b`)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -124,7 +124,7 @@ func CheckStdout(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(src), "\n") {
 			if direct.MatchString(line) {
-				t.Errorf("%s:%d: not through cli.Stdout: %s", name, i+1, strings.TrimSpace(line))
+				t.Errorf("%s:%d: not through cli.Stdout or cli.Stderr: %s", name, i+1, strings.TrimSpace(line))
 			}
 		}
 	}
