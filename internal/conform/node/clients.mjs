@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 import Anthropic from "@anthropic-ai/sdk";
-import { generateText, streamText, tool, stepCountIs } from "ai";
+import { embedMany, generateText, streamText, tool, stepCountIs } from "ai";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { Ollama } from "ollama";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { tool as langTool } from "@langchain/core/tools";
 import { z } from "zod";
@@ -21,6 +24,10 @@ const user = (content) => [{ role: "user", content }];
 const openai = new OpenAI({ baseURL: url + "/v1", apiKey: "none", maxRetries: 0 });
 const anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
 const compatible = createOpenAICompatible({ name: "zincrun", baseURL: url + "/v1", includeUsage: true })(model);
+const vendors = { openai: createOpenAI({ baseURL: url + "/v1", apiKey: "none" }), anthropic: createAnthropic({ baseURL: url + "/v1", apiKey: "none" }) };
+// The three providers of the package ai; that of OpenAI speaks Responses, and refers to items of earlier answers.
+const providers = { compatible, openai: vendors.openai(model), anthropic: vendors.anthropic(model) };
+const ollama = new Ollama({ host: url });
 const lang = (more) => new ChatOpenAI({ model, temperature: 0, maxTokens: 200, apiKey: "none", maxRetries: 0, configuration: { baseURL: url + "/v1" }, ...more });
 
 const scenarios = {
@@ -100,22 +107,88 @@ const scenarios = {
   async "anthropic: errors"() {
     await assert.rejects(anthropic.messages.create({ model: "nothing", max_tokens: 5, messages: user("a") }), Anthropic.NotFoundError);
   },
-  async "ai: text with reasoning"() {
-    const r = await generateText({ model: compatible, temperature: 0, prompt: question, maxRetries: 0 });
-    assert.equal(r.text, cut);
-    assert.match(r.reasoningText, /strings\.Cut/);
-    assert(r.usage.inputTokens > 0 && r.usage.outputTokens > 0);
+  async "openai: responses, a tool and a further turn"() {
+    const tools = [{ type: "function", name: "add", description: "Adds two numbers.", parameters: numbers, strict: false }];
+    const r = await openai.responses.create({ model, temperature: 0, input: sum, tools });
+    const call = r.output.at(-1);
+    assert.deepEqual([call.type, call.name, JSON.parse(call.arguments)], ["function_call", "add", { a: 17, b: 25 }]);
+    const after = await openai.responses.create({ model, temperature: 0, previous_response_id: r.id, tools, input: [{ type: "function_call_output", call_id: call.call_id, output: "42" }] });
+    assert.match(after.output_text, /42/);
+    const n = await openai.responses.inputTokens.count({ model, input: sum });
+    assert(n.input_tokens > 5 && n.object === "response.input_tokens");
   },
-  async "ai: stream with a tool"() {
-    let called;
-    const r = streamText({
-      model: compatible, temperature: 0, prompt: sum, maxRetries: 0, stopWhen: stepCountIs(3),
-      tools: { add: tool({ description: "Adds two numbers.", inputSchema: z.object({ a: z.number(), b: z.number() }), execute: async (x) => { called = x; return x.a + x.b; } }) },
-    });
-    let text = "";
-    for await (const t of r.textStream) text += t;
-    assert.match(text, /42/);
-    assert.deepEqual(called, { a: 17, b: 25 });
+  async "anthropic: an answer that has begun"() {
+    const m = await anthropic.messages.create({ model, max_tokens: 100, temperature: 0, messages: [...user(question), { role: "assistant", content: "Cut slices s around" }] });
+    assert.equal("Cut slices s around" + m.content[0].text, cut);
+  },
+  async "anthropic: a prompt that is too long"() {
+    const long = "word ".repeat(20000);
+    await assert.rejects(anthropic.messages.create({ model, max_tokens: 5, messages: user(long) }), /prompt is too long: \d+ tokens > \d+ maximum/);
+    await assert.rejects(openai.chat.completions.create({ model, messages: user(long) }), (e) => e.code === "context_length_exceeded" && /maximum context length is \d+ tokens/.test(e.message));
+  },
+  ...Object.fromEntries(Object.entries(providers).flatMap(([name, provider]) => [
+    [`ai, ${name}: text with reasoning`, async () => {
+      const r = await generateText({ model: provider, temperature: 0, prompt: question, maxRetries: 0, maxOutputTokens: 200 });
+      assert.equal(r.text, cut);
+      if (name !== "openai") assert.match(r.reasoningText, /strings\.Cut/); // which has places for summaries only
+      assert(r.usage.inputTokens > 0 && r.usage.outputTokens > 0);
+    }],
+    [`ai, ${name}: stream with a tool`, async () => {
+      let called;
+      const r = streamText({
+        model: provider, temperature: 0, prompt: sum, maxRetries: 0, maxOutputTokens: 200, stopWhen: stepCountIs(3),
+        tools: { add: tool({ description: "Adds two numbers.", inputSchema: z.object({ a: z.number(), b: z.number() }), execute: async (x) => { called = x; return x.a + x.b; } }) },
+      });
+      let text = "";
+      for await (const t of r.textStream) text += t;
+      assert.match(text, /42/);
+      assert.deepEqual(called, { a: 17, b: 25 });
+    }],
+  ])),
+  async "ai: vectors"() {
+    const r = await embedMany({ model: vendors.openai.embedding("gopher-vectors"), values: ["package sort", "package io"], maxRetries: 0 });
+    assert.equal(r.embeddings.length, 2);
+  },
+  async "ai: errors"() {
+    for (const provider of [vendors.openai("nothing"), vendors.anthropic("nothing")])
+      await assert.rejects(generateText({ model: provider, prompt: "a", maxRetries: 0 }), (e) => e.statusCode === 404 && /there is no model/.test(e.message));
+  },
+  async "ollama: chat and generate"() {
+    const options = { temperature: 0 };
+    const r = await ollama.chat({ model, messages: user(question), options });
+    assert.equal(r.message.content, cut);
+    assert.match(r.message.thinking, /strings\.Cut/);
+    assert(r.eval_count > 0 && r.prompt_eval_count > 0 && r.total_duration > 0);
+    assert.equal((await ollama.generate({ model, prompt: question, options })).response, cut);
+    let text = "", last;
+    for await (const part of await ollama.chat({ model, messages: user(question), stream: true, options })) { text += part.message.content; last = part; }
+    assert.equal(text, cut);
+    assert.equal(last.done_reason, "stop");
+    assert.equal((await ollama.chat({ model, messages: user(question), think: false, options })).message.thinking, undefined);
+  },
+  async "ollama: tools"() {
+    const q = { model, messages: user(sum), tools: [add], options: { temperature: 0 } };
+    const r = await ollama.chat(q);
+    assert.deepEqual(r.message.tool_calls.map((c) => [c.function.name, c.function.arguments]), [["add", { a: 17, b: 25 }]]);
+    const after = await ollama.chat({ ...q, messages: [...q.messages, r.message, { role: "tool", tool_name: "add", content: "42" }] });
+    assert.match(after.message.content, /42/);
+  },
+  async "ollama: vectors"() {
+    const r = await ollama.embed({ model: "gopher-vectors", input: ["package sort", "package io"] });
+    assert.equal(r.embeddings.length, 2);
+    assert.deepEqual((await ollama.embeddings({ model: "gopher-vectors", prompt: "package io" })).embedding, r.embeddings[1]);
+  },
+  async "ollama: models"() {
+    assert((await ollama.list()).models.some((m) => m.name === model));
+    assert((await ollama.ps()).models.some((m) => m.name === model));
+    const shown = await ollama.show({ model });
+    assert.deepEqual(shown.capabilities, ["completion", "tools", "thinking"]);
+    assert.deepEqual((await ollama.show({ model: "gopher-vectors" })).capabilities, ["embedding"]);
+    assert.match((await ollama.version()).version, /^\d+\.\d+\.\d+$/);
+  },
+  async "ollama: errors"() {
+    await assert.rejects(ollama.chat({ model: "nothing", messages: user("a") }), (e) => e.status_code === 404 && /there is no model/.test(e.message));
+    await assert.rejects(ollama.chat({ model, messages: user("a"), format: "json" }), /format/);
   },
   async "langchain: chat and stream"() {
     assert.equal((await lang().invoke(question)).content, cut);
@@ -128,6 +201,9 @@ const scenarios = {
     const t = langTool(async ({ a, b }) => String(a + b), { name: "add", description: "Adds two numbers.", schema: z.object({ a: z.number(), b: z.number() }) });
     const m = await lang().bindTools([t]).invoke(sum);
     assert.deepEqual(m.tool_calls.map((c) => [c.name, c.args]), [["add", { a: 17, b: 25 }]]);
+  },
+  async "langchain: errors"() {
+    await assert.rejects(lang({ model: "nothing" }).invoke("a"), (e) => e.status === 404);
   },
   async "langchain: cancel"() {
     await assert.rejects(lang().invoke("Write a small HTTP server.", { signal: AbortSignal.timeout(20) }));
