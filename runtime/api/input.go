@@ -152,7 +152,6 @@ type reading struct {
 	out   []chat.Message
 	tools *toolset
 	kept  func(id string) (inputItem, bool) // items of earlier answers
-	depth int
 }
 
 func (r *reading) take(items []inputItem, at string) error {

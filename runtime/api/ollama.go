@@ -325,7 +325,7 @@ func (t *ollamaTeller) end(done engine.Done) error {
 	return gone(t.stream.line(r))
 }
 
-// decodeOllama reads the body of a request. curl says that it is a form unless told otherwise, and Ollama's users
+// ollamaBody reads the body of a request. curl says that it is a form unless told otherwise, and Ollama's users
 // do not tell it; pages of other origins are refused before.
 func (c *call) ollamaBody(v any) error {
 	if c.r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" || c.r.Header.Get("Content-Type") == "" {
@@ -425,7 +425,7 @@ func (q *ollamaRequest) talk(c *call, isChat bool) error {
 		return unsupported("think", "%q does not support thinking", c.asked)
 	}
 	if o.Ctx > conv.model.Header.Ctx {
-		c.leaveOut(append(t.tools.left, "num_ctx"))
+		c.leaveOut([]string{"num_ctx"})
 	}
 	teller := q.teller(c, isChat)
 	for u, err := range conv.updates() {

@@ -172,8 +172,8 @@ func (c *call) leaveOut(left []string) {
 	if len(left) == 0 {
 		return
 	}
-	c.w.Header().Set("X-Zincrun-Left-Out", strings.Join(left, ", "))
-	c.log.left = left
+	c.log.left = append(c.log.left, left...)
+	c.w.Header().Set("X-Zincrun-Left-Out", strings.Join(c.log.left, ", "))
 	for _, what := range left {
 		kind, known := service(what)
 		if !known {
