@@ -120,6 +120,7 @@ interrupts: build
 # The server against Go SDKs, OpenAI's description and a browser, and the files of deploy against theirs;
 # OPENAPI=openapi.yml takes the whole description.
 conform:
+	cd internal/conform/node && npm ci --silent
 	cd internal/conform && $(GO) test -skip '^TestNode$$' .
 
 # The server against npm clients; needs Node 20.

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -22,8 +23,8 @@ func TestPage(t *testing.T) {
 	}
 	x.say("And its signature?")
 	x.is(`document.querySelectorAll(".msg.assistant pre").length`, "1")
-	if meta := x.js(`document.querySelectorAll(".meta")[1].innerText`); !strings.Contains(meta, "cached") {
-		t.Errorf("the second turn took nothing from the cache: %q", meta)
+	if meta := x.js(`document.querySelectorAll(".meta")[1].innerText`); !strings.Contains(meta, "51 prompt tokens") {
+		t.Errorf("the second turn's prompt: %q", meta)
 	}
 	x.say("Which package has json.Marshal?")
 	x.shot("page-light.png")
@@ -122,7 +123,140 @@ func TestPageHostile(t *testing.T) {
 		`, reasoning: ` + quoted(hostile) + `, calls: [{id: "1", name: "<b>f</b>", arguments: "<script>"}]}); show(); })()`))
 	x.is(`document.querySelectorAll("#log script, #log img, #log iframe, #log b, #log svg[onload]").length`, "0")
 	x.is(`[...document.querySelectorAll("#log a")].map(a => a.href).join()`, "https://go.dev/")
-	x.is(`document.querySelectorAll("#log td, #log li, #log strong, #log em, #log s, #log h1").length > 7`, "true")
+	x.is(`document.querySelectorAll("#log td, #log li, #log strong, #log em, #log s, #log h2").length > 7`, "true")
 	x.is(`document.querySelector(".md pre code").innerText`, "<iframe src=javascript:alert(4)></iframe>")
 	x.clean()
+}
+
+// sizes are windows of a desk and of a phone.
+var sizes = []int64{1280, 390}
+
+// A reload during an answer keeps what has come, and the answer goes on.
+func TestPageReload(t *testing.T) {
+	for _, width := range sizes {
+		x := newTab(t, width, false)
+		x.do(chromedp.Evaluate[chromedp.Void](`settings.temperature = "0"; settings.think = "off"; store.set("settings", settings); undefined`))
+		x.do(chromedp.SendKeys("#input", "Write a small HTTP server."), chromedp.SendKeys("#input", kb.Enter))
+		x.until(`busy && path()[1] && path()[1].text.length > 40`)
+		x.do(chromedp.Evaluate[chromedp.Void](`sessionStorage.setItem("before", path()[1].text.slice(0, 40)), undefined`), chromedp.Reload(), chromedp.WaitVisible(".msg.assistant"))
+		x.until(`!busy && path()[1].stats && path()[1].stats.finish === "stop"`)
+		x.is(`path().length`, "2")
+		x.is(`path()[1].text.startsWith(sessionStorage.getItem("before"))`, "true")
+		x.is(`path()[1].text.includes("ListenAndServe")`, "true")
+		x.is(`path()[1].open`, "undefined")
+		x.clean()
+	}
+}
+
+// An answer that was cut off goes on, as long as it is the last.
+func TestPageContinues(t *testing.T) {
+	for _, width := range sizes {
+		x := newTab(t, width, true)
+		x.do(chromedp.Evaluate[chromedp.Void](`settings.temperature = "0"; settings.think = "off"; settings.max_tokens = "6"; undefined`))
+		x.say("What does strings.Cut do?")
+		x.is(`path()[1].stats.finish`, "length")
+		x.do(chromedp.Evaluate[chromedp.Void](`settings.max_tokens = ""; undefined`))
+		x.key("c", kb.ModifierAlt)
+		x.until(`!busy && path()[1].stats && path()[1].stats.finish === "stop"`)
+		x.is(`path()[1].text.trim()`, "Cut slices s around the first instance of sep, returning the text before and after sep.")
+		x.is(`document.querySelectorAll("[aria-label^='Continue this']").length`, "0")
+		x.clean()
+	}
+}
+
+// Conversations are renamed, found, deleted and brought back, exported and imported.
+func TestPageConversations(t *testing.T) {
+	for _, width := range sizes {
+		x := newTab(t, width, false)
+		x.do(chromedp.Evaluate[chromedp.Void](`(() => { for (const [q, a] of [["About cutting", "needle in the answer"], ["About sorting", "binary"]]) { open(); add(add(0, {role: "user", text: q}).id, {role: "assistant", text: a, reasoning: "", calls: []}); save(); } show(); showList(); })()`))
+		if width < 1000 {
+			x.key("l", kb.ModifierAlt)
+		}
+		x.do(chromedp.WaitVisible("#search"), chromedp.SendKeys("#search", "NEEDLE"))
+		x.is(`[...document.querySelectorAll("#list .pick")].map(b => b.innerText).join()`, "About cutting")
+		x.do(chromedp.Click("#list [aria-label^=Rename]"), chromedp.WaitVisible(".rename"), chromedp.SendKeys(".rename", "Scissors"), chromedp.SendKeys(".rename", kb.Enter))
+		x.is(`index.map(c => c.title).join()`, "About sorting,Scissors")
+		x.do(chromedp.Click("#list [aria-label^=Delete]"))
+		x.is(`index.length + "," + (store.get("talk." + index[0].id, null) !== null)`, "1,true")
+		x.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#notice button").click(), undefined`))
+		x.is(`index.map(c => c.title).join()`, "About sorting,Scissors")
+		x.is(`found(index[1], "needle")`, "true")
+		x.do(chromedp.Evaluate[chromedp.Void](`(async () => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { window.exported = b; return make.call(URL, b); }; exportAll(); URL.createObjectURL = make;
+			const text = await window.exported.text(); for (const c of [...index]) remove(c.id); $("notice").replaceChildren();
+			const damaged = JSON.parse(text); damaged.talks.push({id: "x", nodes: [{kids: [1], pick: 0}, {id: 1, parent: 0, kids: [0], pick: 0, role: "user", text: "loop"}]}, {id: "../y", nodes: []});
+			await importFile(new File([JSON.stringify(damaged)], "all.json")); window.imported = true; })(), undefined`))
+		x.until(`window.imported`)
+		x.is(`index.map(c => c.title).sort().join()`, "About sorting,Scissors")
+		x.is(`$("notice").innerText`, "2 conversations imported, 2 are damaged and left out.")
+		x.do(chromedp.Evaluate[chromedp.Void](`window.imported = false; importFile(new File(["{}"], "other.json")).then(() => { window.imported = true; }), undefined`))
+		x.until(`window.imported`)
+		x.is(`$("notice").innerText`, "other.json has no conversations of this page.")
+		x.clean()
+	}
+}
+
+// Text files go before the message; others are refused by name.
+func TestPageFiles(t *testing.T) {
+	for _, width := range sizes {
+		x := newTab(t, width, true)
+		x.do(chromedp.Evaluate[chromedp.Void](`settings.temperature = "0"; settings.think = "off"; window.done = false; (async () => { await attach([new File(["a ` + "```" + ` b"], "notes.md"), new File([new Uint8Array([0, 255])], "picture.png"), new File([new Uint8Array(2 << 20)], "large.txt")]); window.done = true; })(), undefined`))
+		x.until(`window.done`)
+		x.is(`[...document.querySelectorAll("#files .file")].map(f => f.firstChild.textContent).join()`, "notes.md")
+		x.is(`$("notice").innerText`, "large.txt has 2 MiB; at most 1 MiB fit.")
+		x.say("What does strings.Cut do?")
+		x.is(`said(path()[0])`, "notes.md:\n````\na ``` b\n````\n\nWhat does strings.Cut do?")
+		x.is(`request(path()[1].id).messages.at(-2).content === said(path()[0])`, "true")
+		x.is(`document.querySelector(".msg.user details.file summary").firstChild.textContent`, "notes.md")
+		x.is(`attached.length`, "0")
+		x.clean()
+	}
+}
+
+// LaTeX becomes MathML; what the page does not know stays as it was written.
+func TestPageMath(t *testing.T) {
+	x := newTab(t, 390, false)
+	text := "It costs $5 and $6. Then $a_1^2+\\frac{1}{2}$ and \\(\\sqrt[3]{x}\\).\n\n$$\n\\sum_{i=1}^n i = \\left(\\frac{n(n+1)}{2}\\right)\n$$\n\n\\[ \\begin{cases} a & b \\\\ c & d \\end{cases} \\]\n\nand `$x$`, $\\unknown{x}$, \\[ \\begin{pmatrix} 1 \\]\n\n" +
+		"$" + strings.Repeat("{", 500) + "$ $" + strings.Repeat("\\frac", 300) + "$"
+	x.do(chromedp.Evaluate[chromedp.Void](`(() => { add(add(0, {role: "user", text: "x"}).id, {role: "assistant", text: ` + quoted(text) + `, reasoning: "", calls: []}); show(); })()`))
+	x.is(`[...document.querySelectorAll(".md math annotation")].map(a => a.textContent.trim()).join(" | ")`,
+		`a_1^2+\frac{1}{2} | \sqrt[3]{x} | \sum_{i=1}^n i = \left(\frac{n(n+1)}{2}\right) | \begin{cases} a & b \\ c & d \end{cases}`)
+	x.is(`document.querySelectorAll(".md math[display=block]").length`, "2")
+	x.is(`document.querySelectorAll(".md munderover, .md mroot, .md mfrac, .md mtr").length`, "6")
+	x.is(`[...document.querySelectorAll(".md code")].slice(0, 2).map(c => c.textContent).join(" | ")`, `$x$ | $\unknown{x}$`)
+	x.is(`document.querySelector(".md p").textContent.startsWith("It costs $5 and $6. Then")`, "true")
+	x.clean()
+}
+
+// TestPageAccess asks axe about the page with a conversation, both panels and a notice, in both themes; it needs npm ci in node.
+func TestPageAccess(t *testing.T) {
+	axe, err := os.ReadFile("node/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range sizes {
+		for _, dark := range []bool{false, true} {
+			x := newTab(t, width, dark)
+			text := "# Head\n\nSome **bold** `code` $x^2$ [a](https://go.dev)\n\n> quote\n\n```go\nfunc f() int { return 1 } // note \"s\"\n```\n\n| a | b |\n|---|---|\n| c | d |\n\n$$\\frac{1}{2}$$\n\n- [x] done"
+			x.do(chromedp.Evaluate[chromedp.Void](`(() => { const n = add(add(0, {role: "user", text: "Hello", files: [{name: "a.txt", text: "b"}]}).id, {role: "assistant", text: ` + quoted(text) + `, reasoning: "why", calls: [{id: "1", name: "f", arguments: "{}"}], stats: {tokens: 3, rate: 9, finish: "length"}}); save(); show(); showList(); })()`))
+			x.do(chromedp.Evaluate[chromedp.Void](string(axe) + `;undefined`))
+			check := func(what string) {
+				x.do(chromedp.Evaluate[chromedp.Void](`window.axed = null; axe.run().then((r) => { window.axed = r.violations.map((v) => v.id + ": " + v.nodes.slice(0, 3).map((n) => n.target + " " + n.failureSummary).join("; ")).join("\n") || "none"; }), undefined`))
+				x.until(`window.axed`)
+				if found := x.js(`window.axed`); found != "none" {
+					t.Errorf("%d pixels, dark %v, %s: %s", width, dark, what, found)
+				}
+			}
+			check("a conversation")
+			x.is(`document.querySelectorAll("h1").length`, "1")
+			x.key("s", kb.ModifierAlt)
+			check("settings")
+			x.key("e", kb.ModifierAlt)
+			x.do(chromedp.WaitVisible("#engine .slot"))
+			check("engine")
+			x.key(kb.Escape)
+			x.do(chromedp.Evaluate[chromedp.Void](`remove(talk.id), undefined`))
+			check("a notice")
+			x.clean()
+		}
+	}
 }

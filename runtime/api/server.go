@@ -108,7 +108,7 @@ func New(o Options) *Server {
 		s.handle(r)
 	}
 	if o.UI != nil {
-		for _, path := range []string{"/{$}", "/app.js", "/style.css"} {
+		for _, path := range []string{"/{$}", "/app.js", "/style.css", "/icon.svg"} {
 			s.mux.Handle("GET "+path, o.UI)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package ui is the page at which people talk to a server: three files, with nothing
+// Package ui is the page at which people talk to a server: four files, with nothing
 // from elsewhere.
 package ui
 
@@ -21,9 +21,10 @@ var pages = map[string]struct{ file, media string }{
 	"/":          {"page/index.html", "text/html; charset=utf-8"},
 	"/app.js":    {"page/app.js", "text/javascript; charset=utf-8"},
 	"/style.css": {"page/style.css", "text/css; charset=utf-8"},
+	"/icon.svg":  {"page/icon.svg", "image/svg+xml"},
 }
 
-// Handler serves the page: /, /app.js and /style.css.
+// Handler serves the page: /, /app.js, /style.css and /icon.svg.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Three files, small, with nothing from elsewhere and nothing inline.
+// Four files, small, with nothing from elsewhere and nothing inline.
 func TestPage(t *testing.T) {
 	size := 0
 	for path, page := range pages {
@@ -31,8 +31,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s is sent again: %d", path, w.Code)
 		}
 	}
-	if len(pages) != 3 || size > 80_000 {
-		t.Errorf("%d files of %d bytes, want 3 of at most 80,000 together", len(pages), size)
+	if len(pages) != 4 || size > 90_000 {
+		t.Errorf("%d files of %d bytes, want 4 of at most 90,000 together", len(pages), size)
 	}
 	w := httptest.NewRecorder()
 	Handler().ServeHTTP(w, httptest.NewRequest("GET", "/other", nil))

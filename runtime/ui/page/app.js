@@ -29,7 +29,7 @@ function el(what, props, ...children) {
 const SVG = "http://www.w3.org/2000/svg";
 const shapes = {
   copy: "M7 7h9v9H7zM13 7V4H4v9h3", edit: "M4 16l1-4 8.5-8.5 3 3L8 15zM12 5l3 3", again: "M15.5 8A6 6 0 1 0 16 11.500M16 4v4h-4",
-  left: "M12 5l-5 5 5 5", right: "M8 5l5 5-5 5", drop: "M5 5l10 10M15 5L5 15", done: "M4 10.500l4 4 8-9",
+  left: "M12 5l-5 5 5 5", on: "M4 5l6 5-6 5zM11 5l6 5-6 5z", right: "M8 5l5 5-5 5", drop: "M5 5l10 10M15 5L5 15", done: "M4 10.500l4 4 8-9",
 };
 function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
@@ -52,10 +52,11 @@ function copyButton(label, text) {
   return b;
 }
 let noticeTimer;
-function notice(text) {
-  $("notice").textContent = text;
+function notice(text, what, does) {
+  $("notice").replaceChildren(text, ...(what ? [el("button.plain", { type: "button", onclick: () => { notice(""); does(); } }, what)] : []));
+  $("notice").classList.toggle("calm", Boolean(what));
   clearTimeout(noticeTimer);
-  if (text) noticeTimer = setTimeout(() => notice(""), 8000);
+  if (text) noticeTimer = setTimeout(() => notice(""), what ? 15000 : 8000);
 }
 const number = (x, digits = 0) => Number(x).toLocaleString("en", { maximumFractionDigits: digits });
 const rate = (x) => number(x, x < 10 ? 1 : 0);
@@ -76,7 +77,11 @@ function split(source) {
     const start = i, line = lines[i];
     const fence = /^( {0,3})(`{3,}|~{3,})/.exec(line);
     if (!line.trim()) { i++; continue; }
-    if (fence) {
+    const formula = /^ {0,3}(\$\$|\\\[)/.exec(line), shut = formula && (formula[1] === "$$" ? "$$" : "\\]");
+    if (formula && !line.slice(formula[0].length).includes(shut)) {
+      for (i++; i < lines.length && !lines[i].includes(shut); i++);
+      i++;
+    } else if (fence) {
       const end = new RegExp("^ {0,3}" + fence[2][0] + "{" + fence[2].length + ",}\\s*$");
       for (i++; i < lines.length && !end.test(lines[i]); i++);
       i++;
@@ -103,7 +108,7 @@ function block(source) {
     return codeBlock(text, fence[3]);
   }
   const head = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(lines[0]);
-  if (head) return inline(el("h" + head[1].length), head[2]);
+  if (head) return inline(el("h" + Math.min(head[1].length + 1, 6)), head[2]); // the page has the only h1
   if (/^ {0,3}([-*_])(\s*\1){2,}\s*$/.test(lines[0])) return el("hr");
   if (/^ {0,3}>/.test(lines[0])) return markdown(el("blockquote"), lines.map((l) => l.replace(/^ {0,3}> ?/, "")).join("\n"));
   if (isItem(lines[0])) return list(lines);
@@ -124,7 +129,7 @@ function list(lines) {
     if (!item) return;
     const task = /^\[([ xX])\]\s/.exec(item[0]);
     if (task) item[0] = item[0].slice(4);
-    const li = el(task ? "li.task" : "li", null, task && el("input", { type: "checkbox", disabled: true, checked: task[1] !== " " }));
+    const li = el(task ? "li.task" : "li", null, task && el("input", { type: "checkbox", disabled: true, checked: task[1] !== " ", "aria-label": task[1] !== " " ? "Done" : "To do" }));
     const blocks = split(item.join("\n"));
     // An item of one paragraph has none around its text.
     blocks.forEach((b, i) => { if (i === 0 && !starts(b) && !isItem(b)) inline(li, b); else li.append(block(b)); });
@@ -149,7 +154,7 @@ function table(lines) {
 }
 // inline appends a text with its emphasis, code and links.
 function inline(to, text, depth = 0) {
-  const rule = /\\([\\`*_{}[\]()#+\-.!~|<>])|(`+)([^]*?[^`])\2(?!`)|!?\[((?:[^[\]]|\[[^\]]*\])*)\]\(\s*<?([^\s)>]*)>?(?:\s+["'(][^)]*)?\)|(\*\*|__)(?=\S)([^]*?\S)\6|(\*|_)(?=\S)([^]*?[^\s*_])\8(?![\w*])|~~(?=\S)([^]*?\S)~~|(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])|( {2,}|\\)?\n/g;
+  const rule = /\\(?!\((?=[^]*?\\\))|\[(?=[^]*?\\\]))([\\`*_{}[\]()#+\-.!~|<>$])|(`+)([^]*?[^`])\2(?!`)|!?\[((?:[^[\]]|\[[^\]]*\])*)\]\(\s*<?([^\s)>]*)>?(?:\s+["'(][^)]*)?\)|(\*\*|__)(?=\S)([^]*?\S)\6|(\*|_)(?=\S)([^]*?[^\s*_])\8(?![\w*])|~~(?=\S)([^]*?\S)~~|(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])|( {2,}|\\)?\n|\$\$([^]+?)\$\$|\\\[([^]+?)\\\]|\\\(([^]+?)\\\)|\$(?=\S)((?:[^$\n\\]|\\.)*?[^\s\\$])\$(?!\d)/g;
   let at = 0, m;
   while ((m = rule.exec(text))) {
     const before = text[m.index - 1] || " ";
@@ -164,10 +169,15 @@ function inline(to, text, depth = 0) {
     else if (m[8]) to.append(nest("em", m[9]));
     else if (m[10]) to.append(nest("s", m[10]));
     else if (m[11]) to.append(link(m[11], m[11]));
+    else if (m[13] || m[14] || m[15] || m[16]) to.append(formula(m[13] || m[14] || m[15] || m[16], Boolean(m[13] || m[14]), m[0]));
     else to.append(el("br"));
   }
   to.append(text.slice(at));
   return to;
+}
+// formula shows LaTeX as MathML, and what it does not know as it was written.
+function formula(tex, display, written) {
+  try { return math(tex, display); } catch { return el("code", null, written); }
 }
 function link(href, text) {
   let url;
@@ -199,6 +209,162 @@ function highlight(to, text) {
     at = rule.lastIndex;
   }
   to.append(text.slice(at));
+}
+
+// ---- LaTeX, into MathML ----
+const signs = Object.fromEntries(("alpha α beta β gamma γ delta δ epsilon ϵ varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ lambda λ mu μ nu ν xi ξ pi π rho ρ sigma σ tau τ upsilon υ " +
+  "phi ϕ varphi φ chi χ psi ψ omega ω Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω infty ∞ partial ∂ nabla ∇ hbar ℏ ell ℓ emptyset ∅ varnothing ∅ Re ℜ Im ℑ aleph ℵ " +
+  "cdot ⋅ times × div ÷ pm ± mp ∓ ast ∗ star ⋆ circ ∘ bullet ∙ oplus ⊕ otimes ⊗ odot ⊙ cap ∩ cup ∪ setminus ∖ wedge ∧ vee ∨ land ∧ lor ∨ neg ¬ lnot ¬ " +
+  "le ≤ leq ≤ ge ≥ geq ≥ ne ≠ neq ≠ ll ≪ gg ≫ approx ≈ sim ∼ simeq ≃ cong ≅ equiv ≡ propto ∝ in ∈ notin ∉ ni ∋ subset ⊂ subseteq ⊆ supset ⊃ supseteq ⊇ perp ⊥ parallel ∥ mid ∣ models ⊨ vdash ⊢ " +
+  "to → rightarrow → leftarrow ← leftrightarrow ↔ Rightarrow ⇒ Leftarrow ⇐ Leftrightarrow ⇔ implies ⟹ iff ⟺ mapsto ↦ longrightarrow ⟶ uparrow ↑ downarrow ↓ " +
+  "forall ∀ exists ∃ nexists ∄ therefore ∴ because ∵ angle ∠ triangle △ square □ dots … ldots … cdots ⋯ vdots ⋮ ddots ⋱ prime ′ dagger † " +
+  "langle ⟨ rangle ⟩ lfloor ⌊ rfloor ⌋ lceil ⌈ rceil ⌉ lbrace { rbrace } lbrack [ rbrack ] vert | Vert ‖ backslash \\ " +
+  "sum ∑ prod ∏ coprod ∐ int ∫ iint ∬ iiint ∭ oint ∮ bigcup ⋃ bigcap ⋂ bigoplus ⨁ bigotimes ⨂ bigvee ⋁ bigwedge ⋀").split(" ").map((x, i, all) => i % 2 ? null : [x, all[i + 1]]).filter(Boolean));
+const letters = /^\p{L}|[∞∅ℏℓℜℑℵ∂∇]/u;
+const tall = /[∑∏∐⋃⋂⨁⨂⋁⋀]|^(?:lim|max|min|sup|inf|limsup|liminf|argmax|argmin)$/;
+const named = new Set("sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp det dim ker deg gcd arg hom Pr lim max min sup inf limsup liminf argmax argmin".split(" "));
+const accents = { hat: "^", widehat: "^", bar: "¯", overline: "¯", vec: "→", tilde: "~", widetilde: "~", dot: "˙", ddot: "¨", overbrace: "⏞", underline: "_", underbrace: "⏟" };
+const spaces = { ",": ".17em", ":": ".22em", ";": ".28em", "!": "-.17em", " ": ".33em", quad: "1em", qquad: "2em" };
+const fonts = { mathbf: 0x1d400, boldsymbol: 0x1d400, mathbb: 0x1d538, mathcal: 0x1d49c, mathfrak: 0x1d504, mathsf: 0x1d5a0, mathtt: 0x1d670 };
+const holes = { "𝔺": "ℂ", "𝔿": "ℍ", "𝕅": "ℕ", "𝕇": "ℙ", "𝕈": "ℚ", "𝕉": "ℝ", "𝕑": "ℤ", "𝒝": "ℬ", "𝒠": "ℰ", "𝒡": "ℱ", "𝒣": "ℋ", "𝒤": "ℐ", "𝒧": "ℒ", "𝒨": "ℳ", "𝒭": "ℛ" };
+const fences = { pmatrix: "()", bmatrix: "[]", Bmatrix: "{}", vmatrix: "||", Vmatrix: "‖‖", cases: "{", matrix: "", smallmatrix: "", array: "" };
+const lined = /^(aligned|align|alignat|split|gather|gathered|equation|eqnarray)\*?$/;
+function math(tex, display) {
+  if (tex.length > 4000) throw new Error("long");
+  const tokens = tex.match(/\\(?:[a-zA-Z]+|[^])|[^]/g) || [];
+  let at = 0, depth = 0;
+  const m = (tag, props, ...kids) => {
+    const e = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
+    for (const [k, v] of Object.entries(props || {})) e.setAttribute(k, v);
+    e.append(...kids);
+    return e;
+  };
+  const skip = () => { while (/^\s$/.test(tokens[at] || "")) at++; };
+  const want = (t) => { skip(); if (tokens[at++] !== t) throw new Error("want " + t); };
+  const raw = () => { // what braces hold, as it is
+    want("{");
+    let text = "";
+    for (let open = 1; ; at++) {
+      if (at >= tokens.length) throw new Error("open brace");
+      if (tokens[at] === "{") open++;
+      if (tokens[at] === "}" && --open === 0) { at++; return text; }
+      text += tokens[at];
+    }
+  };
+  const row = (...ends) => { // up to one of ends, which stays
+    const kids = [];
+    if (++depth > 60) throw new Error("deep");
+    for (skip(); at < tokens.length && !ends.includes(tokens[at]); skip()) kids.push(scripts(atom()));
+    depth--;
+    return kids.length === 1 ? kids[0] : m("mrow", null, ...kids);
+  };
+  const arg = () => {
+    skip();
+    if (tokens[at] !== "{") return atom();
+    at++;
+    const r = row("}");
+    want("}");
+    return r;
+  };
+  const scripts = (base) => {
+    let sub, sup;
+    for (skip(); ["_", "^", "'"].includes(tokens[at]) || tokens[at] === "\\limits" || tokens[at] === "\\nolimits"; skip()) {
+      const t = tokens[at++];
+      if (t === "_" && !sub) sub = arg();
+      else if (t === "^" && !sup) sup = arg();
+      else if (t === "'") { let n = 1; while (tokens[at] === "'") { n++; at++; } const p = m("mo", null, "′".repeat(n)); sup = sup ? m("mrow", null, p, sup) : p; }
+      else if (t === "_" || t === "^") throw new Error("twice");
+    }
+    if (!sub && !sup) return base;
+    const under = display && tall.test(base.textContent) || base.hasAttribute("data-brace");
+    const kids = [base, sub, sup].filter(Boolean);
+    return m(under ? (sub && sup ? "munderover" : sub ? "munder" : "mover") : (sub && sup ? "msubsup" : sub ? "msub" : "msup"), null, ...kids);
+  };
+  const delimiter = () => {
+    skip();
+    const t = tokens[at++] || "";
+    if (t === ".") return "";
+    const d = t[0] === "\\" ? ({ "\\{": "{", "\\}": "}", "\\|": "‖" })[t] || signs[t.slice(1)] : t;
+    if (!d || /[\p{L}\p{N}]/u.test(d)) throw new Error("delimiter");
+    return d;
+  };
+  const fence = (d) => d ? m("mo", { stretchy: "true" }, d) : "";
+  const tableOf = (name) => {
+    const rows = [[]];
+    if (name === "array") raw();
+    if (/^alignat/.test(name)) raw();
+    for (;;) {
+      rows.at(-1).push(m("mtd", null, row("&", "\\\\", "\\end")));
+      const t = tokens[at++];
+      if (t === "\\\\") rows.push([]);
+      else if (t === "\\end") { if (raw() !== name) throw new Error("end"); break; }
+      else if (t !== "&") throw new Error("no end");
+    }
+    if (rows.at(-1).length === 1 && !rows.at(-1)[0].textContent) rows.pop();
+    const lines = lined.test(name);
+    return m("mtable", lines ? { displaystyle: "true", class: "lines" } : { class: name === "cases" ? "cases" : "" }, ...rows.map((r) => m("mtr", null, ...r)));
+  };
+  const atom = () => {
+    const t = tokens[at++];
+    if (t === undefined) throw new Error("end");
+    if (t === "{") { at--; return arg(); }
+    if (/^\d$/.test(t)) { let n = t; while (/^[\d.]$/.test(tokens[at] || "") && (tokens[at] !== "." || /\d/.test(tokens[at + 1] || ""))) n += tokens[at++]; return m("mn", null, n); }
+    if (t[0] !== "\\") {
+      if ("}&#%$~".includes(t)) { if (t === "~") return m("mspace", { width: ".33em" }); throw new Error(t); }
+      return /\p{L}/u.test(t) ? m("mi", null, t) : m("mo", "()[]|/".includes(t) ? { stretchy: "false" } : null, t === "-" ? "−" : t === "*" ? "∗" : t);
+    }
+    const name = t.slice(1);
+    if (signs[name] && !(name in accents)) return letters.test(signs[name]) ? m("mi", null, signs[name]) : m("mo", "⟨⟩⌊⌋⌈⌉{}[]|‖".includes(signs[name]) ? { stretchy: "false" } : null, signs[name]);
+    if ("{}|%#&$_".includes(name)) return m("mo", { stretchy: "false" }, name === "|" ? "‖" : name);
+    if (spaces[name]) return m("mspace", { width: spaces[name] });
+    if (named.has(name)) return m("mi", null, name);
+    if (name in accents) {
+      const below = name.startsWith("under"), brace = name.endsWith("brace");
+      const e = m(below ? "munder" : "mover", brace ? { "data-brace": "" } : { accent: "true" }, arg(), m("mo", { stretchy: String(/wide|over|under/.test(name)) }, accents[name]));
+      return e;
+    }
+    if (fonts[name]) {
+      return m("mi", { mathvariant: "normal" }, raw().replace(/[A-Za-z]/g, (c) => {
+        const made = String.fromCodePoint(fonts[name] + (c < "a" ? c.charCodeAt() - 65 : c.charCodeAt() - 71));
+        return holes[made] || made;
+      }));
+    }
+    switch (name) {
+      case "frac": case "dfrac": case "tfrac": case "cfrac": return m("mfrac", null, arg(), arg());
+      case "binom": return m("mrow", null, fence("("), m("mfrac", { linethickness: "0" }, arg(), arg()), fence(")"));
+      case "sqrt": {
+        skip();
+        if (tokens[at] !== "[") return m("msqrt", null, arg());
+        at++;
+        const n = row("]");
+        want("]");
+        return m("mroot", null, arg(), n);
+      }
+      case "text": case "textbf": case "textit": case "mbox": case "textrm": return m("mtext", null, raw());
+      case "mathrm": case "operatorname": case "mathit": return m("mi", name === "mathit" ? null : { mathvariant: "normal" }, raw());
+      case "left": {
+        const open = delimiter(), inner = row("\\right");
+        want("\\right");
+        return m("mrow", null, fence(open), inner, fence(delimiter()));
+      }
+      case "big": case "Big": case "bigg": case "Bigg": case "bigl": case "bigr": case "Bigl": case "Bigr": case "middle": return fence(delimiter()) || m("mrow");
+      case "boxed": return m("mrow", { class: "boxed" }, arg());
+      case "displaystyle": case "textstyle": return m("mrow");
+      case "overset": { const over = arg(); return m("mover", null, arg(), over); }
+      case "underset": { const below = arg(); return m("munder", null, arg(), below); }
+      case "not": return m("mo", null, atom().textContent + "̸");
+      case "begin": {
+        const env = raw();
+        if (!(env in fences) && !lined.test(env)) throw new Error(env);
+        const table = tableOf(env), d = fences[env] || "";
+        return m("mrow", null, fence(d[0]), table, fence(d[1]));
+      }
+    }
+    throw new Error(name);
+  };
+  const all = row();
+  if (at < tokens.length) throw new Error("rest");
+  return m("math", display ? { display: "block", tabindex: "0" } : null, m("semantics", null, all, m("annotation", { encoding: "application/x-tex" }, tex)));
 }
 
 // ---- settings ----
@@ -331,10 +497,14 @@ function path(to) {
   for (let n = root(); n.kids.length; all.push(n)) n = talk.nodes[n.kids[n.pick]];
   return all;
 }
+// titleOf is the name that a conversation was given, or how it begins.
+function titleOf(t) {
+  const first = t.nodes.find((n) => n.role === "user");
+  return t.title || (first ? first.text || (first.files || []).map((f) => f.name).join(", ") : "").trim().replace(/\s+/g, " ").slice(0, 80) || "Conversation";
+}
 function save() {
   if (talk.nodes.length < 2) return;
-  const first = talk.nodes.find((n) => n.role === "user");
-  const title = (first ? first.text : "").trim().replace(/\s+/g, " ").slice(0, 80) || "Conversation";
+  const title = titleOf(talk);
   index = [{ id: talk.id, title, at: Date.now() }, ...index.filter((c) => c.id !== talk.id)];
   if (store.set("talk." + talk.id, talk)) store.set("index", index);
   showList();
@@ -344,6 +514,8 @@ function open(id) {
   talk = (id && store.get("talk." + id, null)) || fresh();
   location.replace("#" + (talk.nodes.length > 1 ? talk.id : ""));
   $("system").value = talk.system;
+  attached = [];
+  showFiles();
   if (talk.model && [...$("model").options].some((o) => o.value === talk.model)) { $("model").value = talk.model; loadProps(); }
   show();
   showList();
@@ -351,21 +523,143 @@ function open(id) {
   $("shade").hidden = $("settings").hidden && $("engine").hidden || !narrow();
 }
 function remove(id) {
+  const kept = store.get("talk." + id, null), before = index, at = talk.id === id;
   index = index.filter((c) => c.id !== id);
   store.drop("talk." + id);
   store.set("index", index);
-  if (id === talk.id) open(); else showList();
+  if (at) open(); else showList();
+  const entry = before.find((c) => c.id === id);
+  if (kept && entry) notice("“" + entry.title + "” is deleted.", "Undo", () => {
+    if (store.set("talk." + id, kept)) { index = [...index, entry].sort((a, b) => b.at - a.at); store.set("index", index); }
+    if (at) open(id); else showList();
+  });
+}
+function rename(li, c) {
+  const field = el("input.rename", { value: c.title, "aria-label": "Name of the conversation", maxlength: 80 });
+  let done = false;
+  const end = (keep) => {
+    if (done) return;
+    done = true;
+    const title = field.value.trim();
+    const t = c.id === talk.id ? talk : store.get("talk." + c.id, null);
+    if (keep && title && t) {
+      t.title = title;
+      index = index.map((x) => x.id === c.id ? { ...x, title } : x);
+      if (store.set("talk." + c.id, t)) store.set("index", index);
+    }
+    showList();
+  };
+  field.addEventListener("keydown", (e) => {
+    if (e.key === "Enter" || e.key === "Escape") { e.preventDefault(); e.stopPropagation(); end(e.key === "Enter"); $("input").focus(); }
+  });
+  field.addEventListener("blur", () => end(true));
+  li.replaceChildren(field);
+  field.select();
+}
+// found tells whether a conversation has a text, in its name or in what was said.
+function found(c, text) {
+  if (!text || c.title.toLowerCase().includes(text)) return true;
+  const t = c.id === talk.id ? talk : store.get("talk." + c.id, null);
+  return Boolean(t) && t.nodes.some((n) => (n.text || "").toLowerCase().includes(text) || (n.files || []).some((f) => f.name.toLowerCase().includes(text)));
 }
 function showList() {
-  $("list").replaceChildren(...index.map((c) => el(c.id === talk.id ? "li.here" : "li", null,
-    el("button.pick", { type: "button", title: c.title, "aria-current": c.id === talk.id ? "true" : null, onclick: () => { open(c.id); $("input").focus(); } }, c.title),
-    el("button.icon.drop", { type: "button", title: "Delete", "aria-label": "Delete " + c.title, onclick: () => remove(c.id) }, icon("drop")))));
+  const text = $("search").value.trim().toLowerCase();
+  const shown = index.filter((c) => found(c, text));
+  $("list").replaceChildren(...shown.map((c) => {
+    const li = el(c.id === talk.id ? "li.here" : "li");
+    li.append(el("button.pick", { type: "button", title: c.title, "aria-current": c.id === talk.id ? "true" : null, onclick: () => { open(c.id); $("input").focus(); }, ondblclick: () => rename(li, c) }, c.title),
+      el("button.icon.drop", { type: "button", title: "Rename", "aria-label": "Rename " + c.title, onclick: () => rename(li, c) }, icon("edit")),
+      el("button.icon.drop", { type: "button", title: "Delete", "aria-label": "Delete " + c.title, onclick: () => remove(c.id) }, icon("drop")));
+    return li;
+  }));
+  if (text && !shown.length) $("list").append(el("li.none", null, "Nothing has this text."));
+  $("title").textContent = talk.nodes.length > 1 ? titleOf(talk) : "New conversation";
+  document.title = talk.nodes.length > 1 ? titleOf(talk) + " – zincrun" : "zincrun";
+}
+
+// ---- conversations as a file ----
+const fileFormat = "zincrun.conversations.1";
+function exportAll() {
+  const talks = index.map((c) => store.get("talk." + c.id, null)).filter(Boolean);
+  const url = URL.createObjectURL(new Blob([JSON.stringify({ format: fileFormat, talks }, null, 1)], { type: "application/json" }));
+  const a = el("a", { href: url, download: "zincrun-conversations.json" });
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
+const isText = (x) => typeof x === "string";
+const isList = (x, of) => Array.isArray(x) && x.every(of);
+// checked returns a conversation from a file with the fields that the page knows, or null.
+function checked(t) {
+  const n = t && t.nodes;
+  if (!t || !isText(t.id) || !/^[a-z0-9]{1,32}$/.test(t.id) || !Array.isArray(n) || n.length < 2 || n.length > 100000) return null;
+  const good = (x, i) => x && isList(x.kids, (k) => Number.isInteger(k) && k > i && k < n.length && n[k] && n[k].parent === i) && Number.isInteger(x.pick) && x.pick >= 0 && (!x.kids.length || x.pick < x.kids.length) &&
+    (i === 0 ? x.parent === undefined : x.id === i && Number.isInteger(x.parent) && x.parent >= 0 && x.parent < i && ["user", "assistant", "tool"].includes(x.role) && isText(x.text)) &&
+    (x.role !== "assistant" || isText(x.reasoning) && isList(x.calls, (c) => c && isText(c.id) && isText(c.name) && isText(c.arguments))) &&
+    (x.files === undefined || isList(x.files, (f) => f && isText(f.name) && isText(f.text)));
+  if (!n.every(good)) return null;
+  const stats = (v) => v && typeof v === "object" ? Object.fromEntries(["tokens", "prompt", "cached", "rate", "first", "finish"].filter((k) => ["number", "string"].includes(typeof v[k])).map((k) => [k, v[k]])) : null;
+  return {
+    id: t.id, model: isText(t.model) ? t.model : "", system: isText(t.system) ? t.system : "", title: isText(t.title) ? t.title.slice(0, 80) : undefined,
+    nodes: n.map((x, i) => i === 0 ? { kids: x.kids, pick: x.pick } : {
+      id: i, parent: x.parent, kids: x.kids, pick: x.pick, role: x.role, text: x.text,
+      ...(x.files && { files: x.files.map((f) => ({ name: f.name, text: f.text })) }),
+      ...(x.role === "assistant" && { reasoning: x.reasoning, calls: x.calls.map((c) => ({ id: c.id, name: c.name, arguments: c.arguments })), model: isText(x.model) ? x.model : "", stats: stats(x.stats) }),
+      ...(x.role === "tool" && { call: String(x.call ?? ""), name: String(x.name ?? "") }),
+    }),
+  };
+}
+async function importFile(file) {
+  let all = null;
+  try { all = JSON.parse(await file.text()); } catch { /* said below */ }
+  if (!all || all.format !== fileFormat || !Array.isArray(all.talks)) { notice(file.name + " has no conversations of this page."); return; }
+  let added = 0, same = 0, bad = 0;
+  for (const raw of all.talks) {
+    const t = checked(raw);
+    if (!t) { bad++; continue; }
+    if (index.some((c) => c.id === t.id)) { same++; continue; }
+    if (!store.set("talk." + t.id, t)) break;
+    index.push({ id: t.id, title: titleOf(t), at: parseInt(t.id.slice(0, 8), 36) || Date.now() });
+    added++;
+  }
+  index.sort((a, b) => b.at - a.at);
+  store.set("index", index);
+  showList();
+  notice(plural(added, "conversation") + " imported" + (same ? ", " + same + " were here" : "") + (bad ? ", " + bad + " are damaged and left out" : "") + ".");
+}
+
+// ---- text files beside a message ----
+const largestFile = 1 << 20;
+let attached = []; // {name, text}
+async function attach(files) {
+  for (const f of files) {
+    if (f.size > largestFile) { notice(f.name + " has " + bytes(f.size) + "; at most " + bytes(largestFile) + " fit."); continue; }
+    let text;
+    try { text = new TextDecoder("utf-8", { fatal: true }).decode(await f.arrayBuffer()); } catch { text = "\0"; }
+    if (text.includes("\0")) { notice(f.name + " is no text."); continue; }
+    attached.push({ name: f.name, text });
+  }
+  showFiles();
+  $("input").focus();
+}
+function showFiles() {
+  $("files").replaceChildren(...attached.map((f, i) => el("span.file", null, f.name, el("small", null, bytes(f.text.length)),
+    iconButton("drop", "Leave out " + f.name, () => { attached.splice(i, 1); showFiles(); }))));
+  $("files").hidden = !attached.length;
+  resize();
+}
+// said is what the model reads of a message: its files, fenced, before its text.
+function said(n) {
+  const fenced = (f) => {
+    const fence = "`".repeat(Math.max(3, ...[...f.text.matchAll(/`+/g)].map((m) => m[0].length + 1)));
+    return f.name + ":\n" + fence + "\n" + f.text + (f.text.endsWith("\n") ? "" : "\n") + fence;
+  };
+  return [...(n.files || []).map(fenced), n.text].filter(Boolean).join("\n\n");
 }
 
 // ---- what a branch looks like ----
 function show() {
   const all = path();
-  $("log").replaceChildren(...(all.length ? all.map(message) : [el("div.empty", null, el("h1", null, "What shall it be?"), el("p", null, "Conversations are kept in this browser only."))]));
+  $("log").replaceChildren(...(all.length ? all.map(message) : [el("div.empty", null, el("h2", null, "What shall it be?"), el("p", null, "Conversations are kept in this browser only."))]));
   $("log").scrollTop = $("log").scrollHeight;
 }
 function branches(n) {
@@ -390,7 +684,7 @@ function message(n) {
 }
 function fill(m, n) {
   if (n.role !== "assistant") {
-    m.replaceChildren(el("div.body", null, n.text),
+    m.replaceChildren(...(n.files || []).map((f) => el("details.file", null, el("summary", null, f.name, el("small", null, bytes(f.text.length))), el("pre", { tabindex: 0 }, f.text))), el("div.body", { hidden: !n.text }, n.text),
       el("div.tools-row", null, branches(n), el("span.act", null, copyButton("Copy", () => n.text), n.role === "user" && iconButton("edit", "Edit", () => edit(m, n)))));
     return;
   }
@@ -409,8 +703,10 @@ function fill(m, n) {
   markdown(body, n.text);
   m.querySelector(".calls").replaceChildren(...calls(n, live));
   m.querySelector(".state").replaceChildren(...(n.error ? [el("div.problem", { role: "alert" }, n.error)] : live && !n.text ? [el("span.wait", { role: "status", "aria-label": "Waiting" })] : []));
-  m.lastChild.replaceChildren(...(live ? [] : [branches(n), meta(n), el("span.act", null, copyButton("Copy", () => n.text), iconButton("again", "Answer again (Alt+R)", () => again(n)))].filter(Boolean)));
+  m.lastChild.replaceChildren(...(live ? [] : [branches(n), meta(n), el("span.act", null, copyButton("Copy", () => n.text), continues(n) && iconButton("on", "Continue this answer (Alt+C)", () => answer(n.parent, n)), iconButton("again", "Answer again (Alt+R)", () => again(n)))].filter(Boolean)));
 }
+// continues tells whether an answer has an end that is not its own.
+const continues = (n) => !n.kids.length && !n.calls.length && n.text && (n.error || n.open || n.stats && ["length", "stopped"].includes(n.stats.finish));
 function meta(n) {
   const s = n.stats;
   if (!s) return null;
@@ -456,7 +752,7 @@ function edit(m, n) {
   if (busy) return;
   const area = el("textarea", { "aria-label": "Edit message" });
   area.value = n.text;
-  const send = () => { const made = add(n.parent, { role: "user", text: area.value }); answer(made.id); };
+  const send = () => { const made = add(n.parent, { role: "user", text: area.value, files: n.files }); answer(made.id); };
   area.addEventListener("keydown", (e) => {
     if (e.key === "Escape") { e.stopPropagation(); fill(m, n); $("input").focus(); }
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); }
@@ -472,7 +768,7 @@ function request(to) {
   const messages = [];
   if (talk.system.trim()) messages.push({ role: "system", content: talk.system });
   for (const n of path(to)) {
-    if (n.role === "user") messages.push({ role: "user", content: n.text });
+    if (n.role === "user") messages.push({ role: "user", content: said(n) });
     else if (n.role === "tool") messages.push({ role: "tool", content: n.text, tool_call_id: n.call, name: n.name });
     else {
       const m = { role: "assistant", content: n.text };
@@ -494,12 +790,16 @@ function request(to) {
   if (t && t.length) body.tools = t;
   return body;
 }
-async function answer(to) {
+// answer asks for an answer to a message, or for more of one that has begun.
+async function answer(to, begun) {
   if (busy) return;
   let body;
-  try { body = request(to); } catch (e) { notice(e.message); return; }
+  try { body = request(begun && begun.text ? begun.id : to); } catch (e) { notice(e.message); return; }
   talk.model = body.model;
-  const node = add(to, { role: "assistant", text: "", reasoning: "", calls: [], model: body.model });
+  const node = begun || add(to, { role: "assistant" });
+  if (node.text) Object.assign(body, { continue_final_message: true, add_generation_prompt: false });
+  else Object.assign(node, { text: "", reasoning: "", calls: [] });
+  Object.assign(node, { model: body.model, error: "", open: true });
   busy = { abort: new AbortController(), node };
   document.body.classList.add("busy");
   $("send").title = "Stop (Esc)";
@@ -507,9 +807,9 @@ async function answer(to) {
   $("send").disabled = false;
   show();
   save();
-  location.replace("#" + talk.id);
-  const here = talk, begun = performance.now();
-  let first = 0, tokens = 0, dirty = false;
+  if (location.hash !== "#" + talk.id) location.replace("#" + talk.id);
+  const here = talk, since = performance.now(), before = node.stats || {};
+  let first = 0, tokens = 0, dirty = false, kept = since;
   const element = () => document.querySelector(`[data-id="${node.id}"]`);
   const paint = () => {
     dirty = false;
@@ -518,6 +818,7 @@ async function answer(to) {
     const low = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
     fill(m, node);
     if (low) log.scrollTop = log.scrollHeight;
+    if (performance.now() - kept > 500) { kept = performance.now(); store.set("talk." + here.id, here); } // a reload finds it
   };
   const stats = { tokens: 0 };
   try {
@@ -532,20 +833,22 @@ async function answer(to) {
       const d = c.delta;
       if (!first && (d.content || d.reasoning_content || d.tool_calls)) first = performance.now();
       if (d.reasoning_content) { node.reasoning += d.reasoning_content; tokens++; }
-      if (d.content) { if (node.reasoning && !node.thought) node.thought = performance.now() - begun; node.text += d.content; tokens++; }
+      if (d.content) { if (node.reasoning && !node.thought) node.thought = performance.now() - since; node.text += d.content; tokens++; }
       for (const t of d.tool_calls || []) {
         const call = node.calls[t.index] ||= { id: t.id, name: "", arguments: "" };
         call.name += t.function.name || "";
         call.arguments += t.function.arguments || "";
-        if (node.reasoning && !node.thought) node.thought = performance.now() - begun;
+        if (node.reasoning && !node.thought) node.thought = performance.now() - since;
       }
       if (!dirty) { dirty = true; requestAnimationFrame(paint); }
     }
   } catch (e) {
     if (e.name === "AbortError") { stats.finish = "stopped"; stats.tokens = tokens; } else node.error = e.message;
   }
-  stats.first = first && first - begun;
+  stats.first = first && first - since;
+  if (begun && before.tokens) stats.tokens += before.tokens;
   node.stats = node.error ? null : stats;
+  if (!leaving) delete node.open;
   node.calls = node.calls.filter(Boolean);
   busy = null;
   document.body.classList.remove("busy");
@@ -554,23 +857,33 @@ async function answer(to) {
   if (talk === here) { paint(); save(); resize(); } else store.set("talk." + here.id, here);
   if (server.models.some((m) => m.id === body.model) && !server.props.default_generation_settings) loadProps();
 }
+let leaving = false; // the page is; what it was answering goes on when it comes back
+addEventListener("pagehide", () => { leaving = true; if (busy) store.set("talk." + talk.id, talk); });
+addEventListener("pageshow", () => { leaving = false; });
+// goOn goes on with the answer that a reload broke off.
+function goOn() {
+  const n = path().at(-1), way = performance.getEntriesByType("navigation")[0];
+  if (n && n.open && !n.calls.length && way && way.type === "reload") answer(n.parent, n);
+}
 function again(n) { if (!busy) answer(n.parent); }
 function stop() { if (busy) busy.abort.abort(); }
 function send() {
   if (busy) { stop(); return; }
   const text = $("input").value.trim();
-  if (!text) return;
+  if (!text && !attached.length) return;
   const all = path();
   const last = all.at(-1);
+  const node = { role: "user", text, ...(attached.length && { files: attached }) };
   $("input").value = "";
-  resize();
-  answer(add(last ? last.id : 0, { role: "user", text }).id);
+  attached = [];
+  showFiles();
+  answer(add(last ? last.id : 0, node).id);
 }
 function resize() {
   const t = $("input");
   t.style.height = "auto";
   t.style.height = t.scrollHeight + "px";
-  $("send").disabled = !busy && !t.value.trim();
+  $("send").disabled = !busy && !t.value.trim() && !attached.length;
 }
 
 // ---- the engine, live ----
@@ -679,7 +992,7 @@ document.addEventListener("keydown", (e) => {
   const does = {
     KeyN: () => { open(); $("input").focus(); }, KeyE: () => toggle("engine"), KeyS: () => toggle("settings"),
     KeyL: () => narrow() ? side(!document.body.classList.contains("side-open")) : ($("list").querySelector("button") || $("new")).focus(),
-    KeyR: () => last && again(last), ArrowLeft: () => forked && !busy && turn(forked, -1), ArrowRight: () => forked && !busy && turn(forked, 1),
+    KeyR: () => last && again(last), KeyC: () => last && continues(last) && answer(last.parent, last), ArrowLeft: () => forked && !busy && turn(forked, -1), ArrowRight: () => forked && !busy && turn(forked, 1),
   }[e.code];
   if (does && !(e.code.startsWith("Arrow") && $("input").value && document.activeElement === $("input"))) { e.preventDefault(); does(); }
 });
@@ -699,7 +1012,16 @@ $("forget").addEventListener("click", () => {
   store.set("index", index);
   open();
 });
+$("search").addEventListener("input", showList);
+$("export").addEventListener("click", exportAll);
+$("import").addEventListener("click", () => $("import-file").click());
+$("import-file").addEventListener("change", () => { for (const f of $("import-file").files) importFile(f); $("import-file").value = ""; });
+$("attach").addEventListener("click", () => $("attach-file").click());
+$("attach-file").addEventListener("change", () => { attach([...$("attach-file").files]); $("attach-file").value = ""; });
+document.addEventListener("dragover", (e) => { if (e.dataTransfer.types.includes("Files")) e.preventDefault(); });
+document.addEventListener("drop", (e) => { if (e.dataTransfer.files.length) { e.preventDefault(); attach([...e.dataTransfer.files]); } });
+$("input").addEventListener("paste", (e) => { if (e.clipboardData.files.length) { e.preventDefault(); attach([...e.clipboardData.files]); } });
 addEventListener("hashchange", () => { const id = location.hash.slice(1); if (id && id !== talk.id) open(id); });
 open(location.hash.slice(1));
-loadModels().then(() => { if (!path().length) show(); });
+loadModels().then(() => { if (!path().length) show(); else goOn(); });
 resize();
