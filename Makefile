@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all packages lint race generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all packages lint race race-server generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -61,6 +61,16 @@ lint:
 RACE ?= ./internal/cli ./runtime/engine ./runtime/api
 race:
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 30m $(RACE)
+
+# The same of the program: a server that is built so answers under load and is drained; the first race ends it.
+race-server:
+	@mkdir -p .build/race
+	CGO_ENABLED=1 $(GO) build -race -o .build/race/ ./cmd/zincrun ./cmd/zincc
+	.build/race/zincc compile $(CHAT) --target native --slots 4 --ctx 1024 --force -o .build/race/chat.bin >/dev/null
+	$(GO) build -o .build/race/ ./internal/tools/loadgen
+	@GORACE="halt_on_error=1 exitcode=66" .build/race/zincrun serve .build/race/chat.bin --port 8097 --drain 2s 2>.build/race/log & server=$$!; \
+	for i in $$(seq 100); do curl -sf -o /dev/null http://127.0.0.1:8097/ready && break; sleep 0.2; done; \
+	.build/race/loadgen http://127.0.0.1:8097 --users 4 --requests 16 -p 64 -n 24; load=$$?; kill -TERM $$server; wait $$server && exit $$load || { grep -v '^{' .build/race/log; exit 1; }
 
 # Rewrites the z*.go files from the Khronos registries.
 generate:
