@@ -69,7 +69,7 @@ func (a *calls) cut() {
 var errBusy = errors.New("a step still runs on the device")
 
 // Drain lets no new request in, waits for those that run until ctx ends, cuts their answers short then,
-// and unloads all models. It returns within half a second of the end of ctx, with an error if a device is still busy then.
+// and unloads all models. It returns soon after the end of ctx, at most lastWords and a second, and then with an error: a device is still busy.
 func (s *Server) Drain(ctx context.Context) error {
 	s.draining.Store(true)
 	end := context.AfterFunc(ctx, func() {
@@ -95,7 +95,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(2 * lastWords):
+	case <-time.After(lastWords + time.Second):
 		return errBusy
 	}
 }
