@@ -1,8 +1,9 @@
-// Runs the npm clients against a server of gopher-chat and gopher-vectors: node clients.mjs URL
+// Runs the npm clients against a server of gopher-chat and gopher-vectors: node clients.mjs URL [PATTERN]
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 import Anthropic from "@anthropic-ai/sdk";
-import { embedMany, generateText, streamText, tool, stepCountIs } from "ai";
+import { zodFunction, zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
+import { embedMany, generateObject, generateText, streamObject, streamText, tool, stepCountIs } from "ai";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -12,13 +13,20 @@ import { tool as langTool } from "@langchain/core/tools";
 import { z } from "zod";
 
 const url = process.argv[2];
-assert(url, "usage: node clients.mjs URL");
+assert(url, "usage: node clients.mjs URL [PATTERN]");
 const model = "gopher-chat";
 const question = "What does strings.Cut do?";
 const cut = "Cut slices s around the first instance of sep, returning the text before and after sep.";
 const sum = "What is 17 plus 25?";
 const numbers = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] };
 const add = { type: "function", function: { name: "add", description: "Adds two numbers.", parameters: numbers } };
+// What answers are held to, with all kinds of bounds; short, since the model is small.
+const book = z.object({
+  title: z.string().min(1).max(12), year: z.number().int().min(1950).max(2030), rating: z.number().min(0).max(5),
+  tags: z.array(z.enum(["go", "tools", "tests"])).min(1).max(2), author: z.object({ name: z.string().max(10), email: z.string().max(20).nullable() }),
+});
+const bookSchema = z.toJSONSchema(book);
+const describe = "Describe a book about Go as JSON.";
 const user = (content) => [{ role: "user", content }];
 
 const openai = new OpenAI({ baseURL: url + "/v1", apiKey: "none", maxRetries: 0 });
@@ -28,6 +36,7 @@ const vendors = { openai: createOpenAI({ baseURL: url + "/v1", apiKey: "none" })
 // The three providers of the package ai; that of OpenAI speaks Responses, and refers to items of earlier answers.
 const providers = { compatible, openai: vendors.openai(model), anthropic: vendors.anthropic(model) };
 const ollama = new Ollama({ host: url });
+const structured = createOpenAICompatible({ name: "zincrun", baseURL: url + "/v1", supportsStructuredOutputs: true })(model);
 const lang = (more) => new ChatOpenAI({ model, temperature: 0, maxTokens: 200, apiKey: "none", maxRetries: 0, configuration: { baseURL: url + "/v1" }, ...more });
 
 const scenarios = {
@@ -55,6 +64,27 @@ const scenarios = {
     const r = await stream.finalResponse();
     assert.equal(r.output_text, cut);
     assert.equal(r.output[0].type, "reasoning");
+  },
+  async "openai: parse, by chat, a stream and responses"() {
+    const body = { model, temperature: 0, max_tokens: 300, reasoning_effort: "none", messages: user(describe) };
+    const format = zodResponseFormat(book, "book");
+    book.parse((await openai.chat.completions.parse({ ...body, response_format: format })).choices[0].message.parsed);
+    book.parse((await openai.chat.completions.stream({ ...body, response_format: format }).finalChatCompletion()).choices[0].message.parsed);
+    const r = await openai.responses.parse({ model, temperature: 0, max_output_tokens: 400, reasoning: { effort: "none" }, input: describe, text: { format: zodTextFormat(book, "book") } });
+    book.parse(r.output_parsed);
+  },
+  async "openai: a strict tool that must be called"() {
+    const r = await openai.chat.completions.parse({
+      model, temperature: 0, max_tokens: 300, reasoning_effort: "none", messages: user(describe), tool_choice: "required", tools: [zodFunction({ name: "save", parameters: book })],
+    });
+    const call = r.choices[0].message.tool_calls[0].function;
+    assert.equal(call.name, "save");
+    book.parse(call.parsed_arguments);
+  },
+  async "openai: a schema that is not supported"() {
+    const schema = { type: "array", uniqueItems: true };
+    await assert.rejects(openai.chat.completions.create({ model, messages: user("a"), response_format: { type: "json_schema", json_schema: { name: "x", schema } } }),
+      (e) => e instanceof OpenAI.BadRequestError && e.code === "unsupported_schema" && /uniqueItems/.test(e.message));
   },
   async "openai: vectors, as bytes and as numbers"() {
     const input = ["package sort", "// Search uses binary search"];
@@ -103,6 +133,17 @@ const scenarios = {
     assert.deepEqual([use.type, use.name, use.input], ["tool_use", "add", { a: 17, b: 25 }]);
     const after = await anthropic.messages.create({ ...q, messages: [...q.messages, { role: "assistant", content: m.content }, { role: "user", content: [{ type: "tool_result", tool_use_id: use.id, content: "42" }] }] });
     assert.match(after.content.at(-1).text, /42/);
+  },
+  async "anthropic: output_config, and a strict tool"() {
+    const body = { model, max_tokens: 400, temperature: 0, thinking: { type: "disabled" }, messages: user(describe) };
+    const m = await anthropic.messages.create({ ...body, output_config: { format: { type: "json_schema", schema: bookSchema } } });
+    book.parse(JSON.parse(m.content.at(-1).text));
+    const called = await anthropic.messages.create({ ...body, tools: [{ name: "save", strict: true, input_schema: bookSchema }], tool_choice: { type: "any" } });
+    book.parse(called.content.at(-1).input);
+  },
+  async "ollama: format"() {
+    const r = await ollama.chat({ model, messages: user(describe), think: false, options: { temperature: 0, num_predict: 300 }, format: bookSchema });
+    book.parse(JSON.parse(r.message.content));
   },
   async "anthropic: errors"() {
     await assert.rejects(anthropic.messages.create({ model: "nothing", max_tokens: 5, messages: user("a") }), Anthropic.NotFoundError);
@@ -188,7 +229,21 @@ const scenarios = {
   },
   async "ollama: errors"() {
     await assert.rejects(ollama.chat({ model: "nothing", messages: user("a") }), (e) => e.status_code === 404 && /there is no model/.test(e.message));
-    await assert.rejects(ollama.chat({ model, messages: user("a"), format: "json" }), /format/);
+    await assert.rejects(ollama.chat({ model, messages: user("a"), format: "yaml" }), /format/);
+  },
+  async "ai: objects, whole and as a stream"() {
+    const q = { model: structured, temperature: 0, maxOutputTokens: 500, prompt: describe, schema: book, maxRetries: 0 };
+    book.parse((await generateObject(q)).object);
+    const r = streamObject(q);
+    let partial;
+    for await (const p of r.partialObjectStream) partial = p;
+    assert.deepEqual(await r.object, partial);
+    assert.equal((await generateObject({ ...q, schema: undefined, output: "enum", enum: ["yes", "no"] })).object.match(/^(yes|no)$/)?.length, 2);
+  },
+  async "langchain: structured output in all modes"() {
+    for (const method of ["jsonSchema", "functionCalling"]) {
+      book.parse(await lang({ maxTokens: 500 }).withStructuredOutput(book, { name: "book", method }).invoke(describe));
+    }
   },
   async "langchain: chat and stream"() {
     assert.equal((await lang().invoke(question)).content, cut);
@@ -212,6 +267,7 @@ const scenarios = {
 
 let failed = 0;
 for (const [name, run] of Object.entries(scenarios)) {
+  if (process.argv[3] && !name.match(process.argv[3])) continue;
   try { await run(); console.log("ok   " + name); }
   catch (e) { failed++; console.log("FAIL " + name + ": " + (e.stack || e)); }
 }
