@@ -124,9 +124,6 @@ var chatRows = []row{
 		}
 		r.is(json.Unmarshal([]byte(r.str(message+"content")), &book) == nil && book.Year >= 1900 && book.Year <= 2030, "want JSON of the schema")
 	}},
-	{"chat", "a schema that is not supported", "is refused, with the keyword; llama-server takes it and leaves out what it does not know", func(t *trial) {
-		t.chat(`{` + asked + `, "max_tokens": 20, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}}}}`).code(either(t, 400, 200))
-	}},
 	{"chat", "a response_format that nobody knows", "", func(t *trial) {
 		t.chat(`{` + asked + `, "response_format": {"type": "nonsense"}}`).fails(400)
 		t.chat(`{` + asked + `, "max_tokens": 2, "response_format": {"type": "text"}}`).code(200)
