@@ -88,7 +88,7 @@ func TestNoDeadEnds(t *testing.T) {
 		{`{"type":"string","pattern":"^a[bc]$","maxLength":2}`, `"ad`},
 		{`{"type":"string","pattern":"^(foo|bar)$","not":{"const":"foo"}}`, `"f`},
 		{`{"type":"string","maxLength":3,"minLength":5}`, `"`},
-		{`{"type":"object","properties":{"a":false}}`, `{"a"`},
+		{`{"type":"object","properties":{"a":false}}`, `{"`}, {`{"type":"object","properties":{"ab":{}}}`, `{"b`},
 		{`{"type":"object","properties":{"ab":false,"ac":{}},"additionalProperties":false}`, `{"ab`},
 		{`{"type":"object","maxProperties":1,"required":["ab"]}`, `{"b`},
 		{`{"type":"array","items":false}`, `[1`},

@@ -117,7 +117,7 @@ var chatRows = []row{
 	}},
 	{"chat", "a JSON schema", "", func(t *trial) {
 		const schema = `{"type": "object", "properties": {"title": {"type": "string", "maxLength": 8}, "year": {"type": "integer", "minimum": 1900, "maximum": 2030}}, "required": ["title", "year"], "additionalProperties": false}`
-		r := t.chat(`{`+asked+`, "max_tokens": 100, "temperature": 0, "reasoning_effort": "none", "response_format": {"type": "json_schema", "json_schema": {"name": "book", "schema": `+schema+`}}}`).code(200)
+		r := t.chat(`{` + asked + `, "max_tokens": 100, "temperature": 0, "reasoning_effort": "none", "response_format": {"type": "json_schema", "json_schema": {"name": "book", "schema": ` + schema + `}}}`).code(200)
 		var book struct {
 			Title string
 			Year  int

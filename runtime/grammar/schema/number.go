@@ -13,17 +13,21 @@ import (
 // maxTens bounds exponents, but for Documents: what is larger is no number of 64 bits.
 const maxTens = 308
 
+// maxDigits bounds the digits before and behind the point in answers; more come only where a number needs them.
+const maxDigits = 20
+
 // anyNumber is every number that JSON has; unless any is set, those with exponents of at most three digits and maxTens.
 func anyNumber(p *lex.Pool, any bool) *lex.Term {
 	digit := p.Set(lex.NewSet(lex.Range{Lo: '0', Hi: '9'}))
 	digits := p.Repeat(digit, 1, -1)
-	exponent := digits
+	exponent, whole, fraction := digits, p.Repeat(digit, 0, -1), digits
 	if !any {
+		whole, fraction = p.Repeat(digit, 0, maxDigits-1), p.Repeat(digit, 1, maxDigits)
 		exponent = p.Or(p.Repeat(digit, 1, 2), p.Cat(p.Set(lex.Chars("012")), digit, digit), p.Cat(p.Text("30"), p.Set(lex.Chars("012345678"))))
 	}
 	return p.Cat(p.Opt(p.Text("-")),
-		p.Or(p.Text("0"), p.Cat(p.Set(lex.NewSet(lex.Range{Lo: '1', Hi: '9'})), p.Repeat(digit, 0, -1))),
-		p.Opt(p.Cat(p.Text("."), digits)),
+		p.Or(p.Text("0"), p.Cat(p.Set(lex.NewSet(lex.Range{Lo: '1', Hi: '9'})), whole)),
+		p.Opt(p.Cat(p.Text("."), fraction)),
 		p.Opt(p.Cat(p.Set(lex.Chars("eE")), p.Opt(p.Set(lex.Chars("+-"))), exponent)))
 }
 
@@ -69,6 +73,7 @@ func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
 		return n.mantissa(text+"-", atDigit)
 	case b == '0' && k.Phase <= atDigit:
 		return n.mantissa(text+"0", atZero)
+	case isDigit && n.long(k, text):
 	case isDigit && (k.Phase <= atDigit || k.Phase == inWhole):
 		return n.mantissa(text+string(b), inWhole)
 	case b == '.' && (k.Phase == atZero || k.Phase == inWhole):
@@ -86,6 +91,18 @@ func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
 		return lex.Key{Phase: atExponent, P: e}, e.spans != ""
 	}
 	return k, false
+}
+
+// long says whether a number of the set has enough digits.
+func (n *numbers) long(k lex.Key, text string) bool {
+	if n.any || len(text) < maxDigits {
+		return false
+	}
+	if _, point, ok := strings.Cut(text, "."); ok && len(point) < maxDigits {
+		return false
+	}
+	_, ok := n.Accept(k)
+	return ok
 }
 
 // whole says whether all numbers of the set are integers, which answers write with digits alone.

@@ -20,6 +20,7 @@ type objectDef struct {
 	rules    []*objects
 	other    *lex.Term // names that no schema knows and that may come
 	loose    bool      // any text may begin such a name
+	closed   bool      // no such name comes in answers, though the schemas do not say so
 	min, max int       // max < 0: without end
 
 	ready  bool
@@ -49,7 +50,11 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 	d := &objectDef{c: c, rules: a.obj, max: -1, states: map[objectKey]*objectState{}, unions: map[string]*union{}}
 	u.objects[a] = d
 	var names []string
+	required := map[string]bool{}
 	for _, r := range a.obj {
+		for _, name := range r.required {
+			required[name] = true
+		}
 		for name := range r.props {
 			names = append(names, name)
 		}
@@ -81,8 +86,11 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 			}
 		}
 	}
-	closed := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
-	c.open = c.open || !closed || len(d.patterns) > 0
+	// Answers have no names that no schema knows, unless one speaks of such, or minProperties wants more members.
+	spoken := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil || r.names != nil && len(r.props) == 0 })
+	d.closed = !c.o.Documents && !spoken && len(d.patterns) == 0 && len(d.names) > 0 && d.min <= len(required)
+	shut := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
+	c.open = c.open || !d.closed && !shut || len(d.patterns) > 0
 	if len(d.patterns) == 0 {
 		c.valueUnion(d, nil) // so that it is looked at before the first token
 	} else {
@@ -180,6 +188,9 @@ func (d *objectDef) prepare() {
 			names = c.pool.And(names, c.nameTerm(r.names))
 		}
 	}
+	if d.closed {
+		names = c.pool.None()
+	}
 	d.loose = names == c.pool.Any()
 	if len(d.patterns) == 0 {
 		if !c.inhabited(c.valueUnion(d, nil)) {
@@ -249,6 +260,9 @@ func (d *objectDef) possible() (ok, sure bool) {
 	}
 	// More members than are required: of names that are known, and of others.
 	others := d.unions
+	if d.closed {
+		others = nil
+	}
 	for _, r := range d.rules {
 		if r.names != nil && d.c.nameTerm(r.names) == d.c.pool.None() {
 			others = nil
