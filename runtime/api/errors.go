@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type Error struct {
 	Param   string // the field at fault, such as messages[2].content; "" for none
 	Code    string // "" for none
 	Retry   time.Duration
-	long    *engine.ContextError // the prompt does not fit, which clients of each API look for in other words
+	claude  string // the message in Anthropic's words, where clients look for these; "": Message
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -87,10 +88,13 @@ func errorOf(err error) *Error {
 	return &Error{Kind: internal, Message: err.Error()}
 }
 
-// tooLong says it in words that clients of OpenAI's API and of llama-server look for.
-func tooLong(prompt, ctx int) *Error {
-	return &Error{Kind: invalid, Code: "context_length_exceeded", long: &engine.ContextError{Prompt: prompt, Ctx: ctx}, Message: fmt.Sprintf(
-		"This model's maximum context length is %d tokens. However, the prompt has %d tokens, which exceeds the available context size. Please shorten it.", ctx, prompt)}
+func tooLong(prompt, ctx int) *Error { return longPrompt(strconv.Itoa(prompt), ctx) }
+
+// longPrompt says that a prompt does not fit in words that clients of OpenAI's API, of llama-server and of
+// Anthropic's API look for.
+func longPrompt(tokens string, ctx int) *Error {
+	return &Error{Kind: invalid, Code: "context_length_exceeded", claude: fmt.Sprintf("prompt is too long: %s tokens > %d maximum", tokens, ctx), Message: fmt.Sprintf(
+		"This model's maximum context length is %d tokens. However, the prompt has %s tokens, which exceeds the available context size. Please shorten it.", ctx, tokens)}
 }
 
 // A dialect writes errors as the clients of an endpoint expect them.
@@ -126,9 +130,7 @@ func (e *Error) public(id string) string {
 func (d dialect) body(e *Error, id string) any {
 	message := e.public(id)
 	if d == anthropic {
-		if l := e.long; l != nil { // in words that clients of Anthropic's API look for
-			message = fmt.Sprintf("prompt is too long: %d tokens > %d maximum", l.Prompt, l.Ctx)
-		}
+		message = cmp.Or(e.claude, message)
 		return struct {
 			Type      string `json:"type"`
 			Error     any    `json:"error"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -95,7 +96,7 @@ func (m *Model) refusal(err error) error {
 	case errors.As(err, &call):
 		return unsupported("tool_choice", "tool_choice: %s", err)
 	case errors.As(err, &long):
-		return &Error{Kind: invalid, Code: "context_length_exceeded", Message: err.Error()}
+		return longPrompt(fmt.Sprintf("at least %d", (long.Bytes+long.Longest-1)/long.Longest), long.Ctx)
 	case errors.As(err, &template):
 		return &Error{Kind: invalid, Param: "messages", Code: "template_error", Message: err.Error()}
 	}
