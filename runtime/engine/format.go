@@ -1,16 +1,21 @@
 package engine
 
-import "github.com/zincc-dev/zincc/runtime/grammar"
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/runtime/grammar"
+)
 
 // format holds an answer to a grammar, from where it begins.
 type format struct {
 	matcher *grammar.Matcher
 	begun   bool
-	plain   bool // nothing but the grammar bounds a choice: what the device chose counts if it is allowed
+	stops   []int32 // tokens that end the answer, too
+	plain   bool    // nothing but the grammar bounds a choice: what the device chose counts if it is allowed
 }
 
 func newFormat(r *Request, v *grammar.Vocabulary, greedy bool) *format {
-	f := &format{matcher: r.Format.Match(v)}
+	f := &format{matcher: r.Format.Match(v), stops: r.StopTokens}
 	f.plain = greedy && r.Min == 0 && r.TopLogprobs < 0
 	b := r.Reasoning
 	f.begun = r.AtOnce || b == nil || !b.Open && len(b.Begin) == 0
@@ -18,6 +23,27 @@ func newFormat(r *Request, v *grammar.Vocabulary, greedy bool) *format {
 }
 
 func (f *format) begin() { f.begun = true }
+
+// Allows says whether a token may come next.
+func (f *format) Allows(id int32) bool {
+	if slices.Contains(f.stops, id) {
+		return f.matcher.Done()
+	}
+	return f.matcher.Allows(id)
+}
+
+// Words is the set of tokens that may come next.
+func (f *format) Words() []uint64 {
+	words := f.matcher.Words()
+	if len(f.stops) == 0 || words == nil || !f.matcher.Done() {
+		return words
+	}
+	words = slices.Clone(words)
+	for _, id := range f.stops {
+		words[id>>6] |= 1 << (id & 63)
+	}
+	return words
+}
 
 // take follows a token of the answer and says whether the answer is over with it.
 func (f *format) take(id int32) bool {
@@ -43,7 +69,7 @@ func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
 	}
 	s.sampler.Allowed = nil
 	if f.begun {
-		s.sampler.Allowed = f.matcher
+		s.sampler.Allowed = f
 	}
 	id, err := s.sampler.Choose(logits, forbidden)
 	if f.begun && f.matcher.Err() != nil {
@@ -58,5 +84,5 @@ func (s *seq) follows(id int32) bool {
 	if f == nil || !f.begun || !f.plain || len(s.forced) > 0 || s.owed != nil || s.opening != nil {
 		return false
 	}
-	return f.matcher.Allows(id)
+	return f.Allows(id)
 }

@@ -97,6 +97,17 @@ func TestFormatBehindReasoning(t *testing.T) {
 		t.Errorf("%q ends otherwise, %d", a.text, at)
 	}
 	t.Logf("%q", a.text)
+	// A stop token of the request ends a text that could go on, and none before.
+	number, err := grammar.Regex(`[0-9]{3}[0-9a-z ]*`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := r
+	stop.Format, stop.Reasoning, stop.Sampling.Bias = number, nil, map[int32]float64{m.encode("A")[0]: 100}
+	stop.StopTokens = m.encode("A")[:1]
+	if a := ask(t.Context(), e, stop); a.err != nil || len(a.text) != 3 || a.done.Reason != engine.Stopped {
+		t.Errorf("a stop token: %q %v", a.text, a.err)
+	}
 	r.AtOnce, r.Reasoning = true, nil
 	if a := ask(t.Context(), e, r); a.err != nil || len(a.text) > 20 {
 		t.Errorf("at once: %q %v", a.text, a.err)
