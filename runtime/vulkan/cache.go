@@ -52,9 +52,6 @@ func (c *pipelineCache) read(d *Device) []byte {
 	return data
 }
 
-// PipelineData is what the driver keeps of the pipelines that were made, in its own form; nil where it keeps nothing.
-func (d *Device) PipelineData() []byte { return d.cacheData(d.cache.handle) }
-
 // save writes the cache if it has changed.
 func (c *pipelineCache) save(d *Device) {
 	if c.handle == 0 {
