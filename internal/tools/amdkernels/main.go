@@ -73,6 +73,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	t := &table.Table{Title: "kernels", Columns: []string{"target", "kernel", "wave", "emulated", "result", "error", "instructions", "waits", "bytes"}}
 	var sum summary
+	var failed error // what has run is printed, even so
 	for _, name := range o.targets {
 		on, err := target.Lookup(name)
 		if err != nil {
@@ -80,7 +81,7 @@ func (o *options) run(ctx context.Context) error {
 		}
 		rows, err := o.target(ctx, on, shapes, dir)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		}
 		for _, r := range rows {
 			sum.add(r)
@@ -95,7 +96,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := write(os.Stdout, t); err != nil {
 		return err
 	}
-	return sum.err()
+	return errors.Join(failed, sum.err())
 }
 
 func (s *summary) add(r *row) {
@@ -156,19 +157,19 @@ func (o *options) target(ctx context.Context, on *target.Target, shapes []synth.
 		s.Layers = min(s.Layers, o.layers)
 		m, err := synth.New(s)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		path := dir + "/" + s.Name + ".gguf"
 		if err := m.WriteHeader(path); err != nil {
-			return nil, err
+			return rows, err
 		}
 		f, err := gguf.OpenHeader(path)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		program, err := codegen.Import(f, frontend.Options{KV: ir.F16})
 		if err != nil {
-			return nil, errors.Join(err, f.Close())
+			return rows, errors.Join(err, f.Close())
 		}
 		err = codegen.Calls(ctx, codegen.Source{Model: f, Program: program}, codegen.Options{Target: on, Choice: codegen.Choice{Tuned: tuning.NewTable(tuned)}},
 			func(p *ir.Program, fn *ir.Func, g *ir.Group, c *kernels.Candidate) error {
@@ -177,6 +178,9 @@ func (o *options) target(ctx context.Context, on *target.Target, shapes []synth.
 					return nil
 				}
 				had[key] = true
+				if err := ctx.Err(); err != nil {
+					return err
+				}
 				r, err := runCall(ctx, d, on, p, fn, c)
 				if err != nil {
 					return fmt.Errorf("%s: %s %s: %w", s.Name, fn.Name, c.Kernel, err)
@@ -186,7 +190,7 @@ func (o *options) target(ctx context.Context, on *target.Target, shapes []synth.
 				return nil
 			})
 		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, err
+			return rows, err
 		}
 	}
 	fmt.Fprintln(os.Stderr)
