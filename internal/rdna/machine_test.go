@@ -139,3 +139,19 @@ func ExampleFault() {
 	fmt.Println(f)
 	// Output: register used before its wait at 0x24, v_mov_b32_e32 v1, v2, workgroup [0 0 0], wave 3: reads v2, which a load under way fills
 }
+
+// TestNegativeBase: an address in shared memory is a sum of 32 bits, so that a register may be below zero.
+func TestNegativeBase(t *testing.T) {
+	code := []uint32{
+		0x4a0000ff, 0xfffffe00, // v_add_nc_u32_e32 v0, 0xfffffe00, v0
+		0xd8340200, 0x00000000, // ds_store_b32 v0, v0 offset:512
+		0xbfb00000,
+	}
+	if p, err := Decode(GFX12, 32, code); err != nil || p.insts[2].String() != "ds_store_b32 v0, v0 offset:512" {
+		t.Fatal(p, err)
+	}
+	k := &Kernel{Code: code, Wave: 32, LDS: 4, InlineAt: -1, PushAt: -1, GridAt: -1}
+	if _, err := Run(&Launch{Gen: GFX12, Grid: [3]int{1, 1, 1}, Workgroup: 1, Kernel: k}); err != nil {
+		t.Error(err)
+	}
+}

@@ -164,6 +164,14 @@ func (w *wave) bytes(in *Inst, addr uint64, n, l int, store bool) ([]byte, bool)
 	return nil, false
 }
 
+// wrapped is the address that a sum leads to: in shared memory it has 32 bits.
+func (in *Inst) wrapped(addr uint64) uint64 {
+	if in.row.form == ds {
+		return addr & 0xffffffff
+	}
+	return addr
+}
+
 // noise is what a load ahead may find.
 func (w *wave) noise(n int) []byte {
 	b := make([]byte, n)
@@ -196,7 +204,7 @@ func (o transfer) run(w *wave, in *Inst) {
 	for a, offset := range offsets {
 		for l := range w.lanes {
 			if w.exec>>l&1 == 1 {
-				where[a][l] = w.at(in, l) + offset
+				where[a][l] = in.wrapped(w.at(in, l) + offset)
 			}
 		}
 	}
@@ -336,7 +344,7 @@ func (o atomic) run(w *wave, in *Inst) {
 		if w.exec>>l&1 == 0 {
 			continue
 		}
-		addr := w.at(in, l) + offset
+		addr := in.wrapped(w.at(in, l) + offset)
 		var b []byte
 		if shared {
 			if addr+uint64(o.bytes) > uint64(len(w.g.shared)) {
