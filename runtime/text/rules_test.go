@@ -33,7 +33,7 @@ func TestEqualScores(t *testing.T) {
 
 // TestStripAfterSpecial: all ASCII white space behind a special token of Phi-3 belongs to it.
 func TestStripAfterSpecial(t *testing.T) {
-	v := small("gpt2", "gpt-2", "Phi-3 mini", "x", "<|end|>")
+	v := small("gpt2", "gpt-2", "Phi-3 mini", "x", "<|end|>", "Ġ", "ĉ", "Ċ", "ċ", "Č", "č")
 	v.Types[1] = typeControl
 	for _, space := range []string{"", " ", "\t", "\n", "\v", "\f", "\r", " \t\n\v\f\r"} {
 		if got := mustNew(t, v).Encode("<|end|>"+space+"x", EncodeOptions{ParseSpecial: true}); !slices.Equal(got, []int32{1, 0}) {
