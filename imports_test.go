@@ -55,7 +55,7 @@ var layers = []struct {
 	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
-	{"internal/cli/clitest", []string{"ir", "internal/cli"}},
+	{"internal/cli/clitest", []string{"ir", "plans", "internal/cli"}},
 	{"internal/synth", []string{"ir"}},
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},

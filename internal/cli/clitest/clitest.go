@@ -26,6 +26,7 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -42,6 +43,7 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 //	converse CMD...                ends an answer at SIGINT, gives the next one and ends with standard input
 //	size FILE BYTES                the file has that many bytes
 //	damage FROM TO TENSOR          copies a model, of whose tensor of F32 the first element becomes NaN
+//	forge FROM TO WHAT             copies a plan that is said to be of another compiler, or in which a constant or the vocabulary is another
 //	truncate FROM TO BYTES         copies the first BYTES bytes; of a negative count, all but those
 func Run(t *testing.T, setup func(e *testscript.Env) error) {
 	root, err := filepath.Abs("../..")
@@ -76,7 +78,7 @@ func Run(t *testing.T, setup func(e *testscript.Env) error) {
 			return setup(e)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"fails": fails, "interrupt": ends(os.Interrupt), "terminate": ends(syscall.SIGTERM), "converse": converse, "size": size, "truncate": truncate, "damage": damage,
+			"fails": fails, "interrupt": ends(os.Interrupt), "terminate": ends(syscall.SIGTERM), "converse": converse, "size": size, "truncate": truncate, "damage": damage, "forge": forge,
 		},
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
@@ -285,6 +287,36 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	binary.LittleEndian.PutUint32(data[tensor.Offset:], 0x7fc00000)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o666))
+}
+
+func forge(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: forge FROM TO WHAT")
+	}
+	p, err := plans.Read(ts.MkAbs(args[0]))
+	ts.Check(err)
+	switch args[2] {
+	case "compiler":
+		p.Header.Compiler = "zincc of somebody else"
+	case "vocabulary":
+		p.Header.Model.Vocab = 3_000_000
+	case "constant":
+		k := &p.Pipelines[0].Consts[0]
+		k.Value += 50_000_000
+		for i := range p.Entries {
+			for j, d := range p.Entries[i].Dispatches {
+				for n := range p.Program.Funcs[i].Groups[j].Call.Consts {
+					if c := &p.Program.Funcs[i].Groups[j].Call.Consts[n]; d.Pipeline == 0 && c.Name == k.Name {
+						c.Value = k.Value
+					}
+				}
+			}
+		}
+	default:
+		ts.Fatalf("nothing is called %s", args[2])
+	}
+	_, err = plans.WriteFile(ts.MkAbs(args[1]), p)
+	ts.Check(err)
 }
 
 func truncate(ts *testscript.TestScript, neg bool, args []string) {
