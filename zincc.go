@@ -158,7 +158,9 @@ func Tools(tools ...json.RawMessage) Option {
 
 // JSON holds the answer to a JSON schema. With a schema that is not supported, Chat and Generate fail with an error that
 // names keyword and path.
-func JSON(schema []byte) Option { return format(grammar.Source{Kind: grammar.JSONSchema, Text: string(schema)}) }
+func JSON(schema []byte) Option {
+	return format(grammar.Source{Kind: grammar.JSONSchema, Text: string(schema)})
+}
 
 // Grammar holds the answer to a grammar in GBNF, as llama.cpp has it.
 func Grammar(gbnf string) Option { return format(grammar.Source{Kind: grammar.GBNFText, Text: gbnf}) }
@@ -167,7 +169,9 @@ func Grammar(gbnf string) Option { return format(grammar.Source{Kind: grammar.GB
 func Pattern(regex string) Option { return format(grammar.Source{Kind: grammar.Pattern, Text: regex}) }
 
 // Choice lets the answer be one of these texts.
-func Choice(texts ...string) Option { return format(grammar.Source{Kind: grammar.Choices, Texts: texts}) }
+func Choice(texts ...string) Option {
+	return format(grammar.Source{Kind: grammar.Choices, Texts: texts})
+}
 
 func format(s grammar.Source) Option { return func(o *settings) { o.Format = &s } }
 
