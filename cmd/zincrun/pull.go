@@ -86,7 +86,6 @@ func fetch(ctx context.Context, dir string, ref library.Ref) (path string, err e
 type pullBar struct {
 	on      bool
 	start   time.Time
-	first   int64 // bytes that were there before
 	begun   bool
 	rate    float64 // bytes a second, over some seconds
 	at      time.Time
