@@ -121,10 +121,10 @@ func TestPiecesOfOthers(t *testing.T) {
 		first := engine.Request{Prompt: prompt(1, 100), Max: 5, TopLogprobs: -1, IgnoreEOG: true}
 		ask(context.Background(), e, first)
 		next := first
-		next.Prompt = slices.Concat(first.Prompt, prompt(2, 300)) // goes on from 100, which is no cut
+		next.Prompt = slices.Concat(first.Prompt, prompt(2, 348)) // from 100, which is no cut, to 448, which is one
 		ask(context.Background(), e, next)
 		other := first
-		other.Prompt = slices.Concat(next.Prompt[:300], prompt(3, 20))
+		other.Prompt = slices.Concat(next.Prompt[:440], prompt(3, 20))
 		got := ask(context.Background(), e, other)
 		other.NoCache = true
 		if want := ask(context.Background(), e, other); got.text != want.text || got.done.Usage.Cached != 64 {
