@@ -1,12 +1,41 @@
 package device_test
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/device"
 )
+
+// TestUnknown checks that no device takes a plan that nobody has made, checked or accepted.
+func TestUnknown(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	var file bytes.Buffer
+	err := plans.Write(&file, &plans.Plan{
+		Header: plans.Header{Target: "host", KV: "none", Ctx: 1, Slots: 1, MaxRows: 1, Ring: 1, Model: plans.Model{Fingerprint: "00", Shards: 1}},
+		Memory: plans.Memory{Arena: 64}, Require: plans.Requirements{Backend: plans.Host},
+		Program: &ir.Program{Name: "p", Stage: ir.Place, Target: "host", Ctx: 1, Slots: 1, Source: "00"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"host", "auto"} {
+		p, err := plans.Decode(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = device.Open(t.Context(), name, p, nil, device.Options{})
+		var unknown *trust.UnknownError
+		if !errors.As(err, &unknown) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // TestKeepElsewhere checks that a folder for a processor's weights is refused where another device was asked for by name, and hinders no plan that goes to
 // its own.
