@@ -251,9 +251,16 @@ func TestTokensOfMinute(t *testing.T) {
 		t.Errorf("%d of 20 requests with prompts of %d tokens come through, at most %d", through.Load(), prompts.Load(), most)
 	}
 
+	// A prompt of more than the tokens of a minute is charged in full, too.
+	long := newFixture(t, func(o *Options) { o.Keys = []Key{{Key: "one", Tokens: limit}} })
+	_, b := long.do("POST", "/v1/completions", `{"prompt": "`+strings.Repeat("a b ", 200)+`"}`, "Authorization", "Bearer one")
+	if used, left := get(t, b, "usage", "total_tokens").(float64), long.server.users[0].tokens.Tokens(); used < 3*limit || left > limit-used+20 {
+		t.Errorf("%.0f tokens of %d are used, and %.1f left", used, limit, left)
+	}
+
 	// The tokens of a prompt count once, however many answers there are, as in usage.
 	z := newFixture(t, func(o *Options) { o.Keys = []Key{{Key: "one", Tokens: 100_000}} })
-	_, b := z.do("POST", "/v1/chat/completions", body(`, "n": 4`), "Authorization", "Bearer one")
+	_, b = z.do("POST", "/v1/chat/completions", body(`, "n": 4`), "Authorization", "Bearer one")
 	if used, left := get(t, b, "usage", "total_tokens").(float64), z.server.users[0].tokens.Tokens(); left+used < 100_000 || left+used > 100_000+2000 {
 		t.Errorf("%.0f tokens are used, and %.1f of 100,000 left", used, left)
 	}
