@@ -59,8 +59,9 @@ var layers = []struct {
 	{"internal/synth", []string{"ir"}},
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
+	{"internal/conform/grammars", []string{"runtime/grammar"}},
 	{"internal/tools/soak", []string{"runtime"}},
-	{"internal/tools/digests", []string{"ir", "passes", "plans", "codegen", "internal/synth"}},
+	{"internal/tools/digests", []string{"ir", "passes", "plans", "codegen", "spirv", "internal/synth"}},
 	{"internal/tools/amdkernels", []string{"ir", "plans", "codegen", "internal/rdna", "internal/synth", "internal/table"}},
 	{"internal/tools/headers", []string{"codegen", "internal/synth"}},
 	{"internal/tools/makeobjects", []string{"ir", "internal/outfile", "plans", "codegen", "internal/synth"}},
