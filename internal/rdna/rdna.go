@@ -62,6 +62,5 @@ type Counts struct {
 	GlobalLoads, GlobalStores, ScalarLoads    int64
 	SharedLoads, SharedStores, Atomics        int64
 	LoadedBytes, StoredBytes, SharedBytes     int64
-	SharedConflicts                           int64 // cycles beyond those that accesses without conflicts of banks take
 	ScalarBytes, ScratchBytes, Barriers, Wave int64
 }
