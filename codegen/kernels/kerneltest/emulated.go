@@ -52,9 +52,12 @@ func (g *gpu) with(run func() (int, error)) (int, error) {
 	return code, err
 }
 
-// has reports whether the GPU has the kernel's subgroups. Matrices are those of its own candidates: see CheckOn.
+// has reports whether the GPU stands in the table for others: where everything is emulated, with the kernel's subgroups and without matrices. A
+// sample runs its own candidates alone, since bits may differ between devices: see Emulated.
 func (g *gpu) has(c kernels.Candidate, f *kernel.Func) bool {
-	return (c.Wave == 32 || c.Wave == 64) && !f.Fragments
+	matrices := false
+	f.Body().Walk(func(n *kernel.Node) { matrices = matrices || n.Op() == kernel.OpMatMulAdd })
+	return *everything && (c.Wave == 32 || c.Wave == 64) && !f.Fragments && !matrices
 }
 
 // opened is the GPU, with the driver's compiler for it.

@@ -3,7 +3,6 @@
 package kerneltest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -18,7 +17,7 @@ func Main(m *testing.M, spare ...racetest.Spare) {
 	run := func() (int, error) {
 		code, err := racetest.Main(m.Run, spare...)
 		if err == nil && code == 0 && racetest.All() && !testing.Short() {
-			err = unseen()
+			err = mesa.unseen()
 		}
 		return code, err
 	}
@@ -32,15 +31,6 @@ func Main(m *testing.M, spare ...racetest.Spare) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// unseen returns an error if large modules take paths that no module on a device took.
-func unseen() error {
-	var errs []error
-	for _, d := range devices {
-		errs = append(errs, d.unseen())
-	}
-	return errors.Join(errs...)
 }
 
 // Takes reports whether a sweep has its case i: of -short one of n, by turns, unless everything is emulated.
