@@ -42,6 +42,24 @@ func "prefill/57" rows=57 sequences=one {
 	}
 }
 
+// TestWindows holds that a cache has the longest window that any of its readers sees, and none if one of them sees all positions.
+func TestWindows(t *testing.T) {
+	for _, c := range []struct {
+		windows []int64
+		want    int
+	}{{[]int64{100}, 100}, {[]int64{0}, 0}, {[]int64{100, 200}, 200}, {[]int64{200, 100}, 200}, {[]int64{0, 100}, 0}, {[]int64{100, 0}, 0}, {[]int64{100, 0, 200}, 0}} {
+		p := &Program{}
+		k, v := p.AddGlobal("k", KV, MakeType(F16, 1, L, 8)), p.AddGlobal("v", KV, MakeType(F16, 1, L, 8))
+		for i, w := range c.windows {
+			op := &Op{Kind: LookupOp([]string{"attention", "attention_split"}[i%2]), Args: []*Value{nil, k, v}, Attrs: Attrs{{Name: "window", Value: w}}}
+			p.Funcs = append(p.Funcs, &Func{Groups: []*Group{{Ops: []*Op{op}}}})
+		}
+		if have := p.Windows(); have[k] != c.want || have[v] != c.want || len(have) != 2 {
+			t.Errorf("readers of windows %d: %d and %d of %d caches, want %d", c.windows, have[k], have[v], len(have), c.want)
+		}
+	}
+}
+
 // TestCachesAreWhole holds that a KV cache has slots, positions and elements: what reads plans counts on it.
 func TestCachesAreWhole(t *testing.T) {
 	for _, shape := range []string{"8", "2, L", "1, 2, L, 4"} {

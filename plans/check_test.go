@@ -115,6 +115,8 @@ func TestCheckFinds(t *testing.T) {
 		{"layout", func(p *Plan) { p.Weights[0].Layout = "raw" }, "schema", `layout "raw", want "planes"`},
 		{"weight size", func(p *Plan) { p.Weights[0].Bytes += 16 }, "schema", "bytes in the file"},
 		{"embedded", func(p *Plan) { p.Weights[0].At = 16 }, "schema", "embedded"},
+		{"embedded past the end", func(p *Plan) { *p = *testPlan(t, true); p.Embedded = p.Embedded[:len(p.Embedded)-1] }, "schema", "8192 bytes at 4736 of 12927 embedded bytes"},
+		{"offset within a word", func(p *Plan) { arg(p, "q", "%0").Offset = 2 }, "schema", `argument "%0": 256 bytes at 2`},
 		{"logits", func(p *Plan) { p.Entries[0].Logits = "none" }, "schema", "logits"},
 		{"no logits", func(p *Plan) { p.Entries[0].Logits = "" }, "schema", "logits"},
 		{"program", func(p *Plan) { p.Program.Funcs[0].Groups[1].Ops = nil }, "schema", "no ops"},
@@ -140,6 +142,11 @@ func TestCheckFinds(t *testing.T) {
 
 		{"consumer in the same step", func(p *Plan) { setStep(p, "q", 0); setStep(p, "k", 0) }, "order", "reads %0"},
 		{"cache read in the step that writes it", func(p *Plan) { setStep(p, "attn", 2) }, "order", "reads @k"},
+		{"written in the step that still reads it", func(p *Plan) {
+			for _, site := range []string{"attn", "blk.0.residual", "head", "argmax"} {
+				setStep(p, site, 7)
+			}
+		}, "order", `writes @pos in step 7, in which "attn" reads it`},
 		{"next token before the head has read it", func(p *Plan) { setStep(p, "advance", 6) }, "order", "reads %8"},
 
 		{"argument after its region", func(p *Plan) { arg(p, "head", "@embd").Bytes += 4 }, "bounds", `of weight "embd"`},

@@ -44,6 +44,16 @@ func TestRings(t *testing.T) {
 			}
 		}
 	})
+	caches := []*ir.Value{(&ir.Program{}).AddGlobal("a", ir.KV, ir.MakeType(ir.F16, 1, 512, 8)), (&ir.Program{}).AddGlobal("b", ir.KV, ir.MakeType(ir.F16, 1, 256, 8)),
+		(&ir.Program{}).AddGlobal("c", ir.KV, ir.MakeType(ir.F16, 1, ir.L, 8)), (&ir.Program{}).AddGlobal("d", ir.KV, ir.MakeType(ir.F16, 1, 768, 8))}
+	p := &ir.Program{}
+	for i, window := range []int64{400, 100, 0, 300} {
+		op := &ir.Op{Kind: ir.LookupOp("attention"), Args: []*ir.Value{nil, caches[i], caches[i]}, Attrs: ir.Attrs{{Name: "window", Value: window}}}
+		p.Funcs = append(p.Funcs, &ir.Func{Groups: []*ir.Group{{Ops: []*ir.Op{op}}}})
+	}
+	if have := RingsOf(p); have != (Rings{positions: 256, window: 400}) {
+		t.Errorf("%+v, want the shortest ring and the longest window", have)
+	}
 	if !(Rings{}).Hold((Rings{}).Written(0, 1000), 1) {
 		t.Error("without rings a sequence cannot go back")
 	}

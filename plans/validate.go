@@ -166,7 +166,7 @@ func validateWeight(p *Plan, w *Weight) error {
 		return fmt.Errorf("offset %d", w.Offset)
 	case (w.At < 0) != (len(p.Embedded) == 0) || w.At < -1:
 		return fmt.Errorf("at %d of %d embedded bytes", w.At, len(p.Embedded))
-	case w.At >= 0 && (w.Size > int64(len(p.Embedded)) || w.At > int64(len(p.Embedded))-w.Size):
+	case w.At > int64(len(p.Embedded))-w.Size && w.At >= 0:
 		return fmt.Errorf("%d bytes at %d of %d embedded bytes", w.Size, w.At, len(p.Embedded))
 	}
 	return nil

@@ -79,7 +79,7 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, o Options) er
 	for _, p := range x.plan.Pipelines {
 		scratch = max(scratch, int64(p.Shared))
 	}
-	if x.team, err = newTeam(o.Threads, o.nodes, scratch+scratchAlign); err != nil {
+	if x.team, err = newTeam(o.Threads, o.nodes, scratch); err != nil {
 		return err
 	}
 	if x.memory, err = newMemory(ctx, x.plan, src, o); err != nil {
@@ -87,9 +87,6 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, o Options) er
 	}
 	return x.build()
 }
-
-// scratchAlign is what kernels may lose where they align arrays of shared memory to lines of caches.
-const scratchAlign = 64 * 64
 
 // build makes the tables of all entries.
 func (x *Executor) build() error {

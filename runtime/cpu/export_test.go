@@ -15,3 +15,15 @@ func ReaderOf(p *plans.Plan, threads int, weight string, at int64) int {
 func ChunkOf(p *plans.Plan, d *plans.Dispatch, threads int) uint64 {
 	return chunkOf(p, d, workgroupsOf(d), threads)
 }
+
+// MaxCode bounds the code of a plan.
+const MaxCode = maxCode
+
+// Link makes a plan's code executable, and frees it.
+func Link(p *plans.Plan) error {
+	c, err := newCode(p)
+	if err == nil {
+		c.mapped.Free()
+	}
+	return err
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/object"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/cpu/cputest"
@@ -209,6 +210,7 @@ func TestRefused(t *testing.T) {
 		{"needs neither", func(p *plans.Plan) { p.Require.CPU.Features = append(p.Require.CPU.Features, "needs neither") }},
 		{"unknown architecture", func(p *plans.Plan) { p.Require.CPU.Arch = "sparc" }},
 		{"argument", func(p *plans.Plan) { p.Entries[0].Dispatches[3].Args[0].Offset = 1 << 40 }},
+		{"are free", func(p *plans.Plan) { p.Memory.Arena = host.Available() * 5 / 4 }},
 		{"arguments", func(p *plans.Plan) { p.Entries[0].Dispatches[3].Args = p.Entries[0].Dispatches[3].Args[1:] }},
 		{"has no value", func(p *plans.Plan) {
 			for i := range p.Pipelines {
@@ -229,6 +231,25 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+}
+
+// TestMaxCode holds that a plan has a bounded size of code.
+func TestMaxCode(t *testing.T) {
+	plan, _ := compile(t)
+	largest, size := 0, 0
+	for i, m := range plan.Modules {
+		o, err := object.Read(m.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Size > size {
+			largest, size = i, o.Size
+		}
+	}
+	plan.Modules = slices.Repeat(plan.Modules[largest:largest+1], cpu.MaxCode/size+1)
+	if err := cpu.Link(plan); err == nil || !strings.Contains(err.Error(), "more than 268435456 bytes of code") {
+		t.Errorf("%d modules of %d bytes: %v", len(plan.Modules), size, err)
 	}
 }
 

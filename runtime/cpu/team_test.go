@@ -3,8 +3,11 @@ package cpu
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +68,44 @@ func TestTeam(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSleep holds that a thread which falls asleep while a job is posted is not missed: it sees the job or is woken, once.
+func TestSleep(t *testing.T) {
+	const rounds = 20000
+	th, posted := &thread{wake: make(chan struct{}, 1)}, uint64(0)
+	done := make(chan error, 1)
+	go func() {
+		for round := range uint64(rounds) {
+			post := func() {
+				atomic.StoreUint64(&posted, round+1)
+				if th.asleep.CompareAndSwap(true, false) {
+					th.wake <- struct{}{}
+				}
+			}
+			var poster sync.WaitGroup
+			if round%2 == 0 {
+				post() // before it sleeps
+			} else {
+				poster.Go(post)
+			}
+			th.sleep(&posted, round)
+			poster.Wait()
+			if th.asleep.Load() || len(th.wake) > 0 || atomic.LoadUint64(&posted) != round+1 {
+				done <- fmt.Errorf("round %d: asleep %t, %d to wake it, %d posted", round, th.asleep.Load(), len(th.wake), posted)
+				return
+			}
+		}
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a thread sleeps on")
 	}
 }
 

@@ -218,6 +218,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestSharedMemory holds that kernels ask for shared memory beyond what they declare, for all of it, and for none otherwise.
+func TestSharedMemory(t *testing.T) {
+	f := withFake(t)
+	dr, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Device{driver: dr}
+	for _, c := range []struct{ shared, want int }{{0, 0}, {mostDeclared - 4, 0}, {mostDeclared, 0}, {mostDeclared + 4, mostDeclared + 4}, {200 << 10, 200 << 10}} {
+		clear(f.asked)
+		k, err := d.function("k", "main", 32, c.shared, []byte("inc\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.shared != c.want || f.asked[k.handle] != c.want {
+			t.Errorf("%d bytes: launches ask for %d, the function for %d, want %d", c.shared, k.shared, f.asked[k.handle], c.want)
+		}
+	}
+}
+
 // TestCache checks that machine code is kept for one architecture and driver, and made again where somebody else has written it.
 func TestCache(t *testing.T) {
 	f := withFake(t)

@@ -23,6 +23,7 @@ type fake struct {
 	live   map[string]int     // objects that were made and not freed, by kind
 	graphs []*fakeGraph
 	texts  []string                 // of modules and functions, by handle
+	asked  map[uintptr]int          // bytes of shared memory beyond what they declare, by function
 	events map[uintptr]map[int]bool // what an event of a capture is behind, by node
 
 	capturing *fakeGraph
@@ -64,7 +65,7 @@ func withFake(t *testing.T, infos ...fakeInfo) *fake {
 	if infos == nil {
 		infos = []fakeInfo{{name: "Z1", arch: 90, memory: 8 << 30, free: 7 << 30}}
 	}
-	f := &fake{infos: infos, memory: map[uint64][]byte{}, links: map[uintptr][]byte{}, live: map[string]int{}, events: map[uintptr]map[int]bool{}, frontier: map[uintptr]map[int]bool{}}
+	f := &fake{infos: infos, memory: map[uint64][]byte{}, links: map[uintptr][]byte{}, live: map[string]int{}, asked: map[uintptr]int{}, events: map[uintptr]map[int]bool{}, frontier: map[uintptr]map[int]bool{}}
 	before := load
 	load = func() (*driver, error) { return &driver{f.invoke}, nil }
 	t.Cleanup(func() { load = before })
@@ -211,6 +212,12 @@ func (f *fake) do(function int, a []uintptr) Error {
 		*at[uintptr](a[0]) = uintptr(len(f.texts))
 	case cuModuleGetFunction:
 		*at[uintptr](a[0]) = a[1]
+	case cuFuncSetAttribute:
+		const maxDynamicShared = 8 // CUfunction_attribute
+		if a[1] != maxDynamicShared {
+			return 1 // CUDA_ERROR_INVALID_VALUE
+		}
+		f.asked[a[0]] = int(a[2])
 	case cuStreamCreate:
 		*at[uintptr](a[0]) = f.made("stream")
 	case cuStreamDestroy:

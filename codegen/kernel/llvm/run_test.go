@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -76,16 +77,30 @@ func nativePart(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine
 		if err != nil {
 			t.Fatal(err)
 		}
-		scratch := make([]byte, bytes+128)
-		for i := range scratch {
-			scratch[i] = 0xff
-		}
-		at := unsafe.Pointer(unsafe.SliceData(scratch))
-		at = unsafe.Add(at, -uintptr(at)&63)
+		at := guarded(t, int(bytes))
 		dims := [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])}
 		purego.SyscallN(fn, uintptr(unsafe.Pointer(&addresses[0])), uintptr(unsafe.Pointer(&consts[0])), uintptr(unsafe.Pointer(&dims)),
 			uintptr(first), uintptr(end), uintptr(at))
 	}
+}
+
+// guarded returns memory for shared arrays of so many bytes, filled and aligned as kernels may count on, behind which a page faults.
+func guarded(t *testing.T, bytes int) unsafe.Pointer {
+	t.Helper()
+	page := os.Getpagesize()
+	size := (bytes + page - 1) / page * page
+	m, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err == nil {
+		err = syscall.Mprotect(m[size:], syscall.PROT_NONE)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(m) })
+	for i := range m[:size] {
+		m[i] = 0xff
+	}
+	return unsafe.Pointer(&m[size-(bytes+63)&^63])
 }
 
 // agree runs a kernel on this processor and through the interpreter and compares all buffers; with rel,
