@@ -106,7 +106,7 @@ func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan, err = emit(t.Context(), p, f, on, chosen{}, false); err != nil {
+	if plan, err = emit(t.Context(), p, f, Options{Target: on}, chosen{}); err != nil {
 		t.Fatal(err)
 	}
 	if src, err = plans.OpenSource(plan, "", path); err != nil {

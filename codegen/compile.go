@@ -31,6 +31,20 @@ type Options struct {
 	Dump func(s passes.Snapshot) error
 	// Check, if not nil, gets the plan before the target's compiler is asked about its kernels.
 	Check func(p *plans.Plan) error
+	// Progress, if not nil, gets how far a part of the compilation is. It may be called from several goroutines.
+	Progress Progress
+}
+
+// Progress gets what is being done, and how much of it is.
+type Progress func(part string, done, total int)
+
+// of is the progress of a part.
+func (p Progress) of(part string) func(done, total int) {
+	return func(done, total int) {
+		if p != nil {
+			p(part, done, total)
+		}
+	}
 }
 
 // Result is a compiled plan, with the time of each pass and of emission.
@@ -41,6 +55,9 @@ type Result struct {
 
 // Compile makes the plan of src.
 func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
+	if o.Choice.Oracle != nil {
+		o.Choice.Oracle.Asking(o.Progress.of("asking AMD's compiler"))
+	}
 	calls := chosen{tables: []*tuning.Table{o.Choice.Tuned}} // of a program whose kernels are chosen already
 	p, times, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {
 		calls, err = selectKernels(ctx, p, o.Target, o.Choice)
@@ -53,7 +70,7 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 		return nil, fmt.Errorf("a plan needs the model that its program was imported from")
 	}
 	start := time.Now()
-	plan, err := emit(ctx, p, src.Model, o.Target, calls, o.Embed)
+	plan, err := emit(ctx, p, src.Model, o, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +136,7 @@ func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose fun
 	for _, f := range p.Funcs {
 		rows = max(rows, f.Rows)
 	}
-	times, err := passes.Run(p, passTable(o.Target, rows, choose), passes.Options{StopAfter: stop, Dump: o.Dump})
+	times, err := passes.Run(p, passTable(o.Target, rows, choose), passes.Options{StopAfter: stop, Dump: o.Dump, Progress: o.Progress.of("passes")})
 	if err == nil {
 		err = ctx.Err()
 	}

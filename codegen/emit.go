@@ -21,7 +21,7 @@ import (
 
 // emit makes the plan of a program at stage place; f is the model it was
 // imported from. The candidates of calls that are not known are looked for among all.
-func emit(ctx context.Context, p *ir.Program, f *gguf.File, t *target.Target, known chosen, embed bool) (*plans.Plan, error) {
+func emit(ctx context.Context, p *ir.Program, f *gguf.File, o Options, known chosen) (*plans.Plan, error) {
 	if p.Stage != ir.Place {
 		return nil, fmt.Errorf("emit: program is at stage %s, want %s", p.Stage, ir.Place)
 	}
@@ -33,12 +33,12 @@ func emit(ctx context.Context, p *ir.Program, f *gguf.File, t *target.Target, kn
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	e := newEmitter(p, t, &plans.Plan{Program: p, Vocab: vocab})
-	e.known, e.tables = known.of, known.tables
+	e := newEmitter(p, o.Target, &plans.Plan{Program: p, Vocab: vocab})
+	e.known, e.tables, e.progress = known.of, known.tables, o.Progress
 	if err := e.header(f); err != nil {
 		return nil, err
 	}
-	if err := e.memory(f, embed); err != nil {
+	if err := e.memory(f, o.Embed); err != nil {
 		return nil, err
 	}
 	if err := e.dispatches(ctx); err != nil {
@@ -91,10 +91,11 @@ type emitter struct {
 	p         *ir.Program
 	t         *target.Target
 	plan      *plans.Plan
-	backend   *backend                         // nil for the host
-	known     map[*ir.Call]*kernels.Candidate  // what calls were made of; not of a program that was read
-	tables    []*tuning.Table                  // that kernels were chosen by
-	wants     func(kernel string) bool         // whether a kernel is built; nil: all are
+	backend   *backend                        // nil for the host
+	known     map[*ir.Call]*kernels.Candidate // what calls were made of; not of a program that was read
+	tables    []*tuning.Table                 // that kernels were chosen by
+	wants     func(kernel string) bool        // whether a kernel is built; nil: all are
+	progress  Progress
 	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
 	built     map[string]*built                // by moduleKey
 	modules   map[string]int                   // by moduleKey

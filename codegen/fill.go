@@ -22,7 +22,7 @@ const (
 // Fill chooses slots and context for so many bytes of memory, where they are negative in o: as many slots as leave
 // each a context of 8,192 (or the model's own if that is less), and then the largest context that
 // fits, up to the model's own.
-func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Options, memory int64) (frontend.Options, error) {
+func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Options, memory int64, progress Progress) (frontend.Options, error) {
 	own, err := frontend.Context(f)
 	if err != nil {
 		return o, err
@@ -37,9 +37,10 @@ func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Option
 	if o.Ctx > 0 {
 		try.Ctx = o.Ctx
 	}
+	fitting := Progress(func(part string, done, total int) { progress.of("fitting the memory: "+part)(done, total) })
 	largest := func(slots int) (int, error) {
 		try.Slots = slots
-		r, err := Compile(ctx, Source{Model: f}, Options{Target: &bounded, Import: try})
+		r, err := Compile(ctx, Source{Model: f}, Options{Target: &bounded, Import: try, Progress: fitting})
 		if err != nil {
 			return 0, err
 		}

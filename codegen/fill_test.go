@@ -25,7 +25,7 @@ func TestFillAboveTheModelsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Fill(t.Context(), f, host, frontend.Options{Ctx: 2 * own, Slots: -1, KV: ir.F16}, 4<<30)
+	o, err := Fill(t.Context(), f, host, frontend.Options{Ctx: 2 * own, Slots: -1, KV: ir.F16}, 4<<30, nil)
 	if err != nil || o.Slots != mostSlots || o.Ctx != 2*own {
 		t.Errorf("slots %d, context %d, %v; want %d, %d", o.Slots, o.Ctx, err, mostSlots, 2*own)
 	}

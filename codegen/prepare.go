@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -53,8 +54,10 @@ func (e *emitter) prepare(ctx context.Context) error {
 		}
 	}
 	modules := make([]*built, len(different))
+	progress, ready := e.progress.of("building kernels"), atomic.Int64{}
 	err = parallel(len(different), func(i int) (err error) {
 		modules[i], err = e.backend.build(ctx, different[i], e.t)
+		progress(int(ready.Add(1)), len(different))
 		return err
 	})
 	if err != nil {

@@ -146,6 +146,8 @@ type Options struct {
 	StopAfter ir.Stage // the last stage to run
 	// Dump, if set, is called after every pass that changed the program.
 	Dump func(s Snapshot) error
+	// Progress, if set, is called before every pass: so many of all are done.
+	Progress func(done, total int)
 }
 
 // Snapshot is the program after a pass.
@@ -171,6 +173,9 @@ func Run(p *ir.Program, table []Pass, o Options) ([]Timing, error) {
 	for i, pass := range table {
 		if pass.Stage <= from || pass.Stage > o.StopAfter {
 			continue
+		}
+		if o.Progress != nil {
+			o.Progress(i, len(table))
 		}
 		start := time.Now()
 		p.Stage = pass.Stage

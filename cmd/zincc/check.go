@@ -69,7 +69,9 @@ func check(ctx context.Context, path string, asJSON bool) error {
 	}
 	open := codegen.Derivable(p) // why it cannot be derived
 	if len(c.Problems) == 0 && open == nil {
-		if c.Problems, open = codegen.CheckDerived(ctx, p); ctx.Err() != nil {
+		bar, _ := watch("comparing with what this compiler makes")
+		c.Problems, open = codegen.CheckDerived(ctx, p)
+		if bar.Done(); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		c.Rules++

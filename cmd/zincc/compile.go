@@ -148,12 +148,14 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err := c.checkOutputs(out, inputs, p.Source); err != nil {
 		return err
 	}
+	bar, at := watch("compiling")
+	defer bar.Done()
 	t, probe, err := c.pick(ctx, p)
 	if err != nil {
 		return err
 	}
 	if c.ctx.n == most || c.slots.n == most {
-		if p, err = c.fill(ctx, path, f, t, probe); err != nil {
+		if p, err = c.fill(ctx, path, f, t, probe, at); err != nil {
 			return err
 		}
 	}
@@ -169,7 +171,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	defer done()
 	src := codegen.Source{Model: f, Program: p}
-	o := codegen.Options{Target: t, Choice: choice, Embed: c.embed}
+	o := codegen.Options{Target: t, Choice: choice, Embed: c.embed, Progress: at}
 	if c.dump != "" {
 		if err := os.MkdirAll(c.dump, 0o777); err != nil {
 			return err
@@ -204,6 +206,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	bar.Done()
 	plan := compiled.Plan
 	c.dialect.set(path, plan)
 	var program []gosrc.File

@@ -49,6 +49,8 @@ the number of positions already in the cache. Bound says what takes most of the 
 			if err != nil {
 				return err
 			}
+			bar, at := watch("estimating")
+			defer bar.Done()
 			t, _, err := findTarget(ctx, *name)
 			if err != nil {
 				return err
@@ -70,7 +72,8 @@ the number of positions already in the cache. Bound says what takes most of the 
 				return err
 			}
 			defer done()
-			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Choice: choice, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype}})
+			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Choice: choice, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype}, Progress: at})
+			bar.Done()
 			if err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func (s *slotsFlag) Set(text string) error {
 func (s *slotsFlag) Type() string { return "slots" }
 
 // fill imports the model with what is to be max replaced by what fits the device.
-func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *target.Target, probe *target.Probe) (*ir.Program, error) {
+func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *target.Target, probe *target.Probe, progress codegen.Progress) (*ir.Program, error) {
 	if filepath.Ext(path) == ".zir" {
 		return nil, cli.Usagef("--ctx max and --slots max are for models; a program has its own context and slots")
 	}
@@ -77,7 +77,7 @@ func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *t
 	if memory == 0 {
 		return nil, cli.Usagef("--ctx max and --slots max: target %s has no known memory size", t.Name)
 	}
-	o, err := codegen.Fill(ctx, f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv}, memory)
+	o, err := codegen.Fill(ctx, f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv}, memory, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,9 @@ If you have a device of any vendor, measure instead:
 				return err
 			}
 			defer o.Close()
+			bar, at := watch("asking AMD's compiler")
+			defer bar.Done()
+			o.Asking(func(done, total int) { at("", done, total) })
 			var rows []tuning.Row
 			for _, model := range models {
 				more, err := tuneModel(ctx, model, codegen.Options{Target: t, Import: frontend.Options{KV: dtype}, Choice: codegen.Choice{Oracle: o}})
@@ -74,6 +77,7 @@ If you have a device of any vendor, measure instead:
 			if err := tuning.MergeFile(*out, rows); err != nil {
 				return err
 			}
+			bar.Done()
 			best := tuning.Report(fmt.Sprintf("%s: what is predicted to be best on %s", *out, t.Name), rows)
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, best)

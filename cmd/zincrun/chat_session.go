@@ -106,7 +106,10 @@ func (c *conversation) answer(ctx context.Context) error {
 		c.messages = c.messages[:asked]
 		return err
 	}
+	read := reading(&t.Request)
+	defer read()
 	for p, pieceErr := range c.model.Answer(ctx, t) {
+		read()
 		if err = pieceErr; err != nil {
 			break
 		}

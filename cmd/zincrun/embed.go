@@ -54,7 +54,9 @@ have length 1, so their inner product is the cosine of the angle between them.`,
 			sess := runtime.NewSession(o.Plan, o.Exec)
 			for _, s := range all {
 				ids := encode(o.tok, s)
+				bar := cli.NewProgress("reading the text", 0)
 				v, err := sess.Embed(ctx, ids)
+				bar.Done()
 				if err != nil {
 					return err
 				}

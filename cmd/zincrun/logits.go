@@ -83,8 +83,11 @@ func parseTokens(list string) ([]int32, error) {
 
 func writeLogits(ctx context.Context, o *opened, ids []int32, path string) error {
 	var written, scored error // of the file; of either
+	bar := cli.NewProgress("reading the text", int64(len(ids)))
+	defer bar.Done()
 	err := outfile.Write(path, func(w io.Writer) error {
 		scored = runtime.NewSession(o.Plan, o.Exec).Score(ctx, ids, func(_ int, logits []float32) error {
+			bar.Add(1)
 			written = binary.Write(w, binary.LittleEndian, logits)
 			return written
 		})
@@ -96,6 +99,7 @@ func writeLogits(ctx context.Context, o *opened, ids []int32, path string) error
 	case err != nil:
 		return err
 	}
+	bar.Done()
 	fmt.Fprintf(cli.Stderr, "%s: %d x %d float32\n", path, len(ids), o.Plan.Header.Model.Vocab)
 	return nil
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/model"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -49,15 +51,13 @@ func (o *planFlags) options() model.Options {
 	if o.candidates != "" {
 		compile = append(compile, "--candidates="+o.candidates)
 	}
-	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, KeepLayout: o.keep, Said: said, Loading: loading}
+	return model.Options{Device: o.device, Backend: o.backend, Model: o.model, Compile: compile, KeepLayout: o.keep, Said: said, Watch: watch}
 }
 
 func said(line string) { fmt.Fprintf(cli.Stderr, "zincrun: %s\n", printable.Line(line)) }
 
-func loading(total int64) (arrived func(int64), done func()) {
-	bar := cli.NewProgress("loading weights", total)
-	return bar.Add, bar.Done
-}
+// watch shows how far a task is on a terminal.
+func watch(what string) progress.Task { return cli.NewProgress(what, 0) }
 
 // opened is a plan ready to run.
 type opened struct {
@@ -147,4 +147,17 @@ func (p *promptFlags) planAndText(ctx context.Context, f *pflag.FlagSet, args []
 		err = cli.Usagef("%s give -p or -f", question)
 	}
 	return path, text, err
+}
+
+// reading shows how much of a prompt is read, until done is called.
+func reading(r *engine.Request) (done func()) {
+	bar := cli.NewProgress("reading the prompt", 0)
+	kept := -1 // what was there from before, and the first step
+	r.Reading = func(tokens int) {
+		if kept < 0 {
+			kept = tokens
+		}
+		bar.At(progress.Report{Done: int64(tokens - kept), Total: int64(len(r.Prompt) - kept)})
+	}
+	return bar.Done
 }

@@ -73,7 +73,9 @@ func probe(ctx context.Context, name string, asJSON bool) error {
 	for _, c := range all {
 		p := c.Listed()
 		if only != nil && c.Name() == only.Name() || only == nil && c.Type() != "cpu" {
-			if err := p.Measure(ctx); err != nil {
+			bar := cli.NewProgress("measuring "+c.Name(), 0)
+			err := p.Measure(ctx)
+			if bar.Done(); err != nil {
 				return err
 			}
 		}

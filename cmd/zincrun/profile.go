@@ -58,7 +58,9 @@ zincc inspect --html report.html --measured FILE shows the --json output beside 
 			if i := slices.IndexFunc(o.Plan.Entries, func(e plans.Entry) bool { return e.Name == *entry }); i >= 0 && *rows == 0 {
 				*rows = o.Plan.Entries[i].Rows
 			}
+			bar := cli.NewProgress("profiling", 0)
 			list, err := runtime.Profile(ctx, o.Plan, o.Exec, *entry, *rows, *depth, *repeats)
+			bar.Done()
 			if err != nil {
 				return err
 			}

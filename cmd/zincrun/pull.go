@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
@@ -75,22 +72,20 @@ func fetch(ctx context.Context, dir string, ref library.Ref) (path string, err e
 	if err != nil {
 		return "", err
 	}
-	bar := &pullBar{on: term.IsTerminal(int(os.Stderr.Fd())), start: time.Now()}
-	defer bar.clear()
-	c.Said = func(line string) { bar.clear(); said(line) }
+	bar := &pullBar{Progress: cli.NewProgress("pulling", 0)}
+	defer bar.Done()
+	c.Said = said
 	c.Progress = bar.show
 	return c.Pull(ctx, ref)
 }
 
-// pullBar is a line on a terminal's standard error: how much there is, how fast it comes, and how long the rest takes.
+// pullBar says how much there is, how fast it comes, and how long the rest takes.
 type pullBar struct {
-	on      bool
-	start   time.Time
-	begun   bool
-	rate    float64 // bytes a second, over some seconds
-	at      time.Time
-	done    int64
-	printed bool
+	*cli.Progress
+	begun bool
+	rate  float64 // bytes a second, over some seconds
+	at    time.Time
+	done  int64
 }
 
 func (b *pullBar) show(p pull.Progress) {
@@ -106,18 +101,9 @@ func (b *pullBar) show(p pull.Progress) {
 		b.rate += (rate - b.rate) * min(1, took/5)
 		b.at, b.done = now, p.Done
 	}
-	if !b.on || p.Total == 0 || now.Sub(b.start) < time.Second {
-		return
+	if p.Total > 0 {
+		b.Say(progressLine(p, b.rate))
 	}
-	line := progressLine(p, b.rate)
-	if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 1 {
-		for utf8.RuneCountInString(line) >= width {
-			_, size := utf8.DecodeLastRuneInString(line)
-			line = line[:len(line)-size]
-		}
-	}
-	fmt.Fprintf(cli.Stderr.Screen(), "\r%s\x1b[K", printable.Line(line))
-	b.printed = true
 }
 
 func progressLine(p pull.Progress, rate float64) string {
@@ -127,11 +113,4 @@ func progressLine(p pull.Progress, rate float64) string {
 		parts = append(parts, table.Bytes(rate).String()+"/s", rest.Round(time.Second).String()+" left")
 	}
 	return p.Step + " " + strings.Join(parts, "  ") + "  " + printable.Line(p.File)
-}
-
-func (b *pullBar) clear() {
-	if b.printed {
-		fmt.Fprint(cli.Stderr.Screen(), "\r\x1b[K")
-		b.printed = false
-	}
 }

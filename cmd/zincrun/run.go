@@ -131,6 +131,7 @@ func (r *runFlags) interactive(ctx context.Context, o *opened) error {
 		case line == "":
 			continue
 		default:
+			cli.Entered()
 			task, done := cli.Task(ctx)
 			err = r.once(task, o, line)
 			if context.Cause(task) == cli.ErrTask {
@@ -197,7 +198,14 @@ func (r *runFlags) once(ctx context.Context, o *opened, prompt string) error {
 	if !r.flags.Changed("seed") {
 		r.sampling.Seed = rand.Uint64()
 	}
-	done, err := r.engine.Answer(ctx, engine.Request{Prompt: ids, Max: r.n, Sampling: r.sampling, Stops: r.stops, TopLogprobs: -1, Format: r.format.made}, out)
+	request := engine.Request{Prompt: ids, Max: r.n, Sampling: r.sampling, Stops: r.stops, TopLogprobs: -1, Format: r.format.made}
+	read := reading(&request)
+	defer read()
+	done, err := r.engine.Answer(ctx, request, writerFunc(func(p []byte) (int, error) {
+		read()
+		return out.Write(p)
+	}))
+	read()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -69,6 +70,7 @@ type Oracle struct {
 	standIn  func() (*Oracle, error) // nil if there is none
 	cache    cache
 	known    Known
+	asking   func(done, total int) // nil: nobody looks
 
 	mu     sync.Mutex
 	idle   []*process
@@ -106,6 +108,9 @@ func Open(ctx context.Context, family, standIn string, known Known) (*Oracle, er
 // Driver is the driver's name and version, empty if there is none.
 func (o *Oracle) Driver() string { return o.driver }
 
+// Asking calls progress, from several goroutines, with how many questions of a call of Compile are answered.
+func (o *Oracle) Asking(progress func(done, total int)) { o.asking = progress }
+
 // Close ends the children.
 func (o *Oracle) Close() {
 	o.mu.Lock()
@@ -142,6 +147,7 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 	}
 	// The longest first, so that no processor waits long for another at the end.
 	slices.SortStableFunc(missing, func(a, b key) int { return len(kernels[same[b][0]].Words) - len(kernels[same[a][0]].Words) })
+	answered := atomic.Int64{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, k := range missing {
@@ -155,6 +161,9 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 			o.cache.put(k, r, r.StandIn == "" && o.has(&kernels[same[k][0]]))
 			for _, i := range same[k] {
 				results[i] = r
+			}
+			if done := answered.Add(1); o.asking != nil {
+				o.asking(int(done), len(missing))
 			}
 			return nil
 		})

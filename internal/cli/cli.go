@@ -58,7 +58,7 @@ func Usagef(format string, args ...any) error {
 func (p *Program) Main() int {
 	ctx, stop := Interruptible()
 	defer stop()
-	return Exit(os.Stderr, p.Name, p.run(ctx, os.Args[1:]))
+	return Exit(Stderr, p.Name, p.run(ctx, os.Args[1:]))
 }
 
 // Exit says on w, in one line, with what error the program of that name ends, if any, and

@@ -61,7 +61,11 @@ func (o *Output) write(to io.Writer, p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
-	n, err := to.Write(p)
+	send := to.Write
+	if o.terminal {
+		send = func(p []byte) (int, error) { return below.write(to, p) }
+	}
+	n, err := send(p)
 	if err != nil {
 		var named *fs.PathError
 		if errors.As(err, &named) {

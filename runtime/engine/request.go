@@ -40,6 +40,9 @@ type Request struct {
 	Format *grammar.Grammar
 	// AtOnce: the format begins with the answer, even if the model would reason first.
 	AtOnce bool
+
+	// Reading gets how much of the prompt is read, behind each step of it; nil: nobody looks. It must return at once.
+	Reading func(tokens int)
 }
 
 // Budget bounds the reasoning in front of an answer.

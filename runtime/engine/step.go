@@ -62,6 +62,9 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 	}
 	e.fed(s, n)
 	e.read += int64(n)
+	if s.req.Reading != nil {
+		s.req.Reading(pos + n)
+	}
 	if s.reading() {
 		return took, nil
 	}

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -33,9 +35,8 @@ type Options struct {
 	KeepLayout string
 	// Said gets lines: messages of zincc while it compiles, that it compiled, and about kept weights; nil: nobody listens.
 	Said func(line string)
-	// Loading is called before weights are read, with their size. Its result arrived is called
-	// with the number of bytes as they arrive, and done at the end. nil: nobody watches.
-	Loading func(total int64) (arrived func(bytes int64), done func())
+	// Watch watches what takes long: compiling, checking a plan, loading weights.
+	Watch progress.Watcher
 }
 
 // Opened is a plan on a device.
@@ -68,12 +69,12 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	// That of a large vocabulary takes as long as some hundred tokens: it is made while weights are loaded.
 	tokenizer := sync.OnceValues(func() (*text.Tokenizer, error) { return text.New(plan.Vocab) })
 	go tokenizer()
-	arrived, done := func(int64) {}, func() {}
-	if o.Loading != nil {
-		arrived, done = o.Loading(plan.Require.Memory)
+	loading, read := o.Watch.Begin("loading"), int64(0)
+	arrived := func(bytes int64) {
+		loading.At(progress.Report{Done: atomic.AddInt64(&read, bytes), Total: plan.Require.Memory})
 	}
 	exec, err := device.Open(ctx, o.Device, plan, src, device.Options{Progress: arrived, Keep: o.KeepLayout, Said: o.Said})
-	done()
+	loading.Done()
 	if err != nil {
 		src.Close()
 		plan.Close()
@@ -93,7 +94,7 @@ func Plan(ctx context.Context, path string, o Options) (plan *plans.Plan, at, fi
 		if len(o.Compile) > 0 {
 			return nil, "", "", &OptionError{fmt.Sprintf("%s: only for model files: a plan has its own", strings.Join(o.Compile, " "))}
 		}
-		plan, err := trusted(ctx, path, said)
+		plan, err := trusted(ctx, path, said, o.Watch)
 		return plan, path, o.Model, err
 	}
 	if o.Model != "" {
@@ -111,7 +112,7 @@ func Plan(ctx context.Context, path string, o Options) (plan *plans.Plan, at, fi
 	if o.Several && !names(flags, "--slots") {
 		flags = append(flags, "--slots=max")
 	}
-	plan, at, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: flags}, said)
+	plan, at, err = store.Plan(ctx, planstore.Wish{Model: path, Device: o.Device, Flags: flags, Watch: o.Watch}, said)
 	var refused *compiler.Error
 	if errors.As(err, &refused) && refused.Code == 2 {
 		err = &OptionError{refused.Said}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/trust"
 	"github.com/zincc-dev/zincc/runtime/internal/compiler"
@@ -21,7 +22,7 @@ var refused sync.Map // error by plans.Digest
 
 // trusted reads a plan that may run here. Of a plan that nobody knows it asks `zincc check`; what zincc has judged are the bytes with the digest
 // that it tells, so a file that changes meanwhile gains nothing.
-func trusted(ctx context.Context, path string, said func(line string)) (*plans.Plan, error) {
+func trusted(ctx context.Context, path string, said func(line string), watch progress.Watcher) (*plans.Plan, error) {
 	p, err := plans.Read(path)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func trusted(ctx context.Context, path string, said func(line string)) (*plans.P
 	err = trust.Check(p)
 	var unknown *trust.UnknownError
 	if errors.As(err, &unknown) {
-		if err = ask(ctx, path, p, said, unknown); err == nil {
+		if err = ask(ctx, path, p, said, watch, unknown); err == nil {
 			err = trust.Check(p)
 		}
 	}
@@ -41,7 +42,7 @@ func trusted(ctx context.Context, path string, said func(line string)) (*plans.P
 }
 
 // ask has zincc judge a plan. The error says why it may not run.
-func ask(ctx context.Context, path string, p *plans.Plan, said func(line string), unknown *trust.UnknownError) error {
+func ask(ctx context.Context, path string, p *plans.Plan, said func(line string), watch progress.Watcher, unknown *trust.UnknownError) error {
 	d, _ := p.Digest()
 	if err, ok := refused.Load(d); ok {
 		return err.(error)
@@ -53,7 +54,9 @@ func ask(ctx context.Context, path string, p *plans.Plan, said func(line string)
 	said(path + ": a plan that is new here: zincc compares it with what it makes itself")
 	within, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	out, err := compiler.Run(within, said, zincc, "check", "--json", "--", path)
+	task := watch.Begin("checking the plan")
+	defer task.Done()
+	out, err := compiler.Run(within, said, task, zincc, "check", "--json", "--", path)
 	var failed *compiler.Error
 	switch {
 	case ctx.Err() != nil:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/private"
+	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/trust"
@@ -41,6 +42,7 @@ type Wish struct {
 	Device string // auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host
 	// Flags are further flags of `zincc compile`, such as --ctx=8k.
 	Flags []string
+	Watch progress.Watcher // of compiling
 }
 
 // Plan returns the plan for w, which is trusted, and its path. A plan that is kept is taken if it is whole and was recorded as made here. Else
@@ -80,7 +82,7 @@ func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (*plan
 			said(fmt.Sprintf("%s: the kept plan is made again: %v", path, err))
 		}
 	}
-	return s.compile(ctx, said, zincc, name, w.Model, append([]string{"--target=" + target}, w.Flags...))
+	return s.compile(ctx, said, zincc, name, &w, append([]string{"--target=" + target}, w.Flags...))
 }
 
 // kept reads a plan that was kept. The error says why it cannot be used.
@@ -102,8 +104,8 @@ func kept(path, fingerprint string) (*plans.Plan, error) {
 }
 
 // compile has zincc make the plan of that name.
-func (s *Store) compile(ctx context.Context, said func(line string), zincc, name, model string, flags []string) (*plans.Plan, string, error) {
-	start := time.Now()
+func (s *Store) compile(ctx context.Context, said func(line string), zincc, name string, w *Wish, flags []string) (*plans.Plan, string, error) {
+	start, model := time.Now(), w.Model
 	dir := s.Dir
 	keep := errors.New("there is no folder for it")
 	if dir != "" {
@@ -121,7 +123,9 @@ func (s *Store) compile(ctx context.Context, said func(line string), zincc, name
 	if err != nil {
 		return nil, "", err
 	}
-	out, err := compiler.Run(ctx, said, zincc, append([]string{"compile", "--json", "--force", "--output=" + path}, append(flags, "--", absolute)...)...)
+	task := w.Watch.Begin("compiling")
+	defer task.Done()
+	out, err := compiler.Run(ctx, said, task, zincc, append([]string{"compile", "--json", "--force", "--output=" + path}, append(flags, "--", absolute)...)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -140,6 +144,7 @@ func (s *Store) compile(ctx context.Context, said func(line string), zincc, name
 	} else {
 		line += "kept as " + filepath.Base(path)
 	}
+	task.Done()
 	said(line)
 	return p, path, nil
 }

@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/zincc-dev/zincc/internal/progress"
 )
 
 // ErrNone says that there is no zincc.
@@ -51,27 +53,20 @@ func Sum(path string) ([]byte, error) {
 }
 
 // Run runs zincc and returns what it writes on standard output. The last line that it writes on standard error is the error where it fails,
-// an *Error; said gets the others. It ends with ctx, at the latest after ten seconds.
-func Run(ctx context.Context, said func(line string), zincc string, args ...string) ([]byte, error) {
+// an *Error; said gets the others as they come, and task how far zincc is. It ends with ctx, at the latest after ten seconds.
+func Run(ctx context.Context, said func(line string), task progress.Task, zincc string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, zincc, args...)
+	c.Env = append(os.Environ(), progress.Env+"="+progress.Lines)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
-	var output, notes bytes.Buffer
-	c.Stdout, c.Stderr = &output, &notes
+	var output bytes.Buffer
+	notes := &notes{said: said, task: task}
+	c.Stdout, c.Stderr = &output, notes
 	err := c.Run()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	lines := strings.Split(strings.TrimSpace(notes.String()), "\n")
-	last := ""
-	if err != nil {
-		lines, last = lines[:len(lines)-1], lines[len(lines)-1]
-	}
-	for _, line := range lines {
-		if line != "" {
-			said(strings.TrimPrefix(line, "zincc: "))
-		}
-	}
+	last := notes.end(err != nil)
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -79,7 +74,55 @@ func Run(ctx context.Context, said func(line string), zincc string, args ...stri
 	case !errors.As(err, &exit) || last == "":
 		return nil, fmt.Errorf("%s: %w", zincc, err)
 	}
-	return nil, &Error{strings.TrimPrefix(last, "zincc: "), exit.ExitCode()}
+	return nil, &Error{last, exit.ExitCode()}
+}
+
+// notes takes what zincc writes on standard error apart.
+type notes struct {
+	said func(line string)
+	task progress.Task
+	rest []byte // of a line
+	last string // the last line, of which it is not known yet whether it is the error
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.rest = append(n.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(n.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		n.take(string(line))
+		n.rest = rest
+	}
+}
+
+func (n *notes) take(line string) {
+	if r, ok := progress.Parse(line); ok {
+		n.task.At(r)
+		return
+	}
+	n.pass()
+	n.last = strings.TrimPrefix(strings.TrimSpace(line), "zincc: ")
+}
+
+// pass passes the last line on.
+func (n *notes) pass() {
+	if n.last != "" {
+		n.said(n.last)
+	}
+	n.last = ""
+}
+
+// end returns the last line if zincc failed, and else passes it on.
+func (n *notes) end(failed bool) string {
+	if len(n.rest) > 0 {
+		n.take(string(n.rest))
+	}
+	if !failed {
+		n.pass()
+	}
+	return n.last
 }
 
 // Error is what zincc said when it failed, and its exit code. Code 3 is what
