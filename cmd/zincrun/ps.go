@@ -87,10 +87,10 @@ func askLoad(ctx context.Context, u *url.URL, key string) ([]byte, error) {
 func printLoad(title string, raw []byte, all bool) error {
 	var load struct {
 		Models []struct {
-			Model, Status, Device string
-			Ctx, Waiting, Running int
-			Memory                map[string]int64
-			Rate                  float64 `json:"generate_rate"`
+			Model, Status, Stage, Device string
+			Ctx, Waiting, Running        int
+			Memory                       map[string]int64
+			Rate                         float64 `json:"generate_rate"`
 		}
 	}
 	if err := json.Unmarshal(raw, &load); err != nil {
@@ -100,6 +100,9 @@ func printLoad(title string, raw []byte, all bool) error {
 	for _, m := range load.Models {
 		if !all && m.Status != "loaded" && m.Status != "loading" {
 			continue
+		}
+		if m.Stage != "" {
+			m.Status = m.Stage
 		}
 		memory := int64(0)
 		for _, n := range m.Memory {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/zincc-dev/zincc/internal/printable"
+	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -17,6 +18,7 @@ import (
 // open loads a model.
 func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err error) {
 	options := s.plan.options()
+	options.Watch = progress.From(ctx)
 	if options.Several = true; s.slots > 0 {
 		options.Compile = append(options.Compile, "--slots="+strconv.Itoa(s.slots))
 	}

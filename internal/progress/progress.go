@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,3 +72,16 @@ type unwatched struct{}
 
 func (unwatched) At(Report) {}
 func (unwatched) Done()     {}
+
+// With returns ctx with who watches the tasks that are done for it, as From tells.
+func With(ctx context.Context, w Watcher) context.Context {
+	return context.WithValue(ctx, watcherKey{}, w)
+}
+
+// From is the watcher of a context, nil if nobody watches.
+func From(ctx context.Context) Watcher {
+	w, _ := ctx.Value(watcherKey{}).(Watcher)
+	return w
+}
+
+type watcherKey struct{}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -14,8 +15,8 @@ func handleHealth(c *call) error {
 	if c.s.draining.Load() {
 		return errDraining
 	}
-	if !c.s.ready() {
-		return errLoading
+	if err := c.s.ready(); err != nil {
+		return err
 	}
 	if c.r.URL.Query().Get("deep") != "1" {
 		return c.reply(status{"ok"})
@@ -52,16 +53,19 @@ type status struct {
 	Status string `json:"status"`
 }
 
-var errLoading = &Error{Kind: unavailable, Code: "loading", Retry: time.Second, Message: "the model is loading"}
-
-// ready says whether a server of one model has it; one of several, or of a folder, has none until it is asked.
-func (s *Server) ready() bool {
+// ready is an error where a server of one model does not have it yet; one of several, or of a folder, has none until it is asked.
+func (s *Server) ready() error {
 	all := s.pool.all()
 	if s.o.Folder || len(all) != 1 {
-		return true
+		return nil
 	}
-	state, _ := s.pool.state(all[0])
-	return state == "loaded"
+	switch state, why := s.pool.state(all[0]); state {
+	case "loaded":
+		return nil
+	case "broken":
+		return &Error{Kind: unavailable, Code: "model_broken", Message: fmt.Sprintf("the model %s is broken: %s", all[0].Names[0], why)}
+	}
+	return errLoading(all[0].Names[0], s.pool.stage(all[0]))
 }
 
 func handleLive(c *call) error { return c.reply(status{"alive"}) }

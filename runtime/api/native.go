@@ -222,6 +222,8 @@ type slotJSON struct {
 type loadJSON struct {
 	Model        string      `json:"model"`
 	Status       string      `json:"status"`
+	Stage        string      `json:"stage,omitempty"`    // of a model that is being loaded: what is done, and how far, for people
+	Progress     *float64    `json:"progress,omitempty"` // of the stage, 0 to 1; none where that is not known
 	Device       string      `json:"device"`
 	Ctx          int         `json:"ctx"`
 	Waiting      int         `json:"waiting"`
@@ -254,7 +256,11 @@ func handleLoad(c *call) error {
 	for i, served := range c.s.pool.all() {
 		at[served] = i
 		state, _ := c.s.pool.state(served)
-		reply.Models = append(reply.Models, loadJSON{Model: served.Names[0], Status: state, Ctx: served.Ctx})
+		l := loadJSON{Model: served.Names[0], Status: state, Ctx: served.Ctx}
+		if at := c.s.pool.stage(served); at != nil {
+			l.Stage, l.Progress = at.String(), at.fraction()
+		}
+		reply.Models = append(reply.Models, l)
 	}
 	c.s.pool.each(func(served *Served, m *Model) {
 		i, ok := at[served]

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/zincc-dev/zincc/internal/progress"
 )
 
 // Served is a model that the server knows and may load.
@@ -39,8 +42,9 @@ type loaded struct {
 	served *Served
 	model  *Model
 	err    error
-	ready  chan struct{} // closed when model or err is there
-	gone   chan struct{} // closed when the model is unloaded
+	ready  chan struct{}         // closed when model or err is there
+	gone   chan struct{}         // closed when the model is unloaded
+	stage  atomic.Pointer[stage] // on its way there
 	users  int
 	used   time.Time
 	// closing: it is on its way out of memory.
@@ -144,7 +148,7 @@ func (l *loaded) bytes() int64 {
 
 func (p *pool) load(l *loaded) {
 	start := time.Now()
-	model, err := l.served.Open(context.Background())
+	model, err := l.served.Open(progress.With(context.Background(), l.watch))
 	p.mu.Lock()
 	l.model, l.err = model, err
 	closed := p.closed

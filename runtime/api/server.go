@@ -322,6 +322,9 @@ func (c *call) model(name string) (*Model, error) {
 	start := time.Now()
 	m, release, err := c.s.pool.acquire(ctx, served)
 	c.loading = time.Since(start)
+	if at := c.s.pool.stage(served); errors.Is(err, errQueue) && at != nil {
+		err = errLoading(served.Names[0], at) // it is not others' requests that it waited for
+	}
 	if err != nil {
 		return nil, err
 	}

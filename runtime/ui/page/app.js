@@ -702,7 +702,7 @@ function fill(m, n) {
   }
   markdown(body, n.text);
   m.querySelector(".calls").replaceChildren(...calls(n, live));
-  m.querySelector(".state").replaceChildren(...(n.error ? [el("div.problem", { role: "alert" }, n.error)] : live && !n.text ? [el("span.wait", { role: "status", "aria-label": "Waiting" })] : []));
+  m.querySelector(".state").replaceChildren(...(n.error ? [el("div.problem", { role: "alert" }, n.error)] : live && !n.text ? [el("span.wait", { role: "status", "aria-label": busy.wait || "Waiting" }), busy.wait ? el("span.hint", { "aria-hidden": "true" }, " " + busy.wait) : ""] : []));
   m.lastChild.replaceChildren(...(live ? [] : [branches(n), meta(n), el("span.act", null, copyButton("Copy", () => n.text), continues(n) && iconButton("on", "Continue this answer (Alt+C)", () => answer(n.parent, n)), iconButton("again", "Answer again (Alt+R)", () => again(n)))].filter(Boolean)));
 }
 // continues tells whether an answer has an end that is not its own.
@@ -790,6 +790,16 @@ function request(to) {
   if (t && t.length) body.tools = t;
   return body;
 }
+// waitsFor says what an answer of a model waits for: that it is compiled or loaded, or that the prompt is read, if there is only one.
+async function waitsFor(model) {
+  let load;
+  try { load = await (await ask("/load")).json(); } catch { return ""; }
+  const m = load.models.find((x) => x.model === model);
+  if (!m) return "";
+  if (m.stage) return "The model is not loaded yet: " + m.stage;
+  const reads = (m.slots || []).filter((s) => s.state === "prompt" && s.prompt);
+  return reads.length === 1 ? "Reading: " + number(Math.min(reads[0].tokens, reads[0].prompt)) + " of " + number(reads[0].prompt) + " tokens" : "";
+}
 // answer asks for an answer to a message, or for more of one that has begun.
 async function answer(to, begun) {
   if (busy) return;
@@ -821,6 +831,10 @@ async function answer(to, begun) {
     if (performance.now() - kept > 500) { kept = performance.now(); store.set("talk." + here.id, here); } // a reload finds it
   };
   const stats = { tokens: 0 };
+  const look = setInterval(async () => {
+    const wait = first ? "" : await waitsFor(body.model);
+    if (busy && busy.node === node && wait !== (busy.wait || "")) { busy.wait = wait; paint(); }
+  }, 1000);
   try {
     const response = await ask("/v1/chat/completions", { method: "POST", body: JSON.stringify(body), signal: busy.abort.signal });
     for await (const e of events(response)) {
@@ -845,6 +859,7 @@ async function answer(to, begun) {
   } catch (e) {
     if (e.name === "AbortError") { stats.finish = "stopped"; stats.tokens = tokens; } else node.error = e.message;
   }
+  clearInterval(look);
   stats.first = first && first - since;
   if (begun && before.tokens) stats.tokens += before.tokens;
   node.stats = node.error ? null : stats;
@@ -896,7 +911,7 @@ async function poll() {
 }
 function engineView(m) {
   const box = el("section", null, el("h3", null, m.model));
-  if (m.status !== "loaded") { box.append(el("p.hint", null, m.status === "loading" ? "Is being loaded." : "Is loaded when it is asked for.")); return box; }
+  if (m.status !== "loaded") { box.append(el("p.hint", null, m.status === "loading" ? "Is not loaded yet: " + (m.stage || "loading") + "." : "Is loaded when it is asked for.")); return box; }
   const h = history[m.model] ||= [];
   h.push([m.generate_rate, m.prompt_rate]);
   if (h.length > 120) h.shift();
