@@ -1,6 +1,6 @@
 # make run    compile the chat model in testdata for this computer and ask it two questions; needs Go only
 # make test   all kinds of test, in minutes; installs the Debian packages that the tests need
-# make test-all   lint and every test, as continuous integration runs them
+# make test-all   lint and every case of every test, in half an hour; before a release, and after a change of many kernels
 GO ?= go
 MODEL := testdata/models/gopher-q4_k_m.gguf
 CHAT := testdata/models/gopher-chat-q4_k_m.gguf
@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all packages lint race race-server generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all vkcheck packages lint race race-server generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -32,7 +32,7 @@ run: build
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
 test test-all lint: export GOGC = 400
 # What only debuggers want takes a sixth of building all tests.
-test test-all: export GOFLAGS += -gcflags=all=-dwarf=false
+test test-all lint vkcheck generate: export GOFLAGS += -gcflags=all=-dwarf=false
 # Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
 test test-all: export GALLIVM_PERF = nopt
 # go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s. One package more than there are
@@ -44,8 +44,11 @@ PACKAGES := . ./codegen/kernels/matmul ./runtime/verify ./codegen/kernels/attent
 test: packages
 	$(TESTS) -short $(PACKAGES)
 
-test-all: packages lint
+test-all: packages lint vkcheck
 	$(TESTS) $(PACKAGES)
+
+# The records of runtime/vulkan/vk beside those of vulkan-go/vulkan; needs gcc.
+vkcheck: packages
 	cd runtime/vulkan/vk/vkcheck && CGO_ENABLED=1 $(GO) test ./...
 
 # What the tests need beside Go: SPIRV-Tools, a Vulkan driver, a browser, gcc.
