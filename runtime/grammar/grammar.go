@@ -30,7 +30,7 @@ type Grammar struct {
 // build calls front ends. It turns what breaks a limit into an error.
 func build(f func(b *builder) (machine.Item, error)) (g *Grammar, err error) {
 	defer catch(&err)
-	b := &builder{pool: lex.NewPool(time.Now().Add(maxBuild))}
+	b := &builder{pool: lex.NewPool(maxBuild)}
 	root, err := f(b)
 	if err != nil {
 		return nil, err

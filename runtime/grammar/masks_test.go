@@ -135,7 +135,8 @@ func TestSlices(t *testing.T) {
 		m := g.Match(v)
 		m.AcceptText(`"`)
 		have, want := m.Mask(), NewMask(v.Len())
-		m.walk(v.all, want)
+		k := maker{g.machine, v}
+		k.walk(m.state, v.all, func(id int32) { v.add(want, id) })
 		for id := range int32(v.Len()) {
 			if have.Has(id) != want.Has(id) {
 				t.Fatalf("%d characters: token %q: %v", n, v.Piece(id), have.Has(id))

@@ -2,7 +2,7 @@ package grammar
 
 import (
 	"slices"
-	"sync/atomic"
+	"strings"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 	"github.com/zincc-dev/zincc/runtime/grammar/machine"
@@ -94,7 +94,7 @@ func (m *Matcher) follow(piece string) *machine.State {
 
 // repeats says whether a text that the machine allows has a key that its object has already.
 func (m *Matcher) repeats(piece string) bool {
-	if !m.g.unique {
+	if !m.g.unique || !strings.Contains(piece, `"`) {
 		return false
 	}
 	w := walker{g: m.g, state: m.state, keys: m.keys.clone()}
@@ -108,14 +108,15 @@ func (m *Matcher) repeats(piece string) bool {
 
 // Accept takes the next token; false, and nothing is changed, if it is not allowed.
 func (m *Matcher) Accept(id int32) bool {
-	if !m.Allows(id) {
+	switch {
+	case m.over || m.err != nil || id < 0 || int(id) >= len(m.v.pieces):
 		return false
+	case m.ends(id):
+		m.over = m.state.Final()
+		return m.over
 	}
-	if m.ends(id) {
-		m.over = true
-		return true
-	}
-	return m.AcceptText(m.v.pieces[id])
+	piece := m.v.pieces[id]
+	return piece != "" && m.AcceptText(piece)
 }
 
 // AcceptText takes the next bytes; false, and nothing is changed, if they are not allowed.
@@ -124,13 +125,13 @@ func (m *Matcher) AcceptText(piece string) (ok bool) {
 		return false
 	}
 	defer m.begin()()
-	w := walker{g: m.g, state: m.state, keys: m.keys.clone()}
-	for i := 0; i < len(piece); i++ {
-		if !w.step(piece[i]) {
-			return false
-		}
+	if m.follow(piece) == nil || m.repeats(piece) {
+		return false
 	}
-	m.walker, m.text = w, append(m.text, piece...)
+	for i := 0; i < len(piece); i++ {
+		m.step(piece[i])
+	}
+	m.text = append(m.text, piece...)
 	return true
 }
 
@@ -152,12 +153,6 @@ func (m *Matcher) Forced(most int) (text []byte) {
 	return text
 }
 
-// note is what a grammar keeps of a state: the tokens that may follow, by the machine alone.
-type note struct {
-	v    *Vocabulary
-	mask atomic.Pointer[Mask]
-}
-
 // Mask returns the tokens that may come next. It must not be changed. It is nil if Err is not.
 func (m *Matcher) Mask() (mask Mask) {
 	if m.err != nil {
@@ -167,76 +162,12 @@ func (m *Matcher) Mask() (mask Mask) {
 		return NewMask(m.v.Len())
 	}
 	defer m.begin()()
-	n, _ := m.state.Note.(*note)
-	if n == nil || n.v != m.v {
-		n = &note{v: m.v}
-		m.state.Note = n
-	}
-	if p := n.mask.Load(); p != nil {
-		return m.distinct(*p)
-	}
-	made := m.make()
-	n.mask.Store(&made)
-	m.v.keep(n)
-	return m.distinct(made)
+	k := maker{m.g.machine, m.v}
+	return m.distinct(k.mask(m.state))
 }
 
 // Words is Mask as package sample has it.
 func (m *Matcher) Words() []uint64 { return m.Mask() }
-
-// make makes the mask of the state.
-func (m *Matcher) make() Mask {
-	v := m.v
-	mask := NewMask(v.Len())
-	walk := v.all
-	if r := m.state.Radius(); r > 0 {
-		for i := range v.slices {
-			if s := &v.slices[i]; s.radius <= r {
-				copy(mask, s.mask)
-				walk = s.rest
-				break
-			}
-		}
-	}
-	m.walk(walk, mask)
-	if m.state.Final() {
-		for _, id := range v.ends {
-			if int(id) < v.Len() && id >= 0 {
-				mask.set(id)
-			}
-		}
-	} else {
-		for _, id := range v.ends {
-			if int(id) < v.Len() && id >= 0 {
-				mask.clear(id)
-			}
-		}
-	}
-	return mask
-}
-
-// walk adds the tokens of a trie that the state allows.
-func (m *Matcher) walk(t trie, mask Mask) {
-	v, mc := m.v, m.g.machine
-	stack := make([]*machine.State, 64)
-	stack[0] = m.state
-	for i := 0; i < len(t); {
-		n := &t[i]
-		s := mc.Next(stack[n.depth-1], n.b)
-		if s == nil {
-			i = int(n.end)
-			continue
-		}
-		if int(n.depth) == len(stack) {
-			stack = append(stack, make([]*machine.State, len(stack))...)
-		}
-		stack[n.depth] = s
-		if n.token >= 0 {
-			v.add(mask, n.token)
-		}
-		i++
-	}
-}
 
 // distinct takes tokens out of a mask that would write a key again.
 func (m *Matcher) distinct(mask Mask) Mask {
@@ -245,8 +176,11 @@ func (m *Matcher) distinct(mask Mask) Mask {
 	}
 	out := append(Mask(nil), mask...)
 	if raw, names, ok := m.keys.open(); ok {
+		plain := !strings.Contains(raw, `\`)
 		for _, name := range names {
-			m.without(out, raw, name)
+			if !plain || strings.HasPrefix(name, raw) {
+				m.without(out, raw, name)
+			}
 		}
 	}
 	for _, id := range m.v.quoted {
@@ -266,7 +200,7 @@ func (m *Matcher) without(mask Mask, raw, name string) {
 			return
 		}
 	}
-	t := m.v.all
+	t := m.v.slices[lex.Plain].rest // they have a quote
 	stack := []int32{s}
 	for i := 0; i < len(t); {
 		n := &t[i]

@@ -20,28 +20,29 @@ type Vocabulary struct {
 	pieces []string
 	ends   []int32 // tokens that end an answer
 	twins  []int32 // the next token with the same text, -1: none
-	all    trie
-	slices []slice // the one with the most tokens first
+	all    []trie
+	slices []slice // by class
 	quoted []int32 // tokens with two quotes and more
+	quotes quotes
+	// In code points: the longest token, and of quotes the longest one or head.
+	longest, marked int
+	anyText         [lex.Kinds]sync.Once
+	inAnyText       [lex.Kinds]*inside
 
-	mu   sync.Mutex
-	kept []*note // states with masks, oldest first
-	room int     // masks that may be kept
+	kept kept
 }
 
-// keptBytes bounds the memory of the masks that a vocabulary keeps.
-const keptBytes = 256 << 20
-
-// slice is a set of tokens of plain text of at most radius code points. Where any such text may follow, the set is a part
-// of the mask, and only rest is walked.
+// slice holds the tokens whose texts are wholly of a class. Where any such text may follow, sets of them are a part of the
+// mask, and only the others are walked.
 type slice struct {
-	radius int
-	mask   Mask
-	rest   trie
+	sets   []Mask    // of the tokens of at most radii[i] code points
+	longer []trie    // of those of more than radii[i-1], and at most radii[i]
+	length [][]int32 // those of i code points
+	rest   trie      // of the larger class those that are not wholly of this one
 }
 
-// radii are those of the slices; the last takes all.
-var radii = []int{10, 30, 1 << 20}
+// radii are those of the sets; the last takes all.
+var radii = []int{4, 10, 30, maxPiece}
 
 // trie holds tokens by their bytes, in preorder.
 type trie []node
@@ -60,7 +61,6 @@ const maxPiece = 1 << 12
 // in front for control tokens. ends are the tokens that end an answer.
 func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
 	v := &Vocabulary{pieces: slices.Clone(pieces), ends: slices.Clone(ends), twins: make([]int32, len(pieces))}
-	v.room = max(16, keptBytes/(8*words(len(pieces))))
 	var order []int32
 	for id, p := range pieces {
 		v.twins[id] = -1
@@ -85,25 +85,125 @@ func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
 		}
 		single = append(single, id)
 	}
-	v.all = v.trie(single)
-	length := make([]int, len(v.pieces))
+	v.slices = []slice{v.slice(lex.Plain, single)}
+	plain := slices.DeleteFunc(slices.Clone(single), func(id int32) bool { return !v.slices[0].sets[len(radii)-1].Has(id) })
+	v.slices = append(v.slices, v.slice(lex.Word, plain))
+	v.quotes = v.newQuotes(single)
+	v.all = append([]trie{v.slices[lex.Plain].rest}, v.slices[lex.Plain].longer...)
 	for _, id := range single {
-		length[id] = plainLength(v.pieces[id])
-	}
-	for _, r := range slices.Backward(radii) {
-		s := slice{radius: r, mask: NewMask(len(pieces))}
-		var rest []int32
-		for _, id := range single {
-			if length[id] == 0 || length[id] > r {
-				rest = append(rest, id)
-				continue
-			}
-			v.add(s.mask, id)
-		}
-		s.rest = v.trie(rest)
-		v.slices = append(v.slices, s)
+		v.longest = max(v.longest, utf8.RuneCountInString(v.pieces[id]))
 	}
 	return v
+}
+
+// slice makes the tables of a class for tokens that are sorted.
+func (v *Vocabulary) slice(c lex.Class, order []int32) slice {
+	s := slice{sets: make([]Mask, len(radii))}
+	lists := make([][]int32, len(radii)+1)
+	for i := range radii {
+		s.sets[i] = NewMask(len(v.pieces))
+	}
+	for _, id := range order {
+		n := classLength(v.pieces[id], c)
+		if n == 0 {
+			lists[len(radii)] = append(lists[len(radii)], id)
+			continue
+		}
+		for len(s.length) <= n {
+			s.length = append(s.length, nil)
+		}
+		s.length[n] = append(s.length[n], id)
+		at, _ := slices.BinarySearch(radii, n)
+		lists[at] = append(lists[at], id)
+		for i := at; i < len(radii); i++ {
+			v.add(s.sets[i], id)
+		}
+	}
+	for _, list := range lists[:len(radii)] {
+		s.longer = append(s.longer, trieOf(list, v.pieces))
+	}
+	s.rest = trieOf(lists[len(radii)], v.pieces)
+	return s
+}
+
+// quotes are the tokens that may stand in a JSON string and are no plain text. A token that ends one has a head, up to the
+// quote, and a tail behind it.
+type quotes struct {
+	inner  trie      // those without an end
+	heads  trie      // a token of it is an index of closing
+	texts  []string  // the heads
+	closes []closing // by head
+	tails  trie      // a token of it is the number of a tail
+	bare   bool      // tail 0 is nothing, which is not in the trie
+}
+
+// closing are the tokens with a head.
+type closing []struct{ id, tail int32 }
+
+func (v *Vocabulary) newQuotes(order []int32) (q quotes) {
+	var inner []int32
+	var heads, tails []string
+	ends := map[int32]int{}
+	for _, id := range order {
+		p := v.pieces[id]
+		first := strings.IndexFunc(p, func(r rune) bool { return !lex.Plain.Has(r) })
+		if first >= 0 && p[first] != '"' && p[first] != '\\' || classLength(p, lex.Plain) > 0 {
+			continue
+		}
+		at := closingQuote(p)
+		if at < 0 {
+			inner = append(inner, id)
+			v.marked = max(v.marked, utf8.RuneCountInString(p))
+			continue
+		}
+		ends[id] = at + 1
+		v.marked = max(v.marked, at)
+		heads, tails = append(heads, p[:at+1]), append(tails, p[at+1:])
+	}
+	heads, tails = sortedTexts(heads), sortedTexts(tails)
+	q.inner, q.texts, q.closes = trieOf(inner, v.pieces), heads, make([]closing, len(heads))
+	for _, id := range order {
+		if at, ok := ends[id]; ok {
+			head, _ := slices.BinarySearch(heads, v.pieces[id][:at])
+			tail, _ := slices.BinarySearch(tails, v.pieces[id][at:])
+			q.closes[head] = append(q.closes[head], struct{ id, tail int32 }{id, int32(tail)})
+		}
+	}
+	q.heads = trieOf(numbers(0, len(heads)), heads)
+	q.bare = len(tails) > 0 && tails[0] == ""
+	from := 0
+	if q.bare {
+		from = 1
+	}
+	q.tails = trieOf(numbers(from, len(tails)), tails)
+	return q
+}
+
+func sortedTexts(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// numbers are those from one to below another.
+func numbers(from, to int) []int32 {
+	var list []int32
+	for ; from < to; from++ {
+		list = append(list, int32(from))
+	}
+	return list
+}
+
+// closingQuote returns where the first quote stands that no backslash is in front of; negative: nowhere.
+func closingQuote(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
 }
 
 // FromTokenizer returns the vocabulary of a tokenizer. n is how many logits the model has.
@@ -120,12 +220,12 @@ func FromTokenizer(tok *text.Tokenizer, n int, ends []int32) *Vocabulary {
 	return NewVocabulary(pieces, ends)
 }
 
-// plainLength is the number of code points of plain text, as lex.Pool.Radius has it; 0 for other text.
-func plainLength(s string) int {
+// classLength is the number of code points of a text of a class; 0 for other text.
+func classLength(s string, c lex.Class) int {
 	n := 0
 	for i := 0; i < len(s); n++ {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || r < 0x20 || r == '"' || r == '\\' {
+		if r == utf8.RuneError && size == 1 || !c.Has(r) {
 			return 0
 		}
 		i += size
@@ -140,8 +240,8 @@ func (v *Vocabulary) add(m Mask, id int32) {
 	}
 }
 
-// trie returns the trie of tokens that are sorted.
-func (v *Vocabulary) trie(order []int32) trie {
+// trieOf returns the trie of pieces that are sorted.
+func trieOf(order []int32, pieces []string) trie {
 	var t trie
 	var open []int32 // nodes of the last token
 	last := ""
@@ -152,7 +252,7 @@ func (v *Vocabulary) trie(order []int32) trie {
 		open = open[:depth]
 	}
 	for _, id := range order {
-		p := v.pieces[id]
+		p := pieces[id]
 		same := 0
 		for same < len(p) && same < len(last) && p[same] == last[same] {
 			same++
@@ -174,16 +274,3 @@ func (v *Vocabulary) Len() int { return len(v.pieces) }
 
 // Piece returns the text of a token, with a Mark in front for control tokens; empty for tokens that cannot come.
 func (v *Vocabulary) Piece(id int32) string { return v.pieces[id] }
-
-// keep notes that a state has a mask, and drops the oldest if there are too many.
-func (v *Vocabulary) keep(n *note) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if len(v.kept) >= v.room {
-		for _, old := range v.kept[:len(v.kept)/2] {
-			old.mask.Store(nil)
-		}
-		v.kept = append(v.kept[:0], v.kept[len(v.kept)/2:]...)
-	}
-	v.kept = append(v.kept, n)
-}

@@ -26,6 +26,7 @@ type options struct {
 	verbose    bool
 	steps      int
 	walks      int
+	cpu        bool
 }
 
 var commands = map[string]func(o *options, args []string) error{
@@ -39,6 +40,7 @@ func main() {
 	pflag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the random walks")
 	pflag.IntVar(&o.steps, "steps", 60, "how many tokens a random walk of masks has at most")
 	pflag.IntVar(&o.walks, "walks", 100000, "how many texts walk writes")
+	pflag.BoolVar(&o.cpu, "cpu", false, "measure the processor time of the thread")
 	pflag.BoolVarP(&o.verbose, "verbose", "v", false, "say what is refused, and where")
 	pflag.Parse()
 	run := commands[pflag.Arg(0)]

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/runtime/grammar"
@@ -124,73 +122,4 @@ func pick(r *rand.Rand, v *grammar.Vocabulary, mask grammar.Mask) (int32, bool) 
 		}
 	}
 	return best, true
-}
-
-// bench measures masks along random walks, and what it takes to the first one.
-func bench(o *options, args []string) error {
-	vocabularies, err := o.vocabularies()
-	if err != nil {
-		return err
-	}
-	list, err := find(args)
-	if err != nil {
-		return err
-	}
-	for i, v := range vocabularies {
-		var first, later, allows []time.Duration
-		var all grammar.Mask
-		r := rand.New(rand.NewPCG(1, 0))
-		for _, s := range list {
-			began := time.Now()
-			g, _, err := grammar.Schema(inDraft(s.name, s.text), grammar.SchemaOptions{})
-			if err != nil {
-				continue
-			}
-			m := g.Match(v)
-			mask := m.Mask()
-			first = append(first, time.Since(began))
-			for walk := range 3 {
-				if walk > 0 {
-					m = g.Match(v)
-					mask = m.Mask()
-				}
-				for range o.steps {
-					id, ok := pick(r, v, mask)
-					if !ok {
-						return fmt.Errorf("%s: no token is allowed", s.name)
-					}
-					began := time.Now()
-					for range 4 { // candidates
-						m.Allows(id)
-					}
-					if !m.Accept(id) {
-						return fmt.Errorf("%s: token %d is not accepted", s.name, id)
-					}
-					allows = append(allows, time.Since(began))
-					if m.Over() {
-						break
-					}
-					began = time.Now()
-					mask = m.Mask()
-					took := time.Since(began)
-					later = append(later, took)
-					if o.verbose && took > 500*time.Microsecond {
-						fmt.Printf("%6d us %s %.120q\n", took.Microseconds(), filepath.Base(s.name), m.Text())
-					}
-				}
-			}
-			all = mask
-		}
-		_ = all
-		fmt.Printf("%s: %d schemas\n", o.tokenizers[i], len(first))
-		for _, row := range []struct {
-			name string
-			list []time.Duration
-		}{{"schema to first mask", first}, {"later masks", later}, {"4 candidates and the choice", allows}} {
-			slices.Sort(row.list)
-			at := func(p float64) time.Duration { return row.list[int(p*float64(len(row.list)-1))] }
-			fmt.Printf("  %-28s %7d  p50 %10v  p90 %10v  p99 %10v  most %10v\n", row.name, len(row.list), at(.5), at(.9), at(.99), at(1))
-		}
-	}
-	return nil
 }

@@ -21,4 +21,7 @@ func (e *exactly) Any(p any, lo, hi rune) bool {
 
 func (e *exactly) Accept(p any) (any, bool) { return nil, p.(int) == len(*e) }
 
-func (e *exactly) Radius(any) int { return 0 }
+func (e *exactly) Radius(any, Class) (int, bool) { return 0, false }
+func (e *exactly) First(any) First               { return everything }
+func (e *exactly) All(any) bool                  { return false }
+func (e *exactly) Clip(p any, _ int) any         { return p }

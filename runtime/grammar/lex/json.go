@@ -168,9 +168,14 @@ func (j JSONString) Accept(k Key) (any, bool) {
 
 func (j JSONString) More(k Key) bool { return k.Phase != closed }
 
-func (j JSONString) Radius(k Key) int {
+func (j JSONString) Radius(k Key, c Class) (int, bool) {
 	if k.Phase != inText {
-		return 0
+		return 0, false
 	}
-	return j.Runes.Radius(k.P)
+	return j.Runes.Radius(k.P, c)
+}
+
+func (j JSONString) Clip(k Key, n int) Key {
+	k.P = j.Runes.Clip(k.P, n)
+	return k
 }

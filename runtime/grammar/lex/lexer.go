@@ -16,8 +16,10 @@ type Rules interface {
 	Accept(k Key) (out any, ok bool)
 	// More says whether a byte may follow.
 	More(k Key) bool
-	// Radius is how many code points of plain text, any of them, may surely follow.
-	Radius(k Key) int
+	// Radius is how many code points of a class, any of them, may surely follow; exact: and surely no more of them.
+	Radius(k Key, c Class) (n int, exact bool)
+	// Clip returns a state that is the same for all texts of at most n code points.
+	Clip(k Key, n int) Key
 }
 
 // Lexer is the automaton of Rules over bytes. Its states are numbers, made when they are met.
@@ -33,6 +35,11 @@ type state struct {
 	next     *[256]int32 // 0 not known, -1 nowhere, else the state plus 1
 	out      any
 	ok, more bool
+}
+
+// firsts are rules that know many bytes at once that lead nowhere.
+type firsts interface {
+	dead(k Key, next *[256]int32) // sets these to -1
 }
 
 // NewLexer returns the lexer of rules.
@@ -57,6 +64,9 @@ func (l *Lexer) Next(s int32, b byte) int32 {
 	st := &l.states[s]
 	if st.next == nil {
 		st.next = new([256]int32)
+		if f, ok := l.rules.(firsts); ok {
+			f.dead(st.key, st.next)
+		}
 	}
 	next := st.next
 	if n := next[b]; n != 0 {
@@ -79,7 +89,36 @@ func (l *Lexer) Accept(s int32) (out any, ok bool) { return l.states[s].out, l.s
 func (l *Lexer) More(s int32) bool { return l.states[s].more }
 
 // Radius is that of the rules.
-func (l *Lexer) Radius(s int32) int { return l.rules.Radius(l.states[s].key) }
+func (l *Lexer) Radius(s int32, c Class) (n int, exact bool) {
+	return l.rules.Radius(l.states[s].key, c)
+}
+
+// Clip is that of the rules.
+func (l *Lexer) Clip(s int32, n int) int32 {
+	k := l.states[s].key
+	if clipped := l.rules.Clip(k, n); clipped != k {
+		return l.State(clipped)
+	}
+	return s
+}
+
+// InString says whether a state is in the text of a JSON string, where it is no escape and no code point of several bytes.
+// any: every text may follow. kind tells lexers apart that write these in several ways.
+func (l *Lexer) InString(s int32) (ok, any bool, kind int) {
+	j, ok := l.rules.(JSONString)
+	k := l.states[s].key
+	if !ok || k.Phase != inText {
+		return false, false, 0
+	}
+	if j.Needed {
+		kind = 1
+	}
+	n, exact := j.Runes.Radius(k.P, Plain)
+	return true, exact && n == Far && j.Runes.All(k.P), kind
+}
+
+// Kinds is how many kinds of lexers InString tells apart.
+const Kinds = 2
 
 // Len is how many states there are.
 func (l *Lexer) Len() int { return len(l.states) }
@@ -89,7 +128,10 @@ type Runes interface {
 	Next(p any, r rune) (any, bool)
 	Any(p any, lo, hi rune) bool // whether one of lo to hi leads on
 	Accept(p any) (out any, ok bool)
-	Radius(p any) int
+	Radius(p any, c Class) (n int, exact bool)
+	Clip(p any, n int) any
+	First(p any) First // what may lead on
+	All(p any) bool    // whether every text belongs to it
 }
 
 // Terms are the Runes whose states are the terms of a pool.
@@ -98,4 +140,12 @@ type Terms struct{ *Pool }
 func (t Terms) Next(p any, r rune) (any, bool)  { return t.Pool.Next(p.(*Term), r) }
 func (t Terms) Any(p any, lo, hi rune) bool     { return t.AnyOf(p.(*Term), lo, hi) }
 func (t Terms) Accept(p any) (out any, ok bool) { return nil, p.(*Term).nullable }
-func (t Terms) Radius(p any) int                { return t.Pool.Radius(p.(*Term)) }
+func (t Terms) First(p any) (f First) {
+	f.Add(t.Pool, p.(*Term))
+	return f
+}
+func (t Terms) All(p any) bool        { return p.(*Term) == t.any }
+func (t Terms) Clip(p any, n int) any { return t.Pool.Clip(p.(*Term), n) }
+func (t Terms) Radius(p any, c Class) (n int, exact bool) {
+	return t.Pool.Radius(p.(*Term), c)
+}

@@ -16,4 +16,6 @@ func (m Marker) Step(k Key, b byte) (Key, bool) {
 
 func (m Marker) Accept(k Key) (any, bool) { return nil, int(k.V) == len(m) }
 func (m Marker) More(k Key) bool          { return int(k.V) < len(m) }
-func (m Marker) Radius(Key) int           { return 0 }
+
+func (m Marker) Radius(Key, Class) (int, bool) { return 0, false }
+func (m Marker) Clip(k Key, _ int) Key         { return k }

@@ -41,8 +41,8 @@ type Term struct {
 	list     []*Term
 	edges    []Edge
 	expanded bool
-	later    func() *Term // of opLater
-	radius   int32        // 0 not known, else plus 1
+	later    func() *Term   // of opLater
+	radius   [classes]int32 // 0 not known, else plus 1
 }
 
 // Edge leads from a term by the code points Lo to Hi.
@@ -58,8 +58,9 @@ func (t *Term) Nullable() bool { return t.nullable }
 type Pool struct {
 	index map[string]*Term
 	next  int32
-	spent int // terms since the last Allow
-	until time.Time
+	spent int       // terms since the last Allow
+	until time.Time // the call ends; zero: it has not built much
+	most  time.Duration
 	key   []byte
 
 	none, empty, any *Term
@@ -76,20 +77,20 @@ const (
 	maxList  = 4096    // alternatives of one state
 )
 
-// NewPool returns an empty pool, with which one may build until a time.
-func NewPool(until time.Time) *Pool {
+// NewPool returns an empty pool, with which one may build for some time.
+func NewPool(most time.Duration) *Pool {
 	p := &Pool{index: map[string]*Term{}}
 	p.none = p.intern(&Term{op: opNone, live: -1})
 	p.empty = p.intern(&Term{op: opEmpty, nullable: true})
 	p.any = p.Repeat(p.Set(all), 0, -1)
-	p.Allow(until)
+	p.Allow(most)
 	return p
 }
 
 // Allow sets anew how much may be built from now on, and forgets which terms are alike if there are many: new ones
 // then no longer share with old ones, and mean the same.
-func (p *Pool) Allow(until time.Time) {
-	p.spent, p.until = 0, until
+func (p *Pool) Allow(most time.Duration) {
+	p.spent, p.until, p.most = 0, time.Time{}, most
 	if len(p.index) > 4*maxTerms {
 		p.index = map[string]*Term{}
 	}
@@ -125,12 +126,18 @@ func (p *Pool) intern(t *Term) *Term {
 
 // Spend counts n things as built.
 func (p *Pool) Spend(n int) {
+	before := p.spent
 	p.spent += n
 	if p.spent > maxTerms {
 		panic(&LimitError{fmt.Sprintf("more than %d states", maxTerms)})
 	}
-	if p.spent&255 == 0 && !p.until.IsZero() && time.Now().After(p.until) {
-		panic(&LimitError{"more than 5 seconds to build"})
+	if p.spent>>8 == before>>8 {
+		return
+	}
+	if now := time.Now(); p.until.IsZero() {
+		p.until = now.Add(p.most)
+	} else if now.After(p.until) {
+		panic(&LimitError{fmt.Sprintf("more than %v to build", p.most)})
 	}
 }
 

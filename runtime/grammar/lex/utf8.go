@@ -65,9 +65,14 @@ func (u UTF8) Accept(k Key) (any, bool) {
 
 func (u UTF8) More(k Key) bool { return k.Phase != inText || u.Any(k.P, 0, MaxRune) }
 
-func (u UTF8) Radius(k Key) int {
+func (u UTF8) Radius(k Key, c Class) (int, bool) {
 	if k.Phase != inText {
-		return 0
+		return 0, false
 	}
-	return u.Runes.Radius(k.P)
+	return u.Runes.Radius(k.P, c)
+}
+
+func (u UTF8) Clip(k Key, n int) Key {
+	k.P = u.Runes.Clip(k.P, n)
+	return k
 }

@@ -66,25 +66,67 @@ func (s *State) JSON() bool {
 	return false
 }
 
-// Radius is how many code points of plain text, any of them, may surely follow.
-func (s *State) Radius() int {
-	r := 0
-	for _, p := range s.places {
-		r = max(r, p.lexer.Radius(p.state))
+// Radius is how many code points of a class, any of them, may surely follow in a state of one place; exact: and surely no
+// more of them.
+func (s *State) Radius(c lex.Class) (n int, exact bool) {
+	p := s.places[0]
+	return p.lexer.Radius(p.state, c)
+}
+
+// Lexer returns the lexer of a state of one place, and its state.
+func (s *State) Lexer() (*lex.Lexer, int32) { return s.places[0].lexer, s.places[0].state }
+
+// Parts returns a state for each place of a state. What may follow in one of them may follow in the state.
+func (m *Machine) Parts(s *State) []*State {
+	if len(s.places) == 1 && !s.final {
+		return []*State{s}
 	}
-	return r
+	parts := make([]*State, len(s.places))
+	for i, p := range s.places {
+		parts[i] = m.single(p)
+	}
+	return parts
+}
+
+// Clip returns a state of one place that is the same for all texts of at most n code points as one of one place.
+func (m *Machine) Clip(s *State, n int) *State {
+	p := s.places[0]
+	p.state = p.lexer.Clip(p.state, n)
+	if p == s.places[0] {
+		return s
+	}
+	return m.single(p)
+}
+
+// Bare returns a state of one place without what follows it.
+func (m *Machine) Bare(s *State) *State {
+	p := s.places[0]
+	p.then = nil
+	return m.single(p)
+}
+
+// single returns the state of a place alone.
+func (m *Machine) single(p place) *State {
+	s := m.singles[p]
+	if s == nil {
+		m.pool.Spend(1)
+		s = &State{places: []place{p}, forced: unknown}
+		m.singles[p] = s
+	}
+	return s
 }
 
 // Machine makes the states of one grammar. One goroutine uses it at a time.
 type Machine struct {
-	pool   *lex.Pool
-	root   Item
-	cells  map[cellKey]*cell
-	lexers map[*lex.Lexer]int32
-	states map[string]*State
-	made   int32 // cells
-	key    []byte
-	begin  *State
+	pool    *lex.Pool
+	root    Item
+	cells   map[cellKey]*cell
+	lexers  map[*lex.Lexer]int32
+	states  map[string]*State
+	singles map[place]*State // those of one place that are not final
+	made    int32            // cells
+	key     []byte
+	begin   *State
 }
 
 type cellKey struct {
@@ -104,13 +146,14 @@ func New(pool *lex.Pool, root Item) *Machine {
 
 // forget begins anew to know which states are alike. States that are in use go on to work.
 func (m *Machine) forget() {
-	m.cells, m.lexers, m.states = map[cellKey]*cell{}, map[*lex.Lexer]int32{}, map[string]*State{}
+	m.cells, m.lexers = map[cellKey]*cell{}, map[*lex.Lexer]int32{}
+	m.states, m.singles = map[string]*State{}, map[place]*State{}
 }
 
 // Allow gives a call its time to build states.
 func (m *Machine) Allow() {
-	m.pool.Allow(time.Now().Add(maxBuild))
-	if len(m.states) > maxStates || len(m.cells) > 4*maxStates {
+	m.pool.Allow(maxBuild)
+	if len(m.states)+len(m.singles) > maxStates || len(m.cells) > 4*maxStates {
 		m.forget()
 	}
 }
@@ -130,6 +173,9 @@ func (m *Machine) Begin() *State {
 
 // Next follows a byte; nil where it is refused.
 func (m *Machine) Next(s *State, b byte) *State {
+	if len(s.places) == 1 && s.places[0].lexer.Next(s.places[0].state, b) < 0 {
+		return nil // the lexer knows, so that the state need not
+	}
 	block := s.next[b>>4]
 	if block == nil {
 		block = new([16]*State)
@@ -147,6 +193,18 @@ func (m *Machine) Next(s *State, b byte) *State {
 }
 
 func (m *Machine) step(s *State, b byte) *State {
+	if len(s.places) == 1 {
+		p := s.places[0]
+		if p.state = p.lexer.Next(p.state, b); p.state < 0 {
+			return dead
+		}
+		if _, ends := p.lexer.Accept(p.state); !ends {
+			if !p.lexer.More(p.state) {
+				return dead
+			}
+			return m.single(p)
+		}
+	}
 	w := work{m: m}
 	for _, p := range s.places {
 		if n := p.lexer.Next(p.state, b); n >= 0 {
@@ -279,6 +337,9 @@ func (w *work) state() *State {
 		return nil
 	}
 	m := w.m
+	if len(w.places) == 1 && !w.final {
+		return m.single(w.places[0])
+	}
 	ids := make([][3]int32, len(w.places))
 	for i, p := range w.places {
 		id, ok := m.lexers[p.lexer]

@@ -172,11 +172,42 @@ func (d nameRunes) Accept(p any) (out any, ok bool) {
 	return s.rest(-1, matches), true
 }
 
-func (d nameRunes) Radius(p any) int {
+func (d nameRunes) Radius(p any, c lex.Class) (int, bool) {
 	at := p.(*nameAt)
 	at.state.look()
 	if at.other == nil || !at.state.any {
-		return 0
+		return 0, false
 	}
-	return d.c.pool.Radius(at.other)
+	n, exact := d.c.pool.Radius(at.other, c)
+	return n, exact && at.node < 0
+}
+
+func (d nameRunes) First(p any) (f lex.First) {
+	at := p.(*nameAt)
+	at.state.look()
+	if at.other != nil && at.state.any {
+		f.Add(d.c.pool, at.other)
+	}
+	if at.node >= 0 {
+		for _, r := range d.trie[at.node].runes {
+			f.AddRune(r)
+		}
+	}
+	return f
+}
+
+func (d nameRunes) All(p any) bool {
+	at := p.(*nameAt)
+	at.state.look()
+	return at.node < 0 && at.state.any && at.other == d.c.pool.Any() && at.matches == nil
+}
+
+func (d nameRunes) Clip(p any, n int) any {
+	at := p.(*nameAt)
+	if at.other == nil || at.node >= 0 {
+		return p
+	}
+	next := *at
+	next.other = d.c.pool.Clip(at.other, n)
+	return at.state.at(next)
 }

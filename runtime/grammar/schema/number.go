@@ -290,7 +290,8 @@ func (n *numbers) More(k lex.Key) bool {
 	return false
 }
 
-func (n *numbers) Radius(lex.Key) int { return 0 }
+func (n *numbers) Radius(lex.Key, lex.Class) (int, bool) { return 0, false }
+func (n *numbers) Clip(k lex.Key, _ int) lex.Key         { return k }
 
 // exponent follows a byte behind the e.
 func (n *numbers) exponent(k lex.Key, b byte) (lex.Key, bool) {
