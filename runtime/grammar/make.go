@@ -30,7 +30,6 @@ type note struct {
 	v      *Vocabulary
 	whole  atomic.Pointer[Mask]   // all that may follow
 	part   atomic.Pointer[tokens] // the same of a state of one place, without ends
-	rest   atomic.Pointer[tokens] // of these those that are no plain text
 	inside atomic.Pointer[inside]
 }
 
