@@ -624,7 +624,7 @@ func TestSeveralModels(t *testing.T) {
 	_, b := x.do("GET", "/v1/models", "")
 	states := map[any]any{}
 	for i := range get(t, b, "data").([]any) {
-		states[get(t, b, "data", i, "id")] = get(t, b, "data", i, "status")
+		states[get(t, b, "data", i, "id")] = get(t, b, "data", i, "state")
 	}
 	if states["a"] != "loaded" || states["alias-b"] != "loaded" || states["c"] != "unloaded" || len(states) != 6 {
 		t.Errorf("models are %v", states)

@@ -12,9 +12,23 @@ type modelJSON struct {
 	OwnedBy string         `json:"owned_by"`
 	Parent  *string        `json:"parent"`
 	MaxLen  int            `json:"max_model_len"`
-	Status  string         `json:"status"`
+	State   string         `json:"state"`
+	Status  modelStatus    `json:"status"`
 	Error   string         `json:"error,omitempty"` // of a broken model: why
 	Meta    map[string]any `json:"meta,omitempty"`
+}
+
+// modelStatus is the state as llama-server has it, when it serves several models: a broken one is unloaded, and has failed.
+type modelStatus struct {
+	Value  string `json:"value"`
+	Failed bool   `json:"failed,omitempty"`
+}
+
+func statusOf(state string) modelStatus {
+	if state == broken {
+		return modelStatus{"unloaded", true}
+	}
+	return modelStatus{Value: state}
 }
 
 func (s *Server) models() []modelJSON {
@@ -24,7 +38,7 @@ func (s *Server) models() []modelJSON {
 	for _, served := range s.pool.all() {
 		state, why := s.pool.state(served)
 		for i, name := range served.Names {
-			row := modelJSON{ID: name, Object: "model", Created: served.Made.Unix(), OwnedBy: "zincc", MaxLen: served.Ctx, Status: state, Error: why}
+			row := modelJSON{ID: name, Object: "model", Created: served.Made.Unix(), OwnedBy: "zincc", MaxLen: served.Ctx, State: state, Status: statusOf(state), Error: why}
 			if i > 0 {
 				row.Parent = &served.Names[0]
 			}

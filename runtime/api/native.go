@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
@@ -171,6 +173,7 @@ func handleProps(c *call) error {
 		BOS      string        `json:"bos_token"`
 		EOS      string        `json:"eos_token"`
 		Template string        `json:"chat_template,omitempty"`
+		Caps     *templateCaps `json:"chat_template_caps,omitempty"`
 		Dialect  any           `json:"dialect,omitempty"`
 		Header   *plans.Header `json:"plan,omitempty"`
 	}
@@ -182,11 +185,25 @@ func handleProps(c *call) error {
 		}
 		p.Slots, p.Ctx, p.Defaults, p.Header = m.Header.Slots, m.Header.Ctx, &defaults{m.Defaults, m.Header.Ctx}, &m.Header
 		if m.Template != nil {
-			p.Template, p.Dialect = m.Template.Source(), m.Template.Dialect()
+			d := m.Template.Dialect()
+			p.Template, p.Dialect, p.Caps = m.Template.Source(), d, capsOf(d)
 			p.BOS, p.EOS = m.Template.Tokens()
 		}
 	})
 	return c.reply(p)
+}
+
+// templateCaps are what a chat template can do, in llama-server's words.
+type templateCaps struct {
+	Tools    bool `json:"supports_tools"`
+	Calls    bool `json:"supports_tool_calls"`
+	Parallel bool `json:"supports_parallel_tool_calls"`
+	System   bool `json:"supports_system_role"`
+}
+
+func capsOf(d chat.Dialect) *templateCaps {
+	tools := d.Calls != ""
+	return &templateCaps{Tools: tools, Calls: tools, Parallel: tools && !d.OneCall, System: slices.Contains(d.Roles, "system")}
 }
 
 // handleSlots says what the slots of all loaded models hold, as llama-server does.

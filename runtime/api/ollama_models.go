@@ -73,7 +73,7 @@ func handleOllamaTags(c *call) error {
 	loaded := c.s.loadedModels()
 	rows := []ollamaModel{}
 	for _, served := range c.s.pool.all() {
-		if state, _ := c.s.pool.state(served); state == "broken" {
+		if state, _ := c.s.pool.state(served); state == broken {
 			continue
 		}
 		for _, name := range served.Names {

@@ -33,8 +33,11 @@ type pool struct {
 	served  []*Served
 	models  map[*Served]*loaded
 	failed  map[*Served]error // of those that did not load when they were last asked for
-	changed chan struct{}     // closed, and made anew, when room may have come
+	changed chan struct{}     // closed, and made anew, when room may have come or the state of a model has changed
 	closed  bool
+
+	life context.Context // of loads; ends with the pool
+	end  context.CancelFunc
 }
 
 // loaded is a model in memory, or on its way there.
@@ -54,7 +57,9 @@ type loaded struct {
 }
 
 func newPool(served []*Served, memory int64) *pool {
-	return &pool{served: slices.Clone(served), memory: memory, models: map[*Served]*loaded{}, failed: map[*Served]error{}, changed: make(chan struct{})}
+	p := &pool{served: slices.Clone(served), memory: memory, models: map[*Served]*loaded{}, failed: map[*Served]error{}, changed: make(chan struct{})}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
 }
 
 // acquire returns the model, loaded, and what to call when it is no longer used. It waits
@@ -92,6 +97,7 @@ func (p *pool) acquire(ctx context.Context, s *Served) (*Model, func(), error) {
 			p.models[s] = l
 			// Whoever asked first may leave: others wait for the model, too.
 			go p.load(l)
+			p.changes()
 		}
 		l.users++
 		l.used = time.Now()
@@ -148,7 +154,7 @@ func (l *loaded) bytes() int64 {
 
 func (p *pool) load(l *loaded) {
 	start := time.Now()
-	model, err := l.served.Open(progress.With(context.Background(), l.watch))
+	model, err := l.served.Open(progress.With(p.life, l.watch))
 	p.mu.Lock()
 	l.model, l.err = model, err
 	closed := p.closed
@@ -159,8 +165,10 @@ func (p *pool) load(l *loaded) {
 		p.failed[l.served] = err
 	}
 	p.mu.Unlock()
-	if err == nil && closed {
-		l.close()
+	if closed {
+		if err == nil {
+			l.close()
+		}
 		l.err = errDraining
 	}
 	if p.loaded != nil {
@@ -189,12 +197,17 @@ func (l *loaded) close() error {
 	return err
 }
 
-// wake lets those look again who wait for memory.
+// wake lets those look again who wait for memory, or for what models do.
 func (p *pool) wake() {
 	p.mu.Lock()
+	p.changes()
+	p.mu.Unlock()
+}
+
+// changes is wake for those who hold the lock.
+func (p *pool) changes() {
 	close(p.changed)
 	p.changed = make(chan struct{})
-	p.mu.Unlock()
 }
 
 // each calls f with the models that are loaded, in the order in which they are served.
@@ -220,6 +233,7 @@ func (p *pool) each(f func(*Served, *Model)) {
 func (p *pool) close() error {
 	p.mu.Lock()
 	p.closed = true
+	p.end()
 	var all []*loaded
 	for s, l := range p.models {
 		if l.model != nil && !l.closing {

@@ -38,6 +38,9 @@ func (p *pool) find(name string) (*Served, error) {
 	return nil, &Error{Kind: notFound, Param: "model", Code: "model_not_found", Message: message}
 }
 
+// broken is the state of a model whose file is, or that failed to load.
+const broken = "broken"
+
 // state says of a model whether it is loaded, loading, unloaded or broken, and of a broken one why.
 func (p *pool) state(s *Served) (state, why string) {
 	p.mu.Lock()
@@ -45,9 +48,9 @@ func (p *pool) state(s *Served) (state, why string) {
 	l := p.models[s]
 	switch {
 	case s.Broken != "":
-		return "broken", s.Broken
+		return broken, s.Broken
 	case l == nil && p.failed[s] != nil:
-		return "broken", p.failed[s].Error()
+		return broken, p.failed[s].Error()
 	case l == nil:
 		return "unloaded", ""
 	case l.model == nil:
@@ -74,6 +77,7 @@ func (s *Server) Offer(served []*Served) {
 		}
 	}
 	p.mu.Unlock()
+	p.wake()
 	for _, l := range gone {
 		p.leave(l)
 	}

@@ -71,7 +71,7 @@ func TestBrokenModels(t *testing.T) {
 	_, b := x.do("GET", "/v1/models", "")
 	for i, want := range []struct{ state, why any }{{"unloaded", nil}, {"broken", "part 2 of 3 is missing"}, {"broken", "no such op"}} {
 		row := get(t, b, "data", i).(map[string]any)
-		if row["status"] != want.state || row["error"] != want.why {
+		if row["state"] != want.state || row["error"] != want.why {
 			t.Errorf("%v, want %v", row, want)
 		}
 	}

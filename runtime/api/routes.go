@@ -11,6 +11,7 @@ func routes() []route {
 		{"POST", "/v1/messages", false, false, anthropic, handleMessages},
 		{"POST", "/v1/messages/count_tokens", false, false, anthropic, handleCount},
 		{"GET", "/v1/models", true, false, openai, handleModels},
+		{"GET", "/models/sse", false, false, openai, handleModelEvents},
 		{"GET", "/v1/models/{id...}", true, false, openai, handleModel},
 		{"POST", "/completion", false, false, openai, handleLlamaCompletion},
 		{"POST", "/infill", false, false, openai, handleInfill},
