@@ -35,6 +35,7 @@ type Report struct {
 	LargestCtx int   // largest context that fits the target's memory; 0 where that is not known
 	Chat       bool  // the model has a chat template
 	Vectors    bool  // it makes vectors of texts and predicts no tokens
+	Ranks      bool  // and these are scores
 	// Read by decode/1 with an empty cache; 0 for a model that makes vectors.
 	BytesPerToken int64
 	// Predicted tokens a second behind an empty cache: of decode/1, and of a full step
@@ -67,7 +68,7 @@ func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timin
 		Plan: path, Target: printable.Name(h.Target), Model: printable.Name(h.Model.Name), Arch: h.Model.Arch, Parameters: h.Model.Parameters,
 		Ctx: h.Ctx, OwnCtx: own, Slots: h.Slots, KVType: h.KV,
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
-		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "",
+		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "",
 	}
 	if t.Memory != 0 {
 		r.LargestCtx = LargestCtx(plan, t)
@@ -143,6 +144,8 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	}
 	next := fmt.Sprintf("zincrun %s -p \"Once upon a time\"", r.Plan)
 	switch {
+	case r.Ranks:
+		next = "zincrun serve " + r.Plan
 	case r.Vectors:
 		next = fmt.Sprintf("zincrun embed %s -p \"Once upon a time\", zincrun serve %s", r.Plan, r.Plan)
 	case r.Chat:

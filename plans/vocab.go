@@ -31,6 +31,8 @@ type Vocab struct {
 	AddBOS, AddEOS, AddSpacePrefix *bool
 
 	ChatTemplate string // tokenizer.chat_template
+	// RankTemplate is tokenizer.chat_template.rerank of a model that ranks texts: what it reads of {query} and {document}; "" of others.
+	RankTemplate string
 
 	Sampling []Setting // general.sampling.*, ascending by name
 }
@@ -67,8 +69,14 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 		ChatTemplate:   r.str("tokenizer.chat_template"),
 		Sampling:       r.settings("general.sampling."),
 	}
+	if arch := r.str("general.architecture"); r.count(arch+".pooling_type") == rankPooling {
+		v.RankTemplate = r.str("tokenizer.chat_template.rerank")
+	}
 	return v, r.err
 }
+
+// rankPooling is the pooling_type of models that rank texts.
+const rankPooling = 4
 
 // vocabReader keeps the first error.
 type vocabReader struct {
@@ -86,6 +94,12 @@ func (r *vocabReader) str(key string) string {
 	s, _, err := r.f.String(key)
 	r.fail(err)
 	return s
+}
+
+func (r *vocabReader) count(key string) uint64 {
+	n, _, err := r.f.Uint(key)
+	r.fail(err)
+	return n
 }
 
 func (r *vocabReader) strs(key string) []string {

@@ -17,6 +17,9 @@ var ErrNoVectors = errors.New("the model predicts tokens: it makes no vectors of
 // ErrVectors says that the plan's model makes vectors and predicts no tokens.
 var ErrVectors = errors.New("the model makes vectors of texts, it predicts no tokens: zincrun embed shows them, /v1/embeddings serves them")
 
+// ErrRanks says that the plan's model ranks texts.
+var ErrRanks = errors.New("the model ranks texts: /v1/rerank of zincrun serve asks it")
+
 // Embeds reports whether the plan's model makes vectors of texts, and predicts no tokens.
 func Embeds(plan *plans.Plan) bool {
 	return slices.ContainsFunc(plan.Entries, func(e plans.Entry) bool { return e.Kind == "embed" })
@@ -25,8 +28,12 @@ func Embeds(plan *plans.Plan) bool {
 // ErrNoDirection says that the vector of a text has length 0, or a length that is not a number.
 var ErrNoDirection = errors.New("the vector of the text has no direction")
 
+// Ranks says whether the vector of a text has probabilities: the first says that a document answers a query, where the text is what the
+// plan's RankTemplate makes of both.
+func Ranks(plan *plans.Plan) bool { return Embeds(plan) && plan.Vocab.RankTemplate != "" }
+
 // Embed empties the sequence and returns the vector of a text, scaled to length 1: the model's result for the last token, or the
-// mean over all tokens, as the model's file says.
+// mean over all tokens, as the model's file says. That of a model that ranks texts has probabilities, whose sum is 1.
 func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) {
 	if !Embeds(s.plan) {
 		return nil, ErrNoVectors
@@ -65,7 +72,26 @@ func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) 
 			sum[i%width] += float64(x)
 		}
 	}
+	if Ranks(s.plan) {
+		return probabilities(sum)
+	}
 	return unit(sum)
+}
+
+// probabilities are the softmax of scores.
+func probabilities(scores []float64) ([]float32, error) {
+	top, sum := slices.Max(scores), 0.0
+	out := make([]float32, len(scores))
+	for _, x := range scores {
+		sum += math.Exp(x - top)
+	}
+	if !(sum > 0) {
+		return nil, fmt.Errorf("%w: its scores are %g", ErrNoDirection, scores)
+	}
+	for i, x := range scores {
+		out[i] = float32(math.Exp(x-top) / sum)
+	}
+	return out, nil
 }
 
 // VectorWidth is the number of dimensions of the model's vectors, 0 if it makes none.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime"
 )
 
@@ -51,6 +52,9 @@ have length 1, so their inner product is the cosine of the angle between them.`,
 				return err
 			}
 			defer o.Close()
+			if runtime.Ranks(o.Plan) {
+				return ir.Unsupported("%s: %s", path, runtime.ErrRanks)
+			}
 			sess := runtime.NewSession(o.Plan, o.Exec)
 			for _, s := range all {
 				ids := encode(o.tok, s)

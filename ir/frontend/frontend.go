@@ -318,6 +318,34 @@ func (m *model) checkAllUsed() error {
 	return nil
 }
 
+// rankTemplate is the key of the text with {query} and {document} that a model that ranks texts reads.
+const rankTemplate = "tokenizer.chat_template.rerank"
+
+// ranks is the head of a model that ranks texts: a score for each label, the first of which says that a text answers a
+// query. The runtime makes probabilities of them.
+func (m *model) ranks(x *ir.Value) *ir.Value {
+	if m.err != nil {
+		return nil
+	}
+	if _, ok := m.f.Tensor("cls.weight"); ok {
+		m.err = ir.Unsupported("tensor %q is not supported: a model that ranks texts may have one matrix, %q", "cls.weight", "cls.output.weight")
+		return nil
+	}
+	if template, _, err := m.f.String(rankTemplate); err != nil || template == "" {
+		m.err = ir.Unsupported("metadata %s is missing: it says how a model that ranks texts reads them", rankTemplate)
+		return nil
+	}
+	labels := 0
+	if t, ok := m.f.Tensor("cls.output.weight"); ok && len(t.Shape) == 2 {
+		labels = int(t.Shape[1])
+	}
+	if labels < 2 {
+		m.err = ir.Unsupported("tensor %q: a model that ranks texts has a matrix of two labels or more", "cls.output.weight")
+		return nil
+	}
+	return m.linearOf(x, "cls.output", "cls.output", m.embd, labels)
+}
+
 // embed is the start of every model.
 func (m *model) embed() *ir.Value {
 	if m.vocab <= 0 && m.err == nil {
@@ -333,7 +361,7 @@ func (m *model) embed() *ir.Value {
 // head is the end of every model: final norm, output projection, greedy choice
 // and the step block for the next step. Scale and cap of the logits do not change which is
 // the largest. A model that makes vectors ends with the final norm, of the last row where that one stands for
-// the text.
+// the text, and one that ranks texts with the scores of that row.
 func (m *model) head(x *ir.Value) {
 	norm := "output_norm"
 	if m.row.lastNorm != "" {
@@ -341,7 +369,10 @@ func (m *model) head(x *ir.Value) {
 	}
 	x = m.rmsnorm(x, norm, m.embd, m.streamEps)
 	if m.pooling != noPooling {
-		if m.pooling == poolLast {
+		if m.pooling == poolRank {
+			x = m.ranks(x)
+		}
+		if m.pooling == poolLast || m.pooling == poolRank {
 			x = m.op("last_row", nil, x, m.n)
 		}
 		if m.err == nil {

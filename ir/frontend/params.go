@@ -43,18 +43,16 @@ const (
 	poolMean
 	poolFirst
 	poolLast
-	poolRank // a score, by a head that reranks
+	poolRank // scores of the last row, by a head that ranks
 )
 
 // pooling reads how rows become the vector of a text.
 func (r *metadata) pooling() pooling {
 	switch p := pooling(r.count("pooling_type")); p {
-	case noPooling, poolMean, poolLast:
+	case noPooling, poolMean, poolLast, poolRank:
 		return p
 	case poolFirst:
 		r.fail(ir.Unsupported("metadata %spooling_type: %d, the first row, is not supported: behind causal attention it has seen one token", r.prefix, p))
-	case poolRank:
-		r.fail(ir.Unsupported("metadata %spooling_type: %d is not supported: models that rank texts are not", r.prefix, p))
 	default:
 		r.fail(ir.Unsupported("metadata %spooling_type: %d is not known", r.prefix, p))
 	}

@@ -54,6 +54,51 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// rankTiny has the keys and the tensor of Qwen3-Reranker.
+func rankTiny() *tinyModel {
+	m := embedTiny(4)
+	m.set("classifier.output_labels", []string{"yes", "no", "perhaps"})
+	m.meta = append(m.meta, gguf.KV{Key: "tokenizer.chat_template.rerank", Value: "{query}// {document}"})
+	m.add("cls.output.weight", tinyEmbd, 3)
+	return m
+}
+
+// TestRanks holds the score of the prompt against llama.cpp's. To renew it: go test -models DIR, then
+// llama-server -m DIR/rank.gguf --reranking -fa off -ctk f32 -ctv f32 --device none -b 128 -ub 128, whose /v1/rerank is asked for the
+// query "package sort " and the document "Search".
+func TestRanks(t *testing.T) {
+	m := rankTiny()
+	if *models != "" {
+		m.write(t, filepath.Join(*models, "rank.gguf"))
+	}
+	scores := feedIDs(t, m.open(t), promptIDs(), len(prompt))
+	if len(scores) != 3 {
+		t.Fatalf("%d scores", len(scores))
+	}
+	sum := 0.0
+	for _, x := range scores {
+		sum += math.Exp(float64(x))
+	}
+	const want = 0.6152024269104004
+	if p := math.Exp(float64(scores[0])) / sum; math.Abs(p-want) > 1e-6 {
+		t.Errorf("the score is %.8f, llama.cpp's is %.8f", p, want)
+	}
+	for _, c := range []struct {
+		change func(m *tinyModel)
+		want   string
+	}{
+		{func(m *tinyModel) { m.drop("cls.output.weight") }, "cls.output.weight"},
+		{func(m *tinyModel) { m.add("cls.weight", tinyEmbd, tinyEmbd) }, "cls.weight"},
+		{func(m *tinyModel) { m.drop("cls.output.weight"); m.add("cls.output.weight", tinyEmbd, 1) }, "two labels"},
+	} {
+		m := rankTiny()
+		c.change(m)
+		if _, err := frontend.Load(m.open(t), options); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want an error with %q, have %v", c.want, err)
+		}
+	}
+}
+
 func readVector(t *testing.T, name string) []float64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -78,7 +123,7 @@ func TestVectorsNotSupported(t *testing.T) {
 		want   string
 	}{
 		{func(m *tinyModel) { m.set("pooling_type", uint32(2)) }, "pooling_type: 2, the first row, is not supported"},
-		{func(m *tinyModel) { m.set("pooling_type", uint32(4)) }, "models that rank texts are not"},
+		{func(m *tinyModel) { m.set("pooling_type", uint32(4)) }, "tokenizer.chat_template.rerank is missing"},
 		{func(m *tinyModel) { m.set("pooling_type", uint32(7)) }, "pooling_type: 7 is not known"},
 		{func(m *tinyModel) { m.set("attention.causal", false) }, "attention.causal: models whose rows see later rows are not supported"},
 	} {

@@ -20,6 +20,9 @@ type Embedder interface {
 
 // predicts returns an error of the request if the model only makes vectors.
 func (m *Model) predicts() error {
+	if m.Rank != "" {
+		return unsupported("model", "this model ranks texts and predicts no tokens: use /v1/rerank")
+	}
 	if _, ok := m.Engine.(Embedder); ok {
 		return unsupported("model", "this model makes vectors of texts and predicts no tokens: use /v1/embeddings")
 	}
@@ -79,52 +82,76 @@ func (q *embeddingsRequest) vectors(c *call) ([][]float32, int, error) {
 	case q.Dimensions != nil && *q.Dimensions < 1:
 		return nil, 0, badParam("dimensions", "dimensions: want 1 or more, have %d", *q.Dimensions)
 	}
+	vectors, tokens, err := c.embed(q.Model, q.tokens)
+	if n := q.Dimensions; n != nil && err == nil {
+		for i, v := range vectors {
+			if vectors[i], err = runtime.Shorten(v, *n); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	return vectors, tokens, err
+}
+
+// tokens returns the tokens of all texts.
+func (q *embeddingsRequest) tokens(ctx context.Context, c *call, m *Model) ([][]int32, error) {
+	e, ok := m.Engine.(Embedder)
+	switch {
+	case !ok:
+		return nil, unsupported("model", "this model predicts tokens and makes no vectors of texts: /v1/embeddings is for models such as Qwen3-Embedding")
+	case m.Rank != "":
+		return nil, unsupported("model", "this model ranks texts and makes no vectors of them: use /v1/rerank")
+	}
+	if n := q.Dimensions; n != nil && *n > e.Width() {
+		return nil, badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, e.Width())
+	}
+	var texts [][]int32
+	for i, p := range q.Input {
+		if most := (m.Header.Ctx + 64) * m.Tokenizer.Longest(); q.truncate && len(p.text) > most {
+			p.text = p.text[:most] // more than is kept
+		}
+		ids, err := p.tokens(ctx, m, fmt.Sprintf("input[%d]", i), !q.truncate)
+		if err != nil {
+			return nil, err
+		}
+		if most := m.Header.Ctx; q.truncate && len(ids) > most { // what ends a text is kept
+			ids = append(ids[:most-1:most-1], ids[len(ids)-1])
+		}
+		texts = append(texts, ids)
+		if c.s.o.LogText {
+			c.log.prompt += p.text
+		}
+	}
+	q.Input = nil
+	return texts, nil
+}
+
+// embed returns the vectors of texts, whose tokens are made when the model is there, and how many tokens were read.
+func (c *call) embed(model string, tokens func(context.Context, *call, *Model) ([][]int32, error)) ([][]float32, int, error) {
 	if err := c.admit(); err != nil {
 		return nil, 0, err
 	}
-	m, err := c.model(q.Model)
+	m, err := c.model(model)
 	if err != nil {
 		return nil, 0, err
 	}
-	e, ok := m.Engine.(Embedder)
-	if !ok {
-		return nil, 0, unsupported("model", "this model predicts tokens and makes no vectors of texts: /v1/embeddings is for models such as Qwen3-Embedding")
-	}
-	if n := q.Dimensions; n != nil && *n > e.Width() {
-		return nil, 0, badParam("dimensions", "dimensions: %d, the vectors of this model have %d", *n, e.Width())
-	}
-	var u engine.Usage
 	var texts [][]int32
-	err = c.text(func(ctx context.Context) error {
-		for i, p := range q.Input {
-			if most := (m.Header.Ctx + 64) * m.Tokenizer.Longest(); q.truncate && len(p.text) > most {
-				p.text = p.text[:most] // more than is kept
-			}
-			ids, err := p.tokens(ctx, m, fmt.Sprintf("input[%d]", i), !q.truncate)
-			if err != nil {
-				return err
-			}
-			if most := m.Header.Ctx; q.truncate && len(ids) > most { // what ends a text is kept
-				ids = append(ids[:most-1:most-1], ids[len(ids)-1])
-			}
-			u.Prompt += len(ids)
-			texts = append(texts, ids)
-			if c.s.o.LogText {
-				c.log.prompt += p.text
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err = c.text(func(ctx context.Context) error {
+		texts, err = tokens(ctx, c, m)
+		return err
+	}); err != nil {
 		return nil, 0, err
 	}
-	q.Input = nil
 	c.forget()
+	var u engine.Usage
+	for _, ids := range texts {
+		u.Prompt += len(ids)
+	}
 	if e := c.user.charge(u.Prompt); e != nil {
 		return nil, 0, e
 	}
 	start := time.Now()
-	vectors, err := e.Embed(c.r.Context(), texts)
+	vectors, err := m.Engine.(Embedder).Embed(c.r.Context(), texts)
 	c.log.key = c.user.name()
 	if err != nil {
 		c.log.finish = "error"
@@ -134,13 +161,6 @@ func (q *embeddingsRequest) vectors(c *call) ([][]float32, int, error) {
 	u.Prefill = time.Since(start)
 	c.log.usage, c.log.finish = u, engine.Stopped
 	c.s.metrics.done(c.log.model, engine.Stopped, u, time.Since(c.log.start))
-	if n := q.Dimensions; n != nil {
-		for i, v := range vectors {
-			if vectors[i], err = runtime.Shorten(v, *n); err != nil {
-				return nil, 0, err
-			}
-		}
-	}
 	return vectors, u.Prompt, nil
 }
 

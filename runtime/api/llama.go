@@ -110,21 +110,6 @@ func handleInfill(c *call) error {
 	})
 }
 
-// handleRerank says that no model ranks texts: the compiler takes none that does.
-func handleRerank(c *call) error {
-	var q struct {
-		Model string `json:"model"`
-	}
-	if err := c.body(&q); err != nil {
-		return err
-	}
-	served, err := c.s.find(q.Model)
-	if err != nil {
-		return err
-	}
-	return unsupported("model", "%s does not rank texts, and models that do (pooling_type rank) are not supported: compare the vectors of /v1/embeddings", served.Names[0])
-}
-
 // run answers with what follows the prompt.
 func (q *llamaRequest) run(c *call, tokens func(context.Context, *Model) ([]int32, error)) error {
 	switch {

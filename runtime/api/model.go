@@ -23,6 +23,7 @@ type Model struct {
 	Tokenizer *text.Tokenizer
 	Template  *chat.Template // nil: the model only continues text
 	NoChat    string         // why there is no template
+	Rank      string         // what a model that ranks texts reads of {query} and {document}; "" of others
 	Defaults  sample.Params
 	Engine    Engine
 	Memory    Memory

@@ -129,6 +129,7 @@ type described struct {
 	vocab        plans.Vocab
 	dialect      plans.Dialect
 	vectors      bool
+	ranks        bool
 }
 
 // describe reads the file of a model.
@@ -154,7 +155,7 @@ func describe(path string) (*described, error) {
 	d.model.Name, _, _ = f.String("general.name")
 	ctx, _, _ := f.Uint(d.model.Arch + ".context_length")
 	pooling, _, _ := f.Uint(d.model.Arch + ".pooling_type")
-	d.ctx, d.vectors = int(min(ctx, math.MaxInt32)), pooling != 0
+	d.ctx, d.vectors, d.ranks = int(min(ctx, math.MaxInt32)), pooling != 0, d.vocab.RankTemplate != ""
 	sizes := map[string]int64{}
 	for _, t := range f.Tensors {
 		n := int64(1)
@@ -187,6 +188,7 @@ func handleOllamaShow(c *call) error {
 	} else {
 		d.model, d.ctx = m.Header.Model, m.Header.Ctx
 		_, d.vectors = m.Engine.(Embedder)
+		d.ranks = m.Rank != ""
 	}
 	template, tok := (*chat.Template)(nil), (*text.Tokenizer)(nil)
 	if m != nil {
@@ -212,7 +214,9 @@ func handleOllamaShow(c *call) error {
 	if template != nil {
 		reply.Template = template.Source()
 	}
-	reply.Capabilities = capabilities(d.vectors, template, tok)
+	if reply.Capabilities = capabilities(d.vectors, template, tok); d.ranks {
+		reply.Capabilities = []string{"rerank"}
+	}
 	return c.reply(reply)
 }
 

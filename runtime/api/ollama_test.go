@@ -221,7 +221,7 @@ func TestLlamaCompletion(t *testing.T) {
 	for _, c := range []struct{ path, body, param string }{
 		{"/completion", `{}`, "prompt"}, {"/completion", `{"prompt": ["a", "b"]}`, "prompt"}, {"/completion", `{"prompt": "a", "grammar": "root ::= x"}`, "grammar"},
 		{"/completion", `{"prompt": "a", "n": 2}`, "n"}, {"/completion", `{"prompt": "a", "n_probs": 99}`, "n_probs"}, {"/completion", `{"prompt": "a", "mirostat": 2}`, "mirostat"},
-		{"/infill", `{"input_prefix": "a", "input_suffix": "b"}`, "model"}, {"/v1/rerank", `{"query": "a", "documents": ["b"]}`, "model"}, {"/rerank", `{}`, "model"},
+		{"/infill", `{"input_prefix": "a", "input_suffix": "b"}`, "model"}, {"/v1/rerank", `{"query": "a", "documents": ["b"]}`, "model"}, {"/rerank", `{}`, "query"},
 	} {
 		if status, b := x.do("POST", c.path, c.body); status != 400 || get(t, b, "error", "param") != c.param {
 			t.Errorf("%s %s: %d %s", c.path, c.body, status, b)

@@ -60,6 +60,7 @@ wire_api = "responses"
 		{
 			name: "opencode", shell: "bash", param: "command",
 			args: []string{"run", "-m", "zincrun/scripted", task},
+			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"},
 			files: map[string]string{".config/opencode/opencode.json": fmt.Sprintf(`{"$schema": "https://opencode.ai/config.json", "autoupdate": false, "permission": {"bash": "allow"}, "provider": {"zincrun": {
 "npm": "@ai-sdk/openai-compatible", "name": "zincrun", "options": {"baseURL": "%s/v1"}, "models": {"scripted": {"name": "scripted"}}}}}`, url)},
 		},
@@ -67,6 +68,8 @@ wire_api = "responses"
 			name: "qwen", shell: "run_shell_command", param: "command",
 			args: []string{"-p", task, "--yolo", "--auth-type", "openai", "--model", "scripted"},
 			env:  []string{"OPENAI_BASE_URL=" + url + "/v1", "OPENAI_API_KEY=none", "OPENAI_MODEL=scripted"},
+			// It would wait at its end for a service that there is not.
+			files: map[string]string{".qwen/settings.json": `{"privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}}`},
 		},
 	}
 }
