@@ -39,8 +39,9 @@ type Report struct {
 	// Read by decode/1 with an empty cache; 0 for a model that makes vectors.
 	BytesPerToken int64
 	// Predicted tokens a second behind an empty cache: of decode/1, and of a full step
-	// of the widest prefill or embed entry; 0 where nothing is predicted.
-	Decode, Prompt float64
+	// of the widest prefill or embed entry; 0 where nothing is predicted. Cores are those of a processor that the predictions are for.
+	Decode, Prompt plans.Range
+	Cores          int
 	PromptRows     int
 	Passes         []PassReport
 	Total          time.Duration
@@ -68,13 +69,13 @@ func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timin
 		Plan: path, Target: printable.Name(h.Target), Model: printable.Name(h.Model.Name), Arch: h.Model.Arch, Parameters: h.Model.Parameters,
 		Ctx: h.Ctx, OwnCtx: own, Slots: h.Slots, KVType: h.KV,
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
-		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "",
+		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "", Cores: t.Cores(),
 	}
 	if t.Memory != 0 {
 		r.LargestCtx = LargestCtx(plan, t)
 	}
 	for i := range plan.Entries {
-		r.entry(&plan.Entries[i], h.Model.Layers)
+		r.entry(plan, &plan.Entries[i])
 	}
 	for _, t := range times {
 		r.Passes = append(r.Passes, PassReport{t.Pass, t.Time})
@@ -83,29 +84,27 @@ func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timin
 	return r
 }
 
-func (r *Report) entry(e *plans.Entry, layers int) {
+func (r *Report) entry(plan *plans.Plan, e *plans.Entry) {
 	inLayers := 0
 	for _, d := range e.Dispatches {
 		if strings.HasPrefix(d.Site, "blk.") {
 			inLayers++
 		}
 	}
-	r.Entries = append(r.Entries, EntryReport{e.Name, len(e.Dispatches), e.Steps(), float64(inLayers) / float64(max(layers, 1))})
-	seconds := e.Predict(0).Seconds()
+	r.Entries = append(r.Entries, EntryReport{e.Name, len(e.Dispatches), e.Steps(), float64(inLayers) / float64(max(plan.Header.Model.Layers, 1))})
+	rate := plan.Rate(e, 0, r.Cores)
 	switch {
 	case e.Kind == "decode" && e.Rows == 1:
 		r.BytesPerToken, _, _ = e.Work(0)
-		if seconds > 0 {
-			r.Decode = 1 / seconds
-		}
+		r.Decode = rate
 	case e.Kind == "embed":
 		r.Vectors = true
 		fallthrough
 	case e.Kind == "prefill":
-		if e.Rows <= r.PromptRows || seconds == 0 {
+		if e.Rows <= r.PromptRows || rate[0] == 0 {
 			return
 		}
-		r.PromptRows, r.Prompt = e.Rows, float64(e.Rows)/seconds
+		r.PromptRows, r.Prompt = e.Rows, rate
 	}
 }
 
@@ -129,11 +128,15 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	if most := min(r.LargestCtx, r.OwnCtx); most > r.Ctx {
 		line("", "--ctx up to %d would fit", most)
 	}
+	with := ""
+	if r.Cores > 0 {
+		with = fmt.Sprintf(", with %d cores", r.Cores)
+	}
 	switch {
-	case r.Decode > 0:
-		line("predicted", "%s tokens/s, a prompt of %d at %s tokens/s", speed(r.Decode), r.PromptRows, speed(r.Prompt))
-	case r.Prompt > 0:
-		line("predicted", "a text of %d tokens at %s tokens/s", r.PromptRows, speed(r.Prompt))
+	case r.Decode[0] > 0:
+		line("predicted", "%s tokens/s, a prompt of %d at %s tokens/s%s", r.Decode.Text(speed), r.PromptRows, r.Prompt.Text(speed), with)
+	case r.Prompt[0] > 0:
+		line("predicted", "a text of %d tokens at %s tokens/s%s", r.PromptRows, r.Prompt.Text(speed), with)
 	}
 	if !r.Vectors {
 		line("a token", "reads %s in %d dispatches", units.Bytes(r.BytesPerToken), r.Entries[0].Dispatches)

@@ -2,6 +2,7 @@ package plans
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/internal/table"
 )
@@ -15,9 +16,10 @@ const topSites = 5
 // Estimate makes the tables that say what a plan needs and how fast it should be:
 // "memory", "context", "predicted speed" and, with the slowest of each test,
 // "predicted call sites". memory is that of the target in bytes, 0 where it is not
-// known, own the context that the model was trained for, largest the one that fits.
-func Estimate(p *Plan, memory int64, own, largest int) []*table.Table {
-	return append([]*table.Table{memoryEstimate(p), contextEstimate(p, memory, own, largest)}, speedEstimate(p)...)
+// known, own the context that the model was trained for, largest the one that fits, cores
+// those of a processor. Call sites of plans for processors have shares alone.
+func Estimate(p *Plan, memory int64, own, largest, cores int) []*table.Table {
+	return append([]*table.Table{memoryEstimate(p), contextEstimate(p, memory, own, largest)}, speedEstimate(p, cores)...)
 }
 
 func memoryEstimate(p *Plan) *table.Table {
@@ -83,16 +85,23 @@ func tests(p *Plan) []test {
 	return list
 }
 
-func speedEstimate(p *Plan) []*table.Table {
+func speedEstimate(p *Plan, cores int) []*table.Table {
 	speed := &table.Table{Title: "predicted speed", Columns: []string{"test", "depth", "tokens/s", "us a step", "bytes %", "operations %", "stages %", "bound"}}
 	sites := &table.Table{Title: "predicted call sites", Columns: []string{"test", "depth", "site", "dispatches", "us", "share %", "bound"}}
+	if p.Require.Backend == CPU {
+		sites.Columns = slices.DeleteFunc(sites.Columns, func(c string) bool { return c == "us" })
+	}
 	for _, t := range tests(p) {
 		sum := t.entry.Predict(t.depth)
 		all := sum.Seconds()
-		speed.Add(t.name, t.depth, float64(t.entry.Rows)/all, micro(all), 100*sum.Bytes/all, 100*sum.Operations/all, 100*sum.Stages/all, sum.Bound())
+		speed.Add(t.name, t.depth, p.Rate(t.entry, t.depth, cores).cell(), p.Seconds(t.entry, t.depth, cores).each(micro).cell(), 100*sum.Bytes/all, 100*sum.Operations/all, 100*sum.Stages/all, sum.Bound())
 		top := t.entry.PredictSites(t.depth)
 		for _, s := range top[:min(len(top), topSites)] {
-			sites.Add(t.name, t.depth, s.Site, s.Dispatches, micro(s.Seconds()), 100*s.Seconds()/all, s.Bound())
+			row := []any{t.name, t.depth, s.Site, s.Dispatches}
+			if p.Require.Backend != CPU {
+				row = append(row, micro(s.Seconds()))
+			}
+			sites.Add(append(row, 100*s.Seconds()/all, s.Bound())...)
 		}
 	}
 	return []*table.Table{speed, sites}

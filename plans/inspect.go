@@ -16,7 +16,7 @@ import (
 func Inspect(p *Plan) []*table.Table {
 	tables := []*table.Table{headerTable(p), chatTable(p), requirementsTable(p), numericsTable(p), memoryTable(p), entriesTable(p)}
 	for i := range p.Entries {
-		tables = append(tables, dispatchTable(&p.Entries[i], p.Program.Funcs[i]))
+		tables = append(tables, dispatchTable(p, &p.Entries[i], p.Program.Funcs[i]))
 	}
 	if !p.IsHost() {
 		tables = append(tables, pipelinesTable(p))
@@ -108,7 +108,7 @@ func memoryTable(p *Plan) *table.Table {
 }
 
 func entriesTable(p *Plan) *table.Table {
-	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "reach", "dispatches", "steps", "per layer", "read", "write", "flops", "predicted us"}}
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "reach", "dispatches", "steps", "per layer", "read", "write", "flops", p.timeColumn()}}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		layer := map[int]bool{}
@@ -137,9 +137,9 @@ func percent(part, whole float64) float64 {
 }
 
 // dispatchTable takes the kernels from the program, which host plans have, too.
-func dispatchTable(e *Entry, f *ir.Func) *table.Table {
+func dispatchTable(p *Plan, e *Entry, f *ir.Func) *table.Table {
 	t := &table.Table{Title: e.Name, Columns: []string{"#", "step", "site", "candidate", "kernel", "constants", "grid", "read", "write", "flops",
-		"predicted us", "share %", "bound", "why"}}
+		p.timeColumn(), "share %", "bound", "why"}}
 	sum := e.Predict(0).Seconds()
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call

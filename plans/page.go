@@ -43,6 +43,9 @@ func summaryTable(p *Plan, memory int64) *table.Table {
 		chat = "dialect " + p.Dialect.Name
 	}
 	t.Add("chat", chat)
+	if p.Require.Backend == CPU {
+		t.Add("times", reference())
+	}
 	return t
 }
 

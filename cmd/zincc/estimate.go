@@ -31,7 +31,8 @@ Memory is exact: weights in their layout, KV cache, recurrent state, arena. With
 Speed is a prediction, not a measurement. A tuned call site takes its measured time.
 Others take the longer of bytes over bandwidth and operations over their rate
 (` + "zincc targets" + `); each step between barriers adds its stage cost. For measured devices, a fit
-adds what dispatches take beyond that. Work on the host is not included. docs/estimates.md compares
+adds what dispatches take beyond that. Processors have a range, for the cores that there are here.
+Work on the host is not included. docs/estimates.md compares
 estimates with measured rates. ppN is a step of N rows of a prompt, tg one token; depth is
 the number of positions already in the cache. Bound says what takes most of the time.
 
@@ -77,7 +78,7 @@ the number of positions already in the cache. Bound says what takes most of the 
 			if err != nil {
 				return err
 			}
-			tables := plans.Estimate(plan, t.Memory, own, codegen.LargestCtx(plan, t))
+			tables := plans.Estimate(plan, t.Memory, own, codegen.LargestCtx(plan, t), t.Cores())
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, tables...)
 			}

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/bench"
 	"github.com/zincc-dev/zincc/runtime/device"
 )
@@ -26,7 +28,8 @@ Tokens are random but always the same.
 
 Stages are the steps between barriers of a prompt or of a generated token. The roofline is
 the time of the plan's bytes and operations at the rates of its target; its share
-of the measured time would be 100 if nothing else took time.
+of the measured time would be 100 if nothing else took time. Plans for processors have none:
+they do not know on which processor they run.
 
 GB/s is what the plan must read for the test (weights, activations, cached keys and
 values) over the time. The share is that of the bandwidth of a kernel that only
@@ -96,6 +99,10 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 		Title:   fmt.Sprintf("%s: %s", path, o.Exec.Device()),
 		Columns: []string{"model", "size", "params", "backend", "test", "t/s", "+-", "stages", "roofline %", "GB/s"},
 	}
+	processor := o.Plan.Require.Backend == plans.CPU // whose rates plans do not know
+	if processor {
+		out.Columns = slices.DeleteFunc(out.Columns, func(c string) bool { return c == "roofline %" })
+	}
 	if limit > 0 {
 		out.Columns = append(out.Columns, "share %")
 	}
@@ -108,7 +115,11 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 		}
 		bar.Add(1)
 		row := []any{printable.Name(h.Model.Arch + " " + h.Model.Name), table.Bytes(size), table.Count(h.Model.Parameters), backend, t.String(),
-			r.Rate, r.Deviation, r.Stages / max(t.Gen, 1), 100 * r.Roofline, r.Bandwidth / 1e9}
+			r.Rate, r.Deviation, r.Stages / max(t.Gen, 1)}
+		if !processor {
+			row = append(row, 100*r.Roofline)
+		}
+		row = append(row, r.Bandwidth/1e9)
 		if limit > 0 {
 			row = append(row, 100*r.Bandwidth/limit)
 		}

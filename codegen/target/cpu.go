@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 	"github.com/zincc-dev/zincc/plans"
@@ -13,18 +14,30 @@ const CPU = "cpu"
 
 // processors has a target for each machine that there is code for. A workgroup is a subgroup of 16
 // lanes, which vectors hold; its shared memory is a thread's, bounded by what stays in the caches of
-// a core. Units are the threads of a small server. Bandwidth and operations are those of two cores of
-// an EPYC of the fourth generation; a step takes less than 0.5 us there.
+// a core. Units are the threads of a small server. Bandwidth and operations are those of the reference of plans, about
+// two cores of an EPYC of the fourth generation; a step takes less than 0.5 us there.
 var processors = func() (list []*Target) {
 	for _, m := range llvm.Machines {
 		list = append(list, &Target{
 			Name: CPU + ":" + m.Name, Doc: "processors with " + m.Doc, Backend: plans.CPU, Machine: m.Name,
 			Wave: llvm.Lanes, Workgroup: llvm.Lanes, Shared: m.Shared, Tiles: m.Tiles, Units: 8, Rows: 512, Dot: true, UnsignedDot: m.Wide(),
-			Bandwidth: 40e9, FLOPs: 200e9, Stage: 0.5e-6,
+			Bandwidth: plans.ReferenceBytes, FLOPs: plans.ReferenceFLOPs, Stage: 0.5e-6,
 		})
 	}
 	return list
 }()
+
+// Cores is how many cores predictions for people count with, 0 for other devices than processors: those that Go may use here, two where the
+// target is of another computer.
+func (t *Target) Cores() int {
+	switch m, err := llvm.MachineOf(t.Machine); {
+	case t.Backend != plans.CPU:
+		return 0
+	case err == nil && m.Here():
+		return runtime.GOMAXPROCS(0)
+	}
+	return 2
+}
 
 // thisProcessor returns the target of the processor at hand: of the machines that it is, the best.
 func thisProcessor() (best *Target, err error) {
