@@ -75,6 +75,28 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// TestOwnTools: tools of Anthropic's API that clients run are functions with the schemas that their documentation gives.
+func TestOwnTools(t *testing.T) {
+	x := newFixture(t, nil)
+	x.fake.answers["Hello"] = "<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n</tool_call>"
+	header, status, b := x.head("/v1/messages", `{"max_tokens": 50, "messages": [{"role": "user", "content": "Hello"}], "tools": [{"type": "bash_20250124", "name": "bash"},
+		{"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 100}, {"type": "memory_20250818", "name": "memory"}, {"type": "computer_20250124", "name": "computer", "display_width_px": 1}]}`)
+	if status != 200 || header.Get("X-Zincrun-Left-Out") != "computer" || get(t, b, "content", 0, "input", "command") != "ls" || get(t, b, "stop_reason") != "tool_use" {
+		t.Errorf("%d left out %s: %s", status, header.Get("X-Zincrun-Left-Out"), b)
+	}
+	prompt := x.tok.Decode(x.fake.last().Prompt, true)
+	for _, want := range []string{`"name": "bash"`, `"restart"`, `"name": "str_replace_based_edit_tool"`, `"view_range"`, `"name": "memory"`, `"new_path"`} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the model is not told of %s", want)
+		}
+	}
+	for _, tool := range ownTools {
+		if !json.Valid([]byte(tool.schema)) {
+			t.Errorf("%s: %s", tool.kind, tool.schema)
+		}
+	}
+}
+
 // TestCustomTools: a tool that takes a text, in both APIs, streamed and whole, and back in the history.
 func TestCustomTools(t *testing.T) {
 	x := newFixture(t, nil)

@@ -226,7 +226,9 @@ func (q *messagesRequest) toolset() (toolset, error) {
 		at := fmt.Sprintf("tools[%d]", i)
 		switch {
 		case tool.Type != "" && tool.Type != "custom":
-			s.leaveOut(tool.Type)
+			if !s.own(tool.Type, tool.Name) {
+				s.leaveOut(tool.Type)
+			}
 		case tool.Name == "":
 			return s, badParam(at+".name", "%s.name is missing", at)
 		case tool.Schema != nil && tool.Schema[0] != '{':

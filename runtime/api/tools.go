@@ -101,7 +101,7 @@ func qualified(space, name string) string {
 var services = []string{
 	"web_search", "web_search_preview", "web_fetch", "file_search", "code_interpreter", "code_execution", "image_generation", "mcp", "mcp_toolset",
 	"computer", "computer_use", "computer_use_preview", "local_shell", "shell", "apply_patch", "tool_search", "tool_search_tool_regex", "tool_search_tool_bm25",
-	"programmatic_tool_calling", "bash", "text_editor", "memory", "advisor",
+	"programmatic_tool_calling", "advisor",
 }
 
 var dated = regexp.MustCompile(`[-_](\d{8}|\d{4}[-_]\d{2}[-_]\d{2})$`)

@@ -136,7 +136,7 @@ func (a agent) run(t *testing.T, log *logged) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, a.args...)
 	cmd.Dir = work
@@ -150,7 +150,7 @@ func (a agent) run(t *testing.T, log *logged) {
 	err = cmd.Run()
 	requests := log.take()
 	if err != nil || !strings.Contains(out.String(), said) {
-		t.Fatalf("%v\n%s\n%s\n%s", err, out.String(), errs.String(), requests)
+		t.Fatalf("%v after %.1f s, %.1f s of them computing\n%s\n%s\n%s", err, time.Since(begun).Seconds(), cmd.ProcessState.UserTime().Seconds(), out.String(), errs.String(), requests)
 	}
 	for line := range strings.Lines(requests) {
 		if !strings.Contains(line, `"status":200`) && strings.Contains(line, `"msg":"request"`) {
