@@ -396,14 +396,14 @@ func TestItems(t *testing.T) {
 func TestStore(t *testing.T) {
 	s := newStore(2000)
 	for i := range 10 {
-		s.put(fmt.Sprint(i), []inputItem{{ID: fmt.Sprint(i)}}, 244) // 500 with the entry
+		s.put(kept{key: fmt.Sprint(i), items: []inputItem{{ID: fmt.Sprint(i)}}, bytes: 244}) // 500 with the entry
 	}
-	s.put("9", []inputItem{{ID: "new"}}, 244)
-	s.put("large", nil, 5000)
+	s.put(kept{key: "9", items: []inputItem{{ID: "new"}}, bytes: 244})
+	s.put(kept{key: "large", bytes: 5000})
 	for i := range 10 {
-		items, ok := s.get(fmt.Sprint(i))
-		if ok != (i >= 6) || i == 9 && items[0].ID != "new" {
-			t.Errorf("%d: %v %v", i, items, ok)
+		k := s.get(fmt.Sprint(i))
+		if (k != nil) != (i >= 6) || i == 9 && k.items[0].ID != "new" {
+			t.Errorf("%d: %v", i, k)
 		}
 	}
 	if s.used != 2000 || s.order.Len() != 4 {

@@ -218,11 +218,23 @@ func handleSlots(c *call) error {
 	all := []row{}
 	c.s.pool.each(func(s *Served, m *Model) {
 		st := m.Engine.Stats()
-		for i, slot := range st.Slots {
+		for i, slot := range c.slots(st) {
 			all = append(all, row{i, s.Names[0], st.Ctx, slot.State != "idle", slotJSON(slot)})
 		}
 	})
 	return c.reply(all)
+}
+
+// slots are those of a model as the key may see them: how much they hold is of who uses them, so that a key without admin sees their states.
+func (c *call) slots(st engine.Stats) []engine.SlotStats {
+	if c.user == nil || c.user.Admin {
+		return st.Slots
+	}
+	all := make([]engine.SlotStats, len(st.Slots))
+	for i, s := range st.Slots {
+		all[i].State = s.State
+	}
+	return all
 }
 
 // slotJSON is engine.SlotStats.
@@ -288,7 +300,7 @@ func handleLoad(c *call) error {
 		l := &reply.Models[i]
 		*l = loadJSON{Model: l.Model, Status: l.Status, Device: st.Device, Ctx: st.Ctx, Waiting: st.Waiting, Running: running(st),
 			PromptRate: st.PromptRate, GenerateRate: st.GenerateRate, Prompt: st.PromptTokens, Cached: st.CachedTokens, Generated: st.GeneratedTokens, Memory: m.Memory}
-		for _, s := range st.Slots {
+		for _, s := range c.slots(st) {
 			l.Slots = append(l.Slots, slotJSON(s))
 		}
 		for _, e := range st.Entries {

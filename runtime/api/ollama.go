@@ -32,7 +32,7 @@ type ollamaRequest struct {
 	Format    json.RawMessage `json:"format"`
 	Options   json.RawMessage `json:"options"`
 	Think     json.RawMessage `json:"think"`
-	KeepAlive json.RawMessage `json:"keep_alive"`
+	KeepAlive keepAlive       `json:"keep_alive"`
 	Logprobs  bool            `json:"logprobs"`
 	Top       int             `json:"top_logprobs"`
 }
@@ -383,9 +383,8 @@ func (q *ollamaRequest) load(c *call, chat bool) error {
 	t := &ollamaTeller{c: c, chat: chat}
 	r := t.line(ollamaSaid{})
 	r.Done, r.Reason = true, "load"
-	if k := string(q.KeepAlive); k == "0" || k == `"0"` || k == `"0s"` {
+	if c.keep(q.KeepAlive); q.KeepAlive.d != nil && *q.KeepAlive.d == 0 {
 		r.Reason = "unload"
-		c.release = append([]func(){func() { c.s.pool.unloadIdle(c.log.model) }}, c.release...) // the first is called last
 	}
 	return c.reply(r)
 }
@@ -421,6 +420,7 @@ func (q *ollamaRequest) talk(c *call, isChat bool) error {
 	if err != nil {
 		return err
 	}
+	c.keep(q.KeepAlive)
 	if t.thinking != nil && *t.thinking && conv.model.Template.Dialect().ReasoningClose == "" {
 		return unsupported("think", "%q does not support thinking", c.asked)
 	}
@@ -465,6 +465,7 @@ func (q *ollamaRequest) complete(c *call) error {
 		return err
 	}
 	c.leaveOut(left.left)
+	c.keep(q.KeepAlive)
 	format, err := q.format()
 	if err != nil {
 		return err
@@ -525,7 +526,7 @@ func handleOllamaEmbed(c *call) error {
 		Truncate   *bool           `json:"truncate"`
 		Dimensions *int            `json:"dimensions"`
 		Options    json.RawMessage `json:"options"`
-		KeepAlive  json.RawMessage `json:"keep_alive"`
+		KeepAlive  keepAlive       `json:"keep_alive"`
 	}
 	if err := c.ollamaBody(&q); err != nil {
 		return err
@@ -541,6 +542,7 @@ func handleOllamaEmbed(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.keep(q.KeepAlive)
 	if q.Prompt != nil {
 		return c.reply(map[string]any{"embedding": vectors[0]})
 	}

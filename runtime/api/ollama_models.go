@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,14 +84,14 @@ func handleOllamaTags(c *call) error {
 	return c.reply(map[string]any{"models": rows})
 }
 
-// handleOllamaPs lists the models in memory. They stay there until others need it.
+// handleOllamaPs lists the models in memory. They stay there until others need it, unless a keep_alive says how long.
 func handleOllamaPs(c *call) error {
 	rows := []ollamaModel{}
 	c.s.pool.each(func(served *Served, m *Model) {
 		r := c.s.row(served, m)
 		memory := m.Memory.total()
 		r.Modified, r.Size, r.VRAM, r.Ctx = "", memory, &memory, m.Header.Ctx
-		r.Expires = time.Now().AddDate(100, 0, 0).UTC().Format(time.RFC3339Nano)
+		r.Expires = c.s.pool.expires(served).UTC().Format(time.RFC3339Nano)
 		rows = append(rows, r)
 	})
 	return c.reply(map[string]any{"models": rows})
@@ -321,20 +320,4 @@ func handleOllamaPull(c *call) error {
 		return c.reply(line{Status: "success"})
 	}
 	return gone(out.line(line{Status: "success"}))
-}
-
-// unloadIdle unloads a model that nobody uses.
-func (p *pool) unloadIdle(name string) {
-	p.mu.Lock()
-	var idle *loaded
-	for s, l := range p.models {
-		if slices.Contains(s.Names, name) && l.users == 0 && l.model != nil && !l.closing {
-			l.closing = true
-			idle = l
-		}
-	}
-	p.mu.Unlock()
-	if idle != nil {
-		p.unload(idle)
-	}
 }

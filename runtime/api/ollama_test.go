@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // lines are the values of a stream of lines.
@@ -100,6 +101,41 @@ func TestOllamaGenerate(t *testing.T) {
 	_, b = x.do("POST", "/api/generate", `{"model": "gopher", "keep_alive": 0}`)
 	if state, _ := x.server.pool.state(x.server.o.Served[0]); get(t, b, "done_reason") != "unload" || state != "unloaded" {
 		t.Errorf("%s: %s", state, b)
+	}
+}
+
+// TestOllamaKeepAlive: a model leaves the memory when its time is over, counted from its last use, and not while it is used.
+func TestOllamaKeepAlive(t *testing.T) {
+	x := newFixture(t, nil)
+	state := func() string {
+		s, _ := x.server.pool.state(x.server.o.Served[0])
+		return s
+	}
+	chat := func(keep string) {
+		t.Helper()
+		if status, b := x.do("POST", "/api/chat", `{"model": "gopher", "stream": false, "messages": [{"role": "user", "content": "Hello"}], "keep_alive": `+keep+`}`); status != 200 {
+			t.Fatalf("%d %s", status, b)
+		}
+	}
+	if chat("0"); state() != "unloaded" {
+		t.Error(state())
+	}
+	chat("0.05")
+	for begun := time.Now(); state() != "unloaded"; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("it stays")
+		}
+	}
+	chat(`"1h30m"`)
+	if _, b := x.do("GET", "/api/ps", ""); !matches(`"expires_at":"`+time.Now().UTC().Add(90*time.Minute).Format("2006-01-02"), b) {
+		t.Error(b)
+	}
+	chat("-1")
+	if _, b := x.do("GET", "/api/ps", ""); !matches(`"expires_at":"21`, b) || state() != "loaded" {
+		t.Error(b)
+	}
+	if status, b := x.do("POST", "/api/chat", `{"model": "gopher", "messages": [], "keep_alive": "soon"}`); status != 400 || !strings.Contains(b, "keep_alive: want seconds") {
+		t.Errorf("%d %s", status, b)
 	}
 }
 

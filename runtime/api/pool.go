@@ -50,6 +50,7 @@ type loaded struct {
 	stage  atomic.Pointer[stage] // on its way there
 	users  int
 	used   time.Time
+	keep   *time.Duration // behind its last use; nil, or less than 0: until others need the memory
 	// closing: it is on its way out of memory.
 	closing bool
 	// withdrawn: it is no longer served, and goes when nobody uses it.
@@ -110,6 +111,7 @@ func (p *pool) acquire(ctx context.Context, s *Served) (*Model, func(), error) {
 			p.mu.Unlock()
 			p.wake()
 			p.leave(l)
+			p.expire(l)
 		}
 		select {
 		case <-ctx.Done():

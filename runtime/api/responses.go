@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,12 +50,12 @@ func (q *responsesRequest) past(c *call) ([]inputItem, error) {
 	if q.Previous == "" {
 		return nil, nil
 	}
-	items, ok := c.s.store.get(c.key(q.Previous))
-	if !ok {
+	k := c.s.store.get(c.key(q.Previous))
+	if k == nil {
 		return nil, &Error{Kind: invalid, Param: "previous_response_id", Code: "previous_response_not_found", Message: fmt.Sprintf(
 			"previous_response_id: there is no response %q: the server keeps those of late, in memory; send the whole conversation as input", q.Previous)}
 	}
-	return items, nil
+	return k.items, nil
 }
 
 // talk returns the conversation to answer, and its items.
@@ -79,7 +80,7 @@ func (q *responsesRequest) talk(c *call) (*talkRequest, []inputItem, error) {
 	}
 	t := &talkRequest{
 		model: q.Model, choice: q.ToolChoice, parallel: q.Parallel, sampling: &q.sampling,
-		max: q.MaxOutput, maxParam: "max_output_tokens", top: -1, reasoning: q.Budget, kwargs: q.Kwargs, format: format,
+		max: q.MaxOutput, maxParam: "max_output_tokens", top: -1, reasoning: q.Budget, kwargs: q.Kwargs, format: format, trim: q.Truncation == "auto",
 	}
 	if err := addTools(&t.tools, q.Tools, "tools"); err != nil {
 		return nil, nil, err
@@ -89,11 +90,11 @@ func (q *responsesRequest) talk(c *call) (*talkRequest, []inputItem, error) {
 		return nil, nil, err
 	}
 	r := &reading{tools: &t.tools, kept: func(id string) (inputItem, bool) {
-		items, ok := c.s.store.get(c.key(id))
-		if !ok || len(items) != 1 {
+		k := c.s.store.get(c.key(id))
+		if k == nil || len(k.items) != 1 || k.reply != nil {
 			return inputItem{}, false
 		}
-		return items[0], true
+		return k.items[0], true
 	}}
 	if q.Instructions != "" {
 		r.out = append(r.out, chat.Message{Role: "system", Content: q.Instructions})
@@ -129,7 +130,11 @@ func (q *responsesRequest) keeps() bool { return q.Store == nil || *q.Store }
 
 // keep keeps an answer behind the items that it answers.
 func (q *responsesRequest) keep(c *call, r *responseJSON, items []inputItem) {
-	size := c.size
+	k := kept{key: c.key(r.ID), bytes: c.size}
+	var err error
+	if k.reply, err = json.Marshal(r); err != nil {
+		return
+	}
 	for _, item := range r.Output {
 		raw, err := json.Marshal(item)
 		if err != nil {
@@ -139,12 +144,15 @@ func (q *responsesRequest) keep(c *call, r *responseJSON, items []inputItem) {
 		if decode(raw, &one, nil) != nil || itemKinds[one.Type].take == nil {
 			continue
 		}
-		size += int64(len(raw))
+		k.bytes += int64(len(raw))
 		items = append(items, one)
-		c.s.store.put(c.key(one.ID), []inputItem{one}, int64(len(raw)))
+		k.own = append(k.own, c.key(one.ID))
+		c.s.store.put(kept{key: c.key(one.ID), items: []inputItem{one}, bytes: int64(len(raw))})
 	}
 	const itemBytes = 320
-	c.s.store.put(c.key(r.ID), items, size+int64(len(items))*itemBytes)
+	k.items = items
+	k.bytes += int64(len(k.reply)) + int64(len(items))*itemBytes
+	c.s.store.put(k)
 }
 
 // responseJSON is a response, whole or on its way.
@@ -254,7 +262,7 @@ func (q *responsesRequest) reply(c *call, t *conversation) *responseJSON {
 	r := &responseJSON{
 		ID: "resp_" + random(16), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Instruct: orNull(q.Instructions),
 		MaxOutput: q.MaxOutput, Model: c.asked, Output: []any{}, Parallel: q.Parallel == nil || *q.Parallel,
-		Temperature: t.reqs[0].Sampling.Temp, TopP: t.reqs[0].Sampling.TopP, ToolChoice: "auto", Tools: []any{}, Truncation: "disabled",
+		Temperature: t.reqs[0].Sampling.Temp, TopP: t.reqs[0].Sampling.TopP, ToolChoice: "auto", Tools: []any{}, Truncation: cmp.Or(q.Truncation, "disabled"),
 		Metadata: q.Metadata, Previous: orNull(q.Previous), Store: q.keeps(), Text: map[string]any{"format": map[string]string{"type": "text"}},
 	}
 	if q.ToolChoice.mode != "" {

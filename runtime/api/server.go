@@ -218,7 +218,8 @@ type call struct {
 	held    int64  // bytes that it counts
 	size    int64  // of the body
 	log     record
-	asked   string // the name of the model, as the request has it
+	asked   string  // the name of the model, as the request has it
+	served  *Served // the model, once it is loaded
 	loading time.Duration
 	release []func()
 }
@@ -328,6 +329,7 @@ func (c *call) model(name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.served = served
 	c.release = append(c.release, release)
 	return m, nil
 }

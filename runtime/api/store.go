@@ -2,6 +2,7 @@ package api
 
 import (
 	"container/list"
+	"encoding/json"
 	"sync"
 )
 
@@ -17,6 +18,8 @@ type store struct {
 type kept struct {
 	key   string
 	items []inputItem
+	reply json.RawMessage // of a response: itself
+	own   []string        // of a response: the keys of its items
 	bytes int64
 }
 
@@ -27,19 +30,19 @@ func newStore(bytes int64) *store {
 	return &store{room: bytes, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// put keeps items, which take so many bytes.
-func (s *store) put(key string, items []inputItem, bytes int64) {
-	bytes += 256 // of the entry itself
-	if bytes > s.room {
+// put keeps an entry, whose items and reply take k.bytes.
+func (s *store) put(k kept) {
+	k.bytes += 256 // of the entry itself
+	if k.bytes > s.room {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.byKey[key]; old != nil {
+	if old := s.byKey[k.key]; old != nil {
 		s.drop(old)
 	}
-	s.byKey[key] = s.order.PushFront(&kept{key, items, bytes})
-	for s.used += bytes; s.used > s.room; {
+	s.byKey[k.key] = s.order.PushFront(&k)
+	for s.used += k.bytes; s.used > s.room; {
 		s.drop(s.order.Back())
 	}
 }
@@ -50,14 +53,25 @@ func (s *store) drop(e *list.Element) {
 	s.used -= k.bytes
 }
 
-// get returns what was kept.
-func (s *store) get(key string) ([]inputItem, bool) {
+// get returns what was kept; nil: nothing.
+func (s *store) get(key string) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byKey[key]
 	if e == nil {
-		return nil, false
+		return nil
 	}
 	s.order.MoveToFront(e)
-	return e.Value.(*kept).items, true
+	return e.Value.(*kept)
+}
+
+// remove forgets a response and its items.
+func (s *store) remove(k *kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range append(k.own, k.key) {
+		if e := s.byKey[key]; e != nil {
+			s.drop(e)
+		}
+	}
 }

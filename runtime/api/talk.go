@@ -31,6 +31,8 @@ type talkRequest struct {
 	kwargs    map[string]json.RawMessage
 	// resume: the last message is the beginning of the answer.
 	resume bool
+	// trim: turns at the beginning go if the conversation does not fit.
+	trim bool
 }
 
 // prepare returns the prompt of a conversation and the model, which is loaded for it.
@@ -120,7 +122,7 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 			return err
 		}
 		o.Sampling, o.Stops = r.Sampling, r.Stops
-		turn, err = m.turn(ctx, *conv, o)
+		turn, err = q.turn(ctx, m, conv, o)
 		return err
 	})
 	c.forget()
