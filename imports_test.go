@@ -52,7 +52,7 @@ var layers = []struct {
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"codegen/radv/emulate", []string{"codegen/radv", "codegen/target", "internal/rdna"}},
-	{"runtime", []string{"gpu", "ir", "plans", "internal/table", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor", "internal/progress"}},
+	{"runtime", []string{"gpu", "ir", "plans", "internal/disk", "internal/table", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor", "internal/progress"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
 	{"internal/cli/clitest", []string{"ir", "plans", "internal/cli"}},

@@ -21,5 +21,5 @@ hold machine code for the processor.
   zincrun chat MODEL.gguf                       # or a name: zincrun chat hf.co/Qwen/Qwen3-8B-GGUF
   zincrun serve MODEL.gguf                      # a page to talk to it, and APIs
   zincrun MODEL.gguf -p "Once upon a time"      # continues a text`,
-	Commands: []cli.Command{chatCommand, serveCommand, pullCommand, listCommand, rmCommand, psCommand, runCommand, runByName, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, schemaCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, plansCommand, probeCommand, benchCommand},
+	Commands: []cli.Command{chatCommand, serveCommand, pullCommand, listCommand, rmCommand, psCommand, runCommand, runByName, embedCommand, logitsCommand, perplexityCommand, tokenizeCommand, templateCommand, schemaCommand, profileCommand, tuneCommand, verifyCommand, trustCommand, checkModelCommand, devicesCommand, doctorCommand, plansCommand, probeCommand, benchCommand},
 }

@@ -40,6 +40,18 @@ func newOutput(f *os.File, name string) *Output {
 	return o
 }
 
+// Width is how many cells a line may have: those of the terminal, and at most so many.
+func (o *Output) Width(most int) int {
+	f, ok := o.to.(*os.File)
+	if !ok || !o.terminal {
+		return most
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return min(most, w)
+	}
+	return most
+}
+
 // Terminal reports whether a terminal shows what is written.
 func (o *Output) Terminal() bool { return o.terminal }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 )
 
-// lineWidth is how wide a table may be, in characters.
-const lineWidth = 120
+// LineWidth is how wide a table may be, in characters.
+const LineWidth = 120
 
 // WriteText writes tables with an empty line between them.
 func WriteText(w io.Writer, tables ...*Table) error {
@@ -93,7 +93,7 @@ func (g *grid) fold(pair bool) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.widths[b], g.widths[a]) })
 	for _, i := range order {
-		if width <= lineWidth {
+		if width <= LineWidth {
 			return
 		}
 		put := []int{i}
@@ -158,7 +158,7 @@ func (g *grid) follow(b *strings.Builder, cells []string) {
 	if len(short) == 0 {
 		return
 	}
-	if width <= lineWidth/2 {
+	if width <= LineWidth/2 {
 		fmt.Fprintf(b, "%*s%s\n", indent, "", strings.Join(short, "  "))
 		return
 	}
@@ -167,15 +167,15 @@ func (g *grid) follow(b *strings.Builder, cells []string) {
 			continue
 		}
 		head := g.head[c]
-		for _, part := range wrap(s, lineWidth-indent-name-2) {
+		for _, part := range Wrap(s, LineWidth-indent-name-2) {
 			fmt.Fprintf(b, "%*s%-*s  %s\n", indent, "", name, head, part)
 			head = ""
 		}
 	}
 }
 
-// wrap breaks a text behind words so that no line is longer than width, where words allow it.
-func wrap(text string, width int) []string {
+// Wrap breaks a text behind words so that no line is longer than width, where words allow it.
+func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {

@@ -22,6 +22,7 @@ type Found struct {
 	Driver string `json:"driver,omitempty"`
 	Memory uint64 `json:"memory,omitempty"` // bytes of the device's own
 	Free   uint64 `json:"free,omitempty"`   // of these, what a process may take now
+	Able   bool   `json:"able"`             // it can run plans
 	Use    bool   `json:"use"`
 	Why    string `json:"why"`
 	Also   []Also `json:"also,omitempty"` // other names of the same device, through other backends
@@ -42,7 +43,7 @@ func (s *System) Survey() []Found {
 		taken := g.take("")
 		shown := cmp.Or(taken, &g.ways[0])
 		f := shown.found()
-		f.Device, f.Type, f.Memory = g.name, g.kind, g.memory
+		f.Device, f.Type, f.Memory, f.Able = g.name, g.kind, g.memory, taken != nil
 		for i := range g.ways {
 			w := &g.ways[i]
 			if f.Free = cmp.Or(f.Free, w.free()); w == shown {
@@ -71,8 +72,8 @@ func (s *System) Survey() []Found {
 		}
 		all = append(all, f)
 	}
-	c := Found{Name: plans.CPU, Device: processor.Name(), Type: "cpu", Arch: processor.Arch, Use: used < 0 && s.Processor == nil}
-	h := Found{Name: plans.Host, Device: "the oracle, in Go: the same processor, slower", Type: "host", Use: used < 0 && s.Processor != nil}
+	c := Found{Name: plans.CPU, Device: processor.Name(), Type: "cpu", Arch: processor.Arch, Able: s.Processor == nil, Use: used < 0 && s.Processor == nil}
+	h := Found{Name: plans.Host, Device: "the oracle, in Go: the same processor, slower", Type: "host", Able: true, Use: used < 0 && s.Processor != nil}
 	if used >= 0 {
 		c.Why = fmt.Sprintf("%s is a GPU", all[used].Name)
 	} else {

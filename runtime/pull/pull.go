@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/disk"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/runtime/library"
 )
@@ -80,7 +81,7 @@ func New(dir string) (*Client, error) {
 func (c *Client) setDefaults() {
 	c.http = newHTTP()
 	c.chunk, c.pause, c.stall = 32<<20, time.Second, 30*time.Second
-	c.free, c.writeAt = freeSpace, (*os.File).WriteAt
+	c.free, c.writeAt = disk.Free, (*os.File).WriteAt
 	c.Said, c.Progress = func(string) {}, func(Progress) {}
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/disk"
 	"github.com/zincc-dev/zincc/internal/hub"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -369,7 +370,7 @@ func TestFullDisk(t *testing.T) {
 	if !matches(err, `64.\d\d MiB are needed, and the disk has 64.\d\d MiB free`) || len(s.Requests()) > 0 {
 		t.Errorf("%d requests, %v", len(s.Requests()), err)
 	}
-	c.free = freeSpace
+	c.free = disk.Free
 	written := 0
 	var mu sync.Mutex
 	c.writeAt = func(f *os.File, p []byte, off int64) (int, error) {
