@@ -27,7 +27,7 @@ const (
 	isArray
 	isObject
 	isBool  = isTrue | isFalse
-	allType = 1<<iota - 1
+	allType = isNull | isBool | isNumber | isString | isArray | isObject
 )
 
 // arrays is what one schema says of arrays.

@@ -148,14 +148,16 @@ func init() { // they expand schemas, which reads the table
 			if err != nil {
 				return nil, err
 			}
+			if list, err = c.apart(n, list); err != nil {
+				return nil, err
+			}
 			for i := range list {
 				if list[i], err = c.product(alts, list[i], n, "oneOf"); err != nil {
 					return nil, err
 				}
 			}
-			out := slices.Concat(list...)
 			c.exclusive = append(c.exclusive, exclusive{n, list})
-			return out, nil
+			return slices.Concat(list...), nil
 		}},
 		{"not", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
 			inner, err := c.expand(c.doc.node(v, n, "not"))

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"math/big"
 	"slices"
 	"strings"
 
@@ -74,95 +73,6 @@ func (c *compiler) searchAlt(u *union, a *alt) (ok, sure bool) {
 		sure = sure && certain
 	}
 	return false, sure
-}
-
-// disjoint refuses a oneOf of which a value may be valid by two branches.
-func (c *compiler) disjoint(x exclusive) error {
-	for i, one := range x.list {
-		for j, other := range x.list[:i] {
-			for _, a := range one {
-				for _, b := range other {
-					c.pool.Spend(1)
-					if apart(a, b) {
-						continue
-					}
-					m := c.both(a, b)
-					if m == nil {
-						continue
-					}
-					if c.overlaps(m) {
-						return x.node.refuse("oneOf", overlap(j, i))
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// overlaps says whether a value is valid by an alt of two others. Of objects it looks at the members that are required first.
-func (c *compiler) overlaps(m *alt) bool {
-	if m.types == isObject {
-		for _, r := range m.obj {
-			for _, name := range r.required {
-				if !c.inhabited(c.valueOf(m.obj, name)) {
-					return false
-				}
-			}
-		}
-	}
-	return c.inhabited(&union{alts: []*alt{m}, made: true, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}})
-}
-
-func overlap(i, j int) string {
-	return "branches " + big.NewInt(int64(i)).String() + " and " + big.NewInt(int64(j)).String() + " overlap; anyOf takes both"
-}
-
-// apart says of two alts at a glance that no value is valid by both: of objects that one member, which one of them
-// requires, tells apart by its constants.
-func apart(a, b *alt) bool {
-	if a.types&b.types != isObject {
-		return a.types&b.types == 0
-	}
-	for _, r := range slices.Concat(a.obj, b.obj) {
-		for _, name := range r.required {
-			x, y := constantsOf(a, name), constantsOf(b, name)
-			if x == nil || y == nil {
-				continue
-			}
-			if !slices.ContainsFunc(x, func(s string) bool { return slices.Contains(y, s) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// constantsOf returns the strings that a member may be, nil if it may be something else.
-func constantsOf(a *alt, name string) []string {
-	for _, r := range a.obj {
-		s := r.props[name]
-		if s == nil || s.kind != object {
-			continue
-		}
-		list := []*value{s.get("const")}
-		if list[0] == nil {
-			e := s.get("enum")
-			if e == nil {
-				continue
-			}
-			list = e.list
-		}
-		var out []string
-		for _, v := range list {
-			if v.kind != str {
-				return nil
-			}
-			out = append(out, v.text)
-		}
-		return out
-	}
-	return nil
 }
 
 // nameTerm returns the strings that are valid by a schema.
