@@ -28,6 +28,6 @@ func (e *Error) Error() string {
 func (e *Error) Is(target error) bool { return e.Refused && target == errors.ErrUnsupported }
 
 // escapePointer writes a name as a part of a JSON pointer.
-func escapePointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
+func escapePointer(name string) string { return pointerEscapes.Replace(name) }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
