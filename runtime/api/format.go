@@ -162,6 +162,8 @@ func (f *format) refusal(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &strict) && f == nil:
+		return unsupported("tools", "tools: strict: %s", err)
 	case errors.As(err, &strict):
 		return unsupported("tools", "%s: not beside tools: %s", f.param, err)
 	case errors.As(err, &of) && of.Tool:

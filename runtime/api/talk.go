@@ -110,7 +110,7 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	single := q.parallel != nil && !*q.parallel || q.choice.mode == "named"
 	o := talk.Options{Reasoning: q.reasoning, Call: call, Single: single, Resume: q.resume}
 	if !q.resume {
-		o.Tools = c.rules(m, q)
+		o.Tools = q.rules()
 	}
 	if answer != nil {
 		o.Format = &answer.source
@@ -155,16 +155,10 @@ func (c *call) converse(q *talkRequest) (*conversation, error) {
 	return t, nil
 }
 
-// rules returns the tools of a request as far as answers are held to them. Where the model's calls cannot be, that is left out
-// by name.
-func (c *call) rules(m *Model, q *talkRequest) (list []talk.Tool) {
-	strict := false
+// rules returns the tools of a request as far as answers are held to them.
+func (q *talkRequest) rules() (list []talk.Tool) {
 	for _, t := range q.choice.visible(q.tools) {
 		list = append(list, talk.Tool{Name: t.name, Schema: t.schema, Strict: t.strict})
-		strict = strict || t.strict
-	}
-	if strict && !m.talker().Strict() {
-		c.leaveOut([]string{"strict"})
 	}
 	return list
 }

@@ -6,16 +6,22 @@ import (
 	"strings"
 )
 
-// CallForm is how the template writes calls of one tool whose arguments are JSON:
+// CallForm is how the template writes calls of one tool:
 //
-//	Open Prefix {..} After Between Prefix {..} After Close
+//	Open Prefix ARGUMENTS After Between Prefix ARGUMENTS After Close
+//
+// A CallID in a text of it stands for an id of the call.
 type CallForm struct {
 	Open, Close   string // once
 	Prefix, After string // around the arguments of each call
 	Between       string
-	Parallel      bool   // the template writes several calls
-	Mark          string // what begins a call wherever it stands in an answer; "": nothing, a call is the whole answer
+	Args          *ArgForm // nil: the arguments are JSON
+	Parallel      bool     // the template writes several calls
+	Mark          string   // what begins a call wherever it stands in an answer; "": nothing, a call is the whole answer
 }
+
+// CallID stands for the id of a call, of nine letters and digits, which the model makes up.
+const CallID = "\x00"
 
 // formCalls have arguments that are told from all that is around them.
 var formCalls = []Call{
@@ -23,15 +29,21 @@ var formCalls = []Call{
 	{ID: "zq0000002", Name: probeCall + "a", Arguments: `{"ka": "zqmore"}`},
 }
 
-// CallForm returns how calls of the tool of this name are written. It returns false where arguments are not
-// written as JSON, where calls have ids, or where the template does not show it.
+// CallForm returns how calls of the tool of this name are written. It returns false where arguments are neither JSON nor stand
+// between marks, or where the template does not show it.
 func (t *Template) CallForm(name string) (CallForm, bool) {
 	var f CallForm
 	if t.dialect.Calls == "" || t.dialect.Calls == harmonyName || !callName.MatchString(name) {
 		return f, false
 	}
 	p := probe{t: t, d: t.dialect}
-	before, _, tail, ok := p.formOf(1)
+	var args *ArgForm
+	if tags := formOf(t.dialect.Calls).tags; tags != nil {
+		if args = p.argForm(tags); args == nil {
+			return f, false
+		}
+	}
+	before, _, tail, ok := p.formOf(1, args)
 	if !ok {
 		return f, false
 	}
@@ -51,7 +63,7 @@ func (t *Template) CallForm(name string) (CallForm, bool) {
 		}
 	}
 	single := CallForm{Prefix: before, After: close}
-	if _, middle, tail2, ok := p.formOf(2); ok && tail2 == tail {
+	if _, middle, tail2, ok := p.formOf(2, args); ok && tail2 == tail {
 		n := 0
 		for n < len(middle) && n < len(before) && middle[len(middle)-1-n] == before[len(before)-1-n] {
 			n++
@@ -68,8 +80,9 @@ func (t *Template) CallForm(name string) (CallForm, bool) {
 		}
 	}
 	for _, f := range []CallForm{f, single} {
+		f.Args = args
 		all := f.Open + f.Prefix + f.After + f.Between + f.Close
-		if strings.Count(f.Prefix, probeCall+"a") != 1 || strings.Contains(all, "zq0") || strings.Contains(strings.Replace(all, probeCall+"a", "", 1), "zq") {
+		if strings.Count(f.Prefix, probeCall+"a") != 1 || strings.Contains(strings.Replace(all, probeCall+"a", "", 1), "zq") {
 			continue
 		}
 		if f.Prefix = strings.Replace(f.Prefix, probeCall+"a", name, 1); t.readsForm(f, name) {
@@ -94,13 +107,19 @@ func (t *Template) mark(f CallForm) string {
 
 // readsForm says whether calls of a form are read back.
 func (t *Template) readsForm(f CallForm, name string) bool {
-	const args = `{"a": [1, {"b": "}"}]}`
-	text, n := f.Open+f.Prefix+args+f.After, 1
+	args := `{"a": [1, {"b": "}"}]}`
+	written := args
+	if f.Args != nil {
+		args = `{"a": "b\nc", "d": "{}"}`
+		written = f.Args.write("a", "b\nc") + f.Args.write("d", "{}")
+	}
+	text, n := f.Open+f.Prefix+written+f.After, 1
 	if f.Parallel {
-		text, n = text+f.Between+f.Prefix+args+f.After, 2
+		text, n = text+f.Between+f.Prefix+written+f.After, 2
 	}
 	tools := []json.RawMessage{json.RawMessage(`{"function": {"name": "` + name + `"}}`)}
-	m := Collect(t.dialect.Parser(false, tools), text+f.Close)
+	text = strings.ReplaceAll(text+f.Close, CallID, "a1B2c3D4e")
+	m := Collect(t.dialect.Parser(false, tools), text)
 	if len(m.Calls) != n || strings.TrimSpace(m.Content+m.Reasoning) != "" {
 		return false
 	}
@@ -109,7 +128,7 @@ func (t *Template) readsForm(f CallForm, name string) bool {
 
 // formOf renders an answer with n calls, and cuts it where the arguments stand: what is before those of the first, between them, and
 // behind those of the last.
-func (p *probe) formOf(n int) (before, between, behind string, ok bool) {
+func (p *probe) formOf(n int, args *ArgForm) (before, between, behind string, ok bool) {
 	c := Conversation{Tools: probeTools, Messages: []Message{ask, {Role: "assistant", Calls: formCalls[:n]}}}
 	out, ok := p.render(c)
 	if !ok {
@@ -117,10 +136,16 @@ func (p *probe) formOf(n int) (before, between, behind string, ok bool) {
 	}
 	head := p.head(out, c)
 	rest := out[len(head):]
+	for _, call := range formCalls {
+		rest = strings.ReplaceAll(rest, call.ID, CallID)
+	}
 	parts := make([]string, 0, 3)
-	for _, call := range formCalls[:n] {
+	for i, call := range formCalls[:n] {
 		at, length := strings.Index(rest, call.Arguments), len(call.Arguments)
-		if at < 0 { // without the space
+		if args != nil {
+			text := args.write("ka", map[bool]string{true: "zqargs", false: "zqmore"}[i == 0])
+			at, length = strings.Index(rest, text), len(text)
+		} else if at < 0 { // without the space
 			compact := strings.Replace(call.Arguments, ": ", ":", 1)
 			at, length = strings.Index(rest, compact), len(compact)
 		}

@@ -23,6 +23,7 @@ type form struct {
 	between string
 	// read reads the call that in begins with; final says that no more follows.
 	read func(in string, final bool, e *env) reading
+	tags *params // arguments stand between marks
 }
 
 // env is what readers of calls know beside the text.
@@ -49,26 +50,34 @@ const (
 	bad // not a call
 )
 
+// Forms with each argument between marks.
+var (
+	functionTag = params{open: "<function=", named: ">", param: "<parameter=", key: ">", value: "</parameter>", end: "</function>", lined: true}
+	argTags     = params{named: "<arg_key>", line: true, param: "<arg_key>", key: "</arg_key>", val: "<arg_value>", value: "</arg_value>", end: "</tool_call>", keepEnd: true}
+	minimaxTags = params{open: `<invoke name="`, named: `">`, param: `<parameter name="`, key: `">`, value: "</parameter>", end: "</invoke>"}
+	dsmlTags    = params{open: `<｜DSML｜invoke name="`, named: `">`, param: `<｜DSML｜parameter name="`, key: `">`, kind: `" string="`, value: "</｜DSML｜parameter>", end: "</｜DSML｜invoke>"}
+)
+
 // forms are tried in this order: the first one that reads back what a template
 // writes is its form.
 var forms = []form{
 	{name: "json-tag", opens: []string{"<tool_call>"}, closes: []string{"</tool_call>"}, read: jsonCall(false)},
 	{name: "function-tag", opens: []string{"<tool_call>"}, closes: []string{"</tool_call>"}, starts: []string{"<function="},
-		read: params{open: "<function=", named: ">", param: "<parameter=", key: ">", value: "</parameter>", end: "</function>", lined: true}.read},
+		read: functionTag.read, tags: &functionTag},
 	{name: "mistral", starts: []string{"[TOOL_CALLS]"},
 		read: named{open: "[TOOL_CALLS]", sep: "[ARGS]", id: "[CALL_ID]"}.read},
 	{name: "mistral-list", opens: []string{"[TOOL_CALLS]"}, between: "[],", read: jsonCall(false)},
 	{name: "gemma", starts: []string{"<|tool_call>"}, read: gemmaCall},
 	{name: "arg-tags", opens: []string{"<tool_call>"}, closes: []string{"</tool_call>"},
-		read: params{named: "<arg_key>", line: true, param: "<arg_key>", key: "</arg_key>", val: "<arg_value>", value: "</arg_value>", end: "</tool_call>", keepEnd: true}.read},
+		read: argTags.read, tags: &argTags},
 	{name: "deepseek", opens: []string{"<｜tool▁calls▁begin｜>"}, closes: []string{"<｜tool▁calls▁end｜>"}, starts: []string{"<｜tool▁call▁begin｜>"},
 		read: named{open: "<｜tool▁call▁begin｜>", sep: "<｜tool▁sep｜>", end: "<｜tool▁call▁end｜>", fence: true}.read},
 	{name: "kimi", opens: []string{"<|tool_calls_section_begin|>"}, closes: []string{"<|tool_calls_section_end|>"}, starts: []string{"<|tool_call_begin|>"},
 		read: named{open: "<|tool_call_begin|>", sep: "<|tool_call_argument_begin|>", end: "<|tool_call_end|>", numbered: true}.read},
 	{name: "minimax", opens: []string{"<minimax:tool_call>"}, closes: []string{"</minimax:tool_call>"},
-		read: params{open: `<invoke name="`, named: `">`, param: `<parameter name="`, key: `">`, value: "</parameter>", end: "</invoke>"}.read},
+		read: minimaxTags.read, tags: &minimaxTags},
 	{name: "dsml", opens: []string{"<｜DSML｜function_calls>", "<｜DSML｜tool_calls>"}, closes: []string{"</｜DSML｜function_calls>", "</｜DSML｜tool_calls>"},
-		read: params{open: `<｜DSML｜invoke name="`, named: `">`, param: `<｜DSML｜parameter name="`, key: `">`, kind: `" string="`, value: "</｜DSML｜parameter>", end: "</｜DSML｜invoke>"}.read},
+		read: dsmlTags.read, tags: &dsmlTags},
 	{name: "function-json", starts: []string{"<function="},
 		read: named{open: "<function=", sep: ">", end: "</function>"}.read},
 	{name: "list-tag", opens: []string{"<tool_calls>", "<TOOLCALL>", "<|START_ACTION|>", "<|function_call|>"},
@@ -153,11 +162,8 @@ func (d Dialect) Thinks(prompt string) bool {
 	return d.ReasoningOpen != "" && strings.HasSuffix(strings.TrimSpace(prompt), d.ReasoningOpen)
 }
 
-// tools has what a request says of its tools.
-type tools map[string]schema
-
-// schema is the types of a tool's parameters, as far as they are stated.
-type schema map[string]any
+// tools has what a request says of its tools: the schemas of their parameters.
+type tools map[string]map[string]any
 
 // readTools reads the API's tool objects. It passes over anything else: the API has
 // checked them.
@@ -168,9 +174,7 @@ func readTools(raw []json.RawMessage) tools {
 			Name     string
 			Function struct {
 				Name       string
-				Parameters struct {
-					Properties map[string]any
-				}
+				Parameters map[string]any
 			}
 		}
 		if json.Unmarshal(r, &tool) == nil {
@@ -178,7 +182,7 @@ func readTools(raw []json.RawMessage) tools {
 			if name == "" {
 				name = tool.Name
 			}
-			t[name] = tool.Function.Parameters.Properties
+			t[name] = tool.Function.Parameters
 		}
 	}
 	return t
@@ -187,10 +191,21 @@ func readTools(raw []json.RawMessage) tools {
 // isText says whether a parameter's value is taken as the text that it is: unless
 // its schema has other types only.
 func (t tools) isText(tool, param string) bool {
-	return textual(t[tool][param], 0)
+	properties, _ := t[tool]["properties"].(map[string]any)
+	return textual(t[tool], properties[param], 0)
 }
 
-func textual(s any, depth int) bool {
+// IsText says whether the value of a parameter is taken as the text that it is, by the schema of all of them.
+func IsText(schema json.RawMessage, param string) bool {
+	var parameters map[string]any
+	if json.Unmarshal(schema, &parameters) != nil {
+		return true
+	}
+	return tools{"": parameters}.isText("", param)
+}
+
+// textual is isText of a schema within root.
+func textual(root map[string]any, s any, depth int) bool {
 	m, ok := s.(map[string]any)
 	if !ok || depth > 8 {
 		return true
@@ -203,8 +218,16 @@ func textual(s any, depth int) bool {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if options, ok := m[key].([]any); ok && len(options) > 0 {
-			return slices.ContainsFunc(options, func(o any) bool { return textual(o, depth+1) })
+			return slices.ContainsFunc(options, func(o any) bool { return textual(root, o, depth+1) })
 		}
+	}
+	if ref, ok := m["$ref"].(string); ok && strings.HasPrefix(ref, "#/") {
+		var at any = root
+		for _, part := range strings.Split(ref[2:], "/") {
+			in, _ := at.(map[string]any)
+			at = in[part]
+		}
+		return textual(root, at, depth+1)
 	}
 	return true
 }

@@ -2,8 +2,10 @@ package talk
 
 import (
 	"encoding/json"
-	"strings"
+	"maps"
+	"slices"
 
+	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
@@ -26,12 +28,23 @@ type FormatError struct {
 func (e *FormatError) Error() string { return e.Err.Error() }
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// StrictError says that calls of this model are not written as JSON, so that they cannot be held to a schema.
+// StrictError says that calls of this model cannot be held to a schema.
 type StrictError struct{ Dialect string }
 
 func (e *StrictError) Error() string {
 	return "the calls of this model, in the form " + e.Dialect + ", cannot be held to a schema"
 }
+
+// harmonyCalls are what a harmony answer that is a call begins with, before and behind the name: at once, and behind its reasoning.
+var harmonyCalls = [][2]string{
+	{"<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"},
+	{"<|start|>assistant<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"},
+	{" to=functions.", "<|channel|>commentary <|constrain|>json<|message|>"},
+	{"<|start|>assistant to=functions.", "<|channel|>commentary <|constrain|>json<|message|>"},
+}
+
+// anyText and noBraces are patterns of texts beside which calls may be the answer.
+const anyText, noBraces = `[^]*`, `(?:\s*[^\s{][^]*)?`
 
 // format returns what an answer is held to; nil: nothing. Without a form of the calls, forced ones begin with an Opening, and
 // the tools are not held to their schemas.
@@ -62,19 +75,21 @@ func (m *Model) format(o *Options) (*grammar.Grammar, error) {
 		}
 	}
 	if len(tools) > 0 {
+		strict = slices.ContainsFunc(tools, func(t Tool) bool { return t.Strict })
 		calls, mark := m.calls(tools, o)
 		switch {
-		case calls == nil && len(o.Call) > 0:
-			return nil, nil // an Opening
-		case calls == nil && o.Format == nil:
-			return nil, nil
-		case calls == nil:
+		case calls == nil && (strict || o.Format != nil):
 			return nil, &StrictError{m.Template.Dialect().Calls}
+		case calls == nil:
+			return nil, nil // an Opening
 		case len(o.Call) > 0:
 			s.OnlyCalls = true
-		case o.Format == nil && mark == "":
-			return nil, nil
-		case o.Format == nil:
+		case o.Format != nil:
+		case len(s.Leads) > 0:
+			s.Kind, s.Text = grammar.Pattern, anyText
+		case mark == "":
+			s.Kind, s.Text = grammar.Pattern, noBraces
+		default:
 			s.Kind, s.Text = grammar.Free, mark
 		}
 		s.Calls = calls
@@ -91,6 +106,14 @@ func (m *Model) format(o *Options) (*grammar.Grammar, error) {
 // calls returns how calls of tools are written; nil where the template does not show it.
 func (m *Model) calls(tools []Tool, o *Options) (c *grammar.Calls, mark string) {
 	c = &grammar.Calls{}
+	if m.Template.Dialect().Calls == "harmony" {
+		for _, t := range tools {
+			for _, lead := range harmonyCalls {
+				c.Tools = append(c.Tools, tool(t, o, lead[0]+t.Name+lead[1], ""))
+			}
+		}
+		return c, ""
+	}
 	for i, t := range tools {
 		f, ok := m.Template.CallForm(t.Name)
 		if !ok {
@@ -101,20 +124,32 @@ func (m *Model) calls(tools []Tool, o *Options) (c *grammar.Calls, mark string) 
 			return nil, ""
 		}
 		c.Open, c.Close, c.Between, c.Parallel = f.Open, f.Close, f.Between, f.Parallel && !o.Single
-		tool := grammar.Tool{Name: t.Name, Before: f.Prefix, After: f.After, Loose: !t.Strict}
-		if t.Strict || len(o.Call) > 0 {
-			tool.Schema = t.Schema
+		g := tool(t, o, f.Prefix, f.After)
+		if a := f.Args; a != nil {
+			g.Tags = &grammar.Tags{Open: a.Open, Text: a.Text, Other: a.Other, Close: a.Close, End: a.End, JSON: notText(t.Schema)}
 		}
-		c.Tools = append(c.Tools, tool)
+		c.Tools = append(c.Tools, g)
 	}
 	return c, mark
 }
 
-// Strict says whether calls can be held to schemas: whether the template shows how it writes them as JSON.
-func (m *Model) Strict() bool {
-	if m.Template == nil {
-		return false
+// notText are the arguments by a schema that are not read as text.
+func notText(schema json.RawMessage) (names []string) {
+	var s struct{ Properties map[string]json.RawMessage }
+	json.Unmarshal(schema, &s)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if !chat.IsText(schema, name) {
+			names = append(names, name)
+		}
 	}
-	f, ok := m.Template.CallForm("f")
-	return ok && (f.Mark != "" || strings.TrimSpace(f.Open+f.Prefix) != "")
+	return names
+}
+
+// tool returns how calls of a tool are written.
+func tool(t Tool, o *Options, before, after string) grammar.Tool {
+	g := grammar.Tool{Name: t.Name, Before: before, After: after, Loose: !t.Strict}
+	if t.Strict || len(o.Call) > 0 {
+		g.Schema = t.Schema
+	}
+	return g
 }

@@ -23,8 +23,8 @@ type Options struct {
 	Documents bool
 	// Objects leaves out values that are no objects, and white space in front: as arguments of calls are.
 	Objects bool
-	// Syntax is how values are written; nil: as JSON.
-	Syntax *Syntax
+	// Tags are how the members of the outermost object are written, where it is not as JSON.
+	Tags *Tags
 }
 
 // compiler makes the grammar of a document.
@@ -90,7 +90,7 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 		return nil, err
 	}
 	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}, at: &at}
-	c.syntax = newWriter(c, o.Syntax)
+	c.syntax = newWriter(c)
 	root := c.union(doc.root)
 	c.want(root)
 	if err := c.all(); err != nil {
@@ -100,14 +100,22 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 		c.must(root)
 		root = &union{made: true, arrays: map[*alt]*arrayDef{}, objects: map[*alt]*objectDef{}, alts: onlyObjects(root.alts)}
 	}
+	if o.Tags != nil {
+		for _, a := range root.alts {
+			c.object(root, a).tag(o.Tags)
+		}
+	}
 	if !c.inhabited(root) {
 		return nil, doc.root.fail("", NothingValid)
 	}
 	item := c.syntax.document(root)
-	if o.Objects {
+	switch {
+	case o.Tags != nil:
+		item = c.tagged(root)
+	case o.Objects:
 		item = c.syntax.value(root)
 	}
-	return &Result{Root: item, Unique: c.open && c.syntax.json, Remarks: c.remarks}, nil
+	return &Result{Root: item, Unique: c.open, Remarks: c.remarks}, nil
 }
 
 // union is the conjunction of schemas, as a union of alts.

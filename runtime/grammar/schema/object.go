@@ -22,6 +22,8 @@ type objectDef struct {
 	loose    bool      // any text may begin such a name
 	closed   bool      // no such name comes in answers, though the schemas do not say so
 	min, max int       // max < 0: without end
+	tags     *Tags     // nil: written as JSON
+	texts    []bool    // by name: it is read as text, if there are tags
 
 	ready  bool
 	trie   []trieNode
@@ -230,8 +232,12 @@ func (d *objectDef) prepare() {
 		d.other = c.pool.None()
 	}
 	d.trie = newTrie(d.names)
-	d.lexer = lex.NewLexer(c.syntax.keys(nameRunes{d}))
-	d.lexer.JSON = c.syntax.json
+	if d.tags != nil {
+		d.lexer = lex.NewLexer(lex.UTF8{Runes: nameRunes{d}})
+		return
+	}
+	d.lexer = lex.NewLexer(c.syntax.strings(nameRunes{d}))
+	d.lexer.JSON = true
 }
 
 // possible says whether there is any such object, and whether that is sure, as compiler.search does.
@@ -477,7 +483,11 @@ func (s *objectState) behind() *machine.Symbol {
 func (s *objectState) key() machine.Item {
 	d := s.def
 	at := s.at(nameAt{node: 0, other: d.other, matches: d.matches()})
-	return machine.Lexeme(d.lexer, d.lexer.State(d.c.syntax.keyBegin(at)))
+	begin := lex.BeginJSON(at)
+	if d.tags != nil {
+		begin = lex.Begin(at)
+	}
+	return machine.Lexeme(d.lexer, d.lexer.State(begin))
 }
 
 // rest is the symbol of a member behind its name: of name i, or i < 0 of another one that matches patterns.
@@ -506,6 +516,9 @@ func (s *objectState) rest(i int, matches []bool) *machine.Symbol {
 		}
 		w := d.c.syntax
 		m = machine.NewSymbol(func() [][]machine.Item {
+			if d.tags != nil {
+				return d.taggedValue(d.texts[i], u, next)
+			}
 			return [][]machine.Item{{w.colon, w.value(u), machine.Of(next.behind())}}
 		})
 		s.member[string(key)] = m

@@ -7,25 +7,6 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar/machine"
 )
 
-// Syntax is how values are written, where it is not JSON. White space may stand around every mark.
-type Syntax struct {
-	Comma, Colon            string
-	OpenArray, CloseArray   string
-	OpenObject, CloseObject string
-	Null, True, False       []string
-	Strings, Names          func(lex.Runes) lex.Rules
-	BeginString, BeginName  func(p any) lex.Key
-}
-
-// jsonSyntax is JSON.
-var jsonSyntax = Syntax{
-	Comma: ",", Colon: ":", OpenArray: "[", CloseArray: "]", OpenObject: "{", CloseObject: "}",
-	Null: []string{"null"}, True: []string{"true"}, False: []string{"false"},
-	Strings:     func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r, Needed: true} },
-	Names:       func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r, Needed: true} },
-	BeginString: lex.BeginJSON, BeginName: lex.BeginJSON,
-}
-
 // maxSpace is the longest run of white space between the marks of JSON.
 const maxSpace = 8
 
@@ -45,9 +26,7 @@ func Lead(p *lex.Pool) *lex.Term { return p.Opt(p.Or(p.Text(" "), p.Text("\n"), 
 
 // writer makes the lexemes of values.
 type writer struct {
-	c    *compiler
-	s    *Syntax
-	json bool
+	c *compiler
 
 	space, comma, colon   machine.Item
 	openArray, openObject machine.Item
@@ -60,16 +39,8 @@ type writer struct {
 	numbers map[string]machine.Item
 }
 
-func newWriter(c *compiler, s *Syntax) *writer {
-	w := &writer{c: c, s: s, json: s == nil, texts: map[*lex.Term]machine.Item{}, words: map[types]machine.Item{}, numbers: map[string]machine.Item{}}
-	if s == nil {
-		syntax := jsonSyntax
-		if c.o.Documents {
-			syntax.Strings = func(r lex.Runes) lex.Rules { return lex.JSONString{Runes: r} }
-			syntax.Names = syntax.Strings
-		}
-		w.s = &syntax
-	}
+func newWriter(c *compiler) *writer {
+	w := &writer{c: c, texts: map[*lex.Term]machine.Item{}, words: map[types]machine.Item{}, numbers: map[string]machine.Item{}}
 	p := c.pool
 	space := c.whiteSpace()
 	mark := func(parts ...*lex.Term) machine.Item { return w.term(p.Cat(parts...)) }
@@ -77,30 +48,32 @@ func newWriter(c *compiler, s *Syntax) *writer {
 	if c.o.Documents {
 		w.space = mark(space)
 	}
-	w.comma, w.colon = mark(space, p.Text(w.s.Comma), space), mark(space, p.Text(w.s.Colon), space)
-	w.openArray, w.openObject = mark(p.Text(w.s.OpenArray), space), mark(p.Text(w.s.OpenObject), space)
-	w.endEmptyArray, w.endEmptyObject = mark(p.Text(w.s.CloseArray)), mark(p.Text(w.s.CloseObject))
-	w.endArray, w.endObject = mark(space, p.Text(w.s.CloseArray)), mark(space, p.Text(w.s.CloseObject))
+	w.comma, w.colon = mark(space, p.Text(","), space), mark(space, p.Text(":"), space)
+	w.openArray, w.openObject = mark(p.Text("["), space), mark(p.Text("{"), space)
+	w.endEmptyArray, w.endEmptyObject = mark(p.Text("]")), mark(p.Text("}"))
+	w.endArray, w.endObject = mark(space, p.Text("]")), mark(space, p.Text("}"))
 	return w
 }
 
 // term is the lexeme of the texts of a term, as they are.
 func (w *writer) term(t *lex.Term) machine.Item {
 	l := lex.NewLexer(lex.UTF8{Runes: lex.Terms{Pool: w.c.pool}})
-	l.JSON = w.json
+	l.JSON = true
 	return machine.Lexeme(l, l.State(lex.Begin(t)))
 }
 
-func (w *writer) keys(r lex.Runes) lex.Rules { return w.s.Names(r) }
-func (w *writer) keyBegin(p any) lex.Key     { return w.s.BeginName(p) }
+// strings are the rules of JSON strings. Answers escape what some program does.
+func (w *writer) strings(r lex.Runes) lex.Rules {
+	return lex.JSONString{Runes: r, Needed: !w.c.o.Documents}
+}
 
 // text is the lexeme of strings.
 func (w *writer) text(t *lex.Term) machine.Item {
 	item, ok := w.texts[t]
 	if !ok {
-		l := lex.NewLexer(w.s.Strings(lex.Terms{Pool: w.c.pool}))
-		l.JSON = w.json
-		item = machine.Lexeme(l, l.State(w.s.BeginString(t)))
+		l := lex.NewLexer(w.strings(lex.Terms{Pool: w.c.pool}))
+		l.JSON = true
+		item = machine.Lexeme(l, l.State(lex.BeginJSON(t)))
 		w.texts[t] = item
 	}
 	return item
@@ -112,13 +85,11 @@ func (w *writer) word(set types) machine.Item {
 	if !ok {
 		var list []*lex.Term
 		for _, x := range []struct {
-			bit   types
-			words []string
-		}{{isNull, w.s.Null}, {isTrue, w.s.True}, {isFalse, w.s.False}} {
-			for _, word := range x.words {
-				if set&x.bit != 0 {
-					list = append(list, w.c.pool.Text(word))
-				}
+			bit  types
+			word string
+		}{{isNull, "null"}, {isTrue, "true"}, {isFalse, "false"}} {
+			if set&x.bit != 0 {
+				list = append(list, w.c.pool.Text(x.word))
 			}
 		}
 		item = w.term(w.c.pool.Or(list...))
@@ -136,7 +107,7 @@ func (w *writer) number(n num) machine.Item {
 			item = w.term(anyNumber(w.c.pool, w.c.o.Documents))
 		} else {
 			l := lex.NewLexer(&numbers{num: n, any: w.c.o.Documents})
-			l.JSON = w.json
+			l.JSON = true
 			item = machine.Lexeme(l, l.State(lex.Key{}))
 		}
 		w.numbers[key] = item
