@@ -57,6 +57,7 @@ var layers = []struct {
 	{"internal", nil},
 	{"internal/cli/clitest", []string{"ir", "plans", "internal/cli"}},
 	{"internal/synth", []string{"ir"}},
+	{"internal/models", []string{"internal/cli", "internal/printable", "internal/table", "runtime/library", "runtime/pull"}},
 	// What serves models within tests.
 	{"internal/hosted", []string{"ir", "plans", "codegen", "runtime"}},
 	{"internal/conform/grammars", []string{"runtime/grammar"}},

@@ -32,9 +32,12 @@ import (
 
 var compileCommand = cli.Command{
 	Name:  "compile",
-	Args:  "MODEL.gguf|X.zir [--target TARGET] [-o plan.bin]",
+	Args:  "MODEL|X.zir [--target TARGET] [-o plan.bin]",
 	Short: "compile a model into a plan",
 	Long: `
+A model is a file, or a name as zincrun pull and zincrun list have it, such as qwen3:8b or
+hf.co/Qwen/Qwen3-8B-GGUF; one that is not here is fetched first.
+
 The stages are import, fuse, specialize, schedule and place. Then zincc emits kernels and
 commands into the plan. --stop-after STAGE writes the program as .zir text instead, and
 ` + "`zincc compile X.zir`" + ` continues from there, also if you edited it. --dump-dir writes the
@@ -117,7 +120,7 @@ type compileFlags struct {
 }
 
 func (c *compileFlags) run(ctx context.Context, args []string) error {
-	path, err := cli.OneArg(args, "model or .zir file")
+	path, err := input(ctx, args, "model or .zir file")
 	if err != nil {
 		return err
 	}

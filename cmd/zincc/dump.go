@@ -51,7 +51,7 @@ type dumpFlags struct {
 }
 
 func (d *dumpFlags) run(ctx context.Context, args []string) error {
-	path, err := cli.OneArg(args, "model, .zir file or plan")
+	path, err := input(ctx, args, "model, .zir file or plan")
 	if err != nil {
 		return err
 	}

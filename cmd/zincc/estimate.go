@@ -46,7 +46,7 @@ the number of positions already in the cache. Bound says what takes most of the 
 		kv := f.String("kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
-			path, err := cli.OneArg(args, "model")
+			path, err := input(ctx, args, "model")
 			if err != nil {
 				return err
 			}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/models"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -29,6 +32,15 @@ var magics = []struct {
 	kind  kind
 	bytes string
 }{{modelFile, "GGUF"}, {programFile, "zir "}, {planFile, "zinccpln"}}
+
+// input returns the path of what a command is to read: a file, or a model by its name, which is fetched if it is not here.
+func input(ctx context.Context, args []string, what string) (string, error) {
+	arg, err := cli.OneArg(args, what)
+	if err != nil || filepath.Ext(arg) == ".zir" || arg == "-" {
+		return arg, err
+	}
+	return models.Path(ctx, arg)
+}
 
 // kindOf looks into the file.
 func kindOf(path string) (kind, error) {

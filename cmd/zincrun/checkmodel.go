@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/models"
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
@@ -59,7 +60,7 @@ func (c *checkModelFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if path, err = locate(ctx, path); err != nil {
+	if path, err = models.Path(ctx, path); err != nil {
 		return err
 	}
 	open := openPlanData

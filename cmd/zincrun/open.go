@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/models"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/ir"
@@ -68,7 +69,7 @@ type opened struct {
 // open opens a plan or a model for commands that need no text: its tokenizer may be missing, or one
 // that nobody knows.
 func (o *planFlags) open(ctx context.Context, path string) (*opened, error) {
-	path, err := locate(ctx, path)
+	path, err := models.Path(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/models"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
@@ -77,7 +78,7 @@ func (s *serveFlags) shelf(ctx context.Context, args []string) (*shelf, error) {
 			sh.folders = append(sh.folders, folder{arg, func() []library.Model { return library.Folder(arg) }})
 			continue
 		}
-		m, err := named(ctx, arg)
+		m, err := models.Find(ctx, arg)
 		if err != nil {
 			return nil, err
 		}

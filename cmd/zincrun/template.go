@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/models"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
@@ -54,7 +55,7 @@ An error in the template names its line and column.
 			case *asJSON && !*tokens:
 				return cli.Usagef("--json goes with --tokens")
 			}
-			if path, err = locate(ctx, path); err != nil {
+			if path, err = models.Path(ctx, path); err != nil {
 				return err
 			}
 			vocab, err := readVocab(path)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/internal/cli"
+	"github.com/zincc-dev/zincc/internal/models"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -24,7 +25,7 @@ var tokenizeCommand = cli.Command{
 			if err != nil {
 				return err
 			}
-			if path, err = locate(ctx, path); err != nil {
+			if path, err = models.Path(ctx, path); err != nil {
 				return err
 			}
 			vocab, err := readVocab(path)

@@ -1,4 +1,6 @@
-package main
+// Package models finds what an argument of a command names: a model file, or a model of the library, which it fetches first if it
+// is not here.
+package models
 
 import (
 	"context"
@@ -13,15 +15,15 @@ import (
 	"github.com/zincc-dev/zincc/runtime/library"
 )
 
-// locate returns the path of the model that an argument names: a file, or a model of the library. hf.co/ORG/REPO, NAME:TAG and URLs are
+// Path returns the path of the model that an argument names: a file, or a model of the library. hf.co/ORG/REPO, NAME:TAG and URLs are
 // fetched if they are not here.
-func locate(ctx context.Context, arg string) (string, error) {
-	m, err := named(ctx, arg)
+func Path(ctx context.Context, arg string) (string, error) {
+	m, err := Find(ctx, arg)
 	return m.Path, err
 }
 
-// named is locate with all that is known of the model; of a file that is its path.
-func named(ctx context.Context, arg string) (library.Model, error) {
+// Find is Path with all that is known of the model; of a file that is its path.
+func Find(ctx context.Context, arg string) (library.Model, error) {
 	info, statErr := os.Stat(arg)
 	if statErr == nil && info.IsDir() {
 		return library.Model{}, fmt.Errorf("%s: this is a folder; name a file in it (zincrun serve takes folders)", arg)
@@ -46,7 +48,7 @@ func named(ctx context.Context, arg string) (library.Model, error) {
 	}
 	ref, refErr := library.ParseRef(arg)
 	if refErr == nil && (ref.Kind != library.Registry || strings.Contains(arg, ":")) {
-		path, err := fetch(ctx, l.Dir, ref)
+		path, err := Fetch(ctx, l.Dir, ref)
 		return library.Model{Name: ref.String(), Path: path}, err
 	}
 	if err == nil {
