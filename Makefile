@@ -158,6 +158,7 @@ conform-agents:
 grammars:
 	cd internal/conform && $(GO) run ./grammars suite $(SUITE) && $(GO) run ./grammars coverage $(SCHEMAS)
 	cd internal/conform && $(GO) run ./grammars masks --states 10000 --tokenizer $(TOKENIZERS) $(SUITE) $(SCHEMAS)
+	cd internal/conform && $(GO) run ./grammars split --tokenizer $(TOKENIZERS) $(SUITE)
 	cd internal/conform && $(GO) run ./grammars bench --tokenizer $(TOKENIZERS) $(SCHEMAS)
 
 # zincrun serve and llama-server asked the same: make conform-peer [PEER="env A=b"]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/grammar/schema"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -208,4 +209,31 @@ func TestParallel(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// TestFormatMasks holds that no format, with bounds of the length beside it, is too complex for masks.
+func TestFormatMasks(t *testing.T) {
+	v, err := vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range schema.Formats() {
+		g, _, err := Schema(fmt.Appendf(nil, `{"type":"string","format":%q,"minLength":3,"maxLength":300}`, name), SchemaOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		for range 3 {
+			m := g.Match(v)
+			for step := 0; step < 12 && !m.Over() && m.Err() == nil; step++ {
+				if mask := m.Mask(); mask != nil {
+					m.Accept(draw(r, v, mask))
+				}
+			}
+			if m.Err() != nil {
+				t.Errorf("%s: %q: %v", name, m.Text(), m.Err())
+			}
+		}
+	}
 }

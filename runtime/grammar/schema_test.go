@@ -3,6 +3,7 @@ package grammar
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -192,7 +193,21 @@ func TestHostile(t *testing.T) {
 		"brackets":    strings.Repeat("[", 100000),
 		"multiple":    `{"type":"integer","multipleOf":` + strings.Repeat("7", 390) + `}`,
 	} {
-		began := time.Now()
+		runtime.GC()
+		began, before := time.Now(), heap()
+		most := before
+		stop, sampled := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(sampled)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+					most = max(most, heap())
+				}
+			}
+		}()
 		g, _, err := Schema([]byte(s), SchemaOptions{})
 		if err == nil {
 			m := g.Match(tiny())
@@ -203,8 +218,20 @@ func TestHostile(t *testing.T) {
 		if took := time.Since(began); took > 20*time.Second { // 5 s on a machine that does nothing else
 			t.Errorf("%s took %v: %v", name, took, err)
 		}
-		t.Logf("%s: %v: %.150s", name, time.Since(began).Round(time.Millisecond), fmt.Sprint(err))
+		close(stop)
+		<-sampled
+		if used := most - before; used > 256<<20 {
+			t.Errorf("%s took %d MiB: %v", name, used>>20, err)
+		}
+		t.Logf("%s: %d MiB: %v: %.150s", name, (most-before)>>20, time.Since(began).Round(time.Millisecond), fmt.Sprint(err))
 	}
+}
+
+// heap is the memory that is in use, with what is not collected yet.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // tiny has a token for every byte, one of two bytes, and one that ends.

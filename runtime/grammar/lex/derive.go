@@ -1,5 +1,7 @@
 package lex
 
+import "slices"
+
 // Edges returns where code points lead from a term: ascending, without overlap, to languages that have a text.
 func (p *Pool) Edges(t *Term) []Edge {
 	edges := p.derive(t)
@@ -148,6 +150,10 @@ func (p *Pool) Live(t *Term) bool {
 	if t.live != 0 {
 		return t.live > 0
 	}
+	if rest := p.uncounted(t); rest != nil && !p.Live(rest) {
+		t.live = -1 // found among fewer states
+		return false
+	}
 	from := map[*Term]*Term{t: nil}
 	queue := []*Term{t}
 	for i := 0; i < len(queue); i++ {
@@ -170,6 +176,18 @@ func (p *Pool) Live(t *Term) bool {
 		s.live = -1
 	}
 	return false
+}
+
+// uncounted is an intersection without its bounds of the length; nil for other terms.
+func (p *Pool) uncounted(t *Term) *Term {
+	if t.op != opAnd {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(t.list), func(s *Term) bool { return s.op == opRep && s.a == p.any.a })
+	if len(rest) == len(t.list) || len(rest) == 0 {
+		return nil
+	}
+	return p.And(rest...)
 }
 
 // Next returns where a code point leads; false: nowhere.

@@ -152,7 +152,7 @@ func (c *compiler) format(name string) *lex.Term {
 			t = c.regex(formats[name])
 		}
 		if name == "hostname" {
-			t = p.And(t, p.Repeat(p.Set(lex.All()), 0, 253), p.Not(c.regex(`(?:.*\.)?..--.*`)))
+			t = p.And(t, p.Repeat(p.Set(lex.All()), 0, 253), p.Not(c.regex(`(?:[^]*\.)?[^][^]--[^]*`)))
 		}
 		c.terms[key] = t
 	}
