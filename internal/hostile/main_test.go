@@ -3,7 +3,6 @@ package hostile
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen"
@@ -32,8 +31,7 @@ func TestMain(m *testing.M) {
 // modelPath is a model of testdata, such as gopher, or the header of a shape of package synth.
 func modelPath(t testing.TB, name string) string {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	path := filepath.Join(filepath.Dir(here), "../../testdata/models", name+"-q4_k_m.gguf")
+	path := filepath.Join("../../testdata/models", name+"-q4_k_m.gguf")
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
