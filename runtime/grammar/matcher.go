@@ -43,18 +43,19 @@ func (m *Matcher) Done() bool { return m.state.Final() }
 // Over says whether the answer is complete and cannot go on.
 func (m *Matcher) Over() bool { return m.over || m.state.Over() }
 
-// begin takes the lock for a call; the returned function ends it.
-func (m *Matcher) begin() func() {
+// begin takes the lock for a call, which end returns.
+func (m *Matcher) begin() {
 	m.g.mu.Lock()
 	m.g.machine.Allow()
-	return func() {
-		defer m.g.mu.Unlock()
-		if r := recover(); r != nil {
-			func() {
-				defer catch(&m.err)
-				panic(r)
-			}()
-		}
+}
+
+func (m *Matcher) end() {
+	defer m.g.mu.Unlock()
+	if r := recover(); r != nil {
+		func() {
+			defer catch(&m.err)
+			panic(r)
+		}()
 	}
 }
 
@@ -70,7 +71,8 @@ func (m *Matcher) Allows(id int32) (ok bool) {
 	if piece == "" {
 		return false
 	}
-	defer m.begin()()
+	m.begin()
+	defer m.end()
 	return m.follow(piece) != nil && !m.repeats(piece)
 }
 
@@ -124,7 +126,8 @@ func (m *Matcher) AcceptText(piece string) (ok bool) {
 	if m.over || m.err != nil {
 		return false
 	}
-	defer m.begin()()
+	m.begin()
+	defer m.end()
 	if m.follow(piece) == nil || m.repeats(piece) {
 		return false
 	}
@@ -141,7 +144,8 @@ func (m *Matcher) Forced(most int) (text []byte) {
 	if m.over || m.err != nil {
 		return nil
 	}
-	defer m.begin()()
+	m.begin()
+	defer m.end()
 	for s := m.state; len(text) < most; {
 		b, ok := m.g.machine.Forced(s)
 		if !ok {
@@ -161,7 +165,8 @@ func (m *Matcher) Mask() (mask Mask) {
 	if m.over {
 		return NewMask(m.v.Len())
 	}
-	defer m.begin()()
+	m.begin()
+	defer m.end()
 	k := maker{m.g.machine, m.v}
 	return m.distinct(k.mask(m.state))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"time"
 
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
@@ -34,12 +33,10 @@ func (o *options) vocabularies() ([]*grammar.Vocabulary, error) {
 	}
 	var out []*grammar.Vocabulary
 	for _, path := range o.tokenizers {
-		began := time.Now()
 		v, err := readTokenizer(path)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Printf("%s: %d tokens, tables and file in %d ms\n", path, v.Len(), time.Since(began).Milliseconds())
 		out = append(out, v)
 	}
 	return out, nil

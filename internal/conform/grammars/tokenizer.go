@@ -6,12 +6,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
-// readTokenizer makes the vocabulary of a tokenizer.json.
+// readTokenizer makes the vocabulary of a tokenizer.json, and says how long the tables take.
 func readTokenizer(path string) (*grammar.Vocabulary, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -57,7 +58,10 @@ func readTokenizer(path string) (*grammar.Vocabulary, error) {
 			ends = append(ends, int32(a.ID))
 		}
 	}
-	return grammar.NewVocabulary(pieces, ends), nil
+	began := time.Now()
+	v := grammar.NewVocabulary(pieces, ends)
+	fmt.Printf("%s: %d tokens, tables in %d ms\n", path, v.Len(), time.Since(began).Milliseconds())
+	return v, nil
 }
 
 // spaced is a piece of SentencePiece as text.
