@@ -249,8 +249,8 @@ const scenarios = {
     for (const method of ["jsonSchema", "functionCalling"]) {
       book.parse(await lang({ maxTokens: 500 }).withStructuredOutput(book, { name: "book", method }).invoke(describe));
     }
-    // In this mode the request has no schema: the answer is any object.
-    const any = await lang({ maxTokens: 1000 }).withStructuredOutput(z.object({}).loose(), { name: "any", method: "jsonMode" }).invoke(describe);
+    // In this mode the request has no schema: the answer is any object, which this model ends for few questions.
+    const any = await lang().withStructuredOutput(z.object({}).loose(), { name: "any", method: "jsonMode" }).invoke(sum);
     assert.equal(typeof any, "object");
   },
   async "langchain: chat and stream"() {
