@@ -139,7 +139,8 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 	if len(plan.Modules) == 0 {
 		return nil, ir.Unsupported("the plan is for target %s and has no kernels to compare", plan.Header.Target)
 	}
-	m, err := oracle.New(ctx, plan.Program, src, oracle.Options{})
+	var m *oracle.Machine
+	err := src.Read(func() (err error) { m, err = oracle.New(ctx, plan.Program, src, oracle.Options{}); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 		return nil, fmt.Errorf("fill the KV cache: %w", err)
 	}
 	for _, s := range steps {
-		if err := v.run(ctx, s); err != nil {
+		if err := src.Read(func() error { return v.run(ctx, s) }); err != nil { // the oracle reads weights as it needs them
 			return nil, fmt.Errorf("%s: %w", s.entry.Name, err)
 		}
 	}
