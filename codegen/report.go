@@ -17,6 +17,7 @@ import (
 type Report struct {
 	Plan       string
 	SHA256     plans.Digest // of the plan's file
+	Unrecorded string       `json:",omitempty"` // why it is not on record as made here
 	Target     string
 	Model      string
 	Arch       string

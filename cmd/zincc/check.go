@@ -54,6 +54,8 @@ type checked struct {
 	Problems   []plans.Problem `json:"problems"`
 	// Derived: this compiler makes the same plan, so it may run here.
 	Derived bool `json:"derived"`
+	// Unrecorded says why that is not on record.
+	Unrecorded string `json:"unrecorded,omitempty"`
 }
 
 func check(ctx context.Context, path string, asJSON bool) error {
@@ -77,7 +79,11 @@ func check(ctx context.Context, path string, asJSON bool) error {
 		c.Rules++
 	}
 	if c.Derived = len(c.Problems) == 0 && open == nil; c.Derived {
-		if err := trust.Add(c.SHA256); err != nil {
+		err := trust.Add(c.SHA256)
+		switch {
+		case err != nil && asJSON:
+			c.Unrecorded = err.Error()
+		case err != nil:
 			fmt.Fprintf(cli.Stderr, "zincc: %s: the plan is ok, but this could not be recorded: %s\n", path, printable.Line(err.Error()))
 		}
 	}

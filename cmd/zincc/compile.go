@@ -222,8 +222,9 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := trust.Add(digest); err != nil {
-		fmt.Fprintf(cli.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", out, err)
+	unrecorded := trust.Add(digest)
+	if unrecorded != nil && !c.json {
+		fmt.Fprintf(cli.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", out, unrecorded)
 	}
 	if c.goDir != "" {
 		if err := gosrc.WriteFiles(c.goDir, program); err != nil {
@@ -237,6 +238,9 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	report := codegen.NewReport(plan, t, own, compiled.Times, out)
 	report.SHA256 = digest
 	if c.json {
+		if unrecorded != nil {
+			report.Unrecorded = unrecorded.Error()
+		}
 		err = json.NewEncoder(cli.Stdout).Encode(report)
 	} else {
 		err = report.Print(cli.Stdout, c.verbose)

@@ -5,7 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,10 +25,13 @@ type terminal struct {
 	keys   *os.File
 	screen *screentest.Screen
 	ended  chan error
+
+	mu  sync.Mutex
+	raw []byte // all that was written
 }
 
-// chatOn starts zincrun chat in a home of its own, on a terminal of 60 x 20 cells.
-func chatOn(t *testing.T, home string, env []string, flags ...string) *terminal {
+// chatOn starts zincrun chat in a home of its own, on a terminal of so many columns and 20 rows.
+func chatOn(t *testing.T, home string, columns int, env []string, flags ...string) *terminal {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -36,10 +42,10 @@ func chatOn(t *testing.T, home string, env []string, flags ...string) *terminal 
 	if err := os.Symlink(self, name); err != nil && !errors.Is(err, os.ErrExist) {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, screen: screentest.New(60, 20), ended: make(chan error, 1)}
-	x.cmd = exec.Command(name, append([]string{"chat", filepath.Join(home, "plan.bin"), "--temp", "0", "--think", "off"}, flags...)...)
+	x := &terminal{t: t, screen: screentest.New(columns, 20), ended: make(chan error, 1)}
+	x.cmd = exec.Command(name, append([]string{"chat", filepath.Join(home, "plan.bin"), "--temp", "0"}, flags...)...)
 	x.cmd.Env = append(homeEnv(home), append([]string{"TERM=xterm-256color"}, env...)...)
-	x.keys, err = pty.StartWithSize(x.cmd, &pty.Winsize{Rows: 20, Cols: 60})
+	x.keys, err = pty.StartWithSize(x.cmd, &pty.Winsize{Rows: 20, Cols: uint16(columns)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +54,9 @@ func chatOn(t *testing.T, home string, env []string, flags ...string) *terminal 
 		for {
 			n, err := x.keys.Read(b)
 			x.screen.Write(b[:n])
+			x.mu.Lock()
+			x.raw = append(x.raw, b[:n]...)
+			x.mu.Unlock()
 			if err != nil {
 				x.ended <- x.cmd.Wait()
 				return
@@ -129,6 +138,9 @@ func TestTerminals(t *testing.T) {
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	t.Run("readme", func(t *testing.T) { talkAsReadme(t, home) })
+	t.Run("narrow", func(t *testing.T) { talkNarrow(t, home) })
+	t.Run("piped", func(t *testing.T) { talkThroughPipes(t, home) })
 	t.Run("private", func(t *testing.T) { talkPrivately(t, home) })
 	t.Run("kept", func(t *testing.T) { talkTwice(t, home) })
 }
@@ -136,7 +148,7 @@ func TestTerminals(t *testing.T) {
 // talkTwice talks as a person would: ^C at the prompt, wide characters, another size, a paste, a path, and what is there in
 // the next program.
 func talkTwice(t *testing.T, home string) {
-	x := chatOn(t, home, nil)
+	x := chatOn(t, home, 60, nil, "--think", "off")
 	x.shows("context 2048")
 	x.prompts()
 	x.press("What does strings.Cut do?\r")
@@ -184,7 +196,7 @@ func talkTwice(t *testing.T, home string) {
 	x.exits(0)
 
 	// The next program finds the paste as one message, and the conversation.
-	x = chatOn(t, home, nil, "--continue")
+	x = chatOn(t, home, 60, nil, "--think", "off", "--continue")
 	x.shows("4 messages; the last said: Search uses binary search")
 	x.prompts()
 	x.press("\x12Search")
@@ -208,7 +220,7 @@ func talkTwice(t *testing.T, home string) {
 
 // talkPrivately checks that --private keeps nothing. It ends the program by a signal.
 func talkPrivately(t *testing.T, home string) {
-	x := chatOn(t, home, []string{"NO_COLOR=1"}, "--private", "--think", "on")
+	x := chatOn(t, home, 60, []string{"NO_COLOR=1"}, "--private", "--think", "on")
 	x.prompts()
 	x.press("What does strings.Cut do?\r")
 	x.shows("text before and after sep.")
@@ -219,5 +231,85 @@ func talkPrivately(t *testing.T, home string) {
 		if _, err := os.Stat(filepath.Join(home, "zincc", name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is kept: %v", name, err)
 		}
+	}
+}
+
+// colored are sequences that change colors and styles.
+var colored = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// styles says whether anything was written that changes colors or styles.
+func (x *terminal) styles() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return colored.Match(x.raw)
+}
+
+// talkAsReadme holds the conversation of README.md, of which all lines without figures must be as they are there.
+func talkAsReadme(t *testing.T, home string) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "    $ zincrun chat testdata/models/gopher-chat-q4_k_m.gguf --temp 0\n")
+	part, _, ok := strings.Cut(rest, "\n\nThe first line")
+	if !ok {
+		t.Fatal("README.md has no conversation")
+	}
+	x := chatOn(t, home, 100, nil, "--private")
+	said := 0
+	for line := range strings.Lines(part) {
+		line = strings.TrimSpace(line)
+		if message, ok := strings.CutPrefix(line, "> "); ok {
+			said++
+			x.prompts()
+			x.press(message + "\r")
+			continue
+		}
+		if line != "" && !strings.ContainsAny(line, "0123456789") {
+			x.shows(line)
+		}
+	}
+	if x.exits(0); said < 4 {
+		t.Errorf("README.md says only %d lines", said)
+	}
+	if !x.styles() {
+		t.Error("a terminal gets no styles")
+	}
+}
+
+// talkNarrow reads a long message in 40 columns without colors: how far it is takes one row, and goes before the answer.
+func talkNarrow(t *testing.T, home string) {
+	x := chatOn(t, home, 40, []string{"NO_COLOR=1"}, "--private", "--think", "off", "-n", "8")
+	x.prompts()
+	x.press("\x1b[200~" + strings.Repeat("What does strings.Cut do? ", 60) + "\x1b[201~\r")
+	x.shows("|reading the prompt")
+	rows := x.screen.Rows()
+	if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "reading the prompt") }); at >= 0 && at != len(rows)-1 {
+		t.Errorf("below how far it is there is something: %q", rows)
+	}
+	x.prompts()
+	if rows := x.screen.Rows(); slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, "reading") }) {
+		t.Errorf("how far it is stays: %q", rows)
+	}
+	// ^C stops the reading, and nothing else.
+	x.press("\x1b[200~" + strings.Repeat("And what is its signature? ", 60) + "\x1b[201~\r")
+	x.shows("|reading the prompt")
+	x.press("\x03")
+	x.prompts()
+	x.press("\x04")
+	x.exits(0)
+	if x.styles() {
+		t.Error("with NO_COLOR there are styles")
+	}
+}
+
+// talkThroughPipes asks through pipes, which get text and nothing that a terminal acts on.
+func talkThroughPipes(t *testing.T, home string) {
+	c := exec.Command(filepath.Join(home, "zincrun"), "chat", filepath.Join(home, "plan.bin"), "--temp", "0", "--think", "off", "-n", "8", "-f", "-")
+	c.Env = append(homeEnv(home), "TERM=xterm-256color")
+	c.Stdin = strings.NewReader(strings.Repeat("What does strings.Cut do? ", 30))
+	out, err := c.CombinedOutput()
+	if err != nil || len(out) < 8 || strings.ContainsAny(string(out), "\x1b\r") || strings.Contains(string(out), "reading") {
+		t.Errorf("%v: %q", err, out)
 	}
 }

@@ -17,7 +17,7 @@ func free(dir string) (int64, error) {
 }
 
 func writable(dir string) error {
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return &fs.PathError{Op: "write", Path: dir, Err: err}
 	}
 	return nil

@@ -102,8 +102,7 @@ func Plan(ctx context.Context, path string, o Options) (plan *plans.Plan, at, fi
 	}
 	store, err := planstore.Open()
 	if err != nil {
-		said(err.Error())
-		store = &planstore.Store{}
+		store = &planstore.Store{None: err}
 	}
 	flags := slices.Clone(o.Compile)
 	if !names(flags, "--ctx") {

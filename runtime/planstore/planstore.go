@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zincc-dev/zincc/internal/disk"
 	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/internal/progress"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -25,7 +26,10 @@ import (
 )
 
 // Store is a folder of plans; without one, plans are made for one use.
-type Store struct{ Dir string }
+type Store struct {
+	Dir  string
+	None error // why there is no folder
+}
 
 // Open returns the store of this user: zincc/plans in the cache folder.
 func Open() (*Store, error) {
@@ -107,14 +111,16 @@ func kept(path, fingerprint string) (*plans.Plan, error) {
 func (s *Store) compile(ctx context.Context, said func(line string), zincc, name string, w *Wish, flags []string) (*plans.Plan, string, error) {
 	start, model := time.Now(), w.Model
 	dir := s.Dir
-	keep := errors.New("there is no folder for it")
+	keep := s.None
 	if dir != "" {
-		keep = private.Make(dir)
+		if keep = private.Make(dir); keep == nil {
+			keep = disk.Writable(dir)
+		}
 	}
 	if keep != nil {
 		var err error
 		if dir, err = os.MkdirTemp("", "zincc"); err != nil {
-			return nil, "", fmt.Errorf("no folder for the plan of %s: %v, and %w", model, keep, err)
+			return nil, "", fmt.Errorf("no folder for the plan of %s: set XDG_CACHE_HOME or TMPDIR to one that can be written: %v, and %w", model, keep, err)
 		}
 		defer os.RemoveAll(dir) // the plan is in memory by then
 	}
