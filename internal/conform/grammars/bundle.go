@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -17,8 +19,20 @@ type document struct {
 	refs    []string // URIs of other documents
 }
 
-// newLibrary reads the schemas of a folder.
-func newLibrary(list []schema) library {
+// newLibrary reads all JSON of a folder, or of a file.
+func newLibrary(path string) (library, error) {
+	var list []schema
+	err := filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		if ext := filepath.Ext(file); err != nil || d.IsDir() || ext != ".json" && ext != ".schema" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		list = append(list, schema{file, text})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	l := library{}
 	for _, s := range list {
 		d := &document{}
@@ -45,7 +59,7 @@ func newLibrary(list []schema) library {
 			l[base] = d
 		}
 	}
-	return l
+	return l, nil
 }
 
 // refer notes all references.

@@ -21,7 +21,10 @@ func coverage(o *options, args []string) error {
 		}
 		taken := 0
 		var slowest time.Duration
-		whole := newLibrary(list)
+		whole, err := newLibrary(path)
+		if err != nil {
+			return err
+		}
 		for _, s := range list {
 			began := time.Now()
 			_, _, err := grammar.Schema(whole.bundle(s), grammar.SchemaOptions{})
