@@ -14,6 +14,7 @@ type Matcher struct {
 	v    *Vocabulary
 	text []byte
 	over bool // an end token was accepted
+	own  Mask // of the answer alone, made anew by each call of Mask that needs it
 	err  error
 }
 
@@ -30,7 +31,7 @@ func (g *Grammar) Match(v *Vocabulary) *Matcher {
 // Clone returns a matcher that goes on from the same place.
 func (m *Matcher) Clone() *Matcher {
 	c := *m
-	c.keys, c.text = m.keys.clone(), slices.Clip(m.text)
+	c.keys, c.text, c.own = m.keys.clone(), slices.Clip(m.text), nil
 	return &c
 }
 
@@ -128,12 +129,14 @@ func (m *Matcher) AcceptText(piece string) (ok bool) {
 	}
 	m.begin()
 	defer m.end()
-	if m.follow(piece) == nil || m.repeats(piece) {
+	to := m.follow(piece)
+	if to == nil || m.repeats(piece) {
 		return false
 	}
-	for i := 0; i < len(piece); i++ {
+	for i := 0; m.g.unique && i < len(piece); i++ {
 		m.step(piece[i])
 	}
+	m.state = to
 	m.text = append(m.text, piece...)
 	return true
 }
@@ -157,7 +160,7 @@ func (m *Matcher) Forced(most int) (text []byte) {
 	return text
 }
 
-// Mask returns the tokens that may come next. It must not be changed. It is nil if Err is not.
+// Mask returns the tokens that may come next, until the next call. It must not be changed. It is nil if Err is not.
 func (m *Matcher) Mask() (mask Mask) {
 	if m.err != nil {
 		return nil
@@ -179,7 +182,8 @@ func (m *Matcher) distinct(mask Mask) Mask {
 	if !m.g.unique || !m.keys.any() {
 		return mask
 	}
-	out := append(Mask(nil), mask...)
+	m.own = append(m.own[:0], mask...)
+	out := m.own
 	if raw, names, ok := m.keys.open(); ok {
 		plain := !strings.Contains(raw, `\`)
 		for _, name := range names {
