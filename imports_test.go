@@ -52,6 +52,8 @@ var layers = []struct {
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"codegen/radv/emulate", []string{"codegen/radv", "codegen/target", "internal/rdna"}},
+	// A driver knows plans and its device; what runs plans on it is above.
+	{"runtime/driver", []string{"ir", "plans"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/disk", "internal/table", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor", "internal/progress"}},
 	{"runtime/standalone", []string{"ir", "plans", "runtime", "runtime/device", "runtime/engine", "runtime/text", "internal/cli", "internal/printable"}},
 	{"internal", nil},
@@ -117,6 +119,8 @@ func TestDependencyRuleHolds(t *testing.T) {
 		{"runtime/vulkan", "codegen/target", false},
 		{"runtime/text", "passes", false},
 		{"runtime/device", "runtime/host", true},
+		{"runtime/driver", "runtime", false},
+		{"runtime/driver/fake", "runtime/driver", true},
 		{"codegen/kernels", "plans/layout", true},
 		{"codegen/kernels", "runtime/vulkan", false},
 		{"codegen/kernels", "codegen/kernels/matmul", true},

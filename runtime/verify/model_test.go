@@ -16,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
@@ -149,7 +150,7 @@ func compileSlots(t *testing.T, model, to string, kv ir.DType, slots int) *plans
 }
 
 // open loads the plan on the first Vulkan device.
-func open(t *testing.T, plan *plans.Plan) (*plans.Source, *vulkan.Inspector) {
+func open(t *testing.T, plan *plans.Plan) (*plans.Source, *exec.Inspector) {
 	t.Helper()
 	src, err := plans.OpenSource(plan, "plan.bin", "")
 	if err != nil {

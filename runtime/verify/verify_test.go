@@ -14,8 +14,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/verify"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // shortEntries are those whose kernels -short has the driver compile, of plans of the model with a cache of f16 and one slot.
@@ -201,7 +201,7 @@ func TestFails(t *testing.T) {
 
 // meddler writes to the arena after a dispatch, or to the results after a run.
 type meddler struct {
-	*vulkan.Inspector
+	*exec.Inspector
 	dispatch int
 	at       plans.Arg
 }
@@ -264,7 +264,7 @@ func TestSideEffects(t *testing.T) {
 // stateMeddler changes an element of a recurrent state after a dispatch, in the row of its
 // first head that has the least numbers, by a part of the head's largest.
 type stateMeddler struct {
-	*vulkan.Inspector
+	*exec.Inspector
 	dispatch int
 	at       plans.Arg // the state
 	dim      int       // of a head: rows and columns

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
 // script is a recorder that writes down what it gets.
@@ -16,6 +16,7 @@ func (s *script) Barrier(from, to Access)        { s.add("barrier %s to %s", way
 func (s *script) Bind(*Pipeline)                 {}
 func (s *script) Push(addresses ...uint64)       { s.add("push %d", addresses) }
 func (s *script) Dispatch(x, y, z uint32)        { s.add("dispatch %d %d %d", x, y, z) }
+func (s *script) Timestamp(_ *Timestamps, i int) { s.add("time %d", i) }
 func (s *script) Copy(_ *Buffer, to int64, _ *Buffer, from, n int64) {
 	s.add("copy %d from %d to %d", n, from, to)
 }
@@ -29,36 +30,36 @@ func ways(a Access) (text string) {
 	return text[1:]
 }
 
-// TestBarriers holds what is recorded of an entry and of copies: a barrier wherever the step
-// changes, before what was submitted earlier is read or overwritten, and before the host reads.
+// TestBarriers holds what is recorded of stages: a barrier between any two, before what was submitted earlier is read or
+// overwritten, before a time is taken, and before the host reads.
 func TestBarriers(t *testing.T) {
-	dispatch := func(step, grid int) plans.Dispatch {
-		return plans.Dispatch{Step: step, Grid: [3]int{grid, 2, 1}}
+	v := &verbs{pipes: make([]*Pipeline, 1)}
+	dispatch := func(n uint32) driver.Dispatch {
+		return driver.Dispatch{Arguments: []uint64{uint64(9 + n)}, Grid: [3]uint32{n, 2, 1}}
 	}
-	e := plans.Entry{Name: "decode/1", Logits: "logits", Next: "next",
-		Dispatches: []plans.Dispatch{dispatch(0, 1), dispatch(1, 2), dispatch(1, 3), dispatch(3, 4)}}
-	x := &Executor{plan: &plans.Plan{Entries: []plans.Entry{e, {Name: "score/8", Logits: "scores"}}}, pipes: make([]*Pipeline, 1),
-		memory: &memory{
-			step: &Buffer{size: 64}, stepHost: &Buffer{size: 64}, arguments: map[string][][]uint64{"decode/1": {{10}, {11}, {12}, {13}}},
-			regions: map[string]place{"logits": {bytes: 400, at: 1000, back: 64}, "next": {bytes: 4, at: 2000, back: 512}, "scores": {bytes: 800, at: 3000, back: 1024}},
-		}}
+	device, host, clock := &Buffer{size: 64}, &Buffer{size: 64, mapped: make([]byte, 64)}, &Timestamps{}
 	for _, c := range []struct {
 		name   string
-		record func(r recorder)
+		stages []driver.Stage
 		want   script
 	}{
-		{"entry", func(r recorder) { x.recordEntry(r, &e) }, script{
+		{"entry", []driver.Stage{{Dispatches: []driver.Dispatch{dispatch(1)}}, {Dispatches: []driver.Dispatch{dispatch(2), dispatch(3)}}, {Dispatches: []driver.Dispatch{dispatch(4)}}}, script{
 			"barrier compute+transfer to compute", "push [10]", "dispatch 1 2 1",
 			"barrier compute to compute", "push [11]", "dispatch 2 2 1", "push [12]", "dispatch 3 2 1",
 			"barrier compute to compute", "push [13]", "dispatch 4 2 1"}},
-		{"step block", x.recordStep, script{"barrier compute+transfer+host to transfer", "copy 64 from 0 to 0"}},
-		{"logits", func(r recorder) { x.recordLogits(r, "scores") }, script{
-			"barrier compute to transfer", "copy 800 from 3000 to 1024", "barrier transfer to host"}},
-		{"read-back", x.recordFetch, script{
-			"barrier compute to transfer", "copy 64 from 0 to 0", "copy 4 from 2000 to 512", "barrier transfer to host"}},
+		{"to the device", []driver.Stage{{Copies: []driver.Copy{{To: device, From: host, Bytes: 64}}}}, script{
+			"barrier compute+transfer to transfer", "copy 64 from 0 to 0"}},
+		{"to the host", []driver.Stage{{Copies: []driver.Copy{{To: host, ToAt: 8, From: device, FromAt: 16, Bytes: 4}, {To: device, From: host, Bytes: 1}}}}, script{
+			"barrier compute+transfer to transfer", "copy 4 from 16 to 8", "copy 1 from 0 to 0", "barrier transfer to host"}},
+		{"both", []driver.Stage{{Copies: []driver.Copy{{To: device, From: device, Bytes: 2}}}, {Dispatches: []driver.Dispatch{dispatch(5)}}}, script{
+			"barrier compute+transfer to transfer", "copy 2 from 0 to 0", "barrier transfer to compute", "push [14]", "dispatch 5 2 1"}},
+		{"profile", []driver.Stage{{Stamp: driver.Stamp{Clock: clock}}, {Dispatches: []driver.Dispatch{dispatch(1)}, Stamp: driver.Stamp{Clock: clock, Slot: 1}},
+			{Dispatches: []driver.Dispatch{dispatch(2)}, Stamp: driver.Stamp{Clock: clock, Slot: 2}}}, script{
+			"barrier compute+transfer to compute", "time 0", "push [10]", "dispatch 1 2 1",
+			"barrier compute to compute", "time 1", "push [11]", "dispatch 2 2 1", "barrier compute to compute", "time 2"}},
 	} {
 		var have script
-		if c.record(&have); !slices.Equal(have, c.want) {
+		if v.record(&have, c.stages); !slices.Equal(have, c.want) {
 			t.Errorf("%s:\n%q, want\n%q", c.name, have, c.want)
 		}
 	}

@@ -207,7 +207,7 @@ func (d *Device) layoutInfo() vk.PipelineLayoutCreateInfo {
 const closeTimeout = time.Second
 
 // Close frees the device and everything created on it. It waits a moment for pending
-// submissions. If the device still works then, it keeps everything until the process ends.
+// submissions. If the device still works then, it keeps everything until the process ends. Once is enough.
 func (d *Device) Close() {
 	if d.cmd == nil {
 		return
@@ -230,6 +230,7 @@ func (d *Device) Close() {
 		d.cmd.DestroySemaphore(d.handle, d.timeline)
 	}
 	d.cmd.DestroyDevice(d.handle)
+	d.cmd = nil
 }
 
 // own notes a resource for Close.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/runtime/internal/contents"
+	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
@@ -180,7 +180,7 @@ func TestHeapText(t *testing.T) {
 func TestQueueError(t *testing.T) {
 	d := &Device{Info: DeviceInfo{Name: "toy"}}
 	err := d.queueError(vk.ErrorDeviceLost, "wait for", 12)
-	if !errors.Is(err, vk.ErrorDeviceLost) || !strings.HasPrefix(err.Error(), "device toy: wait for submission 12: VK_ERROR_DEVICE_LOST: ") {
+	if !errors.Is(err, vk.ErrorDeviceLost) || !errors.Is(err, driver.ErrLost) || !strings.HasPrefix(err.Error(), "device toy: wait for submission 12: VK_ERROR_DEVICE_LOST: ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -338,76 +338,6 @@ func TestMissingBarrier(t *testing.T) {
 	m := d.ValidationMessages()
 	if len(m) == 0 || !strings.Contains(m[0], "SYNC-HAZARD-READ-AFTER-WRITE") {
 		t.Errorf("without the barrier: %q, want a hazard", m)
-	}
-}
-
-func TestUploader(t *testing.T) {
-	d := openTest(t)
-	b := must[*Buffer](t)(d.Alloc(10_000, DeviceLocal))
-	var progress int64
-	u := must[*Uploader](t)(d.NewUploader(1024, func(n int64) { progress += n }))
-	defer u.Close()
-	write := func(offset, size int64) {
-		check(t, u.Write(b, offset, size, func(p []byte, at int64) error {
-			if size <= 1024 && int64(len(p)) != size {
-				t.Errorf("a write of %d bytes came in a piece of %d", size, len(p))
-			}
-			for i := range p {
-				p[i] = byte((offset + at + int64(i)) % 251)
-			}
-			return nil
-		}))
-	}
-	write(0, 5000)
-	for at := int64(5000); at < 10_000; at += 40 {
-		write(at, 40)
-	}
-	check(t, u.Flush())
-	check(t, u.Flush())
-	if progress != 10_000 {
-		t.Errorf("progress tells of %d bytes, want 10000", progress)
-	}
-	wantWords(t, download(t, d, b), func(i int) uint32 {
-		var w uint32
-		for j := range 4 {
-			w |= uint32((i*4+j)%251) << (8 * j)
-		}
-		return w
-	})
-
-	if err := u.Write(b, 9_999, 2, nil); err == nil {
-		t.Error("a write beyond the end is accepted")
-	}
-	broken := errors.New("file is gone")
-	if err := u.Write(b, 0, 4, func([]byte, int64) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("error of fill: %v", err)
-	}
-}
-
-// TestUploaderFillsInParts writes more than a staging buffer, whose parts are filled at once.
-func TestUploaderFillsInParts(t *testing.T) {
-	d := openTest(t)
-	b := must[*Buffer](t)(d.Alloc(7<<20, DeviceLocal))
-	u := must[*Uploader](t)(d.NewUploader(3<<20, nil))
-	defer u.Close()
-	broken := errors.New("file is gone")
-	fill := func(p []byte, at int64) error {
-		for i := range p {
-			p[i] = byte((at + int64(i)) / 4 % 253)
-		}
-		return nil
-	}
-	check(t, u.Write(b, 0, b.Size(), fill))
-	check(t, u.Flush())
-	wantWords(t, download(t, d, b), func(i int) uint32 { return uint32(i%253) * 0x01010101 })
-	err := u.Write(b, 0, b.Size(), func(p []byte, at int64) error {
-		if at == contents.Part {
-			return broken
-		}
-		return fill(p, at)
-	})
-	if !errors.Is(err, broken) {
-		t.Errorf("error of one part: %v", err)
 	}
 }
 

@@ -109,15 +109,15 @@ func recorded(t *testing.T, d *Device, record func(*Commands)) *Commands {
 func upload(t *testing.T, d *Device, words []uint32) *Buffer {
 	t.Helper()
 	b := must[*Buffer](t)(d.Alloc(int64(len(words)*4), DeviceLocal))
-	u := must[*Uploader](t)(d.NewUploader(1<<16, nil))
-	defer u.Close()
-	check(t, u.Write(b, 0, b.Size(), func(p []byte, at int64) error {
-		for i := range len(p) / 4 {
-			binary.LittleEndian.PutUint32(p[i*4:], words[int(at)/4+i])
-		}
-		return nil
-	}))
-	check(t, u.Flush())
+	staging := must[*Buffer](t)(d.Alloc(b.Size(), Upload))
+	defer staging.Free()
+	for i, w := range words {
+		binary.LittleEndian.PutUint32(staging.Bytes()[i*4:], w)
+	}
+	run(t, d, func(c *Commands) {
+		c.Copy(b, 0, staging, 0, b.Size())
+		c.Barrier(Transfer, Compute|Transfer)
+	})
 	return b
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
@@ -119,7 +120,7 @@ func (d *Device) Completed() (uint64, error) {
 // queueError explains a lost device: every later call fails with it as well.
 func (d *Device) queueError(err error, what string, submission uint64) error {
 	if errors.Is(err, vk.ErrorDeviceLost) {
-		return d.errorf("%s submission %d: %w: a kernel failed or ran into the driver's time limit; the device must be opened again", what, submission, err)
+		return d.errorf("%s submission %d: %w: %w: a kernel failed or ran into the driver's time limit; the device must be opened again", what, submission, err, driver.ErrLost)
 	}
 	return d.errorf("%s submission %d: %w", what, submission, err)
 }

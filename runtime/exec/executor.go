@@ -1,0 +1,183 @@
+// Package exec is the executor of back ends that implement runtime/driver: it holds a plan's weights and state on a device
+// and replays its entries.
+//
+// The host keeps the step block in memory of its own. A submission takes one of a few seats: memory through which the
+// step block goes to the device and comes back with the chosen ids. So the host may prepare and submit a step while the
+// one before it runs.
+package exec
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
+	"github.com/zincc-dev/zincc/runtime/internal/spare"
+)
+
+// Executor holds a plan's weights and state on a device and replays its entries. It is for one goroutine.
+type Executor struct {
+	dev     driver.Device
+	info    driver.Info
+	plan    *plans.Plan
+	memory  *memory
+	entries map[string]driver.Work
+	results map[string]driver.Work // copy what is large back, by region
+	seats   [Open]*seat
+	last    *seat                    // whose results Ints returns
+	dirty   bool                     // the host has written to the step block
+	givenUp driver.Fence             // a submission that nobody waited for to its end; 0 without one
+	took    map[replay]time.Duration // the last time
+	spare   spare.Pool[driver.Memory]
+}
+
+// New loads a plan onto an open device, which the executor owns from then on, also if it fails. progress, if not nil, is
+// called with the number of bytes of weights that have arrived.
+func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
+	x := &Executor{dev: dev, info: dev.Info(), plan: plan,
+		entries: map[string]driver.Work{}, results: map[string]driver.Work{}, took: map[replay]time.Duration{}}
+	x.spare = spare.Pool[driver.Memory]{ // a state for each slot
+		Most: plan.Header.Slots, Size: driver.Memory.Size, Free: driver.Memory.Free,
+		Alloc: func(bytes int64) (driver.Memory, error) { return dev.Alloc(bytes, driver.Local) },
+	}
+	if err := x.prepare(ctx, src, progress); err != nil {
+		dev.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
+	if err := x.load(ctx, src, progress); err != nil {
+		return err
+	}
+	for i := range x.plan.Entries {
+		e := &x.plan.Entries[i]
+		work, err := x.dev.Record(x.stages(e)...)
+		if err != nil {
+			return fmt.Errorf("entry %s: %w", e.Name, err)
+		}
+		x.entries[e.Name] = work
+	}
+	for i := range x.seats {
+		var err error
+		if x.seats[i], err = x.newSeat(); err != nil {
+			return err
+		}
+	}
+	x.last = x.seats[0]
+	return nil
+}
+
+// load makes the pipelines while it fills the memory: the one waits for processors, the other for the disk.
+func (x *Executor) load(ctx context.Context, src *plans.Source, progress func(int64)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var compiling sync.WaitGroup
+	compiling.Go(func() {
+		if err := x.dev.Load(ctx, x.plan); err != nil {
+			stop(err)
+		}
+	})
+	var err error
+	x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress)
+	compiling.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// stages are the work of an entry: dispatches of one step side by side.
+func (x *Executor) stages(e *plans.Entry) []driver.Stage {
+	var stages []driver.Stage
+	for i := range e.Dispatches {
+		if i == 0 || e.Dispatches[i].Step != e.Dispatches[i-1].Step {
+			stages = append(stages, driver.Stage{})
+		}
+		s := &stages[len(stages)-1]
+		s.Dispatches = append(s.Dispatches, x.dispatch(e, i))
+	}
+	return stages
+}
+
+func (x *Executor) dispatch(e *plans.Entry, i int) driver.Dispatch {
+	d := &e.Dispatches[i]
+	return driver.Dispatch{Pipeline: d.Pipeline, Arguments: x.memory.arguments[e.Name][i],
+		Grid: [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}}
+}
+
+// Device names the device.
+func (x *Executor) Device() string { return x.info.Name }
+
+// Backend names what runs the kernels.
+func (x *Executor) Backend() string { return x.info.Backend }
+
+// Driver names the driver and its version.
+func (x *Executor) Driver() string { return x.info.Driver }
+
+// Write sets the first values of a region of the step block, for the submissions that follow.
+func (x *Executor) Write(name string, data []int32) error {
+	r, ok := x.memory.regions[name]
+	if !ok || r.buf != x.memory.step || int64(4*len(data)) > r.bytes {
+		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
+	}
+	copy(contents.Numbers[int32](x.memory.block[r.at:]), data)
+	for _, s := range x.seats {
+		s.stale[name] = max(s.stale[name], int64(4*len(data)))
+	}
+	x.dirty = true
+	return nil
+}
+
+// Run replays the entry times times in a row, in one submission, and waits for its end.
+func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
+	t, err := x.Submit(ctx, Launch{entry, times})
+	if err != nil {
+		return err
+	}
+	return x.Wait(ctx, t)
+}
+
+// Ints returns a region of the step block or the ids that an entry chose, as they were behind the submission that was
+// waited for last.
+func (x *Executor) Ints(name string) ([]int32, error) {
+	b, err := x.bytes(name)
+	return contents.Numbers[int32](b), err
+}
+
+// Floats returns the logits of an entry, as they are on the device.
+func (x *Executor) Floats(name string) ([]float32, error) {
+	b, err := x.bytes(name)
+	return contents.Numbers[float32](b), err
+}
+
+func (x *Executor) bytes(name string) ([]byte, error) {
+	r, ok := x.memory.regions[name]
+	switch {
+	case !ok || r.back < 0:
+		return nil, fmt.Errorf("plan has no region %q", name)
+	case r.small:
+		return x.last.back.Bytes()[r.back : r.back+r.bytes], nil
+	}
+	if x.results[name] == nil {
+		work, err := x.dev.Record(driver.Stage{Copies: []driver.Copy{r.to(x.memory.back, r.back, 0, r.bytes)}})
+		if err != nil {
+			return nil, err
+		}
+		x.results[name] = work
+	}
+	if err := x.finish(context.Background(), x.results[name]); err != nil {
+		return nil, err
+	}
+	return x.memory.back.Bytes()[r.back : r.back+r.bytes], nil
+}
+
+// Close frees everything on the device.
+func (x *Executor) Close() error {
+	x.dev.Close()
+	return nil
+}

@@ -1,0 +1,249 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
+)
+
+const (
+	// placeAlign is the alignment of everything inside a buffer.
+	placeAlign = 256
+	// poolBytes is the size of the buffers that weights and caches share, unless
+	// one of them is larger or the device allows less.
+	poolBytes = 1 << 30
+	// stagingBytes is the size of a staging buffer, unless there is less to upload.
+	stagingBytes = 16 << 20
+)
+
+// place is where something lies on the device. The host finds it at back: of a seat's memory if it is small, else of
+// memory.back; -1 is nowhere.
+type place struct {
+	buf   driver.Memory
+	at    int64
+	bytes int64
+	back  int64
+	small bool
+}
+
+func (p place) address() uint64 { return p.buf.Address() + uint64(p.at) }
+
+// to copies n bytes at offset of the place to memory m, from copies them back.
+func (p place) to(m driver.Memory, at, offset, n int64) driver.Copy {
+	return driver.Copy{To: m, ToAt: at, From: p.buf, FromAt: p.at + offset, Bytes: n}
+}
+
+func (p place) from(m driver.Memory, at, offset, n int64) driver.Copy {
+	return driver.Copy{To: p.buf, ToAt: p.at + offset, From: m, FromAt: at, Bytes: n}
+}
+
+// memory is all of a plan's memory on a device.
+type memory struct {
+	dev       driver.Device
+	weights   map[string]place
+	regions   map[string]place // tables, caches, step block and io, by name
+	arena     driver.Memory
+	step      driver.Memory         // the step block
+	block     []byte                // the step block as the host has written it
+	small     int64                 // bytes of the step block and of the ids that entries choose, which come back with every step
+	back      driver.Memory         // other results; nil if there are none
+	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
+}
+
+func newMemory(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
+	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}}
+	up, err := newUploader(dev, min(stagingBytes, uploads(plan)), progress)
+	if err != nil {
+		return nil, err
+	}
+	defer up.close()
+	for _, f := range []func() error{
+		func() error { return m.placeWeights(plan) },
+		func() error { return m.placeRegions(plan) },
+		func() error { return contents.Weights(ctx, plan, src, writer(up, m.weights)) },
+		func() error { return contents.Tables(ctx, plan, writer(up, m.regions)) },
+		func() error { return m.findArguments(plan) },
+		up.flush,
+	} {
+		if err := f(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// uploads is what all weights and tables take, at least something.
+func uploads(plan *plans.Plan) int64 {
+	l := layout(placeAlign)
+	for _, w := range plan.Weights {
+		l.next(w.Bytes)
+	}
+	for _, r := range plan.Memory.Tables {
+		l.next(r.Bytes)
+	}
+	return int64(l)
+}
+
+// writer uploads to places.
+func writer(up *uploader, places map[string]place) contents.Writer {
+	return func(name string, bytes int64, fill func(p []byte, at int64) error) error {
+		return up.write(places[name].buf, places[name].at, bytes, fill)
+	}
+}
+
+// layout gives things places behind each other and returns their offsets.
+type layout int64
+
+func (l *layout) next(bytes int64) (at int64) {
+	at = int64(*l)
+	*l += layout((bytes + placeAlign - 1) / placeAlign * placeAlign)
+	return at
+}
+
+// pool hands out places in buffers of a common size.
+type pool struct {
+	dev   driver.Device
+	sizes []layout // of each buffer
+	items []poolItem
+}
+
+type poolItem struct {
+	name   string
+	bytes  int64
+	buffer int
+	at     int64
+}
+
+func (p *pool) add(name string, bytes int64) {
+	limit := int64(poolBytes)
+	if l := p.dev.Info().Largest; l != 0 {
+		limit = min(limit, l)
+	}
+	last := len(p.sizes) - 1
+	if last < 0 || int64(p.sizes[last])+bytes > limit {
+		p.sizes = append(p.sizes, 0)
+		last++
+	}
+	p.items = append(p.items, poolItem{name, bytes, last, p.sizes[last].next(bytes)})
+}
+
+// allocate makes the buffers and enters every item into places.
+func (p *pool) allocate(places map[string]place) error {
+	buffers := make([]driver.Memory, len(p.sizes))
+	for i, n := range p.sizes {
+		var err error
+		if buffers[i], err = p.dev.Alloc(int64(n), driver.Local); err != nil {
+			return err
+		}
+	}
+	for _, it := range p.items {
+		places[it.name] = place{buf: buffers[it.buffer], at: it.at, bytes: it.bytes, back: -1}
+	}
+	return nil
+}
+
+func (m *memory) placeWeights(plan *plans.Plan) error {
+	p := pool{dev: m.dev}
+	for _, w := range plan.Weights {
+		p.add(w.Name, w.Bytes)
+	}
+	return p.allocate(m.weights)
+}
+
+func (m *memory) placeRegions(plan *plans.Plan) error {
+	p := pool{dev: m.dev}
+	for _, list := range [][]plans.Region{plan.Memory.KV, plan.Memory.State, plan.Memory.Tables, plan.Memory.IO} {
+		for _, r := range list {
+			p.add(r.Name, r.Bytes)
+		}
+	}
+	if err := p.allocate(m.regions); err != nil {
+		return err
+	}
+	var err error
+	if m.arena, err = m.dev.Alloc(max(plan.Memory.Arena, placeAlign), driver.Local); err != nil {
+		return err
+	}
+	var step layout
+	for _, r := range plan.Memory.Step {
+		at := step.next(r.Bytes)
+		m.regions[r.Name] = place{at: at, bytes: r.Bytes, back: at, small: true}
+	}
+	if m.step, err = m.dev.Alloc(int64(step), driver.Local); err != nil {
+		return err
+	}
+	m.block = make([]byte, step)
+	for _, r := range plan.Memory.Step {
+		p := m.regions[r.Name]
+		p.buf = m.step
+		m.regions[r.Name] = p
+	}
+	return m.placeResults(plan, step)
+}
+
+// placeResults says where the host finds what entries give: ids behind the step block, the rest in memory of its own.
+func (m *memory) placeResults(plan *plans.Plan, small layout) (err error) {
+	ids := map[string]bool{}
+	for _, e := range plan.Entries {
+		ids[e.Next] = true
+	}
+	var large layout
+	for _, r := range plan.Memory.IO {
+		p := m.regions[r.Name]
+		if p.small = ids[r.Name]; p.small {
+			p.back = small.next(r.Bytes)
+		} else {
+			p.back = large.next(r.Bytes)
+		}
+		m.regions[r.Name] = p
+	}
+	m.small = int64(small)
+	if large > 0 {
+		m.back, err = m.dev.Alloc(int64(large), driver.Readback)
+	}
+	return err
+}
+
+// findArguments computes the addresses of the arguments of every dispatch.
+func (m *memory) findArguments(plan *plans.Plan) error {
+	for _, e := range plan.Entries {
+		for _, d := range e.Dispatches {
+			list := make([]uint64, len(d.Args))
+			for i, a := range d.Args {
+				p, err := m.locate(a, 0)
+				if err != nil {
+					return fmt.Errorf("%s: %s: argument %s: %w", e.Name, d.Site, a.Name, err)
+				}
+				list[i] = p.address()
+			}
+			m.arguments[e.Name] = append(m.arguments[e.Name], list)
+		}
+	}
+	return nil
+}
+
+// locate returns the place of n bytes at a.
+func (m *memory) locate(a plans.Arg, n int64) (place, error) {
+	var p place
+	ok := true
+	switch a.Space {
+	case "arena":
+		p = place{buf: m.arena, bytes: m.arena.Size(), back: -1}
+	case "weight":
+		p, ok = m.weights[a.Region]
+	default:
+		p, ok = m.regions[a.Region]
+	}
+	if !ok {
+		return p, fmt.Errorf("no region %q in space %s", a.Region, a.Space)
+	}
+	if a.Offset < 0 || n > p.bytes-a.Offset {
+		return p, fmt.Errorf("%d bytes at %d of %s %q, which has %d", n, a.Offset, a.Space, a.Region, p.bytes)
+	}
+	p.at += a.Offset
+	p.bytes -= a.Offset
+	return p, nil
+}

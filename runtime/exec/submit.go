@@ -1,0 +1,272 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+)
+
+// Open is how many submissions may be open: one runs while the next is prepared.
+const Open = 2
+
+// poll is how long the host waits for the device before it looks whether the
+// caller has lost interest.
+const poll = 100 * time.Millisecond
+
+// settleTimeout bounds the wait for a submission that was given up.
+const settleTimeout = time.Minute
+
+// Launch is an entry and how often it runs in a row.
+type Launch struct {
+	Entry *plans.Entry
+	Times int
+}
+
+// replay is a submission of one launch while no other was open: what takes the same time again.
+type replay struct {
+	entry string
+	times int
+}
+
+// Ticket is an open submission.
+type Ticket driver.Fence
+
+// seat is what a submission has for its own: memory between host and device, and the copies.
+type seat struct {
+	up, back driver.Memory
+	patch    driver.Work            // copies the step block to the device
+	fetch    map[string]driver.Work // copy the step block and the ids that an entry chose back, by their region
+	stale    map[string]int64       // bytes of regions of the step block that the host has written since they were put here
+	fence    driver.Fence           // 0 while nobody has the seat
+	replay   replay                 // of no entry if it is none
+	began    time.Time
+}
+
+func (x *Executor) newSeat() (*seat, error) {
+	m := x.memory
+	s := &seat{fetch: map[string]driver.Work{}, stale: map[string]int64{}}
+	for _, r := range x.plan.Memory.Step {
+		s.stale[r.Name] = r.Bytes
+	}
+	var err error
+	if s.up, err = x.dev.Alloc(m.step.Size(), driver.Upload); err != nil {
+		return nil, err
+	}
+	if s.back, err = x.dev.Alloc(m.small, driver.Readback); err != nil {
+		return nil, err
+	}
+	clear(s.back.Bytes())
+	clear(s.up.Bytes())
+	s.patch, err = x.dev.Record(driver.Stage{Copies: []driver.Copy{{To: m.step, From: s.up, Bytes: m.step.Size()}}})
+	return s, err
+}
+
+// put brings the step block to the seat and returns the work that brings it to the device from there.
+func (s *seat) put(m *memory) driver.Work {
+	for name, n := range s.stale {
+		at := m.regions[name].at
+		copy(s.up.Bytes()[at:at+n], m.block[at:])
+	}
+	clear(s.stale)
+	return s.patch
+}
+
+// fetches is the work that reads back the step block and the ids that an entry chose.
+func (x *Executor) fetches(s *seat, e *plans.Entry) (driver.Work, error) {
+	if w := s.fetch[e.Next]; w != nil {
+		return w, nil
+	}
+	m := x.memory
+	copies := []driver.Copy{{To: s.back, From: m.step, Bytes: m.step.Size()}}
+	if e.Next != "" {
+		r := m.regions[e.Next]
+		copies = append(copies, r.to(s.back, r.back, 0, r.bytes))
+	}
+	w, err := x.dev.Record(driver.Stage{Copies: copies})
+	s.fetch[e.Next] = w
+	return w, err
+}
+
+// Submit begins to run launches one behind the other, the first of them on the step block as the host has written it. It
+// returns at once. Two submissions may be open: each must be waited for.
+func (x *Executor) Submit(ctx context.Context, launches ...Launch) (Ticket, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := x.settle(); err != nil {
+		return 0, err
+	}
+	s, alone := x.seat()
+	if s == nil {
+		return 0, fmt.Errorf("device %s: %d submissions are open, wait for one of them", x.info.Name, Open)
+	}
+	var works []driver.Work
+	if x.dirty {
+		works = append(works, s.put(x.memory))
+	}
+	for _, l := range launches {
+		work := x.entries[l.Entry.Name]
+		if work == nil {
+			return 0, fmt.Errorf("plan has no entry %q", l.Entry.Name)
+		}
+		for range l.Times {
+			works = append(works, work)
+		}
+	}
+	for _, l := range launches {
+		work, err := x.fetches(s, l.Entry)
+		if err != nil {
+			return 0, err
+		}
+		works = append(works, work)
+	}
+	s.replay, s.began = replay{}, time.Now()
+	if alone && len(launches) == 1 {
+		s.replay = replay{launches[0].Entry.Name, launches[0].Times}
+	}
+	fence, err := x.dev.Submit(works...)
+	if err != nil {
+		return 0, err
+	}
+	x.dirty, s.fence = false, fence
+	return Ticket(fence), nil
+}
+
+// seat returns one that is free, nil if there is none, and whether all are.
+func (x *Executor) seat() (free *seat, all bool) {
+	all = true
+	for _, s := range x.seats {
+		switch {
+		case s.fence != 0:
+			all = false
+		case free == nil:
+			free = s
+		}
+	}
+	return free, all
+}
+
+// Wait waits for the end of a submission, or until the caller loses interest; it is given up then. Behind it Ints tells
+// what the submission chose, until its seat is taken by another.
+func (x *Executor) Wait(ctx context.Context, t Ticket) error {
+	for _, s := range x.seats {
+		if t == 0 || s.fence != driver.Fence(t) {
+			continue
+		}
+		defer func() { s.fence = 0 }()
+		if err := x.watch(s.fence, x.took[s.replay]); err != nil {
+			return err
+		}
+		if err := x.await(ctx, s.fence); err != nil {
+			return err
+		}
+		if s.replay.entry != "" {
+			x.took[s.replay] = time.Since(s.began)
+		}
+		x.last = s
+		return nil
+	}
+	return fmt.Errorf("device %s: submission %d is not open", x.info.Name, t)
+}
+
+// watch sleeps for most of the time that a submission is expected to take, then looks
+// for its end all the time, for as long again: the end is seen some 40 us sooner than
+// by waiting for it, which counts for prompts and small models. A device that computes
+// on the host's processors would lose one to that.
+func (x *Executor) watch(f driver.Fence, expected time.Duration) error {
+	if expected == 0 || expected > poll || x.info.Host {
+		return nil
+	}
+	deadline := time.Now().Add(2 * expected)
+	err := x.dev.Wait(f, expected*9/10)
+	for errors.Is(err, driver.ErrTimeout) && time.Now().Before(deadline) {
+		err = x.dev.Wait(f, 0)
+	}
+	if errors.Is(err, driver.ErrTimeout) {
+		return nil
+	}
+	return err
+}
+
+// await waits for a submission until the caller loses interest; it is given up then.
+func (x *Executor) await(ctx context.Context, f driver.Fence) error {
+	for {
+		err := x.dev.Wait(f, poll)
+		if !errors.Is(err, driver.ErrTimeout) {
+			return err
+		}
+		if ctx.Err() != nil {
+			x.givenUp = max(x.givenUp, f)
+			return ctx.Err()
+		}
+	}
+}
+
+// settle waits for a submission that was given up: it uses its seat, which the next one may take.
+func (x *Executor) settle() error {
+	if x.givenUp == 0 {
+		return nil
+	}
+	err := x.dev.Wait(x.givenUp, settleTimeout)
+	if errors.Is(err, driver.ErrTimeout) {
+		return fmt.Errorf("device %s: submission %d was given up and has not ended %v later: %w", x.info.Name, x.givenUp, settleTimeout, err)
+	}
+	if err == nil {
+		x.givenUp = 0
+	}
+	return err
+}
+
+// finish submits works, which have no seat, and waits for their end.
+func (x *Executor) finish(ctx context.Context, works ...driver.Work) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := x.settle(); err != nil {
+		return err
+	}
+	f, err := x.dev.Submit(works...)
+	if err != nil {
+		return err
+	}
+	return x.await(ctx, f)
+}
+
+// once records stages, runs them and waits for their end.
+func (x *Executor) once(ctx context.Context, stages ...driver.Stage) error {
+	work, err := x.dev.Record(stages...)
+	if err != nil {
+		return err
+	}
+	defer work.Free()
+	return x.finish(ctx, work)
+}
+
+// flush brings the step block to the device if the host has written to it.
+func (x *Executor) flush(ctx context.Context) error {
+	if !x.dirty {
+		return x.settle()
+	}
+	work, err := x.block()
+	if err != nil {
+		return err
+	}
+	x.dirty = false
+	return x.finish(ctx, work)
+}
+
+// block is the work that brings the step block to the device.
+func (x *Executor) block() (driver.Work, error) {
+	if err := x.settle(); err != nil {
+		return nil, err
+	}
+	s, all := x.seat()
+	if !all {
+		return nil, fmt.Errorf("device %s: a submission is open, wait for it", x.info.Name)
+	}
+	return s.put(x.memory), nil
+}

@@ -1,0 +1,250 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/driver/fake"
+)
+
+// TestRun holds what is submitted for a step, and what comes back: the step block goes to the device if the host has
+// written to it, and comes back with the ids; logits come when they are asked for.
+func TestRun(t *testing.T) {
+	x, d := open(t, nil)
+	e := &x.plan.Entries[0]
+	begin(t, x, 5)
+	check(t, x.Run(t.Context(), e, 2))
+	wantInts(t, x, "out", after(5), after(after(5)))
+	wantInts(t, x, "pos", 2)
+	check(t, x.Run(t.Context(), e, 1))
+	third := after(after(after(5)))
+	wantInts(t, x, "out", after(5), after(after(5)), third)
+	wantInts(t, x, e.Next, third)
+	logits, err := x.Floats(e.Logits)
+	check(t, err)
+	if len(logits) != toyVocab || logits[3] != float32(1000*third+3) {
+		t.Errorf("%d logits, the fourth is %g", len(logits), logits[3])
+	}
+	const step, entry, fetch = "{copy 1024 upload to local}", "{embed} {thrice, seven} {head} {advance}", "{copy 1024 local to readback, copy 16 local to readback}"
+	want := []string{"1: " + step + " " + entry + " " + entry + " " + fetch, "2: " + entry + " " + fetch, "3: {copy 400 local to readback}"}
+	if log := d.Log(); !slices.Equal(log, want) {
+		t.Errorf("submitted\n%s\nwant\n%s", strings.Join(log, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestSeveralEntries: entries of one submission run one behind the other, and the ids of each come back.
+func TestSeveralEntries(t *testing.T) {
+	x, d := open(t, nil)
+	decode, prefill := &x.plan.Entries[0], &x.plan.Entries[1]
+	begin(t, x, 1)
+	ticket, err := x.Submit(t.Context(), Launch{decode, 3}, Launch{prefill, 1})
+	check(t, err)
+	check(t, x.Wait(t.Context(), ticket))
+	third := after(after(after(1)))
+	wantInts(t, x, decode.Next, third)
+	wantInts(t, x, prefill.Next, after(third))
+	if n := len(d.Log()); n != 1 {
+		t.Errorf("%d submissions, want 1", n)
+	}
+}
+
+// TestTwoOpen: the host prepares a step and submits it while the one before runs; each has its own results.
+func TestTwoOpen(t *testing.T) {
+	x, d := open(t, nil)
+	e := &x.plan.Entries[0]
+	submit := func(token int32) (Ticket, error) {
+		begin(t, x, token)
+		return x.Submit(t.Context(), Launch{e, 1})
+	}
+	d.Hold(true)
+	one, err := submit(10)
+	check(t, err)
+	two, err := submit(20)
+	check(t, err)
+	if _, err := submit(30); err == nil || !strings.Contains(err.Error(), "2 submissions are open") {
+		t.Errorf("a third: %v", err)
+	}
+	if _, err := x.Profile(t.Context(), e, 1); err == nil {
+		t.Error("a profile beside open submissions")
+	}
+	d.Hold(false)
+	check(t, x.Wait(t.Context(), one))
+	wantInts(t, x, "out", after(10))
+	three, err := submit(40)
+	check(t, err)
+	for _, w := range []struct {
+		ticket Ticket
+		token  int32
+	}{{two, 20}, {three, 40}} {
+		check(t, x.Wait(t.Context(), w.ticket))
+		wantInts(t, x, "out", after(w.token))
+		wantInts(t, x, "token", after(w.token))
+	}
+	if err := x.Wait(t.Context(), two); err == nil {
+		t.Error("a submission is waited for twice")
+	}
+}
+
+// TestStepsAhead compares any order of writes, submissions and waits with steps one by one.
+func TestStepsAhead(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		d := fake.New(kernels)
+		x, err := New(t.Context(), d, toyPlan(), nil, nil)
+		check(t, err)
+		defer x.Close()
+		type open struct {
+			ticket Ticket
+			out    []int32
+		}
+		var tickets []open
+		token, out := int32(0), []int32{} // of the device, behind all that is submitted
+		begin(t, x, token)
+		for range rapid.IntRange(1, 30).Draw(r, "actions") {
+			switch action := rapid.IntRange(0, 2).Draw(r, "action"); {
+			case action == 0:
+				token, out = rapid.Int32Range(0, 96).Draw(r, "token"), nil
+				begin(t, x, token)
+			case action == 1 && len(tickets) < Open && len(out) < 6:
+				times := rapid.IntRange(1, 2).Draw(r, "times")
+				ticket, err := x.Submit(t.Context(), Launch{&x.plan.Entries[0], times})
+				check(t, err)
+				for range times {
+					token = after(token)
+					out = append(out, token)
+				}
+				tickets = append(tickets, open{ticket, slices.Clone(out)})
+			case action == 2 && len(tickets) > 0:
+				i := rapid.IntRange(0, len(tickets)-1).Draw(r, "which")
+				check(t, x.Wait(t.Context(), tickets[i].ticket))
+				if have, err := x.Ints("out"); err != nil || !slices.Equal(have[:len(tickets[i].out)], tickets[i].out) {
+					r.Fatalf("out is %d, want %d: %v", have, tickets[i].out, err)
+				}
+				tickets = slices.Delete(tickets, i, i+1)
+			}
+		}
+	})
+}
+
+// TestGivenUp: who loses interest gets away at once; the next step waits for what was given up, but not for ever.
+func TestGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, d := open(t, nil)
+		e := &x.plan.Entries[0]
+		begin(t, x, 5)
+		d.Hold(true)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		began := time.Now()
+		if err := x.Run(ctx, e, 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 2*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if err := x.Run(ctx, e, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a step that nobody wants: %v", err)
+		}
+		begin(t, x, 6)
+		if err := x.Run(t.Context(), e, 1); !errors.Is(err, driver.ErrTimeout) || !strings.HasPrefix(err.Error(), "device fake: submission 1 was given up and has not ended 1m0s later") {
+			t.Errorf("behind a device that hangs: %v", err)
+		}
+		d.Hold(false)
+		check(t, x.Run(t.Context(), e, 1))
+		wantInts(t, x, "out", after(6))
+	})
+}
+
+// TestFaults: a device that fails in any verb ends what was asked with an error that says so. None hangs, and Close returns.
+func TestFaults(t *testing.T) {
+	broken := errors.New("broken")
+	on := func(verb string, from int, err error) func(d *fake.Device) {
+		return func(d *fake.Device) {
+			d.Fail = func(v string, before int) error {
+				if v == verb && before >= from {
+					return err
+				}
+				return nil
+			}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		fault func(d *fake.Device)
+		want  error // nil for any
+		text  string
+	}{
+		{"out of memory", func(d *fake.Device) { d.Most = 4096 }, nil, "of 4096 are used"},
+		{"small allocations", func(d *fake.Device) { d.Largest = 1 << 10 }, nil, "limited to 1024"},
+		{"first allocation", on("alloc", 0, broken), broken, "device fake: alloc"},
+		{"last allocation", on("alloc", 8, broken), broken, "device fake: alloc"},
+		{"load", on("load", 0, broken), broken, "device fake: load"},
+		{"an entry", on("record", 1, broken), broken, "entry prefill/4: device fake: record"},
+		{"a copy", on("record", 2, broken), broken, "device fake: record"},
+		{"submit", on("submit", 0, broken), broken, "device fake: submit"},
+		{"lost at submit", on("submit", 1, driver.ErrLost), driver.ErrLost, "device fake: submit"},
+		{"wait", on("wait", 0, broken), broken, "device fake: wait"},
+		{"lost at wait", on("wait", 1, driver.ErrLost), driver.ErrLost, "device fake: wait"},
+		{"lost at work", on("run", 1, broken), driver.ErrLost, "device fake: run"},
+		{"clock", on("clock", 0, broken), broken, "device fake: clock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := fake.New(kernels)
+			c.fault(d)
+			first := steps(t, d)
+			if first == nil || c.want != nil && !errors.Is(first, c.want) || !strings.Contains(first.Error(), c.text) {
+				t.Errorf("error %v, want %v with %q", first, c.want, c.text)
+			}
+			if n := d.Used(); n != 0 {
+				t.Errorf("%d bytes are left", n)
+			}
+		})
+	}
+}
+
+// steps opens a plan, runs, profiles and saves, and returns the first error. A device that is lost must stay so.
+func steps(t *testing.T, d *fake.Device) error {
+	x, err := New(t.Context(), d, toyPlan(), nil, nil)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	e := &x.plan.Entries[0]
+	for _, f := range []func() error{
+		func() error { return x.Run(t.Context(), e, 1) },
+		func() error { return x.Run(t.Context(), e, 1) },
+		func() error { _, err := x.Floats(e.Logits); return err },
+		func() error { _, err := x.Profile(t.Context(), e, 2); return err },
+	} {
+		begin(t, x, 1)
+		if err := f(); err != nil {
+			if again := x.Run(t.Context(), e, 1); errors.Is(err, driver.ErrLost) && !errors.Is(again, driver.ErrLost) {
+				t.Errorf("behind %v: %v", err, again)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// TestRefuses: what does not fit the plan is an error.
+func TestRefuses(t *testing.T) {
+	x, _ := open(t, nil)
+	for region, values := range map[string]int{"token": 5, "nothing": 1, "state": 1, "decode/1:%next": 1} {
+		if err := x.Write(region, make([]int32, values)); err == nil {
+			t.Errorf("%d values of %s are written", values, region)
+		}
+	}
+	if _, err := x.Ints("state"); err == nil {
+		t.Error("state is read as ints")
+	}
+	other := x.plan.Entries[0]
+	other.Name = "decode/3"
+	if err := x.Run(t.Context(), &other, 1); err == nil || !strings.Contains(err.Error(), `no entry "decode/3"`) {
+		t.Errorf("an entry of another plan: %v", err)
+	}
+}

@@ -1,0 +1,128 @@
+package exec
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/internal/spare"
+)
+
+// TestProfile: each dispatch is a stage, which takes a nanosecond of a fake device. The step block is as before.
+func TestProfile(t *testing.T) {
+	x, d := open(t, nil)
+	e := &x.plan.Entries[0]
+	begin(t, x, 5)
+	times, err := x.Profile(t.Context(), e, 3)
+	check(t, err)
+	if want := slices.Repeat([]time.Duration{1}, len(e.Dispatches)); !slices.Equal(times, want) {
+		t.Errorf("times %v, want %v", times, want)
+	}
+	for _, line := range d.Log() {
+		if want := ": {copy 1024 upload to local} {} {embed} {thrice} {seven} {head} {advance}"; line[1:] != want {
+			t.Errorf("submitted %q, want %q", line, want)
+		}
+	}
+	check(t, x.Run(t.Context(), e, 1))
+	wantInts(t, x, "out", after(5))
+}
+
+// TestInspector runs an entry dispatch by dispatch, and reads and writes any place, in parts.
+func TestInspector(t *testing.T) {
+	x, _ := open(t, nil)
+	s, err := x.Inspect()
+	check(t, err)
+	e := &x.plan.Entries[0]
+	begin(t, x, 5)
+	for i := range e.Dispatches {
+		check(t, s.Dispatch(t.Context(), e, i))
+	}
+	next := make([]byte, 4)
+	check(t, s.Read(t.Context(), plans.Arg{Space: "io", Region: e.Next}, next))
+	if have := int32(get(next)); have != after(5) {
+		t.Errorf("chosen %d, want %d", have, after(5))
+	}
+	if err := s.Dispatch(t.Context(), e, len(e.Dispatches)); err == nil {
+		t.Error("a dispatch behind the last")
+	}
+	if err := s.Read(t.Context(), plans.Arg{Space: "io", Region: e.Next, Offset: 14}, next); err == nil {
+		t.Error("bytes behind a region are read")
+	}
+	big, err := s.dev.Alloc(inspectBytes+10, driver.Local)
+	check(t, err)
+	x.memory.regions["big"] = place{buf: big, bytes: big.Size()}
+	want, have := bytes.Repeat([]byte("0123456789abc"), int(big.Size())/13), make([]byte, big.Size()/13*13)
+	check(t, s.Overwrite(t.Context(), plans.Arg{Space: "kv", Region: "big"}, want))
+	check(t, s.Read(t.Context(), plans.Arg{Space: "kv", Region: "big"}, have))
+	if !bytes.Equal(have, want) {
+		t.Error("what was written is not what is read")
+	}
+}
+
+// TestStateMemory: states that come and go, as turns of conversations do, take the memory of those before, and hold what was
+// saved.
+func TestStateMemory(t *testing.T) {
+	x, _ := open(t, nil)
+	const slots, size = 2, stateBytes
+	s, err := x.Inspect()
+	check(t, err)
+	at := func(slot int64) plans.Arg { return plans.Arg{Space: "state", Region: "state", Offset: slot * size} }
+	save := func(slot, n int64) *spare.State[driver.Memory] {
+		t.Helper()
+		s, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: slot * size, Bytes: n - 64}, {Region: "state", Offset: slot*size + n - 64, Bytes: 64}})
+		check(t, err)
+		return s.(*spare.State[driver.Memory])
+	}
+	fill := func(b byte) {
+		t.Helper()
+		check(t, s.Overwrite(t.Context(), at(0), bytes.Repeat([]byte{b}, slots*size)))
+	}
+	holds := func(state *spare.State[driver.Memory], slot int64, want byte) {
+		t.Helper()
+		fill(0)
+		check(t, x.RestoreState(t.Context(), state))
+		have := make([]byte, state.Bytes())
+		check(t, s.Read(t.Context(), at(slot), have))
+		if !bytes.Equal(have, bytes.Repeat([]byte{want}, len(have))) {
+			t.Errorf("restored something else than %d", want)
+		}
+	}
+	fill(1)
+	first, other := save(0, size), save(1, size-64)
+	seen := map[driver.Memory]bool{first.Memory: true, other.Memory: true}
+	if len(seen) != slots {
+		t.Fatal("two states share their memory")
+	}
+	holds(other, 1, 1)
+	other.Free()
+	for turn := byte(2); turn < 6; turn++ {
+		fill(turn)
+		first.Free()
+		next := save(0, size)
+		if !seen[next.Memory] {
+			t.Errorf("turn %d takes new memory", turn)
+		}
+		holds(next, 0, turn)
+		first = next
+	}
+	// A third is more than there are slots, and one that is too small is of no use.
+	a, b := save(0, size), save(1, size)
+	for _, s := range []*spare.State[driver.Memory]{first, a, b} {
+		s.Free()
+		s.Free()
+	}
+	if x.spare.Kept() != slots {
+		t.Errorf("%d are kept, want %d", x.spare.Kept(), slots)
+	}
+	large := save(0, 2*size)
+	if x.spare.Kept() != 0 || large.Bytes() != 2*size {
+		t.Errorf("%d are kept that are too small", x.spare.Kept())
+	}
+	large.Free()
+	if _, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: 2*size - 4, Bytes: 8}}); err == nil {
+		t.Error("a state beyond its region is saved")
+	}
+}
