@@ -150,7 +150,9 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("a step that nobody wants: %v", err)
 		}
 		begin(t, x, 6)
-		if err := x.Run(t.Context(), e, 1); !errors.Is(err, driver.ErrTimeout) || !strings.HasPrefix(err.Error(), "device fake: submission 1 was given up and has not ended 1m0s later") {
+		patient, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		if err := x.Run(patient, e, 1); !errors.Is(err, driver.ErrTimeout) || !strings.HasPrefix(err.Error(), "device fake: submission 1 was given up and has not ended 1m0s later") {
 			t.Errorf("behind a device that hangs: %v", err)
 		}
 		d.Hold(false)
