@@ -75,6 +75,22 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// TestRegexTools: the text of a custom tool is held to a regular expression, or the request is refused with what of it is not supported.
+func TestRegexTools(t *testing.T) {
+	x := newFixture(t, nil)
+	body := `{"input": "Hello", "tool_choice": "required", "tools": [{"type": "custom", "name": "code", "format": {"type": "grammar", "syntax": "regex", "definition": %q}}]}`
+	header, status, b := x.head("/v1/responses", fmt.Sprintf(body, "[0-9]{3}-[a-c]+|x"))
+	if status != 200 || header.Get("X-Zincrun-Left-Out") != "" {
+		t.Errorf("%d, left out %q: %s", status, header.Get("X-Zincrun-Left-Out"), b)
+	}
+	if f := x.fake.last().Format; f == nil {
+		t.Error("the answer is held to nothing")
+	}
+	if _, status, b := x.head("/v1/responses", fmt.Sprintf(body, "(?<=a)b")); status != 400 || get(t, b, "error", "code") != "unsupported_schema" || !strings.Contains(b, "code: schema: /properties/input: pattern: look-behind") {
+		t.Errorf("%d %s", status, b)
+	}
+}
+
 // TestOwnTools: tools of Anthropic's API that clients run are functions with the schemas that their documentation gives.
 func TestOwnTools(t *testing.T) {
 	x := newFixture(t, nil)

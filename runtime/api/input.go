@@ -363,7 +363,9 @@ func (t *responseTool) add(s *toolset, space, about, at string) error {
 		s.function(name, description, t.Parameters)
 	}
 	last := &s.tools[len(s.tools)-1]
-	last.strict = t.Type == "function" && t.Strict != nil && *t.Strict
+	if t.Type == "function" {
+		last.strict = t.Strict != nil && *t.Strict
+	}
 	last.space, last.own = space, t.Name
 	return nil
 }

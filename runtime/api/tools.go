@@ -42,14 +42,20 @@ type customFormat struct {
 }
 
 // custom adds a tool that takes a text, as a function with a string. The model is told of the grammar of the
-// text, which is not enforced: that is left out by name.
+// text. The text is held to a regular expression; a grammar of Lark is left out by name.
 func (s *toolset) custom(name, description string, f customFormat) {
+	text := `{"type": "string"}`
 	if f.Definition != "" {
 		description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe text in %q follows this grammar (%s):\n%s", description, textParam, f.Syntax, f.Definition))
-		s.leave("grammar of " + name)
+		if f.Syntax == "regex" {
+			text = `{"type": "string", "pattern": ` + quote("^(?:"+f.Definition+")$") + "}"
+		} else {
+			s.leave("grammar of " + name)
+		}
 	}
-	s.function(name, description, json.RawMessage(`{"type": "object", "properties": {"`+textParam+`": {"type": "string"}}, "required": ["`+textParam+`"]}`))
-	s.tools[len(s.tools)-1].custom = true
+	s.function(name, description, json.RawMessage(objectOf(textParam, `"`+textParam+`": `+text)))
+	last := &s.tools[len(s.tools)-1]
+	last.custom, last.strict = true, f.Syntax == "regex"
 }
 
 // leave says that something of the request was left out.
