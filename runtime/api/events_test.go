@@ -65,3 +65,18 @@ func TestModelEvents(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestAnthropicModels: a client of Anthropic's API gets the list in its form.
+func TestAnthropicModels(t *testing.T) {
+	x := newFixture(t, nil)
+	_, b := x.do("GET", "/v1/models", "", "anthropic-version", "2023-06-01")
+	if get(t, b, "data", 0, "type") != "model" || get(t, b, "data", 0, "created_at") != "2023-11-14T22:13:20Z" || get(t, b, "first_id") != "gopher" || get(t, b, "has_more") != false {
+		t.Error(b)
+	}
+	if _, b = x.do("GET", "/v1/models/gopher", "", "anthropic-version", "2023-06-01"); get(t, b, "display_name") != "gopher" {
+		t.Error(b)
+	}
+	if _, b = x.do("GET", "/v1/models/gopher", ""); get(t, b, "object") != "model" {
+		t.Error(b)
+	}
+}

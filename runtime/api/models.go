@@ -2,6 +2,7 @@ package api
 
 import (
 	"strings"
+	"time"
 )
 
 // modelJSON is a row of GET /v1/models.
@@ -56,7 +57,37 @@ func (s *Server) models() []modelJSON {
 	return all
 }
 
+// anthropicModel is a row of the list in Anthropic's form.
+type anthropicModel struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Display string `json:"display_name"`
+	Created string `json:"created_at"`
+}
+
+func anthropicModelOf(m modelJSON) anthropicModel {
+	return anthropicModel{"model", m.ID, m.ID, time.Unix(m.Created, 0).UTC().Format(time.RFC3339)}
+}
+
+// anthropic says whether the client speaks Anthropic's API, where a path is of several.
+func (c *call) anthropic() bool { return c.r.Header.Get("anthropic-version") != "" }
+
 func handleModels(c *call) error {
+	if c.anthropic() {
+		list := struct {
+			Data  []anthropicModel `json:"data"`
+			First *string          `json:"first_id"`
+			Last  *string          `json:"last_id"`
+			More  bool             `json:"has_more"`
+		}{Data: []anthropicModel{}}
+		for _, m := range c.s.models() {
+			list.Data = append(list.Data, anthropicModelOf(m))
+		}
+		if n := len(list.Data); n > 0 {
+			list.First, list.Last = &list.Data[0].ID, &list.Data[n-1].ID
+		}
+		return c.reply(list)
+	}
 	return c.reply(struct {
 		Object string      `json:"object"`
 		Data   []modelJSON `json:"data"`
@@ -66,6 +97,9 @@ func handleModels(c *call) error {
 func handleModel(c *call) error {
 	id := strings.TrimSuffix(c.r.PathValue("id"), "/")
 	for _, m := range c.s.models() {
+		if m.ID == id && c.anthropic() {
+			return c.reply(anthropicModelOf(m))
+		}
 		if m.ID == id {
 			return c.reply(m)
 		}
