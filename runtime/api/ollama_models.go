@@ -52,14 +52,29 @@ func detailsOf(h plans.Model, quantization string) ollamaDetails {
 	return d
 }
 
-// row is what is known of a model without opening its file.
+// row is what is known of a model without loading it.
 func (s *Server) row(served *Served, m *Model) ollamaModel {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", served.Path, served.Bytes, served.Made.UnixNano()))
 	r := ollamaModel{Name: served.Names[0], Model: served.Names[0], Modified: served.Made.UTC().Format(time.RFC3339Nano), Size: served.Bytes, Digest: hex.EncodeToString(sum[:]), Details: detailsOf(plans.Model{}, "")}
-	if m != nil {
-		r.Details = detailsOf(m.Header.Model, "")
+	d := served.summary()
+	if r.Details = detailsOf(d.model, d.quantization); m != nil {
+		r.Details = detailsOf(m.Header.Model, d.quantization)
 	}
 	return r
+}
+
+// summary is what the file of a model says of its size and types, read once; nothing if it cannot be read.
+func (s *Served) summary() *described {
+	s.reading.Do(func() {
+		s.read = &described{}
+		if s.Broken != "" {
+			return
+		}
+		if d, err := describe(s.Path); err == nil {
+			s.read = &described{model: d.model, ctx: d.ctx, quantization: d.quantization}
+		}
+	})
+	return s.read
 }
 
 func (s *Server) loadedModels() map[*Served]*Model {
@@ -185,7 +200,7 @@ func handleOllamaShow(c *call) error {
 			return &Error{Kind: invalid, Message: err.Error()}
 		}
 	} else {
-		d.model, d.ctx = m.Header.Model, m.Header.Ctx
+		d.model, d.ctx, d.quantization = m.Header.Model, m.Header.Ctx, served.summary().quantization
 		_, d.vectors = m.Engine.(Embedder)
 		d.ranks = m.Rank != ""
 	}

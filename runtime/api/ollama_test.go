@@ -164,6 +164,10 @@ func TestOllamaModels(t *testing.T) {
 	if get(t, b, "models", 0, "name") != "gopher" || get(t, b, "models", 0, "details", "format") != "gguf" || len(get(t, b, "models", 0, "digest").(string)) != 64 {
 		t.Error(b)
 	}
+	file := &Served{Names: []string{"file"}, Path: "../../testdata/models/gopher-chat-q4_k_m.gguf"}
+	if d := x.server.row(file, nil).Details; d.Family != "qwen3" || d.Parameters != "20M" || d.Quantization != "Q4_K" {
+		t.Errorf("%+v", d)
+	}
 	_, b = x.do("GET", "/api/ps", "")
 	if get(t, b, "models", 0, "model") != "gopher" || get(t, b, "models", 0, "context_length") != 2048.0 {
 		t.Error(b)

@@ -21,6 +21,9 @@ type Served struct {
 	Open  func(ctx context.Context) (*Model, error)
 	// Broken says why the model cannot be loaded; "": it may be.
 	Broken string
+
+	reading sync.Once
+	read    *described // what its file says
 }
 
 // A pool keeps models loaded while they are used, as many as memory holds: the one that
