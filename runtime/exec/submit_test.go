@@ -72,7 +72,9 @@ func TestTwoOpen(t *testing.T) {
 	if _, err := submit(30); err == nil || !strings.Contains(err.Error(), "2 submissions are open") {
 		t.Errorf("a third: %v", err)
 	}
-	if _, err := x.Profile(t.Context(), e, 1); err == nil {
+	short, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if _, err := x.Profile(short, e, 1); err == nil || short.Err() != nil {
 		t.Error("a profile beside open submissions")
 	}
 	d.Hold(false)
