@@ -28,7 +28,7 @@ var layers = []struct {
 	{"ir/oracle", []string{"ir", "ir/gguf", "internal/mapped"}},
 	{"spirv", []string{"ir"}},
 	{"passes", []string{"ir"}},
-	{"plans", []string{"ir", "internal/mapped", "internal/outfile", "internal/private", "internal/printable", "internal/table"}},
+	{"plans", []string{"ir", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor", "internal/table"}},
 	// What reads the code in a plan; plans itself takes modules as they are.
 	{"plans/modules", []string{"plans/object", "plans", "spirv"}},
 	{"plans/audit", []string{"plans", "plans/modules"}},
