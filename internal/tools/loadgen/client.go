@@ -55,7 +55,8 @@ type ask struct {
 	answer  int // tokens
 	sampler sampler
 	seed    uint32
-	ids     bool // the ids of the answer's tokens are wanted
+	schema  json.RawMessage // of the answer; nil: any text
+	ids     bool            // the ids of the answer's tokens are wanted
 }
 
 // sampler says how tokens are drawn.
@@ -78,13 +79,14 @@ func (a ask) body(model string) []byte {
 		Max       int     `json:"max_tokens"`
 		IgnoreEOS bool    `json:"ignore_eos"`
 		sampler
-		Seed    uint32  `json:"seed"`
-		Stream  bool    `json:"stream"`
-		Options options `json:"stream_options"`
+		Seed    uint32          `json:"seed"`
+		Schema  json.RawMessage `json:"json_schema,omitempty"`
+		Stream  bool            `json:"stream"`
+		Options options         `json:"stream_options"`
 		// zincrun tells the ids of tokens with return_tokens, llama-server with logprobs.
 		ReturnTokens bool `json:"return_tokens,omitempty"`
 		Logprobs     int  `json:"logprobs,omitempty"`
-	}{Model: model, Prompt: a.prompt, Max: a.answer, IgnoreEOS: true, sampler: a.sampler, Seed: a.seed, Stream: true, Options: options{true}}
+	}{Model: model, Prompt: a.prompt, Max: a.answer, IgnoreEOS: true, sampler: a.sampler, Seed: a.seed, Schema: a.schema, Stream: true, Options: options{true}}
 	if a.ids {
 		q.ReturnTokens, q.Logprobs = true, 1
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,13 +26,21 @@ var cases = []struct {
 	about string
 }{
 	{"1", load{users: 1, requests: 4}, "a user alone, greedy, as all that do not say otherwise"},
+	{"1-schema", load{users: 1, requests: 4, schema: people}, "the same with answers held to a JSON schema, of a list of people"},
 	{"4", load{users: 4, requests: 16}, "4 users"},
 	{"8", load{users: 8, requests: 32}, "8 users"},
+	{"8-schema", load{users: 8, requests: 32, schema: people}, "8 users and the schema"},
 	{"8-sampled", load{users: 8, requests: 32, sampler: drawn(40)}, "8 users, temperature 0.7, top_k 40, top_p 0.95"},
 	{"8-top-p", load{users: 8, requests: 32, sampler: drawn(0)}, "the same without top_k: random weights leave most of a vocabulary to top_p"},
 	{"arrivals", load{users: 1, rate: 6, requests: 48}, "6 requests a second at random times: prompts come while others are answered"},
 	{"turn-2", load{users: 1, requests: 4, prompt: 16, answer: 16, behind: 4000}, "second turns of 16 tokens behind 4,000 and 16"},
 }
+
+// people is a schema of which answers do not come to an end.
+var people = json.RawMessage(`{"type": "array", "minItems": 10000, "items": {"type": "object", "properties": {
+	"name": {"type": "string", "minLength": 1, "maxLength": 24}, "age": {"type": "integer", "minimum": 0, "maximum": 130},
+	"role": {"type": "string", "enum": ["admin", "author", "reader"]}, "active": {"type": "boolean"}},
+	"required": ["name", "age", "role", "active"], "additionalProperties": false}}`)
 
 // drawn is a sampler that leaves no stage to a server's defaults.
 func drawn(topK int) sampler {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type load struct {
 	// is not measured; the second continues it with the answer and a prompt.
 	behind  int
 	sampler sampler
+	schema  json.RawMessage // of the answers; nil: any text
 	seed    uint64
 }
 
@@ -126,7 +128,7 @@ func (l load) arrivals() []time.Duration {
 
 // request asks request number i; first is the first turn of a conversation.
 func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first *trace, t trace) {
-	a := ask{answer: l.answer, sampler: l.sampler, seed: uint32(l.seed) + uint32(i)}
+	a := ask{answer: l.answer, sampler: l.sampler, schema: l.schema, seed: uint32(l.seed) + uint32(i)}
 	if l.behind == 0 {
 		a.prompt = p.of(i, l.prompt)
 		return nil, c.generate(ctx, a)

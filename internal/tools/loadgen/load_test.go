@@ -377,3 +377,22 @@ func TestPercentile(t *testing.T) {
 		}
 	})
 }
+
+// TestSchema holds that a case with a schema asks for answers of it, and that others do not.
+func TestSchema(t *testing.T) {
+	if body := string(ask{schema: people}.body("")); !strings.Contains(body, `"json_schema":{"type":"array"`) {
+		t.Error(body)
+	}
+	if body := string(ask{}.body("")); strings.Contains(body, "schema") {
+		t.Error(body)
+	}
+	n := 0
+	for _, c := range cases {
+		if c.load.schema != nil {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d cases have a schema", n)
+	}
+}

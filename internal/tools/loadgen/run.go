@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -30,7 +32,7 @@ the second turn, and "cached" says how much of its prompt the server still had, 
 Seconds and rates count both turns. The first requests, one a user, are not measured.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		l := &load{}
-		var model string
+		var model, schema string
 		var remote, asJSON bool
 		var topP, minP float64
 		var topK int
@@ -46,6 +48,7 @@ Seconds and rates count both turns. The first requests, one a user, are not meas
 		f.IntVar(&topK, "top-k", 0, "top_k; default: the server's")
 		f.Float64Var(&minP, "min-p", 0, "min_p; default: the server's")
 		f.Uint64Var(&l.seed, "seed", 1, "seed of prompts, arrivals and answers")
+		f.StringVar(&schema, "schema", "", "file of a JSON schema that answers are held to; they must be as long as --answer says")
 		f.StringVar(&model, "model", "", "name of the model, where the server has several")
 		f.BoolVar(&remote, "remote", false, "the server may be another computer")
 		f.BoolVar(&asJSON, "json", false, "print JSON")
@@ -63,6 +66,14 @@ Seconds and rates count both turns. The first requests, one a user, are not meas
 			}
 			if err := l.validate(); err != nil {
 				return err
+			}
+			if schema != "" {
+				if l.schema, err = os.ReadFile(schema); err != nil {
+					return err
+				}
+				if !json.Valid(l.schema) {
+					return fmt.Errorf("%s: no JSON", schema)
+				}
 			}
 			c, err := newClient(base, model, remote)
 			if err != nil {
@@ -118,7 +129,7 @@ func (l load) measure(ctx context.Context, c *client) (*measures, error) {
 	if err != nil {
 		return nil, err
 	}
-	warm := load{users: l.users, requests: l.users, limit: l.limit, prompt: l.prompt, answer: min(l.answer, firstAnswer), sampler: l.sampler, seed: ^l.seed}
+	warm := load{users: l.users, requests: l.users, limit: l.limit, prompt: l.prompt, answer: min(l.answer, firstAnswer), sampler: l.sampler, schema: l.schema, seed: ^l.seed}
 	r, err := warm.run(ctx, c, &prompts{p.ids, warm.seed}, func() {})
 	if err != nil {
 		return nil, err
