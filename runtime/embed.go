@@ -20,6 +20,14 @@ var ErrVectors = errors.New("the model makes vectors of texts, it predicts no to
 // ErrRanks says that the plan's model ranks texts.
 var ErrRanks = errors.New("the model ranks texts: /v1/rerank of zincrun serve asks it")
 
+// NoTokens says what a model does that predicts no tokens.
+func NoTokens(plan *plans.Plan) error {
+	if Ranks(plan) {
+		return ErrRanks
+	}
+	return ErrVectors
+}
+
 // Embeds reports whether the plan's model makes vectors of texts, and predicts no tokens.
 func Embeds(plan *plans.Plan) bool {
 	return slices.ContainsFunc(plan.Entries, func(e plans.Entry) bool { return e.Kind == "embed" })

@@ -276,7 +276,7 @@ func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 // lacks says that the plan has no such entry.
 func (s *Session) lacks(what string) error {
 	if Embeds(s.plan) {
-		return ErrVectors
+		return NoTokens(s.plan)
 	}
 	return fmt.Errorf("plan has no entry %s", what)
 }

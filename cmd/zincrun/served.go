@@ -46,9 +46,7 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
 	}
 	if runtime.Embeds(o.Plan) {
-		if m.NoChat = runtime.ErrVectors.Error(); runtime.Ranks(o.Plan) {
-			m.NoChat, m.Rank = runtime.ErrRanks.Error(), o.Plan.Vocab.RankTemplate
-		}
+		m.NoChat, m.Rank = runtime.NoTokens(o.Plan).Error(), o.Plan.Vocab.RankTemplate
 		v, err := engine.NewVectors(o.Plan, o.Exec)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

@@ -8,13 +8,14 @@ import (
 
 // withRanks is a fixture whose second model, "ranks", gives documents with more tokens a higher score.
 func withRanks(t *testing.T) (*fixture, *fakeVectors) {
-	x, fake := withVectors(t)
+	x, _ := withVectors(t)
+	fake := &fakeVectors{fakeEngine: x.fake}
 	x.server.pool.served = append(x.server.pool.served, &Served{Names: []string{"ranks"}, Path: "ranks.bin", Open: func(context.Context) (*Model, error) {
 		m, err := x.model()
 		if err == nil {
 			m.Rank = "<|im_start|>user\n{query}\n{document}, {query}<|im_end|>\n"
 			m.Header.Ctx = 60
-			fake.fakeEngine, m.Engine = x.fake, shortest{fake}
+			m.Engine = shortest{fake}
 		}
 		return m, err
 	}})

@@ -93,7 +93,7 @@ type scored = sample.Scored
 // New starts an engine. The executor is its own until Close, which leaves it open.
 func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options) (*Engine, error) {
 	if runtime.Embeds(plan) {
-		return nil, runtime.ErrVectors
+		return nil, runtime.NoTokens(plan)
 	}
 	if o.ITL == 0 {
 		o.ITL = 50 * time.Millisecond

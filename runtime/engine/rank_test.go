@@ -82,6 +82,9 @@ func TestRanks(t *testing.T) {
 	if err := json.Unmarshal(raw, &golden); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := engine.New(m.plan, m.exec, m.tok, engine.Options{}); err != runtime.ErrRanks {
+		t.Errorf("it predicts tokens: %v", err)
+	}
 	v, err := engine.NewVectors(m.plan, m.exec)
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,8 @@ func (v *Vectors) leave(err error) {
 // Generate refuses.
 func (v *Vectors) Generate(context.Context, Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		yield(Event{Done: &Done{Reason: Failed, Err: runtime.ErrVectors}}, runtime.ErrVectors)
+		err := runtime.NoTokens(v.plan)
+		yield(Event{Done: &Done{Reason: Failed, Err: err}}, err)
 	}
 }
 
