@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/machine"
 )
@@ -55,16 +56,9 @@ var makers = map[Kind]func(b *builder, s *Source) (machine.Item, error){
 	},
 }
 
-// Make returns the grammar of a source. Those that were made last are kept. The error is that of the kind's function.
-func Make(s Source) (*Grammar, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	e := made.entry(sha256.Sum256(text))
-	e.once.Do(func() { e.grammar, e.err = s.make() })
-	return e.grammar, e.err
-}
+// Make returns the grammar of a source. Those that were made last are kept, until their states are too many. The error is that
+// of the kind's function.
+func Make(s Source) (*Grammar, error) { return made.get(s) }
 
 func (s *Source) make() (*Grammar, error) {
 	return build(func(b *builder) (machine.Item, error) {
@@ -100,13 +94,17 @@ func (s *Source) make() (*Grammar, error) {
 	})
 }
 
-// keptGrammars is how many grammars are kept.
-const keptGrammars = 64
+// What a cache keeps.
+const (
+	keptGrammars = 64
+	keptStates   = 1 << 17 // of all of them, of a kilobyte or two each
+)
 
 // made are the grammars that were made last.
-var made cache
+var made = cache{states: keptStates}
 
 type cache struct {
+	states  int64 // at most
 	mu      sync.Mutex
 	entries map[[32]byte]*list.Element
 	order   list.List // the one that was asked for last in front
@@ -115,8 +113,22 @@ type cache struct {
 type entry struct {
 	key     [32]byte
 	once    sync.Once
-	grammar *Grammar
+	grammar atomic.Pointer[Grammar]
 	err     error
+}
+
+func (c *cache) get(s Source) (*Grammar, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	e := c.entry(sha256.Sum256(text))
+	e.once.Do(func() {
+		g, err := s.make()
+		e.grammar.Store(g)
+		e.err = err
+	})
+	return e.grammar.Load(), e.err
 }
 
 func (c *cache) entry(key [32]byte) *entry {
@@ -125,15 +137,34 @@ func (c *cache) entry(key [32]byte) *entry {
 	if c.entries == nil {
 		c.entries = map[[32]byte]*list.Element{}
 	}
+	c.shrink()
 	if e := c.entries[key]; e != nil {
 		c.order.MoveToFront(e)
 		return e.Value.(*entry)
 	}
 	e := &entry{key: key}
 	c.entries[key] = c.order.PushFront(e)
-	if last := c.order.Back(); c.order.Len() > keptGrammars {
-		delete(c.entries, last.Value.(*entry).key)
-		c.order.Remove(last)
+	if c.order.Len() > keptGrammars {
+		c.drop(c.order.Back())
 	}
 	return e
+}
+
+// shrink drops grammars whose states, with those of what was asked for later, are too many. Answers that have begun keep theirs.
+func (c *cache) shrink() {
+	total := int64(0)
+	for e := c.order.Front(); e != nil; {
+		next := e.Next()
+		if g := e.Value.(*entry).grammar.Load(); g != nil {
+			if total += g.machine.Built(); total > c.states {
+				c.drop(e)
+			}
+		}
+		e = next
+	}
+}
+
+func (c *cache) drop(e *list.Element) {
+	delete(c.entries, e.Value.(*entry).key)
+	c.order.Remove(e)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
@@ -110,6 +111,7 @@ func (m *Machine) single(p place) *State {
 	s := m.singles[p]
 	if s == nil {
 		m.pool.Spend(1)
+		m.built.Add(1)
 		s = &State{places: []place{p}, forced: unknown}
 		m.singles[p] = s
 	}
@@ -127,7 +129,11 @@ type Machine struct {
 	made    int32            // cells
 	key     []byte
 	begin   *State
+	built   atomic.Int64
 }
+
+// Built is how many states were made. Any goroutine may ask.
+func (m *Machine) Built() int64 { return m.built.Load() }
 
 type cellKey struct {
 	item  Item
@@ -367,6 +373,7 @@ func (w *work) state() *State {
 		return s
 	}
 	m.pool.Spend(1)
+	m.built.Add(1)
 	s := &State{places: slices.Clip(w.places), final: w.final, forced: unknown}
 	m.states[string(k)] = s
 	return s
