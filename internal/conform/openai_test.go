@@ -263,7 +263,7 @@ func TestOpenAIErrors(t *testing.T) {
 		t.Errorf("validated %v", c.seen)
 	}
 	models, err := client.Models.List(t.Context())
-	if err != nil || len(models.Data) != 1 || models.Data[0].ID != model {
+	if err != nil || len(models.Data) != 2 || models.Data[0].ID != model || models.Data[1].ID != vectorModel {
 		t.Errorf("%v %v", models, err)
 	}
 	if m, err := client.Models.Get(t.Context(), model); err != nil || m.OwnedBy != "zincc" {
