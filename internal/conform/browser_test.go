@@ -36,6 +36,12 @@ func browser() string {
 // newTab opens the page, width pixels wide; dark or light.
 func newTab(t *testing.T, width int64, dark bool) *tab {
 	t.Helper()
+	return newTabAt(t, server, width, dark)
+}
+
+// newTabAt opens the page of a server.
+func newTabAt(t *testing.T, server string, width int64, dark bool) *tab {
+	t.Helper()
 	path := browser()
 	if path == "" {
 		t.Fatal("no Chromium is installed")

@@ -48,8 +48,11 @@ func run(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("go build: %w: %s", err, out)
 	}
-	plan := filepath.Join(dir, "gopher-chat.bin")
-	compile := exec.Command(filepath.Join(dir, "zincc"), "compile", root+"/testdata/models/gopher-chat-q4_k_m.gguf", "--target", "host", "--slots", "4", "-o", plan)
+	plan, target, device := filepath.Join(dir, "gopher-chat.bin"), "host", "host" // slow enough to be interrupted
+	if *update {
+		target, device = "native", "auto" // as people see it
+	}
+	compile := exec.Command(filepath.Join(dir, "zincc"), "compile", root+"/testdata/models/gopher-chat-q4_k_m.gguf", "--target", target, "--slots", "4", "-o", plan)
 	if out, err := compile.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("zincc compile: %w: %s", err, out)
 	}
@@ -58,7 +61,7 @@ func run(m *testing.M) (int, error) {
 	if err := writeVectorModel(vectors); err != nil {
 		return 0, err
 	}
-	stop, err := serve(zincrun, plan, vectors)
+	stop, err := serve(zincrun, device, plan, vectors)
 	if err != nil {
 		return 0, err
 	}
@@ -67,8 +70,8 @@ func run(m *testing.M) (int, error) {
 }
 
 // serve starts the server and returns what ends it: it must drain and exit with 0.
-func serve(program string, models ...string) (stop func() error, err error) {
-	cmd := exec.Command(program, append([]string{"serve", "--port", "0", "--device", "host"}, models...)...)
+func serve(program, device string, models ...string) (stop func() error, err error) {
+	cmd := exec.Command(program, append([]string{"serve", "--port", "0", "--device", device}, models...)...)
 	lines, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err

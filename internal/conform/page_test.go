@@ -1,12 +1,19 @@
 package conform
 
 import (
+	"context"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/zincc-dev/zincc/internal/hosted"
+	"github.com/zincc-dev/zincc/internal/progress"
+	"github.com/zincc-dev/zincc/runtime/api"
+	"github.com/zincc-dev/zincc/runtime/ui"
 )
 
 func TestPage(t *testing.T) {
@@ -225,6 +232,49 @@ func TestPageMath(t *testing.T) {
 	x.is(`[...document.querySelectorAll(".md code")].slice(0, 2).map(c => c.textContent).join(" | ")`, `$x$ | $\unknown{x}$`)
 	x.is(`document.querySelector(".md p").textContent.startsWith("It costs $5 and $6. Then")`, "true")
 	x.clean()
+}
+
+// TestPageWaits asks for an answer while the model is compiled and loaded: the page says so, and how far it is, and shows the answer then.
+func TestPageWaits(t *testing.T) {
+	for _, width := range sizes {
+		go1, go2 := make(chan struct{}), make(chan struct{})
+		served := hosted.Scripted(t, "scripted", 4096, 1, func(string) string { return "It is there." })
+		open := served.Open
+		served.Open = func(ctx context.Context) (*api.Model, error) {
+			task := progress.From(ctx).Begin("compiling")
+			task.At(progress.Report{Part: "building kernels", Done: 45, Total: 100})
+			<-go1
+			task.Done()
+			progress.From(ctx).Begin("loading").At(progress.Report{Done: 3, Total: 4})
+			<-go2
+			return open(ctx)
+		}
+		s := api.New(api.Options{Served: []*api.Served{served}, Loopback: true, UI: ui.Handler()})
+		web := httptest.NewServer(s)
+		x := newTabAt(t, web.URL, width, width == sizes[0])
+		x.do(chromedp.SendKeys("#input", "Are you there?"), chromedp.SendKeys("#input", kb.Enter))
+		shown := func(want string) {
+			t.Helper()
+			x.until(`(document.querySelector(".msg.assistant .state") || {}).innerText.includes(` + quoted(want) + `)`)
+		}
+		shown("compiling, 45 %, building kernels")
+		x.is(`document.querySelector(".wait").getAttribute("aria-label")`, "The model is not loaded yet: compiling, 45 %, building kernels")
+		x.key("e", kb.ModifierAlt)
+		x.until(`document.querySelector("#engine").innerText.includes("compiling, 45 %")`)
+		x.key(kb.Escape)
+		close(go1)
+		shown("loading, 75 %")
+		close(go2)
+		x.until(`!busy && path().length === 2`)
+		x.is(`path()[1].text`, "It is there.")
+		x.is(`document.querySelector(".msg.assistant .state").innerText`, "")
+		x.clean()
+		web.CloseClientConnections()
+		web.Close()
+		if err := s.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestPageAccess asks axe about the page with a conversation, both panels and a notice, in both themes; it needs npm ci in node.
