@@ -140,6 +140,9 @@ func (m *Machine) RunGroupWith(f *ir.Func, g *ir.Group, then func(op *ir.Op) err
 	return fmt.Errorf("func %q: group %q is not of this program", f.Name, g.Name)
 }
 
+// Again evaluates an op that has just been evaluated, on what its operands hold now.
+func (m *Machine) Again(f *ir.Func, op *ir.Op) error { return m.eval(f, op) }
+
 func (m *Machine) runGroup(f *ir.Func, g *ir.Group, i int, then func(op *ir.Op) error) error {
 	for _, op := range g.Ops {
 		if err := m.eval(f, op); err != nil {

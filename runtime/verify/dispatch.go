@@ -35,7 +35,8 @@ type dispatch struct {
 	guards []guarded
 	worst  float64 // error over tolerance
 
-	products map[*ir.Value][]float32 // of a product of what the group makes: see noteProduct
+	products map[*ir.Value][]float32 // of a product of what the group makes: see noteProduct and noteScores
+	nudged   map[*ir.Value][]float32 // see noteScores
 }
 
 // cache is a written cache as it was before the dispatch, with the rows that it
@@ -80,6 +81,9 @@ func (d *dispatch) runBoth(ctx context.Context) error {
 	}
 	return d.machine.RunGroupWith(d.fn, d.group, func(op *ir.Op) error {
 		d.noteProduct(op)
+		if err := d.noteScores(op); err != nil {
+			return err
+		}
 		for i := range d.caches {
 			if op.Kind.Name == "kvwrite" && op.Args[3] == d.caches[i].value {
 				return d.compareCache(ctx, &d.caches[i])

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen"
@@ -55,6 +56,12 @@ const (
 // writeModel writes the model: q8_0 and, in the FFN's second half, f16.
 func writeModel(t *testing.T) string {
 	t.Helper()
+	return writeModelOf(t, 1)
+}
+
+// writeModelOf writes the model with scores of attention of gain times gain their size.
+func writeModelOf(t *testing.T, gain float32) string {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var tensors []gguf.TensorData
 	add := func(name string, kind ir.DType, shape ...int64) {
@@ -66,6 +73,8 @@ func writeModel(t *testing.T) string {
 		var data []byte
 		for i := range n {
 			switch x := float32(rng.NormFloat64() * scale); {
+			case strings.Contains(name, "attn_q_norm") || strings.Contains(name, "attn_k_norm"):
+				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(gain*(1+x)))
 			case kind == ir.F32:
 				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(1+x))
 			case kind == ir.F16:

@@ -29,6 +29,8 @@
 //     right digits than its terms leave it.
 //   - For an element of a gated product, act(gate) * up, of matrices, the effect of an error of
 //     either factor, relative to that factor's row, counts if it is larger.
+//   - For an element of attention, and of what its dispatch makes of it, the effect of an error of q counts if it is larger: the size of
+//     the largest change of the head, if the elements of q change by a share, over that share.
 //   - A matrix whose other operand is float16 may be rounded to float16 as well, which adds 8 * 2^-11
 //     to the first factor. If its rows are narrow, the largest magnitude is taken over all
 //     rows.
