@@ -101,6 +101,9 @@ func TestNoDeadEnds(t *testing.T) {
 		{`{"type":"array","items":false}`, `[1`},
 		{`{"type":"array","items":{"type":"integer"},"maxItems":1}`, `[1,`},
 		{`{"type":"object","propertyNames":{"maxLength":2}}`, `{"abc`},
+		{`{"type":"object","propertyNames":{"enum":["foo","bar"]}}`, `{"bar":1,"b`},
+		{`{"type":"object","propertyNames":{"enum":["foo","bar"]}}`, `{"bar":1,"foo":2,`},
+		{`{"type":"object","patternProperties":{"^(a|bc)$":{},"^x":{}},"additionalProperties":false}`, `{"bc":1,"b`},
 	} {
 		g, _, err := Schema([]byte(c.schema), SchemaOptions{})
 		if err != nil {

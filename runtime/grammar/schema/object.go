@@ -65,6 +65,7 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 			names = append(append(names, name), list...)
 		}
 		d.patterns = append(d.patterns, r.patterns...)
+		names = append(names, c.few(r)...)
 		d.min = max(d.min, r.min)
 		if r.max >= 0 && (d.max < 0 || r.max < d.max) {
 			d.max = r.max
@@ -99,6 +100,27 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 		c.combinations(d, func([]bool) {})
 	}
 	return d
+}
+
+// maxFew is how many names a pattern, or propertyNames, may have that are known one by one.
+const maxFew = 256
+
+// few returns the names of patterns and of propertyNames that have few. They are known, as those of properties, so that none is
+// begun that has come.
+func (c *compiler) few(r *objects) (names []string) {
+	terms := make([]*lex.Term, 0, len(r.patterns)+1)
+	for _, p := range r.patterns {
+		terms = append(terms, p.Term)
+	}
+	if r.names != nil {
+		terms = append(terms, c.nameTerm(r.names))
+	}
+	for _, t := range terms {
+		if list, ok := c.pool.Texts(t, maxFew); ok {
+			names = append(names, list...)
+		}
+	}
+	return names
 }
 
 // valueOf returns the union of a member's value.
