@@ -80,7 +80,7 @@ func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan 
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := frontend.Options{KV: ir.F16, MaxRows: ir.DecodeRows}
+	in := frontend.Options{KV: ir.F16, MaxRows: on.WidestExact()}
 	p, _, err := lower(t.Context(), Source{Model: f}, Options{Target: on, Import: in}, ir.Place, func(p *ir.Program) error {
 		p.Target = on.Name
 		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return f.Name != entry })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -224,7 +225,8 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 }
 
 func (e *emitter) entry(f *ir.Func) error {
-	entry := plans.Entry{Name: f.Name, Kind: passes.KindOf(f), Rows: f.Rows, Reach: f.Rows}
+	kind, _, _ := strings.Cut(f.Name, "/")
+	entry := plans.Entry{Name: f.Name, Kind: kind, Rows: f.Rows, Run: f.Run, Class: f.Class.String(), Reach: f.Rows}
 	uses := f.Uses()
 	e.steps = map[int]bool{}
 	for _, g := range f.Groups {

@@ -5,14 +5,11 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
 const (
-	// mostSlots is the largest number of slots that Fill gives a plan: the rows of the widest decode entry.
-	mostSlots = ir.DecodeRows
 	// roomyCtx is the least context to which Fill goes down for another slot.
 	roomyCtx = 8 << 10
 	// ctxUnit is what contexts that Fill finds are multiples of.
@@ -52,7 +49,7 @@ func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Option
 	}
 	slots, longest := o.Slots, 0
 	if o.Slots < 0 {
-		slots, longest, err = fillSlots(want, largest)
+		slots, longest, err = fillSlots(want, t.WidestExact(), largest)
 	} else {
 		longest, err = largest(slots)
 	}
@@ -71,10 +68,10 @@ func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Option
 	return o, nil
 }
 
-// fillSlots returns the most slots, up to mostSlots, with which the largest context is want or more, and that context; one slot
+// fillSlots returns the most slots, up to most, with which the largest context is want or more, and that context; one slot
 // where none have it. More slots leave each less.
-func fillSlots(want int, largest func(slots int) (int, error)) (slots, longest int, err error) {
-	few, many := 1, mostSlots // few: enough, or not asked yet; many: to ask first, then too many
+func fillSlots(want, most int, largest func(slots int) (int, error)) (slots, longest int, err error) {
+	few, many := 1, most // few: enough, or not asked yet; many: to ask first, then too many
 	for n := many; ; n = (few + many) / 2 {
 		got, err := largest(n)
 		switch {
@@ -85,7 +82,7 @@ func fillSlots(want int, largest func(slots int) (int, error)) (slots, longest i
 		default:
 			many = n
 		}
-		if slots == mostSlots || slots > 0 && many-few == 1 {
+		if slots == most || slots > 0 && many-few == 1 {
 			return slots, longest, nil
 		}
 	}

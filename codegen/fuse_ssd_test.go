@@ -9,7 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // TestFuseSSD lowers models of Mamba2 layers whose sizes the kernel with the convolution takes, and others: there all widths of
@@ -39,7 +38,7 @@ func TestFuseSSD(t *testing.T) {
 			s.Layers, s.Vocab, s.Embd, s.Mamba = 1, 512, 512, synth.Mamba{Inner: 32 * c.dim, State: c.state, Heads: 32, Groups: 1}
 			p := lowered(t, s, on, ir.Specialize, frontend.Options{Ctx: 64, KV: ir.F16, MaxRows: 64})
 			for _, f := range p.Funcs {
-				if passes.KindOf(f) != passes.Decode {
+				if !f.IsDecode() {
 					continue
 				}
 				for _, g := range f.Groups {

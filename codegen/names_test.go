@@ -11,7 +11,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // TestCandidatesHaveNames holds the names of candidates, by which tuning files tell them
@@ -80,7 +79,7 @@ func checkNames(t *testing.T, what string, p *ir.Program, on *target.Target) {
 				t.Fatalf("%s %s %s: the kernel %q is of family %s", what, s.f.Name, s.g.Name, c.Kernel, c.Family)
 			}
 		}
-		if passes.KindOf(s.f) != passes.Decode {
+		if !s.f.IsDecode() {
 			continue
 		}
 		for _, name := range namesOf(s.g) {
@@ -96,7 +95,7 @@ func checkNames(t *testing.T, what string, p *ir.Program, on *target.Target) {
 	}
 	first := map[bool]*ir.Func{} // by whether it rounds to f16
 	for _, f := range p.Funcs {
-		if passes.KindOf(f) != passes.Decode {
+		if !f.IsDecode() {
 			continue
 		}
 		half := slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "half" })

@@ -7,7 +7,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -74,7 +73,7 @@ func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
 	switch {
 	case !t.Overlaps():
 		return kernels.NoOverlap
-	case passes.KindOf(f) == passes.Decode:
+	case f.IsDecode():
 		return kernels.LoadsFirst
 	}
 	return kernels.WaitsFirst

@@ -27,7 +27,7 @@ type site struct {
 }
 
 // decodes reports whether the site is of a decode entry.
-func (s *site) decodes() bool { return passes.KindOf(s.f) == passes.Decode }
+func (s *site) decodes() bool { return s.f.IsDecode() }
 
 // asked are the candidates that the oracle is asked about.
 func (s *site) asked() []*kernels.Candidate {

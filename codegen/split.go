@@ -7,7 +7,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/passes"
 )
 
 // splitAttention replaces attention by a split and a merge if otherwise most of the
@@ -19,9 +18,9 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil
 	}
-	addArrivals(p)
+	addArrivals(p, t)
 	for _, f := range p.Funcs {
-		decode := passes.KindOf(f) == passes.Decode
+		decode := f.IsDecode()
 		b, uses := ir.NewBuilder(f), f.Uses()
 		old := f.Groups
 		f.Groups = nil
@@ -108,8 +107,8 @@ func fuseHeads(p *ir.Program, f *ir.Func, t *target.Target) {
 }
 
 // addArrivals adds the counters of last-block reductions: one for each head and row
-// of a decode entry, which is more than any kernel needs.
-func addArrivals(p *ir.Program) {
+// of the widest exact step, which is more than any kernel needs.
+func addArrivals(p *ir.Program, t *target.Target) {
 	heads := 1
 	for _, f := range p.Funcs {
 		for _, op := range f.Ops() {
@@ -118,7 +117,7 @@ func addArrivals(p *ir.Program) {
 			}
 		}
 	}
-	p.AddGlobal(ir.Arrivals, ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*ir.DecodeRows)))
+	p.AddGlobal(ir.Arrivals, ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*t.WidestExact())))
 }
 
 // splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups with a last-block reduction.

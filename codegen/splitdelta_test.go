@@ -16,7 +16,7 @@ import (
 // deltaFunc is an entry that has nothing but the delta rule of heads of dim.
 func deltaFunc(rows, dim int, eps string) string {
 	return fmt.Sprintf(`
-func "prefill/%[1]d" rows=%[1]d sequences=one {
+func "prefill/%[1]d" rows=%[1]d sequences=one run=%[1]d class=prompt {
   group "rule" step=0 {
     %%0 = slice @m {first=0, width=%[2]d} : f32[T, %[2]d]
     %%1 = slice @m {first=%[2]d, width=%[2]d} : f32[T, %[2]d]

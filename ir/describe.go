@@ -18,6 +18,8 @@ type FuncDescription struct {
 	Name      string
 	Rows      int
 	Sequences string
+	Run       int
+	Class     string
 	Groups    []GroupDescription
 }
 
@@ -60,7 +62,7 @@ func Describe(p *Program) *Description {
 		d.Globals = append(d.Globals, describeValue(g))
 	}
 	for _, f := range p.Funcs {
-		fd := FuncDescription{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences.String()}
+		fd := FuncDescription{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences.String(), Run: f.Run, Class: f.Class.String()}
 		for _, g := range f.Groups {
 			fd.Groups = append(fd.Groups, describeGroup(g))
 		}

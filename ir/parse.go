@@ -139,6 +139,15 @@ func (ps *parser) function() (*Func, error) {
 	if f.Sequences, ok = ParseSequences(ps.next()); !ok {
 		return nil, fmt.Errorf("func %q: want sequences=one or many", name)
 	}
+	if f.Run, err = ps.field("run"); err != nil {
+		return nil, err
+	}
+	if err := ps.expect("class", "="); err != nil {
+		return nil, err
+	}
+	if f.Class, ok = ParseStepClass(ps.next()); !ok {
+		return nil, fmt.Errorf("func %q: want class=exact or prompt", name)
+	}
 	ps.locals = map[int]*Value{}
 	if err := ps.expect("{"); err != nil {
 		return nil, err

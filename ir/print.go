@@ -19,7 +19,7 @@ func Print(p *Program) string {
 		fmt.Fprintf(&b, "%s %s%s : %s\n", g.Class, globalName(g.Name), g.Attrs, g.Type)
 	}
 	for _, f := range p.Funcs {
-		fmt.Fprintf(&b, "\nfunc %q rows=%d sequences=%s {\n", f.Name, f.Rows, f.Sequences)
+		fmt.Fprintf(&b, "\nfunc %q rows=%d sequences=%s run=%d class=%s {\n", f.Name, f.Rows, f.Sequences, f.Run, f.Class)
 		for _, g := range f.Groups {
 			printGroup(&b, g)
 		}

@@ -94,6 +94,8 @@ type Func struct {
 	Name      string // "forward" after import, then "decode/1", "prefill/256", ...
 	Rows      int    // bound of T
 	Sequences Sequences
+	Run       int // rows of one sequence in a step, at most
+	Class     StepClass
 	Groups    []*Group
 }
 

@@ -27,7 +27,7 @@ step @token : i32[T]
 step @pos : i32[T]
 step @slot : i32[T]
 
-func "prefill/57" rows=57 sequences=one {
+func "prefill/57" rows=57 sequences=one run=57 class=prompt {
   %%0 = embed @token, @embd {scale=1.0} : f32[T, 64]
   %%1 = attention %%0, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25%s} : f32[T, 64]
 }

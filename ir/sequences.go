@@ -1,10 +1,5 @@
 package ir
 
-// DecodeRows is the number of rows of the widest decode step. In steps of up to DecodeRows rows, dispatches read
-// weights once for all rows and add in the order of a step of one row, so all widths give
-// the same bits. Steps of more rows are computed in tiles.
-const DecodeRows = 8
-
 // MaxSlots is the largest number of sequences that a program can hold.
 const MaxSlots = 1 << 16
 

@@ -77,8 +77,11 @@ func checkType(t Type, rows, ctx int) error {
 }
 
 func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
-	if f.Rows <= 0 || f.Rows > 1<<20 || f.Sequences >= numSequences {
-		return fmt.Errorf("rows %d or sequences %d out of range", f.Rows, f.Sequences)
+	if f.Rows <= 0 || f.Rows > 1<<20 || f.Sequences >= numSequences || f.Class >= numStepClasses {
+		return fmt.Errorf("rows %d, sequences %d or class %d out of range", f.Rows, f.Sequences, f.Class)
+	}
+	if f.Run <= 0 || f.Run > f.Rows || f.Sequences == OneSequence && f.Run != f.Rows {
+		return fmt.Errorf("runs of %d rows in a step of %d rows of %s sequences", f.Run, f.Rows, f.Sequences)
 	}
 	defined := newScope(f)
 	step := 0

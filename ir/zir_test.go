@@ -24,7 +24,7 @@ step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
 
-func "forward" rows=8 sequences=many {
+func "forward" rows=8 sequences=many run=8 class=prompt {
   %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64]
   %1 = rmsnorm %0, @norm {eps=1e-06, group=64} : f32[T, 64]
   %2 = linear %1, @"odd name", @b : f32[T, 64]
@@ -80,7 +80,7 @@ step @pos : i32[T]
 step @slot : i32[T]
 step @token : i32[T]
 
-func "forward" rows=8 sequences=many {
+func "forward" rows=8 sequences=many run=8 class=prompt {
   %0 = embed @token, @one {scale=1.0} : f32[T, 64]
   %1 = linear %0, @router : f32[T, 8]
   %2 = topk %1 {k=2} : i32[T, 2]
@@ -137,7 +137,7 @@ model arch="" name="" path="" source="" target="host" ctx=64 slots=1 layers=0
 weight @w : f32[64, 64]
 step @token : i32[T]
 
-func "decode/1" rows=1 sequences=many {
+func "decode/1" rows=1 sequences=many run=1 class=exact {
   group "embed" step=0 {
     call "embed.f32/" kernel="embed.f32" wave=32 grid=[1, 1, 1] const={k=64, n=64} args=[@token, @w, %0] why="only candidate"
     %0 = embed @token, @w {scale=1.0} : f32[T, 64] at 0

@@ -3,16 +3,15 @@ package passes
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Entry is a command list to be compiled: the kind of step, and its largest number
-// of rows.
+// Entry is a command list to be compiled: the kind of step, its largest number of rows, and which bits they have.
 type Entry struct {
-	Kind string // Decode, Prefill, Score or Embed
-	Rows int
+	Kind  string // Decode, Prefill, Score or Embed
+	Rows  int
+	Class ir.StepClass
 }
 
 // The kinds of entry.
@@ -34,16 +33,13 @@ func (e Entry) Sequences() ir.Sequences {
 	return ir.OneSequence
 }
 
-// KindOf returns the kind of the entry that a function is.
-func KindOf(f *ir.Func) string {
-	kind, _, _ := strings.Cut(f.Name, "/")
-	return kind
-}
-
-// DefaultEntries are the entries of a plan whose steps have up to maxRows rows.
-func DefaultEntries(maxRows int) []Entry {
+// DefaultEntries are the entries of a plan whose steps have up to maxRows rows, and exact ones up to widest.
+func DefaultEntries(maxRows, widest int) []Entry {
 	var list []Entry
-	for _, e := range []Entry{{Decode, 1}, {Decode, 2}, {Decode, 4}, {Decode, ir.DecodeRows}, {Prefill, 48}, {Prefill, 128}, {Prefill, 512}, {Prefill, 2048}, {Score, 64}} {
+	for rows := 1; rows <= min(maxRows, widest); rows *= 2 {
+		list = append(list, Entry{Decode, rows, ir.ExactStep})
+	}
+	for _, e := range []Entry{{Kind: Prefill, Rows: 48}, {Kind: Prefill, Rows: 128}, {Kind: Prefill, Rows: 512}, {Kind: Prefill, Rows: 2048}, {Kind: Score, Rows: 64}} {
 		if e.Rows <= maxRows {
 			list = append(list, e)
 		}
@@ -61,7 +57,7 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 	}
 	for _, e := range entries {
 		f := Clone(whole)
-		f.Name, f.Rows, f.Sequences = e.Name(), e.Rows, e.Sequences()
+		f.Name, f.Rows, f.Sequences, f.Run, f.Class = e.Name(), e.Rows, e.Sequences(), e.Rows, e.Class
 		if e.Kind == Score {
 			dropOps(f, "advance")
 			dropOps(f, "argmax")
@@ -72,7 +68,7 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 }
 
 // embedding returns the entries of a model that makes vectors: one for each width of a prompt entry and, for
-// short texts, one of the widest decode width.
+// short texts, an exact one of the widest decode width.
 func embedding(entries []Entry) []Entry {
 	var list []Entry
 	decode := 0
@@ -81,13 +77,13 @@ func embedding(entries []Entry) []Entry {
 		case Decode:
 			decode = max(decode, e.Rows)
 		case Prefill:
-			list = append(list, Entry{Embed, e.Rows})
+			list = append(list, Entry{Kind: Embed, Rows: e.Rows})
 		}
 	}
 	if decode == 0 {
 		return list
 	}
-	return slices.Insert(list, 0, Entry{Embed, decode})
+	return slices.Insert(list, 0, Entry{Embed, decode, ir.ExactStep})
 }
 
 func hasOp(f *ir.Func, kind string) bool {
@@ -96,7 +92,7 @@ func hasOp(f *ir.Func, kind string) bool {
 
 // Clone copies f, before kernels are chosen, with values and ops of its own.
 func Clone(f *ir.Func) *ir.Func {
-	c := &ir.Func{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences}
+	c := &ir.Func{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences, Run: f.Run, Class: f.Class}
 	copyOf := map[*ir.Value]*ir.Value{}
 	for _, g := range f.Groups {
 		ng := &ir.Group{Name: g.Name}

@@ -143,14 +143,14 @@ func oneType(projections ...*ir.Op) bool {
 // alike reports whether the projections of a and b may share a kernel.
 func alike(f *ir.Func, a, b *ir.Group) bool {
 	precise := func(g *ir.Group) bool { return g.Ops[0].Args[1].Type.DType == ir.F32 }
-	return rowsOf(f, a.Ops[0].Result) <= ir.DecodeRows || precise(a) == precise(b)
+	return f.Exact(a.Ops[0].Result) || precise(a) == precise(b)
 }
 
 // fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
-// them can take it. Two readers get a copy each, since at few rows a norm costs less
+// them can take it. Two readers get a copy each, since in an exact step a norm costs less
 // than the barrier behind it. On matrix units the norm of many rows stays, since they multiply
 // rows rounded to f16, which must be normalized before. A norm over runs of a row moves only into a
-// projection of few rows that can take it.
+// projection of an exact step that can take it.
 func fuseNorm(f *ir.Func, d Device) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
@@ -162,12 +162,12 @@ func fuseNorm(f *ir.Func, d Device) error {
 		norm := g.Ops[0]
 		if perHead(norm) {
 			linear := only(uses, norm.Result, "linear")
-			if rows := rowsOf(f, norm.Result); linear == nil || rows > ir.DecodeRows || !d.NormsRuns(norm, linear, rows) {
+			if linear == nil || !f.Exact(norm.Result) || !d.NormsRuns(norm, linear, rowsOf(f, norm.Result)) {
 				continue
 			}
 		}
 		readers := normReaders(f, i, pending(uses, norm.Result))
-		many := rowsOf(f, norm.Result) > ir.DecodeRows
+		many := !f.Exact(norm.Result)
 		if len(readers) == 0 || many && (d.Matrices || len(readers) > 1) {
 			continue
 		}
@@ -246,7 +246,7 @@ func perHead(op *ir.Op) bool {
 
 // fuseEpilogue moves elementwise ops into the matmul group that makes their
 // operand: a GLU behind two projections, an add behind a lone projection, if only
-// that op reads them. At few rows it also moves a factor, and the activation of a projection without a gate, except on devices where projections stay apart.
+// that op reads them. In exact steps it also moves a factor, and the activation of a projection without a gate, except on devices where projections stay apart.
 func fuseEpilogue(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
@@ -255,7 +255,7 @@ func fuseEpilogue(f *ir.Func, apart bool) error {
 		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
 			g := f.Groups[j]
 			if !saw(left, g) || !is(g, ir.Elementwise) || !takesEpilogue(f.Groups[i], g.Ops[0], uses) ||
-				slices.Contains([]string{"relu2", "scale"}, g.Ops[0].Kind.Name) && (apart || rowsOf(f, g.Ops[0].Result) > ir.DecodeRows) {
+				slices.Contains([]string{"relu2", "scale"}, g.Ops[0].Kind.Name) && (apart || !f.Exact(g.Ops[0].Result)) {
 				continue
 			}
 			if mergeUp(f, i, j) || mergeDown(f, i, j) {

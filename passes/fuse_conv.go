@@ -6,7 +6,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// fuseConv joins a convolution of few rows, where it is a short gated one: with the product that makes its rows, the write of
+// fuseConv joins a convolution of an exact step, where it is a short gated one: with the product that makes its rows, the write of
 // its ring, the product with its result, and the slices that these read. Like fuseSSD, it leaves what no kernel computes as one, and
 // devices where projections stay apart.
 func fuseConv(p *ir.Program, d Device) error {
@@ -16,7 +16,7 @@ func fuseConv(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
-			if op.Kind.Name == "conv1d" && rowsOf(f, op.Result) <= ir.DecodeRows {
+			if op.Kind.Name == "conv1d" && f.Exact(op.Result) {
 				d.joinIfComputed(p, f, op, aroundConv(uses, op))
 			}
 		}
@@ -39,7 +39,7 @@ func aroundConv(uses map[*ir.Value][]*ir.Op, conv *ir.Op) []*ir.Op {
 	return withSlices(uses, group)
 }
 
-// fuseRing joins a gated convolution of few rows with the projection that makes all that it convolves, where a kernel computes both: each
+// fuseRing joins a gated convolution of an exact step with the projection that makes all that it convolves, where a kernel computes both: each
 // channel needs what its own rows of the weights make. Either form gives the same bits, so a wider step may have the other one.
 func fuseRing(p *ir.Program, d Device) error {
 	if d.Apart {
@@ -48,7 +48,7 @@ func fuseRing(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
-			if op.Kind.Name == "conv1d" && rowsOf(f, op.Result) <= ir.DecodeRows && aroundConv(uses, op) != nil {
+			if op.Kind.Name == "conv1d" && f.Exact(op.Result) && aroundConv(uses, op) != nil {
 				joinIf(f, op, withProjection(uses, groupOf(f, op)), func(g *ir.Group) bool { return d.Computes(p, f, g) })
 			}
 		}

@@ -19,7 +19,7 @@ func fuseDelta(f *ir.Func) error {
 		if rule.Kind.Name != "deltanet" {
 			continue
 		}
-		few := rowsOf(f, rule.Result) <= ir.DecodeRows
+		few := f.Exact(rule.Result)
 		group := []*ir.Op{rule}
 		if norm := only(uses, rule.Result, "gated_rmsnorm"); norm != nil && few {
 			group = append(group, norm)
@@ -65,13 +65,13 @@ func within(readers, group []*ir.Op) bool {
 var sliced = []string{"mul", "glu", "conv1d", "conv_write", "ssd"}
 
 // fuseSlices joins each op of sliced (a product of two rows, a GLU, a convolution or the write of its ring, a state space
-// model) with the slices that only it reads, and at few rows matrices of heads with the parts of these that only they read, where a
+// model) with the slices that only it reads, and in exact steps matrices of heads with the parts of these that only they read, where a
 // kernel computes that.
 func fuseSlices(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
-			if op.Kind.Name == "head_cut" && !d.Apart && rowsOf(f, op.Result) <= ir.DecodeRows {
+			if op.Kind.Name == "head_cut" && !d.Apart && f.Exact(op.Result) {
 				if reader := only(uses, op.Result, "expert_linear"); reader != nil {
 					d.joinIfComputed(p, f, op, []*ir.Op{op, reader})
 				}

@@ -45,7 +45,7 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 	return nil
 }
 
-// fuseExperts groups the ops of the experts of a layer. At few rows it makes two dispatches:
+// fuseExperts groups the ops of the experts of a layer. In exact steps it makes two dispatches:
 // one for top-k, gate, up and GLU (or up and its square) of the routed and the shared experts,
 // one for route weights, down, the sum in rank order, the shared expert's
 // gate and the residual. At many rows projections are tiles over rows sorted
@@ -61,7 +61,7 @@ func fuseExperts(f *ir.Func, apart bool) error {
 		if x == nil {
 			continue
 		}
-		if apart || rowsOf(f, top.Result) > ir.DecodeRows {
+		if apart || !f.Exact(top.Result) {
 			if !apart || len(x.up) > 1 && oneType(x.up[:2]...) {
 				merge(f, append(x.up, x.biases...)...)
 			}

@@ -2,7 +2,7 @@ package passes
 
 import "github.com/zincc-dev/zincc/ir"
 
-// fuseSSD joins a state space model of few rows with the convolution that makes its x and the write of its ring,
+// fuseSSD joins a state space model of an exact step with the convolution that makes its x and the write of its ring,
 // with the gate on its result, and with the slices that these read. It leaves many rows alone, where a convolution works on all rows at once. On
 // devices where projections stay apart, a dispatch costs less than the work that each head would repeat. Groups that no kernel computes
 // stay as they were.
@@ -13,7 +13,7 @@ func fuseSSD(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
-			if op.Kind.Name != "ssd" || rowsOf(f, op.Result) > ir.DecodeRows {
+			if op.Kind.Name != "ssd" || !f.Exact(op.Result) {
 				continue
 			}
 			d.joinIfComputed(p, f, op, aroundSSD(uses, op))

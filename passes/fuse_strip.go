@@ -15,7 +15,7 @@ func fuseStrip(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
-			if op.Kind.Name != "glu" || rowsOf(f, op.Result) > ir.DecodeRows {
+			if op.Kind.Name != "glu" || !f.Exact(op.Result) {
 				continue
 			}
 			gate, up := op.Args[0], op.Args[1]

@@ -27,11 +27,11 @@ func joinIf(f *ir.Func, op *ir.Op, group []*ir.Op, computed func(g *ir.Group) bo
 	}
 }
 
-// computesAtAnyWidth asks for the widest decode step, which needs the most. All widths must use one kernel, so that they
+// computesAtAnyWidth asks for the widest exact step, which needs the most. All widths must use one kernel, so that they
 // give the same bits.
 func (d Device) computesAtAnyWidth(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 	widest := *f
-	widest.Rows = ir.DecodeRows
+	widest.Rows, widest.Run, widest.Class = d.Widest, d.Widest, ir.ExactStep
 	return d.Computes(p, &widest, g)
 }
 

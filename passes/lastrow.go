@@ -10,7 +10,7 @@ import (
 // last row take it early. It rebuilds on one row the ops that work row by row and lead only to the logits, or to that row,
 // and takes the last row of their inputs.
 func sinkLastRow(f *ir.Func) error {
-	if KindOf(f) != Prefill && !hasOp(f, "last_row") {
+	if (f.Class == ir.ExactStep || !hasOp(f, "argmax")) && !hasOp(f, "last_row") {
 		return nil
 	}
 	uses := f.Uses()

@@ -69,6 +69,8 @@ type Device struct {
 	Apart bool
 	// Beside: dispatches of a step run side by side, so one may use units that others leave idle.
 	Beside bool
+	// Widest is the rows of the widest exact step.
+	Widest int
 	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
 	NormsRuns func(norm, linear *ir.Op, rows int) bool
 	// Computes reports whether a kernel that is worth considering computes g, a group of f.
@@ -87,14 +89,14 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseExperts(f, d.Apart) })},
 		{"FuseDelta", "the delta rule takes in the ops that prepare its operands and normalize its result", ir.Fuse, each(fuseDelta)},
-		{"FuseSSD", "a state space model of few rows takes in the convolution before it and the gate behind it", ir.Fuse,
+		{"FuseSSD", "a state space model of an exact step takes in the convolution before it and the gate behind it", ir.Fuse,
 			func(p *ir.Program) error { return fuseSSD(p, d) }},
-		{"FuseConv", "a gated convolution of few rows takes in the products before and behind it and the write of its ring", ir.Fuse,
+		{"FuseConv", "a gated convolution of an exact step takes in the products before and behind it and the write of its ring", ir.Fuse,
 			func(p *ir.Program) error { return fuseConv(p, d) }},
 		{"FuseLatent", "the heads of latent attention, of two parts each, are normed, rotated and written to the cache by one dispatch", ir.Fuse,
 			func(p *ir.Program) error { return fuseLatent(p, d) }},
 		{"FuseGate", "a gate on the attention's result moves into the attention", ir.Fuse, each(fuseGate)},
-		{"FuseSlices", "slices disappear: a product or GLU of two slices, and a convolution or state space model of one, read them in place; so does a matrix for each head, of few rows", ir.Fuse,
+		{"FuseSlices", "slices disappear: a product or GLU of two slices, and a convolution or state space model of one, read them in place; so does a matrix for each head, in exact steps", ir.Fuse,
 			func(p *ir.Program) error { return fuseSlices(p, d) }},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseProjections(f, d.Apart) })},
@@ -103,16 +105,16 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseNorm(f, d) })},
 		{"FuseEpilogue", "GLU, activation and residual add move into the dispatch that produces their operand", ir.Fuse, each(func(f *ir.Func) error { return fuseEpilogue(f, d.Apart) })},
-		{"FuseStrip", "a GLU of few rows, of a lone projection and of other rows, moves into the projection", ir.Fuse,
+		{"FuseStrip", "a GLU of an exact step, of a lone projection and of other rows, moves into the projection", ir.Fuse,
 			func(p *ir.Program) error { return fuseStrip(p, d) }},
-		{"FuseRing", "a gated convolution of few rows moves into the projection that makes what it convolves", ir.Fuse,
+		{"FuseRing", "a gated convolution of an exact step moves into the projection that makes what it convolves", ir.Fuse,
 			func(p *ir.Program) error { return fuseRing(p, d) }},
 		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
 		{"FuseArgmax", "the dispatch that chooses the token also advances the step block", ir.Fuse, each(fuseArgmax)},
 		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},
 		{"AssignSteps", "independent dispatches share a step; a barrier stands between steps", ir.Schedule, each(func(f *ir.Func) error {
 			assignSteps(f)
-			if d.Beside && f.Rows > ir.DecodeRows {
+			if d.Beside && f.Class == ir.PromptStep {
 				fillSteps(f)
 				largestLast(f)
 			}

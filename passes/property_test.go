@@ -25,7 +25,8 @@ func randomProgram(t *rapid.T) *ir.Program {
 	for i := range 2 {
 		caches = append(caches, p.AddGlobal(fmt.Sprintf("cache%d", i), ir.KV, ir.MakeType(ir.F32, 1, ir.L, width)))
 	}
-	f := &ir.Func{Name: "decode/4", Rows: rapid.IntRange(1, 70).Draw(t, "rows")}
+	most := rapid.IntRange(1, 70).Draw(t, "rows")
+	f := &ir.Func{Name: "decode/4", Rows: most, Run: most, Class: rapid.SampledFrom([]ir.StepClass{ir.PromptStep, ir.ExactStep}).Draw(t, "class")}
 	p.Funcs = []*ir.Func{f}
 	b := ir.NewBuilder(f)
 	var all, wide []*ir.Value // wide have rows of width
@@ -147,7 +148,7 @@ func TestFillSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProgram(t)
 		f := p.Funcs[0]
-		f.Rows = 512
+		f.Rows, f.Run = 512, 512
 		before := slices.Clone(f.Groups)
 		p.Stage = ir.Schedule
 		assignSteps(f)

@@ -15,7 +15,7 @@ func sortExperts(f *ir.Func) error {
 	uses := f.Uses()
 	b := ir.NewBuilder(f)
 	for _, top := range f.Ops() {
-		if !slices.Contains(choosers, top.Kind.Name) || rowsOf(f, top.Result) <= ir.DecodeRows {
+		if !slices.Contains(choosers, top.Kind.Name) || f.Exact(top.Result) {
 			continue
 		}
 		var experts []*ir.Op

@@ -141,7 +141,7 @@ step @count : i32[1]
 weight @token_embd.weight : f16[32, 64]
 table @rope {kind="rope", freqs=[1.0, 0.1, 0.01, 0.001, 0.0001, 1e-05, 1e-06, 1e-07], mscale=1.0} : f32[L, 16]
 %s
-func "forward" rows=512 sequences=many {
+func "forward" rows=512 sequences=many run=512 class=prompt {
   %%0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64]
 %s  %%%d = linear %%%d, @token_embd.weight : io f32[T, 32]
   %%%d = argmax %%%d : io i32[T]

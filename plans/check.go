@@ -45,6 +45,7 @@ var rules = []Rule{
 	{Name: "coverage", Doc: "exactly one workgroup writes each output element, no workgroup lies outside the output, and every weight is read", check: checkCoverage},
 	{Name: "hazard", Doc: "a barrier stands between any two accesses to the same bytes if one of them is a write", check: checkHazards},
 	{Name: "sequences", Doc: "where the rows of a step may belong to several sequences, every kernel of an op with slots takes several", check: checkSequences},
+	{Name: "exact", Doc: "a call site adds in one order in all exact entries, so that rows have the same bits in steps of every width", check: checkExact},
 	{Name: "step-block", Doc: "values that change from step to step are read from the step block, never from a constant", check: checkStepBlock},
 	{Name: "requirements", Doc: "the plan requires what its pipelines need", check: checkRequirements},
 	{Name: "unused", Doc: "every module has a pipeline and every pipeline a dispatch", check: checkUnused},

@@ -35,6 +35,9 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 	if kind, _, _ := strings.Cut(f.Name, "/"); e.Kind != kind {
 		c.add("entry", e.Name, "", "kind is %q, the function is of kind %q", e.Kind, kind)
 	}
+	if decodes := e.Kind == "decode"; decodes != f.IsDecode() {
+		c.add("entry", e.Name, "", "kind is %q, steps are %s, of %s sequences", e.Kind, f.Class, f.Sequences)
+	}
 	kind := kinds[e.Kind]
 	logits, next := "", ""
 	for _, op := range f.Ops() {

@@ -78,7 +78,7 @@ func setStep(p *Plan, site string, step int) {
 // sites take.
 func mixRows(p *Plan, sites ...string) {
 	p.Header.Slots, p.Program.Slots = 2, 2
-	p.Entries[0].Rows, p.Entries[0].Reach, p.Program.Funcs[0].Rows = 2, 2, 2
+	p.Entries[0].Rows, p.Entries[0].Run, p.Entries[0].Reach, p.Program.Funcs[0].Rows, p.Program.Funcs[0].Run = 2, 2, 2, 2, 2
 	for _, site := range sites {
 		d, _ := dispatch(p, site)
 		d.Mixes = true
@@ -111,6 +111,13 @@ func TestCheckFinds(t *testing.T) {
 		{"space", func(p *Plan) { arg(p, "q", "%0").Space = "push" }, "schema", `space "push"`},
 		{"grid", func(p *Plan) { p.Entries[0].Dispatches[0].Grid[1] = 0 }, "schema", "grid"},
 		{"negative size", func(p *Plan) { p.Memory.KV[0].Bytes = -1 }, "schema", "-1 bytes"},
+		{"run", func(p *Plan) { p.Entries[0].Run = 2 }, "schema", "runs of 2"},
+		{"class", func(p *Plan) { p.Entries[1].Class = "exact" }, "schema", `class "exact", the function has 8 and "prompt"`},
+		{"decode of prompts", func(p *Plan) { p.Entries[0].Class, p.Program.Funcs[0].Class = "prompt", ir.PromptStep }, "entry", "steps are prompt"},
+		{"two orders of sums", func(p *Plan) {
+			p.Entries[1].Class, p.Program.Funcs[1].Class = "exact", ir.ExactStep
+			p.Program.Funcs[1].Groups[0].Call.Candidate = "other/"
+		}, "exact", `sums are of order "other", in decode/1 of "embed.q8_0"`},
 		{"dispatch missing", func(p *Plan) { p.Entries[1].Dispatches = p.Entries[1].Dispatches[:1] }, "schema", "1 dispatches for 2 groups"},
 		{"layout", func(p *Plan) { p.Weights[0].Layout = "raw" }, "schema", `layout "raw", want "planes"`},
 		{"weight size", func(p *Plan) { p.Weights[0].Bytes += 16 }, "schema", "bytes in the file"},

@@ -135,11 +135,16 @@ type Entry struct {
 	Name       string // the function's name: "decode/1", "prefill/256", "score/64", "embed/48"
 	Kind       string // "decode", "prefill", "score" or "embed"
 	Rows       int    // rows of a step, at most
+	Run        int    // those of one sequence, at most
+	Class      string // which bits rows have: "exact", those of a step of the row alone, or "prompt"
 	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Rows
 	Logits     string // region of the logits in Memory.IO; of embed: of vectors
 	Next       string // region of the chosen ids in Memory.IO; empty for score and embed
 	Dispatches []Dispatch
 }
+
+// Exact reports whether rows of the entry's steps have the bits of a step of the row alone.
+func (e *Entry) Exact() bool { return e.Class == ir.ExactStep.String() }
 
 // Dispatch is one kernel launch: pipeline, arguments, grid.
 type Dispatch struct {

@@ -28,7 +28,7 @@ step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
 
-func "decode/1" rows=1 sequences=many {
+func "decode/1" rows=1 sequences=many run=1 class=exact {
   group "embed" step=0 {
     call "embed.q8_0/" kernel="embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
@@ -73,7 +73,7 @@ func "decode/1" rows=1 sequences=many {
   }
 }
 
-func "score/8" rows=8 sequences=one {
+func "score/8" rows=8 sequences=one run=8 class=prompt {
   group "embed" step=0 {
     call "embed.q8_0/" kernel="embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
@@ -140,8 +140,8 @@ func testPlan(t testing.TB, embed bool) *Plan {
 		}
 	}
 	p.Entries = []Entry{
-		{Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1, Logits: "decode/1:%7", Next: "decode/1:%8"},
-		{Name: "score/8", Kind: "score", Rows: 8, Reach: 8, Logits: "score/8:%1"},
+		{Name: "decode/1", Kind: "decode", Rows: 1, Run: 1, Class: "exact", Reach: 1, Logits: "decode/1:%7", Next: "decode/1:%8"},
+		{Name: "score/8", Kind: "score", Rows: 8, Run: 8, Class: "prompt", Reach: 8, Logits: "score/8:%1"},
 	}
 	modules := map[string]int{}
 	for i, f := range prog.Funcs {

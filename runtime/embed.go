@@ -56,7 +56,7 @@ func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) 
 	var sum []float64
 	for len(tokens) > 0 {
 		e := s.entry(len(tokens), "embed")
-		n := min(len(tokens), e.Rows)
+		n := min(len(tokens), e.Run)
 		if err := s.step(ctx, e, tokens[:n], 1); err != nil {
 			return nil, err
 		}

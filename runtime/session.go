@@ -90,7 +90,7 @@ func (s *Session) Prefill(ctx context.Context, tokens []int32, chunk int) (int32
 		if e == nil {
 			return 0, s.lacks("for a prompt")
 		}
-		n = min(n, e.Rows)
+		n = min(n, e.Run)
 		if err := s.step(ctx, e, tokens[:n], 1); err != nil {
 			return 0, err
 		}
@@ -175,7 +175,7 @@ func (s *Session) Score(ctx context.Context, tokens []int32, each func(i int, lo
 		return s.lacks("that keeps all logits")
 	}
 	for done := 0; done < len(tokens); {
-		part := tokens[done:min(len(tokens), done+e.Rows)]
+		part := tokens[done:min(len(tokens), done+e.Run)]
 		if err := s.step(ctx, e, part, 1); err != nil {
 			return err
 		}

@@ -52,9 +52,9 @@ func TestSubmissions(t *testing.T) {
 		Program: &ir.Program{},
 		Header:  plans.Header{Ctx: 1024, Slots: 1, Ring: 512, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{
-			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1, Dispatches: cost(1)},
-			{Name: "p16", Kind: "prefill", Rows: 16, Reach: 16, Dispatches: cost(16)},
-			{Name: "p64", Kind: "prefill", Rows: 64, Reach: 64, Dispatches: cost(64)},
+			{Name: "d1", Kind: "decode", Rows: 1, Run: 1, Reach: 1, Dispatches: cost(1)},
+			{Name: "p16", Kind: "prefill", Rows: 16, Run: 16, Reach: 16, Dispatches: cost(16)},
+			{Name: "p64", Kind: "prefill", Rows: 64, Run: 64, Reach: 64, Dispatches: cost(64)},
 		},
 	}
 	exec := &stepRecorder{}
@@ -93,11 +93,11 @@ func TestPrefillSteps(t *testing.T) {
 		Program: &ir.Program{},
 		Header:  plans.Header{Ctx: 256, Slots: 1, Ring: 1, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{
-			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1},
-			{Name: "d4", Kind: "decode", Rows: 4, Reach: 4},
-			{Name: "p16", Kind: "prefill", Rows: 16, Reach: 20},
-			{Name: "p64", Kind: "prefill", Rows: 64, Reach: 64},
-			{Name: "s32", Kind: "score", Rows: 32, Reach: 32},
+			{Name: "d1", Kind: "decode", Rows: 1, Run: 1, Reach: 1},
+			{Name: "d4", Kind: "decode", Rows: 4, Run: 4, Reach: 4},
+			{Name: "p16", Kind: "prefill", Rows: 16, Run: 16, Reach: 20},
+			{Name: "p64", Kind: "prefill", Rows: 64, Run: 64, Reach: 64},
+			{Name: "s32", Kind: "score", Rows: 32, Run: 32, Reach: 32},
 		},
 	}
 	for _, x := range []struct {
@@ -123,6 +123,22 @@ func TestPrefillSteps(t *testing.T) {
 	}
 }
 
+// TestRuns feeds a prompt to entries whose steps take fewer rows of one sequence than they have.
+func TestRuns(t *testing.T) {
+	plan := &plans.Plan{
+		Program: &ir.Program{},
+		Header:  plans.Header{Ctx: 256, Slots: 16, Ring: 1, Model: plans.Model{Vocab: 2}},
+		Entries: []plans.Entry{{Name: "d16", Kind: "decode", Rows: 16, Run: 8, Reach: 16}},
+	}
+	exec := &stepRecorder{}
+	if _, err := runtime.NewSession(plan, exec).Prefill(t.Context(), make([]int32, 20), 0); err != nil {
+		t.Fatal(err)
+	}
+	if have, want := strings.Join(exec.runs, " "), "d16:8 d16:8 d16:4"; have != want {
+		t.Errorf("20 tokens: %s, want %s", have, want)
+	}
+}
+
 // unfinished is an executor that chooses the same token always, of the same logits.
 type unfinished struct {
 	stepRecorder
@@ -139,7 +155,7 @@ func TestNotNumbers(t *testing.T) {
 	plan := &plans.Plan{
 		Program: &ir.Program{},
 		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 64, Model: plans.Model{Vocab: 2}},
-		Entries: []plans.Entry{{Name: "d1", Kind: "decode", Rows: 1, Reach: 1, Logits: "logits"}},
+		Entries: []plans.Entry{{Name: "d1", Kind: "decode", Rows: 1, Run: 1, Reach: 1, Logits: "logits"}},
 	}
 	nan := float32(math.NaN())
 	for _, x := range []struct {
@@ -178,8 +194,8 @@ func TestDecodeBehindScores(t *testing.T) {
 		Program: &ir.Program{},
 		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 16, Model: plans.Model{Vocab: 2}},
 		Entries: []plans.Entry{
-			{Name: "d1", Kind: "decode", Rows: 1, Reach: 1},
-			{Name: "s8", Kind: "score", Rows: 8, Reach: 8},
+			{Name: "d1", Kind: "decode", Rows: 1, Run: 1, Reach: 1},
+			{Name: "s8", Kind: "score", Rows: 8, Run: 8, Reach: 8},
 		},
 	}
 	exec := &writes{last: map[string][]int32{}}

@@ -38,7 +38,7 @@ const ahead = 4 << 20
 
 // withForms adds the forms of the candidates.
 func withForms(s *Site, list []Candidate) []Candidate {
-	if !s.Target.Overlaps() || s.Func.Rows > ir.DecodeRows {
+	if !s.Target.Overlaps() || s.Func.Class == ir.PromptStep {
 		return list
 	}
 	all := slices.Clone(list)

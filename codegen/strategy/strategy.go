@@ -32,7 +32,7 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	if s.Target.CUDA == 0 { // of these only that backend's were measured
 		offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool { return c.AtOnce })
 	}
-	if s.Func.Rows <= ir.DecodeRows {
+	if s.Func.Class == ir.ExactStep {
 		return roomFirst(s, offers)
 	}
 	return rank(s, offers).list()

@@ -19,7 +19,7 @@ func linears(t *testing.T, on string, rows, k, matrices int, widths ...int) *ker
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &ir.Func{Name: "f", Rows: rows}
+	f := &ir.Func{Name: "f", Rows: rows, Class: map[bool]ir.StepClass{true: ir.ExactStep}[rows <= 8]}
 	p := &ir.Program{Ctx: 16, Slots: 1, Funcs: []*ir.Func{f}}
 	p.AddGlobal("n", ir.Step, ir.MakeType(ir.I32, 1))
 	p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 1<<16))
@@ -138,7 +138,7 @@ func TestAttentionLeavesRoom(t *testing.T) {
 		{"attention_split", 8, 128, 512}, {"attention_split", 4, 64, 512}, {"attention_split", 2, 128, 0}, {"attention_split", 8, 256, 0}, {"linear", 8, 128, 0},
 	} {
 		op := &ir.Op{Kind: ir.LookupOp(c.op), Attrs: ir.Attrs{{Name: "head_dim", Value: int64(c.head)}}}
-		s := &kernels.Site{Target: &target.Target{}, Func: &ir.Func{Rows: c.rows}, Group: &ir.Group{Ops: []*ir.Op{op}}}
+		s := &kernels.Site{Target: &target.Target{}, Func: &ir.Func{Rows: c.rows, Class: ir.ExactStep}, Group: &ir.Group{Ops: []*ir.Op{op}}}
 		var rooms []int
 		for _, k := range strategy.Rank(s, []kernels.Candidate{{}, {Room: 512}, {Room: 768}}) {
 			rooms = append(rooms, k.Room)
@@ -285,7 +285,7 @@ func TestRings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &kernels.Site{Func: &ir.Func{Rows: 8}, Group: &ir.Group{}, Target: on}
+		s := &kernels.Site{Func: &ir.Func{Rows: 8, Class: ir.ExactStep}, Group: &ir.Group{}, Target: on}
 		var list []kernels.Candidate
 		for _, n := range []int{2, 3, 4, 6, 8} {
 			list = append(list, kernels.Candidate{Ring: &site.Ring{Stages: n, Bytes: c.bytes, Besides: c.besides, Subgroups: c.subgroups}})
@@ -306,8 +306,8 @@ func TestConvolvedColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rows := 1; rows <= ir.DecodeRows; rows++ {
-		f := &ir.Func{Name: "f", Rows: rows}
+	for rows := 1; rows <= target.DecodeRows; rows++ {
+		f := &ir.Func{Name: "f", Rows: rows, Class: ir.ExactStep}
 		conv := &ir.Op{Kind: &ir.OpKind{Name: "conv1d"}}
 		s := &kernels.Site{Func: f, Group: &ir.Group{Ops: []*ir.Op{conv}}, Target: on}
 		if n := len(strategy.Rank(s, []kernels.Candidate{{Family: "gemv", Rows: rows}})); n != 0 != (rows <= 2) {

@@ -113,6 +113,12 @@ func (t *Target) WithoutMatrix() *Target {
 // HasMatrices reports whether subgroups multiply cooperative matrices.
 func (t *Target) HasMatrices() bool { return t.Matrix != (MatrixShape{}) }
 
+// DecodeRows is the rows of a target's widest exact step, if nothing else is known of it.
+const DecodeRows = 8
+
+// WidestExact is the rows of the widest exact step: its kernels keep sums and whole runs of so many rows.
+func (t *Target) WidestExact() int { return DecodeRows }
+
 // Exactly returns the target for plans that do not round x of prompts to 8 bits or bf16.
 func (t *Target) Exactly() *Target {
 	exact := *t

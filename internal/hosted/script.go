@@ -61,7 +61,7 @@ func scriptedPlan(vocab plans.Vocab, ctx, slots int) *plans.Plan {
 		s    float32
 	}{{"decode", 1, 1e-4}, {"decode", 2, 1e-4}, {"decode", 4, 1e-4}, {"decode", 8, 1e-4}, {"prefill", 64, 1e-4}, {"prefill", 512, 2e-4}} {
 		name := fmt.Sprintf("%s/%d", e.kind, e.rows)
-		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: e.kind, Rows: e.rows, Reach: e.rows, Logits: name + ":logits", Next: name + ":next",
+		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: e.kind, Rows: e.rows, Run: e.rows, Reach: e.rows, Logits: name + ":logits", Next: name + ":next",
 			Dispatches: []plans.Dispatch{{Cost: plans.Cost{Predicted: plans.Times{Bytes: e.s}}}}})
 	}
 	return p

@@ -135,7 +135,7 @@ func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 	if c.pooling != noPooling {
 		o.Slots = 1 // texts are read one behind the other
 	}
-	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx), Sequences: ir.ManySequences}
+	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx), Sequences: ir.ManySequences, Run: min(o.MaxRows, ctx)}
 	m := &model{
 		params: c,
 		row:    a,

@@ -36,7 +36,7 @@ step @a : f32[T, 2]
 step @pos : i32[T]
 step @slot : i32[T]
 
-func "f" rows=3 sequences=many {
+func "f" rows=3 sequences=many run=3 class=exact {
   %0 = slice @x {first=4, width=3} : f32[T, 3]
   %1 = topk %0 {k=2} : i32[T, 2]
   %2 = expert_linear @x, @up, %1 {first=2, rows=4} : f32[T, 8]
@@ -56,8 +56,8 @@ func "f" rows=3 sequences=many {
 func FuzzRun(f *testing.F) {
 	head := ir.Print(&ir.Program{Ctx: 16, Slots: 2})
 	for _, seed := range []string{
-		fmt.Sprintf("%s%s\nfunc \"f\" rows=3 sequences=many {\n%s\n}\n", head, tinyGlobals, tinyBody),
-		fmt.Sprintf("%s%sstep @x : f32[T, 64]\nfunc \"f\" rows=3 sequences=many {\n%s\n}\n", head, tinyGlobals, `
+		fmt.Sprintf("%s%s\nfunc \"f\" rows=3 sequences=many run=3 class=exact {\n%s\n}\n", head, tinyGlobals, tinyBody),
+		fmt.Sprintf("%s%sstep @x : f32[T, 64]\nfunc \"f\" rows=3 sequences=many run=3 class=exact {\n%s\n}\n", head, tinyGlobals, `
 %0 = attention_split @x, @kc, @vc, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25, splits=3, block=2, rows=1} : f32[T, 216]
 %1 = attention_merge %0 {head_dim=16, heads=4, splits=3} : io f32[T, 64]`),
 		ir.Print(&ir.Program{Stage: ir.Place, Ctx: 8, Slots: 1}) + placed,

@@ -53,7 +53,7 @@ func parse(t fataler, ctx, slots, rows int, globals, body string) *ir.Program {
 func parseFor(t fataler, sequences ir.Sequences, ctx, slots, rows int, globals, body string) *ir.Program {
 	t.Helper()
 	head := ir.Print(&ir.Program{Ctx: ctx, Slots: slots})
-	p, err := ir.Parse(fmt.Sprintf("%s\n%s\nfunc \"f\" rows=%d sequences=%s {\n%s\n}\n", head, globals, rows, sequences, body))
+	p, err := ir.Parse(fmt.Sprintf("%s\n%s\nfunc \"f\" rows=%d sequences=%s run=%d class=prompt {\n%s\n}\n", head, globals, rows, sequences, rows, body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ const placed = `
 step @a : f32[T, 4]
 step @b : f32[T, 4]
 
-func "f" rows=2 sequences=many {
+func "f" rows=2 sequences=many run=2 class=exact {
   group "one" step=0 {
     call "" kernel="k" wave=0 grid=[1, 1, 1] const={} args=[] why=""
     %0 = add @a, @b : f32[T, 4] at 32

@@ -27,8 +27,14 @@ func (m *Machine) checkRows(f *ir.Func) error {
 	}
 	pos, slot := m.pos[:n], m.slot[:n]
 	seen := map[int32]bool{slot[0]: true}
+	run := 1 // rows of the sequence so far
 	for r := 1; r < n; r++ {
+		if run++; slot[r] != slot[r-1] {
+			run = 1
+		}
 		switch {
+		case run > f.Run:
+			return fmt.Errorf("row %d: a run of more than %d rows of slot %d", r, f.Run, slot[r])
 		case slot[r] == slot[r-1] && pos[r] != pos[r-1]+1:
 			return fmt.Errorf("row %d: position %d does not follow %d in slot %d", r, pos[r], pos[r-1], slot[r])
 		case slot[r] != slot[r-1] && f.Sequences == ir.OneSequence:

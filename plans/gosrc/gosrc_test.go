@@ -37,7 +37,7 @@ step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
 
-func "decode/1" rows=1 sequences=many {
+func "decode/1" rows=1 sequences=many run=1 class=exact {
   group "embed" step=0 {
     call "embed q8_0/" kernel="embed q8_0" wave=8 grid=[4, 1, 1] const={width=64} args=[@token, @token_embd.weight, %0] why="only candidate"
     %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64] at 256
@@ -94,7 +94,7 @@ func tinyPlan(t *testing.T) *plans.Plan {
 		},
 		Weights: []plans.Weight{{Name: "token_embd.weight", DType: ir.Q8_0, Shape: []int64{32, 64}, Offset: 4096, Size: 2176, Layout: "planes", Bytes: 2176, At: -1}},
 		Entries: []plans.Entry{{
-			Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1, Logits: "decode/1:%1", Next: "decode/1:%2",
+			Name: "decode/1", Kind: "decode", Rows: 1, Run: 1, Class: "exact", Reach: 1, Logits: "decode/1:%1", Next: "decode/1:%2",
 			Dispatches: []plans.Dispatch{
 				{Site: "embed", Pipeline: 0, Grid: [3]int{4, 1, 1}, Why: "only candidate",
 					Args:  []plans.Arg{in("ids", "step", "token", 0, 4), weight, out("y", "arena", "", 256, 256)},

@@ -54,7 +54,7 @@ func small(t *testing.T, placed bool) *ir.Program {
 	if placed {
 		stage, target, name, rows = "place", "generic", "decode/1", 1
 	}
-	p, err := ir.Parse(fmt.Sprintf("zir 1\nstage %s\nmodel arch=\"llama\" name=\"small\" path=\"small.gguf\" source=\"c0ffee\" target=%q ctx=16 slots=1 layers=3\n\n%s\nfunc %q rows=%d sequences=many {\n%s}\n",
+	p, err := ir.Parse(fmt.Sprintf("zir 1\nstage %s\nmodel arch=\"llama\" name=\"small\" path=\"small.gguf\" source=\"c0ffee\" target=%q ctx=16 slots=1 layers=3\n\n%s\nfunc %q rows=%d sequences=many run=%[5]d class=exact {\n%[6]s}\n",
 		stage, target, globals.String(), name, rows, body.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func smallPlan(t *testing.T) *plans.Plan {
 		Model: plans.Model{Arch: "llama", Name: "small", Path: "small.gguf", Fingerprint: "c0ffee", Shards: 1, Layers: 3, Vocab: 8, Parameters: 92}}
 	p.Memory = plans.Memory{Arena: 512, Step: []plans.Region{{Name: "token", Bytes: 4}}, IO: []plans.Region{{Name: "decode/1:%10", Bytes: 32}}}
 	kernels := map[string]int{}
-	e := plans.Entry{Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1}
+	e := plans.Entry{Name: "decode/1", Kind: "decode", Rows: 1, Run: 1, Class: "exact", Reach: 1}
 	for i, g := range p.Program.Funcs[0].Groups {
 		pipeline, ok := kernels[g.Call.Kernel]
 		if !ok {

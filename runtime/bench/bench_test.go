@@ -64,8 +64,8 @@ func plan() *plans.Plan {
 		Header:  plans.Header{Ctx: 64, Slots: 1, Ring: 256, Model: plans.Model{Vocab: 100}},
 		Program: &ir.Program{},
 		Entries: []plans.Entry{
-			{Name: "decode/1", Kind: "decode", Rows: 1, Reach: 1, Dispatches: cost(999)},
-			{Name: "prefill/16", Kind: "prefill", Rows: 16, Reach: 16, Dispatches: cost(4999)},
+			{Name: "decode/1", Kind: "decode", Rows: 1, Run: 1, Reach: 1, Dispatches: cost(999)},
+			{Name: "prefill/16", Kind: "prefill", Rows: 16, Run: 16, Reach: 16, Dispatches: cost(4999)},
 		},
 	}
 }

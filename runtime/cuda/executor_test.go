@@ -37,8 +37,8 @@ func counter() *plans.Plan {
 			Step: []plans.Region{{Name: "pos", Bytes: 4}, {Name: "slot", Bytes: 8}}, IO: []plans.Region{{Name: "next", Bytes: 4}, {Name: "logits", Bytes: 8}},
 		},
 		Entries: []plans.Entry{
-			{Name: "decode/1", Kind: "decode", Rows: 1, Next: "next", Logits: "logits", Dispatches: dispatches},
-			{Name: "prefill/16", Kind: "prefill", Rows: 16, Next: "next", Logits: "logits", Dispatches: dispatches},
+			{Name: "decode/1", Kind: "decode", Rows: 1, Class: "exact", Next: "next", Logits: "logits", Dispatches: dispatches},
+			{Name: "prefill/16", Kind: "prefill", Rows: 16, Class: "prompt", Next: "next", Logits: "logits", Dispatches: dispatches},
 		},
 		Require: plans.Requirements{Backend: plans.CUDA, Memory: 4096, CUDA: &plans.CUDARequirements{Arch: 90, Workgroup: 32, Overlap: true}},
 	}

@@ -3,7 +3,6 @@ package cuda
 import (
 	"unsafe"
 
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -139,7 +138,7 @@ func (x *Executor) record(e *plans.Entry, l *lanes, of work) error {
 		}
 		overlap := overlaps && alone && n == 1
 		alone = n == 1
-		err := l.beside(x.dev.stream, n, e.Rows <= ir.DecodeRows, func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
+		err := l.beside(x.dev.stream, n, e.Exact(), func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
 		if err == nil && stamp != nil {
 			err = stamp(i + 1)
 		}

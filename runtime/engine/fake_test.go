@@ -92,7 +92,7 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 	}
 	add := func(kind string, rows, reach int, ms float32) {
 		name := fmt.Sprintf("%s/%d", kind, rows)
-		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: kind, Rows: rows, Reach: reach, Logits: name + ":logits", Next: name + ":next",
+		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: kind, Rows: rows, Run: rows, Reach: reach, Logits: name + ":logits", Next: name + ":next",
 			Dispatches: []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1 << 20, BytesPerPos: 256, Predicted: plans.Times{Bytes: ms * 1e-3}}}}})
 	}
 	add("decode", 1, 1, 2)

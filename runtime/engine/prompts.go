@@ -61,7 +61,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 			}
 		}
 		p.cuts, p.widest = append(p.cuts, pos), append(p.widest, best)
-		pos += best.Rows
+		pos += best.Run
 	}
 	p.cuts = append(p.cuts, plan.Header.Ctx)
 	return p, nil
@@ -91,5 +91,5 @@ func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
 			e = c
 		}
 	}
-	return e, min(left, e.Rows)
+	return e, min(left, e.Run)
 }

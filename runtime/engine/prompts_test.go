@@ -20,7 +20,7 @@ func TestPromptsOfProcessors(t *testing.T) {
 		{plans.CPU, 50 * time.Millisecond, 48},
 		{plans.Vulkan, Unhurried, 48},
 	} {
-		plan := &plans.Plan{Entries: []plans.Entry{{Kind: "decode", Rows: 1}, {Kind: "prefill", Rows: 48}, {Kind: "prefill", Rows: 512}}}
+		plan := &plans.Plan{Entries: []plans.Entry{{Kind: "decode", Rows: 1, Run: 1}, {Kind: "prefill", Rows: 48, Run: 48}, {Kind: "prefill", Rows: 512, Run: 512}}}
 		plan.Header.Ctx, plan.Require.Backend = 1024, c.backend
 		p, err := newPrompts(plan, c.itl)
 		if err != nil {
@@ -34,7 +34,7 @@ func TestPromptsOfProcessors(t *testing.T) {
 
 // predicted is an entry whose steps take so long.
 func predicted(kind string, rows, reach int, took time.Duration) plans.Entry {
-	return plans.Entry{Name: kind, Kind: kind, Rows: rows, Reach: reach,
+	return plans.Entry{Name: kind, Kind: kind, Rows: rows, Run: rows, Reach: reach,
 		Dispatches: []plans.Dispatch{{Cost: plans.Cost{Predicted: plans.Times{Stage: float32(took.Seconds())}}}}}
 }
 
@@ -144,4 +144,20 @@ func TestFits(t *testing.T) {
 			t.Error("nobody waits, and a step behind another fits")
 		}
 	})
+}
+
+// TestPromptsInRuns holds that a step reads no more of a prompt than the entry takes of one sequence.
+func TestPromptsInRuns(t *testing.T) {
+	plan := &plans.Plan{Entries: []plans.Entry{{Kind: "decode", Rows: 16, Run: 8, Reach: 16}}}
+	plan.Header.Ctx = 64
+	p, err := newPrompts(plan, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, rows := p.step(0, 20, false); rows != 8 {
+		t.Errorf("the first step takes %d rows, want 8", rows)
+	}
+	if !p.isCut(8) || p.isCut(12) {
+		t.Errorf("pieces begin at %v", p.cuts)
+	}
 }

@@ -15,7 +15,7 @@ func TestAssembleErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const program = "zir 1\nstage place\nmodel arch=\"llama\" name=\"\" path=\"\" source=\"\" target=\"host\" ctx=64 slots=1 layers=1\n\nfunc \"decode/1\" rows=1 sequences=many {\n}\n"
+	const program = "zir 1\nstage place\nmodel arch=\"llama\" name=\"\" path=\"\" source=\"\" target=\"host\" ctx=64 slots=1 layers=1\n\nfunc \"decode/1\" rows=1 sequences=many run=1 class=exact {\n}\n"
 	for _, c := range []struct{ file, data, want string }{
 		{"a.spv", "", "a.spv: file does not exist"},
 		{"a.spv", "12345", "a.spv: not SPIR-V"},

@@ -140,9 +140,9 @@ func (v *verifier) fill(ctx context.Context, steps []step) error {
 	}
 	e := v.filler()
 	for _, slot := range slices.Sorted(maps.Keys(longest)) {
-		for from := 0; from < longest[slot]; from += e.Rows {
+		for from := 0; from < longest[slot]; from += e.Run {
 			s := step{entry: e}
-			for pos := from; pos < min(longest[slot], from+e.Rows); pos++ {
+			for pos := from; pos < min(longest[slot], from+e.Run); pos++ {
 				s.slots, s.pos = append(s.slots, slot), append(s.pos, int32(pos))
 			}
 			if err := v.write(s); err != nil {

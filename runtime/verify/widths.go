@@ -10,15 +10,15 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Widths is the site of the results that compare decode entries of different widths.
+// Widths is the site of the results that compare exact entries of different widths.
 const Widths = "widths"
 
-// widths gives the tokens of one step of the widest decode entry to each of the others, as many
+// widths gives the tokens of one step of the widest exact entry to each of the others, as many
 // at a time as it takes, and compares the bits of logits and chosen tokens.
 func (v *verifier) widths(ctx context.Context) error {
 	var entries []*plans.Entry
 	for i := range v.plan.Entries {
-		if e := &v.plan.Entries[i]; e.Kind == "decode" {
+		if e := &v.plan.Entries[i]; e.Exact() {
 			entries = append(entries, e)
 		}
 	}

@@ -32,7 +32,7 @@ func AttentionLanesCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || !shape.exact(op) || shape.rows.Max <= ir.DecodeRows || !inLanes(s, shape) {
+	if !ok || !shape.exact(op) || shape.rows.Exact || !inLanes(s, shape) {
 		return nil
 	}
 	k := &lanesKernel{shape, op, result, 32}

@@ -36,7 +36,7 @@ func matchPrompt(s *site.Site) *promptAttention {
 		result, splits = op.Result, op.Attrs.Int("splits")
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || shape.rows.Max <= ir.DecodeRows || s.Mixes() || shape.kv == ir.F32 {
+	if !ok || shape.rows.Exact || s.Mixes() || shape.kv == ir.F32 {
 		return nil
 	}
 	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: op.Kind.Name == "attention_split", fold: 1}

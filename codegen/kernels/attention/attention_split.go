@@ -111,7 +111,7 @@ func matchSplit(s *site.Site) *splitKernel {
 		return nil
 	}
 	var ok bool
-	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || k.rows.Max > ir.DecodeRows || !k.takeHeads(s, h, heads) {
+	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || !k.rows.Exact || !k.takeHeads(s, h, heads) {
 		return nil
 	}
 	if k.merge != nil && len(k.merge.Args) > 1 {
@@ -223,10 +223,10 @@ func (k *splitKernel) divide(t *target.Target) {
 		room = t.Asked
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
-		// q, k and v of the most rows that there can be, the subgroups' sums, arrivals.
-		fresh := int(k.kv.Bytes(int64(2 * ir.DecodeRows * k.headDim)))
+		// q, k and v of the longest run that there can be at any width, the subgroups' sums, arrivals.
+		fresh := int(k.kv.Bytes(int64(2 * t.WidestExact() * k.headDim)))
 		if k.scaled() != nil {
-			fresh = 2 * ir.DecodeRows * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
+			fresh = 2 * t.WidestExact() * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
 		}
 		bytes := 4*k.headDim*k.share + fresh + n*k.together()*4*(k.headDim+2) + 4
 		if bytes <= room && n*k.wave <= t.Workgroup {

@@ -17,7 +17,7 @@ func AttentionTiledCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || !shape.exact(op) || shape.rows.Max <= ir.DecodeRows {
+	if !ok || !shape.exact(op) || shape.rows.Exact {
 		return nil
 	}
 	k := &tiledKernel{attentionShape: shape, op: op, result: result}

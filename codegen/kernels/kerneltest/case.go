@@ -49,8 +49,8 @@ const poison = -777
 // Parse returns the test's program, with the step block's globals.
 func (c Case) Parse(t testing.TB) *ir.Program {
 	t.Helper()
-	sequences := ir.OneSequence
-	if c.Rows <= ir.DecodeRows || slices.ContainsFunc(c.Slot, func(s int) bool { return s != c.Slot[0] }) {
+	sequences, class := ir.OneSequence, ClassOf(c.Rows)
+	if class == ir.ExactStep || slices.ContainsFunc(c.Slot, func(s int) bool { return s != c.Slot[0] }) {
 		sequences = ir.ManySequences
 	}
 	p, err := ir.Parse(fmt.Sprintf(`zir 1
@@ -61,16 +61,24 @@ step @pos : i32[T]
 step @slot : i32[T]
 step @n : i32[1]
 %s
-func "f" rows=%d sequences=%s {
+func "f" rows=%d sequences=%s run=%d class=%s {
   group "g" step=0 {
 %s
   }
 }
-`, c.Ctx, c.Slots, c.Globals, c.Rows, sequences, c.Group))
+`, c.Ctx, c.Slots, c.Globals, c.Rows, sequences, c.Rows, class, c.Group))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// ClassOf is the class of a step of so many rows, unless a test says otherwise.
+func ClassOf(rows int) ir.StepClass {
+	if rows <= target.DecodeRows {
+		return ir.ExactStep
+	}
+	return ir.PromptStep
 }
 
 func (c Case) Site(t testing.TB, on *target.Target) *kernels.Site {

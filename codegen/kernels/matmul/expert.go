@@ -38,7 +38,7 @@ func matchExperts(s *site.Site) *expertGroup {
 
 // matchCutExperts is matchExperts with a cut or without.
 func matchCutExperts(s *site.Site) *expertGroup {
-	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, halves: s.Target.LoadsEarly()}}
+	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, halves: s.Target.LoadsEarly()}}
 	var norm *ir.Value
 	for i, op := range s.Group.Ops {
 		ok := false
@@ -84,7 +84,7 @@ func matchCutExperts(s *site.Site) *expertGroup {
 	if !ok {
 		return nil
 	}
-	g.rows, g.half = g.extent.Max, g.x.Type.DType == ir.F16
+	g.rows, g.exact, g.half = g.extent.Max, g.extent.Exact, g.x.Type.DType == ir.F16
 	return g
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // gemmShape is the tile of a workgroup: a lane has perLane rows of x, rowStep apart,
@@ -54,7 +53,7 @@ type gemm struct {
 
 func GemmCandidates(s *site.Site) []site.Candidate {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.fixed != nil || g.rows <= ir.DecodeRows || !g.alike() {
+	if g == nil || !g.allF32() || g.fixed != nil || g.exact || !g.alike() {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)

@@ -9,7 +9,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // gemmCoop computes a linear group for many rows of x with cooperative matrices. x is
@@ -44,7 +43,7 @@ func GemmCoopCandidates(s *site.Site) []site.Candidate {
 // matchCoop returns the site's group if gemm_coop computes it but for the type of x.
 func matchCoop(s *site.Site) *linearGroup {
 	g := matchLinear(s)
-	if g == nil || g.rows <= ir.DecodeRows || g.last || !g.inMatrices(s.Target) {
+	if g == nil || g.exact || g.last || !g.inMatrices(s.Target) {
 		return nil
 	}
 	return g

@@ -6,7 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // gemm_dot is gemm for an x in 8-bit fixed point, whose products with the codes of the
@@ -44,7 +43,7 @@ func GemmDotCandidates(s *site.Site) []site.Candidate {
 
 // inBytes reports whether all matrices may be multiplied with an x in 8-bit fixed point.
 func (g *linearGroup) inBytes() bool {
-	if !g.allF32() || g.rows <= ir.DecodeRows || !g.alike() || !weight.FitsDot(g.k) {
+	if !g.allF32() || g.exact || !g.alike() || !weight.FitsDot(g.k) {
 		return false
 	}
 	for _, p := range g.projects {

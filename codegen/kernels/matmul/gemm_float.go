@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 // floatTile says how gemm_float computes a site. A lane has rows times outputs sums, and
@@ -75,7 +74,7 @@ func GemmFloatCandidates(s *site.Site) []site.Candidate {
 // many rows a step has.
 func matchFloats(s *site.Site) (*linearGroup, site.Extent) {
 	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.rows <= ir.DecodeRows || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
+	if g == nil || !g.allF32() || g.exact || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
 		return nil, site.Extent{}
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)

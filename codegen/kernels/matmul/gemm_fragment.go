@@ -80,7 +80,7 @@ func matchFragment(s *site.Site) *linearGroup {
 
 // fragments reports whether lanes can hold the matrices of the group.
 func (g *linearGroup) fragments(s *site.Site) bool {
-	return g.gain == nil && g.fixed == nil && g.rows > ir.DecodeRows && g.fitsFragment(s.Target)
+	return g.gain == nil && g.fixed == nil && !g.exact && g.fitsFragment(s.Target)
 }
 
 // workspaceWidth is the sums of a row that the workgroups of all splits leave for each other.

@@ -47,7 +47,7 @@ type gemv struct {
 
 func GemvCandidates(s *site.Site) []site.Candidate {
 	g := matchFew(s)
-	if g == nil || !g.allF32() || g.bits == 8 || g.rows > ir.DecodeRows || g.runs > 0 && !g.normedRuns(s.Target) || g.gated != nil && !g.allFixed() || g.ringed() && !g.wholeStep(s.Target) {
+	if g == nil || !g.allF32() || g.bits == 8 || !g.exact || g.runs > 0 && !g.normedRuns(s.Target) || g.gated != nil && !g.allFixed() || g.ringed() && !g.wholeStep(s.Target) {
 		return nil
 	}
 	var list []site.Candidate

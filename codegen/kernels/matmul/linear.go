@@ -39,6 +39,7 @@ type linearGroup struct {
 	bits      int         // of it: 12, 8 or 16
 	k         int         // row length of x
 	rows      int         // rows of the results, at most
+	exact     bool        // each row has the bits that it has alone
 	halves    bool        // see weight.Matrix
 	projects  []*projection
 	cuts      []*ir.Op  // slices that nothing has read yet
@@ -111,7 +112,7 @@ func matchFew(s *site.Site) *linearGroup {
 
 // matchNormed is matchOps for groups whose norm is one of runs or gated, too.
 func matchNormed(s *site.Site) *linearGroup {
-	g := &linearGroup{rows: s.Func.Rows, n: s.Program.Global("n"), halves: s.Target.LoadsEarly()}
+	g := &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, n: s.Program.Global("n"), halves: s.Target.LoadsEarly()}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
 		return nil
@@ -149,7 +150,7 @@ func matchNormed(s *site.Site) *linearGroup {
 	}
 	g.k = int(cur.Type.Last())
 	if cur.Type.Shape[0] == 1 {
-		g.rows = 1
+		g.rows, g.exact = 1, true
 	}
 	if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return fixedBits[op.Kind.Name] != 0 }); i >= 0 {
 		if ops[i].Args[0] != cur {
@@ -240,7 +241,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 	case "relu2":
 		p := g.making(op.Args[0])
 		rows, ok := site.ExtentOf(s, op.Result)
-		if p == nil || !p.plain() || !ok || rows.Max > ir.DecodeRows || s.Target.Backend == plans.CPU {
+		if p == nil || !p.plain() || !ok || !rows.Exact || s.Target.Backend == plans.CPU {
 			return false
 		}
 		p.act, p.result = "relu2", op.Result
@@ -248,7 +249,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 	case "scale":
 		p := g.making(op.Args[0])
 		rows, ok := site.ExtentOf(s, op.Result)
-		if p == nil || !p.plain() || p.slots > 0 || !ok || rows.Max > ir.DecodeRows || s.Target.Backend == plans.CPU {
+		if p == nil || !p.plain() || p.slots > 0 || !ok || !rows.Exact || s.Target.Backend == plans.CPU {
 			return false
 		}
 		p.scale, p.result = op, op.Result

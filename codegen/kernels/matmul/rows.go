@@ -88,7 +88,7 @@ func RowsWants(s *site.Site) []site.Rewrite {
 		}
 	}
 	switch {
-	case g.rows <= ir.DecodeRows || s.Target.Exact:
+	case g.exact || s.Target.Exact:
 		return site.Fixed("fixed12", ops)
 	case s.Target.Tiles:
 		return site.Fixed("bfloat16", ops)

@@ -168,7 +168,7 @@ func TestRowsExperts(t *testing.T) {
 			rows := c.rows
 			t.Run(fmt.Sprintf("%v/%d/%s", m, rows, c.target), func(t *testing.T) {
 				t.Parallel()
-				n, sorted, round, run := rows-1, rows > ir.DecodeRows, "fixed12", kerneltest.Launch
+				n, sorted, round, run := rows-1, rows > target.DecodeRows, "fixed12", kerneltest.Launch
 				if sorted {
 					round = "fixed8"
 				}

@@ -11,7 +11,7 @@ import (
 // lane can keep its elements.
 func GemvWants(s *site.Site) []site.Rewrite {
 	g := matchFew(s)
-	if g == nil || !s.Target.Dot || !g.allF32() || g.fixed != nil || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
+	if g == nil || !s.Target.Dot || !g.allF32() || g.fixed != nil || !g.exact || !weight.FitsDot(g.k) {
 		return nil
 	}
 	ops := g.inFixed(s)
@@ -26,7 +26,7 @@ func GemvWants(s *site.Site) []site.Rewrite {
 // ExpertGemvWants asks for x in 12-bit fixed point, where teams can share it.
 func ExpertGemvWants(s *site.Site) []site.Rewrite {
 	g := matchExperts(s)
-	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || g.rows > ir.DecodeRows || !weight.FitsDot(g.k) {
+	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || !g.exact || !weight.FitsDot(g.k) {
 		return nil
 	}
 	ops := g.inFixed(s)
@@ -39,7 +39,7 @@ func ExpertGemvWants(s *site.Site) []site.Rewrite {
 // ExpertDownWants asks for x in 12-bit fixed point, and for that of projections whose rows members share or lanes have a unit of.
 func ExpertDownWants(s *site.Site) []site.Rewrite {
 	g := matchExpertDown(s)
-	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Rows > ir.DecodeRows {
+	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Class == ir.PromptStep {
 		return nil
 	}
 	var list []site.Rewrite

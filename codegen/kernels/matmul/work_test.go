@@ -34,7 +34,7 @@ type work struct {
 
 // newWork has a function of rows rows, of which a step has n.
 func newWork(t testing.TB, rows, n int) *work {
-	f := &ir.Func{Name: "f", Rows: rows}
+	f := &ir.Func{Name: "f", Rows: rows, Run: rows, Class: kerneltest.ClassOf(rows)}
 	w := &work{t: t, p: &ir.Program{Stage: ir.Fuse, Ctx: 16, Slots: 1, Funcs: []*ir.Func{f}}, f: f, make: ir.NewBuilder(f),
 		rng: rand.New(rand.NewPCG(1, 2)), data: map[*ir.Value][]byte{}, want: map[*ir.Value][]byte{}, on: kerneltest.Llvmpipe(t)}
 	w.n = w.p.AddGlobal("n", ir.Step, ir.MakeType(ir.I32, 1))
@@ -125,7 +125,7 @@ func (w *work) alone(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Op {
 // meaning returns what the oracle makes of an op in a step of so many rows.
 func (w *work) meaning(op *ir.Op, rows int) (result []byte) {
 	w.t.Helper()
-	f := &ir.Func{Name: "f", Rows: w.f.Rows}
+	f := &ir.Func{Name: "f", Rows: w.f.Rows, Run: w.f.Run, Class: w.f.Class}
 	p := &ir.Program{Stage: w.p.Stage, Ctx: w.p.Ctx, Slots: w.p.Slots, Funcs: []*ir.Func{f}}
 	n := p.AddGlobal("n", ir.Step, w.n.Type)
 	matrices, given := kerneltest.Weights{}, map[*ir.Value][]byte{n: kerneltest.I32Bytes(int32(rows))}

@@ -225,7 +225,7 @@ func conv1dCandidates(s *site.Site) []site.Candidate {
 	}
 	k := convKernel{taps: int(op.Args[1].Type.Last()), linear: op.Attrs.Str("act") == "none"}
 	a, each, key := site.AccessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.Key()
-	if a.Vec == 4 && in.quads() && s.Func.Rows > ir.DecodeRows {
+	if a.Vec == 4 && in.quads() && s.Func.Class == ir.PromptStep {
 		each = a.RowsALane(rows.Max, convRows, s.Target)
 	}
 	if each == 1 {
@@ -292,7 +292,7 @@ func convWriteCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	each := 1
-	if s.Func.Rows > ir.DecodeRows {
+	if s.Func.Class == ir.PromptStep {
 		each = a.RowsALane(rows.Max, convWriteRows, s.Target)
 	}
 	cover := a.Cover(rows.Max)[0]

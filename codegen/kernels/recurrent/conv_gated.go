@@ -66,7 +66,7 @@ func gatedConvCandidates(s *site.Site) []site.Candidate {
 	rows, ok := site.ExtentOf(s, g.gate.Result)
 	ring := g.conv.Args[2]
 	k := convKernel{taps: int(g.conv.Args[1].Type.Last()), linear: g.conv.Attrs.Str("act") == "none"}
-	if !ok || rows.Max > ir.DecodeRows || rows.Max+k.taps-1 > int(ring.Type.Shape[1]) || !site.Indexable(s, ring, 1) {
+	if !ok || !rows.Exact || rows.Run+k.taps-1 > int(ring.Type.Shape[1]) || !site.Indexable(s, ring, 1) {
 		return nil
 	}
 	a := site.AccessesOf(int(g.gate.Result.Type.Last()), s.Target)

@@ -186,7 +186,7 @@ func (g *deltaGroup) indexable(s *site.Site) bool {
 		return true
 	}
 	ring := g.conv.Args[2]
-	return site.Indexable(s, ring, 1) && g.rows.Max <= ir.DecodeRows && g.rows.Max+g.taps()-1 <= int(ring.Type.Shape[1])
+	return site.Indexable(s, ring, 1) && g.rows.Exact && g.rows.Run+g.taps()-1 <= int(ring.Type.Shape[1])
 }
 
 func (g *deltaGroup) taps() int { return int(g.conv.Args[1].Type.Last()) }

@@ -44,7 +44,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	}
 	k.size, k.runs = min(site.CeilDiv(group/k.vec, k.wave), s.Target.Workgroup/k.wave, k.wave)*k.wave, 1
 	// Decode entries of every width add in one order.
-	if rows.Max > ir.DecodeRows && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
+	if !rows.Exact && rows.Max >= 2*s.Target.Units { // so many workgroups that fewer lanes with more each fill the units
 		k.size = max(k.wave, k.size/2/k.wave*k.wave)
 		for k.size == k.wave && k.runs < min(normRuns, s.Target.Workgroup/k.wave) && width/group%(2*k.runs) == 0 {
 			k.runs *= 2

@@ -25,6 +25,10 @@ func Indexable(s *Site, cache *ir.Value, vec int) bool {
 type Extent struct {
 	Max int       // rows that it has room for
 	N   *ir.Value // step value with the rows of this step; nil when it is max, as it is when that is 1
+	// Run is how many of them may be of one sequence.
+	Run int
+	// Exact: each row has the bits that it has alone.
+	Exact bool
 }
 
 // ExtentOf returns the rows of v. It fails for values of T rows in a program
@@ -33,15 +37,16 @@ type Extent struct {
 func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 	n := s.Program.Global("n")
 	if s.Target.Backend == plans.CPU && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
-		return Extent{Max: 1, N: n}, true
+		return Extent{Max: 1, N: n, Run: 1, Exact: true}, true
 	}
 	if v.Type.Shape[0] != ir.T {
-		return Extent{Max: int(v.Type.Shape[0])}, true
+		rows := int(v.Type.Shape[0])
+		return Extent{Max: rows, Run: rows, Exact: s.Func.Exact(v)}, true
 	}
 	if s.Func.Rows == 1 && n != nil { // a step has one row at least
-		return Extent{Max: 1}, true
+		return Extent{Max: 1, Run: 1, Exact: true}, true
 	}
-	return Extent{Max: s.Func.Rows, N: n}, n != nil
+	return Extent{Max: s.Func.Rows, N: n, Run: s.Func.Run, Exact: s.Func.Exact(v)}, n != nil
 }
 
 // Key is the part of a module key that tells whether the kernel reads @n.

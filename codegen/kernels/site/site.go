@@ -103,7 +103,7 @@ func (s *Site) Mixes() bool { return s.Program.Mixes(s.Func) }
 
 // Waves returns the subgroup sizes to offer kernels for.
 func (s *Site) Waves() []int {
-	if len(s.Target.Waves) == 0 || s.Func.Rows > ir.DecodeRows {
+	if len(s.Target.Waves) == 0 || s.Func.Class == ir.PromptStep {
 		return []int{s.Target.Wave}
 	}
 	return s.Target.Waves

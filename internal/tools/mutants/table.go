@@ -69,7 +69,7 @@ var mutants = []mutant{
 	{"a step's largest dispatch is the first", "passes/fillsteps.go",
 		"cmp.Compare(workOf(f, a), workOf(f, b))", "cmp.Compare(workOf(f, b), workOf(f, a))", "codegen", "TestGateBesideRule"},
 	{"a prompt's step is launched as a token's", "runtime/cuda/graph.go",
-		"n, e.Rows <= ir.DecodeRows,", "n, e.Rows <= 8*ir.DecodeRows,", "runtime/cuda", "TestGraph"},
+		"n, e.Exact(),", "n, true,", "runtime/cuda", "TestGraph"},
 	{"a repetition as long as is allowed does not count", "runtime/sample/dry.go",
 		"limit < least {", "limit <= least {", "runtime/sample", "TestRepetitionAtLimit"},
 	{"DRY looks at a token less than its window", "runtime/sample/dry.go",

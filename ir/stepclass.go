@@ -1,0 +1,33 @@
+package ir
+
+// StepClass says which bits the rows of a function's steps have.
+type StepClass uint8
+
+// The classes of steps.
+const (
+	PromptStep StepClass = iota // rows are computed in tiles, in any order of sums
+	// ExactStep: each row has the bits that it has in a step of its own. Dispatches read weights once for all rows, and add in the order of a step
+	// of one row. So decode entries of every width give the same bits.
+	ExactStep
+	numStepClasses
+)
+
+var stepClassNames = [numStepClasses]string{"prompt", "exact"}
+
+func (c StepClass) String() string { return stepClassNames[c] }
+
+// ParseStepClass is the inverse of StepClass.String.
+func ParseStepClass(text string) (StepClass, bool) {
+	for i, n := range stepClassNames {
+		if n == text {
+			return StepClass(i), true
+		}
+	}
+	return 0, false
+}
+
+// Exact reports whether each row of v, a value of f, is to have the bits that it has alone: all rows of an exact step, and a lone row.
+func (f *Func) Exact(v *Value) bool { return f.Class == ExactStep || v.Type.Shape[0] == 1 }
+
+// IsDecode reports whether f decodes: its steps are exact, and their rows may belong to many sequences.
+func (f *Func) IsDecode() bool { return f.Class == ExactStep && f.Sequences == ManySequences }
